@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-static const char *const names[] = {"device_copy",
+enum { ALONE = 2 }; /* the first have no peer */
+static const char *const names[] = {"device_calls",
+                                    "device_replay",
+                                    "device_copy",
                                     "device_chain",
                                     "device_chain_eager",
                                     "device_chain_copy",
@@ -282,10 +285,10 @@ static void against_torch(device *d)
     if (d->torch) peer_python_stop(d->torch);
 }
 
-static bool wants_any(const bench *b, const char *start)
+static bool wants_any(const bench *b, const char *start, int from)
 {
     bool any = false;
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+    for (int i = from; i < (int)(sizeof names / sizeof *names); i++)
         any |= strncmp(names[i], start, strlen(start)) == 0 && bench_wants(b, names[i]);
     return any;
 }
@@ -294,10 +297,11 @@ void bench_device(bench *b)
 {
     device d = {.b = b};
     fth_err err = {0};
-    if (!wants_any(b, "")) return;
+    if (!wants_any(b, "", 0)) return;
     if (open_card(&d, &err)) {
         bench_note(b, "device: %s, %d multiprocessors", d.info.name, d.info.multiprocessors);
-        if (wants_any(b, "device_")) against_torch(&d);
+        device_replay(&d);
+        if (wants_any(b, "device_", ALONE)) against_torch(&d);
         if (b->divide == 1) bench_bragg_device(b);
         if (b->divide == 1) bench_focus_device(b);
         if (b->divide == 1) bench_spatial_device(b);

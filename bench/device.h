@@ -43,6 +43,7 @@ void device_close(device *d, bench_program *p);
 
 /* ---- cases ---- */
 
+void device_replay(device *d);
 void device_copy(device *d);
 void device_chain(device *d);
 void device_sums(device *d);

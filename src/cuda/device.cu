@@ -8,6 +8,7 @@
 #include <new>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* The runtime's words for both are about versions. */
 static void explain_driver(fth_err *err)
@@ -245,9 +246,24 @@ static fth_status lane_wait(fth_device *d, fth_lane lane, fth_mark *mark, fth_er
     return FTH_OK;
 }
 
+static int64_t nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Waking up takes longer than many copies do, so the mark is looked at for a while first. */
 static fth_status host_wait(fth_device *, fth_mark *mark, fth_err *err)
 {
-    FTH_CUDA_TRY(cudaEventSynchronize((cudaEvent_t)mark), "work on the device", err);
+    const int64_t while_ns = 200000, until = nanoseconds() + while_ns;
+    cudaError_t code = cudaEventQuery((cudaEvent_t)mark);
+    while (code == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* it is no error */
+        code = nanoseconds() < until ? cudaEventQuery((cudaEvent_t)mark)
+                                     : cudaEventSynchronize((cudaEvent_t)mark);
+    }
+    FTH_CUDA_TRY(code, "work on the device", err);
     return FTH_OK;
 }
 

@@ -104,8 +104,9 @@ static bool decommit(void *self, char *base, uint64_t bytes)
 /* The pool grows in steps of 32 MiB: what does not fill them would be held beside the ledger. */
 static bool is_pooled(const memory *m, fth_how how, uint64_t bytes)
 {
-    const uint64_t step = 32 << 20, rest = bytes % step;
-    return how == FTH_MEM_POOL && m->pool && (rest == 0 || step - rest <= usual_page);
+    const uint64_t step = 32 << 20, rest = bytes % step, large = 1 << 30;
+    return how == FTH_MEM_POOL && m->pool && bytes < large &&
+           (rest == 0 || step - rest <= usual_page);
 }
 
 static void *map(void *self, fth_how how, uint64_t bytes)

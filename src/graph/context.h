@@ -25,6 +25,7 @@ struct fth_context {
     fth_device *gpu;               /* opened; NULL on the CPU */
     fth_mem *gpu_mem;              /* the ledger of its memory; NULL on the CPU */
     struct fth__stage *stage;      /* pinned memory that copies go through; made by the first run */
+    struct fth__io *io;            /* threads for files that a run has left for the next; NULL */
     void *library;                 /* of the backend, from dlopen; NULL: linked in */
     struct fth__plan_cache *plans; /* decisions of earlier searches */
     fth_team *team;                /* workers; made and joined with the context */

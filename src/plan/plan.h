@@ -136,6 +136,7 @@ struct fth_plan {
     bool apart;    /* the device has memory of its own: nothing of the host's is used in place */
     bool prepared; /* kernels of the device are loaded */
     int64_t runs;  /* that were begun */
+    uint64_t checked[2];      /* hashes of places that outputs and inputs may share so; 0: none */
     struct fth__tapes *tapes; /* recordings of its steps, made by runs; NULL */
     void (*drop_tapes)(struct fth_plan *p);
     struct fth__kept *kept; /* by runs for the next one; NULL */

@@ -9,6 +9,7 @@
 #include "mem/system.h"
 #include "plan/cache.h"
 #include "run/backend.h"
+#include "run/io.h"
 #include "run/stage.h"
 #include "run/team.h"
 #include "run/watch.h"
@@ -87,6 +88,7 @@ static fth_status open_gpu(fth_context *ctx, const fth_options *opt, int index, 
     ctx->backend->device->get_memory(ctx->gpu, &system);
     fth_mem_options mo = opt->mem;
     mo.budget_bytes = opt->device_memory_bytes;
+    mo.direct_above = UINT64_MAX; /* cached: arenas come again, and drivers wait for everything */
     mo.fail_alloc = mo.fail_write = 0; /* on purpose in the host's memory alone */
     mo.log = &ctx->log;
     FTH_TRY(fth_mem_create_on(&ctx->gpu_mem, &mo, &system, err));
@@ -264,6 +266,7 @@ static fth_status end(fth_context *ctx, fth_err *err)
     fth_mem *mem = ctx->mem, *gpu_mem = ctx->gpu_mem;
     fth__mem_when_empty(mem, NULL, NULL); /* it is, and this is its end */
     remember(ctx);
+    fth__io_destroy(ctx->io);
     fth__team_destroy(ctx->team);
     fth__plan_cache_destroy(ctx->plans);
     ctx->gpu_mem = NULL;

@@ -32,6 +32,9 @@ struct fth__device_run {
     int64_t n_ahead;
     fth_mark *start;  /* of the run, */
     int64_t start_ns; /* and when that was in the timeline */
+    bool pending;     /* something may be queued on COMPUTE, */
+    bool steps;       /* and what it is may have failed, or is a result */
+    bool heard;       /* complaints were read */
     int track;
     double seconds;
     fth_status status; /* of marks that could not be set */
@@ -92,15 +95,19 @@ fth_status fth__device_prepare(fth_plan *p, fth_err *err)
     return place_params(p, err);
 }
 
-static fth_status make_marks(fth__device_run *d, fth_err *err)
+/* Marks are made when they are first set: most runs need a few of them. */
+static fth_status set_mark(fth__device_run *d, fth_mark **mark, fth_err *err)
 {
-    for (int i = 0; i < JOB_MARKS; i++) FTH_TRY(d->table->mark_create(d->device, &d->job[i], err));
-    for (int i = 0; i < CLOCKS; i++) {
-        FTH_TRY(d->table->mark_create(d->device, &d->clock[i].from, err));
-        FTH_TRY(d->table->mark_create(d->device, &d->clock[i].to, err));
-    }
-    for (int i = 0; i < 2; i++) FTH_TRY(d->table->mark_create(d->device, &d->ahead[i], err));
-    return d->table->mark_create(d->device, &d->start, err);
+    if (!*mark) FTH_TRY(d->table->mark_create(d->device, mark, err));
+    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, *mark, err);
+}
+
+/* Wait for what is queued on COMPUTE. */
+static fth_status catch_up(fth__device_run *d, fth_err *err)
+{
+    FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, err));
+    d->pending = d->steps = false;
+    return FTH_OK;
 }
 
 static fth_status make_run(fth__runner *r)
@@ -110,8 +117,7 @@ static fth_status make_run(fth__runner *r)
     if (!r->dev) return FTH_FAIL(r->err, FTH_E_NOMEM, "no memory for a run on %s", ctx->device);
     r->dev->table = ctx->backend->device;
     r->dev->device = ctx->gpu;
-    r->dev->track = fth_trace_track(ctx->trace, ctx->device);
-    return make_marks(r->dev, r->err);
+    return FTH_OK;
 }
 
 /* When the device begins, by the clock of the timeline. */
@@ -119,7 +125,7 @@ static fth_status start_clock(fth__runner *r)
 {
     fth__device_run *d = r->dev;
     FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
-    FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, d->start, r->err));
+    FTH_TRY(set_mark(d, &d->start, r->err));
     FTH_TRY(d->table->host_wait(d->device, d->start, r->err));
     d->start_ns = fth_trace_now(r->p->ctx->trace);
     return FTH_OK;
@@ -130,6 +136,10 @@ fth_status fth__device_begin(fth__runner *r)
     if (!r->p->apart) return FTH_OK;
     if (!r->dev) FTH_TRY(make_run(r));
     r->dev->seconds = 0.0;
+    r->dev->track = fth_trace_track(r->p->ctx->trace, r->p->ctx->device);
+    r->dev->n_jobs = r->dev->n_clocks = r->dev->n_ahead = 0; /* those of before are over */
+    r->dev->pending = true;                                  /* parameters */
+    r->dev->steps = r->dev->heard = false;
     if (r->p->ctx->trace) FTH_TRY(start_clock(r));
     return bring_params(r->p, r->err);
 }
@@ -161,26 +171,38 @@ static void finish_stretch(fth__runner *r, stretch *s)
     fth_trace_add_span(r->p->ctx->trace, &s->span);
 }
 
+static bool is_timed(const fth__runner *r)
+{
+    return r->reported || r->p->ctx->trace;
+}
+
 static stretch *next_stretch(fth__runner *r)
 {
     fth__device_run *d = r->dev;
     stretch *s = &d->clock[d->n_clocks % CLOCKS];
     finish_stretch(r, s);
     if (d->n_clocks > 0 && d->n_clocks % CLOCKS == 0) fth__watch_read(r->p->ctx, false);
-    s->begun = s->from;
     return s;
 }
 
 fth_status fth__device_clock_start(fth__runner *r)
 {
-    const fth__device_run *d = r->dev;
-    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, next_stretch(r)->from, r->err);
+    r->dev->pending = r->dev->steps = true;
+    if (!is_timed(r)) return FTH_OK;
+    stretch *s = next_stretch(r);
+    FTH_TRY(set_mark(r->dev, &s->from, r->err));
+    s->begun = s->from;
+    return FTH_OK;
 }
 
 fth_status fth__device_replay(fth__runner *r, fth_recording *recording)
 {
-    const fth__device_run *d = r->dev;
-    return d->table->replay(d->device, recording, &next_stretch(r)->begun, r->err);
+    fth__device_run *d = r->dev;
+    fth_mark *begun;
+    d->pending = d->steps = true;
+    FTH_TRY(d->table->replay(d->device, recording, &begun, r->err));
+    if (is_timed(r)) next_stretch(r)->begun = begun;
+    return FTH_OK;
 }
 
 fth_status fth__device_burst(fth__runner *r)
@@ -191,14 +213,16 @@ fth_status fth__device_burst(fth__runner *r)
 fth_status fth__device_clock_stop(fth__runner *r, const fth_trace_span *span)
 {
     fth__device_run *d = r->dev;
+    if (!is_timed(r)) return FTH_OK;
     stretch *s = &d->clock[d->n_clocks++ % CLOCKS];
     s->has_span = span != NULL;
     if (span) {
         s->span = *span;
         fth__str_copy(s->name, sizeof s->name, span->name);
     }
+    FTH_TRY(set_mark(d, &s->to, r->err));
     s->used = true;
-    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, s->to, r->err);
+    return FTH_OK;
 }
 
 double fth__device_seconds(const fth__runner *r)
@@ -219,45 +243,58 @@ static fth_status explain(const fth__runner *r, const fth__unit *u, const fth_fa
                         (unsigned long long)f->where);
 }
 
-/* The complaint of the first unit that left one; brought in pieces, so that a run of many short
- * steps waits once. */
-static fth_status read_faults(fth__runner *r)
+/* Complaints that lie beside each other, as the device has them when all is done. */
+enum { PIECE = 64 };
+typedef struct complaints {
+    int64_t from, to;
+    char at[PIECE * FTH__ALIGN];
+} complaints;
+
+static fth_status bring_complaints(fth__runner *r, complaints *c, int64_t from)
 {
-    enum { PIECE = 64 };
     const fth_plan *p = r->p;
-    const fth__device_run *d = r->dev;
-    char piece[PIECE * FTH__ALIGN];
-    int64_t from = 0, to = 0; /* faults that are in the piece */
+    c->from = from;
+    c->to = from + PIECE < p->n_faults ? from + PIECE : p->n_faults;
+    if (c->from == c->to) return FTH_OK;
+    return fth__device_copy(r, c->at, r->arena + p->faults + (uint64_t)from * FTH__ALIGN,
+                            (uint64_t)(c->to - from) * FTH__ALIGN);
+}
+
+/* The complaint of the first unit that left one. */
+static fth_status read_complaints(fth__runner *r, complaints *c)
+{
+    const fth_plan *p = r->p;
     for (int64_t i = 0; i < p->n_units; i++) {
         const int64_t at = p->unit[i].fault;
         if (at < 0) continue;
-        if (at < from || at >= to) {
-            from = at;
-            to = at + PIECE < p->n_faults ? at + PIECE : p->n_faults;
-            FTH_TRY(d->table->copy(d->device, FTH_LANE_COMPUTE, piece,
-                                   r->arena + p->faults + (uint64_t)from * FTH__ALIGN,
-                                   (uint64_t)(to - from) * FTH__ALIGN, r->err));
-            FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
+        if (at < c->from || at >= c->to) {
+            FTH_TRY(bring_complaints(r, c, at));
+            FTH_TRY(catch_up(r->dev, r->err));
         }
         fth_fault f;
-        memcpy(&f, piece + (at - from) * FTH__ALIGN, sizeof f);
+        memcpy(&f, c->at + (at - c->from) * FTH__ALIGN, sizeof f);
         if (f.where != UINT64_MAX) return explain(r, &p->unit[i], &f);
     }
+    r->dev->heard = true;
     return FTH_OK;
 }
 
-fth_status fth__device_settle(fth__runner *r)
+/* The complaints come behind the last step, so that the host waits once. */
+fth_status fth__device_settle(fth__runner *r, bool all)
 {
     fth__device_run *d = r->dev;
+    complaints c = {0};
     if (!d) return FTH_OK;
-    FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
+    const fth_status asked = d->heard ? FTH_OK : bring_complaints(r, &c, 0);
+    if (d->steps || (all && d->pending)) FTH_TRY(catch_up(d, r->err)); /* also what was `asked` */
+    FTH_TRY(asked);
     if (d->status != FTH_OK) {
         *r->err = d->err;
         return d->status;
     }
     for (int i = 0; i < CLOCKS; i++) finish_stretch(r, &d->clock[(d->n_clocks + i) % CLOCKS]);
     fth__watch_read(r->p->ctx, true);
-    return read_faults(r);
+    return d->heard ? FTH_OK : read_complaints(r, &c);
 }
 
 void fth__device_commit(fth__runner *r)
@@ -278,16 +315,21 @@ void fth__device_end(fth__runner *r)
     for (int i = 0; i < FTH_LANE_COUNT; i++) (void)d->table->drain(d->device, (fth_lane)i, NULL);
 }
 
+static void drop_mark(fth__device_run *d, fth_mark *mark)
+{
+    if (mark) d->table->mark_destroy(d->device, mark);
+}
+
 void fth__device_drop(fth_plan *p, fth__device_run *d)
 {
     if (!d) return;
-    for (int i = 0; i < JOB_MARKS; i++) d->table->mark_destroy(d->device, d->job[i]);
+    for (int i = 0; i < JOB_MARKS; i++) drop_mark(d, d->job[i]);
     for (int i = 0; i < CLOCKS; i++) {
-        d->table->mark_destroy(d->device, d->clock[i].from);
-        d->table->mark_destroy(d->device, d->clock[i].to);
+        drop_mark(d, d->clock[i].from);
+        drop_mark(d, d->clock[i].to);
     }
-    for (int i = 0; i < 2; i++) d->table->mark_destroy(d->device, d->ahead[i]);
-    d->table->mark_destroy(d->device, d->start);
+    for (int i = 0; i < 2; i++) drop_mark(d, d->ahead[i]);
+    drop_mark(d, d->start);
     fth__heap_free(p->mem, d);
 }
 
@@ -296,10 +338,10 @@ void fth__device_drop(fth_plan *p, fth__device_run *d)
 fth_mark *fth__device_now(fth__runner *r)
 {
     fth__device_run *d = r->dev;
-    fth_mark *mark = d->job[d->n_jobs++ % JOB_MARKS];
+    fth_mark **mark = &d->job[d->n_jobs++ % JOB_MARKS];
     fth_err err = {0};
-    const fth_status s = d->table->mark_set(d->device, FTH_LANE_COMPUTE, mark, &err);
-    if (s == FTH_OK) return mark;
+    const fth_status s = set_mark(d, mark, &err);
+    if (s == FTH_OK) return *mark;
     if (d->status == FTH_OK) {
         d->status = s;
         d->err = err;
@@ -312,12 +354,13 @@ fth_status fth__device_keep_up(fth__runner *r)
 {
     fth__device_run *d = r->dev;
     const int64_t i = d->n_ahead++ & 1;
-    FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, d->ahead[i], r->err));
+    FTH_TRY(set_mark(d, &d->ahead[i], r->err));
     return d->n_ahead > 1 ? d->table->host_wait(d->device, d->ahead[i ^ 1], r->err) : FTH_OK;
 }
 
 fth_status fth__device_copy(fth__runner *r, void *to, const void *from, uint64_t bytes)
 {
+    r->dev->pending = r->dev->steps = true;
     return r->dev->table->copy(r->dev->device, FTH_LANE_COMPUTE, to, from, bytes, r->err);
 }
 

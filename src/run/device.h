@@ -18,11 +18,13 @@ fth_status fth__device_prepare(fth_plan *p, fth_err *err);
 fth_status fth__device_begin(fth__runner *r);
 /* The arena is there: no complaints yet. */
 fth_status fth__device_arena(fth__runner *r);
-/* Everything queued is done, and nobody complained. */
-fth_status fth__device_settle(fth__runner *r);
+/* Steps and results that were queued are done, and nobody complained; `all`: copies of parameters
+ * are done too. */
+fth_status fth__device_settle(fth__runner *r, bool all);
 /* Parameters that were assigned are newer on the device now. */
 void fth__device_commit(fth__runner *r);
-void fth__device_end(fth__runner *r); /* waits for all lanes; NULL dev is allowed */
+/* Wait for all lanes, after a run that failed. NULL dev is allowed. */
+void fth__device_end(fth__runner *r);
 void fth__device_drop(fth_plan *p, fth__device_run *d); /* NULL is allowed */
 
 /* A mark of everything queued so far, for the next job; NULL: the device failed, and settling will

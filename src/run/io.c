@@ -56,7 +56,9 @@ struct fth__io {
     pthread_mutex_t lock;
     pthread_cond_t posted, done;
     hand *hand;
-    int threads, started;
+    int cap;             /* hands that there is room for */
+    int threads, called; /* of this run: at most, and those that had something to do */
+    int started;         /* by this run or one before; those that are not called sleep */
     slot *ring;
     int64_t n_posted, n_done; /* all before n_done are */
     int64_t wanted;           /* somebody sleeps until so many are done */
@@ -107,7 +109,7 @@ fth__io_times fth__io_get_times(fth__io *io)
     if (!io) return (fth__io_times){0};
     pthread_mutex_lock(&io->lock);
     const fth__io_times t = {io->busy.seconds, io->reading.seconds, io->writing.seconds,
-                             io->started};
+                             io->called};
     pthread_mutex_unlock(&io->lock);
     return t;
 }
@@ -227,13 +229,14 @@ static fth_status serve(hand *h, const task *t, fth_err *err)
 static bool take_part(const hand *h, task *out)
 {
     fth__io *io = h->io;
+    if (h->index >= io->called) return false;
     while (io->open < io->n_posted) {
         const slot *s = &io->ring[io->open % FTH__IO_SLOTS];
         if (s->taken < s->parts) break;
         io->open++;
     }
     const bool first = h->index == 0;
-    for (int pass = first && io->started > 1 ? 0 : 1; pass < 2; pass++)
+    for (int pass = first && io->called > 1 ? 0 : 1; pass < 2; pass++)
         for (int64_t i = io->open; i < io->n_posted; i++) {
             slot *s = &io->ring[i % FTH__IO_SLOTS];
             if (s->taken == s->parts || (!s->shared && !first) || (s->shared && pass == 0))
@@ -315,8 +318,35 @@ static void start_hands(fth__io *io)
 {
     int64_t waiting = 0;
     for (int64_t i = io->open; i < io->n_posted; i++) waiting += io->ring[i % FTH__IO_SLOTS].left;
-    while (io->started < io->threads && io->started < waiting)
-        if (!start_hand(io)) io->threads = io->started;
+    while (io->called < io->threads && io->called < waiting)
+        if (io->called < io->started || start_hand(io))
+            io->called++;
+        else
+            io->threads = io->called;
+}
+
+/* Nothing is queued and nothing went wrong yet. */
+static void reset(fth__io *io, struct fth__stage *stage, int threads)
+{
+    io->stage = stage;
+    io->threads = threads;
+    io->called = 1;
+    io->n_posted = io->n_done = io->open = 0;
+    io->wanted = INT64_MAX;
+    io->failed = INT64_MAX;
+    io->stop = false;
+    io->go_on = NULL;
+    io->busy = io->reading = io->writing = (stopwatch){0};
+}
+
+static fth_status begin(fth__io *io, struct fth__stage *stage, int threads, fth_err *err)
+{
+    pthread_mutex_lock(&io->lock);
+    reset(io, stage, threads);
+    const bool started = io->started > 0 || start_hand(io);
+    pthread_mutex_unlock(&io->lock);
+    if (started) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_THREAD, "the I/O thread could not be started");
 }
 
 fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage, fth_trace *trace,
@@ -326,11 +356,8 @@ fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage,
     fth__io *io = fth__heap_alloc(mem, sizeof *io);
     if (!io) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the I/O queue");
     io->mem = mem;
-    io->wanted = INT64_MAX;
-    io->stage = stage;
     io->trace = trace;
-    io->threads = threads;
-    io->failed = INT64_MAX;
+    io->cap = threads;
     pthread_mutex_init(&io->lock, NULL);
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
@@ -340,16 +367,33 @@ fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage,
     pthread_condattr_destroy(&clock);
     fth_status s = fth__heap_take(mem, FTH__IO_SLOTS, sizeof *io->ring, (void **)&io->ring, err);
     if (s == FTH_OK) s = fth__heap_take(mem, threads, sizeof *io->hand, (void **)&io->hand, err);
-    pthread_mutex_lock(&io->lock);
-    const bool started = s == FTH_OK && start_hand(io);
-    pthread_mutex_unlock(&io->lock);
-    if (s == FTH_OK && !started)
-        s = FTH_FAIL(err, FTH_E_THREAD, "the I/O thread could not be started");
+    if (s == FTH_OK) s = begin(io, stage, threads, err);
     if (s != FTH_OK)
         fth__io_destroy(io);
     else
         *out = io;
     return s;
+}
+
+fth_status fth__io_begin(fth__io **out, fth_context *ctx, struct fth__stage *stage, int threads,
+                         fth_err *err)
+{
+    *out = NULL;
+    fth__io *left = __atomic_exchange_n(&ctx->io, NULL, __ATOMIC_ACQ_REL);
+    if (left && left->cap >= threads && left->trace == ctx->trace) {
+        *out = left; /* also when it fails: the run ends it */
+        return begin(left, stage, threads, err);
+    }
+    fth__io_destroy(left);
+    return fth__io_create(out, ctx->mem, stage, ctx->trace, threads, err);
+}
+
+/* With a timeline the threads are joined: their last spans are in it when the run is over. */
+void fth__io_end(fth_context *ctx, fth__io *io)
+{
+    if (!io) return;
+    if (io->trace) fth__io_stop(io);
+    fth__io_destroy(__atomic_exchange_n(&ctx->io, io, __ATOMIC_ACQ_REL)); /* another run's */
 }
 
 void fth__io_stop(fth__io *io)
@@ -360,7 +404,7 @@ void fth__io_stop(fth__io *io)
     pthread_cond_broadcast(&io->posted);
     pthread_mutex_unlock(&io->lock);
     for (int i = 0; i < io->started; i++) pthread_join(io->hand[i].thread, NULL);
-    io->threads = io->started = 0;
+    io->threads = io->called = io->started = 0;
 }
 
 void fth__io_destroy(fth__io *io)

@@ -7,6 +7,7 @@
 #ifndef FTH_RUN_IO_H
 #define FTH_RUN_IO_H
 
+#include "graph/context.h"
 #include "graph/graph.h"
 
 #include <fathom/array.h>
@@ -32,15 +33,20 @@ typedef struct fth__io_job {
 } fth__io_job;
 
 /* `stage`: the data of jobs are on its device; NULL: they are the host's. `trace` may be NULL. At
- * most `threads` are started, the others when there is something for them to do. */
+ * most `threads` serve, the others when there is something for them to do. */
 fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage, fth_trace *trace,
                           int threads, fth_err *err);
+/* That of a context, for a run: with the threads that an earlier one has left, or new. */
+fth_status fth__io_begin(fth__io **out, fth_context *ctx, struct fth__stage *stage, int threads,
+                         fth_err *err);
 /* Whoever waits, or waits for room, asks this now and then; false: it waits no longer, and the wait
  * is FTH_E_CANCELLED. */
 void fth__io_ask(fth__io *io, bool (*go_on)(void *user), void *user);
 /* Waits for the parts in hand and drops the rest; nothing may be queued or waited for afterwards.
  * NULL is allowed. */
 void fth__io_stop(fth__io *io);
+/* Leave it to the next run: all that was queued is done, or it was stopped. NULL is allowed. */
+void fth__io_end(fth_context *ctx, fth__io *io);
 void fth__io_destroy(fth__io *io);
 /* Queue a job and return its ticket. */
 int64_t fth__io_post(fth__io *io, const fth__io_job *job);
@@ -51,7 +57,7 @@ fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err);
 fth_status fth__io_blame(const fth__io_job *job, fth_status s, fth_err *err);
 
 /* Seconds on the wall in which at least one thread served a job, was in a source, in a sink; and
- * the threads that were started. */
+ * the threads that there was something to do for. */
 typedef struct fth__io_times {
     double busy, read, write;
     int threads;

@@ -1,11 +1,16 @@
-/* keep.c - see keep.h. After a run that failed nothing is kept. */
+/* keep.c - see keep.h. After a run that failed nothing is kept.
+ *
+ * The driver loads code when it is first used and keeps it, which belongs to the context. So what a
+ * plan takes is asked for right before and after its arena is taken; once, because asking takes
+ * longer than many runs.
+ */
 #include "run/keep.h"
 
 #include "mem/heap.h"
 #include "run/device.h"
 
 struct fth__kept {
-    char *arena; /* NULL: the plan has none */
+    char *arena; /* NULL: the plan has none, or the ledger caches it */
     fth__device_run *dev;
     uint64_t grown;
     bool growth_known;
@@ -28,13 +33,14 @@ void fth__keep_take(fth__runner *r)
 fth_status fth__keep_arena(fth__runner *r)
 {
     const fth_plan *p = r->p;
-    const bool keep = p->apart && p->limits.keep;
+    const bool measure = p->apart && !r->growth_known && (r->reported || p->limits.keep);
+    if (p->peak == 0) r->growth_known |= measure;
     if (p->peak == 0 || r->arena != r->nothing) return FTH_OK;
-    const uint64_t before = keep ? fth__report_free(p) : 0;
+    const uint64_t before = measure ? fth__report_free(p) : 0;
     void *arena;
     FTH_TRY(fth_mem_take(p->pool, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
     r->arena = arena;
-    const uint64_t after = keep ? fth__report_free(p) : 0;
+    const uint64_t after = measure ? fth__report_free(p) : 0;
     r->growth_known |= before > 0 && after > 0;
     if (before > after) r->grown = before - after;
     return FTH_OK;
@@ -58,16 +64,17 @@ void fth__keep_leave(fth__runner *r, fth_status s)
 {
     fth_plan *p = r->p;
     char *arena = r->arena != r->nothing ? r->arena : NULL;
-    const bool keep = s == FTH_OK && p->apart && p->limits.keep;
-    if (keep && p->kept) return;
-    if (keep) p->kept = fth__heap_alloc(p->mem, sizeof *p->kept);
-    if (keep && p->kept) {
-        *p->kept = (struct fth__kept){arena, r->dev, r->grown, r->growth_known};
-        p->drop_kept = drop;
+    const bool keep = s == FTH_OK && p->apart;
+    if (keep && !p->kept) p->kept = fth__heap_alloc(p->mem, sizeof *p->kept);
+    if (!keep || !p->kept) {
+        fth__heap_free(p->mem, p->kept);
+        p->kept = NULL;
+        give_back(p, arena, r->dev);
         return;
     }
-    if (p->kept)
-        drop(p);
-    else
-        give_back(p, arena, r->dev);
+    *p->kept = (struct fth__kept){arena, r->dev, r->grown, r->growth_known};
+    p->drop_kept = drop;
+    if (p->limits.keep || !arena) return;
+    p->kept->arena = NULL;
+    (void)fth_mem_release(p->pool, arena, NULL);
 }

@@ -79,17 +79,6 @@ static void report_device(fth__runner *r, fth_run_report *out)
     out->bound_by = bound_by(r, out);
     out->growth_bytes = r->grown;
     out->kept = is_kept(out);
-    if (!r->p->limits.keep) r->free0 = fth__report_free(r->p); /* asking the driver takes a while */
-}
-
-/* The driver loads code when it is first used and keeps it: that belongs to the context. So the
- * growth of a run is what is free again after it. */
-void fth__report_released(const fth__runner *r, fth_run_report *out)
-{
-    const uint64_t now = fth__report_free(r->p);
-    out->growth_known = r->free0 > 0 && now > 0;
-    if (out->growth_known && now > r->free0) out->growth_bytes = now - r->free0;
-    out->kept = is_kept(out);
 }
 
 void fth__report_begin(fth__runner *r)

@@ -13,6 +13,7 @@
 #include "mem/heap.h"
 #include "run/device.h"
 #include "run/keep.h"
+#include "run/little.h"
 #include "run/scratch.h"
 #include "run/stage.h"
 #include "run/tape.h"
@@ -303,9 +304,16 @@ static fth_status copy_param(fth__runner *r, const fth__buf *b)
     return fth__device_copy(r, r->arena + b->offset, fth__tensor_mirror(param), b->bytes);
 }
 
+static fth_status write_whole(fth__runner *r, const fth__buf *b, int output)
+{
+    if (fth__little_sink(r, b, output)) return fth__little_write(r, b, output);
+    return wait_io(r, post_write(r, b, output, 0));
+}
+
 static fth_status read_whole(fth__runner *r, const fth__buf *b)
 {
     if (r->dev && r->p->graph->input[b->input].param) return copy_param(r, b);
+    if (fth__little_source(r, b)) return fth__little_read(r, b);
     fth__io_job job = make_job(r, b, 0, false);
     job.source = &r->p->graph->input[b->input].source;
     fth__job_name(r, b, &job);
@@ -387,7 +395,7 @@ static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
             break;
         }
         case FTH__READ: FTH_TRY(read_whole(r, &p->buf[it->out[0]])); break;
-        case FTH__WRITE: FTH_TRY(wait_io(r, post_write(r, &p->buf[it->in[0]], it->unit, 0))); break;
+        case FTH__WRITE: FTH_TRY(write_whole(r, &p->buf[it->in[0]], it->unit)); break;
         case FTH__SPILL: FTH_TRY(fth__scratch_write(r, &p->buf[it->in[0]], it->unit)); break;
         case FTH__RELOAD: FTH_TRY(fth__scratch_read(r, &p->buf[it->out[0]], it->unit)); break;
         case FTH__BEGIN:
@@ -425,7 +433,7 @@ static fth_status commit_params(fth__runner *r)
         else
             memmove(in->source.data, t.data, (size_t)bytes);
     }
-    FTH_TRY(fth__device_settle(r));
+    FTH_TRY(fth__device_settle(r, true));
     fth__device_commit(r);
     return FTH_OK;
 }
@@ -441,20 +449,19 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
         if (fth__plan_is_assign(p, i)) continue;
         const fth_desc *d = fth__val_desc(fth__val_at(p->graph, p->out_value[i]));
         const fth_sink *s = sinks ? &sinks[i] : NULL;
+        bool same = s && s->dtype == d->dtype && s->n_axes == d->n_axes;
+        for (int k = 0; same && k < d->n_axes; k++) same = s->size[k] == d->size[k];
+        if (same && (s->data || (s->write && !p->out_direct[i]))) continue;
         char text[384];
         fth_val_format(fth__val_at(p->graph, p->out_value[i]), text, sizeof text);
         if (!s || !(s->write || s->data))
             return FTH_FAIL(err, FTH_E_NO_SINK, "output %d, %s, has no sink", i, text);
-        bool same = s->dtype == d->dtype && s->n_axes == d->n_axes;
-        for (int k = 0; same && k < d->n_axes; k++) same = s->size[k] == d->size[k];
         if (!same)
             return FTH_FAIL(err, FTH_E_NO_SINK,
                             "the %s sink of output %d has another shape or dtype than %s", s->kind,
                             i, text);
-        if (p->out_direct[i] && !s->data)
-            return FTH_FAIL(err, FTH_E_NO_SINK,
-                            "output %d, %s, was planned into memory and its sink has none", i,
-                            text);
+        return FTH_FAIL(err, FTH_E_NO_SINK,
+                        "output %d, %s, was planned into memory and its sink has none", i, text);
     }
     return FTH_OK;
 }
@@ -469,9 +476,9 @@ static fth_status check_alive(const fth_plan *p, const fth_sink *sinks, fth_err 
     for (int64_t i = 0; i < p->n_bufs; i++) {
         if (p->buf[i].input < 0) continue;
         const fth__input *in = &p->graph->input[p->buf[i].input];
+        if (fth__tensor_check(in->watched, "", NULL) == FTH_OK) continue;
         snprintf(doing, sizeof doing, "input '%s' reads", in->name);
         const fth_status s = fth__tensor_check(in->watched, doing, err);
-        if (s == FTH_OK) continue;
         fth_err_origin(err, fth__val_node(fth__val_at(p->graph, in->value))->site);
         return s;
     }
@@ -543,7 +550,7 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
 static fth_status find_team(fth__runner *r)
 {
     const fth_plan *p = r->p;
-    if (p->threads != 1 && p->threads != p->ctx->threads)
+    if (!p->apart && p->threads != 1 && p->threads != p->ctx->threads)
         FTH_TRY(fth__team_create(&r->own_team, p->mem, p->threads, r->err));
     fth_team *workers = p->threads == 1 ? NULL : r->own_team ? r->own_team : p->ctx->team;
     FTH_TRY(fth__team_share(&r->team, p->mem, workers, go_on, r, r->err));
@@ -567,16 +574,20 @@ static fth_status sync_tensors(const fth__runner *r)
     return FTH_OK;
 }
 
-/* A run whose data are all parameters reads and writes nothing: it needs no thread for that. */
+/* A run whose data are parameters and a few numbers needs no thread to read and write. */
 static bool uses_files(const fth__runner *r)
 {
     const fth_plan *p = r->p;
     if (!r->dev || p->ctx->trace || p->n_loops > 0) return true;
     for (int64_t i = 0; i < p->n_items; i++) switch (p->item[i].kind) {
-        case FTH__READ:
-            if (!p->graph->input[p->buf[p->item[i].out[0]].input].param) return true;
+        case FTH__READ: {
+            const fth__buf *b = &p->buf[p->item[i].out[0]];
+            if (!p->graph->input[b->input].param && !fth__little_source(r, b)) return true;
             break;
+        }
         case FTH__WRITE:
+            if (!fth__little_sink(r, &p->buf[p->item[i].in[0]], p->item[i].unit)) return true;
+            break;
         case FTH__SPILL:
         case FTH__RELOAD: return true;
         case FTH__STEP:
@@ -587,12 +598,9 @@ static bool uses_files(const fth__runner *r)
     return false;
 }
 
-static fth_status run_all(fth__runner *r)
+static fth_status open_files(fth__runner *r)
 {
-    fth_plan *p = r->p;
-    FTH_TRY(sync_tensors(r));
-    FTH_TRY(find_team(r));
-    FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
+    const fth_plan *p = r->p;
     const fth__staging need = fth__plan_staging(p, r->sinks);
     int threads = need.threads;
     if (p->apart) {
@@ -600,18 +608,26 @@ static fth_status run_all(fth__runner *r)
         (void)fth__stage_seconds(r->stage);
         if (threads > fth__stage_threads(r->stage)) threads = fth__stage_threads(r->stage);
     }
+    FTH_TRY(fth__io_begin(&r->io, p->ctx, r->stage, threads, r->err));
+    fth__io_ask(r->io, go_on, r);
+    return FTH_OK;
+}
+
+static fth_status run_all(fth__runner *r)
+{
+    fth_plan *p = r->p;
+    FTH_TRY(sync_tensors(r));
+    FTH_TRY(find_team(r));
+    FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
     fth__keep_take(r);
     FTH_TRY(fth__device_begin(r));
-    if (uses_files(r)) {
-        FTH_TRY(fth__io_create(&r->io, p->mem, r->stage, p->ctx->trace, threads, r->err));
-        fth__io_ask(r->io, go_on, r);
-    }
+    if (uses_files(r)) FTH_TRY(open_files(r));
     FTH_TRY(fth__scratch_open(r));
     FTH_TRY(fth__keep_arena(r));
     FTH_TRY(fth__device_arena(r));
     for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
     FTH_TRY(run_items(r, 0, p->late));
-    return fth__device_settle(r);
+    return fth__device_settle(r, false);
 }
 
 static void log_run(const fth__runner *r, fth_status s)
@@ -653,6 +669,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_mem_mark(p->pool);
     fth_mem_get_stats(p->pool, &stats);
     r.used0 = stats.used_bytes - fth__keep_bytes(p);
+    r.reported = report != NULL;
     if (report) fth__report_begin(&r);
     r.t_start = r.asked = fth__clock_seconds();
     r.track = fth_trace_track(p->ctx->trace, "steps");
@@ -664,14 +681,16 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     if (s == FTH_OK) s = commit_params(&r);
     if (report) fth__report_end(&r, report);
     log_run(&r, s);
-    fth__io_destroy(r.io);
-    fth__device_end(&r);
+    if (s != FTH_OK) { /* otherwise both were waited for */
+        fth__io_stop(r.io);
+        fth__device_end(&r);
+    }
+    fth__io_end(p->ctx, r.io);
     fth__scratch_close(&r);
     fth__team_destroy(r.team);
     fth__team_destroy(r.alone);
     fth__team_destroy(r.own_team);
     fth__keep_leave(&r, s);
-    if (report && p->apart && !p->kept) fth__report_released(&r, report);
     fth__heap_free(p->mem, r.spins);
     return s;
 }

@@ -28,8 +28,8 @@ typedef struct fth__runner {
     double done, total; /* planned work */
     double t_start, io_wait, kernels;
     uint64_t read_bytes, written_bytes;
-    uint64_t free0; /* on the device, while the arena was taken */
-    uint64_t grown; /* there, by taking an arena that is kept, as its driver counts */
+    bool reported;  /* somebody wants to know how long kernels took */
+    uint64_t grown; /* on the device, by taking the arena, as its driver counts */
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
     bool growth_known;
     int track;
@@ -59,8 +59,6 @@ void fth__report_begin(fth__runner *r);
 void fth__report_end(fth__runner *r, fth_run_report *out);
 /* Free on the device, as its driver counts, with what is cached for later; 0: it does not tell. */
 uint64_t fth__report_free(const fth_plan *p);
-/* On a device, when the arena was given back: what it really took is what came free. */
-void fth__report_released(const fth__runner *r, fth_run_report *out);
 
 /* Tell progress when it is time to; false: the run is cancelled. For the running thread. */
 bool fth__run_goes_on(fth__runner *r);
@@ -70,7 +68,7 @@ fth_status fth__run_cancelled(const fth__runner *r);
 fth_status fth__run_step(fth__runner *r, const fth__item *it);
 
 /* ---- alias.c: FTH_E_ALIAS when outputs share a place with each other or with what is read ---- */
-fth_status fth__run_check_places(const fth_plan *p, const fth_sink *sinks, fth_err *err);
+fth_status fth__run_check_places(fth_plan *p, const fth_sink *sinks, fth_err *err);
 
 /* ---- cut.c: a kernel call in tiles short enough to be cancelled between them ---- */
 typedef struct fth__tiles {

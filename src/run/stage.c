@@ -262,9 +262,12 @@ fth_status fth__stage_settle(fth__stage *s, int thread, fth_err *err)
 double fth__stage_seconds(fth__stage *s)
 {
     pthread_mutex_lock(&s->lock);
-    (void)s->table->drain(s->device, FTH_LANE_IN, NULL);
-    (void)s->table->drain(s->device, FTH_LANE_OUT, NULL);
+    bool used = false;
     for (int i = 0; i < s->threads; i++)
+        used |= s->hand[i].buffer[0].used || s->hand[i].buffer[1].used;
+    for (int i = 0; used && i < FTH_LANE_COUNT; i++)
+        if (i != FTH_LANE_COMPUTE) (void)s->table->drain(s->device, (fth_lane)i, NULL);
+    for (int i = 0; used && i < s->threads; i++)
         for (int k = 0; k < 2; k++) count_copy(s, &s->hand[i].buffer[k]);
     const double seconds = s->seconds;
     s->seconds = 0.0;

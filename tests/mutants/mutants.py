@@ -170,10 +170,21 @@ MUTANTS = [
     ("files_let_go_while_written", "src/run/run.c",
      "if (s != FTH_OK) fth__io_stop(r.io);", "if (s < FTH_OK) fth__io_stop(r.io);", "fault/test_engine_faults"),
     ("replay_timed_from_the_host", "src/run/device.c",
-     "    return d->table->replay(d->device, recording, &next_stretch(r)->begun, r->err);",
-     "    fth_mark *own, *const from = next_stretch(r)->from;\n"
-     "    FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, from, r->err));\n"
-     "    return d->table->replay(d->device, recording, &own, r->err);", "unit/test_device_run"),
+     "    FTH_TRY(d->table->replay(d->device, recording, &begun, r->err));\n"
+     "    if (is_timed(r)) next_stretch(r)->begun = begun;",
+     "    FTH_TRY(fth__device_clock_start(r));\n"
+     "    FTH_TRY(d->table->replay(d->device, recording, &begun, r->err));", "unit/test_device_run"),
+    ("marks_made_in_every_run", "src/run/device.c",
+     "r->dev->n_jobs = r->dev->n_clocks = r->dev->n_ahead = 0;", "r->dev->n_jobs = r->dev->n_ahead = 0;",
+     "unit/test_device_calls"),
+    ("complaints_not_asked_for", "src/run/device.c",
+     "if (f.where != UINT64_MAX) return explain", "if (f.where == 1) return explain", "unit/test_device_calls"),
+    ("few_numbers_make_no_tensor_newer", "src/run/little.c",
+     "if (t) (void)fth_tensor_data(t);", "(void)t;", "unit/test_device_calls"),
+    ("thread_for_files_started_anew", "src/run/io.c",
+     "    if (io->trace) fth__io_stop(io);", "    fth__io_stop(io);", "unit/test_device_calls"),
+    ("places_looked_at_once", "src/run/alias.c",
+     "(now == p->checked[0] ||", "(p->checked[0] != 0 ||", "unit/test_alias"),
     ("kept_arena_taken_again", "src/run/keep.c",
      "if (p->peak == 0 || r->arena != r->nothing) return FTH_OK;", "if (p->peak == 0) return FTH_OK;",
      "unit/test_device_keep"),

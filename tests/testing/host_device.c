@@ -64,6 +64,8 @@ typedef struct seen_event {
 
 /* What tests set and ask; read by any thread. */
 static atomic_int_fast64_t seen_kernels, seen_copies, seen_recordings, seen_replays, calls_left;
+static atomic_int_fast64_t seen_calls, seen_marks, seen_blocks, seen_pins, seen_questions,
+    seen_waits;
 static atomic_uint_fast64_t mapped, most_mapped;
 static atomic_int delay_us, replay_us;
 static const char *lacking, *watch_refusal;
@@ -72,8 +74,9 @@ static const uint64_t total_bytes = (uint64_t)64 << 30;
 
 t_host_seen t_host_device_seen(void)
 {
-    return (t_host_seen){seen_kernels, seen_copies, seen_recordings,
-                         seen_replays, mapped,      most_mapped};
+    return (t_host_seen){seen_kernels, seen_copies, seen_recordings, seen_replays,
+                         mapped,       most_mapped, seen_calls,      seen_marks,
+                         seen_blocks,  seen_pins,   seen_questions,  seen_waits};
 }
 
 void t_host_device_delay(int microseconds)
@@ -99,6 +102,13 @@ void t_host_device_watch(int64_t room, const char *refusal)
 {
     watch_room = room;
     watch_refusal = refusal;
+}
+
+/* One more of a kind, and of all. */
+static void seen(atomic_int_fast64_t *these)
+{
+    atomic_fetch_add(&seen_calls, 1);
+    if (these) atomic_fetch_add(these, 1);
 }
 
 static bool fails(void)
@@ -294,6 +304,7 @@ static fth_status open_device(fth_device **out, int index, fth_err *err)
     fth_device *d = calloc(1, sizeof *d);
     if (!d) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a device");
     seen_kernels = seen_copies = seen_recordings = seen_replays = 0;
+    seen_calls = seen_marks = seen_blocks = seen_pins = seen_questions = seen_waits = 0;
     mapped = most_mapped = 0;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
@@ -329,6 +340,7 @@ static void get_info(fth_device *d, fth_device_info *out)
 static fth_status pin(fth_device *d, void *block, uint64_t bytes, fth_err *err)
 {
     (void)d, (void)block, (void)bytes;
+    seen(&seen_pins);
     MAY_FAIL(err);
     return FTH_OK;
 }
@@ -341,6 +353,7 @@ static void unpin(fth_device *d, void *block)
 static fth_status copy(fth_device *d, fth_lane at, void *to, const void *from, uint64_t bytes,
                        fth_err *err)
 {
+    seen(NULL);
     MAY_FAIL(err);
     put(d, at, &(work){.kind = COPY, .to = to, .from = from, .bytes = bytes});
     return FTH_OK;
@@ -348,6 +361,7 @@ static fth_status copy(fth_device *d, fth_lane at, void *to, const void *from, u
 
 static fth_status fill(fth_device *d, fth_lane at, void *to, int byte, uint64_t bytes, fth_err *err)
 {
+    seen(NULL);
     MAY_FAIL(err);
     put(d, at, &(work){.kind = FILL, .to = to, .byte = byte, .bytes = bytes});
     return FTH_OK;
@@ -357,6 +371,7 @@ static fth_status mark_create(fth_device *d, fth_mark **out, fth_err *err)
 {
     (void)d;
     *out = NULL;
+    seen(&seen_marks);
     MAY_FAIL(err);
     *out = calloc(1, sizeof **out);
     return *out ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a mark");
@@ -378,6 +393,7 @@ static int64_t asked(fth_device *d, fth_mark *mark, int more)
 
 static fth_status mark_set(fth_device *d, fth_lane at, fth_mark *mark, fth_err *err)
 {
+    seen(NULL);
     MAY_FAIL(err);
     put(d, at, &(work){.kind = SET, .mark = mark, .number = asked(d, mark, 1)});
     return FTH_OK;
@@ -385,6 +401,7 @@ static fth_status mark_set(fth_device *d, fth_lane at, fth_mark *mark, fth_err *
 
 static fth_status lane_wait(fth_device *d, fth_lane at, fth_mark *mark, fth_err *err)
 {
+    seen(NULL);
     MAY_FAIL(err);
     put(d, at, &(work){.kind = WAIT, .mark = mark, .number = asked(d, mark, 0)});
     return FTH_OK;
@@ -392,6 +409,7 @@ static fth_status lane_wait(fth_device *d, fth_lane at, fth_mark *mark, fth_err 
 
 static fth_status host_wait(fth_device *d, fth_mark *mark, fth_err *err)
 {
+    seen(&seen_waits);
     MAY_FAIL(err);
     pthread_mutex_lock(&d->lock);
     const int64_t number = mark->asked;
@@ -404,6 +422,7 @@ static fth_status drain(fth_device *d, fth_lane at, fth_err *err)
 {
     const bool bad = fails();
     lane *l = &d->lane[at];
+    seen(&seen_waits);
     pthread_mutex_lock(&d->lock);
     while (l->done < l->put) pthread_cond_wait(&d->changed, &d->lock);
     pthread_mutex_unlock(&d->lock);
@@ -412,6 +431,7 @@ static fth_status drain(fth_device *d, fth_lane at, fth_err *err)
 
 static double seconds(fth_device *d, fth_mark *from, fth_mark *to)
 {
+    seen(NULL);
     pthread_mutex_lock(&d->lock);
     const double s = to->when - from->when;
     pthread_mutex_unlock(&d->lock);
@@ -425,6 +445,7 @@ static void *stream(fth_device *d, fth_lane at)
 
 static fth_status record(fth_device *d, fth_err *err)
 {
+    seen(NULL);
     MAY_FAIL(err);
     d->recording = calloc(1, sizeof *d->recording);
     return d->recording ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a recording");
@@ -446,9 +467,11 @@ static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
 static fth_status replay(fth_device *d, fth_recording *r, fth_mark **begun, fth_err *err)
 {
     *begun = &r->begun;
+    seen(NULL);
     usleep((useconds_t)replay_us);
-    FTH_TRY(mark_set(d, FTH_LANE_COMPUTE, &r->begun, err));
     MAY_FAIL(err);
+    put_now(d, FTH_LANE_COMPUTE,
+            &(work){.kind = SET, .mark = &r->begun, .number = asked(d, &r->begun, 1)});
     for (int64_t i = 0; i < r->n; i++) put_now(d, FTH_LANE_COMPUTE, &r->work[i]);
     atomic_fetch_add(&seen_replays, 1);
     return FTH_OK;
@@ -484,6 +507,7 @@ static void unreserve(void *self, char *base, uint64_t bytes)
 static bool commit(void *self, char *base, uint64_t bytes)
 {
     (void)self;
+    seen(&seen_blocks);
     if (fails() || mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return false;
     count_pages((int64_t)bytes);
     return true;
@@ -492,6 +516,7 @@ static bool commit(void *self, char *base, uint64_t bytes)
 static bool decommit(void *self, char *base, uint64_t bytes)
 {
     (void)self;
+    seen(&seen_blocks);
     if (madvise(base, bytes, MADV_DONTNEED) != 0 || mprotect(base, bytes, PROT_NONE) != 0)
         return false;
     count_pages(-(int64_t)bytes);
@@ -501,6 +526,7 @@ static bool decommit(void *self, char *base, uint64_t bytes)
 static void *map(void *self, fth_how how, uint64_t bytes)
 {
     (void)self, (void)how;
+    seen(&seen_blocks);
     if (fails()) return NULL;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
@@ -511,6 +537,7 @@ static void *map(void *self, fth_how how, uint64_t bytes)
 static bool unmap(void *self, fth_how how, void *block, uint64_t bytes)
 {
     (void)self, (void)how;
+    seen(&seen_blocks);
     if (munmap(block, bytes) != 0) return false;
     count_pages(-(int64_t)bytes);
     return true;
@@ -525,6 +552,7 @@ static uint64_t trim(void *self)
 static uint64_t free_now(void *self)
 {
     (void)self;
+    seen(&seen_questions);
     return total_bytes - mapped;
 }
 
@@ -558,6 +586,7 @@ static uint64_t scratch(const fth_call *call)
 
 static fth_status run(const fth_call *call)
 {
+    seen(NULL);
     MAY_FAIL(call->err);
     const lane *l = call->stream;
     put(call->device, (fth_lane)(l - call->device->lane), &(work){.kind = CALL, .call = *call});

@@ -16,6 +16,9 @@ extern const fth_backend t_host_backend;
 typedef struct t_host_seen {
     int64_t kernels, copies, recordings, replays;
     uint64_t mapped, most_mapped; /* bytes behind pages and blocks: now, and at most */
+    /* Calls of a run: all of them, and those that make a mark, take or give back memory, pin, ask
+     * how much is free, wait. */
+    int64_t calls, marks, blocks, pins, questions, waits;
 } t_host_seen;
 t_host_seen t_host_device_seen(void);
 /* How many microseconds some of the work waits first, so that lanes drift apart; 0. */

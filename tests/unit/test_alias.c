@@ -91,6 +91,25 @@ TEST(two_outputs_in_one_memory)
     close_bench(&b);
 }
 
+/* Places that were fine say nothing about those of the next run. */
+TEST(every_run_is_looked_at)
+{
+    bench b;
+    open_bench(&b);
+    const fth_val v[2] = {fth_exp(b.in), fth_neg(b.in)};
+    const fth_sink one[2] = {to(b.y), to(b.z)}, other[2] = {to(b.z), to(b.y)},
+                   same[2] = {to(b.z), to(b.z)};
+    fth_plan *p = fth_plan_make(b.g, v, 2, NULL, NULL);
+    for (int i = 0; i < 3; i++) {
+        fth_err err = {0};
+        OKE(fth_run(p, i == 1 ? other : one, NULL, NULL, &err), &err);
+        EQ_F64(i == 1 ? b.y[1] : b.z[1], -1.0);
+        IS(fth_run(p, same, NULL, NULL, &err), FTH_E_ALIAS);
+    }
+    OK(fth_plan_destroy(p));
+    close_bench(&b);
+}
+
 static fth_status keep(void *self, const int64_t *lo, const int64_t *n, const void *src,
                        fth_err *err)
 {
