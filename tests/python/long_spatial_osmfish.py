@@ -1,5 +1,6 @@
 """Five seeds of every model on osmFISH, against the golden runs: the mean objective of the last twenty
-iterations, within three pooled standard errors. FATHOM_OSMFISH_MODELS chooses some of the models.
+iterations, within three pooled standard errors. FATHOM_OSMFISH_MODELS chooses some of the models,
+FATHOM_OSMFISH_DEVICE=cuda trains on a card, and then also against the same seeds on the CPU.
 seconds: 400"""
 import json
 import os
@@ -18,6 +19,7 @@ MODELS = {"pnmf": (False, False, False), "svgp": (True, False, False), "mggp_svg
           "lcgp": (True, False, True), "mggp_lcgp": (True, True, True)}
 CHOSEN = (os.environ.get("FATHOM_OSMFISH_MODELS") or " ".join(MODELS)).split()
 SEEDS = [1, 2, 3, 4, 5]
+DEVICE = os.environ.get("FATHOM_OSMFISH_DEVICE", "cpu")
 CONFIG = """
 instrument: spatial
 name: osmfish
@@ -66,16 +68,25 @@ class Objectives(unittest.TestCase):
         config = self.folder / f"{model}.yaml"
         config.write_text(CONFIG.format(folder=self.folder, path=DATA, spatial=spatial, groups=groups, local=local))
         self.fathom("preprocess", "-c", str(config))
-        ours = []
+        ours = self.train(config, model, DEVICE)
+        theirs = [r["elbo_last20"] for r in self.golden if r["model"] == model]
+        self.compare(model, ours, "golden", theirs)
+        if DEVICE != "cpu":
+            self.compare(model, ours, "CPU", self.train(config, model, "cpu"))
+
+    def train(self, config, model, device):
+        ends = []
         for seed in SEEDS:
-            self.fathom("train", "-c", str(config), "--seed", str(seed))
+            self.fathom("train", "-c", str(config), "--seed", str(seed), "--force", "--device", device)
             history = np.load(self.folder / "out" / model / "elbo_history.npy")
             self.assertEqual(len(history), 300)
-            ours.append(history[-20:].mean())
-        theirs = [r["elbo_last20"] for r in self.golden if r["model"] == model]
+            ends.append(history[-20:].mean())
+        return ends
+
+    def compare(self, model, ours, whose, theirs):
         far = standard_errors(ours, theirs)
-        print(f"{model}: {np.mean(ours):.0f} +- {np.std(ours, ddof=1):.0f} ({len(ours)} seeds), golden "
-              f"{np.mean(theirs):.0f} ({len(theirs)}): {far:.2f} standard errors")
+        print(f"{model} on {DEVICE}: {np.mean(ours):.0f} +- {np.std(ours, ddof=1):.0f} ({len(ours)} seeds), {whose} "
+              f"{np.mean(theirs):.0f} ({len(theirs)}): {far:.2f} standard errors", flush=True)
         self.assertLessEqual(far, 3.0)
 
     def test_models(self):
