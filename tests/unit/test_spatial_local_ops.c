@@ -82,7 +82,8 @@ static void look(fth_val v)
 /* One tile of a matrix for each thread, in a few warps and in many; several of them; columns that
  * do not fit into shared memory at once; cells that nobody touches. */
 static const shape shapes[] = {{2, 60, 9, 50, 50}, {1, 90, 3, 75, 20},  {1, 150, 2, 130, 9},
-                               {2, 40, 11, 5, 67}, {1, 45, 3, 12, 130}, {2, 30, 5, 4, 3}};
+                               {2, 40, 11, 5, 67}, {1, 45, 3, 12, 130}, {2, 30, 5, 4, 3},
+                               {1, 60, 4, 33, 45}, {1, 70, 3, 54, 33}};
 
 TEST(terms_and_their_gradient)
 {

@@ -1,4 +1,5 @@
-/* local.cuh - the problem of one cell on a device: a small matrix in the registers of one block.
+/* local.cuh - the problem of one cell on a device: a small matrix in the registers of one team, a
+ * thread block or a warp.
  *
  * As on the CPU (local.h) a right-hand side is one more row of the matrix, and numbers are f64. The
  * lower triangle is cut into tiles of 4 by 4; a thread holds one of them, or a few. Columns of
@@ -33,15 +34,83 @@ static inline sp_matrix sp_matrix_of(int64_t k, int64_t more)
     return m;
 }
 
+/* Who works on one matrix: all threads of a block, or a warp, which waits for nobody else. */
+struct sp_block {
+    static constexpr bool WARPS = false;
+    static __device__ int at()
+    {
+        return (int)threadIdx.x;
+    }
+    static __device__ int size()
+    {
+        return (int)blockDim.x;
+    }
+    static __device__ int number()
+    {
+        return 0;
+    }
+    static __device__ int teams()
+    {
+        return 1;
+    }
+    static __device__ void meet()
+    {
+        __syncthreads();
+    }
+    static __device__ bool all(bool yes)
+    {
+        return __syncthreads_and(yes) != 0;
+    }
+};
+struct sp_warp {
+    static constexpr bool WARPS = true; /* several to a block */
+    static __device__ int at()
+    {
+        return (int)threadIdx.x % 32;
+    }
+    static __device__ int size()
+    {
+        return 32;
+    }
+    static __device__ int number()
+    {
+        return (int)threadIdx.x / 32;
+    }
+    static __device__ int teams()
+    {
+        return (int)blockDim.x / 32;
+    }
+    static __device__ void meet()
+    {
+        __syncwarp();
+    }
+    static __device__ bool all(bool yes)
+    {
+        return __all_sync(~0u, yes) != 0;
+    }
+};
+
 /* How many threads, and tiles of each: a template for as many as stay in registers. */
 struct sp_small {
     static constexpr int THREADS = 128, TILES = 1, BLOCKS = 5;
+    typedef sp_block team;
 };
 struct sp_middle {
     static constexpr int THREADS = 512, TILES = 1, BLOCKS = 1;
+    typedef sp_block team;
 };
 struct sp_large {
     static constexpr int THREADS = 256, TILES = 16, BLOCKS = 1; /* in local memory */
+    typedef sp_block team;
+};
+/* The same of warps, several to a block. */
+struct sp_warp_1 {
+    static constexpr int THREADS = 128, TILES = 1, BLOCKS = 5;
+    typedef sp_warp team;
+};
+struct sp_warp_3 {
+    static constexpr int THREADS = 128, TILES = 3, BLOCKS = 3;
+    typedef sp_warp team;
 };
 static inline bool sp_matrix_fits(int64_t k, int64_t more)
 {
@@ -60,11 +129,12 @@ template <int TILES> struct sp_tiles {
     double v[TILES][SIDE][SIDE];
 };
 
-/* f(n) for each of them. One is no loop: an index would take it out of the registers. */
+/* f(n) for each of them. Few are no loop: an index would take them out of the registers. */
 template <int TILES, typename F> __device__ __forceinline__ void sp_each_tile(F f)
 {
-    if constexpr (TILES == 1) {
-        f(0);
+    if constexpr (TILES <= 4) {
+#pragma unroll
+        for (int n = 0; n < TILES; n++) f(n);
     } else {
 #pragma unroll 1
         for (int n = 0; n < TILES; n++) f(n);
@@ -72,10 +142,11 @@ template <int TILES, typename F> __device__ __forceinline__ void sp_each_tile(F 
 }
 
 /* Tiles are counted down the columns, so that threads with columns that are done are together. */
-template <int TILES> __device__ inline void sp_tiles_place(const sp_matrix &m, sp_tiles<TILES> *t)
+template <typename TEAM = sp_block, int TILES>
+__device__ inline void sp_tiles_place(const sp_matrix &m, sp_tiles<TILES> *t)
 {
     sp_each_tile<TILES>([&](int n) {
-        int left = (int)(threadIdx.x + (unsigned)n * blockDim.x), j = 0;
+        int left = TEAM::at() + n * TEAM::size(), j = 0;
         const bool there = left < m.tiles;
         while (there && left >= m.rows - j) left -= m.rows - j++;
         t->i[n] = there ? j + left : -1;
@@ -84,14 +155,14 @@ template <int TILES> __device__ inline void sp_tiles_place(const sp_matrix &m, s
 }
 
 /* Shared memory of the factor: `panel` the rows of a column of tiles, as pairs [4 rows x 2 pairs]
- * [tile]; `diagonal` a tile; `by` the reciprocals of its diagonal. */
+ * [tile]; `diagonal` a tile; `by` the reciprocals of all diagonals. */
 struct sp_shared {
     double2 *panel;
-    double *diagonal, *by, *x; /* x: [cols * SIDE], the solution */
+    double *diagonal, *by, *x; /* by, x: [cols * SIDE]; x is the solution */
 };
 static inline __host__ __device__ int64_t sp_shared_doubles(const sp_matrix &m)
 {
-    return 2 * 8 * m.rows + SIDE * SIDE + SIDE + SIDE * m.cols;
+    return 2 * 8 * m.rows + SIDE * SIDE + 2 * SIDE * m.cols;
 }
 __device__ inline sp_shared sp_shared_at(const sp_matrix &m, double *room)
 {
@@ -99,7 +170,7 @@ __device__ inline sp_shared sp_shared_at(const sp_matrix &m, double *room)
     s.panel = (double2 *)room;
     s.diagonal = room + 2 * 8 * m.rows;
     s.by = s.diagonal + SIDE * SIDE;
-    s.x = s.by + SIDE;
+    s.x = s.by + SIDE * m.cols;
     return s;
 }
 
@@ -109,16 +180,18 @@ __device__ inline int sp_own(const sp_matrix &m, int p)
     return m.k - SIDE * p < SIDE ? m.k - SIDE * p : SIDE;
 }
 
-/* The tile on the diagonal, `own` columns of it. false: not positive definite. */
-__device__ inline bool sp_factor_diagonal(double (&v)[SIDE][SIDE], int own, const sp_shared &s)
+/* The tile on the diagonal, `own` columns of it, whose reciprocals go to `bys`. false: not positive
+ * definite. */
+__device__ inline bool sp_factor_diagonal(double (&v)[SIDE][SIDE], int own, const sp_shared &s,
+                                          double *bys)
 {
     bool ok = true;
 #pragma unroll
     for (int c = 0; c < SIDE; c++) {
         if (c >= own) continue; /* no break: columns have to be constants */
-        const double by = 1 / sqrt(v[c][c]);
+        const double by = rsqrt(v[c][c]);
         ok &= by > 0 && by <= DBL_MAX; /* the root of a negative number is none */
-        s.by[c] = by;
+        bys[c] = by;
 #pragma unroll
         for (int r = c; r < SIDE; r++) v[r][c] *= by;
 #pragma unroll
@@ -134,12 +207,13 @@ __device__ inline bool sp_factor_diagonal(double (&v)[SIDE][SIDE], int own, cons
 }
 
 /* A tile below it. */
-__device__ inline void sp_factor_below(double (&v)[SIDE][SIDE], int own, const sp_shared &s)
+__device__ inline void sp_factor_below(double (&v)[SIDE][SIDE], int own, const sp_shared &s,
+                                       const double *bys)
 {
 #pragma unroll
     for (int c = 0; c < SIDE; c++) {
         if (c >= own) continue;
-        const double by = s.by[c];
+        const double by = bys[c];
 #pragma unroll
         for (int r = 0; r < SIDE; r++) v[r][c] *= by;
 #pragma unroll
@@ -181,33 +255,34 @@ __device__ inline void sp_subtract(const sp_matrix &m, const sp_shared &s, int i
 }
 
 /* The factor in place, right-hand sides with it; false in some thread: not positive definite. Every
- * thread of the block comes; shared memory is free again behind it, but for x. */
-template <int TILES>
+ * thread of the team comes; shared memory is free again behind it, but for `by`. */
+template <typename TEAM = sp_block, int TILES>
 __device__ inline bool sp_factor(const sp_matrix &m, const sp_shared &s, sp_tiles<TILES> *t)
 {
     bool ok = true;
     for (int p = 0; p < m.cols; p++) {
         const int own = sp_own(m, p);
         sp_each_tile<TILES>([&](int n) {
-            if (t->j[n] == p && t->i[n] == p) ok &= sp_factor_diagonal(t->v[n], own, s);
+            if (t->j[n] == p && t->i[n] == p)
+                ok &= sp_factor_diagonal(t->v[n], own, s, s.by + SIDE * p);
         });
-        __syncthreads();
+        TEAM::meet();
         sp_each_tile<TILES>([&](int n) {
             if (t->j[n] != p || t->i[n] == p) return;
-            sp_factor_below(t->v[n], own, s);
+            sp_factor_below(t->v[n], own, s, s.by + SIDE * p);
             sp_panel_put(m, s, t->i[n], t->v[n]);
         });
-        __syncthreads();
+        TEAM::meet();
         sp_each_tile<TILES>([&](int n) {
             if (t->j[n] > p) sp_subtract(m, s, t->i[n], t->j[n], t->v[n]);
         });
     }
-    __syncthreads();
+    TEAM::meet();
     return ok;
 }
 
 /* The row of right-hand side q, which is the solution of the first triangle, to x. */
-template <int TILES>
+template <typename TEAM = sp_block, int TILES>
 __device__ inline void sp_first_half(const sp_matrix &m, const sp_shared &s,
                                      const sp_tiles<TILES> &t, int q)
 {
@@ -220,10 +295,11 @@ __device__ inline void sp_first_half(const sp_matrix &m, const sp_shared &s,
             if (t.i[n] == row / SIDE) s.x[SIDE * t.j[n] + c] = u < 2 ? low : high;
         }
     });
-    __syncthreads();
+    TEAM::meet();
 }
 
-__device__ inline void sp_back_diagonal(const double (&v)[SIDE][SIDE], int own, double *x)
+__device__ inline void sp_back_diagonal(const double (&v)[SIDE][SIDE], int own, const double *bys,
+                                        double *x)
 {
     double y[SIDE];
 #pragma unroll
@@ -231,7 +307,7 @@ __device__ inline void sp_back_diagonal(const double (&v)[SIDE][SIDE], int own, 
 #pragma unroll
     for (int c = SIDE - 1; c >= 0; c--) {
         if (c >= own) continue;
-        y[c] /= v[c][c];
+        y[c] *= bys[c];
 #pragma unroll
         for (int d = 0; d < c; d++) y[d] = fma(-v[c][d], y[c], y[d]);
     }
@@ -241,16 +317,17 @@ __device__ inline void sp_back_diagonal(const double (&v)[SIDE][SIDE], int own, 
 }
 
 /* x of L^T x = x. */
-template <int TILES>
+template <typename TEAM = sp_block, int TILES>
 __device__ inline void sp_second_half(const sp_matrix &m, const sp_shared &s,
                                       const sp_tiles<TILES> &t)
 {
     for (int p = m.cols - 1; p >= 0; p--) {
         const int own = sp_own(m, p);
         sp_each_tile<TILES>([&](int n) {
-            if (t.i[n] == p && t.j[n] == p) sp_back_diagonal(t.v[n], own, s.x + SIDE * p);
+            if (t.i[n] == p && t.j[n] == p)
+                sp_back_diagonal(t.v[n], own, s.by + SIDE * p, s.x + SIDE * p);
         });
-        __syncthreads();
+        TEAM::meet();
         sp_each_tile<TILES>([&](int n) {
             if (t.i[n] != p || t.j[n] == p) return;
             double *to = s.x + SIDE * t.j[n];
@@ -263,7 +340,7 @@ __device__ inline void sp_second_half(const sp_matrix &m, const sp_shared &s,
                 to[c] = y;
             }
         });
-        __syncthreads();
+        TEAM::meet();
     }
 }
 

@@ -1,4 +1,5 @@
-/* local_terms.cu - local_terms.c on a device: a thread block for each cell and factor.
+/* local_terms.cu - local_terms.c on a device: a warp for each cell and factor, or a thread block
+ * for many neighbours.
  *
  * Rows of Lam of the neighbours and of the cell come to shared memory, some columns at a time;
  * their products stay in registers, where they are factored (local.cuh). Nothing of a cell but its
@@ -12,9 +13,16 @@ namespace
 #include "local.cuh"
 #include "local_terms.h"
 
-constexpr int COLUMNS = 64;     /* of Lam in shared memory at a time: two for each lane */
-constexpr int ROWS_AT_ONCE = 4; /* rows a warp has on their way */
 constexpr int MARGINAL_THREADS = 256;
+
+/* Columns of Lam in shared memory at a time, 32 for each of a lane's numbers, and the rows that a
+ * warp has on their way. */
+template <typename TEAM> struct bringing {
+    static constexpr int EACH = 2, ROWS = 4;
+};
+template <> struct bringing<sp_warp> {
+    static constexpr int EACH = 1, ROWS = 13;
+};
 
 template <typename T> struct work {
     sp_matrix m;
@@ -24,7 +32,8 @@ template <typename T> struct work {
     sp_view<T> eq, ep, h, d;
     sp_view<double> kl;
     int64_t first_factor, first_cell, n_cells, count, all;
-    int r, step; /* columns of Lam; doubles between rows in shared memory */
+    int r, wide, step; /* columns of Lam, and at a time; doubles between rows in shared memory */
+    int64_t desk;      /* doubles of a team in shared memory */
     double jitter;
     fth_fault *fault;
 };
@@ -39,19 +48,27 @@ struct desk {
     int64_t *row;    /* [k + 1]: rows of Lam */
 };
 
-/* An even number of doubles whose half is odd: then pairs of neighbouring rows lie in different
- * banks. */
-int step_of(int64_t r)
+/* As few times as it can be done in, of the same number of columns. */
+int wide_of(int64_t r, int most)
 {
-    const int n = (int)((r < COLUMNS ? r : (int64_t)COLUMNS) + 1) / 2;
-    return 2 * (n | 1);
+    const int64_t times = (r + most - 1) / most;
+    return (int)((r + times - 1) / times + 1) / 2 * 2;
 }
 
-int64_t desk_bytes(const sp_matrix &m, int64_t r, int step)
+/* An even number of doubles whose half is odd: then pairs of neighbouring rows lie in different
+ * banks. */
+int step_of(int wide)
 {
+    return 2 * ((wide / 2) | 1);
+}
+
+/* An even number: every team begins with pairs. */
+int64_t desk_doubles(const sp_matrix &m, int64_t r, int step)
+{
+    static_assert(sizeof(int64_t) == sizeof(double), "rows lie among doubles");
     const int64_t doubles =
-        (int64_t)SIDE * m.rows * step + sp_shared_doubles(m) + 2 * m.k + 2 * r + 2;
-    return (int64_t)sizeof(double) * doubles + (int64_t)sizeof(int64_t) * (m.k + 1);
+        (int64_t)SIDE * m.rows * step + sp_shared_doubles(m) + 2 * m.k + 2 * r + 2 + m.k + 1;
+    return (doubles + 1) / 2 * 2;
 }
 
 template <typename T> __device__ desk desk_of(const work<T> &w, double *room)
@@ -75,11 +92,11 @@ __device__ inline void complain(fth_fault *fault, int64_t t, int k, int what, in
 }
 
 /* Which rows the cell needs; false in some thread: an index is wrong. */
-template <typename T>
+template <typename TEAM, typename T>
 __device__ bool bring_rows(const work<T> &w, const desk &d, int64_t l, int64_t t)
 {
     bool ok = true;
-    for (int i = (int)threadIdx.x; i <= w.m.k; i += (int)blockDim.x) {
+    for (int i = TEAM::at(); i <= w.m.k; i += TEAM::size()) {
         const bool own = i == w.m.k;
         const int64_t row = own ? *w.idx.at(t) : *w.nbr.at(t, i);
         d.row[i] = row;
@@ -95,26 +112,29 @@ __device__ bool bring_rows(const work<T> &w, const desk &d, int64_t l, int64_t t
 }
 
 /* Columns [c0, c0 + n) of those rows to shared memory, zeros behind them. */
-template <typename T>
+template <typename TEAM, typename T>
 __device__ void bring_columns(const work<T> &w, const desk &d, int64_t l, int c0, int n)
 {
-    const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32, wide = (n + 1) / 2 * 2;
+    constexpr int EACH = bringing<TEAM>::EACH, ROWS = bringing<TEAM>::ROWS;
+    const int lane = TEAM::at() % 32, warps = TEAM::size() / 32, wide = (n + 1) / 2 * 2;
     const int rows = SIDE * w.m.rows;
-    for (int from = (int)threadIdx.x / 32; from < rows; from += ROWS_AT_ONCE * warps) {
-        T x[ROWS_AT_ONCE][2];
+    for (int from = TEAM::at() / 32; from < rows; from += ROWS * warps) {
+        T x[ROWS][EACH];
 #pragma unroll
-        for (int j = 0; j < ROWS_AT_ONCE; j++) {
+        for (int j = 0; j < ROWS; j++) {
             const int i = from + j * warps;
             const T *row = i <= w.m.k ? w.lam.at(l, d.row[i], c0) : nullptr;
-            x[j][0] = row && lane < n ? row[lane] : (T)0;
-            x[j][1] = row && lane + 32 < n ? row[lane + 32] : (T)0;
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                x[j][e] = row && lane + 32 * e < n ? row[lane + 32 * e] : (T)0;
         }
 #pragma unroll
-        for (int j = 0; j < ROWS_AT_ONCE; j++) {
+        for (int j = 0; j < ROWS; j++) {
             const int i = from + j * warps;
             double *to = d.lam + (i % SIDE * w.m.rows + i / SIDE) * w.step;
-            if (i < rows && lane < wide) to[lane] = (double)x[j][0];
-            if (i < rows && lane + 32 < wide) to[lane + 32] = (double)x[j][1];
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                if (i < rows && lane + 32 * e < wide) to[lane + 32 * e] = (double)x[j][e];
         }
     }
 }
@@ -141,7 +161,7 @@ __device__ inline void multiply(const double *lam, int rows, int step, int n, in
 }
 
 /* The matrix of the cell: products of rows, and the jitter. */
-template <typename T, int TILES>
+template <typename TEAM, typename T, int TILES>
 __device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles<TILES> *t)
 {
     sp_each_tile<TILES>([&](int n) {
@@ -151,11 +171,11 @@ __device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles
             for (int s = 0; s < SIDE; s++)
                 t->v[n][u][s] = u == s && t->i[n] == t->j[n] ? w.jitter : 0.0;
     });
-    for (int c0 = 0; c0 < w.r; c0 += COLUMNS) {
-        const int n = w.r - c0 < COLUMNS ? w.r - c0 : COLUMNS;
-        if (c0 > 0) __syncthreads(); /* the columns before were read */
-        bring_columns(w, d, l, c0, n);
-        __syncthreads();
+    for (int c0 = 0; c0 < w.r; c0 += w.wide) {
+        const int n = w.r - c0 < w.wide ? w.r - c0 : w.wide;
+        if (c0 > 0) TEAM::meet(); /* the columns before were read */
+        bring_columns<TEAM>(w, d, l, c0, n);
+        TEAM::meet();
         sp_each_tile<TILES>([&](int q) {
             if (t->j[q] >= 0) multiply(d.lam, w.m.rows, w.step, n, t->i[q], t->j[q], t->v[q]);
         });
@@ -166,16 +186,17 @@ __device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles
 template <typename T>
 __device__ inline double element(const work<T> &w, const desk &d, int64_t l, int i, int c)
 {
-    if (w.r <= COLUMNS) return d.lam[(i % SIDE * w.m.rows + i / SIDE) * w.step + c];
+    if (w.r <= w.wide) return d.lam[(i % SIDE * w.m.rows + i / SIDE) * w.step + c];
     return (double)*w.lam.at(l, d.row[i], c);
 }
 
 /* eq = l - sum h row, ep = l - sum a row. */
-template <typename T> __device__ void residuals(const work<T> &w, const desk &d, int64_t l)
+template <typename TEAM, typename T>
+__device__ void residuals(const work<T> &w, const desk &d, int64_t l)
 {
-    for (int c = (int)threadIdx.x; c < w.r; c += (int)blockDim.x) {
+    for (int c = TEAM::at(); c < w.r; c += TEAM::size()) {
         double q = element(w, d, l, w.m.k, c), p = q;
-#pragma unroll 4
+#pragma unroll 8
         for (int i = 0; i < w.m.k; i++) {
             const double x = element(w, d, l, i, c);
             q = fma(-x, d.shared.x[i], q);
@@ -190,7 +211,7 @@ template <typename T> __device__ void residuals(const work<T> &w, const desk &d,
 template <typename T>
 __device__ void conclude(const work<T> &w, const desk &d, int64_t l, int64_t t)
 {
-    const int lane = (int)threadIdx.x;
+    const int lane = (int)threadIdx.x % 32;
     double am = 0, hh = 0, aa = 0, qq = 0, pp = 0;
     for (int i = lane; i < w.m.k; i += 32) {
         am = fma(d.a[i], d.mu[i], am);
@@ -214,9 +235,10 @@ __device__ void conclude(const work<T> &w, const desk &d, int64_t l, int64_t t)
     if (w.kl.data) *w.kl.at(l, t) = 0.5 * (log(cp) - log(safe) - 1 + (mean * mean + trace) / cp);
 }
 
-template <typename T> __device__ void store(const work<T> &w, const desk &d, int64_t l, int64_t t)
+template <typename TEAM, typename T>
+__device__ void store(const work<T> &w, const desk &d, int64_t l, int64_t t)
 {
-    const int from = (int)threadIdx.x, by = (int)blockDim.x;
+    const int from = TEAM::at(), by = TEAM::size();
     for (int c = from; w.eq.data && c < w.r; c += by) *w.eq.at(l, t, c) = (T)(d.eq[c] * d.by[0]);
     for (int c = from; w.ep.data && c < w.r; c += by) *w.ep.at(l, t, c) = (T)(d.ep[c] * d.by[1]);
     for (int i = from; w.h.data && i < w.m.k; i += by) *w.h.at(l, t, i) = (T)d.shared.x[i];
@@ -225,32 +247,72 @@ template <typename T> __device__ void store(const work<T> &w, const desk &d, int
 template <typename T, typename SIZE>
 __global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) terms(const work<T> w)
 {
+    typedef typename SIZE::team team;
     FTH_SHARED(double, room);
-    const desk d = desk_of(w, room);
+    const desk d = desk_of(w, room + team::number() * w.desk);
     sp_tiles<SIZE::TILES> tiles;
-    sp_tiles_place(w.m, &tiles);
-    for (int64_t i = blockIdx.x; i < w.count; i += gridDim.x) {
+    sp_tiles_place<team>(w.m, &tiles);
+    const int64_t step = (int64_t)gridDim.x * team::teams();
+    for (int64_t i = (int64_t)blockIdx.x * team::teams() + team::number(); i < w.count; i += step) {
         const int64_t l = w.first_factor + i / w.n_cells, t = w.first_cell + i % w.n_cells;
-        if (!__syncthreads_and(bring_rows(w, d, l, t))) continue;
-        make_matrix(w, d, l, &tiles);
-        sp_factor(w.m, d.shared, &tiles); /* what is not definite becomes NaN */
-        sp_first_half(w.m, d.shared, tiles, 0);
-        sp_second_half(w.m, d.shared, tiles);
-        residuals(w, d, l);
-        __syncthreads();
-        if (threadIdx.x < 32) conclude(w, d, l, t);
-        __syncthreads();
-        store(w, d, l, t);
-        __syncthreads();
+        if (!team::all(bring_rows<team>(w, d, l, t))) continue;
+        team::meet();
+        make_matrix<team>(w, d, l, &tiles);
+        sp_factor<team>(w.m, d.shared, &tiles); /* what is not definite becomes NaN */
+        sp_first_half<team>(w.m, d.shared, tiles, 0);
+        sp_second_half<team>(w.m, d.shared, tiles);
+        residuals<team>(w, d, l);
+        team::meet();
+        if (team::at() < 32) conclude(w, d, l, t);
+        team::meet();
+        store<team>(w, d, l, t);
+        team::meet();
     }
 }
 
-template <typename T, typename SIZE> void launch(const work<T> &w, cudaStream_t stream)
+/* Columns at a time, and doubles of shared memory for a block. */
+template <typename SIZE>
+int64_t set_desk(const sp_matrix &m, int64_t r, int *wide, int *step, int64_t *desk)
 {
-    const int64_t most = INT32_MAX;
-    FTH_LAUNCH_SHARED((terms<T, SIZE>), (unsigned)(w.count < most ? w.count : most),
-                      sp_matrix_threads(w.m, SIZE::THREADS), desk_bytes(w.m, w.r, w.step), stream,
-                      w);
+    typedef typename SIZE::team team;
+    constexpr bool warps = team::WARPS;
+    *wide = wide_of(r, 32 * bringing<team>::EACH);
+    *step = step_of(*wide);
+    *desk = desk_doubles(m, r, *step);
+    return *desk * (warps ? SIZE::THREADS / 32 : 1);
+}
+
+template <typename SIZE> bool fits(const sp_matrix &m, int64_t r)
+{
+    int wide, step;
+    int64_t desk;
+    const int64_t doubles = set_desk<SIZE>(m, r, &wide, &step, &desk);
+    return (int64_t)sizeof(double) * doubles <= fth_cuda_most_shared();
+}
+
+template <typename T, typename SIZE> void launch(work<T> &w, cudaStream_t stream)
+{
+    constexpr bool warps = SIZE::team::WARPS;
+    const int64_t doubles = set_desk<SIZE>(w.m, w.r, &w.wide, &w.step, &w.desk), most = INT32_MAX;
+    const int64_t each = warps ? SIZE::THREADS / 32 : 1, blocks = (w.count + each - 1) / each;
+    FTH_LAUNCH_SHARED((terms<T, SIZE>), (unsigned)(blocks < most ? blocks : most),
+                      warps ? SIZE::THREADS : sp_matrix_threads(w.m, SIZE::THREADS),
+                      (int64_t)sizeof(double) * doubles, stream, w);
+}
+
+/* Warps where their tiles stay in registers, blocks where they do not. */
+template <typename T> void launch_any(work<T> &w, cudaStream_t stream)
+{
+    if (w.m.tiles <= 32 * sp_warp_1::TILES && fits<sp_warp_1>(w.m, w.r))
+        launch<T, sp_warp_1>(w, stream);
+    else if (w.m.tiles <= 32 * sp_warp_3::TILES && fits<sp_warp_3>(w.m, w.r))
+        launch<T, sp_warp_3>(w, stream);
+    else if (w.m.tiles <= sp_small::THREADS)
+        launch<T, sp_small>(w, stream);
+    else if (w.m.tiles <= sp_middle::THREADS)
+        launch<T, sp_middle>(w, stream);
+    else
+        launch<T, sp_large>(w, stream);
 }
 
 template <typename T> fth_status run_as(const fth_call *call)
@@ -276,17 +338,10 @@ template <typename T> fth_status run_as(const fth_call *call)
     w.count = out->extent[0] * out->extent[1];
     w.all = node->in[LAM].size[1];
     w.r = (int)node->in[LAM].size[2];
-    w.step = step_of(w.r);
     w.jitter = ((const attr *)node->attr)->jitter;
     w.fault = call->fault;
     if (w.count == 0) return FTH_OK;
-    const cudaStream_t stream = fth_cuda_stream(call);
-    if (w.m.tiles <= sp_small::THREADS)
-        launch<T, sp_small>(w, stream);
-    else if (w.m.tiles <= sp_middle::THREADS)
-        launch<T, sp_middle>(w, stream);
-    else
-        launch<T, sp_large>(w, stream);
+    launch_any(w, fth_cuda_stream(call));
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -294,8 +349,7 @@ template <typename T> fth_status run_as(const fth_call *call)
 bool supports(const fth_node *node)
 {
     const int64_t k = node->in[NBR].size[1], r = node->in[LAM].size[2];
-    return sp_matrix_fits(k, 1) && r > 0 && r < INT32_MAX &&
-           desk_bytes(sp_matrix_of(k, 1), r, step_of(r)) <= fth_cuda_most_shared();
+    return sp_matrix_fits(k, 1) && r > 0 && r < INT32_MAX && fits<sp_large>(sp_matrix_of(k, 1), r);
 }
 
 fth_status run(const fth_call *call)
