@@ -2,9 +2,11 @@
  *
  * Weights of the neighbours depend on positions alone: they are computed once, 4 N (K + 1) bytes.
  * A step makes terms of the batch's cells, then every training cell gathers what touches it; who
- * touches whom is listed on the host, one batch ahead, into two buffers.
+ * touches whom is listed on the host, one batch ahead, into two buffers (lister.h).
  */
 #include "local.h"
+
+#include "lister.h"
 
 typedef struct lists {
     fth_tensor *ptr, *items;
@@ -13,8 +15,9 @@ typedef struct lists {
 typedef struct local {
     fth_tensor *a, *cp; /* real [cell nbr] and [cell] */
     lists slot[2];
-    int next;      /* the slot that the next batch is written to; the other one is in use */
-    int64_t asked; /* cells of that batch; 0: none was asked for */
+    int next;          /* the slot that the next batch is written to; the other one is in use */
+    int64_t asked;     /* cells of that batch; 0: none was asked for */
+    sp_lister *lister; /* made with the first batch */
     sp_local_batch batch;
 } local;
 
@@ -87,6 +90,7 @@ static void close_prior(sp_prior *p)
 {
     local *self = p->self;
     if (!self) return;
+    sp_lister_destroy(self->lister);
     fth_tensor_release(self->a);
     fth_tensor_release(self->cp);
     for (int i = 0; i < 2; i++) {
@@ -154,19 +158,11 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
     if (n * (k + 1) != fth_tensor_size(to->items, 0))
         return FTH_FAIL(err, FTH_E_USAGE, "a batch of %lld cells, expected %lld", (long long)n,
                         (long long)p->model->set.batch_size);
-    const int32_t *nbr = fth_tensor_view(p->model->nbr_kl);
-    for (int64_t t = 0; t < n; t++) { /* what the lists are indexed with */
-        if (cell[t] < 0 || cell[t] >= cells)
-            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "cell %lld of a batch, of %lld cells",
-                            (long long)cell[t], (long long)cells);
-        for (int64_t j = 0; j < k; j++)
-            if (nbr[cell[t] * k + j] < 0 || nbr[cell[t] * k + j] >= cells)
-                return FTH_FAIL(err, FTH_E_INDEX_RANGE,
-                                "neighbour %lld of cell %lld is %d, of %lld cells", (long long)j,
-                                (long long)cell[t], nbr[cell[t] * k + j], (long long)cells);
+    if (!self->lister) {
+        const sp_lists_of of = {fth_tensor_view(p->model->nbr_kl), cells, k, n};
+        FTH_TRY(sp_lister_create(&self->lister, p->model->mem, &of, err));
     }
-    sp_local_touch_lists(fth_tensor_data(to->ptr), fth_tensor_data(to->items), cells, cell, n, nbr,
-                         k);
+    sp_lister_ask(self->lister, cell, fth_tensor_data(to->ptr), fth_tensor_data(to->items));
     self->asked = n;
     return FTH_OK;
 }
@@ -175,6 +171,7 @@ static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
 {
     local *self = p->self;
     if (self->asked == 0) return FTH_FAIL(err, FTH_E_STATE, "no batch was asked for");
+    FTH_TRY(sp_lister_take(self->lister, err));
     const lists *now = &self->slot[self->next];
     FTH_TRY(sp_net_next(net, "touch_ptr", now->ptr, err));
     FTH_TRY(sp_net_next(net, "touch", now->items, err));

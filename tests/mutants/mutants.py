@@ -2382,4 +2382,9 @@ MUTANTS = [
     ("other_channels_not_scaled", "instruments/focus/run/pipeline.c",
      "f = fo_scaled(b->g, stacks, present, f.image, &b->p->how);",
      "(void)present;", "unit/test_focus_stack"),
+    ("lists_taken_before_they_are_made", "instruments/spatial/lister.c",
+     "    rest(l);\n    const fth_status s = l->status;", "    const fth_status s = l->status;",
+     "unit/test_spatial_lister"),
+    ("neighbours_not_looked_at", "instruments/spatial/lister.c",
+     "if (nbr < 0 || nbr >= cells)", "if (nbr < -1)", "unit/test_spatial_lister"),
 ]
