@@ -1,10 +1,11 @@
 /* moran.c - Moran's I on the graph of six nearest neighbours, its variance under normality, q.
  *
  * All factors go through the cells together, so a row of factors is read once for each neighbour.
- * Sums are f64, in the order of the cells.
+ * Sums are f64, in the order of the cells. A context with a device adds up there (moran_graph.h),
+ * in the engine's order of sums, where there is room for it.
  */
 #include "moran.h"
-#include "neighbours.h"
+#include "moran_graph.h"
 #include "order.h"
 
 #include <math.h>
@@ -33,10 +34,18 @@ typedef struct graph {
     double s1, s2;   /* of the variance */
 } graph;
 
+static void set_moments(graph *g, int64_t mutual, double s2)
+{
+    const double k = (double)g->k;
+    g->s1 = (double)g->n / k + (double)mutual / (k * k);
+    g->s2 = s2;
+}
+
 static void find_moments(graph *g)
 {
     const double k = (double)g->k;
     int64_t mutual = 0;
+    double s2 = 0;
     memset(g->arrows, 0, (size_t)g->n * sizeof *g->arrows);
     for (int64_t i = 0; i < g->n; i++)
         for (int64_t a = 0; a < g->k; a++) {
@@ -44,11 +53,11 @@ static void find_moments(graph *g)
             g->arrows[j]++;
             for (int64_t b = 0; b < g->k; b++) mutual += g->list[j * K + b] == i;
         }
-    g->s1 = (double)g->n / k + (double)mutual / (k * k);
     for (int64_t i = 0; i < g->n; i++) {
         const double both = 1 + (double)g->arrows[i] / k;
-        g->s2 += both * both;
+        s2 += both * both;
     }
+    set_moments(g, mutual, s2);
 }
 
 typedef struct search {
@@ -117,6 +126,43 @@ static void find_statistic(const sp_moran *m, const graph *g, const float *x, do
         m->I[l] = constant[l] || g->k == 0 ? (double)NAN : m->I[l] / square[l];
 }
 
+/* ---- all of it ---- */
+
+static fth_status count_here(const sp_moran *m, graph *g, fth_context *ctx, const float *xy,
+                             const float *x, double *mean, double *square, bool *constant,
+                             fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)g->n * (K + 1) * sizeof(int32_t), "neighbours",
+                         &block, err));
+    g->list = block;
+    g->arrows = g->list + g->n * K;
+    const fth_status s = find_neighbours(g, ctx, xy, err);
+    if (s == FTH_OK) {
+        find_moments(g);
+        find_statistic(m, g, x, mean, square, constant);
+    }
+    fth_mem_release(mem, block, NULL);
+    return s;
+}
+
+static fth_status count_there(const sp_moran *m, graph *g, fth_context *ctx, const float *xy,
+                              const float *x, double *square, float *range, fth_err *err)
+{
+    sp_grid *grid = NULL;
+    const int64_t L = m->factors;
+    sp_moran_sums sums = {.lag = m->I, .square = square, .least = range, .most = range + L};
+    FTH_TRY(sp_grid_create(&grid, fth_context_mem(ctx), xy, g->n, err));
+    const fth_status s = sp_moran_on_device(&sums, ctx, grid, xy, x, L, g->k, err);
+    sp_grid_destroy(grid);
+    if (s != FTH_OK) return s;
+    set_moments(g, sums.mutual, sums.s2);
+    for (int64_t l = 0; l < L; l++)
+        m->I[l] = range[l] == range[L + l] ? (double)NAN : m->I[l] / square[l];
+    return FTH_OK;
+}
+
 /* S0 is n: rows of weights add up to 1. */
 static void find_chances(const sp_moran *m, const graph *g)
 {
@@ -152,23 +198,22 @@ fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const 
     bool *constant;
     FTH_TRY(take_room(out, mem, factors, &mean, &square, &constant, err));
     graph g = {.n = cells, .k = cells - 1 < K ? cells - 1 : K};
-    void *block = NULL;
-    fth_status s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)cells * (K + 1) * sizeof(int32_t),
-                                "neighbours", &block, err);
-    if (s == FTH_OK) {
-        g.list = block;
-        g.arrows = g.list + cells * K;
-        s = find_neighbours(&g, ctx, xy, err);
+    fth_err why = {0};
+    fth_status s = FTH_E_NO_FIT;
+    if (fth_context_device_mem(ctx) && g.k > 0 && factors > 0) /* means are a pair of floats */
+        s = count_there(out, &g, ctx, xy, x, square, (float *)(void *)mean, &why);
+    if (s == FTH_E_NO_FIT) {
+        why = (fth_err){0};
+        s = count_here(out, &g, ctx, xy, x, mean, square, constant, &why);
     }
     if (s == FTH_OK) {
-        find_moments(&g);
-        find_statistic(out, &g, x, mean, square, constant);
         find_chances(out, &g);
         sp_benjamini_hochberg(out->q, out->p, factors, out->order);
         sp_order(out->order, out->I, factors, true);
+        return FTH_OK;
     }
-    fth_mem_release(mem, block, NULL);
-    if (s != FTH_OK) sp_moran_clear(out);
+    if (err) *err = why;
+    sp_moran_clear(out);
     return s;
 }
 

@@ -1,5 +1,10 @@
 /* test_spatial_moran.c - Moran's I against the golden set, its p-values against long hand.
- * seconds: 1 */
+ * seconds: 5 labels: gpu
+ *
+ * On the CPU, on a device made of the host, and on the one whose backend FATHOM_TEST_DEVICE names.
+ */
+#include "testing/host_device.h"
+#include "testing/op_device.h"
 #include "testing/spatial_arrays.h"
 
 #include "instruments/spatial/moran.h"
@@ -9,12 +14,20 @@
 
 enum { N = 300, L = 3 };
 
-static fth_context *context(int threads)
+enum { CPU, HOST, NAMED, PLACES };
+
+/* NULL: there is no such device. */
+static fth_context *context(int threads, int place)
 {
     fth_options opt;
     fth_options_default(&opt);
     opt.threads = threads;
-    opt.mem.budget_bytes = 16 << 20;
+    opt.mem.budget_bytes = 64 << 20;
+    opt.device_memory_bytes = 16 << 20;
+    if (place == HOST) opt.backend = &t_host_backend;
+    if (place == NAMED) opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    if (place == NAMED && !t_device()) return NULL;
+    if (place != CPU) opt.device = "cuda";
     fth_context *ctx = NULL;
     OK(fth_context_create(&ctx, &opt, NULL));
     return ctx;
@@ -32,15 +45,20 @@ TEST(values_and_order_are_the_golden_ones)
     float *X = t_npz_f32(SPATIAL_GOLDEN("data.npz"), "X", NULL);
     double *I = t_npz_f64(SPATIAL_GOLDEN("analysis.npz"), "moran", NULL);
     double *order = t_npz_f64(SPATIAL_GOLDEN("analysis.npz"), "moran_order", NULL);
-    fth_context *ctx = context(2);
-    sp_moran m;
-    OK(sp_moran_run(&m, ctx, X, F, N, L, NULL));
-    for (int l = 0; l < L; l++) {
-        NEAR(m.I[l], I[l], 1e-12);
-        EQ_I64(m.order[l], (int64_t)order[l]);
+    for (int place = 0; place < PLACES; place++) {
+        fth_context *ctx = context(2, place);
+        if (!ctx) continue;
+        sp_moran m;
+        fth_err err = {0};
+        OKE(sp_moran_run(&m, ctx, X, F, N, L, &err), &err);
+        for (int l = 0; l < L; l++) {
+            NEAR(m.I[l], I[l], 1e-12);
+            EQ_I64(m.order[l], (int64_t)order[l]);
+        }
+        sp_moran_clear(&m);
+        IS_TRUE(place != HOST || t_host_device_seen().kernels > 0);
+        drop(ctx);
     }
-    sp_moran_clear(&m);
-    drop(ctx);
     free(F);
     free(X);
     free(I);
@@ -81,10 +99,8 @@ static double chance(const float *xy, int n, double I)
     return 0.5 * erfc((I - e) / sqrt(2 * v));
 }
 
-TEST(chances_are_those_of_the_whole_matrix)
+static void check_chances(const float *X, fth_context *ctx)
 {
-    float *X = t_npz_f32(SPATIAL_GOLDEN("data.npz"), "X", NULL);
-    fth_context *ctx = context(1);
     for (int n = 9; n <= 60; n += 17) {
         float x[60 * 2];
         for (int i = 0; i < n; i++) {
@@ -98,19 +114,22 @@ TEST(chances_are_those_of_the_whole_matrix)
         NEAR(m.q[m.order[0]], fmin(1, 2 * m.p[m.order[0]]), 1e-15);
         sp_moran_clear(&m);
     }
-    drop(ctx);
+}
+
+TEST(chances_are_those_of_the_whole_matrix)
+{
+    float *X = t_npz_f32(SPATIAL_GOLDEN("data.npz"), "X", NULL);
+    for (int place = 0; place < PLACES; place++) {
+        fth_context *ctx = context(1, place);
+        if (!ctx) continue;
+        check_chances(X, ctx);
+        drop(ctx);
+    }
     free(X);
 }
 
-TEST(a_constant_factor_has_no_value_and_comes_last)
+static void check_constant(const float *X, const float *x, fth_context *ctx)
 {
-    float *X = t_npz_f32(SPATIAL_GOLDEN("data.npz"), "X", NULL), x[N * 3];
-    for (int i = 0; i < N; i++) {
-        x[3 * i] = 0.1f;
-        x[3 * i + 1] = (float)i;
-        x[3 * i + 2] = X[2 * i + 1];
-    }
-    fth_context *ctx = context(2);
     sp_moran m;
     OK(sp_moran_run(&m, ctx, X, x, N, 3, NULL));
     IS_TRUE(isnan(m.I[0]) && isnan(m.p[0]) && isnan(m.q[0]));
@@ -121,8 +140,47 @@ TEST(a_constant_factor_has_no_value_and_comes_last)
     OK(sp_moran_run(&m, ctx, X, x, 1, 3, NULL));
     IS_TRUE(isnan(m.I[0]) && isnan(m.I[2]));
     sp_moran_clear(&m);
-    drop(ctx);
+}
+
+TEST(a_constant_factor_has_no_value_and_comes_last)
+{
+    float *X = t_npz_f32(SPATIAL_GOLDEN("data.npz"), "X", NULL), x[N * 3];
+    for (int i = 0; i < N; i++) {
+        x[3 * i] = 0.1f;
+        x[3 * i + 1] = (float)i;
+        x[3 * i + 2] = X[2 * i + 1];
+    }
+    for (int place = 0; place < PLACES; place++) {
+        fth_context *ctx = context(2, place);
+        if (!ctx) continue;
+        check_constant(X, x, ctx);
+        drop(ctx);
+    }
     free(X);
+}
+
+/* Where the device has too little room the host does it. */
+TEST(a_small_device_is_not_used)
+{
+    float *F = t_npz_f32(SPATIAL_GOLDEN("analysis.npz"), "F", NULL);
+    float *X = t_npz_f32(SPATIAL_GOLDEN("data.npz"), "X", NULL);
+    double *I = t_npz_f64(SPATIAL_GOLDEN("analysis.npz"), "moran", NULL);
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.device = "cuda";
+    opt.backend = &t_host_backend;
+    opt.device_memory_bytes = 4096;
+    fth_context *ctx = NULL;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    sp_moran m;
+    OK(sp_moran_run(&m, ctx, X, F, N, L, NULL));
+    for (int l = 0; l < L; l++) NEAR(m.I[l], I[l], 1e-12);
+    EQ_I64(t_host_device_seen().kernels, 0);
+    sp_moran_clear(&m);
+    drop(ctx);
+    free(F);
+    free(X);
+    free(I);
 }
 
 TEST_MAIN()
