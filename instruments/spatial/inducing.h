@@ -9,6 +9,7 @@ typedef struct sp_kmeans {
     int restarts;   /* 0: 10 */
     int iterations; /* 0: 300 */
     int64_t seed, stream;
+    int64_t worth; /* distances of an iteration that a device is worth having for; 0: 16 Mi */
     /* Asked now and then with the fraction done; false: stop with FTH_E_CANCELLED. May be NULL. */
     bool (*progress)(void *user, double fraction);
     void *user;

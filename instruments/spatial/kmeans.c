@@ -3,14 +3,18 @@
  * An iteration goes down the tree with the centres that may be nearest somewhere in a box. One that
  * is farther than another everywhere in the box is dropped there; where a single one is left, the
  * whole box is its own, with sums that are kept. Restarts are independent of each other and each is
- * done by one worker, so the result does not depend on how many workers there are.
+ * done by one worker, so the result does not depend on how many workers there are. With a device
+ * workers find the seeds, and iterations are made there one restart after the other
+ * (kmeans_graph.h).
  */
 #include "kmeans.h"
+
+#include "kmeans_graph.h"
 
 #include <math.h>
 #include <stdatomic.h>
 
-enum { RESTARTS = 10, ITERATIONS = 300, FALLBACK_SEED = 123 };
+enum { RESTARTS = 10, ITERATIONS = 300, FALLBACK_SEED = 123, WORTH = 1 << 24 };
 static const double TOLERANCE = 1e-4; /* of the mean variance of the coordinates */
 
 /* ---- which centre is nearest ---- */
@@ -168,6 +172,7 @@ typedef struct starts {
     int64_t *seeded; /* [restarts]: centres found, k where there are enough places */
     atomic_int done;
     atomic_bool cancelled;
+    sp_kmeans_graph *device; /* NULL: there is none, or it has no room */
 } starts;
 
 static bool go_on(starts *s, int worker)
@@ -178,35 +183,57 @@ static bool go_on(starts *s, int worker)
     return !atomic_load(&s->cancelled);
 }
 
-static void lloyd(starts *s, sp_restart *r, int worker)
+static fth_status assign_anywhere(const starts *s, sp_restart *r, fth_err *err)
 {
-    int32_t *all = r->candidate, *nearest = r->nearest;
-    for (int64_t c = 0; c < s->opt.k; c++) all[c] = (int32_t)c;
+    if (s->device) return sp_kmeans_graph_assign(s->device, r, err);
+    assign(r, r->candidate); /* all of them, in front of those of the boxes */
+    return FTH_OK;
+}
+
+static fth_status lloyd(starts *s, sp_restart *r, int worker, fth_err *err)
+{
+    int32_t *nearest = r->nearest;
+    for (int64_t c = 0; c < s->opt.k; c++) r->candidate[c] = (int32_t)c;
     for (int i = 0; i < s->opt.iterations && go_on(s, worker); i++) {
         r->nearest = NULL;
-        assign(r, all);
+        const fth_status found = assign_anywhere(s, r, err);
         r->nearest = nearest;
+        FTH_TRY(found);
         if (any_empty(r)) {
-            assign(r, all);
+            FTH_TRY(assign_anywhere(s, r, err));
             fill_empty(r);
         }
         if (move(r) <= s->tolerance) break;
     }
-    assign(r, all);
+    FTH_TRY(assign_anywhere(s, r, err));
+    s->inertia[r->number] = distances(r);
+    atomic_fetch_add(&s->done, 1);
+    return FTH_OK;
+}
+
+/* The memory of one restart, which this worker has to itself. */
+static sp_restart *slot_of(const starts *s, int64_t number, int worker)
+{
+    sp_restart *r = &s->slot[s->slots == s->opt.restarts ? number : worker];
+    r->number = number;
+    r->centre = (double(*)[2])(s->centre + 2 * number * s->opt.k);
+    return r;
 }
 
 static void restart(void *arg, int64_t number, int worker)
 {
     starts *s = arg;
-    sp_restart *r = &s->slot[s->slots == s->opt.restarts ? number : worker];
-    r->number = number;
-    r->centre = (double(*)[2])(s->centre + 2 * number * s->opt.k);
+    sp_restart *r = slot_of(s, number, worker);
     if (!go_on(s, worker)) return;
     s->seeded[number] = sp_kmeans_seed(r);
-    if (s->seeded[number] < s->opt.k) return;
-    lloyd(s, r, worker);
-    s->inertia[number] = distances(r);
-    atomic_fetch_add(&s->done, 1);
+    if (s->seeded[number] == s->opt.k && !s->device) (void)lloyd(s, r, worker, NULL);
+}
+
+static fth_status iterate_on_device(starts *s, fth_err *err)
+{
+    for (int64_t i = 0; s->device && i < s->opt.restarts; i++)
+        if (s->seeded[i] == s->opt.k && go_on(s, 0)) FTH_TRY(lloyd(s, slot_of(s, i, 0), 0, err));
+    return FTH_OK;
 }
 
 static void *carve(char **at, uint64_t bytes)
@@ -263,6 +290,18 @@ static fth_status prepare(starts *s, fth_context *ctx, fth_err *err)
     return FTH_OK;
 }
 
+/* A few thousand places are done before a device has begun. Without room, there or here, workers do
+ * it. */
+static fth_status find_device(starts *s, fth_context *ctx, fth_err *err)
+{
+    fth_err why = {0};
+    if (!fth_context_device_mem(ctx) || s->tree->n < s->opt.worth / s->opt.k) return FTH_OK;
+    const fth_status found = sp_kmeans_graph_create(&s->device, ctx, s->tree, s->opt.k, &why);
+    if (found == FTH_E_NO_FIT || found == FTH_E_BUDGET) return FTH_OK;
+    if (found != FTH_OK && err) *err = why;
+    return found;
+}
+
 static fth_status judge(const starts *s, float *centre, double *inertia, fth_err *err)
 {
     const int64_t k = s->opt.k;
@@ -295,14 +334,18 @@ fth_status sp_kmeans_run(float *centre, fth_context *ctx, const float *xy, int64
     if (s.opt.restarts <= 0) s.opt.restarts = RESTARTS;
     if (s.opt.iterations <= 0) s.opt.iterations = ITERATIONS;
     if (s.opt.seed == 0) s.opt.seed = FALLBACK_SEED;
+    if (s.opt.worth <= 0) s.opt.worth = WORTH;
     sp_tree tree;
     FTH_TRY(sp_tree_create(&tree, fth_context_mem(ctx), xy, n, err));
     s.tree = &tree;
     s.tolerance = TOLERANCE * mean_variance(&tree);
     fth_status status = prepare(&s, ctx, err);
+    if (status == FTH_OK) status = find_device(&s, ctx, err);
     if (status == FTH_OK)
         status = fth_context_loop(ctx, "k-means", s.opt.restarts, restart, &s, err);
+    if (status == FTH_OK) status = iterate_on_device(&s, err);
     if (status == FTH_OK) status = judge(&s, centre, inertia, err);
+    sp_kmeans_graph_destroy(s.device);
     fth_mem_release(fth_context_mem(ctx), s.memory, NULL);
     sp_tree_clear(&tree);
     return status;

@@ -2387,4 +2387,8 @@ MUTANTS = [
      "unit/test_spatial_lister"),
     ("neighbours_not_looked_at", "instruments/spatial/lister.c",
      "if (nbr < 0 || nbr >= cells)", "if (nbr < -1)", "unit/test_spatial_lister"),
+    ("ties_go_to_the_last_centre", "instruments/spatial/ops/centre.c",
+     "if (d2 < least) least = d2", "if (d2 <= least) least = d2", "unit/test_spatial_kmeans_graph"),
+    ("edges_back_not_counted", "instruments/spatial/moran_graph.c",
+     "fth_cast(fth_eq(back, start), FTH_I64)", "fth_cast(fth_ne(back, start), FTH_I64)", "golden/test_spatial_moran"),
 ]
