@@ -1,0 +1,191 @@
+/* test_ptycho_translate.c - moving, merging, taking apart and stitching patches: cuts, adjoints,
+ * gradients, refusals. seconds: 10 labels: gpu
+ */
+#include "instruments/ptycho/ops/physics.h"
+#include "instruments/ptycho/ops/stitch.h"
+#include "instruments/ptycho/ops/translate.h"
+#include "testing/op_harness.h"
+
+#include <math.h>
+
+static const fth_dtype dtypes[] = {FTH_F32, FTH_F64, FTH_C64, FTH_C128};
+
+/* The rule of the specification, pixel by pixel. */
+static double moved(const double *in, int rows, int cols, double y, double x)
+{
+    const double y0 = floor(y), x0 = floor(x), fy = y - y0, fx = x - x0;
+    double sum = 0;
+    for (int dy = 0; dy < 2; dy++)
+        for (int dx = 0; dx < 2; dx++) {
+            const int r = (int)y0 + dy, c = (int)x0 + dx;
+            if (r < 0 || r >= rows || c < 0 || c >= cols) continue;
+            sum += (dy ? fy : 1 - fy) * (dx ? fx : 1 - fx) * in[r * cols + c];
+        }
+    return sum;
+}
+
+TEST(translation_follows_its_rule)
+{
+    enum { G = 5, R = 7, C = 9 };
+    t_random r = t_random_make(1);
+    double v[G * R * C], t[G * 2], out[G * R * C];
+    for (int i = 0; i < G * R * C; i++) v[i] = t_random_normal(&r);
+    for (int i = 0; i < G * 2; i++) t[i] = 4 * t_random_normal(&r);
+    t[0] = 2, t[1] = -3; /* whole pixels */
+    t[2] = 100, t[4] = -100;
+    fth_graph *g = t_graph("flat=5 row=7 col=9 xy=2");
+    const fth_val moves = pt_translate(t_input(g, "v", FTH_F64, "flat row col", v),
+                                       t_input(g, "t", FTH_F64, "flat xy", t));
+    SHAPE(moves, "f64 [flat=5 row=7 col=9]");
+    t_eval(moves, out);
+    for (int i = 0; i < G; i++)
+        for (int y = 0; y < R; y++)
+            for (int x = 0; x < C; x++)
+                NEAR(out[(i * R + y) * C + x],
+                     moved(v + i * R * C, R, C, y - t[2 * i + 1], x - t[2 * i]), 1e-12);
+    for (int y = 0; y < R - 3; y++) /* a whole pixel is a copy */
+        for (int x = 2; x < C; x++) EQ_F64(out[y * C + x], v[(y + 3) * C + x - 2]);
+    t_graph_free(g);
+}
+
+TEST(every_dtype_and_frame_has_the_same_bits_however_it_is_cut)
+{
+    t_random r = t_random_make(2);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        fth_graph *g = t_graph("group=3 chan=2 row=6 col=5 prow=9 pcol=8 xy=2");
+        const fth_dtype t = dtypes[i], real = fth_dtype_real_of(t);
+        const fth_val offsets = t_noise(g, "t", real, "group chan xy", &r);
+        const fth_val v = t_noise(g, "v", t, "group chan row col", &r),
+                      one = t_noise(g, "one", t, "group row col", &r),
+                      all = t_noise(g, "all", t, "row col", &r);
+        void *out = malloc(16 * 3 * 2 * 9 * 8);
+        t_eval(pt_translate(v, offsets), out);
+        t_eval(pt_translate_into(v, offsets, "", "prow", "pcol"), out);
+        const fth_val wide = pt_translate_into(one, offsets, "chan", "prow", "pcol");
+        SHAPE(fth_real(fth_cast(wide, FTH_C128)), "f64 [group=3 chan=2 prow=9 pcol=8]");
+        t_eval(wide, out);
+        t_eval(pt_translate_into(all, offsets, "group chan", "prow", "pcol"), out);
+        t_eval(pt_translate_into(wide, offsets, "", "row", "col"), out);
+        free(out);
+        t_graph_free(g);
+    }
+}
+
+/* <T x, y> = <x, T* y>: the adjoint is the translation back, also of padding and trimming. */
+TEST(the_adjoint_is_the_translation_back)
+{
+    t_random r = t_random_make(3);
+    fth_graph *g = t_graph("flat=4 row=6 col=6 prow=10 pcol=10 xy=2");
+    const fth_val x = t_noise(g, "x", FTH_C64, "flat row col", &r),
+                  y = t_noise(g, "y", FTH_C64, "flat prow pcol", &r),
+                  t = t_noise(g, "t", FTH_F32, "flat xy", &r);
+    const fth_val left =
+        fth_sum(fth_real(fth_mul(fth_conj(pt_translate_into(x, t, "", "prow", "pcol")), y)),
+                "flat prow pcol");
+    const fth_val right =
+        fth_sum(fth_real(fth_mul(fth_conj(x), pt_translate_into(y, fth_neg(t), "", "row", "col"))),
+                "flat row col");
+    double a, b;
+    t_eval_f64(left, &a);
+    t_eval_f64(right, &b);
+    NEAR(a, b, 1e-6 * (1 + fabs(b)));
+    t_graph_free(g);
+}
+
+static fth_val squares(fth_val v, const char *axes)
+{
+    return fth_sum(fth_abs2(v), axes);
+}
+
+TEST(gradients_agree_with_differences)
+{
+    t_random r = t_random_make(4);
+    fth_graph *g = t_graph("group=2 chan=2 mode=2 row=4 col=4 prow=8 pcol=8 xy=2");
+    const fth_val v = t_noise(g, "v", FTH_C128, "group chan row col", &r),
+                  t = t_noise(g, "t", FTH_F64, "group chan xy", &r),
+                  p = t_noise(g, "p", FTH_C128, "mode row col", &r),
+                  seen = t_noise(g, "seen", FTH_F64, "group chan row col", &r),
+                  region = t_noise(g, "region", FTH_C128, "group prow pcol", &r);
+    const fth_val moves =
+        squares(pt_translate_into(v, t, "", "prow", "pcol"), "group chan prow pcol");
+    GRAD(moves, v, 1e-6);
+    GRAD(moves, t, 1e-5);
+    for (int kind = PT_MERGE_CENTRAL; kind <= PT_MERGE_PROBE; kind++) {
+        /* the rule of tf divides by a thousandth: differences of large squares are not exact */
+        const fth_val merged =
+            squares(fth_mul(pt_merge((pt_merge_kind)kind, v, t, p), fth_const(g, FTH_C128, 1e-3)),
+                    "group prow pcol");
+        GRAD(merged, v, 1e-5);
+        if (kind == PT_MERGE_PROBE) GRAD(merged, p, 1e-5);
+    }
+    const fth_val out = squares(pt_extract(region, t), "group chan row col");
+    GRAD(out, region, 1e-6);
+    GRAD(out, t, 1e-5);
+    const fth_val amplitude = pt_diffract(v, p);
+    GRAD(pt_loss_mae(amplitude, seen), v, 1e-4);
+    GRAD(pt_loss_nll(amplitude, seen), v, 1e-4);
+    GRAD(pt_loss_nll(amplitude, seen), p, 1e-4);
+    t_graph_free(g);
+}
+
+TEST(stitching_adds_every_patch_at_its_place)
+{
+    enum { G = 6, M = 4, S = 12 };
+    t_random r = t_random_make(5);
+    double p[G * M * M], d[2 * G], out[S * S], weight[S * S];
+    for (int i = 0; i < G * M * M; i++) p[i] = t_random_normal(&r);
+    for (int i = 0; i < 2 * G; i++) d[i] = 3 * t_random_normal(&r);
+    d[0] = 1, d[1] = -2;
+    fth_graph *g = t_graph("group=6 srow=4 scol=4 orow=12 ocol=12 xy=2");
+    const fth_val patches = t_input(g, "p", FTH_F64, "group srow scol", p),
+                  shift = t_input(g, "d", FTH_F64, "group xy", d);
+    const fth_val sum = pt_stitch(patches, shift);
+    t_eval(sum, out);
+    t_eval(fth_out(sum, 1), weight);
+    double ones[M * M];
+    for (int i = 0; i < M * M; i++) ones[i] = 1;
+    for (int y = 0; y < S; y++)
+        for (int x = 0; x < S; x++) {
+            double want = 0, covered = 0;
+            for (int i = 0; i < G; i++) {
+                want += moved(p + i * M * M, M, M, y - 4 - d[2 * i + 1], x - 4 - d[2 * i]);
+                covered += moved(ones, M, M, y - 4 - d[2 * i + 1], x - 4 - d[2 * i]);
+            }
+            NEAR(out[y * S + x], want, 1e-12);
+            NEAR(weight[y * S + x], covered, 1e-12);
+        }
+    GRAD(fth_sum(fth_sqr(sum), "orow ocol"), patches, 1e-6);
+    t_graph_free(g);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        fth_graph *h = t_graph("group=6 srow=4 scol=4 orow=12 ocol=12 xy=2");
+        void *room = malloc(16 * S * S);
+        t_eval(pt_stitched(t_noise(h, "p", dtypes[i], "group srow scol", &r),
+                           t_noise(h, "d", fth_dtype_real_of(dtypes[i]), "group xy", &r)),
+               room);
+        free(room);
+        t_graph_free(h);
+    }
+}
+
+TEST(offsets_of_other_axes_are_refused_with_both)
+{
+    t_random r = t_random_make(6);
+    fth_graph *g = t_graph("flat=128 group=32 row=78 col=78 xy=2");
+    pt_translate(t_noise(g, "images", FTH_C64, "flat row col", &r),
+                 t_noise(g, "offsets", FTH_F32, "group xy", &r));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "flat=128 row=78 col=78");
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "group=32 xy=2");
+    t_graph_free(g);
+}
+
+TEST(amplitudes_of_other_shapes_have_no_loss)
+{
+    t_random r = t_random_make(7);
+    fth_graph *g = t_graph("group=4 chan=2 row=4 col=4");
+    pt_loss_mae(t_noise(g, "a", FTH_F32, "group chan row col", &r),
+                t_noise(g, "b", FTH_F32, "chan row col", &r));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "amplitudes of different shapes");
+    t_graph_free(g);
+}
+
+TEST_MAIN()
