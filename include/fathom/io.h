@@ -87,6 +87,8 @@ FTH_API FTH_MUST_USE fth_status fth_raw_create(fth_sink *out, fth_mem *mem, cons
 
 /* ---- several arrays in one file ---- */
 
+typedef struct fth_texts fth_texts; /* a list of strings, below */
+
 /* One array to be written. The strings are copied. */
 typedef struct fth_file_item {
     const char *name;
@@ -95,6 +97,11 @@ typedef struct fth_file_item {
     int64_t size[FTH_MAX_AXES];
     const char *axes; /* names, "cell factor"; safetensors keeps them; NULL: none */
 } fth_file_item;
+
+/* A text by its name. */
+typedef struct fth_file_meta {
+    const char *key, *value;
+} fth_file_meta;
 
 /* NPZ: a zip of NPY members, stored or deflated; a name is taken with or without ".npy". */
 typedef struct fth_npz fth_npz;
@@ -109,11 +116,24 @@ FTH_API const char *fth_npz_name(const fth_npz *npz, int64_t i);
  * verified once a member has been read from front to end. */
 FTH_API FTH_MUST_USE fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out,
                                                fth_err *err);
+/* Whether rows of the member can be read in any order at no cost: stored, and in C order. Others
+ * are best copied to an fth_scratch first. False also when there is no such member. */
+FTH_API bool fth_npz_is_in_place(fth_npz *npz, const char *name);
+/* A member of strings ('|S', '<U'), as UTF-8: one, or a list of them. Of Python objects ('|O') the
+ * texts that begin with '{', which is how JSON is kept in them: the pickle is searched, never run.
+ * At most 64 MiB. */
+FTH_API FTH_MUST_USE fth_status fth_npz_strings(fth_npz *npz, const char *name, fth_texts **out,
+                                                fth_err *err);
 
 typedef struct fth_npz_writer fth_npz_writer;
 FTH_API FTH_MUST_USE fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
                                                const fth_file_item *items, int64_t n_items,
                                                fth_err *err);
+/* The same with further members, behind the arrays, that are one string each ('<U'): they are
+ * written here, and have no sink. */
+FTH_API FTH_MUST_USE fth_status fth_npz_create_with_texts(
+    fth_npz_writer **out, fth_mem *mem, const char *path, const fth_file_item *items,
+    int64_t n_items, const fth_file_meta *texts, int64_t n_texts, fth_err *err);
 /* Valid until the writer ends. Its commit says that the array is complete; its abandon, that the
  * file never will be. */
 FTH_API FTH_MUST_USE fth_status fth_npz_sink(fth_npz_writer *w, const char *name, fth_sink *out,
@@ -144,9 +164,6 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_source(fth_safetensors *f, const
 FTH_API FTH_MUST_USE fth_status fth_safetensors_verify(fth_safetensors *f, int64_t *n_checked,
                                                        fth_err *err);
 
-typedef struct fth_file_meta {
-    const char *key, *value;
-} fth_file_meta;
 typedef struct fth_safetensors_options {
     const fth_file_meta *meta; /* beside axes.<name> and xxh64.<name>, which are ours */
     int64_t n_meta;
@@ -184,7 +201,6 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_fill(fth_safetensors *f, const c
 
 /* ---- a list of strings ---- */
 
-typedef struct fth_texts fth_texts;
 FTH_API FTH_MUST_USE fth_status fth_texts_create(fth_texts **out, fth_mem *mem, fth_err *err);
 /* Copies n bytes, which need no end. FTH_E_BUDGET when the list would pass the memory budget. */
 FTH_API FTH_MUST_USE fth_status fth_texts_add(fth_texts *t, const char *chars, uint64_t n,

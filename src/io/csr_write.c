@@ -75,7 +75,7 @@ fth_status fth_csr_create_npz(fth_csr_writer **out, fth_mem *mem, const char *pa
     *w = (fth_csr_writer){.mem = mem, .rows = rows, .cols = cols, .entries = entries};
     const int64_t zero = 0;
     fth_status s = fth__heap_take(mem, PIECE, (uint64_t)fth_dtype_size(pointer), &w->piece, err);
-    if (s == FTH_OK) s = fth__npz_create(&w->npz, mem, path, items, ITEMS, text, err);
+    if (s == FTH_OK) s = fth__npz_create(&w->npz, mem, path, items, ITEMS, text, ITEMS, err);
     if (s == FTH_OK) s = open_sinks(w, err);
     if (s == FTH_OK) s = put_pointers(w, 0, 1, &zero, 0, err);
     if (s != FTH_OK)

@@ -34,6 +34,15 @@ fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_
 
 /* ---- reading ---- */
 
+/* Whole numbers that no dtype of ours has: read as i32 (the small ones) or i64. */
+typedef enum fth__kept {
+    FTH__KEPT_SAME,
+    FTH__KEPT_I8,
+    FTH__KEPT_I16,
+    FTH__KEPT_U32,
+    FTH__KEPT_U64 /* a number from 2^63 on is an error */
+} fth__kept;
+
 typedef struct fth__layout {
     fth_dtype dtype;
     int n_axes;
@@ -41,7 +50,9 @@ typedef struct fth__layout {
     uint64_t offset; /* of the first element, in fth__bytes */
     bool fortran;    /* the first axis is the one whose neighbours touch */
     bool swap;       /* big-endian */
+    fth__kept kept;  /* FTH__KEPT_SAME: the elements are of `dtype` in the file */
 } fth__layout;
+int64_t fth__layout_item(const fth__layout *layout); /* bytes of an element in the file */
 /* Fill in a source. The layout was checked against the bytes there are. `bytes` passes over on
  * success only; `kind` is a literal. */
 fth_status fth__dense_open(fth_source *out, const char *kind, fth_mem *mem, const fth__bytes *bytes,

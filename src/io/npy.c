@@ -22,6 +22,16 @@ static const struct {
              {"i8", FTH_I64},  {"f2", FTH_F16},  {"f4", FTH_F32}, {"f8", FTH_F64},
              {"c8", FTH_C64},  {"c16", FTH_C128}};
 enum { NAMES = sizeof names / sizeof names[0] };
+/* Read as a wider dtype, as datasets of HDF5 are. */
+static const struct {
+    const char *text;
+    fth_dtype dtype;
+    fth__kept kept;
+} wider[] = {{"i1", FTH_I32, FTH__KEPT_I8},
+             {"i2", FTH_I32, FTH__KEPT_I16},
+             {"u4", FTH_I64, FTH__KEPT_U32},
+             {"u8", FTH_I64, FTH__KEPT_U64}};
+enum { WIDER = sizeof wider / sizeof wider[0] };
 _Static_assert(FTH_DTYPE_COUNT == NAMES + 1, "every dtype but bf16 has a row above");
 
 /* ---- the dictionary ---- */
@@ -218,8 +228,8 @@ static fth_status refuse_dtype(const char *descr, const char *path, fth_err *err
             err, "if these are bf16 numbers, keep them as safetensors: NPY has no name for bf16");
     else
         fth_err_hint(
-            err,
-            "convert with numpy to one of b1 u1 u2 i4 i8 f2 f4 f8 c8 c16, e.g. a.astype('i4')");
+            err, "convert with numpy to one of b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8 c8 c16, e.g. "
+                 "a.astype('i4')");
     return s;
 }
 
@@ -229,11 +239,15 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
     *out = (fth__layout){.n_axes = npy->n_axes, .offset = npy->offset, .fortran = npy->fortran};
     memcpy(out->size, npy->size, sizeof out->size);
     const char order = npy->descr[0];
-    int k = 0;
+    int k = 0, w = 0;
     while (k < NAMES && strcmp(npy->descr + (order != '\0'), names[k].text) != 0) k++;
-    if (k == NAMES || !order || !strchr("<>=|", order)) return refuse_dtype(npy->descr, path, err);
-    out->dtype = names[k].dtype;
-    if (order == '|' && fth_dtype_size(out->dtype) > 1) return refuse_dtype(npy->descr, path, err);
+    while (w < WIDER && strcmp(npy->descr + (order != '\0'), wider[w].text) != 0) w++;
+    if ((k == NAMES && w == WIDER) || !order || !strchr("<>=|", order))
+        return refuse_dtype(npy->descr, path, err);
+    out->dtype = k < NAMES ? names[k].dtype : wider[w].dtype;
+    out->kept = k < NAMES ? FTH__KEPT_SAME : wider[w].kept;
+    const int64_t item = fth__layout_item(out);
+    if (order == '|' && item > 1) return refuse_dtype(npy->descr, path, err);
     out->swap = order == '>';
     uint64_t bytes = 0;
     char shape[200];
@@ -241,6 +255,7 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
         return FTH__FILE_FAIL(
             err, FTH_E_FILE_FORMAT, path, 0, "%s has more bytes than 63 bits can count",
             fth__shape_text(out->dtype, out->n_axes, out->size, shape, sizeof shape));
+    bytes = bytes / (uint64_t)fth_dtype_size(out->dtype) * (uint64_t)item;
     if (bytes > total - out->offset)
         return FTH__FILE_FAIL(
             err, FTH_E_FILE_SHORT, path, out->offset,
@@ -295,6 +310,13 @@ uint64_t fth__npy_make_text(size_t bytes, char head[FTH__NPY_HEAD])
 {
     char descr[24];
     snprintf(descr, sizeof descr, "|S%zu", bytes);
+    return make_head(descr, 0, NULL, head);
+}
+
+uint64_t fth__npy_make_unicode(size_t characters, char head[FTH__NPY_HEAD])
+{
+    char descr[24];
+    snprintf(descr, sizeof descr, "<U%zu", characters);
     return make_head(descr, 0, NULL, head);
 }
 

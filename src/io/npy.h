@@ -26,5 +26,7 @@ fth_status fth__npy_make(fth_dtype dtype, int n_axes, const int64_t *size, char 
                          uint64_t *head_bytes, fth_err *err);
 /* The same for one string of so many bytes, at least one. */
 uint64_t fth__npy_make_text(size_t bytes, char head[FTH__NPY_HEAD]);
+/* And for one of so many UTF-32 characters. */
+uint64_t fth__npy_make_unicode(size_t characters, char head[FTH__NPY_HEAD]);
 
 #endif

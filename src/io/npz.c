@@ -154,42 +154,38 @@ static fth_status open_array(fth_npz *npz, const char *name, array **out, fth_er
     return FTH_OK;
 }
 
-fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out, fth_err *err)
+fth_status fth__npz_member(fth_npz *npz, const char *name, fth__npz_array *out, fth_err *err)
 {
-    *out = (fth_source){0};
+    *out = (fth__npz_array){0};
     array *a = NULL;
     FTH_TRY(open_array(npz, name, &a, err));
-    fth__npy npy;
-    fth__layout layout;
-    const fth__bytes bytes = {.self = a, .read = array_read, .close = array_close};
-    fth_status s = fth__npy_read(&npy, a->mem, &bytes, a->entry->bytes, a->label, err);
-    if (s == FTH_OK) s = fth__npy_layout(&npy, a->entry->bytes, a->label, &layout, err);
+    out->bytes = (fth__bytes){.self = a, .read = array_read, .close = array_close};
+    out->total = a->entry->bytes;
+    out->label = a->label;
+    out->deflated = a->entry->method == FTH__ZIP_DEFLATED;
     a->entry = NULL;
-    if (s == FTH_OK) s = fth__dense_open(out, "npz", a->mem, &bytes, &layout, err);
+    const fth_status s = fth__npy_read(&out->npy, a->mem, &out->bytes, out->total, a->label, err);
     if (s != FTH_OK) array_close(a);
     return s;
 }
 
-fth_status fth__npz_text(fth_npz *npz, const char *name, char *text, size_t bytes, fth_err *err)
+fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out, fth_err *err)
 {
-    text[0] = '\0';
-    array *a = NULL;
-    FTH_TRY(open_array(npz, name, &a, err));
-    fth__npy npy;
-    const fth__bytes in = {.self = a, .read = array_read, .close = array_close};
-    fth_status s = fth__npy_read(&npy, a->mem, &in, a->entry->bytes, a->label, err);
-    const bool wide = npy.descr[0] == '<' && npy.descr[1] == 'U',
-               narrow = strncmp(npy.descr, "|S", 2) == 0;
-    if (s == FTH_OK && ((!wide && !narrow) || npy.n_axes != 0))
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                     "%s: a single string was wanted, this is '%s' with %d axes", a->label,
-                     npy.descr, npy.n_axes);
-    /* Four bytes per character or one; only plain letters are wanted here. */
-    const uint64_t step = wide ? 4 : 1, there = (a->entry->bytes - npy.offset) / step;
-    for (uint64_t i = 0; s == FTH_OK && i < there && i + 1 < bytes; i++) {
-        s = in.read(in.self, npy.offset + i * step, 1, text + i, err);
-        text[i + 1] = '\0';
-    }
-    array_close(a);
+    *out = (fth_source){0};
+    fth__npz_array a;
+    fth__layout layout;
+    FTH_TRY(fth__npz_member(npz, name, &a, err));
+    fth_status s = fth__npy_layout(&a.npy, a.total, a.label, &layout, err);
+    if (s == FTH_OK) s = fth__dense_open(out, "npz", npz->zip.mem, &a.bytes, &layout, err);
+    if (s != FTH_OK) a.bytes.close(a.bytes.self);
     return s;
+}
+
+bool fth_npz_is_in_place(fth_npz *npz, const char *name)
+{
+    fth__npz_array a;
+    if (fth__npz_member(npz, name, &a, NULL) != FTH_OK) return false;
+    const bool yes = !a.deflated && !(a.npy.fortran && a.npy.n_axes > 1);
+    a.bytes.close(a.bytes.self);
+    return yes;
 }

@@ -7,6 +7,7 @@
  * arrays give equal files.
  */
 #include "base/checked.h"
+#include "base/str.h"
 #include "io/npy.h"
 #include "io/npz.h"
 #include "io/zip.h"
@@ -47,54 +48,111 @@ static uint64_t name_bytes(const fth__member *m)
     return strlen(m->name) + 4; /* ".npy" */
 }
 
+/* ---- strings ---- */
+
+/* A string that takes the place of an array: its bytes in the file. */
+typedef struct string {
+    const char *data; /* NULL: this is an array */
+    uint64_t bytes;
+    bool wide;
+    void *block; /* to be freed; NULL: none */
+} string;
+
+/* UTF-8 as UTF-32; what is no UTF-8 becomes U+FFFD. NumPy has no string without a character. */
+static fth_status widen(fth_mem *mem, const char *text, string *out, fth_err *err)
+{
+    const size_t n = strlen(text);
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(mem, (int64_t)n + 1, 4, &block, err));
+    uint32_t *wide = block;
+    int64_t k = 0;
+    for (size_t at = 0; at < n; k++) {
+        const size_t length = fth__utf8_length(text + at, n - at);
+        uint32_t c = (unsigned char)text[at];
+        if (length == 0) c = 0xfffd;
+        if (length > 1) {
+            c &= 0xffu >> (length + 1);
+            for (size_t i = 1; i < length; i++) c = c << 6 | ((unsigned char)text[at + i] & 0x3fu);
+        }
+        wide[k] = c;
+        at += length ? length : 1;
+    }
+    if (k == 0) wide[k++] = 0;
+    *out = (string){block, 4 * (uint64_t)k, true, block};
+    return FTH_OK;
+}
+
+static fth_status string_of(fth_mem *mem, const char *text, bool wide, string *out, fth_err *err)
+{
+    *out = (string){0};
+    if (text && wide) return widen(mem, text, out, err);
+    if (text) *out = (string){.data = text, .bytes = strlen(text)};
+    return FTH_OK;
+}
+
+/* ---- members ---- */
+
 /* The header of a member, and its place with the checksum so far; the place is moved later. */
-static fth_status start_member(fth_npz_writer *w, const fth_file_item *item, const char *text,
+static fth_status start_member(fth_npz_writer *w, const fth_file_item *item, const string *text,
                                fth__place *place, char head[FTH__NPY_HEAD], uint64_t *head_bytes,
                                fth_err *err)
 {
-    const int64_t length = text ? (int64_t)strlen(text) : 0;
-    if (text)
-        *head_bytes = fth__npy_make_text((size_t)length, head);
+    const int64_t length = (int64_t)text->bytes;
+    const bool is_text = text->data != NULL;
+    if (is_text)
+        *head_bytes = text->wide ? fth__npy_make_unicode((size_t)length / 4, head)
+                                 : fth__npy_make_text((size_t)length, head);
     else
         FTH_TRY(fth__npy_make(item->dtype, item->n_axes, item->size, head, head_bytes, err));
     const uint32_t crc = fth__crc32(0, head, *head_bytes);
     /* init checks offsets; the real one is known when the size of the extra field is */
-    return fth__place_init(place, &w->members.writer, text ? FTH_U8 : item->dtype,
-                           text ? 1 : item->n_axes, text ? &length : item->size,
+    return fth__place_init(place, &w->members.writer, is_text ? FTH_U8 : item->dtype,
+                           is_text ? 1 : item->n_axes, is_text ? &length : item->size,
                            w->directory + 2 * LONGEST_NAME, FTH__SUM_CRC32, crc, err);
 }
 
 /* `directory` grows from member to member. */
+static fth_status lay_out_one(fth_npz_writer *w, int64_t i, const fth_file_item *item,
+                              const string *text, fth_err *err)
+{
+    fth__members *m = &w->members;
+    fth__member *member = &m->member[i];
+    slot *s = &w->slot[i];
+    char head[FTH__NPY_HEAD];
+    uint64_t head_bytes = 0;
+    FTH_TRY(start_member(w, item, text, &member->place, head, &head_bytes, err));
+    const uint64_t at = w->directory;
+    *s = (slot){.header = at, .bytes = head_bytes + member->place.bytes};
+    s->extra = is_big(s) ? ZIP64_LOCAL : 0;
+    const uint64_t over = (at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra) % ALIGN;
+    uint64_t pad = over ? ALIGN - over : 0;
+    if (pad > 0 && pad < 4) pad += ALIGN; /* a field has at least an id and a length */
+    s->extra += pad;
+    s->data = at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra;
+    member->place.offset = s->data + head_bytes;
+    FTH_TRY(fth__writer_write(&m->writer, s->data, head_bytes, head, err));
+    w->directory = s->data + s->bytes;
+    if (!text->data) return FTH_OK;
+    const int64_t lo = 0;
+    FTH_TRY(fth__place_write(&member->place, &lo, member->place.size, text->data, err));
+    FTH_TRY(fth__place_finish(&member->place, err));
+    member->done = true;
+    return FTH_OK;
+}
+
 static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, const char *const *text,
-                          fth_err *err)
+                          int64_t wide, fth_err *err)
 {
     fth__members *m = &w->members;
     for (int64_t i = 0; i < m->n; i++) {
-        fth__member *member = &m->member[i];
-        slot *s = &w->slot[i];
-        if (strlen(member->name) > LONGEST_NAME)
+        string one;
+        if (strlen(m->member[i].name) > LONGEST_NAME)
             return FTH_FAIL(err, FTH_E_USAGE, "%s: a name of an array has more than %d bytes",
                             m->writer.path, (int)LONGEST_NAME);
-        char head[FTH__NPY_HEAD];
-        uint64_t head_bytes = 0;
-        FTH_TRY(start_member(w, &items[i], text ? text[i] : NULL, &member->place, head, &head_bytes,
-                             err));
-        const uint64_t at = w->directory;
-        *s = (slot){.header = at, .bytes = head_bytes + member->place.bytes};
-        s->extra = is_big(s) ? ZIP64_LOCAL : 0;
-        const uint64_t over = (at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra) % ALIGN;
-        uint64_t pad = over ? ALIGN - over : 0;
-        if (pad > 0 && pad < 4) pad += ALIGN; /* a field has at least an id and a length */
-        s->extra += pad;
-        s->data = at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra;
-        member->place.offset = s->data + head_bytes;
-        FTH_TRY(fth__writer_write(&m->writer, s->data, head_bytes, head, err));
-        w->directory = s->data + s->bytes;
-        if (!text || !text[i]) continue;
-        const int64_t lo = 0;
-        FTH_TRY(fth__place_write(&member->place, &lo, member->place.size, text[i], err));
-        FTH_TRY(fth__place_finish(&member->place, err));
-        member->done = true;
+        FTH_TRY(string_of(m->mem, text ? text[i] : NULL, i >= wide, &one, err));
+        const fth_status s = lay_out_one(w, i, &items[i], &one, err);
+        fth__heap_free(m->mem, one.block);
+        FTH_TRY(s);
     }
     return FTH_OK;
 }
@@ -110,12 +168,37 @@ static void end_writer(fth_npz_writer *w)
 fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
                           const fth_file_item *items, int64_t n_items, fth_err *err)
 {
-    return fth__npz_create(out, mem, path, items, n_items, NULL, err);
+    return fth__npz_create(out, mem, path, items, n_items, NULL, 0, err);
+}
+
+fth_status fth_npz_create_with_texts(fth_npz_writer **out, fth_mem *mem, const char *path,
+                                     const fth_file_item *items, int64_t n_items,
+                                     const fth_file_meta *texts, int64_t n_texts, fth_err *err)
+{
+    void *block = NULL, *list = NULL;
+    *out = NULL;
+    if (!mem || n_items < 0 || n_texts < 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory and a list of arrays");
+    FTH_TRY(fth__heap_take(mem, n_items + n_texts, sizeof(fth_file_item), &block, err));
+    fth_status s = fth__heap_take(mem, n_items + n_texts, sizeof(char *), &list, err);
+    if (s == FTH_OK) {
+        fth_file_item *all = block;
+        const char **text = list;
+        if (n_items > 0) memcpy(all, items, (size_t)n_items * sizeof *all);
+        for (int64_t i = 0; i < n_texts; i++) {
+            all[n_items + i] = (fth_file_item){.name = texts[i].key};
+            text[n_items + i] = texts[i].value ? texts[i].value : "";
+        }
+        s = fth__npz_create(out, mem, path, all, n_items + n_texts, text, n_items, err);
+    }
+    fth__heap_free(mem, list);
+    fth__heap_free(mem, block);
+    return s;
 }
 
 fth_status fth__npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
                            const fth_file_item *items, int64_t n_items, const char *const *text,
-                           fth_err *err)
+                           int64_t wide, fth_err *err)
 {
     *out = NULL;
     if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory to be created");
@@ -126,7 +209,7 @@ fth_status fth__npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
     if (s == FTH_OK) s = fth__heap_take(mem, n_items, sizeof(slot), &block, err);
     if (s == FTH_OK) {
         w->slot = block;
-        s = lay_out(w, items, text, err);
+        s = lay_out(w, items, text, wide, err);
     }
     if (s != FTH_OK) {
         end_writer(w);
