@@ -30,6 +30,7 @@ typedef struct cli_command {
     const char *globals;   /* names of the global flags it takes; --help and --trace always */
     const fth_flag *own;   /* ends with a row that has no name; NULL: none */
     const fth_flag *stage; /* the same, of a stage or verb of an instrument */
+    const fth_flag *both;  /* the same, of the verb that has the name of a stage */
     fth_status (*run)(const cli_call *call, fth_err *err);
     const fth_instrument *instrument; /* NULL: none; then also the next two */
     const fth_stage *of_stage;
@@ -65,6 +66,8 @@ const char *cli_verb_of(const cli_command *command, const char *group);
 /* Flag number i of a command, its own first, then the global ones it takes; NULL beyond the last.
  */
 const fth_flag *cli_flag_at(const cli_command *command, int i);
+/* Whether a command that is a stage and a verb takes this flag as the verb only. */
+bool cli_is_verbs_alone(const cli_command *command, const char *flag);
 
 struct cli_call {
     const cli_command *command; /* NULL: none was named */

@@ -76,12 +76,26 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+static bool has_flag(const fth_flag *list, const char *name)
+{
+    for (; list && list->name; list++)
+        if (strcmp(list->name, name) == 0) return true;
+    return false;
+}
+
+bool cli_is_verbs_alone(const cli_command *c, const char *flag)
+{
+    return has_flag(c->both, flag) && !has_flag(c->own, flag) && !has_flag(c->stage, flag);
+}
+
 const fth_flag *cli_flag_at(const cli_command *command, int i)
 {
     const fth_flag *const lists[] = {command->own, command->stage};
     for (int l = 0; l < 2; l++)
         for (const fth_flag *f = lists[l]; f && f->name; f++)
             if (i-- == 0) return f;
+    for (const fth_flag *f = command->both; f && f->name; f++)
+        if (cli_is_verbs_alone(command, f->name) && i-- == 0) return f;
     for (int k = 0; k < cli_n_globals; k++) {
         const char *name = cli_globals[k].name;
         if ((has_word("help trace", name) || has_word(command->globals, name)) && i-- == 0)
@@ -154,7 +168,7 @@ static fth_status no_command(const char *group, const char *name, fth_err *err)
 
 static fth_status no_flag(const cli_command *command, const char *name, fth_err *err)
 {
-    char list[2048] = "", near[64];
+    char list[8192] = "", near[64];
     for (int i = 0; command && cli_flag_at(command, i); i++)
         add_word(list, sizeof list, cli_flag_at(command, i)->name);
     for (int i = 0; !command && i < cli_n_globals; i++)

@@ -72,12 +72,70 @@ static void add(const fth_instrument *in, const char *verb, const cli_command *m
     c->instrument = in;
 }
 
-/* Whether an instrument has a verb of its own where all others have the common one. */
-static bool has_verb(const fth_instrument *in, const char *name)
+/* The verb of that name that an instrument has of its own; NULL: it has none. */
+static const fth_verb *verb_named(const fth_instrument *in, const char *name)
 {
     for (int i = 0; i < in->n_verbs; i++)
-        if (strcmp(in->verb[i]->name, name) == 0) return true;
+        if (strcmp(in->verb[i]->name, name) == 0) return in->verb[i];
+    return NULL;
+}
+
+static bool is_stage(const fth_instrument *in, const char *name)
+{
+    for (int i = 0; i < in->n_stages; i++)
+        if (strcmp(in->stage[i].name, name) == 0) return true;
     return false;
+}
+
+/* A stage and a verb of one name: words after it are files of the verb, a config alone is a job. */
+static fth_status run_either(const cli_call *call, fth_err *err)
+{
+    static const char *const of_runner[] = {"attempt", "lenient", "verify"};
+    if (call->n_args == 0) {
+        for (int i = 0; i < call->n_set; i++) {
+            const char *name = call->set[i].flag->name;
+            if (!cli_is_verbs_alone(call->command, name)) continue;
+            FTH_FAIL(err, FTH_E_COMMAND, "--%s goes with '%s'; this is the stage of a config", name,
+                     call->command->args);
+            fth_err_hint(err, "write --set %s=VALUE, or name the files", name);
+            return FTH_E_COMMAND;
+        }
+        return cli_run_stage(call, err);
+    }
+    for (size_t i = 0; i < sizeof of_runner / sizeof of_runner[0]; i++)
+        if (cli_get(call, of_runner[i])) {
+            FTH_FAIL(err, FTH_E_COMMAND, "--%s is of the stage of a config, not of '%s'",
+                     of_runner[i], call->command->args);
+            fth_err_hint(err, "leave it out, or give the config alone");
+            return FTH_E_COMMAND;
+        }
+    return cli_run_verb(call, err);
+}
+
+static void add_stage(const fth_instrument *in, const fth_stage *stage, const char *globals)
+{
+    const fth_verb *verb = verb_named(in, stage->name);
+    cli_command c = {.args = "",
+                     .brief = stage->brief,
+                     .doc = "Runs this stage of the job of one config in this process. Its "
+                            "inputs, and the results of the stages before it, have to be "
+                            "there; 'fathom run' sees to that.",
+                     .example = "",
+                     .globals = globals,
+                     .own = stage->keeps ? keeping_flags : stage_flags,
+                     .stage = stage->flag,
+                     .of_stage = stage,
+                     .run = cli_run_stage};
+    if (verb) {
+        c.args = verb->args;
+        c.max_args = verb->max_args;
+        c.brief = verb->brief;
+        c.doc = verb->doc ? verb->doc : verb->brief;
+        c.both = verb->flag;
+        c.verb = verb;
+        c.run = run_either;
+    }
+    add(in, stage->name, &c);
 }
 
 static void add_instrument(const fth_instrument *in)
@@ -97,20 +155,8 @@ static void add_instrument(const fth_instrument *in)
                            .stage = in->direct->flag,
                            .direct = in->direct,
                            .run = cli_run_direct});
-    for (int i = 0; i < in->n_stages; i++)
-        add(in, in->stage[i].name,
-            &(cli_command){.args = "",
-                           .brief = in->stage[i].brief,
-                           .doc = "Runs this stage of the job of one config in this process. Its "
-                                  "inputs, and the results of the stages before it, have to be "
-                                  "there; 'fathom run' sees to that.",
-                           .example = "",
-                           .globals = computes,
-                           .own = in->stage[i].keeps ? keeping_flags : stage_flags,
-                           .stage = in->stage[i].flag,
-                           .of_stage = &in->stage[i],
-                           .run = cli_run_stage});
-    if (!has_verb(in, "plan"))
+    for (int i = 0; i < in->n_stages; i++) add_stage(in, &in->stage[i], computes);
+    if (!verb_named(in, "plan"))
         add(in, "plan",
             &(cli_command){
                 .args = "",
@@ -131,7 +177,8 @@ static void add_instrument(const fth_instrument *in)
                            .globals = "json quiet",
                            .own = generate_flags,
                            .run = cli_run_generate});
-    for (int i = 0; i < in->n_verbs; i++)
+    for (int i = 0; i < in->n_verbs; i++) {
+        if (is_stage(in, in->verb[i]->name)) continue; /* one command: add_stage */
         add(in, in->verb[i]->name,
             &(cli_command){.args = in->verb[i]->args,
                            .max_args = in->verb[i]->max_args,
@@ -142,6 +189,7 @@ static void add_instrument(const fth_instrument *in)
                            .stage = in->verb[i]->flag,
                            .verb = in->verb[i],
                            .run = cli_run_verb});
+    }
 }
 
 const cli_command *cli_verb_at(int i)
