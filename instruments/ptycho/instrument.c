@@ -1,0 +1,20 @@
+/* instrument.c - the instrument in one struct: this is what the program sees. */
+#include "ptycho.h"
+
+static const fth_verb *const verbs[] = {&pt_verb_info};
+
+static fth_status model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err)
+{
+    (void)err;
+    snprintf(name, bytes, "%s", fth_config_text(cfg, "model"));
+    return FTH_OK;
+}
+
+const fth_instrument fth_instrument_ptycho = {
+    .name = "ptycho",
+    .brief = "ptychography: object and probe from overlapping diffraction patterns",
+    .schema = &pt_schema,
+    .model = model_name,
+    .verb = verbs,
+    .n_verbs = sizeof verbs / sizeof verbs[0],
+};

@@ -1,0 +1,293 @@
+/* fill.c - arrays of a file become parts of a scan, and are refused with both sizes where they
+ * cannot be.
+ */
+#include "parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- patterns ---- */
+
+static fth_status find_axes(pt_draft *d, const fth_source *b, const char *name, int64_t count,
+                            int axis[3], fth_err *err)
+{
+    char shape[120];
+    int n = b->n_axes;
+    pt_shape_text(b, shape, sizeof shape);
+    if (n == 4 && b->size[3] == 1) n = 3; /* a channel of its own, as TensorFlow has it */
+    if (n != 3)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "%s: '%s' is %s; expected [scan row col], [scan row col 1] or [row col "
+                        "scan]",
+                        d->scan->path, name, shape);
+    const bool first = b->size[0] == count, last = b->size[2] == count;
+    if (!first && !last) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                 "%s: '%s' is %s, and there are %lld positions: no axis at its front or end has "
+                 "that length",
+                 d->scan->path, name, shape, (long long)count);
+        fth_err_hint(err, "there must be one pattern for each position");
+        return FTH_E_FILE_SHAPE;
+    }
+    if (first && last && b->size[1] == b->size[2])
+        FTH_TRY(pt_scan_warn(d, err,
+                             "'%s' is %s: both its first and its last axis have the length of "
+                             "the positions; the first is taken as the scan",
+                             name, shape));
+    axis[0] = first ? 0 : 2;
+    axis[1] = first ? 1 : 0;
+    axis[2] = first ? 2 : 1;
+    if (!first) d->slow = true;
+    return FTH_OK;
+}
+
+static fth_status check_frames(const pt_draft *d, const fth_source *s, const char *name,
+                               fth_err *err)
+{
+    const long long rows = s->size[1], cols = s->size[2];
+    if (rows == cols && rows % 2 == 0 && rows > 0) return FTH_OK;
+    if (rows != cols)
+        FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has frames of %lld x %lld; expected square ones",
+                 d->scan->path, name, rows, cols);
+    else
+        FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                 "%s: '%s' has frames of %lld x %lld; expected an even number of pixels",
+                 d->scan->path, name, rows, cols);
+    const long long side = (rows < cols ? rows : cols) / 2 * 2;
+    fth_err_hint(err, "--crop %lld cuts squares out, about --centre_x and --centre_y",
+                 side > 2 ? side : 2);
+    return FTH_E_FILE_SHAPE;
+}
+
+fth_status pt_set_patterns(pt_draft *d, fth_source *base, const char *name, int64_t count,
+                           fth_err *err)
+{
+    pt_scan *scan = d->scan;
+    int axis[3] = {0, 1, 2};
+    fth_source s = *base;
+    FTH_TRY(pt_scan_keep(scan, base, err));
+    if (!pt_is_number(s.dtype)) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is of %s; expected real or whole numbers",
+                 scan->path, name, fth_dtype_name(s.dtype));
+        fth_err_hint(err, "convert it to f32, f64, u8, u16 or u32");
+        return FTH_E_FILE_SHAPE;
+    }
+    FTH_TRY(find_axes(d, &s, name, count, axis, err));
+    if (s.n_axes != 3 || axis[0] != 0) FTH_TRY(pt_axes_view(scan, &s, axis, &s, err));
+    if (s.size[0] == 0)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has no patterns", scan->path, name);
+    d->integral = fth_dtype_is_int(s.dtype);
+    if (d->opt->crop > 0 || d->opt->bin > 1) {
+        FTH_TRY(pt_frames_view(d, &s, &s, err));
+        d->slow = true; /* cutting every time again would cost more than a copy */
+    }
+    FTH_TRY(check_frames(d, &s, name, err));
+    scan->patterns = s;
+    scan->n = s.size[0];
+    scan->N = s.size[1];
+    return FTH_OK;
+}
+
+/* ---- the probe ---- */
+
+static fth_status probe_shape(const pt_draft *d, const fth_source *b, const char *name,
+                              int64_t *modes, fth_err *err)
+{
+    const pt_scan *scan = d->scan;
+    char shape[120];
+    int64_t size[FTH_MAX_AXES] = {1, 1, 1, 1};
+    int n = b->n_axes;
+    memcpy(size, b->size, sizeof size);
+    if (n == 4 && size[0] == 1) { /* one component of orthogonal probe relaxation */
+        memmove(size, size + 1, 3 * sizeof *size);
+        n = 3;
+    }
+    if (n == 3 && size[2] == 1 && size[0] == size[1]) n = 2;
+    const int row = n - 2;
+    const bool is_shape =
+        (n == 2 || n == 3) && (fth_dtype_is_complex(b->dtype) || pt_is_number(b->dtype));
+    pt_shape_text(b, shape, sizeof shape);
+    if (!is_shape)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "%s: '%s' is %s of %s; expected complex numbers [row col] or [mode row "
+                        "col]",
+                        scan->path, name, shape, fth_dtype_name(b->dtype));
+    if (size[row] != scan->N || size[row + 1] != scan->N) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                 "%s: '%s' is %s, and the patterns are %lld x %lld: probe and patterns must have "
+                 "one size",
+                 scan->path, name, shape, (long long)scan->N, (long long)scan->N);
+        fth_err_hint(err, "--probe_guess estimate makes a probe of the patterns' size");
+        return FTH_E_FILE_SHAPE;
+    }
+    *modes = n == 3 ? size[0] : 1;
+    if (*modes == 0)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is %s: it has no mode", scan->path, name,
+                        shape);
+    return FTH_OK;
+}
+
+static fth_status check_probe(const pt_draft *d, const char *name, fth_err *err)
+{
+    const pt_scan *scan = d->scan;
+    const int64_t N = scan->N, count = scan->modes * N * N;
+    bool lit = false;
+    for (int64_t i = 0; i < count; i++) {
+        const fth_c128 v = scan->probe[i];
+        if (!isfinite(v.re) || !isfinite(v.im))
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s: '%s' is not finite at [%lld %lld %lld] (mode, row, col)",
+                            scan->path, name, (long long)(i / N / N), (long long)(i / N % N),
+                            (long long)(i % N));
+        lit = lit || v.re != 0 || v.im != 0;
+    }
+    if (lit) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' is zero everywhere", scan->path, name);
+    fth_err_hint(err, "--probe_guess estimate makes one from the patterns");
+    return FTH_E_FILE_FORMAT;
+}
+
+static fth_status load_probe(pt_draft *d, const fth_source *b, const char *name, fth_err *err)
+{
+    pt_scan *scan = d->scan;
+    fth_tensor *t = NULL;
+    void *block = NULL;
+    FTH_TRY(probe_shape(d, b, name, &scan->modes, err));
+    const int64_t count = scan->modes * scan->N * scan->N;
+    FTH_TRY(fth_source_load(b, scan->mem, name, &t, err));
+    const fth_status s =
+        pt_scan_hold(scan, (uint64_t)count * sizeof(fth_c128), "probe", &block, err);
+    const void *from = s == FTH_OK ? fth_tensor_view(t) : NULL;
+    scan->probe = block;
+    for (int64_t i = 0; from && i < count; i++) {
+        if (b->dtype == FTH_C64) {
+            const fth_c64 v = ((const fth_c64 *)from)[i];
+            scan->probe[i] = (fth_c128){(double)v.re, (double)v.im};
+        } else if (b->dtype == FTH_C128) {
+            scan->probe[i] = ((const fth_c128 *)from)[i];
+        } else {
+            const char *at = (const char *)from + i * fth_dtype_size(b->dtype);
+            pt_to_f64(b->dtype, at, 1, &scan->probe[i].re);
+        }
+    }
+    fth_tensor_release(t);
+    return s == FTH_OK ? check_probe(d, name, err) : s;
+}
+
+fth_status pt_set_probe(pt_draft *d, fth_source *base, const char *name, fth_err *err)
+{
+    const fth_status s = load_probe(d, base, name, err);
+    fth_source_close(base);
+    if (s != FTH_OK) d->scan->modes = 0;
+    return s;
+}
+
+/* ---- the mask ---- */
+
+/* Bits of a mask as the scan has them, 1 is good. */
+static void settle_mask(pt_mask_rule rule, fth_dtype dtype, const void *from, int64_t count,
+                        uint8_t *out)
+{
+    const int64_t item = fth_dtype_size(dtype);
+    const bool set_is_good = rule == PT_MASK_GOOD;
+    for (int64_t i = 0; i < count; i++) {
+        double v = 0;
+        pt_to_f64(dtype, (const char *)from + i * item, 1, &v);
+        out[i] = (v != 0) == set_is_good;
+    }
+}
+
+typedef struct mask_view {
+    fth_mem *mem;
+    fth_source base;
+    pt_mask_rule rule;
+} mask_view;
+
+static fth_status mask_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    const mask_view *m = self;
+    const int64_t count = n[0] * n[1] * n[2];
+    void *room = NULL;
+    FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)(count * fth_dtype_size(m->base.dtype)) + 1,
+                         "masks", &room, err));
+    const fth_status s = m->base.read(m->base.self, lo, n, room, err);
+    if (s == FTH_OK) settle_mask(m->rule, m->base.dtype, room, count, dst);
+    fth_mem_release(m->mem, room, NULL);
+    return s;
+}
+
+static fth_status keep_masks(pt_draft *d, fth_source *base, pt_mask_rule rule, fth_err *err)
+{
+    pt_scan *scan = d->scan;
+    const fth_source s = *base;
+    void *block = NULL;
+    FTH_TRY(pt_scan_keep(scan, base, err));
+    FTH_TRY(pt_scan_hold(scan, sizeof(mask_view), "masks of a scan", &block, err));
+    mask_view *m = block;
+    *m = (mask_view){.mem = scan->mem, .base = s, .rule = rule};
+    scan->masks = (fth_source){.kind = s.kind,
+                               .self = m,
+                               .dtype = FTH_BOOL,
+                               .n_axes = 3,
+                               .size = {s.size[0], s.size[1], s.size[2]},
+                               .read = mask_read,
+                               .libraries = s.libraries,
+                               .billed_bytes = s.billed_bytes};
+    return FTH_OK;
+}
+
+static fth_status load_mask(pt_draft *d, const fth_source *b, pt_mask_rule rule, const char *name,
+                            fth_err *err)
+{
+    pt_scan *scan = d->scan;
+    const int64_t count = scan->N * scan->N;
+    fth_tensor *t = NULL;
+    void *block = NULL;
+    FTH_TRY(fth_source_load(b, scan->mem, name, &t, err));
+    const fth_status s = pt_scan_hold(scan, (uint64_t)count, "mask", &block, err);
+    if (s == FTH_OK) settle_mask(rule, b->dtype, fth_tensor_view(t), count, block);
+    fth_tensor_release(t);
+    scan->mask = block;
+    if (s != FTH_OK) return s;
+    for (int64_t i = 0; i < count; i++)
+        if (scan->mask[i]) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' leaves no good pixel", scan->path, name);
+    fth_err_hint(err, "--mask.convention says what its values mean");
+    return FTH_E_FILE_FORMAT;
+}
+
+fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err)
+{
+    const pt_scan *scan = d->scan;
+    char shape[120];
+    const pt_mask_rule rule = d->opt->mask == PT_MASK_AUTO ? d->own_rule : d->opt->mask;
+    const bool whole = base->n_axes == 2 && base->size[0] == scan->N && base->size[1] == scan->N,
+               each = base->n_axes == 3 && base->size[0] == scan->n && base->size[1] == scan->N &&
+                      base->size[2] == scan->N;
+    pt_shape_text(base, shape, sizeof shape);
+    fth_status s = FTH_OK;
+    if ((!whole && !each) || (base->dtype != FTH_BOOL && !pt_is_number(base->dtype)))
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                     "%s: '%s' is %s of %s; expected [%lld %lld] or [%lld %lld %lld] of bool or "
+                     "numbers, as the patterns are",
+                     scan->path, name, shape, fth_dtype_name(base->dtype), (long long)scan->N,
+                     (long long)scan->N, (long long)scan->n, (long long)scan->N,
+                     (long long)scan->N);
+    if (s == FTH_OK && each) return keep_masks(d, base, rule, err);
+    if (s == FTH_OK) s = load_mask(d, base, rule, name, err);
+    fth_source_close(base);
+    return s;
+}
+
+/* ---- positions ---- */
+
+fth_status pt_check_positions(const pt_draft *d, const double *v, int64_t n, const char *name,
+                              fth_err *err)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' is not finite at [%lld]",
+                            d->scan->path, name, (long long)i);
+    return FTH_OK;
+}

@@ -1,0 +1,114 @@
+/* keys.c - keys.def as rows of a config, as a list of options, and as lists of names. */
+#include "settings.h"
+
+/* ---- the table ---- */
+
+#define DATA(...) __VA_ARGS__,
+#define SIMULATE(...) __VA_ARGS__,
+#define SOLVE(...) __VA_ARGS__,
+#define LEARN(...) __VA_ARGS__,
+#define EVALUATE(...) __VA_ARGS__,
+#define STUDY(...) __VA_ARGS__,
+#define CHOICE(key, standard, words, text)                                                         \
+    FTH_KEY(CHOICE, key, text, .choices = words, .value = standard)
+#define CHOICE_FREE(key, words, text) FTH_KEY(CHOICE, key, text, .choices = words)
+#define NUMBER(kind, key, standard, limits, units, text)                                           \
+    FTH_KEY(kind, key, text, .value = standard, .range = limits, .unit = units)
+#define NUMBER_FREE(kind, key, limits, units, text)                                                \
+    FTH_KEY(kind, key, text, .range = limits, .unit = units)
+#define LIST_FREE(kind, key, limits, text) FTH_KEY(kind, key, text, .list = true, .range = limits)
+#define TEXT(key, standard, text) FTH_KEY(TEXT, key, text, .value = standard)
+#define TEXT_FREE(key, text) FTH_KEY(TEXT, key, text)
+#define PATH_FREE(key, text) FTH_KEY(PATH, key, text)
+#define SWITCH(key, standard, text) FTH_KEY(BOOL, key, text, .value = standard)
+
+static const fth_config_key keys[] = {
+    FTH_INSTRUMENT_KEYS("0", "outputs/ptycho"),
+    FTH_KEY(TEXT, "model", "folder of the results in output_dir", .value = "ptycho"),
+#include "keys.def"
+    FTH_KEY(SECTION, "data", "What patterns are."),
+    FTH_KEY(SECTION, "positions", "How positions are read."),
+    FTH_KEY(SECTION, "mask", "Pixels that are not used."),
+    FTH_KEY(SECTION, "hdf5", "Where things lie in an HDF5 file of no known layout."),
+};
+#include "no_rows.inc"
+
+/* What one row cannot say. */
+static void check(fth_config *cfg, void *user)
+{
+    static const char *const even[] = {"N", "crop"};
+    (void)user;
+    for (int i = 0; i < 2; i++)
+        if (fth_config_has(cfg, even[i]) && fth_config_int(cfg, even[i]) % 2 != 0)
+            fth_config_complain(cfg, even[i], NULL, "expected an even number, found %lld",
+                                (long long)fth_config_int(cfg, even[i]));
+    if (fth_config_has(cfg, "positions.sign") && fth_config_int(cfg, "positions.sign") == 0)
+        fth_config_complain(cfg, "positions.sign", NULL, "expected 1 or -1, found 0");
+}
+
+const fth_schema pt_schema = {
+    .name = "ptycho",
+    .brief = "Ptychography: an object and a probe from overlapping diffraction patterns.",
+    .key = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .check = check,
+};
+
+/* ---- options ---- */
+
+#define DATA(...) {__VA_ARGS__},
+#define SIMULATE(...) {__VA_ARGS__},
+#define SOLVE(...) {__VA_ARGS__},
+#define LEARN(...) {__VA_ARGS__},
+#define EVALUATE(...) {__VA_ARGS__},
+#define STUDY(...) {__VA_ARGS__},
+#define CHOICE(key, standard, words, text) key, FTH_CONFIG_CHOICE, false
+#define CHOICE_FREE(key, words, text) key, FTH_CONFIG_CHOICE, false
+#define NUMBER(kind, key, standard, limits, units, text) key, FTH_CONFIG_##kind, false
+#define NUMBER_FREE(kind, key, limits, units, text) key, FTH_CONFIG_##kind, false
+#define LIST_FREE(kind, key, limits, text) key, FTH_CONFIG_##kind, true
+#define TEXT(key, standard, text) key, FTH_CONFIG_TEXT, false
+#define TEXT_FREE(key, text) key, FTH_CONFIG_TEXT, false
+#define PATH_FREE(key, text) key, FTH_CONFIG_PATH, false
+#define SWITCH(key, standard, text) key, FTH_CONFIG_BOOL, false
+
+const pt_option pt_options[] = {
+#include "keys.def"
+    {0}};
+#include "no_rows.inc"
+
+/* ---- names of the keys that a stage depends on ---- */
+
+#define DATA(...) __VA_ARGS__
+#define SIMULATE(...) __VA_ARGS__
+#include "names.inc"
+const char pt_keys_data[] = "seed "
+#include "keys.def"
+    ;
+#include "no_rows.inc"
+#define DATA(...) __VA_ARGS__
+#define SOLVE(...) __VA_ARGS__
+#include "names.inc"
+const char pt_keys_solve[] = "seed "
+#include "keys.def"
+    ;
+#include "no_rows.inc"
+#define DATA(...) __VA_ARGS__
+#define LEARN(...) __VA_ARGS__
+#include "names.inc"
+const char pt_keys_learn[] = "seed "
+#include "keys.def"
+    ;
+#include "no_rows.inc"
+#define EVALUATE(...) __VA_ARGS__
+#include "names.inc"
+const char pt_keys_evaluate[] = "seed "
+#include "keys.def"
+    ;
+#include "no_rows.inc"
+#define STUDY(...) __VA_ARGS__
+#include "names.inc"
+const char pt_keys_study[] = "seed "
+#include "keys.def"
+    ;
+#include "no_rows.inc"
