@@ -89,8 +89,8 @@ static fth_status similarity(comparison *c, pt_part part, double range, fth_err 
         fth_mem *mem = fth_context_mem(c->ctx);
         FTH_TRY(
             fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)c->n * sizeof(double), "blur", &work, err));
-        pt_blur(x, work, c->rows, c->cols, MS_SSIM_SIGMA);
-        pt_blur(y, work, c->rows, c->cols, MS_SSIM_SIGMA);
+        pt_metrics_blur(x, work, c->rows, c->cols, MS_SSIM_SIGMA);
+        pt_metrics_blur(y, work, c->rows, c->cols, MS_SSIM_SIGMA);
         FTH_TRY(fth_mem_release(mem, work, err));
     }
     return pt_ms_ssim(c->ctx, x, y, c->rows, c->cols, &c->out->value[PT_METRIC_MS_SSIM][part], err);

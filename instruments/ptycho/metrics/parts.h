@@ -27,7 +27,7 @@ fth_status pt_ssim(fth_context *ctx, const double *x, const double *y, int64_t r
 fth_status pt_ms_ssim(fth_context *ctx, double *x, double *y, int64_t rows, int64_t cols,
                       double *out, fth_err *err);
 /* Gaussian blur, reflected at the borders, cut at 4 sigma; `work` has the size of v. */
-void pt_blur(double *v, double *work, int64_t rows, int64_t cols, double sigma);
+void pt_metrics_blur(double *v, double *work, int64_t rows, int64_t cols, double sigma);
 
 /* ---- frc.c ---- */
 

@@ -151,7 +151,7 @@ static void blur_axis(double *to, const double *v, int64_t n, int64_t step, int6
         }
 }
 
-void pt_blur(double *v, double *work, int64_t rows, int64_t cols, double sigma)
+void pt_metrics_blur(double *v, double *work, int64_t rows, int64_t cols, double sigma)
 {
     double tap[2 * MOST_RADIUS + 1];
     const int64_t radius = gaussian(tap, sigma);
