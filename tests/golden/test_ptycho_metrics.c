@@ -181,7 +181,7 @@ TEST(threads_do_not_change_a_bit)
         bench b = start(1 + i);
         pt_image truth = golden(&b, "truth"), recon = golden(&b, "recon");
         OKE(pt_metrics_compute(&m[i], b.ctx, &truth, &recon, NULL, &b.err), &b.err);
-        memcpy(curve[i], m[i].frc[PT_PHASE], (size_t)m[i].rings * sizeof(double));
+        memcpy(curve[i], m[i].frc[PT_PART_PHASE], (size_t)m[i].rings * sizeof(double));
         const int64_t rings = m[i].rings;
         double value[PT_METRICS][PT_PARTS];
         memcpy(value, m[i].value, sizeof value);
@@ -208,14 +208,14 @@ TEST(what_does_not_exist_has_a_reason)
     OKE(pt_metrics_compute(&m, b.ctx, &flat, &a, &opt, &b.err), &b.err);
     for (int part = 0; part < PT_PARTS; part++) {
         IS_TRUE(isnan(m.value[PT_METRIC_SSIM][part]) && isnan(m.value[PT_METRIC_FRC50][part]));
-        HAS(m.why[PT_METRIC_SSIM][part], part == PT_PHASE ? "zero" : "constant");
+        HAS(m.why[PT_METRIC_SSIM][part], part == PT_PART_PHASE ? "zero" : "constant");
         IS_TRUE(isfinite(m.value[PT_METRIC_MAE][part]));
         IS_TRUE(m.why[PT_METRIC_MAE][part] == NULL);
     }
     pt_metrics_clear(&m);
     a.at[777].re = NAN;
     OKE(pt_metrics_compute(&m, b.ctx, &flat, &a, &opt, &b.err), &b.err);
-    HAS(m.why[PT_METRIC_MAE][PT_AMPLITUDE], "reconstruction has values that are not finite");
+    HAS(m.why[PT_METRIC_MAE][PT_PART_AMPLITUDE], "reconstruction has values that are not finite");
     pt_metrics_clear(&m);
     pt_image_free(&a);
     a = waves(&b, 7, 40, 0, 0);

@@ -79,12 +79,12 @@ static fth_status similarity(comparison *c, pt_part part, double range, fth_err 
     double *x = c->v[WORK_A], *y = c->v[WORK_B], s;
     for (int64_t i = 0; i < c->n; i++) {
         const double t = c->v[TRUTH][i], r = c->v[RECON][i];
-        x[i] = part == PT_PHASE ? (t + pi) / (2 * pi) : t;
-        y[i] = part == PT_PHASE ? (r + pi) / (2 * pi) : r;
+        x[i] = part == PT_PART_PHASE ? (t + pi) / (2 * pi) : t;
+        y[i] = part == PT_PART_PHASE ? (r + pi) / (2 * pi) : r;
     }
-    FTH_TRY(pt_ssim(c->ctx, x, y, c->rows, c->cols, part == PT_PHASE ? 1 : range, &s, err));
+    FTH_TRY(pt_ssim(c->ctx, x, y, c->rows, c->cols, part == PT_PART_PHASE ? 1 : range, &s, err));
     c->out->value[PT_METRIC_SSIM][part] = s;
-    if (part == PT_AMPLITUDE) {
+    if (part == PT_PART_AMPLITUDE) {
         void *work = NULL;
         fth_mem *mem = fth_context_mem(c->ctx);
         FTH_TRY(
@@ -111,7 +111,7 @@ static fth_status rings(comparison *c, pt_part part, fth_err *err)
 static fth_status compare_part(comparison *c, pt_part part, fth_err *err)
 {
     const pt_range t = pt_range_of(c->v[TRUTH], c->n), r = pt_range_of(c->v[RECON], c->n);
-    const double range = t.high - t.low, scale = part == PT_PHASE ? 1 : fmax(t.high, 1e-300);
+    const double range = t.high - t.low, scale = part == PT_PART_PHASE ? 1 : fmax(t.high, 1e-300);
     if (!isfinite(t.mean) || !isfinite(r.mean)) {
         const char *why = isfinite(t.mean) ? "the reconstruction has values that are not finite"
                                            : "the truth has values that are not finite";
@@ -152,9 +152,9 @@ static fth_status take(comparison *c, fth_err *err)
     m->rings = pt_frc_rings(m->side);
     FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)m->rings * 3 * sizeof(double),
                          "ring correlations", &block, err));
-    m->frc[PT_AMPLITUDE] = block;
-    m->frc[PT_PHASE] = m->frc[PT_AMPLITUDE] + m->rings;
-    m->ring_size = m->frc[PT_PHASE] + m->rings;
+    m->frc[PT_PART_AMPLITUDE] = block;
+    m->frc[PT_PART_PHASE] = m->frc[PT_PART_AMPLITUDE] + m->rings;
+    m->ring_size = m->frc[PT_PART_PHASE] + m->rings;
     memset(block, 0, (size_t)m->rings * 3 * sizeof(double));
     return FTH_OK;
 }
@@ -165,12 +165,12 @@ static fth_status compare(comparison *c, const pt_image *truth, const pt_image *
     pt_split(truth, c->v[TRUTH], c->v[WORK_A]);
     pt_split(recon, c->v[RECON], c->v[WORK_A]);
     pt_scale_mean(c->v[TRUTH], c->v[RECON], c->n);
-    FTH_TRY(compare_part(c, PT_AMPLITUDE, err));
+    FTH_TRY(compare_part(c, PT_PART_AMPLITUDE, err));
     pt_split(truth, c->v[WORK_A], c->v[TRUTH]);
     pt_split(recon, c->v[WORK_A], c->v[RECON]);
     pt_align_phase(c->v[TRUTH], c->rows, c->cols, c->opt->align);
     pt_align_phase(c->v[RECON], c->rows, c->cols, c->opt->align);
-    return compare_part(c, PT_PHASE, err);
+    return compare_part(c, PT_PART_PHASE, err);
 }
 
 /* ---- from two images to a pair of one size that lie on each other ---- */
@@ -256,6 +256,6 @@ fth_status pt_metrics_compute(pt_metrics *out, fth_context *ctx, const pt_image 
 
 void pt_metrics_clear(pt_metrics *m)
 {
-    if (m->mem) (void)fth_mem_release(m->mem, m->frc[PT_AMPLITUDE], NULL);
+    if (m->mem) (void)fth_mem_release(m->mem, m->frc[PT_PART_AMPLITUDE], NULL);
     *m = (pt_metrics){0};
 }

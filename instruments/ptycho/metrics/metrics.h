@@ -18,7 +18,7 @@ typedef enum pt_metric {
 const char *pt_metric_name(pt_metric m);
 int pt_metric_decimals(pt_metric m);
 
-typedef enum pt_part { PT_AMPLITUDE, PT_PHASE, PT_PARTS } pt_part;
+typedef enum pt_part { PT_PART_AMPLITUDE, PT_PART_PHASE, PT_PARTS } pt_part;
 typedef enum pt_align { PT_ALIGN_PLANE, PT_ALIGN_MEAN } pt_align;
 
 typedef struct pt_metrics_options {
