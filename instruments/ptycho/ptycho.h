@@ -2,7 +2,11 @@
 #ifndef PTYCHO_H
 #define PTYCHO_H
 
+#include "compare/compare.h"
+#include "evaluate/evaluate.h"
+#include "figures/stage.h"
 #include "info/info.h"
 #include "settings/settings.h"
+#include "view/view.h"
 
 #endif

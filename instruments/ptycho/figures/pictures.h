@@ -52,6 +52,9 @@ void pt_overlap_fill(const pt_pictures *p, float *map);
 fth_status pt_draw_patterns(fth_mem *mem, const void *patterns, fth_dtype dtype, int64_t side,
                             const int64_t *number, int64_t n, const char *path, uint64_t *bytes,
                             fth_err *err);
+/* All of them on one page: amplitude, phase, overlap; probe, its phase, errors. */
+fth_status pt_draw_page(const pt_pictures *p, const char *title, const char *path, uint64_t *bytes,
+                        fth_err *err);
 /* Save or plan a figure, and destroy it. */
 fth_status pt_figure_finish(fth_figure *fig, const char *path, uint64_t *bytes, fth_err *err);
 /* Width and height in inches of a panel that shows rows x cols with a colour bar beside it. */

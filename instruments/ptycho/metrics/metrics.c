@@ -1,4 +1,5 @@
 /* metrics.c - see metrics.h. */
+#include "../object/blur.h"
 #include "parts.h"
 
 #include <math.h>
@@ -85,13 +86,8 @@ static fth_status similarity(comparison *c, pt_part part, double range, fth_err 
     FTH_TRY(pt_ssim(c->ctx, x, y, c->rows, c->cols, part == PT_PART_PHASE ? 1 : range, &s, err));
     c->out->value[PT_METRIC_SSIM][part] = s;
     if (part == PT_PART_AMPLITUDE) {
-        void *work = NULL;
-        fth_mem *mem = fth_context_mem(c->ctx);
-        FTH_TRY(
-            fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)c->n * sizeof(double), "blur", &work, err));
-        pt_metrics_blur(x, work, c->rows, c->cols, MS_SSIM_SIGMA);
-        pt_metrics_blur(y, work, c->rows, c->cols, MS_SSIM_SIGMA);
-        FTH_TRY(fth_mem_release(mem, work, err));
+        FTH_TRY(pt_blur(c->ctx, x, c->rows, c->cols, MS_SSIM_SIGMA, err));
+        FTH_TRY(pt_blur(c->ctx, y, c->rows, c->cols, MS_SSIM_SIGMA, err));
     }
     return pt_ms_ssim(c->ctx, x, y, c->rows, c->cols, &c->out->value[PT_METRIC_MS_SSIM][part], err);
 }
@@ -101,8 +97,7 @@ static fth_status rings(comparison *c, pt_part part, fth_err *err)
     pt_metrics *m = c->out;
     FTH_TRY(pt_frc(c->ctx, c->v[TRUTH], c->v[RECON], c->rows, c->cols, m->frc[part], m->ring_size,
                    err));
-    if (c->opt->frc_sigma > 0)
-        pt_frc_smooth(m->frc[part], c->v[WORK_A], m->rings, c->opt->frc_sigma);
+    FTH_TRY(pt_blur(c->ctx, m->frc[part], 1, m->rings, c->opt->frc_sigma, err));
     m->value[PT_METRIC_FRC50][part] = pt_frc_cutoff(m->frc[part], m->rings, 0.5);
     m->value[PT_METRIC_FRC1OVER7][part] = pt_frc_cutoff(m->frc[part], m->rings, 1.0 / 7);
     return FTH_OK;

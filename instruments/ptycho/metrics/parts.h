@@ -26,8 +26,6 @@ fth_status pt_ssim(fth_context *ctx, const double *x, const double *y, int64_t r
 /* On five scales, each half of the one before; x and y are overwritten. */
 fth_status pt_ms_ssim(fth_context *ctx, double *x, double *y, int64_t rows, int64_t cols,
                       double *out, fth_err *err);
-/* Gaussian blur, reflected at the borders, cut at 4 sigma; `work` has the size of v. */
-void pt_metrics_blur(double *v, double *work, int64_t rows, int64_t cols, double sigma);
 
 /* ---- frc.c ---- */
 
@@ -39,7 +37,6 @@ fth_status pt_frc(fth_context *ctx, const double *x, const double *y, int64_t ro
 /* The same of complex images that are squares of one size. */
 fth_status pt_frc_complex(fth_context *ctx, const pt_image *a, const pt_image *b, double *curve,
                           double *count, fth_err *err);
-void pt_frc_smooth(double *curve, double *work, int64_t rings, double sigma);
 /* Where the curve falls below a threshold: between rings, linearly; 0 when the first is below,
  * `rings` when none is; NaN when the curve has no numbers. */
 double pt_frc_cutoff(const double *curve, int64_t rings, double threshold);

@@ -284,3 +284,16 @@ uint64_t pt_recon_bytes(const pt_recon *r)
         if (all[i]) sum += fth_tensor_bytes(all[i]);
     return sum;
 }
+
+bool pt_has_patterns(fth_mem *mem, const char *path)
+{
+    fth_err ignored = {0};
+    fth_npz *npz = NULL;
+    if (ends_with(path, ".npy") || !fth_path_exists(path)) return false;
+    if (!ends_with(path, ".npz")) return true;
+    if (fth_npz_open(&npz, mem, path, &ignored) != FTH_OK) return false;
+    const arrays a = {.npz = npz};
+    const bool found = has(&a, "diff3d") || has(&a, "diffraction");
+    fth_npz_close(npz);
+    return found;
+}

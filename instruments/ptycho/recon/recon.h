@@ -30,6 +30,8 @@ typedef struct pt_recon {
 /* FTH_E_FILE_KEY lists the arrays of a file that has no object. On failure it is closed. */
 fth_status pt_recon_open(pt_recon *out, fth_mem *mem, const char *path, fth_err *err);
 void pt_recon_close(pt_recon *r); /* an empty one is allowed */
+/* Whether a file may be a scan: an NPZ with patterns, or HDF5 other than a plain object. */
+bool pt_has_patterns(fth_mem *mem, const char *path);
 /* What an open reconstruction holds. */
 uint64_t pt_recon_bytes(const pt_recon *r);
 
