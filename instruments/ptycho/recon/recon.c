@@ -61,7 +61,7 @@ static fth_status no_object(const pt_recon *r, const arrays *a, fth_err *err)
     return FTH_E_FILE_KEY;
 }
 
-/* The names an object goes by, or the only complex image of the file. */
+/* The names an object goes by, or the only complex image of the file that is no probe. */
 static fth_status find_object(pt_recon *r, arrays *a, char *name, size_t bytes, fth_err *err)
 {
     static const char *const known[] = {"reconstructed_object", "objectGuess", "object",
@@ -76,6 +76,7 @@ static fth_status find_object(pt_recon *r, arrays *a, char *name, size_t bytes, 
     for (int64_t i = 0; a->npz && i < fth_npz_count(a->npz); i++) {
         fth_source s = {0};
         fth_err ignored = {0};
+        if (strcasestr(fth_npz_name(a->npz, i), "probe")) continue;
         if (fth_npz_source(a->npz, fth_npz_name(a->npz, i), &s, &ignored) != FTH_OK) continue;
         if (s.n_axes == 2 && fth_dtype_is_complex(s.dtype)) {
             found = i;
