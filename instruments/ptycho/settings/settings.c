@@ -152,13 +152,13 @@ static void write_value(const fth_config *cfg, const fth_config_key *k, fth_json
         fth_json_text(w, key, fth_config_text_at(cfg, k->name, i));
 }
 
-void pt_settings_write(const fth_config *cfg, fth_json_writer *w, const char *key)
+void pt_settings_write(const fth_config *cfg, bool paths, fth_json_writer *w, const char *key)
 {
     fth_json_open(w, key, '{');
     for (int64_t i = 0; i < pt_schema.n_keys; i++) {
         const fth_config_key *k = &pt_schema.key[i];
         if (k->type == FTH_CONFIG_SECTION || k->type == FTH_CONFIG_SIZE ||
-            !fth_config_has(cfg, k->name))
+            !fth_config_has(cfg, k->name) || (!paths && k->type == FTH_CONFIG_PATH))
             continue;
         if (!k->list) {
             write_value(cfg, k, w, k->name, 0);

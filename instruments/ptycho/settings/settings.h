@@ -48,7 +48,9 @@ const char *pt_text_of(const fth_config *cfg, const char *key, const char *other
 double pt_real_of(const fth_config *cfg, const char *key, double otherwise);
 int64_t pt_int_of(const fth_config *cfg, const char *key, int64_t otherwise);
 
-/* Every key with its value as a JSON object of strings and numbers, for run.json and metadata. */
-void pt_settings_write(const fth_config *cfg, fth_json_writer *w, const char *key);
+/* Every key with its value as a JSON object of strings and numbers, for run.json and metadata.
+ * Without `paths` those that are files and folders are left out: for results whose bytes do not
+ * depend on where they lie. */
+void pt_settings_write(const fth_config *cfg, bool paths, fth_json_writer *w, const char *key);
 
 #endif

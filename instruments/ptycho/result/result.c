@@ -1,0 +1,114 @@
+/* result.c - see result.h. */
+#include "result.h"
+
+#include "../figures/pictures.h"
+#include "../settings/settings.h"
+
+#include <fathom/files.h>
+#include <fathom/lines.h>
+
+/* ---- reconstruction.npz ---- */
+
+static fth_status put(fth_npz_writer *w, const char *name, const void *data, fth_err *err)
+{
+    fth_sink sink;
+    FTH_TRY(fth_npz_sink(w, name, &sink, err));
+    return fth_sink_put(&sink, data, err);
+}
+
+static fth_status write_arrays(const pt_result *r, const char *path, const char *config,
+                               fth_err *err)
+{
+    const fth_file_item item[] = {
+        {"reconstructed_object", FTH_C64, 2, {r->rows, r->cols}, NULL},
+        {"reconstructed_probe", FTH_C64, 3, {r->modes, r->side, r->side}, NULL},
+        {"positions", FTH_F64, 2, {r->patterns, 2}, NULL},
+        {"canvas_origin", FTH_F64, 1, {2}, NULL},
+        {"error_history", FTH_F64, 1, {r->n_errors}, NULL},
+    };
+    const void *const data[] = {r->object, r->probe, r->positions, r->origin, r->errors};
+    const fth_file_meta text[] = {{"algorithm", r->algorithm}, {"config", config}};
+    const int n = sizeof item / sizeof item[0];
+    fth_npz_writer *w = NULL;
+    FTH_TRY(fth_npz_create_with_texts(&w, r->mem, path, item, n, text, 2, err));
+    for (int i = 0; i < n; i++) {
+        const fth_status s = put(w, item[i].name, data[i] ? data[i] : r->origin, err);
+        if (s == FTH_OK) continue;
+        fth_npz_abandon(w);
+        return s;
+    }
+    return fth_npz_commit(w, err);
+}
+
+static fth_status write_reconstruction(const pt_result *r, const char *folder, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_json_writer w;
+    FTH_TRY(fth_path_join(path, folder, PT_RECONSTRUCTION_FILE, err));
+    fth_json_begin(&w, r->mem, false);
+    pt_settings_write(r->cfg, false, &w, NULL);
+    fth_status s = fth_json_end(&w, err);
+    if (s == FTH_OK) s = write_arrays(r, path, w.data, err);
+    fth_json_free(&w);
+    return s;
+}
+
+/* ---- the others ---- */
+
+static fth_status write_errors(const pt_result *r, const char *folder, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_lines t;
+    FTH_TRY(fth_path_join(path, folder, PT_ERRORS_FILE, err));
+    fth_lines_begin(&t, r->mem);
+    fth_lines_add(&t, "epoch,R\n");
+    for (int64_t i = 0; i < r->n_errors; i++) {
+        fth_lines_add(&t, "%lld,", (long long)i + 1);
+        fth_lines_real(&t, r->errors[i]);
+        fth_lines_add(&t, "\n");
+    }
+    return fth_lines_save(&t, path, err);
+}
+
+static fth_status write_run(const pt_result *r, const char *folder, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_json_writer w;
+    FTH_TRY(fth_path_join(path, folder, PT_RUN_FILE, err));
+    fth_json_begin(&w, r->mem, true);
+    fth_json_open(&w, NULL, '{');
+    fth_json_text(&w, "algorithm", r->algorithm);
+    fth_json_int(&w, "patterns", r->patterns);
+    fth_json_int(&w, "rows", r->rows);
+    fth_json_int(&w, "cols", r->cols);
+    if (r->n_errors > 0) fth_json_real(&w, "R", r->errors[r->n_errors - 1]);
+    pt_settings_write(r->cfg, true, &w, "config");
+    fth_json_close(&w);
+    return fth_json_save(&w, path, err);
+}
+
+fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err)
+{
+    const pt_pictures p = {.mem = r->mem,
+                           .object = r->object,
+                           .object_dtype = FTH_C64,
+                           .rows = r->rows,
+                           .cols = r->cols,
+                           .probe = r->probe,
+                           .probe_dtype = FTH_C64,
+                           .modes = r->modes,
+                           .side = r->side,
+                           .errors = r->n_errors > 1 ? r->errors : NULL,
+                           .n_errors = r->n_errors,
+                           .x = r->positions,
+                           .y = r->positions + 1,
+                           .xy_stride = 2,
+                           .n_patterns = r->patterns,
+                           .origin_x = r->origin[0],
+                           .origin_y = r->origin[1],
+                           .pixel_m = r->pixel_m};
+    FTH_TRY(write_errors(r, folder, err));
+    FTH_TRY(pt_figures_reconstruction(&p, folder, NULL, err));
+    FTH_TRY(write_run(r, folder, err));
+    return write_reconstruction(r, folder, err);
+}

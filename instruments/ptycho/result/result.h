@@ -1,0 +1,33 @@
+/* result.h - a reconstruction as files: reconstruction.npz, errors.csv, pictures, run.json.
+ *
+ * No time, path or budget goes into reconstruction.npz: equal runs give equal bytes.
+ */
+#ifndef PTYCHO_RESULT_RESULT_H
+#define PTYCHO_RESULT_RESULT_H
+
+#include <fathom/fathom.h>
+
+#define PT_RECONSTRUCTION_FILE "reconstruction.npz"
+#define PT_ERRORS_FILE "errors.csv"
+#define PT_RUN_FILE "run.json"
+
+typedef struct pt_result {
+    fth_mem *mem;
+    const fth_config *cfg;
+    const char *algorithm; /* "lsqml", "cnn" */
+    const fth_c64 *object; /* [rows cols] */
+    int64_t rows, cols;
+    const fth_c64 *probe; /* [modes side side] */
+    int64_t modes, side;
+    const double *positions; /* [patterns] pairs x, y, in pixels */
+    int64_t patterns;
+    double origin[2];     /* x, y of pixel (0, 0) of the object */
+    const double *errors; /* [n_errors] R-factor of each epoch; NULL: none */
+    int64_t n_errors;
+    double pixel_m; /* 0: not known */
+} pt_result;
+
+/* All files into the folder, which is there. */
+fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err);
+
+#endif
