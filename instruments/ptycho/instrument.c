@@ -1,8 +1,15 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "ptycho.h"
 
-static const fth_verb *const verbs[] = {&pt_verb_info, &pt_verb_evaluate, &pt_verb_compare,
-                                        &pt_verb_view};
+static const fth_verb *const verbs[] = {
+    &pt_verb_info, //
+    &pt_verb_evaluate, //
+    &pt_verb_compare, //
+    &pt_verb_view, //
+    &pt_verb_train, //
+    &pt_verb_infer, //
+    &pt_verb_op, //
+};
 
 static fth_status model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err)
 {

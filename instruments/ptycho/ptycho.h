@@ -2,11 +2,14 @@
 #ifndef PTYCHO_H
 #define PTYCHO_H
 
+#include "blocks/block.h"
 #include "compare/compare.h"
 #include "evaluate/evaluate.h"
 #include "figures/stage.h"
+#include "infer/infer.h"
 #include "info/info.h"
 #include "settings/settings.h"
+#include "train/train.h"
 #include "view/view.h"
 
 #endif

@@ -93,7 +93,8 @@ static void compare(const char *path)
     for (int i = 0; i < r.net.n; i++) {
         const pt_net_param *p = &r.net.param[i];
         OK(fth_tensor_create(&r.weight[i], r.mem, p->name, FTH_F32, p->n_axes, p->size, NULL));
-        pt_net_formula(&r.net, i, fth_tensor_data(r.weight[i]));
+        float *to = fth_tensor_data(r.weight[i]);
+        for (int64_t k = 0; k < pt_net_count(p); k++) to[k] = pt_net_formula(&r.net, i, k);
         param[i] = fth_param(g, p->name, p->axes, r.weight[i]);
     }
     const fth_val x = fth_input(g, "X", FTH_F32, "group chan row col", fth_tensor_source(r.x));

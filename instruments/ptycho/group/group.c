@@ -194,6 +194,19 @@ static fth_status oversampled(work *w, const pt_group_options *o, fth_err *err)
 
 /* ---- all ---- */
 
+pt_group_options pt_group_settings(const fth_config *cfg)
+{
+    const bool pool = fth_config_has(cfg, "neighbor_pool_size"),
+               some = fth_config_has(cfg, "n_groups");
+    return (pt_group_options){.gridsize = fth_config_int(cfg, "gridsize"),
+                              .n_groups = some ? fth_config_int(cfg, "n_groups") : 0,
+                              .neighbours = fth_config_int(cfg, "neighbor_count"),
+                              .pool = pool ? fth_config_int(cfg, "neighbor_pool_size") : 0,
+                              .seed = fth_config_int(cfg, "seed"),
+                              .sequential = fth_config_bool(cfg, "sequential_sampling"),
+                              .oversample = fth_config_bool(cfg, "enable_oversampling")};
+}
+
 static fth_status check(int64_t n, const pt_group_options *o, bool more, fth_err *err)
 {
     const int64_t chan = o->gridsize * o->gridsize, pool = o->pool > 0 ? o->pool : o->neighbours;

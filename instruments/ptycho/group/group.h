@@ -18,6 +18,9 @@ typedef struct pt_group_options {
     bool oversample; /* more groups than patterns are allowed */
 } pt_group_options;
 
+/* Keys of a config; n_groups is 0 where the key has no value. */
+pt_group_options pt_group_settings(const fth_config *cfg);
+
 typedef struct pt_groups {
     fth_mem *mem;
     int64_t n, chan;

@@ -50,11 +50,11 @@ void pt_net_init(pt_net *net, const pt_net_options *opt);
 int64_t pt_net_count(const pt_net_param *p); /* elements of one */
 int64_t pt_net_total(const pt_net *net);     /* of all */
 
-/* First values, f32: Glorot's uniform numbers and zero biases (tf), or uniform within
- * 1/sqrt(fan_in) (torch); a function of (seed, name's place, element). */
-void pt_net_start(const pt_net *net, int i, int64_t seed, float *out);
-/* Values by a formula, for comparison with other implementations. */
-void pt_net_formula(const pt_net *net, int i, float *out);
+/* First value of element k of parameter i: Glorot's uniform numbers and zero biases (tf), or
+ * uniform within 1/sqrt(fan_in) (torch); a function of (seed, i, k). */
+float pt_net_start(const pt_net *net, int i, int64_t seed, int64_t k);
+/* A value by a formula, for comparison with other implementations. */
+float pt_net_formula(const pt_net *net, int i, int64_t k);
 
 /* Declare the axes of all parameters and layers; group, chan, row and col are there. */
 void pt_net_axes(fth_graph *g, const pt_net *net);

@@ -128,25 +128,20 @@ void pt_net_init(pt_net *net, const pt_net_options *opt)
 
 enum { STREAM = 7100 }; /* of the random numbers; one for each parameter */
 
-void pt_net_start(const pt_net *net, int i, int64_t seed, float *out)
+float pt_net_start(const pt_net *net, int i, int64_t seed, int64_t k)
 {
     const pt_net_param *p = &net->param[i];
-    const int64_t n = pt_net_count(p);
     const bool tf = net->opt.flavour == PT_FLAVOUR_TF;
+    if (tf && p->n_axes == 1) return 0.0f;
     const double bound =
         tf ? sqrt(6.0 / (double)(p->fan_in + p->fan_out)) : 1 / sqrt((double)p->fan_in);
-    for (int64_t k = 0; k < n; k++)
-        out[k] = tf && p->n_axes == 1
-                     ? 0.0f
-                     : (float)(bound * (2 * fth_random_uniform_at(seed, 0, STREAM + i, k) - 1));
+    return (float)(bound * (2 * fth_random_uniform_at(seed, 0, STREAM + i, k) - 1));
 }
 
-void pt_net_formula(const pt_net *net, int i, float *out)
+float pt_net_formula(const pt_net *net, int i, int64_t k)
 {
     const pt_net_param *p = &net->param[i];
-    const int64_t n = pt_net_count(p);
-    const double fan = p->n_axes == 1 ? 16 : (double)(n / p->size[0]),
+    const double fan = p->n_axes == 1 ? 16 : (double)(pt_net_count(p) / p->size[0]),
                  length = (double)strlen(p->name);
-    for (int64_t k = 0; k < n; k++)
-        out[k] = (float)(1.2 * sin(0.37 * (double)k + 0.11 * length) / sqrt(fan));
+    return (float)(1.2 * sin(0.37 * (double)k + 0.11 * length) / sqrt(fan));
 }

@@ -1,0 +1,248 @@
+/* infer.c - one pass over the groups of a scan: network, merge, trim, stitch.
+ *
+ * The planner streams groups through the network into the canvas; how many at a time follows from
+ * the memory allowed and changes no bit of the result.
+ */
+#include "infer.h"
+
+#include "../result/result.h"
+#include "../stitch/canvas.h"
+#include "../train/checkpoint.h"
+#include "../train/dataset.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct work {
+    const pt_inference *job;
+    fth_mem *mem;
+    pt_trained trained;
+    pt_dataset data;
+    pt_canvas canvas;
+    fth_rows rows;
+    float *rel;
+    fth_tensor *object; /* c64 [orow ocol] */
+    fth_graph *g;
+    fth_plan *plan;
+} work;
+
+static void say(const work *w, const char *fmt, ...) FTH_PRINTF(2, 3);
+static void say(const work *w, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (w->job->call)
+        fth_stage_say(w->job->call, "%s", text);
+    else if (w->job->notes)
+        fprintf(w->job->notes, "%s\n", text);
+}
+
+/* ---- the model and the scan ---- */
+
+static fth_status open_model(work *w, fth_err *err)
+{
+    fth_safetensors *file = NULL;
+    pt_model_options opt;
+    double factor = 1;
+    FTH_TRY(fth_safetensors_open(&file, w->mem, w->job->model, err));
+    fth_status s = pt_checkpoint_options(file, w->job->model, &opt, &factor, err);
+    if (s == FTH_OK) s = pt_model_create(&w->trained.model, w->mem, &opt, err);
+    if (s == FTH_OK) s = pt_checkpoint_read(file, &w->trained, NULL, NULL, err);
+    fth_safetensors_close(file);
+    return s;
+}
+
+static fth_status check_grid(const work *w, int64_t grid, fth_err *err)
+{
+    const fth_config *cfg = w->job->cfg;
+    const int64_t asked = fth_config_int(cfg, "gridsize");
+    if (!fth_config_is_given(cfg, "gridsize") || asked == grid) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "gridsize %lld is asked for, but %s was trained with %lld",
+             (long long)asked, w->job->model, (long long)grid);
+    fth_err_hint(err, "leave gridsize out, or train a model with it");
+    return FTH_E_COMMAND;
+}
+
+static fth_status open_scan(work *w, fth_err *err)
+{
+    const pt_model_options *o = &w->trained.model.opt;
+    const int64_t grid = (int64_t)(sqrt((double)o->net.chan) + 0.5);
+    int64_t clipped = 0;
+    FTH_TRY(check_grid(w, grid, err));
+    FTH_TRY(pt_dataset_open(&w->data, w->job->ctx, w->job->call, w->job->cfg, w->job->scan,
+                            PT_TO_INFER, grid, err));
+    for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
+        say(w, "%s", fth_texts_get(w->data.scan.notes, i));
+    if (w->data.scan.N != o->net.n)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "patterns of %s are %lld pixels wide, the model %s "
+                        "takes %lld",
+                        w->job->scan, (long long)w->data.scan.N, w->job->model,
+                        (long long)o->net.n);
+    if (fth_config_choice(w->job->cfg, "normalise") == 0) w->trained.factor = (float)w->data.factor;
+    w->trained.model.opt.region = pt_dataset_region(&w->data, w->job->cfg, &clipped);
+    if (clipped > 0)
+        say(w, "%lld of %lld groups reach beyond their region and are cut: set merge_size auto",
+            (long long)clipped, (long long)w->data.groups.n);
+    return pt_canvas_make(&w->canvas, w->mem, w->data.groups.off, w->data.groups.n, o->net.n,
+                          fth_config_int(w->job->cfg, "stitch_crop"), err);
+}
+
+/* ---- the plan ---- */
+
+static fth_source memory(fth_dtype dtype, int n_axes, const int64_t *size, void *data)
+{
+    fth_source s = {.kind = "memory", .dtype = dtype, .n_axes = n_axes, .data = data};
+    memcpy(s.size, size, sizeof *size * (size_t)n_axes);
+    return s;
+}
+
+static fth_status make_plan(work *w, fth_sink *sink, fth_err *err)
+{
+    const pt_model *m = &w->trained.model;
+    const pt_groups *groups = &w->data.groups;
+    const int64_t rel_size[3] = {groups->n, groups->chan, 2}, shift_size[2] = {groups->n, 2};
+    fth_graph *g = w->g = fth_graph_create(w->job->ctx);
+    fth_err why = {0};
+    w->rows =
+        (fth_rows){.base = w->data.amplitude, .index = groups->idx, .n = groups->n * groups->chan};
+    pt_model_declare(g, m, groups->n);
+    const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", fth_rows_source(&w->rows)),
+                  rel = fth_input(g, "rel", FTH_F32, "group chan xy",
+                                  memory(FTH_F32, 3, rel_size, w->rel)),
+                  shift = fth_input(g, "shift", FTH_F32, "group xy",
+                                    memory(FTH_F32, 2, shift_size, w->canvas.shift)),
+                  factor = fth_input(g, "factor", FTH_F32, "",
+                                     fth_scalar_source(FTH_F32, &w->trained.factor));
+    const pt_model_graph v =
+        pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel, factor, false);
+    const fth_val canvas = pt_canvas_build(&w->canvas, v.patch, shift);
+    *sink = fth_tensor_sink(w->object);
+    w->plan = fth_plan_make(g, &canvas, 1, &(fth_limits){.sinks = sink}, &why);
+    if (!w->plan && err) *err = why;
+    return w->plan ? FTH_OK : why.status;
+}
+
+/* ---- results ---- */
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static fth_status run_plan(work *w, const fth_sink *sink, fth_err *err)
+{
+    fth_run_report report = {0};
+    const double begin = seconds_now();
+    FTH_TRY(fth_stage_run(w->job->call, w->plan, sink, &report, err));
+    const double seconds = seconds_now() - begin;
+    const float *p = fth_tensor_data(w->object);
+    const int64_t n = 2 * w->canvas.side * w->canvas.side;
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(p[i])) {
+            FTH_FAIL(err, FTH_E_NUMERIC,
+                     "%s gives an object that is no number at pixel (%lld, "
+                     "%lld)",
+                     w->job->model, (long long)(i / 2 / w->canvas.side),
+                     (long long)(i / 2 % w->canvas.side));
+            return FTH_E_NUMERIC;
+        }
+    say(w, "%lld groups in %.3g s, %.0f patterns/s (%.0f without reading)",
+        (long long)w->data.groups.n, seconds, (double)w->rows.n / seconds,
+        (double)w->rows.n / fmax(seconds - report.io_seconds, 1e-9));
+    return FTH_OK;
+}
+
+/* Positions of the patterns that were used, as pairs; the probe as one complex array. */
+static fth_status write_result(work *w, fth_err *err)
+{
+    const pt_model *m = &w->trained.model;
+    const int64_t n = m->opt.net.n, pixels = m->opt.modes * n * n;
+    double *xy = NULL;
+    fth_c64 *probe = NULL;
+    fth_status s = fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *xy * 2 * (uint64_t)w->data.n,
+                                "positions", (void **)&xy, err);
+    if (s == FTH_OK)
+        s = fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *probe * (uint64_t)pixels, "probe",
+                         (void **)&probe, err);
+    if (s == FTH_OK) {
+        const float *re = fth_tensor_data(m->probe_re), *im = fth_tensor_data(m->probe_im);
+        for (int64_t i = 0; i < pixels; i++) probe[i] = (fth_c64){re[i], im[i]};
+        for (int64_t i = 0; i < w->data.n; i++) {
+            xy[2 * i] = w->data.x[i];
+            xy[2 * i + 1] = w->data.y[i];
+        }
+        const pt_result r = {
+            .mem = w->mem,
+            .cfg = w->job->cfg,
+            .algorithm = "cnn",
+            .object = fth_tensor_data(w->object),
+            .rows = w->canvas.side,
+            .cols = w->canvas.side,
+            .probe = probe,
+            .modes = m->opt.modes,
+            .side = n,
+            .positions = xy,
+            .patterns = w->data.n,
+            .origin = {w->canvas.origin[0], w->canvas.origin[1]},
+            .pixel_m = isfinite(w->data.scan.meta.pixel_m) ? w->data.scan.meta.pixel_m : 0};
+        s = pt_result_write(&r, w->job->folder, err);
+    }
+    if (probe) fth_mem_release(w->mem, probe, NULL);
+    if (xy) fth_mem_release(w->mem, xy, NULL);
+    return s;
+}
+
+/* ---- all ---- */
+
+static fth_status prepare(work *w, fth_sink *sink, fth_err *err)
+{
+    FTH_TRY(open_model(w, err));
+    FTH_TRY(open_scan(w, err));
+    const pt_groups *g = &w->data.groups;
+    const int64_t size[2] = {w->canvas.side, w->canvas.side};
+    FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *w->rel * 2 * (uint64_t)(g->n * g->chan),
+                         "places in groups", (void **)&w->rel, err));
+    pt_dataset_rel(&w->data, NULL, 0, g->n, w->rel);
+    FTH_TRY(fth_tensor_create(&w->object, w->mem, "object", FTH_C64, 2, size, err));
+    return make_plan(w, sink, err);
+}
+
+static void clear(work *w)
+{
+    fth_plan_destroy(w->plan);
+    fth_graph_destroy(w->g);
+    fth_tensor_release(w->object);
+    if (w->rel) fth_mem_release(w->mem, w->rel, NULL);
+    pt_canvas_clear(&w->canvas);
+    pt_dataset_close(&w->data);
+    pt_trained_clear(&w->trained);
+}
+
+fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(job->ctx);
+    work *w = NULL;
+    fth_sink sink;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sizeof *w, "inference", (void **)&w, err));
+    memset(w, 0, sizeof *w);
+    w->job = job;
+    w->mem = mem;
+    fth_status s = prepare(w, &sink, err);
+    if (s == FTH_OK && foresee) s = foresee(user, w->plan, 1, err);
+    if (s == FTH_OK && !foresee) s = run_plan(w, &sink, err);
+    if (s == FTH_OK && !foresee) {
+        if (job->call) fth_stage_point(job->call, "before_outputs");
+        s = write_result(w, err);
+    }
+    clear(w);
+    fth_mem_release(mem, w, NULL);
+    return s;
+}

@@ -1,0 +1,22 @@
+/* infer.h - a trained network makes the object of a scan: as a verb and as a stage. */
+#ifndef PTYCHO_INFER_INFER_H
+#define PTYCHO_INFER_INFER_H
+
+#include "../train/train.h"
+
+typedef struct pt_inference {
+    fth_context *ctx;
+    const fth_stage_call *call; /* NULL: a verb */
+    const fth_config *cfg;
+    const char *model, *scan, *folder;
+    FILE *notes; /* for people; NULL where there is a call */
+} pt_inference;
+
+/* Leaves reconstruction.npz and its pictures in the folder. With `foresee` the plan is only
+ * shown, and nothing is written. */
+fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, fth_err *err);
+
+extern const fth_verb pt_verb_infer;
+FTH_STAGE_FUNCTIONS(pt_infer_stage);
+
+#endif

@@ -1,0 +1,181 @@
+/* model.c - see model.h. */
+#include "model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- tensors ---- */
+
+fth_status pt_model_create(pt_model *m, fth_mem *mem, const pt_model_options *opt, fth_err *err)
+{
+    const int64_t n = opt->net.n, probe[3] = {opt->modes, n, n};
+    *m = (pt_model){.opt = *opt, .s = sqrt(opt->nphotons) / ((double)n / 2)};
+    pt_net_init(&m->net, &opt->net);
+    fth_status s = fth_tensor_create(&m->log_scale, mem, "w", opt->real, 0, NULL, err);
+    if (s == FTH_OK) s = fth_tensor_create(&m->probe_re, mem, "probe.re", opt->real, 3, probe, err);
+    if (s == FTH_OK) s = fth_tensor_create(&m->probe_im, mem, "probe.im", opt->real, 3, probe, err);
+    for (int i = 0; i < m->net.n && s == FTH_OK; i++) {
+        const pt_net_param *p = &m->net.param[i];
+        s = fth_tensor_create(&m->weight[i], mem, p->name, opt->real, p->n_axes, p->size, err);
+    }
+    if (s != FTH_OK) pt_model_clear(m);
+    return s;
+}
+
+void pt_model_clear(pt_model *m)
+{
+    for (int i = 0; i < m->net.n; i++) fth_tensor_release(m->weight[i]);
+    fth_tensor_release(m->log_scale);
+    fth_tensor_release(m->probe_re);
+    fth_tensor_release(m->probe_im);
+    memset(m, 0, sizeof *m);
+}
+
+static void put(fth_tensor *t, int64_t i, double v)
+{
+    if (fth_tensor_dtype(t) == FTH_F32)
+        ((float *)fth_tensor_data(t))[i] = (float)v;
+    else
+        ((double *)fth_tensor_data(t))[i] = v;
+}
+
+static void start_probe(pt_model *m, const fth_c128 *probe)
+{
+    const int64_t n = m->opt.net.n, all = m->opt.modes * n * n;
+    double sum = 0;
+    for (int64_t i = 0; i < all; i++) sum += hypot(probe[i].re, probe[i].im);
+    const double mean = sum / (double)all, scale = mean > 0 ? 1 / (m->opt.probe_scale * mean) : 1;
+    for (int64_t i = 0; i < all; i++) {
+        put(m->probe_re, i, probe[i].re * scale);
+        put(m->probe_im, i, probe[i].im * scale);
+    }
+}
+
+void pt_model_start(pt_model *m, int64_t seed, const fth_c128 *probe)
+{
+    for (int i = 0; i < m->net.n; i++) {
+        const int64_t count = pt_net_count(&m->net.param[i]);
+        for (int64_t k = 0; k < count; k++)
+            put(m->weight[i], k,
+                (double)(seed < 0 ? pt_net_formula(&m->net, i, k)
+                                  : pt_net_start(&m->net, i, seed, k)));
+    }
+    put(m->log_scale, 0, log(m->s));
+    if (probe) start_probe(m, probe);
+}
+
+double pt_model_factor(int64_t n, double mean_energy)
+{
+    const double half = (double)n / 2;
+    return mean_energy > 0 ? sqrt(half * half / mean_energy) : 1;
+}
+
+/* ---- the list ---- */
+
+int pt_model_params(const pt_model *m)
+{
+    return m->net.n + 3;
+}
+
+fth_tensor *pt_model_param(const pt_model *m, int i)
+{
+    if (i < m->net.n) return m->weight[i];
+    return i == m->net.n ? m->log_scale : i == m->net.n + 1 ? m->probe_re : m->probe_im;
+}
+
+const char *pt_model_name(const pt_model *m, int i)
+{
+    if (i < m->net.n) return m->net.param[i].name;
+    return i == m->net.n ? "w" : i == m->net.n + 1 ? "probe.re" : "probe.im";
+}
+
+const char *pt_model_axes(const pt_model *m, int i)
+{
+    if (i < m->net.n) return m->net.param[i].axes;
+    return i == m->net.n ? "" : "mode row col";
+}
+
+bool pt_model_is_trained(const pt_model *m, int i)
+{
+    if (i < m->net.n) return true;
+    return i == m->net.n ? m->opt.train_scale : m->opt.train_probe;
+}
+
+/* ---- the graph ---- */
+
+void pt_model_declare(fth_graph *g, const pt_model *m, int64_t groups)
+{
+    const pt_net_options *o = &m->opt.net;
+    fth_axis(g, "group", groups);
+    fth_axis(g, "chan", o->chan);
+    fth_axis(g, "flat", groups * o->chan);
+    fth_axis(g, "row", o->n);
+    fth_axis(g, "col", o->n);
+    fth_axis(g, "prow", m->opt.region);
+    fth_axis(g, "pcol", m->opt.region);
+    fth_axis(g, "mode", m->opt.modes);
+    fth_axis(g, "xy", 2);
+    pt_net_axes(g, &m->net);
+}
+
+static fth_val number(fth_val like, double x)
+{
+    return fth_const(like.graph, fth_dtype_real_of(fth_val_dtype(like)), x);
+}
+
+static fth_val weighted(double weight, fth_val loss, fth_val sum)
+{
+    const fth_val term = fth_mul(loss, number(loss, weight));
+    return fth_val_ok(sum) ? fth_add(sum, term) : term;
+}
+
+/* Sum over groups of squared differences of neighbours. */
+static fth_val variation(fth_val patch)
+{
+    fth_graph *g = patch.graph;
+    const char *const axis[2] = {"row", "col"};
+    fth_val sum = {g, 0};
+    if (fth_axis_size(g, "less") < 0) fth_axis(g, "less", fth_axis_size(g, "row") - 1);
+    for (int d = 0; d < 2; d++) {
+        const fth_val step =
+            fth_sub(fth_slice(patch, axis[d], 1, "less"), fth_slice(patch, axis[d], 0, "less"));
+        const fth_val part = fth_sum(fth_abs2(step), d ? "group row less" : "group less col");
+        sum = d ? fth_add(sum, part) : part;
+    }
+    return sum;
+}
+
+static fth_val total_loss(const pt_model_options *o, const pt_model_graph *v, fth_val target)
+{
+    fth_val sum = {target.graph, 0};
+    if (o->mae_weight > 0) sum = weighted(o->mae_weight, pt_loss_mae(v->predicted, target), sum);
+    if (o->nll_weight > 0) sum = weighted(o->nll_weight, pt_loss_nll(v->predicted, target), sum);
+    if (o->realspace_weight > 0 && o->tv_weight > 0)
+        sum = weighted(o->realspace_weight * o->tv_weight, variation(v->patch), sum);
+    return fth_label(sum, "loss");
+}
+
+pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_val rel,
+                              fth_val factor, bool lit)
+{
+    pt_model_graph v = {.loss = {g, 0}};
+    const int n = pt_model_params(m);
+    for (int i = 0; i < n; i++)
+        v.param[i] = fth_param(g, pt_model_name(m, i), pt_model_axes(m, i), pt_model_param(m, i));
+    const fth_val probe = fth_complex(v.param[m->net.n + 1], v.param[m->net.n + 2]);
+    const fth_val target = fth_mul(fth_mul(x, factor), number(x, m->s));
+    const fth_val scale = fth_exp(v.param[m->net.n]);
+    v.objects = pt_net_object(pt_net_build(&m->net, fth_mul(target, fth_recip(scale)), v.param));
+    fth_val seen = v.objects;
+    if (m->opt.object_big) {
+        v.region = pt_merge(m->opt.merge, v.objects, rel, probe);
+        v.patch = pt_trim(v.region);
+        seen = pt_extract(v.region, rel);
+    } else {
+        v.patch = fth_sum(v.objects, "chan"); /* there is one */
+    }
+    if (!lit) return v;
+    v.predicted = fth_label(fth_mul(pt_diffract(seen, probe), scale), "predicted");
+    v.loss = total_loss(&m->opt, &v, target);
+    return v;
+}

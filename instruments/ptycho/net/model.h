@@ -1,0 +1,74 @@
+/* model.h - the network between measured and predicted amplitudes: what is trained, and its loss.
+ *
+ * Measured amplitudes are scaled so that a pattern has the energy (N/2)^2 on average; the network
+ * sees s X / exp(w), its patches are merged, taken apart, lit and diffracted, and exp(w) times the
+ * amplitudes is compared with s X, where s^2 (N/2)^2 is the number of photons. w starts at ln s.
+ */
+#ifndef PTYCHO_NET_MODEL_H
+#define PTYCHO_NET_MODEL_H
+
+#include "../ops/physics.h"
+#include "net.h"
+
+typedef struct pt_model_options {
+    pt_net_options net;
+    fth_dtype real; /* f32 or f64 */
+    pt_merge_kind merge;
+    bool object_big; /* patches of a group are merged; false: each is used by itself */
+    int64_t region;  /* side of the merged region, in pixels */
+    int64_t modes;   /* of the probe */
+    double nphotons; /* of a pattern, on average */
+    double probe_scale;
+    double mae_weight, nll_weight;
+    double realspace_weight, tv_weight; /* smoothness of the region */
+    bool train_scale, train_probe;
+} pt_model_options;
+
+typedef struct pt_model {
+    pt_model_options opt;
+    pt_net net;
+    double s; /* sqrt(nphotons) / (N/2) */
+    fth_tensor *weight[PT_NET_MOST];
+    fth_tensor *log_scale;           /* w, [] */
+    fth_tensor *probe_re, *probe_im; /* [mode row col] */
+} pt_model;
+
+/* Tensors without values. */
+fth_status pt_model_create(pt_model *m, fth_mem *mem, const pt_model_options *opt, fth_err *err);
+void pt_model_clear(pt_model *m); /* a cleared one is allowed */
+/* Keys of a config, for frames of n pixels, groups of `chan` patterns and a probe of `modes`; the
+ * region is left at 0. FTH_E_COMMAND for what does not go together. */
+fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int64_t modes,
+                             pt_model_options *out, fth_err *err);
+/* sqrt((N/2)^2 / mean energy of a pattern): what measured amplitudes are multiplied with. */
+double pt_model_factor(int64_t n, double mean_energy);
+
+/* First values: weights from `seed`, or by the formula with seed -1; w; the probe [mode row col],
+ * divided by probe_scale times the mean of its modulus (NULL: it is left as it is). */
+void pt_model_start(pt_model *m, int64_t seed, const fth_c128 *probe);
+
+/* All that can be trained, by number: the network, then w, then the probe. */
+enum { PT_MODEL_MOST = PT_NET_MOST + 3 };
+int pt_model_params(const pt_model *m);
+fth_tensor *pt_model_param(const pt_model *m, int i);
+const char *pt_model_name(const pt_model *m, int i);
+const char *pt_model_axes(const pt_model *m, int i); /* "" for w */
+bool pt_model_is_trained(const pt_model *m, int i);
+
+/* Axes of a batch of so many groups: group chan flat row col prow pcol mode xy, and the
+ * network's. */
+void pt_model_declare(fth_graph *g, const pt_model *m, int64_t groups);
+typedef struct pt_model_graph {
+    fth_val param[PT_MODEL_MOST];
+    fth_val objects;   /* [group chan row col] of the network */
+    fth_val region;    /* [group prow pcol]; without object_big poison */
+    fth_val patch;     /* [group row col]: the middle of the region */
+    fth_val predicted; /* [group chan row col] amplitudes, scaled */
+    fth_val loss;      /* [] */
+} pt_model_graph;
+/* x [group chan row col] as measured, rel [group chan xy], factor []: the scale of x.
+ * Without `lit` nothing is diffracted: for inference. */
+pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_val rel,
+                              fth_val factor, bool lit);
+
+#endif

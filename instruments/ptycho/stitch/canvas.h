@@ -1,0 +1,23 @@
+/* canvas.h - where the patches of groups lie on one canvas, and how large that is. */
+#ifndef PTYCHO_STITCH_CANVAS_H
+#define PTYCHO_STITCH_CANVAS_H
+
+#include <fathom/fathom.h>
+
+typedef struct pt_canvas {
+    fth_mem *mem;
+    int64_t crop, side; /* of the middle of a patch that is used; of the canvas */
+    double origin[2];   /* x, y of its pixel (0, 0) */
+    float *shift;       /* [group xy] from the middle of the canvas */
+} pt_canvas;
+
+/* off [group xy]: places of the groups; patches of n pixels, of which the middle `crop` is used:
+ * even and from 2 to n, else FTH_E_COMMAND. */
+fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *off, int64_t groups, int64_t n,
+                          int64_t crop, fth_err *err);
+void pt_canvas_clear(pt_canvas *c); /* a cleared one is allowed */
+/* patches [group row col], shift [group xy] of their real dtype: the canvas [orow ocol]. Declares
+ * srow scol orow ocol. */
+fth_val pt_canvas_build(const pt_canvas *c, fth_val patches, fth_val shift);
+
+#endif

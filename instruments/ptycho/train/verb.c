@@ -1,0 +1,78 @@
+/* verb.c - `fathom ptycho train SCAN --out DIR`, and the stage of the same name. */
+#include "../settings/settings.h"
+#include "checkpoint.h"
+#include "train.h"
+
+/* ---- the verb ---- */
+
+static fth_status show(void *user, const fth_plan *plan, double runs, fth_err *err)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%.0f runs", runs);
+    return fth_answer_plan(user, name, plan, err);
+}
+
+static fth_status answer(const pt_training *job, fth_answer *a, fth_err *err)
+{
+    char model[FTH_PATH], curves[FTH_PATH];
+    FTH_TRY(fth_path_join(model, job->folder, PT_MODEL_FILE, err));
+    FTH_TRY(fth_path_join(curves, job->folder, PT_HISTORY_FILE, err));
+    fth_answer_file(a, FTH_FILE_INPUT, job->scan, -1, "scan");
+    fth_answer_file(a, FTH_FILE_OUTPUT, model, -1, "model");
+    fth_answer_file(a, FTH_FILE_OUTPUT, curves, -1, "losses");
+    if (a->plan) return pt_train_foresee(job, show, a, err);
+    fth_claim *claim = NULL;
+    FTH_TRY(fth_folder_claim(&claim, fth_context_mem(job->ctx), job->folder, err));
+    const fth_status s = pt_train(job, err);
+    fth_folder_release(claim);
+    return s;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    fth_config *cfg = NULL;
+    fth_answer a;
+    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
+    const char *scan = n_args > 0 ? arg[0] : pt_text_of(cfg, "train_data_file", NULL);
+    fth_status s = FTH_OK;
+    if (!scan) {
+        s = FTH_FAIL(err, FTH_E_COMMAND, "the scan to train with is missing");
+        fth_err_hint(err, "write 'fathom ptycho train SCAN --out DIR'");
+    }
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s == FTH_OK) {
+        const pt_training job = {.ctx = ctx,
+                                 .cfg = cfg,
+                                 .scan = scan,
+                                 .folder = fth_config_text(cfg, "output_dir"),
+                                 .resume = !value(user, "force"),
+                                 .notes = a.notes};
+        s = answer(&job, &a, err);
+        s = fth_answer_end(&a, s, err);
+    }
+    fth_config_destroy(cfg, NULL);
+    return s;
+}
+
+static const fth_flag flags[] = {
+#define DATA(...) __VA_ARGS__,
+#define LEARN(...) __VA_ARGS__,
+#include "../settings/flags.inc"
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results"}, FTH_STAGE_FORCE, {0}};
+
+const fth_verb pt_verb_train = {
+    .name = "train",
+    .args = "SCAN",
+    .brief = "train the network on a scan",
+    .doc = "Groups the patterns of a scan, and trains the network that makes object patches of "
+           "them: patches are merged by their positions, lit, diffracted and compared with the "
+           "measurement, so no true object is needed. Leaves model.safetensors and "
+           "training_history.json. A checkpoint is written every few epochs, and the same command "
+           "goes on from it, to the bytes of a training that was not interrupted.",
+    .max_args = 1,
+    .flag = flags,
+    .heeds = "seed plan json quiet",
+    .run = run,
+};
