@@ -1,0 +1,141 @@
+/* sweep.c - the sweep as an operation: shapes, scratch, and the loops of the right precision. */
+#include "sweep.h"
+
+#include "shapes.h"
+
+#include <string.h>
+
+static const pt_sweep *rule_of(const fth_node *node)
+{
+    return node->attr;
+}
+
+static bool has_weight(const fth_node *node)
+{
+    return rule_of(node)->rule == PT_LSQML;
+}
+
+/* Which input the mask is. */
+static int mask_input(const fth_node *node)
+{
+    return has_weight(node) ? PT_SWEEP_MASK : PT_SWEEP_WEIGHT;
+}
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    const pt_sweep *rule = node->attr;
+    const fth_dtype real = node->in[PT_SWEEP_OBJECT].dtype;
+    const fth_desc *patterns = &node->in[PT_SWEEP_PATTERNS];
+    const int wanted = PT_SWEEP_WEIGHT + has_weight(node) + (rule->masked ? 1 : 0);
+    char text[256];
+    if (node->n_in != wanted || rule->batch < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "ptycho_sweep: %d inputs, but the rule has %d",
+                        node->n_in, wanted);
+    if (real != FTH_F32 && real != FTH_F64)
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "ptycho_sweep: %s is neither f32 nor f64",
+                        fth_in_format(node, PT_SWEEP_OBJECT, text, sizeof text));
+    FTH_TRY(pt_check_axes(node, PT_SWEEP_OBJECT, real, "part orow ocol", err));
+    FTH_TRY(pt_check_axes(node, PT_SWEEP_PROBE, real, "mode part row col", err));
+    FTH_TRY(pt_check_axes(node, PT_SWEEP_PATTERNS, patterns->dtype, "pattern row col", err));
+    FTH_TRY(pt_check_axes(node, PT_SWEEP_VISITS, FTH_F64, "pattern visit", err));
+    FTH_TRY(pt_check_axes(node, PT_SWEEP_SWITCHES, FTH_F64, "switch", err));
+    if (has_weight(node)) FTH_TRY(pt_check_axes(node, PT_SWEEP_WEIGHT, real, "orow ocol", err));
+    if (rule->masked) {
+        const int in = mask_input(node);
+        FTH_TRY(pt_check_axes(node, in, FTH_BOOL,
+                              node->in[in].n_axes == 2 ? "row col" : "pattern row col", err));
+    }
+    if (patterns->dtype == FTH_BOOL || fth_dtype_is_complex(patterns->dtype) ||
+        patterns->dtype == FTH_F16 || patterns->dtype == FTH_BF16)
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "ptycho_sweep: %s are no amplitudes or counts",
+                        fth_in_format(node, PT_SWEEP_PATTERNS, text, sizeof text));
+    if (patterns->size[1] != patterns->size[2])
+        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "ptycho_sweep: %s are not square",
+                        fth_in_format(node, PT_SWEEP_PATTERNS, text, sizeof text));
+    node->n_out = 3;
+    node->out[0] = node->in[PT_SWEEP_OBJECT];
+    node->out[1] = node->in[PT_SWEEP_PROBE];
+    return pt_desc_of(node->graph, "pattern told", FTH_F64, &node->out[2], err);
+}
+
+/* Sizes of a call, without its data. */
+static pt_sweep_work work_of(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    return (pt_sweep_work){.rule = node->attr,
+                           .n = node->in[PT_SWEEP_PATTERNS].size[1],
+                           .modes = node->in[PT_SWEEP_PROBE].size[0],
+                           .rows = node->in[PT_SWEEP_OBJECT].size[1],
+                           .cols = node->in[PT_SWEEP_OBJECT].size[2],
+                           .dtype = node->in[PT_SWEEP_PATTERNS].dtype,
+                           .threads = call->threads};
+}
+
+static const pt_sweep_loops *loops_of(const fth_node *node)
+{
+    return node->in[PT_SWEEP_OBJECT].dtype == FTH_F32 ? FTH_ISA_BEST(pt_sweep_f32)
+                                                      : FTH_ISA_BEST(pt_sweep_f64);
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    const pt_sweep_work w = work_of(call);
+    return loops_of(call->node)->scratch(&w);
+}
+
+/* Two transforms of each mode, and some thirty passes over the pixels. */
+static double flops(const fth_call *call)
+{
+    const pt_sweep_work w = work_of(call);
+    double log2 = 0;
+    for (int64_t n = w.n; n > 1; n /= 2) log2 += 1;
+    const double pixels = (double)(call->node->in[PT_SWEEP_PATTERNS].size[0] * w.n * w.n);
+    return pixels * (double)w.modes * (20 * log2 + 100);
+}
+
+static fth_status run(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    pt_sweep_work w = work_of(call);
+    const double *switches = call->in[PT_SWEEP_SWITCHES].data;
+    w.object = call->out[0].data;
+    w.probe = call->out[1].data;
+    w.told = call->out[2].data;
+    w.patterns = call->in[PT_SWEEP_PATTERNS].data;
+    w.visits = call->in[PT_SWEEP_VISITS].data;
+    if (has_weight(node)) w.weight = call->in[PT_SWEEP_WEIGHT].data;
+    if (w.rule->masked) {
+        const int in = mask_input(node);
+        w.mask = call->in[in].data;
+        w.mask_step = node->in[in].n_axes == 3 ? w.n * w.n : 0;
+    }
+    w.count = (int64_t)switches[PT_SWITCH_COUNT];
+    w.probe_on = switches[PT_SWITCH_PROBE] != 0;
+    w.positions_on = switches[PT_SWITCH_POSITIONS] != 0;
+    w.team = call->team;
+    w.scratch = call->scratch;
+    const size_t real = (size_t)fth_dtype_size(node->in[0].dtype);
+    if (w.rule->rule == PT_LOOK) { /* nothing changes, and nobody may want the outputs */
+        w.object = call->in[PT_SWEEP_OBJECT].data;
+        w.probe = call->in[PT_SWEEP_PROBE].data;
+    }
+    for (int i = 0; i < 2; i++)
+        if (call->out[i].data)
+            memcpy(call->out[i].data, call->in[i].data,
+                   (size_t)fth_desc_count(&node->in[i]) * real);
+    memset(w.told, 0, (size_t)fth_desc_count(&node->out[2]) * sizeof(double));
+    FTH_TRY(pt_check_visits(w.visits, w.count, node->in[PT_SWEEP_VISITS].size[0], PT_VISITS, w.n,
+                            w.rows, w.cols, call->err));
+    loops_of(node)->run(&w);
+    return FTH_OK;
+}
+
+const fth_op pt_sweep_op = {
+    .name = "ptycho_sweep",
+    .brief = "a piece of an epoch of an iterative solver: object and probe after it",
+    .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT | FTH_OP_MAY_FAIL,
+    .infer = infer,
+    .scratch = scratch,
+    .flops = flops,
+    .run = run,
+};

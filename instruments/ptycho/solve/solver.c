@@ -1,0 +1,149 @@
+/* solver.c - the life of a solver: memory, plans, the first scale of the probe, epochs. */
+#include "solver.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const pt_algorithm_names[PT_SOLVERS] = {"rpie", "epie", "dm", "raar", "lsqml"};
+
+static bool keeps_waves(const pt_solver *s)
+{
+    return s->opt.algorithm == PT_SOLVE_DM || s->opt.algorithm == PT_SOLVE_RAAR;
+}
+
+static fth_status take_numbers(pt_solver *s, int64_t n, const char *label, double **out,
+                               fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)n * sizeof(double), label, &block, err));
+    memset(block, 0, (size_t)n * sizeof(double));
+    *out = block;
+    return FTH_OK;
+}
+
+static fth_status take_memory(pt_solver *s, fth_err *err)
+{
+    const int64_t m = s->data.patterns;
+    void *block = NULL;
+    FTH_TRY(take_numbers(s, m, "x", &s->x, err));
+    FTH_TRY(take_numbers(s, m, "y", &s->y, err));
+    FTH_TRY(take_numbers(s, m, "alpha", &s->alpha, err));
+    FTH_TRY(take_numbers(s, s->opt.iterations + 1, "history", &s->history, err));
+    /* pieces have at most one batch more than the scan, and as many again lie behind the end */
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)(2 * m + s->opt.batch) * sizeof(int64_t),
+                         "order", &block, err));
+    s->order = block;
+    for (int64_t j = 0; j < m; j++) {
+        s->x[j] = s->data.x[j];
+        s->y[j] = s->data.y[j];
+        s->alpha[j] = 0.5;
+    }
+    return FTH_OK;
+}
+
+static fth_status make_tensors(pt_solver *s, fth_err *err)
+{
+    const int64_t object[3] = {2, s->rows, s->cols}, probe[4] = {s->modes, 2, s->n, s->n};
+    FTH_TRY(fth_tensor_create(&s->object, s->mem, "object", s->real, 3, object, err));
+    FTH_TRY(fth_tensor_create(&s->probe, s->mem, "probe", s->real, 4, probe, err));
+    FTH_TRY(fth_tensor_create(&s->light, s->mem, "light", s->real, 2, object + 1, err));
+    FTH_TRY(fth_tensor_create(&s->weight, s->mem, "weight", s->real, 2, object + 1, err));
+    FTH_TRY(fth_tensor_create(&s->all_visits, s->mem, "places", FTH_F64, 2,
+                              ((int64_t[]){s->data.patterns, PT_VISITS}), err));
+    memset(fth_tensor_data(s->light), 0, (size_t)fth_tensor_bytes(s->light));
+    memset(fth_tensor_data(s->weight), 0, (size_t)fth_tensor_bytes(s->weight));
+    if (!s->data.mask) return FTH_OK;
+    FTH_TRY(
+        fth_tensor_create(&s->mask, s->mem, "mask", FTH_BOOL, 2, ((int64_t[]){s->n, s->n}), err));
+    memcpy(fth_tensor_data(s->mask), s->data.mask, (size_t)(s->n * s->n));
+    return FTH_OK;
+}
+
+/* The power of the first probe: of the data, or what makes the first model as bright as they. */
+static fth_status scale_probe(pt_solver *s, fth_err *err)
+{
+    void *probe = fth_tensor_data(s->probe);
+    const int64_t n = (int64_t)fth_tensor_bytes(s->probe) / fth_dtype_size(s->real);
+    FTH_TRY(keeps_waves(s) ? pt_waves_measure(s, err) : pt_solver_measure(s, err));
+    double power = 0, by = 1;
+    for (int64_t i = 0; i < n; i++) {
+        const double v = pt_get(probe, s->real, i);
+        power += v * v;
+    }
+    if (!s->opt.probe_power_file) by = sqrt(s->counts_mean / power);
+    if (s->opt.rescale_probe && s->opt.algorithm == PT_SOLVE_LSQML && s->model_mean > 0)
+        by = sqrt(s->counts_mean / s->model_mean);
+    for (int64_t i = 0; by != 1 && i < n; i++)
+        pt_put(probe, s->real, i, by * pt_get(probe, s->real, i));
+    return FTH_OK;
+}
+
+static fth_status set_up(pt_solver *s, fth_err *err)
+{
+    FTH_TRY(take_memory(s, err));
+    FTH_TRY(pt_solver_canvas(s, err));
+    FTH_TRY(make_tensors(s, err));
+    FTH_TRY(pt_solver_plan_light(s, err));
+    FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
+    FTH_TRY(pt_solver_start_fields(s, err));
+    return FTH_OK;
+}
+
+fth_status pt_solver_begin(pt_solver *s, fth_err *err)
+{
+    FTH_TRY(scale_probe(s, err));
+    return keeps_waves(s) ? pt_waves_first(s, err) : FTH_OK;
+}
+
+fth_status pt_solver_create(pt_solver **out, fth_context *ctx, const fth_stage_call *call,
+                            const pt_solve_options *opt, const pt_solve_data *data, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    void *block = NULL;
+    *out = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(pt_solver), "solver", &block, err));
+    pt_solver *s = block;
+    *s = (pt_solver){.ctx = ctx, .mem = mem, .call = call, .opt = *opt, .data = *data};
+    s->n = data->n;
+    s->modes = opt->modes;
+    s->real = opt->wide ? FTH_F64 : FTH_F32;
+    if (s->opt.batch > data->patterns) s->opt.batch = data->patterns;
+    if (keeps_waves(s)) s->opt.subpixel = false; /* as ptypy: whole pixels */
+    const fth_status st = set_up(s, err);
+    if (st == FTH_OK)
+        *out = s;
+    else
+        pt_solver_destroy(s);
+    return st;
+}
+
+void pt_solver_destroy(pt_solver *s)
+{
+    if (!s) return;
+    pt_waves_destroy(s);
+    pt_sweeps_destroy(s);
+    fth_plan_destroy(s->light_plan);
+    fth_graph_destroy(s->light_graph);
+    fth_tensor *const tensors[] = {s->object, s->probe,      s->light,
+                                   s->weight, s->all_visits, s->mask};
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) fth_tensor_release(tensors[i]);
+    void *const blocks[] = {s->x, s->y, s->alpha, s->history, s->order, s->generator};
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        fth_mem_release(s->mem, blocks[i], NULL);
+    fth_mem_release(s->mem, s, NULL);
+}
+
+fth_status pt_solver_step(pt_solver *s, fth_err *err)
+{
+    FTH_TRY(keeps_waves(s) ? pt_waves_epoch(s, err) : pt_sweeps_epoch(s, err));
+    if (!isfinite(s->history[s->epoch])) {
+        FTH_FAIL(err, FTH_E_NUMERIC, "the error is no number after epoch %lld",
+                 (long long)s->epoch + 1);
+        fth_err_hint(err, "smaller steps (object_alpha, probe_alpha), or another algorithm; what "
+                          "the last checkpoint has is good");
+        return FTH_E_NUMERIC;
+    }
+    FTH_TRY(pt_solver_refine(s, err));
+    s->epoch++;
+    return FTH_OK;
+}

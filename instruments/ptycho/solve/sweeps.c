@@ -1,0 +1,308 @@
+/* sweeps.c - epochs of ePIE, rPIE and LSQ-ML: pieces of the order, one run of the engine each.
+ *
+ * A piece is as many batches as memory allows. Its patterns are read while the piece before is
+ * worked on. The last piece of an epoch may be short: its room is filled with the last pattern, and
+ * a number says how many count.
+ */
+#include "solver.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTPUTS = 3 };
+static const uint64_t MOST_BYTES = 32u << 20; /* of patterns in one piece: more is no faster */
+
+/* ---- plans ---- */
+
+static bool is_lsqml(const pt_solver *s)
+{
+    return s->opt.algorithm == PT_SOLVE_LSQML;
+}
+
+static bool moves(const pt_solver *s)
+{
+    if (!s->opt.subpixel) return false;
+    if (s->opt.position_start >= 0) return true;
+    for (int64_t j = 0; j < s->data.patterns; j++)
+        if (s->x[j] != rint(s->x[j]) || s->y[j] != rint(s->y[j])) return true;
+    return false;
+}
+
+static pt_sweep rule_of(const pt_solver *s, bool look)
+{
+    static const int32_t rules[PT_SOLVERS] = {
+        [PT_SOLVE_RPIE] = PT_RPIE, [PT_SOLVE_EPIE] = PT_EPIE, [PT_SOLVE_LSQML] = PT_LSQML};
+    const double epsilon = s->opt.ptypy ? 1e-10 : is_lsqml(s) ? 1e-9 : 1e-7;
+    return (pt_sweep){.rule = look ? PT_LOOK : rules[s->opt.algorithm],
+                      .batch = (int32_t)s->opt.batch,
+                      .counts = s->data.counts,
+                      .centred = s->data.centred,
+                      .poisson = !look && is_lsqml(s) && s->opt.poisson,
+                      .ptypy = s->opt.ptypy,
+                      .shift = moves(s),
+                      .masked = s->data.mask || s->data.masks.n_axes,
+                      .epsilon = epsilon,
+                      .object_alpha = s->opt.object_alpha,
+                      .probe_alpha = s->opt.probe_alpha};
+}
+
+static fth_plan *make_plan(pt_solver *s, const fth_source *patterns, const fth_source *masks,
+                           bool look, fth_err *err)
+{
+    fth_graph *g = s->graph;
+    const pt_sweep rule = rule_of(s, look);
+    const fth_val object = look ? fth_input(g, "object seen", s->real, "part orow ocol",
+                                            fth_tensor_source(s->object))
+                                : fth_param(g, "object", "part orow ocol", s->object),
+                  probe = look ? fth_input(g, "probe seen", s->real, "mode part row col",
+                                           fth_tensor_source(s->probe))
+                               : fth_param(g, "probe", "mode part row col", s->probe);
+    const fth_source switches = {.kind = "memory",
+                                 .dtype = FTH_F64,
+                                 .n_axes = 1,
+                                 .size = {PT_SWITCHES},
+                                 .data = s->switches};
+    fth_val in[PT_SWEEP_INPUTS] = {
+        object, probe,
+        fth_input(g, look ? "patterns seen" : "patterns", s->data.source.dtype, "pattern row col",
+                  *patterns),
+        fth_input(g, look ? "visits seen" : "visits", FTH_F64, "pattern visit",
+                  fth_tensor_source(s->visits)),
+        fth_input(g, look ? "switches seen" : "switches", FTH_F64, "switch", switches)};
+    int n = PT_SWEEP_WEIGHT;
+    if (rule.rule == PT_LSQML)
+        in[n++] = fth_input(g, "weight", s->real, "orow ocol", fth_tensor_source(s->weight));
+    if (s->data.masks.n_axes)
+        in[n++] = fth_input(g, look ? "masks seen" : "masks", FTH_BOOL, "pattern row col", *masks);
+    else if (s->mask)
+        in[n++] = fth_input(g, look ? "mask seen" : "mask", FTH_BOOL, "row col",
+                            fth_tensor_source(s->mask));
+    const fth_val done = fth_custom(g, &pt_sweep_op, n, in, &rule, sizeof rule);
+    const fth_sink told = fth_tensor_sink(s->told);
+    if (look) {
+        const fth_val out = fth_out(done, 2);
+        return fth_plan_make(g, &out, 1, &(fth_limits){.sinks = &told}, err);
+    }
+    const fth_val out[OUTPUTS] = {fth_out(done, 2), fth_assign(object, done),
+                                  fth_assign(probe, fth_out(done, 1))};
+    const fth_sink sinks[OUTPUTS] = {told};
+    return fth_plan_make(g, out, OUTPUTS, &(fth_limits){.sinks = sinks, .keep = true}, err);
+}
+
+static void drop_pieces(pt_solver *s)
+{
+    fth_plan_destroy(s->plan);
+    fth_plan_destroy(s->look);
+    fth_graph_destroy(s->graph);
+    fth_batches_destroy(s->batches);
+    fth_batches_destroy(s->mask_batches);
+    fth_tensor_release(s->visits);
+    fth_tensor_release(s->told);
+    s->plan = s->look = NULL;
+    s->graph = NULL;
+    s->batches = s->mask_batches = NULL;
+    s->visits = s->told = NULL;
+}
+
+static fth_status ask(pt_solver *s, int64_t first, fth_err *err)
+{
+    /* `order` has room for a whole piece behind its end, filled with the last pattern */
+    FTH_TRY(fth_batches_ask(s->batches, s->order + first, s->piece, err));
+    if (s->mask_batches) FTH_TRY(fth_batches_ask(s->mask_batches, s->order + first, s->piece, err));
+    return FTH_OK;
+}
+
+static fth_status take(pt_solver *s, fth_source *patterns, fth_source *masks, fth_err *err)
+{
+    FTH_TRY(fth_batches_take(s->batches, patterns, err));
+    if (s->mask_batches) FTH_TRY(fth_batches_take(s->mask_batches, masks, err));
+    return FTH_OK;
+}
+
+/* Everything for pieces of this length. */
+static fth_status try_piece(pt_solver *s, int64_t piece, fth_err *err)
+{
+    fth_source patterns = {0}, masks = {0};
+    s->piece = piece;
+    FTH_TRY(fth_tensor_create(&s->visits, s->mem, "visits", FTH_F64, 2,
+                              ((int64_t[]){piece, PT_VISITS}), err));
+    FTH_TRY(fth_tensor_create(&s->told, s->mem, "told", FTH_F64, 2, ((int64_t[]){piece, PT_TOLD}),
+                              err));
+    memset(fth_tensor_data(s->visits), 0, (size_t)fth_tensor_bytes(s->visits));
+    FTH_TRY(fth_batches_create(&s->batches, s->mem, &s->data.source, piece, err));
+    if (s->data.masks.n_axes)
+        FTH_TRY(fth_batches_create(&s->mask_batches, s->mem, &s->data.masks, piece, err));
+    for (int64_t i = 0; i < s->data.patterns + piece; i++) s->order[i] = 0;
+    FTH_TRY(ask(s, 0, err));
+    FTH_TRY(take(s, &patterns, &masks, err));
+    fth_graph *g = s->graph = fth_graph_create(s->ctx);
+    fth_axis(g, "pattern", piece);
+    fth_axis(g, "visit", PT_VISITS);
+    fth_axis(g, "told", PT_TOLD);
+    fth_axis(g, "switch", PT_SWITCHES);
+    fth_axis(g, "mode", s->modes);
+    fth_axis(g, "part", 2);
+    fth_axis(g, "row", s->n);
+    fth_axis(g, "col", s->n);
+    fth_axis(g, "orow", s->rows);
+    fth_axis(g, "ocol", s->cols);
+    s->plan = make_plan(s, &patterns, &masks, false, err);
+    if (!s->plan) return err->status;
+    s->look = make_plan(s, &patterns, &masks, true, err);
+    return s->look ? FTH_OK : err->status;
+}
+
+fth_status pt_sweeps_create(pt_solver *s, fth_err *err)
+{
+    const int64_t batch = s->opt.batch, batches = (s->data.patterns + batch - 1) / batch;
+    const uint64_t one = (uint64_t)(s->n * s->n * fth_dtype_size(s->data.source.dtype) * batch) + 1;
+    int64_t most = (int64_t)(MOST_BYTES / one), piece;
+    most = most < 1 ? 1 : most > batches ? batches : most;
+    fth_status st = FTH_OK;
+    for (;; most = (most + 1) / 2) {
+        piece = most * batch;
+        st = try_piece(s, piece, err);
+        const bool too_much = st == FTH_E_NO_FIT || st == FTH_E_BUDGET || st == FTH_E_NOMEM;
+        if (st == FTH_OK || !too_much || most == 1) break;
+        drop_pieces(s);
+        fth_err_clear(err);
+    }
+    return st;
+}
+
+void pt_sweeps_destroy(pt_solver *s)
+{
+    drop_pieces(s);
+}
+
+/* ---- an epoch ---- */
+
+/* The middle of n numbers, which are sorted for it. */
+static int compare_reals(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static double median(double *v, int64_t n)
+{
+    qsort(v, (size_t)n, sizeof *v, compare_reals);
+    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* How far positions of a batch may go: outliers among their steps say nothing. */
+static double step_limit(const pt_solver *s, const double *told, int64_t size, int column,
+                         double *room)
+{
+    if (size < 3) return s->opt.position_limit;
+    for (int64_t i = 0; i < size; i++) room[i] = told[i * PT_TOLD + column];
+    const double middle = median(room, size);
+    for (int64_t i = 0; i < size; i++) room[i] = fabs(told[i * PT_TOLD + column] - middle);
+    const double mad = 10 * median(room, size);
+    return mad < s->opt.position_limit ? mad : s->opt.position_limit;
+}
+
+static double clamp(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+static void move_positions(pt_solver *s, int64_t first, int64_t count, double *room)
+{
+    const double *told = fth_tensor_view(s->told);
+    const double half = (double)(s->n / 2);
+    for (int64_t b = 0; b < count; b += s->opt.batch) {
+        const int64_t size = count - b < s->opt.batch ? count - b : s->opt.batch;
+        const double *of = told + b * PT_TOLD;
+        const double row_limit = step_limit(s, of, size, PT_TOLD_DROW, room),
+                     col_limit = step_limit(s, of, size, PT_TOLD_DCOL, room);
+        for (int64_t i = 0; i < size; i++) {
+            const int64_t j = s->order[first + b + i];
+            const double dy = s->opt.position_step * of[i * PT_TOLD + PT_TOLD_DROW],
+                         dx = s->opt.position_step * of[i * PT_TOLD + PT_TOLD_DCOL];
+            const double y = s->y[j] + clamp(dy, -row_limit, row_limit),
+                         x = s->x[j] + clamp(dx, -col_limit, col_limit);
+            /* the patch stays inside of the canvas */
+            s->y[j] =
+                clamp(y, (double)s->origin_y + half, (double)(s->origin_y + s->rows) - half - 0.5);
+            s->x[j] =
+                clamp(x, (double)s->origin_x + half, (double)(s->origin_x + s->cols) - half - 0.5);
+        }
+    }
+}
+
+/* Sums over a pass through all patterns. */
+typedef struct totals {
+    double misfit, counts, model, most;
+} totals;
+
+static void add_up(pt_solver *s, int64_t first, int64_t count, totals *t)
+{
+    const double *told = fth_tensor_view(s->told);
+    for (int64_t i = 0; i < count; i++) {
+        const double *of = told + i * PT_TOLD;
+        t->misfit += of[PT_TOLD_MISFIT];
+        t->counts += of[PT_TOLD_COUNTS];
+        t->model += of[PT_TOLD_MODEL];
+        if (of[PT_TOLD_COUNTS] > t->most) t->most = of[PT_TOLD_COUNTS];
+        if (s->opt.poisson) s->alpha[s->order[first + i]] = of[PT_TOLD_ALPHA];
+    }
+}
+
+static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *room, fth_err *err)
+{
+    const bool look = plan == s->look;
+    const int64_t all = s->data.patterns;
+    double *visits = fth_tensor_data(s->visits);
+    const fth_sink sinks[OUTPUTS] = {fth_tensor_sink(s->told)};
+    const bool move = !look && s->opt.position_start >= 0 && s->epoch >= s->opt.position_start;
+    for (int64_t i = 0; i < s->piece; i++) s->order[all + i] = s->order[all - 1];
+    s->switches[PT_SWITCH_PROBE] = s->epoch >= s->opt.probe_start;
+    s->switches[PT_SWITCH_POSITIONS] = move;
+    FTH_TRY(ask(s, 0, err));
+    for (int64_t first = 0; first < all; first += s->piece) {
+        const int64_t count = all - first < s->piece ? all - first : s->piece;
+        fth_source patterns = {0}, masks = {0};
+        FTH_TRY(take(s, &patterns, &masks, err));
+        FTH_TRY(fth_input_set(s->graph, look ? "patterns seen" : "patterns", patterns, err));
+        if (s->mask_batches)
+            FTH_TRY(fth_input_set(s->graph, look ? "masks seen" : "masks", masks, err));
+        if (first + s->piece < all) FTH_TRY(ask(s, first + s->piece, err));
+        for (int64_t i = 0; i < count; i++)
+            pt_solver_corner(s, s->order[first + i], visits + i * PT_VISITS);
+        s->switches[PT_SWITCH_COUNT] = (double)count;
+        FTH_TRY(fth_stage_run(s->call, plan, sinks, NULL, err));
+        add_up(s, first, count, t);
+        if (move) move_positions(s, first, count, room);
+    }
+    return FTH_OK;
+}
+
+fth_status pt_sweeps_epoch(pt_solver *s, fth_err *err)
+{
+    totals t = {0};
+    void *room = NULL;
+    if (is_lsqml(s)) FTH_TRY(pt_solver_light(s, true, err));
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->opt.batch * sizeof(double), "steps",
+                         &room, err));
+    fth_status st = pt_solver_make_order(s, err);
+    if (st == FTH_OK) st = run_pieces(s, s->plan, &t, room, err);
+    const fth_status back = fth_mem_release(s->mem, room, st == FTH_OK ? err : NULL);
+    if (st != FTH_OK) return st;
+    s->history[s->epoch] = sqrt(t.misfit / t.counts);
+    return back;
+}
+
+fth_status pt_solver_measure(pt_solver *s, fth_err *err)
+{
+    totals t = {0};
+    for (int64_t i = 0; i < s->data.patterns; i++) s->order[i] = i;
+    FTH_TRY(run_pieces(s, s->look, &t, NULL, err));
+    if (!(t.counts > 0) || !isfinite(t.counts))
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        t.counts == 0 ? "all patterns are zero" : "patterns are no numbers");
+    s->counts_mean = t.counts / (double)s->data.patterns;
+    s->counts_max = t.most;
+    s->model_mean = t.model / (double)s->data.patterns;
+    return FTH_OK;
+}
