@@ -2,13 +2,9 @@
 #include "ptycho.h"
 
 static const fth_verb *const verbs[] = {
-    &pt_verb_info, //
-    &pt_verb_evaluate, //
-    &pt_verb_compare, //
-    &pt_verb_view, //
-    &pt_verb_train, //
-    &pt_verb_infer, //
-    &pt_verb_op, //
+#define PT_VERB(name) &pt_verb_##name,
+#include "verbs.def"
+#undef PT_VERB
 };
 
 static fth_status model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err)

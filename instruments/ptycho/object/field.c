@@ -7,14 +7,14 @@
 #include <string.h>
 
 /* Complex normal numbers with the amplitude of each frequency, in FFT order. */
-static void draw_spectrum(pt_mt *r, int64_t m, fth_c128 *out)
+static void draw_spectrum(pt_compat *r, int64_t m, fth_c128 *out)
 {
     for (int64_t i = 0; i < m * m; i++) {
         const double ky = (double)(i / m <= m / 2 ? i / m : i / m - m),
                      kx = (double)(i % m <= m / 2 ? i % m : i % m - m);
         const double k = sqrt(kx * kx + ky * ky), amplitude = k > 0 ? pow(k, -0.2) : 0;
-        out[i].re = amplitude * pt_mt_normal(r);
-        out[i].im = amplitude * pt_mt_normal(r);
+        out[i].re = amplitude * pt_compat_normal(r);
+        out[i].im = amplitude * pt_compat_normal(r);
     }
 }
 
@@ -57,7 +57,7 @@ static void enlarge(const double *from, int64_t m, double *out)
         }
 }
 
-fth_status pt_field(fth_context *ctx, pt_mt *r, int64_t n, double *out, fth_err *err)
+fth_status pt_field(fth_context *ctx, pt_compat *r, int64_t n, double *out, fth_err *err)
 {
     const int64_t m = n / 2, size[2] = {m, m};
     fth_tensor *spectrum = NULL, *field = NULL;

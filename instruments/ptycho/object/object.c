@@ -47,17 +47,18 @@ static void draw_line(double *image, int64_t n, int64_t r, int64_t c, int64_t r1
     image[steep ? c * n + r : r * n + c] = 1; /* the last pixel: where the walk has arrived */
 }
 
-void pt_lines_draw(pt_mt *r, int64_t n, int64_t lines, double *out)
+void pt_lines_draw(pt_compat *r, int64_t n, int64_t lines, double *out)
 {
     memset(out, 0, (size_t)(n * n) * sizeof *out);
     for (int64_t i = 0; i < lines; i++) {
         int64_t at[4];
-        for (int k = 0; k < 4; k++) at[k] = (int64_t)((double)n * pt_mt_double(r));
+        for (int k = 0; k < 4; k++) at[k] = (int64_t)((double)n * pt_compat_double(r));
         draw_line(out, n, at[0], at[1], at[2], at[3]);
     }
 }
 
-fth_status pt_lines(fth_context *ctx, pt_mt *r, int64_t n, int64_t lines, double *out, fth_err *err)
+fth_status pt_lines(fth_context *ctx, pt_compat *r, int64_t n, int64_t lines, double *out,
+                    fth_err *err)
 {
     static const struct {
         double weight, sigma;
@@ -93,29 +94,29 @@ static fth_status two_blurs(fth_context *ctx, int64_t n, double sigma, double *i
     return s;
 }
 
-fth_status pt_points(fth_context *ctx, pt_mt *r, int64_t n, double *out, fth_err *err)
+fth_status pt_points(fth_context *ctx, pt_compat *r, int64_t n, double *out, fth_err *err)
 {
     const int64_t points = (int64_t)((double)(n * n) * 0.1);
     memset(out, 0, (size_t)(n * n) * sizeof *out);
-    for (int64_t i = 0; i < points; i++) out[pt_mt_interval(r, (uint64_t)(n * n - 1))] += 1;
+    for (int64_t i = 0; i < points; i++) out[pt_compat_interval(r, (uint32_t)(n * n - 1))] += 1;
     return two_blurs(ctx, n, 1, out, err);
 }
 
-fth_status pt_diagonals(fth_context *ctx, pt_mt *r, int64_t n, double *out, fth_err *err)
+fth_status pt_diagonals(fth_context *ctx, pt_compat *r, int64_t n, double *out, fth_err *err)
 {
     enum { LINES = 40 };
-    const uint64_t last = (uint64_t)(n - 1);
+    const uint32_t last = (uint32_t)(n - 1);
     memset(out, 0, (size_t)(n * n) * sizeof *out);
     for (int k = 0; k < LINES; k++) {
-        const int64_t x = (int64_t)pt_mt_interval(r, last);
+        const int64_t x = (int64_t)pt_compat_interval(r, last);
         for (int64_t i = 0; i < n; i++) out[i * n + x] = 1;
     }
     for (int k = 0; k < LINES; k++) {
-        const int64_t y = (int64_t)pt_mt_interval(r, last);
+        const int64_t y = (int64_t)pt_compat_interval(r, last);
         for (int64_t i = 0; i < n; i++) out[y * n + i] = 1;
     }
     for (int k = 0; k < LINES; k++) {
-        int64_t x = (int64_t)pt_mt_interval(r, last), y = (int64_t)pt_mt_interval(r, last);
+        int64_t x = (int64_t)pt_compat_interval(r, last), y = (int64_t)pt_compat_interval(r, last);
         const int64_t off = x < y ? x : y;
         x -= off;
         y -= off;
@@ -129,7 +130,7 @@ fth_status pt_diagonals(fth_context *ctx, pt_mt *r, int64_t n, double *out, fth_
 
 /* ---- the object of a simulation ---- */
 
-static fth_status cut_lines(fth_context *ctx, pt_mt *r, int64_t n, int64_t lines, double *out,
+static fth_status cut_lines(fth_context *ctx, pt_compat *r, int64_t n, int64_t lines, double *out,
                             fth_err *err)
 {
     double *large = NULL;
@@ -144,8 +145,8 @@ static fth_status cut_lines(fth_context *ctx, pt_mt *r, int64_t n, int64_t lines
 fth_status pt_object_make(fth_context *ctx, pt_object_kind kind, int64_t n, int64_t lines,
                           uint32_t seed, double *out, fth_err *err)
 {
-    pt_mt r;
-    pt_mt_seed(&r, seed);
+    pt_compat r;
+    pt_compat_seed(&r, seed);
     if (kind == PT_OBJECT_LINES) return cut_lines(ctx, &r, n, lines, out, err);
     if (kind == PT_OBJECT_POINTS) return pt_points(ctx, &r, n, out, err);
     if (kind == PT_OBJECT_DIAGONALS) return pt_diagonals(ctx, &r, n, out, err);

@@ -62,10 +62,17 @@ static fth_status check_frames(const pt_draft *d, const fth_source *s, const cha
 fth_status pt_set_patterns(pt_draft *d, fth_source *base, const char *name, int64_t count,
                            fth_err *err)
 {
+    const fth_source s = *base;
+    FTH_TRY(pt_scan_keep(d->scan, base, err));
+    return pt_set_patterns_of(d, &s, name, count, err);
+}
+
+fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *name, int64_t count,
+                              fth_err *err)
+{
     pt_scan *scan = d->scan;
     int axis[3] = {0, 1, 2};
     fth_source s = *base;
-    FTH_TRY(pt_scan_keep(scan, base, err));
     if (!pt_is_number(s.dtype)) {
         FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is of %s; expected real or whole numbers",
                  scan->path, name, fth_dtype_name(s.dtype));
@@ -217,12 +224,11 @@ static fth_status mask_read(void *self, const int64_t *lo, const int64_t *n, voi
     return s;
 }
 
-static fth_status keep_masks(pt_draft *d, fth_source *base, pt_mask_rule rule, fth_err *err)
+static fth_status view_masks(pt_draft *d, const fth_source *base, pt_mask_rule rule, fth_err *err)
 {
     pt_scan *scan = d->scan;
     const fth_source s = *base;
     void *block = NULL;
-    FTH_TRY(pt_scan_keep(scan, base, err));
     FTH_TRY(pt_scan_hold(scan, sizeof(mask_view), "masks of a scan", &block, err));
     mask_view *m = block;
     *m = (mask_view){.mem = scan->mem, .base = s, .rule = rule};
@@ -257,25 +263,43 @@ static fth_status load_mask(pt_draft *d, const fth_source *b, pt_mask_rule rule,
     return FTH_E_FILE_FORMAT;
 }
 
-fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err)
+static fth_status check_mask(const pt_draft *d, const fth_source *base, const char *name,
+                             fth_err *err)
 {
     const pt_scan *scan = d->scan;
     char shape[120];
-    const pt_mask_rule rule = d->opt->mask == PT_MASK_AUTO ? d->own_rule : d->opt->mask;
     const bool whole = base->n_axes == 2 && base->size[0] == scan->N && base->size[1] == scan->N,
                each = base->n_axes == 3 && base->size[0] == scan->n && base->size[1] == scan->N &&
                       base->size[2] == scan->N;
-    pt_shape_text(base, shape, sizeof shape);
-    fth_status s = FTH_OK;
-    if ((!whole && !each) || (base->dtype != FTH_BOOL && !pt_is_number(base->dtype)))
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                     "%s: '%s' is %s of %s; expected [%lld %lld] or [%lld %lld %lld] of bool or "
-                     "numbers, as the patterns are",
-                     scan->path, name, shape, fth_dtype_name(base->dtype), (long long)scan->N,
-                     (long long)scan->N, (long long)scan->n, (long long)scan->N,
-                     (long long)scan->N);
-    if (s == FTH_OK && each) return keep_masks(d, base, rule, err);
-    if (s == FTH_OK) s = load_mask(d, base, rule, name, err);
+    if ((whole || each) && (base->dtype == FTH_BOOL || pt_is_number(base->dtype))) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                    "%s: '%s' is %s of %s; expected [%lld %lld] or [%lld %lld %lld] of bool or "
+                    "numbers, as the patterns are",
+                    scan->path, name, pt_shape_text(base, shape, sizeof shape),
+                    fth_dtype_name(base->dtype), (long long)scan->N, (long long)scan->N,
+                    (long long)scan->n, (long long)scan->N, (long long)scan->N);
+}
+
+static pt_mask_rule rule_of(const pt_draft *d)
+{
+    return d->opt->mask == PT_MASK_AUTO ? d->own_rule : d->opt->mask;
+}
+
+fth_status pt_set_masks_of(pt_draft *d, const fth_source *base, const char *name, fth_err *err)
+{
+    FTH_TRY(check_mask(d, base, name, err));
+    return view_masks(d, base, rule_of(d), err);
+}
+
+fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err)
+{
+    fth_status s = check_mask(d, base, name, err);
+    if (s == FTH_OK && base->n_axes == 3) {
+        const fth_source kept = *base;
+        FTH_TRY(pt_scan_keep(d->scan, base, err));
+        return view_masks(d, &kept, rule_of(d), err);
+    }
+    if (s == FTH_OK) s = load_mask(d, base, rule_of(d), name, err);
     fth_source_close(base);
     return s;
 }

@@ -52,10 +52,15 @@ fth_status pt_read_hdf5(pt_draft *d, fth_err *err);
  * the number of positions; `name` that of the array. */
 fth_status pt_set_patterns(pt_draft *d, fth_source *base, const char *name, int64_t count,
                            fth_err *err);
+/* The same of a source that the scan holds already. */
+fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *name, int64_t count,
+                              fth_err *err);
 /* The probe, [mode row col] in one of its shapes; checked. The source is closed. */
 fth_status pt_set_probe(pt_draft *d, fth_source *base, const char *name, fth_err *err);
 /* The mask, [row col] or [scan row col]. The source is closed. */
 fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err);
+/* Masks [scan row col] of a source that the scan holds already. */
+fth_status pt_set_masks_of(pt_draft *d, const fth_source *base, const char *name, fth_err *err);
 /* Finite positions of one length. */
 fth_status pt_check_positions(const pt_draft *d, const double *v, int64_t n, const char *name,
                               fth_err *err);

@@ -42,8 +42,11 @@ def npy():
     for version in (2, 3):
         with open(HERE / f"version{version}_f4.npy", "wb") as f:
             np.lib.format.write_array(f, values("<f4", (3, 4)), version=(version, 0))
-    np.save(HERE / "refused_i1.npy", np.zeros(2, "i1"))
-    np.save(HERE / "refused_u4.npy", np.zeros(2, "u4"))
+    for name in ("i1", "i2", "u4", "u8"):  # read as i32 and i64
+        np.save(HERE / f"wide_{name}.npy", values("<" + name, (3, 4)))
+        np.save(HERE / f"wide_big_{name}.npy", values(">" + name, (3, 4)))
+    np.save(HERE / "wide_fortran_u4.npy", np.asfortranarray(values("<u4", (3, 4, 5))))
+    np.save(HERE / "refused_f16.npy", np.zeros(2, "longdouble"))
     np.save(HERE / "refused_text.npy", np.array(["ab", "c"]))
     np.save(HERE / "refused_record.npy", np.zeros(2, [("x", "f4"), ("y", "f4")]))
     np.save(HERE / "refused_void.npy", np.zeros(2, "V2"))
@@ -68,6 +71,13 @@ def npz():
             np.lib.format.write_array(f, values("<f4", (3, 4)))
     with open(HERE / "descriptor.npz", "wb") as f:
         np.savez_compressed(Unseekable(f), **arrays)
+    edges = {"i1": [-128, 127], "i2": [-32768, 32767], "u4": [0, 2**32 - 1], "u8": [0, 2**63 - 1], "over": [1, 2**63]}
+    np.savez(HERE / "edges.npz", **{k: np.array(v, "u8" if k == "over" else k) for k, v in edges.items()})
+    metadata = json.dumps({"physics_parameters": {"nphotons": 1e5, "what": "X \u03bb" * 60}}, ensure_ascii=False)
+    texts = {"bytes": np.array(b"csr"), "plain": np.array("\u03bb/2 \U0001f52c"), "list": np.array(["ab", "", "cde"]),
+             "big": np.array("swap").astype(">U4"), "object": np.array(metadata, dtype=object),
+             "short": np.array('{"a": 1}', dtype=object), "number": np.array(3.0)}
+    np.savez(HERE / "texts.npz", **texts)
     # With these limits at zero, zipfile writes every zip64 record there is.
     limits = zipfile.ZIP64_LIMIT, zipfile.ZIP_FILECOUNT_LIMIT
     zipfile.ZIP64_LIMIT, zipfile.ZIP_FILECOUNT_LIMIT = 0, 0
