@@ -60,13 +60,42 @@ static bool place(const fth__conv_source *s, int64_t here, int64_t k, int64_t pa
 DEFINE_ROW(row_f32, float)
 DEFINE_ROW(row_f64, double)
 
+/* Rows [y0, y0+rows) of one element of the window where the image's rows lie densely and the output
+ * is as wide as the image: all rows that are there in one move, then zeros where it wrapped. */
+static void fill_dense(const fth__conv_source *s, char *to, const char *image, int64_t ky,
+                       int64_t kx, int64_t y0, int64_t rows)
+{
+    const int64_t width = s->width, size = s->size, shift = kx * s->dilation - s->pad_x,
+                  down = ky * s->dilation - s->pad_y, limit = s->height;
+    const int64_t a = fth__min_i64(fth__max_i64(-down - y0, 0), rows),
+                  b = fth__max_i64(fth__min_i64(limit - down - y0, rows), a);
+    const int64_t wide = fth__min_i64(shift < 0 ? -shift : shift, width);
+    memset(to, 0, (size_t)(a * width * size));
+    memset(to + b * width * size, 0, (size_t)((rows - b) * width * size));
+    if (a == b) return;
+    /* the first or the last elements of the move would lie outside of the rows that are there */
+    const int64_t before = shift < 0 ? wide : 0, after = shift > 0 ? wide : 0;
+    const char *from = image + ((y0 + a + down - s->v.origin[2]) * width + shift) * size;
+    memcpy(to + (a * width + before) * size, from + before * size,
+           (size_t)(((b - a) * width - before - after) * size));
+    for (int64_t y = a; y < b && wide > 0; y++)
+        memset(to + (y * width + (shift < 0 ? 0 : width - wide)) * size, 0, (size_t)(wide * size));
+}
+
 /* columns[k][row*width + x] for k in [k0, k0+nk) and rows [y0, y0+rows) of the output, image b. */
 static void fill_columns(const fth__conv_source *s, char *columns, int64_t b, int64_t k0,
                          int64_t nk, int64_t y0, int64_t rows, int64_t width)
 {
+    const bool dense =
+        s->stride == 1 && !s->back && s->v.s[3] == 1 && s->v.s[2] == width && s->width == width;
     for (int64_t k = 0; k < nk; k++) {
         const int64_t kx = (k0 + k) % s->kx, ky = (k0 + k) / s->kx % s->ky,
                       c = (k0 + k) / (s->kx * s->ky);
+        if (dense) {
+            fill_dense(s, columns + k * rows * width * s->size,
+                       s->v.data + (b * s->v.s[0] + c * s->v.s[1]) * s->size, ky, kx, y0, rows);
+            continue;
+        }
         for (int64_t y = 0; y < rows; y++) {
             char *to = columns + (k * rows + y) * width * s->size;
             int64_t at;
@@ -347,22 +376,21 @@ static uint64_t scratch_weight(const fth_call *call)
     return j.columns + j.left + j.sum;
 }
 
-/* Rows of the result as a matrix, out_chan by pixels. */
-static void fill_left(const weight_job *j, char *to, int64_t b, int64_t y0, int64_t rows)
+/* Rows of the result as a matrix, out_chan by pixels: where they lie, if they lie densely. */
+static fth__matrix left_of(const weight_job *j, char *room, int64_t b, int64_t y0, int64_t rows)
 {
     const int64_t width = j->r.n[3], size = j->from.size;
+    char *from = j->r.data + (b * j->r.s[0] + y0 * j->r.s[2]) * size;
+    if (j->r.s[3] == 1 && (rows == 1 || j->r.s[2] == width) && j->r.s[1] >= rows * width)
+        return (fth__matrix){from, j->r.s[1], false};
     for (int64_t o = 0; o < j->w.n[0]; o++)
         for (int64_t y = 0; y < rows; y++) {
-            char *row = to + (o * rows + y) * width * size;
-            const char *from =
-                j->r.data + (b * j->r.s[0] + o * j->r.s[1] + (y0 + y) * j->r.s[2]) * size;
-            if (j->r.s[3] == 1) {
-                memcpy(row, from, (size_t)(width * size));
-                continue;
-            }
+            char *row = room + (o * rows + y) * width * size;
+            const char *at = from + (o * j->r.s[1] + y * j->r.s[2]) * size;
             for (int64_t x = 0; x < width; x++)
-                memcpy(row + x * size, from + x * j->r.s[3] * size, (size_t)size);
+                memcpy(row + x * size, at + x * j->r.s[3] * size, (size_t)size);
         }
+    return (fth__matrix){room, rows * width, false};
 }
 
 /* sum (out_chan by depth) += the product of one image. */
@@ -372,34 +400,54 @@ static void add_image(const weight_job *j, char *scratch, int64_t b, bool first)
     const int64_t width = j->r.n[3], size = j->from.size;
     for (int64_t y = 0; y < j->r.n[2]; y += j->rows) {
         const int64_t rows = fth__min_i64(j->rows, j->r.n[2] - y), pixels = rows * width;
-        fill_left(j, left, b, y, rows);
+        const fth__matrix result = left_of(j, left, b, y, rows);
         for (int64_t k0 = 0; k0 < j->depth; k0 += DEPTH) {
             const int64_t nk = fth__min_i64(DEPTH, j->depth - k0);
             fill_columns(&j->from, columns, b, k0, nk, y, rows, width);
-            fth__blas_gemm(j->from.t, j->w.n[0], nk, pixels, 1.0,
-                           (fth__matrix){left, pixels, false}, (fth__matrix){columns, pixels, true},
-                           false, first && y == 0 ? 0.0 : 1.0,
+            fth__blas_gemm(j->from.t, j->w.n[0], nk, pixels, 1.0, result,
+                           (fth__matrix){columns, pixels, true}, false, first && y == 0 ? 0.0 : 1.0,
                            (fth__matrix_out){sum + k0 * size, j->depth, false});
         }
     }
 }
 
-static void put(fth_dtype t, char *to, const char *from, bool also)
+/* to[i] = from[i] (+ to[i]) for n neighbours. */
+#define DEFINE_PUT(name, type)                                                                     \
+    static void name(type *to, const type *from, int64_t n, bool also)                             \
+    {                                                                                              \
+        if (also)                                                                                  \
+            for (int64_t i = 0; i < n; i++) to[i] = from[i] + to[i];                               \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) to[i] = from[i] + (type)0;                             \
+    }
+DEFINE_PUT(put_f32, float)
+DEFINE_PUT(put_f64, double)
+
+static void put(fth_dtype t, char *to, const char *from, int64_t n, bool also)
 {
     if (t == FTH_F32)
-        *(float *)(void *)to =
-            *(const float *)(const void *)from + (also ? *(float *)(void *)to : 0.0f);
+        put_f32((float *)(void *)to, (const float *)(const void *)from, n, also);
     else
-        *(double *)(void *)to =
-            *(const double *)(const void *)from + (also ? *(double *)(void *)to : 0.0);
+        put_f64((double *)(void *)to, (const double *)(const void *)from, n, also);
+}
+
+/* How many of the innermost elements of (chan, ky, kx) lie side by side. */
+static int64_t dense_of(const weight_job *j, const fth__conv_view *v)
+{
+    int64_t n = 1;
+    const int64_t size[3] = {j->from.kx, j->from.ky, j->w.n[1]};
+    for (int d = 0; d < 3 && (v->s[3 - d] == n || size[d] == 1); d++) n *= size[d];
+    return n;
 }
 
 /* Add the sum of one block of images, which ends before image `next`, to the result. */
 static void fold(const weight_job *j, const char *sum, int64_t at, int64_t next)
 {
-    const int64_t size = j->from.size;
+    const int64_t size = j->from.size, all = j->w.n[0] * j->depth;
     const bool many = j->super > j->block, closes = next % j->super == 0 || next == j->total;
-    for (int64_t i = 0; i < j->w.n[0] * j->depth; i++) {
+    int64_t n = dense_of(j, &j->w);
+    if (many) n = fth__min_i64(n, dense_of(j, &j->kept));
+    for (int64_t i = 0; i < all; i += n) {
         const int64_t kx = i % j->from.kx, ky = i / j->from.kx % j->from.ky;
         const int64_t c = i / (j->from.kx * j->from.ky) % j->w.n[1], o = i / j->depth;
         char *out =
@@ -409,11 +457,11 @@ static void fold(const weight_job *j, const char *sum, int64_t at, int64_t next)
             char *part = j->kept.data + (o * j->kept.s[0] + c * j->kept.s[1] + ky * j->kept.s[2] +
                                          kx * j->kept.s[3]) *
                                             size;
-            put(j->from.t, part, from, at % j->super != 0);
+            put(j->from.t, part, from, n, at % j->super != 0);
             if (!closes) continue;
             from = part;
         }
-        put(j->from.t, out, from, at >= j->super);
+        put(j->from.t, out, from, n, at >= j->super);
     }
 }
 
