@@ -9,6 +9,7 @@
 #include "infer/infer.h"
 #include "info/info.h"
 #include "settings/settings.h"
+#include "solve/job.h"
 #include "simulate/simulate.h"
 #include "train/train.h"
 #include "view/view.h"

@@ -1,19 +1,12 @@
-/* random.c - a counter-based generator: the finaliser of SplitMix64 over a keyed counter. */
+/* random.c - numbers of the engine's generator, by (seed, purpose, index). */
 #include "random.h"
 
+#include <fathom/fathom.h>
 #include <math.h>
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 uint64_t pt_draw_bits(uint64_t seed, uint64_t purpose, int64_t index)
 {
-    const uint64_t key = mix(seed + 0x9e3779b97f4a7c15u * (purpose + 1));
-    return mix(key + 0x9e3779b97f4a7c15u * ((uint64_t)index + 1));
+    return fth_random_bits_at((int64_t)seed, 0, (uint32_t)(0x70740000u + purpose), index);
 }
 
 double pt_draw_uniform(uint64_t seed, uint64_t purpose, int64_t index)

@@ -130,6 +130,7 @@ fth_status pt_sweeps_create(pt_solver *s, fth_err *err); /* sweeps.c */
 fth_status pt_sweeps_epoch(pt_solver *s, fth_err *err);
 void pt_sweeps_destroy(pt_solver *s);
 fth_status pt_waves_create(pt_solver *s, fth_err *err); /* waves.c */
+fth_plan *pt_waves_plan(const pt_solver *s);            /* of the Fourier step */
 fth_status pt_waves_first(pt_solver *s, fth_err *err);
 fth_status pt_waves_measure(pt_solver *s, fth_err *err);
 fth_status pt_waves_epoch(pt_solver *s, fth_err *err);

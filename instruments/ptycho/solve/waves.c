@@ -4,7 +4,7 @@
  * by piece: once for the Fourier step, then once for each update of the object and of the probe.
  * Sums over patterns go in the order of the scan, whatever the pieces.
  */
-#include "solver.h"
+#include "job.h"
 
 #include <math.h>
 #include <string.h>
@@ -225,6 +225,11 @@ static void drop_pieces(pt_solver *s)
     s->visits = s->told = NULL;
 }
 
+fth_plan *pt_waves_plan(const pt_solver *s)
+{
+    return s->waves->plan[PLAN_STEP];
+}
+
 fth_status pt_waves_create(pt_solver *s, fth_err *err)
 {
     void *block = NULL;
@@ -315,7 +320,7 @@ fth_status pt_waves_measure(pt_solver *s, fth_err *err)
 }
 
 /* The bound of the power is known now: the step is planned again with it. */
-fth_status pt_waves_first(pt_solver *s, fth_err *err)
+static fth_status plan_step_again(pt_solver *s, fth_err *err)
 {
     pt_waves *w = s->waves;
     fth_source patterns = {0}, masks = {0}, waves = {0};
@@ -325,7 +330,12 @@ fth_status pt_waves_first(pt_solver *s, fth_err *err)
     w->graph[PLAN_STEP] = NULL;
     FTH_TRY(ask(s, true, 0, err));
     FTH_TRY(take(s, true, &patterns, &masks, &waves, err));
-    FTH_TRY(plan_exits(s, PLAN_STEP, &patterns, &masks, &waves, err));
+    return plan_exits(s, PLAN_STEP, &patterns, &masks, &waves, err);
+}
+
+fth_status pt_waves_first(pt_solver *s, fth_err *err)
+{
+    FTH_TRY(plan_step_again(s, err));
     return run_pass(s, PLAN_FIRST, NULL, err);
 }
 
@@ -378,4 +388,19 @@ fth_status pt_waves_epoch(pt_solver *s, fth_err *err)
         if (end_sums(s, true) < ENOUGH) break;
     }
     return FTH_OK;
+}
+
+/* ---- for checkpoints ---- */
+
+fth_source pt_waves_source(pt_solver *s)
+{
+    return s->waves ? s->waves->base : (fth_source){0};
+}
+
+fth_status pt_waves_fill(pt_solver *s, const fth_source *from, fth_err *err)
+{
+    pt_waves *w = s->waves;
+    const fth_sink sink = w->here ? fth_tensor_sink(w->here) : fth_scratch_sink(w->there);
+    FTH_TRY(fth_source_copy(from, &sink, s->mem, NULL, NULL, err));
+    return plan_step_again(s, err);
 }

@@ -1,0 +1,155 @@
+/* checkpoint.c - the state between two epochs as a file, and back.
+ *
+ * Everything that the next epoch reads is in it, so a solver that goes on from it makes the bits of
+ * one that was never interrupted. Orders are drawn from (seed, epoch) and need no state.
+ */
+#include "job.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char format[] = "fathom ptycho solve 1";
+enum { ARRAYS = 8 };
+
+typedef struct array {
+    fth_file_item item;
+    void *data; /* NULL: exit waves */
+} array;
+
+/* What there is to keep; returns how many. */
+static int list_arrays(pt_solver *s, array *a)
+{
+    const int64_t m = s->data.patterns;
+    int n = 0;
+#define ADD(tag, type, count, axis_names, address, ...)                                            \
+    a[n++] = (array){                                                                              \
+        {.name = tag, .dtype = type, .n_axes = count, .size = {__VA_ARGS__}, .axes = axis_names},  \
+        address}
+    ADD("object", s->real, 3, "part orow ocol", fth_tensor_data(s->object), 2, s->rows, s->cols);
+    ADD("probe", s->real, 4, "mode part row col", fth_tensor_data(s->probe), s->modes, 2, s->n,
+        s->n);
+    ADD("light", s->real, 2, "orow ocol", fth_tensor_data(s->light), s->rows, s->cols);
+    ADD("x", FTH_F64, 1, "scan", s->x, m);
+    ADD("y", FTH_F64, 1, "scan", s->y, m);
+    ADD("alpha", FTH_F64, 1, "scan", s->alpha, m);
+    ADD("history", FTH_F64, 1, "iteration", s->history, s->epoch);
+    if (s->waves)
+        ADD("waves", s->real, 5, "scan mode part row col", NULL, m, s->modes, 2, s->n, s->n);
+#undef ADD
+    return n;
+}
+
+static fth_status write_arrays(pt_solver *s, fth_safetensors_writer *w, const array *a, int n,
+                               fth_err *err)
+{
+    for (int i = 0; i < n; i++) {
+        fth_sink sink;
+        FTH_TRY(fth_safetensors_sink(w, a[i].item.name, &sink, err));
+        if (a[i].data) {
+            FTH_TRY(fth_sink_put(&sink, a[i].data, err));
+            continue;
+        }
+        const fth_source waves = pt_waves_source(s);
+        FTH_TRY(fth_source_copy(&waves, &sink, s->mem, NULL, NULL, err));
+    }
+    return FTH_OK;
+}
+
+fth_status pt_solver_save(pt_solver *s, const char *path, uint64_t print, fth_err *err)
+{
+    array a[ARRAYS];
+    fth_file_item item[ARRAYS];
+    char text[5][40];
+    static const char *const key[] = {"print", "epoch", "counts_mean", "counts_max", "light_known"};
+    fth_file_meta meta[6] = {{"format", format}};
+    const int n = list_arrays(s, a);
+    for (int i = 0; i < n; i++) item[i] = a[i].item;
+    snprintf(text[0], sizeof text[0], "%016" PRIx64, print);
+    fth_number_format(text[1], sizeof text[1], (double)s->epoch, 17);
+    fth_number_format(text[2], sizeof text[2], s->counts_mean, 17);
+    fth_number_format(text[3], sizeof text[3], s->counts_max, 17);
+    fth_number_format(text[4], sizeof text[4], s->light_known, 17);
+    for (int i = 0; i < 5; i++) meta[i + 1] = (fth_file_meta){key[i], text[i]};
+    fth_safetensors_writer *w = NULL;
+    const fth_safetensors_options opt = {.meta = meta, .n_meta = 6};
+    FTH_TRY(fth_safetensors_create(&w, s->mem, path, item, n, &opt, err));
+    const fth_status st = write_arrays(s, w, a, n, err);
+    if (st == FTH_OK) return fth_safetensors_commit(w, err);
+    fth_safetensors_abandon(w);
+    return st;
+}
+
+/* ---- back ---- */
+
+static bool number_of(const fth_safetensors *f, const char *key, double *out)
+{
+    const char *text = fth_safetensors_meta(f, key);
+    return text && fth_real_parse(text, out);
+}
+
+static fth_status read_one(pt_solver *s, fth_safetensors *f, const array *a, fth_err *err)
+{
+    fth_source source;
+    const int64_t zero[FTH_MAX_AXES] = {0};
+    FTH_TRY(fth_safetensors_source(f, a->item.name, &source, err));
+    bool same = source.dtype == a->item.dtype && source.n_axes == a->item.n_axes;
+    for (int i = 0; same && i < source.n_axes; i++) same = source.size[i] == a->item.size[i];
+    fth_status st = FTH_OK;
+    if (!same)
+        st = FTH_FAIL(err, FTH_E_FILE_SHAPE, "'%s' has another shape", a->item.name);
+    else if (!a->data)
+        st = pt_waves_fill(s, &source, err);
+    else if (source.size[0] > 0)
+        st = source.read(source.self, zero, source.size, a->data, err);
+    fth_source_close(&source);
+    return st;
+}
+
+static fth_status read_arrays(pt_solver *s, fth_safetensors *f, fth_err *err)
+{
+    array a[ARRAYS];
+    double epoch = -1, known = 0;
+    if (!number_of(f, "epoch", &epoch) || !number_of(f, "counts_mean", &s->counts_mean) ||
+        !number_of(f, "counts_max", &s->counts_max) || !number_of(f, "light_known", &known) ||
+        epoch < 0 || epoch > (double)s->opt.iterations)
+        return FTH_FAIL(err, FTH_E_FILE_KEY, "its epoch is missing, or beyond the last");
+    s->epoch = (int64_t)epoch;
+    s->light_known = known != 0;
+    const int n = list_arrays(s, a);
+    for (int i = 0; i < n; i++) FTH_TRY(read_one(s, f, &a[i], err));
+    return FTH_OK;
+}
+
+fth_status pt_solver_load(pt_solver *s, const char *path, uint64_t print, bool *found, char *why,
+                          size_t bytes, fth_err *err)
+{
+    char want[40];
+    fth_err damage = {0};
+    fth_safetensors *f = NULL;
+    *found = false;
+    *why = 0;
+    if (!fth_path_exists(path)) return FTH_OK;
+    snprintf(want, sizeof want, "%016" PRIx64, print);
+    fth_status st = fth_safetensors_open(&f, s->mem, path, &damage);
+    if (st == FTH_OK) {
+        const char *what = fth_safetensors_meta(f, "format"),
+                   *have = fth_safetensors_meta(f, "print");
+        if (!what || strcmp(what, format) != 0 || !have || strcmp(have, want) != 0) {
+            snprintf(why, bytes, "it is of other data or settings");
+        } else {
+            st = fth_safetensors_verify(f, NULL, &damage);
+            if (st == FTH_OK) st = read_arrays(s, f, &damage);
+            *found = st == FTH_OK;
+        }
+    }
+    fth_safetensors_close(f);
+    if (st == FTH_E_NOMEM || st == FTH_E_BUDGET) {
+        if (err) *err = damage;
+        return st;
+    }
+    if (st != FTH_OK) {
+        snprintf(why, bytes, "%s", damage.text);
+        s->epoch = 0;
+    }
+    return FTH_OK;
+}

@@ -1,0 +1,303 @@
+/* job.c - a scan solved: opened, checked, gone through epoch by epoch with checkpoints, written. */
+#include "job.h"
+
+#include "../probe/probe.h"
+#include "../result/result.h"
+#include "../scan/scan.h"
+#include "../settings/settings.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { SAVE_EVERY = 5 }; /* epochs from one checkpoint to the next */
+
+typedef struct work {
+    const pt_solving *job;
+    fth_mem *mem;
+    pt_scan scan;
+    pt_survey survey;
+    fth_tensor *object, *order; /* of the file; NULL: none */
+    pt_solve_data data;
+    pt_solve_options opt;
+    pt_solver *solver;
+    uint64_t print;
+} work;
+
+FTH_PRINTF(2, 3) static void say(const work *w, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (w->job->call)
+        fth_stage_say(w->job->call, "%s", text);
+    else if (w->job->notes)
+        fprintf(w->job->notes, "%s\n", text);
+}
+
+/* ---- data ---- */
+
+static fth_status open_scan(work *w, fth_err *err)
+{
+    const fth_config *cfg = w->job->cfg;
+    pt_scan_options opt;
+    pt_scan_options_read(cfg, &opt);
+    opt.random = true;
+    FTH_TRY(pt_scan_open(&w->scan, w->job->ctx, w->job->scan, &opt, err));
+    FTH_TRY(pt_probe_settle(&w->scan, cfg, err));
+    if (w->job->foresee || w->job->show) return FTH_OK;
+    FTH_TRY(pt_scan_survey(&w->scan, NULL, NULL, &w->survey, err));
+    for (int64_t i = 0; i < fth_texts_count(w->scan.notes); i++)
+        say(w, "warning: %s", fth_texts_get(w->scan.notes, i));
+    return FTH_OK;
+}
+
+/* An order of visits, one row of all patterns for each epoch. */
+static fth_status read_order(work *w, fth_err *err)
+{
+    const char *path = pt_text_of(w->job->cfg, "order", NULL);
+    const int64_t n = w->scan.n;
+    if (!path) return FTH_OK;
+    FTH_TRY(fth_npy_load(w->mem, path, "order", &w->order, err));
+    fth_tensor *t = w->order;
+    if (fth_tensor_dtype(t) != FTH_I64 || fth_tensor_axes(t) != 2 || fth_tensor_size(t, 1) != n ||
+        fth_tensor_size(t, 0) < 1) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                 "%s: expected i64 [epoch scan] with %lld patterns, found %s with %d axes%s", path,
+                 (long long)n, fth_dtype_name(fth_tensor_dtype(t)), fth_tensor_axes(t),
+                 fth_tensor_axes(t) == 2 ? " of other sizes" : "");
+        return FTH_E_FILE_SHAPE;
+    }
+    const int64_t *v = fth_tensor_view(t), rows = fth_tensor_size(t, 0);
+    for (int64_t i = 0; i < rows * n; i++)
+        if (v[i] < 0 || v[i] >= n)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s: row %lld, column %lld: expected a pattern from 0 to %lld, found "
+                            "%lld",
+                            path, (long long)(i / n), (long long)(i % n), (long long)n - 1,
+                            (long long)v[i]);
+    w->opt.order = v;
+    w->opt.order_epochs = rows;
+    return FTH_OK;
+}
+
+static fth_status find_data(work *w, fth_err *err)
+{
+    pt_scan *s = &w->scan;
+    const bool start = fth_config_choice(w->job->cfg, "positions.use") == 0;
+    w->data = (pt_solve_data){.patterns = s->n,
+                              .n = s->N,
+                              .source = s->patterns,
+                              .counts = s->kind == PT_COUNTS,
+                              .centred = true,
+                              .x = start ? s->start_x : s->x,
+                              .y = start ? s->start_y : s->y,
+                              .probe = s->probe,
+                              .modes = s->modes,
+                              .mask = s->mask,
+                              .masks = s->masks};
+    if (s->patterns.dtype == FTH_F16)
+        FTH_TRY(pt_scan_view(s, s->kind, FTH_F32, &w->data.source, err));
+    FTH_TRY(pt_solve_options_read(w->job->cfg, s->modes, &w->opt, err));
+    FTH_TRY(read_order(w, err));
+    w->opt.scratch_dir = w->job->folder;
+    if (w->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
+    FTH_TRY(pt_scan_load_object(s, &w->object, err));
+    if (!w->object) return FTH_OK; /* the solver says it */
+    w->data.object = fth_tensor_view(w->object);
+    w->data.object_rows = fth_tensor_size(w->object, 0);
+    w->data.object_cols = fth_tensor_size(w->object, 1);
+    return FTH_OK;
+}
+
+/* ---- what a checkpoint must agree with ---- */
+
+static void print_in(uint64_t *h, const void *data, uint64_t bytes)
+{
+    const unsigned char *p = data;
+    for (uint64_t i = 0; i < bytes; i++) *h = (*h ^ p[i]) * 1099511628211u;
+}
+
+/* Of data and of all settings but the number of epochs, which may be raised. */
+static uint64_t print_of(const work *w)
+{
+    uint64_t h = 14695981039346656037u;
+    const char *names = pt_keys_solve;
+    const uint64_t m = (uint64_t)w->data.patterns, nn = (uint64_t)(w->data.n * w->data.n);
+    while (*names) {
+        char key[64];
+        const size_t n = strcspn(names, " ");
+        snprintf(key, sizeof key, "%.*s", (int)n, names);
+        names += n + strspn(names + n, " ");
+        if (strcmp(key, "iterations") == 0 || strcmp(key, "train_data_file") == 0 || !*key)
+            continue;
+        const uint64_t one = fth_config_hash(w->job->cfg, key);
+        print_in(&h, &one, sizeof one);
+    }
+    print_in(&h, w->data.x, m * sizeof(double));
+    print_in(&h, w->data.y, m * sizeof(double));
+    print_in(&h, w->data.probe, (uint64_t)w->data.modes * nn * sizeof(fth_c128));
+    print_in(&h, &w->survey.mean_power, sizeof(double));
+    print_in(&h, &w->survey.max_power, sizeof(double));
+    if (w->object) print_in(&h, fth_tensor_view(w->object), fth_tensor_bytes(w->object));
+    if (w->order) print_in(&h, fth_tensor_view(w->order), fth_tensor_bytes(w->order));
+    return h;
+}
+
+/* ---- epochs ---- */
+
+static fth_status start(work *w, const char *checkpoint, fth_err *err)
+{
+    char why[300] = "";
+    bool found = false;
+    if (w->job->resume) {
+        FTH_TRY(pt_solver_load(w->solver, checkpoint, w->print, &found, why, sizeof why, err));
+        if (found)
+            say(w, "resuming from the checkpoint after epoch %lld of %lld",
+                (long long)w->solver->epoch, (long long)w->opt.iterations);
+        else if (*why)
+            say(w, "starting over, the checkpoint cannot be used: %s", why);
+    }
+    if (found) return FTH_OK;
+    if (*why && w->job->resume) FTH_TRY(pt_solver_start_fields(w->solver, err));
+    return pt_solver_begin(w->solver, err);
+}
+
+static bool report(const work *w)
+{
+    const pt_solver *s = w->solver;
+    if (!w->job->call) return true;
+    return fth_stage_report(
+        w->job->call,
+        &(fth_stage_progress){.done = s->epoch,
+                              .total = w->opt.iterations,
+                              .what = "epoch",
+                              .number = {{"R", s->epoch > 0 ? s->history[s->epoch - 1] : 0}}});
+}
+
+static fth_status run_epochs(work *w, const char *checkpoint, fth_err *err)
+{
+    pt_solver *s = w->solver;
+    while (s->epoch < w->opt.iterations) {
+        const fth_status st = pt_solver_step(s, err);
+        if (st == FTH_E_CANCELLED)
+            fth_err_hint(err, "the same command goes on from the last checkpoint");
+        if (st != FTH_OK) return st;
+        const bool go_on = report(w), last = s->epoch == w->opt.iterations;
+        if (!last && (!go_on || s->epoch % SAVE_EVERY == 0))
+            FTH_TRY(pt_solver_save(s, checkpoint, w->print, err));
+        if (!go_on && !last) {
+            FTH_FAIL(err, FTH_E_CANCELLED, "stopped after epoch %lld of %lld", (long long)s->epoch,
+                     (long long)w->opt.iterations);
+            fth_err_hint(err, "the same command goes on from there");
+            return FTH_E_CANCELLED;
+        }
+    }
+    return FTH_OK;
+}
+
+/* ---- results ---- */
+
+static void pair_up(const pt_solver *s, fth_tensor *t, int64_t planes, fth_c64 *out)
+{
+    const void *v = fth_tensor_view(t);
+    const int64_t n = (int64_t)fth_tensor_bytes(t) / fth_dtype_size(s->real) / planes / 2;
+    for (int64_t p = 0; p < planes; p++)
+        for (int64_t i = 0; i < n; i++)
+            out[p * n + i] = (fth_c64){(float)pt_get(v, s->real, 2 * p * n + i),
+                                       (float)pt_get(v, s->real, (2 * p + 1) * n + i)};
+}
+
+static fth_status write_results(work *w, fth_err *err)
+{
+    pt_solver *s = w->solver;
+    const int64_t cells = s->rows * s->cols, fields = s->modes * s->n * s->n, m = s->data.patterns;
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY,
+                         (uint64_t)(cells + fields) * sizeof(fth_c64) +
+                             (uint64_t)(2 * m) * sizeof(double),
+                         "results", &block, err));
+    double *positions = block;
+    fth_c64 *object = (fth_c64 *)(void *)(positions + 2 * m), *probe = object + cells;
+    pair_up(s, s->object, 1, object);
+    pair_up(s, s->probe, s->modes, probe);
+    for (int64_t j = 0; j < m; j++) {
+        positions[2 * j] = s->x[j];
+        positions[2 * j + 1] = s->y[j];
+    }
+    const double pixel = w->scan.meta.pixel_m;
+    const pt_result r = {.mem = w->mem,
+                         .cfg = w->job->cfg,
+                         .algorithm = pt_algorithm_names[s->opt.algorithm],
+                         .object = object,
+                         .rows = s->rows,
+                         .cols = s->cols,
+                         .probe = probe,
+                         .modes = s->modes,
+                         .side = s->n,
+                         .positions = positions,
+                         .patterns = m,
+                         .origin = {(double)s->origin_x, (double)s->origin_y},
+                         .errors = s->history,
+                         .n_errors = s->epoch,
+                         .pixel_m = isnan(pixel) ? 0 : pixel};
+    const fth_status st = pt_result_write(&r, w->job->folder, err);
+    fth_mem_release(w->mem, block, NULL);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static fth_status foresee(work *w, fth_err *err)
+{
+    const pt_solving *job = w->job;
+    pt_solver *s = w->solver;
+    const fth_plan *plan = s->waves ? pt_waves_plan(s) : s->plan;
+    const double pieces = (double)((s->data.patterns + s->piece - 1) / s->piece);
+    if (job->show) {
+        FTH_TRY(fth_answer_plan(job->show, "pieces of an epoch", plan, err));
+        return fth_answer_plan(job->show, "light", s->light_plan, err);
+    }
+    snprintf(job->foresee->text, sizeof job->foresee->text,
+             "pattern=%lld, %.0f piece%s an epoch, canvas %lld x %lld", (long long)s->data.patterns,
+             pieces, pieces == 1 ? "" : "s", (long long)s->rows, (long long)s->cols);
+    FTH_TRY(fth_stage_plan_add(job->call, job->foresee, s->light_plan, (double)w->opt.iterations,
+                               job->print, err));
+    return fth_stage_plan_add(job->call, job->foresee, plan, pieces * (double)w->opt.iterations,
+                              job->print, err);
+}
+
+static fth_status solve(work *w, fth_err *err)
+{
+    const pt_solving *job = w->job;
+    char checkpoint[FTH_PATH];
+    FTH_TRY(open_scan(w, err));
+    FTH_TRY(find_data(w, err));
+    FTH_TRY(fth_path_join(checkpoint, job->folder, PT_SOLVE_CHECKPOINT, err));
+    const bool only_look = job->show || job->foresee;
+    if (only_look) w->opt.scratch_dir = "."; /* the folder of the results need not be there */
+    FTH_TRY(pt_solver_create(&w->solver, job->ctx, job->call, &w->opt, &w->data, err));
+    if (only_look) return foresee(w, err);
+    w->print = print_of(w);
+    FTH_TRY(fth_folder_make_all(w->mem, job->folder, err));
+    FTH_TRY(start(w, checkpoint, err));
+    FTH_TRY(run_epochs(w, checkpoint, err));
+    if (job->call) fth_stage_point(job->call, "before_outputs");
+    FTH_TRY(write_results(w, err));
+    say(w, "%s: R %.5f after %lld epochs", pt_algorithm_names[w->opt.algorithm],
+        w->solver->history[w->solver->epoch - 1], (long long)w->solver->epoch);
+    return fth_path_remove(w->mem, checkpoint, err);
+}
+
+fth_status pt_solve(const pt_solving *job, fth_err *err)
+{
+    work w = {.job = job, .mem = fth_context_mem(job->ctx)};
+    const fth_status s = solve(&w, err);
+    pt_solver_destroy(w.solver);
+    fth_tensor_release(w.object);
+    fth_tensor_release(w.order);
+    pt_scan_close(&w.scan);
+    return s;
+}

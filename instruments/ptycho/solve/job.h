@@ -1,0 +1,38 @@
+/* job.h - a scan solved: from a file to the files of its reconstruction, as a verb and a stage. */
+#ifndef PT_SOLVE_JOB_H
+#define PT_SOLVE_JOB_H
+
+#include "solver.h"
+
+typedef struct pt_solving {
+    fth_context *ctx;
+    const fth_stage_call *call; /* NULL: a verb */
+    const fth_config *cfg;
+    const char *scan, *folder;
+    bool resume;
+    FILE *notes;             /* for people; NULL where there is a call */
+    fth_answer *show;        /* only show the plan there; NULL: solve */
+    fth_stage_plan *foresee; /* only predict what it takes; NULL: solve */
+    FILE *print;             /* of the prediction; NULL: none */
+} pt_solving;
+
+fth_status pt_solve(const pt_solving *job, fth_err *err);
+
+fth_status pt_solve_options_read(const fth_config *cfg, int64_t file_modes, pt_solve_options *out,
+                                 fth_err *err);
+
+extern const fth_verb pt_verb_solve;
+FTH_STAGE_FUNCTIONS(pt_solve_stage);
+fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
+
+/* Checkpoints: `print` stands for data and settings, and one of another is not read. */
+#define PT_SOLVE_CHECKPOINT "checkpoint.safetensors"
+fth_status pt_solver_save(pt_solver *s, const char *path, uint64_t print, fth_err *err);
+/* *found: the state was read, and the solver goes on with it. */
+fth_status pt_solver_load(pt_solver *s, const char *path, uint64_t print, bool *found, char *why,
+                          size_t bytes, fth_err *err);
+/* Exit waves as source and sink of all patterns; the source has 0 axes where there are none. */
+fth_source pt_waves_source(pt_solver *s);
+fth_status pt_waves_fill(pt_solver *s, const fth_source *from, fth_err *err);
+
+#endif

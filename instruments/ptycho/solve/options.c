@@ -1,0 +1,70 @@
+/* options.c - keys of a config as options of a solver. */
+#include "../settings/settings.h"
+#include "job.h"
+
+#include <math.h>
+#include <string.h>
+
+/* "none", "auto" or a number. */
+static fth_status read_bound(const fth_config *cfg, double *out, fth_err *err)
+{
+    const char *text = fth_config_text(cfg, "power_bound");
+    *out = -1;
+    if (strcmp(text, "none") == 0) return FTH_OK;
+    *out = (double)NAN;
+    if (strcmp(text, "auto") == 0) return FTH_OK;
+    if (fth_real_parse(text, out) && *out >= 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND,
+                    "power_bound: expected a number from 0 on, 'auto' or 'none', found '%s'", text);
+}
+
+fth_status pt_solve_options_read(const fth_config *cfg, int64_t file_modes, pt_solve_options *out,
+                                 fth_err *err)
+{
+    const pt_algorithm algorithm = (pt_algorithm)fth_config_choice(cfg, "algorithm");
+    const bool lsqml = algorithm == PT_SOLVE_LSQML, rpie = algorithm == PT_SOLVE_RPIE,
+               waves = algorithm == PT_SOLVE_DM || algorithm == PT_SOLVE_RAAR;
+    const double none = (double)NAN;
+    *out = (pt_solve_options){.algorithm = algorithm,
+                              .iterations = fth_config_int(cfg, "iterations"),
+                              .batch = pt_int_of(cfg, "batch", lsqml ? 32 : 1),
+                              .modes = pt_int_of(cfg, "modes", file_modes),
+                              .object_alpha = pt_real_of(cfg, "object_alpha", rpie ? 0.05 : 1),
+                              .probe_alpha = pt_real_of(cfg, "probe_alpha", rpie ? 0.5 : 1),
+                              .raar_beta = fth_config_real(cfg, "raar_beta"),
+                              .dm_alpha = fth_config_real(cfg, "dm_alpha"),
+                              .poisson = fth_config_choice(cfg, "noise_model") == 1,
+                              .ptypy = fth_config_choice(cfg, "variant") == 1,
+                              .wide = fth_config_choice(cfg, "precision") == 1,
+                              .compat_rng = fth_config_choice(cfg, "rng") == 1,
+                              .subpixel = fth_config_choice(cfg, "subpixel") == 0,
+                              .probe_start = pt_int_of(cfg, "probe_start", waves ? 2 : 0),
+                              .position_start = pt_int_of(cfg, "position_start", -1),
+                              .position_step = fth_config_real(cfg, "position_step"),
+                              .position_limit = fth_config_real(cfg, "position_limit"),
+                              .rescale_probe = fth_config_bool(cfg, "rescale_probe"),
+                              .orthogonalise = fth_config_bool(cfg, "orthogonalise"),
+                              .probe_power_file = fth_config_choice(cfg, "probe_power") == 1,
+                              .scale_every = fth_config_int(cfg, "scale_every"),
+                              .object_inertia = fth_config_real(cfg, "object_inertia"),
+                              .probe_inertia = fth_config_real(cfg, "probe_inertia"),
+                              .overlap_iterations = fth_config_int(cfg, "overlap_iterations"),
+                              .batching = (pt_batching)fth_config_choice(cfg, "batching"),
+                              .object_init = (pt_object_init)fth_config_choice(cfg, "object_init"),
+                              .clip_low = pt_real_of(cfg, "object_min", none),
+                              .clip_high = pt_real_of(cfg, "object_max", none),
+                              .probe_power = pt_real_of(cfg, "fix_probe_power", none),
+                              .centre_probe = fth_config_bool(cfg, "centre_probe"),
+                              .seed = (uint64_t)fth_config_int(cfg, "seed")};
+    if (waves && out->position_start >= 0) {
+        FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",
+                 pt_algorithm_names[algorithm]);
+        fth_err_hint(err, "correct positions with lsqml, rpie or epie");
+        return FTH_E_COMMAND;
+    }
+    if (rpie && (out->object_alpha > 1 || out->probe_alpha > 1))
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "object_alpha and probe_alpha of rpie are at most 1, found %g and %g",
+                        out->object_alpha, out->probe_alpha);
+    return read_bound(cfg, &out->power_bound, err);
+}

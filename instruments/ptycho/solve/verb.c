@@ -1,0 +1,128 @@
+/* verb.c - `fathom ptycho solve SCAN --out DIR`, and the stage of the same name. */
+#include "../result/result.h"
+#include "../settings/settings.h"
+#include "job.h"
+
+/* ---- the verb ---- */
+
+static fth_status answer(pt_solving *job, fth_answer *a, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, job->folder, PT_RECONSTRUCTION_FILE, err));
+    fth_answer_file(a, FTH_FILE_INPUT, job->scan, -1, "scan");
+    fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "object, probe, positions, errors");
+    if (a->plan) {
+        job->show = a;
+        return pt_solve(job, err);
+    }
+    return pt_solve(job, err);
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    fth_config *cfg = NULL;
+    fth_answer a;
+    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
+    const char *scan = n_args > 0 ? arg[0] : pt_text_of(cfg, "train_data_file", NULL);
+    fth_status s = FTH_OK;
+    if (!scan) {
+        s = FTH_FAIL(err, FTH_E_COMMAND, "the scan to solve is missing");
+        fth_err_hint(err, "write 'fathom ptycho solve SCAN --out DIR'");
+    }
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s == FTH_OK) {
+        pt_solving job = {.ctx = ctx,
+                          .cfg = cfg,
+                          .scan = scan,
+                          .folder = fth_config_text(cfg, "output_dir"),
+                          .resume = !value(user, "force"),
+                          .notes = a.notes};
+        s = fth_answer_end(&a, answer(&job, &a, err), err);
+    }
+    fth_config_destroy(cfg, NULL);
+    return s;
+}
+
+static const fth_flag flags[] = {
+#define DATA(...) __VA_ARGS__,
+#define SOLVE(...) __VA_ARGS__,
+#include "../settings/flags.inc"
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results"}, FTH_STAGE_FORCE, {0}};
+
+const fth_verb pt_verb_solve = {
+    .name = "solve",
+    .args = "SCAN",
+    .brief = "reconstruct object and probe of a scan, iteratively",
+    .doc = "Goes through the patterns of a scan epoch by epoch with ePIE, rPIE, DM, RAAR or "
+           "LSQ-ML. Leaves reconstruction.npz (object, probe modes, positions, canvas_origin, R of "
+           "each epoch), errors.csv, pictures and run.json in the folder.\n"
+           "\n"
+           "Patterns are read piece by piece, so a scan may be larger than --memory; the results "
+           "have the same bytes at any budget and number of threads. A checkpoint is written every "
+           "few epochs, and the same command goes on from it, to the bytes of a run that was not "
+           "interrupted.",
+    .max_args = 1,
+    .flag = flags,
+    .heeds = "seed plan json quiet",
+    .run = run,
+};
+
+/* ---- the stage ---- */
+
+/* The scan of the config, or the one that the stage `data` made. */
+static fth_status find_scan(const fth_stage_call *call, char path[FTH_PATH], fth_err *err)
+{
+    if (!fth_config_has(call->config, "train_data_file"))
+        return fth_path_join(path, call->output_dir, "scan.npz", err);
+    snprintf(path, FTH_PATH, "%s", fth_config_text(call->config, "train_data_file"));
+    return FTH_OK;
+}
+
+fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    static const char *const keys[] = {"train_data_file", "order"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (fth_config_has(call->config, keys[i]))
+            FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, keys[i]),
+                                      i ? "order" : "scan", err));
+    return FTH_OK;
+}
+
+fth_status pt_solve_stage_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
+                               fth_err *err)
+{
+    char scan[FTH_PATH];
+    FTH_TRY(find_scan(call, scan, err));
+    if (!fth_path_exists(scan)) { /* the stage before it has not run: a scan of the config's size */
+        const int64_t N = fth_config_int(call->config, "N"),
+                      n = fth_config_int(call->config, "n_images");
+        const uint64_t bytes = (uint64_t)(N * N) * 4 * (uint64_t)(n < 1000 ? n : 1000) * 3;
+        out->bound = true;
+        fth_stage_plan_hold(call, out, bytes + (64u << 20), 1u << FTH_LIB_FATHOM);
+        snprintf(out->text, sizeof out->text, "pattern=%lld", (long long)n);
+        return FTH_OK;
+    }
+    const pt_solving job = {.ctx = call->context,
+                            .call = call,
+                            .cfg = call->config,
+                            .scan = scan,
+                            .folder = call->model_dir,
+                            .foresee = out,
+                            .print = show};
+    return pt_solve(&job, err);
+}
+
+fth_status pt_solve_stage_run(const fth_stage_call *call, fth_err *err)
+{
+    char scan[FTH_PATH];
+    FTH_TRY(find_scan(call, scan, err));
+    const pt_solving job = {.ctx = call->context,
+                            .call = call,
+                            .cfg = call->config,
+                            .scan = scan,
+                            .folder = call->model_dir,
+                            .resume = fth_stage_may_resume(call)};
+    return pt_solve(&job, err);
+}
