@@ -7,6 +7,10 @@ static const fth_verb *const verbs[] = {
 #undef PT_VERB
 };
 
+static const fth_stage stages[] = {
+#include "stages.def"
+};
+
 static fth_status model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err)
 {
     (void)err;
@@ -18,6 +22,10 @@ const fth_instrument fth_instrument_ptycho = {
     .name = "ptycho",
     .brief = "ptychography: object and probe from overlapping diffraction patterns",
     .schema = &pt_schema,
+    .stage = stages,
+    .n_stages = sizeof stages / sizeof stages[0],
+    .general = pt_is_general,
+    .expand = pt_expand,
     .model = model_name,
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],

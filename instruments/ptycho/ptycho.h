@@ -4,6 +4,7 @@
 
 #include "blocks/block.h"
 #include "compare/compare.h"
+#include "data/data.h"
 #include "evaluate/evaluate.h"
 #include "figures/stage.h"
 #include "infer/infer.h"
@@ -11,6 +12,7 @@
 #include "settings/settings.h"
 #include "solve/job.h"
 #include "simulate/simulate.h"
+#include "study/study.h"
 #include "train/train.h"
 #include "view/view.h"
 

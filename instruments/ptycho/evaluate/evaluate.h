@@ -10,6 +10,7 @@
 
 extern const fth_verb pt_verb_evaluate;
 FTH_STAGE_FUNCTIONS(pt_evaluate_stage);
+extern const fth_stage_file pt_evaluate_leaves[];
 fth_status pt_evaluate_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 
 typedef struct pt_evaluation {

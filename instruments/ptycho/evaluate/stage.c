@@ -1,27 +1,26 @@
 /* stage.c - the stage that compares a job's reconstruction with the truth, or with its patterns. */
+#include "../data/data.h"
 #include "evaluate.h"
 
-/* The file to compare with: as the config says, the scan that was reconstructed, or the one that
- * the stage `data` made. */
+const fth_stage_file pt_evaluate_leaves[] = {{PT_METRICS_JSON, "metrics", false}, {0}};
+
+/* The file to compare with: as the config says, or the scan that was reconstructed. */
 static fth_status find_truth(const fth_stage_call *call, char path[FTH_PATH], fth_err *err)
 {
-    static const char *const keys[] = {"truth_file", "test_data_file", "train_data_file"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (fth_config_has(call->config, keys[i])) {
-            snprintf(path, FTH_PATH, "%s", fth_config_text(call->config, keys[i]));
-            return FTH_OK;
-        }
-    return fth_path_join(path, call->output_dir, "scan.npz", err);
+    if (!fth_config_has(call->config, "truth_file"))
+        return pt_job_scan(call, pt_job_is_learned(call->config), path, err);
+    snprintf(path, FTH_PATH, "%s", fth_config_text(call->config, "truth_file"));
+    return FTH_OK;
 }
 
 fth_status pt_evaluate_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    static const char *const keys[] = {"truth_file", "test_data_file", "train_data_file"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (fth_config_has(call->config, keys[i]))
-            return fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, keys[i]),
-                                     "truth", err);
-    return FTH_OK;
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->model_dir, "reconstruction.npz", err));
+    FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, "reconstruction", err));
+    if (!fth_config_has(call->config, "truth_file")) return FTH_OK;
+    return fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, "truth_file"),
+                             "truth", err);
 }
 
 enum { PLANNED_SIDE = 1024 };

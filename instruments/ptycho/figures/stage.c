@@ -4,6 +4,8 @@
 #include "../recon/recon.h"
 #include "pictures.h"
 
+const fth_stage_file pt_figures_leaves[] = {{PT_PAGE_PNG, "reconstruction", true}, {0}};
+
 /* A canvas that holds any scan of a job is not known before it runs: this much is planned for. */
 enum { PLANNED_SIDE = 1024 };
 

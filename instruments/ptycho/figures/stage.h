@@ -7,5 +7,6 @@
 #define PT_PAGE_PNG "page.png"
 
 FTH_STAGE_FUNCTIONS(pt_figures);
+extern const fth_stage_file pt_figures_leaves[];
 
 #endif

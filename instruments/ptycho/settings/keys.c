@@ -17,6 +17,7 @@
 #define NUMBER_FREE(kind, key, limits, units, text)                                                \
     FTH_KEY(kind, key, text, .range = limits, .unit = units)
 #define LIST_FREE(kind, key, limits, text) FTH_KEY(kind, key, text, .list = true, .range = limits)
+#define WORDS_FREE(key, words, text) FTH_KEY(CHOICE, key, text, .list = true, .choices = words)
 #define TEXT(key, standard, text) FTH_KEY(TEXT, key, text, .value = standard)
 #define TEXT_FREE(key, text) FTH_KEY(TEXT, key, text)
 #define PATH_FREE(key, text) FTH_KEY(PATH, key, text)
@@ -67,6 +68,7 @@ const fth_schema pt_schema = {
 #define NUMBER(kind, key, standard, limits, units, text) key, FTH_CONFIG_##kind, false
 #define NUMBER_FREE(kind, key, limits, units, text) key, FTH_CONFIG_##kind, false
 #define LIST_FREE(kind, key, limits, text) key, FTH_CONFIG_##kind, true
+#define WORDS_FREE(key, words, text) key, FTH_CONFIG_CHOICE, true
 #define TEXT(key, standard, text) key, FTH_CONFIG_TEXT, false
 #define TEXT_FREE(key, text) key, FTH_CONFIG_TEXT, false
 #define PATH_FREE(key, text) key, FTH_CONFIG_PATH, false
