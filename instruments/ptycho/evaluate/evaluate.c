@@ -70,6 +70,9 @@ static fth_status explain(const pt_evaluation *e, const pt_recon *recon, pt_foun
     if (s == FTH_OK) s = pt_scan_view(&scan, PT_COUNTS, FTH_F32, &x.counts, err);
     if (s == FTH_OK) s = pt_residual_compute(&out->residual, e->ctx, &x, err);
     out->has_residual = s == FTH_OK;
+    /* patterns that were divided by an intensity scale: a deviance is of photons */
+    if (isfinite(scan.meta.intensity_scale))
+        out->residual.deviance *= scan.meta.intensity_scale * scan.meta.intensity_scale;
     if (out->pixel_m == 0 && isfinite(scan.meta.pixel_m)) out->pixel_m = scan.meta.pixel_m;
     pt_scan_close(&scan);
     return s;
