@@ -3,7 +3,9 @@
 #define PTYCHO_H
 
 #include "blocks/block.h"
+#include "check/check.h"
 #include "compare/compare.h"
+#include "convert/convert.h"
 #include "data/data.h"
 #include "evaluate/evaluate.h"
 #include "figures/stage.h"

@@ -94,7 +94,7 @@ static fth_status find_dose(pt_scan *scan, summary *s, fth_err *err)
         s->looked++;
     }
     fth_mem_release(scan->mem, room, NULL);
-    s->mean_power = sum / (double)s->looked;
+    s->mean_power = pt_count_factor(scan) * sum / (double)s->looked;
     return status;
 }
 

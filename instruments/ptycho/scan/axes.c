@@ -1,4 +1,5 @@
 /* axes.c - a source whose axes are others than [scan row col], as one of these; and its copy. */
+#include "copy.h"
 #include "parts.h"
 
 #include <string.h>
@@ -95,7 +96,7 @@ fth_status pt_axes_view(pt_scan *scan, const fth_source *base, const int axis[3]
 
 /* ---- a copy on the disk ---- */
 
-static fth_status copy_all(pt_scan *scan, const fth_source *from, const fth_sink *to, fth_err *err)
+fth_status pt_copy_frames(pt_scan *scan, const fth_source *from, const fth_sink *to, fth_err *err)
 {
     enum { MOST = 64 << 20 };
     const int64_t frame = from->size[1] * from->size[2] * fth_dtype_size(from->dtype);
@@ -127,7 +128,7 @@ fth_status pt_unpack(pt_scan *scan, const fth_source *from, fth_source *out, fth
                                from->dtype, from->n_axes, from->size, err));
     FTH_TRY(pt_scan_keep_scratch(scan, scratch, err));
     const fth_sink sink = fth_scratch_sink(scratch);
-    FTH_TRY(copy_all(scan, from, &sink, err));
+    FTH_TRY(pt_copy_frames(scan, from, &sink, err));
     if (sink.commit) FTH_TRY(sink.commit(sink.self, err));
     *out = fth_scratch_source(scratch);
     return FTH_OK;

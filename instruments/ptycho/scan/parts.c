@@ -167,6 +167,12 @@ pt_extent pt_scan_extent(const double *x, const double *y, int64_t n)
     return e;
 }
 
+double pt_count_factor(const pt_scan *scan)
+{
+    const double s = scan->meta.intensity_scale;
+    return scan->kind == PT_AMPLITUDE && s > 0 ? s * s : 1;
+}
+
 double pt_wavelength(double energy_eV, bool electrons)
 {
     const double hc = 1.23984193e-6; /* eV m */

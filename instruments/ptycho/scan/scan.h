@@ -141,6 +141,10 @@ typedef struct pt_extent {
 } pt_extent;
 pt_extent pt_scan_extent(const double *x, const double *y, int64_t n);
 
+/* Squared amplitudes of the file times this are photons: the square of a simulation's intensity
+ * scale, 1 of measured data. */
+double pt_count_factor(const pt_scan *scan);
+
 /* Wavelength in m of photons or electrons of an energy in eV. */
 double pt_wavelength(double energy_eV, bool electrons);
 

@@ -1,0 +1,191 @@
+/* check.c - see check.h. */
+#include "check.h"
+
+#include "../probe/probe.h"
+#include "../settings/settings.h"
+#include "orient.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Another orientation fits better when its R is below this share of the present one's. */
+static const double clearly = 0.85, tie = 0.98;
+
+typedef struct verdict {
+    pt_survey survey;
+    pt_orientation tried[PT_ORIENTATIONS];
+    int64_t patterns; /* that were reconstructed; 0: none */
+    int best;         /* 0 is as the scan is read now */
+    bool better, sign_is_open;
+} verdict;
+
+static void judge(verdict *v)
+{
+    const pt_orientation *t = v->tried;
+    for (int k = 1; k < PT_ORIENTATIONS; k++)
+        if (t[k].r < (v->best ? 1 : tie) * t[v->best].r || (isnan(t[v->best].r) && !isnan(t[k].r)))
+            v->best = k;
+    v->better = v->best != 0 && (isnan(t[0].r) || t[v->best].r < clearly * t[0].r);
+    /* flipping both is the other sign */
+    v->sign_is_open = fabs(t[3].r - t[0].r) < 0.02 * fabs(t[0].r);
+}
+
+/* The keys that turn the file's own positions into those of an orientation. */
+static void keys_of(const pt_scan_options *now, const pt_orientation *o, char *text, size_t bytes)
+{
+    const bool fx = (now->swap_xy ? o->flip_y : o->flip_x) != now->flip_x,
+               fy = (now->swap_xy ? o->flip_x : o->flip_y) != now->flip_y,
+               swap = now->swap_xy != o->swap_xy;
+    snprintf(text, bytes, "--flip_x %s --flip_y %s --swap_xy %s", fx ? "true" : "false",
+             fy ? "true" : "false", swap ? "true" : "false");
+}
+
+static fth_status note(pt_scan *scan, const char *text, fth_err *err)
+{
+    return fth_texts_add(scan->notes, text, strlen(text), err);
+}
+
+static fth_status tell_orientation(pt_scan *scan, const pt_scan_options *opt, const verdict *v,
+                                   fth_err *err)
+{
+    char keys[80], text[400];
+    if (v->patterns == 0)
+        return note(scan, "too few patterns to try other orientations of the positions", err);
+    if (v->better) {
+        keys_of(opt, &v->tried[v->best], keys, sizeof keys);
+        snprintf(text, sizeof text,
+                 "another orientation of the positions fits better: R %.4f with %s, %.4f as it is",
+                 v->tried[v->best].r, keys, v->tried[0].r);
+        FTH_TRY(note(scan, text, err));
+        if (!opt->strict) return FTH_OK;
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %s", scan->path, text);
+        return FTH_E_FILE_FORMAT;
+    }
+    if (v->sign_is_open)
+        return note(scan,
+                    "the sign of the positions cannot be told from the patterns: the probe is its "
+                    "own mirror image, or not known well enough",
+                    err);
+    return FTH_OK;
+}
+
+/* ---- answers ---- */
+
+static void print(FILE *out, const pt_scan *scan, const verdict *v)
+{
+    fprintf(out, "patterns    %lld of %lld x %lld, %s\n", (long long)scan->n, (long long)scan->N,
+            (long long)scan->N, pt_kind_names[scan->kind]);
+    const double f = pt_count_factor(scan);
+    fprintf(out, "counts      %.6g per pattern on average, %.6g at most\n",
+            f * v->survey.mean_power, f * v->survey.max_power);
+    if (v->patterns) {
+        fprintf(out, "orientation R-factors of %lld patterns in the middle of the scan\n",
+                (long long)v->patterns);
+        for (int k = 0; k < PT_ORIENTATIONS; k++)
+            fprintf(out, "  %-6s %-6s %-4s  R %.4f%s\n", v->tried[k].flip_x ? "flip_x" : "",
+                    v->tried[k].flip_y ? "flip_y" : "", v->tried[k].swap_xy ? "swap" : "",
+                    v->tried[k].r,
+                    k == 0         ? "  as it is"
+                    : k == v->best ? "  best"
+                                   : "");
+    }
+    for (int64_t i = 0; i < fth_texts_count(scan->notes); i++)
+        fprintf(out, "warning     %s\n", fth_texts_get(scan->notes, i));
+    if (fth_texts_count(scan->notes) == 0) fprintf(out, "nothing is wrong\n");
+}
+
+static void write(fth_json_writer *w, const pt_scan *scan, const verdict *v)
+{
+    fth_json_int(w, "patterns", scan->n);
+    fth_json_int(w, "size", scan->N);
+    fth_json_text(w, "kind", pt_kind_names[scan->kind]);
+    fth_json_real(w, "mean_counts", pt_count_factor(scan) * v->survey.mean_power);
+    fth_json_real(w, "max_counts", pt_count_factor(scan) * v->survey.max_power);
+    fth_json_int(w, "zero_patterns", v->survey.zero);
+    fth_json_open(w, "orientations", '[');
+    for (int k = 0; v->patterns && k < PT_ORIENTATIONS; k++) {
+        fth_json_open(w, NULL, '{');
+        fth_json_bool(w, "flip_x", v->tried[k].flip_x);
+        fth_json_bool(w, "flip_y", v->tried[k].flip_y);
+        fth_json_bool(w, "swap_xy", v->tried[k].swap_xy);
+        fth_json_real(w, "r", v->tried[k].r);
+        fth_json_close(w);
+    }
+    fth_json_close(w);
+    fth_json_int(w, "best", v->patterns ? v->best : 0);
+    fth_json_bool(w, "another_fits_better", v->better);
+    fth_json_open(w, "warnings", '[');
+    for (int64_t i = 0; i < fth_texts_count(scan->notes); i++)
+        fth_json_text(w, NULL, fth_texts_get(scan->notes, i));
+    fth_json_close(w);
+}
+
+/* ---- the verb ---- */
+
+static fth_status look(pt_scan *scan, const fth_config *cfg, const pt_scan_options *opt, verdict *v,
+                       fth_err *err)
+{
+    FTH_TRY(pt_scan_survey(scan, NULL, NULL, &v->survey, err));
+    FTH_TRY(pt_probe_settle(scan, cfg, err));
+    FTH_TRY(pt_orient(scan, v->tried, &v->patterns, err));
+    if (v->patterns) judge(v);
+    return tell_orientation(scan, opt, v, err);
+}
+
+static fth_status check(fth_context *ctx, const char *path, const fth_config *cfg, fth_answer *a,
+                        fth_err *err)
+{
+    pt_scan scan;
+    pt_scan_options opt;
+    verdict v = {0};
+    pt_scan_options_read(cfg, &opt);
+    FTH_TRY(pt_scan_open(&scan, ctx, path, &opt, err));
+    fth_answer_file(a, FTH_FILE_INPUT, path, -1, "scan");
+    const fth_status s = look(&scan, cfg, &opt, &v, err);
+    if (s == FTH_OK) {
+        print(a->out, &scan, &v);
+        if (a->json) write(fth_answer_facts(a), &scan, &v);
+    }
+    pt_scan_close(&scan);
+    return s;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    fth_answer a;
+    fth_config *cfg = NULL;
+    if (n_args != 1) {
+        FTH_FAIL(err, FTH_E_COMMAND, "one file was expected");
+        fth_err_hint(err, "fathom ptycho check SCAN");
+        return FTH_E_COMMAND;
+    }
+    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
+    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s == FTH_OK) s = fth_answer_end(&a, check(ctx, arg[0], cfg, &a, err), err);
+    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
+
+static const fth_flag flags[] = {
+#define DATA(...) __VA_ARGS__,
+#include "../settings/flags.inc"
+    {0}};
+
+const fth_verb pt_verb_check = {
+    .name = "check",
+    .args = "SCAN",
+    .brief = "find what is wrong with a scan before it is reconstructed",
+    .doc = "Reads all of the patterns: NaN, negative numbers and data that are zero everywhere end "
+           "it with exit code 3, as do arrays that do not fit together. Then 48 patterns in the "
+           "middle of the scan are reconstructed with the positions in each of their 8 "
+           "orientations, and it says which keys (flip_x, flip_y, swap_xy) fit better than those "
+           "in use. Flipping both axes is the other sign.\n"
+           "\n"
+           "With --json: patterns, size, mean_counts, orientations with their R-factors, best, "
+           "another_fits_better, warnings.",
+    .max_args = 1,
+    .flag = flags,
+    .heeds = "json",
+    .run = run};

@@ -1,0 +1,10 @@
+/* copy.h - frames from a source to a sink, in pieces as large as the budget allows. */
+#ifndef PTYCHO_SCAN_COPY_H
+#define PTYCHO_SCAN_COPY_H
+
+#include "scan.h"
+
+/* [scan row col] of one dtype and shape, from the first to the last; does not commit. */
+fth_status pt_copy_frames(pt_scan *scan, const fth_source *from, const fth_sink *to, fth_err *err);
+
+#endif
