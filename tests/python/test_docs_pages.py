@@ -136,7 +136,7 @@ class Words(unittest.TestCase):
 
     def test_a_synopsis_names_a_flag_once(self):
         for line in re.findall(r"^`(fathom [^`]*)`: ", read("docs", "cli.md"), re.M):
-            flags = re.findall(r"(?<=[ \[])--?[a-z][\w-]*", line)
+            flags = re.findall(r"(?<=[ \[])--?[A-Za-z][\w.-]*", line)
             with self.subTest(synopsis=line):
                 self.assertEqual(sorted(flags), sorted(set(flags)))
 
@@ -147,7 +147,7 @@ class Words(unittest.TestCase):
                 name = line[len("## fathom "):]
                 table[name] = set()
             elif name and line.startswith("| `-"):
-                table[name].update(re.findall(r"(?<![\w-])--?[a-z][\w-]*", line.split("|")[1]))
+                table[name].update(re.findall(r"(?<![\w-])--?[A-Za-z][\w.-]*", line.split("|")[1]))
         names = sorted(table, key=len, reverse=True)
         n = 0
         for page in PAGES:
@@ -163,7 +163,7 @@ class Words(unittest.TestCase):
                     name = next((k for k in names if re.match(rf"{k}( |$)", rest)), None)
                     self.assertIsNotNone(name, "no such command")
                     short = set() if name.startswith("bragg") else set(re.findall(r"(?<= )-[a-z]\b", rest))
-                    flags = short | set(re.findall(r"(?<= )--[a-z][\w-]*", rest))
+                    flags = short | set(re.findall(r"(?<= )--[A-Za-z][\w.-]*", rest))
                     self.assertLessEqual(flags, table[name])
                 n += 1
         self.assertGreater(n, 50)
