@@ -1,0 +1,164 @@
+"""Training and inference of ptycho through the program: the same bytes for any memory, number of
+threads and after kills; losses that fall; refusals; and an error that keeps the last good model.
+seconds: 60"""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+
+
+def scan(patterns=40, seed=0, n=64, side=120, photons=1e5):
+    """A smooth object, a round probe with a curved front, places on whole pixels."""
+    rng = np.random.default_rng(seed)
+    k = np.fft.fftfreq(side)
+    soft = np.exp(-900 * (k[:, None]**2 + k[None]**2))
+
+    def field():
+        v = np.fft.ifft2(np.fft.fft2(rng.normal(size=(side, side))) * soft).real
+        return (v - v.min()) / (v.max() - v.min())
+
+    obj = (0.5 + 0.5 * field()) * np.exp(2j * (field() - 0.5))
+    y, x = np.mgrid[:n, :n] - (n - 1) / 2
+    probe = np.exp(-(x**2 + y**2) / 162) * np.exp(1j * (x**2 + y**2) / 300)
+    xs, ys = (np.round(rng.uniform(n / 2, side - n / 2, patterns)) for _ in range(2))
+    amp = np.array([np.abs(np.fft.fftshift(np.fft.fft2(
+        probe * obj[int(b) - n // 2:int(b) + n // 2, int(a) - n // 2:int(a) + n // 2]))) / n for a, b in zip(xs, ys)])
+    s = np.sqrt(photons / (amp**2).sum((1, 2)).mean())
+    return dict(xcoords=xs, ycoords=ys, diff3d=np.sqrt(rng.poisson((amp * s)**2)).astype(np.float32),
+                probeGuess=(probe * s).astype(np.complex64), objectGuess=obj.astype(np.complex64))
+
+
+class Case(unittest.TestCase):
+    FLAGS = ["--gridsize", 2, "--n_filters_scale", 1, "--nphotons", 1e5, "--n_groups", 20, "--batch_size", 5,
+             "--nepochs", 2, "--checkpoint_every", 1]
+
+    def setUp(self):
+        self.tmp = tempfile.TemporaryDirectory(prefix="ptycho-train-")
+        self.dir = pathlib.Path(self.tmp.name)
+        self.scan = self.dir / "scan.npz"
+        np.savez(self.scan, **scan())
+
+    def tearDown(self):
+        self.tmp.cleanup()
+
+    def fathom(self, *args, code=0, env=None):
+        r = subprocess.run([PROGRAM, "ptycho", *map(str, args)], capture_output=True, text=True,
+                           env={**os.environ, **(env or {})})
+        self.assertEqual(r.returncode, code, r.stdout + r.stderr)
+        return r.stdout + r.stderr
+
+    def train(self, folder, *more, **how):
+        usual = dict(zip(self.FLAGS[::2], self.FLAGS[1::2]))
+        more = list(more)
+        for key in [k for k in usual if k in more]:  # a flag is given once
+            at = more.index(key)
+            usual[key] = more[at + 1]
+            del more[at:at + 2]
+        flags = [v for pair in usual.items() for v in pair]
+        return self.fathom("train", self.scan, "--out", self.dir / folder, *flags, *more, **how)
+
+    def bytes_of(self, folder, name="model.safetensors"):
+        return (self.dir / folder / name).read_bytes()
+
+
+class Training(Case):
+    def test_bytes_do_not_depend_on_memory_threads_or_interruptions(self):
+        self.train("a", "--threads", 1)
+        history = json.loads(self.bytes_of("a", "training_history.json"))
+        self.assertEqual([len(history[k]) for k in ("loss", "val_loss")], [2, 2])
+        self.assertLess(history["loss"][-1], history["loss"][0])
+        self.train("b", "--threads", 2)
+        self.train("c", "--threads", 1, "--memory", "100M")
+        for other in "bc":
+            self.assertEqual(self.bytes_of("a"), self.bytes_of(other))
+        # inference likewise
+        for folder, more in (("i", ["--threads", 1]), ("j", ["--threads", 2]), ("k", ["--threads", 1, "--memory", "60M"])):
+            self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / folder, *more)
+            self.assertEqual(self.bytes_of("i", "reconstruction.npz"), self.bytes_of(folder, "reconstruction.npz"))
+        with np.load(self.dir / "i" / "reconstruction.npz") as z:
+            obj = z["reconstructed_object"]
+            self.assertEqual(obj.dtype, np.complex64)
+            self.assertTrue(np.isfinite(obj).all())
+            self.assertEqual(z["positions"].shape, (40, 2))
+            self.assertEqual(str(z["algorithm"]), "cnn")
+            # the canvas reaches as far as the places of the groups
+            self.assertLessEqual(z["canvas_origin"][0], z["positions"][:, 0].min())
+            self.assertEqual(z["reconstructed_probe"].shape, (1, 64, 64))
+
+    def test_a_killed_training_goes_on_to_the_same_bytes(self):
+        self.train("a")
+        process = subprocess.Popen([PROGRAM, "ptycho", "train", str(self.scan), "--out", str(self.dir / "b"),
+                                    *map(str, self.FLAGS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        model = self.dir / "b" / "model.safetensors"
+        while process.poll() is None and not model.exists():
+            pass
+        process.kill()
+        process.communicate()
+        said = self.train("b")
+        self.assertIn("epoch", said)
+        self.assertEqual(self.bytes_of("a"), self.bytes_of("b"))
+        self.assertEqual(self.bytes_of("a", "training_history.json"), self.bytes_of("b", "training_history.json"))
+        # finished: nothing is left to do, and --force starts over
+        self.assertIn("finished", self.train("b"))
+        self.train("b", "--force")
+        self.assertEqual(self.bytes_of("a"), self.bytes_of("b"))
+        # another training does not go on from it
+        self.assertIn("starting over", self.train("b", "--learning_rate", 2e-3, "--nepochs", 1))
+
+    def test_losses_schedules_and_optimisers(self):
+        for more in (["--mae_weight", 1, "--nll_weight", 0], ["--optimizer", "sgd", "--learning_rate", 1e-4,
+                     "--gradient_clip_val", 1], ["--scheduler", "warmupcosine", "--warmup_epochs", 1],
+                     ["--flavour", "torch", "--optimizer", "adamw", "--scheduler", "exponential"],
+                     ["--realspace_weight", 1, "--tv_weight", 0.01], ["--probe_trainable", "true", "--merge", "probe"]):
+            with self.subTest(more=more):
+                self.train("x", "--force", "--nepochs", 1, *more)
+                history = json.loads(self.bytes_of("x", "training_history.json"))
+                self.assertTrue(np.isfinite(history["loss"]).all())
+
+    def test_what_is_no_number_ends_with_the_last_good_model(self):
+        said = self.train("a", "--learning_rate", 10, "--optimizer", "sgd", "--nepochs", 40, code=7)
+        self.assertIn("no number", said)
+        self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / "i")
+
+    def test_refusals(self):
+        good = scan()
+        self.fathom("train", self.scan, "--out", self.dir / "x", "--gridsize", 2, "--neighbor_count", 3, code=2)
+        self.fathom("train", self.scan, "--out", self.dir / "x", "--nll_weight", 0, code=2)
+        self.fathom("train", self.scan, "--out", self.dir / "x", "--batch_sise", 3, code=2)
+        self.fathom("train", self.scan, "--out", self.dir / "x", *self.FLAGS, "--memory", "12M", code=4)
+        self.fathom("train", self.dir / "none.npz", "--out", self.dir / "x", code=3)
+        bad = dict(good, diff3d=np.where(np.arange(40)[:, None, None] == 7, np.nan, good["diff3d"]))
+        np.savez(self.dir / "bad.npz", **bad)
+        self.assertIn("7", self.fathom("train", self.dir / "bad.npz", "--out", self.dir / "x", *self.FLAGS, code=3))
+        small = dict(good, diff3d=good["diff3d"][:, 16:48, 16:48], probeGuess=good["probeGuess"][16:48, 16:48])
+        np.savez(self.dir / "small.npz", **small)
+        self.assertIn("64, 128, 256 or 512", self.fathom("train", self.dir / "small.npz", "--out", self.dir / "x", code=3))
+        self.assertFalse((self.dir / "x" / "model.safetensors").exists())
+        self.fathom("infer", self.scan, self.scan, "--out", self.dir / "x", code=3)
+
+    def test_a_plan_writes_nothing(self):
+        said = self.fathom("train", self.scan, "--out", self.dir / "p", *self.FLAGS, "--plan")
+        self.assertIn("model.safetensors", said)
+        self.assertFalse((self.dir / "p").exists())
+
+
+class FoundingReport(Case):
+    """Batches of 15, 16 and 33 groups of four: each is trained with its own groups alone."""
+
+    def test_batches_around_the_sizes_that_failed(self):
+        np.savez(self.scan, **scan(60))
+        for batch in (15, 16, 33):
+            self.fathom("train", self.scan, "--out", self.dir / str(batch), "--gridsize", 2, "--n_filters_scale", 1,
+                        "--n_groups", 35, "--batch_size", batch, "--nepochs", 1, "--nphotons", 1e5)
+            history = json.loads(self.bytes_of(str(batch), "training_history.json"))
+            self.assertTrue(np.isfinite(history["loss"] + history["val_loss"]).all())
+
+
+if __name__ == "__main__":
+    unittest.main()
