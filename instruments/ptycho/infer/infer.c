@@ -68,14 +68,14 @@ static fth_status check_grid(const work *w, int64_t grid, fth_err *err)
     return FTH_E_COMMAND;
 }
 
-static fth_status open_scan(work *w, fth_err *err)
+static fth_status open_scan(work *w, bool look, fth_err *err)
 {
     const pt_model_options *o = &w->trained.model.opt;
     const int64_t grid = (int64_t)(sqrt((double)o->net.chan) + 0.5);
     int64_t clipped = 0;
     FTH_TRY(check_grid(w, grid, err));
     FTH_TRY(pt_dataset_open(&w->data, w->job->ctx, w->job->call, w->job->cfg, w->job->scan,
-                            PT_TO_INFER, grid, err));
+                            PT_TO_INFER, grid, look, err));
     for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
         say(w, "%s", fth_texts_get(w->data.scan.notes, i));
     if (w->data.scan.N != o->net.n)
@@ -202,10 +202,10 @@ static fth_status write_result(work *w, fth_err *err)
 
 /* ---- all ---- */
 
-static fth_status prepare(work *w, fth_sink *sink, fth_err *err)
+static fth_status prepare(work *w, bool look, fth_sink *sink, fth_err *err)
 {
     FTH_TRY(open_model(w, err));
-    FTH_TRY(open_scan(w, err));
+    FTH_TRY(open_scan(w, look, err));
     const pt_groups *g = &w->data.groups;
     const int64_t size[2] = {w->canvas.side, w->canvas.side};
     FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *w->rel * 2 * (uint64_t)(g->n * g->chan),
@@ -235,7 +235,7 @@ fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, ft
     memset(w, 0, sizeof *w);
     w->job = job;
     w->mem = mem;
-    fth_status s = prepare(w, &sink, err);
+    fth_status s = prepare(w, !foresee, &sink, err);
     if (s == FTH_OK && foresee) s = foresee(user, w->plan, 1, err);
     if (s == FTH_OK && !foresee) s = run_plan(w, &sink, err);
     if (s == FTH_OK && !foresee) {

@@ -18,5 +18,6 @@ fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, ft
 
 extern const fth_verb pt_verb_infer;
 FTH_STAGE_FUNCTIONS(pt_infer_stage);
+fth_status pt_infer_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 
 #endif

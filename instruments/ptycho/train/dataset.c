@@ -109,20 +109,23 @@ static fth_status measure(pt_dataset *d, fth_context *ctx, const fth_stage_call 
 
 fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call *call,
                            const fth_config *cfg, const char *path, pt_dataset_use use,
-                           int64_t gridsize, fth_err *err)
+                           int64_t gridsize, bool look, fth_err *err)
 {
     pt_scan_options opt;
     pt_survey survey;
     *d = (pt_dataset){.mem = fth_context_mem(ctx)};
     pt_scan_options_read(cfg, &opt);
-    opt.random = true;
+    opt.random = look; /* what has to be unpacked for that is not unpacked for a plan */
     FTH_TRY(pt_scan_open(&d->scan, ctx, path, &opt, err));
-    fth_status s = pt_scan_survey(&d->scan, call ? fth_stage_run_progress : NULL,
-                                  (void *)(uintptr_t)call, &survey, err);
+    fth_status s = FTH_OK;
+    d->factor = 1;
+    if (look)
+        s = pt_scan_survey(&d->scan, call ? fth_stage_run_progress : NULL, (void *)(uintptr_t)call,
+                           &survey, err);
     if (s == FTH_OK) s = pt_scan_view(&d->scan, PT_AMPLITUDE, FTH_F32, &d->amplitude, err);
     if (s == FTH_OK) s = choose_patterns(d, cfg, err);
     if (s == FTH_OK) s = make_groups(d, ctx, cfg, use, gridsize, err);
-    if (s == FTH_OK) s = measure(d, ctx, call, err);
+    if (s == FTH_OK && look) s = measure(d, ctx, call, err);
     if (s != FTH_OK) pt_dataset_close(d);
     return s;
 }

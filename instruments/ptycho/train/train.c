@@ -29,6 +29,7 @@ typedef struct work {
     int64_t *order; /* groups in the order of the epoch, then those to validate */
     int64_t *rows;  /* patterns of a batch */
     fth_batches *reader;
+    fth_tensor *room[2];   /* in its place, for plans */
     pt_stepper stepper[4]; /* full batches and the last one, of training and of validation */
     char model[FTH_PATH], curves[FTH_PATH];
 } work;
@@ -119,12 +120,12 @@ static void tie(work *w, const pt_model_options *opt)
     pt_facts_text(&w->facts, "data", print);
 }
 
-static fth_status open_all(work *w, fth_err *err)
+static fth_status open_all(work *w, bool look, fth_err *err)
 {
     const pt_training *job = w->job;
     pt_model_options opt;
-    FTH_TRY(
-        pt_dataset_open(&w->data, job->ctx, job->call, job->cfg, job->scan, PT_TO_TRAIN, 0, err));
+    FTH_TRY(pt_dataset_open(&w->data, job->ctx, job->call, job->cfg, job->scan, PT_TO_TRAIN, 0,
+                            look, err));
     for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
         say(w, "%s", fth_texts_get(w->data.scan.notes, i));
     FTH_TRY(settle(w, &opt, err));
@@ -145,6 +146,7 @@ static void close_all(work *w)
 {
     fth_batches_destroy(w->reader);
     for (int i = 0; i < 4; i++) pt_stepper_clear(&w->stepper[i]);
+    for (int i = 0; i < 2; i++) fth_tensor_release(w->room[i]);
     pt_trained_clear(&w->trained);
     void *const block[] = {w->history.loss, w->history.val, w->order, w->rows};
     for (int i = 0; i < 4; i++)
@@ -373,8 +375,16 @@ static fth_status all_epochs(work *w, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status prepare(work *w, fth_err *err)
+static fth_status prepare(work *w, bool look, fth_err *err)
 {
+    const int64_t size[3] = {w->batch * w->data.groups.chan, w->data.scan.N, w->data.scan.N};
+    if (!look) { /* as much as the two buffers of the reader would be */
+        fth_tensor **const room[2] = {&w->room[0], &w->room[1]};
+        for (int i = 0; i < 2; i++)
+            FTH_TRY(fth_tensor_create(room[i], w->mem, "batch", FTH_F32, 3, size, err));
+        for (int i = 0; i < 4; i++) FTH_TRY(make_stepper(w, i, fth_tensor_data(w->room[0]), err));
+        return FTH_OK;
+    }
     FTH_TRY(fth_batches_create(&w->reader, w->mem, &w->data.amplitude,
                                w->batch * w->data.groups.chan, err));
     /* plans are made for memory: any of the right size will do */
@@ -386,8 +396,8 @@ static fth_status prepare(work *w, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status with_work(const pt_training *job, fth_status (*fn)(work *, void *, fth_err *),
-                            void *user, fth_err *err)
+static fth_status with_work(const pt_training *job, bool look,
+                            fth_status (*fn)(work *, void *, fth_err *), void *user, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(job->ctx);
     work *w = NULL;
@@ -397,7 +407,7 @@ static fth_status with_work(const pt_training *job, fth_status (*fn)(work *, voi
     w->mem = mem;
     fth_status s = fth_path_join(w->model, job->folder, PT_MODEL_FILE, err);
     if (s == FTH_OK) s = fth_path_join(w->curves, job->folder, PT_HISTORY_FILE, err);
-    if (s == FTH_OK) s = open_all(w, err);
+    if (s == FTH_OK) s = open_all(w, look, err);
     if (s == FTH_OK) s = fn(w, user, err);
     close_all(w);
     fth_mem_release(mem, w, NULL);
@@ -408,13 +418,13 @@ static fth_status run_all(work *w, void *user, fth_err *err)
 {
     (void)user;
     FTH_TRY(start(w, err));
-    FTH_TRY(prepare(w, err));
+    FTH_TRY(prepare(w, true, err));
     return all_epochs(w, err);
 }
 
 fth_status pt_train(const pt_training *job, fth_err *err)
 {
-    return with_work(job, run_all, NULL, err);
+    return with_work(job, true, run_all, NULL, err);
 }
 
 /* ---- what it would take ---- */
@@ -427,7 +437,7 @@ typedef struct foreseen {
 static fth_status show_plan(work *w, void *user, fth_err *err)
 {
     const foreseen *f = user;
-    FTH_TRY(prepare(w, err));
+    FTH_TRY(prepare(w, false, err));
     for (int i = 0; i < 4; i++) {
         const int64_t all = i < 2 ? w->train : w->check;
         const double runs = i % 2 ? 1 : (double)(all / w->batch);
@@ -440,5 +450,5 @@ static fth_status show_plan(work *w, void *user, fth_err *err)
 fth_status pt_train_foresee(const pt_training *job, pt_foresee *foresee, void *user, fth_err *err)
 {
     foreseen f = {foresee, user};
-    return with_work(job, show_plan, &f, err);
+    return with_work(job, false, show_plan, &f, err);
 }

@@ -24,5 +24,7 @@ fth_status pt_train_foresee(const pt_training *job, pt_foresee *foresee, void *u
 
 extern const fth_verb pt_verb_train;
 FTH_STAGE_FUNCTIONS(pt_train_stage);
+fth_status pt_train_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
+extern const fth_flag pt_train_flags[];
 
 #endif
