@@ -319,11 +319,9 @@ static void show(void *user, const fth_view *view, int64_t task)
 
 static const fth_instrument *const instruments[] = {&fth_instrument_ptycho};
 
-static fth_status run_arms(request *r, const char *const *path, int n, const char *stages,
-                           fth_err *err)
+static fth_status run_arms(request *r, const char *const *path, fth_err *err)
 {
     char program[FTH_PATH];
-    if (n == 0) return FTH_OK;
     const ssize_t used = readlink("/proc/self/exe", program, sizeof program - 1);
     if (used < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "the program cannot find its own file");
     program[used] = '\0';
@@ -341,8 +339,8 @@ static fth_status run_arms(request *r, const char *const *path, int n, const cha
                                    .instrument = instruments,
                                    .n_instruments = 1,
                                    .path = path,
-                                   .n_paths = n,
-                                   .stages = stages};
+                                   .n_paths = r->study.n_arms,
+                                   .stages = "all"};
     const fth_runner_options opt = {.mem = r->mem,
                                     .program = program,
                                     .command = "fathom ptycho study dose",
@@ -361,12 +359,11 @@ static fth_status run_arms(request *r, const char *const *path, int n, const cha
     return s;
 }
 
-/* Learned arms are trained, classical ones solved. */
+/* A config for every arm; all stages of all arms go to the runner at once. */
 static fth_status run_all(request *r, fth_err *err)
 {
     const pt_study *s = &r->study;
-    const char *path[2][PT_MOST_ARMS];
-    int n[2] = {0, 0};
+    const char *path[PT_MOST_ARMS];
     void *block = NULL;
     FTH_TRY(
         fth_mem_take(r->mem, FTH_MEM_META, (uint64_t)s->n_arms * FTH_PATH, "configs", &block, err));
@@ -375,13 +372,9 @@ static fth_status run_all(request *r, fth_err *err)
         char *to = (char *)block + (int64_t)i * FTH_PATH;
         status = arm_path(r, &s->arm[i], to, err);
         if (status == FTH_OK) status = write_arm(r, &s->arm[i], err);
-        path[s->arm[i].classical][n[s->arm[i].classical]++] = to;
+        path[i] = to;
     }
-    if (status == FTH_OK) status = run_arms(r, path[0], n[0], "train infer evaluate", err);
-    if (status == FTH_OK || status == FTH_E_JOB_FAILED) {
-        const fth_status solved = run_arms(r, path[1], n[1], "solve evaluate", err);
-        if (status == FTH_OK) status = solved;
-    }
+    if (status == FTH_OK) status = run_arms(r, path, err);
     (void)fth_mem_release(r->mem, block, NULL);
     return status;
 }

@@ -1,0 +1,99 @@
+"""The dose study of ptycho: four arms as jobs, their files, and what happens when it is started again.
+seconds: 20"""
+import csv
+import json
+import math
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+ARMS = ["high_nll", "high_mae", "low_nll", "low_mae"]
+SMALL = ["--n-train", "34", "--n-test", "16", "--nepochs", "1", "--n_filters_scale", "1", "--N", "64", "--gridsize", "2"]
+
+
+class Study(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        cls.first = cls.start("study", "dose", "--out", "s", "--batch_size", "33", *SMALL)
+
+    @classmethod
+    def start(cls, *words):
+        return subprocess.run([PROGRAM, "ptycho", *words], capture_output=True, text=True, cwd=cls.dir, timeout=600)
+
+    def at(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def test_four_arms(self):
+        """The case that once failed: 33 groups a batch, with groups of four patterns."""
+        self.assertEqual(self.first.returncode, 0, self.first.stdout + self.first.stderr)
+        with open(self.at("s/summary.csv")) as f:
+            rows = list(csv.DictReader(f))
+        self.assertEqual([r["arm"] for r in rows], ARMS)
+        for r in rows:
+            self.assertAlmostEqual(float(r["mean_counts"]) / float(r["nphotons"]), 1, delta=0.05)
+            self.assertTrue(math.isfinite(float(r["loss"])))
+            self.assertTrue(math.isfinite(float(r["mae_amplitude"])))
+        with open(self.at("s/training_history.json")) as f:
+            history = json.load(f)
+        self.assertEqual(sorted(history), sorted(ARMS))
+        for arm in ARMS:
+            self.assertEqual(len(history[arm]["loss"]), 1)
+            for name in ("model.safetensors", "reconstruction.npz", "metrics.json"):
+                self.assertTrue(os.path.exists(self.at("s", arm, name)), name)
+            with np.load(self.at("s", arm, "reconstruction.npz")) as z:
+                self.assertTrue(np.isfinite(z["reconstructed_object"]).all())
+            with open(self.at("s", arm, "metrics.json")) as f:
+                metrics = json.load(f)
+            self.assertTrue(math.isnan(metrics["ssim"][1]))  # the object has no phase
+            self.assertTrue(math.isfinite(metrics["ssim"][0]))
+
+    def test_figure_has_six_panels_at_300_dpi(self):
+        with open(self.at("s/dose_comparison.png"), "rb") as f:
+            head = f.read(24)
+        self.assertEqual(struct.unpack(">II", head[16:24]), (4500, 3000))
+
+    def test_both_losses_see_the_same_patterns(self):
+        with np.load(self.at("s/data/high_train.npz")) as high, np.load(self.at("s/data/low_train.npz")) as low:
+            np.testing.assert_array_equal(high["xcoords"], low["xcoords"])
+            np.testing.assert_array_equal(high["objectGuess"], low["objectGuess"])
+            self.assertFalse(np.array_equal(high["diff3d"], low["diff3d"]))
+            amplitude = np.abs(high["objectGuess"])
+        self.assertAlmostEqual(float(amplitude.max()), 1.5, places=6)
+        self.assertGreaterEqual(float(amplitude.min()), 0.5)
+        with np.load(self.at("s/data/high_test.npz")) as test, np.load(self.at("s/data/high_train.npz")) as train:
+            self.assertFalse(np.isin(test["xcoords"], train["xcoords"]).any())
+        for loss in ("nll", "mae"):
+            with open(self.at("s", f"low_{loss}.yaml")) as f:
+                self.assertIn("low_train.npz", f.read())
+
+    def test_again_runs_nothing(self):
+        before = {arm: os.stat(self.at("s", arm, "model.safetensors")).st_mtime_ns for arm in ARMS}
+        again = self.start("study", "dose", "--out", "s", "--batch_size", "33", *SMALL)
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        after = {arm: os.stat(self.at("s", arm, "model.safetensors")).st_mtime_ns for arm in ARMS}
+        self.assertEqual(before, after)
+
+    def test_missing_arms_and_mistakes(self):
+        r = self.start("study", "dose", "--output-dir", "empty", "--skip-training", *SMALL)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        with open(self.at("empty/summary.csv")) as f:
+            self.assertEqual([row["loss"] for row in csv.DictReader(f)], ["", "", "", ""])
+        self.assertTrue(os.path.exists(self.at("empty/dose_comparison.png")))
+        r = self.start("study", "dose", "--out", "x", "--losses", "nll,msle")
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("msle", r.stderr)
+        r = self.start("study", "noise", "--out", "x")
+        self.assertEqual(r.returncode, 2)
+        self.assertFalse(os.path.exists(self.at("x")))
+
+
+if __name__ == "__main__":
+    unittest.main()
