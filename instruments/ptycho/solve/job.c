@@ -100,7 +100,7 @@ static fth_status find_data(work *w, fth_err *err)
                               .masks = s->masks};
     if (s->patterns.dtype == FTH_F16)
         FTH_TRY(pt_scan_view(s, s->kind, FTH_F32, &w->data.source, err));
-    FTH_TRY(pt_solve_options_read(w->job->cfg, s->modes, &w->opt, err));
+    FTH_TRY(pt_solve_options_read(w->job->cfg, &w->data, &w->opt, err));
     FTH_TRY(read_order(w, err));
     w->opt.scratch_dir = w->job->folder;
     if (w->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
@@ -250,6 +250,14 @@ static fth_status write_results(work *w, fth_err *err)
 
 /* ---- all of it ---- */
 
+/* What is held when the results are written: complex numbers, and a picture. */
+static uint64_t writing_bytes(const pt_solver *s)
+{
+    enum { PICTURE = 12 << 20 };
+    const int64_t numbers = s->rows * s->cols + s->modes * s->n * s->n + 2 * s->data.patterns;
+    return (uint64_t)numbers * sizeof(fth_c64) + PICTURE;
+}
+
 static fth_status foresee(work *w, fth_err *err)
 {
     const pt_solving *job = w->job;
@@ -260,6 +268,7 @@ static fth_status foresee(work *w, fth_err *err)
         FTH_TRY(fth_answer_plan(job->show, "pieces of an epoch", plan, err));
         return fth_answer_plan(job->show, "light", s->light_plan, err);
     }
+    (void)fth_stage_plan_hold(job->call, job->foresee, writing_bytes(s), 1u << FTH_LIB_FATHOM);
     snprintf(job->foresee->text, sizeof job->foresee->text,
              "pattern=%lld, %.0f piece%s an epoch, canvas %lld x %lld", (long long)s->data.patterns,
              pieces, pieces == 1 ? "" : "s", (long long)s->rows, (long long)s->cols);

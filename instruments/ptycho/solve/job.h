@@ -18,10 +18,11 @@ typedef struct pt_solving {
 
 fth_status pt_solve(const pt_solving *job, fth_err *err);
 
-fth_status pt_solve_options_read(const fth_config *cfg, int64_t file_modes, pt_solve_options *out,
-                                 fth_err *err);
+fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *data,
+                                 pt_solve_options *out, fth_err *err);
 
 extern const fth_verb pt_verb_solve;
+extern const fth_flag pt_solve_flags[]; /* of the stage */
 FTH_STAGE_FUNCTIONS(pt_solve_stage);
 fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 

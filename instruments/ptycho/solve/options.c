@@ -18,18 +18,20 @@ static fth_status read_bound(const fth_config *cfg, double *out, fth_err *err)
                     "power_bound: expected a number from 0 on, 'auto' or 'none', found '%s'", text);
 }
 
-fth_status pt_solve_options_read(const fth_config *cfg, int64_t file_modes, pt_solve_options *out,
-                                 fth_err *err)
+fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *data,
+                                 pt_solve_options *out, fth_err *err)
 {
     const pt_algorithm algorithm = (pt_algorithm)fth_config_choice(cfg, "algorithm");
     const bool lsqml = algorithm == PT_SOLVE_LSQML, rpie = algorithm == PT_SOLVE_RPIE,
                waves = algorithm == PT_SOLVE_DM || algorithm == PT_SOLVE_RAAR;
     const double none = (double)NAN;
+    /* what the mask hides is free to grow where the light is dim: 0.05 ends far off there */
+    const double careful = data->mask || data->masks.n_axes ? 0.2 : 0.05;
     *out = (pt_solve_options){.algorithm = algorithm,
                               .iterations = fth_config_int(cfg, "iterations"),
                               .batch = pt_int_of(cfg, "batch", lsqml ? 32 : 1),
-                              .modes = pt_int_of(cfg, "modes", file_modes),
-                              .object_alpha = pt_real_of(cfg, "object_alpha", rpie ? 0.05 : 1),
+                              .modes = pt_int_of(cfg, "modes", data->modes),
+                              .object_alpha = pt_real_of(cfg, "object_alpha", rpie ? careful : 1),
                               .probe_alpha = pt_real_of(cfg, "probe_alpha", rpie ? 0.5 : 1),
                               .raar_beta = fth_config_real(cfg, "raar_beta"),
                               .dm_alpha = fth_config_real(cfg, "dm_alpha"),

@@ -1,4 +1,6 @@
 /* verb.c - `fathom ptycho solve SCAN --out DIR`, and the stage of the same name. */
+#include "../data/data.h"
+#include "../figures/pictures.h"
 #include "../result/result.h"
 #include "../settings/settings.h"
 #include "job.h"
@@ -71,22 +73,29 @@ const fth_verb pt_verb_solve = {
 
 /* ---- the stage ---- */
 
-/* The scan of the config, or the one that the stage `data` made. */
-static fth_status find_scan(const fth_stage_call *call, char path[FTH_PATH], fth_err *err)
-{
-    if (!fth_config_has(call->config, "train_data_file"))
-        return fth_path_join(path, call->output_dir, "scan.npz", err);
-    snprintf(path, FTH_PATH, "%s", fth_config_text(call->config, "train_data_file"));
-    return FTH_OK;
-}
+const fth_flag pt_solve_flags[] = {FTH_STAGE_FORCE, {0}};
 
 fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    static const char *const keys[] = {"train_data_file", "order"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (fth_config_has(call->config, keys[i]))
-            FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, keys[i]),
-                                      i ? "order" : "scan", err));
+    static const struct {
+        const char *name, *title;
+        fth_file_kind kind;
+    } leaves[] = {{PT_RECONSTRUCTION_FILE, "object, probe, positions, errors", FTH_FILE_OUTPUT},
+                  {PT_ERRORS_FILE, "R of each epoch", FTH_FILE_OUTPUT},
+                  {PT_AMPLITUDE_PNG, "amplitude", FTH_FILE_FIGURE},
+                  {PT_PHASE_PNG, "phase", FTH_FILE_FIGURE},
+                  {PT_PROBE_PNG, "probe", FTH_FILE_FIGURE}};
+    char path[FTH_PATH];
+    if (pt_job_is_learned(call->config)) return FTH_OK;
+    if (fth_config_has(call->config, "order"))
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, "order"),
+                                  "order", err));
+    FTH_TRY(pt_job_scan(call, false, path, err));
+    FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, "scan", err));
+    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+        FTH_TRY(fth_path_join(path, call->model_dir, leaves[i].name, err));
+        FTH_TRY(fth_file_list_add(list, leaves[i].kind, path, leaves[i].title, err));
+    }
     return FTH_OK;
 }
 
@@ -94,7 +103,11 @@ fth_status pt_solve_stage_plan(const fth_stage_call *call, fth_stage_plan *out, 
                                fth_err *err)
 {
     char scan[FTH_PATH];
-    FTH_TRY(find_scan(call, scan, err));
+    if (pt_job_is_learned(call->config)) {
+        snprintf(out->text, sizeof out->text, "nothing: the job is learned");
+        return FTH_OK;
+    }
+    FTH_TRY(pt_job_scan(call, false, scan, err));
     if (!fth_path_exists(scan)) { /* the stage before it has not run: a scan of the config's size */
         const int64_t N = fth_config_int(call->config, "N"),
                       n = fth_config_int(call->config, "n_images");
@@ -117,7 +130,8 @@ fth_status pt_solve_stage_plan(const fth_stage_call *call, fth_stage_plan *out, 
 fth_status pt_solve_stage_run(const fth_stage_call *call, fth_err *err)
 {
     char scan[FTH_PATH];
-    FTH_TRY(find_scan(call, scan, err));
+    if (pt_job_is_learned(call->config)) return FTH_OK;
+    FTH_TRY(pt_job_scan(call, false, scan, err));
     const pt_solving job = {.ctx = call->context,
                             .call = call,
                             .cfg = call->config,

@@ -1,0 +1,254 @@
+"""solve of ptycho as people run it: ptypy's numbers, equal bytes, kills, positions, modes, masks, mistakes.
+seconds: 40"""
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+GOLDEN = os.path.join(ROOT, "tests/golden/ptycho")
+AS_PTYPY = ("--precision double --scale_every 0 --object_init file --probe_power file --probe_start 0 "
+            "--overlap_iterations 1 --power_bound auto --variant ptypy").split()
+
+
+def object_of(size, seed=2):
+    """Smooth, of amplitudes from 0.6 to 1 and phases of some tenths of a radian."""
+    rng = np.random.RandomState(seed)
+    k = np.fft.fftfreq(size)
+    low = np.exp(-400 * (k[:, None] ** 2 + k**2))
+    a, p = (np.fft.ifft2(np.fft.fft2(rng.randn(size, size)) * low).real for _ in range(2))
+    return (1 - 0.1 * np.clip(a / a.std(), -2, 2) ** 2) * np.exp(0.3j * p / p.std())
+
+
+def probe_of(n):
+    y, x = np.mgrid[:n, :n] - n // 2
+    return np.exp(-(x**2 + y**2) / 2 / (n / 6) ** 2) * np.exp(4j * (x**2 + y**2) / n**2)
+
+
+def patterns_of(obj, modes, x, y, photons):
+    """Counts of a scan, centred; fractions of positions move the probe."""
+    n = modes[0].shape[0]
+    f = np.fft.fftfreq(n)
+    out = []
+    for cy, cx in zip(y, x):
+        r, c = int(np.rint(cy)), int(np.rint(cx))
+        ramp = np.exp(-2j * np.pi * ((cy - r) * f[:, None] + (cx - c) * f))
+        patch = obj[r - n // 2 : r + n // 2, c - n // 2 : c + n // 2]
+        lit = [np.fft.ifft2(np.fft.fft2(p) * ramp) * patch for p in modes]
+        out.append(np.fft.fftshift(sum(np.abs(np.fft.fft2(w, norm="ortho")) ** 2 for w in lit)))
+    out = np.array(out)
+    out *= photons / out.sum((1, 2)).mean()
+    return np.random.RandomState(7).poisson(out).astype(float)
+
+
+class Solve(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def at(self, name):
+        return os.path.join(self.dir, name)
+
+    def run_it(self, *words, code=0):
+        r = subprocess.run([PROGRAM, "ptycho", "solve", *words], capture_output=True, text=True, cwd=self.dir,
+                           timeout=120)
+        self.assertEqual(r.returncode, code, r.stdout + r.stderr)
+        return r.stdout + r.stderr
+
+    def result(self, folder):
+        with np.load(self.at(f"{folder}/reconstruction.npz")) as z:
+            return dict(z)
+
+    def bytes_of(self, folder):
+        with open(self.at(f"{folder}/reconstruction.npz"), "rb") as f:
+            return hashlib.sha256(f.read()).hexdigest()
+
+    def make_scan(self, name="scan.npz", n=32, patterns=80, fraction=False, modes=1, photons=1e6, **more):
+        rng = np.random.RandomState(4)
+        obj, probe = object_of(64 + n), probe_of(n)
+        x, y = rng.uniform(n / 2 + 4, n / 2 + 60, (2, patterns))
+        if not fraction:
+            x, y = np.rint(x), np.rint(y)
+        column = np.arange(n) - n // 2
+        fields = [probe, 0.4 * column / 6 * probe][:modes]
+        counts = patterns_of(obj, fields, x, y, photons)
+        yy, xx = np.mgrid[:n, :n] - n // 2
+        start = probe * np.exp(1j * (xx**2 + yy**2) / n**2)
+        arrays = {"diff3d": np.sqrt(counts), "xcoords": x, "ycoords": y, "probeGuess": start, "objectGuess": obj}
+        arrays.update(more)
+        np.savez(self.at(name), **arrays)
+        return arrays
+
+    # ---- ptypy ----
+
+    def test_engines_of_ptypy(self):
+        with np.load(os.path.join(GOLDEN, "g9_ptypy_engines.npz")) as z:
+            g = dict(z)
+        n = 32
+        y, x = np.mgrid[:n, :n]
+        factor = g["pre"] * (-1.0) ** (y + x)
+        np.savez(self.at("g9.npz"), diff3d=np.sqrt(g["diff"].astype(float)), mask=g["mask"],
+                 xcoords=g["rowcol"][:, 1] + n / 2, ycoords=g["rowcol"][:, 0] + n / 2,
+                 probeGuess=g["probe0"][0] * factor, objectGuess=g["obj0"][0])
+        np.save(self.at("order.npy"), g["epie_order"])
+        for name, words, most in (("dm1", "--algorithm dm --iterations 1", 1e-6),
+                                  ("dm20", "--algorithm dm --iterations 20", 1e-2),
+                                  ("raar20", "--algorithm raar --iterations 20", 1e-6),
+                                  ("epie3", "--algorithm epie --iterations 3 --order order.npy", 1e-6)):
+            self.run_it("g9.npz", "--out", name, *words.split(), *AS_PTYPY)
+            r = self.result(name)
+            ox, oy = (-r["canvas_origin"]).astype(int)
+            want = g[f"{name}_obj"][0]
+            found = r["reconstructed_object"][oy : oy + want.shape[0], ox : ox + want.shape[1]]
+            self.assertLess(np.linalg.norm(found - want) / np.linalg.norm(want), most, name)
+            want, found = g[f"{name}_probe"][0], r["reconstructed_probe"][0] / factor
+            self.assertLess(np.linalg.norm(found - want) / np.linalg.norm(want), most, name)
+
+    # ---- bytes ----
+
+    def test_same_bytes_at_any_budget_and_threads(self):
+        self.make_scan(fraction=True)
+        for algorithm in ("lsqml --batch 7 --noise_model poisson", "epie", "rpie --batch 5 --modes 2", "dm", "raar"):
+            seen = set()
+            for limits in ("--threads 1", "--threads 2", "--threads 2 --memory 20M"):
+                self.run_it("scan.npz", "--out", "out", "--force", "--iterations", "4", "--algorithm",
+                            *algorithm.split(), *limits.split())
+                seen.add(self.bytes_of("out"))
+            self.assertEqual(len(seen), 1, algorithm)
+
+    def test_exit_waves_on_the_disk(self):
+        self.make_scan(n=64, patterns=150)
+        words = ["--algorithm", "dm", "--iterations", "2", "--precision", "double"]
+        self.run_it("scan.npz", "--out", "all", *words)
+        self.run_it("scan.npz", "--out", "less", *words, "--memory", "24M")  # the waves are 19 MiB
+        self.assertEqual(self.bytes_of("all"), self.bytes_of("less"))
+
+    def test_killed_and_resumed(self):
+        self.make_scan()
+        for algorithm in ("lsqml --batch 8", "dm"):
+            words = ["scan.npz", "--iterations", "60", "--algorithm", *algorithm.split(), "--rng", "compat"]
+            self.run_it(*words, "--out", "whole")
+            shutil.rmtree(self.at("cut"), ignore_errors=True)
+            p = subprocess.Popen([PROGRAM, "ptycho", "solve", *words, "--out", "cut"], cwd=self.dir,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            end = time.monotonic() + 60
+            while not os.path.exists(self.at("cut/checkpoint.safetensors")) and time.monotonic() < end:
+                time.sleep(0.005)
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+            self.assertFalse(os.path.exists(self.at("cut/reconstruction.npz")))
+            self.assertIn("resuming from the checkpoint", self.run_it(*words, "--out", "cut"))
+            self.assertEqual(self.bytes_of("whole"), self.bytes_of("cut"), algorithm)
+            self.assertFalse(os.path.exists(self.at("cut/checkpoint.safetensors")))
+
+    def test_checkpoint_of_other_settings_or_damaged(self):
+        self.make_scan()
+        words = ["scan.npz", "--iterations", "8", "--algorithm", "lsqml", "--out", "out"]
+        self.run_it(*words)
+        want = self.bytes_of("out")
+        with open(self.at("out/checkpoint.safetensors"), "wb") as f:
+            f.write(b"\0" * 64)
+        self.assertIn("starting over", self.run_it(*words))
+        self.assertEqual(self.bytes_of("out"), want)
+
+    # ---- what it finds ----
+
+    def error(self, folder, truth, x, y):
+        """Of the object between the positions, after scale, phase and a shift of whole pixels."""
+        r = self.result(folder)
+        ox, oy = r["canvas_origin"].astype(int)
+        r0, r1, c0, c1 = int(y.min()) + 4, int(y.max()) - 4, int(x.min()) + 4, int(x.max()) - 4
+        found = r["reconstructed_object"][r0 - oy : r1 - oy, c0 - ox : c1 - ox]
+        best = 1.0
+        for dy in range(-2, 3):
+            for dx in range(-2, 3):
+                want = truth[r0 + dy : r1 + dy, c0 + dx : c1 + dx]
+                a = np.vdot(found, want) / np.vdot(found, found)
+                best = min(best, np.linalg.norm(a * found - want) / np.linalg.norm(want))
+        return best
+
+    def test_fractions_move_the_probe(self):
+        a = self.make_scan(fraction=True, photons=1e7)
+        last = {}
+        for subpixel in ("fourier", "none"):
+            self.run_it("scan.npz", "--out", subpixel, "--algorithm", "lsqml", "--batch", "10", "--iterations", "40",
+                        "--subpixel", subpixel)
+            last[subpixel] = self.result(subpixel)["error_history"][-1]
+        self.assertLess(last["fourier"], 0.6 * last["none"])
+        self.assertLess(self.error("fourier", a["objectGuess"], a["xcoords"], a["ycoords"]), 0.08)
+
+    def test_positions_are_corrected(self):
+        a = self.make_scan(fraction=True, photons=1e8, patterns=120)
+        true = np.stack([a["xcoords"], a["ycoords"]], 1)
+        start = true + np.random.RandomState(1).uniform(-1, 1, true.shape)
+        np.savez(self.at("off.npz"), **{**a, "xcoords": start[:, 0], "ycoords": start[:, 1]})
+        self.run_it("off.npz", "--out", "moved", "--algorithm", "lsqml", "--batch", "12", "--iterations", "100",
+                    "--position_start", "3")
+        off = [p - true - (p - true).mean(0) for p in (start, self.result("moved")["positions"])]
+        before, after = (np.sqrt((d**2).sum(1).mean()) for d in off)
+        self.assertLess(after, 0.25 * before)
+
+    def test_modes(self):
+        a = self.make_scan(modes=2, photons=1e8)
+        found = {}
+        for modes in ("1", "2"):
+            self.run_it("scan.npz", "--out", modes, "--algorithm", "lsqml", "--batch", "10", "--iterations", "60",
+                        "--modes", modes)
+            found[modes] = self.result(modes)
+        self.assertLess(found["2"]["error_history"][-1], 0.7 * found["1"]["error_history"][-1])
+        p = found["2"]["reconstructed_probe"].reshape(2, -1).astype(complex)
+        power = (np.abs(p) ** 2).sum(1)
+        self.assertGreater(power[0], power[1])
+        self.assertLess(abs(np.vdot(p[0], p[1])) / np.sqrt(power[0] * power[1]), 1e-4)
+        self.assertLess(self.error("2", a["objectGuess"], a["xcoords"], a["ycoords"]), 0.08)
+
+    def test_masked_pixels_are_not_looked_at(self):
+        a = self.make_scan(photons=1e7)
+        mask = np.ones((32, 32), bool)
+        mask[6:9, 3:30] = False
+        spoiled = a["diff3d"].copy()
+        spoiled[:, ~mask] = 1e4
+        np.savez(self.at("spoiled.npz"), **{**a, "diff3d": spoiled, "mask": mask})
+        np.savez(self.at("zero.npz"), **{**a, "diff3d": np.where(mask, a["diff3d"], 0), "mask": mask})
+        for name in ("spoiled", "zero"):
+            self.run_it(f"{name}.npz", "--out", name, "--algorithm", "rpie", "--iterations", "30")
+        one, other = self.result("spoiled"), self.result("zero")
+        np.testing.assert_array_equal(one["reconstructed_object"], other["reconstructed_object"])
+        self.assertLess(self.error("zero", a["objectGuess"], a["xcoords"], a["ycoords"]), 0.08)
+
+    # ---- mistakes ----
+
+    def test_mistakes(self):
+        a = self.make_scan()
+        self.assertIn("did you mean 'lsqml'", self.run_it("scan.npz", "--out", "x", "--algorithm", "lsqm", code=2))
+        self.assertIn("keeps positions", self.run_it("scan.npz", "--out", "x", "--algorithm", "dm",
+                                                     "--position_start", "1", code=2))
+        self.assertIn("power_bound", self.run_it("scan.npz", "--out", "x", "--power_bound", "much", code=2))
+        np.save(self.at("order.npy"), np.full((1, 80), 80))
+        self.assertIn("expected a pattern from 0 to 79, found 80",
+                      self.run_it("scan.npz", "--out", "x", "--order", "order.npy", code=3))
+        del a["objectGuess"]
+        np.savez(self.at("bare.npz"), **a)
+        self.assertIn("has no object", self.run_it("bare.npz", "--out", "x", "--object_init", "file", code=3))
+        a["xcoords"] = a["xcoords"] * 1e7
+        np.savez(self.at("far.npz"), **a)
+        self.assertIn("no canvas has that size", self.run_it("far.npz", "--out", "x", code=3))
+        self.assertFalse(os.path.exists(self.at("x")))
+
+    def test_no_number_ends_the_run(self):
+        self.make_scan()
+        out = self.run_it("scan.npz", "--out", "x", "--algorithm", "epie", "--object_alpha", "10", "--probe_alpha",
+                          "10", "--iterations", "200", code=7)
+        self.assertIn("no number after epoch", out)
+        self.assertFalse(os.path.exists(self.at("x/reconstruction.npz")))
+
+
+if __name__ == "__main__":
+    unittest.main()
