@@ -21,7 +21,7 @@ static fth_status work(pt_comparison *c, fth_answer *a, fth_err *err)
             pt_recon r;
             FTH_TRY(pt_recon_open(&r, mem, c->model[i].path, err));
             bytes += pt_recon_bytes(&r) + (uint64_t)(r.object.rows * r.object.cols) * 16;
-            if (i == 0) bytes += (uint64_t)(r.object.rows * r.object.cols) * 120;
+            if (i == 0) bytes += (uint64_t)(r.object.rows * r.object.cols) * 190;
             pt_recon_close(&r);
         }
         fth_answer_memory(a, bytes, "objects, transforms and metrics of one at a time");

@@ -11,6 +11,16 @@ bool pt_job_is_learned(const fth_config *cfg)
     return strcmp(fth_config_text(cfg, "method"), "learn") == 0;
 }
 
+/* What is simulated where no files are named: a scan, and for learning a second one if it has
+ * patterns. */
+static bool is_simulated(const fth_config *cfg, bool test)
+{
+    if (fth_config_has(cfg, "train_data_file")) return false;
+    if (!test) return true;
+    return pt_job_is_learned(cfg) && !fth_config_has(cfg, "test_data_file") &&
+           fth_config_int(cfg, "n_test_images") > 0;
+}
+
 fth_status pt_job_scan(const fth_stage_call *call, bool test, char path[FTH_PATH], fth_err *err)
 {
     const fth_config *cfg = call->config;
@@ -20,14 +30,8 @@ fth_status pt_job_scan(const fth_stage_call *call, bool test, char path[FTH_PATH
         snprintf(path, FTH_PATH, "%s", fth_config_text(cfg, key));
         return FTH_OK;
     }
-    return fth_path_join(path, call->model_dir, test ? PT_SCAN_TEST_NPZ : PT_SCAN_NPZ, err);
-}
-
-/* What is simulated: scan 0, and for learning scan 1, where no files are named. */
-static bool is_simulated(const fth_config *cfg, bool test)
-{
-    if (fth_config_has(cfg, "train_data_file")) return false;
-    return !test || (pt_job_is_learned(cfg) && !fth_config_has(cfg, "test_data_file"));
+    const bool second = test && is_simulated(cfg, true);
+    return fth_path_join(path, call->model_dir, second ? PT_SCAN_TEST_NPZ : PT_SCAN_NPZ, err);
 }
 
 fth_status pt_data_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)

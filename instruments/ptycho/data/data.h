@@ -13,7 +13,8 @@ FTH_STAGE_FUNCTIONS(pt_data_stage);
 fth_status pt_data_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 
 /* Where the scan of a job lies: train_data_file, or the simulated one. With `test` the scan that a
- * trained model is tested on: test_data_file, else the simulated second one, else the first. */
+ * trained model is tested on: test_data_file, the second simulated one (n_test_images), or the
+ * same. */
 fth_status pt_job_scan(const fth_stage_call *call, bool test, char path[FTH_PATH], fth_err *err);
 /* A job is solved, or it is learned: stages of the other way have nothing to do. */
 bool pt_job_is_learned(const fth_config *cfg);

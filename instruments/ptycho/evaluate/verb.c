@@ -15,13 +15,14 @@ static fth_status find_folder(char folder[FTH_PATH], const char *recon, pt_value
     return fth_path_parent(folder, plain, err);
 }
 
-/* Under --plan: what is held is the objects and about 13 numbers of 8 bytes for each pixel. */
+/* Under --plan: what is held is the objects and about 22 numbers of 8 bytes for each pixel. */
 static fth_status plan(fth_answer *a, fth_context *ctx, char *const *arg, fth_err *err)
 {
     pt_recon r = {0};
     FTH_TRY(pt_recon_open(&r, fth_context_mem(ctx), arg[0], err));
     const uint64_t pixels = (uint64_t)(r.object.rows * r.object.cols);
-    fth_answer_memory(a, 2 * pt_recon_bytes(&r) + pixels * 104, "objects, transforms and metrics");
+    fth_answer_memory(a, 2 * pt_recon_bytes(&r) + pixels * 174 + (5u << 20),
+                      "objects, transforms and metrics");
     pt_recon_close(&r);
     return FTH_OK;
 }

@@ -22,7 +22,7 @@ fth_status pt_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     } else {
         out->bound = true;
     }
-    const uint64_t bytes = (12u << 20) + pixels * 12;
+    const uint64_t bytes = (5u << 20) + pixels * 12;
     (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM);
     snprintf(out->text, sizeof out->text, "one page");
     if (show) fprintf(show, "%s\n", PT_PAGE_PNG);
