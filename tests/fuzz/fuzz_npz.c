@@ -12,6 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (fth_npz_source(npz, fth_npz_name(npz, i), &s, NULL) == FTH_OK)
                 fuzz_source(&s, f.mem);
             fth_source_close(&s);
+            fth_texts *texts = NULL;
+            if (fth_npz_strings(npz, fth_npz_name(npz, i), &texts, NULL) == FTH_OK)
+                fth_texts_free(texts);
         }
         fth_csr *csr = NULL;
         if (fth_csr_open_npz(&csr, npz, NULL) == FTH_OK) {
