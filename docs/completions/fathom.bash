@@ -445,87 +445,6 @@ _fathom() {
     --positions.unit)
         return
         ;;
-    --truth_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        return
-        ;;
-    --skip_registration)
-        return
-        ;;
-    --phase_align)
-        return
-        ;;
-    --registration_upsample)
-        return
-        ;;
-    --evaluate_margin)
-        return
-        ;;
-    --frc_sigma)
-        return
-        ;;
-    --residuals)
-        return
-        ;;
-    --halves)
-        return
-        ;;
-    --vmin)
-        return
-        ;;
-    --vmax)
-        return
-        ;;
-    --show_patterns)
-        return
-        ;;
-    --object)
-        return
-        ;;
-    --object_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        return
-        ;;
-    --object_scale)
-        return
-        ;;
-    --phase)
-        return
-        ;;
-    --probe_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        return
-        ;;
-    --default_probe_scale)
-        return
-        ;;
-    --n_images)
-        return
-        ;;
-    --n_test_images)
-        return
-        ;;
-    --scan)
-        return
-        ;;
-    --buffer)
-        return
-        ;;
-    --jitter)
-        return
-        ;;
-    --object_seed)
-        return
-        ;;
-    --noise_seed)
-        return
-        ;;
-    --units)
-        return
-        ;;
-    --noise)
-        return
-        ;;
     --algorithm)
         return
         ;;
@@ -738,6 +657,87 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --truth_file)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --skip_registration)
+        return
+        ;;
+    --phase_align)
+        return
+        ;;
+    --registration_upsample)
+        return
+        ;;
+    --evaluate_margin)
+        return
+        ;;
+    --frc_sigma)
+        return
+        ;;
+    --residuals)
+        return
+        ;;
+    --halves)
+        return
+        ;;
+    --vmin)
+        return
+        ;;
+    --vmax)
+        return
+        ;;
+    --show_patterns)
+        return
+        ;;
+    --object)
+        return
+        ;;
+    --object_file)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --object_scale)
+        return
+        ;;
+    --phase)
+        return
+        ;;
+    --probe_file)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --default_probe_scale)
+        return
+        ;;
+    --n_images)
+        return
+        ;;
+    --n_test_images)
+        return
+        ;;
+    --scan)
+        return
+        ;;
+    --buffer)
+        return
+        ;;
+    --jitter)
+        return
+        ;;
+    --object_seed)
+        return
+        ;;
+    --noise_seed)
+        return
+        ;;
+    --units)
+        return
+        ;;
+    --noise)
+        return
+        ;;
     --output-dir)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
@@ -895,6 +895,9 @@ _fathom() {
     'focus convert'*) words="--output --data-root --exp --layout --stacks --microscope --map --ref-xy --ngff --compressor --tile --levels --wells --times --channels --um-per-px --z-step --overwrite --ignore-space --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus selftest'*) words="--devices --output --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho solve'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --fix_probe_power --centre_probe --out --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho train'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --checkpoint_every --normalise --model_file --out --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho infer'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --checkpoint_every --normalise --model_file --out --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho evaluate'*) words="--config --set --lenient --verify --attempt --force --out --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
@@ -903,9 +906,6 @@ _fathom() {
     'ptycho check'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'ptycho convert'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho simulate'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --n_images --n_test_images --scan --buffer --jitter --object_seed --noise_seed --units --noise --out --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho solve'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --fix_probe_power --centre_probe --out --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho train'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --checkpoint_every --normalise --model_file --out --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho infer'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --checkpoint_every --normalise --model_file --out --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho compare'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --threads --seed --plan --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho view'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --threads --seed --plan --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho study'*) words="--out --output-dir --n-train --n-test --skip-training --grid-mode --nimgs-train --nimgs-test --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.unit --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --n_images --n_test_images --scan --buffer --jitter --object_seed --noise_seed --units --noise --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --fix_probe_power --centre_probe --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --checkpoint_every --normalise --model_file --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --doses --losses --algorithms --n_train --n_test --skip_training --grid_mode --nimgs_train --nimgs_test --memory --device-memory --device --threads --seed --plan --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -933,7 +933,7 @@ _fathom() {
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
     'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert selftest" ;;
-    'ptycho '*) words="data evaluate figures plan generate info check convert simulate solve train infer compare view study op" ;;
+    'ptycho '*) words="data solve train infer evaluate figures plan generate info check convert simulate compare view study op" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac

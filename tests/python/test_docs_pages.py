@@ -290,6 +290,7 @@ def copy_of_the_configs(folder):
     """The configs of the repository with fewer steps, and the data that they name."""
     shutil.copytree(os.path.join(ROOT, "configs"), os.path.join(folder, "configs"))
     edit(os.path.join(folder, "configs/demo/spatial/general.yaml"), max_iter=2, num_inducing=20, batch_size=100)
+    edit(os.path.join(folder, "configs/demo/ptycho/general.yaml"), n_groups=16, nepochs=1, iterations=3)
     os.makedirs(os.path.join(folder, "tests"))
     os.symlink(os.path.join(ROOT, "tests/golden"), os.path.join(folder, "tests/golden"))
 
