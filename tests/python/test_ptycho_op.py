@@ -83,6 +83,19 @@ class Golden(Case):
                 np.testing.assert_allclose(got["off"], z[name + "_off"][:, 0, :, 0], atol=1e-12)
                 np.testing.assert_allclose(got["rel"], z[name + "_rel"][:, 0].transpose(0, 2, 1), atol=1e-12)
 
+    def test_probes_and_objects(self):
+        want = np.load(GOLDEN / "g5_probes.npz")
+        for n in (64, 128):
+            for scale in ("0.7", "4.0"):
+                self.fathom("op", "probe", self.dir / "p.npz", "--N", n, "--default_probe_scale", scale)
+                self.near(np.load(self.dir / "p.npz")["probe"], want[f"default_N{n}_s{scale}"], 1e-6)
+        want = np.load(GOLDEN / "g6_objects.npz")
+        for name, flags in {"lines_N64_n10_seed1": ["lines", "--lines", 10, "--seed", 1],
+                            "points_N64_seed3": ["points", "--seed", 3],
+                            "diags_N64_seed3": ["diagonals", "--seed", 3]}.items():
+            self.fathom("op", "object", self.dir / "o.npz", "--size", 64, "--object", *flags)
+            self.near(np.load(self.dir / "o.npz")["object"], want[name], 1e-6)
+
     def test_network(self):
         for chan in (1, 4):
             path = GOLDEN / f"g8_cnn_N64_C{chan}.npz"

@@ -1,8 +1,10 @@
 /* kinds.c - the building blocks, one function each. */
 #include "../group/group.h"
 #include "../net/model.h"
+#include "../object/object.h"
 #include "../ops/stitch.h"
 #include "../ops/translate.h"
+#include "../probe/probe.h"
 #include "../stitch/canvas.h"
 #include "block.h"
 
@@ -230,6 +232,57 @@ static fth_status stitch(pt_block *b, fth_err *err)
     return s;
 }
 
+/* ---- what is made up ---- */
+
+/* An image of n by n numbers that `fill` makes. */
+static fth_status put_made(pt_block *b, const char *name, int64_t n,
+                           fth_status (*fill)(pt_block *b, int64_t n, double *out, fth_err *err),
+                           fth_err *err)
+{
+    const int64_t size[2] = {n, n};
+    double *image = NULL;
+    fth_val v;
+    FTH_TRY(fth_mem_take(b->mem, FTH_MEM_ANY, sizeof *image * (uint64_t)(n * n), name,
+                         (void **)&image, err));
+    fth_status s = fill(b, n, image, err);
+    if (s == FTH_OK) s = pt_block_made(b, name, FTH_F64, "row col", 2, size, image, &v, err);
+    if (s == FTH_OK) pt_block_put(b, name, v);
+    fth_mem_release(b->mem, image, NULL);
+    return s;
+}
+
+static fth_status fill_probe(pt_block *b, int64_t n, double *out, fth_err *err)
+{
+    return pt_probe_default(b->ctx, n, fth_config_real(b->cfg, "default_probe_scale"), out, err);
+}
+
+static fth_status probe(pt_block *b, fth_err *err)
+{
+    return put_made(b, "probe", fth_config_int(b->cfg, "N"), fill_probe, err);
+}
+
+/* As drawn: a simulation draws lines on twice the side and cuts out the middle. */
+static fth_status fill_object(pt_block *b, int64_t n, double *out, fth_err *err)
+{
+    pt_compat random;
+    pt_compat_seed(&random, (uint32_t)fth_config_int(b->cfg, "seed"));
+    switch ((pt_object_kind)fth_config_choice(b->cfg, "object")) {
+    case PT_OBJECT_LINES:
+        return pt_lines(b->ctx, &random, n, fth_config_int(b->cfg, "lines"), out, err);
+    case PT_OBJECT_GRF: return pt_field(b->ctx, &random, n, out, err);
+    case PT_OBJECT_POINTS: return pt_points(b->ctx, &random, n, out, err);
+    case PT_OBJECT_DIAGONALS: return pt_diagonals(b->ctx, &random, n, out, err);
+    case PT_OBJECT_IMAGE:
+    case PT_OBJECT_KINDS: break;
+    }
+    return FTH_FAIL(err, FTH_E_COMMAND, "object: an image is read from a file, not made");
+}
+
+static fth_status object(pt_block *b, fth_err *err)
+{
+    return put_made(b, "object", fth_config_int(b->cfg, "size"), fill_object, err);
+}
+
 /* ---- the table ---- */
 
 const pt_block_kind pt_block_kinds[] = {
@@ -240,6 +293,8 @@ const pt_block_kind pt_block_kinds[] = {
     {"loss", "amplitude, observed_amp", "mae, nll", false, loss},
     {"group", "xcoords, ycoords", "idx, off, rel", false, group},
     {"stitch", "patches, off", "canvas, canvas_origin", false, stitch},
+    {"probe", "nothing", "probe", true, probe},
+    {"object", "nothing", "object", true, object},
     {"cnn", "X", "amp, phase", false, pt_block_cnn},
     {"step", "X, coords_relative, probe", "loss, pred, grad_w, grad.NAME", false, pt_block_step},
     {0},

@@ -145,17 +145,19 @@ const fth_verb pt_verb_op = {
     .name = "op",
     .args = "NAME [IN.npz] OUT.npz",
     .brief = "apply one building block to the arrays of a file",
-    .doc = "Reads arrays by name from an NPZ file, applies one operation of the instrument, and "
-           "writes the results to another: for tests, and for finding a mistake in data or in "
-           "another program. Axes have names, and an axis that two arrays have in different sizes "
-           "is refused with both.\n\n"
-           "translate (images, offsets_xy -> out), merge (patches, coords_relative, M, probe -> "
-           "merged), extract (region, coords_relative, N -> patches), diffract (obj, probe -> "
-           "amplitude), loss (amplitude, observed_amp -> mae, nll), group (xcoords, ycoords -> "
-           "idx, off, rel), stitch (patches, off -> canvas, canvas_origin), cnn (X -> amp, phase), "
-           "step (X, coords_relative, probe -> loss, pred, grad_w, and grad.NAME of every "
-           "parameter). cnn and step have weights by a formula: sin(0.37 k + 0.11 length of the "
-           "name) 1.2 / sqrt(fan).",
+    .doc =
+        "Reads arrays by name from an NPZ file, applies one operation of the instrument, and "
+        "writes the results to another: for tests, and for finding a mistake in data or in "
+        "another program. Axes have names, and an axis that two arrays have in different sizes "
+        "is refused with both.\n\n"
+        "translate (images, offsets_xy -> out), merge (patches, coords_relative, M, probe -> "
+        "merged), extract (region, coords_relative, N -> patches), diffract (obj, probe -> "
+        "amplitude), loss (amplitude, observed_amp -> mae, nll), group (xcoords, ycoords -> "
+        "idx, off, rel), stitch (patches, off -> canvas, canvas_origin), probe and object (nothing "
+        "-> probe, object: the default probe, an object as drawn), cnn (X -> amp, phase), "
+        "step (X, coords_relative, probe -> loss, pred, grad_w, and grad.NAME of every "
+        "parameter). cnn and step have weights by a formula: sin(0.37 k + 0.11 length of the "
+        "name) 1.2 / sqrt(fan).",
     .max_args = 3,
     .flag = flags,
     .heeds = "seed plan json quiet",
