@@ -24,7 +24,8 @@ static fth_status prepare(pt_block *b, pt_model_options *opt, fth_val *x, const 
     if (a->dtype != FTH_F32 && a->dtype != FTH_F64)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: 'X' is %s, expected f32 or f64", b->name,
                         fth_dtype_name(a->dtype));
-    const fth_dtype real = pt_block_real(b, a);
+    /* gradients are small differences of large numbers: single only where it is asked for */
+    const fth_dtype real = fth_config_is_given(b->cfg, "precision") ? pt_block_real(b, a) : FTH_F64;
     FTH_TRY(pt_block_input(b, a, "group chan row col", real, x, err));
     if (a->size[2] != a->size[3])
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: frames of X are %lld by %lld, not square",

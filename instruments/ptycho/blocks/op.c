@@ -157,7 +157,7 @@ const fth_verb pt_verb_op = {
         "-> probe, object: the default probe, an object as drawn), cnn (X -> amp, phase), "
         "step (X, coords_relative, probe -> loss, pred, grad_w, and grad.NAME of every "
         "parameter). cnn and step have weights by a formula: sin(0.37 k + 0.11 length of the "
-        "name) 1.2 / sqrt(fan).",
+        "name) 1.2 / sqrt(fan), and compute in double unless --precision single is given.",
     .max_args = 3,
     .flag = flags,
     .heeds = "seed plan json quiet",
