@@ -155,7 +155,7 @@ class Scans(unittest.TestCase):
             ({"scan_index": np.arange(4)}, ["'scan_index' has 4", "30"]), ({"objectGuess": np.ones(5, "c8")}, ["'objectGuess'", "[5]"]),
         ]
         read = [  # only a look at the patterns finds these
-            (bent("diff3d", (4, 5, 6), np.nan), ["NaN", "[4 5 6]"]), (bent("diff3d", (29, 15, 15), -1), ["negative", "[29 15 15]"]),
+            (bent("diff3d", (4, 5, 6), np.nan), ["'diff3d' is NaN", "[4 5 6]"]), (bent("diff3d", (29, 15, 15), -1), ["negative", "[29 15 15]"]),
             (bent("diff3d", (0, 0, 1), np.inf), ["infinite", "[0 0 1]"]), ({"diff3d": np.zeros((30, 16, 16), "f4")}, ["all 30 patterns"]),
         ]
         for verb, some in (("info", cases), ("check", cases + read)):

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOOKED_AT = 64 }; /* patterns that the dose is taken from */
+enum { LOOKED_AT = 64, BATCH = 32 }; /* patterns that the dose is taken from; at a time */
 
 typedef struct summary {
     pt_extent extent;
@@ -107,6 +107,22 @@ static fth_status summarise(pt_scan *scan, summary *s, fth_err *err)
     return find_dose(scan, s, err);
 }
 
+static void canvas_of(const pt_scan *scan, const pt_extent *e, int64_t *rows, int64_t *cols)
+{
+    *rows = (int64_t)ceil(e->max_y - e->min_y) + scan->N + 2;
+    *cols = (int64_t)ceil(e->max_x - e->min_x) + scan->N + 2;
+}
+
+/* Object, its direction and its weight; probes; and for each pattern of a batch its counts, waves
+ * and directions. */
+static uint64_t solve_bytes(const pt_scan *scan, const pt_extent *e)
+{
+    int64_t rows, cols;
+    canvas_of(scan, e, &rows, &cols);
+    const int64_t n = scan->N * scan->N, modes = scan->modes ? scan->modes : 1;
+    return (uint64_t)(rows * cols * 20 + 2 * modes * n * 8 + BATCH * n * (4 + 8 * (2 * modes + 4)));
+}
+
 /* ---- for people ---- */
 
 static void print_size(FILE *out, const pt_scan *scan)
@@ -131,9 +147,9 @@ static void print_metres(FILE *out, const char *name, double v, const char *unit
 static void print_all(FILE *out, const pt_scan *scan, const summary *s)
 {
     const pt_extent *e = &s->extent;
-    const int64_t H = (int64_t)ceil(e->max_y - e->min_y) + scan->N,
-                  W = (int64_t)ceil(e->max_x - e->min_x) + scan->N;
+    int64_t H, W;
     char bytes[24];
+    canvas_of(scan, e, &H, &W);
     print_size(out, scan);
     fprintf(out, "positions   x %.2f to %.2f, y %.2f to %.2f px, sign %+d\n", e->min_x, e->max_x,
             e->min_y, e->max_y, scan->sign);
@@ -156,10 +172,8 @@ static void print_all(FILE *out, const pt_scan *scan, const summary *s)
     print_metres(out, "detector", scan->meta.detector_pixel_m, "m per pixel");
     print_metres(out, "pixel", scan->meta.pixel_m, "m, of the object");
     fprintf(out, "canvas      %lld x %lld\n", (long long)H, (long long)W);
-    fprintf(out, "memory      %s to solve it, beside %lld patterns at a time\n",
-            fth_mem_format_size((uint64_t)(H * W) * 32 + (uint64_t)(scan->N * scan->N) * 32 * 32,
-                                bytes, sizeof bytes),
-            32LL);
+    fprintf(out, "memory      %s to solve it by LSQ-ML, %d patterns at a time\n",
+            fth_mem_format_size(solve_bytes(scan, e), bytes, sizeof bytes), (int)BATCH);
     for (int64_t i = 0; i < fth_texts_count(scan->notes); i++)
         fprintf(out, "warning     %s\n", fth_texts_get(scan->notes, i));
 }
@@ -199,6 +213,13 @@ static void write_all(fth_json_writer *w, const pt_scan *scan, const summary *s)
     fth_json_real(w, "distance_m", scan->meta.distance_m);
     fth_json_real(w, "detector_pixel_m", scan->meta.detector_pixel_m);
     fth_json_real(w, "pixel_m", scan->meta.pixel_m);
+    int64_t rows, cols;
+    canvas_of(scan, e, &rows, &cols);
+    fth_json_open_row(w, "canvas", '[');
+    fth_json_int(w, NULL, rows);
+    fth_json_int(w, NULL, cols);
+    fth_json_close(w);
+    fth_json_u64(w, "solve_bytes", solve_bytes(scan, e));
     fth_json_int(w, "bytes", scan->n * scan->N * scan->N * fth_dtype_size(scan->patterns.dtype));
     fth_json_open(w, "warnings", '[');
     for (int64_t i = 0; i < fth_texts_count(scan->notes); i++)

@@ -89,6 +89,7 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
         d->slow = true; /* cutting every time again would cost more than a copy */
     }
     FTH_TRY(check_frames(d, &s, name, err));
+    snprintf(scan->array, sizeof scan->array, "%s", name);
     scan->patterns = s;
     scan->n = s.size[0];
     scan->N = s.size[1];

@@ -90,6 +90,7 @@ typedef struct pt_scan {
     pt_kind kind;              /* of `patterns` */
     bool kind_is_declared;     /* the file or the config says it */
     int sign;                  /* that positions were read with */
+    char array[64];            /* name of the patterns in the file */
     int64_t n, N;              /* patterns, and the side of one */
     fth_source patterns;       /* [scan row col]: u8 u16 i32 i64 f16 f32 f64 */
     double *x, *y;             /* [scan] pixels */

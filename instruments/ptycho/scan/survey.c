@@ -21,10 +21,10 @@ static fth_status refuse(const pass *p, int64_t i, int64_t k, double v, fth_err 
     const int64_t N = p->scan->N;
     const char *what = isnan(v) ? "NaN" : isinf(v) ? "infinite" : "negative";
     FTH_FAIL(err, FTH_E_FILE_FORMAT,
-             "%s: the patterns are %s at [%lld %lld %lld] (scan, row, col): %g; expected %s of 0 "
+             "%s: '%s' is %s at [%lld %lld %lld] (scan, row, col): %g; expected %s of 0 "
              "or more",
-             p->scan->path, what, (long long)i, (long long)(k / N), (long long)(k % N), v,
-             pt_kind_names[p->scan->kind]);
+             p->scan->path, p->scan->array, what, (long long)i, (long long)(k / N),
+             (long long)(k % N), v, pt_kind_names[p->scan->kind]);
     fth_err_hint(err, "mask bad pixels with an array 'mask' (true is good), or set them to 0");
     return FTH_E_FILE_FORMAT;
 }
@@ -79,9 +79,9 @@ static fth_status conclude(pass *p, fth_err *err)
     p->found.mean_power = p->sum / (double)scan->n;
     if (p->found.zero == scan->n)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "%s: all %lld patterns are zero everywhere: there is nothing to "
-                        "reconstruct",
-                        scan->path, (long long)scan->n);
+                        "%s: all %lld patterns of '%s' are zero everywhere: there is nothing "
+                        "to reconstruct",
+                        scan->path, (long long)scan->n, scan->array);
     if (p->found.zero > 0) {
         snprintf(text, sizeof text, "%lld of %lld patterns are zero everywhere, the first is %lld",
                  (long long)p->found.zero, (long long)scan->n, (long long)p->found.first_zero);
