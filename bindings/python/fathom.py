@@ -18,9 +18,11 @@ import json as _json
 import math
 import operator
 import os
+import shutil
 import signal
 import sys
 import sysconfig
+import tempfile
 import threading
 import weakref
 from collections import namedtuple
@@ -2256,3 +2258,150 @@ class _Focus:
 
 
 focus = _Focus()
+
+
+# ---- ptychography: the instrument ptycho --------------------------------------------------------
+
+_PTYCHO = {"fth_ptycho_run": (I, [P, S, C.POINTER(S), I, C.POINTER(S), S, _PE])}
+
+
+class Reconstruction:
+    """Object and probe of a scan: `object` [row, col], `probe` [mode, row, col] or [row, col], `positions`
+    [scan, xy], `canvas_origin` (x, y of pixel (0, 0)), `error_history`; None where there is none. `arrays`
+    has all that reconstruction.npz holds."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+        self.object = arrays["reconstructed_object"]
+        self.probe = arrays.get("reconstructed_probe")
+        self.positions, self.canvas_origin = arrays.get("positions"), arrays.get("canvas_origin")
+        self.error_history = arrays.get("error_history")
+
+    def __repr__(self):
+        return f"Reconstruction(object={self.object.dtype}{list(self.object.shape)})"
+
+
+class PtychoModel:
+    """A trained network: `history` {"loss": [...], "val_loss": [...]}, and the file `path`, which goes with
+    this object unless it was saved."""
+
+    def __init__(self, path, history):
+        self.path, self.history = path, history
+        self._end = weakref.finalize(self, shutil.rmtree, os.path.dirname(path), True)
+
+    def save(self, path):
+        shutil.copyfile(self.path, path)
+        return path
+
+
+class _Ptycho:
+    """Ptychography, arrays in and arrays out:
+
+        scan = fathom.ptycho.simulate(N=64, size=160, n_images=200)
+        result = fathom.ptycho.solve(scan, algorithm="lsqml", iterations=60)
+        metrics = fathom.ptycho.evaluate(result, scan)
+
+    A scan is a path, or a dict of arrays with the names of an NPZ scan: diff3d, xcoords, ycoords, probeGuess.
+    Every key of `fathom config docs ptycho` is a keyword, its dots as underscores. Memory, threads and device
+    are as in Context. Arrays pass through files in a folder of their own, which is removed."""
+
+    def __init__(self):
+        self._function = None
+
+    def _run(self, verb, words, options, context, folder):
+        if self._function is None:
+            bragg.fth_bragg_param  # opens the library of the instruments
+            self._function = bragg._library.fth_ptycho_run
+            self._function.restype, self._function.argtypes = _PTYCHO["fth_ptycho_run"]
+        if context is None:
+            engine = {k: options.pop(k) for k in ("memory", "threads", "device") if k in options}
+            context = Context(**{"threads": 0, **engine})
+        given = []
+        for name, value in options.items():
+            if value is None:
+                continue
+            if isinstance(value, (bool, np.bool_)):
+                value = "true" if value else "false"
+            elif isinstance(value, (list, tuple, np.ndarray)):
+                value = ",".join(str(v) for v in value)
+            given += [name.encode(), os.fsencode(value) if isinstance(value, os.PathLike) else str(value).encode()]
+        words = [os.fsencode(w) for w in words]
+        text, err = os.path.join(folder, "printed.txt"), Err()
+        with _signals:
+            status = self._function(context._p, verb.encode(), (S * len(words))(*words), len(words),
+                                    (S * (len(given) + 1))(*given, None), os.fsencode(text), C.byref(err))
+        _check(status, err)
+        with open(text, encoding="utf-8") as f:
+            return f.read()
+
+    @staticmethod
+    def _load(path):
+        with np.load(path) as z:
+            return {name: z[name] for name in z.files}
+
+    @staticmethod
+    def _put(what, path):
+        """The file of a scan, an object or a reconstruction; arrays are written to `path`."""
+        if isinstance(what, (str, os.PathLike)):
+            return what
+        if isinstance(what, Reconstruction):
+            what = what.arrays
+        if not isinstance(what, dict):
+            what = {"object": np.asarray(what)}
+        np.savez(path, **what)
+        return path
+
+    def simulate(self, context=None, **keys):
+        """A made-up scan as a dict of arrays."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scan.npz")
+            self._run("simulate", [path], keys, context, folder)
+            return self._load(path)
+
+    def solve(self, scan, context=None, **keys):
+        """Object and probe of a scan, iteratively: a Reconstruction."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = self._put(scan, os.path.join(folder, "scan.npz"))
+            self._run("solve", [path], {**keys, "out": folder}, context, folder)
+            return Reconstruction(self._load(os.path.join(folder, "reconstruction.npz")))
+
+    def train(self, scan, context=None, **keys):
+        """A network that was trained on a scan: a PtychoModel."""
+        folder = tempfile.mkdtemp()
+        try:
+            path = self._put(scan, os.path.join(folder, "scan.npz"))
+            self._run("train", [path], {**keys, "out": folder}, context, folder)
+            with open(os.path.join(folder, "training_history.json")) as f:
+                return PtychoModel(os.path.join(folder, "model.safetensors"), _json.load(f))
+        except BaseException:
+            shutil.rmtree(folder, True)
+            raise
+
+    def infer(self, model, scan, context=None, **keys):
+        """The object of a scan by a trained network, a PtychoModel or a path: a Reconstruction."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = self._put(scan, os.path.join(folder, "scan.npz"))
+            model = model.path if isinstance(model, PtychoModel) else model
+            self._run("infer", [model, path], {**keys, "out": folder}, context, folder)
+            return Reconstruction(self._load(os.path.join(folder, "reconstruction.npz")))
+
+    def evaluate(self, recon, truth, context=None, **keys):
+        """What metrics.json holds: {"mae": [amplitude, phase], ...}. Both are a Reconstruction, a scan, an
+        array or a path."""
+        with tempfile.TemporaryDirectory() as folder:
+            words = [self._put(recon, os.path.join(folder, "recon.npz")),
+                     self._put(truth, os.path.join(folder, "truth.npz"))]
+            self._run("evaluate", words, {**keys, "out": folder}, context, folder)
+            with open(os.path.join(folder, "metrics.json")) as f:
+                return _json.load(f)
+
+    def op(self, name, arrays=None, context=None, **keys):
+        """One building block on a dict of arrays; a dict of what it writes."""
+        with tempfile.TemporaryDirectory() as folder:
+            words = [] if arrays is None else [self._put(dict(arrays), os.path.join(folder, "in.npz"))]
+            out = os.path.join(folder, "out.npz")
+            self._run("op", [name, *words, out], keys, context, folder)
+            return self._load(out)
+
+
+ptycho = _Ptycho()

@@ -45,7 +45,7 @@ typedef struct comparison {
 
 static void undefined(comparison *c, pt_metric m, pt_part part, const char *why)
 {
-    c->out->value[m][part] = NAN;
+    c->out->value[m][part] = (double)NAN;
     c->out->why[m][part] = why;
 }
 
@@ -54,7 +54,7 @@ static void undefined_likeness(comparison *c, pt_part part, const char *why)
     static const pt_metric of[] = {PT_METRIC_SSIM, PT_METRIC_MS_SSIM, PT_METRIC_FRC50,
                                    PT_METRIC_FRC1OVER7};
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) undefined(c, of[i], part, why);
-    for (int64_t k = 0; k < c->out->rings; k++) c->out->frc[part][k] = NAN;
+    for (int64_t k = 0; k < c->out->rings; k++) c->out->frc[part][k] = (double)NAN;
 }
 
 static void differences(comparison *c, pt_part part, double range)

@@ -61,7 +61,7 @@ fth_status pt_ssim(fth_context *ctx, const double *x, const double *y, int64_t r
     fth_mem *mem = fth_context_mem(ctx);
     const int64_t n = rows - W + 1, threads = fth_context_threads(ctx);
     void *block = NULL;
-    *out = NAN;
+    *out = (double)NAN;
     if (n < 1 || cols < W) return FTH_OK;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(threads * SUMS * cols + n) * sizeof(double),
                          "sums of SSIM", &block, err));
