@@ -132,7 +132,7 @@ class Solve(unittest.TestCase):
 
     def test_killed_and_resumed(self):
         self.make_scan()
-        for algorithm in ("lsqml --batch 8", "dm"):
+        for algorithm in ("lsqml --batch 8 --momentum 0.5", "dm"):
             words = ["scan.npz", "--iterations", "60", "--algorithm", *algorithm.split(), "--rng", "compat"]
             self.run_it(*words, "--out", "whole")
             shutil.rmtree(self.at("cut"), ignore_errors=True)
@@ -208,6 +208,15 @@ class Solve(unittest.TestCase):
         self.assertGreater(power[0], power[1])
         self.assertLess(abs(np.vdot(p[0], p[1])) / np.sqrt(power[0] * power[1]), 1e-4)
         self.assertLess(self.error("2", a["objectGuess"], a["xcoords"], a["ycoords"]), 0.08)
+
+    def test_momentum(self):
+        self.make_scan()
+        last = []
+        for momentum in ("0", "0.5"):
+            self.run_it("scan.npz", "--out", "m" + momentum, "--algorithm", "lsqml", "--batch", "20", "--iterations",
+                        "25", "--batching", "compact", "--momentum", momentum)
+            last.append(self.result("m" + momentum)["error_history"][-1])
+        self.assertLess(last[1], 0.9 * last[0])
 
     def test_masked_pixels_are_not_looked_at(self):
         a = self.make_scan(photons=1e7)

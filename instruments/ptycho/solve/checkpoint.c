@@ -4,12 +4,13 @@
  * one that was never interrupted. Orders are drawn from (seed, epoch) and need no state.
  */
 #include "job.h"
+#include "momentum.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 static const char format[] = "fathom ptycho solve 1";
-enum { ARRAYS = 8 };
+enum { ARRAYS = 16, FACTS = 8 };
 
 typedef struct array {
     fth_file_item item;
@@ -33,6 +34,19 @@ static int list_arrays(pt_solver *s, array *a)
     ADD("y", FTH_F64, 1, "scan", s->y, m);
     ADD("alpha", FTH_F64, 1, "scan", s->alpha, m);
     ADD("history", FTH_F64, 1, "iteration", s->history, s->epoch);
+    for (int k = 0; s->momentum && k < 2; k++) {
+        static const char *const speed[2] = {"object.speed", "probe.speed"},
+                                 *const past[2][PT_MOMENTUM_DEPTH] = {
+                                     {"object.change.1", "object.change.2", NULL},
+                                     {"probe.change.1", "probe.change.2", "probe.change.3"}};
+        for (int i = -1; i < PT_MOMENTUM_DEPTH; i++) {
+            fth_tensor *t = i < 0 ? s->momentum->speed[k] : s->momentum->past[k][i];
+            if (!t) continue;
+            a[n] = a[k]; /* the shape of the object or of the probe */
+            a[n].item.name = i < 0 ? speed[k] : past[k][i];
+            a[n++].data = fth_tensor_data(t);
+        }
+    }
     if (s->waves)
         ADD("waves", s->real, 5, "scan mode part row col", NULL, m, s->modes, 2, s->n, s->n);
 #undef ADD
@@ -59,19 +73,30 @@ fth_status pt_solver_save(pt_solver *s, const char *path, uint64_t print, fth_er
 {
     array a[ARRAYS];
     fth_file_item item[ARRAYS];
-    char text[5][40];
-    static const char *const key[] = {"print", "epoch", "counts_mean", "counts_max", "light_known"};
-    fth_file_meta meta[6] = {{"format", format}};
+    char text[FACTS][40];
+    static const char *const key[FACTS] = {"format",       "print",      "epoch",
+                                           "counts_mean",  "counts_max", "light_known",
+                                           "object_known", "probe_known"};
+    fth_file_meta meta[FACTS] = {{key[0], format}};
     const int n = list_arrays(s, a);
     for (int i = 0; i < n; i++) item[i] = a[i].item;
-    snprintf(text[0], sizeof text[0], "%016" PRIx64, print);
-    fth_number_format(text[1], sizeof text[1], (double)s->epoch, 17);
-    fth_number_format(text[2], sizeof text[2], s->counts_mean, 17);
-    fth_number_format(text[3], sizeof text[3], s->counts_max, 17);
-    fth_number_format(text[4], sizeof text[4], s->light_known, 17);
-    for (int i = 0; i < 5; i++) meta[i + 1] = (fth_file_meta){key[i], text[i]};
+    const double number[FACTS] = {0,
+                                  0,
+                                  (double)s->epoch,
+                                  s->counts_mean,
+                                  s->counts_max,
+                                  s->light_known,
+                                  s->momentum ? (double)s->momentum->known[0] : 0,
+                                  s->momentum ? (double)s->momentum->known[1] : 0};
+    for (int i = 1; i < FACTS; i++) {
+        if (i == 1)
+            snprintf(text[i], sizeof text[i], "%016" PRIx64, print);
+        else
+            fth_number_format(text[i], sizeof text[i], number[i], 17);
+        meta[i] = (fth_file_meta){key[i], text[i]};
+    }
     fth_safetensors_writer *w = NULL;
-    const fth_safetensors_options opt = {.meta = meta, .n_meta = 6};
+    const fth_safetensors_options opt = {.meta = meta, .n_meta = FACTS};
     FTH_TRY(fth_safetensors_create(&w, s->mem, path, item, n, &opt, err));
     const fth_status st = write_arrays(s, w, a, n, err);
     if (st == FTH_OK) return fth_safetensors_commit(w, err);
@@ -108,13 +133,16 @@ static fth_status read_one(pt_solver *s, fth_safetensors *f, const array *a, fth
 static fth_status read_arrays(pt_solver *s, fth_safetensors *f, fth_err *err)
 {
     array a[ARRAYS];
-    double epoch = -1, known = 0;
+    double epoch = -1, known = 0, changes[2] = {0};
     if (!number_of(f, "epoch", &epoch) || !number_of(f, "counts_mean", &s->counts_mean) ||
         !number_of(f, "counts_max", &s->counts_max) || !number_of(f, "light_known", &known) ||
+        !number_of(f, "object_known", &changes[0]) || !number_of(f, "probe_known", &changes[1]) ||
         epoch < 0 || epoch > (double)s->opt.iterations)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "its epoch is missing, or beyond the last");
     s->epoch = (int64_t)epoch;
     s->light_known = known != 0;
+    for (int k = 0; s->momentum && k < 2; k++)
+        s->momentum->known[k] = changes[k] > PT_MOMENTUM_DEPTH ? 0 : (int64_t)changes[k];
     const int n = list_arrays(s, a);
     for (int i = 0; i < n; i++) FTH_TRY(read_one(s, f, &a[i], err));
     return FTH_OK;

@@ -57,6 +57,7 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
                               .clip_high = pt_real_of(cfg, "object_max", none),
                               .probe_power = pt_real_of(cfg, "fix_probe_power", none),
                               .centre_probe = fth_config_bool(cfg, "centre_probe"),
+                              .momentum = fth_config_real(cfg, "momentum"),
                               .seed = (uint64_t)fth_config_int(cfg, "seed")};
     if (waves && out->position_start >= 0) {
         FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",

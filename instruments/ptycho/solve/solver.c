@@ -1,5 +1,5 @@
 /* solver.c - the life of a solver: memory, plans, the first scale of the probe, epochs. */
-#include "solver.h"
+#include "momentum.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +86,8 @@ static fth_status set_up(pt_solver *s, fth_err *err)
     FTH_TRY(pt_solver_plan_light(s, err));
     FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
     FTH_TRY(pt_solver_start_fields(s, err));
+    if (s->opt.momentum > 0 && s->opt.algorithm == PT_SOLVE_LSQML)
+        FTH_TRY(pt_momentum_create(s, err));
     return FTH_OK;
 }
 
@@ -120,6 +122,7 @@ fth_status pt_solver_create(pt_solver **out, fth_context *ctx, const fth_stage_c
 void pt_solver_destroy(pt_solver *s)
 {
     if (!s) return;
+    pt_momentum_destroy(s);
     pt_waves_destroy(s);
     pt_sweeps_destroy(s);
     fth_plan_destroy(s->light_plan);
@@ -135,6 +138,7 @@ void pt_solver_destroy(pt_solver *s)
 
 fth_status pt_solver_step(pt_solver *s, fth_err *err)
 {
+    if (s->momentum) pt_momentum_begin(s);
     FTH_TRY(keeps_waves(s) ? pt_waves_epoch(s, err) : pt_sweeps_epoch(s, err));
     if (!isfinite(s->history[s->epoch])) {
         FTH_FAIL(err, FTH_E_NUMERIC, "the error is no number after epoch %lld",
@@ -143,6 +147,7 @@ fth_status pt_solver_step(pt_solver *s, fth_err *err)
                           "the last checkpoint has is good");
         return FTH_E_NUMERIC;
     }
+    if (s->momentum) pt_momentum_end(s);
     FTH_TRY(pt_solver_refine(s, err));
     s->epoch++;
     return FTH_OK;

@@ -48,6 +48,7 @@ typedef struct pt_solve_options {
     double clip_low, clip_high; /* of the object's amplitude; NAN: none */
     double probe_power;         /* to which the probe is scaled after each epoch; NAN: none */
     bool centre_probe;
+    double momentum;         /* gain of lsqml's; 0: none */
     const char *scratch_dir; /* NULL: the context's */
     uint64_t seed;
     const int64_t *order; /* [order_epochs scan]: visits in this order; NULL: drawn */
@@ -68,7 +69,8 @@ typedef struct pt_solve_data {
     fth_source masks;    /* [scan row col] of bool; n_axes 0: none */
 } pt_solve_data;
 
-typedef struct pt_waves pt_waves; /* exit waves, of DM and RAAR */
+typedef struct pt_waves pt_waves;       /* exit waves, of DM and RAAR */
+typedef struct pt_momentum pt_momentum; /* of lsqml */
 
 typedef struct pt_solver {
     fth_context *ctx;
@@ -106,6 +108,7 @@ typedef struct pt_solver {
     bool light_known; /* of an epoch before */
 
     pt_waves *waves;
+    pt_momentum *momentum;
     void *generator; /* of compat orders, and epochs that it has drawn */
     int64_t drawn;
 } pt_solver;

@@ -1,0 +1,26 @@
+/* momentum.h - epochs that keep going the way of the ones before: momentum of lsqml.
+ *
+ * What an epoch changed of object and probe is compared with what the epochs before changed. While
+ * they agree, a part of the accumulated change is added once more; the less they agree, the more
+ * friction there is. Where they do not, or the error grows, the momentum is halved.
+ */
+#ifndef PT_SOLVE_MOMENTUM_H
+#define PT_SOLVE_MOMENTUM_H
+
+#include "solver.h"
+
+enum { PT_MOMENTUM_DEPTH = 3 }; /* changes that are kept: two of the object, three of the probe */
+
+struct pt_momentum {
+    fth_tensor *start[2]; /* object and probe when the epoch began */
+    fth_tensor *speed[2];
+    fth_tensor *past[2][PT_MOMENTUM_DEPTH]; /* changes of length 1, the latest first */
+    int64_t known[2];                       /* of these */
+};
+
+fth_status pt_momentum_create(pt_solver *s, fth_err *err);
+void pt_momentum_destroy(pt_solver *s);
+void pt_momentum_begin(pt_solver *s); /* an epoch begins */
+void pt_momentum_end(pt_solver *s);   /* its error stands in the history */
+
+#endif
