@@ -399,6 +399,30 @@ class Scans(unittest.TestCase):
         self.assertIn("--flip_x false --flip_y false --swap_xy false", run("check", path, "--swap_xy", "true", "--flip_x", "true"))
         self.assertIn("fits better", run("check", path, "--flip_x", "true", "--strict", "true", code=3))
 
+    def test_what_is_packed_or_turned_is_solved_alike(self):
+        path = self.dir / "a.npz"
+        run("simulate", path, "--size", 96, "--N", 32, "--n_images", 40, "--nphotons", "1e6", "--quiet")
+        d = dict(np.load(path))
+        results = []
+        for k, change in enumerate((d["diff3d"], d["diff3d"], np.asfortranarray(d["diff3d"]), np.moveaxis(d["diff3d"], 0, 2), d["diff3d"][..., None])):
+            (np.savez_compressed if k else np.savez)(self.dir / "b.npz", **{**d, "diff3d": change})
+            run("solve", self.dir / "b.npz", "--iterations", 2, "--out", self.dir / "r", "--quiet")
+            results.append(np.load(self.dir / "r" / "reconstruction.npz")["reconstructed_object"])
+            shutil.rmtree(self.dir / "r")
+            self.assertTrue(np.array_equal(results[0], results[-1]))
+            self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["a.npz", "b.npz"])
+
+    def test_a_stage_and_a_verb_of_one_name(self):
+        (self.dir / "job.yaml").write_text("instrument: ptycho\nname: job\noutput_dir: out\nsize: 64\nN: 16\nn_images: 20\niterations: 2\n")
+        self.assertIn("--set algorithm=", run("solve", "-c", "job.yaml", "--algorithm", "epie", code=2, cwd=self.dir))
+        self.assertIn("--lenient", run("solve", "scan.npz", "--lenient", code=2, cwd=self.dir))
+        self.assertIn("config", run("solve", code=2, cwd=self.dir))
+        run("data", "-c", "job.yaml", cwd=self.dir)
+        run("solve", "-c", "job.yaml", "--set", "algorithm=epie", cwd=self.dir)
+        self.assertTrue((self.dir / "out" / "ptycho" / "reconstruction.npz").exists())
+        run("solve", "out/ptycho/scan.npz", "-c", "job.yaml", "--set", "algorithm=epie", "--out", "r", "--quiet", cwd=self.dir)
+        np.testing.assert_array_equal(*(np.load(self.dir / p / "reconstruction.npz")["reconstructed_object"] for p in ("r", "out/ptycho")))
+
     def test_large_scans_stay_within_the_budget(self):
         path = self.save(diff3d=np.ones((1500, 64, 64), "f4"), xcoords=np.arange(1500.0), ycoords=np.arange(1500.0),
                          probeGuess=np.ones((64, 64), "c8"), packed=True)

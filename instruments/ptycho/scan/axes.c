@@ -121,11 +121,33 @@ fth_status pt_copy_frames(pt_scan *scan, const fth_source *from, const fth_sink 
     return s;
 }
 
+/* That of the context; else beside the scan, or here. The file has no name, and nothing stays. */
+static fth_status find_folder(const pt_scan *scan, char folder[FTH_PATH], fth_err *err)
+{
+    const char *given = fth_context_scratch_dir(scan->ctx);
+    if (given) {
+        snprintf(folder, FTH_PATH, "%s", given);
+        return FTH_OK;
+    }
+    FTH_TRY(fth_path_parent(folder, scan->path, err));
+    if (fth_path_is_writable(folder)) return FTH_OK;
+    snprintf(folder, FTH_PATH, ".");
+    if (fth_path_is_writable(folder)) return FTH_OK;
+    FTH_FAIL(err, FTH_E_SCRATCH,
+             "%s: patterns have to be unpacked to be read in any order, and neither its folder nor "
+             "this one may be written to",
+             scan->path);
+    fth_err_hint(err, "name a folder with --scratch");
+    return FTH_E_SCRATCH;
+}
+
 fth_status pt_unpack(pt_scan *scan, const fth_source *from, fth_source *out, fth_err *err)
 {
     fth_scratch *scratch = NULL;
-    FTH_TRY(fth_scratch_create(&scratch, scan->mem, fth_context_scratch_dir(scan->ctx), "patterns",
-                               from->dtype, from->n_axes, from->size, err));
+    char folder[FTH_PATH];
+    FTH_TRY(find_folder(scan, folder, err));
+    FTH_TRY(fth_scratch_create(&scratch, scan->mem, folder, "patterns", from->dtype, from->n_axes,
+                               from->size, err));
     FTH_TRY(pt_scan_keep_scratch(scan, scratch, err));
     const fth_sink sink = fth_scratch_sink(scratch);
     FTH_TRY(pt_copy_frames(scan, from, &sink, err));
