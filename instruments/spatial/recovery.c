@@ -4,6 +4,7 @@
  * on the cells that training saw. With the frames of --video the same is shown against time.
  */
 #include "answer.h"
+#include "correlate.h"
 #include "info.h"
 #include "match.h"
 #include "model.h"
@@ -148,6 +149,20 @@ static double correlation(const recovery *r, const double *v, int64_t cols, int6
     return cross / sqrt(square[0] * square[1]);
 }
 
+/* All pairs, [known][cols]; on a device where there is one. */
+static fth_status correlations(const recovery *r, const double *v, int64_t cols, bool all,
+                               double *out, fth_err *err)
+{
+    if (fth_context_device_mem(r->ctx)) {
+        const sp_columns truth = {r->truth, r->cells, r->known, r->row, false},
+                         found = {v, all ? r->cells : r->rows, cols, all ? r->row : NULL, r->log};
+        return sp_correlate(out, r->ctx, &truth, &found, r->rows, err);
+    }
+    for (int64_t k = 0; k < r->known; k++)
+        for (int64_t j = 0; j < cols; j++) out[k * cols + j] = correlation(r, v, cols, j, all, k);
+    return FTH_OK;
+}
+
 typedef struct matched {
     double mean;
     double pearson[64]; /* of each known factor */
@@ -164,8 +179,8 @@ static fth_status match(const recovery *r, const double *v, int64_t cells, int64
                         " and %" PRId64 "; up to 64 columns are matched",
                         cells, cols, r->cells, r->known);
     double cost[64 * 64];
-    for (int64_t k = 0; k < r->known; k++)
-        for (int64_t j = 0; j < cols; j++) cost[k * cols + j] = -correlation(r, v, cols, j, all, k);
+    FTH_TRY(correlations(r, v, cols, all, cost, err));
+    for (int64_t i = 0; i < r->known * cols; i++) cost[i] = -cost[i];
     FTH_TRY(sp_match_best(out->column, r->mem, cost, r->known, cols, err));
     out->mean = 0;
     for (int64_t k = 0; k < r->known; k++) {
