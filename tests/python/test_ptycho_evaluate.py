@@ -141,6 +141,25 @@ class Evaluate(unittest.TestCase):
         self.assertLess(np.mean(h["frc"][36:46]), 0.3)
         self.assertAlmostEqual(h["resolution_px"], 96 / h["frc_half_bit"])
 
+    def test_halves_of_a_scan(self):
+        """--subset odd takes patterns 1, 3, ...: the same as a file that holds only them."""
+        self.run_it("simulate", "all.npz", "--N", "32", "--size", "96", "--n_images", "41", "--buffer", "20",
+                    "--object_scale", "half", "--nphotons", "1e6")
+        with np.load(self.at("all.npz")) as z:
+            whole = {name: z[name] for name in z.files}
+        for name, first, count in (("odd", 1, 20), ("even", 0, 21)):
+            part = {k: v[first::2] if v.ndim and len(v) == 41 else v for k, v in whole.items()}
+            self.assertEqual(len(part["xcoords"]), count)
+            np.savez(self.at(name + ".npz"), **part)
+            solve = ["--algorithm", "lsqml", "--iterations", "3"]
+            self.run_it("solve", name + ".npz", *solve, "--out", name)
+            self.run_it("solve", "all.npz", "--subset", name, *solve, "--out", name + "_of_all")
+            with np.load(self.at(name + "/reconstruction.npz")) as a, np.load(self.at(name + "_of_all/reconstruction.npz")) as b:
+                np.testing.assert_array_equal(a["reconstructed_object"], b["reconstructed_object"])
+                np.testing.assert_array_equal(a["positions"], b["positions"])
+        self.run_it("evaluate", "odd/reconstruction.npz", "even/reconstruction.npz", "--halves", "true", "--out", "both")
+        self.assertGreater(self.metrics("both")["halves"]["frc"][1], 0.5)
+
     def test_compare_and_view(self):
         np.save(self.at("other.npy"), smooth(72, 72))
         self.run_it("compare", "truth.npy", "first=recon.npz", "other.npy", "--out", "c")

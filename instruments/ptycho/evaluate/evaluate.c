@@ -19,24 +19,43 @@ pt_metrics_options pt_evaluate_options(const fth_config *cfg)
 
 /* ---- against a truth ---- */
 
+/* What both show of the sample, cut out of each. */
+static fth_status cut_out(const pt_evaluation *e, const pt_recon *truth, const pt_recon *recon,
+                          int64_t margin, pt_image *t, pt_image *r, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(e->ctx);
+    pt_overlay o;
+    FTH_TRY(pt_recon_overlay(truth, recon, margin, &o, err));
+    FTH_TRY(pt_image_crop(t, mem, &truth->object, o.first_row, o.first_col, o.rows, o.cols, err));
+    return pt_image_crop(r, mem, &recon->object, o.second_row, o.second_col, o.rows, o.cols, err);
+}
+
 static fth_status compare(const pt_evaluation *e, const pt_recon *truth, const pt_recon *recon,
                           pt_found *out, pt_image *aligned, pt_image *compared, fth_err *err)
 {
-    fth_mem *mem = fth_context_mem(e->ctx);
     pt_metrics_options opt = pt_evaluate_options(e->config);
-    pt_overlay o;
     pt_image t = {0}, r = {0};
     opt.aligned = aligned;
     opt.compared = compared;
-    FTH_TRY(pt_recon_overlay(truth, recon, fth_config_int(e->config, "evaluate_margin"), &o, err));
     fth_status s =
-        pt_image_crop(&t, mem, &truth->object, o.first_row, o.first_col, o.rows, o.cols, err);
-    if (s == FTH_OK)
-        s = pt_image_crop(&r, mem, &recon->object, o.second_row, o.second_col, o.rows, o.cols, err);
+        cut_out(e, truth, recon, fth_config_int(e->config, "evaluate_margin"), &t, &r, err);
     if (s == FTH_OK) s = pt_metrics_compute(&out->metrics, e->ctx, &t, &r, &opt, err);
     out->has_metrics = s == FTH_OK;
     pt_image_free(&t);
     pt_image_free(&r);
+    return s;
+}
+
+/* Only where both halves were scanned: around it lies what neither has seen, and that agrees. */
+static fth_status correlate_halves(const pt_evaluation *e, const pt_recon *second,
+                                   const pt_recon *first, pt_found *out, fth_err *err)
+{
+    pt_image a = {0}, b = {0};
+    fth_status s = cut_out(e, second, first, 0, &b, &a, err);
+    if (s == FTH_OK) s = pt_halves_compute(&out->halves, e->ctx, &a, &b, err);
+    out->has_halves = s == FTH_OK;
+    pt_image_free(&a);
+    pt_image_free(&b);
     return s;
 }
 
@@ -97,8 +116,7 @@ static fth_status with_recon(const pt_evaluation *e, const pt_recon *recon, pt_f
     }
     s = FTH_OK;
     if (has_truth && fth_config_bool(e->config, "halves")) {
-        s = pt_halves_compute(&out->halves, e->ctx, &recon->object, &truth.object, err);
-        out->has_halves = s == FTH_OK;
+        s = correlate_halves(e, &truth, recon, out, err);
     } else if (has_truth) {
         s = compare(e, &truth, recon, out, aligned, compared, err);
     }

@@ -96,6 +96,7 @@ static fth_status finish(pt_draft *d, fth_err *err)
     settle_physics(d);
     scan->sign = d->opt->sign ? d->opt->sign : d->own_sign;
     FTH_TRY(to_pixels(d, err));
+    FTH_TRY(pt_take_subset(d, err));
     if (d->opt->random && d->slow) FTH_TRY(pt_unpack(scan, &scan->patterns, &scan->patterns, err));
     return FTH_OK;
 }

@@ -19,6 +19,7 @@ void pt_scan_options_read(const fth_config *cfg, pt_scan_options *out)
                     ? (pt_mask_rule)(1 + fth_config_choice(cfg, "mask.convention"))
                     : PT_MASK_AUTO,
         .guess = (pt_guess)fth_config_choice(cfg, "probe_guess"),
+        .subset = (pt_subset)fth_config_choice(cfg, "subset"),
         .electrons = fth_config_choice(cfg, "particle") == 1,
         .energy_eV = pt_real_of(cfg, "energy_eV", unknown),
         .distance_m = pt_real_of(cfg, "distance_m", unknown),

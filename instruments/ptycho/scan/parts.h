@@ -44,6 +44,9 @@ fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source 
 /* A copy of the source in a file without a name, in pieces as large as the budget allows. */
 fth_status pt_unpack(pt_scan *scan, const fth_source *from, fth_source *out, fth_err *err);
 
+/* Every second pattern, as the options say. */
+fth_status pt_take_subset(pt_draft *d, fth_err *err);
+
 /* Readers of formats: they fill the scan but for what pt_scan_open finishes. */
 fth_status pt_read_npz(pt_draft *d, fth_err *err);
 fth_status pt_read_hdf5(pt_draft *d, fth_err *err);

@@ -57,15 +57,17 @@ typedef enum pt_guess {
     PT_GUESS_ESTIMATE, /* from the mean pattern */
     PT_GUESS_DEFAULT
 } pt_guess;
+typedef enum pt_subset { PT_SUBSET_ALL, PT_SUBSET_ODD, PT_SUBSET_EVEN } pt_subset;
 typedef enum pt_units { PT_UNITS_AUTO, PT_UNITS_M, PT_UNITS_UM, PT_UNITS_PIXEL } pt_units;
 
 /* Keys of the section DATA. Texts live as long as the config. */
 typedef struct pt_scan_options {
-    bool random; /* rows will be asked for in any order: what cannot do that is unpacked to
-                    scratch once */
-    bool strict; /* warnings are errors */
-    int kind;    /* pt_kind; -1: as the file says */
-    int sign;    /* of positions; 0: as the format has it */
+    bool random;      /* rows will be asked for in any order: what cannot do that is unpacked to
+                         scratch once */
+    bool strict;      /* warnings are errors */
+    int kind;         /* pt_kind; -1: as the file says */
+    pt_subset subset; /* patterns with odd or even numbers alone */
+    int sign;         /* of positions; 0: as the format has it */
     bool flip_x, flip_y, swap_xy;
     double coord_scale;
     pt_mask_rule mask;
