@@ -1,7 +1,10 @@
 /* test_ptycho_solve.c - the solvers against ptypy's engines (g9), and against the errors of a plain
  * statement of their rules (g10).
+ * On a device (FATHOM_TEST_DEVICE) an epoch of each solver as on the CPU.
  * seconds: 20
+ * labels: gpu
  */
+#include "testing/op_device.h"
 #include "testing/ptycho_solve.h"
 
 #include <math.h>
@@ -63,7 +66,7 @@ static pt_solve_options ptypy(pt_algorithm algorithm, int64_t iterations)
 static void against_ptypy(pt_algorithm algorithm, int64_t iterations, const char *name, double most)
 {
     ps_case c;
-    ps_open_g9(&c, NULL, 1);
+    ps_open_g9(&c, NULL, 1, false);
     const pt_solve_options o = ptypy(algorithm, iterations);
     pt_solver *s = ps_solve(&c, &o);
     compare(&c, s, name, most);
@@ -84,7 +87,7 @@ TEST(raar_is_ptypys)
 TEST(epie_in_a_given_order_is_ptypys)
 {
     ps_case c;
-    ps_open_g9(&c, NULL, 1);
+    ps_open_g9(&c, NULL, 1, false);
     fth_tensor *order = ps_member(c.mem, G9, "epie_order");
     pt_solve_options o = ptypy(PT_SOLVE_EPIE, 3);
     o.order = fth_tensor_view(order);
@@ -158,6 +161,75 @@ TEST(errors_with_two_modes)
     table(PT_SOLVE_RPIE, 1e9, true, 2, 0.0069);
     table(PT_SOLVE_LSQML, 1e9, true, 1, 0.0084);
     table(PT_SOLVE_LSQML, 1e9, true, 2, 0.0025);
+}
+
+/* ---- a device ---- */
+
+/* Object and probe after a few epochs here and there, in double. */
+static void on_both(const pt_solve_options *o, bool fractions)
+{
+    pt_solver *s[2];
+    ps_case c[2];
+    for (int d = 0; d < 2; d++) {
+        ps_open_g9(&c[d], NULL, 1, d == 1);
+        for (int64_t j = 0; fractions && j < c[d].data.patterns; j++) {
+            c[d].x[j] += 0.3 * sin((double)j);
+            c[d].y[j] -= 0.4 * cos((double)j);
+        }
+        s[d] = ps_solve(&c[d], o);
+    }
+    double above = 0, below = 0;
+    const int64_t nn = s[0]->n * s[0]->n, rows = c[0].data.object_rows,
+                  cols = c[0].data.object_cols;
+    for (int64_t y = 2; y < rows - 2; y++)
+        for (int64_t x = 2; x < cols - 2; x++) {
+            const double complex a = ps_object(s[0], y, x), d = ps_object(s[1], y, x) - a;
+            above += creal(d * conj(d));
+            below += creal(a * conj(a));
+        }
+    LE_F64(sqrt(above / below), 1e-6);
+    above = below = 0;
+    for (int64_t i = 0; i < s[0]->modes * nn; i++) {
+        const double complex a = ps_probe(s[0], i / nn, i % nn),
+                             d = ps_probe(s[1], i / nn, i % nn) - a;
+        above += creal(d * conj(d));
+        below += creal(a * conj(a));
+    }
+    LE_F64(sqrt(above / below), 1e-6);
+    for (int64_t j = 0; j < c[0].data.patterns; j++) {
+        NEAR(s[0]->x[j], s[1]->x[j], 1e-7);
+        NEAR(s[0]->y[j], s[1]->y[j], 1e-7);
+    }
+    NEAR(s[0]->history[o->iterations - 1], s[1]->history[o->iterations - 1], 1e-8);
+    for (int d = 0; d < 2; d++) {
+        pt_solver_destroy(s[d]);
+        ps_close(&c[d]);
+    }
+}
+
+TEST(a_device_solves_as_the_cpu)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    pt_solve_options o = ps_options(PT_SOLVE_EPIE, 1);
+    on_both(&o, false);
+    o.ptypy = true;
+    on_both(&o, false);
+    o = ps_options(PT_SOLVE_RPIE, 1);
+    o.batch = 3;
+    o.modes = 2;
+    on_both(&o, true);
+    o = ps_options(PT_SOLVE_LSQML, 2);
+    o.batch = 7;
+    on_both(&o, false);
+    o.poisson = true;
+    o.position_start = 0;
+    on_both(&o, true);
+    o = ps_options(PT_SOLVE_DM, 3);
+    o.modes = 2;
+    on_both(&o, false);
+    o = ps_options(PT_SOLVE_RAAR, 1);
+    o.power_bound = (double)NAN;
+    on_both(&o, false);
 }
 
 TEST_MAIN()

@@ -3,12 +3,14 @@
 
 #include <math.h>
 
-void ps_context(ps_case *c, const char *memory, int threads)
+void ps_context(ps_case *c, const char *memory, int threads, bool device)
 {
     fth_options opt;
     fth_options_default(&opt);
     opt.threads = threads;
     opt.scratch_dir = ".";
+    opt.device = device ? "cuda" : "cpu";
+    opt.backend_path = device ? getenv("FATHOM_TEST_DEVICE") : NULL;
     if (memory) OK(fth_mem_parse_size(memory, 0, &opt.mem.budget_bytes, NULL));
     *c = (ps_case){0};
     OK(fth_context_create(&c->ctx, &opt, NULL));
@@ -56,11 +58,11 @@ static void read_places(ps_case *c, const char *path, int64_t n)
     fth_tensor_release(t);
 }
 
-void ps_open_g9(ps_case *c, const char *memory, int threads)
+void ps_open_g9(ps_case *c, const char *memory, int threads, bool device)
 {
     static const char path[] = PS_GOLDEN "g9_ptypy_engines.npz";
     enum { N = 32 };
-    ps_context(c, memory, threads);
+    ps_context(c, memory, threads, device);
     read_places(c, path, N);
     c->patterns = ps_member(c->mem, path, "diff");
     c->masks = ps_member(c->mem, path, "mask");
@@ -156,7 +158,7 @@ void ps_open_g10(ps_case *c, const char *memory, int threads, double photons, bo
 {
     static const char path[] = PS_GOLDEN "g10_solver_case.npz";
     enum { N = 64 };
-    ps_context(c, memory, threads);
+    ps_context(c, memory, threads, false);
     read_places(c, path, N);
     fth_tensor *object = ps_member(c->mem, path, "obj"), *probe = ps_member(c->mem, path, "probe");
     if (photons > 0)

@@ -20,10 +20,10 @@ typedef struct ps_case {
     double complex *factor;   /* g9: probes of the file times this are ours */
 } ps_case;
 
-void ps_context(ps_case *c, const char *memory, int threads);
+void ps_context(ps_case *c, const char *memory, int threads, bool device);
 fth_tensor *ps_member(fth_mem *mem, const char *path, const char *name);
-/* ptypy's case of 20 frames: what its engines start from. */
-void ps_open_g9(ps_case *c, const char *memory, int threads);
+/* ptypy's case of 20 frames: what its engines start from; on the device of FATHOM_TEST_DEVICE. */
+void ps_open_g9(ps_case *c, const char *memory, int threads, bool device);
 /* The case of the table: 121 patterns of 64^2. `photons` 0: the counts of the file; else counts
  * of that many photons; two: a second mode, x/40 of the first. The probe to start
  * from has another curvature. */

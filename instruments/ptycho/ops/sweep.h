@@ -15,15 +15,17 @@ typedef enum pt_rule { PT_EPIE, PT_RPIE, PT_LSQML, PT_LOOK, PT_RULE_COUNT } pt_r
 
 /* Attributes: plain bytes without gaps. */
 typedef struct pt_sweep {
-    int32_t rule;    /* pt_rule; PT_LOOK only tells how the model compares with the data */
-    int32_t batch;   /* patterns */
-    int32_t counts;  /* patterns are counts, not amplitudes */
-    int32_t centred; /* zero frequency at n/2, not at 0 */
-    int32_t poisson; /* noise of lsqml */
-    int32_t ptypy;   /* epie: the probe's update sees the new object */
-    int32_t shift;   /* fractions of positions move the probe */
-    int32_t masked;  /* input PT_SWEEP_MASK is there */
-    double epsilon;  /* added to the model's amplitude */
+    int32_t rule;      /* pt_rule; PT_LOOK only tells how the model compares with the data */
+    int32_t batch;     /* patterns */
+    int32_t counts;    /* patterns are counts, not amplitudes */
+    int32_t centred;   /* zero frequency at n/2, not at 0 */
+    int32_t poisson;   /* noise of lsqml */
+    int32_t ptypy;     /* epie: the probe's update sees the new object */
+    int32_t shift;     /* fractions of positions move the probe */
+    int32_t masked;    /* input PT_SWEEP_MASK is there */
+    int32_t positions; /* shifts of positions may be asked for */
+    int32_t spare;
+    double epsilon; /* added to the model's amplitude */
     double object_alpha, probe_alpha;
 } pt_sweep;
 

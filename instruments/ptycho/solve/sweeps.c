@@ -42,6 +42,7 @@ static pt_sweep rule_of(const pt_solver *s, bool look)
                       .ptypy = s->opt.ptypy,
                       .shift = moves(s),
                       .masked = s->data.mask || s->data.masks.n_axes,
+                      .positions = s->opt.position_start >= 0,
                       .epsilon = epsilon,
                       .object_alpha = s->opt.object_alpha,
                       .probe_alpha = s->opt.probe_alpha};

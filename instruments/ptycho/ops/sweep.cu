@@ -1,0 +1,724 @@
+/* sweep.cu - sweep.c on a device: the phases of a batch as kernels, batch after batch.
+ *
+ * How many patterns there are and what is updated stands in the device's memory, so every batch of
+ * the piece is queued, and kernels of those behind the last pattern return at once. Updates of
+ * probe and object are gathers: a thread owns a pixel and adds the patterns in their order.
+ */
+#include "fields.cuh"
+
+namespace
+{
+#include "sweep.h"
+
+constexpr int LIST = 1024; /* patterns that a tile of the canvas sorts out at a time */
+constexpr int SUMS = 6;
+
+template <typename T> struct work {
+    pt_sweep rule;
+    int64_t n, nn, modes, rows, cols, cells, tiles;
+    T *object, *probe;
+    const T *weight;
+    frames seen;
+    const double *visits, *switches;
+    double *told;
+    int64_t first; /* pattern of this batch */
+    /* scratch */
+    T *table, *chi, *turned, *next, *lit, *back, *spectrum, *slope, *direction;
+    double *part, *alpha, *one, *steps, *found; /* found: mean alpha, steps of object and probe */
+    double *most;                               /* [batch + 1 tiles]: of |O|^2, last row of |P|^2 */
+};
+
+template <typename T> __device__ inline int64_t size_of(const work<T> &w)
+{
+    const int64_t left = (int64_t)w.switches[PT_SWITCH_COUNT] - w.first;
+    return left < w.rule.batch ? (left < 0 ? 0 : left) : w.rule.batch;
+}
+template <typename T> __device__ inline const double *visit_of(const work<T> &w, int64_t i)
+{
+    return w.visits + (w.first + i) * PT_VISITS;
+}
+template <typename T> __device__ inline int64_t corner_of(const work<T> &w, int64_t i)
+{
+    const double *v = visit_of(w, i);
+    return (int64_t)v[PT_VISIT_ROW] * w.cols + (int64_t)v[PT_VISIT_COL];
+}
+template <typename T>
+__device__ inline pair<T> object_at(const work<T> &w, int64_t at, int64_t r, int64_t c)
+{
+    return get(w.object, w.cells, at + r * w.cols + c);
+}
+template <typename T> __device__ inline const T *probe_of(const work<T> &w, int64_t i, int64_t m)
+{
+    return w.rule.shift ? w.lit + (i * w.modes + m) * 2 * w.nn : w.probe + m * 2 * w.nn;
+}
+/* exp(-2 pi i (f_row d_row + f_col d_col)) */
+template <typename T>
+__device__ inline pair<T> ramp_of(const work<T> &w, int64_t i, int64_t r, int64_t c)
+{
+    const double *v = visit_of(w, i);
+    const double turn =
+        -2.0 * (cycles(w.n, r) * v[PT_VISIT_DROW] + cycles(w.n, c) * v[PT_VISIT_DCOL]);
+    return {(T)cos(PI * turn), (T)sin(PI * turn)};
+}
+template <typename T> __device__ inline double max_of(const work<T> &w, int64_t row)
+{
+    double m = 0;
+    for (int64_t k = 0; k < w.tiles; k++) m = fmax(m, w.most[row * w.tiles + k]);
+    return m;
+}
+template <typename T> __device__ inline double probe_max(const work<T> &w, int64_t i)
+{
+    return max_of(w, w.rule.batch + (w.rule.shift ? i : 0));
+}
+/* How the probe's update of a pattern is weighed; as on the CPU. */
+template <typename T> __device__ inline T object_weight(const work<T> &w, T most, pair<T> a)
+{
+    const T alpha = (T)w.rule.probe_alpha;
+    if (w.rule.rule == PT_LSQML) return 1;
+    if (w.rule.rule == PT_EPIE) return most > 0 ? alpha / most : 0;
+    const T den = (1 - alpha) * power(a) + alpha * most;
+    return den > 0 ? 1 / den : 0;
+}
+
+/* ---- what passes read and write ---- */
+
+template <typename T> struct load_base {
+    work<T> w;
+    int64_t per; /* images of a pattern */
+    __device__ bool wanted(int image) const
+    {
+        return image / per < size_of(w);
+    }
+};
+template <typename T> struct load_planes : load_base<T> {
+    const T *from;
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        return get(from + (int64_t)image * 2 * this->w.nn, this->w.nn, (int64_t)r * this->w.n + c);
+    }
+};
+template <typename T> struct load_exit : load_base<T> {
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        const work<T> &w = this->w;
+        const int64_t i = image / w.modes, m = image % w.modes;
+        return times(get(probe_of(w, i, m), w.nn, (int64_t)r * w.n + c),
+                     object_at(w, corner_of(w, i), r, c));
+    }
+};
+template <typename T> struct load_shifted : load_base<T> {
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        const work<T> &w = this->w;
+        const int64_t i = image / w.modes, m = image % w.modes;
+        const pair<T> v =
+            times(get(w.spectrum + m * 2 * w.nn, w.nn, (int64_t)r * w.n + c), ramp_of(w, i, r, c));
+        const T by = 1 / (T)w.nn;
+        return {v.re * by, v.im * by};
+    }
+};
+template <typename T> struct load_wanted : load_base<T> {
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        const work<T> &w = this->w;
+        const int64_t i = image / w.modes;
+        const pair<T> a = object_at(w, corner_of(w, i), r, c),
+                      u = times_c(
+                          a, get(w.chi + (int64_t)image * 2 * w.nn, w.nn, (int64_t)r * w.n + c));
+        const T by = object_weight(w, w.rule.rule == PT_LSQML ? (T)0 : (T)max_of(w, i), a);
+        return {u.re * by, u.im * by};
+    }
+};
+template <typename T> struct load_patch : load_base<T> {
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        return object_at(this->w, corner_of(this->w, image), r, c);
+    }
+};
+template <typename T> struct load_slope : load_base<T> {
+    int axis;
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        const work<T> &w = this->w;
+        const pair<T> a = get(w.back + (int64_t)image * 2 * w.nn, w.nn, (int64_t)r * w.n + c);
+        const T k = (T)(2.0 * PI * cycles(w.n, axis ? c : r)) / (T)w.nn;
+        return {-k * a.im, k * a.re};
+    }
+};
+template <typename T> struct store_planes {
+    T *to;
+    int64_t n;
+    __device__ void operator()(int image, int row, int col, pair<T> v) const
+    {
+        put(to + (int64_t)image * 2 * n * n, n * n, (int64_t)row * n + col, v);
+    }
+};
+template <typename T> struct store_home { /* moved back to where the probe is */
+    work<T> w;
+    __device__ void operator()(int image, int row, int col, pair<T> v) const
+    {
+        const int64_t i = image / w.modes;
+        const pair<T> u = times_c(ramp_of(w, i, row, col), v);
+        const T by = 1 / (T)w.nn;
+        put(w.back + (int64_t)image * 2 * w.nn, w.nn, (int64_t)row * w.n + col,
+            pair<T>{u.re * by, u.im * by});
+    }
+};
+
+/* ---- projecting ---- */
+
+template <typename T> __device__ inline T model_of(const work<T> &w, int64_t i, int64_t p)
+{
+    T sum = 0;
+    for (int64_t m = 0; m < w.modes; m++)
+        sum += power(get(w.chi + (i * w.modes + m) * 2 * w.nn, w.nn, p));
+    return sum;
+}
+template <typename T> __device__ inline double *part_of(const work<T> &w, int64_t i, int64_t tile)
+{
+    return w.part + (i * w.tiles + tile) * SUMS;
+}
+
+template <typename T> __global__ void project(const work<T> w)
+{
+    const int64_t i = blockIdx.y, tile = blockIdx.x, n = w.n;
+    if (i >= size_of(w)) return;
+    const int64_t from = tile * TILE * n,
+                  end = (tile + 1) * TILE * n < w.nn ? (tile + 1) * TILE * n : w.nn;
+    const T alpha = w.rule.poisson ? (T)w.alpha[i] : 0, eps = (T)w.rule.epsilon;
+    double sum[3] = {0, 0, 0};
+    for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
+        const T s = seen<T>(w.seen, n, w.first + i, p / n, p % n),
+                a = sqrt(model_of(w, i, p)) / (T)n;
+        T by = 0;
+        if (s >= 0) {
+            const double d = (double)(a - s);
+            sum[0] += d * d;
+            sum[1] += (double)s * (double)s;
+            sum[2] += (double)a * (double)a;
+            by = w.rule.poisson ? alpha * (s * s / (a * a + (T)1e-6) - 1) : s / (a + eps) - 1;
+        }
+        by /= (T)w.nn;
+        for (int64_t m = 0; m < w.modes; m++) {
+            T *f = w.chi + (i * w.modes + m) * 2 * w.nn;
+            f[p] *= by;
+            f[w.nn + p] *= by;
+        }
+    }
+    sum_block(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < 3; k++) part_of(w, i, tile)[k] = sum[k];
+}
+
+template <typename T> __global__ void tell(const work<T> w)
+{
+    const int64_t size = size_of(w);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < size;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        double sum[3] = {0, 0, 0};
+        for (int64_t t = 0; t < w.tiles; t++)
+            for (int k = 0; k < 3; k++) sum[k] += part_of(w, i, t)[k];
+        double *told = w.told + (w.first + i) * PT_TOLD;
+        told[PT_TOLD_MISFIT] = sum[0];
+        told[PT_TOLD_COUNTS] = sum[1];
+        told[PT_TOLD_MODEL] = sum[2];
+        told[PT_TOLD_ALPHA] = w.rule.poisson ? w.alpha[i] : visit_of(w, i)[PT_VISIT_ALPHA];
+    }
+}
+
+/* ---- the Poisson model ---- */
+
+template <typename T> __global__ void alpha_begin(const work<T> w)
+{
+    const int64_t size = size_of(w);
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x)
+        w.alpha[i] = visit_of(w, i)[PT_VISIT_ALPHA];
+    __syncthreads();
+    if (threadIdx.x != 0 || size == 0) return;
+    double sum = 0;
+    for (int64_t i = 0; i < size; i++) sum += w.alpha[i];
+    w.found[0] = sum / (double)size;
+}
+template <typename T> __global__ void alpha_sums(const work<T> w)
+{
+    const int64_t i = blockIdx.y, tile = blockIdx.x, n = w.n;
+    if (i >= size_of(w)) return;
+    const int64_t from = tile * TILE * n,
+                  end = (tile + 1) * TILE * n < w.nn ? (tile + 1) * TILE * n : w.nn;
+    const T mean = (T)w.found[0];
+    double sum[2] = {0, 0};
+    for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
+        const T s = seen<T>(w.seen, n, w.first + i, p / n, p % n);
+        if (s < 0) continue;
+        const T a = sqrt(model_of(w, i, p)) / (T)n, a2 = a * a, k = s * s,
+                xi = 1 - k / (a2 + (T)1e-6);
+        sum[0] += (double)(xi * (a2 - k / (1 - mean * xi)));
+        sum[1] += (double)(xi * xi * a2);
+    }
+    sum_block(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < 2; k++) part_of(w, i, tile)[k] = sum[k];
+}
+template <typename T> __global__ void alpha_step(const work<T> w)
+{
+    const int64_t size = size_of(w);
+    const double mean = w.found[0];
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+        double above = 0, below = 0;
+        for (int64_t t = 0; t < w.tiles; t++) {
+            above += part_of(w, i, t)[0];
+            below += part_of(w, i, t)[1];
+        }
+        const double a = 0.5 * mean + 0.5 * (below > 0 ? above / below : mean);
+        w.alpha[i] = !(a > 0) ? 0 : a > 1 ? 1 : a;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0 || size == 0) return;
+    double sum = 0;
+    for (int64_t i = 0; i < size; i++) sum += w.alpha[i];
+    w.found[0] = sum / (double)size;
+}
+
+/* ---- maxima ---- */
+
+/* Row i of `most`: |patch|^2 of pattern i; rows behind the batch: |P|^2, as each pattern sees it.
+ */
+template <typename T> __global__ void maxima(const work<T> w)
+{
+    const int64_t row = blockIdx.y, tile = blockIdx.x, n = w.n;
+    const bool of_probe = row >= w.rule.batch;
+    const int64_t i = of_probe ? row - w.rule.batch : row;
+    if (i >= size_of(w)) return;
+    const int64_t from = tile * TILE * n,
+                  end = (tile + 1) * TILE * n < w.nn ? (tile + 1) * TILE * n : w.nn,
+                  at = corner_of(w, i);
+    double most = 0;
+    for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
+        T v = 0;
+        if (of_probe)
+            for (int64_t m = 0; m < w.modes; m++) v += power(get(probe_of(w, i, m), w.nn, p));
+        else
+            v = power(object_at(w, at, p / n, p % n));
+        most = fmax(most, (double)v);
+    }
+    most = max_block(most);
+    if (threadIdx.x == 0) w.most[row * w.tiles + tile] = most;
+}
+
+/* ---- the probe ---- */
+
+template <typename T> __global__ void gather_probe(const work<T> w)
+{
+    const int64_t size = size_of(w), all = w.modes * w.nn, step = (int64_t)gridDim.x * blockDim.x;
+    if (size == 0 || w.switches[PT_SWITCH_PROBE] == 0) return;
+    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step) {
+        const int64_t m = k / w.nn, p = k % w.nn;
+        pair<T> sum = {0, 0};
+        for (int64_t i = 0; i < size; i++) {
+            const int64_t image = i * w.modes + m;
+            pair<T> u;
+            if (w.rule.shift) {
+                u = get(w.back + image * 2 * w.nn, w.nn, p);
+            } else {
+                const pair<T> a = object_at(w, corner_of(w, i), p / w.n, p % w.n);
+                u = times_c(a, get(w.chi + image * 2 * w.nn, w.nn, p));
+                if (w.rule.rule != PT_LSQML) {
+                    const T by = object_weight(w, (T)max_of(w, i), a);
+                    u = {u.re * by, u.im * by};
+                }
+            }
+            sum = {sum.re + u.re, sum.im + u.im};
+        }
+        const T share = 1 / (T)size;
+        put(w.next + m * 2 * w.nn, w.nn, p, pair<T>{sum.re * share, sum.im * share});
+    }
+}
+template <typename T> __global__ void add_probe(const work<T> w)
+{
+    const int64_t all = 2 * w.modes * w.nn, step = (int64_t)gridDim.x * blockDim.x;
+    if (size_of(w) == 0 || w.switches[PT_SWITCH_PROBE] == 0) return;
+    const T by = w.rule.rule == PT_LSQML ? (T)w.found[2] : 1;
+    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step)
+        w.probe[k] += by * w.next[k];
+}
+
+/* ---- the object ---- */
+
+/* What a pattern wants of a pixel of its patch. */
+template <typename T> __device__ inline pair<T> want(const work<T> &w, int64_t i, int64_t p)
+{
+    pair<T> sum = {0, 0};
+    T light = 0;
+    for (int64_t m = 0; m < w.modes; m++) {
+        const pair<T> a = get(probe_of(w, i, m), w.nn, p),
+                      v = times_c(a, get(w.chi + (i * w.modes + m) * 2 * w.nn, w.nn, p));
+        sum = {sum.re + v.re, sum.im + v.im};
+        light += power(a);
+    }
+    if (w.rule.rule == PT_LSQML) return sum;
+    const T most = (T)probe_max(w, i), alpha = (T)w.rule.object_alpha;
+    T by = most > 0 ? alpha / most : 0;
+    if (w.rule.rule == PT_RPIE) {
+        const T den = (1 - alpha) * light + alpha * most;
+        by = den > 0 ? 1 / den : 0;
+    }
+    return {sum.re * by, sum.im * by};
+}
+
+/* A tile of TILE x TILE pixels of the canvas: the patterns that touch it, in their order. */
+template <typename T> __global__ void place(const work<T> w)
+{
+    __shared__ int list[LIST];
+    __shared__ int length;
+    const int64_t size = size_of(w), n = w.n, r0 = (int64_t)blockIdx.y * TILE,
+                  c0 = (int64_t)blockIdx.x * TILE, r = r0 + threadIdx.x / TILE,
+                  c = c0 + threadIdx.x % TILE, at = r * w.cols + c;
+    const bool inside = r < w.rows && c < w.cols, lsqml = w.rule.rule == PT_LSQML;
+    if (size == 0) return;
+    pair<T> sum = {0, 0};
+    if (inside && !lsqml) sum = get(w.object, w.cells, at);
+    bool any = false;
+    for (int64_t base = 0; base < size; base += LIST) {
+        if (threadIdx.x < 32) {
+            int found = 0;
+            for (int64_t k = 0; k < LIST && base + k < size; k += 32) {
+                const int64_t i = base + k + threadIdx.x;
+                bool touches = false;
+                if (i < size) {
+                    const double *v = visit_of(w, i);
+                    const int64_t row = (int64_t)v[PT_VISIT_ROW], col = (int64_t)v[PT_VISIT_COL];
+                    touches = row < r0 + TILE && row + n > r0 && col < c0 + TILE && col + n > c0;
+                }
+                const unsigned lanes = __ballot_sync(0xffffffffu, touches);
+                if (touches) list[found + __popc(lanes & ((1u << threadIdx.x) - 1))] = (int)i;
+                found += __popc(lanes);
+            }
+            if (threadIdx.x == 0) length = found;
+        }
+        __syncthreads();
+        for (int k = 0; inside && k < length; k++) {
+            const int64_t i = list[k];
+            const double *v = visit_of(w, i);
+            const int64_t y = r - (int64_t)v[PT_VISIT_ROW], x = c - (int64_t)v[PT_VISIT_COL];
+            if (y < 0 || x < 0 || y >= n || x >= n) continue;
+            const pair<T> u = want(w, i, y * n + x);
+            sum = {sum.re + u.re, sum.im + u.im};
+            any = true;
+        }
+        __syncthreads();
+    }
+    if (!inside) return;
+    if (lsqml) {
+        const T by = any ? w.weight[at] : 0;
+        put(w.direction, w.cells, at, pair<T>{sum.re * by, sum.im * by});
+    } else if (any) {
+        put(w.object, w.cells, at, sum);
+    }
+}
+
+/* ---- the steps of lsqml ---- */
+
+template <typename T> __global__ void step_sums(const work<T> w)
+{
+    const int64_t i = blockIdx.y, tile = blockIdx.x, n = w.n;
+    if (i >= size_of(w)) return;
+    const int64_t from = tile * TILE * n,
+                  end = (tile + 1) * TILE * n < w.nn ? (tile + 1) * TILE * n : w.nn,
+                  at = corner_of(w, i);
+    const bool probe_on = w.switches[PT_SWITCH_PROBE] != 0;
+    const T *probe = probe_of(w, i, 0), *chi = w.chi + i * w.modes * 2 * w.nn;
+    double sum[SUMS] = {0, 0, 0, 0, 0, 0};
+    for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
+        const int64_t q = at + p / n * w.cols + p % n;
+        const pair<T> x = get(chi, w.nn, p),
+                      u = times(get(w.direction, w.cells, q), get(probe, w.nn, p));
+        sum[0] += (double)power(u);
+        sum[4] += (double)times_c(u, x).re;
+        if (!probe_on) continue;
+        const pair<T> v = times(get(w.next, w.nn, p), get(w.object, w.cells, q)),
+                      uv = times_c(v, u);
+        sum[1] += (double)power(v);
+        sum[2] += (double)uv.re;
+        sum[3] += (double)uv.im;
+        sum[5] += (double)times_c(v, x).re;
+    }
+    sum_block(sum);
+    if (threadIdx.x == 0)
+        for (int k = 0; k < SUMS; k++) part_of(w, i, tile)[k] = sum[k];
+}
+
+/* One block: each pattern's best pair of steps, the mean without the outermost tenths, the mean. */
+template <typename T> __global__ void find_steps(const work<T> w)
+{
+    __shared__ double mean[2];
+    const int64_t size = size_of(w);
+    if (size == 0) return;
+    const bool probe_on = w.switches[PT_SWITCH_PROBE] != 0;
+    double *object = w.steps, *sorted = w.steps + w.rule.batch, *probe = w.steps + 2 * w.rule.batch;
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+        double *o = w.one + i * SUMS;
+        for (int k = 0; k < SUMS; k++) o[k] = k < 2 ? 1.2e-7 : 0;
+        for (int64_t t = 0; t < w.tiles; t++)
+            for (int k = 0; k < SUMS; k++) o[k] += part_of(w, i, t)[k];
+    }
+    __syncthreads();
+    if (threadIdx.x < 2) {
+        double sum = 0;
+        for (int64_t i = 0; i < size; i++) sum += w.one[i * SUMS + threadIdx.x] / (double)size;
+        mean[threadIdx.x] = sum;
+    }
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+        const double *o = w.one + i * SUMS;
+        double so = 0.5 * o[4] / o[0], sp = 0;
+        if (probe_on) {
+            const double a11 = o[0] + 0.1 * mean[0], a22 = o[1] + 0.1 * mean[1],
+                         det = a11 * a22 - o[2] * o[2] - o[3] * o[3];
+            so = det > 0 ? 0.9 * (a22 * o[4] - o[2] * o[5]) / det : 0;
+            sp = det > 0 ? 0.9 * (a11 * o[5] - o[2] * o[4]) / det : 0;
+        }
+        object[i] = so > 0 ? so / (double)w.modes : 0;
+        probe[i] = sp > 0 ? sp : 0;
+    }
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+        int64_t rank = 0;
+        for (int64_t k = 0; k < size; k++)
+            rank += object[k] < object[i] || (object[k] == object[i] && k < i);
+        sorted[rank] = object[i];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const int64_t cut = size / 10;
+        double sum = 0;
+        for (int64_t i = cut; i < size - cut; i++) sum += sorted[i];
+        w.found[1] = sum / (double)(size - 2 * cut);
+    } else if (threadIdx.x == 1) {
+        double sum = 0;
+        for (int64_t i = 0; i < size; i++) sum += probe[i];
+        w.found[2] = sum / (double)size;
+    }
+}
+template <typename T> __global__ void step_object(const work<T> w)
+{
+    const int64_t all = 2 * w.cells, step = (int64_t)gridDim.x * blockDim.x;
+    if (size_of(w) == 0) return;
+    const T by = (T)w.found[1];
+    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step)
+        w.object[k] += by * w.direction[k];
+}
+
+/* ---- positions ---- */
+
+template <typename T> __global__ void tell_position(const work<T> w, int axis)
+{
+    const int64_t i = blockIdx.x;
+    if (i >= size_of(w)) return;
+    const T *probe = probe_of(w, i, 0), *chi = w.chi + i * w.modes * 2 * w.nn,
+            *slope = w.slope + i * 2 * w.nn;
+    double sum[2] = {0, 0};
+    for (int64_t p = threadIdx.x; p < w.nn; p += blockDim.x) {
+        const pair<T> u = times(get(probe, w.nn, p), get(slope, w.nn, p));
+        sum[0] += (double)times_c(u, get(chi, w.nn, p)).re;
+        sum[1] += (double)power(u);
+    }
+    sum_block(sum);
+    if (threadIdx.x == 0 && w.switches[PT_SWITCH_POSITIONS] != 0)
+        w.told[(w.first + i) * PT_TOLD + PT_TOLD_DROW + axis] = sum[1] > 0 ? sum[0] / sum[1] : 0;
+}
+
+/* ---- the order of things ---- */
+
+template <typename T> uint64_t arrange(work<T> *w, char *base)
+{
+    uint64_t bytes = 0;
+    auto take = [&](int64_t n, size_t size) -> char * {
+        char *p = base ? base + bytes : nullptr;
+        bytes += ((uint64_t)n * size + 255) / 256 * 256;
+        return p;
+    };
+    const pt_sweep &r = w->rule;
+    const int64_t fields = 2 * w->nn * w->modes, batch = r.batch * fields;
+    w->table = (T *)take(2 * w->n, sizeof(T));
+    w->chi = (T *)take(batch, sizeof(T));
+    w->turned = (T *)take(batch, sizeof(T));
+    w->next = (T *)take(fields, sizeof(T));
+    if (r.shift) {
+        w->lit = (T *)take(batch, sizeof(T));
+        w->spectrum = (T *)take(fields, sizeof(T));
+    }
+    if (r.shift || r.positions) w->back = (T *)take(batch, sizeof(T));
+    if (r.positions) w->slope = (T *)take(r.batch * 2 * w->nn, sizeof(T));
+    if (r.rule == PT_LSQML) w->direction = (T *)take(2 * w->cells, sizeof(T));
+    w->part = (double *)take(r.batch * w->tiles * SUMS, sizeof(double));
+    w->alpha = (double *)take(r.batch, sizeof(double));
+    w->one = (double *)take(r.batch * SUMS, sizeof(double));
+    w->steps = (double *)take(3 * (int64_t)r.batch, sizeof(double));
+    w->found = (double *)take(4, sizeof(double));
+    w->most = (double *)take(2 * (int64_t)r.batch * w->tiles, sizeof(double));
+    return bytes;
+}
+
+template <typename T> work<T> work_of(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    work<T> w = {};
+    w.rule = *(const pt_sweep *)node->attr;
+    w.n = node->in[PT_SWEEP_PATTERNS].size[1];
+    w.nn = w.n * w.n;
+    w.modes = node->in[PT_SWEEP_PROBE].size[0];
+    w.rows = node->in[PT_SWEEP_OBJECT].size[1];
+    w.cols = node->in[PT_SWEEP_OBJECT].size[2];
+    w.cells = w.rows * w.cols;
+    w.tiles = (w.n + TILE - 1) / TILE;
+    return w;
+}
+
+/* Two passes from a functor to planes. */
+template <typename T, bool INVERSE, class LOAD, class STORE>
+void queue_transform(const work<T> &w, const transform<T> &f, int64_t images, int64_t per,
+                     cudaStream_t stream, const LOAD &load, const STORE &store)
+{
+    queue_pass<T, INVERSE>(f, images, stream, load, store_planes<T>{w.turned, w.n});
+    load_planes<T> turned = {{w, per}, w.turned};
+    queue_pass<T, INVERSE>(f, images, stream, turned, store);
+}
+
+template <typename T>
+void queue_projection(const work<T> &w, const transform<T> &f, cudaStream_t stream)
+{
+    const pt_sweep &r = w.rule;
+    const int64_t images = r.batch * w.modes;
+    const dim3 tiles((unsigned)w.tiles, (unsigned)r.batch);
+    const store_planes<T> to_chi = {w.chi, w.n};
+    const load_planes<T> chi = {{w, w.modes}, w.chi};
+    if (r.shift) {
+        /* images of the probe itself are wanted as long as there is a pattern: one image a pattern
+         */
+        const load_planes<T> probe = {{w, w.modes}, w.probe};
+        queue_transform<T, false>(w, f, w.modes, w.modes, stream, probe,
+                                  store_planes<T>{w.spectrum, w.n});
+        queue_transform<T, true>(w, f, images, w.modes, stream, load_shifted<T>{{w, w.modes}},
+                                 store_planes<T>{w.lit, w.n});
+    }
+    queue_transform<T, false>(w, f, images, w.modes, stream, load_exit<T>{{w, w.modes}}, to_chi);
+    if (r.poisson) {
+        FTH_LAUNCH(alpha_begin<T>, 1, THREADS, stream, w);
+        for (int k = 0; k < 2; k++) {
+            FTH_LAUNCH(alpha_sums<T>, tiles, THREADS, stream, w);
+            FTH_LAUNCH(alpha_step<T>, 1, THREADS, stream, w);
+        }
+    }
+    FTH_LAUNCH(project<T>, tiles, THREADS, stream, w);
+    FTH_LAUNCH(tell<T>, (unsigned)((r.batch + THREADS - 1) / THREADS), THREADS, stream, w);
+    if (r.rule == PT_LOOK) return;
+    queue_transform<T, true>(w, f, images, w.modes, stream, chi, to_chi);
+    if (r.positions)
+        for (int axis = 0; axis < 2; axis++) {
+            queue_transform<T, false>(w, f, r.batch, 1, stream, load_patch<T>{{w, 1}},
+                                      store_planes<T>{w.back, w.n});
+            queue_transform<T, true>(w, f, r.batch, 1, stream, load_slope<T>{{w, 1}, axis},
+                                     store_planes<T>{w.slope, w.n});
+            FTH_LAUNCH(tell_position<T>, (unsigned)r.batch, THREADS, stream, w, axis);
+        }
+}
+
+template <typename T>
+void queue_updates(const work<T> &w, const transform<T> &f, cudaStream_t stream)
+{
+    const pt_sweep &r = w.rule;
+    const bool lsqml = r.rule == PT_LSQML;
+    const dim3 tiles((unsigned)w.tiles, (unsigned)r.batch),
+        canvas((unsigned)((w.cols + TILE - 1) / TILE), (unsigned)((w.rows + TILE - 1) / TILE)),
+        pairs_of((unsigned)w.tiles, (unsigned)(r.batch + (r.shift ? r.batch : 1)));
+    const unsigned pixels = fth_cuda_blocks(w.modes * w.nn, THREADS);
+    auto probe_direction = [&] {
+        if (r.shift)
+            queue_transform<T, false>(w, f, r.batch * w.modes, w.modes, stream,
+                                      load_wanted<T>{{w, w.modes}}, store_home<T>{w});
+        FTH_LAUNCH(gather_probe<T>, pixels, THREADS, stream, w);
+        if (!r.shift) return;
+        const load_planes<T> next = {{w, w.modes}, w.next};
+        queue_transform<T, true>(w, f, w.modes, w.modes, stream, next,
+                                 store_planes<T>{w.next, w.n});
+    };
+    if (!lsqml) FTH_LAUNCH(maxima<T>, pairs_of, THREADS, stream, w);
+    if (!r.ptypy || lsqml) probe_direction();
+    FTH_LAUNCH(place<T>, canvas, TILE * TILE, stream, w);
+    if (lsqml) {
+        FTH_LAUNCH(step_sums<T>, tiles, THREADS, stream, w);
+        FTH_LAUNCH(find_steps<T>, 1, THREADS, stream, w);
+        FTH_LAUNCH(step_object<T>, fth_cuda_blocks(2 * w.cells, THREADS), THREADS, stream, w);
+    } else if (r.ptypy) {
+        FTH_LAUNCH(maxima<T>, tiles, THREADS, stream, w);
+        probe_direction();
+    }
+    FTH_LAUNCH(add_probe<T>, pixels, THREADS, stream, w);
+}
+
+template <typename T> fth_status run_as(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    const cudaStream_t stream = fth_cuda_stream(call);
+    work<T> w = work_of<T>(call);
+    arrange(&w, (char *)call->scratch);
+    const bool look = w.rule.rule == PT_LOOK, lsqml = w.rule.rule == PT_LSQML;
+    const int mask = lsqml ? PT_SWEEP_MASK : PT_SWEEP_WEIGHT;
+    w.object = (T *)(look ? call->in[PT_SWEEP_OBJECT].data : call->out[0].data);
+    w.probe = (T *)(look ? call->in[PT_SWEEP_PROBE].data : call->out[1].data);
+    w.told = (double *)call->out[2].data;
+    w.visits = (const double *)call->in[PT_SWEEP_VISITS].data;
+    w.switches = (const double *)call->in[PT_SWEEP_SWITCHES].data;
+    if (lsqml) w.weight = (const T *)call->in[PT_SWEEP_WEIGHT].data;
+    w.seen = {call->in[PT_SWEEP_PATTERNS].data,  nullptr,       0,
+              node->in[PT_SWEEP_PATTERNS].dtype, w.rule.counts, w.rule.centred};
+    if (w.rule.masked) {
+        w.seen.mask = (const uint8_t *)call->in[mask].data;
+        w.seen.mask_step = node->in[mask].n_axes == 3 ? w.nn : 0;
+    }
+    for (int i = 0; i < 2; i++)
+        if (call->out[i].data)
+            FTH_CUDA_TRY(cudaMemcpyAsync(call->out[i].data, call->in[i].data,
+                                         (size_t)fth_desc_count(&node->in[i]) * sizeof(T),
+                                         cudaMemcpyDeviceToDevice, stream),
+                         "copying object and probe", call->err);
+    const int64_t room = node->out[2].size[0];
+    FTH_CUDA_TRY(cudaMemsetAsync(w.told, 0, (size_t)(room * PT_TOLD) * sizeof(double), stream),
+                 "clearing what is told", call->err);
+    FTH_LAUNCH(fill_table<T>, 1, THREADS, stream, w.table, (int)w.n);
+    const transform<T> f = transform_of<T>(w.n, w.table);
+    for (w.first = 0; w.first < room; w.first += w.rule.batch) {
+        queue_projection(w, f, stream);
+        if (!look) queue_updates(w, f, stream);
+        FTH_CUDA_LAUNCHED(call);
+    }
+    return FTH_OK;
+}
+
+uint64_t scratch(const fth_call *call)
+{
+    if (call->node->in[0].dtype == FTH_F32) {
+        work<float> w = work_of<float>(call);
+        return arrange(&w, nullptr);
+    }
+    work<double> w = work_of<double>(call);
+    return arrange(&w, nullptr);
+}
+
+bool supports(const fth_node *node)
+{
+    const pt_sweep *r = (const pt_sweep *)node->attr;
+    const int64_t n = node->in[PT_SWEEP_PATTERNS].size[1],
+                  images = r->batch * node->in[PT_SWEEP_PROBE].size[0];
+    return images < 65536 &&
+           (node->in[0].dtype == FTH_F32 ? width_of<float>(n) : width_of<double>(n)) > 0;
+}
+
+fth_status run(const fth_call *call)
+{
+    return call->node->in[0].dtype == FTH_F32 ? run_as<float>(call) : run_as<double>(call);
+}
+} // namespace
+
+FTH_CUDA_KERNEL(ptycho_sweep) = {
+    .op = "ptycho_sweep", .supports = supports, .scratch = scratch, .run = run};
