@@ -333,7 +333,10 @@ class EveryCommand(unittest.TestCase):
              "model: {{n_components: 2, {model}}}\ntraining: {{max_iter: 3}}\n"
     CELL = "-cell 40 40 40 90 90 90 -N 3 -default_F 10 -lambda 1 -distance 60 -detpixels 24 -pixel 0.4"
     STAGES = {"spatial": ["preprocess", "train", "analyze", "figures"], "bragg": ["render", "figures"],
-              "sounding": ["survey", "fit", "analyze", "figures"]}
+              "sounding": ["survey", "fit", "analyze", "figures"],
+              "ptycho": ["data", "figures"]}
+
+    NETWORK = ["--n_groups=8", "--nepochs=1", "--n_filters_scale=1"]
 
     @classmethod
     def setUpClass(cls):
@@ -354,6 +357,9 @@ class EveryCommand(unittest.TestCase):
                               "detector: {distance: 60, pixels: [16, 16], pixel: 0.6}\nfigures: {dpi: 40}\n"
         texts["plate.yaml"] = f"instrument: focus\nname: p\noutput_dir: {d}/plates\n" \
                               f"input: {{data_root: {d}/plate, exp: 20250101_toy, microscope: YX1}}\n"
+        scan = "N: 32\nsize: 96\nn_images: 24\nbuffer: 20\nobject_scale: half\niterations: 2\n"
+        texts["beam.yaml"] = f"instrument: ptycho\nname: p\noutput_dir: {d}/beam\nalgorithm: lsqml\n" + scan
+        texts["beams.yaml"] = f"instrument: ptycho\nname: p\noutput_dir: {d}/beams\nalgorithms: [lsqml, epie]\n" + scan
         texts["water.stol"] = "0 2.57\n0.1 3\n0.5 7\n1 4\n"
         for name, text in texts.items():
             with open(os.path.join(d, name), "w") as file:
@@ -366,6 +372,9 @@ class EveryCommand(unittest.TestCase):
         cls.must("run", "index", "fuse", "stitch", "-c", d + "/plate.yaml")
         cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
         cls.must("run", "render", "-c", d + "/shots.yaml")
+        cls.must("run", "data", "solve", "train", "infer", "evaluate", "-c", d + "/beam.yaml")
+        cls.must("ptycho", "simulate", "wide.npz", "--n_images=12", "--size=128", "--buffer=40", "--lines=40")
+        cls.must("ptycho", "train", "wide.npz", *cls.NETWORK, "--out", "net")
         cls.must("bragg", *cls.CELL.split(), "-floatfile", d + "/spots.bin", "-intfile", d + "/spots.img",
                  "-nonoise", "-nopgm")
 
@@ -381,8 +390,10 @@ class EveryCommand(unittest.TestCase):
     def lines(self):
         """Words of a call that works, for each command; what is not here takes neither flag."""
         d, cell = self.dir, self.CELL.split()
-        of = {"spatial": "svgp.yaml", "bragg": "shots.yaml", "sounding": "sea.yaml"}
-        all_of = {"spatial": "general/general.yaml", "bragg": "grid.yaml", "sounding": "seas.yaml"}
+        of = {"spatial": "svgp.yaml", "bragg": "shots.yaml", "sounding": "sea.yaml", "ptycho": "beam.yaml"}
+        all_of = {"spatial": "general/general.yaml", "bragg": "grid.yaml", "sounding": "seas.yaml",
+                  "ptycho": "beams.yaml"}
+        scan, recon = d + "/beam/ptycho/scan.npz", d + "/beam/ptycho/reconstruction.npz"
         truth = d + "/toy/ground_truth_factors.npy"
         nd2 = d + "/plate/raw_image_data/YX1/20250101_toy/20250101_toy.nd2"
         plate = ["--data-root", d + "/plate", "--exp=20250101_toy", "--microscope=YX1"]
@@ -406,6 +417,14 @@ class EveryCommand(unittest.TestCase):
                ("focus", "selftest"): ["--devices=cpu"],
                ("focus", "bench"): ["--z=3", "--height=24", "--width=20", "--iters=1", "--devices=cpu"],
                ("focus", "stack"): [nd2, "-o", "sharp"], ("focus", "run"): plate, ("focus", "plan"): plate,
+               ("ptycho", "info"): [scan], ("ptycho", "check"): [scan], ("ptycho", "convert"): [scan, "x.npz"],
+               ("ptycho", "simulate"): ["x.npz", "--n_images=9", "--N=32", "--size=96"],
+               ("ptycho", "solve"): [scan, "--iterations=1", "--out=o"],
+               ("ptycho", "train"): [d + "/wide.npz", *self.NETWORK, "--out=o"],
+               ("ptycho", "infer"): [d + "/net/model.safetensors", d + "/wide.npz", "--n_groups=8", "--out=o"],
+               ("ptycho", "evaluate"): [recon, scan, "--out=o"], ("ptycho", "compare"): [scan, recon, "--out=o"],
+               ("ptycho", "view"): [recon, "--out=o"], ("ptycho", "op"): ["probe", "x.npz", "--N=16"],
+               ("ptycho", "study"): ["dose", "--n-train=8", "--n-test=4", "--skip-training", "--out=o"],
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
         out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "stitch", "figures")})
         for group, stages in self.STAGES.items():

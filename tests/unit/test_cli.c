@@ -346,6 +346,7 @@ TEST(the_table_is_sound)
         }
         for (const fth_flag *f = c->own; f && f->name; f++) own++;
         for (const fth_flag *f = c->stage; f && f->name; f++) own++;
+        for (const fth_flag *f = c->both; f && f->name; f++) own += cli_is_verbs_alone(c, f->name);
         while (cli_flag_at(c, all)) all++;
         EQ_I64(all, own + wanted);
         for (int a = 0; a < all; a++)

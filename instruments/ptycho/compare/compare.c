@@ -246,6 +246,11 @@ fth_status pt_compare(const pt_comparison *c, fth_err *err)
     if (s == FTH_OK) s = save_images(&w, err);
     if (s == FTH_OK) s = save_raw(&w, err);
     if (s == FTH_OK && c->out) print_table(c, v);
+    for (int i = 0; s == FTH_OK && c->facts && i < c->n; i++) {
+        fth_json_open(c->facts, c->model[i].name, '{');
+        pt_verdict_json(&v[i], c->facts);
+        fth_json_close(c->facts);
+    }
     for (int i = 0; i < c->n; i++) {
         pt_found_clear(&w.found[i]);
         pt_image_free(&w.aligned[i]);

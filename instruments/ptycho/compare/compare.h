@@ -20,7 +20,8 @@ typedef struct pt_comparison {
     const char *truth, *folder;
     const pt_candidate *model;
     int n;
-    FILE *out; /* a table for people; NULL: none */
+    FILE *out;              /* a table for people; NULL: none */
+    fth_json_writer *facts; /* the same for programs; NULL: none */
 } pt_comparison;
 
 /* comparison_plot.png, comparison_metrics.csv, NAME_frc_curves.csv, frc.png, reconstructions.npz

@@ -28,6 +28,7 @@ static fth_status work(pt_comparison *c, fth_answer *a, fth_err *err)
         return FTH_OK;
     }
     c->out = a->out;
+    c->facts = a->json ? fth_answer_facts(a) : NULL;
     FTH_TRY(pt_compare(c, err));
     fprintf(a->notes, "tables, figures and arrays are in %s\n", c->folder);
     return FTH_OK;
@@ -81,5 +82,5 @@ const fth_verb pt_verb_compare = {
            "are compared).",
     .max_args = 1 + PT_MOST_COMPARED,
     .flag = flags,
-    .heeds = "plan quiet seed",
+    .heeds = "plan json quiet seed",
     .run = run};

@@ -508,5 +508,5 @@ const fth_verb pt_verb_study = {
            "in data/.",
     .max_args = 1,
     .flag = flags,
-    .heeds = "plan quiet seed",
+    .heeds = "plan json quiet seed",
     .run = run};

@@ -229,5 +229,5 @@ const fth_verb pt_verb_view = {
            "probe.png, overlap.png, and the object if there is one.",
     .max_args = 1,
     .flag = flags,
-    .heeds = "plan quiet seed",
+    .heeds = "plan json quiet seed",
     .run = run};
