@@ -19,6 +19,7 @@ static pt_scan_options options(void)
                              .bin = 1,
                              .centre_x = unknown,
                              .centre_y = unknown,
+                             .probe_resize = "",
                              .data = "",
                              .mask_path = "",
                              .x = "",

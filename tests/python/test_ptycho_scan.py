@@ -106,6 +106,39 @@ class Scans(unittest.TestCase):
         got = info(self.save(**square))
         self.assertIn("first is taken as the scan", got["warnings"][0])
 
+    def test_probes_are_brought_to_size(self):
+        N = 16
+        y, x = np.mgrid[:24, :24] - 12
+        whole = np.exp(-(x**2 + y**2) / 40) * np.exp(0.03j * (x**2 + y**2) + 0.4j)
+
+        def resized(probe, steps):
+            run("convert", self.save(probeGuess=probe), self.dir / "b.npz", "--probe_resize", steps, "--quiet")
+            return np.load(self.dir / "b.npz")["probeGuess"]
+
+        small = whole[6:18, 6:18]
+        np.testing.assert_allclose(resized(small, "pad:16"), np.pad(small, 2).astype("c8"))
+        two = resized(np.stack([small, 2 * small]), "pad:16")
+        np.testing.assert_allclose(two[1], 2 * two[0])
+        far = resized(small, "pad_extrapolate:16")  # the edge of the amplitude goes on, the phase is the parabola's
+        phase = np.angle(far / np.exp(1j * np.angle(whole[4:20, 4:20])))
+        self.assertLess(abs(phase).max(), 1e-5)
+        np.testing.assert_allclose(abs(far), np.pad(abs(small), 2, "edge"), rtol=1e-6)
+        fine = resized(whole, "interp:16")  # edge to edge: pixel i lies at 23 i / 15
+        r, s = np.meshgrid(np.arange(N) * 23 / 15 - 12, np.arange(N) * 23 / 15 - 12, indexing="ij")
+        want = np.exp(-(r**2 + s**2) / 40) * np.exp(0.03j * (r**2 + s**2) + 0.4j)
+        self.assertLess(abs(fine - want).max(), 5e-3)
+        smooth = resized(np.pad(small, 2), "smooth:1")
+        from_padded = np.pad(small, 2)
+        k = np.exp(-np.arange(-4, 5) ** 2 / 2)
+        k /= k.sum()
+        blur = lambda a: np.apply_along_axis(lambda v: np.convolve(np.pad(v, 4, "symmetric"), k, "valid"), 0, a)
+        np.testing.assert_allclose(smooth, blur(blur(from_padded).T).T, atol=1e-6)
+        text = run("info", self.save(probeGuess=small), code=3)
+        self.assertIn("smooth:0.5|pad:16", text)
+        self.assertIn("interp:16", run("info", self.save(probeGuess=whole), code=3))
+        for steps in ("pad:8", "pad:17", "blur:3", "pad", "interp:x", "smooth:-1"):
+            self.assertIn("is no step", run("info", self.save(probeGuess=small), "--probe_resize", steps, code=2))
+
     def test_positions_are_turned_as_asked(self):
         d = arrays()
         path = self.save(xcoords_start=d["xcoords"] + 1, ycoords_start=d["ycoords"] - 1)

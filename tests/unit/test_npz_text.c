@@ -49,6 +49,7 @@ TEST(json_is_found_in_a_pickle)
     fth_npz *npz = open_file(mem, GOLDEN("texts.npz"));
     fth_texts *texts = NULL;
     check_one(npz, "short", "{\"a\": 1}");
+    check_one(npz, "later", "{\"b\": 2}");
     OK(fth_npz_strings(npz, "object", &texts, NULL));
     EQ_I64(fth_texts_count(texts), 1);
     fth_json *doc = NULL;

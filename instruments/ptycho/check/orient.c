@@ -21,7 +21,7 @@ typedef struct work {
     double x[MOST], y[MOST]; /* in pixels of the smaller frames, about their mean */
     fth_tensor *frames;      /* f32 [n side side], counts */
     fth_c128 *probe;         /* [modes side side] */
-    uint8_t *mask;
+    fth_tensor *masks;       /* bool [n side side]; NULL: all pixels are good */
 } work;
 
 /* ---- patterns ---- */
@@ -90,16 +90,25 @@ static fth_status load_frames(work *w, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status load_mask(work *w, fth_err *err)
+/* Of each pattern, and counts of pixels that are left out become 0: they may be anything. */
+static fth_status load_masks(work *w, fth_err *err)
 {
-    const int64_t N = w->scan->N, from = (N - w->side) / 2;
-    void *block = NULL;
-    if (!w->scan->mask) return FTH_OK;
-    FTH_TRY(fth_mem_take(w->scan->mem, FTH_MEM_META, (uint64_t)(w->side * w->side), "mask", &block,
-                         err));
-    w->mask = block;
-    for (int64_t i = 0; i < w->side; i++)
-        memcpy(w->mask + i * w->side, w->scan->mask + (from + i) * N + from, (size_t)w->side);
+    const pt_scan *scan = w->scan;
+    const int64_t side = w->side, from = (scan->N - side) / 2, size[3] = {w->n, side, side};
+    if (!scan->mask && !scan->masks.n_axes) return FTH_OK;
+    FTH_TRY(fth_tensor_create(&w->masks, scan->mem, "masks", FTH_BOOL, 3, size, err));
+    uint8_t *good = fth_tensor_data(w->masks);
+    float *counts = fth_tensor_data(w->frames);
+    for (int64_t k = 0; k < w->n; k++, good += side * side, counts += side * side) {
+        const int64_t lo[3] = {w->index[k], from, from}, n[3] = {1, side, side};
+        if (scan->masks.n_axes)
+            FTH_TRY(scan->masks.read(scan->masks.self, lo, n, good, err));
+        else
+            for (int64_t i = 0; i < side; i++)
+                memcpy(good + i * side, scan->mask + (from + i) * scan->N + from, (size_t)side);
+        for (int64_t i = 0; i < side * side; i++)
+            if (!good[i]) counts[i] = 0;
+    }
     return FTH_OK;
 }
 
@@ -196,7 +205,7 @@ static fth_status try_one(const work *w, pt_orientation *o, fth_err *err)
                                 .y = y,
                                 .probe = w->probe,
                                 .modes = scan->modes,
-                                .mask = w->mask};
+                                .masks = w->masks ? fth_tensor_source(w->masks) : (fth_source){0}};
     fth_status got = pt_solver_create(&s, scan->ctx, NULL, &opt, &data, err);
     if (got == FTH_OK) got = pt_solver_begin(s, err);
     while (got == FTH_OK && s->epoch < EPOCHS) got = pt_solver_step(s, err);
@@ -209,7 +218,7 @@ static fth_status try_all(work *w, pt_orientation out[PT_ORIENTATIONS], fth_err 
 {
     FTH_TRY(choose(w, err));
     FTH_TRY(load_frames(w, err));
-    FTH_TRY(load_mask(w, err));
+    FTH_TRY(load_masks(w, err));
     FTH_TRY(make_probe(w, err));
     for (int k = 0; k < PT_ORIENTATIONS; k++) {
         fth_err local = {0};
@@ -232,7 +241,7 @@ fth_status pt_orient(pt_scan *scan, pt_orientation out[PT_ORIENTATIONS], int64_t
     const fth_status s = try_all(&w, out, err);
     *patterns = w.n;
     fth_mem_release(scan->mem, w.probe, NULL);
-    fth_mem_release(scan->mem, w.mask, NULL);
+    fth_tensor_release(w.masks);
     fth_tensor_release(w.frames);
     return s;
 }

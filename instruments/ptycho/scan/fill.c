@@ -1,6 +1,7 @@
 /* fill.c - arrays of a file become parts of a scan, and are refused with both sizes where they
  * cannot be.
  */
+#include "../resize/resize.h"
 #include "parts.h"
 
 #include <math.h>
@@ -99,9 +100,8 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
 /* ---- the probe ---- */
 
 static fth_status probe_shape(const pt_draft *d, const fth_source *b, const char *name,
-                              int64_t *modes, fth_err *err)
+                              int64_t *modes, int64_t *side, fth_err *err)
 {
-    const pt_scan *scan = d->scan;
     char shape[120];
     int64_t size[FTH_MAX_AXES] = {1, 1, 1, 1};
     int n = b->n_axes;
@@ -111,28 +111,16 @@ static fth_status probe_shape(const pt_draft *d, const fth_source *b, const char
         n = 3;
     }
     if (n == 3 && size[2] == 1 && size[0] == size[1]) n = 2;
-    const int row = n - 2;
-    const bool is_shape =
-        (n == 2 || n == 3) && (fth_dtype_is_complex(b->dtype) || pt_is_number(b->dtype));
-    pt_shape_text(b, shape, sizeof shape);
-    if (!is_shape)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: '%s' is %s of %s; expected complex numbers [row col] or [mode row "
-                        "col]",
-                        scan->path, name, shape, fth_dtype_name(b->dtype));
-    if (size[row] != scan->N || size[row + 1] != scan->N) {
-        FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                 "%s: '%s' is %s, and the patterns are %lld x %lld: probe and patterns must have "
-                 "one size",
-                 scan->path, name, shape, (long long)scan->N, (long long)scan->N);
-        fth_err_hint(err, "--probe_guess estimate makes a probe of the patterns' size");
-        return FTH_E_FILE_SHAPE;
-    }
     *modes = n == 3 ? size[0] : 1;
-    if (*modes == 0)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is %s: it has no mode", scan->path, name,
-                        shape);
-    return FTH_OK;
+    *side = n >= 2 ? size[n - 1] : 0;
+    if ((n == 2 || n == 3) && (fth_dtype_is_complex(b->dtype) || pt_is_number(b->dtype)) &&
+        size[n - 2] == *side && *side > 0 && *modes > 0)
+        return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                    "%s: '%s' is %s of %s, and the patterns are %lld x %lld; expected complex "
+                    "numbers [row col] or [mode row col] of that size",
+                    d->scan->path, name, pt_shape_text(b, shape, sizeof shape),
+                    fth_dtype_name(b->dtype), (long long)d->scan->N, (long long)d->scan->N);
 }
 
 static fth_status check_probe(const pt_draft *d, const char *name, fth_err *err)
@@ -155,31 +143,72 @@ static fth_status check_probe(const pt_draft *d, const char *name, fth_err *err)
     return FTH_E_FILE_FORMAT;
 }
 
-static fth_status load_probe(pt_draft *d, const fth_source *b, const char *name, fth_err *err)
+/* Numbers of any dtype as c128, in a block of their own. */
+static fth_status read_probe(const pt_scan *scan, const fth_source *b, const char *name,
+                             int64_t count, fth_c128 **out, fth_err *err)
 {
-    pt_scan *scan = d->scan;
     fth_tensor *t = NULL;
     void *block = NULL;
-    FTH_TRY(probe_shape(d, b, name, &scan->modes, err));
-    const int64_t count = scan->modes * scan->N * scan->N;
     FTH_TRY(fth_source_load(b, scan->mem, name, &t, err));
-    const fth_status s =
-        pt_scan_hold(scan, (uint64_t)count * sizeof(fth_c128), "probe", &block, err);
+    const fth_status s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)count * sizeof(fth_c128),
+                                      "probe", &block, err);
     const void *from = s == FTH_OK ? fth_tensor_view(t) : NULL;
-    scan->probe = block;
+    fth_c128 *to = block;
     for (int64_t i = 0; from && i < count; i++) {
         if (b->dtype == FTH_C64) {
             const fth_c64 v = ((const fth_c64 *)from)[i];
-            scan->probe[i] = (fth_c128){(double)v.re, (double)v.im};
+            to[i] = (fth_c128){(double)v.re, (double)v.im};
         } else if (b->dtype == FTH_C128) {
-            scan->probe[i] = ((const fth_c128 *)from)[i];
+            to[i] = ((const fth_c128 *)from)[i];
         } else {
             const char *at = (const char *)from + i * fth_dtype_size(b->dtype);
-            pt_to_f64(b->dtype, at, 1, &scan->probe[i].re);
+            to[i] = (fth_c128){0, 0};
+            pt_to_f64(b->dtype, at, 1, &to[i].re);
         }
     }
     fth_tensor_release(t);
-    return s == FTH_OK ? check_probe(d, name, err) : s;
+    *out = to;
+    return s;
+}
+
+static fth_status fit_probe(pt_draft *d, const char *name, const char *shape, fth_c128 **read,
+                            int64_t modes, int64_t side, fth_err *err)
+{
+    pt_scan *scan = d->scan;
+    void *block = NULL;
+    if (d->opt->probe_resize[0])
+        FTH_TRY(pt_probe_resize(scan->ctx, d->opt->probe_resize, read, modes, &side, err));
+    if (side != scan->N) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                 "%s: '%s' is %s%s, and the patterns are %lld x %lld: probe and patterns must have "
+                 "one size",
+                 scan->path, name, shape, d->opt->probe_resize[0] ? " before it is resized" : "",
+                 (long long)scan->N, (long long)scan->N);
+        fth_err_hint(err,
+                     "--probe_resize '%s:%lld' brings it to that size, --probe_guess estimate "
+                     "makes another",
+                     side < scan->N ? "smooth:0.5|pad" : "interp", (long long)scan->N);
+        return FTH_E_FILE_SHAPE;
+    }
+    const uint64_t bytes = (uint64_t)(modes * side * side) * sizeof(fth_c128);
+    FTH_TRY(pt_scan_hold(scan, bytes, "probe", &block, err));
+    memcpy(block, *read, bytes);
+    scan->probe = block;
+    scan->modes = modes;
+    return check_probe(d, name, err);
+}
+
+static fth_status load_probe(pt_draft *d, const fth_source *b, const char *name, fth_err *err)
+{
+    int64_t modes = 0, side = 0;
+    fth_c128 *read = NULL;
+    char shape[120];
+    FTH_TRY(probe_shape(d, b, name, &modes, &side, err));
+    FTH_TRY(read_probe(d->scan, b, name, modes * side * side, &read, err));
+    const fth_status s =
+        fit_probe(d, name, pt_shape_text(b, shape, sizeof shape), &read, modes, side, err);
+    fth_mem_release(d->scan->mem, read, NULL);
+    return s;
 }
 
 fth_status pt_set_probe(pt_draft *d, fth_source *base, const char *name, fth_err *err)

@@ -77,6 +77,7 @@ typedef struct pt_scan_options {
     int64_t crop, bin;                              /* 0: whole frames; 1: none */
     double centre_x, centre_y;                      /* NAN: half of the frame */
     pt_units position_unit;
+    const char *probe_resize; /* steps of resize.h; "": none */
     const char *data, *mask_path, *x, *y, *distance, *pixel, *energy, *probe; /* hdf5.*; "": none */
     /* Wanted by the config, to compare with the file's metadata; 0 and NAN: not given. */
     int64_t want_N, want_gridsize;

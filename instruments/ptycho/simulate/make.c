@@ -3,6 +3,7 @@
 
 #include "../object/object.h"
 #include "../probe/probe.h"
+#include "../resize/resize.h"
 #include "../settings/settings.h"
 
 #include <fathom/pictures.h>
@@ -192,6 +193,11 @@ static fth_status make_probe(pt_simulation *m, fth_context *ctx, const fth_confi
         FTH_TRY(load_array(mem, path, "probeGuess", 3, size, &m->probe, err));
         m->modes = size[0];
         m->N = size[1];
+        if (size[1] == size[2] && fth_config_has(cfg, "probe_resize")) {
+            FTH_TRY(pt_probe_resize(ctx, fth_config_text(cfg, "probe_resize"), &m->probe, m->modes,
+                                    &m->N, err));
+            size[1] = size[2] = m->N;
+        }
         if (size[1] == size[2] && size[1] % 2 == 0 && m->modes > 0 && m->N > 0) return FTH_OK;
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "%s: the probe is %lld x %lld; expected a square of an even side", path,
