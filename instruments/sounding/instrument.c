@@ -5,6 +5,7 @@ static const fth_stage_file survey_files[] = {{SO_SOUNDINGS, "soundings", false}
 static const fth_stage_file fit_files[] = {{SO_MODEL, "model", false}, {0}};
 static const fth_stage_file analyze_files[] = {{SO_RESIDUALS, "residuals", false},
                                                {SO_MAP, "map", false},
+                                               {SO_GAPS, "gaps of the survey", false},
                                                {SO_TABLE, "statistics", false},
                                                {0}};
 static const fth_flag fit_flags[] = {FTH_STAGE_FORCE, {0}};
@@ -18,6 +19,7 @@ static const fth_stage stages[] = {
      .after = "",
      .shared = true,
      .leaves = survey_files,
+     .files = so_survey_files,
      .plan = so_survey_plan,
      .algorithm = 1,
      .run = so_survey_run},
@@ -40,7 +42,7 @@ static const fth_stage stages[] = {
      .after = "survey fit",
      .leaves = analyze_files,
      .plan = so_analyze_plan,
-     .algorithm = 1,
+     .algorithm = 2,
      .run = so_analyze_run},
     {.name = "figures",
      .doing = "drawing",

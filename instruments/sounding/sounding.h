@@ -9,6 +9,7 @@
 #define SO_MODEL "model.safetensors"         /* these in the folder of the model */
 #define SO_RESIDUALS "residuals.npy"
 #define SO_MAP "map.npy"
+#define SO_GAPS "gaps.npy"
 #define SO_TABLE "table.csv"
 
 enum { SO_VARIANTS = 3 };
@@ -18,6 +19,7 @@ bool so_is_general(const fth_config *cfg);
 fth_status so_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
 
 FTH_STAGE_FUNCTIONS(so_survey);
+fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 FTH_STAGE_FUNCTIONS(so_fit);
 FTH_STAGE_FUNCTIONS(so_analyze);
 FTH_STAGE_FUNCTIONS(so_figures);

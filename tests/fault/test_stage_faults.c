@@ -4,6 +4,7 @@
  * record, no temporary file, nothing held; and the next run ends with the bytes of an undisturbed
  * one.
  * seconds: 20 */
+#include "testing/files.h"
 #include "testing/stage_faults.h"
 #include "testing/test.h"
 
@@ -29,6 +30,19 @@ static const t_stage_faults sounding = {.instrument = &fth_instrument_sounding,
 TEST(survey)
 {
     t_stage_fail(&sounding, 0, 100, 8);
+}
+
+/* The same from a file: a reader, and an array on the disk. */
+TEST(survey_of_a_table)
+{
+    static const char rows[] = "x,y,depth\n1,2,4000\n3.5,9,3900.25\n10,0,4100\n";
+    char text[1000];
+    const char *path = t_temp_path("table.csv");
+    t_file_write(path, rows, sizeof rows - 1);
+    snprintf(text, sizeof text, "%ssurvey.file: %s\n", config, path);
+    t_stage_faults table = sounding;
+    table.config = text;
+    t_stage_fail(&table, 0, 100, 8);
 }
 
 TEST(fit)

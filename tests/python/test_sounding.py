@@ -230,6 +230,10 @@ class Numbers(Case):
                             ("variance explained",
                              1 - r.var() / data["depths"].astype(float).var())):
             self.assertAlmostEqual(float(table[name]), value, delta=1e-6 * max(1, abs(value)), msg=name)
+        at, grid = data["soundings"].astype(float), np.linspace(0, 10, 24)
+        gaps = [[np.sqrt(((at - (x, y)) ** 2).sum(axis=1).min()) for x in grid] for y in grid]
+        np.testing.assert_allclose(np.load(folder / "gaps.npy"), gaps, atol=1e-5)
+        self.assertAlmostEqual(float(table["widest gap"]), np.max(gaps), delta=1e-5)
         truth = np.sqrt(np.mean((data["truth"] - found) ** 2))
         self.assertAlmostEqual(float(table["root mean square to the true floor"]), truth, delta=1e-3)
         side = np.linspace(-1, 1, 33)
@@ -264,6 +268,87 @@ class Numbers(Case):
         self.run_stage("survey", "--seed", "12", "--set", "survey.cells=40000")
         other, _ = read_safetensors(self.dir / "out/soundings.safetensors")
         self.assertFalse((other["soundings"] == at).any(axis=1).mean() > 0.001)
+
+
+class Table(Case):
+    """Soundings from a file of lines x,y,depth, survey.file."""
+
+    def write(self, more="", ending="\n", heading="x,y,depth"):
+        """The soundings of a floor that was made up, as text that reads back as the same numbers."""
+        if not (self.dir / "out/soundings.safetensors").exists():
+            self.run_stage("survey")
+        self.data, _ = read_safetensors(self.dir / "out/soundings.safetensors")
+        rows = [f"{x!r},{y!r},{d!r}" for (x, y), d in zip(self.data["soundings"].tolist(),
+                                                        self.data["depths"].tolist())]
+        (self.dir / "table.csv").write_bytes((ending.join([heading] + rows) + ending + more).encode())
+
+    def use(self, cells=5000):
+        (self.dir / "job.yaml").write_text(CONFIG.replace(
+            "cells: 3000, bumps: 9", f"cells: {cells}, file: table.csv").replace(": out", ": read"))
+
+    def refused(self, what, **use):
+        self.use(**use)
+        self.assertIn(what, self.run_stage("survey", expect=3).stderr)
+        self.assertFalse((self.dir / "read/soundings.safetensors").exists())
+        self.assertEqual([p.name for p in (self.dir / "read").rglob("*") if p.is_file()], [])
+
+    def test_same_as_made_up(self):
+        """Whatever the budget, the lines' ends and the number of threads."""
+        for words, ending in (([], "\n"), (["--memory", "5520K", "--threads", "1"], "\r\n")):
+            self.write(ending=ending)
+            self.use()
+            self.run_all(*words)
+            want, got = self.undisturbed(), files_of(self.dir / "read")
+            self.assertEqual(sorted(want), sorted(got))
+            for name in set(want) - {"soundings.safetensors", "waves/table.csv"}:
+                self.assertEqual(want[name], got[name], name)
+            read, _ = read_safetensors(self.dir / "read/soundings.safetensors")
+            for name in ("soundings", "depths"):
+                self.assertEqual(read[name].tobytes(), self.data[name].tobytes())
+            self.assertTrue(np.isnan(read["truth"]).all())
+            lines = want["waves/table.csv"].decode().splitlines()
+            self.assertEqual([line for line in lines if "true floor" not in line],
+                             got["waves/table.csv"].decode().splitlines())
+            for name in ("survey.json", "analyze.waves.json"):
+                record = json.loads((self.dir / "read/.fathom" / name).read_text())
+                self.assertGreaterEqual(record["planned_bytes"], record["growth_bytes"], name)
+            shutil.rmtree(self.dir / "read")
+            (self.dir / "job.yaml").write_text(CONFIG)
+
+    def test_it_is_an_input(self):
+        self.write()
+        self.use()
+        self.run_stage("survey")
+        self.write(more="1,2,3\n")
+        self.assertIn("'survey' would run again", self.run_stage("fit").stdout)
+        self.run_stage("survey")
+        self.assertNotIn("would run again", self.run_stage("fit").stdout)
+
+    def test_plan_is_a_bound(self):
+        self.write()
+        self.use()
+        for stage, text in (("survey", "cell<=5000"), ("fit", "cell<=5000, term"), ("analyze", "cell<=5000, map")):
+            self.assertIn(text, self.run_stage(stage, "--plan").stdout)
+
+    def test_what_is_wrong_is_named(self):
+        for more, what in (("1,2,3,4\n", 'table.csv:3002:7: expected the end of the line, found "4"'),
+                           ("1,deep,3\n", 'table.csv:3002:3: expected a number from 0 to 10, found "deep"'),
+                           ("1,10.5,3\n", 'found "10.5"'), ("1,2,nan\n", 'found "nan"'), ("1,2,1e9\n", 'found "1e9"'),
+                           ("1,3", "table.csv:3002: expected x,y,depth"), ("\n,2,3", "table.csv:3003:1: expected"),
+                           ("1,2,\0", "table.csv:3002")):
+            with self.subTest(more=more):
+                (self.dir / "job.yaml").write_text(CONFIG)
+                self.write(more)
+                self.refused(what)
+        (self.dir / "job.yaml").write_text(CONFIG)
+        self.write()
+        self.refused("table.csv:3001: only 2999 soundings were expected", cells=2999)
+        for text, what in (("", "expected the heading x,y,depth"), ("x,y\n", "expected the heading x,y,depth"),
+                           ("x,y,depth\n", "it has no soundings")):
+            (self.dir / "table.csv").write_text(text)
+            self.refused(what)
+        (self.dir / "table.csv").unlink()
+        self.refused("it is not there")
 
 
 class Kills(Case):

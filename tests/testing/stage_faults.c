@@ -130,7 +130,8 @@ static int64_t fail_each(bench *b, int stage, bool writes)
         EQ_I64(seen.temporary, 0);
         if (s == FTH_OK) continue;
         failed++;
-        if (s != (writes ? FTH_E_FILE_WRITE : FTH_E_NOMEM))
+        const bool opens = writes && s == FTH_E_FILE_OPEN; /* a file without a name is made so */
+        if (s != (writes ? FTH_E_FILE_WRITE : FTH_E_NOMEM) && !opens)
             FAIL("%s %lld gave %s", writes ? "write" : "request", (long long)n, b->err.text);
         IS_TRUE(b->err.status == s && b->err.text[0]);
     }

@@ -1,8 +1,10 @@
-/* analyze.c - residuals and their statistics in one sweep over the soundings, then the map.
+/* analyze.c - residuals and their statistics in one sweep over the soundings, the gaps between
+ * them, and the map.
  *
  * The model is rebuilt from its own file. Both graphs stream: neither the residuals nor the map is
- * ever whole in memory.
+ * ever whole in memory. All files belong together, so they appear together or not at all.
  */
+#include "../gaps/gaps.h"
 #include "../model/model.h"
 #include "../sounding.h"
 #include "../survey/soundings.h"
@@ -11,6 +13,25 @@
 #include <string.h>
 
 enum { MEAN, VARIANCE, LEAST, MOST, DEPTH_VARIANCE, TRUTH_SQUARE, NUMBERS, RESIDUALS = NUMBERS };
+
+typedef struct analysis {
+    const fth_stage_call *call;
+    fth_mem *mem;
+    fth_file_set *set;
+    so_model model;
+    so_data data;
+    double number[NUMBERS], widest; /* m; the widest gap, in km */
+} analysis;
+
+/* The name under which a file of the set is written; what a killed process left of it goes. */
+static fth_status place(const analysis *a, const char *name, const char **temp, fth_err *err)
+{
+    char path[FTH_PATH];
+    int64_t old = 0;
+    FTH_TRY(fth_path_join(path, a->call->model_dir, name, err));
+    FTH_TRY(fth_remains_remove(a->mem, path, &old, err));
+    return fth_file_set_add(a->set, path, temp, err);
+}
 
 /* ---- residuals ---- */
 
@@ -39,51 +60,34 @@ static fth_graph *build_residuals(const fth_stage_call *call, const so_model *m,
     return g;
 }
 
-/* One line a number, the same digits wherever it is run. */
-static fth_status write_table(const fth_stage_call *call, const so_model *m, int64_t cells,
-                              const double v[NUMBERS], fth_err *err)
+static fth_status run_residuals(analysis *a, fth_err *err)
 {
-    char text[1000], path[FTH_PATH];
-    const double square = v[VARIANCE] + v[MEAN] * v[MEAN];
-    const double explained = v[DEPTH_VARIANCE] > 0 ? 1.0 - v[VARIANCE] / v[DEPTH_VARIANCE] : 0.0;
-    const double loss = ((const double *)fth_tensor_data(m->loss))[m->iterations - 1];
-    snprintf(text, sizeof text,
-             "statistic,value,unit\n"
-             "soundings,%lld,1\n"
-             "terms,%lld,1\n"
-             "last loss,%.9g,1\n"
-             "mean residual,%.9g,m\n"
-             "standard deviation,%.9g,m\n"
-             "root mean square,%.9g,m\n"
-             "least residual,%.9g,m\n"
-             "largest residual,%.9g,m\n"
-             "variance explained,%.9g,1\n"
-             "root mean square to the true floor,%.9g,m\n",
-             (long long)cells, (long long)m->terms, loss, v[MEAN], sqrt(v[VARIANCE]), sqrt(square),
-             v[LEAST], v[MOST], explained, sqrt(v[TRUTH_SQUARE]));
-    FTH_TRY(fth_path_join(path, call->model_dir, SO_TABLE, err));
-    fth_stage_say(call, "residuals: rms %.4g m, %.1f %% of the variance explained", sqrt(square),
-                  100 * explained);
-    return fth_file_save(fth_context_mem(call->context), path, text, strlen(text), err);
-}
-
-static fth_status run_residuals(const fth_stage_call *call, const so_model *m, const so_data *data,
-                                fth_err *err)
-{
-    double v[NUMBERS] = {0};
-    char path[FTH_PATH];
+    const int64_t cells = a->data.soundings.size[0];
+    const char *temp;
     fth_sink sinks[NUMBERS + 1];
-    FTH_TRY(fth_path_join(path, call->model_dir, SO_RESIDUALS, err));
-    for (int i = 0; i < NUMBERS; i++) sinks[i] = fth_scalar_sink(FTH_F64, &v[i]);
-    const int64_t cells = data->soundings.size[0];
-    FTH_TRY(fth_npy_create(&sinks[RESIDUALS], fth_context_mem(call->context), path, FTH_F32, 1,
-                           &cells, err));
     fth_val outs[NUMBERS + 1];
-    fth_graph *g = build_residuals(call, m, data, outs);
-    const fth_status s = fth_stage_compute(call, g, outs, NUMBERS + 1, sinks, err);
+    FTH_TRY(place(a, SO_RESIDUALS, &temp, err));
+    for (int i = 0; i < NUMBERS; i++) sinks[i] = fth_scalar_sink(FTH_F64, &a->number[i]);
+    FTH_TRY(fth_npy_create(&sinks[RESIDUALS], a->mem, temp, FTH_F32, 1, &cells, err));
+    fth_graph *g = build_residuals(a->call, &a->model, &a->data, outs);
+    const fth_status s = fth_stage_compute(a->call, g, outs, NUMBERS + 1, sinks, err);
     fth_graph_destroy(g);
     fth_sink_close(&sinks[RESIDUALS]);
-    return s == FTH_OK ? write_table(call, m, cells, v, err) : s;
+    return s;
+}
+
+/* ---- gaps ---- */
+
+static fth_status run_gaps(analysis *a, fth_err *err)
+{
+    const int64_t size[2] = {SO_GAP_SIDE, SO_GAP_SIDE};
+    const char *temp;
+    so_gaps gaps;
+    FTH_TRY(place(a, SO_GAPS, &temp, err));
+    FTH_TRY(so_gaps_find(gaps, a->call, &a->data.soundings, a->model.size, err));
+    for (int i = 0; i < SO_GAP_SIDE; i++)
+        for (int j = 0; j < SO_GAP_SIDE; j++) a->widest = fmax(a->widest, (double)gaps[i][j]);
+    return fth_npy_save(a->mem, temp, FTH_F32, 2, size, gaps, err);
 }
 
 /* ---- the map ---- */
@@ -110,19 +114,59 @@ static fth_graph *build_map(const fth_stage_call *call, const so_model *m, fth_v
     return g;
 }
 
-static fth_status run_map(const fth_stage_call *call, const so_model *m, fth_err *err)
+static fth_status run_map(analysis *a, fth_err *err)
 {
-    const int64_t side = fth_config_int(call->config, "analyze.side"), size[2] = {side, side};
-    char path[FTH_PATH];
+    const int64_t side = fth_config_int(a->call->config, "analyze.side"), size[2] = {side, side};
+    const char *temp;
     fth_sink sink;
-    FTH_TRY(fth_path_join(path, call->model_dir, SO_MAP, err));
-    FTH_TRY(fth_npy_create(&sink, fth_context_mem(call->context), path, FTH_F32, 2, size, err));
     fth_val out;
-    fth_graph *g = build_map(call, m, &out);
-    const fth_status s = fth_stage_compute(call, g, &out, 1, &sink, err);
+    FTH_TRY(place(a, SO_MAP, &temp, err));
+    FTH_TRY(fth_npy_create(&sink, a->mem, temp, FTH_F32, 2, size, err));
+    fth_graph *g = build_map(a->call, &a->model, &out);
+    const fth_status s = fth_stage_compute(a->call, g, &out, 1, &sink, err);
     fth_graph_destroy(g);
     fth_sink_close(&sink);
     return s;
+}
+
+/* ---- the table ---- */
+
+/* One line a number, the same digits wherever it is run. */
+static fth_status write_table(analysis *a, fth_err *err)
+{
+    const double *v = a->number;
+    const so_model *m = &a->model;
+    const double square = v[VARIANCE] + v[MEAN] * v[MEAN];
+    const double explained = v[DEPTH_VARIANCE] > 0 ? 1.0 - v[VARIANCE] / v[DEPTH_VARIANCE] : 0.0;
+    const struct {
+        const char *name, *unit;
+        double value;
+    } row[] = {
+        {"soundings", "1", (double)a->data.soundings.size[0]},
+        {"terms", "1", (double)m->terms},
+        {"last loss", "1", ((const double *)fth_tensor_data(m->loss))[m->iterations - 1]},
+        {"mean residual", "m", v[MEAN]},
+        {"standard deviation", "m", sqrt(v[VARIANCE])},
+        {"root mean square", "m", sqrt(square)},
+        {"least residual", "m", v[LEAST]},
+        {"largest residual", "m", v[MOST]},
+        {"variance explained", "1", explained},
+        {"root mean square to the true floor", "m", sqrt(v[TRUTH_SQUARE])},
+        {"widest gap", "km", a->widest},
+    };
+    const char *temp;
+    char text[32];
+    fth_lines t;
+    FTH_TRY(place(a, SO_TABLE, &temp, err));
+    fth_lines_begin(&t, a->mem);
+    fth_lines_add(&t, "statistic,value,unit\n");
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (!isnan(row[i].value)) /* the true floor, of a table */
+            fth_lines_add(&t, "%s,%s,%s\n", row[i].name,
+                          fth_number_format(text, sizeof text, row[i].value, 9), row[i].unit);
+    fth_stage_say(a->call, "residuals: rms %.4g m, %.1f %% of the variance explained", sqrt(square),
+                  100 * explained);
+    return fth_lines_save(&t, temp, err);
 }
 
 /* ---- the stage ---- */
@@ -133,6 +177,7 @@ fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     so_model m;
     fth_val outs[NUMBERS + 1];
     const so_data data = so_data_planned(call->config);
+    const long long side = fth_config_int(call->config, "analyze.side");
     FTH_TRY(so_model_create(&m, fth_context_mem(call->context), call->config, err));
     fth_graph *g = build_residuals(call, &m, &data, outs);
     fth_status s = fth_stage_plan_graph(call, out, g, outs, NUMBERS + 1, 1, show, err);
@@ -140,28 +185,37 @@ fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     g = build_map(call, &m, outs);
     if (s == FTH_OK) s = fth_stage_plan_graph(call, out, g, outs, 1, 1, show, err);
     fth_graph_destroy(g);
-    const long long side = fth_config_int(call->config, "analyze.side");
-    snprintf(out->text, sizeof out->text, "cell=%lld, map %lldx%lld",
+    out->bound = data.bound;
+    snprintf(out->text, sizeof out->text, "cell%s%lld, map %lldx%lld", data.bound ? "<=" : "=",
              (long long)data.soundings.size[0], side, side);
     so_model_clear(&m);
     return s;
 }
 
+static fth_status write_files(analysis *a, fth_err *err)
+{
+    FTH_TRY(fth_file_set_create(&a->set, a->mem, err));
+    FTH_TRY(run_residuals(a, err));
+    FTH_TRY(run_gaps(a, err));
+    FTH_TRY(run_map(a, err));
+    FTH_TRY(write_table(a, err));
+    fth_stage_point(a->call, "before_outputs");
+    return fth_file_set_commit(a->set, err);
+}
+
 fth_status so_analyze_run(const fth_stage_call *call, fth_err *err)
 {
-    so_model m;
-    so_data data;
+    analysis a = {.call = call, .mem = fth_context_mem(call->context)};
     char path[FTH_PATH];
     FTH_TRY(fth_stage_drill(call, err));
     FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_model_read(&m, fth_context_mem(call->context), path, err));
-    fth_status s = so_data_open(&data, call, err);
+    FTH_TRY(so_model_read(&a.model, a.mem, path, err));
+    fth_status s = so_data_open(&a.data, call, err);
     if (s == FTH_OK) {
-        s = run_residuals(call, &m, &data, err);
-        fth_stage_point(call, "before_outputs"); /* some are there, the map is not */
-        if (s == FTH_OK) s = run_map(call, &m, err);
-        so_data_close(&data);
+        s = write_files(&a, err);
+        fth_file_set_destroy(a.set); /* removes what was not committed */
+        so_data_close(&a.data);
     }
-    so_model_clear(&m);
+    so_model_clear(&a.model);
     return s;
 }

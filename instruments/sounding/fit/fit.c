@@ -195,8 +195,9 @@ fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *sh
     if (s == FTH_OK)
         s = fth_stage_plan_add(call, out, f.plan,
                                (double)fth_config_int(call->config, "fit.iterations"), show, err);
-    snprintf(out->text, sizeof out->text, "cell=%lld, term=%lld", (long long)data.soundings.size[0],
-             (long long)f.model.terms);
+    out->bound = data.bound;
+    snprintf(out->text, sizeof out->text, "cell%s%lld, term=%lld", data.bound ? "<=" : "=",
+             (long long)data.soundings.size[0], (long long)f.model.terms);
     clear(&f);
     return s;
 }

@@ -11,27 +11,27 @@ const char *const so_column[SO_COLUMNS] = {
 
 /* ---- terms ---- */
 
-typedef struct term {
-    float v[SO_W]; /* p, q, a, b, c */
-} term;
-
 enum { PLANE, BOWL, WAVES }; /* in the order of the choices */
 
-/* Terms of a config, in order; with `out` NULL it only counts. */
-static int64_t list_terms(const fth_config *cfg, term *out)
+static void set_term(const so_model *m, int64_t k, const float v[SO_W])
+{
+    for (int i = 0; m && i < SO_W; i++) ((float *)fth_tensor_data(m->column[i]))[k] = v[i];
+}
+
+/* Terms of a config, in order; with NULL for the model it only counts. */
+static int64_t list_terms(const fth_config *cfg, const so_model *m)
 {
     const int basis = fth_config_choice(cfg, "model.basis");
     const int64_t order = fth_config_int(cfg, "model.order");
-    static const term polynomial[] = {{{0, 0}}, {{1, 0}}, {{0, 1}}, {{2, 0}}, {{1, 1}}, {{0, 2}}};
+    static const float polynomial[][SO_W] = {{0, 0}, {1, 0}, {0, 1}, {2, 0}, {1, 1}, {0, 2}};
     int64_t n = 0;
-    for (int k = 0; k < (basis == BOWL ? 6 : 3); k++, n++)
-        if (out) out[n] = polynomial[k];
+    for (; n < (basis == BOWL ? 6 : 3); n++) set_term(m, n, polynomial[n]);
     for (int64_t a = 0; basis == WAVES && a <= order; a++)
         for (int64_t b = a > 0 ? -order : 1; b <= order; b++)
             for (int sine = 0; sine < 2; sine++, n++)
-                if (out)
-                    out[n] = (term){{0, 0, 0.5f * (float)a, 0.5f * (float)b,
-                                     sine ? -1.57079632679489662f : 0.0f}};
+                set_term(m, n,
+                         (const float[SO_W]){0, 0, 0.5f * (float)a, 0.5f * (float)b,
+                                             sine ? -1.57079632679489662f : 0.0f});
     return n;
 }
 
@@ -55,20 +55,6 @@ void so_model_clear(so_model *m)
     *m = (so_model){0};
 }
 
-static fth_status fill_terms(so_model *m, const fth_config *cfg, fth_err *err)
-{
-    void *block = NULL;
-    FTH_TRY(
-        fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)m->terms * sizeof(term), "terms", &block, err));
-    const term *t = block;
-    list_terms(cfg, block);
-    for (int i = 0; i < SO_W; i++) {
-        float *to = fth_tensor_data(m->column[i]);
-        for (int64_t k = 0; k < m->terms; k++) to[k] = t[k].v[i];
-    }
-    return fth_mem_release(m->mem, block, err);
-}
-
 fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     *m = (so_model){.mem = mem,
@@ -77,8 +63,8 @@ fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth
                     .size = fth_config_real(cfg, "survey.size"),
                     .offset = fth_config_real(cfg, "survey.depth"),
                     .scale = fth_config_real(cfg, "survey.relief")};
-    fth_status s = make_tensors(m, err);
-    if (s == FTH_OK) s = fill_terms(m, cfg, err);
+    const fth_status s = make_tensors(m, err);
+    if (s == FTH_OK) (void)list_terms(cfg, m);
     if (s != FTH_OK) so_model_clear(m);
     return s;
 }

@@ -5,7 +5,11 @@ static const fth_config_key keys[] = {
     FTH_INSTRUMENT_KEYS("7", "outputs/sounding"),
 
     FTH_KEY(SECTION, "survey", "The sea floor, and how it is sounded."),
-    FTH_KEY(INT, "survey.cells", "number of soundings", .value = "20000", .range = "[16, 1e10]"),
+    FTH_KEY(PATH, "survey.file",
+            "soundings of a real survey, lines x,y,depth under that heading; without it a floor is "
+            "made up"),
+    FTH_KEY(INT, "survey.cells", "number of soundings; of a file, the most that it may have",
+            .value = "20000", .range = "[16, 1e10]"),
     FTH_KEY(REAL, "survey.size", "side of the square that is surveyed", .value = "10",
             .range = "(0, inf)", .unit = "km"),
     FTH_KEY(INT, "survey.bumps", "hills and hollows of the floor", .value = "12",

@@ -2,11 +2,13 @@
 #include "soundings.h"
 
 #include "../sounding.h"
+#include "table.h"
 
 so_data so_data_planned(const fth_config *cfg)
 {
     const int64_t size[2] = {fth_config_int(cfg, "survey.cells"), 2};
-    return (so_data){.soundings = fth_source_zeros(FTH_F32, 2, size),
+    return (so_data){.bound = so_table_path(cfg) != NULL,
+                     .soundings = fth_source_zeros(FTH_F32, 2, size),
                      .depths = fth_source_zeros(FTH_F32, 1, size),
                      .truth = fth_source_zeros(FTH_F32, 1, size)};
 }

@@ -7,6 +7,7 @@
 typedef struct so_data {
     fth_safetensors *file;
     fth_source soundings, depths, truth;
+    bool bound; /* planned, and no more than that */
 } so_data;
 fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err);
 void so_data_close(so_data *d);

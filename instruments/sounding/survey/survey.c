@@ -1,9 +1,13 @@
-/* survey.c - the sea floor is made up and sounded: a graph of random numbers, straight to a file.
+/* survey.c - the sea floor is made up and sounded: a graph of random numbers, straight to a file;
+ * or the soundings of a real survey are read from a table.
  *
  * Every number is a function of (seed, stream, place), so the survey has the same bytes at any
  * budget and with any number of workers.
  */
 #include "../sounding.h"
+#include "table.h"
+
+#include <math.h>
 
 enum { PLACES = 1, CENTRES, WIDTHS, HEIGHTS, NOISE }; /* streams */
 enum { OUTPUTS = 3 };
@@ -29,7 +33,7 @@ static fth_val floor_at(fth_graph *g, const fth_config *cfg, fth_val place, fth_
                    fth_mul(relief, number(g, fth_config_real(cfg, "survey.relief"))));
 }
 
-static fth_graph *build(const fth_stage_call *call, fth_val out[OUTPUTS])
+static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[OUTPUTS])
 {
     const fth_config *cfg = call->config;
     fth_graph *g = fth_graph_create(call->context);
@@ -47,45 +51,88 @@ static fth_graph *build(const fth_stage_call *call, fth_val out[OUTPUTS])
     return g;
 }
 
+/* The rows of a table; nobody knows the true floor. */
+static fth_graph *build_read(const fth_stage_call *call, fth_source source, fth_val out[OUTPUTS])
+{
+    fth_graph *g = fth_graph_create(call->context);
+    fth_axis(g, "cell", source.size[0]);
+    fth_axis(g, "column", SO_TABLE_COLUMNS);
+    fth_axis(g, "dim", 2);
+    const fth_val rows = fth_input(g, "rows", FTH_F32, "cell column", source);
+    out[0] = fth_slice(rows, "column", 0, "dim");
+    out[1] = fth_gather(rows, "column", fth_const_i64(g, FTH_I64, 2));
+    out[2] = fth_expand(number(g, (double)NAN), "cell");
+    return g;
+}
+
+fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    const char *path = so_table_path(call->config);
+    return path ? fth_file_list_add(list, FTH_FILE_INPUT, path, "table of soundings", err) : FTH_OK;
+}
+
 fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
 {
     fth_val outs[OUTPUTS];
-    fth_graph *g = build(call, outs);
+    fth_graph *g = NULL;
+    const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_TABLE_COLUMNS};
+    out->bound = so_table_path(call->config) != NULL;
+    if (out->bound) {
+        out->scratch_bytes = (uint64_t)size[0] * SO_TABLE_COLUMNS * sizeof(float);
+        fth_stage_plan_hold(call, out, FTH_READER_ROOM, 1u << FTH_LIB_FATHOM);
+        g = build_read(call, fth_source_planned(FTH_F32, 2, size), outs);
+    } else {
+        g = build_made_up(call, outs);
+    }
     const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
-    snprintf(out->text, sizeof out->text, "cell=%lld",
-             (long long)fth_config_int(call->config, "survey.cells"));
+    snprintf(out->text, sizeof out->text, "cell%s%lld", out->bound ? "<=" : "=",
+             (long long)size[0]);
     fth_graph_destroy(g);
     return s;
 }
 
-static fth_status run_into(const fth_stage_call *call, fth_safetensors_writer *w, fth_err *err)
-{
-    fth_sink sinks[OUTPUTS];
-    for (int i = 0; i < OUTPUTS; i++) FTH_TRY(fth_safetensors_sink(w, names[i], &sinks[i], err));
-    fth_val outs[OUTPUTS];
-    fth_graph *g = build(call, outs);
-    const fth_status s = fth_stage_compute(call, g, outs, OUTPUTS, sinks, err);
-    fth_graph_destroy(g);
-    return s;
-}
-
-fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
+/* Run the graph into the file, whole or not at all. */
+static fth_status write_file(const fth_stage_call *call, fth_graph *g, const fth_val outs[OUTPUTS],
+                             int64_t n, fth_err *err)
 {
     char path[FTH_PATH];
-    const int64_t n = fth_config_int(call->config, "survey.cells");
+    fth_safetensors_writer *w;
+    fth_sink sinks[OUTPUTS];
     const fth_file_item item[OUTPUTS] = {{names[0], FTH_F32, 2, {n, 2}, "cell dim"},
                                          {names[1], FTH_F32, 1, {n}, "cell"},
                                          {names[2], FTH_F32, 1, {n}, "cell"}};
-    FTH_TRY(fth_stage_drill(call, err));
     FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
-    fth_safetensors_writer *w;
     FTH_TRY(
         fth_safetensors_create(&w, fth_context_mem(call->context), path, item, OUTPUTS, NULL, err));
-    const fth_status s = run_into(call, w, err);
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < OUTPUTS; i++)
+        s = fth_safetensors_sink(w, names[i], &sinks[i], err);
+    if (s == FTH_OK) s = fth_stage_compute(call, g, outs, OUTPUTS, sinks, err);
     if (s != FTH_OK) {
         fth_safetensors_abandon(w);
         return s;
     }
     fth_stage_point(call, "before_outputs");
     return fth_safetensors_commit(w, err);
+}
+
+fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
+{
+    fth_val outs[OUTPUTS];
+    so_table table = {0};
+    fth_graph *g = NULL;
+    int64_t cells = fth_config_int(call->config, "survey.cells");
+    FTH_TRY(fth_stage_drill(call, err));
+    if (so_table_path(call->config)) {
+        FTH_TRY(so_table_read(&table, call, err));
+        fth_source rows = fth_scratch_source(table.rows);
+        rows.size[0] = cells = table.n;
+        g = build_read(call, rows, outs);
+    } else {
+        g = build_made_up(call, outs);
+    }
+    const fth_status s = write_file(call, g, outs, cells, err);
+    fth_graph_destroy(g);
+    so_table_clear(&table);
+    return s;
 }
