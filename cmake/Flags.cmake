@@ -68,7 +68,7 @@ list(FILTER hot EXCLUDE REGEX "_kernels\\.c$")
 set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${FTH_HOT_OPTIONS}")
 # Cases of tests run once, and there are many: compiling them takes longer than what they do. What
 # they compare with, which loops, is in tests/testing and optimised. Under a sanitizer, which makes
-# optimising slow, that holds for all of the library that does not compute; instruments do.
+# optimising slow, that holds for all of the library and of the instruments that does not compute.
 set(FTH_CASE_OPTIONS $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
 if(FTH_SANITIZE AND NOT FTH_FUZZ)
     set(FTH_CASE_OPTIONS -O0)
@@ -76,7 +76,11 @@ if(FTH_SANITIZE AND NOT FTH_FUZZ)
          src/text/*.c src/trace/*.c)
     # What is done for every pixel of a figure is not.
     list(FILTER cold EXCLUDE REGEX "/src/(plot/(column|gif|palette|png|points|resolve|save|thumbnail)|text/png)\\.c$")
-    set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -O0)
+    # Instruments compute in ops/ and in kernels; beside those, what a profile of their tests shows.
+    file(GLOB_RECURSE rooms CONFIGURE_DEPENDS instruments/*.c)
+    list(FILTER rooms EXCLUDE REGEX "_kernels\\.c$|/ops/|/bragg/(cell|crystal|nonbragg|noisify|psf|refine_lattice|rotate)\\.c$")
+    list(FILTER rooms EXCLUDE REGEX "/focus/(fuse|stitch|toy)/|/spatial/(counts|inducing|init|kmeans|neighbours|pnmf|sums|toy|tree)[a-z_]*\\.c$")
+    set_source_files_properties(${cold} ${rooms} PROPERTIES COMPILE_OPTIONS -O0)
 endif()
 # Vectors of 64 bytes on the stack, as in cmake/Kernels.cmake.
 if(FTH_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
