@@ -34,6 +34,36 @@ step() {
     return $status
 }
 
+# begin NAME COMMAND...: run it beside the steps that follow, with what they leave of the processors;
+# 'step GROUP NAME join NAME' waits for it and has its output and its status. What still runs when the
+# script ends is stopped: it has a process group of its own.
+declare -A begun
+begin() {
+    local name=$1
+    shift
+    set -m
+    (
+        renice -n 19 "$BASHPID" >/dev/null
+        "$@"
+    ) >"$logs/$name.begun" 2>&1 </dev/null &
+    begun[$name]=$!
+    set +m
+}
+
+join() {
+    local status
+    wait "${begun[$1]}"
+    status=$?
+    unset "begun[$1]"
+    cat "$logs/$1.begun"
+    return $status
+}
+
+stop_begun() {
+    local pid
+    for pid in "${begun[@]}"; do kill -- "-$pid" 2>/dev/null; done
+}
+
 # run_tests NAME BUILD ARGUMENTS...: ctest with a machine-readable result beside
 # the log. A build without any test of the kind is not a failure of the kind. Some tests
 # sleep for most of their time, so there are half as many more as processors.
