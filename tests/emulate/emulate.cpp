@@ -83,19 +83,28 @@ enum { STACK = 128 << 10, STEP = STACK + 17 * 64, WARP = 32, MOST = 1024 };
 const size_t ALL_STACKS = size_t{MOST + 1} * STEP;
 const uint64_t UNTOUCHED = 0x5AFE5AFE5AFE5AFEu; /* at the far end of each */
 
+/* What each switch does is inlined, and what few do is not. */
+#define FAST inline __attribute__((always_inline))
+#define SELDOM __attribute__((noinline))
+
+struct fiber;
+
 /* One thread of the block. */
 struct thread {
+    uint64_t value, result;
     emulate::meeting what;
     unsigned mask;
-    uint64_t value, result;
     int from;
-    int fiber; /* that runs it; -1: not begun */
+    fiber *runner; /* that runs it; NULL: not begun */
 };
 
 /* Lanes of a warp, a bit each: those that can go on, wait for lanes, have ended; the others wait
- * for the block. */
+ * for the block. Those that wait mostly do so for the same, which spares looking at each. */
 struct warp {
     unsigned all, ready, waiting, ended;
+    unsigned mask; /* and what, of the first that waits */
+    emulate::meeting what;
+    bool mixed;
 };
 
 struct fiber {
@@ -111,11 +120,12 @@ const void *home_bottom;
 size_t home_size;
 bool from_home, has_fake_stacks;
 char *stacks; /* of all fibers */
-std::vector<fiber *> fibers;
-std::vector<int> idle;
+std::vector<fiber *> fibers, idle;
 thread threads[MOST];
+uint3 places[MOST]; /* threadIdx of each, in blocks of more than one axis */
 warp warps[MOST / WARP];
-int n_threads, now, starting;
+fiber *starting;
+int n_threads, now;
 int ended, at_block, yes_votes; /* threads of the block */
 int votes, present;             /* what the last barrier found */
 bool backwards, was_refused;
@@ -130,20 +140,32 @@ void *arg;
     abort();
 }
 
-void be(int t)
+FAST void be(int t)
 {
     now = t;
     threadIdx.x = (unsigned)t;
-    if (blockDim.x == (unsigned)n_threads) return; /* spares a division */
-    threadIdx.x = (unsigned)t % blockDim.x;
-    threadIdx.y = (unsigned)t / blockDim.x % blockDim.y;
-    threadIdx.z = (unsigned)t / blockDim.x / blockDim.y;
+    if (blockDim.x != (unsigned)n_threads) threadIdx = places[t];
+}
+
+void find_places()
+{
+    if (blockDim.x == (unsigned)n_threads) return;
+    for (unsigned t = 0; t < (unsigned)n_threads; t++)
+        places[t] = uint3{t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
 }
 
 /* ---- meetings ---- */
 
 void find_outcomes(thread *lane, unsigned group, emulate::meeting what)
 {
+    if (what == emulate::SYNC) return;
+    if (what == emulate::SHUFFLE) {
+        for (unsigned g = group; g; g &= g - 1) {
+            thread &me = lane[__builtin_ctz(g)];
+            me.result = group >> me.from & 1u ? lane[me.from].value : 0xA5A5A5A5A5A5A5A5u;
+        }
+        return;
+    }
     uint64_t voted = 0;
     if (what == emulate::BALLOT)
         for (unsigned g = group; g; g &= g - 1)
@@ -151,23 +173,16 @@ void find_outcomes(thread *lane, unsigned group, emulate::meeting what)
     for (unsigned g = group; g; g &= g - 1) {
         thread &me = lane[__builtin_ctz(g)];
         me.result = voted;
-        if (what == emulate::SHUFFLE)
-            me.result = group >> me.from & 1u ? lane[me.from].value : 0xA5A5A5A5A5A5A5A5u;
         if (what == emulate::MATCH)
             for (unsigned k = group; k; k &= k - 1)
                 if (lane[__builtin_ctz(k)].value == me.value) me.result |= k & -k;
     }
 }
 
-/* Let the lanes that t waits for go on, if all of them that have not ended are there. */
-bool release_warp(int t)
+/* All lanes of a group are there: they go on, if they came for the same. */
+SELDOM bool meet(warp &w, thread *lane, const thread &me, unsigned group)
 {
-    warp &w = warps[t / WARP];
-    thread *const lane = threads + t / WARP * WARP;
-    const thread &me = threads[t];
-    const unsigned group = w.all & ~w.ended & me.mask;
-    if (group & ~w.waiting) return false;
-    for (unsigned g = group; g; g &= g - 1) {
+    for (unsigned g = w.mixed ? group : 0; g; g &= g - 1) {
         const thread &other = lane[__builtin_ctz(g)];
         if (other.mask != me.mask || other.what != me.what) return false;
     }
@@ -175,6 +190,15 @@ bool release_warp(int t)
     w.waiting &= ~group;
     w.ready |= group;
     return true;
+}
+
+/* Let the lanes that t waits for go on, if all of them that have not ended are there. */
+FAST bool release_warp(int t)
+{
+    warp &w = warps[t / WARP];
+    const thread &me = threads[t];
+    const unsigned group = w.all & ~w.ended & me.mask;
+    return !(group & ~w.waiting) && meet(w, threads + t / WARP * WARP, me, group);
 }
 
 bool release_block()
@@ -199,35 +223,40 @@ bool release()
 
 /* ---- who runs ---- */
 
-int pick_lane(int w)
+/* One that can go on, of a warp that has some. */
+FAST int take_lane(int w)
 {
     const unsigned ready = warps[w].ready;
-    return w * WARP + (backwards ? 31 - __builtin_clz(ready) : __builtin_ctz(ready));
+    const int lane = backwards ? 31 - __builtin_clz(ready) : __builtin_ctz(ready);
+    warps[w].ready = ready & ~(1u << lane);
+    return w * WARP + lane;
+}
+
+/* The first warp that has one, or -1 when all threads have ended. */
+SELDOM int pick_elsewhere()
+{
+    const int n_warps = (n_threads + WARP - 1) / WARP;
+    for (;;) {
+        for (int i = 0; i < n_warps; i++) {
+            const int w = backwards ? n_warps - 1 - i : i;
+            if (warps[w].ready) return take_lane(w);
+        }
+        if (ended == n_threads) return -1;
+        if (!release()) stop("some threads wait for others that never come");
+    }
 }
 
 /* The next thread, or -1 when all have ended. Those of the same warp come first, whose stacks are
  * in the cache. */
-int pick()
+FAST int pick()
 {
-    const int n_warps = (n_threads + WARP - 1) / WARP;
-    int t = -1;
-    if (warps[now / WARP].ready) t = pick_lane(now / WARP);
-    while (t < 0) {
-        for (int i = 0; i < n_warps && t < 0; i++) {
-            const int w = backwards ? n_warps - 1 - i : i;
-            if (warps[w].ready) t = pick_lane(w);
-        }
-        if (t < 0 && ended == n_threads) return -1;
-        if (t < 0 && !release()) stop("some threads wait for others that never come");
-    }
-    warps[t / WARP].ready &= ~(1u << t % WARP);
-    return t;
+    return warps[now / WARP].ready ? take_lane(now / WARP) : pick_elsewhere();
 }
 
 void work();
 
 /* A fiber that has nothing to run. */
-int fresh()
+SELDOM fiber *fresh()
 {
     if (idle.empty()) {
         if (!stacks) {
@@ -240,26 +269,25 @@ int fresh()
         f->stack = stacks + fibers.size() * STEP;
         *reinterpret_cast<uint64_t *>(f->stack) = UNTOUCHED;
         begin(&f->place, f->stack, STACK, work);
-        idle.push_back((int)fibers.size());
+        idle.push_back(f);
         fibers.push_back(f);
     }
-    const int i = idle.back();
+    fiber *const f = idle.back();
     idle.pop_back();
-    return i;
+    return f;
 }
 
 /* The fiber of a thread, which has one from now on. */
-fiber *fiber_of(int t)
+FAST fiber *fiber_of(int t)
 {
-    if (threads[t].fiber < 0) threads[t].fiber = starting = fresh();
-    fiber *f = fibers[(size_t)threads[t].fiber];
-    f->thread = t;
-    return f;
+    if (!threads[t].runner) threads[t].runner = starting = fresh();
+    threads[t].runner->thread = t;
+    return threads[t].runner;
 }
 
 /* Between fibers the address sanitizer is told only where it keeps stacks of its own; elsewhere it
  * takes those of all fibers for one. */
-void arrive(void *fake)
+FAST void arrive(void *fake)
 {
     if (!from_home && !has_fake_stacks) return;
     const void *bottom = nullptr;
@@ -272,7 +300,7 @@ void arrive(void *fake)
     }
 }
 
-void go(fiber *from, fiber *to)
+FAST void go(fiber *from, fiber *to)
 {
     if (has_fake_stacks) SWITCH_START(&from->fake, to->stack, STACK);
     turn(&from->place, &to->place);
@@ -290,8 +318,7 @@ void go_home(fiber *f)
 /* Runs its thread, and then others that were not begun, for as long as none of them waits. */
 void work()
 {
-    const int self = starting;
-    fiber *f = fibers[(size_t)self];
+    fiber *const f = starting;
     arrive(nullptr);
     for (;;) {
         const int t = f->thread;
@@ -300,12 +327,12 @@ void work()
         warps[t / WARP].ended |= 1u << t % WARP;
         ended++;
         const int next = pick();
-        if (next >= 0 && threads[next].fiber < 0) {
-            threads[next].fiber = self;
+        if (next >= 0 && !threads[next].runner) {
+            threads[next].runner = f;
             f->thread = next;
             continue;
         }
-        idle.push_back(self);
+        idle.push_back(f);
         if (next < 0)
             go_home(f);
         else
@@ -314,20 +341,20 @@ void work()
 }
 
 /* The thread that runs waits for others; here again when it can go on. */
-void leave(int t)
+FAST void leave(int t)
 {
-    fiber *f = fibers[(size_t)threads[t].fiber];
     const int next = pick();
-    if (next != t) go(f, fiber_of(next));
+    if (next != t) go(threads[t].runner, fiber_of(next));
     be(t);
 }
 
 void run_block()
 {
-    for (int t = 0; t < n_threads; t++) threads[t].fiber = -1;
+    for (int t = 0; t < n_threads; t++) threads[t].runner = nullptr;
     for (int t = 0; t < n_threads; t += WARP) {
         const unsigned all = n_threads - t < WARP ? (1u << (n_threads - t)) - 1 : ~0u;
-        warps[t / WARP] = warp{all, all, 0, 0};
+        warps[t / WARP] = warp{};
+        warps[t / WARP].all = warps[t / WARP].ready = all;
     }
     ended = at_block = yes_votes = 0;
     now = backwards ? n_threads - 1 : 0;
@@ -394,7 +421,10 @@ uint64_t wait_warp(meeting what, unsigned mask, uint64_t value, int from)
     me.mask = mask;
     me.value = value;
     me.from = from;
-    warps[t / WARP].waiting |= 1u << t % WARP;
+    warp &w = warps[t / WARP];
+    if (!w.waiting) w.mask = mask, w.what = what, w.mixed = false;
+    w.mixed |= w.mask != mask || w.what != what;
+    w.waiting |= 1u << t % WARP;
     release_warp(t);
     leave(t);
     return me.result;
@@ -415,6 +445,7 @@ void launch(dim3 blocks, dim3 per_block, void (*run)(void *), void *with)
         was_refused = true;
         return;
     }
+    find_places();
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t b = backwards ? n - 1 - i : i;
         blockIdx.x = (unsigned)(b % blocks.x);
