@@ -10,6 +10,8 @@ extern "C" {
 #include "ops/matrix.h"
 }
 
+#include <vector>
+
 bool fth__cuda_blas_knows(fth_device *, const fth__cuda_kind *kind)
 {
     return kind->aligned;
@@ -89,21 +91,32 @@ static fth_c128 element(const fth__cuda_factor *f, int64_t i, int64_t j)
     return f->upper ? fth__cconj(v) : v;
 }
 
+/* v less the products of k elements of two rows of a copy. */
+__attribute__((no_sanitize("address"))) static fth_c128 reduce(fth_c128 v, const fth_c128 *row,
+                                                               const fth_c128 *other, int64_t k)
+{
+    for (int64_t i = 0; i < k; i++) v = fth__csub(v, fth__cmul(row[i], fth__cconj(other[i])));
+    return v;
+}
+
 fth_status fth__cuda_solver_factor(fth_device *, cudaStream_t, const fth__cuda_factor *f, fth_err *)
 {
+    const size_t n = (size_t)f->n;
+    std::vector<fth_c128> done(n * n); /* columns that are finished, rounded as they are kept */
     memset(f->work, 0x5a, fth__cuda_solver_bytes(f->dtype, f->n));
     *f->info = 0;
-    for (int64_t j = 0; j < f->n; j++)
-        for (int64_t i = j; i < f->n; i++) {
-            fth_c128 v = element(f, i, j);
-            for (int64_t k = 0; k < j; k++)
-                v = fth__csub(v, fth__cmul(element(f, i, k), fth__cconj(element(f, j, k))));
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = j; i < n; i++) {
+            fth_c128 v =
+                reduce(element(f, (int64_t)i, (int64_t)j), &done[i * n], &done[j * n], (int64_t)j);
             if (i == j && v.re <= 0.0) { /* as LAPACK: NaN passes */
                 *f->info = (int)j + 1;
                 return FTH_OK;
             }
-            v = i == j ? fth_c128{sqrt(v.re), 0.0} : fth__cdiv(v, element(f, j, j));
-            fth__elem_put(f->dtype, f->a, place(f, i, j), f->upper ? fth__cconj(v) : v);
+            v = i == j ? fth_c128{sqrt(v.re), 0.0} : fth__cdiv(v, done[j * n + j]);
+            fth__elem_put(f->dtype, f->a, place(f, (int64_t)i, (int64_t)j),
+                          f->upper ? fth__cconj(v) : v);
+            done[i * n + j] = element(f, (int64_t)i, (int64_t)j);
         }
     return FTH_OK;
 }
