@@ -91,8 +91,9 @@ double oc_error(const fth_desc *d, const void *x, const void *y)
     for (int64_t i = 0; i < fth_desc_count(d); i++)
         for (int part = 0; part < 2; part++) {
             const double a = oc_get(d, x, i, part), b = oc_get(d, y, i, part);
-            const double e = a > b ? a - b : b - a, s = b > 0 ? b : -b;
-            if (!(e <= diff)) diff = e;
+            const bool same = a == b || (a != a && b != b);
+            const double e = same ? 0.0 : a > b ? a - b : b - a, s = b > 0 ? b : -b;
+            if (diff == diff && !(e <= diff)) diff = e; /* NaN stays */
             if (s > size) size = s;
         }
     return size > 0.0 ? diff / size : diff;
