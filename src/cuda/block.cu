@@ -7,6 +7,7 @@
  */
 #include "cuda/block.h"
 
+#include "cuda/async.cuh"
 #include "cuda/field.cuh"
 
 static constexpr int BLOCK = FTH__BLOCK, SUB = 32, SUBS = BLOCK / SUB;
@@ -28,7 +29,7 @@ template <typename T> struct corner { /* of a triangle in memory */
 /* The lower triangle, and the identity behind its last row. */
 template <typename T> static __device__ void bring(const corner<T> &c, T *m, int threads)
 {
-    constexpr int AT_ONCE = 8;
+    constexpr int AT_ONCE = 32;
     const bool rows_near = c.row == 1 || c.row == -1;
     for (int e0 = (int)threadIdx.x; e0 < BLOCK * BLOCK; e0 += AT_ONCE * threads) {
         T v[AT_ONCE];
@@ -162,7 +163,7 @@ fth_status fth__blocks_prepare(const fth_call *call, const fth__triangle *t, int
 template <typename T, int J, bool PUT>
 static __device__ void move_tile(const fth__triangle &t, int64_t j0, T *tile)
 {
-    constexpr int AT_ONCE = 8;
+    constexpr int AT_ONCE = 16;
     const bool rows_near = t.x_i == 1 || t.x_i == -1;
     T *const x = (T *)t.x;
     for (int e0 = (int)threadIdx.x; e0 < BLOCK * J; e0 += AT_ONCE * THREADS) {
@@ -251,10 +252,13 @@ static __global__ void __launch_bounds__(THREADS) solve(const fth__triangle t, c
     for (int e = (int)threadIdx.x; e < BLOCK * BLOCK / W; e += THREADS) {
         const int k = e * W / BLOCK, i = e * W % BLOCK;
         if (i / SUB >= k / SUB) /* nothing else is prepared */
-            ((fth__wide<T> *)block)[e] = ((const fth__wide<T> *)prepared)[e];
+            fth__async_copy<16>((fth__wide<T> *)block + e, (const fth__wide<T> *)prepared + e,
+                                true);
     }
+    fth__async_group();
     for (int64_t j0 = (int64_t)blockIdx.x * J; j0 < t.m; j0 += (int64_t)gridDim.x * J) {
         move_tile<T, J, false>(t, j0, tile);
+        fth__async_wait<0>();
         __syncthreads();
         solve_from<T, J, 0>(block, tile);
         move_tile<T, J, true>(t, j0, tile);
@@ -289,25 +293,29 @@ fth_status fth__block_solve(const fth_call *call, const fth__triangle *t, const 
 /* ---- factors ---- */
 
 /* The factor of the 32 rows at m by one warp, a row a lane; the minor that is not positive, or -1.
- */
+ * A column contributes as it is, times itself over its pivot, so that nothing but the reciprocal
+ * of a pivot stands between it and the next; the roots are taken at the end, all at once. */
 template <typename T> static __device__ int factor_rows(T *m, int lane)
 {
-    T v[SUB];
+    T v[SUB], pivot = 0;
 #pragma unroll
     for (int c = 0; c < SUB; c++) v[c] = m[c * PITCH<T> + lane];
 #pragma unroll
     for (int c = 0; c < SUB; c++) {
-        const T d = fth__from_lane(v[c], c);
-        if (!(d > 0)) return c;
-        T reciprocal;
-        const T r = fth__root_of(d, &reciprocal);
-        v[c] = lane == c ? r : v[c] * reciprocal;
+        const T d = fth__from_lane(v[c], c), part = v[c] * fth__reciprocal(d);
+        if (lane == c) pivot = d;
 #pragma unroll
-        for (int o = c + 1; o < SUB; o++) v[o] = fth__minus(v[o], v[c], fth__from_lane(v[c], o));
+        for (int o = c + 1; o < SUB; o++) v[o] = fth__minus(v[o], part, fth__from_lane(v[c], o));
     }
+    const unsigned bad = __ballot_sync(~0u, !(pivot > 0));
+    if (bad) return __ffs((int)bad) - 1;
+    T over;
+    const T root = fth__root_of(pivot, &over);
 #pragma unroll
-    for (int c = 0; c < SUB; c++)
-        if (c <= lane) m[c * PITCH<T> + lane] = v[c];
+    for (int c = 0; c < SUB; c++) {
+        const T all = v[c] * fth__from_lane(over, c);
+        if (c <= lane) m[c * PITCH<T> + lane] = c == lane ? root : all;
+    }
     return -1;
 }
 

@@ -206,6 +206,33 @@ template <typename T> static __device__ __forceinline__ T fth__over_by(T v, T d,
     }
 }
 
+/* One over d, right to rounding or nearly so, in fewer steps than a division: Newton's from what
+ * the hardware guesses. Of infinity it is zero. */
+template <typename R> static __device__ __forceinline__ R fth__reciprocal_from(R d, R guess)
+{
+    return fth__fma(guess, fth__fma(-d, guess, (R)1), guess);
+}
+static __device__ __forceinline__ float fth__reciprocal(float d)
+{
+    float guess;
+#ifdef FTH_EMULATED
+    guess = 1 / d;
+#else
+    asm("rcp.approx.f32 %0, %1;" : "=f"(guess) : "f"(d));
+#endif
+    return d > FLT_MAX ? 0 : fth__reciprocal_from(d, guess);
+}
+static __device__ __forceinline__ double fth__reciprocal(double d)
+{
+    double guess;
+#ifdef FTH_EMULATED
+    guess = 1 / d;
+#else
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(d)); /* 20 bits */
+#endif
+    return d > DBL_MAX ? 0 : fth__reciprocal_from(d, fth__reciprocal_from(d, guess));
+}
+
 /* The root of a positive number and one over it, right to rounding or nearly so. */
 template <typename R> static __device__ __forceinline__ R fth__root_from(R d, R start, R *over)
 {

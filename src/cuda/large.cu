@@ -2,16 +2,20 @@
  *
  * A block is factored by one block of threads, which is what takes longest; the rows below it are
  * solved with it, and contribute to what is left of the panel. The panel contributes to the rest of
- * the matrix at once, in strips of columns, of which only those parts are made that reach below the
- * diagonal. What strips leave above it is cleared at the end. All sizes depend on the matrix alone.
+ * the matrix at once, in strips of columns from the diagonal down, as wide as leaves the fewest
+ * multiprocessors without work. What strips leave above it is cleared at the end. All sizes depend
+ * on the matrix alone.
  */
 #include "cuda/large.h"
 
 #include "cuda/blas.h"
 #include "cuda/block.h"
 
-static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 1024;
+static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 2048;
 static constexpr int THREADS = 256;
+/* Of products: rows and columns of what a block of threads makes, and multiprocessors, which have
+ * one or two of them at a time. */
+static constexpr int64_t TILE = 128, SMS = 132;
 
 /* ---- products ---- */
 
@@ -146,14 +150,42 @@ uint64_t fth__large_bytes(fth_dtype dtype)
     return fth__blocks_bytes(dtype, BLOCK);
 }
 
+static int64_t blocks_of(int64_t n, int64_t each)
+{
+    return (n + each - 1) / each;
+}
+
+/* What part of a product's time makes elements that are wanted: those above the diagonal are not,
+ * and multiprocessors that wait for the last tiles make none. */
+static double worth_of(int64_t rows, int64_t columns)
+{
+    const int64_t tiles = blocks_of(rows, TILE) * blocks_of(columns, TILE);
+    double worth = ((double)rows - 0.5 * (double)columns) * (double)columns /
+                   ((double)tiles * (double)(TILE * TILE));
+    for (int64_t at_once = SMS; at_once <= 2 * SMS; at_once += SMS)
+        worth *= (double)tiles / (double)(blocks_of(tiles, at_once) * at_once);
+    return worth;
+}
+
+/* Columns of the next strip, when so many rows and columns are left. */
+static int64_t strip_of(int64_t left)
+{
+    if (left <= PANEL) return left;
+    int64_t best = PANEL;
+    for (int64_t columns = PANEL; columns <= STRIP && columns <= left; columns += TILE)
+        if (worth_of(left, columns) > worth_of(left, best)) best = columns;
+    return best;
+}
+
 fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 {
     const fth__cuda_kind kind = kind_after(l);
     for (int64_t lo = 0; lo < l->n; lo += PANEL) {
         const int64_t hi = least_of(lo + PANEL, l->n);
         FTH_TRY(factor_panel(call, l, lo, hi));
-        for (int64_t from = hi; from < l->n; from += STRIP) {
-            const share s = {from, least_of(from + STRIP, l->n), lo, hi};
+        for (int64_t from = hi, to; from < l->n; from = to) {
+            to = from + strip_of(l->n - from);
+            const share s = {from, to, lo, hi};
             FTH_TRY(subtract(call, l, &s, &kind));
         }
     }
