@@ -197,8 +197,8 @@ FTH__FFT_CALL void fth__fft_twiddle(V *v, const V *roots, int q)
 
 /* All stages after the first NS points are done. Thread t holds numbers t + i N/8, before and
  * after. Every thread of the block comes here; the room is free once it returns and all have met.
- */
-template <int N, int NS, typename V>
+ * FREE: it is already, for the first stage. */
+template <int N, int NS, bool FREE = false, typename V>
 FTH__FFT_CALL void fth__fft_stages(V *v, V *shared, const V *roots, fth__fft_room room, int t)
 {
     constexpr int R = N / NS >= 8 ? 8 : N / NS, STEP = 8 / R, EACH = N / 8;
@@ -209,7 +209,7 @@ FTH__FFT_CALL void fth__fft_stages(V *v, V *shared, const V *roots, fth__fft_roo
         fth__turn<R, STEP>(v + b);
     }
     if constexpr (NS * R < N) {
-        __syncthreads(); /* what was here before has been read */
+        if (!FREE) __syncthreads(); /* what was here before has been read */
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const int j = t + i % STEP * EACH;

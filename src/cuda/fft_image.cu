@@ -133,7 +133,7 @@ static __device__ __forceinline__ void some_lines(const fth__fft_images &p,
             v[i] = fth__swapped(__ldcs(from + i * EACH * p.col_in), p.inverse);
     }
     const fth__fft_room room = {COLS ? l : l * fth__fft_padded(N), COLS ? LINES : 1, true};
-    fth__fft_stages<N, 1>(v, shared + N, shared, room, t);
+    fth__fft_stages<N, 1, true>(v, shared + N, shared, room, t);
     const int64_t step = COLS ? p.row_out : p.col_out;
     V *const to = now->to + l * (COLS ? p.col_out : p.row_out) + t * step;
 #pragma unroll
@@ -164,11 +164,12 @@ static __global__ __launch_bounds__(N, (in_turn<T, N>)) void in_turns(const fth_
     typedef fth__cx<T> V;
     constexpr unsigned SHARES = N / LINES;
     FTH_SHARED(V, shared);
-    __shared__ turn<V> now;
+    __shared__ turn<V> turns[2]; /* this and the one before, which others may still look at */
     fth__fill_roots<T>(shared, N);
     unsigned next = 0;
     if (threadIdx.x == 0) next = atomicAdd(&count->taken, 1u);
-    for (;;) {
+    for (int i = 0;; i ^= 1) {
+        turn<V> &now = turns[i];
         if (threadIdx.x == 0) {
             turn_of<V, N>(p, (int64_t)next, ahead, &now);
             next = atomicAdd(&count->taken, 1u);
@@ -178,15 +179,14 @@ static __global__ __launch_bounds__(N, (in_turn<T, N>)) void in_turns(const fth_
                 __threadfence();
             }
         }
-        __syncthreads();
+        __syncthreads(); /* and all have read the numbers of the lines before */
         const int what = now.what;
         if (what == END) return;
-        if (what == COLUMNS)
-            some_lines<T, N, true>(p, &now, shared);
-        else if (what == ROWS)
-            some_lines<T, N, false>(p, &now, shared);
-        __syncthreads(); /* the lines are written, and all have seen what they were */
-        if (threadIdx.x > 0 || now.what != ROWS) continue;
+        if (what == COLUMNS) some_lines<T, N, true>(p, &now, shared);
+        if (what != ROWS) continue;
+        some_lines<T, N, false>(p, &now, shared);
+        __syncthreads(); /* they are written */
+        if (threadIdx.x > 0) continue;
         __threadfence();
         atomicAdd(&count->rows_done[now.image], 1u);
     }
