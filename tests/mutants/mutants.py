@@ -873,7 +873,7 @@ MUTANTS = [
      "const bool inside = i < t.n && j0 + j < t.m;", "const bool inside = i < t.n - 1 && j0 + j < t.m;",
      "emulated/matrices"),
     ("panel_contributes_to_nothing", "src/cuda/large.cu",
-     "from < l->n; from += STRIP", "from < hi; from += STRIP", "emulated/matrices"),
+     "from < l->n; from = to", "from < hi; from = to", "emulated/matrices"),
     ("backward_systems_start_at_the_front", "src/cuda/solve.cu",
      "const bool back = s->lower == s->adjoint;", "const bool back = s->adjoint;", "emulated/solve"),
     ("zero_named_from_the_wrong_end", "src/cuda/solve.cu",
