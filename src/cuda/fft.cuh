@@ -195,10 +195,27 @@ FTH__FFT_CALL void fth__fft_twiddle(V *v, const V *roots, int q)
     }
 }
 
+/* What a kernel knows of the room: nobody reads there any more; the N/8 threads of a line are
+ * neighbours, and lines have rooms of their own. */
+enum { FTH__FFT_FREE = 1, FTH__FFT_APART = 2 };
+
+/* The threads of a line meet, or all of the block. */
+template <int N, int HOW> FTH__FFT_CALL void fth__fft_meet()
+{
+    constexpr bool apart = (HOW & FTH__FFT_APART) != 0;
+    if constexpr (apart && N / 8 <= 32) __syncwarp();
+#ifndef FTH_EMULATED
+    else if constexpr (apart && N / 8 == 64) /* 0 is the barrier of all */
+        asm volatile("bar.sync %0, 64;" ::"r"(1 + threadIdx.x / 64) : "memory");
+#endif
+    else
+        __syncthreads();
+}
+
 /* All stages after the first NS points are done. Thread t holds numbers t + i N/8, before and
  * after. Every thread of the block comes here; the room is free once it returns and all have met.
- * FREE: it is already, for the first stage. */
-template <int N, int NS, bool FREE = false, typename V>
+ */
+template <int N, int NS, int HOW = 0, typename V>
 FTH__FFT_CALL void fth__fft_stages(V *v, V *shared, const V *roots, fth__fft_room room, int t)
 {
     constexpr int R = N / NS >= 8 ? 8 : N / NS, STEP = 8 / R, EACH = N / 8;
@@ -209,16 +226,17 @@ FTH__FFT_CALL void fth__fft_stages(V *v, V *shared, const V *roots, fth__fft_roo
         fth__turn<R, STEP>(v + b);
     }
     if constexpr (NS * R < N) {
-        if (!FREE) __syncthreads(); /* what was here before has been read */
+        /* what was here before has been read */
+        if (!(HOW & FTH__FFT_FREE)) fth__fft_meet<N, HOW>();
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const int j = t + i % STEP * EACH;
             shared[fth__fft_at(room, j / NS * NS * R + j % NS + i / STEP * NS)] = v[i];
         }
-        __syncthreads();
+        fth__fft_meet<N, HOW>();
 #pragma unroll
         for (int i = 0; i < 8; i++) v[i] = shared[fth__fft_at(room, t + i * EACH)];
-        fth__fft_stages<N, NS * R>(v, shared, roots, room, t);
+        fth__fft_stages<N, NS * R, HOW & ~FTH__FFT_FREE>(v, shared, roots, room, t);
     }
 }
 

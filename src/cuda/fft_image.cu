@@ -133,7 +133,8 @@ static __device__ __forceinline__ void some_lines(const fth__fft_images &p,
             v[i] = fth__swapped(__ldcs(from + i * EACH * p.col_in), p.inverse);
     }
     const fth__fft_room room = {COLS ? l : l * fth__fft_padded(N), COLS ? LINES : 1, true};
-    fth__fft_stages<N, 1, true>(v, shared + N, shared, room, t);
+    constexpr int HOW = FTH__FFT_FREE | (COLS ? 0 : FTH__FFT_APART);
+    fth__fft_stages<N, 1, HOW>(v, shared + N, shared, room, t);
     const int64_t step = COLS ? p.row_out : p.col_out;
     V *const to = now->to + l * (COLS ? p.col_out : p.row_out) + t * step;
 #pragma unroll
