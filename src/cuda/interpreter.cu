@@ -1,7 +1,9 @@
-/* interpreter.cu - fused programs where there is no compiler at run time.
+/* interpreter.cu - fused programs where there is no compiler at run time, or little to do.
  *
  * One element per thread, one instruction at a time, registers in memory: slow, and the same bits
- * as compiled code, because expressions, functions and the order of sums are the same texts.
+ * as compiled code, because expressions, functions and the order of sums are the same texts. Of few
+ * sums the elements are evaluated by all threads of a block and lie in shared memory before they
+ * are joined: an element takes a microsecond and a half, an addition a hundredth of it.
  */
 #define FTH__MATH static __device__ __noinline__ __attribute__((unused))
 #define FTH__CELL_FN static __device__ __noinline__
@@ -12,6 +14,7 @@
 namespace
 {
 
+enum { AT_ONCE = 1024 }; /* elements in the shared memory of a block of threads */
 enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS };
 
 struct code {
@@ -208,7 +211,24 @@ __device__ void widen(int dtype, const fth__cell *v, fth_c128 *w)
     fth__load_wide(dtype, (const char *)v, w);
 }
 
-/* One block of the axis in its order; p is at the first place of the piece. */
+/* Element i of the axis; p is at the first place of the piece. */
+template <class W>
+__device__ void element(const both &b, const place &p, int64_t i, fth__cell *reg, W *v)
+{
+    place at;
+    for (int j = 0; j < b.c.n_in; j++) at.off[j] = p.off[j] + i * b.a.operand[j].along;
+    evaluate(b, at, reg);
+    widen(b.c.dtype[b.c.out_reg[0]], &reg[b.c.out_reg[0]], v);
+}
+
+template <class W> __device__ W join_lanes(const fth__ew_tail &t, W *lane)
+{
+    for (int half = t.lanes / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] = fth__join(t.red, lane[l], lane[l + half]);
+    return lane[0];
+}
+
+/* One block of the axis in its order. */
 template <class W>
 __device__ W join_block(const both &b, const place &p, int64_t from, int64_t to, fth__cell *reg)
 {
@@ -217,16 +237,11 @@ __device__ W join_block(const both &b, const place &p, int64_t from, int64_t to,
     const int lanes = b.a.tail.lanes;
     for (int l = 0; l < lanes; l++) fth__join_start(t.red, t.to, &lane[l]);
     for (int64_t i = from; i < to; i++) {
-        place at;
-        for (int j = 0; j < b.c.n_in; j++) at.off[j] = p.off[j] + i * b.a.operand[j].along;
-        evaluate(b, at, reg);
-        widen(b.c.dtype[b.c.out_reg[0]], &reg[b.c.out_reg[0]], &v);
+        element(b, p, i, reg, &v);
         const int l = (int)((i - from) % lanes);
         lane[l] = fth__join(t.red, lane[l], v);
     }
-    for (int half = lanes / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) lane[l] = fth__join(t.red, lane[l], lane[l + half]);
-    return lane[0];
+    return join_lanes(t, lane);
 }
 
 template <class W>
@@ -254,8 +269,103 @@ __global__ void __launch_bounds__(THREADS) interpret_tail(const __grid_constant_
     }
 }
 
+/* Blocks of the axis that lie in shared memory, joined in the order of join_block: a thread for
+ * each lane of them. */
+template <class W>
+__device__ void join_blocks(const fth__ew_tail &t, const W *v, int64_t n, W *lane)
+{
+    const int64_t blocks = (n + t.block - 1) / t.block;
+    for (int64_t k = threadIdx.x; k < blocks * t.lanes; k += THREADS) {
+        const int64_t from = k / t.lanes * t.block, to = from + t.block < n ? from + t.block : n;
+        W sum;
+        fth__join_start(t.red, t.to, &sum);
+        for (int64_t i = from + k % t.lanes; i < to; i += t.lanes)
+            sum = fth__join(t.red, sum, v[i]);
+        lane[k] = sum;
+    }
+}
+
+/* Blocks of the axis whose elements, and whose lanes, find room. */
+__host__ __device__ inline int64_t blocks_at_once(const fth__ew_tail &t)
+{
+    return AT_ONCE / (t.block > t.lanes ? t.block : t.lanes);
+}
+
+/* A block of threads for a sum, or for some blocks of its axis where those go through memory. */
+template <class W>
+__global__ void __launch_bounds__(THREADS) interpret_few(const __grid_constant__ both b)
+{
+    FTH_SHARED(W, v); /* [AT_ONCE], then lanes [AT_ONCE] */
+    W *const lane = v + AT_ONCE;
+    fth__cell reg[REGISTERS];
+    place p;
+    const fth__ew_tail &t = b.a.tail;
+    const int out = b.c.n_in, kept = out + 1;
+    const int64_t each = blocks_at_once(t);
+    const uint32_t i = blockIdx.x;
+    locate(b, kept + 1, i, p);
+    fth__total<W> total;
+    char *const out_at = b.a.operand[out].data + p.off[out] * bytes_of(t.to);
+    char *const kept_at = b.a.operand[kept].data + p.off[kept] * t.state;
+    if (!t.partial && threadIdx.x == 0) total.begin(t.red, t, out_at, kept_at);
+    for (int64_t s = blockIdx.y * each; s < t.segments; s += gridDim.y * each) {
+        const int64_t from = s * t.block, left = t.n - from,
+                      n = left < each * t.block ? left : each * t.block;
+        for (int64_t k = threadIdx.x; k < n; k += THREADS) element(b, p, from + k, reg, &v[k]);
+        __syncthreads();
+        join_blocks(t, v, n, lane);
+        __syncthreads();
+        const int64_t blocks = (n + t.block - 1) / t.block;
+        for (int64_t k = threadIdx.x; t.partial && k < blocks; k += THREADS)
+            ((W *)t.partial)[(s + k) * b.a.count + i] = join_lanes(t, lane + k * t.lanes);
+        for (int64_t k = 0; !t.partial && threadIdx.x == 0 && k < blocks; k++) {
+            const int64_t end = from + (k + 1) * t.block;
+            total.add(t.red, t, join_lanes(t, lane + k * t.lanes), t.lo + (end < t.n ? end : t.n));
+        }
+        __syncthreads();
+    }
+    if (!t.partial && threadIdx.x == 0) total.end(t, out_at, kept_at);
+}
+
+/* Blocks of threads that a sum has in interpret_few. */
+int64_t tasks_of(const fth__ew_tail &t)
+{
+    const int64_t each = blocks_at_once(t), tasks = (t.segments + each - 1) / each;
+    return !t.partial || tasks < 1 ? 1 : tasks < 0x7fff ? tasks : 0x7fff;
+}
+
+/* Whether a thread for each sum, or for each block of its axis, takes longer than a block of
+ * threads does; in elements one after the other, on a card that has room for some thousand threads.
+ */
+bool are_few(const both *b)
+{
+    const fth__ew_tail &t = b->a.tail;
+    const int64_t room = 512, threads = 1 << 17; /* at a time, of either kind */
+    if (blocks_at_once(t) < 1) return false;
+    const int64_t count = b->a.count, tasks = tasks_of(t),
+                  alone = (count * (t.partial ? t.segments : 1) / threads + 1) *
+                          (t.partial ? t.block : t.n),
+                  shared = (count * tasks / room + 1) * ((t.n / tasks + THREADS - 1) / THREADS + 4);
+    return 2 * shared < alone;
+}
+
+template <class W> void queue_few(const fth_call *call, const both *b)
+{
+    FTH_LAUNCH_SHARED((interpret_few<W>), dim3(b->a.count, (unsigned)tasks_of(b->a.tail)), THREADS,
+                      2 * AT_ONCE * sizeof(W), fth_cuda_stream(call), *b);
+}
+
 void queue_tail(const fth_call *call, const both *b, fth_dtype from)
 {
+    if (are_few(b)) {
+        if (fth_dtype_is_complex(from))
+            queue_few<fth_c128>(call, b);
+        else if (fth_dtype_is_real(from))
+            queue_few<double>(call, b);
+        else
+            queue_few<int64_t>(call, b);
+        return;
+    }
     const dim3 blocks(fth_cuda_blocks(b->a.count, THREADS), !b->a.tail.partial ? 1
                                                             : b->a.tail.segments < 0x7fff
                                                                 ? (unsigned)b->a.tail.segments
