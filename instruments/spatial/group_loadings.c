@@ -1,6 +1,10 @@
 /* group_loadings.c - multiplicative updates of small problems, one for each group of cells. */
 #include "group_loadings.h"
+
+#include "group_graph.h"
 #include "group_steps.h"
+
+#include "ops/group_steps.h"
 
 #include <fathom/vector_wide.h>
 
@@ -26,6 +30,7 @@ typedef struct work {
     double *nll;            /* [group] of the iteration before; Poisson rule */
     double *room;           /* of every worker: rows it is at */
     track *track;
+    sp_group_graph *device; /* NULL: there is none, or it has no room */
 } work;
 
 static uint64_t bytes_of(int64_t groups, int64_t genes, int64_t factors, int threads)
@@ -95,12 +100,32 @@ static void advance_some(void *arg, int64_t i, int worker)
                                   w->room + worker * sp_group_steps_room(p->factors));
 }
 
-/* Every group to the iteration it is to reach: a gene without counts is zero after the first. */
+/* Products of one row with the factors' that are to be made. */
+static double products(const work *w)
+{
+    double steps = 0;
+    for (int64_t g = 0; g < w->p->groups; g++) steps += (double)(w->track[g].to - w->track[g].at);
+    return steps * (double)w->each * (double)w->p->factors;
+}
+
+static fth_status advance_there(const work *w, fth_err *err)
+{
+    int64_t *steps = sp_group_graph_steps(w->device);
+    for (int64_t g = 0; g < w->p->groups; g++) steps[g] = w->track[g].to - w->track[g].at;
+    return sp_group_graph_run(w->device, w->r->W, w->before, err);
+}
+
+/* Every group to the iteration it is to reach: a gene without counts is zero after the first. Where
+ * it is done does not show, so few iterations stay here. */
 static fth_status advance(const work *w, fth_err *err)
 {
     const int64_t n = w->p->groups * ((w->p->genes + GENES - 1) / GENES);
+    const double worth = w->p->worth > 0 ? w->p->worth : 2e8;
+    const bool there = w->device && products(w) >= worth;
     for (int64_t i = 0; !w->p->ctx && i < n; i++) advance_some((void *)(uintptr_t)w, i, 0);
-    if (w->p->ctx)
+    if (there)
+        FTH_TRY(advance_there(w, err));
+    else if (w->p->ctx)
         FTH_TRY(fth_context_loop(w->p->ctx, "group loadings", n, advance_some, (void *)(uintptr_t)w,
                                  err));
     for (int64_t g = 0; g < w->p->groups; g++) w->track[g].at = w->track[g].to;
@@ -226,6 +251,18 @@ static void start(const work *w)
     memcpy(w->saved, w->r->W, (size_t)(p->groups * w->each) * sizeof(double));
 }
 
+static fth_status find_device(work *w, fth_err *err)
+{
+    fth_err why = {0};
+    if (!w->p->ctx || !fth_context_device_mem(w->p->ctx) || w->p->poisson ||
+        w->p->factors > SP_STEPS_FACTORS)
+        return FTH_OK;
+    const fth_status s = sp_group_graph_create(&w->device, w->p, &why);
+    if (s == FTH_E_NO_FIT || s == FTH_E_BUDGET) return FTH_OK;
+    if (s != FTH_OK && err) *err = why;
+    return s;
+}
+
 static void measure(const work *w)
 {
     const sp_group_problem *p = w->p;
@@ -265,7 +302,10 @@ fth_status sp_group_solve(sp_group_result *out, const sp_group_problem *p, fth_e
     w.track = (track *)(void *)(out->steps + p->groups);
     w.room = (double *)(void *)(w.track + p->groups);
     start(&w);
-    FTH_TRY(p->poisson ? solve_poisson(&w, err) : solve_squares(&w, err));
+    FTH_TRY(find_device(&w, err));
+    const fth_status s = p->poisson ? solve_poisson(&w, err) : solve_squares(&w, err);
+    sp_group_graph_destroy(w.device);
+    FTH_TRY(s);
     measure(&w);
     return FTH_OK;
 }

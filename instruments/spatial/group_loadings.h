@@ -26,6 +26,7 @@ typedef struct sp_group_problem {
     int64_t seed;
     int64_t iterations; /* 0: 1000 */
     double tol;         /* 0: 1e-4 */
+    double worth;       /* products that a device is worth having for at a time; 0: 2e8 */
     /* Sums of y ln max(rate, 1e-8) of each group, with loadings A and B [group][gene][factor]. */
     fth_status (*fit)(void *user, const double *A, const double *B, double *a, double *b,
                       fth_err *err);
