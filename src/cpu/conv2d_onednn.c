@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "cpu/conv2d.h"
 #include "cpu/onednn.h"
+#include "cpu/turn.h"
 
 #include <string.h>
 
@@ -80,18 +81,17 @@ uint64_t fth__conv_onednn_scratch(const fth__conv_job *j, int64_t rows)
     return bytes;
 }
 
-/* dst[i][k] = src[k][i], n by m, in squares that stay in the first cache. */
+/* dst[i][k] = src[k][i], n by m. */
 static void turn(float *dst, int64_t d_step, int64_t d_inner, const float *src, int64_t s_step,
                  int64_t s_inner, int64_t n, int64_t m)
 {
-    enum { SIDE = 16 };
-    for (int64_t i0 = 0; i0 < n; i0 += SIDE)
-        for (int64_t k0 = 0; k0 < m; k0 += SIDE) {
-            const int64_t i1 = fth__min_i64(i0 + SIDE, n), k1 = fth__min_i64(k0 + SIDE, m);
-            for (int64_t i = i0; i < i1; i++)
-                for (int64_t k = k0; k < k1; k++)
-                    dst[i * d_step + k * d_inner] = src[k * s_step + i * s_inner];
-        }
+    if (d_inner == 1 && s_inner == 1) {
+        FTH_ISA_BEST(fth__turn_loops)->turn(dst, d_step, src, s_step, n, m);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < m; k++)
+            dst[i * d_step + k * d_inner] = src[k * s_step + i * s_inner];
 }
 
 /* Rows from `first` on of image b, channels innermost; zeros where there is no row. */
