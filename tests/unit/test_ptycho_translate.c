@@ -2,6 +2,7 @@
  * gradients, refusals. seconds: 10 labels: gpu
  */
 #include "instruments/ptycho/ops/physics.h"
+#include "instruments/ptycho/ops/resize.h"
 #include "instruments/ptycho/ops/stitch.h"
 #include "instruments/ptycho/ops/translate.h"
 #include "testing/op_harness.h"
@@ -165,6 +166,42 @@ TEST(stitching_adds_every_patch_at_its_place)
         free(room);
         t_graph_free(h);
     }
+}
+
+TEST(frames_are_halved_and_doubled)
+{
+    t_random r = t_random_make(8);
+    for (int wide = 0; wide < 2; wide++) {
+        fth_graph *g = t_graph("b=3 y=6 x=10 hy=3 hx=5 dy=12 dx=20");
+        const fth_dtype t = wide ? FTH_F64 : FTH_F32;
+        const fth_val v = t_noise(g, "v", t, "b y x", &r);
+        double got[3 * 12 * 20], want[3 * 12 * 20];
+        t_eval_f64(pt_halve(v, "hy", "hx"), got);
+        t_eval_f64(fth_pool_max(fth_pool_max(v, "y", 2, "hy"), "x", 2, "hx"), want);
+        SAME_BYTES(got, want, sizeof(double) * 3 * 3 * 5);
+        t_eval_f64(pt_double(v, "dy", "dx"), got);
+        t_eval_f64(fth_upsample(fth_upsample(v, "y", 2, "dy"), "x", 2, "dx"), want);
+        SAME_BYTES(got, want, sizeof got);
+        if (wide) {
+            GRAD(fth_sum(fth_sqr(pt_halve(v, "hy", "hx")), "b hy hx"), v, 1e-6);
+            GRAD(fth_sum(fth_sqr(fth_sin(pt_double(v, "dy", "dx"))), "b dy dx"), v, 1e-6);
+        }
+        t_graph_free(g);
+    }
+    /* NaN wins, and of equal ones the first has the slope */
+    fth_graph *g = t_graph("y=2 x=4 hy=1 hx=2");
+    double v[8] = {1, NAN, 2, 2, 3, 4, 2, 1}, out[8];
+    const fth_val in = t_input(g, "v", FTH_F64, "y x", v), half = pt_halve(in, "hy", "hx");
+    fth_val slope;
+    t_eval(half, out);
+    IS_TRUE(isnan(out[0]));
+    EQ_F64(out[1], 2);
+    v[1] = 0;
+    OK(fth_grad(fth_sum(half, "hy hx"), 1, &in, &slope));
+    t_eval(slope, out);
+    static const double want[8] = {0, 0, 1, 0, 0, 1, 0, 0};
+    SAME_BYTES(out, want, sizeof out);
+    t_graph_free(g);
 }
 
 TEST(offsets_of_other_axes_are_refused_with_both)

@@ -31,12 +31,23 @@ void pt_model_clear(pt_model *m)
     memset(m, 0, sizeof *m);
 }
 
-static void put(fth_tensor *t, int64_t i, double v)
+/* The memory of a tensor, f32 or f64. */
+typedef struct numbers {
+    void *data;
+    fth_dtype dtype;
+} numbers;
+
+static numbers numbers_of(fth_tensor *t)
 {
-    if (fth_tensor_dtype(t) == FTH_F32)
-        ((float *)fth_tensor_data(t))[i] = (float)v;
+    return (numbers){fth_tensor_data(t), fth_tensor_dtype(t)};
+}
+
+static void put(numbers to, int64_t i, double v)
+{
+    if (to.dtype == FTH_F32)
+        ((float *)to.data)[i] = (float)v;
     else
-        ((double *)fth_tensor_data(t))[i] = v;
+        ((double *)to.data)[i] = v;
 }
 
 static void start_probe(pt_model *m, const fth_c128 *probe)
@@ -45,9 +56,10 @@ static void start_probe(pt_model *m, const fth_c128 *probe)
     double sum = 0;
     for (int64_t i = 0; i < all; i++) sum += hypot(probe[i].re, probe[i].im);
     const double mean = sum / (double)all, scale = mean > 0 ? 1 / (m->opt.probe_scale * mean) : 1;
+    const numbers re = numbers_of(m->probe_re), im = numbers_of(m->probe_im);
     for (int64_t i = 0; i < all; i++) {
-        put(m->probe_re, i, probe[i].re * scale);
-        put(m->probe_im, i, probe[i].im * scale);
+        put(re, i, probe[i].re * scale);
+        put(im, i, probe[i].im * scale);
     }
 }
 
@@ -55,12 +67,13 @@ void pt_model_start(pt_model *m, int64_t seed, const fth_c128 *probe)
 {
     for (int i = 0; i < m->net.n; i++) {
         const int64_t count = pt_net_count(&m->net.param[i]);
+        const numbers to = numbers_of(m->weight[i]);
         for (int64_t k = 0; k < count; k++)
-            put(m->weight[i], k,
+            put(to, k,
                 (double)(seed < 0 ? pt_net_formula(&m->net, i, k)
                                   : pt_net_start(&m->net, i, seed, k)));
     }
-    put(m->log_scale, 0, log(m->s));
+    put(numbers_of(m->log_scale), 0, log(m->s));
     if (probe) start_probe(m, probe);
 }
 

@@ -1,6 +1,8 @@
 /* net.c - the graph of the network: encoder, two decoders, two heads. */
 #include "net.h"
 
+#include "../ops/resize.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -99,26 +101,27 @@ static fth_val swish(fth_val v)
     return fth_mul(v, fth_sigmoid(v));
 }
 
-static fth_val conv_pair(const build *b, const char *block, fth_val v)
+/* Two convolutions, each cut at zero; without `cut` the last one is not. */
+static fth_val conv_pair(const build *b, const char *block, fth_val v, bool cut)
 {
     char layer[PT_NET_NAME];
-    for (int i = 1; i <= 2; i++) {
-        snprintf(layer, sizeof layer, "%s.conv%d", block, i);
-        v = relu(conv(b, layer, v));
-    }
-    return v;
+    snprintf(layer, sizeof layer, "%s.conv1", block);
+    v = relu(conv(b, layer, v));
+    snprintf(layer, sizeof layer, "%s.conv2", block);
+    v = conv(b, layer, v);
+    return cut ? relu(v) : v;
 }
 
 static fth_val halve(const build *b, fth_val v, int64_t side)
 {
-    const level from = level_of(b->net, side), to = level_of(b->net, side / 2);
-    return fth_pool_max(fth_pool_max(v, from.y, 2, to.y), from.x, 2, to.x);
+    const level to = level_of(b->net, side / 2);
+    return pt_halve(v, to.y, to.x);
 }
 
 static fth_val twice(const build *b, fth_val v, int64_t side)
 {
-    const level from = level_of(b->net, side), to = level_of(b->net, side * 2);
-    return fth_upsample(fth_upsample(v, from.x, 2, to.x), from.y, 2, to.y);
+    const level to = level_of(b->net, side * 2);
+    return pt_double(v, to.y, to.x);
 }
 
 /* ---- heads ---- */
@@ -167,7 +170,7 @@ static fth_val head(const build *b, const char *decoder, bool phase, fth_val y)
     const fth_val few = o->pad_object ? fth_slice(y, last, fth_axis_size(y.graph, body), edge)
                                       : fth_rename(y, last, edge);
     snprintf(layer, sizeof layer, "%s.%s.conv_up_block", decoder, name);
-    const fth_val up = twice(b, conv_pair(b, layer, few), o->n / 2);
+    const fth_val up = twice(b, conv_pair(b, layer, few, true), o->n / 2);
     snprintf(layer, sizeof layer, "%s.%s.conv2", decoder, name);
     const fth_val around = conv(b, layer, up);
     if (!o->pad_object) return activate(b, phase, around);
@@ -185,14 +188,15 @@ pt_net_out pt_net_build(const pt_net *net, fth_val x, const fth_val *param)
     int64_t side = net->opt.n;
     for (int i = 0; side > 8; i++, side /= 2) {
         snprintf(block, sizeof block, "encoder.blocks.%d", i);
-        v = halve(&b, conv_pair(&b, block, v), side);
+        /* the largest first, then the cut at zero: the same, with a quarter of the work */
+        v = relu(halve(&b, conv_pair(&b, block, v, false), side));
     }
     for (int d = 0; d < 2; d++) {
         fth_val y = v;
         side = 8;
         for (int i = 0; side < net->opt.n / 2; i++, side *= 2) {
             snprintf(block, sizeof block, "%s.blocks.%d", decoders[d], i);
-            y = twice(&b, conv_pair(&b, block, y), side);
+            y = twice(&b, conv_pair(&b, block, y, true), side);
         }
         out[d] = head(&b, decoders[d], d == 1, y);
     }
