@@ -42,6 +42,7 @@ static void on_the_cpu(bench *b)
     bench_spatial_local(b);
     bench_spatial_places(b);
     bench_ptycho(b);
+    bench_ptycho_net(b);
     bench_focus(b);
     bench_focus_run(b);
 }

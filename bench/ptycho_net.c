@@ -1,0 +1,173 @@
+/* ptycho_net.c - ptycho's network: a step of training and a pass of inference against PyTorch.
+ *
+ * N 64, four patterns a group, n_filters_scale 2, 16 groups, f32, one thread.
+ */
+#include "bench.h"
+
+#include "instruments/ptycho/train/stepper.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 64, CHAN = 4, GROUPS = 16, THREADS = 1 };
+
+typedef struct net_case {
+    fth_context *ctx;
+    pt_trained t;
+    pt_stepper s;
+    fth_graph *g; /* of inference */
+    fth_plan *plan;
+    fth_sink sink;
+    float *x, *rel, *patch;
+    fth_err err;
+    fth_status status;
+    fth_run_report report;
+    fth_plan_info info;
+    peer_python *peer;
+} net_case;
+
+static const pt_model_options options = {
+    .net = {.n = N, .chan = CHAN, .filters = 2, .probe_big = true, .pad_object = true},
+    .real = FTH_F32,
+    .object_big = true,
+    .region = 72,
+    .modes = 1,
+    .nphotons = 1e5,
+    .probe_scale = 4,
+    .nll_weight = 1,
+    .train_scale = true,
+};
+
+static fth_source memory(int n_axes, const int64_t *size, void *data)
+{
+    fth_source s = {.kind = "memory", .dtype = FTH_F32, .n_axes = n_axes, .data = data};
+    memcpy(s.size, size, sizeof *size * (size_t)n_axes);
+    return s;
+}
+
+static fth_source patterns(const net_case *c)
+{
+    return memory(3, (int64_t[]){GROUPS * CHAN, N, N}, c->x);
+}
+
+static fth_status open_train(net_case *c)
+{
+    FTH_TRY(pt_stepper_create(&c->s, c->ctx, &c->t, GROUPS, patterns(c),
+                              &(pt_descent){.kind = FTH_OPTIM_ADAM, .eps = 1e-7}, &c->err));
+    memcpy(fth_tensor_data(c->s.rel), c->rel, fth_tensor_bytes(c->s.rel));
+    c->plan = c->s.plan;
+    return FTH_OK;
+}
+
+static fth_status open_infer(net_case *c)
+{
+    const pt_model *m = &c->t.model;
+    fth_graph *g = c->g = fth_graph_create(c->ctx);
+    pt_model_declare(g, m, GROUPS);
+    const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", patterns(c)),
+                  rel = fth_input(g, "rel", FTH_F32, "group chan xy",
+                                  memory(3, (int64_t[]){GROUPS, CHAN, 2}, c->rel));
+    const pt_model_graph v = pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel,
+                                            fth_const(g, FTH_F32, 1), false);
+    c->sink = (fth_sink){
+        .kind = "memory", .dtype = FTH_C64, .n_axes = 3, .size = {GROUPS, N, N}, .data = c->patch};
+    c->plan = fth_plan_make(g, &v.patch, 1, &(fth_limits){.sinks = &c->sink}, &c->err);
+    return c->plan ? FTH_OK : c->err.status;
+}
+
+static fth_status open_case(net_case *c, bool train)
+{
+    fth_options opt;
+    fth_c128 *probe = calloc(N * N, sizeof *probe);
+    fth_options_default(&opt);
+    opt.threads = THREADS;
+    FTH_TRY(fth_context_create(&c->ctx, &opt, &c->err));
+    c->x = bench_array(sizeof(float) * GROUPS * CHAN * N * N);
+    c->rel = bench_array(sizeof(float) * GROUPS * CHAN * 2);
+    c->patch = bench_array(2 * sizeof(float) * GROUPS * N * N);
+    bench_fill_f32(c->x, GROUPS * CHAN * N * N, 1, 0, 2);
+    bench_fill_f32(c->rel, GROUPS * CHAN * 2, 2, -3, 3);
+    FTH_TRY(pt_trained_create(&c->t, fth_context_mem(c->ctx), &options, &c->err));
+    for (int i = 0; probe && i < N * N; i++) {
+        const double y = i / N - 31.5, x = i % N - 31.5;
+        probe[i].re = exp(-(x * x + y * y) / 200);
+    }
+    pt_model_start(&c->t.model, 1, probe);
+    free(probe);
+    c->t.factor = 1;
+    c->t.rate = 1e-3;
+    FTH_TRY(train ? open_train(c) : open_infer(c));
+    fth_plan_get_info(c->plan, &c->info);
+    return FTH_OK;
+}
+
+static void ours(void *arg)
+{
+    net_case *c = arg;
+    if (c->status != FTH_OK) return;
+    c->t.step++;
+    c->status = fth_run(c->plan, c->g ? &c->sink : c->s.sinks, NULL, &c->report, &c->err);
+}
+
+static double peer(void *arg)
+{
+    return peer_python_run(((net_case *)arg)->peer);
+}
+
+static void close_case(bench *b, net_case *c, const char *name)
+{
+    char text[4096];
+    if (c->peer) peer_python_stop(c->peer);
+    if (c->g) {
+        fth_plan_destroy(c->plan);
+        fth_graph_destroy(c->g);
+    }
+    pt_stepper_clear(&c->s);
+    pt_trained_clear(&c->t);
+    const fth_status s = fth_context_destroy(c->ctx, &c->err);
+    free(c->x);
+    free(c->rel);
+    free(c->patch);
+    if (c->status == FTH_OK && s == FTH_OK) return;
+    fth_err_format(&c->err, text, sizeof text);
+    bench_note(b, "%s: %s", name, text);
+    b->failed++;
+}
+
+static void one(bench *b, const char *name, bool train)
+{
+    if (!bench_wants(b, name)) return;
+    const char *why = NULL, *args[] = {train ? "train" : "infer", "16", "1",
+                                       b->cpu_clock ? "cpu" : "wall", NULL};
+    net_case *c = calloc(1, sizeof *c);
+    if (!c) abort();
+    c->status = open_case(c, train);
+    ours(c);
+    if (c->status == FTH_OK)
+        c->peer = peer_python_start(b->peers, "peer_ptycho_net.py", args, &why);
+    if (c->peer)
+        bench_pairs(b, &(bench_pair){.name = name,
+                                     .shape = "16 groups N64 C4 f2",
+                                     .peer_name = "PyTorch",
+                                     .threads = THREADS,
+                                     .amount = 1e-9 * c->info.flops,
+                                     .unit = "Gflop/s",
+                                     .limit = bench_gemm_rate(b, FTH_F32, THREADS),
+                                     .bar = train ? 1.2 : 1.3,
+                                     .ours = ours,
+                                     .peer = peer,
+                                     .arg = c,
+                                     .planned = c->report.planned_bytes,
+                                     .measured = c->report.ledger_bytes});
+    else
+        bench_note(b, "SKIP %s: %s", name, why ? why : "it did not start");
+    close_case(b, c, name);
+    free(c);
+}
+
+void bench_ptycho_net(bench *b)
+{
+    one(b, "ptycho_train", true);
+    one(b, "ptycho_infer", false);
+}
