@@ -36,14 +36,14 @@ static fth_status infer(fth_node *node, fth_err *err)
                         fth_in_format(node, PT_SWEEP_OBJECT, text, sizeof text));
     FTH_TRY(pt_check_axes(node, PT_SWEEP_OBJECT, real, "part orow ocol", err));
     FTH_TRY(pt_check_axes(node, PT_SWEEP_PROBE, real, "mode part row col", err));
-    FTH_TRY(pt_check_axes(node, PT_SWEEP_PATTERNS, patterns->dtype, "pattern row col", err));
+    FTH_TRY(pt_check_axes(node, PT_SWEEP_PATTERNS, patterns->dtype, "frame row col", err));
     FTH_TRY(pt_check_axes(node, PT_SWEEP_VISITS, FTH_F64, "pattern visit", err));
     FTH_TRY(pt_check_axes(node, PT_SWEEP_SWITCHES, FTH_F64, "switch", err));
     if (has_weight(node)) FTH_TRY(pt_check_axes(node, PT_SWEEP_WEIGHT, real, "orow ocol", err));
     if (rule->masked) {
         const int in = mask_input(node);
         FTH_TRY(pt_check_axes(node, in, FTH_BOOL,
-                              node->in[in].n_axes == 2 ? "row col" : "pattern row col", err));
+                              node->in[in].n_axes == 2 ? "row col" : "frame row col", err));
     }
     if (patterns->dtype == FTH_BOOL || fth_dtype_is_complex(patterns->dtype) ||
         patterns->dtype == FTH_F16 || patterns->dtype == FTH_BF16)
@@ -89,7 +89,7 @@ static double flops(const fth_call *call)
     const pt_sweep_work w = work_of(call);
     double log2 = 0;
     for (int64_t n = w.n; n > 1; n /= 2) log2 += 1;
-    const double pixels = (double)(call->node->in[PT_SWEEP_PATTERNS].size[0] * w.n * w.n);
+    const double pixels = (double)(call->node->in[PT_SWEEP_VISITS].size[0] * w.n * w.n);
     return pixels * (double)w.modes * (20 * log2 + 100);
 }
 
@@ -126,6 +126,12 @@ static fth_status run(const fth_call *call)
     memset(w.told, 0, (size_t)fth_desc_count(&node->out[2]) * sizeof(double));
     FTH_TRY(pt_check_visits(w.visits, w.count, node->in[PT_SWEEP_VISITS].size[0], PT_VISITS, w.n,
                             w.rows, w.cols, call->err));
+    for (int64_t i = 0; i < w.count; i++) {
+        const double frame = w.visits[i * PT_VISITS + PT_VISIT_FRAME];
+        if (!(frame >= 0 && frame < (double)node->in[PT_SWEEP_PATTERNS].size[0]))
+            return FTH_FAIL(call->err, FTH_E_USAGE, "visit %lld is of pattern %g, there are %lld",
+                            (long long)i, frame, (long long)node->in[PT_SWEEP_PATTERNS].size[0]);
+    }
     loops_of(node)->run(&w);
     return FTH_OK;
 }

@@ -188,7 +188,7 @@ template <typename T> __global__ void project(const work<T> w)
     const T alpha = w.rule.poisson ? (T)w.alpha[i] : 0, eps = (T)w.rule.epsilon;
     double sum[3] = {0, 0, 0};
     for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
-        const T s = seen<T>(w.seen, n, w.first + i, p / n, p % n),
+        const T s = seen<T>(w.seen, n, (int64_t)visit_of(w, i)[PT_VISIT_FRAME], p / n, p % n),
                 a = sqrt(model_of(w, i, p)) / (T)n;
         T by = 0;
         if (s >= 0) {
@@ -248,7 +248,7 @@ template <typename T> __global__ void alpha_sums(const work<T> w)
     const T mean = (T)w.found[0];
     double sum[2] = {0, 0};
     for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
-        const T s = seen<T>(w.seen, n, w.first + i, p / n, p % n);
+        const T s = seen<T>(w.seen, n, (int64_t)visit_of(w, i)[PT_VISIT_FRAME], p / n, p % n);
         if (s < 0) continue;
         const T a = sqrt(model_of(w, i, p)) / (T)n, a2 = a * a, k = s * s,
                 xi = 1 - k / (a2 + (T)1e-6);

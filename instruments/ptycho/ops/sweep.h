@@ -29,9 +29,9 @@ typedef struct pt_sweep {
     double object_alpha, probe_alpha;
 } pt_sweep;
 
-/* Inputs: object [part orow ocol], probe [mode part row col], patterns [pattern row col], visits
+/* Inputs: object [part orow ocol], probe [mode part row col], patterns [frame row col], visits
  * [pattern visit] f64, switches [switch] f64; of lsqml the weight [orow ocol] of the object's
- * direction; with `masked` the mask [pattern row col] or [row col] of bool, true is good. */
+ * direction; with `masked` the mask [frame row col] or [row col] of bool, true is good. */
 enum {
     PT_SWEEP_OBJECT,
     PT_SWEEP_PROBE,
@@ -49,6 +49,7 @@ enum {
     PT_VISIT_DROW, /* what is left of the position, from -0.5 to 0.5 */
     PT_VISIT_DCOL,
     PT_VISIT_ALPHA, /* step of the Poisson model, as the last visit left it */
+    PT_VISIT_FRAME, /* which of the patterns it is */
     PT_VISITS
 };
 enum {

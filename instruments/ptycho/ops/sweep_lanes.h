@@ -173,8 +173,9 @@ static const real *propagate(sweep *s, int64_t i, const bench *b)
     }
     if (s->rule->shift) o->probe_max = probe_power_max(s, i);
     real *a = s->rule->poisson ? s->amplitude + i * nn : b->amplitude;
-    amplitudes(s->n, w->patterns, w->dtype, j, s->rule->counts, s->rule->centred,
-               w->mask ? w->mask + j * w->mask_step : NULL, a);
+    const int64_t frame = (int64_t)w->visits[j * PT_VISITS + PT_VISIT_FRAME];
+    amplitudes(s->n, w->patterns, w->dtype, frame, s->rule->counts, s->rule->centred,
+               w->mask ? w->mask + frame * w->mask_step : NULL, a);
     return a;
 }
 

@@ -286,6 +286,7 @@ static fth_status solve(work *w, fth_err *err)
     FTH_TRY(find_data(w, err));
     FTH_TRY(fth_path_join(checkpoint, job->folder, PT_SOLVE_CHECKPOINT, err));
     const bool only_look = job->show || job->foresee;
+    w->opt.plan_only = only_look;
     if (only_look) w->opt.scratch_dir = "."; /* the folder of the results need not be there */
     FTH_TRY(pt_solver_create(&w->solver, job->ctx, job->call, &w->opt, &w->data, err));
     if (only_look) return foresee(w, err);

@@ -18,9 +18,8 @@ fth_status pt_solver_plan_light(pt_solver *s, fth_err *err)
     fth_axis(g, "col", s->n);
     fth_axis(g, "orow", s->rows);
     fth_axis(g, "ocol", s->cols);
-    const fth_val in[2] = {
-        fth_input(g, "probe", real, "mode part row col", fth_tensor_source(s->probe)),
-        fth_input(g, "visits", FTH_F64, "scan visit", fth_tensor_source(s->all_visits))};
+    const fth_val in[2] = {fth_param(g, "probe", "mode part row col", s->probe),
+                           fth_param(g, "visits", "scan visit", s->all_visits)};
     const fth_val blend =
         fth_cast(fth_input(g, "blend", FTH_F64, "", fth_scalar_source(FTH_F64, &s->blend)), real);
     const fth_val old = fth_param(g, "light", "orow ocol", s->light),

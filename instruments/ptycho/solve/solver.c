@@ -62,9 +62,9 @@ static fth_status make_tensors(pt_solver *s, fth_err *err)
 /* The power of the first probe: of the data, or what makes the first model as bright as they. */
 static fth_status scale_probe(pt_solver *s, fth_err *err)
 {
-    void *probe = fth_tensor_data(s->probe);
     const int64_t n = (int64_t)fth_tensor_bytes(s->probe) / fth_dtype_size(s->real);
     FTH_TRY(keeps_waves(s) ? pt_waves_measure(s, err) : pt_solver_measure(s, err));
+    void *probe = fth_tensor_data(s->probe); /* after the run, which may have it on a device */
     double power = 0, by = 1;
     for (int64_t i = 0; i < n; i++) {
         const double v = pt_get(probe, s->real, i);

@@ -50,6 +50,7 @@ typedef struct pt_solve_options {
     bool centre_probe;
     double momentum;         /* gain of lsqml's; 0: none */
     const char *scratch_dir; /* NULL: the context's */
+    bool plan_only;          /* patterns are not read */
     uint64_t seed;
     const int64_t *order; /* [order_epochs scan]: visits in this order; NULL: drawn */
     int64_t order_epochs;
@@ -97,7 +98,9 @@ typedef struct pt_solver {
     double switches[PT_SWITCHES];
     fth_batches *batches, *mask_batches;
     fth_graph *graph;
-    fth_plan *plan, *look; /* look: compares only */
+    fth_graph *look_graph;
+    fth_plan *plan, *look;            /* look: compares only */
+    fth_tensor *frames, *frame_masks; /* all patterns, where they fit; NULL: read in pieces */
 
     /* light, and the weight of lsqml's direction */
     fth_tensor *all_visits; /* [scan visit] */

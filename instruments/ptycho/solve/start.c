@@ -67,6 +67,7 @@ void pt_solver_corner(const pt_solver *s, int64_t j, double *visit)
     visit[PT_VISIT_DROW] = s->opt.subpixel ? drow : 0;
     visit[PT_VISIT_DCOL] = s->opt.subpixel ? dcol : 0;
     visit[PT_VISIT_ALPHA] = s->alpha[j];
+    visit[PT_VISIT_FRAME] = (double)j;
 }
 
 /* ---- the object ---- */

@@ -12,6 +12,7 @@
 
 enum { OUTPUTS = 3 };
 static const uint64_t MOST_BYTES = 32u << 20; /* of patterns in one piece: more is no faster */
+enum { MOST_QUEUED = 512 };                   /* batches of one run of a device */
 
 /* ---- plans ---- */
 
@@ -48,97 +49,19 @@ static pt_sweep rule_of(const pt_solver *s, bool look)
                       .probe_alpha = s->opt.probe_alpha};
 }
 
-static fth_plan *make_plan(pt_solver *s, const fth_source *patterns, const fth_source *masks,
-                           bool look, fth_err *err)
+/* Patterns, or their masks: all of them, or those of a piece. */
+static fth_val frames_of(fth_graph *g, const char *name, fth_tensor *all, fth_dtype dtype,
+                         const fth_source *piece)
 {
-    fth_graph *g = s->graph;
-    const pt_sweep rule = rule_of(s, look);
-    const fth_val object = look ? fth_input(g, "object seen", s->real, "part orow ocol",
-                                            fth_tensor_source(s->object))
-                                : fth_param(g, "object", "part orow ocol", s->object),
-                  probe = look ? fth_input(g, "probe seen", s->real, "mode part row col",
-                                           fth_tensor_source(s->probe))
-                               : fth_param(g, "probe", "mode part row col", s->probe);
-    const fth_source switches = {.kind = "memory",
-                                 .dtype = FTH_F64,
-                                 .n_axes = 1,
-                                 .size = {PT_SWITCHES},
-                                 .data = s->switches};
-    fth_val in[PT_SWEEP_INPUTS] = {
-        object, probe,
-        fth_input(g, look ? "patterns seen" : "patterns", s->data.source.dtype, "pattern row col",
-                  *patterns),
-        fth_input(g, look ? "visits seen" : "visits", FTH_F64, "pattern visit",
-                  fth_tensor_source(s->visits)),
-        fth_input(g, look ? "switches seen" : "switches", FTH_F64, "switch", switches)};
-    int n = PT_SWEEP_WEIGHT;
-    if (rule.rule == PT_LSQML)
-        in[n++] = fth_input(g, "weight", s->real, "orow ocol", fth_tensor_source(s->weight));
-    if (s->data.masks.n_axes)
-        in[n++] = fth_input(g, look ? "masks seen" : "masks", FTH_BOOL, "pattern row col", *masks);
-    else if (s->mask)
-        in[n++] = fth_input(g, look ? "mask seen" : "mask", FTH_BOOL, "row col",
-                            fth_tensor_source(s->mask));
-    const fth_val done = fth_custom(g, &pt_sweep_op, n, in, &rule, sizeof rule);
-    const fth_sink told = fth_tensor_sink(s->told);
-    if (look) {
-        const fth_val out = fth_out(done, 2);
-        return fth_plan_make(g, &out, 1, &(fth_limits){.sinks = &told}, err);
-    }
-    const fth_val out[OUTPUTS] = {fth_out(done, 2), fth_assign(object, done),
-                                  fth_assign(probe, fth_out(done, 1))};
-    const fth_sink sinks[OUTPUTS] = {told};
-    return fth_plan_make(g, out, OUTPUTS, &(fth_limits){.sinks = sinks, .keep = true}, err);
+    return all ? fth_param(g, name, "frame row col", all)
+               : fth_input(g, name, dtype, "frame row col", *piece);
 }
 
-static void drop_pieces(pt_solver *s)
+static fth_graph *make_graph(pt_solver *s)
 {
-    fth_plan_destroy(s->plan);
-    fth_plan_destroy(s->look);
-    fth_graph_destroy(s->graph);
-    fth_batches_destroy(s->batches);
-    fth_batches_destroy(s->mask_batches);
-    fth_tensor_release(s->visits);
-    fth_tensor_release(s->told);
-    s->plan = s->look = NULL;
-    s->graph = NULL;
-    s->batches = s->mask_batches = NULL;
-    s->visits = s->told = NULL;
-}
-
-static fth_status ask(pt_solver *s, int64_t first, fth_err *err)
-{
-    /* `order` has room for a whole piece behind its end, filled with the last pattern */
-    FTH_TRY(fth_batches_ask(s->batches, s->order + first, s->piece, err));
-    if (s->mask_batches) FTH_TRY(fth_batches_ask(s->mask_batches, s->order + first, s->piece, err));
-    return FTH_OK;
-}
-
-static fth_status take(pt_solver *s, fth_source *patterns, fth_source *masks, fth_err *err)
-{
-    FTH_TRY(fth_batches_take(s->batches, patterns, err));
-    if (s->mask_batches) FTH_TRY(fth_batches_take(s->mask_batches, masks, err));
-    return FTH_OK;
-}
-
-/* Everything for pieces of this length. */
-static fth_status try_piece(pt_solver *s, int64_t piece, fth_err *err)
-{
-    fth_source patterns = {0}, masks = {0};
-    s->piece = piece;
-    FTH_TRY(fth_tensor_create(&s->visits, s->mem, "visits", FTH_F64, 2,
-                              ((int64_t[]){piece, PT_VISITS}), err));
-    FTH_TRY(fth_tensor_create(&s->told, s->mem, "told", FTH_F64, 2, ((int64_t[]){piece, PT_TOLD}),
-                              err));
-    memset(fth_tensor_data(s->visits), 0, (size_t)fth_tensor_bytes(s->visits));
-    FTH_TRY(fth_batches_create(&s->batches, s->mem, &s->data.source, piece, err));
-    if (s->data.masks.n_axes)
-        FTH_TRY(fth_batches_create(&s->mask_batches, s->mem, &s->data.masks, piece, err));
-    for (int64_t i = 0; i < s->data.patterns + piece; i++) s->order[i] = 0;
-    FTH_TRY(ask(s, 0, err));
-    FTH_TRY(take(s, &patterns, &masks, err));
-    fth_graph *g = s->graph = fth_graph_create(s->ctx);
-    fth_axis(g, "pattern", piece);
+    fth_graph *g = fth_graph_create(s->ctx);
+    fth_axis(g, "frame", s->frames ? s->data.patterns : s->piece);
+    fth_axis(g, "pattern", s->piece);
     fth_axis(g, "visit", PT_VISITS);
     fth_axis(g, "told", PT_TOLD);
     fth_axis(g, "switch", PT_SWITCHES);
@@ -148,9 +71,132 @@ static fth_status try_piece(pt_solver *s, int64_t piece, fth_err *err)
     fth_axis(g, "col", s->n);
     fth_axis(g, "orow", s->rows);
     fth_axis(g, "ocol", s->cols);
-    s->plan = make_plan(s, &patterns, &masks, false, err);
+    return g;
+}
+
+static fth_plan *make_plan(pt_solver *s, fth_graph *g, const fth_source *patterns,
+                           const fth_source *masks, bool look, fth_err *err)
+{
+    const pt_sweep rule = rule_of(s, look);
+    const fth_source switches = {.kind = "memory",
+                                 .dtype = FTH_F64,
+                                 .n_axes = 1,
+                                 .size = {PT_SWITCHES},
+                                 .data = s->switches};
+    const fth_val object = fth_param(g, "object", "part orow ocol", s->object),
+                  probe = fth_param(g, "probe", "mode part row col", s->probe);
+    fth_val in[PT_SWEEP_INPUTS] = {
+        object, probe, frames_of(g, "patterns", s->frames, s->data.source.dtype, patterns),
+        fth_param(g, "visits", "pattern visit", s->visits),
+        fth_input(g, "switches", FTH_F64, "switch", switches)};
+    int n = PT_SWEEP_WEIGHT;
+    if (rule.rule == PT_LSQML) in[n++] = fth_param(g, "weight", "orow ocol", s->weight);
+    if (s->data.masks.n_axes)
+        in[n++] = frames_of(g, "masks", s->frame_masks, FTH_BOOL, masks);
+    else if (s->mask)
+        in[n++] = fth_param(g, "mask", "row col", s->mask);
+    const fth_val done = fth_custom(g, &pt_sweep_op, n, in, &rule, sizeof rule);
+    const fth_sink sinks[OUTPUTS] = {fth_tensor_sink(s->told)};
+    const fth_limits limits = {.sinks = sinks, .keep = !look};
+    const fth_val told = fth_out(done, 2);
+    if (look) return fth_plan_make(g, &told, 1, &limits, err);
+    const fth_val out[OUTPUTS] = {told, fth_assign(object, done),
+                                  fth_assign(probe, fth_out(done, 1))};
+    return fth_plan_make(g, out, OUTPUTS, &limits, err);
+}
+
+static void drop_pieces(pt_solver *s)
+{
+    fth_plan_destroy(s->plan);
+    fth_plan_destroy(s->look);
+    fth_graph_destroy(s->graph);
+    fth_graph_destroy(s->look_graph);
+    fth_batches_destroy(s->batches);
+    fth_batches_destroy(s->mask_batches);
+    fth_tensor *const tensors[] = {s->visits, s->told, s->frames, s->frame_masks};
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) fth_tensor_release(tensors[i]);
+    s->plan = s->look = NULL;
+    s->graph = s->look_graph = NULL;
+    s->batches = s->mask_batches = NULL;
+    s->visits = s->told = s->frames = s->frame_masks = NULL;
+}
+
+/* ---- patterns ---- */
+
+static uint64_t left_in(const fth_mem *mem)
+{
+    fth_mem_stats m;
+    fth_mem_get_stats(mem, &m);
+    return m.budget_bytes > m.used_bytes ? m.budget_bytes - m.used_bytes : 0;
+}
+
+/* Whether all patterns stay in memory, the device's too: then no epoch reads them again. */
+static bool all_fit(const pt_solver *s)
+{
+    const fth_mem *device = fth_context_device_mem(s->ctx);
+    const uint64_t pixels = (uint64_t)(s->data.patterns * s->n * s->n),
+                   bytes = pixels * ((uint64_t)fth_dtype_size(s->data.source.dtype) +
+                                     (s->data.masks.n_axes ? 1 : 0));
+    return bytes < left_in(s->mem) / 4 && (!device || bytes < left_in(device) / 2);
+}
+
+static fth_status load_all(pt_solver *s, fth_err *err)
+{
+    const int64_t size[3] = {s->data.patterns, s->n, s->n};
+    const bool masks = s->data.masks.n_axes > 0;
+    if (s->opt.plan_only) { /* their shape alone */
+        FTH_TRY(
+            fth_tensor_create(&s->frames, s->mem, "patterns", s->data.source.dtype, 3, size, err));
+        return masks ? fth_tensor_create(&s->frame_masks, s->mem, "masks", FTH_BOOL, 3, size, err)
+                     : FTH_OK;
+    }
+    FTH_TRY(fth_source_load(&s->data.source, s->mem, "patterns", &s->frames, err));
+    return masks ? fth_source_load(&s->data.masks, s->mem, "masks", &s->frame_masks, err) : FTH_OK;
+}
+
+static fth_status ask(pt_solver *s, int64_t first, fth_err *err)
+{
+    if (s->frames) return FTH_OK;
+    /* `order` has room for a whole piece behind its end, filled with the last pattern */
+    FTH_TRY(fth_batches_ask(s->batches, s->order + first, s->piece, err));
+    if (s->mask_batches) FTH_TRY(fth_batches_ask(s->mask_batches, s->order + first, s->piece, err));
+    return FTH_OK;
+}
+
+static fth_status take(pt_solver *s, fth_source *patterns, fth_source *masks, fth_err *err)
+{
+    if (s->frames) return FTH_OK;
+    FTH_TRY(fth_batches_take(s->batches, patterns, err));
+    if (s->mask_batches) FTH_TRY(fth_batches_take(s->mask_batches, masks, err));
+    return FTH_OK;
+}
+
+static fth_status open_reader(pt_solver *s, fth_err *err)
+{
+    FTH_TRY(fth_batches_create(&s->batches, s->mem, &s->data.source, s->piece, err));
+    if (!s->data.masks.n_axes) return FTH_OK;
+    return fth_batches_create(&s->mask_batches, s->mem, &s->data.masks, s->piece, err);
+}
+
+/* Everything for pieces of this length. */
+static fth_status try_piece(pt_solver *s, int64_t piece, bool all, fth_err *err)
+{
+    fth_source patterns = {0}, masks = {0};
+    s->piece = piece;
+    FTH_TRY(fth_tensor_create(&s->visits, s->mem, "visits", FTH_F64, 2,
+                              ((int64_t[]){piece, PT_VISITS}), err));
+    FTH_TRY(fth_tensor_create(&s->told, s->mem, "told", FTH_F64, 2, ((int64_t[]){piece, PT_TOLD}),
+                              err));
+    memset(fth_tensor_data(s->visits), 0, (size_t)fth_tensor_bytes(s->visits));
+    FTH_TRY(all ? load_all(s, err) : open_reader(s, err));
+    for (int64_t i = 0; i < s->data.patterns + piece; i++) s->order[i] = 0;
+    FTH_TRY(ask(s, 0, err));
+    FTH_TRY(take(s, &patterns, &masks, err));
+    s->graph = make_graph(s);
+    s->look_graph = make_graph(s);
+    s->plan = make_plan(s, s->graph, &patterns, &masks, false, err);
     if (!s->plan) return err->status;
-    s->look = make_plan(s, &patterns, &masks, true, err);
+    s->look = make_plan(s, s->look_graph, &patterns, &masks, true, err);
     return s->look ? FTH_OK : err->status;
 }
 
@@ -158,18 +204,23 @@ fth_status pt_sweeps_create(pt_solver *s, fth_err *err)
 {
     const int64_t batch = s->opt.batch, batches = (s->data.patterns + batch - 1) / batch;
     const uint64_t one = (uint64_t)(s->n * s->n * fth_dtype_size(s->data.source.dtype) * batch) + 1;
-    int64_t most = (int64_t)(MOST_BYTES / one), piece;
+    int64_t most = (int64_t)(MOST_BYTES / one);
+    const int64_t queued = fth_context_device_mem(s->ctx) ? MOST_QUEUED : batches;
+    bool all = all_fit(s);
+    if (all) most = queued;
     most = most < 1 ? 1 : most > batches ? batches : most;
-    fth_status st = FTH_OK;
-    for (;; most = (most + 1) / 2) {
-        piece = most * batch;
-        st = try_piece(s, piece, err);
+    most = most > queued ? queued : most;
+    for (;;) {
+        const fth_status st = try_piece(s, most * batch, all, err);
         const bool too_much = st == FTH_E_NO_FIT || st == FTH_E_BUDGET || st == FTH_E_NOMEM;
-        if (st == FTH_OK || !too_much || most == 1) break;
+        if (st == FTH_OK || !too_much || (most == 1 && !all)) return st;
         drop_pieces(s);
         fth_err_clear(err);
+        if (!all) most = (most + 1) / 2;
+        if (all) most = (int64_t)(MOST_BYTES / one);
+        most = most < 1 ? 1 : most > queued ? queued : most;
+        all = false;
     }
-    return st;
 }
 
 void pt_sweeps_destroy(pt_solver *s)
@@ -250,11 +301,18 @@ static void add_up(pt_solver *s, int64_t first, int64_t count, totals *t)
     }
 }
 
+/* Visit i of a piece. */
+static void put_visit(const pt_solver *s, int64_t j, int64_t i, double *visits)
+{
+    pt_solver_corner(s, j, visits + i * PT_VISITS);
+    if (!s->frames) visits[i * PT_VISITS + PT_VISIT_FRAME] = (double)i;
+}
+
 static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *room, fth_err *err)
 {
     const bool look = plan == s->look;
     const int64_t all = s->data.patterns;
-    double *visits = fth_tensor_data(s->visits);
+    fth_graph *g = look ? s->look_graph : s->graph;
     const fth_sink sinks[OUTPUTS] = {fth_tensor_sink(s->told)};
     const bool move = !look && s->opt.position_start >= 0 && s->epoch >= s->opt.position_start;
     for (int64_t i = 0; i < s->piece; i++) s->order[all + i] = s->order[all - 1];
@@ -265,12 +323,11 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
         const int64_t count = all - first < s->piece ? all - first : s->piece;
         fth_source patterns = {0}, masks = {0};
         FTH_TRY(take(s, &patterns, &masks, err));
-        FTH_TRY(fth_input_set(s->graph, look ? "patterns seen" : "patterns", patterns, err));
-        if (s->mask_batches)
-            FTH_TRY(fth_input_set(s->graph, look ? "masks seen" : "masks", masks, err));
+        if (!s->frames) FTH_TRY(fth_input_set(g, "patterns", patterns, err));
+        if (s->mask_batches) FTH_TRY(fth_input_set(g, "masks", masks, err));
         if (first + s->piece < all) FTH_TRY(ask(s, first + s->piece, err));
-        for (int64_t i = 0; i < count; i++)
-            pt_solver_corner(s, s->order[first + i], visits + i * PT_VISITS);
+        double *visits = fth_tensor_data(s->visits);
+        for (int64_t i = 0; i < count; i++) put_visit(s, s->order[first + i], i, visits);
         s->switches[PT_SWITCH_COUNT] = (double)count;
         FTH_TRY(fth_stage_run(s->call, plan, sinks, NULL, err));
         add_up(s, first, count, t);
