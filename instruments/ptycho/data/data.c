@@ -53,9 +53,10 @@ fth_status pt_data_stage_plan(const fth_stage_call *call, fth_stage_plan *out, F
                               fth_err *err)
 {
     const bool simulated = is_simulated(call->config, false);
-    (void)err;
-    const uint64_t bytes = simulated ? pt_simulation_bytes(call->config) : 8u << 20;
-    (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_FFTW);
+    for (int test = 0; test < 2; test++)
+        if (is_simulated(call->config, test))
+            FTH_TRY(pt_simulation_predict(call, test, out, show, err));
+    if (!simulated) (void)fth_stage_plan_hold(call, out, 8u << 20, 1u << FTH_LIB_FATHOM);
     snprintf(out->text, sizeof out->text, "%s", simulated ? "simulate" : "check");
     if (show) fprintf(show, "%s\n", out->text);
     return FTH_OK;

@@ -255,13 +255,3 @@ void pt_simulation_free(pt_simulation *m, fth_mem *mem)
     fth_mem_release(mem, m->object, NULL);
     *m = (pt_simulation){0};
 }
-
-uint64_t pt_simulation_bytes(const fth_config *cfg)
-{
-    const uint64_t n = (uint64_t)fth_config_int(cfg, "size"),
-                   N = (uint64_t)fth_config_int(cfg, "N"),
-                   scan = (uint64_t)fth_config_int(cfg, "n_images");
-    const bool lines = fth_config_choice(cfg, "object") == PT_OBJECT_LINES;
-    /* lines: three images of twice the side and the blur's own beside the object */
-    return n * n * 16 + (lines ? 4 * 4 * n * n * 8 : 3 * n * n * 16) + N * N * 32 + scan * 16;
-}

@@ -123,6 +123,14 @@ static fth_val build(fth_graph *g, const pt_simulation *m, double scale, fth_sou
     return fth_cast(m->counts ? a : fth_mul(a, fth_const(g, FTH_F64, 1 / scale)), FTH_F32);
 }
 
+/* More patterns at once only cost memory. */
+static int64_t pieces_of(const pt_simulation *m)
+{
+    enum { AT_ONCE = 1 << 19 }; /* pixels: 32 patterns of 128 x 128 */
+    const int64_t pieces = m->n * m->modes * m->N * m->N / AT_ONCE + 1;
+    return pieces < m->n ? pieces : m->n;
+}
+
 fth_status pt_simulate(fth_context *ctx, const fth_stage_call *call, const pt_simulation *m,
                        const fth_sink *out, double *scale, fth_err *err)
 {
@@ -147,7 +155,21 @@ fth_status pt_simulate(fth_context *ctx, const fth_stage_call *call, const pt_si
                         "position");
     fth_graph *g = fth_graph_create(ctx);
     const fth_val patterns = build(g, m, *scale, psi);
-    const fth_status s = fth_stage_compute(call, g, &patterns, 1, out, err);
+    const fth_limits limits = {.sinks = out, .min_pieces = pieces_of(m)};
+    fth_plan *plan = fth_plan_make(g, &patterns, 1, &limits, &local);
+    fth_status s = plan ? fth_stage_run(call, plan, out, NULL, err) : local.status;
+    if (!plan && err) *err = local;
+    fth_plan_destroy(plan);
     fth_graph_destroy(g);
     return s;
+}
+
+fth_plan *pt_simulation_plan(fth_context *ctx, const pt_simulation *m, fth_graph **g, fth_err *err)
+{
+    const int64_t wave[4] = {m->n, m->modes, m->N, m->N}, size[3] = {m->n, m->N, m->N};
+    const fth_sink sink = fth_sink_planned(FTH_F32, 3, size);
+    const fth_limits limits = {.sinks = &sink, .min_pieces = pieces_of(m)};
+    *g = fth_graph_create(ctx);
+    const fth_val patterns = build(*g, m, 1, fth_source_planned(FTH_C128, 4, wave));
+    return fth_plan_make(*g, &patterns, 1, &limits, err);
 }

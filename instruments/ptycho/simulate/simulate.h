@@ -45,7 +45,16 @@ void pt_simulation_free(pt_simulation *m, fth_mem *mem);
 /* Simulate and write the NPZ file. */
 fth_status pt_simulation_write(fth_context *ctx, const fth_stage_call *call, const fth_config *cfg,
                                bool test, const char *path, fth_err *err);
-/* What it takes: for plans. */
-uint64_t pt_simulation_bytes(const fth_config *cfg);
+/* The sizes of a simulation, from the config and the headers of files; without arrays. */
+fth_status pt_simulation_sizes(pt_simulation *m, fth_context *ctx, const fth_config *cfg, bool test,
+                               fth_err *err);
+/* What making its object takes, the object included, and what is held while patterns are made. */
+uint64_t pt_simulation_bytes(const pt_simulation *m, const fth_config *cfg);
+uint64_t pt_simulation_held(const pt_simulation *m);
+/* The plan that would make the patterns, with its graph, which ends after it; NULL: see `err`. */
+fth_plan *pt_simulation_plan(fth_context *ctx, const pt_simulation *m, fth_graph **g, fth_err *err);
+/* The prediction of a stage that simulates. */
+fth_status pt_simulation_predict(const fth_stage_call *call, bool test, fth_stage_plan *out,
+                                 FILE *show, fth_err *err);
 
 #endif

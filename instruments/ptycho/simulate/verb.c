@@ -66,7 +66,9 @@ static fth_status make_file(fth_context *ctx, const fth_config *cfg, const char 
                             fth_answer *a, fth_err *err)
 {
     char path[FTH_PATH], folder[FTH_PATH];
-    const int64_t n = fth_config_int(cfg, "n_images"), N = fth_config_int(cfg, "N");
+    pt_simulation sizes;
+    FTH_TRY(pt_simulation_sizes(&sizes, ctx, cfg, false, err));
+    const int64_t n = sizes.n, N = sizes.N;
     if (given)
         snprintf(path, sizeof path, "%s", given);
     else
@@ -74,8 +76,14 @@ static fth_status make_file(fth_context *ctx, const fth_config *cfg, const char 
     fth_answer_file(a, FTH_FILE_OUTPUT, path, a->plan ? n * N * N * 4 : -1,
                     "scan, f32 %lld x %lld x %lld", (long long)n, (long long)N, (long long)N);
     if (a->plan) {
-        fth_answer_memory(a, pt_simulation_bytes(cfg), "object, probe, positions and blurs");
-        return FTH_OK;
+        fth_graph *g = NULL;
+        fth_plan *plan = pt_simulation_plan(ctx, &sizes, &g, err);
+        const fth_status s = plan ? fth_answer_plan(a, "patterns", plan, err) : err->status;
+        fth_answer_memory(a, pt_simulation_bytes(&sizes, cfg),
+                          "object, probe, positions and blurs");
+        fth_plan_destroy(plan);
+        fth_graph_destroy(g);
+        return s;
     }
     FTH_TRY(fth_path_parent(folder, path, err));
     FTH_TRY(fth_folder_make_all(fth_context_mem(ctx), folder, err));
