@@ -7,30 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static pt_scan_options options(void)
-{
-    const double unknown = (double)NAN;
-    return (pt_scan_options){.random = true,
-                             .kind = -1,
-                             .coord_scale = 1,
-                             .energy_eV = unknown,
-                             .distance_m = unknown,
-                             .detector_pixel_m = unknown,
-                             .bin = 1,
-                             .centre_x = unknown,
-                             .centre_y = unknown,
-                             .probe_resize = "",
-                             .data = "",
-                             .mask_path = "",
-                             .x = "",
-                             .y = "",
-                             .distance = "",
-                             .pixel = "",
-                             .energy = "",
-                             .probe = "",
-                             .want_nphotons = unknown};
-}
-
 static void read_all(fth_context *ctx, const char *path, const pt_scan_options *opt)
 {
     pt_scan scan;
@@ -59,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opt.mem.budget_bytes = 4 << 20;
     opt.threads = 1;
     if (fth_context_create(&ctx, &opt, NULL) != FTH_OK) abort();
-    pt_scan_options o = options();
+    pt_scan_options o = pt_scan_options_default();
+    o.random = true;
     read_all(ctx, f.path, &o);
     o.guess = PT_GUESS_DEFAULT; /* a bad probe is not looked at */
     o.random = false;

@@ -4,6 +4,29 @@
 
 #include <math.h>
 
+pt_scan_options pt_scan_options_default(void)
+{
+    const double unknown = (double)NAN;
+    return (pt_scan_options){.kind = -1,
+                             .coord_scale = 1,
+                             .energy_eV = unknown,
+                             .distance_m = unknown,
+                             .detector_pixel_m = unknown,
+                             .bin = 1,
+                             .centre_x = unknown,
+                             .centre_y = unknown,
+                             .probe_resize = "",
+                             .data = "",
+                             .mask_path = "",
+                             .x = "",
+                             .y = "",
+                             .distance = "",
+                             .pixel = "",
+                             .energy = "",
+                             .probe = "",
+                             .want_nphotons = unknown};
+}
+
 void pt_scan_options_read(const fth_config *cfg, pt_scan_options *out)
 {
     const double unknown = (double)NAN;

@@ -84,6 +84,8 @@ typedef struct pt_scan_options {
     double want_nphotons;
 } pt_scan_options;
 void pt_scan_options_read(const fth_config *cfg, pt_scan_options *out);
+/* Those of a config without any key. */
+pt_scan_options pt_scan_options_default(void);
 
 typedef struct pt_scan {
     fth_context *ctx;

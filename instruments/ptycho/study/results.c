@@ -153,7 +153,7 @@ static fth_status load_pattern(const pt_study *s, fth_context *ctx, const pt_arm
     FTH_TRY(fth_path_join(folder, s->dir, PT_STUDY_DATA, err));
     FTH_TRY(fth_path_join(path, folder, name, err));
     if (!fth_path_exists(path)) return FTH_OK;
-    const pt_scan_options opt = {.kind = -1, .coord_scale = 1, .bin = 1};
+    const pt_scan_options opt = pt_scan_options_default();
     FTH_TRY(pt_scan_open(&scan, ctx, path, &opt, err));
     const int64_t size[2] = {scan.N, scan.N};
     fth_status status = pt_scan_view(&scan, PT_AMPLITUDE, FTH_F32, &source, err);

@@ -227,7 +227,7 @@ static fth_status count_photons(const request *r, const pt_arm *arm, double *cou
     char path[FTH_PATH];
     pt_scan scan;
     pt_survey survey;
-    const pt_scan_options opt = {.kind = -1, .coord_scale = 1, .bin = 1};
+    const pt_scan_options opt = pt_scan_options_default();
     FTH_TRY(data_path(r, arm, false, path, err));
     FTH_TRY(pt_scan_open(&scan, r->ctx, path, &opt, err));
     const fth_status s = pt_scan_survey(&scan, NULL, NULL, &survey, err);
