@@ -327,10 +327,46 @@ class Scans(unittest.TestCase):
         self.assertEqual((~got["mask"]).sum(), 10)
         self.assertFalse(got["mask"][27, 0, 9])
         run("check", path)
+        with h5py.File(path, "a") as f:  # as ptypy writes it where all frames share their weights
+            for k in range(10):
+                del f[f"chunks/{k}/weights"]
+                f[f"chunks/{k}/weights"] = np.zeros(0)
+            f["common/weight2d"] = np.pad(np.ones((14, 16)), ((0, 2), (0, 0)))
+        self.assertEqual((~self.same(path, d)["mask"]).sum(), 32)
         with h5py.File(path, "a") as f:
             del f["chunks/4/positions"]
             f["chunks/4/positions"] = np.zeros((2, 2))
         self.assertIn("29 positions for 30 frames", run("info", path, code=3))
+
+    def test_velociprobe(self):
+        d = self.counts()
+        frames = np.zeros((30, 20, 24), "u4")
+        frames[:, 3:19, 5:21] = d["diff3d"]
+        pixel = 1.23984193e-6 / 8000 * 2 / (16 * 75e-6)
+        with h5py.File(self.dir / "part.h5", "w") as f:
+            f["d"] = frames[:20]
+        path = self.dir / "a.h5"
+        with h5py.File(path, "w") as f:
+            f["entry/data/data_000000"] = h5py.ExternalLink("part.h5", "/d")
+            f["entry/data/data_000001"] = frames[20:]
+            f["entry/data/data_000002"] = h5py.ExternalLink("gone.h5", "/d")
+            g = f.create_group("entry/instrument/detector")
+            g["detector_distance"], g["x_pixel_size"], g["beam_center_x"], g["beam_center_y"] = 2.0, 75e-6, 13.0, 11.0
+            g["detectorSpecific/photon_energy"] = 8000.0
+        rows = []
+        for k in range(30):
+            for shift in (-3, 1, 2):  # of each trigger the mean counts
+                rows.append([0, d["xcoords"][k] * pixel * 1e9 + shift, 7, 0, 0, d["ycoords"][k] * pixel * 1e9 - shift, 0, k + 5])
+        (self.dir / "p.csv").write_text("".join(",".join(map(repr, map(float, r))) + "\n" for r in rows))
+        self.assertIn("--positions.file", run("info", path, code=3))
+        flags = ["--positions.file", self.dir / "p.csv"]
+        self.assertIn("20 x 24", run("info", path, *flags, code=3))
+        self.same(path, d, *flags, "--crop", 16)
+        self.assertIn("data_000002", info(path, *flags, "--crop", 16)["warnings"][0])
+        (self.dir / "p.csv").write_text("".join(",".join(map(repr, map(float, r))) + "\n" for r in rows[:-3]))
+        self.assertRegex(run("info", path, *flags, "--crop", 16, code=3), "29 triggers.*30 frames")
+        (self.dir / "p.csv").write_text("1,2,3\n")
+        self.assertIn("p.csv:1: 3 columns, expected 8", run("info", path, *flags, code=3))
 
     def test_generic_hdf5_crop_and_bin(self):
         d = self.counts()

@@ -68,6 +68,12 @@ static fth_status frames_read(void *self, const int64_t *lo, const int64_t *n, v
     return s;
 }
 
+/* As asked for, as the file says, or the middle. */
+static double centre_of(double asked, double said, int64_t size)
+{
+    return !isnan(asked) ? asked : !isnan(said) ? said : (double)(size / 2);
+}
+
 fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source *out, fth_err *err)
 {
     const pt_scan_options *o = d->opt;
@@ -82,8 +88,8 @@ fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source 
                         (long long)o->bin);
     FTH_TRY(pt_scan_hold(d->scan, sizeof(frames), "frames of a scan", &block, err));
     frames *f = block;
-    const double y = isnan(o->centre_y) ? (double)(rows / 2) : o->centre_y,
-                 x = isnan(o->centre_x) ? (double)(cols / 2) : o->centre_x;
+    const double y = centre_of(o->centre_y, d->centre_y, rows),
+                 x = centre_of(o->centre_x, d->centre_x, cols);
     *f = (frames){.mem = d->scan->mem,
                   .base = *base,
                   .bin = o->bin,

@@ -14,7 +14,8 @@ static const struct layout {
 } layouts[] = {{PT_PRODUCT, "/probe_position_x_m", FTH_H5_DATASET, pt_read_product},
                {PT_PRODUCT, "/raw_data/diffraction", FTH_H5_DATASET, pt_read_product},
                {PT_PTYD, "/chunks", FTH_H5_GROUP, pt_read_ptyd},
-               {PT_CXI, "/entry_1", FTH_H5_GROUP, pt_read_cxi}};
+               {PT_CXI, "/entry_1", FTH_H5_GROUP, pt_read_cxi},
+               {PT_VELOCIPROBE, "/entry/instrument/detector", FTH_H5_GROUP, pt_read_velociprobe}};
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
 static fth_status read_any(pt_draft *d, fth_h5 *h5, fth_err *err)
@@ -30,7 +31,8 @@ static fth_status read_any(pt_draft *d, fth_h5 *h5, fth_err *err)
             return layouts[i].read(d, h5, err);
         }
     FTH_FAIL(err, FTH_E_FILE_KEY,
-             "%s: an HDF5 file of no known layout (product, CXI, ptyd); at its root there is %s",
+             "%s: an HDF5 file of no known layout (product, CXI, ptyd, Velociprobe); at its root "
+             "there is %s",
              d->scan->path, pt_h5_children(h5, "/", have, sizeof have));
     fth_err_hint(err, "say where things are: --hdf5.data PATH --hdf5.x PATH --hdf5.y PATH");
     return FTH_E_FILE_KEY;

@@ -33,6 +33,7 @@ fth_status pt_slice_view(pt_scan *scan, const fth_source *base, fth_source *out,
 fth_status pt_read_cxi(pt_draft *d, fth_h5 *h5, fth_err *err);
 fth_status pt_read_ptyd(pt_draft *d, fth_h5 *h5, fth_err *err);
 fth_status pt_read_product(pt_draft *d, fth_h5 *h5, fth_err *err);
+fth_status pt_read_velociprobe(pt_draft *d, fth_h5 *h5, fth_err *err);
 fth_status pt_read_generic(pt_draft *d, fth_h5 *h5, fth_err *err);
 
 #endif

@@ -110,7 +110,7 @@ fth_status pt_scan_open(pt_scan *out, fth_context *ctx, const char *path,
     *out = (pt_scan){.ctx = ctx,
                      .mem = fth_context_mem(ctx),
                      .meta = {unknown, unknown, unknown, unknown, unknown, unknown, 0, false}};
-    pt_draft d = {.scan = out, .opt = opt, .own_sign = 1};
+    pt_draft d = {.scan = out, .opt = opt, .centre_x = unknown, .centre_y = unknown, .own_sign = 1};
     if (strlen(path) >= sizeof out->path)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of a scan has %zu characters",
                         strlen(path));

@@ -5,7 +5,8 @@
 #include <string.h>
 
 const char *const pt_kind_names[] = {"amplitude", "counts", NULL};
-const char *const pt_format_names[] = {"npz", "product", "cxi", "ptyd", "hdf5", NULL};
+const char *const pt_format_names[] = {"npz",         "product", "cxi", "ptyd",
+                                       "velociprobe", "hdf5",    NULL};
 
 /* ---- what ends with the scan ---- */
 

@@ -10,10 +10,11 @@
 typedef struct pt_draft {
     pt_scan *scan;
     const pt_scan_options *opt;
-    bool slow;     /* rows of `patterns` are dear in any order but that of the file */
-    bool integral; /* patterns are whole numbers */
-    double unit_m; /* of the positions; 0: they are pixels */
-    int own_sign;  /* of positions in this format */
+    bool slow;                 /* rows of `patterns` are dear in any order but that of the file */
+    bool integral;             /* patterns are whole numbers */
+    double unit_m;             /* of the positions; 0: they are pixels */
+    double centre_x, centre_y; /* of the beam, as the file says; NAN: it does not */
+    int own_sign;              /* of positions in this format */
     pt_mask_rule own_rule;
 } pt_draft;
 

@@ -99,11 +99,24 @@ static fth_status read_positions(pt_draft *d, fth_h5 *h5, const chunks *c, int64
                     scan->path, (long long)at, (long long)count);
 }
 
+/* Weights of chunks are as large as their frames, or empty. */
+static bool has_weights(fth_h5 *h5, const chunks *c)
+{
+    char place[200];
+    fth_source s;
+    place_of(c, 0, "weights", place, sizeof place);
+    if (fth_h5_kind_of(h5, place) != FTH_H5_DATASET) return false;
+    if (fth_h5_source(h5, place, &s, NULL) != FTH_OK) return false;
+    bool any = s.n_axes == 3;
+    for (int a = 0; a < s.n_axes; a++) any = any && s.size[a] > 0;
+    fth_source_close(&s);
+    return any;
+}
+
 static fth_status read_chunks(pt_draft *d, fth_h5 *h5, const chunks *c, fth_err *err)
 {
     pt_scan *scan = d->scan;
     pt_meta *m = &scan->meta;
-    char place[200];
     double keV = (double)NAN;
     fth_source frames;
     FTH_TRY(join(d, h5, c, "data", &frames, err));
@@ -117,8 +130,8 @@ static fth_status read_chunks(pt_draft *d, fth_h5 *h5, const chunks *c, fth_err 
     const int64_t count = frames.size[0];
     fth_source held = frames; /* of the scan already: nothing to close */
     FTH_TRY(pt_set_patterns_of(d, &held, "/chunks/data", count, err));
-    place_of(c, 0, "weights", place, sizeof place);
-    if (fth_h5_kind_of(h5, place) != FTH_H5_DATASET) return FTH_OK;
+    if (!has_weights(h5, c)) /* one for all frames, or none */
+        return pt_h5_mask(d, h5, "/common/weight2d /meta/weight2d", err);
     FTH_TRY(join(d, h5, c, "weights", &frames, err));
     if (d->opt->crop > 0 || d->opt->bin > 1)
         return pt_scan_warn(d, err, "weights are not used: frames are cut or binned");

@@ -28,8 +28,9 @@ typedef enum pt_format {
     PT_NPZ,
     PT_PRODUCT, /* HDF5 as Ptychodus writes it */
     PT_CXI,
-    PT_PTYD,    /* HDF5 as ptypy writes it */
-    PT_GENERIC, /* HDF5 with a mapping: keys hdf5.* */
+    PT_PTYD,        /* HDF5 as ptypy writes it */
+    PT_VELOCIPROBE, /* HDF5 of an Eiger, with a table of positions */
+    PT_GENERIC,     /* HDF5 with a mapping: keys hdf5.* */
     PT_FORMATS
 } pt_format;
 extern const char *const pt_format_names[];
@@ -77,7 +78,8 @@ typedef struct pt_scan_options {
     int64_t crop, bin;                              /* 0: whole frames; 1: none */
     double centre_x, centre_y;                      /* NAN: half of the frame */
     pt_units position_unit;
-    const char *probe_resize; /* steps of resize.h; "": none */
+    const char *position_file; /* table of positions; "": none */
+    const char *probe_resize;  /* steps of resize.h; "": none */
     const char *data, *mask_path, *x, *y, *distance, *pixel, *energy, *probe; /* hdf5.*; "": none */
     /* Wanted by the config, to compare with the file's metadata; 0 and NAN: not given. */
     int64_t want_N, want_gridsize;
