@@ -7,6 +7,8 @@
 #include "instruments/ptycho/ops/translate.h"
 #include "testing/op_harness.h"
 
+#include <fathom/fathom.h>
+
 #include <math.h>
 
 static const fth_dtype dtypes[] = {FTH_F32, FTH_F64, FTH_C64, FTH_C128};
@@ -70,6 +72,25 @@ TEST(every_dtype_and_frame_has_the_same_bits_however_it_is_cut)
         free(out);
         t_graph_free(g);
     }
+}
+
+TEST(a_smaller_frame_lies_in_the_middle_of_a_larger_one)
+{
+    double v[4 * 5], t[2] = {0, 0}, wide[8 * 10], back[4 * 5];
+    for (int i = 0; i < 20; i++) v[i] = i + 1;
+    fth_graph *g = t_graph("flat=1 row=4 col=5 prow=8 pcol=10 xy=2");
+    const fth_val offsets = t_input(g, "t", FTH_F64, "flat xy", t);
+    const fth_val padded =
+        pt_translate_into(t_input(g, "v", FTH_F64, "flat row col", v), offsets, "", "prow", "pcol");
+    t_eval(padded, wide);
+    for (int y = 0; y < 8; y++)
+        for (int x = 0; x < 10; x++) {
+            const bool in = y >= 2 && y < 6 && x >= 2 && x < 7;
+            EQ_F64(wide[y * 10 + x], in ? v[(y - 2) * 5 + x - 2] : 0);
+        }
+    t_eval(pt_translate_into(padded, offsets, "", "row", "col"), back);
+    SAME_BYTES(back, v, sizeof v);
+    t_graph_free(g);
 }
 
 /* <T x, y> = <x, T* y>: the adjoint is the translation back, also of padding and trimming. */
@@ -166,6 +187,38 @@ TEST(stitching_adds_every_patch_at_its_place)
         free(room);
         t_graph_free(h);
     }
+}
+
+/* A run may find anything in the memory of its output. */
+TEST(a_canvas_does_not_depend_on_what_was_there)
+{
+    fth_context *ctx = NULL;
+    fth_err err = {0};
+    float p[2 * 4] = {1, 2, 3, 4, 5, 6, 7, 8}, d[4] = {0, 0, 1, 0}, out[16];
+    OK(fth_context_create(&ctx, NULL, NULL));
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "group", 2);
+    fth_axis(g, "srow", 2);
+    fth_axis(g, "scol", 2);
+    fth_axis(g, "xy", 2);
+    fth_axis(g, "orow", 4);
+    fth_axis(g, "ocol", 4);
+    const fth_source
+        ps = {.kind = "memory", .dtype = FTH_F32, .n_axes = 3, .size = {2, 2, 2}, .data = p},
+        ds = {.kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {2, 2}, .data = d};
+    const fth_val sum = pt_stitch(fth_input(g, "p", FTH_F32, "group srow scol", ps),
+                                  fth_input(g, "d", FTH_F32, "group xy", ds));
+    for (int i = 0; i < 16; i++) out[i] = NAN;
+    const fth_sink sink = {
+        .kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {4, 4}, .data = out};
+    fth_plan *plan = fth_plan_make(g, &sum, 1, &(fth_limits){.sinks = &sink}, &err);
+    OKE(plan ? FTH_OK : err.status, &err);
+    OKE(fth_run(plan, &sink, NULL, NULL, &err), &err);
+    static const float want[16] = {0, 0, 0, 0, 0, 1, 7, 6, 0, 3, 11, 8, 0, 0, 0, 0};
+    SAME_BYTES(out, want, sizeof out);
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    OK(fth_context_destroy(ctx, NULL));
 }
 
 TEST(frames_are_halved_and_doubled)
