@@ -1,0 +1,21 @@
+/* crop.h - patches of a canvas at whole pixels, and patches added to a canvas: adjoints.
+ *
+ * Corners are [pattern xy] of i64: column, then row, of the first pixel of a patch. What lies
+ * outside of the canvas is zero in a patch, and is left out of a canvas. Patches are added in the
+ * order of the patterns.
+ */
+#ifndef PT_OPS_CROP_H
+#define PT_OPS_CROP_H
+
+#include <fathom/fathom.h>
+
+extern const fth_op pt_crop_op, pt_place_op;
+
+/* canvas [orow ocol], corners [pattern xy] -> [pattern row col]; row and col are declared. */
+#define pt_crop(canvas, corners)                                                                   \
+    fth_custom((canvas).graph, &pt_crop_op, 2, ((const fth_val[]){(canvas), (corners)}), NULL, 0)
+/* patches [pattern row col], corners -> [orow ocol]; orow and ocol are declared. */
+#define pt_place(patches, corners)                                                                 \
+    fth_custom((patches).graph, &pt_place_op, 2, ((const fth_val[]){(patches), (corners)}), NULL, 0)
+
+#endif
