@@ -249,6 +249,9 @@ class Solve(unittest.TestCase):
         a["xcoords"] = a["xcoords"] * 1e7
         np.savez(self.at("far.npz"), **a)
         self.assertIn("no canvas has that size", self.run_it("far.npz", "--out", "x", code=3))
+        a["xcoords"] = a["xcoords"] / 1e3
+        np.savez(self.at("wide.npz"), **{**a, "ycoords": a["ycoords"] * 1e3})
+        self.assertIn("and its weights take", self.run_it("wide.npz", "--out", "x", "--memory", "64M", code=4))
         self.assertFalse(os.path.exists(self.at("x")))
 
     def test_no_number_ends_the_run(self):

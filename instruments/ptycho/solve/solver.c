@@ -41,6 +41,24 @@ static fth_status take_memory(pt_solver *s, fth_err *err)
     return FTH_OK;
 }
 
+/* A canvas that cannot fit is refused by its size: often it is the unit of the positions. */
+static fth_status check_canvas(const pt_solver *s, fth_err *err)
+{
+    fth_mem_stats m;
+    char wants[24], has[24];
+    fth_mem_get_stats(s->mem, &m);
+    const uint64_t left = m.budget_bytes > m.used_bytes ? m.budget_bytes - m.used_bytes : 0,
+                   bytes = (uint64_t)(4 * s->rows * s->cols * fth_dtype_size(s->real));
+    if (bytes <= left) return FTH_OK;
+    FTH_FAIL(err, FTH_E_NO_FIT,
+             "the object of %lld x %lld pixels and its weights take %s, and %s are left",
+             (long long)s->rows, (long long)s->cols,
+             fth_mem_format_size(bytes, wants, sizeof wants),
+             fth_mem_format_size(left, has, sizeof has));
+    fth_err_hint(err, "raise --memory; or are the positions in another unit than pixels?");
+    return FTH_E_NO_FIT;
+}
+
 static fth_status make_tensors(pt_solver *s, fth_err *err)
 {
     const int64_t object[3] = {2, s->rows, s->cols}, probe[4] = {s->modes, 2, s->n, s->n};
@@ -82,6 +100,7 @@ static fth_status set_up(pt_solver *s, fth_err *err)
 {
     FTH_TRY(take_memory(s, err));
     FTH_TRY(pt_solver_canvas(s, err));
+    FTH_TRY(check_canvas(s, err));
     FTH_TRY(make_tensors(s, err));
     FTH_TRY(pt_solver_plan_light(s, err));
     FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
