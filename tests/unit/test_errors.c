@@ -494,10 +494,10 @@ static fth_status provoke_FILE_FEATURE(fth_err *err)
     char head[128];
     memset(head, ' ', sizeof head);
     memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
-    const char *dict = "{'descr': '<i2', 'fortran_order': False, 'shape': (0,), }";
+    const char *dict = "{'descr': '<f16', 'fortran_order': False, 'shape': (0,), }";
     memcpy(head + 10, dict, strlen(dict));
     head[127] = '\n';
-    const char *path = t_temp_path("i2.npy");
+    const char *path = t_temp_path("f16.npy");
     put_file(path, head, sizeof head);
     return open_npy(path, err);
 }

@@ -131,23 +131,35 @@ TEST(files_of_one_plane_are_one_stack_in_natural_order)
     OK(fth_mem_destroy(mem, NULL));
 }
 
-/* The advice is one that can be followed: to a type that images have. */
+/* The dtype of an NPY file of u16, replaced. */
+static const char *save_as(fth_mem *mem, const char *name, const char *dtype)
+{
+    size_t n;
+    const char *path = save(mem, name, 3, (const int64_t[]){2, Y, X});
+    unsigned char *bytes = t_file_read(path, &n);
+    char *descr = strstr((char *)bytes + 10, "<u2"); /* behind the magic, which holds a zero */
+    IS_TRUE(descr != NULL);
+    memcpy(descr, dtype, 3);
+    t_file_write(path, bytes, n);
+    free(bytes);
+    return path;
+}
+
+/* The advice is one that can be followed: to a type that images have. i16 is read as i32. */
 TEST(numbers_of_other_types_are_refused_with_a_type_that_does)
 {
     fth_mem *mem = t_mem(1 << 22);
     fo_input in;
     fth_err err = {0};
-    size_t n;
-    const char *path = save(mem, "i16.npy", 3, (const int64_t[]){2, Y, X});
-    unsigned char *bytes = t_file_read(path, &n);
-    char *descr = strstr((char *)bytes + 10, "<u2"); /* behind the magic, which holds a zero */
-    IS_TRUE(descr != NULL);
-    descr[1] = 'i';
-    t_file_write(path, bytes, n);
-    free(bytes);
+    const char *path = save_as(mem, "text.npy", "<U2");
     IS(open_all(&in, mem, &everything, &err, 1, &path), FTH_E_FILE_FORMAT);
-    HAS(err.text, "'<i2'");
+    HAS(err.text, "'<U2'");
     HAS(err.hint, "u8, u16 or f32");
+    HAS(err.hint, "float32");
+    err = (fth_err){0};
+    path = save_as(mem, "i16.npy", "<i2");
+    IS(open_all(&in, mem, &everything, &err, 1, &path), FTH_E_FILE_FORMAT);
+    HAS(err.text, "expected pixels of u8, u16 or f32, found i32");
     HAS(err.hint, "float32");
     OK(fth_mem_destroy(mem, NULL));
 }
