@@ -75,38 +75,49 @@ static bool takes_matrix(const fth__dot_shape *s)
 
 /* ---- the side of the product that nobody asked for ---- */
 
+/* Lines and the elements along them: rows and columns, or the other way round. Of line i the
+ * elements behind number first + i are cleared, or those before it. */
 typedef struct side {
     char *out;
-    int64_t m, n, cm, cn, m0, n0, batch, step;
-    int32_t below, size;
+    int64_t lines, along, batch;
+    int64_t line_step, step, batch_step, first;
+    bool behind;
 } side;
 
-static __global__ void clear_side(const side p)
+template <typename T> static __global__ void clear_side(const side p)
 {
-    const int64_t count = p.m * p.n * p.batch, step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        const int64_t n = i % p.n, m = i / p.n % p.m, z = i / p.n / p.m;
-        const int64_t row = p.m0 + m, col = p.n0 + n;
-        if (p.below ? row >= col : row <= col) continue;
-        char *at = p.out + (z * p.step + m * p.cm + n * p.cn) * p.size;
-        for (int b = 0; b < p.size; b += 2) *(uint16_t *)(at + b) = 0;
+    for (int64_t i = blockIdx.x; i < p.lines * p.batch; i += gridDim.x) {
+        const int64_t line = i % p.lines, diagonal = p.first + line;
+        T *to = (T *)p.out + i / p.lines * p.batch_step + line * p.line_step;
+        const int64_t lo = p.behind && diagonal >= 0 ? diagonal + 1 : 0,
+                      hi = p.behind || diagonal > p.along ? p.along : diagonal;
+        for (int64_t e = lo + threadIdx.x; e < hi; e += blockDim.x) to[e * p.step] = T{};
     }
 }
 
 static fth_status clear(const fth_call *call, const fth__dot_shape *s, const fth__cuda_product *p,
                         char *out)
 {
+    enum { THREADS = 256 };
+    const int64_t cm = fth__tile_stride(&call->out[0], s->m.out),
+                  cn = fth__tile_stride(&call->out[0], s->n.out);
+    const bool rows = cn <= cm; /* are lines */
     side q = {};
-    q.out = out;
-    q.m = p->m, q.n = p->n, q.batch = p->batch;
-    q.cm = fth__tile_stride(&call->out[0], s->m.out),
-    q.cn = fth__tile_stride(&call->out[0], s->n.out);
-    q.m0 = p->m0, q.n0 = p->n0, q.step = p->step_c;
-    q.below = s->side == FTH__DOT_BELOW;
-    q.size = (int32_t)fth_dtype_size(s->dtype);
-    const int64_t count = q.m * q.n * q.batch;
-    if (count == 0) return FTH_OK;
-    FTH_LAUNCH(clear_side, fth_cuda_blocks(count, 256), 256, fth_cuda_stream(call), q);
+    q.out = out, q.batch = p->batch, q.batch_step = p->step_c;
+    q.lines = rows ? p->m : p->n, q.along = rows ? p->n : p->m;
+    q.line_step = rows ? cm : cn, q.step = rows ? cn : cm;
+    q.first = rows ? p->m0 - p->n0 : p->n0 - p->m0;
+    q.behind = rows == (s->side == FTH__DOT_BELOW);
+    const int64_t most = 1 << 20, lines = q.lines * q.batch;
+    const unsigned blocks = (unsigned)(lines < most ? lines : most);
+    const cudaStream_t stream = fth_cuda_stream(call);
+    if (lines == 0) return FTH_OK;
+    switch (fth_dtype_size(s->dtype)) {
+    case 2: FTH_LAUNCH(clear_side<uint16_t>, blocks, THREADS, stream, q); break;
+    case 4: FTH_LAUNCH(clear_side<uint32_t>, blocks, THREADS, stream, q); break;
+    case 8: FTH_LAUNCH(clear_side<uint2>, blocks, THREADS, stream, q); break;
+    default: FTH_LAUNCH(clear_side<uint4>, blocks, THREADS, stream, q); break;
+    }
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -170,8 +181,9 @@ static fth_status run_batch(const fth_call *call, const fth__dot_shape *s, const
                   origin = fth__tile_origin(&call->in[0], s->k.a);
     fth__cuda_product p = product_of(call, s, w);
     if (fth__cuda_split_takes(call->node, s)) {
-        p.a = w->a, p.b = w->b, p.k = extent, p.add = origin > 0;
-        return fth__cuda_split_run(call, &p);
+        p.a = w->a, p.b = w->b, p.k = extent, p.k0 = origin, p.add = origin > 0;
+        FTH_TRY(fth__cuda_split_run(call, s, &p));
+        return call->last ? finish(call, s, w, &p) : FTH_OK;
     }
     for (int64_t k0 = 0; k0 < extent || (k0 == 0 && call->first); k0 += s->cut_k) {
         p.a = w->a + k0 * p.ak * size;
@@ -217,7 +229,11 @@ static uint64_t scratch(const fth_call *call)
     const int64_t m = fth__tile_extent(&call->out[0], s.m.out),
                   n = fth__tile_extent(&call->out[0], s.n.out),
                   k = fth__tile_extent(&call->in[0], s.k.a);
-    if (fth__cuda_split_takes(call->node, &s)) return fth__cuda_split_scratch(m, n, k);
+    if (fth__cuda_split_takes(call->node, &s)) {
+        int64_t batch = 1;
+        for (int i = 0; i < s.n_loop; i++) batch *= call->out[0].extent[s.loop[i].out];
+        return fth__cuda_split_scratch(&s, m, n, k, batch);
+    }
     return fth__cuda_product_aligned(&s, takes_matrix(&s)) ? fth__cuda_product_scratch(&s, m, n, k)
                                                            : 0;
 }
@@ -226,6 +242,7 @@ static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth
 {
     fth__dot_shape s;
     shape_of(node, &s);
+    if (fth__cuda_split_takes(node, &s)) return FTH_OK;
     fth__cuda_product_prepare(device, &s, in_state(&s) ? s.acc : s.dtype, s.out == FTH__DOT_COLS,
                               takes_matrix(&s), batches_of(&s),
                               fth__cuda_product_aligned(&s, takes_matrix(&s)));

@@ -3,9 +3,13 @@
  * A slab of the product is made in scratch over all of k, as long along the reduced axis as it
  * gets, and the fused kernel maps and reduces it from there. So the product costs no more memory
  * than one slab, and reading it back once costs little beside k multiplications an element.
+ *
+ * By parts on the matrix units, an operand is packed for the slabs that share it at once, where
+ * that takes little enough room, and slab by slab elsewhere.
  */
 #include "cuda/device.h"
 #include "cuda/product.h"
+#include "cuda/split.h"
 
 extern "C" {
 #include "graph/program.h"
@@ -45,12 +49,10 @@ static void tiles(const fth__dot_shape *s, bool reduces_m, int64_t *m, int64_t *
     *across = fit < 128 ? 128 : fit < ACROSS || whole < 2048 ? fit : ACROSS;
 }
 
-static fth_status product(const fth_call *call, const fth__dot_shape *s, const char *a,
-                          const char *b, int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols,
-                          void *c, void *)
+static fth__cuda_product product_of(const fth_call *call, const fth__dot_shape *s, int64_t m0,
+                                    int64_t m, int64_t n0, int64_t n, bool cols, void *c)
 {
     const fth_tile *ta = &call->in[0], *tb = &call->in[1];
-    const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(ta, s->k.a);
     fth__cuda_product p = {};
     p.am = fth__tile_stride(ta, s->m.a), p.ak = fth__tile_stride(ta, s->k.a);
     p.bk = fth__tile_stride(tb, s->k.b), p.bn = fth__tile_stride(tb, s->n.b);
@@ -63,6 +65,99 @@ static fth_status product(const fth_call *call, const fth__dot_shape *s, const c
     p.c_cols = cols;
     p.c_matrix = true;
     p.sums = fth__cuda_sums_of(call, s);
+    return p;
+}
+
+/* ---- by parts on the matrix units ---- */
+
+/* Bytes of an operand that is packed at once, lines of all slabs and all of k. */
+#ifdef FTH_EMULATED
+static constexpr uint64_t PACKED = (uint64_t)256 << 10; /* so that tests see both ways */
+#else
+static constexpr uint64_t PACKED = (uint64_t)160 << 20;
+#endif
+
+/* Bytes of both operands packed at once; 0: slab by slab. */
+typedef struct packed {
+    uint64_t a, b;
+} packed;
+
+static packed packed_of(const fth_call *call, const fth__dot_shape *s)
+{
+    const int64_t k = fth__tile_extent(&call->in[0], s->k.a);
+    const uint64_t a = fth__cuda_split_bytes(fth__tile_extent(&call->in[0], s->m.a), k),
+                   b = fth__cuda_split_bytes(fth__tile_extent(&call->in[1], s->n.b), k);
+    return s->n_sum == 0 && a <= PACKED && b <= PACKED ? packed{a, b} : packed{0, 0};
+}
+
+static bool reduces_m(const fth_node *node, const fth__dot_shape *s)
+{
+    return ((const fth__dot_reduce_attr *)node->attr)->program.tail_dim == s->m.out;
+}
+
+static uint64_t room(const fth_call *call, const fth__dot_shape *s)
+{
+    if (!fth__cuda_split_takes(call->node, s)) return 0;
+    const packed p = packed_of(call, s);
+    if (p.a + p.b > 0) return p.a + p.b;
+    int64_t m = s->tile_m, n = s->tile_n;
+    tiles(s, reduces_m(call->node, s), &m, &n);
+    const int64_t most_m = fth__tile_extent(&call->in[0], s->m.a),
+                  most_n = fth__tile_extent(&call->in[1], s->n.b);
+    return fth__cuda_split_scratch(s, m < most_m ? m : most_m, n < most_n ? n : most_n,
+                                   fth__tile_extent(&call->in[0], s->k.a), 1);
+}
+
+/* Is the operand the same for all loops around the matrices? */
+static bool is_shared(const fth__dot_shape *s, bool a)
+{
+    bool shared = true;
+    for (int i = 0; i < s->n_loop; i++) shared = shared && (a ? s->loop[i].a : s->loop[i].b) < 0;
+    return shared;
+}
+
+/* The first slab of a loop packs what its loop has alone; the first of all also what they share. */
+static fth_status product_by_parts(const fth_call *call, const fth__dot_shape *s,
+                                   fth__cuda_product *p, int64_t m0, int64_t n0, void *scratch)
+{
+    const packed bytes = packed_of(call, s);
+    const int64_t size = fth_dtype_size(s->dtype),
+                  chunks = (p->k + FTH__SPLIT_CHUNK - 1) / FTH__SPLIT_CHUNK;
+    const bool first = m0 == 0 && n0 == 0,
+               first_of_all = first && p->a == call->in[0].data && p->b == call->in[1].data;
+    fth__split_job all = fth__cuda_split_job(s, p), j = all;
+    p->scratch = (char *)scratch;
+    if (bytes.a + bytes.b == 0) {
+        p->a += m0 * p->am * size, p->b += n0 * p->bn * size;
+        return fth__cuda_split_run(call, s, p);
+    }
+    all.a.packed = (char *)scratch, all.b.packed = (char *)scratch + bytes.a;
+    all.a.pitch = all.b.pitch = j.a.pitch = j.b.pitch = chunks;
+    all.a.first -= m0, all.b.first -= n0;
+    if (first_of_all || (first && !is_shared(s, true)))
+        FTH_TRY(
+            fth__cuda_split_pack(call, &all.a, fth__tile_extent(&call->in[0], s->m.a), p->k, 1));
+    if (first_of_all || (first && !is_shared(s, false)))
+        FTH_TRY(
+            fth__cuda_split_pack(call, &all.b, fth__tile_extent(&call->in[1], s->n.b), p->k, 1));
+    j.a.from += m0 * p->am, j.b.from += n0 * p->bn;
+    j.a.packed = all.a.packed + m0 / FTH__SPLIT_LINES * chunks * FTH__SPLIT_BLOCK;
+    j.b.packed = all.b.packed + n0 / FTH__SPLIT_LINES * chunks * FTH__SPLIT_BLOCK;
+    return fth__cuda_split_queue(call, &j);
+}
+
+/* ---- slabs ---- */
+
+static fth_status product(const fth_call *call, const fth__dot_shape *s, const char *a,
+                          const char *b, int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols,
+                          void *c, void *scratch)
+{
+    const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(&call->in[0], s->k.a);
+    fth__cuda_product p = product_of(call, s, m0, m, n0, n, cols, c);
+    if (fth__cuda_split_takes(call->node, s)) {
+        p.a = a, p.b = b, p.k = k;
+        return product_by_parts(call, s, &p, m0, n0, scratch);
+    }
     for (int64_t k0 = 0; k0 < k || k0 == 0; k0 += TILE_K) {
         p.a = a + (m0 * p.am + k0 * p.ak) * size;
         p.b = b + (n0 * p.bn + k0 * p.bk) * size;
@@ -90,6 +185,7 @@ static fth__dot_reduce_how how_of(const fth_node *node)
     fth__dot_reduce_fused(node, &fused);
     const fth_kernel *k = fused_kernel(&fused);
     fth__dot_reduce_how how = {};
+    how.room = room;
     how.product = product;
     how.tiles = tiles;
     how.round = round_product;
@@ -126,7 +222,8 @@ static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs
     fth__dot_shape s;
     fth__dot_shape_get(&attr->dot, &node->in[0], &node->in[1], space,
                        space->axis[attr->program.tail_dim], &s);
-    fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1, false);
+    if (!fth__cuda_split_takes(node, &s))
+        fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1, false);
     const fth_kernel *k = fused_kernel(&fused);
     return k && k->prepare ? k->prepare(&fused, device, runs, err) : FTH_OK;
 }

@@ -1,5 +1,11 @@
 /* split.cu - f32 operands as three bf16 each, packed as the matrix units read them, and the order
- * of launches. The product itself is split_multiply.cu. */
+ * of launches. The product itself is split_multiply.cu.
+ *
+ * A line of a chunk whose numbers are very large or very small is scaled by a power of two, which
+ * is taken back when the chunk is added, so that no part is lost. One with an infinity or a NaN is
+ * left to plain fma, for its own row or column alone. Both depend on the line alone, never on its
+ * neighbours.
+ */
 #include "cuda/split.h"
 
 #include "cuda/device.h"
@@ -16,10 +22,8 @@ static constexpr float LEAST = 0x1p-100f, MOST = 0x1p40f;
 static constexpr int TARGET = 40, MOST_SCALE = 126; /* exponents of the largest after scaling */
 
 typedef struct packing {
-    const float *from;
-    char *to;
-    int64_t line, deep; /* strides */
-    int32_t lines, k;
+    fth__split_side s;
+    int32_t lines, k, chunks, blocks; /* blocks of lines */
 } packing;
 
 /* How a line is scaled: 0, an exponent, or FTH__SPLIT_PLAIN. */
@@ -77,111 +81,253 @@ static __device__ inline void pack_eight(char *to, const float *line, float by)
 }
 
 /* A block of threads packs 128 lines of one chunk: fetched along what lies close together, then a
- * line a thread. Lines and numbers beyond the end are zeros. */
+ * line a thread. Lines and numbers beyond the end are zeros; blocks of zeros by a mark are never
+ * read, and are not written. */
 static __global__ void __launch_bounds__(LINES) pack(const __grid_constant__ packing p)
 {
     __shared__ float tile[LINES][CHUNK + 1];
-    const int chunks = (p.k + CHUNK - 1) / CHUNK;
-    const int first = (int)(blockIdx.x / (unsigned)chunks) * LINES,
-              k0 = (int)(blockIdx.x % (unsigned)chunks) * CHUNK, t = (int)threadIdx.x;
-    const bool along_k = p.deep <= p.line;
+    const int chunk = (int)(blockIdx.x % (unsigned)p.chunks), t = (int)threadIdx.x;
+    const unsigned rest = blockIdx.x / (unsigned)p.chunks;
+    const int block = (int)(rest % (unsigned)p.blocks), first = block * LINES, k0 = chunk * CHUNK;
+    const int64_t z = rest / (unsigned)p.blocks;
+    const fth__split_span live = fth__split_live(p.s, block, p.chunks);
+    if (chunk < live.lo || chunk >= live.hi) return;
+    const float *from = p.s.from + z * p.s.step + first * p.s.line + k0 * p.s.deep;
+    const bool along_k = p.s.deep <= p.s.line;
     for (int i = t; i < LINES * CHUNK; i += LINES) {
         const int line = along_k ? i / CHUNK : i % LINES, k = along_k ? i % CHUNK : i / LINES;
         const bool in = first + line < p.lines && k0 + k < p.k;
-        tile[line][k] = in ? p.from[(first + line) * p.line + (k0 + k) * p.deep] : 0.0f;
+        tile[line][k] = in ? from[line * p.s.line + k * p.s.deep] : 0.0f;
     }
     __syncthreads();
-    char *to = p.to + (int64_t)blockIdx.x * FTH__SPLIT_BLOCK;
-    const int scale = scale_of(tile[t]);
+    char *to = p.s.packed + z * p.s.next + (block * p.s.pitch + chunk) * FTH__SPLIT_BLOCK;
+    const int scale = scale_of(tile[t]), scaled = __syncthreads_or(scale != 0),
+              plain = __syncthreads_or(scale == FTH__SPLIT_PLAIN);
     const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : power_of_two(scale);
     if (scale == FTH__SPLIT_PLAIN) /* such a line has no parts */
         for (int i = 0; i < CHUNK; i++) tile[t][i] = 0.0f;
     for (int e = 0; e < CHUNK / EIGHT; e++)
         pack_eight(to + (e * LINES + t) * EIGHT * 2, &tile[t][e * EIGHT], by);
-    ((signed char *)(to + FTH__SPLIT_PARTS * FTH__SPLIT_PART))[t] = (signed char)scale;
+    ((signed char *)(to + FTH__SPLIT_SCALES))[t] = (signed char)scale;
+    if (t == 0) *(int *)(to + FTH__SPLIT_ANY) = plain ? FTH__SPLIT_PLAIN : scaled;
 }
-
-/* ---- what takes this way ---- */
 
 static int64_t blocks_of(int64_t n, int64_t size)
 {
     return (n + size - 1) / size;
 }
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
-/* Matrices large enough to fill a card by themselves: elsewhere cuBLASLt is as fast. */
-#ifdef FTH_EMULATED
-static constexpr int64_t LEAST_TILES = 1, LEAST_K = 64, LEAST_SIDE = 40;
-#else
-static constexpr int64_t LEAST_TILES = 256, LEAST_K = 512, LEAST_SIDE = 512;
-#endif
+fth_status fth__cuda_split_pack(const fth_call *call, const fth__split_side *side, int64_t lines,
+                                int64_t k, int64_t batch)
+{
+    const packing p = {*side, (int32_t)lines, (int32_t)k, (int32_t)blocks_of(k, CHUNK),
+                       (int32_t)blocks_of(lines, LINES)};
+    const int64_t blocks = (int64_t)p.chunks * p.blocks * batch;
+    if (blocks == 0) return FTH_OK;
+    FTH_LAUNCH(pack, (unsigned)blocks, LINES, fth_cuda_stream(call), p);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
 
-/* The matrix units are asked for in the words of capability 9.0. Where kernels are emulated, calls
- * of tests that have no device in their context go this way too. */
-static bool is_wanted(const fth_node *node)
+/* ---- what takes this way ---- */
+
+/* Where the units save more than packing costs: at about 115 Tflop/s instead of 48, with ten bytes
+ * read and written for a packed number. Products that do not fill a card by themselves or as a
+ * batch, and short ones, are as fast by cuBLASLt. */
+static bool pays(const fth__dot_shape *s)
+{
+    constexpr double LEAST_TILES = 96, LEAST_SIDES = 240, LEAST_WORK = 0x1p29;
+    constexpr int64_t LEAST_K = 256;
+    const double m = (double)s->m.size, n = (double)s->n.size;
+    double batches = 1, work = m * n * (double)s->k.size * fth__dot_share(s);
+    for (int i = 0; i < s->n_loop; i++) batches *= (double)s->loop[i].size;
+    for (int i = 0; i < s->n_sum; i++) work *= (double)s->sum[i].size;
+    const double tiles =
+        (double)(blocks_of(s->m.size, LINES) * blocks_of(s->n.size, LINES)) * batches;
+    return m * n >= LEAST_SIDES * (m + n) && s->k.size >= LEAST_K && tiles >= LEAST_TILES &&
+           work * batches >= LEAST_WORK;
+}
+
+/* The matrix units are asked for in the words of capability 9.0. Where kernels are emulated small
+ * products go this way too, and calls of tests that have no device in their context. */
+static bool is_wanted(const fth_node *node, const fth__dot_shape *s)
 {
     const fth_context *ctx = node->graph ? node->graph->ctx : NULL;
 #ifdef FTH_EMULATED
-    return !ctx || !ctx->gpu || ctx->split_products;
+    enum { LEAST_SIDE = 40, LEAST_K = 64 };
+    return (!ctx || !ctx->gpu || !ctx->plain_products) && s->m.size >= LEAST_SIDE &&
+           s->n.size >= LEAST_SIDE && s->k.size >= LEAST_K;
 #else
-    return ctx && ctx->gpu && ctx->split_products && ctx->gpu->info.major == 9 &&
-           ctx->gpu->info.minor == 0;
+    return ctx && ctx->gpu && !ctx->plain_products && ctx->gpu->info.major == 9 &&
+           ctx->gpu->info.minor == 0 && pays(s);
 #endif
 }
 
 bool fth__cuda_split_takes(const fth_node *node, const fth__dot_shape *s)
 {
-    const int64_t tiles = blocks_of(s->m.size, LINES) * blocks_of(s->n.size, LINES);
-    return is_wanted(node) && s->dtype == FTH_F32 && s->side == FTH__DOT_FULL &&
-           s->side_a == FTH__DOT_FULL && s->side_b == FTH__DOT_FULL && s->n_sum == 0 &&
-           s->m.a >= 0 && s->n.b >= 0 && s->k.a >= 0 && s->m.size >= LEAST_SIDE &&
-           s->n.size >= LEAST_SIDE && s->k.size >= LEAST_K && tiles >= LEAST_TILES;
+    return s->dtype == FTH_F32 && s->m.a >= 0 && s->n.b >= 0 && s->k.a >= 0 && is_wanted(node, s);
 }
 
-static uint64_t bytes_of(int64_t lines, int64_t k)
+/* ---- how much at a time ---- */
+
+/* Bytes of packed operands, and elements of k that are packed at a time. */
+#ifdef FTH_EMULATED
+static constexpr uint64_t ROOM = (uint64_t)4 << 20;
+#else
+static constexpr uint64_t ROOM = (uint64_t)256 << 20;
+#endif
+static constexpr int64_t MOST_K = 4 * FTH__SPLIT_K;
+
+typedef struct cut {
+    int64_t m, n, k, batch;
+    bool shared_a, shared_b; /* by the matrices of a batch */
+} cut;
+
+static int64_t half_of(int64_t n, int64_t grid)
+{
+    return blocks_of(n / 2, grid) * grid;
+}
+
+uint64_t fth__cuda_split_bytes(int64_t lines, int64_t k)
 {
     return (uint64_t)(blocks_of(lines, LINES) * blocks_of(k, CHUNK)) * FTH__SPLIT_BLOCK;
 }
 
-uint64_t fth__cuda_split_scratch(int64_t m, int64_t n, int64_t k)
+static uint64_t bytes_of(const cut &c)
 {
-    const int64_t deep = k < FTH__SPLIT_K ? k : FTH__SPLIT_K;
-    return bytes_of(m, deep) + bytes_of(n, deep);
+    return fth__cuda_split_bytes(c.m, c.k) * (uint64_t)(c.shared_a ? 1 : c.batch) +
+           fth__cuda_split_bytes(c.n, c.k) * (uint64_t)(c.shared_b ? 1 : c.batch);
 }
 
-static void queue_pack(cudaStream_t stream, packing p)
+/* Other summed axes go inside every chain, wherever k is cut. */
+static cut whole_of(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
-    const int64_t blocks = blocks_of(p.lines, LINES) * blocks_of(p.k, CHUNK);
-    FTH_LAUNCH(pack, (unsigned)blocks, LINES, stream, p);
+    return {m, n, least(k, s->n_sum > 0 ? FTH__SPLIT_K : MOST_K), batch, false, false};
 }
 
-/* Elements of k that fit the packed room, of one matrix. */
-static fth_status run_part(const fth_call *call, const fth__split_job &j)
+/* Shorter pieces of k first: with all of a batch at hand the card is full. */
+static void shrink(cut *c)
 {
-    cudaStream_t stream = fth_cuda_stream(call);
-    queue_pack(stream, {j.from_a, (char *)j.a, j.am, j.ak, j.m, j.k});
-    FTH_CUDA_LAUNCHED(call);
-    queue_pack(stream, {j.from_b, (char *)j.b, j.bn, j.bk, j.n, j.k});
-    FTH_CUDA_LAUNCHED(call);
-    fth__cuda_split_multiply(stream, &j);
+    while (bytes_of(*c) > ROOM)
+        if (c->k > FTH__SPLIT_K)
+            c->k = half_of(c->k, FTH__SPLIT_K);
+        else if (c->batch > 1)
+            c->batch = (c->batch + 1) / 2;
+        else if (c->m > c->n)
+            c->m = half_of(c->m, LINES);
+        else
+            c->n = half_of(c->n, LINES);
+}
+
+uint64_t fth__cuda_split_scratch(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k,
+                                 int64_t batch)
+{
+    cut c = whole_of(s, m, n, k, batch);
+    c.shared_a = c.shared_b = true;
+    for (int i = 0; i < s->n_loop; i++) {
+        c.shared_a = c.shared_a && s->loop[i].a < 0;
+        c.shared_b = c.shared_b && s->loop[i].b < 0;
+    }
+    const uint64_t all = bytes_of(c);
+    return all < ROOM ? all : ROOM;
+}
+
+/* ---- running ---- */
+
+static fth__dot_side turned(fth__dot_side side)
+{
+    return side == FTH__DOT_BELOW ? FTH__DOT_ABOVE : side == FTH__DOT_ABOVE ? FTH__DOT_BELOW : side;
+}
+
+fth__split_job fth__cuda_split_job(const fth__dot_shape *s, const fth__cuda_product *p)
+{
+    fth__split_job j = {};
+    j.a.from = (const float *)p->a, j.b.from = (const float *)p->b, j.c = (float *)p->c;
+    j.a.line = p->am, j.a.deep = p->ak, j.a.step = p->step_a;
+    j.b.line = p->bn, j.b.deep = p->bk, j.b.step = p->step_b;
+    j.a.first = p->m0 - p->k0, j.b.first = p->n0 - p->k0;
+    j.a.side = s->side_a, j.b.side = turned(s->side_b), j.side = s->side;
+    j.cm = p->cm, j.cn = p->cn, j.step_c = p->step_c;
+    j.m = (int32_t)p->m, j.n = (int32_t)p->n, j.k = (int32_t)p->k, j.batch = (int32_t)p->batch;
+    j.add = p->add;
+    return j;
+}
+
+fth_status fth__cuda_split_queue(const fth_call *call, const fth__split_job *job)
+{
+    if (job->m == 0 || job->n == 0 || job->batch == 0) return FTH_OK;
+    fth__cuda_split_multiply(fth_cuda_stream(call), job);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
 
-fth_status fth__cuda_split_run(const fth_call *call, const fth__cuda_product *p)
+/* Matrices [z, z + c.batch) over one piece of k, at one place of the other summed axes: rows in
+ * pieces, columns in pieces inside them. */
+static fth_status run_piece(const fth_call *call, const fth__split_job &all, const cut &c,
+                            char *room)
 {
-    fth__split_job j = {};
-    j.am = p->am, j.ak = p->ak, j.bk = p->bk, j.bn = p->bn, j.cm = p->cm, j.cn = p->cn;
-    j.m = (int32_t)p->m, j.n = (int32_t)p->n;
-    if (p->m == 0 || p->n == 0) return FTH_OK;
-    for (int64_t z = 0; z < p->batch; z++)
-        for (int64_t k0 = 0; k0 < p->k; k0 += FTH__SPLIT_K) {
-            j.k = (int32_t)(p->k - k0 < FTH__SPLIT_K ? p->k - k0 : FTH__SPLIT_K);
-            j.a = p->scratch, j.b = p->scratch + bytes_of(j.m, j.k);
-            j.from_a = (const float *)p->a + z * p->step_a + k0 * p->ak;
-            j.from_b = (const float *)p->b + z * p->step_b + k0 * p->bk;
-            j.c = (float *)p->c + z * p->step_c;
-            j.add = p->add || k0 > 0;
-            FTH_TRY(run_part(call, j));
+    fth__split_job j = all;
+    const uint64_t bytes_a = fth__cuda_split_bytes(c.m, c.k);
+    const int64_t matrices_a = c.shared_a ? 1 : all.batch, matrices_b = c.shared_b ? 1 : all.batch;
+    j.a.pitch = j.b.pitch = blocks_of(all.k, CHUNK);
+    j.a.packed = room, j.a.next = c.shared_a ? 0 : (int64_t)bytes_a;
+    j.b.packed = room + bytes_a * (uint64_t)(c.shared_a ? 1 : c.batch);
+    j.b.next = c.shared_b ? 0 : (int64_t)fth__cuda_split_bytes(c.n, c.k);
+    for (int64_t m = 0; m < all.m; m += c.m) {
+        j.m = (int32_t)least(c.m, all.m - m);
+        j.a.from = all.a.from + m * all.a.line, j.a.first = all.a.first + m;
+        FTH_TRY(fth__cuda_split_pack(call, &j.a, j.m, j.k, matrices_a));
+        for (int64_t n = 0; n < all.n; n += c.n) {
+            j.n = (int32_t)least(c.n, all.n - n);
+            j.b.from = all.b.from + n * all.b.line, j.b.first = all.b.first + n;
+            j.c = all.c + m * all.cm + n * all.cn;
+            if (m == 0 || c.n < all.n)
+                FTH_TRY(fth__cuda_split_pack(call, &j.b, j.n, j.k, matrices_b));
+            FTH_TRY(fth__cuda_split_queue(call, &j));
         }
+    }
+    return FTH_OK;
+}
+
+/* All of the batch over one piece of k. */
+static fth_status run_batch(const fth_call *call, const fth__cuda_product *p,
+                            const fth__split_job &all, const cut &c)
+{
+    for (int64_t z = 0; z < p->batch; z += c.batch) {
+        fth__split_job j = all;
+        j.batch = (int32_t)least(c.batch, p->batch - z);
+        j.a.from += z * j.a.step, j.b.from += z * j.b.step, j.c += z * j.step_c;
+        FTH_TRY(run_piece(call, j, c, p->scratch));
+    }
+    return FTH_OK;
+}
+
+fth_status fth__cuda_split_run(const fth_call *call, const fth__dot_shape *s,
+                               const fth__cuda_product *p)
+{
+    const int64_t places = p->sums.count, length = places > 0 ? p->k : 0;
+    cut c = whole_of(s, p->m, p->n, length, p->batch);
+    c.shared_a = p->step_a == 0, c.shared_b = p->step_b == 0;
+    shrink(&c);
+    fth__split_job j = fth__cuda_split_job(s, p);
+    const fth__split_job first = j;
+    for (int64_t k = 0; k < length || k == 0; k += c.k) {
+        int64_t at[FTH_MAX_AXES] = {};
+        j.k = (int32_t)least(c.k, length - k);
+        j.a.first = first.a.first - k, j.b.first = first.b.first - k;
+        for (int64_t i = 0; i < places || i == 0; i++) {
+            j.a.from = first.a.from + k * j.a.deep, j.b.from = first.b.from + k * j.b.deep;
+            for (int d = 0; d < p->sums.n; d++)
+                j.a.from += at[d] * p->sums.a[d], j.b.from += at[d] * p->sums.b[d];
+            FTH_TRY(run_batch(call, p, j, c));
+            j.add = true;
+            for (int d = p->sums.n - 1; d >= 0 && ++at[d] == p->sums.extent[d]; d--) at[d] = 0;
+        }
+        if (c.k == 0) break;
+    }
     return FTH_OK;
 }

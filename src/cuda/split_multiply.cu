@@ -1,14 +1,12 @@
 /* split_multiply.cu - the product of packed parts by the matrix units of capability 9.0 (wgmma).
  *
- * A block of threads makes 128 by 128 elements. One thread has packed blocks of both operands
- * copied into four rooms of shared memory, in bulk, as rooms become free. Two groups of four warps
- * multiply 64 rows each: the six products of parts of a chunk by twelve instructions, small ones
- * first, then the chunk is added to the sums while the units work for the other group.
- *
- * This file alone is compiled for sm_90a; nothing but its host function is called from elsewhere,
- * and only on cards of capability 9.0. Where kernels are compiled for the CPU, threads make the
- * same sums from the packed blocks by plain loops.
- */
+ * A block of threads makes tiles of 128 by 128 elements, one after the other. One thread has packed
+ * blocks of both operands copied into four rooms of shared memory, in bulk, as rooms become free,
+ * those of the next tile while the last is written. Two groups of four warps multiply 64 rows each:
+ * the six products of parts of a chunk by twelve instructions, small ones first, then the chunk is
+ * added to the sums while the units work for the other group. This file alone is compiled for
+ * sm_90a, and its kernel runs only on cards of capability 9.0. Where kernels are compiled for the
+ * CPU, threads make the same sums from the packed blocks by plain loops. */
 #include "cuda/split.h"
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
@@ -16,6 +14,11 @@ static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = 
 static constexpr int ROOMS = 4, THREADS = 2 * 128, EACH = 64; /* elements of a thread */
 static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
 static constexpr int PRODUCTS = 6, CHAIN = FTH__SPLIT_CHAIN;
+#ifdef FTH_EMULATED
+static constexpr int PROCESSORS = 3; /* so that blocks of threads have several tiles */
+#else
+static constexpr int PROCESSORS = 132;
+#endif
 /* Part of a, and of b, in the order they are multiplied: small products first. */
 static __device__ constexpr int part_a(int q)
 {
@@ -26,22 +29,86 @@ static __device__ constexpr int part_b(int q)
     return q == 0 ? 2 : q == 1 || q == 3 ? 1 : 0;
 }
 
-/* The tile of a block of threads, and the elements of a thread in it: element i is at row
- * (i / 2 % 2) * 8 and column i / 4 * 8 + i % 2 from the first. */
-struct place {
-    int m0, n0, row, col;
+/* ---- tiles ---- */
+
+static __host__ __device__ inline int blocks_of(int n)
+{
+    return (n + LINES - 1) / LINES;
+}
+static __host__ __device__ inline int clamp(int64_t v, int most)
+{
+    return v < 0 ? 0 : v < most ? (int)v : most;
+}
+
+/* Rows of tiles of a column that have elements of the asked side. */
+static __host__ __device__ inline fth__split_span rows_of(const fth__split_job &p, int column)
+{
+    const int down = blocks_of(p.m);
+    const int64_t by = p.b.first - p.a.first + (int64_t)column * LINES; /* from the first row */
+    if (p.side == FTH__DOT_BELOW) return {clamp(by < 0 ? 0 : by / LINES, down), down};
+    if (p.side == FTH__DOT_ABOVE)
+        return {0, clamp(by < -LINES ? 0 : (by + 2 * LINES - 1) / LINES, down)};
+    return {0, down};
+}
+
+/* A tile of the batch: blocks of lines, and the chunks of k that both are not zeros in. */
+struct tile {
+    int z, row, column;
+    fth__split_span live;
 };
 
-static __device__ inline place place_of(const fth__split_job &p)
+/* Tiles of one matrix in order: the long ones first, so that blocks of threads end together, and
+ * those that share an operand side by side. */
+static __device__ inline tile tile_of(const fth__split_job &p, int number)
 {
-    const int down = (p.m + LINES - 1) / LINES, across = (p.n + LINES - 1) / LINES;
-    const int i = (int)blockIdx.x, stripe = i / (TOGETHER * across) * TOGETHER,
-              rows = down - stripe < TOGETHER ? down - stripe : TOGETHER, in = i - stripe * across;
-    const int t = (int)threadIdx.x, lane = t % 32;
-    place o;
-    o.m0 = (stripe + in % rows) * LINES, o.n0 = in / rows * LINES;
-    o.row = t / 32 * 16 + lane / 4, o.col = lane % 4 * 2;
-    return o;
+    const int down = blocks_of(p.m), across = blocks_of(p.n);
+    const bool up = p.a.side == FTH__DOT_BELOW, back = p.b.side == FTH__DOT_BELOW;
+    const bool b_marked = p.b.side != FTH__DOT_FULL, a_marked = p.a.side != FTH__DOT_FULL;
+    int i = number % p.tiles;
+    tile t = {};
+    t.z = number / p.tiles;
+    if (p.side == FTH__DOT_FULL) {
+        const int together = b_marked   ? down
+                             : a_marked ? 1
+                                        : TOGETHER,
+                  stripe = i / (together * across) * together,
+                  rows = down - stripe < together ? down - stripe : together;
+        i -= stripe * across;
+        t.row = stripe + i % rows, t.column = i / rows;
+        t.row = up ? down - 1 - t.row : t.row;
+        t.column = back ? across - 1 - t.column : t.column;
+    } else {
+        fth__split_span rows = {};
+        for (int q = 0; q < across; q++) {
+            t.column = back ? across - 1 - q : q;
+            rows = rows_of(p, t.column);
+            if (i < rows.hi - rows.lo) break;
+            i -= rows.hi - rows.lo;
+        }
+        t.row = up ? rows.hi - 1 - i : rows.lo + i;
+    }
+    const int chunks = (p.k + CHUNK - 1) / CHUNK;
+    const fth__split_span a = fth__split_live(p.a, t.row, chunks),
+                          b = fth__split_live(p.b, t.column, chunks);
+    t.live = {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+    return t;
+}
+
+static __device__ inline const char *block_at(const fth__split_side &s, int z, int block, int chunk)
+{
+    return s.packed + z * s.next + (block * s.pitch + chunk) * BLOCK;
+}
+
+/* The elements of a thread in a tile: element i is at row (i / 2 % 2) * 8 and column i / 4 * 8 +
+ * i % 2 from the first. */
+struct place {
+    int z, m0, n0, row, col;
+};
+
+static __device__ inline place place_of(const tile &t)
+{
+    const int i = (int)threadIdx.x, lane = i % 32;
+    return {t.z, t.row * LINES, t.column * LINES, i / 32 * 16 + lane / 4, lane % 4 * 2};
 }
 static __device__ inline int row_of(const place &at, int i)
 {
@@ -57,52 +124,101 @@ static __device__ inline float power_of_two(int e)
     return __int_as_float((127 + e) << 23);
 }
 
+/* Of both blocks: 0, or what was done to any of their lines. */
+static __device__ inline int special(const char *a, const char *b)
+{
+    return *(const int *)(a + FTH__SPLIT_ANY) | *(const int *)(b + FTH__SPLIT_ANY);
+}
+
 /* The chunk of one element whose row or column is not finite. */
-static __device__ float plain_sum(const fth__split_job &p, int m, int n, int chunk)
+static __device__ float plain_sum(const fth__split_job &p, int z, int m, int n, int chunk)
 {
     const int end = chunk + CHUNK < p.k ? chunk + CHUNK : p.k;
+    const float *a = p.a.from + z * p.a.step + m * p.a.line,
+                *b = p.b.from + z * p.b.step + n * p.b.line;
     float sum = 0;
     for (int k = chunk; k < end && m < p.m && n < p.n; k++)
-        sum = fmaf(p.from_a[m * p.am + k * p.ak], p.from_b[k * p.bk + n * p.bn], sum);
+        sum = fmaf(a[k * p.a.deep], b[k * p.b.deep], sum);
     return sum;
 }
 
-/* Add a chunk of which some lines were scaled or left out. The scale is taken back in two steps,
- * because both together can be less than any float. */
-static __device__ void add_scaled(const fth__split_job &p, const place &at, int chunk,
-                                  const signed char *of_a, const signed char *of_b,
-                                  const float (&sum)[EACH], float (&total)[EACH])
+/* Add a chunk of which some lines were scaled. The scale is taken back in two steps, because both
+ * together can be less than any float. Lines that were left out have sums of zeros here. */
+static __device__ inline void add_scaled(const place &at, const signed char *of_a,
+                                         const signed char *of_b, const float (&sum)[EACH],
+                                         float (&total)[EACH])
 {
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        const int row = row_of(at, i), col = col_of(at, i), a = of_a[row], b = of_b[col];
-        if (a == FTH__SPLIT_PLAIN || b == FTH__SPLIT_PLAIN) {
-            total[i] += plain_sum(p, at.m0 + row, at.n0 + col, chunk);
-            continue;
-        }
-        const int by = -(a + b), half = by / 2;
+        const int by = -(of_a[row_of(at, i)] + of_b[col_of(at, i)]), half = by / 2;
         total[i] += sum[i] * power_of_two(half) * power_of_two(by - half);
     }
 }
 
-/* Add the sums of a chain to what is there, or write them, and begin the next chain. */
-static __device__ void put(const fth__split_job &p, const place &at, bool add, float (&total)[EACH])
+/* Add the chunk of elements whose row or column was left out. They are rare: one after the other,
+ * with a search for the register. */
+static __device__ inline void add_plain(const fth__split_job &p, const place &at, int chunk,
+                                        const signed char *of_a, const signed char *of_b,
+                                        float (&total)[EACH])
+{
+#pragma unroll 1
+    for (int i = 0; i < EACH; i++) {
+        const int row = row_of(at, i), col = col_of(at, i);
+        if (of_a[row] != FTH__SPLIT_PLAIN && of_b[col] != FTH__SPLIT_PLAIN) continue;
+        const float v = plain_sum(p, at.z, at.m0 + row, at.n0 + col, chunk);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) total[j] = j == i ? total[j] + v : total[j];
+    }
+}
+
+/* The same of blocks where any of it was. */
+static __device__ inline void add_special(const fth__split_job &p, const place &at, int chunk,
+                                          const char *a, const char *b, const float (&sum)[EACH],
+                                          float (&total)[EACH])
+{
+    const signed char *of_a = (const signed char *)a + FTH__SPLIT_SCALES,
+                      *of_b = (const signed char *)b + FTH__SPLIT_SCALES;
+    add_scaled(at, of_a, of_b, sum, total);
+    if (special(a, b) >= FTH__SPLIT_PLAIN) add_plain(p, at, chunk, of_a, of_b, total);
+}
+
+/* Elements of the result, read or written. Their addresses are made when they are needed: kept over
+ * a tile they would take the registers of the sums. */
+template <bool WRITE>
+static __device__ inline void touch(const fth__split_job &p, const place &at, float (&v)[EACH])
+{
+    const int rows = p.m - at.m0 - at.row, cols = p.n - at.n0 - at.col; /* from the first on */
+    float *c = p.c + at.z * p.step_c + (at.m0 + at.row) * p.cm + (at.n0 + at.col) * p.cn;
+#ifndef FTH_EMULATED
+    asm volatile("" : "+l"(c));
+#endif
+#pragma unroll
+    for (int g = 0; g < EACH; g += 4, c += 8 * p.cn)
+#pragma unroll
+        for (int i = g; i < g + 4; i++) {
+            float *e = c + i / 2 % 2 * 8 * p.cm + i % 2 * p.cn;
+            if (i / 2 % 2 * 8 >= rows || i / 4 * 8 + i % 2 >= cols) continue;
+            if (WRITE)
+                *e = v[i];
+            else
+                v[i] = *e;
+        }
+}
+
+/* Add the sums of a chain to those before, and begin the next. */
+static __device__ inline void end_chain(float (&total)[EACH], float (&all)[EACH])
 {
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        const int m = at.m0 + row_of(at, i), n = at.n0 + col_of(at, i);
-        if (m < p.m && n < p.n) {
-            float *c = p.c + m * p.cm + n * p.cn;
-            *c = add ? *c + total[i] : total[i];
-        }
+        all[i] += total[i];
         total[i] = 0;
     }
 }
 
 /* Does a chain end with this chunk? */
-static __device__ inline bool is_last(int c, int chunks)
+static __device__ inline bool is_last(int c, int end)
 {
-    return (c + 1) % CHAIN == 0 || c + 1 == chunks;
+    return (c + 1) % CHAIN == 0 || c + 1 == end;
 }
 
 #ifdef FTH_EMULATED
@@ -114,14 +230,13 @@ static float number(const char *block, int part, int line, int k)
     return __int_as_float((int)((uint32_t)v << 16));
 }
 
-static void multiply(const fth__split_job p)
+static void make_tile(const fth__split_job &p, const tile &t)
 {
-    const place at = place_of(p);
-    const int chunks = (p.k + CHUNK - 1) / CHUNK;
-    float total[EACH] = {}, sum[EACH];
-    for (int c = 0; c < chunks; c++) {
-        const char *a = p.a + ((int64_t)at.m0 / LINES * chunks + c) * BLOCK,
-                   *b = p.b + ((int64_t)at.n0 / LINES * chunks + c) * BLOCK;
+    const place at = place_of(t);
+    float total[EACH] = {}, sum[EACH], all[EACH] = {};
+    if (p.add) touch<false>(p, at, all);
+    for (int c = t.live.lo; c < t.live.hi; c++) {
+        const char *a = block_at(p.a, t.z, t.row, c), *b = block_at(p.b, t.z, t.column, c);
         for (int i = 0; i < EACH; i++) {
             sum[i] = 0;
             for (int q = 0; q < PRODUCTS; q++)
@@ -129,10 +244,16 @@ static void multiply(const fth__split_job p)
                     sum[i] = fmaf(number(a, part_a(q), row_of(at, i), k),
                                   number(b, part_b(q), col_of(at, i), k), sum[i]);
         }
-        add_scaled(p, at, c * CHUNK, (const signed char *)a + FTH__SPLIT_PARTS * PART,
-                   (const signed char *)b + FTH__SPLIT_PARTS * PART, sum, total);
-        if (is_last(c, chunks)) put(p, at, p.add || c >= CHAIN, total);
+        add_special(p, at, c * CHUNK, a, b, sum, total);
+        if (is_last(c, t.live.hi)) end_chain(total, all);
     }
+    touch<true>(p, at, all);
+}
+
+static void multiply(const fth__split_job p)
+{
+    for (int i = (int)blockIdx.x; i < p.tiles * p.batch; i += (int)gridDim.x)
+        make_tile(p, tile_of(p, i));
 }
 
 #else
@@ -243,57 +364,55 @@ static __device__ inline void await(float (&sum)[EACH])
     settle(sum);
 }
 
-/* ---- a tile ---- */
+/* ---- a block of threads ---- */
 
 struct room {
     char a[BLOCK], b[BLOCK];
 };
 
-struct tile {
+/* Rooms in turn: which one is next, and the parity of its phase. */
+struct turn {
+    int room = 0;
+    unsigned parity = 0;
+    __device__ void next()
+    {
+        room = room + 1 == ROOMS ? 0 : room + 1;
+        parity ^= room == 0;
+    }
+};
+
+/* One thread has the chunks of all tiles of its block copied, ahead of those who multiply. */
+struct fetcher {
     const fth__split_job &p;
-    place at;
     room *rooms;
     uint64_t *full, *empty;
-    int chunks;
+    int number, c;
+    tile t;
+    turn at;
 
-    /* One thread: chunk c to its room, when everybody is done with what was there. The phase before
-     * the first counts as over. */
-    __device__ void fetch(int c) const
+    /* The next tile that has chunks. */
+    __device__ void find()
     {
-        const int r = c % ROOMS;
-        if (c >= chunks) return;
-        barrier_wait(&empty[r], (unsigned)(c / ROOMS + 1) & 1u);
-        barrier_expect(&full[r], 2 * BLOCK);
-        copy_block(rooms[r].a, p.a + ((int64_t)(at.m0 / LINES) * chunks + c) * BLOCK, &full[r]);
-        copy_block(rooms[r].b, p.b + ((int64_t)(at.n0 / LINES) * chunks + c) * BLOCK, &full[r]);
+        for (; number < p.tiles * p.batch; number += (int)gridDim.x) {
+            t = tile_of(p, number);
+            c = t.live.lo;
+            if (c < t.live.hi) return;
+        }
     }
 
-    __device__ void run() const
+    /* A chunk to its room, when everybody is done with what was there. The phase before the first
+     * counts as over. */
+    __device__ void fetch()
     {
-        const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 128;
-        float total[EACH] = {}, sum[EACH] = {};
-        for (int c = 0; c < ROOMS - 1 && threadIdx.x == 0; c++) fetch(c);
-        for (int c = 0; c < chunks; c++) {
-            const room &here = rooms[c % ROOMS];
-            const signed char *of_a = (const signed char *)here.a + FTH__SPLIT_PARTS * PART,
-                              *of_b = (const signed char *)here.b + FTH__SPLIT_PARTS * PART;
-            barrier_wait(&full[c % ROOMS], (unsigned)(c / ROOMS) & 1u);
-            ask(here.a + group * 64 * 16, here.b, sum);
-            if (threadIdx.x == 0) fetch(c + ROOMS - 1);
-            __syncwarp();
-            const bool scaled =
-                __any_sync(~0u, ((const int *)of_a)[lane] != 0 || ((const int *)of_b)[lane] != 0);
-            await(sum);
-            if (scaled) {
-                add_scaled(p, at, c * CHUNK, of_a, of_b, sum, total);
-            } else {
-#pragma unroll
-                for (int i = 0; i < EACH; i++) total[i] += sum[i];
-            }
-            __syncwarp();
-            if (lane == 0) barrier_arrive(&empty[c % ROOMS]);
-            if (is_last(c, chunks)) put(p, at, p.add || c >= CHAIN, total);
-        }
+        if (number >= p.tiles * p.batch) return;
+        barrier_wait(&empty[at.room], at.parity ^ 1u);
+        barrier_expect(&full[at.room], 2 * BLOCK);
+        copy_block(rooms[at.room].a, block_at(p.a, t.z, t.row, c), &full[at.room]);
+        copy_block(rooms[at.room].b, block_at(p.b, t.z, t.column, c), &full[at.room]);
+        at.next();
+        if (++c < t.live.hi) return;
+        number += (int)gridDim.x;
+        find();
     }
 };
 
@@ -302,6 +421,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 {
     __shared__ uint64_t full[ROOMS], empty[ROOMS];
     FTH_SHARED(room, rooms);
+    const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 128;
     if (threadIdx.x == 0) {
         for (int r = 0; r < ROOMS; r++) {
             barrier_make(&full[r], 1);
@@ -310,14 +430,50 @@ static __global__ void __launch_bounds__(THREADS, 1)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
-    const tile t = {p, place_of(p), rooms, full, empty, (p.k + CHUNK - 1) / CHUNK};
-    t.run();
+    fetcher ahead = {p, rooms, full, empty, (int)blockIdx.x, 0, {}, {}};
+    if (threadIdx.x == 0) {
+        ahead.find();
+        for (int i = 0; i < ROOMS - 1; i++) ahead.fetch();
+    }
+    turn now;
+    for (int number = (int)blockIdx.x; number < p.tiles * p.batch; number += (int)gridDim.x) {
+        const tile t = tile_of(p, number);
+        const place at = place_of(t);
+        float total[EACH] = {}, sum[EACH] = {}, all[EACH] = {};
+        if (p.add) touch<false>(p, at, all);
+        for (int c = t.live.lo; c < t.live.hi; c++, now.next()) {
+            const room &here = rooms[now.room];
+            barrier_wait(&full[now.room], now.parity);
+            ask(here.a + group * 64 * 16, here.b, sum);
+            if (threadIdx.x == 0) ahead.fetch();
+            __syncwarp();
+            await(sum);
+            if (special(here.a, here.b)) {
+                add_special(p, at, c * CHUNK, here.a, here.b, sum, total);
+            } else {
+#pragma unroll
+                for (int i = 0; i < EACH; i++) total[i] += sum[i];
+            }
+            __syncwarp();
+            if (lane == 0) barrier_arrive(&empty[now.room]);
+            if (is_last(c, t.live.hi)) end_chain(total, all);
+        }
+        touch<true>(p, at, all);
+    }
 }
 
 #endif
 
 void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job)
 {
-    const int64_t tiles = (int64_t)((job->m + LINES - 1) / LINES) * ((job->n + LINES - 1) / LINES);
-    FTH_LAUNCH_SHARED(multiply, (unsigned)tiles, THREADS, ROOMS * 2 * BLOCK, stream, *job);
+    fth__split_job p = *job;
+    const int across = blocks_of(p.n);
+    for (int i = 0; i < across; i++) {
+        const fth__split_span rows = rows_of(p, i);
+        p.tiles += rows.hi - rows.lo;
+    }
+    const int64_t tiles = (int64_t)p.tiles * p.batch;
+    if (tiles == 0) return;
+    FTH_LAUNCH_SHARED(multiply, (unsigned)(tiles < PROCESSORS ? tiles : PROCESSORS), THREADS,
+                      ROOMS * 2 * BLOCK, stream, p);
 }

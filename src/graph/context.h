@@ -20,7 +20,7 @@ struct fth_context {
     char reason[128];       /* why that device */
     char scratch_dir[4096]; /* empty: never spill */
     char cache_dir[4096];   /* of compiled kernels; empty: none is kept */
-    bool split_products;    /* fathom/products.h */
+    bool plain_products;    /* of a device: fathom/products.h */
     const fth_backend *backend;
     fth_device *gpu;               /* opened; NULL on the CPU */
     fth_mem *gpu_mem;              /* the ledger of its memory; NULL on the CPU */

@@ -330,11 +330,11 @@ int fth_context_threads(const fth_context *ctx)
 
 void fth_context_set_split_products(fth_context *ctx, bool on)
 {
-    ctx->split_products = on;
+    ctx->plain_products = !on;
 }
 bool fth_context_split_products(const fth_context *ctx)
 {
-    return ctx->split_products;
+    return !ctx->plain_products;
 }
 
 const char *fth_context_cache_dir(const fth_context *ctx)
