@@ -2,8 +2,8 @@
  *
  * The loop: a block of threads makes 64 by 64 elements, 4 by 4 a thread, over slices of 16 of k in
  * shared memory. Each element is one chain of fma in the order of k, and chains of 1024 are added
- * in order, so it does not matter where in a block an element lies. Products of at most 8 columns
- * (or rows) are made by a warp or a thread for each row.
+ * in order, so it does not matter where in a block an element lies. Products of at most 16 columns
+ * (or rows) have a warp for each row, or a thread for an eighth of each row's chain.
  */
 #include "cuda/product.h"
 
@@ -14,7 +14,7 @@
 #include <cuda_fp16.h>
 
 enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024 };
-enum { THIN = 8, LONG = 256, WARPS = 8 };
+enum { THIN = 16, LONG = 256, WARPS = 8, SHARE = CHAIN / WARPS };
 static constexpr int64_t BLOCK = 512; /* what marks leave out */
 static constexpr int64_t MOST_BATCHES = 1024;
 static constexpr int64_t HALVES = 8;               /* of 16 bytes */
@@ -197,23 +197,20 @@ static __device__ inline fth_c128 other(fth_c128 v, int by)
     return {other(v.re, by), other(v.im, by)};
 }
 
-/* Sums of one row over every `step`-th k from `first` on. */
+/* Sums of one row over every `step`-th k of [first, end), at one place of the other sums. Sums of
+ * columns that are not there are those of the first: branches would make every load wait. */
 template <typename T, typename A, int N>
-static __device__ inline void thin_sums(const fth__cuda_product &p, int64_t m, int64_t z, int first,
-                                        int step, A (&sum)[N])
+static __device__ inline void thin_sums(const fth__cuda_product &p, const T *a, const T *b,
+                                        int first, int end, int step, A (&sum)[N])
 {
-    for (int64_t s = 0; s < p.sums.count; s++) {
-        int64_t sa, sb;
-        sum_offsets(p.sums, s, &sa, &sb);
-        const T *a = (const T *)p.a + z * p.step_a + sa + m * p.am;
-        const T *b = (const T *)p.b + z * p.step_b + sb;
 #pragma unroll 8
-        for (int k = first; k < (int)p.k; k += step) {
-            const A v = load(a + k * p.ak);
+    for (int k = first; k < end; k += step) {
+        const A v = load(a + k * p.ak);
+        A w[N];
 #pragma unroll
-            for (int j = 0; j < N; j++)
-                if (N == 1 || j < p.n) madd(sum[j], v, load(b + j * p.bn + k * p.bk));
-        }
+        for (int j = 0; j < N; j++) w[j] = load(b + (j < p.n ? j * p.bn : 0) + k * p.bk);
+#pragma unroll
+        for (int j = 0; j < N; j++) madd(sum[j], v, w[j]);
     }
 }
 
@@ -233,24 +230,49 @@ static __global__ void __launch_bounds__(WARPS * 32) thin_rows(const fth__cuda_p
     const int lane = (int)threadIdx.x % 32;
     const int64_t count = p.m * p.batch, step = (int64_t)gridDim.x * WARPS;
     for (int64_t i = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; i < count; i += step) {
+        const int64_t m = i % p.m, z = i / p.m;
         A sum[N] = {};
-        thin_sums<T, A, N>(p, i % p.m, i / p.m, lane, 32, sum);
+        for (int64_t s = 0; s < p.sums.count; s++) {
+            int64_t sa, sb;
+            sum_offsets(p.sums, s, &sa, &sb);
+            thin_sums<T, A, N>(p, (const T *)p.a + z * p.step_a + sa + m * p.am,
+                               (const T *)p.b + z * p.step_b + sb, lane, (int)p.k, 32, sum);
+        }
         for (int by = 16; by > 0; by /= 2)
 #pragma unroll
             for (int j = 0; j < N; j++) sum[j] = plus(sum[j], other(sum[j], by));
-        if (lane == 0) thin_store(p, i % p.m, i / p.m, sum);
+        if (lane == 0) thin_store(p, m, z, sum);
     }
 }
 
-/* A thread a row, neighbours next to each other. */
+/* A lane a row, neighbours next to each other; each warp of a block has its own part of a chain of
+ * k, and the parts are added in order. */
 template <typename T, typename A, int N>
 static __global__ void __launch_bounds__(WARPS * 32) thin_columns(const fth__cuda_product p)
 {
-    const int64_t count = p.m * p.batch, step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    __shared__ A part[WARPS][32];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int64_t across = (p.m + 31) / 32;
+    for (int64_t i = blockIdx.x; i < across * p.batch; i += gridDim.x) {
+        const int64_t m = i % across * 32 + lane, z = i / across;
         A sum[N] = {};
-        thin_sums<T, A, N>(p, i % p.m, i / p.m, 0, 1, sum);
-        thin_store(p, i % p.m, i / p.m, sum);
+        for (int64_t s = 0; s < p.sums.count && m < p.m; s++) {
+            int64_t sa, sb;
+            sum_offsets(p.sums, s, &sa, &sb);
+            const T *a = (const T *)p.a + z * p.step_a + sa + m * p.am,
+                    *b = (const T *)p.b + z * p.step_b + sb;
+            for (int k = warp * SHARE; k < (int)p.k; k += CHAIN)
+                thin_sums<T, A, N>(p, a, b, k, k + SHARE < (int)p.k ? k + SHARE : (int)p.k, 1, sum);
+        }
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            part[warp][lane] = sum[j];
+            __syncthreads();
+            if (warp == 0)
+                for (int w = 1; w < WARPS; w++) sum[j] = plus(sum[j], part[w][lane]);
+            __syncthreads();
+        }
+        if (warp == 0 && m < p.m) thin_store(p, m, z, sum);
     }
 }
 
@@ -265,8 +287,7 @@ static void queue_thin(const fth__cuda_product &p, how way, cudaStream_t stream)
     if (way == ROWS)
         FTH_LAUNCH((thin_rows<T, A, N>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
     else
-        FTH_LAUNCH((thin_columns<T, A, N>), fth_cuda_blocks(rows, WARPS * 32), WARPS * 32, stream,
-                   p);
+        FTH_LAUNCH((thin_columns<T, A, N>), fth_cuda_blocks(rows, 32), WARPS * 32, stream, p);
 }
 
 template <typename T, typename A>
@@ -278,6 +299,8 @@ static void queue(const fth__cuda_product &p, how way, cudaStream_t stream)
                    stream, p);
     else if (p.n == 1)
         queue_thin<T, A, 1>(p, way, stream);
+    else if (p.n <= THIN / 2)
+        queue_thin<T, A, THIN / 2>(p, way, stream);
     else
         queue_thin<T, A, THIN>(p, way, stream);
 }

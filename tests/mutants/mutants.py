@@ -800,6 +800,8 @@ MUTANTS = [
      "            j.add = true;\n", "", "emulated/split_batches"),
     ("device_dot_diagonal_cleared", "src/cuda/dot.cu",
      "p.behind && diagonal >= 0 ? diagonal + 1 : 0", "p.behind && diagonal >= 0 ? diagonal : 0", "emulated/dot"),
+    ("device_thin_part_left_out", "src/cuda/product.cu",
+     "for (int w = 1; w < WARPS; w++) sum[j]", "for (int w = 1; w < WARPS - 1; w++) sum[j]", "emulated/products"),
     ("device_concat_from_the_start", "src/cuda/concat.cu",
      "k == p.dim ? begin - offset : out->origin[k]", "k == p.dim ? 0 * begin : out->origin[k]", "emulated/ops_move"),
     ("device_flip_of_a_piece", "src/cuda/flip.cu",

@@ -76,6 +76,7 @@ static const shapes layouts[] = {
     {"m=192 k=152 n=176", "k m", "n k", "k"},
     {"m=1032 k=1048 n=16", "m k", "k n", "k"},
     {"m=16 k=2056 n=1040", "k m", "n k", "k"},
+    {"m=16 k=2056 n=1040", "k m", "k n", "k"}, /* parts of a chain by warps */
     {"l=5 m=72 k=64 n=88", "l m k", "l k n", "k"},
     {"l=3 m=24 k=1032 n=40", "k l m", "l n k", "k"},
     {"m=24 k=9000 n=32", "m k", "k n", "k"}, /* where halves are cut */
