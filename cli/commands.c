@@ -18,6 +18,7 @@ const fth_flag cli_globals[] = {
     {.name = "device",
      .value = FTH_FLAG_DEVICE,
      .doc = "where to compute: auto, cpu, cuda or cuda:N; asking never falls back"},
+    {.name = "plain-products", .doc = "on a GPU: products of f32 without its matrix units"},
     {.name = "threads",
      .value = FTH_FLAG_COUNT,
      .doc = "workers; 0, the default, is one per core that may be used"},
@@ -278,8 +279,8 @@ const cli_command cli_commands[] = {
         .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
                    "fathom run train -c configs/liver/svgp.yaml --set training.max_iter=100\n"
                    "fathom run all -c configs/ --failed",
-        .globals = "memory device threads seed plan json monitor trace trace-kernels scratch log "
-                   "quiet",
+        .globals = "memory device plain-products threads seed plan json monitor trace "
+                   "trace-kernels scratch log quiet",
         .own = run_flags,
         .run = cli_run_run,
     },

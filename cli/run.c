@@ -211,6 +211,7 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->scratch = cli_get(call, "scratch");
     opt->trace = cli_get(call, "trace");
     opt->trace_kernels = cli_get(call, "trace-kernels") != NULL;
+    opt->plain_products = cli_get(call, "plain-products") != NULL;
     opt->force = cli_get(call, "force");
     opt->rerun = r->rerun;
     opt->verify = cli_get(call, "verify");

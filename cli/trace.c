@@ -143,6 +143,7 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     if (instrument && !instrument->gpu) opt->no_gpu = "this instrument has no kernels for GPUs yet";
     if (call->link && !call->link->gpu)
         opt->no_gpu = "under this name images have the bits of the CPU";
+    opt->plain_products = cli_get(call, "plain-products") != NULL;
     opt->scratch_dir = cli_get(call, "scratch");
     opt->cache_dir = kernel_cache();
     opt->trace = call->trace;

@@ -57,7 +57,8 @@ static const char *verb_globals(const fth_verb *verb)
 {
     char *text = built.text + built.used;
     const int n = snprintf(text, TEXT - built.used, "%s %s",
-                           "memory device-memory device threads monitor trace-kernels scratch log",
+                           "memory device-memory device plain-products threads monitor "
+                           "trace-kernels scratch log",
                            verb->heeds ? verb->heeds : "");
     built.used += (size_t)n + 1 < TEXT - built.used ? (size_t)n + 1 : 0;
     return text;
@@ -140,10 +141,11 @@ static void add_stage(const fth_instrument *in, const fth_stage *stage, const ch
 
 static void add_instrument(const fth_instrument *in)
 {
-    static const char computes[] = "memory device-memory device threads seed plan json monitor "
-                                   "trace-kernels scratch log quiet";
+    static const char computes[] = "memory device-memory device plain-products threads seed plan "
+                                   "json monitor trace-kernels scratch log quiet";
     static const char direct_globals[] =
-        "memory device-memory device threads seed plan json trace trace-kernels scratch log quiet";
+        "memory device-memory device plain-products threads seed plan json trace trace-kernels "
+        "scratch log quiet";
     if (in->direct)
         add(in, "",
             &(cli_command){.args = in->direct->args,
@@ -164,7 +166,8 @@ static void add_instrument(const fth_instrument *in)
                 .doc = "Plans all stages of the jobs of a config within the memory allowed, "
                        "from metadata alone. The exit code is 4 when one does not fit.",
                 .example = "",
-                .globals = "memory device-memory device threads seed json scratch log",
+                .globals =
+                    "memory device-memory device plain-products threads seed json scratch log",
                 .own = cli_plan_flags,
                 .run = cli_run_plan});
     if (in->n_variants || in->expand)

@@ -86,7 +86,8 @@ class Options(C.Structure):
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
                 ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
                 ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S),
-                ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P), ("front", I)]
+                ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P), ("front", I),
+                ("plain_products", C.c_bool)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))
@@ -506,10 +507,11 @@ class Context:
     """Memory budget, workers and device; shared by graphs."""
 
     def __init__(self, memory=None, threads=0, device=None, scratch=None, trace=None, log=None,
-                 log_level="info", device_memory=None):
+                 log_level="info", device_memory=None, plain_products=False):
         """memory="8G" is for everything: data, and what libraries may take; device_memory="8G" is
         the same on a GPU (device="cuda"). `trace` is a Trace; log(level, line) gets lines up to
-        log_level: "error", "warn", "info" or "debug"."""
+        log_level: "error", "warn", "info" or "debug". With plain_products a GPU makes products of
+        f32 without its matrix units."""
         self._p, self._pid = None, os.getpid()
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
@@ -517,6 +519,7 @@ class Context:
         opt.front = FRONT_PYTHON
         opt.mem.budget_bytes = _bytes(memory)
         opt.device_memory_bytes = _bytes(device_memory)
+        opt.plain_products = bool(plain_products)
         opt.threads = _int(threads, "threads", 32)
         opt.device = device.encode() if device else None
         opt.scratch_dir = os.fsencode(scratch) if scratch else None

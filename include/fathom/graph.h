@@ -55,7 +55,8 @@ typedef struct fth_options {
     bool trace_kernels; /* also each kernel and copy of a device, by its profiler, if it lets us */
     fth_progress_fn *progress; /* of runs that bring none of their own; NULL: none */
     void *progress_user;
-    fth_front front; /* whose words a refusal uses for the limit to raise */
+    fth_front front;     /* whose words a refusal uses for the limit to raise */
+    bool plain_products; /* of f32 on a device, without its matrix units: fathom/products.h */
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_context_create_(fth_context **out, fth_site site,

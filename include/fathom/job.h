@@ -204,7 +204,7 @@ typedef struct fth_runner_options {
     bool gpu_only;
     bool device_given; /* with --device: what configs say about devices does not count */
     const char *scratch, *trace, *seed; /* passed on; NULL: not given */
-    bool trace_kernels;                 /* the same */
+    bool trace_kernels, plain_products; /* the same */
     bool force;                         /* nothing is cached; results of other configs go */
     const char *rerun;                  /* names of stages that are not cached; NULL: none */
     bool verify;                        /* inputs are read whole, whatever their size and time */

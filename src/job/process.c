@@ -98,6 +98,7 @@ static void make_words(fth__runner *r, int64_t i, const fth__reservation *held, 
     add_pair(w, mem, "--seed", opt->seed);
     add_trace(w, mem, opt->trace, task);
     if (opt->trace_kernels) add(w, mem, "--trace-kernels");
+    if (opt->plain_products) add(w, mem, "--plain-products");
 }
 
 /* "cd HERE && CUDA_VISIBLE_DEVICES=2 fathom ...": the same by hand. */

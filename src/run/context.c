@@ -149,6 +149,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
 {
     ctx->log = opt->log;
     ctx->front = opt->front;
+    ctx->plain_products = opt->plain_products;
     ctx->trace = opt->trace;
     ctx->progress = opt->progress;
     ctx->progress_user = opt->progress_user;

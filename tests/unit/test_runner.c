@@ -239,12 +239,13 @@ TEST(flags_of_a_stage_are_explicit)
     r.opt.seed = "8";
     r.opt.trace = "/tmp/t.json.gz";
     r.opt.trace_kernels = true;
+    r.opt.plain_products = true;
     r.opt.scratch = "/tmp";
     IS(runs_run(&r), FTH_E_JOB_FAILED);
     HAS(s.error, "sounding survey -c ");
     HAS(s.error, "configs/a.yaml --set survey.cells=17 --lenient --memory ");
     HAS(s.error, " --threads 1 --device cpu --scratch /tmp --seed 8 --trace "
-                 "/tmp/t.a.survey.json.gz --trace-kernels --attempt ");
+                 "/tmp/t.a.survey.json.gz --trace-kernels --plain-products --attempt ");
     HAS_NOT(s.command, "--attempt"); /* by hand nobody gives one */
     runs_close(&r);
 }
