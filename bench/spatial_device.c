@@ -20,6 +20,8 @@ enum { K = 50, RANK = 50, SPARSE = 32 }; /* one place in SPARSE has a count */
 enum { ATLAS = 310000, ATLAS_POINTS = 3000, ATLAS_FACTORS = 12 };
 
 typedef struct card {
+    fth_mem *trace_mem;
+    fth_trace *trace;
     fth_context *ctx;
     sp_model m;
     sp_data data;
@@ -126,6 +128,12 @@ static fth_status open_model(card *c, const bench *b, const sp_settings *set, bo
     opt.device = b->device;
     opt.backend_path = b->backend;
     opt.device_memory_bytes = c->limit;
+    if (b->trace) {
+        FTH_TRY(fth_mem_create(&c->trace_mem, NULL, &c->err));
+        FTH_TRY(fth_trace_create(&c->trace, c->trace_mem, 0, &c->err));
+        opt.trace = c->trace;
+        opt.trace_kernels = true;
+    }
     FTH_TRY(fth_context_create(&c->ctx, &opt, &c->err));
     fth_mem *mem = fth_context_mem(c->ctx);
     FTH_TRY(sp_model_create(&c->m, mem, set, FTH_F32, moments, &c->err));
@@ -247,6 +255,13 @@ static void close_card(bench *b, card *c, const char *name)
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
     if (c->m.mem) sp_model_clear(&c->m);
     const fth_status s = fth_context_destroy(c->ctx, c->status == FTH_OK ? &c->err : NULL);
+    if (c->trace && c->status == FTH_OK) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s.json", b->trace, name);
+        c->status = fth_trace_write(c->trace, path, &c->err);
+    }
+    fth_trace_destroy(c->trace);
+    fth_mem_destroy(c->trace_mem, NULL);
     if (c->status == FTH_OK && s == FTH_OK) return;
     char text[4096];
     fth_err_format(&c->err, text, sizeof text);
@@ -262,6 +277,7 @@ static void compare(bench *b, card *c, const char *name, const char *shape, cons
     double seconds[TIMES];
     const char *why = NULL;
     for (int i = 0; i < WARM; i++) ours(c); /* recordings are made, memory is pinned */
+    if (c->trace) return;
     for (int i = 0; i < TIMES && c->status == FTH_OK; i++) {
         const double t0 = bench_now(b, 1);
         ours(c);
