@@ -44,7 +44,6 @@ typedef struct fth__split_job {
     int32_t m, n, k, batch;
     fth__dot_side side; /* of the product */
     bool add;
-    int32_t tiles; /* of one matrix; filled by the launch */
 } fth__split_job;
 
 /* Chunks of k, of `chunks`, where a block of lines is not zeros by its mark. */

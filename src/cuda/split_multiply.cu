@@ -15,7 +15,7 @@ static constexpr int ROOMS = 4, THREADS = 2 * 128, EACH = 64; /* elements of a t
 static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
 static constexpr int PRODUCTS = 6, CHAIN = FTH__SPLIT_CHAIN;
 #ifdef FTH_EMULATED
-static constexpr int PROCESSORS = 3; /* so that blocks of threads have several tiles */
+static constexpr int SHARED = 0, PROCESSORS = 3; /* so that blocks of threads have several tiles */
 #else
 static constexpr int PROCESSORS = 132;
 #endif
@@ -57,42 +57,54 @@ struct tile {
     fth__split_span live;
 };
 
-/* Tiles of one matrix in order: the long ones first, so that blocks of threads end together, and
- * those that share an operand side by side. */
-static __device__ inline tile tile_of(const fth__split_job &p, int number)
-{
-    const int down = blocks_of(p.m), across = blocks_of(p.n);
-    const bool up = p.a.side == FTH__DOT_BELOW, back = p.b.side == FTH__DOT_BELOW;
-    const bool b_marked = p.b.side != FTH__DOT_FULL, a_marked = p.a.side != FTH__DOT_FULL;
-    int i = number % p.tiles;
-    tile t = {};
-    t.z = number / p.tiles;
-    if (p.side == FTH__DOT_FULL) {
-        const int together = b_marked   ? down
-                             : a_marked ? 1
-                                        : TOGETHER,
-                  stripe = i / (together * across) * together,
-                  rows = down - stripe < together ? down - stripe : together;
-        i -= stripe * across;
-        t.row = stripe + i % rows, t.column = i / rows;
-        t.row = up ? down - 1 - t.row : t.row;
-        t.column = back ? across - 1 - t.column : t.column;
-    } else {
-        fth__split_span rows = {};
-        for (int q = 0; q < across; q++) {
-            t.column = back ? across - 1 - q : q;
-            rows = rows_of(p, t.column);
-            if (i < rows.hi - rows.lo) break;
-            i -= rows.hi - rows.lo;
-        }
-        t.row = up ? rows.hi - 1 - i : rows.lo + i;
+/* The tiles of a launch in order. Those of a matrix go by stripes of rows, column by column, so
+ * that tiles side by side share their operands in the cache; the long ones go first, so that blocks
+ * of threads end together. */
+struct walk {
+    const fth__split_job &p;
+    int z, at, i; /* matrix, column of a stripe, row in that */
+    int across, stripes;
+
+    __device__ explicit walk(const fth__split_job &job)
+        : p(job), z(0), at(0), i(0), across(blocks_of(job.n)),
+          stripes((blocks_of(job.m) + TOGETHER - 1) / TOGETHER)
+    {
     }
-    const int chunks = (p.k + CHUNK - 1) / CHUNK;
-    const fth__split_span a = fth__split_live(p.a, t.row, chunks),
-                          b = fth__split_live(p.b, t.column, chunks);
-    t.live = {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
-    return t;
-}
+    __device__ int column() const
+    {
+        const int c = at % across;
+        return p.b.side == FTH__DOT_BELOW ? across - 1 - c : c;
+    }
+    __device__ fth__split_span rows() const
+    {
+        const int s = at / across,
+                  lo = (p.a.side == FTH__DOT_BELOW ? stripes - 1 - s : s) * TOGETHER,
+                  hi = lo + TOGETHER;
+        const fth__split_span all = rows_of(p, column());
+        return {all.lo > lo ? all.lo : lo, all.hi < hi ? all.hi : hi};
+    }
+    /* So many tiles on; false: that is behind the last. */
+    __device__ bool skip(int n)
+    {
+        for (i += n; z < p.batch;) {
+            const fth__split_span in = rows();
+            const int count = in.hi > in.lo ? in.hi - in.lo : 0;
+            if (i < count) return true;
+            i -= count;
+            if (++at < stripes * across) continue;
+            at = 0;
+            z++;
+        }
+        return false;
+    }
+    __device__ tile get() const
+    {
+        const int chunks = (p.k + CHUNK - 1) / CHUNK, row = rows().lo + i;
+        const fth__split_span a = fth__split_live(p.a, row, chunks),
+                              b = fth__split_live(p.b, column(), chunks);
+        return {z, row, column(), {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi}};
+    }
+};
 
 static __device__ inline const char *block_at(const fth__split_side &s, int z, int block, int chunk)
 {
@@ -142,16 +154,36 @@ static __device__ float plain_sum(const fth__split_job &p, int z, int m, int n, 
     return sum;
 }
 
-/* Add a chunk of which some lines were scaled. The scale is taken back in two steps, because both
- * together can be less than any float. Lines that were left out have sums of zeros here. */
-static __device__ inline void add_scaled(const place &at, const signed char *of_a,
-                                         const signed char *of_b, const float (&sum)[EACH],
-                                         float (&total)[EACH])
+/* What takes the scale of a line back, in two steps: both sides together can be less than any
+ * float, but never in one step. */
+struct factors {
+    float one, two;
+};
+static __device__ inline factors factors_of(int scale)
 {
+    const int half = scale >> 1;
+    return {power_of_two(-half), power_of_two(half - scale)};
+}
+
+/* Add a chunk of which some lines were scaled. Lines that were left out have sums of zeros here.
+ * Most often a is scaled alone. */
+static __device__ inline void add_scaled(const place &at, const signed char *of_a,
+                                         const signed char *of_b, bool b_too,
+                                         const float (&sum)[EACH], float (&total)[EACH])
+{
+    const factors a[2] = {factors_of(of_a[at.row]), factors_of(of_a[at.row + 8])};
 #pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const int by = -(of_a[row_of(at, i)] + of_b[col_of(at, i)]), half = by / 2;
-        total[i] += sum[i] * power_of_two(half) * power_of_two(by - half);
+    for (int g = 0; g < EACH; g += 4) {
+        factors b[2] = {{1, 1}, {1, 1}};
+        if (b_too) { /* two columns at a time; the first is even */
+            const char2 scale = *(const char2 *)(of_b + col_of(at, g));
+            b[0] = factors_of(scale.x), b[1] = factors_of(scale.y);
+        }
+#pragma unroll
+        for (int i = g; i < g + 4; i++) {
+            const factors &x = a[i / 2 % 2], &y = b[i % 2];
+            total[i] += sum[i] * (x.one * y.one) * (x.two * y.two);
+        }
     }
 }
 
@@ -178,20 +210,17 @@ static __device__ inline void add_special(const fth__split_job &p, const place &
 {
     const signed char *of_a = (const signed char *)a + FTH__SPLIT_SCALES,
                       *of_b = (const signed char *)b + FTH__SPLIT_SCALES;
-    add_scaled(at, of_a, of_b, sum, total);
+    add_scaled(at, of_a, of_b, *(const int *)(b + FTH__SPLIT_ANY) != 0, sum, total);
     if (special(a, b) >= FTH__SPLIT_PLAIN) add_plain(p, at, chunk, of_a, of_b, total);
 }
 
 /* Elements of the result, read or written. Their addresses are made when they are needed: kept over
  * a tile they would take the registers of the sums. */
 template <bool WRITE>
-static __device__ inline void touch(const fth__split_job &p, const place &at, float (&v)[EACH])
+static __device__ inline void touch_any(const fth__split_job &p, const place &at, float *c,
+                                        float (&v)[EACH])
 {
     const int rows = p.m - at.m0 - at.row, cols = p.n - at.n0 - at.col; /* from the first on */
-    float *c = p.c + at.z * p.step_c + (at.m0 + at.row) * p.cm + (at.n0 + at.col) * p.cn;
-#ifndef FTH_EMULATED
-    asm volatile("" : "+l"(c));
-#endif
 #pragma unroll
     for (int g = 0; g < EACH; g += 4, c += 8 * p.cn)
 #pragma unroll
@@ -203,6 +232,36 @@ static __device__ inline void touch(const fth__split_job &p, const place &at, fl
             else
                 v[i] = *e;
         }
+}
+
+/* The same of a whole tile whose rows lie next to themselves, two at a time. */
+template <bool WRITE>
+static __device__ inline void touch_pairs(const fth__split_job &p, float *c, float (&v)[EACH])
+{
+#pragma unroll
+    for (int i = 0; i < EACH; i += 2) {
+        float2 *e = (float2 *)(c + i / 2 % 2 * 8 * p.cm + i / 4 * 8);
+        if (WRITE) {
+            *e = make_float2(v[i], v[i + 1]);
+        } else {
+            const float2 two = *e;
+            v[i] = two.x, v[i + 1] = two.y;
+        }
+    }
+}
+
+template <bool WRITE>
+static __device__ inline void touch(const fth__split_job &p, const place &at, float (&v)[EACH])
+{
+    float *c = p.c + at.z * p.step_c + (at.m0 + at.row) * p.cm + (at.n0 + at.col) * p.cn;
+#ifndef FTH_EMULATED
+    asm volatile("" : "+l"(c));
+#endif
+    if (p.cn == 1 && p.cm % 2 == 0 && ((uintptr_t)c & 7u) == 0 && at.m0 + LINES <= p.m &&
+        at.n0 + LINES <= p.n)
+        touch_pairs<WRITE>(p, c, v);
+    else
+        touch_any<WRITE>(p, at, c, v);
 }
 
 /* Add the sums of a chain to those before, and begin the next. */
@@ -252,8 +311,8 @@ static void make_tile(const fth__split_job &p, const tile &t)
 
 static void multiply(const fth__split_job p)
 {
-    for (int i = (int)blockIdx.x; i < p.tiles * p.batch; i += (int)gridDim.x)
-        make_tile(p, tile_of(p, i));
+    walk w(p);
+    for (bool go = w.skip((int)blockIdx.x); go; go = w.skip((int)gridDim.x)) make_tile(p, w.get());
 }
 
 #else
@@ -366,9 +425,17 @@ static __device__ inline void await(float (&sum)[EACH])
 
 /* ---- a block of threads ---- */
 
+/* What is in a room: a chunk of a tile, or none any more. */
+struct note {
+    tile t;
+    int c; /* -1: the end */
+};
 struct room {
     char a[BLOCK], b[BLOCK];
+    alignas(16) note n;
 };
+
+static constexpr int SHARED = ROOMS * (int)sizeof(room);
 
 /* Rooms in turn: which one is next, and the parity of its phase. */
 struct turn {
@@ -386,35 +453,69 @@ struct fetcher {
     const fth__split_job &p;
     room *rooms;
     uint64_t *full, *empty;
-    int number, c;
+    walk w;
+    bool go, ended;
     tile t;
+    int c;
     turn at;
 
     /* The next tile that has chunks. */
-    __device__ void find()
+    __device__ void begin(int skip)
     {
-        for (; number < p.tiles * p.batch; number += (int)gridDim.x) {
-            t = tile_of(p, number);
+        for (go = w.skip(skip); go; go = w.skip((int)gridDim.x)) {
+            t = w.get();
             c = t.live.lo;
             if (c < t.live.hi) return;
         }
     }
 
-    /* A chunk to its room, when everybody is done with what was there. The phase before the first
+    /* A room is filled when everybody is done with what was there. The phase before the first
      * counts as over. */
     __device__ void fetch()
     {
-        if (number >= p.tiles * p.batch) return;
+        if (ended) return;
+        room &to = rooms[at.room];
+        uint64_t *arrives = &full[at.room];
         barrier_wait(&empty[at.room], at.parity ^ 1u);
-        barrier_expect(&full[at.room], 2 * BLOCK);
-        copy_block(rooms[at.room].a, block_at(p.a, t.z, t.row, c), &full[at.room]);
-        copy_block(rooms[at.room].b, block_at(p.b, t.z, t.column, c), &full[at.room]);
+        to.n = {t, go ? c : -1};
         at.next();
-        if (++c < t.live.hi) return;
-        number += (int)gridDim.x;
-        find();
+        ended = !go;
+        if (ended) {
+            barrier_arrive(arrives);
+            return;
+        }
+        barrier_expect(arrives, 2 * BLOCK);
+        copy_block(to.a, block_at(p.a, t.z, t.row, c), arrives);
+        copy_block(to.b, block_at(p.b, t.z, t.column, c), arrives);
+        if (++c >= t.live.hi) begin((int)gridDim.x);
     }
 };
+
+/* Zeros to tiles that marks leave nothing of. */
+static __device__ inline bool may_be_empty(const fth__split_job &p)
+{
+    return !p.add && (p.k == 0 || p.a.side != FTH__DOT_FULL || p.b.side != FTH__DOT_FULL);
+}
+static __device__ void clear_tiles(const fth__split_job &p)
+{
+    float none[EACH] = {};
+    walk w(p);
+    for (bool go = w.skip((int)blockIdx.x); go; go = w.skip((int)gridDim.x)) {
+        const tile t = w.get();
+        if (t.live.lo >= t.live.hi) touch<true>(p, place_of(t), none);
+    }
+}
+
+static __device__ inline void add_chunk(const fth__split_job &p, const place &at, const room &here,
+                                        int c, const float (&sum)[EACH], float (&total)[EACH])
+{
+    if (special(here.a, here.b)) {
+        add_special(p, at, c * CHUNK, here.a, here.b, sum, total);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) total[i] += sum[i];
+}
 
 static __global__ void __launch_bounds__(THREADS, 1)
     multiply(const __grid_constant__ fth__split_job p)
@@ -430,50 +531,47 @@ static __global__ void __launch_bounds__(THREADS, 1)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
-    fetcher ahead = {p, rooms, full, empty, (int)blockIdx.x, 0, {}, {}};
+    fetcher ahead = {p, rooms, full, empty, walk(p), false, false, {}, 0, {}};
     if (threadIdx.x == 0) {
-        ahead.find();
+        ahead.begin((int)blockIdx.x);
         for (int i = 0; i < ROOMS - 1; i++) ahead.fetch();
     }
-    turn now;
-    for (int number = (int)blockIdx.x; number < p.tiles * p.batch; number += (int)gridDim.x) {
-        const tile t = tile_of(p, number);
-        const place at = place_of(t);
-        float total[EACH] = {}, sum[EACH] = {}, all[EACH] = {};
-        if (p.add) touch<false>(p, at, all);
-        for (int c = t.live.lo; c < t.live.hi; c++, now.next()) {
-            const room &here = rooms[now.room];
-            barrier_wait(&full[now.room], now.parity);
-            ask(here.a + group * 64 * 16, here.b, sum);
-            if (threadIdx.x == 0) ahead.fetch();
-            __syncwarp();
-            await(sum);
-            if (special(here.a, here.b)) {
-                add_special(p, at, c * CHUNK, here.a, here.b, sum, total);
-            } else {
+    float total[EACH] = {}, sum[EACH] = {}, all[EACH] = {};
+    for (turn now;; now.next()) {
+        const room &here = rooms[now.room];
+        barrier_wait(&full[now.room], now.parity);
+        const int c = __shfl_sync(~0u, here.n.c, 0);
+        if (c < 0) break;
+        const place at = place_of(here.n.t);
+        const fth__split_span live = here.n.t.live;
+        if (c == live.lo) {
 #pragma unroll
-                for (int i = 0; i < EACH; i++) total[i] += sum[i];
-            }
-            __syncwarp();
-            if (lane == 0) barrier_arrive(&empty[now.room]);
-            if (is_last(c, t.live.hi)) end_chain(total, all);
+            for (int i = 0; i < EACH; i++) all[i] = total[i] = 0;
+            if (p.add) touch<false>(p, at, all);
         }
-        touch<true>(p, at, all);
+        ask(here.a + group * 64 * 16, here.b, sum);
+        if (threadIdx.x == 0) ahead.fetch();
+        __syncwarp();
+        await(sum);
+        add_chunk(p, at, here, c, sum, total);
+        __syncwarp();
+        if (lane == 0) barrier_arrive(&empty[now.room]);
+        if (is_last(c, live.hi)) end_chain(total, all);
+        if (c + 1 == live.hi) touch<true>(p, at, all);
     }
+    if (may_be_empty(p)) clear_tiles(p);
 }
 
 #endif
 
 void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job)
 {
-    fth__split_job p = *job;
-    const int across = blocks_of(p.n);
-    for (int i = 0; i < across; i++) {
-        const fth__split_span rows = rows_of(p, i);
-        p.tiles += rows.hi - rows.lo;
+    int64_t tiles = 0;
+    for (int i = 0; i < blocks_of(job->n); i++) {
+        const fth__split_span rows = rows_of(*job, i);
+        tiles += (int64_t)(rows.hi - rows.lo) * job->batch;
     }
-    const int64_t tiles = (int64_t)p.tiles * p.batch;
     if (tiles == 0) return;
     FTH_LAUNCH_SHARED(multiply, (unsigned)(tiles < PROCESSORS ? tiles : PROCESSORS), THREADS,
-                      ROOMS * 2 * BLOCK, stream, p);
+                      SHARED, stream, *job);
 }

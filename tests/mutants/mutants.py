@@ -787,7 +787,7 @@ MUTANTS = [
     ("device_split_never_scaled", "src/cuda/split.cu",
      "if (most == 0 || (most < MOST && least >= LEAST)) return 0;", "if (most >= 0) return 0;", "emulated/split"),
     ("device_split_scale_kept", "src/cuda/split_multiply.cu",
-     "-(of_a[row_of(at, i)] + of_b[col_of(at, i)])", "-of_a[row_of(at, i)]", "emulated/split"),
+     "b[0] = factors_of(scale.x), b[1] = factors_of(scale.y);", "b[0] = factors_of(scale.x);", "emulated/split"),
     ("device_split_k_not_added", "src/cuda/split.cu",
      "j.add = p->add;", "j.add = false;", "emulated/products"),
     ("device_split_batch_of_one", "src/cuda/split.cu",
