@@ -138,6 +138,7 @@ void bench_spatial_places(bench *b);
 void bench_spatial_device(bench *b);
 void bench_ptycho(bench *b);
 void bench_ptycho_net(bench *b);
+void bench_ptycho_net_device(bench *b);
 void bench_focus(bench *b);
 void bench_focus_run(bench *b);
 void bench_focus_device(bench *b);

@@ -1,6 +1,7 @@
 /* ptycho_net.c - ptycho's network: a step of training and a pass of inference against PyTorch.
  *
- * N 64, four patterns a group, n_filters_scale 2, 16 groups, f32, one thread.
+ * N 64, four patterns a group, n_filters_scale 2, f32; 16 groups on one thread, and on a device
+ * also 128.
  */
 #include "bench.h"
 
@@ -10,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 64, CHAN = 4, GROUPS = 16, THREADS = 1 };
+enum { N = 64, CHAN = 4, THREADS = 1 };
 
 typedef struct net_case {
+    int groups;
     fth_context *ctx;
     pt_trained t;
     pt_stepper s;
@@ -48,12 +50,12 @@ static fth_source memory(int n_axes, const int64_t *size, void *data)
 
 static fth_source patterns(const net_case *c)
 {
-    return memory(3, (int64_t[]){GROUPS * CHAN, N, N}, c->x);
+    return memory(3, (int64_t[]){c->groups * CHAN, N, N}, c->x);
 }
 
 static fth_status open_train(net_case *c)
 {
-    FTH_TRY(pt_stepper_create(&c->s, c->ctx, &c->t, GROUPS, patterns(c),
+    FTH_TRY(pt_stepper_create(&c->s, c->ctx, &c->t, c->groups, patterns(c),
                               &(pt_descent){.kind = FTH_OPTIM_ADAM, .eps = 1e-7}, &c->err));
     memcpy(fth_tensor_data(c->s.rel), c->rel, fth_tensor_bytes(c->s.rel));
     c->plan = c->s.plan;
@@ -64,30 +66,40 @@ static fth_status open_infer(net_case *c)
 {
     const pt_model *m = &c->t.model;
     fth_graph *g = c->g = fth_graph_create(c->ctx);
-    pt_model_declare(g, m, GROUPS);
+    pt_model_declare(g, m, c->groups);
     const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", patterns(c)),
                   rel = fth_input(g, "rel", FTH_F32, "group chan xy",
-                                  memory(3, (int64_t[]){GROUPS, CHAN, 2}, c->rel));
+                                  memory(3, (int64_t[]){c->groups, CHAN, 2}, c->rel));
     const pt_model_graph v = pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel,
                                             fth_const(g, FTH_F32, 1), false);
-    c->sink = (fth_sink){
-        .kind = "memory", .dtype = FTH_C64, .n_axes = 3, .size = {GROUPS, N, N}, .data = c->patch};
-    c->plan = fth_plan_make(g, &v.patch, 1, &(fth_limits){.sinks = &c->sink}, &c->err);
+    c->sink = (fth_sink){.kind = "memory",
+                         .dtype = FTH_C64,
+                         .n_axes = 3,
+                         .size = {c->groups, N, N},
+                         .data = c->patch};
+    c->plan =
+        fth_plan_make(g, &v.patch, 1, &(fth_limits){.sinks = &c->sink, .keep = true}, &c->err);
     return c->plan ? FTH_OK : c->err.status;
 }
 
-static fth_status open_case(net_case *c, bool train)
+static fth_status open_case(net_case *c, const bench *b, bool train)
 {
+    const int64_t pixels = (int64_t)c->groups * CHAN * N * N,
+                  places = (int64_t)c->groups * CHAN * 2;
     fth_options opt;
     fth_c128 *probe = calloc(N * N, sizeof *probe);
     fth_options_default(&opt);
     opt.threads = THREADS;
+    if (b->device) { /* else the processors */
+        opt.device = b->device;
+        opt.backend_path = b->backend;
+    }
     FTH_TRY(fth_context_create(&c->ctx, &opt, &c->err));
-    c->x = bench_array(sizeof(float) * GROUPS * CHAN * N * N);
-    c->rel = bench_array(sizeof(float) * GROUPS * CHAN * 2);
-    c->patch = bench_array(2 * sizeof(float) * GROUPS * N * N);
-    bench_fill_f32(c->x, GROUPS * CHAN * N * N, 1, 0, 2);
-    bench_fill_f32(c->rel, GROUPS * CHAN * 2, 2, -3, 3);
+    c->x = bench_array(sizeof(float) * (uint64_t)pixels);
+    c->rel = bench_array(sizeof(float) * (uint64_t)places);
+    c->patch = bench_array(2 * sizeof(float) * (uint64_t)(pixels / CHAN));
+    bench_fill_f32(c->x, pixels, 1, 0, 2);
+    bench_fill_f32(c->rel, places, 2, -3, 3);
     FTH_TRY(pt_trained_create(&c->t, fth_context_mem(c->ctx), &options, &c->err));
     for (int i = 0; probe && i < N * N; i++) {
         const double y = i / N - 31.5, x = i % N - 31.5;
@@ -135,39 +147,65 @@ static void close_case(bench *b, net_case *c, const char *name)
     b->failed++;
 }
 
-static void one(bench *b, const char *name, bool train)
+static double kernels(void *arg)
+{
+    return ((const net_case *)arg)->report.device_seconds;
+}
+
+static void compare(bench *b, net_case *c, const char *name, bool train, double bar)
+{
+    char groups[16], shape[40];
+    const char *why = NULL,
+               *args[] = {train ? "train" : "infer",     groups, "1", b->cpu_clock ? "cpu" : "wall",
+                          b->device ? "--device" : NULL, "cuda", NULL};
+    snprintf(groups, sizeof groups, "%d", c->groups);
+    snprintf(shape, sizeof shape, "%d groups N64 C4 f2", c->groups);
+    for (int i = 0; i < (b->device ? 5 : 1); i++) ours(c); /* recordings are made */
+    if (c->status != FTH_OK) return;
+    c->peer = (b->device ? peer_python_start_any
+                         : peer_python_start)(b->peers, "peer_ptycho_net.py", args, &why);
+    if (!c->peer) {
+        bench_note(b, "SKIP %s: %s", name, why);
+        return;
+    }
+    bench_pairs(b, &(bench_pair){.name = name,
+                                 .shape = shape,
+                                 .peer_name = "PyTorch",
+                                 .threads = THREADS,
+                                 .amount = 1e-9 * c->info.flops,
+                                 .unit = "Gflop/s",
+                                 .limit = b->device ? 0 : bench_gemm_rate(b, FTH_F32, THREADS),
+                                 .bar = bar,
+                                 .ours = ours,
+                                 .device = b->device,
+                                 .ours_kernels = b->device ? kernels : NULL,
+                                 .peer = peer,
+                                 .arg = c,
+                                 .planned = c->report.planned_bytes,
+                                 .measured = c->report.ledger_bytes});
+}
+
+static void one(bench *b, const char *name, bool train, int groups, double bar)
 {
     if (!bench_wants(b, name)) return;
-    const char *why = NULL, *args[] = {train ? "train" : "infer", "16", "1",
-                                       b->cpu_clock ? "cpu" : "wall", NULL};
     net_case *c = calloc(1, sizeof *c);
     if (!c) abort();
-    c->status = open_case(c, train);
-    ours(c);
-    if (c->status == FTH_OK)
-        c->peer = peer_python_start(b->peers, "peer_ptycho_net.py", args, &why);
-    if (c->peer)
-        bench_pairs(b, &(bench_pair){.name = name,
-                                     .shape = "16 groups N64 C4 f2",
-                                     .peer_name = "PyTorch",
-                                     .threads = THREADS,
-                                     .amount = 1e-9 * c->info.flops,
-                                     .unit = "Gflop/s",
-                                     .limit = bench_gemm_rate(b, FTH_F32, THREADS),
-                                     .bar = train ? 1.2 : 1.3,
-                                     .ours = ours,
-                                     .peer = peer,
-                                     .arg = c,
-                                     .planned = c->report.planned_bytes,
-                                     .measured = c->report.ledger_bytes});
-    else
-        bench_note(b, "SKIP %s: %s", name, why ? why : "it did not start");
+    c->groups = groups;
+    c->status = open_case(c, b, train);
+    compare(b, c, name, train, bar);
     close_case(b, c, name);
     free(c);
 }
 
 void bench_ptycho_net(bench *b)
 {
-    one(b, "ptycho_train", true);
-    one(b, "ptycho_infer", false);
+    one(b, "ptycho_train", true, 16, 1.2);
+    one(b, "ptycho_infer", false, 16, 1.3);
+}
+
+void bench_ptycho_net_device(bench *b)
+{
+    one(b, "ptycho_device_train", true, 16, 3.0);
+    one(b, "ptycho_device_train_128", true, 128, 1.5);
+    one(b, "ptycho_device_infer", false, 128, 1.5);
 }
