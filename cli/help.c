@@ -55,14 +55,19 @@ static int usage_word(FILE *out, const char *word, int column, int width)
 static void usage(FILE *out, const cli_command *command, int column, int width)
 {
     column += fprintf(out, "fathom %s", command->name);
-    const fth_flag *const lists[] = {command->own, command->stage};
-    for (int l = 0; l < 2; l++)
+    const fth_flag *const lists[] = {command->own, command->stage, command->both};
+    bool keys = false;
+    for (int l = 0; l < 3; l++)
         for (const fth_flag *f = lists[l]; f && f->name; f++) {
             char text[64], word[72];
+            keys = keys || f->value == FTH_FLAG_KEY;
+            if (f->value == FTH_FLAG_KEY) continue;
+            if (l == 2 && !cli_is_verbs_alone(command, f->name)) continue;
             flag_text(f, text, sizeof text);
             snprintf(word, sizeof word, "[%s]%s", text, f->many ? "..." : "");
             column = usage_word(out, word, column, width);
         }
+    if (keys) column = usage_word(out, "[--KEY VALUE]...", column, width);
     if (command->globals[0]) column = usage_word(out, "[FLAGS]", column, width);
     if (command->args[0]) usage_word(out, command->args, column, width);
 }

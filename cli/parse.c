@@ -23,6 +23,7 @@ static const struct {
     [FTH_FLAG_PATH] = {"PATH", NULL},
     [FTH_FLAG_WORD] = {"TEXT", NULL},
     [FTH_FLAG_SET] = {"KEY=VALUE", NULL},
+    [FTH_FLAG_KEY] = {"VALUE", NULL},
 };
 
 const char *cli_value_name(fth_flag_value value)

@@ -317,6 +317,19 @@ static void show(void *user, const fth_view *view, int64_t task)
     fflush(r->answer->notes);
 }
 
+static void nothing(void *arg, int64_t i, int worker)
+{
+    (void)arg, (void)i, (void)worker;
+}
+
+/* Whether the user wants it to end: what loops of the context are told. */
+static int stop(void *user)
+{
+    const request *r = user;
+    fth_err ignored = {0};
+    return fth_context_loop(r->ctx, "study", 1, nothing, NULL, &ignored) == FTH_E_CANCELLED;
+}
+
 static const fth_instrument *const instruments[] = {&fth_instrument_ptycho};
 
 static fth_status run_arms(request *r, const char *const *path, fth_err *err)
@@ -350,6 +363,7 @@ static fth_status run_arms(request *r, const char *const *path, fth_err *err)
                                     .memory_bytes = stats.budget_bytes,
                                     .threads = fth_context_threads(r->ctx),
                                     .show = show,
+                                    .stop = stop,
                                     .user = r};
     fth_jobs *jobs = NULL;
     fth_runner_result result;
