@@ -131,7 +131,7 @@ class Training(Case):
         self.fathom("train", self.scan, "--out", self.dir / "x", "--gridsize", 2, "--neighbor_count", 3, code=2)
         self.fathom("train", self.scan, "--out", self.dir / "x", "--nll_weight", 0, code=2)
         self.fathom("train", self.scan, "--out", self.dir / "x", "--batch_sise", 3, code=2)
-        self.fathom("train", self.scan, "--out", self.dir / "x", *self.FLAGS, "--memory", "12M", code=4)
+        self.fathom("train", self.scan, "--out", self.dir / "x", *self.FLAGS, "--memory", "6M", code=4)
         self.fathom("train", self.dir / "none.npz", "--out", self.dir / "x", code=3)
         bad = dict(good, diff3d=np.where(np.arange(40)[:, None, None] == 7, np.nan, good["diff3d"]))
         np.savez(self.dir / "bad.npz", **bad)
