@@ -13,7 +13,7 @@ static fth_status put(fth_h5_writer *w, const char *name, fth_dtype dtype, int n
 {
     fth_h5_dataset d = {.name = name, .dtype = dtype, .n_axes = n_axes};
     fth_sink sink;
-    memcpy(d.size, size, (size_t)n_axes * sizeof *size);
+    if (n_axes > 0) memcpy(d.size, size, (size_t)n_axes * sizeof *size);
     FTH_TRY(fth_h5_sink(w, &d, &sink, err));
     const fth_status s = fth_sink_put(&sink, data, err);
     fth_sink_close(&sink);
