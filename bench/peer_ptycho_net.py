@@ -74,7 +74,7 @@ class Net(nn.Module):
             for block in decoder:
                 y = F.interpolate(block(y), scale_factor=2)
             out.append(head(y, act))
-        return torch.polar(*out)
+        return torch.complex(out[0] * torch.cos(out[1]), out[0] * torch.sin(out[1]))  # amplitudes may be negative
 
 
 def translate(images, t):
