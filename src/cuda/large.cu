@@ -16,6 +16,8 @@ static constexpr int THREADS = 256;
 /* Of products: rows and columns of what a block of threads makes, and multiprocessors, which have
  * one or two of them at a time. */
 static constexpr int64_t TILE = 128, SMS = 132;
+/* What a call takes beside, in tiles; and tiles of rows up to which strips are chosen. */
+static constexpr int64_t CALL = 16, MOST_LEFT = 512;
 
 /* ---- products ---- */
 
@@ -155,38 +157,52 @@ static int64_t blocks_of(int64_t n, int64_t each)
     return (n + each - 1) / each;
 }
 
-/* What part of a product's time makes elements that are wanted: those above the diagonal are not,
- * and multiprocessors that wait for the last tiles make none. */
-static double worth_of(int64_t rows, int64_t columns)
+/* About what a product of so many tiles takes, and one more call. */
+static int64_t time_of(int64_t tiles)
 {
-    const int64_t tiles = blocks_of(rows, TILE) * blocks_of(columns, TILE);
-    double worth = ((double)rows - 0.5 * (double)columns) * (double)columns /
-                   ((double)tiles * (double)(TILE * TILE));
+    int64_t time = CALL;
     for (int64_t at_once = SMS; at_once <= 2 * SMS; at_once += SMS)
-        worth *= (double)tiles / (double)(blocks_of(tiles, at_once) * at_once);
-    return worth;
+        time += blocks_of(tiles, at_once) * at_once / 2;
+    return time;
+}
+
+/* The widths of strips that take the least time together, by how many tiles of rows are left. */
+typedef struct strips {
+    uint8_t tiles[MOST_LEFT + 1];
+} strips;
+static strips strips_of(int64_t n)
+{
+    strips o = {};
+    int64_t time[MOST_LEFT + 1] = {};
+    for (int64_t left = 1; left <= MOST_LEFT && left <= blocks_of(n, TILE); left++)
+        for (int64_t w = 1; w <= STRIP / TILE && w <= left; w++) {
+            const int64_t all = time_of(left * w) + time[left - w];
+            if (w > 1 && all >= time[left]) continue;
+            time[left] = all;
+            o.tiles[left] = (uint8_t)w;
+        }
+    return o;
 }
 
 /* Columns of the next strip, when so many rows and columns are left. */
-static int64_t strip_of(int64_t left)
+static int64_t strip_of(const strips *s, int64_t left)
 {
-    if (left <= PANEL) return left;
-    int64_t best = PANEL;
-    for (int64_t columns = PANEL; columns <= STRIP && columns <= left; columns += TILE)
-        if (worth_of(left, columns) > worth_of(left, best)) best = columns;
-    return best;
+    const int64_t tiles = blocks_of(left, TILE),
+                  width = tiles > MOST_LEFT ? STRIP : s->tiles[tiles] * TILE;
+    return least_of(width, left);
 }
 
 fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 {
     const fth__cuda_kind kind = kind_after(l);
+    const strips s = strips_of(l->n);
     for (int64_t lo = 0; lo < l->n; lo += PANEL) {
         const int64_t hi = least_of(lo + PANEL, l->n);
         FTH_TRY(factor_panel(call, l, lo, hi));
         for (int64_t from = hi, to; from < l->n; from = to) {
-            to = from + strip_of(l->n - from);
-            const share s = {from, to, lo, hi};
-            FTH_TRY(subtract(call, l, &s, &kind));
+            to = from + strip_of(&s, l->n - from);
+            const share part = {from, to, lo, hi};
+            FTH_TRY(subtract(call, l, &part, &kind));
         }
     }
     return clear_above(call, l);
