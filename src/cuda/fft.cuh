@@ -199,14 +199,32 @@ FTH__FFT_CALL void fth__fft_twiddle(V *v, const V *roots, int q)
  * neighbours, and lines have rooms of their own. */
 enum { FTH__FFT_FREE = 1, FTH__FFT_APART = 2 };
 
+#ifndef FTH_EMULATED
+/* The 64 threads of one of eight lines, each at a barrier of its own; 0 is that of all. They are
+ * written out, because a kernel that computes their numbers takes all sixteen. */
+FTH__FFT_CALL void fth__fft_meet_64()
+{
+    switch (threadIdx.x / 64) {
+    case 0: asm volatile("bar.sync 1, 64;" ::: "memory"); break;
+    case 1: asm volatile("bar.sync 2, 64;" ::: "memory"); break;
+    case 2: asm volatile("bar.sync 3, 64;" ::: "memory"); break;
+    case 3: asm volatile("bar.sync 4, 64;" ::: "memory"); break;
+    case 4: asm volatile("bar.sync 5, 64;" ::: "memory"); break;
+    case 5: asm volatile("bar.sync 6, 64;" ::: "memory"); break;
+    case 6: asm volatile("bar.sync 7, 64;" ::: "memory"); break;
+    default: asm volatile("bar.sync 8, 64;" ::: "memory"); break;
+    }
+}
+#endif
+
 /* The threads of a line meet, or all of the block. */
 template <int N, int HOW> FTH__FFT_CALL void fth__fft_meet()
 {
     constexpr bool apart = (HOW & FTH__FFT_APART) != 0;
     if constexpr (apart && N / 8 <= 32) __syncwarp();
 #ifndef FTH_EMULATED
-    else if constexpr (apart && N / 8 == 64) /* 0 is the barrier of all */
-        asm volatile("bar.sync %0, 64;" ::"r"(1 + threadIdx.x / 64) : "memory");
+    else if constexpr (apart && N / 8 == 64)
+        fth__fft_meet_64();
 #endif
     else
         __syncthreads();
