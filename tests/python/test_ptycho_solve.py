@@ -218,6 +218,21 @@ class Solve(unittest.TestCase):
             last.append(self.result("m" + momentum)["error_history"][-1])
         self.assertLess(last[1], 0.9 * last[0])
 
+    def test_probes_that_differ_from_pattern_to_pattern(self):
+        a = self.make_scan()
+        rng, column, counts = np.random.RandomState(3), np.arange(32) - 16, []
+        for x, y in zip(a["xcoords"], a["ycoords"]):
+            p = probe_of(32) * (1 + 0.2 * rng.randn() + 0.3 * rng.randn() * column / 8)
+            counts.append(patterns_of(a["objectGuess"], [p], [x], [y], 1e7 * (np.abs(p) ** 2).sum())[0])
+        np.savez(self.at("differ.npz"), **{**a, "diff3d": np.sqrt(counts)})
+        last = []
+        for opr in ("0", "2"):
+            self.run_it("differ.npz", "--out", "q" + opr, "--algorithm", "lsqml", "--batch", "20", "--iterations", "40",
+                        "--opr", opr)
+            last.append(self.result("q" + opr)["error_history"][-1])
+        self.assertLess(last[1], 0.5 * last[0])
+        self.assertIn("has no eigenprobes", self.run_it("differ.npz", "--out", "x", "--opr", "1", code=2))
+
     def test_masked_pixels_are_not_looked_at(self):
         a = self.make_scan(photons=1e7)
         mask = np.ones((32, 32), bool)

@@ -15,10 +15,14 @@ static bool has_weight(const fth_node *node)
     return rule_of(node)->rule == PT_LSQML;
 }
 
-/* Which input the mask is. */
-static int mask_input(const fth_node *node)
+/* Where an input stands that is not always there. */
+static int input_of(const fth_node *node, int which)
 {
-    return has_weight(node) ? PT_SWEEP_MASK : PT_SWEEP_WEIGHT;
+    int at = PT_SWEEP_WEIGHT;
+    if (which > PT_SWEEP_WEIGHT && has_weight(node)) at++;
+    if (which > PT_SWEEP_MASK && rule_of(node)->masked) at++;
+    if (which > PT_SWEEP_EIGEN) at++;
+    return at;
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
@@ -26,7 +30,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     const pt_sweep *rule = node->attr;
     const fth_dtype real = node->in[PT_SWEEP_OBJECT].dtype;
     const fth_desc *patterns = &node->in[PT_SWEEP_PATTERNS];
-    const int wanted = PT_SWEEP_WEIGHT + has_weight(node) + (rule->masked ? 1 : 0);
+    const int wanted =
+        PT_SWEEP_WEIGHT + has_weight(node) + (rule->masked ? 1 : 0) + (rule->opr ? 2 : 0);
     char text[256];
     if (node->n_in != wanted || rule->batch < 1)
         return FTH_FAIL(err, FTH_E_USAGE, "ptycho_sweep: %d inputs, but the rule has %d",
@@ -41,7 +46,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(pt_check_axes(node, PT_SWEEP_SWITCHES, FTH_F64, "switch", err));
     if (has_weight(node)) FTH_TRY(pt_check_axes(node, PT_SWEEP_WEIGHT, real, "orow ocol", err));
     if (rule->masked) {
-        const int in = mask_input(node);
+        const int in = input_of(node, PT_SWEEP_MASK);
         FTH_TRY(pt_check_axes(node, in, FTH_BOOL,
                               node->in[in].n_axes == 2 ? "row col" : "frame row col", err));
     }
@@ -53,6 +58,17 @@ static fth_status infer(fth_node *node, fth_err *err)
         return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "ptycho_sweep: %s are not square",
                         fth_in_format(node, PT_SWEEP_PATTERNS, text, sizeof text));
     node->n_out = 3;
+    if (rule->opr) {
+        const int eigen = input_of(node, PT_SWEEP_EIGEN), shares = eigen + 1;
+        FTH_TRY(pt_check_axes(node, eigen, real, "opr part row col", err));
+        FTH_TRY(pt_check_axes(node, shares, FTH_F64, "pattern share", err));
+        if (node->in[eigen].size[0] != rule->opr || node->in[shares].size[1] != rule->opr + 1)
+            return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "ptycho_sweep: %d eigenprobes, but %s",
+                            rule->opr, fth_in_format(node, eigen, text, sizeof text));
+        node->n_out = 5;
+        node->out[3] = node->in[eigen];
+        node->out[4] = node->in[shares];
+    }
     node->out[0] = node->in[PT_SWEEP_OBJECT];
     node->out[1] = node->in[PT_SWEEP_PROBE];
     return pt_desc_of(node->graph, "pattern told", FTH_F64, &node->out[2], err);
@@ -105,7 +121,7 @@ static fth_status run(const fth_call *call)
     w.visits = call->in[PT_SWEEP_VISITS].data;
     if (has_weight(node)) w.weight = call->in[PT_SWEEP_WEIGHT].data;
     if (w.rule->masked) {
-        const int in = mask_input(node);
+        const int in = input_of(node, PT_SWEEP_MASK);
         w.mask = call->in[in].data;
         w.mask_step = node->in[in].n_axes == 3 ? w.n * w.n : 0;
     }
@@ -123,6 +139,16 @@ static fth_status run(const fth_call *call)
         if (call->out[i].data)
             memcpy(call->out[i].data, call->in[i].data,
                    (size_t)fth_desc_count(&node->in[i]) * real);
+    if (w.rule->opr) {
+        const int eigen = input_of(node, PT_SWEEP_EIGEN);
+        w.eigen = call->out[3].data ? call->out[3].data : call->in[eigen].data;
+        w.shares = call->out[4].data ? call->out[4].data : call->in[eigen + 1].data;
+        for (int i = 0; i < 2; i++)
+            if (call->out[3 + i].data)
+                memcpy(call->out[3 + i].data, call->in[eigen + i].data,
+                       (size_t)(fth_desc_count(&node->out[3 + i]) *
+                                fth_dtype_size(node->out[3 + i].dtype)));
+    }
     memset(w.told, 0, (size_t)fth_desc_count(&node->out[2]) * sizeof(double));
     FTH_TRY(pt_check_visits(w.visits, w.count, node->in[PT_SWEEP_VISITS].size[0], PT_VISITS, w.n,
                             w.rows, w.cols, call->err));

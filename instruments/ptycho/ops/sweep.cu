@@ -710,7 +710,7 @@ bool supports(const fth_node *node)
     const pt_sweep *r = (const pt_sweep *)node->attr;
     const int64_t n = node->in[PT_SWEEP_PATTERNS].size[1],
                   images = r->batch * node->in[PT_SWEEP_PROBE].size[0];
-    return images < 65536 &&
+    return images < 65536 && r->opr == 0 &&
            (node->in[0].dtype == FTH_F32 ? width_of<float>(n) : width_of<double>(n)) > 0;
 }
 

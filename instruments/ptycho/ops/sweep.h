@@ -24,8 +24,8 @@ typedef struct pt_sweep {
     int32_t shift;     /* fractions of positions move the probe */
     int32_t masked;    /* input PT_SWEEP_MASK is there */
     int32_t positions; /* shifts of positions may be asked for */
-    int32_t spare;
-    double epsilon; /* added to the model's amplitude */
+    int32_t opr;       /* eigenprobes of lsqml */
+    double epsilon;    /* added to the model's amplitude */
     double object_alpha, probe_alpha;
 } pt_sweep;
 
@@ -40,6 +40,8 @@ enum {
     PT_SWEEP_SWITCHES,
     PT_SWEEP_WEIGHT,
     PT_SWEEP_MASK,
+    PT_SWEEP_EIGEN,  /* with opr: [opr part row col] */
+    PT_SWEEP_SHARES, /* with opr: [pattern share] f64, of the probe and of each eigenprobe */
     PT_SWEEP_INPUTS
 };
 /* Columns of a visit. */
@@ -58,7 +60,8 @@ enum {
     PT_SWITCH_POSITIONS, /* shifts of positions told */
     PT_SWITCHES
 };
-/* Outputs: object, probe, and what is told of each pattern [pattern told] f64. */
+/* Outputs: object, probe, and what is told of each pattern [pattern told] f64; with opr the
+ * eigenprobes and the shares as well. */
 enum {
     PT_TOLD_MISFIT, /* sum of (model - measured)^2 of amplitudes */
     PT_TOLD_COUNTS, /* sum of measured intensities                */
@@ -76,6 +79,8 @@ typedef struct pt_sweep_work {
     const pt_sweep *rule;
     int64_t n, modes, rows, cols;
     void *object, *probe; /* in: as before, out: new */
+    void *eigen;          /* the same */
+    double *shares;
     const void *weight, *patterns;
     const uint8_t *mask;
     int64_t mask_step; /* from a pattern's mask to the next; 0: one for all */

@@ -19,14 +19,17 @@ typedef struct one {
     real object_max, probe_max; /* of |.|^2 */
     double alpha;               /* of the Poisson model */
     double a11, a22, a12_re, a12_im, b1, b2;
+    double share, size; /* opr: sums over the pattern */
 } one;
 
 typedef struct sweep {
     const pt_sweep_work *w;
     const pt_sweep *rule;
     int64_t n, nn, modes, cells; /* cells of the canvas */
-    real *object, *probe;
-    fft table; /* without room */
+    real *object, *probe, *eigen;
+    real *rest, *trend; /* opr: [pattern 2 nn] what the shared probe leaves over; [2 nn] */
+    int64_t q;          /* the eigenprobe in work */
+    fft table;          /* without room */
     int64_t first, size;
     one *one;
     double *steps;   /* of each pattern, sorted */
@@ -87,8 +90,13 @@ static uint64_t arrange(sweep *s, const pt_sweep_work *w)
     s->steps = take(&r, rule->batch, sizeof(double));
     s->chi = take_reals(&r, batch);
     s->next = take_reals(&r, fields);
+    if (rule->shift || rule->opr) s->lit = take_reals(&r, batch);
+    if (rule->opr) {
+        s->eigen = w->eigen;
+        s->rest = take_reals(&r, rule->batch * 2 * s->nn);
+        s->trend = take_reals(&r, 2 * s->nn);
+    }
     if (rule->shift) {
-        s->lit = take_reals(&r, batch);
         s->back = take_reals(&r, batch);
         s->spectrum = take_reals(&r, fields);
     }
@@ -117,7 +125,8 @@ static real *field_of(const sweep *s, real *all, int64_t i, int64_t mode)
 }
 static const real *probe_of(const sweep *s, int64_t i, int64_t mode)
 {
-    return s->rule->shift ? field_of(s, s->lit, i, mode) : s->probe + mode * 2 * s->nn;
+    const bool own = s->rule->shift || (s->rule->opr && mode == 0);
+    return own ? field_of(s, s->lit, i, mode) : s->probe + mode * 2 * s->nn;
 }
 static patch patch_of(const sweep *s, int64_t i)
 {
@@ -150,6 +159,21 @@ static real probe_power_max(const sweep *s, int64_t i)
     return lanes_max(most);
 }
 
+/* The first mode as a pattern sees it: its shares of the probe and of the eigenprobes. */
+static void mix_probe(const sweep *s, int64_t i)
+{
+    const double *share = s->w->shares + (s->first + i) * (s->rule->opr + 1);
+    const int64_t all = 2 * s->nn;
+    real *lit = field_of(s, s->lit, i, 0);
+    for (int64_t p = 0; p < all; p += LANES) {
+        const int k = lanes_left(all, p);
+        vr sum = v_set((real)share[0]) * ld(s->probe + p, k);
+        for (int64_t q = 0; q < s->rule->opr; q++)
+            sum = v_fma(v_set((real)share[q + 1]), ld(s->eigen + q * all + p, k), sum);
+        st(lit + p, sum, k);
+    }
+}
+
 /* Spectra of the exit waves, and the measured amplitudes. */
 static const real *propagate(sweep *s, int64_t i, const bench *b)
 {
@@ -160,11 +184,14 @@ static const real *propagate(sweep *s, int64_t i, const bench *b)
     o->col = (int64_t)w->visits[j * PT_VISITS + PT_VISIT_COL];
     o->alpha = w->visits[j * PT_VISITS + PT_VISIT_ALPHA];
     if (s->rule->shift) put_ramps(s, i, b);
+    if (s->rule->opr) mix_probe(s, i);
     for (int64_t m = 0; m < s->modes; m++) {
         if (s->rule->shift) {
             real *lit = field_of(s, s->lit, i, m);
-            shift_spectrum(s->n, s->spectrum + m * 2 * nn, b->ramps, b->ramps + 2 * s->n, false,
-                           1 / (real)nn, lit);
+            const bool own = m == 0 && s->rule->opr;
+            if (own) fft_image(&b->table, lit, lit + nn, b->spare, b->spare + nn);
+            shift_spectrum(s->n, own ? lit : s->spectrum + m * 2 * nn, b->ramps,
+                           b->ramps + 2 * s->n, false, 1 / (real)nn, lit);
             fft_image_inverse(&b->table, lit, lit + nn, b->spare, b->spare + nn);
         }
         real *psi = field_of(s, s->chi, i, m);
@@ -664,10 +691,13 @@ static void step_object(void *arg, int64_t tile, int worker)
             }
 }
 
+#include "opr_lanes.h"
+
 static void lsqml_batch(sweep *s)
 {
     fth_team *team = s->w->team;
     find_box(s);
+    if (s->rule->opr && s->w->probe_on) opr_batch(s);
     if (s->w->probe_on) probe_direction(s);
     fth_team_run(team, box_tiles(s), clear_and_place, s);
     fth_team_run(team, s->size, step_sums, s);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char format[] = "fathom ptycho solve 1";
-enum { ARRAYS = 16, FACTS = 8 };
+enum { ARRAYS = 18, FACTS = 8 };
 
 typedef struct array {
     fth_file_item item;
@@ -46,6 +46,11 @@ static int list_arrays(pt_solver *s, array *a)
             a[n].item.name = i < 0 ? speed[k] : past[k][i];
             a[n++].data = fth_tensor_data(t);
         }
+    }
+    if (s->eigen) {
+        ADD("eigen", s->real, 4, "opr part row col", fth_tensor_data(s->eigen), s->opt.opr, 2, s->n,
+            s->n);
+        ADD("shares", FTH_F64, 2, "scan share", s->shares, m, s->opt.opr + 1);
     }
     if (s->waves)
         ADD("waves", s->real, 5, "scan mode part row col", NULL, m, s->modes, 2, s->n, s->n);

@@ -58,11 +58,17 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
                               .probe_power = pt_real_of(cfg, "fix_probe_power", none),
                               .centre_probe = fth_config_bool(cfg, "centre_probe"),
                               .momentum = fth_config_real(cfg, "momentum"),
+                              .opr = fth_config_int(cfg, "opr"),
                               .seed = (uint64_t)fth_config_int(cfg, "seed")};
     if (waves && out->position_start >= 0) {
         FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",
                  pt_algorithm_names[algorithm]);
         fth_err_hint(err, "correct positions with lsqml, rpie or epie");
+        return FTH_E_COMMAND;
+    }
+    if (out->opr > 0 && !lsqml) {
+        FTH_FAIL(err, FTH_E_COMMAND, "opr: %s has no eigenprobes", pt_algorithm_names[algorithm]);
+        fth_err_hint(err, "relax the probe with lsqml");
         return FTH_E_COMMAND;
     }
     if (rpie && (out->object_alpha > 1 || out->probe_alpha > 1))

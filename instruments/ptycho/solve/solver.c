@@ -103,8 +103,10 @@ static fth_status set_up(pt_solver *s, fth_err *err)
     FTH_TRY(check_canvas(s, err));
     FTH_TRY(make_tensors(s, err));
     FTH_TRY(pt_solver_plan_light(s, err));
+    if (s->opt.opr) FTH_TRY(pt_opr_create(s, err));
     FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
     FTH_TRY(pt_solver_start_fields(s, err));
+    if (s->opt.opr) pt_opr_start(s);
     if (s->opt.momentum > 0 && s->opt.algorithm == PT_SOLVE_LSQML)
         FTH_TRY(pt_momentum_create(s, err));
     return FTH_OK;
@@ -144,6 +146,7 @@ void pt_solver_destroy(pt_solver *s)
     pt_momentum_destroy(s);
     pt_waves_destroy(s);
     pt_sweeps_destroy(s);
+    pt_opr_destroy(s);
     fth_plan_destroy(s->light_plan);
     fth_graph_destroy(s->light_graph);
     fth_tensor *const tensors[] = {s->object, s->probe,      s->light,
@@ -168,6 +171,7 @@ fth_status pt_solver_step(pt_solver *s, fth_err *err)
     }
     if (s->momentum) pt_momentum_end(s);
     FTH_TRY(pt_solver_refine(s, err));
+    if (s->opt.opr) FTH_TRY(pt_opr_refine(s, err));
     s->epoch++;
     return FTH_OK;
 }

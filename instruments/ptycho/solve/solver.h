@@ -49,6 +49,7 @@ typedef struct pt_solve_options {
     double probe_power;         /* to which the probe is scaled after each epoch; NAN: none */
     bool centre_probe;
     double momentum;         /* gain of lsqml's; 0: none */
+    int64_t opr;             /* eigenprobes of lsqml */
     const char *scratch_dir; /* NULL: the context's */
     bool plan_only;          /* patterns are not read */
     uint64_t seed;
@@ -112,7 +113,10 @@ typedef struct pt_solver {
 
     pt_waves *waves;
     pt_momentum *momentum;
-    void *generator; /* of compat orders, and epochs that it has drawn */
+    fth_tensor *eigen;        /* [opr part row col]; NULL: none */
+    fth_tensor *piece_shares; /* [pattern share] of a piece */
+    double *shares;           /* [scan share] of the probe and of each eigenprobe */
+    void *generator;          /* of compat orders, and epochs that it has drawn */
     int64_t drawn;
 } pt_solver;
 
@@ -141,6 +145,10 @@ fth_status pt_waves_first(pt_solver *s, fth_err *err);
 fth_status pt_waves_measure(pt_solver *s, fth_err *err);
 fth_status pt_waves_epoch(pt_solver *s, fth_err *err);
 void pt_waves_destroy(pt_solver *s);
+fth_status pt_opr_create(pt_solver *s, fth_err *err); /* opr.c */
+void pt_opr_destroy(pt_solver *s);
+void pt_opr_start(pt_solver *s);
+fth_status pt_opr_refine(pt_solver *s, fth_err *err);
 fth_status pt_solver_refine(pt_solver *s, fth_err *err); /* refine.c */
 
 /* Elements of a tensor of f32 or f64, whatever it is. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUTS = 3 };
+enum { OUTPUTS = 5 };
 static const uint64_t MOST_BYTES = 32u << 20; /* of patterns in one piece: more is no faster */
 enum { MOST_QUEUED = 512 };                   /* batches of one run of a device */
 
@@ -44,6 +44,7 @@ static pt_sweep rule_of(const pt_solver *s, bool look)
                       .shift = moves(s),
                       .masked = s->data.mask || s->data.masks.n_axes,
                       .positions = s->opt.position_start >= 0,
+                      .opr = (int32_t)s->opt.opr,
                       .epsilon = epsilon,
                       .object_alpha = s->opt.object_alpha,
                       .probe_alpha = s->opt.probe_alpha};
@@ -65,6 +66,10 @@ static fth_graph *make_graph(pt_solver *s)
     fth_axis(g, "visit", PT_VISITS);
     fth_axis(g, "told", PT_TOLD);
     fth_axis(g, "switch", PT_SWITCHES);
+    if (s->opt.opr) {
+        fth_axis(g, "opr", s->opt.opr);
+        fth_axis(g, "share", s->opt.opr + 1);
+    }
     fth_axis(g, "mode", s->modes);
     fth_axis(g, "part", 2);
     fth_axis(g, "row", s->n);
@@ -95,14 +100,20 @@ static fth_plan *make_plan(pt_solver *s, fth_graph *g, const fth_source *pattern
         in[n++] = frames_of(g, "masks", s->frame_masks, FTH_BOOL, masks);
     else if (s->mask)
         in[n++] = fth_param(g, "mask", "row col", s->mask);
+    if (rule.opr) {
+        in[n++] = fth_param(g, "eigen", "opr part row col", s->eigen);
+        in[n++] = fth_param(g, "shares", "pattern share", s->piece_shares);
+    }
     const fth_val done = fth_custom(g, &pt_sweep_op, n, in, &rule, sizeof rule);
     const fth_sink sinks[OUTPUTS] = {fth_tensor_sink(s->told)};
     const fth_limits limits = {.sinks = sinks, .keep = !look};
     const fth_val told = fth_out(done, 2);
     if (look) return fth_plan_make(g, &told, 1, &limits, err);
-    const fth_val out[OUTPUTS] = {told, fth_assign(object, done),
-                                  fth_assign(probe, fth_out(done, 1))};
-    return fth_plan_make(g, out, OUTPUTS, &limits, err);
+    fth_val out[OUTPUTS] = {told, fth_assign(object, done), fth_assign(probe, fth_out(done, 1))};
+    int n_out = 3;
+    for (int i = 0; rule.opr && i < 2; i++)
+        out[n_out++] = fth_assign(in[n - 2 + i], fth_out(done, 3 + i));
+    return fth_plan_make(g, out, n_out, &limits, err);
 }
 
 static void drop_pieces(pt_solver *s)
@@ -113,12 +124,12 @@ static void drop_pieces(pt_solver *s)
     fth_graph_destroy(s->look_graph);
     fth_batches_destroy(s->batches);
     fth_batches_destroy(s->mask_batches);
-    fth_tensor *const tensors[] = {s->visits, s->told, s->frames, s->frame_masks};
+    fth_tensor *const tensors[] = {s->visits, s->told, s->frames, s->frame_masks, s->piece_shares};
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) fth_tensor_release(tensors[i]);
     s->plan = s->look = NULL;
     s->graph = s->look_graph = NULL;
     s->batches = s->mask_batches = NULL;
-    s->visits = s->told = s->frames = s->frame_masks = NULL;
+    s->visits = s->told = s->frames = s->frame_masks = s->piece_shares = NULL;
 }
 
 /* ---- patterns ---- */
@@ -188,6 +199,11 @@ static fth_status try_piece(pt_solver *s, int64_t piece, bool all, fth_err *err)
     FTH_TRY(fth_tensor_create(&s->told, s->mem, "told", FTH_F64, 2, ((int64_t[]){piece, PT_TOLD}),
                               err));
     memset(fth_tensor_data(s->visits), 0, (size_t)fth_tensor_bytes(s->visits));
+    if (s->opt.opr) {
+        FTH_TRY(fth_tensor_create(&s->piece_shares, s->mem, "shares of a piece", FTH_F64, 2,
+                                  ((int64_t[]){piece, s->opt.opr + 1}), err));
+        memset(fth_tensor_data(s->piece_shares), 0, (size_t)fth_tensor_bytes(s->piece_shares));
+    }
     FTH_TRY(all ? load_all(s, err) : open_reader(s, err));
     for (int64_t i = 0; i < s->data.patterns + piece; i++) s->order[i] = 0;
     FTH_TRY(ask(s, 0, err));
@@ -308,6 +324,18 @@ static void put_visit(const pt_solver *s, int64_t j, int64_t i, double *visits)
     if (!s->frames) visits[i * PT_VISITS + PT_VISIT_FRAME] = (double)i;
 }
 
+/* Shares of the patterns of a piece, to the engine or back. */
+static void move_shares(pt_solver *s, int64_t first, int64_t count, bool there)
+{
+    const int64_t columns = s->opt.opr + 1;
+    if (!s->opt.opr) return;
+    double *piece = fth_tensor_data(s->piece_shares);
+    for (int64_t i = 0; i < count; i++) {
+        double *here = s->shares + s->order[first + i] * columns, *at = piece + i * columns;
+        memcpy(there ? at : here, there ? here : at, (size_t)columns * sizeof(double));
+    }
+}
+
 static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *room, fth_err *err)
 {
     const bool look = plan == s->look;
@@ -328,8 +356,10 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
         if (first + s->piece < all) FTH_TRY(ask(s, first + s->piece, err));
         double *visits = fth_tensor_data(s->visits);
         for (int64_t i = 0; i < count; i++) put_visit(s, s->order[first + i], i, visits);
+        move_shares(s, first, count, true);
         s->switches[PT_SWITCH_COUNT] = (double)count;
         FTH_TRY(fth_stage_run(s->call, plan, sinks, NULL, err));
+        if (!look) move_shares(s, first, count, false);
         add_up(s, first, count, t);
         if (move) move_positions(s, first, count, room);
     }
