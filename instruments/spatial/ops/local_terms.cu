@@ -190,20 +190,27 @@ __device__ inline double element(const work<T> &w, const desk &d, int64_t l, int
     return (double)*w.lam.at(l, d.row[i], c);
 }
 
-/* eq = l - sum h row, ep = l - sum a row. */
+/* eq = l - sum h row, ep = l - sum a row; two columns of a thread at a time. */
 template <typename TEAM, typename T>
 __device__ void residuals(const work<T> &w, const desk &d, int64_t l)
 {
-    for (int c = TEAM::at(); c < w.r; c += TEAM::size()) {
-        double q = element(w, d, l, w.m.k, c), p = q;
+    for (int c = TEAM::at(); c < w.r; c += 2 * TEAM::size()) {
+        const int other = c + TEAM::size() < w.r ? c + TEAM::size() : c;
+        double q[2] = {element(w, d, l, w.m.k, c), element(w, d, l, w.m.k, other)},
+               p[2] = {q[0], q[1]};
 #pragma unroll 8
         for (int i = 0; i < w.m.k; i++) {
-            const double x = element(w, d, l, i, c);
-            q = fma(-x, d.shared.x[i], q);
-            p = fma(-x, d.a[i], p);
+            const double x = element(w, d, l, i, c), y = element(w, d, l, i, other),
+                         h = d.shared.x[i], a = d.a[i];
+            q[0] = fma(-x, h, q[0]);
+            p[0] = fma(-x, a, p[0]);
+            q[1] = fma(-y, h, q[1]);
+            p[1] = fma(-y, a, p[1]);
         }
-        d.eq[c] = q;
-        d.ep[c] = p;
+        d.eq[c] = q[0];
+        d.ep[c] = p[0];
+        d.eq[other] = q[1]; /* the same again where there is no other */
+        d.ep[other] = p[1];
     }
 }
 
