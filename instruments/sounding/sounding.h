@@ -12,12 +12,6 @@
 #define SO_GAPS "gaps.npy"
 #define SO_TABLE "table.csv"
 
-enum { SO_VARIANTS = 3 };
-extern const fth_schema so_schema;
-extern const fth_variant so_variants[SO_VARIANTS];
-bool so_is_general(const fth_config *cfg);
-fth_status so_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
-
 FTH_STAGE_FUNCTIONS(so_survey);
 fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 FTH_STAGE_FUNCTIONS(so_fit);

@@ -1173,7 +1173,7 @@ MUTANTS = [
     ("table_rows_counted_twice", "instruments/sounding/survey/table.c",
      "g->n = 0;", "(void)0;", "python/sounding same_as"),
     ("table_without_a_bound", "instruments/sounding/survey/table.c",
-     "if (g->table->n + g->n == g->most) {", "if (g->table->n == g->most) {", "python/sounding wrong"),
+     "if (g->written + g->n == g->sink.size[0]) {", "if (g->written == g->sink.size[0]) {", "python/sounding wrong"),
     ("analysis_file_by_file", "instruments/sounding/analyze/analyze.c",
      "return fth_file_set_add(a->set, path, temp, err);",
      "FTH_TRY(fth_file_set_add(a->set, path, temp, err)); return fth_file_set_commit(a->set, err);", "python/sounding by_hand"),

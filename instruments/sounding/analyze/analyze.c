@@ -7,10 +7,9 @@
 #include "../gaps/gaps.h"
 #include "../model/model.h"
 #include "../sounding.h"
-#include "../survey/soundings.h"
+#include "../survey/survey.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MEAN, VARIANCE, LEAST, MOST, DEPTH_VARIANCE, TRUTH_SQUARE, NUMBERS, RESIDUALS = NUMBERS };
 
@@ -33,8 +32,6 @@ static fth_status place(const analysis *a, const char *name, const char **temp, 
     return fth_file_set_add(a->set, path, temp, err);
 }
 
-/* ---- residuals ---- */
-
 static fth_graph *build_residuals(const fth_stage_call *call, const so_model *m,
                                   const so_data *data, fth_val out[NUMBERS + 1])
 {
@@ -44,11 +41,7 @@ static fth_graph *build_residuals(const fth_stage_call *call, const so_model *m,
     const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data->soundings);
     const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->depths);
     const fth_val truth = fth_input(g, "truth", FTH_F32, "cell", data->truth);
-    const so_surface surface = so_surface_inputs(g, m, false);
-    const fth_val sum =
-        so_surface_at(&surface, so_unit(place, 0, m->size), so_unit(place, 1, m->size));
-    const fth_val found =
-        fth_sub(fth_const(g, FTH_F32, m->offset), fth_mul(sum, fth_const(g, FTH_F32, m->scale)));
+    const fth_val found = so_model_depth(m, so_model_unit(m, place, 0), so_model_unit(m, place, 1));
     out[RESIDUALS] = fth_label(fth_sub(depth, found), "residuals");
     const fth_val wide = fth_cast(out[RESIDUALS], FTH_F64);
     out[MEAN] = fth_mean(wide, "cell");
@@ -76,8 +69,6 @@ static fth_status run_residuals(analysis *a, fth_err *err)
     return s;
 }
 
-/* ---- gaps ---- */
-
 static fth_status run_gaps(analysis *a, fth_err *err)
 {
     const int64_t size[2] = {SO_GAP_SIDE, SO_GAP_SIDE};
@@ -89,8 +80,6 @@ static fth_status run_gaps(analysis *a, fth_err *err)
         for (int j = 0; j < SO_GAP_SIDE; j++) a->widest = fmax(a->widest, (double)gaps[i][j]);
     return fth_npy_save(a->mem, temp, FTH_F32, 2, size, gaps, err);
 }
-
-/* ---- the map ---- */
 
 /* -1 to 1 along an axis. */
 static fth_val steps(fth_graph *g, const char *axis, int64_t side)
@@ -106,11 +95,9 @@ static fth_graph *build_map(const fth_stage_call *call, const so_model *m, fth_v
     fth_graph *g = fth_graph_create(call->context);
     fth_axis(g, "y", side);
     fth_axis(g, "x", side);
-    const so_surface surface = so_surface_inputs(g, m, false);
     const fth_val u = fth_expand(steps(g, "x", side), "y");
     const fth_val v = fth_layout(fth_expand(steps(g, "y", side), "x"), "y x");
-    *out = fth_sub(fth_const(g, FTH_F32, m->offset),
-                   fth_mul(so_surface_at(&surface, u, v), fth_const(g, FTH_F32, m->scale)));
+    *out = so_model_depth(m, u, v);
     return g;
 }
 
@@ -128,8 +115,6 @@ static fth_status run_map(analysis *a, fth_err *err)
     fth_sink_close(&sink);
     return s;
 }
-
-/* ---- the table ---- */
 
 /* One line a number, the same digits wherever it is run. */
 static fth_status write_table(analysis *a, fth_err *err)
@@ -209,7 +194,7 @@ fth_status so_analyze_run(const fth_stage_call *call, fth_err *err)
     char path[FTH_PATH];
     FTH_TRY(fth_stage_drill(call, err));
     FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_model_read(&a.model, a.mem, path, err));
+    FTH_TRY(so_model_read(&a.model, a.mem, path, NULL, err));
     fth_status s = so_data_open(&a.data, call, err);
     if (s == FTH_OK) {
         s = write_files(&a, err);

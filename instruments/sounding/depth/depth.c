@@ -2,9 +2,6 @@
 #include "../model/model.h"
 #include "../sounding.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 static const double metres_per_fathom = 1.8288;
 
 /* A number on the command line, from 0 to the side of the square. */
@@ -16,15 +13,16 @@ static fth_status get_place(const char *text, double size, double *out, fth_err 
     return FTH_E_COMMAND;
 }
 
-static fth_status ask(fth_context *ctx, const so_model *m, double x, double y, double *depth,
+static fth_status ask(fth_context *ctx, const so_model *m, char *const *place, double *depth,
                       fth_err *err)
 {
+    double x = 0, y = 0;
+    FTH_TRY(get_place(place[0], m->size, &x, err));
+    FTH_TRY(get_place(place[1], m->size, &y, err));
     fth_graph *g = fth_graph_create(ctx);
-    const so_surface surface = so_surface_inputs(g, m, false);
     const fth_val u = fth_const(g, FTH_F32, 2 * x / m->size - 1),
                   v = fth_const(g, FTH_F32, 2 * y / m->size - 1);
-    const fth_status s =
-        fth_fetch_f64(fth_cast(so_surface_at(&surface, u, v), FTH_F64), depth, err);
+    const fth_status s = fth_fetch_f64(fth_cast(so_model_sum(m, u, v, NULL), FTH_F64), depth, err);
     *depth = m->offset - m->scale * *depth;
     fth_graph_destroy(g);
     return s;
@@ -35,20 +33,18 @@ fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
                         fth_err *err)
 {
     so_model m;
-    double x = 0, y = 0, depth = 0;
+    fth_answer a;
+    double depth = 0;
     if (n_args != 3) {
         FTH_FAIL(err, FTH_E_COMMAND, "a model and two numbers are expected, not %d words", n_args);
         fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
         return FTH_E_COMMAND;
     }
-    FTH_TRY(so_model_read(&m, fth_context_mem(ctx), arg[0], err));
-    fth_status s = get_place(arg[1], m.size, &x, err);
-    if (s == FTH_OK) s = get_place(arg[2], m.size, &y, err);
-    if (s == FTH_OK) s = ask(ctx, &m, x, y, &depth, err);
+    FTH_TRY(so_model_read(&m, fth_context_mem(ctx), arg[0], NULL, err));
+    const fth_status s = ask(ctx, &m, arg + 1, &depth, err);
     so_model_clear(&m);
-    fth_answer a;
-    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s != FTH_OK) return s;
+    FTH_TRY(s);
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     fth_answer_file(&a, FTH_FILE_INPUT, arg[0], -1, "model");
     if (value(user, "fathoms"))
         fprintf(a.out, "%.3f fathoms\n", depth / metres_per_fathom);

@@ -1,9 +1,7 @@
 /* figures.c - what there is to see: four panels, each a figure of its own and all on one page. */
 #include "../model/model.h"
 #include "../sounding.h"
-#include "../survey/soundings.h"
-
-#include <string.h>
+#include "../survey/survey.h"
 
 enum { SOUNDINGS, MAP, LOSS, RESIDUALS, PANELS };
 
@@ -23,52 +21,39 @@ const fth_stage_file so_figure_files[] = {{"soundings.png", "soundings", true},
                                           {0}};
 enum { FIGURES = PANELS + 1 }; /* the last one has all panels */
 
-static void set_axes(fth_panel *p, const char *x, const char *y, fth_scale scale)
-{
-    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = x});
-    fth_panel_axis(p, FTH_AXIS_Y,
-                   &(fth_axis_options){.label = y, .scale = scale, .direction = FTH_GROW_UP});
-}
+static const struct {
+    const char *title, *colour_bar, *x, *y;
+    fth_scale scale;
+} panel[PANELS] = {
+    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR},
+    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR},
+    [LOSS] = {"loss", NULL, "iteration", "mean square", FTH_SCALE_LOG},
+    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR},
+};
 
-static void add_panel(const drawing *d, fth_panel *p, int which)
+static void add_panel(const drawing *d, fth_panel *p, int i)
 {
-    switch (which) {
-    case SOUNDINGS: {
-        const float *at = fth_tensor_data(d->place);
-        const int64_t n = fth_tensor_size(d->depth, 0);
-        fth_column x = fth_column_of(FTH_F32, at, n), y = fth_column_of(FTH_F32, at + 1, n);
-        x.stride = y.stride = 2;
-        fth_panel_set(p, &(fth_panel_options){.title = "soundings",
-                                              .aspect = FTH_ASPECT_EQUAL,
-                                              .colour_bar = "depth [m]"});
-        fth_panel_points(
-            p, x, y,
-            &(fth_points){.area = 4,
-                          .values = fth_column_of(FTH_F32, fth_tensor_data(d->depth), n)});
-        set_axes(p, "x [km]", "y [km]", FTH_SCALE_LINEAR);
-        break;
-    }
-    case MAP:
-        fth_panel_set(p,
-                      &(fth_panel_options){.title = "fitted surface", .colour_bar = "depth [m]"});
+    const int64_t n = fth_tensor_size(d->depth, 0);
+    const float *at = fth_tensor_data(d->place);
+    const fth_column x = {.data = at, .dtype = FTH_F32, .n = n, .stride = 2},
+                     y = {.data = at + 1, .dtype = FTH_F32, .n = n, .stride = 2},
+                     depth = fth_column_of(FTH_F32, fth_tensor_data(d->depth), n),
+                     loss = fth_column_of(FTH_F64, fth_tensor_data(d->loss),
+                                          fth_tensor_size(d->loss, 0));
+    fth_panel_set(
+        p, &(fth_panel_options){.title = panel[i].title,
+                                .aspect = i == SOUNDINGS ? FTH_ASPECT_EQUAL : FTH_ASPECT_AUTO,
+                                .colour_bar = panel[i].colour_bar});
+    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = panel[i].x});
+    fth_panel_axis(p, FTH_AXIS_Y,
+                   &(fth_axis_options){
+                       .label = panel[i].y, .scale = panel[i].scale, .direction = FTH_GROW_UP});
+    if (i == SOUNDINGS) fth_panel_points(p, x, y, &(fth_points){.area = 4, .values = depth});
+    if (i == MAP)
         fth_panel_image(p, fth_grid_source(&d->map),
                         &(fth_image){.right = d->size, .bottom = d->size});
-        set_axes(p, "x [km]", "y [km]", FTH_SCALE_LINEAR);
-        break;
-    case LOSS:
-        fth_panel_set(p, &(fth_panel_options){.title = "loss"});
-        fth_panel_line(
-            p, (fth_column){0},
-            fth_column_of(FTH_F64, fth_tensor_data(d->loss), fth_tensor_size(d->loss, 0)), NULL);
-        set_axes(p, "iteration", "mean square", FTH_SCALE_LOG);
-        break;
-    case RESIDUALS:
-        fth_panel_set(p, &(fth_panel_options){.title = "residuals"});
-        fth_panel_histogram(p, fth_column_row(&d->residuals, 0), NULL);
-        set_axes(p, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR);
-        break;
-    default: break;
-    }
+    if (i == LOSS) fth_panel_line(p, (fth_column){0}, loss, NULL);
+    if (i == RESIDUALS) fth_panel_histogram(p, fth_column_row(&d->residuals, 0), NULL);
 }
 
 /* Draw one figure, or with `bytes` only say what that would hold. */
@@ -91,8 +76,6 @@ static fth_status draw(const drawing *d, int i, uint64_t *bytes, fth_err *err)
     return s;
 }
 
-/* ---- data ---- */
-
 /* The first rows of a source: soundings are in no order, so they are a fair sample. */
 static fth_status load_rows(const fth_source *from, fth_mem *mem, const char *label, int64_t rows,
                             fth_tensor **out, fth_err *err)
@@ -111,6 +94,14 @@ static fth_status load_points(drawing *d, const so_data *data, fth_err *err)
     return load_rows(&data->depths, mem, "depths", rows, &d->depth, err);
 }
 
+/* What is drawn of a model; the rest is given back. */
+static void take_model(drawing *d, so_model *m)
+{
+    d->size = m->size;
+    d->loss = fth_tensor_retain(m->loss);
+    so_model_clear(m);
+}
+
 static fth_status open_drawing(drawing *d, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(d->call->context);
@@ -118,14 +109,12 @@ static fth_status open_drawing(drawing *d, fth_err *err)
     so_data data;
     so_model m;
     FTH_TRY(so_data_open(&data, d->call, err));
-    fth_status s = load_points(d, &data, err);
+    const fth_status s = load_points(d, &data, err);
     so_data_close(&data);
     FTH_TRY(s);
     FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_model_read(&m, mem, path, err));
-    d->size = m.size;
-    d->loss = fth_tensor_retain(m.loss);
-    so_model_clear(&m);
+    FTH_TRY(so_model_read(&m, mem, path, NULL, err));
+    take_model(d, &m);
     FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MAP, err));
     FTH_TRY(fth_npy_open(&d->map, mem, path, err));
     FTH_TRY(fth_path_join(path, d->call->model_dir, SO_RESIDUALS, err));
@@ -136,15 +125,13 @@ static fth_status plan_drawing(drawing *d, fth_err *err)
 {
     const fth_config *cfg = d->call->config;
     const so_data data = so_data_planned(cfg);
-    const int64_t side = fth_config_int(cfg, "analyze.side"),
-                  steps = fth_config_int(cfg, "fit.iterations");
-    FTH_TRY(load_points(d, &data, err));
-    FTH_TRY(fth_tensor_create(&d->loss, fth_context_mem(d->call->context), "loss", FTH_F64, 1,
-                              &steps, err));
-    memset(fth_tensor_data(d->loss), 0, (size_t)fth_tensor_bytes(d->loss));
+    const int64_t side = fth_config_int(cfg, "analyze.side");
+    so_model m;
     d->map = fth_source_zeros(FTH_F32, 2, (int64_t[]){side, side});
     d->residuals = data.depths;
-    d->size = fth_config_real(cfg, "survey.size");
+    FTH_TRY(load_points(d, &data, err));
+    FTH_TRY(so_model_create(&m, fth_context_mem(d->call->context), cfg, err));
+    take_model(d, &m);
     return FTH_OK;
 }
 
@@ -154,8 +141,6 @@ static void release(drawing *d)
     fth_tensor_release(d->depth);
     fth_tensor_release(d->loss);
 }
-
-/* ---- the stage ---- */
 
 fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)
@@ -183,14 +168,11 @@ fth_status so_figures_run(const fth_stage_call *call, fth_err *err)
     fth_status s = open_drawing(&d, err);
     fth_stage_point(call, "before_outputs");
     for (int i = 0; s == FTH_OK && i < FIGURES; i++) {
+        const char *name = so_figure_files[i].name;
+        const fth_stage_progress p = {.done = i + 1, .total = FIGURES, .what = name};
         s = draw(&d, i, NULL, err);
-        if (s == FTH_OK &&
-            !fth_stage_report(call, &(fth_stage_progress){.done = i + 1,
-                                                          .total = FIGURES,
-                                                          .what = so_figure_files[i].name}) &&
-            i + 1 < FIGURES)
-            s = FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped after %s",
-                         so_figure_files[i].name);
+        if (s == FTH_OK && !fth_stage_report(call, &p) && i + 1 < FIGURES)
+            s = FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped after %s", name);
     }
     fth_source_close(&d.map);
     fth_source_close(&d.residuals);

@@ -6,10 +6,9 @@
  */
 #include "../model/model.h"
 #include "../sounding.h"
-#include "../survey/soundings.h"
+#include "../survey/survey.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { OUTPUTS = 4 }; /* the loss, and three assigns */
 
@@ -33,17 +32,16 @@ static fth_status make_plan(fit *f, const so_data *data, fth_err *err)
     const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->depths);
     const fth_val rate = fth_input(g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &f->rate));
     const fth_val step = fth_input(g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &f->step));
-    const so_surface surface = so_surface_inputs(g, m, true);
-    const fth_val m1 = fth_param(g, so_column[SO_M1], "term", m->column[SO_M1]);
-    const fth_val m2 = fth_param(g, so_column[SO_M2], "term", m->column[SO_M2]);
-
     const fth_val wanted = fth_mul(fth_sub(fth_const(g, FTH_F32, m->offset), depth),
                                    fth_const(g, FTH_F32, 1.0 / m->scale));
+    fth_val weights, grad;
     const fth_val found =
-        so_surface_at(&surface, so_unit(place, 0, m->size), so_unit(place, 1, m->size));
-    fth_val grad, out[OUTPUTS] = {fth_mean(fth_sqr(fth_sub(found, wanted)), "cell")};
-    fth_grad(out[0], 1, &surface.weights, &grad);
-    fth_adam_step(&FTH_ADAM_DEFAULT, surface.weights, grad, m1, m2, rate, step, &out[1]);
+        so_model_sum(m, so_model_unit(m, place, 0), so_model_unit(m, place, 1), &weights);
+    fth_val out[OUTPUTS] = {fth_mean(fth_sqr(fth_sub(found, wanted)), "cell")};
+    fth_grad(out[0], 1, &weights, &grad);
+    const fth_val m1 = fth_param(g, so_column[SO_M1], "term", m->column[SO_M1]);
+    const fth_val m2 = fth_param(g, so_column[SO_M2], "term", m->column[SO_M2]);
+    fth_adam_step(&FTH_ADAM_DEFAULT, weights, grad, m1, m2, rate, step, &out[1]);
     f->plan = fth_plan_make(g, out, OUTPUTS, NULL, err);
     return f->plan ? FTH_OK : err->status;
 }
@@ -57,31 +55,24 @@ static void clear(fit *f)
 
 /* ---- checkpoints ---- */
 
-/* What a checkpoint was fitted with: any difference, and it is of no use. */
-enum { TIES = 9, VALUE = 48 };
-typedef struct ties {
-    char value[TIES][VALUE];
-    fth_file_meta meta[TIES];
-    int64_t n;
-} ties;
-
-static void add_tie(ties *t, const char *key, const char *value)
+static void add_tie(so_ties *t, const char *key, const char *value)
 {
-    snprintf(t->value[t->n], VALUE, "%s", value ? value : "");
-    t->meta[t->n] = (fth_file_meta){key, t->value[t->n]};
-    t->n++;
+    char *copy = t->value[t->n];
+    snprintf(copy, FTH_NUMBER, "%s", value ? value : "");
+    t->meta[t->n++] = (fth_file_meta){key, copy};
 }
 
-static void add_number(ties *t, const char *key, double v)
+static void add_number(so_ties *t, const char *key, double v)
 {
-    char text[VALUE];
+    char text[FTH_NUMBER];
     add_tie(t, key, fth_number_format(text, sizeof text, v, 17));
 }
 
-static void find_ties(ties *t, const fth_stage_call *call, const so_data *data)
+/* Any difference, and a checkpoint is of no use. */
+static void find_ties(so_ties *t, const fth_stage_call *call, const so_data *data)
 {
     const fth_config *cfg = call->config;
-    *t = (ties){.n = 0};
+    *t = (so_ties){.n = 0};
     add_number(t, "algorithm", call->stage->algorithm);
     add_tie(t, "model.basis", fth_config_text(cfg, "model.basis"));
     add_number(t, "model.order", (double)fth_config_int(cfg, "model.order"));
@@ -93,42 +84,21 @@ static void find_ties(ties *t, const fth_stage_call *call, const so_data *data)
     add_tie(t, "depths", fth_safetensors_meta(data->file, "xxh64.depths"));
 }
 
-/* Whether a checkpoint is one of this fit; says the first difference. */
-static bool fits(fit *f, const char *path, const ties *t)
-{
-    fth_safetensors *file = NULL;
-    fth_err err = {0};
-    bool same = true;
-    if (fth_safetensors_open(&file, fth_context_mem(f->call->context), path, &err) != FTH_OK) {
-        fth_stage_say(f->call, "starting over, the checkpoint cannot be read: %s", err.text);
-        return false;
-    }
-    for (int64_t i = 0; same && i < t->n; i++) {
-        const char *then = fth_safetensors_meta(file, t->meta[i].key);
-        same = then && strcmp(then, t->meta[i].value) == 0;
-        if (!same)
-            fth_stage_say(f->call,
-                          "starting over, the checkpoint is of another fit: %s was %s, is %s",
-                          t->meta[i].key, then ? then : "not given", t->meta[i].value);
-    }
-    fth_safetensors_close(file);
-    return same;
-}
-
-/* From the checkpoint where it fits, else from the beginning. */
-static fth_status start(fit *f, const char *path, const ties *t, fth_err *err)
+/* From the checkpoint where it is one of this fit, else from the beginning. */
+static fth_status start(fit *f, const char *path, const so_ties *t, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(f->call->context);
-    if (fth_stage_may_resume(f->call) && fth_path_exists(path) && fits(f, path, t)) {
-        fth_err damage = {0};
-        const fth_status s = so_model_read(&f->model, mem, path, &damage);
+    if (fth_stage_may_resume(f->call) && fth_path_exists(path)) {
+        fth_err why = {0};
+        const fth_status s = so_model_read(&f->model, mem, path, t, &why);
         if (s == FTH_OK) {
             fth_stage_say(f->call, "going on after iteration %lld of %lld",
                           (long long)f->model.step, (long long)f->model.iterations);
             return FTH_OK;
         }
-        if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return err ? (*err = damage, s) : s;
-        fth_stage_say(f->call, "starting over, the checkpoint is damaged: %s", damage.text);
+        if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return err ? (*err = why, s) : s;
+        fth_stage_say(f->call, "starting over, the checkpoint is %s: %s",
+                      s == FTH_E_STATE ? "of another fit" : "damaged", why.text);
     }
     return so_model_create(&f->model, mem, f->call->config, err);
 }
@@ -138,34 +108,31 @@ static fth_status start(fit *f, const char *path, const ties *t, fth_err *err)
 static fth_status take_step(fit *f, fth_err *err)
 {
     so_model *m = &f->model;
-    const fth_schedule schedule = {.kind = FTH_SCHEDULE_COSINE,
-                                   .rate = fth_config_real(f->call->config, "fit.rate"),
-                                   .last = 0.0,
-                                   .steps = m->iterations};
+    const double rate = fth_config_real(f->call->config, "fit.rate");
+    const fth_schedule falling = {
+        .kind = FTH_SCHEDULE_COSINE, .rate = rate, .steps = m->iterations};
     const fth_sink sinks[OUTPUTS] = {fth_scalar_sink(FTH_F32, &f->loss)};
     fth_run_report report;
-    f->rate = fth_schedule_rate(&schedule, m->step);
+    f->rate = fth_schedule_rate(&falling, m->step);
     f->step = m->step + 1;
     FTH_TRY(fth_run(f->plan, sinks, NULL, &report, err));
     fth_stage_account(f->call, &report);
     if (!isfinite(f->loss)) {
         FTH_FAIL(err, FTH_E_NUMERIC, "the loss is no number after iteration %lld",
                  (long long)f->step);
-        fth_err_hint(err, "lower fit.rate, which is %g",
-                     fth_config_real(f->call->config, "fit.rate"));
+        fth_err_hint(err, "lower fit.rate, which is %g", rate);
         return FTH_E_NUMERIC;
     }
     ((double *)fth_tensor_data(m->loss))[m->step++] = (double)f->loss;
     return FTH_OK;
 }
 
-static fth_status take_steps(fit *f, const char *path, const ties *t, fth_err *err)
+static fth_status take_steps(fit *f, const char *path, const so_ties *t, fth_err *err)
 {
     so_model *m = &f->model;
-    const int64_t every = fth_config_int(f->call->config, "fit.checkpoint"),
-                  half = m->iterations / 2;
+    const int64_t every = fth_config_int(f->call->config, "fit.checkpoint");
     while (m->step < m->iterations) {
-        if (m->step == half) FTH_TRY(fth_stage_drill(f->call, err));
+        if (m->step == m->iterations / 2) FTH_TRY(fth_stage_drill(f->call, err));
         FTH_TRY(take_step(f, err));
         const fth_stage_progress p = {.done = m->step,
                                       .total = m->iterations,
@@ -174,8 +141,7 @@ static fth_status take_steps(fit *f, const char *path, const ties *t, fth_err *e
         const bool go_on = fth_stage_report(f->call, &p);
         const bool last = m->step == m->iterations;
         if (last) fth_stage_point(f->call, "before_outputs");
-        if (last || !go_on || m->step % every == 0)
-            FTH_TRY(so_model_write(m, path, t->meta, t->n, err));
+        if (last || !go_on || m->step % every == 0) FTH_TRY(so_model_write(m, path, t, err));
         if (!go_on && !last) {
             FTH_FAIL(err, FTH_E_CANCELLED, "the fit was stopped after iteration %lld of %lld",
                      (long long)m->step, (long long)m->iterations);
@@ -193,8 +159,7 @@ fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *sh
     fth_status s = so_model_create(&f.model, fth_context_mem(call->context), call->config, err);
     if (s == FTH_OK) s = make_plan(&f, &data, err);
     if (s == FTH_OK)
-        s = fth_stage_plan_add(call, out, f.plan,
-                               (double)fth_config_int(call->config, "fit.iterations"), show, err);
+        s = fth_stage_plan_add(call, out, f.plan, (double)f.model.iterations, show, err);
     out->bound = data.bound;
     snprintf(out->text, sizeof out->text, "cell%s%lld, term=%lld", data.bound ? "<=" : "=",
              (long long)data.soundings.size[0], (long long)f.model.terms);
@@ -207,7 +172,7 @@ fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
     fit f = {.call = call};
     char path[FTH_PATH];
     so_data data;
-    ties t;
+    so_ties t;
     FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_data_open(&data, call, err));
     find_ties(&t, call, &data);

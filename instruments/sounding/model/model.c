@@ -1,8 +1,6 @@
 /* model.c - the surface: its table of terms, its graph, and the file that rebuilds it. */
 #include "model.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const so_column[SO_COLUMNS] = {
@@ -71,33 +69,22 @@ fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth
 
 /* ---- the file: everything that is needed to use it or to go on ---- */
 
-enum { FACTS = 4, TIES = 16, TENSORS = SO_COLUMNS + 1 };
+enum { FACTS = 4, TENSORS = SO_COLUMNS + 1 };
+static const char *const fact[FACTS] = {"step", "size_km", "offset_m", "scale_m"};
 
-fth_status so_model_write(const so_model *m, const char *path, const fth_file_meta *tie,
-                          int64_t n_tie, fth_err *err)
+fth_status so_model_write(const so_model *m, const char *path, const so_ties *ties, fth_err *err)
 {
-    char text[FACTS][32];
-    fth_file_meta meta[FACTS + TIES];
-    if (n_tie > TIES) return FTH_FAIL(err, FTH_E_INTERNAL, "too many facts for a model");
-    snprintf(text[0], sizeof text[0], "%" PRId64, m->step);
-    fth_number_format(text[1], sizeof text[1], m->size, 17);
-    fth_number_format(text[2], sizeof text[2], m->offset, 17);
-    fth_number_format(text[3], sizeof text[3], m->scale, 17);
-    static const char *const name[FACTS] = {"step", "size_km", "offset_m", "scale_m"};
-    for (int i = 0; i < FACTS; i++) meta[i] = (fth_file_meta){name[i], text[i]};
-    for (int64_t i = 0; i < n_tie; i++) meta[FACTS + i] = tie[i];
+    const double value[FACTS] = {(double)m->step, m->size, m->offset, m->scale};
+    char text[FACTS][FTH_NUMBER];
+    fth_file_meta meta[FACTS + SO_TIES];
+    for (int i = 0; i < FACTS; i++)
+        meta[i] = (fth_file_meta){fact[i], fth_number_format(text[i], FTH_NUMBER, value[i], 17)};
+    for (int64_t i = 0; i < ties->n; i++) meta[FACTS + i] = ties->meta[i];
     fth_file_tensor tensor[TENSORS] = {[SO_COLUMNS] = {"loss", m->loss, "iteration"}};
     for (int i = 0; i < SO_COLUMNS; i++)
         tensor[i] = (fth_file_tensor){so_column[i], m->column[i], "term"};
-    const fth_safetensors_options opt = {.meta = meta, .n_meta = FACTS + n_tie};
+    const fth_safetensors_options opt = {.meta = meta, .n_meta = FACTS + ties->n};
     return fth_safetensors_save(m->mem, path, tensor, TENSORS, &opt, err);
-}
-
-static double get_fact(const fth_safetensors *f, const char *key, bool *ok)
-{
-    double v = 0;
-    if (!fth_real_parse(fth_safetensors_meta(f, key), &v)) *ok = false;
-    return v;
 }
 
 /* The length of a tensor of one axis. */
@@ -114,26 +101,42 @@ static fth_status get_length(fth_safetensors *f, const char *name, int64_t *n, f
 static fth_status read_file(so_model *m, fth_safetensors *f, fth_err *err)
 {
     bool ok = true;
-    m->step = (int64_t)get_fact(f, "step", &ok);
-    m->size = get_fact(f, "size_km", &ok);
-    m->offset = get_fact(f, "offset_m", &ok);
-    m->scale = get_fact(f, "scale_m", &ok);
+    double value[FACTS];
+    for (int i = 0; i < FACTS; i++)
+        ok = ok && fth_real_parse(fth_safetensors_meta(f, fact[i]), &value[i]);
     FTH_TRY(get_length(f, so_column[SO_W], &m->terms, err));
     FTH_TRY(get_length(f, "loss", &m->iterations, err));
-    if (!ok || m->step < 0 || m->step > m->iterations || !(m->size > 0))
+    if (!ok || !(value[0] >= 0 && value[0] <= (double)m->iterations) || !(value[1] > 0))
         return FTH_FAIL(err, FTH_E_FILE_KEY, "step, size_km, offset_m and scale_m are expected");
+    m->step = (int64_t)value[0];
+    m->size = value[1], m->offset = value[2], m->scale = value[3];
     FTH_TRY(make_tensors(m, err));
     for (int i = 0; i < SO_COLUMNS; i++)
         FTH_TRY(fth_safetensors_fill(f, so_column[i], m->column[i], err));
     return fth_safetensors_fill(f, "loss", m->loss, err);
 }
 
-fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, fth_err *err)
+/* Says the first difference. */
+static fth_status check_ties(const fth_safetensors *f, const so_ties *ties, fth_err *err)
 {
-    *m = (so_model){.mem = mem};
+    for (int64_t i = 0; ties && i < ties->n; i++) {
+        const fth_file_meta now = ties->meta[i];
+        const char *then = fth_safetensors_meta(f, now.key);
+        if (!then || strcmp(then, now.value) != 0)
+            return FTH_FAIL(err, FTH_E_STATE, "%s was %s, is %s", now.key,
+                            then ? then : "not given", now.value);
+    }
+    return FTH_OK;
+}
+
+fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const so_ties *ties,
+                         fth_err *err)
+{
     fth_safetensors *f = NULL;
+    *m = (so_model){.mem = mem};
     FTH_TRY(fth_safetensors_open(&f, mem, path, err));
-    fth_status s = fth_safetensors_verify(f, NULL, err);
+    fth_status s = check_ties(f, ties, err);
+    if (s == FTH_OK) s = fth_safetensors_verify(f, NULL, err);
     if (s == FTH_OK) s = read_file(m, f, err);
     fth_safetensors_close(f);
     if (s == FTH_OK) return FTH_OK;
@@ -143,33 +146,33 @@ fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, fth_err *e
 
 /* ---- the graph ---- */
 
-so_surface so_surface_inputs(fth_graph *g, const so_model *m, bool trained)
+fth_val so_model_sum(const so_model *m, fth_val u, fth_val v, fth_val *trained)
 {
-    so_surface s;
+    fth_graph *g = u.graph;
+    fth_val c[SO_W + 1];
     fth_axis(g, "term", m->terms);
-    for (int i = 0; i < SO_W; i++)
-        s.column[i] = fth_input(g, so_column[i], FTH_F32, "term", fth_tensor_source(m->column[i]));
-    s.weights = trained ? fth_param(g, so_column[SO_W], "term", m->column[SO_W])
-                        : fth_input(g, so_column[SO_W], FTH_F32, "term",
-                                    fth_tensor_source(m->column[SO_W]));
-    return s;
-}
-
-fth_val so_surface_at(const so_surface *s, fth_val u, fth_val v)
-{
-    const fth_val *c = s->column;
-    const fth_val pi = fth_const(u.graph, FTH_F32, 3.14159265358979324);
+    for (int i = 0; i <= SO_W; i++)
+        c[i] = i == SO_W && trained
+                   ? (*trained = fth_param(g, so_column[i], "term", m->column[i]))
+                   : fth_input(g, so_column[i], FTH_F32, "term", fth_tensor_source(m->column[i]));
     const fth_val us = fth_expand(u, "term"), vs = fth_expand(v, "term");
     const fth_val turns = fth_add(fth_mul(us, c[SO_A]), fth_mul(vs, c[SO_B]));
-    const fth_val wave = fth_cos(fth_add(fth_mul(turns, pi), c[SO_C]));
-    const fth_val phi =
-        fth_label(fth_mul(fth_mul(fth_pow(us, c[SO_P]), fth_pow(vs, c[SO_Q])), wave), "phi");
-    return fth_dot(s->weights, phi, "term");
+    const fth_val angle = fth_mul(turns, fth_const(g, FTH_F32, 3.14159265358979324));
+    const fth_val wave = fth_cos(fth_add(angle, c[SO_C]));
+    const fth_val power = fth_mul(fth_pow(us, c[SO_P]), fth_pow(vs, c[SO_Q]));
+    return fth_dot(c[SO_W], fth_label(fth_mul(power, wave), "phi"), "term");
 }
 
-fth_val so_unit(fth_val soundings, int dim, double size)
+fth_val so_model_depth(const so_model *m, fth_val u, fth_val v)
+{
+    const fth_val scale = fth_const(u.graph, FTH_F32, m->scale);
+    return fth_sub(fth_const(u.graph, FTH_F32, m->offset),
+                   fth_mul(so_model_sum(m, u, v, NULL), scale));
+}
+
+fth_val so_model_unit(const so_model *m, fth_val soundings, int dim)
 {
     fth_graph *g = soundings.graph;
     const fth_val at = fth_gather(soundings, "dim", fth_const_i64(g, FTH_I64, dim));
-    return fth_sub(fth_mul(at, fth_const(g, FTH_F32, 2.0 / size)), fth_const(g, FTH_F32, 1.0));
+    return fth_sub(fth_mul(at, fth_const(g, FTH_F32, 2.0 / m->size)), fth_const(g, FTH_F32, 1.0));
 }

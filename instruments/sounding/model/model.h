@@ -21,22 +21,25 @@ typedef struct so_model {
 
 /* From a config: terms filled, weights zero. */
 fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err);
-/* From its own file, whatever a config says. */
-fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, fth_err *err);
-/* `tie` ties it to what it was fitted with: settings and input hashes. */
-fth_status so_model_write(const so_model *m, const char *path, const fth_file_meta *tie,
-                          int64_t n_tie, fth_err *err);
+/* What ties a file to the fit that it is of: settings and input hashes. */
+enum { SO_TIES = 9 };
+typedef struct so_ties {
+    char value[SO_TIES][FTH_NUMBER];
+    fth_file_meta meta[SO_TIES];
+    int64_t n;
+} so_ties;
+fth_status so_model_write(const so_model *m, const char *path, const so_ties *ties, fth_err *err);
+/* From its own file, whatever a config says. FTH_E_STATE: it has other ties; NULL: any will do. */
+fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const so_ties *ties,
+                         fth_err *err);
 void so_model_clear(so_model *m);
 
-/* The sum over the terms at places u, v (f32, the same axes), with `weights` [term]. The columns
- * become inputs of the graph; the axis "term" is declared here. */
-typedef struct so_surface {
-    fth_val column[SO_W]; /* of p, q, a, b, c */
-    fth_val weights;
-} so_surface;
-so_surface so_surface_inputs(fth_graph *g, const so_model *m, bool trained);
-fth_val so_surface_at(const so_surface *s, fth_val u, fth_val v);
+/* The sum over the terms at places u, v (f32, the same axes); declares the axis "term". Weights to
+ * be trained become a parameter, which is put into `trained`; NULL: they stay as they are. */
+fth_val so_model_sum(const so_model *m, fth_val u, fth_val v, fth_val *trained);
+/* The depth there, in m. */
+fth_val so_model_depth(const so_model *m, fth_val u, fth_val v);
 /* u or v of the soundings [cell dim]. */
-fth_val so_unit(fth_val soundings, int dim, double size);
+fth_val so_model_unit(const so_model *m, fth_val soundings, int dim);
 
 #endif

@@ -4,14 +4,15 @@
  * Every number is a function of (seed, stream, place), so the survey has the same bytes at any
  * budget and with any number of workers.
  */
+#include "survey.h"
 #include "../sounding.h"
-#include "table.h"
 
 #include <math.h>
 
 enum { PLACES = 1, CENTRES, WIDTHS, HEIGHTS, NOISE }; /* streams */
 enum { OUTPUTS = 3 };
 static const char *const names[OUTPUTS] = {"soundings", "depths", "truth"};
+static const int n_axes[OUTPUTS] = {2, 1, 1};
 
 static fth_val number(fth_graph *g, double v)
 {
@@ -43,11 +44,10 @@ static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[OUTPUTS]
     const fth_val seed = fth_const_i64(g, FTH_I64, fth_config_int(cfg, "seed"));
     const fth_val zero = fth_const_i64(g, FTH_I64, 0);
     const fth_val place = fth_uniform(FTH_F32, "cell dim", seed, zero, PLACES);
-    const fth_val truth = floor_at(g, cfg, place, seed, zero);
+    out[2] = floor_at(g, cfg, place, seed, zero);
     const fth_val noise = fth_normal(FTH_F32, "cell", seed, zero, NOISE);
     out[0] = fth_mul(place, number(g, fth_config_real(cfg, "survey.size")));
-    out[1] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), truth);
-    out[2] = truth;
+    out[1] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), out[2]);
     return g;
 }
 
@@ -74,16 +74,14 @@ fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_
 fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
 {
     fth_val outs[OUTPUTS];
-    fth_graph *g = NULL;
     const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_TABLE_COLUMNS};
+    const fth_source rows = fth_source_planned(FTH_F32, 2, size);
     out->bound = so_table_path(call->config) != NULL;
     if (out->bound) {
         out->scratch_bytes = (uint64_t)size[0] * SO_TABLE_COLUMNS * sizeof(float);
         fth_stage_plan_hold(call, out, FTH_READER_ROOM, 1u << FTH_LIB_FATHOM);
-        g = build_read(call, fth_source_planned(FTH_F32, 2, size), outs);
-    } else {
-        g = build_made_up(call, outs);
     }
+    fth_graph *g = out->bound ? build_read(call, rows, outs) : build_made_up(call, outs);
     const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
     snprintf(out->text, sizeof out->text, "cell%s%lld", out->bound ? "<=" : "=",
              (long long)size[0]);
@@ -119,20 +117,59 @@ static fth_status write_file(const fth_stage_call *call, fth_graph *g, const fth
 fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
 {
     fth_val outs[OUTPUTS];
-    so_table table = {0};
-    fth_graph *g = NULL;
+    fth_scratch *table = NULL;
+    fth_source rows = {0};
     int64_t cells = fth_config_int(call->config, "survey.cells");
     FTH_TRY(fth_stage_drill(call, err));
     if (so_table_path(call->config)) {
-        FTH_TRY(so_table_read(&table, call, err));
-        fth_source rows = fth_scratch_source(table.rows);
-        rows.size[0] = cells = table.n;
-        g = build_read(call, rows, outs);
-    } else {
-        g = build_made_up(call, outs);
+        FTH_TRY(so_table_read(&table, &cells, call, err));
+        rows = fth_scratch_source(table);
+        rows.size[0] = cells;
     }
+    fth_graph *g = table ? build_read(call, rows, outs) : build_made_up(call, outs);
     const fth_status s = write_file(call, g, outs, cells, err);
     fth_graph_destroy(g);
-    so_table_clear(&table);
+    fth_scratch_destroy(table);
     return s;
+}
+
+/* ---- for the stages that read it ---- */
+
+so_data so_data_planned(const fth_config *cfg)
+{
+    const int64_t size[2] = {fth_config_int(cfg, "survey.cells"), 2};
+    return (so_data){.bound = so_table_path(cfg) != NULL,
+                     .soundings = fth_source_zeros(FTH_F32, 2, size),
+                     .depths = fth_source_zeros(FTH_F32, 1, size),
+                     .truth = fth_source_zeros(FTH_F32, 1, size)};
+}
+
+fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err)
+{
+    fth_source *const source[OUTPUTS] = {&d->soundings, &d->depths, &d->truth};
+    char path[FTH_PATH];
+    *d = (so_data){0};
+    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
+    fth_status s = fth_safetensors_open(&d->file, fth_context_mem(call->context), path, err);
+    for (int i = 0; s == FTH_OK && i < OUTPUTS; i++)
+        s = fth_safetensors_source(d->file, names[i], source[i], err);
+    bool fit = d->soundings.size[1] == 2;
+    for (int i = 0; i < OUTPUTS; i++)
+        fit = fit && source[i]->n_axes == n_axes[i] && source[i]->size[0] == d->soundings.size[0];
+    if (s == FTH_OK && !fit)
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                     "%s: soundings [cell 2], depths [cell] and truth "
+                     "[cell] are expected, with one number of cells",
+                     path);
+    if (s != FTH_OK) so_data_close(d);
+    return s;
+}
+
+void so_data_close(so_data *d)
+{
+    fth_source_close(&d->soundings);
+    fth_source_close(&d->depths);
+    fth_source_close(&d->truth);
+    fth_safetensors_close(d->file);
+    *d = (so_data){0};
 }

@@ -1,5 +1,6 @@
-/* table.c - see table.h. Every error names file, line and column. */
-#include "table.h"
+/* table.c - the soundings of a real survey: a CSV file of any length. Every error names file, line
+ * and column. */
+#include "survey.h"
 
 #include <string.h>
 
@@ -7,21 +8,20 @@ enum { BATCH = 1024 }; /* rows that are written at once */
 
 typedef struct reading {
     const fth_stage_call *call;
-    so_table *table;
+    fth_sink sink;
     fth_reader reader;
     double low[SO_TABLE_COLUMNS], high[SO_TABLE_COLUMNS];
     float row[BATCH][SO_TABLE_COLUMNS];
-    int64_t n, most; /* rows that wait; rows that there is room for */
+    int64_t written, n; /* rows in the array, and rows that wait */
 } reading;
 
 static fth_status write_rows(reading *g, fth_err *err)
 {
-    const fth_sink sink = fth_scratch_sink(g->table->rows);
-    const int64_t lo[2] = {g->table->n, 0}, n[2] = {g->n, SO_TABLE_COLUMNS};
-    if (g->n > 0) FTH_TRY(sink.write(sink.self, lo, n, g->row, err));
-    g->table->n += g->n;
+    const int64_t lo[2] = {g->written, 0}, n[2] = {g->n, SO_TABLE_COLUMNS};
+    if (g->n > 0) FTH_TRY(g->sink.write(g->sink.self, lo, n, g->row, err));
+    g->written += g->n;
     g->n = 0;
-    if (fth_stage_report(g->call, &(fth_stage_progress){.done = g->table->n, .what = "row"}))
+    if (fth_stage_report(g->call, &(fth_stage_progress){.done = g->written, .what = "row"}))
         return FTH_OK;
     return FTH_FAIL(err, FTH_E_CANCELLED, "reading %s was stopped", g->reader.path);
 }
@@ -30,9 +30,9 @@ static fth_status read_row(reading *g, fth_text_line *line, fth_err *err)
 {
     const fth_text_field none = {"", 0, line->number, 0};
     fth_text_field f;
-    if (g->table->n + g->n == g->most) {
+    if (g->written + g->n == g->sink.size[0]) {
         FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s:%lld: only %lld soundings were expected",
-                 g->reader.path, (long long)line->number, (long long)g->most);
+                 g->reader.path, (long long)line->number, (long long)g->sink.size[0]);
         fth_err_hint(err, "raise survey.cells to at least the number of its rows");
         return FTH_E_FILE_SHAPE;
     }
@@ -61,10 +61,9 @@ static fth_status read_rows(reading *g, fth_err *err)
         if (line.n > 0) FTH_TRY(read_row(g, &line, err));
     }
     FTH_TRY(write_rows(g, err));
-    return g->table->n > 0
-               ? FTH_OK
-               : FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                          "%s: it has no soundings, one or more are expected", g->reader.path);
+    if (g->written > 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: it has no soundings, one or more are expected",
+                    g->reader.path);
 }
 
 const char *so_table_path(const fth_config *cfg)
@@ -72,27 +71,20 @@ const char *so_table_path(const fth_config *cfg)
     return fth_config_has(cfg, "survey.file") ? fth_config_text(cfg, "survey.file") : NULL;
 }
 
-fth_status so_table_read(so_table *t, const fth_stage_call *call, fth_err *err)
+fth_status so_table_read(fth_scratch **rows, int64_t *n, const fth_stage_call *call, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(call->context);
-    const int64_t most = fth_config_int(call->config, "survey.cells");
-    const int64_t size[2] = {most, SO_TABLE_COLUMNS};
+    const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_TABLE_COLUMNS};
     const double side = fth_config_real(call->config, "survey.size");
     const char *dir = fth_context_scratch_dir(call->context);
-    reading g = {
-        .call = call, .table = t, .most = most, .high = {side, side, 1e5}, .low = {0, 0, -1e5}};
-    *t = (so_table){0};
-    FTH_TRY(fth_scratch_create(&t->rows, mem, dir ? dir : call->output_dir, "soundings", FTH_F32, 2,
+    reading g = {.call = call, .high = {side, side, 1e5}, .low = {0, 0, -1e5}};
+    FTH_TRY(fth_scratch_create(rows, mem, dir ? dir : call->output_dir, "soundings", FTH_F32, 2,
                                size, err));
+    g.sink = fth_scratch_sink(*rows);
     fth_status s = fth_reader_open(&g.reader, mem, so_table_path(call->config), NULL, err);
     if (s == FTH_OK) s = read_rows(&g, err);
     fth_reader_close(&g.reader);
-    if (s != FTH_OK) so_table_clear(t);
+    if (s != FTH_OK) fth_scratch_destroy(*rows);
+    *n = g.written;
     return s;
-}
-
-void so_table_clear(so_table *t)
-{
-    fth_scratch_destroy(t->rows);
-    *t = (so_table){0};
 }
