@@ -54,12 +54,17 @@ set(special ${PROJECT_SOURCE_DIR}/src/cuda/split_multiply.cu)
 list(REMOVE_ITEM cuda ${special})
 add_library(fathom_cuda_sm90a OBJECT ${special})
 add_library(fathom_cuda SHARED ${cuda})
+# Machine code and PTX of so many kernels are packed as small as nvcc can: a quarter of the usual bytes.
+set(packed)
+if(FTH_CUDA_CODE STREQUAL "all" AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    set(packed --compress-mode=size)
+endif()
 foreach(target fathom_cuda fathom_cuda_sm90a)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
                                ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${FTH_NO_SPECIAL_FUNCTIONS})
     # -fmad=false: a*b+c has two roundings, as on the CPU; fma is a written operation.
-    target_compile_options(${target} PRIVATE -std=c++20 ${level} ${kernel_level} -fmad=false --expt-relaxed-constexpr
+    target_compile_options(${target} PRIVATE -std=c++20 ${level} ${kernel_level} ${packed} -fmad=false --expt-relaxed-constexpr
         -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-fno-math-errno,-ffp-contract=off
         -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
     if(FTH_WERROR)
