@@ -243,7 +243,7 @@ TEST(frames_are_halved_and_doubled)
     }
     /* NaN wins, and of equal ones the first has the slope */
     fth_graph *g = t_graph("y=2 x=4 hy=1 hx=2");
-    double v[8] = {1, NAN, 2, 2, 3, 4, 2, 1}, out[8];
+    double v[8] = {1, (double)NAN, 2, 2, 3, 4, 2, 1}, out[8];
     const fth_val in = t_input(g, "v", FTH_F64, "y x", v), half = pt_halve(in, "hy", "hx");
     fth_val slope;
     t_eval(half, out);
