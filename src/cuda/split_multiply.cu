@@ -11,13 +11,13 @@
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
                      BLOCK = FTH__SPLIT_BLOCK;
-static constexpr int ROOMS = 4, THREADS = 2 * 128, EACH = 64; /* elements of a thread */
+static constexpr int THREADS = 2 * 128, EACH = 64; /* elements of a thread */
 static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
 static constexpr int PRODUCTS = 6, CHAIN = FTH__SPLIT_CHAIN;
 #ifdef FTH_EMULATED
 static constexpr int SHARED = 0, PROCESSORS = 3; /* so that blocks of threads have several tiles */
 #else
-static constexpr int PROCESSORS = 132;
+static constexpr int ROOMS = 4, PROCESSORS = 132;
 #endif
 /* Part of a, and of b, in the order they are multiplied: small products first. */
 static __device__ constexpr int part_a(int q)
