@@ -151,3 +151,15 @@ const fth_op pt_place_op = {
     .vjp = place_vjp,
     .run = place_run,
 };
+
+fth_val pt_crop_(fth_site site, fth_val canvas, fth_val corners)
+{
+    const fth_val in[] = {canvas, corners};
+    return fth_node_add_(canvas.graph, site, &pt_crop_op, 2, in, NULL, 0);
+}
+
+fth_val pt_place_(fth_site site, fth_val patches, fth_val corners)
+{
+    const fth_val in[] = {patches, corners};
+    return fth_node_add_(patches.graph, site, &pt_place_op, 2, in, NULL, 0);
+}

@@ -12,10 +12,10 @@
 extern const fth_op pt_crop_op, pt_place_op;
 
 /* canvas [orow ocol], corners [pattern xy] -> [pattern row col]; row and col are declared. */
-#define pt_crop(canvas, corners)                                                                   \
-    fth_custom((canvas).graph, &pt_crop_op, 2, ((const fth_val[]){(canvas), (corners)}), NULL, 0)
+fth_val pt_crop_(fth_site site, fth_val canvas, fth_val corners);
+#define pt_crop(canvas, corners) pt_crop_(FTH_HERE, (canvas), (corners))
 /* patches [pattern row col], corners -> [orow ocol]; orow and ocol are declared. */
-#define pt_place(patches, corners)                                                                 \
-    fth_custom((patches).graph, &pt_place_op, 2, ((const fth_val[]){(patches), (corners)}), NULL, 0)
+fth_val pt_place_(fth_site site, fth_val patches, fth_val corners);
+#define pt_place(patches, corners) pt_place_(FTH_HERE, (patches), (corners))
 
 #endif
