@@ -4,6 +4,7 @@ seconds: 60"""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -146,6 +147,30 @@ class Training(Case):
         said = self.fathom("train", self.scan, "--out", self.dir / "p", *self.FLAGS, "--plan")
         self.assertIn("model.safetensors", said)
         self.assertFalse((self.dir / "p").exists())
+
+
+class Stage(Case):
+    def test_the_process_stays_within_what_the_stage_planned(self):
+        config = self.dir / "job.yaml"
+        # three plans: batches of 16, the last one of 12, and validation
+        config.write_text(f"""instrument: ptycho
+name: memory
+output_dir: {self.dir}/out
+model: nll
+method: learn
+train_data_file: {self.scan}
+gridsize: 1
+n_groups: 80
+batch_size: 16
+n_filters_scale: 1
+nepochs: 1
+enable_oversampling: true
+""")
+        np.savez(self.scan, **scan(patterns=80))
+        self.fathom("data", "-c", config, "--device", "cpu")
+        said = self.fathom("train", "-c", config, "--threads", 1, "--device", "cpu")
+        grown, planned = re.search(r"process +(\S+) MiB grown, (\S+) MiB planned", said).groups()
+        self.assertLessEqual(float(grown), float(planned), said)
 
 
 class FoundingReport(Case):
