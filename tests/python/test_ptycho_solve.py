@@ -249,6 +249,20 @@ class Solve(unittest.TestCase):
 
     # ---- mistakes ----
 
+    def test_a_folder_belongs_to_one_run(self):
+        self.make_scan()
+        first = subprocess.Popen([PROGRAM, "ptycho", "solve", self.at("scan.npz"), "--out", self.at("one"),
+                                  "--algorithm", "lsqml", "--iterations", "100000"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not os.path.exists(self.at("one/.fathom/lock")):
+                self.assertIsNone(first.poll())
+                time.sleep(0.05)
+            self.assertIn("another run has this directory", self.run_it("scan.npz", "--out", "one", code=2))
+        finally:
+            first.kill()
+            first.wait()
+
     def test_mistakes(self):
         a = self.make_scan()
         self.assertIn("did you mean 'lsqml'", self.run_it("scan.npz", "--out", "x", "--algorithm", "lsqm", code=2))

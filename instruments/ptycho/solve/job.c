@@ -22,6 +22,7 @@ typedef struct work {
     pt_solve_options opt;
     pt_solver *solver;
     uint64_t print;
+    fth_claim *claim; /* of the folder, from when it is written to */
 } work;
 
 FTH_PRINTF(2, 3) static void say(const work *w, const char *fmt, ...)
@@ -291,7 +292,10 @@ static fth_status solve(work *w, fth_err *err)
     FTH_TRY(pt_solver_create(&w->solver, job->ctx, job->call, &w->opt, &w->data, err));
     if (only_look) return foresee(w, err);
     w->print = print_of(w);
+    /* Whatever is wrong with the scan was found: nothing is written before. A stage has its folder.
+     */
     FTH_TRY(fth_folder_make_all(w->mem, job->folder, err));
+    if (!job->call) FTH_TRY(fth_folder_claim(&w->claim, w->mem, job->folder, err));
     FTH_TRY(start(w, checkpoint, err));
     FTH_TRY(run_epochs(w, checkpoint, err));
     if (job->call) fth_stage_point(job->call, "before_outputs");
@@ -309,5 +313,6 @@ fth_status pt_solve(const pt_solving *job, fth_err *err)
     fth_tensor_release(w.object);
     fth_tensor_release(w.order);
     pt_scan_close(&w.scan);
+    fth_folder_release(w.claim);
     return s;
 }

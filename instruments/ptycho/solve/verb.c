@@ -13,10 +13,7 @@ static fth_status answer(pt_solving *job, fth_answer *a, fth_err *err)
     FTH_TRY(fth_path_join(path, job->folder, PT_RECONSTRUCTION_FILE, err));
     fth_answer_file(a, FTH_FILE_INPUT, job->scan, -1, "scan");
     fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "object, probe, positions, errors");
-    if (a->plan) {
-        job->show = a;
-        return pt_solve(job, err);
-    }
+    if (a->plan) job->show = a;
     return pt_solve(job, err);
 }
 
