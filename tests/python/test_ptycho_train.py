@@ -143,6 +143,11 @@ class Training(Case):
         self.assertFalse((self.dir / "x" / "model.safetensors").exists())
         self.fathom("infer", self.scan, self.scan, "--out", self.dir / "x", code=3)
 
+    def test_a_bad_scan_leaves_nothing(self):
+        self.scan.write_bytes(b"junk")
+        self.train("bad", code=3)
+        self.assertFalse((self.dir / "bad").exists())
+
     def test_a_plan_writes_nothing(self):
         said = self.fathom("train", self.scan, "--out", self.dir / "p", *self.FLAGS, "--plan")
         self.assertIn("model.safetensors", said)

@@ -416,10 +416,15 @@ static fth_status with_work(const pt_training *job, bool look,
 
 static fth_status run_all(work *w, void *user, fth_err *err)
 {
+    fth_claim *claim = NULL;
     (void)user;
-    FTH_TRY(start(w, err));
-    FTH_TRY(prepare(w, true, err));
-    return all_epochs(w, err);
+    /* The scan was checked: bad input leaves nothing behind. A stage has its folder. */
+    if (!w->job->call) FTH_TRY(fth_folder_claim(&claim, w->mem, w->job->folder, err));
+    fth_status s = start(w, err);
+    if (s == FTH_OK) s = prepare(w, true, err);
+    if (s == FTH_OK) s = all_epochs(w, err);
+    fth_folder_release(claim);
+    return s;
 }
 
 fth_status pt_train(const pt_training *job, fth_err *err)

@@ -20,12 +20,7 @@ static fth_status answer(const pt_training *job, fth_answer *a, fth_err *err)
     fth_answer_file(a, FTH_FILE_INPUT, job->scan, -1, "scan");
     fth_answer_file(a, FTH_FILE_OUTPUT, model, -1, "model");
     fth_answer_file(a, FTH_FILE_OUTPUT, curves, -1, "losses");
-    if (a->plan) return pt_train_foresee(job, show, a, err);
-    fth_claim *claim = NULL;
-    FTH_TRY(fth_folder_claim(&claim, fth_context_mem(job->ctx), job->folder, err));
-    const fth_status s = pt_train(job, err);
-    fth_folder_release(claim);
-    return s;
+    return a->plan ? pt_train_foresee(job, show, a, err) : pt_train(job, err);
 }
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
