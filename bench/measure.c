@@ -114,6 +114,8 @@ static void print_line(bench *b, const line *l)
 
 /* Both sides take turns; the best turn of each counts. Other programs on the machine only ever
  * make a turn slower, so the best of three is nearer to what the code takes than any one of them.
+ * A device that two processes share takes about 0.15 ms to change from one to the other, which is
+ * the work of neither: there each side runs once untimed before the run that counts.
  */
 enum { TURNS = 3 };
 
@@ -126,6 +128,7 @@ static turn best_turns(bench *b, const bench_pair *p)
 {
     turn best = {.mine = 1e30, .other = 1e30};
     for (int t = 0; t < (p->turns ? p->turns : TURNS); t++) {
+        if (p->device) p->ours(p->arg);
         double start = bench_now(b, p->threads);
         p->ours(p->arg);
         const double ours = bench_now(b, p->threads) - start;
@@ -133,6 +136,7 @@ static turn best_turns(bench *b, const bench_pair *p)
             best.mine = ours;
             best.mine_kernels = p->ours_kernels ? p->ours_kernels(p->arg) : 0;
         }
+        if (p->device) (void)p->peer(p->arg);
         start = bench_now(b, p->threads);
         double peer = p->peer(p->arg);
         if (peer < 0) peer = bench_now(b, p->threads) - start;
