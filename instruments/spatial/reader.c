@@ -35,6 +35,7 @@ struct sp_reader {
     float *val;
     int64_t piece;  /* rows and entries of it */
     int64_t *row;   /* rows of the folder that make up a piece */
+    bool *plain;    /* of all rows, when resident: as is_plain says */
     int64_t *last;  /* for every gene of the batch: the entry that was its last */
     int32_t *place; /* of every gene: place in the batch, or -1 */
     double *lgamma;
@@ -51,6 +52,8 @@ struct sp_reader {
     bool busy;            /* it is being gathered, or waits for it */
     int64_t *cell, *gene; /* the lists asked for */
     bool all_cells, all_genes;
+    sp_reader_then *then; /* called by the thread after a batch */
+    void *then_arg;
     fth_status status;
     fth_err err;
 };
@@ -77,14 +80,19 @@ static fth_status bad_count(const sp_reader *r, int64_t cell, int32_t gene, floa
     return s;
 }
 
-/* Row `at` of `from`, which is `cell`, becomes row `to` of the batch. */
-static fth_status add_row(sp_reader *r, sp_counts *b, const rows *from, int64_t at, int64_t cell,
-                          int64_t to, fth_err *err)
+/* The arrays of a batch, and where the next entry goes. */
+typedef struct filling {
+    int64_t *row_ptr;
+    int32_t *gene;
+    float *value;
+    double constant;
+} filling;
+
+/* Row `at` of `from`, which is `cell`, from entry `n` of the batch on; returns where it ends. */
+static fth_status add_any_row(sp_reader *r, filling *b, const rows *from, int64_t at, int64_t cell,
+                              int64_t *end, fth_err *err)
 {
-    int64_t *row_ptr = fth_tensor_data(b->row_ptr);
-    int32_t *gene = fth_tensor_data(b->gene);
-    float *value = fth_tensor_data(b->value);
-    const int64_t first = row_ptr[to];
+    const int64_t first = *end;
     int64_t n = first;
     for (int64_t i = from->ptr[at]; i < from->ptr[at + 1]; i++) {
         const int32_t place = r->place[from->col[i]];
@@ -92,7 +100,7 @@ static fth_status add_row(sp_reader *r, sp_counts *b, const rows *from, int64_t 
         if (!(y >= 0.0f && isfinite(y))) return bad_count(r, cell, from->col[i], y, err);
         if (place < 0 || y == 0.0f) continue;
         if (r->last[place] >= first) { /* one place twice */
-            value[r->last[place]] += y;
+            b->value[r->last[place]] += y;
             continue;
         }
         if (n == r->room)
@@ -100,11 +108,51 @@ static fth_status add_row(sp_reader *r, sp_counts *b, const rows *from, int64_t 
                             "a batch with cells more than once has more than %" PRId64 " entries",
                             r->room);
         r->last[place] = n;
-        gene[n] = place;
-        value[n++] = y;
+        b->gene[n] = place;
+        b->value[n++] = y;
     }
-    for (int64_t i = first; i < n; i++) b->constant += log_factorial(r, value[i]);
-    row_ptr[to + 1] = n;
+    *end = n;
+    return FTH_OK;
+}
+
+/* Counts above 0, each gene once: nothing to look out for while batches are gathered. */
+static bool is_plain(const rows *from, int64_t at)
+{
+    bool plain = true;
+    for (int64_t i = from->ptr[at]; i < from->ptr[at + 1] && plain; i++)
+        plain = from->val[i] > 0.0f && isfinite(from->val[i]) &&
+                (i == from->ptr[at] || from->col[i] > from->col[i - 1]);
+    return plain;
+}
+
+/* The same for a plain row. Which genes are in a batch is chance, so no branch asks for it: an
+ * entry that does not stay is written over by the next. */
+static int64_t add_plain_row(const sp_reader *r, const filling *b, const rows *from, int64_t at,
+                             int64_t n)
+{
+    for (int64_t i = from->ptr[at]; i < from->ptr[at + 1]; i++) {
+        const int32_t place = r->place[from->col[i]];
+        b->gene[n] = place;
+        b->value[n] = from->val[i];
+        n += place >= 0;
+    }
+    return n;
+}
+
+/* Row `at` of `from`, which is `cell`, becomes row `to` of the batch. */
+static fth_status add_row(sp_reader *r, filling *b, const rows *from, int64_t at, int64_t cell,
+                          int64_t to, fth_err *err)
+{
+    const int64_t first = b->row_ptr[to];
+    int64_t n = first;
+    if (r->plain && r->plain[at] && n + from->ptr[at + 1] - from->ptr[at] <= r->room)
+        n = add_plain_row(r, b, from, at, n);
+    else
+        FTH_TRY(add_any_row(r, b, from, at, cell, &n, err));
+    double sum = b->constant;
+    for (int64_t i = first; i < n; i++) sum += log_factorial(r, b->value[i]);
+    b->constant = sum;
+    b->row_ptr[to + 1] = n;
     return FTH_OK;
 }
 
@@ -132,11 +180,12 @@ static fth_status read_piece(sp_reader *r, int64_t first, int64_t *n, fth_err *e
     return fth_csr_read_rows(r->data->counts, r->row, *n, r->piece, r->ptr, r->col, r->val, err);
 }
 
-static fth_status gather(sp_reader *r, sp_counts *b, fth_err *err)
+static fth_status gather(sp_reader *r, sp_counts *out, fth_err *err)
 {
     const rows from = {r->ptr, r->col, r->val};
-    ((int64_t *)fth_tensor_data(b->row_ptr))[0] = 0;
-    b->constant = 0.0;
+    filling b = {fth_tensor_data(out->row_ptr), fth_tensor_data(out->gene),
+                 fth_tensor_data(out->value), 0.0};
+    b.row_ptr[0] = 0;
     for (int64_t i = 0; i < r->genes; i++) r->last[i] = -1;
     for (int64_t g = 0; g < r->data->size.genes; g++) r->place[g] = r->all_genes ? (int32_t)g : -1;
     for (int64_t i = 0; !r->all_genes && i < r->genes; i++) r->place[r->gene[i]] = (int32_t)i;
@@ -145,9 +194,10 @@ static fth_status gather(sp_reader *r, sp_counts *b, fth_err *err)
         if (!r->resident) FTH_TRY(read_piece(r, i, &n, err));
         for (int64_t k = 0; k < n; k++) {
             const int64_t cell = cell_of(r, i + k);
-            FTH_TRY(add_row(r, b, &from, r->resident ? cell : k, cell, i + k, err));
+            FTH_TRY(add_row(r, &b, &from, r->resident ? cell : k, cell, i + k, err));
         }
     }
+    out->constant = b.constant;
     return FTH_OK;
 }
 
@@ -161,6 +211,7 @@ static void *work(void *arg)
         pthread_mutex_unlock(&r->lock);
         fth_err_clear(&r->err);
         const fth_status s = gather(r, &r->batch[r->into], &r->err);
+        if (r->then) r->then(r->then_arg);
         pthread_mutex_lock(&r->lock);
         r->status = s;
         r->busy = false;
@@ -213,7 +264,7 @@ uint64_t sp_reader_bytes(const sp_sizes *size, int64_t cells, int64_t genes,
     const uint64_t kept = resident ? (uint64_t)size->entries : (uint64_t)piece_of(size);
     const uint64_t rows_kept = resident ? (uint64_t)size->cells : (uint64_t)piece_of(size);
     return 2 * (pages(8 * (uint64_t)(cells + 1)) + 2 * pages(4 * entries)) + 2 * pages(4 * kept) +
-           pages(8 * (rows_kept + 1)) + (resident ? 0 : pages(8 * rows_kept)) +
+           pages(8 * (rows_kept + 1)) + pages(resident ? rows_kept : 8 * rows_kept) +
            2 * pages(8 * (uint64_t)genes) + pages(8 * (uint64_t)cells) +
            pages(4 * (uint64_t)size->genes) + pages(8 * TABLE) + pages(sizeof(sp_reader)) +
            pages(8 * (uint64_t)(size->most_entries + 1));
@@ -296,9 +347,14 @@ static fth_status make_rows(sp_reader *r, fth_err *err)
         r->row = block;
         return FTH_OK;
     }
+    FTH_TRY(take(r, &block, n, sizeof(bool), "rows that are plain", err));
+    r->plain = block;
     if (d->row)
-        return fth_csr_read_rows(d->counts, d->row, n, entries, r->ptr, r->col, r->val, err);
-    return fth_csr_read(d->counts, 0, n, r->ptr, r->col, r->val, err);
+        FTH_TRY(fth_csr_read_rows(d->counts, d->row, n, entries, r->ptr, r->col, r->val, err));
+    else
+        FTH_TRY(fth_csr_read(d->counts, 0, n, r->ptr, r->col, r->val, err));
+    for (int64_t i = 0; i < n; i++) r->plain[i] = is_plain(&(rows){r->ptr, r->col, r->val}, i);
+    return FTH_OK;
 }
 
 static fth_status start(sp_reader *r, fth_err *err)
@@ -356,7 +412,7 @@ void sp_reader_destroy(sp_reader *r)
         fth_tensor_release(r->batch[i].gene);
         fth_tensor_release(r->batch[i].value);
     }
-    void *const blocks[] = {r->ptr,  r->col,  r->val,   r->row,    r->last,
+    void *const blocks[] = {r->ptr,  r->col,  r->val,   r->row,    r->plain, r->last,
                             r->gene, r->cell, r->place, r->lgamma, r};
     fth_mem *mem = r->mem;
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
@@ -364,6 +420,12 @@ void sp_reader_destroy(sp_reader *r)
 }
 
 /* ---- asking and taking ---- */
+
+void sp_reader_after(sp_reader *r, sp_reader_then *then, void *arg)
+{
+    r->then = then;
+    r->then_arg = arg;
+}
 
 /* Indices in range; genes once each. */
 static fth_status check_list(const int64_t *list, int64_t n, int64_t size, const char *what,

@@ -20,6 +20,12 @@ typedef struct sp_restarts {
 /* A run of training goes through one cycle of `max_iter` iterations. A cycle that was interrupted
  * goes on from its checkpoint, and ends with the bytes of one that was not; --resume begins another
  * cycle with the parameters of the one before. */
+/* The lists of a batch; NULL: all. They are those of `iteration` drawn with `seed`. */
+typedef struct sp_lists {
+    int64_t *cell, *gene;
+    int64_t seed, iteration;
+} sp_lists;
+
 typedef struct sp_train {
     const fth_stage_call *call;
     fth_context *ctx;
@@ -43,6 +49,7 @@ typedef struct sp_train {
     sp_video video;
     sp_restarts restarts;
     int64_t *cell, *gene; /* of the next batch; NULL: all */
+    sp_lists ahead;       /* of the one after it, drawn by the reader's thread */
     int64_t first;        /* iterations before this cycle */
     fth_plateau plateau;
     double product;  /* NAdam's */
@@ -89,7 +96,7 @@ void sp_restarts_put(fth_json_writer *w, const sp_train *t);
 
 /* ---- train_loop.c ---- */
 
-/* The lists of the batch of an iteration, into t->cell and t->gene. */
+/* The lists of the batch of an iteration, into t->cell and t->gene. The reader rests. */
 fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err);
 fth_status sp_train_loop(sp_train *t, fth_err *err);
 

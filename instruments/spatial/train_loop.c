@@ -5,16 +5,44 @@
 #include <inttypes.h>
 #include <math.h>
 
-fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err)
+/* Lists that are not replayed. */
+static void draw_lists(const sp_train *t, int64_t *cell, int64_t *gene, int64_t seed,
+                       int64_t iteration)
 {
     const sp_settings *s = &t->set;
-    if (t->cell && !t->replay.idx.read)
-        sp_permute_first(t->cell, s->batch_size, s->cells, sp_draw_seed(s), SP_STREAM_CELLS,
-                         iteration);
-    if (t->gene && !t->replay.idy.read)
-        sp_permute_first(t->gene, s->y_batch_size, s->genes, sp_draw_seed(s), SP_STREAM_GENES,
-                         iteration);
-    return sp_replay_batch(&t->replay, iteration - t->first, t->cell, t->gene, s, err);
+    if (cell && !t->replay.idx.read)
+        sp_permute_first(cell, s->batch_size, s->cells, seed, SP_STREAM_CELLS, iteration);
+    if (gene && !t->replay.idy.read)
+        sp_permute_first(gene, s->y_batch_size, s->genes, seed, SP_STREAM_GENES, iteration);
+}
+
+/* In the reader's thread, so that a device does not wait for it. */
+static void draw_ahead(void *arg)
+{
+    sp_train *t = arg;
+    draw_lists(t, t->ahead.cell, t->ahead.gene, t->ahead.seed, t->ahead.iteration);
+}
+
+static void swap(int64_t **a, int64_t **b)
+{
+    int64_t *const c = *a;
+    *a = *b;
+    *b = c;
+}
+
+fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err)
+{
+    const int64_t seed = sp_draw_seed(&t->set);
+    if (t->ahead.iteration == iteration && t->ahead.seed == seed) {
+        swap(&t->cell, &t->ahead.cell);
+        swap(&t->gene, &t->ahead.gene);
+    } else {
+        draw_lists(t, t->cell, t->gene, seed, iteration);
+    }
+    t->ahead.iteration = iteration + 1;
+    t->ahead.seed = seed;
+    sp_reader_after(t->reader, draw_ahead, t);
+    return sp_replay_batch(&t->replay, iteration - t->first, t->cell, t->gene, &t->set, err);
 }
 
 /* ---- the rate ---- */

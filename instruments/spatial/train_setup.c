@@ -57,20 +57,25 @@ static fth_status plan_data(sp_train *t, fth_err *err)
 
 /* ---- the step ---- */
 
+static fth_status make_list(sp_train *t, int64_t n, const char *label, int64_t **out, fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, 8 * (uint64_t)n, label, &block, err));
+    *out = block;
+    return FTH_OK;
+}
+
 static fth_status make_lists(sp_train *t, fth_err *err)
 {
     const sp_settings *s = &t->set;
-    void *block = NULL;
+    t->ahead.iteration = -1;
     if (s->batch_size < s->cells || t->replay.idx.read) {
-        FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, 8 * (uint64_t)s->batch_size, "next cells", &block,
-                             err));
-        t->cell = block;
+        FTH_TRY(make_list(t, s->batch_size, "next cells", &t->cell, err));
+        FTH_TRY(make_list(t, s->batch_size, "cells after them", &t->ahead.cell, err));
     }
     if (s->y_batch_size == s->genes && !t->replay.idy.read) return FTH_OK;
-    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, 8 * (uint64_t)s->y_batch_size, "next genes", &block,
-                         err));
-    t->gene = block;
-    return FTH_OK;
+    FTH_TRY(make_list(t, s->y_batch_size, "next genes", &t->gene, err));
+    return make_list(t, s->y_batch_size, "genes after them", &t->ahead.gene, err);
 }
 
 static fth_status open_counts(sp_train *t, fth_err *err)
@@ -126,12 +131,14 @@ void sp_train_close_step(sp_train *t)
         }
     sp_reader_destroy(t->reader);
     fth_tensor_release(t->eps);
-    void *const block[] = {t->cell, t->gene, t->set_apart[0], t->set_apart[1]};
+    void *const block[] = {t->cell,       t->gene,         t->ahead.cell,
+                           t->ahead.gene, t->set_apart[0], t->set_apart[1]};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
         if (block[i]) (void)fth_mem_release(t->mem, block[i], NULL);
     t->reader = NULL;
     t->eps = NULL;
     t->cell = t->gene = NULL;
+    t->ahead = (sp_lists){0};
     t->set_apart[0] = t->set_apart[1] = NULL;
     t->counts[0] = t->counts[1] = (sp_counts){0};
 }
