@@ -1,6 +1,6 @@
 """spatial on a card at sizes that matter there: equal bytes at 256 MiB, 8 GiB and 64 GiB and after being killed, how busy
-the card is over 20,000 steps, several jobs at a time. FATHOM_CARD_STEPS and FATHOM_CARD_CELLS make it smaller,
-FATHOM_CARD_DEVICE=cpu tries the cases themselves.
+the card is over 20,000 steps of a real size, several jobs at a time. FATHOM_CARD_STEPS and FATHOM_CARD_CELLS make it
+smaller, FATHOM_CARD_DEVICE=cpu tries the cases themselves.
 FATHOM_TEST_DEVICE names the backend. seconds: 300"""
 import hashlib
 import json
@@ -25,8 +25,8 @@ seed: 1
 dataset: toy
 output_dir: {out}
 preprocessing: {{path: {toy}}}
-model: {{{model}, n_components: 10, num_inducing: 300, K: 20, lengthscale: 20}}
-training: {{max_iter: {steps}, learning_rate: 0.002, batch_size: 4000, y_batch_size: 200, checkpoint_interval: 20, tol: 0}}
+model: {{{model}, n_components: 10, num_inducing: {points}, K: 20, lengthscale: 20}}
+training: {{max_iter: {steps}, learning_rate: 0.002, batch_size: {batch[0]}, y_batch_size: {batch[1]}, checkpoint_interval: 20, tol: 0}}
 """
 
 
@@ -36,11 +36,14 @@ def setUpModule():
 
 
 class Tissue(unittest.TestCase):
+    cells, genes, density, points, batch = CELLS, 400, "0.2", 300, (4000, 200)
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="fathom-card-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.fathom("toy", "--cells", str(CELLS), "--genes", "400", "--factors", "10", "--sampler", "near", "--density", "0.2",
+        cls.fathom("toy", "--cells", str(cls.cells), "--genes", str(cls.genes), "--factors", "10", "--sampler", "near",
+                   "--density", cls.density,
                    "-o", str(cls.folder / "toy"), "--device", "cpu")
         config = cls.config("svgp", 10)
         said = cls.fathom("train", "-c", str(config), "--plan", "--device", DEVICE, code=None)
@@ -51,7 +54,8 @@ class Tissue(unittest.TestCase):
     @classmethod
     def config(cls, model, steps, name=None):
         path = cls.folder / f"{name or model}.yaml"
-        path.write_text(CONFIG.format(out=cls.folder / "out", toy=cls.folder / "toy", model=MODELS[model], steps=steps))
+        path.write_text(CONFIG.format(out=cls.folder / "out", toy=cls.folder / "toy", model=MODELS[model], steps=steps,
+                                      points=cls.points, batch=cls.batch))
         return path
 
     @classmethod
@@ -93,6 +97,9 @@ class Bytes(Tissue):
 
 
 class Busy(Tissue):
+    """The tissue whose steps bench/spatial_device.c times."""
+    cells, genes, density, points, batch = 2 * CELLS + 1786, 4018, "0.05", 1000, (7000, 2000)
+
     def test_the_card_is_busy(self):
         said, seconds = self.train("svgp", STEPS, "--monitor", "1", "--set", "training.checkpoint_interval=5000")
         rows = []
@@ -111,7 +118,7 @@ class Busy(Tissue):
         share = sum(rows) / len(rows) if rows else float("nan")
         print(f"{STEPS} steps of svgp in {seconds:.1f} s; kernels {device[1]} s of {device[2]} s; NVML says busy {share:.1f} % of the "
               f"time ({len(rows)} samples)", flush=True)
-        self.assertGreater(float(device[1]), 0.0)
+        self.assertGreaterEqual(share, 90.0)
 
 
 class Jobs(Tissue):
