@@ -23,7 +23,8 @@ bool sp_analysis_has_groups(const sp_analysis *a)
 fth_status sp_analysis_run_pass(sp_analysis *a, sp_pass *p, fth_err *err)
 {
     FTH_TRY(sp_pass_run(p, a->call, err));
-    if (p->report.ledger_bytes > a->peak_bytes) a->peak_bytes = p->report.ledger_bytes;
+    const uint64_t here = p->report.on_device ? 0 : p->report.ledger_bytes;
+    if (here > a->peak_bytes) a->peak_bytes = here;
     if (!p->report.kept) a->broken = true;
     return FTH_OK;
 }
