@@ -49,10 +49,18 @@ static void run_entry(void **state)
     ((const entry *)*state)->run();
 }
 
+static int list_cases(const char *file)
+{
+    for (size_t i = 0; i < n_entries; i++)
+        if (strcmp(entries[i].file, file) == 0) puts(entries[i].name);
+    return EXIT_SUCCESS;
+}
+
 int t_main(int argc, char **argv, const char *file)
 {
     static struct CMUnitTest cases[MAX_CASES];
     size_t n = 0;
+    if (argc > 1 && strcmp(argv[1], "--list") == 0) return list_cases(file);
     setvbuf(stdout, NULL, _IOLBF, 0); /* keeps the order of lines when a case crashes */
     qsort(entries, n_entries, sizeof entries[0], by_line);
     for (size_t i = 0; i < n_entries; i++) {
