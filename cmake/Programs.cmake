@@ -24,17 +24,16 @@ if(cli)
     # Tests and the bench reach into instruments through the static library.
     add_library(fathom_instruments_static STATIC ${instrument_objects})
     target_link_libraries(fathom_instruments_static PUBLIC fathom_static m)
-    # What other languages reach of them: the few functions of their python.h.
+    # The program and other languages reach their list and the few functions of their python.h.
     add_library(fathom_instruments_shared SHARED ${instrument_objects})
     set_target_properties(fathom_instruments_shared PROPERTIES OUTPUT_NAME fathom_instruments
         LINKER_LANGUAGE C VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_link_libraries(fathom_instruments_shared PRIVATE fathom fathom_flags fathom_link_flags m)
-    add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>
-                   ${instrument_objects})
+    add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>)
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
-    target_link_libraries(fathom_cli PRIVATE fathom fathom_flags PkgConfig::MICROHTTPD PkgConfig::FTH_DEP_zlib m
-                          ${CMAKE_DL_LIBS})
+    target_link_libraries(fathom_cli PRIVATE fathom_instruments_shared fathom fathom_flags
+                          PkgConfig::MICROHTTPD PkgConfig::FTH_DEP_zlib m ${CMAKE_DL_LIBS})
     # Names under which the program is one of its instruments: fth_direct of instrument.h.
     set(FTH_LINKS nanoBragg nanoBraggCUDA noisify nonBragg)
     foreach(name IN LISTS FTH_LINKS)

@@ -4,7 +4,7 @@
 
 #include <fathom/instrument.h>
 
-extern const fth_instrument *const fth_instruments[]; /* then NULL */
-extern const int fth_n_instruments;
+FTH_API extern const fth_instrument *const fth_instruments[]; /* then NULL */
+FTH_API extern const int fth_n_instruments;
 
 #endif

@@ -48,7 +48,7 @@ class Guide(unittest.TestCase):
             cls.files.append(name)
         call("cmake", "-S", cls.tree, "-B", cls.tree / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
              "-DCMAKE_C_COMPILER=gcc", "-DFTH_TESTS=OFF")
-        cls.program = cls.link()
+        cls.link()
 
     @classmethod
     def tearDownClass(cls):
@@ -65,24 +65,23 @@ class Guide(unittest.TestCase):
 
     @classmethod
     def link(cls):
-        """The program of this build with the objects of the guide."""
+        """The instruments of this build with the objects of the guide, as a library for its program."""
         build = cls.tree / "build"
         known = call("ninja", "-C", build, "-t", "targets", "all")
         made = [line.split(":")[0] for line in known.splitlines() if "/instruments/tide/" in line and ".c.o:" in line]
         cls.objects = made
         list_object = OBJECT % "list.c"
         call("ninja", "-C", build, *made, list_object)
-        command = call("ninja", "-C", cls.build, "-t", "commands", "bin/fathom").splitlines()[-1]
-        words = next(part for part in command.split(" && ") if " -o bin/fathom " in part).split()
-        program = cls.tree / "fathom"
-        words[words.index("bin/fathom")] = str(program)
+        library = next((cls.build / "lib").glob("libfathom_instruments.so.*.*.*")).name
+        command = call("ninja", "-C", cls.build, "-t", "commands", "lib/" + library).splitlines()[-1]
+        words = next(part for part in command.split(" && ") if " -o lib/" in part).split()
+        words[words.index("lib/" + library)] = str(cls.tree / library.rpartition(".")[0])
         words[words.index(list_object)] = str(build / list_object)
         call(*words, *(str(build / name) for name in made), cwd=cls.build)
-        return program
 
     def fathom(self, *words, folder):
-        env = dict(os.environ, LD_LIBRARY_PATH=str(self.build / "lib"))
-        return call(self.program, *words, cwd=folder, env=env)
+        env = dict(os.environ, LD_LIBRARY_PATH="%s:%s" % (self.tree, self.build / "lib"))
+        return call(self.build / "bin/fathom", *words, cwd=folder, env=env)
 
     def test_the_page_has_every_file_it_names(self):
         self.assertEqual(len(self.files), 10)
