@@ -127,8 +127,12 @@ class Solve(unittest.TestCase):
         self.make_scan(n=64, patterns=150)
         words = ["--algorithm", "dm", "--iterations", "2", "--precision", "double"]
         self.run_it("scan.npz", "--out", "all", *words)
-        self.run_it("scan.npz", "--out", "less", *words, "--memory", "24M")  # the waves are 19 MiB
-        self.assertEqual(self.bytes_of("all"), self.bytes_of("less"))
+        words += ["--memory", "18M"]  # the waves are 9.4 MiB
+        self.run_it("scan.npz", "--out", "not/there/less", *words)
+        self.assertEqual(self.bytes_of("all"), self.bytes_of("not/there/less"))
+        said = self.run_it("scan.npz", "--out", "x", *words, "--scratch", self.at("nowhere"), code=3)
+        self.assertIn("nowhere/exit waves", said)
+        self.assertFalse(os.path.exists(self.at("x")))
 
     def test_killed_and_resumed(self):
         self.make_scan()

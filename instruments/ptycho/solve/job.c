@@ -23,6 +23,7 @@ typedef struct work {
     pt_solver *solver;
     uint64_t print;
     fth_claim *claim; /* of the folder, from when it is written to */
+    char scratch[FTH_PATH];
 } work;
 
 FTH_PRINTF(2, 3) static void say(const work *w, const char *fmt, ...)
@@ -39,6 +40,22 @@ FTH_PRINTF(2, 3) static void say(const work *w, const char *fmt, ...)
 }
 
 /* ---- data ---- */
+
+/* That of the context; else the folder of the results, or while it is not there yet, the nearest
+ * above it. */
+static fth_status find_scratch(work *w, fth_err *err)
+{
+    const char *given = fth_context_scratch_dir(w->job->ctx);
+    char above[FTH_PATH];
+    snprintf(w->scratch, sizeof w->scratch, "%s", given ? given : w->job->folder);
+    while (!given && !fth_path_exists(w->scratch)) {
+        FTH_TRY(fth_path_parent(above, w->scratch, err));
+        if (strcmp(above, w->scratch) == 0) break; /* the root, or "." */
+        memcpy(w->scratch, above, sizeof above);
+    }
+    w->opt.scratch_dir = w->scratch;
+    return FTH_OK;
+}
 
 static fth_status open_scan(work *w, fth_err *err)
 {
@@ -103,7 +120,7 @@ static fth_status find_data(work *w, fth_err *err)
         FTH_TRY(pt_scan_view(s, s->kind, FTH_F32, &w->data.source, err));
     FTH_TRY(pt_solve_options_read(w->job->cfg, &w->data, &w->opt, err));
     FTH_TRY(read_order(w, err));
-    w->opt.scratch_dir = w->job->folder;
+    FTH_TRY(find_scratch(w, err));
     if (w->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
     FTH_TRY(pt_scan_load_object(s, &w->object, err));
     if (!w->object) return FTH_OK; /* the solver says it */
@@ -288,7 +305,6 @@ static fth_status solve(work *w, fth_err *err)
     FTH_TRY(fth_path_join(checkpoint, job->folder, PT_SOLVE_CHECKPOINT, err));
     const bool only_look = job->show || job->foresee;
     w->opt.plan_only = only_look;
-    if (only_look) w->opt.scratch_dir = "."; /* the folder of the results need not be there */
     FTH_TRY(pt_solver_create(&w->solver, job->ctx, job->call, &w->opt, &w->data, err));
     if (only_look) return foresee(w, err);
     w->print = print_of(w);
