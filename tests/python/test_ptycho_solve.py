@@ -251,6 +251,91 @@ class Solve(unittest.TestCase):
         np.testing.assert_array_equal(one["reconstructed_object"], other["reconstructed_object"])
         self.assertLess(self.error("zero", a["objectGuess"], a["xcoords"], a["ycoords"]), 0.08)
 
+    # ---- constraints ----
+
+    def test_constraints_are_their_plain_statements(self):
+        """An epoch with a constraint ends as the one without, constrained."""
+        self.make_scan(fraction=True, modes=2)
+        words = ["scan.npz", "--algorithm", "lsqml", "--modes", "2", "--iterations", "1", "--precision", "double"]
+
+        def after(name, *flags):
+            self.run_it(*words, "--out", name, *flags)
+            r = self.result(name)
+            return r["reconstructed_object"].astype(complex), r["reconstructed_probe"].astype(complex)
+
+        def smooth(o, a):
+            p = np.pad(o, 1, "edge")
+            near = sum(p[i : i + o.shape[0], j : j + o.shape[1]] for i in range(3) for j in range(3)) - o
+            return (1 - 8 * a) * o + a * near
+
+        def variation(o, weight):
+            dual = np.zeros((2, *o.shape), complex)
+            div = lambda: np.diff(dual[0], axis=0, prepend=0) + np.diff(dual[1], axis=1, prepend=0)
+            for _ in range(20):
+                u = div() - o / weight
+                g = np.stack([np.diff(u, axis=0, append=u[-1:]), np.diff(u, axis=1, append=u[:, -1:])])
+                dual = (dual + g / 4) / (1 + np.sqrt((abs(g) ** 2).sum(0)) / 4)
+            return o - weight * div()
+
+        def lower_peaks(o, px, py):
+            f, (h, w) = np.fft.fft2(o), o.shape
+            for i in range(-int(py // 2), int(py // 2) + 1):
+                for j in range(-int(px // 2), int(px // 2) + 1):
+                    if abs(i * h / py) <= 3 and abs(j * w / px) <= 3:
+                        continue
+                    y, x = round(i * h / py), round(j * w / px)
+                    box = np.ix_(np.arange(y - 3, y + 4) % h, np.arange(x - 3, x + 4) % w)
+                    part = f[box]
+                    ring = np.ones((7, 7), bool)
+                    ring[2:5, 2:5] = False
+                    most = abs(part[ring]).mean()
+                    part[~ring] *= np.minimum(1, most / abs(part[~ring]))
+                    f[box] = part
+            return np.fft.ifft2(f)
+
+        def blurred(a, s=3, reach=12):
+            k = np.exp(-np.arange(-reach, reach + 1) ** 2 / (2 * s**2))
+            line = lambda v: np.convolve(np.pad(v, reach, "symmetric"), k / k.sum(), "valid")
+            return np.apply_along_axis(line, 1, np.apply_along_axis(line, 0, a))
+
+        o, p = after("none")
+        n = p.shape[-1]
+        phase = np.clip(np.angle(o), -0.1, 0.2)
+        y, x = np.mgrid[:n, :n] - n // 2 + 0.5
+        disc = np.hypot(x, y) <= 6
+        wide = np.hypot(*np.meshgrid(np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(n, 1 / n))) <= 5.5
+        amplitude = blurred(np.sqrt((abs(p) ** 2).sum(0)))
+        cases = [("clip", ["--object_min", "0.9", "--object_max", "1.05"], o / abs(o) * np.clip(abs(o), 0.9, 1.05), p),
+                 ("phase", ["--phase_min", "-0.1", "--phase_max", "0.2"], abs(o) * np.exp(1j * phase), p),
+                 ("smooth", ["--object_smooth", "0.06"], smooth(o, 0.06), p),
+                 ("tv", ["--object_tv", "0.05"], variation(o, 0.05), p),
+                 ("raster", ["--raster_period", "6.5,4"], lower_peaks(o, 6.5, 4), p),
+                 ("mask", ["--probe_mask", "true", "--probe_mask_diameter", "12", "--probe_mask_sigma", "0"], o, p * disc),
+                 ("threshold", ["--probe_threshold", "0.4"], o, p * (amplitude >= 0.4 * amplitude.max())),
+                 ("aperture", ["--probe_aperture", "11"], o, np.fft.ifft2(np.fft.fft2(p) * wide))]
+        for name, flags, want_o, want_p in cases:
+            self.assertGreater(abs(want_o - o).max() + abs(want_p - p).max() / abs(p).max(), 1e-4, name)
+            got_o, got_p = after(name, *flags)
+            self.assertLess(abs(got_o - want_o).max(), 2e-6, name)
+            self.assertLess(abs(got_p - want_p).max(), 2e-6 * abs(p).max(), name)
+        self.assertIn("expected at most phase_max", self.run_it(*words, "--phase_min", "1", "--phase_max", "0", code=2))
+        seen = set()
+        for limits in ("--threads 1", "--threads 2", "--threads 2 --memory 24M"):
+            self.run_it(*words, "--out", "all", "--force", *limits.split(), *(w for _, flags, _, _ in cases for w in flags))
+            seen.add(self.bytes_of("all"))
+        self.assertEqual(len(seen), 1)
+
+    def test_positions_keep_their_mean(self):
+        self.make_scan(fraction=True, patterns=40)
+        words = ["scan.npz", "--algorithm", "lsqml", "--iterations", "3", "--position_start", "0"]
+        self.run_it(*words, "--out", "free")
+        self.run_it(*words, "--out", "held", "--keep_mean_position", "true")
+        with np.load(self.at("scan.npz")) as z:
+            start = np.stack([z["xcoords"], z["ycoords"]], 1)
+        free, held = (abs((self.result(name)["positions"] - start).mean(0)).max() for name in ("free", "held"))
+        self.assertGreater(free, 1e-4)
+        self.assertLess(held, 1e-9)
+
     # ---- mistakes ----
 
     def test_a_folder_belongs_to_one_run(self):

@@ -43,6 +43,19 @@ static void check(fth_config *cfg, void *user)
         if (fth_config_has(cfg, even[i]) && fth_config_int(cfg, even[i]) % 2 != 0)
             fth_config_complain(cfg, even[i], NULL, "expected an even number, found %lld",
                                 (long long)fth_config_int(cfg, even[i]));
+    static const char *const pair[][2] = {{"object_min", "object_max"}, {"phase_min", "phase_max"}};
+    for (int i = 0; i < 2; i++) {
+        if (!fth_config_has(cfg, pair[i][0]) || !fth_config_has(cfg, pair[i][1])) continue;
+        const double low = fth_config_real(cfg, pair[i][0]),
+                     high = fth_config_real(cfg, pair[i][1]);
+        if (low > high)
+            fth_config_complain(cfg, pair[i][0], NULL, "expected at most %s, %g, found %g",
+                                pair[i][1], high, low);
+    }
+    if (fth_config_count(cfg, "raster_period") > 2)
+        fth_config_complain(cfg, "raster_period", NULL,
+                            "expected one number or two, x and y, found %lld",
+                            (long long)fth_config_count(cfg, "raster_period"));
     if (fth_config_has(cfg, "positions.sign") && fth_config_int(cfg, "positions.sign") == 0)
         fth_config_complain(cfg, "positions.sign", NULL, "expected 1 or -1, found 0");
 }

@@ -55,11 +55,25 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
                               .object_init = (pt_object_init)fth_config_choice(cfg, "object_init"),
                               .clip_low = pt_real_of(cfg, "object_min", none),
                               .clip_high = pt_real_of(cfg, "object_max", none),
+                              .clip_phase = fth_config_has(cfg, "phase_min") ||
+                                            fth_config_has(cfg, "phase_max"),
+                              .phase_low = pt_real_of(cfg, "phase_min", -HUGE_VAL),
+                              .phase_high = pt_real_of(cfg, "phase_max", HUGE_VAL),
+                              .smooth = fth_config_real(cfg, "object_smooth"),
+                              .tv = fth_config_real(cfg, "object_tv"),
+                              .probe_mask = fth_config_bool(cfg, "probe_mask"),
+                              .mask_diameter = pt_real_of(cfg, "probe_mask_diameter", 0),
+                              .mask_sigma = fth_config_real(cfg, "probe_mask_sigma"),
+                              .probe_threshold = fth_config_real(cfg, "probe_threshold"),
+                              .probe_aperture = pt_real_of(cfg, "probe_aperture", 0),
+                              .keep_mean_position = fth_config_bool(cfg, "keep_mean_position"),
                               .probe_power = pt_real_of(cfg, "fix_probe_power", none),
                               .centre_probe = fth_config_bool(cfg, "centre_probe"),
                               .momentum = fth_config_real(cfg, "momentum"),
                               .opr = fth_config_int(cfg, "opr"),
                               .seed = (uint64_t)fth_config_int(cfg, "seed")};
+    for (int64_t i = 0, n = fth_config_count(cfg, "raster_period"); i < 2 && n > 0; i++)
+        out->raster[i] = fth_config_real_at(cfg, "raster_period", i < n ? i : 0);
     if (waves && out->position_start >= 0) {
         FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",
                  pt_algorithm_names[algorithm]);

@@ -1,6 +1,6 @@
 /* refine.c - what happens to object and probe between epochs: modes made orthogonal, the scale that
- * the data leave open, constraints. */
-#include "solver.h"
+ * the data leave open, the middle of probe and positions. */
+#include "constraints.h"
 
 #include <math.h>
 #include <string.h>
@@ -148,21 +148,18 @@ static void fix_power(pt_solver *s)
     if (power > 0) scale_all(s->probe, s->real, sqrt(s->opt.probe_power / power));
 }
 
-static void clip_object(pt_solver *s)
+/* Corrected positions may drift together, and the object with them. */
+static void hold_mean_position(pt_solver *s)
 {
-    const int64_t cells = s->rows * s->cols;
-    const double low = isnan(s->opt.clip_low) ? 0 : s->opt.clip_low,
-                 high = isnan(s->opt.clip_high) ? HUGE_VAL : s->opt.clip_high;
-    void *object = fth_tensor_data(s->object);
-    for (int64_t i = 0; i < cells; i++) {
-        const double re = pt_get(object, s->real, i), im = pt_get(object, s->real, cells + i),
-                     a = hypot(re, im),
-                     to = a < low    ? low
-                          : a > high ? high
-                                     : a;
-        if (to == a) continue;
-        pt_put(object, s->real, i, a > 0 ? re / a * to : to);
-        pt_put(object, s->real, cells + i, a > 0 ? im / a * to : 0);
+    const int64_t m = s->data.patterns;
+    double dx = 0, dy = 0;
+    for (int64_t j = 0; j < m; j++) {
+        dx += s->x[j] - s->data.x[j];
+        dy += s->y[j] - s->data.y[j];
+    }
+    for (int64_t j = 0; j < m; j++) {
+        s->x[j] -= dx / (double)m;
+        s->y[j] -= dy / (double)m;
     }
 }
 
@@ -221,8 +218,10 @@ fth_status pt_solver_refine(pt_solver *s, fth_err *err)
     const bool probe_on = s->epoch >= o->probe_start;
     if (s->modes > 1 && o->orthogonalise && probe_on) FTH_TRY(orthogonalise(s, err));
     if (o->centre_probe && probe_on) FTH_TRY(centre_probe(s, err));
+    if (probe_on) FTH_TRY(pt_constrain_probe(s, err));
     if (!isnan(o->probe_power)) fix_power(s);
-    if (!isnan(o->clip_low) || !isnan(o->clip_high)) clip_object(s);
+    FTH_TRY(pt_constrain_object(s, err));
+    if (o->keep_mean_position && o->position_start >= 0) hold_mean_position(s);
     if (o->scale_every > 0 && (s->epoch + 1) % o->scale_every == 0) FTH_TRY(share_scale(s, err));
     return FTH_OK;
 }

@@ -1,4 +1,5 @@
 /* solver.c - the life of a solver: memory, plans, the first scale of the probe, epochs. */
+#include "constraints.h"
 #include "momentum.h"
 
 #include <math.h>
@@ -107,6 +108,7 @@ static fth_status set_up(pt_solver *s, fth_err *err)
     FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
     FTH_TRY(pt_solver_start_fields(s, err));
     if (s->opt.opr) pt_opr_start(s);
+    FTH_TRY(pt_constraints_create(s, err));
     if (s->opt.momentum > 0 && s->opt.algorithm == PT_SOLVE_LSQML)
         FTH_TRY(pt_momentum_create(s, err));
     return FTH_OK;
@@ -143,6 +145,7 @@ fth_status pt_solver_create(pt_solver **out, fth_context *ctx, const fth_stage_c
 void pt_solver_destroy(pt_solver *s)
 {
     if (!s) return;
+    pt_constraints_destroy(s);
     pt_momentum_destroy(s);
     pt_waves_destroy(s);
     pt_sweeps_destroy(s);

@@ -46,7 +46,15 @@ typedef struct pt_solve_options {
     pt_batching batching;
     pt_object_init object_init;
     double clip_low, clip_high; /* of the object's amplitude; NAN: none */
-    double probe_power;         /* to which the probe is scaled after each epoch; NAN: none */
+    bool clip_phase;
+    double phase_low, phase_high; /* of the object */
+    double smooth, tv;            /* weights of the object's smoothness and total variation */
+    double raster[2];             /* periods in x and y whose peaks are removed; 0: none */
+    bool probe_mask;
+    double mask_diameter, mask_sigma;
+    double probe_threshold, probe_aperture; /* 0: none */
+    bool keep_mean_position;
+    double probe_power; /* to which the probe is scaled after each epoch; NAN: none */
     bool centre_probe;
     double momentum;         /* gain of lsqml's; 0: none */
     int64_t opr;             /* eigenprobes of lsqml */
@@ -73,6 +81,7 @@ typedef struct pt_solve_data {
 
 typedef struct pt_waves pt_waves;       /* exit waves, of DM and RAAR */
 typedef struct pt_momentum pt_momentum; /* of lsqml */
+typedef struct pt_constraints pt_constraints;
 
 typedef struct pt_solver {
     fth_context *ctx;
@@ -113,6 +122,7 @@ typedef struct pt_solver {
 
     pt_waves *waves;
     pt_momentum *momentum;
+    pt_constraints *constraints;
     fth_tensor *eigen;        /* [opr part row col]; NULL: none */
     fth_tensor *piece_shares; /* [pattern share] of a piece */
     double *shares;           /* [scan share] of the probe and of each eigenprobe */
