@@ -82,6 +82,9 @@ class Training(Case):
         for folder, more in (("i", ["--threads", 1]), ("j", ["--threads", 2]), ("k", ["--threads", 1, "--memory", "60M"])):
             self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / folder, *more)
             self.assertEqual(self.bytes_of("i", "reconstruction.npz"), self.bytes_of(folder, "reconstruction.npz"))
+        (self.dir / "junk.npz").write_bytes(b"junk")
+        self.fathom("infer", self.dir / "a" / "model.safetensors", self.dir / "junk.npz", "--out", self.dir / "x", code=3)
+        self.assertFalse((self.dir / "x").exists())
         with np.load(self.dir / "i" / "reconstruction.npz") as z:
             obj = z["reconstructed_object"]
             self.assertEqual(obj.dtype, np.complex64)
@@ -140,8 +143,9 @@ class Training(Case):
         small = dict(good, diff3d=good["diff3d"][:, 16:48, 16:48], probeGuess=good["probeGuess"][16:48, 16:48])
         np.savez(self.dir / "small.npz", **small)
         self.assertIn("64, 128, 256 or 512", self.fathom("train", self.dir / "small.npz", "--out", self.dir / "x", code=3))
-        self.assertFalse((self.dir / "x" / "model.safetensors").exists())
         self.fathom("infer", self.scan, self.scan, "--out", self.dir / "x", code=3)
+        self.fathom("infer", self.dir / "none.safetensors", self.scan, "--out", self.dir / "x", code=3)
+        self.assertFalse((self.dir / "x").exists())
 
     def test_a_bad_scan_leaves_nothing(self):
         self.scan.write_bytes(b"junk")

@@ -231,17 +231,21 @@ fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, ft
     fth_mem *mem = fth_context_mem(job->ctx);
     work *w = NULL;
     fth_sink sink;
+    fth_claim *claim = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sizeof *w, "inference", (void **)&w, err));
     memset(w, 0, sizeof *w);
     w->job = job;
     w->mem = mem;
     fth_status s = prepare(w, !foresee, &sink, err);
     if (s == FTH_OK && foresee) s = foresee(user, w->plan, 1, err);
+    /* Model and scan were read: bad ones leave nothing behind. A stage has its folder. */
+    if (s == FTH_OK && !foresee && !job->call) s = fth_folder_claim(&claim, mem, job->folder, err);
     if (s == FTH_OK && !foresee) s = run_plan(w, &sink, err);
     if (s == FTH_OK && !foresee) {
         if (job->call) fth_stage_point(job->call, "before_outputs");
         s = write_result(w, err);
     }
+    fth_folder_release(claim);
     clear(w);
     fth_mem_release(mem, w, NULL);
     return s;

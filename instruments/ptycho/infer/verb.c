@@ -14,16 +14,11 @@ static fth_status show(void *user, const fth_plan *plan, double runs, fth_err *e
 static fth_status answer(const pt_inference *job, fth_answer *a, fth_err *err)
 {
     char path[FTH_PATH];
-    fth_claim *claim = NULL;
     FTH_TRY(fth_path_join(path, job->folder, PT_RECONSTRUCTION_FILE, err));
     fth_answer_file(a, FTH_FILE_INPUT, job->model, -1, "model");
     fth_answer_file(a, FTH_FILE_INPUT, job->scan, -1, "scan");
     fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "reconstruction");
-    if (a->plan) return pt_infer(job, show, a, err);
-    FTH_TRY(fth_folder_claim(&claim, fth_context_mem(job->ctx), job->folder, err));
-    const fth_status s = pt_infer(job, NULL, NULL, err);
-    fth_folder_release(claim);
-    return s;
+    return pt_infer(job, a->plan ? show : NULL, a, err);
 }
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
