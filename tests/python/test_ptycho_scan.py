@@ -136,7 +136,8 @@ class Scans(unittest.TestCase):
         text = run("info", self.save(probeGuess=small), code=3)
         self.assertIn("smooth:0.5|pad:16", text)
         self.assertIn("interp:16", run("info", self.save(probeGuess=whole), code=3))
-        for steps in ("pad:8", "pad:17", "blur:3", "pad", "interp:x", "smooth:-1"):
+        np.testing.assert_allclose(resized(whole, "crop:16"), whole[4:20, 4:20].astype("c8"))
+        for steps in ("pad:8", "crop:14", "pad:17", "blur:3", "pad", "interp:x", "smooth:-1"):
             self.assertIn("is no step", run("info", self.save(probeGuess=small), "--probe_resize", steps, code=2))
 
     def test_positions_are_turned_as_asked(self):
@@ -160,6 +161,47 @@ class Scans(unittest.TestCase):
         self.assertIn("by half", run("info", self.save(**text("legacy_v1", None)), code=3))
         self.assertIn("by half", run("info", self.save(**text(None, "count_intensity")), code=3))
         self.assertIn("'v9'", run("info", self.save(**text("v9", "count_intensity")), code=3))
+
+    def test_masks_are_cut_and_binned_with_the_frames(self):
+        r = np.random.RandomState(3)
+        bad = r.rand(30, 24, 24) < 0.05
+        d = {**arrays(), "diff3d": r.poisson(9, (30, 24, 24)).astype("u2"), "objectGuess": None, "probeGuess": np.ones((24, 24), "c8")}
+
+        def cut(a, bin=1, fill=0):
+            a = np.pad(a, ((0, 0), (4, 4), (4, 4)), constant_values=fill)[:, 6:26, 7:27]  # about (13, 12)
+            return a.reshape(len(a), 20 // bin, bin, 20 // bin, bin)
+
+        with h5py.File(self.dir / "a.h5", "w") as f:
+            f["d"], f["x"], f["y"], f["m"], f["each"] = d["diff3d"], d["xcoords"], d["ycoords"], bad[0].astype("u4") * 8, bad
+        where = ["--hdf5.data", "d", "--hdf5.x", "x", "--hdf5.y", "y", "--hdf5.mask"]
+        centre = ["--crop", "20", "--centre_x", "13", "--centre_y", "12", "--probe_guess", "default", "--quiet"]
+        for bin in (1, 2):
+            for mask, given in ((bad[:1], "m"), (bad, "each")):
+                files = [(self.dir / "a.h5", where + [given]), (self.save(**{**d, "mask": ~(bad[0] if given == "m" else bad)}), [])]
+                for path, flags in files:
+                    run("convert", path, self.dir / "o.npz", *flags, *centre, "--bin", bin)
+                    got = np.load(self.dir / "o.npz")
+                    np.testing.assert_array_equal(got["diff3d"], cut(d["diff3d"], bin).sum((2, 4)))
+                    want = ~cut(mask, bin).any((2, 4))
+                    np.testing.assert_array_equal(got["mask"], want[0] if given == "m" else want)
+        self.assertIn("[24 24]", run("info", self.save(**{**d, "mask": bad[0, 1:]}), *centre[:-1], code=3))
+
+    def test_pixels_grow_when_frames_are_cut(self):
+        d = arrays()
+        path = self.save()
+        got = info(path, "--crop", "12", "--probe_guess", "default", "--data.kind", "counts")
+        np.testing.assert_allclose(got["x"], [0.75 * d["xcoords"].min(), 0.75 * d["xcoords"].max()])
+        self.assertEqual(got["object"], [])
+        self.assertRegex(" ".join(got["warnings"]), "1.33.* times as large.*has other pixels")
+        got = info(path, "--bin", "2", "--probe_guess", "default", "--data.kind", "counts")
+        np.testing.assert_allclose(got["x"], [d["xcoords"].min(), d["xcoords"].max()])
+        self.assertEqual((got["object"], got["warnings"]), ([60, 62], []))
+        self.assertIn("interp:12", run("info", path, "--crop", "12", code=3))
+        self.assertIn("crop:8", run("info", path, "--bin", "2", "--data.kind", "counts", code=3))
+        run("convert", path, self.dir / "a.h5", *self.physics)
+        with h5py.File(self.dir / "a.h5", "a") as f:
+            del f["raw_data"].attrs["detector_pixel_m"]
+        self.assertAlmostEqual(info(self.dir / "a.h5", "--crop", "12", "--probe_guess", "default")["pixel_m"] / self.pixel * 0.75, 1, 9)
 
     # ---- what is refused ----
 
@@ -256,6 +298,11 @@ class Scans(unittest.TestCase):
         path = self.save(diff3d=d["diff3d"], mask=mask)
         self.assertIn("--energy_eV", run("convert", path, self.dir / "a.cxi", code=3))
         self.assertFalse((self.dir / "a.cxi").exists())
+        each = np.random.RandomState(5).rand(30, 16, 16) < 0.9
+        for name in ("b.cxi", "b.h5"):
+            run("convert", self.save("b.npz", diff3d=d["diff3d"], mask=each), self.dir / name, *self.physics)
+            run("convert", self.dir / name, self.dir / "b.npz", "--quiet")
+            np.testing.assert_array_equal(np.load(self.dir / "b.npz")["mask"], each)
         for name in ("a.cxi", "a.h5"):
             out = self.dir / name
             run("convert", path, out, *self.physics)
@@ -306,6 +353,16 @@ class Scans(unittest.TestCase):
         got = info(path, "--positions.sign", "1", "--energy_eV", "4000")
         np.testing.assert_allclose(got["x"], sorted(-np.array([d["xcoords"].max(), d["xcoords"].min()]) / 2))
         run("check", path)
+        for unit, factor in (("um", 1e6), ("mm", 1e3), ("m", 1)):
+            with h5py.File(path, "a") as f:
+                del f["entry_1/sample_1"]
+                place = "entry_1/sample_1/geometry_1/translation"
+                f[place] = -np.stack([d["xcoords"], d["ycoords"]], 1) * self.pixel * factor
+                f[place].attrs["units"] = unit
+            self.same(path, d)
+        with h5py.File(path, "a") as f:
+            f[place].attrs["units"] = "furlong"
+        self.assertIn("'furlong'", info(path)["warnings"][0])
         with h5py.File(path, "a") as f:
             del f["entry_1/sample_1"]
         self.assertIn("translation", run("info", path, code=3))
@@ -363,6 +420,12 @@ class Scans(unittest.TestCase):
         self.assertIn("20 x 24", run("info", path, *flags, code=3))
         self.same(path, d, *flags, "--crop", 16)
         self.assertIn("data_000002", info(path, *flags, "--crop", 16)["warnings"][0])
+        dead = np.zeros((20, 24), "u4")
+        dead[4, 7] = 1
+        with h5py.File(path, "a") as f:
+            f["entry/instrument/detector/detectorSpecific/pixel_mask"] = dead
+        mask = self.same(path, d, *flags, "--crop", 16)["mask"]
+        self.assertEqual(list(map(tuple, np.argwhere(~mask))), [(1, 2)])
         (self.dir / "p.csv").write_text("".join(",".join(map(repr, map(float, r))) + "\n" for r in rows[:-3]))
         self.assertRegex(run("info", path, *flags, "--crop", 16, code=3), "29 triggers.*30 frames")
         (self.dir / "p.csv").write_text("1,2,3\n")
@@ -382,6 +445,19 @@ class Scans(unittest.TestCase):
         cut = ["--crop", "32", "--bin", "2", "--centre_x", "19", "--centre_y", "20"]
         self.same(path, {**d, "diff3d": 4 * d["diff3d"]}, *where, *cut)
         self.same(path, {**d, "diff3d": 4 * d["diff3d"]}, "--hdf5.data", "det/frames", "--hdf5.x", "both", "--hdf5.y", "both", *cut)
+        with h5py.File(path, "a") as f:
+            f["pos/x"].attrs["units"] = f["pos/y"].attrs["units"] = "um"
+            f["pos/x"][:], f["pos/y"][:] = (d[k] * self.pixel * 1e6 for k in ("xcoords", "ycoords"))
+        self.same(path, {**d, "diff3d": 4 * d["diff3d"]}, *where, *cut, *self.physics[:-1], "37.5e-6")
+        self.assertIn("pixel size", run("info", path, *where, *cut, code=3))
+        with h5py.File(path, "a") as f:
+            f["pos/x"].attrs["units"] = "nm"
+        self.assertIn("different units", run("info", path, *where, *cut, code=3))
+        self.same(path, {**d, "diff3d": 4 * d["diff3d"]}, *where, *cut, *self.physics[:-1], "37.5e-6", "--positions.unit", "um")
+        with h5py.File(path, "a") as f:
+            f["pos/x"].attrs["units"] = f["pos/y"].attrs["units"] = "px"
+            f["pos/x"][:], f["pos/y"][:] = d["xcoords"], d["ycoords"]
+        self.same(path, {**d, "diff3d": 4 * d["diff3d"]}, *where, *cut, *self.physics)
         self.assertIn("'pos/z'", run("info", path, *where[:4], "--hdf5.y", "pos/z", code=3))
         self.assertIn("--hdf5.y", run("info", path, *where[:4], code=2))
         larger = ["--crop", "48", "--centre_x", "19", "--centre_y", "20"]
@@ -501,6 +577,12 @@ class Scans(unittest.TestCase):
                           probeGuess=np.ones((64, 64), "c8"))
         self.assertEqual(info(path, "--memory", "16M")["patterns"], 1500)
         self.assertIn("[1499 63 63]", run("check", other, "--memory", "16M", code=3))
+        self.assertIn("[1499 63 63]", run("convert", other, self.dir / "c.npz", "--memory", "16M", code=3))
+        self.assertFalse((self.dir / "c.npz").exists())
+        mask = np.ones((64, 64), bool)
+        mask[63, 63] = False
+        other = self.save("b.npz", diff3d=np.moveaxis(bad, 0, 2), xcoords=np.arange(1500.0), ycoords=np.arange(1500.0),
+                          probeGuess=np.ones((64, 64), "c8"), mask=mask)
         run("convert", other, self.dir / "c.npz", "--memory", "16M", "--quiet")
         np.testing.assert_array_equal(np.load(self.dir / "c.npz")["diff3d"], bad)
 

@@ -90,7 +90,9 @@ static fth_status convert(fth_context *ctx, const char *in, const char *to, cons
     if (a->plan) {
         fth_answer_memory(a, 64 << 20, "pieces of the patterns");
     } else {
-        s = targets[target].write(&scan, to, err);
+        pt_survey survey;
+        s = pt_scan_survey(&scan, NULL, NULL, &survey, err);
+        if (s == FTH_OK) s = targets[target].write(&scan, to, err);
         for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(scan.notes); i++)
             fprintf(a->notes, "warning: %s\n", fth_texts_get(scan.notes, i));
         if (s == FTH_OK)

@@ -179,6 +179,11 @@ static fth_status cxi_mask(fth_h5_writer *w, pt_scan *scan, fth_err *err)
 {
     const int64_t size[2] = {scan->N, scan->N};
     void *room = NULL;
+    if (scan->masks.n_axes) {
+        fth_source bad;
+        FTH_TRY(pt_flags_view(scan, &scan->masks, PT_MASK_BAD, FTH_BOOL, &bad, err));
+        return put_frames(w, scan, DETECTOR "/mask", &bad, err);
+    }
     if (!scan->mask) return FTH_OK;
     FTH_TRY(fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(scan->N * scan->N) * 4, "mask", &room,
                          err));

@@ -53,6 +53,16 @@ static fth_status pad(const image *m, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status crop(const image *m, fth_err *err)
+{
+    const int64_t before = (m->n - m->to) / 2;
+    (void)err;
+    for (int64_t i = 0; i < m->to; i++)
+        memcpy(m->out + i * m->to, m->in + (before + i) * m->n + before,
+               (size_t)m->to * sizeof *m->out);
+    return FTH_OK;
+}
+
 /* Second derivatives of the natural cubic spline through v[0], v[step], ..., v[(n - 1) step]. */
 static void spline(const double *v, int64_t step, int64_t n, double *second, double *room)
 {
@@ -170,13 +180,14 @@ static fth_status extrapolate(const image *m, fth_err *err)
 
 static const struct step {
     const char *name;
-    bool is_side; /* its number is the new side, at least the old one with `grows` */
-    bool grows;
+    bool is_side; /* its number is the new side */
+    int change;   /* 1: at least the old side, -1: at most */
     fth_status (*run)(const image *m, fth_err *err);
-} steps[] = {{"smooth", false, false, smooth},
-             {"pad", true, true, pad},
-             {"interp", true, false, interp},
-             {"pad_extrapolate", true, true, extrapolate}};
+} steps[] = {{"smooth", false, 0, smooth},
+             {"pad", true, 1, pad},
+             {"crop", true, -1, crop},
+             {"interp", true, 0, interp},
+             {"pad_extrapolate", true, 1, extrapolate}};
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
 static fth_status parse(const char *text, size_t length, int64_t n, const struct step **step,
@@ -190,17 +201,17 @@ static fth_status parse(const char *text, size_t length, int64_t n, const struct
         if (strlen(steps[k].name) != name || strncmp(steps[k].name, word, name) != 0) continue;
         *step = &steps[k];
         if (!colon || !fth_real_parse(colon + 1, number)) break;
-        const bool whole = *number == floor(*number) &&
-                           *number >= (steps[k].grows ? (double)n : 2) && *number <= MOST_SIDE &&
-                           fmod(*number, 2) == 0;
+        const double least = steps[k].change > 0 ? (double)n : 2,
+                     most = steps[k].change < 0 ? (double)n : MOST_SIDE;
+        const bool whole = *number >= least && *number <= most && fmod(*number, 2) == 0;
         if (steps[k].is_side ? whole : *number >= 0 && *number <= 1e4) return FTH_OK;
         break;
     }
-    FTH_FAIL(
-        err, FTH_E_COMMAND,
-        "'%s' is no step for a probe of %lld x %lld; expected smooth:SIGMA, pad:N, interp:N or "
-        "pad_extrapolate:N with an even N",
-        word, (long long)n, (long long)n);
+    FTH_FAIL(err, FTH_E_COMMAND,
+             "'%s' is no step for a probe of %lld x %lld; expected smooth:SIGMA, pad:N, crop:N, "
+             "interp:N "
+             "or pad_extrapolate:N with an even N",
+             word, (long long)n, (long long)n);
     fth_err_hint(err, "write steps as in smooth:0.5|pad:128");
     return FTH_E_COMMAND;
 }

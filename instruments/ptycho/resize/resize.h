@@ -7,6 +7,7 @@
 /* Steps, from left to right:
  *   smooth:SIGMA           Gaussian blur of the real and the imaginary part
  *   pad:N                  centred among zeros
+ *   crop:N                 the middle of it
  *   interp:N               cubic splines of both parts, edge to edge
  *   pad_extrapolate:N      the amplitude's edge goes on; the phase is a r^2 + b, fitted
  * The modes [modes n n] in `probe` are replaced by new ones of side *n, a block of the context's

@@ -29,8 +29,11 @@ static fth_status check_parts(const pt_scan *scan, const fth_source *part, int64
 {
     char a[120], b[120];
     for (int64_t i = 0; i < n; i++) {
-        if (part[i].n_axes == 3 && part[i].dtype == part[0].dtype &&
-            part[i].size[1] == part[0].size[1] && part[i].size[2] == part[0].size[2])
+        if (part[i].n_axes != 3)
+            return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: chunk %lld is %s; expected [scan row col]",
+                            scan->path, (long long)i, pt_shape_text(&part[i], a, sizeof a));
+        if (part[i].dtype == part[0].dtype && part[i].size[1] == part[0].size[1] &&
+            part[i].size[2] == part[0].size[2])
             continue;
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "%s: chunk %lld is %s of %s and the first is %s of %s: frames of one size "

@@ -85,7 +85,9 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
     if (s.size[0] == 0)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has no patterns", scan->path, name);
     d->integral = fth_dtype_is_int(s.dtype);
-    if (d->opt->crop > 0 || d->opt->bin > 1) {
+    d->rows = s.size[1];
+    d->cols = s.size[2];
+    if (pt_frames_are_cut(d)) {
         FTH_TRY(pt_frames_view(d, &s, &s, err));
         d->slow = true; /* cutting every time again would cost more than a copy */
     }
@@ -187,7 +189,10 @@ static fth_status fit_probe(pt_draft *d, const char *name, const char *shape, ft
         fth_err_hint(err,
                      "--probe_resize '%s:%lld' brings it to that size, --probe_guess estimate "
                      "makes another",
-                     side < scan->N ? "smooth:0.5|pad" : "interp", (long long)scan->N);
+                     d->opt->bin > 1                           ? side < scan->N ? "pad" : "crop"
+                     : side < scan->N && !pt_frames_are_cut(d) ? "smooth:0.5|pad"
+                                                               : "interp",
+                     (long long)scan->N);
         return FTH_E_FILE_SHAPE;
     }
     const uint64_t bytes = (uint64_t)(modes * side * side) * sizeof(fth_c128);
@@ -216,121 +221,6 @@ fth_status pt_set_probe(pt_draft *d, fth_source *base, const char *name, fth_err
     const fth_status s = load_probe(d, base, name, err);
     fth_source_close(base);
     if (s != FTH_OK) d->scan->modes = 0;
-    return s;
-}
-
-/* ---- the mask ---- */
-
-/* Bits of a mask as the scan has them, 1 is good. */
-static void settle_mask(pt_mask_rule rule, fth_dtype dtype, const void *from, int64_t count,
-                        uint8_t *out)
-{
-    const int64_t item = fth_dtype_size(dtype);
-    const bool set_is_good = rule == PT_MASK_GOOD;
-    for (int64_t i = 0; i < count; i++) {
-        double v = 0;
-        pt_to_f64(dtype, (const char *)from + i * item, 1, &v);
-        out[i] = (v != 0) == set_is_good;
-    }
-}
-
-typedef struct mask_view {
-    fth_mem *mem;
-    fth_source base;
-    pt_mask_rule rule;
-} mask_view;
-
-static fth_status mask_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                            fth_err *err)
-{
-    const mask_view *m = self;
-    const int64_t count = n[0] * n[1] * n[2];
-    void *room = NULL;
-    FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)(count * fth_dtype_size(m->base.dtype)) + 1,
-                         "masks", &room, err));
-    const fth_status s = m->base.read(m->base.self, lo, n, room, err);
-    if (s == FTH_OK) settle_mask(m->rule, m->base.dtype, room, count, dst);
-    fth_mem_release(m->mem, room, NULL);
-    return s;
-}
-
-static fth_status view_masks(pt_draft *d, const fth_source *base, pt_mask_rule rule, fth_err *err)
-{
-    pt_scan *scan = d->scan;
-    const fth_source s = *base;
-    void *block = NULL;
-    FTH_TRY(pt_scan_hold(scan, sizeof(mask_view), "masks of a scan", &block, err));
-    mask_view *m = block;
-    *m = (mask_view){.mem = scan->mem, .base = s, .rule = rule};
-    scan->masks = (fth_source){.kind = s.kind,
-                               .self = m,
-                               .dtype = FTH_BOOL,
-                               .n_axes = 3,
-                               .size = {s.size[0], s.size[1], s.size[2]},
-                               .read = mask_read,
-                               .libraries = s.libraries,
-                               .billed_bytes = s.billed_bytes};
-    return FTH_OK;
-}
-
-static fth_status load_mask(pt_draft *d, const fth_source *b, pt_mask_rule rule, const char *name,
-                            fth_err *err)
-{
-    pt_scan *scan = d->scan;
-    const int64_t count = scan->N * scan->N;
-    fth_tensor *t = NULL;
-    void *block = NULL;
-    FTH_TRY(fth_source_load(b, scan->mem, name, &t, err));
-    const fth_status s = pt_scan_hold(scan, (uint64_t)count, "mask", &block, err);
-    if (s == FTH_OK) settle_mask(rule, b->dtype, fth_tensor_view(t), count, block);
-    fth_tensor_release(t);
-    scan->mask = block;
-    if (s != FTH_OK) return s;
-    for (int64_t i = 0; i < count; i++)
-        if (scan->mask[i]) return FTH_OK;
-    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' leaves no good pixel", scan->path, name);
-    fth_err_hint(err, "--mask.convention says what its values mean");
-    return FTH_E_FILE_FORMAT;
-}
-
-static fth_status check_mask(const pt_draft *d, const fth_source *base, const char *name,
-                             fth_err *err)
-{
-    const pt_scan *scan = d->scan;
-    char shape[120];
-    const bool whole = base->n_axes == 2 && base->size[0] == scan->N && base->size[1] == scan->N,
-               each = base->n_axes == 3 && base->size[0] == scan->n && base->size[1] == scan->N &&
-                      base->size[2] == scan->N;
-    if ((whole || each) && (base->dtype == FTH_BOOL || pt_is_number(base->dtype))) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                    "%s: '%s' is %s of %s; expected [%lld %lld] or [%lld %lld %lld] of bool or "
-                    "numbers, as the patterns are",
-                    scan->path, name, pt_shape_text(base, shape, sizeof shape),
-                    fth_dtype_name(base->dtype), (long long)scan->N, (long long)scan->N,
-                    (long long)scan->n, (long long)scan->N, (long long)scan->N);
-}
-
-static pt_mask_rule rule_of(const pt_draft *d)
-{
-    return d->opt->mask == PT_MASK_AUTO ? d->own_rule : d->opt->mask;
-}
-
-fth_status pt_set_masks_of(pt_draft *d, const fth_source *base, const char *name, fth_err *err)
-{
-    FTH_TRY(check_mask(d, base, name, err));
-    return view_masks(d, base, rule_of(d), err);
-}
-
-fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err)
-{
-    fth_status s = check_mask(d, base, name, err);
-    if (s == FTH_OK && base->n_axes == 3) {
-        const fth_source kept = *base;
-        FTH_TRY(pt_scan_keep(d->scan, base, err));
-        return view_masks(d, &kept, rule_of(d), err);
-    }
-    if (s == FTH_OK) s = load_mask(d, base, rule_of(d), name, err);
-    fth_source_close(base);
     return s;
 }
 

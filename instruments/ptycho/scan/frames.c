@@ -74,12 +74,41 @@ static double centre_of(double asked, double said, int64_t size)
     return !isnan(asked) ? asked : !isnan(said) ? said : (double)(size / 2);
 }
 
+bool pt_frames_are_cut(const pt_draft *d)
+{
+    return d->opt->crop > 0 || d->opt->bin > 1;
+}
+
+/* Side of a pattern, and where its pixel (0, 0) begins in a frame. */
+static int64_t place(const pt_draft *d, int64_t *top, int64_t *left)
+{
+    const pt_scan_options *o = d->opt;
+    const int64_t whole = d->rows < d->cols ? d->rows : d->cols, /* the largest even square */
+        N = (o->crop > 0 ? o->crop : whole) / o->bin / 2 * 2;
+    *top = llrint(centre_of(o->centre_y, d->centre_y, d->rows)) - N / 2 * o->bin;
+    *left = llrint(centre_of(o->centre_x, d->centre_x, d->cols)) - N / 2 * o->bin;
+    return N;
+}
+
+void pt_frames_cut_mask(const pt_draft *d, const uint8_t *bad, uint8_t *good)
+{
+    int64_t top, left;
+    const int64_t N = place(d, &top, &left), bin = d->opt->bin;
+    for (int64_t i = 0; i < N * N; i++) {
+        const int64_t y0 = top + i / N * bin, x0 = left + i % N * bin;
+        good[i] = 1;
+        for (int64_t y = y0; y < y0 + bin; y++)
+            for (int64_t x = x0; x < x0 + bin; x++)
+                if (y >= 0 && x >= 0 && y < d->rows && x < d->cols && bad[y * d->cols + x])
+                    good[i] = 0;
+    }
+}
+
 fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source *out, fth_err *err)
 {
     const pt_scan_options *o = d->opt;
-    const int64_t rows = base->size[1], cols = base->size[2],
-                  whole = rows < cols ? rows : cols, /* the largest square of an even side */
-        N = (o->crop > 0 ? o->crop : whole) / o->bin / 2 * 2;
+    int64_t top, left;
+    const int64_t rows = d->rows, cols = d->cols, N = place(d, &top, &left);
     void *block = NULL;
     if (N < 2)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
@@ -88,13 +117,7 @@ fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source 
                         (long long)o->bin);
     FTH_TRY(pt_scan_hold(d->scan, sizeof(frames), "frames of a scan", &block, err));
     frames *f = block;
-    const double y = centre_of(o->centre_y, d->centre_y, rows),
-                 x = centre_of(o->centre_x, d->centre_x, cols);
-    *f = (frames){.mem = d->scan->mem,
-                  .base = *base,
-                  .bin = o->bin,
-                  .top = llrint(y) - N / 2 * o->bin,
-                  .left = llrint(x) - N / 2 * o->bin};
+    *f = (frames){.mem = d->scan->mem, .base = *base, .bin = o->bin, .top = top, .left = left};
     *out = (fth_source){.kind = base->kind,
                         .self = f,
                         .dtype = FTH_F64,

@@ -34,18 +34,31 @@ static fth_status read_physics(pt_draft *d, fth_h5 *h5, fth_err *err)
     return FTH_OK;
 }
 
-/* Metres where a size of pixels can be worked out: then pixels would be a strange choice. */
-static double unit_of(const pt_draft *d)
+/* What the key or the file says; else metres where a size of pixels can be worked out: then pixels
+ * would be a strange choice. */
+static fth_status find_unit(pt_draft *d, fth_h5 *h5, fth_err *err)
 {
+    static const double units[] = {[PT_UNITS_M] = 1,
+                                   [PT_UNITS_MM] = 1e-3,
+                                   [PT_UNITS_UM] = 1e-6,
+                                   [PT_UNITS_NM] = 1e-9,
+                                   [PT_UNITS_PIXEL] = 0};
     const pt_meta *m = &d->scan->meta;
     const pt_scan_options *o = d->opt;
+    double x, y;
     const bool known = (m->energy_eV > 0 || o->energy_eV > 0) &&
                        (m->distance_m > 0 || o->distance_m > 0) &&
                        (m->detector_pixel_m > 0 || o->detector_pixel_m > 0);
-    if (o->position_unit == PT_UNITS_M) return 1;
-    if (o->position_unit == PT_UNITS_UM) return 1e-6;
-    if (o->position_unit == PT_UNITS_PIXEL) return 0;
-    return known ? 1 : 0;
+    d->unit_m = units[o->position_unit];
+    if (o->position_unit != PT_UNITS_AUTO) return FTH_OK;
+    FTH_TRY(pt_h5_unit(d, h5, o->x, &x, err));
+    FTH_TRY(pt_h5_unit(d, h5, o->y, &y, err));
+    d->unit_m = x >= 0 ? x : known ? 1 : 0;
+    if (x == y) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' and '%s' are in different units", d->scan->path,
+             o->x, o->y);
+    fth_err_hint(err, "say which with --positions.unit, or correct their attribute 'units'");
+    return FTH_E_FILE_FORMAT;
 }
 
 fth_status pt_read_generic(pt_draft *d, fth_h5 *h5, fth_err *err)
@@ -65,7 +78,7 @@ fth_status pt_read_generic(pt_draft *d, fth_h5 *h5, fth_err *err)
     scan->start_x = scan->x;
     scan->start_y = scan->y;
     FTH_TRY(read_physics(d, h5, err));
-    d->unit_m = unit_of(d);
+    FTH_TRY(find_unit(d, h5, err));
     FTH_TRY(pt_h5_patterns(d, h5, o->data, n, err));
     if (o->mask_path[0]) {
         FTH_TRY(need(d, h5, "hdf5.mask", o->mask_path, err));

@@ -78,7 +78,7 @@ const char *pt_h5_children(fth_h5 *h5, const char *group, char *text, size_t byt
 
 /* ---- numbers ---- */
 
-static double factor_of(const char *unit, pt_quantity what, double v)
+static bool find_unit(const char *unit, pt_quantity what, double *factor)
 {
     static const struct {
         const char *name;
@@ -89,35 +89,68 @@ static double factor_of(const char *unit, pt_quantity what, double v)
                  {"um", PT_LENGTH, 1e-6},
                  {"\xc2\xb5m", PT_LENGTH, 1e-6},
                  {"micron", PT_LENGTH, 1e-6},
+                 {"microns", PT_LENGTH, 1e-6},
                  {"nm", PT_LENGTH, 1e-9},
+                 {"meter", PT_LENGTH, 1},
+                 {"metre", PT_LENGTH, 1},
+                 {"pixel", PT_LENGTH, 0},
+                 {"pixels", PT_LENGTH, 0},
+                 {"px", PT_LENGTH, 0},
                  {"J", PT_ENERGY, 1 / 1.602176634e-19},
                  {"eV", PT_ENERGY, 1},
                  {"keV", PT_ENERGY, 1e3}};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (units[i].what == what && strcmp(units[i].name, unit) == 0) return units[i].factor;
+        if (units[i].what == what && strcmp(units[i].name, unit) == 0) {
+            *factor = units[i].factor;
+            return true;
+        }
+    return false;
+}
+
+static double factor_of(const char *unit, pt_quantity what, double v)
+{
+    double factor = 1;
+    if (find_unit(unit, what, &factor)) return factor;
     /* no unit: CXI means Joule, and no beam has more than one */
     if (what == PT_ENERGY && v <= 1) return 1 / 1.602176634e-19;
     return 1;
 }
 
+/* The attribute `units` of a dataset; "" where it has none. */
+static void read_unit(fth_h5 *h5, const char *place, char *unit, size_t bytes)
+{
+    fth_texts *text = NULL;
+    unit[0] = '\0';
+    if (!fth_h5_attr_exists(h5, place, "units") ||
+        fth_h5_attr_text(h5, place, "units", &text, NULL) != FTH_OK)
+        return;
+    if (fth_texts_count(text) > 0) snprintf(unit, bytes, "%s", fth_texts_get(text, 0));
+    fth_texts_free(text);
+}
+
+fth_status pt_h5_unit(pt_draft *d, fth_h5 *h5, const char *place, double *out, fth_err *err)
+{
+    char unit[24];
+    *out = -1;
+    read_unit(h5, place, unit, sizeof unit);
+    if (!unit[0] || find_unit(unit, PT_LENGTH, out)) return FTH_OK;
+    return pt_scan_warn(d, err, "'%s' is in '%s', which is no unit of length that is known here",
+                        place, unit);
+}
+
 fth_status pt_h5_number(pt_draft *d, fth_h5 *h5, const char *places, pt_quantity what, double *out,
                         fth_err *err)
 {
-    char place[300], unit[24] = "";
+    char place[300], unit[24];
     double *v = NULL;
     int64_t n = 0;
     fth_source s;
-    fth_texts *text = NULL;
     *out = (double)NAN;
     if (!pt_h5_find(h5, places, place, sizeof place)) return FTH_OK;
     FTH_TRY(fth_h5_source(h5, place, &s, err));
     FTH_TRY(pt_load_reals(d->scan, &s, place, &v, &n, err));
     if (n == 0) return FTH_OK;
-    if (fth_h5_attr_exists(h5, place, "units") &&
-        fth_h5_attr_text(h5, place, "units", &text, NULL) == FTH_OK) {
-        if (fth_texts_count(text) > 0) snprintf(unit, sizeof unit, "%s", fth_texts_get(text, 0));
-        fth_texts_free(text);
-    }
+    read_unit(h5, place, unit, sizeof unit);
     *out = v[0] * factor_of(unit, what, v[0]);
     return FTH_OK;
 }
@@ -188,10 +221,6 @@ fth_status pt_h5_mask(pt_draft *d, fth_h5 *h5, const char *places, fth_err *err)
     fth_source s;
     if (!pt_h5_find(h5, places, place, sizeof place)) return FTH_OK;
     FTH_TRY(fth_h5_source(h5, place, &s, err));
-    if (d->opt->crop > 0 || d->opt->bin > 1) { /* the mask is of whole frames */
-        fth_source_close(&s);
-        return pt_scan_warn(d, err, "'%s' is not used: frames are cut or binned", place);
-    }
     return pt_set_mask(d, &s, place, err);
 }
 

@@ -11,6 +11,9 @@ bool pt_h5_find(fth_h5 *h5, const char *places, char *place, size_t bytes);
 typedef enum pt_quantity { PT_PLAIN, PT_LENGTH, PT_ENERGY } pt_quantity;
 fth_status pt_h5_number(pt_draft *d, fth_h5 *h5, const char *places, pt_quantity what, double *out,
                         fth_err *err);
+/* Metres in the unit that the attribute `units` of a dataset names, 0 for pixels, and below 0 where
+ * it has none; a warning where the unit is not known. */
+fth_status pt_h5_unit(pt_draft *d, fth_h5 *h5, const char *place, double *out, fth_err *err);
 /* Column `col` of a dataset [M columns], or a list where col is below 0. */
 fth_status pt_h5_column(pt_draft *d, fth_h5 *h5, const char *place, int64_t col, double **out,
                         int64_t *n, fth_err *err);

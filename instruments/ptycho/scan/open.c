@@ -38,6 +38,14 @@ static void settle_kind(pt_draft *d)
     scan->kind_is_declared = d->opt->kind >= 0;
 }
 
+/* How much smaller numbers of pixels of the object are after the frames were cut: fewer pixels of
+ * the detector make larger ones of the object. Binning alone changes nothing. */
+static double cut_factor(const pt_draft *d)
+{
+    if (!pt_frames_are_cut(d) || d->rows != d->cols) return 1;
+    return (double)(d->scan->N * d->opt->bin) / (double)d->rows;
+}
+
 static void settle_physics(pt_draft *d)
 {
     pt_meta *m = &d->scan->meta;
@@ -49,7 +57,7 @@ static void settle_physics(pt_draft *d)
     const double pitch = m->detector_pixel_m * (double)o->bin;
     const double dx =
         pt_wavelength(m->energy_eV, m->electrons) * m->distance_m / ((double)d->scan->N * pitch);
-    if (isfinite(dx) && dx > 0) m->pixel_m = dx;
+    m->pixel_m = isfinite(dx) && dx > 0 ? dx : m->pixel_m / cut_factor(d);
 }
 
 static fth_status to_pixels(pt_draft *d, fth_err *err)
@@ -62,7 +70,7 @@ static fth_status to_pixels(pt_draft *d, fth_err *err)
         fth_err_hint(err, "give --energy_eV, --distance_m and --detector_pixel_m");
         return FTH_E_FILE_KEY;
     }
-    const double unit = d->unit_m > 0 ? d->unit_m / scan->meta.pixel_m : 1;
+    const double unit = d->unit_m > 0 ? d->unit_m / scan->meta.pixel_m : cut_factor(d);
     const double sign = scan->sign, scale = unit * d->opt->coord_scale,
                  fx = (d->opt->flip_x ? -sign : sign) * scale,
                  fy = (d->opt->flip_y ? -sign : sign) * scale;
@@ -96,6 +104,17 @@ static fth_status finish(pt_draft *d, fth_err *err)
     settle_physics(d);
     scan->sign = d->opt->sign ? d->opt->sign : d->own_sign;
     FTH_TRY(to_pixels(d, err));
+    if (cut_factor(d) != 1 && d->unit_m == 0)
+        FTH_TRY(pt_scan_warn(d, err,
+                             "positions are in pixels, which are %g times as large after the "
+                             "frames were cut: they were scaled",
+                             1 / cut_factor(d)));
+    if (cut_factor(d) != 1 && scan->object.n_axes) {
+        scan->object = (fth_source){0};
+        FTH_TRY(pt_scan_warn(d, err,
+                             "the object of the file has other pixels than the frames that "
+                             "were cut, and is not used"));
+    }
     FTH_TRY(pt_take_subset(d, err));
     if (d->opt->random && d->slow) FTH_TRY(pt_unpack(scan, &scan->patterns, &scan->patterns, err));
     return FTH_OK;

@@ -4,7 +4,7 @@
 #ifndef PTYCHO_SCAN_PARTS_H
 #define PTYCHO_SCAN_PARTS_H
 
-#include "scan.h"
+#include "copy.h"
 
 /* A file that is being read, and what is not yet in the form of pt_scan. */
 typedef struct pt_draft {
@@ -12,6 +12,7 @@ typedef struct pt_draft {
     const pt_scan_options *opt;
     bool slow;                 /* rows of `patterns` are dear in any order but that of the file */
     bool integral;             /* patterns are whole numbers */
+    int64_t rows, cols;        /* of the frames of the file, before they are cut */
     double unit_m;             /* of the positions; 0: they are pixels */
     double centre_x, centre_y; /* of the beam, as the file says; NAN: it does not */
     int own_sign;              /* of positions in this format */
@@ -42,6 +43,9 @@ fth_status pt_axes_view(pt_scan *scan, const fth_source *base, const int axis[3]
                         fth_err *err);
 /* Frames [scan row col] of another size: binned, and cut out about the centre of the beam. */
 fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source *out, fth_err *err);
+bool pt_frames_are_cut(const pt_draft *d);
+/* The same of a mask: 1 in `good` [N N] where no pixel of `bad` [rows cols] is set. */
+void pt_frames_cut_mask(const pt_draft *d, const uint8_t *bad, uint8_t *good);
 /* A copy of the source in a file without a name, in pieces as large as the budget allows. */
 fth_status pt_unpack(pt_scan *scan, const fth_source *from, fth_source *out, fth_err *err);
 

@@ -19,18 +19,19 @@ static fth_status read_positions(pt_draft *d, fth_h5 *h5, fth_err *err)
 {
     pt_scan *scan = d->scan;
     int64_t n = 0, m = 0;
-    const bool pixels = fth_h5_kind_of(h5, "/raw_data/xcoords") == FTH_H5_DATASET;
-    FTH_TRY(pt_h5_column(d, h5, pixels ? "/raw_data/xcoords" : "/probe_position_x_m", -1, &scan->x,
-                         &n, err));
-    FTH_TRY(pt_h5_column(d, h5, pixels ? "/raw_data/ycoords" : "/probe_position_y_m", -1, &scan->y,
-                         &m, err));
+    static const char *const places[2][2] = {{"/probe_position_x_m", "/probe_position_y_m"},
+                                             {"/raw_data/xcoords", "/raw_data/ycoords"}};
+    const bool pixels = fth_h5_kind_of(h5, places[1][0]) == FTH_H5_DATASET;
+    const char *const *place = places[pixels];
+    FTH_TRY(pt_h5_column(d, h5, place[0], -1, &scan->x, &n, err));
+    FTH_TRY(pt_h5_column(d, h5, place[1], -1, &scan->y, &m, err));
     scan->start_x = scan->x;
     scan->start_y = scan->y;
     scan->n = n;
     d->unit_m = pixels ? 0 : 1;
     if (n == m) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: there are %lld x and %lld y of positions",
-                    scan->path, (long long)n, (long long)m);
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has %lld positions and '%s' has %lld",
+                    scan->path, place[0], (long long)n, place[1], (long long)m);
 }
 
 fth_status pt_read_product(pt_draft *d, fth_h5 *h5, fth_err *err)

@@ -133,8 +133,6 @@ static fth_status read_chunks(pt_draft *d, fth_h5 *h5, const chunks *c, fth_err 
     if (!has_weights(h5, c)) /* one for all frames, or none */
         return pt_h5_mask(d, h5, "/common/weight2d /meta/weight2d", err);
     FTH_TRY(join(d, h5, c, "weights", &frames, err));
-    if (d->opt->crop > 0 || d->opt->bin > 1)
-        return pt_scan_warn(d, err, "weights are not used: frames are cut or binned");
     return pt_set_masks_of(d, &frames, "/chunks/weights", err);
 }
 

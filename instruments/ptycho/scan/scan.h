@@ -59,7 +59,14 @@ typedef enum pt_guess {
     PT_GUESS_DEFAULT
 } pt_guess;
 typedef enum pt_subset { PT_SUBSET_ALL, PT_SUBSET_ODD, PT_SUBSET_EVEN } pt_subset;
-typedef enum pt_units { PT_UNITS_AUTO, PT_UNITS_M, PT_UNITS_UM, PT_UNITS_PIXEL } pt_units;
+typedef enum pt_units {
+    PT_UNITS_AUTO,
+    PT_UNITS_M,
+    PT_UNITS_MM,
+    PT_UNITS_UM,
+    PT_UNITS_NM,
+    PT_UNITS_PIXEL
+} pt_units;
 
 /* Keys of the section DATA. Texts live as long as the config. */
 typedef struct pt_scan_options {

@@ -14,6 +14,7 @@ typedef struct pass {
     uint8_t *good; /* its own mask; NULL: none */
     pt_survey found;
     double sum;
+    bool seen; /* a pixel that is not masked */
 } pass;
 
 static fth_status refuse(const pass *p, int64_t i, int64_t k, double v, fth_err *err)
@@ -38,6 +39,7 @@ static fth_status look(pass *p, int64_t i, const void *frame, fth_err *err)
     for (int64_t k = 0; k < n; k++) {
         const double v = p->value[k];
         if ((scan->mask && !scan->mask[k]) || (p->good && !p->good[k])) continue;
+        p->seen = true;
         if (!(v >= 0 && v <= 1.7e308)) return refuse(p, i, k, v, err);
         power += scan->kind == PT_COUNTS ? v : v * v;
         if (v > p->found.max_value) p->found.max_value = v;
@@ -77,6 +79,12 @@ static fth_status conclude(pass *p, fth_err *err)
     pt_scan *scan = p->scan;
     char text[200];
     p->found.mean_power = p->sum / (double)scan->n;
+    if (!p->seen) {
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the masks leave no good pixel of '%s'", scan->path,
+                 scan->array);
+        fth_err_hint(err, "--mask.convention says what their values mean");
+        return FTH_E_FILE_FORMAT;
+    }
     if (p->found.zero == scan->n)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s: all %lld patterns of '%s' are zero everywhere: there is nothing "

@@ -151,5 +151,6 @@ fth_status pt_read_velociprobe(pt_draft *d, fth_h5 *h5, fth_err *err)
     FTH_TRY(pt_h5_number(d, h5, DETECTOR "/beam_center_x", PT_PLAIN, &d->centre_x, err));
     FTH_TRY(pt_h5_number(d, h5, DETECTOR "/beam_center_y", PT_PLAIN, &d->centre_y, err));
     d->slow = true;
-    return pt_set_patterns_of(d, &frames, "/entry/data", frames.size[0], err);
+    FTH_TRY(pt_set_patterns_of(d, &frames, "/entry/data", frames.size[0], err));
+    return pt_h5_mask(d, h5, DETECTOR "/detectorSpecific/pixel_mask " DETECTOR "/pixel_mask", err);
 }
