@@ -367,6 +367,8 @@ class Solve(unittest.TestCase):
         a["xcoords"] = a["xcoords"] * 1e7
         np.savez(self.at("far.npz"), **a)
         self.assertIn("no canvas has that size", self.run_it("far.npz", "--out", "x", code=3))
+        np.savez(self.at("away.npz"), **{**a, "xcoords": a["xcoords"] / 1e7 + 1e13})
+        self.assertIn("so far from 0", self.run_it("away.npz", "--out", "x", code=3))
         a["xcoords"] = a["xcoords"] / 1e3
         np.savez(self.at("wide.npz"), **{**a, "ycoords": a["ycoords"] * 1e3})
         self.assertIn("and its weights take", self.run_it("wide.npz", "--out", "x", "--memory", "64M", code=4))

@@ -172,7 +172,9 @@ static void print_all(FILE *out, const pt_scan *scan, const summary *s)
     print_metres(out, "detector", scan->meta.detector_pixel_m, "m per pixel");
     print_metres(out, "pixel", scan->meta.pixel_m, "m, of the object");
     fprintf(out, "canvas      %lld x %lld\n", (long long)H, (long long)W);
-    fprintf(out, "memory      %s to solve it by LSQ-ML, %d patterns at a time\n",
+    fprintf(out,
+            "memory      %s of arrays to solve it by LSQ-ML, %d patterns at a time; the "
+            "least --memory is a few MiB more\n",
             fth_mem_format_size(solve_bytes(scan, e), bytes, sizeof bytes), (int)BATCH);
     for (int64_t i = 0; i < fth_texts_count(scan->notes); i++)
         fprintf(out, "warning     %s\n", fth_texts_get(scan->notes, i));

@@ -75,7 +75,7 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
     int axis[3] = {0, 1, 2};
     fth_source s = *base;
     if (!pt_is_number(s.dtype)) {
-        FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is of %s; expected real or whole numbers",
+        FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is of %s; expected f32, f64 or whole numbers",
                  scan->path, name, fth_dtype_name(s.dtype));
         fth_err_hint(err, "convert it to f32, f64, u8, u16 or u32");
         return FTH_E_FILE_SHAPE;

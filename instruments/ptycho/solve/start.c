@@ -38,7 +38,14 @@ fth_status pt_solver_canvas(pt_solver *s, fth_err *err)
     double x0, x1, y0, y1;
     range_of(s->x, s->data.patterns, &x0, &x1);
     range_of(s->y, s->data.patterns, &y0, &y1);
-    if (!(x1 - x0 < 1e6 && y1 - y0 < 1e6 && fabs(x0) < 1e9 && fabs(y0) < 1e9)) {
+    if (!(fabs(x0) < 1e12 && fabs(y0) < 1e12)) {
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "positions begin at x %g, y %g: so far from 0 that fractions of a pixel are lost",
+                 x0, y0);
+        fth_err_hint(err, "subtract an origin; is their unit or scale right?");
+        return FTH_E_FILE_FORMAT;
+    }
+    if (!(x1 - x0 < 1e6 && y1 - y0 < 1e6)) {
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "positions span %g x %g pixels: no canvas has that size",
                  x1 - x0, y1 - y0);
         fth_err_hint(err, "positions are in pixels of the object; is their unit or scale right?");
