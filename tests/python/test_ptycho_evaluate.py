@@ -71,6 +71,24 @@ class Evaluate(unittest.TestCase):
             curve = [float(r["amplitude"]) for r in csv.DictReader(f)]
         self.assertEqual(curve, self.metrics("mean")["frc"][0])
 
+    def test_complex_correlation(self):
+        """Of deviations from the mean, whatever the scale, the phase and its ramp: as NumPy has it."""
+        truth = smooth(90, 80)
+        noisy = truth + 0.2 * np.random.default_rng(1).normal(size=truth.shape + (2,)).view(complex)[..., 0]
+        y, x = np.mgrid[:90, :80]
+        np.save(self.at("truth.npy"), truth)
+        np.save(self.at("noisy.npy"), (0.3j * noisy * np.exp(1j * (0.11 * x - 0.07 * y))).astype(np.complex64))
+        np.save(self.at("flat.npy"), np.full_like(truth, 1 + 2j))
+        found = {}
+        for name in ("noisy", "flat"):
+            self.run_it("evaluate", f"{name}.npy", "truth.npy", "--out", name, "--skip_registration", "true")
+            found[name] = self.metrics(name)["complex_correlation"]
+        a, b = truth[2:-2, 2:-2] - truth[2:-2, 2:-2].mean(), noisy[2:-2, 2:-2] - noisy[2:-2, 2:-2].mean()
+        want = abs(np.vdot(a, b)) / np.linalg.norm(a) / np.linalg.norm(b)
+        self.assertGreater(want, 0.8)
+        self.assertAlmostEqual(found["noisy"], want, delta=2e-3)
+        self.assertTrue(np.isnan(found["flat"]))
+
     def test_frames(self):
         """A canvas is laid on the object by its origin, and only what was scanned is compared."""
         truth = smooth(120, 140)

@@ -55,6 +55,22 @@ class Study(unittest.TestCase):
             self.assertTrue(math.isnan(metrics["ssim"][1]))  # the object has no phase
             self.assertTrue(math.isfinite(metrics["ssim"][0]))
 
+    def test_an_object_that_was_not_trained_on_and_a_beam_out_of_focus(self):
+        r = self.start("study", "dose", "--out", "unseen", "--losses", "nll", "--doses", "1e5", "--algorithms", "lsqml",
+                       "--iterations", "2", "--test_object_seed", "9", "--default_probe_scale", "0.7",
+                       "--probe_curvature", "0.5", *SMALL)
+        self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+        with np.load(self.at("unseen/data/dose_train.npz")) as train, np.load(self.at("unseen/data/dose_test.npz")) as test:
+            self.assertFalse(np.allclose(train["objectGuess"], test["objectGuess"]))
+            probe = train["probeGuess"].reshape(64, 64)
+        y, x = np.mgrid[:64, :64] - 32
+        lit = np.abs(probe) > 0.1
+        np.testing.assert_allclose((probe * np.exp(-0.5j * np.pi * (x**2 + y**2) / 64))[lit].imag, 0, atol=1e-5)
+        with open(self.at("unseen/summary.csv")) as f:
+            rows = {r["arm"]: float(r["complex_correlation"]) for r in csv.DictReader(f)}
+        self.assertGreater(rows["dose_lsqml"], rows["dose_nll"])
+        self.assertLessEqual(rows["dose_lsqml"], 1)
+
     def test_figure_has_six_panels_at_300_dpi(self):
         with open(self.at("s/dose_comparison.png"), "rb") as f:
             head = f.read(24)

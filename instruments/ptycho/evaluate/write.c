@@ -47,6 +47,7 @@ static void write_metrics(fth_json_writer *w, const pt_verdict *v)
     const pt_metrics *m = v->metrics;
     for (int i = 0; i < PT_METRICS; i++)
         write_pair(w, pt_metric_name((pt_metric)i), m->value[i][0], m->value[i][1]);
+    fth_json_real(w, "complex_correlation", m->correlation);
     fth_json_open(w, "frc", '[');
     write_list(w, NULL, m->frc[PT_PART_AMPLITUDE], m->rings);
     write_list(w, NULL, m->frc[PT_PART_PHASE], m->rings);
@@ -237,6 +238,7 @@ static void print_metrics(const pt_verdict *v, FILE *out)
         if (why) fprintf(out, "   %s", why);
         fprintf(out, "\n");
     }
+    fprintf(out, "complex_correlation %.5f\n", m->correlation);
     if (m->registered)
         fprintf(out, "shift        y %.2f, x %.2f px%s\n", m->shift.y, m->shift.x,
                 m->far ? ": more than a quarter of the image, look at it" : "");

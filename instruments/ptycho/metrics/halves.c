@@ -8,43 +8,6 @@
 enum { UPSAMPLE = 100, ROUNDS = 2, TAPER = 20, LEAST_SIDE = 8 };
 static const double pi = 3.14159265358979323846;
 
-static fth_c128 times_conj(fth_c128 a, fth_c128 b)
-{
-    return (fth_c128){a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
-}
-
-/* first * conj(second) of a pixel: its phase is what they differ by. */
-static fth_c128 difference(const pt_image *a, const pt_image *b, int64_t i)
-{
-    const fth_c128 va = {(double)a->at[i].re, (double)a->at[i].im},
-                   vb = {(double)b->at[i].re, (double)b->at[i].im};
-    return times_conj(va, vb);
-}
-
-/* The mean step of the phase difference from a pixel to the next, weighted by power: no unwrapping
- * is needed. */
-static void find_ramp(const pt_image *a, const pt_image *b, double *ramp_y, double *ramp_x)
-{
-    fth_c128 sy = {0}, sx = {0};
-    for (int64_t r = 0; r < a->rows; r++)
-        for (int64_t c = 0; c < a->cols; c++) {
-            const int64_t i = r * a->cols + c;
-            const fth_c128 here = difference(a, b, i);
-            if (r + 1 < a->rows) {
-                const fth_c128 v = times_conj(difference(a, b, i + a->cols), here);
-                sy.re += v.re;
-                sy.im += v.im;
-            }
-            if (c + 1 < a->cols) {
-                const fth_c128 v = times_conj(difference(a, b, i + 1), here);
-                sx.re += v.re;
-                sx.im += v.im;
-            }
-        }
-    *ramp_y = atan2(sy.im, sy.re);
-    *ramp_x = atan2(sx.im, sx.re);
-}
-
 /* Multiply by exp(i (phase + ramp)). */
 static void turn(pt_image *image, double phase, double ramp_y, double ramp_x)
 {
@@ -61,7 +24,7 @@ static void match_phase(const pt_image *a, pt_image *b)
 {
     fth_c128 sum = {0};
     for (int64_t i = 0; i < a->rows * a->cols; i++) {
-        const fth_c128 v = difference(a, b, i);
+        const fth_c128 v = pt_times_conj(a, b, i);
         sum.re += v.re;
         sum.im += v.im;
     }
@@ -92,7 +55,7 @@ static fth_status lay_over(pt_halves *h, fth_context *ctx, const pt_image *a, pt
         pt_shift shift;
         pt_image moved;
         double ramp_y, ramp_x;
-        find_ramp(a, b, &ramp_y, &ramp_x);
+        pt_ramp_find(a, b, &ramp_y, &ramp_x);
         turn(b, 0, ramp_y, ramp_x);
         h->ramp_y += ramp_y;
         h->ramp_x += ramp_x;

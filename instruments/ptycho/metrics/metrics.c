@@ -236,6 +236,7 @@ fth_status pt_metrics_compute(pt_metrics *out, fth_context *ctx, const pt_image 
     c.rows = out->rows = t.rows;
     c.cols = out->cols = t.cols;
     c.n = c.rows * c.cols;
+    if (s == FTH_OK) out->correlation = pt_complex_correlation(&t, &r);
     if (s == FTH_OK) s = take(&c, err);
     if (s == FTH_OK) s = compare(&c, &t, &r, err);
     for (int i = 0; i < ARRAYS; i++) (void)fth_mem_release(out->mem, c.v[i], NULL);

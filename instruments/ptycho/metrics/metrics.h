@@ -35,6 +35,7 @@ typedef struct pt_metrics {
     fth_mem *mem;
     double value[PT_METRICS][PT_PARTS];
     const char *why[PT_METRICS][PT_PARTS]; /* NULL: the value is a number */
+    double correlation;                    /* of complex numbers; NaN: one is constant */
     double *frc[PT_PARTS];                 /* by ring */
     double *ring_size;                     /* how many frequencies a ring has */
     int64_t rings, side;                   /* of the square that was transformed */

@@ -17,6 +17,17 @@ typedef struct pt_range {
 } pt_range;
 pt_range pt_range_of(const double *v, int64_t n);
 
+/* ---- correlation.c: images of one size ---- */
+
+/* a * conj(b) of a pixel: its phase is what they differ by. */
+fth_c128 pt_times_conj(const pt_image *a, const pt_image *b, int64_t i);
+/* The mean step of the phase of a * conj(b) from a pixel to the next, weighted by power: no
+ * unwrapping is needed. */
+void pt_ramp_find(const pt_image *a, const pt_image *b, double *ramp_y, double *ramp_x);
+/* |covariance| / (deviations of both), of complex numbers, after a ramp of the phase between them
+ * was taken away; NaN where one is constant. */
+double pt_complex_correlation(const pt_image *a, const pt_image *b);
+
 /* ---- ssim.c ---- */
 
 enum { PT_SSIM_WINDOW = 7 };

@@ -141,9 +141,10 @@ static void set_phase(fth_c128 *o, int64_t count, int scale, int phase)
     }
 }
 
-static fth_status make_object(pt_simulation *m, fth_context *ctx, const fth_config *cfg,
+static fth_status make_object(pt_simulation *m, fth_context *ctx, const fth_config *cfg, bool test,
                               fth_err *err)
 {
+    const bool other = test && fth_config_has(cfg, "test_object_seed");
     fth_mem *mem = fth_context_mem(ctx);
     const pt_object_kind kind = (pt_object_kind)fth_config_choice(cfg, "object");
     int64_t size[3] = {1, 0, 0};
@@ -166,8 +167,9 @@ static fth_status make_object(pt_simulation *m, fth_context *ctx, const fth_conf
         FTH_TRY(take(mem, n * n, sizeof(fth_c128), "object", &block, err));
         m->object = block;
         double *image = block;
-        FTH_TRY(pt_object_make(ctx, kind, n, fth_config_int(cfg, "lines"),
-                               (uint32_t)fth_config_int(cfg, "object_seed"), image, err));
+        FTH_TRY(pt_object_make(
+            ctx, kind, n, fth_config_int(cfg, "lines"),
+            (uint32_t)fth_config_int(cfg, other ? "test_object_seed" : "object_seed"), image, err));
         for (int64_t i = n * n; i-- > 0;) m->object[i] = (fth_c128){image[i], 0};
     }
     m->rows = size[1];
@@ -181,6 +183,18 @@ static fth_status make_object(pt_simulation *m, fth_context *ctx, const fth_conf
 }
 
 /* ---- probe and positions ---- */
+
+/* A beam out of focus: light at the distance r from the middle goes to the pixel `curvature` r of
+ * the pattern, so that the pattern shows what was lit, with fringes. */
+static void curve(pt_simulation *m, double curvature)
+{
+    const double n = (double)m->N;
+    for (int64_t i = 0; curvature != 0 && i < m->N * m->N; i++) {
+        const double y = (double)(i / m->N) - n / 2, x = (double)(i % m->N) - n / 2,
+                     phi = PI * curvature * (x * x + y * y) / n, a = m->probe[i].re;
+        m->probe[i] = (fth_c128){a * cos(phi), a * sin(phi)};
+    }
+}
 
 static fth_status make_probe(pt_simulation *m, fth_context *ctx, const fth_config *cfg,
                              fth_err *err)
@@ -210,6 +224,7 @@ static fth_status make_probe(pt_simulation *m, fth_context *ctx, const fth_confi
     double *image = block;
     FTH_TRY(pt_probe_default(ctx, m->N, fth_config_real(cfg, "default_probe_scale"), image, err));
     for (int64_t i = m->N * m->N; i-- > 0;) m->probe[i] = (fth_c128){image[i], 0};
+    curve(m, fth_config_real(cfg, "probe_curvature"));
     return FTH_OK;
 }
 
@@ -240,7 +255,7 @@ fth_status pt_simulation_make(pt_simulation *m, fth_context *ctx, const fth_conf
                          .noise_seed =
                              2 * pt_int_of(cfg, "noise_seed", fth_config_int(cfg, "seed")) + test,
                          .counts = fth_config_choice(cfg, "units") == 1};
-    fth_status s = make_object(m, ctx, cfg, err);
+    fth_status s = make_object(m, ctx, cfg, test, err);
     if (s == FTH_OK) s = make_probe(m, ctx, cfg, err);
     if (s == FTH_OK) s = make_positions(m, mem, cfg, test, err);
     if (s != FTH_OK) pt_simulation_free(m, mem);

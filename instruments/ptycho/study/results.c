@@ -58,21 +58,23 @@ static double last_of(const fth_json_value *root, const char *name)
 /* ---- summary ---- */
 
 typedef struct numbers {
-    double metric[PT_METRICS][PT_PARTS], loss, val_loss;
+    double metric[PT_METRICS][PT_PARTS], correlation, loss, val_loss;
 } numbers;
 
 static numbers numbers_of(const pt_study *s, const pt_arm *arm, fth_mem *mem)
 {
-    numbers v;
+    numbers v = {.correlation = (double)NAN};
     fth_json *doc;
     for (int m = 0; m < PT_METRICS; m++) v.metric[m][0] = v.metric[m][1] = (double)NAN;
-    if (load(s, arm, mem, "metrics.json", &doc))
+    if (load(s, arm, mem, "metrics.json", &doc)) {
+        v.correlation = fth_json_get_real(fth_json_root(doc), "complex_correlation", (double)NAN);
         for (int m = 0; m < PT_METRICS; m++) {
             const fth_json_value *pair =
                 fth_json_get(fth_json_root(doc), pt_metric_name((pt_metric)m));
             for (int part = 0; part < PT_PARTS; part++)
                 v.metric[m][part] = fth_json_get_real(fth_json_at(pair, part), NULL, (double)NAN);
         }
+    }
     fth_json_destroy(doc);
     v.loss = v.val_loss = (double)NAN;
     if (load(s, arm, mem, "training_history.json", &doc)) {
@@ -95,7 +97,7 @@ static fth_status write_summary(const pt_study *s, fth_mem *mem, fth_err *err)
     char path[FTH_PATH];
     FTH_TRY(fth_path_join(path, s->dir, PT_STUDY_SUMMARY, err));
     fth_lines_begin(&t, mem);
-    fth_lines_add(&t, "arm,mean_counts,nphotons,method,loss,val_loss");
+    fth_lines_add(&t, "arm,mean_counts,nphotons,method,loss,val_loss,complex_correlation");
     for (int m = 0; m < PT_METRICS; m++)
         fth_lines_add(&t, ",%s_amplitude,%s_phase", pt_metric_name((pt_metric)m),
                       pt_metric_name((pt_metric)m));
@@ -109,6 +111,7 @@ static fth_status write_summary(const pt_study *s, fth_mem *mem, fth_err *err)
         fth_lines_add(&t, ",%s", arm->loss);
         add_number(&t, v.loss);
         add_number(&t, v.val_loss);
+        add_number(&t, v.correlation);
         for (int m = 0; m < PT_METRICS; m++)
             for (int part = 0; part < PT_PARTS; part++) add_number(&t, v.metric[m][part]);
         fth_lines_add(&t, "\n");
@@ -119,14 +122,14 @@ static fth_status write_summary(const pt_study *s, fth_mem *mem, fth_err *err)
 fth_status pt_study_print(const pt_study *s, fth_mem *mem, FILE *out, fth_err *err)
 {
     (void)err;
-    fprintf(out, "%-16s %14s %14s %12s %12s %10s %10s\n", "arm", "mean counts", "nphotons", "loss",
-            "val_loss", "ssim amp", "frc50 amp");
+    fprintf(out, "%-16s %14s %14s %12s %12s %11s %10s %10s\n", "arm", "mean counts", "nphotons",
+            "loss", "val_loss", "correlation", "ssim amp", "frc50 amp");
     for (int i = 0; i < s->n_arms; i++) {
         const pt_arm *arm = &s->arm[i];
         const numbers v = numbers_of(s, arm, mem);
-        fprintf(out, "%-16s %14.6g %14.6g %12.5g %12.5g %10.4f %10.3f\n", arm->name,
-                arm->mean_counts, arm->dose, v.loss, v.val_loss, v.metric[PT_METRIC_SSIM][0],
-                v.metric[PT_METRIC_FRC50][0]);
+        fprintf(out, "%-16s %14.6g %14.6g %12.5g %12.5g %11.4f %10.4f %10.3f\n", arm->name,
+                arm->mean_counts, arm->dose, v.loss, v.val_loss, v.correlation,
+                v.metric[PT_METRIC_SSIM][0], v.metric[PT_METRIC_FRC50][0]);
     }
     return FTH_OK;
 }

@@ -203,6 +203,9 @@ static fth_status fill_data(const request *r, fth_config *cfg, const pt_arm *arm
                        err));
     FTH_TRY(set_number(cfg, "seed", (double)(seed + (test ? 2 : 1)), err)); /* positions */
     FTH_TRY(set_number(cfg, "noise_seed", (double)noise_seed(arm->dose, test, seed), err));
+    if (test && fth_config_has(r->cfg, "test_object_seed"))
+        FTH_TRY(set_number(cfg, "object_seed", (double)fth_config_int(r->cfg, "test_object_seed"),
+                           err));
     if (grid) {
         FTH_TRY(set(cfg, "scan", "raster", err));
         FTH_TRY(set(cfg, "jitter", "0", err));
