@@ -222,6 +222,36 @@ class Solve(unittest.TestCase):
             last.append(self.result("m" + momentum)["error_history"][-1])
         self.assertLess(last[1], 0.9 * last[0])
 
+    def test_goes_on_from_an_earlier_reconstruction(self):
+        self.make_scan(fraction=True)
+        words = ["scan.npz", "--algorithm", "lsqml", "--batch", "10"]
+        self.run_it(*words, "--out", "first", "--iterations", "30")
+        self.run_it(*words, "--out", "more", "--iterations", "1", "--start_from", "first/reconstruction.npz")
+        self.run_it(*words, "--out", "anew", "--iterations", "1")
+        first, more, anew = (self.result(name)["error_history"] for name in ("first", "more", "anew"))
+        self.assertLess(more[0], 1.02 * first[-1])
+        self.assertGreater(anew[0], 1.5 * more[0])
+        # an object whose pixels lie half-way between those of the canvas, with a corner that nothing is known of
+        r = self.result("first")
+        o, origin = r["reconstructed_object"], r["canvas_origin"]
+        between = (o[:-1, :-1] + o[1:, :-1] + o[:-1, 1:] + o[1:, 1:]) / 4
+        between[:3, :3] = 0
+        np.savez(self.at("between.npz"), reconstructed_object=between, canvas_origin=origin + 0.5,
+                 reconstructed_probe=r["reconstructed_probe"])
+        self.run_it(*words, "--out", "half", "--iterations", "1", "--start_from", "between.npz")
+        self.assertLess(self.result("half")["error_history"][0], 1.2 * first[-1])
+        # without its place, with another probe, with two first objects
+        np.savez(self.at("nowhere.npz"), reconstructed_object=o)
+        self.assertIn("no canvas_origin", self.run_it(*words, "--out", "x", "--start_from", "nowhere.npz", code=3))
+        np.savez(self.at("wide.npz"), reconstructed_object=o, canvas_origin=origin,
+                 reconstructed_probe=np.ones((1, 16, 16), complex))
+        self.assertIn("has 16 x 16 pixels, the patterns have 32 x 32",
+                      self.run_it(*words, "--out", "x", "--start_from", "wide.npz", code=3))
+        self.assertIn("leave object_init out",
+                      self.run_it(*words, "--out", "x", "--start_from", "first/reconstruction.npz", "--object_init",
+                                  "ones", code=2))
+        self.assertFalse(os.path.exists(self.at("x")))
+
     def test_probes_that_differ_from_pattern_to_pattern(self):
         a = self.make_scan()
         rng, column, counts = np.random.RandomState(3), np.arange(32) - 16, []

@@ -174,7 +174,11 @@ static fth_status write_result(work *w, fth_err *err)
                          (void **)&probe, err);
     if (s == FTH_OK) {
         const float *re = fth_tensor_data(m->probe_re), *im = fth_tensor_data(m->probe_im);
-        for (int64_t i = 0; i < pixels; i++) probe[i] = (fth_c64){re[i], im[i]};
+        /* so that object and probe explain the patterns as they are in the file */
+        const double by = exp((double)*(const float *)fth_tensor_data(m->log_scale)) / m->s /
+                          (double)w->trained.factor;
+        for (int64_t i = 0; i < pixels; i++)
+            probe[i] = (fth_c64){(float)(by * (double)re[i]), (float)(by * (double)im[i])};
         for (int64_t i = 0; i < w->data.n; i++) {
             xy[2 * i] = w->data.x[i];
             xy[2 * i + 1] = w->data.y[i];

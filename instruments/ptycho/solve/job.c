@@ -5,6 +5,7 @@
 #include "../result/result.h"
 #include "../scan/scan.h"
 #include "../settings/settings.h"
+#include "earlier.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@ typedef struct work {
     pt_scan scan;
     pt_survey survey;
     fth_tensor *object, *order; /* of the file; NULL: none */
+    pt_earlier earlier;         /* of start_from */
     pt_solve_data data;
     pt_solve_options opt;
     pt_solver *solver;
@@ -118,10 +120,12 @@ static fth_status find_data(work *w, fth_err *err)
                               .masks = s->masks};
     if (s->patterns.dtype == FTH_F16)
         FTH_TRY(pt_scan_view(s, s->kind, FTH_F32, &w->data.source, err));
+    const char *earlier = pt_text_of(w->job->cfg, "start_from", NULL);
+    if (earlier) FTH_TRY(pt_earlier_read(&w->earlier, w->mem, earlier, &w->data, err));
     FTH_TRY(pt_solve_options_read(w->job->cfg, &w->data, &w->opt, err));
     FTH_TRY(read_order(w, err));
     FTH_TRY(find_scratch(w, err));
-    if (w->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
+    if (earlier || w->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
     FTH_TRY(pt_scan_load_object(s, &w->object, err));
     if (!w->object) return FTH_OK; /* the solver says it */
     w->data.object = fth_tensor_view(w->object);
@@ -159,7 +163,9 @@ static uint64_t print_of(const work *w)
     print_in(&h, w->data.probe, (uint64_t)w->data.modes * nn * sizeof(fth_c128));
     print_in(&h, &w->survey.mean_power, sizeof(double));
     print_in(&h, &w->survey.max_power, sizeof(double));
-    if (w->object) print_in(&h, fth_tensor_view(w->object), fth_tensor_bytes(w->object));
+    if (w->data.object)
+        print_in(&h, w->data.object,
+                 (uint64_t)(w->data.object_rows * w->data.object_cols) * sizeof(fth_c128));
     if (w->order) print_in(&h, fth_tensor_view(w->order), fth_tensor_bytes(w->order));
     return h;
 }
@@ -326,6 +332,7 @@ fth_status pt_solve(const pt_solving *job, fth_err *err)
     work w = {.job = job, .mem = fth_context_mem(job->ctx)};
     const fth_status s = solve(&w, err);
     pt_solver_destroy(w.solver);
+    pt_earlier_clear(&w.earlier);
     fth_tensor_release(w.object);
     fth_tensor_release(w.order);
     pt_scan_close(&w.scan);

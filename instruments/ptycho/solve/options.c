@@ -74,6 +74,13 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
                               .seed = (uint64_t)fth_config_int(cfg, "seed")};
     for (int64_t i = 0, n = fth_config_count(cfg, "raster_period"); i < 2 && n > 0; i++)
         out->raster[i] = fth_config_real_at(cfg, "raster_period", i < n ? i : 0);
+    if (fth_config_has(cfg, "start_from")) {
+        if (fth_config_is_given(cfg, "object_init"))
+            return FTH_FAIL(err, FTH_E_COMMAND,
+                            "start_from has the first object already: leave object_init out");
+        out->object_init = PT_OBJECT_FILE;
+        if (!fth_config_is_given(cfg, "probe_power")) out->probe_power_file = true;
+    }
     if (waves && out->position_start >= 0) {
         FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",
                  pt_algorithm_names[algorithm]);

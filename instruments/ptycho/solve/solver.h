@@ -73,10 +73,12 @@ typedef struct pt_solve_data {
     const double *x, *y;    /* [scan], pixels */
     const fth_c128 *probe;  /* [modes row col] */
     int64_t modes;          /* of it */
-    const fth_c128 *object; /* [object_rows object_cols], pixel (0,0) at x=y=0; NULL: none */
+    const fth_c128 *object; /* [object_rows object_cols]; NULL: none */
     int64_t object_rows, object_cols;
-    const uint8_t *mask; /* [row col], 1 is good; NULL: all are */
-    fth_source masks;    /* [scan row col] of bool; n_axes 0: none */
+    double object_x, object_y; /* of its pixel (0,0) */
+    double object_beyond;      /* amplitude where it does not reach; 0: 1 */
+    const uint8_t *mask;       /* [row col], 1 is good; NULL: all are */
+    fth_source masks;          /* [scan row col] of bool; n_axes 0: none */
 } pt_solve_data;
 
 typedef struct pt_waves pt_waves;       /* exit waves, of DM and RAAR */

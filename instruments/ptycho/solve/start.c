@@ -128,17 +128,37 @@ static fth_status random_object(pt_solver *s, fth_err *err)
     return fth_mem_release(s->mem, block, err);
 }
 
+/* The given object between its pixels; false: it does not reach there. */
+static bool object_at(const pt_solve_data *d, double y, double x, fth_c128 *out)
+{
+    const double row = floor(y), col = floor(x), fy = y - row, fx = x - col;
+    if (row < 0 || col < 0 || row + (fy > 0) >= (double)d->object_rows ||
+        col + (fx > 0) >= (double)d->object_cols)
+        return false;
+    const fth_c128 *at = d->object + (int64_t)row * d->object_cols + (int64_t)col;
+    *out = (fth_c128){0, 0};
+    for (int k = 0; k < 4; k++) {
+        const double w = (k / 2 ? fy : 1 - fy) * (k % 2 ? fx : 1 - fx);
+        if (w == 0) continue; /* a whole position takes the pixel as it is */
+        const fth_c128 v = at[k / 2 * d->object_cols + k % 2];
+        out->re += w * v.re;
+        out->im += w * v.im;
+    }
+    return true;
+}
+
 static fth_status start_object(pt_solver *s, fth_err *err)
 {
     const int64_t cells = s->rows * s->cols;
     const pt_solve_data *d = &s->data;
     void *object = fth_tensor_data(s->object);
     if (s->opt.object_init == PT_OBJECT_RANDOM) return random_object(s, err);
+    const bool given = s->opt.object_init == PT_OBJECT_FILE;
     for (int64_t i = 0; i < cells; i++) {
-        pt_put(object, s->real, i, 1);
+        pt_put(object, s->real, i, given && d->object_beyond > 0 ? d->object_beyond : 1);
         pt_put(object, s->real, cells + i, 0);
     }
-    if (s->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
+    if (!given) return FTH_OK;
     if (!d->object) {
         FTH_FAIL(err, FTH_E_FILE_KEY, "object_init is file, but the scan has no object");
         fth_err_hint(err, "add objectGuess to the file, or leave object_init out");
@@ -146,9 +166,10 @@ static fth_status start_object(pt_solver *s, fth_err *err)
     }
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t c = 0; c < s->cols; c++) {
-            const int64_t y = r + s->origin_y, x = c + s->origin_x;
-            if (y < 0 || x < 0 || y >= d->object_rows || x >= d->object_cols) continue;
-            const fth_c128 v = d->object[y * d->object_cols + x];
+            fth_c128 v;
+            if (!object_at(d, (double)(r + s->origin_y) - d->object_y,
+                           (double)(c + s->origin_x) - d->object_x, &v))
+                continue;
             pt_put(object, s->real, r * s->cols + c, v.re);
             pt_put(object, s->real, cells + r * s->cols + c, v.im);
         }

@@ -87,6 +87,9 @@ fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list,
     if (fth_config_has(call->config, "order"))
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, "order"),
                                   "order", err));
+    if (fth_config_has(call->config, "start_from"))
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, "start_from"),
+                                  "first object", err));
     FTH_TRY(pt_job_scan(call, false, path, err));
     FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, "scan", err));
     for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
