@@ -107,6 +107,14 @@ static fth_status list_arms(request *r, fth_err *err)
 
 /* ---- configs ---- */
 
+/* A config of one job counts its patterns with n_images. */
+static int64_t patterns_of(const fth_config *cfg, bool test)
+{
+    const char *own = test ? "n_test" : "n_train", *job = test ? "n_test_images" : "n_images";
+    const bool by_job = fth_config_is_given(cfg, job) && !fth_config_is_given(cfg, own);
+    return fth_config_int(cfg, by_job ? job : own);
+}
+
 /* One key of a config; the value is written as in a file. */
 static fth_status set(fth_config *cfg, const char *key, const char *value, fth_err *err)
 {
@@ -141,7 +149,7 @@ static fth_status begin_config(fth_config **out, const request *r, const char *n
     FTH_TRY(fth_config_create(out, r->mem, err));
     for (size_t i = 0; i < sizeof standard / sizeof standard[0]; i++)
         FTH_TRY(set(*out, standard[i][0], standard[i][1], err));
-    FTH_TRY(set_number(*out, "n_groups", (double)fth_config_int(r->cfg, "n_train"), err));
+    FTH_TRY(set_number(*out, "n_groups", (double)patterns_of(r->cfg, false), err));
     FTH_TRY(fth_config_parse(*out, "study", r->given, strlen(r->given), err));
     FTH_TRY(set(*out, "instrument", "ptycho", err));
     FTH_TRY(set(*out, "name", name, err));
@@ -198,9 +206,7 @@ static fth_status fill_data(const request *r, fth_config *cfg, const pt_arm *arm
     const bool grid = fth_config_bool(r->cfg, "grid_mode");
     const int64_t copies = grid ? fth_config_int(r->cfg, test ? "nimgs_test" : "nimgs_train") : 1;
     FTH_TRY(set_number(cfg, "nphotons", arm->dose, err));
-    FTH_TRY(set_number(cfg, "n_images",
-                       (double)(copies * fth_config_int(r->cfg, test ? "n_test" : "n_train")),
-                       err));
+    FTH_TRY(set_number(cfg, "n_images", (double)(copies * patterns_of(r->cfg, test)), err));
     FTH_TRY(set_number(cfg, "seed", (double)(seed + (test ? 2 : 1)), err)); /* positions */
     FTH_TRY(set_number(cfg, "noise_seed", (double)noise_seed(arm->dose, test, seed), err));
     if (test && fth_config_has(r->cfg, "test_object_seed"))
