@@ -13,7 +13,7 @@
 
 namespace
 {
-constexpr int THREADS = 256, TILE = 16, STAGES = 24;
+constexpr int THREADS = 256, TILE = 16, STAGES = 24, WARPS = 32;
 constexpr double PI = 3.14159265358979323846;
 
 template <typename T> struct pair {
@@ -185,32 +185,43 @@ void queue_pass(const transform<T> &f, int64_t images, cudaStream_t stream, cons
 
 /* ---- sums ---- */
 
-/* The sum over the block, known to thread 0: a fixed tree. */
+__device__ inline double sum_of_warp(double v)
+{
+    for (int by = 16; by > 0; by /= 2) v += __shfl_xor_sync(0xffffffffu, v, by);
+    return v;
+}
+template <typename T> __device__ inline T most_of_warp(T v)
+{
+    for (int by = 16; by > 0; by /= 2) {
+        const T other = __shfl_xor_sync(0xffffffffu, v, by);
+        v = other > v ? other : v;
+    }
+    return v;
+}
+/* The sum over the block, known to all of it: a fixed tree in each warp, warps in order. */
 template <int K> __device__ inline void sum_block(double (&v)[K])
 {
-    __shared__ double room[K][THREADS];
+    __shared__ double room[WARPS][K];
     __syncthreads();
-    for (int k = 0; k < K; k++) room[k][threadIdx.x] = v[k];
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if ((int)threadIdx.x < half)
-            for (int k = 0; k < K; k++) room[k][threadIdx.x] += room[k][threadIdx.x + half];
+    for (int k = 0; k < K; k++) {
+        const double sum = sum_of_warp(v[k]);
+        if (threadIdx.x % 32 == 0) room[threadIdx.x / 32][k] = sum;
     }
     __syncthreads();
-    for (int k = 0; k < K; k++) v[k] = room[k][0];
+    for (int k = 0; k < K; k++) {
+        v[k] = room[0][k];
+        for (unsigned i = 1; i < blockDim.x / 32; i++) v[k] += room[i][k];
+    }
 }
 __device__ inline double max_block(double v)
 {
-    __shared__ double room[THREADS];
+    __shared__ double room[WARPS];
     __syncthreads();
-    room[threadIdx.x] = v;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if ((int)threadIdx.x < half)
-            room[threadIdx.x] = fmax(room[threadIdx.x], room[threadIdx.x + half]);
-    }
+    v = most_of_warp(v);
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
     __syncthreads();
-    return room[0];
+    for (unsigned i = 0; i < blockDim.x / 32; i++) v = room[i] > v ? room[i] : v;
+    return v;
 }
 
 /* ---- patterns ---- */

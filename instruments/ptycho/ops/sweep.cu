@@ -4,167 +4,10 @@
  * the piece is queued, and kernels of those behind the last pattern return at once. Updates of
  * probe and object are gathers: a thread owns a pixel and adds the patterns in their order.
  */
-#include "fields.cuh"
+#include "visit.cuh"
 
 namespace
 {
-#include "sweep.h"
-
-constexpr int LIST = 1024; /* patterns that a tile of the canvas sorts out at a time */
-constexpr int SUMS = 6;
-
-template <typename T> struct work {
-    pt_sweep rule;
-    int64_t n, nn, modes, rows, cols, cells, tiles;
-    T *object, *probe;
-    const T *weight;
-    frames seen;
-    const double *visits, *switches;
-    double *told;
-    int64_t first; /* pattern of this batch */
-    /* scratch */
-    T *table, *chi, *turned, *next, *lit, *back, *spectrum, *slope, *direction;
-    double *part, *alpha, *one, *steps, *found; /* found: mean alpha, steps of object and probe */
-    double *most;                               /* [batch + 1 tiles]: of |O|^2, last row of |P|^2 */
-};
-
-template <typename T> __device__ inline int64_t size_of(const work<T> &w)
-{
-    const int64_t left = (int64_t)w.switches[PT_SWITCH_COUNT] - w.first;
-    return left < w.rule.batch ? (left < 0 ? 0 : left) : w.rule.batch;
-}
-template <typename T> __device__ inline const double *visit_of(const work<T> &w, int64_t i)
-{
-    return w.visits + (w.first + i) * PT_VISITS;
-}
-template <typename T> __device__ inline int64_t corner_of(const work<T> &w, int64_t i)
-{
-    const double *v = visit_of(w, i);
-    return (int64_t)v[PT_VISIT_ROW] * w.cols + (int64_t)v[PT_VISIT_COL];
-}
-template <typename T>
-__device__ inline pair<T> object_at(const work<T> &w, int64_t at, int64_t r, int64_t c)
-{
-    return get(w.object, w.cells, at + r * w.cols + c);
-}
-template <typename T> __device__ inline const T *probe_of(const work<T> &w, int64_t i, int64_t m)
-{
-    return w.rule.shift ? w.lit + (i * w.modes + m) * 2 * w.nn : w.probe + m * 2 * w.nn;
-}
-/* exp(-2 pi i (f_row d_row + f_col d_col)) */
-template <typename T>
-__device__ inline pair<T> ramp_of(const work<T> &w, int64_t i, int64_t r, int64_t c)
-{
-    const double *v = visit_of(w, i);
-    const double turn =
-        -2.0 * (cycles(w.n, r) * v[PT_VISIT_DROW] + cycles(w.n, c) * v[PT_VISIT_DCOL]);
-    return {(T)cos(PI * turn), (T)sin(PI * turn)};
-}
-template <typename T> __device__ inline double max_of(const work<T> &w, int64_t row)
-{
-    double m = 0;
-    for (int64_t k = 0; k < w.tiles; k++) m = fmax(m, w.most[row * w.tiles + k]);
-    return m;
-}
-template <typename T> __device__ inline double probe_max(const work<T> &w, int64_t i)
-{
-    return max_of(w, w.rule.batch + (w.rule.shift ? i : 0));
-}
-/* How the probe's update of a pattern is weighed; as on the CPU. */
-template <typename T> __device__ inline T object_weight(const work<T> &w, T most, pair<T> a)
-{
-    const T alpha = (T)w.rule.probe_alpha;
-    if (w.rule.rule == PT_LSQML) return 1;
-    if (w.rule.rule == PT_EPIE) return most > 0 ? alpha / most : 0;
-    const T den = (1 - alpha) * power(a) + alpha * most;
-    return den > 0 ? 1 / den : 0;
-}
-
-/* ---- what passes read and write ---- */
-
-template <typename T> struct load_base {
-    work<T> w;
-    int64_t per; /* images of a pattern */
-    __device__ bool wanted(int image) const
-    {
-        return image / per < size_of(w);
-    }
-};
-template <typename T> struct load_planes : load_base<T> {
-    const T *from;
-    __device__ pair<T> operator()(int image, int r, int c) const
-    {
-        return get(from + (int64_t)image * 2 * this->w.nn, this->w.nn, (int64_t)r * this->w.n + c);
-    }
-};
-template <typename T> struct load_exit : load_base<T> {
-    __device__ pair<T> operator()(int image, int r, int c) const
-    {
-        const work<T> &w = this->w;
-        const int64_t i = image / w.modes, m = image % w.modes;
-        return times(get(probe_of(w, i, m), w.nn, (int64_t)r * w.n + c),
-                     object_at(w, corner_of(w, i), r, c));
-    }
-};
-template <typename T> struct load_shifted : load_base<T> {
-    __device__ pair<T> operator()(int image, int r, int c) const
-    {
-        const work<T> &w = this->w;
-        const int64_t i = image / w.modes, m = image % w.modes;
-        const pair<T> v =
-            times(get(w.spectrum + m * 2 * w.nn, w.nn, (int64_t)r * w.n + c), ramp_of(w, i, r, c));
-        const T by = 1 / (T)w.nn;
-        return {v.re * by, v.im * by};
-    }
-};
-template <typename T> struct load_wanted : load_base<T> {
-    __device__ pair<T> operator()(int image, int r, int c) const
-    {
-        const work<T> &w = this->w;
-        const int64_t i = image / w.modes;
-        const pair<T> a = object_at(w, corner_of(w, i), r, c),
-                      u = times_c(
-                          a, get(w.chi + (int64_t)image * 2 * w.nn, w.nn, (int64_t)r * w.n + c));
-        const T by = object_weight(w, w.rule.rule == PT_LSQML ? (T)0 : (T)max_of(w, i), a);
-        return {u.re * by, u.im * by};
-    }
-};
-template <typename T> struct load_patch : load_base<T> {
-    __device__ pair<T> operator()(int image, int r, int c) const
-    {
-        return object_at(this->w, corner_of(this->w, image), r, c);
-    }
-};
-template <typename T> struct load_slope : load_base<T> {
-    int axis;
-    __device__ pair<T> operator()(int image, int r, int c) const
-    {
-        const work<T> &w = this->w;
-        const pair<T> a = get(w.back + (int64_t)image * 2 * w.nn, w.nn, (int64_t)r * w.n + c);
-        const T k = (T)(2.0 * PI * cycles(w.n, axis ? c : r)) / (T)w.nn;
-        return {-k * a.im, k * a.re};
-    }
-};
-template <typename T> struct store_planes {
-    T *to;
-    int64_t n;
-    __device__ void operator()(int image, int row, int col, pair<T> v) const
-    {
-        put(to + (int64_t)image * 2 * n * n, n * n, (int64_t)row * n + col, v);
-    }
-};
-template <typename T> struct store_home { /* moved back to where the probe is */
-    work<T> w;
-    __device__ void operator()(int image, int row, int col, pair<T> v) const
-    {
-        const int64_t i = image / w.modes;
-        const pair<T> u = times_c(ramp_of(w, i, row, col), v);
-        const T by = 1 / (T)w.nn;
-        put(w.back + (int64_t)image * 2 * w.nn, w.nn, (int64_t)row * w.n + col,
-            pair<T>{u.re * by, u.im * by});
-    }
-};
-
 /* ---- projecting ---- */
 
 template <typename T> __device__ inline T model_of(const work<T> &w, int64_t i, int64_t p)
@@ -307,20 +150,27 @@ template <typename T> __global__ void maxima(const work<T> w)
 
 /* ---- the probe ---- */
 
+/* Sums over the patterns of a chunk (blockIdx.y); one chunk is the mean already. */
 template <typename T> __global__ void gather_probe(const work<T> w)
 {
-    const int64_t size = size_of(w), all = w.modes * w.nn, step = (int64_t)gridDim.x * blockDim.x;
-    if (size == 0 || w.switches[PT_SWITCH_PROBE] == 0) return;
+    const int64_t size = size_of(w), all = w.modes * w.nn, step = (int64_t)gridDim.x * blockDim.x,
+                  from = (int64_t)blockIdx.y * CHUNK,
+                  end = from + CHUNK < size ? from + CHUNK : size;
+    if (from >= size || w.switches[PT_SWITCH_PROBE] == 0) return;
+    const bool alone = w.rule.batch <= CHUNK;
+    T *to = alone ? w.next : w.parts + (int64_t)blockIdx.y * 2 * all;
+    const T share = alone ? 1 / (T)size : 1;
     for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step) {
-        const int64_t m = k / w.nn, p = k % w.nn;
+        const int64_t m = k / w.nn, p = k % w.nn, r = p / w.n, c = p % w.n;
         pair<T> sum = {0, 0};
-        for (int64_t i = 0; i < size; i++) {
+#pragma unroll 4
+        for (int64_t i = from; i < end; i++) {
             const int64_t image = i * w.modes + m;
             pair<T> u;
             if (w.rule.shift) {
                 u = get(w.back + image * 2 * w.nn, w.nn, p);
             } else {
-                const pair<T> a = object_at(w, corner_of(w, i), p / w.n, p % w.n);
+                const pair<T> a = object_at(w, corner_of(w, i), r, c);
                 u = times_c(a, get(w.chi + image * 2 * w.nn, w.nn, p));
                 if (w.rule.rule != PT_LSQML) {
                     const T by = object_weight(w, (T)max_of(w, i), a);
@@ -329,19 +179,22 @@ template <typename T> __global__ void gather_probe(const work<T> w)
             }
             sum = {sum.re + u.re, sum.im + u.im};
         }
-        const T share = 1 / (T)size;
-        put(w.next + m * 2 * w.nn, w.nn, p, pair<T>{sum.re * share, sum.im * share});
+        put(to + m * 2 * w.nn, w.nn, p, pair<T>{sum.re * share, sum.im * share});
     }
 }
-template <typename T> __global__ void add_probe(const work<T> w)
+/* The mean over the batch, chunks in their order. */
+template <typename T> __global__ void join_probe(const work<T> w)
 {
-    const int64_t all = 2 * w.modes * w.nn, step = (int64_t)gridDim.x * blockDim.x;
-    if (size_of(w) == 0 || w.switches[PT_SWITCH_PROBE] == 0) return;
-    const T by = w.rule.rule == PT_LSQML ? (T)w.found[2] : 1;
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step)
-        w.probe[k] += by * w.next[k];
+    const int64_t size = size_of(w), all = 2 * w.modes * w.nn, chunks = (size + CHUNK - 1) / CHUNK,
+                  step = (int64_t)gridDim.x * blockDim.x;
+    if (size == 0 || w.switches[PT_SWITCH_PROBE] == 0) return;
+    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step) {
+        T sum = 0;
+#pragma unroll 8
+        for (int64_t i = 0; i < chunks; i++) sum += w.parts[i * all + k];
+        w.next[k] = sum * (1 / (T)size);
+    }
 }
-
 /* ---- the object ---- */
 
 /* What a pattern wants of a pixel of its patch. */
@@ -365,47 +218,28 @@ template <typename T> __device__ inline pair<T> want(const work<T> &w, int64_t i
     return {sum.re * by, sum.im * by};
 }
 
-/* A tile of TILE x TILE pixels of the canvas: the patterns that touch it, in their order. */
+/* A tile of the canvas: the patterns that touch it, in their order. */
 template <typename T> __global__ void place(const work<T> w)
 {
-    __shared__ int list[LIST];
-    __shared__ int length;
-    const int64_t size = size_of(w), n = w.n, r0 = (int64_t)blockIdx.y * TILE,
-                  c0 = (int64_t)blockIdx.x * TILE, r = r0 + threadIdx.x / TILE,
-                  c = c0 + threadIdx.x % TILE, at = r * w.cols + c;
-    const bool inside = r < w.rows && c < w.cols, lsqml = w.rule.rule == PT_LSQML;
+    __shared__ touching list;
+    const int64_t size = size_of(w), n = w.n;
+    const tile_pixel pixel(w.rows, w.cols);
+    const int64_t at = (int64_t)pixel.row * w.cols + pixel.col;
+    const bool inside = pixel.inside, lsqml = w.rule.rule == PT_LSQML;
     if (size == 0) return;
     pair<T> sum = {0, 0};
     if (inside && !lsqml) sum = get(w.object, w.cells, at);
     bool any = false;
-    for (int64_t base = 0; base < size; base += LIST) {
-        if (threadIdx.x < 32) {
-            int found = 0;
-            for (int64_t k = 0; k < LIST && base + k < size; k += 32) {
-                const int64_t i = base + k + threadIdx.x;
-                bool touches = false;
-                if (i < size) {
-                    const double *v = visit_of(w, i);
-                    const int64_t row = (int64_t)v[PT_VISIT_ROW], col = (int64_t)v[PT_VISIT_COL];
-                    touches = row < r0 + TILE && row + n > r0 && col < c0 + TILE && col + n > c0;
-                }
-                const unsigned lanes = __ballot_sync(0xffffffffu, touches);
-                if (touches) list[found + __popc(lanes & ((1u << threadIdx.x) - 1))] = (int)i;
-                found += __popc(lanes);
-            }
-            if (threadIdx.x == 0) length = found;
-        }
-        __syncthreads();
-        for (int k = 0; inside && k < length; k++) {
-            const int64_t i = list[k];
-            const double *v = visit_of(w, i);
-            const int64_t y = r - (int64_t)v[PT_VISIT_ROW], x = c - (int64_t)v[PT_VISIT_COL];
-            if (y < 0 || x < 0 || y >= n || x >= n) continue;
-            const pair<T> u = want(w, i, y * n + x);
+    for (int64_t base = 0; base < size; base += THREADS) {
+        find_touching(&list, visit_of(w, 0), PT_VISITS, PT_VISIT_ROW, base, size, n);
+#pragma unroll 4
+        for (int k = 0; k < list.count; k++) {
+            const int64_t p = pixel.in(list, k, n);
+            const pair<T> u = want(w, list.which[k], p < 0 ? 0 : p);
+            if (p < 0) continue;
             sum = {sum.re + u.re, sum.im + u.im};
             any = true;
         }
-        __syncthreads();
     }
     if (!inside) return;
     if (lsqml) {
@@ -427,85 +261,106 @@ template <typename T> __global__ void step_sums(const work<T> w)
                   at = corner_of(w, i);
     const bool probe_on = w.switches[PT_SWITCH_PROBE] != 0;
     const T *probe = probe_of(w, i, 0), *chi = w.chi + i * w.modes * 2 * w.nn;
-    double sum[SUMS] = {0, 0, 0, 0, 0, 0};
+    T few[SUMS] = {0, 0, 0, 0, 0, 0};
+#pragma unroll 4
     for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
         const int64_t q = at + p / n * w.cols + p % n;
         const pair<T> x = get(chi, w.nn, p),
                       u = times(get(w.direction, w.cells, q), get(probe, w.nn, p));
-        sum[0] += (double)power(u);
-        sum[4] += (double)times_c(u, x).re;
+        few[0] += power(u);
+        few[4] += times_c(u, x).re;
         if (!probe_on) continue;
         const pair<T> v = times(get(w.next, w.nn, p), get(w.object, w.cells, q)),
                       uv = times_c(v, u);
-        sum[1] += (double)power(v);
-        sum[2] += (double)uv.re;
-        sum[3] += (double)uv.im;
-        sum[5] += (double)times_c(v, x).re;
+        few[1] += power(v);
+        few[2] += uv.re;
+        few[3] += uv.im;
+        few[5] += times_c(v, x).re;
     }
+    double sum[SUMS];
+    for (int k = 0; k < SUMS; k++) sum[k] = (double)few[k];
     sum_block(sum);
     if (threadIdx.x == 0)
         for (int k = 0; k < SUMS; k++) part_of(w, i, tile)[k] = sum[k];
 }
 
+/* By swaps at fixed distances; `n` is a power of two. */
+__device__ inline void sort_steps(double *v, int64_t n)
+{
+    for (int64_t run = 2; run <= n; run *= 2)
+        for (int64_t apart = run / 2; apart > 0; apart /= 2) {
+            __syncthreads();
+            for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+                const int64_t k = i ^ apart;
+                if (k < i) continue;
+                const double a = v[i], b = v[k];
+                if ((a > b) == ((i & run) == 0)) {
+                    v[i] = b;
+                    v[k] = a;
+                }
+            }
+        }
+    __syncthreads();
+}
+
 /* One block: each pattern's best pair of steps, the mean without the outermost tenths, the mean. */
 template <typename T> __global__ void find_steps(const work<T> w)
 {
-    __shared__ double mean[2];
+    __shared__ double here[SORTED];
     const int64_t size = size_of(w);
     if (size == 0) return;
     const bool probe_on = w.switches[PT_SWITCH_PROBE] != 0;
-    double *object = w.steps, *sorted = w.steps + w.rule.batch, *probe = w.steps + 2 * w.rule.batch;
+    double *sorted = w.sorted <= SORTED ? here : w.steps, mean[2] = {0, 0}, probe[1] = {0};
+    int64_t room = 2;
+    while (room < size) room *= 2;
     for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
-        double *o = w.one + i * SUMS;
-        for (int k = 0; k < SUMS; k++) o[k] = k < 2 ? 1.2e-7 : 0;
+        double o[SUMS] = {1.2e-7, 1.2e-7, 0, 0, 0, 0};
         for (int64_t t = 0; t < w.tiles; t++)
             for (int k = 0; k < SUMS; k++) o[k] += part_of(w, i, t)[k];
+        for (int k = 0; k < SUMS; k++) w.one[i * SUMS + k] = o[k];
+        mean[0] += o[0];
+        mean[1] += o[1];
     }
-    __syncthreads();
-    if (threadIdx.x < 2) {
-        double sum = 0;
-        for (int64_t i = 0; i < size; i++) sum += w.one[i * SUMS + threadIdx.x] / (double)size;
-        mean[threadIdx.x] = sum;
-    }
-    __syncthreads();
-    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+    sum_block(mean);
+    for (int64_t i = threadIdx.x; i < room; i += blockDim.x) {
+        if (i >= size) {
+            sorted[i] = HUGE_VAL;
+            continue;
+        }
         const double *o = w.one + i * SUMS;
         double so = 0.5 * o[4] / o[0], sp = 0;
         if (probe_on) {
-            const double a11 = o[0] + 0.1 * mean[0], a22 = o[1] + 0.1 * mean[1],
+            const double a11 = o[0] + 0.1 * mean[0] / (double)size,
+                         a22 = o[1] + 0.1 * mean[1] / (double)size,
                          det = a11 * a22 - o[2] * o[2] - o[3] * o[3];
             so = det > 0 ? 0.9 * (a22 * o[4] - o[2] * o[5]) / det : 0;
             sp = det > 0 ? 0.9 * (a11 * o[5] - o[2] * o[4]) / det : 0;
         }
-        object[i] = so > 0 ? so / (double)w.modes : 0;
-        probe[i] = sp > 0 ? sp : 0;
+        sorted[i] = so > 0 ? so / (double)w.modes : 0;
+        probe[0] += sp > 0 ? sp : 0;
     }
-    __syncthreads();
-    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
-        int64_t rank = 0;
-        for (int64_t k = 0; k < size; k++)
-            rank += object[k] < object[i] || (object[k] == object[i] && k < i);
-        sorted[rank] = object[i];
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        const int64_t cut = size / 10;
-        double sum = 0;
-        for (int64_t i = cut; i < size - cut; i++) sum += sorted[i];
-        w.found[1] = sum / (double)(size - 2 * cut);
-    } else if (threadIdx.x == 1) {
-        double sum = 0;
-        for (int64_t i = 0; i < size; i++) sum += probe[i];
-        w.found[2] = sum / (double)size;
-    }
+    sort_steps(sorted, room);
+    const int64_t cut = size / 10;
+    double both[2] = {0, probe[0]};
+    for (int64_t i = cut + threadIdx.x; i < size - cut; i += blockDim.x) both[0] += sorted[i];
+    sum_block(both);
+    if (threadIdx.x > 0) return;
+    w.found[1] = both[0] / (double)(size - 2 * cut);
+    w.found[2] = both[1] / (double)size;
 }
-template <typename T> __global__ void step_object(const work<T> w)
+/* Object (of lsqml) and probe take their steps. */
+template <typename T> __global__ void take_steps(const work<T> w)
 {
-    const int64_t all = 2 * w.cells, step = (int64_t)gridDim.x * blockDim.x;
+    const bool lsqml = w.rule.rule == PT_LSQML;
+    const int64_t probe = w.switches[PT_SWITCH_PROBE] != 0 ? 2 * w.modes * w.nn : 0,
+                  all = probe + (lsqml ? 2 * w.cells : 0), step = (int64_t)gridDim.x * blockDim.x;
     if (size_of(w) == 0) return;
-    const T by = (T)w.found[1];
+    const T by_object = lsqml ? (T)w.found[1] : 0, by_probe = lsqml ? (T)w.found[2] : 1;
     for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step)
-        w.object[k] += by * w.direction[k];
+        if (k < probe)
+            w.probe[k] += by_probe * w.next[k];
+        else
+            w.object[k - probe] += by_object * w.direction[k - probe];
 }
 
 /* ---- positions ---- */
@@ -541,8 +396,9 @@ template <typename T> uint64_t arrange(work<T> *w, char *base)
     const int64_t fields = 2 * w->nn * w->modes, batch = r.batch * fields;
     w->table = (T *)take(2 * w->n, sizeof(T));
     w->chi = (T *)take(batch, sizeof(T));
-    w->turned = (T *)take(batch, sizeof(T));
+    if (!is_whole<T>(w->n)) w->turned = (T *)take(batch, sizeof(T));
     w->next = (T *)take(fields, sizeof(T));
+    if (r.batch > CHUNK) w->parts = (T *)take((r.batch + CHUNK - 1) / CHUNK * fields, sizeof(T));
     if (r.shift) {
         w->lit = (T *)take(batch, sizeof(T));
         w->spectrum = (T *)take(fields, sizeof(T));
@@ -553,7 +409,8 @@ template <typename T> uint64_t arrange(work<T> *w, char *base)
     w->part = (double *)take(r.batch * w->tiles * SUMS, sizeof(double));
     w->alpha = (double *)take(r.batch, sizeof(double));
     w->one = (double *)take(r.batch * SUMS, sizeof(double));
-    w->steps = (double *)take(3 * (int64_t)r.batch, sizeof(double));
+    for (w->sorted = 2; w->sorted < r.batch;) w->sorted *= 2;
+    if (w->sorted > SORTED) w->steps = (double *)take(w->sorted, sizeof(double));
     w->found = (double *)take(4, sizeof(double));
     w->most = (double *)take(2 * (int64_t)r.batch * w->tiles, sizeof(double));
     return bytes;
@@ -574,16 +431,6 @@ template <typename T> work<T> work_of(const fth_call *call)
     return w;
 }
 
-/* Two passes from a functor to planes. */
-template <typename T, bool INVERSE, class LOAD, class STORE>
-void queue_transform(const work<T> &w, const transform<T> &f, int64_t images, int64_t per,
-                     cudaStream_t stream, const LOAD &load, const STORE &store)
-{
-    queue_pass<T, INVERSE>(f, images, stream, load, store_planes<T>{w.turned, w.n});
-    load_planes<T> turned = {{w, per}, w.turned};
-    queue_pass<T, INVERSE>(f, images, stream, turned, store);
-}
-
 template <typename T>
 void queue_projection(const work<T> &w, const transform<T> &f, cudaStream_t stream)
 {
@@ -593,11 +440,16 @@ void queue_projection(const work<T> &w, const transform<T> &f, cudaStream_t stre
     const store_planes<T> to_chi = {w.chi, w.n};
     const load_planes<T> chi = {{w, w.modes}, w.chi};
     if (r.shift) {
-        /* images of the probe itself are wanted as long as there is a pattern: one image a pattern
-         */
+        /* images of the probe itself are wanted as long as there is a pattern */
         const load_planes<T> probe = {{w, w.modes}, w.probe};
         queue_transform<T, false>(w, f, w.modes, w.modes, stream, probe,
                                   store_planes<T>{w.spectrum, w.n});
+    }
+    if (visits_whole(w)) {
+        queue_visits(w, stream);
+        return;
+    }
+    if (r.shift) {
         queue_transform<T, true>(w, f, images, w.modes, stream, load_shifted<T>{{w, w.modes}},
                                  store_planes<T>{w.lit, w.n});
     }
@@ -613,47 +465,54 @@ void queue_projection(const work<T> &w, const transform<T> &f, cudaStream_t stre
     FTH_LAUNCH(tell<T>, (unsigned)((r.batch + THREADS - 1) / THREADS), THREADS, stream, w);
     if (r.rule == PT_LOOK) return;
     queue_transform<T, true>(w, f, images, w.modes, stream, chi, to_chi);
-    if (r.positions)
-        for (int axis = 0; axis < 2; axis++) {
-            queue_transform<T, false>(w, f, r.batch, 1, stream, load_patch<T>{{w, 1}},
-                                      store_planes<T>{w.back, w.n});
-            queue_transform<T, true>(w, f, r.batch, 1, stream, load_slope<T>{{w, 1}, axis},
-                                     store_planes<T>{w.slope, w.n});
-            FTH_LAUNCH(tell_position<T>, (unsigned)r.batch, THREADS, stream, w, axis);
-        }
+}
+
+template <typename T>
+void queue_positions(const work<T> &w, const transform<T> &f, cudaStream_t stream)
+{
+    const int64_t batch = w.rule.batch;
+    queue_transform<T, false>(w, f, batch, 1, stream, load_patch<T>{{w, 1}},
+                              store_planes<T>{w.back, w.n});
+    for (int axis = 0; axis < 2; axis++) {
+        queue_transform<T, true>(w, f, batch, 1, stream, load_slope<T>{{w, 1}, axis},
+                                 store_planes<T>{w.slope, w.n});
+        FTH_LAUNCH(tell_position<T>, (unsigned)batch, THREADS, stream, w, axis);
+    }
 }
 
 template <typename T>
 void queue_updates(const work<T> &w, const transform<T> &f, cudaStream_t stream)
 {
     const pt_sweep &r = w.rule;
-    const bool lsqml = r.rule == PT_LSQML;
+    const bool lsqml = r.rule == PT_LSQML, visited = visits_whole(w);
     const dim3 tiles((unsigned)w.tiles, (unsigned)r.batch),
-        canvas((unsigned)((w.cols + TILE - 1) / TILE), (unsigned)((w.rows + TILE - 1) / TILE)),
+        canvas = tiles_of(w.rows, w.cols),
         pairs_of((unsigned)w.tiles, (unsigned)(r.batch + (r.shift ? r.batch : 1)));
-    const unsigned pixels = fth_cuda_blocks(w.modes * w.nn, THREADS);
+    const unsigned pixels = fth_cuda_blocks(w.modes * w.nn, THREADS),
+                   chunks = (unsigned)((r.batch + CHUNK - 1) / CHUNK);
     auto probe_direction = [&] {
-        if (r.shift)
+        if (r.shift && !(visited && moves_back(w)))
             queue_transform<T, false>(w, f, r.batch * w.modes, w.modes, stream,
                                       load_wanted<T>{{w, w.modes}}, store_home<T>{w});
-        FTH_LAUNCH(gather_probe<T>, pixels, THREADS, stream, w);
+        FTH_LAUNCH(gather_probe<T>, dim3(pixels, chunks), THREADS, stream, w);
+        if (chunks > 1) FTH_LAUNCH(join_probe<T>, 2 * pixels, THREADS, stream, w);
         if (!r.shift) return;
         const load_planes<T> next = {{w, w.modes}, w.next};
         queue_transform<T, true>(w, f, w.modes, w.modes, stream, next,
                                  store_planes<T>{w.next, w.n});
     };
-    if (!lsqml) FTH_LAUNCH(maxima<T>, pairs_of, THREADS, stream, w);
+    if (!lsqml && !visited) FTH_LAUNCH(maxima<T>, pairs_of, THREADS, stream, w);
     if (!r.ptypy || lsqml) probe_direction();
-    FTH_LAUNCH(place<T>, canvas, TILE * TILE, stream, w);
+    FTH_LAUNCH(place<T>, canvas, THREADS, stream, w);
     if (lsqml) {
         FTH_LAUNCH(step_sums<T>, tiles, THREADS, stream, w);
-        FTH_LAUNCH(find_steps<T>, 1, THREADS, stream, w);
-        FTH_LAUNCH(step_object<T>, fth_cuda_blocks(2 * w.cells, THREADS), THREADS, stream, w);
+        FTH_LAUNCH(find_steps<T>, 1, 32 * WARPS, stream, w);
     } else if (r.ptypy) {
         FTH_LAUNCH(maxima<T>, tiles, THREADS, stream, w);
         probe_direction();
     }
-    FTH_LAUNCH(add_probe<T>, pixels, THREADS, stream, w);
+    const int64_t all = 2 * w.modes * w.nn + (lsqml ? 2 * w.cells : 0);
+    FTH_LAUNCH(take_steps<T>, fth_cuda_blocks(all, THREADS), THREADS, stream, w);
 }
 
 template <typename T> fth_status run_as(const fth_call *call)
@@ -687,8 +546,14 @@ template <typename T> fth_status run_as(const fth_call *call)
                  "clearing what is told", call->err);
     FTH_LAUNCH(fill_table<T>, 1, THREADS, stream, w.table, (int)w.n);
     const transform<T> f = transform_of<T>(w.n, w.table);
+    if (walks(w)) {
+        queue_walk(w, stream);
+        FTH_CUDA_LAUNCHED(call);
+        return FTH_OK;
+    }
     for (w.first = 0; w.first < room; w.first += w.rule.batch) {
         queue_projection(w, f, stream);
+        if (w.rule.positions && !look) queue_positions(w, f, stream);
         if (!look) queue_updates(w, f, stream);
         FTH_CUDA_LAUNCHED(call);
     }

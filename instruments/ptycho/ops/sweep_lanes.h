@@ -355,6 +355,19 @@ static void move_back(const sweep *s, int64_t i, const bench *b)
     }
 }
 
+/* ptypy's probe sees the new object: what it wants is moved back when that is known. */
+static bool moves_late(const sweep *s)
+{
+    return s->rule->ptypy && s->rule->rule != PT_LSQML;
+}
+static void move_now(void *arg, int64_t i, int worker)
+{
+    const sweep *s = arg;
+    const bench b = bench_at(s, worker);
+    put_ramps(s, i, &b);
+    move_back(s, i, &b);
+}
+
 static void return_home(sweep *s, int64_t i, const bench *b)
 {
     for (int64_t m = 0; m < s->modes; m++) {
@@ -362,7 +375,7 @@ static void return_home(sweep *s, int64_t i, const bench *b)
         fft_image_inverse(&b->table, f, f + s->nn, b->spare, b->spare + s->nn);
     }
     if (s->w->positions_on) tell_position(s, i, b);
-    if (s->rule->shift) {
+    if (s->rule->shift && !moves_late(s)) {
         put_ramps(s, i, b);
         move_back(s, i, b);
     }
@@ -569,6 +582,7 @@ static void pie_batch(sweep *s)
                 }
             s->one[i].object_max = lanes_max(most);
         }
+        if (s->rule->shift) fth_team_run(team, s->size, move_now, s);
         probe_direction(s);
     }
     add_to_probe(s, 1);
