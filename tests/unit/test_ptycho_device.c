@@ -85,12 +85,6 @@ static void on_both(const scene *a, const pt_solve_options *o)
         open_scene(&c[d], a, d == 1);
         s[d] = ps_solve(&c[d], o);
     }
-    fprintf(stderr,
-            "alg %d batch %d frac %d counts %d modes %d ptypy %d poisson %d: object %g probe %g R "
-            "%g %g\n",
-            (int)o->algorithm, (int)o->batch, a->fractions, a->counts, (int)o->modes, o->ptypy,
-            o->poisson, distance(s[0]->object, s[1]->object, s[0]->real),
-            distance(s[0]->probe, s[1]->probe, s[0]->real), s[0]->history[0], s[1]->history[0]);
     LE_F64(distance(s[0]->object, s[1]->object, s[0]->real), a->most);
     LE_F64(distance(s[0]->probe, s[1]->probe, s[0]->real), a->most);
     const double error = s[0]->history[o->iterations - 1];
