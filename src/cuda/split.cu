@@ -6,7 +6,7 @@
  * left to plain fma, for its own row or column alone. Both depend on the line alone, never on its
  * neighbours.
  */
-#include "cuda/split.h"
+#include "cuda/split.cuh"
 
 #include "cuda/device.h"
 
@@ -16,68 +16,16 @@ extern "C" {
 }
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, EIGHT = 8;
-/* Numbers that are packed as they are: nothing of their parts is below the normal numbers, and sums
- * of a chunk stay finite. */
-static constexpr float LEAST = 0x1p-100f, MOST = 0x1p40f;
-static constexpr int TARGET = 40, MOST_SCALE = 126; /* exponents of the largest after scaling */
-
 typedef struct packing {
     fth__split_side s;
     int32_t lines, k, chunks, blocks; /* blocks of lines */
 } packing;
 
-/* How a line is scaled: 0, an exponent, or FTH__SPLIT_PLAIN. */
 static __device__ inline int scale_of(const float *line)
 {
-    float most = 0, least = MOST;
-    bool finite = true;
-    for (int i = 0; i < CHUNK; i++) {
-        const float v = fabsf(line[i]);
-        finite = finite && v < __int_as_float(0x7f800000);
-        most = v > most ? v : most;
-        least = v > 0 && v < least ? v : least;
-    }
-    if (!finite) return FTH__SPLIT_PLAIN;
-    if (most == 0 || (most < MOST && least >= LEAST)) return 0;
-    int exponent;
-    (void)frexpf(most, &exponent);
-    const int by = TARGET - exponent;
-    return by < MOST_SCALE ? by : MOST_SCALE;
-}
-
-static __device__ inline float power_of_two(int e)
-{
-    return __int_as_float((127 + e) << 23);
-}
-
-/* The nearest bf16, as a float; to even in the middle. Nearest, not cut off: what is left is half
- * as large and of either sign, and so are the products that are not made. */
-static __device__ inline uint32_t nearest(float x)
-{
-    const uint32_t u = (uint32_t)__float_as_int(x);
-    return (u + 0x7fffu + (u >> 16 & 1u)) & 0xffff0000u;
-}
-
-/* Two parts of the same kind, one in each half; what they leave stays. */
-static __device__ inline uint32_t take_pair(float &x, float &y)
-{
-    const uint32_t u = nearest(x), v = nearest(y);
-    x -= __int_as_float((int)u);
-    y -= __int_as_float((int)v);
-    return u >> 16 | v;
-}
-
-/* Eight numbers of a line: 16 bytes of each part. */
-static __device__ inline void pack_eight(char *to, const float *line, float by)
-{
-    float v[EIGHT];
-    for (int i = 0; i < EIGHT; i++) v[i] = line[i] * by;
-    for (int p = 0; p < FTH__SPLIT_PARTS; p++) {
-        uint4 w;
-        w.x = take_pair(v[0], v[1]), w.y = take_pair(v[2], v[3]);
-        w.z = take_pair(v[4], v[5]), w.w = take_pair(v[6], v[7]);
-        *(uint4 *)(to + p * FTH__SPLIT_PART) = w;
-    }
+    fth__split_range range;
+    for (int i = 0; i < CHUNK; i++) range.take(line[i]);
+    return range.scale();
 }
 
 /* A block of threads packs 128 lines of one chunk: fetched along what lies close together, then a
@@ -103,11 +51,12 @@ static __global__ void __launch_bounds__(LINES) pack(const __grid_constant__ pac
     char *to = p.s.packed + z * p.s.next + (block * p.s.pitch + chunk) * FTH__SPLIT_BLOCK;
     const int scale = scale_of(tile[t]), scaled = __syncthreads_or(scale != 0),
               plain = __syncthreads_or(scale == FTH__SPLIT_PLAIN);
-    const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : power_of_two(scale);
+    const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : fth__split_power(scale);
     if (scale == FTH__SPLIT_PLAIN) /* such a line has no parts */
         for (int i = 0; i < CHUNK; i++) tile[t][i] = 0.0f;
     for (int e = 0; e < CHUNK / EIGHT; e++)
-        pack_eight(to + (e * LINES + t) * EIGHT * 2, &tile[t][e * EIGHT], by);
+        fth__split_eight(to + (e * LINES + t) * EIGHT * 2, FTH__SPLIT_PART, &tile[t][e * EIGHT],
+                         by);
     ((signed char *)(to + FTH__SPLIT_SCALES))[t] = (signed char)scale;
     if (t == 0) *(int *)(to + FTH__SPLIT_ANY) = plain ? FTH__SPLIT_PLAIN : scaled;
 }

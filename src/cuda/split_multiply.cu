@@ -7,28 +7,19 @@
  * added to the sums while the units work for the other group. This file alone is compiled for
  * sm_90a, and its kernel runs only on cards of capability 9.0. Where kernels are compiled for the
  * CPU, threads make the same sums from the packed blocks by plain loops. */
-#include "cuda/split.h"
+#include "cuda/split.cuh"
+#include "cuda/units.cuh"
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
                      BLOCK = FTH__SPLIT_BLOCK;
 static constexpr int THREADS = 2 * 128, EACH = 64; /* elements of a thread */
 static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
-static constexpr int PRODUCTS = 6, CHAIN = FTH__SPLIT_CHAIN;
+static constexpr int PRODUCTS = FTH__SPLIT_PRODUCTS, CHAIN = FTH__SPLIT_CHAIN;
 #ifdef FTH_EMULATED
 static constexpr int SHARED = 0, PROCESSORS = 3; /* so that blocks of threads have several tiles */
 #else
 static constexpr int ROOMS = 4, PROCESSORS = 132;
 #endif
-/* Part of a, and of b, in the order they are multiplied: small products first. */
-static __device__ constexpr int part_a(int q)
-{
-    return q == 0 || q == 3 || q == 5 ? 0 : q == 2 ? 2 : 1;
-}
-static __device__ constexpr int part_b(int q)
-{
-    return q == 0 ? 2 : q == 1 || q == 3 ? 1 : 0;
-}
-
 /* ---- tiles ---- */
 
 static __host__ __device__ inline int blocks_of(int n)
@@ -131,11 +122,6 @@ static __device__ inline int col_of(const place &at, int i)
     return at.col + i / 4 * 8 + i % 2;
 }
 
-static __device__ inline float power_of_two(int e)
-{
-    return __int_as_float((127 + e) << 23);
-}
-
 /* Of both blocks: 0, or what was done to any of their lines. */
 static __device__ inline int special(const char *a, const char *b)
 {
@@ -154,34 +140,24 @@ static __device__ float plain_sum(const fth__split_job &p, int z, int m, int n, 
     return sum;
 }
 
-/* What takes the scale of a line back, in two steps: both sides together can be less than any
- * float, but never in one step. */
-struct factors {
-    float one, two;
-};
-static __device__ inline factors factors_of(int scale)
-{
-    const int half = scale >> 1;
-    return {power_of_two(-half), power_of_two(half - scale)};
-}
-
 /* Add a chunk of which some lines were scaled. Lines that were left out have sums of zeros here.
  * Most often a is scaled alone. */
 static __device__ inline void add_scaled(const place &at, const signed char *of_a,
                                          const signed char *of_b, bool b_too,
                                          const float (&sum)[EACH], float (&total)[EACH])
 {
-    const factors a[2] = {factors_of(of_a[at.row]), factors_of(of_a[at.row + 8])};
+    const fth__split_factors a[2] = {fth__split_factors_of(of_a[at.row]),
+                                     fth__split_factors_of(of_a[at.row + 8])};
 #pragma unroll
     for (int g = 0; g < EACH; g += 4) {
-        factors b[2] = {{1, 1}, {1, 1}};
+        fth__split_factors b[2] = {{1, 1}, {1, 1}};
         if (b_too) { /* two columns at a time; the first is even */
             const char2 scale = *(const char2 *)(of_b + col_of(at, g));
-            b[0] = factors_of(scale.x), b[1] = factors_of(scale.y);
+            b[0] = fth__split_factors_of(scale.x), b[1] = fth__split_factors_of(scale.y);
         }
 #pragma unroll
         for (int i = g; i < g + 4; i++) {
-            const factors &x = a[i / 2 % 2], &y = b[i % 2];
+            const fth__split_factors &x = a[i / 2 % 2], &y = b[i % 2];
             total[i] += sum[i] * (x.one * y.one) * (x.two * y.two);
         }
     }
@@ -300,8 +276,8 @@ static void make_tile(const fth__split_job &p, const tile &t)
             sum[i] = 0;
             for (int q = 0; q < PRODUCTS; q++)
                 for (int k = 0; k < CHUNK; k++)
-                    sum[i] = fmaf(number(a, part_a(q), row_of(at, i), k),
-                                  number(b, part_b(q), col_of(at, i), k), sum[i]);
+                    sum[i] = fmaf(number(a, fth__split_part_a(q), row_of(at, i), k),
+                                  number(b, fth__split_part_b(q), col_of(at, i), k), sum[i]);
         }
         add_special(p, at, c * CHUNK, a, b, sum, total);
         if (is_last(c, t.live.hi)) end_chain(total, all);
@@ -317,110 +293,30 @@ static void multiply(const fth__split_job p)
 
 #else
 
-/* ---- barriers of shared memory, and copies that arrive at them ---- */
-
-static __device__ inline unsigned shared_address(const void *p)
+/* Eight lines and sixteen bytes of k at a time: next to each other along the lines. */
+static __device__ inline fth__units_matrix describe(const char *at)
 {
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-static __device__ inline void barrier_make(uint64_t *b, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(count)
-                 : "memory");
-}
-static __device__ inline void barrier_arrive(uint64_t *b)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
-}
-static __device__ inline void barrier_expect(uint64_t *b, int bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)),
-                 "r"(bytes)
-                 : "memory");
-}
-/* Until the phase of this parity is over. */
-static __device__ inline void barrier_wait(uint64_t *b, unsigned parity)
-{
-    unsigned done = 0;
-    while (!done)
-        asm volatile("{\n .reg .pred p;\n"
-                     " mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     " selp.u32 %0, 1, 0, p;\n}"
-                     : "=r"(done)
-                     : "r"(shared_address(b)), "r"(parity)
-                     : "memory");
-}
-static __device__ inline void copy_block(void *to, const void *from, uint64_t *arrives)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
-                 "%2, [%3];" ::"r"(shared_address(to)),
-                 "l"(from), "r"(BLOCK), "r"(shared_address(arrives))
-                 : "memory");
-}
-
-/* ---- the units ---- */
-
-/* A matrix of 8-line by 16-byte squares, each 128 bytes in a row: next to each other along the
- * lines, 2048 bytes apart along k. */
-static __device__ inline uint64_t describe(const char *at)
-{
-    constexpr uint64_t along_k = LINES * 16 / 16, along_lines = 128 / 16;
-    return (uint64_t)((shared_address(at) & 0x3ffffu) >> 4) | along_k << 16 | along_lines << 32;
-}
-
-/* d (64 by 128, as place says) = a b over 16 of k, or d += a b. */
-static __device__ inline void units(float (&d)[EACH], uint64_t a, uint64_t b, int add)
-{
-    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %66, 0;\n"
-                 " wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "
-                 "%24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, "
-                 "%40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, "
-                 "%56, %57, %58, %59, %60, %61, %62, %63"
-                 "}, %64, %65, p, 1, 1, 0, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-                   "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                   "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-                   "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-                   "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 : "l"(a), "l"(b), "r"(add));
-}
-
-/* The compiler does not know that the units still write what an instruction names. */
-static __device__ inline void settle(float (&d)[EACH])
-{
-#pragma unroll
-    for (int i = 0; i < EACH; i++) asm volatile("" : "+f"(d[i])::"memory");
+    return fth__units_describe(at, LINES * 16, 128);
 }
 
 /* Ask the units for a chunk; what is in sum is theirs until they are waited for. */
 static __device__ inline void ask(const char *a, const char *b, float (&sum)[EACH])
 {
     constexpr int SIXTEEN = 2 * LINES * 16; /* bytes from one 16 of k to the next */
-    settle(sum);
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    fth__units_settle(sum);
+    fth__units_begin();
 #pragma unroll
     for (int q = 0; q < PRODUCTS; q++)
 #pragma unroll
         for (int k = 0; k < CHUNK / 16; k++)
-            units(sum, describe(a + part_a(q) * PART + k * SIXTEEN),
-                  describe(b + part_b(q) * PART + k * SIXTEEN), q + k > 0);
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+            fth__units_multiply(sum, describe(a + fth__split_part_a(q) * PART + k * SIXTEEN),
+                                describe(b + fth__split_part_b(q) * PART + k * SIXTEEN), q + k > 0);
+    fth__units_commit();
 }
 static __device__ inline void await(float (&sum)[EACH])
 {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-    settle(sum);
+    fth__units_finish();
+    fth__units_settle(sum);
 }
 
 /* ---- a block of threads ---- */
@@ -452,7 +348,7 @@ struct turn {
 struct fetcher {
     const fth__split_job &p;
     room *rooms;
-    uint64_t *full, *empty;
+    fth__units_barrier *full, *empty;
     walk w;
     bool go, ended;
     tile t;
@@ -475,18 +371,18 @@ struct fetcher {
     {
         if (ended) return;
         room &to = rooms[at.room];
-        uint64_t *arrives = &full[at.room];
-        barrier_wait(&empty[at.room], at.parity ^ 1u);
+        fth__units_barrier *arrives = &full[at.room];
+        fth__units_wait(&empty[at.room], at.parity ^ 1u);
         to.n = {t, go ? c : -1};
         at.next();
         ended = !go;
         if (ended) {
-            barrier_arrive(arrives);
+            fth__units_arrive(arrives);
             return;
         }
-        barrier_expect(arrives, 2 * BLOCK);
-        copy_block(to.a, block_at(p.a, t.z, t.row, c), arrives);
-        copy_block(to.b, block_at(p.b, t.z, t.column, c), arrives);
+        fth__units_expect(arrives, 2 * BLOCK);
+        fth__units_copy(to.a, block_at(p.a, t.z, t.row, c), BLOCK, arrives);
+        fth__units_copy(to.b, block_at(p.b, t.z, t.column, c), BLOCK, arrives);
         if (++c >= t.live.hi) begin((int)gridDim.x);
     }
 };
@@ -520,15 +416,15 @@ static __device__ inline void add_chunk(const fth__split_job &p, const place &at
 static __global__ void __launch_bounds__(THREADS, 1)
     multiply(const __grid_constant__ fth__split_job p)
 {
-    __shared__ uint64_t full[ROOMS], empty[ROOMS];
+    __shared__ fth__units_barrier full[ROOMS], empty[ROOMS];
     FTH_SHARED(room, rooms);
     const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 128;
     if (threadIdx.x == 0) {
         for (int r = 0; r < ROOMS; r++) {
-            barrier_make(&full[r], 1);
-            barrier_make(&empty[r], THREADS / 32);
+            fth__units_make(&full[r], 1);
+            fth__units_make(&empty[r], THREADS / 32);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        fth__units_made();
     }
     __syncthreads();
     fetcher ahead = {p, rooms, full, empty, walk(p), false, false, {}, 0, {}};
@@ -539,7 +435,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     float total[EACH] = {}, sum[EACH] = {}, all[EACH] = {};
     for (turn now;; now.next()) {
         const room &here = rooms[now.room];
-        barrier_wait(&full[now.room], now.parity);
+        fth__units_wait(&full[now.room], now.parity);
         const int c = __shfl_sync(~0u, here.n.c, 0);
         if (c < 0) break;
         const place at = place_of(here.n.t);
@@ -555,7 +451,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         await(sum);
         add_chunk(p, at, here, c, sum, total);
         __syncwarp();
-        if (lane == 0) barrier_arrive(&empty[now.room]);
+        if (lane == 0) fth__units_arrive(&empty[now.room]);
         if (is_last(c, live.hi)) end_chain(total, all);
         if (c + 1 == live.hi) touch<true>(p, at, all);
     }

@@ -99,9 +99,10 @@ struct thread {
 };
 
 /* Lanes of a warp, a bit each: those that can go on, wait for lanes, have ended; the others wait
- * for the block. Those that wait mostly do so for the same, which spares looking at each. */
+ * for the block, or look again when nobody else can go on. Those that wait mostly do so for the
+ * same, which spares looking at each. */
 struct warp {
-    unsigned all, ready, waiting, ended;
+    unsigned all, ready, waiting, ended, looking;
     unsigned mask; /* and what, of the first that waits */
     emulate::meeting what;
     bool mixed;
@@ -130,6 +131,7 @@ int ended, at_block, yes_votes; /* threads of the block */
 int votes, present;             /* what the last barrier found */
 bool backwards, was_refused;
 uint64_t launches;
+int looks; /* of all that look, with nobody else going on in between */
 void (*body)(void *);
 void *arg;
 
@@ -211,6 +213,20 @@ bool release_block()
     return true;
 }
 
+/* Those that wait for a change of memory look whether it came. */
+bool look_again()
+{
+    enum { ENOUGH = 1 << 20 };
+    bool any = false;
+    for (int w = 0; w * WARP < n_threads; w++) {
+        any |= warps[w].looking != 0;
+        warps[w].ready |= warps[w].looking;
+        warps[w].looking = 0;
+    }
+    if (any && ++looks > ENOUGH) stop("some threads wait for what nobody writes");
+    return any;
+}
+
 /* Nobody can go on: lanes that waited for others that have ended since are let through, or the
  * block. */
 bool release()
@@ -218,7 +234,7 @@ bool release()
     bool any = false;
     for (int t = 0; t < n_threads; t++)
         if (warps[t / WARP].waiting >> t % WARP & 1u) any |= release_warp(t);
-    return any || release_block();
+    return any || look_again() || release_block();
 }
 
 /* ---- who runs ---- */
@@ -356,7 +372,7 @@ void run_block()
         warps[t / WARP] = warp{};
         warps[t / WARP].all = warps[t / WARP].ready = all;
     }
-    ended = at_block = yes_votes = 0;
+    ended = at_block = yes_votes = looks = 0;
     now = backwards ? n_threads - 1 : 0;
     fiber *f = fiber_of(pick());
     from_home = true;
@@ -401,6 +417,13 @@ int lane()
 unsigned lanes_there()
 {
     return warps[now / WARP].all & ~warps[now / WARP].ended;
+}
+
+void turn()
+{
+    const int t = now;
+    warps[t / WARP].looking |= 1u << t % WARP;
+    leave(t);
 }
 
 int wait_block(bool yes, int *n)

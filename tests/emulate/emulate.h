@@ -40,6 +40,9 @@ int wait_block(bool yes, int *threads);
 /* Wait for the lanes of the mask. SHUFFLE: the value of lane `from`; BALLOT: lanes with a value;
  * MATCH: lanes with the same value. */
 uint64_t wait_warp(meeting what, unsigned mask, uint64_t value, int from);
+/* Let the others go on; here again when nobody else can. For loops that wait for a change of
+ * memory. */
+void turn();
 int lane();
 unsigned lanes_there(); /* of this warp that have not ended */
 #pragma GCC visibility pop
