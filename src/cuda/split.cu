@@ -57,8 +57,10 @@ static __global__ void __launch_bounds__(LINES) pack(const __grid_constant__ pac
     for (int e = 0; e < CHUNK / EIGHT; e++)
         fth__split_eight(to + (e * LINES + t) * EIGHT * 2, FTH__SPLIT_PART, &tile[t][e * EIGHT],
                          by);
-    ((signed char *)(to + FTH__SPLIT_SCALES))[t] = (signed char)scale;
-    if (t == 0) *(int *)(to + FTH__SPLIT_ANY) = plain ? FTH__SPLIT_PLAIN : scaled;
+    ((uint32_t *)(to + FTH__SPLIT_SCALES))[t] = fth__split_scale(scale);
+    if (t == 0)
+        *(int *)(to + FTH__SPLIT_ANY) =
+            (scaled ? FTH__SPLIT_SOME_SCALED : 0) | (plain ? FTH__SPLIT_SOME_PLAIN : 0);
 }
 
 static int64_t blocks_of(int64_t n, int64_t size)
@@ -209,7 +211,7 @@ fth__split_job fth__cuda_split_job(const fth__dot_shape *s, const fth__cuda_prod
 fth_status fth__cuda_split_queue(const fth_call *call, const fth__split_job *job)
 {
     if (job->m == 0 || job->n == 0 || job->batch == 0) return FTH_OK;
-    fth__cuda_split_multiply(fth_cuda_stream(call), job);
+    fth__cuda_split_multiply(fth_cuda_stream(call), job, call->device->multiprocessors);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

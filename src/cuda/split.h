@@ -13,16 +13,23 @@
 #include "cuda/product.h"
 
 /* A block of packed lines: parts by eights of k by lines by 8 numbers, then how each line was
- * scaled, then whether any was. Eight lines of eight numbers are 128 bytes in a row, as the matrix
- * units read them. */
+ * scaled, then what was done to any of them. Eight lines of eight numbers are 128 bytes in a row,
+ * as the matrix units read them. */
 static constexpr int FTH__SPLIT_LINES = 128, FTH__SPLIT_CHUNK = 32, FTH__SPLIT_PARTS = 3,
                      FTH__SPLIT_PART = FTH__SPLIT_LINES * FTH__SPLIT_CHUNK * 2,
                      FTH__SPLIT_SCALES = FTH__SPLIT_PARTS * FTH__SPLIT_PART,
-                     FTH__SPLIT_ANY = FTH__SPLIT_SCALES + FTH__SPLIT_LINES,
+                     FTH__SPLIT_ANY = FTH__SPLIT_SCALES + FTH__SPLIT_LINES * 4,
                      FTH__SPLIT_BLOCK = FTH__SPLIT_ANY + 16;
 /* Elements of k of a chain, which pieces of a product are cut at; its chunks. */
 static constexpr int FTH__SPLIT_K = 1024, FTH__SPLIT_CHAIN = FTH__SPLIT_K / FTH__SPLIT_CHUNK;
-/* A line that is not finite. */
+/* What was done to a block: some lines were scaled, some are left to plain fma. */
+static constexpr int FTH__SPLIT_SOME_SCALED = 1, FTH__SPLIT_SOME_PLAIN = 2;
+/* How a line was scaled: two powers of two, each a bf16, whose product takes 2^by back. */
+static constexpr uint32_t fth__split_scale(int by)
+{
+    return (uint32_t)(127 - (by >> 1)) << 23 | (uint32_t)(127 + (by >> 1) - by) << 7;
+}
+/* By so much no line is scaled; so a line is marked that is not finite. */
 static constexpr int FTH__SPLIT_PLAIN = 127;
 
 /* An operand, as lines along k: rows of a, columns of b. Matrices of a batch that share it have a
@@ -81,7 +88,8 @@ fth_status fth__cuda_split_pack(const fth_call *call, const fth__split_side *sid
                                 int64_t k, int64_t batch);
 fth_status fth__cuda_split_queue(const fth_call *call, const fth__split_job *job);
 
-/* Of split_multiply.cu, which is compiled for cards of capability 9.0 alone. */
-void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job);
+/* Of split_multiply.cu, which is compiled for cards of capability 9.0 alone. How many processors
+ * share the work changes no bits. */
+void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job, int processors);
 
 #endif

@@ -1,25 +1,28 @@
 /* split_multiply.cu - the product of packed parts by the matrix units of capability 9.0 (wgmma).
  *
- * A block of threads makes tiles of 128 by 128 elements, one after the other. One thread has packed
- * blocks of both operands copied into four rooms of shared memory, in bulk, as rooms become free,
- * those of the next tile while the last is written. Two groups of four warps multiply 64 rows each:
- * the six products of parts of a chunk by twelve instructions, small ones first, then the chunk is
- * added to the sums while the units work for the other group. This file alone is compiled for
- * sm_90a, and its kernel runs only on cards of capability 9.0. Where kernels are compiled for the
- * CPU, threads make the same sums from the packed blocks by plain loops. */
+ * Blocks of threads make tiles of 128 by 128 elements, one after the other; two of a cluster make
+ * two tiles of a column, and each brings half of the block of b that both need. One thread has
+ * packed blocks copied into four rooms of shared memory as these become free. Two groups of four
+ * warps multiply 64 rows each, in turns: one adds its chunk to the sums while the units work for
+ * the other. The six products of parts of a chunk are twelve instructions, small ones first. This
+ * file alone is compiled for sm_90a, and its kernel runs only on cards of capability 9.0. Where
+ * kernels are compiled for the CPU, threads make the same sums by plain loops. */
 #include "cuda/split.cuh"
-#include "cuda/units.cuh"
+#include "cuda/units_turns.cuh"
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
                      BLOCK = FTH__SPLIT_BLOCK;
-static constexpr int THREADS = 2 * 128, EACH = 64; /* elements of a thread */
+static constexpr int GROUP = 128, MAKERS = 2 * GROUP, EACH = 64; /* threads; elements of one */
+static constexpr int PAIR = 2;      /* blocks of threads of a cluster */
 static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
 static constexpr int PRODUCTS = FTH__SPLIT_PRODUCTS, CHAIN = FTH__SPLIT_CHAIN;
+static constexpr uint32_t PLAIN = fth__split_scale(FTH__SPLIT_PLAIN);
 #ifdef FTH_EMULATED
-static constexpr int SHARED = 0, PROCESSORS = 3; /* so that blocks of threads have several tiles */
+static constexpr int THREADS = MAKERS, SHARED = 0;
 #else
-static constexpr int ROOMS = 4, PROCESSORS = 132;
+static constexpr int ROOMS = 4, THREADS = MAKERS + GROUP;
 #endif
+
 /* ---- tiles ---- */
 
 static __host__ __device__ inline int blocks_of(int n)
@@ -42,18 +45,26 @@ static __host__ __device__ inline fth__split_span rows_of(const fth__split_job &
     return {0, down};
 }
 
-/* A tile of the batch: blocks of lines, and the chunks of k that both are not zeros in. */
+/* How many pairs of rows hold these. */
+static __host__ __device__ inline int pairs_of(fth__split_span rows)
+{
+    return rows.hi > rows.lo ? (rows.hi + PAIR - 1) / PAIR - rows.lo / PAIR : 0;
+}
+
+/* A tile of the batch: blocks of lines, the chunks of k that both are not zeros in, and those of
+ * all tiles of its cluster. Without elements that somebody asked for it has no chunks. */
 struct tile {
     int z, row, column;
-    fth__split_span live;
+    fth__split_span live, all;
+    bool there;
 };
 
-/* The tiles of a launch in order. Those of a matrix go by stripes of rows, column by column, so
- * that tiles side by side share their operands in the cache; the long ones go first, so that blocks
- * of threads end together. */
+/* The tiles of a launch in order, PAIR rows at a time. Those of a matrix go by stripes of rows,
+ * column by column, so that tiles side by side share their operands in the cache; the long ones go
+ * first, so that blocks of threads end together. */
 struct walk {
     const fth__split_job &p;
-    int z, at, i; /* matrix, column of a stripe, row in that */
+    int z, at, i; /* matrix, column of a stripe, rows in that */
     int across, stripes;
 
     __device__ explicit walk(const fth__split_job &job)
@@ -74,12 +85,11 @@ struct walk {
         const fth__split_span all = rows_of(p, column());
         return {all.lo > lo ? all.lo : lo, all.hi < hi ? all.hi : hi};
     }
-    /* So many tiles on; false: that is behind the last. */
+    /* So many on; false: that is behind the last. */
     __device__ bool skip(int n)
     {
         for (i += n; z < p.batch;) {
-            const fth__split_span in = rows();
-            const int count = in.hi > in.lo ? in.hi - in.lo : 0;
+            const int count = pairs_of(rows());
             if (i < count) return true;
             i -= count;
             if (++at < stripes * across) continue;
@@ -88,12 +98,28 @@ struct walk {
         }
         return false;
     }
-    __device__ tile get() const
+    __device__ fth__split_span live(int row) const
     {
-        const int chunks = (p.k + CHUNK - 1) / CHUNK, row = rows().lo + i;
-        const fth__split_span a = fth__split_live(p.a, row, chunks),
+        const int chunks = (p.k + CHUNK - 1) / CHUNK;
+        const fth__split_span in = rows(), a = fth__split_live(p.a, row, chunks),
                               b = fth__split_live(p.b, column(), chunks);
-        return {z, row, column(), {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi}};
+        if (row < in.lo || row >= in.hi) return {0, 0};
+        return {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+    }
+    /* The tile of one of the cluster. */
+    __device__ tile get(int rank) const
+    {
+        const fth__split_span in = rows();
+        const int first = (in.lo / PAIR + i) * PAIR, row = first + rank;
+        tile t = {z, row, column(), live(row), {0, 0}, row >= in.lo && row < in.hi};
+        for (int r = first; r < first + PAIR; r++) {
+            const fth__split_span one = live(r);
+            if (one.lo >= one.hi) continue;
+            const bool none = t.all.lo >= t.all.hi;
+            t.all.lo = none || one.lo < t.all.lo ? one.lo : t.all.lo;
+            t.all.hi = none || one.hi > t.all.hi ? one.hi : t.all.hi;
+        }
+        return t;
     }
 };
 
@@ -140,25 +166,32 @@ static __device__ float plain_sum(const fth__split_job &p, int z, int m, int n, 
     return sum;
 }
 
+static __device__ inline fth__split_factors factors_of(uint32_t scale)
+{
+    return {__int_as_float((int)(scale & 0xffff0000u)), __int_as_float((int)(scale << 16))};
+}
+
 /* Add a chunk of which some lines were scaled. Lines that were left out have sums of zeros here.
  * Most often a is scaled alone. */
-static __device__ inline void add_scaled(const place &at, const signed char *of_a,
-                                         const signed char *of_b, bool b_too,
-                                         const float (&sum)[EACH], float (&total)[EACH])
+static __device__ inline void add_scaled(const place &at, const uint32_t *of_a,
+                                         const uint32_t *of_b, bool b_too, const float (&sum)[EACH],
+                                         float (&total)[EACH])
 {
-    const fth__split_factors a[2] = {fth__split_factors_of(of_a[at.row]),
-                                     fth__split_factors_of(of_a[at.row + 8])};
+    const fth__split_factors a[2] = {factors_of(of_a[at.row]), factors_of(of_a[at.row + 8])};
+    if (!b_too) {
 #pragma unroll
-    for (int g = 0; g < EACH; g += 4) {
-        fth__split_factors b[2] = {{1, 1}, {1, 1}};
-        if (b_too) { /* two columns at a time; the first is even */
-            const char2 scale = *(const char2 *)(of_b + col_of(at, g));
-            b[0] = fth__split_factors_of(scale.x), b[1] = fth__split_factors_of(scale.y);
-        }
+        for (int i = 0; i < EACH; i++)
+            total[i] = fmaf(sum[i] * a[i / 2 % 2].one, a[i / 2 % 2].two, total[i]);
+        return;
+    }
+#pragma unroll
+    for (int g = 0; g < EACH; g += 4) { /* two columns at a time; the first is even */
+        const uint2 scale = *(const uint2 *)(of_b + col_of(at, g));
+        const fth__split_factors b[2] = {factors_of(scale.x), factors_of(scale.y)};
 #pragma unroll
         for (int i = g; i < g + 4; i++) {
             const fth__split_factors &x = a[i / 2 % 2], &y = b[i % 2];
-            total[i] += sum[i] * (x.one * y.one) * (x.two * y.two);
+            total[i] = fmaf(sum[i] * (x.one * y.one), x.two * y.two, total[i]);
         }
     }
 }
@@ -166,13 +199,13 @@ static __device__ inline void add_scaled(const place &at, const signed char *of_
 /* Add the chunk of elements whose row or column was left out. They are rare: one after the other,
  * with a search for the register. */
 static __device__ inline void add_plain(const fth__split_job &p, const place &at, int chunk,
-                                        const signed char *of_a, const signed char *of_b,
+                                        const uint32_t *of_a, const uint32_t *of_b,
                                         float (&total)[EACH])
 {
 #pragma unroll 1
     for (int i = 0; i < EACH; i++) {
         const int row = row_of(at, i), col = col_of(at, i);
-        if (of_a[row] != FTH__SPLIT_PLAIN && of_b[col] != FTH__SPLIT_PLAIN) continue;
+        if (of_a[row] != PLAIN && of_b[col] != PLAIN) continue;
         const float v = plain_sum(p, at.z, at.m0 + row, at.n0 + col, chunk);
 #pragma unroll
         for (int j = 0; j < EACH; j++) total[j] = j == i ? total[j] + v : total[j];
@@ -184,10 +217,10 @@ static __device__ inline void add_special(const fth__split_job &p, const place &
                                           const char *a, const char *b, const float (&sum)[EACH],
                                           float (&total)[EACH])
 {
-    const signed char *of_a = (const signed char *)a + FTH__SPLIT_SCALES,
-                      *of_b = (const signed char *)b + FTH__SPLIT_SCALES;
+    const uint32_t *of_a = (const uint32_t *)(a + FTH__SPLIT_SCALES),
+                   *of_b = (const uint32_t *)(b + FTH__SPLIT_SCALES);
     add_scaled(at, of_a, of_b, *(const int *)(b + FTH__SPLIT_ANY) != 0, sum, total);
-    if (special(a, b) >= FTH__SPLIT_PLAIN) add_plain(p, at, chunk, of_a, of_b, total);
+    if (special(a, b) & FTH__SPLIT_SOME_PLAIN) add_plain(p, at, chunk, of_a, of_b, total);
 }
 
 /* Elements of the result, read or written. Their addresses are made when they are needed: kept over
@@ -288,35 +321,35 @@ static void make_tile(const fth__split_job &p, const tile &t)
 static void multiply(const fth__split_job p)
 {
     walk w(p);
-    for (bool go = w.skip((int)blockIdx.x); go; go = w.skip((int)gridDim.x)) make_tile(p, w.get());
+    const int step = (int)gridDim.x / PAIR, rank = (int)blockIdx.x % PAIR;
+    for (bool go = w.skip((int)blockIdx.x / PAIR); go; go = w.skip(step)) {
+        const tile t = w.get(rank);
+        if (t.there) make_tile(p, t);
+    }
 }
 
 #else
 
-/* Eight lines and sixteen bytes of k at a time: next to each other along the lines. */
-static __device__ inline fth__units_matrix describe(const char *at)
-{
-    return fth__units_describe(at, LINES * 16, 128);
-}
+/* ---- the units ---- */
 
-/* Ask the units for a chunk; what is in sum is theirs until they are waited for. */
+/* Ask the units for a chunk; what is in sum is theirs until they are waited for. The last product
+ * is a set of its own: when the others are done the units have little left to do. */
 static __device__ inline void ask(const char *a, const char *b, float (&sum)[EACH])
 {
     constexpr int SIXTEEN = 2 * LINES * 16; /* bytes from one 16 of k to the next */
+    const fth__units_matrix of_a = fth__units_describe(a, LINES * 16, 128),
+                            of_b = fth__units_describe(b, LINES * 16, 128);
     fth__units_settle(sum);
     fth__units_begin();
 #pragma unroll
-    for (int q = 0; q < PRODUCTS; q++)
+    for (int q = 0; q < PRODUCTS; q++) {
 #pragma unroll
         for (int k = 0; k < CHUNK / 16; k++)
-            fth__units_multiply(sum, describe(a + fth__split_part_a(q) * PART + k * SIXTEEN),
-                                describe(b + fth__split_part_b(q) * PART + k * SIXTEEN), q + k > 0);
-    fth__units_commit();
-}
-static __device__ inline void await(float (&sum)[EACH])
-{
-    fth__units_finish();
-    fth__units_settle(sum);
+            fth__units_multiply(
+                sum, of_a + (uint64_t)((fth__split_part_a(q) * PART + k * SIXTEEN) / 16),
+                of_b + (uint64_t)((fth__split_part_b(q) * PART + k * SIXTEEN) / 16), q + k > 0);
+        if (q >= PRODUCTS - 2) fth__units_commit();
+    }
 }
 
 /* ---- a block of threads ---- */
@@ -329,6 +362,10 @@ struct note {
 struct room {
     char a[BLOCK], b[BLOCK];
     alignas(16) note n;
+};
+struct rooms {
+    room *at;
+    fth__units_barrier *full, *empty;
 };
 
 static constexpr int SHARED = ROOMS * (int)sizeof(room);
@@ -344,48 +381,40 @@ struct turn {
     }
 };
 
-/* One thread has the chunks of all tiles of its block copied, ahead of those who multiply. */
-struct fetcher {
-    const fth__split_job &p;
-    room *rooms;
-    fth__units_barrier *full, *empty;
-    walk w;
-    bool go, ended;
-    tile t;
-    int c;
-    turn at;
+/* A block of b, a part of it by each of the cluster, to all of them. */
+static __device__ inline void fetch_shared(char *to, const char *from, int rank,
+                                           fth__units_barrier *arrives)
+{
+    constexpr int SHARE = BLOCK / PAIR / 16 * 16, LAST = BLOCK - (PAIR - 1) * SHARE;
+    fth__cluster_copy(to + rank * SHARE, from + rank * SHARE, rank == PAIR - 1 ? LAST : SHARE,
+                      arrives, (1u << PAIR) - 1u);
+}
 
-    /* The next tile that has chunks. */
-    __device__ void begin(int skip)
-    {
-        for (go = w.skip(skip); go; go = w.skip((int)gridDim.x)) {
-            t = w.get();
-            c = t.live.lo;
-            if (c < t.live.hi) return;
+/* One thread has the chunks of all tiles of its block copied, ahead of those who multiply. Rooms
+ * are filled when everybody of the cluster is done with what was there; the phase before the first
+ * counts as over. */
+static __device__ void fetch(const fth__split_job &p, const rooms &r)
+{
+    const int rank = (int)fth__cluster_rank(), step = (int)gridDim.x / PAIR;
+    walk w(p);
+    turn now;
+    for (bool go = w.skip((int)blockIdx.x / PAIR); go; go = w.skip(step)) {
+        const tile t = w.get(rank);
+        for (int c = t.all.lo; c < t.all.hi; c++, now.next()) {
+            const bool mine = c >= t.live.lo && c < t.live.hi;
+            room &to = r.at[now.room];
+            fth__units_barrier *arrives = &r.full[now.room];
+            fth__cluster_wait(&r.empty[now.room], now.parity ^ 1u);
+            to.n = {t, c};
+            fth__units_expect(arrives, mine ? 2 * BLOCK : BLOCK);
+            if (mine) fth__units_copy(to.a, block_at(p.a, t.z, t.row, c), BLOCK, arrives);
+            fetch_shared(to.b, block_at(p.b, t.z, t.column, c), rank, arrives);
         }
     }
-
-    /* A room is filled when everybody is done with what was there. The phase before the first
-     * counts as over. */
-    __device__ void fetch()
-    {
-        if (ended) return;
-        room &to = rooms[at.room];
-        fth__units_barrier *arrives = &full[at.room];
-        fth__units_wait(&empty[at.room], at.parity ^ 1u);
-        to.n = {t, go ? c : -1};
-        at.next();
-        ended = !go;
-        if (ended) {
-            fth__units_arrive(arrives);
-            return;
-        }
-        fth__units_expect(arrives, 2 * BLOCK);
-        fth__units_copy(to.a, block_at(p.a, t.z, t.row, c), BLOCK, arrives);
-        fth__units_copy(to.b, block_at(p.b, t.z, t.column, c), BLOCK, arrives);
-        if (++c >= t.live.hi) begin((int)gridDim.x);
-    }
-};
+    fth__cluster_wait(&r.empty[now.room], now.parity ^ 1u);
+    r.at[now.room].n.c = -1;
+    fth__units_arrive(&r.full[now.room]);
+}
 
 /* Zeros to tiles that marks leave nothing of. */
 static __device__ inline bool may_be_empty(const fth__split_job &p)
@@ -396,9 +425,10 @@ static __device__ void clear_tiles(const fth__split_job &p)
 {
     float none[EACH] = {};
     walk w(p);
-    for (bool go = w.skip((int)blockIdx.x); go; go = w.skip((int)gridDim.x)) {
-        const tile t = w.get();
-        if (t.live.lo >= t.live.hi) touch<true>(p, place_of(t), none);
+    const int step = (int)gridDim.x / PAIR, rank = (int)fth__cluster_rank();
+    for (bool go = w.skip((int)blockIdx.x / PAIR); go; go = w.skip(step)) {
+        const tile t = w.get(rank);
+        if (t.there && t.live.lo >= t.live.hi) touch<true>(p, place_of(t), none);
     }
 }
 
@@ -413,61 +443,84 @@ static __device__ inline void add_chunk(const fth__split_job &p, const place &at
     for (int i = 0; i < EACH; i++) total[i] += sum[i];
 }
 
-static __global__ void __launch_bounds__(THREADS, 1)
-    multiply(const __grid_constant__ fth__split_job p)
+/* A group asks for its chunk when the other one's is nearly made, and adds while the units work
+ * for that. So they never wait for anybody who adds, nor do both groups add at once. */
+static __device__ void make_chunk(const fth__split_job &p, const room &here, int c,
+                                  float (&sum)[EACH], float (&total)[EACH], float (&all)[EACH])
 {
-    __shared__ fth__units_barrier full[ROOMS], empty[ROOMS];
-    FTH_SHARED(room, rooms);
-    const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 128;
-    if (threadIdx.x == 0) {
-        for (int r = 0; r < ROOMS; r++) {
-            fth__units_make(&full[r], 1);
-            fth__units_make(&empty[r], THREADS / 32);
-        }
-        fth__units_made();
+    const int group = (int)threadIdx.x / GROUP;
+    fth__turn_wait<MAKERS>(1 + group);
+    ask(here.a + group * 64 * 16, here.b, sum);
+    if (c == here.n.t.live.lo) {
+#pragma unroll
+        for (int i = 0; i < EACH; i++) all[i] = total[i] = 0;
+        if (p.add) touch<false>(p, place_of(here.n.t), all);
     }
-    __syncthreads();
-    fetcher ahead = {p, rooms, full, empty, walk(p), false, false, {}, 0, {}};
-    if (threadIdx.x == 0) {
-        ahead.begin((int)blockIdx.x);
-        for (int i = 0; i < ROOMS - 1; i++) ahead.fetch();
-    }
+    fth__units_finish_but<1>();
+    fth__turn_pass<MAKERS>(2 - group);
+    fth__units_finish();
+    fth__units_settle(sum);
+    add_chunk(p, place_of(here.n.t), here, c, sum, total);
+}
+
+static __device__ void make_tiles(const fth__split_job &p, const rooms &r)
+{
+    const int lane = (int)threadIdx.x % 32;
     float total[EACH] = {}, sum[EACH] = {}, all[EACH] = {};
+    if (threadIdx.x >= GROUP) fth__turn_pass<MAKERS>(1);
     for (turn now;; now.next()) {
-        const room &here = rooms[now.room];
-        fth__units_wait(&full[now.room], now.parity);
+        const room &here = r.at[now.room];
+        fth__units_wait(&r.full[now.room], now.parity);
         const int c = __shfl_sync(~0u, here.n.c, 0);
         if (c < 0) break;
-        const place at = place_of(here.n.t);
         const fth__split_span live = here.n.t.live;
-        if (c == live.lo) {
-#pragma unroll
-            for (int i = 0; i < EACH; i++) all[i] = total[i] = 0;
-            if (p.add) touch<false>(p, at, all);
-        }
-        ask(here.a + group * 64 * 16, here.b, sum);
-        if (threadIdx.x == 0) ahead.fetch();
+        const place at = place_of(here.n.t);
+        const bool mine = __shfl_sync(~0u, c >= live.lo && c < live.hi, 0);
+        if (mine) make_chunk(p, here, c, sum, total, all);
         __syncwarp();
-        await(sum);
-        add_chunk(p, at, here, c, sum, total);
-        __syncwarp();
-        if (lane == 0) fth__units_arrive(&empty[now.room]);
+        if (lane < PAIR) fth__cluster_arrive(&r.empty[now.room], (unsigned)lane);
+        if (!mine) continue;
         if (is_last(c, live.hi)) end_chain(total, all);
         if (c + 1 == live.hi) touch<true>(p, at, all);
     }
+    if (threadIdx.x < GROUP) fth__turn_wait<MAKERS>(1);
     if (may_be_empty(p)) clear_tiles(p);
+}
+
+static __global__ void __cluster_dims__(PAIR, 1, 1) __launch_bounds__(THREADS, 1)
+    multiply(const __grid_constant__ fth__split_job p)
+{
+    __shared__ fth__units_barrier full[ROOMS], empty[ROOMS];
+    FTH_SHARED(room, at);
+    const rooms r = {at, full, empty};
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < ROOMS; i++) {
+            fth__units_make(&full[i], 1);
+            fth__units_make(&empty[i], PAIR * MAKERS / 32);
+        }
+        fth__units_made();
+    }
+    fth__cluster_sync();
+    if (threadIdx.x >= MAKERS) {
+        fth__registers_give<56>();
+        if (threadIdx.x == MAKERS) fetch(p, r);
+    } else {
+        fth__registers_take<224>();
+        make_tiles(p, r);
+    }
+    __syncwarp();
+    fth__cluster_sync(); /* nobody leaves while the others may still reach its memory */
 }
 
 #endif
 
-void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job)
+void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job, int processors)
 {
-    int64_t tiles = 0;
-    for (int i = 0; i < blocks_of(job->n); i++) {
-        const fth__split_span rows = rows_of(*job, i);
-        tiles += (int64_t)(rows.hi - rows.lo) * job->batch;
-    }
-    if (tiles == 0) return;
-    FTH_LAUNCH_SHARED(multiply, (unsigned)(tiles < PROCESSORS ? tiles : PROCESSORS), THREADS,
-                      SHARED, stream, *job);
+    int64_t pairs = 0;
+    for (int i = 0; i < blocks_of(job->n); i++)
+        pairs += (int64_t)pairs_of(rows_of(*job, i)) * job->batch;
+    const int64_t most = processors / PAIR > 0 ? processors / PAIR : 1;
+    if (pairs == 0) return;
+    FTH_LAUNCH_SHARED(multiply, (unsigned)((pairs < most ? pairs : most) * PAIR), THREADS, SHARED,
+                      stream, *job);
 }
