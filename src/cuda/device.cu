@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 #include <new>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -253,13 +254,15 @@ static int64_t nanoseconds(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waking up takes longer than many copies do, so the mark is looked at for a while first. */
+/* Waking up takes longer than many copies do, and a part of a step of training that can be seen, so
+ * the mark is looked at for a while first. Whoever else wants the core gets it. */
 static fth_status host_wait(fth_device *, fth_mark *mark, fth_err *err)
 {
-    const int64_t while_ns = 200000, until = nanoseconds() + while_ns;
+    const int64_t while_ns = 10000000, until = nanoseconds() + while_ns;
     cudaError_t code = cudaEventQuery((cudaEvent_t)mark);
     while (code == cudaErrorNotReady) {
         (void)cudaGetLastError(); /* it is no error */
+        (void)sched_yield();
         code = nanoseconds() < until ? cudaEventQuery((cudaEvent_t)mark)
                                      : cudaEventSynchronize((cudaEvent_t)mark);
     }

@@ -6,6 +6,8 @@
 #include "graph/program.h"
 #include "mem/heap.h"
 
+#include <string.h>
+
 enum { TAPES = 8, FEW = 2 };
 
 typedef struct tape {
@@ -81,13 +83,15 @@ static fth_recording *make(fth__runner *r, struct fth__tapes *t, int64_t from, i
 static const uint64_t LITTLE = 16 << 20; /* bytes that a short kernel reads and writes */
 
 /* A recording of a kernel or two takes longer to launch than they do: 33 us on an H200, where a
- * fill takes 6. */
+ * fill takes 6. Those of a product are few, and the first is at work while the others are queued.
+ */
 static bool is_short(const fth__runner *r, int64_t from, int64_t to)
 {
     bool few = to - from <= FEW;
     for (int64_t i = from; few && i < to; i++) {
         const fth__item *it = &r->p->item[i];
-        few = r->p->unit[it->unit].node->op == &fth__op_fused && it->moved < LITTLE;
+        const fth_op *op = r->p->unit[it->unit].node->op;
+        few = (op == &fth__op_fused && it->moved < LITTLE) || strcmp(op->name, "dot") == 0;
     }
     return few;
 }
