@@ -2,9 +2,9 @@
  *
  * Rows of the product are output channels, columns pixels of the output, and the sum goes over
  * (ky, kx, channel). The weights are packed as the product reads them first: sums by rows, in whole
- * tiles with zeros behind the end. The rest is conv2d.cuh.
+ * tiles with zeros behind the end. The rest is conv2d.cuh; conv2d_units.h where units are faster.
  */
-#include "cuda/conv2d.cuh"
+#include "cuda/conv2d_units.h"
 
 static constexpr int64_t MOST_PIXELS = 1 << 30; /* of one launch */
 
@@ -150,6 +150,8 @@ static fth_status run_job(const fth_call *call, bool back)
 {
     job j;
     if (!make_job(call, back, &j)) return FTH_OK;
+    if (fth__conv_units_takes(call->node, back))
+        return fth__conv_units_run(call, &j.from, &j.w, &j.to, back);
     return call->node->in[0].dtype == FTH_F32 ? run_as<float>(call, &j) : run_as<double>(call, &j);
 }
 
@@ -157,6 +159,8 @@ static uint64_t scratch_of(const fth_call *call, bool back)
 {
     job j;
     if (!make_job(call, back, &j)) return 0;
+    if (fth__conv_units_takes(call->node, back))
+        return fth__conv_units_scratch(&j.from, &j.w, back);
     return (uint64_t)(j.m_room * j.k_room * fth_dtype_size(call->node->in[0].dtype));
 }
 

@@ -456,9 +456,9 @@ static __device__ void make_chunk(const fth__split_job &p, const room &here, int
         for (int i = 0; i < EACH; i++) all[i] = total[i] = 0;
         if (p.add) touch<false>(p, place_of(here.n.t), all);
     }
-    fth__units_finish_but<1>();
+    fth__units_finish<1>();
     fth__turn_pass<MAKERS>(2 - group);
-    fth__units_finish();
+    fth__units_finish<0>();
     fth__units_settle(sum);
     add_chunk(p, place_of(here.n.t), here, c, sum, total);
 }
@@ -502,10 +502,10 @@ static __global__ void __cluster_dims__(PAIR, 1, 1) __launch_bounds__(THREADS, 1
     }
     fth__cluster_sync();
     if (threadIdx.x >= MAKERS) {
-        fth__registers_give<56>();
+        fth__units_give<56>();
         if (threadIdx.x == MAKERS) fetch(p, r);
     } else {
-        fth__registers_take<224>();
+        fth__units_take<224>();
         make_tiles(p, r);
     }
     __syncwarp();

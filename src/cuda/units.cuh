@@ -85,11 +85,16 @@ static inline void fth__units_multiply(float (&d)[FTH__UNITS_EACH], const fth__u
                                        const fth__units_matrix &b, int add)
 {
     const int row = fth__units_row((int)threadIdx.x), column = fth__units_column((int)threadIdx.x);
+    float of_a[2][FTH__UNITS_K], of_b[FTH__UNITS_EACH / 2][FTH__UNITS_K];
+    for (int k = 0; k < FTH__UNITS_K; k++) {
+        for (int i = 0; i < 2; i++) of_a[i][k] = fth__units_number(a, row + i * 8, k);
+        for (int i = 0; i < FTH__UNITS_EACH / 2; i++)
+            of_b[i][k] = fth__units_number(b, column + i / 2 * 8 + i % 2, k);
+    }
     for (int i = 0; i < FTH__UNITS_EACH; i++) {
         float sum = add ? d[i] : 0;
         for (int k = 0; k < FTH__UNITS_K; k++)
-            sum = fmaf(fth__units_number(a, row + i / 2 % 2 * 8, k),
-                       fth__units_number(b, column + i / 4 * 8 + i % 2, k), sum);
+            sum = fmaf(of_a[i / 2 % 2][k], of_b[i / 4 * 2 + i % 2][k], sum);
         d[i] = sum;
     }
 }
@@ -99,7 +104,13 @@ static inline void fth__units_begin(void)
 static inline void fth__units_commit(void)
 {
 }
-static inline void fth__units_finish(void)
+template <int LEFT> static inline void fth__units_finish(void)
+{
+}
+template <int REGISTERS> static inline void fth__units_give(void)
+{
+}
+template <int REGISTERS> static inline void fth__units_take(void)
 {
 }
 template <int N> static inline void fth__units_settle(float (&)[N])
@@ -210,9 +221,19 @@ static __device__ inline void fth__units_commit(void)
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-static __device__ inline void fth__units_finish(void)
+/* Until so many groups of products that were committed are left, the last ones. */
+template <int LEFT> static __device__ inline void fth__units_finish(void)
 {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+}
+/* A group of four warps keeps so many registers a thread, or has so many from now on. */
+template <int REGISTERS> static __device__ inline void fth__units_give(void)
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+template <int REGISTERS> static __device__ inline void fth__units_take(void)
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 /* The compiler does not know that the units still write what an instruction names. */
 template <int N> static __device__ inline void fth__units_settle(float (&d)[N])

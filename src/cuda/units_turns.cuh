@@ -22,21 +22,6 @@ template <int THREADS> static __device__ inline void fth__turn_pass(int id)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(THREADS) : "memory");
 }
-/* Until only so many of the newest sets of products are on their way. */
-template <int SETS> static __device__ inline void fth__units_finish_but(void)
-{
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(SETS) : "memory");
-}
-
-/* A group gives registers back, or takes them: all of its warps, so many a thread afterwards. */
-template <int COUNT> static __device__ inline void fth__registers_give(void)
-{
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
-}
-template <int COUNT> static __device__ inline void fth__registers_take(void)
-{
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
-}
 
 /* ---- clusters ---- */
 

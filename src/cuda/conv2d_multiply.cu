@@ -1,0 +1,411 @@
+/* conv2d_multiply.cu - a convolution by the matrix units of capability 9.0 (wgmma), and its way
+ * back to the image.
+ *
+ * A block of threads makes tiles of the result, one after the other: 64 channels by 256 places or
+ * 128 by 128. Three warps read places of 32 channels, take their parts and leave them in shared
+ * memory, a stretch ahead of those who multiply; one thread has packed weights copied there. Two
+ * groups of four warps multiply 64 by 128 elements each. A *chunk* is one element of the window and
+ * 32 channels: six products of parts, twelve instructions. Two sums take turns, so that a chunk is
+ * added while the units make the next. Chunks are added in order (channels, ky, kx).
+ */
+#include "cuda/conv2d_units.h"
+#include "cuda/split.cuh"
+#include "cuda/units.cuh"
+
+static constexpr int CHUNK = FTH__SPLIT_CHUNK, EACH = FTH__UNITS_EACH, PARTS = FTH__SPLIT_PARTS,
+                     EIGHTS = CHUNK / 8;
+static constexpr int GROUPS = 2, THREADS = (GROUPS + 1) * FTH__UNITS_GROUP, READERS = 96;
+static constexpr int MOST_STAGES = 8, STRETCHES = 2;
+#ifdef FTH_EMULATED
+static constexpr int PROCESSORS = 3; /* so that blocks of threads have several tiles */
+#endif
+
+/* What tiles of a launch have in common. */
+struct layout {
+    int lines, places; /* of a tile */
+    int stretch;       /* places that are read for it */
+    int block, stages; /* bytes of packed weights, and how many blocks there is room for */
+    int room;          /* bytes of a stretch */
+    int down, tiles, chunks, taps;
+};
+
+static layout layout_of(const fth__conv_units_job &p)
+{
+    layout l;
+    l.lines = fth__conv_units_lines(p.m), l.places = l.lines == 64 ? 256 : 128;
+    l.stretch = l.places + p.reach.halo;
+    l.block = fth__conv_units_block(l.lines);
+    l.room = (l.stretch * (PARTS * CHUNK * 2 + 1) + 3 * 16 + 127) / 128 * 128;
+    const int left = (227 << 10) - 1024 - STRETCHES * l.room;
+    l.stages = left / l.block < MOST_STAGES ? left / l.block : MOST_STAGES;
+    l.down = (p.m + l.lines - 1) / l.lines;
+    l.tiles = l.down * ((p.places + l.places - 1) / l.places);
+    l.chunks = (p.from.channels + CHUNK - 1) / CHUNK;
+    l.taps = p.reach.ky * p.reach.kx;
+    return l;
+}
+
+/* Rooms in turn: which one is next, and the parity of its phase. */
+struct turn {
+    int at = 0;
+    unsigned parity = 0;
+    __device__ void next(int rooms)
+    {
+        at = at + 1 == rooms ? 0 : at + 1;
+        parity ^= at == 0;
+    }
+};
+
+/* Chunks of the tiles of a block of threads, in order. */
+struct walk {
+    int tile, chunk, ky, kx;
+    __device__ explicit walk() : tile((int)blockIdx.x), chunk(0), ky(0), kx(0)
+    {
+    }
+    __device__ bool ends_stretch(const fth__conv_reach &r) const
+    {
+        return ky + 1 == r.ky && kx + 1 == r.kx;
+    }
+    __device__ void next(const fth__conv_reach &r, int chunks)
+    {
+        if (++kx < r.kx) return;
+        kx = 0;
+        if (++ky < r.ky) return;
+        ky = 0;
+        if (++chunk < chunks) return;
+        chunk = 0;
+        tile += (int)gridDim.x;
+    }
+};
+
+struct barriers {
+    fth__units_barrier full[STRETCHES], empty[STRETCHES];     /* stretches */
+    fth__units_barrier there[MOST_STAGES], done[MOST_STAGES]; /* weights */
+};
+
+/* ---- reading places ---- */
+
+/* 1: a line was scaled; 2: one is not finite. */
+static __device__ inline int mark_of(int scale)
+{
+    return scale == 0 ? 0 : scale == FTH__SPLIT_PLAIN ? 3 : 1;
+}
+
+/* 32 channels of a place. */
+static __device__ inline void read_line(const fth__conv_sheet &s, uint32_t place, int first,
+                                        float (&v)[CHUNK])
+{
+    const fth__conv_spot_of spot = fth__conv_find(s, place);
+    const int there = s.channels - first < CHUNK ? s.channels - first : CHUNK;
+    const float *from = s.data + (spot.inside ? spot.at + first * s.chan : 0);
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) v[i] = spot.inside && i < there ? from[i * s.chan] : 0.0f;
+}
+
+/* The parts of a line, and how it was scaled. */
+static __device__ inline int leave_line(char *to, int stretch, float (&v)[CHUNK])
+{
+    fth__split_range range;
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) range.take(v[i]);
+    const int scale = range.scale();
+    if (scale == FTH__SPLIT_PLAIN) { /* such a line has no parts */
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++) v[i] = 0;
+    }
+    const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : fth__split_power(scale);
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++)
+        fth__split_eight(to + e * stretch * 16, EIGHTS * stretch * 16, &v[e * 8], by);
+    return scale;
+}
+
+static __device__ inline void read_stretches(const fth__conv_units_job &p, const layout &l,
+                                             barriers &b, char *rooms)
+{
+    const int reader = (int)threadIdx.x - (THREADS - READERS);
+    turn at;
+    for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
+        const uint32_t first = (uint32_t)(tile / l.down * l.places);
+        for (int c = 0; c < l.chunks; c++, at.next(STRETCHES)) {
+            char *room = rooms + at.at * l.room, *scales = room + l.stretch * PARTS * CHUNK * 2;
+            fth__units_wait(&b.empty[at.at],
+                            at.parity ^ 1u); /* the phase before the first is over */
+            int mark = 0;
+            for (int i = reader; i < l.stretch; i += READERS) {
+                float v[CHUNK];
+                read_line(p.from, first + (uint32_t)i, c * CHUNK, v);
+                const int scale = leave_line(room + i * 16, l.stretch, v);
+                scales[i] = (char)scale;
+                mark |= mark_of(scale);
+            }
+            mark = (int)__reduce_or_sync(~0u, (unsigned)mark);
+            if (reader % 32 == 0) *(int *)(room + l.room - 16 * (1 + reader / 32)) = mark;
+            fth__units_written();
+            __syncwarp();
+            if (reader % 32 == 0) fth__units_arrive(&b.full[at.at]);
+        }
+    }
+}
+
+/* One thread has the weights of all chunks copied, as there is room. */
+static __device__ inline void fetch_weights(const fth__conv_units_job &p, const layout &l,
+                                            barriers &b, char *blocks)
+{
+    turn at;
+    for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
+        const int n = l.chunks * l.taps;
+        const char *from = p.packed + (int64_t)(tile % l.down) * n * l.block;
+        for (int i = 0; i < n; i++, at.next(l.stages), from += l.block) {
+            fth__units_wait(&b.done[at.at], at.parity ^ 1u);
+            fth__units_expect(&b.there[at.at], l.block);
+            fth__units_copy(blocks + at.at * l.block, from, l.block, &b.there[at.at]);
+        }
+    }
+}
+
+/* ---- multiplying ---- */
+
+/* A group of warps: where its elements lie in a tile, and of what it is made now. */
+struct group {
+    const fth__conv_units_job &p;
+    const layout &l;
+    barriers &b;
+    const char *rooms, *blocks;
+    int line, place; /* of the tile, that its 64 by 128 elements begin with */
+    int row, column; /* of its elements, that this thread has the first of */
+    float total[EACH];
+
+    __device__ group(const fth__conv_units_job &job, const layout &lay, barriers &bars,
+                     const char *stretches, const char *weights)
+        : p(job), l(lay), b(bars), rooms(stretches), blocks(weights)
+    {
+        const int t = (int)threadIdx.x, number = t / FTH__UNITS_GROUP;
+        line = l.lines == 64 ? 0 : number * FTH__UNITS_ROWS;
+        place = l.lines == 64 ? number * FTH__UNITS_COLUMNS : 0;
+        row = fth__units_row(t), column = fth__units_column(t);
+#pragma unroll
+        for (int i = 0; i < EACH; i++) total[i] = 0;
+    }
+
+    __device__ int shift(const walk &w) const
+    {
+        return w.ky * p.reach.down + w.kx * p.reach.across;
+    }
+    __device__ const char *room(const turn &at) const
+    {
+        return rooms + at.at * l.room;
+    }
+    __device__ const char *block(const turn &at) const
+    {
+        return blocks + at.at * l.block;
+    }
+
+    /* Ask the units for a chunk; what is in sum is theirs until they are waited for. */
+    __device__ void ask(const walk &w, const char *pixels, const char *weights, float (&sum)[EACH])
+    {
+        const int step_a = l.lines * 16, step_b = l.stretch * 16;
+        const char *a = weights + line * 16, *from = pixels + (place + shift(w)) * 16;
+        fth__units_settle(sum);
+        fth__units_begin();
+#pragma unroll
+        for (int q = 0; q < FTH__SPLIT_PRODUCTS; q++)
+#pragma unroll
+            for (int k = 0; k < CHUNK / FTH__UNITS_K; k++)
+                fth__units_multiply(
+                    sum,
+                    fth__units_describe(a + (fth__split_part_a(q) * EIGHTS + 2 * k) * step_a,
+                                        step_a, 128),
+                    fth__units_describe(from + (fth__split_part_b(q) * EIGHTS + 2 * k) * step_b,
+                                        step_b, 128),
+                    q + k > 0);
+        fth__units_commit();
+    }
+
+    /* What was done to any line of the chunk. */
+    __device__ int marks(const char *pixels, const char *weights) const
+    {
+        const char *end = pixels + l.room;
+        return *(const int *)(end - 16) | *(const int *)(end - 32) | *(const int *)(end - 48) |
+               *(const int *)(weights + l.block - 16);
+    }
+
+    /* The chunk of one element whose weights or pixel are not finite. */
+    __device__ float plain_sum(const walk &w, int m, uint32_t at) const
+    {
+        const fth__conv_spot_of spot = fth__conv_find(p.from, at);
+        const int first = w.chunk * CHUNK, left = p.from.channels - first,
+                  end = left < CHUNK ? left : CHUNK;
+        float sum = 0;
+        if (!spot.inside || m >= p.m) return sum;
+        const float *v = p.from.data + spot.at + first * p.from.chan,
+                    *of = p.w + m * p.w_m + first * p.w_chan + w.ky * p.w_ky + w.kx * p.w_kx;
+        for (int i = 0; i < end; i++) sum = fmaf(of[i * p.w_chan], v[i * p.from.chan], sum);
+        return sum;
+    }
+
+    __device__ void add_special(const walk &w, const char *pixels, const char *weights, int mark,
+                                const float (&sum)[EACH])
+    {
+        const signed char *of_a = (const signed char *)weights + l.lines * PARTS * CHUNK * 2 + line,
+                          *of_b = (const signed char *)pixels + l.stretch * PARTS * CHUNK * 2 +
+                                  place + shift(w);
+        const fth__split_factors a[2] = {fth__split_factors_of(of_a[row]),
+                                         fth__split_factors_of(of_a[row + 8])};
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            const fth__split_factors &x = a[i / 2 % 2],
+                                     y = fth__split_factors_of(of_b[column + i / 4 * 8 + i % 2]);
+            total[i] += sum[i] * (x.one * y.one) * (x.two * y.two);
+        }
+        if (mark < 3) return;
+        const int m0 = w.tile % l.down * l.lines + line,
+                  n0 = w.tile / l.down * l.places + place + shift(w);
+        /* rare: one after the other, with a search for the register */
+#pragma unroll 1
+        for (int i = 0; i < EACH; i++) {
+            const int r = row + i / 2 % 2 * 8, c = column + i / 4 * 8 + i % 2;
+            if (of_a[r] != FTH__SPLIT_PLAIN && of_b[c] != FTH__SPLIT_PLAIN) continue;
+            const float v = plain_sum(w, m0 + r, (uint32_t)(n0 + c));
+#pragma unroll
+            for (int j = 0; j < EACH; j++) total[j] = j == i ? total[j] + v : total[j];
+        }
+    }
+
+    __device__ void write(const walk &w)
+    {
+        const int m0 = w.tile % l.down * l.lines + line + row,
+                  n0 = w.tile / l.down * l.places + place + column;
+        const fth__conv_sheet &s = p.from;
+        float *out = p.out + m0 * p.out_chan;
+#pragma unroll
+        for (int i = 0; i < EACH; i += 4) {
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const uint32_t at = (uint32_t)(n0 + i * 2 + j), frame = fth__div_by(at, s.frame),
+                               rest = at - frame * s.frame.d, y = fth__div_by(rest, s.pitch),
+                               x = rest - y * s.pitch.d, image = fth__div_by(frame, s.strips),
+                               col = x + (frame - image * s.strips.d) * (uint32_t)s.strip;
+                if (frame >= (uint32_t)s.frames || y >= (uint32_t)p.rows ||
+                    x >= (uint32_t)s.strip || col >= (uint32_t)p.cols)
+                    continue;
+                float *to = out + image * p.out_batch + y * p.out_row + col * p.out_col;
+                if (m0 < p.m) to[0] = total[i + j];
+                if (m0 + 8 < p.m) to[8 * p.out_chan] = total[i + 2 + j];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; i++) total[i] = 0;
+    }
+
+    /* A chunk that was asked for is made: add it, and let go of what it was made from. */
+    __device__ void add(const walk &w, const turn &stretch, const turn &stage, float (&sum)[EACH])
+    {
+        const char *pixels = room(stretch), *weights = block(stage);
+        fth__units_settle(sum);
+        const int mark = marks(pixels, weights);
+        if (mark)
+            add_special(w, pixels, weights, mark, sum);
+        else
+#pragma unroll
+            for (int i = 0; i < EACH; i++) total[i] += sum[i];
+        __syncwarp();
+        const bool ends = w.ends_stretch(p.reach);
+        if (threadIdx.x % 32 == 0) {
+            fth__units_arrive(&b.done[stage.at]);
+            if (ends) fth__units_arrive(&b.empty[stretch.at]);
+        }
+        if (ends && w.chunk + 1 == l.chunks) write(w);
+    }
+};
+
+/* The chunk that is asked for next, and the one before it. */
+struct sequence {
+    walk now, last;
+    turn stretch, stage, last_stretch, last_stage;
+    __device__ void next(const fth__conv_reach &r, const layout &l)
+    {
+        last = now, last_stretch = stretch, last_stage = stage;
+        if (now.ends_stretch(r)) stretch.next(STRETCHES);
+        stage.next(l.stages);
+        now.next(r, l.chunks);
+    }
+};
+
+static __device__ inline void ask_next(group &g, sequence &s, float (&sum)[EACH])
+{
+    if (s.now.ky + s.now.kx == 0) fth__units_wait(&g.b.full[s.stretch.at], s.stretch.parity);
+    fth__units_wait(&g.b.there[s.stage.at], s.stage.parity);
+    g.ask(s.now, g.room(s.stretch), g.block(s.stage), sum);
+}
+
+/* Ask for the next chunk into `mine`, and add the one before from `other`; false: that was the
+ * last one. */
+static __device__ inline bool step(group &g, sequence &s, float (&mine)[EACH], float (&other)[EACH])
+{
+    const bool more = s.now.tile < g.l.tiles;
+    if (!more) {
+        fth__units_finish<0>();
+        g.add(s.last, s.last_stretch, s.last_stage, other);
+        return false;
+    }
+    ask_next(g, s, mine);
+    fth__units_finish<1>();
+    g.add(s.last, s.last_stretch, s.last_stage, other);
+    s.next(g.p.reach, g.l);
+    return true;
+}
+
+static __device__ inline void multiply_tiles(const fth__conv_units_job &p, const layout &l,
+                                             barriers &b, const char *rooms, const char *blocks)
+{
+    group g(p, l, b, rooms, blocks);
+    sequence s;
+    float even[EACH] = {}, odd[EACH] = {};
+    ask_next(g, s, even);
+    s.next(p.reach, l);
+    while (step(g, s, odd, even) && step(g, s, even, odd)) {
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS, 1)
+    multiply(const __grid_constant__ fth__conv_units_job p, const __grid_constant__ layout l)
+{
+    __shared__ barriers b;
+    FTH_SHARED(char, rooms);
+    char *blocks = rooms + STRETCHES * l.room;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STRETCHES; i++) {
+            fth__units_make(&b.full[i], READERS / 32);
+            fth__units_make(&b.empty[i], GROUPS * 4);
+        }
+        for (int i = 0; i < MOST_STAGES; i++) {
+            fth__units_make(&b.there[i], 1);
+            fth__units_make(&b.done[i], GROUPS * 4);
+        }
+        fth__units_made();
+    }
+    __syncthreads();
+    if (threadIdx.x >= GROUPS * FTH__UNITS_GROUP) {
+        fth__units_give<72>();
+        if (threadIdx.x >= THREADS - READERS)
+            read_stretches(p, l, b, rooms);
+        else if (threadIdx.x == GROUPS * FTH__UNITS_GROUP)
+            fetch_weights(p, l, b, blocks);
+    } else {
+        fth__units_take<216>();
+        multiply_tiles(p, l, b, rooms, blocks);
+    }
+}
+
+void fth__conv_units_multiply(cudaStream_t stream, const fth__conv_units_job *job,
+                              int64_t processors)
+{
+    const layout l = layout_of(*job);
+#ifdef FTH_EMULATED
+    processors = PROCESSORS;
+#endif
+    const int64_t blocks = l.tiles < processors ? l.tiles : processors;
+    FTH_LAUNCH_SHARED(multiply, (unsigned)blocks, THREADS, STRETCHES * l.room + l.stages * l.block,
+                      stream, *job, l);
+}

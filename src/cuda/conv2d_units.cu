@@ -1,0 +1,231 @@
+/* conv2d_units.cu - which convolutions the matrix units make, their weights packed as they read
+ * them, and the places of a call. The product itself is conv2d_multiply.cu.
+ *
+ * The way back to the image is a convolution too: of the result, with the window turned around and
+ * the channels exchanged.
+ */
+#include "cuda/conv2d_units.h"
+
+#include "cuda/split.cuh"
+
+extern "C" {
+#include "graph/context.h"
+#include "graph/graph.h"
+}
+
+static constexpr int CHUNK = FTH__SPLIT_CHUNK;
+static constexpr int64_t MOST_PLACES = 1 << 30; /* of one launch */
+/* Places that windows reach over beside those of a tile: two stretches and four blocks of weights
+ * fit into shared memory. */
+static constexpr int64_t MOST_HALO = 208, LEAST_STRIP = 8, STRIP_GRID = 8;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ---- weights ---- */
+
+typedef struct packing {
+    const float *from;
+    char *to;
+    int64_t m_step, chan_step, ky_step, kx_step;
+    int32_t m, channels, chunks, ky, kx;
+} packing;
+
+/* A block of threads packs 64 or 128 output channels of a chunk, one a thread. */
+static __global__ void pack(const __grid_constant__ packing p)
+{
+    const int lines = (int)blockDim.x, t = (int)threadIdx.x, i = (int)blockIdx.x,
+              tap = i % (p.ky * p.kx), rest = i / (p.ky * p.kx), first = rest % p.chunks * CHUNK,
+              m = rest / p.chunks * lines + t,
+              there = p.channels - first < CHUNK ? p.channels - first : CHUNK;
+    const float *from = p.from + m * p.m_step + first * p.chan_step + tap / p.kx * p.ky_step +
+                        tap % p.kx * p.kx_step;
+    float v[CHUNK];
+    fth__split_range range;
+    for (int c = 0; c < CHUNK; c++) {
+        v[c] = m < p.m && c < there ? from[c * p.chan_step] : 0.0f;
+        range.take(v[c]);
+    }
+    const int scale = range.scale(), plain = scale == FTH__SPLIT_PLAIN;
+    char *to = p.to + (int64_t)i * fth__conv_units_block(lines);
+    for (int c = 0; c < CHUNK; c++) v[c] = plain ? 0.0f : v[c]; /* such a line has no parts */
+    for (int e = 0; e < CHUNK / 8; e++)
+        fth__split_eight(to + (e * lines + t) * 16, CHUNK * 2 * lines, &v[e * 8],
+                         plain ? 0.0f : fth__split_power(scale));
+    char *scales = to + FTH__SPLIT_PARTS * CHUNK * 2 * lines;
+    scales[t] = (char)scale;
+    const int any = __syncthreads_or(scale != 0), all = __syncthreads_or(plain);
+    if (t == 0) *(int *)(scales + lines) = all ? 3 : any;
+}
+
+/* ---- places ---- */
+
+/* Along one axis: elements of the window and how far it reaches, the place of the first one of the
+ * result, its size and that of what is read. */
+typedef struct along {
+    int64_t taps, reach, first, size, whole;
+} along;
+
+static along along_of(const fth_node *node, bool back, bool down)
+{
+    const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
+    along o;
+    o.taps = fth__conv_size(node, down ? a->ky : a->kx);
+    o.reach = (o.taps - 1) * a->dilation;
+    const int64_t pad = down ? a->pad_y : a->pad_x;
+    const int64_t image = fth__conv_size(node, down ? a->y : a->x),
+                  result = fth__conv_size(node, down ? a->out_y : a->out_x);
+    o.first = back ? pad - o.reach : -pad;
+    o.size = back ? image : result;
+    o.whole = back ? result : image;
+    return o;
+}
+
+/* Places between rows (or frames) can be fewer than windows reach where those at the end of one and
+ * at the begin of the next are zeros anyway. */
+static int64_t shared_places(const along *o)
+{
+    const int64_t before = -o->first, behind = o->size + o->reach + o->first - o->whole;
+    const int64_t most = least(least(before, behind), o->reach);
+    return most > 0 ? most : 0;
+}
+
+/* Columns of a strip; 0: windows reach too far. */
+static int64_t strip_of(const along *x, const along *y)
+{
+    const int64_t pitch = x->size + x->reach - shared_places(x);
+    if (y->reach * pitch + x->reach <= MOST_HALO) return x->size;
+    if (y->reach == 0) return 0;
+    const int64_t room = (MOST_HALO - x->reach) / y->reach - x->reach,
+                  strip = room / STRIP_GRID * STRIP_GRID;
+    return strip >= LEAST_STRIP && strip >= x->reach ? strip : 0;
+}
+
+static fth__conv_sheet sheet_of(const fth__conv_view *v, const along *x, const along *y)
+{
+    fth__conv_sheet s = {};
+    const int64_t strip = strip_of(x, y), strips = (x->size + strip - 1) / strip,
+                  pitch = strip + x->reach - (strips == 1 ? shared_places(x) : 0),
+                  rows = y->size + y->reach - shared_places(y);
+    s.data = (const float *)v->data;
+    s.batch = v->s[0], s.chan = v->s[1], s.row = v->s[2], s.col = v->s[3];
+    s.shift = v->origin[2];
+    s.channels = (int32_t)v->n[1];
+    s.height = (int32_t)y->whole, s.width = (int32_t)x->whole;
+    s.first_y = (int32_t)y->first, s.first_x = (int32_t)x->first;
+    s.columns = (int32_t)pitch, s.strip = (int32_t)strip;
+    s.frame = fth__div_make(rows * pitch), s.pitch = fth__div_make(pitch);
+    s.strips = fth__div_make(strips);
+    return s;
+}
+
+/* ---- what takes this way ---- */
+
+static bool is_wanted(const fth_node *node)
+{
+    const fth_context *ctx = node->graph ? node->graph->ctx : NULL;
+#ifdef FTH_EMULATED
+    return !ctx || !ctx->gpu || !ctx->plain_products;
+#else
+    return ctx && ctx->gpu && !ctx->plain_products && ctx->gpu->info.major == 9 &&
+           ctx->gpu->info.minor == 0;
+#endif
+}
+
+/* The units make whole tiles of 64 channels and chunks of 32 about four times as fast as the plain
+ * kernel makes its tiles of 32 channels. */
+static bool pays(int64_t m, int64_t channels)
+{
+#ifdef FTH_EMULATED
+    return m >= 2 && channels >= 2;
+#else
+    return up(m, 64) * up(channels, CHUNK) <= 4 * up(m, 32) * channels;
+#endif
+}
+
+bool fth__conv_units_takes(const fth_node *node, bool back)
+{
+    constexpr int64_t MOST_CHUNKS = 1024; /* longer sums are made in chains, by the plain kernel */
+    const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
+    if (node->in[0].dtype != FTH_F32 || a->stride != 1 || !is_wanted(node)) return false;
+    const int64_t image = fth__conv_size(node, a->chan), result = fth__conv_size(node, a->out_chan),
+                  m = back ? image : result, channels = back ? result : image;
+    const along x = along_of(node, back, false), y = along_of(node, back, true);
+    if (m == 0 || channels == 0 || x.taps == 0 || y.taps == 0 || x.size == 0 || y.size == 0)
+        return false;
+    const int64_t strip = strip_of(&x, &y);
+    return strip > 0 && up(channels, CHUNK) / CHUNK * x.taps * y.taps <= MOST_CHUNKS &&
+           (y.size + y.reach) * (strip + x.reach) < MOST_PLACES / 2 && pays(m, channels);
+}
+
+/* ---- a call ---- */
+
+uint64_t fth__conv_units_scratch(const fth__conv_view *from, const fth__conv_view *w, bool back)
+{
+    const int64_t m = w->n[back ? 1 : 0], lines = fth__conv_units_lines(m),
+                  blocks =
+                      up(m, lines) / lines * (up(from->n[1], CHUNK) / CHUNK) * w->n[2] * w->n[3];
+    return (uint64_t)(blocks * fth__conv_units_block((int)lines));
+}
+
+/* Weights by window element as the units go through them: turned around on the way back. */
+static packing packing_of(const fth_call *call, const fth__conv_view *w, bool back)
+{
+    packing p = {};
+    p.from = (const float *)w->data, p.to = (char *)call->scratch;
+    p.m = (int32_t)w->n[back ? 1 : 0], p.channels = (int32_t)w->n[back ? 0 : 1];
+    p.m_step = w->s[back ? 1 : 0], p.chan_step = w->s[back ? 0 : 1];
+    p.ky = (int32_t)w->n[2], p.kx = (int32_t)w->n[3];
+    p.ky_step = back ? -w->s[2] : w->s[2], p.kx_step = back ? -w->s[3] : w->s[3];
+    if (back) p.from += (p.ky - 1) * w->s[2] + (p.kx - 1) * w->s[3];
+    p.chunks = (int32_t)(up(p.channels, CHUNK) / CHUNK);
+    return p;
+}
+
+static fth__conv_reach reach_of(const fth_node *node, const along *x, const along *y, int64_t pitch)
+{
+    const int64_t step = ((const fth__conv_attr *)node->attr)->dilation;
+    return {(int32_t)y->taps, (int32_t)x->taps, (int32_t)(step * pitch), (int32_t)step,
+            (int32_t)(y->reach * pitch + x->reach)};
+}
+
+fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
+                               const fth__conv_view *w, const fth__conv_view *to, bool back)
+{
+    const packing p = packing_of(call, w, back);
+    const int lines = fth__conv_units_lines(p.m);
+    FTH_LAUNCH(pack, (unsigned)(up(p.m, lines) / lines * p.chunks * p.ky * p.kx), (unsigned)lines,
+               fth_cuda_stream(call), p);
+    FTH_CUDA_LAUNCHED(call);
+    along x = along_of(call->node, back, false), y = along_of(call->node, back, true);
+    y.first += to->origin[2], y.size = to->n[2];
+    fth__conv_units_job j = {};
+    j.from = sheet_of(from, &x, &y);
+    j.reach = reach_of(call->node, &x, &y, j.from.pitch.d);
+    j.packed = p.to, j.w = p.from;
+    j.w_m = p.m_step, j.w_chan = p.chan_step, j.w_ky = p.ky_step, j.w_kx = p.kx_step;
+    j.out = (float *)to->data;
+    j.out_batch = to->s[0], j.out_chan = to->s[1], j.out_row = to->s[2], j.out_col = to->s[3];
+    j.m = p.m, j.rows = (int32_t)to->n[2], j.cols = (int32_t)to->n[3];
+    const int64_t frame = j.from.frame.d, strips = j.from.strips.d,
+                  most = MOST_PLACES / (frame * strips);
+    const fth_context *ctx = call->node->graph ? call->node->graph->ctx : NULL;
+    for (int64_t b = 0; b < to->n[0]; b += most) {
+        const int64_t images = least(most, to->n[0] - b);
+        j.from.data = (const float *)from->data + b * from->s[0];
+        j.out = (float *)to->data + b * to->s[0];
+        j.from.frames = (int32_t)(images * strips);
+        j.places = (int32_t)(((int64_t)j.from.frames - 1) * frame +
+                             (int64_t)(j.rows - 1) * j.from.pitch.d + j.from.strip);
+        fth__conv_units_multiply(fth_cuda_stream(call), &j,
+                                 ctx && ctx->gpu ? ctx->gpu->info.multiprocessors : 1);
+        FTH_CUDA_LAUNCHED(call);
+    }
+    return FTH_OK;
+}

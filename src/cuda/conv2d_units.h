@@ -1,0 +1,87 @@
+/* conv2d_units.h - convolutions of f32 by parts, on the matrix units.
+ *
+ * Places of the image that windows lie over are counted in one row: row after row of a frame, with
+ * zeros between them, frame after frame. With rows of the same length a window element is a step
+ * along that row, the same for every pixel. So a stretch of it in shared memory, as the units read
+ * it, serves all elements of the window: each is the same matrix begun so many places further. A
+ * frame is an image, or a strip of its columns where rows are too long. Parts and scales: split.h.
+ */
+#ifndef FTH_CUDA_CONV2D_UNITS_H
+#define FTH_CUDA_CONV2D_UNITS_H
+
+#include "cuda/conv2d.cuh"
+#include "cuda/split.h"
+
+/* An array that is read by places. Row and column of the first place of a frame may be negative:
+ * what is outside of the array is zero. */
+typedef struct fth__conv_sheet {
+    const float *data;
+    int64_t batch, chan, row, col; /* strides in elements */
+    int64_t shift;                 /* rows of the array that lie before this piece of it */
+    int32_t channels, height, width, first_y, first_x;
+    int32_t frames, columns;       /* places of a row from here on are zeros */
+    int32_t strip;                 /* columns from frame to frame of an image */
+    fth__div frame, pitch, strips; /* places of a frame, of a row; frames of an image */
+} fth__conv_sheet;
+
+/* Windows: elements by rows, places from element to element down and across, and in all. */
+typedef struct fth__conv_reach {
+    int32_t ky, kx, down, across, halo;
+} fth__conv_reach;
+
+/* out = weights over windows. */
+typedef struct fth__conv_units_job {
+    fth__conv_sheet from;
+    fth__conv_reach reach;
+    /* The weights: packed, and as they lie for elements that are summed without the units. */
+    const char *packed;
+    const float *w;
+    int64_t w_m, w_chan, w_ky, w_kx; /* by window element as the units go through them */
+    float *out;
+    int64_t out_batch, out_chan, out_row, out_col;
+    int32_t m, rows, cols; /* of the result */
+    int32_t places;        /* up to the last one of the result */
+} fth__conv_units_job;
+
+/* Does this operation go this way, on this device? By its whole sizes alone. */
+bool fth__conv_units_takes(const fth_node *node, bool back);
+uint64_t fth__conv_units_scratch(const fth__conv_view *from, const fth__conv_view *w, bool back);
+fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
+                               const fth__conv_view *w, const fth__conv_view *to, bool back);
+
+/* Of conv2d_multiply.cu, which is compiled for cards of capability 9.0 alone. */
+void fth__conv_units_multiply(cudaStream_t stream, const fth__conv_units_job *job,
+                              int64_t processors);
+
+/* Bytes of a packed block of weights: parts by eights of channels by lines, scales, any. */
+static inline __host__ __device__ int fth__conv_units_block(int lines)
+{
+    return lines * (FTH__SPLIT_PARTS * FTH__SPLIT_CHUNK * 2 + 1) + 16;
+}
+/* Lines of a tile for so many channels of the result. */
+static inline __host__ __device__ int fth__conv_units_lines(int64_t m)
+{
+    return (m + 63) / 64 % 2 == 0 ? 128 : 64;
+}
+
+#ifdef __CUDACC__
+
+/* Where a place lies in its array, and whether it does. */
+struct fth__conv_spot_of {
+    int64_t at;
+    bool inside;
+};
+static __device__ inline fth__conv_spot_of fth__conv_find(const fth__conv_sheet &s, uint32_t place)
+{
+    const uint32_t frame = fth__div_by(place, s.frame), rest = place - frame * s.frame.d,
+                   y = fth__div_by(rest, s.pitch), x = rest - y * s.pitch.d,
+                   image = fth__div_by(frame, s.strips), strip = frame - image * s.strips.d;
+    const int32_t row = (int32_t)y + s.first_y,
+                  col = (int32_t)x + s.first_x + (int32_t)strip * s.strip;
+    return {image * s.batch + (row - s.shift) * s.row + col * s.col,
+            frame < (uint32_t)s.frames && x < (uint32_t)s.columns &&
+                (uint32_t)row < (uint32_t)s.height && (uint32_t)col < (uint32_t)s.width};
+}
+
+#endif
+#endif
