@@ -139,6 +139,59 @@ TEST(a_step_that_is_no_number_changes_nothing)
     bench_free(b);
 }
 
+/* What one step of plain descent takes from the weights of a layer. */
+static void one_step(const pt_descent *d, fth_tensor **weight, double *taken)
+{
+    static pt_stepper s;
+    static bench *b; /* its weights are looked at until the next call */
+    fth_err err = {0};
+    if (b) bench_free(b);
+    b = NULL;
+    if (!d) return;
+    b = bench_make(2, 1, (uint64_t)1 << 30);
+    fth_tensor *w = *weight = b->t.model.weight[1]; /* [out in 3 3] */
+    const int64_t n = (int64_t)(fth_tensor_bytes(w) / sizeof(float));
+    for (int64_t i = 0; i < n; i++) taken[i] = (double)((const float *)fth_tensor_data(w))[i];
+    b->t.rate = 1;
+    OKE(pt_stepper_create(&s, b->ctx, &b->t, 2, x_of(b), d, &err), &err);
+    memcpy(fth_tensor_data(s.rel), b->rel, fth_tensor_bytes(s.rel));
+    OKE(pt_stepper_run(&s, NULL, x_of(b), &err), &err);
+    for (int64_t i = 0; i < n; i++) taken[i] -= (double)((const float *)fth_tensor_data(w))[i];
+    pt_stepper_clear(&s);
+}
+
+TEST(adaptive_clipping_bounds_each_output_by_its_weights)
+{
+    enum { MOST = 1 << 16 };
+    static double plain[MOST], clipped[MOST];
+    fth_tensor *w = NULL;
+    const pt_descent none = {.kind = FTH_OPTIM_SGD},
+                     agc = {.kind = FTH_OPTIM_SGD, .clip = 1e-4, .clip_by = PT_CLIP_ADAPTIVE};
+    one_step(&none, &w, plain);
+    const int64_t outs = fth_tensor_size(w, 0), n = (int64_t)(fth_tensor_bytes(w) / 4),
+                  per = n / outs;
+    EQ_I64(fth_tensor_axes(w), 4);
+    IS_TRUE(n <= MOST);
+    static float first[MOST];
+    for (int64_t i = 0; i < n; i++)
+        first[i] = (float)(plain[i] + (double)((const float *)fth_tensor_data(w))[i]);
+    one_step(&agc, &w, clipped);
+    int64_t bounded = 0;
+    for (int64_t o = 0; o < outs; o++) {
+        double weights = 0, grads = 0;
+        for (int64_t i = o * per; i < (o + 1) * per; i++) {
+            weights += (double)first[i] * (double)first[i];
+            grads += plain[i] * plain[i];
+        }
+        const double most = 1e-4 * fmax(sqrt(weights), 1e-3), share = fmin(1, most / sqrt(grads));
+        bounded += share < 1;
+        for (int64_t i = o * per; i < (o + 1) * per; i++)
+            NEAR(clipped[i], share * plain[i], 1e-3 * most + 1e-7);
+    }
+    IS_TRUE(bounded > 0);
+    one_step(NULL, NULL, NULL);
+}
+
 /* The whole model in f64: some elements of every parameter, moved a little. */
 TEST(gradients_of_the_model_agree_with_differences)
 {

@@ -84,6 +84,7 @@ static fth_status open_scan(work *w, bool look, fth_err *err)
                         "takes %lld",
                         w->job->scan, (long long)w->data.scan.N, w->job->model,
                         (long long)o->net.n);
+    FTH_TRY(pt_model_mask(&w->trained.model, w->mem, w->data.mask, err));
     if (fth_config_choice(w->job->cfg, "normalise") == 0) w->trained.factor = (float)w->data.factor;
     w->trained.model.opt.region = pt_dataset_region(&w->data, w->job->cfg, &clipped);
     if (clipped > 0)

@@ -28,6 +28,7 @@ void pt_model_clear(pt_model *m)
     fth_tensor_release(m->log_scale);
     fth_tensor_release(m->probe_re);
     fth_tensor_release(m->probe_im);
+    fth_tensor_release(m->good);
     memset(m, 0, sizeof *m);
 }
 
@@ -48,6 +49,24 @@ static void put(numbers to, int64_t i, double v)
         ((float *)to.data)[i] = (float)v;
     else
         ((double *)to.data)[i] = v;
+}
+
+fth_status pt_model_mask(pt_model *m, fth_mem *mem, const uint8_t *mask, fth_err *err)
+{
+    const int64_t n = m->opt.net.n, size[2] = {n, n};
+    int64_t count = 0;
+    if (!mask) return FTH_OK;
+    for (int64_t i = 0; i < n * n; i++) count += mask[i] != 0;
+    if (count == 0) {
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "the mask leaves no pixel of the patterns to learn from");
+        fth_err_hint(err, "is mask.convention right?");
+        return FTH_E_FILE_FORMAT;
+    }
+    FTH_TRY(fth_tensor_create(&m->good, mem, "mask", m->opt.real, 2, size, err));
+    const numbers to = numbers_of(m->good);
+    for (int64_t i = 0; i < n * n; i++) put(to, i, mask[i] ? 1 : 0);
+    m->share = (double)count / (double)(n * n);
+    return FTH_OK;
 }
 
 static void start_probe(pt_model *m, const fth_c128 *probe)
@@ -158,11 +177,14 @@ static fth_val variation(fth_val patch)
     return sum;
 }
 
-static fth_val total_loss(const pt_model_options *o, const pt_model_graph *v, fth_val target)
+static fth_val total_loss(const pt_model_options *o, const pt_model_graph *v, fth_val target,
+                          fth_val weight)
 {
     fth_val sum = {target.graph, 0};
-    if (o->mae_weight > 0) sum = weighted(o->mae_weight, pt_loss_mae(v->predicted, target), sum);
-    if (o->nll_weight > 0) sum = weighted(o->nll_weight, pt_loss_nll(v->predicted, target), sum);
+    if (o->mae_weight > 0)
+        sum = weighted(o->mae_weight, pt_loss_mae_of(v->predicted, target, weight), sum);
+    if (o->nll_weight > 0)
+        sum = weighted(o->nll_weight, pt_loss_nll_of(v->predicted, target, weight), sum);
     if (o->realspace_weight > 0 && o->tv_weight > 0)
         sum = weighted(o->realspace_weight * o->tv_weight, variation(v->patch), sum);
     return fth_label(sum, "loss");
@@ -176,6 +198,13 @@ pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_va
     for (int i = 0; i < n; i++)
         v.param[i] = fth_param(g, pt_model_name(m, i), pt_model_axes(m, i), pt_model_param(m, i));
     const fth_val probe = fth_complex(v.param[m->net.n + 1], v.param[m->net.n + 2]);
+    fth_val weight = PT_EVERYWHERE;
+    if (m->good) {
+        const fth_val good =
+            fth_input(g, "mask", m->opt.real, "row col", fth_tensor_source(m->good));
+        x = fth_mul(x, good);
+        weight = fth_mul(good, number(good, 1 / m->share));
+    }
     const fth_val target = fth_mul(fth_mul(x, factor), number(x, m->s));
     const fth_val scale = fth_exp(v.param[m->net.n]);
     v.objects = pt_net_object(pt_net_build(&m->net, fth_mul(target, fth_recip(scale)), v.param));
@@ -189,6 +218,6 @@ pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_va
     }
     if (!lit) return v;
     v.predicted = fth_label(fth_mul(pt_diffract(seen, probe), scale), "predicted");
-    v.loss = total_loss(&m->opt, &v, target);
+    v.loss = total_loss(&m->opt, &v, target, weight);
     return v;
 }

@@ -31,11 +31,16 @@ typedef struct pt_model {
     fth_tensor *weight[PT_NET_MOST];
     fth_tensor *log_scale;           /* w, [] */
     fth_tensor *probe_re, *probe_im; /* [mode row col] */
+    fth_tensor *good;                /* [row col], 0 where pixels are masked; NULL: all are good */
+    double share;                    /* of good pixels */
 } pt_model;
 
 /* Tensors without values. */
 fth_status pt_model_create(pt_model *m, fth_mem *mem, const pt_model_options *opt, fth_err *err);
 void pt_model_clear(pt_model *m); /* a cleared one is allowed */
+/* Pixels of the detector that are neither seen nor compared: mask [row col], 1 is good; NULL: all
+ * are. It belongs to the scan, not to what is trained. */
+fth_status pt_model_mask(pt_model *m, fth_mem *mem, const uint8_t *mask, fth_err *err);
 /* Keys of a config, for frames of n pixels, groups of `chan` patterns and a probe of `modes`; the
  * region is left at 0. FTH_E_COMMAND for what does not go together. */
 fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int64_t modes,

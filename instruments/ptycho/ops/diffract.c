@@ -77,25 +77,26 @@ static fth_val refuse(fth_site site, const char *name, fth_val a, fth_val b)
                        fth_val_format(b, right, sizeof right));
 }
 
-static fth_val mean_of_all(fth_site site, fth_val v)
+static fth_val mean_of_all(fth_site site, fth_val v, fth_val weight)
 {
     char axes[FTH_MAX_AXES * 40];
+    if (weight.graph) v = fth_mul(v, weight);
     axes_of(v, "", axes, sizeof axes);
     return fth_mean_(site, v, axes);
 }
 
-fth_val pt_loss_mae_(fth_site site, fth_val predicted, fth_val observed)
+fth_val pt_loss_mae_(fth_site site, fth_val predicted, fth_val observed, fth_val weight)
 {
     if (!fth_val_ok(predicted) || !fth_val_ok(observed)) return (fth_val){predicted.graph, 0};
     if (!same_shape(predicted, observed)) return refuse(site, "mae", predicted, observed);
-    return mean_of_all(site, fth_abs(fth_sub(predicted, observed)));
+    return mean_of_all(site, fth_abs(fth_sub(predicted, observed)), weight);
 }
 
-fth_val pt_loss_nll_(fth_site site, fth_val predicted, fth_val observed)
+fth_val pt_loss_nll_(fth_site site, fth_val predicted, fth_val observed, fth_val weight)
 {
     if (!fth_val_ok(predicted) || !fth_val_ok(observed)) return (fth_val){predicted.graph, 0};
     if (!same_shape(predicted, observed)) return refuse(site, "nll", predicted, observed);
     const fth_val rate = fth_sqr(predicted), least = number(rate, 1e-12);
-    return mean_of_all(site,
-                       fth_sub(rate, fth_mul(fth_sqr(observed), fth_log(fth_max(rate, least)))));
+    return mean_of_all(
+        site, fth_sub(rate, fth_mul(fth_sqr(observed), fth_log(fth_max(rate, least)))), weight);
 }

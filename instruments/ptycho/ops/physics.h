@@ -33,10 +33,18 @@ fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe);
 
 /* Losses between amplitudes of one shape, means over all elements, without axes: |a - b|, and the
  * negative log-likelihood a^2 - b^2 ln a^2 of counts b^2, without its constant. */
-fth_val pt_loss_mae_(fth_site site, fth_val predicted, fth_val observed);
-fth_val pt_loss_nll_(fth_site site, fth_val predicted, fth_val observed);
-#define pt_loss_mae(predicted, observed) pt_loss_mae_(FTH_HERE, (predicted), (observed))
-#define pt_loss_nll(predicted, observed) pt_loss_nll_(FTH_HERE, (predicted), (observed))
+fth_val pt_loss_mae_(fth_site site, fth_val predicted, fth_val observed, fth_val weight);
+fth_val pt_loss_nll_(fth_site site, fth_val predicted, fth_val observed, fth_val weight);
+#define PT_EVERYWHERE ((fth_val){NULL, 0})
+#define pt_loss_mae(predicted, observed)                                                           \
+    pt_loss_mae_(FTH_HERE, (predicted), (observed), PT_EVERYWHERE)
+#define pt_loss_nll(predicted, observed)                                                           \
+    pt_loss_nll_(FTH_HERE, (predicted), (observed), PT_EVERYWHERE)
+/* Pixels weighted by [row col], whose mean is 1: 0 where the detector is not to be believed. */
+#define pt_loss_mae_of(predicted, observed, weight)                                                \
+    pt_loss_mae_(FTH_HERE, (predicted), (observed), (weight))
+#define pt_loss_nll_of(predicted, observed, weight)                                                \
+    pt_loss_nll_(FTH_HERE, (predicted), (observed), (weight))
 
 /* Side of the padded frame that clips no patch of these positions: n + 2 ceil(max |rel|), even. */
 int64_t pt_region_size(int64_t n, const double *rel, int64_t count);

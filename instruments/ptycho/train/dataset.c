@@ -51,6 +51,46 @@ static fth_status make_groups(pt_dataset *d, fth_context *ctx, const fth_config 
     return FTH_OK;
 }
 
+/* ---- the mask ---- */
+
+/* A pixel that is bad in one pattern is bad in all: the network sees one detector. */
+static fth_status join_masks(pt_dataset *d, fth_context *ctx, const fth_stage_call *call,
+                             fth_err *err)
+{
+    fth_graph *g = fth_graph_create(ctx);
+    fth_err why = {0};
+    fth_axis(g, "scan", d->scan.n);
+    fth_axis(g, "row", d->scan.N);
+    fth_axis(g, "col", d->scan.N);
+    const fth_val all =
+        fth_all(fth_input(g, "masks", FTH_BOOL, "scan row col", d->scan.masks), "scan");
+    const fth_sink sink = {.kind = "memory",
+                           .dtype = FTH_BOOL,
+                           .n_axes = 2,
+                           .size = {d->scan.N, d->scan.N},
+                           .data = d->mask};
+    const fth_limits limits = {.sinks = &sink};
+    fth_plan *plan = fth_plan_make(g, &all, 1, &limits, &why);
+    const fth_status s = plan ? fth_stage_run(call, plan, &sink, NULL, &why) : why.status;
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    if (s != FTH_OK && err) *err = why;
+    return s;
+}
+
+static fth_status find_mask(pt_dataset *d, fth_context *ctx, const fth_stage_call *call, bool look,
+                            fth_err *err)
+{
+    const int64_t pixels = d->scan.N * d->scan.N;
+    const bool several = d->scan.masks.n_axes > 0;
+    if (!d->scan.mask && !several) return FTH_OK;
+    FTH_TRY(take(d, (uint64_t)pixels, "mask", &d->mask, err));
+    memset(d->mask, 1, (size_t)pixels);
+    if (several && look) FTH_TRY(join_masks(d, ctx, call, err));
+    for (int64_t i = 0; d->scan.mask && i < pixels; i++) d->mask[i] = d->mask[i] && d->scan.mask[i];
+    return FTH_OK;
+}
+
 /* ---- energies ---- */
 
 static void print_in(uint64_t *h, const void *data, uint64_t bytes)
@@ -68,7 +108,13 @@ static fth_status find_energies(pt_dataset *d, fth_context *ctx, const fth_stage
     fth_axis(g, "scan", d->scan.n);
     fth_axis(g, "row", d->scan.N);
     fth_axis(g, "col", d->scan.N);
-    const fth_val x = fth_input(g, "amplitude", FTH_F32, "scan row col", d->amplitude);
+    const fth_source good = {.kind = "memory",
+                             .dtype = FTH_BOOL,
+                             .n_axes = 2,
+                             .size = {d->scan.N, d->scan.N},
+                             .data = d->mask};
+    fth_val x = fth_input(g, "amplitude", FTH_F32, "scan row col", d->amplitude);
+    if (d->mask) x = fth_mul(x, fth_cast(fth_input(g, "mask", FTH_BOOL, "row col", good), FTH_F32));
     const fth_val e = fth_sum(fth_sqr(fth_cast(x, FTH_F64)), "row col");
     const fth_sink sink = {
         .kind = "memory", .dtype = FTH_F64, .n_axes = 1, .size = {d->scan.n}, .data = out};
@@ -125,6 +171,7 @@ fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call
     if (s == FTH_OK) s = pt_scan_view(&d->scan, PT_AMPLITUDE, FTH_F32, &d->amplitude, err);
     if (s == FTH_OK) s = choose_patterns(d, cfg, err);
     if (s == FTH_OK) s = make_groups(d, ctx, cfg, use, gridsize, err);
+    if (s == FTH_OK) s = find_mask(d, ctx, call, look, err);
     if (s == FTH_OK && look) s = measure(d, ctx, call, err);
     if (s != FTH_OK) pt_dataset_close(d);
     return s;
@@ -132,12 +179,26 @@ fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call
 
 void pt_dataset_close(pt_dataset *d)
 {
-    void *const block[] = {d->kept, d->x, d->y};
+    void *const block[] = {d->kept, d->x, d->y, d->mask};
     pt_groups_clear(&d->groups);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (block[i]) fth_mem_release(d->mem, block[i], NULL);
     pt_scan_close(&d->scan);
     memset(d, 0, sizeof *d);
+}
+
+/* The longest way from a pattern of a group to another, in whole pixels, even. */
+static int64_t even_reach(const pt_groups *g)
+{
+    double most = 0;
+    for (int64_t b = 0; b < g->n; b++)
+        for (int64_t i = 0; i < g->chan; i++)
+            for (int64_t k = 0; k < i; k++) {
+                const double *at = g->rel + 2 * b * g->chan;
+                most = fmax(most, hypot(at[2 * i] - at[2 * k], at[2 * i + 1] - at[2 * k + 1]));
+            }
+    const int64_t whole = (int64_t)ceil(most);
+    return whole + whole % 2;
 }
 
 int64_t pt_dataset_region(const pt_dataset *d, const fth_config *cfg, int64_t *clipped)
@@ -148,6 +209,7 @@ int64_t pt_dataset_region(const pt_dataset *d, const fth_config *cfg, int64_t *c
                   exact = pt_region_size(n, g->rel, count);
     int64_t side = exact;
     *clipped = 0;
+    if (fth_config_choice(cfg, "merge_size") == 2) side = n + (grid - 1) * even_reach(g);
     if (fth_config_choice(cfg, "merge_size") == 1)
         side = n + (grid - 1) * fth_config_int(cfg, "offset") +
                fth_config_int(cfg, "max_position_jitter");

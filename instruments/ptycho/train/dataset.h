@@ -13,6 +13,7 @@ typedef struct pt_dataset {
     int64_t *kept;        /* [n] their numbers in the scan; NULL: all */
     double *x, *y;        /* [n] positions, in blocks of their own */
     pt_groups groups;     /* numbers are those of the scan */
+    uint8_t *mask;        /* [row col], 1 where all patterns are good; NULL: everywhere */
     double mean_energy;   /* of a pattern, over all groups */
     double factor;        /* what amplitudes are multiplied with */
     uint64_t print;       /* of energies, positions and groups: other data, another number */

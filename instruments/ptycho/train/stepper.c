@@ -60,10 +60,42 @@ static fth_val number(fth_val like, double x)
     return fth_const(like.graph, fth_val_dtype(like), x);
 }
 
-static void clip(const pt_descent *d, int n, fth_val *grad)
+/* sqrt of the sum of squares, of each first index where there are several axes, else of all. */
+static fth_val unit_norm(fth_val v)
+{
+    char axes[FTH_MAX_AXES * 20];
+    axes_of(v, axes, sizeof axes);
+    const char *rest = strchr(axes, ' ');
+    return fth_sqrt(rest ? fth_sum(fth_sqr(v), rest + 1) : total(fth_sqr(v)));
+}
+
+/* v [a b c] times by [a], or by one number. */
+static fth_val times_units(fth_val v, fth_val by)
+{
+    char axes[FTH_MAX_AXES * 20];
+    axes_of(v, axes, sizeof axes);
+    const char *rest = strchr(axes, ' ');
+    if (!rest) return fth_mul(v, by);
+    return fth_mul(v, fth_layout(fth_expand(by, rest + 1), axes));
+}
+
+/* Brock et al. 2021: at most `clip` of the norm of the weights, which counts as 1e-3 at least. */
+static fth_val adapt(double clip, fth_val weight, fth_val grad)
+{
+    const fth_val own = unit_norm(grad),
+                  most = fth_mul(fth_max(unit_norm(weight), number(own, 1e-3)), number(own, clip));
+    return times_units(grad,
+                       fth_min(fth_div(most, fth_max(own, number(own, 1e-6))), number(own, 1)));
+}
+
+static void clip(const pt_descent *d, int n, const fth_val *param, fth_val *grad)
 {
     if (!(d->clip > 0)) return;
-    if (d->clip_by_value) {
+    if (d->clip_by == PT_CLIP_ADAPTIVE) {
+        for (int i = 0; i < n; i++) grad[i] = adapt(d->clip, param[i], grad[i]);
+        return;
+    }
+    if (d->clip_by == PT_CLIP_VALUE) {
         for (int i = 0; i < n; i++)
             grad[i] =
                 fth_max(fth_min(grad[i], number(grad[i], d->clip)), number(grad[i], -d->clip));
@@ -103,7 +135,7 @@ static int add_updates(pt_stepper *s, pt_trained *t, const pt_model_graph *v, co
     }
     fth_grad(v->loss, n, wrt, grad);
     const fth_val good = is_good(v->loss, n, grad);
-    clip(d, n, grad);
+    clip(d, n, wrt, grad);
     out[n_out++] = good;
     const int carries = fth_optim_carries(d->kind);
     for (int k = 0; k < n; k++) {

@@ -4,12 +4,16 @@
 
 #include "../net/model.h"
 
+/* What is bounded of the gradients: the norm of all of them; each element; of the weights of each
+ * output of a layer the norm, as a share of that of the weights (adaptive). */
+typedef enum pt_clip { PT_CLIP_NORM, PT_CLIP_VALUE, PT_CLIP_ADAPTIVE } pt_clip;
+
 /* How parameters are moved. */
 typedef struct pt_descent {
     fth_optim_kind kind;
     double eps;
-    double clip;        /* 0: gradients are not clipped */
-    bool clip_by_value; /* each element; else their norm */
+    double clip; /* 0: gradients are not clipped */
+    pt_clip clip_by;
 } pt_descent;
 
 /* What is trained, with the averages that the optimiser keeps. */

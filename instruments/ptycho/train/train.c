@@ -32,6 +32,7 @@ typedef struct work {
     fth_tensor *room[2];   /* in its place, for plans */
     pt_stepper stepper[4]; /* full batches and the last one, of training and of validation */
     char model[FTH_PATH], curves[FTH_PATH];
+    char best[FTH_PATH]; /* the model of the lowest val_loss, until the end; "": the last is kept */
 } work;
 
 static void say(const work *w, const char *fmt, ...) FTH_PRINTF(2, 3);
@@ -106,7 +107,8 @@ static void tie(work *w, const pt_model_options *opt)
     static const char *const counts[] = {
         "seed",         "batch_size", "nepochs", "plateau_patience", "early_stop_patience",
         "warmup_epochs"};
-    static const char *const words[] = {"optimizer", "scheduler", "gradient_clip_algorithm"};
+    static const char *const words[] = {"optimizer", "scheduler", "gradient_clip_algorithm",
+                                        "keep"};
     char print[24];
     pt_facts_number(&w->facts, "algorithm", PT_TRAIN_ALGORITHM);
     pt_facts_model(&w->facts, opt);
@@ -131,6 +133,7 @@ static fth_status open_all(work *w, bool look, fth_err *err)
     FTH_TRY(settle(w, &opt, err));
     tie(w, &opt);
     FTH_TRY(pt_trained_create(&w->trained, w->mem, &opt, err));
+    FTH_TRY(pt_model_mask(&w->trained.model, w->mem, w->data.mask, err));
     w->trained.factor = (float)w->data.factor;
     w->history.room = w->epochs;
     const uint64_t curve = sizeof(double) * (uint64_t)w->epochs;
@@ -204,7 +207,7 @@ static pt_descent descent_of(const fth_config *cfg)
     return (pt_descent){.kind = kinds[fth_config_choice(cfg, "optimizer")],
                         .eps = fth_config_choice(cfg, "flavour") == PT_FLAVOUR_TF ? 1e-7 : 1e-8,
                         .clip = fth_config_real(cfg, "gradient_clip_val"),
-                        .clip_by_value = fth_config_choice(cfg, "gradient_clip_algorithm") == 1};
+                        .clip_by = (pt_clip)fth_config_choice(cfg, "gradient_clip_algorithm")};
 }
 
 /* Memory in the shape of a batch of so many groups. */
@@ -350,6 +353,25 @@ static fth_status epoch(work *w, fth_err *err)
     return FTH_OK;
 }
 
+/* Whether the last epoch has the lowest val_loss of all. */
+static bool is_best(const work *w)
+{
+    const double *val = w->history.val, last = val[w->at.epoch - 1];
+    for (int64_t i = 0; i < w->at.epoch - 1; i++)
+        if (!(last < val[i])) return false;
+    return true;
+}
+
+/* At the end: the parameters of the best epoch are those of the model. */
+static fth_status take_best(work *w, fth_err *err)
+{
+    fth_safetensors *file = NULL;
+    FTH_TRY(fth_safetensors_open(&file, w->mem, w->best, err));
+    const fth_status s = pt_checkpoint_read(file, &w->trained, NULL, NULL, err);
+    fth_safetensors_close(file);
+    return s;
+}
+
 static fth_status save(work *w, fth_err *err)
 {
     FTH_TRY(pt_history_write(w->curves, w->mem, &w->history, w->at.epoch, err));
@@ -369,10 +391,14 @@ static fth_status all_epochs(work *w, fth_err *err)
             if (save(w, &unsaved) != FTH_OK) say(w, "%s", unsaved.text);
         }
         if (s != FTH_OK) return s;
+        if (*w->best && is_best(w))
+            FTH_TRY(pt_checkpoint_write(w->best, w->mem, &w->trained, &w->at, &w->history,
+                                        &w->facts, err));
+        if (*w->best && w->at.finished) FTH_TRY(take_best(w, err));
         if (w->at.finished && w->job->call) fth_stage_point(w->job->call, "before_outputs");
         if (w->at.finished || w->at.epoch % w->every == 0) FTH_TRY(save(w, err));
     }
-    return FTH_OK;
+    return *w->best ? fth_path_remove(w->mem, w->best, err) : FTH_OK;
 }
 
 static fth_status prepare(work *w, bool look, fth_err *err)
@@ -407,6 +433,8 @@ static fth_status with_work(const pt_training *job, bool look,
     w->mem = mem;
     fth_status s = fth_path_join(w->model, job->folder, PT_MODEL_FILE, err);
     if (s == FTH_OK) s = fth_path_join(w->curves, job->folder, PT_HISTORY_FILE, err);
+    if (s == FTH_OK && fth_config_choice(job->cfg, "keep") == 1)
+        s = fth_path_join(w->best, job->folder, "best.safetensors", err);
     if (s == FTH_OK) s = open_all(w, look, err);
     if (s == FTH_OK) s = fn(w, user, err);
     close_all(w);
