@@ -2401,7 +2401,7 @@ class _Ptycho:
     def op(self, name, arrays=None, context=None, **keys):
         """One building block on a dict of arrays; a dict of what it writes."""
         with tempfile.TemporaryDirectory() as folder:
-            words = [] if arrays is None else [self._put(dict(arrays), os.path.join(folder, "in.npz"))]
+            words = [] if not arrays else [self._put(dict(arrays), os.path.join(folder, "in.npz"))]
             out = os.path.join(folder, "out.npz")
             self._run("op", [name, *words, out], keys, context, folder)
             return self._load(out)

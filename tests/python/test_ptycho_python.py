@@ -64,6 +64,9 @@ class Ptycho(unittest.TestCase):
         images = (rng.normal(size=(2, 16, 20)) + 1j * rng.normal(size=(2, 16, 20))).astype(np.complex64)
         still = fathom.ptycho.op("translate", {"images": images, "offsets_xy": np.zeros((2, 2), np.float32)})
         np.testing.assert_array_equal(still["out"], images)
+        for nothing in (None, {}):
+            self.assertEqual(fathom.ptycho.op("probe", nothing, N=32)["probe"].shape, (32, 32))
+            self.assertEqual(fathom.ptycho.op("object", nothing, size=40)["object"].shape, (40, 40))
         with self.assertRaises(fathom.Error) as e:
             fathom.ptycho.op("translate", {"images": images, "offsets_xy": np.zeros((3, 2), np.float32)})
         self.assertIn("3", str(e.exception))
