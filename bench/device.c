@@ -60,6 +60,9 @@ static const char *const names[] = {"device_calls",
                                     "ptycho_device_train",
                                     "ptycho_device_train_128",
                                     "ptycho_device_infer",
+                                    "ptycho_device_lsqml_100",
+                                    "ptycho_device_lsqml_1000",
+                                    "ptycho_device_epie",
                                     "focus_device_lap_pyr",
                                     "focus_device_cwt",
                                     "focus_device_log",
@@ -310,6 +313,7 @@ void bench_device(bench *b)
         if (b->divide == 1) bench_focus_device(b);
         if (b->divide == 1) bench_spatial_device(b);
         if (b->divide == 1) bench_ptycho_net_device(b);
+        if (b->divide == 1) bench_ptycho_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);

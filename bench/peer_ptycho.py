@@ -1,4 +1,4 @@
-# peer_ptycho.py lsqml|epie PATTERNS N BATCH THREADS wall|cpu [--device cuda] - an epoch with PyTorch, once per line of input.
+# peer_ptycho.py lsqml|epie PATTERNS N BATCH THREADS wall|cpu SPAN [--device cuda] - an epoch with PyTorch, once per line of input.
 #
 # The rules of the solvers as tensor programs write them: patches gathered by index, batched transforms, updates put
 # back with index_put; c64. Patterns are random numbers: the clock does not mind.
@@ -16,12 +16,12 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import torch  # noqa: E402
 
 torch.set_num_threads(threads)
-device = sys.argv[8] if sys.argv[7:8] == ["--device"] else "cpu"
+span = int(sys.argv[7])
+device = sys.argv[9] if sys.argv[8:9] == ["--device"] else "cpu"
 on_card = device != "cpu"
 if on_card:
     torch.set_default_device(device)
 torch.manual_seed(1)
-span = 200
 side = n + span + 2
 corner = torch.randint(0, span, (patterns, 2))
 amplitude = 10 * torch.rand(patterns, n, n)

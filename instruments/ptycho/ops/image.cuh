@@ -40,14 +40,24 @@ template <int N, bool COLS> constexpr int spread(int s)
     return COLS ? (s * N) ^ swirl(s) : s;
 }
 
+/* The same number, of which the compiler knows nothing: what follows from it is computed again
+ * where it is wanted, instead of being kept in registers that the field needs. */
+__device__ inline int anew(int v)
+{
+#ifndef FTH_EMULATED
+    asm volatile("" : "+r"(v));
+#endif
+    return v;
+}
+
 /* What a thread has to do with its line; elements j + M m. */
 template <int N, bool COLS> struct line {
     int number, j;
     __device__ line()
-        : number(COLS ? (int)threadIdx.x / (4 * per_line<N>)*4 + (int)threadIdx.x % 4
-                      : (int)threadIdx.x / per_line<N>),
-          j(COLS ? (int)threadIdx.x / 4 % per_line<N> : (int)threadIdx.x % per_line<N>)
     {
+        const int t = anew((int)threadIdx.x);
+        number = COLS ? t / (4 * per_line<N>)*4 + t % 4 : t / per_line<N>;
+        j = COLS ? t / 4 % per_line<N> : t % per_line<N>;
     }
     __device__ int base() const
     {

@@ -174,7 +174,7 @@ __device__ __forceinline__ void tell_sums(const work<T> &w, int64_t i, const des
 
 /* The probe as pattern i sees it, in `lit` and in v; its spectrum is made here, or was before. */
 template <typename T, int N, bool OWN>
-__device__ __forceinline__ void see_probe(const work<T> &w, int64_t i, pair<T> (&v)[POINTS],
+__device__ __forceinline__ void see_probe(const work<T> &w, int64_t i, T *lit, pair<T> (&v)[POINTS],
                                           const desk<T, N> &d)
 {
     const line<N, false> row;
@@ -187,27 +187,27 @@ __device__ __forceinline__ void see_probe(const work<T> &w, int64_t i, pair<T> (
     if (OWN) forward<T, N>(v, d.image, d.roots);
     move_field<T, N, false>(v, d);
     backward<T, N>(v, d.image, d.roots);
-    T *to = w.lit + i * 2 * (N * N);
 #pragma unroll
-    for (int m = 0; m < POINTS; m++) put(to, N * N, row.row(m) * N + row.col(m), v[m]);
+    for (int m = 0; m < POINTS; m++) put(lit, N * N, row.row(m) * N + row.col(m), v[m]);
 }
 
 /* The change of the exit wave, in rows; nothing of the kind where the rule is only to look. */
-template <typename T, int N, bool OWN>
-__device__ __forceinline__ void change_of(const work<T> &w, int64_t i, pair<T> (&v)[POINTS],
+template <typename T, int N, bool SHIFT, bool OWN>
+__device__ __forceinline__ void change_of(const work<T> &w, int64_t i, T *lit, pair<T> (&v)[POINTS],
                                           const desk<T, N> &d)
 {
     const line<N, false> row;
+    const int cols = (int)w.cols;
     const T *patch = w.object + corner_of(w, i);
-    if (w.rule.shift)
-        see_probe<T, N, OWN>(w, i, v, d);
+    if (SHIFT)
+        see_probe<T, N, OWN>(w, i, lit, v, d);
     else
 #pragma unroll
         for (int m = 0; m < POINTS; m++) v[m] = get(w.probe, N * N, row.row(m) * N + row.col(m));
     T object = 0, probe = 0;
 #pragma unroll
     for (int m = 0; m < POINTS; m++) {
-        const pair<T> o = get(patch, w.cells, row.row(m) * w.cols + row.col(m));
+        const pair<T> o = get(patch, w.cells, row.row(m) * cols + row.col(m));
         const T light = power(v[m]), thick = power(o);
         probe = light > probe ? light : probe;
         object = thick > object ? thick : object;
@@ -237,7 +237,7 @@ template <typename T> __host__ __device__ inline bool moves_back(const work<T> &
 }
 
 /* A pattern for each block. */
-template <typename T, int N>
+template <typename T, int N, bool SHIFT>
 __global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const work<T> w)
 {
     PT_DESK(d);
@@ -245,7 +245,7 @@ __global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const w
     if (i >= size_of(w)) return;
     fill_roots<T, N>(d.roots, w.table);
     pair<T> v[POINTS];
-    change_of<T, N, false>(w, i, v, d);
+    change_of<T, N, SHIFT, false>(w, i, SHIFT ? w.lit + i * 2 * (N * N) : nullptr, v, d);
     if (w.rule.rule == PT_LOOK) return;
     const line<N, false> row;
     T *chi = w.chi + i * 2 * (N * N);
@@ -255,14 +255,14 @@ __global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const w
     if (w.rule.rule != PT_LSQML && threadIdx.x < w.tiles) {
         const int64_t of_probe = w.rule.batch + i;
         w.most[i * w.tiles + threadIdx.x] = (double)object;
-        if (w.rule.shift || i == 0) w.most[of_probe * w.tiles + threadIdx.x] = (double)probe;
+        if (SHIFT || i == 0) w.most[of_probe * w.tiles + threadIdx.x] = (double)probe;
     }
-    if (!moves_back(w) || w.switches[PT_SWITCH_PROBE] == 0) return;
+    if (!SHIFT || !moves_back(w) || w.switches[PT_SWITCH_PROBE] == 0) return;
+    const int cols = (int)w.cols;
     const T *patch = w.object + corner_of(w, i);
 #pragma unroll
     for (int m = 0; m < POINTS; m++) {
-        const pair<T> o = get(patch, w.cells, row.row(m) * w.cols + row.col(m)),
-                      u = times_c(o, v[m]);
+        const pair<T> o = get(patch, w.cells, row.row(m) * cols + row.col(m)), u = times_c(o, v[m]);
         const T by = object_weight(w, object, o);
         v[m] = {u.re * by, u.im * by};
     }
@@ -275,27 +275,26 @@ __global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const w
 }
 
 /* All patterns of a piece, one after the other. */
-template <typename T, int N>
+template <typename T, int N, bool SHIFT>
 __global__ __launch_bounds__(threads_of<N>, 1) void walk(const work<T> w)
 {
     PT_DESK(d);
-    const line<N, false> row;
     const int64_t count = (int64_t)w.switches[PT_SWITCH_COUNT];
     const bool probe_on = w.switches[PT_SWITCH_PROBE] != 0;
     const T alpha = (T)w.rule.object_alpha;
     fill_roots<T, N>(d.roots, w.table);
     for (int64_t i = 0; i < count; i++) {
         pair<T> v[POINTS];
-        work<T> now = w;
-        now.first = i;
-        change_of<T, N, true>(now, 0, v, d);
+        change_of<T, N, SHIFT, true>(w, i, w.lit, v, d);
         const T object = top_of(d, 0), probe = top_of(d, 1);
-        T *patch = w.object + corner_of(now, 0);
-        const T *lit = probe_of(now, 0, 0);
+        const line<N, false> row;
+        const int cols = (int)w.cols;
+        T *patch = w.object + corner_of(w, i);
+        const T *lit = SHIFT ? w.lit : w.probe;
         const T flat = probe > 0 ? alpha / probe : 0;
 #pragma unroll
         for (int m = 0; m < POINTS; m++) {
-            const int64_t at = row.row(m) * w.cols + row.col(m);
+            const int at = row.row(m) * cols + row.col(m);
             const int k = row.row(m) * N + row.col(m);
             const pair<T> o = get(patch, w.cells, at), p = get(lit, N * N, k), x = v[m],
                           u = times_c(o, x), want = times_c(p, x);
@@ -308,7 +307,7 @@ __global__ __launch_bounds__(threads_of<N>, 1) void walk(const work<T> w)
             const T weight = object_weight(w, object, o);
             v[m] = {u.re * weight, u.im * weight};
         }
-        if (probe_on && w.rule.shift) {
+        if (SHIFT && probe_on) {
             forward<T, N>(v, d.image, d.roots);
             move_field<T, N, true>(v, d);
             backward<T, N>(v, d.image, d.roots);
@@ -336,26 +335,36 @@ template <typename T> bool walks(const work<T> &w)
            (w.rule.rule == PT_EPIE || w.rule.rule == PT_RPIE);
 }
 
-#define PT_QUEUE(kernel, blocks)                                                                   \
+#define PT_QUEUE_AS(kernel, N, SHIFT, blocks)                                                      \
+    FTH_LAUNCH_SHARED((kernel<T, N, SHIFT>), blocks, threads_of<N>, (desk_bytes<T, N>), stream, w)
+#define PT_QUEUE(kernel, N, blocks)                                                                \
     do {                                                                                           \
-        if constexpr (sizeof(T) == 4)                                                              \
-            if (w.n == 128) {                                                                      \
-                FTH_LAUNCH_SHARED((kernel<T, 128>), blocks, threads_of<128>, (desk_bytes<T, 128>), \
-                                  stream, w);                                                      \
-                break;                                                                             \
-            }                                                                                      \
-        FTH_LAUNCH_SHARED((kernel<T, 64>), blocks, threads_of<64>, (desk_bytes<T, 64>), stream,    \
-                          w);                                                                      \
+        if (w.rule.shift)                                                                          \
+            PT_QUEUE_AS(kernel, N, true, blocks);                                                  \
+        else                                                                                       \
+            PT_QUEUE_AS(kernel, N, false, blocks);                                                 \
     } while (0)
 template <typename T> void queue_visits(const work<T> &w, cudaStream_t stream)
 {
-    PT_QUEUE(visit, (unsigned)w.rule.batch);
+    const unsigned batch = (unsigned)w.rule.batch;
+    if constexpr (sizeof(T) == 4)
+        if (w.n == 128) {
+            PT_QUEUE(visit, 128, batch);
+            return;
+        }
+    PT_QUEUE(visit, 64, batch);
 }
 template <typename T> void queue_walk(const work<T> &w, cudaStream_t stream)
 {
-    PT_QUEUE(walk, 1);
+    if constexpr (sizeof(T) == 4)
+        if (w.n == 128) {
+            PT_QUEUE(walk, 128, 1);
+            return;
+        }
+    PT_QUEUE(walk, 64, 1);
 }
 #undef PT_QUEUE
+#undef PT_QUEUE_AS
 } // namespace
 
 #endif
