@@ -147,6 +147,19 @@ class Training(Case):
         self.assertFalse((self.dir / "none").exists())
         self.assertIn("mask", self.train("none", code=3))
 
+    def test_supervised_by_the_truth(self):
+        flags = ["--nll_weight", 0, "--realspace_weight", 1, "--realspace_mae_weight", 1, "--nepochs", 6]
+        self.train("a", *flags)
+        history = json.loads(self.bytes_of("a", "training_history.json"))
+        self.assertLess(history["loss"][-1], 0.97 * history["loss"][0])
+        self.assertIn("realspace_weight", self.fathom("train", self.scan, "--out", self.dir / "x",
+                                                      "--realspace_mae_weight", 1, code=2))
+        bare = scan()
+        del bare["objectGuess"]
+        np.savez(self.scan, **bare)
+        self.assertIn("needs the true object", self.train("x", *flags, code=3))
+        self.assertFalse((self.dir / "x").exists())
+
     def test_the_best_epoch_is_kept(self):
         usual = ["--learning_rate", 0.02, "--nepochs", 5, "--scheduler", "constant", "--early_stop_patience", 0]
         self.train("last", *usual)

@@ -192,6 +192,63 @@ TEST(adaptive_clipping_bounds_each_output_by_its_weights)
     one_step(NULL, NULL, NULL);
 }
 
+/* Differences of amplitudes and phases where the region shows something, by hand. */
+TEST(distance_from_the_truth)
+{
+    bench *b = bench_make(2, 1, (uint64_t)1 << 30);
+    b->t.model.opt.realspace_weight = 0.5;
+    b->t.model.opt.realspace_mae_weight = 0.25;
+    static fth_c64 truth[2 * N * N], patch[2 * N * N];
+    t_random r = t_random_make(4);
+    fth_err err = {0};
+    float loss[2];
+    for (int i = 0; i < 2 * N * N; i++)
+        truth[i] = (fth_c64){(float)t_random_normal(&r), (float)t_random_normal(&r)};
+    fth_graph *g = fth_graph_create(b->ctx);
+    pt_model_declare(g, &b->t.model, 2);
+    const fth_source rs = {.kind = "memory",
+                           .dtype = FTH_F32,
+                           .n_axes = 3,
+                           .size = {2, CHAN, 2},
+                           .data = b->rel},
+                     ts = {.kind = "memory",
+                           .dtype = FTH_C64,
+                           .n_axes = 3,
+                           .size = {2, N, N},
+                           .data = truth};
+    pt_model_graph v = pt_model_build(
+        g, &b->t.model,
+        fth_split(fth_input(g, "x", FTH_F32, "flat row col", x_of(b)), "flat", "group chan"),
+        fth_input(g, "rel", FTH_F32, "group chan xy", rs), fth_const(g, FTH_F32, 1), true);
+    fth_val out[3] = {v.patch, v.loss};
+    pt_model_supervise(&b->t.model, &v, fth_input(g, "truth", FTH_C64, "group row col", ts));
+    out[2] = v.loss;
+    const fth_sink sinks[3] = {
+        {.kind = "memory", .dtype = FTH_C64, .n_axes = 3, .size = {2, N, N}, .data = patch},
+        fth_scalar_sink(FTH_F32, &loss[0]),
+        fth_scalar_sink(FTH_F32, &loss[1])};
+    fth_plan *plan = fth_plan_make(g, out, 3, NULL, &err);
+    OKE(plan ? FTH_OK : err.status, &err);
+    OKE(fth_run(plan, sinks, NULL, NULL, &err), &err);
+    double want = 0;
+    int64_t dark = 0;
+    for (int i = 0; i < 2 * N * N; i++) {
+        const double a = hypot((double)patch[i].re, (double)patch[i].im);
+        dark += a == 0;
+        if (a == 0) continue;
+        want += fabs(a - hypot((double)truth[i].re, (double)truth[i].im)) +
+                fabs(atan2((double)patch[i].im, (double)patch[i].re) -
+                     atan2((double)truth[i].im, (double)truth[i].re));
+    }
+    IS_TRUE(dark > 0 && dark < 2 * N * N);
+    want *= 0.125 / (2 * N * N);
+    IS_TRUE(want > 0.01);
+    NEAR((double)loss[1] - (double)loss[0], want, 1e-4 * want + 1e-6 * fabs((double)loss[0]));
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    bench_free(b);
+}
+
 /* The whole model in f64: some elements of every parameter, moved a little. */
 TEST(gradients_of_the_model_agree_with_differences)
 {
@@ -201,6 +258,8 @@ TEST(gradients_of_the_model_agree_with_differences)
     t_random r = t_random_make(2);
     fth_err err = {0};
     opt.real = FTH_F64;
+    opt.realspace_weight = 0.5;
+    opt.realspace_mae_weight = 0.5;
     OK(pt_model_create(&m, b->mem, &opt, NULL));
     for (int i = 0; i < pt_model_params(&m); i++) {
         const float *from = fth_tensor_data(pt_model_param(&b->t.model, i));
@@ -216,9 +275,14 @@ TEST(gradients_of_the_model_agree_with_differences)
     const fth_source
         xs = {.kind = "memory", .dtype = FTH_F64, .n_axes = 4, .size = {1, CHAN, N, N}, .data = x},
         rs = {.kind = "memory", .dtype = FTH_F64, .n_axes = 3, .size = {1, CHAN, 2}, .data = rel};
-    const pt_model_graph v = pt_model_build(
-        g, &m, fth_input(g, "x", FTH_F64, "group chan row col", xs),
-        fth_input(g, "rel", FTH_F64, "group chan xy", rs), fth_const(g, FTH_F64, 1), true);
+    static fth_c128 truth[N * N];
+    for (int i = 0; i < N * N; i++) truth[i] = (fth_c128){0.2 + t_random_f64(&r), t_random_f64(&r)};
+    const fth_source ts = {
+        .kind = "memory", .dtype = FTH_C128, .n_axes = 3, .size = {1, N, N}, .data = truth};
+    pt_model_graph v = pt_model_build(g, &m, fth_input(g, "x", FTH_F64, "group chan row col", xs),
+                                      fth_input(g, "rel", FTH_F64, "group chan xy", rs),
+                                      fth_const(g, FTH_F64, 1), true);
+    pt_model_supervise(&m, &v, fth_input(g, "truth", FTH_C128, "group row col", ts));
     const int n = pt_model_params(&m);
     fth_val out[PT_MODEL_MOST + 1] = {v.loss};
     fth_sink sinks[PT_MODEL_MOST + 1] = {fth_scalar_sink(FTH_F64, &loss)};

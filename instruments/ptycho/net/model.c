@@ -177,6 +177,7 @@ static fth_val variation(fth_val patch)
     return sum;
 }
 
+/* Without any other term a loss of zero, for terms that are added later. */
 static fth_val total_loss(const pt_model_options *o, const pt_model_graph *v, fth_val target,
                           fth_val weight)
 {
@@ -187,7 +188,23 @@ static fth_val total_loss(const pt_model_options *o, const pt_model_graph *v, ft
         sum = weighted(o->nll_weight, pt_loss_nll_of(v->predicted, target, weight), sum);
     if (o->realspace_weight > 0 && o->tv_weight > 0)
         sum = weighted(o->realspace_weight * o->tv_weight, variation(v->patch), sum);
+    if (!fth_val_ok(sum)) sum = number(target, 0);
     return fth_label(sum, "loss");
+}
+
+void pt_model_supervise(const pt_model *m, pt_model_graph *v, fth_val truth)
+{
+    fth_graph *g = truth.graph;
+    if (!fth_val_ok(v->patch)) return;
+    const fth_dtype real = m->opt.real;
+    const fth_val one = fth_complex(fth_const(g, real, 1), fth_const(g, real, 0)),
+                  seen = fth_gt(fth_abs2(v->patch), fth_const(g, real, 0)),
+                  found = fth_select(seen, v->patch, one), want = fth_select(seen, truth, one);
+    const fth_val off =
+        fth_add(fth_mean(fth_abs(fth_sub(fth_abs(found), fth_abs(want))), "group row col"),
+                fth_mean(fth_abs(fth_sub(fth_arg(found), fth_arg(want))), "group row col"));
+    const double weight = m->opt.realspace_weight * m->opt.realspace_mae_weight;
+    v->loss = fth_label(weighted(weight, off, v->loss), "loss");
 }
 
 pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_val rel,

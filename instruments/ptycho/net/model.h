@@ -20,7 +20,9 @@ typedef struct pt_model_options {
     double nphotons; /* of a pattern, on average */
     double probe_scale;
     double mae_weight, nll_weight;
-    double realspace_weight, tv_weight; /* smoothness of the region */
+    double realspace_weight;
+    double tv_weight;            /* times it: smoothness of the region */
+    double realspace_mae_weight; /* likewise: how far the region is from the truth */
     bool train_scale, train_probe;
 } pt_model_options;
 
@@ -75,5 +77,9 @@ typedef struct pt_model_graph {
  * Without `lit` nothing is diffracted: for inference. */
 pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_val rel,
                               fth_val factor, bool lit);
+
+/* Add what the region is off from truth [group row col], complex, to the loss: mean differences of
+ * amplitudes and of phases, where the region shows something. */
+void pt_model_supervise(const pt_model *m, pt_model_graph *v, fth_val truth);
 
 #endif

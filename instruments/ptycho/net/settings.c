@@ -29,6 +29,7 @@ fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int
         .nll_weight = fth_config_real(cfg, "nll_weight"),
         .realspace_weight = fth_config_real(cfg, "realspace_weight"),
         .tv_weight = fth_config_real(cfg, "tv_weight"),
+        .realspace_mae_weight = fth_config_real(cfg, "realspace_mae_weight"),
         .train_scale = fth_config_bool(cfg, "intensity_scale_trainable"),
         .train_probe = fth_config_bool(cfg, "probe_trainable"),
     };
@@ -40,7 +41,10 @@ fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int
         fth_err_hint(err, "crop or pad the frames, or solve the scan without a network");
         return FTH_E_FILE_SHAPE;
     }
-    if (out->mae_weight <= 0 && out->nll_weight <= 0)
+    if (out->realspace_mae_weight > 0 && out->realspace_weight <= 0)
+        return refuse(err, "realspace_mae_weight is multiplied by realspace_weight, which is 0",
+                      "set realspace_weight above 0");
+    if (out->mae_weight <= 0 && out->nll_weight <= 0 && out->realspace_mae_weight <= 0)
         return refuse(err, "mae_weight and nll_weight are both 0: nothing would be learned",
                       "set one of them above 0");
     if (!out->object_big && chan > 1)

@@ -36,8 +36,9 @@ static const struct row {
                             ROW("mae_weight", mae_weight, REAL) ROW("nll_weight", nll_weight, REAL)
                                 ROW("realspace_weight", realspace_weight, REAL)
                                     ROW("tv_weight", tv_weight, REAL)
-                                        ROW("intensity_scale_trainable", train_scale, BOOL)
-                                            ROW("probe_trainable", train_probe, BOOL)
+                                        ROW("realspace_mae_weight", realspace_mae_weight, REAL)
+                                            ROW("intensity_scale_trainable", train_scale, BOOL)
+                                                ROW("probe_trainable", train_probe, BOOL)
 #undef ROW
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -170,14 +170,22 @@ fth_status pt_stepper_create(pt_stepper *s, fth_context *ctx, pt_trained *t, int
     s->groups = groups;
     s->momentum = 0.9;
     FTH_TRY(fth_tensor_create(&s->rel, fth_context_mem(ctx), "rel", FTH_F32, 3, size, err));
+    if (m->opt.realspace_mae_weight > 0) {
+        const int64_t patches[3] = {groups, m->opt.net.n, m->opt.net.n};
+        FTH_TRY(
+            fth_tensor_create(&s->truth, fth_context_mem(ctx), "truth", FTH_C64, 3, patches, err));
+    }
     fth_graph *g = s->g = fth_graph_create(ctx);
     pt_model_declare(g, m, groups);
     const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", x),
                   rel = fth_input(g, "rel", FTH_F32, "group chan xy", fth_tensor_source(s->rel)),
                   factor =
                       fth_input(g, "factor", FTH_F32, "", fth_scalar_source(FTH_F32, &t->factor));
-    const pt_model_graph v =
+    pt_model_graph v =
         pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel, factor, true);
+    if (s->truth)
+        pt_model_supervise(
+            m, &v, fth_input(g, "truth", FTH_C64, "group row col", fth_tensor_source(s->truth)));
     out[n++] = v.loss;
     s->sinks[0] = fth_scalar_sink(FTH_F32, &s->loss);
     if (descent) {
@@ -198,6 +206,7 @@ void pt_stepper_clear(pt_stepper *s)
     fth_plan_destroy(s->plan);
     fth_graph_destroy(s->g);
     fth_tensor_release(s->rel);
+    fth_tensor_release(s->truth);
     memset(s, 0, sizeof *s);
 }
 

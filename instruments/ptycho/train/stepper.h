@@ -32,7 +32,8 @@ typedef struct pt_stepper {
     fth_graph *g;
     fth_plan *plan;
     int64_t groups;
-    fth_tensor *rel; /* f32 [group chan xy], filled by the caller before a run */
+    fth_tensor *rel;   /* f32 [group chan xy], filled by the caller before a run */
+    fth_tensor *truth; /* c64 [group row col], likewise; NULL: the loss has no use for it */
     fth_sink sinks[3 * PT_MODEL_MOST + 2];
     float loss;
     uint8_t good;    /* loss and gradients are numbers; else nothing was changed */

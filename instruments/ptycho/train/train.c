@@ -8,6 +8,7 @@
 #include "checkpoint.h"
 #include "dataset.h"
 #include "schedule.h"
+#include "truth.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@ typedef struct work {
     const pt_training *job;
     fth_mem *mem;
     pt_dataset data;
+    pt_truth truth;
     pt_trained trained;
     pt_standing at;
     pt_history history;
@@ -135,6 +137,12 @@ static fth_status open_all(work *w, bool look, fth_err *err)
     FTH_TRY(pt_trained_create(&w->trained, w->mem, &opt, err));
     FTH_TRY(pt_model_mask(&w->trained.model, w->mem, w->data.mask, err));
     w->trained.factor = (float)w->data.factor;
+    if (look && opt.realspace_mae_weight > 0) {
+        pt_model *m = &w->trained.model;
+        pt_model_start(m, 0, w->data.scan.probe);
+        FTH_TRY(pt_truth_open(&w->truth, &w->data, m->opt.modes, fth_tensor_data(m->probe_re),
+                              fth_tensor_data(m->probe_im), err));
+    }
     w->history.room = w->epochs;
     const uint64_t curve = sizeof(double) * (uint64_t)w->epochs;
     FTH_TRY(take(w, curve, "losses", &w->history.loss, err));
@@ -154,6 +162,7 @@ static void close_all(work *w)
     void *const block[] = {w->history.loss, w->history.val, w->order, w->rows};
     for (int i = 0; i < 4; i++)
         if (block[i]) fth_mem_release(w->mem, block[i], NULL);
+    pt_truth_close(&w->truth);
     pt_dataset_close(&w->data);
 }
 
@@ -306,6 +315,9 @@ static fth_status one(work *w, int64_t i, int64_t all, double *sum, fth_err *err
     if (i + 1 < all) FTH_TRY(ask(w, i + 1, err));
     pt_dataset_rel(&w->data, p.stepper < 2 ? w->order : NULL, p.from, p.groups,
                    fth_tensor_data(s->rel));
+    if (s->truth)
+        pt_truth_patches(&w->truth, &w->data, p.stepper < 2 ? w->order : NULL, p.from, p.groups,
+                         fth_tensor_data(s->truth));
     w->trained.rate = w->at.rate;
     w->trained.step += p.stepper < 2;
     FTH_TRY(pt_stepper_run(s, w->job->call, x, err));
