@@ -160,6 +160,24 @@ class Training(Case):
         self.assertIn("needs the true object", self.train("x", *flags, code=3))
         self.assertFalse((self.dir / "x").exists())
 
+    def test_probe_in_a_disc_and_blurred_waves(self):
+        def probe_of(folder):
+            self.fathom("infer", self.dir / folder / "model.safetensors", self.scan, "--out", self.dir / folder)
+            with np.load(self.dir / folder / "reconstruction.npz") as z:
+                return np.abs(z["reconstructed_probe"][0])
+
+        few = ["--nepochs", 1, "--probe_trainable", "true"]
+        y, x = np.mgrid[:64, :64] - 31.5
+        far = np.hypot(x, y) > 10 + 5  # the edge reaches three pixels along both axes
+        self.train("free", *few)
+        self.assertGreater(probe_of("free")[far].max(), 0)
+        self.train("disc", *few, "--probe_mask", "true", "--probe_mask_diameter", 20)
+        self.assertEqual(probe_of("disc")[far].max(), 0)
+        self.train("soft", *few, "--gaussian_smoothing_sigma", 0.7)
+        loss = [json.loads(self.bytes_of(f, "training_history.json"))["loss"][0] for f in ("free", "disc", "soft")]
+        self.assertTrue(np.isfinite(loss).all())
+        self.assertEqual(len(set(loss)), 3)
+
     def test_the_best_epoch_is_kept(self):
         usual = ["--learning_rate", 0.02, "--nepochs", 5, "--scheduler", "constant", "--early_stop_patience", 0]
         self.train("last", *usual)

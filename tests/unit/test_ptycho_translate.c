@@ -147,6 +147,46 @@ TEST(gradients_agree_with_differences)
     GRAD(pt_loss_mae(amplitude, seen), v, 1e-4);
     GRAD(pt_loss_nll(amplitude, seen), v, 1e-4);
     GRAD(pt_loss_nll(amplitude, seen), p, 1e-4);
+    const fth_val soft = pt_diffract_blurred(v, p, 0.7);
+    GRAD(pt_loss_mae(soft, seen), v, 1e-4);
+    GRAD(pt_loss_nll(soft, seen), p, 1e-4);
+    t_graph_free(g);
+}
+
+/* Blurred by hand, edges mirrored, the far field is that of the blurred wave. */
+TEST(exit_waves_are_blurred)
+{
+    enum { S = 4 };
+    t_random r = t_random_make(6);
+    fth_c128 v[S * S], lit[S * S], soft[S * S], ones[S * S];
+    double want[S * S], got[S * S];
+    const double side = exp(-0.5 / 0.49),
+                 k[3] = {side / (1 + 2 * side), 1 / (1 + 2 * side), side / (1 + 2 * side)};
+    for (int i = 0; i < S * S; i++) {
+        v[i] = (fth_c128){t_random_normal(&r), t_random_normal(&r)};
+        lit[i] = (fth_c128){t_random_normal(&r), t_random_normal(&r)};
+        ones[i] = (fth_c128){1, 0};
+    }
+    for (int i = 0; i < S * S; i++) {
+        soft[i] = (fth_c128){0, 0};
+        for (int t = 0; t < 9; t++) {
+            int y = i / S + t / 3 - 1, x = i % S + t % 3 - 1;
+            y = y < 0 ? -y : y >= S ? 2 * S - 2 - y : y;
+            x = x < 0 ? -x : x >= S ? 2 * S - 2 - x : x;
+            const fth_c128 a = v[y * S + x], b = lit[y * S + x];
+            const double w = k[t / 3] * k[t % 3];
+            soft[i].re += w * (a.re * b.re - a.im * b.im);
+            soft[i].im += w * (a.re * b.im + a.im * b.re);
+        }
+    }
+    fth_graph *g = t_graph("group=1 chan=1 mode=1 row=4 col=4");
+    const fth_val object = t_input(g, "v", FTH_C128, "group chan row col", v),
+                  probe = t_input(g, "p", FTH_C128, "mode row col", lit),
+                  wave = t_input(g, "w", FTH_C128, "group chan row col", soft),
+                  flat = t_input(g, "one", FTH_C128, "mode row col", ones);
+    t_eval(pt_diffract(wave, flat), want);
+    t_eval(pt_diffract_blurred(object, probe, 0.7), got);
+    for (int i = 0; i < S * S; i++) NEAR(got[i], want[i], 1e-12);
     t_graph_free(g);
 }
 

@@ -52,6 +52,7 @@ static fth_status open_model(work *w, fth_err *err)
     FTH_TRY(fth_safetensors_open(&file, w->mem, w->job->model, err));
     fth_status s = pt_checkpoint_options(file, w->job->model, &opt, &factor, err);
     if (s == FTH_OK) s = pt_model_create(&w->trained.model, w->mem, &opt, err);
+    if (s == FTH_OK) s = pt_model_support(&w->trained.model, w->job->ctx, err);
     if (s == FTH_OK) s = pt_checkpoint_read(file, &w->trained, NULL, NULL, err);
     fth_safetensors_close(file);
     return s;
@@ -178,8 +179,10 @@ static fth_status write_result(work *w, fth_err *err)
         /* so that object and probe explain the patterns as they are in the file */
         const double by = exp((double)*(const float *)fth_tensor_data(m->log_scale)) / m->s /
                           (double)w->trained.factor;
-        for (int64_t i = 0; i < pixels; i++)
-            probe[i] = (fth_c64){(float)(by * (double)re[i]), (float)(by * (double)im[i])};
+        for (int64_t i = 0; i < pixels; i++) {
+            const double times = by * pt_model_disc(m, i);
+            probe[i] = (fth_c64){(float)(times * (double)re[i]), (float)(times * (double)im[i])};
+        }
         for (int64_t i = 0; i < w->data.n; i++) {
             xy[2 * i] = w->data.x[i];
             xy[2 * i + 1] = w->data.y[i];

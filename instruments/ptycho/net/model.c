@@ -1,6 +1,8 @@
 /* model.c - see model.h. */
 #include "model.h"
 
+#include "../probe/probe.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@ void pt_model_clear(pt_model *m)
     fth_tensor_release(m->probe_re);
     fth_tensor_release(m->probe_im);
     fth_tensor_release(m->good);
+    fth_tensor_release(m->support);
     memset(m, 0, sizeof *m);
 }
 
@@ -69,11 +72,39 @@ fth_status pt_model_mask(pt_model *m, fth_mem *mem, const uint8_t *mask, fth_err
     return FTH_OK;
 }
 
+fth_status pt_model_support(pt_model *m, fth_context *ctx, fth_err *err)
+{
+    const int64_t n = m->opt.net.n, size[2] = {n, n};
+    fth_mem *mem = fth_context_mem(ctx);
+    double *disc = NULL;
+    if (!m->opt.probe_mask) return FTH_OK;
+    FTH_TRY(fth_tensor_create(&m->support, mem, "probe_mask", m->opt.real, 2, size, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sizeof *disc * (uint64_t)(n * n), "disc", (void **)&disc,
+                         err));
+    const fth_status s =
+        pt_probe_mask_soft(ctx, n, m->opt.mask_diameter, m->opt.mask_sigma, disc, err);
+    const numbers to = numbers_of(m->support);
+    for (int64_t i = 0; s == FTH_OK && i < n * n; i++) put(to, i, disc[i]);
+    fth_mem_release(mem, disc, NULL);
+    return s;
+}
+
+static double get(numbers from, int64_t i)
+{
+    return from.dtype == FTH_F32 ? (double)((const float *)from.data)[i]
+                                 : ((const double *)from.data)[i];
+}
+
+double pt_model_disc(const pt_model *m, int64_t i)
+{
+    return m->support ? get(numbers_of(m->support), i % (m->opt.net.n * m->opt.net.n)) : 1;
+}
+
 static void start_probe(pt_model *m, const fth_c128 *probe)
 {
     const int64_t n = m->opt.net.n, all = m->opt.modes * n * n;
     double sum = 0;
-    for (int64_t i = 0; i < all; i++) sum += hypot(probe[i].re, probe[i].im);
+    for (int64_t i = 0; i < all; i++) sum += hypot(probe[i].re, probe[i].im) * pt_model_disc(m, i);
     const double mean = sum / (double)all, scale = mean > 0 ? 1 / (m->opt.probe_scale * mean) : 1;
     const numbers re = numbers_of(m->probe_re), im = numbers_of(m->probe_im);
     for (int64_t i = 0; i < all; i++) {
@@ -214,7 +245,13 @@ pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_va
     const int n = pt_model_params(m);
     for (int i = 0; i < n; i++)
         v.param[i] = fth_param(g, pt_model_name(m, i), pt_model_axes(m, i), pt_model_param(m, i));
-    const fth_val probe = fth_complex(v.param[m->net.n + 1], v.param[m->net.n + 2]);
+    fth_val part[2] = {v.param[m->net.n + 1], v.param[m->net.n + 2]};
+    if (m->support) {
+        const fth_val disc =
+            fth_input(g, "probe_mask", m->opt.real, "row col", fth_tensor_source(m->support));
+        for (int k = 0; k < 2; k++) part[k] = fth_mul(part[k], disc);
+    }
+    const fth_val probe = fth_complex(part[0], part[1]);
     fth_val weight = PT_EVERYWHERE;
     if (m->good) {
         const fth_val good =
@@ -234,7 +271,8 @@ pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_va
         v.patch = fth_sum(v.objects, "chan"); /* there is one */
     }
     if (!lit) return v;
-    v.predicted = fth_label(fth_mul(pt_diffract(seen, probe), scale), "predicted");
+    v.predicted =
+        fth_label(fth_mul(pt_diffract_blurred(seen, probe, m->opt.blur), scale), "predicted");
     v.loss = total_loss(&m->opt, &v, target, weight);
     return v;
 }

@@ -24,6 +24,9 @@ typedef struct pt_model_options {
     double tv_weight;            /* times it: smoothness of the region */
     double realspace_mae_weight; /* likewise: how far the region is from the truth */
     bool train_scale, train_probe;
+    bool probe_mask; /* the probe is kept to a disc with a soft edge: its diameter, 0: N/2 */
+    double mask_diameter, mask_sigma;
+    double blur; /* of exit waves, in pixels; 0: none */
 } pt_model_options;
 
 typedef struct pt_model {
@@ -35,6 +38,7 @@ typedef struct pt_model {
     fth_tensor *probe_re, *probe_im; /* [mode row col] */
     fth_tensor *good;                /* [row col], 0 where pixels are masked; NULL: all are good */
     double share;                    /* of good pixels */
+    fth_tensor *support;             /* [row col] of the probe; NULL: everywhere */
 } pt_model;
 
 /* Tensors without values. */
@@ -50,8 +54,13 @@ fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int
 /* sqrt((N/2)^2 / mean energy of a pattern): what measured amplitudes are multiplied with. */
 double pt_model_factor(int64_t n, double mean_energy);
 
+/* The disc that the probe is kept to, where the options ask for one; before pt_model_start. */
+fth_status pt_model_support(pt_model *m, fth_context *ctx, fth_err *err);
+/* Its value at pixel i of [mode row col]. */
+double pt_model_disc(const pt_model *m, int64_t i);
+
 /* First values: weights from `seed`, or by the formula with seed -1; w; the probe [mode row col],
- * divided by probe_scale times the mean of its modulus (NULL: it is left as it is). */
+ * divided by probe_scale times the mean of its modulus in its disc (NULL: it is left as it is). */
 void pt_model_start(pt_model *m, int64_t seed, const fth_c128 *probe);
 
 /* All that can be trained, by number: the network, then w, then the probe. */

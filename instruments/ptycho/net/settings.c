@@ -1,4 +1,5 @@
 /* settings.c - keys of a config become the options of a model. */
+#include "../settings/settings.h"
 #include "model.h"
 
 static fth_status refuse(fth_err *err, const char *what, const char *hint)
@@ -32,6 +33,10 @@ fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int
         .realspace_mae_weight = fth_config_real(cfg, "realspace_mae_weight"),
         .train_scale = fth_config_bool(cfg, "intensity_scale_trainable"),
         .train_probe = fth_config_bool(cfg, "probe_trainable"),
+        .probe_mask = fth_config_bool(cfg, "probe_mask"),
+        .mask_diameter = pt_real_of(cfg, "probe_mask_diameter", 0),
+        .mask_sigma = fth_config_real(cfg, "probe_mask_sigma"),
+        .blur = fth_config_real(cfg, "gaussian_smoothing_sigma"),
     };
     if (!pt_net_takes(n)) {
         FTH_FAIL(err, FTH_E_FILE_SHAPE,

@@ -36,7 +36,36 @@ static void axes_of(fth_val v, const char *more, char *text, size_t bytes)
     }
 }
 
-fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe)
+/* Neighbours along an axis, the one before (-1) or after (1) each element; beyond an edge the one
+ * on its other side. */
+static fth_val neighbour(fth_val v, const char *axis, int step)
+{
+    fth_graph *g = v.graph;
+    char axes[FTH_MAX_AXES * 40], place[16];
+    const int64_t n = fth_axis_size(g, axis);
+    snprintf(place, sizeof place, "at_%s", axis);
+    if (fth_axis_size(g, place) < 0) fth_axis(g, place, n);
+    const fth_val i = fth_index(g, place), last = fth_const_i64(g, FTH_I64, n - 1),
+                  moved = fth_add(i, fth_const_i64(g, FTH_I64, step)),
+                  from = step < 0 ? fth_abs(moved) : fth_sub(last, fth_abs(fth_sub(last, moved)));
+    axes_of(v, "", axes, sizeof axes);
+    return fth_layout(fth_rename(fth_gather(v, axis, from), place, axis), axes);
+}
+
+static fth_val blurred(fth_val v, double sigma)
+{
+    static const char *const axis[2] = {"row", "col"};
+    const double side = exp(-0.5 / (sigma * sigma)), sum = 1 + 2 * side;
+    for (int d = 0; d < 2; d++) {
+        const fth_val both = fth_add(neighbour(v, axis[d], -1), neighbour(v, axis[d], 1)),
+                      none = number(v, 0);
+        v = fth_add(fth_mul(v, fth_complex(number(v, 1 / sum), none)),
+                    fth_mul(both, fth_complex(number(v, side / sum), none)));
+    }
+    return v;
+}
+
+fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe, double sigma)
 {
     fth_graph *g = objects.graph;
     char axes[FTH_MAX_AXES * 40], text[256], other[256];
@@ -49,10 +78,13 @@ fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe)
                            fth_val_format(probe, other, sizeof other));
     const fth_dtype real = fth_dtype_real_of(fth_val_dtype(objects));
     const fth_val shift = centring(g, real);
-    const fth_val lit = fth_mul(probe, fth_complex(shift, number(shift, 0)));
+    const fth_val centre = fth_complex(shift, number(shift, 0)),
+                  lit = sigma > 0 ? probe : fth_mul(probe, centre);
     axes_of(objects, "mode", axes, sizeof axes);
     const fth_val fields = fth_layout_(site, fth_expand_(site, objects, "mode"), axes);
-    const fth_val far = fth_fft_(site, FTH_FFT_FORWARD, fth_mul(fields, lit), "row col", "row col");
+    fth_val exits = fth_mul(fields, lit);
+    if (sigma > 0) exits = fth_mul(blurred(exits, sigma), centre);
+    const fth_val far = fth_fft_(site, FTH_FFT_FORWARD, exits, "row col", "row col");
     /* Below 1e-18 the slope of the root is cut off: the derivative of the amplitude is 0 there. */
     const fth_val intensity = fth_sum(fth_abs2(far), "mode");
     return fth_label(fth_sqrt(fth_max(intensity, number(intensity, 1e-36))), "amplitude");

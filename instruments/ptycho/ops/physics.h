@@ -28,8 +28,12 @@ fth_val pt_trim_(fth_site site, fth_val region);
 /* Centred amplitude [.. row col] of objects [.. row col] behind a probe [mode row col], or with
  * the objects' own leading axes as well [.. mode row col]: sqrt of the sum of the intensities of
  * modes, each by the orthonormal transform. */
-fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe);
-#define pt_diffract(objects, probe) pt_diffract_(FTH_HERE, (objects), (probe))
+fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe, double sigma);
+#define pt_diffract(objects, probe) pt_diffract_(FTH_HERE, (objects), (probe), 0)
+/* The same with exit waves blurred by 3 x 3 taps of a Gaussian of so many pixels, mirrored at the
+ * edges: a partly coherent beam. */
+#define pt_diffract_blurred(objects, probe, sigma)                                                 \
+    pt_diffract_(FTH_HERE, (objects), (probe), (sigma))
 
 /* Losses between amplitudes of one shape, means over all elements, without axes: |a - b|, and the
  * negative log-likelihood a^2 - b^2 ln a^2 of counts b^2, without its constant. */

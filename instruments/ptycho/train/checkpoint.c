@@ -34,11 +34,15 @@ static const struct row {
                     ROW("region", region, INT) ROW("modes", modes, INT)
                         ROW("nphotons", nphotons, REAL) ROW("probe_scale", probe_scale, REAL)
                             ROW("mae_weight", mae_weight, REAL) ROW("nll_weight", nll_weight, REAL)
-                                ROW("realspace_weight", realspace_weight, REAL)
-                                    ROW("tv_weight", tv_weight, REAL)
-                                        ROW("realspace_mae_weight", realspace_mae_weight, REAL)
-                                            ROW("intensity_scale_trainable", train_scale, BOOL)
-                                                ROW("probe_trainable", train_probe, BOOL)
+                                ROW("realspace_weight", realspace_weight, REAL) ROW("tv_weight",
+                                                                                    tv_weight, REAL)
+                                    ROW("realspace_mae_weight", realspace_mae_weight,
+                                        REAL) ROW("intensity_scale_trainable", train_scale, BOOL)
+                                        ROW("probe_trainable", train_probe, BOOL)
+                                            ROW("probe_mask", probe_mask, BOOL)
+                                                ROW("probe_mask_diameter", mask_diameter, REAL)
+                                                    ROW("probe_mask_sigma", mask_sigma, REAL)
+                                                        ROW("gaussian_smoothing_sigma", blur, REAL)
 #undef ROW
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };

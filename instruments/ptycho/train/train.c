@@ -135,13 +135,13 @@ static fth_status open_all(work *w, bool look, fth_err *err)
     FTH_TRY(settle(w, &opt, err));
     tie(w, &opt);
     FTH_TRY(pt_trained_create(&w->trained, w->mem, &opt, err));
+    FTH_TRY(pt_model_support(&w->trained.model, job->ctx, err));
     FTH_TRY(pt_model_mask(&w->trained.model, w->mem, w->data.mask, err));
     w->trained.factor = (float)w->data.factor;
     if (look && opt.realspace_mae_weight > 0) {
         pt_model *m = &w->trained.model;
         pt_model_start(m, 0, w->data.scan.probe);
-        FTH_TRY(pt_truth_open(&w->truth, &w->data, m->opt.modes, fth_tensor_data(m->probe_re),
-                              fth_tensor_data(m->probe_im), err));
+        FTH_TRY(pt_truth_open(&w->truth, &w->data, m, err));
     }
     w->history.room = w->epochs;
     const uint64_t curve = sizeof(double) * (uint64_t)w->epochs;

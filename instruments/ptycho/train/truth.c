@@ -37,21 +37,22 @@ void pt_truth_patches(const pt_truth *t, const pt_dataset *d, const int64_t *ord
 }
 
 /* Mean energy of the lit patches, over some hundred groups: it is a mean of them all. */
-static fth_status energy_of(const pt_truth *t, pt_dataset *d, int64_t modes, const float *re,
-                            const float *im, double *out, fth_err *err)
+static fth_status energy_of(const pt_truth *t, pt_dataset *d, const pt_model *m, double *out,
+                            fth_err *err)
 {
     enum { LOOKED_AT = 512 };
     const int64_t pixels = d->scan.N * d->scan.N, all = d->groups.n,
                   n = all < LOOKED_AT ? all : LOOKED_AT;
+    const float *re = fth_tensor_data(m->probe_re), *im = fth_tensor_data(m->probe_im);
     fth_c64 *patch = NULL;
     double sum = 0;
     FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, sizeof *patch * (uint64_t)pixels, "true patch",
                          (void **)&patch, err));
     for (int64_t i = 0; i < n; i++) {
         pt_truth_patches(t, d, NULL, i * all / n, 1, patch);
-        for (int64_t k = 0; k < modes * pixels; k++) {
+        for (int64_t k = 0; k < m->opt.modes * pixels; k++) {
             const double o = hypot((double)patch[k % pixels].re, (double)patch[k % pixels].im),
-                         p = hypot((double)re[k], (double)im[k]);
+                         p = hypot((double)re[k], (double)im[k]) * pt_model_disc(m, k);
             sum += o * o * p * p;
         }
     }
@@ -59,8 +60,7 @@ static fth_status energy_of(const pt_truth *t, pt_dataset *d, int64_t modes, con
     return fth_mem_release(d->mem, patch, err);
 }
 
-fth_status pt_truth_open(pt_truth *t, pt_dataset *d, int64_t modes, const float *probe_re,
-                         const float *probe_im, fth_err *err)
+fth_status pt_truth_open(pt_truth *t, pt_dataset *d, const pt_model *m, fth_err *err)
 {
     double energy = 0;
     *t = (pt_truth){.scale = 1};
@@ -71,7 +71,7 @@ fth_status pt_truth_open(pt_truth *t, pt_dataset *d, int64_t modes, const float 
         fth_err_hint(err, "add objectGuess to the file, or set realspace_mae_weight 0");
         return FTH_E_FILE_KEY;
     }
-    fth_status s = energy_of(t, d, modes, probe_re, probe_im, &energy, err);
+    fth_status s = energy_of(t, d, m, &energy, err);
     if (s == FTH_OK && !(isfinite(energy) && energy > 0))
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                      "%s: objectGuess is dark or no number where the probe is", d->scan.path);

@@ -6,6 +6,7 @@
 #ifndef PTYCHO_TRAIN_TRUTH_H
 #define PTYCHO_TRAIN_TRUTH_H
 
+#include "../net/model.h"
 #include "dataset.h"
 
 typedef struct pt_truth {
@@ -13,9 +14,8 @@ typedef struct pt_truth {
     double scale;
 } pt_truth;
 
-/* probe: [modes row col] as the model starts with, two arrays. FTH_E_FILE_KEY without a truth. */
-fth_status pt_truth_open(pt_truth *t, pt_dataset *d, int64_t modes, const float *probe_re,
-                         const float *probe_im, fth_err *err);
+/* The probe of the model is the one it starts with. FTH_E_FILE_KEY without a truth. */
+fth_status pt_truth_open(pt_truth *t, pt_dataset *d, const pt_model *m, fth_err *err);
 void pt_truth_close(pt_truth *t); /* an empty one is allowed */
 /* Patches of groups [from, from + n) of `order`, c64 [group row col]. */
 void pt_truth_patches(const pt_truth *t, const pt_dataset *d, const int64_t *order, int64_t from,
