@@ -2365,7 +2365,7 @@ class _Ptycho:
         """Object and probe of a scan, iteratively: a Reconstruction."""
         with tempfile.TemporaryDirectory() as folder:
             path = self._put(scan, os.path.join(folder, "scan.npz"))
-            self._run("solve", [path], {**keys, "out": folder}, context, folder)
+            self._run("solve", [path], {"pictures": False, **keys, "out": folder}, context, folder)
             return Reconstruction(self._load(os.path.join(folder, "reconstruction.npz")))
 
     def train(self, scan, context=None, **keys):
@@ -2385,7 +2385,7 @@ class _Ptycho:
         with tempfile.TemporaryDirectory() as folder:
             path = self._put(scan, os.path.join(folder, "scan.npz"))
             model = model.path if isinstance(model, PtychoModel) else model
-            self._run("infer", [model, path], {**keys, "out": folder}, context, folder)
+            self._run("infer", [model, path], {"pictures": False, **keys, "out": folder}, context, folder)
             return Reconstruction(self._load(os.path.join(folder, "reconstruction.npz")))
 
     def evaluate(self, recon, truth, context=None, **keys):

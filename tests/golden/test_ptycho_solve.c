@@ -103,25 +103,23 @@ TEST(epie_in_a_given_order_is_ptypys)
 
 /* The order of the visits alone moves the error after 60 epochs by a factor of three, also in the
  * plain statement that the table was made with: one of three orders has to get there. */
-static void table(pt_algorithm algorithm, double photons, bool two, int64_t modes, double error)
+static void table(ps_case *c, pt_algorithm algorithm, int64_t modes, double error)
 {
-    ps_case c;
     double best = 1;
-    ps_open_g10(&c, NULL, 2, photons, two);
     pt_solve_options o = ps_options(algorithm, 60);
     o.modes = modes;
     o.wide = false;
-    for (o.seed = 0; o.seed < 3 && best > 1.2 * error; o.seed++) {
-        pt_solver *s = ps_solve(&c, &o);
-        const double found = ps_g10_error(&c, s);
+    for (int i = 0; i < 3 && best > 1.2 * error; i++) {
+        o.seed = (uint64_t)(2 + i) % 3; /* the one that mostly gets there first */
+        pt_solver *s = ps_solve(c, &o);
+        const double found = ps_g10_error(c, s);
         if (getenv("FTH_TEST_SHOW"))
-            printf("%s %g %d: error %.4f (%.4f) R %.4f\n", pt_algorithm_names[algorithm], photons,
-                   (int)modes, found, error, s->history[59]);
+            printf("%s %d seed %d: error %.4f (%.4f) R %.4f\n", pt_algorithm_names[algorithm],
+                   (int)modes, (int)o.seed, found, error, s->history[59]);
         best = found < best ? found : best;
         pt_solver_destroy(s);
     }
     LE_F64(best, 1.2 * error);
-    ps_close(&c);
 }
 
 /* R of the epochs 1, 2, 10 and 60 and the last error of a statement in numpy, in double, with the
@@ -144,23 +142,32 @@ TEST(lsqml_is_the_plain_statement)
 
 TEST(errors_at_1e5_photons)
 {
-    table(PT_SOLVE_EPIE, 0, false, 1, 0.0305);
-    table(PT_SOLVE_RPIE, 0, false, 1, 0.0479);
-    table(PT_SOLVE_LSQML, 0, false, 1, 0.0150);
-    table(PT_SOLVE_DM, 0, false, 1, 0.1158);
+    ps_case c;
+    ps_open_g10(&c, NULL, 2, 0, false);
+    table(&c, PT_SOLVE_EPIE, 1, 0.0305);
+    table(&c, PT_SOLVE_RPIE, 1, 0.0479);
+    table(&c, PT_SOLVE_LSQML, 1, 0.0150);
+    table(&c, PT_SOLVE_DM, 1, 0.1158);
+    ps_close(&c);
 }
 TEST(errors_at_1e9_photons)
 {
-    table(PT_SOLVE_EPIE, 1e9, false, 1, 0.0141);
-    table(PT_SOLVE_RPIE, 1e9, false, 1, 0.0077);
-    table(PT_SOLVE_DM, 1e9, false, 1, 0.0195);
+    ps_case c;
+    ps_open_g10(&c, NULL, 2, 1e9, false);
+    table(&c, PT_SOLVE_EPIE, 1, 0.0141);
+    table(&c, PT_SOLVE_RPIE, 1, 0.0077);
+    table(&c, PT_SOLVE_DM, 1, 0.0195);
+    ps_close(&c);
 }
 TEST(errors_with_two_modes)
 {
-    table(PT_SOLVE_RPIE, 1e9, true, 1, 0.0217);
-    table(PT_SOLVE_RPIE, 1e9, true, 2, 0.0069);
-    table(PT_SOLVE_LSQML, 1e9, true, 1, 0.0084);
-    table(PT_SOLVE_LSQML, 1e9, true, 2, 0.0025);
+    ps_case c;
+    ps_open_g10(&c, NULL, 2, 1e9, true);
+    table(&c, PT_SOLVE_RPIE, 1, 0.0217);
+    table(&c, PT_SOLVE_RPIE, 2, 0.0069);
+    table(&c, PT_SOLVE_LSQML, 1, 0.0084);
+    table(&c, PT_SOLVE_LSQML, 2, 0.0025);
+    ps_close(&c);
 }
 
 /* ---- a device ---- */

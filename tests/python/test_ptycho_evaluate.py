@@ -171,7 +171,9 @@ class Evaluate(unittest.TestCase):
             np.savez(self.at(name + ".npz"), **part)
             solve = ["--algorithm", "lsqml", "--iterations", "3"]
             self.run_it("solve", name + ".npz", *solve, "--out", name)
-            self.run_it("solve", "all.npz", "--subset", name, *solve, "--out", name + "_of_all")
+            self.assertTrue(os.path.exists(self.at(name + "/probe.png")))
+            self.run_it("solve", "all.npz", "--subset", name, *solve, "--out", name + "_of_all", "--pictures", "false")
+            self.assertFalse(os.path.exists(self.at(name + "_of_all/probe.png")))
             with np.load(self.at(name + "/reconstruction.npz")) as a, np.load(self.at(name + "_of_all/reconstruction.npz")) as b:
                 np.testing.assert_array_equal(a["reconstructed_object"], b["reconstructed_object"])
                 np.testing.assert_array_equal(a["positions"], b["positions"])

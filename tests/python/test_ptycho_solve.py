@@ -57,7 +57,7 @@ class Solve(unittest.TestCase):
         return os.path.join(self.dir, name)
 
     def run_it(self, *words, code=0):
-        r = subprocess.run([PROGRAM, "ptycho", "solve", *words], capture_output=True, text=True, cwd=self.dir,
+        r = subprocess.run([PROGRAM, "ptycho", "solve", "--pictures", "false", *words], capture_output=True, text=True, cwd=self.dir,
                            timeout=120)
         self.assertEqual(r.returncode, code, r.stdout + r.stderr)
         return r.stdout + r.stderr
@@ -140,7 +140,7 @@ class Solve(unittest.TestCase):
             words = ["scan.npz", "--iterations", "60", "--algorithm", *algorithm.split(), "--rng", "compat"]
             self.run_it(*words, "--out", "whole")
             shutil.rmtree(self.at("cut"), ignore_errors=True)
-            p = subprocess.Popen([PROGRAM, "ptycho", "solve", *words, "--out", "cut"], cwd=self.dir,
+            p = subprocess.Popen([PROGRAM, "ptycho", "solve", "--pictures", "false", *words, "--out", "cut"], cwd=self.dir,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             end = time.monotonic() + 60
             while not os.path.exists(self.at("cut/checkpoint.safetensors")) and time.monotonic() < end:
@@ -285,7 +285,7 @@ class Solve(unittest.TestCase):
 
     def test_constraints_are_their_plain_statements(self):
         """An epoch with a constraint ends as the one without, constrained."""
-        self.make_scan(fraction=True, modes=2)
+        self.make_scan(fraction=True, modes=2, patterns=40)
         words = ["scan.npz", "--algorithm", "lsqml", "--modes", "2", "--iterations", "1", "--precision", "double"]
 
         def after(name, *flags):

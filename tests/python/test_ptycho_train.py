@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -36,7 +37,7 @@ def scan(patterns=40, seed=0, n=64, side=120, photons=1e5):
 
 
 class Case(unittest.TestCase):
-    FLAGS = ["--gridsize", 2, "--n_filters_scale", 1, "--nphotons", 1e5, "--n_groups", 20, "--batch_size", 5,
+    FLAGS = ["--gridsize", 2, "--n_filters_scale", 1, "--nphotons", 1e5, "--n_groups", 8, "--batch_size", 3,
              "--nepochs", 2, "--checkpoint_every", 1]
 
     def setUp(self):
@@ -80,7 +81,8 @@ class Training(Case):
             self.assertEqual(self.bytes_of("a"), self.bytes_of(other))
         # inference likewise
         for folder, more in (("i", ["--threads", 1]), ("j", ["--threads", 2]), ("k", ["--threads", 1, "--memory", "60M"])):
-            self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / folder, *more)
+            self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / folder, "--pictures", "false",
+                        *more)
             self.assertEqual(self.bytes_of("i", "reconstruction.npz"), self.bytes_of(folder, "reconstruction.npz"))
         (self.dir / "junk.npz").write_bytes(b"junk")
         self.fathom("infer", self.dir / "a" / "model.safetensors", self.dir / "junk.npz", "--out", self.dir / "x", code=3)
@@ -101,7 +103,7 @@ class Training(Case):
                                     *map(str, self.FLAGS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         model = self.dir / "b" / "model.safetensors"
         while process.poll() is None and not model.exists():
-            pass
+            time.sleep(0.005)
         process.kill()
         process.communicate()
         said = self.train("b")
@@ -259,9 +261,9 @@ class FoundingReport(Case):
 
     def test_batches_around_the_sizes_that_failed(self):
         np.savez(self.scan, **scan(60))
-        for batch in (15, 16, 33):
+        for batch, groups in ((15, 17), (16, 18), (33, 35)):  # of which 16, 17 and 33 are trained with
             self.fathom("train", self.scan, "--out", self.dir / str(batch), "--gridsize", 2, "--n_filters_scale", 1,
-                        "--n_groups", 35, "--batch_size", batch, "--nepochs", 1, "--nphotons", 1e5)
+                        "--n_groups", groups, "--batch_size", batch, "--nepochs", 1, "--nphotons", 1e5)
             history = json.loads(self.bytes_of(str(batch), "training_history.json"))
             self.assertTrue(np.isfinite(history["loss"] + history["val_loss"]).all())
 

@@ -1,26 +1,14 @@
 /* stage.c - the stage that infers: of jobs that are learned; of others it has nothing to do. */
 #include "../data/data.h"
-#include "../figures/pictures.h"
 #include "../result/result.h"
 #include "../train/checkpoint.h"
 #include "infer.h"
 
 fth_status pt_infer_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    static const struct {
-        const char *name, *title;
-        fth_file_kind kind;
-    } file[] = {{PT_RECONSTRUCTION_FILE, "reconstruction", FTH_FILE_OUTPUT},
-                {PT_RUN_FILE, "settings", FTH_FILE_OUTPUT},
-                {PT_AMPLITUDE_PNG, "amplitude", FTH_FILE_FIGURE},
-                {PT_PHASE_PNG, "phase", FTH_FILE_FIGURE}};
     static const char *const inputs[] = {"test_data_file", "model_file"};
-    char path[FTH_PATH];
     if (!pt_job_is_learned(call->config)) return FTH_OK;
-    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-        FTH_TRY(fth_path_join(path, call->model_dir, file[i].name, err));
-        FTH_TRY(fth_file_list_add(list, file[i].kind, path, file[i].title, err));
-    }
+    FTH_TRY(pt_result_files(call, list, err));
     for (int i = 0; i < 2; i++)
         if (fth_config_has(call->config, inputs[i]))
             FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT,

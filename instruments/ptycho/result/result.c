@@ -108,7 +108,29 @@ fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err)
                            .origin_y = r->origin[1],
                            .pixel_m = r->pixel_m};
     FTH_TRY(write_errors(r, folder, err));
-    FTH_TRY(pt_figures_reconstruction(&p, folder, NULL, err));
+    if (fth_config_bool(r->cfg, "pictures"))
+        FTH_TRY(pt_figures_reconstruction(&p, folder, NULL, err));
     FTH_TRY(write_run(r, folder, err));
     return write_reconstruction(r, folder, err);
+}
+
+fth_status pt_result_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    static const struct {
+        const char *name, *title;
+        fth_file_kind kind;
+    } files[] = {{PT_RECONSTRUCTION_FILE, "object, probe, positions, errors", FTH_FILE_OUTPUT},
+                 {PT_ERRORS_FILE, "R of each epoch", FTH_FILE_OUTPUT},
+                 {PT_RUN_FILE, "settings", FTH_FILE_OUTPUT},
+                 {PT_AMPLITUDE_PNG, "amplitude", FTH_FILE_FIGURE},
+                 {PT_PHASE_PNG, "phase", FTH_FILE_FIGURE},
+                 {PT_PROBE_PNG, "probe", FTH_FILE_FIGURE}};
+    const bool pictures = fth_config_bool(call->config, "pictures");
+    char path[FTH_PATH];
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (files[i].kind == FTH_FILE_FIGURE && !pictures) continue;
+        FTH_TRY(fth_path_join(path, call->model_dir, files[i].name, err));
+        FTH_TRY(fth_file_list_add(list, files[i].kind, path, files[i].title, err));
+    }
+    return FTH_OK;
 }

@@ -27,7 +27,9 @@ typedef struct pt_result {
     double pixel_m; /* 0: not known */
 } pt_result;
 
-/* All files into the folder, which is there. */
+/* All files into the folder, which is there; pictures unless the config has none. */
 fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err);
+/* The same files as outputs of a stage. */
+fth_status pt_result_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 
 #endif

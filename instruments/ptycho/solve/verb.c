@@ -1,6 +1,5 @@
 /* verb.c - `fathom ptycho solve SCAN --out DIR`, and the stage of the same name. */
 #include "../data/data.h"
-#include "../figures/pictures.h"
 #include "../result/result.h"
 #include "../settings/settings.h"
 #include "job.h"
@@ -74,14 +73,6 @@ const fth_flag pt_solve_flags[] = {FTH_STAGE_FORCE, {0}};
 
 fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    static const struct {
-        const char *name, *title;
-        fth_file_kind kind;
-    } leaves[] = {{PT_RECONSTRUCTION_FILE, "object, probe, positions, errors", FTH_FILE_OUTPUT},
-                  {PT_ERRORS_FILE, "R of each epoch", FTH_FILE_OUTPUT},
-                  {PT_AMPLITUDE_PNG, "amplitude", FTH_FILE_FIGURE},
-                  {PT_PHASE_PNG, "phase", FTH_FILE_FIGURE},
-                  {PT_PROBE_PNG, "probe", FTH_FILE_FIGURE}};
     char path[FTH_PATH];
     if (pt_job_is_learned(call->config)) return FTH_OK;
     if (fth_config_has(call->config, "order"))
@@ -92,11 +83,7 @@ fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list,
                                   "first object", err));
     FTH_TRY(pt_job_scan(call, false, path, err));
     FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, "scan", err));
-    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
-        FTH_TRY(fth_path_join(path, call->model_dir, leaves[i].name, err));
-        FTH_TRY(fth_file_list_add(list, leaves[i].kind, path, leaves[i].title, err));
-    }
-    return FTH_OK;
+    return pt_result_files(call, list, err);
 }
 
 fth_status pt_solve_stage_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
