@@ -291,27 +291,22 @@ static __device__ inline bool is_last(int c, int end)
 
 #ifdef FTH_EMULATED
 
-static float number(const char *block, int part, int line, int k)
-{
-    uint16_t v;
-    memcpy(&v, block + part * PART + ((k / 8 * LINES + line) * 8 + k % 8) * 2, sizeof v);
-    return __int_as_float((int)((uint32_t)v << 16));
-}
-
 static void make_tile(const fth__split_job &p, const tile &t)
 {
+    constexpr int SIXTEEN = 2 * LINES * 16; /* bytes from one 16 of k to the next */
     const place at = place_of(t);
+    const int rows = (int)threadIdx.x / GROUP * FTH__UNITS_ROWS * 16; /* of a: bytes before them */
     float total[EACH] = {}, sum[EACH], all[EACH] = {};
     if (p.add) touch<false>(p, at, all);
     for (int c = t.live.lo; c < t.live.hi; c++) {
         const char *a = block_at(p.a, t.z, t.row, c), *b = block_at(p.b, t.z, t.column, c);
-        for (int i = 0; i < EACH; i++) {
-            sum[i] = 0;
-            for (int q = 0; q < PRODUCTS; q++)
-                for (int k = 0; k < CHUNK; k++)
-                    sum[i] = fmaf(number(a, fth__split_part_a(q), row_of(at, i), k),
-                                  number(b, fth__split_part_b(q), col_of(at, i), k), sum[i]);
-        }
+        for (int q = 0; q < PRODUCTS; q++)
+            for (int k = 0; k < CHUNK / 16; k++) {
+                const char *of_a = a + fth__split_part_a(q) * PART + k * SIXTEEN + rows,
+                           *of_b = b + fth__split_part_b(q) * PART + k * SIXTEEN;
+                fth__units_multiply(sum, fth__units_describe(of_a, LINES * 16, 128),
+                                    fth__units_describe(of_b, LINES * 16, 128), q + k > 0);
+            }
         add_special(p, at, c * CHUNK, a, b, sum, total);
         if (is_last(c, t.live.hi)) end_chain(total, all);
     }
