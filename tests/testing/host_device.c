@@ -30,6 +30,7 @@ typedef struct work {
 } work;
 
 enum { QUEUE = 256, RECORDED = 4096 };
+enum { TOGETHER = 16 }; /* work that a lane is woken for, before anybody waits for it */
 typedef struct lane {
     fth_device *device;
     pthread_t thread;
@@ -47,6 +48,7 @@ struct fth_recording {
 struct fth_device {
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    int waiting; /* threads that do, for a change */
     lane lane[FTH_LANE_COUNT];
     fth_recording *recording; /* being made; NULL */
     struct seen_event *event; /* of the profiler; NULL: nobody watches */
@@ -209,6 +211,17 @@ static void see(fth_device *d, uint32_t stream, const work *w, int64_t start)
 
 /* ---- lanes ---- */
 
+/* Until something has changed. Lanes begin when there is enough to do, or when somebody waits: a
+ * turn of threads takes longer than most work. The caller holds the lock. */
+static void wait_change(fth_device *d)
+{
+    for (int i = 0; i < FTH_LANE_COUNT; i++)
+        if (d->lane[i].done < d->lane[i].put) pthread_cond_signal(&d->lane[i].work);
+    d->waiting++;
+    pthread_cond_wait(&d->changed, &d->lock);
+    d->waiting--;
+}
+
 static void run_call(const fth_call *call)
 {
     fth_err err = {0};
@@ -241,7 +254,7 @@ static void do_work(fth_device *d, const work *w)
         break;
     case WAIT:
         pthread_mutex_lock(&d->lock);
-        while (w->mark->reached < w->number) pthread_cond_wait(&d->changed, &d->lock);
+        while (w->mark->reached < w->number) wait_change(d);
         pthread_mutex_unlock(&d->lock);
         break;
     case STOP: break;
@@ -272,9 +285,10 @@ static void put_now(fth_device *d, fth_lane at, const work *w)
 {
     lane *l = &d->lane[at];
     pthread_mutex_lock(&d->lock);
-    while (l->put - l->done >= QUEUE) pthread_cond_wait(&d->changed, &d->lock);
+    while (l->put - l->done >= QUEUE) wait_change(d);
     l->queue[l->put++ % QUEUE] = *w;
-    pthread_cond_signal(&l->work);
+    if (l->put - l->done >= TOGETHER || d->waiting > 0 || w->kind == STOP)
+        pthread_cond_signal(&l->work);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -413,7 +427,7 @@ static fth_status host_wait(fth_device *d, fth_mark *mark, fth_err *err)
     MAY_FAIL(err);
     pthread_mutex_lock(&d->lock);
     const int64_t number = mark->asked;
-    while (mark->reached < number) pthread_cond_wait(&d->changed, &d->lock);
+    while (mark->reached < number) wait_change(d);
     pthread_mutex_unlock(&d->lock);
     return FTH_OK;
 }
@@ -424,7 +438,7 @@ static fth_status drain(fth_device *d, fth_lane at, fth_err *err)
     lane *l = &d->lane[at];
     seen(&seen_waits);
     pthread_mutex_lock(&d->lock);
-    while (l->done < l->put) pthread_cond_wait(&d->changed, &d->lock);
+    while (l->done < l->put) wait_change(d);
     pthread_mutex_unlock(&d->lock);
     return bad ? FTH_FAIL(err, FTH_E_DEVICE, "the device failed on purpose") : FTH_OK;
 }
