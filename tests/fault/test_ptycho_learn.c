@@ -5,86 +5,24 @@
 #include "instruments/ptycho/blocks/block.h"
 #include "instruments/ptycho/infer/infer.h"
 #include "instruments/ptycho/train/train.h"
-#include "testing/files.h"
+#include "testing/ptycho_faults.h"
 
-#include <fathom/files.h>
 #include <math.h>
-#include <string.h>
 
-typedef struct call {
-    const fth_verb *verb;
-    const char *word[3];
-    const char *out;
-    int64_t fail_alloc, fail_write;
-} call;
+static const char *const flags[] = {
+    "n_filters_scale", "1", "n_groups",    "4",  "batch_size", "2", "nepochs", "1",
+    "force",           "",  "stitch_crop", "16", NULL};
 
-static const char *value_of(void *user, const char *flag)
+static void survive(const fth_verb *verb, const char *const word[3], const char *out, int64_t step,
+                    int64_t write)
 {
-    static const char *const flags[][2] = {
-        {"n_filters_scale", "1"}, {"n_groups", "4"}, {"batch_size", "2"},
-        {"nepochs", "1"},         {"force", ""},     {"stitch_crop", "16"}};
-    const call *c = user;
-    if (strcmp(flag, "out") == 0) return c->out;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (strcmp(flags[i][0], flag) == 0) return flags[i][1];
-    return NULL;
-}
-
-static fth_status run(call *c, fth_err *err)
-{
-    fth_context *ctx = NULL;
-    fth_options opt;
-    char *text = NULL, word[3][FTH_PATH], *arg[3];
-    size_t bytes = 0;
-    int n = 0;
-    fth_options_default(&opt);
-    opt.mem.budget_bytes = (uint64_t)1 << 28;
-    opt.mem.fail_alloc = c->fail_alloc;
-    opt.mem.fail_write = c->fail_write;
-    opt.threads = 1;
-    *err = (fth_err){0};
-    fth_status s = fth_context_create(&ctx, &opt, err);
-    if (s != FTH_OK) return s;
-    for (; n < 3 && c->word[n]; n++) {
-        snprintf(word[n], sizeof word[n], "%s", c->word[n]);
-        arg[n] = word[n];
-    }
-    FILE *out = open_memstream(&text, &bytes);
-    s = c->verb->run(ctx, n, arg, value_of, c, out, err);
-    fclose(out);
-    free(text);
-    OK(fth_context_destroy(ctx, NULL)); /* nothing stays allocated */
-    return s;
-}
-
-/* Every `step`-th request and every `write`-th write fails until one run gets through. */
-static void survive(call c, int64_t step, int64_t write)
-{
-    fth_err err;
-    for (int kind = 0; kind < 2; kind++) {
-        int64_t n = 1;
-        for (;; n += kind ? write : step) {
-            c.fail_alloc = kind ? 0 : n;
-            c.fail_write = kind ? n : 0;
-            const fth_status s = run(&c, &err);
-            if (s == FTH_OK) break;
-            IS_TRUE(err.text[0] != 0);
-            ONE_OF(s, kind ? FTH_E_FILE_WRITE : FTH_E_NOMEM, FTH_E_BUDGET);
-            IS_TRUE(n < 100000);
-        }
-        IS_TRUE(n > 1);
-    }
-}
-
-static void no_remains(const char *folder)
-{
-    fth_texts *left = NULL;
-    fth_mem *mem = t_mem(1 << 20);
-    OK(fth_folder_list(&left, mem, folder, NULL));
-    for (int64_t i = 0; i < fth_texts_count(left); i++)
-        IS_TRUE(fth_texts_get(left, i)[0] != '.' || strcmp(fth_texts_get(left, i), ".fathom") == 0);
-    fth_texts_free(left);
-    OK(fth_mem_destroy(mem, NULL));
+    pf_survive((pf_call){.verb = verb,
+                         .word = {word[0], word[1], word[2]},
+                         .flag = flags,
+                         .out = out,
+                         .memory = (uint64_t)1 << 28},
+               step, write, NULL);
+    if (out) pf_no_remains(out);
 }
 
 #define PTYCHO "tests/golden/ptycho/"
@@ -101,7 +39,7 @@ TEST(building_blocks)
     char out[FTH_PATH];
     snprintf(out, sizeof out, "%s", t_temp_path("out.npz"));
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        survive((call){.verb = &pt_verb_op, .word = {blocks[i].name, blocks[i].file, out}},
+        survive(&pt_verb_op, (const char *[3]){blocks[i].name, blocks[i].file, out}, NULL,
                 blocks[i].step, 2);
 }
 
@@ -147,10 +85,8 @@ TEST(training_and_inference)
     snprintf(recon, sizeof recon, "%s", t_temp_path("recon"));
     snprintf(model, sizeof model, "%s/model.safetensors", out);
     write_scan(scan);
-    survive((call){.verb = &pt_verb_train, .word = {scan}, .out = out}, 1009, 9);
-    no_remains(out);
-    survive((call){.verb = &pt_verb_infer, .word = {model, scan}, .out = recon}, 809, 9);
-    no_remains(recon);
+    survive(&pt_verb_train, (const char *[3]){scan}, out, 1009, 9);
+    survive(&pt_verb_infer, (const char *[3]){model, scan}, recon, 809, 9);
 }
 
 TEST_MAIN()

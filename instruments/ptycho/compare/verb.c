@@ -1,5 +1,5 @@
 /* verb.c - `fathom ptycho compare TRUTH NAME=RECON ...`. */
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 #include "compare.h"
 
 static fth_status work(pt_comparison *c, fth_answer *a, fth_err *err)
@@ -34,33 +34,28 @@ static fth_status work(pt_comparison *c, fth_answer *a, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
+static fth_status compare_all(const pt_call *call, fth_err *err)
 {
     pt_candidate model[PT_MOST_COMPARED];
-    fth_answer a;
-    fth_config *cfg = NULL;
-    if (n_args < 2 || n_args > 1 + PT_MOST_COMPARED) {
+    if (call->n_args < 2 || call->n_args > 1 + PT_MOST_COMPARED) {
         FTH_FAIL(err, FTH_E_COMMAND,
                  "a truth and 1 to %d reconstructions are expected, not %d words",
-                 (int)PT_MOST_COMPARED, n_args);
-        fth_err_hint(err, "fathom ptycho compare TRUTH NAME=RECON NAME=RECON --out DIR");
+                 (int)PT_MOST_COMPARED, call->n_args);
+        fth_err_hint(err, "write 'fathom ptycho compare TRUTH NAME=RECON NAME=RECON --out DIR'");
         return FTH_E_COMMAND;
     }
-    for (int i = 1; i < n_args; i++) FTH_TRY(pt_candidate_parse(&model[i - 1], arg[i], err));
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    pt_comparison c = {.ctx = ctx,
-                       .config = cfg,
-                       .truth = arg[0],
-                       .folder = fth_config_text(cfg, "output_dir"),
+    for (int i = 1; i < call->n_args; i++)
+        FTH_TRY(pt_candidate_parse(&model[i - 1], call->arg[i], err));
+    pt_comparison c = {.ctx = call->ctx,
+                       .config = call->cfg,
+                       .truth = call->arg[0],
+                       .folder = fth_config_text(call->cfg, "output_dir"),
                        .model = model,
-                       .n = n_args - 1};
-    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) s = fth_answer_end(&a, work(&c, &a, err), err);
-    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
+                       .n = call->n_args - 1};
+    return work(&c, call->answer, err);
 }
+
+PT_RUN(-1, NULL, NULL, compare_all)
 
 static const fth_flag flags[] = {
     {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results (output_dir)"},

@@ -3,7 +3,7 @@
 
 #include "../scan/copy.h"
 #include "../scan/write.h"
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 
 #include <string.h>
 
@@ -68,9 +68,10 @@ static int target_of(const char *path)
     return -1;
 }
 
-static fth_status convert(fth_context *ctx, const char *in, const char *to, const fth_config *cfg,
-                          fth_answer *a, fth_err *err)
+static fth_status convert(const pt_call *call, fth_err *err)
 {
+    const char *in = call->arg[0], *to = call->arg[1];
+    fth_answer *a = call->answer;
     pt_scan scan;
     pt_scan_options opt;
     const int target = target_of(to);
@@ -80,9 +81,9 @@ static fth_status convert(fth_context *ctx, const char *in, const char *to, cons
         return FTH_E_COMMAND;
     }
     const fth_path_use use[2] = {{FTH_FILE_INPUT, "IN", in}, {FTH_FILE_OUTPUT, "OUT", to}};
-    FTH_TRY(fth_paths_check(use, 2, fth_context_mem(ctx), err));
-    pt_scan_options_read(cfg, &opt);
-    FTH_TRY(pt_scan_open(&scan, ctx, in, &opt, err));
+    FTH_TRY(fth_paths_check(use, 2, fth_context_mem(call->ctx), err));
+    pt_scan_options_read(call->cfg, &opt);
+    FTH_TRY(pt_scan_open(&scan, call->ctx, in, &opt, err));
     fth_answer_file(a, FTH_FILE_INPUT, in, -1, "%s scan", pt_format_names[scan.format]);
     const int64_t bytes = scan.n * scan.N * scan.N * fth_dtype_size(scan.patterns.dtype);
     fth_answer_file(a, FTH_FILE_OUTPUT, to, a->plan ? bytes : -1, "%s", targets[target].name);
@@ -104,23 +105,7 @@ static fth_status convert(fth_context *ctx, const char *in, const char *to, cons
     return s;
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
-{
-    fth_answer a;
-    fth_config *cfg = NULL;
-    if (n_args != 2) {
-        FTH_FAIL(err, FTH_E_COMMAND, "two files were expected");
-        fth_err_hint(err, "fathom ptycho convert IN OUT");
-        return FTH_E_COMMAND;
-    }
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) s = fth_answer_end(&a, convert(ctx, arg[0], arg[1], cfg, &a, err), err);
-    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
-}
+PT_RUN(2, "two files are", "fathom ptycho convert IN OUT", convert)
 
 static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,

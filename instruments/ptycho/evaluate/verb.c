@@ -1,5 +1,5 @@
 /* verb.c - `fathom ptycho evaluate RECON TRUTH`. */
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 #include "evaluate.h"
 
 /* Where files go: --out, or beside the reconstruction. */
@@ -39,14 +39,17 @@ static void list_files(fth_answer *a, const char *folder, char *const *arg)
             fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, NULL);
 }
 
-static fth_status work(fth_context *ctx, char *const *arg, const char *folder,
-                       const fth_config *cfg, fth_answer *a, fth_err *err)
+static fth_status work(const pt_call *call, fth_err *err)
 {
+    char *const *arg = call->arg;
+    fth_answer *a = call->answer;
+    char folder[FTH_PATH];
     pt_found found;
     const pt_evaluation e = {
-        .ctx = ctx, .config = cfg, .recon = arg[0], .truth = arg[1], .folder = folder};
+        .ctx = call->ctx, .config = call->cfg, .recon = arg[0], .truth = arg[1], .folder = folder};
+    FTH_TRY(find_folder(folder, arg[0], call->value, call->user, call->cfg, err));
     list_files(a, folder, arg);
-    if (a->plan) return plan(a, ctx, arg, err);
+    if (a->plan) return plan(a, call->ctx, arg, err);
     FTH_TRY(pt_evaluate(&e, &found, err));
     const pt_verdict v = pt_found_verdict(&found);
     pt_verdict_print(&v, a->out);
@@ -56,26 +59,7 @@ static fth_status work(fth_context *ctx, char *const *arg, const char *folder,
     return FTH_OK;
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
-{
-    fth_answer a;
-    fth_config *cfg = NULL;
-    char folder[FTH_PATH];
-    if (n_args != 2) {
-        FTH_FAIL(err, FTH_E_COMMAND, "a reconstruction and a truth are expected, not %d words",
-                 n_args);
-        fth_err_hint(err, "fathom ptycho evaluate RECON TRUTH --out DIR");
-        return FTH_E_COMMAND;
-    }
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    fth_status s = find_folder(folder, arg[0], value, user, cfg, err);
-    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) s = fth_answer_end(&a, work(ctx, arg, folder, cfg, &a, err), err);
-    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
-}
+PT_RUN(2, "a reconstruction and a truth are", "fathom ptycho evaluate RECON TRUTH --out DIR", work)
 
 static const fth_flag flags[] = {
     {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results; that of RECON by itself"},

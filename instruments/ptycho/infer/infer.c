@@ -6,12 +6,12 @@
 #include "infer.h"
 
 #include "../result/result.h"
+#include "../settings/verb.h"
 #include "../stitch/canvas.h"
 #include "../train/checkpoint.h"
 #include "../train/dataset.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,19 +28,7 @@ typedef struct work {
     fth_plan *plan;
 } work;
 
-static void say(const work *w, const char *fmt, ...) FTH_PRINTF(2, 3);
-static void say(const work *w, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (w->job->call)
-        fth_stage_say(w->job->call, "%s", text);
-    else if (w->job->notes)
-        fprintf(w->job->notes, "%s\n", text);
-}
+#define say(w, ...) pt_say((w)->job->call, (w)->job->notes, __VA_ARGS__)
 
 /* ---- the model and the scan ---- */
 

@@ -1,6 +1,6 @@
 /* verb.c - `fathom ptycho infer MODEL SCAN --out DIR`. */
+#include "../settings/verb.h"
 #include "../result/result.h"
-#include "../settings/settings.h"
 #include "infer.h"
 
 #include <fathom/files.h>
@@ -21,32 +21,18 @@ static fth_status answer(const pt_inference *job, fth_answer *a, fth_err *err)
     return pt_infer(job, a->plan ? show : NULL, a, err);
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
+static fth_status work(const pt_call *call, fth_err *err)
 {
-    fth_config *cfg = NULL;
-    fth_answer a;
-    if (n_args != 2) {
-        FTH_FAIL(err, FTH_E_COMMAND, "a model and a scan are expected, found %d words", n_args);
-        fth_err_hint(err, "write 'fathom ptycho infer MODEL SCAN --out DIR'");
-        return FTH_E_COMMAND;
-    }
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) {
-        const pt_inference job = {.ctx = ctx,
-                                  .cfg = cfg,
-                                  .model = arg[0],
-                                  .scan = arg[1],
-                                  .folder = fth_config_text(cfg, "output_dir"),
-                                  .notes = a.notes};
-        s = answer(&job, &a, err);
-        s = fth_answer_end(&a, s, err);
-    }
-    fth_config_destroy(cfg, NULL);
-    return s;
+    const pt_inference job = {.ctx = call->ctx,
+                              .cfg = call->cfg,
+                              .model = call->arg[0],
+                              .scan = call->arg[1],
+                              .folder = fth_config_text(call->cfg, "output_dir"),
+                              .notes = call->answer->notes};
+    return answer(&job, call->answer, err);
 }
+
+PT_RUN(2, "a model and a scan are", "fathom ptycho infer MODEL SCAN --out DIR", work)
 
 static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,

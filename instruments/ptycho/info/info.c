@@ -2,7 +2,7 @@
 #include "info.h"
 
 #include "../scan/scan.h"
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 
 #include <math.h>
 #include <string.h>
@@ -229,14 +229,15 @@ static void write_all(fth_json_writer *w, const pt_scan *scan, const summary *s)
     fth_json_close(w);
 }
 
-static fth_status describe(fth_context *ctx, const char *path, const fth_config *cfg, fth_answer *a,
-                           fth_err *err)
+static fth_status describe(const pt_call *call, fth_err *err)
 {
+    const char *path = call->arg[0];
+    fth_answer *a = call->answer;
     pt_scan scan;
     pt_scan_options opt;
     summary sum;
-    pt_scan_options_read(cfg, &opt);
-    FTH_TRY(pt_scan_open(&scan, ctx, path, &opt, err));
+    pt_scan_options_read(call->cfg, &opt);
+    FTH_TRY(pt_scan_open(&scan, call->ctx, path, &opt, err));
     fth_answer_file(a, FTH_FILE_INPUT, path, -1, "scan");
     const fth_status s = summarise(&scan, &sum, err);
     if (s == FTH_OK) {
@@ -247,23 +248,7 @@ static fth_status describe(fth_context *ctx, const char *path, const fth_config 
     return s;
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
-{
-    fth_answer a;
-    fth_config *cfg = NULL;
-    if (n_args != 1) {
-        FTH_FAIL(err, FTH_E_COMMAND, "one file was expected");
-        fth_err_hint(err, "fathom ptycho info SCAN");
-        return FTH_E_COMMAND;
-    }
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) s = fth_answer_end(&a, describe(ctx, arg[0], cfg, &a, err), err);
-    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
-}
+PT_RUN(1, "one scan is", "fathom ptycho info SCAN", describe)
 
 static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,

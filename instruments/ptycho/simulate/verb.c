@@ -2,7 +2,7 @@
 #include "simulate.h"
 
 #include "../scan/write.h"
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 
 #include <math.h>
 #include <string.h>
@@ -96,19 +96,12 @@ static fth_status make_file(fth_context *ctx, const fth_config *cfg, const char 
     return FTH_OK;
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
+static fth_status work(const pt_call *call, fth_err *err)
 {
-    fth_answer a;
-    fth_config *cfg = NULL;
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK)
-        s = fth_answer_end(&a, make_file(ctx, cfg, n_args ? arg[0] : NULL, &a, err), err);
-    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
+    return make_file(call->ctx, call->cfg, call->n_args ? call->arg[0] : NULL, call->answer, err);
 }
+
+PT_RUN(-1, NULL, NULL, work)
 
 static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,

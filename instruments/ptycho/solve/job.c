@@ -4,11 +4,10 @@
 #include "../probe/probe.h"
 #include "../result/result.h"
 #include "../scan/scan.h"
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 #include "earlier.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum { SAVE_EVERY = 5 }; /* epochs from one checkpoint to the next */
@@ -28,18 +27,7 @@ typedef struct work {
     char scratch[FTH_PATH];
 } work;
 
-FTH_PRINTF(2, 3) static void say(const work *w, const char *fmt, ...)
-{
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (w->job->call)
-        fth_stage_say(w->job->call, "%s", text);
-    else if (w->job->notes)
-        fprintf(w->job->notes, "%s\n", text);
-}
+#define say(w, ...) pt_say((w)->job->call, (w)->job->notes, __VA_ARGS__)
 
 /* ---- data ---- */
 

@@ -1,7 +1,7 @@
 /* verb.c - `fathom ptycho solve SCAN --out DIR`, and the stage of the same name. */
+#include "../settings/verb.h"
 #include "../data/data.h"
 #include "../result/result.h"
-#include "../settings/settings.h"
 #include "job.h"
 
 /* ---- the verb ---- */
@@ -16,32 +16,25 @@ static fth_status answer(pt_solving *job, fth_answer *a, fth_err *err)
     return pt_solve(job, err);
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
+static fth_status work(const pt_call *call, fth_err *err)
 {
-    fth_config *cfg = NULL;
-    fth_answer a;
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    const char *scan = n_args > 0 ? arg[0] : pt_text_of(cfg, "train_data_file", NULL);
-    fth_status s = FTH_OK;
+    const char *scan =
+        call->n_args > 0 ? call->arg[0] : pt_text_of(call->cfg, "train_data_file", NULL);
     if (!scan) {
-        s = FTH_FAIL(err, FTH_E_COMMAND, "the scan to solve is missing");
+        FTH_FAIL(err, FTH_E_COMMAND, "the scan to solve is missing");
         fth_err_hint(err, "write 'fathom ptycho solve SCAN --out DIR'");
+        return FTH_E_COMMAND;
     }
-    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) {
-        pt_solving job = {.ctx = ctx,
-                          .cfg = cfg,
-                          .scan = scan,
-                          .folder = fth_config_text(cfg, "output_dir"),
-                          .resume = !value(user, "force"),
-                          .notes = a.notes};
-        s = fth_answer_end(&a, answer(&job, &a, err), err);
-    }
-    fth_config_destroy(cfg, NULL);
-    return s;
+    pt_solving job = {.ctx = call->ctx,
+                      .cfg = call->cfg,
+                      .scan = scan,
+                      .folder = fth_config_text(call->cfg, "output_dir"),
+                      .resume = !call->value(call->user, "force"),
+                      .notes = call->answer->notes};
+    return answer(&job, call->answer, err);
 }
+
+PT_RUN(-1, NULL, NULL, work)
 
 static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,

@@ -5,13 +5,13 @@
  */
 #include "train.h"
 
+#include "../settings/verb.h"
 #include "checkpoint.h"
 #include "dataset.h"
 #include "schedule.h"
 #include "truth.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum { ORDER_STREAM = 7000 }; /* of the random numbers that shuffle groups */
@@ -37,19 +37,7 @@ typedef struct work {
     char best[FTH_PATH]; /* the model of the lowest val_loss, until the end; "": the last is kept */
 } work;
 
-static void say(const work *w, const char *fmt, ...) FTH_PRINTF(2, 3);
-static void say(const work *w, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (w->job->call)
-        fth_stage_say(w->job->call, "%s", text);
-    else if (w->job->notes)
-        fprintf(w->job->notes, "%s\n", text);
-}
+#define say(w, ...) pt_say((w)->job->call, (w)->job->notes, __VA_ARGS__)
 
 /* ---- setting up ---- */
 

@@ -4,7 +4,7 @@
 #include "../figures/pictures.h"
 #include "../recon/recon.h"
 #include "../scan/scan.h"
-#include "../settings/settings.h"
+#include "../settings/verb.h"
 
 #include <math.h>
 
@@ -180,36 +180,20 @@ static fth_status view_scan(const viewing *v, fth_err *err)
 
 /* ---- the verb ---- */
 
-static fth_status work(viewing *v, fth_err *err)
+static fth_status work(const pt_call *call, fth_err *err)
 {
-    FTH_TRY(pt_has_patterns(v->mem, v->path) ? view_scan(v, err) : view_recon(v, err));
-    if (!v->a->plan) fprintf(v->a->notes, "pictures are in %s\n", v->folder);
+    viewing v = {.ctx = call->ctx,
+                 .mem = fth_context_mem(call->ctx),
+                 .cfg = call->cfg,
+                 .path = call->arg[0],
+                 .folder = fth_config_text(call->cfg, "output_dir"),
+                 .a = call->answer};
+    FTH_TRY(pt_has_patterns(v.mem, v.path) ? view_scan(&v, err) : view_recon(&v, err));
+    if (!v.a->plan) fprintf(v.a->notes, "pictures are in %s\n", v.folder);
     return FTH_OK;
 }
 
-static fth_status run(fth_context *ctx, int n_args, char *const *arg,
-                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                      fth_err *err)
-{
-    fth_answer a;
-    fth_config *cfg = NULL;
-    if (n_args != 1) {
-        FTH_FAIL(err, FTH_E_COMMAND, "one file is expected, not %d words", n_args);
-        fth_err_hint(err, "fathom ptycho view FILE --out DIR");
-        return FTH_E_COMMAND;
-    }
-    FTH_TRY(pt_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    viewing v = {.ctx = ctx,
-                 .mem = fth_context_mem(ctx),
-                 .cfg = cfg,
-                 .path = arg[0],
-                 .folder = fth_config_text(cfg, "output_dir"),
-                 .a = &a};
-    fth_status s = fth_answer_begin(&a, ctx, value, user, out, err);
-    if (s == FTH_OK) s = fth_answer_end(&a, work(&v, err), err);
-    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
-}
+PT_RUN(1, "one file is", "fathom ptycho view FILE --out DIR", work)
 
 static const fth_flag flags[] = {
     {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the pictures (output_dir)"},
