@@ -278,7 +278,7 @@ static fth_status vjp_sum(const fth_node *node, const fth_val *out_bar, fth_val 
 }
 
 const fth_op pt_halve_op = {
-    .name = "pt_halve",
+    .name = "ptycho_halve",
     .brief = "the largest of every 2 by 2",
     .infer = infer_smaller,
     .relation = relation_smaller,
@@ -286,14 +286,14 @@ const fth_op pt_halve_op = {
     .run = run_halve,
 };
 const fth_op pt_halve_slope_op = {
-    .name = "pt_halve_slope",
+    .name = "ptycho_halve_slope",
     .brief = "cotangent of the largest of every 2 by 2",
     .infer = infer_slope,
     .relation = relation_slope,
     .run = run_slope,
 };
 const fth_op pt_double_op = {
-    .name = "pt_double",
+    .name = "ptycho_double",
     .brief = "every number 2 by 2 times",
     .infer = infer_larger,
     .relation = relation_larger,
@@ -301,7 +301,7 @@ const fth_op pt_double_op = {
     .run = run_double,
 };
 const fth_op pt_double_slope_op = {
-    .name = "pt_double_slope",
+    .name = "ptycho_double_slope",
     .brief = "sums of every 2 by 2",
     .infer = infer_smaller,
     .relation = relation_smaller,

@@ -113,7 +113,7 @@ template <int KIND> fth_status run(const fth_call *call)
 }
 } // namespace
 
-FTH_CUDA_KERNEL(pt_halve) = {.op = "pt_halve", .run = run<HALVE>};
-FTH_CUDA_KERNEL(pt_halve_slope) = {.op = "pt_halve_slope", .run = run<SLOPE>};
-FTH_CUDA_KERNEL(pt_double) = {.op = "pt_double", .run = run<DOUBLE>};
-FTH_CUDA_KERNEL(pt_double_slope) = {.op = "pt_double_slope", .run = run<SUM>};
+FTH_CUDA_KERNEL(ptycho_halve) = {.op = "ptycho_halve", .run = run<HALVE>};
+FTH_CUDA_KERNEL(ptycho_halve_slope) = {.op = "ptycho_halve_slope", .run = run<SLOPE>};
+FTH_CUDA_KERNEL(ptycho_double) = {.op = "ptycho_double", .run = run<DOUBLE>};
+FTH_CUDA_KERNEL(ptycho_double_slope) = {.op = "ptycho_double_slope", .run = run<SUM>};

@@ -2,8 +2,8 @@
 #ifndef PTYCHO_OPS_SHIFT_NODE_H
 #define PTYCHO_OPS_SHIFT_NODE_H
 
-/* Attributes of pt_translate and pt_translate_slope. The output frame lies `before` pixels outside
- * of the image's on the upper and left side; negative: inside, so that it is a trim. */
+/* Attributes of ptycho_translate and ptycho_translate_slope. The output frame lies `before` pixels
+ * outside of the image's on the upper and left side; negative: inside, so that it is a trim. */
 typedef struct pt_shift {
     fth_axis_id row, col, out_row, out_col;
     int32_t lead;      /* axes of the output before row and col; the offsets have them all */

@@ -237,7 +237,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 }
 
 const fth_op pt_stitch_op = {
-    .name = "pt_stitch",
+    .name = "ptycho_stitch",
     .brief = "patches summed into a canvas, each at its place",
     .infer = infer,
     .relation = relation,
@@ -247,7 +247,7 @@ const fth_op pt_stitch_op = {
 };
 
 const fth_op pt_unstitch_op = {
-    .name = "pt_unstitch",
+    .name = "ptycho_unstitch",
     .brief = "patches of a canvas, each from its place",
     .infer = infer_back,
     .relation = relation_back,

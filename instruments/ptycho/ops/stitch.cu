@@ -150,5 +150,5 @@ fth_status run_back(const fth_call *call)
 }
 } // namespace
 
-FTH_CUDA_KERNEL(pt_stitch) = {.op = "pt_stitch", .run = run};
-FTH_CUDA_KERNEL(pt_unstitch) = {.op = "pt_unstitch", .run = run_back};
+FTH_CUDA_KERNEL(ptycho_stitch) = {.op = "ptycho_stitch", .run = run};
+FTH_CUDA_KERNEL(ptycho_unstitch) = {.op = "ptycho_unstitch", .run = run_back};

@@ -283,7 +283,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 }
 
 const fth_op pt_translate_op = {
-    .name = "pt_translate",
+    .name = "ptycho_translate",
     .brief = "images moved by fractions of a pixel, zeros outside",
     .infer = infer,
     .relation = relation,
@@ -332,7 +332,7 @@ static fth_status run_slope(const fth_call *call)
 }
 
 const fth_op pt_translate_slope_op = {
-    .name = "pt_translate_slope",
+    .name = "ptycho_translate_slope",
     .brief = "cotangent of the offsets of a translation",
     .infer = infer_slope,
     .relation = relation,

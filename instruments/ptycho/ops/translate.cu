@@ -188,5 +188,5 @@ fth_status run_slope(const fth_call *call)
 }
 } // namespace
 
-FTH_CUDA_KERNEL(pt_translate) = {.op = "pt_translate", .run = run};
-FTH_CUDA_KERNEL(pt_translate_slope) = {.op = "pt_translate_slope", .run = run_slope};
+FTH_CUDA_KERNEL(ptycho_translate) = {.op = "ptycho_translate", .run = run};
+FTH_CUDA_KERNEL(ptycho_translate_slope) = {.op = "ptycho_translate_slope", .run = run_slope};
