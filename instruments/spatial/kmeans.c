@@ -21,11 +21,11 @@ static const double TOLERANCE = 1e-4; /* of the mean variance of the coordinates
 
 /* Whether z is nowhere in the box nearer than `best`: not even in the corner that lies towards z.
  */
-static bool hopeless(const sp_tree_node *b, const double z[2], const double best[2])
+static bool hopeless(const fth_places_node *b, const double z[2], const double best[2])
 {
     double corner[2], mine = 0, other = 0;
     for (int d = 0; d < 2; d++) {
-        corner[d] = (double)(z[d] > best[d] ? b->hi[d] : b->lo[d]);
+        corner[d] = z[d] > best[d] ? b->hi[d] : b->lo[d];
         mine += (z[d] - corner[d]) * (z[d] - corner[d]);
         other += (best[d] - corner[d]) * (best[d] - corner[d]);
     }
@@ -44,17 +44,17 @@ static int32_t nearest_to(const sp_restart *r, const double at[2], const int32_t
     return best;
 }
 
-static void take_box(sp_restart *r, const sp_tree_node *b, int32_t centre)
+static void take_box(sp_restart *r, const fth_places_node *b, int32_t centre)
 {
     r->count[centre] += b->end - b->from;
     for (int d = 0; d < 2; d++) r->sum[centre][d] += b->sum[d];
     for (int64_t i = b->from; r->nearest && i < b->end; i++) r->nearest[i] = centre;
 }
 
-static void take_places(sp_restart *r, const sp_tree_node *b, const int32_t *list, int64_t n)
+static void take_places(sp_restart *r, const fth_places_node *b, const int32_t *list, int64_t n)
 {
     for (int64_t i = b->from; i < b->end; i++) {
-        const double at[2] = {(double)r->tree->at[i][0], (double)r->tree->at[i][1]};
+        const double at[2] = {r->tree->at[i][0], r->tree->at[i][1]};
         const int32_t c = nearest_to(r, at, list, n);
         r->count[c]++;
         for (int d = 0; d < 2; d++) r->sum[c][d] += at[d];
@@ -64,10 +64,9 @@ static void take_places(sp_restart *r, const sp_tree_node *b, const int32_t *lis
 
 static void descend(sp_restart *r, int64_t k, int depth, const int32_t *list, int64_t n)
 {
-    const sp_tree_node *b = &r->tree->node[k];
+    const fth_places_node *b = &r->tree->node[k];
     int32_t *own = r->candidate + (int64_t)depth * r->opt->k;
-    const double middle[2] = {((double)b->lo[0] + (double)b->hi[0]) / 2,
-                              ((double)b->lo[1] + (double)b->hi[1]) / 2};
+    const double middle[2] = {(b->lo[0] + b->hi[0]) / 2, (b->lo[1] + b->hi[1]) / 2};
     const int32_t best = nearest_to(r, middle, list, n);
     int64_t left = 0;
     for (int64_t i = 0; i < n; i++)
@@ -121,8 +120,8 @@ static void fill_empty(sp_restart *r)
         r->nearest[far] = (int32_t)c;
         r->d2[far] = 0;
         for (int d = 0; d < 2; d++) {
-            r->sum[from][d] -= (double)r->tree->at[far][d];
-            r->sum[c][d] = (double)r->tree->at[far][d];
+            r->sum[from][d] -= r->tree->at[far][d];
+            r->sum[c][d] = r->tree->at[far][d];
         }
     }
 }
@@ -147,13 +146,12 @@ static double move(sp_restart *r)
     return shift;
 }
 
-static double mean_variance(const sp_tree *t)
+static double mean_variance(const fth_places *t)
 {
     double total = 0;
     for (int d = 0; d < 2; d++) {
         const double mean = t->node[0].sum[d] / (double)t->n;
-        for (int64_t i = 0; i < t->n; i++)
-            total += ((double)t->at[i][d] - mean) * ((double)t->at[i][d] - mean);
+        for (int64_t i = 0; i < t->n; i++) total += (t->at[i][d] - mean) * (t->at[i][d] - mean);
     }
     return total / (2.0 * (double)t->n);
 }
@@ -162,7 +160,7 @@ static double mean_variance(const sp_tree *t)
 
 typedef struct starts {
     sp_kmeans opt; /* with its defaults filled in */
-    const sp_tree *tree;
+    const fth_places *tree;
     double tolerance;
     int slots; /* memory for so many at once */
     sp_restart *slot;
@@ -244,7 +242,7 @@ static void *carve(char **at, uint64_t bytes)
 }
 
 /* The same walk gives the bytes (from NULL) and the pointers. */
-static uint64_t layout(sp_restart *r, const sp_tree *t, int64_t k, char *base)
+static uint64_t layout(sp_restart *r, const fth_places *t, int64_t k, char *base)
 {
     const uint64_t n = (uint64_t)t->n, nodes = (uint64_t)t->nodes, K = (uint64_t)k;
     const uint64_t each[] = {sizeof *r->sum * K,
@@ -335,8 +333,8 @@ fth_status sp_kmeans_run(float *centre, fth_context *ctx, const float *xy, int64
     if (s.opt.iterations <= 0) s.opt.iterations = ITERATIONS;
     if (s.opt.seed == 0) s.opt.seed = FALLBACK_SEED;
     if (s.opt.worth <= 0) s.opt.worth = WORTH;
-    sp_tree tree;
-    FTH_TRY(sp_tree_create(&tree, fth_context_mem(ctx), xy, n, err));
+    fth_places tree;
+    FTH_TRY(fth_places_create(&tree, fth_context_mem(ctx), FTH_F32, xy, xy + 1, 2, n, err));
     s.tree = &tree;
     s.tolerance = TOLERANCE * mean_variance(&tree);
     fth_status status = prepare(&s, ctx, err);
@@ -347,6 +345,6 @@ fth_status sp_kmeans_run(float *centre, fth_context *ctx, const float *xy, int64
     if (status == FTH_OK) status = judge(&s, centre, inertia, err);
     sp_kmeans_graph_destroy(s.device);
     fth_mem_release(fth_context_mem(ctx), s.memory, NULL);
-    sp_tree_clear(&tree);
+    fth_places_clear(&tree);
     return status;
 }

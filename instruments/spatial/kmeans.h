@@ -3,11 +3,12 @@
 #define SPATIAL_KMEANS_H
 
 #include "inducing.h"
-#include "tree.h"
+
+#include <fathom/places.h>
 
 /* Memory of one restart, in f64. */
 typedef struct sp_restart {
-    const sp_tree *tree;
+    const fth_places *tree;
     const sp_kmeans *opt;
     int64_t number;      /* of the restart: part of the key of its random numbers */
     double (*centre)[2]; /* [k] */
@@ -19,6 +20,12 @@ typedef struct sp_restart {
     int32_t *nearest;    /* [n]: number of the nearest centre, where asked for */
     int32_t *candidate;  /* [depth + 1][k]: centres that may be nearest in a box */
 } sp_restart;
+
+static inline double sp_square(const double a[2], const double b[2])
+{
+    const double dx = a[0] - b[0], dy = a[1] - b[1];
+    return dx * dx + dy * dy;
+}
 
 /* Greedy k-means++: fills the first centres, each the best of a few places drawn with odds of
  * their squared distance; returns how many. Fewer than k: there are no more distinct places. */

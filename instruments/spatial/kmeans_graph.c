@@ -51,7 +51,7 @@ static fth_status build(sp_kmeans_graph *of, fth_context *ctx, fth_err *err)
     return FTH_OK;
 }
 
-fth_status sp_kmeans_graph_create(sp_kmeans_graph **out, fth_context *ctx, const sp_tree *tree,
+fth_status sp_kmeans_graph_create(sp_kmeans_graph **out, fth_context *ctx, const fth_places *tree,
                                   int64_t k, fth_err *err)
 {
     *out = NULL;
@@ -63,7 +63,9 @@ fth_status sp_kmeans_graph_create(sp_kmeans_graph **out, fth_context *ctx, const
     *g = (sp_kmeans_graph){.mem = mem, .n = tree->n, .k = k};
     fth_status s =
         fth_tensor_create(&g->at, mem, "places", FTH_F32, 2, ((int64_t[]){tree->n, 2}), &why);
-    if (s == FTH_OK) memcpy(fth_tensor_data(g->at), tree->at, (size_t)fth_tensor_bytes(g->at));
+    float *at = s == FTH_OK ? fth_tensor_data(g->at) : NULL;
+    for (int64_t i = 0; at && i < tree->n; i++) /* as they were before the tree */
+        for (int d = 0; d < 2; d++) at[2 * i + d] = (float)tree->at[i][d];
     if (s == FTH_OK) s = build(g, ctx, &why);
     if (s == FTH_OK)
         *out = g;

@@ -12,11 +12,11 @@
 enum { TRIALS = 32 };
 
 /* From a place to the nearest point of a box. */
-static double square_to_box(const sp_tree_node *b, const double c[2])
+static double square_to_box(const fth_places_node *b, const double c[2])
 {
     double sum = 0;
     for (int d = 0; d < 2; d++) {
-        const double below = (double)b->lo[d] - c[d], above = c[d] - (double)b->hi[d];
+        const double below = b->lo[d] - c[d], above = c[d] - b->hi[d];
         const double off = below > 0 ? below : above > 0 ? above : 0;
         sum += off * off;
     }
@@ -25,7 +25,7 @@ static double square_to_box(const sp_tree_node *b, const double c[2])
 
 static void refresh_leaf(sp_restart *r, int64_t k)
 {
-    const sp_tree_node *b = &r->tree->node[k];
+    const fth_places_node *b = &r->tree->node[k];
     double sum = 0, most = 0;
     for (int64_t i = b->from; i < b->end; i++) {
         sum += r->d2[i];
@@ -45,7 +45,7 @@ static void refresh_inner(sp_restart *r, int64_t k)
 /* By how much a centre at c would lower the sum of all; with `keep`, it does. */
 static double gain(sp_restart *r, int64_t k, const double c[2], bool keep)
 {
-    const sp_tree_node *b = &r->tree->node[k];
+    const fth_places_node *b = &r->tree->node[k];
     if (square_to_box(b, c) >= r->node_max[k]) return 0;
     if (k < r->tree->first_leaf) {
         const double left = gain(r, 2 * k + 1, c, keep);
@@ -81,7 +81,7 @@ static int64_t draw(const sp_restart *r, double u)
         if (right) rest -= left;
         k = 2 * k + 1 + right;
     }
-    const sp_tree_node *b = &r->tree->node[k];
+    const fth_places_node *b = &r->tree->node[k];
     int64_t place = b->from;
     for (int64_t i = b->from; i < b->end; i++) {
         if (!(r->d2[i] > 0)) continue;
@@ -94,13 +94,13 @@ static int64_t draw(const sp_restart *r, double u)
 
 static void settle(sp_restart *r, int64_t k, int64_t place)
 {
-    for (int d = 0; d < 2; d++) r->centre[k][d] = (double)r->tree->at[place][d];
+    for (int d = 0; d < 2; d++) r->centre[k][d] = r->tree->at[place][d];
     gain(r, 0, r->centre[k], true);
 }
 
 int64_t sp_kmeans_seed(sp_restart *r)
 {
-    const sp_tree *t = r->tree;
+    const fth_places *t = r->tree;
     const int64_t k = r->opt->k, trials = 2 + (int64_t)log((double)k);
     for (int64_t i = 0; i < t->n; i++) r->d2[i] = HUGE_VAL;
     for (int64_t i = 0; i < t->nodes; i++) r->node_max[i] = HUGE_VAL;
@@ -112,7 +112,7 @@ int64_t sp_kmeans_seed(sp_restart *r)
         double most = -1;
         for (int64_t j = 0; j < trials && j < TRIALS; j++) {
             const int64_t place = draw(r, uniform(r, made * TRIALS + j));
-            const double c[2] = {(double)t->at[place][0], (double)t->at[place][1]};
+            const double c[2] = {t->at[place][0], t->at[place][1]};
             const double g = gain(r, 0, c, false);
             if (g > most) most = g, best = place;
         }

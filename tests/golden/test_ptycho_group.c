@@ -2,7 +2,6 @@
  * nearest patterns against a search through all. seconds: 3
  */
 #include "instruments/ptycho/group/group.h"
-#include "instruments/ptycho/group/nearest.h"
 #include "instruments/ptycho/random/compat.h"
 #include "testing/test.h"
 
@@ -98,42 +97,6 @@ TEST(the_generator_is_the_legacy_one)
     pt_compat_seed(&r, 42);
     NEAR(pt_compat_normal(&r), 0.4967141530112327, 1e-15);
     NEAR(pt_compat_normal(&r), -0.13826430117118466, 1e-15);
-}
-
-TEST(the_nearest_are_those_of_a_search_through_all)
-{
-    enum { MOST = 300, K = 9 };
-    t_random r = t_random_make(1);
-    fth_context *ctx = context(1);
-    for (int turn = 0; turn < 40; turn++) {
-        static double x[MOST], y[MOST];
-        const int n = (int)t_random_i64(&r, 1, MOST - 1), k = n < K ? n : K;
-        for (int i = 0; i < n; i++) { /* a lattice has many ties */
-            x[i] = turn % 2 ? (double)t_random_i64(&r, 0, 9) : t_random_f64(&r);
-            y[i] = turn % 2 ? (double)t_random_i64(&r, 0, 3) : t_random_f64(&r);
-        }
-        pt_places p;
-        OK(pt_places_create(&p, fth_context_mem(ctx), x, y, n, NULL));
-        for (int at = 0; at < n; at++) {
-            int32_t got[K];
-            double d2[K];
-            bool used[MOST] = {false};
-            pt_places_nearest(&p, at, k, got, d2);
-            for (int j = 0; j < k; j++) {
-                int best = -1;
-                double least = INFINITY;
-                for (int i = 0; i < n; i++) {
-                    const double d =
-                        (x[i] - x[at]) * (x[i] - x[at]) + (y[i] - y[at]) * (y[i] - y[at]);
-                    if (!used[i] && d < least) least = d, best = i;
-                }
-                used[best] = true;
-                EQ_I64(got[j], best);
-            }
-        }
-        pt_places_clear(&p);
-    }
-    OK(fth_context_destroy(ctx, NULL));
 }
 
 TEST(what_cannot_be_grouped_is_refused)

@@ -7,8 +7,8 @@
 #include "group.h"
 
 #include "../random/compat.h"
-#include "nearest.h"
 
+#include <fathom/places.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ typedef struct work {
     int64_t listed;
     double *d2; /* [worker][k + 1] */
     int32_t *near;
-    pt_places places;
+    fth_places places;
 } work;
 
 static fth_status take(work *w, uint64_t bytes, const char *what, void *out, fth_err *err)
@@ -49,7 +49,8 @@ static void find_one(void *arg, int64_t i, int worker)
     work *w = arg;
     const int64_t all = w->n > w->k ? w->k + 1 : w->n;
     int32_t *near = w->near + worker * (w->k + 1);
-    pt_places_nearest(&w->places, w->seed[i], all, near, w->d2 + worker * (w->k + 1));
+    const double at[2] = {w->x[w->seed[i]], w->y[w->seed[i]]};
+    fth_places_nearest(&w->places, at, all, near, w->d2 + worker * (w->k + 1));
     /* the nearest is the pattern itself; it stays where there are no others to take */
     memcpy(w->list + i * w->listed, near + (w->n > w->k), sizeof *near * (size_t)w->listed);
 }
@@ -62,7 +63,7 @@ static fth_status find_neighbours(work *w, fth_err *err)
                  &w->list, err));
     FTH_TRY(take(w, sizeof *w->d2 * workers * room, "distances", &w->d2, err));
     FTH_TRY(take(w, sizeof *w->near * workers * room, "nearest patterns", &w->near, err));
-    FTH_TRY(pt_places_create(&w->places, w->mem, w->x, w->y, w->n, err));
+    FTH_TRY(fth_places_create(&w->places, w->mem, FTH_F64, w->x, w->y, 1, w->n, err));
     return fth_context_loop(w->ctx, "neighbours", w->seeds, find_one, w, err);
 }
 
@@ -251,7 +252,7 @@ fth_status pt_groups_make(pt_groups *out, fth_context *ctx, const double *x, con
               .out = out};
     fth_status s = more ? oversampled(&w, opt, err) : standard(&w, opt, err);
     if (s == FTH_OK) place(&w);
-    pt_places_clear(&w.places);
+    fth_places_clear(&w.places);
     drop(&w, w.near);
     drop(&w, w.d2);
     drop(&w, w.list);
@@ -274,7 +275,7 @@ uint64_t pt_groups_bytes(int64_t n, const pt_group_options *opt)
                    groups = (uint64_t)(opt->n_groups > 0 ? opt->n_groups : n), all = (uint64_t)n,
                    k = (uint64_t)(opt->pool > opt->neighbours ? opt->pool : opt->neighbours);
     const uint64_t kept = groups * (24 * chan + 16), seeds = groups < all ? groups : all;
-    return kept + 8 * all + pt_places_bytes(n) + 4 * seeds * k + 16 * groups + 65536;
+    return kept + 8 * all + fth_places_bytes(n) + 4 * seeds * k + 16 * groups + 65536;
 }
 
 static int ascending(const void *a, const void *b)
