@@ -172,6 +172,8 @@ class Evaluate(unittest.TestCase):
             solve = ["--algorithm", "lsqml", "--iterations", "3"]
             self.run_it("solve", name + ".npz", *solve, "--out", name)
             self.assertTrue(os.path.exists(self.at(name + "/probe.png")))
+            with open(self.at(name + "/run.json")) as f:
+                self.assertEqual(json.load(f)["scan"], name + ".npz")
             self.run_it("solve", "all.npz", "--subset", name, *solve, "--out", name + "_of_all", "--pictures", "false")
             self.assertFalse(os.path.exists(self.at(name + "_of_all/probe.png")))
             with np.load(self.at(name + "/reconstruction.npz")) as a, np.load(self.at(name + "_of_all/reconstruction.npz")) as b:

@@ -102,6 +102,16 @@ class Scans(unittest.TestCase):
         path = self.save(_metadata=np.array(json.dumps(meta)))
         self.assertIn("nphotons", info(path, "--nphotons", "1e5")["warnings"][0])
         self.assertIn("nphotons is 100000", run("info", path, "--nphotons", "1e5", "--strict", "true", code=3))
+        got = info(self.save(Mask=np.ones((16, 16), bool), notes=np.zeros(3)))
+        self.assertEqual(got["warnings"], ["'Mask' is not read: is it meant as 'mask'?"])
+        diff = d["diff3d"].copy()
+        diff[4] = 0
+        path = self.save(diff3d=diff)
+        self.assertIn("1 of 30 patterns are zero everywhere, the first is 4", run("check", path))
+        self.assertIn("zero everywhere", run("check", path, "--strict", "true", code=3))
+        for dtype in ("f4", "f8"):
+            path = self.save(diff3d=(np.round(d["diff3d"]) + 0.3).astype(dtype))
+            self.assertIn("no whole numbers", run("check", path, "--data.kind", "counts"))
         square = arrays(M=16)
         got = info(self.save(**square))
         self.assertIn("first is taken as the scan", got["warnings"][0])

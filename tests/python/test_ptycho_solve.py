@@ -396,7 +396,7 @@ class Solve(unittest.TestCase):
         self.assertIn("has no object", self.run_it("bare.npz", "--out", "x", "--object_init", "file", code=3))
         a["xcoords"] = a["xcoords"] * 1e7
         np.savez(self.at("far.npz"), **a)
-        self.assertIn("no canvas has that size", self.run_it("far.npz", "--out", "x", code=3))
+        self.assertIn("no canvas has that size", self.run_it("far.npz", "--out", "x", code=4))
         np.savez(self.at("away.npz"), **{**a, "xcoords": a["xcoords"] / 1e7 + 1e13})
         self.assertIn("so far from 0", self.run_it("away.npz", "--out", "x", code=3))
         a["xcoords"] = a["xcoords"] / 1e3

@@ -9,7 +9,7 @@ enum { AMPLITUDE, PHASE, OVERLAP, PROBE, PROBE_PHASE, ERRORS, PANELS };
 
 typedef struct page {
     pt_view view[PANELS];
-    fth_source source[PANELS];
+    fth_source source[PANELS], epochs;
     float *overlap;
 } page;
 
@@ -70,18 +70,6 @@ static void add_overlap(const pt_pictures *p, const page *g, fth_panel *panel)
     fth_panel_image(panel, grid, NULL);
 }
 
-static void add_errors(const pt_pictures *p, fth_panel *panel)
-{
-    bool positive = true;
-    for (int64_t i = 0; i < p->n_errors; i++) positive = positive && !(p->errors[i] <= 0);
-    fth_panel_set(panel, &(fth_panel_options){.title = "error by epoch"});
-    fth_panel_line(panel, (fth_column){0}, fth_column_of(FTH_F64, p->errors, p->n_errors), NULL);
-    fth_panel_axis(panel, FTH_AXIS_X, &(fth_axis_options){.label = "epoch"});
-    fth_panel_axis(panel, FTH_AXIS_Y,
-                   &(fth_axis_options){.label = p->errors_name ? p->errors_name : "R",
-                                       .scale = positive ? FTH_SCALE_LOG : FTH_SCALE_LINEAR});
-}
-
 static fth_status fill(const pt_pictures *p, page *g, fth_figure *fig, fth_err *err)
 {
     if (p->object)
@@ -91,7 +79,7 @@ static fth_status fill(const pt_pictures *p, page *g, fth_figure *fig, fth_err *
         for (int which = PROBE; which <= PROBE_PHASE; which++)
             add_probe(p, g, fth_figure_panel(fig, which), which);
     if (g->overlap) add_overlap(p, g, fth_figure_panel(fig, OVERLAP));
-    if (p->errors && p->n_errors > 0) add_errors(p, fth_figure_panel(fig, ERRORS));
+    if (p->errors && p->n_errors > 0) pt_add_errors(p, &g->epochs, fth_figure_panel(fig, ERRORS));
     return FTH_OK;
 }
 

@@ -148,20 +148,37 @@ fth_status pt_draw_probe(const pt_pictures *p, const char *path, uint64_t *bytes
 
 /* ---- errors ---- */
 
-fth_status pt_draw_errors(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err)
+/* Epochs are counted from 1. */
+static fth_status count_up(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
 {
-    fth_figure *fig = NULL;
-    FTH_TRY(fth_figure_create(&fig, p->mem,
-                              &(fth_figure_options){.panel_width = 5.2, .panel_height = 3.6}, err));
-    fth_panel *panel = fth_figure_panel(fig, 0);
+    double *out = dst;
+    (void)self, (void)err;
+    for (int64_t i = 0; i < n[0]; i++) out[i] = (double)(lo[0] + i + 1);
+    return FTH_OK;
+}
+
+void pt_add_errors(const pt_pictures *p, fth_source *epochs, fth_panel *panel)
+{
     bool positive = true;
     for (int64_t i = 0; i < p->n_errors; i++) positive = positive && !(p->errors[i] <= 0);
+    *epochs = (fth_source){
+        .kind = "epochs", .dtype = FTH_F64, .n_axes = 1, .size = {p->n_errors}, .read = count_up};
     fth_panel_set(panel, &(fth_panel_options){.title = "error by epoch"});
-    fth_panel_line(panel, (fth_column){0}, fth_column_of(FTH_F64, p->errors, p->n_errors), NULL);
+    fth_panel_line(panel, fth_column_row(epochs, 0), fth_column_of(FTH_F64, p->errors, p->n_errors),
+                   NULL);
     fth_panel_axis(panel, FTH_AXIS_X, &(fth_axis_options){.label = "epoch"});
     fth_panel_axis(panel, FTH_AXIS_Y,
                    &(fth_axis_options){.label = p->errors_name ? p->errors_name : "R",
                                        .scale = positive ? FTH_SCALE_LOG : FTH_SCALE_LINEAR});
+}
+
+fth_status pt_draw_errors(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err)
+{
+    fth_figure *fig = NULL;
+    fth_source epochs;
+    FTH_TRY(fth_figure_create(&fig, p->mem,
+                              &(fth_figure_options){.panel_width = 5.2, .panel_height = 3.6}, err));
+    pt_add_errors(p, &epochs, fth_figure_panel(fig, 0));
     return pt_figure_finish(fig, path, bytes, err);
 }
 

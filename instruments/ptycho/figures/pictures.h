@@ -45,6 +45,8 @@ fth_status pt_draw_object(const pt_pictures *p, bool phase, const char *path, ui
                           fth_err *err);
 fth_status pt_draw_probe(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err);
 fth_status pt_draw_errors(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err);
+/* Errors by epoch into a panel; `epochs` lives until the figure is saved. */
+void pt_add_errors(const pt_pictures *p, fth_source *epochs, fth_panel *panel);
 fth_status pt_draw_overlap(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err);
 /* How many patterns light each pixel: rows of cols + 1 numbers, the last of each row is 0. */
 void pt_overlap_fill(const pt_pictures *p, float *map);

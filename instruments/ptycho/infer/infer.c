@@ -179,6 +179,7 @@ static fth_status write_result(work *w, fth_err *err)
             .mem = w->mem,
             .cfg = w->job->cfg,
             .algorithm = "cnn",
+            .scan = w->job->scan,
             .object = fth_tensor_data(w->object),
             .rows = w->canvas.side,
             .cols = w->canvas.side,

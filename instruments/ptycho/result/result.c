@@ -77,6 +77,8 @@ static fth_status write_run(const pt_result *r, const char *folder, fth_err *err
     FTH_TRY(fth_path_join(path, folder, PT_RUN_FILE, err));
     fth_json_begin(&w, r->mem, true);
     fth_json_open(&w, NULL, '{');
+    fth_json_text(&w, "version", fth_version());
+    fth_json_text(&w, "scan", r->scan);
     fth_json_text(&w, "algorithm", r->algorithm);
     fth_json_int(&w, "patterns", r->patterns);
     fth_json_int(&w, "rows", r->rows);

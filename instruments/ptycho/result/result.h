@@ -15,6 +15,7 @@ typedef struct pt_result {
     fth_mem *mem;
     const fth_config *cfg;
     const char *algorithm; /* "lsqml", "cnn" */
+    const char *scan;      /* file that it is of */
     const fth_c64 *object; /* [rows cols] */
     int64_t rows, cols;
     const fth_c64 *probe; /* [modes side side] */

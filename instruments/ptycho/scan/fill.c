@@ -31,7 +31,7 @@ static fth_status find_axes(pt_draft *d, const fth_source *b, const char *name, 
         return FTH_E_FILE_SHAPE;
     }
     if (first && last && b->size[1] == b->size[2])
-        FTH_TRY(pt_scan_warn(d, err,
+        FTH_TRY(pt_scan_warn(d->scan, err,
                              "'%s' is %s: both its first and its last axis have the length of "
                              "the positions; the first is taken as the scan",
                              name, shape));

@@ -134,8 +134,9 @@ fth_status pt_h5_unit(pt_draft *d, fth_h5 *h5, const char *place, double *out, f
     *out = -1;
     read_unit(h5, place, unit, sizeof unit);
     if (!unit[0] || find_unit(unit, PT_LENGTH, out)) return FTH_OK;
-    return pt_scan_warn(d, err, "'%s' is in '%s', which is no unit of length that is known here",
-                        place, unit);
+    return pt_scan_warn(d->scan, err,
+                        "'%s' is in '%s', which is no unit of length that is known here", place,
+                        unit);
 }
 
 fth_status pt_h5_number(pt_draft *d, fth_h5 *h5, const char *places, pt_quantity what, double *out,
@@ -240,7 +241,7 @@ fth_status pt_h5_object(pt_draft *d, fth_h5 *h5, const char *place, fth_err *err
                         place, pt_shape_text(&kept, shape, sizeof shape),
                         fth_dtype_name(kept.dtype));
     if (kept.n_axes == 3 && kept.size[0] != 1)
-        return pt_scan_warn(d, err, "'%s' has %lld slices, and is not used", place,
+        return pt_scan_warn(d->scan, err, "'%s' has %lld slices, and is not used", place,
                             (long long)kept.size[0]);
     scan->object = kept;
     if (kept.n_axes == 2) return FTH_OK;

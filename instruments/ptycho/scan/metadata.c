@@ -21,7 +21,7 @@ fth_status pt_read_metadata(pt_draft *d, fth_texts *texts, fth_err *err)
     pt_scan *scan = d->scan;
     const double unknown = (double)NAN;
     fth_json *doc = parse_first(scan, texts);
-    if (!doc) return pt_scan_warn(d, err, "'_metadata' holds no JSON text, and is not used");
+    if (!doc) return pt_scan_warn(d->scan, err, "'_metadata' holds no JSON text, and is not used");
     const fth_json_value *physics = fth_json_get(fth_json_root(doc), "physics_parameters"),
                          *more = fth_json_get(fth_json_root(doc), "additional_parameters");
     scan->meta.nphotons = fth_json_get_real(physics, "nphotons", unknown);
@@ -34,18 +34,19 @@ fth_status pt_read_metadata(pt_draft *d, fth_texts *texts, fth_err *err)
     const pt_scan_options *o = d->opt;
     fth_status s = FTH_OK;
     if (N > 0 && N != scan->N)
-        s = pt_scan_warn(d, err, "'_metadata' says N = %lld, and the patterns are %lld x %lld",
+        s = pt_scan_warn(d->scan, err,
+                         "'_metadata' says N = %lld, and the patterns are %lld x %lld",
                          (long long)N, (long long)scan->N, (long long)scan->N);
     if (s == FTH_OK && o->want_N > 0 && o->want_N != scan->N)
-        s = pt_scan_warn(d, err, "N is %lld in the config, and the patterns are %lld x %lld",
+        s = pt_scan_warn(d->scan, err, "N is %lld in the config, and the patterns are %lld x %lld",
                          (long long)o->want_N, (long long)scan->N, (long long)scan->N);
     if (s == FTH_OK && !isnan(o->want_nphotons) && !isnan(scan->meta.nphotons) &&
         fabs(o->want_nphotons - scan->meta.nphotons) > 1e-6 * scan->meta.nphotons)
-        s = pt_scan_warn(d, err, "nphotons is %g in the config and %g in '_metadata'",
+        s = pt_scan_warn(d->scan, err, "nphotons is %g in the config and %g in '_metadata'",
                          o->want_nphotons, scan->meta.nphotons);
     if (s == FTH_OK && o->want_gridsize > 0 && scan->meta.gridsize > 0 &&
         o->want_gridsize != scan->meta.gridsize)
-        s = pt_scan_warn(d, err, "gridsize is %lld in the config and %lld in '_metadata'",
+        s = pt_scan_warn(d->scan, err, "gridsize is %lld in the config and %lld in '_metadata'",
                          (long long)o->want_gridsize, (long long)scan->meta.gridsize);
     fth_json_destroy(doc);
     return s;

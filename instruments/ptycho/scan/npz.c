@@ -148,12 +148,31 @@ static fth_status look_at_truth(pt_draft *d, fth_npz *npz, fth_err *err)
     fth_source s;
     if (!has(npz, "Y")) return FTH_OK;
     if (fth_npz_source(npz, "Y", &s, NULL) != FTH_OK)
-        return pt_scan_warn(d, err, "'Y' cannot be read, and is not used");
+        return pt_scan_warn(d->scan, err, "'Y' cannot be read, and is not used");
     const int64_t n = s.n_axes > 0 ? s.size[0] : 0;
     fth_source_close(&s);
     if (n == d->scan->n) return FTH_OK;
-    return pt_scan_warn(d, err, "'Y' has %lld patches for %lld patterns, and is not used",
+    return pt_scan_warn(d->scan, err, "'Y' has %lld patches for %lld patterns, and is not used",
                         (long long)n, (long long)d->scan->n);
+}
+
+/* An array whose name is nearly one that would be read. */
+static fth_status look_for_slips(pt_draft *d, fth_npz *npz, fth_err *err)
+{
+    static const char known[] = "xcoords ycoords xcoords_start ycoords_start diff3d diffraction "
+                                "probeGuess objectGuess mask scan_index Y _metadata "
+                                "scale_contract_version measurement_domain";
+    for (int64_t i = 0; i < fth_npz_count(npz); i++) {
+        const char *name = fth_npz_name(npz, i), *at = known;
+        const int near = fth_word_nearest(known, name);
+        if (near < 0) continue;
+        for (int k = 0; k < near; k++) at = strchr(at, ' ') + 1;
+        const size_t n = strcspn(at, " ");
+        if (strlen(name) == n && strncmp(name, at, n) == 0) continue;
+        FTH_TRY(pt_scan_warn(d->scan, err, "'%.60s' is not read: is it meant as '%.*s'?", name,
+                             (int)n, at));
+    }
+    return FTH_OK;
 }
 
 static fth_status read_texts(pt_draft *d, fth_npz *npz, fth_err *err)
@@ -161,7 +180,7 @@ static fth_status read_texts(pt_draft *d, fth_npz *npz, fth_err *err)
     fth_texts *texts = NULL;
     if (!has(npz, "_metadata")) return FTH_OK;
     if (fth_npz_strings(npz, "_metadata", &texts, NULL) != FTH_OK)
-        return pt_scan_warn(d, err, "'_metadata' cannot be read as text, and is not used");
+        return pt_scan_warn(d->scan, err, "'_metadata' cannot be read as text, and is not used");
     const fth_status s = pt_read_metadata(d, texts, err);
     fth_texts_free(texts);
     return s;
@@ -188,6 +207,7 @@ static fth_status read_arrays(pt_draft *d, fth_npz *npz, fth_err *err)
     }
     FTH_TRY(read_object(d, npz, err));
     FTH_TRY(look_at_truth(d, npz, err));
+    FTH_TRY(look_for_slips(d, npz, err));
     return read_texts(d, npz, err);
 }
 

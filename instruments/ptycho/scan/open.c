@@ -105,13 +105,13 @@ static fth_status finish(pt_draft *d, fth_err *err)
     scan->sign = d->opt->sign ? d->opt->sign : d->own_sign;
     FTH_TRY(to_pixels(d, err));
     if (cut_factor(d) != 1 && d->unit_m == 0)
-        FTH_TRY(pt_scan_warn(d, err,
+        FTH_TRY(pt_scan_warn(d->scan, err,
                              "positions are in pixels, which are %g times as large after the "
                              "frames were cut: they were scaled",
                              1 / cut_factor(d)));
     if (cut_factor(d) != 1 && scan->object.n_axes) {
         scan->object = (fth_source){0};
-        FTH_TRY(pt_scan_warn(d, err,
+        FTH_TRY(pt_scan_warn(d->scan, err,
                              "the object of the file has other pixels than the frames that "
                              "were cut, and is not used"));
     }
@@ -128,6 +128,7 @@ fth_status pt_scan_open(pt_scan *out, fth_context *ctx, const char *path,
     const double unknown = (double)NAN;
     *out = (pt_scan){.ctx = ctx,
                      .mem = fth_context_mem(ctx),
+                     .strict = opt->strict,
                      .meta = {unknown, unknown, unknown, unknown, unknown, unknown, 0, false}};
     pt_draft d = {.scan = out, .opt = opt, .centre_x = unknown, .centre_y = unknown, .own_sign = 1};
     if (strlen(path) >= sizeof out->path)

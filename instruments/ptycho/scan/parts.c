@@ -73,19 +73,19 @@ void pt_scan_release_parts(pt_scan *scan)
     scan->parts = NULL;
 }
 
-fth_status pt_scan_warn(const pt_draft *d, fth_err *err, const char *fmt, ...)
+fth_status pt_scan_warn(pt_scan *scan, fth_err *err, const char *fmt, ...)
 {
     char text[600];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (d->opt->strict) {
-        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %s", d->scan->path, text);
+    if (scan->strict) {
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %s", scan->path, text);
         fth_err_hint(err, "without --strict true this is a warning");
         return FTH_E_FILE_FORMAT;
     }
-    return fth_texts_add(d->scan->notes, text, strlen(text), err);
+    return fth_texts_add(scan->notes, text, strlen(text), err);
 }
 
 /* ---- numbers ---- */

@@ -25,7 +25,7 @@ fth_status pt_scan_keep_scratch(pt_scan *scan, fth_scratch *scratch, fth_err *er
 void pt_scan_release_parts(pt_scan *scan);
 
 /* A warning; with `strict` an error. */
-fth_status pt_scan_warn(const pt_draft *d, fth_err *err, const char *fmt, ...) FTH_PRINTF(3, 4);
+fth_status pt_scan_warn(pt_scan *scan, fth_err *err, const char *fmt, ...) FTH_PRINTF(3, 4);
 
 /* "[121 64 64]" */
 const char *pt_shape_text(const fth_source *s, char *text, size_t bytes);

@@ -103,6 +103,7 @@ typedef struct pt_scan {
     pt_format format;
     pt_kind kind;              /* of `patterns` */
     bool kind_is_declared;     /* the file or the config says it */
+    bool strict;               /* warnings are errors */
     int sign;                  /* that positions were read with */
     char array[64];            /* name of the patterns in the file */
     int64_t n, N;              /* patterns, and the side of one */

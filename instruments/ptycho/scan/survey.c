@@ -43,7 +43,8 @@ static fth_status look(pass *p, int64_t i, const void *frame, fth_err *err)
         if (!(v >= 0 && v <= 1.7e308)) return refuse(p, i, k, v, err);
         power += scan->kind == PT_COUNTS ? v : v * v;
         if (v > p->found.max_value) p->found.max_value = v;
-        if (scan->kind == PT_COUNTS && v != floor(v)) p->found.fractional++;
+        /* squares of rounded roots are nearly whole */
+        if (scan->kind == PT_COUNTS && fabs(v - rint(v)) > 1e-5 * fmax(v, 1)) p->found.fractional++;
     }
     p->sum += power;
     if (power > p->found.max_power) p->found.max_power = power;
@@ -77,7 +78,6 @@ static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *
 static fth_status conclude(pass *p, fth_err *err)
 {
     pt_scan *scan = p->scan;
-    char text[200];
     p->found.mean_power = p->sum / (double)scan->n;
     if (!p->seen) {
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the masks leave no good pixel of '%s'", scan->path,
@@ -90,17 +90,14 @@ static fth_status conclude(pass *p, fth_err *err)
                         "%s: all %lld patterns of '%s' are zero everywhere: there is nothing "
                         "to reconstruct",
                         scan->path, (long long)scan->n, scan->array);
-    if (p->found.zero > 0) {
-        snprintf(text, sizeof text, "%lld of %lld patterns are zero everywhere, the first is %lld",
-                 (long long)p->found.zero, (long long)scan->n, (long long)p->found.first_zero);
-        FTH_TRY(fth_texts_add(scan->notes, text, strlen(text), err));
-    }
-    if (p->found.fractional > 0 && scan->patterns.dtype != FTH_F64) {
-        snprintf(text, sizeof text,
-                 "%lld counts are no whole numbers: are these amplitudes, or scaled?",
-                 (long long)p->found.fractional);
-        FTH_TRY(fth_texts_add(scan->notes, text, strlen(text), err));
-    }
+    if (p->found.zero > 0)
+        FTH_TRY(pt_scan_warn(
+            scan, err, "%lld of %lld patterns are zero everywhere, the first is %lld",
+            (long long)p->found.zero, (long long)scan->n, (long long)p->found.first_zero));
+    if (p->found.fractional > 0)
+        FTH_TRY(pt_scan_warn(scan, err,
+                             "%lld counts are no whole numbers: are these amplitudes, or scaled?",
+                             (long long)p->found.fractional));
     return FTH_OK;
 }
 

@@ -103,7 +103,7 @@ static fth_status open_parts(pt_draft *d, fth_h5 *h5, const fth_texts *names, ft
         if (strncmp(name, "data_", 5) != 0) continue;
         snprintf(place, sizeof place, "/entry/data/%.100s", name);
         if (fth_h5_kind_of(h5, place) != FTH_H5_DATASET) {
-            FTH_TRY(pt_scan_warn(d, err, "'%s' leads nowhere, and is left out", place));
+            FTH_TRY(pt_scan_warn(d->scan, err, "'%s' leads nowhere, and is left out", place));
             continue;
         }
         FTH_TRY(fth_h5_source(h5, place, &part[*n], err));

@@ -243,6 +243,7 @@ static fth_status write_results(work *w, fth_err *err)
     const pt_result r = {.mem = w->mem,
                          .cfg = w->job->cfg,
                          .algorithm = pt_algorithm_names[s->opt.algorithm],
+                         .scan = w->job->scan,
                          .object = object,
                          .rows = s->rows,
                          .cols = s->cols,
@@ -310,8 +311,9 @@ static fth_status solve(work *w, fth_err *err)
     FTH_TRY(run_epochs(w, checkpoint, err));
     if (job->call) fth_stage_point(job->call, "before_outputs");
     FTH_TRY(write_results(w, err));
-    say(w, "%s: R %.5f after %lld epochs", pt_algorithm_names[w->opt.algorithm],
-        w->solver->history[w->solver->epoch - 1], (long long)w->solver->epoch);
+    say(w, "%s: R %.5f after %lld epoch%s", pt_algorithm_names[w->opt.algorithm],
+        w->solver->history[w->solver->epoch - 1], (long long)w->solver->epoch,
+        w->solver->epoch == 1 ? "" : "s");
     return fth_path_remove(w->mem, checkpoint, err);
 }
 

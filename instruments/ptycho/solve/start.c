@@ -46,10 +46,10 @@ fth_status pt_solver_canvas(pt_solver *s, fth_err *err)
         return FTH_E_FILE_FORMAT;
     }
     if (!(x1 - x0 < 1e6 && y1 - y0 < 1e6)) {
-        FTH_FAIL(err, FTH_E_FILE_FORMAT, "positions span %g x %g pixels: no canvas has that size",
+        FTH_FAIL(err, FTH_E_NO_FIT, "positions span %g x %g pixels: no canvas has that size",
                  x1 - x0, y1 - y0);
         fth_err_hint(err, "positions are in pixels of the object; is their unit or scale right?");
-        return FTH_E_FILE_FORMAT;
+        return FTH_E_NO_FIT;
     }
     s->cols = (int64_t)ceil(x1 - x0) + s->n + margin;
     s->rows = (int64_t)ceil(y1 - y0) + s->n + margin;

@@ -40,7 +40,9 @@ static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,
 #define SOLVE(...) __VA_ARGS__,
 #include "../settings/flags.inc"
-    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results"}, FTH_STAGE_FORCE, {0}};
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results, which are replaced"},
+    {.name = "force", .doc = "start over where a checkpoint could be resumed from"},
+    {0}};
 
 const fth_verb pt_verb_solve = {
     .name = "solve",
