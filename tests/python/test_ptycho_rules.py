@@ -191,7 +191,7 @@ class Rules(unittest.TestCase):
                 self.assertLess(np.abs(found - want).max(), 2e-7 * np.abs(want).max(), (words, scan["probe"].shape))  # stored in single
 
     def test_pattern_by_pattern(self):
-        for modes, fractions, masks in ((1, False, 0), (1, True, 0), (3, True, 1), (2, True, PATTERNS)):
+        for modes, fractions, masks in ((1, False, 0), (3, True, 1), (2, True, PATTERNS)):
             scan = make_scan(modes, fractions, masks)
             for kind, batch, alpha, beta in (("epie", 1, 1, 1), ("epie", 4, 0.5, 0.7), ("rpie", 1, 0.05, 0.5), ("rpie", 7, 0.2, 0.3)):
                 def rule(m):
@@ -201,7 +201,7 @@ class Rules(unittest.TestCase):
                 self.compare(scan, rule, kind, "--batch", batch, "--object_alpha", alpha, "--probe_alpha", beta, "--order", "order.npy")
 
     def test_lsqml(self):
-        for modes, fractions, masks in ((1, False, 0), (1, True, 0), (3, True, 1), (2, True, PATTERNS)):
+        for modes, fractions, masks in ((1, False, 0), (3, True, 1), (2, True, PATTERNS)):
             scan = make_scan(modes, fractions, masks)
             for noise, batch in (("gaussian", 8), ("gaussian", 20), ("poisson", 13)):
                 self.compare(scan, lambda m: lsqml(m, self.orders, batch, noise), "lsqml", "--batch", batch, "--noise_model", noise,
