@@ -22,6 +22,7 @@ const fth_instrument fth_instrument_ptycho = {
     .name = "ptycho",
     .brief = "ptychography: object and probe from overlapping diffraction patterns",
     .schema = &pt_schema,
+    .gpu = true, /* every operation of ops/ has a kernel */
     .stage = stages,
     .n_stages = sizeof stages / sizeof stages[0],
     .general = pt_is_general,

@@ -279,6 +279,7 @@ static fth_status foresee(work *w, fth_err *err)
     const double pieces = (double)((s->data.patterns + s->piece - 1) / s->piece);
     if (job->show) {
         FTH_TRY(fth_answer_plan(job->show, "pieces of an epoch", plan, err));
+        if (s->scale_plan) FTH_TRY(fth_answer_plan(job->show, "scale", s->scale_plan, err));
         return fth_answer_plan(job->show, "light", s->light_plan, err);
     }
     (void)fth_stage_plan_hold(job->call, job->foresee, writing_bytes(s), 1u << FTH_LIB_FATHOM);
@@ -287,6 +288,10 @@ static fth_status foresee(work *w, fth_err *err)
              pieces, pieces == 1 ? "" : "s", (long long)s->rows, (long long)s->cols);
     FTH_TRY(fth_stage_plan_add(job->call, job->foresee, s->light_plan, (double)w->opt.iterations,
                                job->print, err));
+    if (s->scale_plan)
+        FTH_TRY(fth_stage_plan_add(job->call, job->foresee, s->scale_plan,
+                                   (double)(w->opt.iterations / w->opt.scale_every), job->print,
+                                   err));
     return fth_stage_plan_add(job->call, job->foresee, plan, pieces * (double)w->opt.iterations,
                               job->print, err);
 }

@@ -113,29 +113,6 @@ static void scale_all(fth_tensor *t, fth_dtype real, double by)
     for (int64_t i = 0; i < n; i++) pt_put(data, real, i, by * pt_get(data, real, i));
 }
 
-/* The object's mean amplitude where light falls becomes 1, and the probe takes the rest. */
-static fth_status share_scale(pt_solver *s, fth_err *err)
-{
-    const int64_t cells = s->rows * s->cols;
-    if (s->opt.algorithm != PT_SOLVE_LSQML) FTH_TRY(pt_solver_light(s, false, err));
-    const void *light = fth_tensor_view(s->light), *object = fth_tensor_view(s->object);
-    double most = 0, sum = 0, n = 0;
-    for (int64_t i = 0; i < cells; i++) {
-        const double v = pt_get(light, s->real, i);
-        most = v > most ? v : most;
-    }
-    for (int64_t i = 0; i < cells; i++)
-        if (pt_get(light, s->real, i) > 0.1 * most) {
-            sum += hypot(pt_get(object, s->real, i), pt_get(object, s->real, cells + i));
-            n += 1;
-        }
-    const double mean = n > 0 ? sum / n : 0;
-    if (!(mean > 0) || !isfinite(mean)) return FTH_OK;
-    scale_all(s->object, s->real, 1 / mean);
-    scale_all(s->probe, s->real, mean);
-    return FTH_OK;
-}
-
 static void fix_power(pt_solver *s)
 {
     const void *probe = fth_tensor_view(s->probe);
@@ -222,6 +199,7 @@ fth_status pt_solver_refine(pt_solver *s, fth_err *err)
     if (!isnan(o->probe_power)) fix_power(s);
     FTH_TRY(pt_constrain_object(s, err));
     if (o->keep_mean_position && o->position_start >= 0) hold_mean_position(s);
-    if (o->scale_every > 0 && (s->epoch + 1) % o->scale_every == 0) FTH_TRY(share_scale(s, err));
+    if (o->scale_every > 0 && (s->epoch + 1) % o->scale_every == 0)
+        FTH_TRY(pt_solver_share_scale(s, err));
     return FTH_OK;
 }

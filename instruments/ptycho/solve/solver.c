@@ -104,6 +104,7 @@ static fth_status set_up(pt_solver *s, fth_err *err)
     FTH_TRY(check_canvas(s, err));
     FTH_TRY(make_tensors(s, err));
     FTH_TRY(pt_solver_plan_light(s, err));
+    FTH_TRY(pt_solver_plan_scale(s, err));
     if (s->opt.opr) FTH_TRY(pt_opr_create(s, err));
     FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
     FTH_TRY(pt_solver_start_fields(s, err));
@@ -152,6 +153,8 @@ void pt_solver_destroy(pt_solver *s)
     pt_opr_destroy(s);
     fth_plan_destroy(s->light_plan);
     fth_graph_destroy(s->light_graph);
+    fth_plan_destroy(s->scale_plan);
+    fth_graph_destroy(s->scale_graph);
     fth_tensor *const tensors[] = {s->object, s->probe,      s->light,
                                    s->weight, s->all_visits, s->mask};
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) fth_tensor_release(tensors[i]);

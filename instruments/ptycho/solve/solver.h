@@ -121,6 +121,8 @@ typedef struct pt_solver {
     fth_graph *light_graph;
     fth_plan *light_plan;
     bool light_known; /* of an epoch before */
+    fth_graph *scale_graph;
+    fth_plan *scale_plan; /* scale.c; NULL: the scale is left as it is */
 
     pt_waves *waves;
     pt_momentum *momentum;
@@ -148,6 +150,8 @@ void pt_solver_corner(const pt_solver *s, int64_t j, double *visit);
 fth_status pt_solver_make_order(pt_solver *s, fth_err *err); /* order.c */
 fth_status pt_solver_plan_light(pt_solver *s, fth_err *err); /* light.c */
 fth_status pt_solver_light(pt_solver *s, bool weigh, fth_err *err);
+fth_status pt_solver_plan_scale(pt_solver *s, fth_err *err); /* scale.c */
+fth_status pt_solver_share_scale(pt_solver *s, fth_err *err);
 fth_status pt_sweeps_create(pt_solver *s, fth_err *err); /* sweeps.c */
 fth_status pt_sweeps_epoch(pt_solver *s, fth_err *err);
 void pt_sweeps_destroy(pt_solver *s);
