@@ -87,6 +87,9 @@ static void on_both(const scene *a, const pt_solve_options *o)
     }
     LE_F64(distance(s[0]->object, s[1]->object, s[0]->real), a->most);
     LE_F64(distance(s[0]->probe, s[1]->probe, s[0]->real), a->most);
+    if (o->opr) LE_F64(distance(s[0]->eigen, s[1]->eigen, s[0]->real), a->most);
+    for (int64_t j = 0; j < (o->opr ? o->opr + 1 : 0) * a->patterns; j++)
+        NEAR(s[0]->shares[j], s[1]->shares[j], 10 * a->most);
     const double error = s[0]->history[o->iterations - 1];
     LE_F64(fabs(s[1]->history[o->iterations - 1] / error - 1), a->most);
     for (int64_t j = 0; j < a->patterns; j++) {
@@ -125,9 +128,18 @@ static void all_rules(scene a, bool wide)
     on_both(&a, &o);
     o = rules(PT_SOLVE_LSQML, 5, wide);
     on_both(&a, &o);
+    o.opr = 2;
+    on_both(&a, &o);
     o.modes = 2;
+    o.opr = 1;
+    on_both(&a, &o);
+    o.opr = 0;
     o.poisson = true;
     o.position_start = 0;
+    on_both(&a, &o);
+    a.fractions = false;
+    o = rules(PT_SOLVE_LSQML, 4, wide);
+    o.opr = 1;
     on_both(&a, &o);
 }
 

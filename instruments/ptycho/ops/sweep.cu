@@ -4,6 +4,7 @@
  * the piece is queued, and kernels of those behind the last pattern return at once. Updates of
  * probe and object are gathers: a thread owns a pixel and adds the patterns in their order.
  */
+#include "opr.cuh"
 #include "visit.cuh"
 
 namespace
@@ -399,8 +400,12 @@ template <typename T> uint64_t arrange(work<T> *w, char *base)
     if (!is_whole<T>(w->n)) w->turned = (T *)take(batch, sizeof(T));
     w->next = (T *)take(fields, sizeof(T));
     if (r.batch > CHUNK) w->parts = (T *)take((r.batch + CHUNK - 1) / CHUNK * fields, sizeof(T));
+    if (r.shift || r.opr) w->lit = (T *)take(batch, sizeof(T));
+    if (r.opr) {
+        w->rest = (T *)take(r.batch * 2 * w->nn, sizeof(T));
+        w->trend = (T *)take(2 * w->nn, sizeof(T));
+    }
     if (r.shift) {
-        w->lit = (T *)take(batch, sizeof(T));
         w->spectrum = (T *)take(fields, sizeof(T));
     }
     if (r.shift || r.positions) w->back = (T *)take(batch, sizeof(T));
@@ -449,7 +454,13 @@ void queue_projection(const work<T> &w, const transform<T> &f, cudaStream_t stre
         queue_visits(w, stream);
         return;
     }
+    if (r.opr)
+        FTH_LAUNCH(mix_probe<T>, dim3(fth_cuda_blocks(2 * w.nn, THREADS), (unsigned)r.batch),
+                   THREADS, stream, w);
     if (r.shift) {
+        if (r.opr)
+            queue_transform<T, false>(w, f, r.batch, 1, stream, load_first<T>{{w, 1}, w.lit},
+                                      store_first<T>{w.lit, w.n, w.modes});
         queue_transform<T, true>(w, f, images, w.modes, stream, load_shifted<T>{{w, w.modes}},
                                  store_planes<T>{w.lit, w.n});
     }
@@ -502,6 +513,7 @@ void queue_updates(const work<T> &w, const transform<T> &f, cudaStream_t stream)
                                  store_planes<T>{w.next, w.n});
     };
     if (!lsqml && !visited) FTH_LAUNCH(maxima<T>, pairs_of, THREADS, stream, w);
+    if (r.opr) queue_opr(w, stream);
     if (!r.ptypy || lsqml) probe_direction();
     FTH_LAUNCH(place<T>, canvas, THREADS, stream, w);
     if (lsqml) {
@@ -541,6 +553,18 @@ template <typename T> fth_status run_as(const fth_call *call)
                                          (size_t)fth_desc_count(&node->in[i]) * sizeof(T),
                                          cudaMemcpyDeviceToDevice, stream),
                          "copying object and probe", call->err);
+    if (w.rule.opr) {
+        const int eigen = mask + (w.rule.masked ? 1 : 0);
+        for (int i = 0; i < 2; i++)
+            if (call->out[3 + i].data)
+                FTH_CUDA_TRY(cudaMemcpyAsync(call->out[3 + i].data, call->in[eigen + i].data,
+                                             (size_t)(fth_desc_count(&node->out[3 + i]) *
+                                                      fth_dtype_size(node->out[3 + i].dtype)),
+                                             cudaMemcpyDeviceToDevice, stream),
+                             "copying eigenprobes", call->err);
+        w.eigen = (T *)(call->out[3].data ? call->out[3].data : call->in[eigen].data);
+        w.shares = (double *)(call->out[4].data ? call->out[4].data : call->in[eigen + 1].data);
+    }
     const int64_t room = node->out[2].size[0];
     FTH_CUDA_TRY(cudaMemsetAsync(w.told, 0, (size_t)(room * PT_TOLD) * sizeof(double), stream),
                  "clearing what is told", call->err);
@@ -575,7 +599,7 @@ bool supports(const fth_node *node)
     const pt_sweep *r = (const pt_sweep *)node->attr;
     const int64_t n = node->in[PT_SWEEP_PATTERNS].size[1],
                   images = r->batch * node->in[PT_SWEEP_PROBE].size[0];
-    return images < 65536 && r->opr == 0 &&
+    return images < 65536 &&
            (node->in[0].dtype == FTH_F32 ? width_of<float>(n) : width_of<double>(n)) > 0;
 }
 

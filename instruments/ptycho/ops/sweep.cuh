@@ -18,7 +18,8 @@ constexpr int SORTED = 4096; /* steps that are sorted in shared memory */
 template <typename T> struct work {
     pt_sweep rule;
     int64_t n, nn, modes, rows, cols, cells, tiles;
-    T *object, *probe;
+    T *object, *probe, *eigen;
+    double *shares; /* opr: [pattern share] */
     const T *weight;
     frames seen;
     const double *visits, *switches;
@@ -26,6 +27,7 @@ template <typename T> struct work {
     int64_t first; /* pattern of this batch */
     /* scratch */
     T *table, *chi, *turned, *next, *parts, *lit, *back, *spectrum, *slope, *direction;
+    T *rest, *trend; /* opr: [pattern 2 nn] what is left over, and [2 nn] */
     double *part, *alpha, *one, *steps, *found; /* found: mean alpha, steps of object and probe */
     int64_t sorted;                             /* room for steps: a power of two */
     double *most;                               /* [batch + 1 tiles]: of |O|^2, last row of |P|^2 */
@@ -52,7 +54,8 @@ __device__ inline pair<T> object_at(const work<T> &w, int64_t at, int64_t r, int
 }
 template <typename T> __device__ inline const T *probe_of(const work<T> &w, int64_t i, int64_t m)
 {
-    return w.rule.shift ? w.lit + (i * w.modes + m) * 2 * w.nn : w.probe + m * 2 * w.nn;
+    const bool own = w.rule.shift || (w.rule.opr && m == 0);
+    return own ? w.lit + (i * w.modes + m) * 2 * w.nn : w.probe + m * 2 * w.nn;
 }
 /* exp(-2 pi i (f_row d_row + f_col d_col)) */
 template <typename T>
@@ -100,6 +103,15 @@ template <typename T> struct load_planes : load_base<T> {
         return get(from + (int64_t)image * 2 * this->w.nn, this->w.nn, (int64_t)r * this->w.n + c);
     }
 };
+/* The first mode of each pattern. */
+template <typename T> struct load_first : load_base<T> {
+    const T *from;
+    __device__ pair<T> operator()(int image, int r, int c) const
+    {
+        const work<T> &w = this->w;
+        return get(from + image * w.modes * 2 * w.nn, w.nn, (int64_t)r * w.n + c);
+    }
+};
 template <typename T> struct load_exit : load_base<T> {
     __device__ pair<T> operator()(int image, int r, int c) const
     {
@@ -114,8 +126,9 @@ template <typename T> struct load_shifted : load_base<T> {
     {
         const work<T> &w = this->w;
         const int64_t i = image / w.modes, m = image % w.modes;
-        const pair<T> v =
-            times(get(w.spectrum + m * 2 * w.nn, w.nn, (int64_t)r * w.n + c), ramp_of(w, i, r, c));
+        const T *spectrum =
+            w.rule.opr && m == 0 ? w.lit + (int64_t)image * 2 * w.nn : w.spectrum + m * 2 * w.nn;
+        const pair<T> v = times(get(spectrum, w.nn, (int64_t)r * w.n + c), ramp_of(w, i, r, c));
         const T by = 1 / (T)w.nn;
         return {v.re * by, v.im * by};
     }
@@ -154,6 +167,14 @@ template <typename T> struct store_planes {
     __device__ void operator()(int image, int row, int col, pair<T> v) const
     {
         put(to + (int64_t)image * 2 * n * n, n * n, (int64_t)row * n + col, v);
+    }
+};
+template <typename T> struct store_first {
+    T *to;
+    int64_t n, modes;
+    __device__ void operator()(int image, int row, int col, pair<T> v) const
+    {
+        put(to + image * modes * 2 * n * n, n * n, (int64_t)row * n + col, v);
     }
 };
 template <typename T> struct store_home { /* moved back to where the probe is */
