@@ -265,6 +265,23 @@ class Solve(unittest.TestCase):
                         "--opr", opr)
             last.append(self.result("q" + opr)["error_history"][-1])
         self.assertLess(last[1], 0.5 * last[0])
+        self.assertNotIn("opr_weights", self.result("q0"))
+        r, n = self.result("q2"), 32
+        self.assertEqual((r["opr_probes"].shape, r["opr_weights"].shape), ((2, n, n), (len(counts), 3)))
+        mean_square = (np.abs(r["opr_probes"]) ** 2).mean((1, 2))
+        self.assertTrue(np.allclose(mean_square, 1, rtol=1e-4), mean_square)
+
+        def error(weights):  # the model said again, from what the file holds
+            above = 0.0
+            for w, at, c in zip(weights, r["positions"], counts):
+                x, y = np.rint(at - r["canvas_origin"]).astype(int) - n // 2
+                p = w[0] * r["reconstructed_probe"][0] + np.tensordot(w[1:], r["opr_probes"], 1)
+                wave = np.fft.fft2(p * r["reconstructed_object"][y:y + n, x:x + n], norm="ortho")
+                above += ((np.fft.fftshift(np.abs(wave)) - np.sqrt(c)) ** 2).sum()
+            return np.sqrt(above / np.sum(counts))
+
+        self.assertLess(error(r["opr_weights"]), 1.05 * last[1])
+        self.assertGreater(error(r["opr_weights"] * [1, 0, 0]), 2 * last[1])
         self.assertIn("has no eigenprobes", self.run_it("differ.npz", "--out", "x", "--opr", "1", code=2))
 
     def test_masked_pixels_are_not_looked_at(self):

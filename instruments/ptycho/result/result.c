@@ -25,10 +25,13 @@ static fth_status write_arrays(const pt_result *r, const char *path, const char 
         {"positions", FTH_F64, 2, {r->patterns, 2}, NULL},
         {"canvas_origin", FTH_F64, 1, {2}, NULL},
         {"error_history", FTH_F64, 1, {r->n_errors}, NULL},
+        {"opr_probes", FTH_C64, 3, {r->oprs, r->side, r->side}, NULL},
+        {"opr_weights", FTH_F64, 2, {r->patterns, r->oprs + 1}, NULL},
     };
-    const void *const data[] = {r->object, r->probe, r->positions, r->origin, r->errors};
+    const void *const data[] = {r->object, r->probe,      r->positions,  r->origin,
+                                r->errors, r->opr_probes, r->opr_weights};
     const fth_file_meta text[] = {{"algorithm", r->algorithm}, {"config", config}};
-    const int n = sizeof item / sizeof item[0];
+    const int n = (int)(sizeof item / sizeof item[0]) - (r->oprs ? 0 : 2);
     fth_npz_writer *w = NULL;
     FTH_TRY(fth_npz_create_with_texts(&w, r->mem, path, item, n, text, 2, err));
     for (int i = 0; i < n; i++) {

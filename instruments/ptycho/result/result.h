@@ -20,6 +20,9 @@ typedef struct pt_result {
     int64_t rows, cols;
     const fth_c64 *probe; /* [modes side side] */
     int64_t modes, side;
+    const fth_c64 *opr_probes; /* [oprs side side]: eigenprobes; oprs 0: none */
+    const double *opr_weights; /* [patterns oprs + 1]: of the first mode, and of each of them */
+    int64_t oprs;
     const double *positions; /* [patterns] pairs x, y, in pixels */
     int64_t patterns;
     double origin[2];     /* x, y of pixel (0, 0) of the object */

@@ -225,16 +225,19 @@ static void pair_up(const pt_solver *s, fth_tensor *t, int64_t planes, fth_c64 *
 static fth_status write_results(work *w, fth_err *err)
 {
     pt_solver *s = w->solver;
-    const int64_t cells = s->rows * s->cols, fields = s->modes * s->n * s->n, m = s->data.patterns;
+    const int64_t cells = s->rows * s->cols, fields = s->modes * s->n * s->n, m = s->data.patterns,
+                  oprs = s->opt.opr;
     void *block = NULL;
     FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY,
-                         (uint64_t)(cells + fields) * sizeof(fth_c64) +
+                         (uint64_t)(cells + fields + oprs * s->n * s->n) * sizeof(fth_c64) +
                              (uint64_t)(2 * m) * sizeof(double),
                          "results", &block, err));
     double *positions = block;
-    fth_c64 *object = (fth_c64 *)(void *)(positions + 2 * m), *probe = object + cells;
+    fth_c64 *object = (fth_c64 *)(void *)(positions + 2 * m), *probe = object + cells,
+            *eigen = probe + fields;
     pair_up(s, s->object, 1, object);
     pair_up(s, s->probe, s->modes, probe);
+    if (oprs) pair_up(s, s->eigen, oprs, eigen);
     for (int64_t j = 0; j < m; j++) {
         positions[2 * j] = s->x[j];
         positions[2 * j + 1] = s->y[j];
@@ -250,6 +253,9 @@ static fth_status write_results(work *w, fth_err *err)
                          .probe = probe,
                          .modes = s->modes,
                          .side = s->n,
+                         .opr_probes = eigen,
+                         .opr_weights = s->shares,
+                         .oprs = oprs,
                          .positions = positions,
                          .patterns = m,
                          .origin = {(double)s->origin_x, (double)s->origin_y},
@@ -267,7 +273,8 @@ static fth_status write_results(work *w, fth_err *err)
 static uint64_t writing_bytes(const pt_solver *s)
 {
     enum { PICTURE = 12 << 20 };
-    const int64_t numbers = s->rows * s->cols + s->modes * s->n * s->n + 2 * s->data.patterns;
+    const int64_t numbers =
+        s->rows * s->cols + (s->modes + s->opt.opr) * s->n * s->n + 2 * s->data.patterns;
     return (uint64_t)numbers * sizeof(fth_c64) + PICTURE;
 }
 
