@@ -25,25 +25,42 @@ static const struct row {
     const char *key;
     size_t at;
     enum { INT, BOOL, ENUM, REAL } type;
+    bool later; /* models from before it was thought of have none: 0 */
 } rows[] = {
-#define ROW(key, member, type) {key, offsetof(pt_model_options, member), type},
-    ROW("N", net.n, INT) ROW("chan", net.chan, INT) ROW("n_filters_scale", net.filters, INT)
-        ROW("flavour", net.flavour, ENUM) ROW("amp_activation", net.amp, ENUM)
-            ROW("probe_big", net.probe_big, BOOL) ROW("pad_object", net.pad_object, BOOL)
-                ROW("merge", merge, ENUM) ROW("object_big", object_big, BOOL)
-                    ROW("region", region, INT) ROW("modes", modes, INT)
-                        ROW("nphotons", nphotons, REAL) ROW("probe_scale", probe_scale, REAL)
-                            ROW("mae_weight", mae_weight, REAL) ROW("nll_weight", nll_weight, REAL)
-                                ROW("realspace_weight", realspace_weight, REAL) ROW("tv_weight",
-                                                                                    tv_weight, REAL)
-                                    ROW("realspace_mae_weight", realspace_mae_weight,
-                                        REAL) ROW("intensity_scale_trainable", train_scale, BOOL)
-                                        ROW("probe_trainable", train_probe, BOOL)
-                                            ROW("probe_mask", probe_mask, BOOL)
-                                                ROW("probe_mask_diameter", mask_diameter, REAL)
-                                                    ROW("probe_mask_sigma", mask_sigma, REAL)
-                                                        ROW("gaussian_smoothing_sigma", blur, REAL)
+#define ROW(key, member, type)                                                                     \
+    {                                                                                              \
+        key, offsetof(pt_model_options, member), type, false                                       \
+    }
+#define LATER(key, member, type)                                                                   \
+    {                                                                                              \
+        key, offsetof(pt_model_options, member), type, true                                        \
+    }
+    ROW("N", net.n, INT),
+    ROW("chan", net.chan, INT),
+    ROW("n_filters_scale", net.filters, INT),
+    ROW("flavour", net.flavour, ENUM),
+    ROW("amp_activation", net.amp, ENUM),
+    ROW("probe_big", net.probe_big, BOOL),
+    ROW("pad_object", net.pad_object, BOOL),
+    ROW("merge", merge, ENUM),
+    ROW("object_big", object_big, BOOL),
+    ROW("region", region, INT),
+    ROW("modes", modes, INT),
+    ROW("nphotons", nphotons, REAL),
+    ROW("probe_scale", probe_scale, REAL),
+    ROW("mae_weight", mae_weight, REAL),
+    ROW("nll_weight", nll_weight, REAL),
+    ROW("realspace_weight", realspace_weight, REAL),
+    ROW("tv_weight", tv_weight, REAL),
+    ROW("intensity_scale_trainable", train_scale, BOOL),
+    ROW("probe_trainable", train_probe, BOOL),
+    LATER("realspace_mae_weight", realspace_mae_weight, REAL),
+    LATER("probe_mask", probe_mask, BOOL),
+    LATER("probe_mask_diameter", mask_diameter, REAL),
+    LATER("probe_mask_sigma", mask_sigma, REAL),
+    LATER("gaussian_smoothing_sigma", blur, REAL),
 #undef ROW
+#undef LATER
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -113,7 +130,8 @@ fth_status pt_checkpoint_options(fth_safetensors *file, const char *path, pt_mod
     out->real = FTH_F32;
     for (int i = 0; i < ROWS; i++) {
         double v = 0;
-        FTH_TRY(read_number(file, rows[i].key, &v, err));
+        if (!rows[i].later || fth_safetensors_meta(file, rows[i].key))
+            FTH_TRY(read_number(file, rows[i].key, &v, err));
         set(out, &rows[i], v);
     }
     if (!pt_net_takes(out->net.n) || out->net.chan < 1 || out->net.chan > 64 ||
