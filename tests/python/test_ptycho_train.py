@@ -162,6 +162,17 @@ class Training(Case):
         self.assertIn("needs the true object", self.train("x", *flags, code=3))
         self.assertFalse((self.dir / "x").exists())
 
+    def test_double_precision(self):
+        """The loss of the first weights to rounding; parameters of twice the size."""
+        loss = {}
+        for precision in ("single", "double"):
+            self.train(precision, "--precision", precision, "--nepochs", 1, "--batch_size", 19)
+            self.fathom("infer", self.dir / precision / "model.safetensors", self.scan, "--out", self.dir / precision)
+            loss[precision] = json.loads(self.bytes_of(precision, "training_history.json"))["loss"][0]
+        self.assertNotEqual(loss["double"], loss["single"])
+        self.assertAlmostEqual(loss["double"] / loss["single"], 1, delta=1e-5)
+        self.assertGreater(len(self.bytes_of("double")), 1.9 * len(self.bytes_of("single")))
+
     def test_probe_in_a_disc_and_blurred_waves(self):
         def probe_of(folder):
             self.fathom("infer", self.dir / folder / "model.safetensors", self.scan, "--out", self.dir / folder)

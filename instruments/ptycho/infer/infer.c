@@ -109,9 +109,11 @@ static fth_status make_plan(work *w, fth_sink *sink, fth_err *err)
                                     memory(FTH_F32, 2, shift_size, w->canvas.shift)),
                   factor = fth_input(g, "factor", FTH_F32, "",
                                      fth_scalar_source(FTH_F32, &w->trained.factor));
+    const fth_dtype real = m->opt.real;
     const pt_model_graph v =
-        pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel, factor, false);
-    const fth_val canvas = pt_canvas_build(&w->canvas, v.patch, shift);
+        pt_model_build(g, m, fth_split(fth_cast(flat, real), "flat", "group chan"),
+                       fth_cast(rel, real), fth_cast(factor, real), false);
+    const fth_val canvas = pt_canvas_build(&w->canvas, fth_cast(v.patch, FTH_C64), shift);
     *sink = fth_tensor_sink(w->object);
     w->plan = fth_plan_make(g, &canvas, 1, &(fth_limits){.sinks = sink}, &why);
     if (!w->plan && err) *err = why;
@@ -163,13 +165,12 @@ static fth_status write_result(work *w, fth_err *err)
         s = fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *probe * (uint64_t)pixels, "probe",
                          (void **)&probe, err);
     if (s == FTH_OK) {
-        const float *re = fth_tensor_data(m->probe_re), *im = fth_tensor_data(m->probe_im);
         /* so that object and probe explain the patterns as they are in the file */
-        const double by = exp((double)*(const float *)fth_tensor_data(m->log_scale)) / m->s /
-                          (double)w->trained.factor;
+        const double by = exp(pt_model_at(m->log_scale, 0)) / m->s / (double)w->trained.factor;
         for (int64_t i = 0; i < pixels; i++) {
             const double times = by * pt_model_disc(m, i);
-            probe[i] = (fth_c64){(float)(times * (double)re[i]), (float)(times * (double)im[i])};
+            probe[i] = (fth_c64){(float)(times * pt_model_at(m->probe_re, i)),
+                                 (float)(times * pt_model_at(m->probe_im, i))};
         }
         for (int64_t i = 0; i < w->data.n; i++) {
             xy[2 * i] = w->data.x[i];

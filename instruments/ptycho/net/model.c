@@ -89,15 +89,16 @@ fth_status pt_model_support(pt_model *m, fth_context *ctx, fth_err *err)
     return s;
 }
 
-static double get(numbers from, int64_t i)
+double pt_model_at(fth_tensor *t, int64_t i)
 {
+    const numbers from = numbers_of(t);
     return from.dtype == FTH_F32 ? (double)((const float *)from.data)[i]
                                  : ((const double *)from.data)[i];
 }
 
 double pt_model_disc(const pt_model *m, int64_t i)
 {
-    return m->support ? get(numbers_of(m->support), i % (m->opt.net.n * m->opt.net.n)) : 1;
+    return m->support ? pt_model_at(m->support, i % (m->opt.net.n * m->opt.net.n)) : 1;
 }
 
 static void start_probe(pt_model *m, const fth_c128 *probe)

@@ -13,6 +13,7 @@
 typedef struct pt_model_options {
     pt_net_options net;
     fth_dtype real; /* f32 or f64 */
+    bool wide;      /* the same as a setting: f64 */
     pt_merge_kind merge;
     bool object_big; /* patches of a group are merged; false: each is used by itself */
     int64_t region;  /* side of the merged region, in pixels */
@@ -56,6 +57,8 @@ double pt_model_factor(int64_t n, double mean_energy);
 
 /* The disc that the probe is kept to, where the options ask for one; before pt_model_start. */
 fth_status pt_model_support(pt_model *m, fth_context *ctx, fth_err *err);
+/* Element i of a tensor of the model, f32 or f64. */
+double pt_model_at(fth_tensor *t, int64_t i);
 /* Its value at pixel i of [mode row col]. */
 double pt_model_disc(const pt_model *m, int64_t i);
 

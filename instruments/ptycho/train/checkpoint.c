@@ -54,6 +54,7 @@ static const struct row {
     ROW("tv_weight", tv_weight, REAL),
     ROW("intensity_scale_trainable", train_scale, BOOL),
     ROW("probe_trainable", train_probe, BOOL),
+    LATER("precision", wide, BOOL),
     LATER("realspace_mae_weight", realspace_mae_weight, REAL),
     LATER("probe_mask", probe_mask, BOOL),
     LATER("probe_mask_diameter", mask_diameter, REAL),
@@ -127,13 +128,13 @@ fth_status pt_checkpoint_options(fth_safetensors *file, const char *path, pt_mod
         return FTH_E_FILE_KEY;
     }
     memset(out, 0, sizeof *out);
-    out->real = FTH_F32;
     for (int i = 0; i < ROWS; i++) {
         double v = 0;
         if (!rows[i].later || fth_safetensors_meta(file, rows[i].key))
             FTH_TRY(read_number(file, rows[i].key, &v, err));
         set(out, &rows[i], v);
     }
+    out->real = out->wide ? FTH_F64 : FTH_F32;
     if (!pt_net_takes(out->net.n) || out->net.chan < 1 || out->net.chan > 64 ||
         out->net.filters < 1 || out->net.filters > 64 || out->modes < 1 || out->modes > 4096 ||
         out->region < out->net.n || out->region > 65536)

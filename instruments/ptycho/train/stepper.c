@@ -19,7 +19,7 @@ fth_status pt_trained_create(pt_trained *t, fth_mem *mem, const pt_model_options
         int64_t size[FTH_MAX_AXES];
         for (int d = 0; d < fth_tensor_axes(p); d++) size[d] = fth_tensor_size(p, d);
         for (int k = 0; k < 2 && s == FTH_OK && pt_model_is_trained(&t->model, i); k++) {
-            s = fth_tensor_create(to[k], mem, k ? "second" : "first", FTH_F32, fth_tensor_axes(p),
+            s = fth_tensor_create(to[k], mem, k ? "second" : "first", opt->real, fth_tensor_axes(p),
                                   size, err);
             if (s == FTH_OK) memset(fth_tensor_data(*to[k]), 0, fth_tensor_bytes(*to[k]));
         }
@@ -181,12 +181,15 @@ fth_status pt_stepper_create(pt_stepper *s, fth_context *ctx, pt_trained *t, int
                   rel = fth_input(g, "rel", FTH_F32, "group chan xy", fth_tensor_source(s->rel)),
                   factor =
                       fth_input(g, "factor", FTH_F32, "", fth_scalar_source(FTH_F32, &t->factor));
-    pt_model_graph v =
-        pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel, factor, true);
+    const fth_dtype real = m->opt.real;
+    pt_model_graph v = pt_model_build(g, m, fth_split(fth_cast(flat, real), "flat", "group chan"),
+                                      fth_cast(rel, real), fth_cast(factor, real), true);
     if (s->truth)
         pt_model_supervise(
-            m, &v, fth_input(g, "truth", FTH_C64, "group row col", fth_tensor_source(s->truth)));
-    out[n++] = v.loss;
+            m, &v,
+            fth_cast(fth_input(g, "truth", FTH_C64, "group row col", fth_tensor_source(s->truth)),
+                     real == FTH_F64 ? FTH_C128 : FTH_C64));
+    out[n++] = fth_cast(v.loss, FTH_F32);
     s->sinks[0] = fth_scalar_sink(FTH_F32, &s->loss);
     if (descent) {
         s->sinks[1] = fth_scalar_sink(FTH_BOOL, &s->good);

@@ -43,7 +43,6 @@ static fth_status energy_of(const pt_truth *t, pt_dataset *d, const pt_model *m,
     enum { LOOKED_AT = 512 };
     const int64_t pixels = d->scan.N * d->scan.N, all = d->groups.n,
                   n = all < LOOKED_AT ? all : LOOKED_AT;
-    const float *re = fth_tensor_data(m->probe_re), *im = fth_tensor_data(m->probe_im);
     fth_c64 *patch = NULL;
     double sum = 0;
     FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, sizeof *patch * (uint64_t)pixels, "true patch",
@@ -52,7 +51,8 @@ static fth_status energy_of(const pt_truth *t, pt_dataset *d, const pt_model *m,
         pt_truth_patches(t, d, NULL, i * all / n, 1, patch);
         for (int64_t k = 0; k < m->opt.modes * pixels; k++) {
             const double o = hypot((double)patch[k % pixels].re, (double)patch[k % pixels].im),
-                         p = hypot((double)re[k], (double)im[k]) * pt_model_disc(m, k);
+                         p = hypot(pt_model_at(m->probe_re, k), pt_model_at(m->probe_im, k)) *
+                             pt_model_disc(m, k);
             sum += o * o * p * p;
         }
     }
