@@ -1,7 +1,7 @@
 /* test_ptycho_learn.c - building blocks, a training and an inference that run out of memory or of
  * disk at many points: a status says so, and nothing stays allocated or half written.
  *
- * seconds: 15 */
+ * seconds: 20 */
 #include "instruments/ptycho/blocks/block.h"
 #include "instruments/ptycho/infer/infer.h"
 #include "instruments/ptycho/train/train.h"
@@ -9,9 +9,27 @@
 
 #include <math.h>
 
-static const char *const flags[] = {
-    "n_filters_scale", "1", "n_groups",    "4",  "batch_size", "2", "nepochs", "1",
-    "force",           "",  "stitch_crop", "16", NULL};
+static const char *const flags[] = {"n_filters_scale",
+                                    "1",
+                                    "n_groups",
+                                    "4",
+                                    "batch_size",
+                                    "2",
+                                    "nepochs",
+                                    "1",
+                                    "force",
+                                    "",
+                                    "stitch_crop",
+                                    "16",
+                                    "keep",
+                                    "best",
+                                    "realspace_weight",
+                                    "1",
+                                    "realspace_mae_weight",
+                                    "1",
+                                    "probe_mask",
+                                    "true",
+                                    NULL};
 
 static void survive(const fth_verb *verb, const char *const word[3], const char *out, int64_t step,
                     int64_t write)
@@ -43,18 +61,21 @@ TEST(building_blocks)
                 blocks[i].step, 2);
 }
 
-/* Eight patterns of 64 x 64 with a round probe. */
+/* Eight patterns of 64 x 64 with a round probe, a true object and a mask for each. */
 static void write_scan(const char *path)
 {
-    enum { M = 8, N = 64 };
+    enum { M = 8, N = 64, SIDE = 90 };
     static const fth_file_item item[] = {{"xcoords", FTH_F64, 1, {M}, NULL},
                                          {"ycoords", FTH_F64, 1, {M}, NULL},
                                          {"diff3d", FTH_F32, 3, {M, N, N}, NULL},
-                                         {"probeGuess", FTH_C64, 2, {N, N}, NULL}};
+                                         {"probeGuess", FTH_C64, 2, {N, N}, NULL},
+                                         {"objectGuess", FTH_C64, 2, {SIDE, SIDE}, NULL},
+                                         {"mask", FTH_BOOL, 3, {M, N, N}, NULL}};
     static double xy[2][M];
     static float amp[M * N * N];
-    static fth_c64 probe[N * N];
-    const void *const data[] = {xy[0], xy[1], amp, probe};
+    static fth_c64 probe[N * N], object[SIDE * SIDE];
+    static uint8_t mask[M * N * N];
+    const void *const data[] = {xy[0], xy[1], amp, probe, object, mask};
     fth_mem *mem = t_mem(1 << 24);
     fth_npz_writer *w = NULL;
     t_random r = t_random_make(1);
@@ -62,13 +83,17 @@ static void write_scan(const char *path)
         xy[0][i] = 40 + 3 * i % 7;
         xy[1][i] = 40 + 5 * i % 9;
     }
-    for (int i = 0; i < M * N * N; i++) amp[i] = (float)fabs(t_random_normal(&r));
+    for (int i = 0; i < M * N * N; i++) {
+        amp[i] = (float)fabs(t_random_normal(&r));
+        mask[i] = i % 97 != 0;
+    }
+    for (int i = 0; i < SIDE * SIDE; i++) object[i] = (fth_c64){0.5f + (float)(i % 7) / 9, 0.1f};
     for (int i = 0; i < N * N; i++) {
         const double y = i / N - 31.5, x = i % N - 31.5;
         probe[i] = (fth_c64){(float)exp(-(x * x + y * y) / 100), 0};
     }
-    OK(fth_npz_create(&w, mem, path, item, 4, NULL));
-    for (int i = 0; i < 4; i++) {
+    OK(fth_npz_create(&w, mem, path, item, 6, NULL));
+    for (int i = 0; i < 6; i++) {
         fth_sink sink;
         OK(fth_npz_sink(w, item[i].name, &sink, NULL));
         OK(fth_sink_put(&sink, data[i], NULL));
