@@ -1,49 +1,46 @@
 #!/usr/bin/env python3
-"""start_learned.py STUDY [--epochs 1,2,5,10,20,40] [--arms high_nll,low_nll] [--device cuda]
+"""start_learned.py RECON SCAN [--epochs 1,2,5,10,20,40] [--device cuda]
 
-What the network's object and probe are worth as the start of LSQ-ML: after so many epochs, the complex correlation
-with the true object from ones and the probe of the file, and from the reconstruction of each arm of a dose study
-(`fathom ptycho study dose -c configs/ptycho/learned.yaml --out STUDY`). The patterns are those of the test scan.
+What the network's object and probe are worth as the start of LSQ-ML: after so many epochs on SCAN, the complex
+correlation with its true object from ones and the probe of the file, and from RECON (`fathom ptycho infer`).
 """
 import argparse
 import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_PROGRAM") or str(ROOT / "build/bin/fathom")
+CONFIG = str(ROOT / "configs/ptycho/learned.yaml")
 
 
 def fathom(*words):
-    subprocess.run([PROGRAM, "ptycho", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([PROGRAM, "ptycho", *map(str, words), "-c", CONFIG], check=True, stdout=subprocess.DEVNULL)
 
 
-def correlation(folder, scan):
-    fathom("evaluate", folder / "reconstruction.npz", scan, "--out", folder)
+def correlation(recon, scan, folder):
+    fathom("evaluate", recon, scan, "--out", folder)
     return json.loads((folder / "metrics.json").read_text())["complex_correlation"]
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("study", type=pathlib.Path)
+    p.add_argument("recon")
+    p.add_argument("scan")
     p.add_argument("--epochs", default="1,2,5,10,20,40")
-    p.add_argument("--arms", default="high_nll,low_nll")
-    p.add_argument("--noise_model", default="gaussian")
     p.add_argument("--device")
     args = p.parse_args()
     device = ["--device", args.device] if args.device else []
-    for arm in args.arms.split(","):
-        scan = args.study / "data" / (arm.split("_")[0] + "_test.npz")
-        alone = json.loads((args.study / arm / "metrics.json").read_text())["complex_correlation"]
-        print(f"{arm}: the network alone {alone:.4f}\nepochs     ones  network")
+    with tempfile.TemporaryDirectory() as name:
+        out = pathlib.Path(name)
+        print(f"the network alone {correlation(args.recon, args.scan, out):.4f}\nepochs     ones  network")
         for epochs in map(int, args.epochs.split(",")):
             found = []
-            for start in ([], ["--start_from", args.study / arm / "reconstruction.npz"]):
-                out = args.study / "start"
-                fathom("solve", scan, "--algorithm", "lsqml", "--noise_model", args.noise_model, "--iterations", epochs,
-                       "--out", out, "--force", *start, *device)
-                found.append(correlation(out, scan))
+            for start in ([], ["--start_from", args.recon]):
+                fathom("solve", args.scan, "--iterations", epochs, "--out", out / "solve", "--force", *start, *device)
+                found.append(correlation(out / "solve/reconstruction.npz", args.scan, out))
             print(f"{epochs:6} {found[0]:8.4f} {found[1]:8.4f}", flush=True)
 
 
