@@ -125,7 +125,7 @@ def main():
     table, failed = {}, 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         jobs = [pool.submit(attempt, n, int(s), d, w, out, args)
-                for s in args.seeds.split(",") for n in names for d in args.doses.split(",") for w in ways
+                for w in ways for n in names for s in args.seeds.split(",") for d in args.doses.split(",")
                 if w != "lsqml" or n == "shipped" or not set(VARIANTS[n]) <= set(LEARN)]  # a solver does not care how others learn
         for job in concurrent.futures.as_completed(jobs):
             (name, seed, dose, way, *_), found, seconds, why = job.result()
