@@ -6,7 +6,7 @@
  * order, then blocks and superblocks in order, as on the CPU. Units are made side by side, as many
  * as fill the card, and added by a second kernel; how many at once changes no sum.
  */
-#include "cuda/conv2d.cuh"
+#include "cuda/conv2d_units.h"
 
 extern "C" {
 #include "graph/grid.h"
@@ -22,6 +22,8 @@ typedef struct job {
     int64_t units, at_once;          /* of this call; made at a time */
     int64_t m, n;
     int rows;
+    bool by_parts; /* on the matrix units */
+    fth__conv_weight_job parts;
 } job;
 
 static __host__ __device__ inline int64_t least(int64_t a, int64_t b)
@@ -32,6 +34,10 @@ static __host__ __device__ inline int64_t least(int64_t a, int64_t b)
 static int64_t units_of(const job *j, int64_t images)
 {
     const int64_t pixels = images * j->image_pixels;
+    if (j->by_parts) {
+        const int64_t stretches = images * j->parts.v.strips.d * j->parts.per_frame;
+        return (stretches + j->parts.length - 1) / j->parts.length;
+    }
     return pixels > 0 ? (pixels + FTH__CONV_CHAIN - 1) / FTH__CONV_CHAIN : 1;
 }
 
@@ -48,13 +54,15 @@ static void make_job(const fth_call *call, job *j)
     j->block = fth__grid_reduce(j->total);
     j->super = fth__grid_superblock(j->total, j->block);
     j->image_pixels = j->r.n[2] * j->r.n[3];
+    j->by_parts = fth__conv_weight_plan(node, &j->parts);
     j->per_block = units_of(j, j->block);
     const int64_t images = j->r.n[0], whole = images / j->block, rest = images % j->block;
     /* an empty first piece still sets the output: one unit of nothing */
     j->units = images == 0 ? 1 : whole * j->per_block + (rest > 0 ? units_of(j, rest) : 0);
     j->m = j->w.n[0], j->n = j->w.n[1] * j->w.n[2] * j->w.n[3];
     j->rows = node->in[0].dtype == FTH_F32 && j->m > 32 ? 64 : 32;
-    const int64_t tiles = (j->m + j->rows - 1) / j->rows * ((j->n + FTH__CONV_N - 1) / FTH__CONV_N);
+    int64_t tiles = (j->m + j->rows - 1) / j->rows * ((j->n + FTH__CONV_N - 1) / FTH__CONV_N);
+    if (j->by_parts) tiles = 3 * fth__conv_weight_tiles(j->m, j->w.n[1], j->parts.taps);
     j->at_once = least(j->units, tiles > 0 ? (ENOUGH + tiles - 1) / tiles : 1);
 }
 
@@ -173,11 +181,29 @@ template <typename T> static fth_status run_as(const fth_call *call, const job *
     return FTH_OK;
 }
 
+static fth_status run_parts(const fth_call *call, job *j)
+{
+    sums q = sums_of<float>(call, j);
+    fth__conv_weight_bind(call, &j->r, &j->v, &j->parts);
+    j->parts.out = (float *)call->scratch;
+    for (int64_t u = 0; u < j->units; u += j->at_once) {
+        const int64_t count = least(j->at_once, j->units - u);
+        j->parts.first_unit = q.first = u, q.count = count;
+        fth__conv_weight_multiply(fth_cuda_stream(call), &j->parts, count);
+        FTH_CUDA_LAUNCHED(call);
+        FTH_LAUNCH(add_units<float>, (unsigned)((j->m * j->n + 127) / 128), 128,
+                   fth_cuda_stream(call), q);
+        FTH_CUDA_LAUNCHED(call);
+    }
+    return FTH_OK;
+}
+
 static fth_status run(const fth_call *call)
 {
     job j;
     make_job(call, &j);
     if (j.m == 0 || j.n == 0 || (j.r.n[0] == 0 && !call->first)) return FTH_OK;
+    if (j.by_parts) return run_parts(call, &j);
     return call->node->in[0].dtype == FTH_F32 ? run_as<float>(call, &j) : run_as<double>(call, &j);
 }
 

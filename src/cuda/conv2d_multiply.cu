@@ -45,17 +45,6 @@ static layout layout_of(const fth__conv_units_job &p)
     return l;
 }
 
-/* Rooms in turn: which one is next, and the parity of its phase. */
-struct turn {
-    int at = 0;
-    unsigned parity = 0;
-    __device__ void next(int rooms)
-    {
-        at = at + 1 == rooms ? 0 : at + 1;
-        parity ^= at == 0;
-    }
-};
-
 /* Chunks of the tiles of a block of threads, in order. */
 struct walk {
     int tile, chunk, ky, kx;
@@ -124,7 +113,7 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
                                              barriers &b, char *rooms)
 {
     const int reader = (int)threadIdx.x - (THREADS - READERS);
-    turn at;
+    fth__units_turn at;
     for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
         const uint32_t first = (uint32_t)(tile / l.down * l.places);
         for (int c = 0; c < l.chunks; c++, at.next(STRETCHES)) {
@@ -152,7 +141,7 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
 static __device__ inline void fetch_weights(const fth__conv_units_job &p, const layout &l,
                                             barriers &b, char *blocks)
 {
-    turn at;
+    fth__units_turn at;
     for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
         const int n = l.chunks * l.taps;
         const char *from = p.packed + (int64_t)(tile % l.down) * n * l.block;
@@ -192,11 +181,11 @@ struct group {
     {
         return w.ky * p.reach.down + w.kx * p.reach.across;
     }
-    __device__ const char *room(const turn &at) const
+    __device__ const char *room(const fth__units_turn &at) const
     {
         return rooms + at.at * l.room;
     }
-    __device__ const char *block(const turn &at) const
+    __device__ const char *block(const fth__units_turn &at) const
     {
         return blocks + at.at * l.block;
     }
@@ -299,7 +288,8 @@ struct group {
     }
 
     /* A chunk that was asked for is made: add it, and let go of what it was made from. */
-    __device__ void add(const walk &w, const turn &stretch, const turn &stage, float (&sum)[EACH])
+    __device__ void add(const walk &w, const fth__units_turn &stretch, const fth__units_turn &stage,
+                        float (&sum)[EACH])
     {
         const char *pixels = room(stretch), *weights = block(stage);
         fth__units_settle(sum);
@@ -322,7 +312,7 @@ struct group {
 /* The chunk that is asked for next, and the one before it. */
 struct sequence {
     walk now, last;
-    turn stretch, stage, last_stretch, last_stage;
+    fth__units_turn stretch, stage, last_stretch, last_stage;
     __device__ void next(const fth__conv_reach &r, const layout &l)
     {
         last = now, last_stretch = stretch, last_stage = stage;

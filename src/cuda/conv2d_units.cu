@@ -11,6 +11,7 @@
 extern "C" {
 #include "graph/context.h"
 #include "graph/graph.h"
+#include "graph/grid.h"
 }
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK;
@@ -162,6 +163,73 @@ bool fth__conv_units_takes(const fth_node *node, bool back)
     const int64_t strip = strip_of(&x, &y);
     return strip > 0 && up(channels, CHUNK) / CHUNK * x.taps * y.taps <= MOST_CHUNKS &&
            (y.size + y.reach) * (strip + x.reach) < MOST_PLACES / 2 && pays(m, channels);
+}
+
+/* ---- the gradient of the weights ---- */
+
+/* Stretches of both arrays, twice, in shared memory: 384 bytes a place. */
+static constexpr int64_t MOST_ROOM = 300;
+/* Blocks of threads that a launch should have, by tiles and units: those of a large card. */
+static constexpr int64_t FILL = 132;
+
+static bool weight_pays(int64_t m, int64_t channels, int64_t taps)
+{
+#ifdef FTH_EMULATED
+    return m >= 2 && channels >= 2;
+#else
+    return up(m, 64) * up(channels, 64) * taps <= 4 * up(m, 32) * up(channels * taps, 128);
+#endif
+}
+
+bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j)
+{
+    const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
+    if (node->in[0].dtype != FTH_F32 || a->stride != 1 || !is_wanted(node)) return false;
+    const along x = along_of(node, false, false), y = along_of(node, false, true);
+    const int64_t m = fth__conv_size(node, a->out_chan), channels = fth__conv_size(node, a->chan),
+                  images = fth__conv_size(node, a->batch), taps = x.taps * y.taps;
+    if (m == 0 || channels == 0 || taps == 0 || taps > FTH__CONV_MOST_TAPS || x.size == 0 ||
+        y.size == 0 || images == 0 || !weight_pays(m, channels, taps))
+        return false;
+    const int64_t strip = strip_of(&x, &y);
+    if (strip == 0) return false;
+    fth__conv_view none = {};
+    *j = fth__conv_weight_job{};
+    j->v = sheet_of(&none, &x, &y);
+    const int64_t pitch = j->v.pitch.d, last = (y.size - 1) * pitch + strip;
+    j->halo = (int32_t)(y.reach * pitch + x.reach);
+    j->stretch = (int32_t)((MOST_ROOM - j->halo) / 2 / CHUNK * CHUNK);
+    if (j->stretch < CHUNK) return false;
+    j->stretch = (int32_t)least(j->stretch, up(last, CHUNK));
+    j->per_frame = (int32_t)((last + j->stretch - 1) / j->stretch);
+    j->taps = (int32_t)taps;
+    for (int64_t i = 0; i < taps; i++)
+        j->shift[i] = (int32_t)((i / x.taps * pitch + i % x.taps) * a->dilation);
+    const int64_t block = fth__grid_reduce(images), frames = block * j->v.strips.d,
+                  blocks = (images + block - 1) / block,
+                  tiles = fth__conv_weight_tiles(m, channels, taps) * blocks,
+                  stretches = frames * j->per_frame, want = least(FILL / tiles + 1, stretches);
+    if (frames * j->v.frame.d >= MOST_PLACES || images * j->v.strips.d >= MOST_PLACES) return false;
+    j->block_frames = (int32_t)frames;
+    j->length = (int32_t)((stretches + want - 1) / want);
+    j->per_block = (int32_t)((stretches + j->length - 1) / j->length);
+    return true;
+}
+
+void fth__conv_weight_bind(const fth_call *call, const fth__conv_view *r, const fth__conv_view *v,
+                           fth__conv_weight_job *j)
+{
+    along x = along_of(call->node, false, false), y = along_of(call->node, false, true);
+    j->v = sheet_of(v, &x, &y);
+    j->r = j->v;
+    j->r.data = (const float *)r->data;
+    j->r.batch = r->s[0], j->r.chan = r->s[1], j->r.row = r->s[2], j->r.col = r->s[3];
+    j->r.channels = (int32_t)r->n[1];
+    j->r.height = (int32_t)y.size, j->r.width = (int32_t)x.size;
+    j->r.first_y = j->r.first_x = 0;
+    j->r.columns = j->r.strip;
+    j->r.frames = j->v.frames = (int32_t)(r->n[0] * j->v.strips.d);
+    j->m = (int32_t)r->n[1], j->n = (int32_t)(v->n[1] * j->taps);
 }
 
 /* ---- a call ---- */

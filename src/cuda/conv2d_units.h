@@ -53,6 +53,33 @@ fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
 void fth__conv_units_multiply(cudaStream_t stream, const fth__conv_units_job *job,
                               int64_t processors);
 
+/* ---- the gradient of the weights ---- */
+
+/* Sums over places of result and image, by units: stretches of places that one block of threads
+ * goes through in order, counted anew in every block of the batch's grid. */
+static constexpr int FTH__CONV_MOST_TAPS = 64;
+typedef struct fth__conv_weight_job {
+    fth__conv_sheet r, v;
+    int32_t shift[FTH__CONV_MOST_TAPS]; /* places to each element of the window */
+    int32_t taps, halo;
+    int32_t stretch, per_frame; /* places of a stretch, stretches of a frame */
+    int32_t length, per_block;  /* stretches of a unit, units of a whole block */
+    int32_t block_frames;       /* of a whole block */
+    int64_t first_unit;
+    float *out; /* unit by m by (element of the window, channel) */
+    int32_t m, n;
+} fth__conv_weight_job;
+
+/* How sums are cut, by whole sizes alone; false: the operation does not go this way. */
+bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j);
+/* The arrays of a call. */
+void fth__conv_weight_bind(const fth_call *call, const fth__conv_view *r, const fth__conv_view *v,
+                           fth__conv_weight_job *j);
+/* Tiles of a unit, which are blocks of threads. */
+int64_t fth__conv_weight_tiles(int64_t m, int64_t channels, int64_t taps);
+/* Of conv2d_weight_multiply.cu, likewise. */
+void fth__conv_weight_multiply(cudaStream_t stream, const fth__conv_weight_job *job, int64_t units);
+
 /* Bytes of a packed block of weights: parts by eights of channels by lines, scales, any. */
 static inline __host__ __device__ int fth__conv_units_block(int lines)
 {
@@ -71,16 +98,21 @@ struct fth__conv_spot_of {
     int64_t at;
     bool inside;
 };
-static __device__ inline fth__conv_spot_of fth__conv_find(const fth__conv_sheet &s, uint32_t place)
+static __device__ inline fth__conv_spot_of fth__conv_find_in(const fth__conv_sheet &s,
+                                                             uint32_t frame, uint32_t place)
 {
-    const uint32_t frame = fth__div_by(place, s.frame), rest = place - frame * s.frame.d,
-                   y = fth__div_by(rest, s.pitch), x = rest - y * s.pitch.d,
+    const uint32_t y = fth__div_by(place, s.pitch), x = place - y * s.pitch.d,
                    image = fth__div_by(frame, s.strips), strip = frame - image * s.strips.d;
     const int32_t row = (int32_t)y + s.first_y,
                   col = (int32_t)x + s.first_x + (int32_t)strip * s.strip;
     return {image * s.batch + (row - s.shift) * s.row + col * s.col,
             frame < (uint32_t)s.frames && x < (uint32_t)s.columns &&
                 (uint32_t)row < (uint32_t)s.height && (uint32_t)col < (uint32_t)s.width};
+}
+static __device__ inline fth__conv_spot_of fth__conv_find(const fth__conv_sheet &s, uint32_t place)
+{
+    const uint32_t frame = fth__div_by(place, s.frame);
+    return fth__conv_find_in(s, frame, place - frame * s.frame.d);
 }
 
 #endif

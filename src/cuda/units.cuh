@@ -112,6 +112,26 @@ static inline void fth__units_multiply(float (&d)[FTH__UNITS_EACH], const fth__u
     of.multiply();
     for (int i = 0; i < FTH__UNITS_EACH; i++) d[i] = of.sum[i / 2 % 2][i / 4 * 2 + i % 2];
 }
+static inline float fth__units_turned(const fth__units_matrix &m, int line, int k)
+{
+    uint16_t v;
+    memcpy(&v, m.at + k / 8 * m.along_k + line / 8 * m.along_lines + k % 8 * 16 + line % 8 * 2,
+           sizeof v);
+    return __int_as_float((int)((uint32_t)v << 16));
+}
+static inline void fth__units_multiply_turned(float (&d)[FTH__UNITS_EACH / 2],
+                                              const fth__units_matrix &a,
+                                              const fth__units_matrix &b, int add)
+{
+    const int row = fth__units_row((int)threadIdx.x), column = fth__units_column((int)threadIdx.x);
+    for (int i = 0; i < FTH__UNITS_EACH / 2; i++) {
+        float sum = add ? d[i] : 0;
+        for (int k = 0; k < FTH__UNITS_K; k++)
+            sum = fmaf(fth__units_turned(a, row + i / 2 % 2 * 8, k),
+                       fth__units_turned(b, column + i / 4 * 8 + i % 2, k), sum);
+        d[i] = sum;
+    }
+}
 static inline void fth__units_begin(void)
 {
 }
@@ -226,6 +246,27 @@ static __device__ inline void fth__units_multiply(float (&d)[FTH__UNITS_EACH], f
                    "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
                  : "l"(a), "l"(b), "r"(add));
 }
+/* The same of 64 by 64 elements, where both matrices lie with lines next to each other: squares of
+ * 8 of k, each of 16 bytes of lines. */
+static __device__ inline void fth__units_multiply_turned(float (&d)[FTH__UNITS_EACH / 2],
+                                                         fth__units_matrix a, fth__units_matrix b,
+                                                         int add)
+{
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %34, 0;\n"
+                 " wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, "
+                 "%8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, "
+                 "%24, %25, %26, %27, %28, %29, %30, %31"
+                 "}, %32, %33, p, 1, 1, 1, 1;\n}"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+                   "+f"(d[30]), "+f"(d[31])
+                 : "l"(a), "l"(b), "r"(add));
+}
 /* Around products: what they name is the units' between these. */
 static __device__ inline void fth__units_begin(void)
 {
@@ -257,5 +298,17 @@ template <int N> static __device__ inline void fth__units_settle(float (&d)[N])
 }
 
 #endif
+
+/* Rooms in turn: which one is next, and the parity of its phase. */
+struct fth__units_turn {
+    int at = 0;
+    unsigned parity = 0;
+    __device__ void next(int rooms)
+    {
+        at = at + 1 == rooms ? 0 : at + 1;
+        parity ^= at == 0;
+    }
+};
+
 #endif
 #endif
