@@ -1,18 +1,21 @@
-/* device_conv.c - a 3x3 convolution of a batch of images on a device, and both of its gradients. */
+/* device_conv.c - a 3x3 convolution of a batch of images on a device, and both of its gradients: by
+ * parts on the matrix units, and by plain fma. */
 #include "device.h"
 
 #include "graph/graph.h"
 #include "ops/conv2d.h"
 
+#include <fathom/products.h>
+
 enum { CHANNELS = 64, BATCH = 64, SIDE = 64 };
 
 typedef enum face { FORWARD, GRAD_INPUT, GRAD_WEIGHT, FACES } face;
 static const struct {
-    const char *name, *peer;
+    const char *name, *plain, *peer;
 } faces[FACES] = {
-    [FORWARD] = {"device_conv2d", "forward"},
-    [GRAD_INPUT] = {"device_conv2d_grad_input", "input"},
-    [GRAD_WEIGHT] = {"device_conv2d_grad_weight", "weight"},
+    [FORWARD] = {"device_conv2d", "device_conv2d_plain", "forward"},
+    [GRAD_INPUT] = {"device_conv2d_grad_input", "device_conv2d_grad_input_plain", "input"},
+    [GRAD_WEIGHT] = {"device_conv2d_grad_weight", "device_conv2d_grad_weight_plain", "weight"},
 };
 
 static void declare(bench_program *p, int64_t side)
@@ -57,14 +60,15 @@ static void build(bench_program *p, face f)
     bench_assign(p, to, in_bar[input ? 0 : 1]);
 }
 
-static void one_face(device *d, face f)
+static void one_face(device *d, face f, bool split)
 {
-    const char *name = faces[f].name;
+    const char *name = split ? faces[f].name : faces[f].plain;
     if (!bench_wants(d->b, name)) return;
     const int64_t side = device_size(d, SIDE);
     bench_program p;
     bench_open_within(&p, d->b, 0);
     if (p.status == FTH_OK) {
+        fth_context_set_split_products(p.ctx, split);
         declare(&p, side);
         build(&p, f);
         bench_plan(&p, 0, false);
@@ -80,12 +84,15 @@ static void one_face(device *d, face f)
                            .unit = "Gflop/s",
                            .peer = line,
                            .peer_name = "PyTorch, no TF32",
-                           .bar = 0.95};
+                           .bar = split ? 1.5 : 0.95};
     (void)device_compare(d, &t);
     device_close(d, &p);
 }
 
 void device_convolutions(device *d)
 {
-    for (int f = 0; f < FACES; f++) one_face(d, (face)f);
+    for (int f = 0; f < FACES; f++) {
+        one_face(d, (face)f, true);
+        one_face(d, (face)f, false);
+    }
 }

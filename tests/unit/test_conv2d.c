@@ -132,6 +132,7 @@ TEST(every_layout_stride_and_padding)
         {"b y x c", "o ky kx c", 2, 40, 5, 6, 36, 3, 3, 5, 6, 1, 1, 1, 1},
         {"b y x c", "o ky kx c", 66, 3, 3, 3, 2, 2, 2, 2, 2, 1, 1, 0, 0},
         {"b c y x", "o c ky kx", 2, 34, 7, 9, 33, 3, 3, 4, 5, 2, 1, 1, 1},
+        {"b c y x", "o c ky kx", 1, 130, 3, 3, 2, 3, 3, 3, 3, 1, 1, 1, 1},
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
         if (!t_slowed() || i % 2 == 0) check(&setups[i], FTH_F32);
