@@ -8,7 +8,7 @@
  * 32 channels: six products of parts, twelve instructions. Two sums take turns, so that a chunk is
  * added while the units make the next. Chunks are added in order (channels, ky, kx).
  */
-#include "cuda/conv2d_units.h"
+#include "cuda/conv2d_places.cuh"
 #include "cuda/split.cuh"
 #include "cuda/units.cuh"
 
@@ -80,33 +80,55 @@ static __device__ inline int mark_of(int scale)
     return scale == 0 ? 0 : scale == FTH__SPLIT_PLAIN ? 3 : 1;
 }
 
-/* 32 channels of a place. */
-static __device__ inline void read_line(const fth__conv_sheet &s, uint32_t place, int first,
-                                        float (&v)[CHUNK])
-{
-    const fth__conv_spot_of spot = fth__conv_find(s, place);
-    const int there = s.channels - first < CHUNK ? s.channels - first : CHUNK;
-    const float *from = s.data + (spot.inside ? spot.at + first * s.chan : 0);
-#pragma unroll
-    for (int i = 0; i < CHUNK; i++) v[i] = spot.inside && i < there ? from[i * s.chan] : 0.0f;
-}
-
-/* The parts of a line, and how it was scaled. */
-static __device__ inline int leave_line(char *to, int stretch, float (&v)[CHUNK])
+/* Scale a line, if it has to be; how. Such lines are rare. */
+static __device__ inline int scale_line(fth__conv_extremes e, float (&v)[CHUNK])
 {
     fth__split_range range;
-#pragma unroll
-    for (int i = 0; i < CHUNK; i++) range.take(v[i]);
+    range.finite = e.most < 0x7f800000u;
+    range.most = __int_as_float((int)e.most);
+    range.least = __int_as_float((int)(e.least + 1));
     const int scale = range.scale();
-    if (scale == FTH__SPLIT_PLAIN) { /* such a line has no parts */
-#pragma unroll
-        for (int i = 0; i < CHUNK; i++) v[i] = 0;
-    }
     const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : fth__split_power(scale);
 #pragma unroll
-    for (int e = 0; e < EIGHTS; e++)
-        fth__split_eight(to + e * stretch * 16, EIGHTS * stretch * 16, &v[e * 8], by);
+    for (int i = 0; i < CHUNK; i++) /* a line that is not finite has no parts */
+        v[i] = scale == FTH__SPLIT_PLAIN ? 0.0f : v[i] * by;
     return scale;
+}
+
+/* The parts of 32 channels of a place, and how they were scaled. */
+static __device__ inline int read_line(const fth__conv_sheet &s, uint32_t place, int first,
+                                       int stretch, char *to)
+{
+    const fth__conv_spot_of spot = fth__conv_find(s, place);
+    float v[CHUNK];
+    fth__conv_extremes e = {0, ~0u};
+    fth__conv_read<CHUNK>(s, spot.at, spot.inside, first, v);
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) e.take(v[i]);
+    int scale = 0;
+    if (!e.is_ordinary()) scale = scale_line(e, v);
+#pragma unroll
+    for (int i = 0; i < EIGHTS; i++)
+        fth__split_eight(to + i * stretch * 16, EIGHTS * stretch * 16, &v[i * 8], 1.0f);
+    return scale;
+}
+
+/* The stretch after this one comes into the cache: a channel a lane, where a plane of it lies in
+ * one row. It is only a hint. */
+static __device__ inline void announce(const fth__conv_sheet &s, uint32_t place, int stretch,
+                                       int channel)
+{
+    const uint32_t frame = fth__div_by(place, s.frame), image = fth__div_by(frame, s.strips),
+                   y = fth__div_by(place - frame * s.frame.d, s.pitch);
+    const int rows = stretch / (int)s.pitch.d + 2, low = (int)y + s.first_y - (int)s.shift,
+              begin = low > 0 ? low : 0, end = low + rows;
+    if (s.col != 1 || s.row != s.width || frame >= (uint32_t)s.frames || channel >= s.channels ||
+        begin >= end)
+        return;
+    const int high = end < s.rows ? end : s.rows;
+    if (begin >= high) return;
+    const float *plane = s.data + image * s.batch + channel * s.chan;
+    fth__units_announce(plane + begin * s.row, plane + high * s.row);
 }
 
 static __device__ inline void read_stretches(const fth__conv_units_job &p, const layout &l,
@@ -122,9 +144,8 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
                             at.parity ^ 1u); /* the phase before the first is over */
             int mark = 0;
             for (int i = reader; i < l.stretch; i += READERS) {
-                float v[CHUNK];
-                read_line(p.from, first + (uint32_t)i, c * CHUNK, v);
-                const int scale = leave_line(room + i * 16, l.stretch, v);
+                const int scale =
+                    read_line(p.from, first + (uint32_t)i, c * CHUNK, l.stretch, room + i * 16);
                 scales[i] = (char)scale;
                 mark |= mark_of(scale);
             }
@@ -133,6 +154,12 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
             fth__units_written();
             __syncwarp();
             if (reader % 32 == 0) fth__units_arrive(&b.full[at.at]);
+            if (reader < 32) {
+                const bool more = c + 1 < l.chunks;
+                const int then = more ? tile : tile + (int)gridDim.x;
+                announce(p.from, (uint32_t)(then / l.down * l.places), l.stretch,
+                         (more ? (c + 1) * CHUNK : 0) + reader);
+            }
         }
     }
 }

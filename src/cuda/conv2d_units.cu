@@ -116,7 +116,7 @@ static fth__conv_sheet sheet_of(const fth__conv_view *v, const along *x, const a
                   rows = y->size + y->reach - shared_places(y);
     s.data = (const float *)v->data;
     s.batch = v->s[0], s.chan = v->s[1], s.row = v->s[2], s.col = v->s[3];
-    s.shift = v->origin[2];
+    s.shift = v->origin[2], s.rows = (int32_t)v->n[2];
     s.channels = (int32_t)v->n[1];
     s.height = (int32_t)y->whole, s.width = (int32_t)x->whole;
     s.first_y = (int32_t)y->first, s.first_x = (int32_t)x->first;

@@ -18,6 +18,7 @@ typedef struct fth__conv_sheet {
     const float *data;
     int64_t batch, chan, row, col; /* strides in elements */
     int64_t shift;                 /* rows of the array that lie before this piece of it */
+    int32_t rows;                  /* of this piece */
     int32_t channels, height, width, first_y, first_x;
     int32_t frames, columns;       /* places of a row from here on are zeros */
     int32_t strip;                 /* columns from frame to frame of an image */
@@ -91,29 +92,4 @@ static inline __host__ __device__ int fth__conv_units_lines(int64_t m)
     return (m + 63) / 64 % 2 == 0 ? 128 : 64;
 }
 
-#ifdef __CUDACC__
-
-/* Where a place lies in its array, and whether it does. */
-struct fth__conv_spot_of {
-    int64_t at;
-    bool inside;
-};
-static __device__ inline fth__conv_spot_of fth__conv_find_in(const fth__conv_sheet &s,
-                                                             uint32_t frame, uint32_t place)
-{
-    const uint32_t y = fth__div_by(place, s.pitch), x = place - y * s.pitch.d,
-                   image = fth__div_by(frame, s.strips), strip = frame - image * s.strips.d;
-    const int32_t row = (int32_t)y + s.first_y,
-                  col = (int32_t)x + s.first_x + (int32_t)strip * s.strip;
-    return {image * s.batch + (row - s.shift) * s.row + col * s.col,
-            frame < (uint32_t)s.frames && x < (uint32_t)s.columns &&
-                (uint32_t)row < (uint32_t)s.height && (uint32_t)col < (uint32_t)s.width};
-}
-static __device__ inline fth__conv_spot_of fth__conv_find(const fth__conv_sheet &s, uint32_t place)
-{
-    const uint32_t frame = fth__div_by(place, s.frame);
-    return fth__conv_find_in(s, frame, place - frame * s.frame.d);
-}
-
-#endif
 #endif

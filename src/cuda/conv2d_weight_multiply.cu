@@ -9,7 +9,7 @@
  * that has them side by side, or infinities or NaN, is summed by plain fma. Units, stretches and
  * channels of a block lie at fixed places, so this depends on nothing that a plan may cut.
  */
-#include "cuda/conv2d_units.h"
+#include "cuda/conv2d_places.cuh"
 #include "cuda/split.cuh"
 #include "cuda/units.cuh"
 
@@ -27,10 +27,7 @@ struct layout {
     fth__div of_r, of_v;      /* places */
 };
 
-/* The largest and the least magnitude that a warp has read, but zero, as the bits of floats. */
-struct extremes {
-    unsigned most, least;
-};
+using extremes = fth__conv_extremes; /* of what a warp has read */
 struct shared {
     fth__units_barrier full[ROOMS], empty[ROOMS], read[1];
     extremes seen[2][2][WARPS]; /* of every second stretch; of both arrays */
@@ -78,21 +75,18 @@ struct reader {
         const uint32_t in = (uint32_t)((stretch - frame * p.per_frame) * p.stretch + place);
         const fth__conv_spot_of spot = fth__conv_find_in(s, (uint32_t)(w.frame + frame), in);
         const bool inside = spot.inside && in < s.frame.d;
-        const float *from = s.data + (inside ? spot.at + first * s.chan : 0);
         float v[ITEM];
+        fth__conv_read<ITEM>(s, spot.at, inside, first, v);
 #pragma unroll
-        for (int c = 0; c < ITEM; c++)
-            v[c] = inside && first + c < s.channels ? from[c * s.chan] : 0.0f;
+        for (int c = 0; c < ITEM; c++) e.take(v[c]);
+        if (by != 1.0f) {
 #pragma unroll
-        for (int c = 0; c < ITEM; c++) {
-            const unsigned size = (unsigned)__float_as_int(fabsf(v[c]));
-            e.most = size > e.most ? size : e.most;
-            e.least = size != 0 && size < e.least ? size : e.least;
+            for (int c = 0; c < ITEM; c++) v[c] *= by;
         }
         char *to = room + (place + part * 2 * count) * 16;
 #pragma unroll
         for (int e8 = 0; e8 < ITEM / 8; e8++)
-            fth__split_eight(to + e8 * count * 16, SIDE / 8 * count * 16, &v[e8 * 8], by);
+            fth__split_eight(to + e8 * count * 16, SIDE / 8 * count * 16, &v[e8 * 8], 1.0f);
     }
 
     __device__ extremes read_all(const fth__conv_sheet &s, fth__div places, int channel,
@@ -123,9 +117,8 @@ static __device__ inline int scale_of(const extremes (&seen)[WARPS])
         least = seen[i].least < least ? seen[i].least : least;
     }
     if (most >= 0x7f800000u) return FTH__SPLIT_PLAIN;
-    const float large = __int_as_float((int)most);
-    const float small = least == ~0u ? large : __int_as_float((int)least);
-    if (most == 0 || (large < FTH__SPLIT_MOST && small >= FTH__SPLIT_LEAST)) return 0;
+    if (extremes{most, least}.is_ordinary()) return 0;
+    const float large = __int_as_float((int)most), small = __int_as_float((int)(least + 1));
     int exponent, low;
     (void)frexpf(large, &exponent);
     (void)frexpf(small, &low);

@@ -61,6 +61,9 @@ static inline void fth__units_copy(void *to, const void *from, int bytes, fth__u
 {
     memcpy(to, from, (size_t)bytes);
 }
+static inline void fth__units_announce(const void *, const void *)
+{
+}
 static inline void fth__units_written(void)
 {
 }
@@ -201,6 +204,13 @@ static __device__ inline void fth__units_copy(void *to, const void *from, int by
                  "%2, [%3];" ::"r"(fth__units_address(to)),
                  "l"(from), "r"(bytes), "r"(fth__units_address(arrives))
                  : "memory");
+}
+/* Bytes that are read soon: whole sixteens of them come into the cache. */
+static __device__ inline void fth__units_announce(const void *from, const void *to)
+{
+    const uintptr_t begin = (uintptr_t)from / 16 * 16;
+    const unsigned bytes = (unsigned)(((uintptr_t)to - begin) / 16 * 16);
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin), "r"(bytes));
 }
 /* What this thread has written to shared memory is the units' to read, once others know. */
 static __device__ inline void fth__units_written(void)
