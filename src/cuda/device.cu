@@ -42,9 +42,33 @@ static int count(fth_err *err)
 
 static fth_status make_lanes(fth_device *d, fth_err *err)
 {
+    int least = 0, most = 0;
+    FTH_CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &most), "priorities of streams", err);
     for (int i = 0; i < FTH_LANE_COUNT; i++)
-        FTH_CUDA_TRY(cudaStreamCreateWithFlags(&d->lane[i], cudaStreamNonBlocking), "a stream",
-                     err);
+        FTH_CUDA_TRY(cudaStreamCreateWithPriority(&d->lane[i], cudaStreamNonBlocking, most),
+                     "a stream", err);
+    FTH_CUDA_TRY(cudaStreamCreateWithPriority(&d->beside, cudaStreamNonBlocking, least), "a stream",
+                 err);
+    for (cudaEvent_t *e : {&d->parted, &d->met})
+        FTH_CUDA_TRY(cudaEventCreateWithFlags(e, cudaEventDisableTiming), "an event", err);
+    return FTH_OK;
+}
+
+fth_status fth__cuda_part(const fth_call *call, fth_call *beside)
+{
+    const fth_device *d = call->device;
+    *beside = *call;
+    beside->stream = d->beside;
+    FTH_CUDA_TRY(cudaEventRecord(d->parted, fth_cuda_stream(call)), "an event", call->err);
+    FTH_CUDA_TRY(cudaStreamWaitEvent(d->beside, d->parted, 0), "waiting", call->err);
+    return FTH_OK;
+}
+
+fth_status fth__cuda_meet(const fth_call *call)
+{
+    const fth_device *d = call->device;
+    FTH_CUDA_TRY(cudaEventRecord(d->met, d->beside), "an event", call->err);
+    FTH_CUDA_TRY(cudaStreamWaitEvent(fth_cuda_stream(call), d->met, 0), "waiting", call->err);
     return FTH_OK;
 }
 
@@ -147,6 +171,9 @@ static void close_device(fth_device *d)
     fth__cuda_memory_close(d);
     for (int i = 0; i < FTH_LANE_COUNT; i++)
         if (d->lane[i]) (void)cudaStreamDestroy(d->lane[i]);
+    if (d->beside) (void)cudaStreamDestroy(d->beside);
+    for (cudaEvent_t e : {d->parted, d->met})
+        if (e) (void)cudaEventDestroy(e);
     pthread_mutex_destroy(&d->lock);
     delete d;
 }
@@ -332,7 +359,8 @@ static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
     *out = NULL;
     d->recording = NULL;
     cudaError_t code = cudaStreamEndCapture(d->lane[FTH_LANE_COMPUTE], &graph);
-    if (code == cudaSuccess) code = cudaGraphInstantiate(&r->exec, graph, 0);
+    if (code == cudaSuccess)
+        code = cudaGraphInstantiate(&r->exec, graph, cudaGraphInstantiateFlagUseNodePriority);
     if (graph) (void)cudaGraphDestroy(graph);
     if (code != cudaSuccess) forget(d, r);
     FTH_CUDA_TRY(code, "a recording", err);

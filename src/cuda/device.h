@@ -27,6 +27,8 @@ struct fth_device {
     int index;
     int multiprocessors;
     cudaStream_t lane[FTH_LANE_COUNT];
+    cudaStream_t beside; /* for work that leaves room to that of the lanes */
+    cudaEvent_t parted, met;
     fth_device_info info;
     pthread_mutex_t lock; /* of the slots */
     fth__cuda_slot slot[FTH__CUDA_SLOTS];
@@ -39,6 +41,12 @@ struct fth_device {
 /* The device that was opened last; NULL: none is open. While a plan is made for a device there is
  * one, and what depends on the machine alone can be asked for. */
 fth_device *fth__cuda_newest(void);
+
+/* A call that queues beside `call`, from here on at the same time, and with less right to the
+ * card's multiprocessors. What it queues may touch nothing that `call` touches until they meet,
+ * which is once at least after the last parting, before the kernel returns. */
+fth_status fth__cuda_part(const fth_call *call, fth_call *beside);
+fth_status fth__cuda_meet(const fth_call *call);
 
 /* ---- memory.cu ---- */
 void fth__cuda_get_memory(fth_device *device, fth_mem_system *out);

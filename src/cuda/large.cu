@@ -1,15 +1,16 @@
 /* large.cu - the factor of a large matrix: panels of 512 columns, each of four blocks.
  *
  * A block is factored by one block of threads, which is what takes longest; the rows below it are
- * solved with it, and contribute to what is left of the panel. The panel contributes to the rest of
- * the matrix at once, in strips of columns from the diagonal down, as wide as leaves the fewest
- * multiprocessors without work. What strips leave above it is cleared at the end. All sizes depend
- * on the matrix alone.
+ * solved with it, and contribute to what is left of the panel. The panel contributes to the next
+ * one at once, and to the rest of the matrix while that one is factored, in strips of columns from
+ * the diagonal down, as wide as leaves the fewest multiprocessors without work. What strips leave
+ * above it is cleared at the end. All sizes depend on the matrix alone.
  */
 #include "cuda/large.h"
 
 #include "cuda/blas.h"
 #include "cuda/block.h"
+#include "cuda/device.h"
 
 static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 2048;
 static constexpr int THREADS = 256;
@@ -192,19 +193,47 @@ static int64_t strip_of(const strips *s, int64_t left)
     return least_of(width, left);
 }
 
-fth_status fth__large_factor(const fth_call *call, const fth__large *l)
+/* What the panel [lo, hi) contributes to all columns from `from` on. */
+static fth_status contribute(const fth_call *call, const fth__large *l, int64_t from, int64_t lo,
+                             int64_t hi)
 {
     const fth__cuda_kind kind = kind_after(l);
     const strips s = strips_of(l->n);
-    for (int64_t lo = 0; lo < l->n; lo += PANEL) {
-        const int64_t hi = least_of(lo + PANEL, l->n);
-        FTH_TRY(factor_panel(call, l, lo, hi));
-        for (int64_t from = hi, to; from < l->n; from = to) {
-            to = from + strip_of(&s, l->n - from);
-            const share part = {from, to, lo, hi};
-            FTH_TRY(subtract(call, l, &part, &kind));
-        }
+    for (int64_t to; from < l->n; from = to) {
+        to = from + strip_of(&s, l->n - from);
+        const share part = {from, to, lo, hi};
+        FTH_TRY(subtract(call, l, &part, &kind));
     }
+    return FTH_OK;
+}
+
+/* A panel needs what those before it contributed to it, the last one before it is factored. */
+static fth_status factor_panels(const fth_call *call, const fth__large *l, bool *parted)
+{
+    const fth__cuda_kind kind = kind_after(l);
+    fth_call beside;
+    for (int64_t lo = 0; lo < l->n; lo += PANEL) {
+        const int64_t hi = least_of(lo + PANEL, l->n), next = least_of(hi + PANEL, l->n);
+        FTH_TRY(factor_panel(call, l, lo, hi));
+        if (hi == l->n) break;
+        if (*parted) FTH_TRY(fth__cuda_meet(call));
+        const share part = {hi, next, lo, hi};
+        FTH_TRY(subtract(call, l, &part, &kind));
+        *parted = next < l->n;
+        if (!*parted) continue;
+        FTH_TRY(fth__cuda_part(call, &beside));
+        FTH_TRY(contribute(&beside, l, next, lo, hi));
+    }
+    return FTH_OK;
+}
+
+fth_status fth__large_factor(const fth_call *call, const fth__large *l)
+{
+    bool parted = false;
+    const fth_status s = factor_panels(call, l, &parted);
+    const fth_status met = parted ? fth__cuda_meet(call) : FTH_OK;
+    FTH_TRY(s);
+    FTH_TRY(met);
     return clear_above(call, l);
 }
 

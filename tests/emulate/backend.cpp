@@ -71,6 +71,17 @@ static int count(fth_err *)
     return 1;
 }
 
+/* What is queued beside is done when it is queued. */
+fth_status fth__cuda_part(const fth_call *call, fth_call *beside)
+{
+    *beside = *call;
+    return FTH_OK;
+}
+fth_status fth__cuda_meet(const fth_call *)
+{
+    return FTH_OK;
+}
+
 static fth_status open_device(fth_device **out, int index, fth_err *err)
 {
     *out = NULL;
