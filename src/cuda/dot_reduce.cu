@@ -99,7 +99,7 @@ static uint64_t room(const fth_call *call, const fth__dot_shape *s)
 {
     if (!fth__cuda_split_takes(call->node, s)) return 0;
     const packed p = packed_of(call, s);
-    if (p.a + p.b > 0) return p.a + p.b;
+    if (p.a + p.b > 0) return FTH__SPLIT_HEAD + p.a + p.b;
     int64_t m = s->tile_m, n = s->tile_n;
     tiles(s, reduces_m(call->node, s), &m, &n);
     const int64_t most_m = fth__tile_extent(&call->in[0], s->m.a),
@@ -131,7 +131,8 @@ static fth_status product_by_parts(const fth_call *call, const fth__dot_shape *s
         p->a += m0 * p->am * size, p->b += n0 * p->bn * size;
         return fth__cuda_split_run(call, s, p);
     }
-    all.a.packed = (char *)scratch, all.b.packed = (char *)scratch + bytes.a;
+    all.a.given = j.a.given = (int *)scratch;
+    all.a.packed = (char *)scratch + FTH__SPLIT_HEAD, all.b.packed = all.a.packed + bytes.a;
     all.a.pitch = all.b.pitch = j.a.pitch = j.b.pitch = chunks;
     all.a.first -= m0, all.b.first -= n0;
     if (first_of_all || (first && !is_shared(s, true)))

@@ -38,6 +38,7 @@ static __global__ void __launch_bounds__(LINES) pack(const __grid_constant__ pac
     const unsigned rest = blockIdx.x / (unsigned)p.chunks;
     const int block = (int)(rest % (unsigned)p.blocks), first = block * LINES, k0 = chunk * CHUNK;
     const int64_t z = rest / (unsigned)p.blocks;
+    if (p.s.given && blockIdx.x == 0 && t == 0) *p.s.given = 0;
     const fth__split_span live = fth__split_live(p.s, block, p.chunks);
     if (chunk < live.lo || chunk >= live.hi) return;
     const float *from = p.s.from + z * p.s.step + first * p.s.line + k0 * p.s.deep;
@@ -184,7 +185,7 @@ uint64_t fth__cuda_split_scratch(const fth__dot_shape *s, int64_t m, int64_t n, 
         c.shared_b = c.shared_b && s->loop[i].b < 0;
     }
     const uint64_t all = bytes_of(c);
-    return all < ROOM ? all : ROOM;
+    return FTH__SPLIT_HEAD + (all < ROOM ? all : ROOM);
 }
 
 /* ---- running ---- */
@@ -225,8 +226,9 @@ static fth_status run_piece(const fth_call *call, const fth__split_job &all, con
     const uint64_t bytes_a = fth__cuda_split_bytes(c.m, c.k);
     const int64_t matrices_a = c.shared_a ? 1 : all.batch, matrices_b = c.shared_b ? 1 : all.batch;
     j.a.pitch = j.b.pitch = blocks_of(all.k, CHUNK);
-    j.a.packed = room, j.a.next = c.shared_a ? 0 : (int64_t)bytes_a;
-    j.b.packed = room + bytes_a * (uint64_t)(c.shared_a ? 1 : c.batch);
+    j.a.given = (int *)(void *)room;
+    j.a.packed = room + FTH__SPLIT_HEAD, j.a.next = c.shared_a ? 0 : (int64_t)bytes_a;
+    j.b.packed = j.a.packed + bytes_a * (uint64_t)(c.shared_a ? 1 : c.batch);
     j.b.next = c.shared_b ? 0 : (int64_t)fth__cuda_split_bytes(c.n, c.k);
     for (int64_t m = 0; m < all.m; m += c.m) {
         j.m = (int32_t)least(c.m, all.m - m);

@@ -40,6 +40,7 @@ typedef struct fth__split_side {
     int64_t first;            /* where lines begin in their axis, less where k begins in its */
     fth__dot_side side;  /* BELOW: zeros where k is more than the line; ABOVE: where it is less */
     char *packed;        /* blocks of lines by chunks */
+    int *given;          /* of a: how many tiles were given away, 0 between launches; b: NULL */
     int64_t pitch, next; /* blocks from one block of lines to the next, bytes to the next matrix */
 } fth__split_side;
 
@@ -49,6 +50,7 @@ typedef struct fth__split_job {
     float *c;
     int64_t cm, cn, step_c;
     int32_t m, n, k, batch;
+    int32_t tiles;      /* of the launch: whoever queues it leaves it */
     fth__dot_side side; /* of the product */
     bool add;
 } fth__split_job;
@@ -72,6 +74,8 @@ static __host__ __device__ inline fth__split_span fth__split_live(const fth__spl
 
 /* Does this operation go this way, on this device? By its whole sizes alone. */
 bool fth__cuda_split_takes(const fth_node *node, const fth__dot_shape *s);
+/* Bytes of scratch before packed operands: fth__split_side.given of a, which packing it clears. */
+static constexpr uint64_t FTH__SPLIT_HEAD = 128;
 /* Bytes of a packed operand. */
 uint64_t fth__cuda_split_bytes(int64_t lines, int64_t k);
 /* Bytes of scratch for a piece with these extents, and a batch of them. */

@@ -1,20 +1,21 @@
 /* split_multiply.cu - the product of packed parts by the matrix units of capability 9.0 (wgmma).
  *
- * Blocks of threads make tiles of 128 by 128 elements, one after the other; two of a cluster make
- * two tiles of a column, and each brings half of the block of b that both need. One thread has
- * packed blocks copied into four rooms of shared memory as these become free. Two groups of four
- * warps multiply 64 rows each, in turns: one adds its chunk to the sums while the units work for
- * the other. The six products of parts of a chunk are twelve instructions, small ones first. This
- * file alone is compiled for sm_90a, and its kernel runs only on cards of capability 9.0. Where
- * kernels are compiled for the CPU, threads make the same sums by plain loops. */
+ * A block of threads makes tiles of 128 by 128 elements, one after the other: those that others
+ * have not begun. One thread has packed blocks of both operands copied into four rooms of shared
+ * memory, in bulk, as rooms become free. Two groups of four warps multiply 64 rows each, in turns:
+ * one adds its chunk to the sums while the units work for the other. The six products of parts of a
+ * chunk are twelve instructions, small ones first. This file alone is compiled for sm_90a, and its
+ * kernel runs only on cards of capability 9.0. Where kernels are compiled for the CPU, threads make
+ * the same sums from the packed blocks by plain loops. */
 #include "cuda/split.cuh"
 #include "cuda/units_turns.cuh"
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
                      BLOCK = FTH__SPLIT_BLOCK;
 static constexpr int GROUP = 128, MAKERS = 2 * GROUP, EACH = 64; /* threads; elements of one */
-static constexpr int PAIR = 2;      /* blocks of threads of a cluster */
-static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
+/* Rows of tiles that run side by side share b in the cache; and columns, where marks make some
+ * longer than others. */
+static constexpr int TOGETHER = 16, ALIKE = 2;
 static constexpr int PRODUCTS = FTH__SPLIT_PRODUCTS, CHAIN = FTH__SPLIT_CHAIN;
 static constexpr uint32_t PLAIN = fth__split_scale(FTH__SPLIT_PLAIN);
 #ifdef FTH_EMULATED
@@ -45,81 +46,70 @@ static __host__ __device__ inline fth__split_span rows_of(const fth__split_job &
     return {0, down};
 }
 
-/* How many pairs of rows hold these. */
-static __host__ __device__ inline int pairs_of(fth__split_span rows)
-{
-    return rows.hi > rows.lo ? (rows.hi + PAIR - 1) / PAIR - rows.lo / PAIR : 0;
-}
-
-/* A tile of the batch: blocks of lines, the chunks of k that both are not zeros in, and those of
- * all tiles of its cluster. Without elements that somebody asked for it has no chunks. */
+/* A tile of the batch: blocks of lines, and the chunks of k that both are not zeros in. */
 struct tile {
     int z, row, column;
-    fth__split_span live, all;
-    bool there;
+    fth__split_span live;
 };
 
-/* The tiles of a launch in order, PAIR rows at a time. Those of a matrix go by stripes of rows,
- * column by column, so that tiles side by side share their operands in the cache; the long ones go
- * first, so that blocks of threads end together. */
+/* The tiles of a launch in order: by groups of columns, in these by stripes of rows, in these by
+ * matrices, and there column by column, so that tiles side by side share their operands in the
+ * cache. Long ones come first, so that blocks of threads end together: groups are narrow where
+ * columns are not alike. */
 struct walk {
     const fth__split_job &p;
-    int z, at, i; /* matrix, column of a stripe, rows in that */
-    int across, stripes;
+    int across, stripes, wide;
+    int first, stripe, z, at, i; /* column of the group, stripe, matrix, column in it, row */
 
     __device__ explicit walk(const fth__split_job &job)
-        : p(job), z(0), at(0), i(0), across(blocks_of(job.n)),
-          stripes((blocks_of(job.m) + TOGETHER - 1) / TOGETHER)
+        : p(job), across(blocks_of(job.n)), stripes((blocks_of(job.m) + TOGETHER - 1) / TOGETHER),
+          first(0), stripe(0), z(0), at(0), i(0)
     {
+        const bool alike = p.a.side == FTH__DOT_FULL && p.b.side == FTH__DOT_FULL;
+        wide = alike ? across : ALIKE;
     }
     __device__ int column() const
     {
-        const int c = at % across;
+        const int c = first + at;
         return p.b.side == FTH__DOT_BELOW ? across - 1 - c : c;
     }
     __device__ fth__split_span rows() const
     {
-        const int s = at / across,
-                  lo = (p.a.side == FTH__DOT_BELOW ? stripes - 1 - s : s) * TOGETHER,
+        const int lo = (p.a.side == FTH__DOT_BELOW ? stripes - 1 - stripe : stripe) * TOGETHER,
                   hi = lo + TOGETHER;
         const fth__split_span all = rows_of(p, column());
         return {all.lo > lo ? all.lo : lo, all.hi < hi ? all.hi : hi};
     }
-    /* So many on; false: that is behind the last. */
+    /* The next column; false: there is none. */
+    __device__ bool step()
+    {
+        if (++at < wide && first + at < across) return true;
+        at = 0;
+        if (++z < p.batch) return true;
+        z = 0;
+        if (++stripe < stripes) return true;
+        stripe = 0;
+        first += wide;
+        return first < across;
+    }
+    /* So many tiles on; false: that is behind the last. */
     __device__ bool skip(int n)
     {
-        for (i += n; z < p.batch;) {
-            const int count = pairs_of(rows());
+        i += n;
+        do {
+            const fth__split_span in = rows();
+            const int count = in.hi > in.lo ? in.hi - in.lo : 0;
             if (i < count) return true;
             i -= count;
-            if (++at < stripes * across) continue;
-            at = 0;
-            z++;
-        }
+        } while (step());
         return false;
     }
-    __device__ fth__split_span live(int row) const
+    __device__ tile get() const
     {
-        const int chunks = (p.k + CHUNK - 1) / CHUNK;
-        const fth__split_span in = rows(), a = fth__split_live(p.a, row, chunks),
+        const int chunks = (p.k + CHUNK - 1) / CHUNK, row = rows().lo + i;
+        const fth__split_span a = fth__split_live(p.a, row, chunks),
                               b = fth__split_live(p.b, column(), chunks);
-        if (row < in.lo || row >= in.hi) return {0, 0};
-        return {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
-    }
-    /* The tile of one of the cluster. */
-    __device__ tile get(int rank) const
-    {
-        const fth__split_span in = rows();
-        const int first = (in.lo / PAIR + i) * PAIR, row = first + rank;
-        tile t = {z, row, column(), live(row), {0, 0}, row >= in.lo && row < in.hi};
-        for (int r = first; r < first + PAIR; r++) {
-            const fth__split_span one = live(r);
-            if (one.lo >= one.hi) continue;
-            const bool none = t.all.lo >= t.all.hi;
-            t.all.lo = none || one.lo < t.all.lo ? one.lo : t.all.lo;
-            t.all.hi = none || one.hi > t.all.hi ? one.hi : t.all.hi;
-        }
-        return t;
+        return {z, row, column(), {a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi}};
     }
 };
 
@@ -316,11 +306,7 @@ static void make_tile(const fth__split_job &p, const tile &t)
 static void multiply(const fth__split_job p)
 {
     walk w(p);
-    const int step = (int)gridDim.x / PAIR, rank = (int)blockIdx.x % PAIR;
-    for (bool go = w.skip((int)blockIdx.x / PAIR); go; go = w.skip(step)) {
-        const tile t = w.get(rank);
-        if (t.there) make_tile(p, t);
-    }
+    for (bool go = w.skip((int)blockIdx.x); go; go = w.skip((int)gridDim.x)) make_tile(p, w.get());
 }
 
 #else
@@ -376,37 +362,32 @@ struct turn {
     }
 };
 
-/* A block of b, a part of it by each of the cluster, to all of them. */
-static __device__ inline void fetch_shared(char *to, const char *from, int rank,
-                                           fth__units_barrier *arrives)
-{
-    constexpr int SHARE = BLOCK / PAIR / 16 * 16, LAST = BLOCK - (PAIR - 1) * SHARE;
-    fth__cluster_copy(to + rank * SHARE, from + rank * SHARE, rank == PAIR - 1 ? LAST : SHARE,
-                      arrives, (1u << PAIR) - 1u);
-}
-
-/* One thread has the chunks of all tiles of its block copied, ahead of those who multiply. Rooms
- * are filled when everybody of the cluster is done with what was there; the phase before the first
- * counts as over. */
+/* One thread has the chunks of all tiles of its block copied, ahead of those who multiply. A room
+ * is filled when both groups are done with what was there; the phase before the first counts as
+ * over. Which tile comes next is known before this one is copied. Who asks last, after all tiles
+ * have been given away, leaves the count as it was found, for the next launch. */
 static __device__ void fetch(const fth__split_job &p, const rooms &r)
 {
-    const int rank = (int)fth__cluster_rank(), step = (int)gridDim.x / PAIR;
     walk w(p);
     turn now;
-    for (bool go = w.skip((int)blockIdx.x / PAIR); go; go = w.skip(step)) {
-        const tile t = w.get(rank);
-        for (int c = t.all.lo; c < t.all.hi; c++, now.next()) {
-            const bool mine = c >= t.live.lo && c < t.live.hi;
+    int at = (int)blockIdx.x;
+    for (bool go = w.skip(at); go;) {
+        const tile t = w.get();
+        const int asked = atomicAdd(p.a.given, 1), next = (int)gridDim.x + asked;
+        for (int c = t.live.lo; c < t.live.hi; c++, now.next()) {
             room &to = r.at[now.room];
             fth__units_barrier *arrives = &r.full[now.room];
-            fth__cluster_wait(&r.empty[now.room], now.parity ^ 1u);
+            fth__units_wait(&r.empty[now.room], now.parity ^ 1u);
             to.n = {t, c};
-            fth__units_expect(arrives, mine ? 2 * BLOCK : BLOCK);
-            if (mine) fth__units_copy(to.a, block_at(p.a, t.z, t.row, c), BLOCK, arrives);
-            fetch_shared(to.b, block_at(p.b, t.z, t.column, c), rank, arrives);
+            fth__units_expect(arrives, 2 * BLOCK);
+            fth__units_copy(to.a, block_at(p.a, t.z, t.row, c), BLOCK, arrives);
+            fth__units_copy(to.b, block_at(p.b, t.z, t.column, c), BLOCK, arrives);
         }
+        if (asked == p.tiles - 1) *p.a.given = 0;
+        go = next < p.tiles && w.skip(next - at);
+        at = next;
     }
-    fth__cluster_wait(&r.empty[now.room], now.parity ^ 1u);
+    fth__units_wait(&r.empty[now.room], now.parity ^ 1u);
     r.at[now.room].n.c = -1;
     fth__units_arrive(&r.full[now.room]);
 }
@@ -420,10 +401,9 @@ static __device__ void clear_tiles(const fth__split_job &p)
 {
     float none[EACH] = {};
     walk w(p);
-    const int step = (int)gridDim.x / PAIR, rank = (int)fth__cluster_rank();
-    for (bool go = w.skip((int)blockIdx.x / PAIR); go; go = w.skip(step)) {
-        const tile t = w.get(rank);
-        if (t.there && t.live.lo >= t.live.hi) touch<true>(p, place_of(t), none);
+    for (bool go = w.skip((int)blockIdx.x); go; go = w.skip((int)gridDim.x)) {
+        const tile t = w.get();
+        if (t.live.lo >= t.live.hi) touch<true>(p, place_of(t), none);
     }
 }
 
@@ -470,11 +450,9 @@ static __device__ void make_tiles(const fth__split_job &p, const rooms &r)
         if (c < 0) break;
         const fth__split_span live = here.n.t.live;
         const place at = place_of(here.n.t);
-        const bool mine = __shfl_sync(~0u, c >= live.lo && c < live.hi, 0);
-        if (mine) make_chunk(p, here, c, sum, total, all);
+        make_chunk(p, here, c, sum, total, all);
         __syncwarp();
-        if (lane < PAIR) fth__cluster_arrive(&r.empty[now.room], (unsigned)lane);
-        if (!mine) continue;
+        if (lane == 0) fth__units_arrive(&r.empty[now.room]);
         if (is_last(c, live.hi)) end_chain(total, all);
         if (c + 1 == live.hi) touch<true>(p, at, all);
     }
@@ -482,7 +460,7 @@ static __device__ void make_tiles(const fth__split_job &p, const rooms &r)
     if (may_be_empty(p)) clear_tiles(p);
 }
 
-static __global__ void __cluster_dims__(PAIR, 1, 1) __launch_bounds__(THREADS, 1)
+static __global__ void __launch_bounds__(THREADS, 1)
     multiply(const __grid_constant__ fth__split_job p)
 {
     __shared__ fth__units_barrier full[ROOMS], empty[ROOMS];
@@ -491,11 +469,11 @@ static __global__ void __cluster_dims__(PAIR, 1, 1) __launch_bounds__(THREADS, 1
     if (threadIdx.x == 0) {
         for (int i = 0; i < ROOMS; i++) {
             fth__units_make(&full[i], 1);
-            fth__units_make(&empty[i], PAIR * MAKERS / 32);
+            fth__units_make(&empty[i], MAKERS / 32);
         }
         fth__units_made();
     }
-    fth__cluster_sync();
+    __syncthreads();
     if (threadIdx.x >= MAKERS) {
         fth__units_give<56>();
         if (threadIdx.x == MAKERS) fetch(p, r);
@@ -503,19 +481,19 @@ static __global__ void __cluster_dims__(PAIR, 1, 1) __launch_bounds__(THREADS, 1
         fth__units_take<224>();
         make_tiles(p, r);
     }
-    __syncwarp();
-    fth__cluster_sync(); /* nobody leaves while the others may still reach its memory */
 }
 
 #endif
 
 void fth__cuda_split_multiply(cudaStream_t stream, const fth__split_job *job, int processors)
 {
-    int64_t pairs = 0;
-    for (int i = 0; i < blocks_of(job->n); i++)
-        pairs += (int64_t)pairs_of(rows_of(*job, i)) * job->batch;
-    const int64_t most = processors / PAIR > 0 ? processors / PAIR : 1;
-    if (pairs == 0) return;
-    FTH_LAUNCH_SHARED(multiply, (unsigned)((pairs < most ? pairs : most) * PAIR), THREADS, SHARED,
-                      stream, *job);
+    fth__split_job p = *job;
+    p.tiles = 0;
+    for (int i = 0; i < blocks_of(p.n); i++) {
+        const fth__split_span rows = rows_of(p, i);
+        p.tiles += (rows.hi - rows.lo) * p.batch;
+    }
+    if (p.tiles == 0) return;
+    FTH_LAUNCH_SHARED(multiply, (unsigned)(p.tiles < processors ? p.tiles : processors), THREADS,
+                      SHARED, stream, p);
 }
