@@ -79,6 +79,9 @@ FTH_API void *fth_tensor_data(fth_tensor *t);
 /* The same for those who only read: what is on a device stays as new. */
 FTH_API const void *fth_tensor_view(fth_tensor *t);
 FTH_API fth_status fth_tensor_sync(fth_tensor *t, fth_err *err);
+/* Only the first `bytes` mean something, in lists that are seldom full: no more is copied to a
+ * device, until this is called again. What lies behind them there is anything. */
+FTH_API void fth_tensor_set_used(fth_tensor *t, uint64_t bytes);
 FTH_API fth_dtype fth_tensor_dtype(const fth_tensor *t);
 FTH_API int fth_tensor_axes(const fth_tensor *t);
 FTH_API int64_t fth_tensor_size(const fth_tensor *t, int axis);

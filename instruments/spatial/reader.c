@@ -198,6 +198,9 @@ static fth_status gather(sp_reader *r, sp_counts *out, fth_err *err)
         }
     }
     out->constant = b.constant;
+    const uint64_t entries = (uint64_t)b.row_ptr[r->cells];
+    fth_tensor_set_used(out->gene, entries * sizeof *b.gene);
+    fth_tensor_set_used(out->value, entries * sizeof *b.value);
     return FTH_OK;
 }
 

@@ -27,7 +27,7 @@ struct fth_tensor {
     fth_dtype dtype;
     int n_axes;
     int64_t size[FTH_MAX_AXES];
-    uint64_t bytes;
+    uint64_t bytes, used; /* used: what goes to a device */
     void *data;
     bool has_record; /* `data` is known to `mem` */
     bool own;        /* `data` are pages of `mem` that nobody else has a part of */
@@ -55,7 +55,7 @@ static fth_status make(fth_tensor **out, fth_mem *mem, fth_dtype dtype, int n_ax
     t->dtype = dtype;
     t->n_axes = n_axes;
     for (int a = 0; a < n_axes; a++) t->size[a] = size[a];
-    t->bytes = bytes;
+    t->bytes = t->used = bytes;
     *out = t;
     return FTH_OK;
 }
@@ -193,9 +193,14 @@ fth_status fth__tensor_bring(fth_tensor *t, fth_err *err)
     if (t->newer != HOST_NEWER) return FTH_OK;
     pin_what_changes(t);
     const fth__mirror_place *at = &t->place;
-    FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->bytes, err));
+    FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->used, err));
     t->newer = SAME;
     return FTH_OK;
+}
+
+void fth_tensor_set_used(fth_tensor *t, uint64_t bytes)
+{
+    t->used = bytes < t->bytes ? bytes : t->bytes;
 }
 
 fth_status fth__tensor_hand_over(fth_tensor *from, fth_tensor *to, fth_err *err)

@@ -145,6 +145,26 @@ TEST(a_view_is_no_change)
     close_loop(&l);
 }
 
+/* What lies behind the used part on the device is what was there before. */
+TEST(only_what_is_used_is_copied)
+{
+    loop l;
+    fth_err err = {0};
+    OKE(open_loop(&l, true, &err), &err);
+    OKE(step(&l, 1, NULL, &err), &err);
+    fth_tensor_set_used(l.batch[0], N / 2 * sizeof(float));
+    OKE(step(&l, 2, NULL, &err), &err);
+    const float *w = fth_tensor_view(l.weight);
+    EQ_F64(w[N / 2 - 1], 1.0 + 2.0);
+    EQ_F64(w[N / 2], 1.0 + 1.0);
+    fth_tensor_set_used(l.batch[0], UINT64_MAX);
+    OKE(step(&l, 4, NULL, &err), &err);
+    w = fth_tensor_view(l.weight);
+    EQ_F64(w[N / 2 - 1], 1.0 + 2.0 + 4.0);
+    EQ_F64(w[N / 2], 1.0 + 1.0 + 4.0);
+    close_loop(&l);
+}
+
 TEST(other_storage_must_be_alike)
 {
     loop l;
