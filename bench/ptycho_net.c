@@ -15,6 +15,8 @@ enum { N = 64, CHAN = 4, THREADS = 1 };
 
 typedef struct net_case {
     int groups;
+    fth_mem *trace_mem;
+    fth_trace *trace;
     fth_context *ctx;
     pt_trained t;
     pt_stepper s;
@@ -94,6 +96,12 @@ static fth_status open_case(net_case *c, const bench *b, bool train)
         opt.device = b->device;
         opt.backend_path = b->backend;
     }
+    if (b->trace) {
+        FTH_TRY(fth_mem_create(&c->trace_mem, NULL, &c->err));
+        FTH_TRY(fth_trace_create(&c->trace, c->trace_mem, 0, &c->err));
+        opt.trace = c->trace;
+        opt.trace_kernels = true;
+    }
     FTH_TRY(fth_context_create(&c->ctx, &opt, &c->err));
     c->x = bench_array(sizeof(float) * (uint64_t)pixels);
     c->rel = bench_array(sizeof(float) * (uint64_t)places);
@@ -141,6 +149,13 @@ static void close_case(bench *b, net_case *c, const char *name)
     free(c->x);
     free(c->rel);
     free(c->patch);
+    if (c->trace && c->status == FTH_OK) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s.json", b->trace, name);
+        c->status = fth_trace_write(c->trace, path, &c->err);
+    }
+    fth_trace_destroy(c->trace);
+    fth_mem_destroy(c->trace_mem, NULL);
     if (c->status == FTH_OK && s == FTH_OK) return;
     fth_err_format(&c->err, text, sizeof text);
     bench_note(b, "%s: %s", name, text);
@@ -161,7 +176,7 @@ static void compare(bench *b, net_case *c, const char *name, bool train, double 
     snprintf(groups, sizeof groups, "%d", c->groups);
     snprintf(shape, sizeof shape, "%d groups N64 C4 f2", c->groups);
     for (int i = 0; i < (b->device ? 5 : 1); i++) ours(c); /* recordings are made */
-    if (c->status != FTH_OK) return;
+    if (c->status != FTH_OK || c->trace) return;
     c->peer = (b->device ? peer_python_start_any
                          : peer_python_start)(b->peers, "peer_ptycho_net.py", args, &why);
     if (!c->peer) {
