@@ -109,6 +109,14 @@ class Scans(unittest.TestCase):
         path = self.save(diff3d=diff)
         self.assertIn("1 of 30 patterns are zero everywhere, the first is 4", run("check", path))
         self.assertIn("zero everywhere", run("check", path, "--strict", "true", code=3))
+        for dtype, most in (("u1", 255), ("u2", 65535), ("i4", 2**31 - 1), ("u4", 2**32 - 1)):
+            diff = np.round(d["diff3d"]).astype(dtype)
+            diff[3:5, 7, 9] = most
+            path = self.save(diff3d=diff)
+            self.assertRegex(run("check", path), rf"2 pixels have {most}.* \[3 7 9\]")
+            mask = np.ones((16, 16), bool)
+            mask[7, 9] = False
+            self.assertNotIn("pixels have", run("check", self.save(diff3d=diff, mask=mask)))
         for dtype in ("f4", "f8"):
             path = self.save(diff3d=(np.round(d["diff3d"]) + 0.3).astype(dtype))
             self.assertIn("no whole numbers", run("check", path, "--data.kind", "counts"))
@@ -370,6 +378,13 @@ class Scans(unittest.TestCase):
                 f[place] = -np.stack([d["xcoords"], d["ycoords"]], 1) * self.pixel * factor
                 f[place].attrs["units"] = unit
             self.same(path, d)
+        with h5py.File(path, "a") as f:
+            del f["entry_1/instrument_1/source_1/energy"]
+        self.assertRegex(run("info", path, code=3), r"not known without energy\n")
+        with h5py.File(path, "a") as f:
+            f["entry_1/instrument_1/beam_1/incident_wavelength"] = 1.23984193e-6 / 8000 * 1e10
+            f["entry_1/instrument_1/beam_1/incident_wavelength"].attrs["units"] = "angstrom"
+        self.assertAlmostEqual(info(path)["energy_eV"], 8000, 6)
         with h5py.File(path, "a") as f:
             f[place].attrs["units"] = "furlong"
         self.assertIn("'furlong'", info(path)["warnings"][0])

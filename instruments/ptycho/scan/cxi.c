@@ -23,6 +23,7 @@ fth_status pt_read_cxi(pt_draft *d, fth_h5 *h5, fth_err *err)
     pt_meta *m = &scan->meta;
     char data[300], translation[300];
     int64_t n = 0, count = 0;
+    double wavelength = (double)NAN;
     FTH_TRY(find(d, h5, ENTRY "/data_1/data " DETECTOR "/data " ENTRY "/data/data", "patterns",
                  data, sizeof data, err));
     FTH_TRY(find(d, h5,
@@ -40,6 +41,11 @@ fth_status pt_read_cxi(pt_draft *d, fth_h5 *h5, fth_err *err)
                          INSTRUMENT "/source_1/energy " INSTRUMENT "/beam_1/energy " INSTRUMENT
                                     "/beam_1/incident_energy",
                          PT_ENERGY, &m->energy_eV, err));
+    FTH_TRY(pt_h5_number(d, h5,
+                         INSTRUMENT "/beam_1/incident_wavelength " INSTRUMENT
+                                    "/beam_1/wavelength " INSTRUMENT "/source_1/wavelength",
+                         PT_LENGTH, &wavelength, err));
+    if (isnan(m->energy_eV) && wavelength > 0) m->energy_eV = pt_wavelength(1, false) / wavelength;
     FTH_TRY(pt_h5_number(d, h5, DETECTOR "/distance", PT_LENGTH, &m->distance_m, err));
     FTH_TRY(pt_h5_number(d, h5, DETECTOR "/x_pixel_size", PT_LENGTH, &m->detector_pixel_m, err));
     FTH_TRY(pt_h5_patterns(d, h5, data, n, err));

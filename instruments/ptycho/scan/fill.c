@@ -68,6 +68,16 @@ fth_status pt_set_patterns(pt_draft *d, fth_source *base, const char *name, int6
     return pt_set_patterns_of(d, &s, name, count, err);
 }
 
+/* The largest number of a detector's type stands for a pixel that is dead or saturated; sums of
+ * several pixels reach it by themselves, unless it has 32 bits (u32 is read as i64). */
+static double saturation_of(fth_dtype dtype, int64_t bin)
+{
+    if (dtype == FTH_I64) return UINT32_MAX;
+    if (dtype == FTH_I32) return INT32_MAX;
+    if (bin > 1) return (double)NAN;
+    return dtype == FTH_U16 ? UINT16_MAX : dtype == FTH_U8 ? UINT8_MAX : (double)NAN;
+}
+
 fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *name, int64_t count,
                               fth_err *err)
 {
@@ -85,6 +95,7 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
     if (s.size[0] == 0)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has no patterns", scan->path, name);
     d->integral = fth_dtype_is_int(s.dtype);
+    scan->saturated = saturation_of(s.dtype, d->opt->bin);
     d->rows = s.size[1];
     d->cols = s.size[2];
     if (pt_frames_are_cut(d)) {

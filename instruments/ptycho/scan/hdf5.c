@@ -93,6 +93,8 @@ static bool find_unit(const char *unit, pt_quantity what, double *factor)
                  {"nm", PT_LENGTH, 1e-9},
                  {"meter", PT_LENGTH, 1},
                  {"metre", PT_LENGTH, 1},
+                 {"angstrom", PT_LENGTH, 1e-10},
+                 {"A", PT_LENGTH, 1e-10},
                  {"pixel", PT_LENGTH, 0},
                  {"pixels", PT_LENGTH, 0},
                  {"px", PT_LENGTH, 0},

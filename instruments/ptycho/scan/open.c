@@ -64,9 +64,13 @@ static fth_status to_pixels(pt_draft *d, fth_err *err)
 {
     pt_scan *scan = d->scan;
     if (d->unit_m > 0 && !(scan->meta.pixel_m > 0)) {
+        const pt_meta *m = &scan->meta;
         FTH_FAIL(err, FTH_E_FILE_KEY,
-                 "%s: positions are in metres, and the pixel size of the object is not known",
-                 scan->path);
+                 "%s: positions are in metres, and the pixel size of the object is not known "
+                 "without%s%s%s",
+                 scan->path, m->energy_eV > 0 ? "" : " energy",
+                 m->distance_m > 0 ? "" : " distance",
+                 m->detector_pixel_m > 0 ? "" : " detector pixel");
         fth_err_hint(err, "give --energy_eV, --distance_m and --detector_pixel_m");
         return FTH_E_FILE_KEY;
     }

@@ -107,7 +107,8 @@ typedef struct pt_scan {
     int sign;                  /* that positions were read with */
     char array[64];            /* name of the patterns in the file */
     int64_t n, N;              /* patterns, and the side of one */
-    fth_source patterns;       /* [scan row col]: u8 u16 i32 i64 f16 f32 f64 */
+    fth_source patterns;       /* [scan row col]: u8 u16 i32 i64 f32 f64 */
+    double saturated;          /* counts that a detector says no more than; NAN: not known */
     double *x, *y;             /* [scan] pixels */
     double *start_x, *start_y; /* [scan] nominal; the same blocks as x, y where there are none */
     int64_t *index;            /* [scan] number of the scan that a pattern is of; NULL: one scan */
@@ -141,6 +142,7 @@ typedef struct pt_survey {
     double max_value;             /* as kept in the file */
     int64_t zero, first_zero;     /* patterns without a photon; -1 */
     int64_t fractional;           /* counts that are no whole number */
+    int64_t saturated;            /* pixels that are, or have no value */
 } pt_survey;
 /* FTH_E_FILE_FORMAT names the first NaN, infinity or negative number, or says that all is zero.
  * Streams through at most 4 MiB; masked pixels are not looked at. `progress` may be NULL. With

@@ -14,7 +14,8 @@ typedef struct pass {
     uint8_t *good; /* its own mask; NULL: none */
     pt_survey found;
     double sum;
-    bool seen; /* a pixel that is not masked */
+    bool seen;    /* a pixel that is not masked */
+    int64_t full; /* the first that is saturated */
 } pass;
 
 static fth_status refuse(const pass *p, int64_t i, int64_t k, double v, fth_err *err)
@@ -43,6 +44,7 @@ static fth_status look(pass *p, int64_t i, const void *frame, fth_err *err)
         if (!(v >= 0 && v <= 1.7e308)) return refuse(p, i, k, v, err);
         power += scan->kind == PT_COUNTS ? v : v * v;
         if (v > p->found.max_value) p->found.max_value = v;
+        if (v >= scan->saturated && p->found.saturated++ == 0) p->full = i * n + k;
         /* squares of rounded roots are nearly whole */
         if (scan->kind == PT_COUNTS && fabs(v - rint(v)) > 1e-5 * fmax(v, 1)) p->found.fractional++;
     }
@@ -94,6 +96,15 @@ static fth_status conclude(pass *p, fth_err *err)
         FTH_TRY(pt_scan_warn(
             scan, err, "%lld of %lld patterns are zero everywhere, the first is %lld",
             (long long)p->found.zero, (long long)scan->n, (long long)p->found.first_zero));
+    if (p->found.saturated > 0) {
+        const int64_t N = scan->N;
+        FTH_TRY(pt_scan_warn(scan, err,
+                             "%lld pixels have %.0f, the most that their type holds: dead or "
+                             "saturated? The first is [%lld %lld %lld]; mask them",
+                             (long long)p->found.saturated, scan->saturated,
+                             (long long)(p->full / N / N), (long long)(p->full / N % N),
+                             (long long)(p->full % N)));
+    }
     if (p->found.fractional > 0)
         FTH_TRY(pt_scan_warn(scan, err,
                              "%lld counts are no whole numbers: are these amplitudes, or scaled?",
