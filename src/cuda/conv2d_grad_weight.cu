@@ -14,6 +14,7 @@ extern "C" {
 
 /* Blocks of threads that keep every multiprocessor of a large card busy a few times over. */
 static constexpr int64_t ENOUGH = 1536;
+static constexpr int AHEAD = 16; /* units that a thread reads before it adds them */
 
 typedef struct job {
     fth__conv_view r, v, w, kept;
@@ -107,11 +108,19 @@ template <typename T> static __global__ void add_units(const __grid_constant__ s
     const int64_t size = (int64_t)p.m * p.n.d;
     int64_t block = p.first / p.per_block, at = p.first % p.per_block;
     T sum = at > 0 ? *running : T(0);
-    for (int64_t u = p.first; u < p.first + p.count; u++, unit += size) {
-        sum = at == 0 ? *unit : sum + *unit;
-        if (++at < p.per_block && u + 1 < p.all) continue;
-        fold<T>(p, (T *)p.out + to, (T *)p.part + kept, p.origin + block * p.block, sum);
-        block++, at = 0;
+    const int64_t end = p.first + p.count;
+    for (int64_t u = p.first; u < end; u += AHEAD, unit += AHEAD * size) {
+        T v[AHEAD]; /* many are on their way at a time; they are added one after the other */
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) v[i] = u + i < end ? unit[i * size] : T(0);
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            if (u + i >= end) break;
+            sum = at == 0 ? v[i] : sum + v[i];
+            if (++at < p.per_block && u + i + 1 < p.all) continue;
+            fold<T>(p, (T *)p.out + to, (T *)p.part + kept, p.origin + block * p.block, sum);
+            block++, at = 0;
+        }
     }
     *running = sum;
 }

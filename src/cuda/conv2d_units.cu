@@ -162,15 +162,29 @@ bool fth__conv_units_takes(const fth_node *node, bool back)
         return false;
     const int64_t strip = strip_of(&x, &y);
     return strip > 0 && up(channels, CHUNK) / CHUNK * x.taps * y.taps <= MOST_CHUNKS &&
-           (y.size + y.reach) * (strip + x.reach) < MOST_PLACES / 2 && pays(m, channels);
+           (y.size + y.reach) * (strip + x.reach) * ((x.size + strip - 1) / strip) < MOST_PLACES &&
+           pays(m, channels);
 }
 
 /* ---- the gradient of the weights ---- */
 
 /* Stretches of both arrays, twice, in shared memory: 384 bytes a place. */
 static constexpr int64_t MOST_ROOM = 300;
-/* Blocks of threads that a launch should have, by tiles and units: those of a large card. */
-static constexpr int64_t FILL = 132;
+
+/* Units of a block of images: as many as end soonest on a large card, where a block of threads
+ * takes about as long to begin and to write its sums as for three stretches. */
+static int64_t units_for(int64_t tiles, int64_t stretches)
+{
+    constexpr int64_t PROCESSORS = 132, AROUND = 3,
+                      MOST = 64; /* of any card: they decide on bits */
+    int64_t best = 1, least_time = INT64_MAX;
+    for (int64_t n = 1; n <= least(stretches, MOST); n++) {
+        const int64_t rounds = (tiles * n + PROCESSORS - 1) / PROCESSORS,
+                      time = rounds * ((stretches + n - 1) / n + AROUND);
+        if (time < least_time) best = n, least_time = time;
+    }
+    return best;
+}
 
 static bool weight_pays(int64_t m, int64_t channels, int64_t taps)
 {
@@ -208,7 +222,7 @@ bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j)
     const int64_t block = fth__grid_reduce(images), frames = block * j->v.strips.d,
                   blocks = (images + block - 1) / block,
                   tiles = fth__conv_weight_tiles(m, channels, taps) * blocks,
-                  stretches = frames * j->per_frame, want = least(FILL / tiles + 1, stretches);
+                  stretches = frames * j->per_frame, want = units_for(tiles, stretches);
     if (frames * j->v.frame.d >= MOST_PLACES || images * j->v.strips.d >= MOST_PLACES) return false;
     j->block_frames = (int32_t)frames;
     j->length = (int32_t)((stretches + want - 1) / want);
