@@ -2,7 +2,7 @@
  * back to the image.
  *
  * A block of threads makes tiles of the result, one after the other: 64 channels by 256 places or
- * 128 by 128. Three warps read places of 32 channels, take their parts and leave them in shared
+ * 128 by 128. Seven warps read places of 32 channels, take their parts and leave them in shared
  * memory, a stretch ahead of those who multiply; one thread has packed weights copied there. Two
  * groups of four warps multiply 64 by 128 elements each. A *chunk* is one element of the window and
  * 32 channels: six products of parts, twelve instructions. Two sums take turns, so that a chunk is
@@ -14,8 +14,9 @@
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK, EACH = FTH__UNITS_EACH, PARTS = FTH__SPLIT_PARTS,
                      EIGHTS = CHUNK / 8;
-static constexpr int GROUPS = 2, THREADS = (GROUPS + 1) * FTH__UNITS_GROUP, READERS = 96;
-static constexpr int MOST_STAGES = 8, STRETCHES = 2;
+static constexpr int GROUPS = 2, THREADS = (GROUPS + 2) * FTH__UNITS_GROUP, READERS = 7; /* warps */
+static constexpr int HALF = CHUNK / 2, TOGETHER = 16; /* places that a warp reads at a time */
+static constexpr int MOST_STAGES = 8, STRETCHES = 2, MARKS = 8; /* a reader, the last is zero */
 #ifdef FTH_EMULATED
 static constexpr int PROCESSORS = 3; /* so that blocks of threads have several tiles */
 #endif
@@ -35,7 +36,7 @@ static layout layout_of(const fth__conv_units_job &p)
     l.lines = fth__conv_units_lines(p.m), l.places = l.lines == 64 ? 256 : 128;
     l.stretch = l.places + p.reach.halo;
     l.block = fth__conv_units_block(l.lines);
-    l.room = (l.stretch * (PARTS * CHUNK * 2 + 1) + 3 * 16 + 127) / 128 * 128;
+    l.room = (l.stretch * (PARTS * CHUNK * 2 + 1) + MARKS * 4 + 127) / 128 * 128;
     const int left = (227 << 10) - 1024 - STRETCHES * l.room;
     l.stages = left / l.block < MOST_STAGES ? left / l.block : MOST_STAGES;
     l.down = (p.m + l.lines - 1) / l.lines;
@@ -65,6 +66,18 @@ struct walk {
         chunk = 0;
         tile += (int)gridDim.x;
     }
+    __device__ walk before(const fth__conv_reach &r, int chunks) const
+    {
+        walk w = *this;
+        if (--w.kx >= 0) return w;
+        w.kx = r.kx - 1;
+        if (--w.ky >= 0) return w;
+        w.ky = r.ky - 1;
+        if (--w.chunk >= 0) return w;
+        w.chunk = chunks - 1;
+        w.tile -= (int)gridDim.x;
+        return w;
+    }
 };
 
 struct barriers {
@@ -80,8 +93,8 @@ static __device__ inline int mark_of(int scale)
     return scale == 0 ? 0 : scale == FTH__SPLIT_PLAIN ? 3 : 1;
 }
 
-/* Scale a line, if it has to be; how. Such lines are rare. */
-static __device__ inline int scale_line(fth__conv_extremes e, float (&v)[CHUNK])
+/* Scale half of a line, if it has to be; how. Such lines are rare. */
+static __device__ inline int scale_line(fth__conv_extremes e, float (&v)[HALF])
 {
     fth__split_range range;
     range.finite = e.most < 0x7f800000u;
@@ -90,25 +103,30 @@ static __device__ inline int scale_line(fth__conv_extremes e, float (&v)[CHUNK])
     const int scale = range.scale();
     const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : fth__split_power(scale);
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++) /* a line that is not finite has no parts */
+    for (int i = 0; i < HALF; i++) /* a line that is not finite has no parts */
         v[i] = scale == FTH__SPLIT_PLAIN ? 0.0f : v[i] * by;
     return scale;
 }
 
-/* The parts of 32 channels of a place, and how they were scaled. */
-static __device__ inline int read_line(const fth__conv_sheet &s, uint32_t place, int first,
-                                       int stretch, char *to)
+/* The parts of 16 places, half a line a lane; how the line was scaled. */
+static __device__ inline int read_lines(const fth__conv_sheet &s, uint32_t place, int first,
+                                        int stretch, bool leave, char *to)
 {
     const fth__conv_spot_of spot = fth__conv_find(s, place);
-    float v[CHUNK];
+    float v[HALF];
     fth__conv_extremes e = {0, ~0u};
-    fth__conv_read<CHUNK>(s, spot.at, spot.inside, first, v);
+    fth__conv_read<HALF>(s, spot.at, spot.inside, first, v);
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++) e.take(v[i]);
+    for (int i = 0; i < HALF; i++) e.take(v[i]);
+    const unsigned most = __shfl_xor_sync(~0u, e.most, TOGETHER),
+                   least = __shfl_xor_sync(~0u, e.least, TOGETHER);
+    e.most = most > e.most ? most : e.most;
+    e.least = least < e.least ? least : e.least;
     int scale = 0;
     if (!e.is_ordinary()) scale = scale_line(e, v);
+    if (!leave) return 0;
 #pragma unroll
-    for (int i = 0; i < EIGHTS; i++)
+    for (int i = 0; i < HALF / 8; i++)
         fth__split_eight(to + i * stretch * 16, EIGHTS * stretch * 16, &v[i * 8], 1.0f);
     return scale;
 }
@@ -134,31 +152,36 @@ static __device__ inline void announce(const fth__conv_sheet &s, uint32_t place,
 static __device__ inline void read_stretches(const fth__conv_units_job &p, const layout &l,
                                              barriers &b, char *rooms)
 {
-    const int reader = (int)threadIdx.x - (THREADS - READERS);
+    const int reader = (int)threadIdx.x / 32 - (THREADS / 32 - READERS),
+              lane = (int)threadIdx.x % 32, half = lane / TOGETHER;
     fth__units_turn at;
     for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
         const uint32_t first = (uint32_t)(tile / l.down * l.places);
         for (int c = 0; c < l.chunks; c++, at.next(STRETCHES)) {
-            char *room = rooms + at.at * l.room, *scales = room + l.stretch * PARTS * CHUNK * 2;
+            char *room = rooms + at.at * l.room, *scales = room + l.stretch * PARTS * CHUNK * 2,
+                 *to = room + half * (HALF / 8) * l.stretch * 16;
             fth__units_wait(&b.empty[at.at],
                             at.parity ^ 1u); /* the phase before the first is over */
             int mark = 0;
-            for (int i = reader; i < l.stretch; i += READERS) {
-                const int scale =
-                    read_line(p.from, first + (uint32_t)i, c * CHUNK, l.stretch, room + i * 16);
-                scales[i] = (char)scale;
+            for (int i = reader * TOGETHER + lane % TOGETHER; i / TOGETHER * TOGETHER < l.stretch;
+                 i += READERS * TOGETHER) {
+                const int scale = read_lines(p.from, first + (uint32_t)i, c * CHUNK + half * HALF,
+                                             l.stretch, i < l.stretch, to + i * 16);
+                if (i < l.stretch && half == 0) scales[i] = (char)scale;
                 mark |= mark_of(scale);
             }
             mark = (int)__reduce_or_sync(~0u, (unsigned)mark);
-            if (reader % 32 == 0) *(int *)(room + l.room - 16 * (1 + reader / 32)) = mark;
+            int *marks = (int *)(room + l.room) - MARKS;
+            if (lane == 0) marks[reader] = mark;
+            if (lane == 0 && reader == 0) marks[READERS] = 0;
             fth__units_written();
             __syncwarp();
-            if (reader % 32 == 0) fth__units_arrive(&b.full[at.at]);
-            if (reader < 32) {
+            if (lane == 0) fth__units_arrive(&b.full[at.at]);
+            if (reader == 0) {
                 const bool more = c + 1 < l.chunks;
                 const int then = more ? tile : tile + (int)gridDim.x;
                 announce(p.from, (uint32_t)(then / l.down * l.places), l.stretch,
-                         (more ? (c + 1) * CHUNK : 0) + reader);
+                         (more ? (c + 1) * CHUNK : 0) + lane);
             }
         }
     }
@@ -208,13 +231,13 @@ struct group {
     {
         return w.ky * p.reach.down + w.kx * p.reach.across;
     }
-    __device__ const char *room(const fth__units_turn &at) const
+    __device__ const char *room(int stretch) const
     {
-        return rooms + at.at * l.room;
+        return rooms + stretch * l.room;
     }
-    __device__ const char *block(const fth__units_turn &at) const
+    __device__ const char *block(int stage) const
     {
-        return blocks + at.at * l.block;
+        return blocks + stage * l.block;
     }
 
     /* Ask the units for a chunk; what is in sum is theirs until they are waited for. */
@@ -241,8 +264,8 @@ struct group {
     /* What was done to any line of the chunk. */
     __device__ int marks(const char *pixels, const char *weights) const
     {
-        const char *end = pixels + l.room;
-        return *(const int *)(end - 16) | *(const int *)(end - 32) | *(const int *)(end - 48) |
+        const int4 *end = (const int4 *)(pixels + l.room), a = end[-2], c = end[-1];
+        return a.x | a.y | a.z | a.w | c.x | c.y | c.z | c.w |
                *(const int *)(weights + l.block - 16);
     }
 
@@ -315,8 +338,7 @@ struct group {
     }
 
     /* A chunk that was asked for is made: add it, and let go of what it was made from. */
-    __device__ void add(const walk &w, const fth__units_turn &stretch, const fth__units_turn &stage,
-                        float (&sum)[EACH])
+    __device__ void add(const walk &w, int stretch, int stage, float (&sum)[EACH])
     {
         const char *pixels = room(stretch), *weights = block(stage);
         fth__units_settle(sum);
@@ -329,23 +351,29 @@ struct group {
         __syncwarp();
         const bool ends = w.ends_stretch(p.reach);
         if (threadIdx.x % 32 == 0) {
-            fth__units_arrive(&b.done[stage.at]);
-            if (ends) fth__units_arrive(&b.empty[stretch.at]);
+            fth__units_arrive(&b.done[stage]);
+            if (ends) fth__units_arrive(&b.empty[stretch]);
         }
         if (ends && w.chunk + 1 == l.chunks) write(w);
     }
 };
 
-/* The chunk that is asked for next, and the one before it. */
+/* The chunk that is asked for next, and where it is made from. */
 struct sequence {
-    walk now, last;
-    fth__units_turn stretch, stage, last_stretch, last_stage;
+    walk now;
+    fth__units_turn stretch, stage;
     __device__ void next(const fth__conv_reach &r, const layout &l)
     {
-        last = now, last_stretch = stretch, last_stage = stage;
         if (now.ends_stretch(r)) stretch.next(STRETCHES);
         stage.next(l.stages);
         now.next(r, l.chunks);
+    }
+    /* Add the chunk before. */
+    __device__ void add_last(group &g, float (&sum)[EACH]) const
+    {
+        const walk last = now.before(g.p.reach, g.l.chunks);
+        const int from = last.ends_stretch(g.p.reach) ? STRETCHES - 1 - stretch.at : stretch.at;
+        g.add(last, from, stage.at > 0 ? stage.at - 1 : g.l.stages - 1, sum);
     }
 };
 
@@ -353,7 +381,7 @@ static __device__ inline void ask_next(group &g, sequence &s, float (&sum)[EACH]
 {
     if (s.now.ky + s.now.kx == 0) fth__units_wait(&g.b.full[s.stretch.at], s.stretch.parity);
     fth__units_wait(&g.b.there[s.stage.at], s.stage.parity);
-    g.ask(s.now, g.room(s.stretch), g.block(s.stage), sum);
+    g.ask(s.now, g.room(s.stretch.at), g.block(s.stage.at), sum);
 }
 
 /* Ask for the next chunk into `mine`, and add the one before from `other`; false: that was the
@@ -363,12 +391,12 @@ static __device__ inline bool step(group &g, sequence &s, float (&mine)[EACH], f
     const bool more = s.now.tile < g.l.tiles;
     if (!more) {
         fth__units_finish<0>();
-        g.add(s.last, s.last_stretch, s.last_stage, other);
+        s.add_last(g, other);
         return false;
     }
     ask_next(g, s, mine);
     fth__units_finish<1>();
-    g.add(s.last, s.last_stretch, s.last_stage, other);
+    s.add_last(g, other);
     s.next(g.p.reach, g.l);
     return true;
 }
@@ -393,7 +421,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     char *blocks = rooms + STRETCHES * l.room;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STRETCHES; i++) {
-            fth__units_make(&b.full[i], READERS / 32);
+            fth__units_make(&b.full[i], READERS);
             fth__units_make(&b.empty[i], GROUPS * 4);
         }
         for (int i = 0; i < MOST_STAGES; i++) {
@@ -404,13 +432,13 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
     if (threadIdx.x >= GROUPS * FTH__UNITS_GROUP) {
-        fth__units_give<72>();
-        if (threadIdx.x >= THREADS - READERS)
+        fth__units_give<48>();
+        if (threadIdx.x >= THREADS - READERS * 32)
             read_stretches(p, l, b, rooms);
         else if (threadIdx.x == GROUPS * FTH__UNITS_GROUP)
             fetch_weights(p, l, b, blocks);
     } else {
-        fth__units_take<216>();
+        fth__units_take<208>();
         multiply_tiles(p, l, b, rooms, blocks);
     }
 }
