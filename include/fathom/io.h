@@ -383,6 +383,10 @@ FTH_API FTH_MUST_USE fth_status fth_batches_ask_(fth_batches *b, fth_site site,
 /* Wait for the batch asked for. What went wrong while reading is reported here, with the line that
  * asked; then the batch taken before is still good, and rows can be asked for again. */
 FTH_API FTH_MUST_USE fth_status fth_batches_take(fth_batches *b, fth_source *out, fth_err *err);
+/* The buffer of the batch taken last, borrowed, with room for `rows` rows; NULL: none was. On a
+ * device make it a parameter, and give the next one with fth_param_set: it is sent from memory that
+ * is pinned, while the batch after it is read. */
+FTH_API fth_tensor *fth_batches_tensor(const fth_batches *b);
 #define fth_batches_create(out, mem, base, rows, err)                                              \
     fth_batches_create_((out), (mem), FTH_HERE, (base), (rows), (err))
 #define fth_batches_ask(b, index, n, err) fth_batches_ask_((b), FTH_HERE, (index), (n), (err))

@@ -25,7 +25,7 @@ struct fth_batches {
     fth__io *io;
 
     /* the batch asked for: written before the job is posted, read by the reader */
-    bool asked;
+    bool asked, taken;
     int64_t ticket, number, n, *index;
     fth_site asked_at;
 
@@ -204,5 +204,11 @@ fth_status fth_batches_take(fth_batches *b, fth_source *out, fth_err *err)
     out->kind = "batch";
     out->size[0] = b->n;
     b->into = 1 - b->into;
+    b->taken = true;
     return FTH_OK;
+}
+
+fth_tensor *fth_batches_tensor(const fth_batches *b)
+{
+    return b->taken ? b->buffer[1 - b->into] : NULL;
 }

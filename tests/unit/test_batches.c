@@ -91,6 +91,7 @@ static void same_as_rows(fth_mem *mem, fth_source base, int64_t batch, int64_t t
     fth_batches *b = NULL;
     fth_err err = {0};
     OKE(fth_batches_create(&b, mem, &base, batch, &err), &err);
+    EQ_PTR(fth_batches_tensor(b), NULL);
     for (int64_t turn = 0; turn < turns; turn++) {
         const int64_t n = turn % 3 ? batch : t_random_i64(&r, 0, batch);
         for (int64_t i = 0; i < n; i++)
@@ -109,6 +110,7 @@ static void same_as_rows(fth_mem *mem, fth_source base, int64_t batch, int64_t t
         EQ_I64(got.n_axes, base.n_axes);
         EQ_I64(got.size[0], n);
         SAME_BYTES(got.data, want, n * row_bytes);
+        EQ_PTR(fth_tensor_view(fth_batches_tensor(b)), got.data); /* the same buffer */
         memset(want, 0, (size_t)(batch * row_bytes));
         OK(got.read(got.self, lo, got.size, want, NULL)); /* it can also be read */
         SAME_BYTES(got.data, want, n * row_bytes);

@@ -19,10 +19,10 @@ static double wave(int64_t i, int64_t k)
     return 0.5 + 0.5 * sin(0.37 * (double)i + 0.11 * (double)(k * k));
 }
 
-static void open_scene(ps_case *c, const scene *a, bool device)
+static void open_scene(ps_case *c, const scene *a, const char *memory, bool device)
 {
     const int64_t n = a->n, nn = n * n, size[3] = {a->patterns, n, n};
-    ps_context(c, NULL, 1, device);
+    ps_context(c, memory, 1, device);
     c->x = malloc((size_t)a->patterns * sizeof(double));
     c->y = malloc((size_t)a->patterns * sizeof(double));
     for (int64_t j = 0; j < a->patterns; j++) {
@@ -82,7 +82,7 @@ static void on_both(const scene *a, const pt_solve_options *o)
     ps_case c[2];
     pt_solver *s[2];
     for (int d = 0; d < 2; d++) {
-        open_scene(&c[d], a, d == 1);
+        open_scene(&c[d], a, NULL, d == 1);
         s[d] = ps_solve(&c[d], o);
     }
     LE_F64(distance(s[0]->object, s[1]->object, s[0]->real), a->most);
@@ -170,6 +170,31 @@ TEST(large_batches)
     const scene a = {.n = 16, .patterns = 301, .fractions = true, .most = 1e-12};
     const pt_solve_options o = rules(PT_SOLVE_LSQML, 300, true);
     on_both(&a, &o);
+}
+
+/* Pieces that are sent while others are read: the same bits as of patterns that stay. */
+TEST(pieces)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    const scene a = {.n = 32, .patterns = 97, .masked = true};
+    pt_solve_options o = rules(PT_SOLVE_LSQML, 4, false);
+    ps_case c[2];
+    pt_solver *s[2];
+    o.iterations = 3;
+    for (int d = 0; d < 2; d++) {
+        open_scene(&c[d], &a, d ? "1M" : NULL, true);
+        s[d] = ps_solve(&c[d], &o);
+    }
+    IS_TRUE(s[0]->frames && !s[1]->frames);
+    LE_F64((double)s[1]->piece, 50);
+    SAME_BYTES(fth_tensor_view(s[0]->object), fth_tensor_view(s[1]->object),
+               fth_tensor_bytes(s[0]->object));
+    SAME_BYTES(fth_tensor_view(s[0]->probe), fth_tensor_view(s[1]->probe),
+               fth_tensor_bytes(s[0]->probe));
+    for (int d = 0; d < 2; d++) {
+        pt_solver_destroy(s[d]);
+        ps_close(&c[d]);
+    }
 }
 
 TEST_MAIN()

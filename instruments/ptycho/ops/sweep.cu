@@ -151,33 +151,42 @@ template <typename T> __global__ void maxima(const work<T> w)
 
 /* ---- the probe ---- */
 
-/* Sums over the patterns of a chunk (blockIdx.y); one chunk is the mean already. */
+/* What is summed for the probe: sums that blocks left, or patterns of the batch. */
+template <typename T> __device__ inline int64_t wishes_of(const work<T> &w)
+{
+    const int64_t size = size_of(w);
+    return w.slabs > 0 && w.slabs < size ? w.slabs : size;
+}
+template <typename T>
+__device__ inline pair<T> wish_of(const work<T> &w, int64_t i, int64_t m, int64_t p, int r, int c)
+{
+    const int64_t image = i * w.modes + m;
+    if (w.slabs > 0) return get(w.slab + i * 2 * w.nn, w.nn, p);
+    if (w.rule.shift) return get(w.back + image * 2 * w.nn, w.nn, p);
+    const pair<T> a = object_at(w, corner_of(w, i), r, c),
+                  u = times_c(a, get(w.chi + image * 2 * w.nn, w.nn, p));
+    if (w.rule.rule == PT_LSQML) return u;
+    const T by = object_weight(w, (T)max_of(w, i), a);
+    return {u.re * by, u.im * by};
+}
+
+/* Sums over a chunk (blockIdx.y) of them; one chunk is the mean already. */
 template <typename T> __global__ void gather_probe(const work<T> w)
 {
-    const int64_t size = size_of(w), all = w.modes * w.nn, step = (int64_t)gridDim.x * blockDim.x,
-                  from = (int64_t)blockIdx.y * CHUNK,
-                  end = from + CHUNK < size ? from + CHUNK : size;
-    if (from >= size || w.switches[PT_SWITCH_PROBE] == 0) return;
-    const bool alone = w.rule.batch <= CHUNK;
+    const int64_t size = size_of(w), wishes = wishes_of(w), all = w.modes * w.nn,
+                  step = (int64_t)gridDim.x * blockDim.x, from = (int64_t)blockIdx.y * CHUNK,
+                  end = from + CHUNK < wishes ? from + CHUNK : wishes;
+    if (from >= wishes || w.switches[PT_SWITCH_PROBE] == 0) return;
+    const bool alone = gridDim.y == 1;
     T *to = alone ? w.next : w.parts + (int64_t)blockIdx.y * 2 * all;
     const T share = alone ? 1 / (T)size : 1;
     for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += step) {
-        const int64_t m = k / w.nn, p = k % w.nn, r = p / w.n, c = p % w.n;
+        const int64_t m = w.modes == 1 ? 0 : k / w.nn, p = k - m * w.nn;
+        const int r = (int)p / (int)w.n, c = (int)p - r * (int)w.n;
         pair<T> sum = {0, 0};
 #pragma unroll 4
         for (int64_t i = from; i < end; i++) {
-            const int64_t image = i * w.modes + m;
-            pair<T> u;
-            if (w.rule.shift) {
-                u = get(w.back + image * 2 * w.nn, w.nn, p);
-            } else {
-                const pair<T> a = object_at(w, corner_of(w, i), r, c);
-                u = times_c(a, get(w.chi + image * 2 * w.nn, w.nn, p));
-                if (w.rule.rule != PT_LSQML) {
-                    const T by = object_weight(w, (T)max_of(w, i), a);
-                    u = {u.re * by, u.im * by};
-                }
-            }
+            const pair<T> u = wish_of(w, i, m, p, r, c);
             sum = {sum.re + u.re, sum.im + u.im};
         }
         put(to + m * 2 * w.nn, w.nn, p, pair<T>{sum.re * share, sum.im * share});
@@ -255,24 +264,24 @@ template <typename T> __global__ void place(const work<T> w)
 
 template <typename T> __global__ void step_sums(const work<T> w)
 {
-    const int64_t i = blockIdx.y, tile = blockIdx.x, n = w.n;
+    const int64_t i = blockIdx.y;
     if (i >= size_of(w)) return;
-    const int64_t from = tile * TILE * n,
-                  end = (tile + 1) * TILE * n < w.nn ? (tile + 1) * TILE * n : w.nn,
-                  at = corner_of(w, i);
+    const int64_t at = corner_of(w, i);
+    const int n = (int)w.n, nn = n * n, cols = (int)w.cols, tile = (int)blockIdx.x * TILE * n,
+              end = tile + TILE * n < nn ? tile + TILE * n : nn;
     const bool probe_on = w.switches[PT_SWITCH_PROBE] != 0;
     const T *probe = probe_of(w, i, 0), *chi = w.chi + i * w.modes * 2 * w.nn;
     T few[SUMS] = {0, 0, 0, 0, 0, 0};
 #pragma unroll 4
-    for (int64_t p = from + threadIdx.x; p < end; p += blockDim.x) {
-        const int64_t q = at + p / n * w.cols + p % n;
-        const pair<T> x = get(chi, w.nn, p),
-                      u = times(get(w.direction, w.cells, q), get(probe, w.nn, p));
+    for (int p = tile + (int)threadIdx.x; p < end; p += THREADS) {
+        const int r = p / n;
+        const int64_t q = at + r * cols + (p - r * n);
+        const pair<T> x = get(chi, nn, p),
+                      u = times(get(w.direction, w.cells, q), get(probe, nn, p));
         few[0] += power(u);
         few[4] += times_c(u, x).re;
         if (!probe_on) continue;
-        const pair<T> v = times(get(w.next, w.nn, p), get(w.object, w.cells, q)),
-                      uv = times_c(v, u);
+        const pair<T> v = times(get(w.next, nn, p), get(w.object, w.cells, q)), uv = times_c(v, u);
         few[1] += power(v);
         few[2] += uv.re;
         few[3] += uv.im;
@@ -282,7 +291,7 @@ template <typename T> __global__ void step_sums(const work<T> w)
     for (int k = 0; k < SUMS; k++) sum[k] = (double)few[k];
     sum_block(sum);
     if (threadIdx.x == 0)
-        for (int k = 0; k < SUMS; k++) part_of(w, i, tile)[k] = sum[k];
+        for (int k = 0; k < SUMS; k++) part_of(w, i, blockIdx.x)[k] = sum[k];
 }
 
 /* By swaps at fixed distances; `n` is a power of two. */
@@ -385,6 +394,11 @@ template <typename T> __global__ void tell_position(const work<T> w, int axis)
 
 /* ---- the order of things ---- */
 
+template <typename T> int64_t chunks_of(const work<T> &w)
+{
+    return ((w.slabs ? w.slabs : w.rule.batch) + CHUNK - 1) / CHUNK;
+}
+
 template <typename T> uint64_t arrange(work<T> *w, char *base)
 {
     uint64_t bytes = 0;
@@ -399,7 +413,9 @@ template <typename T> uint64_t arrange(work<T> *w, char *base)
     w->chi = (T *)take(batch, sizeof(T));
     if (!is_whole<T>(w->n)) w->turned = (T *)take(batch, sizeof(T));
     w->next = (T *)take(fields, sizeof(T));
-    if (r.batch > CHUNK) w->parts = (T *)take((r.batch + CHUNK - 1) / CHUNK * fields, sizeof(T));
+    w->slabs = slabs_of(*w);
+    if (w->slabs) w->slab = (T *)take(w->slabs * fields, sizeof(T));
+    if (chunks_of(*w) > 1) w->parts = (T *)take(chunks_of(*w) * fields, sizeof(T));
     if (r.shift || r.opr) w->lit = (T *)take(batch, sizeof(T));
     if (r.opr) {
         w->rest = (T *)take(r.batch * 2 * w->nn, sizeof(T));
@@ -408,7 +424,7 @@ template <typename T> uint64_t arrange(work<T> *w, char *base)
     if (r.shift) {
         w->spectrum = (T *)take(fields, sizeof(T));
     }
-    if (r.shift || r.positions) w->back = (T *)take(batch, sizeof(T));
+    if ((r.shift && !w->slabs) || r.positions) w->back = (T *)take(batch, sizeof(T));
     if (r.positions) w->slope = (T *)take(r.batch * 2 * w->nn, sizeof(T));
     if (r.rule == PT_LSQML) w->direction = (T *)take(2 * w->cells, sizeof(T));
     w->part = (double *)take(r.batch * w->tiles * SUMS, sizeof(double));
@@ -500,9 +516,9 @@ void queue_updates(const work<T> &w, const transform<T> &f, cudaStream_t stream)
         canvas = tiles_of(w.rows, w.cols),
         pairs_of((unsigned)w.tiles, (unsigned)(r.batch + (r.shift ? r.batch : 1)));
     const unsigned pixels = fth_cuda_blocks(w.modes * w.nn, THREADS),
-                   chunks = (unsigned)((r.batch + CHUNK - 1) / CHUNK);
+                   chunks = (unsigned)chunks_of(w);
     auto probe_direction = [&] {
-        if (r.shift && !(visited && moves_back(w)))
+        if (r.shift && !w.slabs)
             queue_transform<T, false>(w, f, r.batch * w.modes, w.modes, stream,
                                       load_wanted<T>{{w, w.modes}}, store_home<T>{w});
         FTH_LAUNCH(gather_probe<T>, dim3(pixels, chunks), THREADS, stream, w);

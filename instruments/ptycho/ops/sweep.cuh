@@ -29,8 +29,11 @@ template <typename T> struct work {
     T *table, *chi, *turned, *next, *parts, *lit, *back, *spectrum, *slope, *direction;
     T *rest, *trend; /* opr: [pattern 2 nn] what is left over, and [2 nn] */
     double *part, *alpha, *one, *steps, *found; /* found: mean alpha, steps of object and probe */
-    int64_t sorted;                             /* room for steps: a power of two */
-    double *most;                               /* [batch + 1 tiles]: of |O|^2, last row of |P|^2 */
+    /* [slabs 2 nn]: sums of what patterns want of the probe, where one kernel visits them */
+    T *slab;
+    int64_t slabs;
+    int64_t sorted; /* room for steps: a power of two */
+    double *most;   /* [batch + 1 tiles]: of |O|^2, last row of |P|^2 */
 };
 
 template <typename T> __device__ inline int64_t size_of(const work<T> &w)

@@ -47,6 +47,16 @@ __device__ inline double quick_quotient(double a, double b)
     return a / b;
 }
 
+/* In loops over the points of a thread: what follows is not read ahead of it. Reading all at once
+ * would take as many registers again as the field has. */
+__device__ inline void settle(int m)
+{
+#ifndef FTH_EMULATED
+    if (m % 4 == 3) asm volatile("" ::: "memory");
+#endif
+    (void)m;
+}
+
 /* ---- patterns ---- */
 
 /* Measured amplitudes of half of the elements of a column, as `seen` tells them. */
@@ -212,6 +222,7 @@ __device__ __forceinline__ void change_of(const work<T> &w, int64_t i, T *lit, p
         probe = light > probe ? light : probe;
         object = thick > object ? thick : object;
         v[m] = times(v[m], o);
+        settle(m);
     }
     leave_tops<T, N>(d, object, probe);
     forward<T, N>(v, d.image, d.roots);
@@ -229,19 +240,35 @@ __device__ __forceinline__ void change_of(const work<T> &w, int64_t i, T *lit, p
     __shared__ T tops_of_warps[WARPS][2];                                                          \
     const desk<T, N> d = {shared, shared + N * N, shared + N * N + N, sums_of_warps, tops_of_warps}
 
-/* Whether `visit` leaves what a pattern wants of the probe: not where `back` is wanted for
- * positions first, nor where the new object has a say. */
-template <typename T> __host__ __device__ inline bool moves_back(const work<T> &w)
+/* What pattern i wants of the probe, from the change of its exit wave: in rows, or with fractions
+ * of positions its spectrum, moved back, in columns. */
+template <typename T, int N, bool SHIFT>
+__device__ __forceinline__ void make_wish(const work<T> &w, int64_t i, T object,
+                                          pair<T> (&v)[POINTS], const desk<T, N> &d)
 {
-    return w.rule.shift && !w.rule.positions && (!w.rule.ptypy || w.rule.rule == PT_LSQML);
+    const line<N, false> row;
+    const int cols = (int)w.cols;
+    const T *patch = w.object + corner_of(w, i);
+#pragma unroll
+    for (int m = 0; m < POINTS; m++) {
+        const pair<T> o = get(patch, w.cells, row.row(m) * cols + row.col(m)), u = times_c(o, v[m]);
+        const T by = object_weight(w, object, o);
+        v[m] = {u.re * by, u.im * by};
+        settle(m);
+    }
+    if (!SHIFT) return;
+    forward<T, N>(v, d.image, d.roots);
+    move_field<T, N, true>(v, d);
 }
 
-/* A pattern for each block. */
+/* Pattern from + b of the batch for block b, which adds its wish to those of the launches before.
+ */
 template <typename T, int N, bool SHIFT>
-__global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const work<T> w)
+__global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const work<T> w,
+                                                                         const int64_t from)
 {
     PT_DESK(d);
-    const int64_t i = blockIdx.x;
+    const int64_t i = from + blockIdx.x;
     if (i >= size_of(w)) return;
     fill_roots<T, N>(d.roots, w.table);
     pair<T> v[POINTS];
@@ -257,21 +284,18 @@ __global__ __launch_bounds__(threads_of<N>, (resident<T, N>)) void visit(const w
         w.most[i * w.tiles + threadIdx.x] = (double)object;
         if (SHIFT || i == 0) w.most[of_probe * w.tiles + threadIdx.x] = (double)probe;
     }
-    if (!SHIFT || !moves_back(w) || w.switches[PT_SWITCH_PROBE] == 0) return;
-    const int cols = (int)w.cols;
-    const T *patch = w.object + corner_of(w, i);
+    if (w.slabs == 0 || w.switches[PT_SWITCH_PROBE] == 0) return;
+    make_wish<T, N, SHIFT>(w, i, object, v, d);
+    const line<N, SHIFT> l;
+    T *slab = w.slab + (int64_t)blockIdx.x * 2 * (N * N);
+    if (from > 0)
 #pragma unroll
-    for (int m = 0; m < POINTS; m++) {
-        const pair<T> o = get(patch, w.cells, row.row(m) * cols + row.col(m)), u = times_c(o, v[m]);
-        const T by = object_weight(w, object, o);
-        v[m] = {u.re * by, u.im * by};
-    }
-    forward<T, N>(v, d.image, d.roots);
-    move_field<T, N, true>(v, d);
-    const line<N, true> col;
-    T *back = w.back + i * 2 * (N * N);
+        for (int m = 0; m < POINTS; m++) {
+            v[m] = plus(get(slab, N * N, l.row(m) * N + l.col(m)), v[m]);
+            settle(m);
+        }
 #pragma unroll
-    for (int m = 0; m < POINTS; m++) put(back, N * N, col.row(m) * N + col.col(m), v[m]);
+    for (int m = 0; m < POINTS; m++) put(slab, N * N, l.row(m) * N + l.col(m), v[m]);
 }
 
 /* All patterns of a piece, one after the other. */
@@ -306,6 +330,7 @@ __global__ __launch_bounds__(threads_of<N>, 1) void walk(const work<T> w)
             put(patch, w.cells, at, pair<T>{o.re + want.re * by, o.im + want.im * by});
             const T weight = object_weight(w, object, o);
             v[m] = {u.re * weight, u.im * weight};
+            settle(m);
         }
         if (SHIFT && probe_on) {
             forward<T, N>(v, d.image, d.roots);
@@ -317,6 +342,7 @@ __global__ __launch_bounds__(threads_of<N>, 1) void walk(const work<T> w)
             for (int m = 0; m < POINTS; m++) {
                 const int k = row.row(m) * N + row.col(m);
                 put(w.probe, N * N, k, plus(get(w.probe, N * N, k), v[m]));
+                settle(m);
             }
         __syncthreads(); /* the next patch may be of others, and so are sums and ramps */
     }
@@ -329,39 +355,61 @@ template <typename T> bool visits_whole(const work<T> &w)
 {
     return is_whole<T>(w.n) && w.modes == 1 && !w.rule.poisson && !w.rule.opr;
 }
+/* Blocks of a launch of `visit`, each with a sum of its own: what fills 132 multiprocessors. */
+template <typename T> int64_t most_blocks(const work<T> &w)
+{
+#ifdef FTH_EMULATED
+    return 3; /* so that small batches take several launches */
+#else
+    return w.n == 128 ? 128 : 512;
+#endif
+}
+/* Sums that they leave; 0: none, where the new object has a say. */
+template <typename T> int64_t slabs_of(const work<T> &w)
+{
+    const bool late = w.rule.ptypy && w.rule.rule != PT_LSQML;
+    if (!visits_whole(w) || late || w.rule.rule == PT_LOOK) return 0;
+    return w.rule.batch < most_blocks(w) ? w.rule.batch : most_blocks(w);
+}
 template <typename T> bool walks(const work<T> &w)
 {
     return visits_whole(w) && w.rule.batch == 1 && !w.rule.ptypy && !w.rule.positions &&
            (w.rule.rule == PT_EPIE || w.rule.rule == PT_RPIE);
 }
 
-#define PT_QUEUE_AS(kernel, N, SHIFT, blocks)                                                      \
-    FTH_LAUNCH_SHARED((kernel<T, N, SHIFT>), blocks, threads_of<N>, (desk_bytes<T, N>), stream, w)
-#define PT_QUEUE(kernel, N, blocks)                                                                \
+/* `...`: the kernel's arguments. */
+#define PT_QUEUE_AS(kernel, N, SHIFT, blocks, ...)                                                 \
+    FTH_LAUNCH_SHARED((kernel<T, N, SHIFT>), blocks, threads_of<N>, (desk_bytes<T, N>), stream,    \
+                      __VA_ARGS__)
+#define PT_QUEUE(kernel, N, blocks, ...)                                                           \
     do {                                                                                           \
         if (w.rule.shift)                                                                          \
-            PT_QUEUE_AS(kernel, N, true, blocks);                                                  \
+            PT_QUEUE_AS(kernel, N, true, blocks, __VA_ARGS__);                                     \
         else                                                                                       \
-            PT_QUEUE_AS(kernel, N, false, blocks);                                                 \
+            PT_QUEUE_AS(kernel, N, false, blocks, __VA_ARGS__);                                    \
     } while (0)
 template <typename T> void queue_visits(const work<T> &w, cudaStream_t stream)
 {
-    const unsigned batch = (unsigned)w.rule.batch;
-    if constexpr (sizeof(T) == 4)
-        if (w.n == 128) {
-            PT_QUEUE(visit, 128, batch);
-            return;
-        }
-    PT_QUEUE(visit, 64, batch);
+    const int64_t most = most_blocks(w);
+    for (int64_t from = 0; from < w.rule.batch; from += most) {
+        const int64_t left = w.rule.batch - from;
+        const unsigned blocks = (unsigned)(left < most ? left : most);
+        if constexpr (sizeof(T) == 4)
+            if (w.n == 128) {
+                PT_QUEUE(visit, 128, blocks, w, from);
+                continue;
+            }
+        PT_QUEUE(visit, 64, blocks, w, from);
+    }
 }
 template <typename T> void queue_walk(const work<T> &w, cudaStream_t stream)
 {
     if constexpr (sizeof(T) == 4)
         if (w.n == 128) {
-            PT_QUEUE(walk, 128, 1);
+            PT_QUEUE(walk, 128, 1, w);
             return;
         }
-    PT_QUEUE(walk, 64, 1);
+    PT_QUEUE(walk, 64, 1, w);
 }
 #undef PT_QUEUE
 #undef PT_QUEUE_AS

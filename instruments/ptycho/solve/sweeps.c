@@ -50,12 +50,29 @@ static pt_sweep rule_of(const pt_solver *s, bool look)
                       .probe_alpha = s->opt.probe_alpha};
 }
 
-/* Patterns, or their masks: all of them, or those of a piece. */
-static fth_val frames_of(fth_graph *g, const char *name, fth_tensor *all, fth_dtype dtype,
-                         const fth_source *piece)
+static bool on_device(const pt_solver *s)
 {
+    return fth_context_device_mem(s->ctx) != NULL;
+}
+
+/* Patterns, or their masks: all of them, or those of a piece, which a device keeps room for. */
+static fth_val frames_of(const pt_solver *s, fth_graph *g, const char *name, fth_tensor *all,
+                         const fth_batches *pieces, const fth_source *piece)
+{
+    if (!all && on_device(s)) all = fth_batches_tensor(pieces);
     return all ? fth_param(g, name, "frame row col", all)
-               : fth_input(g, name, dtype, "frame row col", *piece);
+               : fth_input(g, name, piece->dtype, "frame row col", *piece);
+}
+
+/* The next piece: for both plans, so that they share its room on a device. */
+static fth_status give_piece(pt_solver *s, const char *name, const fth_batches *pieces,
+                             const fth_source *piece, fth_err *err)
+{
+    fth_graph *const graphs[] = {s->graph, s->look_graph};
+    for (int i = 0; i < 2; i++)
+        FTH_TRY(on_device(s) ? fth_param_set(graphs[i], name, fth_batches_tensor(pieces), err)
+                             : fth_input_set(graphs[i], name, *piece, err));
+    return FTH_OK;
 }
 
 static fth_graph *make_graph(pt_solver *s)
@@ -90,14 +107,14 @@ static fth_plan *make_plan(pt_solver *s, fth_graph *g, const fth_source *pattern
                                  .data = s->switches};
     const fth_val object = fth_param(g, "object", "part orow ocol", s->object),
                   probe = fth_param(g, "probe", "mode part row col", s->probe);
-    fth_val in[PT_SWEEP_INPUTS] = {
-        object, probe, frames_of(g, "patterns", s->frames, s->data.source.dtype, patterns),
-        fth_param(g, "visits", "pattern visit", s->visits),
-        fth_input(g, "switches", FTH_F64, "switch", switches)};
+    fth_val in[PT_SWEEP_INPUTS] = {object, probe,
+                                   frames_of(s, g, "patterns", s->frames, s->batches, patterns),
+                                   fth_param(g, "visits", "pattern visit", s->visits),
+                                   fth_input(g, "switches", FTH_F64, "switch", switches)};
     int n = PT_SWEEP_WEIGHT;
     if (rule.rule == PT_LSQML) in[n++] = fth_param(g, "weight", "orow ocol", s->weight);
     if (s->data.masks.n_axes)
-        in[n++] = frames_of(g, "masks", s->frame_masks, FTH_BOOL, masks);
+        in[n++] = frames_of(s, g, "masks", s->frame_masks, s->mask_batches, masks);
     else if (s->mask)
         in[n++] = fth_param(g, "mask", "row col", s->mask);
     if (rule.opr) {
@@ -221,7 +238,7 @@ fth_status pt_sweeps_create(pt_solver *s, fth_err *err)
     const int64_t batch = s->opt.batch, batches = (s->data.patterns + batch - 1) / batch;
     const uint64_t one = (uint64_t)(s->n * s->n * fth_dtype_size(s->data.source.dtype) * batch) + 1;
     int64_t most = (int64_t)(MOST_BYTES / one);
-    const int64_t queued = fth_context_device_mem(s->ctx) ? MOST_QUEUED : batches;
+    const int64_t queued = on_device(s) ? MOST_QUEUED : batches;
     bool all = all_fit(s);
     if (all) most = queued;
     most = most < 1 ? 1 : most > batches ? batches : most;
@@ -340,7 +357,6 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
 {
     const bool look = plan == s->look;
     const int64_t all = s->data.patterns;
-    fth_graph *g = look ? s->look_graph : s->graph;
     const fth_sink sinks[OUTPUTS] = {fth_tensor_sink(s->told)};
     const bool move = !look && s->opt.position_start >= 0 && s->epoch >= s->opt.position_start;
     for (int64_t i = 0; i < s->piece; i++) s->order[all + i] = s->order[all - 1];
@@ -351,8 +367,8 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
         const int64_t count = all - first < s->piece ? all - first : s->piece;
         fth_source patterns = {0}, masks = {0};
         FTH_TRY(take(s, &patterns, &masks, err));
-        if (!s->frames) FTH_TRY(fth_input_set(g, "patterns", patterns, err));
-        if (s->mask_batches) FTH_TRY(fth_input_set(g, "masks", masks, err));
+        if (!s->frames) FTH_TRY(give_piece(s, "patterns", s->batches, &patterns, err));
+        if (s->mask_batches) FTH_TRY(give_piece(s, "masks", s->mask_batches, &masks, err));
         if (first + s->piece < all) FTH_TRY(ask(s, first + s->piece, err));
         double *visits = fth_tensor_data(s->visits);
         for (int64_t i = 0; i < count; i++) put_visit(s, s->order[first + i], i, visits);
