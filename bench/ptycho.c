@@ -18,6 +18,7 @@ typedef struct solver_case {
     pt_algorithm algorithm;
     int patterns, batch, threads;
     double bar;
+    bool against_one_thread;
 } solver_case;
 
 typedef struct solving {
@@ -26,6 +27,7 @@ typedef struct solving {
     fth_tensor *tensor;
     pt_solver *solver;
     peer_python *peer;
+    struct solving *alone; /* the same on one thread, in the place of a peer */
     float *patterns;
     double *x, *y;
     fth_c128 *probe;
@@ -112,6 +114,12 @@ static double peer(void *arg)
     return peer_python_run(((solving *)arg)->peer);
 }
 
+static double one_thread(void *arg)
+{
+    ours(((solving *)arg)->alone);
+    return -1; /* timed from outside */
+}
+
 /* Pairs of transforms that FFTW makes in a second. */
 static double pairs_rate(const bench *b)
 {
@@ -157,16 +165,15 @@ static double device_pairs_rate(bench *b)
     return best < HUGE_VAL ? IMAGES / best : 0;
 }
 
-static void compare(bench *b, solving *c)
+static void start_peer(bench *b, solving *c)
 {
     const solver_case *of = c->of;
-    char patterns[16], batch[16], threads[16], span[16], shape[48];
+    char patterns[16], batch[16], threads[16], span[16];
     const char *why = NULL;
     snprintf(patterns, sizeof patterns, "%d", of->patterns);
     snprintf(batch, sizeof batch, "%d", of->batch);
     snprintf(threads, sizeof threads, "%d", of->threads);
     snprintf(span, sizeof span, "%d", span_of(of->patterns));
-    snprintf(shape, sizeof shape, "%dx128x128 by %d", of->patterns, of->batch);
     const char *const args[] = {pt_algorithm_names[of->algorithm],
                                 patterns,
                                 "128",
@@ -177,20 +184,26 @@ static void compare(bench *b, solving *c)
                                 b->device ? "--device" : NULL,
                                 "cuda",
                                 NULL};
-    for (int i = 0; i < (b->device ? 4 : 1); i++) ours(c); /* recordings are made */
-    if (c->status != FTH_OK) return;
     c->peer = (b->device ? peer_python_start_any : peer_python_start)(b->peers, "peer_ptycho.py",
                                                                       args, &why);
-    if (!c->peer) {
-        bench_note(b, "SKIP %s: %s", of->name, why);
-        return;
-    }
+    if (!c->peer) bench_note(b, "SKIP %s: %s", of->name, why);
+}
+
+static void compare(bench *b, solving *c)
+{
+    const solver_case *of = c->of;
+    char shape[48];
+    snprintf(shape, sizeof shape, "%dx128x128 by %d", of->patterns, of->batch);
+    for (int i = 0; i < (b->device ? 4 : 1); i++) ours(c); /* recordings are made */
+    if (c->status != FTH_OK) return;
+    if (!c->alone) start_peer(b, c);
+    if (!c->alone && !c->peer) return;
     const int pairs = b->pairs;
     if (b->pairs > FEW_PAIRS) b->pairs = FEW_PAIRS;
     bench_pairs(
         b, &(bench_pair){.name = of->name,
                          .shape = shape,
-                         .peer_name = "PyTorch",
+                         .peer_name = c->alone ? "one thread" : "PyTorch",
                          .threads = of->threads,
                          .amount = of->patterns,
                          .unit = "pattern/s",
@@ -198,27 +211,30 @@ static void compare(bench *b, solving *c)
                          .bar = of->bar,
                          .device = b->device,
                          .ours = ours,
-                         .peer = peer,
+                         .peer = c->alone ? one_thread : peer,
                          .arg = c});
     b->pairs = pairs;
-    peer_python_stop(c->peer);
+    if (c->peer) peer_python_stop(c->peer);
 }
 
-static void one(bench *b, const solver_case *of)
+static solving *open_solving(const bench *b, const solver_case *of)
 {
-    if (!bench_wants(b, of->name)) return;
     solving *c = calloc(1, sizeof *c);
     if (!c) abort();
     c->of = of;
     c->status = open_case(c, b);
-    compare(b, c);
+    return c;
+}
+
+static void close_solving(bench *b, solving *c)
+{
     pt_solver_destroy(c->solver);
     fth_tensor_release(c->tensor);
     const fth_status end = fth_context_destroy(c->ctx, &c->err);
     if (c->status != FTH_OK || end != FTH_OK) {
         char text[4096];
         fth_err_format(&c->err, text, sizeof text);
-        bench_note(b, "%s: %s", of->name, text);
+        bench_note(b, "%s: %s", c->of->name, text);
         b->failed++;
     }
     free(c->patterns);
@@ -228,11 +244,24 @@ static void one(bench *b, const solver_case *of)
     free(c);
 }
 
+static void one(bench *b, const solver_case *of)
+{
+    if (!bench_wants(b, of->name)) return;
+    solver_case single = *of;
+    single.threads = 1;
+    solving *c = open_solving(b, of);
+    if (of->against_one_thread) c->alone = open_solving(b, &single);
+    compare(b, c);
+    if (c->alone) close_solving(b, c->alone);
+    close_solving(b, c);
+}
+
 void bench_ptycho(bench *b)
 {
-    static const solver_case cases[] = {{"ptycho_lsqml", PT_SOLVE_LSQML, 240, 24, 1, 1.7},
-                                        {"ptycho_lsqml_2", PT_SOLVE_LSQML, 240, 24, 2, 1.7},
-                                        {"ptycho_epie", PT_SOLVE_EPIE, 240, 1, 1, 2}};
+    static const solver_case cases[] = {{"ptycho_lsqml", PT_SOLVE_LSQML, 240, 24, 1, 1.7, false},
+                                        {"ptycho_lsqml_2", PT_SOLVE_LSQML, 240, 24, 2, 1.7, false},
+                                        {"ptycho_threads", PT_SOLVE_LSQML, 240, 24, 2, 1.8, true},
+                                        {"ptycho_epie", PT_SOLVE_EPIE, 240, 1, 1, 2, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) one(b, &cases[i]);
 }
 
@@ -241,8 +270,8 @@ void bench_ptycho(bench *b)
 void bench_ptycho_device(bench *b)
 {
     static const solver_case cases[] = {
-        {"ptycho_device_lsqml_100", PT_SOLVE_LSQML, 10000, 100, 1, 4.8},
-        {"ptycho_device_lsqml_1000", PT_SOLVE_LSQML, 10000, 1000, 1, 3.5},
-        {"ptycho_device_epie", PT_SOLVE_EPIE, 2000, 1, 1, 9}};
+        {"ptycho_device_lsqml_100", PT_SOLVE_LSQML, 10000, 100, 1, 4.8, false},
+        {"ptycho_device_lsqml_1000", PT_SOLVE_LSQML, 10000, 1000, 1, 3.5, false},
+        {"ptycho_device_epie", PT_SOLVE_EPIE, 2000, 1, 1, 9, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) one(b, &cases[i]);
 }
