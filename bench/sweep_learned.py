@@ -43,6 +43,8 @@ VARIANTS = {
     "plateau": {"scheduler": "plateau"},
     "cosine": {"scheduler": "warmupcosine", "warmup_epochs": 1, "lr_min_ratio": 0.02},
     "batch64": {"batch_size": 64, "learning_rate": 2e-3},
+    "long": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 30},
+    "longest": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 100, "n_filters_scale": 2},
     "fast": {"learning_rate": 2e-3},
     "slow": {"learning_rate": 5e-4},
     "wide": {"n_filters_scale": 2},
@@ -121,7 +123,7 @@ def main():
         sys.exit(f"no variant {unknown[0]}: {', '.join(VARIANTS)}")
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    ways = args.losses.split(",") + ["lsqml"] * (not args.no_solver)
+    ways = ["lsqml"] * (not args.no_solver) + args.losses.split(",")
     table, failed = {}, 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         jobs = [pool.submit(attempt, n, int(s), d, w, out, args)
