@@ -37,6 +37,7 @@ hid_t fth__h5_access(void);
 /* The type of our elements in memory, which is also the type we write; -1 on failure. */
 hid_t fth__h5_type(fth_dtype dtype);
 
+typedef struct fth__h5_packed fth__h5_packed; /* hdf5_packed.c */
 typedef struct fth__h5_dataset {
     fth__opened opened;
     fth_mem *mem;
@@ -44,6 +45,7 @@ typedef struct fth__h5_dataset {
     hid_t id, type, space, transfer;
     void *bill; /* what the library holds of a chunk */
     uint64_t bill_bytes;
+    fth__h5_packed *packed; /* chunks that are unpacked here; NULL: libhdf5 does it */
     char *name;
     fth_dtype dtype;
     int n_axes;
@@ -57,6 +59,11 @@ hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
 /* Access with a cache of one chunk, billed with what packing it needs. */
 fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access,
                               const char *path, fth_err *err);
+/* Sets `packed` and bills its rooms where the only filter is LZ4, or Bitshuffle with it. */
+fth_status fth__h5_packed_open(fth__h5_dataset *d, hid_t create, hid_t type, fth_err *err);
+void fth__h5_packed_close(fth__h5_dataset *d);
+fth_status fth__h5_packed_read(fth__h5_dataset *d, const int64_t *lo, const int64_t *n, void *dst,
+                               fth_err *err);
 /* The member `field` of a compound type, to be closed; -1 and an error when there is none. */
 hid_t fth__h5_member(hid_t type, const char *field, const char *path, const char *object,
                      fth_err *err);

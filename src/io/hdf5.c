@@ -334,6 +334,7 @@ fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object)
 
 bool fth__h5_dataset_close(fth__h5_dataset *d)
 {
+    fth__h5_packed_close(d);
     if (d->transfer >= 0) H5Pclose(d->transfer);
     if (d->space >= 0) H5Sclose(d->space);
     if (d->type >= 0) H5Tclose(d->type);
@@ -372,6 +373,11 @@ static fth_status read_whole(fth__h5_dataset *d, const int64_t *lo, const int64_
                              fth_err *err)
 {
     const fth__h5_quiet q = fth__h5_enter();
+    if (d->packed) {
+        const fth_status unpacked = fth__h5_packed_read(d, lo, n, dst, err);
+        fth__h5_leave(q);
+        return unpacked;
+    }
     const hid_t memory = fth__h5_select(d, lo, n);
     const bool ok = memory >= 0 && H5Dread(d->id, d->type, memory, d->space, d->transfer, dst) >= 0;
     const fth_status s =
@@ -640,13 +646,15 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char 
         s = field ? map_field(d, type, field, err)
                   : map_type(type, &d->dtype, &d->type, path, name, err);
     if (s == FTH_OK) s = take_shape(d, err);
-    if (s == FTH_OK) s = fth__h5_check_filters(create, path, name, err);
-    if (s == FTH_OK)
+    if (s == FTH_OK) s = fth__h5_packed_open(d, create, type, err);
+    if (s == FTH_OK && !d->packed) s = fth__h5_check_filters(create, path, name, err);
+    if (s == FTH_OK && !d->packed)
         s = fth__h5_check_lzf(d->id, create, H5Tget_size(type), d->mem, path, name, err);
-    if (s == FTH_OK) s = fth__h5_bill_chunk(d, create, H5Tget_size(type), &access, path, err);
+    if (s == FTH_OK && !d->packed)
+        s = fth__h5_bill_chunk(d, create, H5Tget_size(type), &access, path, err);
     if (s == FTH_OK) { /* the size of the cache counts only while opening */
         H5Dclose(d->id);
-        d->id = H5Dopen2(d->h5->file, name, access);
+        d->id = H5Dopen2(d->h5->file, name, access >= 0 ? access : H5P_DEFAULT);
         d->transfer = H5Pcreate(H5P_DATASET_XFER);
         if (d->id < 0 || d->transfer < 0 ||
             H5Pset_type_conv_cb(d->transfer, refuse_range, NULL) < 0)

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -33,6 +34,63 @@ def arrays(M=30, N=16, seed=0):
     probe = np.exp(-(x**2 + y**2) / (2 * (N / 6) ** 2)) * np.exp(0.05j * (x**2 + y**2) + 0.2j * x)
     return {"xcoords": r.uniform(20, 40, M), "ycoords": r.uniform(20, 40, M), "diff3d": r.uniform(0.1, 9, (M, N, N)),
             "probeGuess": probe.astype("c16"), "objectGuess": (r.rand(60, 62) + 1j * r.rand(60, 62)).astype("c8")}
+
+
+def lz4(data):
+    """A block of LZ4: copies from one byte back where bytes repeat, literals elsewhere."""
+    out, at, start = b"", 0, 0
+
+    def command(literals, copy):
+        more = lambda n: b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
+        head = bytes([min(len(literals), 15) << 4 | min(max(copy - 4, 0), 15)]) + more(len(literals)) + literals
+        return head + (b"\x01\x00" + more(copy - 4) if copy else b"")
+
+    while at < len(data):
+        run_of = 0
+        while at and at + run_of < len(data) and data[at + run_of] == data[at - 1]:
+            run_of += 1
+        if run_of < 4 or at + run_of > len(data) - 5:
+            at += 1
+            continue
+        out += command(data[start:at], run_of)
+        at += run_of
+        start = at
+    return out + command(data[start:], 0)
+
+
+def packed(chunk, shuffled, block=64):
+    """A chunk as the HDF5 filters LZ4 (32004) and Bitshuffle with LZ4 (32008) write it."""
+    item, flat = chunk.itemsize, chunk.ravel()
+    n = flat.size // 8 * 8 if shuffled else flat.size
+    out = struct.pack(">QI", flat.nbytes, block * item)
+    for at in range(0, n, block):
+        part = flat[at:min(at + block, n)]
+        raw = part.tobytes()
+        if shuffled:
+            bits = np.unpackbits(np.frombuffer(raw, "u1").reshape(part.size, item), axis=1, bitorder="little")
+            raw = np.packbits(bits.T, axis=1, bitorder="little").tobytes()
+        small = lz4(raw)
+        small = small if len(small) < len(raw) else raw
+        out += struct.pack(">I", len(small)) + small
+    return out + flat[n:].tobytes()
+
+
+def put_packed(f, name, data, chunk, shuffled, until=None):
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk(chunk)
+    values = (0, 4, data.itemsize, 0, 2) if shuffled else (0,)
+    plist.set_filter(32008 if shuffled else 32004, h5py.h5z.FLAG_OPTIONAL, values)
+    f.require_group(name.rpartition("/")[0] or "/")
+    space = h5py.h5s.create_simple(data.shape)
+    h5py.h5d.create(f.id, name.encode(), h5py.h5t.py_create(data.dtype), space, plist)
+    for corner in np.ndindex(*(-(-n // c) for n, c in zip(data.shape, chunk))):
+        lo = [k * c for k, c in zip(corner, chunk)]
+        if until and lo[0] >= until:
+            continue
+        part = np.zeros(chunk, data.dtype)
+        here = data[tuple(slice(a, a + c) for a, c in zip(lo, chunk))]
+        part[tuple(slice(0, n) for n in here.shape)] = here
+        f[name].id.write_direct_chunk(tuple(lo), packed(part, shuffled))
 
 
 class Scans(unittest.TestCase):
@@ -455,6 +513,27 @@ class Scans(unittest.TestCase):
         self.assertRegex(run("info", path, *flags, "--crop", 16, code=3), "29 triggers.*30 frames")
         (self.dir / "p.csv").write_text("1,2,3\n")
         self.assertIn("p.csv:1: 3 columns, expected 8", run("info", path, *flags, code=3))
+
+    def test_chunks_of_lz4_and_bitshuffle(self):
+        d = self.counts()
+        path = self.dir / "a.h5"
+        where = ["--hdf5.data", "g/d", "--hdf5.x", "x", "--hdf5.y", "y"]
+        for dtype in ("u1", "u2", "u4", ">u2", "f4"):
+            for shuffled in (False, True):
+                for chunk in ((1, 16, 16), (7, 5, 16)):
+                    with h5py.File(path, "w") as f:
+                        put_packed(f, "g/d", d["diff3d"].astype(dtype), chunk, shuffled)
+                        f["x"], f["y"] = d["xcoords"], d["ycoords"]
+                    self.same(path, d, *where, "--memory", "16M")
+        whole = path.read_bytes()
+        at = whole.index(struct.pack(">QI", 7 * 5 * 16 * 4, 64 * 4)) + 12
+        path.write_bytes(whole[:at] + b"\xff\xff" + whole[at + 2:])
+        self.assertRegex(run("check", path, *where, code=3), "g/d: the chunk that begins at row 0 is damaged")
+        with h5py.File(path, "w") as f:  # chunks that were never written are zero
+            put_packed(f, "g/d", d["diff3d"], (7, 16, 16), True, until=14)
+            f["x"], f["y"] = d["xcoords"], d["ycoords"]
+        d["diff3d"][14:] = 0
+        self.same(path, d, *where)
 
     def test_generic_hdf5_crop_and_bin(self):
         d = self.counts()
