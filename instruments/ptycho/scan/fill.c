@@ -18,8 +18,8 @@ static fth_status find_axes(pt_draft *d, const fth_source *b, const char *name, 
     if (n == 4 && b->size[3] == 1) n = 3; /* a channel of its own, as TensorFlow has it */
     if (n != 3)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: '%s' is %s; expected [scan row col], [scan row col 1] or [row col "
-                        "scan]",
+                        "%s: '%s' is %s; expected [scan row col], [scan row col 1], [row col "
+                        "scan] or [scan row, scan col, row, col]",
                         d->scan->path, name, shape);
     const bool first = b->size[0] == count, last = b->size[2] == count;
     if (!first && !last) {
@@ -90,6 +90,8 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
         fth_err_hint(err, "convert it to f32, f64, u8, u16 or u32");
         return FTH_E_FILE_SHAPE;
     }
+    if (s.n_axes == 4 && s.size[3] > 1 && s.size[0] * s.size[1] == count)
+        FTH_TRY(pt_cube_view(scan, &s, &s, err));
     FTH_TRY(find_axes(d, &s, name, count, axis, err));
     if (s.n_axes != 3 || axis[0] != 0) FTH_TRY(pt_axes_view(scan, &s, axis, &s, err));
     if (s.size[0] == 0)

@@ -51,8 +51,9 @@ static fth_status find_unit(pt_draft *d, fth_h5 *h5, fth_err *err)
                        (m->detector_pixel_m > 0 || o->detector_pixel_m > 0);
     d->unit_m = units[o->position_unit];
     if (o->position_unit != PT_UNITS_AUTO) return FTH_OK;
-    FTH_TRY(pt_h5_unit(d, h5, o->x, &x, err));
-    FTH_TRY(pt_h5_unit(d, h5, o->y, &y, err));
+    x = y = -1;
+    if (o->x[0]) FTH_TRY(pt_h5_unit(d, h5, o->x, &x, err));
+    if (o->x[0]) FTH_TRY(pt_h5_unit(d, h5, o->y, &y, err));
     d->unit_m = x >= 0 ? x : known ? 1 : 0;
     if (x == y) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' and '%s' are in different units", d->scan->path,
@@ -61,22 +62,45 @@ static fth_status find_unit(pt_draft *d, fth_h5 *h5, fth_err *err)
     return FTH_E_FILE_FORMAT;
 }
 
-fth_status pt_read_generic(pt_draft *d, fth_h5 *h5, fth_err *err)
+/* Those of the file, or a raster over the data's own axes. */
+static fth_status read_positions(pt_draft *d, fth_h5 *h5, int64_t *n, fth_err *err)
 {
     pt_scan *scan = d->scan;
     const pt_scan_options *o = d->opt;
-    int64_t n = 0, m = 0;
-    FTH_TRY(need(d, h5, "hdf5.data", o->data, err));
+    int64_t m = 0;
+    if (!o->x[0] && o->step > 0) {
+        fth_source s;
+        char shape[120];
+        FTH_TRY(fth_h5_source(h5, o->data, &s, err));
+        const int64_t rows = s.size[0], cols = s.size[1];
+        const bool cube = s.n_axes == 4;
+        pt_shape_text(&s, shape, sizeof shape);
+        fth_source_close(&s);
+        if (!cube)
+            return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                            "%s: '%s' is %s; positions.step is for [scan row, scan col, row, col]",
+                            scan->path, o->data, shape);
+        *n = rows * cols;
+        return pt_raster_positions(d, rows, cols, err);
+    }
     FTH_TRY(need(d, h5, "hdf5.x", o->x, err));
     FTH_TRY(need(d, h5, "hdf5.y", o->y, err));
     const bool together = strcmp(o->x, o->y) == 0; /* [scan 2], x first */
-    FTH_TRY(pt_h5_column(d, h5, o->x, together ? 0 : -1, &scan->x, &n, err));
+    FTH_TRY(pt_h5_column(d, h5, o->x, together ? 0 : -1, &scan->x, n, err));
     FTH_TRY(pt_h5_column(d, h5, o->y, together ? 1 : -1, &scan->y, &m, err));
-    if (n != m)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has %lld positions and '%s' has %lld",
-                        scan->path, o->x, (long long)n, o->y, (long long)m);
     scan->start_x = scan->x;
     scan->start_y = scan->y;
+    if (*n == m) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has %lld positions and '%s' has %lld",
+                    scan->path, o->x, (long long)*n, o->y, (long long)m);
+}
+
+fth_status pt_read_generic(pt_draft *d, fth_h5 *h5, fth_err *err)
+{
+    const pt_scan_options *o = d->opt;
+    int64_t n = 0;
+    FTH_TRY(need(d, h5, "hdf5.data", o->data, err));
+    FTH_TRY(read_positions(d, h5, &n, err));
     FTH_TRY(read_physics(d, h5, err));
     FTH_TRY(find_unit(d, h5, err));
     FTH_TRY(pt_h5_patterns(d, h5, o->data, n, err));

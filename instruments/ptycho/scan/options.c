@@ -53,6 +53,7 @@ void pt_scan_options_read(const fth_config *cfg, pt_scan_options *out)
         .centre_x = pt_real_of(cfg, "centre_x", unknown),
         .centre_y = pt_real_of(cfg, "centre_y", unknown),
         .position_unit = (pt_units)fth_config_choice(cfg, "positions.unit"),
+        .step = pt_real_of(cfg, "positions.step", unknown),
         .position_file = pt_text_of(cfg, "positions.file", ""),
         .probe_resize = pt_text_of(cfg, "probe_resize", ""),
         .data = pt_text_of(cfg, "hdf5.data", ""),

@@ -41,6 +41,10 @@ fth_status pt_load_reals(pt_scan *scan, fth_source *source, const char *label, d
  * and all others have size 1. */
 fth_status pt_axes_view(pt_scan *scan, const fth_source *base, const int axis[3], fth_source *out,
                         fth_err *err);
+/* [scan row, scan col, row, col] as [scan row col]; the base is kept by the caller. */
+fth_status pt_cube_view(pt_scan *scan, const fth_source *base, fth_source *out, fth_err *err);
+/* Positions of a raster, `step` apart. */
+fth_status pt_raster_positions(pt_draft *d, int64_t rows, int64_t cols, fth_err *err);
 /* Frames [scan row col] of another size: binned, and cut out about the centre of the beam. */
 fth_status pt_frames_view(const pt_draft *d, const fth_source *base, fth_source *out, fth_err *err);
 bool pt_frames_are_cut(const pt_draft *d);

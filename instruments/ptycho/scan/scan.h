@@ -85,6 +85,7 @@ typedef struct pt_scan_options {
     int64_t crop, bin;                              /* 0: whole frames; 1: none */
     double centre_x, centre_y;                      /* NAN: half of the frame */
     pt_units position_unit;
+    double step;               /* of a raster without positions; NAN: none */
     const char *position_file; /* table of positions; "": none */
     const char *probe_resize;  /* steps of resize.h; "": none */
     const char *data, *mask_path, *x, *y, *distance, *pixel, *energy, *probe; /* hdf5.*; "": none */
