@@ -61,9 +61,13 @@ class Model:
     def __init__(self, scan, origin, shape):
         self.counts, self.probe, self.object = scan["counts"], scan["probe"].copy(), np.ones(shape, complex)
         self.good = np.broadcast_to(scan["good"], self.counts.shape)
-        whole = np.rint([scan["y"], scan["x"]])
-        self.fraction = (np.array([scan["y"], scan["x"]]) - whole).T
-        self.corner = (whole - N // 2 - origin[::-1, None]).astype(int).T
+        self.origin = origin[::-1]
+        self.place(np.array([scan["y"], scan["x"]]).T)
+
+    def place(self, positions):
+        whole = np.rint(positions)
+        self.positions, self.fraction = positions, positions - whole
+        self.corner = (whole - N // 2 - self.origin).astype(int)
 
     def patch(self, j):
         r, c = self.corner[j]
@@ -80,12 +84,26 @@ class Model:
         return probe, patch, back(wave * np.where(self.good[j], factor, 0))
 
 
-def pie(m, order, batch, kind, alpha, beta):
+def position_steps(parts):
+    """Of the patterns of a batch, (y, x): how far along each slope of the object the change of the wave lies."""
+    f, steps = 2j * np.pi * np.fft.fftfreq(N), []
+    for probe, patch, chi in parts:
+        slopes = [probe[0] * back(to(patch) * by) for by in (f[:, None], f)]
+        steps.append([(u.conj() * chi[0]).real.sum() / (np.abs(u) ** 2).sum() for u in slopes])
+    steps = np.array(steps)
+    limit = np.minimum(0.1, 10 * np.median(np.abs(steps - np.median(steps, 0)), 0))
+    return np.clip(steps, -limit, limit)
+
+
+def pie(m, order, batch, kind, alpha, beta, moves=False):
+    moved = m.positions.copy()
     for at in range(0, PATTERNS, batch):
         chosen = order[at : at + batch]
         d_object, d_probe = np.zeros_like(m.object), np.zeros_like(m.probe)
-        for j in chosen:
-            probe, patch, chi = m.change(j, 1e-7)
+        parts = [m.change(j, 1e-7) for j in chosen]
+        if moves:
+            moved[chosen] += position_steps(parts)
+        for j, (probe, patch, chi) in zip(chosen, parts):
             light, seen = power(probe), np.abs(patch) ** 2
             if kind == "epie":
                 below, beside = light.max() / alpha, seen.max() / beta
@@ -95,6 +113,7 @@ def pie(m, order, batch, kind, alpha, beta):
             d_probe += shift(patch.conj() * chi / beside, *-m.fraction[j])
         m.object += d_object
         m.probe += d_probe / len(chosen)
+    m.place(moved)
 
 
 def poisson_changes(m, chosen, alpha):
@@ -189,6 +208,8 @@ class Rules(unittest.TestCase):
             for found, want in ((z["reconstructed_object"], model.object), (z["reconstructed_probe"], model.probe)):
                 self.assertGreater(np.abs(want - want.flat[0]).max(), 0.1)
                 self.assertLess(np.abs(found - want).max(), 2e-7 * np.abs(want).max(), (words, scan["probe"].shape))  # stored in single
+            np.testing.assert_allclose(z["positions"], model.positions[:, ::-1], atol=1e-9)
+            return z["positions"]
 
     def test_pattern_by_pattern(self):
         for modes, fractions, masks in ((1, False, 0), (3, True, 1), (2, True, PATTERNS)):
@@ -199,6 +220,18 @@ class Rules(unittest.TestCase):
                         pie(m, order, batch, kind, alpha, beta)
 
                 self.compare(scan, rule, kind, "--batch", batch, "--object_alpha", alpha, "--probe_alpha", beta, "--order", "order.npy")
+
+    def test_positions(self):
+        scan = make_scan(2, True, 1)
+        scan["x"], scan["y"] = (p + np.random.default_rng(5).uniform(-0.5, 0.5, PATTERNS) for p in (scan["x"], scan["y"]))
+
+        def rule(m):
+            for epoch, order in enumerate(self.orders):
+                pie(m, order, 6, "rpie", 0.1, 0.2, moves=epoch >= 1)
+
+        found = self.compare(scan, rule, "rpie", "--batch", 6, "--object_alpha", 0.1, "--probe_alpha", 0.2, "--order", "order.npy",
+                             "--position_start", 1)
+        self.assertGreater(np.abs(found - np.array([scan["x"], scan["y"]]).T).max(), 0.1)
 
     def test_lsqml(self):
         for modes, fractions, masks in ((1, False, 0), (3, True, 1), (2, True, PATTERNS)):
