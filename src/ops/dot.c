@@ -365,19 +365,23 @@ typedef void madd_fn(const void *a, int64_t sa, const void *b, int64_t sb, int64
                      double *sum)                                                                  \
     {                                                                                              \
         const type *a = a_, *b = b_;                                                               \
-        for (int64_t i = 0; i < n; i++) sum[0] += LOAD(a[i * sa]) * LOAD(b[i * sb]);               \
+        double all = sum[0];                                                                       \
+        for (int64_t i = 0; i < n; i++) all += LOAD(a[i * sa]) * LOAD(b[i * sb]);                  \
+        sum[0] = all;                                                                              \
     }
 #define DEFINE_MADD_COMPLEX(name, type)                                                            \
     static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n,            \
                      double *sum)                                                                  \
     {                                                                                              \
         const type *a = a_, *b = b_;                                                               \
+        double re = sum[0], im = sum[1];                                                           \
         for (int64_t i = 0; i < n; i++) {                                                          \
             const double ar = (double)a[i * sa].re, ai = (double)a[i * sa].im;                     \
             const double br = (double)b[i * sb].re, bi = (double)b[i * sb].im;                     \
-            sum[0] += ar * br - ai * bi;                                                           \
-            sum[1] += ar * bi + ai * br;                                                           \
+            re += ar * br - ai * bi;                                                               \
+            im += ar * bi + ai * br;                                                               \
         }                                                                                          \
+        sum[0] = re, sum[1] = im;                                                                  \
     }
 #define FROM_F16(x) ((double)fth__f16_to_f32(x))
 #define FROM_BF16(x) ((double)fth__bf16_to_f32(x))
