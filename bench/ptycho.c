@@ -272,6 +272,6 @@ void bench_ptycho_device(bench *b)
     static const solver_case cases[] = {
         {"ptycho_device_lsqml_100", PT_SOLVE_LSQML, 10000, 100, 1, 4.8, false},
         {"ptycho_device_lsqml_1000", PT_SOLVE_LSQML, 10000, 1000, 1, 3.5, false},
-        {"ptycho_device_epie", PT_SOLVE_EPIE, 2000, 1, 1, 9, false}};
+        {"ptycho_device_epie", PT_SOLVE_EPIE, 500, 1, 1, 9, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) one(b, &cases[i]);
 }

@@ -9,8 +9,12 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
-enum { SAVE_EVERY = 5 }; /* epochs from one checkpoint to the next */
+enum { SAVE_EVERY = 5 }; /* epochs from one checkpoint to the next, at least */
+enum {
+    SAVE_SHARE = 20
+}; /* and this many times what the last one took: fast epochs are not held up */
 
 typedef struct work {
     const pt_solving *job;
@@ -189,17 +193,30 @@ static bool report(const work *w)
                               .number = {{"R", s->epoch > 0 ? s->history[s->epoch - 1] : 0}}});
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static fth_status run_epochs(work *w, const char *checkpoint, fth_err *err)
 {
     pt_solver *s = w->solver;
+    double saved = 0, took = 0; /* when the last checkpoint was done, and in how many seconds */
     while (s->epoch < w->opt.iterations) {
         const fth_status st = pt_solver_step(s, err);
         if (st == FTH_E_CANCELLED)
             fth_err_hint(err, "the same command goes on from the last checkpoint");
         if (st != FTH_OK) return st;
         const bool go_on = report(w), last = s->epoch == w->opt.iterations;
-        if (!last && (!go_on || s->epoch % SAVE_EVERY == 0))
+        const double start = now();
+        const bool due = s->epoch % SAVE_EVERY == 0 && start - saved >= SAVE_SHARE * took;
+        if (!last && (!go_on || due)) {
             FTH_TRY(pt_solver_save(s, checkpoint, w->print, err));
+            saved = now();
+            took = saved - start;
+        }
         if (!go_on && !last) {
             FTH_FAIL(err, FTH_E_CANCELLED, "stopped after epoch %lld of %lld", (long long)s->epoch,
                      (long long)w->opt.iterations);
