@@ -28,9 +28,9 @@ VARIANTS = {
     "dot": {"probe_curvature": 0, "default_probe_scale": 4},
     "disc22": {"default_probe_scale": 0.7},
     "disc44": {"default_probe_scale": 0.35},
-    # overlap: half as many and a quarter as many patterns on the same area
-    "sparse2": {"n_images": 1000, "n_groups": 1000, "nepochs": 24},
-    "sparse4": {"n_images": 500, "n_groups": 500, "nepochs": 48},
+    # overlap: fewer patterns on the same area, each seen more often
+    "sparse4": {"n_images": 2000, "n_groups": 2000, "nepochs": 12},
+    "sparse16": {"n_images": 500, "n_groups": 500, "nepochs": 48},
     # normalisation: where amplitudes lie on the sigmoid, and another function
     "scale4": {"probe_scale": 4},
     "scale1": {"probe_scale": 1},
@@ -43,8 +43,8 @@ VARIANTS = {
     "plateau": {"scheduler": "plateau"},
     "cosine": {"scheduler": "warmupcosine", "warmup_epochs": 1, "lr_min_ratio": 0.02},
     "batch64": {"batch_size": 64, "learning_rate": 2e-3},
-    "long": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 30},
-    "longest": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 100, "n_filters_scale": 2},
+    "long": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 8},
+    "longest": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 25, "n_filters_scale": 2},
     "fast": {"learning_rate": 2e-3},
     "slow": {"learning_rate": 5e-4},
     "wide": {"n_filters_scale": 2},
@@ -53,6 +53,7 @@ VARIANTS = {
     "probe": {"probe_trainable": "true"},
 }
 
+TEST = 2000  # patterns of the test scan, where a variant does not say how many there are
 GROUPS = ("gridsize", "neighbor_count")
 DATA = ("probe_curvature", "default_probe_scale", "n_images", "object_scale", "phase", "nphotons", "size", "lines")
 LEARN = ("n_groups", "nepochs", "probe_scale", "amp_activation", "scheduler", "warmup_epochs", "lr_min_ratio", "batch_size",
@@ -82,7 +83,7 @@ def arm(name, seed, dose, way, out, args):
         return json.loads((folder / "metrics.json").read_text())["complex_correlation"], 0.0
     train, test = folder / "train.npz", folder / "test.npz"
     # positions and noise of the test scan are its own, as the object is
-    fathom(args, "simulate", test, *flags_of(keys, DATA), "--object_seed", 2, "--seed", 100 + seed)
+    fathom(args, "simulate", test, *flags_of({"n_images": TEST, **keys}, DATA), "--object_seed", 2, "--seed", 100 + seed)
     begin = time.monotonic()
     if way == "lsqml":
         fathom(args, "solve", test, "--out", folder, "--seed", seed, "--nphotons", dose)
