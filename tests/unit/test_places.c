@@ -17,7 +17,7 @@ static void compare(const fth_places *tree, const double (*at)[2], int n, const 
     fth_places_nearest(tree, q, k, got, d2);
     for (int j = 0; j < k; j++) {
         int best = -1;
-        double least = INFINITY;
+        double least = (double)INFINITY;
         for (int i = 0; i < n; i++) {
             const double dx = at[i][0] - q[0], dy = at[i][1] - q[1], d = dx * dx + dy * dy;
             if (!used[i] && d < least) least = d, best = i;
