@@ -2445,9 +2445,11 @@ MUTANTS = [
     ("device_shares_without_the_mean", "instruments/ptycho/ops/opr.cuh",
      "+ 0.1 * mean[0];", ";", "emulated/ptycho_device"),
     ("device_piece_of_before", "instruments/ptycho/solve/sweeps.c",
-     "fth_param_set(graphs[i], name, fth_batches_tensor(pieces), err)", "FTH_OK", "emulated/ptycho_device"),
+     "for (int i = 0; i < 2; i++)\n        FTH_TRY(on_device", "for (int i = 0; i < 1; i++)\n        FTH_TRY(on_device",
+     "emulated/ptycho_device"),
     ("probe_of_ptypy_sees_the_old_object", "instruments/ptycho/ops/sweep_lanes.h",
-     "if (s->rule->shift && !moves_late(s)) {", "if (s->rule->shift) {", "emulated/ptycho_device"),
+     "if (s->rule->shift) fth_team_run(team, s->size, move_now, s);",
+     "if (s->rule->shift && s->size < 0) fth_team_run(team, s->size, move_now, s);", "emulated/ptycho_device"),
     # ---- ptycho: the learned path ----
     ("translation_the_other_way", "instruments/ptycho/ops/shift_node.h",
      "? PT_SHIFT_FAR : -t;", "? PT_SHIFT_FAR : t;", "unit/test_ptycho_translate"),
