@@ -1,6 +1,6 @@
 """Training and inference of ptycho through the program: the same bytes for any memory, number of
 threads and after kills; losses that fall; refusals; and an error that keeps the last good model.
-seconds: 90"""
+seconds: 100"""
 import json
 import os
 import pathlib
