@@ -2,20 +2,20 @@
  *
  * A block of threads makes tiles of 128 by 128 elements, one after the other: those that others
  * have not begun. One thread has packed blocks of both operands copied into four rooms of shared
- * memory, in bulk, as rooms become free. Two groups of four warps multiply 64 rows each, in turns:
- * one adds its chunk to the sums while the units work for the other. The six products of parts of a
- * chunk are twelve instructions, small ones first. This file alone is compiled for sm_90a, and its
+ * memory, in bulk, as rooms become free. Two groups of four warps multiply 64 rows each: one adds
+ * its chunk to the sums while the units work for the other. The six products of parts of a chunk
+ * are twelve instructions, small ones first. This file alone is compiled for sm_90a, and its
  * kernel runs only on cards of capability 9.0. Where kernels are compiled for the CPU, threads make
  * the same sums from the packed blocks by plain loops. */
 #include "cuda/split.cuh"
-#include "cuda/units_turns.cuh"
+#include "cuda/units.cuh"
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
                      BLOCK = FTH__SPLIT_BLOCK;
 static constexpr int GROUP = 128, MAKERS = 2 * GROUP, EACH = 64; /* threads; elements of one */
-/* Rows of tiles that run side by side share b in the cache; and columns, where marks make some
- * longer than others. */
-static constexpr int TOGETHER = 16, ALIKE = 2;
+/* Rows of tiles that run side by side share b in the cache; where marks make some columns longer
+ * than others, so many rows and columns of them. */
+static constexpr int TOGETHER = 16, TALL = 32, ALIKE = 2;
 static constexpr int PRODUCTS = FTH__SPLIT_PRODUCTS, CHAIN = FTH__SPLIT_CHAIN;
 static constexpr uint32_t PLAIN = fth__split_scale(FTH__SPLIT_PLAIN);
 #ifdef FTH_EMULATED
@@ -58,15 +58,16 @@ struct tile {
  * columns are not alike. */
 struct walk {
     const fth__split_job &p;
-    int across, stripes, wide;
+    int across, wide, tall, stripes;
     int first, stripe, z, at, i; /* column of the group, stripe, matrix, column in it, row */
 
     __device__ explicit walk(const fth__split_job &job)
-        : p(job), across(blocks_of(job.n)), stripes((blocks_of(job.m) + TOGETHER - 1) / TOGETHER),
-          first(0), stripe(0), z(0), at(0), i(0)
+        : p(job), across(blocks_of(job.n)), first(0), stripe(0), z(0), at(0), i(0)
     {
         const bool alike = p.a.side == FTH__DOT_FULL && p.b.side == FTH__DOT_FULL;
         wide = alike ? across : ALIKE;
+        tall = alike ? TOGETHER : TALL;
+        stripes = (blocks_of(job.m) + tall - 1) / tall;
     }
     __device__ int column() const
     {
@@ -75,8 +76,8 @@ struct walk {
     }
     __device__ fth__split_span rows() const
     {
-        const int lo = (p.a.side == FTH__DOT_BELOW ? stripes - 1 - stripe : stripe) * TOGETHER,
-                  hi = lo + TOGETHER;
+        const int lo = (p.a.side == FTH__DOT_BELOW ? stripes - 1 - stripe : stripe) * tall,
+                  hi = lo + tall;
         const fth__split_span all = rows_of(p, column());
         return {all.lo > lo ? all.lo : lo, all.hi < hi ? all.hi : hi};
     }
@@ -313,8 +314,7 @@ static void multiply(const fth__split_job p)
 
 /* ---- the units ---- */
 
-/* Ask the units for a chunk; what is in sum is theirs until they are waited for. The last product
- * is a set of its own: when the others are done the units have little left to do. */
+/* Ask the units for a chunk; what is in sum is theirs until they are waited for. */
 static __device__ inline void ask(const char *a, const char *b, float (&sum)[EACH])
 {
     constexpr int SIXTEEN = 2 * LINES * 16; /* bytes from one 16 of k to the next */
@@ -323,14 +323,13 @@ static __device__ inline void ask(const char *a, const char *b, float (&sum)[EAC
     fth__units_settle(sum);
     fth__units_begin();
 #pragma unroll
-    for (int q = 0; q < PRODUCTS; q++) {
+    for (int q = 0; q < PRODUCTS; q++)
 #pragma unroll
         for (int k = 0; k < CHUNK / 16; k++)
             fth__units_multiply(
                 sum, of_a + (uint64_t)((fth__split_part_a(q) * PART + k * SIXTEEN) / 16),
                 of_b + (uint64_t)((fth__split_part_b(q) * PART + k * SIXTEEN) / 16), q + k > 0);
-        if (q >= PRODUCTS - 2) fth__units_commit();
-    }
+    fth__units_commit();
 }
 
 /* ---- a block of threads ---- */
@@ -418,21 +417,16 @@ static __device__ inline void add_chunk(const fth__split_job &p, const place &at
     for (int i = 0; i < EACH; i++) total[i] += sum[i];
 }
 
-/* A group asks for its chunk when the other one's is nearly made, and adds while the units work
- * for that. So they never wait for anybody who adds, nor do both groups add at once. */
-static __device__ void make_chunk(const fth__split_job &p, const room &here, int c,
-                                  float (&sum)[EACH], float (&total)[EACH], float (&all)[EACH])
+static __device__ inline void make_chunk(const fth__split_job &p, const room &here, int c,
+                                         float (&sum)[EACH], float (&total)[EACH],
+                                         float (&all)[EACH])
 {
-    const int group = (int)threadIdx.x / GROUP;
-    fth__turn_wait<MAKERS>(1 + group);
-    ask(here.a + group * 64 * 16, here.b, sum);
+    ask(here.a + (int)threadIdx.x / GROUP * 64 * 16, here.b, sum);
     if (c == here.n.t.live.lo) {
 #pragma unroll
         for (int i = 0; i < EACH; i++) all[i] = total[i] = 0;
         if (p.add) touch<false>(p, place_of(here.n.t), all);
     }
-    fth__units_finish<1>();
-    fth__turn_pass<MAKERS>(2 - group);
     fth__units_finish<0>();
     fth__units_settle(sum);
     add_chunk(p, place_of(here.n.t), here, c, sum, total);
@@ -442,7 +436,6 @@ static __device__ void make_tiles(const fth__split_job &p, const rooms &r)
 {
     const int lane = (int)threadIdx.x % 32;
     float total[EACH] = {}, sum[EACH] = {}, all[EACH] = {};
-    if (threadIdx.x >= GROUP) fth__turn_pass<MAKERS>(1);
     for (turn now;; now.next()) {
         const room &here = r.at[now.room];
         fth__units_wait(&r.full[now.room], now.parity);
@@ -456,7 +449,6 @@ static __device__ void make_tiles(const fth__split_job &p, const rooms &r)
         if (is_last(c, live.hi)) end_chain(total, all);
         if (c + 1 == live.hi) touch<true>(p, at, all);
     }
-    if (threadIdx.x < GROUP) fth__turn_wait<MAKERS>(1);
     if (may_be_empty(p)) clear_tiles(p);
 }
 
