@@ -16,6 +16,8 @@ extern "C" {
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK;
 static constexpr int64_t MOST_PLACES = 1 << 30; /* of one launch */
+/* Terms of a sum: short ones are more exact by fma, because the units cut off what they add. */
+static constexpr int64_t LEAST_TERMS = 128;
 /* Places that windows reach over beside those of a tile: two stretches and four blocks of weights
  * fit into shared memory. */
 static constexpr int64_t MOST_HALO = 208, LEAST_STRIP = 8, STRIP_GRID = 8;
@@ -141,12 +143,13 @@ static bool is_wanted(const fth_node *node)
 
 /* The units make whole tiles of 64 channels and chunks of 32 about four times as fast as the plain
  * kernel makes its tiles of 32 channels. */
-static bool pays(int64_t m, int64_t channels)
+static bool pays(int64_t m, int64_t channels, int64_t taps)
 {
 #ifdef FTH_EMULATED
-    return m >= 2 && channels >= 2;
+    return m >= 2 && channels >= 2 && taps > 0;
 #else
-    return up(m, 64) * up(channels, CHUNK) <= 4 * up(m, 32) * channels;
+    return channels * taps >= LEAST_TERMS &&
+           up(m, 64) * up(channels, CHUNK) <= 4 * up(m, 32) * channels;
 #endif
 }
 
@@ -163,7 +166,7 @@ bool fth__conv_units_takes(const fth_node *node, bool back)
     const int64_t strip = strip_of(&x, &y);
     return strip > 0 && up(channels, CHUNK) / CHUNK * x.taps * y.taps <= MOST_CHUNKS &&
            (y.size + y.reach) * (strip + x.reach) * ((x.size + strip - 1) / strip) < MOST_PLACES &&
-           pays(m, channels);
+           pays(m, channels, x.taps * y.taps);
 }
 
 /* ---- the gradient of the weights ---- */
@@ -186,12 +189,13 @@ static int64_t units_for(int64_t tiles, int64_t stretches)
     return best;
 }
 
-static bool weight_pays(int64_t m, int64_t channels, int64_t taps)
+static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t pixels)
 {
 #ifdef FTH_EMULATED
-    return m >= 2 && channels >= 2;
+    return m >= 2 && channels >= 2 && pixels > 0;
 #else
-    return up(m, 64) * up(channels, 64) * taps <= 4 * up(m, 32) * up(channels * taps, 128);
+    return pixels >= LEAST_TERMS &&
+           up(m, 64) * up(channels, 64) * taps <= 4 * up(m, 32) * up(channels * taps, 128);
 #endif
 }
 
@@ -203,7 +207,7 @@ bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j)
     const int64_t m = fth__conv_size(node, a->out_chan), channels = fth__conv_size(node, a->chan),
                   images = fth__conv_size(node, a->batch), taps = x.taps * y.taps;
     if (m == 0 || channels == 0 || taps == 0 || taps > FTH__CONV_MOST_TAPS || x.size == 0 ||
-        y.size == 0 || images == 0 || !weight_pays(m, channels, taps))
+        y.size == 0 || images == 0 || !weight_pays(m, channels, taps, x.size * y.size))
         return false;
     const int64_t strip = strip_of(&x, &y);
     if (strip == 0) return false;

@@ -782,7 +782,7 @@ MUTANTS = [
     ("device_conv_block_of_a_piece", "src/cuda/conv2d_grad_weight.cu",
      "p.origin = j->r.origin[0], p.all", "p.origin = 0, p.all", "emulated/conv2d"),
     ("device_conv_units_places_too_close", "src/cuda/conv2d_units.cu",
-     "const int64_t before = -o->first, behind", "const int64_t before = o->reach, behind", "emulated/conv2d"),
+     "return most > 0 ? most : 0;", "return o->reach;", "emulated/conv2d"),
     ("device_conv_units_rows_of_the_whole", "src/cuda/conv2d_units.cu",
      "y.first += to->origin[2], y.size = to->n[2];", "y.size = to->n[2];", "emulated/conv2d"),
     ("device_conv_units_window_not_turned", "src/cuda/conv2d_units.cu",

@@ -219,7 +219,9 @@ static double error_of(const problem *p, face f, const float *c)
     return sqrt(squares / n);
 }
 
-/* By parts against plain: other bits, and no larger an error. */
+/* By parts against plain: other bits, and no larger an error. Weights of very small images stay
+ * plain. */
+enum { FEW_PIXELS = 128 };
 static void compare(const char *what, const problem *p)
 {
     for (face f = FORWARD; f < FACES; f++) {
@@ -231,7 +233,8 @@ static void compare(const char *what, const problem *p)
         printf("%-20s %-8s %lld x %lld -> %lld, %lld x %lld: split %.3g, plain %.3g\n", what,
                names[f], (long long)p->batch, (long long)p->chan, (long long)p->out_chan,
                (long long)p->y, (long long)p->x, ours, theirs);
-        IS_TRUE(memcmp(split, plain, (size_t)n * sizeof *split) != 0); /* or it was not */
+        const bool is_plain = f == WEIGHT && !t_slowed() && out_y(p) * out_x(p) < FEW_PIXELS;
+        IS_TRUE((memcmp(split, plain, (size_t)n * sizeof *split) == 0) == is_plain);
         LE_F64(ours, theirs);
         free(split);
         free(plain);
@@ -243,7 +246,7 @@ static const problem problems[] = {
     {4, 64, 64, 64, 64, 3, 1, 1, 0, 0, 0},  {16, 128, 128, 32, 32, 3, 1, 1, 0, 0, 0},
     {16, 256, 128, 8, 8, 3, 1, 1, 0, 0, 0}, {3, 70, 200, 33, 37, 3, 1, 1, 0, 0, 0},
     {2, 40, 60, 50, 300, 3, 1, 1, 0, 0, 0}, {2, 33, 65, 30, 29, 5, 1, 2, 0, 0, 0},
-    {2, 64, 70, 20, 150, 3, 2, 0, 0, 0, 0}, {5, 100, 64, 17, 16, 1, 1, 0, 0, 0, 0},
+    {2, 64, 70, 20, 150, 3, 2, 0, 0, 0, 0}, {5, 140, 150, 17, 16, 1, 1, 0, 0, 0, 0},
 };
 static const problem small_problems[] = {
     {2, 34, 6, 9, 11, 3, 1, 1, 0, 0, 0},
