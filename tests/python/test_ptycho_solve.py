@@ -133,6 +133,11 @@ class Solve(unittest.TestCase):
         said = self.run_it("scan.npz", "--out", "x", *words, "--scratch", self.at("nowhere"), code=3)
         self.assertIn("nowhere/exit waves", said)
         self.assertFalse(os.path.exists(self.at("x")))
+        # With memory for the waves, but then not for what a constraint needs, they are on the disk too.
+        self.make_scan(patterns=400, modes=2)
+        words = "scan.npz --out y --modes 2 --raster_period 2 --algorithm raar --iterations 1 --plan".split()
+        for kib in range(13000, 15251, 250):
+            self.run_it(*words, "--memory", f"{kib}K")
 
     def test_killed_and_resumed(self):
         self.make_scan()

@@ -121,26 +121,41 @@ fth_status pt_solver_begin(pt_solver *s, fth_err *err)
     return keeps_waves(s) ? pt_waves_first(s, err) : FTH_OK;
 }
 
-fth_status pt_solver_create(pt_solver **out, fth_context *ctx, const fth_stage_call *call,
-                            const pt_solve_options *opt, const pt_solve_data *data, fth_err *err)
+/* `waves_here`: exit waves were in memory, also when the rest then did not fit. */
+static fth_status create(pt_solver **out, fth_context *ctx, const fth_stage_call *call,
+                         const pt_solve_options *opt, const pt_solve_data *data, bool waves_on_disk,
+                         bool *waves_here, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
     void *block = NULL;
-    *out = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(pt_solver), "solver", &block, err));
     pt_solver *s = block;
     *s = (pt_solver){.ctx = ctx, .mem = mem, .call = call, .opt = *opt, .data = *data};
     s->n = data->n;
     s->modes = opt->modes;
     s->real = opt->wide ? FTH_F64 : FTH_F32;
+    s->waves_on_disk = waves_on_disk;
     if (s->opt.batch > data->patterns) s->opt.batch = data->patterns;
     if (keeps_waves(s)) s->opt.subpixel = false; /* as ptypy: whole pixels */
     const fth_status st = set_up(s, err);
+    *waves_here = keeps_waves(s) && pt_waves_are_here(s);
     if (st == FTH_OK)
         *out = s;
     else
         pt_solver_destroy(s);
     return st;
+}
+
+fth_status pt_solver_create(pt_solver **out, fth_context *ctx, const fth_stage_call *call,
+                            const pt_solve_options *opt, const pt_solve_data *data, fth_err *err)
+{
+    bool waves_here = false;
+    *out = NULL;
+    const fth_status st = create(out, ctx, call, opt, data, false, &waves_here, err);
+    const bool too_much = st == FTH_E_NO_FIT || st == FTH_E_BUDGET || st == FTH_E_NOMEM;
+    if (!too_much || !waves_here) return st;
+    fth_err_clear(err); /* the waves took what the rest needs */
+    return create(out, ctx, call, opt, data, true, &waves_here, err);
 }
 
 void pt_solver_destroy(pt_solver *s)

@@ -125,6 +125,7 @@ typedef struct pt_solver {
     fth_plan *scale_plan; /* scale.c; NULL: the scale is left as it is */
 
     pt_waves *waves;
+    bool waves_on_disk; /* even where memory would hold them */
     pt_momentum *momentum;
     pt_constraints *constraints;
     fth_tensor *eigen;        /* [opr part row col]; NULL: none */
@@ -156,6 +157,7 @@ fth_status pt_sweeps_create(pt_solver *s, fth_err *err); /* sweeps.c */
 fth_status pt_sweeps_epoch(pt_solver *s, fth_err *err);
 void pt_sweeps_destroy(pt_solver *s);
 fth_status pt_waves_create(pt_solver *s, fth_err *err); /* waves.c */
+bool pt_waves_are_here(const pt_solver *s);             /* in memory */
 fth_plan *pt_waves_plan(const pt_solver *s);            /* of the Fourier step */
 fth_status pt_waves_first(pt_solver *s, fth_err *err);
 fth_status pt_waves_measure(pt_solver *s, fth_err *err);

@@ -63,7 +63,7 @@ static fth_status make_store(pt_solver *s, fth_err *err)
     fth_mem_get_stats(s->mem, &stats);
     const uint64_t left =
         stats.budget_bytes > stats.used_bytes ? stats.budget_bytes - stats.used_bytes : 0;
-    if (bytes < left / 2) {
+    if (!s->waves_on_disk && bytes < left / 2) {
         FTH_TRY(fth_tensor_create(&w->here, s->mem, "exit waves", s->real, 5, size, err));
         w->base = fth_tensor_source(w->here);
         return FTH_OK;
@@ -228,6 +228,11 @@ static void drop_pieces(pt_solver *s)
 fth_plan *pt_waves_plan(const pt_solver *s)
 {
     return s->waves->plan[PLAN_STEP];
+}
+
+bool pt_waves_are_here(const pt_solver *s)
+{
+    return s->waves && s->waves->here;
 }
 
 fth_status pt_waves_create(pt_solver *s, fth_err *err)
