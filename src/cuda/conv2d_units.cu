@@ -189,12 +189,15 @@ static int64_t units_for(int64_t tiles, int64_t stretches)
     return best;
 }
 
-static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t pixels)
+/* The units cut off what they cannot hold, so sums of positive terms come out a little too small,
+ * by 1e-7 at most. The plain kernel is nearer where a sum is short or rows are wide. */
+static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t terms, int64_t wide)
 {
 #ifdef FTH_EMULATED
-    return m >= 2 && channels >= 2 && pixels > 0;
+    return m >= 2 && channels >= 2 && terms > 0 && wide > 0;
 #else
-    return pixels >= LEAST_TERMS &&
+    constexpr int64_t LEAST_SUM = 3500, WIDEST = 128;
+    return terms >= LEAST_SUM && wide <= WIDEST &&
            up(m, 64) * up(channels, 64) * taps <= 4 * up(m, 32) * up(channels * taps, 128);
 #endif
 }
@@ -207,7 +210,8 @@ bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j)
     const int64_t m = fth__conv_size(node, a->out_chan), channels = fth__conv_size(node, a->chan),
                   images = fth__conv_size(node, a->batch), taps = x.taps * y.taps;
     if (m == 0 || channels == 0 || taps == 0 || taps > FTH__CONV_MOST_TAPS || x.size == 0 ||
-        y.size == 0 || images == 0 || !weight_pays(m, channels, taps, x.size * y.size))
+        y.size == 0 || images == 0 ||
+        !weight_pays(m, channels, taps, images * x.size * y.size, x.size))
         return false;
     const int64_t strip = strip_of(&x, &y);
     if (strip == 0) return false;
