@@ -60,9 +60,9 @@ static uint64_t number(const unsigned char *in, int bytes)
 
 enum { HEAD = 12, LENGTH = 4 };
 
-/* The next block, packed or as it is; *in goes behind it. */
-static bool next_block(const unsigned char **in, const unsigned char *end, unsigned char *out,
-                       size_t want)
+/* The next block, packed, or as it is where that is `allowed`; *in goes behind it. */
+static bool next_block(const unsigned char **in, const unsigned char *end, bool allowed,
+                       unsigned char *out, size_t want)
 {
     if (end - *in < LENGTH) return false;
     const uint64_t packed = number(*in, LENGTH);
@@ -70,7 +70,7 @@ static bool next_block(const unsigned char **in, const unsigned char *end, unsig
     if (packed > (uint64_t)(end - *in)) return false;
     const unsigned char *from = *in;
     *in += packed;
-    if (packed == want) { /* what LZ4 made no smaller */
+    if (allowed && packed == want) { /* what LZ4 made no smaller */
         memcpy(out, from, want);
         return true;
     }
@@ -85,7 +85,8 @@ bool fth__lz4_chunk(const unsigned char *in, size_t bytes, unsigned char *out, s
     in += HEAD;
     if (block == 0) return want == 0;
     for (size_t at = 0; at < want; at += block)
-        if (!next_block(&in, end, out + at, want - at < block ? want - at : block)) return false;
+        if (!next_block(&in, end, true, out + at, want - at < block ? want - at : block))
+            return false;
     return true;
 }
 
@@ -117,7 +118,7 @@ bool fth__bitshuffle_chunk(const unsigned char *in, size_t bytes, unsigned char 
     if (block == 0 || block % 8) return want == 0;
     for (size_t at = 0; at < all - tail;) {
         const size_t n = all - tail - at < block ? all - tail - at : block;
-        if (!next_block(&in, end, room, n * item)) return false;
+        if (!next_block(&in, end, false, room, n * item)) return false;
         sort_back(room, n, item, out + at * item);
         at += n;
     }

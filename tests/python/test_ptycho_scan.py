@@ -70,7 +70,7 @@ def packed(chunk, shuffled, block=64):
             bits = np.unpackbits(np.frombuffer(raw, "u1").reshape(part.size, item), axis=1, bitorder="little")
             raw = np.packbits(bits.T, axis=1, bitorder="little").tobytes()
         small = lz4(raw)
-        small = small if len(small) < len(raw) else raw
+        small = small if shuffled or len(small) < len(raw) else raw  # Bitshuffle packs every block
         out += struct.pack(">I", len(small)) + small
     return out + flat[n:].tobytes()
 

@@ -76,7 +76,7 @@ static size_t make_chunk(const unsigned char *data, size_t n, size_t item, size_
         else
             memcpy(room, data + at, m);
         size_t bytes = pack(room, m * one, packed);
-        const bool raw = bytes >= m * one;
+        const bool raw = !item && bytes >= m * one; /* Bitshuffle packs every block */
         if (raw) bytes = m * one;
         put(out + made, bytes, 4);
         memcpy(out + made + 4, raw ? room : packed, bytes);
@@ -127,6 +127,24 @@ TEST(chunks_come_back)
         IS_TRUE(!unpack(chunk, bytes, out, n * one - one, item) || n == 1);
         EQ_I64(out[n * one], 77);
     }
+}
+
+/* 64 bytes that LZ4 makes 64 of: as they are in a chunk of LZ4, packed in one of Bitshuffle. */
+TEST(a_packed_block_may_be_as_long_as_its_bytes)
+{
+    unsigned char data[64], chunk[12 + 4 + 64] = {0}, out[64], packed[64], sorted[64];
+    for (int i = 0; i < 64; i++) data[i] = (unsigned char)(3 * i + 1);
+    memcpy(data + 20, data + 5, 6);
+    EQ_U64(pack(data, 64, packed), 64);
+    put(chunk, 64, 8);
+    put(chunk + 8, 64, 4);
+    put(chunk + 12, 64, 4);
+    memcpy(chunk + 16, packed, 64);
+    IS_TRUE(unpack(chunk, sizeof chunk, out, 64, 0));
+    SAME_BYTES(out, packed, 64);
+    IS_TRUE(unpack(chunk, sizeof chunk, out, 64, 1));
+    sort_bits(out, 64, 1, sorted);
+    SAME_BYTES(sorted, data, 64);
 }
 
 TEST(damage_is_found_or_harmless)
