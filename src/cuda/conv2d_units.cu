@@ -16,8 +16,6 @@ extern "C" {
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK;
 static constexpr int64_t MOST_PLACES = 1 << 30; /* of one launch */
-/* Terms of a sum: short ones are more exact by fma, because the units cut off what they add. */
-static constexpr int64_t LEAST_TERMS = 128;
 /* Places that windows reach over beside those of a tile: two stretches and four blocks of weights
  * fit into shared memory. */
 static constexpr int64_t MOST_HALO = 208, LEAST_STRIP = 8, STRIP_GRID = 8;
@@ -148,6 +146,8 @@ static bool pays(int64_t m, int64_t channels, int64_t taps)
 #ifdef FTH_EMULATED
     return m >= 2 && channels >= 2 && taps > 0;
 #else
+    /* short sums are more exact by fma, because the units cut off what they add */
+    constexpr int64_t LEAST_TERMS = 128;
     return channels * taps >= LEAST_TERMS &&
            up(m, 64) * up(channels, CHUNK) <= 4 * up(m, 32) * channels;
 #endif
