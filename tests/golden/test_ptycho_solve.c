@@ -8,6 +8,7 @@
 #include "testing/ptycho_solve.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define G9 PS_GOLDEN "g9_ptypy_engines.npz"
 
@@ -74,18 +75,27 @@ static void against_ptypy(pt_algorithm algorithm, int64_t iterations, const char
     ps_close(&c);
 }
 
+/* Where a device is named, the run without one has seen these. */
+static void only_on_the_cpu(void)
+{
+    if (getenv("FATHOM_TEST_DEVICE")) SKIP("this is about the CPU");
+}
+
 TEST(dm_is_ptypys)
 {
+    only_on_the_cpu();
     against_ptypy(PT_SOLVE_DM, 1, "dm1", 1e-6);
     against_ptypy(PT_SOLVE_DM, 20, "dm20", 1e-2);
 }
 TEST(raar_is_ptypys)
 {
+    only_on_the_cpu();
     against_ptypy(PT_SOLVE_RAAR, 20, "raar20", 1e-6);
 }
 
 TEST(epie_in_a_given_order_is_ptypys)
 {
+    only_on_the_cpu();
     ps_case c;
     ps_open_g9(&c, NULL, 1, false);
     fth_tensor *order = ps_member(c.mem, G9, "epie_order");
@@ -126,6 +136,7 @@ static void table(ps_case *c, pt_algorithm algorithm, int64_t modes, double erro
  * permutations of its generator with seed 0. */
 TEST(lsqml_is_the_plain_statement)
 {
+    only_on_the_cpu();
     static const int64_t epoch[3] = {0, 1, 9};
     static const double r[3] = {0.12798332234874898, 0.07341009125449817, 0.05585764966361412};
     ps_case c;
@@ -142,6 +153,7 @@ TEST(lsqml_is_the_plain_statement)
 
 TEST(errors_at_1e5_photons)
 {
+    only_on_the_cpu();
     ps_case c;
     ps_open_g10(&c, NULL, 2, 0, false);
     table(&c, PT_SOLVE_EPIE, 1, 0.0305);
@@ -152,6 +164,7 @@ TEST(errors_at_1e5_photons)
 }
 TEST(errors_at_1e9_photons)
 {
+    only_on_the_cpu();
     ps_case c;
     ps_open_g10(&c, NULL, 2, 1e9, false);
     table(&c, PT_SOLVE_EPIE, 1, 0.0141);
@@ -161,6 +174,7 @@ TEST(errors_at_1e9_photons)
 }
 TEST(errors_with_two_modes)
 {
+    only_on_the_cpu();
     ps_case c;
     ps_open_g10(&c, NULL, 2, 1e9, true);
     table(&c, PT_SOLVE_RPIE, 1, 0.0217);

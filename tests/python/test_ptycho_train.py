@@ -139,8 +139,8 @@ class Training(Case):
         for name, arrays in (("bad", dict(diff3d=bad, mask=mask)), ("zero", dict(diff3d=zero, mask=mask)),
                              ("every", dict(diff3d=zero, mask=every)), ("without", dict(diff3d=zero))):
             np.savez(self.dir / "scan.npz", **dict(good, **arrays))
-            self.train(name, "--nepochs", 1)
-            self.fathom("infer", self.dir / name / "model.safetensors", self.scan, "--out", self.dir / name)
+            self.train(name, "--nepochs", 1, "--gridsize", 1)
+            self.fathom("infer", self.dir / name / "model.safetensors", self.scan, "--out", self.dir / name, "--pictures", "false")
         for name in ("model.safetensors", "reconstruction.npz"):
             self.assertEqual(self.bytes_of("bad", name), self.bytes_of("zero", name))
             self.assertEqual(self.bytes_of("bad", name), self.bytes_of("every", name))
@@ -192,7 +192,7 @@ class Training(Case):
         self.assertEqual(len(set(loss)), 3)
 
     def test_the_best_epoch_is_kept(self):
-        usual = ["--learning_rate", 0.02, "--nepochs", 5, "--scheduler", "constant", "--early_stop_patience", 0]
+        usual = ["--learning_rate", 0.02, "--nepochs", 5, "--scheduler", "constant", "--early_stop_patience", 0, "--gridsize", 1]
         self.train("last", *usual)
         val = json.loads(self.bytes_of("last", "training_history.json"))["val_loss"]
         best = int(np.argmin(val)) + 1
@@ -202,7 +202,7 @@ class Training(Case):
         self.train("short", *usual[:2], "--nepochs", best, *usual[4:])
         self.assertEqual(sorted(p.name for p in (self.dir / "best").iterdir() if p.suffix), ["model.safetensors", "training_history.json"])
         for name in ("last", "best", "short"):
-            self.fathom("infer", self.dir / name / "model.safetensors", self.scan, "--out", self.dir / name)
+            self.fathom("infer", self.dir / name / "model.safetensors", self.scan, "--out", self.dir / name, "--pictures", "false")
         found = {}
         for name in ("last", "best", "short"):
             with np.load(self.dir / name / "reconstruction.npz") as z:
