@@ -6,6 +6,7 @@
 #include "testing/test.h"
 
 #include <fathom/fathom.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -235,11 +236,14 @@ static double per_node(void (*make)(program *, int), int n, uint64_t memory, int
 
 /* Ten times as many nodes take ten times as long. Four times that is allowed, for caches that are
  * too small (3.3 was seen where a node takes less than a microsecond) and for what else the machine
- * does; in what was quadratic it was five to thirteen. */
+ * does; in what was quadratic it was five to thirteen. Whoever was disturbed may try again. */
 static void grows_as(void (*make)(program *, int), uint64_t memory)
 {
     const int few = T_SANITIZED ? 600 : 6000;
-    const double one = per_node(make, few, memory, 4), ten = per_node(make, 10 * few, memory, 2);
+    const double one = per_node(make, few, memory, 4);
+    double ten = per_node(make, 10 * few, memory, 2);
+    for (int more = 0; more < 3 && !T_SANITIZED && ten > 4.0 * one; more++)
+        ten = fmin(ten, per_node(make, 10 * few, memory, 2));
     printf("%.1f us per node, of ten times as many %.1f us\n", 1e6 * one, 1e6 * ten);
     if (!T_SANITIZED) LE_F64(ten / one, 4.0);
 }
