@@ -38,7 +38,7 @@ def scan(patterns=40, seed=0, n=64, side=120, photons=1e5):
 
 class Case(unittest.TestCase):
     FLAGS = ["--gridsize", 2, "--n_filters_scale", 1, "--nphotons", 1e5, "--n_groups", 8, "--batch_size", 3,
-             "--nepochs", 2, "--checkpoint_every", 1]
+             "--nepochs", 2, "--checkpoint_every", 1, "--threads", 1]
 
     def setUp(self):
         self.tmp = tempfile.TemporaryDirectory(prefix="ptycho-train-")
