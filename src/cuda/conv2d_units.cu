@@ -190,7 +190,7 @@ static int64_t units_for(int64_t tiles, int64_t stretches)
 }
 
 /* The units cut off what they cannot hold, so sums of positive terms come out a little too small,
- * by 1e-7 at most. The plain kernel is nearer where a sum is short or rows are wide. */
+ * by about 1e-7. The plain kernel is nearer where a sum is short or rows are wide. */
 static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t terms, int64_t wide)
 {
 #ifdef FTH_EMULATED
