@@ -176,7 +176,7 @@ static void one_random(t_random *r)
     how.base = t_random_i64(r, 0, 1) ? FO_BASE_MEAN : FO_BASE_MAX;
     float *data = malloc((size_t)(planes * y * x) * sizeof *data), *image;
     image = malloc((size_t)(y * x) * sizeof *image);
-    plane in[PLANES];
+    plane in[PLANES] = {0}; /* gcc cannot see that there are at least two */
     bool kept[PLANES];
     uint8_t mask[PLANES];
     for (int z = 0; z < planes; z++) {
