@@ -175,27 +175,102 @@ static fth_val definite(fth_graph *g, fth_dtype dtype, const char *axes)
     return fth_select(on, fth_const(g, dtype, 60.0), v);
 }
 
-TEST(solvers)
+/* One size of matrices of one type; how many there are. */
+static fth_graph *begin_matrices(int64_t n, int64_t count)
 {
-    static const fth_dtype t[] = {FTH_F32, FTH_C128};
-    static const int64_t n[] = {20, 50, 130, 520};
-    for (int k = 0; k < 4; k++) {
-        char axes[64];
-        const bool large = n[k] > 500; /* ours for reals alone */
-        snprintf(axes, sizeof axes, "l=%d i=%lld j=%lld m=40 few=3", large ? 1 : 5, (long long)n[k],
-                 (long long)n[k]);
-        fth_graph *g = begin(axes);
-        for (int i = 0; i < (large ? 1 : 2); i++) {
-            const fth_val a = definite(g, t[i], "l i j"), l = fth_mark(a, FTH_LOWER, "i", "j");
-            look(fth_cholesky(a, "i", "j"));
-            look(fth_solve(l, noise(g, t[i], "l i m"), "i", "j"));
-            look(fth_solve_t(l, noise(g, t[i], "l j few"), "i", "j"));
-            if (n[k] > 64) continue;
-            look(fth_inverse(a, "i", "j"));
-            look(fth_eigh(a, "i", "j"));
-        }
-        end(g);
-    }
+    char axes[80];
+    snprintf(axes, sizeof axes, "l=%lld i=%lld j=%lld m=40 few=3", (long long)count, (long long)n,
+             (long long)n);
+    fth_graph *g = begin(axes);
+    if (count == 1) t_cuts(1); /* there is nothing to cut */
+    return g;
+}
+
+static void factor_them(fth_dtype t, int64_t n, int64_t count)
+{
+    fth_graph *g = begin_matrices(n, count);
+    look(fth_cholesky(definite(g, t, "l i j"), "i", "j"));
+    end(g);
+}
+
+static void solve_them(fth_dtype t, int64_t n, int64_t count)
+{
+    fth_graph *g = begin_matrices(n, count);
+    const fth_val l = fth_mark(definite(g, t, "l i j"), FTH_LOWER, "i", "j");
+    look(fth_solve(l, noise(g, t, "l i m"), "i", "j"));
+    look(fth_solve_t(l, noise(g, t, "l j few"), "i", "j"));
+    end(g);
+}
+
+/* A warp each, of one row a lane and of two. */
+TEST(factors_of_a_warp)
+{
+    factor_them(FTH_F32, 20, 5);
+    factor_them(FTH_F32, 50, 5);
+    factor_them(FTH_C128, 20, 5);
+    factor_them(FTH_C128, 50, 5);
+}
+TEST(solutions_of_a_warp)
+{
+    solve_them(FTH_F32, 20, 5);
+    solve_them(FTH_F32, 50, 5);
+    solve_them(FTH_C128, 20, 5);
+    solve_them(FTH_C128, 50, 5);
+}
+
+TEST(factors_by_halves)
+{
+    factor_them(FTH_F32, 130, 2);
+    factor_them(FTH_C128, 70, 2);
+}
+TEST(solutions_by_halves)
+{
+    solve_them(FTH_F32, 130, 2);
+    solve_them(FTH_C128, 70, 2);
+}
+
+/* Blocks are ours for reals alone; the last of five is of eight rows. */
+TEST(factors_by_blocks)
+{
+    factor_them(FTH_F32, 520, 1);
+}
+TEST(solutions_by_blocks)
+{
+    solve_them(FTH_F32, 520, 1);
+}
+
+static void invert_them(fth_dtype t, int64_t n)
+{
+    fth_graph *g = begin_matrices(n, 3);
+    look(fth_inverse(definite(g, t, "l i j"), "i", "j"));
+    end(g);
+}
+TEST(inverses)
+{
+    invert_them(FTH_F32, 20);
+    invert_them(FTH_F32, 50);
+    invert_them(FTH_C128, 20);
+    invert_them(FTH_C128, 50);
+}
+
+static void diagonalize_them(fth_dtype t, int64_t n)
+{
+    fth_graph *g = begin_matrices(n, 2);
+    look(fth_eigh(definite(g, t, "l i j"), "i", "j"));
+    end(g);
+}
+TEST(eigenvectors_of_few_rows)
+{
+    diagonalize_them(FTH_F32, 20);
+    diagonalize_them(FTH_C128, 20);
+}
+TEST(eigenvectors_of_more_rows)
+{
+    diagonalize_them(FTH_F32, 50);
+}
+TEST(eigenvectors_of_more_complex_rows)
+{
+    diagonalize_them(FTH_C128, 40);
 }
 
 /* Channels outermost and innermost, more than one tile and slice of each side. */
