@@ -183,6 +183,11 @@ TEST(errors_of_badly_scaled_numbers)
     for (int64_t i = 0; i < x.m * x.k; i++) x.a[i] *= powf(2.0f, (float)t_random_i64(&r, -60, 10));
     compare("terms of many sizes", &x);
     drop(&x);
+    x = make(1024); /* lines of both sides have terms that are next to nothing, and are scaled */
+    for (int64_t i = 0; i < x.m * x.k; i += 5) x.a[i] *= 0x1p-110f;
+    for (int64_t i = 0; i < x.k * x.n; i += 7) x.b[i] *= 0x1p-110f;
+    compare("both sides of many sizes", &x);
+    drop(&x);
 }
 
 /* Terms below the normal numbers count as much as in f64. */
