@@ -272,7 +272,7 @@ static fth_status open_parts(sp_step *st, fth_err *err)
                            .resident = fth_context_device_mem(o->ctx) && o->hold == SP_HOLD_ALL};
     FTH_TRY(st->prior.ops->open(&st->prior, err));
     FTH_TRY(sp_net_create(&st->net, o->ctx, o->model, true, o->model->set.cells, err));
-    st->net.streams = o->hold != SP_HOLD_ALL;
+    st->net.streams = o->hold > SP_HOLD_CONSTANTS;
     if (st->net.on_device) FTH_TRY(make_course(st, err));
     FTH_TRY(build(st, err));
     const fth_limits limits = {.sinks = st->sink, .keep = true};

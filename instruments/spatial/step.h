@@ -19,8 +19,9 @@
 /* What stays on a device from step to step, beside the parameters. */
 typedef enum sp_hold {
     SP_HOLD_ALL,
-    SP_HOLD_MOMENTS, /* what does not change is read from the host in each step */
-    SP_HOLD_LEAST,   /* and so are moments, which are written back */
+    SP_HOLD_CONSTANTS, /* all but projections of cells: a step is sent those of its batch */
+    SP_HOLD_MOMENTS,   /* what does not change is read from the host in each step */
+    SP_HOLD_LEAST,     /* and so are moments, which are written back */
     SP_HOLDS
 } sp_hold;
 

@@ -272,6 +272,18 @@ static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
     sp_svgp_project(net->g, p->model, Linv, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
 }
 
+/* Rows of a batch have a place on the device, which is filled before each run without a wait; where
+ * there is no room for all of them a run reads them piece by piece. */
+static bool is_sent(const sp_net *net)
+{
+    return net->on_device && !net->streams;
+}
+
+static fth_tensor *rows_tensor(const sp_prior *p, const svgp *v)
+{
+    return p->planning ? v->set_apart[0] : fth_batches_tensor(v->batch);
+}
+
 /* Rows of A that a step reads, [cellb induce]. */
 static fth_status rows_of_batch(sp_prior *p, svgp *v, const sp_net *net, fth_err *err)
 {
@@ -282,7 +294,8 @@ static fth_status rows_of_batch(sp_prior *p, svgp *v, const sp_net *net, fth_err
     }
     fth_source rows = {0};
     FTH_TRY(first_rows(p, v, &rows, err));
-    v->a = fth_input(net->g, "A", net->real, "cellb induce", rows);
+    v->a = is_sent(net) ? fth_param(net->g, "A", "cellb induce", rows_tensor(p, v))
+                        : fth_input(net->g, "A", net->real, "cellb induce", rows);
     return FTH_OK;
 }
 
@@ -430,7 +443,8 @@ static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
     fth_source rows = {0};
     if (!v->batch) return FTH_OK;
     FTH_TRY(fth_batches_take(v->batch, &rows, err));
-    return fth_input_set(net->g, "A", rows, err);
+    return is_sent(net) ? fth_param_set(net->g, "A", rows_tensor(p, v), err)
+                        : fth_input_set(net->g, "A", rows, err);
 }
 
 const sp_prior_ops sp_prior_svgp = {.name = "svgp",

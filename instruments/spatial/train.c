@@ -97,6 +97,7 @@ fth_status sp_train_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *
     out->bound = t.size.bound;
     const char *sign = t.size.bound ? "<=" : "=";
     static const char *const held[SP_HOLDS] = {[SP_HOLD_ALL] = "",
+                                               [SP_HOLD_CONSTANTS] = ", projections streamed",
                                                [SP_HOLD_MOMENTS] = ", constants streamed",
                                                [SP_HOLD_LEAST] =
                                                    ", constants and moments streamed"};
