@@ -141,6 +141,15 @@ typedef struct cut {
     bool shared_a, shared_b; /* by the matrices of a batch */
 } cut;
 
+/* Memory is short where a batch comes in parts: then more of it at a time is worth more than long
+ * pieces of k. */
+static uint64_t room_for(const fth__dot_shape *s, int64_t batch)
+{
+    int64_t whole = 1;
+    for (int i = 0; i < s->n_loop; i++) whole *= s->loop[i].size;
+    return batch < whole ? ROOM / 2 : ROOM;
+}
+
 static int64_t half_of(int64_t n, int64_t grid)
 {
     return blocks_of(n / 2, grid) * grid;
@@ -164,9 +173,9 @@ static cut whole_of(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, in
 }
 
 /* Shorter pieces of k first: with all of a batch at hand the card is full. */
-static void shrink(cut *c)
+static void shrink(cut *c, uint64_t room)
 {
-    while (bytes_of(*c) > ROOM)
+    while (bytes_of(*c) > room)
         if (c->k > FTH__SPLIT_K)
             c->k = half_of(c->k, FTH__SPLIT_K);
         else if (c->batch > 1)
@@ -186,8 +195,8 @@ uint64_t fth__cuda_split_scratch(const fth__dot_shape *s, int64_t m, int64_t n, 
         c.shared_a = c.shared_a && s->loop[i].a < 0;
         c.shared_b = c.shared_b && s->loop[i].b < 0;
     }
-    const uint64_t all = bytes_of(c);
-    return FTH__SPLIT_HEAD + (all < ROOM ? all : ROOM);
+    const uint64_t all = bytes_of(c), room = room_for(s, batch);
+    return FTH__SPLIT_HEAD + (all < room ? all : room);
 }
 
 /* ---- running ---- */
@@ -267,7 +276,7 @@ fth_status fth__cuda_split_run(const fth_call *call, const fth__dot_shape *s,
     const int64_t places = p->sums.count, length = places > 0 ? p->k : 0;
     cut c = whole_of(s, p->m, p->n, length, p->batch);
     c.shared_a = p->step_a == 0, c.shared_b = p->step_b == 0;
-    shrink(&c);
+    shrink(&c, room_for(s, p->batch));
     fth__split_job j = fth__cuda_split_job(s, p);
     const fth__split_job first = j;
     for (int64_t k = 0; k < length || k == 0; k += c.k) {
