@@ -319,18 +319,39 @@ template <typename T> static __device__ int factor_rows(T *m, int lane)
     return -1;
 }
 
-/* Rows and columns from `from` on: m -= x x^T, x the 32 columns before them. A thread has squares
- * of four rows; of those above the diagonal there are none. */
-template <typename T> static __device__ void take_square(T *m, int from)
+/* Rows and columns from `from` on: m -= x x^T, x the 32 columns before them. The 32 rows of the
+ * next factor are made first, by all threads, four rows of a column each. */
+template <typename T> static __device__ void take_next(T *m, int from)
+{
+    constexpr int P = PITCH<T>;
+    const int i = from + (int)threadIdx.x % (SUB / 4) * 4, j = from + (int)threadIdx.x / (SUB / 4);
+    const T *const x = m + (from - SUB) * P;
+    T v[4];
+    get(v, m + j * P + i);
+#pragma unroll 8
+    for (int k = 0; k < SUB; k++) {
+        T down[4];
+        get(down, x + k * P + i);
+        const T across = x[k * P + j];
+#pragma unroll
+        for (int r = 0; r < 4; r++) v[r] = fth__minus(v[r], down[r], across);
+    }
+    put(m + j * P + i, v);
+}
+
+/* The rest of it, by threads from `first` on while the first warp makes that factor. A thread has
+ * squares of four rows; of those above the diagonal there are none. */
+template <typename T> static __device__ void take_square(T *m, int from, int first)
 {
     constexpr int P = PITCH<T>;
     const int side = (BLOCK - from) / 4;
     const T *const x = m + (from - SUB) * P;
-    for (int q = (int)threadIdx.x; q < side * (side + 1) / 2; q += FACTOR_THREADS) {
+    for (int q = (int)threadIdx.x - first; q < side * (side + 1) / 2; q += FACTOR_THREADS - first) {
         /* two rows of squares, the n-th and the n-th from below, are side + 1 of them */
         const int n = q / (side + 1), a = q % (side + 1), below = side - 1 - n;
         const int i = from + 4 * (a <= below ? below : n),
                   j = from + 4 * (a <= below ? a : a - below - 1);
+        if (i < from + SUB) continue;
         T v[4][4];
 #pragma unroll
         for (int c = 0; c < 4; c++) get(v[c], m + (j + c) * P + i);
@@ -381,12 +402,14 @@ static __global__ void __launch_bounds__(FACTOR_THREADS)
         if (warp == 0) {
             const int minor = factor_rows(at, lane);
             if (minor >= 0 && lane == 0) bad = s * SUB + minor;
+        } else if (s > 0) {
+            take_square(m, s * SUB, 32);
         }
         __syncthreads();
         if (bad >= 0) break;
         if (warp < SUBS - s) go_below(at, warp, lane, to + s * SUB * (BLOCK + 1));
         __syncthreads();
-        if (s + 1 < SUBS) take_square(m, (s + 1) * SUB);
+        if (s + 1 < SUBS) take_next(m, (s + 1) * SUB);
         __syncthreads();
     }
     if (bad >= 0) {

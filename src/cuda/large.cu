@@ -1,4 +1,4 @@
-/* large.cu - the factor of a large matrix: panels of 512 columns, each of four blocks.
+/* large.cu - the factor of a large matrix: panels of 512 columns, each of four blocks, or of 256.
  *
  * A block is factored by one block of threads, which is what takes longest; the rows below it are
  * solved with it, and contribute to what is left of the panel. The panel contributes to the next
@@ -12,13 +12,20 @@
 #include "cuda/block.h"
 #include "cuda/device.h"
 
-static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 2048;
+static constexpr int64_t BLOCK = FTH__BLOCK, STRIP = 2048;
 static constexpr int THREADS = 256;
 /* Of products: rows and columns of what a block of threads makes, and multiprocessors, which have
  * one or two of them at a time. */
 static constexpr int64_t TILE = 128, SMS = 132;
 /* What a call takes beside, in tiles; and tiles of rows up to which strips are chosen. */
 static constexpr int64_t CALL = 16, MOST_LEFT = 512;
+
+/* Columns of a panel. The blocks of a matrix that is not very large take longer than all its
+ * products: narrow panels put little between them. */
+static int64_t panel_of(const fth__large *l)
+{
+    return l->n <= 4096 ? 2 * BLOCK : 4 * BLOCK;
+}
 
 /* ---- products ---- */
 
@@ -42,11 +49,15 @@ static fth__cuda_kind kind_of(const fth__large *l, int64_t columns, int64_t term
 
 static fth__cuda_kind kind_inside(const fth__large *l)
 {
-    return kind_of(l, PANEL - BLOCK, BLOCK);
+    return kind_of(l, panel_of(l) - BLOCK, BLOCK);
+}
+static fth__cuda_kind kind_next(const fth__large *l)
+{
+    return kind_of(l, panel_of(l), panel_of(l));
 }
 static fth__cuda_kind kind_after(const fth__large *l)
 {
-    return kind_of(l, STRIP, PANEL);
+    return kind_of(l, STRIP, panel_of(l));
 }
 
 static fth_status subtract_plainly(const fth_call *call, const fth__large *l, const share *s)
@@ -210,10 +221,11 @@ static fth_status contribute(const fth_call *call, const fth__large *l, int64_t 
 /* A panel needs what those before it contributed to it, the last one before it is factored. */
 static fth_status factor_panels(const fth_call *call, const fth__large *l, bool *parted)
 {
-    const fth__cuda_kind kind = kind_after(l);
+    const fth__cuda_kind kind = kind_next(l);
+    const int64_t panel = panel_of(l);
     fth_call beside;
-    for (int64_t lo = 0; lo < l->n; lo += PANEL) {
-        const int64_t hi = least_of(lo + PANEL, l->n), next = least_of(hi + PANEL, l->n);
+    for (int64_t lo = 0; lo < l->n; lo += panel) {
+        const int64_t hi = least_of(lo + panel, l->n), next = least_of(hi + panel, l->n);
         FTH_TRY(factor_panel(call, l, lo, hi));
         if (hi == l->n) break;
         if (*parted) FTH_TRY(fth__cuda_meet(call));
@@ -239,7 +251,8 @@ fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 
 void fth__large_prepare(fth_device *device, const fth__large *l)
 {
-    const fth__cuda_kind inside = kind_inside(l), after = kind_after(l);
+    const fth__cuda_kind inside = kind_inside(l), next = kind_next(l), after = kind_after(l);
     (void)fth__cuda_blas_knows(device, &inside);
+    (void)fth__cuda_blas_knows(device, &next);
     (void)fth__cuda_blas_knows(device, &after);
 }
