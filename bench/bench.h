@@ -15,6 +15,7 @@ typedef struct bench {
     const char *device;  /* cases of this device alone; NULL: those of the CPU */
     const char *backend; /* its shared object; NULL: found */
     const char *trace;   /* folder of timelines; NULL: cases are timed */
+    const char *cache;   /* folder of compiled kernels; NULL: they are not kept */
     int64_t divide;      /* sizes of the cases of a device, to try them without one */
     int64_t stacks;      /* of the plate of focus_run */
     int pairs;

@@ -1,7 +1,7 @@
 /* main.c - fathom-bench: how fast, against whom, and with how much memory.
  *
  * usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] [--peers DIR]
- *                     [--stacks N] [--device NAME] [--trace FOLDER]
+ *                     [--stacks N] [--device NAME] [--trace FOLDER] [--cache FOLDER]
  *
  * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned
  * and measured bytes, residual, then the peer and the ratio of its time to ours: median, lower
@@ -10,7 +10,8 @@
  * itself, 40 for the numbers in bench/results. With --device only the cases of that device run;
  * where it cannot be used they say why and are left out. Two more options let them be tried without
  * one: --backend FILE, and --divide N, which makes their sizes smaller. With --trace the cases of
- * spatial_device write timelines of a few runs with every kernel there, and are not timed.
+ * spatial_device and ptycho_device write timelines of a few runs with every kernel there, and are
+ * not timed. --cache keeps the kernels that ptycho's cases compile, as the program does.
  */
 #include "bench.h"
 
@@ -22,7 +23,7 @@ static int usage(const char *wrong)
     if (wrong) fprintf(stderr, "fathom-bench: unknown or incomplete argument '%s'\n", wrong);
     fprintf(wrong ? stderr : stdout,
             "usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] "
-            "[--peers DIR] [--stacks N] [--device NAME] [--trace FOLDER]\n");
+            "[--peers DIR] [--stacks N] [--device NAME] [--trace FOLDER] [--cache FOLDER]\n");
     return wrong ? 2 : 0;
 }
 
@@ -74,6 +75,8 @@ int main(int argc, char **argv)
             b.backend = value;
         else if (strcmp(argv[i], "--trace") == 0)
             b.trace = value;
+        else if (strcmp(argv[i], "--cache") == 0)
+            b.cache = value;
         else if (strcmp(argv[i], "--stacks") == 0 && atoll(value) >= 1 && atoll(value) <= 96)
             b.stacks = atoll(value);
         else if (strcmp(argv[i], "--divide") == 0 && atoll(value) >= 1)

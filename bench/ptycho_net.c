@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { N = 64, CHAN = 4, THREADS = 1 };
+enum { WARM = 40 }; /* runs after which a device has compiled what pays and recorded its steps */
 
 typedef struct net_case {
     int groups;
@@ -95,6 +96,7 @@ static fth_status open_case(net_case *c, const bench *b, bool train)
     if (b->device) { /* else the processors */
         opt.device = b->device;
         opt.backend_path = b->backend;
+        opt.cache_dir = b->cache;
     }
     if (b->trace) {
         FTH_TRY(fth_mem_create(&c->trace_mem, NULL, &c->err));
@@ -175,7 +177,7 @@ static void compare(bench *b, net_case *c, const char *name, bool train, double 
                           b->device ? "--device" : NULL, "cuda", NULL};
     snprintf(groups, sizeof groups, "%d", c->groups);
     snprintf(shape, sizeof shape, "%d groups N64 C4 f2", c->groups);
-    for (int i = 0; i < (b->device ? 5 : 1); i++) ours(c); /* recordings are made */
+    for (int i = 0; i < (b->device ? WARM : 1); i++) ours(c);
     if (c->status != FTH_OK || c->trace) return;
     c->peer = (b->device ? peer_python_start_any
                          : peer_python_start)(b->peers, "peer_ptycho_net.py", args, &why);

@@ -195,7 +195,7 @@ bool lies_well(const walk *w, const fth__ew_program *e, bool crossing)
 struct job {
     const fth_call *call;
     const fth__ew_program *e;
-    bool small; /* interpreted: compiling would take longer than it is ever worth */
+    bool interpreted; /* in any case */
 };
 
 /* Elements of the whole value. */
@@ -210,7 +210,7 @@ int64_t elements_of(const fth__program *p)
 fth_status code_for(const job *b, const walk *w, bool vec, const fth__jit_code **code)
 {
     *code = NULL;
-    if (b->small) return FTH_OK;
+    if (b->interpreted) return FTH_OK;
     const int64_t elements = items_of(w) * (has_tail(b->e) ? w->n : 1);
     return fth__jit_get(b->call->device, b->call->node, &b->e->p, &b->e->shape, vec,
                         fth__worth_of(&b->e->p, elements), b->call->stream, code, b->call->err);
@@ -241,7 +241,7 @@ walk part_of(const walk *w, int64_t from, int64_t n)
 fth_status run_map(const job *b, const walk *w)
 {
     const int vec = b->e->shape.vec, last = w->n_axes - 1;
-    bool use = !b->small && lies_well(w, b->e, false);
+    bool use = !b->interpreted && lies_well(w, b->e, false);
     const int64_t rest = use ? w->extent[last] % vec : 0;
     if (use && rest > 0 && w->n_axes == 1 && w->extent[0] > vec) {
         const walk most = part_of(w, 0, w->extent[0] - rest),
@@ -342,7 +342,7 @@ fth_status run_columns(const job *b, const walk *w, const tail_plan *t)
 {
     const int vec = b->e->shape.vec;
     const int64_t outputs = items_of(w);
-    bool use = !b->small && takes_vectors(t, outputs, w->extent[w->n_axes - 1], vec) &&
+    bool use = !b->interpreted && takes_vectors(t, outputs, w->extent[w->n_axes - 1], vec) &&
                lies_well(w, b->e, false);
     const fth__jit_code *code;
     FTH_TRY(code_for(b, w, use, &code));
@@ -496,7 +496,7 @@ fth_status run_tiny(const job *b, const walk *w, const fth__jit_code *code, cons
 
 fth_status run_rows(const job *b, const walk *w, tail_plan *t)
 {
-    const int64_t over = b->small ? 0 : rows_over(w, b->e);
+    const int64_t over = b->interpreted ? 0 : rows_over(w, b->e);
     if (over > 0) {
         const walk most = part_of(w, 0, w->extent[0] - over),
                    few = part_of(w, w->extent[0] - over, over);
@@ -504,7 +504,7 @@ fth_status run_rows(const job *b, const walk *w, tail_plan *t)
         FTH_TRY(run_rows(b, &most, t));
         return run_rows(&interpreted, &few, t);
     }
-    bool use = !b->small && takes_items(w, b->e);
+    bool use = !b->interpreted && takes_items(w, b->e);
     const fth__jit_code *code;
     FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
@@ -614,14 +614,6 @@ uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
            fth__ew_finish_bytes(&e->order, n, outputs, t.wide);
 }
 
-fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e)
-{
-    walk w;
-    const job b = {call, e, elements_of(&e->p) < FTH__WORTH_NOTHING};
-    walk_init(&w, call, e);
-    return run_walk(&b, &w);
-}
-
 /* Whether calls on the whole value take items of neighbours; pieces nearly always do the same. */
 static bool expects_vectors(const fth__ew_program *e)
 {
@@ -641,15 +633,30 @@ static bool expects_vectors(const fth__ew_program *e)
     return true;
 }
 
+/* Of a small value only what was loaded before the run is used. */
+static bool is_interpreted(const fth_call *call, const fth__ew_program *e)
+{
+    return elements_of(&e->p) < FTH__WORTH_NOTHING &&
+           !fth__jit_has(call->device, &e->p, &e->shape, expects_vectors(e));
+}
+
+fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e)
+{
+    walk w;
+    const job b = {call, e, is_interpreted(call, e)};
+    walk_init(&w, call, e);
+    return run_walk(&b, &w);
+}
+
 fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_device *device,
                            int64_t runs, fth_err *err)
 {
     const fth__jit_code *code;
     const int64_t n = elements_of(&e->p);
-    if (n < FTH__WORTH_NOTHING) return FTH_OK;
-    const bool at_once = fth__worth_at_once(fth__worth_of(&e->p, n), n, runs);
+    if (n == 0 || (n < FTH__WORTH_NOTHING && runs == 0)) return FTH_OK;
+    const bool kept = node->graph && fth_context_cache_dir(node->graph->ctx);
     return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e),
-                        at_once ? FTH__WORTH_COMPILING : 0, NULL, &code, err);
+                        fth__worth_before(&e->p, n, runs, kept), NULL, &code, err);
 }
 
 static void make(fth__ew_program *e, const fth_node *node)

@@ -36,6 +36,7 @@ struct loaded {
 struct jit {
     fth__nvrtc nvrtc;
     loaded *first;
+    int64_t count; /* that have code */
 };
 
 enum { SOURCE_BYTES = 1 << 17 };
@@ -169,15 +170,18 @@ fth_status make(const jit *j, const fth_device *device, const order *o, loaded *
     return s;
 }
 
-/* The entry of a program: what is known of it, with kept code if there is any. */
-fth_status entry_of(jit *j, const fth_device *device, const order *o, loaded **out, fth_err *err)
+/* The entry of a program, if there is one. */
+loaded *known_as(const jit *j, uint64_t key)
 {
-    const uint64_t key = key_of(o->p, o->shape, o->vec);
-    for (loaded *m = j->first; m; m = m->next)
-        if (m->key == key) {
-            *out = m;
-            return FTH_OK;
-        }
+    loaded *m = j->first;
+    while (m && m->key != key) m = m->next;
+    return m;
+}
+
+/* A new entry, with kept code if there is any. */
+fth_status add_entry(jit *j, const fth_device *device, const order *o, uint64_t key, loaded **out,
+                     fth_err *err)
+{
     loaded *const m = new (std::nothrow) loaded();
     if (!m) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
     m->key = key;
@@ -186,6 +190,7 @@ fth_status entry_of(jit *j, const fth_device *device, const order *o, loaded **o
         delete m;
         return s;
     }
+    j->count += m->library != NULL;
     m->next = j->first;
     j->first = m;
     *out = m;
@@ -206,13 +211,16 @@ fth_status find(fth_device *device, const order *o, int64_t work, cudaStream_t s
     jit *const j = jit_of(device);
     if (!j) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for compiled kernels");
     if (!j->nvrtc.library) return FTH_OK;
-    loaded *m = NULL;
-    FTH_TRY(entry_of(j, device, o, &m, err));
+    const uint64_t key = key_of(o->p, o->shape, o->vec);
+    loaded *m = known_as(j, key);
+    if (!m && is_recording(stream)) return FTH_OK;
+    if (!m) FTH_TRY(add_entry(j, device, o, key, &m, err));
     if (!m->library) {
         const int64_t enough = FTH__WORTH_COMPILING;
         m->done = work < enough - m->done ? m->done + work : enough;
         if (m->done < enough || is_recording(stream)) return FTH_OK;
         FTH_TRY(make(j, device, o, m, true, err));
+        j->count++;
     }
     *out = &m->code;
     return FTH_OK;
@@ -232,6 +240,16 @@ fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__pro
     const fth_status s = find(device, &o, work, (cudaStream_t)stream, out, err);
     pthread_mutex_unlock(&device->lock);
     return s;
+}
+
+bool fth__jit_has(fth_device *device, const fth__program *p, const fth__ew_shape *shape, bool vec)
+{
+    if (!device) return false;
+    pthread_mutex_lock(&device->lock);
+    const jit *const j = (const jit *)device->slot[FTH__CUDA_JIT].thing;
+    const loaded *const m = j && j->count > 0 ? known_as(j, key_of(p, shape, vec)) : NULL;
+    pthread_mutex_unlock(&device->lock);
+    return m && m->library;
 }
 
 fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, dim3 blocks,

@@ -16,6 +16,8 @@ typedef struct fth__jit_code fth__jit_code;
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
                         const fth__ew_shape *shape, bool vec, int64_t work, void *stream,
                         const fth__jit_code **out, fth_err *err);
+/* Is it loaded? */
+bool fth__jit_has(fth_device *device, const fth__program *p, const fth__ew_shape *shape, bool vec);
 /* Queues it. */
 fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, dim3 blocks,
                            unsigned threads, unsigned shared, const fth__ew_args *args);

@@ -43,11 +43,13 @@ struct fth__device_run {
 
 static fth_status load_kernels(fth_plan *p, fth_err *err)
 {
-    /* once more before the second run: what runs again may be worth more */
-    const bool again = p->prepared && p->runs == 1;
+    /* again whenever it ran twice as often: what runs often is worth more */
+    const bool again = p->runs > 0 && (p->runs & (p->runs - 1)) == 0;
+    bool any = false;
     for (int64_t i = 0; i < p->n_units && (!p->prepared || again); i++) {
         const fth__unit *u = &p->unit[i];
         if (!u->kernel || !u->kernel->prepare) continue;
+        any = true;
         const fth_status s = u->kernel->prepare(u->node, p->ctx->gpu, p->runs, err);
         if (s == FTH_OK) continue;
         if (err && !err->origin.file) fth_err_origin(err, u->node->site);
@@ -55,6 +57,7 @@ static fth_status load_kernels(fth_plan *p, fth_err *err)
                             p->ctx->device);
     }
     p->prepared = true;
+    if (again && any && p->drop_tapes) p->drop_tapes(p); /* what was compiled is not in them */
     return FTH_OK;
 }
 

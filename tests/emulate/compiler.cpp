@@ -52,27 +52,46 @@ static fth_status compile(const std::string &text, const std::string &name, fth_
     return FTH_OK;
 }
 
+static std::map<std::string, fth__jit_code> known;
+static int64_t compiled; /* of them */
+
+/* Empty: it is too long. */
+static std::string text_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
+{
+    std::string text(TEXT, '\0');
+    if (fth__cuda_source(p, shape, vec, text.data(), TEXT) > TEXT) return "";
+    text.resize(strlen(text.c_str()));
+    return text;
+}
+
 fth_status fth__jit_get(fth_device *, const fth_node *node, const fth__program *p,
                         const fth__ew_shape *shape, bool vec, int64_t work, void *,
                         const fth__jit_code **out, fth_err *err)
 {
-    static std::map<std::string, fth__jit_code> known;
     const char *const dir = node->graph ? fth_context_cache_dir(node->graph->ctx) : NULL;
     *out = NULL;
     if (!dir) return FTH_OK;
-    std::string text(TEXT, '\0');
-    if (fth__cuda_source(p, shape, vec, text.data(), TEXT) > TEXT)
-        return FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel is too long");
-    text.resize(strlen(text.c_str()));
+    const std::string text = text_of(p, shape, vec);
+    if (text.empty()) return FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel is too long");
     fth__jit_code *const code = &known[text];
     int64_t elements = 1;
     for (int k = 0; k < p->n_axes; k++) elements *= p->size[k];
     code->done += work;
     if (code->done <= fth__worth_of(p, elements)) return FTH_OK;
     const std::string name = std::string(dir) + "/kernel" + std::to_string(known.size());
-    if (!code->kernel) FTH_TRY(compile(text, name, code, err));
+    if (!code->kernel) {
+        FTH_TRY(compile(text, name, code, err));
+        compiled++;
+    }
     *out = code;
     return FTH_OK;
+}
+
+bool fth__jit_has(fth_device *, const fth__program *p, const fth__ew_shape *shape, bool vec)
+{
+    if (compiled == 0) return false;
+    const auto found = known.find(text_of(p, shape, vec));
+    return found != known.end() && found->second.kernel;
 }
 
 fth_status fth__jit_launch(const fth_call *, const fth__jit_code *code, dim3 blocks,

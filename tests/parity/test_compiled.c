@@ -68,7 +68,7 @@ static void add(fth__program *p, fth_ew op, fth_dtype t, int x, int y)
     p->out_reg[0] = (int16_t)p->n_reg++;
 }
 
-enum { PLAIN = -1 };
+enum { PLAIN = -1, MORE = 35, OFTEN = 1 << 30 };
 
 /* PLAIN: the first operand as it is. Else x * x + y, with y of the last axis alone, and a function
  * where there is one. The smallest of y and that, `more` times, makes it a program that nobody
@@ -187,6 +187,12 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     take_output(s, first, call.out[0].data, bytes);
     const int64_t work = fth__worth_of(&p, fth_desc_count(&node.in[0]));
     EQ_I64(t_file_count(), kept_before); /* the first was interpreted */
+    if (fth_desc_count(&node.in[0]) < FTH__WORTH_NOTHING && !again) { /* as in a plan of many */
+        OKE(kernel->run(&call), &s->err);
+        EQ_I64(t_file_count(), kept_before);
+        OKE(kernel->prepare(&node, s->device, OFTEN, &s->err), &s->err);
+        IS_TRUE(t_file_count() > kept_before);
+    }
     for (int64_t done = 0; !again && done <= FTH__WORTH_COMPILING && t_file_count() == kept_before;
          done += work)
         OKE(kernel->run(&call), &s->err);
@@ -275,6 +281,21 @@ TEST(sums_of_small_numbers)
         for (int k = 0; k < i; k++) again |= sums[k].t == sums[i].t && i > 1;
         compare(&s, &sums[i].shape, sums[i].t, FTH_RED_SUM, PLAIN, sums[i].most, again);
     }
+    fth_graph_destroy(s.g);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+/* Small values are interpreted until their plan ran often. */
+TEST(small_values_of_plans_that_run_often)
+{
+    static const shape small[] = {{1, {4099}, -1},      {2, {30, 64}, -1}, {2, {70, 64}, 1},
+                                  {3, {16, 40, 32}, 2}, {1, {50001}, 0},   {2, {37, 1000}, 0},
+                                  {2, {3, 500}, 1},     {1, {1}, -1}};
+    stage s = {.device = NULL};
+    fth_context *ctx = begin(&s);
+    const int n = !t_full() ? 3 : (int)(sizeof small / sizeof *small);
+    for (int i = 0; i < n; i++)
+        compare(&s, &small[i], i % 2 ? FTH_F64 : FTH_F32, FTH_RED_SUM, MORE + i, 200, false);
     fth_graph_destroy(s.g);
     OK(fth_context_destroy(ctx, NULL));
 }
