@@ -90,7 +90,10 @@ fth_status pt_train_stage_plan(const fth_stage_call *call, fth_stage_plan *out, 
                              .cfg = call->config,
                              .scan = path,
                              .folder = call->model_dir};
-    return pt_train_foresee(&job, add_plan, &s, err);
+    uint64_t kept = 0;
+    FTH_TRY(pt_train_foresee(&job, add_plan, &s, &kept, err));
+    if (kept > out->device_bytes) out->device_bytes = kept;
+    return FTH_OK;
 }
 
 fth_status pt_train_stage_run(const fth_stage_call *call, fth_err *err)

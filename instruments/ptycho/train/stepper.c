@@ -213,6 +213,20 @@ void pt_stepper_clear(pt_stepper *s)
     memset(s, 0, sizeof *s);
 }
 
+uint64_t pt_stepper_kept(const pt_stepper *s, int n)
+{
+    uint64_t arenas = 0, params = 0;
+    for (int i = 0; i < n; i++) {
+        fth_plan_info info;
+        if (!s[i].plan) continue;
+        fth_plan_get_info(s[i].plan, &info);
+        if (!info.on_device) return 0;
+        arenas += info.peak_bytes;
+        if (info.foreign_bytes > params) params = info.foreign_bytes;
+    }
+    return arenas + params;
+}
+
 fth_status pt_stepper_run(pt_stepper *s, const fth_stage_call *call, fth_source x, fth_err *err)
 {
     FTH_TRY(fth_input_set(s->g, "x", x, err));

@@ -33,6 +33,7 @@ typedef struct work {
     fth_batches *reader;
     fth_tensor *room[2];   /* in its place, for plans */
     pt_stepper stepper[4]; /* full batches and the last one, of training and of validation */
+    pt_stepper *awake;     /* the one that keeps memory of a device that has none for all; NULL */
     char model[FTH_PATH], curves[FTH_PATH];
     char best[FTH_PATH]; /* the model of the lowest val_loss, until the end; "": the last is kept */
 } work;
@@ -230,6 +231,25 @@ static fth_status make_stepper(work *w, int i, void *room, fth_err *err)
                              batch_of(w, groups, room), i < 2 ? &descent : NULL, err);
 }
 
+/* What all of them would keep on a device; 0: there is no room for it. */
+static uint64_t kept_by_all(const work *w)
+{
+    fth_mem_stats device;
+    const uint64_t bytes = pt_stepper_kept(w->stepper, 4);
+    if (bytes == 0) return 0;
+    fth_mem_get_stats(fth_context_device_mem(w->job->ctx), &device);
+    return bytes <= device.budget_bytes ? bytes : 0;
+}
+
+/* Where there is no room for all, those that do not run give back what they keep. */
+static void wake(work *w, pt_stepper *s)
+{
+    if (w->awake && w->awake != s) {
+        fth_plan_rest(w->awake->plan);
+        w->awake = s;
+    }
+}
+
 /* ---- epochs ---- */
 
 static void shuffle(work *w, int64_t epoch)
@@ -308,6 +328,7 @@ static fth_status one(work *w, int64_t i, int64_t all, double *sum, fth_err *err
                          fth_tensor_data(s->truth));
     w->trained.rate = w->at.rate;
     w->trained.step += p.stepper < 2;
+    wake(w, s);
     FTH_TRY(pt_stepper_run(s, w->job->call, x, err));
     *sum += (double)s->loss * (double)p.groups;
     if (p.stepper < 2 && !s->good) return not_a_number(w, &p, err);
@@ -419,6 +440,7 @@ static fth_status prepare(work *w, bool look, fth_err *err)
     FTH_TRY(ask(w, 0, err));
     FTH_TRY(fth_batches_take(w->reader, &first, err));
     for (int i = 0; i < 4; i++) FTH_TRY(make_stepper(w, i, first.data, err));
+    if (kept_by_all(w) == 0) w->awake = &w->stepper[0];
     return FTH_OK;
 }
 
@@ -465,12 +487,14 @@ fth_status pt_train(const pt_training *job, fth_err *err)
 typedef struct foreseen {
     pt_foresee *use;
     void *user;
+    uint64_t kept;
 } foreseen;
 
 static fth_status show_plan(work *w, void *user, fth_err *err)
 {
-    const foreseen *f = user;
+    foreseen *f = user;
     FTH_TRY(prepare(w, false, err));
+    f->kept = kept_by_all(w);
     for (int i = 0; i < 4; i++) {
         const int64_t all = i < 2 ? w->train : w->check;
         const double runs = i % 2 ? 1 : (double)(all / w->batch);
@@ -480,8 +504,11 @@ static fth_status show_plan(work *w, void *user, fth_err *err)
     return FTH_OK;
 }
 
-fth_status pt_train_foresee(const pt_training *job, pt_foresee *foresee, void *user, fth_err *err)
+fth_status pt_train_foresee(const pt_training *job, pt_foresee *foresee, void *user, uint64_t *kept,
+                            fth_err *err)
 {
-    foreseen f = {foresee, user};
-    return with_work(job, false, show_plan, &f, err);
+    foreseen f = {foresee, user, 0};
+    const fth_status s = with_work(job, false, show_plan, &f, err);
+    *kept = f.kept;
+    return s;
 }

@@ -19,8 +19,10 @@ enum { PT_TRAIN_ALGORITHM = 1 }; /* one more when equal settings give other resu
 fth_status pt_train(const pt_training *job, fth_err *err);
 /* What a plan would take: it runs so often. */
 typedef fth_status pt_foresee(void *user, const fth_plan *plan, double runs, fth_err *err);
-/* Make the plans of a training, after the scan was opened, and show them. */
-fth_status pt_train_foresee(const pt_training *job, pt_foresee *foresee, void *user, fth_err *err);
+/* Make the plans of a training, after the scan was opened, and show them. `kept`: bytes on a device
+ * where all of them keep what they take there; 0: it has no room for that, or there is none. */
+fth_status pt_train_foresee(const pt_training *job, pt_foresee *foresee, void *user, uint64_t *kept,
+                            fth_err *err);
 
 extern const fth_verb pt_verb_train;
 FTH_STAGE_FUNCTIONS(pt_train_stage);

@@ -20,7 +20,11 @@ static fth_status answer(const pt_training *job, fth_answer *a, fth_err *err)
     fth_answer_file(a, FTH_FILE_INPUT, job->scan, -1, "scan");
     fth_answer_file(a, FTH_FILE_OUTPUT, model, -1, "model");
     fth_answer_file(a, FTH_FILE_OUTPUT, curves, -1, "losses");
-    return a->plan ? pt_train_foresee(job, show, a, err) : pt_train(job, err);
+    if (!a->plan) return pt_train(job, err);
+    uint64_t kept = 0;
+    FTH_TRY(pt_train_foresee(job, show, a, &kept, err));
+    if (kept > a->device_most) a->device_most = kept;
+    return FTH_OK;
 }
 
 static fth_status work(const pt_call *call, fth_err *err)
