@@ -1,20 +1,35 @@
-/* survey.c - one pass over all patterns: what cannot be used is found before anything runs. */
+/* survey.c - one pass over all patterns: what cannot be used is found before anything runs.
+ *
+ * Workers look at the patterns of a piece; what they find is put together in the order of the
+ * patterns, so it is the same for any number of them.
+ */
 #include "parts.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PIECE = 4 << 20 };
+enum { PIECE = 4 << 20, MOST_ROWS = 4096, STRIP = 512 };
+
+/* What there is in one pattern. */
+typedef struct seen {
+    double power, most;
+    int64_t saturated, full; /* pixels that are, and the first of them */
+    int64_t fractional;
+    bool any; /* a pixel that is not masked */
+    fth_status status;
+} seen;
 
 typedef struct pass {
     pt_scan *scan;
-    int64_t rows; /* patterns at a time */
-    void *raw;
-    double *value; /* one pattern */
-    uint8_t *good; /* its own mask; NULL: none */
+    int64_t rows;    /* patterns at a time */
+    int64_t at;      /* the first of the piece */
+    char *raw;       /* patterns of the piece */
+    uint8_t *good;   /* their own masks; NULL: none */
+    seen *seen;      /* of each */
+    bool read_apart; /* each worker reads the pattern that it looks at */
     pt_survey found;
     double sum;
-    bool seen;    /* a pixel that is not masked */
+    bool any;
     int64_t full; /* the first that is saturated */
 } pass;
 
@@ -31,47 +46,95 @@ static fth_status refuse(const pass *p, int64_t i, int64_t k, double v, fth_err 
     return FTH_E_FILE_FORMAT;
 }
 
-static fth_status look(pass *p, int64_t i, const void *frame, fth_err *err)
+/* Pixels [from, from + n) of pattern i. */
+static fth_status look_strip(const pass *p, int64_t i, int64_t from, int64_t n, double *v, seen *s,
+                             fth_err *err)
 {
     const pt_scan *scan = p->scan;
-    const int64_t n = scan->N * scan->N;
-    double power = 0;
-    pt_to_f64(scan->patterns.dtype, frame, n, p->value);
+    const int64_t pixels = scan->N * scan->N;
+    const uint8_t *const masks[] = {scan->mask, p->good ? p->good + (i - p->at) * pixels : NULL};
+    const bool counts = scan->kind == PT_COUNTS;
+    bool bad = false, any = !masks[0] && !masks[1];
+    for (int64_t k = 0; !any && k < n; k++)
+        any = (!masks[0] || masks[0][from + k]) && (!masks[1] || masks[1][from + k]);
+    s->any |= any;
+    for (int m = 0; m < 2; m++)
+        for (int64_t k = 0; masks[m] && k < n; k++)
+            if (!masks[m][from + k]) v[k] = 0;
+    double most = s->most, power = s->power;
     for (int64_t k = 0; k < n; k++) {
-        const double v = p->value[k];
-        if ((scan->mask && !scan->mask[k]) || (p->good && !p->good[k])) continue;
-        p->seen = true;
-        if (!(v >= 0 && v <= 1.7e308)) return refuse(p, i, k, v, err);
-        power += scan->kind == PT_COUNTS ? v : v * v;
-        if (v > p->found.max_value) p->found.max_value = v;
-        if (v >= scan->saturated && p->found.saturated++ == 0) p->full = i * n + k;
-        /* squares of rounded roots are nearly whole */
-        if (scan->kind == PT_COUNTS && fabs(v - rint(v)) > 1e-5 * fmax(v, 1)) p->found.fractional++;
+        bad |= !(v[k] >= 0 && v[k] <= 1.7e308);
+        most = v[k] > most ? v[k] : most;
+        power += counts ? v[k] : v[k] * v[k];
     }
-    p->sum += power;
-    if (power > p->found.max_power) p->found.max_power = power;
-    if (power == 0) {
-        if (p->found.zero++ == 0) p->found.first_zero = i;
+    for (int64_t k = 0; bad && k < n; k++)
+        if (!(v[k] >= 0 && v[k] <= 1.7e308)) return refuse(p, i, from + k, v[k], err);
+    s->most = most;
+    s->power = power;
+    for (int64_t k = 0; most >= scan->saturated && k < n; k++)
+        if (v[k] >= scan->saturated && s->saturated++ == 0) s->full = from + k;
+    /* squares of rounded roots are nearly whole */
+    for (int64_t k = 0; counts && fth_dtype_is_real(scan->patterns.dtype) && k < n; k++)
+        s->fractional += fabs(v[k] - rint(v[k])) > 1e-5 * (v[k] > 1 ? v[k] : 1);
+    return FTH_OK;
+}
+
+static fth_status look(const pass *p, int64_t i, seen *s, fth_err *err)
+{
+    const pt_scan *scan = p->scan;
+    const fth_source *from = &scan->patterns;
+    const int64_t n = scan->N * scan->N, bytes = fth_dtype_size(from->dtype);
+    char *frame = p->raw + (i - p->at) * n * bytes;
+    double value[STRIP];
+    *s = (seen){0};
+    if (p->read_apart) {
+        const int64_t lo[3] = {i, 0, 0}, one[3] = {1, scan->N, scan->N};
+        FTH_TRY(from->read(from->self, lo, one, frame, err));
     }
+    for (int64_t k = 0; k < n; k += STRIP) {
+        const int64_t some = n - k < STRIP ? n - k : STRIP;
+        pt_to_f64(from->dtype, frame + k * bytes, some, value);
+        FTH_TRY(look_strip(p, i, k, some, value, s, err));
+    }
+    return FTH_OK;
+}
+
+static void look_beside(void *arg, int64_t i, int worker)
+{
+    pass *p = arg;
+    (void)worker;
+    p->seen[i].status = look(p, p->at + i, &p->seen[i], NULL);
+}
+
+/* Pattern i was looked at. Where that failed it is done once more, for the words. */
+static fth_status add(pass *p, int64_t i, fth_err *err)
+{
+    seen *s = &p->seen[i - p->at];
+    const int64_t n = p->scan->N * p->scan->N;
+    if (s->status != FTH_OK) FTH_TRY(look(p, i, s, err));
+    p->any |= s->any;
+    p->sum += s->power;
+    if (s->power > p->found.max_power) p->found.max_power = s->power;
+    if (s->most > p->found.max_value) p->found.max_value = s->most;
+    if (s->saturated > 0 && p->found.saturated == 0) p->full = i * n + s->full;
+    p->found.saturated += s->saturated;
+    p->found.fractional += s->fractional;
+    if (s->power == 0 && p->found.zero++ == 0) p->found.first_zero = i;
     return FTH_OK;
 }
 
 static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *err)
 {
     pt_scan *scan = p->scan;
-    const fth_source *s = &scan->patterns;
-    const int64_t frame = scan->N * scan->N * fth_dtype_size(s->dtype);
-    for (int64_t at = 0; at < scan->n; at += p->rows) {
-        const int64_t lo[3] = {at, 0, 0},
-                      n[3] = {scan->n - at < p->rows ? scan->n - at : p->rows, scan->N, scan->N};
-        FTH_TRY(s->read(s->self, lo, n, p->raw, err));
-        for (int64_t i = 0; i < n[0]; i++) {
-            const int64_t here[3] = {at + i, 0, 0}, one[3] = {1, scan->N, scan->N};
-            if (p->good) FTH_TRY(scan->masks.read(scan->masks.self, here, one, p->good, err));
-            FTH_TRY(look(p, at + i, (const char *)p->raw + i * frame, err));
-        }
+    for (p->at = 0; p->at < scan->n; p->at += p->rows) {
+        const int64_t lo[3] = {p->at, 0, 0}, left = scan->n - p->at,
+                      n[3] = {left < p->rows ? left : p->rows, scan->N, scan->N};
+        if (!p->read_apart) FTH_TRY(scan->patterns.read(scan->patterns.self, lo, n, p->raw, err));
+        if (p->good) FTH_TRY(scan->masks.read(scan->masks.self, lo, n, p->good, err));
+        FTH_TRY(fth_context_loop(scan->ctx, "survey", n[0], look_beside, p, err));
+        for (int64_t i = 0; i < n[0]; i++) FTH_TRY(add(p, p->at + i, err));
         if (progress &&
-            !progress(user, &(fth_progress){.fraction = (double)(at + n[0]) / (double)scan->n}))
+            !progress(user, &(fth_progress){.fraction = (double)(p->at + n[0]) / (double)scan->n}))
             return FTH_FAIL(err, FTH_E_CANCELLED, "the look at the patterns was cancelled");
     }
     return FTH_OK;
@@ -81,7 +144,7 @@ static fth_status conclude(pass *p, fth_err *err)
 {
     pt_scan *scan = p->scan;
     p->found.mean_power = p->sum / (double)scan->n;
-    if (!p->seen) {
+    if (!p->any) {
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the masks leave no good pixel of '%s'", scan->path,
                  scan->array);
         fth_err_hint(err, "--mask.convention says what their values mean");
@@ -115,24 +178,28 @@ static fth_status conclude(pass *p, fth_err *err)
 fth_status pt_scan_survey(pt_scan *scan, fth_progress_fn *progress, void *user, pt_survey *out,
                           fth_err *err)
 {
-    const int64_t n = scan->N * scan->N, frame = n * fth_dtype_size(scan->patterns.dtype);
-    pass p = {.scan = scan, .rows = PIECE / frame, .found = {.first_zero = -1}};
-    void *value = NULL, *good = NULL;
-    if (p.rows < 1) p.rows = 1;
+    const int64_t n = scan->N * scan->N, frame = n * fth_dtype_size(scan->patterns.dtype),
+                  masks = scan->masks.n_axes ? n : 0;
+    pass p = {.scan = scan, .rows = PIECE / (frame + masks), .found = {.first_zero = -1}};
+    void *raw = NULL, *good = NULL, *each = NULL;
+    if (p.rows > MOST_ROWS) p.rows = MOST_ROWS;
     if (p.rows > scan->n) p.rows = scan->n;
+    if (p.rows < 1) p.rows = 1;
     FTH_TRY(
-        fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(p.rows * frame), "patterns", &p.raw, err));
-    fth_status s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)n * sizeof(double), "a pattern",
-                                &value, err);
-    if (s == FTH_OK && scan->masks.n_axes)
-        s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)n, "a mask", &good, err);
-    p.value = value;
+        fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(p.rows * frame), "patterns", &raw, err));
+    fth_status s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)p.rows * sizeof(seen),
+                                "what patterns have", &each, err);
+    if (s == FTH_OK && masks)
+        s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(p.rows * n), "masks", &good, err);
+    p.raw = raw;
     p.good = good;
+    p.seen = each;
+    p.read_apart = scan->patterns.concurrent;
     if (s == FTH_OK) s = walk(&p, progress, user, err);
     if (s == FTH_OK) s = conclude(&p, err);
     fth_mem_release(scan->mem, good, NULL);
-    fth_mem_release(scan->mem, value, NULL);
-    fth_mem_release(scan->mem, p.raw, NULL);
+    fth_mem_release(scan->mem, each, NULL);
+    fth_mem_release(scan->mem, raw, NULL);
     *out = p.found;
     return s;
 }
