@@ -185,6 +185,9 @@ FTH_API uint64_t fth_config_size_(const fth_config *cfg, fth_site site, const ch
 /* Every key with its value, defaults too, one line each in the order of the table. Equal configs
  * have equal texts, and the text parses to an equal config. Paths are as written. */
 FTH_API size_t fth_config_canonical(const fth_config *cfg, char *text, size_t bytes);
+/* The value of one key as its canonical line has it: 0.05, "waves", ~ where it has none; "" of a
+ * key that the table does not have. */
+FTH_API size_t fth_config_value(const fth_config *cfg, const char *key, char *text, size_t bytes);
 /* xxh64 of the canonical lines of a section or of one key; NULL: of all. */
 FTH_API uint64_t fth_config_hash(const fth_config *cfg, const char *section);
 /* The values that were given, as a person would write the file: top keys first, then a block for

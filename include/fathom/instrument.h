@@ -311,6 +311,12 @@ struct fth_stage {
     fth_status (*plan)(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err);
     fth_status (*run)(const fth_stage_call *call, fth_err *err);
 };
+/* A row of the table of stages: what FTH_STAGE_FUNCTIONS declared, the name, what else is set.
+ *   FTH_STAGE(so_fit, "fit", .doing = "fitting", .brief = "fit a surface", .keys = "fit") */
+#define FTH_STAGE(functions, stage_name, ...)                                                      \
+    {                                                                                              \
+        .plan = functions##_plan, .run = functions##_run, .name = (stage_name), __VA_ARGS__        \
+    }
 
 /* One of the models that a general config stands for. */
 typedef struct fth_variant {
@@ -460,6 +466,9 @@ struct fth_instrument {
     bool (*expand)(const fth_config *cfg, int64_t i, fth_variant_made *out);
     /* Name of the model of a checked config, a word fit for a folder; NULL: the instrument's. */
     fth_status (*model)(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
+    /* Instead of `general` and `model`: the key whose value is the name of the model. A config
+     * without it is general. NULL: the functions say it. */
+    const char *model_key;
     /* Keys of the config that stand for --device ("gpu" is cuda) and --memory where these are not
      * given; NULL: none. */
     const char *device_key, *memory_key;

@@ -195,6 +195,9 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_save(fth_mem *mem, const char *p
                                                      const fth_file_tensor *t, int64_t n,
                                                      const fth_safetensors_options *opt,
                                                      fth_err *err);
+/* One of them as a new tensor. */
+FTH_API FTH_MUST_USE fth_status fth_safetensors_load(fth_safetensors *f, const char *name,
+                                                     fth_mem *mem, fth_tensor **out, fth_err *err);
 /* Fill a tensor that is there; FTH_E_FILE_SHAPE when the file's has another dtype or shape. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_fill(fth_safetensors *f, const char *name,
                                                      fth_tensor *to, fth_err *err);

@@ -138,6 +138,16 @@ size_t fth_config_canonical(const fth_config *cfg, char *text, size_t bytes)
     return t.wanted;
 }
 
+size_t fth_config_value(const fth_config *cfg, const char *key, char *text, size_t bytes)
+{
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    const bool checked = cfg && cfg->schema && cfg->value;
+    const int64_t k = checked && key ? fth__schema_find(cfg->schema, key) : -1;
+    if (k >= 0) put_value(&(out){.text = &t}, &cfg->schema->key[k], &cfg->value[k]);
+    return t.wanted;
+}
+
 uint64_t fth_config_hash(const fth_config *cfg, const char *section)
 {
     fth__hash h;

@@ -41,6 +41,17 @@ fth_status fth_safetensors_save(fth_mem *mem, const char *path, const fth_file_t
     return s;
 }
 
+fth_status fth_safetensors_load(fth_safetensors *f, const char *name, fth_mem *mem,
+                                fth_tensor **out, fth_err *err)
+{
+    fth_source source;
+    *out = NULL;
+    FTH_TRY(fth_safetensors_source(f, name, &source, err));
+    const fth_status s = fth_source_load(&source, mem, name, out, err);
+    fth_source_close(&source);
+    return s;
+}
+
 fth_status fth_safetensors_fill(fth_safetensors *f, const char *name, fth_tensor *to, fth_err *err)
 {
     fth_source source;

@@ -136,11 +136,15 @@ static fth_status find_model(fth_jobs *jobs, fth__job_row *row, bool *good, fth_
     const fth_instrument *instrument = row->job.instrument;
     const fth_place at = {.file = row->shown};
     fth_err why = {0};
-    if (!instrument->model) {
+    if (!instrument->model && !instrument->model_key) {
         row->job.model = instrument->name;
         return FTH_OK;
     }
-    const fth_status s = instrument->model(row->config, model, sizeof model, &why);
+    fth_status s = FTH_OK;
+    if (instrument->model)
+        s = instrument->model(row->config, model, sizeof model, &why);
+    else
+        snprintf(model, sizeof model, "%s", fth_config_text(row->config, instrument->model_key));
     if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
     const char *wrong = s == FTH_OK ? wrong_model(model) : NULL;
     *good = s == FTH_OK && !wrong;
@@ -332,6 +336,12 @@ int64_t fth__jobs_order(const fth_jobs *jobs, const fth__found *file, int varian
     return (int64_t)(file - jobs->found) * VARIANTS + variant;
 }
 
+static bool is_general(const fth_instrument *i, const fth_config *cfg)
+{
+    if (i->general) return i->general(cfg);
+    return i->model_key && !fth_config_peek(cfg, i->model_key);
+}
+
 /* First turn: read, and expand what is general. */
 static fth_status open_file(fth_jobs *jobs, fth__found *file, fth_err *err)
 {
@@ -343,7 +353,7 @@ static fth_status open_file(fth_jobs *jobs, fth__found *file, fth_err *err)
     if (s == FTH_OK && file->config)
         s = choose_instrument(jobs, file->config, &file->instrument, err);
     const fth_instrument *i = file->instrument;
-    if (s == FTH_OK && i && i->general && i->general(file->config))
+    if (s == FTH_OK && i && is_general(i, file->config))
         s = expand_general(jobs, file, text, bytes, err);
     fth__heap_free(jobs->mem, text);
     return s;

@@ -69,5 +69,11 @@ fth_status fth_instrument_check(const fth_instrument *in, fth_err *err)
         fth_err_hint(err, "docs/instruments.md says what a stage has");
         return FTH_E_USAGE;
     }
+    bool known = in->model_key == NULL;
+    for (int64_t k = 0; !known && k < in->schema->n_keys; k++)
+        known = strcmp(in->schema->key[k].name, in->model_key) == 0;
+    if (!known)
+        return FTH_FAIL(err, FTH_E_USAGE, "model_key of instrument '%s' is '%s', which is no key",
+                        in->name, in->model_key);
     return check_verbs(in, err);
 }

@@ -470,6 +470,26 @@ TEST(canonical_text_is_stable_and_reads_back)
     }
 }
 
+TEST(one_value_is_that_of_its_canonical_line)
+{
+    bench b = checked(canonical);
+    char line[400], value[300];
+    for (const char *at = canonical; *at; at = strchr(at, '\n') + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        char *colon = strstr(line, ": ");
+        *colon = '\0';
+        EQ_U64(fth_config_value(b.cfg, line, value, sizeof value), strlen(colon + 2));
+        EQ_STR(value, colon + 2);
+        char cut[3];
+        EQ_U64(fth_config_value(b.cfg, line, cut, sizeof cut), strlen(colon + 2));
+        EQ_U64(strlen(cut), strlen(colon + 2) < 2 ? strlen(colon + 2) : 2);
+    }
+    EQ_U64(fth_config_value(b.cfg, "training", value, sizeof value), 0); /* a section */
+    EQ_U64(fth_config_value(b.cfg, "model.none", value, sizeof value), 0);
+    EQ_STR(value, "");
+    drop(&b);
+}
+
 TEST(hashes_follow_their_section)
 {
     bench a = checked("name: x\nmodel: {K: 5}\n"), b = checked("name: y\nmodel.K: 0x5\n"),

@@ -139,7 +139,14 @@ TEST(what_is_written_comes_back)
         SAME_BYTES(fth_tensor_data(t), v, bytes);
         fth_tensor_release(t);
         fth_source_close(&s);
+        OK(fth_safetensors_load(f, items[i].name, mem, &t, NULL));
+        EQ_I64(fth_tensor_axes(t), items[i].n_axes);
+        SAME_BYTES(fth_tensor_data(t), v, bytes);
+        fth_tensor_release(t);
     }
+    fth_tensor *none = NULL;
+    IS(fth_safetensors_load(f, "none", mem, &none, &err), FTH_E_FILE_KEY);
+    IS_TRUE(none == NULL);
     fth_safetensors_close(f);
 
     size_t bytes = 0, again = 0;
