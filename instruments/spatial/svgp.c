@@ -373,6 +373,16 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     return fth_add(slope, fth_mul(weight, v->Lu));
 }
 
+/* The diagonal of the raw parameter, [factor induce], without a look at the rest. */
+static fth_val raw_diagonal(const sp_net *net)
+{
+    fth_graph *g = net->g;
+    const int64_t n = points(net->model);
+    fth_axis(g, "square", n * n);
+    const fth_val at = fth_mul(fth_index(g, "induce"), fth_const_i64(g, FTH_I64, n + 1));
+    return fth_gather(fth_merge(net->param[SP_P_LU], "induce induce2", "square"), "square", at);
+}
+
 /* From slopes in Lu to slopes in its raw parameter; sum of ln Lu_kk. */
 static fth_val slope_of_raw(sp_net *net, fth_val Lu, fth_val slope, double b, fth_val *logs)
 {
@@ -381,16 +391,14 @@ static fth_val slope_of_raw(sp_net *net, fth_val Lu, fth_val slope, double b, ft
     const fth_val raw = net->param[SP_P_LU], zero = fth_const(g, net->real, 0.0);
     const bool softplus = set->cholesky_mode == SP_CHOLESKY_SOFTPLUS;
     const fth_val turn = softplus ? fth_sigmoid(raw) : Lu;
-    const fth_val ln = fth_cast(softplus ? fth_log(Lu) : raw, FTH_F64);
-    if (set->diagonal_only) {
-        *logs = fth_sum(ln, "factor induce");
-        return fth_mul(slope, turn);
-    }
+    const fth_val diagonal = set->diagonal_only ? raw : raw_diagonal(net);
+    const fth_val ln = softplus ? fth_log(fth_softplus(diagonal)) : diagonal;
+    *logs = fth_sum(fth_cast(ln, FTH_F64), "factor induce");
+    if (set->diagonal_only) return fth_mul(slope, turn);
     const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
     const fth_val below = sp_compare_index(g, FTH_EW_GT, "induce", "induce2");
-    *logs = fth_sum(fth_select(on, ln, fth_const(g, FTH_F64, 0.0)), "factor induce induce2");
-    const fth_val diagonal = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
-    return fth_select(on, diagonal, fth_select(below, slope, zero));
+    const fth_val there = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
+    return fth_select(on, there, fth_select(below, slope, zero));
 }
 
 static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b, fth_val *square)
