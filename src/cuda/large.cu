@@ -20,11 +20,15 @@ static constexpr int64_t TILE = 128, SMS = 132;
 /* What a call takes beside, in tiles; and tiles of rows up to which strips are chosen. */
 static constexpr int64_t CALL = 16, MOST_LEFT = 512;
 
-/* Columns of a panel. The blocks of a matrix that is not very large take longer than all its
- * products: narrow panels put little between them. */
-static int64_t panel_of(const fth__large *l)
+/* The blocks of a matrix that is not very large take longer than all its products: narrow panels
+ * put little between them, and what waits for a block may keep others from their work. */
+static bool is_bound_by_blocks(const fth__large *l)
 {
-    return l->n <= 4096 ? 2 * BLOCK : 4 * BLOCK;
+    return l->n <= 4096;
+}
+static int64_t panel_of(const fth__large *l) /* columns */
+{
+    return is_bound_by_blocks(l) ? 2 * BLOCK : 4 * BLOCK;
 }
 
 /* ---- products ---- */
@@ -97,6 +101,19 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static fth__block_count *count_of(const fth__large *l)
+{
+    return (fth__block_count *)(void *)(l->scratch + fth__blocks_bytes(l->dtype, BLOCK));
+}
+
+/* The turn of the block that begins with row lo. */
+static fth__block_turn turn_of(const fth__large *l, int64_t lo)
+{
+    fth__block_turn t = {count_of(l), 0, (unsigned)(lo / BLOCK)};
+    for (int64_t end = BLOCK; end <= lo; end += BLOCK) t.before += fth__block_takers(l->n - end);
+    return t;
+}
+
 /* The block of rows [lo, hi), and what stands below it. */
 static fth_status factor_block(const fth_call *call, const fth__large *l, int64_t lo, int64_t hi)
 {
@@ -108,12 +125,16 @@ static fth_status factor_block(const fth_call *call, const fth__large *l, int64_
     f.n = hi - lo;
     f.where = l->where + (uint64_t)lo;
     f.to = l->scratch;
-    FTH_TRY(fth__block_factorize(call, &f));
     fth__triangle t = {};
     t.dtype = l->dtype;
     t.x = l->a + (hi * l->row + lo * l->col) * size;
     t.x_i = l->col, t.x_j = l->row;
     t.n = hi - lo, t.m = l->n - hi;
+    if (is_bound_by_blocks(l)) {
+        const fth__block_turn turn = turn_of(l, lo);
+        return fth__block_descend(call, &f, &t, &turn);
+    }
+    FTH_TRY(fth__block_factorize(call, &f));
     return fth__block_solve(call, &t, l->scratch);
 }
 
@@ -161,7 +182,7 @@ static fth_status clear_above(const fth_call *call, const fth__large *l)
 
 uint64_t fth__large_bytes(fth_dtype dtype)
 {
-    return fth__blocks_bytes(dtype, BLOCK);
+    return fth__blocks_bytes(dtype, BLOCK) + sizeof(fth__block_count);
 }
 
 static int64_t blocks_of(int64_t n, int64_t each)
@@ -242,6 +263,8 @@ static fth_status factor_panels(const fth_call *call, const fth__large *l, bool 
 fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 {
     bool parted = false;
+    FTH_CUDA_TRY(cudaMemsetAsync(count_of(l), 0, sizeof(fth__block_count), fth_cuda_stream(call)),
+                 "counts of blocks", call->err);
     const fth_status s = factor_panels(call, l, &parted);
     const fth_status met = parted ? fth__cuda_meet(call) : FTH_OK;
     FTH_TRY(s);
