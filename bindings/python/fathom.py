@@ -178,14 +178,15 @@ class ScheduleStruct(C.Structure):
 EW = {name: i for i, name in enumerate(("add", "sub", "mul", "div", "idiv", "mod", "fma", "min",
                                         "max", "pow", "atan2", "neg", "abs", "sqr", "sqrt", "rsqrt",
                                         "recip", "exp", "expm1", "log", "log1p", "sin", "cos",
-                                        "tanh", "sigmoid", "softplus", "lgamma", "digamma",
+                                        "tanh", "sigmoid", "softplus", "relu", "lgamma", "digamma",
                                         "trigamma", "erf", "floor", "ceil", "round", "sign",
                                         "isnan", "isfinite", "eq", "ne", "lt", "le", "gt", "ge",
                                         "and", "or", "xor", "not", "select", "conj", "real", "imag",
                                         "arg", "abs2", "complex"))}
 _UNARY = ("neg", "abs", "sqr", "sqrt", "rsqrt", "recip", "exp", "expm1", "log", "log1p", "sin",
-          "cos", "tanh", "sigmoid", "softplus", "lgamma", "digamma", "trigamma", "erf", "floor",
-          "ceil", "round", "sign", "isnan", "isfinite", "conj", "real", "imag", "arg", "abs2")
+          "cos", "tanh", "sigmoid", "softplus", "relu", "lgamma", "digamma", "trigamma", "erf",
+          "floor", "ceil", "round", "sign", "isnan", "isfinite", "conj", "real", "imag", "arg",
+          "abs2")
 # ---- end of what is made
 RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".split())}
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}

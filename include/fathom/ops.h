@@ -49,6 +49,7 @@ FTH_API fth_val fth_map_(fth_site site, fth_ew op, fth_val a, fth_val b, fth_val
 #define fth_tanh(a) fth_map1(FTH_EW_TANH, a)
 #define fth_sigmoid(a) fth_map1(FTH_EW_SIGMOID, a)
 #define fth_softplus(a) fth_map1(FTH_EW_SOFTPLUS, a)
+#define fth_relu(a) fth_map1(FTH_EW_RELU, a)
 #define fth_lgamma(a) fth_map1(FTH_EW_LGAMMA, a)
 #define fth_digamma(a) fth_map1(FTH_EW_DIGAMMA, a)
 #define fth_trigamma(a) fth_map1(FTH_EW_TRIGAMMA, a)

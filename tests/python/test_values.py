@@ -64,6 +64,7 @@ class Elementwise(unittest.TestCase):
                         ("rsqrt", lambda v: 1 / np.sqrt(v)), ("neg", np.negative),
                         ("sigmoid", lambda v: 1 / (1 + np.exp(-v))),
                         ("softplus", lambda v: np.log1p(np.exp(v))),
+                        ("relu", lambda v: np.maximum(v, 0)),
                         ("erf", np.vectorize(math.erf)), ("lgamma", np.vectorize(math.lgamma))]:
             with self.subTest(function=name):
                 self.check(getattr(fathom, name)(x), f(a), 1e-12)

@@ -47,6 +47,7 @@ static bool expected_real(fth_ew op, wide x, wide y, wide z, wide *out)
     case FTH_EW_TANH: *out = tanhl(x); return true;
     case FTH_EW_SIGMOID: *out = sigmoid(x); return true;
     case FTH_EW_SOFTPLUS: *out = x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)); return true;
+    case FTH_EW_RELU: *out = x <= 0 ? 0 : x; return true;
     case FTH_EW_LGAMMA: *out = lgammal(x); return true;
     case FTH_EW_ERF: *out = erfl(x); return true;
     case FTH_EW_FLOOR: *out = floorl(x); return true;

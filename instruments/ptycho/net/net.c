@@ -72,10 +72,10 @@ static fth_val number(fth_val like, double x)
 }
 
 /* v keeps its frame; its channels are those that the weights of the layer take. */
-static fth_val conv(const build *b, const char *layer, fth_val v)
+static fth_val convolve(const build *b, const char *layer, fth_val v)
 {
-    const int w = find(b->net, layer, "weight"), bias = find(b->net, layer, "bias");
-    if (!fth_val_ok(v) || w < 0 || bias < 0) return (fth_val){v.graph, 0};
+    const int w = find(b->net, layer, "weight");
+    if (!fth_val_ok(v) || w < 0) return (fth_val){v.graph, 0};
     const fth_conv c = {.y = fth_val_axis(v, 2),
                         .x = fth_val_axis(v, 3),
                         .out_y = fth_val_axis(v, 2),
@@ -87,13 +87,19 @@ static fth_val conv(const build *b, const char *layer, fth_val v)
                         .dilation = 1,
                         .pad_y = 1,
                         .pad_x = 1};
-    return fth_add(fth_conv2d(v, b->param[w], &c), b->param[bias]);
+    return fth_conv2d(v, b->param[w], &c);
 }
 
-/* No slope at 0 itself: fields of zeros are common in front of the first layer. */
-static fth_val relu(fth_val v)
+static fth_val add_bias(const build *b, const char *layer, fth_val v)
 {
-    return fth_select(fth_gt(v, number(v, 0)), v, number(v, 0));
+    const int bias = find(b->net, layer, "bias");
+    if (!fth_val_ok(v) || bias < 0) return (fth_val){v.graph, 0};
+    return fth_add(v, b->param[bias]);
+}
+
+static fth_val conv(const build *b, const char *layer, fth_val v)
+{
+    return add_bias(b, layer, convolve(b, layer, v));
 }
 
 static fth_val swish(fth_val v)
@@ -101,21 +107,32 @@ static fth_val swish(fth_val v)
     return fth_mul(v, fth_sigmoid(v));
 }
 
-/* Two convolutions, each cut at zero; without `cut` the last one is not. */
-static fth_val conv_pair(const build *b, const char *block, fth_val v, bool cut)
+/* Two convolutions, each cut at zero. */
+static fth_val conv_pair(const build *b, const char *block, fth_val v)
 {
     char layer[PT_NET_NAME];
-    snprintf(layer, sizeof layer, "%s.conv1", block);
-    v = relu(conv(b, layer, v));
-    snprintf(layer, sizeof layer, "%s.conv2", block);
-    v = conv(b, layer, v);
-    return cut ? relu(v) : v;
+    for (int i = 1; i <= 2; i++) {
+        snprintf(layer, sizeof layer, "%s.conv%d", block, i);
+        v = fth_relu(conv(b, layer, v));
+    }
+    return v;
 }
 
 static fth_val halve(const build *b, fth_val v, int64_t side)
 {
     const level to = level_of(b->net, side / 2);
     return pt_halve(v, to.y, to.x);
+}
+
+/* The same, and halved. The largest first, then bias and cut: the same bits, because neither
+ * changes which one is the largest, with a quarter of the work. */
+static fth_val conv_pair_halved(const build *b, const char *block, fth_val v, int64_t side)
+{
+    char layer[PT_NET_NAME];
+    snprintf(layer, sizeof layer, "%s.conv1", block);
+    v = fth_relu(conv(b, layer, v));
+    snprintf(layer, sizeof layer, "%s.conv2", block);
+    return fth_relu(add_bias(b, layer, halve(b, convolve(b, layer, v), side)));
 }
 
 static fth_val twice(const build *b, fth_val v, int64_t side)
@@ -132,7 +149,7 @@ static fth_val activate(const build *b, bool phase, fth_val v)
     switch (b->net->opt.amp) {
     case PT_ACT_SWISH: return swish(v);
     case PT_ACT_SOFTPLUS: return fth_softplus(v);
-    case PT_ACT_RELU: return relu(v);
+    case PT_ACT_RELU: return fth_relu(v);
     case PT_ACT_SIGMOID: break;
     }
     return fth_sigmoid(v);
@@ -170,7 +187,7 @@ static fth_val head(const build *b, const char *decoder, bool phase, fth_val y)
     const fth_val few = o->pad_object ? fth_slice(y, last, fth_axis_size(y.graph, body), edge)
                                       : fth_rename(y, last, edge);
     snprintf(layer, sizeof layer, "%s.%s.conv_up_block", decoder, name);
-    const fth_val up = twice(b, conv_pair(b, layer, few, true), o->n / 2);
+    const fth_val up = twice(b, conv_pair(b, layer, few), o->n / 2);
     snprintf(layer, sizeof layer, "%s.%s.conv2", decoder, name);
     const fth_val around = conv(b, layer, up);
     if (!o->pad_object) return activate(b, phase, around);
@@ -188,15 +205,14 @@ pt_net_out pt_net_build(const pt_net *net, fth_val x, const fth_val *param)
     int64_t side = net->opt.n;
     for (int i = 0; side > 8; i++, side /= 2) {
         snprintf(block, sizeof block, "encoder.blocks.%d", i);
-        /* the largest first, then the cut at zero: the same, with a quarter of the work */
-        v = relu(halve(&b, conv_pair(&b, block, v, false), side));
+        v = conv_pair_halved(&b, block, v, side);
     }
     for (int d = 0; d < 2; d++) {
         fth_val y = v;
         side = 8;
         for (int i = 0; side < net->opt.n / 2; i++, side *= 2) {
             snprintf(block, sizeof block, "%s.blocks.%d", decoders[d], i);
-            y = twice(&b, conv_pair(&b, block, y, true), side);
+            y = twice(&b, conv_pair(&b, block, y), side);
         }
         out[d] = head(&b, decoders[d], d == 1, y);
     }

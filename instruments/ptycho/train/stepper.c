@@ -48,11 +48,18 @@ static void axes_of(fth_val v, char *text, size_t bytes)
         n += (size_t)snprintf(text + n, bytes - n, "%s%s", i ? " " : "", fth_val_axis(v, i));
 }
 
+/* Over one axis: a sum for each would be a pass for each. */
 static fth_val total(fth_val v)
 {
-    char axes[FTH_MAX_AXES * 20];
+    char axes[FTH_MAX_AXES * 20], all[sizeof axes];
+    int64_t n = 1;
     axes_of(v, axes, sizeof axes);
-    return *axes ? fth_sum(v, axes) : v;
+    for (int i = 0; i < fth_val_axes(v); i++) n *= fth_axis_size(v.graph, fth_val_axis(v, i));
+    if (fth_val_axes(v) < 2) return *axes ? fth_sum(v, axes) : v;
+    memcpy(all, axes, strlen(axes) + 1);
+    for (char *at = all; *at; at++) *at = (char)(*at == ' ' ? '_' : *at);
+    if (fth_axis_size(v.graph, all) < 0) fth_axis(v.graph, all, n);
+    return fth_sum(fth_merge(v, axes, all), all);
 }
 
 static fth_val number(fth_val like, double x)
