@@ -10,6 +10,7 @@
 #include <fathom/optim.h>
 
 #include <math.h>
+#include <string.h>
 
 /* A step under construction: what the makers below read. */
 typedef struct making {
@@ -20,24 +21,45 @@ typedef struct making {
 } making;
 typedef void maker(const making *m, fth_val out[3]);
 
+static bool is_same(const fth_node *a, const fth_node *b)
+{
+    bool same = a->op == b->op && a->n_in == b->n_in && a->attr_bytes == b->attr_bytes &&
+                a->out[0].n_axes == 0 && a->out[0].dtype == b->out[0].dtype &&
+                (a->attr_bytes == 0 || memcmp(a->attr, b->attr, a->attr_bytes) == 0);
+    for (int i = 0; same && i < a->n_in; i++) same = a->in_val[i].id == b->in_val[i].id;
+    return same;
+}
+
+/* The first value that is made as v is, where v has no axes: numbers of a step are the same for all
+ * parameters, and one by one they would be more steps of a plan than everything else. Nobody needs
+ * v then. */
+static fth_val shared(fth_val v)
+{
+    if (!fth_val_ok(v) || fth_val_axes(v) != 0) return v;
+    const fth_node *made = fth__val_node(v);
+    for (int64_t i = 0; i < v.graph->n_nodes; i++)
+        if (is_same(v.graph->node[i], made)) return v.graph->node[i]->out_val[0];
+    return v;
+}
+
 static fth_val map1(const making *m, fth_ew op, fth_val a)
 {
-    return fth_map_(m->site, op, a, (fth_val){0}, (fth_val){0});
+    return shared(fth_map_(m->site, op, a, (fth_val){0}, (fth_val){0}));
 }
 
 static fth_val map2(const making *m, fth_ew op, fth_val a, fth_val b)
 {
-    return fth_map_(m->site, op, a, b, (fth_val){0});
+    return shared(fth_map_(m->site, op, a, b, (fth_val){0}));
 }
 
 static fth_val num(const making *m, fth_val like, double x)
 {
-    return fth_const_(like.graph, m->site, fth_val_dtype(like), x, 0.0);
+    return shared(fth_const_(like.graph, m->site, fth_val_dtype(like), x, 0.0));
 }
 
 static fth_val real(const making *m, fth_val scalar)
 {
-    return fth_cast_(m->site, scalar, fth_val_dtype(m->param));
+    return shared(fth_cast_(m->site, scalar, fth_val_dtype(m->param)));
 }
 
 static fth_val from_one(const making *m, fth_val x)
@@ -80,7 +102,8 @@ static fth_val minus(const making *m, fth_val from, fth_val x, fth_val scale)
  * the parameter reads the value that is assigned; its own move has a rate of 0 then. */
 static fth_val keep(const making *m, fth_val next, fth_val old)
 {
-    return fth_val_ok(m->opt->go) ? fth_map_(m->site, FTH_EW_SELECT, m->opt->go, next, old) : next;
+    if (!fth_val_ok(m->opt->go)) return next;
+    return shared(fth_map_(m->site, FTH_EW_SELECT, m->opt->go, next, old));
 }
 
 /* Adam (Kingma & Ba 2015); with decoupled decay (Loshchilov & Hutter 2019) where decay is not 0. */
@@ -220,7 +243,15 @@ fth_status fth_optim_(fth_site site, const fth_optim *opt, fth_val param, fth_va
     fth_graph *g = param.graph;
     for (int i = 0; i < 3; i++) out[i] = (fth_val){g, 0};
     if (!fth_val_ok(param) || !fth_val_ok(grad)) return fth_graph_check(g, NULL);
-    making m = {site, opt, param, grad, first, second, rate, beta1, fth_cast_(site, step, FTH_F64)};
+    making m = {.site = site,
+                .opt = opt,
+                .param = param,
+                .grad = grad,
+                .first = first,
+                .second = second,
+                .rate = rate,
+                .beta1 = beta1};
+    m.step = shared(fth_cast_(site, step, FTH_F64));
     FTH_TRY(check(&m));
     if (fth_val_ok(opt->go)) { /* a gradient that may be NaN is not looked at */
         m.rate = keep(&m, rate, num(&m, rate, 0.0));

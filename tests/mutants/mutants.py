@@ -444,6 +444,9 @@ MUTANTS = [
     ("batch_size_read_as_pixel", "instruments/bragg/parse.c",
      "if (!took) FTH_TRY(take_token(", "FTH_TRY(take_token(", "unit/test_bragg_flags"),
     # ---- optimisers ----
+    ("every_parameter_makes_its_own_numbers", "src/optim/optim.c",
+     "if (is_same(v.graph->node[i], made)) return v.graph->node[i]->out_val[0];",
+     "if (is_same(v.graph->node[i], made)) return v;", "unit/test_optim"),
     ("beta1_that_stays", "src/optim/optim.c",
      "real(m, map2(m, FTH_EW_MUL, m->rate, correction(m, m->beta1)))",
      "real(m, map2(m, FTH_EW_MUL, m->rate, correction(m, num(m, m->rate, 0.9))))", "unit/test_optim"),

@@ -260,6 +260,51 @@ TEST(updates_are_done_in_place)
     }
 }
 
+/* Steps of a plan that updates so many parameters of one size. */
+static int64_t steps_for(fth_optim_kind kind, int params)
+{
+    fth_err err = {0};
+    trainer t;
+    trainer_open(&t, FTH_F32, "i", 1, (int64_t[]){N});
+    const fth_val rate = fth_input(t.g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &t.rate)),
+                  step = fth_input(t.g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &t.step));
+    fth_tensor *held[9];
+    fth_val v[3], out[3], outs[9];
+    fth_optim opt = fth_optim_default(kind);
+    opt.product = rate;
+    opt.go = fth_gt(rate, fth_const(t.g, FTH_F64, 0.0));
+    int n = 0;
+    for (int i = 0; i < params; i++) {
+        for (int k = 0; k < 3; k++) {
+            char name[32];
+            snprintf(name, sizeof name, "%d.%d", i, k);
+            held[3 * i + k] = zeros(t.ctx, name, FTH_F32, 1, (int64_t[]){N});
+            v[k] = fth_param(t.g, name, "i", held[3 * i + k]);
+        }
+        OK(fth_optim_step(&opt, v[0], fth_sin(v[0]), v[1], v[2], rate, rate, step, out));
+        for (int k = 0; k < 3; k++)
+            if (fth_val_ok(out[k])) outs[n++] = fth_assign(v[k], out[k]);
+    }
+    t.plan = fth_plan_make(t.g, outs, n, NULL, &err);
+    if (!t.plan) FAIL("%s: %s", fth_optim_name(kind), err.text);
+    fth_plan_info info;
+    fth_plan_get_info(t.plan, &info);
+    for (int i = 0; i < 3 * params; i++) fth_tensor_release(held[i]);
+    trainer_close(&t);
+    return info.steps;
+}
+
+/* Whatever has no axes is there for the first parameter: others are an update and its assigns. */
+TEST(numbers_of_a_step_are_made_once)
+{
+    for (int k = 0; k < FTH_OPTIM_COUNT; k++) {
+        const int64_t one = steps_for((fth_optim_kind)k, 1), two = steps_for((fth_optim_kind)k, 2),
+                      three = steps_for((fth_optim_kind)k, 3);
+        EQ_I64(three - two, two - one);
+        IS_TRUE(two - one <= 4);
+    }
+}
+
 TEST(defaults_are_those_of_the_literature)
 {
     static const char *const name[] = {"adam", "adamw", "nadam", "sgd", "rmsprop"};
