@@ -159,7 +159,8 @@ fth_status fth__npz_member(fth_npz *npz, const char *name, fth__npz_array *out, 
     *out = (fth__npz_array){0};
     array *a = NULL;
     FTH_TRY(open_array(npz, name, &a, err));
-    out->bytes = (fth__bytes){.self = a, .read = array_read, .close = array_close};
+    out->bytes = (fth__bytes){
+        .self = a, .read = array_read, .close = array_close, .concurrent = a->member.concurrent};
     out->total = a->entry->bytes;
     out->label = a->label;
     out->deflated = a->entry->method == FTH__ZIP_DEFLATED;

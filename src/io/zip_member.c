@@ -3,6 +3,8 @@
  *
  * Going back in a deflated member starts it again; going forward inflates and
  * throws away. Memory is one input buffer and zlib's window, whatever the size.
+ * A stored one may be read by several threads: stretches that were read are
+ * summed apart, and joined where they touch.
  */
 #include "base/checked.h"
 #include "io/zip.h"
@@ -10,18 +12,30 @@
 #include "text/deflate.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { INPUT = 64 << 10, SKIP = 32 << 10, BEST_RATIO = 1032 };
+enum { STRETCHES = 64 };        /* that are kept; others are as if they had not been read */
+enum { SHORT_READ = 64 << 10 }; /* summed at once: joining takes longer */
+
+/* Bytes [from, to) were read, and have this checksum. */
+typedef struct stretch {
+    uint64_t from, to;
+    uint32_t crc;
+} stretch;
 
 typedef struct member {
     fth_mem *mem;
     fth_file *file;
     const char *label;
     uint64_t start, packed, bytes; /* `start` in the file */
-    uint32_t wanted_crc, crc;
-    uint64_t summed; /* bytes from the front that are in `crc` */
-    bool verified;
+    uint32_t wanted_crc;
+    atomic_bool verified;
+    pthread_mutex_t lock; /* of the stretches, which are in order and do not touch */
+    stretch stretch[STRETCHES];
+    int stretches;
     /* deflated only */
     fth__inflate *z;      /* NULL: it is not known where it stands */
     uint64_t taken, made; /* packed bytes that were read, bytes made of them */
@@ -30,23 +44,89 @@ typedef struct member {
     unsigned char *input, *skip, *room;
 } member;
 
-/* Bytes [offset, offset+bytes) have passed: continue the checksum if they join on. */
+/* The first part of [*from, *to) that no stretch has; false: there is none. */
+static bool find_gap(const member *m, uint64_t *from, uint64_t *to)
+{
+    for (int i = 0; i < m->stretches && m->stretch[i].from < *to; i++) {
+        const stretch *s = &m->stretch[i];
+        if (s->from > *from)
+            *to = s->from;
+        else if (s->to > *from)
+            *from = s->to;
+    }
+    return *from < *to;
+}
+
+/* Join s to the stretches that it touches, or put it between them. */
+static void keep(member *m, stretch s)
+{
+    int i = 0, gone = 0;
+    while (i < m->stretches && m->stretch[i].to < s.from) i++;
+    if (i < m->stretches && m->stretch[i].to == s.from) {
+        const stretch *before = &m->stretch[i];
+        s = (stretch){before->from, s.to, fth__crc32_join(before->crc, s.crc, s.to - s.from)};
+        gone++;
+    }
+    if (i + gone < m->stretches && m->stretch[i + gone].from == s.to) {
+        const stretch *behind = &m->stretch[i + gone++];
+        s.crc = fth__crc32_join(s.crc, behind->crc, behind->to - behind->from);
+        s.to = behind->to;
+    }
+    if (gone == 0 && m->stretches == STRETCHES) return;
+    memmove(&m->stretch[i + 1], &m->stretch[i + gone],
+            (size_t)(m->stretches - i - gone) * sizeof s);
+    m->stretch[i] = s;
+    m->stretches += 1 - gone;
+}
+
+/* A short one that continues a stretch is summed with it. */
+static bool continue_one(member *m, uint64_t from, uint64_t to, const unsigned char *data)
+{
+    if (to - from > SHORT_READ) return false;
+    for (int i = 0; i < m->stretches; i++) {
+        stretch *s = &m->stretch[i];
+        const bool free = i + 1 == m->stretches || m->stretch[i + 1].from > to;
+        if (s->to != from || !free) continue;
+        s->crc = fth__crc32(s->crc, data, to - from);
+        s->to = to;
+        return true;
+    }
+    return false;
+}
+
+static fth_status compare(member *m, fth_err *err)
+{
+    if (m->stretches != 1 || m->stretch[0].from > 0 || m->stretch[0].to < m->bytes) return FTH_OK;
+    m->verified = m->stretch[0].crc == m->wanted_crc;
+    if (m->verified) return FTH_OK;
+    m->stretches = 0; /* a second reading says the same again */
+    return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, 0,
+                          "its data are damaged: the checksum does not match");
+}
+
+/* Bytes [offset, offset+bytes) have passed; when all have, the checksum must be the right one. */
 static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned char *data,
                       fth_err *err)
 {
-    if (m->verified || offset > m->summed || offset + bytes <= m->summed) return FTH_OK;
-    const uint64_t known = m->summed - offset;
-    m->crc = fth__crc32(m->crc, data + known, bytes - known);
-    m->summed = offset + bytes;
-    if (m->summed < m->bytes) return FTH_OK;
-    if (m->crc != m->wanted_crc) {
-        m->summed = 0; /* a second reading says the same again */
-        m->crc = 0;
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, 0,
-                              "its data are damaged: the checksum does not match");
+    if (m->verified || bytes == 0) return FTH_OK;
+    uint64_t from = offset, to = offset + bytes;
+    fth_status s = FTH_OK;
+    pthread_mutex_lock(&m->lock);
+    bool wanted = find_gap(m, &from, &to);
+    if (wanted && continue_one(m, from, to, data + (from - offset))) {
+        s = compare(m, err);
+        wanted = false;
     }
-    m->verified = true;
-    return FTH_OK;
+    pthread_mutex_unlock(&m->lock);
+    if (!wanted) return s;
+    const stretch own = {from, to, fth__crc32(0, data + (from - offset), to - from)};
+    pthread_mutex_lock(&m->lock);
+    if (find_gap(m, &from, &to) && from == own.from && to == own.to) { /* nobody else read it */
+        keep(m, own);
+        s = compare(m, err);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return s;
 }
 
 static fth_status check_range(const member *m, uint64_t offset, uint64_t bytes, fth_err *err)
@@ -133,6 +213,7 @@ static void close_member(void *self)
     fth__heap_free(m->mem, m->input);
     fth__heap_free(m->mem, m->skip);
     fth_file_close(m->file);
+    pthread_mutex_destroy(&m->lock);
     fth__heap_free(m->mem, m);
 }
 
@@ -190,6 +271,7 @@ fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const cha
                   .packed = e->packed,
                   .bytes = e->bytes,
                   .wanted_crc = e->crc};
+    pthread_mutex_init(&m->lock, NULL);
     if (e->method == FTH__ZIP_DEFLATED) {
         m->input = fth__heap_alloc(z->mem, INPUT);
         m->skip = fth__heap_alloc(z->mem, SKIP);
@@ -200,6 +282,7 @@ fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const cha
     }
     *out = (fth__bytes){.self = m,
                         .read = e->method == FTH__ZIP_STORED ? read_stored : read_deflated,
-                        .close = close_member};
+                        .close = close_member,
+                        .concurrent = e->method == FTH__ZIP_STORED};
     return FTH_OK;
 }

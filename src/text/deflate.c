@@ -161,3 +161,8 @@ uint32_t fth__crc32(uint32_t crc, const void *bytes, uint64_t n)
 {
     return n > 0 ? (uint32_t)crc32_z(crc, bytes, (z_size_t)n) : crc;
 }
+
+uint32_t fth__crc32_join(uint32_t first, uint32_t second, uint64_t n)
+{
+    return (uint32_t)crc32_combine(first, second, (z_off_t)n);
+}

@@ -46,5 +46,7 @@ void fth__inflate_end(fth__inflate *z);              /* NULL is allowed */
 
 /* Of PNG, zip and gzip; starts with 0. */
 uint32_t fth__crc32(uint32_t crc, const void *bytes, uint64_t n);
+/* Of bytes with `first` and then n bytes with `second`. */
+uint32_t fth__crc32_join(uint32_t first, uint32_t second, uint64_t n);
 
 #endif

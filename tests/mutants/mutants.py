@@ -269,7 +269,12 @@ MUTANTS = [
      "if (how != FTH_MEM_META && cost > mem->opt.budget_bytes - mem->used)", "if (how == FTH_HOW_COUNT)",
      "unit/test_mem"),
     ("checksum_not_compared", "src/io/zip_member.c",
-     "if (m->crc != m->wanted_crc) {", "if (m->crc != m->crc) {", "unit/test_npz"),
+     "m->verified = m->stretch[0].crc == m->wanted_crc;", "m->verified = true;", "unit/test_npz"),
+    ("checksums_joined_the_wrong_way", "src/io/zip_member.c",
+     "fth__crc32_join(before->crc, s.crc, s.to - s.from)", "fth__crc32_join(s.crc, before->crc, s.to - s.from)",
+     "unit/test_npz"),
+    ("overlap_summed_twice", "src/io/zip_member.c", "else if (s->to > *from)", "else if (s->to < *from)",
+     "unit/test_npz"),
     # ---- what libraries take ----
     ("allowance_forgotten", "src/plan/plan.c",
      "held + (p->apart ? 0 : p->allow.bytes);", "held;", "scale/test_growth"),

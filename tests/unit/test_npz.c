@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static fth_npz *open_file(fth_mem *mem, const char *path)
 {
@@ -194,6 +195,108 @@ TEST(damage_is_found_by_the_checksum)
             fth_npz_close(npz);
         }
         free(file);
+    }
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A file of one array, with bit `damaged` of it wrong (-1: none). */
+enum { LINES = 40, LINE = 70000 };
+static void write_lines(fth_mem *mem, const char *path, int64_t damaged)
+{
+    const fth_file_item item = {
+        .name = "lines", .dtype = FTH_U8, .n_axes = 2, .size = {LINES, LINE}};
+    uint8_t *data = malloc(LINES * LINE);
+    for (int64_t i = 0; i < LINES * LINE; i++) data[i] = (uint8_t)(i * i % 251);
+    fth_npz_writer *w = NULL;
+    fth_sink sink;
+    OK(fth_npz_create(&w, mem, path, &item, 1, NULL));
+    OK(fth_npz_sink(w, "lines", &sink, NULL));
+    OK(fth_sink_put(&sink, data, NULL));
+    OK(fth_npz_commit(w, NULL));
+    free(data);
+    if (damaged < 0) return;
+    size_t bytes = 0, start = 0;
+    unsigned char *file = t_file_read(path, &bytes);
+    while (memcmp(file + start, "\x93NUMPY", 6) != 0) start++;
+    start += 10 + file[start + 8] + 256u * file[start + 9];
+    file[start + (size_t)damaged / 8] ^= (unsigned char)(1 << damaged % 8);
+    t_file_write(path, file, bytes);
+    free(file);
+}
+
+/* Parts of any length in any order, some of them twice: when all were read, the damage was told. */
+TEST(damage_is_found_in_any_order)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    t_random r = t_random_make(1);
+    const char *path = t_temp_path("lines.npz");
+    uint8_t *room = malloc(LINES * LINE);
+    for (int k = 0; k < 12; k++) {
+        const bool damaged = k % 3 > 0;
+        write_lines(mem, path,
+                    damaged ? (int64_t)(t_random_u64(&r) % (LINES * (uint64_t)LINE * 8)) : -1);
+        fth_npz *npz = open_file(mem, path);
+        fth_source s;
+        OK(fth_npz_source(npz, "lines", &s, NULL));
+        bool seen[LINES] = {0}, found = false;
+        for (int left = LINES; left > 0;) {
+            const int64_t at = (int64_t)(t_random_u64(&r) % LINES),
+                          most = LINES - at < 4 ? LINES - at : 4,
+                          n = 1 + (int64_t)(t_random_u64(&r) % (uint64_t)most);
+            fth_err err = {0};
+            const fth_status status =
+                s.read(s.self, ((int64_t[]){at, 0}), ((int64_t[]){n, LINE}), room, &err);
+            if (status != FTH_OK) HAS(err.text, "checksum");
+            found |= status != FTH_OK;
+            for (int64_t i = at; i < at + n; i++) {
+                left -= !seen[i];
+                seen[i] = true;
+            }
+            if (left > 0) IS_TRUE(!found);
+        }
+        IS_TRUE(found == damaged);
+        fth_source_close(&s);
+        fth_npz_close(npz);
+    }
+    free(room);
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+typedef struct lines {
+    fth_source s;
+    atomic_int next, failures;
+} lines;
+
+static void *read_lines(void *user)
+{
+    lines *l = user;
+    uint8_t *room = malloc(LINE);
+    for (int i; (i = atomic_fetch_add(&l->next, 1)) < LINES;)
+        l->failures +=
+            l->s.read(l->s.self, ((int64_t[]){i, 0}), ((int64_t[]){1, LINE}), room, NULL) != FTH_OK;
+    free(room);
+    return NULL;
+}
+
+TEST(stored_members_are_read_by_several_threads)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("lines.npz");
+    for (int damaged = 0; damaged < 2; damaged++) {
+        lines l = {0};
+        pthread_t thread[4];
+        write_lines(mem, path, damaged ? 12345678 : -1);
+        fth_npz *npz = open_file(mem, path);
+        OK(fth_npz_source(npz, "lines", &l.s, NULL));
+        IS_TRUE(l.s.concurrent);
+        for (int i = 0; i < 4; i++)
+            if (pthread_create(&thread[i], NULL, read_lines, &l) != 0) FAIL("no thread");
+        for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+        EQ_I64(l.failures, damaged);
+        fth_source_close(&l.s);
+        fth_npz_close(npz);
     }
     remove(path);
     OK(fth_mem_destroy(mem, NULL));
