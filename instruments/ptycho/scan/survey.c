@@ -16,8 +16,13 @@ typedef struct seen {
     int64_t saturated, full; /* pixels that are, and the first of them */
     int64_t fractional;
     bool any; /* a pixel that is not masked */
-    fth_status status;
 } seen;
+
+/* The first pattern of those that a worker could not use, and why. */
+typedef struct failure {
+    int64_t at; /* INT64_MAX: none */
+    fth_err err;
+} failure;
 
 typedef struct pass {
     pt_scan *scan;
@@ -26,6 +31,8 @@ typedef struct pass {
     char *raw;       /* patterns of the piece */
     uint8_t *good;   /* their own masks; NULL: none */
     seen *seen;      /* of each */
+    failure *failed; /* of each worker */
+    int workers;
     bool read_apart; /* each worker reads the pattern that it looks at */
     pt_survey found;
     double sum;
@@ -102,16 +109,28 @@ static fth_status look(const pass *p, int64_t i, seen *s, fth_err *err)
 static void look_beside(void *arg, int64_t i, int worker)
 {
     pass *p = arg;
-    (void)worker;
-    p->seen[i].status = look(p, p->at + i, &p->seen[i], NULL);
+    failure *f = &p->failed[worker];
+    fth_err err = {0};
+    if (look(p, p->at + i, &p->seen[i], &err) == FTH_OK || p->at + i > f->at) return;
+    *f = (failure){p->at + i, err};
 }
 
-/* Pattern i was looked at. Where that failed it is done once more, for the words. */
-static fth_status add(pass *p, int64_t i, fth_err *err)
+/* All n patterns of a piece. */
+static fth_status look_at_all(pass *p, int64_t n, fth_err *err)
 {
-    seen *s = &p->seen[i - p->at];
+    FTH_TRY(fth_context_loop(p->scan->ctx, "survey", n, look_beside, p, err));
+    const failure *first = &p->failed[0];
+    for (int i = 1; i < p->workers; i++)
+        if (p->failed[i].at < first->at) first = &p->failed[i];
+    if (first->at == INT64_MAX) return FTH_OK;
+    if (err) *err = first->err;
+    return first->err.status;
+}
+
+static void add(pass *p, int64_t i)
+{
+    const seen *s = &p->seen[i - p->at];
     const int64_t n = p->scan->N * p->scan->N;
-    if (s->status != FTH_OK) FTH_TRY(look(p, i, s, err));
     p->any |= s->any;
     p->sum += s->power;
     if (s->power > p->found.max_power) p->found.max_power = s->power;
@@ -120,7 +139,6 @@ static fth_status add(pass *p, int64_t i, fth_err *err)
     p->found.saturated += s->saturated;
     p->found.fractional += s->fractional;
     if (s->power == 0 && p->found.zero++ == 0) p->found.first_zero = i;
-    return FTH_OK;
 }
 
 static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *err)
@@ -131,8 +149,8 @@ static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *
                       n[3] = {left < p->rows ? left : p->rows, scan->N, scan->N};
         if (!p->read_apart) FTH_TRY(scan->patterns.read(scan->patterns.self, lo, n, p->raw, err));
         if (p->good) FTH_TRY(scan->masks.read(scan->masks.self, lo, n, p->good, err));
-        FTH_TRY(fth_context_loop(scan->ctx, "survey", n[0], look_beside, p, err));
-        for (int64_t i = 0; i < n[0]; i++) FTH_TRY(add(p, p->at + i, err));
+        FTH_TRY(look_at_all(p, n[0], err));
+        for (int64_t i = 0; i < n[0]; i++) add(p, p->at + i);
         if (progress &&
             !progress(user, &(fth_progress){.fraction = (double)(p->at + n[0]) / (double)scan->n}))
             return FTH_FAIL(err, FTH_E_CANCELLED, "the look at the patterns was cancelled");
@@ -180,26 +198,28 @@ fth_status pt_scan_survey(pt_scan *scan, fth_progress_fn *progress, void *user, 
 {
     const int64_t n = scan->N * scan->N, frame = n * fth_dtype_size(scan->patterns.dtype),
                   masks = scan->masks.n_axes ? n : 0;
-    pass p = {.scan = scan, .rows = PIECE / (frame + masks), .found = {.first_zero = -1}};
-    void *raw = NULL, *good = NULL, *each = NULL;
+    pass p = {.scan = scan,
+              .rows = PIECE / (frame + masks),
+              .read_apart = scan->patterns.concurrent,
+              .workers = fth_context_threads(scan->ctx),
+              .found = {.first_zero = -1}};
     if (p.rows > MOST_ROWS) p.rows = MOST_ROWS;
     if (p.rows > scan->n) p.rows = scan->n;
     if (p.rows < 1) p.rows = 1;
-    FTH_TRY(
-        fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(p.rows * frame), "patterns", &raw, err));
-    fth_status s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)p.rows * sizeof(seen),
-                                "what patterns have", &each, err);
-    if (s == FTH_OK && masks)
-        s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(p.rows * n), "masks", &good, err);
-    p.raw = raw;
-    p.good = good;
-    p.seen = each;
-    p.read_apart = scan->patterns.concurrent;
+    const uint64_t bytes[] = {(uint64_t)(p.rows * frame), (uint64_t)p.rows * sizeof *p.seen,
+                              (uint64_t)p.workers * sizeof *p.failed, (uint64_t)(p.rows * masks)};
+    void *block[] = {NULL, NULL, NULL, NULL};
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < 4; i++)
+        if (bytes[i]) s = fth_mem_take(scan->mem, FTH_MEM_ANY, bytes[i], "survey", &block[i], err);
+    p.raw = block[0];
+    p.seen = block[1];
+    p.failed = block[2];
+    p.good = block[3];
+    for (int i = 0; s == FTH_OK && i < p.workers; i++) p.failed[i].at = INT64_MAX;
     if (s == FTH_OK) s = walk(&p, progress, user, err);
     if (s == FTH_OK) s = conclude(&p, err);
-    fth_mem_release(scan->mem, good, NULL);
-    fth_mem_release(scan->mem, each, NULL);
-    fth_mem_release(scan->mem, raw, NULL);
+    for (int i = 0; i < 4; i++) fth_mem_release(scan->mem, block[i], NULL);
     *out = p.found;
     return s;
 }
