@@ -336,4 +336,39 @@ TEST(folders_of_models_that_lead_to_one_place_are_refused)
     refuse("a.yaml", "b.yaml", "'.fathom' in the output_dir of both leads to ");
 }
 
+/* A key that names the model stands for both functions. */
+TEST(a_key_names_the_model)
+{
+    static const fth_variant named[] = {{.name = "deep", .set = {"model.name=deep"}},
+                                        {.name = "flat", .set = {"model.name=flat"}}};
+    static const struct {
+        const char *path, *config;
+        int64_t jobs;
+    } row[] = {{"one.yaml", "instrument: spatial\nname: a\nmodel.name: flat\n", 1},
+               {"all.yaml", "instrument: spatial\nname: a\n", 2}};
+    fth_instrument in = jt_spatial;
+    fth_err err = {0};
+    in.general = NULL;
+    in.model = NULL;
+    in.model_key = "model.names";
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    HAS(err.text, "model_key of instrument 'spatial' is 'model.names', which is no key");
+    in.model_key = "model.name";
+    in.variant = named;
+    in.n_variants = 2;
+    const fth_instrument *const list[] = {&in};
+    for (int i = 0; i < 2; i++) {
+        jt_clean();
+        jt_put(row[i].path, row[i].config);
+        jt_bench b = jt_start();
+        b.opt.instrument = list;
+        b.opt.n_instruments = 1;
+        b.path[0] = row[i].path;
+        OKE(jt_find(&b), &b.err);
+        EQ_I64(fth_jobs_count(b.jobs), row[i].jobs);
+        EQ_STR(fth_jobs_get(b.jobs, row[i].jobs - 1)->model, "flat");
+        jt_drop(&b);
+    }
+}
+
 TEST_MAIN()
