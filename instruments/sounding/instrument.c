@@ -34,6 +34,9 @@ static const fth_config_key keys[] = {
     FTH_KEY(INT, "fit.iterations", "steps", .value = "300", .range = "[1, 1e7]"),
     FTH_KEY(REAL, "fit.rate", "learning rate at the start; it falls along half a cosine",
             .value = "0.05", .range = "(0, inf)"),
+    FTH_KEY(REAL, "fit.outlier",
+            "soundings that lie further from the surface (fish, echoes) pull no harder",
+            .value = ".inf", .range = "(0, inf]", .unit = "m"),
     FTH_KEY(INT, "fit.checkpoint", "steps between checkpoints", .value = "50", .range = "[1, inf)"),
 
     FTH_KEY(SECTION, "analyze", "What is made of the fit."),
@@ -61,18 +64,6 @@ static const fth_variant variants[] = {
     {.name = "waves", .set = {"model.basis=waves"}},
 };
 
-static bool is_general(const fth_config *cfg)
-{
-    return fth_config_peek(cfg, "model.basis") == NULL;
-}
-
-static fth_status model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err)
-{
-    (void)err;
-    snprintf(name, bytes, "%s", fth_config_text(cfg, "model.basis"));
-    return FTH_OK;
-}
-
 /* ---- stages and verb ---- */
 
 static const fth_stage_file survey_files[] = {{SO_SOUNDINGS, "soundings", false}, {0}};
@@ -86,47 +77,19 @@ static const fth_flag fit_flags[] = {FTH_STAGE_FORCE, {0}};
 
 /* `keys` are what a stage depends on: nothing else makes it run again. */
 static const fth_stage stages[] = {
-    {.name = "survey",
-     .doing = "sounding",
-     .brief = "sound a synthetic sea floor",
-     .keys = "seed survey",
-     .after = "",
-     .shared = true,
-     .leaves = survey_files,
-     .files = so_survey_files,
-     .plan = so_survey_plan,
-     .algorithm = 1,
-     .run = so_survey_run},
-    {.name = "fit",
-     .doing = "fitting",
-     .brief = "fit a surface to the soundings",
-     .keys = "survey.size survey.depth survey.relief model fit",
-     .after = "survey",
-     .figure = "loss",
-     .flag = fit_flags,
-     .keeps = "checkpoint",
-     .leaves = fit_files,
-     .plan = so_fit_plan,
-     .algorithm = 1,
-     .run = so_fit_run},
-    {.name = "analyze",
-     .doing = "analyzing",
-     .brief = "compare the surface with the soundings, and map it",
-     .keys = "analyze",
-     .after = "survey fit",
-     .leaves = analyze_files,
-     .plan = so_analyze_plan,
-     .algorithm = 2,
-     .run = so_analyze_run},
-    {.name = "figures",
-     .doing = "drawing",
-     .brief = "draw soundings, map, loss and residuals",
-     .keys = "figures survey.size",
-     .after = "survey fit analyze",
-     .leaves = so_figure_files,
-     .plan = so_figures_plan,
-     .algorithm = 1,
-     .run = so_figures_run},
+    FTH_STAGE(so_survey, "survey", .doing = "sounding", .brief = "sound a synthetic sea floor",
+              .keys = "seed survey", .after = "", .shared = true, .leaves = survey_files,
+              .files = so_survey_files, .algorithm = 1),
+    FTH_STAGE(so_fit, "fit", .doing = "fitting", .brief = "fit a surface to the soundings",
+              .keys = "survey.size survey.depth survey.relief model fit", .after = "survey",
+              .figure = "loss", .flag = fit_flags, .keeps = "checkpoint", .leaves = fit_files,
+              .algorithm = 1),
+    FTH_STAGE(so_analyze, "analyze", .doing = "analyzing",
+              .brief = "compare the surface with the soundings, and map it", .keys = "analyze",
+              .after = "survey fit", .leaves = analyze_files, .algorithm = 2),
+    FTH_STAGE(so_figures, "figures", .doing = "drawing",
+              .brief = "draw soundings, map, loss and residuals", .keys = "figures survey.size",
+              .after = "survey fit analyze", .leaves = so_figure_files, .algorithm = 1),
 };
 
 static const fth_flag depth_flags[] = {{.name = "fathoms", .doc = "answer in fathoms"}, {0}};
@@ -149,6 +112,5 @@ const fth_instrument fth_instrument_sounding = {
     .n_variants = sizeof variants / sizeof variants[0],
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
-    .general = is_general,
-    .model = model_name,
+    .model_key = "model.basis",
 };

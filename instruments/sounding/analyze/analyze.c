@@ -1,7 +1,6 @@
-/* analyze.c - residuals and their statistics in one sweep over the soundings, the gaps between
- * them, and the map.
+/* analyze.c - residuals, their statistics and the map in one graph, and the gaps of the survey.
  *
- * The model is rebuilt from its own file. Both graphs stream: neither the residuals nor the map is
+ * The model is rebuilt from its own file. The graph streams: neither the residuals nor the map is
  * ever whole in memory. All files belong together, so they appear together or not at all.
  */
 #include "../gaps/gaps.h"
@@ -11,7 +10,8 @@
 
 #include <math.h>
 
-enum { MEAN, VARIANCE, LEAST, MOST, DEPTH_VARIANCE, TRUTH_SQUARE, NUMBERS, RESIDUALS = NUMBERS };
+enum { MEAN, VARIANCE, LEAST, MOST, DEPTH_VARIANCE, TRUTH_SQUARE, NUMBERS };
+enum { RESIDUALS = NUMBERS, MAP, OUTPUTS };
 
 typedef struct analysis {
     const fth_stage_call *call;
@@ -32,16 +32,28 @@ static fth_status place(const analysis *a, const char *name, const char **temp, 
     return fth_file_set_add(a->set, path, temp, err);
 }
 
-static fth_graph *build_residuals(const fth_stage_call *call, const so_model *m,
-                                  const so_data *data, fth_val out[NUMBERS + 1])
+/* -1 to 1 along an axis of the map, which is declared. */
+static fth_val steps(fth_graph *g, const char *axis, int64_t side)
 {
-    fth_graph *g = fth_graph_create(call->context);
-    fth_axis(g, "cell", data->soundings.size[0]);
+    fth_axis(g, axis, side);
+    const fth_val index = fth_cast(fth_index(g, axis), FTH_F32);
+    return fth_sub(fth_mul(index, fth_const(g, FTH_F32, 2.0 / (double)(side - 1))),
+                   fth_const(g, FTH_F32, 1.0));
+}
+
+static fth_graph *build(const analysis *a, fth_val out[OUTPUTS])
+{
+    const so_model *m = &a->model;
+    const int64_t side = fth_config_int(a->call->config, "analyze.side");
+    fth_graph *g = fth_graph_create(a->call->context);
+    fth_axis(g, "cell", a->data.cells);
     fth_axis(g, "dim", 2);
-    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data->soundings);
-    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->depths);
-    const fth_val truth = fth_input(g, "truth", FTH_F32, "cell", data->truth);
-    const fth_val found = so_model_depth(m, so_model_unit(m, place, 0), so_model_unit(m, place, 1));
+    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", a->data.array[SO_PLACES]);
+    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", a->data.array[SO_DEPTHS]);
+    const fth_val truth = fth_input(g, "truth", FTH_F32, "cell", a->data.array[SO_TRUTH]);
+    const so_terms terms = so_model_terms(m, g, false);
+    const fth_val found =
+        so_model_depth(m, &terms, so_model_unit(m, place, 0), so_model_unit(m, place, 1));
     out[RESIDUALS] = fth_label(fth_sub(depth, found), "residuals");
     const fth_val wide = fth_cast(out[RESIDUALS], FTH_F64);
     out[MEAN] = fth_mean(wide, "cell");
@@ -50,70 +62,41 @@ static fth_graph *build_residuals(const fth_stage_call *call, const so_model *m,
     out[MOST] = fth_rmax(wide, "cell");
     out[DEPTH_VARIANCE] = fth_variance(fth_cast(depth, FTH_F64), "cell");
     out[TRUTH_SQUARE] = fth_mean(fth_sqr(fth_cast(fth_sub(truth, found), FTH_F64)), "cell");
+    const fth_val x = steps(g, "x", side), y = steps(g, "y", side);
+    const fth_val u = fth_expand(x, "y"), v = fth_layout(fth_expand(y, "x"), "y x");
+    out[MAP] = so_model_depth(m, &terms, u, v);
     return g;
 }
 
-static fth_status run_residuals(analysis *a, fth_err *err)
+static fth_status compute(analysis *a, fth_err *err)
 {
-    const int64_t cells = a->data.soundings.size[0];
+    const int64_t side = fth_config_int(a->call->config, "analyze.side"), size[2] = {side, side};
     const char *temp;
-    fth_sink sinks[NUMBERS + 1];
-    fth_val outs[NUMBERS + 1];
+    fth_sink sink[OUTPUTS] = {0};
+    fth_val out[OUTPUTS];
+    for (int i = 0; i < NUMBERS; i++) sink[i] = fth_scalar_sink(FTH_F64, &a->number[i]);
     FTH_TRY(place(a, SO_RESIDUALS, &temp, err));
-    for (int i = 0; i < NUMBERS; i++) sinks[i] = fth_scalar_sink(FTH_F64, &a->number[i]);
-    FTH_TRY(fth_npy_create(&sinks[RESIDUALS], a->mem, temp, FTH_F32, 1, &cells, err));
-    fth_graph *g = build_residuals(a->call, &a->model, &a->data, outs);
-    const fth_status s = fth_stage_compute(a->call, g, outs, NUMBERS + 1, sinks, err);
+    FTH_TRY(fth_npy_create(&sink[RESIDUALS], a->mem, temp, FTH_F32, 1, &a->data.cells, err));
+    fth_status s = place(a, SO_MAP, &temp, err);
+    if (s == FTH_OK) s = fth_npy_create(&sink[MAP], a->mem, temp, FTH_F32, 2, size, err);
+    fth_graph *g = build(a, out);
+    if (s == FTH_OK) s = fth_stage_compute(a->call, g, out, OUTPUTS, sink, err);
     fth_graph_destroy(g);
-    fth_sink_close(&sinks[RESIDUALS]);
+    fth_sink_close(&sink[RESIDUALS]);
+    fth_sink_close(&sink[MAP]);
     return s;
 }
 
-static fth_status run_gaps(analysis *a, fth_err *err)
+static fth_status find_gaps(analysis *a, fth_err *err)
 {
     const int64_t size[2] = {SO_GAP_SIDE, SO_GAP_SIDE};
     const char *temp;
     so_gaps gaps;
     FTH_TRY(place(a, SO_GAPS, &temp, err));
-    FTH_TRY(so_gaps_find(gaps, a->call, &a->data.soundings, a->model.size, err));
+    FTH_TRY(so_gaps_find(gaps, a->call, &a->data.array[SO_PLACES], a->model.size, err));
     for (int i = 0; i < SO_GAP_SIDE; i++)
         for (int j = 0; j < SO_GAP_SIDE; j++) a->widest = fmax(a->widest, (double)gaps[i][j]);
     return fth_npy_save(a->mem, temp, FTH_F32, 2, size, gaps, err);
-}
-
-/* -1 to 1 along an axis. */
-static fth_val steps(fth_graph *g, const char *axis, int64_t side)
-{
-    const fth_val index = fth_cast(fth_index(g, axis), FTH_F32);
-    return fth_sub(fth_mul(index, fth_const(g, FTH_F32, 2.0 / (double)(side - 1))),
-                   fth_const(g, FTH_F32, 1.0));
-}
-
-static fth_graph *build_map(const fth_stage_call *call, const so_model *m, fth_val *out)
-{
-    const int64_t side = fth_config_int(call->config, "analyze.side");
-    fth_graph *g = fth_graph_create(call->context);
-    fth_axis(g, "y", side);
-    fth_axis(g, "x", side);
-    const fth_val u = fth_expand(steps(g, "x", side), "y");
-    const fth_val v = fth_layout(fth_expand(steps(g, "y", side), "x"), "y x");
-    *out = so_model_depth(m, u, v);
-    return g;
-}
-
-static fth_status run_map(analysis *a, fth_err *err)
-{
-    const int64_t side = fth_config_int(a->call->config, "analyze.side"), size[2] = {side, side};
-    const char *temp;
-    fth_sink sink;
-    fth_val out;
-    FTH_TRY(place(a, SO_MAP, &temp, err));
-    FTH_TRY(fth_npy_create(&sink, a->mem, temp, FTH_F32, 2, size, err));
-    fth_graph *g = build_map(a->call, &a->model, &out);
-    const fth_status s = fth_stage_compute(a->call, g, &out, 1, &sink, err);
-    fth_graph_destroy(g);
-    fth_sink_close(&sink);
-    return s;
 }
 
 /* One line a number, the same digits wherever it is run. */
@@ -127,9 +110,10 @@ static fth_status write_table(analysis *a, fth_err *err)
         const char *name, *unit;
         double value;
     } row[] = {
-        {"soundings", "1", (double)a->data.soundings.size[0]},
+        {"soundings", "1", (double)a->data.cells},
         {"terms", "1", (double)m->terms},
-        {"last loss", "1", ((const double *)fth_tensor_data(m->loss))[m->iterations - 1]},
+        {"last loss", "1",
+         ((const double *)fth_tensor_data(m->tensor[SO_LOSS]))[m->iterations - 1]},
         {"mean residual", "m", v[MEAN]},
         {"standard deviation", "m", sqrt(v[VARIANCE])},
         {"root mean square", "m", sqrt(square)},
@@ -140,7 +124,7 @@ static fth_status write_table(analysis *a, fth_err *err)
         {"widest gap", "km", a->widest},
     };
     const char *temp;
-    char text[32];
+    char text[FTH_NUMBER];
     fth_lines t;
     FTH_TRY(place(a, SO_TABLE, &temp, err));
     fth_lines_begin(&t, a->mem);
@@ -159,30 +143,25 @@ static fth_status write_table(analysis *a, fth_err *err)
 fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)
 {
-    so_model m;
-    fth_val outs[NUMBERS + 1];
-    const so_data data = so_data_planned(call->config);
+    analysis a = {.call = call, .data = so_data_planned(call->config)};
+    fth_val outs[OUTPUTS];
     const long long side = fth_config_int(call->config, "analyze.side");
-    FTH_TRY(so_model_create(&m, fth_context_mem(call->context), call->config, err));
-    fth_graph *g = build_residuals(call, &m, &data, outs);
-    fth_status s = fth_stage_plan_graph(call, out, g, outs, NUMBERS + 1, 1, show, err);
+    FTH_TRY(so_model_create(&a.model, fth_context_mem(call->context), call->config, err));
+    fth_graph *g = build(&a, outs);
+    const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
     fth_graph_destroy(g);
-    g = build_map(call, &m, outs);
-    if (s == FTH_OK) s = fth_stage_plan_graph(call, out, g, outs, 1, 1, show, err);
-    fth_graph_destroy(g);
-    out->bound = data.bound;
-    snprintf(out->text, sizeof out->text, "cell%s%lld, map %lldx%lld", data.bound ? "<=" : "=",
-             (long long)data.soundings.size[0], side, side);
-    so_model_clear(&m);
+    out->bound = a.data.bound;
+    snprintf(out->text, sizeof out->text, "cell%s%lld, map %lldx%lld", out->bound ? "<=" : "=",
+             (long long)a.data.cells, side, side);
+    so_model_clear(&a.model);
     return s;
 }
 
 static fth_status write_files(analysis *a, fth_err *err)
 {
     FTH_TRY(fth_file_set_create(&a->set, a->mem, err));
-    FTH_TRY(run_residuals(a, err));
-    FTH_TRY(run_gaps(a, err));
-    FTH_TRY(run_map(a, err));
+    FTH_TRY(compute(a, err));
+    FTH_TRY(find_gaps(a, err));
     FTH_TRY(write_table(a, err));
     fth_stage_point(a->call, "before_outputs");
     return fth_file_set_commit(a->set, err);
@@ -196,11 +175,9 @@ fth_status so_analyze_run(const fth_stage_call *call, fth_err *err)
     FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_model_read(&a.model, a.mem, path, NULL, err));
     fth_status s = so_data_open(&a.data, call, err);
-    if (s == FTH_OK) {
-        s = write_files(&a, err);
-        fth_file_set_destroy(a.set); /* removes what was not committed */
-        so_data_close(&a.data);
-    }
+    if (s == FTH_OK) s = write_files(&a, err);
+    fth_file_set_destroy(a.set); /* removes what was not committed */
+    so_data_close(&a.data);
     so_model_clear(&a.model);
     return s;
 }

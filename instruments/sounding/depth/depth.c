@@ -1,55 +1,90 @@
-/* depth.c - a further verb: the fitted depth at one place, asked of a model file. */
+/* depth.c - a further verb: the fitted depth at one place, asked of a model file, or of all models
+ * in a folder of results. */
 #include "../model/model.h"
 #include "../sounding.h"
 
-static const double metres_per_fathom = 1.8288;
+typedef struct question {
+    fth_context *ctx;
+    char *const *place; /* two words */
+    fth_answer answer;
+    bool in_fathoms;
+} question;
 
-/* A number on the command line, from 0 to the side of the square. */
-static fth_status get_place(const char *text, double size, double *out, fth_err *err)
+/* A number on the command line, from 0 to the side of the square, as u or v. */
+static fth_status get_unit(const char *text, double size, double *out, fth_err *err)
 {
-    if (fth_real_parse(text, out) && *out >= 0 && *out <= size) return FTH_OK;
+    double x = 0;
+    if (fth_real_parse(text, &x) && x >= 0 && x <= size) return *out = 2 * x / size - 1, FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'", size, text);
     fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
     return FTH_E_COMMAND;
 }
 
-static fth_status ask(fth_context *ctx, const so_model *m, char *const *place, double *depth,
-                      fth_err *err)
+static fth_status compute(const question *q, const so_model *m, double *depth, fth_err *err)
 {
-    double x = 0, y = 0;
-    FTH_TRY(get_place(place[0], m->size, &x, err));
-    FTH_TRY(get_place(place[1], m->size, &y, err));
-    fth_graph *g = fth_graph_create(ctx);
-    const fth_val u = fth_const(g, FTH_F32, 2 * x / m->size - 1),
-                  v = fth_const(g, FTH_F32, 2 * y / m->size - 1);
-    const fth_status s = fth_fetch_f64(fth_cast(so_model_sum(m, u, v, NULL), FTH_F64), depth, err);
+    double u = 0, v = 0;
+    FTH_TRY(get_unit(q->place[0], m->size, &u, err));
+    FTH_TRY(get_unit(q->place[1], m->size, &v, err));
+    fth_graph *g = fth_graph_create(q->ctx);
+    const so_terms terms = so_model_terms(m, g, false);
+    const fth_val sum = so_model_sum(&terms, fth_const(g, FTH_F32, u), fth_const(g, FTH_F32, v));
+    const fth_status s = fth_fetch_f64(fth_cast(sum, FTH_F64), depth, err);
     *depth = m->offset - m->scale * *depth;
     fth_graph_destroy(g);
     return s;
+}
+
+/* One model; of several, `name` tells it from the others. */
+static fth_status ask(question *q, const char *path, const char *name, fth_err *err)
+{
+    fth_answer *a = &q->answer;
+    so_model m;
+    double depth = 0;
+    FTH_TRY(so_model_read(&m, fth_context_mem(q->ctx), path, NULL, err));
+    const fth_status s = compute(q, &m, &depth, err);
+    so_model_clear(&m);
+    FTH_TRY(s);
+    fth_answer_file(a, FTH_FILE_INPUT, path, -1, "model");
+    if (name) fprintf(a->out, "%-8s ", name);
+    if (q->in_fathoms)
+        fprintf(a->out, "%.3f fathoms\n", depth / 1.8288);
+    else
+        fprintf(a->out, "%.2f m\n", depth);
+    if (a->json) fth_json_real(fth_answer_facts(a), name ? name : "depth_m", depth);
+    return FTH_OK;
+}
+
+static fth_status ask_all(question *q, const char *folder, fth_err *err)
+{
+    char path[FTH_PATH], model[FTH_PATH];
+    fth_texts *names = NULL;
+    int64_t asked = 0;
+    FTH_TRY(fth_folder_list(&names, fth_context_mem(q->ctx), folder, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names); i++) {
+        s = fth_path_join(path, folder, fth_texts_get(names, i), err);
+        if (s == FTH_OK) s = fth_path_join(model, path, SO_MODEL, err);
+        if (s != FTH_OK || fth_path_kind_of(model) != FTH_PATH_FILE) continue;
+        s = ask(q, model, fth_path_name(path), err);
+        asked++;
+    }
+    fth_texts_free(names);
+    if (s != FTH_OK || asked > 0) return s;
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: no folder in it has a %s", folder, SO_MODEL);
 }
 
 fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
                         const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                         fth_err *err)
 {
-    so_model m;
-    fth_answer a;
-    double depth = 0;
+    question q = {.ctx = ctx, .place = arg + 1, .in_fathoms = value(user, "fathoms") != NULL};
     if (n_args != 3) {
         FTH_FAIL(err, FTH_E_COMMAND, "a model and two numbers are expected, not %d words", n_args);
         fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
         return FTH_E_COMMAND;
     }
-    FTH_TRY(so_model_read(&m, fth_context_mem(ctx), arg[0], NULL, err));
-    const fth_status s = ask(ctx, &m, arg + 1, &depth, err);
-    so_model_clear(&m);
-    FTH_TRY(s);
-    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
-    fth_answer_file(&a, FTH_FILE_INPUT, arg[0], -1, "model");
-    if (value(user, "fathoms"))
-        fprintf(a.out, "%.3f fathoms\n", depth / metres_per_fathom);
-    else
-        fprintf(a.out, "%.2f m\n", depth);
-    if (a.json) fth_json_real(fth_answer_facts(&a), "depth_m", depth);
-    return fth_answer_end(&a, FTH_OK, err);
+    FTH_TRY(fth_answer_begin(&q.answer, ctx, value, user, out, err));
+    const fth_status s = fth_path_kind_of(arg[0]) == FTH_PATH_FOLDER ? ask_all(&q, arg[0], err)
+                                                                     : ask(&q, arg[0], NULL, err);
+    return fth_answer_end(&q.answer, s, err);
 }

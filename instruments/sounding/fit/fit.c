@@ -4,6 +4,7 @@
  * checkpoint holds all that is needed to go on, and what it was fitted with; so a fit that was
  * killed goes on where it was, and ends with the bytes of one that was not.
  */
+#include "../misfit/misfit.h"
 #include "../model/model.h"
 #include "../sounding.h"
 #include "../survey/survey.h"
@@ -25,22 +26,27 @@ typedef struct fit {
 static fth_status make_plan(fit *f, const so_data *data, fth_err *err)
 {
     const so_model *m = &f->model;
+    const double outlier = fth_config_real(f->call->config, "fit.outlier");
+    const so_misfit attr = {(float)(outlier / m->scale)};
     fth_graph *g = f->g = fth_graph_create(f->call->context);
-    fth_axis(g, "cell", data->soundings.size[0]);
+    fth_axis(g, "cell", data->cells);
     fth_axis(g, "dim", 2);
-    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data->soundings);
-    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->depths);
+    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data->array[SO_PLACES]);
+    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->array[SO_DEPTHS]);
     const fth_val rate = fth_input(g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &f->rate));
     const fth_val step = fth_input(g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &f->step));
     const fth_val wanted = fth_mul(fth_sub(fth_const(g, FTH_F32, m->offset), depth),
                                    fth_const(g, FTH_F32, 1.0 / m->scale));
-    fth_val weights, grad;
+    const so_terms terms = so_model_terms(m, g, true);
+    const fth_val weights = terms.column[SO_W];
     const fth_val found =
-        so_model_sum(m, so_model_unit(m, place, 0), so_model_unit(m, place, 1), &weights);
-    fth_val out[OUTPUTS] = {fth_mean(fth_sqr(fth_sub(found, wanted)), "cell")};
+        so_model_sum(&terms, so_model_unit(m, place, 0), so_model_unit(m, place, 1));
+    const fth_val beside = fth_sub(found, wanted);
+    const fth_val cost = fth_custom(g, &so_misfit_op, 1, &beside, &attr, sizeof attr);
+    fth_val grad, out[OUTPUTS] = {fth_mean(cost, "cell")};
     fth_grad(out[0], 1, &weights, &grad);
-    const fth_val m1 = fth_param(g, so_column[SO_M1], "term", m->column[SO_M1]);
-    const fth_val m2 = fth_param(g, so_column[SO_M2], "term", m->column[SO_M2]);
+    const fth_val m1 = fth_param(g, so_tensor[SO_M1], "term", m->tensor[SO_M1]);
+    const fth_val m2 = fth_param(g, so_tensor[SO_M2], "term", m->tensor[SO_M2]);
     fth_adam_step(&FTH_ADAM_DEFAULT, weights, grad, m1, m2, rate, step, &out[1]);
     f->plan = fth_plan_make(g, out, OUTPUTS, NULL, err);
     return f->plan ? FTH_OK : err->status;
@@ -55,37 +61,18 @@ static void clear(fit *f)
 
 /* ---- checkpoints ---- */
 
-static void add_tie(so_ties *t, const char *key, const char *value)
-{
-    char *copy = t->value[t->n];
-    snprintf(copy, FTH_NUMBER, "%s", value ? value : "");
-    t->meta[t->n++] = (fth_file_meta){key, copy};
-}
-
-static void add_number(so_ties *t, const char *key, double v)
-{
-    char text[FTH_NUMBER];
-    add_tie(t, key, fth_number_format(text, sizeof text, v, 17));
-}
-
 /* Any difference, and a checkpoint is of no use. */
-static void find_ties(so_ties *t, const fth_stage_call *call, const so_data *data)
+static void find_ties(fth_ties *t, const fth_stage_call *call, const so_data *data)
 {
-    const fth_config *cfg = call->config;
-    *t = (so_ties){.n = 0};
-    add_number(t, "algorithm", call->stage->algorithm);
-    add_tie(t, "model.basis", fth_config_text(cfg, "model.basis"));
-    add_number(t, "model.order", (double)fth_config_int(cfg, "model.order"));
-    add_number(t, "fit.iterations", (double)fth_config_int(cfg, "fit.iterations"));
-    add_number(t, "fit.rate", fth_config_real(cfg, "fit.rate"));
-    add_number(t, "survey.depth", fth_config_real(cfg, "survey.depth"));
-    add_number(t, "survey.relief", fth_config_real(cfg, "survey.relief"));
-    add_tie(t, "soundings", fth_safetensors_meta(data->file, "xxh64.soundings"));
-    add_tie(t, "depths", fth_safetensors_meta(data->file, "xxh64.depths"));
+    static const char *const key[] = {"model.basis", "model.order",  "fit.iterations", "fit.rate",
+                                      "fit.outlier", "survey.depth", "survey.relief"};
+    fth_ties_init(t, call, key, sizeof key / sizeof key[0]);
+    fth_ties_add(t, "soundings", fth_safetensors_meta(data->file, "xxh64.soundings"));
+    fth_ties_add(t, "depths", fth_safetensors_meta(data->file, "xxh64.depths"));
 }
 
 /* From the checkpoint where it is one of this fit, else from the beginning. */
-static fth_status start(fit *f, const char *path, const so_ties *t, fth_err *err)
+static fth_status start(fit *f, const char *path, const fth_ties *t, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(f->call->context);
     if (fth_stage_may_resume(f->call) && fth_path_exists(path)) {
@@ -123,11 +110,11 @@ static fth_status take_step(fit *f, fth_err *err)
         fth_err_hint(err, "lower fit.rate, which is %g", rate);
         return FTH_E_NUMERIC;
     }
-    ((double *)fth_tensor_data(m->loss))[m->step++] = (double)f->loss;
+    ((double *)fth_tensor_data(m->tensor[SO_LOSS]))[m->step++] = (double)f->loss;
     return FTH_OK;
 }
 
-static fth_status take_steps(fit *f, const char *path, const so_ties *t, fth_err *err)
+static fth_status take_steps(fit *f, const char *path, const fth_ties *t, fth_err *err)
 {
     so_model *m = &f->model;
     const int64_t every = fth_config_int(f->call->config, "fit.checkpoint");
@@ -138,16 +125,10 @@ static fth_status take_steps(fit *f, const char *path, const so_ties *t, fth_err
                                       .total = m->iterations,
                                       .what = "iteration",
                                       .number = {{"loss", (double)f->loss}, {"rate", f->rate}}};
-        const bool go_on = fth_stage_report(f->call, &p);
-        const bool last = m->step == m->iterations;
-        if (last) fth_stage_point(f->call, "before_outputs");
-        if (last || !go_on || m->step % every == 0) FTH_TRY(so_model_write(m, path, t, err));
-        if (!go_on && !last) {
-            FTH_FAIL(err, FTH_E_CANCELLED, "the fit was stopped after iteration %lld of %lld",
-                     (long long)m->step, (long long)m->iterations);
-            fth_err_hint(err, "start it again: it goes on from there");
-            return FTH_E_CANCELLED;
-        }
+        if (m->step == m->iterations) return (void)fth_stage_report(f->call, &p), FTH_OK;
+        const fth_status s = fth_stage_step(f->call, &p, err);
+        if (s != FTH_OK || m->step % every == 0) FTH_TRY(so_model_write(m, path, t, err));
+        if (s != FTH_OK) return fth_err_hint(err, "start it again: it resumes there"), s;
     }
     return FTH_OK;
 }
@@ -162,7 +143,7 @@ fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *sh
         s = fth_stage_plan_add(call, out, f.plan, (double)f.model.iterations, show, err);
     out->bound = data.bound;
     snprintf(out->text, sizeof out->text, "cell%s%lld, term=%lld", data.bound ? "<=" : "=",
-             (long long)data.soundings.size[0], (long long)f.model.terms);
+             (long long)data.cells, (long long)f.model.terms);
     clear(&f);
     return s;
 }
@@ -172,13 +153,15 @@ fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
     fit f = {.call = call};
     char path[FTH_PATH];
     so_data data;
-    so_ties t;
+    fth_ties t;
     FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_data_open(&data, call, err));
     find_ties(&t, call, &data);
     fth_status s = start(&f, path, &t, err);
     if (s == FTH_OK) s = make_plan(&f, &data, err);
     if (s == FTH_OK) s = take_steps(&f, path, &t, err);
+    fth_stage_point(call, "before_outputs");
+    if (s == FTH_OK) s = so_model_write(&f.model, path, &t, err);
     clear(&f);
     so_data_close(&data);
     return s;

@@ -6,7 +6,8 @@
 enum { PIECE = 1024 }; /* soundings at a time */
 
 typedef struct search {
-    float both[PIECE][2], x[PIECE], y[PIECE]; /* as they lie in the file, and apart */
+    fth_context *context;
+    float x[PIECE], y[PIECE];
     int64_t n;
     float step;    /* km */
     so_gaps least; /* squares */
@@ -23,21 +24,31 @@ static void search_row(void *arg, int64_t row, int worker)
                                           (float)row * s->step, s->least[row][i]);
 }
 
+/* The write of a sink: soundings come in pieces, and nothing is kept of them but the least. */
+static fth_status take(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                       fth_err *err)
+{
+    search *s = self;
+    const float *at = src;
+    (void)lo;
+    for (int64_t from = 0; from < n[0]; from += s->n) {
+        s->n = n[0] - from < PIECE ? n[0] - from : PIECE;
+        for (int64_t i = 0; i < s->n; i++) s->x[i] = *at++, s->y[i] = *at++;
+        FTH_TRY(fth_context_loop(s->context, "gaps", SO_GAP_SIDE, search_row, s, err));
+    }
+    return FTH_OK;
+}
+
 fth_status so_gaps_find(so_gaps out, const fth_stage_call *call, const fth_source *soundings,
                         double size, fth_err *err)
 {
-    search s = {.step = (float)(size / (SO_GAP_SIDE - 1))};
-    const int64_t cells = soundings->size[0];
+    search s = {.context = call->context, .step = (float)(size / (SO_GAP_SIDE - 1))};
+    fth_sink sink = fth_sink_planned(FTH_F32, 2, soundings->size);
+    sink.self = &s;
+    sink.write = take;
     for (int i = 0; i < SO_GAP_SIDE * SO_GAP_SIDE; i++) (&s.least[0][0])[i] = INFINITY;
-    for (int64_t from = 0; from < cells; from += s.n) {
-        s.n = cells - from < PIECE ? cells - from : PIECE;
-        const int64_t lo[2] = {from, 0}, n[2] = {s.n, 2};
-        FTH_TRY(soundings->read(soundings->self, lo, n, s.both, err));
-        for (int64_t i = 0; i < s.n; i++) s.x[i] = s.both[i][0], s.y[i] = s.both[i][1];
-        FTH_TRY(fth_context_loop(call->context, "gaps", SO_GAP_SIDE, search_row, &s, err));
-        if (!fth_stage_report(call, &(fth_stage_progress){.done = from + s.n, .total = cells}))
-            return FTH_FAIL(err, FTH_E_CANCELLED, "the search for gaps was stopped");
-    }
+    FTH_TRY(fth_source_copy(soundings, &sink, fth_context_mem(call->context),
+                            fth_stage_run_progress, (void *)(uintptr_t)call, err));
     for (int i = 0; i < SO_GAP_SIDE; i++)
         for (int j = 0; j < SO_GAP_SIDE; j++) out[i][j] = sqrtf(s.least[i][j]);
     return FTH_OK;

@@ -3,9 +3,15 @@
 
 #include <string.h>
 
-const char *const so_column[SO_COLUMNS] = {
-    [SO_P] = "power.u", [SO_Q] = "power.v", [SO_A] = "wave.u",        [SO_B] = "wave.v",
-    [SO_C] = "shift",   [SO_W] = "weights", [SO_M1] = "weights.mean", [SO_M2] = "weights.square"};
+const char *const so_tensor[SO_TENSORS] = {
+    [SO_P] = "power.u",       [SO_Q] = "power.v",         [SO_A] = "wave.u",
+    [SO_B] = "wave.v",        [SO_C] = "shift",           [SO_W] = "weights",
+    [SO_M1] = "weights.mean", [SO_M2] = "weights.square", [SO_LOSS] = "loss"};
+
+static fth_dtype dtype_of(int tensor)
+{
+    return tensor == SO_LOSS ? FTH_F64 : FTH_F32;
+}
 
 /* ---- terms ---- */
 
@@ -13,7 +19,7 @@ enum { PLANE, BOWL, WAVES }; /* in the order of the choices */
 
 static void set_term(const so_model *m, int64_t k, const float v[SO_W])
 {
-    for (int i = 0; m && i < SO_W; i++) ((float *)fth_tensor_data(m->column[i]))[k] = v[i];
+    for (int i = 0; m && i < SO_W; i++) ((float *)fth_tensor_data(m->tensor[i]))[k] = v[i];
 }
 
 /* Terms of a config, in order; with NULL for the model it only counts. */
@@ -33,26 +39,6 @@ static int64_t list_terms(const fth_config *cfg, const so_model *m)
     return n;
 }
 
-/* ---- memory ---- */
-
-static fth_status make_tensors(so_model *m, fth_err *err)
-{
-    for (int i = 0; i < SO_COLUMNS; i++) {
-        FTH_TRY(fth_tensor_create(&m->column[i], m->mem, so_column[i], FTH_F32, 1, &m->terms, err));
-        memset(fth_tensor_data(m->column[i]), 0, (size_t)fth_tensor_bytes(m->column[i]));
-    }
-    FTH_TRY(fth_tensor_create(&m->loss, m->mem, "loss", FTH_F64, 1, &m->iterations, err));
-    memset(fth_tensor_data(m->loss), 0, (size_t)fth_tensor_bytes(m->loss));
-    return FTH_OK;
-}
-
-void so_model_clear(so_model *m)
-{
-    for (int i = 0; i < SO_COLUMNS; i++) fth_tensor_release(m->column[i]);
-    fth_tensor_release(m->loss);
-    *m = (so_model){0};
-}
-
 fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     *m = (so_model){.mem = mem,
@@ -61,113 +47,92 @@ fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth
                     .size = fth_config_real(cfg, "survey.size"),
                     .offset = fth_config_real(cfg, "survey.depth"),
                     .scale = fth_config_real(cfg, "survey.relief")};
-    const fth_status s = make_tensors(m, err);
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < SO_TENSORS; i++) {
+        const int64_t *n = i == SO_LOSS ? &m->iterations : &m->terms;
+        s = fth_tensor_create(&m->tensor[i], mem, so_tensor[i], dtype_of(i), 1, n, err);
+        if (s == FTH_OK) memset(fth_tensor_data(m->tensor[i]), 0, fth_tensor_bytes(m->tensor[i]));
+    }
     if (s == FTH_OK) (void)list_terms(cfg, m);
     if (s != FTH_OK) so_model_clear(m);
     return s;
 }
 
-/* ---- the file: everything that is needed to use it or to go on ---- */
-
-enum { FACTS = 4, TENSORS = SO_COLUMNS + 1 };
-static const char *const fact[FACTS] = {"step", "size_km", "offset_m", "scale_m"};
-
-fth_status so_model_write(const so_model *m, const char *path, const so_ties *ties, fth_err *err)
+void so_model_clear(so_model *m)
 {
-    const double value[FACTS] = {(double)m->step, m->size, m->offset, m->scale};
-    char text[FACTS][FTH_NUMBER];
-    fth_file_meta meta[FACTS + SO_TIES];
-    for (int i = 0; i < FACTS; i++)
-        meta[i] = (fth_file_meta){fact[i], fth_number_format(text[i], FTH_NUMBER, value[i], 17)};
-    for (int64_t i = 0; i < ties->n; i++) meta[FACTS + i] = ties->meta[i];
-    fth_file_tensor tensor[TENSORS] = {[SO_COLUMNS] = {"loss", m->loss, "iteration"}};
-    for (int i = 0; i < SO_COLUMNS; i++)
-        tensor[i] = (fth_file_tensor){so_column[i], m->column[i], "term"};
-    const fth_safetensors_options opt = {.meta = meta, .n_meta = FACTS + ties->n};
-    return fth_safetensors_save(m->mem, path, tensor, TENSORS, &opt, err);
+    for (int i = 0; i < SO_TENSORS; i++) fth_tensor_release(m->tensor[i]);
+    *m = (so_model){0};
 }
 
-/* The length of a tensor of one axis. */
-static fth_status get_length(fth_safetensors *f, const char *name, int64_t *n, fth_err *err)
+/* ---- the file: everything that is needed to use it or to resume the fit ---- */
+
+enum { ROWS = SO_TENSORS + 4 };
+
+static void list_rows(so_model *m, double *step, fth_state_row row[ROWS])
 {
-    fth_source source;
-    FTH_TRY(fth_safetensors_source(f, name, &source, err));
-    *n = source.n_axes == 1 ? source.size[0] : 0;
-    fth_source_close(&source);
-    return *n > 0 ? FTH_OK
-                  : FTH_FAIL(err, FTH_E_FILE_SHAPE, "tensor '%s' should have one axis", name);
+    for (int i = 0; i < SO_TENSORS; i++)
+        row[i] = (fth_state_row){.name = so_tensor[i],
+                                 .tensor = &m->tensor[i],
+                                 .dtype = dtype_of(i),
+                                 .axes = i == SO_LOSS ? "iteration" : "term"};
+    row[SO_TENSORS] = (fth_state_row){.name = "step", .number = step};
+    row[SO_TENSORS + 1] = (fth_state_row){.name = "size_km", .number = &m->size};
+    row[SO_TENSORS + 2] = (fth_state_row){.name = "offset_m", .number = &m->offset};
+    row[SO_TENSORS + 3] = (fth_state_row){.name = "scale_m", .number = &m->scale};
 }
 
-static fth_status read_file(so_model *m, fth_safetensors *f, fth_err *err)
+fth_status so_model_write(so_model *m, const char *path, const fth_ties *ties, fth_err *err)
 {
-    bool ok = true;
-    double value[FACTS];
-    for (int i = 0; i < FACTS; i++)
-        ok = ok && fth_real_parse(fth_safetensors_meta(f, fact[i]), &value[i]);
-    FTH_TRY(get_length(f, so_column[SO_W], &m->terms, err));
-    FTH_TRY(get_length(f, "loss", &m->iterations, err));
-    if (!ok || !(value[0] >= 0 && value[0] <= (double)m->iterations) || !(value[1] > 0))
-        return FTH_FAIL(err, FTH_E_FILE_KEY, "step, size_km, offset_m and scale_m are expected");
-    m->step = (int64_t)value[0];
-    m->size = value[1], m->offset = value[2], m->scale = value[3];
-    FTH_TRY(make_tensors(m, err));
-    for (int i = 0; i < SO_COLUMNS; i++)
-        FTH_TRY(fth_safetensors_fill(f, so_column[i], m->column[i], err));
-    return fth_safetensors_fill(f, "loss", m->loss, err);
+    fth_state_row row[ROWS];
+    double step = (double)m->step;
+    list_rows(m, &step, row);
+    return fth_state_save(m->mem, path, row, ROWS, ties, err);
 }
 
-/* Says the first difference. */
-static fth_status check_ties(const fth_safetensors *f, const so_ties *ties, fth_err *err)
-{
-    for (int64_t i = 0; ties && i < ties->n; i++) {
-        const fth_file_meta now = ties->meta[i];
-        const char *then = fth_safetensors_meta(f, now.key);
-        if (!then || strcmp(then, now.value) != 0)
-            return FTH_FAIL(err, FTH_E_STATE, "%s was %s, is %s", now.key,
-                            then ? then : "not given", now.value);
-    }
-    return FTH_OK;
-}
-
-fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const so_ties *ties,
+fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const fth_ties *ties,
                          fth_err *err)
 {
-    fth_safetensors *f = NULL;
+    fth_state_row row[ROWS];
+    double step = 0;
     *m = (so_model){.mem = mem};
-    FTH_TRY(fth_safetensors_open(&f, mem, path, err));
-    fth_status s = check_ties(f, ties, err);
-    if (s == FTH_OK) s = fth_safetensors_verify(f, NULL, err);
-    if (s == FTH_OK) s = read_file(m, f, err);
-    fth_safetensors_close(f);
-    if (s == FTH_OK) return FTH_OK;
+    list_rows(m, &step, row);
+    FTH_TRY(fth_state_load(mem, path, row, ROWS, ties, err));
+    m->terms = fth_tensor_size(m->tensor[SO_W], 0);
+    m->iterations = fth_tensor_size(m->tensor[SO_LOSS], 0);
+    m->step = step >= 0 && step <= (double)m->iterations ? (int64_t)step : -1;
+    if (m->step >= 0 && m->size > 0) return FTH_OK;
     so_model_clear(m);
-    return fth_err_note(err, FTH_HERE, s, "reading the model %s", path);
+    return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: its step or its size_km cannot be", path);
 }
 
 /* ---- the graph ---- */
 
-fth_val so_model_sum(const so_model *m, fth_val u, fth_val v, fth_val *trained)
+so_terms so_model_terms(const so_model *m, fth_graph *g, bool trained)
 {
-    fth_graph *g = u.graph;
-    fth_val c[SO_W + 1];
+    so_terms t;
     fth_axis(g, "term", m->terms);
     for (int i = 0; i <= SO_W; i++)
-        c[i] = i == SO_W && trained
-                   ? (*trained = fth_param(g, so_column[i], "term", m->column[i]))
-                   : fth_input(g, so_column[i], FTH_F32, "term", fth_tensor_source(m->column[i]));
+        t.column[i] = i == SO_W && trained ? fth_param(g, so_tensor[i], "term", m->tensor[i])
+                                           : fth_input(g, so_tensor[i], FTH_F32, "term",
+                                                       fth_tensor_source(m->tensor[i]));
+    return t;
+}
+
+fth_val so_model_sum(const so_terms *t, fth_val u, fth_val v)
+{
+    const fth_val *c = t->column;
     const fth_val us = fth_expand(u, "term"), vs = fth_expand(v, "term");
     const fth_val turns = fth_add(fth_mul(us, c[SO_A]), fth_mul(vs, c[SO_B]));
-    const fth_val angle = fth_mul(turns, fth_const(g, FTH_F32, 3.14159265358979324));
+    const fth_val angle = fth_mul(turns, fth_const(u.graph, FTH_F32, 3.14159265358979324));
     const fth_val wave = fth_cos(fth_add(angle, c[SO_C]));
     const fth_val power = fth_mul(fth_pow(us, c[SO_P]), fth_pow(vs, c[SO_Q]));
     return fth_dot(c[SO_W], fth_label(fth_mul(power, wave), "phi"), "term");
 }
 
-fth_val so_model_depth(const so_model *m, fth_val u, fth_val v)
+fth_val so_model_depth(const so_model *m, const so_terms *t, fth_val u, fth_val v)
 {
     const fth_val scale = fth_const(u.graph, FTH_F32, m->scale);
-    return fth_sub(fth_const(u.graph, FTH_F32, m->offset),
-                   fth_mul(so_model_sum(m, u, v, NULL), scale));
+    return fth_sub(fth_const(u.graph, FTH_F32, m->offset), fth_mul(so_model_sum(t, u, v), scale));
 }
 
 fth_val so_model_unit(const so_model *m, fth_val soundings, int dim)

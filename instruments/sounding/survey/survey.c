@@ -7,12 +7,14 @@
 #include "survey.h"
 #include "../sounding.h"
 
+#include <fathom/stage.h>
+
 #include <math.h>
 
 enum { PLACES = 1, CENTRES, WIDTHS, HEIGHTS, NOISE }; /* streams */
-enum { OUTPUTS = 3 };
-static const char *const names[OUTPUTS] = {"soundings", "depths", "truth"};
-static const int n_axes[OUTPUTS] = {2, 1, 1};
+
+static const char *const names[SO_ARRAYS] = {"soundings", "depths", "truth"};
+static const int n_axes[SO_ARRAYS] = {2, 1, 1};
 
 static fth_val number(fth_graph *g, double v)
 {
@@ -34,7 +36,7 @@ static fth_val floor_at(fth_graph *g, const fth_config *cfg, fth_val place, fth_
                    fth_mul(relief, number(g, fth_config_real(cfg, "survey.relief"))));
 }
 
-static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[OUTPUTS])
+static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[SO_ARRAYS])
 {
     const fth_config *cfg = call->config;
     fth_graph *g = fth_graph_create(call->context);
@@ -44,24 +46,24 @@ static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[OUTPUTS]
     const fth_val seed = fth_const_i64(g, FTH_I64, fth_config_int(cfg, "seed"));
     const fth_val zero = fth_const_i64(g, FTH_I64, 0);
     const fth_val place = fth_uniform(FTH_F32, "cell dim", seed, zero, PLACES);
-    out[2] = floor_at(g, cfg, place, seed, zero);
     const fth_val noise = fth_normal(FTH_F32, "cell", seed, zero, NOISE);
-    out[0] = fth_mul(place, number(g, fth_config_real(cfg, "survey.size")));
-    out[1] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), out[2]);
+    out[SO_TRUTH] = floor_at(g, cfg, place, seed, zero);
+    out[SO_PLACES] = fth_mul(place, number(g, fth_config_real(cfg, "survey.size")));
+    out[SO_DEPTHS] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), out[SO_TRUTH]);
     return g;
 }
 
 /* The rows of a table; nobody knows the true floor. */
-static fth_graph *build_read(const fth_stage_call *call, fth_source source, fth_val out[OUTPUTS])
+static fth_graph *build_read(const fth_stage_call *call, fth_source source, fth_val out[SO_ARRAYS])
 {
     fth_graph *g = fth_graph_create(call->context);
     fth_axis(g, "cell", source.size[0]);
-    fth_axis(g, "column", SO_TABLE_COLUMNS);
+    fth_axis(g, "column", SO_COLUMNS);
     fth_axis(g, "dim", 2);
     const fth_val rows = fth_input(g, "rows", FTH_F32, "cell column", source);
-    out[0] = fth_slice(rows, "column", 0, "dim");
-    out[1] = fth_gather(rows, "column", fth_const_i64(g, FTH_I64, 2));
-    out[2] = fth_expand(number(g, (double)NAN), "cell");
+    out[SO_PLACES] = fth_slice(rows, "column", 0, "dim");
+    out[SO_DEPTHS] = fth_gather(rows, "column", fth_const_i64(g, FTH_I64, 2));
+    out[SO_TRUTH] = fth_expand(number(g, (double)NAN), "cell");
     return g;
 }
 
@@ -73,61 +75,38 @@ fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_
 
 fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
 {
-    fth_val outs[OUTPUTS];
-    const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_TABLE_COLUMNS};
+    fth_val outs[SO_ARRAYS];
+    const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_COLUMNS};
     const fth_source rows = fth_source_planned(FTH_F32, 2, size);
     out->bound = so_table_path(call->config) != NULL;
     if (out->bound) {
-        out->scratch_bytes = (uint64_t)size[0] * SO_TABLE_COLUMNS * sizeof(float);
+        out->scratch_bytes = (uint64_t)size[0] * SO_COLUMNS * sizeof(float);
         fth_stage_plan_hold(call, out, FTH_READER_ROOM, 1u << FTH_LIB_FATHOM);
     }
     fth_graph *g = out->bound ? build_read(call, rows, outs) : build_made_up(call, outs);
-    const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
+    const fth_status s = fth_stage_plan_graph(call, out, g, outs, SO_ARRAYS, 1, show, err);
     snprintf(out->text, sizeof out->text, "cell%s%lld", out->bound ? "<=" : "=",
              (long long)size[0]);
     fth_graph_destroy(g);
     return s;
 }
 
-/* Run the graph into the file, whole or not at all. */
-static fth_status write_file(const fth_stage_call *call, fth_graph *g, const fth_val outs[OUTPUTS],
-                             int64_t n, fth_err *err)
-{
-    char path[FTH_PATH];
-    fth_safetensors_writer *w;
-    fth_sink sinks[OUTPUTS];
-    const fth_file_item item[OUTPUTS] = {{names[0], FTH_F32, 2, {n, 2}, "cell dim"},
-                                         {names[1], FTH_F32, 1, {n}, "cell"},
-                                         {names[2], FTH_F32, 1, {n}, "cell"}};
-    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
-    FTH_TRY(
-        fth_safetensors_create(&w, fth_context_mem(call->context), path, item, OUTPUTS, NULL, err));
-    fth_status s = FTH_OK;
-    for (int i = 0; s == FTH_OK && i < OUTPUTS; i++)
-        s = fth_safetensors_sink(w, names[i], &sinks[i], err);
-    if (s == FTH_OK) s = fth_stage_compute(call, g, outs, OUTPUTS, sinks, err);
-    if (s != FTH_OK) {
-        fth_safetensors_abandon(w);
-        return s;
-    }
-    fth_stage_point(call, "before_outputs");
-    return fth_safetensors_commit(w, err);
-}
-
 fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
 {
-    fth_val outs[OUTPUTS];
+    char path[FTH_PATH];
+    fth_val outs[SO_ARRAYS];
     fth_scratch *table = NULL;
     fth_source rows = {0};
-    int64_t cells = fth_config_int(call->config, "survey.cells");
     FTH_TRY(fth_stage_drill(call, err));
+    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
     if (so_table_path(call->config)) {
-        FTH_TRY(so_table_read(&table, &cells, call, err));
+        int64_t n = 0;
+        FTH_TRY(so_table_read(&table, &n, call, err));
         rows = fth_scratch_source(table);
-        rows.size[0] = cells;
+        rows.size[0] = n;
     }
     fth_graph *g = table ? build_read(call, rows, outs) : build_made_up(call, outs);
-    const fth_status s = write_file(call, g, outs, cells, err);
+    const fth_status s = fth_stage_compute_file(call, path, g, outs, names, SO_ARRAYS, err);
     fth_graph_destroy(g);
     fth_scratch_destroy(table);
     return s;
@@ -138,25 +117,24 @@ fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
 so_data so_data_planned(const fth_config *cfg)
 {
     const int64_t size[2] = {fth_config_int(cfg, "survey.cells"), 2};
-    return (so_data){.bound = so_table_path(cfg) != NULL,
-                     .soundings = fth_source_zeros(FTH_F32, 2, size),
-                     .depths = fth_source_zeros(FTH_F32, 1, size),
-                     .truth = fth_source_zeros(FTH_F32, 1, size)};
+    so_data d = {.cells = size[0], .bound = so_table_path(cfg) != NULL};
+    for (int i = 0; i < SO_ARRAYS; i++) d.array[i] = fth_source_planned(FTH_F32, n_axes[i], size);
+    return d;
 }
 
 fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err)
 {
-    fth_source *const source[OUTPUTS] = {&d->soundings, &d->depths, &d->truth};
     char path[FTH_PATH];
+    bool fit = true;
     *d = (so_data){0};
     FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
     fth_status s = fth_safetensors_open(&d->file, fth_context_mem(call->context), path, err);
-    for (int i = 0; s == FTH_OK && i < OUTPUTS; i++)
-        s = fth_safetensors_source(d->file, names[i], source[i], err);
-    bool fit = d->soundings.size[1] == 2;
-    for (int i = 0; i < OUTPUTS; i++)
-        fit = fit && source[i]->n_axes == n_axes[i] && source[i]->size[0] == d->soundings.size[0];
-    if (s == FTH_OK && !fit)
+    for (int i = 0; s == FTH_OK && i < SO_ARRAYS; i++) {
+        s = fth_safetensors_source(d->file, names[i], &d->array[i], err);
+        d->cells = d->array[0].size[0];
+        fit = fit && d->array[i].n_axes == n_axes[i] && d->array[i].size[0] == d->cells;
+    }
+    if (s == FTH_OK && (!fit || d->array[SO_PLACES].size[1] != 2))
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
                      "%s: soundings [cell 2], depths [cell] and truth "
                      "[cell] are expected, with one number of cells",
@@ -167,9 +145,7 @@ fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err)
 
 void so_data_close(so_data *d)
 {
-    fth_source_close(&d->soundings);
-    fth_source_close(&d->depths);
-    fth_source_close(&d->truth);
+    for (int i = 0; i < SO_ARRAYS; i++) fth_source_close(&d->array[i]);
     fth_safetensors_close(d->file);
     *d = (so_data){0};
 }

@@ -10,14 +10,14 @@ typedef struct reading {
     const fth_stage_call *call;
     fth_sink sink;
     fth_reader reader;
-    double low[SO_TABLE_COLUMNS], high[SO_TABLE_COLUMNS];
-    float row[BATCH][SO_TABLE_COLUMNS];
+    double low[SO_COLUMNS], high[SO_COLUMNS];
+    float row[BATCH][SO_COLUMNS];
     int64_t written, n; /* rows in the array, and rows that wait */
 } reading;
 
 static fth_status write_rows(reading *g, fth_err *err)
 {
-    const int64_t lo[2] = {g->written, 0}, n[2] = {g->n, SO_TABLE_COLUMNS};
+    const int64_t lo[2] = {g->written, 0}, n[2] = {g->n, SO_COLUMNS};
     if (g->n > 0) FTH_TRY(g->sink.write(g->sink.self, lo, n, g->row, err));
     g->written += g->n;
     g->n = 0;
@@ -36,7 +36,7 @@ static fth_status read_row(reading *g, fth_text_line *line, fth_err *err)
         fth_err_hint(err, "raise survey.cells to at least the number of its rows");
         return FTH_E_FILE_SHAPE;
     }
-    for (int i = 0; i < SO_TABLE_COLUMNS; i++) {
+    for (int i = 0; i < SO_COLUMNS; i++) {
         double v = 0;
         if (!fth_text_column_next(line, ',', &f))
             return fth_reader_fail(&g->reader, &none, "x,y,depth", err);
@@ -74,7 +74,7 @@ const char *so_table_path(const fth_config *cfg)
 fth_status so_table_read(fth_scratch **rows, int64_t *n, const fth_stage_call *call, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(call->context);
-    const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_TABLE_COLUMNS};
+    const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_COLUMNS};
     const double side = fth_config_real(call->config, "survey.size");
     const char *dir = fth_context_scratch_dir(call->context);
     reading g = {.call = call, .high = {side, side, 1e5}, .low = {0, 0, -1e5}};

@@ -1,0 +1,50 @@
+/* misfit.c - see misfit.h. */
+#include "misfit.h"
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    char text[256];
+    if (node->in[0].dtype != FTH_F32 || node->in[0].n_axes != 1)
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "sounding_misfit: %s is not f32 over one axis",
+                        fth_in_format(node, 0, text, sizeof text));
+    node->n_out = 1;
+    node->out[0] = node->in[0];
+    return FTH_OK;
+}
+
+/* A piece of the output needs the same piece of the input. */
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    (void)node, (void)in;
+    *out = (fth_relation){.along = FTH_SAME, .out_dim = dim};
+}
+
+static fth_status run(const fth_call *call)
+{
+    const so_misfit *a = call->node->attr;
+    const fth_tile *in = &call->in[0], *out = &call->out[0];
+    const float *r = (const float *)in->data + (out->origin[0] - in->origin[0]);
+    for (int64_t i = 0; i < out->extent[0]; i++)
+        ((float *)out->data)[i] = so_misfit_of(r[i], a->limit);
+    return FTH_OK;
+}
+
+/* f'(r) is 2 r, cut off at 2 d: a graph, so that it runs wherever the engine does. */
+static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+{
+    const double d = (double)((const so_misfit *)node->attr)->limit;
+    const fth_val most = fth_const(node->graph, FTH_F32, d);
+    const fth_val cut = fth_max(fth_min(node->in_val[0], most), fth_neg(most));
+    (void)err;
+    in_bar[0] = fth_mul(out_bar[0], fth_add(cut, cut));
+    return FTH_OK;
+}
+
+const fth_op so_misfit_op = {
+    .name = "sounding_misfit",
+    .brief = "squares that grow no faster than a line beyond a limit",
+    .infer = infer,
+    .relation = relation,
+    .vjp = vjp,
+    .run = run,
+};
