@@ -58,6 +58,8 @@ typedef struct sp_local_touched {
     fth_val ptr;   /* i32 [cell1], one element more than cell */
     fth_val items; /* i32 [item], at least Nb (K + 1) */
 } sp_local_touched;
+/* True, for sp_local_scatter: they are lists of this batch. */
+fth_val sp_local_lists_(fth_site site, const sp_local_touched *t, const sp_local_batch *b);
 /* Slopes of b KL, and of what has the slopes gf and gs [factor cellb] in f and s: by Lam
  * [factor cell rank], and fth_out(.., 1): by mu [factor cell]. */
 fth_val sp_local_scatter_(fth_site site, const sp_local_batch *b, fth_val terms,

@@ -2,7 +2,9 @@
  *
  * Cells of a batch share neighbours, so adding each cell's part where it belongs would depend on
  * who comes first. Here every training cell gathers instead: the host lists who touches it, in the
- * order of the batch, and the sum is the same for any piece of the cells and any worker.
+ * order of the batch, and the sum is the same for any piece of the cells and any worker. That they
+ * are lists is checked before (local_lists.c), so that this cannot fail, and a plan may make the
+ * gradient piece by piece while parameters change.
  */
 #include "local_scatter.h"
 #include "local_op.h"
@@ -10,23 +12,6 @@
 #include <string.h>
 
 enum { CELLS_PER_TASK = 512 };
-
-void sp_local_touch_lists(int32_t *ptr, int32_t *items, int64_t cells, const int64_t *idx,
-                          int64_t n, const int32_t *nbr, int64_t k)
-{
-    memset(ptr, 0, sizeof *ptr * (size_t)(cells + 1));
-    for (int64_t t = 0; t < n; t++) {
-        for (int64_t j = 0; j < k; j++) ptr[nbr[idx[t] * k + j]]++;
-        ptr[idx[t]]++;
-    }
-    int32_t sum = 0; /* ptr[i] becomes where row i ends, and walks back to where it begins */
-    for (int64_t i = 0; i <= cells; i++) ptr[i] = sum += ptr[i];
-    for (int64_t t = n - 1; t >= 0; t--) {
-        items[--ptr[idx[t]]] = (int32_t)(t * (k + 1) + k);
-        for (int64_t j = k - 1; j >= 0; j--)
-            items[--ptr[nbr[idx[t] * k + j]]] = (int32_t)(t * (k + 1) + j);
-    }
-}
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -37,6 +22,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(sp_local_need(node, LAM, real, 3, err));
     for (int in = EQ; in <= H; in++) FTH_TRY(sp_local_need(node, in, real, 3, err));
     for (int in = D; in <= GS; in++) FTH_TRY(sp_local_need(node, in, real, 2, err));
+    FTH_TRY(sp_local_need(node, LISTED, FTH_BOOL, 0, err));
     for (int in = EQ; in <= GS; in++) {
         if (in == A) continue;
         FTH_TRY(sp_local_like(node, in, 0, LAM, 0, err));
@@ -154,27 +140,10 @@ static void task(void *arg, int64_t n, int worker)
     }
 }
 
-/* The lists say what memory is read: they must be lists. */
-static fth_status check_lists(const fth_call *call)
-{
-    const fth_tile *ptr = &call->in[PTR], *items = &call->in[ITEMS];
-    const int32_t *p = ptr->data, *item = items->data;
-    const int64_t n = call->node->in[EQ].size[1] * (call->node->in[H].size[2] + 1);
-    for (int64_t i = 0; i < ptr->extent[0]; i++)
-        if (p[i] < 0 || p[i] > n || (i > 0 && p[i] < p[i - 1]))
-            return sp_local_outside(call->node, SP_THE_LIST, ptr->origin[0] + i, p[i], n,
-                                    call->err);
-    for (int64_t i = p[0]; i < p[ptr->extent[0] - 1]; i++)
-        if (item[i] < 0 || item[i] >= n)
-            return sp_local_outside(call->node, SP_AN_ITEM, i, item[i], n, call->err);
-    return FTH_OK;
-}
-
 static fth_status run(const fth_call *call)
 {
     const fth_tile *out = &call->out[0];
     if (out->extent[1] == 0) return FTH_OK;
-    FTH_TRY(check_lists(call));
     work w = {.call = call,
               .loop = sp_local_best(),
               .blocks = (out->extent[1] + CELLS_PER_TASK - 1) / CELLS_PER_TASK};
@@ -185,7 +154,7 @@ static fth_status run(const fth_call *call)
 static const fth_op scatter = {
     .name = "spatial_local_scatter",
     .brief = "gradient of the local models, gathered by the cells that were touched",
-    .flags = FTH_OP_MAY_FAIL | FTH_OP_TEAM | FTH_OP_NO_SPLIT,
+    .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT,
     .infer = infer,
     .relation = relation,
     .scratch = scratch,
@@ -205,7 +174,8 @@ fth_val sp_local_scatter_(fth_site site, const sp_local_batch *b, fth_val terms,
                                 b->a,
                                 gf,
                                 gs,
-                                b->Lam};
+                                b->Lam,
+                                sp_local_lists_(site, t, b)};
     const attr a = {weight};
     return fth_node_add_(t->ptr.graph, site, &scatter, INPUTS, in, &a, sizeof a);
 }

@@ -15,8 +15,6 @@ namespace
 constexpr int THREADS = 256;
 constexpr int WIDE = 2;    /* columns of a lane, 32 apart: 64 at a time */
 constexpr int AT_ONCE = 8; /* items whose rows are on their way */
-constexpr uint64_t ITEM = (uint64_t)1
-                          << 48; /* complaints about items come behind those about lists */
 
 template <typename T> struct work {
     sp_view<const int32_t> ptr, items;
@@ -25,7 +23,6 @@ template <typename T> struct work {
     int64_t first_factor, first_cell, n_cells, count, places;
     int k, r;
     double weight;
-    fth_fault *fault;
 };
 
 /* An item as the lane that looks it up has it. */
@@ -42,10 +39,7 @@ __device__ item<T> look_up(const work<T> &w, int64_t l, int64_t at, bool there)
     item<T> x = {};
     if (!there) return x;
     const int32_t found = *w.items.at(at);
-    if (found < 0 || found >= w.places) {
-        fth_cuda_complain(w.fault, ITEM + (uint64_t)at, found, 0);
-        return x;
-    }
+    if (found < 0 || found >= w.places) return x; /* the check complained; this may run even so */
     const int slot = found % (w.k + 1);
     x.b = found / (w.k + 1);
     x.own = slot == w.k;
@@ -150,14 +144,10 @@ __device__ void gather(const work<T> &w, int64_t l, int64_t i, int64_t from, int
     }
 }
 
-/* The lists say what memory is read: they must be lists. */
-template <typename T> __device__ bool is_list(const work<T> &w, int64_t i, int32_t from, int32_t to)
+/* As the check has it. */
+__device__ inline bool is_list(int32_t from, int32_t to, int64_t places)
 {
-    const bool begins = from >= 0 && from <= w.places, ends = to >= from && to <= w.places;
-    if (begins && ends) return true;
-    if (threadIdx.x % 32 == 0)
-        fth_cuda_complain(w.fault, (uint64_t)(begins ? i + 1 : i), begins ? to : from, 0);
-    return false;
+    return from >= 0 && to >= from && to <= places;
 }
 
 template <typename T> __global__ void __launch_bounds__(THREADS) scatter(const work<T> w)
@@ -166,7 +156,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) scatter(const w
     for (int64_t n = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / 32; n < w.count; n += step) {
         const int64_t l = w.first_factor + n / w.n_cells, i = w.first_cell + n % w.n_cells;
         const int32_t from = *w.ptr.at(i), to = *w.ptr.at(i + 1);
-        if (is_list(w, i, from, to)) gather(w, l, i, from, to);
+        if (is_list(from, to, w.places)) gather(w, l, i, from, to);
     }
 }
 
@@ -195,7 +185,6 @@ template <typename T> fth_status run_as(const fth_call *call)
     w.r = (int)node->in[LAM].size[2];
     w.places = node->in[EQ].size[1] * (w.k + 1);
     w.weight = ((const attr *)node->attr)->weight;
-    w.fault = call->fault;
     if (w.count == 0) return FTH_OK;
     FTH_LAUNCH((scatter<T>), fth_cuda_blocks(w.count * 32, THREADS), THREADS, fth_cuda_stream(call),
                w);
@@ -207,16 +196,6 @@ fth_status run(const fth_call *call)
 {
     return call->node->in[LAM].dtype == FTH_F32 ? run_as<float>(call) : run_as<double>(call);
 }
-
-fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
-{
-    const int64_t places = node->in[EQ].size[1] * (node->in[H].size[2] + 1);
-    const bool list = fault->where < ITEM;
-    return sp_local_outside(node, list ? SP_THE_LIST : SP_AN_ITEM,
-                            (int64_t)(list ? fault->where : fault->where - ITEM), fault->value,
-                            places, err);
-}
 } // namespace
 
-FTH_CUDA_KERNEL(spatial_local_scatter) = {
-    .op = "spatial_local_scatter", .run = run, .explain = explain};
+FTH_CUDA_KERNEL(spatial_local_scatter) = {.op = "spatial_local_scatter", .run = run};

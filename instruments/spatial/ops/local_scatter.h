@@ -2,13 +2,11 @@
 #ifndef SPATIAL_OPS_LOCAL_SCATTER_H
 #define SPATIAL_OPS_LOCAL_SCATTER_H
 
-enum { PTR, ITEMS, EQ, EP, H, D, A, GF, GS, LAM, INPUTS };
+/* LISTED: what says that the lists were checked. */
+enum { PTR, ITEMS, EQ, EP, H, D, A, GF, GS, LAM, LISTED, INPUTS };
 
 typedef struct attr {
     double weight;
 } attr;
-
-#define SP_THE_LIST "the list"
-#define SP_AN_ITEM "an item of the lists"
 
 #endif
