@@ -14,6 +14,7 @@ typedef struct fth__decision {
     fth_axis_id axis[FTH__MAX_DEPTH];
     int n_loops;
     int64_t chunk[FTH__CACHE_LOOPS]; /* per loop */
+    bool joined;                     /* updates are cut with their gradients */
     bool relieved;                   /* blocks are given up between uses */
     int n_kept;
     uint32_t kept[FTH__CACHE_KEPT];

@@ -2,9 +2,10 @@
  *
  * An elementwise step whose results only go into parameters is moved behind everything else and
  * writes straight into the parameters' storage. So is any step of a device that reads parameters
- * alone and cannot fail: a transform of an array that lies there is not copied. Results that
- * something reads afterwards, or whose old values are still wanted, stay in the arena and are
- * copied by their COMMIT.
+ * alone and cannot fail: a transform of an array that lies there is not copied; and so is a loop of
+ * such steps with what makes their gradients, piece by piece. Results that something reads
+ * afterwards, or whose old values are still wanted, stay in the arena and are copied by their
+ * COMMIT.
  */
 #include "mem/heap.h"
 #include "plan/plan.h"
@@ -76,6 +77,27 @@ static bool is_update(const fth_plan *p, const fth__unit *u, const int *assigns,
     return waits <= makes;
 }
 
+/* The CPU's kernels that use libraries may fail: those allocate. */
+static bool cannot_fail(const fth_plan *p, const fth__unit *u)
+{
+    uint64_t more = 0;
+    if (u->node->op->flags & FTH_OP_MAY_FAIL) return false;
+    return p->apart || !u->kernel || !u->kernel->libraries ||
+           u->kernel->libraries(u->node, &more) == 0;
+}
+
+/* What it waits for, its gradient, could as well be made when it has its turn. */
+static bool may_join(const fth_plan *p, const fth__unit *u)
+{
+    const fth_node *n = u->node;
+    if (!u->update || !is_elementwise(n)) return false;
+    for (int k = 0; k < n->n_in; k++) {
+        const int from = p->unit_of[n->in_val[k].id];
+        if (from >= 0 && n->in[k].n_axes > 0 && cannot_fail(p, &p->unit[from])) return true;
+    }
+    return false;
+}
+
 fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err)
 {
     const int64_t values = p->graph->n_values;
@@ -90,6 +112,7 @@ fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err)
     }
     for (int64_t i = 0; i < p->n_units; i++)
         p->unit[i].update = is_update(p, &p->unit[i], assigns, readers);
+    for (int64_t i = 0; i < p->n_units; i++) p->unit[i].joins = may_join(p, &p->unit[i]);
     fth__heap_free(p->mem, assigns);
     return FTH_OK;
 }
@@ -145,6 +168,59 @@ static bool may_wait(const fth_plan *p, const uses *u, const fth__item *it)
     return feeds;
 }
 
+/* The step in a loop makes its part of what it makes from the same part of what follows the loop.
+ */
+static bool is_plain(const fth_plan *p, const fth__item *it, const fth__sweep *l)
+{
+    const fth__unit *u = &p->unit[it->unit];
+    for (int k = 0; k < u->node->n_in; k++)
+        for (int d = 0; d < u->node->in[k].n_axes; d++) {
+            const fth_relation *r = &u->rel[k][d];
+            if (!l->map[u->node->in[k].axis[d]].in) continue;
+            if (r->along != FTH_SAME || r->out_dim != it->sdim[0]) return false;
+        }
+    return true;
+}
+
+/* A step of a loop that may wait: it cannot fail, and what it makes is used up in the turn or goes
+ * into parameters. */
+static bool may_wait_in_loop(const fth_plan *p, const uses *u, const fth__item *it, int loop,
+                             bool *feeds)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    if (it->kind != FTH__STEP || it->loop != loop || it->acc >= 0 || it->sdim[0] < 0) return false;
+    if (!cannot_fail(p, &p->unit[it->unit]) || !is_plain(p, it, &p->loop[loop])) return false;
+    for (int o = 0; o < n->n_out; o++) {
+        const fth__buf *b = &p->buf[it->out[o]];
+        if (b->kind != FTH__BUF_ARENA || b->output >= 0) return false;
+        if (b->home == loop) continue;
+        if (b->home >= 0 || u->by_others[it->out[o]] > 0) return false;
+        *feeds |= u->by_commit[it->out[o]] > 0;
+    }
+    return true;
+}
+
+/* A loop that reads and writes no files and does nothing but update parameters. */
+static bool may_loop_wait(const fth_plan *p, const uses *u, int loop)
+{
+    bool feeds = false;
+    for (int64_t b = 0; b < p->n_bufs; b++)
+        if (p->buf[b].kind == FTH__BUF_ARENA && p->buf[b].home == loop && p->buf[b].input >= 0)
+            return false;
+    for (int t = p->loop[loop].begin + 1; t < p->loop[loop].end; t++)
+        if (!may_wait_in_loop(p, u, &p->item[t], loop, &feeds)) return false;
+    return feeds;
+}
+
+/* How many items from t on wait together: a step, a loop, or none. */
+static int64_t waiting(const fth_plan *p, const uses *u, int64_t t)
+{
+    const fth__item *it = &p->item[t];
+    if (it->kind == FTH__BEGIN && p->loop[it->loop].depth == 0 && may_loop_wait(p, u, it->loop))
+        return p->loop[it->loop].end - t + 1;
+    return may_wait(p, u, it) ? 1 : 0;
+}
+
 static int64_t first_commit(const fth_plan *p)
 {
     int64_t t = p->n_items;
@@ -152,33 +228,36 @@ static int64_t first_commit(const fth_plan *p)
     return t;
 }
 
-/* Move what may wait to just before the COMMITs, the last of it first. Loops move up by as many
- * places as were left before them. */
+/* Move what may wait to just before the COMMITs, the last of it first. */
 static fth_status postpone(fth_plan *p, const uses *u, fth_err *err)
 {
     const int64_t n = first_commit(p);
-    fth__item *late = NULL;
-    int64_t *left = NULL, n_late = 0;
-    for (int64_t t = 0; t < n; t++) n_late += may_wait(p, u, &p->item[t]);
-    p->late = n - n_late;
-    if (n_late == 0) return FTH_OK;
-    fth_status s = fth__heap_take(p->mem, n_late, sizeof *late, (void **)&late, err);
-    if (s == FTH_OK) s = fth__heap_take(p->mem, n + 1, sizeof *left, (void **)&left, err);
-    int64_t kept = 0, at = n_late;
-    for (int64_t t = 0; s == FTH_OK && t < n; t++) {
-        left[t] = t - kept;
-        if (may_wait(p, u, &p->item[t]))
-            late[--at] = p->item[t];
-        else
-            p->item[kept++] = p->item[t];
+    fth__item *old = NULL;
+    int64_t *to = NULL; /* per item: its new place */
+    p->late = n;
+    for (int64_t t = 0; t < n; t++) {
+        const int64_t some = waiting(p, u, t);
+        p->late -= some;
+        t += some > 0 ? some - 1 : 0;
     }
-    if (s == FTH_OK) memcpy(&p->item[kept], late, sizeof *late * (size_t)n_late);
+    if (p->late == n) return FTH_OK;
+    fth_status s = fth__heap_take(p->mem, n, sizeof *old, (void **)&old, err);
+    if (s == FTH_OK) s = fth__heap_take(p->mem, n + 1, sizeof *to, (void **)&to, err);
+    int64_t kept = 0, at = n;
+    for (int64_t t = 0; s == FTH_OK && t < n;) {
+        const int64_t some = waiting(p, u, t);
+        at -= some;
+        for (int64_t i = 0; i < some; i++) to[t++] = at + i;
+        if (some == 0) to[t++] = kept++;
+    }
+    if (s == FTH_OK) memcpy(old, p->item, sizeof *old * (size_t)n);
+    for (int64_t t = 0; s == FTH_OK && t < n; t++) p->item[to[t]] = old[t];
     for (int64_t i = 0; s == FTH_OK && i < p->n_loops; i++) {
-        p->loop[i].begin -= (int)left[p->loop[i].begin];
-        p->loop[i].end -= (int)left[p->loop[i].end];
+        p->loop[i].begin = (int)to[p->loop[i].begin];
+        p->loop[i].end = (int)to[p->loop[i].end];
     }
-    fth__heap_free(p->mem, late);
-    fth__heap_free(p->mem, left);
+    fth__heap_free(p->mem, old);
+    fth__heap_free(p->mem, to);
     return s;
 }
 
@@ -198,6 +277,28 @@ static bool safe_with_itself(const fth_plan *p, const fth__item *it, int out, in
     return true;
 }
 
+/* In a loop: what earlier turns have overwritten, later turns do not read. */
+static bool reads_own_part(const fth_plan *p, int64_t t, int out, int input)
+{
+    const fth__item *it = &p->item[t];
+    if (it->loop < 0) return true;
+    const fth_node *n = p->unit[it->unit].node;
+    const fth_axis_id axis = n->out[0].axis[it->sdim[0]];
+    if (fth_desc_find(&n->out[out], axis) < 0) return false;
+    for (int64_t i = p->loop[it->loop].begin + 1; i < t; i++) {
+        const fth__item *before = &p->item[i];
+        const fth_node *m = p->unit[before->unit].node;
+        for (int k = 0; k < m->n_in; k++) {
+            const fth__buf *b = &p->buf[fth__buf_storage(p, before->in[k])];
+            if (b->kind != FTH__BUF_FOREIGN || b->input != input) continue;
+            if (p->buf[before->in[k]].kind == FTH__BUF_VIEW) return false;
+            if (fth_desc_find(&m->in[k], axis) < 0) return false;
+            if (m->out[0].axis[before->sdim[0]] != axis) return false;
+        }
+    }
+    return true;
+}
+
 /* Nothing but its COMMIT reads what the step makes, and nothing after the step, or beside the same
  * element in it, wants the parameter's old contents. */
 static bool write_straight(fth_plan *p, const uses *u, const fth__item *c)
@@ -212,7 +313,7 @@ static bool write_straight(fth_plan *p, const uses *u, const fth__item *c)
     for (int o = 0; o < FTH_MAX_OUT; o++)
         if (p->item[t].out[o] == buf) out = o;
     if (u->by_commit[buf] + u->by_others[buf] != 1 || u->last[input] > t ||
-        !safe_with_itself(p, &p->item[t], out, input))
+        !safe_with_itself(p, &p->item[t], out, input) || !reads_own_part(p, t, out, input))
         return false;
     p->buf[buf].kind = FTH__BUF_FOREIGN;
     p->buf[buf].input = input;

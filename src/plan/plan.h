@@ -17,9 +17,10 @@ enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128 };
 
 typedef struct fth__unit {
     const fth_node *node;
-    bool synthetic;                    /* made by fusion: the plan owns the node */
-    int fault;                         /* number of its complaint; -1: it cannot leave one */
-    bool update;                       /* all it makes goes into parameters: it waits for the end */
+    bool synthetic; /* made by fusion: the plan owns the node */
+    int fault;      /* number of its complaint; -1: it cannot leave one */
+    bool update;    /* all it makes goes into parameters: it waits for the end */
+    bool joins; /* an update whose gradient is made without failing: both may wait, in one loop */
     const fth_kernel *kernel;          /* NULL: the reference loop of the operation */
     fth_relation (*rel)[FTH_MAX_AXES]; /* of every input axis, asked once; the plan owns it */
     int *member; /* nodes of the graph that it does in one; NULL: just its own */
@@ -158,6 +159,7 @@ struct fth_plan {
     int *unit_of;  /* per value: the unit that makes it; -1: an input or not needed */
     bool *keep;    /* per value: keep it whole rather than make it again in a later pass */
     bool *is_read; /* per value: some unit reads it */
+    bool joined;   /* updates are cut into pieces with their gradients */
 
     int64_t n_loops, cap_loops;
     fth__sweep *loop;

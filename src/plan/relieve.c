@@ -40,6 +40,7 @@ static void level_zero(const fth_plan *p, int64_t t, int64_t *from, int64_t *to)
     if (t >= p->late) {
         *from = p->late;
         *to = p->n_items - 1;
+        return;
     }
     while (l >= 0) {
         *from = p->loop[l].begin;

@@ -1,8 +1,9 @@
 /* search.c - the ladder from everything at once to a refusal.
  *
  * Rungs: everything at once, unless pieces are asked for; one streaming axis; two nested axes; then
- * the same with blocks given up between their uses. On each rung chunks are the largest whose bytes
- * alive at once stay under the budget, confirmed by a real layout.
+ * the same with blocks given up between their uses. On each rung updates first wait for the end
+ * with whole gradients, then are cut with them. Chunks are the largest whose bytes alive at once
+ * stay under the budget, confirmed by a real layout.
  */
 #include "base/checked.h"
 #include "mem/heap.h"
@@ -23,6 +24,7 @@ typedef struct choice {
     fth_axis_id axis[FTH__MAX_DEPTH];
     double cost;
     bool found;
+    bool joined;   /* updates are cut with their gradients */
     bool relieved; /* blocks may be given up between uses */
 } choice;
 
@@ -141,6 +143,7 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
 {
     fth_plan *p = s->p;
     c->found = false;
+    p->joined = c->joined;
     fth_err local = {0};
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
     const int depths = loop_depths(p, c);
@@ -172,6 +175,7 @@ static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
 {
     fth_plan *p = s->p;
     uint64_t bytes;
+    p->joined = c->joined;
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
     *fits = false;
     if (p->n_loops != s->n_chunk) return FTH_OK;
@@ -211,7 +215,8 @@ static fth_status take_best(search *s, choice *best, const choice *c, fth_err *e
     return FTH_OK;
 }
 
-static fth_status try_all(search *s, int depths, bool relieved, choice *best, fth_err *err)
+static fth_status try_all(search *s, int depths, bool joined, bool relieved, choice *best,
+                          fth_err *err)
 {
     fth_plan *p = s->p;
     const fth_axis_id n = (fth_axis_id)p->graph->n_axes;
@@ -220,7 +225,9 @@ static fth_status try_all(search *s, int depths, bool relieved, choice *best, ft
     for (fth_axis_id a = 0; a < (depths > 0 ? n : 1); a++) {
         if (depths > 0 && (!worth(p, a) || (forced >= 0 && a != forced))) continue;
         for (fth_axis_id b = 0; b < (depths == 2 ? n : 1); b++) {
-            choice c = {.axis = {depths > 0 ? a : -1, depths == 2 ? b : -1}, .relieved = relieved};
+            choice c = {.axis = {depths > 0 ? a : -1, depths == 2 ? b : -1},
+                        .joined = joined,
+                        .relieved = relieved};
             if (depths == 2 && (a == b || !worth(p, b))) continue;
             FTH_TRY(try_axes(s, &c, err));
             if (c.found && (!best->found || c.cost < best->cost))
@@ -299,7 +306,7 @@ static fth_status check_scratch(const fth_plan *p, fth_err *err)
 static void remember(const search *s, const choice *c)
 {
     const fth_plan *p = s->p;
-    fth__decision d = {.relieved = c->relieved, .n_loops = (int)p->n_loops};
+    fth__decision d = {.joined = c->joined, .relieved = c->relieved, .n_loops = (int)p->n_loops};
     memcpy(d.axis, c->axis, sizeof d.axis);
     if (p->n_loops > FTH__CACHE_LOOPS) return;
     for (int64_t i = 0; i < p->n_loops; i++) d.chunk[i] = p->loop[i].chunk;
@@ -318,7 +325,7 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     fth__decision d;
     *found = fth__plan_cache_get(p->ctx->plans, p->key, &d);
     if (!*found) return FTH_OK;
-    choice c = {.relieved = d.relieved};
+    choice c = {.joined = d.joined, .relieved = d.relieved};
     memcpy(c.axis, d.axis, sizeof c.axis);
     FTH_TRY(fth__grow(p->mem, &s->chunk, &s->cap_chunk, d.n_loops, err));
     s->n_chunk = d.n_loops;
@@ -329,12 +336,24 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     return FTH_OK;
 }
 
+/* Streaming so many axes, with updates that wait for the end and then, if there are such, with
+ * updates in pieces. */
+static fth_status try_depths(search *s, int depths, bool relieved, choice *best, fth_err *err)
+{
+    const fth_plan *p = s->p;
+    bool joins = false;
+    FTH_TRY(try_all(s, depths, false, relieved, best, err));
+    for (int64_t i = 0; i < p->n_units; i++) joins |= p->unit[i].joins;
+    return joins && depths > 0 && !best->found ? try_all(s, depths, true, relieved, best, err)
+                                               : FTH_OK;
+}
+
 static fth_status search_anew(search *s, choice *best, fth_err *err)
 {
     fth_plan *p = s->p;
     const bool forced = p->limits.stream && p->limits.stream[0];
     const bool never = p->limits.stream && !p->limits.stream[0];
-    if (p->limits.min_pieces != 0 && !never) FTH_TRY(try_all(s, 1, false, best, err));
+    if (p->limits.min_pieces != 0 && !never) FTH_TRY(try_depths(s, 1, false, best, err));
     if (!forced && !best->found) {
         FTH_TRY(try_axes(s, best, err));
         if (best->found) return FTH_OK; /* the schedule at hand is the plan */
@@ -342,7 +361,7 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
     for (int relieved = 0; relieved < 2 && !best->found; relieved++)
         for (int depths = relieved && !forced ? 0 : 1; depths <= FTH__MAX_DEPTH && !best->found;
              depths++)
-            if (depths == 0 || !never) FTH_TRY(try_all(s, depths, relieved, best, err));
+            if (depths == 0 || !never) FTH_TRY(try_depths(s, depths, relieved, best, err));
     if (!best->found && s->smallest == UINT64_MAX) { /* the axis asked for cuts nothing */
         *best = (choice){.axis = {-1, -1}, .relieved = true};
         return try_axes(s, best, err);

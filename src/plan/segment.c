@@ -229,7 +229,8 @@ static bool classify(state *st)
         const int ui = st->units[i];
         const fth__unit *u = &st->p->unit[ui];
         const votes v = ask(st, u);
-        const bool follows = !u->update && !v.conflict && (v.acc || v.stream_dim >= 0) &&
+        const bool waits = u->update && !(st->p->joined && u->joins);
+        const bool follows = !waits && !v.conflict && (v.acc || v.stream_dim >= 0) &&
                              !uncuttable(u, s, v.acc ? -1 : v.stream_dim);
         s->role[ui] = !follows ? FTH__ROLE_WHOLE : v.acc ? FTH__ROLE_ACC : FTH__ROLE_STREAM;
         s->sdim[ui] = (int8_t)(follows && !v.acc ? v.stream_dim : -1);

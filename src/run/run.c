@@ -174,6 +174,7 @@ static int64_t post_writes(fth__runner *r, int loop)
 
 static fth_status wait_io(fth__runner *r, int64_t ticket)
 {
+    if (!r->io) return FTH_OK; /* a run without files */
     const double t0 = fth__clock_seconds();
     const fth_status s = fth__io_wait(r->io, ticket, r->err);
     r->io_wait += fth__clock_seconds() - t0;
@@ -259,7 +260,7 @@ typedef struct tickets {
 static fth_status earliest(fth__runner *r, int64_t write, fth_status s)
 {
     fth_err err = {0};
-    if (r->cancelled) return s;
+    if (r->cancelled || !r->io) return s;
     const fth_status before = fth__io_wait(r->io, write, &err);
     if (before == FTH_OK) return s;
     *r->err = err;
@@ -578,7 +579,9 @@ static fth_status sync_tensors(const fth__runner *r)
 static bool uses_files(const fth__runner *r)
 {
     const fth_plan *p = r->p;
-    if (!r->dev || p->ctx->trace || p->n_loops > 0) return true;
+    if (!r->dev || p->ctx->trace) return true;
+    for (int64_t i = 0; i < p->n_bufs; i++)
+        if (p->buf[i].home >= 0 && (p->buf[i].input >= 0 || p->buf[i].output >= 0)) return true;
     for (int64_t i = 0; i < p->n_items; i++) switch (p->item[i].kind) {
         case FTH__READ: {
             const fth__buf *b = &p->buf[p->item[i].out[0]];

@@ -5,6 +5,7 @@
  */
 #include "instruments/spatial/train.h"
 
+#include "testing/host_device.h"
 #include "testing/spatial_training.h"
 
 typedef struct wish {
@@ -12,6 +13,8 @@ typedef struct wish {
     uint64_t gib;
     const char *moments;
     bool on_scratch; /* where they have to end up */
+    bool device;     /* with so much of it, and as much again of the host's */
+    sp_hold hold;    /* what has to stay there */
 } wish;
 
 static void plan(const wish *w)
@@ -25,6 +28,12 @@ static void plan(const wish *w)
     opt.mem.budget_bytes = w->gib << 30;
     opt.threads = 2;
     opt.scratch_dir = t_temp_dir();
+    if (w->device) {
+        opt.backend = &t_host_backend;
+        opt.device = "cuda";
+        opt.device_memory_bytes = w->gib << 30;
+        opt.mem.budget_bytes = 2 * (w->gib << 30);
+    }
     OKE(fth_context_create(&ctx, &opt, &err), &err);
     fth_mem *mem = fth_context_mem(ctx);
     ss_config(text, sizeof text, w->kind, w->moments);
@@ -50,11 +59,14 @@ static void plan(const wish *w)
     OKE(sp_settings_from(&t.set, cfg, &t.size, 200.0, NULL, &err), &err);
     fth_stage_plan out = {0};
     OKE(sp_train_plan_step(&t, &out, NULL, &err), &err);
-    printf("%-10s %s: %.2f GiB, %.2f GiB of files\n", sp_kinds[w->kind].name,
+    printf("%-10s %s: %.2f GiB, %.2f GiB of files", sp_kinds[w->kind].name,
            t.on_scratch ? "scratch" : "memory ", (double)out.host_bytes / (1 << 30),
            (double)out.scratch_bytes / (1 << 30));
-    IS_TRUE(out.host_bytes > 0 && out.host_bytes <= w->gib << 30);
+    printf(", %.2f GiB on the device\n", (double)out.device_bytes / (1 << 30));
+    IS_TRUE(out.host_bytes > 0 && out.host_bytes <= opt.mem.budget_bytes);
+    IS_TRUE(out.device_bytes <= w->gib << 30);
     IS_TRUE(t.on_scratch == w->on_scratch);
+    IS_TRUE(t.hold == w->hold);
     if (t.on_scratch) /* two moments of mu and Lam */
         IS_TRUE(out.scratch_bytes >= (uint64_t)2 * 4 * 10 * 1200000 * 51);
     OK(fth_config_destroy(cfg, NULL));
@@ -63,18 +75,32 @@ static void plan(const wish *w)
 
 TEST(every_model_fits_into_eight_gibibytes)
 {
-    static const wish each[] = {{SP_PNMF, 8, "", false},
-                                {SP_SVGP, 8, "", false},
-                                {SP_MGGP_SVGP, 8, "", false},
-                                {SP_LCGP, 8, "", true},
-                                {SP_MGGP_LCGP, 8, "  moments: scratch\n", true}};
+    static const wish each[] = {
+        {.kind = SP_PNMF, .gib = 8, .moments = ""},
+        {.kind = SP_SVGP, .gib = 8, .moments = ""},
+        {.kind = SP_MGGP_SVGP, .gib = 8, .moments = ""},
+        {.kind = SP_LCGP, .gib = 8, .moments = ""},
+        {.kind = SP_MGGP_LCGP, .gib = 8, .moments = ""},
+        {.kind = SP_LCGP, .gib = 7, .moments = "", .on_scratch = true},
+        {.kind = SP_MGGP_LCGP, .gib = 8, .moments = "  moments: scratch\n", .on_scratch = true}};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) plan(&each[i]);
 }
 
 TEST(moments_in_memory_fit_into_eleven)
 {
-    plan(&(wish){SP_LCGP, 11, "", false});
-    plan(&(wish){SP_MGGP_LCGP, 11, "  moments: memory\n", false});
+    plan(&(wish){.kind = SP_LCGP, .gib = 11, .moments = ""});
+    plan(&(wish){.kind = SP_MGGP_LCGP, .gib = 11, .moments = "  moments: memory\n"});
+}
+
+/* Parameters, moments and weights: the gradient is made piece by piece. With less, moments stay on
+ * the host. */
+TEST(a_device_of_eight_holds_all_of_a_local_model)
+{
+    static const wish each[] = {
+        {.kind = SP_LCGP, .gib = 8, .moments = "", .device = true, .hold = SP_HOLD_ALL},
+        {.kind = SP_MGGP_LCGP, .gib = 8, .moments = "", .device = true, .hold = SP_HOLD_ALL},
+        {.kind = SP_LCGP, .gib = 6, .moments = "", .device = true, .hold = SP_HOLD_LEAST}};
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) plan(&each[i]);
 }
 
 TEST_MAIN()
