@@ -133,13 +133,15 @@ def poisson_changes(m, chosen, alpha):
     return [(probe, patch, back(-alpha[j] * xi * wave)) for j, (probe, patch, wave, _, xi) in zip(chosen, parts)]
 
 
-def lsqml(m, orders, batch, noise):
-    alpha, light = np.full(PATTERNS, 0.5), None
+def lsqml(m, orders, batch, noise, once=False):
+    """`once`: the object moves after an epoch, along all directions by the shortest step; the probe by a share of its own."""
+    alpha, light, share = np.full(PATTERNS, 0.5), None, 1 / -(-PATTERNS // batch) if once else 1
     for order in orders:
         now = np.zeros(m.object.shape)
         for j in range(PATTERNS):
             now[m.patch(j)] += np.abs(m.probe[0]) ** 2
         light = now if light is None else light / 2 + now / 2
+        held, shortest = np.zeros_like(m.object), np.inf
         for at in range(0, PATTERNS, batch):
             chosen = order[at : at + batch]
             parts = poisson_changes(m, chosen, alpha) if noise == "poisson" else [m.change(j, 1e-9) for j in chosen]
@@ -157,8 +159,14 @@ def lsqml(m, orders, batch, noise):
             right = np.array([(w.conj() * chi).real.sum((1, 2)) for w in (u, v)]).T
             steps = 0.9 * np.maximum(np.linalg.solve(left, right[..., None])[..., 0].real, 0)
             cut = len(chosen) // 10
-            m.object += np.sort(steps[:, 0])[cut : len(chosen) - cut].mean() / len(m.probe) * d_object
-            m.probe += steps[:, 1].mean() * d_probe
+            step = np.sort(steps[:, 0])[cut : len(chosen) - cut].mean() / len(m.probe)
+            if once:
+                held, shortest = held + d_object, min(step, shortest)
+            else:
+                m.object += step * d_object
+            m.probe += share * steps[:, 1].mean() * d_probe
+        if once:
+            m.object += shortest * held
 
 
 def exit_waves(m, a, b, c):
@@ -241,6 +249,13 @@ class Rules(unittest.TestCase):
             for noise, batch in (("gaussian", 8), ("gaussian", 20), ("poisson", 13)):
                 self.compare(scan, lambda m: lsqml(m, self.orders, batch, noise), "lsqml", "--batch", batch, "--noise_model", noise,
                              "--order", "order.npy")
+
+    def test_compact_batches(self):
+        for modes, fractions, masks in ((1, False, 0), (2, True, PATTERNS)):
+            scan = make_scan(modes, fractions, masks)
+            for batch in (6, 20):
+                self.compare(scan, lambda m: lsqml(m, self.orders, batch, "gaussian", once=True), "lsqml", "--batch", batch, "--batching",
+                             "compact", "--order", "order.npy")
 
     def test_exit_waves(self):
         for modes, masks in ((1, 0), (3, 1), (2, PATTERNS)):

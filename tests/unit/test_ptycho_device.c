@@ -141,6 +141,8 @@ static void all_rules(scene a, bool wide)
     o = rules(PT_SOLVE_LSQML, 4, wide);
     o.opr = 1;
     on_both(&a, &o);
+    o.batching = PT_BATCH_COMPACT;
+    on_both(&a, &o);
 }
 
 TEST(whole_images_of_64_in_double)

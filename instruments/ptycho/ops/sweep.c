@@ -21,7 +21,8 @@ static int input_of(const fth_node *node, int which)
     int at = PT_SWEEP_WEIGHT;
     if (which > PT_SWEEP_WEIGHT && has_weight(node)) at++;
     if (which > PT_SWEEP_MASK && rule_of(node)->masked) at++;
-    if (which > PT_SWEEP_EIGEN) at++;
+    if (which > PT_SWEEP_EIGEN && rule_of(node)->opr) at++;
+    if (which > PT_SWEEP_SHARES && rule_of(node)->opr) at++;
     return at;
 }
 
@@ -30,8 +31,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     const pt_sweep *rule = node->attr;
     const fth_dtype real = node->in[PT_SWEEP_OBJECT].dtype;
     const fth_desc *patterns = &node->in[PT_SWEEP_PATTERNS];
-    const int wanted =
-        PT_SWEEP_WEIGHT + has_weight(node) + (rule->masked ? 1 : 0) + (rule->opr ? 2 : 0);
+    const int wanted = PT_SWEEP_WEIGHT + has_weight(node) + (rule->masked ? 1 : 0) +
+                       (rule->opr ? 2 : 0) + (rule->hold ? 1 : 0);
     char text[256];
     if (node->n_in != wanted || rule->batch < 1)
         return FTH_FAIL(err, FTH_E_USAGE, "ptycho_sweep: %d inputs, but the rule has %d",
@@ -69,6 +70,8 @@ static fth_status infer(fth_node *node, fth_err *err)
         node->out[3] = node->in[eigen];
         node->out[4] = node->in[shares];
     }
+    if (rule->hold)
+        FTH_TRY(pt_check_axes(node, input_of(node, PT_SWEEP_CHANGE), real, "part orow ocol", err));
     node->out[0] = node->in[PT_SWEEP_OBJECT];
     node->out[1] = node->in[PT_SWEEP_PROBE];
     return pt_desc_of(node->graph, "pattern told", FTH_F64, &node->out[2], err);
@@ -128,6 +131,7 @@ static fth_status run(const fth_call *call)
     w.count = (int64_t)switches[PT_SWITCH_COUNT];
     w.probe_on = switches[PT_SWITCH_PROBE] != 0;
     w.positions_on = switches[PT_SWITCH_POSITIONS] != 0;
+    w.probe_share = switches[PT_SWITCH_SHARE];
     w.team = call->team;
     w.scratch = call->scratch;
     const size_t real = (size_t)fth_dtype_size(node->in[0].dtype);
@@ -135,10 +139,16 @@ static fth_status run(const fth_call *call)
         w.object = call->in[PT_SWEEP_OBJECT].data;
         w.probe = call->in[PT_SWEEP_PROBE].data;
     }
+    const int from[2] = {w.rule->hold ? input_of(node, PT_SWEEP_CHANGE) : PT_SWEEP_OBJECT,
+                         PT_SWEEP_PROBE};
+    if (w.rule->hold) {
+        w.object = call->in[PT_SWEEP_OBJECT].data;
+        w.change = call->out[0].data;
+    }
     for (int i = 0; i < 2; i++)
         if (call->out[i].data)
-            memcpy(call->out[i].data, call->in[i].data,
-                   (size_t)fth_desc_count(&node->in[i]) * real);
+            memcpy(call->out[i].data, call->in[from[i]].data,
+                   (size_t)fth_desc_count(&node->in[from[i]]) * real);
     if (w.rule->opr) {
         const int eigen = input_of(node, PT_SWEEP_EIGEN);
         w.eigen = call->out[3].data ? call->out[3].data : call->in[eigen].data;

@@ -356,7 +356,8 @@ template <typename T> __global__ void find_steps(const work<T> w)
     sum_block(both);
     if (threadIdx.x > 0) return;
     w.found[1] = both[0] / (double)(size - 2 * cut);
-    w.found[2] = both[1] / (double)size;
+    w.found[2] = w.switches[PT_SWITCH_SHARE] * both[1] / (double)size;
+    w.told[w.first * PT_TOLD + PT_TOLD_STEP] = w.found[1];
 }
 /* Object (of lsqml) and probe take their steps. */
 template <typename T> __global__ void take_steps(const work<T> w)
@@ -370,7 +371,8 @@ template <typename T> __global__ void take_steps(const work<T> w)
         if (k < probe)
             w.probe[k] += by_probe * w.next[k];
         else
-            w.object[k - probe] += by_object * w.direction[k - probe];
+            (w.rule.hold ? w.change : w.object)[k - probe] +=
+                (w.rule.hold ? 1 : by_object) * w.direction[k - probe];
 }
 
 /* ---- positions ---- */
@@ -563,10 +565,15 @@ template <typename T> fth_status run_as(const fth_call *call)
         w.seen.mask = (const uint8_t *)call->in[mask].data;
         w.seen.mask_step = node->in[mask].n_axes == 3 ? w.nn : 0;
     }
+    const int from[2] = {w.rule.hold ? node->n_in - 1 : PT_SWEEP_OBJECT, PT_SWEEP_PROBE};
+    if (w.rule.hold) {
+        w.object = (T *)call->in[PT_SWEEP_OBJECT].data;
+        w.change = (T *)call->out[0].data;
+    }
     for (int i = 0; i < 2; i++)
         if (call->out[i].data)
-            FTH_CUDA_TRY(cudaMemcpyAsync(call->out[i].data, call->in[i].data,
-                                         (size_t)fth_desc_count(&node->in[i]) * sizeof(T),
+            FTH_CUDA_TRY(cudaMemcpyAsync(call->out[i].data, call->in[from[i]].data,
+                                         (size_t)fth_desc_count(&node->in[from[i]]) * sizeof(T),
                                          cudaMemcpyDeviceToDevice, stream),
                          "copying object and probe", call->err);
     if (w.rule.opr) {

@@ -19,6 +19,7 @@ template <typename T> struct work {
     pt_sweep rule;
     int64_t n, nn, modes, rows, cols, cells, tiles;
     T *object, *probe, *eigen;
+    T *change;      /* hold: sum of the object's directions */
     double *shares; /* opr: [pattern share] */
     const T *weight;
     frames seen;

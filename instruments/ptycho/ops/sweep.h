@@ -25,6 +25,8 @@ typedef struct pt_sweep {
     int32_t masked;    /* input PT_SWEEP_MASK is there */
     int32_t positions; /* shifts of positions may be asked for */
     int32_t opr;       /* eigenprobes of lsqml */
+    int32_t hold;      /* lsqml: the object stays, its wishes are added up in PT_SWEEP_CHANGE */
+    int32_t spare;     /* 0 */
     double epsilon;    /* added to the model's amplitude */
     double object_alpha, probe_alpha;
 } pt_sweep;
@@ -42,6 +44,7 @@ enum {
     PT_SWEEP_MASK,
     PT_SWEEP_EIGEN,  /* with opr: [opr part row col] */
     PT_SWEEP_SHARES, /* with opr: [pattern share] f64, of the probe and of each eigenprobe */
+    PT_SWEEP_CHANGE, /* with hold: [part orow ocol], sum of the directions of the batches before */
     PT_SWEEP_INPUTS
 };
 /* Columns of a visit. */
@@ -58,10 +61,11 @@ enum {
     PT_SWITCH_COUNT,     /* patterns of this piece: the rest of the room is not looked at */
     PT_SWITCH_PROBE,     /* the probe is updated     */
     PT_SWITCH_POSITIONS, /* shifts of positions told */
+    PT_SWITCH_SHARE,     /* lsqml: the share of its step that the probe takes */
     PT_SWITCHES
 };
-/* Outputs: object, probe, and what is told of each pattern [pattern told] f64; with opr the
- * eigenprobes and the shares as well. */
+/* Outputs: object (with hold: the new sum of directions), probe, and what is told of each pattern
+ * [pattern told] f64; with opr the eigenprobes and the shares as well. */
 enum {
     PT_TOLD_MISFIT, /* sum of (model - measured)^2 of amplitudes */
     PT_TOLD_COUNTS, /* sum of measured intensities                */
@@ -69,6 +73,7 @@ enum {
     PT_TOLD_ALPHA,
     PT_TOLD_DROW, /* true position - current one, as far as the gradient tells */
     PT_TOLD_DCOL,
+    PT_TOLD_STEP, /* lsqml, at the first pattern of a batch: the object's step */
     PT_TOLD
 };
 
@@ -79,6 +84,7 @@ typedef struct pt_sweep_work {
     const pt_sweep *rule;
     int64_t n, modes, rows, cols;
     void *object, *probe; /* in: as before, out: new */
+    void *change;         /* hold: the same, and the object stays as it is */
     void *eigen;          /* the same */
     double *shares;
     const void *weight, *patterns;
@@ -89,6 +95,7 @@ typedef struct pt_sweep_work {
     double *told;
     int64_t count;
     bool probe_on, positions_on;
+    double probe_share;
     fth_team *team;
     int threads;
     void *scratch;

@@ -686,7 +686,8 @@ static void find_steps(sweep *s)
     double sum = 0;
     for (int64_t i = cut; i < size - cut; i++) sum += steps[i];
     s->object_step = sum / (double)(size - 2 * cut);
-    s->probe_step = probe_sum / (double)size;
+    s->probe_step = s->w->probe_share * probe_sum / (double)size;
+    s->w->told[s->first * PT_TOLD + PT_TOLD_STEP] = s->object_step;
 }
 
 static void step_object(void *arg, int64_t tile, int worker)
@@ -695,13 +696,15 @@ static void step_object(void *arg, int64_t tile, int worker)
     (void)worker;
     const int64_t cols = s->w->cols, r0 = s->box[0] + tile * TILE,
                   r1 = r0 + TILE < s->box[1] ? r0 + TILE : s->box[1], width = s->box[3] - s->box[2];
-    const vr by = v_set((real)s->object_step);
+    const bool hold = s->rule->hold;
+    const vr by = v_set(hold ? 1 : (real)s->object_step);
+    real *to = hold ? s->w->change : s->object;
     for (int64_t r = r0; r < r1; r++)
         for (int part = 0; part < 2; part++)
             for (int64_t c = 0; c < width; c += LANES) {
                 const int k = lanes_left(width, c);
                 const int64_t at = part * s->cells + r * cols + s->box[2] + c;
-                st(s->object + at, v_fma(by, ld(s->direction + at, k), ld(s->object + at, k)), k);
+                st(to + at, v_fma(by, ld(s->direction + at, k), ld(to + at, k)), k);
             }
 }
 

@@ -65,6 +65,8 @@ static fth_status make_tensors(pt_solver *s, fth_err *err)
     const int64_t object[3] = {2, s->rows, s->cols}, probe[4] = {s->modes, 2, s->n, s->n};
     FTH_TRY(fth_tensor_create(&s->object, s->mem, "object", s->real, 3, object, err));
     FTH_TRY(fth_tensor_create(&s->probe, s->mem, "probe", s->real, 4, probe, err));
+    if (s->opt.algorithm == PT_SOLVE_LSQML && s->opt.batching == PT_BATCH_COMPACT)
+        FTH_TRY(fth_tensor_create(&s->change, s->mem, "change", s->real, 3, object, err));
     FTH_TRY(fth_tensor_create(&s->light, s->mem, "light", s->real, 2, object + 1, err));
     FTH_TRY(fth_tensor_create(&s->weight, s->mem, "weight", s->real, 2, object + 1, err));
     FTH_TRY(fth_tensor_create(&s->all_visits, s->mem, "places", FTH_F64, 2,
@@ -170,7 +172,7 @@ void pt_solver_destroy(pt_solver *s)
     fth_graph_destroy(s->light_graph);
     fth_plan_destroy(s->scale_plan);
     fth_graph_destroy(s->scale_graph);
-    fth_tensor *const tensors[] = {s->object, s->probe,      s->light,
+    fth_tensor *const tensors[] = {s->object, s->probe,      s->change, s->light,
                                    s->weight, s->all_visits, s->mask};
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) fth_tensor_release(tensors[i]);
     void *const blocks[] = {s->x, s->y, s->alpha, s->history, s->order, s->generator};

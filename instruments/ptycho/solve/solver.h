@@ -96,6 +96,7 @@ typedef struct pt_solver {
     fth_dtype real;
     fth_tensor *object; /* [part orow ocol] */
     fth_tensor *probe;  /* [mode part row col] */
+    fth_tensor *change; /* like the object: the direction of an epoch; NULL: batches change it */
     double *x, *y;      /* [scan] as they are now */
     double *alpha;      /* [scan] steps of the Poisson model */
     double *history;    /* [iterations] R of each epoch */

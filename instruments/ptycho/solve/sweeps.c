@@ -45,6 +45,7 @@ static pt_sweep rule_of(const pt_solver *s, bool look)
                       .masked = s->data.mask || s->data.masks.n_axes,
                       .positions = s->opt.position_start >= 0,
                       .opr = (int32_t)s->opt.opr,
+                      .hold = !look && s->change,
                       .epsilon = epsilon,
                       .object_alpha = s->opt.object_alpha,
                       .probe_alpha = s->opt.probe_alpha};
@@ -106,7 +107,9 @@ static fth_plan *make_plan(pt_solver *s, fth_graph *g, const fth_source *pattern
                                  .size = {PT_SWITCHES},
                                  .data = s->switches};
     const fth_val object = fth_param(g, "object", "part orow ocol", s->object),
-                  probe = fth_param(g, "probe", "mode part row col", s->probe);
+                  probe = fth_param(g, "probe", "mode part row col", s->probe),
+                  changed =
+                      rule.hold ? fth_param(g, "change", "part orow ocol", s->change) : object;
     fth_val in[PT_SWEEP_INPUTS] = {object, probe,
                                    frames_of(s, g, "patterns", s->frames, s->batches, patterns),
                                    fth_param(g, "visits", "pattern visit", s->visits),
@@ -121,15 +124,17 @@ static fth_plan *make_plan(pt_solver *s, fth_graph *g, const fth_source *pattern
         in[n++] = fth_param(g, "eigen", "opr part row col", s->eigen);
         in[n++] = fth_param(g, "shares", "pattern share", s->piece_shares);
     }
+    const int eigen = n - 2;
+    if (rule.hold) in[n++] = changed;
     const fth_val done = fth_custom(g, &pt_sweep_op, n, in, &rule, sizeof rule);
     const fth_sink sinks[OUTPUTS] = {fth_tensor_sink(s->told)};
     const fth_limits limits = {.sinks = sinks, .keep = !look};
     const fth_val told = fth_out(done, 2);
     if (look) return fth_plan_make(g, &told, 1, &limits, err);
-    fth_val out[OUTPUTS] = {told, fth_assign(object, done), fth_assign(probe, fth_out(done, 1))};
+    fth_val out[OUTPUTS] = {told, fth_assign(changed, done), fth_assign(probe, fth_out(done, 1))};
     int n_out = 3;
     for (int i = 0; rule.opr && i < 2; i++)
-        out[n_out++] = fth_assign(in[n - 2 + i], fth_out(done, 3 + i));
+        out[n_out++] = fth_assign(in[eigen + i], fth_out(done, 3 + i));
     return fth_plan_make(g, out, n_out, &limits, err);
 }
 
@@ -319,6 +324,7 @@ static void move_positions(pt_solver *s, int64_t first, int64_t count, double *r
 /* Sums over a pass through all patterns. */
 typedef struct totals {
     double misfit, counts, model, most;
+    double step; /* the smallest of the batches */
 } totals;
 
 static void add_up(pt_solver *s, int64_t first, int64_t count, totals *t)
@@ -330,6 +336,7 @@ static void add_up(pt_solver *s, int64_t first, int64_t count, totals *t)
         t->counts += of[PT_TOLD_COUNTS];
         t->model += of[PT_TOLD_MODEL];
         if (of[PT_TOLD_COUNTS] > t->most) t->most = of[PT_TOLD_COUNTS];
+        if (i % s->opt.batch == 0 && of[PT_TOLD_STEP] < t->step) t->step = of[PT_TOLD_STEP];
         if (s->opt.poisson) s->alpha[s->order[first + i]] = of[PT_TOLD_ALPHA];
     }
 }
@@ -362,6 +369,9 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
     for (int64_t i = 0; i < s->piece; i++) s->order[all + i] = s->order[all - 1];
     s->switches[PT_SWITCH_PROBE] = s->epoch >= s->opt.probe_start;
     s->switches[PT_SWITCH_POSITIONS] = move;
+    /* beside an object that moves once an epoch the probe shall not move once a batch */
+    s->switches[PT_SWITCH_SHARE] =
+        s->change ? 1 / (double)((all + s->opt.batch - 1) / s->opt.batch) : 1;
     FTH_TRY(ask(s, 0, err));
     for (int64_t first = 0; first < all; first += s->piece) {
         const int64_t count = all - first < s->piece ? all - first : s->piece;
@@ -382,17 +392,29 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
     return FTH_OK;
 }
 
+/* The one step of an epoch whose batches left the object alone: along the sum of their directions,
+ * as far as the most careful of them would go. */
+static void take_step(pt_solver *s, double step)
+{
+    const void *change = fth_tensor_view(s->change);
+    void *object = fth_tensor_data(s->object);
+    for (int64_t i = 0; i < 2 * s->rows * s->cols; i++)
+        pt_put(object, s->real, i, pt_get(object, s->real, i) + step * pt_get(change, s->real, i));
+}
+
 fth_status pt_sweeps_epoch(pt_solver *s, fth_err *err)
 {
-    totals t = {0};
+    totals t = {.step = INFINITY};
     void *room = NULL;
     if (is_lsqml(s)) FTH_TRY(pt_solver_light(s, true, err));
     FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->opt.batch * sizeof(double), "steps",
                          &room, err));
     fth_status st = pt_solver_make_order(s, err);
+    if (s->change) memset(fth_tensor_data(s->change), 0, (size_t)fth_tensor_bytes(s->change));
     if (st == FTH_OK) st = run_pieces(s, s->plan, &t, room, err);
     const fth_status back = fth_mem_release(s->mem, room, st == FTH_OK ? err : NULL);
     if (st != FTH_OK) return st;
+    if (s->change) take_step(s, t.step);
     s->history[s->epoch] = sqrt(t.misfit / t.counts);
     return back;
 }
