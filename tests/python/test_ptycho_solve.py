@@ -139,6 +139,17 @@ class Solve(unittest.TestCase):
         for kib in range(13000, 15251, 250):
             self.run_it(*words, "--memory", f"{kib}K")
 
+    def test_more_memory_is_never_worse(self):
+        """Pieces of patterns that fit must leave room for the transforms of a constraint: 8.5 MiB were refused where 8 were taken."""
+        self.make_scan(patterns=400, modes=2)
+        for algorithm in (["raar"], ["lsqml", "--batch", "16", "--momentum", "0.5"]):
+            words = ["scan.npz", "--modes", "2", "--raster_period", "2", "--iterations", "1", "--algorithm", *algorithm]
+            for kib in range(7000, 10001, 500):
+                self.run_it(*words, "--out", "y", "--plan", "--memory", f"{kib}K")
+            self.run_it(*words, "--out", algorithm[0])
+            self.run_it(*words, "--out", algorithm[0] + "-little", "--memory", "7000K")
+            self.assertEqual(self.bytes_of(algorithm[0]), self.bytes_of(algorithm[0] + "-little"))
+
     def test_killed_and_resumed(self):
         self.make_scan()
         for algorithm in ("lsqml --batch 8 --momentum 0.5", "dm"):

@@ -123,10 +123,15 @@ fth_status pt_solver_begin(pt_solver *s, fth_err *err)
     return keeps_waves(s) ? pt_waves_first(s, err) : FTH_OK;
 }
 
-/* `waves_here`: exit waves were in memory, also when the rest then did not fit. */
+/* How a solver is tried, and what became of it, also when it then did not fit. */
+typedef struct attempt {
+    bool waves_on_disk, waves_here;
+    int64_t most_piece, piece;
+} attempt;
+
 static fth_status create(pt_solver **out, fth_context *ctx, const fth_stage_call *call,
-                         const pt_solve_options *opt, const pt_solve_data *data, bool waves_on_disk,
-                         bool *waves_here, fth_err *err)
+                         const pt_solve_options *opt, const pt_solve_data *data, attempt *a,
+                         fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
     void *block = NULL;
@@ -136,11 +141,13 @@ static fth_status create(pt_solver **out, fth_context *ctx, const fth_stage_call
     s->n = data->n;
     s->modes = opt->modes;
     s->real = opt->wide ? FTH_F64 : FTH_F32;
-    s->waves_on_disk = waves_on_disk;
+    s->waves_on_disk = a->waves_on_disk;
+    s->most_piece = a->most_piece;
     if (s->opt.batch > data->patterns) s->opt.batch = data->patterns;
     if (keeps_waves(s)) s->opt.subpixel = false; /* as ptypy: whole pixels */
     const fth_status st = set_up(s, err);
-    *waves_here = keeps_waves(s) && pt_waves_are_here(s);
+    a->waves_here = keeps_waves(s) && pt_waves_are_here(s);
+    a->piece = s->piece;
     if (st == FTH_OK)
         *out = s;
     else
@@ -148,16 +155,26 @@ static fth_status create(pt_solver **out, fth_context *ctx, const fth_stage_call
     return st;
 }
 
+/* Pieces are chosen before the plans of constraints are made: where those then do not fit, waves go
+ * to the disk and pieces become shorter, so that a larger budget never refuses what a smaller one
+ * took. */
 fth_status pt_solver_create(pt_solver **out, fth_context *ctx, const fth_stage_call *call,
                             const pt_solve_options *opt, const pt_solve_data *data, fth_err *err)
 {
-    bool waves_here = false;
+    attempt a = {0};
     *out = NULL;
-    const fth_status st = create(out, ctx, call, opt, data, false, &waves_here, err);
-    const bool too_much = st == FTH_E_NO_FIT || st == FTH_E_BUDGET || st == FTH_E_NOMEM;
-    if (!too_much || !waves_here) return st;
-    fth_err_clear(err); /* the waves took what the rest needs */
-    return create(out, ctx, call, opt, data, true, &waves_here, err);
+    for (;;) {
+        const fth_status st = create(out, ctx, call, opt, data, &a, err);
+        const bool too_much = st == FTH_E_NO_FIT || st == FTH_E_BUDGET || st == FTH_E_NOMEM;
+        const int64_t least =
+            opt->algorithm == PT_SOLVE_DM || opt->algorithm == PT_SOLVE_RAAR ? 1 : opt->batch;
+        if (!too_much || (!a.waves_here && a.piece <= least)) return st;
+        if (a.waves_here)
+            a.waves_on_disk = true;
+        else
+            a.most_piece = a.piece / 2 > least ? a.piece / 2 : least;
+        fth_err_clear(err);
+    }
 }
 
 void pt_solver_destroy(pt_solver *s)

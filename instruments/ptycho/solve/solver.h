@@ -127,6 +127,7 @@ typedef struct pt_solver {
 
     pt_waves *waves;
     bool waves_on_disk; /* even where memory would hold them */
+    int64_t most_piece; /* patterns; 0: as many as fit */
     pt_momentum *momentum;
     pt_constraints *constraints;
     fth_tensor *eigen;        /* [opr part row col]; NULL: none */

@@ -244,8 +244,9 @@ fth_status pt_sweeps_create(pt_solver *s, fth_err *err)
     const uint64_t one = (uint64_t)(s->n * s->n * fth_dtype_size(s->data.source.dtype) * batch) + 1;
     int64_t most = (int64_t)(MOST_BYTES / one);
     const int64_t queued = on_device(s) ? MOST_QUEUED : batches;
-    bool all = all_fit(s);
+    bool all = !s->most_piece && all_fit(s);
     if (all) most = queued;
+    if (s->most_piece && most > s->most_piece / batch) most = s->most_piece / batch;
     most = most < 1 ? 1 : most > batches ? batches : most;
     most = most > queued ? queued : most;
     for (;;) {

@@ -248,6 +248,7 @@ fth_status pt_waves_create(pt_solver *s, fth_err *err)
     FTH_TRY(fth_tensor_create(&w->below[1], s->mem, "object power", s->real, 2, probe + 2, err));
     FTH_TRY(make_store(s, err));
     int64_t piece = (int64_t)(MOST_BYTES / (uint64_t)w->one);
+    if (s->most_piece && piece > s->most_piece) piece = s->most_piece;
     piece = piece < 1 ? 1 : piece > s->data.patterns ? s->data.patterns : piece;
     for (;; piece = (piece + 1) / 2) {
         const fth_status st = try_piece(s, piece, err);
