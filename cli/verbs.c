@@ -158,7 +158,7 @@ static void add_instrument(const fth_instrument *in)
                            .direct = in->direct,
                            .run = cli_run_direct});
     for (int i = 0; i < in->n_stages; i++) add_stage(in, &in->stage[i], computes);
-    if (!verb_named(in, "plan"))
+    if (in->n_stages > 0 && !verb_named(in, "plan"))
         add(in, "plan",
             &(cli_command){
                 .args = "",

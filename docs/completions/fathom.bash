@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg focus ptycho sounding spatial" i
+    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg focus ptycho sounding spatial splat" i
     COMPREPLY=()
     case $before in
     --dir)
@@ -933,6 +933,19 @@ _fathom() {
     --key)
         return
         ;;
+    --profile)
+        return
+        ;;
+    --images)
+        return
+        ;;
+    --sh-degree)
+        return
+        ;;
+    --transform)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [ -n "$first" ]; then
@@ -1013,12 +1026,15 @@ _fathom() {
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
     'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert selftest" ;;
     'ptycho '*) words="data solve train infer evaluate figures plan generate info check convert simulate compare view study op" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
+    'splat '*) words="info convert" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

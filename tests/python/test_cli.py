@@ -397,6 +397,7 @@ class EveryCommand(unittest.TestCase):
         truth = d + "/toy/ground_truth_factors.npy"
         nd2 = d + "/plate/raw_image_data/YX1/20250101_toy/20250101_toy.nd2"
         plate = ["--data-root", d + "/plate", "--exp=20250101_toy", "--microscope=YX1"]
+        gaussians = os.path.join(ROOT, "tests/golden/splat/tiny/splat_8.ply")
         out = {("version",): [], ("doctor",): ["--threads=1"], ("status",): [d], ("plan",): ["-c", d + "/sea.yaml"],
                ("config", "check"): [d + "/sea.yaml"], ("run",): ["survey", "-c", d + "/sea.yaml"],
                ("bragg",): cell, ("bragg", "draw"): cell + ["--only=spots,radial"],
@@ -425,6 +426,7 @@ class EveryCommand(unittest.TestCase):
                ("ptycho", "evaluate"): [recon, scan, "--out=o"], ("ptycho", "compare"): [scan, recon, "--out=o"],
                ("ptycho", "view"): [recon, "--out=o"], ("ptycho", "op"): ["probe", "x.npz", "--N=16"],
                ("ptycho", "study"): ["dose", "--n-train=8", "--n-test=4", "--skip-training", "--out=o"],
+               ("splat", "info"): [gaussians], ("splat", "convert"): [gaussians, "x.spz"],
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
         out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "stitch", "figures")})
         for group, stages in self.STAGES.items():

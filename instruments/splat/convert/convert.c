@@ -1,0 +1,140 @@
+/* convert.c - see convert.h. */
+#include "convert.h"
+
+#include "../model/edit.h"
+
+#include <fathom/number.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct edits {
+    int64_t degree; /* -1: as it is */
+    bool crop, move;
+    double low[3], high[3];
+    gs_similarity to;
+} edits;
+
+/* "x0,y0,z0,x1,y1,z1" */
+static fth_status parse_box(const char *text, edits *e, fth_err *err)
+{
+    const char *at = text;
+    for (int i = 0; i < 6; i++) {
+        const char *end = NULL;
+        const double v = fth_strtod(at, &end);
+        if (end == at || (i < 5 ? *end != ',' : *end != '\0') || v != v)
+            return FTH_FAIL(err, FTH_E_COMMAND, "--crop: expected x0,y0,z0,x1,y1,z1, found '%s'",
+                            text);
+        (i < 3 ? e->low : e->high)[i % 3] = v;
+        at = end + 1;
+    }
+    for (int k = 0; k < 3; k++)
+        if (e->low[k] > e->high[k])
+            return FTH_FAIL(err, FTH_E_COMMAND,
+                            "--crop: expected the lower corner first, found %g above %g", e->low[k],
+                            e->high[k]);
+    e->crop = true;
+    return FTH_OK;
+}
+
+static fth_status read_flags(edits *e, fth_mem *mem,
+                             const char *(*value)(void *user, const char *flag), void *user,
+                             fth_err *err)
+{
+    const char *degree = value(user, "sh-degree"), *box = value(user, "crop"),
+               *file = value(user, "transform");
+    *e = (edits){.degree = -1};
+    if (degree && (!fth_int_parse(degree, &e->degree) || e->degree < 0 || e->degree >= GS_DEGREES))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--sh-degree: expected 0 to 3, found '%s'", degree);
+    if (box) FTH_TRY(parse_box(box, e, err));
+    if (file) FTH_TRY(gs_similarity_load(&e->to, mem, file, err));
+    e->move = file != NULL;
+    return FTH_OK;
+}
+
+static void apply(edits *e, gs_model *m)
+{
+    if (e->crop) gs_model_crop(m, e->low, e->high);
+    if (e->degree >= 0) gs_model_lower(m, (int)e->degree);
+    if (e->move) gs_model_transform(m, &e->to);
+}
+
+static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e, fth_answer *a,
+                          fth_err *err)
+{
+    gs_format format;
+    gs_model_info info;
+    gs_model m;
+    FTH_TRY(gs_format_of_path(to, &format, err));
+    const fth_path_use use[2] = {{FTH_FILE_INPUT, "IN", in}, {FTH_FILE_OUTPUT, "OUT", to}};
+    FTH_TRY(fth_paths_check(use, 2, mem, err));
+    FTH_TRY(gs_model_look(mem, in, &info, err));
+    if (e->degree > info.degree)
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "--sh-degree: expected at most the degree of %s, %d, found %" PRId64, in,
+                        info.degree, e->degree);
+    fth_answer_file(a, FTH_FILE_INPUT, in, -1, "%s, %" PRId64 " Gaussians of degree %d",
+                    gs_format_names[info.format], info.n, info.degree);
+    fth_answer_file(a, FTH_FILE_OUTPUT, to, -1, "%s", gs_format_names[format]);
+    if (a->plan) {
+        fth_answer_memory(a, (uint64_t)info.n * (gs_row_bytes(info.degree) + 16) + (1 << 20),
+                          "all Gaussians, and their order");
+        return FTH_OK;
+    }
+    FTH_TRY(gs_model_load(&m, mem, in, info.format, err));
+    apply(e, &m);
+    const int64_t n = m.n;
+    const fth_status s = gs_model_save(&m, to, format, err);
+    gs_model_free(&m);
+    if (s != FTH_OK) return s;
+    fprintf(a->notes, "%s: %" PRId64 " Gaussians\n", to, n);
+    if (a->json) fth_json_int(fth_answer_facts(a), "gaussians", n);
+    return FTH_OK;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    fth_answer a;
+    edits e;
+    if (n_args != 2) {
+        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "two files were expected");
+        fth_err_hint(err, "fathom splat convert IN OUT");
+        return s;
+    }
+    FTH_TRY(read_flags(&e, mem, value, user, err));
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    return fth_answer_end(&a, convert(mem, arg[0], arg[1], &e, &a, err), err);
+}
+
+static const fth_flag flags[] = {
+    {.name = "sh-degree",
+     .value = FTH_FLAG_WORD,
+     .doc = "leave out spherical harmonics above this degree, 0 to 3"},
+    {.name = "crop",
+     .value = FTH_FLAG_WORD,
+     .doc = "keep Gaussians whose mean lies in the box x0,y0,z0,x1,y1,z1"},
+    {.name = "transform",
+     .value = FTH_FLAG_FILE,
+     .doc = "turn, scale and move the model by the matrix of a JSON file"},
+    {0}};
+
+const fth_verb gs_verb_convert = {
+    .name = "convert",
+    .args = "IN OUT",
+    .brief = "write a model in another format: .ply, .splat or .spz",
+    .doc = "IN is known by what is in it, OUT by its ending. A PLY goes through unchanged, byte "
+           "for byte, where its rotations are units. .splat keeps no colours that change with the "
+           "direction, and is sorted, largest first; .spz is written as version 3, with as many "
+           "fractional bits of positions as fit, at most 12.\n"
+           "\n"
+           "First the box is cut out, then the model is moved. The matrix is 4 x 4, a list of rows "
+           "or the member \"matrix\" of an object, and may turn, scale evenly and shift; spherical "
+           "harmonics turn with it.",
+    .max_args = 2,
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};

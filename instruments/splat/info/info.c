@@ -1,0 +1,131 @@
+/* info.c - see info.h. */
+#include "info.h"
+
+#include "../model/model.h"
+#include "../scene/scene.h"
+
+#include <inttypes.h>
+
+static void print_size(FILE *out, const gs_scene *s)
+{
+    int64_t low[2] = {INT64_MAX, INT64_MAX}, high[2] = {0, 0};
+    for (int64_t i = 0; i < s->views; i++) {
+        const int64_t size[2] = {s->view[i].width, s->view[i].height};
+        for (int k = 0; k < 2; k++) {
+            if (size[k] < low[k]) low[k] = size[k];
+            if (size[k] > high[k]) high[k] = size[k];
+        }
+    }
+    if (low[0] == high[0] && low[1] == high[1])
+        fprintf(out, "size      %" PRId64 " x %" PRId64 " px\n", low[0], low[1]);
+    else
+        fprintf(out, "size      %" PRId64 " x %" PRId64 " to %" PRId64 " x %" PRId64 " px\n",
+                low[0], low[1], high[0], high[1]);
+}
+
+static fth_status tell_scene(const gs_scene *s, gs_profile profile, fth_answer *a, fth_err *err)
+{
+    double scale = 0;
+    FTH_TRY(gs_scene_scale(s, profile, &scale, err));
+    for (int64_t i = 0; i < fth_texts_count(s->notes); i++)
+        fprintf(a->notes, "warning: %s\n", fth_texts_get(s->notes, i));
+    fprintf(a->out, "format    %s\nviews     %" PRId64 "\npoints    %" PRId64 "\n", s->format,
+            s->views, s->points);
+    print_size(a->out, s);
+    fprintf(a->out, "centre    %.6g %.6g %.6g\nscale     %.6g (%s)\n", s->centre[0], s->centre[1],
+            s->centre[2], scale, gs_profile_names[profile]);
+    if (s->distorted)
+        fprintf(a->out, "distorted %" PRId64 " of %" PRId64 " views\n", s->distorted, s->views);
+    if (!a->json) return FTH_OK;
+    fth_json_writer *w = fth_answer_facts(a);
+    fth_json_text(w, "format", s->format);
+    fth_json_int(w, "views", s->views);
+    fth_json_int(w, "points", s->points);
+    fth_json_real(w, "scene_scale", scale);
+    fth_json_open_row(w, "scene_centre", '[');
+    for (int k = 0; k < 3; k++) fth_json_real(w, NULL, s->centre[k]);
+    fth_json_close(w);
+    fth_json_int(w, "width", s->view[0].width);
+    fth_json_int(w, "height", s->view[0].height);
+    fth_json_int(w, "distorted", s->distorted);
+    return FTH_OK;
+}
+
+static fth_status describe_scene(fth_mem *mem, const char *path, const gs_scene_options *opt,
+                                 gs_profile profile, fth_answer *a, fth_err *err)
+{
+    gs_scene s;
+    FTH_TRY(gs_scene_open(&s, mem, path, opt, err));
+    fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s", s.format);
+    fth_status st = gs_scene_match(&s, err);
+    if (st == FTH_OK) st = tell_scene(&s, profile, a, err);
+    gs_scene_close(&s);
+    return st;
+}
+
+static fth_status describe_model(fth_mem *mem, const char *path, fth_answer *a, fth_err *err)
+{
+    gs_model_info info;
+    char bytes[24];
+    FTH_TRY(gs_model_look(mem, path, &info, err));
+    fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s", gs_format_names[info.format]);
+    fprintf(a->out, "format    %s", gs_format_names[info.format]);
+    if (info.version) fprintf(a->out, " version %d", info.version);
+    fprintf(a->out, "\ngaussians %" PRId64 "\nsh degree %d\nmemory    %s\n", info.n, info.degree,
+            fth_mem_format_size((uint64_t)info.n * gs_row_bytes(info.degree), bytes, sizeof bytes));
+    if (!a->json) return FTH_OK;
+    fth_json_text(fth_answer_facts(a), "format", gs_format_names[info.format]);
+    fth_json_int(fth_answer_facts(a), "gaussians", info.n);
+    fth_json_int(fth_answer_facts(a), "sh_degree", info.degree);
+    return FTH_OK;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    gs_profile profile = GS_CLASSIC;
+    fth_answer a;
+    if (n_args != 1) {
+        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "one capture or model was expected");
+        fth_err_hint(err, "fathom splat info PATH");
+        return s;
+    }
+    if (value(user, "profile")) FTH_TRY(gs_profile_parse(value(user, "profile"), &profile, err));
+    fth_path_info file;
+    FTH_TRY(fth_path_stat(arg[0], &file, err));
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const gs_scene_options opt = {.images = value(user, "images"),
+                                  .legacy_yturn = value(user, "legacy-yturn") != NULL,
+                                  .allow_distortion = true};
+    const bool scene = file.kind == FTH_PATH_FOLDER || gs_scene_is(mem, arg[0]);
+    const fth_status s = scene ? describe_scene(mem, arg[0], &opt, profile, &a, err)
+                               : describe_model(mem, arg[0], &a, err);
+    return fth_answer_end(&a, s, err);
+}
+
+static const fth_flag flags[] = {
+    {.name = "profile",
+     .value = FTH_FLAG_WORD,
+     .doc = "classic or lichtfeld: how the scale is counted"},
+    {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
+    {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
+    {0}};
+
+const fth_verb gs_verb_info = {
+    .name = "info",
+    .args = "PATH",
+    .brief = "what a capture or a model holds",
+    .doc = "PATH is a folder of COLMAP (binary or text) or with transforms.json, or a model: PLY, "
+           ".splat or .spz, known by what is in it. Of a capture all image files are looked at, "
+           "their heads alone; those that are missing are listed.\n"
+           "\n"
+           "With --json: views, points, scene_scale, scene_centre, width and height (of the first "
+           "view), or gaussians and sh_degree. The scale is 1.1 times the largest distance of a "
+           "camera from their mean; with --profile lichtfeld the median distance of the points "
+           "from the centre.",
+    .max_args = 1,
+    .flag = flags,
+    .heeds = "json quiet",
+    .run = run};

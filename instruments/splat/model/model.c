@@ -1,0 +1,123 @@
+/* model.c - rows of Gaussians, and their files by content and by name. */
+#include "formats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+const char *const gs_attribute_names[GS_ATTRIBUTES] = {"means",   "sh0",      "shN",
+                                                       "scaling", "rotation", "opacity"};
+const char *const gs_attribute_axes[GS_ATTRIBUTES] = {"g xyz", "g c",    "g k c",
+                                                      "g xyz", "g wxyz", "g"};
+
+int64_t gs_columns(gs_attribute attribute, int degree)
+{
+    static const int64_t columns[GS_ATTRIBUTES] = {3, 3, 0, 3, 4, 1};
+    return attribute == GS_SH_N ? 3 * gs_coefficients(degree) : columns[attribute];
+}
+
+uint64_t gs_row_bytes(int degree)
+{
+    int64_t n = 0;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) n += gs_columns((gs_attribute)a, degree);
+    return (uint64_t)n * sizeof(float);
+}
+
+fth_status gs_model_create(gs_model *m, fth_mem *mem, int64_t n, int degree, fth_err *err)
+{
+    *m = (gs_model){.mem = mem, .n = n, .degree = degree};
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const uint64_t bytes = (uint64_t)(n * gs_columns((gs_attribute)a, degree)) * sizeof(float);
+        void *block = NULL;
+        const fth_status s =
+            fth_mem_take(mem, FTH_MEM_ANY, bytes, gs_attribute_names[a], &block, err);
+        if (s != FTH_OK) {
+            gs_model_free(m);
+            return s;
+        }
+        memset(block, 0, (size_t)bytes);
+        m->at[a] = block;
+    }
+    return FTH_OK;
+}
+
+void gs_model_free(gs_model *m)
+{
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        if (m->at[a]) (void)fth_mem_release(m->mem, m->at[a], NULL);
+    *m = (gs_model){0};
+}
+
+void gs_model_cut(gs_model *m, int64_t n)
+{
+    if (n < m->n) m->n = n;
+}
+
+void gs_model_move(gs_model *m, int64_t to, int64_t from)
+{
+    if (to == from) return;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const int64_t columns = gs_columns((gs_attribute)a, m->degree);
+        memcpy(m->at[a] + to * columns, m->at[a] + from * columns, (size_t)columns * sizeof(float));
+    }
+}
+
+/* ---- files ---- */
+
+static const gs_format_row *const rows[GS_FORMATS] = {&gs_ply_format, &gs_dotsplat_format,
+                                                      &gs_spz_format};
+const char *const gs_format_names[GS_FORMATS] = {"ply", "splat", "spz"};
+
+bool gs_path_ends(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), k = strlen(ending);
+    return n > k && strcasecmp(path + n - k, ending) == 0;
+}
+
+fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err)
+{
+    uint8_t head[16] = {0};
+    fth_file *f = NULL;
+    *info = (gs_model_info){0};
+    FTH_TRY(fth_file_open(&f, mem, path, err));
+    const uint64_t size = fth_file_bytes(f), n = size < sizeof head ? size : sizeof head;
+    const fth_status s = fth_file_read(f, 0, n, head, "its first bytes", err);
+    fth_file_close(f);
+    FTH_TRY(s);
+    for (int i = 0; i < GS_FORMATS; i++)
+        if (rows[i]->is(head, n, size, path)) {
+            info->format = (gs_format)i;
+            return rows[i]->look(mem, path, info, err);
+        }
+    FTH_FAIL(err, FTH_E_FILE_FORMAT,
+             "%s, byte 0: expected a model as .ply, .splat or .spz, found other bytes", path);
+    fth_err_hint(err, "models are PLY files of 3D Gaussian splatting, .splat and .spz");
+    return FTH_E_FILE_FORMAT;
+}
+
+fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format format,
+                         fth_err *err)
+{
+    *m = (gs_model){0};
+    const fth_status s = rows[format]->load(m, mem, path, err);
+    if (s != FTH_OK) gs_model_free(m);
+    return s;
+}
+
+fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
+{
+    for (int i = 0; i < GS_FORMATS; i++)
+        if (gs_path_ends(path, rows[i]->ending)) {
+            *format = (gs_format)i;
+            return FTH_OK;
+        }
+    FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format of models", path);
+    fth_err_hint(err, "models are written as .ply, .splat and .spz");
+    return FTH_E_COMMAND;
+}
+
+fth_status gs_model_save(const gs_model *m, const char *path, gs_format format, fth_err *err)
+{
+    return rows[format]->save(m, path, err);
+}

@@ -1,0 +1,72 @@
+/* model.h - Gaussians: six arrays, one row each, before activation.
+ *
+ *   means [g xyz]   sh0 [g c]   shN [g k c]   scaling [g xyz], log   rotation [g wxyz]   opacity
+ * [g], logit. Formats are rows of formats.def.
+ *
+ * Ownership: gs_model_free gives back what a model holds.
+ */
+#ifndef SPLAT_MODEL_MODEL_H
+#define SPLAT_MODEL_MODEL_H
+
+#include <fathom/files.h>
+
+#define GS_SH0 0.28209479177387814 /* the constant basis function */
+enum { GS_DEGREES = 4, GS_COEFFICIENTS = 15 };
+
+typedef enum gs_attribute {
+    GS_MEANS,
+    GS_SH_0,
+    GS_SH_N,
+    GS_SCALING,
+    GS_ROTATION,
+    GS_OPACITY,
+    GS_ATTRIBUTES
+} gs_attribute;
+extern const char *const gs_attribute_names[GS_ATTRIBUTES]; /* "means" "sh0" "shN" ... */
+extern const char *const gs_attribute_axes[GS_ATTRIBUTES];  /* "g xyz" "g c" "g k c" ... */
+
+typedef struct gs_model {
+    fth_mem *mem;
+    int64_t n;
+    int degree;               /* 0 to 3 */
+    float *at[GS_ATTRIBUTES]; /* shN of degree 0 has no columns */
+} gs_model;
+
+static inline int64_t gs_coefficients(int degree)
+{
+    return (int64_t)(degree + 1) * (degree + 1) - 1;
+}
+/* Numbers of a row of an attribute. */
+int64_t gs_columns(gs_attribute attribute, int degree);
+/* Bytes of a row of all of them. */
+uint64_t gs_row_bytes(int degree);
+
+fth_status gs_model_create(gs_model *m, fth_mem *mem, int64_t n, int degree, fth_err *err);
+void gs_model_free(gs_model *m); /* a cleared one is allowed */
+/* Keep the first n rows; the memory stays. */
+void gs_model_cut(gs_model *m, int64_t n);
+/* Row `from` to row `to`. */
+void gs_model_move(gs_model *m, int64_t to, int64_t from);
+
+/* ---- files ---- */
+
+typedef enum gs_format { GS_FORMAT_PLY, GS_FORMAT_SPLAT, GS_FORMAT_SPZ, GS_FORMATS } gs_format;
+extern const char *const gs_format_names[GS_FORMATS];
+
+/* What a file is by its content, without reading its rows. */
+typedef struct gs_model_info {
+    gs_format format;
+    int64_t n;
+    int degree;
+    int version; /* of SPZ; 0 otherwise */
+} gs_model_info;
+/* FTH_E_FILE_FORMAT lists the formats there are. */
+fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err);
+fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format format,
+                         fth_err *err);
+/* By the ending of the name. FTH_E_COMMAND: no format has it. */
+fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err);
+/* Whole or not at all. */
+fth_status gs_model_save(const gs_model *m, const char *path, gs_format format, fth_err *err);
+
+#endif

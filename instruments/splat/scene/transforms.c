@@ -1,0 +1,258 @@
+/* transforms.c - transforms.json of Blender and nerfstudio: poses are camera to world, with y up
+ * and z backwards. */
+#include "../file/ply.h"
+#include "parts.h"
+
+#include <fathom/images.h>
+#include <fathom/json.h>
+#include <fathom/number.h>
+#include <fathom/ops.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_BYTES = 512 << 20, RANDOM_POINTS = 10000, STREAM_INIT = 0 };
+
+/* ---- comments, which JSON does not have and people write ---- */
+
+static void blank_comments(char *text)
+{
+    bool quoted = false;
+    for (char *c = text; *c; c++) {
+        if (quoted) {
+            if (*c == '\\' && c[1])
+                c++;
+            else if (*c == '"')
+                quoted = false;
+        } else if (*c == '"') {
+            quoted = true;
+        } else if (c[0] == '/' && c[1] == '/') {
+            while (*c && *c != '\n') *c++ = ' ';
+            if (!*c) return;
+        } else if (c[0] == '/' && c[1] == '*') {
+            while (*c && !(c[0] == '*' && c[1] == '/')) {
+                if (*c != '\n') *c = ' ';
+                c++;
+            }
+            if (!*c) return;
+            c[0] = c[1] = ' ';
+        }
+    }
+}
+
+static fth_status load(fth_json **doc, fth_mem *mem, const char *path, fth_err *err)
+{
+    char *text = NULL;
+    uint64_t bytes = 0;
+    FTH_TRY(fth_file_load(mem, path, MOST_BYTES, &text, &bytes, err));
+    if (memchr(text, '\0', bytes) == NULL) blank_comments(text);
+    const fth_status s = fth_json_parse(doc, mem, path, text, bytes, err);
+    (void)fth_mem_release(mem, text, NULL);
+    return s;
+}
+
+/* ---- intrinsics: those of the frame, else those of the file ---- */
+
+typedef struct frames {
+    const char *path;
+    const fth_json_value *root, *frame;
+    int64_t i;
+} frames;
+
+static double of(const frames *f, const char *key)
+{
+    const double v = fth_json_get_real(f->frame, key, (double)NAN);
+    return isnan(v) ? fth_json_get_real(f->root, key, (double)NAN) : v;
+}
+
+static fth_status bad(const frames *f, const char *key, const char *expected, double found,
+                      fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: frames[%" PRId64 "].%s: expected %s, found %g",
+                    f->path, f->i, key, expected, found);
+}
+
+static fth_status read_focal(const frames *f, gs_view *v, fth_err *err)
+{
+    const double ax = of(f, "camera_angle_x"), ay = of(f, "camera_angle_y");
+    v->fx = of(f, "fl_x");
+    v->fy = of(f, "fl_y");
+    if (isnan(v->fx) && !isnan(ax)) v->fx = 0.5 * (double)v->width / tan(0.5 * ax);
+    if (isnan(v->fy) && !isnan(ay)) v->fy = 0.5 * (double)v->height / tan(0.5 * ay);
+    if (isnan(v->fy) && v->width == v->height) v->fy = v->fx;
+    if (!(v->fx > 0) || !isfinite(v->fx))
+        return bad(f, "fl_x", "a focal length above 0, or camera_angle_x", v->fx, err);
+    if (!(v->fy > 0) || !isfinite(v->fy))
+        return bad(f, "fl_y", "a focal length above 0, or camera_angle_y", v->fy, err);
+    return FTH_OK;
+}
+
+static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
+{
+    static const char *const keys[] = {"k1", "k2", "k3", "k4", "p1", "p2"};
+    FTH_TRY(read_focal(f, v, err));
+    v->cx = of(f, "cx");
+    v->cy = of(f, "cy");
+    if (isnan(v->cx)) v->cx = 0.5 * (double)v->width;
+    if (isnan(v->cy)) v->cy = 0.5 * (double)v->height;
+    if (!isfinite(v->cx)) return bad(f, "cx", "a finite number", v->cx, err);
+    if (!isfinite(v->cy)) return bad(f, "cy", "a finite number", v->cy, err);
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        const double bend = of(f, keys[k]);
+        v->distorted = v->distorted || (!isnan(bend) && bend != 0);
+    }
+    return FTH_OK;
+}
+
+/* ---- poses ---- */
+
+/* The inverse of a rotation with a translation; false: it is none. */
+static bool invert(double c[3][4], double w[3][4])
+{
+    const double det = c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) -
+                       c[0][1] * (c[1][0] * c[2][2] - c[1][2] * c[2][0]) +
+                       c[0][2] * (c[1][0] * c[2][1] - c[1][1] * c[2][0]);
+    if (!(fabs(det) > 1e-12) || !isfinite(det)) return false;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            const int a = (j + 1) % 3, b = (j + 2) % 3, p = (i + 1) % 3, q = (i + 2) % 3;
+            w[i][j] = (c[a][p] * c[b][q] - c[a][q] * c[b][p]) / det;
+        }
+    for (int i = 0; i < 3; i++) {
+        w[i][3] = 0;
+        for (int j = 0; j < 3; j++) w[i][3] -= w[i][j] * c[j][3];
+    }
+    return true;
+}
+
+static fth_status read_pose(const frames *f, bool turn, gs_view *v, fth_err *err)
+{
+    const fth_json_value *rows = fth_json_get(f->frame, "transform_matrix");
+    double c2w[3][4], w2c[3][4];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++) {
+            c2w[i][j] = fth_json_get_real(fth_json_at(fth_json_at(rows, i), j), NULL, (double)NAN);
+            if (!isfinite(c2w[i][j]))
+                return bad(f, "transform_matrix", "4 rows of 4 finite numbers", c2w[i][j], err);
+            if (j == 1 || j == 2) c2w[i][j] = -c2w[i][j];
+        }
+    if (!invert(c2w, w2c))
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: frames[%" PRId64
+                        "].transform_matrix: expected a matrix that can be inverted, found none",
+                        f->path, f->i);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            v->w2c[i][j] = (float)(turn && (j == 0 || j == 2) ? -w2c[i][j] : w2c[i][j]);
+    gs_view_find_centre(v);
+    return FTH_OK;
+}
+
+/* ---- images ---- */
+
+/* "<path>.png" where that is there, else the path itself. */
+static fth_status read_name(gs_scene *s, const frames *f, fth_err *err)
+{
+    char name[FTH_PATH], path[FTH_PATH];
+    const char *given = fth_json_get_text(f->frame, "file_path", NULL);
+    if (!given || !given[0] || strlen(given) + 5 > sizeof name)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: frames[%" PRId64
+                        "].file_path: expected the path of an image, found %s",
+                        f->path, f->i, given && given[0] ? "one that is too long" : "none");
+    if (strncmp(given, "./", 2) == 0) given += 2;
+    snprintf(name, sizeof name, "%s.png", given);
+    FTH_TRY(fth_path_join(path, s->images, name, err));
+    if (fth_path_kind_of(path) != FTH_PATH_FILE) name[strlen(given)] = '\0';
+    return fth_texts_add(s->name, name, strlen(name), err);
+}
+
+static fth_status read_size(gs_scene *s, const frames *f, gs_view *v, fth_err *err)
+{
+    const double w = of(f, "w"), h = of(f, "h"), most = 1 << 20;
+    if (!isnan(w) && !isnan(h)) {
+        if (!(w >= 1 && w <= most)) return bad(f, "w", "a width from 1 to 1048576", w, err);
+        if (!(h >= 1 && h <= most)) return bad(f, "h", "a height from 1 to 1048576", h, err);
+        v->width = (int64_t)w;
+        v->height = (int64_t)h;
+        return FTH_OK;
+    }
+    char path[FTH_PATH];
+    fth_images *images = NULL;
+    FTH_TRY(gs_scene_image(s, f->i, path, err));
+    FTH_TRY_CTX(fth_images_open(&images, s->mem, path, NULL, err), err,
+                "%s has no w and h, so the image is looked at", f->path);
+    v->width = fth_images_get_info(images)->size[FTH_IMAGES_X];
+    v->height = fth_images_get_info(images)->size[FTH_IMAGES_Y];
+    fth_images_close(images);
+    return FTH_OK;
+}
+
+static fth_status read_frames(gs_scene *s, const char *path, const fth_json_value *root,
+                              const gs_scene_options *opt, fth_err *err)
+{
+    const fth_json_value *list = fth_json_get(root, "frames");
+    frames f = {.path = path, .root = root};
+    const int64_t n = fth_json_count(list);
+    if (n == 0 || fth_json_is_object(list))
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: expected a list of frames, found none", path);
+    FTH_TRY(gs_scene_views(s, n, err));
+    for (f.i = 0; f.i < n; f.i++) {
+        gs_view *v = &s->view[f.i];
+        f.frame = fth_json_at(list, f.i);
+        FTH_TRY(read_name(s, &f, err));
+        FTH_TRY(read_size(s, &f, v, err));
+        FTH_TRY(read_lens(&f, v, err));
+        FTH_TRY(read_pose(&f, opt->legacy_yturn, v, err));
+        s->distorted += v->distorted;
+    }
+    return FTH_OK;
+}
+
+/* ---- points ---- */
+
+static fth_status make_up_points(gs_scene *s, uint64_t seed, fth_err *err)
+{
+    FTH_TRY(gs_scene_points(s, RANDOM_POINTS, err));
+    for (int64_t i = 0; i < RANDOM_POINTS; i++)
+        for (int k = 0; k < 3; k++) {
+            const int64_t at = i * 6 + k;
+            const double u = fth_random_uniform_at((int64_t)seed, 0, STREAM_INIT, at),
+                         c = fth_random_uniform_at((int64_t)seed, 0, STREAM_INIT, at + 3);
+            s->point[i][k] = (float)(2 * u - 1);
+            s->colour[i][k] = (uint8_t)(c * 256 < 255 ? c * 256 : 255);
+        }
+    return gs_scene_note(s, err, "there is no point cloud: %d random points in [-1, 1]^3 are used",
+                         RANDOM_POINTS);
+}
+
+static fth_status read_points(gs_scene *s, const char *folder, const fth_json_value *root,
+                              const gs_scene_options *opt, fth_err *err)
+{
+    char path[FTH_PATH];
+    const char *named = fth_json_get_text(root, "ply_file_path", NULL);
+    FTH_TRY(fth_path_join(path, folder, named ? named : "pointcloud.ply", err));
+    if (!named && fth_path_kind_of(path) != FTH_PATH_FILE) return make_up_points(s, opt->seed, err);
+    gs_ply ply;
+    FTH_TRY(gs_ply_open(&ply, s->mem, path, err));
+    fth_status st = gs_scene_points(s, ply.rows, err);
+    if (st == FTH_OK) st = gs_ply_points(&ply, s->point, s->colour, err);
+    gs_ply_close(&ply);
+    return st;
+}
+
+fth_status gs_transforms_read(gs_scene *s, const char *path, const gs_scene_options *opt,
+                              fth_err *err)
+{
+    fth_json *doc = NULL;
+    s->format = "transforms";
+    FTH_TRY(fth_path_parent(s->images, path, err));
+    FTH_TRY(load(&doc, s->mem, path, err));
+    const fth_json_value *root = fth_json_root(doc);
+    fth_status st = read_frames(s, path, root, opt, err);
+    if (st == FTH_OK) st = read_points(s, s->images, root, opt, err);
+    fth_json_destroy(doc);
+    return st;
+}

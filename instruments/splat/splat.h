@@ -1,0 +1,8 @@
+/* splat.h - what the rooms offer to instrument.c. */
+#ifndef SPLAT_H
+#define SPLAT_H
+
+#include "convert/convert.h"
+#include "info/info.h"
+
+#endif

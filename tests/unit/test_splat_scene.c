@@ -1,0 +1,285 @@
+/* test_splat_scene.c - captures: COLMAP and transforms.json against what a correct loader returns,
+ * images of another size, files cut at every byte, and what errors say.
+ * seconds: 3 */
+#include "instruments/splat/scene/scene.h"
+#include "testing/splat.h"
+
+#include <fathom/json.h>
+#include <math.h>
+
+static const gs_scene_options plain;
+
+static double number(const fth_json_value *v, int64_t i, int64_t j)
+{
+    return fth_json_get_real(fth_json_at(fth_json_at(v, i), j), NULL, (double)NAN);
+}
+
+static void same_poses(const gs_scene *s, const fth_json_value *want)
+{
+    for (int64_t v = 0; v < s->views; v++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 4; j++)
+                NEAR((double)s->view[v].w2c[i][j], number(fth_json_at(want, v), i, j), 5e-6);
+}
+
+/* The matrices of the golden capture fit its quaternions to 5.3e-6 only. */
+static void same_capture(const gs_scene *s, const fth_json_value *want)
+{
+    const fth_json_value *images = fth_json_get(want, "images"),
+                         *camera = fth_json_at(fth_json_get(want, "cameras"), 0),
+                         *first = fth_json_get(fth_json_get(want, "points"), "first");
+    EQ_I64(s->views, fth_json_count(images));
+    for (int64_t v = 0; v < s->views; v++) {
+        const fth_json_value *one = fth_json_at(images, v);
+        EQ_STR(fth_texts_get(s->name, v), fth_json_get_text(one, "name", ""));
+        for (int k = 0; k < 3; k++) {
+            NEAR(s->view[v].centre[k],
+                 fth_json_get_real(fth_json_at(fth_json_get(one, "centre"), k), NULL, 9e9), 5e-6);
+            for (int j = 0; j < 4; j++)
+                NEAR((double)s->view[v].w2c[k][j], number(fth_json_get(one, "w2c"), k, j), 6e-6);
+        }
+        EQ_I64(s->view[v].width, fth_json_get_int(camera, "width", 0));
+        EQ_I64(s->view[v].height, fth_json_get_int(camera, "height", 0));
+        const double seen[4] = {s->view[v].fx, s->view[v].fy, s->view[v].cx, s->view[v].cy};
+        for (int k = 0; k < 4; k++)
+            EQ_F64(seen[k],
+                   fth_json_get_real(fth_json_at(fth_json_get(camera, "params"), k), NULL, 0));
+    }
+    EQ_I64(s->points, fth_json_get_int(fth_json_get(want, "points"), "count", 0));
+    for (int k = 0; k < 3; k++) {
+        EQ_F64((double)s->point[0][k], number(first, 0, k));
+        EQ_I64(s->colour[0][k], (int64_t)number(first, 1, k));
+        NEAR(s->centre[k],
+             fth_json_get_real(fth_json_at(fth_json_get(want, "scene_center"), k), NULL, 9e9),
+             5e-6);
+    }
+    double scale = 0;
+    OK(gs_scene_scale(s, GS_LICHTFELD, &scale, NULL));
+    NEAR(scale, fth_json_get_real(want, "scene_scale_lower_median", 0), 5e-6);
+    OK(gs_scene_scale(s, GS_CLASSIC, &scale, NULL));
+    double most = 0; /* the mean of the cameras is the scene centre here */
+    for (int64_t v = 0; v < s->views; v++) {
+        double d = 0;
+        for (int k = 0; k < 3; k++) d += pow(s->view[v].centre[k] - s->centre[k], 2);
+        if (sqrt(d) > most) most = sqrt(d);
+    }
+    NEAR(scale, 1.1 * most, 1e-9);
+}
+
+TEST(colmap_binary_and_text_are_what_a_correct_loader_returns)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    fth_json *doc = NULL;
+    OK(fth_json_load(&doc, mem, SPLAT("tiny/expected.json"), NULL));
+    for (int binary = 0; binary < 2; binary++) {
+        const char *dir = t_splat_capture(mem, binary ? "binary" : "text", binary != 0);
+        gs_scene s;
+        fth_err err = {0};
+        OKE(gs_scene_open(&s, mem, dir, &plain, &err), &err);
+        EQ_STR(s.format, binary ? "colmap binary" : "colmap text");
+        OKE(gs_scene_match(&s, &err), &err);
+        EQ_I64(fth_texts_count(s.notes), 0);
+        same_capture(&s, fth_json_root(doc));
+        gs_scene_close(&s);
+    }
+    fth_json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(transforms_are_inverted_and_turned_only_when_asked)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    fth_json *doc = NULL;
+    OK(fth_json_load(&doc, mem, SPLAT("tiny/expected.json"), NULL));
+    for (int turn = 0; turn < 2; turn++) {
+        gs_scene s;
+        fth_err err = {0};
+        const gs_scene_options opt = {.legacy_yturn = turn != 0};
+        OKE(gs_scene_open(&s, mem, SPLAT("tiny"), &opt, &err), &err);
+        EQ_STR(s.format, "transforms");
+        OKE(gs_scene_match(&s, &err), &err);
+        EQ_I64(s.points, 10000);
+        for (int64_t i = 0; i < s.points; i++)
+            for (int k = 0; k < 3; k++) IS_TRUE(fabsf(s.point[i][k]) <= 1);
+        same_poses(&s, fth_json_get(fth_json_root(doc),
+                                    turn ? "transforms_w2c_upstream" : "transforms_w2c_plain"));
+        gs_scene_close(&s);
+    }
+    fth_json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A capture of COLMAP in a folder of its own, one file of which is replaced. */
+static fth_status open_with(fth_mem *mem, const char *dir, const char *file, const void *data,
+                            size_t n, fth_err *err)
+{
+    char path[FTH_PATH];
+    gs_scene s;
+    snprintf(path, sizeof path, "%.3000s/%s", dir, file);
+    FILE *f = fopen(path, "wb");
+    IS_TRUE(f && fwrite(data, 1, n, f) == n);
+    fclose(f);
+    const fth_status st = gs_scene_open(&s, mem, dir, &plain, err);
+    if (st == FTH_OK) gs_scene_close(&s);
+    return st;
+}
+
+TEST(binary_files_cut_at_every_byte_are_refused_with_their_place)
+{
+    static const char *const file[3] = {"cameras", "images", "points3D"};
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH], path[FTH_PATH], name[80];
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "cut", true));
+    for (int k = 0; k < 3; k++) {
+        size_t n = 0;
+        snprintf(name, sizeof name, "sparse/0/%s.bin", file[k]);
+        snprintf(path, sizeof path, SPLAT("tiny/%s"), name);
+        unsigned char *data = t_file_read(path, &n);
+        for (size_t cut = 0; cut < n; cut += cut < 600 ? 1 : 97) {
+            fth_err err = {0};
+            const fth_status st = open_with(mem, dir, name, data, cut, &err);
+            IS_TRUE(st == FTH_E_FILE_SHORT || st == FTH_E_FILE_FORMAT);
+            HAS(err.text, file[k]);
+            HAS(err.text, "byte");
+            HAS(err.text, "expected");
+        }
+        unsigned char *longer = malloc(n + 1);
+        memcpy(longer, data, n);
+        longer[n] = 0;
+        fth_err err = {0};
+        IS(open_with(mem, dir, name, longer, n + 1, &err), FTH_E_FILE_FORMAT);
+        HAS(err.text, "1 more bytes");
+        memset(longer, 0xff, 8); /* a count that no file could hold */
+        IS(open_with(mem, dir, name, longer, n, &err), FTH_E_FILE_FORMAT);
+        OK(open_with(mem, dir, name, data, n, NULL));
+        free(longer);
+        free(data);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(texts_say_the_line_and_take_names_with_blanks)
+{
+    static const struct row {
+        const char *file, *text, *part;
+    } bad[] = {
+        {"sparse/cameras.txt", "1 PINHOLE 50 42 46.5 45.25 24.3\n", "cameras.txt:1"},
+        {"sparse/cameras.txt", "# c\n1 ROUND 50 42 46.5\n", "cameras.txt:2:3"},
+        {"sparse/cameras.txt", "1 FOV 50 42 46 46 25 21 0.1\n", "image_undistorter"},
+        {"sparse/cameras.txt", "1 PINHOLE 50 0 46 46 25 21\n", "50 x 0"},
+        {"sparse/images.txt", "10 1 0 0 0 0 0 4 9 a.png\n\n", "camera 9"},
+        {"sparse/images.txt", "10 0 0 0 0 0 0 4 1 a.png\n\n", "quaternion"},
+        {"sparse/images.txt", "10 1 0 0 x 0 0 4 1 a.png\n\n", "images.txt:1:10"},
+        {"sparse/images.txt", "10 1 0 0 0 0 0 4 1\n\n", "name"},
+        {"sparse/points3D.txt", "1 0 0 0 1 2 256 0.5\n", "points3D.txt:1:13"},
+    };
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fth_err err = {0};
+        char text[2000];
+        snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "lines", false));
+        const fth_status st =
+            open_with(mem, dir, bad[i].file, bad[i].text, strlen(bad[i].text), &err);
+        IS_TRUE(st == FTH_E_FILE_FORMAT || st == FTH_E_FILE_FEATURE);
+        fth_err_format(&err, text, sizeof text);
+        HAS(text, bad[i].part);
+    }
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "lines", false));
+    static const char named[] = "# x\n10  1 0 0 0 0 0 4 1 my image 1.png \r\n"; /* no second line */
+    OK(open_with(mem, dir, "sparse/images.txt", named, sizeof named - 1, NULL));
+    gs_scene s;
+    OK(gs_scene_open(&s, mem, dir, &plain, NULL));
+    EQ_STR(fth_texts_get(s.name, 0), "my image 1.png");
+    fth_err err = {0};
+    IS(gs_scene_match(&s, &err), FTH_E_FILE_OPEN);
+    HAS(err.text, "1 are missing: my image 1.png");
+    gs_scene_close(&s);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_camera_of_another_size_follows_its_image)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH];
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "size", false));
+    static const char cameras[] = "1 PINHOLE 100 126 93 90 48 66\n";
+    OK(open_with(mem, dir, "sparse/cameras.txt", cameras, sizeof cameras - 1, NULL));
+    gs_scene s;
+    OK(gs_scene_open(&s, mem, dir, &plain, NULL));
+    OK(gs_scene_match(&s, NULL));
+    EQ_I64(s.view[0].width, 50);
+    EQ_I64(s.view[0].height, 42);
+    NEAR(s.view[0].fx, 46.5, 1e-12);
+    NEAR(s.view[0].fy, 30, 1e-12);
+    NEAR(s.view[0].cx, 24, 1e-12);
+    NEAR(s.view[0].cy, 22, 1e-12);
+    EQ_I64(fth_texts_count(s.notes), 1);
+    HAS(fth_texts_get(s.notes, 0), "4 images are 50 x 42 px, not 100 x 126");
+    gs_scene_close(&s);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(distortion_is_refused_ignored_or_looked_at)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH];
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "bent", false));
+    static const char cameras[] = "1 SIMPLE_RADIAL 50 42 46.5 25 21 -0.1\n";
+    fth_err err = {0};
+    IS(open_with(mem, dir, "sparse/cameras.txt", cameras, sizeof cameras - 1, &err),
+       FTH_E_FILE_FEATURE);
+    HAS(err.text, "4 of 4 views");
+    HAS(err.hint, "--ignore-distortion");
+    gs_scene s;
+    OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.ignore_distortion = true}, NULL));
+    EQ_I64(s.distorted, 0);
+    EQ_I64(fth_texts_count(s.notes), 1);
+    gs_scene_close(&s);
+    OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.allow_distortion = true}, NULL));
+    EQ_I64(s.distorted, 4);
+    gs_scene_close(&s);
+    IS(gs_scene_open(&s, mem, t_temp_path("nowhere"), &plain, &err), FTH_E_FILE_OPEN);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(transforms_have_comments_frames_of_their_own_and_points)
+{
+    static const struct row {
+        const char *text, *part;
+    } bad[] = {
+        {"{\"w\": 4, \"h\": 2, \"fl_x\": 3}", "frames"},
+        {"{\"w\": 4, \"h\": 2, \"fl_x\": 3, \"frames\": [{\"file_path\": \"a\"}]}", "fl_y"},
+        {"{\"w\": 4, \"h\": 4, \"fl_x\": 3, \"frames\": [{\"file_path\": \"a\"}]}",
+         "frames[0].transform_matrix"},
+        {"{\"w\": 0, \"h\": 4, \"fl_x\": 3, \"frames\": [{\"file_path\": \"a\"}]}", "frames[0].w"},
+        {"{\"w\": 4, \"h\": 4, \"fl_x\": 3, \"frames\": [{}]}", "file_path"},
+        {"{\"w\": 4,", "2"},
+    };
+    fth_mem *mem = t_mem(8 << 20);
+    const char *path = t_temp_path("t.json");
+    gs_scene s;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fth_err err = {0};
+        OK(fth_file_save(mem, path, bad[i].text, strlen(bad[i].text), NULL));
+        IS(gs_scene_open(&s, mem, path, &plain, &err), FTH_E_FILE_FORMAT);
+        if (i < 5) HAS(err.text, bad[i].part);
+    }
+    static const char good[] =
+        "{ // a comment with \"quotes\"\n"
+        "\"w\": 4, \"h\": 4, /* two\nlines */ \"camera_angle_x\": 1.5707963267948966,\n"
+        "\"frames\": [{\"file_path\": \"./a//b\", \"fl_y\": 7, \"cx\": 1, \"transform_matrix\":\n"
+        "[[1,0,0,1],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}]}";
+    OK(fth_file_save(mem, path, good, sizeof good - 1, NULL));
+    OK(gs_scene_open(&s, mem, path, &plain, NULL));
+    EQ_STR(fth_texts_get(s.name, 0), "a//b");
+    NEAR(s.view[0].fx, 2, 1e-12);
+    EQ_F64(s.view[0].fy, 7);
+    EQ_F64(s.view[0].cx, 1);
+    EQ_F64(s.view[0].cy, 2);
+    for (int k = 0; k < 3; k++) NEAR(s.view[0].centre[k], k + 1, 1e-6);
+    gs_scene_close(&s);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST_MAIN()
