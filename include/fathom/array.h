@@ -62,6 +62,22 @@ FTH_API FTH_MUST_USE fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem,
                                                  const int64_t *size, void *data,
                                                  void (*drop)(void *user), void *user,
                                                  fth_err *err);
+/* One whose first axis grows up to `most` rows where it lies (fth_mem_reserve): what is there
+ * counts, addresses cost nothing. It starts with size[0] rows of 0. */
+FTH_API FTH_MUST_USE fth_status fth_tensor_reserve_(fth_tensor **out, fth_mem *mem, fth_site site,
+                                                    const char *label, fth_dtype dtype, int n_axes,
+                                                    const int64_t *size, int64_t most,
+                                                    fth_err *err);
+#define fth_tensor_reserve(out, mem, label, dtype, n, size, most, err)                             \
+    fth_tensor_reserve_((out), (mem), FTH_HERE, (label), (dtype), (n), (size), (most), (err))
+/* From now on it has that many rows: new ones are 0, those beyond are forgotten, nothing is copied.
+ * A graph is about the rows that were there when it was made: runs of it are refused until there
+ * are as many again. On failure nothing changed. */
+FTH_API FTH_MUST_USE fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err);
+/* Row i becomes what row from[i] is, for i below n, and the others are forgotten: from[] ascends,
+ * so the order stays and no second copy is needed. */
+FTH_API FTH_MUST_USE fth_status fth_tensor_keep_rows(fth_tensor *t, const int64_t *from, int64_t n,
+                                                     fth_err *err);
 #define fth_tensor_create(out, mem, label, dtype, n, size, err)                                    \
     fth_tensor_create_((out), (mem), FTH_HERE, (label), (dtype), (n), (size), (err))
 #define fth_tensor_wrap(out, mem, label, dtype, n, size, data, err)                                \

@@ -65,6 +65,17 @@ FTH_API FTH_MUST_USE fth_status fth_mem_adopt_(fth_mem *mem, fth_site site, void
 /* Give a block back by its own record. NULL does nothing. Unknown pointers and
  * second releases change nothing and are errors that name both lines. */
 FTH_API fth_status fth_mem_release_(fth_mem *mem, fth_site site, void *block, fth_err *err);
+/* Addresses for a block that grows to `most` bytes where it lies: none has memory behind it until
+ * fth_mem_resize, and only what has counts. On a device this needs fth_device_info.address_ranges.
+ */
+FTH_API FTH_MUST_USE fth_status fth_mem_reserve_(fth_mem *mem, fth_site site, uint64_t most,
+                                                 const char *label, void **out, fth_err *err);
+/* Put memory behind its first `bytes`, in whole pages, and take it from behind the rest. What stays
+ * is not moved; what comes is 0 on the host, and anything on a device. */
+FTH_API FTH_MUST_USE fth_status fth_mem_resize_(fth_mem *mem, fth_site site, void *block,
+                                                uint64_t bytes, fth_err *err);
+/* What a block reserved for `most` bytes counts when its first `bytes` have memory. */
+FTH_API uint64_t fth_mem_range_cost(const fth_mem *mem, uint64_t most, uint64_t bytes);
 /* Hand cached pages back to the system; returns how many bytes. */
 FTH_API uint64_t fth_mem_trim(fth_mem *mem);
 
@@ -72,6 +83,10 @@ FTH_API uint64_t fth_mem_trim(fth_mem *mem);
     fth_mem_take_((mem), FTH_HERE, (how), (bytes), (label), (out), (err))
 #define fth_mem_adopt(mem, block, bytes, label, err)                                               \
     fth_mem_adopt_((mem), FTH_HERE, (block), (bytes), (label), (err))
+#define fth_mem_reserve(mem, most, label, out, err)                                                \
+    fth_mem_reserve_((mem), FTH_HERE, (most), (label), (out), (err))
+#define fth_mem_resize(mem, block, bytes, err)                                                     \
+    fth_mem_resize_((mem), FTH_HERE, (block), (bytes), (err))
 #define fth_mem_release(mem, block, err) fth_mem_release_((mem), FTH_HERE, (block), (err))
 
 typedef struct fth_mem_stats {

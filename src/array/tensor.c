@@ -8,6 +8,7 @@
 
 #include "array/rect.h"
 #include "mem/heap.h"
+#include "mem/inject.h"
 #include "mem/object.h"
 
 #include <stdatomic.h>
@@ -28,6 +29,7 @@ struct fth_tensor {
     int n_axes;
     int64_t size[FTH_MAX_AXES];
     uint64_t bytes, used; /* used: what goes to a device */
+    int64_t most;         /* rows it may grow to; 0: it cannot */
     void *data;
     bool has_record; /* `data` is known to `mem` */
     bool own;        /* `data` are pages of `mem` that nobody else has a part of */
@@ -106,6 +108,114 @@ fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem, fth_site site, const
     return FTH_OK;
 }
 
+/* ---- rows that grow ---- */
+
+static uint64_t row_bytes(const fth_tensor *t)
+{
+    uint64_t bytes = (uint64_t)fth_dtype_size(t->dtype);
+    for (int a = 1; a < t->n_axes; a++) bytes *= (uint64_t)t->size[a];
+    return bytes;
+}
+
+fth_status fth_tensor_reserve_(fth_tensor **out, fth_mem *mem, fth_site site, const char *label,
+                               fth_dtype dtype, int n_axes, const int64_t *size, int64_t most,
+                               fth_err *err)
+{
+    if (!out || !mem) return FTH_FAIL(err, FTH_E_USAGE, "a tensor needs memory and a place to go");
+    *out = NULL;
+    if (n_axes < 1 || !size || most < 1 || size[0] > most)
+        return FTH_FAIL(err, FTH_E_USAGE, "'%s' was to grow to %lld rows", label ? label : "",
+                        (long long)most);
+    int64_t whole[FTH_MAX_AXES] = {most};
+    for (int a = 1; a < n_axes && a < FTH_MAX_AXES; a++) whole[a] = size[a];
+    fth_tensor *t = NULL;
+    FTH_TRY(make(&t, mem, dtype, n_axes, whole, err)); /* so that all of it can be counted */
+    const uint64_t all = t->bytes;
+    t->most = most;
+    t->size[0] = size[0];
+    t->bytes = t->used = row_bytes(t) * (uint64_t)(size[0] > 0 ? size[0] : 0);
+    fth_status s = size[0] < 0 ? FTH_FAIL(err, FTH_E_USAGE, "'%s' was to have %lld rows",
+                                          label ? label : "", (long long)size[0])
+                               : fth_mem_reserve_(mem, site, all, label, &t->data, err);
+    if (s == FTH_OK) s = fth_mem_resize_(mem, site, t->data, t->bytes, err);
+    if (s != FTH_OK) {
+        if (t->data) (void)fth_mem_release(mem, t->data, NULL);
+        fth__heap_free(mem, t);
+        return s;
+    }
+    t->has_record = true; /* not `own`: pinned memory could not be taken away again */
+    fth__object_begin(&t->object, mem, "tensor", site, fth__object_bury);
+    fth__object_use(&t->object); /* by those who hold references */
+    *out = t;
+    return FTH_OK;
+}
+
+/* Room for `bytes` on the device, where the tensor has a copy. New rows are 0 there too. */
+static fth_status resize_mirror(fth_tensor *t, uint64_t bytes, fth_err *err)
+{
+    if (!t->mirror) return FTH_OK;
+    const fth__mirror_place *at = &t->place;
+    FTH_TRY(fth_mem_resize(at->mem, t->mirror, bytes, err));
+    if (bytes <= t->bytes) return FTH_OK;
+    return at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + t->bytes, 0,
+                           bytes - t->bytes, err);
+}
+
+fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
+{
+    if (!t) return FTH_FAIL(err, FTH_E_USAGE, "there is no tensor to grow");
+    FTH_TRY(fth__object_check(&t->object, "this uses", err));
+    if (t->most == 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "only a tensor of fth_tensor_reserve has rows that grow");
+    if (rows < 0 || rows > t->most)
+        return FTH_FAIL(err, FTH_E_USAGE, "a tensor reserved for %lld rows was to have %lld",
+                        (long long)t->most, (long long)rows);
+    const uint64_t bytes = row_bytes(t) * (uint64_t)rows, before = t->bytes;
+    FTH_TRY(resize_mirror(t, bytes, err));
+    const fth_status s = fth_mem_resize(t->mem, t->data, bytes, err);
+    if (s != FTH_OK) {
+        fth_status shrunk = FTH_OK; /* pages that do not go back stay in the device's ledger */
+        if (t->mirror) shrunk = fth_mem_resize(t->place.mem, t->mirror, before, NULL);
+        (void)shrunk;
+        return s;
+    }
+    t->size[0] = rows;
+    t->bytes = t->used = bytes;
+    return FTH_OK;
+}
+
+fth_status fth_tensor_keep_rows(fth_tensor *t, const int64_t *from, int64_t n, fth_err *err)
+{
+    if (!t || (n > 0 && !from)) return FTH_FAIL(err, FTH_E_USAGE, "there are no rows to keep");
+    for (int64_t i = 0, least = 0; i < n; i++, least = from[i - 1] + 1)
+        if (from[i] < least || from[i] >= t->size[0])
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "row %lld is to be row %lld of %lld; rows to keep "
+                            "ascend",
+                            (long long)i, (long long)from[i], (long long)t->size[0]);
+    FTH_TRY(fth_tensor_sync(t, err));
+    const uint64_t row = row_bytes(t);
+    char *data = t->data;
+    for (int64_t i = 0, run; i < n; i += run) { /* rows that stay together move together */
+        for (run = 1; i + run < n && from[i + run] == from[i] + run;) run++;
+        if (from[i] != i)
+            memmove(data + (uint64_t)i * row, data + (uint64_t)from[i] * row, (uint64_t)run * row);
+    }
+    t->newer = HOST_NEWER;
+    return fth_tensor_set_rows(t, n, err);
+}
+
+fth_status fth__tensor_check_rows(const fth_tensor *t, const char *what, int64_t rows, fth_err *err)
+{
+    if (!t || t->most == 0 || t->size[0] == rows) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_PLAN_STALE,
+                    "%s had %lld rows when its graph was made and has %lld "
+                    "now",
+                    what, (long long)rows, (long long)t->size[0]);
+}
+
+/* ---- references ---- */
+
 fth_tensor *fth_tensor_retain(fth_tensor *t)
 {
     if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
@@ -164,6 +274,18 @@ void *fth__tensor_mirror(const fth_tensor *t)
     return t ? t->mirror : NULL;
 }
 
+static fth_status reserve_mirror(fth_tensor *t, fth_mem *mem, const char *label, fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth_mem_reserve(mem, row_bytes(t) * (uint64_t)t->most, label, &block, err));
+    const fth_status s = fth_mem_resize(mem, block, t->bytes, err);
+    if (s == FTH_OK)
+        t->mirror = block;
+    else
+        (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
 fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, const char *label,
                              fth_err *err)
 {
@@ -175,9 +297,18 @@ fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, cons
     t->brought = 0;
     t->mirror = NULL;
     t->newer = HOST_NEWER;
-    FTH_TRY(fth_mem_take(place->mem, FTH_MEM_ANY, t->bytes, label, &t->mirror, err));
+    if (t->most > 0)
+        FTH_TRY(reserve_mirror(t, place->mem, label, err));
+    else
+        FTH_TRY(fth_mem_take(place->mem, FTH_MEM_ANY, t->bytes, label, &t->mirror, err));
     t->place = *place;
     return FTH_OK;
+}
+
+uint64_t fth__tensor_mirror_cost(const fth_tensor *t, const fth_mem *mem)
+{
+    if (t->most > 0) return fth_mem_range_cost(mem, row_bytes(t) * (uint64_t)t->most, t->bytes);
+    return t->bytes > 0 ? fth__mem_cost(mem, FTH_MEM_ANY, t->bytes) : 0;
 }
 
 /* A help that can be done without: copies from memory that is not pinned take longer. */
@@ -206,6 +337,8 @@ void fth_tensor_set_used(fth_tensor *t, uint64_t bytes)
 fth_status fth__tensor_hand_over(fth_tensor *from, fth_tensor *to, fth_err *err)
 {
     if (!from->mirror || from == to) return FTH_OK;
+    if (from->most > 0 || to->most > 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "a parameter whose rows grow keeps its storage");
     FTH_TRY(fth_tensor_sync(from, err));
     if (to->mirror) {
         FTH_TRY(fth_tensor_sync(to, err));

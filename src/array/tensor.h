@@ -20,6 +20,8 @@ void *fth__tensor_mirror(const fth_tensor *t);
 /* A block on the device, its contents still to be brought. */
 fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, const char *label,
                              fth_err *err);
+/* What that block counts in the device's ledger. */
+uint64_t fth__tensor_mirror_cost(const fth_tensor *t, const fth_mem *mem);
 /* Queue on COMPUTE a copy of what the host has changed. The memory stays as it is until that is
  * done. */
 fth_status fth__tensor_bring(fth_tensor *t, fth_err *err);
@@ -39,5 +41,8 @@ void fth__tensor_watch(fth_tensor *t);
 void fth__tensor_unwatch(fth_tensor *t);
 /* FTH_E_ORDER when its last reference is gone, with the lines that made and released it. */
 fth_status fth__tensor_check(const fth_tensor *t, const char *doing, fth_err *err);
+/* FTH_E_PLAN_STALE when its rows are not `rows` any more. NULL is allowed. */
+fth_status fth__tensor_check_rows(const fth_tensor *t, const char *what, int64_t rows,
+                                  fth_err *err);
 
 #endif

@@ -125,8 +125,7 @@ uint64_t fth__mem_cost(const fth_mem *mem, fth_how how, uint64_t bytes)
     return cost;
 }
 
-/* Give cached bytes back until `excess` of them are gone, oldest first. */
-static uint64_t shrink_caches(fth_mem *mem, uint64_t excess)
+uint64_t fth__shrink_caches(fth_mem *mem, uint64_t excess)
 {
     uint64_t given = 0;
     while (given < excess) {
@@ -143,12 +142,12 @@ static uint64_t shrink_caches(fth_mem *mem, uint64_t excess)
     return given;
 }
 
-static void make_room(fth_mem *mem, uint64_t cost)
+void fth__make_room(fth_mem *mem, uint64_t cost)
 {
     const uint64_t cached = mem->pool.bytes + mem->arena.dirty;
     const uint64_t free_bytes = mem->opt.budget_bytes - mem->used;
     if (cached == 0 || (cost <= free_bytes && cached <= free_bytes - cost)) return;
-    shrink_caches(mem, cached + cost - free_bytes);
+    fth__shrink_caches(mem, cached + cost - free_bytes);
 }
 
 /* A block of the arena: addresses first, then room in the budget, then memory behind them. */
@@ -158,7 +157,7 @@ static char *obtain_arena(fth_mem *mem, fth__record *r)
                                  r->b.got_bytes >= page_aligned_from ? FTH__PAGE : FTH__ALIGN);
     if (!r->segment) return NULL;
     /* The hole may have been cached pages already: only now is it known what is too much. */
-    make_room(mem, r->b.got_bytes);
+    fth__make_room(mem, r->b.got_bytes);
     if (fth__arena_back(mem, r->segment)) return mem->arena.base + r->segment->offset;
     fth__arena_give(mem, r->segment);
     r->segment = NULL;
@@ -173,11 +172,11 @@ static bool obtain(fth_mem *mem, fth__record *r)
     case FTH_MEM_POOL:
     case FTH_MEM_DIRECT:
     case FTH_MEM_MAPPED:
-        make_room(mem, r->b.got_bytes);
+        fth__make_room(mem, r->b.got_bytes);
         r->memory = fth__block_map(mem, r->b.how, r->b.got_bytes);
         break;
     case FTH_MEM_PINNED:
-        make_room(mem, r->b.got_bytes);
+        fth__make_room(mem, r->b.got_bytes);
         r->memory = fth__pages_map(r->b.got_bytes, false);
         if (r->memory && mlock(r->memory, r->b.got_bytes) != 0) {
             (void)fth__pages_unmap(r->memory, r->b.got_bytes);
@@ -200,8 +199,13 @@ static void give_back(fth_mem *mem, fth__record *r)
     switch (r->b.how) {
     case FTH_MEM_ARENA: fth__arena_give(mem, r->segment); break;
     case FTH_MEM_POOL: fth__pool_keep(mem, r); return;
-    case FTH_MEM_DIRECT:
     case FTH_MEM_MAPPED:
+        if (r->range > 0) {
+            fth__range_unmap(mem, r);
+            break;
+        }
+        /* fall through */
+    case FTH_MEM_DIRECT:
     case FTH_MEM_PINNED: /* unmapping unlocks */
         fth__block_unmap(mem, r->b.how, r->memory, r->b.got_bytes);
         break;
@@ -212,8 +216,8 @@ static void give_back(fth_mem *mem, fth__record *r)
     fth__raw_free(mem, r, sizeof *r);
 }
 
-static fth_status refuse_budget(fth_mem *mem, fth_site site, uint64_t bytes, const char *label,
-                                fth_err *err)
+fth_status fth__refuse_budget(fth_mem *mem, fth_site site, uint64_t bytes, const char *label,
+                              fth_err *err)
 {
     mem->refusals++;
     char wants[24], held[24], budget[24], list[FTH_ERR_TEXT];
@@ -230,8 +234,8 @@ static fth_status refuse_budget(fth_mem *mem, fth_site site, uint64_t bytes, con
                        (unsigned long long)(mem->opt.budget_bytes - mem->used), list);
 }
 
-static fth_status refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64_t bytes,
-                                const char *label, fth_err *err)
+fth_status fth__refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64_t bytes,
+                              const char *label, fth_err *err)
 {
     mem->refusals++;
     char wants[24], list[FTH_ERR_TEXT];
@@ -253,7 +257,7 @@ static fth_status refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64
     return status;
 }
 
-static void enter(fth_mem *mem, fth__record *r)
+void fth__enter(fth_mem *mem, fth__record *r)
 {
     r->b.address = r->memory;
     r->b.serial = ++mem->serial;
@@ -295,13 +299,13 @@ static fth__record *make_record(fth_mem *mem, fth_how how, uint64_t cost, void *
     r->b.got_bytes = cost;
     r->memory = foreign;
     if (foreign) {
-        make_room(mem, cost);
+        fth__make_room(mem, cost);
         return r;
     }
     const uint64_t injected = mem->n_injected;
     if (obtain(mem, r)) return r;
     /* Once more, with room; not after a failure on purpose, which must be seen to fail. */
-    if (injected == mem->n_injected && shrink_caches(mem, UINT64_MAX) > 0 && obtain(mem, r))
+    if (injected == mem->n_injected && fth__shrink_caches(mem, UINT64_MAX) > 0 && obtain(mem, r))
         return r;
     fth__raw_free(mem, r, sizeof *r);
     return NULL;
@@ -317,9 +321,9 @@ static fth_status take_locked(fth_mem *mem, fth_site site, fth_how how, uint64_t
                            (long long)mem->n_allocs);
     const uint64_t cost = fth__mem_cost(mem, how, bytes);
     if (how != FTH_MEM_META && cost > mem->opt.budget_bytes - mem->used)
-        return refuse_budget(mem, site, bytes, label, err);
+        return fth__refuse_budget(mem, site, bytes, label, err);
     if (cost > PTRDIFF_MAX || !fth__addresses_reserve(mem, &mem->blocks))
-        return refuse_system(mem, site, how, bytes, label, err);
+        return fth__refuse_system(mem, site, how, bytes, label, err);
 
     const uint64_t injected = mem->n_injected;
     fth__record *r = make_record(mem, how, cost, foreign);
@@ -329,7 +333,7 @@ static fth_status take_locked(fth_mem *mem, fth_site site, fth_how how, uint64_t
         if (pages <= mem->opt.budget_bytes - mem->used)
             r = make_record(mem, FTH_MEM_DIRECT, pages, NULL);
     }
-    if (!r) return refuse_system(mem, site, how, bytes, label, err);
+    if (!r) return fth__refuse_system(mem, site, how, bytes, label, err);
 
     const fth__record *stale = fth__addresses_find(&mem->blocks, r->memory);
     if (stale) { /* the caller freed adopted memory, and the system gave us its address */
@@ -342,7 +346,7 @@ static fth_status take_locked(fth_mem *mem, fth_site site, fth_how how, uint64_t
     r->b.asked_bytes = bytes;
     r->b.site = site;
     fth__str_copy(r->b.label, sizeof r->b.label, label);
-    enter(mem, r);
+    fth__enter(mem, r);
     *out = r->memory;
     return FTH_OK;
 }
@@ -422,7 +426,7 @@ uint64_t fth_mem_trim(fth_mem *mem)
 {
     if (!mem) return 0;
     pthread_mutex_lock(mem->lock);
-    const uint64_t given = shrink_caches(mem, UINT64_MAX);
+    const uint64_t given = fth__shrink_caches(mem, UINT64_MAX);
     pthread_mutex_unlock(mem->lock);
     return given;
 }
@@ -452,7 +456,7 @@ fth_status fth__mem_end(fth_mem *mem, fth_err *err)
     }
     for (uint64_t i = 0; i < mem->blocks.n_slots; i++)
         if (mem->blocks.slot[i].thing) give_back(mem, mem->blocks.slot[i].thing);
-    shrink_caches(mem, UINT64_MAX);
+    fth__shrink_caches(mem, UINT64_MAX);
     fth__arena_clear(mem);
     fth__addresses_clear(mem, &mem->blocks);
     fth__heap_clear(mem);

@@ -102,6 +102,7 @@ typedef struct fth__record {
     fth_mem_block b;
     char *memory;                      /* b.address, writable */
     fth__segment *segment;             /* ARENA */
+    uint64_t range;                    /* MAPPED: addresses it may grow into; 0: it cannot */
     struct fth__record *older, *newer; /* in the pool's cache */
 } fth__record;
 typedef struct fth__released {
@@ -123,6 +124,22 @@ uint64_t fth__pool_drop_oldest(fth_mem *mem);
 /* Whole blocks from where this ledger gets them: the host's pages, or a device. */
 void *fth__block_map(fth_mem *mem, fth_how how, uint64_t bytes);
 void fth__block_unmap(fth_mem *mem, fth_how how, void *block, uint64_t bytes);
+
+/* ---- what every way to take a block needs (mem.c) ---- */
+/* Cached bytes go back until `cost` more fit the budget. */
+void fth__make_room(fth_mem *mem, uint64_t cost);
+/* Give cached bytes back until `excess` of them are gone, oldest first; how many did. */
+uint64_t fth__shrink_caches(fth_mem *mem, uint64_t excess);
+fth_status fth__refuse_budget(fth_mem *mem, fth_site site, uint64_t bytes, const char *label,
+                              fth_err *err);
+fth_status fth__refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64_t bytes,
+                              const char *label, fth_err *err);
+/* A record with its memory becomes a live block. */
+void fth__enter(fth_mem *mem, fth__record *r);
+
+/* ---- blocks that grow (range.c) ---- */
+/* The pages of such a block and its addresses go back. */
+void fth__range_unmap(fth_mem *mem, const fth__record *r);
 
 /* ---- words about blocks (report.c) ---- */
 /* "\nlargest  W 1.00 GiB (a.c:3) | ..." of up to 8 live blocks; nothing when there are none. */

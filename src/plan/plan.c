@@ -89,13 +89,18 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
 /* Count a block of the caller's; `known`: the part that the ledger counts already. */
 static void add_foreign(fth_plan *p, const fth_desc *d, const void *data, uint64_t *known)
 {
-    uint64_t bytes = (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
-    if (p->apart) /* each is a block of the device's ledger */
-        bytes = bytes > 0 ? fth__mem_cost(p->pool, FTH_MEM_ANY, bytes) : 0;
-    else if (d->n_axes == 0)
-        return;
+    if (d->n_axes == 0) return;
+    const uint64_t bytes = (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
     p->foreign += bytes;
     if (fth_mem_find(p->pool, data, &(fth_mem_block){0})) *known += bytes;
+}
+
+/* The same for a parameter on a device: a block of the device's ledger. */
+static void add_mirror(fth_plan *p, const fth_tensor *param, uint64_t *known)
+{
+    const uint64_t bytes = fth__tensor_mirror_cost(param, p->pool);
+    p->foreign += bytes;
+    if (fth_mem_find(p->pool, fth__tensor_mirror(param), &(fth_mem_block){0})) *known += bytes;
 }
 
 bool fth__plan_in_place(const fth_plan *p, const fth__input *in)
@@ -113,8 +118,10 @@ static void count_memory(fth_plan *p)
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
         if (!fth__plan_in_place(p, in) || !p->is_read[in->value]) continue;
-        const void *data = p->apart ? fth__tensor_mirror(in->param) : in->source.data;
-        add_foreign(p, &in->desc, data, &known);
+        if (p->apart)
+            add_mirror(p, in->param, &known);
+        else
+            add_foreign(p, &in->desc, in->source.data, &known);
     }
     for (int i = 0; i < p->n_outs; i++)
         if (p->out_direct[i])

@@ -477,6 +477,8 @@ static fth_status check_alive(const fth_plan *p, const fth_sink *sinks, fth_err 
     for (int64_t i = 0; i < p->n_bufs; i++) {
         if (p->buf[i].input < 0) continue;
         const fth__input *in = &p->graph->input[p->buf[i].input];
+        FTH_TRY(fth__tensor_check_rows(in->param ? in->param : in->watched, in->name,
+                                       in->source.size[0], err));
         if (fth__tensor_check(in->watched, "", NULL) == FTH_OK) continue;
         snprintf(doing, sizeof doing, "input '%s' reads", in->name);
         const fth_status s = fth__tensor_check(in->watched, doing, err);
@@ -487,6 +489,8 @@ static fth_status check_alive(const fth_plan *p, const fth_sink *sinks, fth_err 
         if (fth__plan_is_assign(p, i)) continue;
         snprintf(doing, sizeof doing, "output %d goes to", i);
         FTH_TRY(fth__tensor_check(fth__sink_tensor(&sinks[i]), doing, err));
+        snprintf(doing, sizeof doing, "output %d", i);
+        FTH_TRY(fth__tensor_check_rows(fth__sink_tensor(&sinks[i]), doing, sinks[i].size[0], err));
     }
     return FTH_OK;
 }
