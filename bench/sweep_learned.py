@@ -46,9 +46,10 @@ VARIANTS = {
     "plateau": {"scheduler": "plateau"},
     "cosine": {"scheduler": "warmupcosine", "warmup_epochs": 1, "lr_min_ratio": 0.02},
     "batch16": {"batch_size": 16, "learning_rate": 1e-3, "nepochs": 3},
-    "batch64": {"batch_size": 64, "learning_rate": 2e-3},
-    "fast": {"learning_rate": 2e-3},
-    "slow": {"learning_rate": 5e-4},
+    "batch256": {"batch_size": 256, "learning_rate": 4e-3, "nepochs": 8},
+    "long": {"nepochs": 8},
+    "fast": {"learning_rate": 4e-3},
+    "slow": {"learning_rate": 1e-3},
     "wide": {"n_filters_scale": 2},
     "torch": {"flavour": "torch"},
     "probe": {"probe_trainable": "true"},
@@ -58,9 +59,10 @@ VARIANTS = {
     "group9": {"gridsize": 3, "neighbor_count": 9},
     "group16": {"gridsize": 4, "neighbor_count": 16},
     # what is asked of the object itself: smoothness, and for comparison the truth
-    "smooth1": {"realspace_weight": 1, "tv_weight": 1e-6},
-    "smooth4": {"realspace_weight": 1, "tv_weight": 4e-6},
-    "taught": {"realspace_weight": 1, "realspace_mae_weight": 1},
+    "rough": {"realspace_weight": 0, "tv_weight": 0},
+    "smooth1": {"tv_weight": 1e-6},
+    "smooth16": {"tv_weight": 16e-6},
+    "taught": {"tv_weight": 0, "realspace_mae_weight": 1},
 }
 
 GROUPS = ("gridsize", "neighbor_count")
