@@ -157,8 +157,15 @@ static fth_status resize_mirror(fth_tensor *t, uint64_t bytes, fth_err *err)
     const fth__mirror_place *at = &t->place;
     FTH_TRY(fth_mem_resize(at->mem, t->mirror, bytes, err));
     if (bytes <= t->bytes) return FTH_OK;
-    return at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + t->bytes, 0,
-                           bytes - t->bytes, err);
+    FTH_TRY(at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + t->bytes, 0,
+                            bytes - t->bytes, err));
+    return at->table->drain(at->device, FTH_LANE_COMPUTE, err); /* the pages may go at any time */
+}
+
+static fth_status resize(fth_tensor *t, uint64_t bytes, fth_err *err)
+{
+    FTH_TRY(resize_mirror(t, bytes, err));
+    return fth_mem_resize(t->mem, t->data, bytes, err);
 }
 
 fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
@@ -170,12 +177,11 @@ fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
     if (rows < 0 || rows > t->most)
         return FTH_FAIL(err, FTH_E_USAGE, "a tensor reserved for %lld rows was to have %lld",
                         (long long)t->most, (long long)rows);
-    const uint64_t bytes = row_bytes(t) * (uint64_t)rows, before = t->bytes;
-    FTH_TRY(resize_mirror(t, bytes, err));
-    const fth_status s = fth_mem_resize(t->mem, t->data, bytes, err);
+    const uint64_t bytes = row_bytes(t) * (uint64_t)rows;
+    const fth_status s = resize(t, bytes, err);
     if (s != FTH_OK) {
         fth_status shrunk = FTH_OK; /* pages that do not go back stay in the device's ledger */
-        if (t->mirror) shrunk = fth_mem_resize(t->place.mem, t->mirror, before, NULL);
+        if (t->mirror) shrunk = fth_mem_resize(t->place.mem, t->mirror, t->bytes, NULL);
         (void)shrunk;
         return s;
     }

@@ -160,17 +160,17 @@ fth_status fth__blocks_prepare(const fth_call *call, const fth__triangle *t, int
 /* ---- solving ---- */
 
 /* Between shared memory, by rows of J right-hand sides, and the tile at x. */
-template <typename T, int J, int N, bool PUT>
+template <typename T, int J, bool PUT>
 static __device__ void move_tile(const fth__triangle &t, int64_t j0, T *tile)
 {
     constexpr int AT_ONCE = 16;
     const bool rows_near = t.x_i == 1 || t.x_i == -1;
     T *const x = (T *)t.x;
-    for (int e0 = (int)threadIdx.x; e0 < BLOCK * J; e0 += AT_ONCE * N) {
+    for (int e0 = (int)threadIdx.x; e0 < BLOCK * J; e0 += AT_ONCE * THREADS) {
         T v[AT_ONCE];
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
-            const int e = e0 + u * N;
+            const int e = e0 + u * THREADS;
             const int i = rows_near ? e % BLOCK : e / J, j = rows_near ? e / BLOCK : e % J;
             const bool inside = i < t.n && j0 + j < t.m;
             const int64_t at = i * t.x_i + (j0 + j) * t.x_j;
@@ -180,7 +180,7 @@ static __device__ void move_tile(const fth__triangle &t, int64_t j0, T *tile)
         }
 #pragma unroll
         for (int u = 0; u < AT_ONCE && !PUT; u++) {
-            const int e = e0 + u * N;
+            const int e = e0 + u * THREADS;
             const int i = rows_near ? e % BLOCK : e / J, j = rows_near ? e / BLOCK : e % J;
             tile[i * (J + fth__field<T>::wide) + j] = v[u];
         }
@@ -217,10 +217,9 @@ template <typename T, int R, int ROW> struct patch {
 };
 
 /* Rows from 32 S on: the first 32 of them by the inverse, then what these take from the rest. */
-template <typename T, int J, int N, int S>
-static __device__ void solve_from(const T *block, T *tile)
+template <typename T, int J, int S> static __device__ void solve_from(const T *block, T *tile)
 {
-    constexpr int ROW = J + fth__field<T>::wide, GROUPS = N / (J / 4), OWN = SUB / GROUPS;
+    constexpr int ROW = J + fth__field<T>::wide, GROUPS = THREADS / (J / 4), OWN = SUB / GROUPS;
     const int col = (int)threadIdx.x % (J / 4) * 4, group = (int)threadIdx.x / (J / 4);
     const T *const x = tile + S * SUB * ROW + col;
     patch<T, OWN, ROW> own = {};
@@ -240,35 +239,29 @@ static __device__ void solve_from(const T *block, T *tile)
         rest.take(block + S * SUB * BLOCK + row, x);
         rest.end(tile + row * ROW + col);
         __syncthreads();
-        solve_from<T, J, N, S + 1>(block, tile);
+        solve_from<T, J, S + 1>(block, tile);
     }
-}
-
-/* A prepared block to shared memory, on its way. */
-template <typename T, int N> static __device__ void bring_prepared(const T *prepared, T *block)
-{
-    constexpr int W = fth__field<T>::wide;
-    for (int e = (int)threadIdx.x; e < BLOCK * BLOCK / W; e += N) {
-        const int k = e * W / BLOCK, i = e * W % BLOCK;
-        if (i / SUB >= k / SUB) /* nothing else is prepared */
-            fth__async_copy<16>((fth__wide<T> *)block + e, (const fth__wide<T> *)prepared + e,
-                                true);
-    }
-    fth__async_group();
 }
 
 template <typename T, int J>
 static __global__ void __launch_bounds__(THREADS) solve(const fth__triangle t, const T *prepared)
 {
     FTH_SHARED(T, block);
+    constexpr int W = fth__field<T>::wide;
     T *const tile = block + BLOCK * BLOCK;
-    bring_prepared<T, THREADS>(prepared, block);
+    for (int e = (int)threadIdx.x; e < BLOCK * BLOCK / W; e += THREADS) {
+        const int k = e * W / BLOCK, i = e * W % BLOCK;
+        if (i / SUB >= k / SUB) /* nothing else is prepared */
+            fth__async_copy<16>((fth__wide<T> *)block + e, (const fth__wide<T> *)prepared + e,
+                                true);
+    }
+    fth__async_group();
     for (int64_t j0 = (int64_t)blockIdx.x * J; j0 < t.m; j0 += (int64_t)gridDim.x * J) {
-        move_tile<T, J, THREADS, false>(t, j0, tile);
+        move_tile<T, J, false>(t, j0, tile);
         fth__async_wait<0>();
         __syncthreads();
-        solve_from<T, J, THREADS, 0>(block, tile);
-        move_tile<T, J, THREADS, true>(t, j0, tile);
+        solve_from<T, J, 0>(block, tile);
+        move_tile<T, J, true>(t, j0, tile);
         __syncthreads();
     }
 }
@@ -326,39 +319,18 @@ template <typename T> static __device__ int factor_rows(T *m, int lane)
     return -1;
 }
 
-/* Rows and columns from `from` on: m -= x x^T, x the 32 columns before them. The 32 rows of the
- * next factor are made first, by all threads, four rows of a column each. */
-template <typename T> static __device__ void take_next(T *m, int from)
-{
-    constexpr int P = PITCH<T>;
-    const int i = from + (int)threadIdx.x % (SUB / 4) * 4, j = from + (int)threadIdx.x / (SUB / 4);
-    const T *const x = m + (from - SUB) * P;
-    T v[4];
-    get(v, m + j * P + i);
-#pragma unroll 8
-    for (int k = 0; k < SUB; k++) {
-        T down[4];
-        get(down, x + k * P + i);
-        const T across = x[k * P + j];
-#pragma unroll
-        for (int r = 0; r < 4; r++) v[r] = fth__minus(v[r], down[r], across);
-    }
-    put(m + j * P + i, v);
-}
-
-/* The rest of it, by threads from `first` on while the first warp makes that factor. A thread has
- * squares of four rows; of those above the diagonal there are none. */
-template <typename T> static __device__ void take_square(T *m, int from, int first)
+/* Rows and columns from `from` on: m -= x x^T, x the 32 columns before them. A thread has squares
+ * of four rows; of those above the diagonal there are none. */
+template <typename T> static __device__ void take_square(T *m, int from)
 {
     constexpr int P = PITCH<T>;
     const int side = (BLOCK - from) / 4;
     const T *const x = m + (from - SUB) * P;
-    for (int q = (int)threadIdx.x - first; q < side * (side + 1) / 2; q += FACTOR_THREADS - first) {
+    for (int q = (int)threadIdx.x; q < side * (side + 1) / 2; q += FACTOR_THREADS) {
         /* two rows of squares, the n-th and the n-th from below, are side + 1 of them */
         const int n = q / (side + 1), a = q % (side + 1), below = side - 1 - n;
         const int i = from + 4 * (a <= below ? below : n),
                   j = from + 4 * (a <= below ? a : a - below - 1);
-        if (i < from + SUB) continue;
         T v[4][4];
 #pragma unroll
         for (int c = 0; c < 4; c++) get(v[c], m + (j + c) * P + i);
@@ -394,8 +366,10 @@ template <typename T> static __device__ void go_below(T *at, int warp, int lane,
 }
 
 template <typename T>
-static __device__ void factor_block(const fth__block_factor &f, fth_fault *fault, T *m)
+static __global__ void __launch_bounds__(FACTOR_THREADS)
+    factor(const fth__block_factor f, fth_fault *fault)
 {
+    FTH_SHARED(T, m);
     __shared__ int bad;
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, n = (int)f.n;
     T *const a = (T *)f.a, *const to = (T *)f.to;
@@ -407,14 +381,12 @@ static __device__ void factor_block(const fth__block_factor &f, fth_fault *fault
         if (warp == 0) {
             const int minor = factor_rows(at, lane);
             if (minor >= 0 && lane == 0) bad = s * SUB + minor;
-        } else if (s > 0) {
-            take_square(m, s * SUB, 32);
         }
         __syncthreads();
         if (bad >= 0) break;
         if (warp < SUBS - s) go_below(at, warp, lane, to + s * SUB * (BLOCK + 1));
         __syncthreads();
-        if (s + 1 < SUBS) take_next(m, (s + 1) * SUB);
+        if (s + 1 < SUBS) take_square(m, (s + 1) * SUB);
         __syncthreads();
     }
     if (bad >= 0) {
@@ -429,14 +401,6 @@ static __device__ void factor_block(const fth__block_factor &f, fth_fault *fault
     }
 }
 
-template <typename T>
-static __global__ void __launch_bounds__(FACTOR_THREADS)
-    factor(const fth__block_factor f, fth_fault *fault)
-{
-    FTH_SHARED(T, m);
-    factor_block(f, fault, m);
-}
-
 template <typename T> static void launch_factor(const fth_call *call, const fth__block_factor *f)
 {
     FTH_LAUNCH_SHARED(factor<T>, 1, FACTOR_THREADS, BLOCK * PITCH<T> * (int64_t)sizeof(T),
@@ -449,70 +413,6 @@ fth_status fth__block_factorize(const fth_call *call, const fth__block_factor *f
         launch_factor<float>(call, f);
     else
         launch_factor<double>(call, f);
-    FTH_CUDA_LAUNCHED(call);
-    return FTH_OK;
-}
-
-/* ---- a factor and what is below it, in one launch ---- */
-
-/* The block of threads that begins first makes the factor; the others bring their rows meanwhile,
- * and wait. None waits for one that has not begun. */
-template <typename T>
-static __global__ void __launch_bounds__(FACTOR_THREADS)
-    descend(const fth__block_factor f, const fth__triangle t, const fth__block_turn turn,
-            fth_fault *fault)
-{
-    FTH_SHARED(T, block);
-    __shared__ unsigned mine;
-    T *const tile = block + BLOCK * BLOCK;
-    if (threadIdx.x == 0) mine = atomicAdd(&turn.count->begun, 1u) - turn.before;
-    __syncthreads();
-    if (mine == 0) {
-        factor_block(f, fault, block);
-        __syncthreads(); /* it is written */
-        if (threadIdx.x > 0) return;
-        __threadfence();
-        atomicAdd(&turn.count->factors, 1u);
-        return;
-    }
-    const int64_t j0 = (int64_t)(mine - 1) * MANY;
-    move_tile<T, MANY, FACTOR_THREADS, false>(t, j0, tile);
-    if (threadIdx.x == 0) {
-        const volatile unsigned *factors = &turn.count->factors;
-        while (*factors <= turn.number) __nanosleep(64);
-        __threadfence();
-    }
-    __syncthreads();
-    bring_prepared<T, FACTOR_THREADS>((const T *)f.to, block);
-    fth__async_wait<0>();
-    __syncthreads();
-    solve_from<T, MANY, FACTOR_THREADS, 0>(block, tile);
-    move_tile<T, MANY, FACTOR_THREADS, true>(t, j0, tile);
-}
-
-unsigned fth__block_takers(int64_t rows)
-{
-    return 1 + (unsigned)((rows + MANY - 1) / MANY);
-}
-
-template <typename T>
-static void launch_descend(const fth_call *call, const fth__block_factor *f, const fth__triangle *t,
-                           const fth__block_turn *turn)
-{
-    const int64_t elements = BLOCK * BLOCK + BLOCK * (MANY + fth__field<T>::wide);
-    static_assert(PITCH<T> * BLOCK <= BLOCK * BLOCK + BLOCK * MANY, "a factor has room there");
-    FTH_LAUNCH_SHARED(descend<T>, fth__block_takers(t->m), FACTOR_THREADS,
-                      elements * (int64_t)sizeof(T), fth_cuda_stream(call), *f, *t, *turn,
-                      call->fault);
-}
-
-fth_status fth__block_descend(const fth_call *call, const fth__block_factor *f,
-                              const fth__triangle *t, const fth__block_turn *turn)
-{
-    if (f->dtype == FTH_F32)
-        launch_descend<float>(call, f, t, turn);
-    else
-        launch_descend<double>(call, f, t, turn);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

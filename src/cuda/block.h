@@ -31,18 +31,4 @@ typedef struct fth__block_factor {
 } fth__block_factor;
 fth_status fth__block_factorize(const fth_call *call, const fth__block_factor *f);
 
-/* The same, and t->x = the solution with that factor for t->x, in one launch. Its blocks of threads
- * are counted in memory that is zeros before the first of several such launches. */
-typedef struct fth__block_count {
-    unsigned begun, factors;
-} fth__block_count;
-typedef struct fth__block_turn {
-    fth__block_count *count;
-    unsigned before, number; /* takers and launches before this one */
-} fth__block_turn;
-fth_status fth__block_descend(const fth_call *call, const fth__block_factor *f,
-                              const fth__triangle *t, const fth__block_turn *turn);
-/* Takers of a launch with so many right-hand sides. */
-unsigned fth__block_takers(int64_t rows);
-
 #endif

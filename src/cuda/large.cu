@@ -1,4 +1,4 @@
-/* large.cu - the factor of a large matrix: panels of 512 columns, each of four blocks, or of 256.
+/* large.cu - the factor of a large matrix: panels of 512 columns, each of four blocks.
  *
  * A block is factored by one block of threads, which is what takes longest; the rows below it are
  * solved with it, and contribute to what is left of the panel. The panel contributes to the next
@@ -12,24 +12,13 @@
 #include "cuda/block.h"
 #include "cuda/device.h"
 
-static constexpr int64_t BLOCK = FTH__BLOCK, STRIP = 2048;
+static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 2048;
 static constexpr int THREADS = 256;
 /* Of products: rows and columns of what a block of threads makes, and multiprocessors, which have
  * one or two of them at a time. */
 static constexpr int64_t TILE = 128, SMS = 132;
 /* What a call takes beside, in tiles; and tiles of rows up to which strips are chosen. */
 static constexpr int64_t CALL = 16, MOST_LEFT = 512;
-
-/* The blocks of a matrix that is not very large take longer than all its products: narrow panels
- * put little between them, and what waits for a block may keep others from their work. */
-static bool is_bound_by_blocks(const fth__large *l)
-{
-    return l->n <= 4096;
-}
-static int64_t panel_of(const fth__large *l) /* columns */
-{
-    return is_bound_by_blocks(l) ? 2 * BLOCK : 4 * BLOCK;
-}
 
 /* ---- products ---- */
 
@@ -53,15 +42,11 @@ static fth__cuda_kind kind_of(const fth__large *l, int64_t columns, int64_t term
 
 static fth__cuda_kind kind_inside(const fth__large *l)
 {
-    return kind_of(l, panel_of(l) - BLOCK, BLOCK);
-}
-static fth__cuda_kind kind_next(const fth__large *l)
-{
-    return kind_of(l, panel_of(l), panel_of(l));
+    return kind_of(l, PANEL - BLOCK, BLOCK);
 }
 static fth__cuda_kind kind_after(const fth__large *l)
 {
-    return kind_of(l, STRIP, panel_of(l));
+    return kind_of(l, STRIP, PANEL);
 }
 
 static fth_status subtract_plainly(const fth_call *call, const fth__large *l, const share *s)
@@ -101,19 +86,6 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static fth__block_count *count_of(const fth__large *l)
-{
-    return (fth__block_count *)(void *)(l->scratch + fth__blocks_bytes(l->dtype, BLOCK));
-}
-
-/* The turn of the block that begins with row lo. */
-static fth__block_turn turn_of(const fth__large *l, int64_t lo)
-{
-    fth__block_turn t = {count_of(l), 0, (unsigned)(lo / BLOCK)};
-    for (int64_t end = BLOCK; end <= lo; end += BLOCK) t.before += fth__block_takers(l->n - end);
-    return t;
-}
-
 /* The block of rows [lo, hi), and what stands below it. */
 static fth_status factor_block(const fth_call *call, const fth__large *l, int64_t lo, int64_t hi)
 {
@@ -125,16 +97,12 @@ static fth_status factor_block(const fth_call *call, const fth__large *l, int64_
     f.n = hi - lo;
     f.where = l->where + (uint64_t)lo;
     f.to = l->scratch;
+    FTH_TRY(fth__block_factorize(call, &f));
     fth__triangle t = {};
     t.dtype = l->dtype;
     t.x = l->a + (hi * l->row + lo * l->col) * size;
     t.x_i = l->col, t.x_j = l->row;
     t.n = hi - lo, t.m = l->n - hi;
-    if (is_bound_by_blocks(l)) {
-        const fth__block_turn turn = turn_of(l, lo);
-        return fth__block_descend(call, &f, &t, &turn);
-    }
-    FTH_TRY(fth__block_factorize(call, &f));
     return fth__block_solve(call, &t, l->scratch);
 }
 
@@ -182,7 +150,7 @@ static fth_status clear_above(const fth_call *call, const fth__large *l)
 
 uint64_t fth__large_bytes(fth_dtype dtype)
 {
-    return fth__blocks_bytes(dtype, BLOCK) + sizeof(fth__block_count);
+    return fth__blocks_bytes(dtype, BLOCK);
 }
 
 static int64_t blocks_of(int64_t n, int64_t each)
@@ -242,11 +210,10 @@ static fth_status contribute(const fth_call *call, const fth__large *l, int64_t 
 /* A panel needs what those before it contributed to it, the last one before it is factored. */
 static fth_status factor_panels(const fth_call *call, const fth__large *l, bool *parted)
 {
-    const fth__cuda_kind kind = kind_next(l);
-    const int64_t panel = panel_of(l);
+    const fth__cuda_kind kind = kind_after(l);
     fth_call beside;
-    for (int64_t lo = 0; lo < l->n; lo += panel) {
-        const int64_t hi = least_of(lo + panel, l->n), next = least_of(hi + panel, l->n);
+    for (int64_t lo = 0; lo < l->n; lo += PANEL) {
+        const int64_t hi = least_of(lo + PANEL, l->n), next = least_of(hi + PANEL, l->n);
         FTH_TRY(factor_panel(call, l, lo, hi));
         if (hi == l->n) break;
         if (*parted) FTH_TRY(fth__cuda_meet(call));
@@ -263,8 +230,6 @@ static fth_status factor_panels(const fth_call *call, const fth__large *l, bool 
 fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 {
     bool parted = false;
-    FTH_CUDA_TRY(cudaMemsetAsync(count_of(l), 0, sizeof(fth__block_count), fth_cuda_stream(call)),
-                 "counts of blocks", call->err);
     const fth_status s = factor_panels(call, l, &parted);
     const fth_status met = parted ? fth__cuda_meet(call) : FTH_OK;
     FTH_TRY(s);
@@ -274,8 +239,7 @@ fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 
 void fth__large_prepare(fth_device *device, const fth__large *l)
 {
-    const fth__cuda_kind inside = kind_inside(l), next = kind_next(l), after = kind_after(l);
+    const fth__cuda_kind inside = kind_inside(l), after = kind_after(l);
     (void)fth__cuda_blas_knows(device, &inside);
-    (void)fth__cuda_blas_knows(device, &next);
     (void)fth__cuda_blas_knows(device, &after);
 }
