@@ -467,10 +467,12 @@ static fth_status bind_outside(maker *m, const fth__segment *s, const int *list,
     return FTH_OK;
 }
 
-static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int pass, int parent,
-                             int *out, fth_err *err)
+static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int parent, int *out,
+                             fth_err *err)
 {
     fth_plan *p = m->p;
+    int pass = 0;
+    for (int64_t i = 0; i < p->n_loops; i++) pass += p->loop[i].parent == parent;
     FTH_TRY(fth__grow(p->mem, &p->loop, &p->cap_loops, p->n_loops + 1, err));
     fth__sweep *l = &p->loop[p->n_loops];
     *l = (fth__sweep){
@@ -519,7 +521,7 @@ static fth_status emit_pass(maker *m, fth__segment *s, passes *ps, int pass, int
     const int count = pass_units(m, s, ps, pass, depth);
     if (count == 0) return FTH_OK;
     FTH_TRY(bind_outside(m, s, ps->list, count, loop, err));
-    FTH_TRY(begin_loop(m, s, depth, pass, loop, &inner, err));
+    FTH_TRY(begin_loop(m, s, depth, loop, &inner, err));
     const int64_t first = p->n_bufs;
     m->seg[depth] = *s;
     fth_status st = emit_units(m, ps->list, count, inner, err);

@@ -259,6 +259,20 @@ static bool classify(state *st)
     return true;
 }
 
+/* Updates that are cut have a pass of their own, the last: what else is done in it makes their
+ * gradients, so that it can wait until nothing fails any more. */
+static void part_updates(state *st)
+{
+    fth__segment *s = st->s;
+    const int last = s->n_pass;
+    for (int i = 0; i < st->n; i++) {
+        const int ui = st->units[i];
+        if (!st->p->unit[ui].update || s->role[ui] != FTH__ROLE_STREAM) continue;
+        s->pass[ui] = last;
+        s->n_pass = last + 1;
+    }
+}
+
 /* A WHOLE unit may wait until just before the first pass (or the end) that needs it: its result
  * then lives shorter. Units are visited last first, so readers are placed before what they read,
  * and each tells those it reads from. */
@@ -297,6 +311,7 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
     for (int64_t i = 0; i < g->n_values; i++) st.made_by[i] = FROM_OUTSIDE;
     seed_maps(&st, axis);
     if (!taken(&st, axis) && spread_maps(&st) && classify(&st)) {
+        part_updates(&st);
         delay_whole(&st, st.made_by + g->n_values);
         *useful = s->n_pass > 0;
     }
