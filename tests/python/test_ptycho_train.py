@@ -72,6 +72,19 @@ class Case(unittest.TestCase):
 
 
 class Training(Case):
+    def test_photons_of_the_file(self):
+        """A key that is not given is taken from the metadata of the scan, not from the defaults."""
+        np.savez(self.scan, **scan(), _metadata=np.array(json.dumps({"physics_parameters": {"nphotons": 1e5}})))
+        self.train("given", "--nepochs", 1)
+        at = self.FLAGS.index("--nphotons")
+        flags = [*self.FLAGS[:at], *self.FLAGS[at + 2:], "--nepochs", 1]
+        del flags[flags.index("--nepochs"):flags.index("--nepochs") + 2]
+        self.assertIn("nphotons is 100000, as '_metadata' says",
+                      self.fathom("train", self.scan, "--out", self.dir / "file", *flags))
+        self.assertEqual(self.bytes_of("given"), self.bytes_of("file"))
+        run = json.loads(self.bytes_of("file", "run.json"))
+        self.assertEqual((run["nphotons"], run["groups"], run["epochs"], run["config"]["nepochs"]), (1e5, 8, 1, 1))
+
     def test_bytes_do_not_depend_on_memory_threads_or_interruptions(self):
         self.train("a", "--threads", 1)
         history = json.loads(self.bytes_of("a", "training_history.json"))

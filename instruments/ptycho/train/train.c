@@ -75,6 +75,10 @@ static fth_status settle(work *w, pt_model_options *opt, fth_err *err)
         return FTH_E_FILE_KEY;
     }
     FTH_TRY(pt_model_settings(cfg, scan->N, w->data.groups.chan, scan->modes, opt, err));
+    if (!fth_config_is_given(cfg, "nphotons") && scan->meta.nphotons > 0) {
+        opt->nphotons = scan->meta.nphotons;
+        say(w, "nphotons is %g, as '_metadata' says", opt->nphotons);
+    }
     opt->region = pt_dataset_region(&w->data, cfg, &clipped);
     if (clipped > 0)
         say(w,
@@ -399,6 +403,24 @@ static fth_status save(work *w, fth_err *err)
     return pt_checkpoint_write(w->model, w->mem, &w->trained, &w->at, &w->history, &w->facts, err);
 }
 
+/* What a verb was told, beside what it made; a job has its config. */
+static fth_status write_run(const work *w, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_json_writer j;
+    FTH_TRY(fth_path_join(path, w->job->folder, "run.json", err));
+    fth_json_begin(&j, w->mem, true);
+    fth_json_open(&j, NULL, '{');
+    fth_json_text(&j, "version", fth_version());
+    fth_json_text(&j, "scan", w->job->scan);
+    fth_json_int(&j, "groups", w->data.groups.n);
+    fth_json_int(&j, "epochs", w->at.epoch);
+    fth_json_real(&j, "nphotons", w->trained.model.opt.nphotons);
+    pt_settings_write(w->job->cfg, true, &j, "config");
+    fth_json_close(&j);
+    return fth_json_save(&j, path, err);
+}
+
 static fth_status all_epochs(work *w, fth_err *err)
 {
     if (w->at.finished) {
@@ -473,6 +495,7 @@ static fth_status run_all(work *w, void *user, fth_err *err)
     fth_status s = start(w, err);
     if (s == FTH_OK) s = prepare(w, true, err);
     if (s == FTH_OK) s = all_epochs(w, err);
+    if (s == FTH_OK && !w->job->call) s = write_run(w, err);
     fth_folder_release(claim);
     return s;
 }

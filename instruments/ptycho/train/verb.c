@@ -61,8 +61,9 @@ const fth_verb pt_verb_train = {
     .brief = "train the network on a scan",
     .doc = "Groups the patterns of a scan, and trains the network that makes object patches of "
            "them: patches are merged by their positions, lit, diffracted and compared with the "
-           "measurement, so no true object is needed. Leaves model.safetensors and "
-           "training_history.json. A checkpoint is written every few epochs, and the same command "
+           "measurement, so no true object is needed. Leaves model.safetensors, "
+           "training_history.json and run.json. A checkpoint is written every few epochs, and the "
+           "same command "
            "goes on from it, to the bytes of a training that was not interrupted.",
     .max_args = 1,
     .flag = flags,
