@@ -125,19 +125,23 @@ class Stitch(Case):
         rng = np.random.default_rng(1)
         patches = rng.normal(size=(7, 16, 16)) + 1j * rng.normal(size=(7, 16, 16))
         off = rng.uniform(-9, 9, size=(7, 2)) + [100, 50]
-        got = self.op("stitch", {"patches": patches, "off": off}, "--stitch_crop", 8)
         d = off - off.mean(0)
         pad = int(np.ceil(np.abs(d.astype(np.float32)).max()))
         pad += pad % 2
         side = 8 + 2 * pad
-        num, den = np.zeros((side, side), complex), np.zeros((side, side), complex)
-        for p, t in zip(patches, d):
-            frame, ones = np.zeros((side, side), complex), np.zeros((side, side))
-            frame[pad:pad + 8, pad:pad + 8] = p[4:12, 4:12]
-            ones[pad:pad + 8, pad:pad + 8] = 1
-            num += translate(frame, t)
-            den += translate(ones, t)
-        self.near(got["canvas"], num / (den + 1e-9), 1e-4)
+        y, x = np.mgrid[:16, :16] - 8
+        modes = np.array([np.exp(-(x**2 + y**2) / 20 + 1j * x), 0.2j * x * np.exp(-(x**2 + y**2) / 20)])
+        light = (np.abs(modes) ** 2).sum(0)
+        for weight, flags in ((np.ones((16, 16)), []), (light / light.max(), ["--stitch.weight", "probe"])):
+            got = self.op("stitch", {"patches": patches, "off": off, "probe": modes}, "--stitch_crop", 8, *flags)
+            num, den = np.zeros((side, side), complex), np.zeros((side, side), complex)
+            for p, t in zip(patches, d):
+                frame, lit = np.zeros((side, side), complex), np.zeros((side, side))
+                frame[pad:pad + 8, pad:pad + 8] = (weight * p)[4:12, 4:12]
+                lit[pad:pad + 8, pad:pad + 8] = weight[4:12, 4:12]
+                num += translate(frame, t)
+                den += translate(lit, t)
+            self.near(got["canvas"], num / (den + 1e-9), 1e-4)
         np.testing.assert_allclose(got["canvas_origin"], off.mean(0) - side / 2, atol=1e-9)
 
 

@@ -207,13 +207,15 @@ static fth_status stitch(pt_block *b, fth_err *err)
 {
     pt_array *patches;
     fth_tensor *off = NULL;
-    fth_val v, shift, origin;
+    fth_val v, shift, origin, probe = PT_ALIKE;
     pt_canvas canvas = {0};
     const int64_t crop = fth_config_int(b->cfg, "stitch_crop"), two = 2;
     FTH_TRY(pt_block_read(b, "patches", &patches, err));
     pt_array_squeeze(patches, 3);
     const fth_dtype real = pt_block_real(b, patches);
     FTH_TRY(pt_block_input(b, patches, "group row col", fth_dtype_complex_of(real), &v, err));
+    if (fth_config_choice(b->cfg, "stitch.weight") == 1)
+        FTH_TRY(pt_block_probe(b, real, &probe, err));
     FTH_TRY(read_list(b, "off", "group xy", &off, err));
     fth_status s = pt_canvas_make(&canvas, b->mem, fth_tensor_data(off), fth_tensor_size(off, 0),
                                   patches->size[1], crop, err);
@@ -224,7 +226,7 @@ static fth_status stitch(pt_block *b, fth_err *err)
         s = pt_block_made(b, "canvas_origin", FTH_F64, "xy", 1, &two, canvas.origin, &origin, err);
     if (s == FTH_OK) {
         if (real == FTH_F64) shift = fth_cast(shift, FTH_F64);
-        pt_block_put(b, "canvas", pt_canvas_build(&canvas, v, shift));
+        pt_block_put(b, "canvas", pt_canvas_build(&canvas, v, shift, probe));
         pt_block_put(b, "canvas_origin", origin);
     }
     pt_canvas_clear(&canvas);
@@ -292,7 +294,7 @@ const pt_block_kind pt_block_kinds[] = {
     {"diffract", "obj, probe", "amplitude", false, diffract},
     {"loss", "amplitude, observed_amp", "mae, nll", false, loss},
     {"group", "xcoords, ycoords", "idx, off, rel", false, group},
-    {"stitch", "patches, off", "canvas, canvas_origin", false, stitch},
+    {"stitch", "patches, off, probe", "canvas, canvas_origin", false, stitch},
     {"probe", "nothing", "probe", true, probe},
     {"object", "nothing", "object", true, object},
     {"cnn", "X", "amp, phase", false, pt_block_cnn},

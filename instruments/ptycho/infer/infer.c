@@ -113,7 +113,9 @@ static fth_status make_plan(work *w, fth_sink *sink, fth_err *err)
     const pt_model_graph v =
         pt_model_build(g, m, fth_split(fth_cast(flat, real), "flat", "group chan"),
                        fth_cast(rel, real), fth_cast(factor, real), false);
-    const fth_val canvas = pt_canvas_build(&w->canvas, fth_cast(v.patch, FTH_C64), shift);
+    const bool lit = fth_config_choice(w->job->cfg, "stitch.weight") == 1;
+    const fth_val canvas =
+        pt_canvas_build(&w->canvas, fth_cast(v.patch, FTH_C64), shift, lit ? v.probe : PT_ALIKE);
     *sink = fth_tensor_sink(w->object);
     w->plan = fth_plan_make(g, &canvas, 1, &(fth_limits){.sinks = sink}, &why);
     if (!w->plan && err) *err = why;

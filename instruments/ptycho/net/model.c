@@ -252,7 +252,7 @@ pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_va
             fth_input(g, "probe_mask", m->opt.real, "row col", fth_tensor_source(m->support));
         for (int k = 0; k < 2; k++) part[k] = fth_mul(part[k], disc);
     }
-    const fth_val probe = fth_complex(part[0], part[1]);
+    const fth_val probe = v.probe = fth_complex(part[0], part[1]);
     fth_val weight = PT_EVERYWHERE;
     if (m->good) {
         const fth_val good =

@@ -79,6 +79,7 @@ bool pt_model_is_trained(const pt_model *m, int i);
 void pt_model_declare(fth_graph *g, const pt_model *m, int64_t groups);
 typedef struct pt_model_graph {
     fth_val param[PT_MODEL_MOST];
+    fth_val probe;     /* [mode row col], within its disc */
     fth_val objects;   /* [group chan row col] of the network */
     fth_val region;    /* [group prow pcol]; without object_big poison */
     fth_val patch;     /* [group row col]: the middle of the region */

@@ -46,16 +46,29 @@ void pt_canvas_clear(pt_canvas *c)
     *c = (pt_canvas){0};
 }
 
-fth_val pt_canvas_build(const pt_canvas *c, fth_val patches, fth_val shift)
+/* The sum of patches times their weights, divided by that of the weights. */
+static fth_val weighted(fth_val patches, fth_val weight, fth_val shift)
+{
+    const fth_dtype real = fth_val_dtype(shift);
+    const fth_val zero = fth_const(patches.graph, real, 0), all = fth_expand(weight, "group"),
+                  sum = pt_stitch(fth_mul(patches, fth_complex(all, zero)), shift),
+                  of = pt_stitch(all, shift),
+                  share = fth_recip(fth_add(of, fth_const(patches.graph, real, 1e-9)));
+    return fth_label(fth_mul(sum, fth_complex(share, zero)), "canvas");
+}
+
+fth_val pt_canvas_build(const pt_canvas *c, fth_val patches, fth_val shift, fth_val probe)
 {
     fth_graph *g = patches.graph;
     if (!fth_val_ok(patches)) return patches;
-    const int64_t n = fth_val_size(patches, 1);
+    const int64_t n = fth_val_size(patches, 1), from = n / 2 - c->crop / 2;
     fth_axis(g, "srow", c->crop);
     fth_axis(g, "scol", c->crop);
     fth_axis(g, "orow", c->side);
     fth_axis(g, "ocol", c->side);
-    const int64_t from = n / 2 - c->crop / 2;
     const fth_val middle = fth_slice(fth_slice(patches, "row", from, "srow"), "col", from, "scol");
-    return pt_stitched(middle, shift);
+    if (!probe.graph) return pt_stitched(middle, shift);
+    const fth_val light = fth_sum(fth_abs2(probe), "mode"), part = fth_rmax(light, "row col"),
+                  lit = fth_slice(fth_slice(light, "row", from, "srow"), "col", from, "scol");
+    return weighted(middle, fth_cast(fth_mul(lit, fth_recip(part)), fth_val_dtype(shift)), shift);
 }

@@ -16,8 +16,10 @@ typedef struct pt_canvas {
 fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *off, int64_t groups, int64_t n,
                           int64_t crop, fth_err *err);
 void pt_canvas_clear(pt_canvas *c); /* a cleared one is allowed */
-/* patches [group row col], shift [group xy] of their real dtype: the canvas [orow ocol]. Declares
- * srow scol orow ocol. */
-fth_val pt_canvas_build(const pt_canvas *c, fth_val patches, fth_val shift);
+/* patches [group row col], shift [group xy] of their real dtype: the canvas [orow ocol]. Pixels of
+ * a patch count alike, or as much as `probe` [mode row col] lights them. Declares srow scol orow
+ * ocol. */
+#define PT_ALIKE ((fth_val){NULL, 0})
+fth_val pt_canvas_build(const pt_canvas *c, fth_val patches, fth_val shift, fth_val probe);
 
 #endif
