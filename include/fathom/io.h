@@ -368,7 +368,7 @@ FTH_API void fth_csr_abandon(fth_csr_writer *w); /* NULL is allowed */
  * Each batch is memory of this object: a plan uses it in place. There are two buffers, so one batch
  * can be asked for ahead, and a batch stays until the next one is taken.
  *
- * Threads: one thread at a time. The reader alone uses `base` between an ask and its take. */
+ * Threads: one thread at a time. The readers alone use `base` between an ask and its take. */
 typedef struct fth_batches fth_batches;
 /* What the buffers take from the budget, before they are made; UINT64_MAX: more than there is. A
  * plan counts the batch it uses in place; the rest of this is held beside it. */
@@ -377,6 +377,10 @@ FTH_API uint64_t fth_batches_bytes(const fth_mem *mem, const fth_source *base, i
 FTH_API FTH_MUST_USE fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
                                                     const fth_source *base, int64_t rows,
                                                     fth_err *err);
+/* Read each batch by up to so many threads instead of one, where `base` is memory or concurrent:
+ * for runs of a device, beside which the host has nothing else to do. Not while one is asked for.
+ */
+FTH_API FTH_MUST_USE fth_status fth_batches_share(fth_batches *b, int threads, fth_err *err);
 /* Waits for a read in hand and drops it; sources that were taken end here. NULL is allowed. */
 FTH_API void fth_batches_destroy(fth_batches *b);
 /* Start reading rows index[0..n) of `base`, in that order. The indices are copied, and checked

@@ -1,8 +1,10 @@
-/* batches.c - mini-batches read one step ahead: two buffers and one reader.
+/* batches.c - mini-batches read one step ahead: two buffers and one reader, or several.
  *
  * The reader is the I/O thread that runs use, with a queue of one. A read that fails must not end
  * that thread, because the caller may ask again: the outcome is kept here, and the queue is told
- * that all went well. Waiting for the queue is also what makes the outcome visible.
+ * that all went well. Waiting for the queue is also what makes the outcome visible. To the queue a
+ * batch is rows of bytes, which it gives to its threads in parts; of parts that fail the first
+ * counts.
  */
 #include "array/rect.h"
 #include "base/checked.h"
@@ -14,6 +16,7 @@
 #include <fathom/io.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 struct fth_batches {
@@ -29,7 +32,9 @@ struct fth_batches {
     int64_t ticket, number, n, *index;
     fth_site asked_at;
 
-    /* how it went: written by the reader, read after waiting for the ticket */
+    /* how it went: written by the readers, read after waiting for the ticket */
+    pthread_mutex_t lock;
+    int64_t failed; /* row of the batch that a part begins with; INT64_MAX: none */
     fth_status status;
     fth_err err;
 };
@@ -41,38 +46,51 @@ static int64_t row_bytes(const fth_batches *b)
     return (int64_t)fth_tensor_bytes(b->buffer[0]) / b->rows;
 }
 
-static void copy_rows(const fth_batches *b, char *dst)
+static void copy_rows(const fth_batches *b, const int64_t *index, int64_t n, char *dst)
 {
     const size_t row = (size_t)row_bytes(b);
     const char *from = b->base.data;
-    for (int64_t i = 0; i < b->n; i++, dst += row)
-        memcpy(dst, from + (size_t)b->index[i] * row, row);
+    for (int64_t i = 0; i < n; i++, dst += row) memcpy(dst, from + (size_t)index[i] * row, row);
 }
 
-static fth_status read_rows(const fth_batches *b, void *dst, fth_err *err)
+static fth_status read_rows(const fth_batches *b, const int64_t *index, int64_t n, void *dst,
+                            fth_err *err)
 {
     const fth_source *s = &b->base;
     if (s->data) {
-        copy_rows(b, dst);
+        copy_rows(b, index, n, dst);
         return FTH_OK;
     }
-    if (s->read_rows) return s->read_rows(s->self, b->index, b->n, dst, err);
-    return fth__rows_by_read(s->kind, s->read, s->self, s->dtype, s->n_axes, s->size, b->index,
-                             b->n, dst, err);
+    if (s->read_rows) return s->read_rows(s->self, index, n, dst, err);
+    return fth__rows_by_read(s->kind, s->read, s->self, s->dtype, s->n_axes, s->size, index, n, dst,
+                             err);
 }
 
+static void note_failure(fth_batches *b, int64_t row, fth_status s, fth_err *err)
+{
+    fth_err_note(err, FTH_HERE, s, "reading batch %" PRId64 " ahead", b->number);
+    fth_err_origin(err, b->asked_at);
+    pthread_mutex_lock(&b->lock);
+    if (row < b->failed) {
+        b->failed = row;
+        b->status = s;
+        b->err = *err;
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Rows [lo, lo + n) of the batch. */
 static fth_status read_batch(void *self, const int64_t *lo, const int64_t *n, void *dst,
                              fth_err *err)
 {
-    (void)lo, (void)n, (void)err;
     fth_batches *b = self;
-    fth_err_clear(&b->err);
-    b->status = read_rows(b, dst, &b->err);
-    if (b->status == FTH_OK) fth__bools_settle(b->base.dtype, b->n * row_bytes(b), dst);
-    if (b->status != FTH_OK) {
-        fth_err_note(&b->err, FTH_HERE, b->status, "reading batch %" PRId64 " ahead", b->number);
-        fth_err_origin(&b->err, b->asked_at);
-    }
+    fth_err own = {0};
+    (void)err;
+    const fth_status s = read_rows(b, b->index + lo[0], n[0], dst, &own);
+    if (s == FTH_OK)
+        fth__bools_settle(b->base.dtype, n[0] * row_bytes(b), dst);
+    else
+        note_failure(b, lo[0], s, &own);
     return FTH_OK;
 }
 
@@ -127,8 +145,19 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
     b->mem = mem;
     b->base = *base;
     b->rows = rows;
-    b->reader = (fth_source){.kind = "batches", .self = b, .dtype = FTH_U8, .read = read_batch};
+    pthread_mutex_init(&b->lock, NULL);
     fth_status s = take_memory(b, site, size, err);
+    if (s == FTH_OK) {
+        const int64_t row = row_bytes(b);
+        b->reader = (fth_source){.kind = "batches",
+                                 .self = b,
+                                 .dtype = FTH_U8,
+                                 .n_axes = 2,
+                                 .size = {rows, row},
+                                 .read = read_batch,
+                                 .concurrent = base->data || base->concurrent,
+                                 .part = {1, row}};
+    }
     if (s == FTH_OK) s = fth__io_create(&b->io, mem, NULL, NULL, 1, err);
     if (s != FTH_OK)
         fth_batches_destroy(b);
@@ -137,12 +166,26 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
     return s;
 }
 
+fth_status fth_batches_share(fth_batches *b, int threads, fth_err *err)
+{
+    fth__io *io = NULL;
+    FTH_TRY(fth__mem_check_process(b->mem, err));
+    if (threads < 1 || b->asked)
+        return FTH_FAIL(err, FTH_E_USAGE, "%d threads were to read batches%s", threads,
+                        b->asked ? " while one is asked for" : "");
+    FTH_TRY(fth__io_create(&io, b->mem, NULL, NULL, b->reader.concurrent ? threads : 1, err));
+    fth__io_destroy(b->io);
+    b->io = io;
+    return FTH_OK;
+}
+
 void fth_batches_destroy(fth_batches *b)
 {
     if (!b || fth__mem_check_process(b->mem, NULL) != FTH_OK) return;
     fth__io_destroy(b->io); /* first: it writes to the buffers */
     for (int i = 0; i < 2; i++) fth_tensor_release(b->buffer[i]);
     (void)fth_mem_release(b->mem, b->index, NULL);
+    pthread_mutex_destroy(&b->lock);
     fth__heap_free(b->mem, b);
 }
 
@@ -184,7 +227,12 @@ fth_status fth_batches_ask_(fth_batches *b, fth_site site, const int64_t *index,
     b->asked_at = site;
     b->n = n;
     b->number++;
-    const fth__io_job job = {.source = &b->reader, .data = fth_tensor_data(b->buffer[b->into])};
+    b->status = FTH_OK;
+    b->failed = INT64_MAX;
+    fth_err_clear(&b->err);
+    const fth__io_job job = {.source = &b->reader,
+                             .n = {n, b->reader.size[1]},
+                             .data = fth_tensor_data(b->buffer[b->into])};
     b->ticket = fth__io_post(b->io, &job);
     return FTH_OK;
 }

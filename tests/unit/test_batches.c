@@ -82,7 +82,7 @@ static fth_source gate_source(gate *g)
 /* ---- the bytes ---- */
 
 /* Batches of `base` have the bytes of fth_rows_source over it. */
-static void same_as_rows(fth_mem *mem, fth_source base, int64_t batch, int64_t turns)
+static void same_as_rows(fth_mem *mem, fth_source base, int64_t batch, int64_t turns, int threads)
 {
     t_random r = t_random_make(3);
     int64_t row_bytes = fth_dtype_size(base.dtype), index[64];
@@ -91,6 +91,7 @@ static void same_as_rows(fth_mem *mem, fth_source base, int64_t batch, int64_t t
     fth_batches *b = NULL;
     fth_err err = {0};
     OKE(fth_batches_create(&b, mem, &base, batch, &err), &err);
+    if (threads > 1) OKE(fth_batches_share(b, threads, &err), &err);
     EQ_PTR(fth_batches_tensor(b), NULL);
     for (int64_t turn = 0; turn < turns; turn++) {
         const int64_t n = turn % 3 ? batch : t_random_i64(&r, 0, batch);
@@ -123,7 +124,7 @@ TEST(a_source_that_only_reads_rectangles)
 {
     fth_mem *mem = t_mem(1 << 24);
     gate g = GATE;
-    same_as_rows(mem, gate_source(&g), BATCH, 30);
+    same_as_rows(mem, gate_source(&g), BATCH, 30, 1);
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -135,7 +136,7 @@ TEST(a_file_and_a_sparse_matrix)
     OK(fth_npz_open(&npz, mem, GOLDEN("csr_i32.npz"), NULL));
     OK(fth_csr_open_npz(&csr, npz, NULL));
     fth_npz_close(npz);
-    same_as_rows(mem, fth_csr_source(csr), 6, 20);
+    same_as_rows(mem, fth_csr_source(csr), 6, 20, 1);
     fth_csr_close(csr);
     fth_sink sink;
     fth_tensor *t = NULL;
@@ -146,10 +147,79 @@ TEST(a_file_and_a_sparse_matrix)
     fth_sink_close(&sink);
     fth_source file;
     OK(fth_npy_open(&file, mem, t_temp_path("b.npy"), NULL));
-    same_as_rows(mem, file, 33, 20);
+    same_as_rows(mem, file, 33, 20, 1);
     fth_source_close(&file);
-    same_as_rows(mem, fth_tensor_source(t), 1, 10);
+    same_as_rows(mem, fth_tensor_source(t), 1, 10, 1);
     fth_tensor_release(t);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- several readers ---- */
+
+/* Rows of 20000 numbers: a batch is cut into parts, each for one of the readers. */
+enum { WIDE = 20000 };
+
+TEST(several_threads_read_the_same_bytes)
+{
+    fth_mem *mem = t_mem(1 << 26);
+    fth_tensor *t = NULL;
+    fth_sink sink;
+    fth_source file;
+    const int64_t size[2] = {50, WIDE};
+    OK(fth_tensor_create(&t, mem, "t", FTH_F32, 2, size, NULL));
+    for (int64_t i = 0; i < 50 * WIDE; i++)
+        ((float *)fth_tensor_data(t))[i] = (float)(i * 7 % 1001);
+    OK(fth_npy_create(&sink, mem, t_temp_path("wide.npy"), FTH_F32, 2, size, NULL));
+    OK(fth_sink_store(&sink, t, NULL));
+    fth_sink_close(&sink);
+    OK(fth_npy_open(&file, mem, t_temp_path("wide.npy"), NULL));
+    same_as_rows(mem, file, 37, 12, 4);
+    same_as_rows(mem, fth_tensor_source(t), 37, 12, 3);
+    fth_source_close(&file);
+    fth_tensor_release(t);
+    gate g = GATE; /* may not be shared: one thread reads it */
+    same_as_rows(mem, gate_source(&g), BATCH, 10, 4);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Rows 9 and 30 of the file are gone: whoever reads which part, place 3 is the first of them. */
+static fth_status read_wide(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    (void)self;
+    for (int64_t r = lo[0]; r < lo[0] + n[0]; r++)
+        if (r == 9 || r == 30)
+            return FTH_FAIL(err, FTH_E_FILE_READ, "row %lld is gone", (long long)r);
+    memset(dst, 1, (size_t)(n[0] * n[1]) * sizeof(float));
+    return FTH_OK;
+}
+
+TEST(the_first_failure_of_several_readers_counts)
+{
+    fth_mem *mem = t_mem(1 << 26);
+    const fth_source base = {.kind = "wide",
+                             .dtype = FTH_F32,
+                             .n_axes = 2,
+                             .size = {50, WIDE},
+                             .read = read_wide,
+                             .concurrent = true};
+    fth_batches *b = NULL;
+    int64_t index[40];
+    for (int i = 0; i < 40; i++) index[i] = i == 3 ? 30 : i == 33 ? 9 : 10 + i % 7;
+    OK(fth_batches_create(&b, mem, &base, 40, NULL));
+    IS(fth_batches_share(b, 0, NULL), FTH_E_USAGE);
+    OK(fth_batches_share(b, 4, NULL));
+    for (int turn = 0; turn < 20; turn++) {
+        fth_source got;
+        fth_err err = {0};
+        OK(fth_batches_ask(b, index, 40, NULL));
+        IS(fth_batches_share(b, 2, NULL), FTH_E_USAGE);
+        IS(fth_batches_take(b, &got, &err), FTH_E_FILE_READ);
+        HAS(err.text, "row 30 is gone");
+        OK(fth_batches_ask(b, index + 4, 20, NULL));
+        OK(fth_batches_take(b, &got, NULL));
+    }
+    fth_batches_destroy(b);
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -3,6 +3,7 @@
  * Workers look at the patterns of a piece; what they find is put together in the order of the
  * patterns, so it is the same for any number of them.
  */
+#include "each.h"
 #include "parts.h"
 
 #include <math.h>
@@ -18,12 +19,6 @@ typedef struct seen {
     bool any; /* a pixel that is not masked */
 } seen;
 
-/* The first pattern of those that a worker could not use, and why. */
-typedef struct failure {
-    int64_t at; /* INT64_MAX: none */
-    fth_err err;
-} failure;
-
 typedef struct pass {
     pt_scan *scan;
     int64_t rows;    /* patterns at a time */
@@ -31,8 +26,6 @@ typedef struct pass {
     char *raw;       /* patterns of the piece */
     uint8_t *good;   /* their own masks; NULL: none */
     seen *seen;      /* of each */
-    failure *failed; /* of each worker */
-    int workers;
     bool read_apart; /* each worker reads the pattern that it looks at */
     pt_survey found;
     double sum;
@@ -106,25 +99,10 @@ static fth_status look(const pass *p, int64_t i, seen *s, fth_err *err)
     return FTH_OK;
 }
 
-static void look_beside(void *arg, int64_t i, int worker)
+static fth_status look_beside(void *arg, int64_t i, fth_err *err)
 {
-    pass *p = arg;
-    failure *f = &p->failed[worker];
-    fth_err err = {0};
-    if (look(p, p->at + i, &p->seen[i], &err) == FTH_OK || p->at + i > f->at) return;
-    *f = (failure){p->at + i, err};
-}
-
-/* All n patterns of a piece. */
-static fth_status look_at_all(pass *p, int64_t n, fth_err *err)
-{
-    FTH_TRY(fth_context_loop(p->scan->ctx, "survey", n, look_beside, p, err));
-    const failure *first = &p->failed[0];
-    for (int i = 1; i < p->workers; i++)
-        if (p->failed[i].at < first->at) first = &p->failed[i];
-    if (first->at == INT64_MAX) return FTH_OK;
-    if (err) *err = first->err;
-    return first->err.status;
+    const pass *p = arg;
+    return look(p, p->at + i, &p->seen[i], err);
 }
 
 static void add(pass *p, int64_t i)
@@ -149,7 +127,7 @@ static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *
                       n[3] = {left < p->rows ? left : p->rows, scan->N, scan->N};
         if (!p->read_apart) FTH_TRY(scan->patterns.read(scan->patterns.self, lo, n, p->raw, err));
         if (p->good) FTH_TRY(scan->masks.read(scan->masks.self, lo, n, p->good, err));
-        FTH_TRY(look_at_all(p, n[0], err));
+        FTH_TRY(pt_each(scan->ctx, "survey", n[0], look_beside, p, err));
         for (int64_t i = 0; i < n[0]; i++) add(p, p->at + i);
         if (progress &&
             !progress(user, &(fth_progress){.fraction = (double)(p->at + n[0]) / (double)scan->n}))
@@ -201,25 +179,22 @@ fth_status pt_scan_survey(pt_scan *scan, fth_progress_fn *progress, void *user, 
     pass p = {.scan = scan,
               .rows = PIECE / (frame + masks),
               .read_apart = scan->patterns.concurrent,
-              .workers = fth_context_threads(scan->ctx),
               .found = {.first_zero = -1}};
     if (p.rows > MOST_ROWS) p.rows = MOST_ROWS;
     if (p.rows > scan->n) p.rows = scan->n;
     if (p.rows < 1) p.rows = 1;
     const uint64_t bytes[] = {(uint64_t)(p.rows * frame), (uint64_t)p.rows * sizeof *p.seen,
-                              (uint64_t)p.workers * sizeof *p.failed, (uint64_t)(p.rows * masks)};
-    void *block[] = {NULL, NULL, NULL, NULL};
+                              (uint64_t)(p.rows * masks)};
+    void *block[] = {NULL, NULL, NULL};
     fth_status s = FTH_OK;
-    for (int i = 0; s == FTH_OK && i < 4; i++)
+    for (int i = 0; s == FTH_OK && i < 3; i++)
         if (bytes[i]) s = fth_mem_take(scan->mem, FTH_MEM_ANY, bytes[i], "survey", &block[i], err);
     p.raw = block[0];
     p.seen = block[1];
-    p.failed = block[2];
-    p.good = block[3];
-    for (int i = 0; s == FTH_OK && i < p.workers; i++) p.failed[i].at = INT64_MAX;
+    p.good = block[2];
     if (s == FTH_OK) s = walk(&p, progress, user, err);
     if (s == FTH_OK) s = conclude(&p, err);
-    for (int i = 0; i < 4; i++) fth_mem_release(scan->mem, block[i], NULL);
+    for (int i = 0; i < 3; i++) fth_mem_release(scan->mem, block[i], NULL);
     *out = p.found;
     return s;
 }

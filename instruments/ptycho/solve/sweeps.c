@@ -4,6 +4,7 @@
  * worked on. The last piece of an epoch may be short: its room is filled with the last pattern, and
  * a number says how many count.
  */
+#include "../scan/each.h"
 #include "solver.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 enum { OUTPUTS = 5 };
 static const uint64_t MOST_BYTES = 32u << 20; /* of patterns in one piece: more is no faster */
 enum { MOST_QUEUED = 512 };                   /* batches of one run of a device */
+enum { MOST_READERS = 8 };                    /* threads that gather a piece for a device */
 
 /* ---- plans ---- */
 
@@ -183,8 +185,8 @@ static fth_status load_all(pt_solver *s, fth_err *err)
         return masks ? fth_tensor_create(&s->frame_masks, s->mem, "masks", FTH_BOOL, 3, size, err)
                      : FTH_OK;
     }
-    FTH_TRY(fth_source_load(&s->data.source, s->mem, "patterns", &s->frames, err));
-    return masks ? fth_source_load(&s->data.masks, s->mem, "masks", &s->frame_masks, err) : FTH_OK;
+    FTH_TRY(pt_load(s->ctx, &s->data.source, "patterns", &s->frames, err));
+    return masks ? pt_load(s->ctx, &s->data.masks, "masks", &s->frame_masks, err) : FTH_OK;
 }
 
 static fth_status ask(pt_solver *s, int64_t first, fth_err *err)
@@ -206,7 +208,11 @@ static fth_status take(pt_solver *s, fth_source *patterns, fth_source *masks, ft
 
 static fth_status open_reader(pt_solver *s, fth_err *err)
 {
+    const int threads = fth_context_threads(s->ctx);
     FTH_TRY(fth_batches_create(&s->batches, s->mem, &s->data.source, s->piece, err));
+    if (on_device(s)) /* the workers have nothing to do, and a device is faster than one thread */
+        FTH_TRY(
+            fth_batches_share(s->batches, threads < MOST_READERS ? threads : MOST_READERS, err));
     if (!s->data.masks.n_axes) return FTH_OK;
     return fth_batches_create(&s->mask_batches, s->mem, &s->data.masks, s->piece, err);
 }
