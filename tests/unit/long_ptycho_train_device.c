@@ -1,5 +1,6 @@
 /* long_ptycho_train_device.c - a training on a device takes there what was foreseen: what all of
  * its plans keep, and where there is no room for that what the largest takes, with the same bytes.
+ * Its losses are the CPU's.
  * seconds: 40
  */
 #include "instruments/ptycho/settings/settings.h"
@@ -8,6 +9,7 @@
 #include "testing/files.h"
 #include "testing/host_device.h"
 
+#include <math.h>
 #include <string.h>
 
 /* 3 groups by 2: full batches and a last one, of training and of validation. */
@@ -58,8 +60,23 @@ static fth_status take_most(void *user, const fth_plan *plan, double runs, fth_e
     return FTH_OK;
 }
 
-/* Train inside so many bytes of the device; the most that it held. */
-static uint64_t train(uint64_t device, const char *name, uint64_t *hash)
+/* Losses of training and validation after the only epoch. */
+static void read_losses(const char *folder, double loss[2])
+{
+    static const char *const name[] = {"\"loss\"", "\"val_loss\""};
+    char path[FTH_PATH + 32];
+    size_t bytes = 0;
+    snprintf(path, sizeof path, "%s/training_history.json", folder);
+    char *text = (char *)t_file_read(path, &bytes);
+    for (int i = 0; i < 2; i++) {
+        const char *at = memmem(text, bytes, name[i], strlen(name[i]));
+        IS_TRUE(at && sscanf(strchr(at, '[') + 1, "%lf", &loss[i]) == 1);
+    }
+    free(text);
+}
+
+/* Train inside so many bytes of the device (0: on the CPU); the most that it held. */
+static uint64_t train(uint64_t device, const char *name, uint64_t *hash, double loss[2])
 {
     bench b;
     fth_err err = {0};
@@ -68,7 +85,7 @@ static uint64_t train(uint64_t device, const char *name, uint64_t *hash)
     snprintf(folder, sizeof folder, "%s", t_temp_path(name));
     snprintf(model, sizeof model, "%s/model.safetensors", folder);
     open_bench(&b, device, folder);
-    fth_mem *mem = fth_context_device_mem(b.ctx);
+    fth_mem *mem = device ? fth_context_device_mem(b.ctx) : fth_context_mem(b.ctx);
     fth_mem_mark(mem);
     OKE(pt_train(&b.job, &err), &err);
     fth_mem_get_stats(mem, &stats);
@@ -76,6 +93,7 @@ static uint64_t train(uint64_t device, const char *name, uint64_t *hash)
     unsigned char *data = t_file_read(model, &bytes);
     *hash = fth_hash_bytes(data, bytes, 0);
     free(data);
+    read_losses(folder, loss);
     close_bench(&b);
     return stats.peak_bytes;
 }
@@ -96,9 +114,12 @@ TEST(trainings_take_what_was_foreseen)
     OKE(pt_train_foresee(&b.job, take_most, &most, &tight, &err), &err);
     close_bench(&b);
     EQ_U64(tight, 0);
-    EQ_U64(train(kept, "wide", &hash[0]), kept);
-    IS_TRUE(train(most, "tight", &hash[1]) <= most);
+    double loss[2], cpu[2];
+    EQ_U64(train(kept, "wide", &hash[0], loss), kept);
+    IS_TRUE(train(most, "tight", &hash[1], loss) <= most);
     EQ_U64(hash[0], hash[1]);
+    (void)train(0, "cpu", &hash[1], cpu);
+    for (int i = 0; i < 2; i++) NEAR(loss[i], cpu[i], 1e-4 * fabs(cpu[i]));
 }
 
 TEST_MAIN()

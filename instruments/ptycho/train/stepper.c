@@ -166,6 +166,17 @@ static int add_updates(pt_stepper *s, pt_trained *t, const pt_model_graph *v, co
 
 /* ---- the plan ---- */
 
+/* Patterns of a batch: on a device the first of a parameter, which is sent from pinned memory and
+ * in order with the steps; a source would pass through the thread for files. */
+static fth_val patterns_of(fth_graph *g, const pt_trained *t, fth_source x)
+{
+    if (!t->batch) return fth_input(g, "x", FTH_F32, "flat row col", x);
+    if (fth_tensor_size(t->batch, 0) == x.size[0])
+        return fth_param(g, "x", "flat row col", t->batch);
+    fth_axis(g, "room", fth_tensor_size(t->batch, 0));
+    return fth_slice(fth_param(g, "x", "room row col", t->batch), "room", 0, "flat");
+}
+
 fth_status pt_stepper_create(pt_stepper *s, fth_context *ctx, pt_trained *t, int64_t groups,
                              fth_source x, const pt_descent *descent, fth_err *err)
 {
@@ -175,6 +186,7 @@ fth_status pt_stepper_create(pt_stepper *s, fth_context *ctx, pt_trained *t, int
     int n = 0;
     memset(s, 0, sizeof *s);
     s->groups = groups;
+    s->given = t->batch != NULL;
     s->momentum = 0.9;
     FTH_TRY(fth_tensor_create(&s->rel, fth_context_mem(ctx), "rel", FTH_F32, 3, size, err));
     if (m->opt.realspace_mae_weight > 0) {
@@ -184,7 +196,7 @@ fth_status pt_stepper_create(pt_stepper *s, fth_context *ctx, pt_trained *t, int
     }
     fth_graph *g = s->g = fth_graph_create(ctx);
     pt_model_declare(g, m, groups);
-    const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", x),
+    const fth_val flat = patterns_of(g, t, x),
                   rel = fth_input(g, "rel", FTH_F32, "group chan xy", fth_tensor_source(s->rel)),
                   factor =
                       fth_input(g, "factor", FTH_F32, "", fth_scalar_source(FTH_F32, &t->factor));
@@ -220,6 +232,13 @@ void pt_stepper_clear(pt_stepper *s)
     memset(s, 0, sizeof *s);
 }
 
+fth_status pt_stepper_give(pt_stepper *s, int n, fth_tensor *batch, fth_err *err)
+{
+    for (int i = 0; i < n; i++)
+        if (s[i].g && s[i].given) FTH_TRY(fth_param_set(s[i].g, "x", batch, err));
+    return FTH_OK;
+}
+
 uint64_t pt_stepper_kept(const pt_stepper *s, int n)
 {
     uint64_t arenas = 0, params = 0;
@@ -236,6 +255,6 @@ uint64_t pt_stepper_kept(const pt_stepper *s, int n)
 
 fth_status pt_stepper_run(pt_stepper *s, const fth_stage_call *call, fth_source x, fth_err *err)
 {
-    FTH_TRY(fth_input_set(s->g, "x", x, err));
+    if (!s->given) FTH_TRY(fth_input_set(s->g, "x", x, err));
     return fth_stage_run(call, s->plan, s->sinks, NULL, err);
 }

@@ -203,6 +203,11 @@ static fth_status start(work *w, fth_err *err)
 
 /* ---- plans ---- */
 
+static bool on_device(const work *w)
+{
+    return fth_context_device_mem(w->job->ctx) != NULL;
+}
+
 static pt_descent descent_of(const fth_config *cfg)
 {
     static const fth_optim_kind kinds[] = {FTH_OPTIM_ADAM, FTH_OPTIM_ADAMW, FTH_OPTIM_SGD};
@@ -324,6 +329,7 @@ static fth_status one(work *w, int64_t i, int64_t all, double *sum, fth_err *err
     pt_stepper *s = &w->stepper[p.stepper];
     fth_source x;
     FTH_TRY(fth_batches_take(w->reader, &x, err));
+    FTH_TRY(pt_stepper_give(w->stepper, 4, fth_batches_tensor(w->reader), err));
     if (i + 1 < all) FTH_TRY(ask(w, i + 1, err));
     pt_dataset_rel(&w->data, p.stepper < 2 ? w->order : NULL, p.from, p.groups,
                    fth_tensor_data(s->rel));
@@ -451,6 +457,7 @@ static fth_status prepare(work *w, bool look, fth_err *err)
         fth_tensor **const room[2] = {&w->room[0], &w->room[1]};
         for (int i = 0; i < 2; i++)
             FTH_TRY(fth_tensor_create(room[i], w->mem, "batch", FTH_F32, 3, size, err));
+        if (on_device(w)) w->trained.batch = w->room[0];
         for (int i = 0; i < 4; i++) FTH_TRY(make_stepper(w, i, fth_tensor_data(w->room[0]), err));
         return FTH_OK;
     }
@@ -461,6 +468,7 @@ static fth_status prepare(work *w, bool look, fth_err *err)
     shuffle(w, 0);
     FTH_TRY(ask(w, 0, err));
     FTH_TRY(fth_batches_take(w->reader, &first, err));
+    if (on_device(w)) w->trained.batch = fth_batches_tensor(w->reader);
     for (int i = 0; i < 4; i++) FTH_TRY(make_stepper(w, i, first.data, err));
     if (kept_by_all(w) == 0) w->awake = &w->stepper[0];
     return FTH_OK;
