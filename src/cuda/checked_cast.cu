@@ -53,7 +53,7 @@ enum { EACH = 4 };
 /* Places in the operand and in the result, in bytes, and in the whole value. Each thread takes
  * several, and reads all of them before it writes the first. */
 template <bool REAL>
-static __global__ void convert(const __grid_constant__ fth__places<3> w, char *out, const char *in,
+static __global__ void convert(const fth__places<3> __grid_constant__ w, char *out, const char *in,
                                fth_dtype to, fth_dtype from, range fit, uint64_t place,
                                fth_fault *fault)
 {

@@ -11,7 +11,7 @@ static int dim_of(const fth_node *node)
 
 /* Places in the result, in the operand at its first entry, and along the rows. */
 template <int DTYPE>
-static __global__ void add(const __grid_constant__ fth__places<3> w,
+static __global__ void add(const fth__places<3> __grid_constant__ w,
                            typename fth__elem<fth__sum_of<DTYPE>()>::type *out,
                            const typename fth__elem<DTYPE>::type *in, int64_t first, int64_t step,
                            int64_t origin, const int64_t *row_ptr)

@@ -428,7 +428,7 @@ template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED> struct 
 
 template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED>
 static __global__ void __launch_bounds__(FTH__CONV_THREADS, FTH__CONV_BLOCKS)
-    fth__conv_multiply(const __grid_constant__ fth__conv_tiles p)
+    fth__conv_multiply(const fth__conv_tiles __grid_constant__ p)
 {
     __shared__ fth__conv_room<T, MT> shared;
     fth__conv_tile<T, MT, PIXELS_K, ALONG_K, DIVIDED> tile(p, shared);

@@ -94,7 +94,7 @@ static __device__ inline void fold(const sums &p, T *out, T *part, int64_t at, T
     *out = at >= p.super ? *out + sum : sum;
 }
 
-template <typename T> static __global__ void add_units(const __grid_constant__ sums p)
+template <typename T> static __global__ void add_units(const sums __grid_constant__ p)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, m = fth__div_by(i, p.n),
                    n = i - m * p.n.d;

@@ -414,7 +414,7 @@ static __device__ inline void multiply_tiles(const fth__conv_units_job &p, const
 }
 
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply(const __grid_constant__ fth__conv_units_job p, const __grid_constant__ layout l)
+    multiply(const fth__conv_units_job __grid_constant__ p, const layout __grid_constant__ l)
 {
     __shared__ barriers b;
     FTH_SHARED(char, rooms);

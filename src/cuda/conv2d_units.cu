@@ -39,7 +39,7 @@ typedef struct packing {
 } packing;
 
 /* A block of threads packs 64 or 128 output channels of a chunk, one a thread. */
-static __global__ void pack(const __grid_constant__ packing p)
+static __global__ void pack(const packing __grid_constant__ p)
 {
     const int lines = (int)blockDim.x, t = (int)threadIdx.x, i = (int)blockIdx.x,
               tap = i % (p.ky * p.kx), rest = i / (p.ky * p.kx), first = rest % p.chunks * CHUNK,

@@ -301,7 +301,7 @@ static __device__ inline void multiply_stretches(const fth__conv_weight_job &p, 
 }
 
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply(const __grid_constant__ fth__conv_weight_job p, const __grid_constant__ layout l)
+    multiply(const fth__conv_weight_job __grid_constant__ p, const layout __grid_constant__ l)
 {
     __shared__ shared s;
     FTH_SHARED(char, rooms);

@@ -15,7 +15,7 @@ typedef struct diagonals {
 
 /* Places in the result, in the operand at x = t = 0, and along the axis. */
 template <int DTYPE>
-static __global__ void add(const __grid_constant__ fth__places<3> w,
+static __global__ void add(const fth__places<3> __grid_constant__ w,
                            typename fth__elem<DTYPE>::type *out,
                            const typename fth__elem<DTYPE>::type *g, int64_t first, diagonals d)
 {

@@ -60,7 +60,7 @@ FTH__MATH void fth__locate(const fth__ew_args &a, uint32_t i, place &p)
 #if !HAS_TAIL
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    fth_kernel(const __grid_constant__ fth__ew_args a)
+    fth_kernel(const fth__ew_args __grid_constant__ a)
 {
     const uint32_t first = blockIdx.x * (uint32_t)(THREADS * UNROLL) + threadIdx.x;
     batch b[UNROLL];
@@ -265,7 +265,7 @@ FTH__MATH void fth__column(const fth__ew_args &a, const place &p, const batch &h
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    fth_kernel(const __grid_constant__ fth__ew_args a)
+    fth_kernel(const fth__ew_args __grid_constant__ a)
 {
     const fth__ew_tail &t = a.tail;
     const bool whole = TAIL_BRIEF || !t.partial; /* the output is finished here */
@@ -548,7 +548,7 @@ FTH__MATH void fth__settle(const fth__ew_args &a, const task &t, const wide *par
 /* It reads a task side by side, whatever the order of additions is, and while the next task is on
  * its way joins what it has: in any order, or one element after the other from shared memory. */
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    fth_kernel(const __grid_constant__ fth__ew_args a)
+    fth_kernel(const fth__ew_args __grid_constant__ a)
 {
     FTH__SHARED(memory);
     value *const shared = (value *)memory;

@@ -232,7 +232,7 @@ FTH__MATH void fth__join_ahead(const fth__ew_args &a, uint32_t job, wide *tile)
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    fth_kernel(const __grid_constant__ fth__ew_args a)
+    fth_kernel(const fth__ew_args __grid_constant__ a)
 {
     FTH__SHARED(memory);
     wide *const part = (wide *)memory;

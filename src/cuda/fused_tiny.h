@@ -9,7 +9,7 @@
 #define FTH_CUDA_FUSED_TINY_H
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    fth_kernel(const __grid_constant__ fth__ew_args a)
+    fth_kernel(const fth__ew_args __grid_constant__ a)
 {
     const fth__ew_tail &t = a.tail;
     const uint32_t id = blockIdx.x * (uint32_t)THREADS + threadIdx.x;

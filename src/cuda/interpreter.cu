@@ -179,7 +179,7 @@ __device__ __noinline__ void evaluate(const both &b, const place &p, fth__cell *
     }
 }
 
-__global__ void __launch_bounds__(THREADS) interpret_map(const __grid_constant__ both b)
+__global__ void __launch_bounds__(THREADS) interpret_map(const both __grid_constant__ b)
 {
     fth__cell reg[REGISTERS];
     place p;
@@ -245,7 +245,7 @@ __device__ W join_block(const both &b, const place &p, int64_t from, int64_t to,
 }
 
 template <class W>
-__global__ void __launch_bounds__(THREADS) interpret_tail(const __grid_constant__ both b)
+__global__ void __launch_bounds__(THREADS) interpret_tail(const both __grid_constant__ b)
 {
     fth__cell reg[REGISTERS];
     place p;
@@ -293,7 +293,7 @@ __host__ __device__ inline int64_t blocks_at_once(const fth__ew_tail &t)
 
 /* A block of threads for a sum, or for some blocks of its axis where those go through memory. */
 template <class W>
-__global__ void __launch_bounds__(THREADS) interpret_few(const __grid_constant__ both b)
+__global__ void __launch_bounds__(THREADS) interpret_few(const both __grid_constant__ b)
 {
     FTH_SHARED(W, v); /* [AT_ONCE], then lanes [AT_ONCE] */
     W *const lane = v + AT_ONCE;

@@ -122,7 +122,7 @@ template <int D> __device__ pair together(const work &w, const char *p, int64_t 
 
 /* One thread or one warp per output (and per segment, where there are partials). */
 template <int D, bool WARPS>
-__global__ void __launch_bounds__(THREADS) sums(const __grid_constant__ work w)
+__global__ void __launch_bounds__(THREADS) sums(const work __grid_constant__ w)
 {
     const int64_t each = WARPS ? WARP : 1, stride = (int64_t)gridDim.x * (THREADS / each);
     for (int64_t i = (int64_t)blockIdx.x * (THREADS / each) + threadIdx.x / each; i < w.outputs;
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(THREADS) sums(const __grid_constant__ work w)
     }
 }
 
-__global__ void __launch_bounds__(THREADS) totals(const __grid_constant__ work w)
+__global__ void __launch_bounds__(THREADS) totals(const work __grid_constant__ w)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < w.outputs;
          i += (int64_t)gridDim.x * THREADS) {

@@ -9,7 +9,7 @@
 /* Each thread takes U places, a block's width apart: all of them are read before the first is
  * written. */
 template <class T, int U>
-static __global__ void copy_units(const __grid_constant__ fth__places<2> w, char *dst,
+static __global__ void copy_units(const fth__places<2> __grid_constant__ w, char *dst,
                                   const char *src)
 {
     const uint32_t first = blockIdx.x * (FTH__SPACE_THREADS * U) + threadIdx.x;
@@ -32,7 +32,7 @@ static __global__ void copy_units(const __grid_constant__ fth__places<2> w, char
 /* The same where the innermost axis is long: a block stays in one line of it and divides nothing.
  */
 template <class T, int U>
-static __global__ void copy_lines(const __grid_constant__ fth__places<3> w, char *dst,
+static __global__ void copy_lines(const fth__places<3> __grid_constant__ w, char *dst,
                                   const char *src, int64_t first, int64_t extent, int64_t dst_step,
                                   int64_t src_step)
 {
@@ -53,7 +53,7 @@ static __global__ void copy_lines(const __grid_constant__ fth__places<3> w, char
 }
 
 template <class T>
-static __global__ void fill_units(const __grid_constant__ fth__places<1> w, char *dst, T v)
+static __global__ void fill_units(const fth__places<1> __grid_constant__ w, char *dst, T v)
 {
     for (FTH__EACH_PLACE(w, i)) {
         int64_t at[1];

@@ -34,7 +34,7 @@ typedef struct seam {
 /* What differs from part to part lies in shared memory, because neighbouring threads look at
  * different parts: where they begin, their steps, and which one a short axis has at each place. */
 template <class T, bool INNER>
-static __global__ void put_parts(const __grid_constant__ seam s, char *dst, T element)
+static __global__ void put_parts(const seam __grid_constant__ s, char *dst, T element)
 {
     __shared__ uint32_t end[FTH__CUDA_PARTS];
     __shared__ const char *source[FTH__CUDA_PARTS];

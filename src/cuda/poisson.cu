@@ -8,7 +8,7 @@ extern "C" {
 
 /* Places in the rates, in the result, of the counter, and in the whole value. */
 template <class T>
-static __global__ void draw(const __grid_constant__ fth__places<4> w, int64_t *out, const T *in,
+static __global__ void draw(const fth__places<4> __grid_constant__ w, int64_t *out, const T *in,
                             uint64_t first, uint64_t place, const int64_t *seed,
                             const int64_t *iteration, int64_t stream, fth_fault *fault)
 {

@@ -23,7 +23,7 @@ static __device__ void divide(int64_t *, double)
 /* Places in out[0], the operand, out[1], and along the axis of blocks. */
 template <int DTYPE>
 static __global__ void
-add(const __grid_constant__ fth__places<4> w, typename fth__elem<fth__sum_of<DTYPE>()>::type *out,
+add(const fth__places<4> __grid_constant__ w, typename fth__elem<fth__sum_of<DTYPE>()>::type *out,
     const typename fth__elem<DTYPE>::type *in, int64_t step, int64_t factor, bool mean)
 {
     for (FTH__EACH_PLACE(w, i)) {
@@ -39,7 +39,7 @@ add(const __grid_constant__ fth__places<4> w, typename fth__elem<fth__sum_of<DTY
 
 /* The first of equals; NaN wins. */
 template <int DTYPE>
-static __global__ void choose(const __grid_constant__ fth__places<4> w,
+static __global__ void choose(const fth__places<4> __grid_constant__ w,
                               typename fth__elem<DTYPE>::type *out, int64_t *where,
                               const typename fth__elem<DTYPE>::type *in, int64_t step,
                               int64_t factor, int64_t first, bool largest)

@@ -31,7 +31,7 @@ static __device__ __forceinline__ uint4 middle(uint4 a, uint4 b, uint32_t by)
 
 /* Places: runs in both arrays, and along a run its vectors, then the elements at both ends. */
 template <class T>
-static __global__ void shift(const __grid_constant__ fth__places<3> w, char *dst, const char *src,
+static __global__ void shift(const fth__places<3> __grid_constant__ w, char *dst, const char *src,
                              int64_t first, shifts s)
 {
     const uint32_t begin = blockIdx.x * (FTH__SPACE_THREADS * (uint32_t)EACH) + threadIdx.x;

@@ -31,7 +31,7 @@ static __device__ inline int scale_of(const float *line)
 /* A block of threads packs 128 lines of one chunk: fetched along what lies close together, then a
  * line a thread. Lines and numbers beyond the end are zeros; blocks of zeros by a mark are never
  * read, and are not written. */
-static __global__ void __launch_bounds__(LINES) pack(const __grid_constant__ packing p)
+static __global__ void __launch_bounds__(LINES) pack(const packing __grid_constant__ p)
 {
     __shared__ float tile[LINES][CHUNK + 1];
     const int chunk = (int)(blockIdx.x % (unsigned)p.chunks), t = (int)threadIdx.x;

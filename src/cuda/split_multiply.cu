@@ -456,7 +456,7 @@ static __device__ void make_tiles(const fth__split_job &p, const rooms &r)
 }
 
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply(const __grid_constant__ fth__split_job p)
+    multiply(const fth__split_job __grid_constant__ p)
 {
     __shared__ fth__units_barrier full[ROOMS], empty[ROOMS];
     FTH_SHARED(room, at);

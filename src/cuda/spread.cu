@@ -24,7 +24,7 @@ static __device__ __forceinline__ int64_t row_of(const int64_t *row_ptr, int64_t
 
 /* Places in the result, in the operand at its first row, and along the entries. */
 template <class T>
-static __global__ void take(const __grid_constant__ fth__places<3> w, T *out, const T *in,
+static __global__ void take(const fth__places<3> __grid_constant__ w, T *out, const T *in,
                             int64_t first, int64_t step, const int64_t *row_ptr, int64_t rows)
 {
     for (FTH__EACH_PLACE(w, i)) {

@@ -60,7 +60,7 @@ __device__ W join_all(const finish &f, W acc, W *tile, uint32_t first, uint32_t 
 }
 
 template <class W, int RED>
-__global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ finish f)
+__global__ void __launch_bounds__(THREADS) join_blocks(const finish __grid_constant__ f)
 {
     __shared__ W tile[TILE];
     const fth__ew_tail &t = f.t;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
 }
 
 template <class W, int RED>
-__global__ void __launch_bounds__(THREADS) join_supers(const __grid_constant__ finish f)
+__global__ void __launch_bounds__(THREADS) join_supers(const finish __grid_constant__ f)
 {
     const fth__ew_tail &t = f.t;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < f.count; i += gridDim.x * THREADS) {

@@ -90,7 +90,7 @@ static __device__ __forceinline__ void turn_one(const square &s, T *place, char 
 
 template <class T, int G>
 static __global__ void __launch_bounds__(FTH__SPACE_THREADS)
-    turn_squares(const __grid_constant__ square s, char *dst, const char *src, int64_t first_from,
+    turn_squares(const square __grid_constant__ s, char *dst, const char *src, int64_t first_from,
                  int64_t first_to)
 {
     __shared__ T place[lengths<T, G>::from * (lengths<T, G>::to + 1)];
@@ -143,7 +143,7 @@ static __device__ __forceinline__ uint32_t left_of(const brick &b, int i, int64_
 
 template <class T>
 static __global__ void __launch_bounds__(FTH__SPACE_THREADS)
-    turn_bricks(const __grid_constant__ brick b, char *dst, const char *src, int64_t first0,
+    turn_bricks(const brick __grid_constant__ b, char *dst, const char *src, int64_t first0,
                 int64_t first1, int64_t first2)
 {
     constexpr int MOST = brick_of<T>(), U = MOST / FTH__SPACE_THREADS;

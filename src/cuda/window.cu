@@ -7,7 +7,7 @@ extern "C" {
 
 /* Places in the result, in the input without the axis, and along the axis: x + t. */
 template <class T>
-static __global__ void take(const __grid_constant__ fth__places<3> w, T *out, const T *in,
+static __global__ void take(const fth__places<3> __grid_constant__ w, T *out, const T *in,
                             int64_t first, int64_t size, int64_t origin, int64_t step, bool clamp)
 {
     for (FTH__EACH_PLACE(w, i)) {

@@ -16,7 +16,7 @@ extern "C" {
 #include <string>
 
 struct fth__jit_code {
-    void (*kernel)(const fth__ew_args);
+    void (*kernel)(const fth__ew_args &);
     int64_t done; /* work, as cuda/worth.h counts it */
 };
 
@@ -45,7 +45,7 @@ static fth_status compile(const std::string &text, const std::string &name, fth_
                                 "-I'" FTH_ROOT "/src' '" +
                                 name + ".cpp' -o '" + name + ".so' '" + own_path() + "'";
     void *library = system(command.c_str()) == 0 ? dlopen((name + ".so").c_str(), RTLD_NOW) : NULL;
-    if (library) code->kernel = (void (*)(const fth__ew_args))dlsym(library, "fth_kernel");
+    if (library) code->kernel = (void (*)(const fth__ew_args &))dlsym(library, "fth_kernel");
     if (!code->kernel)
         return FTH_FAIL(err, FTH_E_DEVICE, "cannot compile %s.cpp: %s", name.c_str(),
                         library ? "it has no kernel" : "see what the compiler said");

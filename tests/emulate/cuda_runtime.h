@@ -24,7 +24,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
-#define __grid_constant__
+#define __grid_constant__ &/* all threads read the one that the launch has */
 #define __align__(n) __attribute__((aligned(n)))
 #ifndef __restrict__
 #define __restrict__ __restrict
@@ -40,6 +40,19 @@
     struct alignas(2 * sizeof(type)) name##2                                                       \
     {                                                                                              \
         type x, y;                                                                                 \
+        name##2() = default;                                                                       \
+        constexpr name##2(type a, type b) : x(a), y(b)                                             \
+        {                                                                                          \
+        }                                                                                          \
+        name##2(const name##2 & v) : x(v.x), y(v.y)                                                \
+        {                                                                                          \
+        }                                                                                          \
+        name##2 &operator=(const name##2 & v)                                                      \
+        {                                                                                          \
+            x = v.x;                                                                               \
+            y = v.y;                                                                               \
+            return *this;                                                                          \
+        }                                                                                          \
     };                                                                                             \
     struct name##3                                                                                 \
     {                                                                                              \
