@@ -20,15 +20,46 @@ FTH_BEGIN_DECLS
 FTH_API FTH_MUST_USE fth_status fth_stage_step(const fth_stage_call *call,
                                                const fth_stage_progress *progress, fth_err *err);
 
-/* fth_stage_compute into a safetensors file: value i is its tensor name[i], with the shape and the
- * names of the axes that it has in the graph. */
+/* fth_stage_compute into numbers and .npy files: value i, of f64, to *number, or to a file of its
+ * shape. */
+typedef struct fth_outlet {
+    double *number;
+    const char *path; /* instead of a number */
+} fth_outlet;
+FTH_API FTH_MUST_USE fth_status fth_stage_compute_to_(const fth_stage_call *call, fth_site site,
+                                                      fth_graph *g, const fth_val *outs,
+                                                      const fth_outlet *to, int n, fth_err *err);
+#define fth_stage_compute_to(call, g, outs, to, n, err)                                            \
+    fth_stage_compute_to_((call), FTH_HERE, (g), (outs), (to), (n), (err))
+
+/* Arrays of one safetensors file that are streamed; before the file exists, their shapes. An item
+ * has the size of each axis, or 0 where the file says it: axes of one name have one size, and the
+ * first axis of the first array is the number of `rows`.
+ *
+ *   static const fth_file_item items[2] = {{"places", FTH_F32, 2, {0, 2}, "cell dim"},
+ *                                          {"depths", FTH_F32, 1, {0}, "cell"}};
+ *   FTH_TRY(fth_arrays_open(&arrays, mem, path, items, 2, err)); */
+typedef struct fth_arrays {
+    fth_safetensors *file; /* NULL: planned */
+    fth_source source[FTH_MAX_OUT];
+    int64_t rows;
+} fth_arrays;
+FTH_API FTH_MUST_USE fth_status fth_arrays_open(fth_arrays *a, fth_mem *mem, const char *path,
+                                                const fth_file_item *item, int n, fth_err *err);
+/* With so many rows where an item has 0. `make` is fth_source_planned, or fth_source_zeros for what
+ * is planned by reading it, as figures are. */
+FTH_API void fth_arrays_plan(fth_arrays *a, const fth_file_item *item, int n, int64_t rows,
+                             fth_source (*make)(fth_dtype, int, const int64_t *));
+FTH_API void fth_arrays_close(fth_arrays *a); /* one that is not open, or planned, is allowed */
+
+/* fth_stage_compute into such a file: value i is its array item[i], and has its dtype and axes. */
 FTH_API FTH_MUST_USE fth_status fth_stage_compute_file_(const fth_stage_call *call, fth_site site,
                                                         const char *path, fth_graph *g,
                                                         const fth_val *outs,
-                                                        const char *const *name, int n,
+                                                        const fth_file_item *item, int n,
                                                         fth_err *err);
-#define fth_stage_compute_file(call, path, g, outs, name, n, err)                                  \
-    fth_stage_compute_file_((call), FTH_HERE, (path), (g), (outs), (name), (n), (err))
+#define fth_stage_compute_file(call, path, g, outs, item, n, err)                                  \
+    fth_stage_compute_file_((call), FTH_HERE, (path), (g), (outs), (item), (n), (err))
 
 /* The figures of a stage, which are the files of a list that ends with a row that has no name: make
  * number i, save it in model_dir, forget it. With `plan` nothing is saved: what each would hold is
@@ -60,14 +91,23 @@ FTH_API void fth_ties_init(fth_ties *t, const fth_stage_call *call, const char *
 /* One more: the hash of an input. NULL is "". */
 FTH_API void fth_ties_add(fth_ties *t, const char *key, const char *value);
 
-/* A row of the state: a tensor with its dtype and axes, or a number. */
+/* A row of the state: a tensor with its dtype and axes, a number, or a count. */
 typedef struct fth_state_row {
     const char *name;
     fth_tensor **tensor;
     fth_dtype dtype;
     const char *axes;
     double *number; /* instead of a tensor */
+    int64_t *count; /* the same */
 } fth_state_row;
+/* New tensors of zeros for the rows. */
+typedef struct fth_extent {
+    const char *axis;
+    int64_t size;
+} fth_extent;
+FTH_API FTH_MUST_USE fth_status fth_state_create(fth_mem *mem, const fth_state_row *row, int n,
+                                                 const fth_extent *extent, int n_extents,
+                                                 fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_state_save(fth_mem *mem, const char *path,
                                                const fth_state_row *row, int n,
                                                const fth_ties *ties, fth_err *err);

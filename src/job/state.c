@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+/* Whether n bytes are the whole of a name. */
+static bool same_name(const char *a, size_t n, const char *name)
+{
+    return strncmp(a, name, n) == 0 && name[n] == '\0';
+}
+
 /* ---- ties ---- */
 
 void fth_ties_add(fth_ties *t, const char *key, const char *value)
@@ -49,6 +55,47 @@ static fth_status check_ties(const fth_safetensors *f, const fth_ties *ties, fth
     return FTH_OK;
 }
 
+/* ---- making ---- */
+
+static void release_all(const fth_state_row *row, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (row[i].tensor) {
+            fth_tensor_release(*row[i].tensor);
+            *row[i].tensor = NULL;
+        }
+}
+
+static fth_status make_tensor(fth_mem *mem, const fth_state_row *row, const fth_extent *extent,
+                              int n_extents, fth_err *err)
+{
+    int64_t size[FTH_MAX_AXES];
+    int axes = 0;
+    for (const char *at = row->axes; *(at += strspn(at, " ")); at += strcspn(at, " "), axes++) {
+        int k = 0;
+        while (k < n_extents && !same_name(at, strcspn(at, " "), extent[k].axis)) k++;
+        if (k == n_extents || axes == FTH_MAX_AXES)
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "tensor '%s' [%s]: an axis has no size, or there are "
+                            "too many",
+                            row->name, row->axes);
+        size[axes] = extent[k].size;
+    }
+    FTH_TRY(fth_tensor_create(row->tensor, mem, row->name, row->dtype, axes, size, err));
+    memset(fth_tensor_data(*row->tensor), 0, (size_t)fth_tensor_bytes(*row->tensor));
+    return FTH_OK;
+}
+
+fth_status fth_state_create(fth_mem *mem, const fth_state_row *row, int n, const fth_extent *extent,
+                            int n_extents, fth_err *err)
+{
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < n; i++)
+        if (row[i].tensor) s = make_tensor(mem, &row[i], extent, n_extents, err);
+    if (s != FTH_OK) release_all(row, n);
+    return s;
+}
+
 /* ---- saving ---- */
 
 typedef struct parts {
@@ -56,6 +103,13 @@ typedef struct parts {
     fth_file_meta *meta;
     char (*text)[FTH_NUMBER];
 } parts;
+
+static const char *print_number(const fth_state_row *row, char text[FTH_NUMBER])
+{
+    if (row->number) return fth_number_format(text, FTH_NUMBER, *row->number, 17);
+    snprintf(text, FTH_NUMBER, "%lld", (long long)*row->count);
+    return text;
+}
 
 static fth_status save_parts(fth_mem *mem, const char *path, const fth_state_row *row, int n,
                              const fth_ties *ties, const parts *p, fth_err *err)
@@ -65,8 +119,7 @@ static fth_status save_parts(fth_mem *mem, const char *path, const fth_state_row
         if (row[i].tensor)
             p->tensor[tensors++] = (fth_file_tensor){row[i].name, *row[i].tensor, row[i].axes};
         else
-            p->meta[numbers++] = (fth_file_meta){
-                row[i].name, fth_number_format(p->text[i], FTH_NUMBER, *row[i].number, 17)};
+            p->meta[numbers++] = (fth_file_meta){row[i].name, print_number(&row[i], p->text[i])};
     }
     for (int i = 0; ties && i < ties->n; i++) p->meta[numbers++] = ties->meta[i];
     const fth_safetensors_options opt = {.meta = p->meta, .n_meta = numbers};
@@ -90,20 +143,14 @@ fth_status fth_state_save(fth_mem *mem, const char *path, const fth_state_row *r
 
 /* ---- loading ---- */
 
-static bool same_name(const char *a, size_t n, const char *b, size_t n_b)
-{
-    return n == n_b && memcmp(a, b, n) == 0;
-}
-
-/* Axis k of tensor `row[i]` has the size of the first axis of that name; how many there are is what
- * `axes` says. */
+/* Axis k of tensor i has the size of the first axis of that name. */
 static bool axis_fits(const fth_state_row *row, int i, int k, const char *name, size_t n)
 {
     for (int j = 0; j <= i; j++) {
         int axis = 0;
         if (!row[j].tensor) continue;
         for (const char *at = row[j].axes; *(at += strspn(at, " ")); at += strcspn(at, " "), axis++)
-            if (same_name(at, strcspn(at, " "), name, n))
+            if (strcspn(at, " ") == n && memcmp(at, name, n) == 0)
                 return fth_tensor_size(*row[j].tensor, axis) == fth_tensor_size(*row[i].tensor, k);
     }
     return false;
@@ -131,7 +178,8 @@ static fth_status load_rows(fth_safetensors *f, fth_mem *mem, const fth_state_ro
             FTH_TRY(check_tensor(row, i, err));
         } else {
             const char *text = fth_safetensors_meta(f, row[i].name);
-            if (!text || !fth_real_parse(text, row[i].number))
+            if (!(row[i].number ? fth_real_parse(text, row[i].number)
+                                : text && fth_int_parse(text, row[i].count)))
                 return FTH_FAIL(err, FTH_E_FILE_KEY, "%s is expected to be a number, found %s",
                                 row[i].name, text ? text : "nothing");
         }
@@ -150,10 +198,6 @@ fth_status fth_state_load(fth_mem *mem, const char *path, const fth_state_row *r
     if (s == FTH_OK) s = load_rows(f, mem, row, n, err);
     fth_safetensors_close(f);
     if (s == FTH_OK) return FTH_OK;
-    for (int i = 0; i < n; i++)
-        if (row[i].tensor) {
-            fth_tensor_release(*row[i].tensor);
-            *row[i].tensor = NULL;
-        }
+    release_all(row, n);
     return fth_err_note(err, FTH_HERE, s, "reading %s", path);
 }

@@ -17,17 +17,19 @@ static const char *const tied[] = {"fit.rate", "fit.name"};
 
 typedef struct state {
     fth_tensor *weights, *square, *loss;
-    double step, size;
+    int64_t step;
+    double size;
 } state;
 enum { ROWS = 5 };
 
 static void rows_of(state *s, fth_state_row row[ROWS])
 {
-    const fth_state_row all[ROWS] = {{"weights", &s->weights, FTH_F32, "term", NULL},
-                                     {"step", NULL, FTH_F32, NULL, &s->step},
-                                     {"square", &s->square, FTH_F32, "term column", NULL},
-                                     {"loss", &s->loss, FTH_F64, "iteration", NULL},
-                                     {"size", NULL, FTH_F32, NULL, &s->size}};
+    const fth_state_row all[ROWS] = {
+        {.name = "weights", .tensor = &s->weights, .dtype = FTH_F32, .axes = "term"},
+        {.name = "step", .count = &s->step},
+        {.name = "square", .tensor = &s->square, .dtype = FTH_F32, .axes = "term column"},
+        {.name = "loss", .tensor = &s->loss, .dtype = FTH_F64, .axes = "iteration"},
+        {.name = "size", .number = &s->size}};
     memcpy(row, all, sizeof all);
 }
 
@@ -86,13 +88,79 @@ TEST(what_is_saved_comes_back)
                   made(mem, FTH_F64, 1, 7, 0), 12, 1.0 / 3};
     OKE(save(mem, path, &a, NULL, &err), &err);
     OKE(load(mem, path, &b, NULL, &err), &err);
-    EQ_F64(b.step, a.step);
+    EQ_I64(b.step, a.step);
     EQ_F64(b.size, a.size);
     EQ_I64(fth_tensor_size(b.square, 1), 2);
     SAME_BYTES(fth_tensor_data(b.square), fth_tensor_data(a.square), fth_tensor_bytes(a.square));
     SAME_BYTES(fth_tensor_data(b.loss), fth_tensor_data(a.loss), fth_tensor_bytes(a.loss));
     release(&a);
     release(&b);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_new_one_is_zero)
+{
+    fth_mem *mem = t_mem(1 << 22);
+    const fth_extent extent[] = {{"iteration", 7}, {"term", 3}, {"column", 2}};
+    fth_state_row row[ROWS];
+    fth_err err = {0};
+    state s = {0};
+    rows_of(&s, row);
+    OKE(fth_state_create(mem, row, ROWS, extent, 3, &err), &err);
+    EQ_I64(fth_tensor_size(s.square, 0), 3);
+    EQ_I64(fth_tensor_size(s.square, 1), 2);
+    EQ_I64(fth_tensor_size(s.loss, 0), 7);
+    for (int i = 0; i < 6; i++) EQ_F64(((const float *)fth_tensor_data(s.square))[i], 0);
+    release(&s);
+    IS(fth_state_create(mem, row, ROWS, extent, 2, &err), FTH_E_USAGE);
+    HAS(err.text, "tensor 'square' [term column]");
+    IS_TRUE(!s.weights && !s.square && !s.loss);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Two arrays of one number of rows; the same shapes before the file exists. */
+TEST(arrays_are_opened_and_planned_alike)
+{
+    static const fth_file_item items[] = {{"places", FTH_F32, 2, {0, 2}, "cell dim"},
+                                          {"depths", FTH_F32, 1, {0}, "cell"}};
+    static const struct {
+        int64_t rows, columns, depths;
+        fth_dtype dtype;
+        bool good;
+    } row[] = {{5, 2, 5, FTH_F32, true},
+               {5, 2, 4, FTH_F32, false},
+               {5, 3, 5, FTH_F32, false},
+               {5, 2, 5, FTH_F64, false}};
+    fth_mem *mem = t_mem(1 << 22);
+    const char *path = t_temp_path("arrays.safetensors");
+    fth_arrays a, b;
+    fth_err err = {0};
+    fth_arrays_plan(&b, items, 2, 5, fth_source_planned);
+    for (int i = 0; i < 4; i++) {
+        state s = {made(mem, FTH_F32, 2, row[i].rows, row[i].columns), NULL,
+                   made(mem, row[i].dtype, 1, row[i].depths, 0), 0, 0};
+        const fth_file_tensor t[] = {{"places", s.weights, NULL}, {"depths", s.loss, NULL}};
+        OKE(fth_safetensors_save(mem, path, t, 2, &(fth_safetensors_options){0}, &err), &err);
+        const fth_status got = fth_arrays_open(&a, mem, path, items, 2, &err);
+        IS(got, row[i].good ? FTH_OK : FTH_E_FILE_SHAPE);
+        if (row[i].good) {
+            EQ_I64(a.rows, 5);
+            EQ_I64(b.rows, 5);
+            for (int k = 0; k < 2; k++) {
+                EQ_I64(a.source[k].n_axes, b.source[k].n_axes);
+                EQ_I64(a.source[k].size[0], b.source[k].size[0]);
+                EQ_I64(a.source[k].size[1], b.source[k].size[1]);
+            }
+        } else {
+            HAS(err.text,
+                i == 2 ? "'places' should be f32 [cell dim]" : "'depths' should be f32 [cell]");
+            IS_TRUE(a.file == NULL);
+        }
+        fth_err_clear(&err);
+        fth_arrays_close(&a);
+        release(&s);
+    }
+    fth_arrays_close(&b);
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -195,7 +263,8 @@ TEST(an_empty_axis_is_refused)
     OKE(fth_safetensors_sink(w, "loss", &sink, &err), &err);
     OKE(sink.commit(sink.self, &err), &err);
     OKE(fth_safetensors_commit(w, &err), &err);
-    const fth_state_row row = {"loss", &loss, FTH_F64, "iteration", NULL};
+    const fth_state_row row = {
+        .name = "loss", .tensor = &loss, .dtype = FTH_F64, .axes = "iteration"};
     IS(fth_state_load(mem, path, &row, 1, NULL, &err), FTH_E_FILE_SHAPE);
     HAS(err.text, "tensor 'loss' should be f64 [iteration]");
     OK(fth_mem_destroy(mem, NULL));
@@ -215,6 +284,12 @@ TEST(damage_is_found)
     fth_err_clear(&err);
     IS(load(mem, path, &b, NULL, &err), FTH_E_FILE_KEY);
     HAS(err.text, "size is expected to be a number, found nothing");
+    row[1] = (fth_state_row){.name = "step", .number = &a.size};
+    a.size = 0.5;
+    fth_err_clear(&err);
+    OKE(fth_state_save(mem, path, row, ROWS, NULL, &err), &err);
+    IS(load(mem, path, &b, NULL, &err), FTH_E_FILE_KEY); /* half a step */
+    fth_err_clear(&err);
     OKE(save(mem, path, &a, NULL, &err), &err);
     size_t bytes = 0;
     unsigned char *data = t_file_read(path, &bytes);

@@ -18,7 +18,7 @@ typedef struct analysis {
     fth_mem *mem;
     fth_file_set *set;
     so_model model;
-    so_data data;
+    fth_arrays data;
     double number[NUMBERS], widest; /* m; the widest gap, in km */
 } analysis;
 
@@ -46,11 +46,11 @@ static fth_graph *build(const analysis *a, fth_val out[OUTPUTS])
     const so_model *m = &a->model;
     const int64_t side = fth_config_int(a->call->config, "analyze.side");
     fth_graph *g = fth_graph_create(a->call->context);
-    fth_axis(g, "cell", a->data.cells);
+    fth_axis(g, "cell", a->data.rows);
     fth_axis(g, "dim", 2);
-    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", a->data.array[SO_PLACES]);
-    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", a->data.array[SO_DEPTHS]);
-    const fth_val truth = fth_input(g, "truth", FTH_F32, "cell", a->data.array[SO_TRUTH]);
+    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", a->data.source[SO_PLACES]);
+    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", a->data.source[SO_DEPTHS]);
+    const fth_val truth = fth_input(g, "truth", FTH_F32, "cell", a->data.source[SO_TRUTH]);
     const so_terms terms = so_model_terms(m, g, false);
     const fth_val found =
         so_model_depth(m, &terms, so_model_unit(m, place, 0), so_model_unit(m, place, 1));
@@ -70,20 +70,14 @@ static fth_graph *build(const analysis *a, fth_val out[OUTPUTS])
 
 static fth_status compute(analysis *a, fth_err *err)
 {
-    const int64_t side = fth_config_int(a->call->config, "analyze.side"), size[2] = {side, side};
-    const char *temp;
-    fth_sink sink[OUTPUTS] = {0};
+    fth_outlet to[OUTPUTS] = {0};
     fth_val out[OUTPUTS];
-    for (int i = 0; i < NUMBERS; i++) sink[i] = fth_scalar_sink(FTH_F64, &a->number[i]);
-    FTH_TRY(place(a, SO_RESIDUALS, &temp, err));
-    FTH_TRY(fth_npy_create(&sink[RESIDUALS], a->mem, temp, FTH_F32, 1, &a->data.cells, err));
-    fth_status s = place(a, SO_MAP, &temp, err);
-    if (s == FTH_OK) s = fth_npy_create(&sink[MAP], a->mem, temp, FTH_F32, 2, size, err);
+    for (int i = 0; i < NUMBERS; i++) to[i].number = &a->number[i];
+    FTH_TRY(place(a, SO_RESIDUALS, &to[RESIDUALS].path, err));
+    FTH_TRY(place(a, SO_MAP, &to[MAP].path, err));
     fth_graph *g = build(a, out);
-    if (s == FTH_OK) s = fth_stage_compute(a->call, g, out, OUTPUTS, sink, err);
+    const fth_status s = fth_stage_compute_to(a->call, g, out, to, OUTPUTS, err);
     fth_graph_destroy(g);
-    fth_sink_close(&sink[RESIDUALS]);
-    fth_sink_close(&sink[MAP]);
     return s;
 }
 
@@ -93,7 +87,7 @@ static fth_status find_gaps(analysis *a, fth_err *err)
     const char *temp;
     so_gaps gaps;
     FTH_TRY(place(a, SO_GAPS, &temp, err));
-    FTH_TRY(so_gaps_find(gaps, a->call, &a->data.array[SO_PLACES], a->model.size, err));
+    FTH_TRY(so_gaps_find(gaps, a->call, &a->data.source[SO_PLACES], a->model.size, err));
     for (int i = 0; i < SO_GAP_SIDE; i++)
         for (int j = 0; j < SO_GAP_SIDE; j++) a->widest = fmax(a->widest, (double)gaps[i][j]);
     return fth_npy_save(a->mem, temp, FTH_F32, 2, size, gaps, err);
@@ -110,7 +104,7 @@ static fth_status write_table(analysis *a, fth_err *err)
         const char *name, *unit;
         double value;
     } row[] = {
-        {"soundings", "1", (double)a->data.cells},
+        {"soundings", "1", (double)a->data.rows},
         {"terms", "1", (double)m->terms},
         {"last loss", "1",
          ((const double *)fth_tensor_data(m->tensor[SO_LOSS]))[m->iterations - 1]},
@@ -143,22 +137,26 @@ static fth_status write_table(analysis *a, fth_err *err)
 fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)
 {
-    analysis a = {.call = call, .data = so_data_planned(call->config)};
+    analysis a = {.call = call, .mem = fth_context_mem(call->context)};
     fth_val outs[OUTPUTS];
     const long long side = fth_config_int(call->config, "analyze.side");
-    FTH_TRY(so_model_create(&a.model, fth_context_mem(call->context), call->config, err));
+    out->bound = so_soundings_plan(&a.data, call->config, fth_source_planned);
+    snprintf(out->text, sizeof out->text, "cell%s%lld, map %lldx%lld", out->bound ? "<=" : "=",
+             (long long)a.data.rows, side, side);
+    FTH_TRY(so_model_create(&a.model, a.mem, call->config, err));
     fth_graph *g = build(&a, outs);
     const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
     fth_graph_destroy(g);
-    out->bound = a.data.bound;
-    snprintf(out->text, sizeof out->text, "cell%s%lld, map %lldx%lld", out->bound ? "<=" : "=",
-             (long long)a.data.cells, side, side);
     so_model_clear(&a.model);
     return s;
 }
 
 static fth_status write_files(analysis *a, fth_err *err)
 {
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SO_MODEL, err));
+    FTH_TRY(so_model_read(&a->model, a->mem, path, NULL, err));
+    FTH_TRY(so_soundings_open(&a->data, a->call, err));
     FTH_TRY(fth_file_set_create(&a->set, a->mem, err));
     FTH_TRY(compute(a, err));
     FTH_TRY(find_gaps(a, err));
@@ -170,14 +168,10 @@ static fth_status write_files(analysis *a, fth_err *err)
 fth_status so_analyze_run(const fth_stage_call *call, fth_err *err)
 {
     analysis a = {.call = call, .mem = fth_context_mem(call->context)};
-    char path[FTH_PATH];
     FTH_TRY(fth_stage_drill(call, err));
-    FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_model_read(&a.model, a.mem, path, NULL, err));
-    fth_status s = so_data_open(&a.data, call, err);
-    if (s == FTH_OK) s = write_files(&a, err);
+    const fth_status s = write_files(&a, err);
     fth_file_set_destroy(a.set); /* removes what was not committed */
-    so_data_close(&a.data);
+    fth_arrays_close(&a.data);
     so_model_clear(&a.model);
     return s;
 }

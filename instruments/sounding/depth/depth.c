@@ -6,29 +6,30 @@
 typedef struct question {
     fth_context *ctx;
     char *const *place; /* two words */
-    fth_answer answer;
     bool in_fathoms;
+    fth_answer answer;
 } question;
 
-/* A number on the command line, from 0 to the side of the square, as u or v. */
-static fth_status get_unit(const char *text, double size, double *out, fth_err *err)
+static fth_status refuse(fth_err *err)
 {
-    double x = 0;
-    if (fth_real_parse(text, &x) && x >= 0 && x <= size) return *out = 2 * x / size - 1, FTH_OK;
-    FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'", size, text);
     fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
     return FTH_E_COMMAND;
 }
 
 static fth_status compute(const question *q, const so_model *m, double *depth, fth_err *err)
 {
-    double u = 0, v = 0;
-    FTH_TRY(get_unit(q->place[0], m->size, &u, err));
-    FTH_TRY(get_unit(q->place[1], m->size, &v, err));
+    double at[2] = {0, 0};
+    for (int i = 0; i < 2; i++)
+        if (!fth_real_parse(q->place[i], &at[i]) || !(at[i] >= 0 && at[i] <= m->size)) {
+            FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'",
+                     m->size, q->place[i]);
+            return refuse(err);
+        }
     fth_graph *g = fth_graph_create(q->ctx);
     const so_terms terms = so_model_terms(m, g, false);
-    const fth_val sum = so_model_sum(&terms, fth_const(g, FTH_F32, u), fth_const(g, FTH_F32, v));
-    const fth_status s = fth_fetch_f64(fth_cast(sum, FTH_F64), depth, err);
+    const fth_val u = fth_const(g, FTH_F32, 2 * at[0] / m->size - 1),
+                  v = fth_const(g, FTH_F32, 2 * at[1] / m->size - 1);
+    const fth_status s = fth_fetch_f64(fth_cast(so_model_sum(&terms, u, v), FTH_F64), depth, err);
     *depth = m->offset - m->scale * *depth;
     fth_graph_destroy(g);
     return s;
@@ -44,12 +45,8 @@ static fth_status ask(question *q, const char *path, const char *name, fth_err *
     const fth_status s = compute(q, &m, &depth, err);
     so_model_clear(&m);
     FTH_TRY(s);
-    fth_answer_file(a, FTH_FILE_INPUT, path, -1, "model");
-    if (name) fprintf(a->out, "%-8s ", name);
-    if (q->in_fathoms)
-        fprintf(a->out, "%.3f fathoms\n", depth / 1.8288);
-    else
-        fprintf(a->out, "%.2f m\n", depth);
+    fprintf(a->out, "%s%s%.*f %s\n", name ? name : "", name ? " " : "", q->in_fathoms ? 3 : 2,
+            depth / (q->in_fathoms ? 1.8288 : 1), q->in_fathoms ? "fathoms" : "m");
     if (a->json) fth_json_real(fth_answer_facts(a), name ? name : "depth_m", depth);
     return FTH_OK;
 }
@@ -80,11 +77,11 @@ fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
     question q = {.ctx = ctx, .place = arg + 1, .in_fathoms = value(user, "fathoms") != NULL};
     if (n_args != 3) {
         FTH_FAIL(err, FTH_E_COMMAND, "a model and two numbers are expected, not %d words", n_args);
-        fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
-        return FTH_E_COMMAND;
+        return refuse(err);
     }
     FTH_TRY(fth_answer_begin(&q.answer, ctx, value, user, out, err));
-    const fth_status s = fth_path_kind_of(arg[0]) == FTH_PATH_FOLDER ? ask_all(&q, arg[0], err)
-                                                                     : ask(&q, arg[0], NULL, err);
+    const bool all = fth_path_kind_of(arg[0]) == FTH_PATH_FOLDER;
+    fth_answer_file(&q.answer, FTH_FILE_INPUT, arg[0], -1, all ? "models" : "model");
+    const fth_status s = all ? ask_all(&q, arg[0], err) : ask(&q, arg[0], NULL, err);
     return fth_answer_end(&q.answer, s, err);
 }

@@ -1,20 +1,16 @@
 /* figures.c - what there is to see: four panels, each a figure of its own and all on one page. */
-#include "../model/model.h"
 #include "../sounding.h"
 #include "../survey/survey.h"
-
-#include <fathom/stage.h>
 
 enum { SOUNDINGS, MAP, LOSS, RESIDUALS, PANELS };
 
 /* Everything that is drawn; held while the figures are. */
 typedef struct drawing {
     const fth_stage_call *call;
-    so_data data;
-    so_model model;
-    fth_tensor *place, *depth; /* [point 2], [point]: soundings are in no order, so the first ones
-                                  are a fair sample */
+    fth_mem *mem;
+    fth_tensor *place, *depth, *loss; /* [point 2], [point], [iteration] */
     fth_source map, residuals;
+    double size;
 } drawing;
 
 const fth_stage_file so_figure_files[] = {{"soundings.png", "soundings", true},
@@ -34,17 +30,15 @@ static const struct {
     [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR},
 };
 
-static fth_column column(fth_tensor *t, int64_t first, int64_t stride)
-{
-    const char *data = fth_tensor_data(t);
-    return (fth_column){.data = data + first * fth_dtype_size(fth_tensor_dtype(t)),
-                        .dtype = fth_tensor_dtype(t),
-                        .n = fth_tensor_size(t, 0),
-                        .stride = stride};
-}
-
 static void add_panel(const drawing *d, fth_panel *p, int i)
 {
+    const int64_t n = fth_tensor_size(d->depth, 0);
+    const float *at = fth_tensor_data(d->place);
+    const fth_column x = {.data = at, .dtype = FTH_F32, .n = n, .stride = 2},
+                     y = {.data = at + 1, .dtype = FTH_F32, .n = n, .stride = 2},
+                     depth = fth_column_of(FTH_F32, fth_tensor_data(d->depth), n),
+                     loss = fth_column_of(FTH_F64, fth_tensor_data(d->loss),
+                                          fth_tensor_size(d->loss, 0));
     fth_panel_set(
         p, &(fth_panel_options){.title = panel[i].title,
                                 .aspect = i == SOUNDINGS ? FTH_ASPECT_EQUAL : FTH_ASPECT_AUTO,
@@ -53,13 +47,11 @@ static void add_panel(const drawing *d, fth_panel *p, int i)
     fth_panel_axis(p, FTH_AXIS_Y,
                    &(fth_axis_options){
                        .label = panel[i].y, .scale = panel[i].scale, .direction = FTH_GROW_UP});
-    if (i == SOUNDINGS)
-        fth_panel_points(p, column(d->place, 0, 2), column(d->place, 1, 2),
-                         &(fth_points){.area = 4, .values = column(d->depth, 0, 1)});
+    if (i == SOUNDINGS) fth_panel_points(p, x, y, &(fth_points){.area = 4, .values = depth});
     if (i == MAP)
         fth_panel_image(p, fth_grid_source(&d->map),
-                        &(fth_image){.right = d->model.size, .bottom = d->model.size});
-    if (i == LOSS) fth_panel_line(p, (fth_column){0}, column(d->model.tensor[SO_LOSS], 0, 1), NULL);
+                        &(fth_image){.right = d->size, .bottom = d->size});
+    if (i == LOSS) fth_panel_line(p, (fth_column){0}, loss, NULL);
     if (i == RESIDUALS) fth_panel_histogram(p, fth_column_row(&d->residuals, 0), NULL);
 }
 
@@ -72,94 +64,78 @@ static fth_status make_figure(void *user, int i, fth_figure **out, fth_err *err)
                                     .panel_width = 4.6,
                                     .panel_height = 3.8,
                                     .dpi = fth_config_real(d->call->config, "figures.dpi")};
-    FTH_TRY(fth_figure_create(out, fth_context_mem(d->call->context), &opt, err));
+    FTH_TRY(fth_figure_create(out, d->mem, &opt, err));
     for (int p = 0; p < opt.panels; p++) add_panel(d, fth_figure_panel(*out, p), page ? p : i);
     return FTH_OK;
 }
 
-static fth_status load_points(drawing *d, fth_err *err)
+/* The first soundings: they are in no order, so these are a fair sample. */
+static fth_status load_points(drawing *d, const fth_arrays *data, fth_err *err)
 {
-    fth_mem *mem = fth_context_mem(d->call->context);
     const int64_t most = fth_config_int(d->call->config, "figures.points");
-    fth_source place = d->data.array[SO_PLACES], depth = d->data.array[SO_DEPTHS];
-    place.size[0] = depth.size[0] = d->data.cells < most ? d->data.cells : most;
-    FTH_TRY(fth_source_load(&place, mem, "soundings", &d->place, err));
-    return fth_source_load(&depth, mem, "depths", &d->depth, err);
-}
-
-static fth_status open_file(const drawing *d, const char *name, fth_source *out, fth_err *err)
-{
-    char path[FTH_PATH];
-    FTH_TRY(fth_path_join(path, d->call->model_dir, name, err));
-    return fth_npy_open(out, fth_context_mem(d->call->context), path, err);
+    fth_source place = data->source[SO_PLACES], depth = data->source[SO_DEPTHS];
+    place.size[0] = depth.size[0] = data->rows < most ? data->rows : most;
+    FTH_TRY(fth_source_load(&place, d->mem, "soundings", &d->place, err));
+    return fth_source_load(&depth, d->mem, "depths", &d->depth, err);
 }
 
 static fth_status open_drawing(drawing *d, fth_err *err)
 {
+    const fth_state_row row[] = {
+        {.name = "loss", .tensor = &d->loss, .dtype = FTH_F64, .axes = "iteration"},
+        {.name = "size_km", .number = &d->size}};
     char path[FTH_PATH];
-    FTH_TRY(so_data_open(&d->data, d->call, err));
-    FTH_TRY(load_points(d, err));
-    so_data_close(&d->data);
+    fth_arrays data;
+    FTH_TRY(so_soundings_open(&data, d->call, err));
+    const fth_status s = load_points(d, &data, err);
+    fth_arrays_close(&data);
+    FTH_TRY(s);
     FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_model_read(&d->model, fth_context_mem(d->call->context), path, NULL, err));
-    FTH_TRY(open_file(d, SO_MAP, &d->map, err));
-    return open_file(d, SO_RESIDUALS, &d->residuals, err);
+    FTH_TRY(fth_state_load(d->mem, path, row, 2, NULL, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MAP, err));
+    FTH_TRY(fth_npy_open(&d->map, d->mem, path, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_RESIDUALS, err));
+    return fth_npy_open(&d->residuals, d->mem, path, err);
 }
 
-/* The same shapes; a figure is planned by what it reads, and that is zeros. */
+/* The same shapes: a figure is planned by reading, and reads zeros. */
 static fth_status plan_drawing(drawing *d, fth_err *err)
 {
-    const fth_config *cfg = d->call->config;
-    const int64_t side = fth_config_int(cfg, "analyze.side");
-    d->data = so_data_planned(cfg);
-    for (int i = 0; i < SO_ARRAYS; i++) {
-        fth_source *a = &d->data.array[i];
-        *a = fth_source_zeros(FTH_F32, a->n_axes, a->size);
-    }
+    const int64_t side = fth_config_int(d->call->config, "analyze.side"),
+                  iterations = fth_config_int(d->call->config, "fit.iterations");
+    const fth_source loss = fth_source_zeros(FTH_F64, 1, &iterations);
+    fth_arrays data;
+    (void)so_soundings_plan(&data, d->call->config, fth_source_zeros);
     d->map = fth_source_zeros(FTH_F32, 2, (int64_t[]){side, side});
-    d->residuals = d->data.array[SO_DEPTHS];
-    FTH_TRY(load_points(d, err));
-    return so_model_create(&d->model, fth_context_mem(d->call->context), cfg, err);
+    d->residuals = data.source[SO_DEPTHS];
+    d->size = fth_config_real(d->call->config, "survey.size");
+    FTH_TRY(load_points(d, &data, err));
+    return fth_source_load(&loss, d->mem, "loss", &d->loss, err);
 }
 
-/* Of the model only the loss is drawn: give the rest back. */
-static void keep_loss(so_model *m)
+/* Plan the figures, or without a plan draw them. */
+static fth_status draw(const fth_stage_call *call, fth_stage_plan *plan, FILE *show, fth_err *err)
 {
-    for (int i = 0; i < SO_LOSS; i++) {
-        fth_tensor_release(m->tensor[i]);
-        m->tensor[i] = NULL;
-    }
-}
-
-static void close_drawing(drawing *d)
-{
-    fth_tensor_release(d->place);
-    fth_tensor_release(d->depth);
-    fth_source_close(&d->map);
-    fth_source_close(&d->residuals);
-    so_model_clear(&d->model);
-    so_data_close(&d->data);
+    drawing d = {.call = call, .mem = fth_context_mem(call->context)};
+    fth_status s = plan ? plan_drawing(&d, err) : open_drawing(&d, err);
+    if (s == FTH_OK) s = fth_stage_draw(call, plan, show, so_figure_files, make_figure, &d, err);
+    fth_tensor_release(d.place);
+    fth_tensor_release(d.depth);
+    fth_tensor_release(d.loss);
+    fth_source_close(&d.map);
+    fth_source_close(&d.residuals);
+    return s;
 }
 
 fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)
 {
-    drawing d = {.call = call};
-    fth_status s = plan_drawing(&d, err);
-    keep_loss(&d.model);
-    if (s == FTH_OK) s = fth_stage_draw(call, out, show, so_figure_files, make_figure, &d, err);
     snprintf(out->text, sizeof out->text, "%d figures", PANELS + 1);
-    close_drawing(&d);
-    return s;
+    return draw(call, out, show, err);
 }
 
 fth_status so_figures_run(const fth_stage_call *call, fth_err *err)
 {
-    drawing d = {.call = call};
     FTH_TRY(fth_stage_drill(call, err));
-    fth_status s = open_drawing(&d, err);
-    keep_loss(&d.model);
-    if (s == FTH_OK) s = fth_stage_draw(call, NULL, NULL, so_figure_files, make_figure, &d, err);
-    close_drawing(&d);
-    return s;
+    return draw(call, NULL, NULL, err);
 }

@@ -15,6 +15,10 @@ enum { OUTPUTS = 4 }; /* the loss, and three assigns */
 
 typedef struct fit {
     const fth_stage_call *call;
+    fth_mem *mem;
+    char path[FTH_PATH]; /* of the model */
+    fth_ties ties;
+    fth_arrays data;
     so_model model;
     fth_graph *g;
     fth_plan *plan;
@@ -23,31 +27,29 @@ typedef struct fit {
     float loss;
 } fit;
 
-static fth_status make_plan(fit *f, const so_data *data, fth_err *err)
+static fth_status make_plan(fit *f, fth_err *err)
 {
     const so_model *m = &f->model;
-    const double outlier = fth_config_real(f->call->config, "fit.outlier");
-    const so_misfit attr = {(float)(outlier / m->scale)};
+    const fth_source *data = f->data.source;
+    const so_misfit attr = {(float)(fth_config_real(f->call->config, "fit.outlier") / m->scale)};
     fth_graph *g = f->g = fth_graph_create(f->call->context);
-    fth_axis(g, "cell", data->cells);
+    fth_axis(g, "cell", f->data.rows);
     fth_axis(g, "dim", 2);
-    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data->array[SO_PLACES]);
-    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->array[SO_DEPTHS]);
+    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data[SO_PLACES]);
+    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data[SO_DEPTHS]);
     const fth_val rate = fth_input(g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &f->rate));
     const fth_val step = fth_input(g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &f->step));
     const fth_val wanted = fth_mul(fth_sub(fth_const(g, FTH_F32, m->offset), depth),
                                    fth_const(g, FTH_F32, 1.0 / m->scale));
     const so_terms terms = so_model_terms(m, g, true);
-    const fth_val weights = terms.column[SO_W];
-    const fth_val found =
-        so_model_sum(&terms, so_model_unit(m, place, 0), so_model_unit(m, place, 1));
-    const fth_val beside = fth_sub(found, wanted);
+    const fth_val u = so_model_unit(m, place, 0), v = so_model_unit(m, place, 1);
+    const fth_val beside = fth_sub(so_model_sum(&terms, u, v), wanted);
     const fth_val cost = fth_custom(g, &so_misfit_op, 1, &beside, &attr, sizeof attr);
     fth_val grad, out[OUTPUTS] = {fth_mean(cost, "cell")};
-    fth_grad(out[0], 1, &weights, &grad);
+    fth_grad(out[0], 1, &terms.column[SO_W], &grad);
     const fth_val m1 = fth_param(g, so_tensor[SO_M1], "term", m->tensor[SO_M1]);
     const fth_val m2 = fth_param(g, so_tensor[SO_M2], "term", m->tensor[SO_M2]);
-    fth_adam_step(&FTH_ADAM_DEFAULT, weights, grad, m1, m2, rate, step, &out[1]);
+    fth_adam_step(&FTH_ADAM_DEFAULT, terms.column[SO_W], grad, m1, m2, rate, step, &out[1]);
     f->plan = fth_plan_make(g, out, OUTPUTS, NULL, err);
     return f->plan ? FTH_OK : err->status;
 }
@@ -57,40 +59,35 @@ static void clear(fit *f)
     fth_plan_destroy(f->plan);
     fth_graph_destroy(f->g);
     so_model_clear(&f->model);
+    fth_arrays_close(&f->data);
 }
 
-/* ---- checkpoints ---- */
-
-/* Any difference, and a checkpoint is of no use. */
-static void find_ties(fth_ties *t, const fth_stage_call *call, const so_data *data)
+/* What the fit depends on: any difference, and a checkpoint is of no use. */
+static void find_ties(fit *f)
 {
     static const char *const key[] = {"model.basis", "model.order",  "fit.iterations", "fit.rate",
                                       "fit.outlier", "survey.depth", "survey.relief"};
-    fth_ties_init(t, call, key, sizeof key / sizeof key[0]);
-    fth_ties_add(t, "soundings", fth_safetensors_meta(data->file, "xxh64.soundings"));
-    fth_ties_add(t, "depths", fth_safetensors_meta(data->file, "xxh64.depths"));
+    fth_ties_init(&f->ties, f->call, key, sizeof key / sizeof key[0]);
+    fth_ties_add(&f->ties, "soundings", fth_safetensors_meta(f->data.file, "xxh64.soundings"));
+    fth_ties_add(&f->ties, "depths", fth_safetensors_meta(f->data.file, "xxh64.depths"));
 }
 
 /* From the checkpoint where it is one of this fit, else from the beginning. */
-static fth_status start(fit *f, const char *path, const fth_ties *t, fth_err *err)
+static fth_status start(fit *f, fth_err *err)
 {
-    fth_mem *mem = fth_context_mem(f->call->context);
-    if (fth_stage_may_resume(f->call) && fth_path_exists(path)) {
-        fth_err why = {0};
-        const fth_status s = so_model_read(&f->model, mem, path, t, &why);
-        if (s == FTH_OK) {
-            fth_stage_say(f->call, "going on after iteration %lld of %lld",
-                          (long long)f->model.step, (long long)f->model.iterations);
-            return FTH_OK;
-        }
-        if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return err ? (*err = why, s) : s;
+    fth_err why = {0};
+    if (!fth_stage_may_resume(f->call) || !fth_path_exists(f->path))
+        return so_model_create(&f->model, f->mem, f->call->config, err);
+    const fth_status s = so_model_read(&f->model, f->mem, f->path, &f->ties, &why);
+    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return err ? (*err = why, s) : s;
+    if (s == FTH_OK)
+        fth_stage_say(f->call, "going on after iteration %lld of %lld", (long long)f->model.step,
+                      (long long)f->model.iterations);
+    else
         fth_stage_say(f->call, "starting over, the checkpoint is %s: %s",
                       s == FTH_E_STATE ? "of another fit" : "damaged", why.text);
-    }
-    return so_model_create(&f->model, mem, f->call->config, err);
+    return s == FTH_OK ? s : so_model_create(&f->model, f->mem, f->call->config, err);
 }
-
-/* ---- steps ---- */
 
 static fth_status take_step(fit *f, fth_err *err)
 {
@@ -104,17 +101,14 @@ static fth_status take_step(fit *f, fth_err *err)
     f->step = m->step + 1;
     FTH_TRY(fth_run(f->plan, sinks, NULL, &report, err));
     fth_stage_account(f->call, &report);
-    if (!isfinite(f->loss)) {
-        FTH_FAIL(err, FTH_E_NUMERIC, "the loss is no number after iteration %lld",
-                 (long long)f->step);
-        fth_err_hint(err, "lower fit.rate, which is %g", rate);
-        return FTH_E_NUMERIC;
-    }
     ((double *)fth_tensor_data(m->tensor[SO_LOSS]))[m->step++] = (double)f->loss;
-    return FTH_OK;
+    if (isfinite(f->loss)) return FTH_OK;
+    FTH_FAIL(err, FTH_E_NUMERIC, "the loss is no number after iteration %lld", (long long)f->step);
+    fth_err_hint(err, "lower fit.rate, which is %g", rate);
+    return FTH_E_NUMERIC;
 }
 
-static fth_status take_steps(fit *f, const char *path, const fth_ties *t, fth_err *err)
+static fth_status take_steps(fit *f, fth_err *err)
 {
     so_model *m = &f->model;
     const int64_t every = fth_config_int(f->call->config, "fit.checkpoint");
@@ -127,7 +121,8 @@ static fth_status take_steps(fit *f, const char *path, const fth_ties *t, fth_er
                                       .number = {{"loss", (double)f->loss}, {"rate", f->rate}}};
         if (m->step == m->iterations) return (void)fth_stage_report(f->call, &p), FTH_OK;
         const fth_status s = fth_stage_step(f->call, &p, err);
-        if (s != FTH_OK || m->step % every == 0) FTH_TRY(so_model_write(m, path, t, err));
+        if (s != FTH_OK || m->step % every == 0)
+            FTH_TRY(so_model_write(m, f->mem, f->path, &f->ties, err));
         if (s != FTH_OK) return fth_err_hint(err, "start it again: it resumes there"), s;
     }
     return FTH_OK;
@@ -135,34 +130,29 @@ static fth_status take_steps(fit *f, const char *path, const fth_ties *t, fth_er
 
 fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
 {
-    fit f = {.call = call};
-    const so_data data = so_data_planned(call->config);
-    fth_status s = so_model_create(&f.model, fth_context_mem(call->context), call->config, err);
-    if (s == FTH_OK) s = make_plan(&f, &data, err);
+    fit f = {.call = call, .mem = fth_context_mem(call->context)};
+    out->bound = so_soundings_plan(&f.data, call->config, fth_source_planned);
+    fth_status s = so_model_create(&f.model, f.mem, call->config, err);
+    if (s == FTH_OK) s = make_plan(&f, err);
     if (s == FTH_OK)
         s = fth_stage_plan_add(call, out, f.plan, (double)f.model.iterations, show, err);
-    out->bound = data.bound;
-    snprintf(out->text, sizeof out->text, "cell%s%lld, term=%lld", data.bound ? "<=" : "=",
-             (long long)data.cells, (long long)f.model.terms);
+    snprintf(out->text, sizeof out->text, "cell%s%lld, term=%lld", out->bound ? "<=" : "=",
+             (long long)f.data.rows, (long long)f.model.terms);
     clear(&f);
     return s;
 }
 
 fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
 {
-    fit f = {.call = call};
-    char path[FTH_PATH];
-    so_data data;
-    fth_ties t;
-    FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_data_open(&data, call, err));
-    find_ties(&t, call, &data);
-    fth_status s = start(&f, path, &t, err);
-    if (s == FTH_OK) s = make_plan(&f, &data, err);
-    if (s == FTH_OK) s = take_steps(&f, path, &t, err);
+    fit f = {.call = call, .mem = fth_context_mem(call->context)};
+    FTH_TRY(fth_path_join(f.path, call->model_dir, SO_MODEL, err));
+    FTH_TRY(so_soundings_open(&f.data, call, err));
+    find_ties(&f);
+    fth_status s = start(&f, err);
+    if (s == FTH_OK) s = make_plan(&f, err);
+    if (s == FTH_OK) s = take_steps(&f, err);
     fth_stage_point(call, "before_outputs");
-    if (s == FTH_OK) s = so_model_write(&f.model, path, &t, err);
+    if (s == FTH_OK) s = so_model_write(&f.model, f.mem, f.path, &f.ties, err);
     clear(&f);
-    so_data_close(&data);
     return s;
 }

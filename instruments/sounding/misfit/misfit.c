@@ -1,6 +1,8 @@
 /* misfit.c - see misfit.h. */
 #include "misfit.h"
 
+#include <math.h>
+
 static fth_status infer(fth_node *node, fth_err *err)
 {
     char text[256];
@@ -25,7 +27,7 @@ static fth_status run(const fth_call *call)
     const fth_tile *in = &call->in[0], *out = &call->out[0];
     const float *r = (const float *)in->data + (out->origin[0] - in->origin[0]);
     for (int64_t i = 0; i < out->extent[0]; i++)
-        ((float *)out->data)[i] = so_misfit_of(r[i], a->limit);
+        ((float *)out->data)[i] = SO_MISFIT(r[i], a->limit);
     return FTH_OK;
 }
 

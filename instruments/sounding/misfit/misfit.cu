@@ -12,7 +12,7 @@ __global__ void misfit(const float *r, float *out, int64_t n, float limit)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
-        out[i] = so_misfit_of(r[i], limit);
+        out[i] = SO_MISFIT(r[i], limit);
 }
 
 fth_status run(const fth_call *call)

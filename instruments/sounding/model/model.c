@@ -1,17 +1,10 @@
 /* model.c - the surface: its table of terms, its graph, and the file that rebuilds it. */
 #include "model.h"
 
-#include <string.h>
-
 const char *const so_tensor[SO_TENSORS] = {
     [SO_P] = "power.u",       [SO_Q] = "power.v",         [SO_A] = "wave.u",
     [SO_B] = "wave.v",        [SO_C] = "shift",           [SO_W] = "weights",
     [SO_M1] = "weights.mean", [SO_M2] = "weights.square", [SO_LOSS] = "loss"};
-
-static fth_dtype dtype_of(int tensor)
-{
-    return tensor == SO_LOSS ? FTH_F64 : FTH_F32;
-}
 
 /* ---- terms ---- */
 
@@ -39,70 +32,67 @@ static int64_t list_terms(const fth_config *cfg, const so_model *m)
     return n;
 }
 
-fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err)
-{
-    *m = (so_model){.mem = mem,
-                    .terms = list_terms(cfg, NULL),
-                    .iterations = fth_config_int(cfg, "fit.iterations"),
-                    .size = fth_config_real(cfg, "survey.size"),
-                    .offset = fth_config_real(cfg, "survey.depth"),
-                    .scale = fth_config_real(cfg, "survey.relief")};
-    fth_status s = FTH_OK;
-    for (int i = 0; s == FTH_OK && i < SO_TENSORS; i++) {
-        const int64_t *n = i == SO_LOSS ? &m->iterations : &m->terms;
-        s = fth_tensor_create(&m->tensor[i], mem, so_tensor[i], dtype_of(i), 1, n, err);
-        if (s == FTH_OK) memset(fth_tensor_data(m->tensor[i]), 0, fth_tensor_bytes(m->tensor[i]));
-    }
-    if (s == FTH_OK) (void)list_terms(cfg, m);
-    if (s != FTH_OK) so_model_clear(m);
-    return s;
-}
-
-void so_model_clear(so_model *m)
-{
-    for (int i = 0; i < SO_TENSORS; i++) fth_tensor_release(m->tensor[i]);
-    *m = (so_model){0};
-}
-
 /* ---- the file: everything that is needed to use it or to resume the fit ---- */
 
 enum { ROWS = SO_TENSORS + 4 };
 
-static void list_rows(so_model *m, double *step, fth_state_row row[ROWS])
+static void list_rows(so_model *m, fth_state_row row[ROWS])
 {
-    for (int i = 0; i < SO_TENSORS; i++)
-        row[i] = (fth_state_row){.name = so_tensor[i],
-                                 .tensor = &m->tensor[i],
-                                 .dtype = dtype_of(i),
-                                 .axes = i == SO_LOSS ? "iteration" : "term"};
-    row[SO_TENSORS] = (fth_state_row){.name = "step", .number = step};
-    row[SO_TENSORS + 1] = (fth_state_row){.name = "size_km", .number = &m->size};
-    row[SO_TENSORS + 2] = (fth_state_row){.name = "offset_m", .number = &m->offset};
-    row[SO_TENSORS + 3] = (fth_state_row){.name = "scale_m", .number = &m->scale};
+    const fth_state_row numbers[] = {{.name = "step", .count = &m->step},
+                                     {.name = "size_km", .number = &m->size},
+                                     {.name = "offset_m", .number = &m->offset},
+                                     {.name = "scale_m", .number = &m->scale}};
+    for (int i = 0; i < ROWS; i++) {
+        if (i >= SO_TENSORS)
+            row[i] = numbers[i - SO_TENSORS];
+        else if (i == SO_LOSS)
+            row[i] = (fth_state_row){so_tensor[i], &m->tensor[i], FTH_F64, "iteration", 0, 0};
+        else
+            row[i] = (fth_state_row){so_tensor[i], &m->tensor[i], FTH_F32, "term", 0, 0};
+    }
 }
 
-fth_status so_model_write(so_model *m, const char *path, const fth_ties *ties, fth_err *err)
+fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     fth_state_row row[ROWS];
-    double step = (double)m->step;
-    list_rows(m, &step, row);
-    return fth_state_save(m->mem, path, row, ROWS, ties, err);
+    *m = (so_model){.terms = list_terms(cfg, NULL),
+                    .iterations = fth_config_int(cfg, "fit.iterations"),
+                    .size = fth_config_real(cfg, "survey.size"),
+                    .offset = fth_config_real(cfg, "survey.depth"),
+                    .scale = fth_config_real(cfg, "survey.relief")};
+    const fth_extent extent[] = {{"term", m->terms}, {"iteration", m->iterations}};
+    list_rows(m, row);
+    FTH_TRY(fth_state_create(mem, row, ROWS, extent, 2, err));
+    (void)list_terms(cfg, m);
+    return FTH_OK;
+}
+
+fth_status so_model_write(so_model *m, fth_mem *mem, const char *path, const fth_ties *ties,
+                          fth_err *err)
+{
+    fth_state_row row[ROWS];
+    list_rows(m, row);
+    return fth_state_save(mem, path, row, ROWS, ties, err);
 }
 
 fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const fth_ties *ties,
                          fth_err *err)
 {
     fth_state_row row[ROWS];
-    double step = 0;
-    *m = (so_model){.mem = mem};
-    list_rows(m, &step, row);
+    *m = (so_model){0};
+    list_rows(m, row);
     FTH_TRY(fth_state_load(mem, path, row, ROWS, ties, err));
     m->terms = fth_tensor_size(m->tensor[SO_W], 0);
     m->iterations = fth_tensor_size(m->tensor[SO_LOSS], 0);
-    m->step = step >= 0 && step <= (double)m->iterations ? (int64_t)step : -1;
-    if (m->step >= 0 && m->size > 0) return FTH_OK;
+    if (m->step >= 0 && m->step <= m->iterations && m->size > 0) return FTH_OK;
     so_model_clear(m);
     return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: its step or its size_km cannot be", path);
+}
+
+void so_model_clear(so_model *m)
+{
+    for (int i = 0; i < SO_TENSORS; i++) fth_tensor_release(m->tensor[i]);
+    *m = (so_model){0};
 }
 
 /* ---- the graph ---- */

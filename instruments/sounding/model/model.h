@@ -14,7 +14,6 @@ enum { SO_P, SO_Q, SO_A, SO_B, SO_C, SO_W, SO_M1, SO_M2, SO_LOSS, SO_TENSORS };
 extern const char *const so_tensor[SO_TENSORS]; /* their names in the file */
 
 typedef struct so_model {
-    fth_mem *mem;
     int64_t terms, iterations, step; /* step: iterations done; the loss is zero behind them */
     double size, offset, scale;
     fth_tensor *tensor[SO_TENSORS];
@@ -22,8 +21,10 @@ typedef struct so_model {
 
 /* From a config: terms filled, weights zero. */
 fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err);
-fth_status so_model_write(so_model *m, const char *path, const fth_ties *ties, fth_err *err);
-/* From its own file, whatever a config says. FTH_E_STATE: it has other ties; NULL: any will do. */
+/* Ties: what the file was fitted with; of a file that is read NULL takes any. */
+fth_status so_model_write(so_model *m, fth_mem *mem, const char *path, const fth_ties *ties,
+                          fth_err *err);
+/* From its own file, whatever a config says. */
 fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const fth_ties *ties,
                          fth_err *err);
 void so_model_clear(so_model *m);

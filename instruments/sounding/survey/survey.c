@@ -7,14 +7,13 @@
 #include "survey.h"
 #include "../sounding.h"
 
-#include <fathom/stage.h>
-
 #include <math.h>
 
 enum { PLACES = 1, CENTRES, WIDTHS, HEIGHTS, NOISE }; /* streams */
 
-static const char *const names[SO_ARRAYS] = {"soundings", "depths", "truth"};
-static const int n_axes[SO_ARRAYS] = {2, 1, 1};
+static const fth_file_item items[SO_ARRAYS] = {{"soundings", FTH_F32, 2, {0, 2}, "cell dim"},
+                                               {"depths", FTH_F32, 1, {0}, "cell"},
+                                               {"truth", FTH_F32, 1, {0}, "cell"}};
 
 static fth_val number(fth_graph *g, double v)
 {
@@ -106,7 +105,7 @@ fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
         rows.size[0] = n;
     }
     fth_graph *g = table ? build_read(call, rows, outs) : build_made_up(call, outs);
-    const fth_status s = fth_stage_compute_file(call, path, g, outs, names, SO_ARRAYS, err);
+    const fth_status s = fth_stage_compute_file(call, path, g, outs, items, SO_ARRAYS, err);
     fth_graph_destroy(g);
     fth_scratch_destroy(table);
     return s;
@@ -114,38 +113,16 @@ fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
 
 /* ---- for the stages that read it ---- */
 
-so_data so_data_planned(const fth_config *cfg)
-{
-    const int64_t size[2] = {fth_config_int(cfg, "survey.cells"), 2};
-    so_data d = {.cells = size[0], .bound = so_table_path(cfg) != NULL};
-    for (int i = 0; i < SO_ARRAYS; i++) d.array[i] = fth_source_planned(FTH_F32, n_axes[i], size);
-    return d;
-}
-
-fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err)
+fth_status so_soundings_open(fth_arrays *a, const fth_stage_call *call, fth_err *err)
 {
     char path[FTH_PATH];
-    bool fit = true;
-    *d = (so_data){0};
     FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
-    fth_status s = fth_safetensors_open(&d->file, fth_context_mem(call->context), path, err);
-    for (int i = 0; s == FTH_OK && i < SO_ARRAYS; i++) {
-        s = fth_safetensors_source(d->file, names[i], &d->array[i], err);
-        d->cells = d->array[0].size[0];
-        fit = fit && d->array[i].n_axes == n_axes[i] && d->array[i].size[0] == d->cells;
-    }
-    if (s == FTH_OK && (!fit || d->array[SO_PLACES].size[1] != 2))
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                     "%s: soundings [cell 2], depths [cell] and truth "
-                     "[cell] are expected, with one number of cells",
-                     path);
-    if (s != FTH_OK) so_data_close(d);
-    return s;
+    return fth_arrays_open(a, fth_context_mem(call->context), path, items, SO_ARRAYS, err);
 }
 
-void so_data_close(so_data *d)
+bool so_soundings_plan(fth_arrays *a, const fth_config *cfg,
+                       fth_source (*make)(fth_dtype, int, const int64_t *))
 {
-    for (int i = 0; i < SO_ARRAYS; i++) fth_source_close(&d->array[i]);
-    fth_safetensors_close(d->file);
-    *d = (so_data){0};
+    fth_arrays_plan(a, items, SO_ARRAYS, fth_config_int(cfg, "survey.cells"), make);
+    return so_table_path(cfg) != NULL;
 }

@@ -1,23 +1,16 @@
-/* survey.h - what the survey leaves, opened for the other stages; and the table of a real survey.
- */
+/* survey.h - what the survey leaves, for the other stages; and the table of a real survey. */
 #ifndef SOUNDING_SURVEY_H
 #define SOUNDING_SURVEY_H
 
 #include <fathom/fathom.h>
+#include <fathom/stage.h>
 
-/* The arrays of its file: places in km, depths and the true floor in m. */
+/* The arrays of its file, a row for each sounding: km, and m. */
 enum { SO_PLACES, SO_DEPTHS, SO_TRUTH, SO_ARRAYS };
-
-typedef struct so_data {
-    fth_safetensors *file;
-    fth_source array[SO_ARRAYS];
-    int64_t cells;
-    bool bound; /* planned, and no more cells than that */
-} so_data;
-fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err);
-void so_data_close(so_data *d);
-/* The same shapes without data, for plans. */
-so_data so_data_planned(const fth_config *cfg);
+fth_status so_soundings_open(fth_arrays *a, const fth_stage_call *call, fth_err *err);
+/* Their shapes, of sources made by `make`; true: there may be fewer rows. */
+bool so_soundings_plan(fth_arrays *a, const fth_config *cfg,
+                       fth_source (*make)(fth_dtype, int, const int64_t *));
 
 enum { SO_COLUMNS = 3 }; /* of the table: x, y in km, depth in m */
 /* The CSV file that the config names, or NULL: the floor is made up. */
