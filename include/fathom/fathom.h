@@ -26,6 +26,7 @@
 #include <fathom/plan.h>
 #include <fathom/plot.h>
 #include <fathom/reader.h>
+#include <fathom/stage.h>
 #include <fathom/tiff.h>
 #include <fathom/trace.h>
 #include <fathom/xlsx.h>

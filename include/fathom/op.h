@@ -133,6 +133,10 @@ FTH_API fth_val fth_node_add_(fth_graph *g, fth_site site, const fth_op *op, int
 FTH_API fth_val fth_poison_(fth_graph *g, fth_site site, fth_status status, const char *fmt, ...)
     FTH_PRINTF(4, 5);
 
+/* The relation of operations that work element by element: a piece of the output needs the same
+ * piece of each input, whose axes out[0] has in any order. */
+FTH_API void fth_relation_same(const fth_node *node, int in, int dim, fth_relation *out);
+
 /* Helpers for infer and builders. */
 FTH_API int fth_desc_find(const fth_desc *d, fth_axis_id axis); /* position, -1: absent */
 FTH_API int64_t fth_desc_count(const fth_desc *d);              /* elements */

@@ -104,6 +104,12 @@ FTH_API FTH_MUST_USE fth_status fth_reader_int(const fth_reader *r, const fth_te
 /* FTH_E_FILE_FORMAT "path:line:column: expected a name, found "..."". */
 FTH_API fth_status fth_reader_fail(const fth_reader *r, const fth_text_field *f,
                                    const char *expected, fth_err *err);
+/* The columns of a line as n numbers, number i within [low[i], high[i]]. `expected` says what is
+ * missing where there are fewer, "x,y,depth"; more are an error too. */
+FTH_API FTH_MUST_USE fth_status fth_reader_row(const fth_reader *r, fth_text_line *line,
+                                               char separator, int n, const double *low,
+                                               const double *high, double *out,
+                                               const char *expected, fth_err *err);
 /* The next number after any white space, as scanf takes it ("1e" is read whole, and is 1); *found
  * is false at the first text that is none and at the end. *digits: it was written with digits and a
  * sign alone. */

@@ -322,6 +322,12 @@ void fth_desc_drop(fth_desc *d, int dim)
     d->col -= d->col > dim;
 }
 
+void fth_relation_same(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    *out = (fth_relation){.along = FTH_SAME,
+                          .out_dim = fth_desc_find(&node->out[0], node->in[in].axis[dim])};
+}
+
 const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, size_t bytes)
 {
     fth__text t;

@@ -5,10 +5,12 @@
 
 fth_status fth_stage_step(const fth_stage_call *call, const fth_stage_progress *p, fth_err *err)
 {
+    char of[32] = "";
     if (fth_stage_report(call, p)) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_CANCELLED, "%s was stopped after %s %lld of %lld",
+    if (p->total > 0) snprintf(of, sizeof of, " of %lld", (long long)p->total);
+    return FTH_FAIL(err, FTH_E_CANCELLED, "%s was stopped after %s %lld%s",
                     call->stage ? call->stage->name : "it", p->what ? p->what : "part",
-                    (long long)p->done, (long long)p->total);
+                    (long long)p->done, of);
 }
 
 /* ---- a graph into a file ---- */

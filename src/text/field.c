@@ -76,3 +76,19 @@ fth_status fth_reader_int(const fth_reader *r, const fth_text_field *f, int64_t 
     snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64, low, high);
     return fth_reader_fail(r, f, expected, err);
 }
+
+fth_status fth_reader_row(const fth_reader *r, fth_text_line *line, char separator, int n,
+                          const double *low, const double *high, double *out, const char *expected,
+                          fth_err *err)
+{
+    const fth_text_field none = {"", 0, line->number, 0};
+    fth_text_field f;
+    for (int i = 0; i < n; i++) {
+        if (!fth_text_column_next(line, separator, &f))
+            return fth_reader_fail(r, &none, expected, err);
+        FTH_TRY(fth_reader_real(r, &f, low[i], high[i], &out[i], err));
+    }
+    if (fth_text_column_next(line, separator, &f))
+        return fth_reader_fail(r, &f, "the end of the line", err);
+    return FTH_OK;
+}

@@ -188,6 +188,64 @@ class Numbers(Case):
         return (u ** c["power.u"] * v ** c["power.v"] *
                 np.cos(np.pi * (c["wave.u"] * u + c["wave.v"] * v) + c["shift"]))
 
+    def adam(self, phi, wanted, limit=np.inf):
+        """Weights and losses of 60 steps; beyond the limit a loss is a line."""
+        w, m, s = np.zeros((3, phi.shape[1]))
+        losses = []
+        for step in range(60):
+            rate = 0.1 * 0.5 * (1 + np.cos(np.pi * step / 59))
+            error = phi @ w - wanted
+            far = np.abs(error) > limit
+            losses.append(np.mean(np.where(far, limit * (2 * np.abs(error) - limit) if far.any() else 0, error ** 2)))
+            grad = 2 * phi.T @ np.clip(error, -limit, limit) / len(error)
+            m = 0.9 * m + 0.1 * grad
+            s = 0.999 * s + 0.001 * grad ** 2
+            w = w - rate * m / (1 - 0.9 ** (step + 1)) / (
+                np.sqrt(s / (1 - 0.999 ** (step + 1))) + 1e-8)
+        return w, losses
+
+    def test_outliers_pull_no_harder(self):
+        """A tenth of the soundings are fish: with a limit the floor is found all the same."""
+        self.run_stage("survey")
+        data, _ = read_safetensors(self.dir / "out/soundings.safetensors")
+        depths = data["depths"].copy()
+        depths[::10] -= 3000
+        rows = [f"{x!r},{y!r},{d!r}" for (x, y), d in zip(data["soundings"].tolist(), depths.tolist())]
+        (self.dir / "fish.csv").write_text("\n".join(["x,y,depth"] + rows) + "\n")
+        away = {}
+        for limit in ("60", ".inf"):
+            (self.dir / "job.yaml").write_text(CONFIG.replace("cells: 3000, bumps: 9", "cells: 3000, file: fish.csv")
+                                               .replace(": out", ": out" + limit).replace("rate: 0.1,",
+                                                                                        f"rate: 0.1, outlier: {limit},"))
+            self.run_stage("survey")
+            self.run_stage("fit")
+            model, meta = read_safetensors(self.dir / ("out" + limit) / "waves/model.safetensors")
+            self.assertEqual(meta["fit.outlier"], limit)
+            at = data["soundings"].astype(float) * (2 / 10) - 1
+            phi = self.features(model, at[:, 0], at[:, 1])
+            w, losses = self.adam(phi, (4000 - depths.astype(float)) / 600, float(limit.strip(".")) / 600)
+            np.testing.assert_allclose(model["loss"], losses, rtol=2e-5)
+            np.testing.assert_allclose(model["weights"], w, atol=5e-5)
+            found = 4000 - 600 * (phi @ model["weights"].astype(float))
+            away[limit] = np.sqrt(np.mean((found - data["truth"]) ** 2))
+        self.assertLess(away["60"], 0.75 * away[".inf"])
+
+    def test_depths_of_all_models(self):
+        (self.dir / "job.yaml").write_text(CONFIG.replace("basis: waves, ", ""))
+        subprocess.run([PROGRAM, "run", "all", "-c", "job.yaml"], cwd=self.dir, env=self.env(), check=True,
+                       capture_output=True)
+        def ask(*words, code=0):
+            r = subprocess.run([PROGRAM, "sounding", "depth", *words, "2.5", "7"], cwd=self.dir, capture_output=True,
+                               text=True)
+            self.assertEqual(r.returncode, code, r.stderr)
+            return r.stdout if code == 0 else r.stderr
+        one = {name: ask(f"out/{name}/model.safetensors") for name in ("bowl", "plane", "waves")}
+        self.assertEqual(ask("out"), "".join(f"{name} {text}" for name, text in one.items()))
+        facts = json.loads(ask("out", "--json"))
+        for name, text in one.items():
+            self.assertAlmostEqual(facts[name], float(text.split()[0]), delta=0.006)
+        self.assertIn("no folder in it has a model.safetensors", ask("out/waves", code=3))
+
     def check(self, basis, terms):
         (self.dir / "job.yaml").write_text(CONFIG.replace("waves", basis))
         self.run_all(until="analyze")
@@ -199,16 +257,7 @@ class Numbers(Case):
         phi = self.features(model, at[:, 0], at[:, 1])
         wanted = (4000 - data["depths"].astype(float)) / 600
 
-        w, m, s, losses = np.zeros(terms), np.zeros(terms), np.zeros(terms), []
-        for step in range(60):
-            rate = 0.1 * 0.5 * (1 + np.cos(np.pi * step / 59))
-            error = phi @ w - wanted
-            losses.append(np.mean(error ** 2))
-            grad = 2 * phi.T @ error / len(error)
-            m = 0.9 * m + 0.1 * grad
-            s = 0.999 * s + 0.001 * grad ** 2
-            w = w - rate * m / (1 - 0.9 ** (step + 1)) / (
-                np.sqrt(s / (1 - 0.999 ** (step + 1))) + 1e-8)
+        w, losses = self.adam(phi, wanted)
         # f32 against f64: a few hundred roundings of 6e-8 along the way
         np.testing.assert_allclose(model["loss"], losses, rtol=2e-5)
         np.testing.assert_allclose(model["weights"], w, atol=2e-5)

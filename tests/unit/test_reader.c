@@ -493,6 +493,31 @@ TEST(ranges_are_kept_and_errors_say_where)
                      "would...\"");
 }
 
+TEST(a_row_has_as_many_numbers_as_are_expected)
+{
+    static const struct {
+        const char *text, *error; /* NULL: it is one */
+    } row[] = {{"1,2\n", NULL},
+               {"-1,\"10\"\n", NULL},
+               {"1\n", ":1: expected a,b, found"},
+               {"1,\n", ":1:3: expected a number from 2 to 10, found \"\""},
+               {"1,11\n", "found \"11\""},
+               {"2,3\n", ":1:1: expected a number from -1 to 1, found \"2\""},
+               {"1,2,3\n", ":1:5: expected the end of the line, found \"3\""}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        bench b = start(put(row[i].text, strlen(row[i].text)), NULL);
+        fth_text_line line;
+        double v[2] = {0};
+        OKE(fth_reader_next(&b.r, &line, &b.err), &b.err);
+        const fth_status s = fth_reader_row(&b.r, &line, ',', 2, (double[]){-1, 2},
+                                            (double[]){1, 10}, v, "a,b", &b.err);
+        IS(s, row[i].error ? FTH_E_FILE_FORMAT : FTH_OK);
+        if (row[i].error) HAS(b.err.text, row[i].error);
+        if (!row[i].error) EQ_F64(v[1], i ? 10 : 2);
+        end(&b);
+    }
+}
+
 TEST(scan_counts_lines_and_ends_at_words)
 {
     bench b = start(PUT("1 2.5\n\n-3 end"), NULL);

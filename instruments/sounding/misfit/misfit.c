@@ -14,13 +14,6 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-/* A piece of the output needs the same piece of the input. */
-static void relation(const fth_node *node, int in, int dim, fth_relation *out)
-{
-    (void)node, (void)in;
-    *out = (fth_relation){.along = FTH_SAME, .out_dim = dim};
-}
-
 static fth_status run(const fth_call *call)
 {
     const so_misfit *a = call->node->attr;
@@ -46,7 +39,7 @@ const fth_op so_misfit_op = {
     .name = "sounding_misfit",
     .brief = "squares that grow no faster than a line beyond a limit",
     .infer = infer,
-    .relation = relation,
+    .relation = fth_relation_same,
     .vjp = vjp,
     .run = run,
 };

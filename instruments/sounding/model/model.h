@@ -7,7 +7,6 @@
 #define SOUNDING_MODEL_H
 
 #include <fathom/fathom.h>
-#include <fathom/stage.h>
 
 /* Its tensors: f32 [term], and the loss, f64 [iteration]. */
 enum { SO_P, SO_Q, SO_A, SO_B, SO_C, SO_W, SO_M1, SO_M2, SO_LOSS, SO_TENSORS };

@@ -3,7 +3,6 @@
 #define SOUNDING_SURVEY_H
 
 #include <fathom/fathom.h>
-#include <fathom/stage.h>
 
 /* The arrays of its file, a row for each sounding: km, and m. */
 enum { SO_PLACES, SO_DEPTHS, SO_TRUTH, SO_ARRAYS };

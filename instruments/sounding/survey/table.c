@@ -6,6 +6,8 @@
 
 enum { BATCH = 1024 }; /* rows that are written at once */
 
+static const char heading[] = "x,y,depth";
+
 typedef struct reading {
     const fth_stage_call *call;
     fth_sink sink;
@@ -21,30 +23,20 @@ static fth_status write_rows(reading *g, fth_err *err)
     if (g->n > 0) FTH_TRY(g->sink.write(g->sink.self, lo, n, g->row, err));
     g->written += g->n;
     g->n = 0;
-    if (fth_stage_report(g->call, &(fth_stage_progress){.done = g->written, .what = "row"}))
-        return FTH_OK;
-    return FTH_FAIL(err, FTH_E_CANCELLED, "reading %s was stopped", g->reader.path);
+    return fth_stage_step(g->call, &(fth_stage_progress){.done = g->written, .what = "row"}, err);
 }
 
 static fth_status read_row(reading *g, fth_text_line *line, fth_err *err)
 {
-    const fth_text_field none = {"", 0, line->number, 0};
-    fth_text_field f;
+    double v[SO_COLUMNS];
     if (g->written + g->n == g->sink.size[0]) {
         FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s:%lld: only %lld soundings were expected",
                  g->reader.path, (long long)line->number, (long long)g->sink.size[0]);
         fth_err_hint(err, "raise survey.cells to at least the number of its rows");
         return FTH_E_FILE_SHAPE;
     }
-    for (int i = 0; i < SO_COLUMNS; i++) {
-        double v = 0;
-        if (!fth_text_column_next(line, ',', &f))
-            return fth_reader_fail(&g->reader, &none, "x,y,depth", err);
-        FTH_TRY(fth_reader_real(&g->reader, &f, g->low[i], g->high[i], &v, err));
-        g->row[g->n][i] = (float)v;
-    }
-    if (fth_text_column_next(line, ',', &f))
-        return fth_reader_fail(&g->reader, &f, "the end of the line", err);
+    FTH_TRY(fth_reader_row(&g->reader, line, ',', SO_COLUMNS, g->low, g->high, v, heading, err));
+    for (int i = 0; i < SO_COLUMNS; i++) g->row[g->n][i] = (float)v[i];
     return ++g->n == BATCH ? write_rows(g, err) : FTH_OK;
 }
 
@@ -53,7 +45,7 @@ static fth_status read_rows(reading *g, fth_err *err)
     fth_text_line line;
     FTH_TRY(fth_reader_next(&g->reader, &line, err));
     const fth_text_field head = {line.text ? line.text : "", line.n, 1, 1};
-    if (head.n != 9 || memcmp(head.text, "x,y,depth", 9) != 0)
+    if (strcmp(head.text, heading) != 0)
         return fth_reader_fail(&g->reader, &head, "the heading x,y,depth", err);
     for (;;) {
         FTH_TRY(fth_reader_next(&g->reader, &line, err));
