@@ -29,6 +29,30 @@ def call(*words, **kw):
     return done.stdout
 
 
+class Kit(unittest.TestCase):
+    """The table of the kit: each function of a row is used in the file of the practice instrument that it names."""
+
+    ROW = re.compile(r"^\| ([^|]+) \| ((?:`\w+` ?)+)\| `([\w./]+)` \|$", re.MULTILINE)
+
+    def test_every_part_is_at_work_where_the_page_says(self):
+        page = PAGE.read_text()
+        table = page[page.index("| part of the kit | functions | in |"):]
+        table = table[:table.index("\n\n")]
+        rows = self.ROW.findall(table)
+        self.assertEqual(len(rows), table.count("\n") - 1, "a row has another form")
+        for part, functions, name in rows:
+            code = re.sub(r"/\*.*?\*/", "", (ROOT / "instruments/sounding" / name).read_text(), flags=re.DOTALL)
+            for function in re.findall(r"\w+", functions):
+                with self.subTest(part=part, function=function):
+                    self.assertRegex(code, r"\b%s\b" % function)
+
+    def test_no_function_of_the_table_is_gone(self):
+        headers = "".join(p.read_text() for p in (ROOT / "include/fathom").iterdir())
+        for _, functions, _ in self.ROW.findall(PAGE.read_text()):
+            for function in re.findall(r"\w+", functions):
+                self.assertRegex(headers, r"\b%s\b" % function)
+
+
 class Guide(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
