@@ -7,7 +7,7 @@ static const fth_config_key keys[] = {
 
 static const fth_schema schema = {
     .name = "splat",
-    .brief = "3D Gaussian splatting: captures and models.",
+    .brief = "3D Gaussian splatting: captures, models and images.",
     .key = keys,
     .n_keys = sizeof keys / sizeof keys[0],
 };
@@ -20,7 +20,7 @@ static const fth_verb *const verbs[] = {
 
 const fth_instrument fth_instrument_splat = {
     .name = "splat",
-    .brief = "3D Gaussian splatting: captures of cameras, and models of Gaussians",
+    .brief = "3D Gaussian splatting: captures of cameras, models, their images and gradients",
     .schema = &schema,
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],

@@ -4,5 +4,7 @@
 
 #include "convert/convert.h"
 #include "info/info.h"
+#include "render/render.h"
+#include "toy/toy.h"
 
 #endif

@@ -427,6 +427,8 @@ class EveryCommand(unittest.TestCase):
                ("ptycho", "view"): [recon, "--out=o"], ("ptycho", "op"): ["probe", "x.npz", "--N=16"],
                ("ptycho", "study"): ["dose", "--n-train=8", "--n-test=4", "--skip-training", "--out=o"],
                ("splat", "info"): [gaussians], ("splat", "convert"): [gaussians, "x.spz"],
+               ("splat", "toy"): ["-o", "made", "--views=2", "--gaussians=50"],
+               ("splat", "render"): [gaussians, "-d", os.path.dirname(gaussians), "-o", "o"],
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
         out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "stitch", "figures")})
         for group, stages in self.STAGES.items():

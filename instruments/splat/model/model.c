@@ -28,24 +28,24 @@ fth_status gs_model_create(gs_model *m, fth_mem *mem, int64_t n, int degree, fth
 {
     *m = (gs_model){.mem = mem, .n = n, .degree = degree};
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
-        const uint64_t bytes = (uint64_t)(n * gs_columns((gs_attribute)a, degree)) * sizeof(float);
-        void *block = NULL;
+        const int64_t size[3] = {
+            n, a == GS_SH_N ? gs_coefficients(degree) : gs_columns((gs_attribute)a, degree), 3};
+        const int axes = a == GS_SH_N ? 3 : a == GS_OPACITY ? 1 : 2;
         const fth_status s =
-            fth_mem_take(mem, FTH_MEM_ANY, bytes, gs_attribute_names[a], &block, err);
+            fth_tensor_create(&m->tensor[a], mem, gs_attribute_names[a], FTH_F32, axes, size, err);
         if (s != FTH_OK) {
             gs_model_free(m);
             return s;
         }
-        memset(block, 0, (size_t)bytes);
-        m->at[a] = block;
+        m->at[a] = fth_tensor_data(m->tensor[a]);
+        memset(m->at[a], 0, (size_t)fth_tensor_bytes(m->tensor[a]));
     }
     return FTH_OK;
 }
 
 void gs_model_free(gs_model *m)
 {
-    for (int a = 0; a < GS_ATTRIBUTES; a++)
-        if (m->at[a]) (void)fth_mem_release(m->mem, m->at[a], NULL);
+    for (int a = 0; a < GS_ATTRIBUTES; a++) (void)fth_tensor_release(m->tensor[a]);
     *m = (gs_model){0};
 }
 

@@ -8,6 +8,7 @@
 #ifndef SPLAT_MODEL_MODEL_H
 #define SPLAT_MODEL_MODEL_H
 
+#include <fathom/array.h>
 #include <fathom/files.h>
 
 #define GS_SH0 0.28209479177387814 /* the constant basis function */
@@ -28,8 +29,9 @@ extern const char *const gs_attribute_axes[GS_ATTRIBUTES];  /* "g xyz" "g c" "g 
 typedef struct gs_model {
     fth_mem *mem;
     int64_t n;
-    int degree;               /* 0 to 3 */
-    float *at[GS_ATTRIBUTES]; /* shN of degree 0 has no columns */
+    int degree;                        /* 0 to 3 */
+    fth_tensor *tensor[GS_ATTRIBUTES]; /* with the rows that it was made with */
+    float *at[GS_ATTRIBUTES];          /* their memory; shN of degree 0 has no columns */
 } gs_model;
 
 static inline int64_t gs_coefficients(int degree)

@@ -1,0 +1,349 @@
+/* verb.c - `fathom splat render MODEL (-d DATA | --cameras FILE.json) -o OUT`. */
+#include "render.h"
+
+#include <fathom/number.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum which { ALL, TEST, TRAIN } which;
+typedef struct order {
+    fth_context *ctx;
+    fth_mem *mem;
+    fth_answer *a;
+    const char *model, *data, *cameras, *out, *format;
+    double ground[3], most_alpha;
+    which views;
+    int64_t test_every;
+    bool alpha, gradients;
+    gs_scene_options scene;
+} order;
+
+typedef const char *getter(void *user, const char *flag);
+
+/* ---- flags ---- */
+
+static fth_status parse_ground(const char *text, double ground[3], fth_err *err)
+{
+    const char *at = text;
+    for (int c = 0; c < 3; c++) {
+        const char *end = NULL;
+        ground[c] = fth_strtod(at, &end);
+        if (end == at || *end != (c < 2 ? ',' : '\0') || !isfinite(ground[c]))
+            return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b, found '%s'", text);
+        at = end + 1;
+    }
+    return FTH_OK;
+}
+
+/* The number of one of the words; the first where the flag was not given. */
+static fth_status parse_word(const char *flag, const char *text, const char *const *words, int n,
+                             int *out, fth_err *err)
+{
+    *out = 0;
+    for (int i = 0; i < n && text; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return FTH_OK;
+        }
+    if (!text) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected %s, %s%s%s, found '%s'", flag, words[0],
+                    words[1], n > 2 ? " or " : "", n > 2 ? words[2] : "", text);
+}
+
+static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
+{
+    static const char *const views[] = {"all", "test", "train"},
+                             *const rasters[] = {"fast", "classic"},
+                             *const formats[] = {"npy", "png", "jpg"};
+    int word = 0;
+    o->data = value(user, "data-path");
+    o->cameras = value(user, "cameras");
+    o->out = value(user, "output-path");
+    if (!o->out || !o->data == !o->cameras) {
+        FTH_FAIL(err, FTH_E_COMMAND, "expected -o and either -d or --cameras");
+        fth_err_hint(err, "fathom splat render MODEL -d DATA -o OUT");
+        return FTH_E_COMMAND;
+    }
+    FTH_TRY(parse_word("views", value(user, "views"), views, 3, &word, err));
+    o->views = (which)word;
+    FTH_TRY(parse_word("format", value(user, "format"), formats, 3, &word, err));
+    o->format = formats[word];
+    FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
+    o->most_alpha = word ? 0.99 : 0.999;
+    if (value(user, "bg")) FTH_TRY(parse_ground(value(user, "bg"), o->ground, err));
+    o->test_every = 8;
+    if (value(user, "test-every") &&
+        (!fth_int_parse(value(user, "test-every"), &o->test_every) || o->test_every < 2))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--test-every: expected 2 or more, found '%s'",
+                        value(user, "test-every"));
+    o->alpha = value(user, "alpha") != NULL;
+    o->gradients = value(user, "gradients") != NULL;
+    if (o->gradients && !o->data)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--gradients needs the images of -d");
+    o->scene = (gs_scene_options){.images = value(user, "images"),
+                                  .ignore_distortion = value(user, "ignore-distortion") != NULL,
+                                  .legacy_yturn = value(user, "legacy-yturn") != NULL};
+    return FTH_OK;
+}
+
+/* ---- files ---- */
+
+/* "OUT/<name of the image without its ending><more>" */
+static fth_status path_of(const order *o, const gs_scene *s, int64_t v, const char *more,
+                          char path[FTH_PATH], fth_err *err)
+{
+    char name[FTH_PATH];
+    const char *given = fth_texts_get(s->name, v), *slash = strrchr(given, '/'),
+               *dot = strrchr(given, '.');
+    while (*given == '/') given++; /* always below OUT */
+    const int n = dot && dot > (slash ? slash : given) ? (int)(dot - given) : (int)strlen(given);
+    if (strstr(given, "..") || n + (int)strlen(more) >= FTH_PATH)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE,
+                        "%s: expected the name of an image below its folder, found '%.200s'",
+                        s->images, given);
+    snprintf(name, sizeof name, "%.*s%s", n, given, more);
+    return fth_path_join(path, o->out, name, err);
+}
+
+static fth_status make_parent(const order *o, const char *path, fth_err *err)
+{
+    char folder[FTH_PATH];
+    FTH_TRY(fth_path_parent(folder, path, err));
+    return fth_folder_make_all(o->mem, folder, err);
+}
+
+static fth_status save_image(const order *o, const gs_scene *s, int64_t v, const gs_frame *f,
+                             fth_err *err)
+{
+    char path[FTH_PATH], ending[8];
+    const int64_t size[3] = {f->how.height, f->how.width, 3};
+    const float *image = fth_tensor_view(f->image);
+    snprintf(ending, sizeof ending, ".%s", o->format);
+    FTH_TRY(path_of(o, s, v, ending, path, err));
+    FTH_TRY(make_parent(o, path, err));
+    if (strcmp(o->format, "npy") == 0)
+        FTH_TRY(fth_npy_save(o->mem, path, FTH_F32, 3, size, image, err));
+    else
+        FTH_TRY(gs_image_save(o->mem, path, image, size[1], size[0],
+                              strcmp(o->format, "jpg") == 0 ? "jpg:95" : "png", err));
+    if (!o->alpha) return FTH_OK;
+    FTH_TRY(path_of(o, s, v, "_alpha.npy", path, err));
+    return fth_npy_save(o->mem, path, FTH_F32, 2, size, fth_tensor_view(f->alpha), err);
+}
+
+/* What densification adds up: whether a Gaussian was seen, and the length of its gradient on the
+ * image in units of half the image. */
+static void fill_places(const gs_frame *f, float *mean2d, float *densify)
+{
+    const float *bar = fth_tensor_view(f->place), *splats = fth_tensor_view(f->splats);
+    const int64_t n = f->model->n;
+    for (int64_t g = 0; g < n; g++) {
+        const float u = bar[g * GS_SPLAT + GS_U], v = bar[g * GS_SPLAT + GS_V];
+        mean2d[2 * g] = u;
+        mean2d[2 * g + 1] = v;
+        const bool seen = splats[g * GS_SPLAT + GS_TILES] > 0;
+        densify[g] = seen ? 1 : 0;
+        densify[n + g] =
+            seen ? hypotf(u * (float)f->how.width / 2, v * (float)f->how.height / 2) : 0;
+    }
+}
+
+static fth_status put(fth_safetensors_writer *w, const char *name, const void *data, fth_err *err)
+{
+    fth_sink sink;
+    FTH_TRY(fth_safetensors_sink(w, name, &sink, err));
+    return fth_sink_put(&sink, data, err);
+}
+
+static fth_status write_gradients(const gs_frame *f, const char *path, float *mean2d,
+                                  float *densify, fth_err *err)
+{
+    const int64_t n = f->model->n, k = gs_coefficients(f->model->degree);
+    const fth_file_item items[GS_ATTRIBUTES + 3] = {
+        {"means", FTH_F32, 2, {n, 3}, "g xyz"},     {"sh0", FTH_F32, 3, {n, 1, 3}, "g k0 c"},
+        {"shN", FTH_F32, 3, {n, k, 3}, "g k c"},    {"scaling", FTH_F32, 2, {n, 3}, "g xyz"},
+        {"rotation", FTH_F32, 2, {n, 4}, "g wxyz"}, {"opacity", FTH_F32, 1, {n}, "g"},
+        {"mean2d", FTH_F32, 2, {n, 2}, "g xy"},     {"densify", FTH_F32, 2, {2, n}, "sum g"},
+        {"loss", FTH_F64, 1, {3}, "part"}};
+    fth_safetensors_writer *w = NULL;
+    FTH_TRY(fth_safetensors_create(&w, fth_context_mem(f->ctx), path, items, GS_ATTRIBUTES + 3,
+                                   NULL, err));
+    fth_status s = FTH_OK;
+    for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++)
+        s = put(w, items[a].name, fth_tensor_view(f->gradient[a]), err);
+    if (s == FTH_OK) s = put(w, "mean2d", mean2d, err);
+    if (s == FTH_OK) s = put(w, "densify", densify, err);
+    if (s == FTH_OK) s = put(w, "loss", f->loss, err);
+    if (s == FTH_OK) return fth_safetensors_commit(w, err);
+    fth_safetensors_abandon(w);
+    return s;
+}
+
+static fth_status save_gradients(const order *o, const gs_scene *s, int64_t v, const gs_frame *f,
+                                 fth_err *err)
+{
+    char path[FTH_PATH];
+    void *block = NULL;
+    if (!isfinite(f->loss[0]))
+        return FTH_FAIL(err, FTH_E_NUMERIC, "%s: the loss of view '%s' is not finite", o->model,
+                        fth_texts_get(s->name, v));
+    FTH_TRY(path_of(o, s, v, "_gradients.safetensors", path, err));
+    FTH_TRY(fth_mem_take(o->mem, FTH_MEM_ANY, (uint64_t)f->model->n * 4 * sizeof(float),
+                         "gradients on the image", &block, err));
+    float *mean2d = block, *densify = mean2d + 2 * f->model->n;
+    fill_places(f, mean2d, densify);
+    const fth_status st = write_gradients(f, path, mean2d, densify, err);
+    (void)fth_mem_release(o->mem, block, NULL);
+    return st;
+}
+
+/* ---- views ---- */
+
+static bool is_wanted(const order *o, int64_t v)
+{
+    const bool test = v % o->test_every == 0;
+    return o->views == ALL || (o->views == TEST) == test;
+}
+
+/* The frame for views of another size. */
+static fth_status fit_frame(const order *o, const gs_model *m, const gs_view *view, gs_frame *f,
+                            fth_err *err)
+{
+    if (f->ctx && f->how.width == view->width && f->how.height == view->height) return FTH_OK;
+    gs_frame_free(f);
+    return gs_frame_create(f, o->ctx, m,
+                           &(gs_frame_options){.width = view->width,
+                                               .height = view->height,
+                                               .gradients = o->gradients,
+                                               .most_alpha = o->most_alpha,
+                                               .lambda = 0.2},
+                           err);
+}
+
+static fth_status render_view(const order *o, const gs_scene *s, const gs_model *m, int64_t v,
+                              gs_frame *f, fth_err *err)
+{
+    char path[FTH_PATH];
+    const gs_view *view = &s->view[v];
+    FTH_TRY(fit_frame(o, m, view, f, err));
+    if (o->gradients) {
+        FTH_TRY(gs_scene_image(s, v, path, err));
+        FTH_TRY(gs_target_load(o->mem, path, view->width, view->height, fth_tensor_data(f->target),
+                               err));
+    }
+    FTH_TRY(gs_frame_run(f, view, o->ground, m->degree, err));
+    FTH_TRY(save_image(o, s, v, f, err));
+    if (!o->gradients) return FTH_OK;
+    FTH_TRY(save_gradients(o, s, v, f, err));
+    fprintf(o->a->out, "%s: loss %.6g, l1 %.6g, ssim %.6g\n", fth_texts_get(s->name, v), f->loss[0],
+            f->loss[1], f->loss[2]);
+    return FTH_OK;
+}
+
+static fth_status render_all(const order *o, const gs_scene *s, const gs_model *m, fth_err *err)
+{
+    gs_frame f = {0};
+    int64_t done = 0;
+    fth_status st = FTH_OK;
+    if (o->a->plan) { /* for the first view */
+        st = fit_frame(o, m, &s->view[0], &f, err);
+        if (st == FTH_OK) st = gs_frame_plan(&f, err);
+        if (st == FTH_OK) st = fth_answer_plan(o->a, "view", f.plan, err);
+        gs_frame_free(&f);
+        return st;
+    }
+    for (int64_t v = 0; st == FTH_OK && v < s->views; v++) {
+        if (!is_wanted(o, v)) continue;
+        st = render_view(o, s, m, v, &f, err);
+        done++;
+    }
+    gs_frame_free(&f);
+    if (st != FTH_OK) return st;
+    fprintf(o->a->notes, "%s: %" PRId64 " views\n", o->out, done);
+    if (o->a->json) fth_json_int(fth_answer_facts(o->a), "views", done);
+    return FTH_OK;
+}
+
+static fth_status render(const order *o, fth_err *err)
+{
+    gs_model_info info;
+    gs_scene scene = {0};
+    gs_model model = {0};
+    FTH_TRY(gs_model_look(o->mem, o->model, &info, err));
+    fth_answer_file(o->a, FTH_FILE_INPUT, o->model, -1, "%s, %" PRId64 " Gaussians of degree %d",
+                    gs_format_names[info.format], info.n, info.degree);
+    FTH_TRY(gs_scene_open(&scene, o->mem, o->data ? o->data : o->cameras, &o->scene, err));
+    fth_status s = o->data ? gs_scene_match(&scene, err) : FTH_OK;
+    fth_answer_file(o->a, FTH_FILE_INPUT, o->data ? o->data : o->cameras, -1, "%s", scene.format);
+    for (int64_t i = 0; s == FTH_OK && o->data && i < fth_texts_count(scene.notes); i++)
+        fprintf(o->a->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
+    if (s == FTH_OK) s = gs_model_load(&model, o->mem, o->model, info.format, err);
+    if (s == FTH_OK) s = render_all(o, &scene, &model, err);
+    gs_model_free(&model);
+    gs_scene_close(&scene);
+    return s;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *value, void *user,
+                      FILE *out, fth_err *err)
+{
+    fth_answer a;
+    order o = {.ctx = ctx, .mem = fth_context_mem(ctx), .a = &a};
+    if (n_args != 1) {
+        FTH_FAIL(err, FTH_E_COMMAND, "one model was expected");
+        fth_err_hint(err, "fathom splat render MODEL -d DATA -o OUT");
+        return FTH_E_COMMAND;
+    }
+    o.model = arg[0];
+    FTH_TRY(read_flags(&o, value, user, err));
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    return fth_answer_end(&a, render(&o, err), err);
+}
+
+static const fth_flag flags[] = {
+    {.name = "data-path",
+     .letter = 'd',
+     .value = FTH_FLAG_PATH,
+     .doc = "capture whose views are rendered"},
+    {.name = "cameras",
+     .value = FTH_FLAG_FILE,
+     .doc = "views of a file like transforms.json; its images need not be there"},
+    {.name = "output-path", .letter = 'o', .value = FTH_FLAG_DIR, .doc = "folder of the results"},
+    {.name = "views", .value = FTH_FLAG_WORD, .doc = "all, test or train"},
+    {.name = "test-every",
+     .value = FTH_FLAG_COUNT,
+     .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
+    {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
+    {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
+    {.name = "format", .value = FTH_FLAG_WORD, .doc = "npy (f32, as computed), png or jpg"},
+    {.name = "alpha", .doc = "also write alpha, NAME_alpha.npy"},
+    {.name = "gradients",
+     .doc = "also write gradients of the loss against the images, NAME_gradients.safetensors"},
+    {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
+    {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
+    {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
+    {0}};
+
+const fth_verb gs_verb_render = {
+    .name = "render",
+    .args = "MODEL",
+    .brief = "images of a model, from the views of a capture or of a file",
+    .doc = "Writes OUT/NAME.npy for each view, NAME being that of its image without the ending: "
+           "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
+           "rounded to 8 bits.\n"
+           "\n"
+           "With --gradients the images of the capture are the targets: NAME_gradients.safetensors "
+           "has the gradients of 0.8 L1 + 0.2 (1 - SSIM) by means, sh0, shN, scaling, rotation and "
+           "opacity, mean2d [g 2], densify [2 g] (seen or not; length of the gradient in halves "
+           "of the image) and loss [3]: loss, L1, SSIM. Gaussians that touch no tile have "
+           "gradient 0.\n"
+           "\n"
+           "The same model and view give the same bytes with every number of threads and in every "
+           "memory.",
+    .max_args = 1,
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};
