@@ -90,6 +90,10 @@ typedef struct fth_plan_needs {
     uint64_t scratch_bytes;   /* file, not memory                                              */
 } fth_plan_needs;
 FTH_API void fth_plan_get_needs(const fth_plan *plan, fth_plan_needs *out);
+/* What n plans that run in turns hold on a device at most: the arena of each that was made with
+ * `keep`, of the others the largest, and every parameter once. 0 where they run on the CPU; NULL
+ * plans count nothing. */
+FTH_API uint64_t fth_plans_device_bytes(fth_plan *const *plan, int n);
 /* Passes, chunks, bytes by label, a lifetime chart, what bounds each step. */
 FTH_API fth_status fth_plan_print(const fth_plan *plan, FILE *file);
 FTH_API fth_status fth_plan_print_json(const fth_plan *plan, FILE *file);

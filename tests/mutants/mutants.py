@@ -289,6 +289,8 @@ MUTANTS = [
      "unit/test_npz"),
     ("overlap_summed_twice", "src/io/zip_member.c", "else if (s->to > *from)", "else if (s->to < *from)",
      "unit/test_npz"),
+    ("params_of_the_last_plan_alone", "src/plan/needs.c", "params += new_params(plan, k);",
+     "params = new_params(plan, k);", "unit/test_ptycho_solve_device"),
     # ---- what libraries take ----
     ("allowance_forgotten", "src/plan/plan.c",
      "held + (p->apart ? 0 : p->allow.bytes);", "held;", "scale/test_growth"),

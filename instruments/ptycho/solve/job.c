@@ -5,6 +5,7 @@
 #include "../result/result.h"
 #include "../scan/scan.h"
 #include "../settings/verb.h"
+#include "constraints.h"
 #include "earlier.h"
 
 #include <math.h>
@@ -295,16 +296,29 @@ static uint64_t writing_bytes(const pt_solver *s)
     return (uint64_t)numbers * sizeof(fth_c64) + PICTURE;
 }
 
+/* Plans of an epoch run one after the other, and their parameters stay on a device. */
+static uint64_t device_bytes(const pt_solver *s)
+{
+    fth_plan *plan[PT_WAVES_PLANS + 7] = {s->plan, s->look, s->light_plan, s->scale_plan};
+    int n = 4;
+    for (int i = 0; s->constraints && i < 3; i++) plan[n++] = s->constraints->plan[i];
+    if (s->waves) n += pt_waves_plans(s, plan + n);
+    return fth_plans_device_bytes(plan, n);
+}
+
 static fth_status foresee(work *w, fth_err *err)
 {
     const pt_solving *job = w->job;
     pt_solver *s = w->solver;
     const fth_plan *plan = s->waves ? pt_waves_plan(s) : s->plan;
     const double pieces = (double)((s->data.patterns + s->piece - 1) / s->piece);
+    const uint64_t device = device_bytes(s);
     if (job->show) {
         FTH_TRY(fth_answer_plan(job->show, "pieces of an epoch", plan, err));
         if (s->scale_plan) FTH_TRY(fth_answer_plan(job->show, "scale", s->scale_plan, err));
-        return fth_answer_plan(job->show, "light", s->light_plan, err);
+        FTH_TRY(fth_answer_plan(job->show, "light", s->light_plan, err));
+        if (device > job->show->device_most) job->show->device_most = device;
+        return FTH_OK;
     }
     (void)fth_stage_plan_hold(job->call, job->foresee, writing_bytes(s), 1u << FTH_LIB_FATHOM);
     snprintf(job->foresee->text, sizeof job->foresee->text,
@@ -316,8 +330,10 @@ static fth_status foresee(work *w, fth_err *err)
         FTH_TRY(fth_stage_plan_add(job->call, job->foresee, s->scale_plan,
                                    (double)(w->opt.iterations / w->opt.scale_every), job->print,
                                    err));
-    return fth_stage_plan_add(job->call, job->foresee, plan, pieces * (double)w->opt.iterations,
-                              job->print, err);
+    FTH_TRY(fth_stage_plan_add(job->call, job->foresee, plan, pieces * (double)w->opt.iterations,
+                               job->print, err));
+    if (device > job->foresee->device_bytes) job->foresee->device_bytes = device;
+    return FTH_OK;
 }
 
 static fth_status solve(work *w, fth_err *err)

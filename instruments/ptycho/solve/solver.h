@@ -161,6 +161,8 @@ void pt_sweeps_destroy(pt_solver *s);
 fth_status pt_waves_create(pt_solver *s, fth_err *err); /* waves.c */
 bool pt_waves_are_here(const pt_solver *s);             /* in memory */
 fth_plan *pt_waves_plan(const pt_solver *s);            /* of the Fourier step */
+enum { PT_WAVES_PLANS = 5 };
+int pt_waves_plans(const pt_solver *s, fth_plan **out); /* all, PT_WAVES_PLANS at most */
 fth_status pt_waves_first(pt_solver *s, fth_err *err);
 fth_status pt_waves_measure(pt_solver *s, fth_err *err);
 fth_status pt_waves_epoch(pt_solver *s, fth_err *err);

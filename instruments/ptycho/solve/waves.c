@@ -139,8 +139,8 @@ static fth_status plan_exits(pt_solver *s, int which, const fth_source *patterns
     const fth_val done = fth_custom(g, &pt_exits_op, n, in, &rule, sizeof rule);
     const fth_val out[2] = {fth_out(done, 1), done};
     const fth_sink sinks[2] = {fth_tensor_sink(s->told), waves_sink(s)};
-    w->plan[which] = fth_plan_make(g, out, which == PLAN_LOOK ? 1 : 2,
-                                   &(fth_limits){.sinks = sinks, .keep = true}, err);
+    w->plan[which] =
+        fth_plan_make(g, out, which == PLAN_LOOK ? 1 : 2, &(fth_limits){.sinks = sinks}, err);
     return w->plan[which] ? FTH_OK : err->status;
 }
 
@@ -162,7 +162,7 @@ static fth_status plan_overlap(pt_solver *s, int which, const fth_source *waves,
     const fth_val done = fth_custom(g, &pt_overlap_op, PT_OVERLAP_INPUTS, in, &rule, sizeof rule);
     const fth_val out[2] = {fth_assign(in[PT_OVERLAP_ABOVE], done),
                             fth_assign(in[PT_OVERLAP_BELOW], fth_out(done, 1))};
-    w->plan[which] = fth_plan_make(g, out, 2, &(fth_limits){.keep = true}, err);
+    w->plan[which] = fth_plan_make(g, out, 2, NULL, err);
     return w->plan[which] ? FTH_OK : err->status;
 }
 
@@ -228,6 +228,13 @@ static void drop_pieces(pt_solver *s)
 fth_plan *pt_waves_plan(const pt_solver *s)
 {
     return s->waves->plan[PLAN_STEP];
+}
+
+_Static_assert((int)PLANS == (int)PT_WAVES_PLANS, "as many as callers have room for");
+int pt_waves_plans(const pt_solver *s, fth_plan **out)
+{
+    for (int p = 0; p < PLANS; p++) out[p] = s->waves->plan[p];
+    return PLANS;
 }
 
 bool pt_waves_are_here(const pt_solver *s)

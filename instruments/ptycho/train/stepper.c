@@ -239,20 +239,6 @@ fth_status pt_stepper_give(pt_stepper *s, int n, fth_tensor *batch, fth_err *err
     return FTH_OK;
 }
 
-uint64_t pt_stepper_kept(const pt_stepper *s, int n)
-{
-    uint64_t arenas = 0, params = 0;
-    for (int i = 0; i < n; i++) {
-        fth_plan_info info;
-        if (!s[i].plan) continue;
-        fth_plan_get_info(s[i].plan, &info);
-        if (!info.on_device) return 0;
-        arenas += info.peak_bytes;
-        if (info.foreign_bytes > params) params = info.foreign_bytes;
-    }
-    return arenas + params;
-}
-
 fth_status pt_stepper_run(pt_stepper *s, const fth_stage_call *call, fth_source x, fth_err *err)
 {
     if (!s->given) FTH_TRY(fth_input_set(s->g, "x", x, err));

@@ -49,9 +49,6 @@ typedef struct pt_stepper {
 fth_status pt_stepper_create(pt_stepper *s, fth_context *ctx, pt_trained *t, int64_t groups,
                              fth_source x, const pt_descent *descent, fth_err *err);
 void pt_stepper_clear(pt_stepper *s); /* a cleared one is allowed */
-/* Bytes on a device when all of these have run and keep what they took there; 0 on the CPU. They
- * train the same parameters. */
-uint64_t pt_stepper_kept(const pt_stepper *s, int n);
 /* The next runs of n steppers, which share the room of a batch on a device, take this one. */
 fth_status pt_stepper_give(pt_stepper *s, int n, fth_tensor *batch, fth_err *err);
 /* One run; t->step counts from 1. x: as above, unless a batch was given. */

@@ -244,7 +244,9 @@ static fth_status make_stepper(work *w, int i, void *room, fth_err *err)
 static uint64_t kept_by_all(const work *w)
 {
     fth_mem_stats device;
-    const uint64_t bytes = pt_stepper_kept(w->stepper, 4);
+    fth_plan *plan[4];
+    for (int i = 0; i < 4; i++) plan[i] = w->stepper[i].plan;
+    const uint64_t bytes = fth_plans_device_bytes(plan, 4);
     if (bytes == 0) return 0;
     fth_mem_get_stats(fth_context_device_mem(w->job->ctx), &device);
     return bytes <= device.budget_bytes ? bytes : 0;
