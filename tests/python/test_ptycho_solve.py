@@ -139,6 +139,13 @@ class Solve(unittest.TestCase):
         for kib in range(13000, 15251, 250):
             self.run_it(*words, "--memory", f"{kib}K")
 
+    def test_what_is_chosen_is_said(self):
+        self.make_scan(patterns=20)
+        words = ["--algorithm", "epie", "--iterations", "1", "--out", "x"]
+        for flags, said in (([], "20 patterns of 32 x 32, amplitude unless --data.kind says otherwise, positions with sign +1"),
+                            (["--data.kind", "counts", "--positions.sign", "-1"], "counts as declared, positions with sign -1")):
+            self.assertIn(said, self.run_it("scan.npz", *words, *flags))
+
     def test_more_memory_is_never_worse(self):
         """Pieces of patterns that fit must leave room for the transforms of a constraint: 8.5 MiB were refused where 8 were taken."""
         self.make_scan(patterns=400, modes=2)

@@ -134,6 +134,10 @@ void pt_scan_close(pt_scan *scan); /* one that did not open, and a cleared one, 
 fth_status pt_scan_view(pt_scan *scan, pt_kind kind, fth_dtype dtype, fth_source *out,
                         fth_err *err);
 
+/* What was chosen where files leave a choice, in a line for people: amplitude or counts, and the
+ * sign of the positions. Returns `text`. */
+const char *pt_scan_choices(const pt_scan *scan, char *text, size_t size);
+
 /* Memory that ends with the scan, zero at first. */
 fth_status pt_scan_hold(pt_scan *scan, uint64_t bytes, const char *label, void **out, fth_err *err);
 

@@ -104,3 +104,12 @@ fth_status pt_scan_view(pt_scan *scan, pt_kind kind, fth_dtype dtype, fth_source
                         .billed_bytes = base->billed_bytes};
     return FTH_OK;
 }
+
+const char *pt_scan_choices(const pt_scan *scan, char *text, size_t size)
+{
+    snprintf(
+        text, size, "%s: %lld patterns of %lld x %lld, %s %s, positions with sign %+d", scan->path,
+        (long long)scan->n, (long long)scan->N, (long long)scan->N, pt_kind_names[scan->kind],
+        scan->kind_is_declared ? "as declared" : "unless --data.kind says otherwise", scan->sign);
+    return text;
+}

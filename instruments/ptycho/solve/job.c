@@ -61,6 +61,8 @@ static fth_status open_scan(work *w, fth_err *err)
     FTH_TRY(pt_scan_open(&w->scan, w->job->ctx, w->job->scan, &opt, err));
     FTH_TRY(pt_probe_settle(&w->scan, cfg, err));
     if (w->job->foresee || w->job->show) return FTH_OK;
+    char text[FTH_PATH];
+    say(w, "%s", pt_scan_choices(&w->scan, text, sizeof text));
     FTH_TRY(pt_scan_survey(&w->scan, NULL, NULL, &w->survey, err));
     for (int64_t i = 0; i < fth_texts_count(w->scan.notes); i++)
         say(w, "warning: %s", fth_texts_get(w->scan.notes, i));

@@ -123,8 +123,10 @@ static fth_status open_all(work *w, bool look, fth_err *err)
     pt_model_options opt;
     FTH_TRY(pt_dataset_open(&w->data, job->ctx, job->call, job->cfg, job->scan, PT_TO_TRAIN, 0,
                             look, err));
+    char text[FTH_PATH];
+    if (look) say(w, "%s", pt_scan_choices(&w->data.scan, text, sizeof text));
     for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
-        say(w, "%s", fth_texts_get(w->data.scan.notes, i));
+        say(w, "warning: %s", fth_texts_get(w->data.scan.notes, i));
     FTH_TRY(settle(w, &opt, err));
     tie(w, &opt);
     FTH_TRY(pt_trained_create(&w->trained, w->mem, &opt, err));
