@@ -45,11 +45,11 @@ VARIANTS = {
     "constant": {"scheduler": "constant"},
     "plateau": {"scheduler": "plateau"},
     "cosine": {"scheduler": "warmupcosine", "warmup_epochs": 1, "lr_min_ratio": 0.02},
-    "batch16": {"batch_size": 16, "learning_rate": 1e-3, "nepochs": 3},
-    "batch256": {"batch_size": 256, "learning_rate": 4e-3, "nepochs": 8},
+    "batch64": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 4},
+    "calm64": {"batch_size": 64, "nepochs": 8},
     "long": {"nepochs": 8},
-    "fast": {"learning_rate": 4e-3},
-    "slow": {"learning_rate": 1e-3},
+    "fast": {"learning_rate": 2e-3},
+    "slow": {"learning_rate": 5e-4},
     "wide": {"n_filters_scale": 2},
     "torch": {"flavour": "torch"},
     "probe": {"probe_trainable": "true"},
@@ -59,10 +59,10 @@ VARIANTS = {
     "group9": {"gridsize": 3, "neighbor_count": 9},
     "group16": {"gridsize": 4, "neighbor_count": 16},
     # what is asked of the object itself: smoothness, and for comparison the truth
-    "rough": {"realspace_weight": 0, "tv_weight": 0},
-    "smooth1": {"tv_weight": 1e-6},
-    "smooth16": {"tv_weight": 16e-6},
-    "taught": {"tv_weight": 0, "realspace_mae_weight": 1},
+    "smooth1": {"realspace_weight": 1, "tv_weight": 1e-6},
+    "smooth4": {"realspace_weight": 1, "tv_weight": 4e-6},
+    "smooth16": {"realspace_weight": 1, "tv_weight": 16e-6},
+    "taught": {"realspace_weight": 1, "realspace_mae_weight": 1},
 }
 
 GROUPS = ("gridsize", "neighbor_count")
@@ -143,7 +143,7 @@ def main():
     p.add_argument("--seeds", default="1,2,3")
     p.add_argument("--doses", default="1e5,1e3")
     p.add_argument("--losses", default="nll,mae")
-    p.add_argument("--tests", default="8000", help="patterns of the test scans, of all on the same area")
+    p.add_argument("--tests", default="2000", help="patterns of the test scans, of all on the same area")
     p.add_argument("--out", default="outputs/ptycho/sweep")
     p.add_argument("--no-solver", action="store_true", help="without LSQ-ML")
     p.add_argument("--jobs", type=int, default=1, help="arms at a time")
