@@ -14,13 +14,13 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
+/* Both tiles are the same piece of the axis. */
 static fth_status run(const fth_call *call)
 {
     const so_misfit *a = call->node->attr;
-    const fth_tile *in = &call->in[0], *out = &call->out[0];
-    const float *r = (const float *)in->data + (out->origin[0] - in->origin[0]);
-    for (int64_t i = 0; i < out->extent[0]; i++)
-        ((float *)out->data)[i] = SO_MISFIT(r[i], a->limit);
+    const float *r = call->in[0].data;
+    float *out = call->out[0].data;
+    for (int64_t i = 0; i < call->out[0].extent[0]; i++) out[i] = SO_MISFIT(r[i], a->limit);
     return FTH_OK;
 }
 

@@ -18,11 +18,10 @@ __global__ void misfit(const float *r, float *out, int64_t n, float limit)
 fth_status run(const fth_call *call)
 {
     const so_misfit *a = (const so_misfit *)call->node->attr;
-    const fth_tile *in = &call->in[0], *out = &call->out[0];
-    const int64_t n = out->extent[0], before = out->origin[0] - in->origin[0];
+    const int64_t n = call->out[0].extent[0];
     if (n == 0) return FTH_OK;
     FTH_LAUNCH(misfit, fth_cuda_blocks(n, THREADS), THREADS, fth_cuda_stream(call),
-               (const float *)in->data + before, (float *)out->data, n, a->limit);
+               (const float *)call->in[0].data, (float *)call->out[0].data, n, a->limit);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
