@@ -51,8 +51,7 @@ static __global__ void __launch_bounds__(LINES) pack(const packing __grid_consta
     __syncthreads();
     char *to = p.s.packed + z * p.s.next + (block * p.s.pitch + chunk) * FTH__SPLIT_BLOCK;
     const int scale = scale_of(tile[t]), scaled = __syncthreads_or(scale != 0),
-              plain = __syncthreads_or(scale == FTH__SPLIT_PLAIN),
-              steep = __syncthreads_or(scale != FTH__SPLIT_PLAIN && fth__split_is_steep(scale));
+              plain = __syncthreads_or(scale == FTH__SPLIT_PLAIN);
     const float by = scale == FTH__SPLIT_PLAIN ? 0.0f : fth__split_power(scale);
     if (scale == FTH__SPLIT_PLAIN) /* such a line has no parts */
         for (int i = 0; i < CHUNK; i++) tile[t][i] = 0.0f;
@@ -61,9 +60,8 @@ static __global__ void __launch_bounds__(LINES) pack(const packing __grid_consta
                          by);
     ((uint32_t *)(to + FTH__SPLIT_SCALES))[t] = fth__split_scale(scale);
     if (t == 0)
-        *(int *)(to + FTH__SPLIT_ANY) = (scaled ? FTH__SPLIT_SOME_SCALED : 0) |
-                                        (plain ? FTH__SPLIT_SOME_PLAIN : 0) |
-                                        (steep ? FTH__SPLIT_SOME_STEEP : 0);
+        *(int *)(to + FTH__SPLIT_ANY) =
+            (scaled ? FTH__SPLIT_SOME_SCALED : 0) | (plain ? FTH__SPLIT_SOME_PLAIN : 0);
 }
 
 static int64_t blocks_of(int64_t n, int64_t size)

@@ -22,20 +22,12 @@ static constexpr int FTH__SPLIT_LINES = 128, FTH__SPLIT_CHUNK = 32, FTH__SPLIT_P
                      FTH__SPLIT_BLOCK = FTH__SPLIT_ANY + 16;
 /* Elements of k of a chain, which pieces of a product are cut at; its chunks. */
 static constexpr int FTH__SPLIT_K = 1024, FTH__SPLIT_CHAIN = FTH__SPLIT_K / FTH__SPLIT_CHUNK;
-/* What was done to a block: some lines were scaled, some are left to plain fma, some were scaled by
- * so much that their scale and one of the other side cannot be taken back by one float. */
-static constexpr int FTH__SPLIT_SOME_SCALED = 1, FTH__SPLIT_SOME_PLAIN = 2,
-                     FTH__SPLIT_SOME_STEEP = 4;
-static constexpr bool fth__split_is_steep(int by)
-{
-    return by > 62 || by < -62;
-}
-/* How a line was scaled: two powers of two, each a bf16, whose product takes 2^by back. The first
- * is 1 where the second alone will do. */
+/* What was done to a block: some lines were scaled, some are left to plain fma. */
+static constexpr int FTH__SPLIT_SOME_SCALED = 1, FTH__SPLIT_SOME_PLAIN = 2;
+/* How a line was scaled: two powers of two, each a bf16, whose product takes 2^by back. */
 static constexpr uint32_t fth__split_scale(int by)
 {
-    const int one = fth__split_is_steep(by) ? by >> 1 : 0;
-    return (uint32_t)(127 - one) << 23 | (uint32_t)(127 + one - by) << 7;
+    return (uint32_t)(127 - (by >> 1)) << 23 | (uint32_t)(127 + (by >> 1) - by) << 7;
 }
 /* By so much no line is scaled; so a line is marked that is not finite. */
 static constexpr int FTH__SPLIT_PLAIN = 127;

@@ -162,14 +162,19 @@ static __device__ inline fth__split_factors factors_of(uint32_t scale)
     return {__int_as_float((int)(scale & 0xffff0000u)), __int_as_float((int)(scale << 16))};
 }
 
-/* Add a chunk of which some lines were scaled, by columns. Lines that were left out have sums of
- * zeros here. Where no scale is steep one float takes those of a row and a column back, and leaves
- * what two would. */
-template <bool STEEP>
-static __device__ inline void add_scaled(const place &at, const fth__split_factors (&a)[2],
-                                         const uint32_t *of_b, const float (&sum)[EACH],
+/* Add a chunk of which some lines were scaled. Lines that were left out have sums of zeros here.
+ * Most often a is scaled alone. */
+static __device__ inline void add_scaled(const place &at, const uint32_t *of_a,
+                                         const uint32_t *of_b, bool b_too, const float (&sum)[EACH],
                                          float (&total)[EACH])
 {
+    const fth__split_factors a[2] = {factors_of(of_a[at.row]), factors_of(of_a[at.row + 8])};
+    if (!b_too) {
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+            total[i] = fmaf(sum[i] * a[i / 2 % 2].one, a[i / 2 % 2].two, total[i]);
+        return;
+    }
 #pragma unroll
     for (int g = 0; g < EACH; g += 4) { /* two columns at a time; the first is even */
         const uint2 scale = *(const uint2 *)(of_b + col_of(at, g));
@@ -177,7 +182,7 @@ static __device__ inline void add_scaled(const place &at, const fth__split_facto
 #pragma unroll
         for (int i = g; i < g + 4; i++) {
             const fth__split_factors &x = a[i / 2 % 2], &y = b[i % 2];
-            total[i] = fmaf(STEEP ? sum[i] * (x.one * y.one) : sum[i], x.two * y.two, total[i]);
+            total[i] = fmaf(sum[i] * (x.one * y.one), x.two * y.two, total[i]);
         }
     }
 }
@@ -198,23 +203,15 @@ static __device__ inline void add_plain(const fth__split_job &p, const place &at
     }
 }
 
-/* The same of blocks where any of it was. Most often a is scaled alone. */
+/* The same of blocks where any of it was. */
 static __device__ inline void add_special(const fth__split_job &p, const place &at, int chunk,
                                           const char *a, const char *b, const float (&sum)[EACH],
                                           float (&total)[EACH])
 {
     const uint32_t *of_a = (const uint32_t *)(a + FTH__SPLIT_SCALES),
                    *of_b = (const uint32_t *)(b + FTH__SPLIT_SCALES);
-    const fth__split_factors rows[2] = {factors_of(of_a[at.row]), factors_of(of_a[at.row + 8])};
-    const int what = special(a, b);
-    if (what & FTH__SPLIT_SOME_STEEP)
-        add_scaled<true>(at, rows, of_b, sum, total);
-    else if (*(const int *)(b + FTH__SPLIT_ANY) != 0)
-        add_scaled<false>(at, rows, of_b, sum, total);
-    else
-#pragma unroll
-        for (int i = 0; i < EACH; i++) total[i] = fmaf(sum[i], rows[i / 2 % 2].two, total[i]);
-    if (what & FTH__SPLIT_SOME_PLAIN) add_plain(p, at, chunk, of_a, of_b, total);
+    add_scaled(at, of_a, of_b, *(const int *)(b + FTH__SPLIT_ANY) != 0, sum, total);
+    if (special(a, b) & FTH__SPLIT_SOME_PLAIN) add_plain(p, at, chunk, of_a, of_b, total);
 }
 
 /* Elements of the result, read or written. Their addresses are made when they are needed: kept over
