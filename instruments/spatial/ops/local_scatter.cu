@@ -14,7 +14,7 @@ namespace
 
 constexpr int THREADS = 256;
 constexpr int WIDE = 2;    /* columns of a lane, 32 apart: 64 at a time */
-constexpr int AT_ONCE = 8; /* items whose rows are on their way */
+constexpr int AT_ONCE = 4; /* items whose rows are on their way */
 
 template <typename T> struct work {
     sp_view<const int32_t> ptr, items;
@@ -26,36 +26,35 @@ template <typename T> struct work {
 };
 
 /* An item as the lane that looks it up has it. */
-template <typename T> struct item {
-    int b;  /* place in the batch */
-    T h, a; /* of the slot; -1 for the cell itself */
-    T d, gf, gs;
+struct item {
+    int64_t b;   /* place in the batch */
+    double h, a; /* of the slot; -1 for the cell itself */
+    double d, gf, gs;
     bool own;
 };
 
-template <typename T>
-__device__ item<T> look_up(const work<T> &w, int64_t l, int64_t at, bool there)
+template <typename T> __device__ item look_up(const work<T> &w, int64_t l, int64_t at, bool there)
 {
-    item<T> x = {};
+    item x = {};
     if (!there) return x;
     const int32_t found = *w.items.at(at);
     if (found < 0 || found >= w.places) return x; /* the check complained; this may run even so */
     const int slot = found % (w.k + 1);
     x.b = found / (w.k + 1);
     x.own = slot == w.k;
-    x.h = x.own ? (T)-1 : *w.h.at(l, x.b, slot);
-    x.a = x.own ? (T)-1 : *w.a.at(x.b, slot);
-    x.d = *w.d.at(l, x.b);
+    x.h = x.own ? -1 : (double)*w.h.at(l, x.b, slot);
+    x.a = x.own ? -1 : (double)*w.a.at(x.b, slot);
+    x.d = (double)*w.d.at(l, x.b);
     if (!x.own) return x;
-    x.gf = *w.gf.at(l, x.b);
-    x.gs = *w.gs.at(l, x.b);
+    x.gf = (double)*w.gf.at(l, x.b);
+    x.gs = (double)*w.gs.at(l, x.b);
     return x;
 }
 
 /* Items [from, from + n) of at most 32, one in each lane, to the sums of columns c0 + lane + 32 v.
  */
 template <typename T>
-__device__ inline void add_rows(const work<T> &w, int64_t l, const item<T> &mine, int n, int c0,
+__device__ inline void add_rows(const work<T> &w, int64_t l, const item &mine, int n, int c0,
                                 double (&sum)[WIDE])
 {
     const int lane = (int)threadIdx.x % 32;
@@ -63,7 +62,7 @@ __device__ inline void add_rows(const work<T> &w, int64_t l, const item<T> &mine
         T eq[AT_ONCE][WIDE], ep[AT_ONCE][WIDE];
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
-            const int b = __shfl_sync(~0u, mine.b, (from + j) % 32);
+            const int64_t b = __shfl_sync(~0u, mine.b, (from + j) % 32);
 #pragma unroll
             for (int v = 0; v < WIDE; v++) {
                 const int c = c0 + lane + 32 * v;
@@ -74,8 +73,8 @@ __device__ inline void add_rows(const work<T> &w, int64_t l, const item<T> &mine
         }
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
-            const double h = (double)__shfl_sync(~0u, mine.h, (from + j) % 32),
-                         a = (double)__shfl_sync(~0u, mine.a, (from + j) % 32);
+            const double h = __shfl_sync(~0u, mine.h, (from + j) % 32),
+                         a = __shfl_sync(~0u, mine.a, (from + j) % 32);
             if (from + j >= n) continue;
 #pragma unroll
             for (int v = 0; v < WIDE; v++) {
@@ -86,20 +85,18 @@ __device__ inline void add_rows(const work<T> &w, int64_t l, const item<T> &mine
     }
 }
 
-/* What the items say of mu and of the row itself, in their order; in all lanes. Only the cell's own
- * items have anything to say of the row. */
+/* What the items say of mu and of the row itself, in their order; in all lanes. */
 struct totals {
     double mu, gf, gs;
 };
 
-template <typename T> __device__ inline void add_numbers(const item<T> &mine, int n, totals *t)
+__device__ inline void add_numbers(const item &mine, int n, totals *t)
 {
-    const double mu = mine.own ? (double)mine.d : -((double)mine.a * (double)mine.d);
-    for (int j = 0; j < n; j++) t->mu += __shfl_sync(~0u, mu, j);
-    for (unsigned left = __ballot_sync(~0u, mine.own); left; left &= left - 1) {
-        const int j = __ffs((int)left) - 1;
-        t->gf += (double)__shfl_sync(~0u, mine.gf, j);
-        t->gs += (double)__shfl_sync(~0u, mine.gs, j);
+    const double mu = mine.own ? mine.d : -(mine.a * mine.d);
+    for (int j = 0; j < n; j++) {
+        t->mu += __shfl_sync(~0u, mu, j);
+        t->gf += __shfl_sync(~0u, mine.gf, j);
+        t->gs += __shfl_sync(~0u, mine.gs, j);
     }
 }
 
@@ -124,7 +121,7 @@ __device__ void gather(const work<T> &w, int64_t l, int64_t i, int64_t from, int
         double sum[WIDE] = {};
         for (int64_t at = from; at < to; at += 32) {
             const int n = (int)(to - at < 32 ? to - at : 32);
-            const item<T> mine = look_up(w, l, at + lane, lane < n);
+            const item mine = look_up(w, l, at + lane, lane < n);
             if (c0 == 0) add_numbers(mine, n, &all);
             if (w.slope.data) add_rows(w, l, mine, n, c0, sum);
         }
