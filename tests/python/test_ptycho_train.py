@@ -215,7 +215,7 @@ class Training(Case):
         self.train("best", *usual, "--keep", "best")
         self.assertEqual(json.loads(self.bytes_of("best", "training_history.json"))["val_loss"], val)
         self.train("short", *usual[:2], "--nepochs", best, *usual[4:])
-        self.assertEqual(sorted(p.name for p in (self.dir / "best").iterdir() if p.suffix), ["model.safetensors", "training_history.json"])
+        self.assertEqual(sorted(p.name for p in (self.dir / "best").iterdir() if p.suffix), ["model.safetensors", "run.json", "training_history.json"])
         for name in ("last", "best", "short"):
             self.fathom("infer", self.dir / name / "model.safetensors", self.scan, "--out", self.dir / name)
         found = {}
