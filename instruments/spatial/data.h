@@ -70,7 +70,11 @@ void sp_reader_destroy(sp_reader *r); /* NULL is allowed */
 fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene, fth_err *err);
 /* The batch asked for; the tensors stay the reader's. */
 fth_status sp_reader_take(sp_reader *r, sp_counts *out, fth_err *err);
-/* What the thread of the reader does after each batch, before that can be taken. */
+/* From now on so many threads gather batches, where rows are in memory: for steps on a device,
+ * which take less time than one thread needs. The batches are the same. */
+fth_status sp_reader_share(sp_reader *r, int threads, fth_err *err);
+/* What the thread of the reader, or one that helps it, does for each batch before that can be
+ * taken. */
 typedef void sp_reader_then(void *arg);
 void sp_reader_after(sp_reader *r, sp_reader_then *then, void *arg);
 

@@ -4,16 +4,19 @@
  * memory, where all of them are, or read from the file in pieces; either way they pass through the
  * same loop, so the bytes of a batch do not show where they came from.
  */
+#include "crew.h"
 #include "data.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
     PIECE = 1 << 16, /* entries read from a file at a time, or one row when that has more */
-    TABLE = 1024     /* counts below this have their lgamma kept */
+    TABLE = 1024,    /* counts below this have their lgamma kept */
+    BLOCK = 16       /* rows that a thread of a crew takes at a time */
 };
 
 /* Rows of counts as they stand: row i has entries ptr[i] to ptr[i + 1] - 1. */
@@ -52,6 +55,7 @@ struct sp_reader {
     bool busy;            /* it is being gathered, or waits for it */
     int64_t *cell, *gene; /* the lists asked for */
     bool all_cells, all_genes;
+    sp_crew *crew;        /* that helps the thread; NULL: it is alone */
     sp_reader_then *then; /* called by the thread after a batch */
     void *then_arg;
     fth_status status;
@@ -59,6 +63,11 @@ struct sp_reader {
 };
 
 /* ---- gathering ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static double log_factorial(const sp_reader *r, float y)
 {
@@ -180,15 +189,32 @@ static fth_status read_piece(sp_reader *r, int64_t first, int64_t *n, fth_err *e
     return fth_csr_read_rows(r->data->counts, r->row, *n, r->piece, r->ptr, r->col, r->val, err);
 }
 
-static fth_status gather(sp_reader *r, sp_counts *out, fth_err *err)
+static void find_places(sp_reader *r)
 {
-    const rows from = {r->ptr, r->col, r->val};
-    filling b = {fth_tensor_data(out->row_ptr), fth_tensor_data(out->gene),
-                 fth_tensor_data(out->value), 0.0};
-    b.row_ptr[0] = 0;
-    for (int64_t i = 0; i < r->genes; i++) r->last[i] = -1;
     for (int64_t g = 0; g < r->data->size.genes; g++) r->place[g] = r->all_genes ? (int32_t)g : -1;
     for (int64_t i = 0; !r->all_genes && i < r->genes; i++) r->place[r->gene[i]] = (int32_t)i;
+}
+
+static void settle(const sp_reader *r, sp_counts *out, const filling *b)
+{
+    const uint64_t entries = (uint64_t)b->row_ptr[r->cells];
+    out->constant = b->constant;
+    fth_tensor_set_used(out->gene, entries * sizeof *b->gene);
+    fth_tensor_set_used(out->value, entries * sizeof *b->value);
+}
+
+static filling filling_of(const sp_counts *out)
+{
+    return (filling){fth_tensor_data(out->row_ptr), fth_tensor_data(out->gene),
+                     fth_tensor_data(out->value), 0.0};
+}
+
+static fth_status gather_alone(sp_reader *r, sp_counts *out, fth_err *err)
+{
+    const rows from = {r->ptr, r->col, r->val};
+    filling b = filling_of(out);
+    b.row_ptr[0] = 0;
+    for (int64_t i = 0; i < r->genes; i++) r->last[i] = -1;
     for (int64_t i = 0, n = 0; i < r->cells; i += n) {
         n = r->cells;
         if (!r->resident) FTH_TRY(read_piece(r, i, &n, err));
@@ -197,11 +223,96 @@ static fth_status gather(sp_reader *r, sp_counts *out, fth_err *err)
             FTH_TRY(add_row(r, &b, &from, r->resident ? cell : k, cell, i + k, err));
         }
     }
-    out->constant = b.constant;
-    const uint64_t entries = (uint64_t)b.row_ptr[r->cells];
-    fth_tensor_set_used(out->gene, entries * sizeof *b.gene);
-    fth_tensor_set_used(out->value, entries * sizeof *b.value);
+    settle(r, out, &b);
     return FTH_OK;
+}
+
+/* ---- gathering by a crew ----
+ *
+ * Of plain rows in memory: lengths first, so that everybody knows where his rows begin. */
+
+typedef struct sharing {
+    const sp_reader *r;
+    rows from;
+    filling b;
+    atomic_bool odd; /* there is a row that is not plain */
+} sharing;
+
+static int64_t end_of(const sp_reader *r, int64_t block)
+{
+    return least((block + 1) * BLOCK, r->cells);
+}
+
+static void count_block(void *arg, int64_t block)
+{
+    sharing *s = arg;
+    const sp_reader *r = s->r;
+    for (int64_t to = block * BLOCK; to < end_of(r, block); to++) {
+        const int64_t cell = cell_of(r, to);
+        int64_t n = 0;
+        if (!r->plain[cell]) s->odd = true;
+        for (int64_t i = r->ptr[cell]; i < r->ptr[cell + 1]; i++) n += r->place[r->col[i]] >= 0;
+        s->b.row_ptr[to + 1] = n;
+    }
+}
+
+/* Beyond the last entry of a block another thread may have written already, or nobody may. */
+static void add_careful_row(const sharing *s, int64_t cell, int64_t n)
+{
+    for (int64_t i = s->from.ptr[cell]; i < s->from.ptr[cell + 1]; i++) {
+        const int32_t place = s->r->place[s->from.col[i]];
+        if (place < 0) continue;
+        s->b.gene[n] = place;
+        s->b.value[n++] = s->from.val[i];
+    }
+}
+
+static void fill_block(void *arg, int64_t block)
+{
+    const sharing *s = arg;
+    const int64_t *ptr = s->b.row_ptr, end = end_of(s->r, block);
+    for (int64_t to = block * BLOCK; to < end; to++)
+        if (ptr[to + 1] == ptr[end])
+            add_careful_row(s, cell_of(s->r, to), ptr[to]);
+        else
+            (void)add_plain_row(s->r, &s->b, &s->from, cell_of(s->r, to), ptr[to]);
+}
+
+/* In the order of the entries, by one thread; beside it what comes after a batch. */
+static void end_batch(void *arg, int64_t i)
+{
+    sharing *s = arg;
+    if (i == 1 && s->r->then) s->r->then(s->r->then_arg);
+    if (i == 1) return;
+    double sum = 0.0;
+    for (int64_t k = 0; k < s->b.row_ptr[s->r->cells]; k++)
+        sum += log_factorial(s->r, s->b.value[k]);
+    s->b.constant = sum;
+}
+
+/* false: nothing of the batch is there, and nothing came after it. */
+static bool gather_together(sp_reader *r, sp_counts *out)
+{
+    const int64_t blocks = (r->cells + BLOCK - 1) / BLOCK;
+    sharing s = {.r = r, .from = {r->ptr, r->col, r->val}, .b = filling_of(out)};
+    if (!r->crew || !r->plain) return false;
+    sp_crew_run(r->crew, blocks, count_block, &s);
+    s.b.row_ptr[0] = 0;
+    for (int64_t i = 0; i < r->cells; i++) s.b.row_ptr[i + 1] += s.b.row_ptr[i];
+    if (s.odd || s.b.row_ptr[r->cells] > r->room) return false;
+    sp_crew_run(r->crew, blocks, fill_block, &s);
+    sp_crew_run(r->crew, 2, end_batch, &s);
+    settle(r, out, &s.b);
+    return true;
+}
+
+static fth_status gather(sp_reader *r, sp_counts *out, fth_err *err)
+{
+    find_places(r);
+    if (gather_together(r, out)) return FTH_OK;
+    const fth_status s = gather_alone(r, out, err);
+    if (r->then) r->then(r->then_arg);
+    return s;
 }
 
 static void *work(void *arg)
@@ -214,7 +325,6 @@ static void *work(void *arg)
         pthread_mutex_unlock(&r->lock);
         fth_err_clear(&r->err);
         const fth_status s = gather(r, &r->batch[r->into], &r->err);
-        if (r->then) r->then(r->then_arg);
         pthread_mutex_lock(&r->lock);
         r->status = s;
         r->busy = false;
@@ -225,11 +335,6 @@ static void *work(void *arg)
 }
 
 /* ---- memory ---- */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t product(int64_t a, int64_t b)
 {
@@ -410,6 +515,7 @@ void sp_reader_destroy(sp_reader *r)
         pthread_cond_destroy(&r->changed);
         pthread_mutex_destroy(&r->lock);
     }
+    sp_crew_destroy(r->crew);
     for (int i = 0; i < 2; i++) {
         fth_tensor_release(r->batch[i].row_ptr);
         fth_tensor_release(r->batch[i].gene);
@@ -423,6 +529,13 @@ void sp_reader_destroy(sp_reader *r)
 }
 
 /* ---- asking and taking ---- */
+
+fth_status sp_reader_share(sp_reader *r, int threads, fth_err *err)
+{
+    if (r->asked || r->crew)
+        return FTH_FAIL(err, FTH_E_USAGE, "threads were to help a reader that has begun");
+    return sp_crew_create(&r->crew, r->mem, threads, err);
+}
 
 void sp_reader_after(sp_reader *r, sp_reader_then *then, void *arg)
 {

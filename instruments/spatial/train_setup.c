@@ -13,6 +13,8 @@
 enum { MOMENTS_AUTO, MOMENTS_MEMORY, MOMENTS_SCRATCH }; /* as the config's row has them */
 
 /* Counts are kept in memory when they take no more of the budget than this. */
+enum { MOST_GATHERING = 6 }; /* threads that gather batches for a device */
+
 static uint64_t resident_bytes(const sp_train *t)
 {
     fth_mem_stats stats;
@@ -83,6 +85,10 @@ static fth_status open_counts(sp_train *t, fth_err *err)
     if (t->planning) return plan_reader(t, err);
     FTH_TRY(sp_reader_create(&t->reader, &t->data, t->set.batch_size, t->set.y_batch_size,
                              resident_bytes(t), err));
+    const int threads = fth_context_threads(t->call->context);
+    if (fth_context_device_mem(t->call->context)) /* the workers rest there */
+        FTH_TRY(
+            sp_reader_share(t->reader, threads < MOST_GATHERING ? threads : MOST_GATHERING, err));
     FTH_TRY(sp_train_next(t, t->m.iterations, err));
     FTH_TRY(sp_reader_ask(t->reader, t->cell, t->gene, err));
     return sp_reader_take(t->reader, &t->counts[0], err);

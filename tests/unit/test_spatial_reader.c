@@ -109,12 +109,13 @@ static void same(const sp_counts *a, const sp_counts *b, int64_t cells)
     SAME_BYTES(&a->constant, &b->constant, sizeof a->constant);
 }
 
-static void batches_of(bench *b)
+static void batches_of(bench *b, int threads)
 {
     fth_err err = {0};
     t_random r = t_random_make(2);
     sp_reader *memory = NULL, *file = NULL;
     OKE(sp_reader_create(&memory, &b->data, CELLS, GENES, 1u << 20, &err), &err);
+    if (threads > 1) OKE(sp_reader_share(memory, threads, &err), &err);
     OKE(sp_reader_create(&file, &b->data, CELLS, GENES, 0, &err), &err);
     int64_t cell[2][CELLS], gene[2][GENES];
     sp_counts one[2], other;
@@ -138,7 +139,7 @@ TEST(batches_from_memory_and_from_the_file)
 {
     bench b;
     bench_open(&b);
-    batches_of(&b);
+    for (int threads = 1; threads < 5; threads++) batches_of(&b, threads);
     bench_close(&b);
 }
 
@@ -151,7 +152,7 @@ TEST(batches_of_chosen_cells)
         if (i % 3 != 1) row[n++] = i;
     bench_open(&b);
     OKE(sp_data_choose(&b.data, row, n, &err), &err);
-    batches_of(&b);
+    for (int threads = 1; threads < 5; threads++) batches_of(&b, threads);
     bench_close(&b);
 }
 
