@@ -147,7 +147,6 @@ fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     fth_graph *g = build(&a, outs);
     const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
     fth_graph_destroy(g);
-    fth_stage_plan_hold(call, out, 256 << 10, 1u << FTH_LIB_FATHOM); /* the copy of so_gaps_find */
     so_model_clear(&a.model);
     return s;
 }
