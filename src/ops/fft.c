@@ -167,10 +167,33 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 
 /* ---- the obvious loop ---- */
 
-static fth_c128 turn(int64_t j, int64_t k, int64_t n, int sign)
+/* Roots of unity. An angle for every term would be most of the time of the loop: those of short
+ * axes are looked up. */
+enum { LOOKED_UP = 512 };
+typedef struct {
+    int64_t points;
+    int sign;
+    fth_c128 root[LOOKED_UP];
+} turns;
+
+static fth_c128 root_of(int64_t k, int64_t n, int sign)
 {
-    const double angle = 2.0 * 3.14159265358979323846 * (double)(j * k % n) / (double)n;
+    const double angle = 2.0 * 3.14159265358979323846 * (double)k / (double)n;
     return (fth_c128){cos(angle), sign * sin(angle)};
+}
+
+static void turns_init(turns *t, int64_t points, int sign)
+{
+    t->points = points;
+    t->sign = sign;
+    for (int64_t k = 0; points <= LOOKED_UP && k < points; k++)
+        t->root[k] = root_of(k, points, sign);
+}
+
+static fth_c128 turn(const turns *t, int64_t j, int64_t k)
+{
+    const int64_t at = j * k % t->points;
+    return t->points <= LOOKED_UP ? t->root[at] : root_of(at, t->points, t->sign);
 }
 
 /* Weight of frequency k of a half spectrum of n points: how often it appears in the whole one. */
@@ -179,26 +202,31 @@ static double times(int64_t k, int64_t n)
     return k == 0 || 2 * k == n ? 1.0 : 2.0;
 }
 
-/* One output element: the sum over all input elements of its transform. */
-static fth_c128 element(const fth_call *call, const fth__fft_axis *axis, const char *in, int64_t y,
-                        int64_t x)
+static int sign_of(const fth__fft_attr *attr)
+{
+    return attr->kind == FTH_FFT_FORWARD || attr->kind == FTH_FFT_REAL ? -1 : 1;
+}
+
+/* One output element: the sum over all input elements of its transform; roots of the last axis, and
+ * of the one before it. */
+static fth_c128 element(const fth_call *call, const fth__fft_axis *axis, const turns root[2],
+                        const char *in, int64_t y, int64_t x)
 {
     const fth__fft_attr *attr = call->node->attr;
     const fth_dtype t = call->node->in[0].dtype;
-    const int sign = attr->kind == FTH_FFT_FORWARD || attr->kind == FTH_FFT_REAL ? -1 : 1;
     const fth__fft_axis *ax = &axis[attr->n - 1], *ay = attr->n == 2 ? &axis[0] : NULL;
     const int64_t sx = call->in[0].stride[ax->dim], sy = ay ? call->in[0].stride[ay->dim] : 0;
     fth_c128 sum = {0.0, 0.0};
     for (int64_t j = 0; j < (ay ? ay->in : 1); j++)
         for (int64_t i = 0; i < ax->in; i++) {
             fth_c128 v = fth__elem_get(t, in, j * sy + i * sx);
-            if (ay) v = fth__cmul(v, turn(j, y, ay->points, sign));
-            v = fth__cmul(v, turn(i, x, ax->points, sign));
+            if (ay) v = fth__cmul(v, turn(&root[1], j, y));
+            v = fth__cmul(v, turn(&root[0], i, x));
             const double w = attr->kind == FTH_FFT_REAL_INVERSE ? times(i, ax->points) : 1.0;
             sum.re += w * v.re;
             sum.im += w * v.im;
         }
-    const double n = sign < 0 ? 1.0 : (double)ax->points * (double)(ay ? ay->points : 1);
+    const double n = sign_of(attr) < 0 ? 1.0 : (double)ax->points * (double)(ay ? ay->points : 1);
     return (fth_c128){sum.re / n, sum.im / n};
 }
 
@@ -211,6 +239,9 @@ static fth_status run(const fth_call *call)
     fth__fft_axis axis[2];
     fth__fft_axes(node, axis);
     const fth__fft_axis *ax = &axis[attr->n - 1], *ay = attr->n == 2 ? &axis[0] : NULL;
+    turns root[2];
+    turns_init(&root[0], ax->points, sign_of(attr));
+    if (ay) turns_init(&root[1], ay->points, sign_of(attr));
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++)
         if (i != ax->dim && !(ay && i == ay->dim))
@@ -224,7 +255,7 @@ static fth_status run(const fth_call *call)
                 fth__elem_put(node->out[0].dtype, out,
                               (ay ? y * call->out[0].stride[ay->dim] : 0) +
                                   x * call->out[0].stride[ax->dim],
-                              element(call, axis, in, y, x));
+                              element(call, axis, root, in, y, x));
     }
     return FTH_OK;
 }
