@@ -411,7 +411,7 @@ static void take_step(pt_solver *s, double step)
 
 fth_status pt_sweeps_epoch(pt_solver *s, fth_err *err)
 {
-    totals t = {.step = INFINITY};
+    totals t = {.step = (double)INFINITY};
     void *room = NULL;
     if (is_lsqml(s)) FTH_TRY(pt_solver_light(s, true, err));
     FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->opt.batch * sizeof(double), "steps",
