@@ -92,11 +92,12 @@ static fth_status open_case(net_case *c, const bench *b, bool train)
     fth_options opt;
     fth_c128 *probe = calloc(N * N, sizeof *probe);
     fth_options_default(&opt);
-    opt.threads = THREADS;
-    if (b->device) { /* else the processors */
+    if (b->device) {
         opt.device = b->device;
         opt.backend_path = b->backend;
         opt.cache_dir = b->cache;
+    } else {
+        opt.threads = THREADS;
     }
     if (b->trace) {
         FTH_TRY(fth_mem_create(&c->trace_mem, NULL, &c->err));
@@ -207,6 +208,8 @@ static void one(bench *b, const char *name, bool train, int groups, double bar)
     if (!bench_wants(b, name)) return;
     net_case *c = calloc(1, sizeof *c);
     if (!c) abort();
+    if (b->device && !b->cache)
+        bench_note(b, "%s: without --cache FOLDER small programs are compiled late", name);
     c->groups = groups;
     c->status = open_case(c, b, train);
     compare(b, c, name, train, bar);
