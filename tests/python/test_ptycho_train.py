@@ -37,7 +37,7 @@ def scan(patterns=40, seed=0, n=64, side=120, photons=1e5):
 
 
 class Case(unittest.TestCase):
-    FLAGS = ["--gridsize", 2, "--n_filters_scale", 1, "--nphotons", 1e5, "--n_groups", 8, "--batch_size", 3,
+    FLAGS = ["--gridsize", 2, "--n_filters_scale", 1, "--nphotons", 1e5, "--n_groups", 5, "--batch_size", 3,
              "--nepochs", 2, "--checkpoint_every", 1, "--threads", 1]
 
     def setUp(self):
@@ -83,7 +83,7 @@ class Training(Case):
                       self.fathom("train", self.scan, "--out", self.dir / "file", *flags))
         self.assertEqual(self.bytes_of("given"), self.bytes_of("file"))
         run = json.loads(self.bytes_of("file", "run.json"))
-        self.assertEqual((run["nphotons"], run["groups"], run["epochs"], run["config"]["nepochs"]), (1e5, 8, 1, 1))
+        self.assertEqual((run["nphotons"], run["groups"], run["epochs"], run["config"]["nepochs"]), (1e5, 5, 1, 1))
 
     def test_bytes_do_not_depend_on_memory_threads_or_interruptions(self):
         self.train("a", "--threads", 1)
