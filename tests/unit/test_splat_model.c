@@ -179,7 +179,7 @@ TEST(splat_files_keep_bytes_and_are_largest_first)
     gs_model m = random_model(mem, &r, 500, 2);
     gs_model back = reload(&m, "d.splat", GS_FORMAT_SPLAT);
     EQ_I64(back.degree, 0);
-    double last = INFINITY;
+    double last = (double)INFINITY;
     for (int64_t g = 0; g < back.n; g++) {
         const float *s = back.at[GS_SCALING] + 3 * g;
         int64_t from = 0; /* the row that it was: its position says so */
