@@ -94,7 +94,7 @@ template <class T>
 static void queue_fill(const fth_call *call, const fth__space<1> &s, char *dst, const void *element)
 {
     T v;
-    memcpy(&v, element, sizeof v);
+    memcpy((void *)&v, element, sizeof v); /* of any type, pairs too */
     fth__space_pieces(s, [&](const fth__places<1> &w, const int64_t *base) {
         FTH_LAUNCH((fill_units<T>), fth__place_blocks(w.count, 4), FTH__SPACE_THREADS,
                    fth_cuda_stream(call), w, dst + base[0], v);

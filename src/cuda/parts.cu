@@ -189,7 +189,7 @@ template <class T> static void queue(const fth_call *call, const plan *m, const 
 {
     const seam s = seam_of(m);
     T element;
-    memcpy(&element, fill, sizeof element);
+    memcpy((void *)&element, fill, sizeof element);
     if (m->p.dim == m->n - 1)
         FTH_LAUNCH((put_parts<T, false>), fth__place_blocks(s.count, EACH), THREADS,
                    fth_cuda_stream(call), s, m->dst, element);
