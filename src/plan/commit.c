@@ -187,8 +187,8 @@ static bool is_plain(const fth_plan *p, const fth__item *it, const fth__sweep *l
 static bool may_wait_in_loop(const fth_plan *p, const uses *u, const fth__item *it, int loop,
                              bool *feeds)
 {
-    const fth_node *n = p->unit[it->unit].node;
     if (it->kind != FTH__STEP || it->loop != loop || it->acc >= 0 || it->sdim[0] < 0) return false;
+    const fth_node *n = p->unit[it->unit].node;
     if (!cannot_fail(p, &p->unit[it->unit]) || !is_plain(p, it, &p->loop[loop])) return false;
     for (int o = 0; o < n->n_out; o++) {
         const fth__buf *b = &p->buf[it->out[o]];
@@ -287,6 +287,7 @@ static bool reads_own_part(const fth_plan *p, int64_t t, int out, int input)
     if (fth_desc_find(&n->out[out], axis) < 0) return false;
     for (int64_t i = p->loop[it->loop].begin + 1; i < t; i++) {
         const fth__item *before = &p->item[i];
+        if (before->kind != FTH__STEP) return false;
         const fth_node *m = p->unit[before->unit].node;
         for (int k = 0; k < m->n_in; k++) {
             const fth__buf *b = &p->buf[fth__buf_storage(p, before->in[k])];
