@@ -2733,4 +2733,17 @@ MUTANTS = [
      "to[9 + c * k + i] = rest[3 * i + c];", "to[9 + 3 * i + c] = rest[3 * i + c];", "unit/test_splat_model"),
     ("means_of_windows_cropped_wrongly", "instruments/splat/loss/loss_lanes.h",
      "b->end_i = w->height - b->first_i;", "b->end_i = w->height;", "golden/test_splat_raster"),
+    # ---- rows that grow ----
+    ("shrunk_bytes_come_back", "src/mem/range.c",
+     "if (!mem->on_device && bytes < r->b.asked_bytes)", "if (0)", "unit/test_growing"),
+    ("ranges_know_no_budget", "src/mem/range.c",
+     "if (more > mem->opt.budget_bytes - mem->used)", "if (0)", "unit/test_growing"),
+    ("pages_of_a_range_are_not_counted", "src/mem/range.c",
+     "mem->used += cost - r->b.got_bytes;", "", "unit/test_growing"),
+    ("graphs_of_other_rows_run", "src/array/tensor.c",
+     "if (!t || t->most == 0 || t->size[0] == rows) return FTH_OK;", "return FTH_OK;", "unit/test_growing"),
+    ("new_rows_of_a_device_are_anything", "src/array/tensor.c",
+     "(char *)t->mirror + t->bytes, 0,", "(char *)t->mirror + t->bytes, 65,", "unit/test_growing"),
+    ("kept_rows_move_one_by_one", "src/array/tensor.c",
+     "from[i + run] == from[i] + run;", "from[i + run] >= from[i] + run;", "unit/test_growing"),
 ]
