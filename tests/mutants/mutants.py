@@ -2012,7 +2012,7 @@ MUTANTS = [
      "v[n / 2]", "unit/test_focus_rules"),
     ("range_of_one_value_has_no_width", "instruments/focus/fuse/range.c",
      "fth_select(fth_gt(out->hi, out->lo), out->hi, fth_add",
-     "fth_select(fth_ge(out->hi, out->lo), out->hi, fth_add", "unit/test_focus_rules"),
+     "fth_select(fth_ge(out->hi, out->lo), out->hi, fth_add", "unit/test_focus_fuse"),
     ("floats_have_the_range_of_bytes", "instruments/focus/fuse/range.c",
      "t == FTH_U16 ? 65535 : 1;",
      "t == FTH_U16 ? 65535 : 255;", "unit/test_focus_rules"),

@@ -361,6 +361,8 @@ TEST(constant_stack)
         job.how.polarity = invert ? FO_POLARITY_INVERT : FO_POLARITY_KEEP;
         tf_result r = tf_run(&job);
         for (int i = 0; i < 64; i++) EQ_I64(((uint16_t *)r.image)[i], invert ? 65535 : 0);
+        EQ_F64(r.lo[0], 4095);
+        EQ_F64(r.hi[0], 4096); /* a range has a width */
         EQ_F64(r.stats[FO_STAT_CONSTANT], 1);
         EQ_F64(r.stats[FO_STAT_SATURATED], 1);
         EQ_I64(r.index[9], 0); /* the smallest of equals */
