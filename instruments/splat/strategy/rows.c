@@ -1,0 +1,279 @@
+/* rows.c - see rows.h. */
+#include "rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const part_names[GS_PARTS] = {"", " m", " v"};
+
+static int parts_of(unsigned flags)
+{
+    return flags & GS_ROWS_ADAM ? GS_PARTS : 1;
+}
+
+static fth_status make_tensor(gs_rows *rows, int part, int a, fth_err *err)
+{
+    char label[32];
+    const int64_t size[3] = {rows->n,
+                             a == GS_SH_N ? gs_coefficients(rows->degree)
+                                          : gs_columns((gs_attribute)a, rows->degree),
+                             3};
+    const int axes = a == GS_SH_N ? 3 : a == GS_OPACITY ? 1 : 2;
+    snprintf(label, sizeof label, "%s%s", gs_attribute_names[a], part_names[part]);
+    return fth_tensor_reserve(&rows->tensor[part][a], rows->mem, label, FTH_F32, axes, size,
+                              rows->most, err);
+}
+
+static fth_status make_densify(gs_rows *rows, fth_err *err)
+{
+    FTH_TRY(fth_tensor_reserve(&rows->densify, rows->mem, "densify", FTH_F32, 2,
+                               ((int64_t[]){rows->n, 2}), rows->most, err));
+    rows->flags |= GS_ROWS_DENSIFY;
+    return FTH_OK;
+}
+
+fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_t most, int degree,
+                          unsigned flags, fth_err *err)
+{
+    *rows = (gs_rows){.context = context,
+                      .mem = fth_context_mem(context),
+                      .n = n,
+                      .most = most,
+                      .degree = degree,
+                      .flags = flags & GS_ROWS_ADAM};
+    fth_status s = FTH_OK;
+    for (int p = 0; s == FTH_OK && p < parts_of(flags); p++)
+        for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++) s = make_tensor(rows, p, a, err);
+    if (s == FTH_OK && flags & GS_ROWS_DENSIFY) s = make_densify(rows, err);
+    if (s != FTH_OK) gs_rows_free(rows);
+    return s;
+}
+
+fth_status gs_rows_load(gs_rows *rows, fth_context *context, const gs_model *m, int64_t most,
+                        unsigned flags, fth_err *err)
+{
+    gs_rows_memory at;
+    FTH_TRY(gs_rows_create(rows, context, m->n, most, m->degree, flags, err));
+    const fth_status s = gs_rows_open(rows, &at, err);
+    if (s != FTH_OK) {
+        gs_rows_free(rows);
+        return s;
+    }
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const size_t bytes =
+            (size_t)(m->n * gs_columns((gs_attribute)a, m->degree)) * sizeof(float);
+        if (bytes > 0) memcpy(at.at[GS_VALUE][a], m->at[a], bytes);
+    }
+    return FTH_OK;
+}
+
+void gs_rows_free(gs_rows *rows)
+{
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) (void)fth_tensor_release(rows->tensor[p][a]);
+    (void)fth_tensor_release(rows->densify);
+    *rows = (gs_rows){0};
+}
+
+static fth_status memory_of(fth_tensor *t, float **at, fth_err *err)
+{
+    *at = NULL;
+    if (!t) return FTH_OK;
+    FTH_TRY(fth_tensor_sync(t, err));
+    *at = fth_tensor_data(t);
+    return FTH_OK;
+}
+
+fth_status gs_rows_open(const gs_rows *rows, gs_rows_memory *m, fth_err *err)
+{
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++)
+            FTH_TRY(memory_of(rows->tensor[p][a], &m->at[p][a], err));
+    return memory_of(rows->densify, &m->densify, err);
+}
+
+fth_status gs_rows_model(const gs_rows *rows, gs_model *m, fth_err *err)
+{
+    *m = (gs_model){.mem = rows->mem, .n = rows->n, .degree = rows->degree};
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        m->tensor[a] = rows->tensor[GS_VALUE][a];
+        FTH_TRY(memory_of(m->tensor[a], &m->at[a], err));
+    }
+    return FTH_OK;
+}
+
+/* ---- more and fewer ---- */
+
+/* All tensors, densify last; NULL ends them. */
+static void list_tensors(const gs_rows *rows, fth_tensor **list)
+{
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++)
+            if (rows->tensor[p][a]) *list++ = rows->tensor[p][a];
+    if (rows->densify) *list++ = rows->densify;
+    *list = NULL;
+}
+
+enum { TENSORS = GS_PARTS * GS_ATTRIBUTES + 2 };
+
+fth_status gs_rows_append(gs_rows *rows, int64_t count, fth_err *err)
+{
+    fth_tensor *list[TENSORS];
+    if (count < 0 || count > rows->most - rows->n)
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "%" PRId64 " rows of at most %" PRId64 " were to get %" PRId64 " more",
+                        rows->n, rows->most, count);
+    list_tensors(rows, list);
+    for (int i = 0; list[i]; i++) {
+        const fth_status s = fth_tensor_set_rows(list[i], rows->n + count, err);
+        if (s == FTH_OK) continue;
+        while (i-- > 0)
+            if (fth_tensor_set_rows(list[i], rows->n, NULL) != FTH_OK) break;
+        return s;
+    }
+    rows->n += count;
+    return FTH_OK;
+}
+
+typedef struct closing {
+    char *data[TENSORS];
+    uint64_t row_bytes[TENSORS];
+    const gs_marks *gone;
+    int order[TENSORS]; /* longest rows first, so that the workers end together */
+} closing;
+
+/* Runs of rows that stay move down together. */
+static void close_tensor(char *data, uint64_t bytes, const gs_marks *gone)
+{
+    int64_t to = 0;
+    for (int64_t row = 0; row < gone->n;) {
+        if (row % GS_WORD == 0 && gone->word[row / GS_WORD] == UINT32_MAX) {
+            row += GS_WORD;
+            continue;
+        }
+        if (gs_marks_has(gone, row)) {
+            row++;
+            continue;
+        }
+        int64_t end = row + 1;
+        while (end < gone->n && !gs_marks_has(gone, end)) end++;
+        if (to != row)
+            memmove(data + (uint64_t)to * bytes, data + (uint64_t)row * bytes,
+                    (uint64_t)(end - row) * bytes);
+        to += end - row;
+        row = end;
+    }
+}
+
+static void close_some(void *arg, int64_t from, int64_t to)
+{
+    const closing *c = arg;
+    for (int64_t i = from / GS_BLOCK; i < to / GS_BLOCK; i++)
+        close_tensor(c->data[c->order[i]], c->row_bytes[c->order[i]], c->gone);
+}
+
+fth_status gs_rows_compact(gs_rows *rows, const gs_marks *gone, fth_err *err)
+{
+    closing c = {.gone = gone};
+    fth_tensor *list[TENSORS];
+    int n = 0;
+    if (gone->n != rows->n)
+        return FTH_FAIL(err, FTH_E_USAGE, "marks of %" PRId64 " rows for %" PRId64, gone->n,
+                        rows->n);
+    if (gone->count == 0) return FTH_OK;
+    list_tensors(rows, list);
+    for (; list[n]; n++) {
+        c.row_bytes[n] = fth_tensor_bytes(list[n]) / (uint64_t)rows->n;
+        FTH_TRY(fth_tensor_sync(list[n], err));
+        c.data[n] = fth_tensor_data(list[n]);
+        int at = n;
+        for (; at > 0 && c.row_bytes[c.order[at - 1]] < c.row_bytes[n]; at--)
+            c.order[at] = c.order[at - 1];
+        c.order[at] = n;
+    }
+    gs_rows_loop(rows->context, "compact", (int64_t)n * GS_BLOCK, close_some, &c);
+    rows->n -= gone->count;
+    fth_status s = FTH_OK; /* what does not shrink says so; all others do */
+    for (int i = 0; i < n; i++) {
+        const fth_status one = fth_tensor_set_rows(list[i], rows->n, s == FTH_OK ? err : NULL);
+        if (s == FTH_OK) s = one;
+    }
+    return s;
+}
+
+fth_status gs_rows_begin_densify(gs_rows *rows, fth_err *err)
+{
+    float *at = NULL;
+    if (!rows->densify) return make_densify(rows, err);
+    FTH_TRY(memory_of(rows->densify, &at, err));
+    if (rows->n > 0) memset(at, 0, (size_t)rows->n * 2 * sizeof(float));
+    return FTH_OK;
+}
+
+void gs_rows_end_densify(gs_rows *rows)
+{
+    (void)fth_tensor_release(rows->densify);
+    rows->densify = NULL;
+    rows->flags &= ~(unsigned)GS_ROWS_DENSIFY;
+}
+
+/* ---- what they take ---- */
+
+uint64_t gs_rows_bytes(const fth_mem *mem, int64_t most, int degree, unsigned flags, int64_t n)
+{
+    uint64_t sum = 0;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const uint64_t row = (uint64_t)gs_columns((gs_attribute)a, degree) * sizeof(float);
+        sum += (uint64_t)parts_of(flags) *
+               fth_mem_range_cost(mem, row * (uint64_t)most, row * (uint64_t)n);
+    }
+    if (flags & GS_ROWS_DENSIFY)
+        sum += fth_mem_range_cost(mem, 8 * (uint64_t)most, 8 * (uint64_t)n);
+    return sum;
+}
+
+int64_t gs_rows_fit(const fth_mem *mem, int64_t most, int degree, unsigned flags, uint64_t bytes)
+{
+    int64_t fits = 0, beyond = most + 1;
+    while (beyond - fits > 1) {
+        const int64_t n = fits + (beyond - fits) / 2;
+        if (gs_rows_bytes(mem, most, degree, flags, n) <= bytes)
+            fits = n;
+        else
+            beyond = n;
+    }
+    return fits;
+}
+
+/* ---- work over rows ---- */
+
+enum { CHUNKS = 512 };
+
+typedef struct loop {
+    int64_t n, rows; /* rows of a chunk */
+    void (*fn)(void *arg, int64_t from, int64_t to);
+    void *arg;
+    bool done[CHUNKS];
+} loop;
+
+static void run_chunk(void *arg, int64_t i, int worker)
+{
+    loop *l = arg;
+    const int64_t from = i * l->rows, to = from + l->rows < l->n ? from + l->rows : l->n;
+    (void)worker;
+    l->fn(l->arg, from, to);
+    l->done[i] = true;
+}
+
+void gs_rows_loop(fth_context *context, const char *name, int64_t n,
+                  void (*fn)(void *arg, int64_t from, int64_t to), void *arg)
+{
+    const int64_t blocks = (n + GS_BLOCK - 1) / GS_BLOCK, each = (blocks + CHUNKS - 1) / CHUNKS;
+    loop l = {.n = n, .rows = each * GS_BLOCK, .fn = fn, .arg = arg};
+    if (n < 1) return;
+    const int64_t chunks = (blocks + each - 1) / each;
+    if (fth_context_loop(context, name, chunks, run_chunk, &l, NULL) == FTH_OK) return;
+    for (int64_t i = 0; i < chunks; i++)
+        if (!l.done[i]) run_chunk(&l, i, 0);
+}
