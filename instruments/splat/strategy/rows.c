@@ -93,6 +93,25 @@ fth_status gs_rows_open(const gs_rows *rows, gs_rows_memory *m, fth_err *err)
     return memory_of(rows->densify, &m->densify, err);
 }
 
+void gs_row_copy(const gs_rows_memory *m, int degree, int64_t to, int64_t from)
+{
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const int64_t columns = gs_columns((gs_attribute)a, degree);
+        float *at = m->at[GS_VALUE][a];
+        memcpy(at + to * columns, at + from * columns, (size_t)columns * sizeof(float));
+    }
+}
+
+void gs_row_clear_moments(const gs_rows_memory *m, int degree, int64_t row)
+{
+    for (int p = GS_FIRST; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            const int64_t columns = gs_columns((gs_attribute)a, degree);
+            if (m->at[p][a])
+                memset(m->at[p][a] + row * columns, 0, (size_t)columns * sizeof(float));
+        }
+}
+
 fth_status gs_rows_model(const gs_rows *rows, gs_model *m, fth_err *err)
 {
     *m = (gs_model){.mem = rows->mem, .n = rows->n, .degree = rows->degree};
@@ -243,6 +262,27 @@ int64_t gs_rows_fit(const fth_mem *mem, int64_t most, int degree, unsigned flags
         else
             beyond = n;
     }
+    return fits;
+}
+
+int64_t gs_rows_afford(const gs_rows *rows, int64_t wanted, uint64_t held,
+                       uint64_t (*bytes)(const void *arg, int64_t more), const void *arg)
+{
+    fth_mem_stats stats;
+    fth_mem_get_stats(rows->mem, &stats);
+    const uint64_t beside = stats.used_bytes > held ? stats.used_bytes - held : 0;
+    int64_t fits = 0, beyond = wanted + 1;
+    for (int64_t more = wanted; beyond - fits > 1; more = fits + (beyond - fits) / 2) {
+        if (bytes(arg, more) <= stats.budget_bytes - beside)
+            fits = more;
+        else
+            beyond = more;
+    }
+    if (fits < wanted)
+        fth_log_line(fth_context_log(rows->context), FTH_LOG_WARN,
+                     "memory for %" PRId64 " of %" PRId64 " new Gaussians: the cap is %" PRId64
+                     " for now",
+                     fits, wanted, rows->n + fits);
     return fits;
 }
 

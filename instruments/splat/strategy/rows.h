@@ -44,6 +44,9 @@ typedef struct gs_rows_memory {
     float *at[GS_PARTS][GS_ATTRIBUTES], *densify;
 } gs_rows_memory;
 fth_status gs_rows_open(const gs_rows *rows, gs_rows_memory *m, fth_err *err);
+/* The parameters of row `to` are those of row `from`; and the moments of a row are 0. */
+void gs_row_copy(const gs_rows_memory *m, int degree, int64_t to, int64_t from);
+void gs_row_clear_moments(const gs_rows_memory *m, int degree, int64_t row);
 
 /* So many rows of 0 more; nothing moves. On failure nothing changed. */
 fth_status gs_rows_append(gs_rows *rows, int64_t count, fth_err *err);
@@ -61,6 +64,12 @@ void gs_rows_end_densify(gs_rows *rows);
 uint64_t gs_rows_bytes(const fth_mem *mem, int64_t most, int degree, unsigned flags, int64_t n);
 /* How many rows fit in so many bytes, at most `most`: for `max_cap: auto`. */
 int64_t gs_rows_fit(const fth_mem *mem, int64_t most, int degree, unsigned flags, uint64_t bytes);
+
+/* Of so many rows to append, those that the budget has room for: bytes(arg, more) is what the
+ * ledger will count for `more` of them with all that is needed meanwhile, and what it counts of
+ * that now is `held`. A lower number is told to the log. */
+int64_t gs_rows_afford(const gs_rows *rows, int64_t wanted, uint64_t held,
+                       uint64_t (*bytes)(const void *arg, int64_t more), const void *arg);
 
 /* ---- work over rows ---- */
 

@@ -1,0 +1,216 @@
+/* mcmc.c - see mcmc.h. */
+#include "mcmc.h"
+
+#include "activate.h"
+#include "draw.h"
+
+#include <fathom/ops.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { STREAM_NOISE = 3, STREAM_RELOCATE = 4, STREAM_ADD = 5 };
+static const double most_opacity = 1 - 1e-7;
+static const float growth = 1.05f;
+
+gs_mcmc_rules gs_mcmc_default(void)
+{
+    return (gs_mcmc_rules){.min_opacity = 0.005};
+}
+
+/* ---- families ---- */
+
+/* From log(1 - opacity). The double sum of the paper is a single one: over i, binomials of i - 1
+ * and k add up to the binomial of ratio and k + 1. */
+static void make_family(double log_clear, int ratio, double *opacity, double *scale)
+{
+    const double o = -expm1(log_clear / ratio);
+    double sum = 0, binomial = 1, power = 1;
+    for (int k = 0; k < ratio; k++) {
+        binomial *= (double)(ratio - k) / (k + 1);
+        power *= o;
+        sum += (k % 2 ? -1 : 1) * binomial * power / sqrt(k + 1);
+    }
+    *opacity = o;
+    *scale = -expm1(log_clear) / sum;
+}
+
+void gs_family(double opacity, int ratio, double *new_opacity, double *scale)
+{
+    make_family(log1p(-opacity), ratio, new_opacity, scale);
+}
+
+/* ---- parents and their copies ---- */
+
+typedef struct spread {
+    const gs_rows *rows;
+    const gs_mcmc_rules *rules;
+    gs_rows_memory m;
+    const gs_urn *urn;
+    gs_marks *dead; /* rows that become copies; NULL: those from `first` on */
+    int64_t first;
+    float least; /* logit of the least opacity */
+} spread;
+
+static void share(void *arg, int64_t from, int64_t to)
+{
+    const spread *s = arg;
+    float *const *at = s->m.at[GS_VALUE];
+    for (int64_t i = from; i < to; i++) {
+        const int times = s->urn->times[i];
+        if (times == 0) continue;
+        double o, scale;
+        make_family(gs_log_clear((double)at[GS_OPACITY][i]),
+                    times < GS_FAMILY ? 1 + times : GS_FAMILY, &o, &scale);
+        o = o < s->rules->min_opacity ? s->rules->min_opacity : o > most_opacity ? most_opacity : o;
+        at[GS_OPACITY][i] = (float)gs_logit(o);
+        for (int k = 0; k < 3; k++)
+            at[GS_SCALING][3 * i + k] = (float)((double)at[GS_SCALING][3 * i + k] + log(scale));
+        gs_row_clear_moments(&s->m, s->rows->degree, i);
+    }
+}
+
+static void fill_dead(void *arg, int64_t from, int64_t to)
+{
+    const spread *s = arg;
+    int64_t rank = gs_marks_rank(s->dead, from);
+    for (int64_t i = from; i < to; i++) {
+        if (!gs_marks_has(s->dead, i)) continue;
+        gs_row_copy(&s->m, s->rows->degree, i, s->urn->drawn[rank++]);
+        if (!s->rules->keep_dead_moments) gs_row_clear_moments(&s->m, s->rows->degree, i);
+    }
+}
+
+static void fill_new(void *arg, int64_t from, int64_t to)
+{
+    const spread *s = arg;
+    for (int64_t j = from; j < to; j++)
+        gs_row_copy(&s->m, s->rows->degree, s->first + j, s->urn->drawn[j]);
+}
+
+static void find_dead(void *arg, int64_t from, int64_t to)
+{
+    const spread *s = arg;
+    float *const *at = s->m.at[GS_VALUE];
+    for (int64_t i = from; i < to; i++)
+        if (at[GS_OPACITY][i] <= s->least || gs_norm(at[GS_ROTATION] + 4 * i) < GS_LEAST_NORM)
+            gs_marks_set(s->dead, i);
+}
+
+static fth_status relocate(spread *s, int64_t iteration, int64_t *dead, fth_err *err)
+{
+    gs_urn urn = {0};
+    gs_rows_loop(s->rows->context, "find dead", s->rows->n, find_dead, s);
+    gs_marks_count(s->dead);
+    if (s->dead->count == 0 || s->dead->count == s->rows->n) return FTH_OK;
+    FTH_TRY(gs_urn_create(&urn, s->rows, s->dead, s->dead->count, s->rules->seed, iteration,
+                          STREAM_RELOCATE, err));
+    s->urn = &urn;
+    gs_rows_loop(s->rows->context, "share", s->rows->n, share, s);
+    gs_rows_loop(s->rows->context, "relocate", s->rows->n, fill_dead, s);
+    *dead = s->dead->count;
+    gs_urn_free(&urn);
+    return FTH_OK;
+}
+
+fth_status gs_mcmc_relocate(gs_rows *rows, const gs_mcmc_rules *rules, int64_t iteration,
+                            int64_t *dead, fth_err *err)
+{
+    gs_marks marks;
+    spread s = {
+        .rows = rows, .rules = rules, .dead = &marks, .least = (float)gs_logit(rules->min_opacity)};
+    *dead = 0;
+    FTH_TRY(gs_rows_open(rows, &s.m, err));
+    FTH_TRY(gs_marks_create(&marks, rows->mem, rows->n, "dead rows", err));
+    const fth_status status = relocate(&s, iteration, dead, err);
+    gs_marks_free(&marks);
+    return status;
+}
+
+/* ---- more rows ---- */
+
+static uint64_t bytes_meanwhile(const void *arg, int64_t more)
+{
+    const gs_rows *rows = arg;
+    return gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n + more) +
+           gs_urn_bytes(rows->mem, rows->n, more);
+}
+
+/* So many new rows as the strategy wants, and memory has. */
+static int64_t count_new(const gs_rows *rows, const gs_mcmc_rules *rules, int64_t *cap)
+{
+    int64_t most = rows->most, target = (int64_t)floorf(growth * (float)rows->n);
+    if (rules->max_cap > 0 && rules->max_cap < most) most = rules->max_cap;
+    if (target > most) target = most;
+    if (target <= rows->n) return 0;
+    const uint64_t held = gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n);
+    const int64_t more = gs_rows_afford(rows, target - rows->n, held, bytes_meanwhile, rows);
+    if (cap && rows->n + more < target) *cap = rows->n + more;
+    return more;
+}
+
+static fth_status append_drawn(gs_rows *rows, spread *s, fth_err *err)
+{
+    FTH_TRY(gs_rows_append(rows, s->urn->draws, err));
+    FTH_TRY(gs_rows_open(rows, &s->m, err));
+    gs_rows_loop(rows->context, "share", s->first, share, s);
+    gs_rows_loop(rows->context, "add", s->urn->draws, fill_new, s);
+    return FTH_OK;
+}
+
+fth_status gs_mcmc_add(gs_rows *rows, const gs_mcmc_rules *rules, int64_t iteration, int64_t *added,
+                       int64_t *cap, fth_err *err)
+{
+    gs_urn urn;
+    spread s = {.rows = rows, .rules = rules, .first = rows->n, .urn = &urn};
+    *added = 0;
+    if (cap) *cap = 0;
+    const int64_t more = count_new(rows, rules, cap);
+    if (more == 0) return FTH_OK;
+    FTH_TRY(gs_urn_create(&urn, rows, NULL, more, rules->seed, iteration, STREAM_ADD, err));
+    const bool any = urn.total > 0;
+    const fth_status status = any ? append_drawn(rows, &s, err) : FTH_OK;
+    if (status == FTH_OK && any) *added = more;
+    gs_urn_free(&urn);
+    return status;
+}
+
+/* ---- noise ---- */
+
+typedef struct shaking {
+    float *const *at;
+    double rate;
+    int64_t seed, iteration;
+} shaking;
+
+/* Covariance times normals, as R s s R^T e. */
+static void shake(void *arg, int64_t from, int64_t to)
+{
+    const shaking *s = arg;
+    for (int64_t i = from; i < to; i++) {
+        double r[3][3], e[3], along[3];
+        if (gs_norm(s->at[GS_ROTATION] + 4 * i) < GS_LEAST_NORM) continue; /* has no shape */
+        const double o = gs_sigmoid((double)s->at[GS_OPACITY][i]);
+        const double step = s->rate / (1 + exp(100 * o - 0.5));
+        gs_turn(s->at[GS_ROTATION] + 4 * i, r);
+        for (int k = 0; k < 3; k++)
+            e[k] = fth_random_normal_at(s->seed, s->iteration, STREAM_NOISE, 3 * i + k);
+        for (int k = 0; k < 3; k++)
+            along[k] = exp(2 * (double)s->at[GS_SCALING][3 * i + k]) *
+                       (r[0][k] * e[0] + r[1][k] * e[1] + r[2][k] * e[2]);
+        for (int k = 0; k < 3; k++) {
+            float *mean = s->at[GS_MEANS] + 3 * i + k;
+            *mean = (float)((double)*mean +
+                            step * (r[k][0] * along[0] + r[k][1] * along[1] + r[k][2] * along[2]));
+        }
+    }
+}
+
+fth_status gs_mcmc_noise(gs_rows *rows, double rate, int64_t seed, int64_t iteration, fth_err *err)
+{
+    gs_rows_memory m;
+    FTH_TRY(gs_rows_open(rows, &m, err));
+    shaking s = {m.at[GS_VALUE], rate, seed, iteration};
+    gs_rows_loop(rows->context, "noise", rows->n, shake, &s);
+    return FTH_OK;
+}
