@@ -3,6 +3,7 @@
 #define SPLAT_H
 
 #include "convert/convert.h"
+#include "densify/densify.h"
 #include "info/info.h"
 #include "render/render.h"
 #include "toy/toy.h"

@@ -1,0 +1,246 @@
+/* bench.c - `fathom splat bench-densify`: rows are made up and refined in place.
+ *
+ * The bound of a refinement of any rows is 1.01 N' S + 64 MiB, N' the rows before or after,
+ * whichever are more, and S the bytes of a row: pages of new rows and bits, no second copy of
+ * anything.
+ */
+#include "densify.h"
+
+#include <fathom/number.h>
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { DEGREE = 3 };
+
+static const struct mode {
+    const char *name;
+    int every;  /* each so many rows have a large gradient; 0: none */
+    float size; /* logarithm, against a limit of log 0.01 */
+    int faint;  /* each so many rows are transparent; 0: none */
+} modes[] = {{"split-all", 1, -1, 0},
+             {"split-10", 10, -1, 0},
+             {"dup-all", 1, -6, 0},
+             {"prune-half", 0, -1, 2}};
+enum { MODES = sizeof modes / sizeof modes[0] };
+
+typedef struct trial {
+    const struct mode *mode;
+    int64_t n, grown; /* rows, and the most of them */
+    unsigned flags;
+    gs_adc_rules rules;
+    uint64_t planned, ledger, driver, bound;
+    int64_t after;
+    double seconds;
+} trial;
+
+/* ---- made-up rows ---- */
+
+typedef struct filling {
+    gs_rows_memory m;
+    const struct mode *mode;
+    int degree;
+} filling;
+
+static void fill(void *arg, int64_t from, int64_t to)
+{
+    const filling *f = arg;
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            const int64_t columns = gs_columns((gs_attribute)a, f->degree);
+            for (int64_t i = from * columns; f->m.at[p][a] && i < to * columns; i++)
+                f->m.at[p][a][i] = (float)(i % 1024) * 0x1p-10f;
+        }
+    for (int64_t i = from; i < to; i++) {
+        const bool high = f->mode->every && i % f->mode->every == 0;
+        for (int k = 0; k < 3; k++) f->m.at[GS_VALUE][GS_SCALING][3 * i + k] = f->mode->size;
+        f->m.at[GS_VALUE][GS_ROTATION][4 * i] = 1;
+        f->m.at[GS_VALUE][GS_OPACITY][i] = f->mode->faint && i % f->mode->faint == 0 ? -10 : 1;
+        if (f->m.densify) f->m.densify[2 * i] = 1, f->m.densify[2 * i + 1] = high ? 10 : 0;
+    }
+}
+
+/* Moments of new rows are written by the next step of Adam: so they are here, that the system has
+ * given all pages that were counted. */
+static void use_moments(void *arg, int64_t from, int64_t to)
+{
+    const filling *f = arg;
+    for (int p = GS_FIRST; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            const int64_t columns = gs_columns((gs_attribute)a, f->degree);
+            if (f->m.at[p][a])
+                memset(f->m.at[p][a] + from * columns, 0,
+                       (size_t)((to - from) * columns) * sizeof(float));
+        }
+}
+
+/* The ledger counts whole pages: what lies behind the last row is used as well, as the 0 it is. */
+static void use_pages(const gs_rows *rows, const gs_rows_memory *m)
+{
+    fth_mem_block b;
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++)
+            if (m->at[p][a] && fth_mem_find(rows->mem, m->at[p][a], &b))
+                memset((char *)m->at[p][a] + b.asked_bytes, 0,
+                       (size_t)(b.got_bytes - b.asked_bytes));
+}
+
+/* ---- one refinement ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The most of the process that was resident, as the kernel counts. */
+static uint64_t most_resident(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
+}
+
+static void predict(trial *t, const fth_mem *mem)
+{
+    const int64_t more = t->mode->every ? (t->n + t->mode->every - 1) / t->mode->every : 0;
+    const uint64_t row = gs_row_bytes(DEGREE) * (t->flags & GS_ROWS_ADAM ? GS_PARTS : 1);
+    fth_mem_stats stats;
+    fth_mem_get_stats(mem, &stats);
+    t->grown = t->n + more;
+    t->bound = (uint64_t)t->grown * row / 100 * 101 + ((uint64_t)64 << 20);
+    t->planned =
+        stats.used_bytes + gs_adc_bytes(mem, t->grown, DEGREE, t->flags, t->n, more, &t->rules);
+}
+
+static fth_status refine(trial *t, gs_rows *rows, fth_err *err)
+{
+    gs_adc_counts counts;
+    fth_mem_stats stats;
+    filling f = {.mode = t->mode, .degree = DEGREE};
+    FTH_TRY(gs_rows_open(rows, &f.m, err));
+    gs_rows_loop(rows->context, "fill", rows->n, fill, &f);
+    use_pages(rows, &f.m);
+    const double start = now();
+    FTH_TRY(gs_adc_refine(rows, &t->rules, 600, &counts, err));
+    t->seconds = now() - start;
+    t->after = counts.n;
+    fth_mem_get_stats(rows->mem, &stats);
+    t->ledger = stats.peak_bytes;
+    FTH_TRY(gs_rows_open(rows, &f.m, err));
+    gs_rows_loop(rows->context, "use", rows->n, use_moments, &f);
+    use_pages(rows, &f.m);
+    return FTH_OK;
+}
+
+static fth_status measure(trial *t, fth_context *ctx, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    fth_mem_stats stats;
+    gs_rows rows;
+    fth_mem_get_stats(mem, &stats);
+    if (t->planned > stats.budget_bytes) {
+        char need[24], have[24];
+        FTH_FAIL(err, FTH_E_NO_FIT, "%" PRId64 " rows that become %" PRId64 " take %s of %s", t->n,
+                 t->grown, fth_mem_format_size(t->planned, need, sizeof need),
+                 fth_mem_format_size(stats.budget_bytes, have, sizeof have));
+        fth_err_hint(err, "fewer rows with --n, or more memory with --memory");
+        return FTH_E_NO_FIT;
+    }
+    fth_mem_mark(mem);
+    const uint64_t before = most_resident();
+    FTH_TRY(gs_rows_create(&rows, ctx, t->n, t->grown, DEGREE, t->flags, err));
+    const fth_status s = refine(t, &rows, err);
+    gs_rows_free(&rows);
+    t->driver = most_resident() - before;
+    return s;
+}
+
+/* ---- the command ---- */
+
+typedef const char *getter(void *user, const char *flag);
+
+static fth_status read_flags(trial *t, getter *value, void *user, fth_err *err)
+{
+    const char *n = value(user, "n"), *mode = value(user, "mode"), *adam = value(user, "adam");
+    *t = (trial){.n = 1000000, .mode = &modes[0], .rules = gs_adc_default()};
+    t->rules.last = true;
+    if (n && (!fth_int_parse(n, &t->n) || t->n < 1 || t->n > 1000000000))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--n: expected 1 to 1000000000 rows, found '%s'", n);
+    if (adam && strcmp(adam, "0") != 0 && strcmp(adam, "1") != 0)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--adam: expected 0 or 1, found '%s'", adam);
+    int i = 0;
+    while (mode && i < MODES && strcmp(mode, modes[i].name) != 0) i++;
+    if (i == MODES)
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "--mode: expected split-all, split-10, dup-all or prune-half, found '%s'",
+                        mode);
+    t->mode = &modes[i];
+    t->flags = (adam && adam[0] == '0' ? 0 : GS_ROWS_ADAM) |
+               (t->mode->every ? GS_ROWS_DENSIFY : 0); /* pruning needs no statistics */
+    return FTH_OK;
+}
+
+static void tell(fth_answer *a, const trial *t)
+{
+    char text[24];
+    const struct {
+        const char *name, *what;
+        uint64_t bytes;
+    } row[] = {{"planned_bytes", "planned", t->planned},
+               {"ledger_bytes", "ledger", t->ledger},
+               {"driver_bytes", "driver", t->driver},
+               {"bound_bytes", "bound", t->bound}};
+    fprintf(a->out, "%s: %" PRId64 " rows, then %" PRId64 ", in %.3g s\n", t->mode->name, t->n,
+            t->after, t->seconds);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        fprintf(a->out, "%-8s %s\n", row[i].what,
+                fth_mem_format_size(row[i].bytes, text, sizeof text));
+    if (!a->json) return;
+    fth_json_writer *w = fth_answer_facts(a);
+    fth_json_int(w, "rows", t->n);
+    fth_json_int(w, "rows_after", t->after);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        fth_json_u64(w, row[i].name, row[i].bytes);
+    fth_json_real(w, "seconds", t->seconds);
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *value, void *user,
+                      FILE *out, fth_err *err)
+{
+    fth_answer a;
+    trial t;
+    (void)n_args, (void)arg;
+    FTH_TRY(read_flags(&t, value, user, err));
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    predict(&t, fth_context_mem(ctx));
+    if (a.plan) {
+        fth_answer_memory(&a, t.planned, "rows, and bits that mark them");
+        return fth_answer_end(&a, FTH_OK, err);
+    }
+    const fth_status s = measure(&t, ctx, err);
+    if (s == FTH_OK) tell(&a, &t);
+    return fth_answer_end(&a, s, err);
+}
+
+static const fth_flag flags[] = {
+    {.name = "n", .value = FTH_FLAG_COUNT, .doc = "rows at the start, 1000000 by itself"},
+    {.name = "mode",
+     .value = FTH_FLAG_WORD,
+     .doc = "split-all (by itself), split-10, dup-all or prune-half"},
+    {.name = "adam", .value = FTH_FLAG_WORD, .doc = "with moments of Adam: 1 (by itself) or 0"},
+    {0}};
+
+const fth_verb gs_verb_bench_densify = {
+    .name = "bench-densify",
+    .args = "",
+    .brief = "refine made-up rows, and tell the memory and time it takes",
+    .doc = "Rows of degree 3 are refined once: all are split or duplicated, each tenth is split, "
+           "or half are pruned. Tells what was planned, the most that the ledger held and that "
+           "the process took beyond what it had, and the bound: 1.01 times the rows, before or "
+           "after, whichever are more, and 64 MiB.",
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};
