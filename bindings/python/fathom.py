@@ -31,7 +31,7 @@ import numpy as np
 
 __version__ = "0.1.0"
 
-MAX_AXES, MAX_IN, MAX_OUT = 8, 12, 8
+MAX_AXES, MAX_IN, MAX_OUT = 8, 48, 24
 P, I, L, U, D, S, B = C.c_void_p, C.c_int, C.c_int64, C.c_uint64, C.c_double, C.c_char_p, C.c_bool
 
 
@@ -49,8 +49,8 @@ class ErrFrame(C.Structure):
 
 class Err(C.Structure):
     _c_name_ = "fth_err"
-    _fields_ = [("status", I), ("n_frames", I), ("origin", Site), ("text", C.c_char * 1400),
-                ("hint", C.c_char * 400), ("frame", ErrFrame * 6)]
+    _fields_ = [("status", I), ("n_frames", I), ("origin", Site), ("need", L),
+                ("text", C.c_char * 1400), ("hint", C.c_char * 400), ("frame", ErrFrame * 6)]
 
 
 class StatusInfo(C.Structure):

@@ -14,7 +14,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_MAX_AXES = 8, FTH_MAX_IN = 12, FTH_MAX_OUT = 8 };
+enum { FTH_MAX_AXES = 8, FTH_MAX_IN = 48, FTH_MAX_OUT = 24 };
 
 typedef struct fth_c64 {
     float re, im;
@@ -63,7 +63,10 @@ FTH_API FTH_MUST_USE fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem,
                                                  void (*drop)(void *user), void *user,
                                                  fth_err *err);
 /* One whose first axis grows up to `most` rows where it lies (fth_mem_reserve): what is there
- * counts, addresses cost nothing. It starts with size[0] rows of 0. */
+ * counts, addresses cost nothing. It starts with size[0] rows of 0. With the ledger of a device's
+ * memory (fth_context_device_mem) the rows are on the device alone and take none of the host's:
+ * such a tensor is a parameter of graphs of that context, fth_tensor_data and fth_tensor_view give
+ * NULL, and rows are read and written in pieces by fth_tensor_get_rows and fth_tensor_put_rows. */
 FTH_API FTH_MUST_USE fth_status fth_tensor_reserve_(fth_tensor **out, fth_mem *mem, fth_site site,
                                                     const char *label, fth_dtype dtype, int n_axes,
                                                     const int64_t *size, int64_t most,
@@ -78,6 +81,15 @@ FTH_API FTH_MUST_USE fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows,
  * so the order stays and no second copy is needed. */
 FTH_API FTH_MUST_USE fth_status fth_tensor_keep_rows(fth_tensor *t, const int64_t *from, int64_t n,
                                                      fth_err *err);
+/* The same of several tensors with as many rows each, which belong together. On failure each has
+ * its rows, all of them or those to keep. */
+FTH_API FTH_MUST_USE fth_status fth_tensors_keep_rows(fth_tensor *const *t, int tensors,
+                                                      const int64_t *from, int64_t n, fth_err *err);
+/* Rows [from, from+n) to and from dense memory of the host, wherever the newest are. */
+FTH_API FTH_MUST_USE fth_status fth_tensor_get_rows(fth_tensor *t, int64_t from, int64_t n,
+                                                    void *dst, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_tensor_put_rows(fth_tensor *t, int64_t from, int64_t n,
+                                                    const void *src, fth_err *err);
 #define fth_tensor_create(out, mem, label, dtype, n, size, err)                                    \
     fth_tensor_create_((out), (mem), FTH_HERE, (label), (dtype), (n), (size), (err))
 #define fth_tensor_wrap(out, mem, label, dtype, n, size, data, err)                                \

@@ -18,7 +18,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 6 };
+enum { FTH_BACKEND_ABI = 7 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */
@@ -41,6 +41,11 @@ typedef struct fth_fault {
     uint32_t code;  /* the kernel's own */
     uint32_t lock;  /* all bits set: free */
 } fth_fault;
+
+/* `code` of a complaint that a planned capacity is too small: `value` is what is needed, and the
+ * largest of several wins (fth_cuda_need). The engine makes FTH_E_CAPACITY of it, and asks nobody
+ * to explain. */
+#define FTH_FAULT_NEED UINT32_MAX
 
 typedef struct fth_device_info {
     char name[256];
@@ -138,6 +143,10 @@ typedef struct fth_device_table {
      * that are at hand. *lost grows by those that found no room. */
     void (*watch_read)(fth_device *device, bool all, fth_event_fn *take, void *arg, uint64_t *lost);
     void (*unwatch)(fth_device *device);
+    /* Row i of `to` becomes row index[i] of `from`, n rows of `bytes` each; all of it on the
+     * device, and neither overlaps another. Queued. NULL: cannot. */
+    fth_status (*gather_rows)(fth_device *device, fth_lane lane, void *to, const void *from,
+                              const int64_t *index, int64_t n, uint64_t bytes, fth_err *err);
 } fth_device_table;
 
 typedef struct fth_backend {

@@ -86,6 +86,7 @@ typedef struct fth_err {
     fth_status status;
     int n_frames;            /* innermost first; outer ones beyond the limit are dropped */
     fth_site origin;         /* line of the user's program, where one is known */
+    int64_t need;            /* FTH_E_CAPACITY: the length that there must be room for; else 0 */
     char text[FTH_ERR_TEXT]; /* what was wanted and what was found */
     char hint[FTH_ERR_HINT]; /* one thing to do next */
     fth_err_frame frame[FTH_ERR_FRAMES]; /* where the library was */
@@ -109,6 +110,11 @@ FTH_API fth_status fth_err_note(fth_err *err, fth_site where, fth_status status,
 FTH_API void fth_err_hint(fth_err *err, const char *fmt, ...) FTH_PRINTF(2, 3);
 /* Name the line of the user's program that the error is about. */
 FTH_API void fth_err_origin(fth_err *err, fth_site origin);
+
+/* FTH_E_CAPACITY: a length that only the data know is more than was planned for. The caller plans
+ * again with room for err->need, and some more. */
+FTH_API fth_status fth_err_capacity(fth_err *err, fth_site where, int64_t need, const char *fmt,
+                                    ...) FTH_PRINTF(4, 5);
 
 #define FTH_FAIL(err, status, ...) fth_err_set((err), FTH_HERE, (status), __VA_ARGS__)
 #define FTH_TRY(call)                                                                              \

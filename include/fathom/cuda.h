@@ -126,6 +126,13 @@ static __device__ inline void fth_cuda_complain(fth_fault *fault, uint64_t where
         done = true;
     }
 }
+/* Say that what was planned for has no room for `need` elements; any thread may, of any call in a
+ * run, and the largest need is the one that counts. The kernel goes on and keeps within its room:
+ * what it gives is never used, and no parameter is changed. */
+static __device__ inline void fth_cuda_need(fth_fault *fault, int64_t need)
+{
+    fth_cuda_complain(fault, (uint64_t)(INT64_MAX - need), need, FTH_FAULT_NEED);
+}
 #endif
 
 #endif /* FATHOM_CUDA_H */

@@ -36,16 +36,15 @@ typedef struct fth_desc {
     int row, col; /* positions of the axes the mark is about */
 } fth_desc;
 
-/* One operation in a graph, as its functions see it. */
+/* One operation in a graph, as its functions see it. The arrays have n_in and n_out elements;
+ * while infer runs, out has room for FTH_MAX_OUT. */
 struct fth_node {
     const fth_op *op;
     fth_graph *graph;
     fth_site site;
     int n_in, n_out;
-    fth_val in_val[FTH_MAX_IN];
-    fth_val out_val[FTH_MAX_OUT];
-    fth_desc in[FTH_MAX_IN];
-    fth_desc out[FTH_MAX_OUT];
+    fth_val *in_val, *out_val;
+    fth_desc *in, *out;
     const void *attr; /* copied from the builder; plain bytes, hashed into the plan's identity */
     uint64_t attr_bytes;
 };
@@ -96,7 +95,7 @@ enum {
     FTH_OP_MAY_FAIL = 1u << 3,   /* the kernel can return an error (not positive definite) */
     FTH_OP_ALIAS = 1u << 4,      /* out[0] is in[0] under other axis names: no bytes, no kernel */
     FTH_OP_NO_SPLIT = 1u << 5,   /* never call with a piece of an output axis per worker */
-    FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may take the block of in[0]; << k for in[k] */
+    FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may take the block of in[0]; << k for in[k], k < 12 */
 };
 
 struct fth_op {
@@ -119,6 +118,11 @@ struct fth_op {
     /* Append nodes: cotangents of the outputs (poison where nobody needs one) to cotangents of the
      * inputs (leave untouched where the input has none). NULL: asking for it is an error. */
     fth_status (*vjp)(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err);
+    /* The input whose new value output `out` is; -1: of none. Both have the same dtype and axes,
+     * and a call reads what it needs of a row (an index of axes that are cut) of that input before
+     * it writes the row, and no other call needs it: so the output may lie where the input does,
+     * and a parameter that is assigned it needs no second block. NULL: no output is. */
+    int (*update_of)(const fth_node *node, int out);
     /* The obvious loop: the truth that every fast variant is tested against. */
     fth_status (*run)(const fth_call *call);
 };

@@ -20,6 +20,7 @@ void fth_err_clear(fth_err *err)
     err->status = FTH_OK;
     err->n_frames = 0;
     err->origin = (fth_site){0};
+    err->need = 0;
     err->text[0] = err->hint[0] = '\0';
 }
 
@@ -62,6 +63,19 @@ fth_status fth_err_set(fth_err *err, fth_site where, fth_status status, const ch
         fill(frame->note, sizeof frame->note, fmt, args);
     va_end(args);
     return status;
+}
+
+fth_status fth_err_capacity(fth_err *err, fth_site where, int64_t need, const char *fmt, ...)
+{
+    char text[FTH_ERR_TEXT / 2];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const bool first = err && err->status == FTH_OK;
+    fth_err_set(err, where, FTH_E_CAPACITY, "%s", text);
+    if (first) err->need = need;
+    return FTH_E_CAPACITY;
 }
 
 fth_status fth_err_note(fth_err *err, fth_site where, fth_status status, const char *fmt, ...)

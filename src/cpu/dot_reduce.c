@@ -82,9 +82,9 @@ static fth_status product(const fth_call *call, const fth__dot_shape *s, const c
 /* The interpreter when it takes this program, else the fused operation's own loop. */
 static fth__dot_reduce_how how_of(const fth_node *node)
 {
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    const fth_kernel *fast = fth__cpu_backend.find(&fused);
+    const fth_kernel *fast = fth__cpu_backend.find(&fused.node);
     if (!fast)
         return (fth__dot_reduce_how){.room = room,
                                      .product = product,

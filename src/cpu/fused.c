@@ -140,7 +140,7 @@ static void find_streams(fth__vm *vm, bool along)
         const fth__reg *reg = &vm->reg[r];
         if (reg->place != FTH__AT_INPUT && reg->place != FTH__AT_OUT) continue;
         const bool out = reg->place == FTH__AT_OUT;
-        const int array = out ? FTH_MAX_IN + reg->index : r;
+        const int array = out ? FTH_PROGRAM_INPUTS + reg->index : r;
         const int64_t size = fth__reg_size(vm, r);
         const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim]
                                      : vm->cols * vm->stride[array][vm->col_dim];
@@ -175,7 +175,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
         fth__fused_strides(p, &node->in[i], &call->in[i], vm->stride[i]);
     for (int i = 0; i < p->n_out; i++)
         if (call->out[i].data)
-            fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_MAX_IN + i]);
+            fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_PROGRAM_INPUTS + i]);
     if (vm->tail.state)
         fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
     const bool along = p->tail_dim >= 0 && p->tail_dim == p->n_axes - 1;
@@ -228,7 +228,7 @@ static char *at_input(const fth__vm *vm, const fth__spot *spot, int i)
 static char *at_output(const fth__vm *vm, const fth__spot *spot, int o)
 {
     return (char *)vm->call->out[o].data +
-           spot->at[FTH_MAX_IN + o] * fth_dtype_size(vm->call->node->out[o].dtype);
+           spot->at[FTH_PROGRAM_INPUTS + o] * fth_dtype_size(vm->call->node->out[o].dtype);
 }
 
 /* Bring an operand that does not lie dense, or has 16 bits, into its slot. */
@@ -321,7 +321,7 @@ void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64
         if (reg->place == FTH__AT_OUT && reg->index == o) continue;
         const fth_dtype t = vm->call->node->out[o].dtype;
         const int64_t size = fth_dtype_size(t),
-                      row = vm->row_dim < 0 ? 0 : vm->stride[FTH_MAX_IN + o][vm->row_dim];
+                      row = vm->row_dim < 0 ? 0 : vm->stride[FTH_PROGRAM_INPUTS + o][vm->row_dim];
         const void *from = w->at[r];
         fth__cell one;
         char *to = at_output(vm, spot, o);
@@ -339,7 +339,7 @@ void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64
             (*vm->vec->half)[t == FTH_BF16].narrow(rows * cols, narrow, src);
             from = narrow;
         }
-        const int64_t col = vm->stride[FTH_MAX_IN + o][vm->col_dim];
+        const int64_t col = vm->stride[FTH_PROGRAM_INPUTS + o][vm->col_dim];
         fth__copy_block(size, rows, cols, to, row, col, from, from_row, from_col);
     }
 }
@@ -401,7 +401,7 @@ static void run_copy(const fth__vm *vm)
                 fth__spot_move(vm, &outer, vm->row_dim, r, &row);
                 fth__spot_move(vm, &row, vm->col_dim, c, &spot);
                 for (int o = 0; o < vm->p->n_out; o++) {
-                    const int i = vm->p->out_reg[o], to = FTH_MAX_IN + o, k = vm->row_dim;
+                    const int i = vm->p->out_reg[o], to = FTH_PROGRAM_INPUTS + o, k = vm->row_dim;
                     if (!vm->call->out[o].data) continue;
                     fth__copy_block(fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]),
                                     fth__min_i64(COPY_ROWS, n_rows - r),

@@ -15,8 +15,8 @@
 enum {
     FTH__VM_REGS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + 2 * FTH_PROGRAM_INSTRS,
     FTH__VM_STEPS = 3 * FTH_PROGRAM_INSTRS,
-    FTH__VM_ARRAYS = FTH_MAX_IN + FTH_MAX_OUT + 1, /* inputs, outputs, state */
-    FTH__VM_STATE = FTH_MAX_IN + FTH_MAX_OUT
+    FTH__VM_ARRAYS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS + 1, /* inputs, outputs, state */
+    FTH__VM_STATE = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS
 };
 
 typedef enum fth__place {
@@ -69,7 +69,7 @@ typedef struct fth__vm {
 
     int n_regs, n_steps;
     int n_streams;
-    fth__stream stream[FTH_MAX_IN + FTH_MAX_OUT];
+    fth__stream stream[FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS];
     int n_slots,
         n_slots_given; /* used by registers; in scratch, of which the last is for conversions */
     fth__reg reg[FTH__VM_REGS];

@@ -244,7 +244,8 @@ static void place_outputs(fth__vm *vm)
     for (int o = 0; o < p->n_out && vm->tail.dim < 0; o++) {
         fth__reg *r = &vm->reg[p->out_reg[o]];
         if (!vm->call->out[o].data || r->place != FTH__AT_SLOT || p->out_reg[o] < p->n_in) continue;
-        if (is_half((fth_dtype)p->reg_dtype[p->out_reg[o]]) || !is_dense(vm, FTH_MAX_IN + o))
+        if (is_half((fth_dtype)p->reg_dtype[p->out_reg[o]]) ||
+            !is_dense(vm, FTH_PROGRAM_INPUTS + o))
             continue;
         int made = 0;
         while (vm->step[made].dst != p->out_reg[o]) made++;

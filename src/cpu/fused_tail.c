@@ -23,8 +23,8 @@ void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spo
     const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide,
                   kept = (int64_t)tail->state;
     *t = (fth__totals){.partial = w->wide[0], .super = w->wide[1], .total = w->wide[2], .n = n};
-    t->out = (char *)vm->call->out[0].data + spot->at[FTH_MAX_IN] * size;
-    t->out_step = dim < 0 ? 0 : vm->stride[FTH_MAX_IN][dim];
+    t->out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
+    t->out_step = dim < 0 ? 0 : vm->stride[FTH_PROGRAM_INPUTS][dim];
     t->state_step = dim < 0 ? 0 : vm->stride[FTH__VM_STATE][dim] * kept;
     if (kept) t->state = (char *)vm->call->state.data + spot->at[FTH__VM_STATE] * kept;
     fth__totals_clear(vm, t->partial, n);

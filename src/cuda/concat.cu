@@ -6,6 +6,8 @@ extern "C" {
 #include "ops/ops.h"
 }
 
+static_assert((int)FTH__CUDA_PARTS >= (int)FTH__CONCAT_MOST, "a part for each value");
+
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;

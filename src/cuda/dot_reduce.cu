@@ -182,9 +182,9 @@ static fth_status round_product(const fth_call *call, fth_dtype t, void *dst, co
 
 static fth__dot_reduce_how how_of(const fth_node *node)
 {
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    const fth_kernel *k = fused_kernel(&fused);
+    const fth_kernel *k = fused_kernel(&fused.node);
     fth__dot_reduce_how how = {};
     how.room = room;
     how.product = product;
@@ -197,9 +197,9 @@ static fth__dot_reduce_how how_of(const fth_node *node)
 
 static bool supports(const fth_node *node)
 {
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    return fused_kernel(&fused) != NULL;
+    return fused_kernel(&fused.node) != NULL;
 }
 
 static uint64_t scratch(const fth_call *call)
@@ -217,7 +217,7 @@ static fth_status run(const fth_call *call)
 static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs, fth_err *err)
 {
     const fth__dot_reduce_attr *attr = (const fth__dot_reduce_attr *)node->attr;
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
     const fth_desc *space = &fused.in[0];
     fth__dot_shape s;
@@ -225,8 +225,8 @@ static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs
                        space->axis[attr->program.tail_dim], &s);
     if (!fth__cuda_split_takes(node, &s))
         fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1, false);
-    const fth_kernel *k = fused_kernel(&fused);
-    return k && k->prepare ? k->prepare(&fused, device, runs, err) : FTH_OK;
+    const fth_kernel *k = fused_kernel(&fused.node);
+    return k && k->prepare ? k->prepare(&fused.node, device, runs, err) : FTH_OK;
 }
 
 FTH_CUDA_KERNEL(dot_reduce) = {

@@ -20,7 +20,7 @@ enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_
 struct code {
     int32_t n_in, n_const, n_instr, n_out;
     uint8_t dtype[REGISTERS];
-    int16_t out_reg[FTH_MAX_OUT];
+    int16_t out_reg[FTH_PROGRAM_OUTS];
     fth__instr instr[FTH_PROGRAM_INSTRS];
 };
 /* The launch carries both by value. */

@@ -30,7 +30,7 @@ typedef struct fth__ew_shape {
     int widest, weight, streams; /* bytes of an element, instructions, operands that are read */
     int inner;                   /* axis of the space that items go along; -1: there is none */
     bool rows;                   /* the tail reduces along that axis */
-    uint8_t where[FTH_MAX_IN];
+    uint8_t where[FTH_PROGRAM_INPUTS];
 } fth__ew_shape;
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
 /* Items of rows that add in blocks of this many of all the elements, in the shape's lanes. */

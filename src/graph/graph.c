@@ -496,6 +496,40 @@ static fth_status append(fth_graph *g, fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
+/* Operands and results while infer runs. */
+typedef struct node_room {
+    fth_val in_val[FTH_MAX_IN], out_val[FTH_MAX_OUT];
+    fth_desc in[FTH_MAX_IN], out[FTH_MAX_OUT];
+} node_room;
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + 15u) & ~(uint64_t)15u;
+}
+
+/* A copy of the node with as much room as it needs: arrays and attribute lie behind it. */
+static fth_node *keep_node(fth_graph *g, const fth_node *from)
+{
+    const uint64_t n_in = (uint64_t)from->n_in, n_out = (uint64_t)from->n_out,
+                   vals = aligned(sizeof *from),
+                   descs = vals + aligned((n_in + n_out) * sizeof(fth_val)),
+                   attr = descs + aligned((n_in + n_out) * sizeof(fth_desc));
+    char *at = fth__heap_alloc(g->mem, attr + from->attr_bytes);
+    if (!at) return NULL;
+    fth_node *node = (void *)at;
+    *node = *from;
+    node->in_val = (void *)(at + vals);
+    node->out_val = node->in_val + n_in;
+    node->in = (void *)(at + descs);
+    node->out = node->in + n_in;
+    node->attr = at + attr;
+    memcpy(node->in_val, from->in_val, n_in * sizeof *node->in_val);
+    memcpy(node->in, from->in, n_in * sizeof *node->in);
+    memcpy(node->out, from->out, n_out * sizeof *node->out);
+    if (from->attr_bytes > 0) memcpy(at + attr, from->attr, from->attr_bytes);
+    return node;
+}
+
 static fth_status add_node(fth_graph *g, fth_site site, const fth_op *op, int n_in,
                            const fth_val *in, const void *attr, uint64_t attr_bytes, fth_val *out,
                            fth_err *err)
@@ -504,23 +538,27 @@ static fth_status add_node(fth_graph *g, fth_site site, const fth_op *op, int n_
     FTH_TRY(fth__op_check(op, attr, attr_bytes, err));
     FTH_TRY(check_inputs(g, op, n_in, in, &poisoned, err));
     if (poisoned) return FTH_OK;
-    /* the attribute lives behind the node, in one block */
-    const uint64_t at = (sizeof(fth_node) + 15u) & ~(uint64_t)15u;
-    fth_node *node = fth__heap_alloc(g->mem, at + attr_bytes);
-    if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a node of operation %s", op->name);
-    *node = (fth_node){.op = op, .graph = g, .site = site, .n_in = n_in, .attr_bytes = attr_bytes};
-    if (attr_bytes > 0) memcpy((char *)node + at, attr, attr_bytes);
-    node->attr = (char *)node + at;
+    node_room room;
+    memset(room.out, 0, sizeof room.out);
     for (int i = 0; i < n_in; i++) {
-        node->in_val[i] = in[i];
-        node->in[i] = *fth__val_desc(in[i]);
+        room.in_val[i] = in[i];
+        room.in[i] = *fth__val_desc(in[i]);
     }
-    fth_status s = op->infer(node, err);
+    fth_node draft = {.op = op, .graph = g, .site = site, .n_in = n_in, .attr_bytes = attr_bytes};
+    draft.attr = attr ? attr : &draft; /* never NULL */
+    draft.in_val = room.in_val;
+    draft.in = room.in;
+    draft.out_val = room.out_val;
+    draft.out = room.out;
+    fth_status s = op->infer(&draft, err);
     if (s != FTH_OK && err->status == FTH_OK)
         FTH_FAIL(err, s, "operation '%s' gave the status %d and no words", op->name, (int)s);
-    if (s == FTH_OK) s = fth__op_check_node(node, n_in, err);
-    for (int i = 0; s == FTH_OK && i < node->n_out; i++) s = check_size(node, &node->out[i], err);
-    if (s == FTH_OK) s = append(g, node, err);
+    if (s == FTH_OK) s = fth__op_check_node(&draft, n_in, err);
+    for (int i = 0; s == FTH_OK && i < draft.n_out; i++) s = check_size(&draft, &draft.out[i], err);
+    if (s != FTH_OK) return s;
+    fth_node *node = keep_node(g, &draft);
+    if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a node of operation %s", op->name);
+    s = append(g, node, err);
     if (s == FTH_OK)
         *out = node->out_val[0];
     else

@@ -171,6 +171,58 @@ static fth_status check_alias(const fth_node *node, fth_err *err)
                   "FTH_OP_ALIAS shows the bytes of operand 0, and infer gave other dtype or size");
 }
 
+/* ---- what update_of said ---- */
+
+/* No operand follows the dimension of output 0, so no call has a part of it. */
+static bool is_never_cut(const fth_node *node, int dim)
+{
+    if (dim < 0 || !node->op->relation) return true;
+    if (node->op->flags & FTH_OP_FREE_AXES) return false;
+    for (int k = 0; k < node->n_in; k++)
+        for (int d = 0; d < node->in[k].n_axes; d++) {
+            fth_relation r = {.along = FTH_WHOLE, .out_dim = -1, .mul = 1, .div = 1};
+            node->op->relation(node, k, d, &r);
+            if (r.out_dim == dim) return false;
+        }
+    return true;
+}
+
+static fth_status check_update(const fth_node *node, int out, fth_err *err)
+{
+    const int in = node->op->update_of(node, out);
+    if (in == -1) return FTH_OK;
+    if (in < 0 || in >= node->n_in)
+        return REFUSE(err, node,
+                      "update_of says that output %d is the new value of operand %d of %d", out, in,
+                      node->n_in);
+    for (int o = 0; o < out; o++)
+        if (node->op->update_of(node, o) == in)
+            return REFUSE(err, node,
+                          "update_of says that outputs %d and %d are both the new value of "
+                          "operand %d",
+                          o, out, in);
+    const fth_desc *a = &node->in[in], *b = &node->out[out];
+    bool same = a->dtype == b->dtype && a->n_axes == b->n_axes;
+    for (int d = 0; same && d < a->n_axes; d++) same = a->axis[d] == b->axis[d];
+    if (!same)
+        return REFUSE(err, node,
+                      "update_of says that output %d is the new value of operand %d, and "
+                      "they differ in dtype or axes",
+                      out, in);
+    for (int d = 0; d < a->n_axes; d++) {
+        fth_relation r = {.along = FTH_WHOLE, .out_dim = -1, .mul = 1, .div = 1};
+        if (node->op->relation) node->op->relation(node, in, d, &r);
+        const int at = fth_desc_find(&node->out[0], a->axis[d]);
+        if (r.along == FTH_SAME && r.out_dim == at) continue;
+        if (r.along == FTH_WHOLE && is_never_cut(node, at)) continue;
+        return REFUSE(err, node,
+                      "operand %d, whose new value is output %d, is %s along axis '%s'; "
+                      "it is SAME, or WHOLE where that axis is never cut",
+                      in, out, along_names[r.along], node->graph->axis[a->axis[d]]->name);
+    }
+    return FTH_OK;
+}
+
 fth_status fth__op_check_node(const fth_node *node, int n_in, fth_err *err)
 {
     const fth_op *op = node->op;
@@ -188,5 +240,6 @@ fth_status fth__op_check_node(const fth_node *node, int n_in, fth_err *err)
             if (op->grid && is_ordered(node, k, d)) FTH_TRY(check_grid(node, k, d, err));
         }
     for (int d = 0; op->grid && d < node->out[0].n_axes; d++) FTH_TRY(check_grid(node, -1, d, err));
+    for (int o = 0; op->update_of && o < node->n_out; o++) FTH_TRY(check_update(node, o, err));
     return FTH_OK;
 }

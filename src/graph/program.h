@@ -8,10 +8,16 @@
 #define FTH_GRAPH_PROGRAM_H
 
 #include <fathom/ops.h>
+#include <string.h>
 
 FTH_BEGIN_DECLS
 
-enum { FTH_PROGRAM_INPUTS = FTH_MAX_IN, FTH_PROGRAM_CONSTS = 24, FTH_PROGRAM_INSTRS = 48 };
+enum {
+    FTH_PROGRAM_INPUTS = 12,
+    FTH_PROGRAM_OUTS = 8,
+    FTH_PROGRAM_CONSTS = 24,
+    FTH_PROGRAM_INSTRS = 48
+};
 
 typedef struct fth__instr {
     int16_t op;     /* fth_ew, or FTH__INSTR_CAST */
@@ -32,11 +38,29 @@ typedef struct fth__program {
     fth_c128 constant[FTH_PROGRAM_CONSTS];    /* reals use re */
     int64_t constant_i64[FTH_PROGRAM_CONSTS]; /* bool and integers */
     fth__instr instr[FTH_PROGRAM_INSTRS];
-    int16_t out_reg[FTH_MAX_OUT]; /* with a tail: out 0 is the reduction of out_reg[0] */
+    int16_t out_reg[FTH_PROGRAM_OUTS]; /* with a tail: out 0 is the reduction of out_reg[0] */
     /* Tail: reduce out_reg[0] over axis position `tail_dim` of the space; -1: none. */
     int32_t tail_dim;
     int32_t tail_red; /* fth_red */
 } fth__program;
+
+/* A node with room for the operands of a program. The node points into the struct: it is cleared
+ * where it stays, and not copied. */
+typedef struct fth__program_node {
+    fth_node node;
+    fth_val in_val[FTH_PROGRAM_INPUTS], out_val[FTH_PROGRAM_OUTS];
+    fth_desc in[FTH_PROGRAM_INPUTS], out[FTH_PROGRAM_OUTS];
+} fth__program_node;
+
+static inline fth_node *fth__program_node_clear(fth__program_node *n)
+{
+    memset(n, 0, sizeof *n);
+    n->node.in_val = n->in_val;
+    n->node.out_val = n->out_val;
+    n->node.in = n->in;
+    n->node.out = n->out;
+    return &n->node;
+}
 
 /* The fused operation: in[] are the program's inputs, attr is the program (zero padded). */
 extern const fth_op fth__op_fused;

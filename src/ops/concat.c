@@ -136,13 +136,13 @@ fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *a
                     const char *into)
 {
     fth__concat_attr attr = {0};
-    fth_val in[FTH_MAX_IN];
+    fth_val in[FTH__CONCAT_MOST];
     if (n < 1 || !v || !axis) return (fth_val){0};
     if (!fth_val_ok(v[0])) return fth__poison(v[0]);
-    if (n > FTH_MAX_IN)
+    if (n > FTH__CONCAT_MOST)
         return fth_poison_(v[0].graph, site, FTH_E_GRAPH_ATTR,
                            "concat: %d values, at most %d at a time; join them in groups", n,
-                           FTH_MAX_IN);
+                           FTH__CONCAT_MOST);
     if (!fth__build_axis(v[0], site, "concat", into, &attr.into)) return fth__poison(v[0]);
     for (int i = 0; i < n; i++) {
         if (!fth__build_axis(v[i], site, "concat", axis[i], &attr.axis[i]))

@@ -32,14 +32,15 @@ static void shape_of(const fth_node *node, fth_desc *space, fth__dot_shape *s)
                        space->axis[attr->program.tail_dim], s);
 }
 
-void fth__dot_reduce_fused(const fth_node *node, fth_node *fused)
+void fth__dot_reduce_fused(const fth_node *node, fth__program_node *room)
 {
     const fth__dot_reduce_attr *attr = node->attr;
-    *fused = (fth_node){.op = &fth__op_fused,
-                        .graph = node->graph,
-                        .site = node->site,
-                        .n_in = node->n_in - 1,
-                        .n_out = 1};
+    fth_node *fused = fth__program_node_clear(room);
+    fused->op = &fth__op_fused;
+    fused->graph = node->graph;
+    fused->site = node->site;
+    fused->n_in = node->n_in - 1;
+    fused->n_out = 1;
     fused->attr = &attr->program;
     fused->attr_bytes = sizeof attr->program;
     fused->in[0] = space_of(&attr->program, node->in[0].dtype);
@@ -59,11 +60,11 @@ static bool same_axes(const fth_desc *a, const fth_desc *b)
 
 bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
                           const fth_desc *extra_in, int n_extra, fth__dot_reduce_attr *attr,
-                          fth_node *out)
+                          fth__program_node *room)
 {
     if (((const fth__dot_attr *)dot->attr)->triangle != FTH_FULL) return false;
     if (program->tail_dim < 0 || program->n_out != 1 || program->n_in != n_extra + 1 ||
-        n_extra + 2 > FTH_MAX_IN)
+        n_extra + 2 > FTH_PROGRAM_INPUTS)
         return false;
     const fth_desc space = space_of(program, dot->in[0].dtype);
     const fth_axis_id axis = space.axis[program->tail_dim];
@@ -73,11 +74,12 @@ bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
     memset(attr, 0, sizeof *attr);
     memcpy(&attr->dot, dot->attr, sizeof attr->dot);
     attr->program = *program;
-    *out = (fth_node){.op = &fth__op_dot_reduce,
-                      .graph = dot->graph,
-                      .site = dot->site,
-                      .n_in = n_extra + 2,
-                      .n_out = 1};
+    fth_node *out = fth__program_node_clear(room);
+    out->op = &fth__op_dot_reduce;
+    out->graph = dot->graph;
+    out->site = dot->site;
+    out->n_in = n_extra + 2;
+    out->n_out = 1;
     out->attr = attr;
     out->attr_bytes = sizeof *attr;
     for (int i = 0; i < 2; i++) {
@@ -90,9 +92,9 @@ bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    FTH_TRY(fth__op_fused.infer(&fused, err));
+    FTH_TRY(fth__op_fused.infer(&fused.node, err));
     node->n_out = 1;
     node->out[0] = fused.out[0];
     return FTH_OK;
@@ -120,16 +122,16 @@ static int64_t grid(const fth_node *node, int in, int dim)
     const int at = fth_desc_find(&space, axis);
     const int64_t tile = at == s.m.out ? s.tile_m : at == s.n.out ? s.tile_n : 1;
     if (in < 0) return tile;
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    return fth__max_i64(tile, fth__op_fused.grid(&fused, 0, at));
+    return fth__max_i64(tile, fth__op_fused.grid(&fused.node, 0, at));
 }
 
 static uint64_t state(const fth_node *node)
 {
-    fth_node fused;
+    fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    return fth__op_fused.state(&fused);
+    return fth__op_fused.state(&fused.node);
 }
 
 /* Extents of this call's piece of the space. */
@@ -166,7 +168,7 @@ typedef struct walk {
     const fth__dot_reduce_how *how;
     fth_desc space;
     fth__dot_shape s;
-    fth_node fused;
+    fth__program_node fused;
     fth_tile piece;
     int64_t tile_m, tile_n;
     bool cols;                             /* m turns fastest in a tile of the product */
@@ -200,7 +202,7 @@ static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *p
 {
     const fth_call *call = w->call;
     const int tail = ((const fth__dot_reduce_attr *)call->node->attr)->program.tail_dim;
-    *sub = (fth_call){.node = &w->fused,
+    *sub = (fth_call){.node = &w->fused.node,
                       .threads = 1,
                       .err = call->err,
                       .device = call->device,
@@ -219,7 +221,7 @@ static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *p
                              (uint64_t)fth_dtype_size(call->node->in[i].dtype), lo, n);
     const fth_desc *out = &call->node->out[0];
     sub->out[0] = cut(w, out, &call->out[0], (uint64_t)fth_dtype_size(out->dtype), lo, n);
-    sub->state = cut(w, out, &call->state, fth__op_fused.state(&w->fused), lo, n);
+    sub->state = cut(w, out, &call->state, fth__op_fused.state(&w->fused.node), lo, n);
     sub->first = call->first && lo[tail] == 0;
     sub->last = call->last && lo[tail] + n[tail] == w->piece.extent[tail];
 }

@@ -22,7 +22,7 @@ extern const fth_op fth__op_dot_reduce;
  * false: the pair cannot be joined (no reduction, or one over an axis both operands have). */
 bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
                           const fth_desc *extra_in, int n_extra, fth__dot_reduce_attr *attr,
-                          fth_node *out);
+                          fth__program_node *out);
 
 /* What the variants share: the walk over tiles. */
 typedef struct fth__dot_reduce_how {
@@ -45,6 +45,6 @@ typedef struct fth__dot_reduce_how {
 uint64_t fth__dot_reduce_scratch(const fth_call *call, const fth__dot_reduce_how *how);
 fth_status fth__dot_reduce_run(const fth_call *call, const fth__dot_reduce_how *how);
 /* The fused operation that works on tiles of the product, as a node. */
-void fth__dot_reduce_fused(const fth_node *node, fth_node *fused);
+void fth__dot_reduce_fused(const fth_node *node, fth__program_node *room);
 
 #endif

@@ -77,7 +77,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     memcpy(d.axis, p->axis, sizeof d.axis);
     memcpy(d.size, p->size, sizeof d.size);
     if (node->attr_bytes != sizeof *p || node->n_in != p->n_in || p->n_out < 1 ||
-        p->n_out > FTH_MAX_OUT)
+        p->n_out > FTH_PROGRAM_OUTS)
         return FTH_FAIL(err, FTH_E_INTERNAL, "fused: the program does not belong to this node");
     for (int i = 0; i < p->n_in; i++) {
         bool fits = node->in[i].dtype == (fth_dtype)p->reg_dtype[i];
@@ -186,8 +186,8 @@ typedef struct machine {
     const fth__program *p;
     fth__tail tail;
     int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
-    int64_t in_stride[FTH_MAX_IN][FTH_MAX_AXES];
-    int64_t out_stride[FTH_MAX_OUT][FTH_MAX_AXES];
+    int64_t in_stride[FTH_PROGRAM_INPUTS][FTH_MAX_AXES];
+    int64_t out_stride[FTH_PROGRAM_OUTS][FTH_MAX_AXES];
     int64_t state_stride[FTH_MAX_AXES];
     int64_t index[FTH_MAX_AXES];
     fth__cell reg[FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS];

@@ -67,9 +67,10 @@ typedef struct fth__pad_attr {
     double value;
     fth_axis_id axis, into;
 } fth__pad_attr;
+enum { FTH__CONCAT_MOST = 12 }; /* a launch carries where each lies by value */
 typedef struct fth__concat_attr {
     fth_axis_id into;
-    fth_axis_id axis[FTH_MAX_IN];
+    fth_axis_id axis[FTH__CONCAT_MOST];
 } fth__concat_attr;
 typedef struct fth__pool_attr {
     int64_t factor;

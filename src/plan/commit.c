@@ -1,11 +1,11 @@
 /* commit.c - parameters updated in place, at the end, when nothing can fail any more.
  *
- * An elementwise step whose results only go into parameters is moved behind everything else and
- * writes straight into the parameters' storage. So is any step of a device that reads parameters
- * alone and cannot fail: a transform of an array that lies there is not copied; and so is a loop of
- * such steps with what makes their gradients, piece by piece. Results that something reads
- * afterwards, or whose old values are still wanted, stay in the arena and are copied by their
- * COMMIT.
+ * An elementwise step whose results only go into parameters, or an operation that says which inputs
+ * it renews, is moved behind everything else and writes straight into the parameters' storage. So
+ * is any step of a device that reads parameters alone and cannot fail: a transform of an array that
+ * lies there is not copied; and so is a loop of such steps with what makes their gradients, piece
+ * by piece. Results that something reads afterwards, or whose old values are still wanted, stay in
+ * the arena and are copied by their COMMIT.
  */
 #include "mem/heap.h"
 #include "plan/plan.h"
@@ -30,6 +30,22 @@ static void make_whole(const fth_desc *d, fth_tile *t)
         t->stride[i] = stride;
         stride *= d->size[i];
     }
+}
+
+/* The CPU's kernels that use libraries may fail: those allocate. */
+static bool cannot_fail(const fth_plan *p, const fth__unit *u)
+{
+    uint64_t more = 0;
+    if (u->node->op->flags & FTH_OP_MAY_FAIL) return false;
+    return p->apart || !u->kernel || !u->kernel->libraries ||
+           u->kernel->libraries(u->node, &more) == 0;
+}
+
+/* Each element it reads of a parameter it reads before it is written: the step may work in place.
+ */
+static bool may_renew(const fth_plan *p, const fth__unit *u)
+{
+    return is_elementwise(u->node) || (u->node->op->update_of && cannot_fail(p, u));
 }
 
 /* Workspace of the unit in one call. */
@@ -58,39 +74,34 @@ static bool is_direct(const fth_plan *p, const fth__unit *u)
     return whole_scratch(u) <= makes;
 }
 
-/* An elementwise unit all of whose results are assigned, and whose computed operands (gradients)
- * take no more bytes than its results would: cut into pieces, its results would have to wait whole
- * in the arena until nothing can fail; left to the end, it works in place and only the operands
- * wait. */
+/* A unit that may work in place, all of whose results are assigned or wanted by nobody, and whose
+ * computed operands (gradients) take no more bytes than its results would: cut into pieces, its
+ * results would have to wait whole in the arena until nothing can fail; left to the end, it works
+ * in place and only the operands wait. */
 static bool is_update(const fth_plan *p, const fth__unit *u, const int *assigns, const int *readers)
 {
     const fth_node *n = u->node;
-    if (!is_elementwise(n) && !is_direct(p, u)) return false;
+    if (!may_renew(p, u) && !is_direct(p, u)) return false;
     uint64_t makes = 0, waits = 0;
+    bool any = false;
     for (int o = 0; o < n->n_out; o++) {
         const uint32_t v = n->out_val[o].id;
-        if (assigns[v] == 0 || readers[v] != assigns[v]) return false;
+        if (readers[v] != assigns[v]) return false;
+        if (assigns[v] == 0) continue;
         makes += desc_bytes(&n->out[o]);
+        any = true;
     }
+    if (!any) return false;
     for (int k = 0; k < n->n_in; k++)
         if (p->unit_of[n->in_val[k].id] >= 0) waits += desc_bytes(&n->in[k]);
     return waits <= makes;
-}
-
-/* The CPU's kernels that use libraries may fail: those allocate. */
-static bool cannot_fail(const fth_plan *p, const fth__unit *u)
-{
-    uint64_t more = 0;
-    if (u->node->op->flags & FTH_OP_MAY_FAIL) return false;
-    return p->apart || !u->kernel || !u->kernel->libraries ||
-           u->kernel->libraries(u->node, &more) == 0;
 }
 
 /* What it waits for, its gradient, could as well be made when it has its turn. */
 static bool may_join(const fth_plan *p, const fth__unit *u)
 {
     const fth_node *n = u->node;
-    if (!u->update || !is_elementwise(n)) return false;
+    if (!u->update || !may_renew(p, u)) return false;
     for (int k = 0; k < n->n_in; k++) {
         const int from = p->unit_of[n->in_val[k].id];
         if (from >= 0 && n->in[k].n_axes > 0 && cannot_fail(p, &p->unit[from])) return true;
@@ -129,9 +140,9 @@ static void count_reads(const fth_plan *p, uses *u)
     for (int64_t t = 0; t < p->n_items; t++) {
         const fth__item *it = &p->item[t];
         int *by = it->kind == FTH__COMMIT ? u->by_commit : u->by_others;
-        for (int k = 0; k < FTH_MAX_IN; k++) {
+        for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++) {
             const int b = fth__buf_storage(p, it->in[k]);
-            bool before = b < 0;
+            bool before = false;
             for (int j = 0; j < k; j++) before |= fth__buf_storage(p, it->in[j]) == b;
             if (!before) by[b]++;
         }
@@ -147,9 +158,9 @@ static void find_items(const fth_plan *p, uses *u)
         const fth__item *it = &p->item[t];
         for (int o = 0; it->kind == FTH__STEP && o < FTH_MAX_OUT; o++)
             if (it->out[o] >= 0 && u->maker[it->out[o]] < 0) u->maker[it->out[o]] = t;
-        for (int k = 0; k < FTH_MAX_IN; k++) {
+        for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++) {
             const int b = fth__buf_storage(p, it->in[k]);
-            if (b >= 0 && p->buf[b].kind == FTH__BUF_FOREIGN) u->last[p->buf[b].input] = t;
+            if (p->buf[b].kind == FTH__BUF_FOREIGN) u->last[p->buf[b].input] = t;
         }
     }
 }
@@ -159,7 +170,7 @@ static bool may_wait(const fth_plan *p, const uses *u, const fth__item *it)
 {
     if (it->kind != FTH__STEP || it->loop >= 0) return false;
     const fth_node *n = p->unit[it->unit].node;
-    if (!is_elementwise(n) && !is_direct(p, &p->unit[it->unit])) return false;
+    if (!may_renew(p, &p->unit[it->unit]) && !is_direct(p, &p->unit[it->unit])) return false;
     bool feeds = false;
     for (int o = 0; o < n->n_out; o++) {
         if (u->by_others[it->out[o]] > 0) return false;
@@ -268,6 +279,7 @@ static bool safe_with_itself(const fth_plan *p, const fth__item *it, int out, in
     for (int k = 0; k < n->n_in; k++) {
         const fth__buf *b = &p->buf[fth__buf_storage(p, it->in[k])];
         if (b->kind != FTH__BUF_FOREIGN || b->input != input) continue;
+        if (n->op->update_of && n->op->update_of(n, out) == k) continue;
         if (!is_elementwise(n)) return false;
         if (n->in[k].n_axes != n->out[out].n_axes) return false;
         for (int d = 0; d < n->in[k].n_axes; d++)

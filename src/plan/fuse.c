@@ -114,7 +114,8 @@ static bool fits_program(const fuser *f, const group *gr)
             in[n_in++] = v;
         }
     }
-    return n_const <= FTH_PROGRAM_CONSTS && n_instr <= FTH_PROGRAM_INSTRS && n_out <= FTH_MAX_OUT;
+    return n_const <= FTH_PROGRAM_CONSTS && n_instr <= FTH_PROGRAM_INSTRS &&
+           n_out <= FTH_PROGRAM_OUTS;
 }
 
 static void insert_member(group *gr, int node)
@@ -275,15 +276,15 @@ static void write_outputs(coder *c)
 }
 
 /* The group as a node of the fused operation; `leading`, if not 0, becomes its first input. */
-static void code_group(const fuser *f, const group *gr, uint32_t leading, fth_node *node,
+static void code_group(const fuser *f, const group *gr, uint32_t leading, fth__program_node *room,
                        fth__program *pr)
 {
-    const fth_node *root = f->g->node[gr->root];
-    *node = (fth_node){.op = &fth__op_fused,
-                       .graph = f->p->graph,
-                       .site = root->site,
-                       .attr = pr,
-                       .attr_bytes = sizeof *pr};
+    fth_node *node = fth__program_node_clear(room);
+    node->op = &fth__op_fused;
+    node->graph = f->p->graph;
+    node->site = f->g->node[gr->root]->site;
+    node->attr = pr;
+    node->attr_bytes = sizeof *pr;
     memset(pr, 0, sizeof *pr);
     pr->n_axes = gr->space.n_axes;
     for (int i = 0; i < gr->space.n_axes; i++) {
@@ -296,10 +297,10 @@ static void code_group(const fuser *f, const group *gr, uint32_t leading, fth_no
     write_outputs(&c);
 }
 
-static fth_node *take_node(const fuser *f, uint64_t attr_bytes, void **attr)
+static fth__program_node *take_node(const fuser *f, uint64_t attr_bytes, void **attr)
 {
-    const uint64_t at = (sizeof(fth_node) + 15u) & ~(uint64_t)15u;
-    fth_node *node = fth__heap_alloc(f->p->mem, at + attr_bytes);
+    const uint64_t at = (sizeof(fth__program_node) + 15u) & ~(uint64_t)15u;
+    fth__program_node *node = fth__heap_alloc(f->p->mem, at + attr_bytes);
     *attr = node ? (char *)node + at : NULL;
     return node;
 }
@@ -325,24 +326,25 @@ static fth_status note_members(const fuser *f, const group *gr, int first, fth_e
 static fth_status add_group(const fuser *f, const group *gr, fth_err *err)
 {
     void *pr;
-    fth_node *node = take_node(f, sizeof(fth__program), &pr);
+    fth__program_node *node = take_node(f, sizeof(fth__program), &pr);
     if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a fused group");
     code_group(f, gr, 0, node, pr);
-    FTH_TRY(fth__plan_add_unit(f->p, node, true, err));
+    FTH_TRY(fth__plan_add_unit(f->p, &node->node, true, err));
     return note_members(f, gr, -1, err);
 }
 
 /* ---- a product with the group as its epilogue ---- */
 
 /* Join the dot and the group; false: they do not go together. */
-static bool code_joined(const fuser *f, const group *gr, const fth_node *dot, fth_node *node,
-                        void *attr)
+static bool code_joined(const fuser *f, const group *gr, const fth_node *dot,
+                        fth__program_node *node, void *attr)
 {
-    fth_node fused;
+    fth__program_node fused;
     fth__program pr;
     code_group(f, gr, dot->out_val[0].id, &fused, &pr);
-    if (!fth__dot_reduce_make(dot, &pr, &fused.in[1], fused.n_in - 1, attr, node)) return false;
-    for (int i = 1; i < fused.n_in; i++) node->in_val[i + 1] = fused.in_val[i];
+    const int n_in = fused.node.n_in;
+    if (!fth__dot_reduce_make(dot, &pr, &fused.in[1], n_in - 1, attr, node)) return false;
+    for (int i = 1; i < n_in; i++) node->in_val[i + 1] = fused.in_val[i];
     node->out_val[0] = fused.out_val[0];
     return true;
 }
@@ -373,7 +375,7 @@ static int find_product(const fuser *f, const group *gr)
 
 static bool try_join(const fuser *f, const group *gr, int dot)
 {
-    fth_node node;
+    fth__program_node node;
     fth__dot_reduce_attr attr;
     return dot >= 0 && code_joined(f, gr, f->g->node[dot], &node, &attr);
 }
@@ -381,13 +383,13 @@ static bool try_join(const fuser *f, const group *gr, int dot)
 static fth_status add_joined(const fuser *f, const group *gr, int dot, fth_err *err)
 {
     void *attr;
-    fth_node *node = take_node(f, sizeof(fth__dot_reduce_attr), &attr);
+    fth__program_node *node = take_node(f, sizeof(fth__dot_reduce_attr), &attr);
     if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a fused product");
     if (!code_joined(f, gr, f->g->node[dot], node, attr)) {
         fth__heap_free(f->p->mem, node);
         return FTH_FAIL(err, FTH_E_INTERNAL, "a product joined its epilogue and then did not");
     }
-    FTH_TRY(fth__plan_add_unit(f->p, node, true, err));
+    FTH_TRY(fth__plan_add_unit(f->p, &node->node, true, err));
     return note_members(f, gr, dot, err);
 }
 

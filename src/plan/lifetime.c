@@ -71,7 +71,9 @@ static bool operation_allows(const fth__unit *u, int in, int out)
 {
     const fth_node *n = u->node;
     if (n->op == &fth__op_fused) return fth__program_allows(n->attr, in, out);
-    return out == 0 && (n->op->flags & ((uint32_t)FTH_OP_IN_PLACE_0 << in)) != 0;
+    if (n->op->update_of && n->op->update_of(n, out) == in) return true;
+    return out == 0 && in < FTH__IN_PLACE_FLAGS &&
+           (n->op->flags & ((uint32_t)FTH_OP_IN_PLACE_0 << in)) != 0;
 }
 
 /* Element by element the operand and the output must be the same place: equal sizes, and an axis

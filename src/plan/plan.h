@@ -13,7 +13,7 @@
 #include "graph/program.h"
 #include <fathom/plan.h>
 
-enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128 };
+enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128, FTH__IN_PLACE_FLAGS = 12 };
 
 typedef struct fth__unit {
     const fth_node *node;

@@ -311,8 +311,8 @@ static void widen_tile(fth_tile *t, const fth_tile *other)
  * large as each of them; workspace of smaller pieces is no larger. */
 static void cover_call(fth_call *most, const fth_call *call)
 {
-    for (int k = 0; k < FTH_MAX_IN; k++) widen_tile(&most->in[k], &call->in[k]);
-    for (int o = 0; o < FTH_MAX_OUT; o++) widen_tile(&most->out[o], &call->out[o]);
+    for (int k = 0; k < call->node->n_in; k++) widen_tile(&most->in[k], &call->in[k]);
+    for (int o = 0; o < call->node->n_out; o++) widen_tile(&most->out[o], &call->out[o]);
     widen_tile(&most->state, &call->state);
 }
 

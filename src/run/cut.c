@@ -44,43 +44,70 @@ static fth_status run_kernel(fth__tiles *t, const fth_call *call, double guessed
     return s;
 }
 
-/* The two halves of a call; false: it cannot be cut, or a half wants more workspace than there is.
+/* Where a call is cut in two: `at` of dimension `dim` of output 0. */
+typedef struct cut {
+    int dim;
+    int64_t at, extent;
+} cut;
+
+/* `part` becomes the first or second half of the call. */
+static void take_half(const fth__tiles *t, const fth_call *call, const cut *c, bool second,
+                      fth_call *part)
+{
+    if (part != call) *part = *call;
+    if (second)
+        fth__call_piece(t->unit, part, c->dim, c->at, c->extent - c->at);
+    else
+        fth__call_piece(t->unit, part, c->dim, 0, c->at);
+}
+
+/* The first half of a call; false: it cannot be cut, or a half wants more workspace than there is.
  */
-static bool halve(const fth__tiles *t, const fth_call *call, fth_call *first, fth_call *second)
+static bool halve(const fth__tiles *t, const fth_call *call, cut *c, fth_call *first)
 {
     const fth__unit *u = t->unit;
     if (fth__unit_flags(u) & FTH_OP_NO_SPLIT) return false;
-    for (int d = 0; d < u->node->out[0].n_axes; d++) {
+    for (c->dim = 0; c->dim < u->node->out[0].n_axes; c->dim++) {
         int64_t grid;
-        const int64_t n = fth__call_pieces(u, call, d, &grid), extent = call->out[0].extent[d];
+        const int64_t n = fth__call_pieces(u, call, c->dim, &grid);
         if (n < 2) continue;
-        const int64_t at = n / 2 * grid;
-        *first = *second = *call;
-        fth__call_piece(u, first, d, 0, at);
-        fth__call_piece(u, second, d, at, extent - at);
-        return fth__unit_scratch(u, first) <= t->scratch_bytes &&
-               fth__unit_scratch(u, second) <= t->scratch_bytes;
+        c->at = n / 2 * grid;
+        c->extent = call->out[0].extent[c->dim];
+        take_half(t, call, c, true, first);
+        if (fth__unit_scratch(u, first) > t->scratch_bytes) return false;
+        take_half(t, call, c, false, first);
+        return fth__unit_scratch(u, first) <= t->scratch_bytes;
     }
     return false;
 }
 
-/* `whole`: guessed seconds of the call that this one is a part of. */
-static fth_status run_part(fth__tiles *t, const fth_call *call, double whole, int worker)
+static bool is_short(const fth__tiles *t, double guessed, double whole)
 {
-    if (worker == 0 ? !fth__team_goes_on(t->team) : fth__team_off(t->team)) return FTH_E_CANCELLED;
-    const double guessed = guess(t->unit, call);
     const double pace = atomic_load_explicit(&t->pace, memory_order_relaxed);
-    const bool blind = pace <= 0.0 && !t->unit->kernel;
-    const bool fits = blind ? guessed * FIRST_TILE <= whole
-                            : guessed * (pace > 0.0 ? pace : unknown_pace) <= tile_seconds;
-    fth_call first, second;
-    if (fits || !halve(t, call, &first, &second)) return run_kernel(t, call, guessed);
-    FTH_TRY(run_part(t, &first, whole, worker));
-    return run_part(t, &second, whole, worker);
+    if (pace <= 0.0 && !t->unit->kernel) return guessed * FIRST_TILE <= whole;
+    return guessed * (pace > 0.0 ? pace : unknown_pace) <= tile_seconds;
+}
+
+/* `whole`: guessed seconds of the call that this one is a part of. What is left of the call stays
+ * where it is: a call is large, and stacks are not. */
+static fth_status run_part(fth__tiles *t, fth_call *call, double whole, int worker)
+{
+    for (;;) {
+        if (worker == 0 ? !fth__team_goes_on(t->team) : fth__team_off(t->team))
+            return FTH_E_CANCELLED;
+        const double guessed = guess(t->unit, call);
+        fth_call first;
+        cut c;
+        if (is_short(t, guessed, whole) || !halve(t, call, &c, &first))
+            return run_kernel(t, call, guessed);
+        FTH_TRY(run_part(t, &first, whole, worker));
+        take_half(t, call, &c, true, call);
+    }
 }
 
 fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, int worker)
 {
     if (call->device) return run_kernel(t, call, 1.0); /* queued, not run */
-    return run_part(t, call, guess(t->unit, call), worker);
+    fth_call rest = *call;
+    return run_part(t, &rest, guess(t->unit, call), worker);
 }

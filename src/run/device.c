@@ -237,6 +237,12 @@ double fth__device_seconds(const fth__runner *r)
 
 static fth_status explain(const fth__runner *r, const fth__unit *u, const fth_fault *f)
 {
+    if (f->code == FTH_FAULT_NEED) {
+        fth_err_capacity(r->err, FTH_HERE, f->value, "%s needs room for %lld elements",
+                         u->node->op->name, (long long)f->value);
+        if (r->err && !r->err->origin.file) fth_err_origin(r->err, u->node->site);
+        return FTH_E_CAPACITY;
+    }
     const fth_status s = u->kernel->explain
                              ? u->kernel->explain(u->node, f, r->err)
                              : FTH_FAIL(r->err, FTH_E_NUMERIC, "%s refused the value %lld",

@@ -2733,6 +2733,16 @@ MUTANTS = [
      "to[9 + c * k + i] = rest[3 * i + c];", "to[9 + 3 * i + c] = rest[3 * i + c];", "unit/test_splat_model"),
     ("means_of_windows_cropped_wrongly", "instruments/splat/loss/loss_lanes.h",
      "b->end_i = w->height - b->first_i;", "b->end_i = w->height;", "golden/test_splat_raster"),
+    # ---- operations that update parameters, capacities ----
+    ("old_values_overwritten_beside_readers", "src/plan/commit.c",
+     "if (!is_elementwise(n)) return false;\n        if (n->in[k].n_axes", "if (n->op->update_of) continue;\n        if (n->in[k].n_axes",
+     "unit/test_plan_in_place"),
+    ("updates_that_may_fail_wait", "src/plan/commit.c",
+     "if (u->node->op->flags & FTH_OP_MAY_FAIL) return false;\n    return p->apart", "return p->apart", "unit/test_plan_in_place"),
+    ("updates_take_a_second_block", "src/plan/commit.c",
+     "if (n->op->update_of && n->op->update_of(n, out) == k) continue;", "", "unit/test_plan_in_place"),
+    ("need_is_not_told", "src/base/err.c", "if (first) err->need = need;", "if (first) err->need = need / 2;", "unit/test_plan_in_place"),
+    ("cut_axes_are_whole", "src/graph/op_check.c", "if (r.out_dim == dim) return false;", "", "unit/test_plan_in_place"),
     # ---- rows that grow ----
     ("shrunk_bytes_come_back", "src/mem/range.c",
      "if (!mem->on_device && bytes < r->b.asked_bytes)", "if (0)", "unit/test_growing"),

@@ -77,7 +77,6 @@ static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, 
                  int more)
 {
     memset(p, 0, sizeof *p);
-    memset(node, 0, sizeof *node);
     p->n_axes = sh->n_axes;
     p->n_in = p->n_reg = node->n_in = more == PLAIN ? 1 : 2;
     p->n_out = 1;
@@ -159,23 +158,24 @@ static void check_sums(stage *s, const shape *sh, const fth_node *node, const vo
 static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int more, int64_t most,
                     bool again)
 {
-    fth_node node;
+    fth__program_node room;
+    fth_node *node = fth__program_node_clear(&room);
     fth__program p;
-    make(&node, &p, sh, t, red, more);
-    node.graph = s->g;
+    make(node, &p, sh, t, red, more);
+    node->graph = s->g;
     const int64_t kept_before = t_file_count();
-    const fth_kernel *kernel = t_device_find(&node);
+    const fth_kernel *kernel = t_device_find(node);
     IS_TRUE(kernel != NULL);
-    fth_call call = {.node = &node, .first = true, .last = true, .threads = 1, .err = &s->err};
-    const uint64_t bytes = bytes_of(&node.out[0]),
-                   kept = node.op->state(&node) * (uint64_t)fth_desc_count(&node.out[0]);
-    for (int i = 0; i < node.n_in; i++) t_whole_tile(&node.in[i], &call.in[i]);
-    t_whole_tile(&node.out[0], &call.out[0]);
-    t_whole_tile(&node.out[0], &call.state);
+    fth_call call = {.node = node, .first = true, .last = true, .threads = 1, .err = &s->err};
+    const uint64_t bytes = bytes_of(&node->out[0]),
+                   kept = node->op->state(node) * (uint64_t)fth_desc_count(&node->out[0]);
+    for (int i = 0; i < node->n_in; i++) t_whole_tile(&node->in[i], &call.in[i]);
+    t_whole_tile(&node->out[0], &call.out[0]);
+    t_whole_tile(&node->out[0], &call.state);
     const uint64_t scratch = kernel->scratch ? kernel->scratch(&call) : 0;
-    for (int i = 0; i < node.n_in; i++) {
-        call.in[i].data = block(s, bytes_of(&node.in[i]));
-        fill_input(s, &node.in[i], call.in[i].data, (uint64_t)i + 1, most);
+    for (int i = 0; i < node->n_in; i++) {
+        call.in[i].data = block(s, bytes_of(&node->in[i]));
+        fill_input(s, &node->in[i], call.in[i].data, (uint64_t)i + 1, most);
     }
     call.out[0].data = block(s, bytes);
     call.state.data = block(s, kept);
@@ -185,12 +185,12 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     char *first = malloc(bytes + 1), *last = malloc(bytes + 1);
     OKE(kernel->run(&call), &s->err);
     take_output(s, first, call.out[0].data, bytes);
-    const int64_t work = fth__worth_of(&p, fth_desc_count(&node.in[0]));
+    const int64_t work = fth__worth_of(&p, fth_desc_count(&node->in[0]));
     EQ_I64(t_file_count(), kept_before); /* the first was interpreted */
-    if (fth_desc_count(&node.in[0]) < FTH__WORTH_NOTHING && !again) { /* as in a plan of many */
+    if (fth_desc_count(&node->in[0]) < FTH__WORTH_NOTHING && !again) { /* as in a plan of many */
         OKE(kernel->run(&call), &s->err);
         EQ_I64(t_file_count(), kept_before);
-        OKE(kernel->prepare(&node, s->device, OFTEN, &s->err), &s->err);
+        OKE(kernel->prepare(node, s->device, OFTEN, &s->err), &s->err);
         IS_TRUE(t_file_count() > kept_before);
     }
     for (int64_t done = 0; !again && done <= FTH__WORTH_COMPILING && t_file_count() == kept_before;
@@ -202,11 +202,11 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     OKE(kernel->run(&call), &s->err);
     take_output(s, last, call.out[0].data, bytes);
     SAME_BYTES(last, first, bytes);
-    if (more == PLAIN && node.out[0].dtype == FTH_I64)
-        check_sums(s, sh, &node, call.in[0].data, (const int64_t *)last);
+    if (more == PLAIN && node->out[0].dtype == FTH_I64)
+        check_sums(s, sh, node, call.in[0].data, (const int64_t *)last);
     free(first);
     free(last);
-    for (int i = 0; i < node.n_in; i++) give_back(s, call.in[i].data, bytes_of(&node.in[i]));
+    for (int i = 0; i < node->n_in; i++) give_back(s, call.in[i].data, bytes_of(&node->in[i]));
     give_back(s, call.out[0].data, bytes);
     give_back(s, call.state.data, kept);
     give_back(s, call.scratch, scratch);

@@ -313,7 +313,7 @@ static fth_val make_dot_reduce(bench *b)
     p.tail_dim = fth_desc_find(d, fth_axis_find(b->g, b->layout % 2 ? "p" : "long"));
     p.tail_red = FTH_RED_SUM;
     fth__dot_reduce_attr attr;
-    fth_node node;
+    fth__program_node node;
     if (!fth__dot_reduce_make(fth__val_node(dot), &p, NULL, 0, &attr, &node)) return (fth_val){0};
     return fth_custom(b->g, &fth__op_dot_reduce, 2, in, &attr, sizeof attr);
 }

@@ -230,6 +230,12 @@ static void run_call(const fth_call *call)
     const fth_status s = c.node->op->run(&c);
     atomic_fetch_add(&seen_kernels, 1);
     if (s == FTH_OK || !c.fault || c.fault->where == 0) return;
+    if (s == FTH_E_CAPACITY) { /* as fth_cuda_need: the largest need wins */
+        const uint64_t where = (uint64_t)(INT64_MAX - err.need);
+        if (where < c.fault->where)
+            *c.fault = (fth_fault){where, err.need, FTH_FAULT_NEED, c.fault->lock};
+        return;
+    }
     c.fault->where = 0;
     c.fault->code = (uint32_t)s;
 }

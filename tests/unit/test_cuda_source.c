@@ -93,7 +93,7 @@ TEST(every_operation)
             fth_desc in[4];
             start(&p, in, 4, dtype);
             p.n_out = 0;
-            for (; op < FTH_EW_COUNT && p.n_out < FTH_MAX_OUT; op++) {
+            for (; op < FTH_EW_COUNT && p.n_out < FTH_PROGRAM_OUTS; op++) {
                 const fth_dtype to = fth__ew_dtype((fth_ew)op, dt);
                 if (to == FTH_DTYPE_COUNT) continue;
                 const int first = op == FTH_EW_SELECT ? 0 : 1;
@@ -115,7 +115,7 @@ TEST(every_cast)
             fth_desc in[1];
             start(&p, in, 1, dtype);
             p.n_out = 0;
-            for (; to < FTH_DTYPE_COUNT && p.n_out < FTH_MAX_OUT; to++) {
+            for (; to < FTH_DTYPE_COUNT && p.n_out < FTH_PROGRAM_OUTS; to++) {
                 const fth_dtype from = (fth_dtype)t, goal = (fth_dtype)to;
                 if (to == t || !fth__cast_allowed(from, goal) || fth__cast_may_fail(from, goal))
                     continue;

@@ -97,15 +97,15 @@ static void check_marked(const setup *s, fth_triangle mark_a, fth_triangle mark_
     const fth_val extra = s->extra ? oc_in(&b, "w", t, s->extra) : (fth_val){0};
     const fth__program program = squares(dot, s->tail, s->extra != NULL);
     fth__dot_reduce_attr *attr = malloc(sizeof *attr);
-    fth_node node;
+    fth__program_node node;
     IS_TRUE(fth__dot_reduce_make(dot, &program, s->extra ? fth__val_desc(extra) : NULL,
                                  s->extra != NULL, attr, &node));
     EQ_I64(fth_desc_find(&node.out[0], fth_axis_find(b.g, s->tail)), -1);
     node.in_val[2] = extra;
 
     t_random r = t_random_make(7);
-    oc_case c = {.node = &node};
-    for (int i = 0; i < node.n_in; i++) {
+    oc_case c = {.node = &node.node};
+    for (int i = 0; i < node.node.n_in; i++) {
         oc_fill(&r, &node.in[i], c.in[i] = room(&node.in[i]));
         clear_other_side(&node.in[i], c.in[i]);
     }
@@ -122,14 +122,15 @@ static void check_marked(const setup *s, fth_triangle mark_a, fth_triangle mark_
     /* the long way round: the product whole, then the program */
     oc_case whole = {.node = dot, .in = {c.in[0], c.in[1]}, .out = {room(&dot->out[0])}};
     OKE(oc_run(&whole), &whole.err);
-    fth_node fused;
-    fth__dot_reduce_fused(&node, &fused);
-    oc_case tail = {.node = &fused, .in = {whole.out[0], c.in[2]}, .out = {room(&node.out[0])}};
+    fth__program_node fused;
+    fth__dot_reduce_fused(&node.node, &fused);
+    oc_case tail = {
+        .node = &fused.node, .in = {whole.out[0], c.in[2]}, .out = {room(&node.out[0])}};
     OKE(oc_run(&tail), &tail.err);
     LE_F64(oc_error(&node.out[0], result[0], tail.out[0]), allowed(t));
 
     for (int i = 0; i < 4; i++) free(result[i]);
-    for (int i = 0; i < node.n_in; i++) free(c.in[i]);
+    for (int i = 0; i < node.node.n_in; i++) free(c.in[i]);
     free(whole.out[0]), free(tail.out[0]), free(attr);
     oc_close(&b);
 }
@@ -207,13 +208,13 @@ TEST(infinite_numbers_stay_infinite)
         oc_node(&b, fth_dot(oc_in(&b, "a", FTH_F32, "m k"), oc_in(&b, "b", FTH_F32, "k n"), "k"));
     const fth__program program = squares(dot, "n", false);
     fth__dot_reduce_attr *attr = malloc(sizeof *attr);
-    fth_node node;
+    fth__program_node node;
     IS_TRUE(fth__dot_reduce_make(dot, &program, NULL, 0, attr, &node));
     static float x[M * K], y[K * N], before[M], after[M], cut[M];
     t_random r = t_random_make(11);
     for (int i = 0; i < M * K; i++) x[i] = (float)fabs(t_random_normal(&r)) + 0.01f;
     for (int i = 0; i < K * N; i++) y[i] = (float)fabs(t_random_normal(&r)) + 0.01f;
-    oc_case c = {.node = &node, .kernel = &fth__cpu_dot_reduce, .in = {x, y}, .out = {before}};
+    oc_case c = {.node = &node.node, .kernel = &fth__cpu_dot_reduce, .in = {x, y}, .out = {before}};
     OKE(oc_run(&c), &c.err);
 
     x[3 * K + 5] = (float)INFINITY;
@@ -246,14 +247,14 @@ TEST(what_cannot_be_joined_is_refused)
         &b, fth_dot(oc_in(&b, "a", FTH_F32, "l m k"), oc_in(&b, "b", FTH_F32, "l k n"), "k"));
     fth__program p = squares(dot, "n", false);
     fth__dot_reduce_attr *attr = malloc(sizeof *attr);
-    fth_node node;
+    fth__program_node node;
     IS_TRUE(fth__dot_reduce_make(dot, &p, NULL, 0, attr, &node));
     fth_relation r;
-    node.op->relation(&node, 1, 2, &r);
+    node.node.op->relation(&node.node, 1, 2, &r);
     EQ_I64(r.along, FTH_ACCUMULATE);
-    node.op->relation(&node, 0, 2, &r);
+    node.node.op->relation(&node.node, 0, 2, &r);
     EQ_I64(r.along, FTH_WHOLE);
-    node.op->relation(&node, 0, 1, &r);
+    node.node.op->relation(&node.node, 0, 1, &r);
     EQ_I64(r.along, FTH_SAME);
     p = squares(dot, "l", false); /* both operands have it */
     IS_TRUE(!fth__dot_reduce_make(dot, &p, NULL, 0, attr, &node));

@@ -4,6 +4,7 @@
  * One function per code, found by the code's own name: a new row in errors.def without a function
  * here does not link.
  */
+#include "testing/bad_ops.h"
 #include "testing/jobs.h"
 #include "testing/runs.h"
 
@@ -209,51 +210,32 @@ static fth_status provoke_GRAPH_GRADIENT(fth_err *err)
     return built(&w, err);
 }
 
-static fth_status copy_infer(fth_node *node, fth_err *err)
+static fth_status run_op(const fth_op *op, fth_err *err)
 {
-    (void)err;
-    node->n_out = 1;
-    node->out[0] = node->in[0];
-    return FTH_OK;
-}
-static fth_status empty_infer(fth_node *node, fth_err *err)
-{
-    (void)node, (void)err;
-    return FTH_OK;
-}
-static fth_status provoke_NO_KERNEL(fth_err *err)
-{
-    static const fth_op op = {.name = "nobody", .infer = copy_infer};
-    world w = make_world(32 << 20);
-    return run_value(&w, fth_custom(w.g, &op, 1, &w.x, NULL, 0), (fth_sink){0}, err);
-}
-static fth_status provoke_GRAPH_OP(fth_err *err)
-{
-    static const fth_op op = {.name = "nothing", .infer = empty_infer};
-    BUILD(fth_custom(w.g, &op, 1, &w.x, NULL, 0));
-}
-/* A kernel that wants more workspace each time it is asked. */
-static uint64_t greedy_scratch(const fth_call *call)
-{
-    static uint64_t bytes;
-    (void)call;
-    return bytes += 4096;
-}
-static fth_status greedy_run(const fth_call *call)
-{
-    (void)call;
-    return FTH_OK;
-}
-static fth_status provoke_INTERNAL(fth_err *err)
-{
-    static const fth_op op = {
-        .name = "greedy", .infer = copy_infer, .scratch = greedy_scratch, .run = greedy_run};
     world w = make_world(32 << 20);
     float out[12];
     return run_value(
-        &w, fth_custom(w.g, &op, 1, &w.x, NULL, 0),
+        &w, fth_custom(w.g, op, 1, &w.x, NULL, 0),
         (fth_sink){.kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {4, 3}, .data = out},
         err);
+}
+static fth_status provoke_NO_KERNEL(fth_err *err)
+{
+    return run_op(&bad_nobody, err);
+}
+static fth_status provoke_GRAPH_OP(fth_err *err)
+{
+    BUILD(fth_custom(w.g, &bad_nothing, 1, &w.x, NULL, 0));
+}
+static fth_status provoke_INTERNAL(fth_err *err)
+{
+    return run_op(&bad_greedy, err);
+}
+static fth_status provoke_CAPACITY(fth_err *err)
+{
+    const fth_status s = run_op(&bad_full, err);
+    EQ_I64(err->need, BAD_FULL_NEED);
+    return s;
 }
 static fth_status provoke_ALIAS(fth_err *err)
 {
