@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SPLATS, ORDER, VIEW, INPUTS, IMAGE = INPUTS, ALPHA };
+/* Backward also what forward made, and the cotangents of both, that of alpha last and not always.
+ */
+enum { SPLATS, ORDER, VIEW, INPUTS, MADE_IMAGE = INPUTS, MADE_ALPHA, IMAGE, ALPHA };
 
 static fth_status check_common(const fth_node *node, fth_err *err)
 {
@@ -38,6 +40,8 @@ static fth_status infer_back(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(check_common(node, err));
+    FTH_TRY(gs_check_axes(node, MADE_IMAGE, real, "i j c", err));
+    FTH_TRY(gs_check_axes(node, MADE_ALPHA, real, "i j", err));
     FTH_TRY(gs_check_axes(node, IMAGE, real, "i j c", err));
     if (node->n_in > ALPHA) FTH_TRY(gs_check_axes(node, ALPHA, real, "i j", err));
     node->n_out = 1;
@@ -54,7 +58,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 static void relation_back(const fth_node *node, int in, int dim, fth_relation *out)
 {
     (void)node;
-    *out = (fth_relation){.along = in >= IMAGE && dim == 0 ? FTH_ACCUMULATE : FTH_WHOLE,
+    *out = (fth_relation){.along = in >= INPUTS && dim == 0 ? FTH_ACCUMULATE : FTH_WHOLE,
                           .out_dim = -1};
 }
 
@@ -68,7 +72,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
 static int64_t grid_back(const fth_node *node, int in, int dim)
 {
     const gs_raster *a = node->attr;
-    return in >= IMAGE && dim == 0 ? a->tile : gs_uncut(node->out[0].size[dim]);
+    return in >= INPUTS && dim == 0 ? a->tile : gs_uncut(node->out[0].size[dim]);
 }
 
 static int64_t tile_rows(const gs_raster *a, int64_t pixels)
@@ -103,7 +107,7 @@ static double flops(const fth_call *call)
 
 static double flops_back(const fth_call *call)
 {
-    return flops_of(call->node->attr, call->in[IMAGE].extent[0], 105);
+    return flops_of(call->node->attr, call->in[IMAGE].extent[0], 75);
 }
 
 static gs_blend_work work_of(const fth_call *call, const fth_tile *image)
@@ -130,7 +134,7 @@ static fth_status too_little(const fth_call *call, const gs_blend_work *w)
     const gs_raster *a = call->node->attr;
     if (a->need && w->need > *a->need) *a->need = w->need;
     FTH_FAIL(call->err, FTH_E_STATE,
-             "%s: a row of tiles has room for %" PRId64 " Gaussians, %" PRId64 " touch one",
+             "%s: a row of tiles has room for %" PRId64 " Gaussians, %" PRId64 " are needed",
              call->node->op->name, a->room, w->need);
     fth_err_hint(call->err, "plan again with more room");
     return FTH_E_STATE;
@@ -155,6 +159,11 @@ static fth_status run_back(const fth_call *call)
         w.alpha = call->in[ALPHA].data;
         w.alpha_i = call->in[ALPHA].stride[0];
     }
+    w.made_image = call->in[MADE_IMAGE].data;
+    w.made_i = call->in[MADE_IMAGE].stride[0];
+    w.made_j = call->in[MADE_IMAGE].stride[1];
+    w.made_alpha = call->in[MADE_ALPHA].data;
+    w.made_alpha_i = call->in[MADE_ALPHA].stride[0];
     w.bar = out->data;
     w.bar_step = out->stride[0];
     for (int64_t i = 0; call->first && i < out->extent[0]; i++)
@@ -167,14 +176,16 @@ static fth_status run_back(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    fth_val in[ALPHA + 1] = {node->in_val[SPLATS], node->in_val[ORDER], node->in_val[VIEW],
-                             out_bar[0], out_bar[1]};
+    fth_val in[ALPHA + 1] = {
+        node->in_val[SPLATS], node->in_val[ORDER], node->in_val[VIEW], node->out_val[0],
+        node->out_val[1],     out_bar[0],          out_bar[1]};
     if (!fth_val_ok(out_bar[0]))
         return FTH_FAIL(err, FTH_E_GRAPH_GRADIENT,
                         "%s: a loss of alpha alone has no gradient; let it depend on the image",
                         node->op->name);
-    in_bar[SPLATS] = fth_custom(node->graph, &gs_blend_back_op, fth_val_ok(out_bar[1]) ? 5 : 4, in,
-                                node->attr, node->attr_bytes);
+    in_bar[SPLATS] =
+        fth_custom(node->graph, &gs_blend_back_op, fth_val_ok(out_bar[1]) ? ALPHA + 1 : ALPHA, in,
+                   node->attr, node->attr_bytes);
     return FTH_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * A vector is some pixels of a row. Where light ends, T becomes 0, and nothing more is blended: so
  * pixels outside the image, which begin with 0, need no test of their own. The backward walks
- * forward twice: once for what is behind each Gaussian, once for the sums.
+ * forward too: what is behind a Gaussian is the image less what was in front of it.
  */
 #include "lists_lanes.h"
 
@@ -17,7 +17,7 @@ typedef struct pixels {
     real T[PIXELS];            /* light that is left; 0 where it ended */
     real F[PIXELS];            /* the same, and what was left where it ended */
     real C[3][PIXELS];
-    real g[3][PIXELS], gA[PIXELS]; /* backward: cotangents; gA times F */
+    real g[3][PIXELS], q[PIXELS]; /* backward: cotangents; gA F - g . C of what is behind */
 } pixels;
 
 static void pixels_begin(pixels *p, const lists *l, int64_t tile)
@@ -191,16 +191,15 @@ static void back_one(pixels *p, const brush *k, vr lane, sums *s)
                      left = T * rest;
             const vm keep = m_and(on, v_le(v_set(LEAST_LIGHT), left));
             const vr w = v_pick(keep, T * alpha, zero);
-            vr near = zero, behind = v_load(p->gA + at);
+            vr near = zero;
             for (int c = 0; c < 3; c++) {
-                const vr g = v_load(p->g[c] + at),
-                         S = v_fnma(w, k->colour[c], v_load(p->C[c] + at));
-                v_store(p->C[c] + at, S);
+                const vr g = v_load(p->g[c] + at);
                 near = v_fma(g, k->colour[c], near);
-                behind = v_fnma(g, S, behind);
                 s->colour[c] = v_fma(w, g, s->colour[c]);
             }
-            const vr slope = v_fma(T, near, behind / rest);
+            const vr behind = v_fma(w, near, v_load(p->q + at)),
+                     slope = v_fma(T, near, behind / rest);
+            v_store(p->q + at, behind);
             const vr h = v_pick(keep, -alpha * slope, zero), hx = h * dx, hy = h * vy;
             s->h = s->h + h;
             s->hx = s->hx + hx;
@@ -213,27 +212,32 @@ static void back_one(pixels *p, const brush *k, vr lane, sums *s)
     }
 }
 
-/* Cotangents of the image of a tile, 0 outside; gA becomes that of alpha times the light left. */
+/* Cotangents of the image of a tile, 0 outside. With G the ground and F the light that is left the
+ * image is C + F G, so gA F - g . C, in which gA has -g . G of the image, is alpha's own gA F less
+ * g . image. */
 static void read_bars(pixels *p, const lists *l, int64_t tile)
 {
     const gs_blend_work *w = l->w;
-    const real *ground = (const real *)w->view + GS_VIEW_GROUND;
     const int64_t i0 = tile / l->gw * w->rule->tile, j0 = tile % l->gw * w->rule->tile;
     for (int i = 0; i < p->height; i++)
         for (int j = 0; j < p->across; j++) {
             const int at = i * WIDE + j;
             const bool inside = j < p->width && i0 + i < w->pixels;
-            const real *image =
-                inside && w->image
-                    ? (const real *)w->image + (i0 + i) * w->image_i + (j0 + j) * w->image_j
-                    : NULL;
-            real alpha =
-                inside && w->alpha ? ((const real *)w->alpha)[(i0 + i) * w->alpha_i + j0 + j] : 0;
+            p->q[at] = p->g[0][at] = p->g[1][at] = p->g[2][at] = 0;
+            if (!inside) continue;
+            const real *bar =
+                           (const real *)w->image + (i0 + i) * w->image_i + (j0 + j) * w->image_j,
+                       *made = (const real *)w->made_image + (i0 + i) * w->made_i +
+                               (j0 + j) * w->made_j;
+            real q = 0;
+            if (w->alpha)
+                q = ((const real *)w->alpha)[(i0 + i) * w->alpha_i + j0 + j] *
+                    (1 - ((const real *)w->made_alpha)[(i0 + i) * w->made_alpha_i + j0 + j]);
             for (int c = 0; c < 3; c++) {
-                p->g[c][at] = image ? image[c] : 0;
-                alpha -= p->g[c][at] * ground[c];
+                p->g[c][at] = bar[c];
+                q = FMA(-bar[c], made[c], q);
             }
-            p->gA[at] = alpha * p->F[at];
+            p->q[at] = q;
         }
 }
 
@@ -258,7 +262,6 @@ static void backward_tile(void *arg, int64_t tile, int worker)
     (void)worker;
     if (l->start[tile] == l->start[tile + 1]) return;
     pixels_begin(&p, l, tile);
-    blend_tile(&p, l, tile);
     read_bars(&p, l, tile);
     pixels_light(&p);
     for (int64_t at = l->start[tile]; at < l->start[tile + 1]; at++) {

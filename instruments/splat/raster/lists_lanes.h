@@ -101,27 +101,23 @@ static void count_block(void *arg, int64_t block, int worker)
     l->slots[block + 1] = total;
 }
 
-/* Counts to places; false: a row of tiles has more than its room. */
+/* Counts to places; false: there are more than there is room for. */
 static bool place_all(lists *l)
 {
-    int64_t at = 0, most = 0;
+    int64_t at = 0;
     l->slots[0] = 0;
     for (int b = 0; b < GS_BLOCKS; b++) l->slots[b + 1] += l->slots[b];
-    for (int64_t row = 0; row < l->w->rows; row++) {
-        const int64_t before = at;
-        for (int64_t t = row * l->gw; t < (row + 1) * l->gw; t++) {
-            l->start[t] = at;
-            for (int64_t b = 0; b < GS_BLOCKS; b++) {
-                const int64_t n = l->place[b * l->tiles + t];
-                l->place[b * l->tiles + t] = at;
-                at += n;
-            }
+    for (int64_t t = 0; t < l->tiles; t++) {
+        l->start[t] = at;
+        for (int64_t b = 0; b < GS_BLOCKS; b++) {
+            const int64_t n = l->place[b * l->tiles + t];
+            l->place[b * l->tiles + t] = at;
+            at += n;
         }
-        if (at - before > most) most = at - before;
     }
     l->start[l->tiles] = at;
-    l->w->need = most;
-    return most <= l->w->rule->room && at <= INT32_MAX;
+    l->w->need = (at + l->w->rows - 1) / l->w->rows;
+    return l->w->need <= l->w->rule->room && at <= INT32_MAX;
 }
 
 static void fill_block(void *arg, int64_t block, int worker)

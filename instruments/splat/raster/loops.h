@@ -33,11 +33,14 @@ typedef struct gs_blend_work {
     /* forward: image [i j c], alpha [i j]; backward: their cotangents, alpha may be NULL */
     void *image, *alpha;
     int64_t image_i, image_j, alpha_i;
+    /* backward: what forward made */
+    const void *made_image, *made_alpha;
+    int64_t made_i, made_j, made_alpha_i;
     void *bar; /* backward: rows of GS_SPLAT, added to */
     int64_t bar_step;
     fth_team *team;
     void *scratch;
-    int64_t need; /* out: the most that a row of tiles needs */
+    int64_t need; /* out: what a row of tiles needs, on average over these */
 } gs_blend_work;
 
 typedef struct gs_loops {

@@ -53,8 +53,9 @@ enum {
 typedef struct gs_raster {
     int64_t width, height;
     int64_t tile; /* 8, 16 or 32 px */
-    /* Gaussians that a row of tiles has room for, each counted in every tile that it touches. With
-     * too little gs_blend fails, having written to *need what a row needs; may be NULL. */
+    /* Gaussians that a row of tiles has room for, each counted in every tile that it touches; the
+     * rows of a piece share theirs. With too little gs_blend fails, having written to *need what a
+     * row needs; may be NULL. */
     int64_t room;
     int64_t *need;
     double most_alpha; /* 0.999 or 0.99 */

@@ -1,6 +1,7 @@
 /* sh.h - real spherical harmonics up to degree 3, with the signs of Gaussian splatting.
  *
- * Written once for float and double: include it with REAL and SH(name) defined. SH(basis) gives the
+ * Written once for float and double: include it with REAL and SH(name) defined (and
+ * SH_FUNCTION, where functions are for a device). SH(basis) gives the
  * (degree + 1)^2 functions at a unit vector, SH(slopes) their derivatives along x, y and z as if
  * they were polynomials of all space. Sums and products only, so the two are each other's rounding.
  */
@@ -19,9 +20,12 @@
 #define SH_K10 1.4453057213202769
 #endif
 
+#ifndef SH_FUNCTION
+#define SH_FUNCTION static inline
+#endif
 #define K(n) ((REAL)SH_K##n)
 
-static inline void SH(basis)(int degree, REAL x, REAL y, REAL z, REAL b[16])
+SH_FUNCTION void SH(basis)(int degree, REAL x, REAL y, REAL z, REAL b[16])
 {
     b[0] = K(0);
     if (degree < 1) return;
@@ -45,7 +49,7 @@ static inline void SH(basis)(int degree, REAL x, REAL y, REAL z, REAL b[16])
     b[15] = K(6) * x * (3 * yy - xx);
 }
 
-static inline void SH(slopes)(int degree, REAL x, REAL y, REAL z, REAL d[16][3])
+SH_FUNCTION void SH(slopes)(int degree, REAL x, REAL y, REAL z, REAL d[16][3])
 {
     for (int i = 0; i < 16; i++) d[i][0] = d[i][1] = d[i][2] = 0;
     if (degree < 1) return;

@@ -1,0 +1,211 @@
+/* gaussian_lanes.h - one Gaussian on the image of a view, and its cotangents back to the model:
+ * what loops of the CPU and threads of a device run of it.
+ *
+ * Formulas are those of EWA splatting: the covariance of three dimensions through the derivative of
+ * the projection, 0.3 px^2 added. Where the derivative is taken far off the axis its direction is
+ * clamped; the clamp itself is not differentiated, as in every trainer.
+ */
+#ifndef SPLAT_RASTER_GAUSSIAN_LANES_H
+#define SPLAT_RASTER_GAUSSIAN_LANES_H
+
+#include "tile_lanes.h"
+
+#define REAL real
+#define SH(name) sh_##name
+#define SH_FUNCTION LANE
+#include "../sh/sh.h"
+
+#define NEAR_PLANE R(0.01)
+#define FAR_PLANE R(1e10)
+#define BLUR R(0.3)
+#define LEAST R(1e-8) /* of a determinant, of a squared quaternion */
+
+/* What both directions need of one Gaussian. */
+typedef struct seen {
+    real x, y, z; /* X / Z, Y / Z, Z in the camera */
+    real tx, ty;  /* clamped directions */
+    real o, n;    /* opacity, squared length of the quaternion */
+    real s2[3], R[3][3];
+    real cov[3][3];
+    real T[2][3];
+    real a, b, c, det;
+} seen;
+
+LANE real dot3(const real *p, const real *q)
+{
+    return FMA(p[0], q[0], FMA(p[1], q[1], p[2] * q[2]));
+}
+
+LANE real clamp_to(real v, real low, real high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+LANE void rotation_of(const real *q, real n, real m[3][3])
+{
+    const real r = q[0], x = q[1], y = q[2], z = q[3], k = 2 / n;
+    m[0][0] = 1 - k * FMA(y, y, z * z);
+    m[0][1] = k * FMA(x, y, -(r * z));
+    m[0][2] = k * FMA(x, z, r * y);
+    m[1][0] = k * FMA(x, y, r * z);
+    m[1][1] = 1 - k * FMA(x, x, z * z);
+    m[1][2] = k * FMA(y, z, -(r * x));
+    m[2][0] = k * FMA(x, z, -(r * y));
+    m[2][1] = k * FMA(y, z, r * x);
+    m[2][2] = 1 - k * FMA(x, x, y * y);
+}
+
+/* The covariance on the image; false: it is not seen. NaN is never seen. */
+LANE bool look(const gs_raster *rule, const real *view, const real *mean, const real *scaling,
+               const real *q, real opacity, seen *g)
+{
+    const real *pose = view + GS_VIEW_POSE, fx = view[GS_VIEW_FX], fy = view[GS_VIEW_FY],
+               cx = view[GS_VIEW_CX], cy = view[GS_VIEW_CY];
+    const real W = (real)rule->width, H = (real)rule->height;
+    g->z = dot3(pose + 8, mean) + pose[11];
+    if (!(g->z >= NEAR_PLANE && g->z <= FAR_PLANE)) return false;
+    g->o = 1 / (1 + EXP(-opacity));
+    g->n = FMA(q[0], q[0], FMA(q[1], q[1], FMA(q[2], q[2], q[3] * q[3])));
+    if (!(g->o >= R(1.0) / 255) || !(g->n >= LEAST)) return false;
+    rotation_of(q, g->n, g->R);
+    for (int k = 0; k < 3; k++) g->s2[k] = EXP(2 * scaling[k]);
+    for (int i = 0; i < 3; i++)
+        for (int j = i; j < 3; j++) {
+            const real *p = g->R[i], *r = g->R[j];
+            g->cov[i][j] = g->cov[j][i] =
+                FMA(p[0] * g->s2[0], r[0], FMA(p[1] * g->s2[1], r[1], p[2] * g->s2[2] * r[2]));
+        }
+    g->x = (dot3(pose, mean) + pose[3]) / g->z;
+    g->y = (dot3(pose + 4, mean) + pose[7]) / g->z;
+    g->tx = clamp_to(g->x, (R(-0.15) * W - cx) / fx, (R(1.15) * W - cx) / fx);
+    g->ty = clamp_to(g->y, (R(-0.15) * H - cy) / fy, (R(1.15) * H - cy) / fy);
+    real M[2][3];
+    for (int k = 0; k < 3; k++) {
+        g->T[0][k] = fx / g->z * FMA(-g->tx, pose[8 + k], pose[k]);
+        g->T[1][k] = fy / g->z * FMA(-g->ty, pose[8 + k], pose[4 + k]);
+    }
+    for (int r = 0; r < 2; r++)
+        for (int k = 0; k < 3; k++) M[r][k] = dot3(g->T[r], g->cov[k]);
+    g->a = dot3(M[0], g->T[0]) + BLUR;
+    g->b = dot3(M[0], g->T[1]);
+    g->c = dot3(M[1], g->T[1]) + BLUR;
+    g->det = FMA(g->a, g->c, -(g->b * g->b));
+    return g->det >= LEAST;
+}
+
+/* Unit vector from the camera; returns the distance. */
+LANE real direction(const real *view, const real *mean, real d[3])
+{
+    for (int k = 0; k < 3; k++) d[k] = mean[k] - view[GS_VIEW_CENTRE + k];
+    const real far = SQRT(dot3(d, d));
+    for (int k = 0; k < 3; k++) d[k] /= far;
+    return far;
+}
+
+LANE void colour_of(const real *sh0, const real *rest, int64_t step, const real *basis, int n,
+                    real *out)
+{
+    for (int c = 0; c < 3; c++) {
+        real sum = FMA(basis[0], sh0[c], R(0.5));
+        for (int k = 1; k < n; k++) sum = FMA(basis[k], rest[(k - 1) * step + c], sum);
+        out[c] = sum;
+    }
+}
+
+/* A Gaussian that is seen, as a row of splats but for its tiles and its colour. */
+LANE void row_of(const real *view, const seen *g, real row[GS_SPLAT])
+{
+    for (int k = 0; k < GS_SPLAT; k++) row[k] = 0;
+    row[GS_U] = FMA(g->x, view[GS_VIEW_FX], view[GS_VIEW_CX]);
+    row[GS_V] = FMA(g->y, view[GS_VIEW_FY], view[GS_VIEW_CY]);
+    row[GS_A] = g->c / g->det;
+    row[GS_B] = -g->b / g->det;
+    row[GS_C] = g->a / g->det;
+    row[GS_O] = g->o;
+    row[GS_Z] = g->z;
+    row[GS_LIMIT] = LOG(255 * g->o);
+    const real f = SQRT(2 * (row[GS_LIMIT] > 0 ? row[GS_LIMIT] : 0)),
+               ex = FMA(f, SQRT(g->a), R(-0.5)), ey = FMA(f, SQRT(g->c), R(-0.5));
+    row[GS_EX] = ex > 0 ? ex : 0;
+    row[GS_EY] = ey > 0 ? ey : 0;
+}
+
+/* ---- backward ---- */
+
+/* Cotangents of one Gaussian. */
+typedef struct bars {
+    real mean[3], scaling[3], q[4];
+} bars;
+
+LANE void back_rotation(const real *q, real n, real M[3][3], real *out)
+{
+    const real r = q[0], x = q[1], y = q[2], z = q[3];
+    const real dxx = -(M[1][1] + M[2][2]), dyy = -(M[0][0] + M[2][2]), dzz = -(M[0][0] + M[1][1]),
+               dxy = M[0][1] + M[1][0], dxz = M[0][2] + M[2][0], dyz = M[1][2] + M[2][1],
+               drx = M[2][1] - M[1][2], dry = M[0][2] - M[2][0], drz = M[1][0] - M[0][1];
+    const real h = 2 / n *
+                   (x * x * dxx + y * y * dyy + z * z * dzz + x * y * dxy + x * z * dxz +
+                    y * z * dyz + r * x * drx + r * y * dry + r * z * drz);
+    out[0] = 2 / n * (x * drx + y * dry + z * drz - r * h);
+    out[1] = 2 / n * (2 * x * dxx + y * dxy + z * dxz + r * drx - x * h);
+    out[2] = 2 / n * (2 * y * dyy + x * dxy + z * dyz + r * dry - y * h);
+    out[3] = 2 / n * (2 * z * dzz + x * dxz + y * dyz + r * drz - z * h);
+}
+
+/* From the conic and the place on the image to mean, scaling and rotation. */
+LANE void back_shape(const real *view, const real *q, const seen *g, const real *bar, bars *to)
+{
+    const real *pose = view + GS_VIEW_POSE, fx = view[GS_VIEW_FX], fy = view[GS_VIEW_FY];
+    const real a = g->a, b = g->b, c = g->c, D = 1 / (g->det * g->det);
+    const real gA = bar[GS_A], gB = bar[GS_B] / 2, gC = bar[GS_C]; /* of symmetric matrices */
+    const real g11 = D * (2 * b * c * gB - c * c * gA - b * b * gC),
+               g12 = D * (b * c * gA - (a * c + b * b) * gB + a * b * gC),
+               g22 = D * (2 * a * b * gB - b * b * gA - a * a * gC);
+    real P[2][3], G3[3][3], dT[2][3], dJ[2][3];
+    for (int k = 0; k < 3; k++) {
+        P[0][k] = FMA(g11, g->T[0][k], g12 * g->T[1][k]);
+        P[1][k] = FMA(g12, g->T[0][k], g22 * g->T[1][k]);
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) G3[i][j] = FMA(g->T[0][i], P[0][j], g->T[1][i] * P[1][j]);
+    for (int r = 0; r < 2; r++)
+        for (int k = 0; k < 3; k++) dT[r][k] = 2 * dot3(P[r], g->cov[k]);
+    for (int r = 0; r < 2; r++)
+        for (int k = 0; k < 3; k++) dJ[r][k] = dot3(dT[r], pose + 4 * k);
+    const real z = g->z, gu = bar[GS_U], gv = bar[GS_V];
+    const real at[3] = {fx / z * (gu - dJ[0][2] / z), fy / z * (gv - dJ[1][2] / z),
+                        -(fx / z) * FMA(g->x, gu, (dJ[0][0] - 2 * g->tx * dJ[0][2]) / z) -
+                            fy / z * FMA(g->y, gv, (dJ[1][1] - 2 * g->ty * dJ[1][2]) / z)};
+    real M[3][3];
+    for (int k = 0; k < 3; k++) {
+        to->mean[k] = FMA(pose[k], at[0], FMA(pose[4 + k], at[1], pose[8 + k] * at[2]));
+        real column[3], turned[3];
+        for (int i = 0; i < 3; i++) column[i] = g->R[i][k];
+        for (int i = 0; i < 3; i++) turned[i] = dot3(G3[i], column);
+        to->scaling[k] = 2 * g->s2[k] * dot3(column, turned);
+        for (int i = 0; i < 3; i++) M[i][k] = 2 * turned[i] * g->s2[k];
+    }
+    back_rotation(q, g->n, M, to->q);
+}
+
+/* Colours to coefficients, and through the direction to the mean; sh0 and to_rest may be NULL. */
+LANE void back_colour(int degree, const real *view, const real *mean, const real *rest,
+                      int64_t step, const real *col, real *to_mean, real *to_sh0, real *to_rest,
+                      int64_t to_step)
+{
+    real d[3], basis[16], slopes[16][3], gd[3] = {0, 0, 0};
+    const real far = direction(view, mean, d);
+    const int n = (degree + 1) * (degree + 1);
+    sh_basis(degree, d[0], d[1], d[2], basis);
+    sh_slopes(degree, d[0], d[1], d[2], slopes);
+    for (int c = 0; c < 3 && to_sh0; c++) to_sh0[c] = basis[0] * col[c];
+    for (int k = 1; k < n; k++) {
+        const real along = dot3(rest + (k - 1) * step, col);
+        for (int e = 0; e < 3; e++) gd[e] = FMA(slopes[k][e], along, gd[e]);
+        for (int c = 0; c < 3 && to_rest; c++) to_rest[(k - 1) * to_step + c] = basis[k] * col[c];
+    }
+    const real inward = dot3(d, gd);
+    for (int e = 0; e < 3; e++) to_mean[e] += FMA(-d[e], inward, gd[e]) / far;
+}
+
+#endif
