@@ -11,7 +11,7 @@
 typedef struct fth__radix {
     void *key[2]; /* the caller fills key[0] */
     uint32_t *value[2];
-    uint32_t *counts, *totals;
+    void *scratch;
     int64_t lines, n; /* n < 2^32 */
     bool wide;        /* 64 bits */
 } fth__radix;
