@@ -1,10 +1,13 @@
 /* test_splat_raster.c - an image of 96 Gaussians, its loss and all gradients: in double to 1e-9 of
- * golden/splat, in single as close as it can be, and of the kernels that LichtFeld ran on a card.
+ * golden/splat, in single as close as it can be, and of the kernels that LichtFeld ran on a card;
+ * the same on a device where there is one.
  *
+ * labels: gpu
  * seconds: 3
  */
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/raster/raster.h"
+#include "testing/op_device.h"
 #include "testing/splat.h"
 
 #include <fathom/plan.h>
@@ -46,6 +49,7 @@ typedef struct setting {
     int degree, threads;
     bool little; /* memory */
     int64_t tile;
+    bool device;
 } setting;
 
 static fth_tensor *tensor_of(fth_mem *mem, fth_dtype dtype, const double *v, int n,
@@ -97,6 +101,8 @@ static outcome *compute(const setting *how)
     fth_options_default(&opt);
     opt.threads = how->threads;
     opt.mem.budget_bytes = 64 << 20;
+    opt.device = how->device ? "cuda" : "cpu";
+    opt.backend_path = how->device ? getenv("FATHOM_TEST_DEVICE") : NULL;
     OKE(fth_context_create(&ctx, &opt, &err), &err);
     fth_mem *mem = fth_context_mem(ctx);
     const fth_dtype real = how->dtype;
@@ -159,10 +165,13 @@ static outcome *compute(const setting *how)
     fth_plan_info info;
     fth_plan_get_info(plan, &info);
     /* less and less memory, until the image is made in several pieces */
-    for (uint64_t most = info.peak_bytes + info.foreign_bytes; how->little && info.chunks < 2;) {
+    uint64_t most = info.peak_bytes + info.foreign_bytes;
+    while (how->little && info.chunks < 2) {
         fth_plan_destroy(plan);
         most -= 65536;
-        plan = fth_plan_make(g, all, n + 3, &(fth_limits){.memory_bytes = most}, &err);
+        const fth_limits limits = {.memory_bytes = how->device ? 0 : most,
+                                   .device_bytes = how->device ? most : 0};
+        plan = fth_plan_make(g, all, n + 3, &limits, &err);
         if (!plan) FAIL("%s", err.text);
         fth_plan_get_info(plan, &info);
     }
@@ -278,7 +287,7 @@ TEST(the_double_build_agrees_to_1e9)
 {
     fth_mem *mem = t_mem(64 << 20);
     for (int degree = 0; degree <= 3; degree += 3) {
-        outcome *o = compute(&(setting){FTH_F64, degree, 2, false, 16});
+        outcome *o = compute(&(setting){FTH_F64, degree, 2, false, 16, false});
         compare(mem, o, degree, 1e-9, 1e-9, 1e-9, 1e-9);
         free(o);
     }
@@ -289,7 +298,7 @@ TEST(single_precision_agrees_as_far_as_it_can)
 {
     fth_mem *mem = t_mem(64 << 20);
     for (int degree = 0; degree <= 3; degree += 3) {
-        outcome *o = compute(&(setting){FTH_F32, degree, 2, false, 16});
+        outcome *o = compute(&(setting){FTH_F32, degree, 2, false, 16, false});
         compare(mem, o, degree, 2e-5, 5e-4, 1e-5, 2e-5);
         free(o);
     }
@@ -309,7 +318,7 @@ TEST(kernels_of_lichtfeld_agree)
                 {"grad_quats", GS_ROTATION, 4},
                 {"grad_opac", GS_OPACITY, 1},
                 {"grad_m2", -1, 2}};
-    outcome *o = compute(&(setting){FTH_F32, 3, 2, false, 16});
+    outcome *o = compute(&(setting){FTH_F32, 3, 2, false, 16, false});
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         const int wide = rows[k].wide;
         char path[200];
@@ -330,20 +339,51 @@ TEST(kernels_of_lichtfeld_agree)
 
 TEST(threads_budgets_and_tiles_change_no_bit)
 {
-    outcome *o = compute(&(setting){FTH_F32, 3, 1, false, 16});
+    outcome *o = compute(&(setting){FTH_F32, 3, 1, false, 16, false});
     for (int threads = 1; threads <= 5; threads += 2) {
         /* little memory: the image is made a row of tiles at a time */
-        outcome *p = compute(&(setting){FTH_F32, 3, threads, threads == 3, 16});
+        outcome *p = compute(&(setting){FTH_F32, 3, threads, threads == 3, 16, false});
         SAME_BYTES(o, p, sizeof *o);
         free(p);
     }
     for (int64_t tile = 8; tile <= 32; tile *= 4) {
-        outcome *p = compute(&(setting){FTH_F32, 3, 2, false, tile});
+        outcome *p = compute(&(setting){FTH_F32, 3, 2, false, tile, false});
         SAME_BYTES(o->image, p->image, sizeof o->image);
         SAME_BYTES(o->alpha, p->alpha, sizeof o->alpha);
         free(p);
     }
     free(o);
+}
+
+/* Every promise of the CPU, with a device's kernels: as near to golden, nearer to the CPU, the same
+ * bits in pieces and the same image with other tiles. */
+TEST(a_device_agrees)
+{
+    if (!t_device()) SKIP("no FATHOM_TEST_DEVICE");
+    fth_mem *mem = t_mem(64 << 20);
+    for (int degree = 0; degree <= 3; degree += 3) {
+        outcome *here = compute(&(setting){FTH_F32, degree, 2, false, 16, false}),
+                *o = compute(&(setting){FTH_F32, degree, 1, false, 16, true}),
+                *pieces = compute(&(setting){FTH_F32, degree, 1, true, 16, true}),
+                *twice = compute(&(setting){FTH_F64, degree, 1, false, 16, true});
+        compare(mem, o, degree, 2e-5, 5e-4, 1e-5, 2e-5);
+        compare(mem, twice, degree, 1e-9, 1e-9, 1e-9, 1e-9);
+        for (int i = 0; i < H * W * 3; i++) NEAR(o->image[i], here->image[i], 1e-5);
+        for (int g = 0; g < N; g++)
+            EQ_F64(o->splats[g * GS_SPLAT + GS_TILES], here->splats[g * GS_SPLAT + GS_TILES]);
+        SAME_BYTES(o, pieces, sizeof *o);
+        for (int64_t tile = 8; tile <= 32; tile *= 4) {
+            outcome *p = compute(&(setting){FTH_F32, degree, 1, false, tile, true});
+            SAME_BYTES(o->image, p->image, sizeof o->image);
+            SAME_BYTES(o->alpha, p->alpha, sizeof o->alpha);
+            free(p);
+        }
+        free(here);
+        free(o);
+        free(pieces);
+        free(twice);
+    }
+    OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST_MAIN()

@@ -6,18 +6,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Backward also what forward made, and the cotangents of both, that of alpha last and not always.
- */
-enum { SPLATS, ORDER, VIEW, INPUTS, MADE_IMAGE = INPUTS, MADE_ALPHA, IMAGE, ALPHA };
-
 static fth_status check_common(const fth_node *node, fth_err *err)
 {
     const gs_raster *a = node->attr;
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(gs_check_real(node, err));
-    FTH_TRY(gs_check_axes(node, SPLATS, real, "g p", err));
-    FTH_TRY(gs_check_axes(node, ORDER, FTH_I32, "g", err));
-    FTH_TRY(gs_check_axes(node, VIEW, real, "view", err));
+    FTH_TRY(gs_check_axes(node, GS_BLEND_SPLATS, real, "g p", err));
+    FTH_TRY(gs_check_axes(node, GS_BLEND_ORDER, FTH_I32, "g", err));
+    FTH_TRY(gs_check_axes(node, GS_BLEND_VIEW, real, "view", err));
     if ((a->tile == 8 || a->tile == 16 || a->tile == 32) && a->room >= 0 &&
         fth_axis_size(node->graph, "i") == a->height && fth_axis_size(node->graph, "j") == a->width)
         return FTH_OK;
@@ -40,12 +36,12 @@ static fth_status infer_back(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(check_common(node, err));
-    FTH_TRY(gs_check_axes(node, MADE_IMAGE, real, "i j c", err));
-    FTH_TRY(gs_check_axes(node, MADE_ALPHA, real, "i j", err));
-    FTH_TRY(gs_check_axes(node, IMAGE, real, "i j c", err));
-    if (node->n_in > ALPHA) FTH_TRY(gs_check_axes(node, ALPHA, real, "i j", err));
+    FTH_TRY(gs_check_axes(node, GS_BLEND_MADE_IMAGE, real, "i j c", err));
+    FTH_TRY(gs_check_axes(node, GS_BLEND_MADE_ALPHA, real, "i j", err));
+    FTH_TRY(gs_check_axes(node, GS_BLEND_IMAGE, real, "i j c", err));
+    if (node->n_in > GS_BLEND_ALPHA) FTH_TRY(gs_check_axes(node, GS_BLEND_ALPHA, real, "i j", err));
     node->n_out = 1;
-    node->out[0] = node->in[SPLATS];
+    node->out[0] = node->in[GS_BLEND_SPLATS];
     return FTH_OK;
 }
 
@@ -58,7 +54,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 static void relation_back(const fth_node *node, int in, int dim, fth_relation *out)
 {
     (void)node;
-    *out = (fth_relation){.along = in >= INPUTS && dim == 0 ? FTH_ACCUMULATE : FTH_WHOLE,
+    *out = (fth_relation){.along = in >= GS_BLEND_INPUTS && dim == 0 ? FTH_ACCUMULATE : FTH_WHOLE,
                           .out_dim = -1};
 }
 
@@ -72,7 +68,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
 static int64_t grid_back(const fth_node *node, int in, int dim)
 {
     const gs_raster *a = node->attr;
-    return in >= INPUTS && dim == 0 ? a->tile : gs_uncut(node->out[0].size[dim]);
+    return in >= GS_BLEND_INPUTS && dim == 0 ? a->tile : gs_uncut(node->out[0].size[dim]);
 }
 
 static int64_t tile_rows(const gs_raster *a, int64_t pixels)
@@ -91,7 +87,7 @@ static uint64_t scratch_back(const fth_call *call)
 {
     const gs_raster *a = call->node->attr;
     return gs_loops_of(call->node->in[0].dtype)
-        ->scratch(a, tile_rows(a, call->in[IMAGE].extent[0]), true);
+        ->scratch(a, tile_rows(a, call->in[GS_BLEND_IMAGE].extent[0]), true);
 }
 
 /* Each Gaussian of a tile in each of its pixels, of those that there is room for. */
@@ -107,18 +103,18 @@ static double flops(const fth_call *call)
 
 static double flops_back(const fth_call *call)
 {
-    return flops_of(call->node->attr, call->in[IMAGE].extent[0], 75);
+    return flops_of(call->node->attr, call->in[GS_BLEND_IMAGE].extent[0], 75);
 }
 
 static gs_blend_work work_of(const fth_call *call, const fth_tile *image)
 {
     const gs_raster *a = call->node->attr;
     return (gs_blend_work){.rule = a,
-                           .splats = call->in[SPLATS].data,
-                           .splats_step = call->in[SPLATS].stride[0],
-                           .order = call->in[ORDER].data,
-                           .view = call->in[VIEW].data,
-                           .n = call->node->in[SPLATS].size[0],
+                           .splats = call->in[GS_BLEND_SPLATS].data,
+                           .splats_step = call->in[GS_BLEND_SPLATS].stride[0],
+                           .order = call->in[GS_BLEND_ORDER].data,
+                           .view = call->in[GS_BLEND_VIEW].data,
+                           .n = call->node->in[GS_BLEND_SPLATS].size[0],
                            .row = image->origin[0] / a->tile,
                            .rows = tile_rows(a, image->extent[0]),
                            .pixels = image->extent[0],
@@ -129,17 +125,6 @@ static gs_blend_work work_of(const fth_call *call, const fth_tile *image)
                            .scratch = call->scratch};
 }
 
-static fth_status too_little(const fth_call *call, const gs_blend_work *w)
-{
-    const gs_raster *a = call->node->attr;
-    if (a->need && w->need > *a->need) *a->need = w->need;
-    FTH_FAIL(call->err, FTH_E_STATE,
-             "%s: a row of tiles has room for %" PRId64 " Gaussians, %" PRId64 " are needed",
-             call->node->op->name, a->room, w->need);
-    fth_err_hint(call->err, "plan again with more room");
-    return FTH_E_STATE;
-}
-
 static fth_status run(const fth_call *call)
 {
     gs_blend_work w = work_of(call, &call->out[0]);
@@ -147,23 +132,23 @@ static fth_status run(const fth_call *call)
     w.alpha_i = call->out[1].stride[0];
     if (w.rows == 0) return FTH_OK;
     if (gs_loops_of(call->node->in[0].dtype)->blend(&w)) return FTH_OK;
-    return too_little(call, &w);
+    return gs_too_little(call->node, w.need, call->err);
 }
 
 static fth_status run_back(const fth_call *call)
 {
     const fth_dtype real = call->node->in[0].dtype;
     const fth_tile *out = &call->out[0];
-    gs_blend_work w = work_of(call, &call->in[IMAGE]);
-    if (call->node->n_in > ALPHA) {
-        w.alpha = call->in[ALPHA].data;
-        w.alpha_i = call->in[ALPHA].stride[0];
+    gs_blend_work w = work_of(call, &call->in[GS_BLEND_IMAGE]);
+    if (call->node->n_in > GS_BLEND_ALPHA) {
+        w.alpha = call->in[GS_BLEND_ALPHA].data;
+        w.alpha_i = call->in[GS_BLEND_ALPHA].stride[0];
     }
-    w.made_image = call->in[MADE_IMAGE].data;
-    w.made_i = call->in[MADE_IMAGE].stride[0];
-    w.made_j = call->in[MADE_IMAGE].stride[1];
-    w.made_alpha = call->in[MADE_ALPHA].data;
-    w.made_alpha_i = call->in[MADE_ALPHA].stride[0];
+    w.made_image = call->in[GS_BLEND_MADE_IMAGE].data;
+    w.made_i = call->in[GS_BLEND_MADE_IMAGE].stride[0];
+    w.made_j = call->in[GS_BLEND_MADE_IMAGE].stride[1];
+    w.made_alpha = call->in[GS_BLEND_MADE_ALPHA].data;
+    w.made_alpha_i = call->in[GS_BLEND_MADE_ALPHA].stride[0];
     w.bar = out->data;
     w.bar_step = out->stride[0];
     for (int64_t i = 0; call->first && i < out->extent[0]; i++)
@@ -171,21 +156,26 @@ static fth_status run_back(const fth_call *call)
                (size_t)(GS_SPLAT * fth_dtype_size(real)));
     if (w.rows == 0) return FTH_OK;
     if (gs_loops_of(real)->blend_back(&w)) return FTH_OK;
-    return too_little(call, &w);
+    return gs_too_little(call->node, w.need, call->err);
 }
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    fth_val in[ALPHA + 1] = {
-        node->in_val[SPLATS], node->in_val[ORDER], node->in_val[VIEW], node->out_val[0],
-        node->out_val[1],     out_bar[0],          out_bar[1]};
+    fth_val in[GS_BLEND_ALPHA + 1] = {node->in_val[GS_BLEND_SPLATS],
+                                      node->in_val[GS_BLEND_ORDER],
+                                      node->in_val[GS_BLEND_VIEW],
+                                      node->out_val[0],
+                                      node->out_val[1],
+                                      out_bar[0],
+                                      out_bar[1]};
     if (!fth_val_ok(out_bar[0]))
         return FTH_FAIL(err, FTH_E_GRAPH_GRADIENT,
                         "%s: a loss of alpha alone has no gradient; let it depend on the image",
                         node->op->name);
-    in_bar[SPLATS] =
-        fth_custom(node->graph, &gs_blend_back_op, fth_val_ok(out_bar[1]) ? ALPHA + 1 : ALPHA, in,
-                   node->attr, node->attr_bytes);
+    in_bar[GS_BLEND_SPLATS] =
+        fth_custom(node->graph, &gs_blend_back_op,
+                   fth_val_ok(out_bar[1]) ? GS_BLEND_ALPHA + 1 : GS_BLEND_ALPHA, in, node->attr,
+                   node->attr_bytes);
     return FTH_OK;
 }
 
@@ -217,6 +207,6 @@ const fth_op gs_blend_back_op = {
 fth_val gs_blend_(fth_graph *g, fth_site site, const gs_raster *rule, fth_val splats, fth_val order,
                   fth_val view)
 {
-    const fth_val in[INPUTS] = {splats, order, view};
-    return fth_node_add_(g, site, &gs_blend_op, INPUTS, in, rule, sizeof *rule);
+    const fth_val in[GS_BLEND_INPUTS] = {splats, order, view};
+    return fth_node_add_(g, site, &gs_blend_op, GS_BLEND_INPUTS, in, rule, sizeof *rule);
 }

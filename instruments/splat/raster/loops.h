@@ -4,10 +4,32 @@
 
 #include "raster.h"
 
+#include <inttypes.h>
+
 enum { GS_BLOCKS = 32, GS_SUMS = 9, GS_TILE_MOST = 32 };
 
-/* Inputs of projections; shN comes last where there is one. */
+/* Inputs of projections: the parts, the view; backward also splats and their cotangents. shN comes
+ * last where there is one. */
 enum { GS_IN_MEANS, GS_IN_SH0, GS_IN_SCALING, GS_IN_ROTATION, GS_IN_OPACITY, GS_IN_PARTS };
+enum {
+    GS_PROJECT_VIEW = GS_IN_PARTS,
+    GS_PROJECT_INPUTS,
+    GS_BACK_SPLATS = GS_PROJECT_INPUTS,
+    GS_BACK_BAR,
+    GS_BACK_INPUTS
+};
+/* Inputs of blends: backward also what forward made, and the cotangents of both, that of alpha last
+ * and not always. */
+enum {
+    GS_BLEND_SPLATS,
+    GS_BLEND_ORDER,
+    GS_BLEND_VIEW,
+    GS_BLEND_INPUTS,
+    GS_BLEND_MADE_IMAGE = GS_BLEND_INPUTS,
+    GS_BLEND_MADE_ALPHA,
+    GS_BLEND_IMAGE,
+    GS_BLEND_ALPHA
+};
 
 typedef struct gs_project_work {
     const gs_raster *rule;
@@ -50,6 +72,18 @@ typedef struct gs_loops {
     bool (*blend)(gs_blend_work *w); /* false: too little room */
     bool (*blend_back)(gs_blend_work *w);
 } gs_loops;
+/* The error of a blend that needs more room for a row of tiles than its rule has. */
+static inline fth_status gs_too_little(const fth_node *node, int64_t need, fth_err *err)
+{
+    const gs_raster *a = (const gs_raster *)node->attr;
+    if (a->need && need > *a->need) *a->need = need;
+    FTH_FAIL(err, FTH_E_STATE,
+             "%s: a row of tiles has room for %" PRId64 " Gaussians, %" PRId64 " are needed",
+             node->op->name, a->room, need);
+    fth_err_hint(err, "plan again with more room");
+    return FTH_E_STATE;
+}
+
 FTH_ISA_DECLARE(const gs_loops, gs_loops_f32);
 FTH_ISA_DECLARE(const gs_loops, gs_loops_f64);
 

@@ -2,9 +2,6 @@
 #include "loops.h"
 #include "shapes.h"
 
-/* Inputs: the parts, the view; backward also splats and their cotangents; shN last. */
-enum { VIEW = GS_IN_PARTS, FORWARD_INPUTS, SPLATS = FORWARD_INPUTS, BAR, BACK_INPUTS };
-
 static const char *const axes[GS_IN_PARTS] = {"g xyz", "g c", "g xyz", "g wxyz", "g"};
 static const gs_attribute attributes[GS_IN_PARTS] = {GS_MEANS, GS_SH_0, GS_SCALING, GS_ROTATION,
                                                      GS_OPACITY};
@@ -14,14 +11,14 @@ static fth_status check_parts(const fth_node *node, int inputs, fth_err *err)
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(gs_check_real(node, err));
     for (int p = 0; p < GS_IN_PARTS; p++) FTH_TRY(gs_check_axes(node, p, real, axes[p], err));
-    FTH_TRY(gs_check_axes(node, VIEW, real, "view", err));
+    FTH_TRY(gs_check_axes(node, GS_PROJECT_VIEW, real, "view", err));
     if (node->n_in > inputs) FTH_TRY(gs_check_axes(node, inputs, real, "g k c", err));
     return FTH_OK;
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    FTH_TRY(check_parts(node, FORWARD_INPUTS, err));
+    FTH_TRY(check_parts(node, GS_PROJECT_INPUTS, err));
     node->n_out = 1;
     return gs_desc_of(node->graph, "g p", node->in[0].dtype, &node->out[0], err);
 }
@@ -29,20 +26,20 @@ static fth_status infer(fth_node *node, fth_err *err)
 static fth_status infer_back(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[0].dtype;
-    FTH_TRY(check_parts(node, BACK_INPUTS, err));
-    FTH_TRY(gs_check_axes(node, SPLATS, real, "g p", err));
-    FTH_TRY(gs_check_axes(node, BAR, real, "g p", err));
+    FTH_TRY(check_parts(node, GS_BACK_INPUTS, err));
+    FTH_TRY(gs_check_axes(node, GS_BACK_SPLATS, real, "g p", err));
+    FTH_TRY(gs_check_axes(node, GS_BACK_BAR, real, "g p", err));
     for (int p = 0; p < GS_IN_PARTS; p++) node->out[p] = node->in[p];
     node->n_out = GS_IN_PARTS;
-    if (node->n_in > BACK_INPUTS) node->out[node->n_out++] = node->in[BACK_INPUTS];
+    if (node->n_in > GS_BACK_INPUTS) node->out[node->n_out++] = node->in[GS_BACK_INPUTS];
     return FTH_OK;
 }
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     (void)node;
-    *out = in != VIEW && dim == 0 ? (fth_relation){.along = FTH_SAME, .out_dim = 0}
-                                  : (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
+    *out = in != GS_PROJECT_VIEW && dim == 0 ? (fth_relation){.along = FTH_SAME, .out_dim = 0}
+                                             : (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
 }
 
 static int degree_of(int64_t coefficients)
@@ -57,7 +54,8 @@ static gs_project_work work_of(const fth_call *call, int inputs)
     const fth_node *node = call->node;
     const fth_dtype real = node->in[0].dtype;
     const fth_tile *out = &call->out[0];
-    gs_project_work w = {.rule = node->attr, .view = call->in[VIEW].data, .n = out->extent[0]};
+    gs_project_work w = {
+        .rule = node->attr, .view = call->in[GS_PROJECT_VIEW].data, .n = out->extent[0]};
     for (int p = 0; p < GS_IN_PARTS; p++) {
         w.in[p] = gs_from(&call->in[p], out, real);
         w.step[p] = call->in[p].stride[0];
@@ -76,7 +74,7 @@ static gs_project_work work_of(const fth_call *call, int inputs)
 
 static fth_status run(const fth_call *call)
 {
-    gs_project_work w = work_of(call, FORWARD_INPUTS);
+    gs_project_work w = work_of(call, GS_PROJECT_INPUTS);
     w.out[0] = call->out[0].data;
     w.out_step[0] = call->out[0].stride[0];
     gs_loops_of(call->node->in[0].dtype)->project(&w);
@@ -86,11 +84,11 @@ static fth_status run(const fth_call *call)
 static fth_status run_back(const fth_call *call)
 {
     const fth_dtype real = call->node->in[0].dtype;
-    gs_project_work w = work_of(call, BACK_INPUTS);
-    w.splats = gs_from(&call->in[SPLATS], &call->out[0], real);
-    w.splats_step = call->in[SPLATS].stride[0];
-    w.bar = gs_from(&call->in[BAR], &call->out[0], real);
-    w.bar_step = call->in[BAR].stride[0];
+    gs_project_work w = work_of(call, GS_BACK_INPUTS);
+    w.splats = gs_from(&call->in[GS_BACK_SPLATS], &call->out[0], real);
+    w.splats_step = call->in[GS_BACK_SPLATS].stride[0];
+    w.bar = gs_from(&call->in[GS_BACK_BAR], &call->out[0], real);
+    w.bar_step = call->in[GS_BACK_BAR].stride[0];
     for (int p = 0; p < GS_IN_PARTS; p++) {
         w.out[p] = call->out[p].data;
         w.out_step[p] = call->out[p].stride[0];
@@ -116,18 +114,18 @@ static double flops_back(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    fth_val in[BACK_INPUTS + 1];
-    int n = BACK_INPUTS;
+    fth_val in[GS_BACK_INPUTS + 1];
+    int n = GS_BACK_INPUTS;
     (void)err;
-    for (int p = 0; p < FORWARD_INPUTS; p++) in[p] = node->in_val[p];
-    in[SPLATS] = node->out_val[0];
-    in[BAR] = out_bar[0];
-    const bool rest = node->n_in > FORWARD_INPUTS;
-    if (rest) in[n++] = node->in_val[FORWARD_INPUTS];
+    for (int p = 0; p < GS_PROJECT_INPUTS; p++) in[p] = node->in_val[p];
+    in[GS_BACK_SPLATS] = node->out_val[0];
+    in[GS_BACK_BAR] = out_bar[0];
+    const bool rest = node->n_in > GS_PROJECT_INPUTS;
+    if (rest) in[n++] = node->in_val[GS_PROJECT_INPUTS];
     const fth_val back =
         fth_custom(node->graph, &gs_project_back_op, n, in, node->attr, node->attr_bytes);
     for (int p = 0; p < GS_IN_PARTS; p++) in_bar[p] = p ? fth_out(back, p) : back;
-    if (rest) in_bar[FORWARD_INPUTS] = fth_out(back, GS_IN_PARTS);
+    if (rest) in_bar[GS_PROJECT_INPUTS] = fth_out(back, GS_IN_PARTS);
     return FTH_OK;
 }
 
@@ -153,10 +151,10 @@ const fth_op gs_project_back_op = {
 fth_val gs_project_(fth_graph *g, fth_site site, const gs_raster *rule, const gs_values *model,
                     fth_val view)
 {
-    fth_val in[FORWARD_INPUTS + 1];
-    int n = FORWARD_INPUTS;
+    fth_val in[GS_PROJECT_INPUTS + 1];
+    int n = GS_PROJECT_INPUTS;
     for (int p = 0; p < GS_IN_PARTS; p++) in[p] = model->at[attributes[p]];
-    in[VIEW] = view;
+    in[GS_PROJECT_VIEW] = view;
     if (fth_val_ok(model->at[GS_SH_N])) in[n++] = model->at[GS_SH_N];
     return fth_node_add_(g, site, &gs_project_op, n, in, rule, sizeof *rule);
 }

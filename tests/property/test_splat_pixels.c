@@ -1,6 +1,7 @@
-/* test_splat_raster.c - images of random Gaussians against every pixel blended by itself, without
+/* test_splat_pixels.c - images of random Gaussians against every pixel blended by itself, without
  * tiles; each operation cut at random places of its grid; sizes, degrees and cameras of all kinds;
  * too little room.
+ * labels: gpu
  * seconds: 6 */
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/raster/raster.h"
@@ -203,7 +204,8 @@ TEST(too_little_room_says_how_much_is_needed)
     m.rule.room = need;
     OK(t_try(gs_blend(m.g, &m.rule, m.splats, m.order, m.view), image, NULL));
     m.rule.room = need - 1;
-    IS(t_try(gs_blend(m.g, &m.rule, m.splats, m.order, m.view), image, NULL), FTH_E_STATE);
+    err = (fth_err){0};
+    IS(t_try(gs_blend(m.g, &m.rule, m.splats, m.order, m.view), image, &err), FTH_E_STATE);
     free(image);
     end(&m);
 }

@@ -1,0 +1,190 @@
+/* blend.cuh - gs_blend on a device: a block has a tile, a warp 8 x 4 of its pixels.
+ *
+ * A block brings some Gaussians of its list to shared memory at a time. Each lane of a warp then
+ * tests one of 32 against the warp's pixels, and all lanes blend those that may be seen there. A
+ * test leaves out only what no pixel blends, so tiles of every size give the same bits. Part of
+ * raster_*.cu.
+ */
+#include "lists.cuh"
+
+namespace
+{
+
+enum { PATCH_WIDE = 8, PATCH_HIGH = 4 };
+/* What pixels need of a Gaussian, from shared memory by all lanes at once. */
+enum { K_U, K_V, K_HALF_A, K_B, K_HALF_C, K_O, K_RED, K_GREEN, K_BLUE, K_LIMIT, K_NUMBERS = 12 };
+
+#define LEAST_ALPHA (R(1.0) / 255)
+#define LEAST_LIGHT R(1e-4)
+
+template <int TILE> struct tile_shape {
+    static constexpr int threads = TILE * TILE, warps = threads / 32,
+                         chunk = threads < 256 ? threads : 256; /* Gaussians in shared memory */
+};
+
+/* exp of numbers that are not positive, and quotients, where a few units in the last place do not
+ * matter. */
+__device__ inline float quick_exp(float x)
+{
+#ifdef FTH_EMULATED
+    return expf(x);
+#else
+    float y; /* denormal ones become 0, which is as little seen */
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
+    return y;
+#endif
+}
+__device__ inline double quick_exp(double x)
+{
+    return exp(x);
+}
+__device__ inline float quick_divide(float a, float b)
+{
+    return __fdividef(a, b);
+}
+__device__ inline double quick_divide(double a, double b)
+{
+    return a / b;
+}
+
+/* The pixel of a thread. */
+struct pixel {
+    int x, y; /* of the image; its centre is half a pixel further */
+    bool inside;
+};
+
+template <int TILE> __device__ inline pixel pixel_of(const tile_lists &l, int tile)
+{
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
+    pixel p;
+    p.x = tile % l.gw * TILE + warp % (TILE / PATCH_WIDE) * PATCH_WIDE + lane % PATCH_WIDE;
+    p.y =
+        (l.row + tile / l.gw) * TILE + warp / (TILE / PATCH_WIDE) * PATCH_HIGH + lane / PATCH_WIDE;
+    p.inside = p.x < l.rule.width && p.y < l.rule.height;
+    return p;
+}
+
+__device__ inline void stage(const tile_lists &l, uint32_t at, real *to, uint32_t *slot)
+{
+    const uint32_t which = l.item[at];
+    const real *s = l.splats + (int64_t)l.owner[which] * l.splats_step;
+    to[K_U] = s[GS_U];
+    to[K_V] = s[GS_V];
+    to[K_HALF_A] = R(0.5) * s[GS_A];
+    to[K_B] = s[GS_B];
+    to[K_HALF_C] = R(0.5) * s[GS_C];
+    to[K_O] = s[GS_O];
+    for (int c = 0; c < 3; c++) to[K_RED + c] = s[GS_RED + c];
+    to[K_LIMIT] = s[GS_LIMIT];
+    if (slot) *slot = which;
+}
+
+/* May a pixel of the warp's patch, which begins at (left, top), blend this Gaussian? Errors of
+ * sigma are far below what is added to the limit. */
+__device__ inline bool may_see(const real *k, real left, real top)
+{
+    const real s[GS_C + 1] = {k[K_U], k[K_V], 2 * k[K_HALF_A], k[K_B], 2 * k[K_HALF_C]};
+    real ex, ey;
+    if (!nearest_edge(s, left, top, PATCH_WIDE - 1, PATCH_HIGH - 1, &ex, &ey)) return true;
+    const real a = k[K_HALF_A] * ex * ex, b = k[K_B] * ex * ey, c = k[K_HALF_C] * ey * ey,
+               size = a + c + (b < 0 ? -b : b);
+    return a + b + c <= k[K_LIMIT] + R(1e-3) + R(1e-5) * size;
+}
+
+/* A Gaussian at a pixel: alpha, and whether it is blended where there is light. */
+__device__ inline real alpha_of(const real *k, real most, real dx, real dy, bool *on)
+{
+    const real sigma = FMA(k[K_HALF_A] * dx, dx, FMA(k[K_B] * dy, dx, k[K_HALF_C] * dy * dy));
+    const real made = k[K_O] * quick_exp(-sigma), alpha = made < most ? made : most;
+    *on = sigma >= 0 && alpha >= LEAST_ALPHA;
+    return alpha;
+}
+
+struct picture {
+    real *image, *alpha;
+    int64_t image_i, image_j, alpha_i;
+    int64_t from, pixels; /* rows of pixels that are ours */
+};
+
+template <int TILE>
+__global__ void __launch_bounds__(tile_shape<TILE>::threads)
+    blend_tiles(const tile_lists __grid_constant__ l, const picture __grid_constant__ to)
+{
+    constexpr int CHUNK = tile_shape<TILE>::chunk;
+    __shared__ __align__(16) real staged[CHUNK][K_NUMBERS];
+    const int tile = (int)blockIdx.x, lane = (int)threadIdx.x & 31;
+    const pixel p = pixel_of<TILE>(l, tile);
+    const real x = (real)p.x + R(0.5), y = (real)p.y + R(0.5),
+               left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE),
+               most = (real)l.rule.most_alpha;
+    const uint32_t begin = l.start[tile], end = l.start[tile + 1];
+    real T = p.inside ? 1 : 0, F = 1, C[3] = {0, 0, 0};
+    for (uint32_t at = begin; at < end; at += CHUNK) {
+        if (__syncthreads_and(!(T > 0))) break;
+        const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
+        if ((int)threadIdx.x < n) stage(l, at + threadIdx.x, staged[threadIdx.x], NULL);
+        __syncthreads();
+        for (int group = 0; group < n; group += 32) {
+            if (!__any_sync(~0u, T > 0)) break;
+            unsigned here =
+                __ballot_sync(~0u, group + lane < n && may_see(staged[group + lane], left, top));
+            for (; here; here &= here - 1) {
+                const real *k = staged[group + __ffs((int)here) - 1];
+                bool on;
+                const real alpha = alpha_of(k, most, k[K_U] - x, k[K_V] - y, &on);
+                const real rest = T * (1 - alpha);
+                const bool keep = on && rest >= LEAST_LIGHT;
+                const real w = keep ? T * alpha : 0;
+                for (int c = 0; c < 3; c++)
+                    C[c] = FMA(w, k[K_RED + c] > 0 ? k[K_RED + c] : 0, C[c]);
+                F = keep ? rest : F;
+                T = keep ? rest : on ? 0 : T;
+            }
+        }
+    }
+    if (!p.inside || p.y < to.from || p.y >= to.from + to.pixels) return;
+    const int64_t i = p.y - to.from;
+    if (to.image)
+        for (int c = 0; c < 3; c++)
+            to.image[i * to.image_i + p.x * to.image_j + c] =
+                FMA(F, l.view[GS_VIEW_GROUND + c], C[c]);
+    if (to.alpha) to.alpha[i * to.alpha_i + p.x] = 1 - F;
+}
+
+/* ---- calls ---- */
+
+template <int TILE> void blend_with(const tile_lists &l, const picture &to, cudaStream_t stream)
+{
+    FTH_LAUNCH(blend_tiles<TILE>, (unsigned)l.tiles, tile_shape<TILE>::threads, stream, l, to);
+}
+
+uint64_t blend_scratch(const fth_call *call)
+{
+    return lists_bytes(call, call->out[0].extent[0], false);
+}
+
+fth_status blend(const fth_call *call)
+{
+    const fth_tile *image = &call->out[0];
+    if (image->extent[0] == 0) return FTH_OK;
+    const tile_lists l = make_lists(call, image, false);
+    picture to = {};
+    to.image = (real *)image->data;
+    to.image_i = image->stride[0];
+    to.image_j = image->stride[1];
+    to.alpha = (real *)call->out[1].data;
+    to.alpha_i = call->out[1].stride[0];
+    to.from = image->origin[0];
+    to.pixels = image->extent[0];
+    if (l.tiles == 0) return FTH_OK;
+    if (l.rule.tile == 8)
+        blend_with<8>(l, to, fth_cuda_stream(call));
+    else if (l.rule.tile == 16)
+        blend_with<16>(l, to, fth_cuda_stream(call));
+    else
+        blend_with<32>(l, to, fth_cuda_stream(call));
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+} // namespace

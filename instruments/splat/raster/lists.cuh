@@ -1,0 +1,248 @@
+/* lists.cuh - on a device: for every tile the Gaussians that touch it, by depth.
+ *
+ * Gaussians write their tiles in the order of their depth, each from the sum of those before it on,
+ * and a stable sort by tile keeps that order. The place before the sort is the slot of a Gaussian
+ * in a tile, so the slots of one lie side by side. How many there are only the device knows; where
+ * there are more than there is room for, that is said, and all lists are empty. Part of
+ * raster_*.cu.
+ */
+#include "cells.cuh"
+#include "device.cuh"
+
+#include <fathom/cuda_sort.h>
+
+namespace
+{
+
+enum { LIST_THREADS = 256 };
+
+struct counts {
+    uint64_t seen;   /* rows of the order that are */
+    uint64_t needed; /* slots */
+    uint64_t slots;  /* the same, or 0 where there is no room */
+};
+
+struct tile_lists {
+    gs_raster rule;
+    const real *splats, *view;
+    const int32_t *order;
+    int64_t splats_step, n;
+    int gw, row, rows; /* tiles along a row; rows of tiles, all of them or some */
+    int64_t tiles, room;
+    counts *count;
+    uint32_t *first;      /* [n]: the first slot of a Gaussian, by depth */
+    uint32_t *start;      /* [tiles + 1] */
+    uint32_t *owner;      /* [room]: the row of a slot */
+    real *sum;            /* [room GS_SUMS]: backward */
+    const uint32_t *item; /* [room]: slots by tile and depth */
+    void *sums_of_scan;
+    fth_fault *fault;
+};
+
+__device__ inline const real *splat_at(const tile_lists &l, int64_t rank)
+{
+    return l.splats + (int64_t)l.order[rank] * l.splats_step;
+}
+
+/* Those that are seen come first: how many? One block; each thread looks at one of as many places.
+ */
+__global__ void find_seen(const tile_lists l)
+{
+    __shared__ int64_t low, high;
+    if (threadIdx.x == 0) low = 0, high = l.n; /* all before low are, none from high on */
+    __syncthreads();
+    while (high > low) {
+        const int64_t from = low, step = (high - low + LIST_THREADS - 1) / LIST_THREADS,
+                      at = from + threadIdx.x * step, end = high;
+        const bool yes = at < end && splat_at(l, at)[GS_TILES] > 0;
+        const int64_t n =
+            __syncthreads_count(yes); /* the first n of the places that were looked at */
+        if (threadIdx.x == 0) {
+            low = n ? from + (n - 1) * step + 1 : from;
+            high = n ? (from + n * step < end ? from + n * step : end) : from;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) l.count->seen = (uint64_t)low;
+}
+
+/* The part of a box that lies in our rows of tiles. */
+__device__ inline cells cells_here(const tile_lists &l, const real *s)
+{
+    box b = box_of(&l.rule, s);
+    if (b.y0 < l.row) b.y0 = l.row;
+    if (b.y1 > l.row + l.rows) b.y1 = l.row + l.rows;
+    return cells_of(b);
+}
+
+/* Rows of an image that has more: how many tiles there does each Gaussian touch? */
+__global__ void count_here(const tile_lists l, bool whole)
+{
+    const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x;
+    if (i >= l.n || (uint64_t)i >= l.count->seen) return;
+    const real *s = splat_at(l, i);
+    uint32_t n = 0;
+    if (whole) {
+        n = (uint32_t)s[GS_TILES];
+    } else {
+        const cells c = cells_here(l, s);
+        for (int at = 0; at < c.n; at++) n += cell_touches(l.rule, s, c, at);
+    }
+    l.first[i] = n;
+}
+
+/* Is there room? */
+__global__ void judge(const tile_lists l)
+{
+    const uint64_t needed = l.count->needed;
+    const bool enough = needed <= (uint64_t)l.room;
+    l.count->slots = enough ? needed : 0;
+    if (enough) return;
+    const uint64_t each = (needed + (uint64_t)l.rows - 1) / (uint64_t)l.rows;
+    fth_cuda_complain(l.fault, UINT64_MAX - 1 - each, (int64_t)each, 0); /* the largest is told */
+}
+
+template <typename K> __global__ void fill(const tile_lists l, K *key)
+{
+    const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x;
+    const unsigned lane = threadIdx.x & 31;
+    const bool there = (uint64_t)i < l.count->seen && l.count->slots > 0;
+    const int32_t mine = there ? l.order[i] : 0;
+    uint32_t slot = there ? l.first[i] : 0;
+    cells c = {0, 0, 0, 0};
+    real s[GS_SPLAT];
+    if (there) {
+        for (int k = 0; k < GS_SPLAT; k++) s[k] = l.splats[mine * l.splats_step + k];
+        c = cells_here(l, s);
+    }
+    if (c.n <= FEW_TILES)
+        for (int at = 0; at < c.n; at++)
+            if (cell_touches(l.rule, s, c, at)) {
+                const int y = at / c.wide;
+                key[slot] = (K)((c.y0 + y - l.row) * l.gw + c.x0 + at - y * c.wide);
+                l.owner[slot++] = (uint32_t)mine;
+            }
+    for (unsigned many = __ballot_sync(~0u, c.n > FEW_TILES); many; many &= many - 1) {
+        const int from = __ffs((int)many) - 1;
+        const int32_t row = __shfl_sync(~0u, mine, from);
+        uint32_t to = __shfl_sync(~0u, slot, from);
+        const real *of = l.splats + row * l.splats_step;
+        const cells b = cells_here(l, of);
+        for (int first = 0; first < b.n; first += 32) {
+            const int at = first + (int)lane;
+            const bool yes = at < b.n && cell_touches(l.rule, of, b, at);
+            const unsigned all = __ballot_sync(~0u, yes);
+            const uint32_t place = to + (uint32_t)__popc(all & ((1u << lane) - 1));
+            if (yes) {
+                const int y = at / b.wide;
+                key[place] = (K)((b.y0 + y - l.row) * l.gw + b.x0 + at - y * b.wide);
+                l.owner[place] = (uint32_t)row;
+            }
+            to += (uint32_t)__popc(all);
+        }
+    }
+}
+
+/* Where each tile begins in the sorted keys. */
+template <typename K> __global__ void find_starts(const tile_lists l, const K *key)
+{
+    const int64_t n = (int64_t)l.count->slots, step = (int64_t)gridDim.x * LIST_THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x; i <= n; i += step) {
+        const int64_t from = i ? (int64_t)key[i - 1] + 1 : 0,
+                      to = i < n ? (int64_t)key[i] : l.tiles;
+        for (int64_t t = from; t <= to; t++) l.start[t] = (uint32_t)i;
+    }
+}
+
+/* ---- calls ---- */
+
+bool narrow(int64_t tiles)
+{
+    return tiles <= 65536;
+}
+
+uint64_t sort_bytes(int64_t tiles, int64_t room)
+{
+    return narrow(tiles) ? fth_cuda_radix_bytes<uint16_t>(1, room)
+                         : fth_cuda_radix_bytes<uint32_t>(1, room);
+}
+
+int64_t tile_rows(const gs_raster *a, int64_t pixels)
+{
+    return (pixels + a->tile - 1) / a->tile;
+}
+
+/* Slots of so many rows of tiles; they are numbers of 32 bits. */
+int64_t room_of(const gs_raster *a, int64_t rows)
+{
+    return a->room > INT32_MAX / (rows ? rows : 1) ? INT32_MAX : a->room * rows;
+}
+
+uint64_t lists_bytes(const fth_call *call, int64_t pixels, bool back)
+{
+    const gs_raster *a = (const gs_raster *)call->node->attr;
+    const int64_t rows = tile_rows(a, pixels), tiles = (a->width + a->tile - 1) / a->tile * rows,
+                  room = room_of(a, rows), n = call->node->in[GS_BLEND_SPLATS].size[0];
+    return 64 + fth_cuda_sort_room(n, 4) + fth_cuda_scan_bytes(n) +
+           fth_cuda_sort_room(tiles + 1, 4) + fth_cuda_sort_room(room, 4) +
+           sort_bytes(tiles, room) + (back ? fth_cuda_sort_room(room * GS_SUMS, sizeof(real)) : 0);
+}
+
+template <typename K>
+void make_lists_of(tile_lists *l, char *scratch, bool whole, cudaStream_t stream)
+{
+    const unsigned blocks = (unsigned)((l->n + LIST_THREADS - 1) / LIST_THREADS);
+    fth_cuda_radix<K> r = fth_cuda_radix_in<K>(scratch, 1, l->room);
+    int bits = 0;
+    while (bits < 31 && (int64_t)1 << bits < l->tiles) bits++;
+    r.count = &l->count->slots;
+    FTH_LAUNCH(find_seen, 1, LIST_THREADS, stream, *l);
+    if (blocks) FTH_LAUNCH(count_here, blocks, LIST_THREADS, stream, *l, whole);
+    fth_cuda_scan(l->first, l->first, l->n, (const uint64_t *)&l->count->seen, &l->count->needed,
+                  l->sums_of_scan, stream);
+    FTH_LAUNCH(judge, 1, 1, stream, *l);
+    if (blocks) FTH_LAUNCH(fill<K>, blocks, LIST_THREADS, stream, *l, r.key[0]);
+    const int end = fth_cuda_radix_sort(&r, 0, bits, stream);
+    FTH_LAUNCH(find_starts<K>, fth_cuda_blocks(l->room + 1, LIST_THREADS), LIST_THREADS, stream, *l,
+               (const K *)r.key[end]);
+    l->item = r.value[end];
+}
+
+/* Queues all that makes the lists of the tiles of some rows of pixels. */
+tile_lists make_lists(const fth_call *call, const fth_tile *image, bool back)
+{
+    const gs_raster *a = (const gs_raster *)call->node->attr;
+    tile_lists l = {};
+    char *at = (char *)call->scratch;
+    l.rule = *a;
+    l.splats = (const real *)call->in[GS_BLEND_SPLATS].data;
+    l.splats_step = call->in[GS_BLEND_SPLATS].stride[0];
+    l.order = (const int32_t *)call->in[GS_BLEND_ORDER].data;
+    l.view = (const real *)call->in[GS_BLEND_VIEW].data;
+    l.n = call->node->in[GS_BLEND_SPLATS].size[0];
+    l.gw = (int)((a->width + a->tile - 1) / a->tile);
+    l.row = (int)(image->origin[0] / a->tile);
+    l.rows = (int)tile_rows(a, image->extent[0]);
+    l.tiles = (int64_t)l.gw * l.rows;
+    l.room = room_of(a, l.rows);
+    l.fault = call->fault;
+    l.count = (counts *)at;
+    at += 64;
+    l.first = (uint32_t *)at;
+    at += fth_cuda_sort_room(l.n, 4);
+    l.sums_of_scan = at;
+    at += fth_cuda_scan_bytes(l.n);
+    l.start = (uint32_t *)at;
+    at += fth_cuda_sort_room(l.tiles + 1, 4);
+    l.owner = (uint32_t *)at;
+    at += fth_cuda_sort_room(l.room, 4);
+    if (back) l.sum = (real *)(at + sort_bytes(l.tiles, l.room));
+    const bool whole = l.row == 0 && l.rows == tile_rows(a, a->height);
+    if (narrow(l.tiles))
+        make_lists_of<uint16_t>(&l, at, whole, fth_cuda_stream(call));
+    else
+        make_lists_of<uint32_t>(&l, at, whole, fth_cuda_stream(call));
+    return l;
+}
+
+} // namespace

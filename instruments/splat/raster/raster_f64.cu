@@ -1,0 +1,20 @@
+/* raster_f64.cu - the kernels of device.cuh in double precision. */
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+
+#define FTH_ISA_LEVEL 0 /* a vector is one number */
+#define FTH_VECTOR_REAL 64
+#include <fathom/vector.h>
+
+#define FMA(a, b, c) fma((a), (b), (c))
+#define EXP exp
+#define LOG log
+#define SQRT sqrt
+#define FLOOR floor
+#define CEIL ceil
+#include "blend_back.cuh"
+#include "order.cuh"
+#include "project.cuh"
+
+const gs_device gs_device_f64 = {project,       project_back, order_scratch,      order,
+                                 blend_scratch, blend,        blend_back_scratch, blend_back};
