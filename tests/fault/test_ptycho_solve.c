@@ -39,18 +39,21 @@ static const char *const constrained[] = {"algorithm",
                                           NULL};
 static const char *const waves[] = {"algorithm", "dm",       "iterations", "1", "force",
                                     "",          "pictures", "false",      NULL};
+static const char *const mpie[] = {"algorithm",      "mpie",  "iterations", "1",
+                                   "momentum_every", "4",     "force",      "",
+                                   "pictures",       "false", NULL};
 
 TEST(solve)
 {
-    static const char *const *const ways[] = {lsqml, constrained, waves};
-    static const int64_t step[] = {13, 5, 11};
+    static const char *const *const ways[] = {lsqml, constrained, waves, mpie};
+    static const int64_t step[] = {13, 5, 11, 7};
     char scan[FTH_PATH], out[FTH_PATH];
     fth_err err;
     snprintf(scan, sizeof scan, "%s", t_temp_path("scan.npz"));
     snprintf(out, sizeof out, "%s", t_temp_path("solved"));
     pf_call simulate = {.verb = &pt_verb_simulate, .word = {scan}, .flag = scan_flags};
     OKE(pf_run(&simulate, &err), &err);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         pf_survive((pf_call){.verb = &pt_verb_solve, .word = {scan}, .flag = ways[i], .out = out},
                    step[i], 1, NULL);
         pf_no_remains(out);

@@ -97,7 +97,24 @@ def position_steps(parts):
     return np.clip(steps, -limit, limit)
 
 
-def pie(m, order, batch, kind, alpha, beta, moves=False):
+class Momentum:
+    """Of mPIE: every few updates, whatever the epoch, object and probe go on the way that they went."""
+
+    def __init__(self, m, every, shares):
+        self.every, self.shares, self.done = every, shares, 0
+        self.saved, self.speed = [m.object.copy(), m.probe.copy()], [0, 0]
+
+    def after_update(self, m):
+        self.done += 1
+        if self.done % self.every:
+            return
+        for k, field in enumerate((m.object, m.probe)):
+            self.speed[k] = self.shares[k] * self.speed[k] + field - self.saved[k]
+            field += self.shares[k] * self.speed[k]
+            self.saved[k] = field.copy()
+
+
+def pie(m, order, batch, kind, alpha, beta, moves=False, momentum=None):
     moved = m.positions.copy()
     for at in range(0, PATTERNS, batch):
         chosen = order[at : at + batch]
@@ -109,12 +126,16 @@ def pie(m, order, batch, kind, alpha, beta, moves=False):
             light, seen = power(probe), np.abs(patch) ** 2
             if kind == "epie":
                 below, beside = light.max() / alpha, seen.max() / beta
+            elif kind == "pie":
+                below, beside = (np.sqrt(p.max()) * (p + s * p.max()) / np.sqrt(p) for s, p in ((alpha, light), (beta, seen)))
             else:
                 below, beside = ((1 - s) * p + s * p.max() for s, p in ((alpha, light), (beta, seen)))
             d_object[m.patch(j)] += (probe.conj() * chi).sum(0) / below
             d_probe += shift(patch.conj() * chi / beside, *-m.fraction[j])
         m.object += d_object
         m.probe += d_probe / len(chosen)
+        if momentum:
+            momentum.after_update(m)
     m.place(moved)
 
 
@@ -224,12 +245,27 @@ class Rules(unittest.TestCase):
     def test_pattern_by_pattern(self):
         for modes, fractions, masks in ((1, False, 0), (3, True, 1), (2, True, PATTERNS)):
             scan = make_scan(modes, fractions, masks)
-            for kind, batch, alpha, beta in (("epie", 1, 1, 1), ("epie", 4, 0.5, 0.7), ("rpie", 1, 0.05, 0.5), ("rpie", 7, 0.2, 0.3)):
+            for kind, batch, alpha, beta in (("epie", 1, 1, 1), ("epie", 4, 0.5, 0.7), ("rpie", 1, 0.05, 0.5), ("rpie", 7, 0.2, 0.3),
+                                             ("pie", 1, 0.05, 0.5), ("pie", 6, 0.3, 0.1)):
                 def rule(m):
                     for order in self.orders:
                         pie(m, order, batch, kind, alpha, beta)
 
                 self.compare(scan, rule, kind, "--batch", batch, "--object_alpha", alpha, "--probe_alpha", beta, "--order", "order.npy")
+
+    def test_momentum(self):
+        """Counted over epochs of 20 and of 7 updates; more than an epoch has, and after each."""
+        for modes, fractions, masks in ((1, False, 0), (2, True, PATTERNS)):
+            scan = make_scan(modes, fractions, masks)
+            for batch, every, shares in ((1, 7, (0.9, 0.75)), (3, 9, (0.5, 0.6)), (1, 1, (0.2, 0.3)), (1, 30, (0.9, 0.75))):
+                def rule(m):
+                    momentum = Momentum(m, every, shares)
+                    for order in self.orders:
+                        pie(m, order, batch, "rpie", 0.2, 0.5, momentum=momentum)
+                    self.assertGreaterEqual(momentum.done, every)
+
+                self.compare(scan, rule, "mpie", "--batch", batch, "--object_alpha", 0.2, "--probe_alpha", 0.5, "--order", "order.npy",
+                             "--momentum_every", every, "--object_momentum", shares[0], "--probe_momentum", shares[1])
 
     def test_positions(self):
         scan = make_scan(2, True, 1)

@@ -115,7 +115,8 @@ class Solve(unittest.TestCase):
 
     def test_same_bytes_at_any_budget_and_threads(self):
         self.make_scan(fraction=True)
-        for algorithm in ("lsqml --batch 7 --noise_model poisson", "epie", "rpie --batch 5 --modes 2", "dm", "raar"):
+        for algorithm in ("lsqml --batch 7 --noise_model poisson", "epie", "rpie --batch 5 --modes 2", "dm", "raar", "pie",
+                          "mpie --batch 2 --momentum_every 9"):
             seen = set()
             for limits in ("--threads 1", "--threads 2", "--threads 2 --memory 20M"):
                 self.run_it("scan.npz", "--out", "out", "--force", "--iterations", "4", "--algorithm",
@@ -159,7 +160,7 @@ class Solve(unittest.TestCase):
 
     def test_killed_and_resumed(self):
         self.make_scan()
-        for algorithm in ("lsqml --batch 8 --momentum 0.5", "dm"):
+        for algorithm in ("lsqml --batch 8 --momentum 0.5", "dm", "mpie --momentum_every 70"):
             words = ["scan.npz", "--iterations", "60", "--algorithm", *algorithm.split(), "--rng", "compat"]
             self.run_it(*words, "--out", "whole")
             shutil.rmtree(self.at("cut"), ignore_errors=True)

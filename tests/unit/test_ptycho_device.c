@@ -126,6 +126,16 @@ static void all_rules(scene a, bool wide)
     on_both(&a, &o);
     o.ptypy = true;
     on_both(&a, &o);
+    o = rules(PT_SOLVE_PIE, 1, wide);
+    on_both(&a, &o);
+    o = rules(PT_SOLVE_PIE, 3, wide);
+    on_both(&a, &o);
+    o = rules(PT_SOLVE_MPIE, 1, wide);
+    o.iterations = 2;
+    o.momentum_every = 4; /* of 6 updates an epoch */
+    o.object_momentum = 0.5;
+    o.probe_momentum = 0.25;
+    on_both(&a, &o);
     o = rules(PT_SOLVE_LSQML, 5, wide);
     on_both(&a, &o);
     o.opr = 2;

@@ -219,12 +219,7 @@ template <typename T> __device__ inline pair<T> want(const work<T> &w, int64_t i
         light += power(a);
     }
     if (w.rule.rule == PT_LSQML) return sum;
-    const T most = (T)probe_max(w, i), alpha = (T)w.rule.object_alpha;
-    T by = most > 0 ? alpha / most : 0;
-    if (w.rule.rule == PT_RPIE) {
-        const T den = (1 - alpha) * light + alpha * most;
-        by = den > 0 ? 1 / den : 0;
-    }
+    const T by = pie_weight(w.rule.rule, (T)w.rule.object_alpha, (T)probe_max(w, i), light);
     return {sum.re * by, sum.im * by};
 }
 

@@ -80,14 +80,21 @@ template <typename T> __device__ inline double probe_max(const work<T> &w, int64
 {
     return max_of(w, w.rule.batch + (w.rule.shift ? i : 0));
 }
-/* How the probe's update of a pattern is weighed; as on the CPU. */
+/* How an update is weighed by the power of the other field; as on the CPU. */
+template <typename T> __device__ inline T pie_weight(int rule, T alpha, T most, T light)
+{
+    if (rule == PT_EPIE) return most > 0 ? alpha / most : 0;
+    if (rule == PT_PIE) {
+        const T den = (light + alpha * most) * sqrt(most);
+        return den > 0 ? sqrt(light) / den : 0;
+    }
+    const T den = (1 - alpha) * light + alpha * most;
+    return den > 0 ? 1 / den : 0;
+}
 template <typename T> __device__ inline T object_weight(const work<T> &w, T most, pair<T> a)
 {
-    const T alpha = (T)w.rule.probe_alpha;
     if (w.rule.rule == PT_LSQML) return 1;
-    if (w.rule.rule == PT_EPIE) return most > 0 ? alpha / most : 0;
-    const T den = (1 - alpha) * power(a) + alpha * most;
-    return den > 0 ? 1 / den : 0;
+    return pie_weight(w.rule.rule, (T)w.rule.probe_alpha, most, power(a));
 }
 
 /* ---- what passes read and write ---- */

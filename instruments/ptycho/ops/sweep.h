@@ -11,7 +11,7 @@
 
 #include <fathom/fathom.h>
 
-typedef enum pt_rule { PT_EPIE, PT_RPIE, PT_LSQML, PT_LOOK, PT_RULE_COUNT } pt_rule;
+typedef enum pt_rule { PT_EPIE, PT_RPIE, PT_PIE, PT_LSQML, PT_LOOK, PT_RULE_COUNT } pt_rule;
 
 /* Attributes: plain bytes without gaps. */
 typedef struct pt_sweep {

@@ -323,15 +323,25 @@ static void tell_position(const sweep *s, int64_t i, const bench *b)
     }
 }
 
-/* How the probe's update of a pattern is weighed: epie by the brightest point, rpie pixel by pixel,
- * lsqml not at all. */
+/* How an update is weighed where the other field has this power, and nowhere more than `most`: epie
+ * by the brightest point, pie and rpie pixel by pixel, pie the dim ones less. */
+LANE vr pie_weight(int rule, real alpha, real most, vr power)
+{
+    const vr zero = v_set(0);
+    if (rule == PT_EPIE) return v_set(most > 0 ? alpha / most : 0);
+    if (rule == PT_PIE) {
+        const vr den = (power + alpha * most) * v_sqrt(v_set(most));
+        return v_pick(v_lt(zero, den), v_sqrt(power) / den, zero);
+    }
+    const vr den = v_fma(v_set(1 - alpha), power, v_set(alpha * most));
+    return v_pick(v_lt(zero, den), 1 / den, zero);
+}
+
+/* The same of the probe's update by a pattern; lsqml's is not weighed. */
 LANE vr object_weight(const sweep *s, const one *o, cv a)
 {
-    const real alpha = (real)s->rule->probe_alpha, most = o->object_max;
     if (s->rule->rule == PT_LSQML) return v_set(1);
-    if (s->rule->rule == PT_EPIE) return v_set(most > 0 ? alpha / most : 0);
-    const vr den = v_fma(v_set(1 - alpha), cv_abs2(a), v_set(alpha * most));
-    return v_pick(v_lt(v_set(0), den), 1 / den, v_set(0));
+    return pie_weight(s->rule->rule, (real)s->rule->probe_alpha, o->object_max, cv_abs2(a));
 }
 
 /* Spectra of the updates that this pattern wants of the probe, moved to where the probe is. */
@@ -527,11 +537,8 @@ static void add_row(const sweep *s, int64_t i, int64_t r, real *to_re, real *to_
             sum = cv_add(sum, cv_mulc(a, ldc(chi + p, chi + nn + p, k)));
             power = power + cv_abs2(a);
         }
-        vr by = flat;
-        if (rule == PT_RPIE) {
-            const vr den = v_fma(v_set(1 - alpha), power, v_set(alpha * most));
-            by = v_pick(v_lt(v_set(0), den), 1 / den, v_set(0));
-        }
+        const vr by =
+            rule == PT_RPIE || rule == PT_PIE ? pie_weight(rule, alpha, most, power) : flat;
         const cv was = ldc(to_re + c, to_im + c, k);
         stc(to_re + c, to_im + c, cv_add(was, rule == PT_LSQML ? sum : cv_scale(sum, by)), k);
     }

@@ -2,8 +2,8 @@
  *
  * The field stays in registers and shared memory: probe times patch, spectrum, projection, back.
  * `visit` does so for the patterns of a batch. `walk` goes through a piece pattern by pattern, and
- * updates object and probe itself: for ePIE and rPIE with one pattern a batch, where each pattern
- * waits for the one before, this is one kernel instead of one chain of kernels a pattern.
+ * updates object and probe itself: for ePIE, rPIE and PIE with one pattern a batch, where each
+ * pattern waits for the one before, this is one kernel instead of one chain of kernels a pattern.
  */
 #ifndef PT_OPS_VISIT_CUH
 #define PT_OPS_VISIT_CUH
@@ -322,11 +322,8 @@ __global__ __launch_bounds__(threads_of<N>, 1) void walk(const work<T> w)
             const int k = row.row(m) * N + row.col(m);
             const pair<T> o = get(patch, w.cells, at), p = get(lit, N * N, k), x = v[m],
                           u = times_c(o, x), want = times_c(p, x);
-            T by = flat;
-            if (w.rule.rule == PT_RPIE) {
-                const T den = (1 - alpha) * power(p) + alpha * probe;
-                by = den > 0 ? 1 / den : 0;
-            }
+            const T by =
+                w.rule.rule == PT_EPIE ? flat : pie_weight(w.rule.rule, alpha, probe, power(p));
             put(patch, w.cells, at, pair<T>{o.re + want.re * by, o.im + want.im * by});
             const T weight = object_weight(w, object, o);
             v[m] = {u.re * weight, u.im * weight};
@@ -374,7 +371,7 @@ template <typename T> int64_t slabs_of(const work<T> &w)
 template <typename T> bool walks(const work<T> &w)
 {
     return visits_whole(w) && w.rule.batch == 1 && !w.rule.ptypy && !w.rule.positions &&
-           (w.rule.rule == PT_EPIE || w.rule.rule == PT_RPIE);
+           w.rule.rule != PT_LSQML && w.rule.rule != PT_LOOK;
 }
 
 /* `...`: the kernel's arguments. */

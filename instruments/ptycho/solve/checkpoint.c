@@ -5,6 +5,7 @@
  */
 #include "job.h"
 #include "momentum.h"
+#include "mpie.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -46,6 +47,13 @@ static int list_arrays(pt_solver *s, array *a)
             a[n].item.name = i < 0 ? speed[k] : past[k][i];
             a[n++].data = fth_tensor_data(t);
         }
+    }
+    for (int k = 0; s->mpie && k < 4; k++) {
+        static const char *const name[4] = {"object.saved", "probe.saved", "object.speed",
+                                            "probe.speed"};
+        a[n] = a[k % 2];
+        a[n].item.name = name[k];
+        a[n++].data = fth_tensor_data((k < 2 ? s->mpie->saved : s->mpie->speed)[k % 2]);
     }
     if (s->eigen) {
         ADD("eigen", s->real, 4, "opr part row col", fth_tensor_data(s->eigen), s->opt.opr, 2, s->n,

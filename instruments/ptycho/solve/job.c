@@ -7,6 +7,7 @@
 #include "../settings/verb.h"
 #include "constraints.h"
 #include "earlier.h"
+#include "mpie.h"
 
 #include <math.h>
 #include <string.h>
@@ -301,9 +302,10 @@ static uint64_t writing_bytes(const pt_solver *s)
 /* Plans of an epoch run one after the other, and their parameters stay on a device. */
 static uint64_t device_bytes(const pt_solver *s)
 {
-    fth_plan *plan[PT_WAVES_PLANS + 7] = {s->plan, s->look, s->light_plan, s->scale_plan};
+    fth_plan *plan[PT_WAVES_PLANS + 9] = {s->plan, s->look, s->light_plan, s->scale_plan};
     int n = 4;
     for (int i = 0; s->constraints && i < 3; i++) plan[n++] = s->constraints->plan[i];
+    for (int i = 0; s->mpie && i < 2; i++) plan[n++] = s->mpie->plan[i];
     if (s->waves) n += pt_waves_plans(s, plan + n);
     return fth_plans_device_bytes(plan, n);
 }
@@ -319,6 +321,7 @@ static fth_status foresee(work *w, fth_err *err)
         FTH_TRY(fth_answer_plan(job->show, "pieces of an epoch", plan, err));
         if (s->scale_plan) FTH_TRY(fth_answer_plan(job->show, "scale", s->scale_plan, err));
         FTH_TRY(fth_answer_plan(job->show, "light", s->light_plan, err));
+        if (s->mpie) FTH_TRY(fth_answer_plan(job->show, "momentum", s->mpie->plan[0], err));
         if (device > job->show->device_most) job->show->device_most = device;
         return FTH_OK;
     }
@@ -332,6 +335,9 @@ static fth_status foresee(work *w, fth_err *err)
         FTH_TRY(fth_stage_plan_add(job->call, job->foresee, s->scale_plan,
                                    (double)(w->opt.iterations / w->opt.scale_every), job->print,
                                    err));
+    if (s->mpie)
+        FTH_TRY(fth_stage_plan_add(job->call, job->foresee, s->mpie->plan[0],
+                                   pieces * (double)w->opt.iterations, job->print, err));
     FTH_TRY(fth_stage_plan_add(job->call, job->foresee, plan, pieces * (double)w->opt.iterations,
                                job->print, err));
     if (device > job->foresee->device_bytes) job->foresee->device_bytes = device;

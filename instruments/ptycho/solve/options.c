@@ -18,21 +18,32 @@ static fth_status read_bound(const fth_config *cfg, double *out, fth_err *err)
                     "power_bound: expected a number from 0 on, 'auto' or 'none', found '%s'", text);
 }
 
+/* Steps of object and probe, where nothing is said. What a mask hides is free to grow where the
+ * light is dim: with 0.05 rpie ends far off there. */
+static const double *steps_of(pt_algorithm algorithm, bool masked)
+{
+    static const double steps[PT_SOLVERS][2] = {
+        [PT_SOLVE_RPIE] = {0.05, 0.5}, [PT_SOLVE_PIE] = {0.05, 1}, [PT_SOLVE_MPIE] = {0.5, 1}};
+    static const double careful[2] = {0.2, 0.5}, whole[2] = {1, 1};
+    if (masked && algorithm == PT_SOLVE_RPIE) return careful;
+    return steps[algorithm][0] > 0 ? steps[algorithm] : whole;
+}
+
 fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *data,
                                  pt_solve_options *out, fth_err *err)
 {
     const pt_algorithm algorithm = (pt_algorithm)fth_config_choice(cfg, "algorithm");
-    const bool lsqml = algorithm == PT_SOLVE_LSQML, rpie = algorithm == PT_SOLVE_RPIE,
+    const bool lsqml = algorithm == PT_SOLVE_LSQML,
+               rpie = algorithm == PT_SOLVE_RPIE || algorithm == PT_SOLVE_MPIE,
                waves = algorithm == PT_SOLVE_DM || algorithm == PT_SOLVE_RAAR;
     const double none = (double)NAN;
-    /* what the mask hides is free to grow where the light is dim: 0.05 ends far off there */
-    const double careful = data->mask || data->masks.n_axes ? 0.2 : 0.05;
+    const double *step = steps_of(algorithm, data->mask || data->masks.n_axes);
     *out = (pt_solve_options){.algorithm = algorithm,
                               .iterations = fth_config_int(cfg, "iterations"),
                               .batch = pt_int_of(cfg, "batch", lsqml ? 32 : 1),
                               .modes = pt_int_of(cfg, "modes", data->modes),
-                              .object_alpha = pt_real_of(cfg, "object_alpha", rpie ? careful : 1),
-                              .probe_alpha = pt_real_of(cfg, "probe_alpha", rpie ? 0.5 : 1),
+                              .object_alpha = pt_real_of(cfg, "object_alpha", step[0]),
+                              .probe_alpha = pt_real_of(cfg, "probe_alpha", step[1]),
                               .raar_beta = fth_config_real(cfg, "raar_beta"),
                               .dm_alpha = fth_config_real(cfg, "dm_alpha"),
                               .poisson = fth_config_choice(cfg, "noise_model") == 1,
@@ -70,6 +81,9 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
                               .probe_power = pt_real_of(cfg, "fix_probe_power", none),
                               .centre_probe = fth_config_bool(cfg, "centre_probe"),
                               .momentum = fth_config_real(cfg, "momentum"),
+                              .momentum_every = fth_config_int(cfg, "momentum_every"),
+                              .object_momentum = fth_config_real(cfg, "object_momentum"),
+                              .probe_momentum = fth_config_real(cfg, "probe_momentum"),
                               .opr = fth_config_int(cfg, "opr"),
                               .seed = (uint64_t)fth_config_int(cfg, "seed")};
     for (int64_t i = 0, n = fth_config_count(cfg, "raster_period"); i < 2 && n > 0; i++)
@@ -84,7 +98,7 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
     if (waves && out->position_start >= 0) {
         FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",
                  pt_algorithm_names[algorithm]);
-        fth_err_hint(err, "correct positions with lsqml, rpie or epie");
+        fth_err_hint(err, "correct positions with lsqml or one of the pie algorithms");
         return FTH_E_COMMAND;
     }
     if (out->opr > 0 && !lsqml) {
@@ -94,7 +108,7 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
     }
     if (rpie && (out->object_alpha > 1 || out->probe_alpha > 1))
         return FTH_FAIL(err, FTH_E_COMMAND,
-                        "object_alpha and probe_alpha of rpie are at most 1, found %g and %g",
-                        out->object_alpha, out->probe_alpha);
+                        "object_alpha and probe_alpha of %s are at most 1, found %g and %g",
+                        pt_algorithm_names[algorithm], out->object_alpha, out->probe_alpha);
     return read_bound(cfg, &out->power_bound, err);
 }

@@ -1,11 +1,13 @@
 /* solver.c - the life of a solver: memory, plans, the first scale of the probe, epochs. */
 #include "constraints.h"
 #include "momentum.h"
+#include "mpie.h"
 
 #include <math.h>
 #include <string.h>
 
-const char *const pt_algorithm_names[PT_SOLVERS] = {"rpie", "epie", "dm", "raar", "lsqml"};
+const char *const pt_algorithm_names[PT_SOLVERS] = {"rpie",  "epie", "dm",  "raar",
+                                                    "lsqml", "pie",  "mpie"};
 
 static bool keeps_waves(const pt_solver *s)
 {
@@ -108,6 +110,7 @@ static fth_status set_up(pt_solver *s, fth_err *err)
     FTH_TRY(pt_solver_plan_light(s, err));
     FTH_TRY(pt_solver_plan_scale(s, err));
     if (s->opt.opr) FTH_TRY(pt_opr_create(s, err));
+    if (s->opt.algorithm == PT_SOLVE_MPIE) FTH_TRY(pt_mpie_create(s, err));
     FTH_TRY(keeps_waves(s) ? pt_waves_create(s, err) : pt_sweeps_create(s, err));
     FTH_TRY(pt_solver_start_fields(s, err));
     if (s->opt.opr) pt_opr_start(s);
@@ -120,6 +123,7 @@ static fth_status set_up(pt_solver *s, fth_err *err)
 fth_status pt_solver_begin(pt_solver *s, fth_err *err)
 {
     FTH_TRY(scale_probe(s, err));
+    if (s->mpie) pt_mpie_begin(s);
     return keeps_waves(s) ? pt_waves_first(s, err) : FTH_OK;
 }
 
@@ -182,6 +186,7 @@ void pt_solver_destroy(pt_solver *s)
     if (!s) return;
     pt_constraints_destroy(s);
     pt_momentum_destroy(s);
+    pt_mpie_destroy(s);
     pt_waves_destroy(s);
     pt_sweeps_destroy(s);
     pt_opr_destroy(s);
@@ -210,7 +215,9 @@ fth_status pt_solver_step(pt_solver *s, fth_err *err)
         return FTH_E_NUMERIC;
     }
     if (s->momentum) pt_momentum_end(s);
+    if (s->mpie) FTH_TRY(pt_mpie_turn(s, err));
     FTH_TRY(pt_solver_refine(s, err));
+    if (s->mpie) FTH_TRY(pt_mpie_turn(s, err));
     if (s->opt.opr) FTH_TRY(pt_opr_refine(s, err));
     s->epoch++;
     return FTH_OK;

@@ -22,6 +22,8 @@ typedef enum pt_algorithm {
     PT_SOLVE_DM,
     PT_SOLVE_RAAR,
     PT_SOLVE_LSQML,
+    PT_SOLVE_PIE,
+    PT_SOLVE_MPIE,
     PT_SOLVERS
 } pt_algorithm;
 extern const char *const pt_algorithm_names[PT_SOLVERS]; /* the words of the key `algorithm` */
@@ -56,7 +58,9 @@ typedef struct pt_solve_options {
     bool keep_mean_position;
     double probe_power; /* to which the probe is scaled after each epoch; NAN: none */
     bool centre_probe;
-    double momentum;         /* gain of lsqml's; 0: none */
+    double momentum;        /* gain of lsqml's; 0: none */
+    int64_t momentum_every; /* updates of mpie */
+    double object_momentum, probe_momentum;
     int64_t opr;             /* eigenprobes of lsqml */
     const char *scratch_dir; /* NULL: the context's */
     bool plan_only;          /* patterns are not read */
@@ -83,6 +87,7 @@ typedef struct pt_solve_data {
 
 typedef struct pt_waves pt_waves;       /* exit waves, of DM and RAAR */
 typedef struct pt_momentum pt_momentum; /* of lsqml */
+typedef struct pt_mpie pt_mpie;
 typedef struct pt_constraints pt_constraints;
 
 typedef struct pt_solver {
@@ -129,6 +134,7 @@ typedef struct pt_solver {
     bool waves_on_disk; /* even where memory would hold them */
     int64_t most_piece; /* patterns; 0: as many as fit */
     pt_momentum *momentum;
+    pt_mpie *mpie;
     pt_constraints *constraints;
     fth_tensor *eigen;        /* [opr part row col]; NULL: none */
     fth_tensor *piece_shares; /* [pattern share] of a piece */

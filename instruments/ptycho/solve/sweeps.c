@@ -1,11 +1,12 @@
-/* sweeps.c - epochs of ePIE, rPIE and LSQ-ML: pieces of the order, one run of the engine each.
+/* sweeps.c - epochs of the PIE algorithms and of LSQ-ML: pieces of the order, one run of the engine
+ * each.
  *
  * A piece is as many batches as memory allows. Its patterns are read while the piece before is
  * worked on. The last piece of an epoch may be short: its room is filled with the last pattern, and
  * a number says how many count.
  */
 #include "../scan/each.h"
-#include "solver.h"
+#include "mpie.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,8 +35,11 @@ static bool moves(const pt_solver *s)
 
 static pt_sweep rule_of(const pt_solver *s, bool look)
 {
-    static const int32_t rules[PT_SOLVERS] = {
-        [PT_SOLVE_RPIE] = PT_RPIE, [PT_SOLVE_EPIE] = PT_EPIE, [PT_SOLVE_LSQML] = PT_LSQML};
+    static const int32_t rules[PT_SOLVERS] = {[PT_SOLVE_RPIE] = PT_RPIE,
+                                              [PT_SOLVE_EPIE] = PT_EPIE,
+                                              [PT_SOLVE_LSQML] = PT_LSQML,
+                                              [PT_SOLVE_PIE] = PT_PIE,
+                                              [PT_SOLVE_MPIE] = PT_RPIE};
     const double epsilon = s->opt.ptypy ? 1e-10 : is_lsqml(s) ? 1e-9 : 1e-7;
     return (pt_sweep){.rule = look ? PT_LOOK : rules[s->opt.algorithm],
                       .batch = (int32_t)s->opt.batch,
@@ -249,7 +253,8 @@ fth_status pt_sweeps_create(pt_solver *s, fth_err *err)
     const int64_t batch = s->opt.batch, batches = (s->data.patterns + batch - 1) / batch;
     const uint64_t one = (uint64_t)(s->n * s->n * fth_dtype_size(s->data.source.dtype) * batch) + 1;
     int64_t most = (int64_t)(MOST_BYTES / one);
-    const int64_t queued = on_device(s) ? MOST_QUEUED : batches;
+    int64_t queued = on_device(s) ? MOST_QUEUED : batches;
+    if (s->mpie && queued > s->opt.momentum_every) queued = s->opt.momentum_every;
     bool all = !s->most_piece && all_fit(s);
     if (all) most = queued;
     if (s->most_piece && most > s->most_piece / batch) most = s->most_piece / batch;
@@ -367,6 +372,19 @@ static void move_shares(pt_solver *s, int64_t first, int64_t count, bool there)
     }
 }
 
+/* Patterns of the piece that begins at `first`: as many as have room, and mpie's end where momentum
+ * is added. */
+static int64_t span_of(const pt_solver *s, int64_t first, bool look)
+{
+    const int64_t left = s->data.patterns - first;
+    int64_t most = s->piece;
+    if (s->mpie && !look) {
+        const int64_t until = pt_mpie_left(s, first / s->opt.batch) * s->opt.batch;
+        most = until < most ? until : most;
+    }
+    return left < most ? left : most;
+}
+
 static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *room, fth_err *err)
 {
     const bool look = plan == s->look;
@@ -380,13 +398,13 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
     s->switches[PT_SWITCH_SHARE] =
         s->change ? 1 / (double)((all + s->opt.batch - 1) / s->opt.batch) : 1;
     FTH_TRY(ask(s, 0, err));
-    for (int64_t first = 0; first < all; first += s->piece) {
-        const int64_t count = all - first < s->piece ? all - first : s->piece;
+    for (int64_t first = 0, count; first < all; first += count) {
+        count = span_of(s, first, look);
         fth_source patterns = {0}, masks = {0};
         FTH_TRY(take(s, &patterns, &masks, err));
         if (!s->frames) FTH_TRY(give_piece(s, "patterns", s->batches, &patterns, err));
         if (s->mask_batches) FTH_TRY(give_piece(s, "masks", s->mask_batches, &masks, err));
-        if (first + s->piece < all) FTH_TRY(ask(s, first + s->piece, err));
+        if (first + count < all) FTH_TRY(ask(s, first + count, err));
         double *visits = fth_tensor_data(s->visits);
         for (int64_t i = 0; i < count; i++) put_visit(s, s->order[first + i], i, visits);
         move_shares(s, first, count, true);
@@ -395,6 +413,9 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
         if (!look) move_shares(s, first, count, false);
         add_up(s, first, count, t);
         if (move) move_positions(s, first, count, room);
+        const int64_t updates = (count + s->opt.batch - 1) / s->opt.batch;
+        if (s->mpie && !look && updates == pt_mpie_left(s, first / s->opt.batch))
+            FTH_TRY(pt_mpie_add(s, err));
     }
     return FTH_OK;
 }

@@ -48,8 +48,9 @@ const fth_verb pt_verb_solve = {
     .name = "solve",
     .args = "SCAN",
     .brief = "reconstruct object and probe of a scan, iteratively",
-    .doc = "Goes through the patterns of a scan epoch by epoch with ePIE, rPIE, DM, RAAR or "
-           "LSQ-ML. Leaves reconstruction.npz (object, probe modes, positions, canvas_origin, R of "
+    .doc = "Goes through the patterns of a scan epoch by epoch with PIE, ePIE, rPIE, mPIE, "
+           "DM, RAAR or LSQ-ML. Leaves reconstruction.npz (object, probe modes, positions, "
+           "canvas_origin, R of "
            "each epoch), errors.csv, pictures and run.json in the folder.\n"
            "\n"
            "Patterns are read piece by piece, so a scan may be larger than --memory; the results "
