@@ -12,10 +12,13 @@ fth_val sp_compare_index(fth_graph *g, fth_ew cmp, const char *row, const char *
 fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ);
 /* Lc^-1, f64 [induce2 induce], lower: rows are induce2. */
 fth_val sp_svgp_inverse(fth_val Lc);
+#define SP_SVGP_LEAST 0x1p-60
 /* Rows of the projection at places xy [cells dim] of groups gx: Kzz^-1 k(Z,x), or Lc^-1 k(Z,x)
  * where the parameters are whitened, real [cells induce]; and what of the variance they leave,
  * c = max(sigma^2 - |Lc^-1 k|^2, 0), real [cells]. In f64 for every real: Kzz is close to singular
- * by nature. Linv is sp_svgp_inverse of the factor. */
+ * by nature. Linv is sp_svgp_inverse of the factor. Weights below SP_SVGP_LEAST, of sigma where the
+ * parameters are whitened, are zero: far cells would otherwise bring numbers, down to the least of
+ * f32, that change no result and that products by parts have to scale. */
 void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, fth_val groupsZ,
                      fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c);
 /* The lower factor of the posterior from its raw parameter, [factor induce induce2], marked; or its

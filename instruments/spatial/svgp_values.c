@@ -42,10 +42,13 @@ void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, f
     const fth_val rest =
         fth_sub(fth_const(g, FTH_F64, cov.sigma * cov.sigma), fth_sum(fth_sqr(w), "induce2"));
     *c = fth_cast(fth_max(rest, fth_const(g, FTH_F64, 0.0)), m->real);
-    const fth_val solved = m->set.parametrization == SP_WHITENED
-                               ? fth_rename(w, "induce2", "induce")
-                               : fth_dot(Linv, w, "induce2");
-    *A = fth_label(fth_cast(solved, m->real), "A");
+    const bool whitened = m->set.parametrization == SP_WHITENED;
+    const fth_val solved =
+        whitened ? fth_rename(w, "induce2", "induce") : fth_dot(Linv, w, "induce2");
+    const fth_val least = fth_const(g, FTH_F64, SP_SVGP_LEAST * (whitened ? cov.sigma : 1.0));
+    const fth_val far = fth_lt(fth_abs(solved), least);
+    const fth_val near = fth_select(far, fth_const(g, FTH_F64, 0.0), solved);
+    *A = fth_label(fth_cast(near, m->real), "A");
 }
 
 fth_val sp_svgp_lu(const sp_net *net)

@@ -262,6 +262,29 @@ TEST(clamped_variances_have_no_slope)
     OK(fth_context_destroy(ctx, NULL));
 }
 
+/* Far from all inducing points the prior is left, with no trace of them. */
+TEST(far_cells_have_the_prior)
+{
+    fth_context *ctx = sg_context(1, 0, NULL);
+    for (int way = 0; way < 2; way++) {
+        sg_world w = sg_open(SP_SVGP, "svgp", FTH_F64, ctx);
+        w.model.set.parametrization = way ? SP_WHITENED : SP_RAW;
+        const double away = 50.0 * w.model.set.lengthscale; /* a covariance of e^-90 */
+        fth_tensor *now[2], *xy = sg_tensor(w.mem, "xy", FTH_F32, 2, (int64_t[]){2, 2});
+        for (int64_t i = 0; i < 4; i++) set_real(xy, i, i < 2 ? away : sg_at(w.data.xy, i - 2));
+        sg_predict(&w, xy, w.data.group, 0, now);
+        for (int64_t l = 0; l < SG_FACTORS; l++) {
+            EQ_F64(sg_at(now[0], 2 * l), 0.0);
+            EQ_F64(sg_at(now[1], 2 * l), w.model.set.sigma);
+            IS_TRUE(sg_at(now[0], 2 * l + 1) != 0.0); /* a cell among them */
+        }
+        fth_tensor *const made[] = {xy, now[0], now[1]};
+        for (int i = 0; i < 3; i++) fth_tensor_release(made[i]);
+        sg_close(&w);
+    }
+    OK(fth_context_destroy(ctx, NULL));
+}
+
 /* ---- bits ---- */
 
 enum { MANY = 100000 }; /* cells: 12 MB of projections */
