@@ -71,7 +71,7 @@ FTH_API fth_status fth_mem_release_(fth_mem *mem, fth_site site, void *block, ft
 FTH_API FTH_MUST_USE fth_status fth_mem_reserve_(fth_mem *mem, fth_site site, uint64_t most,
                                                  const char *label, void **out, fth_err *err);
 /* Put memory behind its first `bytes`, in whole pages, and take it from behind the rest. What stays
- * is not moved; what comes is 0 on the host, and anything on a device. */
+ * is not moved; what comes is 0 on the host, and anything on a device. Less never fails. */
 FTH_API FTH_MUST_USE fth_status fth_mem_resize_(fth_mem *mem, fth_site site, void *block,
                                                 uint64_t bytes, fth_err *err);
 /* What a block reserved for `most` bytes counts when its first `bytes` have memory. */

@@ -10,6 +10,7 @@
 #include "mem/heap.h"
 #include "mem/inject.h"
 #include "mem/object.h"
+#include "mem/system.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct fth_tensor {
     void *user;
     fth__mirror_place place; /* of the mirror */
     void *mirror;            /* NULL: there is none */
+    bool apart;              /* it is all there is: `data` is NULL */
     int brought;             /* copies made there, no further than to PIN_AFTER */
     bool pinned;
     _Atomic(newer) newer; /* threads of a run read and write the memory at once */
@@ -117,55 +119,97 @@ static uint64_t row_bytes(const fth_tensor *t)
     return bytes;
 }
 
+/* What was queued is done, also after a failure: the memory may go, or be written, at any time. */
+static fth_status settle(const fth__mirror_place *at, fth_lane lane, fth_status s, fth_err *err)
+{
+    const fth_status done = at->table->drain(at->device, lane, s == FTH_OK ? err : NULL);
+    if (done != FTH_OK) (void)at->table->drain(at->device, lane, NULL);
+    return s == FTH_OK ? done : s;
+}
+
+/* Rows that are new on the device are 0 there too. */
+static fth_status clear_mirror(const fth_tensor *t, uint64_t from, uint64_t to, fth_err *err)
+{
+    const fth__mirror_place *at = &t->place;
+    if (to <= from) return FTH_OK;
+    const fth_status s =
+        at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + from, 0, to - from, err);
+    return settle(at, FTH_LANE_COMPUTE, s, err);
+}
+
+/* The range behind a tensor, with its first rows: in the host's memory, or in a device's alone. */
+static fth_status reserve_rows(fth_tensor *t, fth_mem *mem, fth_site site, const char *label,
+                               uint64_t all, fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth_mem_reserve_(mem, site, all, label, &block, err));
+    if (t->apart)
+        t->mirror = block;
+    else
+        t->data = block;
+    fth_status s = fth_mem_resize_(mem, site, block, t->bytes, err);
+    if (s == FTH_OK && t->apart) s = clear_mirror(t, 0, t->bytes, err);
+    if (s != FTH_OK) (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
 fth_status fth_tensor_reserve_(fth_tensor **out, fth_mem *mem, fth_site site, const char *label,
                                fth_dtype dtype, int n_axes, const int64_t *size, int64_t most,
                                fth_err *err)
 {
     if (!out || !mem) return FTH_FAIL(err, FTH_E_USAGE, "a tensor needs memory and a place to go");
     *out = NULL;
-    if (n_axes < 1 || !size || most < 1 || size[0] > most)
-        return FTH_FAIL(err, FTH_E_USAGE, "'%s' was to grow to %lld rows", label ? label : "",
+    if (n_axes < 1 || !size || most < 1 || size[0] > most || size[0] < 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "'%s' was to have %lld rows and to grow to %lld",
+                        label ? label : "", (long long)(n_axes > 0 && size ? size[0] : 0),
                         (long long)most);
+    fth__mem_owner owner;
+    const bool apart = fth__mem_get_owner(mem, &owner);
+    if (apart && !owner.table)
+        return FTH_FAIL(err, FTH_E_USAGE, "'%s': nobody said which device this memory is of",
+                        label ? label : "");
+    fth_mem *host = apart ? owner.host : mem; /* of the bookkeeping */
     int64_t whole[FTH_MAX_AXES] = {most};
     for (int a = 1; a < n_axes && a < FTH_MAX_AXES; a++) whole[a] = size[a];
     fth_tensor *t = NULL;
-    FTH_TRY(make(&t, mem, dtype, n_axes, whole, err)); /* so that all of it can be counted */
+    FTH_TRY(make(&t, host, dtype, n_axes, whole, err)); /* so that all of it can be counted */
     const uint64_t all = t->bytes;
     t->most = most;
     t->size[0] = size[0];
-    t->bytes = t->used = row_bytes(t) * (uint64_t)(size[0] > 0 ? size[0] : 0);
-    fth_status s = size[0] < 0 ? FTH_FAIL(err, FTH_E_USAGE, "'%s' was to have %lld rows",
-                                          label ? label : "", (long long)size[0])
-                               : fth_mem_reserve_(mem, site, all, label, &t->data, err);
-    if (s == FTH_OK) s = fth_mem_resize_(mem, site, t->data, t->bytes, err);
+    t->bytes = t->used = row_bytes(t) * (uint64_t)size[0];
+    t->apart = apart;
+    t->place = (fth__mirror_place){owner.table, owner.device, apart ? mem : NULL};
+    t->newer = apart ? DEVICE_NEWER : HOST_NEWER;
+    const fth_status s = reserve_rows(t, mem, site, label, all, err);
     if (s != FTH_OK) {
-        if (t->data) (void)fth_mem_release(mem, t->data, NULL);
-        fth__heap_free(mem, t);
+        fth__heap_free(host, t);
         return s;
     }
-    t->has_record = true; /* not `own`: pinned memory could not be taken away again */
-    fth__object_begin(&t->object, mem, "tensor", site, fth__object_bury);
+    t->has_record = !apart; /* not `own`: pinned memory could not be taken away again */
+    fth__object_begin(&t->object, host, "tensor", site, fth__object_bury);
     fth__object_use(&t->object); /* by those who hold references */
     *out = t;
     return FTH_OK;
 }
 
-/* Room for `bytes` on the device, where the tensor has a copy. New rows are 0 there too. */
-static fth_status resize_mirror(fth_tensor *t, uint64_t bytes, fth_err *err)
+static fth_status grow(fth_tensor *t, uint64_t bytes, fth_err *err)
 {
-    if (!t->mirror) return FTH_OK;
-    const fth__mirror_place *at = &t->place;
-    FTH_TRY(fth_mem_resize(at->mem, t->mirror, bytes, err));
-    if (bytes <= t->bytes) return FTH_OK;
-    FTH_TRY(at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + t->bytes, 0,
-                            bytes - t->bytes, err));
-    return at->table->drain(at->device, FTH_LANE_COMPUTE, err); /* the pages may go at any time */
+    fth_status s = FTH_OK;
+    if (t->mirror) s = fth_mem_resize(t->place.mem, t->mirror, bytes, err);
+    if (s == FTH_OK && t->mirror) s = clear_mirror(t, t->bytes, bytes, err);
+    if (s == FTH_OK && t->data) s = fth_mem_resize(t->mem, t->data, bytes, err);
+    if (s == FTH_OK || !t->mirror) return s;
+    /* pages that do not go back stay in the device's ledger */
+    const fth_status shrunk = fth_mem_resize(t->place.mem, t->mirror, t->bytes, NULL);
+    (void)shrunk;
+    return s;
 }
 
-static fth_status resize(fth_tensor *t, uint64_t bytes, fth_err *err)
+/* Less never fails: pages that a system does not take back stay, and count. */
+static fth_status shrink(fth_tensor *t, uint64_t bytes, fth_err *err)
 {
-    FTH_TRY(resize_mirror(t, bytes, err));
-    return fth_mem_resize(t->mem, t->data, bytes, err);
+    if (t->mirror) FTH_TRY(fth_mem_resize(t->place.mem, t->mirror, bytes, err));
+    return t->data ? fth_mem_resize(t->mem, t->data, bytes, err) : FTH_OK;
 }
 
 fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
@@ -178,28 +222,34 @@ fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
         return FTH_FAIL(err, FTH_E_USAGE, "a tensor reserved for %lld rows was to have %lld",
                         (long long)t->most, (long long)rows);
     const uint64_t bytes = row_bytes(t) * (uint64_t)rows;
-    const fth_status s = resize(t, bytes, err);
-    if (s != FTH_OK) {
-        fth_status shrunk = FTH_OK; /* pages that do not go back stay in the device's ledger */
-        if (t->mirror) shrunk = fth_mem_resize(t->place.mem, t->mirror, t->bytes, NULL);
-        (void)shrunk;
-        return s;
-    }
+    if (bytes > t->bytes)
+        FTH_TRY(grow(t, bytes, err));
+    else
+        FTH_TRY(shrink(t, bytes, err));
     t->size[0] = rows;
     t->bytes = t->used = bytes;
     return FTH_OK;
 }
 
-fth_status fth_tensor_keep_rows(fth_tensor *t, const int64_t *from, int64_t n, fth_err *err)
+/* ---- rows that are kept ---- */
+
+static fth_status check_kept(const fth_tensor *t, const int64_t *from, int64_t n, fth_err *err)
 {
     if (!t || (n > 0 && !from)) return FTH_FAIL(err, FTH_E_USAGE, "there are no rows to keep");
+    FTH_TRY(fth__object_check(&t->object, "this uses", err));
+    if (t->most == 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "only a tensor of fth_tensor_reserve has rows that grow");
     for (int64_t i = 0, least = 0; i < n; i++, least = from[i - 1] + 1)
         if (from[i] < least || from[i] >= t->size[0])
             return FTH_FAIL(err, FTH_E_USAGE,
                             "row %lld is to be row %lld of %lld; rows to keep "
                             "ascend",
                             (long long)i, (long long)from[i], (long long)t->size[0]);
-    FTH_TRY(fth_tensor_sync(t, err));
+    return FTH_OK;
+}
+
+static void keep_here(fth_tensor *t, const int64_t *from, int64_t n)
+{
     const uint64_t row = row_bytes(t);
     char *data = t->data;
     for (int64_t i = 0, run; i < n; i += run) { /* rows that stay together move together */
@@ -208,7 +258,146 @@ fth_status fth_tensor_keep_rows(fth_tensor *t, const int64_t *from, int64_t n, f
             memmove(data + (uint64_t)i * row, data + (uint64_t)from[i] * row, (uint64_t)run * row);
     }
     t->newer = HOST_NEWER;
-    return fth_tensor_set_rows(t, n, err);
+}
+
+/* On a device rows go through a buffer: a piece is gathered, then put where it belongs, which is
+ * never beyond what later pieces read. */
+enum { KEPT_AT_ONCE = 1 << 18, KEPT_BYTES = 24 << 20 };
+typedef struct keeper {
+    const fth__mirror_place *at;
+    void *buffer, *index;
+} keeper;
+
+static fth_status open_keeper(keeper *k, const fth__mirror_place *at, fth_err *err)
+{
+    *k = (keeper){.at = at};
+    FTH_TRY(fth_mem_take(at->mem, FTH_MEM_ANY, KEPT_BYTES, "rows to keep", &k->buffer, err));
+    return fth_mem_take(at->mem, FTH_MEM_ANY, KEPT_AT_ONCE * sizeof(int64_t), "their numbers",
+                        &k->index, err);
+}
+
+static void close_keeper(keeper *k)
+{
+    if (k->index) (void)fth_mem_release(k->at->mem, k->index, NULL);
+    if (k->buffer) (void)fth_mem_release(k->at->mem, k->buffer, NULL);
+}
+
+/* Rows [lo, lo + n) of those to keep, whose numbers are on the device. */
+static fth_status keep_piece(const keeper *k, const fth_tensor *t, int64_t lo, int64_t n,
+                             fth_err *err)
+{
+    const fth__mirror_place *at = k->at;
+    const uint64_t row = row_bytes(t);
+    const int64_t most = row > KEPT_BYTES ? 1 : (int64_t)(KEPT_BYTES / row);
+    if (row > KEPT_BYTES)
+        return FTH_FAIL(err, FTH_E_USAGE, "rows of %llu bytes cannot be kept on a device",
+                        (unsigned long long)row);
+    for (int64_t i = 0; row > 0 && i < n; i += most) {
+        const int64_t some = n - i < most ? n - i : most;
+        const uint64_t bytes = (uint64_t)some * row;
+        FTH_TRY(at->table->gather_rows(at->device, FTH_LANE_COMPUTE, k->buffer, t->mirror,
+                                       (const int64_t *)k->index + i, some, row, err));
+        FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE,
+                                (char *)t->mirror + (uint64_t)(lo + i) * row, k->buffer, bytes,
+                                err));
+    }
+    return FTH_OK;
+}
+
+/* Of all tensors that are on this device alone. */
+static fth_status keep_apart(const keeper *k, fth_tensor *const *t, int tensors,
+                             const int64_t *from, int64_t n, fth_err *err)
+{
+    const fth__mirror_place *at = k->at;
+    for (int64_t lo = 0; lo < n; lo += KEPT_AT_ONCE) {
+        const int64_t some = n - lo < KEPT_AT_ONCE ? n - lo : KEPT_AT_ONCE;
+        if (from[lo + some - 1] == lo + some - 1) continue; /* all of them lie there */
+        FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, k->index, from + lo,
+                                (uint64_t)some * sizeof *from, err));
+        for (int i = 0; i < tensors; i++)
+            if (t[i]->apart && t[i]->place.mem == at->mem)
+                FTH_TRY(keep_piece(k, t[i], lo, some, err));
+    }
+    return FTH_OK;
+}
+
+fth_status fth_tensors_keep_rows(fth_tensor *const *t, int tensors, const int64_t *from, int64_t n,
+                                 fth_err *err)
+{
+    const fth_tensor *first = NULL; /* that is on a device alone: the others are on the same one */
+    for (int i = 0; i < tensors; i++) {
+        FTH_TRY(check_kept(t[i], from, n, err));
+        FTH_TRY(fth_tensor_sync(t[i], err));
+        if (t[i]->apart && !first) first = t[i];
+        if (t[i]->apart && (t[i]->place.mem != first->place.mem || !t[i]->place.table->gather_rows))
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "rows of several devices, or of one that cannot move "
+                            "rows, were to be kept");
+    }
+    if (first) {
+        keeper k;
+        fth_status s = open_keeper(&k, &first->place, err);
+        if (s == FTH_OK)
+            s = settle(k.at, FTH_LANE_COMPUTE, keep_apart(&k, t, tensors, from, n, err), err);
+        close_keeper(&k);
+        FTH_TRY(s);
+    }
+    for (int i = 0; i < tensors; i++) {
+        if (!t[i]->apart) keep_here(t[i], from, n);
+        FTH_TRY(fth_tensor_set_rows(t[i], n, err)); /* fewer: it cannot fail */
+    }
+    return FTH_OK;
+}
+
+fth_status fth_tensor_keep_rows(fth_tensor *t, const int64_t *from, int64_t n, fth_err *err)
+{
+    return fth_tensors_keep_rows(&t, 1, from, n, err);
+}
+
+/* ---- rows, wherever they are ---- */
+
+static fth_status check_piece(const fth_tensor *t, int64_t from, int64_t n, const void *memory,
+                              fth_err *err)
+{
+    if (!t || t->n_axes < 1 || (n > 0 && !memory))
+        return FTH_FAIL(err, FTH_E_USAGE, "there are no rows, or nowhere to put them");
+    FTH_TRY(fth__object_check(&t->object, "this uses", err));
+    if (from >= 0 && n >= 0 && n <= t->size[0] - from) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_INDEX_RANGE, "rows %lld to %lld of a tensor that has %lld",
+                    (long long)from, (long long)(from + n - 1), (long long)t->size[0]);
+}
+
+fth_status fth_tensor_get_rows(fth_tensor *t, int64_t from, int64_t n, void *dst, fth_err *err)
+{
+    FTH_TRY(check_piece(t, from, n, dst, err));
+    const uint64_t row = row_bytes(t), bytes = (uint64_t)n * row, at = (uint64_t)from * row;
+    if (bytes == 0) return FTH_OK;
+    if (!t->mirror || t->newer != DEVICE_NEWER) {
+        memcpy(dst, (const char *)t->data + at, bytes);
+        return FTH_OK;
+    }
+    const fth__mirror_place *place = &t->place;
+    const fth_status s = place->table->copy(place->device, FTH_LANE_OUT, dst,
+                                            (const char *)t->mirror + at, bytes, err);
+    return settle(place, FTH_LANE_OUT, s, err);
+}
+
+fth_status fth_tensor_put_rows(fth_tensor *t, int64_t from, int64_t n, const void *src,
+                               fth_err *err)
+{
+    FTH_TRY(check_piece(t, from, n, src, err));
+    const uint64_t row = row_bytes(t), bytes = (uint64_t)n * row, at = (uint64_t)from * row;
+    if (bytes == 0) return FTH_OK;
+    if (!t->apart) {
+        FTH_TRY(fth_tensor_sync(t, err));
+        memcpy((char *)t->data + at, src, bytes);
+        t->newer = HOST_NEWER;
+        return FTH_OK;
+    }
+    const fth__mirror_place *place = &t->place;
+    const fth_status s = place->table->copy(place->device, FTH_LANE_COMPUTE, (char *)t->mirror + at,
+                                            src, bytes, err);
+    return settle(place, FTH_LANE_COMPUTE, s, err);
 }
 
 fth_status fth__tensor_check_rows(const fth_tensor *t, const char *what, int64_t rows, fth_err *err)
@@ -296,6 +485,8 @@ fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, cons
                              fth_err *err)
 {
     if (t->mirror && t->place.mem == place->mem) return FTH_OK;
+    if (t->apart)
+        return FTH_FAIL(err, FTH_E_USAGE, "parameter '%s' is on another device alone", label);
     FTH_TRY(fth_tensor_sync(t, err));
     if (t->mirror) FTH_TRY(fth_mem_release(t->place.mem, t->mirror, err));
     if (t->pinned) t->place.table->unpin(t->place.device, t->data);
@@ -309,6 +500,14 @@ fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, cons
         FTH_TRY(fth_mem_take(place->mem, FTH_MEM_ANY, t->bytes, label, &t->mirror, err));
     t->place = *place;
     return FTH_OK;
+}
+
+fth_status fth__tensor_check_place(const fth_tensor *t, const fth_mem *device, const char *name,
+                                   fth_err *err)
+{
+    if (!t->apart || t->place.mem == device) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_USAGE, "parameter '%s' is on a device alone, and its graph runs %s",
+                    name, device ? "on another" : "on the CPU");
 }
 
 uint64_t fth__tensor_mirror_cost(const fth_tensor *t, const fth_mem *mem)
@@ -369,7 +568,7 @@ void fth__tensor_changed(fth_tensor *t)
 fth_status fth_tensor_sync(fth_tensor *t, fth_err *err)
 {
     FTH_TRY(fth__object_check(&t->object, "this uses", err));
-    if (!t->mirror || t->newer != DEVICE_NEWER) return FTH_OK;
+    if (t->apart || !t->mirror || t->newer != DEVICE_NEWER) return FTH_OK;
     const fth__mirror_place *at = &t->place;
     FTH_TRY(at->table->copy(at->device, FTH_LANE_OUT, t->data, t->mirror, t->bytes, err));
     FTH_TRY(at->table->drain(at->device, FTH_LANE_OUT, err));
@@ -379,7 +578,7 @@ fth_status fth_tensor_sync(fth_tensor *t, fth_err *err)
 
 void *fth_tensor_data(fth_tensor *t)
 {
-    if (fth_tensor_sync(t, NULL) != FTH_OK) return NULL;
+    if (t->apart || fth_tensor_sync(t, NULL) != FTH_OK) return NULL;
     t->newer = HOST_NEWER; /* it may be changed */
     return t->data;
 }
@@ -411,11 +610,28 @@ uint64_t fth_tensor_bytes(const fth_tensor *t)
 
 /* ---- memory as a source and as a sink ---- */
 
+/* A rectangle of whole rows is all that is asked of a device at once. */
+static fth_status check_whole_rows(const fth_tensor *t, const int64_t *n, fth_err *err)
+{
+    for (int a = 1; a < t->n_axes; a++)
+        if (n[a] != t->size[a])
+            return FTH_FAIL(
+                err, FTH_E_USAGE,
+                "%lld of %lld elements of each row of a tensor on a device alone; whole "
+                "rows are possible",
+                (long long)n[a], (long long)t->size[a]);
+    return FTH_OK;
+}
+
 static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
                               fth_err *err)
 {
     fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
+    if (t->apart) {
+        FTH_TRY(check_whole_rows(t, n, err));
+        return fth_tensor_get_rows(t, lo[0], n[0], dst, err);
+    }
     FTH_TRY(fth_tensor_sync(t, err));
     fth__rect_get(dst, t->data, fth_dtype_size(t->dtype), t->n_axes, t->size, lo, n);
     return FTH_OK;
@@ -434,6 +650,10 @@ static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, 
 {
     fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
+    if (t->apart) {
+        FTH_TRY(check_whole_rows(t, n, err));
+        return fth_tensor_put_rows(t, lo[0], n[0], src, err);
+    }
     FTH_TRY(fth_tensor_sync(t, err)); /* what is not written stays */
     t->newer = HOST_NEWER;
     fth__rect_put(t->data, src, fth_dtype_size(t->dtype), t->n_axes, t->size, lo, n);
@@ -460,7 +680,7 @@ fth_source fth_tensor_source(fth_tensor *t)
                     .read = tensor_read,
                     .read_rows = tensor_read_rows,
                     .data = t->data,
-                    .concurrent = true};
+                    .concurrent = !t->apart};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }
@@ -473,7 +693,7 @@ fth_sink fth_tensor_sink(fth_tensor *t)
                   .n_axes = t->n_axes,
                   .write = tensor_write,
                   .data = t->data,
-                  .concurrent = true};
+                  .concurrent = !t->apart};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }

@@ -20,6 +20,10 @@ void *fth__tensor_mirror(const fth_tensor *t);
 /* A block on the device, its contents still to be brought. */
 fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, const char *label,
                              fth_err *err);
+/* FTH_E_USAGE where the tensor is on a device alone and `device`, the memory that a graph has its
+ * parameters in (NULL: the host's), is not that one's. */
+fth_status fth__tensor_check_place(const fth_tensor *t, const fth_mem *device, const char *name,
+                                   fth_err *err);
 /* What that block counts in the device's ledger. */
 uint64_t fth__tensor_mirror_cost(const fth_tensor *t, const fth_mem *mem);
 /* Queue on COMPUTE a copy of what the host has changed. The memory stays as it is until that is

@@ -406,4 +406,5 @@ extern const fth_device_table fth__cuda_table = {
     .watch_now = fth__cuda_watch_now,
     .watch_read = fth__cuda_watch_read,
     .unwatch = fth__cuda_unwatch,
+    .gather_rows = fth__cuda_gather_rows,
 };

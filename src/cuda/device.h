@@ -50,6 +50,9 @@ fth_status fth__cuda_meet(const fth_call *call);
 
 /* ---- memory.cu ---- */
 void fth__cuda_get_memory(fth_device *device, fth_mem_system *out);
+/* gather_rows.cu */
+fth_status fth__cuda_gather_rows(fth_device *device, fth_lane lane, void *to, const void *from,
+                                 const int64_t *index, int64_t n, uint64_t bytes, fth_err *err);
 /* Opens and closes what memory.cu keeps; the device is current. */
 fth_status fth__cuda_memory_open(fth_device *device, fth_err *err);
 void fth__cuda_memory_close(fth_device *device);

@@ -6,6 +6,7 @@
 #include "array/half.h"
 #include "array/tensor.h"
 #include "base/str.h"
+#include "graph/context.h"
 #include "graph/graph.h"
 #include "mem/heap.h"
 
@@ -203,6 +204,7 @@ fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *ax
     fth_status s = take_name(&in, name, &err);
     if (s == FTH_OK) s = make_desc(g, in.dtype, axes, &in.desc, &err);
     if (s == FTH_OK) s = check_source(g, in.name, &in.desc, &in.source, &err);
+    if (s == FTH_OK) s = fth__tensor_check_place(storage, g->ctx->gpu_mem, in.name, &err);
     if (s == FTH_OK) s = add_input(g, site, &in, &out, &err);
     if (s != FTH_OK) return fth__graph_fail(g, site, &err);
     if (fth_val_ok(out)) fth_tensor_retain(storage);
@@ -221,6 +223,7 @@ fth_status fth_param_set(fth_graph *g, const char *name, fth_tensor *storage, ft
         const fth_source source = fth_tensor_source(storage);
         FTH_TRY(check_source(g, name, &in->desc, &source, err));
         FTH_TRY(fth__tensor_check(storage, "this reads", err));
+        FTH_TRY(fth__tensor_check_place(storage, g->ctx->gpu_mem, name, err));
         FTH_TRY(fth__tensor_hand_over(in->param, storage, err));
         fth_tensor *before = in->param;
         in->param = fth_tensor_retain(storage);

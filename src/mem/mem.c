@@ -94,6 +94,17 @@ fth_status fth_mem_create_on(fth_mem **out, const fth_mem_options *opt,
     return create(out, opt, system, err);
 }
 
+void fth__mem_set_owner(fth_mem *mem, const fth__mem_owner *owner)
+{
+    mem->owner = *owner;
+}
+
+bool fth__mem_get_owner(const fth_mem *mem, fth__mem_owner *owner)
+{
+    *owner = mem->owner;
+    return mem->on_device;
+}
+
 static fth_how by_size(const fth_mem *mem, uint64_t bytes)
 {
     if (bytes < mem->opt.arena_below) return FTH_MEM_ARENA;

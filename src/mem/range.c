@@ -166,17 +166,15 @@ static fth_status grow(fth_mem *mem, fth_site site, fth__record *r, uint64_t byt
     return FTH_OK;
 }
 
-static fth_status shrink(fth_mem *mem, fth_site site, fth__record *r, uint64_t bytes, uint64_t cost,
-                         fth_err *err)
+/* Cannot fail: pages that the system does not take back stay behind the block, and count. */
+static void shrink(fth_mem *mem, fth__record *r, uint64_t bytes, uint64_t cost)
 {
     if (cost < r->b.got_bytes && !decommit(mem, r->memory + cost, r->b.got_bytes - cost))
-        return fth_err_set(err, site, FTH_E_LIBRARY, "%s: the system did not take its pages back",
-                           r->b.label);
-    /* What of the last page is not used any more is new when the block grows again. */
+        cost = r->b.got_bytes;
+    /* What of the last pages is not used any more is new when the block grows again. */
     if (!mem->on_device && bytes < r->b.asked_bytes)
         memset(r->memory + bytes, 0, fth__min_u64(cost, r->b.asked_bytes) - bytes);
     recount(mem, r, bytes, cost);
-    return FTH_OK;
 }
 
 static fth_status resize_locked(fth_mem *mem, fth_site site, const void *block, uint64_t bytes,
@@ -196,7 +194,8 @@ static fth_status resize_locked(fth_mem *mem, fth_site site, const void *block, 
     }
     const uint64_t cost = fth_mem_range_cost(mem, r->range, bytes);
     if (cost > r->b.got_bytes) return grow(mem, site, r, bytes, cost, err);
-    return shrink(mem, site, r, bytes, cost, err);
+    shrink(mem, r, bytes, cost);
+    return FTH_OK;
 }
 
 fth_status fth_mem_resize_(fth_mem *mem, fth_site site, void *block, uint64_t bytes, fth_err *err)

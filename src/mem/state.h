@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "mem/object.h"
+#include "mem/system.h"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -164,6 +165,7 @@ struct fth_mem {
     fth_log log;
     bool on_device; /* and then: */
     fth_mem_system system;
+    fth__mem_owner owner;
 
     fth__addresses blocks; /* address -> fth__record    */
     fth__addresses heap;   /* address -> bookkeeping    */

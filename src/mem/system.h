@@ -16,4 +16,15 @@
 FTH_MUST_USE fth_status fth_mem_create_on(fth_mem **out, const fth_mem_options *opt,
                                           const fth_mem_system *system, fth_err *err);
 
+/* Whose memory a ledger counts, for those who copy to and from it; the ledger itself has no use for
+ * it. `host` is the ledger of the host's memory beside it. */
+typedef struct fth__mem_owner {
+    const fth_device_table *table; /* NULL: nobody said */
+    fth_device *device;
+    fth_mem *host;
+} fth__mem_owner;
+void fth__mem_set_owner(fth_mem *mem, const fth__mem_owner *owner);
+/* false: the memory is the host's. */
+bool fth__mem_get_owner(const fth_mem *mem, fth__mem_owner *owner);
+
 #endif

@@ -93,6 +93,7 @@ static fth_status open_gpu(fth_context *ctx, const fth_options *opt, int index, 
     mo.log = &ctx->log;
     FTH_TRY(fth_mem_create_on(&ctx->gpu_mem, &mo, &system, err));
     fth__mem_bind(ctx->gpu_mem);
+    fth__mem_set_owner(ctx->gpu_mem, &(fth__mem_owner){ctx->backend->device, ctx->gpu, ctx->mem});
     snprintf(ctx->device, sizeof ctx->device, "%s:%d", ctx->backend->name, index);
     return FTH_OK;
 }

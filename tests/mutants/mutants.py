@@ -2754,6 +2754,11 @@ MUTANTS = [
      "if (n->op->update_of && n->op->update_of(n, out) == k) continue;", "", "unit/test_plan_in_place"),
     ("need_is_not_told", "src/base/err.c", "if (first) err->need = need;", "if (first) err->need = need / 2;", "unit/test_plan_in_place"),
     ("cut_axes_are_whole", "src/graph/op_check.c", "if (r.out_dim == dim) return false;", "", "unit/test_plan_in_place"),
+    ("rows_of_a_device_move_in_place", "src/array/tensor.c", "if (from[lo + some - 1] == lo + some - 1) continue;",
+     "if (from[lo] == lo) continue;", "unit/test_rows_apart"),
+    ("pages_that_stay_do_not_count", "src/mem/range.c", "cost = r->b.got_bytes;\n    /*", "r->b.got_bytes += 0;\n    /*", "unit/test_rows_apart"),
+    ("rows_of_a_device_go_anywhere", "src/array/tensor.c", "if (!t->apart || t->place.mem == device) return FTH_OK;", "return FTH_OK;",
+     "unit/test_rows_apart"),
     # ---- rows that grow ----
     ("shrunk_bytes_come_back", "src/mem/range.c",
      "if (!mem->on_device && bytes < r->b.asked_bytes)", "if (0)", "unit/test_growing"),
@@ -2764,7 +2769,7 @@ MUTANTS = [
     ("graphs_of_other_rows_run", "src/array/tensor.c",
      "if (!t || t->most == 0 || t->size[0] == rows) return FTH_OK;", "return FTH_OK;", "unit/test_growing"),
     ("new_rows_of_a_device_are_anything", "src/array/tensor.c",
-     "(char *)t->mirror + t->bytes, 0,", "(char *)t->mirror + t->bytes, 65,", "unit/test_growing"),
+     "(char *)t->mirror + from, 0,", "(char *)t->mirror + from, 65,", "unit/test_growing"),
     ("kept_rows_move_one_by_one", "src/array/tensor.c",
      "from[i + run] == from[i] + run;", "from[i + run] >= from[i] + run;", "unit/test_growing"),
 ]

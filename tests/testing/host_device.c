@@ -17,7 +17,7 @@ struct fth_mark {
     double when;
 };
 
-typedef enum kind { COPY, FILL, SET, WAIT, CALL, STOP } kind;
+typedef enum kind { COPY, FILL, GATHER, SET, WAIT, CALL, STOP } kind;
 typedef struct work {
     kind kind;
     void *to;
@@ -26,6 +26,7 @@ typedef struct work {
     int byte;
     fth_mark *mark;
     int64_t number;
+    const int64_t *index;
     fth_call call;
 } work;
 
@@ -250,6 +251,11 @@ static void do_work(fth_device *d, const work *w)
         atomic_fetch_add(&seen_copies, 1);
         break;
     case FILL: memset(w->to, w->byte, w->bytes); break;
+    case GATHER:
+        for (int64_t i = 0; i < w->number; i++)
+            memcpy((char *)w->to + (uint64_t)i * w->bytes,
+                   (const char *)w->from + (uint64_t)w->index[i] * w->bytes, w->bytes);
+        break;
     case CALL: run_call(&w->call); break;
     case SET:
         pthread_mutex_lock(&d->lock);
@@ -384,6 +390,17 @@ static fth_status fill(fth_device *d, fth_lane at, void *to, int byte, uint64_t 
     seen(NULL);
     MAY_FAIL(err);
     put(d, at, &(work){.kind = FILL, .to = to, .byte = byte, .bytes = bytes});
+    return FTH_OK;
+}
+
+static fth_status gather_rows(fth_device *d, fth_lane at, void *to, const void *from,
+                              const int64_t *index, int64_t n, uint64_t bytes, fth_err *err)
+{
+    seen(NULL);
+    MAY_FAIL(err);
+    put(d, at,
+        &(work){
+            .kind = GATHER, .to = to, .from = from, .index = index, .number = n, .bytes = bytes});
     return FTH_OK;
 }
 
@@ -641,6 +658,7 @@ static const fth_device_table table = {
     .unpin = unpin,
     .copy = copy,
     .fill = fill,
+    .gather_rows = gather_rows,
     .mark_create = mark_create,
     .mark_destroy = mark_destroy,
     .mark_set = mark_set,
