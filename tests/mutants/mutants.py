@@ -2744,6 +2744,11 @@ MUTANTS = [
      "to[9 + c * k + i] = rest[3 * i + c];", "to[9 + 3 * i + c] = rest[3 * i + c];", "unit/test_splat_model"),
     ("means_of_windows_cropped_wrongly", "instruments/splat/loss/loss_lanes.h",
      "b->end_i = w->height - b->first_i;", "b->end_i = w->height;", "golden/test_splat_raster"),
+    ("attributes_that_are_off_move", "instruments/splat/update/update_lanes.h", "if (rates[GS_RATE_ON + a] > 0) {", "if (a >= 0) {",
+     "property/test_splat_update"),
+    ("rows_out_of_sight_are_counted", "instruments/splat/update/update_lanes.h", "out[0] = is_seen ? count + 1 : count;", "out[0] = count + 1;",
+     "property/test_splat_update"),
+    ("seconds_take_the_root_of_firsts", "instruments/splat/update/update.c", "pow(GS_BETA2, t)", "pow(GS_BETA1, t)", "property/test_splat_update"),
     # ---- operations that update parameters, capacities ----
     ("old_values_overwritten_beside_readers", "src/plan/commit.c",
      "if (!is_elementwise(n)) return false;\n        if (n->in[k].n_axes", "if (n->op->update_of) continue;\n        if (n->in[k].n_axes",
