@@ -69,7 +69,13 @@ static const char *const names[] = {"device_calls",
                                     "focus_device_lap_pyr",
                                     "focus_device_cwt",
                                     "focus_device_log",
-                                    "focus_device_log_smooth"};
+                                    "focus_device_log_smooth",
+                                    "splat_blend_1m",
+                                    "splat_blend_5m",
+                                    "splat_blend_10m",
+                                    "splat_iteration_1m",
+                                    "splat_iteration_5m",
+                                    "splat_iteration_10m"};
 
 static double run_torch(void *arg)
 {
@@ -317,6 +323,7 @@ void bench_device(bench *b)
         if (b->divide == 1) bench_spatial_device(b);
         if (b->divide == 1) bench_ptycho_net_device(b);
         if (b->divide == 1) bench_ptycho_device(b);
+        bench_splat_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);
