@@ -75,7 +75,13 @@ static const char *const names[] = {"device_calls",
                                     "splat_blend_10m",
                                     "splat_iteration_1m",
                                     "splat_iteration_5m",
-                                    "splat_iteration_10m"};
+                                    "splat_iteration_10m",
+                                    "splat_update_1m",
+                                    "splat_update_5m",
+                                    "splat_update_10m",
+                                    "splat_rows_1m",
+                                    "splat_rows_5m",
+                                    "splat_rows_10m"};
 
 static double run_torch(void *arg)
 {
@@ -324,6 +330,7 @@ void bench_device(bench *b)
         if (b->divide == 1) bench_ptycho_net_device(b);
         if (b->divide == 1) bench_ptycho_device(b);
         bench_splat_device(b);
+        bench_splat_update_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);

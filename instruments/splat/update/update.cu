@@ -1,0 +1,341 @@
+/* update.cu - gs_update on a device: a block of threads has some rows, each thread the gradient of
+ * one.
+ *
+ * Gradients are left in shared memory in the order of the arrays, so that Adam then goes through
+ * values and moments side by side, four numbers at a time, whatever a row has of them. Coefficients
+ * of rows that are seen are brought together for the part of the gradient that needs them, and
+ * their gradients take their place.
+ */
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+
+#define FTH_ISA_LEVEL 0 /* a vector is one number */
+#define FTH_VECTOR_REAL 32
+#include <fathom/vector.h>
+
+#define FMA(a, b, c) fmaf((a), (b), (c))
+#define EXP expf
+#define LOG logf
+#define SQRT sqrtf
+#define FLOOR floorf
+#define CEIL ceilf
+#include "../raster/gaussian_lanes.h"
+
+extern "C" {
+#include "loops.h"
+}
+
+namespace
+{
+
+enum {
+    ROWS = 128,
+    AT_ONCE = 4, /* numbers, or four, that a thread has under way */
+    REST = 3 * GS_COEFFICIENTS,
+    SMALL = 14
+};
+
+/* Where the gradients of a part begin in shared memory: those of all rows of the block, in order.
+ */
+__device__ constexpr int gradient_at[GS_UPDATE_PARTS] = {
+    REST * ROWS, (REST + 3) * ROWS, (REST + 6) * ROWS, (REST + 9) * ROWS, (REST + 13) * ROWS, 0};
+__device__ constexpr int width_of[GS_IN_PARTS] = {3, 3, 3, 4, 1};
+__device__ constexpr int attribute_of[GS_UPDATE_PARTS] = {GS_MEANS,    GS_SH_0,    GS_SCALING,
+                                                          GS_ROTATION, GS_OPACITY, GS_SH_N};
+
+/* Numbers of a row go in threes: coefficients lie `k` apart, and parts without any as if they did.
+ */
+struct arrays {
+    const float *in[GS_UPDATE_KINDS];
+    float *out[GS_UPDATE_KINDS];
+    int64_t in_step[GS_UPDATE_KINDS], out_step[GS_UPDATE_KINDS];
+    int64_t in_k[GS_UPDATE_KINDS], out_k[GS_UPDATE_KINDS];
+};
+
+struct update {
+    gs_raster rule;
+    const float *view, *splats, *bar, *rates;
+    int64_t splats_step, bar_step, n;
+    int degree, coefficients;
+    arrays part[GS_UPDATE_PARTS];
+    const float *sums_in;
+    float *sums_out;
+    int64_t sums_in_step, sums_out_step;
+    bool dense; /* rows lie one behind the other, and begin at 16 bytes */
+};
+
+__device__ inline int64_t place(int64_t row, int c, int64_t step, int64_t k)
+{
+    return row * step + c / 3 * k + c % 3;
+}
+
+/* ---- the gradient of a row ---- */
+
+/* Coefficients of the block's rows that are seen, up to the degree in use; all others become 0. */
+__device__ inline void bring_rest(const update &u, int64_t first, int rows, int n,
+                                  const bool *is_seen, float *rest)
+{
+    const arrays &a = u.part[GS_UPDATE_REST];
+    for (int e = (int)threadIdx.x; e < rows * u.coefficients; e += ROWS) {
+        const int row = e / u.coefficients, k = e - row * u.coefficients;
+        rest[e] = 0.0f;
+        if (is_seen[row] && k < n)
+            rest[e] = a.in[0][u.dense ? first * u.coefficients + e
+                                      : place(first + row, k, a.in_step[0], a.in_k[0])];
+    }
+}
+
+/* Numbers of a row. */
+__device__ inline void read_row(const arrays &a, int64_t i, int n, float *to)
+{
+    for (int k = 0; k < n; k++) to[k] = a.in[0][i * a.in_step[0] + k];
+}
+
+template <int DEGREE>
+__device__ inline void colour_back(const update &u, const float mean[3], const float *col,
+                                   float *rest, float *to_mean, float *to_sh0)
+{
+    back_colour(DEGREE, u.view, mean, rest, 3, col, to_mean, to_sh0, rest, 3);
+}
+
+struct row_gradient {
+    bars to;
+    float sh0[3], logit;
+};
+
+/* From the cotangents of a row that is seen; its gradients of coefficients go to `rest`. */
+__device__ inline bool row_back(const update &u, int degree, int64_t i, const float *scaling,
+                                float opacity, float *rest, row_gradient &g)
+{
+    float bar[GS_RED + 3], mean[3], q[4];
+    seen at;
+    read_row(u.part[GS_IN_MEANS], i, 3, mean);
+    read_row(u.part[GS_IN_ROTATION], i, 4, q);
+    for (int k = 0; k < GS_RED + 3; k++) bar[k] = u.bar[i * u.bar_step + k];
+    if (!look(&u.rule, u.view, mean, scaling, q, opacity, &at)) return false;
+    back_shape(u.view, q, &at, bar, &g.to);
+    switch (degree) {
+    case 0: colour_back<0>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    case 1: colour_back<1>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    case 2: colour_back<2>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    default: colour_back<3>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    }
+    g.logit = bar[GS_O] * at.o * (1 - at.o);
+    return true;
+}
+
+__device__ inline void add_regularisers(const update &u, const float *scaling, float opacity,
+                                        row_gradient &g)
+{
+    const float by_scale = u.rates[GS_RATE_SCALING], by_opacity = u.rates[GS_RATE_OPACITY];
+    if (by_scale > 0)
+        for (int k = 0; k < 3; k++) g.to.scaling[k] += by_scale * expf(scaling[k]);
+    if (by_opacity > 0) {
+        const float o = 1 / (1 + expf(-opacity));
+        g.logit += by_opacity * (o * (1 - o));
+    }
+}
+
+__device__ inline void put_gradient(float *shared, int row, const row_gradient &g)
+{
+    for (int k = 0; k < 3; k++) {
+        shared[gradient_at[GS_IN_MEANS] + 3 * row + k] = g.to.mean[k];
+        shared[gradient_at[GS_IN_SH0] + 3 * row + k] = g.sh0[k];
+        shared[gradient_at[GS_IN_SCALING] + 3 * row + k] = g.to.scaling[k];
+    }
+    for (int k = 0; k < 4; k++) shared[gradient_at[GS_IN_ROTATION] + 4 * row + k] = g.to.q[k];
+    shared[gradient_at[GS_IN_OPACITY] + row] = g.logit;
+}
+
+__device__ inline void add_sums(const update &u, int64_t i, bool is_seen)
+{
+    if (!u.sums_out) return;
+    const float x = u.bar[i * u.bar_step + GS_U] * ((float)u.rule.width / 2),
+                y = u.bar[i * u.bar_step + GS_V] * ((float)u.rule.height / 2);
+    const float *old = u.sums_in + i * u.sums_in_step;
+    float *now = u.sums_out + i * u.sums_out_step;
+    if (!is_seen && old == now) return;
+    const float count = old[0], sum = old[1];
+    now[0] = is_seen ? count + 1 : count;
+    now[1] = is_seen ? sum + sqrtf(fmaf(x, x, y * y)) : sum;
+}
+
+/* ---- Adam ---- */
+
+struct numbers {
+    float step, root;
+};
+
+__device__ inline void adam(const numbers &r, float g, float &p, float &m, float &v)
+{
+    const float b1 = (float)GS_BETA1, c1 = (float)(1.0 - GS_BETA1), b2 = (float)GS_BETA2,
+                c2 = (float)(1.0 - GS_BETA2), eps = (float)GS_EPSILON;
+    m = b1 * m + c1 * g;
+    v = b2 * v + c2 * (g * g);
+    p -= m * r.step / (sqrtf(v) * r.root + eps);
+}
+
+__device__ inline void adam(const numbers &r, const float4 &g, float4 &p, float4 &m, float4 &v)
+{
+    adam(r, g.x, p.x, m.x, v.x);
+    adam(r, g.y, p.y, m.y, v.y);
+    adam(r, g.z, p.z, m.z, v.z);
+    adam(r, g.w, p.w, m.w, v.w);
+}
+
+/* `n` vectors of a part from `first` on; several are under way at once. */
+template <typename vector>
+__device__ inline void step_span(const arrays &a, const numbers &r, int64_t first, int n,
+                                 const float *gradient)
+{
+    const vector *g = (const vector *)gradient;
+    for (int from = 0; from < n; from += AT_ONCE * ROWS) {
+        vector x[GS_UPDATE_KINDS][AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int e = from + j * ROWS + (int)threadIdx.x;
+            if (e < n)
+#pragma unroll
+                for (int k = 0; k < GS_UPDATE_KINDS; k++)
+                    x[k][j] = ((const vector *)a.in[k])[first + e];
+        }
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int e = from + j * ROWS + (int)threadIdx.x;
+            if (e >= n) continue;
+            adam(r, g[e], x[0][j], x[1][j], x[2][j]);
+#pragma unroll
+            for (int k = 0; k < GS_UPDATE_KINDS; k++)
+                if (a.out[k]) ((vector *)a.out[k])[first + e] = x[k][j];
+        }
+    }
+}
+
+/* Rows that lie anywhere, or stay as they are. */
+__device__ inline void step_rows(const arrays &a, const numbers &r, bool on, int64_t first,
+                                 int rows, int width, const float *gradient)
+{
+    for (int e = (int)threadIdx.x; e < rows * width; e += ROWS) {
+        const int row = e / width, c = e - row * width;
+        float x[GS_UPDATE_KINDS];
+        for (int k = 0; k < GS_UPDATE_KINDS; k++)
+            x[k] = a.in[k][place(first + row, c, a.in_step[k], a.in_k[k])];
+        if (on) adam(r, gradient[e], x[0], x[1], x[2]);
+        for (int k = 0; k < GS_UPDATE_KINDS; k++)
+            if (a.out[k]) a.out[k][place(first + row, c, a.out_step[k], a.out_k[k])] = x[k];
+    }
+}
+
+__device__ inline bool is_in_place(const arrays &a)
+{
+    bool same = true;
+    for (int k = 0; k < GS_UPDATE_KINDS; k++) same = same && (!a.out[k] || a.out[k] == a.in[k]);
+    return same;
+}
+
+__device__ inline void step_part(const update &u, int part, int width, int64_t first, int rows,
+                                 const float *shared)
+{
+    const int a = attribute_of[part], n = rows * width;
+    const numbers r = {u.rates[GS_RATE_STEP + a], u.rates[GS_RATE_ROOT + a]};
+    const bool on = u.rates[GS_RATE_ON + a] > 0;
+    const float *gradient = shared + gradient_at[part];
+    if (!on && is_in_place(u.part[part])) return;
+    if (on && u.dense && n % 4 == 0)
+        step_span<float4>(u.part[part], r, first * width / 4, n / 4, gradient);
+    else
+        step_rows(u.part[part], r, on, first, rows, width, gradient);
+}
+
+__global__ void __launch_bounds__(ROWS) update_rows(const update __grid_constant__ u)
+{
+    __shared__ __align__(16) float shared[(REST + SMALL) * ROWS];
+    __shared__ bool is_seen[ROWS];
+    const int64_t first = (int64_t)blockIdx.x * ROWS, i = first + threadIdx.x;
+    const int rows = u.n - first < ROWS ? (int)(u.n - first) : ROWS, row = (int)threadIdx.x;
+    const int wanted = (int)u.view[GS_VIEW_DEGREE], degree = wanted < u.degree ? wanted : u.degree,
+              n = 3 * ((degree + 1) * (degree + 1) - 1);
+    const bool mine = row < rows && u.splats[i * u.splats_step + GS_TILES] > 0;
+    is_seen[row] = mine;
+    __syncthreads();
+    if (u.degree > 0) bring_rest(u, first, rows, n, is_seen, shared);
+    __syncthreads();
+    if (row < rows) {
+        row_gradient g = {};
+        float scaling[3], *rest = shared + row * u.coefficients;
+        float opacity;
+        read_row(u.part[GS_IN_OPACITY], i, 1, &opacity);
+        read_row(u.part[GS_IN_SCALING], i, 3, scaling);
+        if (mine && !row_back(u, degree, i, scaling, opacity, rest, g)) {
+            g = row_gradient{};
+            for (int k = 0; k < u.coefficients; k++) rest[k] = 0.0f;
+        }
+        add_regularisers(u, scaling, opacity, g);
+        put_gradient(shared, row, g);
+        add_sums(u, i, mine);
+    }
+    __syncthreads();
+    if (u.degree > 0) step_part(u, GS_UPDATE_REST, u.coefficients, first, rows, shared);
+    for (int p = 0; p < GS_IN_PARTS; p++) step_part(u, p, width_of[p], first, rows, shared);
+}
+
+/* ---- calls ---- */
+
+bool is_wide(const void *at)
+{
+    return (uintptr_t)at % sizeof(float4) == 0;
+}
+
+void take_part(const gs_update_work &w, int part, int width, update *u)
+{
+    const bool rest = part == GS_UPDATE_REST;
+    for (int k = 0; k < GS_UPDATE_KINDS; k++) {
+        const gs_update_array &a = w.array[k][part];
+        arrays &to = u->part[part];
+        to.in[k] = (const float *)a.in;
+        to.out[k] = (float *)a.out;
+        to.in_step[k] = a.in_step;
+        to.out_step[k] = a.out_step;
+        to.in_k[k] = rest ? a.in_k : 3;
+        to.out_k[k] = rest ? a.out_k : 3;
+        u->dense = u->dense && a.in_step == width && to.in_k[k] == 3 && is_wide(a.in) &&
+                   (!a.out || (a.out_step == width && to.out_k[k] == 3 && is_wide(a.out)));
+    }
+}
+
+fth_status run(const fth_call *call)
+{
+    gs_update_work w;
+    gs_update_work_of(call, &w);
+    update u = {};
+    u.rule = *w.rule;
+    u.view = (const float *)w.view;
+    u.rates = (const float *)w.rates;
+    u.splats = (const float *)w.splats;
+    u.splats_step = w.splats_step;
+    u.bar = (const float *)w.bar;
+    u.bar_step = w.bar_step;
+    u.n = w.n;
+    u.degree = w.degree;
+    u.coefficients = (int)(3 * gs_coefficients(w.degree));
+    u.dense = true;
+    for (int p = 0; p < GS_IN_PARTS; p++) take_part(w, p, gs_update_width[p], &u);
+    if (w.degree > 0) take_part(w, GS_UPDATE_REST, u.coefficients, &u);
+    u.sums_in = (const float *)w.densify.in;
+    u.sums_out = (float *)w.densify.out;
+    u.sums_in_step = w.densify.in_step;
+    u.sums_out_step = w.densify.out_step;
+    if (u.n == 0) return FTH_OK;
+    FTH_LAUNCH(update_rows, (unsigned)((u.n + ROWS - 1) / ROWS), ROWS, fth_cuda_stream(call), u);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+bool supports(const fth_node *node)
+{
+    return node->in[0].dtype == FTH_F32;
+}
+
+} // namespace
+
+FTH_CUDA_KERNEL(splat_update) = {.op = "splat_update", .supports = supports, .run = run};
