@@ -12,7 +12,21 @@ namespace
 
 enum { PATCH_WIDE = 8, PATCH_HIGH = 4 };
 /* What pixels need of a Gaussian, from shared memory by all lanes at once. */
-enum { K_U, K_V, K_HALF_A, K_B, K_HALF_C, K_O, K_RED, K_GREEN, K_BLUE, K_LIMIT, K_NUMBERS = 12 };
+enum {
+    K_U,
+    K_V,
+    K_HALF_A,
+    K_B,
+    K_HALF_C,
+    K_O,
+    K_RED,
+    K_GREEN,
+    K_BLUE,
+    K_LIMIT,
+    K_SLANT_X, /* B / A and B / C: where sigma is smallest along a row, and along a column */
+    K_SLANT_Y,
+    K_NUMBERS
+};
 
 #define LEAST_ALPHA (R(1.0) / 255)
 #define LEAST_LIGHT R(1e-4)
@@ -76,19 +90,26 @@ __device__ inline void stage(const tile_lists &l, uint32_t at, real *to, uint32_
     to[K_O] = s[GS_O];
     for (int c = 0; c < 3; c++) to[K_RED + c] = s[GS_RED + c];
     to[K_LIMIT] = s[GS_LIMIT];
+    to[K_SLANT_X] = quick_divide(s[GS_B], s[GS_A]);
+    to[K_SLANT_Y] = quick_divide(s[GS_B], s[GS_C]);
     if (slot) *slot = which;
 }
 
-/* May a pixel of the warp's patch, which begins at (left, top), blend this Gaussian? Errors of
- * sigma are far below what is added to the limit. */
+/* May a pixel of the warp's patch, which begins at (left, top), blend this Gaussian? The test is
+ * that of a tile (tile_lanes.h) without its quotients; errors are far below what is added to the
+ * limit. */
 __device__ inline bool may_see(const real *k, real left, real top)
 {
-    const real s[GS_C + 1] = {k[K_U], k[K_V], 2 * k[K_HALF_A], k[K_B], 2 * k[K_HALF_C]};
-    real ex, ey;
-    if (!nearest_edge(s, left, top, PATCH_WIDE - 1, PATCH_HIGH - 1, &ex, &ey)) return true;
-    const real a = k[K_HALF_A] * ex * ex, b = k[K_B] * ex * ey, c = k[K_HALF_C] * ey * ey,
-               size = a + c + (b < 0 ? -b : b);
-    return a + b + c <= k[K_LIMIT] + R(1e-3) + R(1e-5) * size;
+    const real wide = PATCH_WIDE - 1, high = PATCH_HIGH - 1, x = k[K_U] - R(0.5),
+               y = k[K_V] - R(0.5), right = left + wide, bottom = top + high;
+    const bool out_x = x < left || x > right, out_y = y < top || y > bottom;
+    const real wx = x - (x < left ? left : right), wy = y - (y < top ? top : bottom),
+               dx = left - x < 0 ? -wide : wide, dy = top - y < 0 ? -high : high;
+    const real px = out_y ? saturate(FMA(k[K_SLANT_X], wy, wx) * (dx * (1 / (wide * wide)))) : 0,
+               py = out_x ? saturate(FMA(k[K_SLANT_Y], wx, wy) * (dy * (1 / (high * high)))) : 0;
+    const real ex = FMA(-px, dx, wx), ey = FMA(-py, dy, wy), a = k[K_HALF_A] * ex * ex,
+               b = k[K_B] * ex * ey, c = k[K_HALF_C] * ey * ey, size = a + c + (b < 0 ? -b : b);
+    return (!out_x && !out_y) || a + b + c <= k[K_LIMIT] + R(1e-3) + R(1e-5) * size;
 }
 
 /* A Gaussian at a pixel: alpha, and whether it is blended where there is light. */
