@@ -2765,7 +2765,7 @@ MUTANTS = [
     ("rows_of_a_device_go_anywhere", "src/array/tensor.c", "if (!t->apart || t->place.mem == device) return FTH_OK;", "return FTH_OK;",
      "unit/test_rows_apart"),
     ("device_patches_see_too_little", "instruments/splat/raster/blend.cuh",
-     "<= k[K_LIMIT] + R(1e-3)", "<= R(0.9) * k[K_LIMIT]", "emulated/splat_pixels"),
+     "<= k.limit + R(1e-3)", "<= R(0.9) * k.limit", "emulated/splat_pixels"),
     ("device_light_never_ends", "instruments/splat/raster/blend.cuh",
      "T = keep ? rest : on ? 0 : T;", "T = keep ? rest : T;", "emulated/splat_pixels"),
     ("device_room_is_not_judged", "instruments/splat/raster/lists.cuh",

@@ -11,21 +11,13 @@ namespace
 {
 
 enum { PATCH_WIDE = 8, PATCH_HIGH = 4 };
-/* What pixels need of a Gaussian, from shared memory by all lanes at once. */
-enum {
-    K_U,
-    K_V,
-    K_HALF_A,
-    K_B,
-    K_HALF_C,
-    K_O,
-    K_RED,
-    K_GREEN,
-    K_BLUE,
-    K_LIMIT,
-    K_SLANT_X, /* B / A and B / C: where sigma is smallest along a row, and along a column */
-    K_SLANT_Y,
-    K_NUMBERS
+/* What pixels need of a Gaussian, in shared memory: three loads of four numbers, by all lanes of
+ * one Gaussian or by each of its own. */
+struct __align__(16) brush
+{
+    real u, v, half_a, half_c;
+    real b, o, limit, slant_x; /* B / A: where sigma is smallest along a row of pixels */
+    real colour[3], slant_y;   /* -0 where a colour is negative, which is black; B / C */
 };
 
 #define LEAST_ALPHA (R(1.0) / 255)
@@ -78,45 +70,45 @@ template <int TILE> __device__ inline pixel pixel_of(const tile_lists &l, int ti
     return p;
 }
 
-__device__ inline void stage(const tile_lists &l, uint32_t at, real *to, uint32_t *slot)
+__device__ inline brush brush_at(const tile_lists &l, uint32_t slot)
 {
-    const uint32_t which = l.item[at];
-    const real *s = l.splats + (int64_t)l.owner[which] * l.splats_step;
-    to[K_U] = s[GS_U];
-    to[K_V] = s[GS_V];
-    to[K_HALF_A] = R(0.5) * s[GS_A];
-    to[K_B] = s[GS_B];
-    to[K_HALF_C] = R(0.5) * s[GS_C];
-    to[K_O] = s[GS_O];
-    for (int c = 0; c < 3; c++) to[K_RED + c] = s[GS_RED + c];
-    to[K_LIMIT] = s[GS_LIMIT];
-    to[K_SLANT_X] = quick_divide(s[GS_B], s[GS_A]);
-    to[K_SLANT_Y] = quick_divide(s[GS_B], s[GS_C]);
-    if (slot) *slot = which;
+    const real *s = l.splats + (int64_t)l.owner[slot] * l.splats_step;
+    brush k;
+    k.u = s[GS_U];
+    k.v = s[GS_V];
+    k.half_a = R(0.5) * s[GS_A];
+    k.half_c = R(0.5) * s[GS_C];
+    k.b = s[GS_B];
+    k.o = s[GS_O];
+    k.limit = s[GS_LIMIT];
+    k.slant_x = quick_divide(s[GS_B], s[GS_A]);
+    k.slant_y = quick_divide(s[GS_B], s[GS_C]);
+    for (int c = 0; c < 3; c++) k.colour[c] = s[GS_RED + c] >= 0 ? s[GS_RED + c] + 0 : -R(0.0);
+    return k;
 }
 
 /* May a pixel of the warp's patch, which begins at (left, top), blend this Gaussian? The test is
  * that of a tile (tile_lanes.h) without its quotients; errors are far below what is added to the
  * limit. */
-__device__ inline bool may_see(const real *k, real left, real top)
+__device__ inline bool may_see(const brush &k, real left, real top)
 {
-    const real wide = PATCH_WIDE - 1, high = PATCH_HIGH - 1, x = k[K_U] - R(0.5),
-               y = k[K_V] - R(0.5), right = left + wide, bottom = top + high;
+    const real wide = PATCH_WIDE - 1, high = PATCH_HIGH - 1, x = k.u - R(0.5), y = k.v - R(0.5),
+               right = left + wide, bottom = top + high;
     const bool out_x = x < left || x > right, out_y = y < top || y > bottom;
     const real wx = x - (x < left ? left : right), wy = y - (y < top ? top : bottom),
                dx = left - x < 0 ? -wide : wide, dy = top - y < 0 ? -high : high;
-    const real px = out_y ? saturate(FMA(k[K_SLANT_X], wy, wx) * (dx * (1 / (wide * wide)))) : 0,
-               py = out_x ? saturate(FMA(k[K_SLANT_Y], wx, wy) * (dy * (1 / (high * high)))) : 0;
-    const real ex = FMA(-px, dx, wx), ey = FMA(-py, dy, wy), a = k[K_HALF_A] * ex * ex,
-               b = k[K_B] * ex * ey, c = k[K_HALF_C] * ey * ey, size = a + c + (b < 0 ? -b : b);
-    return (!out_x && !out_y) || a + b + c <= k[K_LIMIT] + R(1e-3) + R(1e-5) * size;
+    const real px = out_y ? saturate(FMA(k.slant_x, wy, wx) * (dx * (1 / (wide * wide)))) : 0,
+               py = out_x ? saturate(FMA(k.slant_y, wx, wy) * (dy * (1 / (high * high)))) : 0;
+    const real ex = FMA(-px, dx, wx), ey = FMA(-py, dy, wy), a = k.half_a * ex * ex,
+               b = k.b * ex * ey, c = k.half_c * ey * ey, size = a + c + (b < 0 ? -b : b);
+    return (!out_x && !out_y) || a + b + c <= k.limit + R(1e-3) + R(1e-5) * size;
 }
 
 /* A Gaussian at a pixel: alpha, and whether it is blended where there is light. */
-__device__ inline real alpha_of(const real *k, real most, real dx, real dy, bool *on)
+__device__ inline real alpha_of(const brush &k, real most, real dx, real dy, bool *on)
 {
-    const real sigma = FMA(k[K_HALF_A] * dx, dx, FMA(k[K_B] * dy, dx, k[K_HALF_C] * dy * dy));
-    const real made = k[K_O] * quick_exp(-sigma), alpha = made < most ? made : most;
+    const real sigma = FMA(k.half_a * dx, dx, FMA(k.b * dy, dx, k.half_c * dy * dy));
+    const real made = k.o * quick_exp(-sigma), alpha = made < most ? made : most;
     *on = sigma >= 0 && alpha >= LEAST_ALPHA;
     return alpha;
 }
@@ -132,7 +124,7 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
     blend_tiles(const tile_lists __grid_constant__ l, const picture __grid_constant__ to)
 {
     constexpr int CHUNK = tile_shape<TILE>::chunk;
-    __shared__ __align__(16) real staged[CHUNK][K_NUMBERS];
+    __shared__ brush staged[CHUNK];
     const int tile = (int)blockIdx.x, lane = (int)threadIdx.x & 31;
     const pixel p = pixel_of<TILE>(l, tile);
     const real x = (real)p.x + R(0.5), y = (real)p.y + R(0.5),
@@ -143,21 +135,20 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
     for (uint32_t at = begin; at < end; at += CHUNK) {
         if (__syncthreads_and(!(T > 0))) break;
         const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
-        if ((int)threadIdx.x < n) stage(l, at + threadIdx.x, staged[threadIdx.x], NULL);
+        if ((int)threadIdx.x < n) staged[threadIdx.x] = brush_at(l, l.item[at + threadIdx.x]);
         __syncthreads();
         for (int group = 0; group < n; group += 32) {
             if (!__any_sync(~0u, T > 0)) break;
             unsigned here =
                 __ballot_sync(~0u, group + lane < n && may_see(staged[group + lane], left, top));
             for (; here; here &= here - 1) {
-                const real *k = staged[group + __ffs((int)here) - 1];
+                const brush k = staged[group + __ffs((int)here) - 1];
                 bool on;
-                const real alpha = alpha_of(k, most, k[K_U] - x, k[K_V] - y, &on);
+                const real alpha = alpha_of(k, most, k.u - x, k.v - y, &on);
                 const real rest = T * (1 - alpha);
                 const bool keep = on && rest >= LEAST_LIGHT;
                 const real w = keep ? T * alpha : 0;
-                for (int c = 0; c < 3; c++)
-                    C[c] = FMA(w, k[K_RED + c] > 0 ? k[K_RED + c] : 0, C[c]);
+                for (int c = 0; c < 3; c++) C[c] = FMA(w, k.colour[c], C[c]);
                 F = keep ? rest : F;
                 T = keep ? rest : on ? 0 : T;
             }

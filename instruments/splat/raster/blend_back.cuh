@@ -13,12 +13,18 @@ namespace
 
 enum { GROUP = 32, PATCH = 32 };
 
+/* Three numbers that are loaded as four. */
+struct __align__(16) shade
+{
+    real at[3], none;
+};
+
 /* Shared memory of a block. BATCH Gaussians have 32 / BATCH lanes each. */
 template <int TILE> struct back_shared {
     static constexpr int warps = tile_shape<TILE>::warps, chunk = tile_shape<TILE>::chunk,
                          batch = TILE < 32 && sizeof(real) == 4 ? 16 : 8;
-    real staged[chunk][K_NUMBERS];
-    real bar[warps][PATCH][4]; /* cotangents of the image */
+    brush staged[chunk];
+    shade bar[warps][PATCH]; /* cotangents of the image */
     real weight[warps][batch][PATCH + 1], slope[warps][batch][PATCH + 1];
     real sum[2][warps][GROUP][GS_SUMS]; /* of patches, by turns */
     unsigned seen[2][warps];            /* which of them are there */
@@ -52,17 +58,27 @@ __device__ inline light light_of(const cotangents &of, const pixel &p)
     return v;
 }
 
+/* -0 too. */
+__device__ inline bool is_negative(float v)
+{
+    return __float_as_int(v) < 0;
+}
+__device__ inline bool is_negative(double v)
+{
+    return __double_as_longlong(v) < 0;
+}
+
 /* One Gaussian at one pixel: its weight there, and h = -alpha dL/dalpha. */
-__device__ inline void step_back(light *v, const real *k, real most, real x, real y, real *weight,
+__device__ inline void step_back(light *v, const brush &k, real most, real x, real y, real *weight,
                                  real *slope)
 {
     bool on;
-    const real alpha = alpha_of(k, most, k[K_U] - x, k[K_V] - y, &on), rest = 1 - alpha,
+    const real alpha = alpha_of(k, most, k.u - x, k.v - y, &on), rest = 1 - alpha,
                left = v->T * rest;
     const bool keep = on && left >= LEAST_LIGHT;
     const real w = keep ? v->T * alpha : 0;
     real near = 0;
-    for (int c = 0; c < 3; c++) near = FMA(v->g[c], k[K_RED + c] > 0 ? k[K_RED + c] : 0, near);
+    for (int c = 0; c < 3; c++) near = FMA(v->g[c], k.colour[c], near);
     v->q = FMA(w, near, v->q);
     const real h = -alpha * FMA(v->T, near, quick_divide(v->q, rest));
     *weight = w;
@@ -71,23 +87,25 @@ __device__ inline void step_back(light *v, const real *k, real most, real x, rea
 }
 
 /* The sums of one Gaussian over the pixels [from, from + n) of a patch. */
-__device__ inline void add_pixels(const real *k, const real *weight, const real *slope,
-                                  const real (*bar)[4], real left, real top, int from, int n,
+__device__ inline void add_pixels(const brush &k, const real *weight, const real *slope,
+                                  const shade *bar, real left, real top, int from, int n,
                                   real out[GS_SUMS])
 {
     real h = 0, hx = 0, hxx = 0, hy = 0, hxy = 0, hyy = 0, colour[3] = {0, 0, 0};
     for (int r = from; r < from + n; r += PATCH_WIDE) {
-        const real dy = k[K_V] - (top + (real)(r / PATCH_WIDE) + R(0.5));
+        const real dy = k.v - (top + (real)(r / PATCH_WIDE) + R(0.5));
         real row = 0, row_x = 0;
         const int wide = n < PATCH_WIDE ? n : (int)PATCH_WIDE;
 #pragma unroll
         for (int j = 0; j < wide; j++) {
-            const real dx = k[K_U] - (left + (real)(r % PATCH_WIDE + j) + R(0.5)),
-                       at = slope[r + j], by_x = at * dx;
+            const real dx = k.u - (left + (real)(r % PATCH_WIDE + j) + R(0.5)), at = slope[r + j],
+                       by_x = at * dx;
             row += at;
             row_x += by_x;
             hxx = FMA(by_x, dx, hxx);
-            for (int c = 0; c < 3; c++) colour[c] = FMA(weight[r + j], bar[r + j][c], colour[c]);
+            const shade g = bar[r + j];
+            const real w = weight[r + j];
+            for (int c = 0; c < 3; c++) colour[c] = FMA(w, g.at[c], colour[c]);
         }
         h += row;
         hx += row_x;
@@ -95,21 +113,21 @@ __device__ inline void add_pixels(const real *k, const real *weight, const real 
         hxy = FMA(row_x, dy, hxy);
         hyy = FMA(row * dy, dy, hyy);
     }
-    const real A = 2 * k[K_HALF_A], B = k[K_B], C = 2 * k[K_HALF_C];
+    const real A = 2 * k.half_a, B = k.b, C = 2 * k.half_c;
     out[0] = FMA(A, hx, B * hy);
     out[1] = FMA(B, hx, C * hy);
     out[2] = R(0.5) * hxx;
     out[3] = hxy;
     out[4] = R(0.5) * hyy;
-    out[5] = -h / k[K_O];
-    for (int c = 0; c < 3; c++) out[6 + c] = k[K_RED + c] >= 0 ? colour[c] : 0;
+    out[5] = -h / k.o;
+    for (int c = 0; c < 3; c++) out[6 + c] = is_negative(k.colour[c]) ? 0 : colour[c];
 }
 
 /* The Gaussians of `here`, numbers of a group, in the patch of this warp. */
 template <int TILE>
-__device__ inline void walk_group(back_shared<TILE> &s, const real (*group)[K_NUMBERS],
-                                  unsigned here, light *v, real most, real x, real y, real left,
-                                  real top, real (*sum)[GS_SUMS])
+__device__ inline void walk_group(back_shared<TILE> &s, const brush *group, unsigned here, light *v,
+                                  real most, real x, real y, real left, real top,
+                                  real (*sum)[GS_SUMS])
 {
     constexpr int BATCH = back_shared<TILE>::batch,
                   EACH = PATCH * BATCH / 32; /* pixels of a lane */
@@ -152,13 +170,15 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
     uint32_t at = begin;
     light v = light_of(of, p);
     if (begin == end) return;
-    for (int c = 0; c < 3; c++) s.bar[warp][lane][c] = v.g[c];
+    for (int c = 0; c < 3; c++) s.bar[warp][lane].at[c] = v.g[c];
     int turn = 0;
     for (; at < end; at += CHUNK) {
         if (__syncthreads_and(!(v.T > 0))) break;
         const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
-        if ((int)threadIdx.x < n)
-            stage(l, at + threadIdx.x, s.staged[threadIdx.x], &s.slot[threadIdx.x]);
+        if ((int)threadIdx.x < n) {
+            s.slot[threadIdx.x] = l.item[at + threadIdx.x];
+            s.staged[threadIdx.x] = brush_at(l, s.slot[threadIdx.x]);
+        }
         __syncthreads();
         for (int group = 0; group < n; group += GROUP, turn = !turn) {
             const bool lit = __any_sync(~0u, v.T > 0);
