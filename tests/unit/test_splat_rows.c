@@ -6,6 +6,7 @@
 #include "testing/test.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static const uint64_t MiB = 1 << 20;
 
@@ -152,6 +153,35 @@ TEST(a_model_becomes_rows_and_is_borrowed_back)
         IS_TRUE(memcmp(m.at[a], back.at[a], fth_tensor_bytes(m.tensor[a])) == 0);
     gs_model_free(&m);
     gs_rows_free(&rows);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+static bool stop(void *user, const fth_progress *p)
+{
+    (void)user, (void)p;
+    return false;
+}
+
+static void take_long(void *arg, int64_t from, int64_t to)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    for (int64_t i = from; i < to; i++) ((char *)arg)[i]++;
+}
+
+TEST(a_loop_over_rows_ends_though_the_user_wants_to_stop)
+{
+    enum { N = 20 * GS_BLOCK - 7 };
+    static char seen[N];
+    fth_options opt;
+    fth_context *ctx = NULL;
+    fth_options_default(&opt);
+    opt.threads = 2;
+    opt.mem.budget_bytes = MiB;
+    opt.progress = stop;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    memset(seen, 0, sizeof seen);
+    gs_rows_loop(ctx, "slow", N, take_long, seen);
+    for (int64_t i = 0; i < N; i++) EQ_I64(seen[i], 1);
     OK(fth_context_destroy(ctx, NULL));
 }
 
