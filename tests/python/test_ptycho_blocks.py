@@ -134,6 +134,17 @@ class Blocks(unittest.TestCase):
             want = np.array([[translate(r, t)[start : start + n, start : start + n] for t in ts] for r, ts in zip(region, rel[:, :, 0])])
             self.near(self.op("extract", {"region": region, "coords_relative": rel, "N": n})["patches"], want, (chan, n, side))
 
+    def test_translate_to_the_nearest(self):
+        rng = np.random.default_rng(4)
+        images, by = rng.normal(size=(9, 12, 17)).astype(np.float32), rng.uniform(-5, 5, size=(9, 2)).astype(np.float32)
+        by[:3] = [[0.5, -1.5], [2, -3], [-2.5, 0.5]]
+        found = self.op("translate", {"images": images, "offsets_xy": by}, "--interpolation", "nearest")["out"]
+        for image, t, got in zip(images, by, found):
+            y, x = np.arange(12) - float(t[1]), np.arange(17) - float(t[0])
+            inside = np.outer((y >= 0) & (y <= 11), (x >= 0) & (x <= 16))
+            at = np.ix_(np.rint(y).astype(int).clip(0, 11), np.rint(x).astype(int).clip(0, 16))
+            np.testing.assert_array_equal(got, np.where(inside, image[at], 0))
+
     def test_translate(self):
         images = self.complex(6, 33, 20)
         by = np.array([[0, 0], [1e4, 0], [-3.5, 2.25], [19.999, -32.999], [0.5, -0.5], [7, -5]])

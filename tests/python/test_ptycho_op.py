@@ -121,28 +121,48 @@ def translate(image, t):
 
 
 class Stitch(Case):
-    def test_canvas_is_the_sum_of_moved_patches(self):
-        rng = np.random.default_rng(1)
-        patches = rng.normal(size=(7, 16, 16)) + 1j * rng.normal(size=(7, 16, 16))
-        off = rng.uniform(-9, 9, size=(7, 2)) + [100, 50]
-        d = off - off.mean(0)
-        pad = int(np.ceil(np.abs(d.astype(np.float32)).max()))
+    def canvas(self, patches, places, weight, rectangle):
+        """The middle 8 pixels of each patch at its place, x and y, on a canvas that holds them all."""
+        d = places - places.mean(0)
+        reach = np.abs(d.astype(np.float32))
+        pad = np.ceil(np.broadcast_to(reach.max(0 if rectangle else None), 2)).astype(int)[::-1]
         pad += pad % 2
-        side = 8 + 2 * pad
+        num, den = np.zeros((2, *(8 + 2 * pad)), complex)
+        rows, cols = slice(pad[0], pad[0] + 8), slice(pad[1], pad[1] + 8)
+        for p, t in zip(patches, d):
+            frame, lit = np.zeros((2, *num.shape), complex)
+            frame[rows, cols], lit[rows, cols] = (weight * p)[4:12, 4:12], weight[4:12, 4:12]
+            num += translate(frame, t)
+            den += translate(lit, t)
+        return num / (den + 1e-9), places.mean(0) - np.array(num.shape[::-1]) / 2
+
+    def compare(self, patches, places, arrays, *flags):
         y, x = np.mgrid[:16, :16] - 8
         modes = np.array([np.exp(-(x**2 + y**2) / 20 + 1j * x), 0.2j * x * np.exp(-(x**2 + y**2) / 20)])
         light = (np.abs(modes) ** 2).sum(0)
-        for weight, flags in ((np.ones((16, 16)), []), (light / light.max(), ["--stitch.weight", "probe"])):
-            got = self.op("stitch", {"patches": patches, "off": off, "probe": modes}, "--stitch_crop", 8, *flags)
-            num, den = np.zeros((side, side), complex), np.zeros((side, side), complex)
-            for p, t in zip(patches, d):
-                frame, lit = np.zeros((side, side), complex), np.zeros((side, side))
-                frame[pad:pad + 8, pad:pad + 8] = (weight * p)[4:12, 4:12]
-                lit[pad:pad + 8, pad:pad + 8] = weight[4:12, 4:12]
-                num += translate(frame, t)
-                den += translate(lit, t)
-            self.near(got["canvas"], num / (den + 1e-9), 1e-4)
-        np.testing.assert_allclose(got["canvas_origin"], off.mean(0) - side / 2, atol=1e-9)
+        for weight, name in ((np.ones((16, 16)), "uniform"), (light / light.max(), "probe")):
+            for kind in ("square", "rectangle"):
+                got = self.op("stitch", {**arrays, "probe": modes}, "--stitch_crop", 8, "--stitch.weight", name, "--stitch.canvas", kind,
+                              *flags)
+                want, origin = self.canvas(patches, places, weight, kind == "rectangle")
+                self.near(got["canvas"], want, 1e-4)
+                np.testing.assert_allclose(got["canvas_origin"], origin, atol=1e-9)
+
+    def test_canvas_is_the_sum_of_moved_patches(self):
+        rng = np.random.default_rng(1)
+        patches = rng.normal(size=(7, 16, 16)) + 1j * rng.normal(size=(7, 16, 16))
+        off = rng.uniform(-9, 9, size=(7, 2)) * [1, 0.4] + [100, 50]
+        self.compare(patches, off, {"patches": patches, "off": off})
+
+    def test_every_patch_of_a_group_has_its_place(self):
+        rng = np.random.default_rng(2)
+        patches = rng.normal(size=(5, 4, 16, 16)) + 1j * rng.normal(size=(5, 4, 16, 16))
+        off, rel = rng.uniform(-9, 9, size=(5, 2)) * [0.5, 1], rng.uniform(-3, 3, size=(5, 4, 1, 2))
+        places = (off[:, None] - rel[:, :, 0]).reshape(-1, 2)
+        self.compare(patches.reshape(-1, 16, 16), places, {"patches": patches, "off": off, "coords_relative": rel}, "--stitch.patches", "all")
+        np.savez(self.dir / "in.npz", patches=patches, off=off[:4], coords_relative=rel)
+        said = self.fathom("op", "stitch", self.dir / "in.npz", self.dir / "out.npz", "--stitch.patches", "all", code=3)
+        self.assertIn("axis 'group' is 5 in patches [group=5 chan=4 row=16 col=16] but 4 in off [group=4 xy=2]", said)
 
 
 class GroupsDoNotMeet(Case):

@@ -225,6 +225,36 @@ class Training(Case):
         np.testing.assert_array_equal(found["best"], found["short"])
         self.assertFalse(np.array_equal(found["best"], found["last"]))
 
+    def test_canvases(self):
+        """A rectangle is cut out of the square; patches that are not merged lie where their patterns do."""
+        wide = scan()
+        keep = wide["ycoords"] < wide["ycoords"].min() + 12
+        np.savez(self.scan, **{k: v[keep] if len(v) == len(keep) else v for k, v in wide.items()})
+        found = {}
+        for gridsize in (1, 2):
+            self.train(str(gridsize), "--gridsize", gridsize, "--nepochs", 1)
+            for kind in ("square", "rectangle"):
+                for patches in ("region", "all"):
+                    out = self.dir / f"{gridsize}-{kind}-{patches}"
+                    flags = ["--stitch.canvas", kind, "--stitch.patches", patches, "--n_groups", 6, "--seed", 3]
+                    self.fathom("infer", self.dir / str(gridsize) / "model.safetensors", self.scan, "--out", out, *flags)
+                    with np.load(out / "reconstruction.npz") as z:
+                        found[gridsize, kind, patches] = z["reconstructed_object"], z["canvas_origin"]
+            for patches in ("region", "all"):
+                (whole, at), (part, of) = (found[gridsize, kind, patches] for kind in ("square", "rectangle"))
+                x, y = (of - at).astype(int)
+                self.assertEqual(x, 0)
+                self.assertGreater(y, 0)
+                np.testing.assert_array_equal(whole[y : y + len(part)], part)
+        merged, apart = (found[1, "rectangle", patches][0] for patches in ("region", "all"))
+        np.testing.assert_allclose(apart, 1.001 * merged, atol=1e-4 * np.abs(apart).max())  # what a merge of one divides by
+        self.fathom("op", "group", self.scan, self.dir / "groups.npz", "--gridsize", 2, "--n_groups", 6, "--seed", 3)
+        with np.load(self.dir / "groups.npz") as g, np.load(self.scan) as z:
+            places = np.stack([z["xcoords"], z["ycoords"]], -1)[g["idx"]].reshape(-1, 2)
+        canvas, origin = found[2, "rectangle", "all"]
+        np.testing.assert_allclose(origin, places.mean(0) - np.array(canvas.shape[::-1]) / 2)
+        self.assertEqual(canvas.shape[1], 20 + 2 * (int(np.ceil(np.abs(places - places.mean(0)).max(0)[0]) + 1) // 2 * 2))
+
     def test_what_is_no_number_ends_with_the_last_good_model(self):
         said = self.train("a", "--learning_rate", 10, "--optimizer", "sgd", "--nepochs", 40, code=7)
         self.assertIn("no number", said)

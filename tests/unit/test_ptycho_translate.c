@@ -51,6 +51,45 @@ TEST(translation_follows_its_rule)
     t_graph_free(g);
 }
 
+/* As np.rint rounds, and zero outside of the first and the last pixel. */
+static double nearest(const double *in, int rows, int cols, double y, double x)
+{
+    if (!(y >= 0 && y <= rows - 1 && x >= 0 && x <= cols - 1)) return 0;
+    return in[(int)rint(y) * cols + (int)rint(x)];
+}
+
+TEST(the_nearest_pixel_is_copied)
+{
+    enum { G = 6, R = 7, C = 9 };
+    t_random r = t_random_make(9);
+    double v[G * R * C], t[G * 2], out[G * R * C];
+    for (int i = 0; i < G * R * C; i++) v[i] = t_random_normal(&r);
+    for (int i = 0; i < G * 2; i++) t[i] = 3 * t_random_normal(&r);
+    t[0] = 0.5, t[1] = -1.5; /* pixels are copied twice, or not at all */
+    t[2] = -2.5, t[3] = 0.25;
+    t[4] = 100, t[6] = -3;
+    fth_graph *g = t_graph("flat=6 row=7 col=9 xy=2");
+    const fth_val in = t_input(g, "v", FTH_F64, "flat row col", v),
+                  by = t_input(g, "t", FTH_F64, "flat xy", t), moves = pt_translate_nearest(in, by);
+    SHAPE(moves, "f64 [flat=6 row=7 col=9]");
+    t_eval(moves, out);
+    for (int i = 0; i < G; i++)
+        for (int y = 0; y < R; y++)
+            for (int x = 0; x < C; x++)
+                EQ_F64(out[(i * R + y) * C + x],
+                       nearest(v + i * R * C, R, C, y - t[2 * i + 1], x - t[2 * i]));
+    const fth_val weigh = t_noise(g, "w", FTH_F64, "flat row col", &r),
+                  sum = fth_sum(fth_mul(fth_sqr(moves), weigh), "flat row col");
+    fth_val slope;
+    GRAD(sum, in, 1e-6);
+    OK(fth_grad(sum, 1, &in, &slope)); /* and the slope of a slope, the way there again */
+    GRAD(fth_sum(fth_sqr(slope), "flat row col"), in, 1e-5);
+    t[1] = (double)NAN;
+    t_eval(moves, out);
+    IS_TRUE(isnan(out[0]) && isnan(out[R * C - 1]) && !isnan(out[R * C]));
+    t_graph_free(g);
+}
+
 TEST(every_dtype_and_frame_has_the_same_bits_however_it_is_cut)
 {
     t_random r = t_random_make(2);
@@ -63,6 +102,7 @@ TEST(every_dtype_and_frame_has_the_same_bits_however_it_is_cut)
                       all = t_noise(g, "all", t, "row col", &r);
         void *out = malloc(16 * 3 * 2 * 9 * 8);
         t_eval(pt_translate(v, offsets), out);
+        t_eval(pt_translate_nearest(v, offsets), out);
         t_eval(pt_translate_into(v, offsets, "", "prow", "pcol"), out);
         const fth_val wide = pt_translate_into(one, offsets, "chan", "prow", "pcol");
         SHAPE(fth_real(fth_cast(wide, FTH_C128)), "f64 [group=3 chan=2 prow=9 pcol=8]");

@@ -22,7 +22,8 @@ static fth_status translate(pt_block *b, fth_err *err)
     FTH_TRY(pt_block_input(b, images, "flat row col", dtype, &v, err));
     FTH_TRY(pt_block_get(b, "offsets_xy", "flat xy", real, &t, err));
     FTH_TRY(pt_block_axis(b, "xy", 2, "a position (x, y)", err));
-    pt_block_put(b, "out", pt_translate(v, t));
+    const bool nearest = fth_config_choice(b->cfg, "interpolation") == 1;
+    pt_block_put(b, "out", nearest ? pt_translate_nearest(v, t) : pt_translate(v, t));
     return FTH_OK;
 }
 
@@ -151,12 +152,10 @@ static fth_status loss(pt_block *b, fth_err *err)
 
 /* ---- groups and canvases ---- */
 
-/* A list of numbers of the file in f64. */
-static fth_status read_list(pt_block *b, const char *name, const char *axes, fth_tensor **out,
+/* Numbers of f64, now: what is built of the rest depends on them. */
+static fth_status find_list(pt_block *b, fth_val v, const char *name, fth_tensor **out,
                             fth_err *err)
 {
-    fth_val v;
-    FTH_TRY(pt_block_get(b, name, axes, FTH_F64, &v, err));
     int64_t size[FTH_MAX_AXES];
     const int n = fth_val_axes(v);
     for (int d = 0; d < n; d++) size[d] = fth_val_size(v, d);
@@ -171,6 +170,15 @@ static fth_status read_list(pt_block *b, const char *name, const char *axes, fth
         *out = NULL;
     }
     return s;
+}
+
+/* A list of numbers of the file in f64. */
+static fth_status read_list(pt_block *b, const char *name, const char *axes, fth_tensor **out,
+                            fth_err *err)
+{
+    fth_val v;
+    FTH_TRY(pt_block_get(b, name, axes, FTH_F64, &v, err));
+    return find_list(b, v, name, out, err);
 }
 
 static fth_status put_groups(pt_block *b, const pt_groups *g, fth_err *err)
@@ -203,25 +211,42 @@ static fth_status group(pt_block *b, fth_err *err)
     return s;
 }
 
-static fth_status stitch(pt_block *b, fth_err *err)
+/* Patches [group row col], or [group chan row col] as [flat row col], and where they lie. */
+static fth_status read_patches(pt_block *b, bool all, fth_val *v, fth_tensor **place, fth_err *err)
 {
     pt_array *patches;
-    fth_tensor *off = NULL;
+    fth_val rel, off;
+    FTH_TRY(pt_block_read(b, "patches", &patches, err));
+    if (!all) pt_array_squeeze(patches, 3);
+    const fth_dtype dtype = fth_dtype_complex_of(pt_block_real(b, patches));
+    FTH_TRY(
+        pt_block_input(b, patches, all ? "group chan row col" : "group row col", dtype, v, err));
+    if (!all) return read_list(b, "off", "group xy", place, err);
+    FTH_TRY(pt_block_rel(b, FTH_F64, &rel, err));
+    FTH_TRY(pt_block_get(b, "off", "group xy", FTH_F64, &off, err));
+    FTH_TRY(pt_block_axis(b, "flat", patches->size[0] * patches->size[1], "all patches", err));
+    *v = fth_merge(*v, "group chan", "flat");
+    return find_list(b, fth_merge(fth_sub(fth_expand(off, "chan"), rel), "group chan", "flat"),
+                     "places", place, err);
+}
+
+static fth_status stitch(pt_block *b, fth_err *err)
+{
+    fth_tensor *place = NULL;
     fth_val v, shift, origin, probe = PT_ALIKE;
     pt_canvas canvas = {0};
-    const int64_t crop = fth_config_int(b->cfg, "stitch_crop"), two = 2;
-    FTH_TRY(pt_block_read(b, "patches", &patches, err));
-    pt_array_squeeze(patches, 3);
-    const fth_dtype real = pt_block_real(b, patches);
-    FTH_TRY(pt_block_input(b, patches, "group row col", fth_dtype_complex_of(real), &v, err));
-    if (fth_config_choice(b->cfg, "stitch.weight") == 1)
-        FTH_TRY(pt_block_probe(b, real, &probe, err));
-    FTH_TRY(read_list(b, "off", "group xy", &off, err));
-    fth_status s = pt_canvas_make(&canvas, b->mem, fth_tensor_data(off), fth_tensor_size(off, 0),
-                                  patches->size[1], crop, err);
+    const int64_t two = 2;
+    const bool all = fth_config_choice(b->cfg, "stitch.patches") == 1;
+    FTH_TRY(read_patches(b, all, &v, &place, err));
+    const fth_dtype real = fth_dtype_real_of(fth_val_dtype(v));
+    fth_status s = FTH_OK;
+    if (fth_config_choice(b->cfg, "stitch.weight") == 1) s = pt_block_probe(b, real, &probe, err);
     if (s == FTH_OK)
-        s = pt_block_made(b, "shift", FTH_F32, "group xy", 2,
-                          ((int64_t[]){fth_tensor_size(off, 0), 2}), canvas.shift, &shift, err);
+        s = pt_canvas_make(&canvas, b->mem, fth_tensor_data(place), fth_tensor_size(place, 0),
+                           fth_val_size(v, 1), b->cfg, err);
+    if (s == FTH_OK)
+        s = pt_block_made(b, "shift", FTH_F32, all ? "flat xy" : "group xy", 2,
+                          ((int64_t[]){fth_tensor_size(place, 0), 2}), canvas.shift, &shift, err);
     if (s == FTH_OK)
         s = pt_block_made(b, "canvas_origin", FTH_F64, "xy", 1, &two, canvas.origin, &origin, err);
     if (s == FTH_OK) {
@@ -230,7 +255,7 @@ static fth_status stitch(pt_block *b, fth_err *err)
         pt_block_put(b, "canvas_origin", origin);
     }
     pt_canvas_clear(&canvas);
-    fth_tensor_release(off);
+    fth_tensor_release(place);
     return s;
 }
 
@@ -294,7 +319,7 @@ const pt_block_kind pt_block_kinds[] = {
     {"diffract", "obj, probe", "amplitude", false, diffract},
     {"loss", "amplitude, observed_amp", "mae, nll", false, loss},
     {"group", "xcoords, ycoords", "idx, off, rel", false, group},
-    {"stitch", "patches, off, probe", "canvas, canvas_origin", false, stitch},
+    {"stitch", "patches, off, coords_relative, probe", "canvas, canvas_origin", false, stitch},
     {"probe", "nothing", "probe", true, probe},
     {"object", "nothing", "object", true, object},
     {"cnn", "X", "amp, phase", false, pt_block_cnn},

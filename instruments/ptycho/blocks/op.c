@@ -138,6 +138,7 @@ static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,
 #define SIMULATE(...) __VA_ARGS__,
 #define LEARN(...) __VA_ARGS__,
+#define BLOCK(...) __VA_ARGS__,
 #include "../settings/flags.inc"
     {0}};
 
@@ -153,7 +154,8 @@ const fth_verb pt_verb_op = {
         "translate (images, offsets_xy -> out), merge (patches, coords_relative, M, probe -> "
         "merged), extract (region, coords_relative, N -> patches), diffract (obj, probe -> "
         "amplitude), loss (amplitude, observed_amp -> mae, nll), group (xcoords, ycoords -> "
-        "idx, off, rel), stitch (patches, off -> canvas, canvas_origin), probe and object (nothing "
+        "idx, off, rel), stitch (patches, off, coords_relative, probe -> canvas, canvas_origin), "
+        "probe and object (nothing "
         "-> probe, object: the default probe, an object as drawn), cnn (X -> amp, phase), "
         "step (X, coords_relative, probe -> loss, pred, grad_w, and grad.NAME of every "
         "parameter). cnn and step have weights by a formula: sin(0.37 k + 0.11 length of the "

@@ -57,6 +57,27 @@ static fth_status check_grid(const work *w, int64_t grid, fth_err *err)
     return FTH_E_COMMAND;
 }
 
+static bool takes_all(const work *w)
+{
+    return fth_config_choice(w->job->cfg, "stitch.patches") == 1;
+}
+
+/* A region lies at the middle of its group, a patch at the position of its pattern. */
+static fth_status make_canvas(work *w, int64_t n, fth_err *err)
+{
+    const pt_groups *g = &w->data.groups;
+    const int64_t patches = g->n * g->chan;
+    double *place = NULL;
+    if (!takes_all(w)) return pt_canvas_make(&w->canvas, w->mem, g->off, g->n, n, w->job->cfg, err);
+    FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *place * 2 * (uint64_t)patches + 1,
+                         "places of patches", (void **)&place, err));
+    for (int64_t i = 0; i < 2 * patches; i++)
+        place[i] = g->off[i / (2 * g->chan) * 2 + i % 2] - g->rel[i];
+    const fth_status s = pt_canvas_make(&w->canvas, w->mem, place, patches, n, w->job->cfg, err);
+    fth_mem_release(w->mem, place, NULL);
+    return s;
+}
+
 static fth_status open_scan(work *w, bool look, fth_err *err)
 {
     const pt_model_options *o = &w->trained.model.opt;
@@ -81,8 +102,7 @@ static fth_status open_scan(work *w, bool look, fth_err *err)
     if (clipped > 0)
         say(w, "%lld of %lld groups reach beyond their region and are cut: set merge_size auto",
             (long long)clipped, (long long)w->data.groups.n);
-    return pt_canvas_make(&w->canvas, w->mem, w->data.groups.off, w->data.groups.n, o->net.n,
-                          fth_config_int(w->job->cfg, "stitch_crop"), err);
+    return make_canvas(w, o->net.n, err);
 }
 
 /* ---- the plan ---- */
@@ -98,7 +118,9 @@ static fth_status make_plan(work *w, fth_sink *sink, fth_err *err)
 {
     const pt_model *m = &w->trained.model;
     const pt_groups *groups = &w->data.groups;
-    const int64_t rel_size[3] = {groups->n, groups->chan, 2}, shift_size[2] = {groups->n, 2};
+    const bool all = takes_all(w);
+    const int64_t rel_size[3] = {groups->n, groups->chan, 2},
+                  shift_size[2] = {groups->n * (all ? groups->chan : 1), 2};
     fth_graph *g = w->g = fth_graph_create(w->job->ctx);
     fth_err why = {0};
     w->rows =
@@ -107,7 +129,7 @@ static fth_status make_plan(work *w, fth_sink *sink, fth_err *err)
     const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", fth_rows_source(&w->rows)),
                   rel = fth_input(g, "rel", FTH_F32, "group chan xy",
                                   memory(FTH_F32, 3, rel_size, w->rel)),
-                  shift = fth_input(g, "shift", FTH_F32, "group xy",
+                  shift = fth_input(g, "shift", FTH_F32, all ? "flat xy" : "group xy",
                                     memory(FTH_F32, 2, shift_size, w->canvas.shift)),
                   factor = fth_input(g, "factor", FTH_F32, "",
                                      fth_scalar_source(FTH_F32, &w->trained.factor));
@@ -116,8 +138,9 @@ static fth_status make_plan(work *w, fth_sink *sink, fth_err *err)
         pt_model_build(g, m, fth_split(fth_cast(flat, real), "flat", "group chan"),
                        fth_cast(rel, real), fth_cast(factor, real), false);
     const bool lit = fth_config_choice(w->job->cfg, "stitch.weight") == 1;
-    const fth_val canvas =
-        pt_canvas_build(&w->canvas, fth_cast(v.patch, FTH_C64), shift, lit ? v.probe : PT_ALIKE);
+    const fth_val patches = all ? fth_merge(v.objects, "group chan", "flat") : v.patch,
+                  canvas = pt_canvas_build(&w->canvas, fth_cast(patches, FTH_C64), shift,
+                                           lit ? v.probe : PT_ALIKE);
     *sink = fth_tensor_sink(w->object);
     w->plan = fth_plan_make(g, &canvas, 1, &(fth_limits){.sinks = sink}, &why);
     if (!w->plan && err) *err = why;
@@ -140,14 +163,14 @@ static fth_status run_plan(work *w, const fth_sink *sink, fth_err *err)
     FTH_TRY(fth_stage_run(w->job->call, w->plan, sink, &report, err));
     const double seconds = seconds_now() - begin;
     const float *p = fth_tensor_data(w->object);
-    const int64_t n = 2 * w->canvas.side * w->canvas.side;
+    const int64_t n = 2 * w->canvas.rows * w->canvas.cols;
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(p[i])) {
             FTH_FAIL(err, FTH_E_NUMERIC,
                      "%s gives an object that is no number at pixel (%lld, "
                      "%lld)",
-                     w->job->model, (long long)(i / 2 / w->canvas.side),
-                     (long long)(i / 2 % w->canvas.side));
+                     w->job->model, (long long)(i / 2 / w->canvas.cols),
+                     (long long)(i / 2 % w->canvas.cols));
             return FTH_E_NUMERIC;
         }
     say(w, "%lld groups in %.3g s, %.0f patterns/s (%.0f without reading)",
@@ -186,8 +209,8 @@ static fth_status write_result(work *w, fth_err *err)
             .algorithm = "cnn",
             .scan = w->job->scan,
             .object = fth_tensor_data(w->object),
-            .rows = w->canvas.side,
-            .cols = w->canvas.side,
+            .rows = w->canvas.rows,
+            .cols = w->canvas.cols,
             .probe = probe,
             .modes = m->opt.modes,
             .side = n,
@@ -209,7 +232,7 @@ static fth_status prepare(work *w, bool look, fth_sink *sink, fth_err *err)
     FTH_TRY(open_model(w, err));
     FTH_TRY(open_scan(w, look, err));
     const pt_groups *g = &w->data.groups;
-    const int64_t size[2] = {w->canvas.side, w->canvas.side};
+    const int64_t size[2] = {w->canvas.rows, w->canvas.cols};
     FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *w->rel * 2 * (uint64_t)(g->n * g->chan),
                          "places in groups", (void **)&w->rel, err));
     pt_dataset_rel(&w->data, NULL, 0, g->n, w->rel);

@@ -8,6 +8,7 @@
 
 #include "shift_node.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- shapes ---- */
@@ -167,6 +168,33 @@ typedef struct image {
 DEFINE_IMAGE(float)
 DEFINE_IMAGE(double)
 
+#define DEFINE_NEAREST(T)                                                                          \
+    static void nearest_##T(const image *m, const pt_shift *a, const double t[2],                  \
+                            const int64_t n_out[2], int c)                                         \
+    {                                                                                              \
+        const bool back = a->nearest == PT_NEAREST_BACK;                                           \
+        const T *in = (const T *)(const void *)m->in;                                              \
+        const T nothing = isnan(t[0]) || isnan(t[1]) ? (T)NAN : 0;                                 \
+        for (int64_t y = 0; y < m->out_rows; y++) {                                                \
+            int64_t r[PT_NEAREST_PLACES], q[PT_NEAREST_PLACES];                                    \
+            T *out = (T *)(void *)m->out + y * m->out_row * c;                                     \
+            pt_nearest_line(back, t[1], a->before_row, m->from_row + y, m->rows, n_out[0], r);     \
+            for (int64_t x = 0; x < m->out_cols; x++) {                                            \
+                pt_nearest_line(back, t[0], a->before_col, m->from_col + x, m->cols, n_out[1], q); \
+                for (int k = 0; k < c; k++) {                                                      \
+                    T sum = nothing;                                                               \
+                    for (int i = 0; i < PT_NEAREST_PLACES; i++)                                    \
+                        for (int j = 0; j < PT_NEAREST_PLACES; j++)                                \
+                            if (r[i] >= 0 && q[j] >= 0)                                            \
+                                sum += in[(r[i] * m->in_row + q[j]) * c + k];                      \
+                    out[x * c + k] = sum;                                                          \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+DEFINE_NEAREST(float)
+DEFINE_NEAREST(double)
+
 static double number(fth_dtype t, const char *p, int64_t at)
 {
     return t == FTH_F32 ? (double)((const float *)(const void *)p)[at]
@@ -227,7 +255,7 @@ static fth_status run(const fth_call *call)
 {
     const pt_shift *a = call->node->attr;
     const fth_tile *out = &call->out[0];
-    const fth_dtype t = call->node->in[0].dtype;
+    const fth_dtype t = call->node->in[0].dtype, real = call->node->in[1].dtype;
     const int c = fth_dtype_is_complex(t) ? 2 : 1;
     const int64_t n = images_of(call, a->lead);
     for (int64_t i = 0; i < n; i++) {
@@ -239,7 +267,15 @@ static fth_status run(const fth_call *call)
         m.out_row = out->stride[a->lead];
         m.from_row = out->origin[a->lead];
         m.from_col = out->origin[a->lead + 1];
-        if (fth_dtype_real_of(t) == FTH_F32)
+        const fth_tile *by = &call->in[1];
+        const double xy[2] = {number(real, by->data, p.t),
+                              number(real, by->data, p.t + by->stride[a->lead])};
+        const int64_t *whole = &call->node->out[0].size[a->lead];
+        if (a->nearest && real == FTH_F32)
+            nearest_float(&m, a, xy, whole, c);
+        else if (a->nearest)
+            nearest_double(&m, a, xy, whole, c);
+        else if (real == FTH_F32)
             move_float(&m, c);
         else
             move_double(&m, c);
@@ -263,12 +299,14 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
                            .out_col = a->col,
                            .lead = a->lead,
                            .before_row = -a->before_row,
-                           .before_col = -a->before_col};
+                           .before_col = -a->before_col,
+                           .nearest = a->nearest ? PT_NEAREST + PT_NEAREST_BACK - a->nearest : 0};
     char repeated[FTH_MAX_AXES * 32] = "";
-    const fth_val away[2] = {
-        out_bar[0], fth_map_(node->site, FTH_EW_NEG, node->in_val[1], (fth_val){0}, (fth_val){0})};
+    fth_val away[2] = {out_bar[0], node->in_val[1]};
     const fth_val by[3] = {node->in_val[0], node->in_val[1], out_bar[0]};
     (void)err;
+    if (!a->nearest)
+        away[1] = fth_map_(node->site, FTH_EW_NEG, node->in_val[1], (fth_val){0}, (fth_val){0});
     in_bar[0] =
         fth_node_add_(node->graph, node->site, &pt_translate_op, 2, away, &back, sizeof back);
     for (int d = 0; d < a->lead; d++)
@@ -278,6 +316,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
                      fth_axis_name(node->graph, node->in[1].axis[d]));
         }
     if (*repeated) in_bar[0] = fth_reduce_(node->site, FTH_RED_SUM, in_bar[0], repeated);
+    if (a->nearest) return FTH_OK; /* steps of the offsets change nothing, or by a jump */
     in_bar[1] = fth_node_add_(node->graph, node->site, &pt_translate_slope_op, 3, by, a, sizeof *a);
     return FTH_OK;
 }
@@ -347,8 +386,8 @@ static int32_t half(int64_t out, int64_t in)
     return (int32_t)((out - in) / 2);
 }
 
-fth_val pt_translate_into_(fth_site site, fth_val images, fth_val offsets, const char *repeat,
-                           const char *row, const char *col)
+static fth_val build(fth_site site, fth_val images, fth_val offsets, const char *repeat,
+                     const char *row, const char *col, int nearest)
 {
     fth_graph *g = images.graph;
     const int n = fth_val_axes(images);
@@ -362,6 +401,7 @@ fth_val pt_translate_into_(fth_site site, fth_val images, fth_val offsets, const
         .out_row = fth_axis_find(g, row),
         .out_col = fth_axis_find(g, col),
         .lead = fth_val_axes(offsets) - 1,
+        .nearest = nearest,
     };
     if (a.out_row < 0 || a.out_col < 0)
         return fth_poison_(g, site, FTH_E_AXIS_MISSING, "translate: no axis '%s'",
@@ -379,10 +419,26 @@ fth_val pt_translate_into_(fth_site site, fth_val images, fth_val offsets, const
     return fth_node_add_(g, site, &pt_translate_op, 2, (fth_val[]){images, offsets}, &a, sizeof a);
 }
 
-fth_val pt_translate_(fth_site site, fth_val images, fth_val offsets)
+fth_val pt_translate_into_(fth_site site, fth_val images, fth_val offsets, const char *repeat,
+                           const char *row, const char *col)
+{
+    return build(site, images, offsets, repeat, row, col, 0);
+}
+
+static fth_val in_its_frame(fth_site site, fth_val images, fth_val offsets, int nearest)
 {
     const int n = fth_val_axes(images);
     if (!fth_val_ok(images)) return images;
-    return pt_translate_into_(site, images, offsets, "", n < 2 ? "" : fth_val_axis(images, n - 2),
-                              n < 2 ? "" : fth_val_axis(images, n - 1));
+    return build(site, images, offsets, "", n < 2 ? "" : fth_val_axis(images, n - 2),
+                 n < 2 ? "" : fth_val_axis(images, n - 1), nearest);
+}
+
+fth_val pt_translate_(fth_site site, fth_val images, fth_val offsets)
+{
+    return in_its_frame(site, images, offsets, 0);
+}
+
+fth_val pt_translate_nearest_(fth_site site, fth_val images, fth_val offsets)
+{
+    return in_its_frame(site, images, offsets, PT_NEAREST);
 }

@@ -18,6 +18,7 @@ struct frames {
     int64_t images, rows, cols, in_row, t_xy;
     int64_t out_rows, out_cols, out_row, from_row, from_col;
     int64_t before_row, before_col;
+    int64_t whole_rows, whole_cols; /* of the output, nearest */
     const void *in, *t, *bar;
     void *out;
 };
@@ -64,6 +65,27 @@ template <typename T> __global__ void move(const frames f)
             gy * gx * corner(f, in, at_y, at_x, k) + gy * fx * corner(f, in, at_y, at_x + 1, k) +
             fy * gx * corner(f, in, at_y + 1, at_x, k) +
             fy * fx * corner(f, in, at_y + 1, at_x + 1, k);
+    }
+}
+
+template <typename T> __global__ void move_nearest(const frames f, bool back)
+{
+    const int64_t row = f.out_cols * f.comps, all = f.images * f.out_rows * row,
+                  step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int k = (int)(i % f.comps);
+        const int64_t x = i % row / f.comps, y = i / row % f.out_rows;
+        const place p = place_of(f, i / (row * f.out_rows));
+        const T *t = (const T *)f.t + p.t, *in = (const T *)f.in + p.in * f.comps;
+        const double tx = (double)t[0], ty = (double)t[f.t_xy];
+        int64_t r[PT_NEAREST_PLACES], c[PT_NEAREST_PLACES];
+        pt_nearest_line(back, ty, f.before_row, f.from_row + y, f.rows, f.whole_rows, r);
+        pt_nearest_line(back, tx, f.before_col, f.from_col + x, f.cols, f.whole_cols, c);
+        T sum = tx == tx && ty == ty ? 0 : (T)(tx + ty); /* NaN */
+        for (int a = 0; a < PT_NEAREST_PLACES; a++)
+            for (int b = 0; b < PT_NEAREST_PLACES; b++)
+                if (r[a] >= 0 && c[b] >= 0) sum += corner(f, in, r[a], c[b], k);
+        ((T *)f.out)[(p.out + y * f.out_row + x) * f.comps + k] = sum;
     }
 }
 
@@ -160,7 +182,16 @@ fth_status run(const fth_call *call)
     f.from_col = out->origin[a->lead + 1];
     const int64_t n = f.images * f.out_rows * f.out_cols * f.comps;
     if (n == 0) return FTH_OK;
-    if (call->node->in[1].dtype == FTH_F32)
+    f.whole_rows = call->node->out[0].size[a->lead];
+    f.whole_cols = call->node->out[0].size[a->lead + 1];
+    const bool back = a->nearest == PT_NEAREST_BACK;
+    if (a->nearest && call->node->in[1].dtype == FTH_F32)
+        FTH_LAUNCH(move_nearest<float>, fth_cuda_blocks(n, THREADS), THREADS, fth_cuda_stream(call),
+                   f, back);
+    else if (a->nearest)
+        FTH_LAUNCH(move_nearest<double>, fth_cuda_blocks(n, THREADS), THREADS,
+                   fth_cuda_stream(call), f, back);
+    else if (call->node->in[1].dtype == FTH_F32)
         FTH_LAUNCH(move<float>, fth_cuda_blocks(n, THREADS), THREADS, fth_cuda_stream(call), f);
     else
         FTH_LAUNCH(move<double>, fth_cuda_blocks(n, THREADS), THREADS, fth_cuda_stream(call), f);

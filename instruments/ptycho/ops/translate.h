@@ -1,4 +1,4 @@
-/* translate.h - images moved by fractions of a pixel, bilinear, zeros outside.
+/* translate.h - images moved by fractions of a pixel, bilinear or nearest, zeros outside.
  *
  * out(y, x) = in(y - t.y, x - t.x), where t has the order x, y. Images and offsets have the same
  * leading axes, by name and in order: nothing is repeated by itself, only where the caller names
@@ -20,6 +20,11 @@ fth_val pt_translate_into_(fth_site site, fth_val images, fth_val offsets, const
                            const char *row, const char *col);
 #define pt_translate_into(images, offsets, repeat, row, col)                                       \
     pt_translate_into_(FTH_HERE, (images), (offsets), (repeat), (row), (col))
+
+/* Each pixel is a copy of the one that lies nearest to y - t.y, x - t.x, halves to the even one;
+ * zero where that is outside of the image. Offsets have no gradient. */
+fth_val pt_translate_nearest_(fth_site site, fth_val images, fth_val offsets);
+#define pt_translate_nearest(images, offsets) pt_translate_nearest_(FTH_HERE, (images), (offsets))
 
 extern const fth_op pt_translate_op, pt_translate_slope_op;
 

@@ -9,6 +9,7 @@
 #define LEARN(...) __VA_ARGS__,
 #define EVALUATE(...) __VA_ARGS__,
 #define STUDY(...) __VA_ARGS__,
+#define BLOCK(...) __VA_ARGS__,
 #define CHOICE(key, standard, words, text)                                                         \
     FTH_KEY(CHOICE, key, text, .choices = words, .value = standard)
 #define CHOICE_FREE(key, words, text) FTH_KEY(CHOICE, key, text, .choices = words)
@@ -76,6 +77,7 @@ const fth_schema pt_schema = {
 #define LEARN(...) {__VA_ARGS__},
 #define EVALUATE(...) {__VA_ARGS__},
 #define STUDY(...) {__VA_ARGS__},
+#define BLOCK(...) {__VA_ARGS__},
 #define CHOICE(key, standard, words, text) key, FTH_CONFIG_CHOICE, false
 #define CHOICE_FREE(key, words, text) key, FTH_CONFIG_CHOICE, false
 #define NUMBER(kind, key, standard, limits, units, text) key, FTH_CONFIG_##kind, false

@@ -5,10 +5,12 @@
 
 #include <math.h>
 
-fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *off, int64_t groups, int64_t n,
-                          int64_t crop, fth_err *err)
+fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *place, int64_t patches,
+                          int64_t n, const fth_config *cfg, fth_err *err)
 {
-    double mean[2] = {0, 0}, most = 0;
+    const int64_t crop = fth_config_int(cfg, "stitch_crop");
+    const bool square = fth_config_choice(cfg, "stitch.canvas") == 0;
+    double mean[2] = {0, 0}, most[2] = {0, 0};
     *c = (pt_canvas){.mem = mem, .crop = crop};
     if (crop < 2 || crop > n || crop % 2) {
         FTH_FAIL(err, FTH_E_COMMAND,
@@ -16,27 +18,33 @@ fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *off, int64_t
                  (long long)crop, (long long)n);
         return FTH_E_COMMAND;
     }
-    for (int64_t i = 0; i < groups; i++)
-        for (int d = 0; d < 2; d++) mean[d] += off[2 * i + d];
-    for (int d = 0; d < 2; d++) mean[d] /= (double)(groups > 0 ? groups : 1);
+    for (int64_t i = 0; i < patches; i++)
+        for (int d = 0; d < 2; d++) mean[d] += place[2 * i + d];
+    for (int d = 0; d < 2; d++) mean[d] /= (double)(patches > 0 ? patches : 1);
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY,
-                         sizeof *c->shift * 2 * (uint64_t)(groups > 0 ? groups : 1),
+                         sizeof *c->shift * 2 * (uint64_t)(patches > 0 ? patches : 1),
                          "places on the canvas", (void **)&c->shift, err));
-    for (int64_t i = 0; i < groups; i++)
+    for (int64_t i = 0; i < patches; i++)
         for (int d = 0; d < 2; d++) {
-            const float shift = (float)(off[2 * i + d] - mean[d]);
+            const float shift = (float)(place[2 * i + d] - mean[d]);
+            const double reach = fabs((double)shift);
             c->shift[2 * i + d] = shift;
-            if (fabs((double)shift) > most) most = fabs((double)shift);
+            if (reach > most[d] || isnan(reach)) most[d] = reach;
         }
-    if (!(most < 1e6)) {
+    const double far = fmax(most[0], most[1]);
+    if (!(most[0] < 1e6 && most[1] < 1e6)) {
         pt_canvas_clear(c);
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "positions lie %g pixels from their middle: no canvas is that large", most);
+                        "positions lie %g pixels from their middle: no canvas is that large", far);
     }
-    int64_t pad = (int64_t)ceil(most);
-    pad += pad % 2;
-    c->side = crop + 2 * pad;
-    for (int d = 0; d < 2; d++) c->origin[d] = mean[d] - (double)c->side / 2;
+    int64_t side[2]; /* x, y */
+    for (int d = 0; d < 2; d++) {
+        const int64_t pad = (int64_t)ceil(square ? far : most[d]);
+        side[d] = crop + 2 * (pad + pad % 2);
+        c->origin[d] = mean[d] - (double)side[d] / 2;
+    }
+    c->cols = side[0];
+    c->rows = side[1];
     return FTH_OK;
 }
 
@@ -50,7 +58,8 @@ void pt_canvas_clear(pt_canvas *c)
 static fth_val weighted(fth_val patches, fth_val weight, fth_val shift)
 {
     const fth_dtype real = fth_val_dtype(shift);
-    const fth_val zero = fth_const(patches.graph, real, 0), all = fth_expand(weight, "group"),
+    const fth_val zero = fth_const(patches.graph, real, 0),
+                  all = fth_expand(weight, fth_val_axis(patches, 0)),
                   sum = pt_stitch(fth_mul(patches, fth_complex(all, zero)), shift),
                   of = pt_stitch(all, shift),
                   share = fth_recip(fth_add(of, fth_const(patches.graph, real, 1e-9)));
@@ -64,8 +73,8 @@ fth_val pt_canvas_build(const pt_canvas *c, fth_val patches, fth_val shift, fth_
     const int64_t n = fth_val_size(patches, 1), from = n / 2 - c->crop / 2;
     fth_axis(g, "srow", c->crop);
     fth_axis(g, "scol", c->crop);
-    fth_axis(g, "orow", c->side);
-    fth_axis(g, "ocol", c->side);
+    fth_axis(g, "orow", c->rows);
+    fth_axis(g, "ocol", c->cols);
     const fth_val middle = fth_slice(fth_slice(patches, "row", from, "srow"), "col", from, "scol");
     if (!probe.graph) return pt_stitched(middle, shift);
     const fth_val light = fth_sum(fth_abs2(probe), "mode"), part = fth_rmax(light, "row col"),

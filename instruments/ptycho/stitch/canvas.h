@@ -6,17 +6,19 @@
 
 typedef struct pt_canvas {
     fth_mem *mem;
-    int64_t crop, side; /* of the middle of a patch that is used; of the canvas */
+    int64_t crop;       /* side of the middle of a patch that is used */
+    int64_t rows, cols; /* of the canvas */
     double origin[2];   /* x, y of its pixel (0, 0) */
-    float *shift;       /* [group xy] from the middle of the canvas */
+    float *shift;       /* [patch xy] from the middle of the canvas */
 } pt_canvas;
 
-/* off [group xy]: places of the groups; patches of n pixels, of which the middle `crop` is used:
- * even and from 2 to n, else FTH_E_COMMAND. */
-fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *off, int64_t groups, int64_t n,
-                          int64_t crop, fth_err *err);
+/* place [patch xy]: where the middles of patches of n pixels lie. Of these the middle `stitch_crop`
+ * is used: even and from 2 to n, else FTH_E_COMMAND. The canvas reaches as far on either side, and
+ * is a square unless `stitch.canvas` says otherwise. */
+fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *place, int64_t patches,
+                          int64_t n, const fth_config *cfg, fth_err *err);
 void pt_canvas_clear(pt_canvas *c); /* a cleared one is allowed */
-/* patches [group row col], shift [group xy] of their real dtype: the canvas [orow ocol]. Pixels of
+/* patches [patch row col], shift [patch xy] of their real dtype: the canvas [orow ocol]. Pixels of
  * a patch count alike, or as much as `probe` [mode row col] lights them. Declares srow scol orow
  * ocol. */
 #define PT_ALIKE ((fth_val){NULL, 0})
