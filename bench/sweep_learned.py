@@ -47,6 +47,10 @@ VARIANTS = {
     "cosine": {"scheduler": "warmupcosine", "warmup_epochs": 1, "lr_min_ratio": 0.02},
     "batch64": {"batch_size": 64, "learning_rate": 2e-3, "nepochs": 4},
     "calm64": {"batch_size": 64, "nepochs": 8},
+    "even64": {"batch_size": 64, "nepochs": 5},
+    "slow64": {"batch_size": 64, "nepochs": 5, "learning_rate": 5e-4},
+    "rise32": {"batch_size": 32, "nepochs": 5, "scheduler": "warmupcosine", "warmup_epochs": 1, "lr_min_ratio": 0.05},
+    "clip": {"gradient_clip_val": 0.01, "gradient_clip_algorithm": "agc"},
     "long": {"nepochs": 8},
     "fast": {"learning_rate": 2e-3},
     "slow": {"learning_rate": 5e-4},
@@ -70,7 +74,7 @@ PLACE = GROUPS + ("stitch_crop",)
 DATA = ("probe_curvature", "default_probe_scale", "n_images", "object_scale", "phase", "nphotons", "size", "lines")
 LEARN = GROUPS + ("n_groups", "nepochs", "probe_scale", "amp_activation", "scheduler", "warmup_epochs", "lr_min_ratio", "batch_size",
                   "learning_rate", "n_filters_scale", "flavour", "probe_trainable", "keep", "realspace_weight", "tv_weight",
-                  "realspace_mae_weight")
+                  "realspace_mae_weight", "gradient_clip_val", "gradient_clip_algorithm")
 making = collections.defaultdict(threading.Lock)  # by scan, which arms share
 
 
