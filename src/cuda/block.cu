@@ -1,24 +1,21 @@
-/* block.cu - the kernels of block.h: factors of 128 rows, their preparation, solutions with them.
+/* block.cu - preparing triangles of 128 rows, and solutions with them; factors: block_factor.cu.
  *
- * A triangle lies in shared memory by columns, padded to 128 rows with the identity. Its blocks of
- * 32 rows are made by one warp, a row or a column a lane, in registers. What they contribute to the
- * rest is a product, of which every thread has a small tile. Each element is one chain of
- * operations in the order of the columns.
+ * The blocks of 32 rows on the diagonal are inverted by a warp each, a column a lane, in registers.
+ * What they contribute to the rest is a product, of which every thread has a small tile. Each
+ * element is one chain of operations in the order of the columns.
  */
-#include "cuda/block.h"
+#include "cuda/block.cuh"
 
 #include "cuda/async.cuh"
-#include "cuda/field.cuh"
 
-static constexpr int BLOCK = FTH__BLOCK, SUB = 32, SUBS = BLOCK / SUB;
-static constexpr int FACTOR_THREADS = 256, THREADS = 128;
+static constexpr int BLOCK = FTH__BLOCK, SUB = FTH__BLOCK_SUB, SUBS = BLOCK / SUB;
+static constexpr int THREADS = 128;
 /* Right-hand sides that a block of threads has: few, until there are enough for every
  * multiprocessor. */
 static constexpr int FEW = 16, MANY = 32;
 static constexpr int64_t ENOUGH = 132 * FEW;
 
-/* From column to column in shared memory. */
-template <typename T> constexpr int PITCH = BLOCK + fth__field<T>::wide;
+template <typename T> constexpr int PITCH = FTH__BLOCK_PITCH<T>;
 
 template <typename T> struct corner { /* of a triangle in memory */
     const T *at;
@@ -45,29 +42,6 @@ template <typename T> static __device__ void bring(const corner<T> &c, T *m, int
             const int e = e0 + u * threads, p = e / BLOCK, q = e % BLOCK;
             m[(rows_near ? p : q) * PITCH<T> + (rows_near ? q : p)] = v[u];
         }
-    }
-}
-
-/* Elements that lie at multiples of 16 bytes, to registers and from them. */
-template <int N, typename T> static __device__ __forceinline__ void get(T (&v)[N], const T *from)
-{
-    constexpr int W = fth__field<T>::wide;
-#pragma unroll
-    for (int g = 0; g < N / W; g++) {
-        const fth__wide<T> w = ((const fth__wide<T> *)from)[g];
-#pragma unroll
-        for (int e = 0; e < W; e++) v[g * W + e] = w.at[e];
-    }
-}
-template <int N, typename T> static __device__ __forceinline__ void put(T *to, const T (&v)[N])
-{
-    constexpr int W = fth__field<T>::wide;
-#pragma unroll
-    for (int g = 0; g < N / W; g++) {
-        fth__wide<T> w;
-#pragma unroll
-        for (int e = 0; e < W; e++) w.at[e] = v[g * W + e];
-        ((fth__wide<T> *)to)[g] = w;
     }
 }
 
@@ -105,7 +79,7 @@ template <typename T> static __device__ void invert(const T *l, int lane, T *to)
 #pragma unroll
     for (int k = 0; k < SUB; k++) v[k] = k == lane ? (T)1 : (T)0;
     substitute(l, lane, v);
-    put(to + lane * BLOCK, v);
+    fth__put(to + lane * BLOCK, v);
 }
 
 /* ---- preparing ---- */
@@ -194,12 +168,12 @@ template <typename T, int R, int ROW> struct patch {
     __device__ __forceinline__ void begin(const T *tile)
     {
 #pragma unroll
-        for (int r = 0; r < R; r++) get(v[r], tile + r * ROW);
+        for (int r = 0; r < R; r++) fth__get(v[r], tile + r * ROW);
     }
     __device__ __forceinline__ void end(T *tile) const
     {
 #pragma unroll
-        for (int r = 0; r < R; r++) put(tile + r * ROW, v[r]);
+        for (int r = 0; r < R; r++) fth__put(tile + r * ROW, v[r]);
     }
     /* v -= l x, 32 columns of l from its R rows on, 32 rows of x */
     __device__ __forceinline__ void take(const T *l, const T *x)
@@ -207,7 +181,7 @@ template <typename T, int R, int ROW> struct patch {
 #pragma unroll 8
         for (int k = 0; k < SUB; k++) {
             T row[4];
-            get(row, x + k * ROW);
+            fth__get(row, x + k * ROW);
 #pragma unroll
             for (int r = 0; r < R; r++)
 #pragma unroll
@@ -286,133 +260,6 @@ fth_status fth__block_solve(const fth_call *call, const fth__triangle *t, const 
         launch_solve<double, MANY>(call, t, block);
     else
         launch_solve<float, MANY>(call, t, block);
-    FTH_CUDA_LAUNCHED(call);
-    return FTH_OK;
-}
-
-/* ---- factors ---- */
-
-/* The factor of the 32 rows at m by one warp, a row a lane; the minor that is not positive, or -1.
- * A column contributes as it is, times itself over its pivot, so that nothing but the reciprocal
- * of a pivot stands between it and the next; the roots are taken at the end, all at once. */
-template <typename T> static __device__ int factor_rows(T *m, int lane)
-{
-    T v[SUB], pivot = 0;
-#pragma unroll
-    for (int c = 0; c < SUB; c++) v[c] = m[c * PITCH<T> + lane];
-#pragma unroll
-    for (int c = 0; c < SUB; c++) {
-        const T d = fth__from_lane(v[c], c), part = v[c] * fth__reciprocal(d);
-        if (lane == c) pivot = d;
-#pragma unroll
-        for (int o = c + 1; o < SUB; o++) v[o] = fth__minus(v[o], part, fth__from_lane(v[c], o));
-    }
-    const unsigned bad = __ballot_sync(~0u, !(pivot > 0));
-    if (bad) return __ffs((int)bad) - 1;
-    T over;
-    const T root = fth__root_of(pivot, &over);
-#pragma unroll
-    for (int c = 0; c < SUB; c++) {
-        const T all = v[c] * fth__from_lane(over, c);
-        if (c <= lane) m[c * PITCH<T> + lane] = c == lane ? root : all;
-    }
-    return -1;
-}
-
-/* Rows and columns from `from` on: m -= x x^T, x the 32 columns before them. A thread has squares
- * of four rows; of those above the diagonal there are none. */
-template <typename T> static __device__ void take_square(T *m, int from)
-{
-    constexpr int P = PITCH<T>;
-    const int side = (BLOCK - from) / 4;
-    const T *const x = m + (from - SUB) * P;
-    for (int q = (int)threadIdx.x; q < side * (side + 1) / 2; q += FACTOR_THREADS) {
-        /* two rows of squares, the n-th and the n-th from below, are side + 1 of them */
-        const int n = q / (side + 1), a = q % (side + 1), below = side - 1 - n;
-        const int i = from + 4 * (a <= below ? below : n),
-                  j = from + 4 * (a <= below ? a : a - below - 1);
-        T v[4][4];
-#pragma unroll
-        for (int c = 0; c < 4; c++) get(v[c], m + (j + c) * P + i);
-#pragma unroll 8
-        for (int k = 0; k < SUB; k++) {
-            T down[4], across[4];
-            get(down, x + k * P + i);
-            get(across, x + k * P + j);
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-#pragma unroll
-                for (int r = 0; r < 4; r++) v[c][r] = fth__minus(v[c][r], down[r], across[c]);
-        }
-#pragma unroll
-        for (int c = 0; c < 4; c++) put(m + (j + c) * P + i, v[c]);
-    }
-}
-
-/* 32 rows more of the factor at `at`: their inverse by the first warp, rows below by the others. */
-template <typename T> static __device__ void go_below(T *at, int warp, int lane, T *inverse)
-{
-    if (warp == 0) {
-        invert(at, lane, inverse);
-        return;
-    }
-    T v[SUB];
-    T *const row = at + warp * SUB + lane;
-#pragma unroll
-    for (int k = 0; k < SUB; k++) v[k] = row[k * PITCH<T>];
-    substitute(at, lane, v);
-#pragma unroll
-    for (int k = 0; k < SUB; k++) row[k * PITCH<T>] = v[k];
-}
-
-template <typename T>
-static __global__ void __launch_bounds__(FACTOR_THREADS)
-    factor(const fth__block_factor f, fth_fault *fault)
-{
-    FTH_SHARED(T, m);
-    __shared__ int bad;
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, n = (int)f.n;
-    T *const a = (T *)f.a, *const to = (T *)f.to;
-    if (threadIdx.x == 0) bad = -1;
-    bring<T>({a, f.row, f.col, n}, m, FACTOR_THREADS);
-    __syncthreads();
-    for (int s = 0; s < SUBS; s++) {
-        T *const at = m + s * SUB * (PITCH<T> + 1);
-        if (warp == 0) {
-            const int minor = factor_rows(at, lane);
-            if (minor >= 0 && lane == 0) bad = s * SUB + minor;
-        }
-        __syncthreads();
-        if (bad >= 0) break;
-        if (warp < SUBS - s) go_below(at, warp, lane, to + s * SUB * (BLOCK + 1));
-        __syncthreads();
-        if (s + 1 < SUBS) take_square(m, (s + 1) * SUB);
-        __syncthreads();
-    }
-    if (bad >= 0) {
-        if (threadIdx.x == 0) fth_cuda_complain(fault, f.where + (uint64_t)bad, 0, 0);
-        return;
-    }
-    put_below(m, to, FACTOR_THREADS);
-    const bool rows_near = f.row == 1 || f.row == -1;
-    for (int e = (int)threadIdx.x; e < BLOCK * BLOCK; e += FACTOR_THREADS) {
-        const int p = e / BLOCK, q = e % BLOCK, i = rows_near ? q : p, k = rows_near ? p : q;
-        if (k <= i && i < n) a[i * f.row + k * f.col] = m[k * PITCH<T> + i];
-    }
-}
-
-template <typename T> static void launch_factor(const fth_call *call, const fth__block_factor *f)
-{
-    FTH_LAUNCH_SHARED(factor<T>, 1, FACTOR_THREADS, BLOCK * PITCH<T> * (int64_t)sizeof(T),
-                      fth_cuda_stream(call), *f, call->fault);
-}
-
-fth_status fth__block_factorize(const fth_call *call, const fth__block_factor *f)
-{
-    if (f->dtype == FTH_F32)
-        launch_factor<float>(call, f);
-    else
-        launch_factor<double>(call, f);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
