@@ -8,6 +8,7 @@
 
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/raster/raster.h"
+#include "instruments/splat/update/update.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -120,12 +121,13 @@ typedef struct trainer {
     fth_trace *trace;
     fth_context *ctx;
     fth_tensor *model[MODELS][GS_ATTRIBUTES], *view, *target, *bar; /* and moments */
+    fth_tensor *rates, *densify;
     int64_t n, room, need, step;
     double rate[GS_ATTRIBUTES], loss;
     bool whole; /* an iteration, not the image alone */
     fth_graph *g;
     fth_plan *plan;
-    fth_sink sink[3 * GS_ATTRIBUTES + 1];
+    fth_sink sink[GS_UPDATE_ASSIGNS + 1];
     fth_run_report report;
     fth_err err;
 } trainer;
@@ -165,35 +167,51 @@ static fth_status open_model(trainer *t)
     const int64_t image[3] = {HEIGHT, WIDTH, 3}, view[1] = {GS_VIEW}, bar[2] = {t->n, GS_SPLAT};
     FTH_TRY(fth_tensor_create(&t->target, mem, "target", FTH_F32, 3, image, &t->err));
     FTH_TRY(fth_tensor_create(&t->view, mem, "view", FTH_F32, 1, view, &t->err));
+    const int64_t rates[1] = {GS_RATES}, sums[2] = {t->n, GS_UPDATE_SUM};
+    FTH_TRY(fth_tensor_create(&t->rates, mem, "rates", FTH_F32, 1, rates, &t->err));
+    FTH_TRY(fth_tensor_create(&t->densify, mem, "densify", FTH_F32, 2, sums, &t->err));
+    memset(fth_tensor_data(t->densify), 0, (size_t)fth_tensor_bytes(t->densify));
     if (!t->whole) FTH_TRY(fth_tensor_create(&t->bar, mem, "bar", FTH_F32, 2, bar, &t->err));
     bench_fill_f32(fth_tensor_data(t->target), (int64_t)HEIGHT * WIDTH * 3, 7, 0.0f, 1.0f);
     make_view(fth_tensor_data(t->view));
     return FTH_OK;
 }
 
-static fth_val moment(trainer *t, int k, int a)
+/* The step that follows from the cotangents of the image's Gaussians; how many assigns it is. */
+static int add_step(trainer *t, const gs_raster *rule, const gs_values *model, fth_val view,
+                    fth_val splats, fth_val bar, fth_val *assigns)
 {
-    char name[40];
-    snprintf(name, sizeof name, "%s %d", gs_attribute_names[a], k);
-    return fth_param(t->g, name, gs_attribute_axes[a], t->model[k][a]);
+    gs_update_rows rows = {.value = *model};
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        for (int k = 1; k < MODELS; k++) {
+            char name[40];
+            snprintf(name, sizeof name, "%s %d", gs_attribute_names[a], k);
+            (k == 1 ? &rows.first : &rows.second)->at[a] =
+                fth_param(t->g, name, gs_attribute_axes[a], t->model[k][a]);
+        }
+    rows.densify = fth_param(t->g, "densify", "g sum", t->densify);
+    return gs_update(t->g, rule, &rows, view, splats, bar,
+                     fth_param(t->g, "rates", "rate", t->rates), assigns);
 }
 
 /* Images, their loss, and what comes back: to the Gaussians on the image, or a step of Adam. */
 static fth_status make_plan(trainer *t)
 {
-    static const char *const axes[] = {"g", "xyz", "wxyz", "c", "k", "p", "view", "i", "j"};
-    const int64_t sizes[] = {t->n, 3, 4, 3, 15, GS_SPLAT, GS_VIEW, HEIGHT, WIDTH};
+    static const char *const axes[] = {"g",    "xyz", "wxyz", "c",    "k",  "p",
+                                       "view", "i",   "j",    "rate", "sum"};
+    const int64_t sizes[] = {t->n,    3,      4,     3,        15,           GS_SPLAT,
+                             GS_VIEW, HEIGHT, WIDTH, GS_RATES, GS_UPDATE_SUM};
     const gs_raster rule = {.width = WIDTH,
                             .height = HEIGHT,
                             .tile = TILE,
                             .room = t->room,
                             .need = &t->need,
                             .most_alpha = 0.999};
-    fth_val out[3 * GS_ATTRIBUTES + 1], grad[GS_ATTRIBUTES];
+    fth_val out[GS_UPDATE_ASSIGNS + 1], bar;
     gs_values model;
     int n = 0;
     t->g = fth_graph_create(t->ctx);
-    for (int a = 0; a < 9; a++) fth_axis(t->g, axes[a], sizes[a]);
+    for (int a = 0; a < 11; a++) fth_axis(t->g, axes[a], sizes[a]);
     for (int a = 0; a < GS_ATTRIBUTES; a++)
         model.at[a] = fth_param(t->g, gs_attribute_names[a], gs_attribute_axes[a], t->model[0][a]);
     const fth_val view = fth_param(t->g, "view", "view", t->view),
@@ -203,23 +221,11 @@ static fth_status make_plan(trainer *t)
                   loss = gs_loss_of(t->g, 0.2, gs_blend(t->g, &rule, splats, order, view), target);
     t->sink[n] = fth_scalar_sink(FTH_F64, &t->loss);
     out[n++] = loss;
-    if (t->whole) {
-        const fth_val step =
-            fth_input(t->g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &t->step));
-        FTH_TRY(fth_grad(loss, GS_ATTRIBUTES, model.at, grad));
-        for (int a = 0; a < GS_ATTRIBUTES; a++) {
-            char name[40];
-            snprintf(name, sizeof name, "rate %d", a);
-            const fth_val rate =
-                fth_input(t->g, name, FTH_F64, "", fth_scalar_source(FTH_F64, &t->rate[a]));
-            FTH_TRY(fth_adam_step(&((fth_adam){0.9, 0.999, 1e-15, 0}), model.at[a], grad[a],
-                                  moment(t, 1, a), moment(t, 2, a), rate, step, out + n));
-            n += 3;
-        }
-    } else {
-        FTH_TRY(fth_grad(loss, 1, &splats, grad));
-        out[n++] = fth_assign(fth_param(t->g, "bar", "g p", t->bar), grad[0]);
-    }
+    FTH_TRY(fth_grad(loss, 1, &splats, &bar));
+    if (t->whole)
+        n += add_step(t, &rule, &model, view, splats, bar, out + n);
+    else
+        out[n++] = fth_assign(fth_param(t->g, "bar", "g p", t->bar), bar);
     FTH_TRY(fth_graph_check(t->g, &t->err));
     t->plan = fth_plan_make(t->g, out, n, &(fth_limits){.sinks = t->sink, .keep = true}, &t->err);
     return t->plan ? FTH_OK : t->err.status;
@@ -227,7 +233,14 @@ static fth_status make_plan(trainer *t)
 
 static fth_status run_once(trainer *t)
 {
+    gs_rates r = {.n = t->n};
     t->step++;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        r.rate[a] = t->rate[a];
+        r.step[a] = t->step;
+        r.on[a] = true;
+    }
+    gs_rates_put(&r, fth_tensor_data(t->rates));
     return fth_run(t->plan, t->sink, NULL, &t->report, &t->err);
 }
 
@@ -261,6 +274,8 @@ static void close_trainer(bench *b, trainer *t, const char *name, fth_status s)
     fth_tensor_release(t->target);
     fth_tensor_release(t->view);
     fth_tensor_release(t->bar);
+    fth_tensor_release(t->rates);
+    fth_tensor_release(t->densify);
     if (t->ctx) {
         const fth_status end = fth_context_destroy(t->ctx, s == FTH_OK ? &t->err : NULL);
         if (s == FTH_OK) s = end;
