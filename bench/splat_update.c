@@ -88,7 +88,7 @@ static fth_status make_plan(updater *u)
     const int64_t sizes[] = {u->n, 3, 4, 3, 15, GS_SPLAT, GS_VIEW, GS_RATES, GS_UPDATE_SUM};
     const gs_raster rule = {
         .width = 1920, .height = 1080, .tile = 16, .room = 1, .most_alpha = 0.999};
-    gs_update_rows rows;
+    gs_update_rows rows = {.normals = {0}};
     gs_values *kind[KINDS] = {&rows.value, &rows.first, &rows.second};
     u->g = fth_graph_create(u->ctx);
     for (int a = 0; a < 9; a++) fth_axis(u->g, axes[a], sizes[a]);

@@ -4,6 +4,7 @@
  * labels: gpu
  * seconds: 8 */
 #include "instruments/splat/loss/loss.h"
+#include "instruments/splat/strategy/noise.h"
 #include "instruments/splat/update/update.h"
 #include "testing/host_device.h"
 #include "testing/op_harness.h"
@@ -232,6 +233,72 @@ TEST(a_view_of_a_lower_degree_leaves_coefficients_without_gradient)
         check_step(&s);
         t_graph_free(s.g);
     }
+}
+
+/* ---- noise ---- */
+
+/* Means that gs_mcmc_noise shakes and Adam moves then, or not. */
+static void check_noise(step *s, bool on)
+{
+    const double rate = (double)(float)0.8;
+    double *got = malloc((size_t)s->n * 24), *alone = malloc((size_t)s->n * 24),
+           *still = malloc((size_t)s->n * 24);
+    float *data = t_data(s->rows.value.at[GS_MEANS]), *rates = t_data(s->rates);
+    const fth_val seed = fth_const_i64(s->g, FTH_I64, 5),
+                  iteration = fth_const_i64(s->g, FTH_I64, 9);
+    rates[GS_RATE_NOISE] = (float)rate;
+    rates[GS_RATE_ON + GS_MEANS] = on ? 1.0f : 0.0f;
+    gs_update_rows shaken = s->rows;
+    shaken.normals = gs_normals(seed, iteration);
+    const fth_val all = gs_update_values_(s->g, FTH_HERE, &s->rule, &shaken, s->view, s->splats,
+                                          s->bar, s->rates),
+                  in[6] = {s->rows.value.at[GS_MEANS],
+                           s->rows.value.at[GS_SCALING],
+                           s->rows.value.at[GS_ROTATION],
+                           s->rows.value.at[GS_OPACITY],
+                           shaken.normals,
+                           s->rates};
+    t_eval_f64(s->all, still);
+    t_eval_f64(all, got);
+    t_eval_f64(fth_custom(s->g, &gs_noise_op, 6, in, NULL, 0), alone);
+    int64_t moved = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        const float *q = (const float *)t_data(s->rows.value.at[GS_ROTATION]) + 4 * i,
+                    *scaling = (const float *)t_data(s->rows.value.at[GS_SCALING]) + 3 * i,
+                    *opacity = (const float *)t_data(s->rows.value.at[GS_OPACITY]) + i;
+        double e[3], by[3] = {0, 0, 0};
+        for (int k = 0; k < 3; k++) e[k] = fth_random_normal_at(5, 9, GS_NOISE_STREAM, 3 * i + k);
+        gs_noise_of(scaling, q, *opacity, rate, e, by);
+        for (int k = 0; k < 3; k++) {
+            const float mean = data[3 * i + k], there = (float)((double)mean + by[k]);
+            const double move = (double)mean - still[3 * i + k]; /* of Adam, which knows no noise */
+            EQ_F64(alone[3 * i + k], (double)there);
+            NEAR(got[3 * i + k], (double)there - move, 1e-6);
+            moved += there > mean || there < mean;
+        }
+    }
+    IS_TRUE(moved > s->n / 10);
+    free(got);
+    free(alone);
+    free(still);
+}
+
+TEST(noise_shakes_means_before_they_move)
+{
+    t_random r = t_random_make(5);
+    for (int on = 0; on < 2; on++) {
+        step s = make(FTH_F32, 200, 1, &r);
+        float *q = t_data(s.rows.value.at[GS_ROTATION]);
+        memset(q + 4 * 17, 0, 16); /* has no shape */
+        t_cuts(3);
+        check_noise(&s, on);
+        t_graph_free(s.g);
+    }
+    step s = make(FTH_F64, 4, 0, &r);
+    s.rows.normals = gs_normals(fth_const_i64(s.g, FTH_I64, 5), fth_const_i64(s.g, FTH_I64, 9));
+    IS_TRUE(!fth_val_ok(
+        gs_update_values_(s.g, FTH_HERE, &s.rule, &s.rows, s.view, s.splats, s.bar, s.rates)));
+    t_graph_free(s.g);
 }
 
 /* ---- training ---- */

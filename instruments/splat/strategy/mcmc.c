@@ -3,13 +3,14 @@
 
 #include "activate.h"
 #include "draw.h"
+#include "noise.h"
 
 #include <fathom/ops.h>
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { STREAM_NOISE = 3, STREAM_RELOCATE = 4, STREAM_ADD = 5 };
+enum { STREAM_RELOCATE = 4, STREAM_ADD = 5 };
 static const double most_opacity = 1 - 1e-7;
 static const float growth = 1.05f;
 
@@ -183,26 +184,18 @@ typedef struct shaking {
     int64_t seed, iteration;
 } shaking;
 
-/* Covariance times normals, as R s s R^T e. */
 static void shake(void *arg, int64_t from, int64_t to)
 {
     const shaking *s = arg;
     for (int64_t i = from; i < to; i++) {
-        double r[3][3], e[3], along[3];
-        if (gs_norm(s->at[GS_ROTATION] + 4 * i) < GS_LEAST_NORM) continue; /* has no shape */
-        const double o = gs_sigmoid((double)s->at[GS_OPACITY][i]);
-        const double step = s->rate / (1 + exp(100 * o - 0.5));
-        gs_turn(s->at[GS_ROTATION] + 4 * i, r);
+        double e[3], by[3];
+        float *mean = s->at[GS_MEANS] + 3 * i;
         for (int k = 0; k < 3; k++)
-            e[k] = fth_random_normal_at(s->seed, s->iteration, STREAM_NOISE, 3 * i + k);
-        for (int k = 0; k < 3; k++)
-            along[k] = exp(2 * (double)s->at[GS_SCALING][3 * i + k]) *
-                       (r[0][k] * e[0] + r[1][k] * e[1] + r[2][k] * e[2]);
-        for (int k = 0; k < 3; k++) {
-            float *mean = s->at[GS_MEANS] + 3 * i + k;
-            *mean = (float)((double)*mean +
-                            step * (r[k][0] * along[0] + r[k][1] * along[1] + r[k][2] * along[2]));
-        }
+            e[k] = fth_random_normal_at(s->seed, s->iteration, GS_NOISE_STREAM, 3 * i + k);
+        if (!gs_noise_of(s->at[GS_SCALING] + 3 * i, s->at[GS_ROTATION] + 4 * i,
+                         s->at[GS_OPACITY][i], s->rate, e, by))
+            continue;
+        for (int k = 0; k < 3; k++) mean[k] = (float)((double)mean[k] + by[k]);
     }
 }
 

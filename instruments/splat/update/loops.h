@@ -4,6 +4,7 @@
 
 #include "../raster/loops.h"
 #include "../raster/shapes.h"
+#include "../strategy/noise.h"
 #include "update.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ enum {
 /* The attribute of the operation. */
 typedef struct gs_update_attr {
     gs_raster rule;
-    int64_t rest, densify; /* 1 where they are */
+    int64_t rest, densify, noise; /* 1 where they are */
 } gs_update_attr;
 
 /* Rows of one array, before and after; the same memory, or not. */
@@ -42,6 +43,8 @@ typedef struct gs_update_work {
     int degree;                                              /* of the model */
     gs_update_array array[GS_UPDATE_KINDS][GS_UPDATE_PARTS]; /* shN of degree 0: cleared */
     gs_update_array densify;                                 /* cleared: none */
+    const double *normals;                                   /* of rows; NULL: none */
+    int64_t normals_step;
 } gs_update_work;
 
 /* Attribute of a part, and its numbers in a row. */
@@ -66,6 +69,12 @@ static inline int gs_update_sums_in(const gs_update_attr *a)
 static inline int gs_update_sums_out(const gs_update_attr *a)
 {
     return GS_UPDATE_OUTPUTS + (a->rest ? GS_UPDATE_KINDS : 0);
+}
+
+/* Normals come last. */
+static inline int gs_update_normals_in(const gs_update_attr *a)
+{
+    return gs_update_sums_in(a) + (a->densify ? 1 : 0);
 }
 
 /* The input whose new value an output is. */
@@ -110,6 +119,11 @@ static inline void gs_update_work_of(const fth_call *call, gs_update_work *w)
     for (int k = 0; a->rest && k < GS_UPDATE_KINDS; k++)
         w->array[k][GS_UPDATE_REST] = gs_update_array_of(call, GS_UPDATE_OUTPUTS + k);
     if (a->densify) w->densify = gs_update_array_of(call, gs_update_sums_out(a));
+    if (a->noise) {
+        const fth_tile *normals = &call->in[gs_update_normals_in(a)];
+        w->normals = (const double *)gs_from(normals, out, FTH_F64);
+        w->normals_step = normals->stride[0];
+    }
     const int64_t k = a->rest ? node->in[GS_UPDATE_INPUTS].size[1] : 0;
     while (w->degree < GS_DEGREES - 1 && gs_coefficients(w->degree) < k) w->degree++;
 }

@@ -16,6 +16,7 @@ void gs_rates_put(const gs_rates *r, float out[GS_RATES])
     const double rows = r->n > 0 ? (double)r->n : 1.0;
     out[GS_RATE_SCALING] = (float)(r->scale_reg / (3.0 * rows));
     out[GS_RATE_OPACITY] = (float)(r->opacity_reg / rows);
+    out[GS_RATE_NOISE] = (float)r->noise;
 }
 
 static int update_of(const fth_node *node, int out)
@@ -28,15 +29,21 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     const gs_update_attr *a = node->attr;
     const fth_dtype real = node->in[0].dtype;
-    if (node->n_in != gs_update_sums_in(a) + (a->densify ? 1 : 0))
+    const int inputs = gs_update_normals_in(a) + (a->noise ? 1 : 0);
+    if (node->n_in != inputs)
         return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "%s: %d inputs, expected %d", node->op->name,
-                        node->n_in, gs_update_sums_in(a) + (a->densify ? 1 : 0));
+                        node->n_in, inputs);
     FTH_TRY(gs_check_real(node, err));
     FTH_TRY(gs_check_axes(node, GS_PROJECT_VIEW, real, "view", err));
     FTH_TRY(gs_check_axes(node, GS_BACK_SPLATS, real, "g p", err));
     FTH_TRY(gs_check_axes(node, GS_BACK_BAR, real, "g p", err));
     FTH_TRY(gs_check_axes(node, GS_UPDATE_RATES, real, "rate", err));
     if (a->densify) FTH_TRY(gs_check_axes(node, gs_update_sums_in(a), real, "g sum", err));
+    if (a->noise) {
+        FTH_TRY(gs_check_axes(node, gs_update_normals_in(a), FTH_F64, "g xyz", err));
+        if (real != FTH_F32)
+            return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: noise is for a model in f32", node->op->name);
+    }
     node->n_out = gs_update_sums_out(a) + (a->densify ? 1 : 0);
     for (int o = 0; o < node->n_out; o++) {
         const int in = gs_update_input_of(o);
@@ -84,13 +91,14 @@ const fth_op gs_update_op = {
 };
 
 /* Inputs of the operation, as many as there may be. */
-enum { INPUTS = GS_UPDATE_INPUTS + GS_UPDATE_KINDS + 1 };
+enum { INPUTS = GS_UPDATE_INPUTS + GS_UPDATE_KINDS + 2 };
 
 static gs_update_attr attr_of(const gs_raster *rule, const gs_update_rows *rows)
 {
     return (gs_update_attr){.rule = *rule,
                             .rest = fth_val_ok(rows->value.at[GS_SH_N]),
-                            .densify = fth_val_ok(rows->densify)};
+                            .densify = fth_val_ok(rows->densify),
+                            .noise = fth_val_ok(rows->normals)};
 }
 
 /* Those that are changed; returns how many inputs there are. */
@@ -102,6 +110,7 @@ static int put_rows(const gs_update_rows *rows, const gs_update_attr *attr, fth_
         in[gs_update_input_of(o)] = kind[o / GS_IN_PARTS]->at[gs_update_attribute[o % GS_IN_PARTS]];
     for (int k = 0; attr->rest && k < GS_UPDATE_KINDS; k++) in[n++] = kind[k]->at[GS_SH_N];
     if (attr->densify) in[n++] = rows->densify;
+    if (attr->noise) in[n++] = rows->normals;
     return n;
 }
 

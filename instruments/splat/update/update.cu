@@ -21,6 +21,7 @@
 #define CEIL ceilf
 #include "../raster/gaussian_lanes.h"
 
+#define GS_BOTH __host__ __device__
 extern "C" {
 #include "loops.h"
 }
@@ -61,6 +62,8 @@ struct update {
     const float *sums_in;
     float *sums_out;
     int64_t sums_in_step, sums_out_step;
+    const double *normals;
+    int64_t normals_step;
     bool dense; /* rows lie one behind the other, and begin at 16 bytes */
 };
 
@@ -78,11 +81,48 @@ __device__ inline void bring_rest(const update &u, int64_t first, int rows, int 
     const arrays &a = u.part[GS_UPDATE_REST];
     for (int e = (int)threadIdx.x; e < rows * u.coefficients; e += ROWS) {
         const int row = e / u.coefficients, k = e - row * u.coefficients;
-        rest[e] = 0.0f;
-        if (is_seen[row] && k < n)
-            rest[e] = a.in[0][u.dense ? first * u.coefficients + e
-                                      : place(first + row, k, a.in_step[0], a.in_k[0])];
+        rest[e] =
+            is_seen[row] && k < n ? a.in[0][place(first + row, k, a.in_step[0], a.in_k[0])] : 0.0f;
     }
+}
+
+/* The same of a whole block of dense rows: a thread has all it reads under way at once. */
+template <int COEFFICIENTS>
+__device__ inline void bring_rest_at_once(const update &u, int64_t first, int n,
+                                          const bool *is_seen, float *rest)
+{
+    enum { ALL = COEFFICIENTS * ROWS / 4, TURNS = (ALL + ROWS - 1) / ROWS };
+    const float4 *from = (const float4 *)(u.part[GS_UPDATE_REST].in[0] + first * COEFFICIENTS);
+    float4 x[TURNS];
+#pragma unroll
+    for (int j = 0; j < TURNS; j++) {
+        const int e = j * ROWS + (int)threadIdx.x;
+        if (e < ALL) x[j] = from[e];
+    }
+#pragma unroll
+    for (int j = 0; j < TURNS; j++) {
+        const int e = j * ROWS + (int)threadIdx.x;
+        if (e >= ALL) continue;
+        float v[4] = {x[j].x, x[j].y, x[j].z, x[j].w};
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+            const int row = (4 * e + c) / COEFFICIENTS, k = (4 * e + c) - row * COEFFICIENTS;
+            if (!is_seen[row] || k >= n) v[c] = 0.0f;
+        }
+        ((float4 *)rest)[e] = make_float4(v[0], v[1], v[2], v[3]);
+    }
+}
+
+__device__ inline void bring(const update &u, int64_t first, int rows, int n, const bool *is_seen,
+                             float *rest)
+{
+    const bool at_once = u.dense && rows == ROWS;
+    if (at_once && u.coefficients == REST)
+        bring_rest_at_once<REST>(u, first, n, is_seen, rest);
+    else if (at_once && u.coefficients == 24)
+        bring_rest_at_once<24>(u, first, n, is_seen, rest);
+    else
+        bring_rest(u, first, rows, n, is_seen, rest);
 }
 
 /* Numbers of a row. */
@@ -160,6 +200,19 @@ __device__ inline void add_sums(const update &u, int64_t i, bool is_seen)
     now[1] = is_seen ? sum + sqrtf(fmaf(x, x, y * y)) : sum;
 }
 
+/* The mean of a row after noise, by the row as it was. */
+__device__ inline void shake(const update &u, int64_t i, const float *scaling, float opacity,
+                             float *moved)
+{
+    float q[4];
+    double by[3] = {0, 0, 0}, e[3];
+    read_row(u.part[GS_IN_MEANS], i, 3, moved);
+    read_row(u.part[GS_IN_ROTATION], i, 4, q);
+    for (int k = 0; k < 3; k++) e[k] = u.normals[i * u.normals_step + k];
+    if (!gs_noise_of(scaling, q, opacity, (double)u.rates[GS_RATE_NOISE], e, by)) return;
+    for (int k = 0; k < 3; k++) moved[k] = (float)((double)moved[k] + by[k]);
+}
+
 /* ---- Adam ---- */
 
 struct numbers {
@@ -211,15 +264,16 @@ __device__ inline void step_span(const arrays &a, const numbers &r, int64_t firs
     }
 }
 
-/* Rows that lie anywhere, or stay as they are. */
+/* Rows that lie anywhere, or stay as they are; `value`, if there is one, instead of theirs. */
 __device__ inline void step_rows(const arrays &a, const numbers &r, bool on, int64_t first,
-                                 int rows, int width, const float *gradient)
+                                 int rows, int width, const float *value, const float *gradient)
 {
     for (int e = (int)threadIdx.x; e < rows * width; e += ROWS) {
         const int row = e / width, c = e - row * width;
         float x[GS_UPDATE_KINDS];
         for (int k = 0; k < GS_UPDATE_KINDS; k++)
             x[k] = a.in[k][place(first + row, c, a.in_step[k], a.in_k[k])];
+        if (value) x[0] = value[e];
         if (on) adam(r, gradient[e], x[0], x[1], x[2]);
         for (int k = 0; k < GS_UPDATE_KINDS; k++)
             if (a.out[k]) a.out[k][place(first + row, c, a.out_step[k], a.out_k[k])] = x[k];
@@ -234,31 +288,105 @@ __device__ inline bool is_in_place(const arrays &a)
 }
 
 __device__ inline void step_part(const update &u, int part, int width, int64_t first, int rows,
-                                 const float *shared)
+                                 const float *value, const float *shared)
 {
     const int a = attribute_of[part], n = rows * width;
     const numbers r = {u.rates[GS_RATE_STEP + a], u.rates[GS_RATE_ROOT + a]};
     const bool on = u.rates[GS_RATE_ON + a] > 0;
     const float *gradient = shared + gradient_at[part];
-    if (!on && is_in_place(u.part[part])) return;
-    if (on && u.dense && n % 4 == 0)
+    if (!on && !value && is_in_place(u.part[part])) return;
+    if (on && !value && u.dense && n % 4 == 0)
         step_span<float4>(u.part[part], r, first * width / 4, n / 4, gradient);
     else
-        step_rows(u.part[part], r, on, first, rows, width, gradient);
+        step_rows(u.part[part], r, on, first, rows, width, value, gradient);
+}
+
+/* ---- all parts but shN, of a whole block of dense rows ---- */
+
+/* Which part a vector of four belongs to, when those of all parts are counted in order. */
+struct piece {
+    int part, at; /* number in the part; part GS_IN_PARTS: there is none */
+};
+
+__device__ inline piece piece_of(int e)
+{
+    const int threes = 3 * ROWS / 4;
+    if (e < 3 * threes) {
+        const int which = e / threes;
+        const int part = which == 0   ? (int)GS_IN_MEANS
+                         : which == 1 ? (int)GS_IN_SH0
+                                      : (int)GS_IN_SCALING;
+        return {part, e - which * threes};
+    }
+    e -= 3 * threes;
+    if (e < ROWS) return {GS_IN_ROTATION, e};
+    e -= ROWS;
+    return {e < ROWS / 4 ? (int)GS_IN_OPACITY : (int)GS_IN_PARTS, e};
+}
+
+/* Parts that are on and not replaced; the others were done before. */
+__device__ inline void step_small(const update &u, int64_t first, unsigned parts,
+                                  const float *shared)
+{
+    enum { TURNS = (SMALL * ROWS / 4 + ROWS - 1) / ROWS };
+    float4 x[GS_UPDATE_KINDS][TURNS];
+    piece at[TURNS];
+#pragma unroll
+    for (int j = 0; j < TURNS; j++) {
+        at[j] = piece_of(j * ROWS + (int)threadIdx.x);
+        if (at[j].part == GS_IN_PARTS || !(parts >> at[j].part & 1)) {
+            at[j].part = GS_IN_PARTS;
+            continue;
+        }
+        const arrays &a = u.part[at[j].part];
+        const int64_t e = first * width_of[at[j].part] / 4 + at[j].at;
+#pragma unroll
+        for (int k = 0; k < GS_UPDATE_KINDS; k++) x[k][j] = ((const float4 *)a.in[k])[e];
+    }
+#pragma unroll
+    for (int j = 0; j < TURNS; j++) {
+        const int part = at[j].part;
+        if (part == GS_IN_PARTS) continue;
+        const arrays &a = u.part[part];
+        const int of = attribute_of[part];
+        const numbers r = {u.rates[GS_RATE_STEP + of], u.rates[GS_RATE_ROOT + of]};
+        const int64_t e = first * width_of[part] / 4 + at[j].at;
+        adam(r, ((const float4 *)(shared + gradient_at[part]))[at[j].at], x[0][j], x[1][j],
+             x[2][j]);
+#pragma unroll
+        for (int k = 0; k < GS_UPDATE_KINDS; k++)
+            if (a.out[k]) ((float4 *)a.out[k])[e] = x[k][j];
+    }
+}
+
+/* All parts but shN. */
+__device__ inline void step_parts(const update &u, int64_t first, int rows, const float *moved,
+                                  const float *shared)
+{
+    unsigned at_once = 0;
+    for (int p = 0; p < GS_IN_PARTS; p++) {
+        const float *value = p == GS_IN_MEANS ? moved : NULL;
+        if (u.dense && rows == ROWS && !value && u.rates[GS_RATE_ON + attribute_of[p]] > 0)
+            at_once |= 1u << p;
+        else
+            step_part(u, p, width_of[p], first, rows, value, shared);
+    }
+    if (at_once) step_small(u, first, at_once, shared);
 }
 
 __global__ void __launch_bounds__(ROWS) update_rows(const update __grid_constant__ u)
 {
-    __shared__ __align__(16) float shared[(REST + SMALL) * ROWS];
+    __shared__ __align__(16) float shared[(REST + SMALL) * ROWS], moved[3 * ROWS];
     __shared__ bool is_seen[ROWS];
     const int64_t first = (int64_t)blockIdx.x * ROWS, i = first + threadIdx.x;
     const int rows = u.n - first < ROWS ? (int)(u.n - first) : ROWS, row = (int)threadIdx.x;
     const int wanted = (int)u.view[GS_VIEW_DEGREE], degree = wanted < u.degree ? wanted : u.degree,
               n = 3 * ((degree + 1) * (degree + 1) - 1);
+    const bool shakes = u.normals && u.rates[GS_RATE_NOISE] > 0;
     const bool mine = row < rows && u.splats[i * u.splats_step + GS_TILES] > 0;
     is_seen[row] = mine;
     __syncthreads();
-    if (u.degree > 0) bring_rest(u, first, rows, n, is_seen, shared);
+    if (u.degree > 0) bring(u, first, rows, n, is_seen, shared);
     __syncthreads();
     if (row < rows) {
         row_gradient g = {};
@@ -273,10 +401,11 @@ __global__ void __launch_bounds__(ROWS) update_rows(const update __grid_constant
         add_regularisers(u, scaling, opacity, g);
         put_gradient(shared, row, g);
         add_sums(u, i, mine);
+        if (shakes) shake(u, i, scaling, opacity, moved + 3 * row);
     }
     __syncthreads();
-    if (u.degree > 0) step_part(u, GS_UPDATE_REST, u.coefficients, first, rows, shared);
-    for (int p = 0; p < GS_IN_PARTS; p++) step_part(u, p, width_of[p], first, rows, shared);
+    if (u.degree > 0) step_part(u, GS_UPDATE_REST, u.coefficients, first, rows, NULL, shared);
+    step_parts(u, first, rows, shakes ? moved : NULL, shared);
 }
 
 /* ---- calls ---- */
@@ -325,6 +454,8 @@ fth_status run(const fth_call *call)
     u.sums_out = (float *)w.densify.out;
     u.sums_in_step = w.densify.in_step;
     u.sums_out_step = w.densify.out_step;
+    u.normals = w.normals;
+    u.normals_step = w.normals_step;
     if (u.n == 0) return FTH_OK;
     FTH_LAUNCH(update_rows, (unsigned)((u.n + ROWS - 1) / ROWS), ROWS, fth_cuda_stream(call), u);
     FTH_CUDA_LAUNCHED(call);

@@ -19,6 +19,7 @@ enum {
     GS_RATE_ON = GS_RATE_ROOT + GS_ATTRIBUTES,    /* 0: the attribute and its moments stay */
     GS_RATE_SCALING = GS_RATE_ON + GS_ATTRIBUTES, /* weights of the regularisers, over the */
     GS_RATE_OPACITY,                              /* numbers that they are means of */
+    GS_RATE_NOISE,                                /* of MCMC; 0: none */
     GS_RATES
 };
 
@@ -28,6 +29,7 @@ typedef struct gs_rates {
     int64_t step[GS_ATTRIBUTES]; /* counts from 1, of the attribute */
     bool on[GS_ATTRIBUTES];
     double scale_reg, opacity_reg; /* 0: none */
+    double noise;                  /* of MCMC: that of the means times noise_lr; 0: none */
     int64_t n;                     /* rows */
 } gs_rates;
 /* As the operation takes them, in f32. */
@@ -35,14 +37,18 @@ void gs_rates_put(const gs_rates *r, float out[GS_RATES]);
 
 /* All that is changed: parameters with their moments, and sums for densification ([g sum], how
  * often a row was seen and the length of its gradient on the screen; poison: none). shN is poison
- * where the degree is 0. */
+ * where the degree is 0. With normals (f64 [g xyz], for a model in f32; poison: none) means are
+ * shaken as gs_mcmc_noise does before they move, whether or not they are on. */
 typedef struct gs_update_rows {
     gs_values value, first, second;
-    fth_val densify;
+    fth_val densify, normals;
 } gs_update_rows;
+/* Normals of an iteration; both numbers are i64 without axes. */
+fth_val gs_normals_(fth_site site, fth_val seed, fth_val iteration);
+#define gs_normals(seed, iteration) gs_normals_(FTH_HERE, (seed), (iteration))
 enum { GS_UPDATE_ASSIGNS = 3 * GS_ATTRIBUTES + 1, GS_UPDATE_SUM = 2 };
 
-extern const fth_op gs_update_op;
+extern const fth_op gs_update_op, gs_noise_op;
 
 /* The new values of all rows; output 0 are the means. Order: means sh0 scaling rotation opacity,
  * their first and their second moments; then shN with its moments, then the sums, where they are.
@@ -56,6 +62,10 @@ fth_val gs_update_values_(fth_graph *g, fth_site site, const gs_raster *rule,
 int gs_update_(fth_graph *g, fth_site site, const gs_raster *rule, const gs_update_rows *rows,
                fth_val view, fth_val splats, fth_val bar, fth_val rates,
                fth_val assigns[GS_UPDATE_ASSIGNS]);
+/* Noise alone, for an iteration whose rows a strategy replaced: new means, assigned. */
+fth_val gs_noise_(fth_graph *g, fth_site site, const gs_values *model, fth_val normals,
+                  fth_val rates);
+#define gs_noise(g, model, normals, rates) gs_noise_((g), FTH_HERE, (model), (normals), (rates))
 #define gs_update(g, rule, rows, view, splats, bar, rates, assigns)                                \
     gs_update_((g), FTH_HERE, (rule), (rows), (view), (splats), (bar), (rates), (assigns))
 

@@ -66,9 +66,9 @@ static void adam(const real *rates, gs_attribute a, int n, const real *const in[
     if (out[2]) memcpy(out[2], v, bytes);
 }
 
-/* One row of a part: `n` numbers `blocks` times. */
+/* One row of a part: `n` numbers `blocks` times; `value`, if there is one, instead of the row's. */
 static void step_part(const gs_update_work *w, int part, int64_t i, int n, int blocks,
-                      const real *gradient)
+                      const real *value, const real *gradient)
 {
     const real *rates = w->rates;
     const gs_attribute a = gs_update_attribute[part];
@@ -80,6 +80,7 @@ static void step_part(const gs_update_work *w, int part, int64_t i, int n, int b
             in[k] = ROW(at->in, at->in_step, i) + b * at->in_k;
             out[k] = at->out ? (real *)at->out + at->out_step * i + b * at->out_k : NULL;
         }
+        if (value) in[0] = value;
         if (rates[GS_RATE_ON + a] > 0) {
             adam(rates, a, n, in, out, gradient + b * n);
             continue;
@@ -98,9 +99,9 @@ static void step_rest(const gs_update_work *w, int64_t i, const real *gradient)
         dense &= at->in_k == 3 && (!at->out || at->out_k == 3);
     }
     if (dense)
-        step_part(w, GS_UPDATE_REST, i, 3 * n, 1, gradient);
+        step_part(w, GS_UPDATE_REST, i, 3 * n, 1, NULL, gradient);
     else
-        step_part(w, GS_UPDATE_REST, i, 3, n, gradient);
+        step_part(w, GS_UPDATE_REST, i, 3, n, NULL, gradient);
 }
 
 static void add_sums(const gs_update_work *w, int64_t i, bool is_seen)
@@ -116,6 +117,24 @@ static void add_sums(const gs_update_work *w, int64_t i, bool is_seen)
     out[1] = is_seen ? sum + SQRT(FMA(x, x, y * y)) : sum;
 }
 
+/* The mean of a row after noise; false: it is as it was. */
+static bool shaken(const gs_update_work *w, int64_t i, real moved[3])
+{
+    const double rate = (double)((const real *)w->rates)[GS_RATE_NOISE];
+    const real *mean = IN(GS_IN_MEANS, i), *scaling = IN(GS_IN_SCALING, i),
+               *rotation = IN(GS_IN_ROTATION, i);
+    float s[3], q[4];
+    double by[3];
+    if (!w->normals || !(rate > 0)) return false;
+    for (int k = 0; k < 3; k++) s[k] = (float)scaling[k];
+    for (int k = 0; k < 4; k++) q[k] = (float)rotation[k];
+    if (!gs_noise_of(s, q, (float)*IN(GS_IN_OPACITY, i), rate, w->normals + w->normals_step * i,
+                     by))
+        return false;
+    for (int k = 0; k < 3; k++) moved[k] = (real)((double)mean[k] + by[k]);
+    return true;
+}
+
 static void update_run(const gs_update_work *w)
 {
     const real *view = w->view;
@@ -129,8 +148,11 @@ static void update_run(const gs_update_work *w)
         add_regularisers(w, i, &g);
         const real *const gradients[GS_IN_PARTS] = {g.to.mean, g.sh0, g.to.scaling, g.to.q,
                                                     &g.logit};
+        real moved[3];
+        const bool is_shaken = shaken(w, i, moved); /* by the row as it was */
         for (int p = 0; p < GS_IN_PARTS; p++)
-            step_part(w, p, i, gs_update_width[p], 1, gradients[p]);
+            step_part(w, p, i, gs_update_width[p], 1, is_shaken && p == GS_IN_MEANS ? moved : NULL,
+                      gradients[p]);
         if (w->degree > 0) step_rest(w, i, g.rest);
     }
 }
