@@ -47,11 +47,12 @@ static char *reserve(void *self, uint64_t *bytes)
 {
     const memory *m = (const memory *)self;
     (void)cudaSetDevice(m->device->index);
-    for (; *bytes >= least_range; *bytes = *bytes / 2 / m->page * m->page) {
+    for (;;) {
         CUdeviceptr base = 0;
         if (m->api.reserve(&base, *bytes, m->page, 0, 0) == CUDA_SUCCESS) return (char *)base;
+        if (*bytes / 2 < least_range) return NULL;
+        *bytes = *bytes / 2 / m->page * m->page;
     }
-    return NULL;
 }
 
 static void unreserve(void *self, char *base, uint64_t bytes)
