@@ -112,7 +112,7 @@ fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip,
                     .seed = seed,
                     .iteration = iteration,
                     .stream = stream};
-    const fth_status s = take(urn, rows->mem, err);
+    const fth_status s = take(urn, fth_context_mem(rows->context), err);
     if (s != FTH_OK) {
         gs_urn_free(urn);
         return s;

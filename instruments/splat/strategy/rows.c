@@ -1,5 +1,5 @@
 /* rows.c - see rows.h. */
-#include "rows.h"
+#include "parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,12 +36,18 @@ static fth_status make_densify(gs_rows *rows, fth_err *err)
 fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_t most, int degree,
                           unsigned flags, fth_err *err)
 {
+    const bool device = flags & GS_ROWS_DEVICE;
+    fth_mem *mem = device ? fth_context_device_mem(context) : fth_context_mem(context);
+    if (!mem)
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "rows of Gaussians were to lie on a device, and this "
+                        "context has none");
     *rows = (gs_rows){.context = context,
-                      .mem = fth_context_mem(context),
+                      .mem = mem,
                       .n = n,
                       .most = most,
                       .degree = degree,
-                      .flags = flags & GS_ROWS_ADAM};
+                      .flags = flags & ~(unsigned)GS_ROWS_DENSIFY};
     fth_status s = FTH_OK;
     for (int p = 0; s == FTH_OK && p < parts_of(flags); p++)
         for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++) s = make_tensor(rows, p, a, err);
@@ -53,19 +59,12 @@ fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_
 fth_status gs_rows_load(gs_rows *rows, fth_context *context, const gs_model *m, int64_t most,
                         unsigned flags, fth_err *err)
 {
-    gs_rows_memory at;
     FTH_TRY(gs_rows_create(rows, context, m->n, most, m->degree, flags, err));
-    const fth_status s = gs_rows_open(rows, &at, err);
-    if (s != FTH_OK) {
-        gs_rows_free(rows);
-        return s;
-    }
-    for (int a = 0; a < GS_ATTRIBUTES; a++) {
-        const size_t bytes =
-            (size_t)(m->n * gs_columns((gs_attribute)a, m->degree)) * sizeof(float);
-        if (bytes > 0) memcpy(at.at[GS_VALUE][a], m->at[a], bytes);
-    }
-    return FTH_OK;
+    fth_status s = FTH_OK;
+    for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++)
+        s = fth_tensor_put_rows(rows->tensor[GS_VALUE][a], 0, m->n, m->at[a], err);
+    if (s != FTH_OK) gs_rows_free(rows);
+    return s;
 }
 
 void gs_rows_free(gs_rows *rows)
@@ -87,6 +86,8 @@ static fth_status memory_of(fth_tensor *t, float **at, fth_err *err)
 
 fth_status gs_rows_open(const gs_rows *rows, gs_rows_memory *m, fth_err *err)
 {
+    if (rows->flags & GS_ROWS_DEVICE)
+        return FTH_FAIL(err, FTH_E_USAGE, "rows on a device alone have no memory here");
     for (int p = 0; p < GS_PARTS; p++)
         for (int a = 0; a < GS_ATTRIBUTES; a++)
             FTH_TRY(memory_of(rows->tensor[p][a], &m->at[p][a], err));
@@ -120,6 +121,16 @@ fth_status gs_rows_model(const gs_rows *rows, gs_model *m, fth_err *err)
         FTH_TRY(memory_of(m->tensor[a], &m->at[a], err));
     }
     return FTH_OK;
+}
+
+fth_status gs_rows_fetch(const gs_rows *rows, gs_model *m, fth_err *err)
+{
+    FTH_TRY(gs_model_create(m, fth_context_mem(rows->context), rows->n, rows->degree, err));
+    fth_status s = FTH_OK;
+    for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++)
+        s = fth_tensor_get_rows(rows->tensor[GS_VALUE][a], 0, rows->n, m->at[a], err);
+    if (s != FTH_OK) gs_model_free(m);
+    return s;
 }
 
 /* ---- more and fewer ---- */
@@ -192,18 +203,14 @@ static void close_some(void *arg, int64_t from, int64_t to)
         close_tensor(c->data[c->order[i]], c->row_bytes[c->order[i]], c->gone);
 }
 
-fth_status gs_rows_compact(gs_rows *rows, const gs_marks *gone, fth_err *err)
+/* Rows of the host, array by array. */
+static fth_status close_here(fth_tensor *const *list, fth_context *context, const gs_marks *gone,
+                             fth_err *err)
 {
     closing c = {.gone = gone};
-    fth_tensor *list[TENSORS];
     int n = 0;
-    if (gone->n != rows->n)
-        return FTH_FAIL(err, FTH_E_USAGE, "marks of %" PRId64 " rows for %" PRId64, gone->n,
-                        rows->n);
-    if (gone->count == 0) return FTH_OK;
-    list_tensors(rows, list);
     for (; list[n]; n++) {
-        c.row_bytes[n] = fth_tensor_bytes(list[n]) / (uint64_t)rows->n;
+        c.row_bytes[n] = fth_tensor_bytes(list[n]) / (uint64_t)gone->n;
         FTH_TRY(fth_tensor_sync(list[n], err));
         c.data[n] = fth_tensor_data(list[n]);
         int at = n;
@@ -211,11 +218,33 @@ fth_status gs_rows_compact(gs_rows *rows, const gs_marks *gone, fth_err *err)
             c.order[at] = c.order[at - 1];
         c.order[at] = n;
     }
-    gs_rows_loop(rows->context, "compact", (int64_t)n * GS_BLOCK, close_some, &c);
-    rows->n -= gone->count;
+    gs_rows_loop(context, "compact", (int64_t)n * GS_BLOCK, close_some, &c);
+    return FTH_OK;
+}
+
+fth_status gs_rows_compact(gs_rows *rows, const gs_marks *gone, fth_err *err)
+{
+    fth_tensor *list[TENSORS];
+    if (gone->n != rows->n)
+        return FTH_FAIL(err, FTH_E_USAGE, "marks of %" PRId64 " rows for %" PRId64, gone->n,
+                        rows->n);
+    if (gone->count == 0) return FTH_OK;
+    list_tensors(rows, list);
+    if (rows->flags & GS_ROWS_DEVICE)
+        FTH_TRY(gs_device_close(rows, gone, err));
+    else
+        FTH_TRY(close_here(list, rows->context, gone, err));
+    return gs_rows_forget(rows, rows->n - gone->count, err);
+}
+
+fth_status gs_rows_forget(gs_rows *rows, int64_t n, fth_err *err)
+{
+    fth_tensor *list[TENSORS];
+    list_tensors(rows, list);
+    rows->n = n;
     fth_status s = FTH_OK; /* what does not shrink says so; all others do */
-    for (int i = 0; i < n; i++) {
-        const fth_status one = fth_tensor_set_rows(list[i], rows->n, s == FTH_OK ? err : NULL);
+    for (int i = 0; list[i]; i++) {
+        const fth_status one = fth_tensor_set_rows(list[i], n, s == FTH_OK ? err : NULL);
         if (s == FTH_OK) s = one;
     }
     return s;
@@ -225,6 +254,10 @@ fth_status gs_rows_begin_densify(gs_rows *rows, fth_err *err)
 {
     float *at = NULL;
     if (!rows->densify) return make_densify(rows, err);
+    if (rows->flags & GS_ROWS_DEVICE) { /* new rows are 0 */
+        FTH_TRY(fth_tensor_set_rows(rows->densify, 0, err));
+        return fth_tensor_set_rows(rows->densify, rows->n, err);
+    }
     FTH_TRY(memory_of(rows->densify, &at, err));
     if (rows->n > 0) memset(at, 0, (size_t)rows->n * 2 * sizeof(float));
     return FTH_OK;

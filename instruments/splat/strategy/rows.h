@@ -15,12 +15,13 @@
 
 #include <fathom/graph.h>
 
-enum { GS_ROWS_ADAM = 1, GS_ROWS_DENSIFY = 2 }; /* flags */
+/* Flags: with moments, with statistics, on the device of the context alone. */
+enum { GS_ROWS_ADAM = 1, GS_ROWS_DENSIFY = 2, GS_ROWS_DEVICE = 4 };
 typedef enum gs_part { GS_VALUE, GS_FIRST, GS_SECOND, GS_PARTS } gs_part;
 
 typedef struct gs_rows {
     fth_context *context;
-    fth_mem *mem;
+    fth_mem *mem;    /* the ledger that counts them */
     int64_t n, most; /* rows there are, and may be */
     int degree;
     unsigned flags;                              /* as they are now */
@@ -39,7 +40,10 @@ void gs_rows_free(gs_rows *rows); /* a cleared one is allowed */
 /* The parameters as a model, for files and frames: borrowed until n changes, never freed.
  * FTH_E_DEVICE...: a device did not answer. */
 fth_status gs_rows_model(const gs_rows *rows, gs_model *m, fth_err *err);
-/* Memory of all arrays on the host, as new as on a device. NULL where there is none. */
+/* The same for rows on a device alone: a copy, which the caller frees. */
+fth_status gs_rows_fetch(const gs_rows *rows, gs_model *m, fth_err *err);
+/* Memory of all arrays on the host, as new as on a device. NULL where there is none. FTH_E_USAGE:
+ * they are on a device alone. */
 typedef struct gs_rows_memory {
     float *at[GS_PARTS][GS_ATTRIBUTES], *densify;
 } gs_rows_memory;
@@ -53,6 +57,8 @@ fth_status gs_rows_append(gs_rows *rows, int64_t count, fth_err *err);
 /* Remove marked rows (`gone` is counted and about rows->n rows); the others keep their order, and
  * move down where they lie. */
 fth_status gs_rows_compact(gs_rows *rows, const gs_marks *gone, fth_err *err);
+/* Keep the first n rows. */
+fth_status gs_rows_forget(gs_rows *rows, int64_t n, fth_err *err);
 /* Statistics of 0 for all rows; made if there were none. */
 fth_status gs_rows_begin_densify(gs_rows *rows, fth_err *err);
 /* Forget statistics and their memory, after the last refinement. */

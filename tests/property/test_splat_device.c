@@ -1,0 +1,253 @@
+/* test_splat_device.c - densification of rows that lie on a device alone, against that of the host:
+ * with a device made of threads, whose kernels are the plain loops, and where FATHOM_TEST_DEVICE
+ * names a backend with its kernels.
+ *
+ * labels: gpu
+ * seconds: 5
+ */
+#include "instruments/splat/strategy/parts.h"
+#include "testing/host_device.h"
+#include "testing/op_device.h"
+#include "testing/splat_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const uint64_t MiB = 1 << 20;
+
+/* NULL: this backend has no ranges of addresses, or there is none. */
+static fth_context *device_context(uint64_t budget, bool threads)
+{
+    const uint64_t page = 2 << 20;
+    fth_context *ctx = NULL;
+    fth_options opt;
+    fth_err err = {0};
+    fth_tensor *t = NULL;
+    fth_options_default(&opt);
+    opt.threads = 2;
+    opt.mem.budget_bytes = 256 * MiB;
+    opt.device = "cuda";
+    opt.device_memory_bytes = budget;
+    if (threads)
+        opt.backend = &t_host_backend;
+    else
+        opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    const fth_status s = fth_tensor_reserve(&t, fth_context_device_mem(ctx), "rows", FTH_F32, 1,
+                                            ((int64_t[]){1}), (int64_t)page, NULL);
+    fth_tensor_release(t);
+    if (s == FTH_OK) return ctx;
+    OK(fth_context_destroy(ctx, NULL));
+    return NULL;
+}
+
+/* The same rows on the device of a context. */
+static void send(gs_rows *to, fth_context *ctx, const gs_rows *from)
+{
+    gs_rows_memory m;
+    OK(gs_rows_open(from, &m, NULL));
+    OK(gs_rows_create(to, ctx, from->n, from->most, from->degree, from->flags | GS_ROWS_DEVICE,
+                      NULL));
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++)
+            if (to->tensor[p][a])
+                OK(fth_tensor_put_rows(to->tensor[p][a], 0, to->n, m.at[p][a], NULL));
+    if (to->densify) OK(fth_tensor_put_rows(to->densify, 0, to->n, m.densify, NULL));
+}
+
+/* Bits where nothing is computed; places of children and halved opacities to 1e-6. */
+static void compare(const gs_rows *here, const gs_rows *there)
+{
+    gs_rows_memory m;
+    EQ_I64(there->n, here->n);
+    OK(gs_rows_open(here, &m, NULL));
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            const int64_t columns = gs_columns((gs_attribute)a, here->degree);
+            if (!here->tensor[p][a] || columns == 0) continue;
+            float *v = malloc((size_t)(here->n * columns + 1) * sizeof *v);
+            OK(fth_tensor_get_rows(there->tensor[p][a], 0, here->n, v, NULL));
+            const bool near = p == GS_VALUE && (a == GS_MEANS || a == GS_OPACITY);
+            for (int64_t i = 0; i < here->n * columns; i++)
+                NEAR(v[i], m.at[p][a][i], near ? 1e-6 * (1 + fabs((double)v[i])) : 0);
+            free(v);
+        }
+    IS_TRUE(!here->densify == !there->densify);
+    if (!there->densify) return;
+    float *v = malloc((size_t)(there->n + 1) * 2 * sizeof *v);
+    OK(fth_tensor_get_rows(there->densify, 0, there->n, v, NULL));
+    for (int64_t i = 0; i < 2 * there->n; i++) EQ_F64(v[i], 0);
+    free(v);
+}
+
+static void refine_there(int64_t n, int degree, unsigned flags, const gs_adc_rules *rules,
+                         int64_t iteration, fth_context *device)
+{
+    fth_context *host = t_rows_context(2, 256 * MiB);
+    gs_rows here, there;
+    gs_adc_counts a, b;
+    fth_err err = {0};
+    t_rows_make(&here, host, n, 2 * n + 1, degree, flags, (uint64_t)n);
+    send(&there, device, &here);
+    OKE(gs_adc_refine(&there, rules, iteration, &b, &err), &err);
+    gs_adc_rules same = *rules; /* where the device has less room, so has the host */
+    if (b.cap > 0) same.max_cap = b.cap;
+    OKE(gs_adc_refine(&here, &same, iteration, &a, &err), &err);
+    EQ_I64(b.dup, a.dup);
+    EQ_I64(b.split, a.split);
+    EQ_I64(b.pruned, a.pruned);
+    EQ_I64(b.n, a.n);
+    EQ_I64(b.wanted, a.wanted);
+    compare(&here, &there);
+    gs_rows_free(&here);
+    gs_rows_free(&there);
+    OK(fth_context_destroy(host, NULL));
+}
+
+static void refine_both(int64_t n, int degree, unsigned flags, const gs_adc_rules *rules,
+                        int64_t iteration, uint64_t budget)
+{
+    for (int threads = 0; threads < 2; threads++) {
+        if (!threads && !t_device()) continue;
+        fth_context *device = device_context(budget, threads);
+        if (!device) continue;
+        refine_there(n, degree, flags, rules, iteration, device);
+        OK(fth_context_destroy(device, NULL));
+    }
+}
+
+static gs_adc_rules plain_rules(void)
+{
+    gs_adc_rules rules = gs_adc_default();
+    rules.scene_scale = 20;
+    rules.seed = 77;
+    return rules;
+}
+
+TEST(a_device_refines_as_the_host_does)
+{
+    static const int64_t sizes[] = {0, 1, 33, 1024, 2500};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
+        for (int degree = 0; degree < 4; degree++) {
+            gs_adc_rules rules = plain_rules();
+            rules.revised_opacity = degree % 2;
+            rules.last = degree > 1;
+            refine_both(sizes[k], degree,
+                        GS_ROWS_DENSIFY | (degree == 1 ? 0u : (unsigned)GS_ROWS_ADAM), &rules,
+                        degree < 2 ? 600 : 3100, 256 * MiB);
+        }
+}
+
+TEST(all_none_and_a_cap)
+{
+    for (int k = 0; k < 4; k++) {
+        gs_adc_rules rules = plain_rules();
+        if (k < 2) rules.grad_threshold = k ? -1 : 1e6;
+        if (k < 2) rules.prune_opacity = k ? 0 : 0.4999;
+        if (k == 2) rules.max_cap = 1600;
+        if (k == 3) rules.max_cap = 1; /* no more */
+        refine_both(1500, 1, GS_ROWS_DENSIFY | GS_ROWS_ADAM, &rules, 600, 256 * MiB);
+    }
+}
+
+TEST(the_room_of_the_device_lowers_the_cap)
+{
+    const gs_adc_rules rules = plain_rules();
+    refine_both(60000, 1, GS_ROWS_DENSIFY | GS_ROWS_ADAM, &rules, 600, 74 * MiB);
+}
+
+/* ---- kernels alone, over arrays that do not grow ---- */
+
+/* Rows with n1 places, the first of which are those of `from`. */
+static void make_fixed(gs_rows *rows, fth_context *ctx, const gs_rows *from, int64_t n1)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    gs_rows_memory m;
+    OK(gs_rows_open(from, &m, NULL));
+    *rows = (gs_rows){.context = ctx, .mem = mem, .n = n1, .degree = from->degree};
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            const int64_t columns = gs_columns((gs_attribute)a, from->degree),
+                          size[3] = {n1, a == GS_SH_N ? columns / 3 : columns, 3};
+            fth_tensor **t = &rows->tensor[p][a];
+            if (!m.at[p][a]) continue;
+            OK(fth_tensor_create(t, mem, "fixed", FTH_F32,
+                                 a == GS_SH_N      ? 3
+                                 : a == GS_OPACITY ? 1
+                                                   : 2,
+                                 size, NULL));
+            memset(fth_tensor_data(*t), 0, fth_tensor_bytes(*t));
+            memcpy(fth_tensor_data(*t), m.at[p][a], (size_t)(from->n * columns) * sizeof(float));
+        }
+    OK(fth_tensor_create(&rows->densify, mem, "seen", FTH_F32, 2, ((int64_t[]){n1, 2}), NULL));
+    memset(fth_tensor_data(rows->densify), 0, fth_tensor_bytes(rows->densify));
+    memcpy(fth_tensor_data(rows->densify), m.densify, (size_t)from->n * 2 * sizeof(float));
+}
+
+/* What gs_adc_refine does on a device, where rows have their places already. */
+static void kernels_refine(int64_t n, int degree, const gs_adc_rules *rules)
+{
+    fth_context *host = t_rows_context(2, 256 * MiB), *ctx = NULL;
+    fth_options opt;
+    gs_rows here, there;
+    gs_adc_counts counts;
+    fth_err err = {0};
+    fth_options_default(&opt);
+    opt.device = "cuda";
+    opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    t_rows_make(&here, host, n, 2 * n, degree, GS_ROWS_ADAM | GS_ROWS_DENSIFY, 5);
+    gs_refinement r = {.rules = rules,
+                       .rows = &there,
+                       .iteration = 600,
+                       .n = n,
+                       .high = (float)rules->grad_threshold,
+                       .small = (float)log(rules->grow_scale3d * rules->scene_scale),
+                       .faint = (float)log(rules->prune_opacity / (1 - rules->prune_opacity)),
+                       .huge = INFINITY};
+    make_fixed(&there, ctx, &here, n);
+    OK(gs_marks_create(&r.dup, there.mem, n, "dup", NULL));
+    OK(gs_marks_create(&r.split, there.mem, n, "split", NULL));
+    OKE(gs_device_classify(&r, &err), &err);
+    gs_marks_count(&r.dup);
+    gs_marks_count(&r.split);
+    const int64_t n1 = n + r.dup.count + r.split.count;
+    gs_rows_free(&there);
+    make_fixed(&there, ctx, &here, n1);
+    OKE(gs_device_grow(&r, &err), &err);
+    OK(gs_marks_create(&r.gone, there.mem, n1, "gone", NULL));
+    OKE(gs_device_judge(&r, &err), &err);
+    gs_marks_count(&r.gone);
+    if (r.gone.count > 0) OKE(gs_device_close(&there, &r.gone, &err), &err);
+    OKE(gs_adc_refine(&here, rules, 600, &counts, &err), &err);
+    EQ_I64(r.dup.count, counts.dup);
+    EQ_I64(r.split.count, counts.split);
+    EQ_I64(r.gone.count, counts.pruned);
+    there.n -= r.gone.count;
+    gs_rows_end_densify(&there);
+    gs_rows_end_densify(&here);
+    compare(&here, &there);
+    gs_marks_free(&r.dup);
+    gs_marks_free(&r.split);
+    gs_marks_free(&r.gone);
+    gs_rows_free(&here);
+    gs_rows_free(&there);
+    OK(fth_context_destroy(host, NULL));
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+TEST(kernels_give_the_rows_of_the_loops)
+{
+    static const int64_t sizes[] = {1, 31, 1025, 4200};
+    if (!t_device()) SKIP("no device was asked for");
+    for (size_t k = 0; k < 4; k++)
+        for (int how = 0; how < 4; how++) {
+            gs_adc_rules rules = plain_rules();
+            rules.revised_opacity = how % 2;
+            if (how == 2) rules.grad_threshold = -1, rules.prune_opacity = 1e-9;
+            if (how == 3) rules.grow_scale3d = 1e3, rules.prune_opacity = 0.3;
+            kernels_refine(sizes[k], how, &rules);
+        }
+}
+
+TEST_MAIN()
