@@ -6,6 +6,7 @@
  */
 #include "densify.h"
 
+#include <fathom/monitor.h>
 #include <fathom/number.h>
 
 #include <inttypes.h>
@@ -42,6 +43,7 @@ typedef struct filling {
     gs_rows_memory m;
     const struct mode *mode;
     int degree;
+    int64_t first; /* row of the first here */
 } filling;
 
 static void fill(void *arg, int64_t from, int64_t to)
@@ -54,10 +56,11 @@ static void fill(void *arg, int64_t from, int64_t to)
                 f->m.at[p][a][i] = (float)(i % 1024) * 0x1p-10f;
         }
     for (int64_t i = from; i < to; i++) {
-        const bool high = f->mode->every && i % f->mode->every == 0;
+        const int64_t row = f->first + i;
+        const bool high = f->mode->every && row % f->mode->every == 0;
         for (int k = 0; k < 3; k++) f->m.at[GS_VALUE][GS_SCALING][3 * i + k] = f->mode->size;
         f->m.at[GS_VALUE][GS_ROTATION][4 * i] = 1;
-        f->m.at[GS_VALUE][GS_OPACITY][i] = f->mode->faint && i % f->mode->faint == 0 ? -10 : 1;
+        f->m.at[GS_VALUE][GS_OPACITY][i] = f->mode->faint && row % f->mode->faint == 0 ? -10 : 1;
         if (f->m.densify) f->m.densify[2 * i] = 1, f->m.densify[2 * i + 1] = high ? 10 : 0;
     }
 }
@@ -87,6 +90,33 @@ static void use_pages(const gs_rows *rows, const gs_rows_memory *m)
                        (size_t)(b.got_bytes - b.asked_bytes));
 }
 
+/* The same on a device: what decides is sent in pieces, the rest is 0. */
+static fth_status fill_device(const gs_rows *rows, const struct mode *mode, fth_err *err)
+{
+    enum { ROWS = 1 << 16 };
+    filling f = {.mode = mode, .degree = DEGREE};
+    fth_mem *mem = fth_context_mem(rows->context);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, ROWS * (3 + 4 + 1 + 2) * sizeof(float), "rows to send",
+                         &block, err));
+    f.m.at[GS_VALUE][GS_SCALING] = block;
+    f.m.at[GS_VALUE][GS_ROTATION] = f.m.at[GS_VALUE][GS_SCALING] + 3 * ROWS;
+    f.m.at[GS_VALUE][GS_OPACITY] = f.m.at[GS_VALUE][GS_ROTATION] + 4 * ROWS;
+    f.m.densify = f.m.at[GS_VALUE][GS_OPACITY] + ROWS;
+    fth_status s = FTH_OK;
+    for (int64_t from = 0; s == FTH_OK && from < rows->n; from += ROWS) {
+        const int64_t n = rows->n - from < ROWS ? rows->n - from : ROWS;
+        f.first = from;
+        fill(&f, 0, n);
+        for (int a = GS_SCALING; s == FTH_OK && a < GS_ATTRIBUTES; a++)
+            s = fth_tensor_put_rows(rows->tensor[GS_VALUE][a], from, n, f.m.at[GS_VALUE][a], err);
+        if (s == FTH_OK && rows->densify)
+            s = fth_tensor_put_rows(rows->densify, from, n, f.m.densify, err);
+    }
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
 /* ---- one refinement ---- */
 
 static double now(void)
@@ -96,11 +126,17 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The most of the process that was resident, as the kernel counts. */
-static uint64_t most_resident(void)
+/* The most of the process that was resident, as the kernel counts; of a device, what is taken now,
+ * by its driver. */
+static uint64_t taken(bool device)
 {
     struct rusage u;
-    return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
+    if (!device) return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
+    fth_gpus cards;
+    uint64_t sum = 0;
+    if (fth_gpus_read(&cards))
+        for (int i = 0; i < cards.n; i++) sum += cards.gpu[i].used_bytes;
+    return sum;
 }
 
 static void predict(trial *t, const fth_mem *mem)
@@ -115,29 +151,48 @@ static void predict(trial *t, const fth_mem *mem)
         stats.used_bytes + gs_adc_bytes(mem, t->grown, DEGREE, t->flags, t->n, more, &t->rules);
 }
 
+static fth_status fill_rows(gs_rows *rows, filling *f, fth_err *err)
+{
+    if (rows->flags & GS_ROWS_DEVICE) return fill_device(rows, f->mode, err);
+    FTH_TRY(gs_rows_open(rows, &f->m, err));
+    gs_rows_loop(rows->context, "fill", rows->n, fill, f);
+    use_pages(rows, &f->m);
+    return FTH_OK;
+}
+
+static fth_status use_rows(gs_rows *rows, filling *f, fth_err *err)
+{
+    if (rows->flags & GS_ROWS_DEVICE) return FTH_OK; /* pages there are all real */
+    FTH_TRY(gs_rows_open(rows, &f->m, err));
+    gs_rows_loop(rows->context, "use", rows->n, use_moments, f);
+    use_pages(rows, &f->m);
+    return FTH_OK;
+}
+
 static fth_status refine(trial *t, gs_rows *rows, fth_err *err)
 {
+    const bool device = rows->flags & GS_ROWS_DEVICE;
     gs_adc_counts counts;
     fth_mem_stats stats;
     filling f = {.mode = t->mode, .degree = DEGREE};
-    FTH_TRY(gs_rows_open(rows, &f.m, err));
-    gs_rows_loop(rows->context, "fill", rows->n, fill, &f);
-    use_pages(rows, &f.m);
+    FTH_TRY(fill_rows(rows, &f, err));
+    t->driver = taken(device);
     const double start = now();
     FTH_TRY(gs_adc_refine(rows, &t->rules, 600, &counts, err));
     t->seconds = now() - start;
     t->after = counts.n;
     fth_mem_get_stats(rows->mem, &stats);
     t->ledger = stats.peak_bytes;
-    FTH_TRY(gs_rows_open(rows, &f.m, err));
-    gs_rows_loop(rows->context, "use", rows->n, use_moments, &f);
-    use_pages(rows, &f.m);
+    if (device) t->planned = rows->planned; /* no bound any more, but what plans have said */
+    FTH_TRY(use_rows(rows, &f, err));
+    const uint64_t last = taken(device);
+    if (last > t->driver) t->driver = last;
     return FTH_OK;
 }
 
-static fth_status measure(trial *t, fth_context *ctx, fth_err *err)
+static fth_status measure(trial *t, fth_context *ctx, fth_mem *mem, fth_err *err)
 {
-    fth_mem *mem = fth_context_mem(ctx);
+    const bool device = t->flags & GS_ROWS_DEVICE;
     fth_mem_stats stats;
     gs_rows rows;
     fth_mem_get_stats(mem, &stats);
@@ -146,15 +201,16 @@ static fth_status measure(trial *t, fth_context *ctx, fth_err *err)
         FTH_FAIL(err, FTH_E_NO_FIT, "%" PRId64 " rows that become %" PRId64 " take %s of %s", t->n,
                  t->grown, fth_mem_format_size(t->planned, need, sizeof need),
                  fth_mem_format_size(stats.budget_bytes, have, sizeof have));
-        fth_err_hint(err, "fewer rows with --n, or more memory with --memory");
+        fth_err_hint(err, "fewer rows with --n, or more memory with --%s",
+                     device ? "device-memory" : "memory");
         return FTH_E_NO_FIT;
     }
     fth_mem_mark(mem);
-    const uint64_t before = most_resident();
+    const uint64_t before = taken(device);
     FTH_TRY(gs_rows_create(&rows, ctx, t->n, t->grown, DEGREE, t->flags, err));
     const fth_status s = refine(t, &rows, err);
     gs_rows_free(&rows);
-    t->driver = most_resident() - before;
+    t->driver -= t->driver > before ? before : t->driver;
     return s;
 }
 
@@ -215,12 +271,15 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
     (void)n_args, (void)arg;
     FTH_TRY(read_flags(&t, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
-    predict(&t, fth_context_mem(ctx));
+    fth_mem *mem = fth_context_device_mem(ctx);
+    if (mem) t.flags |= GS_ROWS_DEVICE;
+    if (!mem) mem = fth_context_mem(ctx);
+    predict(&t, mem);
     if (a.plan) {
         fth_answer_memory(&a, t.planned, "rows, and bits that mark them");
         return fth_answer_end(&a, FTH_OK, err);
     }
-    const fth_status s = measure(&t, ctx, err);
+    const fth_status s = measure(&t, ctx, mem, err);
     if (s == FTH_OK) tell(&a, &t);
     return fth_answer_end(&a, s, err);
 }
@@ -238,9 +297,9 @@ const fth_verb gs_verb_bench_densify = {
     .args = "",
     .brief = "refine made-up rows, and tell the memory and time it takes",
     .doc = "Rows of degree 3 are refined once: all are split or duplicated, each tenth is split, "
-           "or half are pruned. Tells what was planned, the most that the ledger held and that "
-           "the process took beyond what it had, and the bound: 1.01 times the rows, before or "
-           "after, whichever are more, and 64 MiB.",
+           "or half are pruned; on a GPU where there is one. Tells what was planned, the most that "
+           "the ledger held and that the process, or the card, took beyond what it had, and the "
+           "bound: 1.01 times the rows, before or after, whichever are more, and 64 MiB.",
     .flag = flags,
     .heeds = "plan json quiet",
     .run = run};

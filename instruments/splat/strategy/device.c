@@ -106,11 +106,17 @@ static bool go_on(void *user, const fth_progress *p)
 }
 
 /* Plans, runs and forgets. */
-static fth_status compute(fth_graph *g, const fth_val *outs, int n, const fth_sink *sinks,
-                          fth_err *err)
+static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int n,
+                          const fth_sink *sinks, fth_err *err)
 {
+    fth_plan_info info;
+    fth_mem_stats stats;
     fth_plan *plan = fth_plan_make(g, outs, n, &(fth_limits){0}, err);
     if (!plan) return err ? err->status : FTH_E_NOMEM;
+    fth_plan_get_info(plan, &info);
+    fth_mem_get_stats(rows->mem, &stats);
+    if (stats.used_bytes + info.peak_bytes > rows->planned)
+        rows->planned = stats.used_bytes + info.peak_bytes;
     const fth_status s = fth_run(plan, sinks, &(fth_run_options){.progress = go_on}, NULL, err);
     fth_plan_destroy(plan);
     return s;
@@ -126,7 +132,7 @@ fth_status gs_device_classify(gs_refinement *r, fth_err *err)
                            param(g, rows, GS_VALUE, GS_SCALING)};
     const fth_val dup = fth_custom(g, &gs_candidates_op, 2, in, &attr, sizeof attr);
     const fth_val outs[2] = {dup, fth_out(dup, 1)};
-    const fth_status s = compute(g, outs, 2, sinks, err);
+    const fth_status s = compute(r->rows, g, outs, 2, sinks, err);
     fth_graph_destroy(g);
     return s;
 }
@@ -141,7 +147,7 @@ fth_status gs_device_judge(gs_refinement *r, fth_err *err)
                            param(g, rows, GS_VALUE, GS_ROTATION),
                            param(g, rows, GS_VALUE, GS_OPACITY)};
     const fth_val gone = fth_custom(g, &gs_unwanted_op, 3, in, &attr, sizeof attr);
-    const fth_status s = compute(g, &gone, 1, &sink, err);
+    const fth_status s = compute(r->rows, g, &gone, 1, &sink, err);
     fth_graph_destroy(g);
     return s;
 }
@@ -188,7 +194,7 @@ fth_status gs_device_grow(gs_refinement *r, fth_err *err)
                 one[0], fth_custom(g, &gs_copy_op, 1 + GS_GROWTH_MARKS, one, &attr, sizeof attr));
         }
     fth_sink sinks[STEPS] = {0};
-    const fth_status s = compute(g, outs, n, sinks, err);
+    const fth_status s = compute(r->rows, g, outs, n, sinks, err);
     fth_graph_destroy(g);
     return s;
 }
@@ -209,7 +215,7 @@ fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err)
                 in[0], fth_custom(g, &gs_close_op, GS_CLOSE_INPUTS, in, &attr, sizeof attr));
         }
     fth_sink sinks[STEPS] = {0};
-    const fth_status s = compute(g, outs, n, sinks, err);
+    const fth_status s = compute(rows, g, outs, n, sinks, err);
     fth_graph_destroy(g);
     return s;
 }

@@ -27,6 +27,7 @@ typedef struct gs_rows {
     unsigned flags;                              /* as they are now */
     fth_tensor *tensor[GS_PARTS][GS_ATTRIBUTES]; /* NULL: moments without Adam */
     fth_tensor *densify; /* [g 2]: times visible, sum of gradients; NULL: none */
+    uint64_t planned;    /* on a device: the most of the ledger that plans over them said so far */
 } gs_rows;
 
 /* n rows of 0. */
