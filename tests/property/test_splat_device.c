@@ -55,8 +55,9 @@ static void send(gs_rows *to, fth_context *ctx, const gs_rows *from)
     if (to->densify) OK(fth_tensor_put_rows(to->densify, 0, to->n, m.densify, NULL));
 }
 
-/* Bits where nothing is computed; places of children and halved opacities to 1e-6. */
-static void compare(const gs_rows *here, const gs_rows *there)
+/* Bits where nothing is computed; places of children and halved opacities to 1e-6, and sizes of
+ * families to `size`. */
+static void compare(const gs_rows *here, const gs_rows *there, double size)
 {
     gs_rows_memory m;
     EQ_I64(there->n, here->n);
@@ -67,9 +68,10 @@ static void compare(const gs_rows *here, const gs_rows *there)
             if (!here->tensor[p][a] || columns == 0) continue;
             float *v = malloc((size_t)(here->n * columns + 1) * sizeof *v);
             OK(fth_tensor_get_rows(there->tensor[p][a], 0, here->n, v, NULL));
-            const bool near = p == GS_VALUE && (a == GS_MEANS || a == GS_OPACITY);
+            const bool near = a == GS_MEANS || a == GS_OPACITY;
+            const double most = p != GS_VALUE ? 0 : near ? 1e-6 : a == GS_SCALING ? size : 0;
             for (int64_t i = 0; i < here->n * columns; i++)
-                NEAR(v[i], m.at[p][a][i], near ? 1e-6 * (1 + fabs((double)v[i])) : 0);
+                NEAR(v[i], m.at[p][a][i], most * (1 + fabs((double)v[i])));
             free(v);
         }
     IS_TRUE(!here->densify == !there->densify);
@@ -92,13 +94,14 @@ static void refine_there(int64_t n, int degree, unsigned flags, const gs_adc_rul
     OKE(gs_adc_refine(&there, rules, iteration, &b, &err), &err);
     gs_adc_rules same = *rules; /* where the device has less room, so has the host */
     if (b.cap > 0) same.max_cap = b.cap;
+    IS_TRUE(n < 50000 || b.cap > 0);
     OKE(gs_adc_refine(&here, &same, iteration, &a, &err), &err);
     EQ_I64(b.dup, a.dup);
     EQ_I64(b.split, a.split);
     EQ_I64(b.pruned, a.pruned);
     EQ_I64(b.n, a.n);
     EQ_I64(b.wanted, a.wanted);
-    compare(&here, &there);
+    compare(&here, &there, 0);
     gs_rows_free(&here);
     gs_rows_free(&there);
     OK(fth_context_destroy(host, NULL));
@@ -153,7 +156,86 @@ TEST(all_none_and_a_cap)
 TEST(the_room_of_the_device_lowers_the_cap)
 {
     const gs_adc_rules rules = plain_rules();
-    refine_both(60000, 1, GS_ROWS_DENSIFY | GS_ROWS_ADAM, &rules, 600, 74 * MiB);
+    refine_both(300000, 1, GS_ROWS_DENSIFY | GS_ROWS_ADAM, &rules, 600, 128 * MiB);
+}
+
+/* ---- MCMC, resets, long ranges ---- */
+
+static void live(gs_rows *rows)
+{
+    gs_mcmc_rules rules = gs_mcmc_default();
+    int64_t dead = 0, added = 0;
+    fth_err err = {0};
+    rules.min_opacity = 0.1;
+    rules.seed = 3;
+    for (int round = 0; round < 2; round++) {
+        OKE(gs_mcmc_relocate(rows, &rules, 500 + round, &dead, &err), &err);
+        OKE(gs_mcmc_add(rows, &rules, 500 + round, &added, NULL, &err), &err);
+        if (rows->n > 1000) IS_TRUE((round > 0 || dead > 100) && added > 40);
+        rules.keep_dead_moments = true;
+        rules.min_opacity = 0.2;
+    }
+    OKE(gs_opacity_reset(rows, 0.3, &err), &err);
+}
+
+TEST(a_device_moves_and_adds_as_the_host_does)
+{
+    static const int64_t sizes[] = {0, 1, 40, 3000};
+    for (int threads = 0; threads < 2; threads++)
+        for (size_t k = 0; k < 4; k++) {
+            if (!threads && !t_device()) continue;
+            fth_context *device = device_context(256 * MiB, threads);
+            if (!device) continue;
+            fth_context *host = t_rows_context(2, 256 * MiB);
+            gs_rows here, there;
+            t_rows_make(&here, host, sizes[k], 2 * sizes[k] + 1, (int)k, GS_ROWS_ADAM, k);
+            send(&there, device, &here);
+            live(&here);
+            live(&there);
+            compare(&here, &there, 1e-6);
+            gs_rows_free(&here);
+            gs_rows_free(&there);
+            OK(fth_context_destroy(host, NULL));
+            OK(fth_context_destroy(device, NULL));
+        }
+}
+
+/* Pages come in pieces where a range grows by much, and go from the end of a piece. */
+TEST(long_ranges_keep_their_rows)
+{
+    enum { ROW = 1 << 18 }; /* numbers: 1 MiB */
+    for (int threads = 0; threads < 2; threads++) {
+        if (!threads && !t_device()) continue;
+        fth_context *ctx = device_context(512 * MiB, threads);
+        if (!ctx) continue;
+        fth_mem *mem = fth_context_device_mem(ctx);
+        static const int64_t steps[] = {300, 130, 131, 290, 5, 120, 121, 119, 0, 128};
+        fth_tensor *t = NULL;
+        fth_mem_stats stats;
+        static float row[ROW];
+        int64_t least = 0;
+        OK(fth_tensor_reserve(&t, mem, "long", FTH_F32, 2, ((int64_t[]){0, ROW}), 400, NULL));
+        for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+            const int64_t was = fth_tensor_size(t, 0), n = steps[k];
+            OK(fth_tensor_set_rows(t, n, NULL));
+            fth_mem_get_stats(mem, &stats);
+            EQ_U64(stats.used_bytes, (uint64_t)(n + n % 2) * MiB);
+            if (n < least) least = n;
+            for (int64_t i = 0; i < n; i += i + 4 < n ? 4 : 1) {
+                const double want = i < was && i < least ? (double)(i + 1) : 0;
+                OK(fth_tensor_get_rows(t, i, 1, row, NULL));
+                EQ_F64(row[0], want);
+                EQ_F64(row[ROW - 1], want);
+            }
+            for (int64_t i = 0; i < n; i++) { /* each row has its number */
+                for (int64_t j = 0; j < ROW; j++) row[j] = (float)(i + 1);
+                OK(fth_tensor_put_rows(t, i, 1, row, NULL));
+            }
+            least = n;
+        }
+        fth_tensor_release(t);
+        OK(fth_context_destroy(ctx, NULL));
+    }
 }
 
 /* ---- kernels alone, over arrays that do not grow ---- */
@@ -226,7 +308,7 @@ static void kernels_refine(int64_t n, int degree, const gs_adc_rules *rules)
     there.n -= r.gone.count;
     gs_rows_end_densify(&there);
     gs_rows_end_densify(&here);
-    compare(&here, &there);
+    compare(&here, &there, 0);
     gs_marks_free(&r.dup);
     gs_marks_free(&r.split);
     gs_marks_free(&r.gone);
@@ -234,6 +316,51 @@ static void kernels_refine(int64_t n, int degree, const gs_adc_rules *rules)
     gs_rows_free(&there);
     OK(fth_context_destroy(host, NULL));
     OK(fth_context_destroy(ctx, NULL));
+}
+
+/* Relocation alone, with the draws of the host. */
+static void kernels_move(int64_t n, int degree)
+{
+    fth_context *host = t_rows_context(2, 256 * MiB), *ctx = NULL;
+    fth_options opt;
+    gs_rows here, there;
+    gs_urn urn;
+    gs_marks dead;
+    int64_t count = 0;
+    fth_err err = {0};
+    const gs_mcmc_rules rules = {.min_opacity = 0.1, .seed = 4};
+    fth_options_default(&opt);
+    opt.device = "cuda";
+    opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    t_rows_make(&here, host, n, n, degree, GS_ROWS_ADAM | GS_ROWS_DENSIFY, 8);
+    make_fixed(&there, ctx, &here, n);
+    OK(gs_marks_create(&dead, there.mem, n, "dead", NULL));
+    OKE(gs_device_find_dead(&there, &dead, (float)log(0.1 / 0.9), &err), &err);
+    gs_marks_count(&dead);
+    OK(gs_urn_create(&urn, &here, &dead, dead.count, 4, 9, 4, NULL)); /* stream of relocation */
+    OKE(gs_device_move(&there, &urn, &dead, &rules, &err), &err);
+    OKE(gs_mcmc_relocate(&here, &rules, 9, &count, &err), &err);
+    EQ_I64(count, dead.count);
+    IS_TRUE(count > n / 10);
+    OKE(gs_opacity_reset(&here, 0.2, &err), &err);
+    OKE(gs_device_reset(&there, (float)log(0.4 / 0.6), &err), &err);
+    gs_rows_end_densify(&there);
+    gs_rows_end_densify(&here);
+    compare(&here, &there, 1e-6);
+    gs_urn_free(&urn);
+    gs_marks_free(&dead);
+    gs_rows_free(&here);
+    gs_rows_free(&there);
+    OK(fth_context_destroy(host, NULL));
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+TEST(kernels_move_rows_as_the_loops_do)
+{
+    if (!t_device()) SKIP("no device was asked for");
+    kernels_move(50, 0);
+    kernels_move(3000, 3);
 }
 
 TEST(kernels_give_the_rows_of_the_loops)

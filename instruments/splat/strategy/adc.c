@@ -347,6 +347,9 @@ static void reset_some(void *arg, int64_t from, int64_t to)
 fth_status gs_opacity_reset(gs_rows *rows, double prune_opacity, fth_err *err)
 {
     gs_rows_memory m;
+    if (rows->flags & GS_ROWS_DEVICE)
+        return rows->n > 0 ? gs_device_reset(rows, (float)gs_logit(2 * prune_opacity), err)
+                           : FTH_OK;
     FTH_TRY(gs_rows_open(rows, &m, err));
     reset r = {m.at[GS_VALUE][GS_OPACITY], m.at[GS_FIRST][GS_OPACITY], m.at[GS_SECOND][GS_OPACITY],
                (float)gs_logit(2 * prune_opacity)};

@@ -6,11 +6,14 @@
  */
 #include "parts.h"
 
+#include "move_ops.h"
 #include "row_ops.h"
 
 #include <fathom/io.h>
+#include <fathom/ops.h>
 #include <fathom/plan.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,19 +140,28 @@ fth_status gs_device_classify(gs_refinement *r, fth_err *err)
     return s;
 }
 
-fth_status gs_device_judge(gs_refinement *r, fth_err *err)
+static fth_status find_unwanted(gs_rows *rows, const gs_marks *gone, const gs_unwanted *attr,
+                                fth_err *err)
 {
-    const gs_rows *rows = r->rows;
-    const gs_unwanted attr = {r->faint, r->huge};
-    const fth_sink sink = sink_of(&r->gone);
+    const fth_sink sink = sink_of(gone);
     fth_graph *g = open_graph(rows, rows->n);
     const fth_val in[3] = {param(g, rows, GS_VALUE, GS_SCALING),
                            param(g, rows, GS_VALUE, GS_ROTATION),
                            param(g, rows, GS_VALUE, GS_OPACITY)};
-    const fth_val gone = fth_custom(g, &gs_unwanted_op, 3, in, &attr, sizeof attr);
-    const fth_status s = compute(r->rows, g, &gone, 1, &sink, err);
+    const fth_val out = fth_custom(g, &gs_unwanted_op, 3, in, attr, sizeof *attr);
+    const fth_status s = compute(rows, g, &out, 1, &sink, err);
     fth_graph_destroy(g);
     return s;
+}
+
+fth_status gs_device_judge(gs_refinement *r, fth_err *err)
+{
+    return find_unwanted(r->rows, &r->gone, &(gs_unwanted){r->faint, r->huge}, err);
+}
+
+fth_status gs_device_find_dead(gs_rows *rows, gs_marks *dead, float least, fth_err *err)
+{
+    return find_unwanted(rows, dead, &(gs_unwanted){nextafterf(least, INFINITY), INFINITY}, err);
 }
 
 /* The four arrays that a split changes; all others are copied. */
@@ -224,4 +236,126 @@ uint64_t gs_device_bytes(int64_t n)
 {
     const uint64_t marks = (uint64_t)blocks_of(n) * (GS_BLOCK / 8 + sizeof(int64_t));
     return 2 * marks + (20 << 20); /* rows that close up pass through 16 MiB; pages are 2 MiB */
+}
+
+/* ---- MCMC ---- */
+
+static fth_status read_times(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
+{
+    const gs_urn *u = self; /* rows behind those of the urn were not drawn */
+    (void)err;
+    for (int64_t i = 0; i < n[0]; i++)
+        ((uint8_t *)dst)[i] = lo[0] + i < u->n ? u->times[lo[0] + i] : 0;
+    return FTH_OK;
+}
+
+/* Parents are one of their families. */
+static fth_status share(gs_rows *rows, const gs_urn *urn, double min_opacity, fth_err *err)
+{
+    const gs_sharing attr = {min_opacity};
+    fth_source times = fth_source_zeros(FTH_U8, 1, &rows->n);
+    times.self = (void *)(uintptr_t)urn;
+    times.read = read_times;
+    fth_graph *g = open_graph(rows, rows->n);
+    const fth_val in[GS_SHARE_INPUTS] = {param(g, rows, GS_VALUE, GS_OPACITY),
+                                         param(g, rows, GS_VALUE, GS_SCALING),
+                                         fth_input(g, "times", FTH_U8, "g", times)};
+    const fth_val opacity = fth_custom(g, &gs_share_op, GS_SHARE_INPUTS, in, &attr, sizeof attr);
+    const fth_val outs[2] = {fth_assign(in[0], opacity), fth_assign(in[1], fth_out(opacity, 1))};
+    fth_sink sinks[2] = {0};
+    const fth_status s = compute(rows, g, outs, 2, sinks, err);
+    fth_graph_destroy(g);
+    return s;
+}
+
+/* Copies of parents in the places of draws, and moments of marked rows are 0. */
+static fth_status copy_parents(gs_rows *rows, const int64_t *from, const int64_t *to, int64_t draws,
+                               const gs_marks *fresh, fth_err *err)
+{
+    const gs_growth attr = {.n = rows->n, .splits = fresh->count, .moments = 1};
+    fth_source source[2] = {fth_source_zeros(FTH_I64, 1, &draws),
+                            fth_source_zeros(FTH_I64, 1, &draws)};
+    for (int i = 0; i < 2; i++) {
+        source[i].self = (void *)(uintptr_t)(i ? to : from);
+        source[i].read = read_counts;
+    }
+    fth_val outs[STEPS];
+    int n = 0;
+    fth_graph *g = open_graph(rows, rows->n);
+    (void)fth_axis(g, "draw", draws);
+    const fth_val words = words_of(g, "fresh", fresh), before = counts_of(g, "fresh before", fresh),
+                  start = fth_input(g, "from", FTH_I64, "draw", source[0]),
+                  end = fth_input(g, "to", FTH_I64, "draw", source[1]);
+    for (int p = 0; p < GS_PARTS; p++)
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            if (!rows->tensor[p][a] || gs_columns((gs_attribute)a, rows->degree) == 0) continue;
+            const fth_val array = param(g, rows, p, a);
+            const fth_val moved[GS_MOVE_INPUTS] = {array, start, end};
+            const fth_val cleared[1 + GS_GROWTH_MARKS] = {array, words, words, before, before};
+            outs[n++] = fth_assign(
+                array, p == GS_VALUE ? fth_custom(g, &gs_move_op, GS_MOVE_INPUTS, moved, NULL, 0)
+                                     : fth_custom(g, &gs_copy_op, 1 + GS_GROWTH_MARKS, cleared,
+                                                  &attr, sizeof attr));
+        }
+    fth_sink sinks[STEPS] = {0};
+    const fth_status s = compute(rows, g, outs, n, sinks, err);
+    fth_graph_destroy(g);
+    return s;
+}
+
+/* Where each draw goes, and the rows whose moments begin anew. */
+static void list_moves(const gs_urn *urn, const gs_marks *dead, bool keep_dead, int64_t *from,
+                       int64_t *to, gs_marks *fresh)
+{
+    int64_t row = -1;
+    for (int64_t j = 0; j < urn->draws; j++) {
+        do row++;
+        while (dead && !gs_marks_has(dead, row));
+        from[j] = urn->drawn[j];
+        to[j] = dead ? row : urn->n + j;
+        gs_marks_set(fresh, from[j]);
+        if (dead && !keep_dead) gs_marks_set(fresh, row);
+    }
+    gs_marks_count(fresh);
+}
+
+fth_status gs_device_move(gs_rows *rows, const gs_urn *urn, const gs_marks *dead,
+                          const gs_mcmc_rules *rules, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(rows->context);
+    gs_marks fresh;
+    void *block = NULL;
+    FTH_TRY(gs_marks_create(&fresh, mem, rows->n, "rows that begin anew", err));
+    fth_status s = fth_mem_take(mem, FTH_MEM_ANY, 2 * (uint64_t)urn->draws * sizeof(int64_t),
+                                "moves", &block, err);
+    if (s == FTH_OK) {
+        int64_t *from = block, *to = from + urn->draws;
+        list_moves(urn, dead, rules->keep_dead_moments, from, to, &fresh);
+        s = share(rows, urn, rules->min_opacity, err);
+        if (s == FTH_OK) s = copy_parents(rows, from, to, urn->draws, &fresh, err);
+    }
+    (void)fth_mem_release(mem, block, NULL);
+    gs_marks_free(&fresh);
+    return s;
+}
+
+/* ---- opacities begin anew ---- */
+
+fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err)
+{
+    fth_val outs[GS_PARTS];
+    int n = 0;
+    fth_graph *g = open_graph(rows, rows->n);
+    for (int p = 0; p < GS_PARTS; p++) {
+        if (!rows->tensor[p][GS_OPACITY]) continue;
+        const fth_val array = param(g, rows, p, GS_OPACITY);
+        const fth_val limit = fth_const(g, FTH_F32, p == GS_VALUE ? (double)most : 0);
+        outs[n++] =
+            fth_assign(array, p == GS_VALUE ? fth_min(array, limit) : fth_expand(limit, "g"));
+    }
+    fth_sink sinks[GS_PARTS] = {0};
+    const fth_status s = compute(rows, g, outs, n, sinks, err);
+    fth_graph_destroy(g);
+    return s;
 }

@@ -96,14 +96,25 @@ static fth_status take(gs_urn *u, fth_mem *mem, fth_err *err)
     return FTH_OK;
 }
 
+/* Opacities of a device. */
+static fth_status fetch(gs_urn *u, const gs_rows *rows, fth_err *err)
+{
+    void **block = &u->block[3];
+    FTH_TRY(fth_mem_take(fth_context_mem(u->context), FTH_MEM_ANY, (uint64_t)u->n * sizeof(float),
+                         "opacities", block, err));
+    u->opacity = *block;
+    return fth_tensor_get_rows(rows->tensor[GS_VALUE][GS_OPACITY], 0, u->n, *block, err);
+}
+
 fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip, int64_t draws,
                          int64_t seed, int64_t iteration, int stream, fth_err *err)
 {
-    gs_rows_memory m;
+    const bool device = rows->flags & GS_ROWS_DEVICE;
+    gs_rows_memory m = {0};
     if (rows->n > UINT32_MAX)
         return FTH_FAIL(err, FTH_E_USAGE,
                         "draws are among at most 2^32 rows, and there are %" PRId64, rows->n);
-    FTH_TRY(gs_rows_open(rows, &m, err));
+    if (!device) FTH_TRY(gs_rows_open(rows, &m, err));
     *urn = (gs_urn){.context = rows->context,
                     .opacity = m.at[GS_VALUE][GS_OPACITY],
                     .skip = skip,
@@ -112,7 +123,8 @@ fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip,
                     .seed = seed,
                     .iteration = iteration,
                     .stream = stream};
-    const fth_status s = take(urn, fth_context_mem(rows->context), err);
+    fth_status s = take(urn, fth_context_mem(rows->context), err);
+    if (s == FTH_OK && device) s = fetch(urn, rows, err);
     if (s != FTH_OK) {
         gs_urn_free(urn);
         return s;
@@ -130,7 +142,7 @@ fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip,
 
 void gs_urn_free(gs_urn *urn)
 {
-    for (int i = 2; i >= 0; i--)
+    for (int i = 3; i >= 0; i--)
         if (urn->block[i])
             (void)fth_mem_release(fth_context_mem(urn->context), urn->block[i], NULL);
     *urn = (gs_urn){0};

@@ -19,10 +19,11 @@ typedef struct gs_urn {
     double total;
     int64_t n, draws, seed, iteration;
     int stream;
-    void *block[3];
+    void *block[4];
 } gs_urn;
 
-/* Draw. FTH_E_USAGE: more than 2^32 rows. On failure nothing is held. */
+/* Draw. FTH_E_USAGE: more than 2^32 rows. On failure nothing is held. Opacities on a device are
+ * brought here first. */
 fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip, int64_t draws,
                          int64_t seed, int64_t iteration, int stream, fth_err *err);
 void gs_urn_free(gs_urn *urn); /* a cleared one is allowed */

@@ -1,9 +1,10 @@
 /* mcmc.c - see mcmc.h. */
 #include "mcmc.h"
 
-#include "activate.h"
 #include "draw.h"
+#include "family.h"
 #include "noise.h"
+#include "parts.h"
 
 #include <fathom/ops.h>
 
@@ -11,7 +12,6 @@
 #include <string.h>
 
 enum { STREAM_RELOCATE = 4, STREAM_ADD = 5 };
-static const double most_opacity = 1 - 1e-7;
 static const float growth = 1.05f;
 
 gs_mcmc_rules gs_mcmc_default(void)
@@ -21,30 +21,15 @@ gs_mcmc_rules gs_mcmc_default(void)
 
 /* ---- families ---- */
 
-/* From log(1 - opacity). The double sum of the paper is a single one: over i, binomials of i - 1
- * and k add up to the binomial of ratio and k + 1. */
-static void make_family(double log_clear, int ratio, double *opacity, double *scale)
-{
-    const double o = -expm1(log_clear / ratio);
-    double sum = 0, binomial = 1, power = 1;
-    for (int k = 0; k < ratio; k++) {
-        binomial *= (double)(ratio - k) / (k + 1);
-        power *= o;
-        sum += (k % 2 ? -1 : 1) * binomial * power / sqrt(k + 1);
-    }
-    *opacity = o;
-    *scale = -expm1(log_clear) / sum;
-}
-
 void gs_family(double opacity, int ratio, double *new_opacity, double *scale)
 {
-    make_family(log1p(-opacity), ratio, new_opacity, scale);
+    gs_family_of(log1p(-opacity), ratio, new_opacity, scale);
 }
 
 /* ---- parents and their copies ---- */
 
 typedef struct spread {
-    const gs_rows *rows;
+    gs_rows *rows;
     const gs_mcmc_rules *rules;
     gs_rows_memory m;
     const gs_urn *urn;
@@ -53,20 +38,19 @@ typedef struct spread {
     float least; /* logit of the least opacity */
 } spread;
 
+static bool is_device(const spread *s)
+{
+    return s->rows->flags & GS_ROWS_DEVICE;
+}
+
 static void share(void *arg, int64_t from, int64_t to)
 {
     const spread *s = arg;
     float *const *at = s->m.at[GS_VALUE];
     for (int64_t i = from; i < to; i++) {
-        const int times = s->urn->times[i];
-        if (times == 0) continue;
-        double o, scale;
-        make_family(gs_log_clear((double)at[GS_OPACITY][i]),
-                    times < GS_FAMILY ? 1 + times : GS_FAMILY, &o, &scale);
-        o = o < s->rules->min_opacity ? s->rules->min_opacity : o > most_opacity ? most_opacity : o;
-        at[GS_OPACITY][i] = (float)gs_logit(o);
-        for (int k = 0; k < 3; k++)
-            at[GS_SCALING][3 * i + k] = (float)((double)at[GS_SCALING][3 * i + k] + log(scale));
+        if (s->urn->times[i] == 0) continue;
+        gs_share(&at[GS_OPACITY][i], at[GS_SCALING] + 3 * i, s->urn->times[i],
+                 s->rules->min_opacity);
         gs_row_clear_moments(&s->m, s->rows->degree, i);
     }
 }
@@ -101,17 +85,25 @@ static void find_dead(void *arg, int64_t from, int64_t to)
 static fth_status relocate(spread *s, int64_t iteration, int64_t *dead, fth_err *err)
 {
     gs_urn urn = {0};
-    gs_rows_loop(s->rows->context, "find dead", s->rows->n, find_dead, s);
+    fth_status status = FTH_OK;
+    if (!is_device(s))
+        gs_rows_loop(s->rows->context, "find dead", s->rows->n, find_dead, s);
+    else if (s->rows->n > 0)
+        FTH_TRY(gs_device_find_dead(s->rows, s->dead, s->least, err));
     gs_marks_count(s->dead);
     if (s->dead->count == 0 || s->dead->count == s->rows->n) return FTH_OK;
     FTH_TRY(gs_urn_create(&urn, s->rows, s->dead, s->dead->count, s->rules->seed, iteration,
                           STREAM_RELOCATE, err));
     s->urn = &urn;
-    gs_rows_loop(s->rows->context, "share", s->rows->n, share, s);
-    gs_rows_loop(s->rows->context, "relocate", s->rows->n, fill_dead, s);
-    *dead = s->dead->count;
+    if (is_device(s)) {
+        status = gs_device_move(s->rows, &urn, s->dead, s->rules, err);
+    } else {
+        gs_rows_loop(s->rows->context, "share", s->rows->n, share, s);
+        gs_rows_loop(s->rows->context, "relocate", s->rows->n, fill_dead, s);
+    }
+    if (status == FTH_OK) *dead = s->dead->count;
     gs_urn_free(&urn);
-    return FTH_OK;
+    return status;
 }
 
 fth_status gs_mcmc_relocate(gs_rows *rows, const gs_mcmc_rules *rules, int64_t iteration,
@@ -121,8 +113,8 @@ fth_status gs_mcmc_relocate(gs_rows *rows, const gs_mcmc_rules *rules, int64_t i
     spread s = {
         .rows = rows, .rules = rules, .dead = &marks, .least = (float)gs_logit(rules->min_opacity)};
     *dead = 0;
-    FTH_TRY(gs_rows_open(rows, &s.m, err));
-    FTH_TRY(gs_marks_create(&marks, rows->mem, rows->n, "dead rows", err));
+    if (!is_device(&s)) FTH_TRY(gs_rows_open(rows, &s.m, err));
+    FTH_TRY(gs_marks_create(&marks, fth_context_mem(rows->context), rows->n, "dead rows", err));
     const fth_status status = relocate(&s, iteration, dead, err);
     gs_marks_free(&marks);
     return status;
@@ -133,8 +125,11 @@ fth_status gs_mcmc_relocate(gs_rows *rows, const gs_mcmc_rules *rules, int64_t i
 static uint64_t bytes_meanwhile(const void *arg, int64_t more)
 {
     const gs_rows *rows = arg;
-    return gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n + more) +
-           gs_urn_bytes(rows->mem, rows->n, more);
+    const uint64_t beside = rows->flags & GS_ROWS_DEVICE
+                                ? gs_device_bytes(rows->n + more) + (uint64_t)rows->n +
+                                      16 * (uint64_t)more /* times, from, to */
+                                : gs_urn_bytes(rows->mem, rows->n, more);
+    return gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n + more) + beside;
 }
 
 /* So many new rows as the strategy wants, and memory has. */
@@ -153,6 +148,11 @@ static int64_t count_new(const gs_rows *rows, const gs_mcmc_rules *rules, int64_
 static fth_status append_drawn(gs_rows *rows, spread *s, fth_err *err)
 {
     FTH_TRY(gs_rows_append(rows, s->urn->draws, err));
+    if (is_device(s)) {
+        const fth_status status = gs_device_move(rows, s->urn, NULL, s->rules, err);
+        if (status != FTH_OK) (void)gs_rows_forget(rows, s->first, NULL);
+        return status;
+    }
     FTH_TRY(gs_rows_open(rows, &s->m, err));
     gs_rows_loop(rows->context, "share", s->first, share, s);
     gs_rows_loop(rows->context, "add", s->urn->draws, fill_new, s);

@@ -10,8 +10,6 @@
 
 #include "rows.h"
 
-enum { GS_FAMILY = 51 }; /* rows, at most: larger ones are treated as that */
-
 typedef struct gs_mcmc_rules {
     double min_opacity;
     int64_t max_cap; /* rows there may be; 0: as many as were reserved */

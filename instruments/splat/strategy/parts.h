@@ -1,9 +1,10 @@
-/* parts.h - one refinement by ADC in its steps, for rows of the host (adc.c) and of a device
- * (device.c). */
+/* parts.h - the steps of both strategies for rows on a device (device.c). */
 #ifndef SPLAT_STRATEGY_PARTS_H
 #define SPLAT_STRATEGY_PARTS_H
 
 #include "adc.h"
+#include "draw.h"
+#include "mcmc.h"
 
 typedef struct gs_refinement {
     const gs_adc_rules *rules;
@@ -22,6 +23,14 @@ fth_status gs_device_grow(gs_refinement *r, fth_err *err);
 fth_status gs_device_judge(gs_refinement *r, fth_err *err);
 /* Close up rows whose marks are counted; they are as many as before. */
 fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err);
+/* Mark rows whose logit is at most `least`, or that have no rotation. */
+fth_status gs_device_find_dead(gs_rows *rows, gs_marks *dead, float least, fth_err *err);
+/* Rows that were drawn share what they are; their copies go to dead rows, or (NULL) behind all that
+ * the urn is of. */
+fth_status gs_device_move(gs_rows *rows, const gs_urn *urn, const gs_marks *dead,
+                          const gs_mcmc_rules *rules, fth_err *err);
+/* Opacities begin anew, at most `most`. */
+fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err);
 /* What a plan of these takes on the device beside the rows, at most, for rows n that become more.
  */
 uint64_t gs_device_bytes(int64_t n);
