@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1920, HEIGHT = 1080, TILE = 16, MAKERS = 16, MODELS = 3, TRIES = 4 };
+enum { WIDTH = 1920, HEIGHT = 1080, MAKERS = 16, MODELS = 3, TRIES = 4 };
 
 /* ---- the scene ---- */
 
@@ -122,7 +122,7 @@ typedef struct trainer {
     fth_context *ctx;
     fth_tensor *model[MODELS][GS_ATTRIBUTES], *view, *target, *bar; /* and moments */
     fth_tensor *rates, *densify;
-    int64_t n, room, need, step;
+    int64_t n, tile, room, need, step;
     double rate[GS_ATTRIBUTES], loss;
     bool whole; /* an iteration, not the image alone */
     fth_graph *g;
@@ -203,7 +203,7 @@ static fth_status make_plan(trainer *t)
                              GS_VIEW, HEIGHT, WIDTH, GS_RATES, GS_UPDATE_SUM};
     const gs_raster rule = {.width = WIDTH,
                             .height = HEIGHT,
-                            .tile = TILE,
+                            .tile = t->tile,
                             .room = t->room,
                             .need = &t->need,
                             .most_alpha = 0.999};
@@ -294,27 +294,43 @@ static void close_trainer(bench *b, trainer *t, const char *name, fth_status s)
     b->failed++;
 }
 
-static fth_status time_it(bench *b, trainer *t, const char *name, double asked)
+enum { WARM = 4, TIMES = 31 };
+
+/* Seconds of the host, and of the kernels at best. */
+static fth_status time_runs(bench *b, trainer *t, double seconds[TIMES], double *kernels)
 {
-    enum { WARM = 4, TIMES = 31 };
-    double seconds[TIMES], kernels = 1e30;
-    char shape[40];
-    FTH_TRY(open_context(t, b));
-    FTH_TRY(open_model(t));
+    *kernels = 1e30;
     FTH_TRY(find_room(t));
     for (int i = 0; i < WARM; i++) FTH_TRY(run_once(t));
-    if (t->trace) return FTH_OK;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < TIMES && !t->trace; i++) {
         const double start = bench_now(b, 1);
         FTH_TRY(run_once(t));
         seconds[i] = bench_now(b, 1) - start;
-        if (t->report.device_seconds < kernels) kernels = t->report.device_seconds;
+        if (t->report.device_seconds < *kernels) *kernels = t->report.device_seconds;
     }
+    return FTH_OK;
+}
+
+static fth_status time_it(bench *b, trainer *t, const char *name, double asked)
+{
+    double seconds[TIMES], kernels;
+    char shape[40];
+    FTH_TRY(open_context(t, b));
+    FTH_TRY(open_model(t));
+    FTH_TRY(time_runs(b, t, seconds, &kernels));
+    if (t->trace) return FTH_OK;
     snprintf(shape, sizeof shape, "%.3g M Gaussians", 1e-6 * (double)t->n);
     bench_single(b, name, shape, seconds, TIMES, asked, "asked for");
     bench_note(b, "%s: kernels alone %.3f ms, %.0f MB planned, %lld in a row of tiles, loss %.6f",
                name, 1e3 * kernels, 1e-6 * (double)t->report.planned_bytes, (long long)t->need,
                t->loss);
+    for (t->tile = 8; t->tile <= 32 && !t->whole; t->tile *= 4) {
+        drop_plan(t);
+        t->room = 1000;
+        FTH_TRY(time_runs(b, t, seconds, &kernels));
+        bench_note(b, "%s: tiles of %lld: kernels alone %.3f ms, %lld in a row of tiles, loss %.6f",
+                   name, (long long)t->tile, 1e3 * kernels, (long long)t->need, t->loss);
+    }
     return FTH_OK;
 }
 
@@ -331,6 +347,7 @@ void bench_splat_device(bench *b)
                      (int)(sizes[i].n / 1000000));
             if (!bench_wants(b, name)) continue;
             trainer t = {.n = sizes[i].n / b->divide,
+                         .tile = 16,
                          .room = 1000,
                          .rate = {1.6e-4, 2.5e-3, 2.5e-3 / 20, 5e-3, 1e-3, 5e-2},
                          .whole = whole};
