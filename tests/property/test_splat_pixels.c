@@ -113,8 +113,8 @@ static void sort(const scene *s, const double *splats, int *order)
 
 static const scene scenes[] = {
     {40, 33, 9, 3, 4},    {1, 50, 42, 0, 4},   {25, 17, 48, 1, 3},
-    {30, 40, 33, 2, 0.3}, {12, 20, 20, 3, -9}, /* nothing is seen */
-    {60, 31, 31, 2, 2},   {9, 5, 3, 1, 3},
+    {30, 40, 33, 2, 0.3}, {12, 20, 20, 3, -9},                      /* nothing is seen */
+    {60, 31, 31, 2, 2},   {9, 5, 3, 1, 3},     {600, 24, 20, 0, 3}, /* more than a block holds */
 };
 enum { SCENES = sizeof scenes / sizeof scenes[0] };
 
@@ -157,7 +157,7 @@ TEST(every_operation_keeps_its_promises_when_cut)
         for (int bits = 0; bits < 2; bits++) {
             const fth_dtype dtype = bits ? FTH_F64 : FTH_F32;
             const scene *s = &scenes[k];
-            made m = make(s, dtype, 8, &r);
+            made m = make(s, dtype, 8 << k % (bits ? 2 : 3), &r);
             const fth_val target = t_noise(m.g, "target", dtype, "i j c", &r),
                           loss = gs_loss_of(m.g, 0.2, m.image, target);
             fth_val wrt[2] = {m.model.at[GS_MEANS], m.model.at[GS_ROTATION]}, grad[2];
