@@ -128,11 +128,23 @@ template <typename K> static __global__ void fth_cuda_radix_place(const fth_cuda
                   n = fth_cuda_live(p.count, p.n),
                   tiles = (n + fth_cuda_radix_tile<K>() - 1) / fth_cuda_radix_tile<K>();
     if (which >= p.line_digits) return;
+    constexpr int EACH = 8; /* of a lane at a time, so that many loads are on their way */
     uint32_t *counts = p.counts + which * p.tiles, done = 0;
-    for (int64_t at = 0; at < tiles; at += 32) {
-        const int64_t i = at + lane;
-        const uint32_t x = i < tiles ? counts[i] : 0, sum = fth_cuda_up_to_lane(x);
-        if (i < tiles) counts[i] = done + sum - x;
+    for (int64_t at = 0; at < tiles; at += 32 * EACH) {
+        const int64_t first = at + lane * EACH;
+        uint32_t x[EACH], mine = 0;
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            x[j] = first + j < tiles ? counts[first + j] : 0;
+            mine += x[j];
+        }
+        const uint32_t sum = fth_cuda_up_to_lane(mine);
+        uint32_t before = done + sum - mine;
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            if (first + j < tiles) counts[first + j] = before;
+            before += x[j];
+        }
         done += __shfl_sync(~0u, sum, 31);
     }
     if (lane == 0) p.totals[which] = done;
@@ -270,11 +282,22 @@ template <typename T> static __global__ void fth_cuda_scan_tops(const fth_cuda_s
 {
     const int64_t n = fth_cuda_live(w.count, w.n),
                   tiles = (n + FTH_CUDA_SCAN_TILE - 1) / FTH_CUDA_SCAN_TILE;
-    uint64_t done = 0, all;
-    for (int64_t at = 0; at < tiles; at += FTH_CUDA_SORT_THREADS) {
-        const int64_t i = at + threadIdx.x;
-        const uint64_t before = fth_cuda_before(i < tiles ? w.sums[i] : (uint64_t)0, &all);
-        if (i < tiles) w.sums[i] = done + before;
+    constexpr int EACH = 8;
+    uint64_t done = 0, all, x[EACH];
+    for (int64_t at = 0; at < tiles; at += FTH_CUDA_SORT_THREADS * EACH) {
+        const int64_t first = at + threadIdx.x * EACH;
+        uint64_t mine = 0;
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            x[j] = first + j < tiles ? w.sums[first + j] : 0;
+            mine += x[j];
+        }
+        uint64_t before = done + fth_cuda_before(mine, &all);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            if (first + j < tiles) w.sums[first + j] = before;
+            before += x[j];
+        }
         done += all;
     }
     if (threadIdx.x == 0 && w.total) *w.total = done;

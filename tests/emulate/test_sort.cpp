@@ -102,7 +102,9 @@ int main()
         scan_some<uint32_t>(n, n / 3, 2);
         scan_some<uint64_t>(n, n, 1ull << 40);
     }
-    scan_some<uint32_t>(3 * 2048 * 256 + 5, 2048 * 256 + 77, 3); /* more tiles than threads */
+    scan_some<uint32_t>(3 * 2048 * 2048 + 5, 2048 * 2048 + 77,
+                        3); /* more tiles than a block takes */
+    sort_some<uint16_t>(1, 300 * 4096 + 9, 270 * 4096 + 1, 0, 8, 0, true);
     printf("%s\n", failures ? "FAILED" : "sorts and scans are those of plain loops");
     emulate::end();
     return failures != 0;
