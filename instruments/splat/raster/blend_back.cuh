@@ -203,22 +203,43 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
         l.sum[(int64_t)l.item[at + k / GS_SUMS] * GS_SUMS + k % GS_SUMS] = 0;
 }
 
-/* A Gaussian adds its slots in order; those that are not seen have 0. */
-__global__ void add_slots(const tile_lists l, real *bar, int64_t bar_step, bool first)
+/* A Gaussian adds its slots in order; those that are not seen have 0. The slots of a warp's 32 lie
+ * one behind the other: they pass through shared memory 32 at a time, and so do the rows. */
+__global__ void __launch_bounds__(LIST_THREADS)
+    add_slots(const tile_lists l, real *bar, int64_t bar_step, bool first)
 {
-    const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x;
-    if (i >= l.n) return;
-    const int64_t seen = (int64_t)l.count->seen, slots = (int64_t)l.count->slots;
-    real *to = bar + (int64_t)l.order[i] * bar_step, sum[GS_SUMS];
-    if (!first && i >= seen) return;
-    for (int c = 0; c < GS_SUMS; c++) sum[c] = first ? 0 : to[c];
-    if (i < seen && slots > 0) {
-        const int64_t end = i + 1 < seen ? (int64_t)l.first[i + 1] : slots;
-        for (int64_t slot = l.first[i]; slot < end; slot++)
-            for (int c = 0; c < GS_SUMS; c++) sum[c] += l.sum[slot * GS_SUMS + c];
+    __shared__ real staged[LIST_THREADS * (int)GS_SUMS];
+    __shared__ int32_t rows[LIST_THREADS];
+    const int lane = (int)threadIdx.x & 31;
+    real *const here = staged + (threadIdx.x - (unsigned)lane) * GS_SUMS;
+    int32_t *const row = rows + (threadIdx.x - (unsigned)lane);
+    const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x, i0 = i - lane;
+    const int64_t slots = (int64_t)l.count->slots, seen = slots > 0 ? (int64_t)l.count->seen : 0;
+    if (i0 >= l.n || (!first && i0 >= seen)) return;
+    const int64_t last = i0 + 32 < seen ? i0 + 32 : seen,
+                  begin = i < seen ? (int64_t)l.first[i] : slots,
+                  end = i + 1 < seen ? (int64_t)l.first[i + 1] : slots,
+                  all = last < seen ? (int64_t)l.first[last] : slots;
+    real sum[GS_SUMS];
+    row[lane] = i < l.n ? l.order[i] : -1;
+    for (int c = 0; c < GS_SUMS; c++)
+        sum[c] = first || i >= seen ? 0 : bar[(int64_t)row[lane] * bar_step + c];
+    for (int64_t at = __shfl_sync(~0u, begin, 0); at < all; at += 32) {
+        const int64_t n = (all - at < 32 ? all - at : 32) * GS_SUMS;
+        for (int k = lane; k < n; k += 32) here[k] = l.sum[at * GS_SUMS + k];
+        __syncwarp();
+        for (int64_t slot = begin > at ? begin : at; slot < end && slot < at + 32; slot++)
+            for (int c = 0; c < GS_SUMS; c++) sum[c] += here[(slot - at) * GS_SUMS + c];
+        __syncwarp();
     }
-    for (int c = 0; c < GS_SUMS; c++) to[c] = sum[c];
-    for (int c = GS_SUMS; c < GS_SPLAT && first; c++) to[c] = 0;
+    for (int c = 0; c < GS_SUMS; c++) here[lane * GS_SUMS + c] = sum[c];
+    __syncwarp();
+    const int64_t most = first ? l.n : seen, n = most - i0 < 32 ? most - i0 : 32;
+    const int wide = first ? (int)GS_SPLAT : (int)GS_SUMS;
+    for (int k = lane; k < n * wide; k += 32) {
+        const int which = k / wide, c = k - which * wide;
+        bar[(int64_t)row[which] * bar_step + c] = c < GS_SUMS ? here[which * GS_SUMS + c] : 0;
+    }
 }
 
 __global__ void clear_rows(real *bar, int64_t bar_step, int64_t n)

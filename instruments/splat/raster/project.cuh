@@ -54,14 +54,30 @@ __device__ inline int count_tiles(const gs_raster &rule, const real row[GS_SPLAT
     return n;
 }
 
-/* Coefficients of the rows of a warp that are wanted, to its part of shared memory. */
+/* Coefficients of the rows of a warp that are wanted, to its part of shared memory; some rows at a
+ * time, so that their loads are on their way together. */
 __device__ inline void bring_rest(const projection &p, int64_t first, bool wanted, int n, real *to)
 {
-    const unsigned lane = threadIdx.x & 31;
-    for (unsigned rows = __ballot_sync(~0u, wanted); rows; rows &= rows - 1) {
-        const int row = __ffs((int)rows) - 1;
-        const real *from = p.rest + (first + row) * p.rest_step;
-        for (int k = (int)lane; k < n; k += 32) to[row * REST + k] = from[k / 3 * p.rest_k + k % 3];
+    enum { TOGETHER = 4, TWICE = (REST + 31) / 32 };
+    const int lane = (int)threadIdx.x & 31;
+    for (unsigned rows = __ballot_sync(~0u, wanted); rows;) {
+        int row[TOGETHER];
+        real got[TOGETHER][TWICE];
+#pragma unroll
+        for (int r = 0; r < TOGETHER; r++, rows &= rows - 1) row[r] = __ffs((int)rows) - 1;
+#pragma unroll
+        for (int r = 0; r < TOGETHER; r++)
+#pragma unroll
+            for (int e = 0; e < TWICE; e++) {
+                const int k = lane + 32 * e;
+                if (row[r] >= 0 && k < n)
+                    got[r][e] = p.rest[(first + row[r]) * p.rest_step + k / 3 * p.rest_k + k % 3];
+            }
+#pragma unroll
+        for (int r = 0; r < TOGETHER; r++)
+#pragma unroll
+            for (int e = 0; e < TWICE; e++)
+                if (row[r] >= 0 && lane + 32 * e < n) to[row[r] * REST + lane + 32 * e] = got[r][e];
     }
     __syncwarp();
 }
@@ -101,7 +117,6 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
     there = tiles > 0;
     row[GS_TILES] = (real)tiles;
     if (degree > 0) bring_rest(p, first, there, 3 * ((degree + 1) * (degree + 1) - 1), staged);
-    if (i >= p.n) return;
     if (there) {
         const real *rest = staged + (threadIdx.x & 31) * REST;
         real d[3];
@@ -113,8 +128,13 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
         default: colour_at<3>(p, i, d, rest, row + GS_RED); break;
         }
     }
-    real *to = p.out[0] + i * p.out_step[0];
-    for (int k = 0; k < GS_SPLAT; k++) to[k] = there ? row[k] : 0;
+    __syncwarp();
+    for (int k = 0; k < GS_SPLAT; k++)
+        staged[(threadIdx.x & 31) * GS_SPLAT + k] = there ? row[k] : 0;
+    __syncwarp();
+    const int64_t rows = p.n - first < 32 ? p.n - first : 32;
+    for (int k = (int)threadIdx.x & 31; k < rows * GS_SPLAT; k += 32)
+        p.out[0][(first + k / GS_SPLAT) * p.out_step[0] + k % GS_SPLAT] = staged[k];
 }
 
 /* ---- backward ---- */
