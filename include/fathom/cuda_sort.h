@@ -178,25 +178,33 @@ static __device__ inline unsigned fth_cuda_same_digit(unsigned digit)
     return same;
 }
 
-template <typename K> static __global__ void fth_cuda_radix_put(const fth_cuda_radix_pass<K> p)
+/* Keys are put in order inside their tile first, so that those of a digit are written side by side.
+ */
+template <typename K>
+static __global__ void __launch_bounds__(FTH_CUDA_SORT_THREADS, 4)
+    fth_cuda_radix_put(const fth_cuda_radix_pass<K> p)
 {
     constexpr int EACH = fth_cuda_radix_each<K>(), WARPS = FTH_CUDA_SORT_THREADS / 32;
-    __shared__ uint32_t places[WARPS][FTH_CUDA_SORT_DIGITS];
+    constexpr int TILE = FTH_CUDA_SORT_THREADS * EACH;
+    __shared__ uint32_t places[WARPS][FTH_CUDA_SORT_DIGITS], begins[FTH_CUDA_SORT_DIGITS];
+    __shared__ K keys[TILE];
+    __shared__ uint32_t values[TILE];
     const int64_t line = blockIdx.x / p.tiles, tile = blockIdx.x - line * p.tiles,
-                  n = fth_cuda_live(p.count, p.n);
-    if (tile * fth_cuda_radix_tile<K>() >= n) return;
+                  n = fth_cuda_live(p.count, p.n), origin = tile * TILE;
+    if (origin >= n) return;
+    const int here = n - origin < TILE ? (int)(n - origin) : TILE;
     const unsigned lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    const int64_t first = tile * fth_cuda_radix_tile<K>() + warp * (32 * EACH) + lane;
-    const K *from = p.from + line * p.n;
+    const int first = (int)(warp * (32 * EACH) + lane);
+    const K *from = p.from + line * p.n + origin;
     K key[EACH];
     uint32_t rank[EACH];
     for (unsigned d = lane; d < FTH_CUDA_SORT_DIGITS; d += 32) places[warp][d] = 0;
     __syncwarp();
 #pragma unroll
-    for (int j = 0; j < EACH; j++) key[j] = first + j * 32 < n ? from[first + j * 32] : (K)0;
+    for (int j = 0; j < EACH; j++) key[j] = first + j * 32 < here ? from[first + j * 32] : (K)0;
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
-        const bool there = first + j * 32 < n;
+        const bool there = first + j * 32 < here;
         const unsigned digit = there ? fth_cuda_digit(p, key[j]) : (unsigned)FTH_CUDA_SORT_DIGITS;
         const unsigned same = fth_cuda_same_digit(digit), before = same & ((1u << lane) - 1);
         uint32_t seen = 0;
@@ -206,10 +214,14 @@ template <typename K> static __global__ void fth_cuda_radix_put(const fth_cuda_r
         __syncwarp();
         rank[j] = seen + (uint32_t)__popc(before);
     }
-    const int64_t mine = line * FTH_CUDA_SORT_DIGITS + threadIdx.x;
-    uint32_t sum =
-        fth_cuda_before(p.totals[mine], (uint32_t *)NULL) + p.counts[mine * p.tiles + tile];
-    for (int w = 0; w < WARPS; w++) { /* fth_cuda_before has waited for all of the block */
+    __syncthreads();
+    const int64_t mine = line * FTH_CUDA_SORT_DIGITS + threadIdx.x; /* a thread has a digit */
+    uint32_t count = 0;
+    for (int w = 0; w < WARPS; w++) count += places[w][threadIdx.x];
+    uint32_t sum = fth_cuda_before(count, (uint32_t *)NULL);
+    begins[threadIdx.x] =
+        fth_cuda_before(p.totals[mine], (uint32_t *)NULL) + p.counts[mine * p.tiles + tile] - sum;
+    for (int w = 0; w < WARPS; w++) {
         const uint32_t x = places[w][threadIdx.x];
         places[w][threadIdx.x] = sum;
         sum += x;
@@ -217,11 +229,18 @@ template <typename K> static __global__ void fth_cuda_radix_put(const fth_cuda_r
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
-        const int64_t i = first + j * 32;
-        if (i >= n) continue;
-        const int64_t to = line * p.n + places[warp][fth_cuda_digit(p, key[j])] + rank[j];
-        p.to[to] = key[j];
-        p.value_to[to] = p.value ? p.value[line * p.n + i] : (uint32_t)i;
+        const int i = first + j * 32;
+        if (i >= here) continue;
+        const uint32_t to = places[warp][fth_cuda_digit(p, key[j])] + rank[j];
+        keys[to] = key[j];
+        values[to] = p.value ? p.value[line * p.n + origin + i] : (uint32_t)(origin + i);
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < here; i += FTH_CUDA_SORT_THREADS) {
+        const K k = keys[i];
+        const uint32_t to = begins[fth_cuda_digit(p, k)] + (uint32_t)i;
+        p.to[line * p.n + to] = k;
+        p.value_to[line * p.n + to] = values[i];
     }
 }
 
