@@ -104,7 +104,7 @@ FTH_API FTH_MUST_USE fth_status fth_file_append(fth_mem *mem, const char *path, 
 typedef struct fth_file_stream fth_file_stream;
 FTH_API FTH_MUST_USE fth_status fth_file_stream_create(fth_file_stream **out, fth_mem *mem,
                                                        const char *path, fth_err *err);
-/* For fprintf and fth_json_begin_file; it ends with the stream. */
+/* For fprintf, fth_json_begin_file, and fseek from the front; it ends with the stream. */
 FTH_API FILE *fth_file_stream_file(fth_file_stream *s);
 /* Fails with the first failed write, whenever it was. Ends the stream either way. */
 FTH_API FTH_MUST_USE fth_status fth_file_stream_commit(fth_file_stream *s, fth_err *err);

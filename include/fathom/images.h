@@ -38,6 +38,7 @@ typedef struct fth_images_info {
     fth_dtype dtype;      /* u8, u16 or f32 */
     int significant_bits; /* of the camera; those of the dtype where the file does not say */
     bool rgb;             /* the channels are red, green and blue of one picture */
+    bool alpha;           /* and the last of them says how opaque a pixel is */
     /* 0 where the file does not say: */
     double um_per_px;        /* along x; pixels are taken as square */
     double z_step_um;        /* between planes */
@@ -78,6 +79,7 @@ typedef struct fth_images_options {
     uint64_t search_bytes;
     bool rgb_is_bgr;         /* ND2: colour pictures hold blue, green, red */
     fth_read_mode read_mode; /* ND2 */
+    bool alpha;              /* pictures: how opaque a pixel is is a channel of its own, the last */
 } fth_images_options;
 
 typedef struct fth_images fth_images;

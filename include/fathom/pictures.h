@@ -1,4 +1,4 @@
-/* fathom/pictures.h - one picture as a file: PNG, JPEG, TIFF or PGM.
+/* fathom/pictures.h - one picture as a file: PNG, JPEG, TIFF, PGM or WebP.
  *
  *   const fth_picture picture = {.dtype = FTH_U8, .height = h, .width = w, .channels = 1,
  *                                .pixels = px, .um_per_px = 3.2347};
@@ -27,6 +27,7 @@ typedef enum fth_picture_kind {
     FTH_PICTURE_TIF16,
     FTH_PICTURE_TIF32,
     FTH_PICTURE_PGM,
+    FTH_PICTURE_WEBP,
     FTH_PICTURE_KINDS
 } fth_picture_kind;
 
@@ -46,14 +47,16 @@ typedef struct fth_picture_format {
 /* "png16", "jpg:90", "tif:deflate"; FTH_E_USAGE lists the kinds there are. */
 FTH_API FTH_MUST_USE fth_status fth_picture_format_parse(const char *text, fth_picture_format *out,
                                                          fth_err *err);
-/* By the ending of a name: png, jpg, jpeg, tif, tiff, pgm, ppm. The kind is the one of 8 bits. */
+/* By the ending of a name: png, jpg, jpeg, tif, tiff, pgm, ppm, webp. The kind is the one of 8
+ * bits. */
 FTH_API FTH_MUST_USE fth_status fth_picture_format_of_path(const char *path,
                                                            fth_picture_format *out, fth_err *err);
 
 typedef struct fth_picture {
     fth_dtype dtype; /* u8, u16 or f32 */
     int64_t height, width;
-    int channels;       /* 1: grey; 3: red, green, blue side by side (not as TIFF of floats) */
+    int channels;       /* 1: grey; 3: red, green, blue side by side (not as TIFF of floats); 4: and
+                         * alpha (written as WebP alone) */
     const void *pixels; /* row after row */
     double um_per_px;   /* 0: not known */
 } fth_picture;
@@ -74,6 +77,14 @@ FTH_API FTH_MUST_USE fth_status fth_picture_save(fth_mem *mem, const char *path,
 /* A file that holds one picture, of any format of fathom/images.h. End it with fth_picture_free. */
 FTH_API FTH_MUST_USE fth_status fth_picture_load(fth_mem *mem, const char *path, fth_picture *out,
                                                  fth_err *err);
+/* The same with its alpha where the file has it, as the last of 2 or 4 channels. Also files of 2 or
+ * 4 channels without alpha: *alpha says which. */
+FTH_API FTH_MUST_USE fth_status fth_picture_load_alpha(fth_mem *mem, const char *path,
+                                                       fth_picture *out, bool *alpha, fth_err *err);
+/* Of a file in memory, PNG, JPEG, PGM, BMP or WebP; `label` names it in messages. */
+FTH_API FTH_MUST_USE fth_status fth_picture_decode(fth_mem *mem, const char *label,
+                                                   const void *data, uint64_t bytes,
+                                                   fth_picture *out, bool *alpha, fth_err *err);
 FTH_API void fth_picture_free(fth_mem *mem, fth_picture *picture); /* clears it */
 
 FTH_END_DECLS

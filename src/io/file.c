@@ -109,6 +109,15 @@ fth_status fth_file_open_scratch(fth_file **out, fth_mem *mem, const char *dir, 
                                             strerror(why)));
 }
 
+fth_status fth__file_of_bytes(fth_file **out, fth_mem *mem, const char *label, const void *data,
+                              uint64_t bytes, fth_err *err)
+{
+    FTH_TRY(create(out, mem, label, false, err));
+    (*out)->data = data;
+    (*out)->bytes = bytes;
+    return FTH_OK;
+}
+
 fth_file *fth__file_retain(fth_file *f)
 {
     atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
@@ -135,6 +144,10 @@ fth_status fth_file_read(fth_file *f, uint64_t offset, uint64_t bytes, void *dst
                               " bytes of %s should be here, but the file ends at byte %" PRIu64,
                               bytes, what, end);
     char *to = dst;
+    if (f->data && bytes > 0) {
+        memcpy(to, f->data + offset, bytes);
+        return FTH_OK;
+    }
     while (bytes > 0) {
         const uint64_t want = fth__min_u64(bytes, PIECE);
         uint64_t got;

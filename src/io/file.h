@@ -19,11 +19,15 @@ struct fth_file {
     fth_mem *mem;
     atomic_int refs;
     int fd;
+    const uint8_t *data; /* of a file in memory, of the caller; NULL: on disk */
     bool writable;
     bool stream;            /* what is read does not stay in the page cache */
     _Atomic uint64_t bytes; /* when it was opened, and what was added since */
     char *path;
 };
+/* Bytes in memory, which stay the caller's, as a file to be read. */
+fth_status fth__file_of_bytes(fth_file **out, fth_mem *mem, const char *label, const void *data,
+                              uint64_t bytes, fth_err *err);
 fth_file *fth__file_retain(fth_file *f); /* fth_file_close drops one reference */
 
 /* "scan.npz, byte 1234: ..." with FTH_FAIL's manners. */

@@ -12,13 +12,9 @@
 
 /* Asked in this order; the end has no row. */
 static const fth__images_format *const formats[] = {
-    &fth__nd2_format,
-    &fth__png_images,
-    &fth__jpeg_images,
-    &fth__pgm_images,
-    &fth__tiff_images,
-    &fth__images_zarr,
-    NULL,
+    &fth__nd2_format,  &fth__png_images,  &fth__jpeg_images,
+    &fth__pgm_images,  &fth__bmp_images,  &fth__webp_images,
+    &fth__tiff_images, &fth__images_zarr, NULL,
 };
 
 static fth_status look(fth__images_head *head, fth_mem *mem, const char *path, fth_err *err)
@@ -48,6 +44,13 @@ static const char *list(char *text, size_t bytes)
     return text;
 }
 
+const fth__images_format *fth__images_recognise(const fth__images_head *head)
+{
+    int i = 0;
+    while (formats[i] && !formats[i]->recognise(head)) i++;
+    return formats[i];
+}
+
 fth_status fth_images_open(fth_images **out, fth_mem *mem, const char *path,
                            const fth_images_options *options, fth_err *err)
 {
@@ -56,9 +59,8 @@ fth_status fth_images_open(fth_images **out, fth_mem *mem, const char *path,
     char text[200];
     *out = NULL;
     FTH_TRY(look(&head, mem, path, err));
-    for (int i = 0; formats[i]; i++)
-        if (formats[i]->recognise(&head))
-            return formats[i]->open(out, mem, path, options ? options : &none, err);
+    const fth__images_format *format = fth__images_recognise(&head);
+    if (format) return format->open(out, mem, path, options ? options : &none, err);
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no format of images that is known; these are: %s",
                     path, list(text, sizeof text));
 }

@@ -31,7 +31,10 @@ typedef struct fth__images_format {
     fth_images_position (*position)(const fth_images *images, int64_t p);
     fth_images_frame (*frame)(const fth_images *images, int64_t t, int64_t p, int64_t z);
     fth_status (*source)(fth_images *images, fth_source *out, fth_err *err);
+    const struct fth__picture_rows *rows; /* of formats of single pictures; NULL: it is none */
 } fth__images_format;
+/* The format of a head; NULL: none that is known. */
+const fth__images_format *fth__images_recognise(const fth__images_head *head);
 
 struct fth_images {
     const fth__images_format *format;

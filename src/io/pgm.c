@@ -145,9 +145,10 @@ static void end(void *state)
     fth__heap_free(r->mem, r);
 }
 
-static fth_status begin(void **state, fth_mem *mem, fth_file *file, fth__picture_head *head,
-                        fth_err *err)
+static fth_status begin(void **state, fth_mem *mem, fth_file *file, bool alpha,
+                        fth__picture_head *head, fth_err *err)
 {
+    (void)alpha; /* it has none */
     *state = NULL;
     reader *r = fth__heap_alloc(mem, sizeof *r);
     if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "%s: no memory to read it", file->path);
@@ -206,12 +207,12 @@ static bool recognise(const fth__images_head *head)
 static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
                               const fth_images_options *options, fth_err *err)
 {
-    (void)options;
-    return fth__picture_open(out, &fth__pgm_images, "pgm", &rows, mem, path, err);
+    return fth__picture_open(out, &fth__pgm_images, "pgm", &rows, mem, path, options, err);
 }
 
 const fth__images_format fth__pgm_images = {.name = "PGM",
                                             .recognise = recognise,
                                             .open = open_images,
                                             .close = fth__picture_close,
-                                            .source = fth__picture_source};
+                                            .source = fth__picture_source,
+                                            .rows = &rows};

@@ -27,6 +27,7 @@ static const struct {
     [FTH_PICTURE_TIF16] = {{"tif16", ".tif", FTH_U16, "TIFF of 16 bits"}, &fth__tiff_writer},
     [FTH_PICTURE_TIF32] = {{"tif32", ".tif", FTH_F32, "TIFF of floats"}, &fth__tiff_writer},
     [FTH_PICTURE_PGM] = {{"pgm", ".pgm", FTH_U8, "PGM of 8 or 16 bits"}, &fth__pgm_writer},
+    [FTH_PICTURE_WEBP] = {{"webp", ".webp", FTH_U8, "WebP without loss"}, &fth__webp_writer},
 };
 
 const fth_picture_kind_info *fth_picture_kind_get_info(fth_picture_kind kind)
@@ -77,7 +78,7 @@ fth_status fth_picture_format_of_path(const char *path, fth_picture_format *out,
     } endings[] = {{".png", FTH_PICTURE_PNG},  {".jpg", FTH_PICTURE_JPG},
                    {".jpeg", FTH_PICTURE_JPG}, {".tif", FTH_PICTURE_TIF},
                    {".tiff", FTH_PICTURE_TIF}, {".pgm", FTH_PICTURE_PGM},
-                   {".ppm", FTH_PICTURE_PGM}};
+                   {".ppm", FTH_PICTURE_PGM},  {".webp", FTH_PICTURE_WEBP}};
     *out = (fth_picture_format){.quality = QUALITY};
     const char *dot = strrchr(fth_path_name(path), '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
@@ -118,10 +119,11 @@ static fth_status check(const fth_picture *p, const fth_picture_format *f, fth_e
                         "a picture of %" PRId64 " x %" PRId64 " pixels; %s holds 1 to %" PRId64
                         " on a side",
                         p->height, p->width, info->name, w->most_side);
-    const bool fits = p->channels == 1 || (p->channels == 3 && p->dtype != FTH_F32);
+    const bool fits = p->channels == 1 || (p->channels == 3 && p->dtype != FTH_F32) ||
+                      (p->channels == 4 && w->alpha);
     if (!fits || !p->pixels)
-        return FTH_FAIL(err, FTH_E_USAGE, "%s holds 1 or 3 channels, not %d", info->name,
-                        p->pixels ? p->channels : 0);
+        return FTH_FAIL(err, FTH_E_USAGE, "%s holds %s channels, not %d", info->name,
+                        w->alpha ? "1, 3 or 4" : "1 or 3", p->pixels ? p->channels : 0);
     const int64_t size[3] = {p->height, p->width, p->channels};
     return fth__shape_check(p->dtype, 3, size, NULL, NULL, err);
 }
@@ -185,36 +187,48 @@ static void interleave(void *to, const void *from, int64_t pixels, int channels,
             memcpy(out, in + (c * pixels + i) * item, (size_t)item);
 }
 
-static fth_status load(fth_mem *mem, const char *path, fth_images *images, fth_picture *out,
-                       fth_err *err)
+/* Through planes, of files whose source has them. */
+static fth_status read_planes(fth_mem *mem, fth_images *images, void *pixels, uint64_t bytes,
+                              fth_err *err)
+{
+    const fth_images_info *info = fth_images_get_info(images);
+    const int64_t *size = info->size, lo[FTH_IMAGES_AXES] = {0};
+    const int64_t channels = size[FTH_IMAGES_C];
+    fth_source source = {0};
+    void *planar = NULL;
+    FTH_TRY(fth_images_source(images, &source, err));
+    fth_status s = FTH_OK;
+    if (channels > 1) s = fth_mem_take(mem, FTH_MEM_ANY, bytes, "a picture", &planar, err);
+    if (s == FTH_OK) s = source.read(source.self, lo, size, planar ? planar : pixels, err);
+    if (s == FTH_OK && channels > 1)
+        interleave(pixels, planar, size[FTH_IMAGES_Y] * size[FTH_IMAGES_X], (int)channels,
+                   fth_dtype_size(info->dtype));
+    fth_source_close(&source);
+    if (planar) (void)fth_mem_release(mem, planar, NULL);
+    return s;
+}
+
+static fth_status load(fth_mem *mem, const char *path, fth_images *images, bool any,
+                       fth_picture *out, fth_err *err)
 {
     const fth_images_info *info = fth_images_get_info(images);
     const int64_t *size = info->size, channels = size[FTH_IMAGES_C];
-    int64_t lo[FTH_IMAGES_AXES] = {0}, count = 0;
     uint64_t bytes = 0;
-    void *planar = NULL, *pixels = NULL;
+    void *pixels = NULL;
     if (size[FTH_IMAGES_T] * size[FTH_IMAGES_P] * size[FTH_IMAGES_Z] != 1 ||
-        (channels != 1 && channels != 3))
+        (any ? channels > 4 : channels != 1 && channels != 3))
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: it holds several pictures; one of 1 or 3 channels is expected", path);
-    FTH_TRY(fth__shape_check(info->dtype, FTH_IMAGES_AXES, size, &count, &bytes, err));
-    fth_source source = {0};
-    FTH_TRY(fth_images_source(images, &source, err));
-    fth_status s = fth_mem_take(mem, FTH_MEM_ANY, bytes, "a picture", &planar, err);
-    if (s == FTH_OK) s = source.read(source.self, lo, size, planar, err);
-    if (s == FTH_OK && channels > 1)
-        s = fth_mem_take(mem, FTH_MEM_ANY, bytes, "a picture", &pixels, err);
-    if (s == FTH_OK && channels > 1)
-        interleave(pixels, planar, count / channels, (int)channels, fth_dtype_size(info->dtype));
-    fth_source_close(&source);
-    if (s == FTH_OK && channels == 1) {
-        pixels = planar;
-        planar = NULL;
-    }
-    if (planar) (void)fth_mem_release(mem, planar, NULL);
+                        "%s: it holds several pictures; one of %s channels is expected", path,
+                        any ? "1 to 4" : "1 or 3");
+    FTH_TRY(fth__shape_check(info->dtype, FTH_IMAGES_AXES, size, NULL, &bytes, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, bytes, "a picture", &pixels, err));
+    const fth_status s = fth__picture_is(images) ? fth__picture_read(images, pixels, err)
+                                                 : read_planes(mem, images, pixels, bytes, err);
     if (s == FTH_OK)
         *out = (fth_picture){info->dtype, size[FTH_IMAGES_Y], size[FTH_IMAGES_X], (int)channels,
                              pixels,      info->um_per_px};
+    else
+        (void)fth_mem_release(mem, pixels, NULL);
     return s;
 }
 
@@ -223,8 +237,63 @@ fth_status fth_picture_load(fth_mem *mem, const char *path, fth_picture *out, ft
     fth_images *images = NULL;
     *out = (fth_picture){0};
     FTH_TRY(fth_images_open(&images, mem, path, NULL, err));
-    const fth_status s = load(mem, path, images, out, err);
+    const fth_status s = load(mem, path, images, false, out, err);
     fth_images_close(images);
+    return s;
+}
+
+fth_status fth_picture_load_alpha(fth_mem *mem, const char *path, fth_picture *out, bool *alpha,
+                                  fth_err *err)
+{
+    fth_images *images = NULL;
+    *out = (fth_picture){0};
+    *alpha = false;
+    FTH_TRY(fth_images_open(&images, mem, path, &(fth_images_options){.alpha = true}, err));
+    const fth_status s = load(mem, path, images, true, out, err);
+    *alpha = s == FTH_OK && fth_images_get_info(images)->alpha;
+    fth_images_close(images);
+    return s;
+}
+
+static fth_status decode(fth_mem *mem, fth_file *file, const fth__picture_rows *rows,
+                         fth_picture *out, bool *alpha, fth_err *err)
+{
+    fth__picture_head h;
+    void *state = NULL, *pixels = NULL;
+    FTH_TRY(rows->begin(&state, mem, file, true, &h, err));
+    const int64_t size[3] = {h.height, h.width, h.channels};
+    uint64_t bytes = 0;
+    fth_status s = fth__shape_check(h.dtype, 3, size, NULL, &bytes, err);
+    if (s == FTH_OK) s = fth_mem_take(mem, FTH_MEM_ANY, bytes, "a picture", &pixels, err);
+    for (int64_t y = 0; s == FTH_OK && y < h.height; y++)
+        s = rows->row(state, (char *)pixels + (uint64_t)y * (bytes / (uint64_t)h.height), err);
+    rows->end(state);
+    if (s == FTH_OK) {
+        *out = (fth_picture){h.dtype, h.height, h.width, h.channels, pixels, h.um_per_px};
+        *alpha = h.alpha;
+    } else if (pixels) {
+        (void)fth_mem_release(mem, pixels, NULL);
+    }
+    return s;
+}
+
+fth_status fth_picture_decode(fth_mem *mem, const char *label, const void *data, uint64_t bytes,
+                              fth_picture *out, bool *alpha, fth_err *err)
+{
+    fth__images_head head = {.path = label};
+    fth_file *file = NULL;
+    *out = (fth_picture){0};
+    *alpha = false;
+    head.n = bytes < sizeof head.bytes ? bytes : sizeof head.bytes;
+    if (head.n > 0) memcpy(head.bytes, data, head.n);
+    const fth__images_format *format = fth__images_recognise(&head);
+    if (!format || !format->rows)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s, byte 0: expected a PNG, JPEG, PGM, BMP or WebP, found other bytes",
+                        label);
+    FTH_TRY(fth__file_of_bytes(&file, mem, label, data, bytes, err));
+    const fth_status s = decode(mem, file, format->rows, out, alpha, err);
+    fth_file_close(file);
     return s;
 }
 

@@ -17,6 +17,7 @@ typedef struct picture {
     fth_file *file;
     const fth__picture_rows *rows;
     fth__picture_head head;
+    bool alpha;
     atomic_int refs;
 } picture;
 
@@ -41,7 +42,8 @@ static void fill_info(picture *p, const char *name)
         .size = {1, 1, 1, h->channels, h->height, h->width},
         .dtype = h->dtype,
         .significant_bits = h->bits > 0 ? h->bits : (int)(8 * fth_dtype_size(h->dtype)),
-        .rgb = h->channels == 3,
+        .rgb = h->channels >= 3,
+        .alpha = h->alpha,
         .um_per_px = h->um_per_px,
         .objective = "",
         .description = "",
@@ -53,7 +55,7 @@ static void fill_info(picture *p, const char *name)
 
 fth_status fth__picture_open(fth_images **out, const fth__images_format *format, const char *name,
                              const fth__picture_rows *rows, fth_mem *mem, const char *path,
-                             fth_err *err)
+                             const fth_images_options *options, fth_err *err)
 {
     *out = NULL;
     void *state = NULL;
@@ -61,10 +63,11 @@ fth_status fth__picture_open(fth_images **out, const fth__images_format *format,
     if (!p) return FTH_FAIL(err, FTH_E_NOMEM, "%s: no memory to open it", path);
     p->mem = mem;
     p->rows = rows;
+    p->alpha = options->alpha;
     p->images.format = format;
     atomic_store(&p->refs, 1);
     fth_status s = fth_file_open(&p->file, mem, path, err);
-    if (s == FTH_OK) s = rows->begin(&state, mem, p->file, &p->head, err);
+    if (s == FTH_OK) s = rows->begin(&state, mem, p->file, p->alpha, &p->head, err);
     if (state) rows->end(state);
     if (s == FTH_OK) {
         fill_info(p, name);
@@ -112,6 +115,39 @@ static fth_status read_rows(picture *p, void *state, char *row, const int64_t *l
     return FTH_OK;
 }
 
+/* The decoder again, of the same picture. */
+static fth_status begin(picture *p, void **state, fth_err *err)
+{
+    fth__picture_head head;
+    FTH_TRY(p->rows->begin(state, p->mem, p->file, p->alpha, &head, err));
+    if (head.width != p->head.width || head.height != p->head.height ||
+        head.channels != p->head.channels || head.dtype != p->head.dtype)
+        return FTH_FAIL(err, FTH_E_FILE_READ, "%s: it has changed since it was opened",
+                        p->file->path);
+    return FTH_OK;
+}
+
+static int64_t row_bytes(const picture *p)
+{
+    return p->head.width * p->head.channels * fth_dtype_size(p->head.dtype);
+}
+
+bool fth__picture_is(const fth_images *images)
+{
+    return images->format->source == fth__picture_source;
+}
+
+fth_status fth__picture_read(fth_images *images, void *pixels, fth_err *err)
+{
+    picture *p = (picture *)(void *)images;
+    void *state = NULL;
+    fth_status s = begin(p, &state, err);
+    for (int64_t y = 0; s == FTH_OK && y < p->head.height; y++)
+        s = p->rows->row(state, (char *)pixels + y * row_bytes(p), err);
+    if (state) p->rows->end(state);
+    return s;
+}
+
 static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
@@ -119,14 +155,9 @@ static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, voi
     FTH_TRY(
         fth__rect_check(p->images.info.format, FTH_IMAGES_AXES, p->images.info.size, lo, n, err));
     if (fth__rect_count(FTH_IMAGES_AXES, n) == 0) return FTH_OK;
-    const int64_t row = p->head.width * p->head.channels * fth_dtype_size(p->head.dtype);
-    fth__picture_head head;
     void *state = NULL, *buffer = NULL;
-    FTH_TRY(fth__heap_take(p->mem, row, 1, &buffer, err));
-    fth_status s = p->rows->begin(&state, p->mem, p->file, &head, err);
-    if (s == FTH_OK && (head.width != p->head.width || head.height != p->head.height ||
-                        head.channels != p->head.channels || head.dtype != p->head.dtype))
-        s = FTH_FAIL(err, FTH_E_FILE_READ, "%s: it has changed since it was opened", p->file->path);
+    FTH_TRY(fth__heap_take(p->mem, row_bytes(p), 1, &buffer, err));
+    fth_status s = begin(p, &state, err);
     if (s == FTH_OK) s = read_rows(p, state, buffer, lo, n, dst, err);
     if (state) p->rows->end(state);
     fth__heap_free(p->mem, buffer);

@@ -66,17 +66,18 @@ const fth__picture_writer fth__png_writer = {
 
 /* ---- reading ---- */
 
-static fth_status begin(void **state, fth_mem *mem, fth_file *file, fth__picture_head *head,
-                        fth_err *err)
+static fth_status begin(void **state, fth_mem *mem, fth_file *file, bool alpha,
+                        fth__picture_head *head, fth_err *err)
 {
     fth__png_reader *r = NULL;
     *state = NULL;
-    FTH_TRY(fth__png_open_file(&r, mem, file, err));
+    FTH_TRY(fth__png_open_file(&r, mem, file, alpha, err));
     const fth__png_head *h = fth__png_get_head(r);
     *head = (fth__picture_head){.width = h->width,
                                 .height = h->height,
                                 .channels = h->channels,
                                 .dtype = h->depth == 16 ? FTH_U16 : FTH_U8,
+                                .alpha = h->channels % 2 == 0,
                                 .um_per_px = fth__um_of_density(h->per_metre)};
     *state = r;
     return FTH_OK;
@@ -102,12 +103,12 @@ static bool recognise(const fth__images_head *head)
 static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
                               const fth_images_options *options, fth_err *err)
 {
-    (void)options;
-    return fth__picture_open(out, &fth__png_images, "png", &rows, mem, path, err);
+    return fth__picture_open(out, &fth__png_images, "png", &rows, mem, path, options, err);
 }
 
 const fth__images_format fth__png_images = {.name = "PNG",
                                             .recognise = recognise,
                                             .open = open_images,
                                             .close = fth__picture_close,
-                                            .source = fth__picture_source};
+                                            .source = fth__picture_source,
+                                            .rows = &rows};

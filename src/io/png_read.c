@@ -26,7 +26,9 @@ struct fth__png_reader {
     uint64_t row_bytes, step; /* of a row; from a byte to its left neighbour's */
     int64_t row;              /* rows read */
     uint8_t *now, *above, *rgb, *buffer, *room;
-    uint8_t palette[256][3];
+    uint8_t palette[256][3], opaque[256];
+    bool alpha; /* a sample of its own */
+    bool seen;  /* a palette has transparent colours */
     fth__inflate *z;
     const uint8_t *packed; /* n_packed bytes of the buffer that were not unpacked yet */
     uint64_t n_packed;
@@ -87,14 +89,16 @@ static fth_status read_palette(fth__png_reader *r, uint32_t n, fth_err *err)
     return fth_file_read(r->file, r->at + 8, n, r->palette, "the palette", err);
 }
 
-/* Transparent colours of a palette become what they look like on white. */
+/* Transparent colours of a palette become what they look like on white, but where alpha is a
+ * sample. */
 static fth_status read_alpha(fth__png_reader *r, uint32_t n, fth_err *err)
 {
-    uint8_t alpha[256];
+    uint8_t *alpha = r->opaque;
     if (r->kind != PALETTE) return FTH_OK;
-    if (n > sizeof alpha) return BAD(r, err, "%u transparent colours", n);
+    if (n > sizeof r->opaque) return BAD(r, err, "%u transparent colours", n);
     FTH_TRY(fth_file_read(r->file, r->at + 8, n, alpha, "the transparent colours", err));
-    for (uint32_t i = 0; i < n; i++)
+    r->seen = true;
+    for (uint32_t i = 0; i < n && !r->alpha; i++)
         for (int k = 0; k < 3; k++)
             r->palette[i][k] =
                 (uint8_t)((r->palette[i][k] * alpha[i] + 255 * (255 - alpha[i])) / 255);
@@ -136,7 +140,9 @@ static void fill_head(fth__png_reader *r)
 {
     r->head.width = r->width;
     r->head.height = r->height;
-    r->head.channels = r->kind == GREY || r->kind == GREY_ALPHA ? 1 : 3;
+    const bool alpha = r->kind == GREY_ALPHA || r->kind == RGBA || (r->kind == PALETTE && r->seen);
+    r->head.channels =
+        (r->kind == GREY || r->kind == GREY_ALPHA ? 1 : 3) + (r->alpha && alpha ? 1 : 0);
     r->head.depth = r->depth == 16 ? 16 : 8;
 }
 
@@ -157,13 +163,16 @@ static fth_status start(fth__png_reader *r, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__png_open_file(fth__png_reader **out, fth_mem *mem, fth_file *file, fth_err *err)
+fth_status fth__png_open_file(fth__png_reader **out, fth_mem *mem, fth_file *file, bool alpha,
+                              fth_err *err)
 {
     *out = NULL;
     fth__png_reader *r = fth__heap_alloc(mem, sizeof *r);
     if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", file->path);
     r->mem = mem;
     r->file = fth__file_retain(file);
+    r->alpha = alpha;
+    memset(r->opaque, 255, sizeof r->opaque);
     const fth_status s = start(r, err);
     if (s == FTH_OK)
         *out = r;
@@ -177,7 +186,7 @@ fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, 
     fth_file *file = NULL;
     *out = NULL;
     FTH_TRY(fth_file_open(&file, mem, path, err));
-    const fth_status s = fth__png_open_file(out, mem, file, err);
+    const fth_status s = fth__png_open_file(out, mem, file, false, err);
     fth_file_close(file);
     return s;
 }
@@ -370,7 +379,7 @@ fth_status fth__png_read_samples(fth__png_reader *r, void *row, fth_err *err)
     for (uint64_t i = 0; i < r->width; i++)
         for (uint64_t k = 0; k < out; k++)
             if (r->kind == PALETTE)
-                *to++ = r->palette[sample(r, px, i)][k];
+                *to++ = k < 3 ? r->palette[sample(r, px, i)][k] : r->opaque[sample(r, px, i)];
             else if (r->depth == 16)
                 *wide++ = (uint16_t)(px[2 * (i * in + k)] << 8 | px[2 * (i * in + k) + 1]);
             else

@@ -69,6 +69,7 @@ typedef struct fth__tiff_page {
     int samples;              /* of a pixel, in the file */
     int channels;             /* those that are pixels: without alpha */
     bool separate;            /* samples lie in planes of their own */
+    bool alpha;               /* one more sample is it, the last */
     bool rgb, ycc;            /* ycc: becomes red, green, blue when it is unpacked */
     bool invert, tiled;       /* white is zero */
     int64_t chunk_w, chunk_h; /* of a strip or tile */

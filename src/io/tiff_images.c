@@ -128,6 +128,16 @@ static fth_status check_pages(tiff_images *i, fth_err *err)
     return FTH_OK;
 }
 
+/* Alpha becomes a channel of pages that have it. */
+static void take_alpha(fth__tiff_plan *plan)
+{
+    for (int64_t f = 0; f < plan->n_files; f++)
+        for (int64_t k = 0; k < plan->file[f]->n_pages; k++) {
+            fth__tiff_page *p = &plan->file[f]->page[k];
+            p->channels += p->alpha ? 1 : 0;
+        }
+}
+
 static bool is_present(const fth__tiff_plan *plan, int64_t frame)
 {
     for (int64_t c = 0; c < plan->c; c++)
@@ -187,7 +197,6 @@ static void release(tiff_images *i)
 static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
                               const fth_images_options *options, fth_err *err)
 {
-    (void)options;
     void *block = NULL;
     *out = NULL;
     FTH_TRY(fth__heap_take(mem, 1, sizeof(tiff_images), &block, err));
@@ -196,8 +205,10 @@ static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
     i->images.format = &fth__tiff_images;
     atomic_store(&i->refs, 1);
     fth_status s = make_plan(&i->plan, path, err);
+    if (s == FTH_OK && options->alpha) take_alpha(&i->plan);
     if (s == FTH_OK) s = check_pages(i, err);
     if (s == FTH_OK) s = fill_info(i, err);
+    i->images.info.alpha = s == FTH_OK && options->alpha && i->like->alpha;
     if (s == FTH_OK)
         *out = &i->images;
     else

@@ -204,6 +204,7 @@ static fth_status settle_pixels(const fth__tiff *t, const fields *f, fth__tiff_p
         return refuse(t, p->ifd, err, what);
     }
     p->channels = p->rgb ? 3 : (int)(f->samples - (f->alpha && f->samples > 1));
+    p->alpha = f->alpha && f->samples == (uint64_t)p->channels + 1;
     return FTH_OK;
 }
 

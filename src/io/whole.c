@@ -82,6 +82,17 @@ static ssize_t put(void *cookie, const char *data, size_t bytes)
     return (ssize_t)bytes;
 }
 
+/* Back to a head whose lengths are known by now; from the end is not asked for. */
+static int seek(void *cookie, off64_t *to, int whence)
+{
+    fth_file_stream *s = cookie;
+    const int64_t from = whence == SEEK_CUR ? (int64_t)s->at : 0;
+    if (whence == SEEK_END || *to < -from) return -1;
+    s->at = (uint64_t)(from + *to);
+    *to = (off64_t)s->at;
+    return 0;
+}
+
 fth_status fth_file_stream_create(fth_file_stream **out, fth_mem *mem, const char *path,
                                   fth_err *err)
 {
@@ -93,7 +104,7 @@ fth_status fth_file_stream_create(fth_file_stream **out, fth_mem *mem, const cha
     s->mem = mem;
     fth_status status = fth__writer_open(&s->w, mem, path, err);
     if (status == FTH_OK) {
-        s->file = fopencookie(s, "w", (cookie_io_functions_t){.write = put});
+        s->file = fopencookie(s, "w", (cookie_io_functions_t){.write = put, .seek = seek});
         if (!s->file) status = FTH_FAIL(err, FTH_E_NOMEM, "no memory to create %s", path);
     }
     if (status != FTH_OK) {

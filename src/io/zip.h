@@ -79,7 +79,7 @@ unsigned char *fth__zip_put_facts(unsigned char *p, const fth__zip_facts *f);
 /* The end records of a directory of n entries. */
 unsigned char *fth__zip_put_end(unsigned char *p, uint64_t n, uint64_t directory, uint64_t bytes);
 
-/* A small file, member after member, deflated. */
+/* A small file, member after member, deflated or stored. */
 typedef struct fth__zip_out {
     fth_mem *mem;
     fth__writer writer;
@@ -91,6 +91,9 @@ typedef struct fth__zip_out {
 fth_status fth__zip_create(fth__zip_out *z, fth_mem *mem, const char *path, fth_err *err);
 fth_status fth__zip_add(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
                         fth_err *err);
+/* The same, not packed. */
+fth_status fth__zip_store(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
+                          fth_err *err);
 fth_status fth__zip_commit(fth__zip_out *z, fth_err *err); /* ends it either way */
 void fth__zip_abandon(fth__zip_out *z);                    /* does nothing after the end */
 

@@ -94,18 +94,21 @@ static fth_status pack(fth__zip_out *z, const void *data, uint64_t bytes, uint64
     return p.status;
 }
 
-fth_status fth__zip_add(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
-                        fth_err *err)
+static fth_status add(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
+                      int method, fth_err *err)
 {
     unsigned char head[FTH__ZIP_LOCAL + LONGEST_NAME], *p = head;
     const uint64_t length = strlen(name), start = z->at;
     if (length > LONGEST_NAME || bytes >= FTH__ZIP_MAX32 || start >= FTH__ZIP_MAX32 / 2)
         return FTH_FAIL(err, FTH_E_USAGE, "%s: '%s' is too long for this kind of zip file",
                         z->writer.path, name);
-    fth__zip_facts f = {.method = FTH__ZIP_DEFLATED, .bytes = bytes};
+    fth__zip_facts f = {.method = method, .packed = bytes, .bytes = bytes};
     f.crc = fth__crc32(0, data, bytes);
     z->at += FTH__ZIP_LOCAL + length;
-    FTH_TRY(pack(z, data, bytes, &f.packed, err));
+    if (method == FTH__ZIP_DEFLATED)
+        FTH_TRY(pack(z, data, bytes, &f.packed, err));
+    else
+        FTH_TRY(fth__writer_write(&z->writer, z->at, bytes, data, err));
     z->at += f.packed;
     p = fth__zip_put(p, 4, FTH__ZIP_SIG_LOCAL);
     p = fth__zip_put_facts(p, &f);
@@ -127,6 +130,18 @@ fth_status fth__zip_add(fth__zip_out *z, const char *name, const void *data, uin
     z->used += FTH__ZIP_CENTRAL + length;
     z->n++;
     return FTH_OK;
+}
+
+fth_status fth__zip_add(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
+                        fth_err *err)
+{
+    return add(z, name, data, bytes, FTH__ZIP_DEFLATED, err);
+}
+
+fth_status fth__zip_store(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
+                          fth_err *err)
+{
+    return add(z, name, data, bytes, FTH__ZIP_STORED, err);
 }
 
 fth_status fth__zip_commit(fth__zip_out *z, fth_err *err)

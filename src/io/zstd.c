@@ -1,5 +1,7 @@
 /* zstd.c - the one file that knows libzstd. All its memory is the room that it is given. */
 #define ZSTD_STATIC_LINKING_ONLY /* contexts in memory of the caller's */
+#include <fathom/zstd.h>
+
 #include "base/checked.h"
 #include "io/codecs.h"
 
@@ -61,3 +63,24 @@ static fth_status pack(const fth__codec *c, fth__coding *k, fth_err *err)
 
 const fth__codec_type fth__codec_zstd = {
     "zstd", 1u << FTH_LIB_ZSTD, most, unpack_room, pack_room, unpack, pack};
+
+fth_status fth_zstd_unpack(fth_mem *mem, const char *label, const void *packed, uint64_t n,
+                           void *to, uint64_t bytes, fth_err *err)
+{
+    const fth__codec zstd = {.kind = FTH__CODEC_ZSTD};
+    fth__coding k = {.mem = mem,
+                     .label = label,
+                     .room_bytes = unpack_room(&zstd, bytes),
+                     .in = packed,
+                     .n_in = n,
+                     .out = to,
+                     .cap = bytes};
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, k.room_bytes, "unpacking zstd", &k.room, err));
+    fth_status s = unpack(&zstd, &k, err);
+    if (s == FTH_OK && k.n_out != bytes)
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s: expected %" PRIu64 " bytes, found %" PRIu64 " packed by zstd", label,
+                     bytes, k.n_out);
+    (void)fth_mem_release(mem, k.room, NULL);
+    return s;
+}

@@ -1,0 +1,9 @@
+/* fuzz_webp.c - any bytes as a WebP file.
+ * seconds: 5 */
+#include "testing/fuzz_images.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_images(data, size);
+    return 0;
+}
