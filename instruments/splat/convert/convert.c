@@ -125,11 +125,13 @@ static const fth_flag flags[] = {
 const fth_verb gs_verb_convert = {
     .name = "convert",
     .args = "IN OUT",
-    .brief = "write a model in another format: .ply, .splat or .spz",
+    .brief = "write a model in another format: .ply, .splat, .spz or .sog",
     .doc = "IN is known by what is in it, OUT by its ending. A PLY goes through unchanged, byte "
            "for byte, where its rotations are units. .splat keeps no colours that change with the "
            "direction, and is sorted, largest first; .spz is written as version 3, with as many "
-           "fractional bits of positions as fit, at most 12.\n"
+           "fractional bits of positions as fit, at most 12. .sog is a zip of pictures, sorted by "
+           "place; OUT/meta.json is the same as a folder. Its scales and colours are 256 values "
+           "each, its spherical harmonics a palette of at most 65536 rows.\n"
            "\n"
            "First the box is cut out, then the model is moved. The matrix is 4 x 4, a list of rows "
            "or the member \"matrix\" of an object, and may turn, scale evenly and shift; spherical "

@@ -99,7 +99,11 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     const gs_scene_options opt = {.images = value(user, "images"),
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
                                   .allow_distortion = true};
-    const bool scene = file.kind == FTH_PATH_FOLDER || gs_scene_is(mem, arg[0]);
+    char meta[FTH_PATH]; /* a SOG may be a folder */
+    const bool folder = file.kind == FTH_PATH_FOLDER;
+    const bool sog = folder && fth_path_join(meta, arg[0], "meta.json", NULL) == FTH_OK &&
+                     fth_path_kind_of(meta) == FTH_PATH_FILE;
+    const bool scene = gs_scene_is(mem, arg[0]) || (folder && !sog);
     const fth_status s = scene ? describe_scene(mem, arg[0], &opt, profile, &a, err)
                                : describe_model(mem, arg[0], &a, err);
     return fth_answer_end(&a, s, err);
@@ -117,14 +121,15 @@ const fth_verb gs_verb_info = {
     .name = "info",
     .args = "PATH",
     .brief = "what a capture or a model holds",
-    .doc = "PATH is a folder of COLMAP (binary or text) or with transforms.json, or a model: PLY, "
-           ".splat or .spz, known by what is in it. Of a capture all image files are looked at, "
-           "their heads alone; those that are missing are listed.\n"
-           "\n"
-           "With --json: views, points, scene_scale, scene_centre, width and height (of the first "
-           "view), or gaussians and sh_degree. The scale is 1.1 times the largest distance of a "
-           "camera from their mean; with --profile lichtfeld the median distance of the points "
-           "from the centre.",
+    .doc =
+        "PATH is a folder of COLMAP (binary or text) or with transforms.json, or a model: PLY, "
+        ".splat, .spz or .sog, known by what is in it. Of a capture all image files are looked at, "
+        "their heads alone; those that are missing are listed.\n"
+        "\n"
+        "With --json: views, points, scene_scale, scene_centre, width and height (of the first "
+        "view), or gaussians and sh_degree. The scale is 1.1 times the largest distance of a "
+        "camera from their mean; with --profile lichtfeld the median distance of the points "
+        "from the centre.",
     .max_args = 1,
     .flag = flags,
     .heeds = "json quiet",

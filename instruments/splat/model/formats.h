@@ -14,9 +14,10 @@ typedef struct gs_format_row {
     fth_status (*load)(gs_model *m, fth_mem *mem, const char *path, fth_err *err);
     fth_status (*save)(const gs_model *m, const char *path, fth_err *err);
 } gs_format_row;
-extern const gs_format_row gs_ply_format, gs_dotsplat_format, gs_spz_format;
+extern const gs_format_row gs_ply_format, gs_dotsplat_format, gs_spz_format, gs_sog_format;
 
 bool gs_path_ends(const char *path, const char *ending);
+bool gs_path_is_meta(const char *path); /* "FOLDER/meta.json": a SOG that is a folder */
 static inline float gs_logit(double p)
 {
     /* a byte says no more than half a step: 0 and 255 are no infinities */

@@ -66,8 +66,8 @@ void gs_model_move(gs_model *m, int64_t to, int64_t from)
 /* ---- files ---- */
 
 static const gs_format_row *const rows[GS_FORMATS] = {&gs_ply_format, &gs_dotsplat_format,
-                                                      &gs_spz_format};
-const char *const gs_format_names[GS_FORMATS] = {"ply", "splat", "spz"};
+                                                      &gs_spz_format, &gs_sog_format};
+const char *const gs_format_names[GS_FORMATS] = {"ply", "splat", "spz", "sog"};
 
 bool gs_path_ends(const char *path, const char *ending)
 {
@@ -80,6 +80,10 @@ fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, ft
     uint8_t head[16] = {0};
     fth_file *f = NULL;
     *info = (gs_model_info){0};
+    if (fth_path_kind_of(path) == FTH_PATH_FOLDER) {
+        info->format = GS_FORMAT_SOG;
+        return gs_sog_format.look(mem, path, info, err);
+    }
     FTH_TRY(fth_file_open(&f, mem, path, err));
     const uint64_t size = fth_file_bytes(f), n = size < sizeof head ? size : sizeof head;
     const fth_status s = fth_file_read(f, 0, n, head, "its first bytes", err);
@@ -91,8 +95,8 @@ fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, ft
             return rows[i]->look(mem, path, info, err);
         }
     FTH_FAIL(err, FTH_E_FILE_FORMAT,
-             "%s, byte 0: expected a model as .ply, .splat or .spz, found other bytes", path);
-    fth_err_hint(err, "models are PLY files of 3D Gaussian splatting, .splat and .spz");
+             "%s, byte 0: expected a model as .ply, .splat, .spz or .sog, found other bytes", path);
+    fth_err_hint(err, "models are PLY files of 3D Gaussian splatting, .splat, .spz and .sog");
     return FTH_E_FILE_FORMAT;
 }
 
@@ -112,8 +116,12 @@ fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
             *format = (gs_format)i;
             return FTH_OK;
         }
+    if (gs_path_is_meta(path)) {
+        *format = GS_FORMAT_SOG;
+        return FTH_OK;
+    }
     FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format of models", path);
-    fth_err_hint(err, "models are written as .ply, .splat and .spz");
+    fth_err_hint(err, "models are written as .ply, .splat, .spz, .sog and meta.json");
     return FTH_E_COMMAND;
 }
 

@@ -52,7 +52,13 @@ void gs_model_move(gs_model *m, int64_t to, int64_t from);
 
 /* ---- files ---- */
 
-typedef enum gs_format { GS_FORMAT_PLY, GS_FORMAT_SPLAT, GS_FORMAT_SPZ, GS_FORMATS } gs_format;
+typedef enum gs_format {
+    GS_FORMAT_PLY,
+    GS_FORMAT_SPLAT,
+    GS_FORMAT_SPZ,
+    GS_FORMAT_SOG,
+    GS_FORMATS
+} gs_format;
 extern const char *const gs_format_names[GS_FORMATS];
 
 /* What a file is by its content, without reading its rows. */
@@ -60,7 +66,7 @@ typedef struct gs_model_info {
     gs_format format;
     int64_t n;
     int degree;
-    int version; /* of SPZ; 0 otherwise */
+    int version; /* of SPZ and SOG; 0 otherwise */
 } gs_model_info;
 /* FTH_E_FILE_FORMAT lists the formats there are. */
 fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err);

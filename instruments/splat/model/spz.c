@@ -1,11 +1,15 @@
-/* spz.c - models as .spz of Niantic: quantised arrays, one after the other, in gzip.
+/* spz.c - models as .spz of Niantic: quantised arrays, one after the other.
  *
- * Versions 2 and 3 are read, 3 is written. Its axes are right, up, back: y and z change their sign,
+ * Versions 2 and 3, one stream of gzip, and version 4, a stream of zstd for each array, are read; 3
+ * is written. Its axes are right, up, back: y and z change their sign,
  * and with them parts of rotations and of spherical harmonics.
  */
 #include "formats.h"
 
+#include "../file/bytes.h"
+
 #include <fathom/gzip.h>
+#include <fathom/zstd.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,7 +31,8 @@ static const float turn[3] = {1, -1, -1}; /* of x y z, in positions and in quate
 static bool is(const uint8_t *head, uint64_t n, uint64_t size, const char *path)
 {
     (void)size, (void)path;
-    return n >= 2 && head[0] == 0x1f && head[1] == 0x8b;
+    return (n >= 2 && head[0] == 0x1f && head[1] == 0x8b) ||
+           (n >= 4 && memcmp(head, "NGSP", 4) == 0);
 }
 
 static int rotation_bytes(uint32_t version)
@@ -41,23 +46,33 @@ static uint64_t row_bytes(const header *h)
            3 * (uint64_t)gs_coefficients(h->degree);
 }
 
+/* The part that all versions share; `where` is "byte" or "packed byte". */
+static fth_status check_header(const header *h, bool packed, const char *path, fth_err *err)
+{
+    const char *where = packed ? "packed byte" : "byte";
+    if (h->magic != MAGIC)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s, %s 0: expected the mark of SPZ, 0x%x, found 0x%" PRIx32, path, where,
+                        MAGIC, h->magic);
+    if (packed ? h->version != 2 && h->version != 3 : h->version != 4) {
+        FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s 4: expected SPZ version %s, found %" PRIu32, path,
+                 where, packed ? "2 or 3" : "4", h->version);
+        fth_err_hint(err, "export it as SPZ version 3, or as PLY");
+        return FTH_E_FILE_FEATURE;
+    }
+    if (h->degree >= GS_DEGREES || h->bits > 24)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s, %s 12: expected a degree of 0 to 3 and at most 24 fractional "
+                        "bits, found %d and %d",
+                        path, where, h->degree, h->bits);
+    return FTH_OK;
+}
+
 static fth_status open_file(fth_gzip **z, header *h, fth_mem *mem, const char *path, fth_err *err)
 {
     FTH_TRY(fth_gzip_open(z, mem, path, err));
     fth_status s = fth_gzip_read(*z, h, HEADER, "the SPZ header", err);
-    if (s == FTH_OK && h->magic != MAGIC)
-        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s, packed byte 0: expected the mark of SPZ, 0x%x, found 0x%" PRIx32, path,
-                     MAGIC, h->magic);
-    if (s == FTH_OK && h->version != 2 && h->version != 3)
-        s = FTH_FAIL(err, FTH_E_FILE_FEATURE,
-                     "%s, packed byte 4: expected SPZ version 2 or 3, found %" PRIu32, path,
-                     h->version);
-    if (s == FTH_OK && (h->degree >= GS_DEGREES || h->bits > 24))
-        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s, packed byte 12: expected a degree of 0 to 3 and at most 24 fractional "
-                     "bits, found %d and %d",
-                     path, h->degree, h->bits);
+    if (s == FTH_OK) s = check_header(h, true, path, err);
     if (s == FTH_OK && (uint64_t)h->n > fth_gzip_most(*z) / row_bytes(h))
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                      "%s, packed byte 8: expected at most %" PRIu64
@@ -69,11 +84,68 @@ static fth_status open_file(fth_gzip **z, header *h, fth_mem *mem, const char *p
     return s;
 }
 
+/* ---- version 4: the header is not packed, a table says where the streams are ---- */
+
+typedef struct header4 {
+    header front; /* its last byte: the number of streams */
+    uint32_t table;
+    uint8_t zero[12];
+} header4;
+typedef struct stream {
+    uint64_t packed, bytes;
+} stream;
+
+/* zstd packs no tighter than 1 to about 30000; what SPZ packs is no constant. */
+enum { MOST_RATIO = 1024, STREAMS = GS_ATTRIBUTES };
+
+/* Behind the table, which is read to `s`. */
+static fth_status open_file4(gs_bytes *b, header *h, stream s[STREAMS], fth_mem *mem,
+                             const char *path, fth_err *err)
+{
+    header4 all;
+    FTH_TRY(gs_bytes_open(b, mem, path, err));
+    fth_status st = gs_bytes_take(b, &all, sizeof all, "the SPZ header", err);
+    if (st == FTH_OK) st = check_header(&all.front, false, path, err);
+    if (st == FTH_OK && (all.front.zero != STREAMS || all.table < sizeof all))
+        st = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                      "%s, byte 15: expected %d streams and their table from byte 32 on, found %d "
+                      "and byte %" PRIu32,
+                      path, STREAMS, all.front.zero, all.table);
+    if (st == FTH_OK && (uint64_t)all.front.n * POSITIONS / MOST_RATIO > b->size)
+        st = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                      "%s, byte 8: expected a count that a file of %" PRIu64
+                      " bytes can hold, found %" PRIu32,
+                      path, b->size, all.front.n);
+    if (st == FTH_OK) /* records of extensions are passed over */
+        st = gs_bytes_skip(b, all.table - sizeof all, 1, "extensions", err);
+    if (st == FTH_OK) st = gs_bytes_take(b, s, STREAMS * sizeof *s, "the table of streams", err);
+    *h = all.front;
+    if (st != FTH_OK) gs_bytes_close(b);
+    return st;
+}
+
+static bool is_version4(fth_mem *mem, const char *path)
+{
+    char mark[4] = {0};
+    gs_bytes b;
+    if (gs_bytes_open(&b, mem, path, NULL) != FTH_OK) return false;
+    const bool plain = gs_bytes_take(&b, mark, 4, "its mark", NULL) == FTH_OK;
+    gs_bytes_close(&b);
+    return plain && memcmp(mark, "NGSP", 4) == 0;
+}
+
 static fth_status look(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err)
 {
     fth_gzip *z = NULL;
     header h;
-    FTH_TRY(open_file(&z, &h, mem, path, err));
+    if (is_version4(mem, path)) {
+        gs_bytes b;
+        stream s[STREAMS];
+        FTH_TRY(open_file4(&b, &h, s, mem, path, err));
+        gs_bytes_close(&b);
+    } else {
+        FTH_TRY(open_file(&z, &h, mem, path, err));
+    }
     info->n = h.n;
     info->degree = h.degree;
     info->version = (int)h.version;
@@ -236,8 +308,47 @@ static uint64_t packed_bytes(gs_attribute attribute, const about *a)
 
 /* ---- whole files ---- */
 
+/* One stream, unpacked whole. */
+static fth_status load_stream(gs_model *m, gs_bytes *b, const about *a, int i, const stream *s,
+                              fth_err *err)
+{
+    const gs_attribute at = arrays[i].attribute;
+    const uint64_t each = packed_bytes(at, a), bytes = (uint64_t)m->n * each;
+    const int64_t columns = gs_columns(at, a->degree);
+    void *block = NULL;
+    if (s->bytes != bytes || s->packed > b->size - b->at)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s, byte %" PRIu64 ": %s: expected a stream of %" PRIu64
+                        " bytes inside the file, found one of %" PRIu64 ", packed as %" PRIu64,
+                        b->path, b->at, gs_attribute_names[at], bytes, s->bytes, s->packed);
+    if (bytes == 0) return gs_bytes_skip(b, s->packed, 1, gs_attribute_names[at], err);
+    FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, bytes + s->packed, "a stream", &block, err));
+    uint8_t *plain = block, *packed = plain + bytes;
+    fth_status st = gs_bytes_take(b, packed, s->packed, gs_attribute_names[at], err);
+    if (st == FTH_OK) st = fth_zstd_unpack(m->mem, b->path, packed, s->packed, plain, bytes, err);
+    for (int64_t g = 0; st == FTH_OK && g < m->n; g++)
+        arrays[i].unpack(a, plain + (uint64_t)g * each, m->at[at] + g * columns);
+    (void)fth_mem_release(m->mem, block, NULL);
+    return st;
+}
+
+static fth_status load4(gs_model *m, fth_mem *mem, const char *path, fth_err *err)
+{
+    gs_bytes b;
+    stream s[STREAMS];
+    header h;
+    FTH_TRY(open_file4(&b, &h, s, mem, path, err));
+    const about a = {h.bits, h.degree, h.version};
+    fth_status st = gs_model_create(m, mem, h.n, h.degree, err);
+    for (int i = 0; st == FTH_OK && i < STREAMS; i++) st = load_stream(m, &b, &a, i, &s[i], err);
+    if (st == FTH_OK) st = gs_bytes_end(&b, "the last stream", err);
+    gs_bytes_close(&b);
+    return st;
+}
+
 static fth_status load(gs_model *m, fth_mem *mem, const char *path, fth_err *err)
 {
+    if (is_version4(mem, path)) return load4(m, mem, path, err);
     uint8_t batch[BATCH];
     fth_gzip *z = NULL;
     header h;
