@@ -13,6 +13,13 @@ static fth_status make(const gs_frame *f, fth_tensor **out, const char *label, i
     return fth_tensor_create(out, fth_context_mem(f->ctx), label, FTH_F32, n, size, err);
 }
 
+static fth_status make_depth(gs_frame *f, fth_err *err)
+{
+    const int64_t image[3] = {f->how.height, f->how.width, 3}, view[1] = {GS_VIEW};
+    FTH_TRY(make(f, &f->depth, "depth", 3, image, err));
+    return make(f, &f->dark, "view before black", 1, view, err);
+}
+
 static fth_status make_tensors(gs_frame *f, fth_err *err)
 {
     const int64_t image[3] = {f->how.height, f->how.width, 3}, view[1] = {GS_VIEW},
@@ -20,6 +27,7 @@ static fth_status make_tensors(gs_frame *f, fth_err *err)
     FTH_TRY(make(f, &f->view, "view", 1, view, err));
     FTH_TRY(make(f, &f->image, "image", 3, image, err));
     FTH_TRY(make(f, &f->alpha, "alpha", 2, image, err));
+    if (f->how.depth) FTH_TRY(make_depth(f, err));
     if (!f->how.gradients) return FTH_OK;
     FTH_TRY(make(f, &f->target, "target", 3, image, err));
     FTH_TRY(make(f, &f->place, "gradient on the image", 2, splats, err));
@@ -58,7 +66,8 @@ static void forget_plan(gs_frame *f)
 void gs_frame_free(gs_frame *f)
 {
     forget_plan(f);
-    fth_tensor *const all[] = {f->view, f->image, f->alpha, f->target, f->place, f->splats};
+    fth_tensor *const all[] = {f->view,  f->image,  f->alpha, f->target,
+                               f->place, f->splats, f->depth, f->dark};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) (void)fth_tensor_release(all[i]);
     for (int a = 0; a < GS_ATTRIBUTES; a++) (void)fth_tensor_release(f->gradient[a]);
     *f = (gs_frame){0};
@@ -86,6 +95,19 @@ static void add(gs_frame *f, fth_val v, fth_sink sink)
     f->sink[f->outputs++] = sink;
 }
 
+/* The same image of splats whose colours are their depths: the sum of weight times depth. */
+static void build_depth(gs_frame *f, fth_graph *g, fth_val splats, fth_val order)
+{
+    const fth_val dark = fth_input(g, "dark", FTH_F32, "view", fth_tensor_source(f->dark)),
+                  p = fth_index(g, "p"), none = fth_const(g, FTH_F32, 0),
+                  is_depth = fth_eq(p, fth_const_i64(g, FTH_I64, GS_Z)),
+                  is_colour = fth_and(fth_ge(p, fth_const_i64(g, FTH_I64, GS_RED)),
+                                      fth_le(p, fth_const_i64(g, FTH_I64, GS_BLUE))),
+                  depth = fth_sum(fth_select(is_depth, splats, none), "p"),
+                  grey = fth_select(is_colour, depth, splats);
+    add(f, gs_blend(g, &f->rule, grey, order, dark), fth_tensor_sink(f->depth));
+}
+
 static void build(gs_frame *f, fth_graph *g)
 {
     gs_values model;
@@ -102,6 +124,7 @@ static void build(gs_frame *f, fth_graph *g)
                   image = gs_blend(g, &f->rule, splats, order, view);
     add(f, image, fth_tensor_sink(f->image));
     add(f, fth_out(image, 1), fth_tensor_sink(f->alpha));
+    if (f->how.depth) build_depth(f, g, splats, order);
     if (!f->how.gradients) return;
     const fth_val target = fth_input(g, "target", FTH_F32, "i j c", fth_tensor_source(f->target)),
                   loss = gs_loss_of(g, f->how.lambda, image, target);
@@ -149,6 +172,10 @@ static void set_view(const gs_frame *f, const gs_view *view, const double ground
         v[GS_VIEW_GROUND + k] = (float)ground[k];
     }
     v[GS_VIEW_DEGREE] = (float)degree;
+    if (!f->dark) return;
+    float *dark = fth_tensor_data(f->dark);
+    memcpy(dark, v, GS_VIEW * sizeof *v);
+    memset(dark + GS_VIEW_GROUND, 0, 3 * sizeof *v);
 }
 
 fth_status gs_frame_run(gs_frame *f, const gs_view *view, const double ground[3], int degree,

@@ -14,12 +14,13 @@
 typedef struct gs_frame_options {
     int64_t width, height;
     bool gradients;    /* with a target */
+    bool depth;        /* also sums of depth */
     double most_alpha; /* 0.999 or 0.99 */
     double lambda;     /* share of SSIM in the loss */
     int64_t tile;      /* 0: 16 px */
 } gs_frame_options;
 
-enum { GS_FRAME_OUTPUTS = 14 };
+enum { GS_FRAME_OUTPUTS = 15 };
 
 typedef struct gs_frame {
     fth_context *ctx;
@@ -36,7 +37,8 @@ typedef struct gs_frame {
     fth_tensor *target;                          /* [i j c] */
     fth_tensor *gradient[GS_ATTRIBUTES], *place; /* place: cotangents of splats, [g p] */
     fth_tensor *splats;
-    double loss[3]; /* loss, L1, SSIM */
+    fth_tensor *depth, *dark; /* [i j c], all alike; the view before black */
+    double loss[3];           /* loss, L1, SSIM */
 } gs_frame;
 
 /* The model lives as long. */

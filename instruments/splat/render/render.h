@@ -8,9 +8,6 @@
 
 extern const fth_verb gs_verb_render;
 
-/* The picture of a view as numbers from 0 to 1, [i j c]. FTH_E_FILE_SHAPE: another size. */
-fth_status gs_target_load(fth_mem *mem, const char *path, int64_t width, int64_t height, float *to,
-                          fth_err *err);
 /* An image of numbers as 8 bits, rounded. */
 fth_status gs_image_save(fth_mem *mem, const char *path, const float *image, int64_t width,
                          int64_t height, const char *format, fth_err *err);

@@ -1,4 +1,7 @@
 /* verb.c - `fathom splat render MODEL (-d DATA | --cameras FILE.json) -o OUT`. */
+#include "../images/target.h"
+#include "../video/avi.h"
+#include "../video/orbit.h"
 #include "render.h"
 
 #include <fathom/number.h>
@@ -13,11 +16,13 @@ typedef struct order {
     fth_context *ctx;
     fth_mem *mem;
     fth_answer *a;
-    const char *model, *data, *cameras, *out, *format;
+    const char *model, *data, *cameras, *out, *format, *video;
     double ground[3], most_alpha;
     which views;
     int64_t test_every;
-    bool alpha, gradients;
+    int64_t orbit, per_second; /* orbit 0: the views of the scene */
+    bool image, alpha, gradients, depth;
+    bool expected; /* depth is divided by alpha */
     gs_scene_options scene;
 } order;
 
@@ -49,21 +54,36 @@ static fth_status parse_word(const char *flag, const char *text, const char *con
             return FTH_OK;
         }
     if (!text) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected %s, %s%s%s, found '%s'", flag, words[0],
-                    words[1], n > 2 ? " or " : "", n > 2 ? words[2] : "", text);
+    char list[80] = "";
+    for (int i = 0; i < n; i++) {
+        if (i > 0) strcat(list, i + 1 < n ? ", " : " or ");
+        strcat(list, words[i]);
+    }
+    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected %s, found '%s'", flag, list, text);
+}
+
+static fth_status parse_count(const char *flag, const char *text, int64_t least, int64_t otherwise,
+                              int64_t *out, fth_err *err)
+{
+    *out = otherwise;
+    if (!text || (fth_int_parse(text, out) && *out >= least && *out <= 1000000)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected a number from %" PRId64 " on, found '%s'",
+                    flag, least, text);
 }
 
 static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
 {
     static const char *const views[] = {"all", "test", "train"},
                              *const rasters[] = {"fast", "classic"},
-                             *const formats[] = {"npy", "png", "jpg"};
+                             *const formats[] = {"npy", "png", "jpg"},
+                             *const modes[] = {"RGB", "D", "ED", "RGB_D", "RGB_ED"};
     int word = 0;
     o->data = value(user, "data-path");
     o->cameras = value(user, "cameras");
     o->out = value(user, "output-path");
-    if (!o->out || !o->data == !o->cameras) {
-        FTH_FAIL(err, FTH_E_COMMAND, "expected -o and either -d or --cameras");
+    o->video = value(user, "video");
+    if ((!o->out && !o->video) || !o->data == !o->cameras) {
+        FTH_FAIL(err, FTH_E_COMMAND, "expected -o or --video, and either -d or --cameras");
         fth_err_hint(err, "fathom splat render MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
@@ -74,15 +94,18 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
     if (value(user, "bg")) FTH_TRY(parse_ground(value(user, "bg"), o->ground, err));
-    o->test_every = 8;
-    if (value(user, "test-every") &&
-        (!fth_int_parse(value(user, "test-every"), &o->test_every) || o->test_every < 2))
-        return FTH_FAIL(err, FTH_E_COMMAND, "--test-every: expected 2 or more, found '%s'",
-                        value(user, "test-every"));
+    FTH_TRY(parse_count("test-every", value(user, "test-every"), 2, 8, &o->test_every, err));
+    FTH_TRY(parse_count("orbit", value(user, "orbit"), 1, 0, &o->orbit, err));
+    FTH_TRY(parse_count("fps", value(user, "fps"), 1, 30, &o->per_second, err));
+    FTH_TRY(parse_word("render-mode", value(user, "render-mode"), modes, 5, &word, err));
+    o->image = word == 0 || word > 2;
+    o->depth = word > 0 || value(user, "depth") != NULL;
+    o->expected = word == 2 || word == 4;
     o->alpha = value(user, "alpha") != NULL;
     o->gradients = value(user, "gradients") != NULL;
-    if (o->gradients && !o->data)
-        return FTH_FAIL(err, FTH_E_COMMAND, "--gradients needs the images of -d");
+    if (o->gradients && (!o->data || !o->out || o->orbit))
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "--gradients needs the images of -d, a folder -o, and no --orbit");
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL};
@@ -115,6 +138,23 @@ static fth_status make_parent(const order *o, const char *path, fth_err *err)
     return fth_folder_make_all(o->mem, folder, err);
 }
 
+static fth_status save_depth(const order *o, const gs_scene *s, int64_t v, const gs_frame *f,
+                             fth_err *err)
+{
+    char path[FTH_PATH];
+    const int64_t size[2] = {f->how.height, f->how.width}, n = size[0] * size[1];
+    const float *sum = fth_tensor_view(f->depth), *alpha = fth_tensor_view(f->alpha);
+    void *block = NULL;
+    FTH_TRY(path_of(o, s, v, "_depth.npy", path, err));
+    FTH_TRY(fth_mem_take(o->mem, FTH_MEM_ANY, (uint64_t)n * sizeof(float), "depth", &block, err));
+    float *depth = block;
+    for (int64_t i = 0; i < n; i++)
+        depth[i] = o->expected ? sum[3 * i] / fmaxf(alpha[i], 1e-10f) : sum[3 * i];
+    const fth_status st = fth_npy_save(o->mem, path, FTH_F32, 2, size, depth, err);
+    (void)fth_mem_release(o->mem, block, NULL);
+    return st;
+}
+
 static fth_status save_image(const order *o, const gs_scene *s, int64_t v, const gs_frame *f,
                              fth_err *err)
 {
@@ -124,11 +164,12 @@ static fth_status save_image(const order *o, const gs_scene *s, int64_t v, const
     snprintf(ending, sizeof ending, ".%s", o->format);
     FTH_TRY(path_of(o, s, v, ending, path, err));
     FTH_TRY(make_parent(o, path, err));
-    if (strcmp(o->format, "npy") == 0)
+    if (o->image && strcmp(o->format, "npy") == 0)
         FTH_TRY(fth_npy_save(o->mem, path, FTH_F32, 3, size, image, err));
-    else
+    else if (o->image)
         FTH_TRY(gs_image_save(o->mem, path, image, size[1], size[0],
                               strcmp(o->format, "jpg") == 0 ? "jpg:95" : "png", err));
+    if (o->depth) FTH_TRY(save_depth(o, s, v, f, err));
     if (!o->alpha) return FTH_OK;
     FTH_TRY(path_of(o, s, v, "_alpha.npy", path, err));
     return fth_npy_save(o->mem, path, FTH_F32, 2, size, fth_tensor_view(f->alpha), err);
@@ -205,7 +246,7 @@ static fth_status save_gradients(const order *o, const gs_scene *s, int64_t v, c
 static bool is_wanted(const order *o, int64_t v)
 {
     const bool test = v % o->test_every == 0;
-    return o->views == ALL || (o->views == TEST) == test;
+    return o->orbit || o->views == ALL || (o->views == TEST) == test;
 }
 
 /* The frame for views of another size. */
@@ -218,24 +259,57 @@ static fth_status fit_frame(const order *o, const gs_model *m, const gs_view *vi
                            &(gs_frame_options){.width = view->width,
                                                .height = view->height,
                                                .gradients = o->gradients,
+                                               .depth = o->depth,
                                                .most_alpha = o->most_alpha,
                                                .lambda = 0.2},
                            err);
 }
 
+/* The next picture of the video, which the first one makes. */
+static fth_status add_frame(const order *o, const gs_frame *f, gs_avi **video, fth_err *err)
+{
+    if (!*video) {
+        FTH_TRY(make_parent(o, o->video, err));
+        FTH_TRY(gs_avi_create(video, o->mem, o->video, f->how.width, f->how.height, o->per_second,
+                              err));
+    }
+    return gs_avi_add(*video, fth_tensor_view(f->image), err);
+}
+
+/* Frames of a video have one size. */
+static fth_status check_sizes(const order *o, const gs_scene *s, fth_err *err)
+{
+    const gs_view *first = NULL;
+    for (int64_t v = 0; o->video && v < s->views; v++) {
+        const gs_view *view = &s->view[v];
+        if (!is_wanted(o, v)) continue;
+        if (!first) first = view;
+        if (view->width == first->width && view->height == first->height) continue;
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "--video: expected views of one size, found %" PRId64 " x %" PRId64 " and %" PRId64
+                 " x %" PRId64,
+                 first->width, first->height, view->width, view->height);
+        fth_err_hint(err, "render an --orbit, or the views of one camera");
+        return FTH_E_COMMAND;
+    }
+    return FTH_OK;
+}
+
 static fth_status render_view(const order *o, const gs_scene *s, const gs_model *m, int64_t v,
-                              gs_frame *f, fth_err *err)
+                              gs_frame *f, gs_avi **video, fth_err *err)
 {
     char path[FTH_PATH];
     const gs_view *view = &s->view[v];
     FTH_TRY(fit_frame(o, m, view, f, err));
     if (o->gradients) {
         FTH_TRY(gs_scene_image(s, v, path, err));
-        FTH_TRY(gs_target_load(o->mem, path, view->width, view->height, fth_tensor_data(f->target),
-                               err));
+        FTH_TRY(gs_target_read(o->mem, path,
+                               &(gs_target_options){.width = view->width, .height = view->height},
+                               fth_tensor_data(f->target), NULL, err));
     }
     FTH_TRY(gs_frame_run(f, view, o->ground, m->degree, err));
-    FTH_TRY(save_image(o, s, v, f, err));
+    if (o->out) FTH_TRY(save_image(o, s, v, f, err));
+    if (o->video) FTH_TRY(add_frame(o, f, video, err));
     if (!o->gradients) return FTH_OK;
     FTH_TRY(save_gradients(o, s, v, f, err));
     fprintf(o->a->out, "%s: loss %.6g, l1 %.6g, ssim %.6g\n", fth_texts_get(s->name, v), f->loss[0],
@@ -246,8 +320,10 @@ static fth_status render_view(const order *o, const gs_scene *s, const gs_model 
 static fth_status render_all(const order *o, const gs_scene *s, const gs_model *m, fth_err *err)
 {
     gs_frame f = {0};
+    gs_avi *video = NULL;
     int64_t done = 0;
-    fth_status st = FTH_OK;
+    fth_status st = check_sizes(o, s, err);
+    if (st != FTH_OK) return st;
     if (o->a->plan) { /* for the first view */
         st = fit_frame(o, m, &s->view[0], &f, err);
         if (st == FTH_OK) st = gs_frame_plan(&f, err);
@@ -257,12 +333,16 @@ static fth_status render_all(const order *o, const gs_scene *s, const gs_model *
     }
     for (int64_t v = 0; st == FTH_OK && v < s->views; v++) {
         if (!is_wanted(o, v)) continue;
-        st = render_view(o, s, m, v, &f, err);
+        st = render_view(o, s, m, v, &f, &video, err);
         done++;
     }
     gs_frame_free(&f);
+    if (st == FTH_OK && video)
+        st = gs_avi_commit(video, err);
+    else
+        gs_avi_abandon(video);
     if (st != FTH_OK) return st;
-    fprintf(o->a->notes, "%s: %" PRId64 " views\n", o->out, done);
+    fprintf(o->a->notes, "%s: %" PRId64 " views\n", o->out ? o->out : o->video, done);
     if (o->a->json) fth_json_int(fth_answer_facts(o->a), "views", done);
     return FTH_OK;
 }
@@ -276,7 +356,8 @@ static fth_status render(const order *o, fth_err *err)
     fth_answer_file(o->a, FTH_FILE_INPUT, o->model, -1, "%s, %" PRId64 " Gaussians of degree %d",
                     gs_format_names[info.format], info.n, info.degree);
     FTH_TRY(gs_scene_open(&scene, o->mem, o->data ? o->data : o->cameras, &o->scene, err));
-    fth_status s = o->data ? gs_scene_match(&scene, err) : FTH_OK;
+    fth_status s = o->data && !o->orbit ? gs_scene_match(&scene, err) : FTH_OK;
+    if (s == FTH_OK && o->orbit) s = gs_scene_orbit(&scene, o->orbit, err);
     fth_answer_file(o->a, FTH_FILE_INPUT, o->data ? o->data : o->cameras, -1, "%s", scene.format);
     for (int64_t i = 0; s == FTH_OK && o->data && i < fth_texts_count(scene.notes); i++)
         fprintf(o->a->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
@@ -319,6 +400,19 @@ static const fth_flag flags[] = {
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "format", .value = FTH_FLAG_WORD, .doc = "npy (f32, as computed), png or jpg"},
+    {.name = "depth", .doc = "also write depth, NAME_depth.npy: the sum of weight times depth"},
+    {.name = "render-mode",
+     .value = FTH_FLAG_WORD,
+     .doc = "RGB, D, ED, RGB_D or RGB_ED: images, depth (D) or depth over alpha (ED), or both"},
+    {.name = "video",
+     .value = FTH_FLAG_FILE,
+     .doc = "also write the views as a video, Motion-JPEG in an .avi"},
+    {.name = "orbit",
+     .value = FTH_FLAG_COUNT,
+     .doc = "in the place of the views so many on a circle around what the cameras look at"},
+    {.name = "fps",
+     .value = FTH_FLAG_COUNT,
+     .doc = "pictures of the video in a second; 30 by itself"},
     {.name = "alpha", .doc = "also write alpha, NAME_alpha.npy"},
     {.name = "gradients",
      .doc = "also write gradients of the loss against the images, NAME_gradients.safetensors"},
@@ -333,7 +427,11 @@ const fth_verb gs_verb_render = {
     .brief = "images of a model, from the views of a capture or of a file",
     .doc = "Writes OUT/NAME.npy for each view, NAME being that of its image without the ending: "
            "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
-           "rounded to 8 bits.\n"
+           "rounded to 8 bits. --depth adds NAME_depth.npy, the sum of weight times depth; with "
+           "--render-mode ED or RGB_ED it is divided by alpha.\n"
+           "\n"
+           "--video writes the views one after the other as Motion-JPEG, or those of an --orbit; "
+           "without -o it is all that is written.\n"
            "\n"
            "With --gradients the images of the capture are the targets: NAME_gradients.safetensors "
            "has the gradients of 0.8 L1 + 0.2 (1 - SSIM) by means, sh0, shN, scaling, rotation and "

@@ -35,6 +35,35 @@ static fth_status find_missing(const gs_scene *s, fth_err *err)
     return FTH_E_FILE_OPEN;
 }
 
+static void set_size(gs_view *v, int64_t width, int64_t height)
+{
+    const double x = (double)width / (double)v->width, y = (double)height / (double)v->height;
+    v->fx *= x;
+    v->cx *= x;
+    v->fy *= y;
+    v->cy *= y;
+    v->width = width;
+    v->height = height;
+}
+
+void gs_scene_resize(gs_scene *s, int64_t factor, int64_t max_width)
+{
+    for (int64_t i = 0; i < s->views; i++) {
+        gs_view *v = &s->view[i];
+        int64_t w = v->width / factor, h = v->height / factor;
+        w = w > 0 ? w : 1;
+        h = h > 0 ? h : 1;
+        const int64_t longer = w > h ? w : h, most = max_width;
+        if (most > 0 && longer > most) {
+            const int64_t shorter = (w > h ? h : w) * most / longer;
+            const bool wide = w > h;
+            w = wide ? most : shorter;
+            h = wide ? shorter : most;
+        }
+        set_size(v, w > 0 ? w : 1, h > 0 ? h : 1);
+    }
+}
+
 /* A correction that some views share, to be told once. */
 typedef struct kind {
     int64_t from[2], to[2], views;
@@ -79,12 +108,7 @@ fth_status gs_scene_match(gs_scene *s, fth_err *err)
         const double x = (double)width / (double)v->width, y = (double)height / (double)v->height;
         if (fabs(x - 1) <= 1e-5 && fabs(y - 1) <= 1e-5) continue;
         count(kinds, v, width, height);
-        v->fx *= x;
-        v->cx *= x;
-        v->fy *= y;
-        v->cy *= y;
-        v->width = width;
-        v->height = height;
+        set_size(v, width, height);
     }
     for (int i = 0; i < KINDS && kinds[i].views > 0; i++)
         FTH_TRY(gs_scene_note(

@@ -52,6 +52,9 @@ bool gs_scene_is(fth_mem *mem, const char *path);
 /* Compare every view with the head of its image file, and correct focal lengths and sizes by the
  * ratio. FTH_E_FILE_OPEN lists images that are missing. */
 fth_status gs_scene_match(gs_scene *s, fth_err *err);
+/* Views of 1/factor of the size, and then of at most max_width px on the longer side; lenses follow
+ * the sizes. A max_width of 0 is no limit. */
+void gs_scene_resize(gs_scene *s, int64_t factor, int64_t max_width);
 fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], fth_err *err);
 
 /* The length that learning rates and size thresholds are counted in. */

@@ -1,0 +1,58 @@
+/* target.h - photographs as what a view is compared with: sizes, channels, alpha and masks.
+ *
+ * A target keeps the numbers of its file (u8, u16, f32), so that a cache of many is small; an image
+ * that is resized is rounded to them. gs_target_rgb makes floats from 0 to 1 of it.
+ *
+ * Ownership: gs_target_free gives back what a target holds.
+ * Threads:   any number at once.
+ * Failure:   names the file, what was expected and found; the target is cleared.
+ */
+#ifndef SPLAT_IMAGES_TARGET_H
+#define SPLAT_IMAGES_TARGET_H
+
+#include <fathom/array.h>
+#include <fathom/files.h>
+
+/* How pixels of another grid are found. */
+typedef enum gs_resample { GS_BOX, GS_BILINEAR, GS_RESAMPLES } gs_resample;
+extern const char *const gs_resample_names[GS_RESAMPLES]; /* "box" "bilinear" */
+
+/* What is done with the alpha of an image. */
+typedef enum gs_alpha {
+    GS_ALPHA_IGNORE,     /* nothing */
+    GS_ALPHA_MASK,       /* pixels with less than half are left out of the loss */
+    GS_ALPHA_BACKGROUND, /* the background shines through, and alpha is learned too */
+    GS_ALPHAS
+} gs_alpha;
+extern const char *const gs_alpha_names[GS_ALPHAS]; /* "ignore" "mask" "background" */
+
+typedef struct gs_target_options {
+    int64_t width, height; /* of the target; 0: as the file has it */
+    gs_resample resample;
+    gs_alpha alpha;
+    const char *mask; /* image whose pixels below half are left out; NULL: none */
+} gs_target_options;
+
+typedef struct gs_target {
+    fth_mem *mem;
+    int64_t width, height;
+    fth_dtype dtype; /* of rgb */
+    void *rgb;       /* [i j c] */
+    uint8_t *weight; /* [i j]: alpha, or 0 and 255 of a mask; NULL: all are 255 */
+} gs_target;
+
+fth_status gs_target_load(gs_target *t, fth_mem *mem, const char *path,
+                          const gs_target_options *how, fth_err *err);
+void gs_target_free(gs_target *t); /* a cleared one is allowed */
+uint64_t gs_target_bytes(const gs_target *t);
+/* From 0 to 1: [i j c] and [i j]. */
+void gs_target_rgb(const gs_target *t, float *rgb);
+void gs_target_weight(const gs_target *t, float *weight);
+/* All at once; `weight` may be NULL. */
+fth_status gs_target_read(fth_mem *mem, const char *path, const gs_target_options *how, float *rgb,
+                          float *weight, fth_err *err);
+
+/* The mask of an image: MASKS/name with any ending of images; false: there is none. */
+bool gs_mask_find(const char *masks, const char *name, char path[FTH_PATH]);
+
+#endif
