@@ -1,7 +1,10 @@
-# Turns the files of the report page into C arrays: cmake -DOUT=page.c -DFILES=a;b -P Embed.cmake
+# Turns files of pages into C arrays: cmake -DOUT=page.c -DFILES=a;b [-DPREFIX=fth__] -P Embed.cmake
 #
 # Each file NAME.EXT becomes `const char fth__NAME_EXT[]`, terminated, and `fth__NAME_EXT_hash[]`,
 # its SHA-256 as a Content-Security-Policy names it.
+if(NOT PREFIX)
+    set(PREFIX fth__)
+endif()
 set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 function(to_base64 hex out)
@@ -26,7 +29,7 @@ function(to_base64 hex out)
     set(${out} "${text}${padding}" PARENT_SCOPE)
 endfunction()
 
-set(code "/* Made by cmake/Embed.cmake. */\n#include \"job/report.h\"\n")
+set(code "/* Made by cmake/Embed.cmake. */\n")
 foreach(file IN LISTS FILES)
     get_filename_component(name ${file} NAME)
     string(MAKE_C_IDENTIFIER "${name}" name)
@@ -35,7 +38,9 @@ foreach(file IN LISTS FILES)
     to_base64("${sum}" hash)
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
     string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
-    string(APPEND code "const char fth__${name}[] = {\n${bytes}0};\n"
-                       "const char fth__${name}_hash[] = \"sha256-${hash}\";\n")
+    set(name ${PREFIX}${name})
+    string(APPEND code "extern const char ${name}[], ${name}_hash[];\n"
+                       "const char ${name}[] = {\n${bytes}0};\n"
+                       "const char ${name}_hash[] = \"sha256-${hash}\";\n")
 endforeach()
 file(WRITE ${OUT} "${code}")

@@ -17,7 +17,14 @@ if(cli)
     set(kernels ${instruments})
     list(FILTER kernels INCLUDE REGEX "_kernels\\.c$")
     list(FILTER instruments EXCLUDE REGEX "_kernels\\.c$")
-    add_library(fathom_instruments OBJECT ${instruments})
+    # The viewer of splat: files of their own, and arrays in the program.
+    set(viewer ${PROJECT_SOURCE_DIR}/instruments/splat/view/viewer.html
+               ${PROJECT_SOURCE_DIR}/instruments/splat/view/viewer.js)
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/viewer.c
+        COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/viewer.c -DPREFIX=gs_ "-DFILES=${viewer}"
+                -P ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+        DEPENDS ${viewer} cmake/Embed.cmake VERBATIM)
+    add_library(fathom_instruments OBJECT ${instruments} ${PROJECT_BINARY_DIR}/viewer.c)
     target_link_libraries(fathom_instruments PRIVATE fathom_flags)
     set(instrument_objects $<TARGET_OBJECTS:fathom_instruments>)
     fth_add_kernels(instrument_objects fathom_instrument_kernels ${kernels})

@@ -151,7 +151,7 @@ class Splat(unittest.TestCase):
                 (2, ("render", "toy/truth.ply", "-d", "toy", "-o", "bad", "--views", "some"), "all, test or train"),
                 (2, ("render", "toy/truth.ply", "-d", "toy", "-o", "bad", "--bg", "1,2"), "r,g,b"),
                 (4, ("render", "toy/truth.ply", "-d", "toy", "-o", "bad", "--memory", "100K"), "memory"),
-                (2, ("convert", "toy/truth.ply", "bad.xyz"), ".ply, .splat and .spz"),
+                (2, ("convert", "toy/truth.ply", "bad.xyz"), ".ply, .splat, .spz, .sog"),
                 (2, ("convert", "toy/truth.ply", "bad.ply", "--sh-degree", "2"), "at most the degree"),
                 (3, ("convert", "less", "bad.ply"), "less")):
             done = call(*words, cwd=self.dir)

@@ -2,6 +2,7 @@
 #include "convert.h"
 
 #include "../model/edit.h"
+#include "../view/view.h"
 
 #include <fathom/number.h>
 
@@ -63,10 +64,11 @@ static void apply(edits *e, gs_model *m)
 static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e, fth_answer *a,
                           fth_err *err)
 {
-    gs_format format;
+    gs_format format = GS_FORMAT_SPLAT; /* that of the rows in a page */
     gs_model_info info;
     gs_model m;
-    FTH_TRY(gs_format_of_path(to, &format, err));
+    const bool page = gs_view_is(to);
+    if (!page) FTH_TRY(gs_format_of_path(to, &format, err));
     const fth_path_use use[2] = {{FTH_FILE_INPUT, "IN", in}, {FTH_FILE_OUTPUT, "OUT", to}};
     FTH_TRY(fth_paths_check(use, 2, mem, err));
     FTH_TRY(gs_model_look(mem, in, &info, err));
@@ -76,7 +78,7 @@ static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e
                         info.degree, e->degree);
     fth_answer_file(a, FTH_FILE_INPUT, in, -1, "%s, %" PRId64 " Gaussians of degree %d",
                     gs_format_names[info.format], info.n, info.degree);
-    fth_answer_file(a, FTH_FILE_OUTPUT, to, -1, "%s", gs_format_names[format]);
+    fth_answer_file(a, FTH_FILE_OUTPUT, to, -1, "%s", page ? "html" : gs_format_names[format]);
     if (a->plan) {
         fth_answer_memory(a, (uint64_t)info.n * (gs_row_bytes(info.degree) + 16) + (1 << 20),
                           "all Gaussians, and their order");
@@ -85,7 +87,7 @@ static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e
     FTH_TRY(gs_model_load(&m, mem, in, info.format, err));
     apply(e, &m);
     const int64_t n = m.n;
-    const fth_status s = gs_model_save(&m, to, format, err);
+    const fth_status s = page ? gs_view_save(&m, to, err) : gs_model_save(&m, to, format, err);
     gs_model_free(&m);
     if (s != FTH_OK) return s;
     fprintf(a->notes, "%s: %" PRId64 " Gaussians\n", to, n);
@@ -125,13 +127,15 @@ static const fth_flag flags[] = {
 const fth_verb gs_verb_convert = {
     .name = "convert",
     .args = "IN OUT",
-    .brief = "write a model in another format: .ply, .splat, .spz or .sog",
+    .brief = "write a model in another format: .ply, .splat, .spz, .sog or a page, .html",
     .doc = "IN is known by what is in it, OUT by its ending. A PLY goes through unchanged, byte "
            "for byte, where its rotations are units. .splat keeps no colours that change with the "
            "direction, and is sorted, largest first; .spz is written as version 3, with as many "
            "fractional bits of positions as fit, at most 12. .sog is a zip of pictures, sorted by "
            "place; OUT/meta.json is the same as a folder. Its scales and colours are 256 values "
-           "each, its spherical harmonics a palette of at most 65536 rows.\n"
+           "each, its spherical harmonics a palette of at most 65536 rows. .html is one "
+           "page with a viewer in it, for a browser with WebGL2 and without a network; its rows "
+           "are those of .splat.\n"
            "\n"
            "First the box is cut out, then the model is moved. The matrix is 4 x 4, a list of rows "
            "or the member \"matrix\" of an object, and may turn, scale evenly and shift; spherical "

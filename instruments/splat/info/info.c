@@ -5,6 +5,7 @@
 #include "../scene/scene.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void print_size(FILE *out, const gs_scene *s)
 {
@@ -80,6 +81,15 @@ static fth_status describe_model(fth_mem *mem, const char *path, fth_answer *a, 
     return FTH_OK;
 }
 
+/* meta.json, or a folder that has one. */
+static bool is_sog(const char *path)
+{
+    char meta[FTH_PATH];
+    if (strcmp(fth_path_name(path), "meta.json") == 0) return true;
+    return fth_path_join(meta, path, "meta.json", NULL) == FTH_OK &&
+           fth_path_kind_of(meta) == FTH_PATH_FILE;
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err)
@@ -99,11 +109,8 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     const gs_scene_options opt = {.images = value(user, "images"),
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
                                   .allow_distortion = true};
-    char meta[FTH_PATH]; /* a SOG may be a folder */
-    const bool folder = file.kind == FTH_PATH_FOLDER;
-    const bool sog = folder && fth_path_join(meta, arg[0], "meta.json", NULL) == FTH_OK &&
-                     fth_path_kind_of(meta) == FTH_PATH_FILE;
-    const bool scene = gs_scene_is(mem, arg[0]) || (folder && !sog);
+    const bool scene =
+        !is_sog(arg[0]) && (file.kind == FTH_PATH_FOLDER || gs_scene_is(mem, arg[0]));
     const fth_status s = scene ? describe_scene(mem, arg[0], &opt, profile, &a, err)
                                : describe_model(mem, arg[0], &a, err);
     return fth_answer_end(&a, s, err);

@@ -122,25 +122,38 @@ static void order(const gs_model *m, rank *ranks)
     qsort(ranks, (size_t)m->n, sizeof *ranks, larger_first);
 }
 
-static fth_status save(const gs_model *m, const char *path, fth_err *err)
+fth_status gs_dotsplat_write(const gs_model *m, gs_put_rows *put, void *self, fth_err *err)
 {
     enum { ROWS = 1024 };
-    const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 2, .size = {m->n, RECORD}};
     record rows[ROWS];
-    fth_sink sink;
     void *block = NULL;
-    FTH_TRY(fth_raw_create(&sink, m->mem, path, &layout, NULL, err));
-    fth_status s = fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)m->n * sizeof(rank),
-                                "the order of rows", &block, err);
+    FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)m->n * sizeof(rank), "the order of rows",
+                         &block, err));
     rank *ranks = block;
-    if (s == FTH_OK) order(m, ranks);
+    fth_status s = FTH_OK;
+    order(m, ranks);
     for (int64_t from = 0; s == FTH_OK && from < m->n; from += ROWS) {
         const int64_t n = m->n - from < ROWS ? m->n - from : ROWS;
         for (int64_t i = 0; i < n; i++) make_row(m, ranks[from + i].row, &rows[i]);
-        s = sink.write(sink.self, (int64_t[]){from, 0}, (int64_t[]){n, RECORD}, rows, err);
+        s = put(self, from, n, rows, err);
     }
+    (void)fth_mem_release(m->mem, block, NULL);
+    return s;
+}
+
+static fth_status put_rows(void *self, int64_t from, int64_t n, const void *rows, fth_err *err)
+{
+    fth_sink *sink = self;
+    return sink->write(sink->self, (int64_t[]){from, 0}, (int64_t[]){n, RECORD}, rows, err);
+}
+
+static fth_status save(const gs_model *m, const char *path, fth_err *err)
+{
+    const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 2, .size = {m->n, RECORD}};
+    fth_sink sink;
+    FTH_TRY(fth_raw_create(&sink, m->mem, path, &layout, NULL, err));
+    fth_status s = gs_dotsplat_write(m, put_rows, &sink, err);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
-    if (block) (void)fth_mem_release(m->mem, block, NULL);
     fth_sink_close(&sink);
     return s;
 }

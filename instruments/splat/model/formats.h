@@ -16,6 +16,11 @@ typedef struct gs_format_row {
 } gs_format_row;
 extern const gs_format_row gs_ply_format, gs_dotsplat_format, gs_spz_format, gs_sog_format;
 
+/* The rows of a .splat, some at a time. */
+typedef fth_status gs_put_rows(void *self, int64_t from, int64_t n, const void *rows, fth_err *err);
+enum { GS_DOTSPLAT_ROW = 32 };
+fth_status gs_dotsplat_write(const gs_model *m, gs_put_rows *put, void *self, fth_err *err);
+
 bool gs_path_ends(const char *path, const char *ending);
 bool gs_path_is_meta(const char *path); /* "FOLDER/meta.json": a SOG that is a folder */
 static inline float gs_logit(double p)
