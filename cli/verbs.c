@@ -88,11 +88,20 @@ static bool is_stage(const fth_instrument *in, const char *name)
     return false;
 }
 
+/* A verb that takes no words is meant when one of its own flags is given. */
+static bool is_meant(const cli_call *call)
+{
+    if (call->n_args > 0) return true;
+    for (int i = 0; i < call->n_set && call->command->max_args == 0; i++)
+        if (cli_is_verbs_alone(call->command, call->set[i].flag->name)) return true;
+    return false;
+}
+
 /* A stage and a verb of one name: words after it are files of the verb, a config alone is a job. */
 static fth_status run_either(const cli_call *call, fth_err *err)
 {
     static const char *const of_runner[] = {"attempt", "lenient", "verify"};
-    if (call->n_args == 0) {
+    if (!is_meant(call)) {
         for (int i = 0; i < call->n_set; i++) {
             const char *name = call->set[i].flag->name;
             if (!cli_is_verbs_alone(call->command, name)) continue;
