@@ -1,0 +1,136 @@
+/* keys.c - keys.def as rows of a config, as a list of options and as a list of names. */
+#include "settings.h"
+
+#include <string.h>
+
+#define TRAIN(...) __VA_ARGS__
+#define COUNT(key, flag, letter, standard, limits, text)                                           \
+    FTH_KEY(INT, key, text, .value = standard, .range = limits),
+#define REAL(key, flag, letter, standard, limits, text)                                            \
+    FTH_KEY(REAL, key, text, .value = standard, .range = limits),
+#define COUNT_BY(key, flag, letter, adc, mcmc, limits, text)                                       \
+    FTH_KEY(INT, key, text "; ADC " adc ", MCMC " mcmc " by itself", .range = limits),
+#define REAL_BY(key, flag, letter, adc, mcmc, limits, text)                                        \
+    FTH_KEY(REAL, key, text "; ADC " adc ", MCMC " mcmc " by itself", .range = limits),
+#define COUNTS(key, flag, letter, standard, text)                                                  \
+    FTH_KEY(INT, key, text, .value = standard, .range = "[0, 1e9]", .list = true),
+#define SWITCH(key, flag, letter, standard, text) FTH_KEY(BOOL, key, text, .value = standard),
+#define WORD(key, flag, letter, standard, words, text)                                             \
+    FTH_KEY(CHOICE, key, text, .value = standard, .choices = words),
+#define TEXT(key, flag, letter, text) FTH_KEY(TEXT, key, text),
+#define TEXTS(key, flag, letter, text) FTH_KEY(TEXT, key, text, .list = true),
+#define PLACE(key, flag, letter, text) FTH_KEY(PATH, key, text),
+
+static const fth_config_key keys[] = {
+    FTH_INSTRUMENT_KEYS("0", "outputs/splat"),
+    FTH_KEY(CHOICE, "strategy",
+            "how Gaussians are added and removed: default is adaptive density control (ADC); a "
+            "config without it stands for both",
+            .choices = "default mcmc"),
+#include "keys.def"
+    FTH_KEY(SECTION, "toy", "A made-up capture, for jobs that name none."),
+    FTH_KEY(INT, "toy.gaussians", "Gaussians of the model", .value = "2000", .range = "[1, 1e8]"),
+    FTH_KEY(INT, "toy.views", "views around it", .value = "24", .range = "[1, 9999]"),
+    FTH_KEY(INT, "toy.width", "of an image", .value = "160", .range = "[1, 16384]", .unit = "px"),
+    FTH_KEY(INT, "toy.height", "of an image", .value = "120", .range = "[1, 16384]", .unit = "px"),
+};
+#include "none.inc"
+
+/* ---- what one row cannot say ---- */
+
+/* Keys that are known but do nothing yet, with the value that leaves them off. */
+static const struct {
+    const char *key, *off;
+} missing[] = {{"gut", "false"},
+               {"antialiasing", "false"},
+               {"render_mode", "RGB"},
+               {"pose_optimization", "none"},
+               {"use_bilateral_grid", "false"},
+               {"enable_sparsity", "false"},
+               {"save_sog", "false"},
+               {"save_depth", "false"}};
+
+static bool is_off(const fth_config *cfg, const char *key, const char *off)
+{
+    if (strcmp(off, "false") == 0) return !fth_config_bool(cfg, key);
+    return strcmp(fth_config_text(cfg, key), off) == 0;
+}
+
+static void check(fth_config *cfg, void *user)
+{
+    double colour[3];
+    int64_t most = 0;
+    (void)user;
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
+        if (!is_off(cfg, missing[i].key, missing[i].off))
+            fth_config_complain(cfg, missing[i].key, "leave it out",
+                                "this version trains without it: expected %s", missing[i].off);
+    if (fth_config_count(cfg, "timelapse_images") > 0)
+        fth_config_complain(cfg, "timelapse_images", "leave it out",
+                            "this version writes no timelapse: expected no image");
+    if (fth_config_has(cfg, "bg") && !gs_colour_parse(fth_config_text(cfg, "bg"), colour))
+        fth_config_complain(cfg, "bg", NULL, "expected r,g,b from 0 to 1, found '%s'",
+                            fth_config_text(cfg, "bg"));
+    if (fth_config_has(cfg, "max_cap")) {
+        const char *text = fth_config_text(cfg, "max_cap");
+        if (strcmp(text, "auto") != 0 &&
+            (!fth_int_parse(text, &most) || most < 1 || most > 2000000000))
+            fth_config_complain(cfg, "max_cap", NULL,
+                                "expected auto or a whole number from 1 to 2e9, found '%s'", text);
+    }
+    const int64_t factor = fth_config_int(cfg, "resize_factor");
+    if (factor != 1)
+        fth_config_complain(cfg, "resize_factor", "make the images smaller, and name their folder",
+                            "this version trains on images as they are: expected 1, found %lld",
+                            (long long)factor);
+}
+
+const fth_schema gs_schema = {
+    .name = "splat",
+    .brief = "3D Gaussian splatting: training on a capture, models and images.",
+    .key = keys,
+    .n_keys = sizeof keys / sizeof keys[0],
+    .check = check,
+};
+
+/* ---- options ---- */
+
+#define TRAIN(...) __VA_ARGS__
+#define COUNT(key, flag, letter, standard, limits, text)                                           \
+    {key, flag, FTH_CONFIG_INT, false, NULL, NULL},
+#define REAL(key, flag, letter, standard, limits, text)                                            \
+    {key, flag, FTH_CONFIG_REAL, false, NULL, NULL},
+#define COUNT_BY(key, flag, letter, adc, mcmc, limits, text)                                       \
+    {key, flag, FTH_CONFIG_INT, false, adc, mcmc},
+#define REAL_BY(key, flag, letter, adc, mcmc, limits, text)                                        \
+    {key, flag, FTH_CONFIG_REAL, false, adc, mcmc},
+#define COUNTS(key, flag, letter, standard, text) {key, flag, FTH_CONFIG_INT, true, NULL, NULL},
+#define SWITCH(key, flag, letter, standard, text) {key, flag, FTH_CONFIG_BOOL, false, NULL, NULL},
+#define WORD(key, flag, letter, standard, words, text)                                             \
+    {key, flag, FTH_CONFIG_CHOICE, false, NULL, NULL},
+#define TEXT(key, flag, letter, text) {key, flag, FTH_CONFIG_TEXT, false, NULL, NULL},
+#define TEXTS(key, flag, letter, text) {key, flag, FTH_CONFIG_TEXT, true, NULL, NULL},
+#define PLACE(key, flag, letter, text) {key, flag, FTH_CONFIG_PATH, false, NULL, NULL},
+
+const gs_option gs_options[] = {{"strategy", "strategy", FTH_CONFIG_CHOICE, false, NULL, NULL},
+#include "keys.def"
+                                {0}};
+#include "none.inc"
+
+/* ---- names ---- */
+
+#define TRAIN(...) __VA_ARGS__
+#define COUNT(key, flag, letter, standard, limits, text) key " "
+#define REAL(key, flag, letter, standard, limits, text) key " "
+#define COUNT_BY(key, flag, letter, adc, mcmc, limits, text) key " "
+#define REAL_BY(key, flag, letter, adc, mcmc, limits, text) key " "
+#define COUNTS(key, flag, letter, standard, text) key " "
+#define SWITCH(key, flag, letter, standard, text) key " "
+#define WORD(key, flag, letter, standard, words, text) key " "
+#define TEXT(key, flag, letter, text) key " "
+#define TEXTS(key, flag, letter, text) key " "
+#define PLACE(key, flag, letter, text) key " "
+const char gs_keys_train[] = "seed strategy "
+#include "keys.def"
+    ;
+#include "none.inc"

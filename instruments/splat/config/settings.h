@@ -1,0 +1,80 @@
+/* settings.h - what the user asked for: keys of a config or flags of `train`, checked.
+ *
+ * Both ways are one: a flag that was given becomes a value of a config, so it has the type, range
+ * and default of its row in keys.def, and all mistakes are found at once.
+ */
+#ifndef SPLAT_CONFIG_SETTINGS_H
+#define SPLAT_CONFIG_SETTINGS_H
+
+#include "../model/model.h"
+#include "../scene/scene.h"
+
+#include <fathom/fathom.h>
+
+extern const fth_schema gs_schema;
+extern const char gs_keys_train[]; /* "seed data_path ...": what a training depends on */
+
+typedef enum gs_strategy { GS_ADC, GS_MCMC, GS_STRATEGIES } gs_strategy; /* choices of the key */
+
+enum { GS_STEPS = 256 }; /* of save_steps and eval_steps, with those of steps_scaler */
+
+/* Every value that a training uses, with the defaults of its strategy. */
+typedef struct gs_settings {
+    const char *data, *images, *init_ply; /* of the config; NULL: not given */
+    bool ignore_distortion, legacy_yturn;
+    int64_t seed, test_every;
+    gs_profile profile;
+    gs_strategy strategy;
+    double most_alpha;
+    bool shuffled;
+    int64_t iterations, degree_interval;
+    int degree;
+    double rate[GS_ATTRIBUTES]; /* of the means: without the scale of the scene */
+    double lambda, opacity_reg, scale_reg, ground[3];
+    bool modulate, random;
+    int64_t random_points;
+    double extent, init_opacity, init_scaling;
+    int64_t refine_every, start_refine, stop_refine;
+    int64_t most; /* Gaussians; 0: as many as fit */
+    double min_opacity;
+    bool zero_dead;
+    double grad_threshold, prune_opacity, grow_scale, prune_scale;
+    int64_t reset_every, pause;
+    bool revised_opacity;
+    int64_t save[GS_STEPS], saves, evaluate[GS_STEPS], evaluations; /* ascending */
+    int64_t checkpoint_every;
+    double minutes;
+    bool eval, eval_images, legacy_ssim;
+} gs_settings;
+
+/* Of a checked config. FTH_E_CONFIG: two keys contradict each other. */
+fth_status gs_settings_of(const fth_config *cfg, gs_settings *out, fth_err *err);
+
+/* "FOLDER/splat_<iterations>.ply", the last model of a training. */
+fth_status gs_last_model(const fth_config *cfg, const char *folder, char path[FTH_PATH],
+                         fth_err *err);
+
+/* How a verb asks for its flags (fth_verb). */
+typedef const char *gs_value_fn(void *user, const char *flag);
+/* A checked config: the file of --config, then --set, then flags that were given; --seed is the key
+ * `seed`. FTH_E_COMMAND lists every mistake. Destroy it with fth_config_destroy(cfg, NULL). */
+fth_status gs_settings_read(fth_config **out, fth_mem *mem, gs_value_fn *value, void *user,
+                            fth_err *err);
+/* A colour, "r,g,b". */
+bool gs_colour_parse(const char *text, double colour[3]);
+/* Every key that has a value, as an object. */
+void gs_settings_write(const fth_config *cfg, fth_json_writer *w, const char *key);
+/* The effective value of a key as a text, with the default of the strategy; "" where it has none.
+ */
+void gs_setting_text(const fth_config *cfg, const char *key, char *text, size_t bytes);
+
+/* Rows of keys.def; the last has no key. */
+typedef struct gs_option {
+    const char *key, *flag;
+    fth_config_type type;
+    bool list;
+    const char *adc, *mcmc; /* defaults of the strategies; NULL: the schema has it */
+} gs_option;
+extern const gs_option gs_options[];
+
+#endif
