@@ -158,9 +158,8 @@ fth_status gs_frame_plan(gs_frame *f, fth_err *err)
 
 /* ---- running ---- */
 
-static void set_view(const gs_frame *f, const gs_view *view, const double ground[3], int degree)
+void gs_view_pack(const gs_view *view, const double ground[3], int degree, float v[GS_VIEW])
 {
-    float *v = fth_tensor_data(f->view);
     memset(v, 0, GS_VIEW * sizeof *v);
     memcpy(v + GS_VIEW_POSE, view->w2c, 12 * sizeof *v);
     v[GS_VIEW_FX] = (float)view->fx;
@@ -181,7 +180,7 @@ static void set_view(const gs_frame *f, const gs_view *view, const double ground
 fth_status gs_frame_run(gs_frame *f, const gs_view *view, const double ground[3], int degree,
                         fth_err *err)
 {
-    set_view(f, view, ground, degree);
+    gs_view_pack(view, ground, degree, fth_tensor_data(f->view));
     for (;;) {
         fth_err local = {0};
         f->need = 0;

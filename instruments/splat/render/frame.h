@@ -41,6 +41,9 @@ typedef struct gs_frame {
     double loss[3];           /* loss, L1, SSIM */
 } gs_frame;
 
+/* A camera and a background as the operations of raster/ take them. */
+void gs_view_pack(const gs_view *view, const double ground[3], int degree, float v[GS_VIEW]);
+
 /* The model lives as long. */
 fth_status gs_frame_create(gs_frame *f, fth_context *ctx, const gs_model *model,
                            const gs_frame_options *how, fth_err *err);

@@ -16,5 +16,9 @@ fth_status gs_toy_model(gs_model *m, fth_mem *mem, const gs_toy *toy, fth_err *e
 /* cameras.bin, images.bin and points3D.bin in a folder: views on a ring around the ball, in two
  * heights, and a point for every second Gaussian. */
 fth_status gs_toy_colmap(const gs_model *m, const char *folder, const gs_toy *toy, fth_err *err);
+/* All of it in a folder: the files of COLMAP, images and truth.ply. */
+fth_status gs_toy_write(fth_context *ctx, const gs_toy *toy, const char *dir, fth_err *err);
+/* About what that takes. */
+uint64_t gs_toy_bytes(const gs_toy *toy);
 
 #endif

@@ -63,31 +63,41 @@ static fth_status draw_images(fth_context *ctx, const gs_model *m, const char *d
     return st;
 }
 
-static fth_status make(fth_context *ctx, const gs_toy *toy, const char *dir, fth_answer *a,
-                       fth_err *err)
+uint64_t gs_toy_bytes(const gs_toy *toy)
+{
+    return (uint64_t)toy->gaussians * (gs_row_bytes(1) + 200) +
+           (uint64_t)(toy->width * toy->height) * 40 + (8 << 20);
+}
+
+fth_status gs_toy_write(fth_context *ctx, const gs_toy *toy, const char *dir, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
     char folder[FTH_PATH], path[FTH_PATH];
     gs_model m;
     FTH_TRY(fth_path_join(folder, dir, "sparse/0", err));
     FTH_TRY(fth_path_join(path, dir, "truth.ply", err));
-    fth_answer_file(a, FTH_FILE_OUTPUT, dir, -1, "a capture of %" PRId64 " views", toy->views);
-    fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "its model, %" PRId64 " Gaussians",
-                    toy->gaussians);
-    if (a->plan) {
-        fth_answer_memory(a,
-                          (uint64_t)toy->gaussians * (gs_row_bytes(1) + 200) +
-                              (uint64_t)(toy->width * toy->height) * 40 + (8 << 20),
-                          "model, lists of tiles and an image");
-        return FTH_OK;
-    }
     FTH_TRY(fth_folder_make_all(mem, folder, err));
     FTH_TRY(gs_toy_model(&m, mem, toy, err));
     fth_status s = gs_toy_colmap(&m, folder, toy, err);
     if (s == FTH_OK) s = draw_images(ctx, &m, dir, err);
     if (s == FTH_OK) s = gs_model_save(&m, path, GS_FORMAT_PLY, err);
     gs_model_free(&m);
-    if (s != FTH_OK) return s;
+    return s;
+}
+
+static fth_status make(fth_context *ctx, const gs_toy *toy, const char *dir, fth_answer *a,
+                       fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, "truth.ply", err));
+    fth_answer_file(a, FTH_FILE_OUTPUT, dir, -1, "a capture of %" PRId64 " views", toy->views);
+    fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "its model, %" PRId64 " Gaussians",
+                    toy->gaussians);
+    if (a->plan) {
+        fth_answer_memory(a, gs_toy_bytes(toy), "model, lists of tiles and an image");
+        return FTH_OK;
+    }
+    FTH_TRY(gs_toy_write(ctx, toy, dir, err));
     fprintf(a->notes, "%s: %" PRId64 " views of %" PRId64 " Gaussians\n", dir, toy->views,
             toy->gaussians);
     if (a->json) fth_json_int(fth_answer_facts(a), "views", toy->views);

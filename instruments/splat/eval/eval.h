@@ -1,0 +1,55 @@
+/* eval.h - how near images of a model are to those of a capture: PSNR and SSIM of test views.
+ *
+ * Files in a folder: metrics.csv has a row for each evaluation, metrics_views.csv one for each view
+ * of the last, metrics_report.txt the best and the last for people, and eval_step_<iteration>/ the
+ * target and the image of each view side by side.
+ */
+#ifndef SPLAT_EVAL_EVAL_H
+#define SPLAT_EVAL_EVAL_H
+
+#include "../model/model.h"
+#include "../scene/scene.h"
+
+#include <fathom/fathom.h>
+
+#define GS_METRICS_FILE "metrics.csv"
+#define GS_VIEWS_FILE "metrics_views.csv"
+#define GS_REPORT_FILE "metrics_report.txt"
+
+typedef struct gs_evaluation {
+    fth_context *ctx;
+    const gs_scene *scene; /* matched with its images */
+    const int64_t *view;   /* numbers of views */
+    int64_t views;
+    const gs_model *model;
+    int degree; /* of the spherical harmonics that is used */
+    int64_t iteration;
+    const char *folder;
+    const double *ground;
+    double most_alpha;
+    bool images, legacy_ssim;
+} gs_evaluation;
+
+typedef struct gs_scores {
+    double psnr, ssim, seconds; /* means over views */
+} gs_scores;
+
+/* FTH_E_USAGE: there is no view. */
+fth_status gs_evaluate(const gs_evaluation *job, gs_scores *scores, fth_err *err);
+/* Rows of metrics.csv after an iteration are forgotten: they are made again. */
+fth_status gs_metrics_begin(fth_mem *mem, const char *folder, int64_t iteration, fth_err *err);
+
+/* ---- measures of two images [i j c]; the first is clamped to 0..1 ---- */
+
+/* 20 log10(1 / root of the mean square difference), at most 100 dB. */
+double gs_psnr(const float *image, const float *target, int64_t n);
+/* Of 11 x 11 px with zeros outside, averaged over the whole image. With `legacy` the window is that
+ * of LichtFeld's evaluation, exp(-1.125 d^2). */
+fth_status gs_ssim(fth_context *ctx, const float *image, const float *target, int64_t width,
+                   int64_t height, bool legacy, double *out, fth_err *err);
+
+extern const fth_verb gs_verb_eval;
+FTH_STAGE_FUNCTIONS(gs_eval_stage);
+fth_status gs_eval_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
+
+#endif

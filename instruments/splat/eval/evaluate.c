@@ -1,0 +1,103 @@
+/* evaluate.c - test views rendered and compared; see eval.h. */
+#include "../render/render.h"
+#include "tables.h"
+
+#include <fathom/lines.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct bench {
+    const gs_evaluation *job;
+    gs_frame frame;
+    float *target;
+    fth_lines lines; /* of metrics_views.csv */
+    gs_scores sum;
+} bench;
+
+static fth_status fit_frame(bench *b, const gs_view *view, fth_err *err)
+{
+    gs_frame *f = &b->frame;
+    fth_mem *mem = fth_context_mem(b->job->ctx);
+    void *block = NULL;
+    if (f->ctx && f->how.width == view->width && f->how.height == view->height) return FTH_OK;
+    gs_frame_free(f);
+    if (b->target) (void)fth_mem_release(mem, b->target, NULL);
+    b->target = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY,
+                         (uint64_t)(3 * view->width * view->height) * sizeof(float), "target",
+                         &block, err));
+    b->target = block;
+    return gs_frame_create(f, b->job->ctx, b->job->model,
+                           &(gs_frame_options){.width = view->width,
+                                               .height = view->height,
+                                               .most_alpha = b->job->most_alpha},
+                           err);
+}
+
+static void add_line(bench *b, int64_t view, const char *name, double psnr, double ssim)
+{
+    fth_lines_add(&b->lines, "%" PRId64 ",%" PRId64 ",", b->job->iteration, view);
+    fth_lines_field(&b->lines, name);
+    fth_lines_add(&b->lines, ",");
+    fth_lines_real(&b->lines, psnr);
+    fth_lines_add(&b->lines, ",");
+    fth_lines_real(&b->lines, ssim);
+    fth_lines_add(&b->lines, "\n");
+}
+
+static fth_status evaluate_view(bench *b, int64_t index, fth_err *err)
+{
+    const gs_evaluation *job = b->job;
+    const int64_t v = job->view[index];
+    const gs_view *view = &job->scene->view[v];
+    const char *name = fth_texts_get(job->scene->name, v);
+    char path[FTH_PATH];
+    double ssim = 0;
+    FTH_TRY(fit_frame(b, view, err));
+    FTH_TRY(gs_scene_image(job->scene, v, path, err));
+    FTH_TRY(
+        gs_target_load(fth_context_mem(job->ctx), path, view->width, view->height, b->target, err));
+    const double begun = now();
+    FTH_TRY(gs_frame_run(&b->frame, view, job->ground, job->degree, err));
+    b->sum.seconds += now() - begun;
+    const float *image = fth_tensor_view(b->frame.image);
+    const double psnr = gs_psnr(image, b->target, 3 * view->width * view->height);
+    FTH_TRY(gs_ssim(job->ctx, image, b->target, view->width, view->height, job->legacy_ssim, &ssim,
+                    err));
+    if (!isfinite(psnr) || !isfinite(ssim))
+        return FTH_FAIL(err, FTH_E_NUMERIC, "the image of view '%s' is not finite", name);
+    b->sum.psnr += psnr;
+    b->sum.ssim += ssim;
+    add_line(b, v, name, psnr, ssim);
+    if (!job->images) return FTH_OK;
+    return gs_metrics_picture(job, index, b->target, image, view->width, view->height, err);
+}
+
+fth_status gs_evaluate(const gs_evaluation *job, gs_scores *scores, fth_err *err)
+{
+    bench b = {.job = job};
+    fth_mem *mem = fth_context_mem(job->ctx);
+    char path[FTH_PATH];
+    if (job->views < 1) return FTH_FAIL(err, FTH_E_USAGE, "there is no view to evaluate");
+    FTH_TRY(fth_path_join(path, job->folder, GS_VIEWS_FILE, err));
+    fth_lines_begin(&b.lines, mem);
+    fth_lines_add(&b.lines, "iteration,view,name,psnr,ssim\n");
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; i < job->views && s == FTH_OK; i++) s = evaluate_view(&b, i, err);
+    gs_frame_free(&b.frame);
+    if (b.target) (void)fth_mem_release(mem, b.target, NULL);
+    const double n = (double)job->views;
+    *scores = (gs_scores){b.sum.psnr / n, b.sum.ssim / n, b.sum.seconds / n};
+    if (s == FTH_OK) s = fth_lines_save(&b.lines, path, err);
+    fth_lines_free(&b.lines);
+    return s == FTH_OK ? gs_metrics_add(job, scores, err) : s;
+}

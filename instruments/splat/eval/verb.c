@@ -1,0 +1,273 @@
+/* verb.c - `fathom splat eval MODEL -d DATA -o OUT`, and the stage of the same name. */
+#include "../config/settings.h"
+#include "../data/data.h"
+#include "eval.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef enum which { TEST, TRAIN, ALL } which;
+
+/* What is asked for, of a verb or of a job. */
+typedef struct order {
+    fth_context *ctx;
+    const char *model, *data, *out;
+    which views;
+    int64_t test_every, iteration;
+    double ground[3], most_alpha;
+    bool images, legacy_ssim;
+    gs_scene_options scene;
+    FILE *notes;
+} order;
+
+static bool is_wanted(const order *o, int64_t v)
+{
+    const bool test = v % o->test_every == 0;
+    return o->views == ALL || (o->views == TEST) == test;
+}
+
+static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, int64_t *count,
+                           gs_scores *scores, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(o->ctx);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)scene->views * sizeof(int64_t), "views",
+                         &block, err));
+    int64_t *view = block;
+    *count = 0;
+    for (int64_t v = 0; v < scene->views; v++)
+        if (is_wanted(o, v)) view[(*count)++] = v;
+    const gs_evaluation job = {.ctx = o->ctx,
+                               .scene = scene,
+                               .view = view,
+                               .views = *count,
+                               .model = m,
+                               .degree = m->degree,
+                               .iteration = o->iteration,
+                               .folder = o->out,
+                               .ground = o->ground,
+                               .most_alpha = o->most_alpha,
+                               .images = o->images,
+                               .legacy_ssim = o->legacy_ssim};
+    fth_status s = FTH_OK;
+    if (*count == 0) {
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                     "%s: expected a view to evaluate, found none of %" PRId64, o->data,
+                     scene->views);
+        fth_err_hint(err, "give --views all, or another --test-every");
+    }
+    if (s == FTH_OK) s = gs_evaluate(&job, scores, err);
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
+static fth_status open_and_evaluate(const order *o, int64_t *count, int64_t *gaussians,
+                                    gs_scores *scores, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(o->ctx);
+    gs_model_info info;
+    gs_scene scene;
+    gs_model model = {0};
+    FTH_TRY(gs_model_look(mem, o->model, &info, err));
+    FTH_TRY(gs_scene_open(&scene, mem, o->data, &o->scene, err));
+    fth_status s = gs_scene_match(&scene, err);
+    for (int64_t i = 0; s == FTH_OK && o->notes && i < fth_texts_count(scene.notes); i++)
+        fprintf(o->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
+    if (s == FTH_OK) s = gs_model_load(&model, mem, o->model, info.format, err);
+    if (s == FTH_OK) s = fth_folder_make_all(mem, o->out, err);
+    if (s == FTH_OK) s = evaluate(o, &scene, &model, count, scores, err);
+    *gaussians = model.n;
+    gs_model_free(&model);
+    gs_scene_close(&scene);
+    return s;
+}
+
+/* "splat_30000.ply" is of iteration 30000; others are of 0. */
+static int64_t iteration_of(const char *path)
+{
+    const char *name = fth_path_name(path), *digits = strrchr(name, '_');
+    char text[24] = "";
+    int64_t n = 0;
+    if (!digits) return 0;
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(digits + 1, "."), digits + 1);
+    return fth_int_parse(text, &n) && n >= 0 ? n : 0;
+}
+
+/* ---- the verb ---- */
+
+static fth_status parse_word(const char *flag, const char *text, const char *const *words, int n,
+                             int *out, fth_err *err)
+{
+    *out = 0;
+    if (!text) return FTH_OK;
+    for (int i = 0; i < n; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return FTH_OK;
+        }
+    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected %s, %s%s%s, found '%s'", flag, words[0],
+                    words[1], n > 2 ? " or " : "", n > 2 ? words[2] : "", text);
+}
+
+static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *err)
+{
+    static const char *const views[] = {"test", "train", "all"}, *const rasters[] = {"fast",
+                                                                                     "classic"};
+    int word = 0;
+    o->data = value(user, "data-path");
+    o->out = value(user, "output-path");
+    if (!o->data || !o->out) {
+        FTH_FAIL(err, FTH_E_COMMAND, "expected -d and -o, found no %s", o->data ? "-o" : "-d");
+        fth_err_hint(err, "fathom splat eval MODEL -d DATA -o OUT");
+        return FTH_E_COMMAND;
+    }
+    FTH_TRY(parse_word("views", value(user, "views"), views, 3, &word, err));
+    o->views = (which)word;
+    FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
+    o->most_alpha = word ? 0.99 : 0.999;
+    if (value(user, "bg") && !gs_colour_parse(value(user, "bg"), o->ground))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b from 0 to 1, found '%s'",
+                        value(user, "bg"));
+    o->test_every = 8;
+    if (value(user, "test-every") &&
+        (!fth_int_parse(value(user, "test-every"), &o->test_every) || o->test_every < 2))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--test-every: expected 2 or more, found '%s'",
+                        value(user, "test-every"));
+    o->images = value(user, "no-images") == NULL;
+    o->legacy_ssim = value(user, "legacy-ssim") != NULL;
+    o->scene = (gs_scene_options){.images = value(user, "images"),
+                                  .ignore_distortion = value(user, "ignore-distortion") != NULL,
+                                  .legacy_yturn = value(user, "legacy-yturn") != NULL};
+    return FTH_OK;
+}
+
+static fth_status answer(const order *o, fth_answer *a, fth_err *err)
+{
+    gs_scores scores;
+    int64_t count = 0, gaussians = 0;
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, o->out, GS_METRICS_FILE, err));
+    fth_answer_file(a, FTH_FILE_INPUT, o->model, -1, "model");
+    fth_answer_file(a, FTH_FILE_INPUT, o->data, -1, "capture");
+    fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "a row of PSNR and SSIM");
+    if (a->plan) {
+        gs_model_info info;
+        FTH_TRY(gs_model_look(fth_context_mem(o->ctx), o->model, &info, err));
+        fth_answer_memory(a, (uint64_t)info.n * (gs_row_bytes(info.degree) + 200) + (64 << 20),
+                          "model, lists of tiles and images");
+        return FTH_OK;
+    }
+    FTH_TRY(open_and_evaluate(o, &count, &gaussians, &scores, err));
+    fprintf(a->out, "%" PRId64 " views: PSNR %.4f dB, SSIM %.6f\n", count, scores.psnr,
+            scores.ssim);
+    if (!a->json) return FTH_OK;
+    fth_json_int(fth_answer_facts(a), "views", count);
+    fth_json_int(fth_answer_facts(a), "gaussians", gaussians);
+    fth_json_real(fth_answer_facts(a), "psnr", scores.psnr);
+    fth_json_real(fth_answer_facts(a), "ssim", scores.ssim);
+    return FTH_OK;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_fn *value,
+                      void *user, FILE *out, fth_err *err)
+{
+    fth_answer a;
+    if (n_args != 1) {
+        FTH_FAIL(err, FTH_E_COMMAND, "one model was expected");
+        fth_err_hint(err, "fathom splat eval MODEL -d DATA -o OUT");
+        return FTH_E_COMMAND;
+    }
+    order o = {.ctx = ctx, .model = arg[0], .iteration = iteration_of(arg[0])};
+    FTH_TRY(read_flags(&o, value, user, err));
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    o.notes = a.notes;
+    return fth_answer_end(&a, answer(&o, &a, err), err);
+}
+
+static const fth_flag flags[] = {
+    {.name = "data-path", .letter = 'd', .value = FTH_FLAG_PATH, .doc = "capture to compare with"},
+    {.name = "output-path", .letter = 'o', .value = FTH_FLAG_DIR, .doc = "folder of the results"},
+    {.name = "views", .value = FTH_FLAG_WORD, .doc = "test, train or all; test by itself"},
+    {.name = "test-every",
+     .value = FTH_FLAG_COUNT,
+     .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
+    {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
+    {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
+    {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
+    {.name = "no-images", .doc = "do not write images beside their targets"},
+    {.name = "legacy-ssim", .doc = "SSIM with the window of LichtFeld"},
+    {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
+    {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
+    {0}};
+
+const fth_verb gs_verb_eval = {
+    .name = "eval",
+    .args = "MODEL",
+    .brief = "PSNR and SSIM of a model on test views of a capture",
+    .doc = "Renders the views, clamps the images to 0..1 and compares them with those of the "
+           "capture. Adds a row to OUT/metrics.csv; metrics_views.csv has each view, "
+           "metrics_report.txt the best and the last, and eval_step_<iteration> the target and "
+           "the image of each view side by side.",
+    .max_args = 1,
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};
+
+/* ---- the stage ---- */
+
+fth_status gs_eval_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    static const char *const names[] = {GS_METRICS_FILE, GS_VIEWS_FILE, GS_REPORT_FILE};
+    char path[FTH_PATH], folder[FTH_PATH];
+    FTH_TRY(fth_path_join(folder, call->model_dir, "eval", err));
+    for (int i = 0; i < 3; i++) {
+        FTH_TRY(fth_path_join(path, folder, names[i], err));
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
+    }
+    return gs_data_inputs(call, list, err);
+}
+
+fth_status gs_eval_stage_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
+                              fth_err *err)
+{
+    const fth_config *cfg = call->config;
+    gs_settings set;
+    (void)show;
+    FTH_TRY(gs_settings_of(cfg, &set, err));
+    /* the model is not there yet: as many Gaussians as it may have at most */
+    out->bound = true;
+    const uint64_t most = (uint64_t)(set.most > 0 && set.most < 100000 ? set.most : 100000);
+    fth_stage_plan_hold(call, out, most * (gs_row_bytes(set.degree) + 200) + (16 << 20), 0);
+    return FTH_OK;
+}
+
+fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
+{
+    char data[FTH_PATH], model[FTH_PATH], folder[FTH_PATH];
+    gs_settings set;
+    gs_scores scores;
+    int64_t count = 0, gaussians = 0;
+    FTH_TRY(gs_settings_of(call->config, &set, err));
+    FTH_TRY(gs_data_path(call, data, err));
+    FTH_TRY(gs_last_model(call->config, call->model_dir, model, err));
+    FTH_TRY(fth_path_join(folder, call->model_dir, "eval", err));
+    FTH_TRY(gs_metrics_begin(fth_context_mem(call->context), folder, 0, err));
+    order o = {.ctx = call->context,
+               .model = model,
+               .data = data,
+               .out = folder,
+               .views = set.eval ? TEST : ALL,
+               .test_every = set.test_every,
+               .iteration = set.iterations,
+               .most_alpha = set.most_alpha,
+               .images = set.eval_images,
+               .legacy_ssim = set.legacy_ssim,
+               .scene = {.images = set.images,
+                         .ignore_distortion = set.ignore_distortion,
+                         .legacy_yturn = set.legacy_yturn}};
+    memcpy(o.ground, set.ground, sizeof o.ground);
+    FTH_TRY(open_and_evaluate(&o, &count, &gaussians, &scores, err));
+    fth_stage_say(call, "%lld views: PSNR %.2f dB, SSIM %.4f", (long long)count, scores.psnr,
+                  scores.ssim);
+    return FTH_OK;
+}

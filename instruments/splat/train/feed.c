@@ -1,0 +1,198 @@
+/* feed.c - see feed.h. */
+#include "feed.h"
+
+#include "../render/render.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STREAM_ORDER = 1 };
+
+/* ---- decoded images that are kept ---- */
+
+static void drop(gs_feed *f, gs_feed_slot *slot)
+{
+    f->held -= slot->bytes;
+    (void)fth_mem_release(f->mem, slot->pixels, NULL);
+    *slot = (gs_feed_slot){.used = slot->used};
+}
+
+/* Whether all numbers are those of bytes: then they are kept as such, and come back exactly. */
+static bool is_of_bytes(const float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if ((float)(uint8_t)(v[i] * 255.0f + 0.5f) / 255.0f != v[i]) return false;
+    return true;
+}
+
+static bool make_room(gs_feed *f, uint64_t bytes)
+{
+    if (bytes > f->room) return false;
+    while (f->held + bytes > f->room) {
+        gs_feed_slot *oldest = NULL;
+        for (int64_t i = 0; i < f->scene->views; i++)
+            if (f->slot[i].pixels && (!oldest || f->slot[i].used < oldest->used))
+                oldest = &f->slot[i];
+        if (!oldest) return false;
+        drop(f, oldest);
+    }
+    return true;
+}
+
+/* That there is no room for one is no failure. */
+static void keep(gs_feed *f, gs_feed_slot *slot, const float *v, int64_t n)
+{
+    const bool small = is_of_bytes(v, n);
+    const uint64_t bytes = (uint64_t)n * (small ? 1 : sizeof(float));
+    void *block = NULL;
+    if (!make_room(f, bytes) ||
+        fth_mem_take(f->mem, FTH_MEM_ANY, bytes, "decoded image", &block, NULL) != FTH_OK)
+        return;
+    *slot = (gs_feed_slot){.pixels = block, .bytes = bytes, .small = small, .used = f->reads};
+    f->held += bytes;
+    if (small)
+        for (int64_t i = 0; i < n; i++) ((uint8_t *)block)[i] = (uint8_t)(v[i] * 255.0f + 0.5f);
+    else
+        memcpy(block, v, bytes);
+}
+
+static fth_status decode(gs_feed *f, int64_t v, float *to, fth_err *err)
+{
+    const gs_view *view = &f->scene->view[v];
+    const int64_t n = 3 * view->width * view->height;
+    gs_feed_slot *slot = &f->slot[v];
+    char path[FTH_PATH];
+    slot->used = ++f->reads;
+    if (slot->pixels && slot->small) {
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const uint8_t *)slot->pixels)[i] / 255.0f;
+        return FTH_OK;
+    }
+    if (slot->pixels) {
+        memcpy(to, slot->pixels, slot->bytes);
+        return FTH_OK;
+    }
+    FTH_TRY(gs_scene_image(f->scene, v, path, err));
+    FTH_TRY(gs_target_load(f->mem, path, view->width, view->height, to, err));
+    keep(f, slot, to, n);
+    return FTH_OK;
+}
+
+/* Rows of the source are views, as long as the largest image. */
+static fth_status read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
+{
+    gs_feed *f = self;
+    for (int64_t i = 0; i < n; i++) FTH_TRY(decode(f, index[i], (float *)dst + i * f->most, err));
+    return FTH_OK;
+}
+
+static fth_status read_box(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    const gs_feed *f = self;
+    if (lo[1] != 0 || n[1] != f->most)
+        return FTH_FAIL(err, FTH_E_USAGE, "an image was read in parts");
+    for (int64_t i = 0; i < n[0]; i++)
+        FTH_TRY(read_rows(self, &(int64_t){lo[0] + i}, 1, (float *)dst + i * f->most, err));
+    return FTH_OK;
+}
+
+/* ---- the order ---- */
+
+static void shuffle(gs_feed *f, int64_t epoch)
+{
+    memcpy(f->order, f->view, (size_t)f->views * sizeof *f->order);
+    f->epoch = epoch;
+    for (int64_t i = f->views - 1; f->shuffled && i > 0; i--) {
+        const double u = fth_random_uniform_at(f->seed, epoch, STREAM_ORDER, i);
+        const int64_t j = (int64_t)floor(u * (double)(i + 1)), keep_it = f->order[i];
+        f->order[i] = f->order[j];
+        f->order[j] = keep_it;
+    }
+}
+
+int64_t gs_feed_view(gs_feed *f, int64_t iteration)
+{
+    const int64_t epoch = (iteration - 1) / f->views;
+    if (epoch != f->epoch) shuffle(f, epoch);
+    return f->order[(iteration - 1) % f->views];
+}
+
+/* ---- in use ---- */
+
+static int64_t largest(const gs_scene *scene)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < scene->views; i++) {
+        const int64_t n = 3 * scene->view[i].width * scene->view[i].height;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+uint64_t gs_feed_bytes(const gs_scene *scene)
+{
+    return 2 * sizeof(float) * (uint64_t)largest(scene);
+}
+
+static fth_status take(gs_feed *f, uint64_t bytes, const char *what, void *out, fth_err *err)
+{
+    void *p = NULL;
+    FTH_TRY(fth_mem_take(f->mem, FTH_MEM_ANY, bytes, what, &p, err));
+    memset(p, 0, bytes);
+    memcpy(out, &p, sizeof p);
+    return FTH_OK;
+}
+
+fth_status gs_feed_create(gs_feed *f, fth_mem *mem, const gs_scene *scene, const int64_t *view,
+                          int64_t views, int64_t seed, bool shuffled, uint64_t room, fth_err *err)
+{
+    *f = (gs_feed){.mem = mem,
+                   .scene = scene,
+                   .views = views,
+                   .epoch = -1,
+                   .seed = seed,
+                   .shuffled = shuffled,
+                   .most = largest(scene),
+                   .room = room};
+    const uint64_t list = (uint64_t)views * sizeof *f->view;
+    const fth_source base = {.kind = "images",
+                             .self = f,
+                             .dtype = FTH_F32,
+                             .n_axes = 2,
+                             .size = {scene->views, f->most},
+                             .read = read_box,
+                             .read_rows = read_rows};
+    fth_status s = take(f, list, "views", &f->view, err);
+    if (s == FTH_OK) s = take(f, list, "order of views", &f->order, err);
+    if (s == FTH_OK)
+        s = take(f, (uint64_t)scene->views * sizeof *f->slot, "list of images", &f->slot, err);
+    if (s == FTH_OK) s = fth_batches_create(&f->reader, mem, &base, 1, err);
+    if (s == FTH_OK) memcpy(f->view, view, list);
+    if (s != FTH_OK) gs_feed_free(f);
+    return s;
+}
+
+void gs_feed_free(gs_feed *f)
+{
+    fth_batches_destroy(f->reader); /* waits for it */
+    for (int64_t i = 0; f->slot && i < f->scene->views; i++)
+        if (f->slot[i].pixels) drop(f, &f->slot[i]);
+    void *const block[] = {f->view, f->order, f->slot};
+    for (int i = 0; i < 3; i++)
+        if (block[i]) (void)fth_mem_release(f->mem, block[i], NULL);
+    *f = (gs_feed){0};
+}
+
+fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, const float **target,
+                        fth_err *err)
+{
+    int64_t view = gs_feed_view(f, iteration);
+    fth_source batch;
+    if (!f->asked) FTH_TRY(fth_batches_ask(f->reader, &view, 1, err));
+    f->asked = false;
+    FTH_TRY(fth_batches_take(f->reader, &batch, err));
+    *target = batch.data;
+    if (!more) return FTH_OK;
+    view = gs_feed_view(f, iteration + 1);
+    f->asked = true;
+    return fth_batches_ask(f->reader, &view, 1, err);
+}

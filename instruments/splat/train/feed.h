@@ -1,0 +1,50 @@
+/* feed.h - target images in the order of the views: one is decoded while the one before is used.
+ *
+ * The order is a function of (seed, epoch), so what is delivered depends on nothing else. Decoded
+ * images are kept as bytes as far as there is room; those that were not used for longest go first.
+ */
+#ifndef SPLAT_TRAIN_FEED_H
+#define SPLAT_TRAIN_FEED_H
+
+#include "../scene/scene.h"
+
+#include <fathom/fathom.h>
+
+typedef struct gs_feed_slot {
+    void *pixels; /* u8 or f32 [i j c]; NULL: not kept */
+    uint64_t bytes;
+    bool small; /* u8 */
+    int64_t used;
+} gs_feed_slot;
+
+typedef struct gs_feed {
+    fth_mem *mem;
+    const gs_scene *scene;
+    int64_t *view; /* that are trained on; numbers of the scene */
+    int64_t views;
+    int64_t *order; /* of the epoch that was looked at last */
+    int64_t epoch, seed;
+    bool shuffled;
+    int64_t most; /* numbers of the largest image */
+    fth_batches *reader;
+    bool asked;
+    /* What the reader alone uses while it reads. */
+    gs_feed_slot *slot; /* of each view of the scene */
+    uint64_t held, room;
+    int64_t reads;
+} gs_feed;
+
+/* The scene lives as long. `room`: bytes for decoded images. */
+fth_status gs_feed_create(gs_feed *f, fth_mem *mem, const gs_scene *scene, const int64_t *view,
+                          int64_t views, int64_t seed, bool shuffled, uint64_t room, fth_err *err);
+void gs_feed_free(gs_feed *f); /* a cleared one is allowed */
+/* The view of an iteration, counted from 1. */
+int64_t gs_feed_view(gs_feed *f, int64_t iteration);
+/* Its image, [i j c], good until the next one is taken; with `more` the one after it is read
+ * meanwhile. */
+fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, const float **target,
+                        fth_err *err);
+/* What reading ahead takes from the budget: two images of the largest size. */
+uint64_t gs_feed_bytes(const gs_scene *scene);
+
+#endif

@@ -1,0 +1,155 @@
+/* files.c - what a training leaves in its folder; see work.h. */
+#include "work.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const double apart_s = 0.5; /* between two writes of loss.csv */
+
+fth_status gs_work_path(const gs_work *w, const char *name, char path[FTH_PATH], fth_err *err)
+{
+    return fth_path_join(path, w->job->folder, name, err);
+}
+
+fth_status gs_work_write_config(const gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_json_writer j;
+    FTH_TRY(gs_work_path(w, GS_CONFIG_FILE, path, err));
+    fth_json_begin(&j, w->mem, true);
+    fth_json_open(&j, NULL, '{');
+    gs_settings_write(w->job->cfg, &j, "optimization");
+    fth_json_open(&j, "dataset", '{');
+    fth_json_text(&j, "data_path", w->job->data);
+    fth_json_text(&j, "format", w->scene.format);
+    fth_json_int(&j, "views", w->scene.views);
+    fth_json_int(&j, "train_views", w->trains);
+    fth_json_int(&j, "test_views", w->tests);
+    fth_json_real(&j, "scene_scale", w->state.scale);
+    fth_json_hash(&j, "fingerprint", w->origin.data);
+    fth_json_close(&j);
+    fth_json_text(&j, "library", fth_version());
+    fth_json_close(&j);
+    return fth_json_save(&j, path, err);
+}
+
+/* ---- loss.csv ---- */
+
+fth_status gs_work_open_losses(gs_work *w, fth_err *err)
+{
+    static const char head[] = "iteration,view,loss,l1,ssim,num_gaussians\n";
+    char path[FTH_PATH];
+    FTH_TRY(gs_work_path(w, GS_LOSS_FILE, path, err));
+    fth_lines_begin(&w->lines, w->mem);
+    FTH_TRY(fth_file_open_update(&w->losses, w->mem, path, err));
+    if (fth_file_bytes(w->losses) < (uint64_t)w->state.losses) {
+        FTH_FAIL(err, FTH_E_FILE_SHORT,
+                 "%s: expected %" PRId64 " bytes, as the checkpoint says, found %" PRIu64, path,
+                 w->state.losses, fth_file_bytes(w->losses));
+        fth_err_hint(err, "--fresh starts over");
+        return FTH_E_FILE_SHORT;
+    }
+    FTH_TRY(fth_file_resize(w->losses, (uint64_t)w->state.losses, err));
+    if (w->state.losses > 0) return FTH_OK;
+    fth_lines_add(&w->lines, "%s", head);
+    return gs_work_write_losses(w, err);
+}
+
+fth_status gs_work_write_losses(gs_work *w, fth_err *err)
+{
+    fth_lines *l = &w->lines;
+    FTH_TRY(l->status == FTH_OK
+                ? FTH_OK
+                : FTH_FAIL(err, l->status, "there is no memory for a line of " GS_LOSS_FILE));
+    w->written_s = gs_now();
+    if (l->used == 0) return FTH_OK;
+    FTH_TRY(fth_file_write(w->losses, (uint64_t)w->state.losses, (uint64_t)l->used, l->data, "rows",
+                           err));
+    w->state.losses += l->used;
+    fth_lines_free(l);
+    fth_lines_begin(l, w->mem);
+    return FTH_OK;
+}
+
+fth_status gs_work_add_loss(gs_work *w, int64_t view, fth_err *err)
+{
+    const gs_step *s = &w->step;
+    fth_lines *l = &w->lines;
+    fth_lines_add(l, "%" PRId64 ",%" PRId64 ",", w->state.iteration, view);
+    fth_lines_real(l, s->loss[0]);
+    fth_lines_add(l, ",");
+    fth_lines_real(l, s->loss[2]);
+    fth_lines_add(l, ",");
+    fth_lines_real(l, s->loss[3]);
+    fth_lines_add(l, ",%" PRId64 "\n", w->state.rows.n);
+    return gs_now() - w->written_s > apart_s ? gs_work_write_losses(w, err) : FTH_OK;
+}
+
+/* ---- memory.csv: what was planned and what the ledger counted, whenever plans changed ---- */
+
+fth_status gs_work_add_memory(const gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH], text[240];
+    FTH_TRY(gs_work_path(w, GS_MEMORY_FILE, path, err));
+    const bool first = !fth_path_exists(path);
+    snprintf(text, sizeof text, "%s%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 "\n",
+             first ? "iteration,num_gaussians,planned_bytes,ledger_bytes\n" : "",
+             w->state.iteration, w->state.rows.n, w->step.planned_bytes, w->step.ledger_bytes);
+    return fth_file_append(w->mem, path, text, strlen(text), err);
+}
+
+/* ---- models and checkpoints ---- */
+
+fth_status gs_rows_find_bad(const gs_rows *rows, gs_bad *bad, fth_err *err)
+{
+    gs_rows_memory at;
+    *bad = (gs_bad){0};
+    FTH_TRY(gs_rows_open(rows, &at, err));
+    for (int a = 0; a < GS_ATTRIBUTES && bad->count == 0; a++) {
+        const int64_t columns = gs_columns((gs_attribute)a, rows->degree);
+        for (int64_t i = 0; i < rows->n * columns; i++)
+            if (!isfinite(at.at[GS_VALUE][a][i]) && bad->count++ == 0) {
+                bad->attribute = a;
+                bad->row = i / columns;
+            }
+    }
+    return FTH_OK;
+}
+
+static fth_status check_finite(const gs_work *w, fth_err *err)
+{
+    gs_bad bad;
+    FTH_TRY(gs_rows_find_bad(&w->state.rows, &bad, err));
+    if (bad.count == 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_NUMERIC,
+             "iteration %" PRId64 ": %" PRId64 " numbers of %s are not finite, the first in row "
+             "%" PRId64 " of %" PRId64,
+             w->state.iteration, bad.count, gs_attribute_names[bad.attribute], bad.row,
+             w->state.rows.n);
+    fth_err_hint(err, "the checkpoint, if there is one, has the last good state; lower the rates");
+    return FTH_E_NUMERIC;
+}
+
+fth_status gs_work_save_model(const gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH], name[64];
+    gs_model m;
+    FTH_TRY(check_finite(w, err));
+    snprintf(name, sizeof name, "splat_%" PRId64 ".ply", w->state.iteration);
+    FTH_TRY(gs_work_path(w, name, path, err));
+    FTH_TRY(gs_rows_model(&w->state.rows, &m, err));
+    FTH_TRY(gs_model_save(&m, path, GS_FORMAT_PLY, err));
+    gs_say(w, "%s: %" PRId64 " Gaussians", path, m.n);
+    return FTH_OK;
+}
+
+fth_status gs_work_save_state(gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(check_finite(w, err));
+    FTH_TRY(gs_work_write_losses(w, err));
+    FTH_TRY(fth_file_sync(w->losses, err));
+    FTH_TRY(gs_work_path(w, GS_CHECKPOINT_FILE, path, err));
+    return gs_state_save(&w->state, &w->origin, path, err);
+}

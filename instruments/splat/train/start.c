@@ -1,0 +1,258 @@
+/* start.c - the capture, and the state that a training starts from; see work.h. */
+#include "work.h"
+
+#include "../init/init.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+void gs_say(const gs_work *w, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (w->job->call)
+        fth_stage_say(w->job->call, "%s", text);
+    else if (w->job->notes)
+        fprintf(w->job->notes, "%s\n", text);
+}
+
+double gs_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the capture ---- */
+
+static uint64_t mix(uint64_t hash, const void *data, uint64_t bytes)
+{
+    return fth_hash_bytes(data, bytes, hash);
+}
+
+/* Cameras, points, names and sizes of the images, and the model that it starts from. */
+static fth_status find_print(gs_work *w, fth_err *err)
+{
+    const gs_scene *s = &w->scene;
+    uint64_t hash = 0;
+    for (int64_t i = 0; i < s->views; i++) {
+        const gs_view *v = &s->view[i];
+        char path[FTH_PATH];
+        fth_path_info info;
+        const double numbers[] = {(double)v->width, (double)v->height, v->fx, v->fy, v->cx, v->cy};
+        FTH_TRY(gs_scene_image(s, i, path, err));
+        FTH_TRY(fth_path_stat(path, &info, err));
+        hash = mix(hash, numbers, sizeof numbers);
+        hash = mix(hash, v->w2c, sizeof v->w2c);
+        hash = mix(hash, fth_texts_get(s->name, i), strlen(fth_texts_get(s->name, i)));
+        hash = mix(hash, &info.bytes, sizeof info.bytes);
+    }
+    hash = mix(hash, s->point, (uint64_t)s->points * sizeof *s->point);
+    hash = mix(hash, s->colour, (uint64_t)s->points * sizeof *s->colour);
+    if (w->set.init_ply) {
+        uint64_t file = 0;
+        FTH_TRY(fth_file_hash(w->mem, w->set.init_ply, &file, err));
+        hash = mix(hash, &file, sizeof file);
+    }
+    w->origin.data = hash;
+    return FTH_OK;
+}
+
+/* Views to train on first. */
+static fth_status split(gs_work *w, fth_err *err)
+{
+    const int64_t all = w->scene.views;
+    void *block = NULL;
+    FTH_TRY(
+        fth_mem_take(w->mem, FTH_MEM_ANY, (uint64_t)all * sizeof *w->view, "views", &block, err));
+    w->view = block;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t v = 0; v < all; v++) {
+            const bool test = w->set.eval && v % w->set.test_every == 0;
+            if (test != (pass == 1)) continue;
+            w->view[w->trains + w->tests] = v;
+            *(test ? &w->tests : &w->trains) += 1;
+        }
+    if (w->trains > 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_SHAPE,
+             "%s: expected a view to train on, found %" PRId64 ", which test_every %" PRId64
+             " sets apart",
+             w->job->data, all, w->set.test_every);
+    fth_err_hint(err, "train without --eval");
+    return FTH_E_FILE_SHAPE;
+}
+
+fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
+{
+    *w = (gs_work){.job = job, .mem = fth_context_mem(job->ctx), .origin = {.cfg = job->cfg}};
+    FTH_TRY(gs_settings_of(job->cfg, &w->set, err));
+    const gs_scene_options how = {.images = w->set.images,
+                                  .ignore_distortion = w->set.ignore_distortion,
+                                  .legacy_yturn = w->set.legacy_yturn,
+                                  .seed = (uint64_t)w->set.seed};
+    FTH_TRY(gs_scene_open(&w->scene, w->mem, job->data, &how, err));
+    FTH_TRY(gs_scene_match(&w->scene, err));
+    for (int64_t i = 0; i < fth_texts_count(w->scene.notes); i++)
+        gs_say(w, "warning: %s", fth_texts_get(w->scene.notes, i));
+    FTH_TRY(split(w, err));
+    return find_print(w, err);
+}
+
+/* ---- the first rows ---- */
+
+static int64_t cap_of(const gs_work *w, int64_t n, unsigned flags, int degree)
+{
+    fth_mem_stats now;
+    int64_t most = w->set.most;
+    if (most == 0) { /* half of the memory for rows: a step needs about as much again */
+        fth_mem_get_stats(w->mem, &now);
+        const uint64_t left =
+            now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
+        most = gs_rows_fit(w->mem, 1000000000, degree, flags, left / 2);
+    }
+    return most > n ? most : n;
+}
+
+static unsigned flags_of(const gs_work *w)
+{
+    return GS_ROWS_ADAM | (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0);
+}
+
+static fth_status start_from_model(gs_work *w, fth_err *err)
+{
+    gs_model_info info;
+    gs_model m;
+    FTH_TRY(gs_scene_scale(&w->scene, w->set.profile, &w->state.scale, err));
+    FTH_TRY(gs_model_look(w->mem, w->set.init_ply, &info, err));
+    if (info.n < 1)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected Gaussians to start from, found none",
+                        w->set.init_ply);
+    FTH_TRY(gs_model_load(&m, w->mem, w->set.init_ply, info.format, err));
+    const unsigned flags = flags_of(w);
+    const fth_status s =
+        gs_rows_load(&w->state.rows, w->job->ctx, &m, cap_of(w, m.n, flags, m.degree), flags, err);
+    w->state.degree = m.degree; /* all that the file has is used from the start */
+    gs_model_free(&m);
+    FTH_TRY(s);
+    gs_bad bad;
+    FTH_TRY(gs_rows_find_bad(&w->state.rows, &bad, err));
+    if (bad.count == 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FORMAT,
+             "%s: row %" PRId64 ": expected finite numbers, found %" PRId64 " of %s that are not",
+             w->set.init_ply, bad.row, bad.count, gs_attribute_names[bad.attribute]);
+    fth_err_hint(err, "leave those rows out");
+    return FTH_E_FILE_FORMAT;
+}
+
+static fth_status start_from_points(gs_work *w, fth_err *err)
+{
+    gs_scene *s = &w->scene;
+    gs_rows_memory at;
+    if (w->set.random || s->points == 0) {
+        if (!w->set.random)
+            gs_say(w, "warning: the capture has no points, so %" PRId64 " random ones are taken",
+                   w->set.random_points);
+        FTH_TRY(gs_init_random(s, w->set.profile, w->set.random_points, w->set.extent, w->set.seed,
+                               &w->state.scale, err));
+    } else {
+        FTH_TRY(gs_scene_scale(s, w->set.profile, &w->state.scale, err));
+    }
+    const gs_init how = {w->set.profile, w->set.init_opacity, w->set.init_scaling};
+    const unsigned flags = flags_of(w);
+    FTH_TRY(gs_rows_create(&w->state.rows, w->job->ctx, s->points,
+                           cap_of(w, s->points, flags, w->set.degree), w->set.degree, flags, err));
+    FTH_TRY(gs_rows_open(&w->state.rows, &at, err));
+    return gs_init_rows(w->job->ctx, (const float(*)[3])s->point, (const uint8_t(*)[3])s->colour,
+                        s->points, &how, w->set.degree, at.at[GS_VALUE], err);
+}
+
+static fth_status start_anew(gs_work *w, fth_err *err)
+{
+    w->state = (gs_state){0};
+    if (w->set.init_ply)
+        FTH_TRY(start_from_model(w, err));
+    else
+        FTH_TRY(start_from_points(w, err));
+    w->state.rate = w->set.rate[GS_MEANS] * w->state.scale;
+    return FTH_OK;
+}
+
+/* ---- from a checkpoint ---- */
+
+static fth_status resume_file(gs_work *w, fth_err *err)
+{
+    FTH_TRY(gs_state_load(&w->state, w->job->ctx, w->set.most, NULL, w->job->resume, err));
+    w->state.losses = 0; /* rows of the file's own training stay there */
+    if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
+        gs_rows_end_densify(&w->state.rows);
+    else if (!w->state.rows.densify)
+        FTH_TRY(gs_rows_begin_densify(&w->state.rows, err));
+    return FTH_OK;
+}
+
+/* `why` is what the checkpoint that is there says. */
+static fth_status refuse(const gs_work *w, const char *path, fth_status s, const fth_err *why,
+                         fth_err *err)
+{
+    FTH_FAIL(err, s == FTH_E_STATE ? FTH_E_COMMAND : s, "%s is %s: %s", path,
+             s == FTH_E_STATE ? "the checkpoint of another training" : "damaged", why->text);
+    fth_err_hint(err, "--fresh starts over; --resume %s goes on with these settings", path);
+    (void)w;
+    return s == FTH_E_STATE ? FTH_E_COMMAND : s;
+}
+
+static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_err *err)
+{
+    fth_err why = {0};
+    const fth_status s = gs_state_load(&w->state, w->job->ctx, w->set.most, &w->origin, path, &why);
+    *resumed = s == FTH_OK;
+    if (s == FTH_OK) return FTH_OK;
+    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
+        if (err) *err = why;
+        return s;
+    }
+    if (!w->job->start_over) return refuse(w, path, s, &why, err);
+    gs_say(w, "starting over, the checkpoint is %s: %s",
+           s == FTH_E_STATE ? "of another training" : "damaged", why.text);
+    return FTH_OK;
+}
+
+fth_status gs_work_begin(gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH];
+    bool resumed = false;
+    FTH_TRY(gs_work_path(w, GS_CHECKPOINT_FILE, path, err));
+    if (w->job->resume) {
+        FTH_TRY(resume_file(w, err));
+        resumed = true;
+    } else if (!w->job->fresh && fth_path_exists(path)) {
+        FTH_TRY(resume_own(w, path, &resumed, err));
+    }
+    if (resumed)
+        gs_say(w, "resuming after iteration %" PRId64 " of %" PRId64 " with %" PRId64 " Gaussians",
+               w->state.iteration, w->set.iterations, w->state.rows.n);
+    else
+        FTH_TRY(start_anew(w, err));
+    (void)fth_mem_release(w->mem, w->scene.point, NULL); /* they have done their work */
+    (void)fth_mem_release(w->mem, w->scene.colour, NULL);
+    w->scene.point = NULL;
+    w->scene.colour = NULL;
+    w->scene.points = 0;
+    return FTH_OK;
+}
+
+void gs_work_close(gs_work *w)
+{
+    gs_feed_free(&w->feed);
+    gs_step_free(&w->step);
+    gs_state_free(&w->state);
+    if (w->view) (void)fth_mem_release(w->mem, w->view, NULL);
+    fth_lines_free(&w->lines);
+    fth_file_close(w->losses);
+    gs_scene_close(&w->scene);
+}

@@ -1,0 +1,328 @@
+/* step.c - see step.h. */
+#include "step.h"
+
+#include "../loss/loss.h"
+#include "../render/frame.h"
+
+#include <fathom/optim.h>
+
+#include <string.h>
+
+enum { FIRST_ROOM = 1024 };
+
+/* ---- memory ---- */
+
+static fth_status make_gradients(gs_step *s, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(s->ctx);
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const fth_tensor *like = s->rows->tensor[GS_VALUE][a];
+        int64_t size[3];
+        if (a == GS_SH_N && s->rows->degree == 0) continue;
+        for (int d = 0; d < fth_tensor_axes(like); d++) size[d] = fth_tensor_size(like, d);
+        FTH_TRY(fth_tensor_create(&s->gradient[a], mem, "gradient", FTH_F32, fth_tensor_axes(like),
+                                  size, err));
+    }
+    s->n = s->rows->n;
+    s->densify = s->rows->densify != NULL;
+    return FTH_OK;
+}
+
+fth_status gs_step_create(gs_step *s, fth_context *ctx, const gs_rows *rows,
+                          const gs_step_rules *rules, fth_err *err)
+{
+    *s = (gs_step){.ctx = ctx, .rows = rows, .rules = *rules, .n = -1};
+    return fth_tensor_create(&s->view, fth_context_mem(ctx), "view", FTH_F32, 1,
+                             &(int64_t){GS_VIEW}, err);
+}
+
+static void forget_size(gs_step_size *z)
+{
+    if (z->plan) (void)fth_plan_destroy(z->plan);
+    if (z->graph) (void)fth_graph_destroy(z->graph);
+    z->plan = NULL;
+    z->graph = NULL;
+}
+
+void gs_step_forget(gs_step *s)
+{
+    for (int i = 0; i < GS_STEP_SIZES; i++) forget_size(&s->size[i]);
+    if (s->update_plan) (void)fth_plan_destroy(s->update_plan);
+    if (s->update_graph) (void)fth_graph_destroy(s->update_graph);
+    s->update_plan = NULL;
+    s->update_graph = NULL;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        (void)fth_tensor_release(s->gradient[a]);
+        s->gradient[a] = NULL;
+    }
+    s->n = -1;
+}
+
+void gs_step_free(gs_step *s)
+{
+    gs_step_forget(s);
+    (void)fth_tensor_release(s->view);
+    *s = (gs_step){0};
+}
+
+/* ---- the graph of the loss ---- */
+
+static void declare_rows(fth_graph *g, const gs_step *s)
+{
+    const int64_t k = gs_coefficients(s->rows->degree);
+    fth_axis(g, "g", s->rows->n);
+    fth_axis(g, "xyz", 3);
+    fth_axis(g, "wxyz", 4);
+    fth_axis(g, "c", 3);
+    if (k > 0) fth_axis(g, "k", k);
+}
+
+static void add(gs_step_size *z, fth_val v, fth_sink sink)
+{
+    z->out[z->outputs] = v;
+    z->sink[z->outputs++] = sink;
+}
+
+/* Number i of a row of splats, or of its cotangents, over g. */
+static fth_val column(fth_val rows, int i)
+{
+    return fth_sum(fth_slice(rows, "p", i, "one"), "one");
+}
+
+/* Times seen and the length of the gradient on the image, in halves of the image, are added up. */
+static fth_val add_up(const gs_step *s, fth_graph *g, const gs_step_size *z, fth_val total,
+                      fth_val seen, fth_val place)
+{
+    const fth_val densify = fth_param(g, "densify", "g sum", s->rows->densify),
+                  zero = fth_const(g, FTH_F32, 0), one = fth_const(g, FTH_F32, 1),
+                  u = fth_mul(column(place, GS_U), fth_const(g, FTH_F32, (double)z->width / 2)),
+                  v = fth_mul(column(place, GS_V), fth_const(g, FTH_F32, (double)z->height / 2));
+    /* a step that ends the training as not finite leaves the statistics as they were */
+    const fth_val length = fth_sqrt(fth_fma(u, u, fth_mul(v, v))),
+                  good = fth_and(fth_and(seen, fth_isfinite(length)), fth_isfinite(total));
+    const fth_val parts[2] = {fth_expand(fth_select(good, one, zero), "one"),
+                              fth_expand(fth_select(good, length, zero), "one")};
+    const char *const axes[2] = {"one", "one"};
+    const fth_val more = fth_layout(fth_concat(2, parts, axes, "sum"), "g sum");
+    return fth_assign(densify, fth_add(densify, more));
+}
+
+/* The loss of the image, and of sizes and opacities where they weigh anything. */
+static fth_val total_of(const gs_step *s, fth_graph *g, const gs_values *model, fth_val loss)
+{
+    fth_val total = loss;
+    if (s->rules.scale_reg > 0)
+        total = fth_add(
+            total, fth_mul(fth_cast(fth_mean(fth_exp(model->at[GS_SCALING]), "g xyz"), FTH_F64),
+                           fth_const(g, FTH_F64, s->rules.scale_reg)));
+    if (s->rules.opacity_reg > 0)
+        total = fth_add(
+            total, fth_mul(fth_cast(fth_mean(fth_sigmoid(model->at[GS_OPACITY]), "g"), FTH_F64),
+                           fth_const(g, FTH_F64, s->rules.opacity_reg)));
+    return total;
+}
+
+static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
+{
+    gs_values model;
+    z->rule.need = &z->need;
+    declare_rows(g, s);
+    fth_axis(g, "p", GS_SPLAT);
+    fth_axis(g, "view", GS_VIEW);
+    fth_axis(g, "i", z->height);
+    fth_axis(g, "j", z->width);
+    fth_axis(g, "one", 1);
+    if (s->densify) fth_axis(g, "sum", 2);
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        model.at[a] = s->gradient[a] ? fth_param(g, gs_attribute_names[a], gs_attribute_axes[a],
+                                                 s->rows->tensor[GS_VALUE][a])
+                                     : (fth_val){0};
+    const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(s->view)),
+                  picture = fth_input(g, "target", FTH_F32, "i j c", target),
+                  splats = gs_project(g, &z->rule, &model, view),
+                  order = gs_order(g, &z->rule, splats),
+                  loss = gs_loss_of(g, s->rules.lambda, gs_blend(g, &z->rule, splats, order, view),
+                                    picture),
+                  total = total_of(s, g, &model, loss),
+                  seen = fth_gt(column(splats, GS_TILES), fth_const(g, FTH_F32, 0));
+    fth_val wrt[GS_ATTRIBUTES + 1], grad[GS_ATTRIBUTES + 1];
+    int of[GS_ATTRIBUTES], n = 0;
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        if (fth_val_ok(model.at[a])) {
+            of[n] = a;
+            wrt[n++] = model.at[a];
+        }
+    wrt[n] = splats;
+    if (fth_grad(total, n + (s->densify ? 1 : 0), wrt, grad) != FTH_OK) return; /* it is known */
+    add(z, total, fth_scalar_sink(FTH_F64, &s->loss[0]));
+    for (int k = 0; k < 3; k++)
+        add(z, k ? fth_out(loss, k) : loss, fth_scalar_sink(FTH_F64, &s->loss[1 + k]));
+    add(z, fth_count(seen, "g"), fth_scalar_sink(FTH_I64, &s->seen));
+    for (int i = 0; i < n; i++) {
+        const int a = of[i];
+        add(z, grad[i], fth_tensor_sink(s->gradient[a]));
+        add(z, fth_count(fth_not(fth_isfinite(grad[i])), gs_attribute_axes[a]),
+            fth_scalar_sink(FTH_I64, &s->bad[a]));
+    }
+    if (s->densify) add(z, add_up(s, g, z, total, seen, grad[n]), (fth_sink){0});
+}
+
+/* ---- plans ---- */
+
+/* The one for images of a size: that, or the one that was not used for the longest time. */
+static gs_step_size *size_of(gs_step *s, int64_t width, int64_t height)
+{
+    gs_step_size *oldest = &s->size[0];
+    for (int i = 0; i < GS_STEP_SIZES; i++) {
+        gs_step_size *z = &s->size[i];
+        if (z->width == width && z->height == height) return z;
+        if (z->used < oldest->used) oldest = z;
+    }
+    forget_size(oldest);
+    *oldest = (gs_step_size){.width = width,
+                             .height = height,
+                             .rule = {.width = width,
+                                      .height = height,
+                                      .tile = 16,
+                                      .room = FIRST_ROOM,
+                                      .most_alpha = s->rules.most_alpha}};
+    return oldest;
+}
+
+static fth_status make_plan(gs_step *s, gs_step_size *z, fth_source target, fth_err *err)
+{
+    if (s->n != s->rows->n || s->densify != (s->rows->densify != NULL)) {
+        gs_step_forget(s);
+        FTH_TRY(make_gradients(s, err));
+    }
+    forget_size(z);
+    z->outputs = 0;
+    z->graph = fth_graph_create(s->ctx);
+    build(s, z, z->graph, target);
+    FTH_TRY(fth_graph_check(z->graph, err));
+    z->plan = fth_plan_make(z->graph, z->out, z->outputs, &(fth_limits){.sinks = z->sink}, err);
+    return z->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
+}
+
+static fth_source source_of(const gs_step_size *z, const float *target)
+{
+    return (fth_source){.kind = "memory",
+                        .dtype = FTH_F32,
+                        .n_axes = 3,
+                        .size = {z->height, z->width, 3},
+                        .data = (void *)(uintptr_t)target};
+}
+
+fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
+                        fth_err *err)
+{
+    gs_step_size *z = size_of(s, width, height);
+    const int64_t size[3] = {height, width, 3};
+    FTH_TRY(make_plan(s, z, fth_source_planned(FTH_F32, 3, size), err));
+    *out = z->plan;
+    return FTH_OK;
+}
+
+/* ---- running ---- */
+
+static bool go_on(void *call, const fth_progress *progress)
+{
+    (void)progress;
+    return !fth_stage_is_cancelled(call);
+}
+
+static bool never_stop(void *user, const fth_progress *progress)
+{
+    (void)user, (void)progress;
+    return true;
+}
+
+static fth_status run_plan(gs_step *s, const fth_stage_call *call, fth_plan *plan,
+                           const fth_sink *sinks, bool may_stop, fth_err *err)
+{
+    fth_run_report report;
+    const fth_run_options often = {.progress = may_stop ? go_on : never_stop,
+                                   .user = (void *)(uintptr_t)call};
+    /* without a stage the context knows whether the user wants it to end */
+    FTH_TRY(fth_run(plan, sinks, call || !may_stop ? &often : NULL, &report, err));
+    if (call) fth_stage_account(call, &report);
+    s->planned_bytes = report.planned_bytes;
+    s->ledger_bytes = report.ledger_bytes;
+    return FTH_OK;
+}
+
+fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_view *view,
+                       const double ground[3], int degree, const float *target, fth_err *err)
+{
+    gs_step_size *z = size_of(s, view->width, view->height);
+    const fth_source picture = source_of(z, target);
+    z->used = ++s->runs;
+    gs_view_pack(view, ground, degree, fth_tensor_data(s->view));
+    for (;;) {
+        fth_err local = {0};
+        z->need = 0;
+        if (!z->plan || s->n != s->rows->n || s->densify != (s->rows->densify != NULL))
+            FTH_TRY(make_plan(s, z, picture, err));
+        else
+            FTH_TRY(fth_input_set(z->graph, "target", picture, err));
+        const fth_status st = run_plan(s, call, z->plan, z->sink, true, &local);
+        if (st == FTH_E_STATE && z->need > z->rule.room) {
+            z->rule.room = z->need + z->need / 4;
+            forget_size(z);
+            continue;
+        }
+        if (st != FTH_OK && err) *err = local;
+        return st;
+    }
+}
+
+/* ---- the update ---- */
+
+static fth_status make_update(gs_step *s, fth_err *err)
+{
+    char name[48];
+    fth_graph *g = s->update_graph = fth_graph_create(s->ctx);
+    s->updates = 0;
+    declare_rows(g, s);
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        fth_val value[GS_PARTS], made[3];
+        if (!s->gradient[a]) continue;
+        for (int p = 0; p < GS_PARTS; p++) {
+            snprintf(name, sizeof name, "%s%d", gs_attribute_names[a], p);
+            value[p] = fth_param(g, name, gs_attribute_axes[a], s->rows->tensor[p][a]);
+        }
+        fth_optim how = fth_optim_default(FTH_OPTIM_ADAM);
+        how.eps = 1e-15;
+        snprintf(name, sizeof name, "go%d", a);
+        how.go = fth_input(g, name, FTH_BOOL, "", fth_scalar_source(FTH_BOOL, &s->go[a]));
+        snprintf(name, sizeof name, "rate%d", a);
+        const fth_val rate =
+            fth_input(g, name, FTH_F64, "", fth_scalar_source(FTH_F64, &s->rate[a]));
+        snprintf(name, sizeof name, "count%d", a);
+        const fth_val count =
+            fth_input(g, name, FTH_I64, "", fth_scalar_source(FTH_I64, &s->count[a]));
+        snprintf(name, sizeof name, "gradient%d", a);
+        const fth_val grad =
+            fth_input(g, name, FTH_F32, gs_attribute_axes[a], fth_tensor_source(s->gradient[a]));
+        if (fth_optim_step(&how, value[GS_VALUE], grad, value[GS_FIRST], value[GS_SECOND], rate,
+                           fth_const(g, FTH_F64, 0.9), count, made) != FTH_OK)
+            break; /* the graph knows */
+        for (int p = 0; p < GS_PARTS; p++) s->update[s->updates++] = fth_assign(value[p], made[p]);
+    }
+    FTH_TRY(fth_graph_check(g, err));
+    s->update_plan = fth_plan_make(g, s->update, s->updates, NULL, err);
+    return s->update_plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
+}
+
+fth_status gs_step_update(gs_step *s, const fth_stage_call *call, fth_err *err)
+{
+    const fth_sink none[3 * GS_ATTRIBUTES] = {{0}};
+    const uint64_t planned = s->planned_bytes, ledger = s->ledger_bytes;
+    if (!s->update_plan) FTH_TRY(make_update(s, err));
+    FTH_TRY(run_plan(s, call, s->update_plan, none, false, err));
+    if (planned > s->planned_bytes) {
+        s->planned_bytes = planned;
+        s->ledger_bytes = ledger;
+    }
+    return FTH_OK;
+}

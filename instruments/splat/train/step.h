@@ -1,0 +1,76 @@
+/* step.h - one iteration on the engine: the loss of a view with its gradients, and the update.
+ *
+ * Two plans: what a strategy changes comes between them. Plans are kept for images of a size and
+ * made anew when the number of rows changed, or when the lists of tiles need more room; what is
+ * computed does not depend on that.
+ */
+#ifndef SPLAT_TRAIN_STEP_H
+#define SPLAT_TRAIN_STEP_H
+
+#include "../raster/raster.h"
+#include "../scene/scene.h"
+#include "../strategy/rows.h"
+
+#include <fathom/fathom.h>
+
+typedef struct gs_step_rules {
+    double most_alpha, lambda, opacity_reg, scale_reg;
+} gs_step_rules;
+
+enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = 2 * GS_ATTRIBUTES + 6 };
+
+/* The plan for images of a size. */
+typedef struct gs_step_size {
+    int64_t width, height, used; /* used: when it was, for the one that is forgotten */
+    gs_raster rule;
+    int64_t need;
+    fth_graph *graph;
+    fth_plan *plan; /* NULL: to be made */
+    fth_val out[GS_STEP_OUTPUTS];
+    fth_sink sink[GS_STEP_OUTPUTS];
+    int outputs;
+} gs_step_size;
+
+typedef struct gs_step {
+    fth_context *ctx;
+    const gs_rows *rows;
+    gs_step_rules rules;
+    int64_t n; /* rows that the plans are about */
+    bool densify;
+    fth_tensor *view, *gradient[GS_ATTRIBUTES];
+    gs_step_size size[GS_STEP_SIZES];
+    int64_t runs;
+    fth_graph *update_graph;
+    fth_plan *update_plan;
+    fth_val update[3 * GS_ATTRIBUTES];
+    int updates;
+    /* What a run gives. */
+    double loss[4];             /* with the regularisers; of the image alone; L1; SSIM */
+    int64_t seen;               /* rows that touch a tile */
+    int64_t bad[GS_ATTRIBUTES]; /* numbers of a gradient that are not finite */
+    /* What an update takes. */
+    double rate[GS_ATTRIBUTES];
+    int64_t count[GS_ATTRIBUTES]; /* of Adam's steps, this one in it */
+    bool go[GS_ATTRIBUTES];       /* false: the attribute stays as it is */
+    uint64_t planned_bytes;       /* of the last run: arena and ledger */
+    uint64_t ledger_bytes;
+} gs_step;
+
+/* The rows live as long. */
+fth_status gs_step_create(gs_step *s, fth_context *ctx, const gs_rows *rows,
+                          const gs_step_rules *rules, fth_err *err);
+void gs_step_free(gs_step *s); /* a cleared one is allowed */
+/* Forget the plans: rows were added or removed, or statistics come or go. */
+void gs_step_forget(gs_step *s);
+
+/* Loss and gradients of a view against `target`, [i j c] of its size; statistics of the rows, if
+ * they have any, are added up. `call` NULL: of a verb. On failure no row changed. */
+fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_view *view,
+                       const double ground[3], int degree, const float *target, fth_err *err);
+/* The plan that would run, for images of a size. */
+fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
+                        fth_err *err);
+/* Adam. It ends, whatever the user wants: half of an iteration cannot be resumed from. */
+fth_status gs_step_update(gs_step *s, const fth_stage_call *call, fth_err *err);
+
+#endif

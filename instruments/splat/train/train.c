@@ -1,0 +1,378 @@
+/* train.c - iterations, one view each: the loop of a training.
+ *
+ * The view, the random numbers and what a strategy does are functions of (seed, iteration) and of
+ * the rows, so a training that was killed goes on from its checkpoint to the bytes of one that was
+ * not.
+ */
+#include "train.h"
+
+#include "../eval/eval.h"
+#include "work.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { STREAM_GROUND = 6 };
+static const double lines_apart_s = 5; /* between lines for people */
+
+/* ---- the background ---- */
+
+/* Waves of a colour with its own period each, which fade out in the middle of the training. */
+static void find_ground(const gs_work *w, int64_t iteration, double ground[3])
+{
+    static const int64_t period[3] = {37, 41, 43};
+    static const double turn = 6.283185307179586;
+    const double phase = (double)iteration / (double)w->set.iterations;
+    double weight = phase < 0.25 ? 1 : 1 - 2 * (phase - 0.25);
+    if (!w->set.modulate || weight < 0) weight = 0;
+    for (int c = 0; c < 3; c++) {
+        const double at = (double)(iteration % period[c]) / (double)period[c];
+        const double jitter =
+            0.06 * fth_random_uniform_at(w->set.seed, iteration, STREAM_GROUND, c) - 0.03;
+        const double wave = 0.5 * (1 + sin(turn * at + turn * c / 3)) + jitter,
+                     s = wave < 1e-4       ? 1e-4
+                         : wave > 1 - 1e-4 ? 1 - 1e-4
+                                           : wave;
+        ground[c] = (1 - weight) * w->set.ground[c] + weight * s;
+    }
+}
+
+/* ---- one iteration ---- */
+
+static fth_status check_numbers(const gs_work *w, int64_t iteration, int64_t view, fth_err *err)
+{
+    const gs_step *s = &w->step;
+    const char *name = fth_texts_get(w->scene.name, view);
+    fth_status st = FTH_OK;
+    if (!isfinite(s->loss[0]))
+        st = FTH_FAIL(err, FTH_E_NUMERIC, "iteration %" PRId64 ": the loss of view '%s' is %g",
+                      iteration, name, s->loss[0]);
+    for (int a = 0; a < GS_ATTRIBUTES && st == FTH_OK; a++)
+        if (s->bad[a] > 0)
+            st =
+                FTH_FAIL(err, FTH_E_NUMERIC,
+                         "iteration %" PRId64 ": %" PRId64 " numbers of the gradient by %s are not "
+                         "finite, with %" PRId64 " Gaussians on view '%s'",
+                         iteration, s->bad[a], gs_attribute_names[a], w->state.rows.n, name);
+    if (st != FTH_OK)
+        fth_err_hint(err,
+                     "the checkpoint has the state after iteration %" PRId64
+                     "; lower the rates, or look at that image",
+                     w->state.iteration);
+    return st;
+}
+
+/* After an epoch in which nothing was seen there is nothing left to train. */
+static fth_status check_alive(gs_work *w, fth_err *err)
+{
+    w->state.unseen = w->step.seen > 0 ? 0 : w->state.unseen + 1;
+    if (w->state.rows.n > 0 && w->state.unseen < w->trains) return FTH_OK;
+    FTH_FAIL(err, FTH_E_NUMERIC,
+             "iteration %" PRId64 ": the model collapsed: none of %" PRId64
+             " Gaussians was seen in %" PRId64 " views",
+             w->state.iteration, w->state.rows.n, w->state.unseen);
+    fth_err_hint(err, "lower the rates or opacity_reg, or look at the poses of the cameras");
+    return FTH_E_NUMERIC;
+}
+
+static fth_status update(gs_work *w, const bool replaced[GS_ATTRIBUTES], fth_err *err)
+{
+    gs_step *s = &w->step;
+    bool any = false;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        if (!replaced[a]) w->state.count[a]++;
+        /* while only degree 0 is used, their gradients are 0 and they would stay in any case */
+        s->go[a] = !replaced[a] && (a != GS_SH_N || w->state.degree > 0);
+        s->rate[a] = a == GS_MEANS ? w->state.rate : w->set.rate[a];
+        s->count[a] = w->state.count[a] > 0 ? w->state.count[a] : 1;
+        any |= s->go[a];
+    }
+    if (any) FTH_TRY(gs_step_update(s, w->job->call, err));
+    w->state.rate *= pow(0.01, 1.0 / (double)w->set.iterations);
+    return FTH_OK;
+}
+
+/* Up to the gradients a failure leaves the state as it was; from there on to the end, whatever the
+ * user wants. `half` says that it was left in between. */
+static fth_status iterate(gs_work *w, bool *half, fth_err *err)
+{
+    const int64_t iteration = w->state.iteration + 1, view = gs_feed_view(&w->feed, iteration);
+    const float *target = NULL;
+    bool replaced[GS_ATTRIBUTES];
+    double ground[3];
+    const uint64_t planned = w->step.planned_bytes;
+    *half = false;
+    find_ground(w, iteration, ground);
+    FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &target, err));
+    FTH_TRY(gs_step_run(&w->step, w->job->call, &w->scene.view[view], ground, (int)w->state.degree,
+                        target, err));
+    FTH_TRY(check_numbers(w, iteration, view, err));
+    *half = true;
+    FTH_TRY(gs_work_refine(w, iteration, replaced, err));
+    if (iteration < w->set.iterations) FTH_TRY(update(w, replaced, err));
+    w->state.iteration = iteration;
+    *half = false;
+    FTH_TRY(gs_work_add_loss(w, view, err));
+    if (w->step.planned_bytes != planned) FTH_TRY(gs_work_add_memory(w, err));
+    return check_alive(w, err);
+}
+
+/* ---- all of them ---- */
+
+static bool is_step(const int64_t *list, int64_t n, int64_t step)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (list[i] == step) return true;
+    return false;
+}
+
+static fth_status evaluate(gs_work *w, fth_err *err)
+{
+    gs_model m;
+    FTH_TRY(gs_rows_model(&w->state.rows, &m, err));
+    const gs_evaluation job = {.ctx = w->job->ctx,
+                               .scene = &w->scene,
+                               .view = w->view + w->trains,
+                               .views = w->tests,
+                               .model = &m,
+                               .degree = (int)w->state.degree,
+                               .iteration = w->state.iteration,
+                               .folder = w->job->folder,
+                               .ground = w->set.ground,
+                               .most_alpha = w->set.most_alpha,
+                               .images = w->set.eval_images,
+                               .legacy_ssim = w->set.legacy_ssim};
+    gs_scores scores;
+    FTH_TRY(gs_evaluate(&job, &scores, err));
+    gs_say(w, "iteration %" PRId64 ": PSNR %.2f dB, SSIM %.4f of %" PRId64 " test views",
+           w->state.iteration, scores.psnr, scores.ssim, w->tests);
+    return FTH_OK;
+}
+
+static fth_status tell(gs_work *w, fth_err *err)
+{
+    const gs_state *s = &w->state;
+    const double now = gs_now();
+    if (w->job->call)
+        return fth_stage_step(w->job->call,
+                              &(fth_stage_progress){.done = s->iteration,
+                                                    .total = w->set.iterations,
+                                                    .what = "iteration",
+                                                    .number = {{"loss", w->step.loss[0]},
+                                                               {"gaussians", (double)s->rows.n},
+                                                               {"rate", s->rate}}},
+                              err);
+    if (now - w->told_s < lines_apart_s) return FTH_OK;
+    w->told_s = now;
+    gs_say(w, "iteration %" PRId64 " of %" PRId64 ": loss %.4f, %" PRId64 " Gaussians",
+           s->iteration, w->set.iterations, w->step.loss[0], s->rows.n);
+    return FTH_OK;
+}
+
+static fth_status check_time(const gs_work *w, fth_err *err)
+{
+    if (w->set.minutes == 0 || gs_now() - w->begun_s < 60 * w->set.minutes) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_CANCELLED,
+                    "max_minutes: %g are over after iteration %" PRId64 " of %" PRId64,
+                    w->set.minutes, w->state.iteration, w->set.iterations);
+}
+
+/* A state that is no half of an iteration is saved, whatever ended it. */
+static fth_status end_early(gs_work *w, fth_status why, bool half, fth_err *err)
+{
+    fth_err local = {0};
+    if (half || why == FTH_E_FILE_WRITE) return why;
+    if (gs_work_save_state(w, &local) == FTH_OK && why == FTH_E_CANCELLED)
+        fth_err_hint(err, "the same command resumes after iteration %" PRId64, w->state.iteration);
+    return why;
+}
+
+static fth_status take_iterations(gs_work *w, fth_err *err)
+{
+    const gs_settings *set = &w->set;
+    while (w->state.iteration < set->iterations) {
+        bool half = false;
+        fth_status s = iterate(w, &half, err);
+        if (s == FTH_OK && set->eval &&
+            is_step(set->evaluate, set->evaluations, w->state.iteration))
+            s = evaluate(w, err);
+        if (s == FTH_OK && w->state.iteration < set->iterations) {
+            if (is_step(set->save, set->saves, w->state.iteration)) s = gs_work_save_model(w, err);
+            if (s == FTH_OK && set->checkpoint_every > 0 &&
+                w->state.iteration % set->checkpoint_every == 0)
+                s = gs_work_save_state(w, err);
+            if (s == FTH_OK) s = check_time(w, err);
+        }
+        if (s == FTH_OK) s = tell(w, err);
+        if (s != FTH_OK) return end_early(w, s, half, err);
+    }
+    return FTH_OK;
+}
+
+static fth_status make_folders(const gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(gs_work_path(w, "checkpoints", path, err));
+    FTH_TRY(fth_folder_make_all(w->mem, path, err));
+    if (w->state.iteration > 0) return FTH_OK;
+    FTH_TRY(gs_work_path(w, GS_MEMORY_FILE, path, err));
+    FTH_TRY(fth_path_remove(w->mem, path, err));
+    return gs_metrics_begin(w->mem, w->job->folder, 0, err);
+}
+
+static fth_status prepare(gs_work *w, fth_err *err)
+{
+    const gs_step_rules rules = {w->set.most_alpha, w->set.lambda, w->set.opacity_reg,
+                                 w->set.scale_reg};
+    fth_mem_stats now;
+    FTH_TRY(gs_work_begin(w, err));
+    FTH_TRY(make_folders(w, err));
+    if (w->state.iteration > 0)
+        FTH_TRY(gs_metrics_begin(w->mem, w->job->folder, w->state.iteration, err));
+    FTH_TRY(gs_work_write_config(w, err));
+    FTH_TRY(gs_work_open_losses(w, err));
+    FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
+    fth_mem_get_stats(w->mem, &now);
+    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
+    w->fixed_bytes = (double)gs_feed_bytes(&w->scene);
+    w->begun_s = w->told_s = gs_now();
+    return gs_feed_create(&w->feed, w->mem, &w->scene, w->view, w->trains, w->set.seed,
+                          w->set.shuffled, left / 8, err);
+}
+
+static fth_status run(gs_work *w, fth_err *err)
+{
+    FTH_TRY(prepare(w, err));
+    FTH_TRY(take_iterations(w, err));
+    if (w->job->call) fth_stage_point(w->job->call, "before_outputs");
+    FTH_TRY(gs_work_save_model(w, err));
+    return gs_work_save_state(w, err);
+}
+
+fth_status gs_train(const gs_training *job, fth_err *err)
+{
+    void *block = NULL;
+    fth_mem *mem = fth_context_mem(job->ctx);
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(gs_work), "training", &block, err));
+    gs_work *w = block;
+    fth_status s = gs_work_open(w, job, err);
+    if (s == FTH_OK) s = run(w, err);
+    gs_work_close(w);
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
+/* ---- what it would take ---- */
+
+static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_fn *show, void *user,
+                            fth_err *err)
+{
+    const gs_step_rules rules = {w->set.most_alpha, w->set.lambda, w->set.opacity_reg,
+                                 w->set.scale_reg};
+    const fth_plan *plan = NULL;
+    FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
+    FTH_TRY(gs_step_plan(&w->step, width, height, &plan, err));
+    return show(user, plan, (double)w->set.iterations, err);
+}
+
+/* Gaussians that there may be in the end, of n at the start. */
+static int64_t rows_at_most(const gs_work *w, int64_t n)
+{
+    const gs_settings *s = &w->set;
+    const int64_t cap = s->most > n ? s->most : n,
+                  end = s->iterations < s->stop_refine ? s->iterations : s->stop_refine;
+    if (end <= s->start_refine) return n;
+    if (s->strategy == GS_ADC) return cap;
+    double most = (double)n; /* MCMC adds a twentieth at a time */
+    for (int64_t i = s->start_refine; i < end && most < (double)cap; i += s->refine_every)
+        most *= 1.05;
+    return most < (double)cap ? (int64_t)most + 1 : cap;
+}
+
+/* The step with as many rows as there may be, or fewer where memory has no room for them: a
+ * training is held to that too. `images`: bytes of decoded images beside it. */
+static fth_status show_most(gs_work *w, int64_t n, int degree, int64_t width, int64_t height,
+                            uint64_t images, gs_show_fn *show, void *user, fth_err *err)
+{
+    const unsigned flags = GS_ROWS_ADAM | (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0);
+    for (int64_t rows = rows_at_most(w, n);; rows = n + (rows - n) / 2) {
+        fth_err local = {0};
+        void *held = NULL;
+        fth_status s =
+            gs_rows_create(&w->state.rows, w->job->ctx, rows, rows, degree, flags, &local);
+        if (s == FTH_OK)
+            s = fth_mem_take(w->mem, FTH_MEM_ANY, images, "decoded images", &held, &local);
+        if (s == FTH_OK) s = show_step(w, width, height, show, user, &local);
+        if (held) (void)fth_mem_release(w->mem, held, NULL);
+        gs_step_free(&w->step);
+        gs_rows_free(&w->state.rows);
+        if (s == FTH_OK || rows == n ||
+            (s != FTH_E_BUDGET && s != FTH_E_NO_FIT && s != FTH_E_NOMEM)) {
+            if (s != FTH_OK && err) *err = local;
+            return s;
+        }
+    }
+}
+
+static fth_status foresee(gs_work *w, gs_show_fn *show, void *user, fth_err *err)
+{
+    int64_t width = 0, height = 0, n = w->scene.points;
+    int degree = w->set.degree;
+    uint64_t images = 0;
+    fth_mem_stats now;
+    for (int64_t i = 0; i < w->scene.views; i++) {
+        const gs_view *v = &w->scene.view[i];
+        images += 3 * (uint64_t)(v->width * v->height);
+        if (v->width * v->height <= width * height) continue;
+        width = v->width;
+        height = v->height;
+    }
+    if (w->set.random || n == 0) n = w->set.random_points;
+    if (w->set.init_ply) {
+        gs_model_info info;
+        FTH_TRY(gs_model_look(w->mem, w->set.init_ply, &info, err));
+        n = info.n;
+        degree = info.degree;
+    }
+    fth_mem_get_stats(w->mem, &now);
+    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
+    if (images > left / 8) images = left / 8;
+    return show_most(w, n, degree, width, height, images + gs_feed_bytes(&w->scene), show, user,
+                     err);
+}
+
+static fth_status with_work(const gs_training *job, const gs_guess *guess, gs_show_fn *show,
+                            void *user, fth_err *err)
+{
+    void *block = NULL;
+    fth_mem *mem = fth_context_mem(job->ctx);
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(gs_work), "training", &block, err));
+    gs_work *w = block;
+    fth_status s;
+    if (guess) {
+        *w = (gs_work){.job = job, .mem = mem};
+        s = gs_settings_of(job->cfg, &w->set, err);
+        if (s == FTH_OK)
+            s = show_most(w, guess->points, w->set.degree, guess->width, guess->height,
+                          (uint64_t)(3 * guess->width * guess->height * (guess->views + 8)), show,
+                          user, err);
+    } else {
+        s = gs_work_open(w, job, err);
+        if (s == FTH_OK) s = foresee(w, show, user, err);
+    }
+    gs_work_close(w);
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
+fth_status gs_train_foresee(const gs_training *job, gs_show_fn *show, void *user, fth_err *err)
+{
+    return with_work(job, NULL, show, user, err);
+}
+
+fth_status gs_train_guess(const gs_training *job, const gs_guess *guess, gs_show_fn *show,
+                          void *user, fth_err *err)
+{
+    return with_work(job, guess, show, user, err);
+}

@@ -1,0 +1,66 @@
+/* work.h - what the files of this room share: a training in progress. */
+#ifndef SPLAT_TRAIN_WORK_H
+#define SPLAT_TRAIN_WORK_H
+
+#include "feed.h"
+#include "state.h"
+#include "step.h"
+#include "train.h"
+
+#include <fathom/lines.h>
+
+typedef struct gs_work {
+    const gs_training *job;
+    fth_mem *mem;
+    gs_settings set;
+    gs_scene scene;
+    int64_t *view; /* views to train on, then those to test with */
+    int64_t trains, tests;
+    gs_origin origin;
+    gs_state state;
+    gs_step step;
+    gs_feed feed;
+    double fixed_bytes; /* of a plan, however few rows there are; 0: not known yet */
+    bool told_cap;
+    /* Files. */
+    fth_lines lines; /* of loss.csv that are not written yet */
+    fth_file *losses;
+    double begun_s, written_s, told_s; /* by the clock */
+} gs_work;
+
+void gs_say(const gs_work *w, const char *fmt, ...) FTH_PRINTF(2, 3);
+double gs_now(void); /* s */
+
+/* start.c: the capture and the first state, from a checkpoint or from points. */
+fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err);
+fth_status gs_work_begin(gs_work *w, fth_err *err);
+void gs_work_close(gs_work *w);
+
+/* files.c */
+fth_status gs_work_path(const gs_work *w, const char *name, char path[FTH_PATH], fth_err *err);
+fth_status gs_work_write_config(const gs_work *w, fth_err *err);
+/* loss.csv, cut to what the state has. */
+fth_status gs_work_open_losses(gs_work *w, fth_err *err);
+/* The row of this iteration; on disk within a second. */
+fth_status gs_work_add_loss(gs_work *w, int64_t view, fth_err *err);
+fth_status gs_work_write_losses(gs_work *w, fth_err *err);
+fth_status gs_work_add_memory(const gs_work *w, fth_err *err);
+/* Parameters that are not finite: how many of the first attribute that has any, and the first row.
+ */
+typedef struct gs_bad {
+    int64_t count, row;
+    int attribute;
+} gs_bad;
+fth_status gs_rows_find_bad(const gs_rows *rows, gs_bad *bad, fth_err *err);
+/* What is written is the state after whole iterations. FTH_E_NUMERIC: a parameter is not finite. */
+fth_status gs_work_save_model(const gs_work *w, fth_err *err);
+fth_status gs_work_save_state(gs_work *w, fth_err *err);
+
+/* refine.c: what a strategy does after the gradients of an iteration are there. `replaced` says of
+ * which attributes Adam leaves this iteration out. */
+fth_status gs_work_refine(gs_work *w, int64_t iteration, bool replaced[GS_ATTRIBUTES],
+                          fth_err *err);
+/* Whether statistics of gradients are needed in an iteration. */
+bool gs_work_wants_densify(const gs_settings *s, int64_t iteration);
+
+#endif
