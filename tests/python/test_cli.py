@@ -334,7 +334,7 @@ class EveryCommand(unittest.TestCase):
     CELL = "-cell 40 40 40 90 90 90 -N 3 -default_F 10 -lambda 1 -distance 60 -detpixels 24 -pixel 0.4"
     STAGES = {"spatial": ["preprocess", "train", "analyze", "figures"], "bragg": ["render", "figures"],
               "sounding": ["survey", "fit", "analyze", "figures"],
-              "ptycho": ["data", "figures"]}
+              "ptycho": ["data", "figures"], "splat": ["data", "figures"]}
 
     NETWORK = ["--n_groups=8", "--nepochs=1", "--n_filters_scale=1"]
 
@@ -360,6 +360,9 @@ class EveryCommand(unittest.TestCase):
         scan = "N: 32\nsize: 96\nn_images: 24\nbuffer: 20\nobject_scale: half\niterations: 2\n"
         texts["beam.yaml"] = f"instrument: ptycho\nname: p\noutput_dir: {d}/beam\nalgorithm: lsqml\n" + scan
         texts["beams.yaml"] = f"instrument: ptycho\nname: p\noutput_dir: {d}/beams\nalgorithms: [lsqml, epie]\n" + scan
+        blobs = "iterations: 3\nsh_degree: 0\ntoy: {gaussians: 40, views: 3, width: 24, height: 20}\n"
+        texts["blobs.yaml"] = f"instrument: splat\nname: g\noutput_dir: {d}/blobs\nstrategy: mcmc\n" + blobs
+        texts["both.yaml"] = f"instrument: splat\nname: g\noutput_dir: {d}/both\n" + blobs
         texts["water.stol"] = "0 2.57\n0.1 3\n0.5 7\n1 4\n"
         for name, text in texts.items():
             with open(os.path.join(d, name), "w") as file:
@@ -373,6 +376,7 @@ class EveryCommand(unittest.TestCase):
         cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
         cls.must("run", "render", "-c", d + "/shots.yaml")
         cls.must("run", "data", "solve", "train", "infer", "evaluate", "-c", d + "/beam.yaml")
+        cls.must("run", "data", "train", "eval", "-c", d + "/blobs.yaml")
         cls.must("ptycho", "simulate", "wide.npz", "--n_images=12", "--size=128", "--buffer=40", "--lines=40")
         cls.must("ptycho", "train", "wide.npz", *cls.NETWORK, "--out", "net")
         cls.must("bragg", *cls.CELL.split(), "-floatfile", d + "/spots.bin", "-intfile", d + "/spots.img",
@@ -390,9 +394,10 @@ class EveryCommand(unittest.TestCase):
     def lines(self):
         """Words of a call that works, for each command; what is not here takes neither flag."""
         d, cell = self.dir, self.CELL.split()
-        of = {"spatial": "svgp.yaml", "bragg": "shots.yaml", "sounding": "sea.yaml", "ptycho": "beam.yaml"}
+        of = {"spatial": "svgp.yaml", "bragg": "shots.yaml", "sounding": "sea.yaml", "ptycho": "beam.yaml",
+              "splat": "blobs.yaml"}
         all_of = {"spatial": "general/general.yaml", "bragg": "grid.yaml", "sounding": "seas.yaml",
-                  "ptycho": "beams.yaml"}
+                  "ptycho": "beams.yaml", "splat": "both.yaml"}
         scan, recon = d + "/beam/ptycho/scan.npz", d + "/beam/ptycho/reconstruction.npz"
         truth = d + "/toy/ground_truth_factors.npy"
         nd2 = d + "/plate/raw_image_data/YX1/20250101_toy/20250101_toy.nd2"
@@ -429,6 +434,10 @@ class EveryCommand(unittest.TestCase):
                ("splat", "info"): [gaussians], ("splat", "convert"): [gaussians, "x.spz"],
                ("splat", "toy"): ["-o", "made", "--views=2", "--gaussians=50"],
                ("splat", "render"): [gaussians, "-d", os.path.dirname(gaussians), "-o", "o"],
+               ("splat", "train"): ["-d", d + "/blobs/toy", "-o", "o", "-i", "2", "--sh-degree=0"],
+               ("splat", "densify"): [gaussians, "--iteration=600", "--scene-scale=1", "-o", "x.ply"],
+               ("splat", "bench-densify"): ["--n=2000", "--mode=split-all", "--adam=1"],
+               ("splat", "eval"): [gaussians, "-d", os.path.dirname(gaussians), "-o", "o"],
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
         out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "stitch", "figures")})
         for group, stages in self.STAGES.items():
