@@ -9,11 +9,16 @@
 
 static const double noise_lr = 5e5;
 
-static bool is_due(const gs_settings *s, int64_t iteration)
+bool gs_work_is_due(const gs_settings *s, int64_t iteration)
 {
     return iteration > s->start_refine && iteration < s->stop_refine &&
            iteration % s->refine_every == 0 &&
            (s->strategy == GS_MCMC || iteration % s->reset_every >= s->pause);
+}
+
+bool gs_work_resets(const gs_settings *s, int64_t iteration)
+{
+    return s->strategy == GS_ADC && iteration < s->stop_refine && iteration % s->reset_every == 0;
 }
 
 bool gs_work_wants_densify(const gs_settings *s, int64_t iteration)
@@ -55,7 +60,7 @@ static fth_status refine_adc(gs_work *w, int64_t iteration, bool replaced[GS_ATT
     gs_rows *rows = &w->state.rows;
     if (iteration == s->stop_refine) gs_rows_end_densify(rows);
     if (iteration >= s->stop_refine) return FTH_OK;
-    if (is_due(s, iteration)) {
+    if (gs_work_is_due(s, iteration)) {
         gs_adc_rules rules = gs_adc_default();
         gs_adc_counts counts;
         rules.grad_threshold = s->grad_threshold;
@@ -70,7 +75,7 @@ static fth_status refine_adc(gs_work *w, int64_t iteration, bool replaced[GS_ATT
         FTH_TRY(gs_adc_refine(rows, &rules, iteration, &counts, err));
         if (counts.dup + counts.split + counts.pruned > 0) all(replaced);
     }
-    if (iteration % s->reset_every == 0) {
+    if (gs_work_resets(s, iteration)) {
         FTH_TRY(gs_opacity_reset(rows, s->prune_opacity, err));
         replaced[GS_OPACITY] = true;
     }
@@ -82,7 +87,7 @@ static fth_status refine_mcmc(gs_work *w, int64_t iteration, bool replaced[GS_AT
 {
     const gs_settings *s = &w->set;
     gs_rows *rows = &w->state.rows;
-    if (is_due(s, iteration)) {
+    if (gs_work_is_due(s, iteration)) {
         gs_mcmc_rules rules = gs_mcmc_default();
         int64_t dead = 0, added = 0, cap = 0;
         rules.min_opacity = s->min_opacity;

@@ -15,7 +15,7 @@ enum { FIRST_ROOM = 1024 };
 static fth_status make_gradients(gs_step *s, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(s->ctx);
-    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+    for (int a = 0; a < GS_ATTRIBUTES && !s->rules.fused; a++) {
         const fth_tensor *like = s->rows->tensor[GS_VALUE][a];
         int64_t size[3];
         if (a == GS_SH_N && s->rows->degree == 0) continue;
@@ -32,8 +32,10 @@ fth_status gs_step_create(gs_step *s, fth_context *ctx, const gs_rows *rows,
                           const gs_step_rules *rules, fth_err *err)
 {
     *s = (gs_step){.ctx = ctx, .rows = rows, .rules = *rules, .n = -1};
-    return fth_tensor_create(&s->view, fth_context_mem(ctx), "view", FTH_F32, 1,
-                             &(int64_t){GS_VIEW}, err);
+    FTH_TRY(fth_tensor_create(&s->view, fth_context_mem(ctx), "view", FTH_F32, 1,
+                              &(int64_t){GS_VIEW}, err));
+    return fth_tensor_create(&s->rates, fth_context_mem(ctx), "rates", FTH_F32, 1,
+                             &(int64_t){GS_RATES}, err);
 }
 
 static void forget_size(gs_step_size *z)
@@ -62,6 +64,7 @@ void gs_step_free(gs_step *s)
 {
     gs_step_forget(s);
     (void)fth_tensor_release(s->view);
+    (void)fth_tensor_release(s->rates);
     *s = (gs_step){0};
 }
 
@@ -122,9 +125,67 @@ static fth_val total_of(const gs_step *s, fth_graph *g, const gs_values *model, 
     return total;
 }
 
+static bool has(const gs_step *s, int attribute)
+{
+    return attribute != GS_SH_N || s->rows->degree > 0;
+}
+
+static gs_values params(const gs_step *s, fth_graph *g, gs_part part)
+{
+    static const char *const names[GS_PARTS] = {"", "first ", "second "};
+    gs_values v = {0};
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        char name[48];
+        snprintf(name, sizeof name, "%s%s", names[part], gs_attribute_names[a]);
+        if (has(s, a)) v.at[a] = fth_param(g, name, gs_attribute_axes[a], s->rows->tensor[part][a]);
+    }
+    return v;
+}
+
+/* Gradients into their tensors, and statistics. */
+static void add_gradients(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
+                          fth_val total, fth_val splats, fth_val seen)
+{
+    fth_val wrt[GS_ATTRIBUTES + 1], grad[GS_ATTRIBUTES + 1];
+    int of[GS_ATTRIBUTES], n = 0;
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        if (has(s, a)) {
+            of[n] = a;
+            wrt[n++] = model->at[a];
+        }
+    wrt[n] = splats;
+    if (fth_grad(total, n + (s->densify ? 1 : 0), wrt, grad) != FTH_OK) return; /* it is known */
+    for (int i = 0; i < n; i++) {
+        const int a = of[i];
+        add(z, grad[i], fth_tensor_sink(s->gradient[a]));
+        add(z, fth_count(fth_not(fth_isfinite(grad[i])), gs_attribute_axes[a]),
+            fth_scalar_sink(FTH_I64, &s->bad[a]));
+    }
+    if (s->densify) add(z, add_up(s, g, z, total, seen, grad[n]), (fth_sink){0});
+}
+
+/* The update at the end of the plan; with numbers that are not finite nothing moves. */
+static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
+                       fth_val view, fth_val loss, fth_val total, fth_val splats)
+{
+    fth_val bar, assigns[GS_UPDATE_ASSIGNS];
+    if (fth_grad(loss, 1, &splats, &bar) != FTH_OK) return; /* it is known */
+    const gs_update_rows rows = {
+        .value = *model,
+        .first = params(s, g, GS_FIRST),
+        .second = params(s, g, GS_SECOND),
+        .densify = s->densify ? fth_param(g, "densify", "g sum", s->rows->densify) : (fth_val){0}};
+    const fth_val bad = fth_count(fth_not(fth_isfinite(bar)), "g p"),
+                  good = fth_and(fth_isfinite(total), fth_eq(bad, fth_const_i64(g, FTH_I64, 0))),
+                  rates = fth_input(g, "rates", FTH_F32, "rate", fth_tensor_source(s->rates)),
+                  used = fth_select(good, rates, fth_const(g, FTH_F32, 0));
+    add(z, bad, fth_scalar_sink(FTH_I64, &s->bad[0]));
+    const int n = gs_update(g, &z->rule, &rows, view, splats, bar, used, assigns);
+    for (int i = 0; i < n; i++) add(z, assigns[i], (fth_sink){0});
+}
+
 static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
 {
-    gs_values model;
     z->rule.need = &z->need;
     declare_rows(g, s);
     fth_axis(g, "p", GS_SPLAT);
@@ -132,11 +193,9 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
     fth_axis(g, "i", z->height);
     fth_axis(g, "j", z->width);
     fth_axis(g, "one", 1);
-    if (s->densify) fth_axis(g, "sum", 2);
-    for (int a = 0; a < GS_ATTRIBUTES; a++)
-        model.at[a] = s->gradient[a] ? fth_param(g, gs_attribute_names[a], gs_attribute_axes[a],
-                                                 s->rows->tensor[GS_VALUE][a])
-                                     : (fth_val){0};
+    if (s->rules.fused) fth_axis(g, "rate", GS_RATES);
+    if (s->densify) fth_axis(g, "sum", GS_UPDATE_SUM);
+    const gs_values model = params(s, g, GS_VALUE);
     const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(s->view)),
                   picture = fth_input(g, "target", FTH_F32, "i j c", target),
                   splats = gs_project(g, &z->rule, &model, view),
@@ -145,26 +204,14 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
                                     picture),
                   total = total_of(s, g, &model, loss),
                   seen = fth_gt(column(splats, GS_TILES), fth_const(g, FTH_F32, 0));
-    fth_val wrt[GS_ATTRIBUTES + 1], grad[GS_ATTRIBUTES + 1];
-    int of[GS_ATTRIBUTES], n = 0;
-    for (int a = 0; a < GS_ATTRIBUTES; a++)
-        if (fth_val_ok(model.at[a])) {
-            of[n] = a;
-            wrt[n++] = model.at[a];
-        }
-    wrt[n] = splats;
-    if (fth_grad(total, n + (s->densify ? 1 : 0), wrt, grad) != FTH_OK) return; /* it is known */
     add(z, total, fth_scalar_sink(FTH_F64, &s->loss[0]));
     for (int k = 0; k < 3; k++)
         add(z, k ? fth_out(loss, k) : loss, fth_scalar_sink(FTH_F64, &s->loss[1 + k]));
     add(z, fth_count(seen, "g"), fth_scalar_sink(FTH_I64, &s->seen));
-    for (int i = 0; i < n; i++) {
-        const int a = of[i];
-        add(z, grad[i], fth_tensor_sink(s->gradient[a]));
-        add(z, fth_count(fth_not(fth_isfinite(grad[i])), gs_attribute_axes[a]),
-            fth_scalar_sink(FTH_I64, &s->bad[a]));
-    }
-    if (s->densify) add(z, add_up(s, g, z, total, seen, grad[n]), (fth_sink){0});
+    if (s->rules.fused)
+        add_update(s, z, g, &model, view, loss, total, splats);
+    else
+        add_gradients(s, z, g, &model, total, splats, seen);
 }
 
 /* ---- plans ---- */
@@ -251,13 +298,24 @@ static fth_status run_plan(gs_step *s, const fth_stage_call *call, fth_plan *pla
     return FTH_OK;
 }
 
-fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_view *view,
-                       const double ground[3], int degree, const float *target, fth_err *err)
+static void put_rates(const gs_step *s)
 {
-    gs_step_size *z = size_of(s, view->width, view->height);
-    const fth_source picture = source_of(z, target);
+    gs_rates r = {
+        .scale_reg = s->rules.scale_reg, .opacity_reg = s->rules.opacity_reg, .n = s->rows->n};
+    memcpy(r.rate, s->rate, sizeof r.rate);
+    memcpy(r.step, s->count, sizeof r.step);
+    memcpy(r.on, s->go, sizeof r.on);
+    gs_rates_put(&r, fth_tensor_data(s->rates));
+}
+
+fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_view *view, bool whole,
+                       fth_err *err)
+{
+    gs_step_size *z = size_of(s, view->view->width, view->view->height);
+    const fth_source picture = source_of(z, view->target);
     z->used = ++s->runs;
-    gs_view_pack(view, ground, degree, fth_tensor_data(s->view));
+    gs_view_pack(view->view, view->ground, view->degree, fth_tensor_data(s->view));
+    if (s->rules.fused) put_rates(s);
     for (;;) {
         fth_err local = {0};
         z->need = 0;
@@ -265,7 +323,7 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_view *vi
             FTH_TRY(make_plan(s, z, picture, err));
         else
             FTH_TRY(fth_input_set(z->graph, "target", picture, err));
-        const fth_status st = run_plan(s, call, z->plan, z->sink, true, &local);
+        const fth_status st = run_plan(s, call, z->plan, z->sink, !whole, &local);
         if (st == FTH_E_STATE && z->need > z->rule.room) {
             z->rule.room = z->need + z->need / 4;
             forget_size(z);
@@ -286,7 +344,7 @@ static fth_status make_update(gs_step *s, fth_err *err)
     declare_rows(g, s);
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
         fth_val value[GS_PARTS], made[3];
-        if (!s->gradient[a]) continue;
+        if (!has(s, a)) continue;
         for (int p = 0; p < GS_PARTS; p++) {
             snprintf(name, sizeof name, "%s%d", gs_attribute_names[a], p);
             value[p] = fth_param(g, name, gs_attribute_axes[a], s->rows->tensor[p][a]);

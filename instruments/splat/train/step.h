@@ -1,8 +1,9 @@
-/* step.h - one iteration on the engine: the loss of a view with its gradients, and the update.
+/* step.h - one iteration on the engine: the loss of a view, its gradients, and the update.
  *
- * Two plans: what a strategy changes comes between them. Plans are kept for images of a size and
- * made anew when the number of rows changed, or when the lists of tiles need more room; what is
- * computed does not depend on that.
+ * In one plan, where gradients are never written (`fused`), or in two, where a strategy may change
+ * rows between them; both give the same bits. Plans are kept for images of a size and made anew
+ * when the number of rows changed, or when the lists of tiles need more room; what is computed does
+ * not depend on that.
  */
 #ifndef SPLAT_TRAIN_STEP_H
 #define SPLAT_TRAIN_STEP_H
@@ -10,14 +11,16 @@
 #include "../raster/raster.h"
 #include "../scene/scene.h"
 #include "../strategy/rows.h"
+#include "../update/update.h"
 
 #include <fathom/fathom.h>
 
 typedef struct gs_step_rules {
     double most_alpha, lambda, opacity_reg, scale_reg;
+    bool fused;
 } gs_step_rules;
 
-enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = 2 * GS_ATTRIBUTES + 6 };
+enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = GS_UPDATE_ASSIGNS + 6 };
 
 /* The plan for images of a size. */
 typedef struct gs_step_size {
@@ -37,7 +40,8 @@ typedef struct gs_step {
     gs_step_rules rules;
     int64_t n; /* rows that the plans are about */
     bool densify;
-    fth_tensor *view, *gradient[GS_ATTRIBUTES];
+    fth_tensor *view, *rates;
+    fth_tensor *gradient[GS_ATTRIBUTES]; /* of two plans */
     gs_step_size size[GS_STEP_SIZES];
     int64_t runs;
     fth_graph *update_graph;
@@ -47,7 +51,8 @@ typedef struct gs_step {
     /* What a run gives. */
     double loss[4];             /* with the regularisers; of the image alone; L1; SSIM */
     int64_t seen;               /* rows that touch a tile */
-    int64_t bad[GS_ATTRIBUTES]; /* numbers of a gradient that are not finite */
+    int64_t bad[GS_ATTRIBUTES]; /* numbers of a gradient that are not finite; fused: the first, of
+                                   those on the image */
     /* What an update takes. */
     double rate[GS_ATTRIBUTES];
     int64_t count[GS_ATTRIBUTES]; /* of Adam's steps, this one in it */
@@ -63,10 +68,19 @@ void gs_step_free(gs_step *s); /* a cleared one is allowed */
 /* Forget the plans: rows were added or removed, or statistics come or go. */
 void gs_step_forget(gs_step *s);
 
-/* Loss and gradients of a view against `target`, [i j c] of its size; statistics of the rows, if
- * they have any, are added up. `call` NULL: of a verb. On failure no row changed. */
-fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_view *view,
-                       const double ground[3], int degree, const float *target, fth_err *err);
+/* A view with what it is compared with: `target`, [i j c] of its size. */
+typedef struct gs_step_view {
+    const gs_view *view;
+    const double *ground;
+    int degree;
+    const float *target;
+} gs_step_view;
+/* The loss; statistics of the rows, if they have any, are added up. Fused, rows are updated by what
+ * an update takes (below), unless the loss or a gradient is not finite; else gradients are left for
+ * gs_step_update. `call` NULL: of a verb. On failure no row changed. With `whole` it ends, whatever
+ * the user wants. */
+fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_view *view, bool whole,
+                       fth_err *err);
 /* The plan that would run, for images of a size. */
 fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
                         fth_err *err);

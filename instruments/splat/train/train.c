@@ -40,10 +40,11 @@ static void find_ground(const gs_work *w, int64_t iteration, double ground[3])
 
 /* ---- one iteration ---- */
 
-static fth_status check_numbers(const gs_work *w, int64_t iteration, int64_t view, fth_err *err)
+/* Where they are not finite no parameter moved; statistics, which are of no use now, begin anew. */
+static fth_status check_numbers(gs_work *w, int64_t iteration, fth_err *err)
 {
     const gs_step *s = &w->step;
-    const char *name = fth_texts_get(w->scene.name, view);
+    const char *name = fth_texts_get(w->scene.name, gs_feed_view(&w->feed, iteration));
     fth_status st = FTH_OK;
     if (!isfinite(s->loss[0]))
         st = FTH_FAIL(err, FTH_E_NUMERIC, "iteration %" PRId64 ": the loss of view '%s' is %g",
@@ -54,12 +55,15 @@ static fth_status check_numbers(const gs_work *w, int64_t iteration, int64_t vie
                 FTH_FAIL(err, FTH_E_NUMERIC,
                          "iteration %" PRId64 ": %" PRId64 " numbers of the gradient by %s are not "
                          "finite, with %" PRId64 " Gaussians on view '%s'",
-                         iteration, s->bad[a], gs_attribute_names[a], w->state.rows.n, name);
-    if (st != FTH_OK)
-        fth_err_hint(err,
-                     "the checkpoint has the state after iteration %" PRId64
-                     "; lower the rates, or look at that image",
-                     w->state.iteration);
+                         iteration, s->bad[a],
+                         s->rules.fused ? "places on the image" : gs_attribute_names[a],
+                         w->state.rows.n, name);
+    if (st == FTH_OK) return FTH_OK;
+    fth_err_hint(err,
+                 "the checkpoint has the state after iteration %" PRId64
+                 "; lower the rates, or look at that image",
+                 w->state.iteration);
+    if (w->state.rows.densify) (void)gs_rows_begin_densify(&w->state.rows, NULL);
     return st;
 }
 
@@ -76,44 +80,85 @@ static fth_status check_alive(gs_work *w, fth_err *err)
     return FTH_E_NUMERIC;
 }
 
-static fth_status update(gs_work *w, const bool replaced[GS_ATTRIBUTES], fth_err *err)
+/* What Adam does in this iteration to attributes that are not `left`. */
+static void set_rates(gs_work *w, const bool left[GS_ATTRIBUTES])
 {
     gs_step *s = &w->step;
-    bool any = false;
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
-        if (!replaced[a]) w->state.count[a]++;
-        /* while only degree 0 is used, their gradients are 0 and they would stay in any case */
-        s->go[a] = !replaced[a] && (a != GS_SH_N || w->state.degree > 0);
+        /* while only degree 0 is used, gradients of the others are 0 and they would stay anyway */
+        s->go[a] = !left[a] && (a != GS_SH_N || w->state.degree > 0);
         s->rate[a] = a == GS_MEANS ? w->state.rate : w->set.rate[a];
-        s->count[a] = w->state.count[a] > 0 ? w->state.count[a] : 1;
-        any |= s->go[a];
+        s->count[a] = w->state.count[a] + 1;
     }
-    if (any) FTH_TRY(gs_step_update(s, w->job->call, err));
-    w->state.rate *= pow(0.01, 1.0 / (double)w->set.iterations);
-    return FTH_OK;
+}
+
+static void all_of(bool left[GS_ATTRIBUTES], bool value)
+{
+    for (int a = 0; a < GS_ATTRIBUTES; a++) left[a] = value;
+}
+
+static bool any_goes(const gs_step *s)
+{
+    bool any = false;
+    for (int a = 0; a < GS_ATTRIBUTES; a++) any |= s->go[a];
+    return any;
+}
+
+/* Gradients and update in one plan. Where the strategy is about to replace rows Adam waits for it;
+ * if none is replaced after all, the plan runs once more, and statistics, which begin anew after a
+ * refinement, do so again. */
+static fth_status step_fused(gs_work *w, int64_t iteration, const gs_step_view *view, bool *half,
+                             bool replaced[GS_ATTRIBUTES], fth_err *err)
+{
+    const bool last = iteration == w->set.iterations, due = gs_work_is_due(&w->set, iteration);
+    bool left[GS_ATTRIBUTES];
+    all_of(left, last || due);
+    left[GS_OPACITY] |= gs_work_resets(&w->set, iteration);
+    set_rates(w, left);
+    FTH_TRY(gs_step_run(&w->step, w->job->call, view, false, err));
+    FTH_TRY(check_numbers(w, iteration, err));
+    *half = true;
+    FTH_TRY(gs_work_refine(w, iteration, replaced, err));
+    set_rates(w, replaced);
+    if (last || !due || !any_goes(&w->step)) return FTH_OK;
+    FTH_TRY(gs_step_run(&w->step, w->job->call, view, true, err));
+    return w->state.rows.densify ? gs_rows_begin_densify(&w->state.rows, err) : FTH_OK;
+}
+
+/* In two, with the strategy between them. */
+static fth_status step_apart(gs_work *w, int64_t iteration, const gs_step_view *view, bool *half,
+                             bool replaced[GS_ATTRIBUTES], fth_err *err)
+{
+    FTH_TRY(gs_step_run(&w->step, w->job->call, view, false, err));
+    FTH_TRY(check_numbers(w, iteration, err));
+    *half = true;
+    FTH_TRY(gs_work_refine(w, iteration, replaced, err));
+    set_rates(w, replaced);
+    if (iteration == w->set.iterations || !any_goes(&w->step)) return FTH_OK;
+    return gs_step_update(&w->step, w->job->call, err);
 }
 
 /* Up to the gradients a failure leaves the state as it was; from there on to the end, whatever the
  * user wants. `half` says that it was left in between. */
 static fth_status iterate(gs_work *w, bool *half, fth_err *err)
 {
-    const int64_t iteration = w->state.iteration + 1, view = gs_feed_view(&w->feed, iteration);
-    const float *target = NULL;
+    const int64_t iteration = w->state.iteration + 1, number = gs_feed_view(&w->feed, iteration);
     bool replaced[GS_ATTRIBUTES];
     double ground[3];
+    gs_step_view view = {&w->scene.view[number], ground, (int)w->state.degree, NULL};
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
     find_ground(w, iteration, ground);
-    FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &target, err));
-    FTH_TRY(gs_step_run(&w->step, w->job->call, &w->scene.view[view], ground, (int)w->state.degree,
-                        target, err));
-    FTH_TRY(check_numbers(w, iteration, view, err));
-    *half = true;
-    FTH_TRY(gs_work_refine(w, iteration, replaced, err));
-    if (iteration < w->set.iterations) FTH_TRY(update(w, replaced, err));
+    FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &view.target, err));
+    FTH_TRY(
+        (w->step.rules.fused ? step_fused : step_apart)(w, iteration, &view, half, replaced, err));
     w->state.iteration = iteration;
+    if (iteration < w->set.iterations) { /* the last one makes no step */
+        for (int a = 0; a < GS_ATTRIBUTES; a++) w->state.count[a] += !replaced[a];
+        w->state.rate *= pow(0.01, 1.0 / (double)w->set.iterations);
+    }
     *half = false;
-    FTH_TRY(gs_work_add_loss(w, view, err));
+    FTH_TRY(gs_work_add_loss(w, number, err));
     if (w->step.planned_bytes != planned) FTH_TRY(gs_work_add_memory(w, err));
     return check_alive(w, err);
 }
@@ -221,10 +266,16 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
     return gs_metrics_begin(w->mem, w->job->folder, 0, err);
 }
 
+static gs_step_rules rules_of(const gs_work *w)
+{
+    /* noise of MCMC comes between gradients and update */
+    return (gs_step_rules){w->set.most_alpha, w->set.lambda, w->set.opacity_reg, w->set.scale_reg,
+                           w->set.strategy == GS_ADC};
+}
+
 static fth_status prepare(gs_work *w, fth_err *err)
 {
-    const gs_step_rules rules = {w->set.most_alpha, w->set.lambda, w->set.opacity_reg,
-                                 w->set.scale_reg};
+    const gs_step_rules rules = rules_of(w);
     fth_mem_stats now;
     FTH_TRY(gs_work_begin(w, err));
     FTH_TRY(make_folders(w, err));
@@ -268,8 +319,7 @@ fth_status gs_train(const gs_training *job, fth_err *err)
 static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_fn *show, void *user,
                             fth_err *err)
 {
-    const gs_step_rules rules = {w->set.most_alpha, w->set.lambda, w->set.opacity_reg,
-                                 w->set.scale_reg};
+    const gs_step_rules rules = rules_of(w);
     const fth_plan *plan = NULL;
     FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
     FTH_TRY(gs_step_plan(&w->step, width, height, &plan, err));

@@ -60,6 +60,9 @@ fth_status gs_work_save_state(gs_work *w, fth_err *err);
  * which attributes Adam leaves this iteration out. */
 fth_status gs_work_refine(gs_work *w, int64_t iteration, bool replaced[GS_ATTRIBUTES],
                           fth_err *err);
+/* Whether it will add, remove or move rows in an iteration; whether it resets opacities. */
+bool gs_work_is_due(const gs_settings *s, int64_t iteration);
+bool gs_work_resets(const gs_settings *s, int64_t iteration);
 /* Whether statistics of gradients are needed in an iteration. */
 bool gs_work_wants_densify(const gs_settings *s, int64_t iteration);
 
