@@ -745,6 +745,9 @@ _fathom() {
     --checkpoint_every)
         return
         ;;
+    --normalisation)
+        return
+        ;;
     --normalise)
         return
         ;;
@@ -954,195 +957,41 @@ _fathom() {
     --key)
         return
         ;;
-    --output-path | -o)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
-        return
-        ;;
-    --strategy)
-        return
-        ;;
-    --data-path | -d)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    --profile)
         return
         ;;
     --images)
         return
         ;;
-    --test-every)
-        return
-        ;;
-    --resize_factor | -r)
-        return
-        ;;
-    --max-width)
-        return
-        ;;
-    --profile)
-        return
-        ;;
-    --raster)
-        return
-        ;;
-    --view-order)
-        return
-        ;;
-    --iter | -i)
-        return
-        ;;
-    --steps-scaler)
-        return
-        ;;
     --sh-degree)
-        return
-        ;;
-    --sh-degree-interval)
-        return
-        ;;
-    --means-lr)
-        return
-        ;;
-    --shs-lr)
-        return
-        ;;
-    --opacity-lr)
-        return
-        ;;
-    --scaling-lr)
-        return
-        ;;
-    --rotation-lr)
-        return
-        ;;
-    --lambda-dssim)
-        return
-        ;;
-    --opacity-reg)
-        return
-        ;;
-    --scale-reg)
-        return
-        ;;
-    --bg)
-        return
-        ;;
-    --init-num-pts)
-        return
-        ;;
-    --init-extent)
-        return
-        ;;
-    --init-ply)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        return
-        ;;
-    --init-opacity)
-        return
-        ;;
-    --init-scaling)
-        return
-        ;;
-    --refine-every)
-        return
-        ;;
-    --start-refine)
-        return
-        ;;
-    --stop-refine)
-        return
-        ;;
-    --max-cap)
-        return
-        ;;
-    --min-opacity)
-        return
-        ;;
-    --grad-threshold)
-        return
-        ;;
-    --prune-opacity)
-        return
-        ;;
-    --grow-scale3d)
-        return
-        ;;
-    --prune-scale3d)
-        return
-        ;;
-    --grow-scale2d)
-        return
-        ;;
-    --prune-scale2d)
-        return
-        ;;
-    --reset-every)
-        return
-        ;;
-    --pause-refine-after-reset)
-        return
-        ;;
-    --save-steps)
-        return
-        ;;
-    --checkpoint-every)
-        return
-        ;;
-    --max-minutes)
-        return
-        ;;
-    --eval-steps)
-        return
-        ;;
-    --num-workers)
-        return
-        ;;
-    --render-mode)
-        return
-        ;;
-    --pose-opt)
-        return
-        ;;
-    --bilateral-grid-X)
-        return
-        ;;
-    --bilateral-grid-Y)
-        return
-        ;;
-    --bilateral-grid-W)
-        return
-        ;;
-    --bilateral-grid-lr)
-        return
-        ;;
-    --tv-loss-weight)
-        return
-        ;;
-    --sparsify-steps)
-        return
-        ;;
-    --init-rho)
-        return
-        ;;
-    --prune-ratio)
-        return
-        ;;
-    --sog-iterations)
-        return
-        ;;
-    --timelapse-images)
-        return
-        ;;
-    --timelapse-every)
-        return
-        ;;
-    --views)
         return
         ;;
     --transform)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --data-path | -d)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --cameras)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --output-path | -o)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --views)
+        return
+        ;;
+    --test-every)
+        return
+        ;;
+    --bg)
+        return
+        ;;
+    --raster)
         return
         ;;
     --gaussians)
@@ -1152,6 +1001,9 @@ _fathom() {
         return
         ;;
     --scene-scale)
+        return
+        ;;
+    --strategy)
         return
         ;;
     --stats)
@@ -1213,8 +1065,8 @@ _fathom() {
     'focus selftest'*) words="--devices --output --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho solve'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho train'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho infer'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho train'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho infer'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho evaluate'*) words="--config --set --lenient --verify --attempt --force --out --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
@@ -1225,8 +1077,8 @@ _fathom() {
     'ptycho simulate'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho compare'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho view'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho study'*) words="--out --output-dir --n-train --n-test --skip-training --grid-mode --nimgs-train --nimgs-test --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalise --model_file --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --doses --losses --algorithms --n_train --n_test --skip_training --grid_mode --nimgs_train --nimgs_test --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho op'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalise --model_file --interpolation --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho study'*) words="--out --output-dir --n-train --n-test --skip-training --grid-mode --nimgs-train --nimgs-test --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --doses --losses --algorithms --n_train --n_test --skip_training --grid_mode --nimgs_train --nimgs_test --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho op'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --interpolation --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -1247,12 +1099,6 @@ _fathom() {
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
-    'splat data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat train'*) words="--config --set --lenient --verify --attempt --force --output-path --strategy --fresh --resume --deterministic --headless --data-path --images --test-every --ignore-distortion --legacy-yturn --resize_factor --max-width --profile --raster --view-order --iter --steps-scaler --sh-degree --sh-degree-interval --means-lr --shs-lr --opacity-lr --scaling-lr --rotation-lr --lambda-dssim --opacity-reg --scale-reg --bg --bg-modulation --random --init-num-pts --init-extent --init-ply --init-opacity --init-scaling --refine-every --start-refine --stop-refine --max-cap --min-opacity --relocate-zero-dead --grad-threshold --prune-opacity --grow-scale3d --prune-scale3d --grow-scale2d --prune-scale2d --reset-every --pause-refine-after-reset --revised-opacity --save-steps --skip-intermediate --checkpoint-every --max-minutes --eval-steps --eval --save-eval-images --legacy-ssim --num-workers --gut --antialiasing --render-mode --pose-opt --bilateral-grid --bilateral-grid-X --bilateral-grid-Y --bilateral-grid-W --bilateral-grid-lr --tv-loss-weight --enable-sparsity --sparsify-steps --init-rho --prune-ratio --sog --sog-iterations --save-depth --timelapse-images --timelapse-every --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat eval'*) words="--config --set --lenient --verify --attempt --force --data-path --output-path --views --test-every --images --bg --raster --no-images --legacy-ssim --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
-    'splat generate'*) words="--config --force --json --trace --quiet --help" ;;
     'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat render'*) words="--data-path --cameras --output-path --views --test-every --images --bg --format --alpha --gradients --raster --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -1265,7 +1111,7 @@ _fathom() {
     'ptycho '*) words="data solve train infer evaluate figures plan generate info check convert simulate compare view study op" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
-    'splat '*) words="data train eval figures plan generate info convert render toy densify bench-densify" ;;
+    'splat '*) words="info convert render toy densify bench-densify" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

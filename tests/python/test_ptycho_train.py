@@ -225,6 +225,40 @@ class Training(Case):
         np.testing.assert_array_equal(found["best"], found["short"])
         self.assertFalse(np.array_equal(found["best"], found["last"]))
 
+    def test_scale_of_the_object(self):
+        """Patterns are scaled to what the known object lets through, and w starts at the root of the photons of that."""
+        made = scan()
+        made["diff3d"] *= 3  # whatever their unit
+        np.savez(self.scan, **made)
+        still = ["--nepochs", 1, "--learning_rate", 1e-12, "--probe_scale", 2]
+        self.train("a", *still, "--normalisation", "dataset")
+        probe = made["probeGuess"] / (2 * np.abs(made["probeGuess"]).mean())
+        n = len(probe)
+        at = [(int(y) - n // 2, int(x) - n // 2) for y, x in zip(made["ycoords"], made["xcoords"])]
+        want = np.mean([(np.abs(probe * made["objectGuess"][r : r + n, c : c + n]) ** 2).sum() for r, c in at])
+        found = self.facts("a")
+        self.assertAlmostEqual(float(found["energy"]) / want, 1, delta=1e-6)
+        self.fathom("op", "group", self.scan, self.dir / "groups.npz", "--gridsize", 2, "--n_groups", 5)
+        with np.load(self.dir / "groups.npz") as g:
+            mean = (made["diff3d"][g["idx"]].astype(float) ** 2).sum((2, 3)).mean()
+        self.assertAlmostEqual(float(found["factor"]) / np.sqrt(want / mean), 1, delta=1e-6)
+        raw = self.bytes_of("a")
+        size = int.from_bytes(raw[:8], "little")
+        begin = json.loads(raw[8 : 8 + size])["w"]["data_offsets"][0] + 8 + size
+        self.assertAlmostEqual(np.frombuffer(raw[begin : begin + 4], np.float32)[0], np.log(np.sqrt(1e5 / want)), delta=1e-5)
+        self.train("b", *still)
+        self.assertEqual(float(self.facts("b")["energy"]), 0)
+        self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / "i")
+        self.assertIn("after epoch 1", self.train("a", *still, "--normalisation", "dataset"))  # it is the same training
+        del made["objectGuess"]
+        np.savez(self.scan, **made)
+        self.assertIn("needs the true object", self.train("x", "--normalisation", "dataset", code=3))
+        self.assertFalse((self.dir / "x").exists())
+
+    def facts(self, folder):
+        raw = self.bytes_of(folder)
+        return json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
+
     def test_canvases(self):
         """A rectangle is cut out of the square; patches that are not merged lie where their patterns do."""
         wide = scan()

@@ -99,6 +99,10 @@ fth_status pt_block_step(pt_block *b, fth_err *err)
     const pt_array *a;
     fth_val x, rel, probe;
     fth_c128 *values = NULL;
+    if (fth_config_choice(b->cfg, "normalisation") == 1)
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "step: normalisation dataset takes the scale of an object, and step reads "
+                        "none: leave it out");
     FTH_TRY(prepare(b, &opt, &x, &a, err));
     FTH_TRY(pt_block_probe(b, opt.real, &probe, err));
     const pt_array *p = &b->array[b->n_arrays - 1];
@@ -112,7 +116,7 @@ fth_status pt_block_step(pt_block *b, fth_err *err)
     pt_model_start(&b->model, -1, values);
     fth_mem_release(b->mem, values, NULL);
     pt_net_axes(b->g, &b->model.net);
-    const fth_val factor = fth_const(b->g, opt.real, pt_model_factor(opt.net.n, mean_energy(a)));
+    const fth_val factor = fth_const(b->g, opt.real, pt_model_factor(&opt, mean_energy(a)));
     const pt_model_graph v = pt_model_build(b->g, &b->model, x, rel, factor, true);
     pt_block_put(b, "loss", v.loss);
     pt_block_put(b, "pred", v.predicted);

@@ -97,7 +97,8 @@ static fth_status open_scan(work *w, bool look, fth_err *err)
                         w->job->scan, (long long)w->data.scan.N, w->job->model,
                         (long long)o->net.n);
     FTH_TRY(pt_model_mask(&w->trained.model, w->mem, w->data.mask, err));
-    if (fth_config_choice(w->job->cfg, "normalise") == 0) w->trained.factor = (float)w->data.factor;
+    if (fth_config_choice(w->job->cfg, "normalise") == 0)
+        w->trained.factor = (float)pt_model_factor(o, w->data.mean_energy);
     w->trained.model.opt.region = pt_dataset_region(&w->data, w->job->cfg, &clipped);
     if (clipped > 0)
         say(w, "%lld of %lld groups reach beyond their region and are cut: set merge_size auto",

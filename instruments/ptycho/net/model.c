@@ -8,10 +8,23 @@
 
 /* ---- tensors ---- */
 
+/* The root of the energy of a scaled pattern. */
+static double brightness(const pt_model_options *opt)
+{
+    return opt->energy > 0 ? sqrt(opt->energy) : (double)opt->net.n / 2;
+}
+
+void pt_model_set_energy(pt_model *m, double energy)
+{
+    m->opt.energy = energy;
+    m->s = sqrt(m->opt.nphotons) / brightness(&m->opt);
+}
+
 fth_status pt_model_create(pt_model *m, fth_mem *mem, const pt_model_options *opt, fth_err *err)
 {
     const int64_t n = opt->net.n, probe[3] = {opt->modes, n, n};
-    *m = (pt_model){.opt = *opt, .s = sqrt(opt->nphotons) / ((double)n / 2)};
+    *m = (pt_model){.opt = *opt};
+    pt_model_set_energy(m, opt->energy);
     pt_net_init(&m->net, &opt->net);
     fth_status s = fth_tensor_create(&m->log_scale, mem, "w", opt->real, 0, NULL, err);
     if (s == FTH_OK) s = fth_tensor_create(&m->probe_re, mem, "probe.re", opt->real, 3, probe, err);
@@ -128,10 +141,10 @@ void pt_model_start(pt_model *m, int64_t seed, const fth_c128 *probe)
     if (probe) start_probe(m, probe);
 }
 
-double pt_model_factor(int64_t n, double mean_energy)
+double pt_model_factor(const pt_model_options *opt, double mean_energy)
 {
-    const double half = (double)n / 2;
-    return mean_energy > 0 ? sqrt(half * half / mean_energy) : 1;
+    const double root = brightness(opt);
+    return mean_energy > 0 ? sqrt(root * root / mean_energy) : 1;
 }
 
 /* ---- the list ---- */

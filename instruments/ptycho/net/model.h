@@ -1,8 +1,9 @@
 /* model.h - the network between measured and predicted amplitudes: what is trained, and its loss.
  *
- * Measured amplitudes are scaled so that a pattern has the energy (N/2)^2 on average; the network
- * sees s X / exp(w), its patches are merged, taken apart, lit and diffracted, and exp(w) times the
- * amplitudes is compared with s X, where s^2 (N/2)^2 is the number of photons. w starts at ln s.
+ * Measured amplitudes are scaled so that a pattern has the energy (N/2)^2 on average, or that of
+ * the known object; the network sees s X / exp(w), its patches are merged, taken apart, lit and
+ * diffracted, and exp(w) times the amplitudes is compared with s X, where s^2 times the energy is
+ * the number of photons. w starts at ln s.
  */
 #ifndef PTYCHO_NET_MODEL_H
 #define PTYCHO_NET_MODEL_H
@@ -27,13 +28,14 @@ typedef struct pt_model_options {
     bool train_scale, train_probe;
     bool probe_mask; /* the probe is kept to a disc with a soft edge: its diameter, 0: N/2 */
     double mask_diameter, mask_sigma;
-    double blur; /* of exit waves, in pixels; 0: none */
+    double blur;   /* of exit waves, in pixels; 0: none */
+    double energy; /* of a scaled pattern, on average; 0: (N/2)^2 */
 } pt_model_options;
 
 typedef struct pt_model {
     pt_model_options opt;
     pt_net net;
-    double s; /* sqrt(nphotons) / (N/2) */
+    double s; /* sqrt(nphotons / energy) */
     fth_tensor *weight[PT_NET_MOST];
     fth_tensor *log_scale;           /* w, [] */
     fth_tensor *probe_re, *probe_im; /* [mode row col] */
@@ -52,8 +54,9 @@ fth_status pt_model_mask(pt_model *m, fth_mem *mem, const uint8_t *mask, fth_err
  * region is left at 0. FTH_E_COMMAND for what does not go together. */
 fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int64_t modes,
                              pt_model_options *out, fth_err *err);
-/* sqrt((N/2)^2 / mean energy of a pattern): what measured amplitudes are multiplied with. */
-double pt_model_factor(int64_t n, double mean_energy);
+/* sqrt(energy / mean energy of a pattern): what measured amplitudes are multiplied with. */
+double pt_model_factor(const pt_model_options *opt, double mean_energy);
+void pt_model_set_energy(pt_model *m, double energy); /* before its first values */
 
 /* The disc that the probe is kept to, where the options ask for one; before pt_model_start. */
 fth_status pt_model_support(pt_model *m, fth_context *ctx, fth_err *err);

@@ -60,6 +60,7 @@ static const struct row {
     LATER("probe_mask_diameter", mask_diameter, REAL),
     LATER("probe_mask_sigma", mask_sigma, REAL),
     LATER("gaussian_smoothing_sigma", blur, REAL),
+    LATER("energy", energy, REAL),
 #undef ROW
 #undef LATER
 };

@@ -136,7 +136,6 @@ static fth_status measure(pt_dataset *d, fth_context *ctx, const fth_stage_call 
     const fth_status s = find_energies(d, ctx, call, energy, err);
     for (int64_t i = 0; i < all && s == FTH_OK; i++) sum += energy[g->idx[i]];
     d->mean_energy = sum / (double)(all > 0 ? all : 1);
-    d->factor = pt_model_factor(d->scan.N, d->mean_energy);
     d->print = 14695981039346656037u;
     if (s == FTH_OK) print_in(&d->print, energy, sizeof *energy * (uint64_t)d->scan.n);
     print_in(&d->print, g->idx, sizeof *g->idx * (uint64_t)all);
@@ -164,7 +163,6 @@ fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call
     opt.random = look; /* what has to be unpacked for that is not unpacked for a plan */
     FTH_TRY(pt_scan_open(&d->scan, ctx, path, &opt, err));
     fth_status s = FTH_OK;
-    d->factor = 1;
     if (look)
         s = pt_scan_survey(&d->scan, call ? fth_stage_run_progress : NULL, (void *)(uintptr_t)call,
                            &survey, err);

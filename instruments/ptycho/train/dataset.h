@@ -15,7 +15,6 @@ typedef struct pt_dataset {
     pt_groups groups;     /* numbers are those of the scan */
     uint8_t *mask;        /* [row col], 1 where all patterns are good; NULL: everywhere */
     double mean_energy;   /* of a pattern, over all groups */
-    double factor;        /* what amplitudes are multiplied with */
     uint64_t print;       /* of energies, positions and groups: other data, another number */
 } pt_dataset;
 
@@ -23,7 +22,7 @@ typedef struct pt_dataset {
 typedef enum pt_dataset_use { PT_TO_TRAIN, PT_TO_INFER } pt_dataset_use;
 
 /* `call` may be NULL. gridsize 0: that of the config. Without `look` patterns are not read, for
- * plans: the factor is 1. On failure it is closed. */
+ * plans: the mean energy is 0. On failure it is closed. */
 fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call *call,
                            const fth_config *cfg, const char *path, pt_dataset_use use,
                            int64_t gridsize, bool look, fth_err *err);

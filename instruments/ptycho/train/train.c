@@ -8,6 +8,7 @@
 #include "../settings/verb.h"
 #include "checkpoint.h"
 #include "dataset.h"
+#include "normalise.h"
 #include "schedule.h"
 #include "truth.h"
 
@@ -117,6 +118,11 @@ static void tie(work *w, const pt_model_options *opt)
     pt_facts_text(&w->facts, "data", print);
 }
 
+static float factor_of(const work *w)
+{
+    return (float)pt_model_factor(&w->trained.model.opt, w->data.mean_energy);
+}
+
 static fth_status open_all(work *w, bool look, fth_err *err)
 {
     const pt_training *job = w->job;
@@ -128,11 +134,13 @@ static fth_status open_all(work *w, bool look, fth_err *err)
     for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
         say(w, "warning: %s", fth_texts_get(w->data.scan.notes, i));
     FTH_TRY(settle(w, &opt, err));
-    tie(w, &opt);
     FTH_TRY(pt_trained_create(&w->trained, w->mem, &opt, err));
     FTH_TRY(pt_model_support(&w->trained.model, job->ctx, err));
     FTH_TRY(pt_model_mask(&w->trained.model, w->mem, w->data.mask, err));
-    w->trained.factor = (float)w->data.factor;
+    if (look && fth_config_choice(job->cfg, "normalisation") == 1)
+        FTH_TRY(pt_normalise_by_object(&w->trained.model, job->ctx, &w->data, err));
+    tie(w, &w->trained.model.opt);
+    w->trained.factor = factor_of(w);
     if (look && opt.realspace_mae_weight > 0) {
         pt_model *m = &w->trained.model;
         pt_model_start(m, 0, w->data.scan.probe);
@@ -192,7 +200,7 @@ static fth_status start(work *w, fth_err *err)
             s == FTH_OK ? why : damage.text);
         w->at = first_standing(w);
         w->trained.step = 0;
-        w->trained.factor = (float)w->data.factor;
+        w->trained.factor = factor_of(w);
         for (int i = 0; i < PT_MODEL_MOST; i++)
             for (int k = 0; k < 2; k++) {
                 fth_tensor *t = k ? w->trained.second[i] : w->trained.first[i];

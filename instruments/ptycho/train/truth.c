@@ -78,7 +78,7 @@ fth_status pt_truth_open(pt_truth *t, pt_dataset *d, const pt_model *m, fth_err 
     if (s != FTH_OK)
         pt_truth_close(t);
     else
-        t->scale = (double)d->scan.N / 2 / sqrt(energy);
+        t->scale = pt_model_factor(&m->opt, energy);
     return s;
 }
 
