@@ -59,7 +59,7 @@ VARIANTS = {
     "probe": {"probe_trainable": "true"},
     # what a patch must explain: one pattern, or several that lie nearest to each other
     "group1": {"gridsize": 1},
-    "group4": {"gridsize": 2, "neighbor_count": 4},
+    "group4": {"gridsize": 2, "neighbor_count": 4},  # the config's
     "group9": {"gridsize": 3, "neighbor_count": 9},
     "group16": {"gridsize": 4, "neighbor_count": 16},
     # what is asked of the object itself: smoothness, and for comparison the truth
