@@ -15,6 +15,14 @@
 
 enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024 };
 enum { THIN = 16, LONG = 256, WARPS = 8, SHARE = CHAIN / WARPS };
+/* Rows that share what a warp reads of the other operand, as many as registers allow, and warps
+ * that keep a card busy: no bits depend on them. */
+template <typename A> constexpr int TOGETHER = sizeof(A) <= 4 ? 4 : sizeof(A) <= 8 ? 2 : 1;
+#ifdef FTH_EMULATED
+static constexpr int64_t FULL = 8;
+#else
+static constexpr int64_t FULL = 512;
+#endif
 static constexpr int64_t BLOCK = 512; /* what marks leave out */
 static constexpr int64_t MOST_BATCHES = 1024;
 static constexpr int64_t HALVES = 8;               /* of 16 bytes */
@@ -197,14 +205,14 @@ static __device__ inline fth_c128 other(fth_c128 v, int by)
     return {other(v.re, by), other(v.im, by)};
 }
 
-/* Sums of one row over every `step`-th k of [first, end), at one place of the other sums. Sums of
+/* Sums of one row over every 32nd k from `first` on, at one place of the other sums. Sums of
  * columns that are not there are those of the first: branches would make every load wait. */
 template <typename T, typename A, int N>
-static __device__ inline void thin_sums(const fth__cuda_product &p, const T *a, const T *b,
-                                        int first, int end, int step, A (&sum)[N])
+static __device__ inline void row_sums(const fth__cuda_product &p, const T *a, const T *b,
+                                       int first, A (&sum)[N])
 {
 #pragma unroll 8
-    for (int k = first; k < end; k += step) {
+    for (int k = first; k < (int)p.k; k += 32) {
         const A v = load(a + k * p.ak);
         A w[N];
 #pragma unroll
@@ -223,6 +231,14 @@ static __device__ inline void thin_store(const fth__cuda_product &p, int64_t m, 
         if (j < p.n) store(p.c, z * p.step_c + m * p.cm + j * p.cn, p.out, p.add, sum[j]);
 }
 
+/* The sums of all lanes. */
+template <typename A, int N> static __device__ inline void join_lanes(A (&sum)[N])
+{
+    for (int by = 16; by > 0; by /= 2)
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[j] = plus(sum[j], other(sum[j], by));
+}
+
 /* A warp a row, lanes along k. */
 template <typename T, typename A, int N>
 static __global__ void __launch_bounds__(WARPS * 32) thin_rows(const fth__cuda_product p)
@@ -235,13 +251,145 @@ static __global__ void __launch_bounds__(WARPS * 32) thin_rows(const fth__cuda_p
         for (int64_t s = 0; s < p.sums.count; s++) {
             int64_t sa, sb;
             sum_offsets(p.sums, s, &sa, &sb);
-            thin_sums<T, A, N>(p, (const T *)p.a + z * p.step_a + sa + m * p.am,
-                               (const T *)p.b + z * p.step_b + sb, lane, (int)p.k, 32, sum);
+            row_sums<T, A, N>(p, (const T *)p.a + z * p.step_a + sa + m * p.am,
+                              (const T *)p.b + z * p.step_b + sb, lane, sum);
         }
-        for (int by = 16; by > 0; by /= 2)
-#pragma unroll
-            for (int j = 0; j < N; j++) sum[j] = plus(sum[j], other(sum[j], by));
+        join_lanes(sum);
         if (lane == 0) thin_store(p, m, z, sum);
+    }
+}
+
+/* The same sums where rows are many: a block of threads shares slabs of b, and a warp has R rows,
+ * for which it reads them once. */
+template <typename T, typename A, int N, int R>
+static __global__ void __launch_bounds__(WARPS * 32, 2) thin_many(const fth__cuda_product p)
+{
+    constexpr int SLAB = sizeof(A) < 16 ? 256 : 128;
+    __shared__ A slab[N][SLAB], made[WARPS][R * N];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int64_t each = (p.m + WARPS * R - 1) / (WARPS * R);
+    for (int64_t i = blockIdx.x; i < each * p.batch; i += gridDim.x) {
+        const int64_t m = (i % each * WARPS + warp) * R, z = i / each;
+        A sum[R][N] = {};
+        for (int64_t s = 0; s < p.sums.count; s++) {
+            int64_t sa, sb;
+            sum_offsets(p.sums, s, &sa, &sb);
+            const T *const b = (const T *)p.b + z * p.step_b + sb, *a[R];
+#pragma unroll
+            for (int r = 0; r < R; r++)
+                a[r] = (const T *)p.a + z * p.step_a + sa + (m + r < p.m ? m + r : p.m - 1) * p.am;
+            for (int k0 = 0; k0 < (int)p.k; k0 += SLAB) {
+                const int count = (int)p.k - k0 < SLAB ? (int)p.k - k0 : SLAB;
+                __syncthreads();
+                for (int e = (int)threadIdx.x; e < N * SLAB; e += WARPS * 32) {
+                    const int j = e / SLAB, k = e % SLAB;
+                    A v = {};
+                    if (j < p.n && k < count) v = load(b + j * p.bn + (k0 + k) * p.bk);
+                    slab[j][k] = v;
+                }
+                __syncthreads();
+#pragma unroll 2
+                for (int k = lane; k < count; k += 32) {
+                    A v[R];
+#pragma unroll
+                    for (int r = 0; r < R; r++) v[r] = load(a[r] + (k0 + k) * p.ak);
+#pragma unroll
+                    for (int j = 0; j < N; j++) {
+                        const A w = slab[j][k];
+#pragma unroll
+                        for (int r = 0; r < R; r++) madd(sum[r][j], v[r], w);
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            join_lanes(sum[r]);
+            for (int j = 0; j < N; j++)
+                if (lane == 0) made[warp][r * N + j] = sum[r][j];
+        }
+        __syncwarp();
+        for (int e = lane; e < R * N; e += 32) {
+            const int r = e / N, j = e % N;
+            if (m + r < p.m && j < p.n)
+                store(p.c, z * p.step_c + (m + r) * p.cm + j * p.cn, p.out, p.add, made[warp][e]);
+        }
+        __syncwarp();
+    }
+}
+
+/* Columns of b at so many k, for all rows of a warp: by k, at multiples of 16 bytes, where lanes
+ * that write 16 bytes each find banks of their own. */
+template <typename A, int N> struct stage {
+    static constexpr int DEEP = sizeof(A) < 16 ? 32 : 16, WIDE = 16 / (int)sizeof(A),
+                         PITCH = N == 1 ? 1 : N + WIDE;
+    struct alignas(16) wide {
+        A at[WIDE];
+    };
+    alignas(16) A at[DEEP * PITCH];
+
+    /* Of k from `first` on, of which there are `count`. */
+    template <typename T>
+    __device__ inline void bring(const fth__cuda_product &p, const T *b, int first, int count,
+                                 int lane)
+    {
+        __syncwarp(); /* what was here has been read */
+        if (lane < count) {
+            A v[N];
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                v[j] = load(b + (j < p.n ? j * p.bn : 0) + (first + lane) * p.bk);
+            put(at + lane * PITCH, v);
+        }
+        __syncwarp();
+    }
+    __device__ inline void put(A *to, const A (&v)[N]) const
+    {
+        if constexpr (N == 1)
+            *to = v[0];
+        else
+#pragma unroll
+            for (int g = 0; g < N / WIDE; g++) {
+                wide w;
+#pragma unroll
+                for (int e = 0; e < WIDE; e++) w.at[e] = v[g * WIDE + e];
+                ((wide *)to)[g] = w;
+            }
+    }
+    __device__ inline void get(int k, A (&v)[N]) const
+    {
+        if constexpr (N == 1)
+            v[0] = at[k];
+        else
+#pragma unroll
+            for (int g = 0; g < N / WIDE; g++) {
+                const wide w = ((const wide *)(at + k * PITCH))[g];
+#pragma unroll
+                for (int e = 0; e < WIDE; e++) v[g * WIDE + e] = w.at[e];
+            }
+    }
+};
+
+/* Sums of one row over k of [first, end), at one place of the other sums. */
+template <typename T, typename A, int N>
+static __device__ inline void column_sums(const fth__cuda_product &p, const T *a, const T *b,
+                                          int first, int end, int lane, stage<A, N> &s, A (&sum)[N])
+{
+    enum { DEEP = stage<A, N>::DEEP };
+    for (int k0 = first; k0 < end; k0 += DEEP) {
+        const int count = end - k0 < DEEP ? end - k0 : DEEP;
+        A v[DEEP];
+#pragma unroll
+        for (int i = 0; i < DEEP; i++) v[i] = load(a + (i < count ? k0 + i : k0) * p.ak);
+        s.bring(p, b, k0, count, lane);
+#pragma unroll
+        for (int i = 0; i < DEEP; i++) {
+            if (i >= count) break;
+            A w[N];
+            s.get(i, w);
+#pragma unroll
+            for (int j = 0; j < N; j++) madd(sum[j], v[i], w[j]);
+        }
     }
 }
 
@@ -251,18 +399,20 @@ template <typename T, typename A, int N>
 static __global__ void __launch_bounds__(WARPS * 32) thin_columns(const fth__cuda_product p)
 {
     __shared__ A part[WARPS][32];
+    __shared__ stage<A, N> stages[WARPS];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int64_t across = (p.m + 31) / 32;
     for (int64_t i = blockIdx.x; i < across * p.batch; i += gridDim.x) {
         const int64_t m = i % across * 32 + lane, z = i / across;
         A sum[N] = {};
-        for (int64_t s = 0; s < p.sums.count && m < p.m; s++) {
+        for (int64_t s = 0; s < p.sums.count; s++) {
             int64_t sa, sb;
             sum_offsets(p.sums, s, &sa, &sb);
-            const T *a = (const T *)p.a + z * p.step_a + sa + m * p.am,
+            const T *a = (const T *)p.a + z * p.step_a + sa + (m < p.m ? m : p.m - 1) * p.am,
                     *b = (const T *)p.b + z * p.step_b + sb;
             for (int k = warp * SHARE; k < (int)p.k; k += CHAIN)
-                thin_sums<T, A, N>(p, a, b, k, k + SHARE < (int)p.k ? k + SHARE : (int)p.k, 1, sum);
+                column_sums<T, A, N>(p, a, b, k, k + SHARE < (int)p.k ? k + SHARE : (int)p.k, lane,
+                                     stages[warp], sum);
         }
 #pragma unroll
         for (int j = 0; j < N; j++) {
@@ -284,8 +434,12 @@ template <typename T, typename A, int N>
 static void queue_thin(const fth__cuda_product &p, how way, cudaStream_t stream)
 {
     const int64_t rows = p.m * p.batch;
-    if (way == ROWS)
+    constexpr int R = N > 1 ? TOGETHER<A> : 1;
+    if (way == ROWS && (R == 1 || p.m < R * FULL))
         FTH_LAUNCH((thin_rows<T, A, N>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
+    else if (way == ROWS)
+        FTH_LAUNCH((thin_many<T, A, N, R>), fth_cuda_blocks(rows, WARPS * R), WARPS * 32, stream,
+                   p);
     else
         FTH_LAUNCH((thin_columns<T, A, N>), fth_cuda_blocks(rows, 32), WARPS * 32, stream, p);
 }

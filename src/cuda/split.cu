@@ -28,6 +28,30 @@ static __device__ inline int scale_of(const float *line)
     return range.scale();
 }
 
+/* A chunk of 128 lines, zeros beyond the end. Half of what a thread reads is on its way before it
+ * writes any of it. */
+static __device__ inline void bring(const packing &p, const float *from, int first, int k0, int t,
+                                    float (&tile)[LINES][CHUNK + 1])
+{
+    constexpr int AT_ONCE = CHUNK / 2;
+    const bool along_k = p.s.deep <= p.s.line;
+    for (int i0 = 0; i0 < CHUNK; i0 += AT_ONCE) {
+        float v[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int i = (i0 + u) * LINES + t;
+            const int line = along_k ? i / CHUNK : t, k = along_k ? t % CHUNK : i0 + u;
+            const bool in = first + line < p.lines && k0 + k < p.k;
+            v[u] = in ? from[line * p.s.line + k * p.s.deep] : 0.0f;
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int i = (i0 + u) * LINES + t;
+            tile[along_k ? i / CHUNK : t][along_k ? t % CHUNK : i0 + u] = v[u];
+        }
+    }
+}
+
 /* A block of threads packs 128 lines of one chunk: fetched along what lies close together, then a
  * line a thread. Lines and numbers beyond the end are zeros; blocks of zeros by a mark are never
  * read, and are not written. */
@@ -42,12 +66,7 @@ static __global__ void __launch_bounds__(LINES) pack(const packing __grid_consta
     const fth__split_span live = fth__split_live(p.s, block, p.chunks);
     if (chunk < live.lo || chunk >= live.hi) return;
     const float *from = p.s.from + z * p.s.step + first * p.s.line + k0 * p.s.deep;
-    const bool along_k = p.s.deep <= p.s.line;
-    for (int i = t; i < LINES * CHUNK; i += LINES) {
-        const int line = along_k ? i / CHUNK : i % LINES, k = along_k ? i % CHUNK : i / LINES;
-        const bool in = first + line < p.lines && k0 + k < p.k;
-        tile[line][k] = in ? from[line * p.s.line + k * p.s.deep] : 0.0f;
-    }
+    bring(p, from, first, k0, t, tile);
     __syncthreads();
     char *to = p.s.packed + z * p.s.next + (block * p.s.pitch + chunk) * FTH__SPLIT_BLOCK;
     const int scale = scale_of(tile[t]), scaled = __syncthreads_or(scale != 0),
