@@ -60,29 +60,24 @@ static __device__ __forceinline__ lines lines_of(const fth__block_factor &f, int
 template <typename T>
 static __device__ __forceinline__ void bring(const fth__block_factor &f, T *m, int warp, int lane)
 {
-    constexpr int EACH = (SUB + WARPS - 1) / WARPS;
     const lines l = lines_of<T>(f, lane);
     const T *const a = (const T *)f.a + l.i * l.row + l.k * l.col;
-    T v[SQUARES][EACH];
-#pragma unroll
-    for (int u = 0; u < EACH; u++)
-#pragma unroll
-        for (int q = 0; q < SQUARES; q++) {
-            const int at = warp + u * WARPS, i = down_of(q) + (l.rows_near ? lane : at),
-                      k = across_of(q) + (l.rows_near ? at : lane);
-            v[q][u] = i == k ? (T)1 : (T)0;
-            if (at < SUB && k <= i && i < f.n)
-                v[q][u] = a[at * l.line + down_of(q) * l.row + across_of(q) * l.col];
-        }
     T *const to = m + l.k * FTH__BLOCK_PITCH<T> + l.i;
-#pragma unroll
-    for (int u = 0; u < EACH; u++)
+#pragma unroll 1
+    for (int at = warp; at < SUB; at += WARPS) {
+        const int row = l.rows_near ? lane : at, column = l.rows_near ? at : lane;
+        T v[SQUARES];
 #pragma unroll
         for (int q = 0; q < SQUARES; q++) {
-            const int at = warp + u * WARPS;
-            if (at < SUB)
-                to[at * l.next + across_of(q) * FTH__BLOCK_PITCH<T> + down_of(q)] = v[q][u];
+            const int i = down_of(q) + row, k = across_of(q) + column;
+            v[q] = i == k ? (T)1 : (T)0;
+            if (k <= i && i < f.n)
+                v[q] = a[at * l.line + down_of(q) * l.row + across_of(q) * l.col];
         }
+#pragma unroll
+        for (int q = 0; q < SQUARES; q++)
+            to[at * l.next + across_of(q) * FTH__BLOCK_PITCH<T> + down_of(q)] = v[q];
+    }
 }
 
 /* The factor to its place, and what is below its diagonal blocks to the prepared one. */
@@ -126,6 +121,51 @@ static __device__ __forceinline__ void take_panel(const T *m, int c0, const T (&
     }
 }
 
+/* What the hardware guesses for one over the root of a normal number, to half its bits at least. */
+static __device__ __forceinline__ float guess_of(float d)
+{
+#ifdef FTH_EMULATED
+    return 1 / sqrtf(d);
+#else
+    float guess;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(d));
+    return guess;
+#endif
+}
+static __device__ __forceinline__ double guess_of(double d)
+{
+#ifdef FTH_EMULATED
+    return 1 / sqrt(d);
+#else
+    double guess;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(d)); /* 20 bits */
+    return fth__fma(0.5 * guess, fth__fma(-d * guess, guess, 1.0), guess);
+#endif
+}
+static __device__ __forceinline__ bool is_normal(float d)
+{
+    return d >= FLT_MIN && d <= FLT_MAX;
+}
+static __device__ __forceinline__ bool is_normal(double d)
+{
+    return d >= DBL_MIN && d <= DBL_MAX;
+}
+
+/* Eight roots and one over each: side by side, without a branch, where all numbers are normal. */
+template <typename T>
+static __device__ __forceinline__ void take_roots(const T (&d)[EIGHT], T (&root)[EIGHT],
+                                                  T (&over)[EIGHT])
+{
+    bool normal = true;
+#pragma unroll
+    for (int c = 0; c < EIGHT; c++) normal = normal && is_normal(d[c]);
+#pragma unroll
+    for (int c = 0; c < EIGHT; c++) root[c] = fth__root_from(d[c], guess_of(d[c]), &over[c]);
+    if (normal) return;
+#pragma unroll
+    for (int c = 0; c < EIGHT; c++) root[c] = fth__root_of(d[c], &over[c]);
+}
+
 /* The factor of the corner, and of the row v below it or in it; the minor that is not positive, or
  * -1. A column contributes as it is, times itself over its pivot, so that nothing but the
  * reciprocal of a pivot stands between it and the next; the roots are taken at the end. */
@@ -148,17 +188,21 @@ static __device__ __forceinline__ int factor_row(const T *corner, T (&v)[EIGHT],
 #pragma unroll
         for (int o = c + 1; o < EIGHT; o++) v[o] = fth__minus(v[o], mine, d[o][c]);
     }
+    T root[EIGHT], pivot[EIGHT];
+#pragma unroll
+    for (int c = 0; c < EIGHT; c++) pivot[c] = d[c][c];
+    take_roots(pivot, root, over);
     int bad = -1;
 #pragma unroll
     for (int c = EIGHT - 1; c >= 0; c--) {
-        const T root = fth__root_of(d[c][c], &over[c]);
-        v[c] = c == own ? root : v[c] * over[c];
-        if (!(d[c][c] > 0)) bad = c;
+        v[c] = c == own ? root[c] : v[c] * over[c];
+        if (!(pivot[c] > 0)) bad = c;
     }
     return bad;
 }
 
-/* A row's elements of the panel at c0, from its factor of the panel before to that of this one. */
+/* A row's elements of the panel at c0, from its factor of the panel before to that of this one.
+ * What comes to lie above the diagonal means nothing. */
 template <typename T>
 static __device__ __forceinline__ void make_row(room<T> &s, int c0, int row, const T (&v)[EIGHT],
                                                 T (&own)[EIGHT])
@@ -168,11 +212,10 @@ static __device__ __forceinline__ void make_row(room<T> &s, int c0, int row, con
     for (int q = 0; q < EIGHT; q++) own[q] = v[q];
     const int bad = factor_row(s.corner, own, over, row - c0);
 #pragma unroll
-    for (int q = 0; q < EIGHT; q++) {
-        if (c0 + q <= row) s.m[(c0 + q) * FTH__BLOCK_PITCH<T> + row] = own[q];
-        if (c0 + q == row) s.over[row] = over[q];
-    }
-    if (row == c0 && bad >= 0) s.bad = c0 + bad;
+    for (int q = 0; q < EIGHT; q++) s.m[(c0 + q) * FTH__BLOCK_PITCH<T> + row] = own[q];
+    if (row != c0) return;
+    fth__put(s.over + c0, over);
+    if (bad >= 0) s.bad = c0 + bad;
 }
 
 /* ---- helpers ---- */

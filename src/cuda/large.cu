@@ -44,6 +44,11 @@ static fth__cuda_kind kind_inside(const fth__large *l)
 {
     return kind_of(l, PANEL - BLOCK, BLOCK);
 }
+/* Of a panel to the next one, which waits for it: a wide algorithm leaves multiprocessors idle. */
+static fth__cuda_kind kind_next(const fth__large *l)
+{
+    return kind_of(l, PANEL, PANEL);
+}
 static fth__cuda_kind kind_after(const fth__large *l)
 {
     return kind_of(l, STRIP, PANEL);
@@ -210,7 +215,7 @@ static fth_status contribute(const fth_call *call, const fth__large *l, int64_t 
 /* A panel needs what those before it contributed to it, the last one before it is factored. */
 static fth_status factor_panels(const fth_call *call, const fth__large *l, bool *parted)
 {
-    const fth__cuda_kind kind = kind_after(l);
+    const fth__cuda_kind kind = kind_next(l);
     fth_call beside;
     for (int64_t lo = 0; lo < l->n; lo += PANEL) {
         const int64_t hi = least_of(lo + PANEL, l->n), next = least_of(hi + PANEL, l->n);
@@ -239,7 +244,8 @@ fth_status fth__large_factor(const fth_call *call, const fth__large *l)
 
 void fth__large_prepare(fth_device *device, const fth__large *l)
 {
-    const fth__cuda_kind inside = kind_inside(l), after = kind_after(l);
+    const fth__cuda_kind inside = kind_inside(l), next = kind_next(l), after = kind_after(l);
     (void)fth__cuda_blas_knows(device, &inside);
+    (void)fth__cuda_blas_knows(device, &next);
     (void)fth__cuda_blas_knows(device, &after);
 }
