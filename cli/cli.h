@@ -22,15 +22,15 @@ enum { CLI_SET = 256 }; /* flags of one command line */
 /* A command has one word, "doctor", or two, "config check": a group and a verb. */
 typedef struct cli_command {
     const char *name;
-    const char *args;      /* "[COMMAND]"; "" for none */
-    int max_args;          /* more are refused */
-    const char *brief;     /* one line */
-    const char *doc;       /* paragraphs, an empty line between them */
-    const char *example;   /* lines of shell */
-    const char *globals;   /* names of the global flags it takes; --help and --trace always */
-    const fth_flag *own;   /* ends with a row that has no name; NULL: none */
-    const fth_flag *stage; /* the same, of a stage or verb of an instrument */
-    const fth_flag *both;  /* the same, of the verb that has the name of a stage */
+    const char *args;       /* "[COMMAND]"; "" for none */
+    int min_args, max_args; /* fewer or more are refused */
+    const char *brief;      /* one line */
+    const char *doc;        /* paragraphs, an empty line between them */
+    const char *example;    /* lines of shell */
+    const char *globals;    /* names of the global flags it takes; --help and --trace always */
+    const fth_flag *own;    /* ends with a row that has no name; NULL: none */
+    const fth_flag *stage;  /* the same, of a stage or verb of an instrument */
+    const fth_flag *both;   /* the same, of the verb that has the name of a stage */
     fth_status (*run)(const cli_call *call, fth_err *err);
     const fth_instrument *instrument; /* NULL: none; then also the next two */
     const fth_stage *of_stage;

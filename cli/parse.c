@@ -444,10 +444,17 @@ static fth_status check_rest(cli_call *call, fth_err *err)
     FTH_TRY(take_link_flags(call, err));
     if (cli_get(call, "help") || is_raw(call)) return FTH_OK;
     if (call->group && !call->command) return no_command(call->group, NULL, err);
-    if (!call->command || call->n_args <= call->command->max_args) return FTH_OK;
-    FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' does not take '%.200s'", call->command->name,
-             call->arg[call->command->max_args]);
-    fth_err_hint(err, "'fathom help %s' shows what it takes", call->command->name);
+    const cli_command *c = call->command;
+    if (!c || (call->n_args >= c->min_args && call->n_args <= c->max_args)) return FTH_OK;
+    if (call->n_args < c->min_args) {
+        FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' needs %s, and has %d word%s", c->name, c->args,
+                 call->n_args, call->n_args == 1 ? "" : "s");
+        fth_err_hint(err, "write 'fathom %s %s'", c->name, c->args);
+        return FTH_E_COMMAND;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' does not take '%.200s'", c->name,
+             call->arg[c->max_args]);
+    fth_err_hint(err, "'fathom help %s' shows what it takes", c->name);
     return FTH_E_COMMAND;
 }
 

@@ -179,7 +179,7 @@ static void add_instrument(const fth_instrument *in)
                     "memory device-memory device plain-products threads seed json scratch log",
                 .own = cli_plan_flags,
                 .run = cli_run_plan});
-    if (in->n_variants || in->expand)
+    if (in->n_variants || in->expand || in->model_key)
         add(in, "generate",
             &(cli_command){.args = "",
                            .brief = "write the configs that a general config stands for",
@@ -193,6 +193,7 @@ static void add_instrument(const fth_instrument *in)
         if (is_stage(in, in->verb[i]->name)) continue; /* one command: add_stage */
         add(in, in->verb[i]->name,
             &(cli_command){.args = in->verb[i]->args,
+                           .min_args = in->verb[i]->min_args,
                            .max_args = in->verb[i]->max_args,
                            .brief = in->verb[i]->brief,
                            .doc = in->verb[i]->doc ? in->verb[i]->doc : in->verb[i]->brief,

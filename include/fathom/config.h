@@ -164,6 +164,9 @@ FTH_API int64_t fth_config_count(const fth_config *cfg, const char *key);
 #define fth_config_text(cfg, key) fth_config_text_at((cfg), (key), 0)
 #define fth_config_choice(cfg, key) fth_config_choice_at((cfg), (key), 0)
 #define fth_config_size(cfg, key, free_bytes) fth_config_size_at((cfg), (key), 0, (free_bytes))
+/* A text, a path or a choice, or where the key has no value `otherwise`, which may be NULL. */
+#define fth_config_text_or(cfg, key, otherwise)                                                    \
+    (fth_config_has((cfg), (key)) ? fth_config_text((cfg), (key)) : (otherwise))
 #define fth_config_bool_at(cfg, key, i) fth_config_bool_((cfg), FTH_HERE, (key), (i))
 #define fth_config_int_at(cfg, key, i) fth_config_int_((cfg), FTH_HERE, (key), (i))
 #define fth_config_real_at(cfg, key, i) fth_config_real_((cfg), FTH_HERE, (key), (i))

@@ -144,6 +144,8 @@ FTH_API FTH_MUST_USE fth_status fth_param_set(fth_graph *g, const char *name, ft
 /* After every read of `param` in the plan, put `value` there. Planned as an output of the graph. */
 FTH_API fth_val fth_assign_(fth_site site, fth_val param, fth_val value);
 FTH_API fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im);
+/* A real number of the precision of `like`, in its graph. */
+FTH_API fth_val fth_const_like_(fth_site site, fth_val like, double value);
 FTH_API fth_val fth_const_i64_(fth_graph *g, fth_site site, fth_dtype dtype, int64_t value);
 /* Output i of the operation that made v (v itself is output 0). */
 FTH_API fth_val fth_out_(fth_site site, fth_val v, int i);
@@ -160,6 +162,7 @@ FTH_API fth_val fth_label(fth_val v, const char *label);
 #define fth_param(g, name, axes, storage) fth_param_((g), FTH_HERE, (name), (axes), (storage))
 #define fth_assign(param, value) fth_assign_(FTH_HERE, (param), (value))
 #define fth_const(g, dtype, value) fth_const_((g), FTH_HERE, (dtype), (value), 0.0)
+#define fth_const_like(like, value) fth_const_like_(FTH_HERE, (like), (value))
 #define fth_const_complex(g, dtype, re, im) fth_const_((g), FTH_HERE, (dtype), (re), (im))
 #define fth_const_i64(g, dtype, value) fth_const_i64_((g), FTH_HERE, (dtype), (value))
 #define fth_out(v, i) fth_out_(FTH_HERE, (v), (i))

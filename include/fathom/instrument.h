@@ -153,6 +153,9 @@ FTH_API FTH_MUST_USE fth_status fth_stage_plan_graph_(const fth_stage_call *call
                                                       FILE *show, fth_err *err);
 #define fth_stage_plan_graph(call, out, g, outs, n_outs, runs, show, err)                          \
     fth_stage_plan_graph_((call), FTH_HERE, (out), (g), (outs), (n_outs), (runs), (show), (err))
+/* Add an axis to the line for people, "cell<=73655, term=5". Bound: it may be shorter, and so the
+ * plan is a bound. */
+FTH_API void fth_stage_plan_axis(fth_stage_plan *out, const char *axis, int64_t size, bool bound);
 /* Bytes that the stage takes by itself while no plan runs, a figure that is drawn, a sort, with
  * libraries (1u << FTH_LIB_...) at work. Returns the host's bytes at that time. */
 FTH_API uint64_t fth_stage_plan_hold(const fth_stage_call *call, fth_stage_plan *out,
@@ -304,6 +307,9 @@ struct fth_stage {
     const char *keeps;
     /* Files it always leaves, in model_dir: ends with a row that has no name; NULL: none. */
     const fth_stage_file *leaves;
+    /* Keys whose values are files that it reads, "survey.file"; those without a value name none.
+     * NULL: none. */
+    const char *reads;
     /* Further files it reads and leaves, from the config alone; NULL: none. */
     fth_status (*files)(const fth_stage_call *call, fth_file_list *list, fth_err *err);
     /* What it would take within the budget of the context; reads headers at most. With `show`,
@@ -344,11 +350,11 @@ typedef struct fth_link {
 /* A further verb: `fathom spatial toy ...`. */
 typedef struct fth_verb {
     const char *name, *args, *brief;
-    const char *doc;      /* paragraphs, an empty line between them; NULL: the brief */
-    int max_args;         /* of no use when raw */
-    bool raw;             /* words with a single dash are arguments too, as many as there are */
-    const fth_flag *flag; /* ends with a row that has no name; NULL: none */
-    const fth_link *link; /* the same */
+    const char *doc;        /* paragraphs, an empty line between them; NULL: the brief */
+    int min_args, max_args; /* words it takes; of no use when raw */
+    bool raw;               /* words with a single dash are arguments too, as many as there are */
+    const fth_flag *flag;   /* ends with a row that has no name; NULL: none */
+    const fth_link *link;   /* the same */
     /* Which of --seed, --plan, --json and --quiet it heeds, "plan json"; the others are refused.
      * "": none. A verb that does not say cannot be registered. */
     const char *heeds;
@@ -361,6 +367,12 @@ typedef struct fth_verb {
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err);
 } fth_verb;
+
+/* Declares or begins the function of a verb: FTH_VERB_FUNCTION(so_depth_run); */
+#define FTH_VERB_FUNCTION(name)                                                                    \
+    fth_status name(fth_context *ctx, int n_args, char *const *arg,                                \
+                    const char *(*value)(void *user, const char *flag), void *user, FILE *out,     \
+                    fth_err *err)
 
 /* ---- what a verb answers ---- */
 
@@ -467,7 +479,8 @@ struct fth_instrument {
     /* Name of the model of a checked config, a word fit for a folder; NULL: the instrument's. */
     fth_status (*model)(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
     /* Instead of `general` and `model`: the key whose value is the name of the model. A config
-     * without it is general. NULL: the functions say it. */
+     * without it is general; without variants it stands for each of the key's choices. NULL: the
+     * functions say it. */
     const char *model_key;
     /* Keys of the config that stand for --device ("gpu" is cuda) and --memory where these are not
      * given; NULL: none. */

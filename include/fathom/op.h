@@ -141,6 +141,16 @@ FTH_API fth_val fth_poison_(fth_graph *g, fth_site site, fth_status status, cons
  * piece of each input, whose axes out[0] has in any order. */
 FTH_API void fth_relation_same(const fth_node *node, int in, int dim, fth_relation *out);
 
+/* The infer of operations of one input and one output that has its axes: an input of another dtype,
+ * or of another number of axes, is refused.
+ *
+ *   static fth_status infer(fth_node *node, fth_err *err)
+ *   {
+ *       return fth_infer_like(node, FTH_F32, 1, err);
+ *   } */
+FTH_API FTH_MUST_USE fth_status fth_infer_like(fth_node *node, fth_dtype dtype, int n_axes,
+                                               fth_err *err);
+
 /* Helpers for infer and builders. */
 FTH_API int fth_desc_find(const fth_desc *d, fth_axis_id axis); /* position, -1: absent */
 FTH_API int64_t fth_desc_count(const fth_desc *d);              /* elements */

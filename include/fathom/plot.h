@@ -70,6 +70,8 @@ typedef struct fth_column {
     int64_t row;
 } fth_column;
 FTH_API fth_column fth_column_of(fth_dtype dtype, const void *data, int64_t n);
+/* A tensor of one axis, or of two its column k. */
+FTH_API fth_column fth_column_tensor(fth_tensor *t, int64_t k);
 FTH_API fth_column fth_column_row(const fth_source *source, int64_t row);
 
 /* Least and largest finite number (both NaN when there is none), and how many were not finite. */

@@ -12,6 +12,7 @@
 #include <fathom/instrument.h>
 #include <fathom/number.h>
 #include <fathom/plot.h>
+#include <fathom/reader.h>
 
 FTH_BEGIN_DECLS
 
@@ -31,6 +32,27 @@ FTH_API FTH_MUST_USE fth_status fth_stage_compute_to_(const fth_stage_call *call
                                                       const fth_outlet *to, int n, fth_err *err);
 #define fth_stage_compute_to(call, g, outs, to, n, err)                                            \
     fth_stage_compute_to_((call), FTH_HERE, (g), (outs), (to), (n), (err))
+
+/* An array that an earlier stage left as model_dir/name (.npy). Planned: zeros of that shape, as
+ * f32, for what is planned by reading it, as figures are. */
+FTH_API FTH_MUST_USE fth_status fth_stage_npy(const fth_stage_call *call, const char *name,
+                                              bool planned, int n_axes, const int64_t *size,
+                                              fth_source *out, fth_err *err);
+
+/* The files that a stage leaves, as a set that appears whole or not at all: write file i of its
+ * `leaves` as temp[i], then commit; destroy the set in any case. What killed processes left of them
+ * is removed. */
+FTH_API FTH_MUST_USE fth_status fth_stage_file_set(const fth_stage_call *call, fth_file_set **set,
+                                                   const char **temp, fth_err *err);
+
+/* The lines that a reader has left as rows of numbers, each as fth_reader_row takes it, into a sink
+ * f32 [most, columns], some at a time; empty lines are no rows. *rows: how many there are. A row
+ * that the sink has no room for is FTH_E_FILE_SHAPE. */
+FTH_API FTH_MUST_USE fth_status fth_stage_read_rows(const fth_stage_call *call, fth_reader *reader,
+                                                    char separator, const double *low,
+                                                    const double *high, const char *expected,
+                                                    const fth_sink *sink, int64_t *rows,
+                                                    fth_err *err);
 
 /* Arrays of one safetensors file that are streamed; before the file exists, their shapes. An item
  * has the size of each axis, or 0 where the file says it: axes of one name have one size, and the

@@ -328,6 +328,18 @@ void fth_relation_same(const fth_node *node, int in, int dim, fth_relation *out)
                           .out_dim = fth_desc_find(&node->out[0], node->in[in].axis[dim])};
 }
 
+fth_status fth_infer_like(fth_node *node, fth_dtype dtype, int n_axes, fth_err *err)
+{
+    char text[256], axes[32] = "one axis";
+    if (n_axes != 1) snprintf(axes, sizeof axes, "%d axes", n_axes);
+    if (node->in[0].dtype != dtype || node->in[0].n_axes != n_axes)
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: %s is not %s over %s", node->op->name,
+                        fth_in_format(node, 0, text, sizeof text), fth_dtype_name(dtype), axes);
+    node->n_out = 1;
+    node->out[0] = node->in[0];
+    return FTH_OK;
+}
+
 const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, size_t bytes)
 {
     fth__text t;

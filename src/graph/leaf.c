@@ -285,6 +285,12 @@ static bool rounds_to_infinity(fth_dtype t, double x)
     return t < FTH_DTYPE_COUNT && least[t] > 0.0 && isfinite(x) && fabs(x) >= least[t];
 }
 
+fth_val fth_const_like_(fth_site site, fth_val like, double value)
+{
+    if (!fth_val_ok(like)) return like;
+    return fth_const_(like.graph, site, fth_dtype_real_of(fth_val_dtype(like)), value, 0.0);
+}
+
 fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im)
 {
     const bool whole = fth_dtype_is_int(dtype) || dtype == FTH_BOOL;

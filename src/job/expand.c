@@ -298,12 +298,28 @@ static const fth_variant *keep_variant(fth_jobs *jobs, const fth_variant *v)
     return kept;
 }
 
-/* Variants that the config itself spans. */
+/* Number v of the choices of the key that names the model. */
+static bool choose_variant(const fth_instrument *in, int v, fth_variant_made *out)
+{
+    size_t n = 0;
+    const char *word = NULL;
+    for (int64_t k = 0; in->model_key && k < in->schema->n_keys; k++)
+        if (strcmp(in->schema->key[k].name, in->model_key) == 0)
+            word = fth__word(in->schema->key[k].choices, v, &n);
+    if (!word) return false;
+    snprintf(out->text, sizeof out->text, "%s=%.*s", in->model_key, (int)n, word);
+    out->variant = (fth_variant){.name = strchr(out->text, '=') + 1, .set = {out->text}};
+    return true;
+}
+
+/* Variants that the config itself spans, or the table of keys. */
 static fth_status expand_made(fth_jobs *jobs, fth__found *file, const char *text, size_t bytes,
                               fth_err *err)
 {
     fth_variant_made made;
-    for (int v = 0; file->instrument->expand(file->config, v, &made); v++) {
+    const fth_instrument *in = file->instrument;
+    for (int v = 0; in->expand ? in->expand(file->config, v, &made) : choose_variant(in, v, &made);
+         v++) {
         if (v == VARIANTS)
             return fth__jobs_complain(jobs, false, (fth_place){.file = file->shown}, NULL, err,
                                       "it stands for more than %d jobs", (int)VARIANTS);
@@ -320,12 +336,13 @@ static fth_status expand_general(fth_jobs *jobs, fth__found *file, const char *t
     const fth_instrument *instrument = file->instrument;
     const bool skip = file->searched && jobs->opt.skip_general;
     fth_status s = FTH_OK;
-    if (!skip && instrument->expand) s = expand_made(jobs, file, text, bytes, err);
+    const bool made = instrument->expand || instrument->n_variants == 0;
+    if (!skip && made) s = expand_made(jobs, file, text, bytes, err);
     const fth_status end = fth_config_destroy(file->config, err);
     file->config = NULL;
     FTH_TRY(s);
     FTH_TRY(end);
-    for (int v = 0; !skip && !instrument->expand && v < instrument->n_variants; v++)
+    for (int v = 0; !skip && !made && v < instrument->n_variants; v++)
         FTH_TRY(fth__jobs_add_variant(jobs, file, &instrument->variant[v], v, text, bytes, err));
     return FTH_OK;
 }

@@ -2,6 +2,7 @@
 #include "job/files.h"
 
 #include "base/hash.h"
+#include "config/schema.h"
 #include "io/file.h"
 #include "job/path.h"
 #include "mem/disk.h"
@@ -93,6 +94,14 @@ fth_status fth__stage_list_files(const fth_stage_call *call, fth_file_list *list
         FTH_TRY(fth_path_join(path, call->model_dir, f->name, err));
         FTH_TRY(fth_file_list_add(list, f->figure ? FTH_FILE_FIGURE : FTH_FILE_OUTPUT, path,
                                   f->title, err));
+    }
+    size_t n;
+    const char *word;
+    for (int i = 0; (word = fth__word(stage->reads, i, &n)) != NULL; i++) {
+        char key[128];
+        snprintf(key, sizeof key, "%.*s", (int)n, word);
+        const char *path = fth_config_text_or(call->config, key, NULL);
+        if (path) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, key, err));
     }
     return stage->files ? stage->files(call, list, err) : FTH_OK;
 }

@@ -10,6 +10,8 @@
 
 #include <fathom/instrument.h>
 
+#include <string.h>
+
 static void take_most(uint64_t *most, uint64_t v)
 {
     if (v > *most) *most = v;
@@ -39,6 +41,14 @@ fth_status fth_stage_plan_graph_(const fth_stage_call *call, fth_site site, fth_
     const fth_status s = fth_stage_plan_add(call, out, plan, runs, show, err);
     fth_plan_destroy(plan);
     return s;
+}
+
+void fth_stage_plan_axis(fth_stage_plan *out, const char *axis, int64_t size, bool bound)
+{
+    const size_t n = strlen(out->text);
+    out->bound = out->bound || bound;
+    snprintf(out->text + n, sizeof out->text - n, "%s%s%s%lld", n > 0 ? ", " : "", axis,
+             bound ? "<=" : "=", (long long)size);
 }
 
 uint64_t fth_stage_plan_hold(const fth_stage_call *call, fth_stage_plan *out, uint64_t bytes,

@@ -102,6 +102,34 @@ fth_status fth_stage_compute_to_(const fth_stage_call *call, fth_site site, fth_
     return s;
 }
 
+/* ---- files of the stage's model ---- */
+
+fth_status fth_stage_npy(const fth_stage_call *call, const char *name, bool planned, int n_axes,
+                         const int64_t *size, fth_source *out, fth_err *err)
+{
+    char path[FTH_PATH];
+    *out = fth_source_zeros(FTH_F32, n_axes, size);
+    if (planned) return FTH_OK;
+    FTH_TRY(fth_path_join(path, call->model_dir, name, err));
+    return fth_npy_open(out, fth_context_mem(call->context), path, err);
+}
+
+fth_status fth_stage_file_set(const fth_stage_call *call, fth_file_set **set, const char **temp,
+                              fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(call->context);
+    int64_t old = 0;
+    *set = NULL;
+    fth_status s = fth_file_set_create(set, mem, err);
+    for (const fth_stage_file *f = call->stage->leaves; s == FTH_OK && f && f->name; f++) {
+        char path[FTH_PATH];
+        s = fth_path_join(path, call->model_dir, f->name, err);
+        if (s == FTH_OK) s = fth_remains_remove(mem, path, &old, err);
+        if (s == FTH_OK) s = fth_file_set_add(*set, path, temp++, err);
+    }
+    return s;
+}
+
 /* ---- arrays of a file ---- */
 
 /* Axis k of array i: the size that the item says, and that of every axis of its name before it. */

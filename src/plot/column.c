@@ -10,6 +10,18 @@ fth_column fth_column_of(fth_dtype dtype, const void *data, int64_t n)
     return (fth_column){.data = data, .dtype = dtype, .n = n};
 }
 
+fth_column fth_column_tensor(fth_tensor *t, int64_t k)
+{
+    const int axes = t ? fth_tensor_axes(t) : 0;
+    const int64_t stride = axes == 2 ? fth_tensor_size(t, 1) : 1;
+    if (axes < 1 || axes > 2 || k < 0 || k >= stride) return (fth_column){0};
+    const fth_dtype dtype = fth_tensor_dtype(t);
+    return (fth_column){.data = (const char *)fth_tensor_data(t) + k * fth_dtype_size(dtype),
+                        .dtype = dtype,
+                        .n = fth_tensor_size(t, 0),
+                        .stride = stride};
+}
+
 fth_column fth_column_row(const fth_source *source, int64_t row)
 {
     if (!source || source->n_axes < 1) return (fth_column){0};

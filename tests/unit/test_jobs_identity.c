@@ -371,4 +371,37 @@ TEST(a_key_names_the_model)
     }
 }
 
+/* Without a table of variants the choices of that key are what a general config stands for. */
+TEST(the_choices_of_a_key_are_the_models)
+{
+    static const fth_config_key keys[] = {
+        FTH_INSTRUMENT_KEYS("1", "out"), FTH_KEY(SECTION, "model", "What is fitted."),
+        FTH_KEY(CHOICE, "model.kind", "its shape", .choices = "deep flat", .required = true)};
+    static const fth_schema schema = {.name = "spatial",
+                                      .brief = "for this test",
+                                      .key = keys,
+                                      .n_keys = sizeof keys / sizeof keys[0]};
+    fth_instrument in = jt_spatial;
+    fth_err err = {0};
+    in.general = NULL;
+    in.model = NULL;
+    in.variant = NULL;
+    in.n_variants = 0;
+    in.schema = &schema;
+    in.model_key = "model.kind";
+    OKE(fth_instrument_check(&in, &err), &err);
+    const fth_instrument *const list[] = {&in};
+    jt_clean();
+    jt_put("all.yaml", "instrument: spatial\nname: a\n");
+    jt_bench b = jt_start();
+    b.opt.instrument = list;
+    b.opt.n_instruments = 1;
+    b.path[0] = "all.yaml";
+    OKE(jt_find(&b), &b.err);
+    EQ_I64(fth_jobs_count(b.jobs), 2);
+    EQ_STR(fth_jobs_get(b.jobs, 0)->model, "deep");
+    EQ_STR(fth_jobs_get(b.jobs, 1)->model, "flat");
+    jt_drop(&b);
+}
+
 TEST_MAIN()
