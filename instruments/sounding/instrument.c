@@ -58,35 +58,24 @@ static const fth_schema schema = {
     .n_keys = sizeof keys / sizeof keys[0],
 };
 
-static const fth_variant variants[] = {
-    {.name = "plane", .set = {"model.basis=plane"}},
-    {.name = "bowl", .set = {"model.basis=bowl"}},
-    {.name = "waves", .set = {"model.basis=waves"}},
-};
-
 /* ---- stages and verb ---- */
 
 static const fth_stage_file survey_files[] = {{SO_SOUNDINGS, "soundings", false}, {0}};
 static const fth_stage_file fit_files[] = {{SO_MODEL, "model", false}, {0}};
-static const fth_stage_file analyze_files[] = {{SO_RESIDUALS, "residuals", false},
-                                               {SO_MAP, "map", false},
-                                               {SO_GAPS, "gaps of the survey", false},
-                                               {SO_TABLE, "statistics", false},
-                                               {0}};
 static const fth_flag fit_flags[] = {FTH_STAGE_FORCE, {0}};
 
 /* `keys` are what a stage depends on: nothing else makes it run again. */
 static const fth_stage stages[] = {
     FTH_STAGE(so_survey, "survey", .doing = "sounding", .brief = "sound a synthetic sea floor",
               .keys = "seed survey", .after = "", .shared = true, .leaves = survey_files,
-              .files = so_survey_files, .algorithm = 1),
+              .reads = "survey.file", .algorithm = 1),
     FTH_STAGE(so_fit, "fit", .doing = "fitting", .brief = "fit a surface to the soundings",
               .keys = "survey.size survey.depth survey.relief model fit", .after = "survey",
               .figure = "loss", .flag = fit_flags, .keeps = "checkpoint", .leaves = fit_files,
               .algorithm = 1),
     FTH_STAGE(so_analyze, "analyze", .doing = "analyzing",
               .brief = "compare the surface with the soundings, and map it", .keys = "analyze",
-              .after = "survey fit", .leaves = analyze_files, .algorithm = 2),
+              .after = "survey fit", .leaves = so_analyze_files, .algorithm = 2),
     FTH_STAGE(so_figures, "figures", .doing = "drawing",
               .brief = "draw soundings, map, loss and residuals", .keys = "figures survey.size",
               .after = "survey fit analyze", .leaves = so_figure_files, .algorithm = 1),
@@ -96,6 +85,7 @@ static const fth_flag depth_flags[] = {{.name = "fathoms", .doc = "answer in fat
 static const fth_verb depth = {.name = "depth",
                                .args = "MODEL X Y",
                                .brief = "tell the fitted depth, in m, at a place X Y, in km",
+                               .min_args = 3,
                                .max_args = 3,
                                .flag = depth_flags,
                                .heeds = "json",
@@ -108,9 +98,7 @@ const fth_instrument fth_instrument_sounding = {
     .schema = &schema,
     .stage = stages,
     .n_stages = sizeof stages / sizeof stages[0],
-    .variant = variants,
-    .n_variants = sizeof variants / sizeof variants[0],
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
-    .model_key = "model.basis",
+    .model_key = "model.basis", /* without it a config stands for all choices */
 };

@@ -9,17 +9,13 @@
 #define SO_MODEL "model.safetensors"         /* these in the folder of the model */
 #define SO_RESIDUALS "residuals.npy"
 #define SO_MAP "map.npy"
-#define SO_GAPS "gaps.npy"
-#define SO_TABLE "table.csv"
 
 FTH_STAGE_FUNCTIONS(so_survey);
-fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 FTH_STAGE_FUNCTIONS(so_fit);
 FTH_STAGE_FUNCTIONS(so_analyze);
 FTH_STAGE_FUNCTIONS(so_figures);
-extern const fth_stage_file so_figure_files[]; /* ends with a row that has no name */
-fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
-                        const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                        fth_err *err);
+FTH_VERB_FUNCTION(so_depth_run);
+extern const fth_stage_file so_analyze_files[],
+    so_figure_files[]; /* a row without a name ends them */
 
 #endif

@@ -391,7 +391,7 @@ class Table(Case):
                 self.refused(what)
         (self.dir / "job.yaml").write_text(CONFIG)
         self.write()
-        self.refused("table.csv:3001: only 2999 soundings were expected", cells=2999)
+        self.refused("table.csv:3001: only 2999 rows were expected", cells=2999)
         for text, what in (("", "expected the heading x,y,depth"), ("x,y\n", "expected the heading x,y,depth"),
                            ("x,y,depth\n", "it has no soundings")):
             (self.dir / "table.csv").write_text(text)
@@ -526,6 +526,9 @@ class Ends(Case):
             r = subprocess.run([PROGRAM, "sounding", "depth", self.dir / "out/waves/model.safetensors",
                                 *words], capture_output=True, text=True)
             self.assertEqual(r.returncode, code, r.stderr)
+            if len(words) == 1:
+                self.assertIn("'fathom sounding depth' needs MODEL X Y, and has 2 words", r.stderr)
+                self.assertIn("write 'fathom sounding depth MODEL X Y'", r.stderr)
 
     def test_a_file_in_the_place_of_a_folder(self):
         self.run_stage("survey")

@@ -12,25 +12,23 @@
 
 enum { MEAN, VARIANCE, LEAST, MOST, DEPTH_VARIANCE, TRUTH_SQUARE, NUMBERS };
 enum { RESIDUALS = NUMBERS, MAP, OUTPUTS };
+enum { RESIDUAL_FILE, MAP_FILE, GAP_FILE, TABLE_FILE, FILES };
+
+const fth_stage_file so_analyze_files[] = {[RESIDUAL_FILE] = {SO_RESIDUALS, "residuals", false},
+                                           [MAP_FILE] = {SO_MAP, "map", false},
+                                           [GAP_FILE] = {"gaps.npy", "gaps of the survey", false},
+                                           [TABLE_FILE] = {"table.csv", "statistics", false},
+                                           [FILES] = {0}};
 
 typedef struct analysis {
     const fth_stage_call *call;
     fth_mem *mem;
     fth_file_set *set;
+    const char *temp[FILES]; /* where they are written until all are whole */
     so_model model;
     fth_arrays data;
     double number[NUMBERS], widest; /* m; the widest gap, in km */
 } analysis;
-
-/* The name under which a file of the set is written; what a killed process left of it goes. */
-static fth_status place(const analysis *a, const char *name, const char **temp, fth_err *err)
-{
-    char path[FTH_PATH];
-    int64_t old = 0;
-    FTH_TRY(fth_path_join(path, a->call->model_dir, name, err));
-    FTH_TRY(fth_remains_remove(a->mem, path, &old, err));
-    return fth_file_set_add(a->set, path, temp, err);
-}
 
 /* -1 to 1 along an axis of the map, which is declared. */
 static fth_val steps(fth_graph *g, const char *axis, int64_t side)
@@ -70,11 +68,10 @@ static fth_graph *build(const analysis *a, fth_val out[OUTPUTS])
 
 static fth_status compute(analysis *a, fth_err *err)
 {
-    fth_outlet to[OUTPUTS] = {0};
+    fth_outlet to[OUTPUTS] = {
+        [RESIDUALS].path = a->temp[RESIDUAL_FILE], [MAP].path = a->temp[MAP_FILE]};
     fth_val out[OUTPUTS];
     for (int i = 0; i < NUMBERS; i++) to[i].number = &a->number[i];
-    FTH_TRY(place(a, SO_RESIDUALS, &to[RESIDUALS].path, err));
-    FTH_TRY(place(a, SO_MAP, &to[MAP].path, err));
     fth_graph *g = build(a, out);
     const fth_status s = fth_stage_compute_to(a->call, g, out, to, OUTPUTS, err);
     fth_graph_destroy(g);
@@ -84,13 +81,10 @@ static fth_status compute(analysis *a, fth_err *err)
 static fth_status find_gaps(analysis *a, fth_err *err)
 {
     const int64_t size[2] = {SO_GAP_SIDE, SO_GAP_SIDE};
-    const char *temp;
     so_gaps gaps;
-    FTH_TRY(place(a, SO_GAPS, &temp, err));
-    FTH_TRY(so_gaps_find(gaps, a->call, &a->data.source[SO_PLACES], a->model.size, err));
-    for (int i = 0; i < SO_GAP_SIDE; i++)
-        for (int j = 0; j < SO_GAP_SIDE; j++) a->widest = fmax(a->widest, (double)gaps[i][j]);
-    return fth_npy_save(a->mem, temp, FTH_F32, 2, size, gaps, err);
+    FTH_TRY(
+        so_gaps_find(gaps, &a->widest, a->call, &a->data.source[SO_PLACES], a->model.size, err));
+    return fth_npy_save(a->mem, a->temp[GAP_FILE], FTH_F32, 2, size, gaps, err);
 }
 
 /* One line a number, the same digits wherever it is run. */
@@ -117,10 +111,8 @@ static fth_status write_table(analysis *a, fth_err *err)
         {"root mean square to the true floor", "m", sqrt(v[TRUTH_SQUARE])},
         {"widest gap", "km", a->widest},
     };
-    const char *temp;
     char text[FTH_NUMBER];
     fth_lines t;
-    FTH_TRY(place(a, SO_TABLE, &temp, err));
     fth_lines_begin(&t, a->mem);
     fth_lines_add(&t, "statistic,value,unit\n");
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -129,7 +121,7 @@ static fth_status write_table(analysis *a, fth_err *err)
                           fth_number_format(text, sizeof text, row[i].value, 9), row[i].unit);
     fth_stage_say(a->call, "residuals: rms %.4g m, %.1f %% of the variance explained", sqrt(square),
                   100 * explained);
-    return fth_lines_save(&t, temp, err);
+    return fth_lines_save(&t, a->temp[TABLE_FILE], err);
 }
 
 /* ---- the stage ---- */
@@ -139,10 +131,9 @@ fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
 {
     analysis a = {.call = call, .mem = fth_context_mem(call->context)};
     fth_val outs[OUTPUTS];
-    const long long side = fth_config_int(call->config, "analyze.side");
-    out->bound = so_soundings_plan(&a.data, call->config, fth_source_planned);
-    snprintf(out->text, sizeof out->text, "cell%s%lld, map %lldx%lld", out->bound ? "<=" : "=",
-             (long long)a.data.rows, side, side);
+    FTH_TRY(so_soundings_open(&a.data, call, fth_source_planned, err));
+    fth_stage_plan_axis(out, "cell", a.data.rows, fth_config_has(call->config, "survey.file"));
+    fth_stage_plan_axis(out, "map side", fth_config_int(call->config, "analyze.side"), false);
     FTH_TRY(so_model_create(&a.model, a.mem, call->config, err));
     fth_graph *g = build(&a, outs);
     const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
@@ -156,8 +147,8 @@ static fth_status write_files(analysis *a, fth_err *err)
     char path[FTH_PATH];
     FTH_TRY(fth_path_join(path, a->call->model_dir, SO_MODEL, err));
     FTH_TRY(so_model_read(&a->model, a->mem, path, NULL, err));
-    FTH_TRY(so_soundings_open(&a->data, a->call, err));
-    FTH_TRY(fth_file_set_create(&a->set, a->mem, err));
+    FTH_TRY(so_soundings_open(&a->data, a->call, NULL, err));
+    FTH_TRY(fth_stage_file_set(a->call, &a->set, a->temp, err));
     FTH_TRY(compute(a, err));
     FTH_TRY(find_gaps(a, err));
     FTH_TRY(write_table(a, err));

@@ -10,21 +10,13 @@ typedef struct question {
     fth_answer answer;
 } question;
 
-static fth_status refuse(fth_err *err)
-{
-    fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
-    return FTH_E_COMMAND;
-}
-
 static fth_status compute(const question *q, const so_model *m, double *depth, fth_err *err)
 {
     double at[2] = {0, 0};
     for (int i = 0; i < 2; i++)
-        if (!fth_real_parse(q->place[i], &at[i]) || !(at[i] >= 0 && at[i] <= m->size)) {
-            FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'",
-                     m->size, q->place[i]);
-            return refuse(err);
-        }
+        if (!fth_real_parse(q->place[i], &at[i]) || !(at[i] >= 0 && at[i] <= m->size))
+            return FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'",
+                            m->size, q->place[i]);
     fth_graph *g = fth_graph_create(q->ctx);
     const so_terms terms = so_model_terms(m, g, false);
     const fth_val u = fth_const(g, FTH_F32, 2 * at[0] / m->size - 1),
@@ -70,15 +62,10 @@ static fth_status ask_all(question *q, const char *folder, fth_err *err)
     return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: no folder in it has a %s", folder, SO_MODEL);
 }
 
-fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
-                        const char *(*value)(void *user, const char *flag), void *user, FILE *out,
-                        fth_err *err)
+FTH_VERB_FUNCTION(so_depth_run)
 {
     question q = {.ctx = ctx, .place = arg + 1, .in_fathoms = value(user, "fathoms") != NULL};
-    if (n_args != 3) {
-        FTH_FAIL(err, FTH_E_COMMAND, "a model and two numbers are expected, not %d words", n_args);
-        return refuse(err);
-    }
+    (void)n_args; /* three: the row of the verb says so */
     FTH_TRY(fth_answer_begin(&q.answer, ctx, value, user, out, err));
     const bool all = fth_path_kind_of(arg[0]) == FTH_PATH_FOLDER;
     fth_answer_file(&q.answer, FTH_FILE_INPUT, arg[0], -1, all ? "models" : "model");

@@ -23,35 +23,31 @@ const fth_stage_file so_figure_files[] = {{"soundings.png", "soundings", true},
 static const struct {
     const char *title, *colour_bar, *x, *y;
     fth_scale scale;
+    fth_aspect aspect;
 } panel[PANELS] = {
-    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR},
-    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR},
-    [LOSS] = {"loss", NULL, "iteration", "mean square", FTH_SCALE_LOG},
-    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR},
+    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", .aspect = FTH_ASPECT_EQUAL},
+    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]"},
+    [LOSS] = {"loss", NULL, "iteration", "mean square", .scale = FTH_SCALE_LOG},
+    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings"},
 };
 
 static void add_panel(const drawing *d, fth_panel *p, int i)
 {
-    const int64_t n = fth_tensor_size(d->depth, 0);
-    const float *at = fth_tensor_data(d->place);
-    const fth_column x = {.data = at, .dtype = FTH_F32, .n = n, .stride = 2},
-                     y = {.data = at + 1, .dtype = FTH_F32, .n = n, .stride = 2},
-                     depth = fth_column_of(FTH_F32, fth_tensor_data(d->depth), n),
-                     loss = fth_column_of(FTH_F64, fth_tensor_data(d->loss),
-                                          fth_tensor_size(d->loss, 0));
-    fth_panel_set(
-        p, &(fth_panel_options){.title = panel[i].title,
-                                .aspect = i == SOUNDINGS ? FTH_ASPECT_EQUAL : FTH_ASPECT_AUTO,
-                                .colour_bar = panel[i].colour_bar});
-    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = panel[i].x});
-    fth_panel_axis(p, FTH_AXIS_Y,
-                   &(fth_axis_options){
-                       .label = panel[i].y, .scale = panel[i].scale, .direction = FTH_GROW_UP});
-    if (i == SOUNDINGS) fth_panel_points(p, x, y, &(fth_points){.area = 4, .values = depth});
+    const fth_panel_options options = {
+        .title = panel[i].title, .aspect = panel[i].aspect, .colour_bar = panel[i].colour_bar};
+    const fth_axis_options x = {.label = panel[i].x}, y = {.label = panel[i].y,
+                                                           .scale = panel[i].scale,
+                                                           .direction = FTH_GROW_UP};
+    fth_panel_set(p, &options);
+    fth_panel_axis(p, FTH_AXIS_X, &x);
+    fth_panel_axis(p, FTH_AXIS_Y, &y);
+    if (i == SOUNDINGS)
+        fth_panel_points(p, fth_column_tensor(d->place, 0), fth_column_tensor(d->place, 1),
+                         &(fth_points){.area = 4, .values = fth_column_tensor(d->depth, 0)});
     if (i == MAP)
         fth_panel_image(p, fth_grid_source(&d->map),
                         &(fth_image){.right = d->size, .bottom = d->size});
-    if (i == LOSS) fth_panel_line(p, (fth_column){0}, loss, NULL);
+    if (i == LOSS) fth_panel_line(p, (fth_column){0}, fth_column_tensor(d->loss, 0), NULL);
     if (i == RESIDUALS) fth_panel_histogram(p, fth_column_row(&d->residuals, 0), NULL);
 }
 
@@ -79,45 +75,36 @@ static fth_status load_points(drawing *d, const fth_arrays *data, fth_err *err)
     return fth_source_load(&depth, d->mem, "depths", &d->depth, err);
 }
 
-static fth_status open_drawing(drawing *d, fth_err *err)
+/* A figure is planned by reading, and reads zeros of the shapes that the config says. */
+static fth_status open_drawing(drawing *d, bool planned, fth_err *err)
 {
+    const fth_config *cfg = d->call->config;
+    const int64_t side = fth_config_int(cfg, "analyze.side"), square[] = {side, side};
+    const fth_extent steps = {"iteration", fth_config_int(cfg, "fit.iterations")};
     const fth_state_row row[] = {
         {.name = "loss", .tensor = &d->loss, .dtype = FTH_F64, .axes = "iteration"},
         {.name = "size_km", .number = &d->size}};
     char path[FTH_PATH];
     fth_arrays data;
-    FTH_TRY(so_soundings_open(&data, d->call, err));
+    FTH_TRY(so_soundings_open(&data, d->call, planned ? fth_source_zeros : NULL, err));
+    const int64_t cells = data.rows;
     const fth_status s = load_points(d, &data, err);
     fth_arrays_close(&data);
     FTH_TRY(s);
     FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MODEL, err));
-    FTH_TRY(fth_state_load(d->mem, path, row, 2, NULL, err));
-    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MAP, err));
-    FTH_TRY(fth_npy_open(&d->map, d->mem, path, err));
-    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_RESIDUALS, err));
-    return fth_npy_open(&d->residuals, d->mem, path, err);
-}
-
-/* The same shapes: a figure is planned by reading, and reads zeros. */
-static fth_status plan_drawing(drawing *d, fth_err *err)
-{
-    const int64_t side = fth_config_int(d->call->config, "analyze.side"),
-                  iterations = fth_config_int(d->call->config, "fit.iterations");
-    const fth_source loss = fth_source_zeros(FTH_F64, 1, &iterations);
-    fth_arrays data;
-    (void)so_soundings_plan(&data, d->call->config, fth_source_zeros);
-    d->map = fth_source_zeros(FTH_F32, 2, (int64_t[]){side, side});
-    d->residuals = data.source[SO_DEPTHS];
-    d->size = fth_config_real(d->call->config, "survey.size");
-    FTH_TRY(load_points(d, &data, err));
-    return fth_source_load(&loss, d->mem, "loss", &d->loss, err);
+    FTH_TRY(planned ? fth_state_create(d->mem, row, 1, &steps, 1, err)
+                    : fth_state_load(d->mem, path, row, 2, NULL, err));
+    FTH_TRY(fth_stage_npy(d->call, SO_MAP, planned, 2, square, &d->map, err));
+    return fth_stage_npy(d->call, SO_RESIDUALS, planned, 1, &cells, &d->residuals, err);
 }
 
 /* Plan the figures, or without a plan draw them. */
 static fth_status draw(const fth_stage_call *call, fth_stage_plan *plan, FILE *show, fth_err *err)
 {
-    drawing d = {.call = call, .mem = fth_context_mem(call->context)};
-    fth_status s = plan ? plan_drawing(&d, err) : open_drawing(&d, err);
+    drawing d = {.call = call,
+                 .mem = fth_context_mem(call->context),
+                 .size = fth_config_real(call->config, "survey.size")};
+    fth_status s = open_drawing(&d, plan != NULL, err);
     if (s == FTH_OK) s = fth_stage_draw(call, plan, show, so_figure_files, make_figure, &d, err);
     fth_tensor_release(d.place);
     fth_tensor_release(d.depth);

@@ -131,13 +131,13 @@ static fth_status take_steps(fit *f, fth_err *err)
 fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
 {
     fit f = {.call = call, .mem = fth_context_mem(call->context)};
-    out->bound = so_soundings_plan(&f.data, call->config, fth_source_planned);
+    FTH_TRY(so_soundings_open(&f.data, call, fth_source_planned, err));
+    fth_stage_plan_axis(out, "cell", f.data.rows, fth_config_has(call->config, "survey.file"));
     fth_status s = so_model_create(&f.model, f.mem, call->config, err);
     if (s == FTH_OK) s = make_plan(&f, err);
     if (s == FTH_OK)
         s = fth_stage_plan_add(call, out, f.plan, (double)f.model.iterations, show, err);
-    snprintf(out->text, sizeof out->text, "cell%s%lld, term=%lld", out->bound ? "<=" : "=",
-             (long long)f.data.rows, (long long)f.model.terms);
+    fth_stage_plan_axis(out, "term", f.model.terms, false);
     clear(&f);
     return s;
 }
@@ -146,7 +146,7 @@ fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
 {
     fit f = {.call = call, .mem = fth_context_mem(call->context)};
     FTH_TRY(fth_path_join(f.path, call->model_dir, SO_MODEL, err));
-    FTH_TRY(so_soundings_open(&f.data, call, err));
+    FTH_TRY(so_soundings_open(&f.data, call, NULL, err));
     find_ties(&f);
     fth_status s = start(&f, err);
     if (s == FTH_OK) s = make_plan(&f, err);

@@ -9,8 +9,8 @@ typedef struct search {
     fth_context *context;
     float x[PIECE], y[PIECE];
     int64_t n;
-    float step;    /* km */
-    so_gaps least; /* squares */
+    float step;                  /* km */
+    float (*least)[SO_GAP_SIDE]; /* squares */
 } search;
 
 /* One row of the grid. No two rows share a number, so it does not matter who takes which. */
@@ -39,17 +39,18 @@ static fth_status take(void *self, const int64_t *lo, const int64_t *n, const vo
     return FTH_OK;
 }
 
-fth_status so_gaps_find(so_gaps out, const fth_stage_call *call, const fth_source *soundings,
-                        double size, fth_err *err)
+fth_status so_gaps_find(so_gaps out, double *widest, const fth_stage_call *call,
+                        const fth_source *soundings, double size, fth_err *err)
 {
-    search s = {.context = call->context, .step = (float)(size / (SO_GAP_SIDE - 1))};
+    search s = {call->context, .step = (float)(size / (SO_GAP_SIDE - 1)), .least = out};
+    float *gap = &out[0][0];
     fth_sink sink = fth_sink_planned(FTH_F32, 2, soundings->size);
     sink.self = &s;
     sink.write = take;
-    for (int i = 0; i < SO_GAP_SIDE * SO_GAP_SIDE; i++) (&s.least[0][0])[i] = INFINITY;
+    for (int i = 0; i < SO_GAP_SIDE * SO_GAP_SIDE; i++) gap[i] = INFINITY;
     FTH_TRY(fth_source_copy(soundings, &sink, fth_context_mem(call->context),
                             fth_stage_run_progress, (void *)(uintptr_t)call, err));
-    for (int i = 0; i < SO_GAP_SIDE; i++)
-        for (int j = 0; j < SO_GAP_SIDE; j++) out[i][j] = sqrtf(s.least[i][j]);
+    for (int i = 0; i < SO_GAP_SIDE * SO_GAP_SIDE; i++)
+        *widest = fmax(*widest, (double)(gap[i] = sqrtf(gap[i])));
     return FTH_OK;
 }

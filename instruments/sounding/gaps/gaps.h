@@ -16,7 +16,7 @@ FTH_ISA_DECLARE(const so_gap_loops, so_gap_loops);
 
 enum { SO_GAP_SIDE = 24 };                       /* points along each side of the grid */
 typedef float so_gaps[SO_GAP_SIDE][SO_GAP_SIDE]; /* in km, [y x], from corner to corner */
-fth_status so_gaps_find(so_gaps out, const fth_stage_call *call, const fth_source *soundings,
-                        double size, fth_err *err);
+fth_status so_gaps_find(so_gaps out, double *widest, const fth_stage_call *call,
+                        const fth_source *soundings, double size, fth_err *err);
 
 #endif

@@ -5,13 +5,7 @@
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    char text[256];
-    if (node->in[0].dtype != FTH_F32 || node->in[0].n_axes != 1)
-        return FTH_FAIL(err, FTH_E_DTYPE_OP, "sounding_misfit: %s is not f32 over one axis",
-                        fth_in_format(node, 0, text, sizeof text));
-    node->n_out = 1;
-    node->out[0] = node->in[0];
-    return FTH_OK;
+    return fth_infer_like(node, FTH_F32, 1, err);
 }
 
 /* Both tiles are the same piece of the axis. */

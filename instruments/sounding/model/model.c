@@ -43,12 +43,12 @@ static void list_rows(so_model *m, fth_state_row row[ROWS])
                                      {.name = "offset_m", .number = &m->offset},
                                      {.name = "scale_m", .number = &m->scale}};
     for (int i = 0; i < ROWS; i++) {
-        if (i >= SO_TENSORS)
-            row[i] = numbers[i - SO_TENSORS];
-        else if (i == SO_LOSS)
-            row[i] = (fth_state_row){so_tensor[i], &m->tensor[i], FTH_F64, "iteration", 0, 0};
-        else
-            row[i] = (fth_state_row){so_tensor[i], &m->tensor[i], FTH_F32, "term", 0, 0};
+        const bool loss = i == SO_LOSS;
+        row[i] = i >= SO_TENSORS ? numbers[i - SO_TENSORS]
+                                 : (fth_state_row){.name = so_tensor[i],
+                                                   .tensor = &m->tensor[i],
+                                                   .dtype = loss ? FTH_F64 : FTH_F32,
+                                                   .axes = loss ? "iteration" : "term"};
     }
 }
 

@@ -15,24 +15,20 @@ static const fth_file_item items[SO_ARRAYS] = {{"soundings", FTH_F32, 2, {0, 2},
                                                {"depths", FTH_F32, 1, {0}, "cell"},
                                                {"truth", FTH_F32, 1, {0}, "cell"}};
 
-static fth_val number(fth_graph *g, double v)
-{
-    return fth_const(g, FTH_F32, v);
-}
-
 /* The depth without noise, in metres, where `place` [cell dim] is in parts of the square. */
-static fth_val floor_at(fth_graph *g, const fth_config *cfg, fth_val place, fth_val seed,
-                        fth_val zero)
+static fth_val floor_at(const fth_config *cfg, fth_val place, fth_val seed, fth_val zero)
 {
+    const fth_val flat = fth_const_like(place, fth_config_real(cfg, "survey.depth")),
+                  scale = fth_const_like(place, fth_config_real(cfg, "survey.relief"));
     const fth_val centre = fth_uniform(FTH_F32, "bump dim", seed, zero, CENTRES);
     const fth_val spread = fth_uniform(FTH_F32, "bump", seed, zero, WIDTHS);
-    const fth_val width = fth_fma(spread, number(g, 0.2), number(g, 0.1));
+    const fth_val width = fth_fma(spread, fth_const_like(place, 0.2), fth_const_like(place, 0.1));
     const fth_val height = fth_normal(FTH_F32, "bump", seed, zero, HEIGHTS);
     const fth_val away = fth_sum(fth_sqr(fth_sub(fth_expand(place, "bump"), centre)), "dim");
-    const fth_val bump = fth_exp(fth_div(fth_mul(away, number(g, -0.5)), fth_sqr(width)));
+    const fth_val bump =
+        fth_exp(fth_div(fth_mul(away, fth_const_like(place, -0.5)), fth_sqr(width)));
     const fth_val relief = fth_label(fth_dot(height, bump, "bump"), "relief");
-    return fth_sub(number(g, fth_config_real(cfg, "survey.depth")),
-                   fth_mul(relief, number(g, fth_config_real(cfg, "survey.relief"))));
+    return fth_sub(flat, fth_mul(relief, scale));
 }
 
 static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[SO_ARRAYS])
@@ -46,9 +42,11 @@ static fth_graph *build_made_up(const fth_stage_call *call, fth_val out[SO_ARRAY
     const fth_val zero = fth_const_i64(g, FTH_I64, 0);
     const fth_val place = fth_uniform(FTH_F32, "cell dim", seed, zero, PLACES);
     const fth_val noise = fth_normal(FTH_F32, "cell", seed, zero, NOISE);
-    out[SO_TRUTH] = floor_at(g, cfg, place, seed, zero);
-    out[SO_PLACES] = fth_mul(place, number(g, fth_config_real(cfg, "survey.size")));
-    out[SO_DEPTHS] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), out[SO_TRUTH]);
+    const fth_val size = fth_const_like(place, fth_config_real(cfg, "survey.size")),
+                  spread = fth_const_like(place, fth_config_real(cfg, "survey.noise"));
+    out[SO_TRUTH] = floor_at(cfg, place, seed, zero);
+    out[SO_PLACES] = fth_mul(place, size);
+    out[SO_DEPTHS] = fth_fma(noise, spread, out[SO_TRUTH]);
     return g;
 }
 
@@ -62,14 +60,8 @@ static fth_graph *build_read(const fth_stage_call *call, fth_source source, fth_
     const fth_val rows = fth_input(g, "rows", FTH_F32, "cell column", source);
     out[SO_PLACES] = fth_slice(rows, "column", 0, "dim");
     out[SO_DEPTHS] = fth_gather(rows, "column", fth_const_i64(g, FTH_I64, 2));
-    out[SO_TRUTH] = fth_expand(number(g, (double)NAN), "cell");
+    out[SO_TRUTH] = fth_expand(fth_const(g, FTH_F32, (double)NAN), "cell");
     return g;
-}
-
-fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
-{
-    const char *path = so_table_path(call->config);
-    return path ? fth_file_list_add(list, FTH_FILE_INPUT, path, "table of soundings", err) : FTH_OK;
 }
 
 fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
@@ -77,15 +69,13 @@ fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE 
     fth_val outs[SO_ARRAYS];
     const int64_t size[2] = {fth_config_int(call->config, "survey.cells"), SO_COLUMNS};
     const fth_source rows = fth_source_planned(FTH_F32, 2, size);
-    out->bound = so_table_path(call->config) != NULL;
+    fth_stage_plan_axis(out, "cell", size[0], fth_config_has(call->config, "survey.file"));
     if (out->bound) {
         out->scratch_bytes = (uint64_t)size[0] * SO_COLUMNS * sizeof(float);
         fth_stage_plan_hold(call, out, FTH_READER_ROOM, 1u << FTH_LIB_FATHOM);
     }
     fth_graph *g = out->bound ? build_read(call, rows, outs) : build_made_up(call, outs);
     const fth_status s = fth_stage_plan_graph(call, out, g, outs, SO_ARRAYS, 1, show, err);
-    snprintf(out->text, sizeof out->text, "cell%s%lld", out->bound ? "<=" : "=",
-             (long long)size[0]);
     fth_graph_destroy(g);
     return s;
 }
@@ -98,12 +88,8 @@ fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
     fth_source rows = {0};
     FTH_TRY(fth_stage_drill(call, err));
     FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
-    if (so_table_path(call->config)) {
-        int64_t n = 0;
-        FTH_TRY(so_table_read(&table, &n, call, err));
-        rows = fth_scratch_source(table);
-        rows.size[0] = n;
-    }
+    if (fth_config_has(call->config, "survey.file"))
+        FTH_TRY(so_table_read(&table, &rows, call, err));
     fth_graph *g = table ? build_read(call, rows, outs) : build_made_up(call, outs);
     const fth_status s = fth_stage_compute_file(call, path, g, outs, items, SO_ARRAYS, err);
     fth_graph_destroy(g);
@@ -113,16 +99,14 @@ fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
 
 /* ---- for the stages that read it ---- */
 
-fth_status so_soundings_open(fth_arrays *a, const fth_stage_call *call, fth_err *err)
+fth_status so_soundings_open(fth_arrays *a, const fth_stage_call *call,
+                             fth_source (*make)(fth_dtype, int, const int64_t *), fth_err *err)
 {
     char path[FTH_PATH];
+    if (make) {
+        fth_arrays_plan(a, items, SO_ARRAYS, fth_config_int(call->config, "survey.cells"), make);
+        return FTH_OK;
+    }
     FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
     return fth_arrays_open(a, fth_context_mem(call->context), path, items, SO_ARRAYS, err);
-}
-
-bool so_soundings_plan(fth_arrays *a, const fth_config *cfg,
-                       fth_source (*make)(fth_dtype, int, const int64_t *))
-{
-    fth_arrays_plan(a, items, SO_ARRAYS, fth_config_int(cfg, "survey.cells"), make);
-    return so_table_path(cfg) != NULL;
 }
