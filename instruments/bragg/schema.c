@@ -321,7 +321,6 @@ fth_status br_model_name(const fth_config *cfg, char *name, size_t bytes, fth_er
 {
     (void)err;
     const char *kind = fth_config_int(cfg, "stills.count") > 0 ? "stills" : "series";
-    snprintf(name, bytes, "%s",
-             fth_config_has(cfg, "model") ? fth_config_text(cfg, "model") : kind);
+    snprintf(name, bytes, "%s", fth_config_text_or(cfg, "model", kind));
     return FTH_OK;
 }

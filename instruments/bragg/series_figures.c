@@ -218,15 +218,13 @@ static void draw_radial(const drawing *d, fth_panel *p)
 
 static void draw_photons(const drawing *d, fth_panel *p)
 {
-    const int64_t n = fth_tensor_size(d->photons, 0);
+    const fth_column omega = fth_column_tensor(d->omega, 0),
+                     photons = fth_column_tensor(d->photons, 0);
     fth_panel_set(p, &(fth_panel_options){.title = "photons of each frame"});
-    if (d->stills || n == 1)
-        fth_panel_points(
-            p, d->stills ? (fth_column){0} : fth_column_of(FTH_F64, fth_tensor_data(d->omega), n),
-            fth_column_of(FTH_F64, fth_tensor_data(d->photons), n), NULL);
+    if (d->stills || photons.n == 1)
+        fth_panel_points(p, d->stills ? (fth_column){0} : omega, photons, NULL);
     else
-        fth_panel_line(p, fth_column_of(FTH_F64, fth_tensor_data(d->omega), n),
-                       fth_column_of(FTH_F64, fth_tensor_data(d->photons), n), NULL);
+        fth_panel_line(p, omega, photons, NULL);
     fth_panel_axis(p, FTH_AXIS_X,
                    &(fth_axis_options){.label = d->stills ? "frame" : "spindle [deg]"});
     fth_panel_axis(p, FTH_AXIS_Y, &(fth_axis_options){.label = "photons"});

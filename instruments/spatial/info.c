@@ -288,11 +288,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       fth_err *err)
 {
     fth_answer a;
-    if (n_args != 1) {
-        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "one path was expected");
-        fth_err_hint(err, "fathom spatial info PATH");
-        return s;
-    }
+    (void)n_args;
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     return fth_answer_end(&a, describe(fth_context_mem(ctx), arg[0], &a, err), err);
 }
@@ -306,6 +302,7 @@ const fth_verb sp_verb_info = {
            "preprocessed folder: cells, "
            "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
            "trained, analyzed and drawn.",
+    .min_args = 1,
     .max_args = 1,
     .heeds = "json", /* it only reads and shows: there is nothing to plan */
     .run = run};

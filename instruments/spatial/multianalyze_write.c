@@ -84,15 +84,6 @@ static fth_status write_json(const sp_comparison *c, const char *path, fth_err *
 
 /* ---- maps ---- */
 
-static fth_column column(fth_tensor *t, int64_t l)
-{
-    const int64_t wide = fth_tensor_size(t, 1);
-    fth_column c =
-        fth_column_of(FTH_F32, (const float *)fth_tensor_data(t) + l, fth_tensor_size(t, 0));
-    c.stride = wide;
-    return c;
-}
-
 static void add_map(fth_panel *p, const sp_comparison *c, int64_t row, int j, double most)
 {
     const int64_t l = c->shown[row * c->n + j];
@@ -110,10 +101,10 @@ static void add_map(fth_panel *p, const sp_comparison *c, int64_t row, int j, do
     fth_panel_axis(p, FTH_AXIS_Y,
                    &(fth_axis_options){.no_ticks = true, .direction = FTH_GROW_DOWN});
     fth_panel_points(
-        p, column(c->xy, 0), column(c->xy, 1),
+        p, fth_column_tensor(c->xy, 0), fth_column_tensor(c->xy, 1),
         &(fth_points){.area = 100 / sqrt((double)fth_tensor_size(c->xy, 0)),
                       .alpha = 0.8,
-                      .values = column(c->F[j], l),
+                      .values = fth_column_tensor(c->F[j], l),
                       .colours = {.map = FTH_MAP_TURBO, .low = 0, .high = most > 0 ? most : 1}});
 }
 
@@ -125,7 +116,7 @@ static fth_status draw_maps(const sp_comparison *c, const char *path, fth_err *e
     fth_status s = FTH_OK;
     for (int64_t k = 0; s == FTH_OK && k < c->rows * c->n; k++) {
         const int j = (int)(k % c->n);
-        const fth_column of = column(c->F[j], c->shown[k]);
+        const fth_column of = fth_column_tensor(c->F[j], c->shown[k]);
         double most = 1;
         s = fth_column_percentile(c->mem, &of, 1, 99, &most, err);
         if (s == FTH_OK) add_map(fth_figure_panel(fig, k), c, k / c->n, j, most);

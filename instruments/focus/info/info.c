@@ -244,11 +244,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       fth_err *err)
 {
     fth_answer a;
-    if (n_args != 1) {
-        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "one file was expected");
-        fth_err_hint(err, "fathom focus info FILE");
-        return s;
-    }
+    (void)n_args;
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     question q = {.ctx = ctx, .a = &a, .crc = value(user, "crc") != NULL};
     return fth_answer_end(&a, describe(&q, arg[0], err), err);
@@ -268,6 +264,7 @@ const fth_verb fo_verb_info = {
         "\n"
         "With --json: format, sizes, dtype, um_per_px, z_step_um, channels, positions, frames and "
         "frame_time_ms; frames are counted t, p, z, and what is not known is null.",
+    .min_args = 1,
     .max_args = 1,
     .flag = flags,
     .heeds = "json", /* it only reads and shows: there is nothing to plan */

@@ -5,11 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *text_of(const fth_config *cfg, const char *key)
-{
-    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
-}
-
 static fth_status note(fo_job *e, const char *text, fth_err *err)
 {
     return fth_texts_add(e->notes, text, strlen(text), err);
@@ -20,11 +15,11 @@ static fth_status note(fo_job *e, const char *text, fth_err *err)
 static fth_status find_places(fo_job *e, fo_problems *problems, fth_err *err)
 {
     const fo_experiment_options opt = {
-        .root = text_of(e->cfg, "input.data_root"),
-        .name = text_of(e->cfg, "input.exp"),
-        .microscope = text_of(e->cfg, "input.microscope"),
+        .root = fth_config_text_or(e->cfg, "input.data_root", ""),
+        .name = fth_config_text_or(e->cfg, "input.exp", ""),
+        .microscope = fth_config_text_or(e->cfg, "input.microscope", ""),
         .layout = fth_config_choice(e->cfg, "focus.layout") == 1 ? FO_LAYOUT_V2 : FO_LAYOUT_LEGACY,
-        .run_dir = text_of(e->cfg, "focus.run_dir")};
+        .run_dir = fth_config_text_or(e->cfg, "focus.run_dir", "")};
     return fo_experiment_find(&e->place, e->mem, &opt, problems, e->notes, err);
 }
 
@@ -130,7 +125,7 @@ void fo_job_check_wells(const char *list, const int *of, int64_t n_of, fo_proble
 /* Positions with a well that is wanted, as a list of numbers. */
 static void choose_positions(fo_job *e, fo_problems *problems)
 {
-    const char *wells = text_of(e->cfg, "focus.wells");
+    const char *wells = fth_config_text_or(e->cfg, "focus.wells", "");
     size_t used = 0;
     fo_job_check_wells(wells, e->map.well, e->map.n, problems);
     for (int64_t p = 0; p < e->map.n && used < sizeof e->positions; p++)
@@ -243,7 +238,7 @@ static fth_status open_all(fo_job *e, fth_err *err)
     fth_err found = {0};
     FTH_TRY(fo_selection_read(e->cfg, &e->selection, err));
     const bool compat = fth_config_choice(e->cfg, "focus.compat") == 1;
-    FTH_TRY(fo_format_choose(text_of(e->cfg, "focus.image_format"), "",
+    FTH_TRY(fo_format_choose(fth_config_text_or(e->cfg, "focus.image_format", ""), "",
                              fth_config_choice(e->cfg, "focus.layout") == 1 ? "tif"
                              : compat                                       ? "jpg:75"
                                                                             : "jpg:90",

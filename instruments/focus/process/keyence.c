@@ -5,11 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *text_of(const fth_config *cfg, const char *key)
-{
-    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
-}
-
 static void check_times(const fo_keyence_tree *tree, const fo_range *r, fo_problems *problems)
 {
     int64_t last = -1;
@@ -113,7 +108,7 @@ int fo_job_tiles(const fo_job *e, int64_t series)
 static void read_grid(fo_job *e, fo_problems *problems)
 {
     enum { MOST = 32 }; /* 1024 tiles */
-    const char *text = text_of(e->cfg, "focus.grid"), *x = strchr(text, 'x');
+    const char *text = fth_config_text_or(e->cfg, "focus.grid", ""), *x = strchr(text, 'x');
     char rows[8];
     int64_t r = 0, c = 0;
     if (!*text) return;
@@ -140,7 +135,7 @@ static void read_grid(fo_job *e, fo_problems *problems)
 
 static fth_status list_tiles(fo_job *e, fo_keyence_tree *tree, fo_problems *problems, fth_err *err)
 {
-    const char *wells = text_of(e->cfg, "focus.wells");
+    const char *wells = fth_config_text_or(e->cfg, "focus.wells", "");
     bool chosen[FO_WELLS];
     fo_keyence_wells(&e->keyence, tree);
     fo_job_check_wells(wells, e->keyence.well, e->keyence.n_series, problems);

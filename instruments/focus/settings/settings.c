@@ -178,11 +178,6 @@ static bool parse_raw(const char *text, fth_raw_layout *out)
     return text == NULL && offset >= 0;
 }
 
-static const char *text_of(const fth_config *cfg, const char *key)
-{
-    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
-}
-
 static double real_of(const fth_config *cfg, const char *key)
 {
     return fth_config_has(cfg, key) ? fth_config_real(cfg, key) : 0;
@@ -197,7 +192,7 @@ static fth_status wrong(fth_err *err, const char *option, const char *expected, 
 fth_status fo_workers_read(const fth_config *cfg, fo_workers *out, fth_err *err)
 {
     enum { MOST = 1024 };
-    const char *text = text_of(cfg, "focus.workers"), *at = text;
+    const char *text = fth_config_text_or(cfg, "focus.workers", ""), *at = text;
     char field[16];
     int64_t n[2] = {0, 0};
     int k = 0;
@@ -217,9 +212,9 @@ fth_status fo_workers_read(const fth_config *cfg, fo_workers *out, fth_err *err)
 fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *err)
 {
     *out = (fo_selection){
-        .channel = text_of(cfg, "focus.channel"),
+        .channel = fth_config_text_or(cfg, "focus.channel", ""),
         .channels = (fo_channels)fth_config_choice(cfg, "focus.channels"),
-        .wells = text_of(cfg, "focus.wells"),
+        .wells = fth_config_text_or(cfg, "focus.wells", ""),
         .times = {0, -1, 1},
         .planes = {0, -1, 1},
         .z_keep = fth_config_has(cfg, "focus.z_keep") ? fth_config_int(cfg, "focus.z_keep") : 0,
@@ -230,8 +225,9 @@ fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *
         .images = {.search_bytes = (uint64_t)fth_config_int(cfg, "focus.nd2_search"),
                    .rgb_is_bgr = fth_config_choice(cfg, "focus.rgb_order") == 1,
                    .read_mode = (fth_read_mode)fth_config_choice(cfg, "focus.read_mode")}};
-    const char *times = text_of(cfg, "focus.times"), *planes = text_of(cfg, "focus.z_range"),
-               *raw = text_of(cfg, "focus.raw");
+    const char *times = fth_config_text_or(cfg, "focus.times", ""),
+               *planes = fth_config_text_or(cfg, "focus.z_range", ""),
+               *raw = fth_config_text_or(cfg, "focus.raw", "");
     if (*times && !fo_range_parse(times, &out->times))
         return wrong(err, "times", "A:B or A:B:STEP with A below B", times);
     if (out->has_planes && (!fo_range_parse(planes, &out->planes) || out->planes.step != 1))

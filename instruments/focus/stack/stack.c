@@ -112,11 +112,6 @@ static fth_status check_room(command *c, fth_err *err)
 
 /* ---- setting up ---- */
 
-static const char *text_of(const fth_config *cfg, const char *key)
-{
-    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
-}
-
 static fo_writer_options writer_options(command *c, const fo_format *format)
 {
     const fth_config *cfg = c->cfg;
@@ -144,7 +139,8 @@ static fth_status set_up(command *c, int n_paths, const char *const *path, const
 {
     fo_format format;
     FTH_TRY(fo_selection_read(c->cfg, &c->selection, err));
-    FTH_TRY(fo_format_choose(text_of(c->cfg, "focus.image_format"), out, "png", &format, err));
+    FTH_TRY(fo_format_choose(fth_config_text_or(c->cfg, "focus.image_format", ""), out, "png",
+                             &format, err));
     FTH_TRY(fo_input_open(&c->in, c->mem, path, n_paths, &c->selection, err));
     const fo_pixels pixels = {c->in.um_per_px, c->in.significant_bits};
     fo_fusion how;

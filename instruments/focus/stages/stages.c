@@ -68,8 +68,7 @@ static fth_status find(const fth_config *cfg, fo_experiment *e, fth_err *err)
         .name = fth_config_text(cfg, "input.exp"),
         .microscope = fth_config_text(cfg, "input.microscope"),
         .layout = fth_config_choice(cfg, "focus.layout") == 1 ? FO_LAYOUT_V2 : FO_LAYOUT_LEGACY,
-        .run_dir =
-            fth_config_has(cfg, "focus.run_dir") ? fth_config_text(cfg, "focus.run_dir") : ""};
+        .run_dir = fth_config_text_or(cfg, "focus.run_dir", "")};
     FTH_TRY(fth_mem_create(&mem, NULL, err));
     fth_status s = fth_texts_create(&notes, mem, err);
     if (s == FTH_OK) s = fo_experiment_find(e, mem, &opt, &ignored, notes, err);

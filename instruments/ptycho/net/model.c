@@ -195,14 +195,9 @@ void pt_model_declare(fth_graph *g, const pt_model *m, int64_t groups)
     pt_net_axes(g, &m->net);
 }
 
-static fth_val number(fth_val like, double x)
-{
-    return fth_const(like.graph, fth_dtype_real_of(fth_val_dtype(like)), x);
-}
-
 static fth_val weighted(double weight, fth_val loss, fth_val sum)
 {
-    const fth_val term = fth_mul(loss, number(loss, weight));
+    const fth_val term = fth_mul(loss, fth_const_like(loss, weight));
     return fth_val_ok(sum) ? fth_add(sum, term) : term;
 }
 
@@ -233,7 +228,7 @@ static fth_val total_loss(const pt_model_options *o, const pt_model_graph *v, ft
         sum = weighted(o->nll_weight, pt_loss_nll_of(v->predicted, target, weight), sum);
     if (o->realspace_weight > 0 && o->tv_weight > 0)
         sum = weighted(o->realspace_weight * o->tv_weight, variation(v->patch), sum);
-    if (!fth_val_ok(sum)) sum = number(target, 0);
+    if (!fth_val_ok(sum)) sum = fth_const_like(target, 0);
     return fth_label(sum, "loss");
 }
 
@@ -271,9 +266,9 @@ pt_model_graph pt_model_build(fth_graph *g, const pt_model *m, fth_val x, fth_va
         const fth_val good =
             fth_input(g, "mask", m->opt.real, "row col", fth_tensor_source(m->good));
         x = fth_mul(x, good);
-        weight = fth_mul(good, number(good, 1 / m->share));
+        weight = fth_mul(good, fth_const_like(good, 1 / m->share));
     }
-    const fth_val target = fth_mul(fth_mul(x, factor), number(x, m->s));
+    const fth_val target = fth_mul(fth_mul(x, factor), fth_const_like(x, m->s));
     const fth_val scale = fth_exp(v.param[m->net.n]);
     v.objects = pt_net_object(pt_net_build(&m->net, fth_mul(target, fth_recip(scale)), v.param));
     fth_val seen = v.objects;

@@ -66,11 +66,6 @@ static int find(const pt_net *net, const char *layer, const char *what)
     return -1;
 }
 
-static fth_val number(fth_val like, double x)
-{
-    return fth_const(like.graph, fth_val_dtype(like), x);
-}
-
 /* v keeps its frame; its channels are those that the weights of the layer take. */
 static fth_val convolve(const build *b, const char *layer, fth_val v)
 {
@@ -145,7 +140,7 @@ static fth_val twice(const build *b, fth_val v, int64_t side)
 
 static fth_val activate(const build *b, bool phase, fth_val v)
 {
-    if (phase) return fth_mul(fth_tanh(v), number(v, 3.14159265358979324));
+    if (phase) return fth_mul(fth_tanh(v), fth_const_like(v, 3.14159265358979324));
     switch (b->net->opt.amp) {
     case PT_ACT_SWISH: return swish(v);
     case PT_ACT_SOFTPLUS: return fth_softplus(v);

@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-static fth_val number(fth_val like, double x)
-{
-    return fth_const(like.graph, fth_dtype_real_of(fth_val_dtype(like)), x);
-}
-
 /* (-1)^(row + col) / sqrt(rows * cols), [row col]. */
 static fth_val centring(fth_graph *g, fth_dtype real)
 {
@@ -58,9 +53,9 @@ static fth_val blurred(fth_val v, double sigma)
     const double side = exp(-0.5 / (sigma * sigma)), sum = 1 + 2 * side;
     for (int d = 0; d < 2; d++) {
         const fth_val both = fth_add(neighbour(v, axis[d], -1), neighbour(v, axis[d], 1)),
-                      none = number(v, 0);
-        v = fth_add(fth_mul(v, fth_complex(number(v, 1 / sum), none)),
-                    fth_mul(both, fth_complex(number(v, side / sum), none)));
+                      none = fth_const_like(v, 0);
+        v = fth_add(fth_mul(v, fth_complex(fth_const_like(v, 1 / sum), none)),
+                    fth_mul(both, fth_complex(fth_const_like(v, side / sum), none)));
     }
     return v;
 }
@@ -78,7 +73,7 @@ fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe, double sigma
                            fth_val_format(probe, other, sizeof other));
     const fth_dtype real = fth_dtype_real_of(fth_val_dtype(objects));
     const fth_val shift = centring(g, real);
-    const fth_val centre = fth_complex(shift, number(shift, 0)),
+    const fth_val centre = fth_complex(shift, fth_const_like(shift, 0)),
                   lit = sigma > 0 ? probe : fth_mul(probe, centre);
     axes_of(objects, "mode", axes, sizeof axes);
     const fth_val fields = fth_layout_(site, fth_expand_(site, objects, "mode"), axes);
@@ -87,7 +82,7 @@ fth_val pt_diffract_(fth_site site, fth_val objects, fth_val probe, double sigma
     const fth_val far = fth_fft_(site, FTH_FFT_FORWARD, exits, "row col", "row col");
     /* Below 1e-18 the slope of the root is cut off: the derivative of the amplitude is 0 there. */
     const fth_val intensity = fth_sum(fth_abs2(far), "mode");
-    return fth_label(fth_sqrt(fth_max(intensity, number(intensity, 1e-36))), "amplitude");
+    return fth_label(fth_sqrt(fth_max(intensity, fth_const_like(intensity, 1e-36))), "amplitude");
 }
 
 /* ---- losses ---- */
@@ -128,7 +123,7 @@ fth_val pt_loss_nll_(fth_site site, fth_val predicted, fth_val observed, fth_val
 {
     if (!fth_val_ok(predicted) || !fth_val_ok(observed)) return (fth_val){predicted.graph, 0};
     if (!same_shape(predicted, observed)) return refuse(site, "nll", predicted, observed);
-    const fth_val rate = fth_sqr(predicted), least = number(rate, 1e-12);
+    const fth_val rate = fth_sqr(predicted), least = fth_const_like(rate, 1e-12);
     return mean_of_all(
         site, fth_sub(rate, fth_mul(fth_sqr(observed), fth_log(fth_max(rate, least)))), weight);
 }

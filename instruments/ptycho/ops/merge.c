@@ -23,26 +23,22 @@ static fth_val central_square(fth_graph *g, fth_dtype real)
     return fth_cast(both, real);
 }
 
-static fth_val number(fth_val like, double x)
-{
-    return fth_const(like.graph, fth_dtype_real_of(fth_val_dtype(like)), x);
-}
-
 static fth_val as_complex(fth_val v)
 {
-    return fth_complex(v, number(v, 0));
+    return fth_complex(v, fth_const_like(v, 0));
 }
 
 /* What sums of weights become: their reciprocals, and zero where there is no weight to speak of. */
 static fth_val normaliser(pt_merge_kind kind, fth_val sum)
 {
-    const fth_val zero = number(sum, 0);
-    if (kind == PT_MERGE_TF) return fth_recip(fth_add(sum, number(sum, 0.001)));
+    const fth_val zero = fth_const_like(sum, 0);
+    if (kind == PT_MERGE_TF) return fth_recip(fth_add(sum, fth_const_like(sum, 0.001)));
     if (kind == PT_MERGE_CENTRAL)
-        return fth_select(fth_gt(sum, number(sum, 1e-6)),
-                          fth_recip(fth_add(sum, number(sum, 0.001))), zero);
-    const fth_val least = fth_mul(fth_rmax(sum, "prow pcol"), number(sum, 1e-6));
-    return fth_select(fth_gt(sum, least), fth_recip(fth_max(sum, number(sum, 1e-12))), zero);
+        return fth_select(fth_gt(sum, fth_const_like(sum, 1e-6)),
+                          fth_recip(fth_add(sum, fth_const_like(sum, 0.001))), zero);
+    const fth_val least = fth_mul(fth_rmax(sum, "prow pcol"), fth_const_like(sum, 1e-6));
+    return fth_select(fth_gt(sum, least), fth_recip(fth_max(sum, fth_const_like(sum, 1e-12))),
+                      zero);
 }
 
 fth_val pt_merge_(fth_site site, pt_merge_kind kind, fth_val patches, fth_val rel, fth_val probe)

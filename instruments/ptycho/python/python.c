@@ -90,9 +90,9 @@ static fth_status run(fth_context *ctx, const fth_verb *verb, const char *const 
     fth_file_stream *out = NULL;
     void *block = NULL;
     fth_mem *mem = fth_context_mem(ctx);
-    if (n_words > verb->max_args || n_words > MOST_WORDS)
-        return FTH_FAIL(err, FTH_E_USAGE, "%s takes at most %d words, not %d", verb->name,
-                        verb->max_args, n_words);
+    if (n_words < verb->min_args || n_words > verb->max_args || n_words > MOST_WORDS)
+        return FTH_FAIL(err, FTH_E_USAGE, "%s takes %d to %d words, not %d", verb->name,
+                        verb->min_args, verb->max_args, n_words);
     /* a verb may change its words, as a command line lets it */
     FTH_TRY(
         fth_mem_take(mem, FTH_MEM_META, (uint64_t)(n_words + 1) * FTH_PATH, "words", &block, err));

@@ -124,7 +124,7 @@ fth_status pt_settings_read(fth_config **out, fth_mem *mem, pt_value_fn *value, 
 
 const char *pt_text_of(const fth_config *cfg, const char *key, const char *otherwise)
 {
-    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : otherwise;
+    return fth_config_text_or(cfg, key, otherwise);
 }
 
 double pt_real_of(const fth_config *cfg, const char *key, double otherwise)

@@ -62,11 +62,6 @@ static fth_val total(fth_val v)
     return fth_sum(fth_merge(v, axes, all), all);
 }
 
-static fth_val number(fth_val like, double x)
-{
-    return fth_const(like.graph, fth_val_dtype(like), x);
-}
-
 /* sqrt of the sum of squares, of each first index where there are several axes, else of all. */
 static fth_val unit_norm(fth_val v)
 {
@@ -90,9 +85,10 @@ static fth_val times_units(fth_val v, fth_val by)
 static fth_val adapt(double clip, fth_val weight, fth_val grad)
 {
     const fth_val own = unit_norm(grad),
-                  most = fth_mul(fth_max(unit_norm(weight), number(own, 1e-3)), number(own, clip));
-    return times_units(grad,
-                       fth_min(fth_div(most, fth_max(own, number(own, 1e-6))), number(own, 1)));
+                  most = fth_mul(fth_max(unit_norm(weight), fth_const_like(own, 1e-3)),
+                                 fth_const_like(own, clip));
+    return times_units(grad, fth_min(fth_div(most, fth_max(own, fth_const_like(own, 1e-6))),
+                                     fth_const_like(own, 1)));
 }
 
 static void clip(const pt_descent *d, int n, const fth_val *param, fth_val *grad)
@@ -104,15 +100,16 @@ static void clip(const pt_descent *d, int n, const fth_val *param, fth_val *grad
     }
     if (d->clip_by == PT_CLIP_VALUE) {
         for (int i = 0; i < n; i++)
-            grad[i] =
-                fth_max(fth_min(grad[i], number(grad[i], d->clip)), number(grad[i], -d->clip));
+            grad[i] = fth_max(fth_min(grad[i], fth_const_like(grad[i], d->clip)),
+                              fth_const_like(grad[i], -d->clip));
         return;
     }
     fth_val squares = total(fth_sqr(grad[0]));
     for (int i = 1; i < n; i++) squares = fth_add(squares, total(fth_sqr(grad[i])));
     const fth_val norm = fth_sqrt(squares);
     const fth_val share =
-        fth_min(fth_div(number(norm, d->clip), fth_add(norm, number(norm, 1e-6))), number(norm, 1));
+        fth_min(fth_div(fth_const_like(norm, d->clip), fth_add(norm, fth_const_like(norm, 1e-6))),
+                fth_const_like(norm, 1));
     for (int i = 0; i < n; i++) grad[i] = fth_mul(grad[i], share);
 }
 
