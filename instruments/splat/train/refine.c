@@ -48,6 +48,17 @@ static int64_t cap_of(gs_work *w)
     return cap;
 }
 
+bool gs_work_adds(gs_work *w)
+{
+    const int64_t n = w->state.rows.n, more = (int64_t)(1.05f * (float)n), cap = cap_of(w);
+    return (more < cap ? more : cap) > n;
+}
+
+double gs_work_noise(const gs_work *w)
+{
+    return w->set.strategy == GS_MCMC ? w->state.rate * noise_lr : 0;
+}
+
 static void all(bool replaced[GS_ATTRIBUTES])
 {
     for (int a = 0; a < GS_ATTRIBUTES; a++) replaced[a] = true;
@@ -87,18 +98,17 @@ static fth_status refine_mcmc(gs_work *w, int64_t iteration, bool replaced[GS_AT
 {
     const gs_settings *s = &w->set;
     gs_rows *rows = &w->state.rows;
-    if (gs_work_is_due(s, iteration)) {
-        gs_mcmc_rules rules = gs_mcmc_default();
-        int64_t dead = 0, added = 0, cap = 0;
-        rules.min_opacity = s->min_opacity;
-        rules.max_cap = cap_of(w);
-        rules.seed = s->seed;
-        rules.keep_dead_moments = !s->zero_dead;
-        FTH_TRY(gs_mcmc_relocate(rows, &rules, iteration, &dead, err));
-        FTH_TRY(gs_mcmc_add(rows, &rules, iteration, &added, &cap, err));
-        if (added > 0) all(replaced);
-    }
-    return gs_mcmc_noise(rows, w->state.rate * noise_lr, s->seed, iteration, err);
+    if (!gs_work_is_due(s, iteration)) return FTH_OK; /* noise was part of the step */
+    gs_mcmc_rules rules = gs_mcmc_default();
+    int64_t dead = 0, added = 0, cap = 0;
+    rules.min_opacity = s->min_opacity;
+    rules.max_cap = cap_of(w);
+    rules.seed = s->seed;
+    rules.keep_dead_moments = !s->zero_dead;
+    FTH_TRY(gs_mcmc_relocate(rows, &rules, iteration, &dead, err));
+    FTH_TRY(gs_mcmc_add(rows, &rules, iteration, &added, &cap, err));
+    if (added > 0) all(replaced);
+    return gs_mcmc_noise(rows, gs_work_noise(w), s->seed, iteration, err);
 }
 
 fth_status gs_work_refine(gs_work *w, int64_t iteration, bool replaced[GS_ATTRIBUTES], fth_err *err)

@@ -4,29 +4,11 @@
 #include "../loss/loss.h"
 #include "../render/frame.h"
 
-#include <fathom/optim.h>
-
 #include <string.h>
 
 enum { FIRST_ROOM = 1024 };
 
 /* ---- memory ---- */
-
-static fth_status make_gradients(gs_step *s, fth_err *err)
-{
-    fth_mem *mem = fth_context_mem(s->ctx);
-    for (int a = 0; a < GS_ATTRIBUTES && !s->rules.fused; a++) {
-        const fth_tensor *like = s->rows->tensor[GS_VALUE][a];
-        int64_t size[3];
-        if (a == GS_SH_N && s->rows->degree == 0) continue;
-        for (int d = 0; d < fth_tensor_axes(like); d++) size[d] = fth_tensor_size(like, d);
-        FTH_TRY(fth_tensor_create(&s->gradient[a], mem, "gradient", FTH_F32, fth_tensor_axes(like),
-                                  size, err));
-    }
-    s->n = s->rows->n;
-    s->densify = s->rows->densify != NULL;
-    return FTH_OK;
-}
 
 fth_status gs_step_create(gs_step *s, fth_context *ctx, const gs_rows *rows,
                           const gs_step_rules *rules, fth_err *err)
@@ -49,14 +31,6 @@ static void forget_size(gs_step_size *z)
 void gs_step_forget(gs_step *s)
 {
     for (int i = 0; i < GS_STEP_SIZES; i++) forget_size(&s->size[i]);
-    if (s->update_plan) (void)fth_plan_destroy(s->update_plan);
-    if (s->update_graph) (void)fth_graph_destroy(s->update_graph);
-    s->update_plan = NULL;
-    s->update_graph = NULL;
-    for (int a = 0; a < GS_ATTRIBUTES; a++) {
-        (void)fth_tensor_release(s->gradient[a]);
-        s->gradient[a] = NULL;
-    }
     s->n = -1;
 }
 
@@ -92,24 +66,6 @@ static fth_val column(fth_val rows, int i)
     return fth_sum(fth_slice(rows, "p", i, "one"), "one");
 }
 
-/* Times seen and the length of the gradient on the image, in halves of the image, are added up. */
-static fth_val add_up(const gs_step *s, fth_graph *g, const gs_step_size *z, fth_val total,
-                      fth_val seen, fth_val place)
-{
-    const fth_val densify = fth_param(g, "densify", "g sum", s->rows->densify),
-                  zero = fth_const(g, FTH_F32, 0), one = fth_const(g, FTH_F32, 1),
-                  u = fth_mul(column(place, GS_U), fth_const(g, FTH_F32, (double)z->width / 2)),
-                  v = fth_mul(column(place, GS_V), fth_const(g, FTH_F32, (double)z->height / 2));
-    /* a step that ends the training as not finite leaves the statistics as they were */
-    const fth_val length = fth_sqrt(fth_fma(u, u, fth_mul(v, v))),
-                  good = fth_and(fth_and(seen, fth_isfinite(length)), fth_isfinite(total));
-    const fth_val parts[2] = {fth_expand(fth_select(good, one, zero), "one"),
-                              fth_expand(fth_select(good, length, zero), "one")};
-    const char *const axes[2] = {"one", "one"};
-    const fth_val more = fth_layout(fth_concat(2, parts, axes, "sum"), "g sum");
-    return fth_assign(densify, fth_add(densify, more));
-}
-
 /* The loss of the image, and of sizes and opacities where they weigh anything. */
 static fth_val total_of(const gs_step *s, fth_graph *g, const gs_values *model, fth_val loss)
 {
@@ -142,35 +98,17 @@ static gs_values params(const gs_step *s, fth_graph *g, gs_part part)
     return v;
 }
 
-/* Gradients into their tensors, and statistics. */
-static void add_gradients(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
-                          fth_val total, fth_val splats, fth_val seen)
-{
-    fth_val wrt[GS_ATTRIBUTES + 1], grad[GS_ATTRIBUTES + 1];
-    int of[GS_ATTRIBUTES], n = 0;
-    for (int a = 0; a < GS_ATTRIBUTES; a++)
-        if (has(s, a)) {
-            of[n] = a;
-            wrt[n++] = model->at[a];
-        }
-    wrt[n] = splats;
-    if (fth_grad(total, n + (s->densify ? 1 : 0), wrt, grad) != FTH_OK) return; /* it is known */
-    for (int i = 0; i < n; i++) {
-        const int a = of[i];
-        add(z, grad[i], fth_tensor_sink(s->gradient[a]));
-        add(z, fth_count(fth_not(fth_isfinite(grad[i])), gs_attribute_axes[a]),
-            fth_scalar_sink(FTH_I64, &s->bad[a]));
-    }
-    if (s->densify) add(z, add_up(s, g, z, total, seen, grad[n]), (fth_sink){0});
-}
-
 /* The update at the end of the plan; with numbers that are not finite nothing moves. */
 static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
                        fth_val view, fth_val loss, fth_val total, fth_val splats)
 {
     fth_val bar, assigns[GS_UPDATE_ASSIGNS];
     if (fth_grad(loss, 1, &splats, &bar) != FTH_OK) return; /* it is known */
+    const fth_val seed = fth_const_i64(g, FTH_I64, s->rules.seed),
+                  iteration = fth_input(g, "iteration", FTH_I64, "",
+                                        fth_scalar_source(FTH_I64, &s->iteration));
     const gs_update_rows rows = {
+        .normals = s->rules.noise ? gs_normals(seed, iteration) : (fth_val){0},
         .value = *model,
         .first = params(s, g, GS_FIRST),
         .second = params(s, g, GS_SECOND),
@@ -179,7 +117,7 @@ static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_value
                   good = fth_and(fth_isfinite(total), fth_eq(bad, fth_const_i64(g, FTH_I64, 0))),
                   rates = fth_input(g, "rates", FTH_F32, "rate", fth_tensor_source(s->rates)),
                   used = fth_select(good, rates, fth_const(g, FTH_F32, 0));
-    add(z, bad, fth_scalar_sink(FTH_I64, &s->bad[0]));
+    add(z, bad, fth_scalar_sink(FTH_I64, &s->bad));
     const int n = gs_update(g, &z->rule, &rows, view, splats, bar, used, assigns);
     for (int i = 0; i < n; i++) add(z, assigns[i], (fth_sink){0});
 }
@@ -193,7 +131,7 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
     fth_axis(g, "i", z->height);
     fth_axis(g, "j", z->width);
     fth_axis(g, "one", 1);
-    if (s->rules.fused) fth_axis(g, "rate", GS_RATES);
+    fth_axis(g, "rate", GS_RATES);
     if (s->densify) fth_axis(g, "sum", GS_UPDATE_SUM);
     const gs_values model = params(s, g, GS_VALUE);
     const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(s->view)),
@@ -208,10 +146,7 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
     for (int k = 0; k < 3; k++)
         add(z, k ? fth_out(loss, k) : loss, fth_scalar_sink(FTH_F64, &s->loss[1 + k]));
     add(z, fth_count(seen, "g"), fth_scalar_sink(FTH_I64, &s->seen));
-    if (s->rules.fused)
-        add_update(s, z, g, &model, view, loss, total, splats);
-    else
-        add_gradients(s, z, g, &model, total, splats, seen);
+    add_update(s, z, g, &model, view, loss, total, splats);
 }
 
 /* ---- plans ---- */
@@ -238,10 +173,9 @@ static gs_step_size *size_of(gs_step *s, int64_t width, int64_t height)
 
 static fth_status make_plan(gs_step *s, gs_step_size *z, fth_source target, fth_err *err)
 {
-    if (s->n != s->rows->n || s->densify != (s->rows->densify != NULL)) {
-        gs_step_forget(s);
-        FTH_TRY(make_gradients(s, err));
-    }
+    if (s->n != s->rows->n || s->densify != (s->rows->densify != NULL)) gs_step_forget(s);
+    s->n = s->rows->n;
+    s->densify = s->rows->densify != NULL;
     forget_size(z);
     z->outputs = 0;
     z->graph = fth_graph_create(s->ctx);
@@ -300,8 +234,10 @@ static fth_status run_plan(gs_step *s, const fth_stage_call *call, fth_plan *pla
 
 static void put_rates(const gs_step *s)
 {
-    gs_rates r = {
-        .scale_reg = s->rules.scale_reg, .opacity_reg = s->rules.opacity_reg, .n = s->rows->n};
+    gs_rates r = {.noise = s->noise,
+                  .scale_reg = s->rules.scale_reg,
+                  .opacity_reg = s->rules.opacity_reg,
+                  .n = s->rows->n};
     memcpy(r.rate, s->rate, sizeof r.rate);
     memcpy(r.step, s->count, sizeof r.step);
     memcpy(r.on, s->go, sizeof r.on);
@@ -315,7 +251,7 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
     const fth_source picture = source_of(z, view->target);
     z->used = ++s->runs;
     gs_view_pack(view->view, view->ground, view->degree, fth_tensor_data(s->view));
-    if (s->rules.fused) put_rates(s);
+    put_rates(s);
     for (;;) {
         fth_err local = {0};
         z->need = 0;
@@ -332,55 +268,4 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
         if (st != FTH_OK && err) *err = local;
         return st;
     }
-}
-
-/* ---- the update ---- */
-
-static fth_status make_update(gs_step *s, fth_err *err)
-{
-    char name[48];
-    fth_graph *g = s->update_graph = fth_graph_create(s->ctx);
-    s->updates = 0;
-    declare_rows(g, s);
-    for (int a = 0; a < GS_ATTRIBUTES; a++) {
-        fth_val value[GS_PARTS], made[3];
-        if (!has(s, a)) continue;
-        for (int p = 0; p < GS_PARTS; p++) {
-            snprintf(name, sizeof name, "%s%d", gs_attribute_names[a], p);
-            value[p] = fth_param(g, name, gs_attribute_axes[a], s->rows->tensor[p][a]);
-        }
-        fth_optim how = fth_optim_default(FTH_OPTIM_ADAM);
-        how.eps = 1e-15;
-        snprintf(name, sizeof name, "go%d", a);
-        how.go = fth_input(g, name, FTH_BOOL, "", fth_scalar_source(FTH_BOOL, &s->go[a]));
-        snprintf(name, sizeof name, "rate%d", a);
-        const fth_val rate =
-            fth_input(g, name, FTH_F64, "", fth_scalar_source(FTH_F64, &s->rate[a]));
-        snprintf(name, sizeof name, "count%d", a);
-        const fth_val count =
-            fth_input(g, name, FTH_I64, "", fth_scalar_source(FTH_I64, &s->count[a]));
-        snprintf(name, sizeof name, "gradient%d", a);
-        const fth_val grad =
-            fth_input(g, name, FTH_F32, gs_attribute_axes[a], fth_tensor_source(s->gradient[a]));
-        if (fth_optim_step(&how, value[GS_VALUE], grad, value[GS_FIRST], value[GS_SECOND], rate,
-                           fth_const(g, FTH_F64, 0.9), count, made) != FTH_OK)
-            break; /* the graph knows */
-        for (int p = 0; p < GS_PARTS; p++) s->update[s->updates++] = fth_assign(value[p], made[p]);
-    }
-    FTH_TRY(fth_graph_check(g, err));
-    s->update_plan = fth_plan_make(g, s->update, s->updates, NULL, err);
-    return s->update_plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
-}
-
-fth_status gs_step_update(gs_step *s, const fth_stage_call *call, fth_err *err)
-{
-    const fth_sink none[3 * GS_ATTRIBUTES] = {{0}};
-    const uint64_t planned = s->planned_bytes, ledger = s->ledger_bytes;
-    if (!s->update_plan) FTH_TRY(make_update(s, err));
-    FTH_TRY(run_plan(s, call, s->update_plan, none, false, err));
-    if (planned > s->planned_bytes) {
-        s->planned_bytes = planned;
-        s->ledger_bytes = ledger;
-    }
-    return FTH_OK;
 }

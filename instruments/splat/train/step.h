@@ -1,9 +1,8 @@
-/* step.h - one iteration on the engine: the loss of a view, its gradients, and the update.
+/* step.h - one iteration on the engine: the loss of a view, its gradients and the update.
  *
- * In one plan, where gradients are never written (`fused`), or in two, where a strategy may change
- * rows between them; both give the same bits. Plans are kept for images of a size and made anew
- * when the number of rows changed, or when the lists of tiles need more room; what is computed does
- * not depend on that.
+ * One plan; gradients of the rows are never written. Plans are kept for images of a size and made
+ * anew when the number of rows changed, or when the lists of tiles need more room; what is computed
+ * does not depend on that.
  */
 #ifndef SPLAT_TRAIN_STEP_H
 #define SPLAT_TRAIN_STEP_H
@@ -17,7 +16,8 @@
 
 typedef struct gs_step_rules {
     double most_alpha, lambda, opacity_reg, scale_reg;
-    bool fused;
+    bool noise; /* means are shaken before they move, as MCMC does */
+    int64_t seed;
 } gs_step_rules;
 
 enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = GS_UPDATE_ASSIGNS + 6 };
@@ -41,22 +41,18 @@ typedef struct gs_step {
     int64_t n; /* rows that the plans are about */
     bool densify;
     fth_tensor *view, *rates;
-    fth_tensor *gradient[GS_ATTRIBUTES]; /* of two plans */
     gs_step_size size[GS_STEP_SIZES];
     int64_t runs;
-    fth_graph *update_graph;
-    fth_plan *update_plan;
-    fth_val update[3 * GS_ATTRIBUTES];
-    int updates;
     /* What a run gives. */
-    double loss[4];             /* with the regularisers; of the image alone; L1; SSIM */
-    int64_t seen;               /* rows that touch a tile */
-    int64_t bad[GS_ATTRIBUTES]; /* numbers of a gradient that are not finite; fused: the first, of
-                                   those on the image */
+    double loss[4]; /* with the regularisers; of the image alone; L1; SSIM */
+    int64_t seen;   /* rows that touch a tile */
+    int64_t bad;    /* numbers of the gradient on the image that are not finite */
     /* What an update takes. */
     double rate[GS_ATTRIBUTES];
     int64_t count[GS_ATTRIBUTES]; /* of Adam's steps, this one in it */
     bool go[GS_ATTRIBUTES];       /* false: the attribute stays as it is */
+    double noise;                 /* rate of the noise; 0: none */
+    int64_t iteration;            /* of the noise */
     uint64_t planned_bytes;       /* of the last run: arena and ledger */
     uint64_t ledger_bytes;
 } gs_step;
@@ -75,16 +71,13 @@ typedef struct gs_step_view {
     int degree;
     const float *target;
 } gs_step_view;
-/* The loss; statistics of the rows, if they have any, are added up. Fused, rows are updated by what
- * an update takes (below), unless the loss or a gradient is not finite; else gradients are left for
- * gs_step_update. `call` NULL: of a verb. On failure no row changed. With `whole` it ends, whatever
- * the user wants. */
+/* The loss; rows are updated by what an update takes, unless the loss or its gradient is not
+ * finite, and their statistics, if they have any, are added up. `call` NULL: of a verb. On failure
+ * no row changed. With `whole` it ends, whatever the user wants. */
 fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_view *view, bool whole,
                        fth_err *err);
 /* The plan that would run, for images of a size. */
 fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
                         fth_err *err);
-/* Adam. It ends, whatever the user wants: half of an iteration cannot be resumed from. */
-fth_status gs_step_update(gs_step *s, const fth_stage_call *call, fth_err *err);
 
 #endif

@@ -49,15 +49,11 @@ static fth_status check_numbers(gs_work *w, int64_t iteration, fth_err *err)
     if (!isfinite(s->loss[0]))
         st = FTH_FAIL(err, FTH_E_NUMERIC, "iteration %" PRId64 ": the loss of view '%s' is %g",
                       iteration, name, s->loss[0]);
-    for (int a = 0; a < GS_ATTRIBUTES && st == FTH_OK; a++)
-        if (s->bad[a] > 0)
-            st =
-                FTH_FAIL(err, FTH_E_NUMERIC,
-                         "iteration %" PRId64 ": %" PRId64 " numbers of the gradient by %s are not "
-                         "finite, with %" PRId64 " Gaussians on view '%s'",
-                         iteration, s->bad[a],
-                         s->rules.fused ? "places on the image" : gs_attribute_names[a],
-                         w->state.rows.n, name);
+    else if (s->bad > 0)
+        st = FTH_FAIL(err, FTH_E_NUMERIC,
+                      "iteration %" PRId64 ": %" PRId64 " numbers of the gradient on view '%s' are "
+                      "not finite, with %" PRId64 " Gaussians",
+                      iteration, s->bad, name, w->state.rows.n);
     if (st == FTH_OK) return FTH_OK;
     fth_err_hint(err,
                  "the checkpoint has the state after iteration %" PRId64
@@ -104,38 +100,32 @@ static bool any_goes(const gs_step *s)
     return any;
 }
 
-/* Gradients and update in one plan. Where the strategy is about to replace rows Adam waits for it;
- * if none is replaced after all, the plan runs once more, and statistics, which begin anew after a
- * refinement, do so again. */
-static fth_status step_fused(gs_work *w, int64_t iteration, const gs_step_view *view, bool *half,
-                             bool replaced[GS_ATTRIBUTES], fth_err *err)
+/* Gradients and update in one plan. Where the strategy is about to replace rows Adam waits for it.
+ *
+ * If ADC replaces none after all, the plan runs once more, and statistics, which begin anew after a
+ * refinement, do so again. MCMC only moves rows once there are as many as there may be: then Adam
+ * comes first. Noise comes last where rows are moved, and is part of the step elsewhere. */
+static fth_status step(gs_work *w, int64_t iteration, const gs_step_view *view, bool *half,
+                       bool left[GS_ATTRIBUTES], fth_err *err)
 {
-    const bool last = iteration == w->set.iterations, due = gs_work_is_due(&w->set, iteration);
-    bool left[GS_ATTRIBUTES];
-    all_of(left, last || due);
+    const bool last = iteration == w->set.iterations, due = gs_work_is_due(&w->set, iteration),
+               adc = w->set.strategy == GS_ADC;
+    bool replaced[GS_ATTRIBUTES];
+    all_of(left, last || (due && (adc || gs_work_adds(w))));
     left[GS_OPACITY] |= gs_work_resets(&w->set, iteration);
     set_rates(w, left);
+    w->step.noise = due ? 0 : gs_work_noise(w);
+    w->step.iteration = iteration;
     FTH_TRY(gs_step_run(&w->step, w->job->call, view, false, err));
     FTH_TRY(check_numbers(w, iteration, err));
     *half = true;
     FTH_TRY(gs_work_refine(w, iteration, replaced, err));
-    set_rates(w, replaced);
-    if (last || !due || !any_goes(&w->step)) return FTH_OK;
+    if (last || !due || !adc) return FTH_OK;
+    memcpy(left, replaced, sizeof replaced);
+    set_rates(w, left);
+    if (!any_goes(&w->step)) return FTH_OK;
     FTH_TRY(gs_step_run(&w->step, w->job->call, view, true, err));
     return w->state.rows.densify ? gs_rows_begin_densify(&w->state.rows, err) : FTH_OK;
-}
-
-/* In two, with the strategy between them. */
-static fth_status step_apart(gs_work *w, int64_t iteration, const gs_step_view *view, bool *half,
-                             bool replaced[GS_ATTRIBUTES], fth_err *err)
-{
-    FTH_TRY(gs_step_run(&w->step, w->job->call, view, false, err));
-    FTH_TRY(check_numbers(w, iteration, err));
-    *half = true;
-    FTH_TRY(gs_work_refine(w, iteration, replaced, err));
-    set_rates(w, replaced);
-    if (iteration == w->set.iterations || !any_goes(&w->step)) return FTH_OK;
-    return gs_step_update(&w->step, w->job->call, err);
 }
 
 /* Up to the gradients a failure leaves the state as it was; from there on to the end, whatever the
@@ -143,18 +133,17 @@ static fth_status step_apart(gs_work *w, int64_t iteration, const gs_step_view *
 static fth_status iterate(gs_work *w, bool *half, fth_err *err)
 {
     const int64_t iteration = w->state.iteration + 1, number = gs_feed_view(&w->feed, iteration);
-    bool replaced[GS_ATTRIBUTES];
+    bool left[GS_ATTRIBUTES];
     double ground[3];
     gs_step_view view = {&w->scene.view[number], ground, (int)w->state.degree, NULL};
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
     find_ground(w, iteration, ground);
     FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &view.target, err));
-    FTH_TRY(
-        (w->step.rules.fused ? step_fused : step_apart)(w, iteration, &view, half, replaced, err));
+    FTH_TRY(step(w, iteration, &view, half, left, err));
     w->state.iteration = iteration;
     if (iteration < w->set.iterations) { /* the last one makes no step */
-        for (int a = 0; a < GS_ATTRIBUTES; a++) w->state.count[a] += !replaced[a];
+        for (int a = 0; a < GS_ATTRIBUTES; a++) w->state.count[a] += !left[a];
         w->state.rate *= pow(0.01, 1.0 / (double)w->set.iterations);
     }
     *half = false;
@@ -268,9 +257,12 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
 
 static gs_step_rules rules_of(const gs_work *w)
 {
-    /* noise of MCMC comes between gradients and update */
-    return (gs_step_rules){w->set.most_alpha, w->set.lambda, w->set.opacity_reg, w->set.scale_reg,
-                           w->set.strategy == GS_ADC};
+    return (gs_step_rules){.most_alpha = w->set.most_alpha,
+                           .lambda = w->set.lambda,
+                           .opacity_reg = w->set.opacity_reg,
+                           .scale_reg = w->set.scale_reg,
+                           .noise = w->set.strategy == GS_MCMC,
+                           .seed = w->set.seed};
 }
 
 static fth_status prepare(gs_work *w, fth_err *err)

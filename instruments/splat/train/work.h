@@ -57,12 +57,16 @@ fth_status gs_work_save_model(const gs_work *w, fth_err *err);
 fth_status gs_work_save_state(gs_work *w, fth_err *err);
 
 /* refine.c: what a strategy does after the gradients of an iteration are there. `replaced` says of
- * which attributes Adam leaves this iteration out. */
+ * which attributes Adam leaves this iteration out. Noise of MCMC is part of the step, except where
+ * rows are moved. */
 fth_status gs_work_refine(gs_work *w, int64_t iteration, bool replaced[GS_ATTRIBUTES],
                           fth_err *err);
 /* Whether it will add, remove or move rows in an iteration; whether it resets opacities. */
 bool gs_work_is_due(const gs_settings *s, int64_t iteration);
 bool gs_work_resets(const gs_settings *s, int64_t iteration);
+/* Whether MCMC adds rows in an iteration that is due. */
+bool gs_work_adds(gs_work *w);
+double gs_work_noise(const gs_work *w); /* rate of MCMC's noise */
 /* Whether statistics of gradients are needed in an iteration. */
 bool gs_work_wants_densify(const gs_settings *s, int64_t iteration);
 
