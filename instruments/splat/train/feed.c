@@ -1,8 +1,6 @@
 /* feed.c - see feed.h. */
 #include "feed.h"
 
-#include "../render/render.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -12,17 +10,8 @@ enum { STREAM_ORDER = 1 };
 
 static void drop(gs_feed *f, gs_feed_slot *slot)
 {
-    f->held -= slot->bytes;
-    (void)fth_mem_release(f->mem, slot->pixels, NULL);
-    *slot = (gs_feed_slot){.used = slot->used};
-}
-
-/* Whether all numbers are those of bytes: then they are kept as such, and come back exactly. */
-static bool is_of_bytes(const float *v, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if ((float)(uint8_t)(v[i] * 255.0f + 0.5f) / 255.0f != v[i]) return false;
-    return true;
+    f->held -= gs_target_bytes(&slot->image);
+    gs_target_free(&slot->image);
 }
 
 static bool make_room(gs_feed *f, uint64_t bytes)
@@ -31,7 +20,7 @@ static bool make_room(gs_feed *f, uint64_t bytes)
     while (f->held + bytes > f->room) {
         gs_feed_slot *oldest = NULL;
         for (int64_t i = 0; i < f->scene->views; i++)
-            if (f->slot[i].pixels && (!oldest || f->slot[i].used < oldest->used))
+            if (f->slot[i].image.rgb && (!oldest || f->slot[i].used < oldest->used))
                 oldest = &f->slot[i];
         if (!oldest) return false;
         drop(f, oldest);
@@ -39,41 +28,27 @@ static bool make_room(gs_feed *f, uint64_t bytes)
     return true;
 }
 
-/* That there is no room for one is no failure. */
-static void keep(gs_feed *f, gs_feed_slot *slot, const float *v, int64_t n)
-{
-    const bool small = is_of_bytes(v, n);
-    const uint64_t bytes = (uint64_t)n * (small ? 1 : sizeof(float));
-    void *block = NULL;
-    if (!make_room(f, bytes) ||
-        fth_mem_take(f->mem, FTH_MEM_ANY, bytes, "decoded image", &block, NULL) != FTH_OK)
-        return;
-    *slot = (gs_feed_slot){.pixels = block, .bytes = bytes, .small = small, .used = f->reads};
-    f->held += bytes;
-    if (small)
-        for (int64_t i = 0; i < n; i++) ((uint8_t *)block)[i] = (uint8_t)(v[i] * 255.0f + 0.5f);
-    else
-        memcpy(block, v, bytes);
-}
-
 static fth_status decode(gs_feed *f, int64_t v, float *to, fth_err *err)
 {
     const gs_view *view = &f->scene->view[v];
-    const int64_t n = 3 * view->width * view->height;
+    const gs_target_options how = {.width = view->width, .height = view->height};
     gs_feed_slot *slot = &f->slot[v];
+    gs_target image;
     char path[FTH_PATH];
     slot->used = ++f->reads;
-    if (slot->pixels && slot->small) {
-        for (int64_t i = 0; i < n; i++) to[i] = (float)((const uint8_t *)slot->pixels)[i] / 255.0f;
-        return FTH_OK;
-    }
-    if (slot->pixels) {
-        memcpy(to, slot->pixels, slot->bytes);
+    if (slot->image.rgb) {
+        gs_target_rgb(&slot->image, to);
         return FTH_OK;
     }
     FTH_TRY(gs_scene_image(f->scene, v, path, err));
-    FTH_TRY(gs_target_load(f->mem, path, view->width, view->height, to, err));
-    keep(f, slot, to, n);
+    FTH_TRY(gs_target_load(&image, f->mem, path, &how, err));
+    gs_target_rgb(&image, to);
+    if (make_room(f, gs_target_bytes(&image))) {
+        slot->image = image;
+        f->held += gs_target_bytes(&image);
+    } else {
+        gs_target_free(&image);
+    }
     return FTH_OK;
 }
 
@@ -175,7 +150,7 @@ void gs_feed_free(gs_feed *f)
 {
     fth_batches_destroy(f->reader); /* waits for it */
     for (int64_t i = 0; f->slot && i < f->scene->views; i++)
-        if (f->slot[i].pixels) drop(f, &f->slot[i]);
+        if (f->slot[i].image.rgb) drop(f, &f->slot[i]);
     void *const block[] = {f->view, f->order, f->slot};
     for (int i = 0; i < 3; i++)
         if (block[i]) (void)fth_mem_release(f->mem, block[i], NULL);

@@ -1,19 +1,19 @@
 /* feed.h - target images in the order of the views: one is decoded while the one before is used.
  *
  * The order is a function of (seed, epoch), so what is delivered depends on nothing else. Decoded
- * images are kept as bytes as far as there is room; those that were not used for longest go first.
+ * images are kept as their files have them as far as there is room; those that were not used for
+ * longest go first.
  */
 #ifndef SPLAT_TRAIN_FEED_H
 #define SPLAT_TRAIN_FEED_H
 
+#include "../images/target.h"
 #include "../scene/scene.h"
 
 #include <fathom/fathom.h>
 
 typedef struct gs_feed_slot {
-    void *pixels; /* u8 or f32 [i j c]; NULL: not kept */
-    uint64_t bytes;
-    bool small; /* u8 */
+    gs_target image; /* cleared: not kept */
     int64_t used;
 } gs_feed_slot;
 
