@@ -2787,7 +2787,7 @@ MUTANTS = [
     ("device_room_is_not_judged", "instruments/splat/raster/lists.cuh",
      "const bool enough = needed <= (uint64_t)l.room;", "const bool enough = needed < UINT64_MAX;", "emulated/splat_pixels"),
     ("device_sums_of_patches_not_there", "instruments/splat/raster/blend_back.cuh",
-     "if (s.seen[turn][w] >> which & 1) sum +=", "sum +=", "emulated/splat_pixels"),
+     "if (s.seen[w][which / 32] >> which % 32 & 1) sum +=", "sum +=", "emulated/splat_pixels"),
     ("device_slots_behind_the_light_stay", "instruments/splat/raster/blend_back.cuh",
      "* GS_SUMS && at < end; k += THREADS)", "* GS_SUMS && at > end; k += THREADS)", "emulated/splat_pixels"),
     ("device_rows_not_seen_first", "instruments/splat/raster/order.cuh",

@@ -11,7 +11,11 @@
 namespace
 {
 
-enum { GROUP = 32, PATCH = 32 };
+enum {
+    PATCH = PATCH_WIDE * PATCH_HIGH,
+    GROUP = 64, /* Gaussians that the patches of a tile walk before their sums are added */
+    BATCH = 8   /* of them, whose pixels are in shared memory together */
+};
 
 /* Three numbers that are loaded as four. */
 struct __align__(16) shade
@@ -19,16 +23,16 @@ struct __align__(16) shade
     real at[3], none;
 };
 
-/* Shared memory of a block. BATCH Gaussians have 32 / BATCH lanes each. */
 template <int TILE> struct back_shared {
-    static constexpr int warps = tile_shape<TILE>::warps, chunk = tile_shape<TILE>::chunk,
-                         batch = TILE < 32 && sizeof(real) == 4 ? 16 : 8;
+    static constexpr int warps = tile_shape<TILE>::warps,
+                         chunk = tile_shape<TILE>::threads < 128 ? tile_shape<TILE>::threads : 128;
     brush staged[chunk];
     shade bar[warps][PATCH]; /* cotangents of the image */
-    real weight[warps][batch][PATCH + 1], slope[warps][batch][PATCH + 1];
-    real sum[2][warps][GROUP][GS_SUMS]; /* of patches, by turns */
-    unsigned seen[2][warps];            /* which of them are there */
+    real weight[warps][BATCH][PATCH + 1], slope[warps][BATCH][PATCH + 1];
+    real sum[warps][GROUP][GS_SUMS]; /* of patches */
     uint32_t slot[chunk];
+    unsigned seen[warps][GROUP / 32]; /* which of them are there */
+    unsigned char hit[warps][GROUP];  /* their numbers */
 };
 
 struct cotangents {
@@ -86,25 +90,25 @@ __device__ inline void step_back(light *v, const brush &k, real most, real x, re
     v->T = keep ? left : on ? 0 : v->T;
 }
 
-/* The sums of one Gaussian over the pixels [from, from + n) of a patch. */
+/* The sums of one Gaussian over N pixels of a patch from `from` on: a row or more. */
+template <int N>
 __device__ inline void add_pixels(const brush &k, const real *weight, const real *slope,
-                                  const shade *bar, real left, real top, int from, int n,
+                                  const shade *bar, real left, real top, int from,
                                   real out[GS_SUMS])
 {
+    static_assert(N % PATCH_WIDE == 0, "whole rows");
     real h = 0, hx = 0, hxx = 0, hy = 0, hxy = 0, hyy = 0, colour[3] = {0, 0, 0};
-    for (int r = from; r < from + n; r += PATCH_WIDE) {
+    for (int r = from; r < from + N; r += PATCH_WIDE) {
         const real dy = k.v - (top + (real)(r / PATCH_WIDE) + R(0.5));
         real row = 0, row_x = 0;
-        const int wide = n < PATCH_WIDE ? n : (int)PATCH_WIDE;
 #pragma unroll
-        for (int j = 0; j < wide; j++) {
-            const real dx = k.u - (left + (real)(r % PATCH_WIDE + j) + R(0.5)), at = slope[r + j],
-                       by_x = at * dx;
+        for (int j = 0; j < PATCH_WIDE; j++) {
+            const real dx = k.u - (left + (real)j + R(0.5)), at = slope[r + j], by_x = at * dx,
+                       w = weight[r + j];
+            const shade g = bar[r + j];
             row += at;
             row_x += by_x;
             hxx = FMA(by_x, dx, hxx);
-            const shade g = bar[r + j];
-            const real w = weight[r + j];
             for (int c = 0; c < 3; c++) colour[c] = FMA(w, g.at[c], colour[c]);
         }
         h += row;
@@ -123,42 +127,75 @@ __device__ inline void add_pixels(const brush &k, const real *weight, const real
     for (int c = 0; c < 3; c++) out[6 + c] = is_negative(k.colour[c]) ? 0 : colour[c];
 }
 
-/* The Gaussians of `here`, numbers of a group, in the patch of this warp. */
+/* Which Gaussians of a group the patch of this warp may see: their numbers are left in s.hit. */
 template <int TILE>
-__device__ inline void walk_group(back_shared<TILE> &s, const brush *group, unsigned here, light *v,
-                                  real most, real x, real y, real left, real top,
-                                  real (*sum)[GS_SUMS])
+__device__ inline int find_hits(back_shared<TILE> &s, int group, int n, bool lit, real left,
+                                real top)
 {
-    constexpr int BATCH = back_shared<TILE>::batch,
-                  EACH = PATCH * BATCH / 32; /* pixels of a lane */
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
-    while (here) {
-        int mine = 0, n = 0;
-        for (; here && n < BATCH; here &= here - 1, n++) {
-            const int which = __ffs((int)here) - 1;
-            if (lane % BATCH == n) mine = which;
-            step_back(v, group[which], most, x, y, &s.weight[warp][n][lane],
-                      &s.slope[warp][n][lane]);
-        }
+    int hits = 0;
+    for (int word = 0; word < GROUP / 32; word++) {
+        const int k = group + 32 * word + lane;
+        const bool yes = lit && k < n && may_see(s.staged[k], left, top);
+        const unsigned all = __ballot_sync(~0u, yes);
+        if (yes)
+            s.hit[warp][hits + __popc(all & ((1u << lane) - 1))] =
+                (unsigned char)(32 * word + lane);
+        if (lane == 0) s.seen[warp][word] = all;
+        hits += __popc(all);
+    }
+    __syncwarp();
+    return hits;
+}
+
+/* Those Gaussians in the patch, some at a time: pixels leave weight and slope, then 32 / BATCH
+ * lanes for each Gaussian add them up. */
+template <int TILE>
+__device__ inline void walk_hits(back_shared<TILE> &s, const brush *group, int hits, light *v,
+                                 real most, real x, real y, real left, real top)
+{
+    constexpr int EACH = PATCH * BATCH / 32; /* pixels of a lane */
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31, mine = lane % BATCH;
+    for (int first = 0; first < hits; first += BATCH) {
+        const int n = hits - first < BATCH ? hits - first : (int)BATCH;
+        for (int k = 0; k < n; k++)
+            step_back(v, group[s.hit[warp][first + k]], most, x, y, &s.weight[warp][k][lane],
+                      &s.slope[warp][k][lane]);
         __syncwarp();
         real out[GS_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
-        if (lane % BATCH < n)
-            add_pixels(group[mine], s.weight[warp][lane % BATCH], s.slope[warp][lane % BATCH],
-                       s.bar[warp], left, top, lane / BATCH * EACH, EACH, out);
+        const int which = mine < n ? s.hit[warp][first + mine] : 0;
+        if (mine < n)
+            add_pixels<EACH>(group[which], s.weight[warp][mine], s.slope[warp][mine], s.bar[warp],
+                             left, top, lane / BATCH * EACH, out);
         for (int other = BATCH; other < 32; other *= 2)
             for (int c = 0; c < GS_SUMS; c++) out[c] += __shfl_xor_sync(~0u, out[c], other);
         if (lane < n)
-            for (int c = 0; c < GS_SUMS; c++) sum[mine][c] = out[c];
+            for (int c = 0; c < GS_SUMS; c++) s.sum[warp][which][c] = out[c];
         __syncwarp();
     }
 }
 
+/* The sums of n Gaussians of a group over the patches of the tile, in their order. */
 template <int TILE>
-__global__ void __launch_bounds__(tile_shape<TILE>::threads)
+__device__ inline void add_patches(const tile_lists &l, const back_shared<TILE> &s, int group,
+                                   int n)
+{
+    for (int k = (int)threadIdx.x; k < n * GS_SUMS; k += tile_shape<TILE>::threads) {
+        const int which = k / GS_SUMS, c = k - which * GS_SUMS;
+        real sum = 0;
+#pragma unroll
+        for (int w = 0; w < tile_shape<TILE>::warps; w++)
+            if (s.seen[w][which / 32] >> which % 32 & 1) sum += s.sum[w][which][c];
+        l.sum[(int64_t)s.slot[group + which] * GS_SUMS + c] = sum;
+    }
+}
+
+template <int TILE>
+__global__ void __launch_bounds__(tile_shape<TILE>::threads,
+                                  TILE == 16 && sizeof(real) == 4 ? 4 : 1)
     blend_tiles_back(const tile_lists __grid_constant__ l, const cotangents __grid_constant__ of)
 {
-    constexpr int CHUNK = tile_shape<TILE>::chunk, WARPS = tile_shape<TILE>::warps,
-                  THREADS = tile_shape<TILE>::threads;
+    constexpr int CHUNK = back_shared<TILE>::chunk, THREADS = tile_shape<TILE>::threads;
     FTH_SHARED(back_shared<TILE>, shared);
     back_shared<TILE> &s = *shared;
     const int tile = (int)blockIdx.x, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
@@ -171,7 +208,6 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
     light v = light_of(of, p);
     if (begin == end) return;
     for (int c = 0; c < 3; c++) s.bar[warp][lane].at[c] = v.g[c];
-    int turn = 0;
     for (; at < end; at += CHUNK) {
         if (__syncthreads_and(!(v.T > 0))) break;
         const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
@@ -179,23 +215,13 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
             s.slot[threadIdx.x] = l.item[at + threadIdx.x];
             s.staged[threadIdx.x] = brush_at(l, s.slot[threadIdx.x]);
         }
-        __syncthreads();
-        for (int group = 0; group < n; group += GROUP, turn = !turn) {
+        for (int group = 0; group < n; group += GROUP) {
+            __syncthreads(); /* sums of the group before are added */
             const bool lit = __any_sync(~0u, v.T > 0);
-            const unsigned here = __ballot_sync(
-                ~0u, lit && group + lane < n && may_see(s.staged[group + lane], left, top));
-            if (lane == 0) s.seen[turn][warp] = here;
-            walk_group<TILE>(s, s.staged + group, here, &v, most, x, y, left, top,
-                             s.sum[turn][warp]);
+            const int hits = find_hits<TILE>(s, group, n, lit, left, top);
+            walk_hits<TILE>(s, s.staged + group, hits, &v, most, x, y, left, top);
             __syncthreads();
-            const int count = (n - group < GROUP ? n - group : GROUP) * GS_SUMS;
-            for (int k = (int)threadIdx.x; k < count; k += THREADS) {
-                const int which = k / GS_SUMS, c = k - which * GS_SUMS;
-                real sum = 0;
-                for (int w = 0; w < WARPS; w++)
-                    if (s.seen[turn][w] >> which & 1) sum += s.sum[turn][w][which][c];
-                l.sum[(int64_t)s.slot[group + which] * GS_SUMS + c] = sum;
-            }
+            add_patches<TILE>(l, s, group, n - group < GROUP ? n - group : (int)GROUP);
         }
     }
     /* behind the last light nothing is blended */
