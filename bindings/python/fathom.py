@@ -2409,3 +2409,160 @@ class _Ptycho:
 
 
 ptycho = _Ptycho()
+
+
+# ---- Gaussian splats: the instrument splat ------------------------------------------------------
+
+class _SplatCamera(C.Structure):
+    _fields_ = [("width", L), ("height", L), ("lens", D * 4), ("w2c", D * 12), ("background", D * 3),
+                ("most_alpha", D)]
+
+
+_SPLAT = {
+    "fth_splat_load": (I, [C.POINTER(P), P, S, _PE]),
+    "fth_splat_create": (I, [C.POINTER(P), P, L, C.c_int32, C.POINTER(P), _PE]),
+    "fth_splat_destroy": (None, [P]),
+    "fth_splat_size": (None, [P, C.POINTER(L), C.POINTER(C.c_int32)]),
+    "fth_splat_array": (P, [P, C.c_int32]),
+    "fth_splat_save": (I, [P, S, _PE]),
+    "fth_splat_render": (I, [P, C.POINTER(_SplatCamera), P, P, P, _PE]),
+}
+
+
+class SplatModel:
+    """Gaussians: `means`, `sh0`, `shN`, `scaling`, `rotation` and `opacity`, float32 and before activation,
+    also as model["means"]; `degree` of the spherical harmonics. save(path) writes .ply, .splat, .spz, .sog or
+    .html; render(camera, ...) is fathom.splat.render of it."""
+
+    names = ("means", "sh0", "shN", "scaling", "rotation", "opacity")
+
+    def __init__(self, splat, context, p):
+        self._splat, self._p, size, degree = splat, p, L(), C.c_int32()
+        self._life = _Life(self, context._life, splat._call("fth_splat_destroy"), p)
+        splat._call("fth_splat_size")(p, C.byref(size), C.byref(degree))
+        self.degree, n = degree.value, size.value
+        shapes = ((n, 3), (n, 3), (n, (self.degree + 1) ** 2 - 1, 3), (n, 3), (n, 4), (n,))
+        for i, (name, shape) in enumerate(zip(self.names, shapes)):
+            at = splat._call("fth_splat_array")(p, i)
+            there = at is not None and math.prod(shape) > 0
+            array = np.array(_over(at, shape, np.dtype(np.float32))) if there else np.zeros(shape, np.float32)
+            setattr(self, name, array)
+
+    def __getitem__(self, name):
+        if name not in self.names:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self):
+        return self.names
+
+    def __len__(self):
+        return len(self.means)
+
+    def __repr__(self):
+        return f"SplatModel({len(self)} Gaussians of degree {self.degree})"
+
+    def save(self, path):
+        err = Err()
+        _check(self._splat._call("fth_splat_save")(self._p, os.fsencode(path), C.byref(err)), err)
+        return path
+
+    def render(self, camera, **options):
+        return self._splat.render(self, camera, **options)
+
+
+class _Splat:
+    """3D Gaussian splatting:
+
+        model = fathom.splat.load("model.ply")            # or .splat, .spz, .sog, or a checkpoint
+        image = fathom.splat.render(model, {"width": 640, "height": 480, "fx": 600, "w2c": pose})
+
+    A model is a path, what `load` gave, or a dict of arrays with the names of SplatModel."""
+
+    def __init__(self):
+        self._functions = {}
+
+    def _call(self, name):
+        if name not in self._functions:
+            bragg.fth_bragg_param  # opens the library of the instruments
+            function = getattr(bragg._library, name)
+            function.restype, function.argtypes = _SPLAT[name]
+            self._functions[name] = function
+        return self._functions[name]
+
+    def checkpoint(self, path):
+        """All arrays of a checkpoint by their names, and its metadata as "__metadata__"."""
+        kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+                 "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
+        with open(path, "rb") as f:
+            n = int.from_bytes(f.read(8), "little")
+            if n > os.path.getsize(path):
+                _refuse(f"{path}, byte 0: expected the length of a header, found {n}", "FILE_FORMAT")
+            header, found = _json.loads(f.read(n)), {}
+            for name, item in header.items():
+                if name == "__metadata__":
+                    found[name] = item
+                    continue
+                lo, hi = item["data_offsets"]
+                f.seek(8 + n + lo)
+                found[name] = np.frombuffer(f.read(hi - lo), kinds[item["dtype"]]).reshape(item["shape"])
+        return found
+
+    def load(self, path, context=None, memory=None, threads=0, device=None):
+        if context is None:
+            context = Context(memory=memory, threads=threads, device=device)
+        if os.fspath(path).endswith(".safetensors"):
+            return self.model(self.checkpoint(path), context)
+        out, err = P(), Err()
+        _check(self._call("fth_splat_load")(C.byref(out), context._p, os.fsencode(path), C.byref(err)), err)
+        return SplatModel(self, context, out.value)
+
+    def model(self, arrays, context=None, memory=None, threads=0, device=None):
+        """A model of arrays; shN may be missing, sh0 may be [g, 1, c]."""
+        if context is None:
+            context = Context(memory=memory, threads=threads, device=device)
+        given = {k: np.ascontiguousarray(arrays[k], np.float32) for k in SplatModel.names
+                 if k != "shN" or k in arrays.keys()}
+        n = len(given["means"])
+        k = given["shN"].size // (3 * n) if n and "shN" in given else 0
+        degree = math.isqrt(k + 1) - 1
+        counts = {"means": 3, "sh0": 3, "shN": 3 * k, "scaling": 3, "rotation": 4, "opacity": 1}
+        for name, array in given.items():
+            if array.size != n * counts[name] or (degree + 1) ** 2 != k + 1:
+                _refuse(f"{name}: expected {n} rows of {counts[name]} numbers, found {list(array.shape)}", "USAGE")
+        out, err = P(), Err()
+        rows = (P * 6)(*[given[k].ctypes.data if k in given else None for k in SplatModel.names])
+        _check(self._call("fth_splat_create")(C.byref(out), context._p, n, degree, rows, C.byref(err)), err)
+        return SplatModel(self, context, out.value)
+
+    def render(self, model, camera, background=(0, 0, 0), alpha=False, depth=False, raster="fast", context=None,
+               memory=None, threads=0, device=None):
+        """The image, float32 [i, j, c], the background in it, not clamped; with `alpha` or `depth` a tuple of it
+        and these, [i, j]; depth is the sum of weight times depth. A camera is a dict: width, height, fx, fy (fx
+        by itself), cx, cy (the middle), w2c: world to camera, 4x4 or 3x4, x right, y down, z forward."""
+        if isinstance(model, (str, os.PathLike)):
+            model = self.load(model, context, memory, threads, device)
+        elif not isinstance(model, SplatModel):
+            model = self.model(model, context, memory, threads, device)
+        if raster not in ("fast", "classic"):
+            _refuse(f"raster: expected 'fast' or 'classic', found {raster!r}", "USAGE")
+        width, height = int(camera["width"]), int(camera["height"])
+        pose = np.asarray(camera["w2c"], float)
+        if pose.shape not in ((4, 4), (3, 4)):
+            _refuse(f"camera: expected w2c of 4x4 or 3x4, found {list(pose.shape)}", "USAGE")
+        fx = float(camera["fx"])
+        lens = (fx, float(camera.get("fy", fx)), float(camera.get("cx", width / 2)), float(camera.get("cy", height / 2)))
+        c = _SplatCamera(width, height, (D * 4)(*lens), (D * 12)(*pose[:3].ravel()), (D * 3)(*background),
+                         0.999 if raster == "fast" else 0.99)
+        if width < 1 or height < 1:
+            _refuse(f"camera: expected a size, found {width} x {height}", "USAGE")
+        image, err = np.empty((height, width, 3), np.float32), Err()
+        maps = [np.empty((height, width), np.float32) if wanted else None for wanted in (alpha, depth)]
+        with _signals:
+            status = self._call("fth_splat_render")(model._p, C.byref(c), image.ctypes.data,
+                                                    *[None if m is None else m.ctypes.data for m in maps], C.byref(err))
+        _check(status, err)
+        return (image, *[m for m in maps if m is not None]) if alpha or depth else image
+
+
+splat = _Splat()

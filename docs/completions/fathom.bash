@@ -991,6 +991,15 @@ _fathom() {
     --bg)
         return
         ;;
+    --render-mode)
+        return
+        ;;
+    --orbit)
+        return
+        ;;
+    --fps)
+        return
+        ;;
     --raster)
         return
         ;;
@@ -1101,7 +1110,7 @@ _fathom() {
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat render'*) words="--data-path --cameras --output-path --views --test-every --images --bg --format --alpha --gradients --raster --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat render'*) words="--data-path --cameras --output-path --views --test-every --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --raster --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat toy'*) words="--output-path --gaussians --views --size --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat densify'*) words="--iteration --scene-scale --strategy --stats --noise --canonical-order --set --output-path --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat bench-densify'*) words="--n --mode --adam --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;

@@ -14,7 +14,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_SIDE = 16383, OWN = 1 << 20, PACK_BYTES = 40, EFFORT = 2, QUALITY = 50 };
+enum {
+    MOST_SIDE = 16383,
+    OWN = 256 << 10,
+    OWN_PACK = 1 << 20,
+    PACK_BYTES = 40,
+    EFFORT = 2,
+    QUALITY = 50
+};
 
 /* ---- writing ---- */
 
@@ -32,7 +39,7 @@ static uint64_t bound(const fth_picture *p, const fth_picture_format *f)
 static uint64_t work(const fth_picture *p, const fth_picture_format *f)
 {
     (void)f;
-    return pixels_of(p) * PACK_BYTES + OWN;
+    return pixels_of(p) * PACK_BYTES + OWN_PACK;
 }
 
 static int put(const uint8_t *data, size_t n, const WebPPicture *picture)

@@ -1,0 +1,97 @@
+"""fathom.splat: models as arrays, images of them as the program renders them, checkpoints by name.
+seconds: 10"""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from test_splat import call, golden, write_golden
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
+import fathom  # noqa: E402
+
+
+def write_safetensors(path, arrays, metadata):
+    import json
+    header, at = {"__metadata__": metadata}, 0
+    for name, a in arrays.items():
+        header[name] = {"dtype": "F32", "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
+        at += a.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(a.tobytes() for a in arrays.values()))
+
+
+class SplatPython(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.kept.name)
+        (cls.dir / "golden").mkdir()
+        write_golden(cls.dir / "golden")
+        fx, fy, cx, cy = golden("in_intr")[0][:4]
+        cls.camera = {"width": 50, "height": 42, "fx": fx, "fy": fy, "cx": cx, "cy": cy, "w2c": golden("in_w2c")[0]}
+        cls.background = (0.1, 0.2, 0.3)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    def test_an_image_is_that_of_the_program_and_the_golden_one(self):
+        model = fathom.splat.load(self.dir / "golden/model.ply")
+        self.assertEqual((model.degree, model.shN.shape), (3, (len(model), 15, 3)))
+        image, alpha, depth = fathom.splat.render(model, self.camera, self.background, alpha=True, depth=True)
+        self.assertEqual((image.shape, image.dtype), ((42, 50, 3), np.float32))
+        self.assertLess(np.abs(image - golden("fwd_deg3_image")).max(), 2e-5)
+        self.assertLess(np.abs(alpha - golden("fwd_deg3_alpha")).max(), 2e-5)
+        done = call("render", "golden/model.ply", "-d", "golden", "-o", "p", "--bg", "0.1,0.2,0.3", "--depth", cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.testing.assert_allclose(image, np.load(self.dir / "p/images/view_00.npy"), atol=2e-6)
+        np.testing.assert_allclose(depth, np.load(self.dir / "p/images/view_00_depth.npy"), rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(model.render(self.camera, background=self.background), image)
+        np.testing.assert_array_equal(fathom.splat.render(self.dir / "golden/model.ply", self.camera, self.background), image)
+
+    def test_arrays_are_a_model(self):
+        loaded = fathom.splat.load(self.dir / "golden/model.ply")
+        arrays = {name: loaded[name] for name in loaded.keys()}
+        np.testing.assert_allclose(arrays["means"], golden("in_means"), atol=1e-6)
+        image = fathom.splat.render(arrays, self.camera, self.background)
+        np.testing.assert_array_equal(image, loaded.render(self.camera, background=self.background))
+        del arrays["shN"]
+        self.assertEqual(fathom.splat.model(arrays).degree, 0)
+        with self.assertRaisesRegex(fathom.Error, "rotation: expected"):
+            fathom.splat.model({**arrays, "rotation": np.zeros((3, 4))})
+        with self.assertRaisesRegex(fathom.Error, "focal lengths above 0"):
+            fathom.splat.render(loaded, {**self.camera, "fx": 0, "fy": 0})
+        with self.assertRaisesRegex(fathom.Error, "w2c of 4x4 or 3x4"):
+            fathom.splat.render(loaded, {**self.camera, "w2c": np.eye(3)})
+        with self.assertRaises(fathom.Error):
+            fathom.splat.load(self.dir / "none.ply")
+
+    def test_files_that_are_saved_load_again(self):
+        model = fathom.splat.load(self.dir / "golden/model.ply")
+        for name in ("a.ply", "a.spz", "a.sog", "a.splat"):
+            again = fathom.splat.load(model.save(self.dir / name))
+            self.assertEqual(len(again), len(model), name)
+        model.save(self.dir / "a.html")
+        self.assertIn("webgl2", (self.dir / "a.html").read_text())
+        with self.assertRaisesRegex(fathom.Error, "no format"):
+            model.save(self.dir / "a.xyz")
+
+    def test_a_checkpoint_opens_as_named_arrays(self):
+        model = fathom.splat.load(self.dir / "golden/model.ply")
+        arrays = {name: model[name] for name in model.keys()}
+        write_safetensors(self.dir / "c.safetensors", {**arrays, "densify": np.zeros((2, 5), np.float32)}, {"iteration": "7"})
+        found = fathom.splat.checkpoint(self.dir / "c.safetensors")
+        self.assertEqual(found["__metadata__"]["iteration"], "7")
+        self.assertEqual(found["densify"].shape, (2, 5))
+        np.testing.assert_array_equal(found["means"], model.means)
+        again = fathom.splat.load(self.dir / "c.safetensors")
+        np.testing.assert_array_equal(again.shN, model.shN)
+
+
+if __name__ == "__main__":
+    unittest.main()
