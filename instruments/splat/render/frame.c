@@ -171,6 +171,12 @@ void gs_view_pack(const gs_view *view, const double ground[3], int degree, float
         v[GS_VIEW_GROUND + k] = (float)ground[k];
     }
     v[GS_VIEW_DEGREE] = (float)degree;
+}
+
+static void set_view(const gs_frame *f, const gs_view *view, const double ground[3], int degree)
+{
+    float *v = fth_tensor_data(f->view);
+    gs_view_pack(view, ground, degree, v);
     if (!f->dark) return;
     float *dark = fth_tensor_data(f->dark);
     memcpy(dark, v, GS_VIEW * sizeof *v);
@@ -180,7 +186,7 @@ void gs_view_pack(const gs_view *view, const double ground[3], int degree, float
 fth_status gs_frame_run(gs_frame *f, const gs_view *view, const double ground[3], int degree,
                         fth_err *err)
 {
-    gs_view_pack(view, ground, degree, fth_tensor_data(f->view));
+    set_view(f, view, ground, degree);
     for (;;) {
         fth_err local = {0};
         f->need = 0;
