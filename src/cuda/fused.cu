@@ -238,6 +238,48 @@ walk part_of(const walk *w, int64_t from, int64_t n)
     return o;
 }
 
+/* The largest multiple of `vec` of [LEAST_SIDE, MOST_SIDE] that divides n; 0: there is none. */
+int64_t side_of(int64_t n, int64_t vec)
+{
+    enum { LEAST_SIDE = 8, MOST_SIDE = 32 };
+    for (int64_t side = MOST_SIDE / vec * vec; side >= LEAST_SIDE; side -= vec)
+        if (n % side == 0) return side;
+    return 0;
+}
+
+/* The outer axis along which an input is dense that is not so along the innermost; -1: none. */
+int turned_axis(const walk *w, const fth__ew_program *e)
+{
+    const int last = w->n_axes - 1;
+    for (int j = 0; j < e->p.n_in; j++)
+        for (int k = 0; k < last; k++)
+            if (w->stride[j][k] == 1 && w->stride[j][last] > 1) return k;
+    return -1;
+}
+
+/* Inputs that are turned are read in squares, whose lines a block of threads finds in its cache:
+ * both axes are cut, and their short parts are innermost. */
+walk squares_of(const walk *w, const fth__ew_program *e, int vec)
+{
+    const int turned = turned_axis(w, e), last = w->n_axes - 1;
+    if (turned < 0 || w->n_axes + 2 > FTH_MAX_AXES) return *w;
+    const int64_t down = side_of(w->extent[turned], 1), across = side_of(w->extent[last], vec);
+    if (down == 0 || across == 0) return *w;
+    walk o = *w;
+    o.n_axes += 2;
+    const int from[2] = {turned, last}, to[2] = {last + 1, last + 2};
+    const int64_t side[2] = {down, across};
+    for (int a = 0; a < 2; a++) {
+        o.extent[from[a]] /= side[a];
+        o.extent[to[a]] = side[a];
+        for (int j = 0; j < w->n_ops; j++) {
+            o.stride[j][to[a]] = w->stride[j][from[a]];
+            o.stride[j][from[a]] *= side[a];
+        }
+    }
+    return o;
+}
+
 fth_status run_map(const job *b, const walk *w)
 {
     const int vec = b->e->shape.vec, last = w->n_axes - 1;
@@ -255,7 +297,8 @@ fth_status run_map(const job *b, const walk *w)
     FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
     fth__ew_args a;
-    fill_args(&a, w, b->e, use ? vec : 1);
+    const walk squares = squares_of(w, b->e, use ? vec : 1);
+    fill_args(&a, &squares, b->e, use ? vec : 1);
     if (use) a.count /= (uint32_t)vec;
     const int each = THREADS * (use ? b->e->shape.unroll : b->e->shape.unroll_any);
     return launch(b, code, &a, blocks_for(a.count, each), 1, 0);
