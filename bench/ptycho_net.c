@@ -25,6 +25,7 @@ typedef struct net_case {
     fth_plan *plan;
     fth_sink sink;
     float *x, *rel, *patch;
+    fth_tensor *batch, *made; /* of a device, where arrays are parameters */
     fth_err err;
     fth_status status;
     fth_run_report report;
@@ -56,8 +57,19 @@ static fth_source patterns(const net_case *c)
     return memory(3, (int64_t[]){c->groups * CHAN, N, N}, c->x);
 }
 
+/* On a device patterns and patches stay there, as PyTorch's do, and as training has them. */
+static fth_status make_tensors(net_case *c)
+{
+    fth_mem *mem = fth_context_mem(c->ctx);
+    const int64_t flat[3] = {c->groups * CHAN, N, N}, groups[3] = {c->groups, N, N};
+    FTH_TRY(fth_tensor_create(&c->batch, mem, "x", FTH_F32, 3, flat, &c->err));
+    memcpy(fth_tensor_data(c->batch), c->x, fth_tensor_bytes(c->batch));
+    return fth_tensor_create(&c->made, mem, "patch", FTH_C64, 3, groups, &c->err);
+}
+
 static fth_status open_train(net_case *c)
 {
+    c->t.batch = c->batch;
     FTH_TRY(pt_stepper_create(&c->s, c->ctx, &c->t, c->groups, patterns(c),
                               &(pt_descent){.kind = FTH_OPTIM_ADAM, .eps = 1e-7}, &c->err));
     memcpy(fth_tensor_data(c->s.rel), c->rel, fth_tensor_bytes(c->s.rel));
@@ -70,7 +82,8 @@ static fth_status open_infer(net_case *c)
     const pt_model *m = &c->t.model;
     fth_graph *g = c->g = fth_graph_create(c->ctx);
     pt_model_declare(g, m, c->groups);
-    const fth_val flat = fth_input(g, "x", FTH_F32, "flat row col", patterns(c)),
+    const fth_val flat = c->batch ? fth_param(g, "x", "flat row col", c->batch)
+                                  : fth_input(g, "x", FTH_F32, "flat row col", patterns(c)),
                   rel = fth_input(g, "rel", FTH_F32, "group chan xy",
                                   memory(3, (int64_t[]){c->groups, CHAN, 2}, c->rel));
     const pt_model_graph v = pt_model_build(g, m, fth_split(flat, "flat", "group chan"), rel,
@@ -80,8 +93,12 @@ static fth_status open_infer(net_case *c)
                          .n_axes = 3,
                          .size = {c->groups, N, N},
                          .data = c->patch};
-    c->plan =
-        fth_plan_make(g, &v.patch, 1, &(fth_limits){.sinks = &c->sink, .keep = true}, &c->err);
+    fth_val out = v.patch;
+    if (c->made) {
+        c->sink = (fth_sink){0};
+        out = fth_assign(fth_param(g, "patch", "group row col", c->made), out);
+    }
+    c->plan = fth_plan_make(g, &out, 1, &(fth_limits){.sinks = &c->sink, .keep = true}, &c->err);
     return c->plan ? FTH_OK : c->err.status;
 }
 
@@ -120,6 +137,7 @@ static fth_status open_case(net_case *c, const bench *b, bool train)
     free(probe);
     c->t.factor = 1;
     c->t.rate = 1e-3;
+    if (b->device) FTH_TRY(make_tensors(c));
     FTH_TRY(train ? open_train(c) : open_infer(c));
     fth_plan_get_info(c->plan, &c->info);
     return FTH_OK;
@@ -148,6 +166,8 @@ static void close_case(bench *b, net_case *c, const char *name)
     }
     pt_stepper_clear(&c->s);
     pt_trained_clear(&c->t);
+    fth_tensor_release(c->batch);
+    fth_tensor_release(c->made);
     const fth_status s = fth_context_destroy(c->ctx, &c->err);
     free(c->x);
     free(c->rel);
