@@ -18,7 +18,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 7 };
+enum { FTH_BACKEND_ABI = 8 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */
@@ -77,6 +77,9 @@ typedef struct fth_mem_system {
     /* Put memory behind whole pages of the range, and take it away. */
     bool (*commit)(void *self, char *base, uint64_t bytes);
     bool (*decommit)(void *self, char *base, uint64_t bytes);
+    /* The same as commit for pages that are only taken away from the end on: many at once may be
+     * cheaper. NULL: commit is. */
+    bool (*extend)(void *self, char *base, uint64_t bytes);
     /* Blocks of their own, as POOL (stream-ordered, may be kept by the driver) or DIRECT. */
     void *(*map)(void *self, fth_how how, uint64_t bytes);
     bool (*unmap)(void *self, fth_how how, void *block, uint64_t bytes);

@@ -24,6 +24,7 @@ typedef struct driver {
     decltype(&cuMemAddressFree) unreserve;
     decltype(&cuMemCreate) create;
     decltype(&cuMemRelease) release;
+    decltype(&cuMemRetainAllocationHandle) retain;
     decltype(&cuMemMap) map;
     decltype(&cuMemUnmap) unmap;
     decltype(&cuMemSetAccess) set_access;
@@ -72,8 +73,8 @@ static void unreserve(void *self, char *base, uint64_t bytes)
     (void)m->api.unreserve((CUdeviceptr)base, bytes);
 }
 
-/* Blocks of the arena are below 100 MiB and come and go by pages; what asks for more grows. */
-static const uint64_t many_pages = 104 << 20, piece_bytes = 128 << 20;
+/* From how many bytes on pages come as pieces, and how long these are at most. */
+static const uint64_t many_pages = 16 << 20, piece_bytes = 128 << 20;
 
 static bool allow(const memory *m, CUdeviceptr at, uint64_t bytes)
 {
@@ -118,16 +119,14 @@ static void forget_pieces(memory *m, CUdeviceptr from, CUdeviceptr end)
     }
 }
 
-static bool commit(void *self, char *base, uint64_t bytes)
+/* In pieces of so many bytes; single pages are not written down. */
+static bool back_all(memory *m, CUdeviceptr from, uint64_t bytes, uint64_t most)
 {
-    memory *m = (memory *)self;
-    const CUdeviceptr from = (CUdeviceptr)base;
-    const bool many = bytes >= many_pages;
+    const bool many = most > m->page;
     (void)cudaSetDevice(m->device->index);
     uint64_t done = 0;
     while (done < bytes) {
-        const uint64_t most = many ? piece_bytes : m->page,
-                       next = bytes - done < most ? bytes - done : most;
+        const uint64_t next = bytes - done < most ? bytes - done : most;
         if (!(many ? back_piece(m, from + done, next) : back(m, from + done, next))) break;
         done += next;
     }
@@ -137,30 +136,55 @@ static bool commit(void *self, char *base, uint64_t bytes)
     return false;
 }
 
+static bool commit(void *self, char *base, uint64_t bytes)
+{
+    memory *m = (memory *)self;
+    return back_all(m, (CUdeviceptr)base, bytes, m->page);
+}
+
+static bool extend(void *self, char *base, uint64_t bytes)
+{
+    memory *m = (memory *)self;
+    return back_all(m, (CUdeviceptr)base, bytes, bytes < many_pages ? m->page : piece_bytes);
+}
+
 static void wait_for_lanes(const memory *m)
 {
     for (int i = 0; i < FTH_LANE_COUNT; i++) (void)cudaStreamSynchronize(m->device->lane[i]);
 }
 
-/* What is to stay of a piece is copied to a new one, which then takes its place. */
+/* The first bytes of a piece, in memory behind other addresses for the time of the copy. */
+static bool copy_front(const memory *m, const piece *p, CUmemGenericAllocationHandle to,
+                       uint64_t bytes)
+{
+    CUdeviceptr copy = 0;
+    if (m->api.reserve(&copy, bytes, m->page, 0, 0) != CUDA_SUCCESS) return false;
+    const bool mapped = m->api.map(copy, bytes, 0, to, 0) == CUDA_SUCCESS;
+    const bool ok = mapped && allow(m, copy, bytes) &&
+                    cudaMemcpy((void *)copy, (const void *)p->at, bytes,
+                               cudaMemcpyDeviceToDevice) == cudaSuccess &&
+                    cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess;
+    if (mapped) (void)m->api.unmap(copy, bytes);
+    (void)m->api.unreserve(copy, bytes);
+    return ok;
+}
+
+/* What is to stay of a piece is copied to a shorter one, which then takes its place; or all stays
+ * as it was. */
 static bool shorten(const memory *m, piece *p, uint64_t bytes)
 {
-    CUmemGenericAllocationHandle handle = 0;
-    CUdeviceptr copy = 0;
-    bool ok = false, mapped = false;
-    if (m->api.create(&handle, bytes, &m->property, 0) != CUDA_SUCCESS) return false;
-    if (m->api.reserve(&copy, bytes, m->page, 0, 0) == CUDA_SUCCESS) {
-        mapped = m->api.map(copy, bytes, 0, handle, 0) == CUDA_SUCCESS;
-        ok = mapped && allow(m, copy, bytes) &&
-             cudaMemcpy((void *)copy, (const void *)p->at, bytes, cudaMemcpyDeviceToDevice) ==
-                 cudaSuccess &&
-             cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess;
-        if (mapped) (void)m->api.unmap(copy, bytes);
-        (void)m->api.unreserve(copy, bytes);
+    CUmemGenericAllocationHandle now = 0, old = 0;
+    if (m->api.create(&now, bytes, &m->property, 0) != CUDA_SUCCESS) return false;
+    bool ok = copy_front(m, p, now, bytes) && m->api.retain(&old, (void *)p->at) == CUDA_SUCCESS;
+    if (ok && m->api.unmap(p->at, p->bytes) == CUDA_SUCCESS) {
+        ok = m->api.map(p->at, bytes, 0, now, 0) == CUDA_SUCCESS;
+        if (!ok) (void)m->api.map(p->at, p->bytes, 0, old, 0);
+        (void)allow(m, p->at, ok ? bytes : p->bytes);
+    } else {
+        ok = false;
     }
-    ok = ok && m->api.unmap(p->at, p->bytes) == CUDA_SUCCESS &&
-         m->api.map(p->at, bytes, 0, handle, 0) == CUDA_SUCCESS && allow(m, p->at, bytes);
-    (void)m->api.release(handle);
+    if (old) (void)m->api.release(old);
+    (void)m->api.release(now);
     if (ok) p->bytes = bytes;
     return ok;
 }
@@ -280,6 +304,7 @@ static bool find_ranges(memory *m)
     if (!find("cuMemAddressReserve", since, &d->reserve) ||
         !find("cuMemAddressFree", since, &d->unreserve) ||
         !find("cuMemCreate", since, &d->create) || !find("cuMemRelease", since, &d->release) ||
+        !find("cuMemRetainAllocationHandle", 11000, &d->retain) ||
         !find("cuMemMap", since, &d->map) || !find("cuMemUnmap", since, &d->unmap) ||
         !find("cuMemSetAccess", since, &d->set_access) ||
         !find("cuMemGetAllocationGranularity", since, &d->granularity))
@@ -340,6 +365,7 @@ void fth__cuda_get_memory(fth_device *device, fth_mem_system *out)
         out->unreserve = unreserve;
         out->commit = commit;
         out->decommit = decommit;
+        out->extend = extend;
     }
     out->map = map;
     out->unmap = unmap;

@@ -71,7 +71,8 @@ static char *reserve(fth_mem *mem, uint64_t bytes)
 static bool commit(fth_mem *mem, char *pages, uint64_t bytes)
 {
     if (!mem->on_device) return host_commit(pages, bytes);
-    return mem->system.commit(mem->system.self, pages, bytes);
+    const fth_mem_system *s = &mem->system;
+    return (s->extend ? s->extend : s->commit)(s->self, pages, bytes);
 }
 
 static bool decommit(fth_mem *mem, char *pages, uint64_t bytes)

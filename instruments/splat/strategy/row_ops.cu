@@ -183,8 +183,9 @@ __global__ void clear_rows(float *at, int columns, const uint32_t *word, int64_t
     for (int64_t w = first_warp(); w < words; w += all_warps()) {
         const uint32_t bits = word[w];
         float *to = at + w * WORD * columns;
+        const bool all = bits == 0xffffffffu;
         for (int e = lane; bits != 0 && e < WORD * columns; e += WORD)
-            if (bits >> e / columns & 1) to[e] = 0;
+            if (all || bits >> e / columns & 1) to[e] = 0;
     }
 }
 
