@@ -29,7 +29,7 @@ enum {
 
 /* Rows of a piece, and with its border; pixels of a thread, one below the other. */
 template <typename real> struct shape {
-    static constexpr int HIGH = sizeof(real) == 4 ? 16 : 8, TALL = HIGH + 2 * HALF,
+    static constexpr int HIGH = sizeof(real) == 4 ? 32 : 8, TALL = HIGH + 2 * HALF,
                          EACH = WIDE * HIGH / THREADS;
 };
 
@@ -101,11 +101,28 @@ template <typename real> __device__ inline real ssim_of(const real m[MOMENTS], r
     return map;
 }
 
+/* The window across rows, of the pixels of a thread: each sum in the order of its taps. */
+template <typename real, int N>
+__device__ inline void across(const real (*along)[shape<real>::TALL][WIDE], int top, int column,
+                              real (*sum)[N])
+{
+    constexpr int EACH = shape<real>::EACH;
+#pragma unroll
+    for (int t = 0; t < TAPS + EACH - 1; t++)
+#pragma unroll
+        for (int c = 0; c < N; c++) {
+            const real v = along[c][top + t][column];
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                if (t >= e && t - e < TAPS) sum[e][c] = fused(window<real>(t - e), v, sum[e][c]);
+        }
+}
+
 template <typename real>
 __global__ void __launch_bounds__(THREADS) map_pieces(const frames<real> __grid_constant__ f)
 {
     constexpr int TALL = shape<real>::TALL, EACH = shape<real>::EACH;
-    __shared__ real x[TALL][LONG], y[TALL][LONG], along[MOMENTS][TALL][WIDE];
+    __shared__ __align__(16) real x[TALL][LONG], y[TALL][LONG], along[MOMENTS][TALL][WIDE];
     __shared__ double warps[THREADS / 32];
     const piece p = piece_of(f);
     for (int k = (int)threadIdx.x; k < TALL * LONG; k += THREADS) {
@@ -115,33 +132,32 @@ __global__ void __launch_bounds__(THREADS) map_pieces(const frames<real> __grid_
         y[k / LONG][k % LONG] = inside ? f.target[i * f.target_i + j * f.target_j + p.channel] : 0;
     }
     __syncthreads();
-    for (int k = (int)threadIdx.x; k < TALL * WIDE; k += THREADS) {
-        const int i = k / WIDE, j = k % WIDE;
-        real m[MOMENTS] = {0, 0, 0, 0, 0};
+    for (int k = (int)threadIdx.x; k < TALL * WIDE / 2; k += THREADS) { /* two neighbours */
+        const int i = k / (WIDE / 2), j = k % (WIDE / 2) * 2;
+        real m[2][MOMENTS] = {};
 #pragma unroll
-        for (int t = 0; t < TAPS; t++) {
-            const real w = window<real>(t), a = x[i][j + t], b = y[i][j + t];
-            m[0] = fused(w, a, m[0]);
-            m[1] = fused(w, b, m[1]);
-            m[2] = fused(w, a * a, m[2]);
-            m[3] = fused(w, b * b, m[3]);
-            m[4] = fused(w, a * b, m[4]);
+        for (int t = 0; t < TAPS + 1; t++) {
+            const real a = x[i][j + t], b = y[i][j + t], v[MOMENTS] = {a, b, a * a, b * b, a * b};
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                for (int c = 0; c < MOMENTS && t >= e && t - e < TAPS; c++)
+                    m[e][c] = fused(window<real>(t - e), v[c], m[e][c]);
         }
-        for (int c = 0; c < MOMENTS; c++) along[c][i][j] = m[c];
+        for (int c = 0; c < MOMENTS; c++)
+            for (int e = 0; e < 2; e++) along[c][i][j + e] = m[e][c];
     }
     __syncthreads();
     double l1 = 0, ssim = 0;
     const int64_t plane = (int64_t)f.height * f.width;
-    for (int e = 0; e < EACH; e++) {
-        const int row = (int)threadIdx.x / WIDE + e * (THREADS / WIDE),
-                  column = (int)threadIdx.x % WIDE, i = p.i0 + row, j = p.j0 + column;
-        if (i >= f.height || j >= f.width) continue;
-        real m[MOMENTS] = {0, 0, 0, 0, 0}, slope[SLOPES];
+    const int top = (int)threadIdx.x / WIDE * EACH, column = (int)threadIdx.x % WIDE;
+    real m[EACH][MOMENTS] = {};
+    across<real, MOMENTS>(along, top, column, m);
 #pragma unroll
-        for (int t = 0; t < TAPS; t++)
-            for (int c = 0; c < MOMENTS; c++)
-                m[c] = fused(window<real>(t), along[c][row + t][column], m[c]);
-        const real map = ssim_of(m, slope);
+    for (int e = 0; e < EACH; e++) {
+        const int row = top + e, i = p.i0 + row, j = p.j0 + column;
+        if (i >= f.height || j >= f.width) continue;
+        real slope[SLOPES];
+        const real map = ssim_of(m[e], slope);
         const bool inside = i >= f.first_i && i < f.end_i && j >= f.first_j && j < f.end_j;
         if (inside) ssim += (double)map;
         l1 += fabs((double)x[row + HALF][column + HALF] - (double)y[row + HALF][column + HALF]);
@@ -181,22 +197,20 @@ __global__ void __launch_bounds__(THREADS) slope_pieces(const frames<real> __gri
         }
     }
     __syncthreads();
-    for (int e = 0; e < EACH; e++) {
-        const int row = (int)threadIdx.x / WIDE + e * (THREADS / WIDE),
-                  column = (int)threadIdx.x % WIDE, i = p.i0 + row, j = p.j0 + column;
-        if (i >= f.height || j >= f.width) continue;
-        real q[SLOPES] = {0, 0, 0};
+    const int top = (int)threadIdx.x / WIDE * EACH, column = (int)threadIdx.x % WIDE;
+    real q[EACH][SLOPES] = {};
+    across<real, SLOPES>(along, top, column, q);
 #pragma unroll
-        for (int t = 0; t < TAPS; t++)
-            for (int c = 0; c < SLOPES; c++)
-                q[c] = fused(window<real>(t), along[c][row + t][column], q[c]);
+    for (int e = 0; e < EACH; e++) {
+        const int i = p.i0 + top + e, j = p.j0 + column;
+        if (i >= f.height || j >= f.width) continue;
         const real x = f.image[i * f.image_i + j * f.image_j + p.channel],
                    y = f.target[i * f.target_i + j * f.target_j + p.channel],
                    l1 = x > y   ? f.step
                         : x < y ? -f.step
                                 : 0;
         f.gradient[i * f.gradient_i + j * f.gradient_j + p.channel] =
-            fused(2 * x, q[1], fused(y, q[2], q[0])) + l1;
+            fused(2 * x, q[e][1], fused(y, q[e][2], q[e][0])) + l1;
     }
 }
 
