@@ -149,7 +149,7 @@ static void check_attribute(const step *s, gs_attribute a, fth_val gradient)
         double want[KINDS];
         for (int k = 0; k < KINDS; k++) want[k] = t_get(s->dtype, t_data(kind[k]->at[a]), i);
         if (s->rate[GS_RATE_ON + a] > 0)
-            (s->dtype == FTH_F32 ? adam_f32 : adam_f64)(s->rate, a, regularised(s, a, i, g[i]),
+            (s->dtype == FTH_F32 ? adam_f32 : adam_f64)(s->rate, (int)a, regularised(s, a, i, g[i]),
                                                         want);
         for (int k = 0; k < KINDS; k++) EQ_F64(got[k][i], want[k]);
     }
