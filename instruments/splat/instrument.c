@@ -31,6 +31,7 @@ const fth_instrument fth_instrument_splat = {
     .name = "splat",
     .brief = "3D Gaussian splatting: models trained on captures, their images and gradients",
     .schema = &gs_schema,
+    .gpu = true, /* every operation of a step has a kernel */
     .stage = stages,
     .n_stages = sizeof stages / sizeof stages[0],
     .variant = variants,

@@ -165,6 +165,17 @@ class Train(unittest.TestCase):
                     cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_smaller_images(self):
+        self.train("half", *SHORT[:-1], "-r", 2, "--eval", "--test-every", 4, "--set", "eval_steps=[120]")
+        done = call("splat", "eval", "half/splat_120.ply", "-d", "toy", "-o", "half_again", "--test-every", 4, "-r", 2,
+                    "--json", cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertAlmostEqual(json.loads(done.stdout)["psnr"], float(rows_of(self.dir / "half/metrics.csv")[0]["psnr"]), places=3)
+        png = (self.dir / "half/eval_step_120/0.png").read_bytes()
+        self.assertEqual((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")), (2 * 32 + 4, 24))
+        self.train("most", *SHORT[:-1], "--max-width", 32)  # the same sizes by another key
+        self.assertEqual(len(rows_of(self.dir / "most/loss.csv")), 120)
+
     def test_files_of_lichtfeld(self):
         (self.dir / "lfs.json").write_text(json.dumps({
             "iterations": 40, "sh_degree_interval": 1000, "means_lr": 0.000016, "shs_lr": 0.0025, "opacity_lr": 0.05,

@@ -78,11 +78,6 @@ static void check(fth_config *cfg, void *user)
             fth_config_complain(cfg, "max_cap", NULL,
                                 "expected auto or a whole number from 1 to 2e9, found '%s'", text);
     }
-    const int64_t factor = fth_config_int(cfg, "resize_factor");
-    if (factor != 1)
-        fth_config_complain(cfg, "resize_factor", "make the images smaller, and name their folder",
-                            "this version trains on images as they are: expected 1, found %lld",
-                            (long long)factor);
 }
 
 const fth_schema gs_schema = {

@@ -144,6 +144,11 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .init_ply = text_of(cfg, "init_ply"),
         .ignore_distortion = fth_config_bool(cfg, "ignore_distortion"),
         .legacy_yturn = fth_config_bool(cfg, "legacy_yturn"),
+        .resize_factor = fth_config_choice(cfg, "resize_factor")
+                             ? (int64_t)1 << (fth_config_choice(cfg, "resize_factor") - 1)
+                             : 1,
+        .max_width = fth_config_int(cfg, "max_width"),
+        .resample = (gs_resample)fth_config_choice(cfg, "resample"),
         .seed = fth_config_int(cfg, "seed"),
         .test_every = fth_config_int(cfg, "test_every"),
         .profile = (gs_profile)fth_config_choice(cfg, "profile"),

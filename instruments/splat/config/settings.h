@@ -6,6 +6,7 @@
 #ifndef SPLAT_CONFIG_SETTINGS_H
 #define SPLAT_CONFIG_SETTINGS_H
 
+#include "../images/target.h"
 #include "../model/model.h"
 #include "../scene/scene.h"
 
@@ -22,6 +23,8 @@ enum { GS_STEPS = 256 }; /* of save_steps and eval_steps, with those of steps_sc
 typedef struct gs_settings {
     const char *data, *images, *init_ply; /* of the config; NULL: not given */
     bool ignore_distortion, legacy_yturn;
+    int64_t resize_factor, max_width;
+    gs_resample resample;
     int64_t seed, test_every;
     gs_profile profile;
     gs_strategy strategy;

@@ -7,6 +7,7 @@
 #ifndef SPLAT_EVAL_EVAL_H
 #define SPLAT_EVAL_EVAL_H
 
+#include "../images/target.h"
 #include "../model/model.h"
 #include "../scene/scene.h"
 
@@ -27,6 +28,7 @@ typedef struct gs_evaluation {
     const char *folder;
     const double *ground;
     double most_alpha;
+    gs_resample resample; /* of images that are made smaller */
     bool images, legacy_ssim;
 } gs_evaluation;
 

@@ -1,5 +1,4 @@
 /* evaluate.c - test views rendered and compared; see eval.h. */
-#include "../images/target.h"
 #include "../render/render.h"
 #include "tables.h"
 
@@ -66,7 +65,9 @@ static fth_status evaluate_view(bench *b, int64_t index, fth_err *err)
     FTH_TRY(fit_frame(b, view, err));
     FTH_TRY(gs_scene_image(job->scene, v, path, err));
     FTH_TRY(gs_target_read(fth_context_mem(job->ctx), path,
-                           &(gs_target_options){.width = view->width, .height = view->height},
+                           &(gs_target_options){.width = view->width,
+                                                .height = view->height,
+                                                .resample = job->resample},
                            b->target, NULL, err));
     const double begun = now();
     FTH_TRY(gs_frame_run(&b->frame, view, job->ground, job->degree, err));

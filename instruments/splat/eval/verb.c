@@ -16,6 +16,8 @@ typedef struct order {
     int64_t test_every, iteration;
     double ground[3], most_alpha;
     bool images, legacy_ssim;
+    int64_t resize_factor, max_width; /* max_width 0: as they are */
+    gs_resample resample;
     gs_scene_options scene;
     FILE *notes;
 } order;
@@ -47,6 +49,7 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .folder = o->out,
                                .ground = o->ground,
                                .most_alpha = o->most_alpha,
+                               .resample = o->resample,
                                .images = o->images,
                                .legacy_ssim = o->legacy_ssim};
     fth_status s = FTH_OK;
@@ -71,6 +74,7 @@ static fth_status open_and_evaluate(const order *o, int64_t *count, int64_t *gau
     FTH_TRY(gs_model_look(mem, o->model, &info, err));
     FTH_TRY(gs_scene_open(&scene, mem, o->data, &o->scene, err));
     fth_status s = gs_scene_match(&scene, err);
+    if (s == FTH_OK) gs_scene_resize(&scene, o->resize_factor, o->max_width);
     for (int64_t i = 0; s == FTH_OK && o->notes && i < fth_texts_count(scene.notes); i++)
         fprintf(o->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
     if (s == FTH_OK) s = gs_model_load(&model, mem, o->model, info.format, err);
@@ -133,6 +137,10 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
         (!fth_int_parse(value(user, "test-every"), &o->test_every) || o->test_every < 2))
         return FTH_FAIL(err, FTH_E_COMMAND, "--test-every: expected 2 or more, found '%s'",
                         value(user, "test-every"));
+    const char *factor = value(user, "resize_factor");
+    if (factor && (!fth_int_parse(factor, &o->resize_factor) || o->resize_factor < 1))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--resize_factor: expected 1 or more, found '%s'",
+                        factor);
     o->images = value(user, "no-images") == NULL;
     o->legacy_ssim = value(user, "legacy-ssim") != NULL;
     o->scene = (gs_scene_options){.images = value(user, "images"),
@@ -177,7 +185,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
         fth_err_hint(err, "fathom splat eval MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
-    order o = {.ctx = ctx, .model = arg[0], .iteration = iteration_of(arg[0])};
+    order o = {.ctx = ctx, .model = arg[0], .iteration = iteration_of(arg[0]), .resize_factor = 1};
     FTH_TRY(read_flags(&o, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     o.notes = a.notes;
@@ -192,6 +200,10 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_COUNT,
      .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
+    {.name = "resize_factor",
+     .letter = 'r',
+     .value = FTH_FLAG_COUNT,
+     .doc = "images are made so many times smaller"},
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
     {.name = "no-images", .doc = "do not write images beside their targets"},
@@ -261,6 +273,9 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .iteration = set.iterations,
                .most_alpha = set.most_alpha,
                .images = set.eval_images,
+               .resize_factor = set.resize_factor,
+               .max_width = set.max_width,
+               .resample = set.resample,
                .legacy_ssim = set.legacy_ssim,
                .scene = {.images = set.images,
                          .ignore_distortion = set.ignore_distortion,

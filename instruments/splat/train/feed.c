@@ -31,7 +31,8 @@ static bool make_room(gs_feed *f, uint64_t bytes)
 static fth_status decode(gs_feed *f, int64_t v, float *to, fth_err *err)
 {
     const gs_view *view = &f->scene->view[v];
-    const gs_target_options how = {.width = view->width, .height = view->height};
+    const gs_target_options how = {
+        .width = view->width, .height = view->height, .resample = f->resample};
     gs_feed_slot *slot = &f->slot[v];
     gs_target image;
     char path[FTH_PATH];
@@ -118,16 +119,17 @@ static fth_status take(gs_feed *f, uint64_t bytes, const char *what, void *out, 
 }
 
 fth_status gs_feed_create(gs_feed *f, fth_mem *mem, const gs_scene *scene, const int64_t *view,
-                          int64_t views, int64_t seed, bool shuffled, uint64_t room, fth_err *err)
+                          int64_t views, const gs_feed_options *how, fth_err *err)
 {
     *f = (gs_feed){.mem = mem,
                    .scene = scene,
                    .views = views,
                    .epoch = -1,
-                   .seed = seed,
-                   .shuffled = shuffled,
+                   .seed = how->seed,
+                   .shuffled = how->shuffled,
+                   .resample = how->resample,
                    .most = largest(scene),
-                   .room = room};
+                   .room = how->room};
     const uint64_t list = (uint64_t)views * sizeof *f->view;
     const fth_source base = {.kind = "images",
                              .self = f,

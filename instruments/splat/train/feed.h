@@ -25,6 +25,7 @@ typedef struct gs_feed {
     int64_t *order; /* of the epoch that was looked at last */
     int64_t epoch, seed;
     bool shuffled;
+    gs_resample resample;
     int64_t most; /* numbers of the largest image */
     fth_batches *reader;
     bool asked;
@@ -34,9 +35,15 @@ typedef struct gs_feed {
     int64_t reads;
 } gs_feed;
 
-/* The scene lives as long. `room`: bytes for decoded images. */
+typedef struct gs_feed_options {
+    int64_t seed;
+    bool shuffled;
+    gs_resample resample; /* of images that are made smaller */
+    uint64_t room;        /* bytes for decoded images */
+} gs_feed_options;
+/* The scene lives as long. */
 fth_status gs_feed_create(gs_feed *f, fth_mem *mem, const gs_scene *scene, const int64_t *view,
-                          int64_t views, int64_t seed, bool shuffled, uint64_t room, fth_err *err);
+                          int64_t views, const gs_feed_options *how, fth_err *err);
 void gs_feed_free(gs_feed *f); /* a cleared one is allowed */
 /* The view of an iteration, counted from 1. */
 int64_t gs_feed_view(gs_feed *f, int64_t iteration);

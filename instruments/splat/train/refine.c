@@ -33,7 +33,8 @@ static int64_t cap_of(gs_work *w)
     fth_mem_stats now;
     const gs_rows *rows = &w->state.rows;
     const int64_t asked = w->set.most > 0 ? w->set.most : rows->most;
-    fth_mem_get_stats(w->mem, &now);
+    fth_mem *device = fth_context_device_mem(w->job->ctx);
+    fth_mem_get_stats(device ? device : w->mem, &now);
     const double budget = (double)now.budget_bytes,
                  takes = (double)now.used_bytes + (double)w->step.planned_bytes;
     if (2.5 * takes <= budget) return asked; /* one refinement doubles them at most */

@@ -97,6 +97,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
                                   .seed = (uint64_t)w->set.seed};
     FTH_TRY(gs_scene_open(&w->scene, w->mem, job->data, &how, err));
     FTH_TRY(gs_scene_match(&w->scene, err));
+    gs_scene_resize(&w->scene, w->set.resize_factor, w->set.max_width);
     for (int64_t i = 0; i < fth_texts_count(w->scene.notes); i++)
         gs_say(w, "warning: %s", fth_texts_get(w->scene.notes, i));
     FTH_TRY(split(w, err));

@@ -31,6 +31,7 @@ static void forget_size(gs_step_size *z)
 void gs_step_forget(gs_step *s)
 {
     for (int i = 0; i < GS_STEP_SIZES; i++) forget_size(&s->size[i]);
+    s->awake = NULL;
     s->n = -1;
 }
 
@@ -181,7 +182,8 @@ static fth_status make_plan(gs_step *s, gs_step_size *z, fth_source target, fth_
     z->graph = fth_graph_create(s->ctx);
     build(s, z, z->graph, target);
     FTH_TRY(fth_graph_check(z->graph, err));
-    z->plan = fth_plan_make(z->graph, z->out, z->outputs, &(fth_limits){.sinks = z->sink}, err);
+    z->plan = fth_plan_make(z->graph, z->out, z->outputs,
+                            &(fth_limits){.sinks = z->sink, .keep = true}, err);
     return z->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
 }
 
@@ -249,6 +251,8 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
 {
     gs_step_size *z = size_of(s, view->view->width, view->view->height);
     const fth_source picture = source_of(z, view->target);
+    if (s->awake && s->awake != z) fth_plan_rest(s->awake->plan); /* one keeps memory of a device */
+    s->awake = z;
     z->used = ++s->runs;
     gs_view_pack(view->view, view->ground, view->degree, fth_tensor_data(s->view));
     put_rates(s);

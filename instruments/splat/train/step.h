@@ -42,6 +42,7 @@ typedef struct gs_step {
     bool densify;
     fth_tensor *view, *rates;
     gs_step_size size[GS_STEP_SIZES];
+    gs_step_size *awake; /* the one that ran last; NULL: none */
     int64_t runs;
     /* What a run gives. */
     double loss[4]; /* with the regularisers; of the image alone; L1; SSIM */

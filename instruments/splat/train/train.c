@@ -175,6 +175,7 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .folder = w->job->folder,
                                .ground = w->set.ground,
                                .most_alpha = w->set.most_alpha,
+                               .resample = w->set.resample,
                                .images = w->set.eval_images,
                                .legacy_ssim = w->set.legacy_ssim};
     gs_scores scores;
@@ -280,8 +281,8 @@ static fth_status prepare(gs_work *w, fth_err *err)
     const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
     w->fixed_bytes = (double)gs_feed_bytes(&w->scene);
     w->begun_s = w->told_s = gs_now();
-    return gs_feed_create(&w->feed, w->mem, &w->scene, w->view, w->trains, w->set.seed,
-                          w->set.shuffled, left / 8, err);
+    const gs_feed_options how = {w->set.seed, w->set.shuffled, w->set.resample, left / 8};
+    return gs_feed_create(&w->feed, w->mem, &w->scene, w->view, w->trains, &how, err);
 }
 
 static fth_status run(gs_work *w, fth_err *err)
@@ -289,8 +290,8 @@ static fth_status run(gs_work *w, fth_err *err)
     FTH_TRY(prepare(w, err));
     FTH_TRY(take_iterations(w, err));
     if (w->job->call) fth_stage_point(w->job->call, "before_outputs");
-    FTH_TRY(gs_work_save_model(w, err));
-    return gs_work_save_state(w, err);
+    FTH_TRY(gs_work_save_state(w, err));
+    return gs_work_save_model(w, err); /* the last act: it says that all is done */
 }
 
 fth_status gs_train(const gs_training *job, fth_err *err)

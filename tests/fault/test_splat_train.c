@@ -1,0 +1,125 @@
+/* test_splat_train.c - the n-th request for memory, or the n-th write, fails in a training of
+ * splat: an error that says so, nothing held, no model that claims to be finished; and the same
+ * command then ends with the bytes of a training that nothing happened to.
+ *
+ * seconds: 20
+ */
+#include "instruments/splat/toy/toy.h"
+#include "instruments/splat/train/train.h"
+#include "mem/inject.h"
+#include "testing/files.h"
+
+#include <string.h>
+
+static const char *const assignments[] = {"name=t",         "strategy=default",   "iterations=4",
+                                          "sh_degree=1",    "start_refine=0",     "refine_every=2",
+                                          "stop_refine=4",  "checkpoint_every=2", "save_steps=[2]",
+                                          "max_cap=60",     "enable_eval=true",   "test_every=2",
+                                          "eval_steps=[3]", "grad_threshold=0"};
+
+typedef struct attempt {
+    const char *data, *out;
+    int64_t fail_alloc, fail_write;
+    int64_t allocs, writes; /* that there were */
+} attempt;
+
+static fth_status train(attempt *a, fth_err *err)
+{
+    fth_context *ctx = NULL;
+    fth_config *cfg = NULL;
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.mem.budget_bytes = 1 << 26;
+    opt.threads = 1;
+    *err = (fth_err){0};
+    OK(fth_context_create(&ctx, &opt, err));
+    fth_mem *mem = fth_context_mem(ctx);
+    OK(fth_config_create(&cfg, mem, err));
+    for (size_t i = 0; i < sizeof assignments / sizeof assignments[0]; i++)
+        OK(fth_config_set(cfg, assignments[i], err));
+    OK(fth_config_check(cfg, &gs_schema, NULL, err));
+    const gs_training job = {.ctx = ctx, .cfg = cfg, .data = a->data, .folder = a->out};
+    fth__mem_inject(mem, a->fail_alloc, a->fail_write);
+    const fth_status s = gs_train(&job, err);
+    a->allocs = fth__mem_alloc_count(mem);
+    a->writes = fth__mem_write_count(mem);
+    fth__mem_inject(mem, 0, 0);
+    OK(fth_config_destroy(cfg, NULL));
+    OK(fth_context_destroy(ctx, NULL)); /* nothing stays allocated */
+    return s;
+}
+
+static void make_toy(const char *dir)
+{
+    fth_context *ctx = NULL;
+    fth_options opt;
+    const gs_toy toy = {.gaussians = 40, .views = 4, .width = 24, .height = 20};
+    fth_options_default(&opt);
+    opt.threads = 1;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    OK(gs_toy_write(ctx, &toy, dir, NULL));
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+static void same_file(const char *a, const char *b, const char *name)
+{
+    char path[2][FTH_PATH];
+    size_t n[2];
+    unsigned char *data[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%.3000s/%s", i ? b : a, name);
+        data[i] = t_file_read(path[i], &n[i]);
+    }
+    EQ_I64((int64_t)n[0], (int64_t)n[1]);
+    IS_TRUE(memcmp(data[0], data[1], n[0]) == 0);
+    free(data[0]);
+    free(data[1]);
+}
+
+static void survive(bool writes, int64_t stride)
+{
+    char data[FTH_PATH], whole[FTH_PATH], out[FTH_PATH], made[FTH_PATH + 32];
+    fth_err err;
+    snprintf(data, sizeof data, "%s", t_temp_path("toy"));
+    snprintf(whole, sizeof whole, "%s", t_temp_path("whole"));
+    snprintf(out, sizeof out, "%s", t_temp_path("out"));
+    snprintf(made, sizeof made, "%s/splat_4.ply", out);
+    make_toy(data);
+    OKE(train(&(attempt){.data = data, .out = whole}, &err), &err);
+    int failed = 0;
+    for (int64_t n = 1;; n += stride) {
+        attempt a = {
+            .data = data, .out = out, .fail_alloc = writes ? 0 : n, .fail_write = writes ? n : 0};
+        OK(fth_folder_remove(NULL, out, NULL));
+        const fth_status s = train(&a, &err);
+        if (s == FTH_OK) { /* an image that cannot be kept is decoded again */
+            if ((writes ? a.writes : a.allocs) < n) break;
+            continue;
+        }
+        failed++;
+        IS_TRUE(err.text[0] != 0);
+        if (writes)
+            ONE_OF(s, FTH_E_FILE_WRITE, FTH_E_FILE_OPEN); /* loss.csv is made by opening it */
+        else if (!strstr(err.text, "expected a capture")) /* a folder that could not be listed */
+            ONE_OF(s, FTH_E_NOMEM, FTH_E_BUDGET);
+        IS_TRUE(!fth_path_exists(made)); /* it comes last */
+        if (failed % 5) continue;
+        OKE(train(&(attempt){.data = data, .out = out}, &err), &err);
+        same_file(whole, out, "splat_4.ply");
+        same_file(whole, out, "checkpoints/model.safetensors");
+        same_file(whole, out, "loss.csv");
+    }
+    IS_TRUE(failed > 10);
+}
+
+TEST(requests_that_fail)
+{
+    survive(false, 23);
+}
+
+TEST(writes_that_fail)
+{
+    survive(true, 1);
+}
+
+TEST_MAIN()
