@@ -957,20 +957,193 @@ _fathom() {
     --key)
         return
         ;;
-    --profile)
+    --output-path | -o)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --strategy)
+        return
+        ;;
+    --data-path | -d)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
     --images)
         return
         ;;
+    --test-every)
+        return
+        ;;
+    --resize_factor | -r)
+        return
+        ;;
+    --max-width)
+        return
+        ;;
+    --resample)
+        return
+        ;;
+    --profile)
+        return
+        ;;
+    --raster)
+        return
+        ;;
+    --view-order)
+        return
+        ;;
+    --iter | -i)
+        return
+        ;;
+    --steps-scaler)
+        return
+        ;;
     --sh-degree)
         return
         ;;
-    --transform)
+    --sh-degree-interval)
+        return
+        ;;
+    --means-lr)
+        return
+        ;;
+    --shs-lr)
+        return
+        ;;
+    --opacity-lr)
+        return
+        ;;
+    --scaling-lr)
+        return
+        ;;
+    --rotation-lr)
+        return
+        ;;
+    --lambda-dssim)
+        return
+        ;;
+    --opacity-reg)
+        return
+        ;;
+    --scale-reg)
+        return
+        ;;
+    --bg)
+        return
+        ;;
+    --init-num-pts)
+        return
+        ;;
+    --init-extent)
+        return
+        ;;
+    --init-ply)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
-    --data-path | -d)
+    --init-opacity)
+        return
+        ;;
+    --init-scaling)
+        return
+        ;;
+    --refine-every)
+        return
+        ;;
+    --start-refine)
+        return
+        ;;
+    --stop-refine)
+        return
+        ;;
+    --max-cap)
+        return
+        ;;
+    --min-opacity)
+        return
+        ;;
+    --grad-threshold)
+        return
+        ;;
+    --prune-opacity)
+        return
+        ;;
+    --grow-scale3d)
+        return
+        ;;
+    --prune-scale3d)
+        return
+        ;;
+    --grow-scale2d)
+        return
+        ;;
+    --prune-scale2d)
+        return
+        ;;
+    --reset-every)
+        return
+        ;;
+    --pause-refine-after-reset)
+        return
+        ;;
+    --save-steps)
+        return
+        ;;
+    --checkpoint-every)
+        return
+        ;;
+    --max-minutes)
+        return
+        ;;
+    --eval-steps)
+        return
+        ;;
+    --num-workers)
+        return
+        ;;
+    --render-mode)
+        return
+        ;;
+    --pose-opt)
+        return
+        ;;
+    --bilateral-grid-X)
+        return
+        ;;
+    --bilateral-grid-Y)
+        return
+        ;;
+    --bilateral-grid-W)
+        return
+        ;;
+    --bilateral-grid-lr)
+        return
+        ;;
+    --tv-loss-weight)
+        return
+        ;;
+    --sparsify-steps)
+        return
+        ;;
+    --init-rho)
+        return
+        ;;
+    --prune-ratio)
+        return
+        ;;
+    --sog-iterations)
+        return
+        ;;
+    --timelapse-images)
+        return
+        ;;
+    --timelapse-every)
+        return
+        ;;
+    --views)
+        return
+        ;;
+    --transform)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
@@ -978,29 +1151,10 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
-    --output-path | -o)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
-        return
-        ;;
-    --views)
-        return
-        ;;
-    --test-every)
-        return
-        ;;
-    --bg)
-        return
-        ;;
-    --render-mode)
-        return
-        ;;
     --orbit)
         return
         ;;
     --fps)
-        return
-        ;;
-    --raster)
         return
         ;;
     --gaussians)
@@ -1010,9 +1164,6 @@ _fathom() {
         return
         ;;
     --scene-scale)
-        return
-        ;;
-    --strategy)
         return
         ;;
     --stats)
@@ -1108,6 +1259,12 @@ _fathom() {
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'splat data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat train'*) words="--config --set --lenient --verify --attempt --force --output-path --strategy --fresh --resume --deterministic --headless --data-path --images --test-every --ignore-distortion --legacy-yturn --resize_factor --max-width --resample --profile --raster --view-order --iter --steps-scaler --sh-degree --sh-degree-interval --means-lr --shs-lr --opacity-lr --scaling-lr --rotation-lr --lambda-dssim --opacity-reg --scale-reg --bg --bg-modulation --random --init-num-pts --init-extent --init-ply --init-opacity --init-scaling --refine-every --start-refine --stop-refine --max-cap --min-opacity --relocate-zero-dead --grad-threshold --prune-opacity --grow-scale3d --prune-scale3d --grow-scale2d --prune-scale2d --reset-every --pause-refine-after-reset --revised-opacity --save-steps --skip-intermediate --checkpoint-every --max-minutes --eval-steps --eval --save-eval-images --legacy-ssim --num-workers --gut --antialiasing --render-mode --pose-opt --bilateral-grid --bilateral-grid-X --bilateral-grid-Y --bilateral-grid-W --bilateral-grid-lr --tv-loss-weight --enable-sparsity --sparsify-steps --init-rho --prune-ratio --sog --sog-iterations --save-depth --timelapse-images --timelapse-every --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat eval'*) words="--config --set --lenient --verify --attempt --force --data-path --output-path --views --test-every --images --resize_factor --bg --raster --no-images --legacy-ssim --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
+    'splat generate'*) words="--config --force --json --trace --quiet --help" ;;
     'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat render'*) words="--data-path --cameras --output-path --views --test-every --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --raster --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -1120,7 +1277,7 @@ _fathom() {
     'ptycho '*) words="data solve train infer evaluate figures plan generate info check convert simulate compare view study op" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
-    'splat '*) words="info convert render toy densify bench-densify" ;;
+    'splat '*) words="data train eval figures plan generate info convert render toy densify bench-densify" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -8,6 +8,7 @@
 #include "instruments/splat/train/train.h"
 #include "mem/inject.h"
 #include "testing/files.h"
+#include "testing/host_device.h"
 
 #include <string.h>
 
@@ -19,6 +20,8 @@ static const char *const assignments[] = {"name=t",         "strategy=default", 
 
 typedef struct attempt {
     const char *data, *out;
+    const char *strategy; /* NULL: default */
+    bool device;
     int64_t fail_alloc, fail_write;
     int64_t allocs, writes; /* that there were */
 } attempt;
@@ -31,12 +34,17 @@ static fth_status train(attempt *a, fth_err *err)
     fth_options_default(&opt);
     opt.mem.budget_bytes = 1 << 26;
     opt.threads = 1;
+    if (a->device) {
+        opt.device = "cuda";
+        opt.backend = &t_host_backend;
+    }
     *err = (fth_err){0};
     OK(fth_context_create(&ctx, &opt, err));
     fth_mem *mem = fth_context_mem(ctx);
     OK(fth_config_create(&cfg, mem, err));
     for (size_t i = 0; i < sizeof assignments / sizeof assignments[0]; i++)
         OK(fth_config_set(cfg, assignments[i], err));
+    if (a->strategy) OK(fth_config_set(cfg, a->strategy, err));
     OK(fth_config_check(cfg, &gs_schema, NULL, err));
     const gs_training job = {.ctx = ctx, .cfg = cfg, .data = a->data, .folder = a->out};
     fth__mem_inject(mem, a->fail_alloc, a->fail_write);
@@ -120,6 +128,26 @@ TEST(requests_that_fail)
 TEST(writes_that_fail)
 {
     survive(true, 1);
+}
+
+TEST(a_device_gives_the_same_bytes)
+{
+    static const char *const strategies[] = {"strategy=default", "strategy=mcmc"};
+    char data[FTH_PATH], out[2][FTH_PATH];
+    fth_err err;
+    snprintf(data, sizeof data, "%s", t_temp_path("toy"));
+    make_toy(data);
+    for (int k = 0; k < 2; k++) {
+        for (int d = 0; d < 2; d++) {
+            snprintf(out[d], sizeof out[d], "%s", t_temp_path(d ? "card" : "host"));
+            OK(fth_folder_remove(NULL, out[d], NULL));
+            attempt a = {.data = data, .out = out[d], .strategy = strategies[k], .device = d == 1};
+            OKE(train(&a, &err), &err);
+        }
+        same_file(out[0], out[1], "splat_4.ply");
+        same_file(out[0], out[1], "checkpoints/model.safetensors");
+        same_file(out[0], out[1], "loss.csv");
+    }
 }
 
 TEST_MAIN()

@@ -263,6 +263,10 @@ eval_steps: [60]
                 self.assertTrue((model / name).exists(), name)
         done = call("run", "all", "-c", "jobs", cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = call("report", "jobs_out", cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = "".join(p.read_text() for p in (self.dir / "jobs_out").rglob("*.html"))
+        self.assertIn("view_0004.png: target and image, PSNR ", page)
 
 
 if __name__ == "__main__":

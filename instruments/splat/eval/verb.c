@@ -3,6 +3,8 @@
 #include "../data/data.h"
 #include "eval.h"
 
+#include <fathom/reader.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -253,6 +255,27 @@ fth_status gs_eval_stage_plan(const fth_stage_call *call, fth_stage_plan *out, F
     return FTH_OK;
 }
 
+/* The first views beside their targets, for the report. */
+static fth_status show_views(const fth_stage_call *call, const char *folder, int64_t iteration,
+                             fth_err *err)
+{
+    enum { SHOWN = 12, NAME = 2, PSNR = 3 }; /* columns of the table */
+    char path[FTH_PATH], name[80], title[200];
+    fth_csv t;
+    FTH_TRY(fth_path_join(path, folder, GS_VIEWS_FILE, err));
+    FTH_TRY(fth_csv_read(&t, fth_context_mem(call->context), path, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 1; i < t.rows && i <= SHOWN && s == FTH_OK; i++) {
+        snprintf(name, sizeof name, "eval_step_%" PRId64 "/%" PRId64 ".png", iteration, i - 1);
+        snprintf(title, sizeof title, "%.100s: target and image, PSNR %.5s dB",
+                 fth_csv_get(&t, i, NAME), fth_csv_get(&t, i, PSNR));
+        s = fth_path_join(path, folder, name, err);
+        if (s == FTH_OK) s = fth_stage_wrote(call, FTH_FILE_FIGURE, path, title, err);
+    }
+    fth_csv_free(&t);
+    return s;
+}
+
 fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
 {
     char data[FTH_PATH], model[FTH_PATH], folder[FTH_PATH];
@@ -284,5 +307,5 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
     FTH_TRY(open_and_evaluate(&o, &count, &gaussians, &scores, err));
     fth_stage_say(call, "%lld views: PSNR %.2f dB, SSIM %.4f", (long long)count, scores.psnr,
                   scores.ssim);
-    return FTH_OK;
+    return o.images ? show_views(call, folder, o.iteration, err) : FTH_OK;
 }
