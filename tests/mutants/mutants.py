@@ -2822,7 +2822,9 @@ MUTANTS = [
     ("checkpoints_forget_a_rate", "instruments/splat/train/state.c",
      "FTH_TRY(read_real(file, path, \"means_lr\", &s->rate, err));", "s->rate = 1e-4;", "fault/test_splat_train"),
     ("losses_after_a_checkpoint_stay", "instruments/splat/train/files.c",
-     "FTH_TRY(fth_file_resize(w->losses, (uint64_t)w->state.losses, err));", "", "fault/test_splat_train"),
+     "FTH_TRY(fth_file_resize(w->losses, (uint64_t)w->state.losses, err));", "", "python/splat_train beyond"),
+    ("checkpoints_forget_counts", "instruments/splat/train/state.c",
+     "FTH_TRY(read_count(file, path, key, INT64_MAX / 2, &s->count[a], err));", "s->count[a] = 1;", "fault/test_splat_train"),
     # ---- splat: strategies ----
     ("split_children_share_their_noise", "instruments/splat/strategy/children.h",
      "return (2 * row + child) * 3 + k;", "return 2 * row * 3 + k + 0 * child;", "property/test_splat_strategy"),

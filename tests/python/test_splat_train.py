@@ -143,6 +143,8 @@ class Train(unittest.TestCase):
         before = (self.dir / "base/splat_120.ply").read_bytes()
         self.train("base", *SHORT, "--fresh", "--seed", 5)
         self.assertNotEqual(before, (self.dir / "base/splat_120.ply").read_bytes())
+        self.train("base", *SHORT[2:], "-i", 20, "--fresh")
+        self.assertEqual(len(rows_of(self.dir / "base/loss.csv")), 20)  # none of the longer one
 
     def test_evaluation(self):
         self.train("scored", *SHORT, "--eval", "--test-every", 4, "--set", "eval_steps=[60,120]")
