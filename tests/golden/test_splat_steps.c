@@ -82,7 +82,8 @@ TEST(neighbours_are_those_of_all_pairs)
     for (int n = 1; n <= MANY; n += n < 20 ? 1 : 97) {
         OK(gs_near_find(ctx, (const float(*)[3])at, n, square, count, NULL));
         for (int i = 0; i < n; i++) {
-            double best[GS_NEAR + 1] = {INFINITY, INFINITY, INFINITY, INFINITY};
+            const double far = (double)INFINITY;
+            double best[GS_NEAR + 1] = {far, far, far, far};
             for (int j = 0; j < n; j++) {
                 double d = 0;
                 for (int k = 0; k < 3; k++) {

@@ -153,7 +153,7 @@ static void search_block(void *arg, int64_t block, int worker)
     for (int64_t i = from; i < end; i++) {
         nearest q;
         for (int k = 0; k < 3; k++) q.at[k] = (double)t->from[i][k];
-        for (int k = 0; k <= GS_NEAR; k++) q.square[k] = INFINITY;
+        for (int k = 0; k <= GS_NEAR; k++) q.square[k] = (double)INFINITY;
         search(t, &q);
         int n = 0;
         for (int k = 0; k <= GS_NEAR && n < GS_NEAR; k++)
