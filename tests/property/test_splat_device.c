@@ -91,7 +91,9 @@ static void refine_there(int64_t n, int degree, unsigned flags, const gs_adc_rul
     fth_err err = {0};
     t_rows_make(&here, host, n, 2 * n + 1, degree, flags, (uint64_t)n);
     send(&there, device, &here);
+    fth_mem_mark(there.mem);
     OKE(gs_adc_refine(&there, rules, iteration, &b, &err), &err);
+    if (n > 0) EQ_U64(there.held, there.planned);
     gs_adc_rules same = *rules; /* where the device has less room, so has the host */
     if (b.cap > 0) same.max_cap = b.cap;
     IS_TRUE(n < 50000 || b.cap > 0);

@@ -182,7 +182,7 @@ static fth_status refine(trial *t, gs_rows *rows, fth_err *err)
     t->seconds = now() - start;
     t->after = counts.n;
     fth_mem_get_stats(rows->mem, &stats);
-    t->ledger = stats.peak_bytes;
+    t->ledger = device ? rows->held : stats.peak_bytes;
     if (device) t->planned = rows->planned; /* no bound any more, but what plans have said */
     FTH_TRY(use_rows(rows, &f, err));
     const uint64_t last = taken(device);

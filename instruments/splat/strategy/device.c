@@ -108,6 +108,13 @@ static bool go_on(void *user, const fth_progress *p)
     return true;
 }
 
+static void look_at_ledger(gs_rows *rows)
+{
+    fth_mem_stats stats;
+    fth_mem_get_stats(rows->mem, &stats);
+    if (stats.peak_bytes > rows->held) rows->held = stats.peak_bytes;
+}
+
 /* Plans, runs and forgets. */
 static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int n,
                           const fth_sink *sinks, fth_err *err)
@@ -120,7 +127,9 @@ static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int 
     fth_mem_get_stats(rows->mem, &stats);
     if (stats.used_bytes + info.peak_bytes > rows->planned)
         rows->planned = stats.used_bytes + info.peak_bytes;
+    look_at_ledger(rows);
     const fth_status s = fth_run(plan, sinks, &(fth_run_options){.progress = go_on}, NULL, err);
+    look_at_ledger(rows);
     fth_plan_destroy(plan);
     return s;
 }

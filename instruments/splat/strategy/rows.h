@@ -27,7 +27,9 @@ typedef struct gs_rows {
     unsigned flags;                              /* as they are now */
     fth_tensor *tensor[GS_PARTS][GS_ATTRIBUTES]; /* NULL: moments without Adam */
     fth_tensor *densify; /* [g 2]: times visible, sum of gradients; NULL: none */
-    uint64_t planned;    /* on a device: the most of the ledger that plans over them said so far */
+    /* On a device, so far: the most of its ledger that plans over them said, and that it held; a
+     * run begins a peak of its own. */
+    uint64_t planned, held;
 } gs_rows;
 
 /* n rows of 0. */
