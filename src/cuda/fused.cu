@@ -280,6 +280,38 @@ walk squares_of(const walk *w, const fth__ew_program *e, int vec)
     return o;
 }
 
+/* Bytes of an input that every step along the outermost axis reads again; 0: none is. */
+int64_t repeated(const walk *w, const fth__ew_program *e)
+{
+    int64_t most = 0;
+    for (int j = 0; j < e->p.n_in; j++) {
+        int64_t bytes = w->stride[j][0] == 0 ? w->bytes[j] : 0;
+        for (int k = 1; k < w->n_axes; k++) bytes *= w->stride[j][k] != 0 ? w->extent[k] : 1;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* What is more than the cache has, and is read again along the outermost axis, is read once: that
+ * axis goes next to the innermost. */
+walk repeats_inside(const walk *w, const fth__ew_program *e)
+{
+#ifdef FTH_EMULATED
+    constexpr int64_t CACHE = 64;
+#else
+    constexpr int64_t CACHE = 24 << 20;
+#endif
+    const int last = w->n_axes - 1;
+    if (last < 2 || repeated(w, e) <= CACHE) return *w;
+    walk o = *w;
+    for (int k = 0; k < last; k++) {
+        const int from = k + 1 < last ? k + 1 : 0;
+        o.extent[k] = w->extent[from];
+        for (int j = 0; j < w->n_ops; j++) o.stride[j][k] = w->stride[j][from];
+    }
+    return o;
+}
+
 fth_status run_map(const job *b, const walk *w)
 {
     const int vec = b->e->shape.vec, last = w->n_axes - 1;
@@ -297,7 +329,7 @@ fth_status run_map(const job *b, const walk *w)
     FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
     fth__ew_args a;
-    const walk squares = squares_of(w, b->e, use ? vec : 1);
+    const walk inside = repeats_inside(w, b->e), squares = squares_of(&inside, b->e, use ? vec : 1);
     fill_args(&a, &squares, b->e, use ? vec : 1);
     if (use) a.count /= (uint32_t)vec;
     const int each = THREADS * (use ? b->e->shape.unroll : b->e->shape.unroll_any);

@@ -263,6 +263,28 @@ TEST(long_programs)
         random_program(9000 + seed, 12, FTH_PROGRAM_INSTRS);
 }
 
+/* The sum of operands with these axes of the space: by rows and by columns, repeated and not. */
+static void try_sum(int n_axes, const int64_t *size, const char *const axes[3])
+{
+    maker m = {.r = t_random_make(7)};
+    make_space(&m, n_axes, size);
+    for (int i = 0; i < 3; i++) add_input(&m, FTH_F32, axes[i]);
+    const int two = add_instr(&m, FTH_EW_ADD, FTH_F32, FTH_F32, 0, 1, -1);
+    m.p.out_reg[m.p.n_out++] = (int16_t)add_instr(&m, FTH_EW_MUL, FTH_F32, FTH_F32, two, 2, -1);
+    check_program(&m, true);
+}
+
+TEST(turned_and_repeated_operands)
+{
+    t_cuts(2);
+    try_sum(2, (int64_t[]){48, 40}, (const char *const[]){"ab", "ba", "b"});
+    try_sum(2, (int64_t[]){33, 64}, (const char *const[]){"ab", "ba", "a"});
+    try_sum(2, (int64_t[]){37, 41}, (const char *const[]){"ba", "ab", ""});
+    try_sum(3, (int64_t[]){3, 24, 60}, (const char *const[]){"abc", "acb", "bc"});
+    try_sum(3, (int64_t[]){16, 5, 32}, (const char *const[]){"bc", "ab", "cba"});
+    try_sum(4, (int64_t[]){2, 5, 9, 16}, (const char *const[]){"bcd", "acd", "abdc"});
+}
+
 /* ---- tails ---------------------------------------------------------------------------- */
 
 /* Sizes around every edge of the grid: one by one, blocks of 2 to 1024, superblocks. */
