@@ -145,13 +145,16 @@ bool fth__cuda_split_takes(const fth_node *node, const fth__dot_shape *s)
 
 /* ---- how much at a time ---- */
 
-/* Bytes of packed operands, and elements of k that are packed at a time. */
+/* Bytes of packed operands, of a batch that comes in parts and of others; and elements of k that
+ * are packed at a time. Where the room is not enough, a launch has so many of k, and so many tiles
+ * of matrices of a batch, rather than fewer: each tile is read and written once more for every
+ * launch, which takes what 250 of k take. */
 #ifdef FTH_EMULATED
-static constexpr uint64_t ROOM = (uint64_t)4 << 20;
+static constexpr uint64_t ROOM = (uint64_t)4 << 20, LESS_ROOM = ROOM / 2;
 #else
-static constexpr uint64_t ROOM = (uint64_t)256 << 20;
+static constexpr uint64_t ROOM = (uint64_t)416 << 20, LESS_ROOM = (uint64_t)128 << 20;
 #endif
-static constexpr int64_t MOST_K = 4 * FTH__SPLIT_K;
+static constexpr int64_t MOST_K = 4 * FTH__SPLIT_K, LONG_K = 2 * FTH__SPLIT_K, ENOUGH_TILES = 1056;
 
 typedef struct cut {
     int64_t m, n, k, batch;
@@ -164,7 +167,7 @@ static uint64_t room_for(const fth__dot_shape *s, int64_t batch)
 {
     int64_t whole = 1;
     for (int i = 0; i < s->n_loop; i++) whole *= s->loop[i].size;
-    return batch < whole ? ROOM / 2 : ROOM;
+    return batch < whole ? LESS_ROOM : ROOM;
 }
 
 static int64_t half_of(int64_t n, int64_t grid)
@@ -189,18 +192,21 @@ static cut whole_of(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, in
     return {m, n, least(k, s->n_sum > 0 ? FTH__SPLIT_K : MOST_K), batch, false, false};
 }
 
-/* Shorter pieces of k first: with all of a batch at hand the card is full. */
 static void shrink(cut *c, uint64_t room)
 {
-    while (bytes_of(*c) > room)
-        if (c->k > FTH__SPLIT_K)
+    while (bytes_of(*c) > room) {
+        const int64_t less = (c->batch + 1) / 2,
+                      tiles = less * blocks_of(c->m, LINES) * blocks_of(c->n, LINES);
+        const bool full = c->batch > 1 && tiles >= ENOUGH_TILES;
+        if (c->k > LONG_K || (c->k > FTH__SPLIT_K && !full))
             c->k = half_of(c->k, FTH__SPLIT_K);
         else if (c->batch > 1)
-            c->batch = (c->batch + 1) / 2;
+            c->batch = less;
         else if (c->m > c->n)
             c->m = half_of(c->m, LINES);
         else
             c->n = half_of(c->n, LINES);
+    }
 }
 
 uint64_t fth__cuda_split_scratch(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k,
