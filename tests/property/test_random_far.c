@@ -5,7 +5,7 @@
 #include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 40, FULL = 40 };
+enum { GRAPHS = 20, FULL = 40 };
 #else
 enum { GRAPHS = 100, FULL = 150 };
 #endif

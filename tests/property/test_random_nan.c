@@ -9,7 +9,7 @@
 #include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 60, FULL = 60 };
+enum { GRAPHS = 30, FULL = 60 };
 #else
 enum { GRAPHS = 120, FULL = 250 };
 #endif

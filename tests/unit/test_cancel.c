@@ -194,8 +194,9 @@ TEST(inside_of_a_long_sort)
     fth_options opt;
     fth_err err = {0};
     fth_context *ctx;
-    static double in[N], out[N];
+    double *in = malloc(N * sizeof *in), *out = malloc(N * sizeof *out);
     uint64_t state = 1;
+    IS_TRUE(in && out);
     for (int i = 0; i < N; i++) in[i] = (double)(state = state * 6364136223846793005u + 1u);
     fth_options_default(&opt);
     opt.threads = 1;
@@ -218,6 +219,8 @@ TEST(inside_of_a_long_sort)
     OK(fth_plan_destroy(p));
     OK(fth_graph_destroy(g));
     OK(fth_context_destroy(ctx, NULL));
+    free(in);
+    free(out);
 }
 
 TEST(by_the_progress_of_the_context)

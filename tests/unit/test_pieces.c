@@ -7,6 +7,7 @@
  */
 #include "ops/ops.h"
 #include "ops/scalar.h"
+#include "testing/full.h"
 #include "testing/op_device.h"
 #include "testing/op_harness.h"
 
@@ -301,8 +302,8 @@ TEST(parts_of_a_streamed_axis_are_reduced_as_when_they_are_whole)
             if (t_slowed() && (k % 4 != 2 || (t != FTH_I32 && t != FTH_U16 && t != FTH_F32)))
                 continue;
             if (views[k].view == windows && (complex || t == FTH_BOOL)) continue;
-            wrong += try_view(ctx, views[k].view, (fth_dtype)t, false, views[k].name);
-            wrong += try_view(ctx, views[k].view, (fth_dtype)t, true, views[k].name);
+            for (int way = ((int)k + t) % t_one_in(1, 2); way < 2; way += t_one_in(1, 2))
+                wrong += try_view(ctx, views[k].view, (fth_dtype)t, way, views[k].name);
         }
     fth_err err = {0};
     OKE(fth_context_destroy(ctx, &err), &err);
