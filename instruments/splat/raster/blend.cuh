@@ -11,6 +11,8 @@ namespace
 {
 
 enum { PATCH_WIDE = 8, PATCH_HIGH = 4 };
+/* Numbers of a splat that pixels need: the first nine, and the limit of sigma. */
+enum { BRUSH_NUMBERS = 10 };
 /* What pixels need of a Gaussian, in shared memory: three loads of four numbers, by all lanes of
  * one Gaussian or by each of its own. */
 struct __align__(16) brush
@@ -70,21 +72,62 @@ template <int TILE> __device__ inline pixel pixel_of(const tile_lists &l, int ti
     return p;
 }
 
-__device__ inline brush brush_at(const tile_lists &l, uint32_t slot)
+__device__ inline brush brush_of(const real raw[BRUSH_NUMBERS])
 {
-    const real *s = l.splats + (int64_t)l.owner[slot] * l.splats_step;
+    const real A = raw[GS_A], B = raw[GS_B], C = raw[GS_C];
     brush k;
-    k.u = s[GS_U];
-    k.v = s[GS_V];
-    k.half_a = R(0.5) * s[GS_A];
-    k.half_c = R(0.5) * s[GS_C];
-    k.b = s[GS_B];
-    k.o = s[GS_O];
-    k.limit = s[GS_LIMIT];
-    k.slant_x = quick_divide(s[GS_B], s[GS_A]);
-    k.slant_y = quick_divide(s[GS_B], s[GS_C]);
-    for (int c = 0; c < 3; c++) k.colour[c] = s[GS_RED + c] >= 0 ? s[GS_RED + c] + 0 : -R(0.0);
+    k.u = raw[GS_U];
+    k.v = raw[GS_V];
+    k.half_a = R(0.5) * A;
+    k.half_c = R(0.5) * C;
+    k.b = B;
+    k.o = raw[GS_O];
+    k.limit = raw[BRUSH_NUMBERS - 1];
+    k.slant_x = quick_divide(B, A);
+    k.slant_y = quick_divide(B, C);
+    for (int c = 0; c < 3; c++) k.colour[c] = raw[GS_RED + c] >= 0 ? raw[GS_RED + c] + 0 : -R(0.0);
     return k;
+}
+
+/* The Gaussians of n slots, at most 32, by one warp: lanes bring three rows at a time, whose
+ * numbers lie side by side, because a lane for each row would ask for a line of memory with each
+ * number. */
+__device__ inline void stage(const tile_lists &l, const uint32_t *item, int n, brush *to,
+                             uint32_t *slot)
+{
+    enum { AT_ONCE = 3, LOADS = 4, NUMBERS = sizeof(brush) / sizeof(real) };
+    const int lane = (int)threadIdx.x & 31, part = lane / BRUSH_NUMBERS,
+              c = lane - part * BRUSH_NUMBERS, column = c < GS_RED + 3 ? c : (int)GS_LIMIT;
+    const uint32_t mine = lane < n ? item[lane] : 0, row = lane < n ? l.owner[mine] : 0;
+    real *const raw = &to->u, own[BRUSH_NUMBERS];
+    if (slot && lane < n) slot[lane] = mine;
+#pragma unroll 1
+    for (int first = part; first - part < n; first += AT_ONCE * LOADS) {
+        real got[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; k++) {
+            const int r = first + k * AT_ONCE;
+            const int64_t from = __shfl_sync(~0u, row, r & 31);
+            if (part < AT_ONCE && r < n) got[k] = l.splats[from * l.splats_step + column];
+        }
+#pragma unroll
+        for (int k = 0; k < LOADS; k++) {
+            const int r = first + k * AT_ONCE;
+            if (part < AT_ONCE && r < n) raw[r * NUMBERS + c] = got[k];
+        }
+    }
+    __syncwarp();
+    for (int k = 0; k < BRUSH_NUMBERS && lane < n; k++) own[k] = raw[lane * NUMBERS + k];
+    __syncwarp();
+    if (lane < n) to[lane] = brush_of(own);
+}
+
+/* The same for n slots, by all warps of the block that have any. */
+__device__ inline void stage_chunk(const tile_lists &l, uint32_t at, int n, brush *to,
+                                   uint32_t *slot)
+{
+    const int first = (int)threadIdx.x & ~31, mine = n - first < 32 ? n - first : 32;
+    if (mine > 0) stage(l, l.item + at + first, mine, to + first, slot ? slot + first : NULL);
 }
 
 /* May a pixel of the warp's patch, which begins at (left, top), blend this Gaussian? The test is
@@ -120,7 +163,8 @@ struct picture {
 };
 
 template <int TILE>
-__global__ void __launch_bounds__(tile_shape<TILE>::threads)
+__global__ void __launch_bounds__(tile_shape<TILE>::threads,
+                                  TILE == 16 && sizeof(real) == 4 ? 5 : 1)
     blend_tiles(const tile_lists __grid_constant__ l, const picture __grid_constant__ to)
 {
     constexpr int CHUNK = tile_shape<TILE>::chunk;
@@ -135,7 +179,7 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads)
     for (uint32_t at = begin; at < end; at += CHUNK) {
         if (__syncthreads_and(!(T > 0))) break;
         const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
-        if ((int)threadIdx.x < n) staged[threadIdx.x] = brush_at(l, l.item[at + threadIdx.x]);
+        stage_chunk(l, at, n, staged, NULL);
         __syncthreads();
         for (int group = 0; group < n; group += 32) {
             if (!__any_sync(~0u, T > 0)) break;

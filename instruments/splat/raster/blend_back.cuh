@@ -211,10 +211,7 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
     for (; at < end; at += CHUNK) {
         if (__syncthreads_and(!(v.T > 0))) break;
         const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
-        if ((int)threadIdx.x < n) {
-            s.slot[threadIdx.x] = l.item[at + threadIdx.x];
-            s.staged[threadIdx.x] = brush_at(l, s.slot[threadIdx.x]);
-        }
+        stage_chunk(l, at, n, s.staged, s.slot);
         for (int group = 0; group < n; group += GROUP) {
             __syncthreads(); /* sums of the group before are added */
             const bool lit = __any_sync(~0u, v.T > 0);

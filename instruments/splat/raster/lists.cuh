@@ -102,6 +102,32 @@ __global__ void judge(const tile_lists l)
     fth_cuda_complain(l.fault, UINT64_MAX - 1 - each, (int64_t)each, 0); /* the largest is told */
 }
 
+/* What the tests of tiles need of the rows of a warp, by lanes that bring four rows at a time: a
+ * lane for each row would ask for a line of memory with each number. */
+__device__ inline void bring_boxes(const tile_lists &l, int32_t mine, bool there, real s[GS_SPLAT])
+{
+    enum { NUMBERS = 8, AT_ONCE = 32 / NUMBERS };
+    __shared__ real staged[LIST_THREADS * (NUMBERS + 1)];
+    const int lane = (int)threadIdx.x & 31, c = lane % NUMBERS,
+              column = c <= GS_C ? c : GS_EX + c - (GS_C + 1);
+    real *const raw = staged + (threadIdx.x - (unsigned)lane) * (NUMBERS + 1), got[NUMBERS];
+    const unsigned wanted = __ballot_sync(~0u, there);
+#pragma unroll
+    for (int k = 0; k < NUMBERS; k++) {
+        const int r = k * AT_ONCE + lane / NUMBERS;
+        const int64_t row = __shfl_sync(~0u, mine, r);
+        if (wanted >> r & 1) got[k] = l.splats[row * l.splats_step + column];
+    }
+#pragma unroll
+    for (int k = 0; k < NUMBERS; k++) {
+        const int r = k * AT_ONCE + lane / NUMBERS;
+        if (wanted >> r & 1) raw[r * (NUMBERS + 1) + c] = got[k];
+    }
+    __syncwarp();
+    for (int k = 0; k < NUMBERS && there; k++)
+        s[k <= GS_C ? k : GS_EX + k - (GS_C + 1)] = raw[lane * (NUMBERS + 1) + k];
+}
+
 template <typename K> __global__ void fill(const tile_lists l, K *key)
 {
     const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x;
@@ -111,10 +137,9 @@ template <typename K> __global__ void fill(const tile_lists l, K *key)
     uint32_t slot = there ? l.first[i] : 0;
     cells c = {0, 0, 0, 0};
     real s[GS_SPLAT];
-    if (there) {
-        for (int k = 0; k < GS_SPLAT; k++) s[k] = l.splats[mine * l.splats_step + k];
-        c = cells_here(l, s);
-    }
+    if (!__any_sync(~0u, there)) return;
+    bring_boxes(l, mine, there, s);
+    if (there) c = cells_here(l, s);
     if (c.n <= FEW_TILES)
         for (int at = 0; at < c.n; at++)
             if (cell_touches(l.rule, s, c, at)) {
