@@ -36,6 +36,7 @@ static void on_the_cpu(bench *b)
     bench_conv(b);
     bench_streaming(b);
     bench_reading(b);
+    bench_splat_load(b);
     bench_planning(b);
     bench_figures(b);
     bench_bragg(b);

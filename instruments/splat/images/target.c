@@ -126,11 +126,16 @@ static fth_status take_weight(gs_target *t, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status fill(gs_target *t, const picture *p, gs_alpha alpha, fth_err *err)
+static fth_status fill(gs_target *t, picture *p, gs_alpha alpha, fth_err *err)
 {
     const gs_grid *g = &p->grid;
     const int64_t n = g->width * g->height;
     const int colours = g->channels - (p->alpha ? 1 : 0);
+    if (g->channels == 3 && !p->alpha) { /* as it is */
+        t->rgb = p->pixels;
+        p->pixels = NULL;
+        return FTH_OK;
+    }
     FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, (uint64_t)(3 * n * fth_dtype_size(g->dtype)),
                          "a target", &t->rgb, err));
     for (int64_t i = 0; i < n; i++) copy_pixel(g, p->pixels, i, colours, t->rgb);
