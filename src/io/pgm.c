@@ -195,7 +195,7 @@ static fth_status read_row(void *state, void *row, fth_err *err)
     return r->kind < 4 ? read_text(r, row, err) : read_bytes(r, row, err);
 }
 
-static const fth__picture_rows rows = {begin, read_row, end, 0};
+static const fth__picture_rows rows = {begin, read_row, end, 0, false};
 
 static bool recognise(const fth__images_head *head)
 {

@@ -54,6 +54,7 @@ typedef struct fth__picture_rows { /* fth__images_format has one */
     fth_status (*row)(void *state, void *row, fth_err *err);
     void (*end)(void *state);
     uint32_t libraries;
+    bool whole; /* a source keeps all pixels: they are decoded when it is made, not in a run */
 } fth__picture_rows;
 /* Opens a file of one picture as images; `format` and `name` are of the caller. */
 fth_status fth__picture_open(fth_images **out, const fth__images_format *format, const char *name,

@@ -24,6 +24,7 @@ typedef struct picture {
 typedef struct picture_source {
     fth__opened opened;
     picture *p;
+    void *pixels; /* all of them; NULL: they are decoded when they are read */
 } picture_source;
 
 static void release(picture *p)
@@ -151,25 +152,37 @@ fth_status fth__picture_read(fth_images *images, void *pixels, fth_err *err)
 static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
-    picture *p = ((picture_source *)self)->p;
+    const picture_source *s = self;
+    picture *p = s->p;
     FTH_TRY(
         fth__rect_check(p->images.info.format, FTH_IMAGES_AXES, p->images.info.size, lo, n, err));
     if (fth__rect_count(FTH_IMAGES_AXES, n) == 0) return FTH_OK;
+    for (int64_t y = 0; s->pixels && y < n[FTH_IMAGES_Y]; y++)
+        spread(p, (const char *)s->pixels + (lo[FTH_IMAGES_Y] + y) * row_bytes(p), lo, n, y, dst);
+    if (s->pixels) return FTH_OK;
     void *state = NULL, *buffer = NULL;
     FTH_TRY(fth__heap_take(p->mem, row_bytes(p), 1, &buffer, err));
-    fth_status s = begin(p, &state, err);
-    if (s == FTH_OK) s = read_rows(p, state, buffer, lo, n, dst, err);
+    fth_status status = begin(p, &state, err);
+    if (status == FTH_OK) status = read_rows(p, state, buffer, lo, n, dst, err);
     if (state) p->rows->end(state);
     fth__heap_free(p->mem, buffer);
-    return s;
+    return status;
 }
 
 static void close_source(void *self)
 {
     picture_source *s = self;
     fth_mem *mem = s->p->mem;
+    if (s->pixels) (void)fth_mem_release(mem, s->pixels, NULL);
     release(s->p);
     fth__heap_free(mem, s);
+}
+
+static fth_status decode_all(picture_source *s, fth_err *err)
+{
+    const uint64_t bytes = (uint64_t)(s->p->head.height * row_bytes(s->p));
+    FTH_TRY(fth_mem_take(s->p->mem, FTH_MEM_ANY, bytes, "a decoded picture", &s->pixels, err));
+    return fth__picture_read(&s->p->images, s->pixels, err);
 }
 
 fth_status fth__picture_source(fth_images *images, fth_source *out, fth_err *err)
@@ -180,6 +193,11 @@ fth_status fth__picture_source(fth_images *images, fth_source *out, fth_err *err
     s->opened.close = close_source;
     s->p = p;
     atomic_fetch_add(&p->refs, 1);
+    const fth_status status = p->rows->whole ? decode_all(s, err) : FTH_OK;
+    if (status != FTH_OK) {
+        close_source(s);
+        return status;
+    }
     *out = (fth_source){.kind = images->info.format,
                         .self = s,
                         .dtype = images->info.dtype,

@@ -93,7 +93,7 @@ static void end(void *state)
     fth__png_close(state);
 }
 
-static const fth__picture_rows rows = {begin, read_row, end, 0};
+static const fth__picture_rows rows = {begin, read_row, end, 0, false};
 
 static bool recognise(const fth__images_head *head)
 {

@@ -246,7 +246,7 @@ static fth_status read_row(void *state, void *row, fth_err *err)
     return FTH_OK;
 }
 
-static const fth__picture_rows rows = {begin, read_row, end, 1u << FTH_LIB_WEBP};
+static const fth__picture_rows rows = {begin, read_row, end, 1u << FTH_LIB_WEBP, true};
 
 static bool recognise(const fth__images_head *head)
 {

@@ -355,24 +355,29 @@ static void write_picture(const char *path, const char *kind)
     free(v);
 }
 
-static fth_status from_picture(world *w, const char *path, fth_dtype t, fth_err *err)
+static fth_status from_picture(world *w, const char *path, fth_dtype t, int64_t channels,
+                               fth_err *err)
 {
     static const char *const axes[6] = {"t", "p", "z", "c", "y", "x"};
     fth_images *images;
     FTH_TRY(fth_images_open(&images, fth_context_mem(w->ctx), path, NULL, err));
     FTH_TRY(fth_images_source(images, &w->source, err));
     fth_images_close(images);
-    for (int i = 0; i < 6; i++) fth_axis(w->g, axes[i], i < 4 ? 1 : SIDE);
+    for (int i = 0; i < 6; i++) fth_axis(w->g, axes[i], i < 3 ? 1 : i == 3 ? channels : SIDE);
     w->out = fth_sum(fth_cast(fth_input(w->g, "v", t, "t p z c y x", w->source), FTH_F32), "x");
     return FTH_OK;
 }
 static fth_status from_tiff(world *w, fth_err *err)
 {
-    return from_picture(w, t_temp_path("in.tif"), FTH_U16, err);
+    return from_picture(w, t_temp_path("in.tif"), FTH_U16, 1, err);
 }
 static fth_status from_jpeg(world *w, fth_err *err)
 {
-    return from_picture(w, t_temp_path("in.jpg"), FTH_U8, err);
+    return from_picture(w, t_temp_path("in.jpg"), FTH_U8, 1, err);
+}
+static fth_status from_webp(world *w, fth_err *err)
+{
+    return from_picture(w, t_temp_path("in.webp"), FTH_U8, 3, err);
 }
 
 /* ---- one process each ---- */
@@ -513,6 +518,21 @@ TEST(libjpeg)
     write_picture(t_temp_path("in.jpg"), "jpg");
     check("libjpeg", from_jpeg, 64 * MiB);
     remove(t_temp_path("in.jpg"));
+}
+
+/* Decoded when the source is made: a run takes nothing for it. */
+TEST(libwebp)
+{
+    if (T_SANITIZED) SKIP("a sanitizer takes memory of its own");
+    write_picture(t_temp_path("in.webp"), "webp");
+    const finding f = in_own_process(from_webp, 256 * MiB);
+    const fth_run_report *r = &f.report;
+    remove(t_temp_path("in.webp"));
+    OKE(f.status, &f.err);
+    if (!r->growth_known) SKIP("the system does not tell how a process grows");
+    EQ_U64(r->ledger_bytes, r->planned_bytes);
+    IS_TRUE(r->kept);
+    LE_F64(r->growth_bytes, r->touched_bytes + r->allowance_bytes);
 }
 
 TEST(all_rows_together_are_small)
