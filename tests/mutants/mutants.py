@@ -2622,6 +2622,8 @@ MUTANTS = [
      "python/ptycho_train scale_of_the"),
     ("energy_of_the_object_by_the_probe_of_the_file", "instruments/ptycho/train/normalise.c",
      "pt_model_start(m, 0, d->scan.probe);", "pt_model_start(m, 0, NULL);", "python/ptycho_train scale_of_the"),
+    ("keys_said_that_nobody_gave", "instruments/ptycho/settings/verb.c",
+     "!fth_config_is_given(cfg, k->name)) continue;", "!fth_config_has(cfg, k->name)) continue;", "python/ptycho_solve chosen"),
     ("brightest_of_the_first_mode", "instruments/ptycho/ops/sweep_lanes.h",
      "for (int64_t m = 0; m < s->modes; m++) {\n            const real *f = probe_of(s, i, m);",
      "for (int64_t m = 0; m < 1; m++) {\n            const real *f = probe_of(s, i, m);", "python/ptycho_rules pattern_by_pattern"),

@@ -146,6 +146,9 @@ class Solve(unittest.TestCase):
         for flags, said in (([], "20 patterns of 32 x 32, amplitude unless --data.kind says otherwise, positions with sign +1"),
                             (["--data.kind", "counts", "--positions.sign", "-1"], "counts as declared, positions with sign -1")):
             self.assertIn(said, self.run_it("scan.npz", *words, *flags))
+        said = self.run_it("scan.npz", *words, "--raster_period", "4,5", "--object_max", "1.6", "--centre_probe", "true")
+        self.assertIn("keys: algorithm epie, iterations 1, object_max 1.6, raster_period 4 5, centre_probe true; the others by default\n",
+                      said.replace("pictures false, ", ""))
 
     def test_more_memory_is_never_worse(self):
         """Pieces of patterns that fit must leave room for the transforms of a constraint: 8.5 MiB were refused where 8 were taken."""

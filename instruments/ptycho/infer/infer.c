@@ -87,7 +87,10 @@ static fth_status open_scan(work *w, bool look, fth_err *err)
     FTH_TRY(pt_dataset_open(&w->data, w->job->ctx, w->job->call, w->job->cfg, w->job->scan,
                             PT_TO_INFER, grid, look, err));
     char text[FTH_PATH];
-    if (look) say(w, "%s", pt_scan_choices(&w->data.scan, text, sizeof text));
+    if (look) {
+        say(w, "%s", pt_scan_choices(&w->data.scan, text, sizeof text));
+        pt_say_keys(w->job->call, w->job->notes, w->job->cfg, pt_keys_learn);
+    }
     for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
         say(w, "warning: %s", fth_texts_get(w->data.scan.notes, i));
     if (w->data.scan.N != o->net.n)

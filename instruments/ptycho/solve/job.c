@@ -64,6 +64,7 @@ static fth_status open_scan(work *w, fth_err *err)
     if (w->job->foresee || w->job->show) return FTH_OK;
     char text[FTH_PATH];
     say(w, "%s", pt_scan_choices(&w->scan, text, sizeof text));
+    pt_say_keys(w->job->call, w->job->notes, cfg, pt_keys_solve);
     FTH_TRY(pt_scan_survey(&w->scan, NULL, NULL, &w->survey, err));
     for (int64_t i = 0; i < fth_texts_count(w->scan.notes); i++)
         say(w, "warning: %s", fth_texts_get(w->scan.notes, i));

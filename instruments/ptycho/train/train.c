@@ -130,7 +130,10 @@ static fth_status open_all(work *w, bool look, fth_err *err)
     FTH_TRY(pt_dataset_open(&w->data, job->ctx, job->call, job->cfg, job->scan, PT_TO_TRAIN, 0,
                             look, err));
     char text[FTH_PATH];
-    if (look) say(w, "%s", pt_scan_choices(&w->data.scan, text, sizeof text));
+    if (look) {
+        say(w, "%s", pt_scan_choices(&w->data.scan, text, sizeof text));
+        pt_say_keys(job->call, job->notes, job->cfg, pt_keys_learn);
+    }
     for (int64_t i = 0; i < fth_texts_count(w->data.scan.notes); i++)
         say(w, "warning: %s", fth_texts_get(w->data.scan.notes, i));
     FTH_TRY(settle(w, &opt, err));
