@@ -233,19 +233,34 @@ fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
 
 /* ---- rows that are kept ---- */
 
-static fth_status check_kept(const fth_tensor *t, const int64_t *from, int64_t n, fth_err *err)
+/* Numbers of rows ascend, and a tensor has as many: once for all tensors, the list is long. */
+static fth_status check_list(const int64_t *from, int64_t n, int64_t rows, fth_err *err)
 {
-    if (!t || (n > 0 && !from)) return FTH_FAIL(err, FTH_E_USAGE, "there are no rows to keep");
-    FTH_TRY(fth__object_check(&t->object, "this uses", err));
-    if (t->most == 0)
-        return FTH_FAIL(err, FTH_E_USAGE, "only a tensor of fth_tensor_reserve has rows that grow");
     for (int64_t i = 0, least = 0; i < n; i++, least = from[i - 1] + 1)
-        if (from[i] < least || from[i] >= t->size[0])
+        if (from[i] < least || from[i] >= rows)
             return FTH_FAIL(err, FTH_E_USAGE,
                             "row %lld is to be row %lld of %lld; rows to keep "
                             "ascend",
-                            (long long)i, (long long)from[i], (long long)t->size[0]);
+                            (long long)i, (long long)from[i], (long long)rows);
     return FTH_OK;
+}
+
+static fth_status check_kept(fth_tensor *const *t, int tensors, const int64_t *from, int64_t n,
+                             fth_err *err)
+{
+    for (int i = 0; i < tensors; i++) {
+        if (!t[i] || (n > 0 && !from))
+            return FTH_FAIL(err, FTH_E_USAGE, "there are no rows to keep");
+        FTH_TRY(fth__object_check(&t[i]->object, "this uses", err));
+        if (t[i]->most == 0)
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "only a tensor of fth_tensor_reserve has rows that grow");
+        if (t[i]->size[0] != t[0]->size[0])
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "tensors of %lld and %lld rows do not belong together",
+                            (long long)t[0]->size[0], (long long)t[i]->size[0]);
+    }
+    return tensors > 0 ? check_list(from, n, t[0]->size[0], err) : FTH_OK;
 }
 
 static void keep_here(fth_tensor *t, const int64_t *from, int64_t n)
@@ -325,8 +340,8 @@ fth_status fth_tensors_keep_rows(fth_tensor *const *t, int tensors, const int64_
                                  fth_err *err)
 {
     const fth_tensor *first = NULL; /* that is on a device alone: the others are on the same one */
+    FTH_TRY(check_kept(t, tensors, from, n, err));
     for (int i = 0; i < tensors; i++) {
-        FTH_TRY(check_kept(t[i], from, n, err));
         FTH_TRY(fth_tensor_sync(t[i], err));
         if (t[i]->apart && !first) first = t[i];
         if (t[i]->apart && (t[i]->place.mem != first->place.mem || !t[i]->place.table->gather_rows))

@@ -340,6 +340,11 @@ TEST(kept_rows_are_those_that_were_named)
         const int64_t often = turn < 5 ? t_random_i64(&r, 0, 3) : 3;
         for (int64_t i = 0; i < rows; i++)
             if (i == 5 ? turn < 5 : t_random_i64(&r, 0, 4) <= often + (turn >= 5)) from[n++] = i;
+        OKE(fth_tensor_set_rows(t[1], rows + 1, &err), &err);
+        IS(fth_tensors_keep_rows(t, TENSORS, from, n, &err), FTH_E_USAGE);
+        HAS(err.text, "do not belong together");
+        fth_err_clear(&err);
+        OKE(fth_tensor_set_rows(t[1], rows, &err), &err);
         OKE(fth_tensors_keep_rows(t, TENSORS, from, n, &err), &err);
         for (int i = 0; i < TENSORS; i++) {
             has_kept(t[i], from, n);
