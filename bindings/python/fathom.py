@@ -265,7 +265,7 @@ _FUNCTIONS = {
     "fth_input_": (_V, [_G, _O, S, I, S, SourceStruct]),
     "fth_input_set": (I, [_G, S, SourceStruct, _PE]), "fth_param_": (_V, [_G, _O, S, S, P]),
     "fth_assign_": (_V, [_O, _V, _V]), "fth_const_": (_V, [_G, _O, I, D, D]),
-    "fth_const_i64_": (_V, [_G, _O, I, L]), "fth_out_": (_V, [_O, _V, I]),
+    "fth_const_i64_": (_V, [_G, _O, I, L]), "fth_const_like_": (_V, [_O, _V, D]), "fth_out_": (_V, [_O, _V, I]),
     "fth_label": (_V, [_V, S]), "fth_val_dtype": (I, [_V]), "fth_val_axes": (I, [_V]),
     "fth_val_axis": (S, [_V, I]), "fth_val_size": (L, [_V, I]),
     "fth_val_format": (S, [_V, S, C.c_size_t]), "fth_grad_": (I, [_O, _V, I, _PV, _PV]),

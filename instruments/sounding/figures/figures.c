@@ -25,10 +25,12 @@ static const struct {
     fth_scale scale;
     fth_aspect aspect;
 } panel[PANELS] = {
-    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", .aspect = FTH_ASPECT_EQUAL},
-    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]"},
-    [LOSS] = {"loss", NULL, "iteration", "mean square", .scale = FTH_SCALE_LOG},
-    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings"},
+    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR,
+                   FTH_ASPECT_EQUAL},
+    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR, FTH_ASPECT_AUTO},
+    [LOSS] = {"loss", NULL, "iteration", "mean square", FTH_SCALE_LOG, FTH_ASPECT_AUTO},
+    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR,
+                   FTH_ASPECT_AUTO},
 };
 
 static void add_panel(const drawing *d, fth_panel *p, int i)
