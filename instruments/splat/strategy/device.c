@@ -21,14 +21,6 @@ enum { STEPS = GS_PARTS * GS_ATTRIBUTES };
 
 /* ---- marks between here and there ---- */
 
-static fth_status read_words(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                             fth_err *err)
-{
-    (void)err;
-    memcpy(dst, (const uint32_t *)self + lo[0], (size_t)n[0] * sizeof(uint32_t));
-    return FTH_OK;
-}
-
 static fth_status read_counts(void *self, const int64_t *lo, const int64_t *n, void *dst,
                               fth_err *err)
 {
@@ -37,41 +29,52 @@ static fth_status read_counts(void *self, const int64_t *lo, const int64_t *n, v
     return FTH_OK;
 }
 
-static fth_status write_words(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                              fth_err *err)
-{
-    (void)err;
-    memcpy((uint32_t *)self + lo[0], src, (size_t)n[0] * sizeof(uint32_t));
-    return FTH_OK;
-}
-
 static int64_t blocks_of(int64_t n)
 {
     return (n + GS_BLOCK - 1) / GS_BLOCK;
 }
 
-static fth_sink sink_of(const gs_marks *m)
+/* Marks as arrays beside the rows, so that they need no copy through the host's buffers. */
+typedef struct there {
+    fth_tensor *word, *before;
+} there;
+
+static fth_status make_array(fth_tensor **out, const gs_rows *rows, const char *label,
+                             fth_dtype dtype, int64_t n, fth_err *err)
 {
-    fth_sink s = fth_sink_discard(FTH_I32, 1, (int64_t[]){blocks_of(m->n) * GS_BLOCK / GS_WORD});
-    s.self = m->word;
-    s.write = write_words;
+    if (rows->flags & GS_ROWS_DEVICE)
+        return fth_tensor_reserve(out, rows->mem, label, dtype, 1, &n, n, err);
+    return fth_tensor_create(out, rows->mem, label, dtype, 1, &n, err);
+}
+
+static void free_there(there *t)
+{
+    (void)fth_tensor_release(t->word);
+    (void)fth_tensor_release(t->before);
+    *t = (there){0};
+}
+
+/* Room for words of n rows. */
+static fth_status make_there(there *t, const gs_rows *rows, int64_t n, fth_err *err)
+{
+    *t = (there){0};
+    return make_array(&t->word, rows, "marks", FTH_I32, blocks_of(n) * GS_BLOCK / GS_WORD, err);
+}
+
+static fth_status send(there *t, const gs_rows *rows, const gs_marks *m, fth_err *err)
+{
+    const int64_t blocks = blocks_of(m->n);
+    fth_status s = make_there(t, rows, m->n, err);
+    if (s == FTH_OK) s = make_array(&t->before, rows, "marks before", FTH_I64, blocks, err);
+    if (s == FTH_OK) s = fth_tensor_put_rows(t->word, 0, blocks * GS_BLOCK / GS_WORD, m->word, err);
+    if (s == FTH_OK) s = fth_tensor_put_rows(t->before, 0, blocks, m->before, err);
+    if (s != FTH_OK) free_there(t);
     return s;
 }
 
-static fth_val words_of(fth_graph *g, const char *name, const gs_marks *m)
+static fth_status fetch(const there *t, gs_marks *m, fth_err *err)
 {
-    fth_source s = fth_source_zeros(FTH_I32, 1, (int64_t[]){blocks_of(m->n) * GS_BLOCK / GS_WORD});
-    s.self = m->word;
-    s.read = read_words;
-    return fth_input(g, name, FTH_I32, "word", s);
-}
-
-static fth_val counts_of(fth_graph *g, const char *name, const gs_marks *m)
-{
-    fth_source s = fth_source_zeros(FTH_I64, 1, (int64_t[]){blocks_of(m->n)});
-    s.self = m->before;
-    s.read = read_counts;
-    return fth_input(g, name, FTH_I64, "block", s);
+    return fth_tensor_get_rows(t->word, 0, blocks_of(m->n) * GS_BLOCK / GS_WORD, m->word, err);
 }
 
 /* ---- graphs over rows ---- */
@@ -116,9 +119,9 @@ static void look_at_ledger(gs_rows *rows)
 }
 
 /* Plans, runs and forgets. */
-static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int n,
-                          const fth_sink *sinks, fth_err *err)
+static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int n, fth_err *err)
 {
+    fth_sink sinks[STEPS] = {0}; /* all of them are assigned */
     fth_plan_info info;
     fth_mem_stats stats;
     fth_plan *plan = fth_plan_make(g, outs, n, &(fth_limits){0}, err);
@@ -136,30 +139,44 @@ static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int 
 
 fth_status gs_device_classify(gs_refinement *r, fth_err *err)
 {
-    const gs_rows *rows = r->rows;
+    gs_rows *rows = r->rows;
     const gs_candidates attr = {r->high, r->small};
-    const fth_sink sinks[2] = {sink_of(&r->dup), sink_of(&r->split)};
-    fth_graph *g = open_graph(rows, r->n);
-    const fth_val in[2] = {fth_param(g, "densify", "g seen", rows->densify),
-                           param(g, rows, GS_VALUE, GS_SCALING)};
-    const fth_val dup = fth_custom(g, &gs_candidates_op, 2, in, &attr, sizeof attr);
-    const fth_val outs[2] = {dup, fth_out(dup, 1)};
-    const fth_status s = compute(r->rows, g, outs, 2, sinks, err);
-    fth_graph_destroy(g);
+    there dup = {0}, split = {0};
+    fth_status s = make_there(&dup, rows, r->n, err);
+    if (s == FTH_OK) s = make_there(&split, rows, r->n, err);
+    if (s == FTH_OK) {
+        fth_graph *g = open_graph(rows, r->n);
+        const fth_val in[2] = {fth_param(g, "densify", "g seen", rows->densify),
+                               param(g, rows, GS_VALUE, GS_SCALING)};
+        const fth_val marks = fth_custom(g, &gs_candidates_op, 2, in, &attr, sizeof attr);
+        const fth_val outs[2] = {
+            fth_assign(fth_param(g, "dup", "word", dup.word), marks),
+            fth_assign(fth_param(g, "split", "word", split.word), fth_out(marks, 1))};
+        s = compute(rows, g, outs, 2, err);
+        fth_graph_destroy(g);
+    }
+    if (s == FTH_OK) s = fetch(&dup, &r->dup, err);
+    if (s == FTH_OK) s = fetch(&split, &r->split, err);
+    free_there(&split);
+    free_there(&dup);
     return s;
 }
 
-static fth_status find_unwanted(gs_rows *rows, const gs_marks *gone, const gs_unwanted *attr,
+static fth_status find_unwanted(gs_rows *rows, gs_marks *gone, const gs_unwanted *attr,
                                 fth_err *err)
 {
-    const fth_sink sink = sink_of(gone);
+    there marks;
+    FTH_TRY(make_there(&marks, rows, rows->n, err));
     fth_graph *g = open_graph(rows, rows->n);
     const fth_val in[3] = {param(g, rows, GS_VALUE, GS_SCALING),
                            param(g, rows, GS_VALUE, GS_ROTATION),
                            param(g, rows, GS_VALUE, GS_OPACITY)};
-    const fth_val out = fth_custom(g, &gs_unwanted_op, 3, in, attr, sizeof *attr);
-    const fth_status s = compute(rows, g, &out, 1, &sink, err);
+    const fth_val out = fth_assign(fth_param(g, "gone", "word", marks.word),
+                                   fth_custom(g, &gs_unwanted_op, 3, in, attr, sizeof *attr));
+    fth_status s = compute(rows, g, &out, 1, err);
     fth_graph_destroy(g);
+    if (s == FTH_OK) s = fetch(&marks, gone, err);
+    free_there(&marks);
     return s;
 }
 
@@ -181,7 +198,7 @@ static bool is_shape(int part, int a)
     return part == GS_VALUE && a != GS_SH_0 && a != GS_SH_N;
 }
 
-fth_status gs_device_grow(gs_refinement *r, fth_err *err)
+static fth_status grow(gs_refinement *r, const there *dup, const there *split, fth_err *err)
 {
     const gs_rows *rows = r->rows;
     gs_growth attr = {.n = r->n,
@@ -194,10 +211,10 @@ fth_status gs_device_grow(gs_refinement *r, fth_err *err)
     int n = 0;
     fth_graph *g = open_graph(rows, r->n);
     fth_val *marks = in + GS_SPLIT_PARTS;
-    marks[GS_DUP_WORDS] = words_of(g, "dup", &r->dup);
-    marks[GS_SPLIT_WORDS] = words_of(g, "split", &r->split);
-    marks[GS_DUP_BEFORE] = counts_of(g, "dups before", &r->dup);
-    marks[GS_SPLIT_BEFORE] = counts_of(g, "splits before", &r->split);
+    marks[GS_DUP_WORDS] = fth_param(g, "dup", "word", dup->word);
+    marks[GS_SPLIT_WORDS] = fth_param(g, "split", "word", split->word);
+    marks[GS_DUP_BEFORE] = fth_param(g, "dups before", "block", dup->before);
+    marks[GS_SPLIT_BEFORE] = fth_param(g, "splits before", "block", split->before);
     for (int i = 0; i < GS_SPLIT_PARTS; i++) in[i] = param(g, rows, GS_VALUE, shape[i]);
     const fth_val grown =
         fth_custom(g, &gs_split_op, GS_SPLIT_PARTS + GS_GROWTH_MARKS, in, &attr, sizeof attr);
@@ -214,20 +231,33 @@ fth_status gs_device_grow(gs_refinement *r, fth_err *err)
             outs[n++] = fth_assign(
                 one[0], fth_custom(g, &gs_copy_op, 1 + GS_GROWTH_MARKS, one, &attr, sizeof attr));
         }
-    fth_sink sinks[STEPS] = {0};
-    const fth_status s = compute(r->rows, g, outs, n, sinks, err);
+    const fth_status s = compute(r->rows, g, outs, n, err);
     fth_graph_destroy(g);
+    return s;
+}
+
+fth_status gs_device_grow(gs_refinement *r, fth_err *err)
+{
+    there dup = {0}, split = {0};
+    fth_status s = send(&dup, r->rows, &r->dup, err);
+    if (s == FTH_OK) s = send(&split, r->rows, &r->split, err);
+    if (s == FTH_OK) s = grow(r, &dup, &split, err);
+    free_there(&split);
+    free_there(&dup);
     return s;
 }
 
 fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err)
 {
+    there marks;
+    FTH_TRY(send(&marks, rows, gone, err));
     gs_closing attr = {.n = rows->n, .kept = rows->n - gone->count};
     while (attr.first < rows->n && !gs_marks_has(gone, attr.first)) attr.first++;
     fth_val outs[STEPS];
     int n = 0;
     fth_graph *g = open_graph(rows, rows->n);
-    const fth_val words = words_of(g, "gone", gone), before = counts_of(g, "gone before", gone);
+    const fth_val words = fth_param(g, "gone", "word", marks.word),
+                  before = fth_param(g, "gone before", "block", marks.before);
     for (int p = 0; p < GS_PARTS; p++)
         for (int a = 0; a < GS_ATTRIBUTES; a++) {
             if (!rows->tensor[p][a] || gs_columns((gs_attribute)a, rows->degree) == 0) continue;
@@ -235,16 +265,16 @@ fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err)
             outs[n++] = fth_assign(
                 in[0], fth_custom(g, &gs_close_op, GS_CLOSE_INPUTS, in, &attr, sizeof attr));
         }
-    fth_sink sinks[STEPS] = {0};
-    const fth_status s = compute(rows, g, outs, n, sinks, err);
+    const fth_status s = compute(rows, g, outs, n, err);
     fth_graph_destroy(g);
+    free_there(&marks);
     return s;
 }
 
 uint64_t gs_device_bytes(int64_t n)
 {
     const uint64_t marks = (uint64_t)blocks_of(n) * (GS_BLOCK / 8 + sizeof(int64_t));
-    return 2 * marks + (20 << 20); /* rows that close up pass through 16 MiB; pages are 2 MiB */
+    return 2 * marks + (36 << 20); /* rows that close up pass through 16 MiB; pages are 2 MiB */
 }
 
 /* ---- MCMC ---- */
@@ -272,8 +302,7 @@ static fth_status share(gs_rows *rows, const gs_urn *urn, double min_opacity, ft
                                          fth_input(g, "times", FTH_U8, "g", times)};
     const fth_val opacity = fth_custom(g, &gs_share_op, GS_SHARE_INPUTS, in, &attr, sizeof attr);
     const fth_val outs[2] = {fth_assign(in[0], opacity), fth_assign(in[1], fth_out(opacity, 1))};
-    fth_sink sinks[2] = {0};
-    const fth_status s = compute(rows, g, outs, 2, sinks, err);
+    const fth_status s = compute(rows, g, outs, 2, err);
     fth_graph_destroy(g);
     return s;
 }
@@ -290,10 +319,13 @@ static fth_status copy_parents(gs_rows *rows, const int64_t *from, const int64_t
         source[i].read = read_counts;
     }
     fth_val outs[STEPS];
+    there marks;
     int n = 0;
+    FTH_TRY(send(&marks, rows, fresh, err));
     fth_graph *g = open_graph(rows, rows->n);
     (void)fth_axis(g, "draw", draws);
-    const fth_val words = words_of(g, "fresh", fresh), before = counts_of(g, "fresh before", fresh),
+    const fth_val words = fth_param(g, "fresh", "word", marks.word),
+                  before = fth_param(g, "fresh before", "block", marks.before),
                   start = fth_input(g, "from", FTH_I64, "draw", source[0]),
                   end = fth_input(g, "to", FTH_I64, "draw", source[1]);
     for (int p = 0; p < GS_PARTS; p++)
@@ -307,9 +339,9 @@ static fth_status copy_parents(gs_rows *rows, const int64_t *from, const int64_t
                                      : fth_custom(g, &gs_copy_op, 1 + GS_GROWTH_MARKS, cleared,
                                                   &attr, sizeof attr));
         }
-    fth_sink sinks[STEPS] = {0};
-    const fth_status s = compute(rows, g, outs, n, sinks, err);
+    const fth_status s = compute(rows, g, outs, n, err);
     fth_graph_destroy(g);
+    free_there(&marks);
     return s;
 }
 
@@ -363,8 +395,7 @@ fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err)
         outs[n++] =
             fth_assign(array, p == GS_VALUE ? fth_min(array, limit) : fth_expand(limit, "g"));
     }
-    fth_sink sinks[GS_PARTS] = {0};
-    const fth_status s = compute(rows, g, outs, n, sinks, err);
+    const fth_status s = compute(rows, g, outs, n, err);
     fth_graph_destroy(g);
     return s;
 }

@@ -152,8 +152,22 @@ __global__ void split(const shapes s, const growth f, const gs_growth a)
     }
 }
 
+/* Numbers of a row: known to the compiler where C is not 0, so that it divides by a constant. */
+template <int C> __device__ inline int width(int columns)
+{
+    return C ? C : columns;
+}
+#define BY_COLUMNS(kernel, blocks, ...)                                                            \
+    switch (columns) {                                                                             \
+    case 1: FTH_LAUNCH(kernel<1>, blocks, THREADS, fth_cuda_stream(call), __VA_ARGS__); break;     \
+    case 3: FTH_LAUNCH(kernel<3>, blocks, THREADS, fth_cuda_stream(call), __VA_ARGS__); break;     \
+    case 4: FTH_LAUNCH(kernel<4>, blocks, THREADS, fth_cuda_stream(call), __VA_ARGS__); break;     \
+    case 45: FTH_LAUNCH(kernel<45>, blocks, THREADS, fth_cuda_stream(call), __VA_ARGS__); break;   \
+    default: FTH_LAUNCH(kernel<0>, blocks, THREADS, fth_cuda_stream(call), __VA_ARGS__);           \
+    }
+
 /* Numbers of marked rows of one word go to rows that follow each other. */
-__device__ inline void copy_word(float *at, marked m, int64_t w, int64_t to, int columns)
+__device__ __forceinline__ void copy_word(float *at, marked m, int64_t w, int64_t to, int columns)
 {
     const int lane = (int)(threadIdx.x % WORD), all = WORD * columns;
     const float *from = at + w * WORD * columns;
@@ -170,15 +184,17 @@ __device__ inline void copy_word(float *at, marked m, int64_t w, int64_t to, int
     }
 }
 
-__global__ void copy_rows(float *at, int columns, const growth f)
+template <int C> __global__ void copy_rows(float *at, int any, const growth f)
 {
+    const int columns = width<C>(any);
     for (int64_t w = first_warp(); w < f.words; w += all_warps())
         for (int k = 0; k < 2; k++)
             copy_word(at, look(f.word[k], f.before[k], w), w, f.to[k], columns);
 }
 
-__global__ void clear_rows(float *at, int columns, const uint32_t *word, int64_t words)
+template <int C> __global__ void clear_rows(float *at, int any, const uint32_t *word, int64_t words)
 {
+    const int columns = width<C>(any);
     const int lane = (int)(threadIdx.x % WORD);
     for (int64_t w = first_warp(); w < words; w += all_warps()) {
         const uint32_t bits = word[w];
@@ -203,8 +219,9 @@ __device__ inline int64_t kept_before(const chunk &c, int64_t row)
     return row >= c.n ? c.kept : row - c.before[row / BLOCK];
 }
 
-__global__ void take_rows(const float *at, float *stage, int columns, const chunk c)
+template <int C> __global__ void take_rows(const float *at, float *stage, int any, const chunk c)
 {
+    const int columns = width<C>(any);
     const int lane = (int)(threadIdx.x % WORD), all = WORD * columns;
     const int64_t base = kept_before(c, c.first);
     for (int64_t w = c.first / WORD + first_warp(); w * WORD < c.end; w += all_warps()) {
@@ -319,10 +336,9 @@ fth_status run_copy(const fth_call *call)
     if (f.words == 0 || columns == 0) return FTH_OK;
     float *at = (float *)call->out[0].data;
     if (a->moments)
-        FTH_LAUNCH(clear_rows, blocks_of(f.words), THREADS, fth_cuda_stream(call), at, columns,
-                   f.word[1], f.words);
+        BY_COLUMNS(clear_rows, blocks_of(f.words), at, columns, f.word[1], f.words)
     else
-        FTH_LAUNCH(copy_rows, blocks_of(f.words), THREADS, fth_cuda_stream(call), at, columns, f);
+        BY_COLUMNS(copy_rows, blocks_of(f.words), at, columns, f)
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -364,8 +380,7 @@ fth_status run_close(const fth_call *call)
     for (c.first = a->first / BLOCK * BLOCK; c.first < a->n; c.first = c.end) {
         c.end = c.first + most < a->n ? c.first + most : a->n;
         const unsigned blocks = blocks_of((c.end - c.first + WORD - 1) / WORD);
-        FTH_LAUNCH(take_rows, blocks, THREADS, fth_cuda_stream(call), (const float *)at, stage,
-                   columns, c);
+        BY_COLUMNS(take_rows, blocks, (const float *)at, stage, columns, c)
         FTH_LAUNCH(put_rows, blocks, THREADS, fth_cuda_stream(call), at, (const float *)stage,
                    columns, c);
     }
