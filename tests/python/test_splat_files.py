@@ -1,6 +1,6 @@
 """What splat writes for others: depth against NumPy, a video walked chunk by chunk, a page whose rows are those of a
 .splat, SOG members, and the same model through every format.
-seconds: 15"""
+seconds: 20"""
 import base64
 import json
 import pathlib
@@ -133,6 +133,16 @@ class SplatFiles(unittest.TestCase):
             error = np.sqrt(np.mean((np.load(self.dir / "again/view_0000.npy") - want) ** 2))
             self.assertLessEqual(error, most, name)
         self.assertEqual(json.loads(self.must("info", "m", "--json"))["gaussians"], 1500)  # a folder
+
+    def test_a_planned_conversion_fits_its_memory(self):
+        self.must("toy", "-o", "large", "--views", 1, "--size", "16x16", "--gaussians", 70000)
+        for name in ("l.ply", "l.splat", "l.spz", "l.sog", "l.html"):
+            plan = json.loads(self.must("convert", "large/truth.ply", name, "--plan", "--json"))
+            self.assertFalse((self.dir / name).exists())
+            self.must("convert", "large/truth.ply", name, "--memory", plan["planned_bytes"])
+        bad = call("convert", "large/truth.ply", "no.sog", "--memory", "5M", cwd=self.dir)
+        self.assertEqual(bad.returncode, 4, bad.stderr)
+        self.assertFalse((self.dir / "no.sog").exists())
 
     def test_members_of_a_sog(self):
         self.must("convert", "toy/truth.ply", "z.sog")

@@ -61,6 +61,14 @@ static void apply(edits *e, gs_model *m)
     if (e->move) gs_model_transform(m, &e->to);
 }
 
+/* At most: all rows and their order; of SOG also a picture of them while it is packed, and the
+ * largest palette with what finds it. */
+static uint64_t bytes_of(const gs_model_info *info, gs_format to)
+{
+    const uint64_t rows = (uint64_t)info->n, all = rows * (gs_row_bytes(info->degree) + 16);
+    return all + (to == GS_FORMAT_SOG ? rows * 56 + (96 << 20) : 1 << 20);
+}
+
 static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e, fth_answer *a,
                           fth_err *err)
 {
@@ -80,8 +88,8 @@ static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e
                     gs_format_names[info.format], info.n, info.degree);
     fth_answer_file(a, FTH_FILE_OUTPUT, to, -1, "%s", page ? "html" : gs_format_names[format]);
     if (a->plan) {
-        fth_answer_memory(a, (uint64_t)info.n * (gs_row_bytes(info.degree) + 16) + (1 << 20),
-                          "all Gaussians, and their order");
+        fth_answer_memory(a, bytes_of(&info, page ? GS_FORMAT_SPLAT : format),
+                          "all Gaussians, their order, and what packing takes");
         return FTH_OK;
     }
     FTH_TRY(gs_model_load(&m, mem, in, info.format, err));
