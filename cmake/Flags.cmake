@@ -42,6 +42,11 @@ if(FTH_SANITIZE)
     endif()
     if(FTH_SANITIZE MATCHES "undefined")
         add_compile_options(-fno-sanitize-recover=all)
+        # Of a null pointer and of an access beyond its object the address sanitizer tells too. Asked at
+        # every access once more they are a seventh of what compiling takes.
+        if(FTH_SANITIZE MATCHES "address")
+            add_compile_options(-fno-sanitize=null,object-size)
+        endif()
         # clang takes NULL + 0, the place of an empty array, for an overflow; compilers and the next C
         # define it.
         if(CMAKE_C_COMPILER_ID MATCHES "Clang")
