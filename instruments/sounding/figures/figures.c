@@ -23,20 +23,18 @@ const fth_stage_file so_figure_files[] = {{"soundings.png", "soundings", true},
 static const struct {
     const char *title, *colour_bar, *x, *y;
     fth_scale scale;
-    fth_aspect aspect;
 } panel[PANELS] = {
-    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR,
-                   FTH_ASPECT_EQUAL},
-    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR, FTH_ASPECT_AUTO},
-    [LOSS] = {"loss", NULL, "iteration", "mean square", FTH_SCALE_LOG, FTH_ASPECT_AUTO},
-    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR,
-                   FTH_ASPECT_AUTO},
+    [SOUNDINGS] = {"soundings", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR},
+    [MAP] = {"fitted surface", "depth [m]", "x [km]", "y [km]", FTH_SCALE_LINEAR},
+    [LOSS] = {"loss", NULL, "iteration", "mean square", FTH_SCALE_LOG},
+    [RESIDUALS] = {"residuals", NULL, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR},
 };
 
 static void add_panel(const drawing *d, fth_panel *p, int i)
 {
+    const fth_aspect aspect = i == SOUNDINGS ? FTH_ASPECT_EQUAL : FTH_ASPECT_AUTO;
     const fth_panel_options options = {
-        .title = panel[i].title, .aspect = panel[i].aspect, .colour_bar = panel[i].colour_bar};
+        .title = panel[i].title, .aspect = aspect, .colour_bar = panel[i].colour_bar};
     const fth_axis_options x = {.label = panel[i].x}, y = {.label = panel[i].y,
                                                            .scale = panel[i].scale,
                                                            .direction = FTH_GROW_UP};
