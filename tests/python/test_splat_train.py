@@ -178,6 +178,18 @@ class Train(unittest.TestCase):
         self.train("most", *SHORT[:-1], "--max-width", 32)  # the same sizes by another key
         self.assertEqual(len(rows_of(self.dir / "most/loss.csv")), 120)
 
+    def test_timelapse_and_sog(self):
+        self.train("lapse", *SHORT[2:], "-i", 60, "--timelapse-images", "view_0001,view_0003.png", "--timelapse-every", 25,
+                   "--sog")
+        for image in ("view_0001", "view_0003"):
+            frames = sorted((self.dir / "lapse/timelapse" / image).iterdir())
+            self.assertEqual([f.name for f in frames], ["000025.jpg", "000050.jpg"])
+            self.assertEqual(frames[0].read_bytes()[:2], b"\xff\xd8")
+        info = call("splat", "info", "lapse/sog/splat_60_sog.sog", "--json", cwd=self.dir)
+        self.assertEqual(json.loads(info.stdout)["gaussians"], len(read_ply(self.dir / "lapse/splat_60.ply")["x"]))
+        done = self.train("lapse2", *SHORT, "--timelapse-images", "none.png", code=3)
+        self.assertIn("expected an image 'none.png'", done.stderr)
+
     def test_files_of_lichtfeld(self):
         (self.dir / "lfs.json").write_text(json.dumps({
             "iterations": 40, "sh_degree_interval": 1000, "means_lr": 0.000016, "shs_lr": 0.0025, "opacity_lr": 0.05,

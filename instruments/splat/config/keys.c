@@ -47,7 +47,6 @@ static const struct {
                {"pose_optimization", "none"},
                {"use_bilateral_grid", "false"},
                {"enable_sparsity", "false"},
-               {"save_sog", "false"},
                {"save_depth", "false"}};
 
 static bool is_off(const fth_config *cfg, const char *key, const char *off)
@@ -65,9 +64,9 @@ static void check(fth_config *cfg, void *user)
         if (!is_off(cfg, missing[i].key, missing[i].off))
             fth_config_complain(cfg, missing[i].key, "leave it out",
                                 "this version trains without it: expected %s", missing[i].off);
-    if (fth_config_count(cfg, "timelapse_images") > 0)
-        fth_config_complain(cfg, "timelapse_images", "leave it out",
-                            "this version writes no timelapse: expected no image");
+    if (fth_config_int(cfg, "sog_iterations") != 10)
+        fth_config_complain(cfg, "sog_iterations", "leave it out",
+                            "this version has no other number of them: expected 10");
     if (fth_config_has(cfg, "bg") && !gs_colour_parse(fth_config_text(cfg, "bg"), colour))
         fth_config_complain(cfg, "bg", NULL, "expected r,g,b from 0 to 1, found '%s'",
                             fth_config_text(cfg, "bg"));

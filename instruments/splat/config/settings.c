@@ -182,6 +182,7 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .eval = fth_config_bool(cfg, "enable_eval"),
         .eval_images = fth_config_bool(cfg, "enable_save_eval_images"),
         .legacy_ssim = fth_config_bool(cfg, "legacy_ssim"),
+        .sog = fth_config_bool(cfg, "save_sog"),
     };
     const char *most = text_of(cfg, "max_cap");
     if (most && strcmp(most, "auto") == 0)

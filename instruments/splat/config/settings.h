@@ -48,6 +48,7 @@ typedef struct gs_settings {
     int64_t checkpoint_every;
     double minutes;
     bool eval, eval_images, legacy_ssim;
+    bool sog; /* models as SOG too */
 } gs_settings;
 
 /* Of a checked config. FTH_E_CONFIG: two keys contradict each other. */

@@ -41,6 +41,10 @@ fth_status gs_evaluate(const gs_evaluation *job, gs_scores *scores, fth_err *err
 /* Rows of metrics.csv after an iteration are forgotten: they are made again. */
 fth_status gs_metrics_begin(fth_mem *mem, const char *folder, int64_t iteration, fth_err *err);
 
+/* Whether there is a row of an iteration. */
+fth_status gs_metrics_find(fth_mem *mem, const char *folder, int64_t iteration, bool *there,
+                           fth_err *err);
+
 /* ---- measures of two images [i j c]; the first is clamped to 0..1 ---- */
 
 /* 20 log10(1 / root of the mean square difference), at most 100 dB. */

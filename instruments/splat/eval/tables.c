@@ -106,6 +106,26 @@ fth_status gs_metrics_begin(fth_mem *mem, const char *folder, int64_t iteration,
     return s;
 }
 
+typedef struct finding {
+    int64_t iteration;
+    bool *there;
+} finding;
+
+static void find_row(void *user, const char *line, int n, const row *r)
+{
+    const finding *f = user;
+    (void)line, (void)n;
+    *f->there |= r->iteration == f->iteration;
+}
+
+fth_status gs_metrics_find(fth_mem *mem, const char *folder, int64_t iteration, bool *there,
+                           fth_err *err)
+{
+    finding f = {iteration, there};
+    *there = false;
+    return each_row(mem, folder, find_row, &f, err);
+}
+
 static fth_status add_row(const gs_evaluation *job, const gs_scores *s, fth_err *err)
 {
     char path[FTH_PATH];

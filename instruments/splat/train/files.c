@@ -139,6 +139,14 @@ fth_status gs_work_save_model(const gs_work *w, fth_err *err)
     snprintf(name, sizeof name, "splat_%" PRId64 ".ply", w->state.iteration);
     FTH_TRY(gs_work_path(w, name, path, err));
     FTH_TRY(gs_rows_model(&w->state.rows, &m, err));
+    if (w->set.sog) {
+        char sog[FTH_PATH];
+        FTH_TRY(gs_work_path(w, "sog", sog, err));
+        FTH_TRY(fth_folder_make_all(w->mem, sog, err));
+        snprintf(name, sizeof name, "sog/splat_%" PRId64 "_sog.sog", w->state.iteration);
+        FTH_TRY(gs_work_path(w, name, sog, err));
+        FTH_TRY(gs_model_save(&m, sog, GS_FORMAT_SOG, err));
+    }
     FTH_TRY(gs_model_save(&m, path, GS_FORMAT_PLY, err));
     gs_say(w, "%s: %" PRId64 " Gaussians", path, m.n);
     return FTH_OK;

@@ -101,6 +101,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     for (int64_t i = 0; i < fth_texts_count(w->scene.notes); i++)
         gs_say(w, "warning: %s", fth_texts_get(w->scene.notes, i));
     FTH_TRY(split(w, err));
+    FTH_TRY(gs_work_check_timelapse(w, err));
     return find_print(w, err);
 }
 

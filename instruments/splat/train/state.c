@@ -43,10 +43,12 @@ static void put_count(lines *l, const char *key, int64_t v)
 /* Keys that change how long it takes, what is written and where data lie, but no number. */
 static bool is_idle(const char *key)
 {
-    static const char *const idle[] = {"data_path",        "images",      "init_ply",
-                                       "save_steps",       "eval_steps",  "skip_intermediate",
-                                       "checkpoint_every", "max_minutes", "enable_save_eval_images",
-                                       "legacy_ssim",      "num_workers"};
+    static const char *const idle[] = {
+        "data_path",        "images",         "init_ply",
+        "save_steps",       "eval_steps",     "skip_intermediate",
+        "checkpoint_every", "max_minutes",    "enable_save_eval_images",
+        "legacy_ssim",      "num_workers",    "save_sog",
+        "timelapse_images", "timelapse_every"};
     for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++)
         if (strcmp(key, idle[i]) == 0) return true;
     return false;

@@ -223,19 +223,31 @@ static fth_status end_early(gs_work *w, fth_status why, bool half, fth_err *err)
     return why;
 }
 
+/* What is left after some iterations. Again where it was interrupted there: the same bytes. */
+static fth_status leave(gs_work *w, fth_err *err)
+{
+    const gs_settings *set = &w->set;
+    const int64_t iteration = w->state.iteration;
+    if (set->eval && is_step(set->evaluate, set->evaluations, iteration)) {
+        bool there = false;
+        FTH_TRY(gs_metrics_find(w->mem, w->job->folder, iteration, &there, err));
+        if (!there) FTH_TRY(evaluate(w, err));
+    }
+    FTH_TRY(gs_work_add_timelapse(w, err));
+    if (iteration == set->iterations || !is_step(set->save, set->saves, iteration)) return FTH_OK;
+    return gs_work_save_model(w, err);
+}
+
 static fth_status take_iterations(gs_work *w, fth_err *err)
 {
     const gs_settings *set = &w->set;
+    if (w->state.iteration > 0 && !w->job->resume) FTH_TRY(leave(w, err));
     while (w->state.iteration < set->iterations) {
         bool half = false;
         fth_status s = iterate(w, &half, err);
-        if (s == FTH_OK && set->eval &&
-            is_step(set->evaluate, set->evaluations, w->state.iteration))
-            s = evaluate(w, err);
+        if (s == FTH_OK) s = leave(w, err);
         if (s == FTH_OK && w->state.iteration < set->iterations) {
-            if (is_step(set->save, set->saves, w->state.iteration)) s = gs_work_save_model(w, err);
-            if (s == FTH_OK && set->checkpoint_every > 0 &&
-                w->state.iteration % set->checkpoint_every == 0)
+            if (set->checkpoint_every > 0 && w->state.iteration % set->checkpoint_every == 0)
                 s = gs_work_save_state(w, err);
             if (s == FTH_OK) s = check_time(w, err);
         }

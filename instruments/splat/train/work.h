@@ -56,6 +56,11 @@ fth_status gs_rows_find_bad(const gs_rows *rows, gs_bad *bad, fth_err *err);
 fth_status gs_work_save_model(const gs_work *w, fth_err *err);
 fth_status gs_work_save_state(gs_work *w, fth_err *err);
 
+/* timelapse.c: all images that it names are there; its frames after an iteration, where some are
+ * due. */
+fth_status gs_work_check_timelapse(const gs_work *w, fth_err *err);
+fth_status gs_work_add_timelapse(const gs_work *w, fth_err *err);
+
 /* refine.c: what a strategy does after the gradients of an iteration are there. `replaced` says of
  * which attributes Adam leaves this iteration out. Noise of MCMC is part of the step, except where
  * rows are moved. */
