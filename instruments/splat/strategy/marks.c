@@ -40,14 +40,22 @@ void gs_marks_free(gs_marks *m)
     *m = (gs_marks){0};
 }
 
+/* Without the processor's own instruction, which not all have, the compiler calls a function. */
+static int64_t count_bits(uint32_t v)
+{
+    if (v == 0 || v == UINT32_MAX) return v ? GS_WORD : 0; /* as most words are */
+    v -= v >> 1 & 0x55555555u;
+    v = (v & 0x33333333u) + (v >> 2 & 0x33333333u);
+    return ((v + (v >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
 void gs_marks_count(gs_marks *m)
 {
     const int64_t words = GS_BLOCK / GS_WORD;
     m->count = 0;
     for (int64_t b = 0; b < blocks_of(m->n); b++) {
         m->before[b] = m->count;
-        for (int64_t w = b * words; w < (b + 1) * words; w++)
-            m->count += __builtin_popcount(m->word[w]);
+        for (int64_t w = b * words; w < (b + 1) * words; w++) m->count += count_bits(m->word[w]);
     }
 }
 
@@ -55,6 +63,6 @@ int64_t gs_marks_rank(const gs_marks *m, int64_t row)
 {
     int64_t rank = m->before[row / GS_BLOCK];
     for (int64_t w = row / GS_BLOCK * (GS_BLOCK / GS_WORD); w < row / GS_WORD; w++)
-        rank += __builtin_popcount(m->word[w]);
-    return rank + __builtin_popcount(m->word[row / GS_WORD] & (((uint32_t)1 << row % GS_WORD) - 1));
+        rank += count_bits(m->word[w]);
+    return rank + count_bits(m->word[row / GS_WORD] & (((uint32_t)1 << row % GS_WORD) - 1));
 }
