@@ -79,6 +79,8 @@ static const char *const names[] = {"device_calls",
                                     "splat_update_1m",
                                     "splat_update_5m",
                                     "splat_update_10m",
+                                    "splat_densify_split",
+                                    "splat_densify_prune",
                                     "splat_rows_1m",
                                     "splat_rows_5m",
                                     "splat_rows_10m"};
@@ -331,6 +333,7 @@ void bench_device(bench *b)
         if (b->divide == 1) bench_ptycho_device(b);
         bench_splat_device(b);
         bench_splat_update_device(b);
+        bench_splat_densify_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);
