@@ -227,41 +227,50 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
 }
 
 /* A Gaussian adds its slots in order; those that are not seen have 0. The slots of a warp's 32 lie
- * one behind the other: they pass through shared memory 32 at a time, and so do the rows. */
+ * one behind the other: they pass through shared memory 32 at a time, and so do the rows. FIRST:
+ * whole rows are written, else the sums are added to. */
+template <bool FIRST>
 __global__ void __launch_bounds__(LIST_THREADS)
-    add_slots(const tile_lists l, real *bar, int64_t bar_step, bool first)
+    add_slots(const tile_lists __grid_constant__ l, real *bar, int64_t bar_step)
 {
+    constexpr int WIDE = FIRST ? (int)GS_SPLAT : (int)GS_SUMS;
     __shared__ real staged[LIST_THREADS * (int)GS_SUMS];
     __shared__ int32_t rows[LIST_THREADS];
     const int lane = (int)threadIdx.x & 31;
     real *const here = staged + (threadIdx.x - (unsigned)lane) * GS_SUMS;
     int32_t *const row = rows + (threadIdx.x - (unsigned)lane);
     const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x, i0 = i - lane;
-    const int64_t slots = (int64_t)l.count->slots, seen = slots > 0 ? (int64_t)l.count->seen : 0;
-    if (i0 >= l.n || (!first && i0 >= seen)) return;
-    const int64_t last = i0 + 32 < seen ? i0 + 32 : seen,
-                  begin = i < seen ? (int64_t)l.first[i] : slots,
-                  end = i + 1 < seen ? (int64_t)l.first[i + 1] : slots,
-                  all = last < seen ? (int64_t)l.first[last] : slots;
-    real sum[GS_SUMS];
+    const int64_t slots = (int64_t)l.count->slots, seen = slots > 0 ? (int64_t)l.count->seen : 0,
+                  most = FIRST ? l.n : seen;
+    if (i0 >= most) return;
     row[lane] = i < l.n ? l.order[i] : -1;
-    for (int c = 0; c < GS_SUMS; c++)
-        sum[c] = first || i >= seen ? 0 : bar[(int64_t)row[lane] * bar_step + c];
-    for (int64_t at = __shfl_sync(~0u, begin, 0); at < all; at += 32) {
-        const int64_t n = (all - at < 32 ? all - at : 32) * GS_SUMS;
-        for (int k = lane; k < n; k += 32) here[k] = l.sum[at * GS_SUMS + k];
-        __syncwarp();
-        for (int64_t slot = begin > at ? begin : at; slot < end && slot < at + 32; slot++)
-            for (int c = 0; c < GS_SUMS; c++) sum[c] += here[(slot - at) * GS_SUMS + c];
-        __syncwarp();
+    if (i0 < seen) {
+        const int64_t last = i0 + 32 < seen ? i0 + 32 : seen;
+        const uint32_t none = (uint32_t)slots, begin = i < seen ? l.first[i] : none,
+                       end = i + 1 < seen ? l.first[i + 1] : none,
+                       all = last < seen ? l.first[last] : none;
+        real sum[GS_SUMS];
+        for (int c = 0; c < GS_SUMS; c++)
+            sum[c] = FIRST || i >= seen ? 0 : bar[(int64_t)row[lane] * bar_step + c];
+        for (uint32_t at = __shfl_sync(~0u, begin, 0); at < all; at += 32) {
+            const int n = (int)(all - at < 32 ? all - at : 32) * GS_SUMS;
+            const real *from = l.sum + (int64_t)at * GS_SUMS;
+#pragma unroll
+            for (int k = 0; k < GS_SUMS; k++)
+                if (k * 32 + lane < n) here[k * 32 + lane] = from[k * 32 + lane];
+            __syncwarp();
+            for (uint32_t slot = begin > at ? begin : at; slot < end && slot < at + 32; slot++)
+                for (int c = 0; c < GS_SUMS; c++) sum[c] += here[(slot - at) * GS_SUMS + c];
+            __syncwarp();
+        }
+        for (int c = 0; c < GS_SUMS; c++) here[lane * GS_SUMS + c] = sum[c];
     }
-    for (int c = 0; c < GS_SUMS; c++) here[lane * GS_SUMS + c] = sum[c];
     __syncwarp();
-    const int64_t most = first ? l.n : seen, n = most - i0 < 32 ? most - i0 : 32;
-    const int wide = first ? (int)GS_SPLAT : (int)GS_SUMS;
-    for (int k = lane; k < n * wide; k += 32) {
-        const int which = k / wide, c = k - which * wide;
-        bar[(int64_t)row[which] * bar_step + c] = c < GS_SUMS ? here[which * GS_SUMS + c] : 0;
+    const int n = (int)(most - i0 < 32 ? most - i0 : 32);
+    for (int k = lane; k < n * WIDE; k += 32) {
+        const int which = k / WIDE, c = k - which * WIDE;
+        bar[(int64_t)row[which] * bar_step + c] =
+            i0 < seen && c < GS_SUMS ? here[which * GS_SUMS + c] : 0;
     }
 }
 
@@ -328,9 +337,10 @@ fth_status blend_back(const fth_call *call)
         back_with<16>(l, of, stream);
     else
         back_with<32>(l, of, stream);
-    if (blocks)
-        FTH_LAUNCH(add_slots, blocks, LIST_THREADS, stream, l, bar, out->stride[0],
-                   (bool)call->first);
+    if (blocks && call->first)
+        FTH_LAUNCH(add_slots<true>, blocks, LIST_THREADS, stream, l, bar, out->stride[0]);
+    else if (blocks)
+        FTH_LAUNCH(add_slots<false>, blocks, LIST_THREADS, stream, l, bar, out->stride[0]);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

@@ -58,7 +58,7 @@ __device__ inline int count_tiles(const gs_raster &rule, const real row[GS_SPLAT
  * time, so that their loads are on their way together. */
 __device__ inline void bring_rest(const projection &p, int64_t first, bool wanted, int n, real *to)
 {
-    enum { TOGETHER = 4, TWICE = (REST + 31) / 32 };
+    enum { TOGETHER = 8, TWICE = (REST + 31) / 32 };
     const int lane = (int)threadIdx.x & 31;
     for (unsigned rows = __ballot_sync(~0u, wanted); rows;) {
         int row[TOGETHER];
