@@ -264,7 +264,8 @@ static __global__ void __launch_bounds__(WARPS * 32) thin_rows(const fth__cuda_p
 template <typename T, typename A, int N, int R>
 static __global__ void __launch_bounds__(WARPS * 32, 2) thin_many(const fth__cuda_product p)
 {
-    constexpr int SLAB = sizeof(A) < 16 ? 256 : 128;
+    constexpr int SLAB = sizeof(A) < 16 ? 256 : 128, AT_ONCE = 8;
+    static_assert(N * SLAB % (AT_ONCE * WARPS * 32) == 0, "a thread brings as many as another");
     __shared__ A slab[N][SLAB], made[WARPS][R * N];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int64_t each = (p.m + WARPS * R - 1) / (WARPS * R);
@@ -281,14 +282,23 @@ static __global__ void __launch_bounds__(WARPS * 32, 2) thin_many(const fth__cud
             for (int k0 = 0; k0 < (int)p.k; k0 += SLAB) {
                 const int count = (int)p.k - k0 < SLAB ? (int)p.k - k0 : SLAB;
                 __syncthreads();
-                for (int e = (int)threadIdx.x; e < N * SLAB; e += WARPS * 32) {
-                    const int j = e / SLAB, k = e % SLAB;
-                    A v = {};
-                    if (j < p.n && k < count) v = load(b + j * p.bn + (k0 + k) * p.bk);
-                    slab[j][k] = v;
+#pragma unroll 1
+                for (int e0 = (int)threadIdx.x; e0 < N * SLAB; e0 += AT_ONCE * WARPS * 32) {
+                    A fresh[AT_ONCE];
+#pragma unroll
+                    for (int u = 0; u < AT_ONCE; u++) {
+                        const int e = e0 + u * WARPS * 32, j = e / SLAB, k = e % SLAB;
+                        fresh[u] = A{};
+                        if (j < p.n && k < count) fresh[u] = load(b + j * p.bn + (k0 + k) * p.bk);
+                    }
+#pragma unroll
+                    for (int u = 0; u < AT_ONCE; u++) {
+                        const int e = e0 + u * WARPS * 32;
+                        slab[e / SLAB][e % SLAB] = fresh[u];
+                    }
                 }
                 __syncthreads();
-#pragma unroll 2
+#pragma unroll 4
                 for (int k = lane; k < count; k += 32) {
                     A v[R];
 #pragma unroll
@@ -434,14 +444,18 @@ template <typename T, typename A, int N>
 static void queue_thin(const fth__cuda_product &p, how way, cudaStream_t stream)
 {
     const int64_t rows = p.m * p.batch;
-    constexpr int R = N > 1 ? TOGETHER<A> : 1;
-    if (way == ROWS && (R == 1 || p.m < R * FULL))
-        FTH_LAUNCH((thin_rows<T, A, N>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
-    else if (way == ROWS)
-        FTH_LAUNCH((thin_many<T, A, N, R>), fth_cuda_blocks(rows, WARPS * R), WARPS * 32, stream,
-                   p);
-    else
+    if (way == COLUMNS) {
         FTH_LAUNCH((thin_columns<T, A, N>), fth_cuda_blocks(rows, 32), WARPS * 32, stream, p);
+        return;
+    }
+    constexpr int R = N > 1 ? TOGETHER<A> : 1;
+    if constexpr (R > 1)
+        if (p.m >= R * FULL) {
+            FTH_LAUNCH((thin_many<T, A, N, R>), fth_cuda_blocks(rows, WARPS * R), WARPS * 32,
+                       stream, p);
+            return;
+        }
+    FTH_LAUNCH((thin_rows<T, A, N>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
 }
 
 template <typename T, typename A>
