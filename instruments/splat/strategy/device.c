@@ -133,6 +133,7 @@ static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int 
     look_at_ledger(rows);
     const fth_status s = fth_run(plan, sinks, &(fth_run_options){.progress = go_on}, NULL, err);
     look_at_ledger(rows);
+    if (rows->peek) rows->peek(rows->peek_arg);
     fth_plan_destroy(plan);
     return s;
 }

@@ -30,6 +30,9 @@ typedef struct gs_rows {
     /* On a device, so far: the most of its ledger that plans over them said, and that it held; a
      * run begins a peak of its own. */
     uint64_t planned, held;
+    /* Called after each run over them on a device, while all that it used is held; NULL: nobody. */
+    void (*peek)(void *arg);
+    void *peek_arg;
 } gs_rows;
 
 /* n rows of 0. */
