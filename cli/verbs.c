@@ -100,7 +100,8 @@ static bool is_meant(const cli_call *call)
 /* A stage and a verb of one name: words after it are files of the verb, a config alone is a job. */
 static fth_status run_either(const cli_call *call, fth_err *err)
 {
-    static const char *const of_runner[] = {"attempt", "lenient", "verify"};
+    static const char *const of_runner[] = {"attempt", "lenient", "verify", "seed"};
+    const char *heeds = call->command->verb->heeds;
     if (!is_meant(call)) {
         for (int i = 0; i < call->n_set; i++) {
             const char *name = call->set[i].flag->name;
@@ -113,7 +114,7 @@ static fth_status run_either(const cli_call *call, fth_err *err)
         return cli_run_stage(call, err);
     }
     for (size_t i = 0; i < sizeof of_runner / sizeof of_runner[0]; i++)
-        if (cli_get(call, of_runner[i])) {
+        if (cli_get(call, of_runner[i]) && !(heeds && strstr(heeds, of_runner[i]))) {
             FTH_FAIL(err, FTH_E_COMMAND, "--%s is of the stage of a config, not of '%s'",
                      of_runner[i], call->command->args);
             fth_err_hint(err, "leave it out, or give the config alone");

@@ -151,6 +151,8 @@ class Train(unittest.TestCase):
         rows = rows_of(self.dir / "scored/metrics.csv")
         self.assertEqual([r["iteration"] for r in rows], ["60", "120"])
         self.assertEqual(rows[1]["lpips"], "")
+        done = call("splat", "eval", "scored/splat_120.ply", "-d", "toy", "-o", "again", "--seed", 1, cwd=self.dir)
+        self.assertEqual(done.returncode, 2, done.stderr)  # nothing here is random
         done = call("splat", "eval", "scored/splat_120.ply", "-d", "toy", "-o", "again", "--test-every", 4, "--json",
                     cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -192,7 +192,7 @@ TEST(real_numbers_that_do_not_fit)
 
 typedef enum wrong {
     NO_OUTPUT,
-    NINE_OUTPUTS,
+    MANY_OUTPUTS,
     DTYPE,
     NINE_AXES,
     UNKNOWN_AXIS,
@@ -209,7 +209,7 @@ static fth_status wrong_infer(fth_node *node, fth_err *err)
     (void)good_infer(node, err);
     switch (*(const wrong *)node->attr) {
     case NO_OUTPUT: node->n_out = 0; break;
-    case NINE_OUTPUTS: node->n_out = 9; break;
+    case MANY_OUTPUTS: node->n_out = FTH_MAX_OUT + 1; break;
     case DTYPE: d->dtype = (fth_dtype)77; break;
     case NINE_AXES: d->n_axes = 9; break;
     case UNKNOWN_AXIS: d->axis[1] = 17; break;
@@ -232,7 +232,7 @@ TEST(what_infer_says)
         wrong wrong;
         const char *words;
     } cases[] = {{NO_OUTPUT, "infer left 0 outputs"},
-                 {NINE_OUTPUTS, "infer left 9 outputs; 1 to 8"},
+                 {MANY_OUTPUTS, "infer left 25 outputs; 1 to 24"},
                  {DTYPE, "the dtype 77"},
                  {NINE_AXES, "9 axes; 0 to 8"},
                  {UNKNOWN_AXIS, "the axis number 17, and 2 axes are declared"},
