@@ -37,6 +37,8 @@ static void unmap(kept k)
     IS_TRUE(dev.memory.unmap(dev.memory.self, FTH_MEM_DIRECT, k.block, k.bytes));
 }
 
+/* At exit libraries that the device opened after this was registered have ended already: it is not
+ * closed, as they would free once more. */
 static void say_what_ran(void)
 {
     while (dev.n_kept > 0) unmap(dev.kept[--dev.n_kept]);
@@ -45,7 +47,6 @@ static void say_what_ran(void)
     for (int i = 0; i < dev.n_missing; i++)
         printf("%s%s%s", i ? ", " : "no device kernel: ", dev.missing[i].name,
                i + 1 < dev.n_missing ? "" : "\n");
-    dev.backend->device->close(dev.device);
 }
 
 static void open_device(const char *path)
