@@ -37,8 +37,7 @@ static void unmap(kept k)
     IS_TRUE(dev.memory.unmap(dev.memory.self, FTH_MEM_DIRECT, k.block, k.bytes));
 }
 
-/* At exit libraries that the device opened after this was registered have ended already: it is not
- * closed, as they would free once more. */
+/* Not at exit: libraries that the device opened have ended then, and would free once more. */
 static void say_what_ran(void)
 {
     while (dev.n_kept > 0) unmap(dev.kept[--dev.n_kept]);
@@ -47,6 +46,7 @@ static void say_what_ran(void)
     for (int i = 0; i < dev.n_missing; i++)
         printf("%s%s%s", i ? ", " : "no device kernel: ", dev.missing[i].name,
                i + 1 < dev.n_missing ? "" : "\n");
+    dev.backend->device->close(dev.device);
 }
 
 static void open_device(const char *path)
@@ -72,7 +72,7 @@ static void open_device(const char *path)
     OKE(b->device->open(&dev.device, 0, &err), &err);
     dev.backend = b;
     b->device->get_memory(dev.device, &dev.memory);
-    atexit(say_what_ran);
+    t_at_end = say_what_ran;
 }
 
 bool t_device(void)

@@ -56,6 +56,8 @@ static int list_cases(const char *file)
     return EXIT_SUCCESS;
 }
 
+void (*t_at_end)(void);
+
 int t_main(int argc, char **argv, const char *file)
 {
     static struct CMUnitTest cases[MAX_CASES];
@@ -76,6 +78,7 @@ int t_main(int argc, char **argv, const char *file)
     const int failed = _cmocka_run_group_tests(file, cases, n, NULL, NULL);
     printf("cases: %d passed, %d failed, %d skipped\n", (int)n - failed - n_skipped, failed,
            n_skipped);
+    if (t_at_end) t_at_end();
     if (failed) return EXIT_FAILURE;
     return n_skipped == (int)n ? EXIT_SKIPPED : EXIT_SUCCESS;
 }

@@ -106,6 +106,8 @@ typedef void t_case_fn(void);
 void t_register(const char *name, t_case_fn *run, const char *file, int line);
 /* Runs the cases that were written in `file`. */
 int t_main(int argc, char **argv, const char *file);
+/* Called after the last case, before libraries end as they do at exit. */
+extern void (*t_at_end)(void);
 /* A file with cases whose path without ".c" ends as `program` does; NULL: none. */
 const char *t_file_of(const char *program);
 void t_status(fth_status got, fth_status wanted, const char *text, const fth_err *err, t_place at);
