@@ -301,6 +301,7 @@ TEST(reading_goes_on_while_others_write)
             .threads = 2, .from_many = k == 0, .to_many = k == 1, .memory = 4 << 20, .stream = "f"};
         room in = empty, out = empty;
         in.meets = &out;
+        out.slow = 10; /* long enough to be met in there */
         out.kept = picture;
         OKE(carry(&s, &in, &out), &s.err);
         check_picture(picture);
