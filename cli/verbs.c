@@ -88,13 +88,58 @@ static bool is_stage(const fth_instrument *in, const char *name)
     return false;
 }
 
-/* A verb that takes no words is meant when one of its own flags is given. */
+/* The first flag that was given and only the verb has; NULL: there is none. */
+static const char *own_flag(const cli_call *call)
+{
+    for (int i = 0; i < call->n_set; i++)
+        if (cli_is_verbs_alone(call->command, call->set[i].flag->name))
+            return call->set[i].flag->name;
+    return NULL;
+}
+
+static bool has_config(const cli_command *command)
+{
+    for (const fth_flag *f = command->both; f && f->name; f++)
+        if (strcmp(f->name, "config") == 0) return true;
+    return false;
+}
+
+/* A config that can be read and names no instrument is no job. */
+static bool is_nameless(const char *path)
+{
+    fth_mem *mem = NULL;
+    fth_config *cfg = NULL;
+    if (fth_mem_create(&mem, NULL, NULL) != FTH_OK) return false;
+    const bool nameless = fth_config_create(&cfg, mem, NULL) == FTH_OK &&
+                          fth_config_read(cfg, path, NULL) == FTH_OK &&
+                          !fth_config_peek(cfg, "instrument");
+    (void)fth_config_destroy(cfg, NULL);
+    (void)fth_mem_destroy(mem, NULL);
+    return nameless;
+}
+
+/* A verb that takes no words is meant when one of its own flags is given, or settings of its own
+ * --config. */
 static bool is_meant(const cli_call *call)
 {
-    if (call->n_args > 0) return true;
-    for (int i = 0; i < call->n_set && call->command->max_args == 0; i++)
-        if (cli_is_verbs_alone(call->command, call->set[i].flag->name)) return true;
-    return false;
+    if (call->n_args > 0 || call->command->max_args > 0) return call->n_args > 0;
+    const char *config = cli_get(call, "config");
+    return own_flag(call) || (config && has_config(call->command) && is_nameless(config));
+}
+
+static fth_status run_one_stage(const cli_call *call, fth_err *err)
+{
+    const char *flag = own_flag(call);
+    if (!flag) return cli_run_stage(call, err);
+    if (!cli_get(call, "config")) {
+        FTH_FAIL(err, FTH_E_COMMAND, "expected %s, found none", call->command->args);
+        fth_err_hint(err, "fathom %s %s --%s ..", call->command->name, call->command->args, flag);
+        return FTH_E_COMMAND;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "--%s goes with '%s'; this is the stage of a config", flag,
+             call->command->args);
+    fth_err_hint(err, "write --set %s=VALUE, or name the files", flag);
+    return FTH_E_COMMAND;
 }
 
 /* A stage and a verb of one name: words after it are files of the verb, a config alone is a job. */
@@ -102,21 +147,18 @@ static fth_status run_either(const cli_call *call, fth_err *err)
 {
     static const char *const of_runner[] = {"attempt", "lenient", "verify", "seed"};
     const char *heeds = call->command->verb->heeds;
-    if (!is_meant(call)) {
-        for (int i = 0; i < call->n_set; i++) {
-            const char *name = call->set[i].flag->name;
-            if (!cli_is_verbs_alone(call->command, name)) continue;
-            FTH_FAIL(err, FTH_E_COMMAND, "--%s goes with '%s'; this is the stage of a config", name,
-                     call->command->args);
-            fth_err_hint(err, "write --set %s=VALUE, or name the files", name);
-            return FTH_E_COMMAND;
-        }
-        return cli_run_stage(call, err);
-    }
+    if (!is_meant(call)) return run_one_stage(call, err);
     for (size_t i = 0; i < sizeof of_runner / sizeof of_runner[0]; i++)
         if (cli_get(call, of_runner[i]) && !(heeds && strstr(heeds, of_runner[i]))) {
-            FTH_FAIL(err, FTH_E_COMMAND, "--%s is of the stage of a config, not of '%s'",
-                     of_runner[i], call->command->args);
+            const char *flag = own_flag(call);
+            FTH_FAIL(err, FTH_E_COMMAND, "--%s goes with the config of a job, not with %s%s",
+                     of_runner[i],
+                     call->n_args > 0 ? ""
+                     : flag           ? "--"
+                                      : "a config that names no instrument",
+                     call->n_args > 0 ? call->command->args
+                     : flag           ? flag
+                                      : "");
             fth_err_hint(err, "leave it out, or give the config alone");
             return FTH_E_COMMAND;
         }

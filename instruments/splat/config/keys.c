@@ -67,6 +67,9 @@ static void check(fth_config *cfg, void *user)
     if (fth_config_int(cfg, "sog_iterations") != 10)
         fth_config_complain(cfg, "sog_iterations", "leave it out",
                             "this version has no other number of them: expected 10");
+    if (fth_config_is_given(cfg, "instrument") && fth_config_is_given(cfg, "output_path"))
+        fth_config_complain(cfg, "output_path", "write output_dir",
+                            "results of a job lie in output_dir");
     if (fth_config_has(cfg, "bg") && !gs_colour_parse(fth_config_text(cfg, "bg"), colour))
         fth_config_complain(cfg, "bg", NULL, "expected r,g,b from 0 to 1, found '%s'",
                             fth_config_text(cfg, "bg"));

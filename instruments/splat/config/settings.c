@@ -66,8 +66,9 @@ static const char *text_of(const fth_config *cfg, const char *key)
 void gs_setting_text(const fth_config *cfg, const char *key, char *text, size_t bytes)
 {
     const char *standard = default_of(cfg, key);
-    if (standard)
-        snprintf(text, bytes, "%s", standard);
+    const bool word = standard && option_of(key)->type == FTH_CONFIG_CHOICE;
+    if (standard) /* as the same value is written where it is given */
+        snprintf(text, bytes, word ? "\"%s\"" : "%s", standard);
     else if (fth_config_has(cfg, key))
         fth_config_value(cfg, key, text, bytes);
     else
@@ -228,13 +229,15 @@ static void write_value(const fth_config *cfg, const gs_option *o, fth_json_writ
         fth_json_text(w, key, fth_config_text_at(cfg, o->key, i));
 }
 
-void gs_settings_write(const fth_config *cfg, fth_json_writer *w, const char *key)
+void gs_settings_write(const fth_config *cfg, int degree, fth_json_writer *w, const char *key)
 {
     fth_json_open(w, key, '{');
     fth_json_int(w, "seed", fth_config_int(cfg, "seed"));
     for (const gs_option *o = gs_options; o->key; o++) {
         const char *standard = default_of(cfg, o->key);
-        if (standard)
+        if (strcmp(o->key, "sh_degree") == 0)
+            fth_json_int(w, o->key, degree);
+        else if (standard)
             write_default(o, standard, w);
         else if (!fth_config_has(cfg, o->key))
             continue;

@@ -66,8 +66,9 @@ fth_status gs_settings_read(fth_config **out, fth_mem *mem, gs_value_fn *value, 
                             fth_err *err);
 /* A colour, "r,g,b". */
 bool gs_colour_parse(const char *text, double colour[3]);
-/* Every key that has a value, as an object. */
-void gs_settings_write(const fth_config *cfg, fth_json_writer *w, const char *key);
+/* Every key that has a value, as an object; the degree is that of the rows, which a checkpoint or a
+ * model to start from decides. */
+void gs_settings_write(const fth_config *cfg, int degree, fth_json_writer *w, const char *key);
 /* The effective value of a key as a text, with the default of the strategy; "" where it has none.
  */
 void gs_setting_text(const fth_config *cfg, const char *key, char *text, size_t bytes);

@@ -19,7 +19,7 @@ fth_status gs_work_write_config(const gs_work *w, fth_err *err)
     FTH_TRY(gs_work_path(w, GS_CONFIG_FILE, path, err));
     fth_json_begin(&j, w->mem, true);
     fth_json_open(&j, NULL, '{');
-    gs_settings_write(w->job->cfg, &j, "optimization");
+    gs_settings_write(w->job->cfg, w->state.rows.degree, &j, "optimization");
     fth_json_open(&j, "dataset", '{');
     fth_json_text(&j, "data_path", w->job->data);
     fth_json_text(&j, "format", w->scene.format);

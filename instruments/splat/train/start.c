@@ -186,9 +186,33 @@ static fth_status start_anew(gs_work *w, fth_err *err)
 
 /* ---- from a checkpoint ---- */
 
+/* What other settings cannot change: where it stands, and how many coefficients rows have. */
+static fth_status check_resume(const gs_work *w, fth_err *err)
+{
+    const gs_state *s = &w->state;
+    if (s->iteration > w->set.iterations) {
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "--resume %s: expected at most iteration %" PRId64
+                 ", where the training is to end, found %" PRId64,
+                 w->job->resume, w->set.iterations, s->iteration);
+        fth_err_hint(err, "give a later end: -i %" PRId64, s->iteration + 1000);
+        return FTH_E_COMMAND;
+    }
+    if (fth_config_is_given(w->job->cfg, "sh_degree") && w->set.degree != s->rows.degree) {
+        FTH_FAIL(err, FTH_E_COMMAND, "sh_degree is %d, but rows of %s are of degree %d",
+                 w->set.degree, w->job->resume, s->rows.degree);
+        fth_err_hint(err,
+                     "leave --sh-degree out; 'fathom splat convert --sh-degree' makes a model of "
+                     "fewer, to start from with --init-ply");
+        return FTH_E_COMMAND;
+    }
+    return FTH_OK;
+}
+
 static fth_status resume_file(gs_work *w, fth_err *err)
 {
     FTH_TRY(gs_state_load(&w->state, w->job->ctx, w->set.most, NULL, w->job->resume, err));
+    FTH_TRY(check_resume(w, err));
     w->state.losses = 0; /* rows of the file's own training stay there */
     if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
         gs_rows_end_densify(&w->state.rows);
@@ -198,14 +222,16 @@ static fth_status resume_file(gs_work *w, fth_err *err)
 }
 
 /* `why` is what the checkpoint that is there says. */
-static fth_status refuse(const gs_work *w, const char *path, fth_status s, const fth_err *why,
-                         fth_err *err)
+static fth_status refuse(const char *path, fth_status s, const fth_err *why, fth_err *err)
 {
-    FTH_FAIL(err, s == FTH_E_STATE ? FTH_E_COMMAND : s, "%s is %s: %s", path,
-             s == FTH_E_STATE ? "the checkpoint of another training" : "damaged", why->text);
+    if (s != FTH_E_STATE) {
+        FTH_FAIL(err, s, "%s is damaged: %s", path, why->text);
+        fth_err_hint(err, "--fresh starts over");
+        return s;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "%s is the checkpoint of another training: %s", path, why->text);
     fth_err_hint(err, "--fresh starts over; --resume %s goes on with these settings", path);
-    (void)w;
-    return s == FTH_E_STATE ? FTH_E_COMMAND : s;
+    return FTH_E_COMMAND;
 }
 
 static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_err *err)
@@ -218,7 +244,7 @@ static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_er
         if (err) *err = why;
         return s;
     }
-    if (!w->job->start_over) return refuse(w, path, s, &why, err);
+    if (!w->job->start_over) return refuse(path, s, &why, err);
     gs_say(w, "starting over, the checkpoint is %s: %s",
            s == FTH_E_STATE ? "of another training" : "damaged", why.text);
     return FTH_OK;

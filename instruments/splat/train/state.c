@@ -43,12 +43,21 @@ static void put_count(lines *l, const char *key, int64_t v)
 /* Keys that change how long it takes, what is written and where data lie, but no number. */
 static bool is_idle(const char *key)
 {
-    static const char *const idle[] = {
-        "data_path",        "images",         "init_ply",
-        "save_steps",       "eval_steps",     "skip_intermediate",
-        "checkpoint_every", "max_minutes",    "enable_save_eval_images",
-        "legacy_ssim",      "num_workers",    "save_sog",
-        "timelapse_images", "timelapse_every"};
+    static const char *const idle[] = {"data_path",
+                                       "output_path",
+                                       "images",
+                                       "init_ply",
+                                       "save_steps",
+                                       "eval_steps",
+                                       "skip_intermediate",
+                                       "checkpoint_every",
+                                       "max_minutes",
+                                       "enable_save_eval_images",
+                                       "legacy_ssim",
+                                       "num_workers",
+                                       "save_sog",
+                                       "timelapse_images",
+                                       "timelapse_every"};
     for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++)
         if (strcmp(key, idle[i]) == 0) return true;
     return false;
@@ -147,6 +156,16 @@ static fth_status read_count(fth_safetensors *file, const char *path, const char
                     key, most, text ? "'" : "", text ? text : "nothing", text ? "'" : "");
 }
 
+/* A value of a setting for people: without quotes, and where there is none in words. */
+static const char *shown(const char *value, char text[VALUE])
+{
+    const size_t n = value ? strlen(value) : 0;
+    if (n == 0) return "not given";
+    const bool quoted = n > 1 && value[0] == '"' && value[n - 1] == '"';
+    snprintf(text, VALUE, "%.*s", (int)(quoted ? n - 2 : n), value + quoted);
+    return text;
+}
+
 static fth_status compare(fth_safetensors *file, const gs_origin *from, fth_mem *mem, fth_err *err)
 {
     void *block = NULL;
@@ -160,8 +179,9 @@ static fth_status compare(fth_safetensors *file, const gs_origin *from, fth_mem 
         const char *then = fth_safetensors_meta(file, l->key[i]);
         if (then && strcmp(then, l->value[i]) == 0) continue;
         const char *key = strncmp(l->key[i], "config.", 7) == 0 ? l->key[i] + 7 : l->key[i];
-        s = FTH_FAIL(err, FTH_E_STATE, "%s was %s, is %s", key, then ? then : "not given",
-                     l->value[i]);
+        char was[VALUE], is[VALUE];
+        s = FTH_FAIL(err, FTH_E_STATE, "%s was %s, is %s", key, shown(then, was),
+                     shown(l->value[i], is));
     }
     (void)fth_mem_release(mem, block, NULL);
     return s;

@@ -30,6 +30,23 @@ static fth_status answer(const gs_training *job, fth_answer *a, fth_err *err)
     return s;
 }
 
+/* What is missing, or cannot be together. */
+static fth_status check_flags(const gs_training *job, fth_err *err)
+{
+    if (!job->folder || !job->data) {
+        FTH_FAIL(err, FTH_E_COMMAND, "expected -d and -o, found no %s", job->data ? "-o" : "-d");
+        fth_err_hint(err, "fathom splat train -d DATA -o OUT, or the config of a job, with "
+                          "instrument: splat");
+        return FTH_E_COMMAND;
+    }
+    if (job->fresh && job->resume) {
+        FTH_FAIL(err, FTH_E_COMMAND, "--fresh starts over and --resume goes on: expected one");
+        fth_err_hint(err, "leave one of them out");
+        return FTH_E_COMMAND;
+    }
+    return FTH_OK;
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_fn *value,
                       void *user, FILE *out, fth_err *err)
 {
@@ -37,22 +54,16 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
     fth_answer a;
     (void)n_args, (void)arg;
     FTH_TRY(gs_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
-    const char *folder = value(user, "output-path"),
-               *data = fth_config_has(cfg, "data_path") ? fth_config_text(cfg, "data_path") : NULL;
-    fth_status s = FTH_OK;
-    if (!folder || !data) {
-        s = FTH_FAIL(err, FTH_E_COMMAND, "expected -d and -o, found no %s", data ? "-o" : "-d");
-        fth_err_hint(err, "fathom splat train -d DATA -o OUT");
-    }
+    gs_training job = {.ctx = ctx,
+                       .cfg = cfg,
+                       .data = fth_config_text_or(cfg, "data_path", NULL),
+                       .folder = fth_config_text_or(cfg, "output_path", NULL),
+                       .fresh = value(user, "fresh") != NULL,
+                       .resume = value(user, "resume")};
+    fth_status s = check_flags(&job, err);
     if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK) {
-        const gs_training job = {.ctx = ctx,
-                                 .cfg = cfg,
-                                 .data = data,
-                                 .folder = folder,
-                                 .fresh = value(user, "fresh") != NULL,
-                                 .resume = value(user, "resume"),
-                                 .notes = a.notes};
+        job.notes = a.notes;
         s = fth_answer_end(&a, answer(&job, &a, err), err);
     }
     const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
@@ -68,7 +79,6 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_SET,
      .many = true,
      .doc = "one key as in a config, grad_threshold=0.0004"},
-    {.name = "output-path", .letter = 'o', .value = FTH_FLAG_DIR, .doc = "folder of the results"},
     {.name = "strategy",
      .value = FTH_FLAG_KEY,
      .doc = "how Gaussians are added and removed: default (ADC) or mcmc, mcmc by itself"},
