@@ -1,6 +1,7 @@
 /* loss_lanes.h - the loops of loss.h in one precision: channel by channel, first along rows, then
  * across them. Sums over a row are made by one worker, sums of rows in their order. */
 #include "loss.h"
+#include "mask.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -22,8 +23,8 @@ typedef struct bench {
     double *l1, *ssim; /* of each row */
     real *line;        /* of each worker, two lines with HALF zeros on both sides */
     int64_t line_reals;
-    int64_t first_i, end_i, first_j, end_j; /* pixels that are averaged */
-    real share;                             /* dL/dmap there */
+    int64_t first_i, end_i, first_j, end_j; /* pixels that are averaged, without a mask */
+    real share, step;                       /* dL/dmap there; of |x - y| */
 } bench;
 
 static uint64_t up(uint64_t bytes)
@@ -52,12 +53,22 @@ static void arrange(bench *b, gs_loss_work *w)
     b->line = (real *)(at + 2 * rows);
     b->line_reals =
         (int64_t)(up((uint64_t)(3 * (w->width + 2 * HALF)) * sizeof(real)) / sizeof(real));
-    const bool crop = w->height > 2 * HALF && w->width > 2 * HALF;
-    b->first_i = b->first_j = crop ? HALF : 0;
+    b->first_i = b->first_j = gs_mask_border(w->height, w->width);
     b->end_i = w->height - b->first_i;
     b->end_j = w->width - b->first_j;
-    b->share =
-        (real)(-w->lambda / (3.0 * (double)((b->end_i - b->first_i) * (b->end_j - b->first_j))));
+    b->share = (real)(-w->lambda / (3.0 * w->ssim_pixels));
+    b->step = (real)((1 - w->lambda) / (3.0 * w->l1_pixels));
+}
+
+static bool is_kept(const bench *b, int64_t i, int64_t j)
+{
+    return !b->w->flags || (b->w->flags[i * b->w->width + j] & GS_KEPT);
+}
+
+static bool is_averaged(const bench *b, int64_t i, int64_t j)
+{
+    if (b->w->flags) return b->w->flags[i * b->w->width + j] & GS_AVERAGED;
+    return i >= b->first_i && i < b->end_i && j >= b->first_j && j < b->end_j;
 }
 
 /* out[j] = sum of window[t] line[j + t], where line begins HALF before the row. */
@@ -109,7 +120,7 @@ static void moments_row(void *arg, int64_t i, int worker)
     for (int64_t j = 0; j < n; j++) {
         x[j] = image_at(b, i, j);
         y[j] = target_at(b, i, j);
-        l1 += fabs((double)x[j] - (double)y[j]);
+        if (is_kept(b, i, j)) l1 += fabs((double)x[j] - (double)y[j]);
     }
     b->l1[i] = l1;
     along(x - HALF, n, b->moment[0] + i * n);
@@ -149,7 +160,7 @@ static void map_row(void *arg, int64_t i, int worker)
                 m[k] = FMA(window[t], b->moment[k][from * n + j], m[k]);
         }
         const real map = ssim_of(m, slope);
-        const bool inside = i >= b->first_i && i < b->end_i && j >= b->first_j && j < b->end_j;
+        const bool inside = is_averaged(b, i, j);
         if (inside) sum += (double)map;
         for (int k = 0; k < SLOPES; k++) b->slope[k][i * n + j] = inside ? b->share * slope[k] : 0;
     }
@@ -178,12 +189,12 @@ static void gradient_row(void *arg, int64_t i, int worker)
         p[k] = line_of(b, worker, k);
         across(b->moment[k], w->height, n, i, p[k]);
     }
-    const real step = (real)((1 - w->lambda) / (3.0 * (double)(w->height * n)));
     real *to = (real *)w->gradient + i * w->gradient_i + b->channel;
     for (int64_t j = 0; j < n; j++) {
         const real x = image_at(b, i, j), y = target_at(b, i, j);
-        const real l1 = x > y ? step : x < y ? -step : 0;
-        to[j * w->gradient_j] = FMA(2 * x, p[1][j], FMA(y, p[2][j], p[0][j])) + l1;
+        const real l1 = x > y ? b->step : x < y ? -b->step : 0;
+        to[j * w->gradient_j] =
+            is_kept(b, i, j) ? FMA(2 * x, p[1][j], FMA(y, p[2][j], p[0][j])) + l1 : 0;
     }
 }
 
@@ -203,6 +214,6 @@ static void loss_run(gs_loss_work *w)
         fth_team_run(w->team, w->height, slopes_row, &b);
         fth_team_run(w->team, w->height, gradient_row, &b);
     }
-    w->l1 /= 3.0 * (double)(w->height * w->width);
-    w->ssim /= 3.0 * (double)((b.end_i - b.first_i) * (b.end_j - b.first_j));
+    w->l1 = w->l1_pixels > 0 ? w->l1 / (3.0 * w->l1_pixels) : 0;
+    w->ssim = w->ssim_pixels > 0 ? w->ssim / (3.0 * w->ssim_pixels) : 1;
 }
