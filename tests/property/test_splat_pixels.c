@@ -14,6 +14,7 @@ typedef struct scene {
     int64_t n, width, height;
     int degree;
     double distance; /* of the camera from the middle of the Gaussians */
+    bool antialias;
 } scene;
 
 static void fill(t_random *r, fth_dtype dtype, void *to, int64_t n, double scale, double shift)
@@ -66,6 +67,7 @@ static made make(const scene *s, fth_dtype dtype, int64_t tile, t_random *r)
     m.rule.tile = tile;
     m.rule.room = 40 * s->n + 1;
     m.rule.most_alpha = 0.999;
+    m.rule.antialias = s->antialias;
     m.splats = gs_project(m.g, &m.rule, &m.model, m.view);
     m.order = gs_order(m.g, &m.rule, m.splats);
     m.image = gs_blend(m.g, &m.rule, m.splats, m.order, m.view);
@@ -112,9 +114,11 @@ static void sort(const scene *s, const double *splats, int *order)
 }
 
 static const scene scenes[] = {
-    {40, 33, 9, 3, 4},    {1, 50, 42, 0, 4},   {25, 17, 48, 1, 3},
-    {30, 40, 33, 2, 0.3}, {12, 20, 20, 3, -9},                      /* nothing is seen */
-    {60, 31, 31, 2, 2},   {9, 5, 3, 1, 3},     {600, 24, 20, 0, 3}, /* more than a block holds */
+    {40, 33, 9, 3, 4, false},   {1, 50, 42, 0, 4, false},
+    {25, 17, 48, 1, 3, true},   {30, 40, 33, 2, 0.3, false},
+    {12, 20, 20, 3, -9, false}, /* nothing is seen */
+    {60, 31, 31, 2, 2, false},  {9, 5, 3, 1, 3, true},
+    {600, 24, 20, 0, 3, false}, /* more than a block holds */
 };
 enum { SCENES = sizeof scenes / sizeof scenes[0] };
 
@@ -176,7 +180,7 @@ TEST(every_operation_keeps_its_promises_when_cut)
 TEST(gradients_are_those_of_differences)
 {
     t_random r = t_random_make(3);
-    const scene s = {6, 12, 10, 3, 4};
+    const scene s = {6, 12, 10, 3, 4, false};
     made m = make(&s, FTH_F64, 16, &r);
     double *scaling = m.data[GS_SCALING], *opacity = m.data[GS_OPACITY];
     for (int i = 0; i < 18; i++) scaling[i] = 1.6 + 0.1 * t_random_normal(&r);
@@ -187,10 +191,65 @@ TEST(gradients_are_those_of_differences)
     end(&m);
 }
 
+/* Opacity times the root of the areas without and with the 0.3 px^2 of blur, from the conics. */
+TEST(antialiasing_makes_blurred_gaussians_fainter)
+{
+    t_random r = t_random_make(5);
+    scene s = {300, 40, 33, 0, 6, false};
+    made m = make(&s, FTH_F64, 16, &r);
+    double *scaling = m.data[GS_SCALING], *plain = malloc(300 * GS_SPLAT * 8),
+           *dim = malloc(300 * GS_SPLAT * 8);
+    for (int i = 0; i < 900; i++) scaling[i] = -4 + 1.5 * t_random_normal(&r);
+    for (int i = 0; i < 15; i++) scaling[i] = -11; /* at most 0.005 is left of these */
+    t_eval_f64(m.splats, plain);
+    m.rule.antialias = 1;
+    t_eval_f64(gs_project(m.g, &m.rule, &m.model, m.view), dim);
+    int seen = 0, gone = 0;
+    for (int g = 0; g < 300; g++) {
+        const double *p = plain + g * GS_SPLAT, *q = dim + g * GS_SPLAT;
+        if (!(p[GS_TILES] > 0)) continue;
+        const double det = 1 / (p[GS_A] * p[GS_C] - p[GS_B] * p[GS_B]), a = p[GS_C] * det,
+                     b = -p[GS_B] * det, c = p[GS_A] * det,
+                     share = ((a - 0.3) * (c - 0.3) - b * b) / (a * c - b * b),
+                     want = p[GS_O] * sqrt(fmax(share, 0.005 * 0.005));
+        if (q[GS_TILES] > 0) {
+            NEAR(q[GS_O], want, 1e-9);
+            NEAR(q[GS_LIMIT], log(255 * want), 1e-6);
+            for (int k = 0; k < GS_O; k++) EQ_F64(q[k], p[k]);
+            seen++;
+        } else {
+            gone++;
+        }
+        if (want > 0.03) IS_TRUE(q[GS_TILES] > 0);
+        if (want < 1.0 / 255) EQ_F64(q[GS_TILES], 0);
+    }
+    IS_TRUE(seen > 50 && gone >= 5);
+    free(plain);
+    free(dim);
+    end(&m);
+}
+
+/* Gaussians of about a pixel, whose opacity follows their covariance. */
+TEST(gradients_of_antialiasing_are_those_of_differences)
+{
+    t_random r = t_random_make(6);
+    const scene s = {6, 12, 10, 3, 4, true};
+    made m = make(&s, FTH_F64, 16, &r);
+    double *scaling = m.data[GS_SCALING], *opacity = m.data[GS_OPACITY], *mean = m.data[GS_MEANS];
+    for (int i = 0; i < 18; i++) scaling[i] = -1.4 + 0.3 * t_random_normal(&r);
+    for (int i = 0; i < 6; i++) opacity[i] = 0.3 * t_random_normal(&r);
+    for (int i = 0; i < 18; i++) mean[i] *= 0.5;
+    for (int k = 0; k < 3; k++) scaling[k] = -9; /* the least share, which has no slope */
+    const fth_val weights = t_noise(m.g, "weights", FTH_F64, "i j c", &r),
+                  loss = fth_sum(fth_mul(m.image, weights), "i j c");
+    for (int a = 0; a < GS_ATTRIBUTES; a++) GRAD(loss, m.model.at[a], 1e-6);
+    end(&m);
+}
+
 TEST(too_little_room_says_how_much_is_needed)
 {
     t_random r = t_random_make(4);
-    const scene s = {40, 33, 9, 0, 4};
+    const scene s = {40, 33, 9, 0, 4, false};
     made m = make(&s, FTH_F32, 16, &r);
     fth_err err = {0};
     float *image = malloc(33 * 9 * 3 * 4);

@@ -74,7 +74,12 @@ static step make(fth_dtype dtype, int64_t n, int degree, t_random *r)
     snprintf(axes, sizeof axes, "g=%lld xyz=3 wxyz=4 c=3 p=%d view=%d rate=%d sum=2%s%.0lld",
              (long long)n, GS_SPLAT, GS_VIEW, GS_RATES, k ? " k=" : "", (long long)k);
     step s = {.g = t_graph(axes), .dtype = dtype, .n = n, .degree = degree};
-    s.rule = (gs_raster){.width = 40, .height = 33, .tile = 16, .room = 1, .most_alpha = 0.999};
+    s.rule = (gs_raster){.width = 40,
+                         .height = 33,
+                         .tile = 16,
+                         .room = 1,
+                         .most_alpha = 0.999,
+                         .antialias = degree % 2};
     make_rows(&s, r);
     for (int64_t i = 1; i < n; i += 5) /* behind the camera */
         t_put(dtype, t_data(s.rows.value.at[GS_MEANS]), 3 * i + 2, -9, 0);

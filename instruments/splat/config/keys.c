@@ -42,7 +42,6 @@ static const fth_config_key keys[] = {
 static const struct {
     const char *key, *off;
 } missing[] = {{"gut", "false"},
-               {"antialiasing", "false"},
                {"render_mode", "RGB"},
                {"pose_optimization", "none"},
                {"use_bilateral_grid", "false"},

@@ -29,6 +29,7 @@ typedef struct gs_settings {
     gs_profile profile;
     gs_strategy strategy;
     double most_alpha;
+    bool antialias;
     bool shuffled;
     int64_t iterations, degree_interval;
     int degree;

@@ -28,6 +28,7 @@ typedef struct gs_evaluation {
     const char *folder;
     const double *ground;
     double most_alpha;
+    bool antialias;
     gs_resample resample; /* of images that are made smaller */
     bool images, legacy_ssim;
 } gs_evaluation;

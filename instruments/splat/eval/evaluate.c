@@ -39,7 +39,8 @@ static fth_status fit_frame(bench *b, const gs_view *view, fth_err *err)
     return gs_frame_create(f, b->job->ctx, b->job->model,
                            &(gs_frame_options){.width = view->width,
                                                .height = view->height,
-                                               .most_alpha = b->job->most_alpha},
+                                               .most_alpha = b->job->most_alpha,
+                                               .antialias = b->job->antialias},
                            err);
 }
 

@@ -17,7 +17,7 @@ typedef struct order {
     which views;
     int64_t test_every, iteration;
     double ground[3], most_alpha;
-    bool images, legacy_ssim;
+    bool antialias, images, legacy_ssim;
     int64_t resize_factor, max_width; /* max_width 0: as they are */
     gs_resample resample;
     gs_scene_options scene;
@@ -51,6 +51,7 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .folder = o->out,
                                .ground = o->ground,
                                .most_alpha = o->most_alpha,
+                               .antialias = o->antialias,
                                .resample = o->resample,
                                .images = o->images,
                                .legacy_ssim = o->legacy_ssim};
@@ -131,6 +132,7 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     o->views = (which)word;
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
+    o->antialias = value(user, "antialiasing") != NULL;
     if (value(user, "bg") && !gs_colour_parse(value(user, "bg"), o->ground))
         return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b from 0 to 1, found '%s'",
                         value(user, "bg"));
@@ -208,6 +210,7 @@ static const fth_flag flags[] = {
      .doc = "images are made so many times smaller"},
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
+    {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
     {.name = "no-images", .doc = "do not write images beside their targets"},
     {.name = "legacy-ssim", .doc = "SSIM with the window of LichtFeld"},
     {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
@@ -295,6 +298,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .test_every = set.test_every,
                .iteration = set.iterations,
                .most_alpha = set.most_alpha,
+               .antialias = set.antialias,
                .images = set.eval_images,
                .resize_factor = set.resize_factor,
                .max_width = set.max_width,

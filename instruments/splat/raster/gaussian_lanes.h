@@ -18,7 +18,8 @@
 #define NEAR_PLANE R(0.01)
 #define FAR_PLANE R(1e10)
 #define BLUR R(0.3)
-#define LEAST R(1e-8) /* of a determinant, of a squared quaternion */
+#define LEAST R(1e-8)         /* of a determinant, of a squared quaternion */
+#define LEAST_SHARE R(2.5e-5) /* of the area without blur in that with it */
 
 /* What both directions need of one Gaussian. */
 typedef struct seen {
@@ -29,6 +30,7 @@ typedef struct seen {
     real cov[3][3];
     real T[2][3];
     real a, b, c, det;
+    real factor; /* of the opacity: 1, or with antialiasing the root of the areas' ratio */
 } seen;
 
 LANE real dot3(const real *p, const real *q)
@@ -53,6 +55,20 @@ LANE void rotation_of(const real *q, real n, real m[3][3])
     m[2][0] = k * FMA(x, z, -(r * y));
     m[2][1] = k * FMA(y, z, r * x);
     m[2][2] = 1 - k * FMA(x, x, y * y);
+}
+
+/* The share of a Gaussian's area that is not blur. */
+LANE real sharp_share(const seen *g)
+{
+    const real share = FMA(g->a - BLUR, g->c - BLUR, -(g->b * g->b)) / g->det;
+    return share > LEAST_SHARE ? share : LEAST_SHARE;
+}
+
+/* Antialiasing: a Gaussian that the blur made wider is as much fainter; false: too faint. */
+LANE bool dim(seen *g)
+{
+    g->factor = SQRT(sharp_share(g));
+    return g->o * g->factor >= R(1.0) / 255;
 }
 
 /* The covariance on the image; false: it is not seen. NaN is never seen. */
@@ -90,7 +106,8 @@ LANE bool look(const gs_raster *rule, const real *view, const real *mean, const 
     g->b = dot3(M[0], g->T[1]);
     g->c = dot3(M[1], g->T[1]) + BLUR;
     g->det = FMA(g->a, g->c, -(g->b * g->b));
-    return g->det >= LEAST;
+    g->factor = 1;
+    return g->det >= LEAST && (!rule->antialias || dim(g));
 }
 
 /* Unit vector from the camera; returns the distance. */
@@ -121,9 +138,9 @@ LANE void row_of(const real *view, const seen *g, real row[GS_SPLAT])
     row[GS_A] = g->c / g->det;
     row[GS_B] = -g->b / g->det;
     row[GS_C] = g->a / g->det;
-    row[GS_O] = g->o;
+    row[GS_O] = g->o * g->factor;
     row[GS_Z] = g->z;
-    row[GS_LIMIT] = LOG(255 * g->o);
+    row[GS_LIMIT] = LOG(255 * row[GS_O]);
     const real f = SQRT(2 * (row[GS_LIMIT] > 0 ? row[GS_LIMIT] : 0)),
                ex = FMA(f, SQRT(g->a), R(-0.5)), ey = FMA(f, SQRT(g->c), R(-0.5));
     row[GS_EX] = ex > 0 ? ex : 0;
@@ -152,15 +169,33 @@ LANE void back_rotation(const real *q, real n, real M[3][3], real *out)
     out[3] = 2 / n * (2 * z * dzz + x * dxz + y * dyz + r * drz - z * h);
 }
 
+/* To the logit of the opacity. */
+LANE real back_opacity(const seen *g, const real *bar)
+{
+    return bar[GS_O] * g->factor * g->o * (1 - g->o);
+}
+
+/* Antialiasing: through the factor to the covariance, added to its cotangents. */
+LANE void back_factor(const seen *g, const real *bar, real *g11, real *g12, real *g22)
+{
+    const real share = sharp_share(g);
+    if (!(share > LEAST_SHARE)) return;
+    const real by = bar[GS_O] * g->o / (2 * g->factor * g->det);
+    *g11 += by * (g->c - BLUR - share * g->c);
+    *g12 += by * (share - 1) * g->b;
+    *g22 += by * (g->a - BLUR - share * g->a);
+}
+
 /* From the conic and the place on the image to mean, scaling and rotation. */
 LANE void back_shape(const real *view, const real *q, const seen *g, const real *bar, bars *to)
 {
     const real *pose = view + GS_VIEW_POSE, fx = view[GS_VIEW_FX], fy = view[GS_VIEW_FY];
     const real a = g->a, b = g->b, c = g->c, D = 1 / (g->det * g->det);
     const real gA = bar[GS_A], gB = bar[GS_B] / 2, gC = bar[GS_C]; /* of symmetric matrices */
-    const real g11 = D * (2 * b * c * gB - c * c * gA - b * b * gC),
-               g12 = D * (b * c * gA - (a * c + b * b) * gB + a * b * gC),
-               g22 = D * (2 * a * b * gB - b * b * gA - a * a * gC);
+    real g11 = D * (2 * b * c * gB - c * c * gA - b * b * gC),
+         g12 = D * (b * c * gA - (a * c + b * b) * gB + a * b * gC),
+         g22 = D * (2 * a * b * gB - b * b * gA - a * a * gC);
+    if (g->factor < 1) back_factor(g, bar, &g11, &g12, &g22);
     real P[2][3], G3[3][3], dT[2][3], dJ[2][3];
     for (int k = 0; k < 3; k++) {
         P[0][k] = FMA(g11, g->T[0][k], g12 * g->T[1][k]);

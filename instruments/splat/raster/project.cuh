@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
             case 2: colour_back<2>(p, mean, bar + GS_RED, rest, to.mean, sh0); break;
             default: colour_back<3>(p, mean, bar + GS_RED, rest, to.mean, sh0); break;
             }
-            logit = bar[GS_O] * g.o * (1 - g.o);
+            logit = back_opacity(&g, bar);
         }
     }
     const unsigned seen_rows = __ballot_sync(~0u, there);

@@ -83,7 +83,7 @@ static void project_back_run(const gs_project_work *w)
             w->rest_k, bar + GS_RED, to.mean,
             w->out[GS_IN_SH0] ? ROW(real *, w->out[GS_IN_SH0], w->out_step[GS_IN_SH0], i) : NULL,
             w->out_rest ? ROW(real *, w->out_rest, w->out_rest_step, i) : NULL, w->out_rest_k);
-        const real logit = bar[GS_O] * g.o * (1 - g.o);
+        const real logit = back_opacity(&g, bar);
         put(w, GS_IN_MEANS, i, to.mean, 3);
         put(w, GS_IN_SCALING, i, to.scaling, 3);
         put(w, GS_IN_ROTATION, i, to.q, 4);

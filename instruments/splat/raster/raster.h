@@ -59,6 +59,8 @@ typedef struct gs_raster {
     int64_t room;
     int64_t *need;
     double most_alpha; /* 0.999 or 0.99 */
+    /* 1: what the blur adds to the area of a Gaussian is taken from its opacity. */
+    int64_t antialias;
 } gs_raster;
 
 extern const fth_op gs_project_op, gs_project_back_op, gs_order_op, gs_blend_op, gs_blend_back_op;

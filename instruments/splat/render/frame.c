@@ -50,6 +50,7 @@ fth_status gs_frame_create(gs_frame *f, fth_context *ctx, const gs_model *model,
     f->rule.tile = how->tile ? how->tile : 16;
     f->rule.room = FIRST_ROOM;
     f->rule.most_alpha = how->most_alpha;
+    f->rule.antialias = how->antialias;
     const fth_status s = make_tensors(f, err);
     if (s != FTH_OK) gs_frame_free(f);
     return s;

@@ -16,8 +16,9 @@ typedef struct gs_frame_options {
     bool gradients;    /* with a target */
     bool depth;        /* also sums of depth */
     double most_alpha; /* 0.999 or 0.99 */
-    double lambda;     /* share of SSIM in the loss */
-    int64_t tile;      /* 0: 16 px */
+    bool antialias;
+    double lambda; /* share of SSIM in the loss */
+    int64_t tile;  /* 0: 16 px */
 } gs_frame_options;
 
 enum { GS_FRAME_OUTPUTS = 15 };

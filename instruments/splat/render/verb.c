@@ -21,7 +21,7 @@ typedef struct order {
     which views;
     int64_t test_every;
     int64_t orbit, per_second; /* orbit 0: the views of the scene */
-    bool image, alpha, gradients, depth;
+    bool antialias, image, alpha, gradients, depth;
     bool expected; /* depth is divided by alpha */
     gs_scene_options scene;
 } order;
@@ -93,6 +93,7 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     o->format = formats[word];
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
+    o->antialias = value(user, "antialiasing") != NULL;
     if (value(user, "bg")) FTH_TRY(parse_ground(value(user, "bg"), o->ground, err));
     FTH_TRY(parse_count("test-every", value(user, "test-every"), 2, 8, &o->test_every, err));
     FTH_TRY(parse_count("orbit", value(user, "orbit"), 1, 0, &o->orbit, err));
@@ -261,6 +262,7 @@ static fth_status fit_frame(const order *o, const gs_model *m, const gs_view *vi
                                                .gradients = o->gradients,
                                                .depth = o->depth,
                                                .most_alpha = o->most_alpha,
+                                               .antialias = o->antialias,
                                                .lambda = 0.2},
                            err);
 }
@@ -417,6 +419,7 @@ static const fth_flag flags[] = {
     {.name = "gradients",
      .doc = "also write gradients of the loss against the images, NAME_gradients.safetensors"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
+    {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
     {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
     {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
     {0}};

@@ -168,7 +168,8 @@ static gs_step_size *size_of(gs_step *s, int64_t width, int64_t height)
                                       .height = height,
                                       .tile = 16,
                                       .room = FIRST_ROOM,
-                                      .most_alpha = s->rules.most_alpha}};
+                                      .most_alpha = s->rules.most_alpha,
+                                      .antialias = s->rules.antialias}};
     return oldest;
 }
 

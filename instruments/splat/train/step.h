@@ -16,6 +16,7 @@
 
 typedef struct gs_step_rules {
     double most_alpha, lambda, opacity_reg, scale_reg;
+    bool antialias;
     bool noise; /* means are shaken before they move, as MCMC does */
     int64_t seed;
 } gs_step_rules;

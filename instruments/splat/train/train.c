@@ -175,6 +175,7 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .folder = w->job->folder,
                                .ground = w->set.ground,
                                .most_alpha = w->set.most_alpha,
+                               .antialias = w->set.antialias,
                                .resample = w->set.resample,
                                .images = w->set.eval_images,
                                .legacy_ssim = w->set.legacy_ssim};
@@ -271,6 +272,7 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
 static gs_step_rules rules_of(const gs_work *w)
 {
     return (gs_step_rules){.most_alpha = w->set.most_alpha,
+                           .antialias = w->set.antialias,
                            .lambda = w->set.lambda,
                            .opacity_reg = w->set.opacity_reg,
                            .scale_reg = w->set.scale_reg,

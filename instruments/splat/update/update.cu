@@ -161,7 +161,7 @@ __device__ inline bool row_back(const update &u, int degree, int64_t i, const fl
     case 2: colour_back<2>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     default: colour_back<3>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     }
-    g.logit = bar[GS_O] * at.o * (1 - at.o);
+    g.logit = back_opacity(&at, bar);
     return true;
 }
 

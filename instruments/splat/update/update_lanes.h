@@ -26,7 +26,7 @@ static bool row_back(const gs_update_work *w, int degree, int64_t i, row_gradien
     back_shape(w->view, q, &at, bar, &g->to);
     back_colour(degree, w->view, mean, rest->in ? ROW(rest->in, rest->in_step, i) : mean,
                 rest->in_k, bar + GS_RED, g->to.mean, g->sh0, g->rest, 3);
-    g->logit = bar[GS_O] * at.o * (1 - at.o);
+    g->logit = back_opacity(&at, bar);
     return true;
 }
 
