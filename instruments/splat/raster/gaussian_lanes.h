@@ -186,8 +186,13 @@ LANE void back_factor(const seen *g, const real *bar, real *g11, real *g12, real
     *g22 += by * (g->a - BLUR - share * g->a);
 }
 
-/* From the conic and the place on the image to mean, scaling and rotation. */
-LANE void back_shape(const real *view, const real *q, const seen *g, const real *bar, bars *to)
+/* From the conic and the place on the image to what the camera saw: half the cotangent of T before
+ * the covariance, that of T, and that of the place in the camera. */
+typedef struct flat {
+    real P[2][3], dT[2][3], at[3];
+} flat;
+
+LANE void back_flat(const real *view, const seen *g, const real *bar, flat *to)
 {
     const real *pose = view + GS_VIEW_POSE, fx = view[GS_VIEW_FX], fy = view[GS_VIEW_FY];
     const real a = g->a, b = g->b, c = g->c, D = 1 / (g->det * g->det);
@@ -196,24 +201,33 @@ LANE void back_shape(const real *view, const real *q, const seen *g, const real 
          g12 = D * (b * c * gA - (a * c + b * b) * gB + a * b * gC),
          g22 = D * (2 * a * b * gB - b * b * gA - a * a * gC);
     if (g->factor < 1) back_factor(g, bar, &g11, &g12, &g22);
-    real P[2][3], G3[3][3], dT[2][3], dJ[2][3];
+    real dJ[2][3];
     for (int k = 0; k < 3; k++) {
-        P[0][k] = FMA(g11, g->T[0][k], g12 * g->T[1][k]);
-        P[1][k] = FMA(g12, g->T[0][k], g22 * g->T[1][k]);
+        to->P[0][k] = FMA(g11, g->T[0][k], g12 * g->T[1][k]);
+        to->P[1][k] = FMA(g12, g->T[0][k], g22 * g->T[1][k]);
     }
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) G3[i][j] = FMA(g->T[0][i], P[0][j], g->T[1][i] * P[1][j]);
     for (int r = 0; r < 2; r++)
-        for (int k = 0; k < 3; k++) dT[r][k] = 2 * dot3(P[r], g->cov[k]);
+        for (int k = 0; k < 3; k++) to->dT[r][k] = 2 * dot3(to->P[r], g->cov[k]);
     for (int r = 0; r < 2; r++)
-        for (int k = 0; k < 3; k++) dJ[r][k] = dot3(dT[r], pose + 4 * k);
+        for (int k = 0; k < 3; k++) dJ[r][k] = dot3(to->dT[r], pose + 4 * k);
     const real z = g->z, gu = bar[GS_U], gv = bar[GS_V];
-    const real at[3] = {fx / z * (gu - dJ[0][2] / z), fy / z * (gv - dJ[1][2] / z),
-                        -(fx / z) * FMA(g->x, gu, (dJ[0][0] - 2 * g->tx * dJ[0][2]) / z) -
-                            fy / z * FMA(g->y, gv, (dJ[1][1] - 2 * g->ty * dJ[1][2]) / z)};
-    real M[3][3];
+    to->at[0] = fx / z * (gu - dJ[0][2] / z);
+    to->at[1] = fy / z * (gv - dJ[1][2] / z);
+    to->at[2] = -(fx / z) * FMA(g->x, gu, (dJ[0][0] - 2 * g->tx * dJ[0][2]) / z) -
+                fy / z * FMA(g->y, gv, (dJ[1][1] - 2 * g->ty * dJ[1][2]) / z);
+}
+
+/* From there to mean, scaling and rotation. */
+LANE void back_shape(const real *view, const real *q, const seen *g, const real *bar, bars *to)
+{
+    const real *pose = view + GS_VIEW_POSE;
+    flat f;
+    real G3[3][3], M[3][3];
+    back_flat(view, g, bar, &f);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) G3[i][j] = FMA(g->T[0][i], f.P[0][j], g->T[1][i] * f.P[1][j]);
     for (int k = 0; k < 3; k++) {
-        to->mean[k] = FMA(pose[k], at[0], FMA(pose[4 + k], at[1], pose[8 + k] * at[2]));
+        to->mean[k] = FMA(pose[k], f.at[0], FMA(pose[4 + k], f.at[1], pose[8 + k] * f.at[2]));
         real column[3], turned[3];
         for (int i = 0; i < 3; i++) column[i] = g->R[i][k];
         for (int i = 0; i < 3; i++) turned[i] = dot3(G3[i], column);
@@ -221,6 +235,18 @@ LANE void back_shape(const real *view, const real *q, const seen *g, const real 
         for (int i = 0; i < 3; i++) M[i][k] = 2 * turned[i] * g->s2[k];
     }
     back_rotation(q, g->n, M, to->q);
+}
+
+/* From there to the pose, 3 rows of 4: through the place of the mean and through T. */
+LANE void back_pose(const real *view, const real *mean, const seen *g, const flat *f, real *to)
+{
+    const real jx = view[GS_VIEW_FX] / g->z, jy = view[GS_VIEW_FY] / g->z;
+    for (int k = 0; k < 3; k++) {
+        to[k] = FMA(f->at[0], mean[k], jx * f->dT[0][k]);
+        to[4 + k] = FMA(f->at[1], mean[k], jy * f->dT[1][k]);
+        to[8 + k] = FMA(f->at[2], mean[k], -FMA(jx * g->tx, f->dT[0][k], jy * g->ty * f->dT[1][k]));
+        to[4 * k + 3] = f->at[k];
+    }
 }
 
 /* Colours to coefficients, and through the direction to the mean; sh0 and to_rest may be NULL. */
