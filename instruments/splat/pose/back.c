@@ -3,8 +3,6 @@
 
 #include "../raster/shapes.h"
 
-#include <string.h>
-
 static const char *const axes[GS_IN_PARTS] = {"g xyz", "g c", "g xyz", "g wxyz", "g"};
 static const gs_attribute attributes[GS_IN_PARTS] = {GS_MEANS, GS_SH_0, GS_SCALING, GS_ROTATION,
                                                      GS_OPACITY};

@@ -118,7 +118,7 @@ fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *p
 {
     struct {
         lines l;
-        fth_file_tensor t[TENSORS];
+        fth_file_tensor t[TENSORS + GS_STATE_PARTS];
         char name[TENSORS][NAME];
     } *w = NULL;
     fth_mem *mem = s->rows.mem;
@@ -128,7 +128,8 @@ fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *p
     memset(w, 0, sizeof *w);
     put_state(&w->l, s);
     put_origin(&w->l, from);
-    const int n = list_tensors(&s->rows, w->t, w->name);
+    int n = list_tensors(&s->rows, w->t, w->name);
+    for (int i = 0; i < s->parts; i++) w->t[n++] = s->part[i];
     const fth_status st = fth_safetensors_save(
         mem, path, w->t, n, &(fth_safetensors_options){.meta = w->l.meta, .n_meta = w->l.n}, err);
     (void)fth_mem_release(mem, block, NULL);
@@ -212,6 +213,13 @@ static fth_status read_state(gs_state *s, fth_safetensors *file, const char *pat
     return FTH_OK;
 }
 
+static bool has_tensor(fth_safetensors *file, const char *name)
+{
+    for (int64_t i = 0; i < fth_safetensors_count(file); i++)
+        if (strcmp(fth_safetensors_name(file, i), name) == 0) return true;
+    return false;
+}
+
 /* Rows of a file, by its means. */
 static fth_status count_rows(fth_safetensors *file, const char *path, int64_t *n, bool *densify,
                              fth_err *err)
@@ -220,9 +228,7 @@ static fth_status count_rows(fth_safetensors *file, const char *path, int64_t *n
     FTH_TRY(fth_safetensors_source(file, "means", &means, err));
     *n = means.n_axes > 0 ? means.size[0] : 0;
     fth_source_close(&means);
-    *densify = false;
-    for (int64_t i = 0; i < fth_safetensors_count(file); i++)
-        *densify |= strcmp(fth_safetensors_name(file, i), "densify") == 0;
+    *densify = has_tensor(file, "densify");
     if (*n > 0) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: 'means': expected rows, found none", path);
 }
@@ -256,6 +262,25 @@ fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_o
     if (st == FTH_OK) st = fill(s, file, err);
     fth_safetensors_close(file);
     if (st != FTH_OK) gs_state_free(s);
+    return st;
+}
+
+void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const char *axes)
+{
+    if (s->parts < GS_STATE_PARTS) s->part[s->parts++] = (fth_file_tensor){name, tensor, axes};
+}
+
+fth_status gs_state_load_parts(const gs_state *s, fth_mem *mem, bool all, const char *path,
+                               fth_err *err)
+{
+    fth_safetensors *file = NULL;
+    if (s->parts == 0) return FTH_OK;
+    FTH_TRY(fth_safetensors_open(&file, mem, path, err));
+    fth_status st = FTH_OK;
+    for (int i = 0; i < s->parts && st == FTH_OK; i++)
+        if (all || has_tensor(file, s->part[i].name))
+            st = fth_safetensors_fill(file, s->part[i].name, s->part[i].tensor, err);
+    fth_safetensors_close(file);
     return st;
 }
 

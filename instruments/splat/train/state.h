@@ -10,6 +10,8 @@
 #include "../strategy/rows.h"
 #include "train.h"
 
+enum { GS_STATE_PARTS = 24 };
+
 typedef struct gs_state {
     gs_rows rows;
     int64_t iteration;            /* that is done */
@@ -19,6 +21,9 @@ typedef struct gs_state {
     int64_t degree;               /* of the spherical harmonics that is used */
     int64_t unseen;               /* iterations on end that saw no Gaussian */
     int64_t losses;               /* bytes of loss.csv */
+    /* Tensors of parts that are not always there, by name; others own them. */
+    fth_file_tensor part[GS_STATE_PARTS];
+    int parts;
 } gs_state;
 
 /* What a checkpoint was made with. */
@@ -32,6 +37,12 @@ fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *p
  * NULL: any will do. */
 fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_origin *from,
                          const char *path, fth_err *err);
+/* One more tensor that is saved with the state; name and axes live as long. */
+void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const char *axes);
+/* Fill those that were added so far. With `all` each must be in the file; else one that is not
+ * there stays as it is. */
+fth_status gs_state_load_parts(const gs_state *s, fth_mem *mem, bool all, const char *path,
+                               fth_err *err);
 void gs_state_free(gs_state *s); /* a cleared one is allowed */
 
 #endif
