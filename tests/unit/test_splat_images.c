@@ -81,7 +81,8 @@ TEST(alpha_is_ignored_masks_or_is_kept)
     for (int alpha = 0; alpha < GS_ALPHAS; alpha++) {
         gs_target t;
         fth_err err = {0};
-        float rgb[W * H * 3], weight[W * H];
+        float rgb[W * H * 3];
+        uint8_t mask[W * H], opaque[W * H];
         OKE(gs_target_load(&t, mem, MADE("rgba.png"),
                            &(gs_target_options){.alpha = (gs_alpha)alpha}, &err),
             &err);
@@ -89,11 +90,12 @@ TEST(alpha_is_ignored_masks_or_is_kept)
         EQ_I64(t.height, H);
         EQ_U64(gs_target_bytes(&t), W * H * (alpha ? 4 : 3));
         gs_target_rgb(&t, rgb);
-        gs_target_weight(&t, weight);
+        gs_target_planes(&t, mask, opaque);
         for (int i = 0; i < W * H; i++) {
             const int a = place(i % W, i / W, 3);
             NEAR(rgb[3 * i + 2], place(i % W, i / W, 2) / 255.0, 1e-6);
-            NEAR(weight[i], alpha == 0 ? 1 : alpha == 1 ? a >= 128 : a / 255.0, 1e-6);
+            EQ_I64(mask[i], alpha == GS_ALPHA_MASK && a < 128 ? 0 : 255);
+            EQ_I64(opaque[i], alpha == GS_ALPHA_BACKGROUND ? a : 255);
         }
         gs_target_free(&t);
     }
@@ -104,7 +106,7 @@ TEST(grey_and_two_channels_become_three)
 {
     fth_mem *mem = t_mem(4 << 20);
     float rgb[W * H * 3];
-    OK(gs_target_read(mem, MADE("grey_alpha.png"), &(gs_target_options){0}, rgb, NULL, NULL));
+    OK(gs_target_read(mem, MADE("grey_alpha.png"), &(gs_target_options){0}, rgb, NULL, NULL, NULL));
     for (int i = 0; i < W * H; i++)
         for (int c = 0; c < 3; c++) NEAR(rgb[3 * i + c], place(i % W, i / W, 0) / 255.0, 1e-6);
     OK(fth_mem_destroy(mem, NULL));
@@ -115,7 +117,8 @@ TEST(a_mask_beside_the_image_leaves_pixels_out)
     fth_mem *mem = t_mem(4 << 20);
     uint8_t half[W * H];
     char path[FTH_PATH], masks[FTH_PATH];
-    float rgb[W * H * 3], weight[W * H];
+    float rgb[W * H * 3];
+    uint8_t mask[W * H], opaque[W * H];
     for (int i = 0; i < W * H; i++) half[i] = i % W < 6 ? 127 : 128;
     const fth_picture p = {.dtype = FTH_U8, .height = H, .width = W, .channels = 1, .pixels = half};
     snprintf(masks, sizeof masks, "%s", t_temp_path("masks"));
@@ -125,9 +128,16 @@ TEST(a_mask_beside_the_image_leaves_pixels_out)
     IS_TRUE(gs_mask_find(masks, "a/rgba.JPG", path));
     IS_TRUE(!gs_mask_find(masks, "b/rgba.JPG", path));
     IS_TRUE(gs_mask_find(masks, "a/rgba.png", path));
-    OK(gs_target_read(mem, MADE("rgba.png"), &(gs_target_options){.mask = path}, rgb, weight,
-                      NULL));
-    for (int i = 0; i < W * H; i++) EQ_F64(weight[i], i % W < 6 ? 0 : 1);
+    for (int alpha = 0; alpha < GS_ALPHAS; alpha++) { /* alpha and mask are two things */
+        const gs_target_options how = {.alpha = (gs_alpha)alpha, .mask = path};
+        OK(gs_target_read(mem, MADE("rgba.png"), &how, rgb, mask, opaque, NULL));
+        for (int i = 0; i < W * H; i++) {
+            const int a = place(i % W, i / W, 3);
+            const bool out = i % W < 6 || (alpha == GS_ALPHA_MASK && a < 128);
+            EQ_I64(mask[i], out ? 0 : 255);
+            EQ_I64(opaque[i], alpha == GS_ALPHA_BACKGROUND ? a : 255);
+        }
+    }
     OK(fth_mem_destroy(mem, NULL));
 }
 

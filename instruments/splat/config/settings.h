@@ -25,6 +25,9 @@ typedef struct gs_settings {
     bool ignore_distortion, legacy_yturn;
     int64_t resize_factor, max_width;
     gs_resample resample;
+    const char *masks; /* folder; NULL: not given */
+    gs_alpha alpha;
+    double lambda_alpha;
     int64_t seed, test_every;
     gs_profile profile;
     gs_strategy strategy;

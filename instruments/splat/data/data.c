@@ -53,7 +53,9 @@ fth_status gs_data_inputs(const fth_stage_call *call, fth_file_list *list, fth_e
     const char *base = named(call);
     const char *images =
         fth_config_has(call->config, "images") ? fth_config_text(call->config, "images") : "images";
-    const char *const folders[] = {"sparse/0", "sparse", "", images};
+    const char *masks =
+        fth_config_has(call->config, "masks") ? fth_config_text(call->config, "masks") : "masks";
+    const char *const folders[] = {"sparse/0", "sparse", "", images, masks};
     char path[FTH_PATH];
     fth_mem *mem = NULL;
     if (fth_config_has(call->config, "init_ply"))
@@ -64,7 +66,7 @@ fth_status gs_data_inputs(const fth_stage_call *call, fth_file_list *list, fth_e
         return fth_file_list_add(list, FTH_FILE_INPUT, base, "capture", err);
     FTH_TRY(fth_mem_create(&mem, NULL, err));
     fth_status s = FTH_OK;
-    for (int i = 0; i < 4 && s == FTH_OK; i++) {
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && s == FTH_OK; i++) {
         s = fth_path_join(path, base, folders[i], err);
         if (s == FTH_OK) s = add_folder(mem, path, list, err);
     }

@@ -7,6 +7,7 @@
 #ifndef SPLAT_EVAL_EVAL_H
 #define SPLAT_EVAL_EVAL_H
 
+#include "../images/masks.h"
 #include "../images/target.h"
 #include "../model/model.h"
 #include "../scene/scene.h"
@@ -30,6 +31,8 @@ typedef struct gs_evaluation {
     double most_alpha;
     bool antialias;
     gs_resample resample; /* of images that are made smaller */
+    gs_alpha alpha;
+    const gs_masks *masks;
     bool images, legacy_ssim;
 } gs_evaluation;
 
@@ -46,14 +49,20 @@ fth_status gs_metrics_begin(fth_mem *mem, const char *folder, int64_t iteration,
 fth_status gs_metrics_find(fth_mem *mem, const char *folder, int64_t iteration, bool *there,
                            fth_err *err);
 
-/* ---- measures of two images [i j c]; the first is clamped to 0..1 ---- */
+/* ---- measures of two images [i j c]; the first is clamped to 0..1. With a mask, [i j], over the
+ * pixels that it keeps (128 and more), of SSIM those whose whole window it keeps; NULL: all ---- */
 
 /* 20 log10(1 / root of the mean square difference), at most 100 dB. */
-double gs_psnr(const float *image, const float *target, int64_t n);
+double gs_psnr(const float *image, const float *target, const uint8_t *mask, int64_t pixels);
 /* Of 11 x 11 px with zeros outside, averaged over the whole image. With `legacy` the window is that
  * of LichtFeld's evaluation, exp(-1.125 d^2). */
-fth_status gs_ssim(fth_context *ctx, const float *image, const float *target, int64_t width,
-                   int64_t height, bool legacy, double *out, fth_err *err);
+typedef struct gs_ssim_job {
+    const float *image, *target;
+    const uint8_t *mask;
+    int64_t width, height;
+    bool legacy;
+} gs_ssim_job;
+fth_status gs_ssim(fth_context *ctx, const gs_ssim_job *job, double *out, fth_err *err);
 
 extern const fth_verb gs_verb_eval;
 FTH_STAGE_FUNCTIONS(gs_eval_stage);

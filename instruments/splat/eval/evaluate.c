@@ -19,7 +19,8 @@ typedef struct bench {
     const gs_evaluation *job;
     gs_frame frame;
     float *target;
-    fth_lines lines; /* of metrics_views.csv */
+    uint8_t *mask, *alpha; /* behind it */
+    fth_lines lines;       /* of metrics_views.csv */
     gs_scores sum;
 } bench;
 
@@ -32,10 +33,12 @@ static fth_status fit_frame(bench *b, const gs_view *view, fth_err *err)
     gs_frame_free(f);
     if (b->target) (void)fth_mem_release(mem, b->target, NULL);
     b->target = NULL;
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY,
-                         (uint64_t)(3 * view->width * view->height) * sizeof(float), "target",
-                         &block, err));
+    const uint64_t pixels = (uint64_t)(view->width * view->height);
+    FTH_TRY(
+        fth_mem_take(mem, FTH_MEM_ANY, pixels * (3 * sizeof(float) + 2), "target", &block, err));
     b->target = block;
+    b->mask = (uint8_t *)(b->target + 3 * pixels);
+    b->alpha = b->mask + pixels;
     return gs_frame_create(f, b->job->ctx, b->job->model,
                            &(gs_frame_options){.width = view->width,
                                                .height = view->height,
@@ -55,28 +58,57 @@ static void add_line(bench *b, int64_t view, const char *name, double psnr, doub
     fth_lines_add(&b->lines, "\n");
 }
 
+/* `masked`: some pixels are left out. */
+static fth_status read_target(bench *b, int64_t v, bool *masked, fth_err *err)
+{
+    const gs_evaluation *job = b->job;
+    const gs_view *view = &job->scene->view[v];
+    const int64_t pixels = view->width * view->height;
+    char path[FTH_PATH], mask[FTH_PATH];
+    const bool has = gs_masks_find(job->masks, job->scene, v, mask);
+    int64_t kept = 0;
+    FTH_TRY(gs_scene_image(job->scene, v, path, err));
+    FTH_TRY(gs_target_read(fth_context_mem(job->ctx), path,
+                           &(gs_target_options){.width = view->width,
+                                                .height = view->height,
+                                                .resample = job->resample,
+                                                .alpha = job->alpha,
+                                                .mask = has ? mask : NULL},
+                           b->target, b->mask, b->alpha, err));
+    if (job->alpha == GS_ALPHA_BACKGROUND)
+        gs_target_compose(b->target, b->alpha, pixels, job->ground);
+    for (int64_t i = 0; i < pixels; i++) kept += b->mask[i] > 0;
+    *masked = kept < pixels;
+    if (kept > 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected pixels to compare, found all of them left out",
+             has ? mask : path);
+    fth_err_hint(err, "give that image a mask with a part above half, or leave the view out");
+    return FTH_E_FILE_SHAPE;
+}
+
 static fth_status evaluate_view(bench *b, int64_t index, fth_err *err)
 {
     const gs_evaluation *job = b->job;
     const int64_t v = job->view[index];
     const gs_view *view = &job->scene->view[v];
     const char *name = fth_texts_get(job->scene->name, v);
-    char path[FTH_PATH];
     double ssim = 0;
+    bool masked = false;
     FTH_TRY(fit_frame(b, view, err));
-    FTH_TRY(gs_scene_image(job->scene, v, path, err));
-    FTH_TRY(gs_target_read(fth_context_mem(job->ctx), path,
-                           &(gs_target_options){.width = view->width,
-                                                .height = view->height,
-                                                .resample = job->resample},
-                           b->target, NULL, err));
+    FTH_TRY(read_target(b, v, &masked, err));
     const double begun = now();
     FTH_TRY(gs_frame_run(&b->frame, view, job->ground, job->degree, err));
     b->sum.seconds += now() - begun;
     const float *image = fth_tensor_view(b->frame.image);
-    const double psnr = gs_psnr(image, b->target, 3 * view->width * view->height);
-    FTH_TRY(gs_ssim(job->ctx, image, b->target, view->width, view->height, job->legacy_ssim, &ssim,
-                    err));
+    const uint8_t *mask = masked ? b->mask : NULL;
+    const double psnr = gs_psnr(image, b->target, mask, view->width * view->height);
+    const gs_ssim_job pair = {.image = image,
+                              .target = b->target,
+                              .mask = mask,
+                              .width = view->width,
+                              .height = view->height,
+                              .legacy = job->legacy_ssim};
+    FTH_TRY(gs_ssim(job->ctx, &pair, &ssim, err));
     if (!isfinite(psnr) || !isfinite(ssim))
         return FTH_FAIL(err, FTH_E_NUMERIC, "the image of view '%s' is not finite", name);
     b->sum.psnr += psnr;

@@ -20,6 +20,8 @@ typedef struct order {
     bool antialias, images, legacy_ssim;
     int64_t resize_factor, max_width; /* max_width 0: as they are */
     gs_resample resample;
+    gs_alpha alpha;
+    const char *masks; /* folder; NULL: as it is named by itself */
     gs_scene_options scene;
     FILE *notes;
 } order;
@@ -35,6 +37,8 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
 {
     fth_mem *mem = fth_context_mem(o->ctx);
     void *block = NULL;
+    gs_masks masks;
+    FTH_TRY(gs_masks_open(&masks, scene, o->masks, err));
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)scene->views * sizeof(int64_t), "views",
                          &block, err));
     int64_t *view = block;
@@ -53,6 +57,8 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .most_alpha = o->most_alpha,
                                .antialias = o->antialias,
                                .resample = o->resample,
+                               .alpha = o->alpha,
+                               .masks = &masks,
                                .images = o->images,
                                .legacy_ssim = o->legacy_ssim};
     fth_status s = FTH_OK;
@@ -133,6 +139,9 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
     o->antialias = value(user, "antialiasing") != NULL;
+    FTH_TRY(parse_word("alpha", value(user, "alpha"), gs_alpha_names, GS_ALPHAS, &word, err));
+    o->alpha = (gs_alpha)word;
+    o->masks = value(user, "masks");
     if (value(user, "bg") && !gs_colour_parse(value(user, "bg"), o->ground))
         return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b from 0 to 1, found '%s'",
                         value(user, "bg"));
@@ -211,6 +220,13 @@ static const fth_flag flags[] = {
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
     {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
+    {.name = "masks",
+     .value = FTH_FLAG_WORD,
+     .doc = "folder of masks beside that of the images, whose pixels below half are left out; "
+            "masks by itself where it is there, none: no masks"},
+    {.name = "alpha",
+     .value = FTH_FLAG_WORD,
+     .doc = "alpha of images: ignore, mask, or background, which shines through; ignore by itself"},
     {.name = "no-images", .doc = "do not write images beside their targets"},
     {.name = "legacy-ssim", .doc = "SSIM with the window of LichtFeld"},
     {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
@@ -303,6 +319,8 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .resize_factor = set.resize_factor,
                .max_width = set.max_width,
                .resample = set.resample,
+               .alpha = set.alpha,
+               .masks = set.masks,
                .legacy_ssim = set.legacy_ssim,
                .scene = {.images = set.images,
                          .ignore_distortion = set.ignore_distortion,

@@ -16,14 +16,15 @@ enum { MOST_SIDE = 65535 };
 void gs_target_free(gs_target *t)
 {
     if (t->rgb) (void)fth_mem_release(t->mem, t->rgb, NULL);
-    if (t->weight) (void)fth_mem_release(t->mem, t->weight, NULL);
+    if (t->mask) (void)fth_mem_release(t->mem, t->mask, NULL);
+    if (t->alpha) (void)fth_mem_release(t->mem, t->alpha, NULL);
     *t = (gs_target){0};
 }
 
 uint64_t gs_target_bytes(const gs_target *t)
 {
     const uint64_t n = (uint64_t)t->width * (uint64_t)t->height;
-    return n * 3 * (uint64_t)fth_dtype_size(t->dtype) + (t->weight ? n : 0);
+    return n * (3 * (uint64_t)fth_dtype_size(t->dtype) + (t->mask ? 1 : 0) + (t->alpha ? 1 : 0));
 }
 
 /* ---- values ---- */
@@ -115,14 +116,14 @@ static void close_picture(picture *p, fth_mem *mem)
 
 /* ---- targets ---- */
 
-static fth_status take_weight(gs_target *t, fth_err *err)
+static fth_status take_plane(gs_target *t, uint8_t **plane, const char *label, fth_err *err)
 {
     void *block = NULL;
     const uint64_t n = (uint64_t)t->width * (uint64_t)t->height;
-    if (t->weight) return FTH_OK;
-    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, n, "a mask", &block, err));
-    t->weight = block;
-    memset(t->weight, 255, n);
+    if (*plane) return FTH_OK;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, n, label, &block, err));
+    *plane = block;
+    memset(block, 255, n);
     return FTH_OK;
 }
 
@@ -140,10 +141,14 @@ static fth_status fill(gs_target *t, picture *p, gs_alpha alpha, fth_err *err)
                          "a target", &t->rgb, err));
     for (int64_t i = 0; i < n; i++) copy_pixel(g, p->pixels, i, colours, t->rgb);
     if (!p->alpha || alpha == GS_ALPHA_IGNORE) return FTH_OK;
-    FTH_TRY(take_weight(t, err));
+    const bool whole = alpha == GS_ALPHA_BACKGROUND;
+    FTH_TRY(take_plane(t, whole ? &t->alpha : &t->mask, whole ? "alpha" : "a mask", err));
     for (int64_t i = 0; i < n; i++) {
         const double a = value(p->pixels, g->dtype, i * g->channels + colours) / full_of(g->dtype);
-        t->weight[i] = alpha == GS_ALPHA_BACKGROUND ? to_byte(a) : a < 0.5 ? 0 : 255;
+        if (whole)
+            t->alpha[i] = to_byte(a);
+        else
+            t->mask[i] = a < 0.5 ? 0 : 255;
     }
     return FTH_OK;
 }
@@ -154,12 +159,12 @@ static fth_status add_mask(gs_target *t, const char *path, gs_resample how, fth_
     picture p;
     fth_status s = open_picture(&p, t->mem, path, t->width, t->height, how, err);
     const int colours = p.grid.channels - (p.alpha ? 1 : 0);
-    if (s == FTH_OK) s = take_weight(t, err);
+    if (s == FTH_OK) s = take_plane(t, &t->mask, "a mask", err);
     for (int64_t i = 0; s == FTH_OK && i < t->width * t->height; i++) {
         double sum = 0;
         for (int c = 0; c < colours; c++)
             sum += value(p.pixels, p.grid.dtype, i * p.grid.channels + c);
-        if (sum / colours < 0.5 * full_of(p.grid.dtype)) t->weight[i] = 0;
+        if (sum / colours < 0.5 * full_of(p.grid.dtype)) t->mask[i] = 0;
     }
     close_picture(&p, t->mem);
     return s;
@@ -200,19 +205,37 @@ void gs_target_rgb(const gs_target *t, float *rgb)
         for (int64_t i = 0; i < n; i++) rgb[i] = (float)wide[i] / 65535.0f;
 }
 
-void gs_target_weight(const gs_target *t, float *weight)
+static void copy_plane(const gs_target *t, const uint8_t *plane, uint8_t *to)
 {
-    for (int64_t i = 0; i < t->width * t->height; i++)
-        weight[i] = t->weight ? (float)t->weight[i] / 255.0f : 1.0f;
+    const size_t n = (size_t)(t->width * t->height);
+    if (to && plane)
+        memcpy(to, plane, n);
+    else if (to)
+        memset(to, 255, n);
+}
+
+void gs_target_planes(const gs_target *t, uint8_t *mask, uint8_t *alpha)
+{
+    copy_plane(t, t->mask, mask);
+    copy_plane(t, t->alpha, alpha);
+}
+
+void gs_target_compose(float *rgb, const uint8_t *alpha, int64_t pixels, const double ground[3])
+{
+    for (int64_t i = 0; i < pixels; i++)
+        for (int c = 0; c < 3; c++) {
+            const double a = alpha[i] / 255.0;
+            rgb[3 * i + c] = (float)(a * (double)rgb[3 * i + c] + (1 - a) * ground[c]);
+        }
 }
 
 fth_status gs_target_read(fth_mem *mem, const char *path, const gs_target_options *how, float *rgb,
-                          float *weight, fth_err *err)
+                          uint8_t *mask, uint8_t *alpha, fth_err *err)
 {
     gs_target t;
     FTH_TRY(gs_target_load(&t, mem, path, how, err));
     gs_target_rgb(&t, rgb);
-    if (weight) gs_target_weight(&t, weight);
+    gs_target_planes(&t, mask, alpha);
     gs_target_free(&t);
     return FTH_OK;
 }

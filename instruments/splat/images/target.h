@@ -1,7 +1,8 @@
 /* target.h - photographs as what a view is compared with: sizes, channels, alpha and masks.
  *
  * A target keeps the numbers of its file (u8, u16, f32), so that a cache of many is small; an image
- * that is resized is rounded to them. gs_target_rgb makes floats from 0 to 1 of it.
+ * that is resized is rounded to them. gs_target_rgb makes floats from 0 to 1 of it; masks and alpha
+ * stay bytes.
  *
  * Ownership: gs_target_free gives back what a target holds.
  * Threads:   any number at once.
@@ -38,19 +39,23 @@ typedef struct gs_target {
     int64_t width, height;
     fth_dtype dtype; /* of rgb */
     void *rgb;       /* [i j c] */
-    uint8_t *weight; /* [i j]: alpha, or 0 and 255 of a mask; NULL: all are 255 */
+    uint8_t *mask;   /* [i j], 0: the pixel is left out, 255: it is kept; NULL: all are */
+    uint8_t *alpha;  /* [i j]; NULL: it is all opaque, or nobody asked */
 } gs_target;
 
 fth_status gs_target_load(gs_target *t, fth_mem *mem, const char *path,
                           const gs_target_options *how, fth_err *err);
 void gs_target_free(gs_target *t); /* a cleared one is allowed */
 uint64_t gs_target_bytes(const gs_target *t);
-/* From 0 to 1: [i j c] and [i j]. */
+/* From 0 to 1, [i j c]. */
 void gs_target_rgb(const gs_target *t, float *rgb);
-void gs_target_weight(const gs_target *t, float *weight);
-/* All at once; `weight` may be NULL. */
+/* The mask and alpha, [i j], 255 where there is none; NULL: it is not wanted. */
+void gs_target_planes(const gs_target *t, uint8_t *mask, uint8_t *alpha);
+/* Colours before a background, as alpha lets it shine through. */
+void gs_target_compose(float *rgb, const uint8_t *alpha, int64_t pixels, const double ground[3]);
+/* All at once; `mask` and `alpha` may be NULL. */
 fth_status gs_target_read(fth_mem *mem, const char *path, const gs_target_options *how, float *rgb,
-                          float *weight, fth_err *err);
+                          uint8_t *mask, uint8_t *alpha, fth_err *err);
 
 /* The mask of an image: MASKS/name with any ending of images; false: there is none. */
 bool gs_mask_find(const char *masks, const char *name, char path[FTH_PATH]);

@@ -307,7 +307,7 @@ static fth_status render_view(const order *o, const gs_scene *s, const gs_model 
         FTH_TRY(gs_scene_image(s, v, path, err));
         FTH_TRY(gs_target_read(o->mem, path,
                                &(gs_target_options){.width = view->width, .height = view->height},
-                               fth_tensor_data(f->target), NULL, err));
+                               fth_tensor_data(f->target), NULL, NULL, err));
     }
     FTH_TRY(gs_frame_run(f, view, o->ground, m->degree, err));
     if (o->out) FTH_TRY(save_image(o, s, v, f, err));

@@ -6,6 +6,56 @@
 
 enum { STREAM_ORDER = 1 };
 
+/* ---- rows: floats of an image, then the bytes of its mask and alpha ---- */
+
+bool gs_feed_has_mask(const gs_feed_options *how)
+{
+    return how->alpha == GS_ALPHA_MASK || how->masks->folder[0];
+}
+
+bool gs_feed_has_alpha(const gs_feed_options *how)
+{
+    return how->alpha == GS_ALPHA_BACKGROUND;
+}
+
+static gs_feed_options options_of(const gs_feed *f)
+{
+    return (gs_feed_options){.alpha = f->alpha, .masks = f->masks};
+}
+
+typedef struct planes {
+    uint8_t *mask, *alpha; /* NULL: there is none */
+} planes;
+
+static planes planes_of(const gs_feed *f, int64_t v, float *row)
+{
+    const gs_feed_options how = options_of(f);
+    const int64_t pixels = f->scene->view[v].width * f->scene->view[v].height;
+    uint8_t *bytes = (uint8_t *)(row + 3 * pixels);
+    planes p = {0};
+    if (gs_feed_has_mask(&how)) {
+        p.mask = bytes;
+        bytes += pixels;
+    }
+    if (gs_feed_has_alpha(&how)) p.alpha = bytes;
+    return p;
+}
+
+/* In floats. */
+static int64_t row_of(const gs_view *view, const gs_feed_options *how)
+{
+    const int64_t pixels = view->width * view->height,
+                  bytes = (gs_feed_has_mask(how) + gs_feed_has_alpha(how)) * pixels;
+    return 3 * pixels + (bytes + 3) / 4;
+}
+
+static void fill(const gs_feed *f, int64_t v, const gs_target *image, float *row)
+{
+    const planes p = planes_of(f, v, row);
+    gs_target_rgb(image, row);
+    gs_target_planes(image, p.mask, p.alpha);
+}
+
 /* ---- decoded images that are kept ---- */
 
 static void drop(gs_feed *f, gs_feed_slot *slot)
@@ -31,19 +81,23 @@ static bool make_room(gs_feed *f, uint64_t bytes)
 static fth_status decode(gs_feed *f, int64_t v, float *to, fth_err *err)
 {
     const gs_view *view = &f->scene->view[v];
-    const gs_target_options how = {
-        .width = view->width, .height = view->height, .resample = f->resample};
+    char path[FTH_PATH], mask[FTH_PATH];
+    const gs_target_options how = {.width = view->width,
+                                   .height = view->height,
+                                   .resample = f->resample,
+                                   .alpha = f->alpha,
+                                   .mask =
+                                       gs_masks_find(f->masks, f->scene, v, mask) ? mask : NULL};
     gs_feed_slot *slot = &f->slot[v];
     gs_target image;
-    char path[FTH_PATH];
     slot->used = ++f->reads;
     if (slot->image.rgb) {
-        gs_target_rgb(&slot->image, to);
+        fill(f, v, &slot->image, to);
         return FTH_OK;
     }
     FTH_TRY(gs_scene_image(f->scene, v, path, err));
     FTH_TRY(gs_target_load(&image, f->mem, path, &how, err));
-    gs_target_rgb(&image, to);
+    fill(f, v, &image, to);
     if (make_room(f, gs_target_bytes(&image))) {
         slot->image = image;
         f->held += gs_target_bytes(&image);
@@ -94,19 +148,19 @@ int64_t gs_feed_view(gs_feed *f, int64_t iteration)
 
 /* ---- in use ---- */
 
-static int64_t largest(const gs_scene *scene)
+static int64_t largest(const gs_scene *scene, const gs_feed_options *how)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < scene->views; i++) {
-        const int64_t n = 3 * scene->view[i].width * scene->view[i].height;
+        const int64_t n = row_of(&scene->view[i], how);
         if (n > most) most = n;
     }
     return most;
 }
 
-uint64_t gs_feed_bytes(const gs_scene *scene)
+uint64_t gs_feed_bytes(const gs_scene *scene, const gs_feed_options *how)
 {
-    return 2 * sizeof(float) * (uint64_t)largest(scene);
+    return 2 * sizeof(float) * (uint64_t)largest(scene, how);
 }
 
 static fth_status take(gs_feed *f, uint64_t bytes, const char *what, void *out, fth_err *err)
@@ -128,7 +182,9 @@ fth_status gs_feed_create(gs_feed *f, fth_mem *mem, const gs_scene *scene, const
                    .seed = how->seed,
                    .shuffled = how->shuffled,
                    .resample = how->resample,
-                   .most = largest(scene),
+                   .alpha = how->alpha,
+                   .masks = how->masks,
+                   .most = largest(scene, how),
                    .room = how->room};
     const uint64_t list = (uint64_t)views * sizeof *f->view;
     const fth_source base = {.kind = "images",
@@ -159,15 +215,15 @@ void gs_feed_free(gs_feed *f)
     *f = (gs_feed){0};
 }
 
-fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, const float **target,
-                        fth_err *err)
+fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, gs_feed_image *out, fth_err *err)
 {
     int64_t view = gs_feed_view(f, iteration);
     fth_source batch;
     if (!f->asked) FTH_TRY(fth_batches_ask(f->reader, &view, 1, err));
     f->asked = false;
     FTH_TRY(fth_batches_take(f->reader, &batch, err));
-    *target = batch.data;
+    const planes p = planes_of(f, view, batch.data);
+    *out = (gs_feed_image){batch.data, p.mask, p.alpha};
     if (!more) return FTH_OK;
     view = gs_feed_view(f, iteration + 1);
     f->asked = true;

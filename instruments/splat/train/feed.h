@@ -7,6 +7,7 @@
 #ifndef SPLAT_TRAIN_FEED_H
 #define SPLAT_TRAIN_FEED_H
 
+#include "../images/masks.h"
 #include "../images/target.h"
 #include "../scene/scene.h"
 
@@ -26,7 +27,9 @@ typedef struct gs_feed {
     int64_t epoch, seed;
     bool shuffled;
     gs_resample resample;
-    int64_t most; /* numbers of the largest image */
+    gs_alpha alpha;
+    const gs_masks *masks;
+    int64_t most; /* numbers of the largest image, its mask and alpha in them */
     fth_batches *reader;
     bool asked;
     /* What the reader alone uses while it reads. */
@@ -40,18 +43,26 @@ typedef struct gs_feed_options {
     bool shuffled;
     gs_resample resample; /* of images that are made smaller */
     uint64_t room;        /* bytes for decoded images */
+    gs_alpha alpha;
+    const gs_masks *masks; /* live as long; may be none of a folder */
 } gs_feed_options;
+/* Whether images come with a mask, and with alpha. */
+bool gs_feed_has_mask(const gs_feed_options *how);
+bool gs_feed_has_alpha(const gs_feed_options *how);
+
+typedef struct gs_feed_image {
+    const float *target;         /* [i j c] */
+    const uint8_t *mask, *alpha; /* [i j]; NULL: images come without */
+} gs_feed_image;
 /* The scene lives as long. */
 fth_status gs_feed_create(gs_feed *f, fth_mem *mem, const gs_scene *scene, const int64_t *view,
                           int64_t views, const gs_feed_options *how, fth_err *err);
 void gs_feed_free(gs_feed *f); /* a cleared one is allowed */
 /* The view of an iteration, counted from 1. */
 int64_t gs_feed_view(gs_feed *f, int64_t iteration);
-/* Its image, [i j c], good until the next one is taken; with `more` the one after it is read
- * meanwhile. */
-fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, const float **target,
-                        fth_err *err);
+/* Its image, good until the next one is taken; with `more` the one after it is read meanwhile. */
+fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, gs_feed_image *out, fth_err *err);
 /* What reading ahead takes from the budget: two images of the largest size. */
-uint64_t gs_feed_bytes(const gs_scene *scene);
+uint64_t gs_feed_bytes(const gs_scene *scene, const gs_feed_options *how);
 
 #endif

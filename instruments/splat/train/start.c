@@ -51,6 +51,9 @@ static fth_status find_print(gs_work *w, fth_err *err)
         hash = mix(hash, v->w2c, sizeof v->w2c);
         hash = mix(hash, fth_texts_get(s->name, i), strlen(fth_texts_get(s->name, i)));
         hash = mix(hash, &info.bytes, sizeof info.bytes);
+        if (!gs_masks_find(&w->masks, s, i, path)) continue;
+        FTH_TRY(fth_path_stat(path, &info, err));
+        hash = mix(hash, &info.bytes, sizeof info.bytes);
     }
     hash = mix(hash, s->point, (uint64_t)s->points * sizeof *s->point);
     hash = mix(hash, s->colour, (uint64_t)s->points * sizeof *s->colour);
@@ -100,6 +103,10 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     gs_scene_resize(&w->scene, w->set.resize_factor, w->set.max_width);
     for (int64_t i = 0; i < fth_texts_count(w->scene.notes); i++)
         gs_say(w, "warning: %s", fth_texts_get(w->scene.notes, i));
+    FTH_TRY(gs_masks_open(&w->masks, &w->scene, w->set.masks, err));
+    if (w->masks.views > 0)
+        gs_say(w, "masks of %" PRId64 " of %" PRId64 " views are used", w->masks.views,
+               w->scene.views);
     FTH_TRY(split(w, err));
     FTH_TRY(gs_work_check_timelapse(w, err));
     return find_print(w, err);

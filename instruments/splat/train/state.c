@@ -46,6 +46,7 @@ static bool is_idle(const char *key)
     static const char *const idle[] = {"data_path",
                                        "output_path",
                                        "images",
+                                       "masks",
                                        "init_ply",
                                        "save_steps",
                                        "eval_steps",

@@ -2,6 +2,7 @@
 #include "step.h"
 
 #include "../loss/loss.h"
+#include "../loss/mask.h"
 #include "../render/frame.h"
 
 #include <string.h>
@@ -123,8 +124,51 @@ static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_value
     for (int i = 0; i < n; i++) add(z, assigns[i], (fth_sink){0});
 }
 
-static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
+/* What a view is compared with, as sources of inputs. */
+enum { TARGET, MASK, ALPHA, COMPARED };
+static const char *const compared_names[COMPARED] = {"target", "mask", "alpha"};
+
+static bool is_compared(const gs_step *s, int k)
 {
+    return k == TARGET || (k == MASK ? s->rules.masked : s->rules.alpha);
+}
+
+/* The mean difference of alpha where the mask keeps a pixel. */
+static fth_val alpha_term(const gs_step *s, fth_graph *g, fth_val image, fth_val alpha,
+                          fth_val mask)
+{
+    fth_val apart = fth_abs(fth_sub(fth_out(image, 1), alpha));
+    fth_val mean = fth_mean(apart, "i j");
+    if (fth_val_ok(mask)) {
+        const fth_val kept = fth_ge(mask, fth_const_i64(g, FTH_U8, GS_MASK_LEAST)),
+                      n = fth_cast(fth_count(kept, "i j"), FTH_F32);
+        apart = fth_select(kept, apart, fth_const(g, FTH_F32, 0));
+        mean = fth_div(fth_sum(apart, "i j"), fth_max(n, fth_const(g, FTH_F32, 1)));
+    }
+    return fth_mul(fth_cast(mean, FTH_F64), fth_const(g, FTH_F64, s->rules.lambda_alpha));
+}
+
+/* The loss of the image; `photo` has its parts. */
+static fth_val image_loss(const gs_step *s, fth_graph *g, fth_val image, fth_val view,
+                          const fth_source source[COMPARED], fth_val *photo)
+{
+    const fth_val none = {0},
+                  mask = s->rules.masked ? fth_input(g, "mask", FTH_U8, "i j", source[MASK]) : none;
+    fth_val target = fth_input(g, "target", FTH_F32, "i j c", source[TARGET]), alpha = none;
+    if (s->rules.alpha) {
+        const fth_val bytes = fth_input(g, "alpha", FTH_U8, "i j", source[ALPHA]),
+                      ground = fth_slice(view, "view", GS_VIEW_GROUND, "c");
+        alpha = fth_div(fth_cast(bytes, FTH_F32), fth_const(g, FTH_F32, 255));
+        target = fth_add(fth_mul(fth_sub(target, ground), alpha), ground);
+    }
+    *photo = s->rules.masked ? gs_loss_masked(g, s->rules.lambda, image, target, mask)
+                             : gs_loss_of(g, s->rules.lambda, image, target);
+    return s->rules.alpha ? fth_add(*photo, alpha_term(s, g, image, alpha, mask)) : *photo;
+}
+
+static void build(gs_step *s, gs_step_size *z, fth_graph *g, const fth_source source[COMPARED])
+{
+    fth_val photo;
     z->rule.need = &z->need;
     declare_rows(g, s);
     fth_axis(g, "p", GS_SPLAT);
@@ -136,16 +180,15 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, fth_source target)
     if (s->densify) fth_axis(g, "sum", GS_UPDATE_SUM);
     const gs_values model = params(s, g, GS_VALUE);
     const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(s->view)),
-                  picture = fth_input(g, "target", FTH_F32, "i j c", target),
                   splats = gs_project(g, &z->rule, &model, view),
                   order = gs_order(g, &z->rule, splats),
-                  loss = gs_loss_of(g, s->rules.lambda, gs_blend(g, &z->rule, splats, order, view),
-                                    picture),
+                  image = gs_blend(g, &z->rule, splats, order, view),
+                  loss = image_loss(s, g, image, view, source, &photo),
                   total = total_of(s, g, &model, loss),
                   seen = fth_gt(column(splats, GS_TILES), fth_const(g, FTH_F32, 0));
     add(z, total, fth_scalar_sink(FTH_F64, &s->loss[0]));
     for (int k = 0; k < 3; k++)
-        add(z, k ? fth_out(loss, k) : loss, fth_scalar_sink(FTH_F64, &s->loss[1 + k]));
+        add(z, k ? fth_out(photo, k) : photo, fth_scalar_sink(FTH_F64, &s->loss[1 + k]));
     add(z, fth_count(seen, "g"), fth_scalar_sink(FTH_I64, &s->seen));
     add_update(s, z, g, &model, view, loss, total, splats);
 }
@@ -173,7 +216,8 @@ static gs_step_size *size_of(gs_step *s, int64_t width, int64_t height)
     return oldest;
 }
 
-static fth_status make_plan(gs_step *s, gs_step_size *z, fth_source target, fth_err *err)
+static fth_status make_plan(gs_step *s, gs_step_size *z, const fth_source source[COMPARED],
+                            fth_err *err)
 {
     if (s->n != s->rows->n || s->densify != (s->rows->densify != NULL)) gs_step_forget(s);
     s->n = s->rows->n;
@@ -181,20 +225,20 @@ static fth_status make_plan(gs_step *s, gs_step_size *z, fth_source target, fth_
     forget_size(z);
     z->outputs = 0;
     z->graph = fth_graph_create(s->ctx);
-    build(s, z, z->graph, target);
+    build(s, z, z->graph, source);
     FTH_TRY(fth_graph_check(z->graph, err));
     z->plan = fth_plan_make(z->graph, z->out, z->outputs,
                             &(fth_limits){.sinks = z->sink, .keep = true}, err);
     return z->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
 }
 
-static fth_source source_of(const gs_step_size *z, const float *target)
+static fth_source source_of(const gs_step_size *z, int k, const void *data)
 {
     return (fth_source){.kind = "memory",
-                        .dtype = FTH_F32,
-                        .n_axes = 3,
-                        .size = {z->height, z->width, 3},
-                        .data = (void *)(uintptr_t)target};
+                        .dtype = k == TARGET ? FTH_F32 : FTH_U8,
+                        .n_axes = k == TARGET ? 3 : 2,
+                        .size = {z->height, z->width, k == TARGET ? 3 : 0},
+                        .data = (void *)(uintptr_t)data};
 }
 
 fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
@@ -202,7 +246,9 @@ fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_pla
 {
     gs_step_size *z = size_of(s, width, height);
     const int64_t size[3] = {height, width, 3};
-    FTH_TRY(make_plan(s, z, fth_source_planned(FTH_F32, 3, size), err));
+    const fth_source bytes = fth_source_planned(FTH_U8, 2, size),
+                     source[COMPARED] = {fth_source_planned(FTH_F32, 3, size), bytes, bytes};
+    FTH_TRY(make_plan(s, z, source, err));
     *out = z->plan;
     return FTH_OK;
 }
@@ -235,6 +281,14 @@ static fth_status run_plan(gs_step *s, const fth_stage_call *call, fth_plan *pla
     return FTH_OK;
 }
 
+static fth_status set_sources(const gs_step *s, const gs_step_size *z,
+                              const fth_source source[COMPARED], fth_err *err)
+{
+    for (int k = 0; k < COMPARED; k++)
+        if (is_compared(s, k)) FTH_TRY(fth_input_set(z->graph, compared_names[k], source[k], err));
+    return FTH_OK;
+}
+
 static void put_rates(const gs_step *s)
 {
     gs_rates r = {.noise = s->noise,
@@ -251,7 +305,9 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
                        fth_err *err)
 {
     gs_step_size *z = size_of(s, view->view->width, view->view->height);
-    const fth_source picture = source_of(z, view->target);
+    const fth_source source[COMPARED] = {source_of(z, TARGET, view->target),
+                                         source_of(z, MASK, view->mask),
+                                         source_of(z, ALPHA, view->alpha)};
     if (s->awake && s->awake != z) fth_plan_rest(s->awake->plan); /* one keeps memory of a device */
     s->awake = z;
     z->used = ++s->runs;
@@ -261,9 +317,9 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
         fth_err local = {0};
         z->need = 0;
         if (!z->plan || s->n != s->rows->n || s->densify != (s->rows->densify != NULL))
-            FTH_TRY(make_plan(s, z, picture, err));
+            FTH_TRY(make_plan(s, z, source, err));
         else
-            FTH_TRY(fth_input_set(z->graph, "target", picture, err));
+            FTH_TRY(set_sources(s, z, source, err));
         const fth_status st = run_plan(s, call, z->plan, z->sink, !whole, &local);
         if (st == FTH_E_STATE && z->need > z->rule.room) {
             z->rule.room = z->need + z->need / 4;

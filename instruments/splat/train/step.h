@@ -17,7 +17,9 @@
 typedef struct gs_step_rules {
     double most_alpha, lambda, opacity_reg, scale_reg;
     bool antialias;
-    bool noise; /* means are shaken before they move, as MCMC does */
+    bool noise;         /* means are shaken before they move, as MCMC does */
+    bool masked, alpha; /* targets come with a mask, with alpha */
+    double lambda_alpha;
     int64_t seed;
 } gs_step_rules;
 
@@ -66,12 +68,14 @@ void gs_step_free(gs_step *s); /* a cleared one is allowed */
 /* Forget the plans: rows were added or removed, or statistics come or go. */
 void gs_step_forget(gs_step *s);
 
-/* A view with what it is compared with: `target`, [i j c] of its size. */
+/* A view with what it is compared with: `target`, [i j c] of its size. With alpha, what is behind
+ * everything shines through the target, and the alpha of the image is compared, too. */
 typedef struct gs_step_view {
     const gs_view *view;
     const double *ground;
     int degree;
     const float *target;
+    const uint8_t *mask, *alpha; /* [i j], as the rules say */
 } gs_step_view;
 /* The loss; rows are updated by what an update takes, unless the loss or its gradient is not
  * finite, and their statistics, if they have any, are added up. `call` NULL: of a verb. On failure

@@ -135,11 +135,17 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     const int64_t iteration = w->state.iteration + 1, number = gs_feed_view(&w->feed, iteration);
     bool left[GS_ATTRIBUTES];
     double ground[3];
-    gs_step_view view = {&w->scene.view[number], ground, (int)w->state.degree, NULL};
+    gs_feed_image image;
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
     find_ground(w, iteration, ground);
-    FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &view.target, err));
+    FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
+    const gs_step_view view = {.view = &w->scene.view[number],
+                               .ground = ground,
+                               .degree = (int)w->state.degree,
+                               .target = image.target,
+                               .mask = image.mask,
+                               .alpha = image.alpha};
     FTH_TRY(step(w, iteration, &view, half, left, err));
     w->state.iteration = iteration;
     if (iteration < w->set.iterations) { /* the last one makes no step */
@@ -177,6 +183,8 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .most_alpha = w->set.most_alpha,
                                .antialias = w->set.antialias,
                                .resample = w->set.resample,
+                               .alpha = w->set.alpha,
+                               .masks = &w->masks,
                                .images = w->set.eval_images,
                                .legacy_ssim = w->set.legacy_ssim};
     gs_scores scores;
@@ -269,14 +277,29 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
     return gs_metrics_begin(w->mem, w->job->folder, 0, err);
 }
 
+/* `room` bytes for decoded images. */
+static gs_feed_options feed_of(const gs_work *w, uint64_t room)
+{
+    return (gs_feed_options){.seed = w->set.seed,
+                             .shuffled = w->set.shuffled,
+                             .resample = w->set.resample,
+                             .room = room,
+                             .alpha = w->set.alpha,
+                             .masks = &w->masks};
+}
+
 static gs_step_rules rules_of(const gs_work *w)
 {
+    const gs_feed_options how = feed_of(w, 0);
     return (gs_step_rules){.most_alpha = w->set.most_alpha,
                            .antialias = w->set.antialias,
                            .lambda = w->set.lambda,
                            .opacity_reg = w->set.opacity_reg,
                            .scale_reg = w->set.scale_reg,
                            .noise = w->set.strategy == GS_MCMC,
+                           .masked = gs_feed_has_mask(&how),
+                           .alpha = gs_feed_has_alpha(&how),
+                           .lambda_alpha = w->set.lambda_alpha,
                            .seed = w->set.seed};
 }
 
@@ -293,9 +316,9 @@ static fth_status prepare(gs_work *w, fth_err *err)
     FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
     fth_mem_get_stats(w->mem, &now);
     const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
-    w->fixed_bytes = (double)gs_feed_bytes(&w->scene);
+    const gs_feed_options how = feed_of(w, left / 8);
+    w->fixed_bytes = (double)gs_feed_bytes(&w->scene, &how);
     w->begun_s = w->told_s = gs_now();
-    const gs_feed_options how = {w->set.seed, w->set.shuffled, w->set.resample, left / 8};
     return gs_feed_create(&w->feed, w->mem, &w->scene, w->view, w->trains, &how, err);
 }
 
@@ -374,13 +397,14 @@ static fth_status show_most(gs_work *w, int64_t n, int degree, int64_t width, in
 
 static fth_status foresee(gs_work *w, gs_show_fn *show, void *user, fth_err *err)
 {
+    const gs_step_rules rules = rules_of(w);
     int64_t width = 0, height = 0, n = w->scene.points;
     int degree = w->set.degree;
     uint64_t images = 0;
     fth_mem_stats now;
     for (int64_t i = 0; i < w->scene.views; i++) {
         const gs_view *v = &w->scene.view[i];
-        images += 3 * (uint64_t)(v->width * v->height);
+        images += (uint64_t)((3 + rules.masked + rules.alpha) * v->width * v->height);
         if (v->width * v->height <= width * height) continue;
         width = v->width;
         height = v->height;
@@ -395,8 +419,9 @@ static fth_status foresee(gs_work *w, gs_show_fn *show, void *user, fth_err *err
     fth_mem_get_stats(w->mem, &now);
     const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
     if (images > left / 8) images = left / 8;
-    return show_most(w, n, degree, width, height, images + gs_feed_bytes(&w->scene), show, user,
-                     err);
+    const gs_feed_options how = feed_of(w, images);
+    return show_most(w, n, degree, width, height, images + gs_feed_bytes(&w->scene, &how), show,
+                     user, err);
 }
 
 static fth_status with_work(const gs_training *job, const gs_guess *guess, gs_show_fn *show,

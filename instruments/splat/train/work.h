@@ -14,6 +14,7 @@ typedef struct gs_work {
     fth_mem *mem;
     gs_settings set;
     gs_scene scene;
+    gs_masks masks;
     int64_t *view; /* views to train on, then those to test with */
     int64_t trains, tests;
     gs_origin origin;

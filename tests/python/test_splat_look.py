@@ -1,0 +1,154 @@
+"""Masks, alpha and colours of images in the training of splat: what lies under a mask changes no byte, alpha is learned,
+scores are of what is kept, and what is said of masks that are not there.
+seconds: 15"""
+import json
+import pathlib
+import shutil
+import struct
+import tempfile
+import unittest
+import zlib
+
+import numpy as np
+from test_splat_train import call, rows_of
+
+VIEWS, WIDTH, HEIGHT = 8, 48, 40
+SHORT = ["-i", 60, "--sh-degree", 1, "--set", "sh_degree_interval=20", "--set", "start_refine=20", "--set",
+         "refine_every=20", "--set", "stop_refine=50", "--max-cap", 600, "--quiet"]
+MODEL, STATE = "splat_60.ply", "checkpoints/model.safetensors"
+
+
+def write_png(path, image):
+    """u8 [i j] or [i j c], stored: files of one shape have one size."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    height, width = image.shape[:2]
+    kind = {1: 0, 3: 2, 4: 6}[image.shape[2] if image.ndim == 3 else 1]
+    packed = zlib.compress(b"".join(b"\0" + row.tobytes() for row in image), 0)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)) +
+                     chunk(b"IDAT", packed) + chunk(b"IEND", b""))
+
+
+class Look(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.kept.name)
+        for words in (["toy", "-o", "toy", "--views", VIEWS, "--size", f"{WIDTH}x{HEIGHT}", "--gaussians", 300],
+                      ["render", "toy/truth.ply", "-d", "toy", "-o", "truth", "--alpha"]):
+            done = call("splat", *words, cwd=cls.dir)
+            assert done.returncode == 0, done.stderr
+        cls.images = [np.load(cls.dir / f"truth/view_{v:04}.npy") for v in range(VIEWS)]
+        cls.alphas = [np.load(cls.dir / f"truth/view_{v:04}_alpha.npy") for v in range(VIEWS)]
+        rng = np.random.default_rng(0)
+        cls.masks = [np.full((HEIGHT, WIDTH), 255, np.uint8) for v in range(VIEWS)]
+        for m in cls.masks:
+            y, x = rng.integers(0, 20, 2)
+            m[y:y + 12, x:x + 18] = 127
+        cls.garbage = [rng.integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8) for v in range(VIEWS)]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    def capture(self, name, images, masks=()):
+        """The toy with other images, and masks."""
+        shutil.copytree(self.dir / "toy", self.dir / name)
+        for v, image in enumerate(images):
+            write_png(self.dir / f"{name}/images/view_{v:04}.png", image)
+        for v, mask in enumerate(masks):
+            write_png(self.dir / f"{name}/masks/view_{v:04}.png", mask)
+
+    def bytes_of(self, v):
+        return np.rint(np.clip(self.images[v], 0, 1) * 255).astype(np.uint8)
+
+    def train(self, data, out, *more, code=0):
+        done = call("splat", "train", "-d", data, "-o", out, *SHORT, *more, cwd=self.dir)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def same(self, a, b, *files):
+        for name in files or (MODEL, STATE, "loss.csv"):
+            self.assertEqual((self.dir / a / name).read_bytes(), (self.dir / b / name).read_bytes(), f"{b}/{name}")
+
+    def test_masks(self):
+        plain = [self.bytes_of(v) for v in range(VIEWS)]
+        spoiled = [np.where(self.masks[v][..., None] < 128, self.garbage[v], plain[v]) for v in range(VIEWS)]
+        self.capture("clean", plain, self.masks)
+        self.capture("spoiled", spoiled, self.masks)
+        for strategy in ("default", "mcmc"):
+            self.train("clean", f"clean_{strategy}", "--strategy", strategy)
+            done = self.train("spoiled", f"spoiled_{strategy}", "--strategy", strategy, "--threads", 1, "--memory", "160M")
+            self.same(f"clean_{strategy}", f"spoiled_{strategy}")
+        self.train("spoiled", "bare", "--masks", "none")
+        self.assertNotEqual((self.dir / "bare" / MODEL).read_bytes(), (self.dir / "clean_mcmc" / MODEL).read_bytes())
+        # alpha as a mask is the same mask
+        self.capture("cut", [np.dstack([spoiled[v], self.masks[v]]) for v in range(VIEWS)])
+        self.train("cut", "cut_out", "--alpha", "mask")
+        self.same("clean_mcmc", "cut_out", MODEL, "loss.csv")
+        done = call("splat", "train", "-d", "clean", "-o", "said", "-i", 1, cwd=self.dir)
+        self.assertIn(f"masks of {VIEWS} of {VIEWS} views are used", done.stdout + done.stderr)
+        self.scores(spoiled)
+        self.mistakes()
+
+    def scores(self, spoiled):
+        words = ["-d", "spoiled", "--views", "all", "--json"]
+        done = call("splat", "render", f"clean_mcmc/{MODEL}", "-d", "toy", "-o", "seen", cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for masks in ("masks", "none"):
+            done = call("splat", "eval", f"clean_mcmc/{MODEL}", "-o", f"scores_{masks}", *words, "--masks", masks, cwd=self.dir)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for v, row in enumerate(rows_of(self.dir / f"scores_{masks}/metrics_views.csv")):
+                image = np.clip(np.load(self.dir / f"seen/view_{v:04}.npy").astype(float), 0, 1)
+                apart = (image - spoiled[v] / 255) ** 2
+                want = apart[self.masks[v] >= 128].mean() if masks == "masks" else apart.mean()
+                self.assertAlmostEqual(float(row["psnr"]), -10 * np.log10(want), places=4)
+        with_masks, without = (rows_of(self.dir / f"scores_{m}/metrics.csv")[0] for m in ("masks", "none"))
+        self.assertGreater(float(with_masks["psnr"]), float(without["psnr"]) + 1)
+        self.assertGreater(float(with_masks["ssim"]), float(without["ssim"]) + 0.05)
+
+    def mistakes(self):
+        (self.dir / "clean/empty").mkdir()
+        for name, text in (("nowhere", "clean/nowhere: expected a folder of masks for 8 views"),
+                           ("empty", "clean/empty: expected masks named like the images, found none of 8 views")):
+            done = self.train("clean", "wrong", "--masks", name, code=3)
+            self.assertIn(text, done.stderr)
+        write_png(self.dir / "spoiled/masks/view_0000.png", np.zeros((HEIGHT, WIDTH), np.uint8))
+        done = call("splat", "eval", f"clean_mcmc/{MODEL}", "-d", "spoiled", "-o", "wrong", cwd=self.dir)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("masks/view_0000.png: expected pixels to compare", done.stderr)
+        (self.dir / "spoiled/masks/view_0001.png").write_bytes(b"no image")
+        done = self.train("spoiled", "wrong", code=3)
+        self.assertIn("masks/view_0001.png", done.stderr)
+        write_png(self.dir / "spoiled/masks/view_0001.png", np.full((HEIGHT // 2, WIDTH // 2), 255, np.uint8))
+        self.train("spoiled", "half")  # of another size; a view of which nothing is kept
+
+    def test_alpha_is_learned(self):
+        colours = []
+        for v in range(VIEWS):
+            a = np.clip(self.alphas[v], 1 / 255, 1)[..., None]
+            rgb = np.where(a > 0.02, np.clip(self.images[v] / a, 0, 1), self.garbage[v] / 255)
+            colours.append(np.rint(255 * np.dstack([rgb, self.alphas[v]])).astype(np.uint8))
+        self.capture("clear", colours)
+        far = {}
+        for mode in ("ignore", "background"):
+            self.train("clear", mode, "--alpha", mode, "--bg", "0.2,0.5,0.9", "--strategy", "default")
+            done = call("splat", "render", f"{mode}/{MODEL}", "-d", "toy", "-o", f"{mode}_seen", "--alpha", cwd=self.dir)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            far[mode] = np.mean([np.abs(np.load(self.dir / f"{mode}_seen/view_{v:04}_alpha.npy") - self.alphas[v]).mean()
+                                 for v in range(VIEWS)])
+        self.assertLess(far["background"], 0.6 * far["ignore"], far)
+        self.train("clear", "again", "--alpha", "background", "--bg", "0.2,0.5,0.9", "--strategy", "default", "--threads", 1,
+                   "--memory", "160M")
+        self.same("background", "again")
+        rows = rows_of(self.dir / "background/loss.csv")
+        self.assertGreater(float(rows[0]["loss"]), 0.8 * float(rows[0]["l1"]) + 0.2 * (1 - float(rows[0]["ssim"])) + 0.003)
+        done = call("splat", "eval", f"background/{MODEL}", "-d", "clear", "-o", "clear_scores", "--alpha", "background", "--bg",
+                    "0.2,0.5,0.9", "--json", cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(json.loads(done.stdout)["psnr"], 15)
+
+
+if __name__ == "__main__":
+    unittest.main()
