@@ -13,6 +13,7 @@ extern "C" {
 #include "loss.h"
 #include "mask.h"
 }
+#include "total.cuh"
 
 namespace
 {
@@ -80,19 +81,6 @@ template <typename real> __device__ inline piece piece_of(const frames<real> &f)
     const piece p = {block / (f.across * f.down), in_channel / f.across * shape<real>::HIGH,
                      in_channel % f.across * WIDE};
     return p;
-}
-
-/* Sum over the threads of a block, in a fixed tree; of thread 0. */
-__device__ inline double total_of(double x, double *shared)
-{
-    for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) shared[threadIdx.x / 32] = x;
-    __syncthreads();
-    double sum = 0;
-    if (threadIdx.x == 0)
-        for (unsigned w = 0; w < blockDim.x / 32; w++) sum += shared[w];
-    return sum;
 }
 
 /* Of one pixel: the map, and its derivatives by the mean of x, of xx and of xy. */
