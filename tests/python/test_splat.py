@@ -27,7 +27,7 @@ def read_safetensors(path):
     header, out = json.loads(data[8:8 + n]), {}
     for name, item in header.items():
         if name != "__metadata__":
-            dtype = {"F32": "<f4", "F64": "<f8"}[item["dtype"]]
+            dtype = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}[item["dtype"]]
             lo, hi = item["data_offsets"]
             out[name] = np.frombuffer(data[8 + n + lo:8 + n + hi], dtype).reshape(item["shape"])
     return out

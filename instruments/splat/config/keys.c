@@ -43,7 +43,6 @@ static const struct {
     const char *key, *off;
 } missing[] = {{"gut", "false"},
                {"render_mode", "RGB"},
-               {"pose_optimization", "none"},
                {"use_bilateral_grid", "false"},
                {"enable_sparsity", "false"},
                {"save_depth", "false"}};
@@ -52,6 +51,17 @@ static bool is_off(const fth_config *cfg, const char *key, const char *off)
 {
     if (strcmp(off, "false") == 0) return !fth_config_bool(cfg, key);
     return strcmp(fth_config_text(cfg, key), off) == 0;
+}
+
+/* Poses of views that are set apart would stay as they were; rays have no gradient of a pose. */
+static void check_poses(fth_config *cfg)
+{
+    static const char *const others[] = {"enable_eval", "gut"};
+    if (is_off(cfg, "pose_optimization", "none")) return;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (fth_config_bool(cfg, others[i]))
+            fth_config_complain(cfg, "pose_optimization", "leave one of them out",
+                                "poses are not trained together with %s", others[i]);
 }
 
 static void check(fth_config *cfg, void *user)
@@ -63,6 +73,7 @@ static void check(fth_config *cfg, void *user)
         if (!is_off(cfg, missing[i].key, missing[i].off))
             fth_config_complain(cfg, missing[i].key, "leave it out",
                                 "this version trains without it: expected %s", missing[i].off);
+    check_poses(cfg);
     if (fth_config_int(cfg, "sog_iterations") != 10)
         fth_config_complain(cfg, "sog_iterations", "leave it out",
                             "this version has no other number of them: expected 10");

@@ -188,6 +188,8 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .eval_images = fth_config_bool(cfg, "enable_save_eval_images"),
         .legacy_ssim = fth_config_bool(cfg, "legacy_ssim"),
         .sog = fth_config_bool(cfg, "save_sog"),
+        .poses = (gs_pose_kind)fth_config_choice(cfg, "pose_optimization"),
+        .pose_rate = fth_config_real(cfg, "pose_lr"),
     };
     const char *most = text_of(cfg, "max_cap");
     if (most && strcmp(most, "auto") == 0)
@@ -198,14 +200,27 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
     return read_schedule(cfg, s, err);
 }
 
-fth_status gs_last_model(const fth_config *cfg, const char *folder, char path[FTH_PATH],
-                         fth_err *err)
+/* A file of the last iteration. */
+static fth_status last_file(const fth_config *cfg, const char *folder, const char *before,
+                            const char *after, char path[FTH_PATH], fth_err *err)
 {
     char name[64];
     gs_settings set;
     FTH_TRY(gs_settings_of(cfg, &set, err));
-    snprintf(name, sizeof name, "splat_%" PRId64 ".ply", set.iterations);
+    snprintf(name, sizeof name, "%s%" PRId64 "%s", before, set.iterations, after);
     return fth_path_join(path, folder, name, err);
+}
+
+fth_status gs_last_model(const fth_config *cfg, const char *folder, char path[FTH_PATH],
+                         fth_err *err)
+{
+    return last_file(cfg, folder, "splat_", ".ply", path, err);
+}
+
+fth_status gs_last_cameras(const fth_config *cfg, const char *folder, char path[FTH_PATH],
+                           fth_err *err)
+{
+    return last_file(cfg, folder, "cameras_", ".json", path, err);
 }
 
 /* ---- as an object ---- */

@@ -8,6 +8,7 @@
 
 #include "../images/target.h"
 #include "../model/model.h"
+#include "../pose/poses.h"
 #include "../scene/scene.h"
 
 #include <fathom/fathom.h>
@@ -53,6 +54,8 @@ typedef struct gs_settings {
     double minutes;
     bool eval, eval_images, legacy_ssim;
     bool sog; /* models as SOG too */
+    gs_pose_kind poses;
+    double pose_rate;
 } gs_settings;
 
 /* Of a checked config. FTH_E_CONFIG: two keys contradict each other. */
@@ -61,6 +64,10 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *out, fth_err *err)
 /* "FOLDER/splat_<iterations>.ply", the last model of a training. */
 fth_status gs_last_model(const fth_config *cfg, const char *folder, char path[FTH_PATH],
                          fth_err *err);
+
+/* "FOLDER/cameras_<iterations>.json": its cameras, where poses are trained. */
+fth_status gs_last_cameras(const fth_config *cfg, const char *folder, char path[FTH_PATH],
+                           fth_err *err);
 
 /* How a verb asks for its flags (fth_verb). */
 typedef const char *gs_value_fn(void *user, const char *flag);

@@ -1,6 +1,7 @@
 /* verb.c - `fathom splat eval MODEL -d DATA -o OUT`, and the stage of the same name. */
 #include "../config/settings.h"
 #include "../data/data.h"
+#include "../scene/cameras.h"
 #include "eval.h"
 
 #include <fathom/reader.h>
@@ -14,6 +15,7 @@ typedef enum which { TEST, TRAIN, ALL } which;
 typedef struct order {
     fth_context *ctx;
     const char *model, *data, *out;
+    const char *cameras; /* with the poses of the views; NULL: those of the capture */
     which views;
     int64_t test_every, iteration;
     double ground[3], most_alpha;
@@ -84,6 +86,7 @@ static fth_status open_and_evaluate(const order *o, int64_t *count, int64_t *gau
     FTH_TRY(gs_scene_open(&scene, mem, o->data, &o->scene, err));
     fth_status s = gs_scene_match(&scene, err);
     if (s == FTH_OK) gs_scene_resize(&scene, o->resize_factor, o->max_width);
+    if (s == FTH_OK && o->cameras) s = gs_scene_take_cameras(&scene, o->cameras, err);
     for (int64_t i = 0; s == FTH_OK && o->notes && i < fth_texts_count(scene.notes); i++)
         fprintf(o->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
     if (s == FTH_OK) s = gs_model_load(&model, mem, o->model, info.format, err);
@@ -154,6 +157,7 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     if (factor && (!fth_int_parse(factor, &o->resize_factor) || o->resize_factor < 1))
         return FTH_FAIL(err, FTH_E_COMMAND, "--resize_factor: expected 1 or more, found '%s'",
                         factor);
+    o->cameras = value(user, "cameras");
     o->images = value(user, "no-images") == NULL;
     o->legacy_ssim = value(user, "legacy-ssim") != NULL;
     o->scene = (gs_scene_options){.images = value(user, "images"),
@@ -212,6 +216,9 @@ static const fth_flag flags[] = {
     {.name = "test-every",
      .value = FTH_FLAG_COUNT,
      .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
+    {.name = "cameras",
+     .value = FTH_FLAG_PATH,
+     .doc = "cameras_<iteration>.json of a training: poses as it refined them"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
     {.name = "resize_factor",
      .letter = 'r',
@@ -297,18 +304,20 @@ static fth_status show_views(const fth_stage_call *call, const char *folder, int
 
 fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
 {
-    char data[FTH_PATH], model[FTH_PATH], folder[FTH_PATH];
+    char data[FTH_PATH], model[FTH_PATH], cameras[FTH_PATH], folder[FTH_PATH];
     gs_settings set;
     gs_scores scores;
     int64_t count = 0, gaussians = 0;
     FTH_TRY(gs_settings_of(call->config, &set, err));
     FTH_TRY(gs_data_path(call, data, err));
     FTH_TRY(gs_last_model(call->config, call->model_dir, model, err));
+    FTH_TRY(gs_last_cameras(call->config, call->model_dir, cameras, err));
     FTH_TRY(fth_path_join(folder, call->model_dir, "eval", err));
     FTH_TRY(gs_metrics_begin(fth_context_mem(call->context), folder, 0, err));
     order o = {.ctx = call->context,
                .model = model,
                .data = data,
+               .cameras = set.poses == GS_POSE_NONE ? NULL : cameras,
                .out = folder,
                .views = set.eval ? TEST : ALL,
                .test_every = set.test_every,

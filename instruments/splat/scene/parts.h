@@ -50,6 +50,8 @@ fth_status gs_scene_set(gs_scene *s, int64_t i, const gs_cameras *cameras, int64
 fth_status gs_scene_views(gs_scene *s, int64_t n, fth_err *err);
 fth_status gs_scene_points(gs_scene *s, int64_t n, fth_err *err);
 void gs_view_find_centre(gs_view *v);
+/* The inverse of a rotation with a translation; false: it has none. */
+bool gs_pose_invert(double c[3][4], double w[3][4]);
 fth_status gs_scene_note(gs_scene *s, fth_err *err, const char *fmt, ...) FTH_PRINTF(3, 4);
 
 fth_status gs_colmap_read_binary(gs_scene *s, const char *folder, fth_err *err);

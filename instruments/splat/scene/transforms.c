@@ -108,8 +108,7 @@ static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
 
 /* ---- poses ---- */
 
-/* The inverse of a rotation with a translation; false: it is none. */
-static bool invert(double c[3][4], double w[3][4])
+bool gs_pose_invert(double c[3][4], double w[3][4])
 {
     const double det = c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) -
                        c[0][1] * (c[1][0] * c[2][2] - c[1][2] * c[2][0]) +
@@ -138,7 +137,7 @@ static fth_status read_pose(const frames *f, bool turn, gs_view *v, fth_err *err
                 return bad(f, "transform_matrix", "4 rows of 4 finite numbers", c2w[i][j], err);
             if (j == 1 || j == 2) c2w[i][j] = -c2w[i][j];
         }
-    if (!invert(c2w, w2c))
+    if (!gs_pose_invert(c2w, w2c))
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s: frames[%" PRId64
                         "].transform_matrix: expected a matrix that can be inverted, found none",

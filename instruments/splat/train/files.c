@@ -1,6 +1,8 @@
 /* files.c - what a training leaves in its folder; see work.h. */
 #include "work.h"
 
+#include "../scene/cameras.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -131,6 +133,24 @@ static fth_status check_finite(const gs_work *w, fth_err *err)
     return FTH_E_NUMERIC;
 }
 
+/* Views as they are thought to stand by now, where poses are trained. */
+static fth_status save_cameras(const gs_work *w, fth_err *err)
+{
+    char path[FTH_PATH], name[64];
+    void *block = NULL;
+    if (w->poses.kind == GS_POSE_NONE) return FTH_OK;
+    snprintf(name, sizeof name, "cameras_%" PRId64 ".json", w->state.iteration);
+    FTH_TRY(gs_work_path(w, name, path, err));
+    FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY, (uint64_t)w->scene.views * sizeof(gs_view),
+                         "refined cameras", &block, err));
+    gs_view *view = block;
+    for (int64_t v = 0; v < w->scene.views; v++)
+        gs_poses_view(&w->poses, v, &w->scene.view[v], &view[v]);
+    const fth_status s = gs_scene_write_cameras(&w->scene, view, path, err);
+    (void)fth_mem_release(w->mem, block, NULL);
+    return s;
+}
+
 fth_status gs_work_save_model(const gs_work *w, fth_err *err)
 {
     char path[FTH_PATH], name[64];
@@ -147,6 +167,7 @@ fth_status gs_work_save_model(const gs_work *w, fth_err *err)
         FTH_TRY(gs_work_path(w, name, sog, err));
         FTH_TRY(gs_model_save(&m, sog, GS_FORMAT_SOG, err));
     }
+    FTH_TRY(save_cameras(w, err));
     FTH_TRY(gs_model_save(&m, path, GS_FORMAT_PLY, err));
     gs_say(w, "%s: %" PRId64 " Gaussians", path, m.n);
     return FTH_OK;

@@ -257,6 +257,18 @@ static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_er
     return FTH_OK;
 }
 
+/* What is trained beside the rows; numbers of a resumed training are those of its checkpoint. */
+static fth_status add_parts(gs_work *w, const char *checkpoint, fth_err *err)
+{
+    FTH_TRY(gs_poses_create(&w->poses, w->mem, w->set.poses, w->scene.views, w->set.pose_rate,
+                            w->set.seed, err));
+    for (int k = 0; k < GS_POSE_PARTS && w->poses.kind != GS_POSE_NONE; k++)
+        gs_state_add_part(&w->state, gs_pose_names[k], w->poses.part[k],
+                          k == GS_POSE_STEPS ? "step" : "pose");
+    if (!checkpoint) return FTH_OK;
+    return gs_state_load_parts(&w->state, w->mem, !w->job->resume, checkpoint, err);
+}
+
 fth_status gs_work_begin(gs_work *w, fth_err *err)
 {
     char path[FTH_PATH];
@@ -273,6 +285,7 @@ fth_status gs_work_begin(gs_work *w, fth_err *err)
                w->state.iteration, w->set.iterations, w->state.rows.n);
     else
         FTH_TRY(start_anew(w, err));
+    FTH_TRY(add_parts(w, !resumed ? NULL : w->job->resume ? w->job->resume : path, err));
     (void)fth_mem_release(w->mem, w->scene.point, NULL); /* they have done their work */
     (void)fth_mem_release(w->mem, w->scene.colour, NULL);
     w->scene.point = NULL;
@@ -285,6 +298,7 @@ void gs_work_close(gs_work *w)
 {
     gs_feed_free(&w->feed);
     gs_step_free(&w->step);
+    gs_poses_free(&w->poses);
     gs_state_free(&w->state);
     if (w->view) (void)fth_mem_release(w->mem, w->view, NULL);
     fth_lines_free(&w->lines);

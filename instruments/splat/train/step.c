@@ -3,6 +3,7 @@
 
 #include "../loss/loss.h"
 #include "../loss/mask.h"
+#include "../pose/back.h"
 #include "../render/frame.h"
 
 #include <string.h>
@@ -17,6 +18,9 @@ fth_status gs_step_create(gs_step *s, fth_context *ctx, const gs_rows *rows,
     *s = (gs_step){.ctx = ctx, .rows = rows, .rules = *rules, .n = -1};
     FTH_TRY(fth_tensor_create(&s->view, fth_context_mem(ctx), "view", FTH_F32, 1,
                               &(int64_t){GS_VIEW}, err));
+    if (rules->poses)
+        FTH_TRY(fth_tensor_create(&s->view_bar, fth_context_mem(ctx), "gradient of the view",
+                                  FTH_F32, 1, &(int64_t){GS_VIEW}, err));
     return fth_tensor_create(&s->rates, fth_context_mem(ctx), "rates", FTH_F32, 1,
                              &(int64_t){GS_RATES}, err);
 }
@@ -41,6 +45,7 @@ void gs_step_free(gs_step *s)
     gs_step_forget(s);
     (void)fth_tensor_release(s->view);
     (void)fth_tensor_release(s->rates);
+    (void)fth_tensor_release(s->view_bar);
     *s = (gs_step){0};
 }
 
@@ -100,6 +105,17 @@ static gs_values params(const gs_step *s, fth_graph *g, gs_part part)
     return v;
 }
 
+/* Numbers of gradients that are not finite; that of the view comes out where it is asked for. */
+static fth_val count_bad(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
+                         fth_val view, fth_val splats, fth_val bar)
+{
+    const fth_val bad = fth_count(fth_not(fth_isfinite(bar)), "g p");
+    if (!s->view_bar) return bad;
+    const fth_val to_view = gs_view_back(g, &z->rule, model, view, splats, bar);
+    add(z, to_view, fth_tensor_sink(s->view_bar));
+    return fth_add(bad, fth_count(fth_not(fth_isfinite(to_view)), "view"));
+}
+
 /* The update at the end of the plan; with numbers that are not finite nothing moves. */
 static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
                        fth_val view, fth_val loss, fth_val total, fth_val splats)
@@ -115,7 +131,7 @@ static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_value
         .first = params(s, g, GS_FIRST),
         .second = params(s, g, GS_SECOND),
         .densify = s->densify ? fth_param(g, "densify", "g sum", s->rows->densify) : (fth_val){0}};
-    const fth_val bad = fth_count(fth_not(fth_isfinite(bar)), "g p"),
+    const fth_val bad = count_bad(s, z, g, model, view, splats, bar),
                   good = fth_and(fth_isfinite(total), fth_eq(bad, fth_const_i64(g, FTH_I64, 0))),
                   rates = fth_input(g, "rates", FTH_F32, "rate", fth_tensor_source(s->rates)),
                   used = fth_select(good, rates, fth_const(g, FTH_F32, 0));

@@ -18,12 +18,13 @@ typedef struct gs_step_rules {
     double most_alpha, lambda, opacity_reg, scale_reg;
     bool antialias;
     bool noise;         /* means are shaken before they move, as MCMC does */
+    bool poses;         /* with the gradient of the view */
     bool masked, alpha; /* targets come with a mask, with alpha */
     double lambda_alpha;
     int64_t seed;
 } gs_step_rules;
 
-enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = GS_UPDATE_ASSIGNS + 6 };
+enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = GS_UPDATE_ASSIGNS + 7 };
 
 /* The plan for images of a size. */
 typedef struct gs_step_size {
@@ -44,6 +45,7 @@ typedef struct gs_step {
     int64_t n; /* rows that the plans are about */
     bool densify;
     fth_tensor *view, *rates;
+    fth_tensor *view_bar; /* gradient of the view, of the last run; NULL: not asked for */
     gs_step_size size[GS_STEP_SIZES];
     gs_step_size *awake; /* the one that ran last; NULL: none */
     int64_t runs;

@@ -135,12 +135,14 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     const int64_t iteration = w->state.iteration + 1, number = gs_feed_view(&w->feed, iteration);
     bool left[GS_ATTRIBUTES];
     double ground[3];
+    gs_view stands;
     gs_feed_image image;
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
     find_ground(w, iteration, ground);
+    gs_poses_view(&w->poses, number, &w->scene.view[number], &stands);
     FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
-    const gs_step_view view = {.view = &w->scene.view[number],
+    const gs_step_view view = {.view = &stands,
                                .ground = ground,
                                .degree = (int)w->state.degree,
                                .target = image.target,
@@ -151,6 +153,9 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     if (iteration < w->set.iterations) { /* the last one makes no step */
         for (int a = 0; a < GS_ATTRIBUTES; a++) w->state.count[a] += !left[a];
         w->state.rate *= pow(0.01, 1.0 / (double)w->set.iterations);
+        if (w->step.view_bar)
+            gs_poses_step(&w->poses, number, &w->scene.view[number],
+                          fth_tensor_view(w->step.view_bar));
     }
     *half = false;
     FTH_TRY(gs_work_add_loss(w, number, err));
@@ -300,6 +305,7 @@ static gs_step_rules rules_of(const gs_work *w)
                            .masked = gs_feed_has_mask(&how),
                            .alpha = gs_feed_has_alpha(&how),
                            .lambda_alpha = w->set.lambda_alpha,
+                           .poses = w->set.poses != GS_POSE_NONE,
                            .seed = w->set.seed};
 }
 

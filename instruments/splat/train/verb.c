@@ -128,6 +128,10 @@ fth_status gs_train_stage_files(const fth_stage_call *call, fth_file_list *list,
     }
     FTH_TRY(gs_last_model(call->config, call->model_dir, path, err));
     FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, "model", err));
+    if (strcmp(fth_config_text(call->config, "pose_optimization"), "none") != 0) {
+        FTH_TRY(gs_last_cameras(call->config, call->model_dir, path, err));
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, "refined cameras", err));
+    }
     return gs_data_inputs(call, list, err);
 }
 

@@ -2,6 +2,7 @@
 #ifndef SPLAT_TRAIN_WORK_H
 #define SPLAT_TRAIN_WORK_H
 
+#include "../pose/poses.h"
 #include "feed.h"
 #include "state.h"
 #include "step.h"
@@ -20,6 +21,7 @@ typedef struct gs_work {
     gs_origin origin;
     gs_state state;
     gs_step step;
+    gs_poses poses; /* not there unless they are trained */
     gs_feed feed;
     double fixed_bytes; /* of a plan, however few rows there are; 0: not known yet */
     bool told_cap;
