@@ -1,4 +1,4 @@
-/* test_splat_pose.c - gradients of cameras: of pose and centre, of the nine numbers of a turn and
+/* test_splat_pose.c - gradients of cameras: of pose and centre, of the nine numbers of a delta and
  * of the network against central differences in double; single precision and a device beside
  * double; steps of Adam.
  * labels: gpu
@@ -14,7 +14,7 @@
 
 enum { WIDTH = 40, HEIGHT = 33 };
 
-/* Rows of a random model before a camera that is turned, and cotangents of their splats. */
+/* Rows of a random model before a rotated camera, and cotangents of their splats. */
 typedef struct world {
     fth_graph *g;
     fth_dtype dtype;
@@ -35,7 +35,7 @@ static fth_val numbers(world *w, const char *name, const char *axes, t_random *r
     return v;
 }
 
-static void set_view(const world *w, const gs_stand *at, int degree)
+static void set_view(const world *w, const gs_extrinsics *at, int degree)
 {
     double v[GS_VIEW] = {0};
     for (int i = 0; i < 3; i++) {
@@ -73,11 +73,11 @@ static world make(fth_dtype dtype, int64_t n, int degree, uint64_t seed)
 {
     static const double scale[GS_ATTRIBUTES] = {0.7, 0.8, 0.3, 0.5, 1, 2},
                         shift[GS_ATTRIBUTES] = {0, 0.3, 0, -1.6, 0, 0.5};
-    const double still[GS_TURN] = {0};
+    const double still[GS_POSE_DELTA] = {0};
     const int64_t k = gs_coefficients(degree);
     char axes[200];
     t_random r = t_random_make(seed);
-    gs_stand at;
+    gs_extrinsics at;
     snprintf(axes, sizeof axes, "g=%lld xyz=3 wxyz=4 c=3 p=%d view=%d%s%.0lld", (long long)n,
              GS_SPLAT, GS_VIEW, k ? " k=" : "", (long long)k);
     world w = {.g = t_graph(axes), .dtype = dtype, .n = n};
@@ -89,7 +89,7 @@ static world make(fth_dtype dtype, int64_t n, int degree, uint64_t seed)
     for (int64_t i = 1; i < n; i += 5) /* behind the camera */
         t_put(dtype, t_data(w.model.at[GS_MEANS]), 3 * i + 2, -9, 0);
     w.view = numbers(&w, "view", "view", &r, 0, 0);
-    gs_turn(still, pose, &at);
+    gs_pose_apply(still, pose, &at);
     set_view(&w, &at, degree);
     w.splats = gs_project(w.g, &w.rule, &w.model, w.view);
     w.bar = numbers(&w, "bar", "g p", &r, 1, 0);
@@ -144,59 +144,59 @@ TEST(pose_and_centre_have_the_slopes_of_central_differences)
     }
 }
 
-/* All the way from the nine numbers to the loss. */
-TEST(turns_have_the_slopes_of_central_differences)
+/* From the nine numbers to the loss. */
+TEST(pose_deltas_have_the_slopes_of_central_differences)
 {
     const double step = 1e-6;
     t_cuts(1);
     for (int k = 0; k < 3; k++) {
         t_random r = t_random_make((uint64_t)k + 20);
         world w = make(FTH_F64, 25, 2 + k % 2, (uint64_t)k + 7);
-        double turn[GS_TURN], bar[GS_VIEW], got[GS_TURN];
-        gs_stand at, to;
-        for (int i = 0; i < GS_TURN; i++) turn[i] = k == 0 ? 0 : 0.05 * t_random_normal(&r);
-        gs_turn(turn, pose, &at);
+        double delta[GS_POSE_DELTA], bar[GS_VIEW], got[GS_POSE_DELTA];
+        gs_extrinsics at, to;
+        for (int i = 0; i < GS_POSE_DELTA; i++) delta[i] = k == 0 ? 0 : 0.05 * t_random_normal(&r);
+        gs_pose_apply(delta, pose, &at);
         set_view(&w, &at, 3);
         leave_out_clamped(&w);
         t_eval_f64(w.back, bar);
         memcpy(to.pose, bar, sizeof to.pose);
         memcpy(to.centre, bar + GS_VIEW_CENTRE, sizeof to.centre);
-        gs_turn_back(turn, pose, &to, got);
-        for (int i = 0; i < GS_TURN; i++) {
-            const double here = turn[i];
+        gs_pose_apply_back(delta, pose, &to, got);
+        for (int i = 0; i < GS_POSE_DELTA; i++) {
+            const double here = delta[i];
             double side[2];
             for (int s = 0; s < 2; s++) {
-                turn[i] = here + (s ? -step : step);
-                gs_turn(turn, pose, &at);
+                delta[i] = here + (s ? -step : step);
+                gs_pose_apply(delta, pose, &at);
                 set_view(&w, &at, 3);
                 side[s] = loss_of(&w);
             }
-            turn[i] = here;
-            NEAR(got[i], (side[0] - side[1]) / (2 * step), 1e-7 * largest(got, GS_TURN));
+            delta[i] = here;
+            NEAR(got[i], (side[0] - side[1]) / (2 * step), 1e-7 * largest(got, GS_POSE_DELTA));
         }
         t_graph_free(w.g);
     }
 }
 
-TEST(a_turn_is_a_rotation_before_the_pose)
+TEST(a_pose_delta_is_a_rotation_before_the_pose)
 {
-    const double turn[GS_TURN] = {0.3, -0.2, 0.1, 0.02, 0.3, -0.1, 0.2, 0.4, 0.05};
+    const double delta[GS_POSE_DELTA] = {0.3, -0.2, 0.1, 0.02, 0.3, -0.1, 0.2, 0.4, 0.05};
     const float plain[3][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
-    gs_stand at;
-    gs_turn(turn, plain, &at);
+    gs_extrinsics at;
+    gs_pose_apply(delta, plain, &at);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
             double product = 0;
             for (int k = 0; k < 3; k++) product += at.pose[i][k] * at.pose[j][k];
             NEAR(product, i == j, 1e-15);
         }
-        EQ_F64(at.pose[i][3], turn[i]);
-        const double row = turn[3 + i] + (i == 0); /* the first row keeps its direction */
+        EQ_F64(at.pose[i][3], delta[i]);
+        const double row = delta[3 + i] + (i == 0); /* the first row keeps its direction */
         NEAR(at.pose[0][i] * hypot(hypot(1.02, 0.3), 0.1), row, 1e-15);
     }
     NEAR(at.pose[0][0] * at.pose[1][1] - at.pose[0][1] * at.pose[1][0], at.pose[2][2], 1e-15);
-    const double still[GS_TURN] = {0};
-    gs_turn(still, pose, &at);
+    const double still[GS_POSE_DELTA] = {0};
+    gs_pose_apply(still, pose, &at);
     for (int i = 0; i < 12; i++) EQ_F64(at.pose[i / 4][i % 4], pose[i / 4][i % 4]);
 }
 
@@ -226,13 +226,13 @@ TEST(the_network_has_the_slopes_of_central_differences)
     t_random r = t_random_make(9);
     double *value = malloc((size_t)n * sizeof *value),
            *gradient = malloc((size_t)n * sizeof *value);
-    double bar[GS_TURN], out[GS_TURN];
+    double bar[GS_POSE_DELTA], out[GS_POSE_DELTA];
     EQ_I64(n, VIEWS * 64 + 2 * 65 * 64 + 65 * 9);
     gs_network_begin(value, VIEWS, 5);
     gs_network_run(value, VIEWS, 1, out);
-    for (int k = 0; k < GS_TURN; k++) EQ_F64(out[k], 0);
+    for (int k = 0; k < GS_POSE_DELTA; k++) EQ_F64(out[k], 0);
     for (int64_t i = 0; i < n; i++) value[i] += 0.05 * t_random_normal(&r);
-    for (int k = 0; k < GS_TURN; k++) bar[k] = t_random_normal(&r);
+    for (int k = 0; k < GS_POSE_DELTA; k++) bar[k] = t_random_normal(&r);
     gs_network_back(value, VIEWS, 1, bar, gradient);
     int64_t felt = 0;
     for (int64_t i = 0; i < n; i += 37) {
@@ -241,7 +241,7 @@ TEST(the_network_has_the_slopes_of_central_differences)
         for (int s = 0; s < 2; s++) {
             value[i] = here + (s ? -step : step);
             gs_network_run(value, VIEWS, 1, out);
-            for (int k = 0; k < GS_TURN; k++) side[s] += bar[k] * out[k];
+            for (int k = 0; k < GS_POSE_DELTA; k++) side[s] += bar[k] * out[k];
         }
         value[i] = here;
         felt += gradient[i] < 0 || gradient[i] > 0;
@@ -268,15 +268,15 @@ static void step_of(gs_pose_kind kind)
     for (int i = 0; i < 12; i++) bar[i] = i % 4 == 3 ? (i == 3 ? 1 : -2) : 0;
     gs_poses_step(&p, 2, &from, bar); /* it should go along -x and +y, +z */
     gs_poses_view(&p, 2, &from, &at);
-    const double ways[3] = {(double)at.w2c[0][3] - (double)pose[0][3],
-                            (double)at.w2c[1][3] - (double)pose[1][3],
-                            (double)at.w2c[2][3] - (double)pose[2][3]};
-    IS_TRUE(ways[0] < 0 && ways[1] > 0 && ways[2] > 0);
-    if (kind == GS_POSE_DIRECT) { /* the first step is the rate along each number of the turn */
+    const double shift[3] = {(double)at.w2c[0][3] - (double)pose[0][3],
+                             (double)at.w2c[1][3] - (double)pose[1][3],
+                             (double)at.w2c[2][3] - (double)pose[2][3]};
+    IS_TRUE(shift[0] < 0 && shift[1] > 0 && shift[2] > 0);
+    if (kind == GS_POSE_DIRECT) { /* the first step is the rate along each number of the delta */
         const double *v = fth_tensor_view(p.part[GS_POSE_VALUE]);
-        for (int k = 0; k < 3; k++) NEAR(fabs(v[2 * GS_TURN + k]), rate, 1e-12);
-        for (int k = 0; k < VIEWS * GS_TURN; k++)
-            if (k < 2 * GS_TURN || k >= 3 * GS_TURN) EQ_F64(v[k], 0);
+        for (int k = 0; k < 3; k++) NEAR(fabs(v[2 * GS_POSE_DELTA + k]), rate, 1e-12);
+        for (int k = 0; k < VIEWS * GS_POSE_DELTA; k++)
+            if (k < 2 * GS_POSE_DELTA || k >= 3 * GS_POSE_DELTA) EQ_F64(v[k], 0);
     }
     double centre[3] = {0};
     for (int k = 0; k < 3; k++)

@@ -25,7 +25,7 @@ def rotation(q):
 
 
 def read_images(path):
-    """(number, wxyz and way, camera, name) of each view."""
+    """(number, quaternion and translation, camera, name) of each view."""
     data, at, views = path.read_bytes(), 8, []
     for _ in range(struct.unpack_from("<Q", data)[0]):
         numbers, end = struct.unpack_from("<I7dI", data, at), data.index(b"\0", at + 64)
@@ -40,15 +40,15 @@ def write_images(path, views):
         for number, pose, camera, name in views))
 
 
-def perturbed(views, angle, way):
-    """Each camera turned by an angle about some axis, and moved."""
+def perturbed(views, angle, distance):
+    """Each camera rotated by an angle about some axis, and translated."""
     random, out = np.random.default_rng(1), []
     for number, pose, camera, name in views:
         axis, along = random.normal(size=3), random.normal(size=3)
         x, y, z = axis * (angle / 2 / np.linalg.norm(axis))
-        turn = np.array([[1, -x, -y, -z], [x, 1, -z, y], [y, z, 1, -x], [z, -y, x, 1]])  # from the left
-        q = turn @ pose[:4]
-        out.append((number, np.concatenate([q / np.linalg.norm(q), pose[4:] + along * (way / np.linalg.norm(along))]),
+        product = np.array([[1, -x, -y, -z], [x, 1, -z, y], [y, z, 1, -x], [z, -y, x, 1]])  # from the left
+        q = product @ pose[:4]
+        out.append((number, np.concatenate([q / np.linalg.norm(q), pose[4:] + along * (distance / np.linalg.norm(along))]),
                     camera, name))
     return out
 
@@ -112,7 +112,7 @@ class Poses(unittest.TestCase):
         self.assertLess(after[1], before[1] / 2)
         true = self.psnr("moved/splat_600.ply", "toy")
         self.assertGreater(true, self.psnr("still/splat_600.ply", "toy") + 1)
-        # the cameras of the capture are off, and its model does not fit them; the refined ones are where it stands
+        # the cameras of the capture are off, and its model does not fit them; the refined ones are where it posed
         own = self.psnr("moved/splat_600.ply", "off", "--cameras", "moved/cameras_600.json")
         self.assertGreater(own, self.psnr("moved/splat_600.ply", "off") + 1)
         self.assertFalse((self.dir / "still/cameras_600.json").exists())

@@ -11,5 +11,5 @@ LANE void row_to_view(int degree, const real *view, const real *mean, const real
     back_flat(view, at, bar, &f);
     back_pose(view, mean, at, &f, to);
     back_colour(degree, view, mean, rest, rest_k, bar + GS_RED, moved, NULL, NULL, 0);
-    for (int k = 0; k < 3; k++) to[12 + k] = -moved[k]; /* mean and centre act by their way */
+    for (int k = 0; k < 3; k++) to[12 + k] = -moved[k]; /* colours see mean - centre */
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 
 enum { LAYERS = 3, STREAM = 8 };
-static const int outs[LAYERS] = {GS_WIDE, GS_WIDE, GS_TURN};
+static const int outs[LAYERS] = {GS_WIDE, GS_WIDE, GS_POSE_DELTA};
 
-/* Where a layer begins behind the numbers of the views. */
+/* Where a layer begins behind the embeddings. */
 static int64_t layer_at(int layer)
 {
     int64_t at = 0;
@@ -27,19 +27,19 @@ void gs_network_begin(double *value, int64_t views, int64_t seed)
         layer[i] = (2 * fth_random_uniform_at(seed, 0, STREAM, i) - 1) / 8;
 }
 
-/* What came out of the layers: [0] the numbers of the view, then those that ReLU let through. */
-typedef struct passage {
-    double at[LAYERS][GS_WIDE], out[GS_TURN];
-} passage;
+/* Activations: [0] the embedding, then what the hidden layers give. */
+typedef struct forward {
+    double at[LAYERS][GS_WIDE], out[GS_POSE_DELTA];
+} forward;
 
-static void pass(const double *value, int64_t views, int64_t view, passage *p)
+static void pass(const double *value, int64_t views, int64_t view, forward *p)
 {
     memcpy(p->at[0], value + view * GS_WIDE, sizeof p->at[0]);
     for (int l = 0; l < LAYERS; l++) {
         const double *matrix = value + views * GS_WIDE + layer_at(l),
-                     *shift = matrix + outs[l] * GS_WIDE;
+                     *bias = matrix + outs[l] * GS_WIDE;
         for (int o = 0; o < outs[l]; o++) {
-            double sum = shift[o];
+            double sum = bias[o];
             for (int i = 0; i < GS_WIDE; i++) sum += matrix[o * GS_WIDE + i] * p->at[l][i];
             if (l < LAYERS - 1)
                 p->at[l + 1][o] = sum > 0 ? sum : 0;
@@ -49,28 +49,28 @@ static void pass(const double *value, int64_t views, int64_t view, passage *p)
     }
 }
 
-void gs_network_run(const double *value, int64_t views, int64_t view, double out[GS_TURN])
+void gs_network_run(const double *value, int64_t views, int64_t view, double out[GS_POSE_DELTA])
 {
-    passage p;
+    forward p;
     pass(value, views, view, &p);
     memcpy(out, p.out, sizeof p.out);
 }
 
-void gs_network_back(const double *value, int64_t views, int64_t view, const double bar[GS_TURN],
-                     double *gradient)
+void gs_network_back(const double *value, int64_t views, int64_t view,
+                     const double bar[GS_POSE_DELTA], double *gradient)
 {
-    passage p;
+    forward p;
     double now[GS_WIDE] = {0}, before[GS_WIDE];
     memset(gradient, 0, (size_t)gs_network_numbers(views) * sizeof *gradient);
     pass(value, views, view, &p);
-    memcpy(now, bar, GS_TURN * sizeof *now);
+    memcpy(now, bar, GS_POSE_DELTA * sizeof *now);
     for (int l = LAYERS - 1; l >= 0; l--) {
         const int64_t at = views * GS_WIDE + layer_at(l);
         const double *matrix = value + at;
-        double *to_matrix = gradient + at, *to_shift = to_matrix + outs[l] * GS_WIDE;
+        double *to_matrix = gradient + at, *to_bias = to_matrix + outs[l] * GS_WIDE;
         memset(before, 0, sizeof before);
         for (int o = 0; o < outs[l]; o++) {
-            to_shift[o] = now[o];
+            to_bias[o] = now[o];
             for (int i = 0; i < GS_WIDE; i++) {
                 to_matrix[o * GS_WIDE + i] = now[o] * p.at[l][i];
                 before[i] += matrix[o * GS_WIDE + i] * now[o];

@@ -12,7 +12,8 @@ const char *const gs_pose_names[GS_POSE_PARTS] = {"poses", "first.poses", "secon
 fth_status gs_poses_create(gs_poses *p, fth_mem *mem, gs_pose_kind kind, int64_t views, double rate,
                            int64_t seed, fth_err *err)
 {
-    const int64_t n = kind == GS_POSE_MLP ? gs_network_numbers(views) : views * GS_TURN, one = 1;
+    const int64_t n = kind == GS_POSE_MLP ? gs_network_numbers(views) : views * GS_POSE_DELTA,
+                  one = 1;
     void *block = NULL;
     *p = (gs_poses){.kind = kind, .views = views, .n = n, .rate = rate, .mem = mem};
     if (kind == GS_POSE_NONE) return FTH_OK;
@@ -39,26 +40,26 @@ void gs_poses_free(gs_poses *p)
     *p = (gs_poses){0};
 }
 
-static void turn_of(const gs_poses *p, int64_t number, double turn[GS_TURN])
+static void delta_of(const gs_poses *p, int64_t number, double delta[GS_POSE_DELTA])
 {
     const double *value = fth_tensor_view(p->part[GS_POSE_VALUE]);
     if (p->kind == GS_POSE_MLP)
-        gs_network_run(value, p->views, number, turn);
+        gs_network_run(value, p->views, number, delta);
     else
-        memcpy(turn, value + number * GS_TURN, GS_TURN * sizeof *turn);
+        memcpy(delta, value + number * GS_POSE_DELTA, GS_POSE_DELTA * sizeof *delta);
 }
 
 void gs_poses_view(const gs_poses *p, int64_t number, const gs_view *from, gs_view *to)
 {
-    double turn[GS_TURN];
-    gs_stand at;
+    double delta[GS_POSE_DELTA];
+    gs_extrinsics at;
     *to = *from;
     if (p->kind == GS_POSE_NONE) return;
-    turn_of(p, number, turn);
+    delta_of(p, number, delta);
     bool still = true;
-    for (int k = 0; k < GS_TURN; k++) still &= turn[k] == 0;
+    for (int k = 0; k < GS_POSE_DELTA; k++) still &= delta[k] == 0;
     if (still) return;
-    gs_turn(turn, from->w2c, &at);
+    gs_pose_apply(delta, from->w2c, &at);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 4; j++) to->w2c[i][j] = (float)at.pose[i][j];
         to->centre[i] = at.centre[i];
@@ -84,19 +85,19 @@ static void adam(gs_poses *p)
 
 void gs_poses_step(gs_poses *p, int64_t number, const gs_view *from, const float bar[GS_VIEW])
 {
-    double turn[GS_TURN], to[GS_TURN];
-    gs_stand at;
+    double delta[GS_POSE_DELTA], to[GS_POSE_DELTA];
+    gs_extrinsics at;
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 4; j++) at.pose[i][j] = (double)bar[GS_VIEW_POSE + 4 * i + j];
         at.centre[i] = (double)bar[GS_VIEW_CENTRE + i];
     }
-    turn_of(p, number, turn);
-    gs_turn_back(turn, from->w2c, &at, to);
+    delta_of(p, number, delta);
+    gs_pose_apply_back(delta, from->w2c, &at, to);
     if (p->kind == GS_POSE_MLP) {
         gs_network_back(fth_tensor_view(p->part[GS_POSE_VALUE]), p->views, number, to, p->gradient);
     } else {
         memset(p->gradient, 0, (size_t)p->n * sizeof *p->gradient);
-        memcpy(p->gradient + number * GS_TURN, to, sizeof to);
+        memcpy(p->gradient + number * GS_POSE_DELTA, to, sizeof to);
     }
     adam(p);
 }

@@ -1,6 +1,6 @@
-/* poses.h - poses that are trained: a small turn of every view's camera, and Adam over them.
+/* poses.h - poses that are trained: a pose delta of every view, and Adam over them.
  *
- * Few numbers, in double on the host, whatever the device: a view's turn is taken before its
+ * Few numbers, in double on the host, whatever the device: a view's delta is taken before its
  * iteration and moved after it.
  *
  * Ownership: gs_poses_free gives back what they hold.
@@ -9,7 +9,7 @@
 #define SPLAT_POSE_POSES_H
 
 #include "../scene/scene.h"
-#include "turn.h"
+#include "delta.h"
 
 typedef enum gs_pose_kind { GS_POSE_NONE, GS_POSE_DIRECT, GS_POSE_MLP } gs_pose_kind; /* choices */
 enum { GS_POSE_VALUE, GS_POSE_FIRST, GS_POSE_SECOND, GS_POSE_STEPS, GS_POSE_PARTS };
@@ -27,8 +27,7 @@ typedef struct gs_poses {
 fth_status gs_poses_create(gs_poses *p, fth_mem *mem, gs_pose_kind kind, int64_t views, double rate,
                            int64_t seed, fth_err *err);
 void gs_poses_free(gs_poses *p); /* a cleared one is allowed */
-/* A view of the capture as it is thought to stand by now. With none, and at the start, the same
- * bits. */
+/* A view with its refined pose. Without poses to train, and at the start, the same bits. */
 void gs_poses_view(const gs_poses *p, int64_t number, const gs_view *from, gs_view *to);
 /* A step of Adam by the cotangent of "view", of the view that gs_poses_view gave. */
 void gs_poses_step(gs_poses *p, int64_t number, const gs_view *from, const float bar[GS_VIEW]);

@@ -133,7 +133,7 @@ static fth_status check_finite(const gs_work *w, fth_err *err)
     return FTH_E_NUMERIC;
 }
 
-/* Views as they are thought to stand by now, where poses are trained. */
+/* Views with their refined poses, where poses are trained. */
 static fth_status save_cameras(const gs_work *w, fth_err *err)
 {
     char path[FTH_PATH], name[64];

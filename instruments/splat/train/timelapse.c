@@ -39,12 +39,12 @@ fth_status gs_work_check_timelapse(const gs_work *w, fth_err *err)
 
 static fth_status save_frame(const gs_work *w, const gs_model *m, int64_t v, fth_err *err)
 {
-    gs_view stands;
-    const gs_view *view = &stands;
+    gs_view posed;
+    const gs_view *view = &posed;
     const char *image = fth_texts_get(w->scene.name, v), *dot = strrchr(image, '.');
     char name[FTH_PATH], folder[FTH_PATH], path[FTH_PATH];
     gs_frame f;
-    gs_poses_view(&w->poses, v, &w->scene.view[v], &stands);
+    gs_poses_view(&w->poses, v, &w->scene.view[v], &posed);
     snprintf(name, sizeof name, "timelapse/%.*s", dot ? (int)(dot - image) : (int)strlen(image),
              image);
     FTH_TRY(gs_work_path(w, name, folder, err));

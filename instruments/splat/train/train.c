@@ -135,14 +135,14 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     const int64_t iteration = w->state.iteration + 1, number = gs_feed_view(&w->feed, iteration);
     bool left[GS_ATTRIBUTES];
     double ground[3];
-    gs_view stands;
+    gs_view posed;
     gs_feed_image image;
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
     find_ground(w, iteration, ground);
-    gs_poses_view(&w->poses, number, &w->scene.view[number], &stands);
+    gs_poses_view(&w->poses, number, &w->scene.view[number], &posed);
     FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
-    const gs_step_view view = {.view = &stands,
+    const gs_step_view view = {.view = &posed,
                                .ground = ground,
                                .degree = (int)w->state.degree,
                                .target = image.target,

@@ -1,5 +1,5 @@
-/* turn.c - see turn.h. */
-#include "turn.h"
+/* delta.c - see delta.h. */
+#include "delta.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,12 +32,12 @@ typedef struct rows {
     double b[3][3];
 } rows;
 
-static void find_rows(const double turn[GS_TURN], rows *r)
+static void find_rows(const double delta[GS_POSE_DELTA], rows *r)
 {
     double first[3], aside[3];
     for (int k = 0; k < 3; k++) {
-        first[k] = turn[3 + k] + (k == 0);
-        r->second[k] = turn[6 + k] + (k == 1);
+        first[k] = delta[3 + k] + (k == 0);
+        r->second[k] = delta[6 + k] + (k == 1);
     }
     r->first_long = normalise(first, r->b[0]);
     const double along = dot(r->b[0], r->second);
@@ -46,17 +46,17 @@ static void find_rows(const double turn[GS_TURN], rows *r)
     cross(r->b[0], r->b[1], r->b[2]);
 }
 
-void gs_turn(const double turn[GS_TURN], const float pose[3][4], gs_stand *out)
+void gs_pose_apply(const double delta[GS_POSE_DELTA], const float pose[3][4], gs_extrinsics *out)
 {
     rows r;
-    find_rows(turn, &r);
+    find_rows(delta, &r);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
             out->pose[i][j] = 0;
             for (int k = 0; k < 3; k++) out->pose[i][j] += (double)pose[i][k] * r.b[k][j];
         }
         out->pose[i][3] = (double)pose[i][3];
-        for (int k = 0; k < 3; k++) out->pose[i][3] += (double)pose[i][k] * turn[k];
+        for (int k = 0; k < 3; k++) out->pose[i][3] += (double)pose[i][k] * delta[k];
     }
     for (int k = 0; k < 3; k++) {
         out->centre[k] = 0;
@@ -88,16 +88,16 @@ static void back_rows(const rows *r, double bar[3][3], double to[6])
     back_normalise(r->b[0], r->first_long, bar[0], to);
 }
 
-void gs_turn_back(const double turn[GS_TURN], const float pose[3][4], const gs_stand *bar,
-                  double to[GS_TURN])
+void gs_pose_apply_back(const double delta[GS_POSE_DELTA], const float pose[3][4],
+                        const gs_extrinsics *bar, double to[GS_POSE_DELTA])
 {
     rows r;
-    gs_stand made;
+    gs_extrinsics made;
     double all[3][4], rotation[3][3];
-    find_rows(turn, &r);
-    gs_turn(turn, pose, &made);
+    find_rows(delta, &r);
+    gs_pose_apply(delta, pose, &made);
     memcpy(all, bar->pose, sizeof all);
-    for (int i = 0; i < 3; i++) /* the centre is less the turned way */
+    for (int i = 0; i < 3; i++) /* centre = -R^T t */
         for (int k = 0; k < 3; k++) {
             all[i][k] -= made.pose[i][3] * bar->centre[k];
             all[i][3] -= made.pose[i][k] * bar->centre[k];
