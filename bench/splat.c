@@ -1,6 +1,5 @@
 /* splat.c - Gaussian splatting on a device: images and their cotangents, and whole iterations, of
- * a scene that anybody can make again: half of the Gaussians on a disc, a quarter on a ball in its
- * middle, a quarter far around, each as large as its share of the area. 1920 x 1080 px, degree 3.
+ * the scene of splat_scene.h; iterations beside gsplat's where it is there.
  *
  * The first run asks for little room and says what it needs, as training does.
  */
@@ -10,109 +9,11 @@
 #include "instruments/splat/raster/raster.h"
 #include "instruments/splat/update/update.h"
 
-#include <math.h>
-#include <pthread.h>
+#include "splat_scene.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-enum { WIDTH = 1920, HEIGHT = 1080, MAKERS = 16, MODELS = 3, TRIES = 4 };
-
-/* ---- the scene ---- */
-
-static double uniform(int64_t g, int k)
-{
-    uint32_t x = (uint32_t)(128 * g + k);
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    x ^= x >> 16;
-    return (double)(x >> 8) / 0x1p24;
-}
-
-typedef struct share {
-    float *at[GS_ATTRIBUTES];
-    int64_t n, from, to;
-} share;
-
-static void make_one(const share *s, int64_t g)
-{
-    const double pi = 3.14159265358979323846, a = 2 * pi * uniform(g, 1), z = 2 * uniform(g, 3) - 1,
-                 r = sqrt(1 - z * z), ball[3] = {r * cos(a), z, r * sin(a)},
-                 out = 6 * sqrt(uniform(g, 2)), disc[3] = {out * cos(a), 1, out * sin(a)};
-    const double u = uniform(g, 0),
-                 area = (u < 0.5    ? 72
-                         : u < 0.75 ? 16
-                                    : 3600) *
-                        pi / (double)s->n,
-                 size = log(0.7 * sqrt(area));
-    for (int i = 0; i < 3; i++) {
-        const double place = u < 0.5    ? disc[i]
-                             : u < 0.75 ? ball[i]
-                                        : 15 * ball[i],
-                     normal = sqrt(-2 * log(1 - uniform(g, 4 + 2 * i))) *
-                              cos(2 * pi * uniform(g, 5 + 2 * i));
-        s->at[GS_MEANS][3 * g + i] = (float)(place + exp(size) * (2 * uniform(g, 10 + i) - 1));
-        s->at[GS_SCALING][3 * g + i] = (float)(size + 0.6 * normal - (i == 2));
-        s->at[GS_SH_0][3 * g + i] = (float)(2 * uniform(g, 19 + i) - 1);
-    }
-    for (int i = 0; i < 4; i++) s->at[GS_ROTATION][4 * g + i] = (float)(2 * uniform(g, 14 + i) - 1);
-    s->at[GS_OPACITY][g] = (float)(6 * uniform(g, 18) - 3);
-    for (int i = 0; i < 45; i++)
-        s->at[GS_SH_N][45 * g + i] = (float)(0.2 * (2 * uniform(g, 22 + i) - 1));
-}
-
-static void *make_share(void *arg)
-{
-    const share *s = arg;
-    for (int64_t g = s->from; g < s->to; g++) make_one(s, g);
-    return NULL;
-}
-
-static void make_scene(float *const at[GS_ATTRIBUTES], int64_t n)
-{
-    share s[MAKERS];
-    pthread_t thread[MAKERS];
-    bool started[MAKERS];
-    for (int i = 0; i < MAKERS; i++) {
-        s[i] = (share){.n = n, .from = i * n / MAKERS, .to = (i + 1) * n / MAKERS};
-        memcpy(s[i].at, at, sizeof s[i].at);
-        started[i] = pthread_create(&thread[i], NULL, make_share, &s[i]) == 0;
-        if (!started[i]) make_share(&s[i]);
-    }
-    for (int i = 0; i < MAKERS; i++)
-        if (started[i]) pthread_join(thread[i], NULL);
-}
-
-/* From (4, -1, 0.5) to the middle, down is +y. */
-static void make_view(float view[GS_VIEW])
-{
-    const double eye[3] = {4, -1, 0.5}, up[3] = {0, -1, 0};
-    double z[3], x[3], y[3], far = 0, wide = 0;
-    for (int k = 0; k < 3; k++) far += eye[k] * eye[k];
-    for (int k = 0; k < 3; k++) z[k] = -eye[k] / sqrt(far);
-    for (int k = 0; k < 3; k++)
-        x[k] = z[(k + 1) % 3] * up[(k + 2) % 3] - z[(k + 2) % 3] * up[(k + 1) % 3];
-    for (int k = 0; k < 3; k++) wide += x[k] * x[k];
-    for (int k = 0; k < 3; k++) x[k] /= sqrt(wide);
-    for (int k = 0; k < 3; k++)
-        y[k] = z[(k + 1) % 3] * x[(k + 2) % 3] - z[(k + 2) % 3] * x[(k + 1) % 3];
-    const double *const axis[3] = {x, y, z};
-    memset(view, 0, GS_VIEW * sizeof *view);
-    for (int r = 0; r < 3; r++) {
-        double t = 0;
-        for (int k = 0; k < 3; k++) {
-            view[GS_VIEW_POSE + 4 * r + k] = (float)axis[r][k];
-            t -= axis[r][k] * eye[k];
-        }
-        view[GS_VIEW_POSE + 4 * r + 3] = (float)t;
-        view[GS_VIEW_CENTRE + r] = (float)eye[r];
-    }
-    view[GS_VIEW_FX] = view[GS_VIEW_FY] = 1500;
-    view[GS_VIEW_CX] = WIDTH / 2.0f;
-    view[GS_VIEW_CY] = HEIGHT / 2.0f;
-    view[GS_VIEW_DEGREE] = 3;
-}
+enum { WIDTH = SCENE_WIDTH, HEIGHT = SCENE_HEIGHT, MODELS = 3, TRIES = 4 };
 
 /* ---- a program ---- */
 
@@ -334,8 +235,75 @@ static fth_status time_it(bench *b, trainer *t, const char *name, double asked)
     return FTH_OK;
 }
 
+/* ---- beside gsplat ---- */
+
+typedef struct rivals {
+    trainer *t;
+    peer_python *gsplat;
+    fth_status status;
+} rivals;
+
+static void ours(void *arg)
+{
+    rivals *r = arg;
+    const fth_status s = run_once(r->t);
+    if (r->status == FTH_OK) r->status = s;
+}
+
+static double ours_kernels(void *arg)
+{
+    return ((const rivals *)arg)->t->report.device_seconds;
+}
+
+static double theirs(void *arg)
+{
+    return peer_python_run(((const rivals *)arg)->gsplat);
+}
+
+static double theirs_kernels(void *arg)
+{
+    return peer_python_kernels(((const rivals *)arg)->gsplat);
+}
+
+/* Whole iterations in turn with gsplat's, and gsplat's without SSIM, which it leaves to others. */
+static fth_status beside(bench *b, trainer *t, const char *name, peer_python *gsplat)
+{
+    char line[60], shape[40];
+    rivals r = {.t = t, .gsplat = gsplat};
+    snprintf(shape, sizeof shape, "%.3g M Gaussians", 1e-6 * (double)t->n);
+    snprintf(line, sizeof line, "splat %lld l1", (long long)t->n);
+    const double plain = peer_python_tell(gsplat, line);
+    snprintf(line, sizeof line, "splat %lld ssim", (long long)t->n);
+    if (!(peer_python_tell(gsplat, line) > 0)) {
+        bench_note(b, "SKIP %s beside gsplat: it could not prepare it", name);
+        return FTH_OK;
+    }
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .peer_name = "gsplat 1.5.3",
+                             .threads = 1,
+                             .amount = 1e-9 * (double)t->n,
+                             .unit = "rows/s",
+                             .bar = b->divide > 1 ? 0 : 2,
+                             .ours = ours,
+                             .ours_kernels = ours_kernels,
+                             .peer = theirs,
+                             .peer_kernels = theirs_kernels,
+                             .device = b->device,
+                             .turns = 1,
+                             .pairs = 9,
+                             .arg = &r};
+    const double took = bench_pairs(b, &pair);
+    bench_note(b, "%s: gsplat %.2f ms and %.2f GB, %.2f ms without SSIM", name, 1e3 * took,
+               1e-9 * (double)peer_python_bytes(gsplat), 1e3 * plain);
+    (void)peer_python_tell(gsplat, "end");
+    return r.status;
+}
+
 void bench_splat_device(bench *b)
 {
+    const char *const none[] = {NULL}, *why = NULL;
+    peer_python *gsplat = NULL;
     static const struct {
         int64_t n;
         double asked; /* seconds of an iteration */
@@ -351,7 +319,12 @@ void bench_splat_device(bench *b)
                          .room = 1000,
                          .rate = {1.6e-4, 2.5e-3, 2.5e-3 / 20, 5e-3, 1e-3, 5e-2},
                          .whole = whole};
-            const fth_status s = time_it(b, &t, name, whole ? sizes[i].asked : sizes[i].asked / 2);
+            fth_status s = time_it(b, &t, name, whole ? sizes[i].asked : sizes[i].asked / 2);
+            if (whole && !why)
+                gsplat = peer_python_start_any(b->peers, "peer_splat.py", none, &why);
+            if (s == FTH_OK && whole && gsplat && !t.trace) s = beside(b, &t, name, gsplat);
+            if (whole && !gsplat) bench_note(b, "SKIP %s beside gsplat: %s", name, why);
             close_trainer(b, &t, name, s);
         }
+    if (gsplat) peer_python_stop(gsplat);
 }
