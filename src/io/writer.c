@@ -21,7 +21,9 @@ enum { TRIES = 100, BASE_KEPT = 200 };
 
 static fth_status write_failed(fth__writer *w, const char *doing, int why, fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s: %s", w->path, doing, strerror(why));
+    FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s: %s", w->path, doing, strerror(why));
+    if (why == ENOENT) fth_err_hint(err, "make its folder first");
+    return FTH_E_FILE_WRITE;
 }
 
 /* Length of the folder part of a path, its last slash included. */

@@ -458,7 +458,7 @@ TEST(where_all_are_dead_nothing_moves)
     const uint64_t hash = t_rows_hash(&rows);
     rules.min_opacity = 0.9999;
     OK(gs_mcmc_relocate(&rows, &rules, 1, &dead, NULL));
-    EQ_I64(dead, 0);
+    EQ_I64(dead, 300);
     EQ_U64(t_rows_hash(&rows), hash);
     rules.max_cap = 300;
     OK(gs_mcmc_add(&rows, &rules, 1, &added, NULL, NULL));

@@ -4,10 +4,16 @@ seconds: 15"""
 import json
 import pathlib
 import shutil
+import signal
+import struct
+import subprocess
 import tempfile
+import time
 import unittest
 
-from test_splat_train import call, rows_of
+import numpy as np
+from test_splat import PROGRAM
+from test_splat_train import call, read_ply, rows_of
 
 CHECKPOINT = "checkpoints/model.safetensors"
 
@@ -36,6 +42,14 @@ class Mistakes(unittest.TestCase):
         for text in [says] if isinstance(says, str) else says:
             self.assertIn(text, done.stderr, words)
         return done
+
+    def said(self, *words):
+        done = self.ok(*words)
+        return done.stdout + done.stderr
+
+    def no_results(self, folder):
+        """A folder may have been claimed, but holds nothing."""
+        self.assertEqual([p.name for p in (self.dir / folder).glob("*") if p.name[0] != "."], [])
 
     def copy(self, name):
         shutil.copytree(self.dir / "toy", self.dir / name)
@@ -99,7 +113,177 @@ class Mistakes(unittest.TestCase):
         self.refused(2, "eval", "-d", "toy", "-o", "x", says="expected MODEL, found none")
         (self.dir / "job.yaml").write_text("instrument: splat\nname: a\noutput_path: x\nstrategy: mcmc\n")
         self.refused(2, "train", "-c", "job.yaml", says=["output_path", "output_dir"])
-        self.assertFalse((self.dir / "x").exists())
+        self.no_results("x")
+
+    # ---- captures ----
+
+    def write_transforms(self, name, change=lambda root: None):
+        """A capture with a transforms.json of two frames, without points."""
+        folder = self.dir / name
+        folder.mkdir()
+        for v in range(2):
+            shutil.copy(self.dir / f"toy/images/view_000{v}.png", folder / f"{v}.png")
+        pose = np.eye(4)
+        pose[2, 3] = 4
+        root = {"w": 48, "h": 40, "fl_x": 40, "fl_y": 40,
+                "frames": [{"file_path": f"{v}.png", "transform_matrix": pose.tolist()} for v in range(2)]}
+        change(root)
+        (folder / "transforms.json").write_text(json.dumps(root))
+        return folder
+
+    def test_two_views_of_one_image(self):
+        self.write_transforms("twins", lambda r: r["frames"][1].update(file_path="0.png"))
+        for words in (["info", "twins"], ["train", "-d", "twins", "-o", "x", "-i", 2],
+                      ["render", "toy/truth.ply", "--cameras", "twins/transforms.json", "-o", "x"]):
+            self.refused(3, *words, says=["'0.png'", "views 0 and 1"])
+        folder = self.write_transforms("stems", lambda r: r["frames"][1].update(file_path="0.jpg"))
+        shutil.copy(folder / "1.png", folder / "0.jpg")
+        self.ok("info", "stems")  # results of a rendering would be one file, the images are two
+        self.refused(3, "render", "toy/truth.ply", "-d", "stems", "-o", "x", says=["'0.jpg'", "without its ending"])
+        self.no_results("x")
+
+    def test_numbers_of_captures(self):
+        self.write_transforms("no_focal", lambda r: r.pop("fl_y"))
+        self.refused(3, "info", "no_focal", says=["frames[0].fl_y", "found no number"])
+        self.write_transforms("no_pose", lambda r: r["frames"][1]["transform_matrix"].pop())
+        self.write_transforms("short_pose", lambda r: r["frames"][1]["transform_matrix"][2].pop())
+        self.refused(3, "info", "short_pose", says=["frames[1].transform_matrix", "found no number"])
+        folder = self.copy("nan")
+        points = folder / "sparse/0/points3D.bin"
+        data = bytearray(points.read_bytes())
+        track = struct.unpack_from("<Q", data, 8 + 43)[0]
+        second = 8 + 51 + 8 * track
+        struct.pack_into("<d", data, second + 8, float("nan"))
+        points.write_bytes(data)
+        self.refused(3, "info", "nan", says=[f"points3D.bin, byte {second}: point", "expected a finite position, found nan"])
+        (folder / "sparse/0/cameras.txt").write_text("1 PINHOLE 48 40 40 40 24 20\n")
+        (folder / "sparse/0/images.txt").write_text("1 1 0 0 0 0 0 4 1 view_0000.png\n\n")
+        (folder / "sparse/0/points3D.txt").write_text("# points\n1 0 0 0 1 2 3 0\n2 0 inf 0 1 2 3 0\n")
+        points.unlink()
+        self.refused(3, "info", "nan", says="points3D.txt:3: point 2: expected a finite position")
+
+    def test_points_of_transforms(self):
+        self.write_transforms("none")
+        train, warning = ["train", "-d", "none", "-i", 1], "there is no point cloud"
+        self.assertIn(warning, self.said("info", "none"))
+        self.assertIn(warning, self.said(*train, "-o", "none_a"))
+        self.assertNotIn(warning, self.said(*train, "-o", "none_b", "--random", "--init-num-pts", 50))
+        self.assertEqual(len(read_ply(self.dir / "none_b/splat_1.ply")["x"]), 50)
+        self.assertNotIn(warning, self.said(*train, "-o", "none_c", "--init-ply", "toy/truth.ply"))
+        self.assertNotIn(warning, self.said("render", "toy/truth.ply", "-d", "none", "-o", "none_d"))
+        elsewhere = self.dir / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "p.ply").write_bytes(b"ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty float x\n"
+                                          b"property float y\nproperty float z\nend_header\n" + struct.pack("<3f", 1, 2, 3))
+        image = str(self.dir / "toy/images/view_0000.png")
+
+        def change(root):
+            root["ply_file_path"] = str(elsewhere / "p.ply")
+            root["frames"][0]["file_path"] = image
+        self.write_transforms("absolute", change)
+        self.assertEqual(json.loads(self.ok("info", "absolute", "--json").stdout)["points"], 1)
+        (elsewhere / "p.ply").write_bytes((elsewhere / "p.ply").read_bytes()[:-4] + struct.pack("<f", float("inf")))
+        self.refused(3, "info", "absolute", says=["p.ply, byte 115: point 0", "found inf as z"])
+
+    def test_images_that_are_missing(self):
+        folder = self.copy("holes")
+        (folder / "images/view_0002.png").unlink()
+        done = self.refused(3, "info", "holes", says="1 are missing: view_0002.png")
+        self.assertNotIn("--images", done.stderr)
+        self.refused(3, "info", "holes", "--images", "pictures", says=["4 are missing", "--images"])
+        self.write_transforms("lost", lambda r: r["frames"][0].update(file_path="far/0.png"))
+        self.refused(3, "info", "lost", says=["far/0.png", "starts at the folder of the json file"])
+
+    def test_sizes_of_captures(self):
+        def turn(root):
+            root["frames"][1].update(w=40, h=48, file_path="2.png")
+        self.write_transforms("turned", turn)
+        self.ok("toy", "-o", "upright", "--views", 1, "--size", "40x48", "--gaussians", 10)
+        shutil.copy(self.dir / "upright/images/view_0000.png", self.dir / "turned/2.png")
+        self.assertIn("size      48 x 40 px (1 view), 40 x 48 px (1 view)\n", self.ok("info", "turned").stdout)
+        self.assertIn("size      48 x 40 px\n", self.ok("info", "toy").stdout)
+        self.ok("train", "-d", "turned", "-o", "turned_out", "-i", 6)  # portrait and landscape
+
+    # ---- models ----
+
+    def test_matrices(self):
+        rows = [[0, 0, 2, 1], [0, 2, 0, 0], [-2, 0, 0, 0]]
+        for more in ([], [[0, 0, 0, 2]], [[0, 0, 1, 1]], [[0, 0, 0]], [[0, 0, 0, 1], [0, 0, 0, 1]]):
+            (self.dir / "matrix.json").write_text(json.dumps(rows + more))
+            self.refused(3, "convert", "toy/truth.ply", "moved.ply", "--transform", "matrix.json",
+                         says=["matrix.json", "0 0 0 1 as the fourth row"])
+        (self.dir / "matrix.json").write_text(json.dumps(rows + [[0, 0, 0, 1]]))
+        self.ok("convert", "toy/truth.ply", "moved.ply", "--transform", "matrix.json")
+        before, after = read_ply(self.dir / "toy/truth.ply"), read_ply(self.dir / "moved.ply")
+        np.testing.assert_allclose(after["x"], 2 * before["z"] + 1, atol=1e-5)
+
+    def test_boxes(self):
+        self.refused(3, "convert", "toy/truth.ply", "cut.ply", "--crop", "90,90,90,91,91,91",
+                     says=["found none of 300", "its means lie in"])
+        self.assertFalse((self.dir / "cut.ply").exists())
+        self.refused(3, "convert", "toy/truth.ply", "nowhere/cut.ply", says="make its folder first")
+        self.refused(2, "convert", "toy/truth.ply", "cut.xyz", says=[".ply", ".spz", ".html"])
+
+    def test_checkpoints_and_folders_as_models(self):
+        self.ok("convert", f"short/{CHECKPOINT}", "from_state.ply")
+        self.assertEqual((self.dir / "from_state.ply").read_bytes(), (self.dir / "short/splat_20.ply").read_bytes())
+        facts = json.loads(self.ok("info", f"short/{CHECKPOINT}", "--json").stdout)
+        self.assertEqual((facts["format"], facts["gaussians"], facts["sh_degree"]), ("checkpoint", 150, 1))
+        scores = [json.loads(self.ok("eval", model, "-d", "toy", "-o", "scores", "--views", "all", "--json").stdout)["psnr"]
+                  for model in ("short", "short/splat_20.ply", f"short/{CHECKPOINT}")]
+        self.assertEqual(scores[0], scores[1])
+        self.assertAlmostEqual(scores[0], scores[2], places=4)  # rotations of a PLY are units
+        self.assertEqual([r["iteration"] for r in rows_of(self.dir / "scores/metrics.csv")], ["20", "20", "20"])
+        shutil.copy(self.dir / "toy/truth.ply", self.dir / "short/splat_3.ply")  # the number decides, not the time
+        self.assertIn("short/splat_20.ply", self.ok("info", "short").stdout)
+        self.assertEqual(json.loads(self.ok("info", "short", "--json").stdout)["gaussians"], 150)
+        self.ok("train", "-d", "toy", "-o", "from_state", "--init-ply", f"short/{CHECKPOINT}", "-i", 1)
+        data = (self.dir / f"short/{CHECKPOINT}").read_bytes()
+        (self.dir / "bad.safetensors").write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
+        self.refused(3, "convert", "bad.safetensors", "bad.ply", says=["bad.safetensors, byte", "is damaged"])
+        (self.dir / "bad.safetensors").write_bytes(data.replace(b'"rotation"', b'"rotatoin"', 1))
+        self.refused(3, "convert", "bad.safetensors", "bad.ply", says="found no 'rotation'")
+        (self.dir / "bad.safetensors").write_bytes(data[:len(data) // 2])
+        self.refused(3, "info", "bad.safetensors", says="bad.safetensors")
+        self.refused(2, "convert", "toy/truth.ply", "out.safetensors", says="out.safetensors")
+        self.assertFalse((self.dir / "bad.ply").exists())
+
+    def test_flags_of_verbs(self):
+        for words, text in ((["eval", "-o", "x", "-r", 3], "expected auto, 1, 2, 4 or 8, found '3'"),
+                            (["render", "-o", "x", "--bg", "2,0,0"], "--bg: expected r,g,b from 0 to 1"),
+                            (["render", "--video", "x.mp4"], "ends with .avi, found 'x.mp4'"),
+                            (["render", "--video", "x.avi", "--render-mode", "D"], "RGB_D")):
+            self.refused(2, words[0], "toy/truth.ply", "-d", "toy", *words[1:], says=text)
+        self.refused(2, "bench-densify", "--n", 10**10, says="expected 1 to 1000000000 rows")
+        self.refused(2, "densify", "toy/truth.ply", "-o", "x.ply", says="--iteration")
+        self.refused(4, "train", "-d", "toy", "-o", "x", "--memory", "1K", says="raise --memory")
+        self.copy("own")
+        before = (self.dir / "own/images/view_0000.png").read_bytes()
+        for words in (["train", "-d", "own", "-o", "own/", "-i", 2], ["eval", "toy/truth.ply", "-d", "own", "-o", "own"],
+                      ["render", "toy/truth.ply", "-d", "own", "-o", "own/images", "--format", "png"]):
+            self.refused(3, *words, says="it is read")
+        self.assertEqual((self.dir / "own/images/view_0000.png").read_bytes(), before)
+        self.no_results("x")
+
+    def test_more_rows_than_the_cap(self):
+        text = self.said("train", "-d", "toy", "-o", "capped", "-i", 2, "--max-cap", 10)
+        self.assertIn("max_cap is 10, below the 150 Gaussians", text)
+        text = self.said("densify", "toy/truth.ply", "--iteration", 600, "--strategy", "mcmc", "--set", "max_cap=10", "-o", "same.ply")
+        self.assertIn("max_cap is 10, below the 300 Gaussians of toy/truth.ply", text)
+        done = self.ok("densify", "toy/truth.ply", "--iteration", 600, "--strategy", "mcmc", "--set", "min_opacity=1", "-o",
+                       "same.ply")
+        self.assertIn("dead 300 ", done.stdout)  # none could be moved
+
+    def test_what_an_interrupted_training_says(self):
+        p = subprocess.Popen([PROGRAM, "splat", "train", "-d", "toy", "-o", "ended", "-i", "90000"], cwd=self.dir,
+                             stderr=subprocess.PIPE, text=True)
+        while not (self.dir / "ended/loss.csv").exists() and p.poll() is None:
+            time.sleep(0.01)
+        p.send_signal(signal.SIGINT)
+        text = p.communicate(timeout=60)[1]
+        self.assertEqual(p.returncode, 6, text)
+        self.assertRegex(text, r"interrupted after iteration \d+ of 90000")
+        self.assertNotIn("%", text)  # of one step, which nobody asked for
 
 
 if __name__ == "__main__":

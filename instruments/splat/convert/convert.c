@@ -1,6 +1,7 @@
 /* convert.c - see convert.h. */
 #include "convert.h"
 
+#include "../file/plural.h"
 #include "../model/edit.h"
 #include "../view/view.h"
 
@@ -54,6 +55,41 @@ static fth_status read_flags(edits *e, fth_mem *mem,
     return FTH_OK;
 }
 
+/* Where its means lie, for one who cut beside them. */
+static fth_status nothing_left(const edits *e, const char *in, const gs_model *m, fth_err *err)
+{
+    float low[3], high[3];
+    for (int k = 0; k < 3; k++) {
+        low[k] = high[k] = m->at[GS_MEANS][k];
+        for (int64_t g = 1; g < m->n; g++) {
+            const float v = m->at[GS_MEANS][3 * g + k];
+            low[k] = v < low[k] ? v : low[k];
+            high[k] = v > high[k] ? v : high[k];
+        }
+    }
+    FTH_FAIL(err, FTH_E_FILE_SHAPE,
+             "%s: expected Gaussians in the box %g,%g,%g,%g,%g,%g, found none of %" PRId64, in,
+             e->low[0], e->low[1], e->low[2], e->high[0], e->high[1], e->high[2], m->n);
+    fth_err_hint(err, "its means lie in %g,%g,%g,%g,%g,%g", (double)low[0], (double)low[1],
+                 (double)low[2], (double)high[0], (double)high[1], (double)high[2]);
+    return FTH_E_FILE_SHAPE;
+}
+
+static bool is_inside(const edits *e, const float *mean)
+{
+    for (int k = 0; k < 3; k++)
+        if (!((double)mean[k] >= e->low[k] && (double)mean[k] <= e->high[k])) return false;
+    return true;
+}
+
+static fth_status check_box(const edits *e, const char *in, const gs_model *m, fth_err *err)
+{
+    if (!e->crop || m->n == 0) return FTH_OK;
+    for (int64_t g = 0; g < m->n; g++)
+        if (is_inside(e, m->at[GS_MEANS] + 3 * g)) return FTH_OK;
+    return nothing_left(e, in, m, err);
+}
+
 static void apply(edits *e, gs_model *m)
 {
     if (e->crop) gs_model_crop(m, e->low, e->high);
@@ -69,14 +105,16 @@ static uint64_t bytes_of(const gs_model_info *info, gs_format to)
     return all + (to == GS_FORMAT_SOG ? rows * 56 + (96 << 20) : 1 << 20);
 }
 
-static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e, fth_answer *a,
+static fth_status convert(fth_mem *mem, const char *given, const char *to, edits *e, fth_answer *a,
                           fth_err *err)
 {
+    char in[FTH_PATH];
     gs_format format = GS_FORMAT_SPLAT; /* that of the rows in a page */
     gs_model_info info;
     gs_model m;
     const bool page = gs_view_is(to);
     if (!page) FTH_TRY(gs_format_of_path(to, &format, err));
+    FTH_TRY(gs_model_find(mem, given, in, err));
     const fth_path_use use[2] = {{FTH_FILE_INPUT, "IN", in}, {FTH_FILE_OUTPUT, "OUT", to}};
     FTH_TRY(fth_paths_check(use, 2, mem, err));
     FTH_TRY(gs_model_look(mem, in, &info, err));
@@ -93,12 +131,13 @@ static fth_status convert(fth_mem *mem, const char *in, const char *to, edits *e
         return FTH_OK;
     }
     FTH_TRY(gs_model_load(&m, mem, in, info.format, err));
-    apply(e, &m);
+    fth_status s = check_box(e, in, &m, err);
+    if (s == FTH_OK) apply(e, &m);
     const int64_t n = m.n;
-    const fth_status s = page ? gs_view_save(&m, to, err) : gs_model_save(&m, to, format, err);
+    if (s == FTH_OK) s = page ? gs_view_save(&m, to, err) : gs_model_save(&m, to, format, err);
     gs_model_free(&m);
     if (s != FTH_OK) return s;
-    fprintf(a->notes, "%s: %" PRId64 " Gaussians\n", to, n);
+    fprintf(a->notes, "%s: %" PRId64 " Gaussian%s\n", to, n, gs_s(n));
     if (a->json) fth_json_int(fth_answer_facts(a), "gaussians", n);
     return FTH_OK;
 }
@@ -136,7 +175,8 @@ const fth_verb gs_verb_convert = {
     .name = "convert",
     .args = "IN OUT",
     .brief = "write a model in another format: .ply, .splat, .spz, .sog or a page, .html",
-    .doc = "IN is known by what is in it, OUT by its ending. A PLY goes through unchanged, byte "
+    .doc = "IN is known by what is in it, OUT by its ending; of the folder of a training IN is the "
+           "newest model, and a checkpoint is read too. A PLY goes through unchanged, byte "
            "for byte, where its rotations are units. .splat keeps no colours that change with the "
            "direction, and is sorted, largest first; .spz is written as version 3, with as many "
            "fractional bits of positions as fit, at most 12. .sog is a zip of pictures, sorted by "

@@ -318,7 +318,9 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
 }
 
 static const fth_flag flags[] = {
-    {.name = "n", .value = FTH_FLAG_COUNT, .doc = "rows at the start, 1000000 by itself"},
+    {.name = "n",
+     .value = FTH_FLAG_WORD,
+     .doc = "rows at the start, at most 1000000000; 1000000 by itself"},
     {.name = "mode",
      .value = FTH_FLAG_WORD,
      .doc = "split-all (by itself), split-10, dup-all or prune-half"},

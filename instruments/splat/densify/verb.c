@@ -11,7 +11,8 @@
 typedef const char *getter(void *user, const char *flag);
 
 typedef struct request {
-    const char *model, *stats, *noise, *to;
+    char model[FTH_PATH];
+    const char *stats, *noise, *to;
     bool mcmc;
     int64_t iteration;
     gs_refine_rules rules;
@@ -54,8 +55,8 @@ static fth_status read_numbers(request *q, getter *value, void *user, fth_err *e
     return FTH_OK;
 }
 
-static fth_status read_request(request *q, int n_args, char *const *arg, getter *value, void *user,
-                               fth_err *err)
+static fth_status read_request(request *q, fth_mem *mem, int n_args, char *const *arg,
+                               getter *value, void *user, fth_err *err)
 {
     *q = (request){.stats = value(user, "stats"),
                    .noise = value(user, "noise"),
@@ -66,7 +67,7 @@ static fth_status read_request(request *q, int n_args, char *const *arg, getter 
                           "-o OUT.ply");
         return FTH_E_COMMAND;
     }
-    q->model = arg[0];
+    FTH_TRY(gs_model_find(mem, arg[0], q->model, err));
     FTH_TRY(gs_refine_rules_read(&q->rules, value, user, err));
     q->rules.adc.canonical = value(user, "canonical-order") != NULL;
     q->rules.adc.last = true; /* statistics are not kept */
@@ -219,6 +220,10 @@ static fth_status densify(fth_context *ctx, request *q, fth_answer *a, fth_err *
                           "all Gaussians, were each to become two");
         return FTH_OK;
     }
+    if (info.n > q->rules.adc.max_cap)
+        fprintf(a->notes,
+                "max_cap is %" PRId64 ", below the %" PRId64 " Gaussians of %s: none are added\n",
+                q->rules.adc.max_cap, info.n, q->model);
     FTH_TRY(refine_file(ctx, q, &info, format, &o, err));
     tell(a, &o);
     return FTH_OK;
@@ -229,16 +234,18 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
 {
     request q;
     fth_answer a;
-    FTH_TRY(read_request(&q, n_args, arg, value, user, err));
+    FTH_TRY(read_request(&q, fth_context_mem(ctx), n_args, arg, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     return fth_answer_end(&a, densify(ctx, &q, &a, err), err);
 }
 
 static const fth_flag flags[] = {
-    {.name = "iteration", .value = FTH_FLAG_COUNT, .doc = "iteration that it stands for"},
+    {.name = "iteration",
+     .value = FTH_FLAG_COUNT,
+     .doc = "iteration that it stands for, always needed"},
     {.name = "scene-scale",
      .value = FTH_FLAG_WORD,
-     .doc = "length that limits of sizes are multiples of, as info tells it"},
+     .doc = "length that limits of sizes are multiples of, as info tells it; ADC needs it"},
     {.name = "strategy", .value = FTH_FLAG_WORD, .doc = "default (ADC) or mcmc"},
     {.name = "stats",
      .value = FTH_FLAG_FILE,
@@ -252,7 +259,10 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_SET,
      .many = true,
      .doc = "a key of the strategies as in a config, grad_threshold=0.0004"},
-    {.name = "output-path", .letter = 'o', .value = FTH_FLAG_FILE, .doc = "the new model"},
+    {.name = "output-path",
+     .letter = 'o',
+     .value = FTH_FLAG_FILE,
+     .doc = "the new model, always needed"},
     {0}};
 
 const fth_verb gs_verb_densify = {

@@ -1,6 +1,7 @@
 /* verb.c - `fathom splat eval MODEL -d DATA -o OUT`, and the stage of the same name. */
 #include "../config/settings.h"
 #include "../data/data.h"
+#include "../file/plural.h"
 #include "../scene/cameras.h"
 #include "eval.h"
 
@@ -14,7 +15,8 @@ typedef enum which { TEST, TRAIN, ALL } which;
 /* What is asked for, of a verb or of a job. */
 typedef struct order {
     fth_context *ctx;
-    const char *model, *data, *out;
+    char model[FTH_PATH];
+    const char *data, *out;
     const char *cameras; /* with the poses of the views; NULL: those of the capture */
     which views;
     int64_t test_every, iteration;
@@ -98,15 +100,11 @@ static fth_status open_and_evaluate(const order *o, int64_t *count, int64_t *gau
     return s;
 }
 
-/* "splat_30000.ply" is of iteration 30000; others are of 0. */
-static int64_t iteration_of(const char *path)
+/* Of its name, or of a checkpoint; others are of 0. */
+static int64_t iteration_of(const char *path, const gs_model_info *info)
 {
-    const char *name = fth_path_name(path), *digits = strrchr(name, '_');
-    char text[24] = "";
-    int64_t n = 0;
-    if (!digits) return 0;
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(digits + 1, "."), digits + 1);
-    return fth_int_parse(text, &n) && n >= 0 ? n : 0;
+    const int64_t named = gs_model_iteration(path);
+    return named >= 0 ? named : info->iteration;
 }
 
 /* ---- the verb ---- */
@@ -154,37 +152,43 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
         return FTH_FAIL(err, FTH_E_COMMAND, "--test-every: expected 2 or more, found '%s'",
                         value(user, "test-every"));
     const char *factor = value(user, "resize_factor");
-    if (factor && (!fth_int_parse(factor, &o->resize_factor) || o->resize_factor < 1))
-        return FTH_FAIL(err, FTH_E_COMMAND, "--resize_factor: expected 1 or more, found '%s'",
-                        factor);
+    if (factor && strcmp(factor, "auto") != 0 &&
+        (!fth_int_parse(factor, &o->resize_factor) || o->resize_factor < 1 ||
+         o->resize_factor > 8 || (o->resize_factor & (o->resize_factor - 1)) != 0))
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "--resize_factor: expected auto, 1, 2, 4 or 8, found '%s'", factor);
     o->cameras = value(user, "cameras");
     o->images = value(user, "no-images") == NULL;
     o->legacy_ssim = value(user, "legacy-ssim") != NULL;
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
-                                  .legacy_yturn = value(user, "legacy-yturn") != NULL};
+                                  .legacy_yturn = value(user, "legacy-yturn") != NULL,
+                                  .no_points = true};
     return FTH_OK;
 }
 
-static fth_status answer(const order *o, fth_answer *a, fth_err *err)
+static fth_status answer(order *o, fth_answer *a, fth_err *err)
 {
     gs_scores scores;
+    gs_model_info info;
     int64_t count = 0, gaussians = 0;
     char path[FTH_PATH];
+    const fth_path_use use[2] = {{FTH_FILE_INPUT, "-d", o->data}, {FTH_FILE_OUTPUT, "-o", o->out}};
+    FTH_TRY(fth_paths_check(use, 2, fth_context_mem(o->ctx), err));
+    FTH_TRY(gs_model_look(fth_context_mem(o->ctx), o->model, &info, err));
+    o->iteration = iteration_of(o->model, &info);
     FTH_TRY(fth_path_join(path, o->out, GS_METRICS_FILE, err));
     fth_answer_file(a, FTH_FILE_INPUT, o->model, -1, "model");
     fth_answer_file(a, FTH_FILE_INPUT, o->data, -1, "capture");
     fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "a row of PSNR and SSIM");
     if (a->plan) {
-        gs_model_info info;
-        FTH_TRY(gs_model_look(fth_context_mem(o->ctx), o->model, &info, err));
         fth_answer_memory(a, (uint64_t)info.n * (gs_row_bytes(info.degree) + 200) + (64 << 20),
                           "model, lists of tiles and images");
         return FTH_OK;
     }
     FTH_TRY(open_and_evaluate(o, &count, &gaussians, &scores, err));
-    fprintf(a->out, "%" PRId64 " views: PSNR %.4f dB, SSIM %.6f\n", count, scores.psnr,
-            scores.ssim);
+    fprintf(a->out, "%" PRId64 " view%s: PSNR %.4f dB, SSIM %.6f\n", count, gs_s(count),
+            scores.psnr, scores.ssim);
     if (!a->json) return FTH_OK;
     fth_json_int(fth_answer_facts(a), "views", count);
     fth_json_int(fth_answer_facts(a), "gaussians", gaussians);
@@ -202,7 +206,8 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
         fth_err_hint(err, "fathom splat eval MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
-    order o = {.ctx = ctx, .model = arg[0], .iteration = iteration_of(arg[0]), .resize_factor = 1};
+    order o = {.ctx = ctx, .resize_factor = 1};
+    FTH_TRY(gs_model_find(fth_context_mem(ctx), arg[0], o.model, err));
     FTH_TRY(read_flags(&o, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     o.notes = a.notes;
@@ -222,8 +227,8 @@ static const fth_flag flags[] = {
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
     {.name = "resize_factor",
      .letter = 'r',
-     .value = FTH_FLAG_COUNT,
-     .doc = "images are made so many times smaller"},
+     .value = FTH_FLAG_WORD,
+     .doc = "images are made so many times smaller: auto (1), 1, 2, 4 or 8"},
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
     {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
@@ -245,7 +250,9 @@ const fth_verb gs_verb_eval = {
     .args = "MODEL",
     .brief = "PSNR and SSIM of a model on test views of a capture",
     .doc = "Renders the views, clamps the images to 0..1 and compares them with those of the "
-           "capture. Adds a row to OUT/metrics.csv; metrics_views.csv has each view, "
+           "capture. MODEL is a file of any format, a checkpoint, or the folder of a training, "
+           "which stands for its newest model. Adds a row to OUT/metrics.csv; metrics_views.csv "
+           "has each view, "
            "metrics_report.txt the best and the last, and eval_step_<iteration> the target and "
            "the image of each view side by side.",
     .max_args = 1,
@@ -304,18 +311,16 @@ static fth_status show_views(const fth_stage_call *call, const char *folder, int
 
 fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
 {
-    char data[FTH_PATH], model[FTH_PATH], cameras[FTH_PATH], folder[FTH_PATH];
+    char data[FTH_PATH], cameras[FTH_PATH], folder[FTH_PATH];
     gs_settings set;
     gs_scores scores;
     int64_t count = 0, gaussians = 0;
     FTH_TRY(gs_settings_of(call->config, &set, err));
     FTH_TRY(gs_data_path(call, data, err));
-    FTH_TRY(gs_last_model(call->config, call->model_dir, model, err));
     FTH_TRY(gs_last_cameras(call->config, call->model_dir, cameras, err));
     FTH_TRY(fth_path_join(folder, call->model_dir, "eval", err));
     FTH_TRY(gs_metrics_begin(fth_context_mem(call->context), folder, 0, err));
     order o = {.ctx = call->context,
-               .model = model,
                .data = data,
                .cameras = set.poses == GS_POSE_NONE ? NULL : cameras,
                .out = folder,
@@ -333,10 +338,12 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .legacy_ssim = set.legacy_ssim,
                .scene = {.images = set.images,
                          .ignore_distortion = set.ignore_distortion,
-                         .legacy_yturn = set.legacy_yturn}};
+                         .legacy_yturn = set.legacy_yturn,
+                         .no_points = true}};
+    FTH_TRY(gs_last_model(call->config, call->model_dir, o.model, err));
     memcpy(o.ground, set.ground, sizeof o.ground);
     FTH_TRY(open_and_evaluate(&o, &count, &gaussians, &scores, err));
-    fth_stage_say(call, "%lld views: PSNR %.2f dB, SSIM %.4f", (long long)count, scores.psnr,
-                  scores.ssim);
+    fth_stage_say(call, "%lld view%s: PSNR %.2f dB, SSIM %.4f", (long long)count, gs_s(count),
+                  scores.psnr, scores.ssim);
     return o.images ? show_views(call, folder, o.iteration, err) : FTH_OK;
 }

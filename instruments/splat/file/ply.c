@@ -4,6 +4,7 @@
 #include <fathom/number.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,6 +223,12 @@ fth_status gs_ply_points(gs_ply *p, float (*point)[3], uint8_t (*colour)[3], fth
         FTH_TRY(gs_ply_next(p, err));
         for (int k = 0; k < 3; k++) {
             point[i][k] = (float)gs_ply_real(p, column[k]);
+            if (!isfinite(point[i][k]))
+                return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                "%s, byte %" PRIu64 ": point %" PRId64
+                                ": expected a finite position, found %g as %s",
+                                p->bytes.path, p->bytes.at - p->stride, i,
+                                gs_ply_real(p, column[k]), names[k]);
             const int c = column[3 + k];
             const bool unit = c >= 0 && p->column[c].type >= GS_PLY_F32;
             colour[i][k] = c < 0 ? 255 : to_byte(gs_ply_real(p, c), unit);

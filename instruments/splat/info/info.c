@@ -1,27 +1,43 @@
 /* info.c - see info.h. */
 #include "info.h"
 
+#include "../file/plural.h"
 #include "../model/model.h"
 #include "../scene/scene.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static void print_size(FILE *out, const gs_scene *s)
+/* Each size with its views, the first four. */
+static void print_sizes(FILE *out, const gs_scene *s)
 {
-    int64_t low[2] = {INT64_MAX, INT64_MAX}, high[2] = {0, 0};
+    enum { SHOWN = 4 };
+    struct {
+        int64_t width, height, views;
+    } kind[SHOWN] = {{0}};
+    int64_t others = 0;
     for (int64_t i = 0; i < s->views; i++) {
-        const int64_t size[2] = {s->view[i].width, s->view[i].height};
-        for (int k = 0; k < 2; k++) {
-            if (size[k] < low[k]) low[k] = size[k];
-            if (size[k] > high[k]) high[k] = size[k];
+        const gs_view *v = &s->view[i];
+        int k = 0;
+        while (k < SHOWN && kind[k].views > 0 &&
+               (kind[k].width != v->width || kind[k].height != v->height))
+            k++;
+        if (k == SHOWN) {
+            others++;
+            continue;
         }
+        kind[k].width = v->width;
+        kind[k].height = v->height;
+        kind[k].views++;
     }
-    if (low[0] == high[0] && low[1] == high[1])
-        fprintf(out, "size      %" PRId64 " x %" PRId64 " px\n", low[0], low[1]);
-    else
-        fprintf(out, "size      %" PRId64 " x %" PRId64 " to %" PRId64 " x %" PRId64 " px\n",
-                low[0], low[1], high[0], high[1]);
+    for (int k = 0; k < SHOWN && kind[k].views > 0; k++) {
+        fprintf(out, "%s%" PRId64 " x %" PRId64 " px", k ? ", " : "size      ", kind[k].width,
+                kind[k].height);
+        if (kind[k].views < s->views)
+            fprintf(out, " (%" PRId64 " view%s)", kind[k].views, gs_s(kind[k].views));
+    }
+    if (others > 0) fprintf(out, ", others (%" PRId64 " view%s)", others, gs_s(others));
+    fprintf(out, "\n");
 }
 
 static fth_status tell_scene(const gs_scene *s, gs_profile profile, fth_answer *a, fth_err *err)
@@ -32,7 +48,7 @@ static fth_status tell_scene(const gs_scene *s, gs_profile profile, fth_answer *
         fprintf(a->notes, "warning: %s\n", fth_texts_get(s->notes, i));
     fprintf(a->out, "format    %s\nviews     %" PRId64 "\npoints    %" PRId64 "\n", s->format,
             s->views, s->points);
-    print_size(a->out, s);
+    print_sizes(a->out, s);
     fprintf(a->out, "centre    %.6g %.6g %.6g\nscale     %.6g (%s)\n", s->centre[0], s->centre[1],
             s->centre[2], scale, gs_profile_names[profile]);
     if (s->distorted)
@@ -64,16 +80,19 @@ static fth_status describe_scene(fth_mem *mem, const char *path, const gs_scene_
     return st;
 }
 
-static fth_status describe_model(fth_mem *mem, const char *path, fth_answer *a, fth_err *err)
+static fth_status describe_model(fth_mem *mem, const char *given, fth_answer *a, fth_err *err)
 {
     gs_model_info info;
-    char bytes[24];
+    char bytes[24], path[FTH_PATH];
+    FTH_TRY(gs_model_find(mem, given, path, err));
     FTH_TRY(gs_model_look(mem, path, &info, err));
     fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s", gs_format_names[info.format]);
+    if (strcmp(given, path) != 0) fprintf(a->out, "file      %s\n", path);
     fprintf(a->out, "format    %s", gs_format_names[info.format]);
     if (info.version) fprintf(a->out, " version %d", info.version);
     fprintf(a->out, "\ngaussians %" PRId64 "\nsh degree %d\nmemory    %s\n", info.n, info.degree,
             fth_mem_format_size((uint64_t)info.n * gs_row_bytes(info.degree), bytes, sizeof bytes));
+    if (info.iteration > 0) fprintf(a->out, "iteration %" PRId64 "\n", info.iteration);
     if (!a->json) return FTH_OK;
     fth_json_text(fth_answer_facts(a), "format", gs_format_names[info.format]);
     fth_json_int(fth_answer_facts(a), "gaussians", info.n);
@@ -81,13 +100,16 @@ static fth_status describe_model(fth_mem *mem, const char *path, fth_answer *a, 
     return FTH_OK;
 }
 
-/* meta.json, or a folder that has one. */
-static bool is_sog(const char *path)
+/* A capture, and not meta.json, a folder that has one, or one of a training. */
+static bool is_capture(fth_mem *mem, const char *path)
 {
-    char meta[FTH_PATH];
-    if (strcmp(fth_path_name(path), "meta.json") == 0) return true;
-    return fth_path_join(meta, path, "meta.json", NULL) == FTH_OK &&
-           fth_path_kind_of(meta) == FTH_PATH_FILE;
+    char found[FTH_PATH];
+    if (strcmp(fth_path_name(path), "meta.json") == 0) return false;
+    if (gs_scene_is(mem, path)) return true;
+    return fth_path_kind_of(path) == FTH_PATH_FOLDER &&
+           !(fth_path_join(found, path, "meta.json", NULL) == FTH_OK &&
+             fth_path_kind_of(found) == FTH_PATH_FILE) &&
+           !(gs_model_find(mem, path, found, NULL) == FTH_OK && strcmp(found, path) != 0);
 }
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
@@ -109,10 +131,9 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     const gs_scene_options opt = {.images = value(user, "images"),
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
                                   .allow_distortion = true};
-    const bool scene =
-        !is_sog(arg[0]) && (file.kind == FTH_PATH_FOLDER || gs_scene_is(mem, arg[0]));
-    const fth_status s = scene ? describe_scene(mem, arg[0], &opt, profile, &a, err)
-                               : describe_model(mem, arg[0], &a, err);
+    const fth_status s = is_capture(mem, arg[0])
+                             ? describe_scene(mem, arg[0], &opt, profile, &a, err)
+                             : describe_model(mem, arg[0], &a, err);
     return fth_answer_end(&a, s, err);
 }
 
@@ -130,7 +151,8 @@ const fth_verb gs_verb_info = {
     .brief = "what a capture or a model holds",
     .doc =
         "PATH is a folder of COLMAP (binary or text) or with transforms.json, or a model: PLY, "
-        ".splat, .spz or .sog, known by what is in it. Of a capture all image files are looked at, "
+        ".splat, .spz, .sog or a checkpoint, known by what is in it; of the folder of a training "
+        "its newest model. Of a capture all image files are looked at, "
         "their heads alone; those that are missing are listed.\n"
         "\n"
         "With --json: views, points, scene_scale, scene_centre, width and height (of the first "

@@ -48,6 +48,18 @@ static double determinant(double m[3][3])
            m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
 }
 
+/* The last of 4 rows, 0 0 0 1: other ones would be a projection. */
+static bool is_last_row(const fth_json_value *rows)
+{
+    const fth_json_value *row = fth_json_at(rows, 3);
+    if (fth_json_count(rows) != 4 || fth_json_count(row) != 4) return false;
+    for (int j = 0; j < 4; j++) {
+        const double v = fth_json_get_real(fth_json_at(row, j), NULL, (double)NAN);
+        if (!(fabs(v - (j == 3 ? 1 : 0)) <= 1e-9)) return false;
+    }
+    return true;
+}
+
 static fth_status from_matrix(gs_similarity *t, double m[3][4], const char *path, fth_err *err)
 {
     double plain[3][3], worst = 0;
@@ -89,12 +101,17 @@ fth_status gs_similarity_load(gs_similarity *t, fth_mem *mem, const char *path, 
         for (int j = 0; j < 4; j++) {
             m[i][j] = fth_json_get_real(fth_json_at(fth_json_at(rows, i), j), NULL, (double)NAN);
             good = good && isfinite(m[i][j]);
+            good = good && fth_json_count(fth_json_at(rows, i)) == 4;
         }
+    const bool last = is_last_row(rows);
     fth_json_destroy(doc);
-    if (good) return from_matrix(t, m, path, err);
-    return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                    "%s: expected a matrix, 4 rows of 4 finite numbers, alone or as \"matrix\"",
-                    path);
+    if (good && last) return from_matrix(t, m, path, err);
+    FTH_FAIL(err, FTH_E_FILE_FORMAT,
+             good ? "%s: expected 0 0 0 1 as the fourth row of the matrix, found another or none"
+                  : "%s: expected a matrix, 4 rows of 4 finite numbers, alone or as \"matrix\"",
+             path);
+    fth_err_hint(err, "write [[1,0,0,x], [0,1,0,y], [0,0,1,z], [0,0,0,1]] for a shift");
+    return FTH_E_FILE_FORMAT;
 }
 
 /* ---- turning ---- */

@@ -13,7 +13,7 @@ void gs_model_crop(gs_model *m, const double low[3], const double high[3]);
 typedef struct gs_similarity {
     double rotation[3][3], size, shift[3];
 } gs_similarity;
-/* A matrix of 4 x 4 or 3 x 4 numbers: the document itself, or its member "matrix" or
+/* A matrix of 4 x 4 numbers: the document itself, or its member "matrix" or
  * "transform_matrix". FTH_E_FILE_FORMAT: it is no similarity, it mirrors or shears. */
 fth_status gs_similarity_load(gs_similarity *t, fth_mem *mem, const char *path, fth_err *err);
 /* Means, rotations, scales and spherical harmonics. */

@@ -12,9 +12,10 @@ typedef struct gs_format_row {
     bool (*is)(const uint8_t *head, uint64_t n, uint64_t size, const char *path);
     fth_status (*look)(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err);
     fth_status (*load)(gs_model *m, fth_mem *mem, const char *path, fth_err *err);
-    fth_status (*save)(const gs_model *m, const char *path, fth_err *err);
+    fth_status (*save)(const gs_model *m, const char *path, fth_err *err); /* NULL: only read */
 } gs_format_row;
-extern const gs_format_row gs_ply_format, gs_dotsplat_format, gs_spz_format, gs_sog_format;
+extern const gs_format_row gs_ply_format, gs_dotsplat_format, gs_spz_format, gs_sog_format,
+    gs_checkpoint_format;
 
 /* The rows of a .splat, some at a time. */
 typedef fth_status gs_put_rows(void *self, int64_t from, int64_t n, const void *rows, fth_err *err);

@@ -1,6 +1,8 @@
 /* model.c - rows of Gaussians, and their files by content and by name. */
 #include "formats.h"
 
+#include <fathom/number.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,9 +67,9 @@ void gs_model_move(gs_model *m, int64_t to, int64_t from)
 
 /* ---- files ---- */
 
-static const gs_format_row *const rows[GS_FORMATS] = {&gs_ply_format, &gs_dotsplat_format,
-                                                      &gs_spz_format, &gs_sog_format};
-const char *const gs_format_names[GS_FORMATS] = {"ply", "splat", "spz", "sog"};
+static const gs_format_row *const rows[GS_FORMATS] = {
+    &gs_ply_format, &gs_dotsplat_format, &gs_spz_format, &gs_sog_format, &gs_checkpoint_format};
+const char *const gs_format_names[GS_FORMATS] = {"ply", "splat", "spz", "sog", "checkpoint"};
 
 bool gs_path_ends(const char *path, const char *ending)
 {
@@ -95,9 +97,46 @@ fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, ft
             return rows[i]->look(mem, path, info, err);
         }
     FTH_FAIL(err, FTH_E_FILE_FORMAT,
-             "%s, byte 0: expected a model as .ply, .splat, .spz or .sog, found other bytes", path);
-    fth_err_hint(err, "models are PLY files of 3D Gaussian splatting, .splat, .spz and .sog");
+             "%s, byte 0: expected a model (.ply, .splat, .spz, .sog or the .safetensors of a "
+             "training), found other bytes",
+             path);
+    fth_err_hint(err, "models are known by their first bytes, whatever they are called");
     return FTH_E_FILE_FORMAT;
+}
+
+int64_t gs_model_iteration(const char *path)
+{
+    static const char before[] = "splat_", after[] = ".ply";
+    const char *name = fth_path_name(path);
+    char digits[24];
+    int64_t n = -1;
+    if (strncmp(name, before, sizeof before - 1) != 0 || !gs_path_ends(name, after)) return -1;
+    name += sizeof before - 1;
+    const size_t length = strlen(name) - (sizeof after - 1);
+    if (length == 0 || length > 18 || strspn(name, "0123456789") != length) return -1;
+    snprintf(digits, sizeof digits, "%.*s", (int)length, name);
+    return fth_int_parse(digits, &n) ? n : -1;
+}
+
+fth_status gs_model_find(fth_mem *mem, const char *path, char found[FTH_PATH], fth_err *err)
+{
+    fth_texts *list = NULL;
+    const char *newest = NULL;
+    int64_t most = -1;
+    if (snprintf(found, FTH_PATH, "%s", path) >= FTH_PATH)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of the model is too long");
+    if (fth_path_kind_of(path) != FTH_PATH_FOLDER) return FTH_OK;
+    FTH_TRY(fth_folder_list(&list, mem, path, err));
+    for (int64_t i = 0; i < fth_texts_count(list); i++) {
+        const char *name = fth_texts_get(list, i);
+        const int64_t iteration = gs_model_iteration(name);
+        if (iteration <= most) continue;
+        most = iteration;
+        newest = name;
+    }
+    const fth_status s = newest ? fth_path_join(found, path, newest, err) : FTH_OK;
+    fth_texts_free(list);
+    return s;
 }
 
 fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format format,
@@ -112,7 +151,7 @@ fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format 
 fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
 {
     for (int i = 0; i < GS_FORMATS; i++)
-        if (gs_path_ends(path, rows[i]->ending)) {
+        if (rows[i]->save && gs_path_ends(path, rows[i]->ending)) {
             *format = (gs_format)i;
             return FTH_OK;
         }
@@ -120,12 +159,13 @@ fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
         *format = GS_FORMAT_SOG;
         return FTH_OK;
     }
-    FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format of models", path);
+    FTH_FAIL(err, FTH_E_COMMAND, "%s: expected an ending that says the format of a model", path);
     fth_err_hint(err, "models are written as .ply, .splat, .spz, .sog, meta.json and .html");
     return FTH_E_COMMAND;
 }
 
 fth_status gs_model_save(const gs_model *m, const char *path, gs_format format, fth_err *err)
 {
-    return rows[format]->save(m, path, err);
+    if (rows[format]->save) return rows[format]->save(m, path, err);
+    return FTH_FAIL(err, FTH_E_USAGE, "%s: models are not written as %s", path, rows[format]->name);
 }

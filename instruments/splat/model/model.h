@@ -57,6 +57,7 @@ typedef enum gs_format {
     GS_FORMAT_SPLAT,
     GS_FORMAT_SPZ,
     GS_FORMAT_SOG,
+    GS_FORMAT_CHECKPOINT, /* only read */
     GS_FORMATS
 } gs_format;
 extern const char *const gs_format_names[GS_FORMATS];
@@ -66,8 +67,13 @@ typedef struct gs_model_info {
     gs_format format;
     int64_t n;
     int degree;
-    int version; /* of SPZ and SOG; 0 otherwise */
+    int version;       /* of SPZ and SOG; 0 otherwise */
+    int64_t iteration; /* that a checkpoint was left after; 0 otherwise */
 } gs_model_info;
+/* The model that a path means: itself, or of the folder of a training its newest model. */
+fth_status gs_model_find(fth_mem *mem, const char *path, char found[FTH_PATH], fth_err *err);
+/* The iteration of "splat_<iteration>.ply"; -1 of other names. */
+int64_t gs_model_iteration(const char *path);
 /* FTH_E_FILE_FORMAT lists the formats there are. */
 fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err);
 fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format format,

@@ -1,4 +1,6 @@
 /* verb.c - `fathom splat render MODEL (-d DATA | --cameras FILE.json) -o OUT`. */
+#include "../config/settings.h"
+#include "../file/plural.h"
 #include "../images/target.h"
 #include "../video/avi.h"
 #include "../video/orbit.h"
@@ -10,13 +12,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 typedef enum which { ALL, TEST, TRAIN } which;
 typedef struct order {
     fth_context *ctx;
     fth_mem *mem;
     fth_answer *a;
-    const char *model, *data, *cameras, *out, *format, *video;
+    char model[FTH_PATH];
+    const char *data, *cameras, *out, *format, *video;
     double ground[3], most_alpha;
     which views;
     int64_t test_every;
@@ -29,19 +33,6 @@ typedef struct order {
 typedef const char *getter(void *user, const char *flag);
 
 /* ---- flags ---- */
-
-static fth_status parse_ground(const char *text, double ground[3], fth_err *err)
-{
-    const char *at = text;
-    for (int c = 0; c < 3; c++) {
-        const char *end = NULL;
-        ground[c] = fth_strtod(at, &end);
-        if (end == at || *end != (c < 2 ? ',' : '\0') || !isfinite(ground[c]))
-            return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b, found '%s'", text);
-        at = end + 1;
-    }
-    return FTH_OK;
-}
 
 /* The number of one of the words; the first where the flag was not given. */
 static fth_status parse_word(const char *flag, const char *text, const char *const *words, int n,
@@ -71,6 +62,22 @@ static fth_status parse_count(const char *flag, const char *text, int64_t least,
                     flag, least, text);
 }
 
+static fth_status check_video(const order *o, fth_err *err)
+{
+    const size_t n = strlen(o->video);
+    if (n < 5 || strcasecmp(o->video + n - 4, ".avi") != 0) {
+        FTH_FAIL(err, FTH_E_COMMAND, "--video: expected a name that ends with .avi, found '%s'",
+                 o->video);
+        fth_err_hint(err,
+                     "it is Motion-JPEG in an AVI; 'ffmpeg -i x.avi x.mp4' makes others of it");
+        return FTH_E_COMMAND;
+    }
+    if (o->image) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "--video shows images, which --render-mode D and ED leave out");
+    fth_err_hint(err, "give --render-mode RGB_D or RGB_ED");
+    return FTH_E_COMMAND;
+}
+
 static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
 {
     static const char *const views[] = {"all", "test", "train"},
@@ -94,7 +101,9 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
     o->antialias = value(user, "antialiasing") != NULL;
-    if (value(user, "bg")) FTH_TRY(parse_ground(value(user, "bg"), o->ground, err));
+    if (value(user, "bg") && !gs_colour_parse(value(user, "bg"), o->ground))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b from 0 to 1, found '%s'",
+                        value(user, "bg"));
     FTH_TRY(parse_count("test-every", value(user, "test-every"), 2, 8, &o->test_every, err));
     FTH_TRY(parse_count("orbit", value(user, "orbit"), 1, 0, &o->orbit, err));
     FTH_TRY(parse_count("fps", value(user, "fps"), 1, 30, &o->per_second, err));
@@ -104,12 +113,14 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     o->expected = word == 2 || word == 4;
     o->alpha = value(user, "alpha") != NULL;
     o->gradients = value(user, "gradients") != NULL;
+    if (o->video) FTH_TRY(check_video(o, err));
     if (o->gradients && (!o->data || !o->out || o->orbit))
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "--gradients needs the images of -d, a folder -o, and no --orbit");
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
-                                  .legacy_yturn = value(user, "legacy-yturn") != NULL};
+                                  .legacy_yturn = value(user, "legacy-yturn") != NULL,
+                                  .no_points = true};
     return FTH_OK;
 }
 
@@ -120,10 +131,9 @@ static fth_status path_of(const order *o, const gs_scene *s, int64_t v, const ch
                           char path[FTH_PATH], fth_err *err)
 {
     char name[FTH_PATH];
-    const char *given = fth_texts_get(s->name, v), *slash = strrchr(given, '/'),
-               *dot = strrchr(given, '.');
+    const char *given = fth_texts_get(s->name, v);
     while (*given == '/') given++; /* always below OUT */
-    const int n = dot && dot > (slash ? slash : given) ? (int)(dot - given) : (int)strlen(given);
+    const int n = (int)gs_stem(given);
     if (strstr(given, "..") || n + (int)strlen(more) >= FTH_PATH)
         return FTH_FAIL(err, FTH_E_FILE_WRITE,
                         "%s: expected the name of an image below its folder, found '%.200s'",
@@ -244,6 +254,25 @@ static fth_status save_gradients(const order *o, const gs_scene *s, int64_t v, c
 
 /* ---- views ---- */
 
+static bool is_wanted(const order *o, int64_t v);
+
+/* Each view has files of its own, and none is an image of the capture. */
+static fth_status check_files(const order *o, const gs_scene *s, fth_err *err)
+{
+    char ending[8], from[FTH_PATH], to[FTH_PATH];
+    if (!o->out) return FTH_OK;
+    if (!o->orbit) FTH_TRY(gs_scene_check_names(s, true, err));
+    snprintf(ending, sizeof ending, ".%s", o->format);
+    for (int64_t v = 0; o->data && !o->orbit && v < s->views; v++) {
+        if (!is_wanted(o, v)) continue;
+        FTH_TRY(gs_scene_image(s, v, from, err));
+        FTH_TRY(path_of(o, s, v, ending, to, err));
+        const fth_path_use use[2] = {{FTH_FILE_INPUT, "image", from}, {FTH_FILE_OUTPUT, "-o", to}};
+        FTH_TRY(fth_paths_check(use, 2, o->mem, err));
+    }
+    return FTH_OK;
+}
+
 static bool is_wanted(const order *o, int64_t v)
 {
     const bool test = v % o->test_every == 0;
@@ -325,6 +354,7 @@ static fth_status render_all(const order *o, const gs_scene *s, const gs_model *
     gs_avi *video = NULL;
     int64_t done = 0;
     fth_status st = check_sizes(o, s, err);
+    if (st == FTH_OK) st = check_files(o, s, err);
     if (st != FTH_OK) return st;
     if (o->a->plan) { /* for the first view */
         st = fit_frame(o, m, &s->view[0], &f, err);
@@ -344,7 +374,7 @@ static fth_status render_all(const order *o, const gs_scene *s, const gs_model *
     else
         gs_avi_abandon(video);
     if (st != FTH_OK) return st;
-    fprintf(o->a->notes, "%s: %" PRId64 " views\n", o->out ? o->out : o->video, done);
+    fprintf(o->a->notes, "%s: %" PRId64 " view%s\n", o->out ? o->out : o->video, done, gs_s(done));
     if (o->a->json) fth_json_int(fth_answer_facts(o->a), "views", done);
     return FTH_OK;
 }
@@ -380,7 +410,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
         fth_err_hint(err, "fathom splat render MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
-    o.model = arg[0];
+    FTH_TRY(gs_model_find(o.mem, arg[0], o.model, err));
     FTH_TRY(read_flags(&o, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     return fth_answer_end(&a, render(&o, err), err);
@@ -428,13 +458,16 @@ const fth_verb gs_verb_render = {
     .name = "render",
     .args = "MODEL",
     .brief = "images of a model, from the views of a capture or of a file",
-    .doc = "Writes OUT/NAME.npy for each view, NAME being that of its image without the ending: "
+    .doc = "MODEL is a file of any format, a checkpoint, or the folder of a training, which stands "
+           "for its newest model. Writes OUT/NAME.npy for each view, NAME being that of its image "
+           "without the ending: "
            "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
            "rounded to 8 bits. --depth adds NAME_depth.npy, the sum of weight times depth; with "
            "--render-mode ED or RGB_ED it is divided by alpha.\n"
            "\n"
            "--video writes the views one after the other as Motion-JPEG, or those of an --orbit; "
-           "without -o it is all that is written.\n"
+           "without -o it is all that is written. Its frames are the images, clamped; depth is not "
+           "part of it.\n"
            "\n"
            "With --gradients the images of the capture are the targets: NAME_gradients.safetensors "
            "has the gradients of 0.8 L1 + 0.2 (1 - SSIM) by means, sh0, shN, scaling, rotation and "

@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ static fth_status read_points(gs_bytes *b, gs_scene *s, fth_err *err)
     FTH_TRY(gs_bytes_count(b, POINT_LEAST, "points", &n, err));
     FTH_TRY(gs_scene_points(s, n, err));
     for (int64_t i = 0; i < n; i++) {
+        const uint64_t from = b->at;
         uint64_t id = 0, track = 0;
         double at[3], error = 0;
         FTH_TRY(gs_bytes_take(b, &id, sizeof id, "a point", err));
@@ -90,7 +92,14 @@ static fth_status read_points(gs_bytes *b, gs_scene *s, fth_err *err)
         FTH_TRY(gs_bytes_take(b, &error, sizeof error, "the error of a point", err));
         FTH_TRY(gs_bytes_take(b, &track, sizeof track, "a count", err));
         FTH_TRY(gs_bytes_skip(b, track, 8, "the track of a point", err));
-        for (int k = 0; k < 3; k++) s->point[i][k] = (float)at[k];
+        for (int k = 0; k < 3; k++) {
+            char text[WHERE];
+            s->point[i][k] = (float)at[k];
+            if (!isfinite(s->point[i][k]))
+                return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                "%s: point %" PRIu64 ": expected a finite position, found %g",
+                                where(b, from, text), id, at[k]);
+        }
     }
     return gs_bytes_end(b, "the last point", err);
 }

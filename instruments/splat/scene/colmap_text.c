@@ -6,6 +6,7 @@
 #include <fathom/reader.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,6 +176,11 @@ static fth_status read_points(fth_reader *r, gs_scene *s, fth_err *err)
         for (int k = 0; k < 3; k++) {
             FTH_TRY(number(r, &line, "a position of three numbers", &v, err));
             s->point[i][k] = (float)v;
+            if (!isfinite(s->point[i][k]))
+                return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                "%s:%" PRId64 ": point %" PRId64
+                                ": expected a finite position, found %g",
+                                r->path, line.number, id, v);
         }
         for (int k = 0; k < 3; k++) {
             FTH_TRY(whole(r, &line, "a colour from 0 to 255", 255, &colour, err));

@@ -12,7 +12,10 @@ enum { LISTED = 10, KINDS = 8 };
 
 fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], fth_err *err)
 {
-    return fth_path_join(path, s->images, fth_texts_get(s->name, view), err);
+    const char *name = fth_texts_get(s->name, view);
+    if (name[0] != '/') return fth_path_join(path, s->images, name, err);
+    if (snprintf(path, FTH_PATH, "%s", name) < FTH_PATH) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of image %" PRId64 " is too long", view);
 }
 
 /* All images that are not there, the first ten by name. */
@@ -31,7 +34,12 @@ static fth_status find_missing(const gs_scene *s, fth_err *err)
     if (missing == 0) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: expected %" PRId64 " images, %" PRId64 " are missing: %s%s",
              s->images, s->views, missing, list, missing > LISTED ? ", ..." : "");
-    fth_err_hint(err, "name the folder of the images with --images");
+    if (strcmp(s->format, "transforms") == 0)
+        fth_err_hint(err, "file_path of a frame starts at the folder of the json file");
+    else if (missing == s->views)
+        fth_err_hint(err, "name the folder of the images with --images");
+    else
+        fth_err_hint(err, "copy them there, or leave their views out of the capture");
     return FTH_E_FILE_OPEN;
 }
 

@@ -153,12 +153,7 @@ static fth_status open_colmap(gs_scene *s, const char *base, const char *folder,
 static fth_status check(gs_scene *s, const char *path, const gs_scene_options *opt, fth_err *err)
 {
     if (s->views == 0) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no image", path);
-    for (int64_t i = 0; i < s->points; i++)
-        for (int k = 0; k < 3; k++)
-            if (!isfinite(s->point[i][k]))
-                return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                                "%s: point %" PRId64 ": expected a finite position, found %g", path,
-                                i + 1, (double)s->point[i][k]);
+    FTH_TRY(gs_scene_check_names(s, false, err));
     if (s->distorted == 0 || opt->allow_distortion) return FTH_OK;
     if (opt->ignore_distortion) {
         FTH_TRY(

@@ -39,6 +39,7 @@ typedef struct gs_scene_options {
     bool ignore_distortion; /* coefficients are dropped */
     bool legacy_yturn;      /* transforms.json: the half turn about y of LichtFeld */
     bool allow_distortion;  /* it is only looked at: distorted views are no mistake */
+    bool no_points;         /* where there are none, none are made up */
     uint64_t seed;          /* of random points, where there are none */
 } gs_scene_options;
 
@@ -55,6 +56,10 @@ fth_status gs_scene_match(gs_scene *s, fth_err *err);
 /* Views of 1/factor of the size, and then of at most max_width px on the longer side; lenses follow
  * the sizes. A max_width of 0 is no limit. */
 void gs_scene_resize(gs_scene *s, int64_t factor, int64_t max_width);
+/* FTH_E_FILE_FORMAT: two views have the same image, or with `stems` images whose names differ in
+ * their ending alone. */
+fth_status gs_scene_check_names(const gs_scene *s, bool stems, fth_err *err);
+size_t gs_stem(const char *name); /* bytes of a name before its ending */
 fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], fth_err *err);
 
 /* The length that learning rates and size thresholds are counted in. */

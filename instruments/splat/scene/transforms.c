@@ -70,8 +70,10 @@ static double of(const frames *f, const char *key)
 static fth_status bad(const frames *f, const char *key, const char *expected, double found,
                       fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: frames[%" PRId64 "].%s: expected %s, found %g",
-                    f->path, f->i, key, expected, found);
+    char text[40] = "no number"; /* JSON has no NaN */
+    if (!isnan(found)) snprintf(text, sizeof text, "%g", found);
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: frames[%" PRId64 "].%s: expected %s, found %s",
+                    f->path, f->i, key, expected, text);
 }
 
 static fth_status read_focal(const frames *f, gs_view *v, fth_err *err)
@@ -163,7 +165,10 @@ static fth_status read_name(gs_scene *s, const frames *f, fth_err *err)
                         f->path, f->i, given && given[0] ? "one that is too long" : "none");
     if (strncmp(given, "./", 2) == 0) given += 2;
     snprintf(name, sizeof name, "%s.png", given);
-    FTH_TRY(fth_path_join(path, s->images, name, err));
+    if (given[0] == '/')
+        snprintf(path, sizeof path, "%s", name);
+    else
+        FTH_TRY(fth_path_join(path, s->images, name, err));
     if (fth_path_kind_of(path) != FTH_PATH_FILE) name[strlen(given)] = '\0';
     return fth_texts_add(s->name, name, strlen(name), err);
 }
@@ -232,8 +237,12 @@ static fth_status read_points(gs_scene *s, const char *folder, const fth_json_va
 {
     char path[FTH_PATH];
     const char *named = fth_json_get_text(root, "ply_file_path", NULL);
-    FTH_TRY(fth_path_join(path, folder, named ? named : "pointcloud.ply", err));
-    if (!named && fth_path_kind_of(path) != FTH_PATH_FILE) return make_up_points(s, opt->seed, err);
+    if (named && named[0] == '/' && strlen(named) < sizeof path)
+        snprintf(path, sizeof path, "%s", named);
+    else
+        FTH_TRY(fth_path_join(path, folder, named ? named : "pointcloud.ply", err));
+    if (!named && fth_path_kind_of(path) != FTH_PATH_FILE)
+        return opt->no_points ? FTH_OK : make_up_points(s, opt->seed, err);
     gs_ply ply;
     FTH_TRY(gs_ply_open(&ply, s->mem, path, err));
     fth_status st = gs_scene_points(s, ply.rows, err);

@@ -91,6 +91,7 @@ static fth_status relocate(spread *s, int64_t iteration, int64_t *dead, fth_err 
     else if (s->rows->n > 0)
         FTH_TRY(gs_device_find_dead(s->rows, s->dead, s->least, err));
     gs_marks_count(s->dead);
+    *dead = s->dead->count;
     if (s->dead->count == 0 || s->dead->count == s->rows->n) return FTH_OK;
     FTH_TRY(gs_urn_create(&urn, s->rows, s->dead, s->dead->count, s->rules->seed, iteration,
                           STREAM_RELOCATE, err));
@@ -101,7 +102,6 @@ static fth_status relocate(spread *s, int64_t iteration, int64_t *dead, fth_err 
         gs_rows_loop(s->rows->context, "share", s->rows->n, share, s);
         gs_rows_loop(s->rows->context, "relocate", s->rows->n, fill_dead, s);
     }
-    if (status == FTH_OK) *dead = s->dead->count;
     gs_urn_free(&urn);
     return status;
 }

@@ -24,7 +24,7 @@ gs_mcmc_rules gs_mcmc_default(void);
 void gs_family(double opacity, int ratio, double *new_opacity, double *scale);
 
 /* Dead rows (opacity <= min_opacity, or no rotation) become copies of rows that are drawn among the
- * others; `dead` says how many, 0 where none is left alive. On failure nothing changed. */
+ * others, or stay where none is left alive; `dead` says how many. On failure nothing changed. */
 fth_status gs_mcmc_relocate(gs_rows *rows, const gs_mcmc_rules *rules, int64_t iteration,
                             int64_t *dead, fth_err *err);
 /* 5 % more rows, up to the cap: copies of drawn ones. `cap` (may be NULL): what memory lowered the

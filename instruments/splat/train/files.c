@@ -1,6 +1,7 @@
 /* files.c - what a training leaves in its folder; see work.h. */
 #include "work.h"
 
+#include "../file/plural.h"
 #include "../scene/cameras.h"
 
 #include <inttypes.h>
@@ -169,7 +170,7 @@ fth_status gs_work_save_model(const gs_work *w, fth_err *err)
     }
     FTH_TRY(save_cameras(w, err));
     FTH_TRY(gs_model_save(&m, path, GS_FORMAT_PLY, err));
-    gs_say(w, "%s: %" PRId64 " Gaussians", path, m.n);
+    gs_say(w, "%s: %" PRId64 " Gaussian%s", path, m.n, gs_s(m.n));
     return FTH_OK;
 }
 

@@ -97,6 +97,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     const gs_scene_options how = {.images = w->set.images,
                                   .ignore_distortion = w->set.ignore_distortion,
                                   .legacy_yturn = w->set.legacy_yturn,
+                                  .no_points = w->set.random || w->set.init_ply,
                                   .seed = (uint64_t)w->set.seed};
     FTH_TRY(gs_scene_open(&w->scene, w->mem, job->data, &how, err));
     FTH_TRY(gs_scene_match(&w->scene, err));
@@ -286,6 +287,11 @@ fth_status gs_work_begin(gs_work *w, fth_err *err)
     else
         FTH_TRY(start_anew(w, err));
     FTH_TRY(add_parts(w, !resumed ? NULL : w->job->resume ? w->job->resume : path, err));
+    if (w->set.most > 0 && w->state.rows.n > w->set.most)
+        gs_say(w,
+               "max_cap is %" PRId64 ", below the %" PRId64
+               " Gaussians that are there: none are added",
+               w->set.most, w->state.rows.n);
     (void)fth_mem_release(w->mem, w->scene.point, NULL); /* they have done their work */
     (void)fth_mem_release(w->mem, w->scene.colour, NULL);
     w->scene.point = NULL;

@@ -252,6 +252,14 @@ static fth_status leave(gs_work *w, fth_err *err)
     return gs_work_save_model(w, err);
 }
 
+/* The engine says how far it was with one step. */
+static void tell_cancelled(const gs_work *w, fth_err *err)
+{
+    if (err) *err = (fth_err){0};
+    FTH_FAIL(err, FTH_E_CANCELLED, "interrupted after iteration %" PRId64 " of %" PRId64,
+             w->state.iteration, w->set.iterations);
+}
+
 static fth_status take_iterations(gs_work *w, fth_err *err)
 {
     const gs_settings *set = &w->set;
@@ -259,6 +267,7 @@ static fth_status take_iterations(gs_work *w, fth_err *err)
     while (w->state.iteration < set->iterations) {
         bool half = false;
         fth_status s = iterate(w, &half, err);
+        if (s == FTH_E_CANCELLED) tell_cancelled(w, err);
         if (s == FTH_OK) s = leave(w, err);
         if (s == FTH_OK && w->state.iteration < set->iterations) {
             if (set->checkpoint_every > 0 && w->state.iteration % set->checkpoint_every == 0)

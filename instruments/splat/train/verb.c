@@ -22,6 +22,9 @@ static fth_status answer(const gs_training *job, fth_answer *a, fth_err *err)
     FTH_TRY(gs_last_model(job->cfg, job->folder, path, err));
     fth_answer_file(a, FTH_FILE_INPUT, job->data, -1, "capture");
     fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "model");
+    const fth_path_use use[2] = {{FTH_FILE_INPUT, "-d", job->data},
+                                 {FTH_FILE_OUTPUT, "-o", job->folder}};
+    FTH_TRY(fth_paths_check(use, 2, fth_context_mem(job->ctx), err));
     if (a->plan) return gs_train_foresee(job, show_plan, a, err);
     fth_mem *mem = fth_context_mem(job->ctx);
     FTH_TRY(fth_folder_claim(&claim, mem, job->folder, err));
