@@ -192,6 +192,63 @@ class Train(unittest.TestCase):
         done = self.train("lapse2", *SHORT, "--timelapse-images", "none.png", code=3)
         self.assertIn("expected an image 'none.png'", done.stderr)
 
+    def test_other_formats(self):
+        self.train("formats", *SHORT[2:], "-i", 20, "--export", "spz,splat,html,sog", "--sog-iterations", 1)
+        n = len(read_ply(self.dir / "formats/splat_20.ply")["x"])
+        for name in ("splat_20.spz", "splat_20.splat", "sog/splat_20_sog.sog"):
+            info = call("splat", "info", f"formats/{name}", "--json", cwd=self.dir)
+            self.assertEqual(json.loads(info.stdout)["gaussians"], n, name)
+        self.assertIn("<html", (self.dir / "formats/splat_20.html").read_text())
+        call("splat", "convert", "formats/splat_20.ply", "ten.sog", cwd=self.dir)  # ten rounds of k-means
+        self.assertNotEqual((self.dir / "ten.sog").read_bytes(), (self.dir / "formats/sog/splat_20_sog.sog").read_bytes())
+        self.train("formats", *SHORT[2:], "-i", 20)  # what is written beside it makes no other training
+        done = self.train("formats2", *SHORT, "--export", "spz,obj", code=2)
+        self.assertIn("--export: expected ply, splat, spz, sog or html, found 'obj'", done.stderr)
+
+    def test_views_by_name(self):
+        """The images of a capture in another order than their names."""
+        names = [f"view_000{v}.png" for v in (5, 2, 7, 0, 3, 1, 6, 4)]
+        folder = self.dir / "mixed"
+        shutil.copytree(self.dir / "toy", folder)
+        data, at, records = (folder / "sparse/0/images.bin").read_bytes(), 8, {}
+        for _ in range(8):  # id, pose, camera, name, points
+            end = data.index(b"\0", at + 64)
+            seen = int.from_bytes(data[end + 1:end + 9], "little")
+            records[data[at + 64:end].decode()] = data[at:end + 9 + 24 * seen]
+            at = end + 9 + 24 * seen
+        (folder / "sparse/0/images.bin").write_bytes(data[:8] + b"".join(records[n] for n in names))
+
+        def test_views(*more):
+            shutil.rmtree(self.dir / "seen", ignore_errors=True)
+            done = call("splat", "render", "toy/truth.ply", "-d", "mixed", "--views", "test", "--test-every", 4, "-o", "seen",
+                        *more, cwd=self.dir)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return sorted(p.stem for p in (self.dir / "seen").iterdir())
+        self.assertEqual(test_views(), ["view_0003", "view_0005"])
+        self.assertEqual(test_views("--split-by", "name"), ["view_0000", "view_0004"])
+        more = ["--eval", "--test-every", 4, "--set", "eval_steps=[20]", *SHORT[2:], "-i", 20]
+        self.train("in_order", *more)  # the toy's views are in the order of their names
+        done = call("splat", "train", "-d", "mixed", "-o", "by_name", "--split-by", "name", *more, cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.same("in_order", "by_name", ["splat_20.ply", "loss.csv"])
+
+    def test_lines_for_people(self):
+        (self.dir / "log.txt").write_text("before\n")
+        more = ["-i", 10, "--max-cap", 10, "--log-file", "log.txt"]
+        done = self.train("told", *more)
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("max_cap", "told/"))]
+        self.assertEqual(len(lines), 2, done.stdout)
+        self.assertEqual((self.dir / "log.txt").read_text().splitlines()[0], "before")
+        self.assertEqual((self.dir / "log.txt").read_text().splitlines()[1:], done.stdout.splitlines())
+        before = (self.dir / "log.txt").read_text()
+        for level in ("warn", "off"):
+            done = self.train("told", *more, "--fresh", "--log-level", level)
+            self.assertEqual(done.stdout, "")
+        self.assertEqual((self.dir / "log.txt").read_text(), before)
+        self.train("told", *more[:-1], "nowhere/log.txt", "--fresh", code=3)
+        done = self.train("told", *more, "--fresh", "--log-level", "loud", code=2)
+        self.assertIn("--log-level: expected trace, debug, info, warn, error, critical or off, found 'loud'", done.stderr)
+
     def test_files_of_lichtfeld(self):
         (self.dir / "lfs.json").write_text(json.dumps({
             "iterations": 40, "sh_degree_interval": 1000, "means_lr": 0.000016, "shs_lr": 0.0025, "opacity_lr": 0.05,

@@ -181,7 +181,7 @@ TEST(a_line_of_few_values_is_kept)
     float value[1000], codes[GS_CODES];
     uint8_t index[1000];
     for (int i = 0; i < 1000; i++) value[i] = (float)(i % 100) * (float)(i % 100);
-    OK(gs_kmeans_line(mem, value, 1000, codes, index, NULL));
+    OK(gs_kmeans_line(mem, value, 1000, GS_KMEANS_ROUNDS, codes, index, NULL));
     for (int i = 0; i < 1000; i++) NEAR(codes[index[i]], value[i], 1e-3);
     OK(fth_mem_destroy(mem, NULL));
 }

@@ -74,9 +74,11 @@ static void check(fth_config *cfg, void *user)
             fth_config_complain(cfg, missing[i].key, "leave it out",
                                 "this version trains without it: expected %s", missing[i].off);
     check_poses(cfg);
-    if (fth_config_int(cfg, "sog_iterations") != 10)
-        fth_config_complain(cfg, "sog_iterations", "leave it out",
-                            "this version has no other number of them: expected 10");
+    for (int64_t i = 0; i < fth_config_count(cfg, "export"); i++)
+        if (gs_export_of(fth_config_text_at(cfg, "export", i)) == GS_EXPORTS)
+            fth_config_complain(cfg, "export", NULL,
+                                "expected ply, splat, spz, sog or html, found '%s'",
+                                fth_config_text_at(cfg, "export", i));
     if (fth_config_is_given(cfg, "instrument") && fth_config_is_given(cfg, "output_path"))
         fth_config_complain(cfg, "output_path", "write output_dir",
                             "results of a job lie in output_dir");

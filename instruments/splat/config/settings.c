@@ -19,6 +19,14 @@ bool gs_colour_parse(const char *text, double colour[3])
     return true;
 }
 
+int gs_export_of(const char *word)
+{
+    int i = 0;
+    if (strcmp(word, "html") == 0) return GS_EXPORT_PAGE;
+    while (i < GS_EXPORT_PAGE && strcmp(word, gs_format_names[i]) != 0) i++;
+    return i < GS_EXPORT_PAGE ? i : GS_EXPORTS;
+}
+
 /* ---- defaults of a strategy ---- */
 
 static gs_strategy strategy_of(const fth_config *cfg)
@@ -155,6 +163,7 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .lambda_alpha = fth_config_real(cfg, "lambda_alpha"),
         .seed = fth_config_int(cfg, "seed"),
         .test_every = fth_config_int(cfg, "test_every"),
+        .by_name = fth_config_choice(cfg, "split_by") == 1,
         .profile = (gs_profile)fth_config_choice(cfg, "profile"),
         .strategy = strategy_of(cfg),
         .most_alpha = fth_config_choice(cfg, "raster") ? 0.99 : 0.999,
@@ -187,15 +196,20 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .eval = fth_config_bool(cfg, "enable_eval"),
         .eval_images = fth_config_bool(cfg, "enable_save_eval_images"),
         .legacy_ssim = fth_config_bool(cfg, "legacy_ssim"),
-        .sog = fth_config_bool(cfg, "save_sog"),
         .poses = (gs_pose_kind)fth_config_choice(cfg, "pose_optimization"),
         .pose_rate = fth_config_real(cfg, "pose_lr"),
+        .sog_rounds = (int)fth_config_int(cfg, "sog_iterations"),
     };
     const char *most = text_of(cfg, "max_cap");
     if (most && strcmp(most, "auto") == 0)
         s->most = 0;
     else if (most && !fth_int_parse(most, &s->most)) /* the check of the schema saw to it */
         return FTH_FAIL(err, FTH_E_CONFIG, "max_cap: '%s' is no number", most);
+    for (int64_t i = 0; i < fth_config_count(cfg, "export"); i++) {
+        const int format = gs_export_of(fth_config_text_at(cfg, "export", i));
+        if (format < GS_EXPORTS) s->exports[format] = true;
+    }
+    s->exports[GS_FORMAT_SOG] |= fth_config_bool(cfg, "save_sog");
     if (text_of(cfg, "bg")) (void)gs_colour_parse(text_of(cfg, "bg"), s->ground);
     return read_schedule(cfg, s, err);
 }

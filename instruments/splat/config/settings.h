@@ -18,6 +18,10 @@ extern const char gs_keys_train[]; /* "seed data_path ...": what a training depe
 
 typedef enum gs_strategy { GS_ADC, GS_MCMC, GS_STRATEGIES } gs_strategy; /* choices of the key */
 
+/* Formats that a training writes beside PLY: those of models, and a page. */
+enum { GS_EXPORT_PAGE = GS_FORMAT_CHECKPOINT, GS_EXPORTS };
+int gs_export_of(const char *word); /* GS_EXPORTS: it is none */
+
 enum { GS_STEPS = 256 }; /* of save_steps and eval_steps, with those of steps_scaler */
 
 /* Every value that a training uses, with the defaults of its strategy. */
@@ -30,6 +34,7 @@ typedef struct gs_settings {
     gs_alpha alpha;
     double lambda_alpha;
     int64_t seed, test_every;
+    bool by_name; /* views in the order of their names */
     gs_profile profile;
     gs_strategy strategy;
     double most_alpha;
@@ -53,9 +58,10 @@ typedef struct gs_settings {
     int64_t checkpoint_every;
     double minutes;
     bool eval, eval_images, legacy_ssim;
-    bool sog; /* models as SOG too */
     gs_pose_kind poses;
     double pose_rate;
+    bool exports[GS_EXPORTS];
+    int sog_rounds; /* of k-means */
 } gs_settings;
 
 /* Of a checked config. FTH_E_CONFIG: two keys contradict each other. */

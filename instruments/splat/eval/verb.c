@@ -125,8 +125,9 @@ static fth_status parse_word(const char *flag, const char *text, const char *con
 
 static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *err)
 {
-    static const char *const views[] = {"test", "train", "all"}, *const rasters[] = {"fast",
-                                                                                     "classic"};
+    static const char *const views[] = {"test", "train", "all"},
+                             *const orders[] = {"index", "name"},
+                             *const rasters[] = {"fast", "classic"};
     int word = 0;
     o->data = value(user, "data-path");
     o->out = value(user, "output-path");
@@ -158,11 +159,13 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "--resize_factor: expected auto, 1, 2, 4 or 8, found '%s'", factor);
     o->cameras = value(user, "cameras");
+    FTH_TRY(parse_word("split-by", value(user, "split-by"), orders, 2, &word, err));
     o->images = value(user, "no-images") == NULL;
     o->legacy_ssim = value(user, "legacy-ssim") != NULL;
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
+                                  .by_name = word == 1,
                                   .no_points = true};
     return FTH_OK;
 }
@@ -224,6 +227,9 @@ static const fth_flag flags[] = {
     {.name = "cameras",
      .value = FTH_FLAG_PATH,
      .doc = "cameras_<iteration>.json of a training: poses as it refined them"},
+    {.name = "split-by",
+     .value = FTH_FLAG_WORD,
+     .doc = "index or name: views in the order of the capture, or of their images' names"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
     {.name = "resize_factor",
      .letter = 'r',
@@ -339,6 +345,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .scene = {.images = set.images,
                          .ignore_distortion = set.ignore_distortion,
                          .legacy_yturn = set.legacy_yturn,
+                         .by_name = set.by_name,
                          .no_points = true}};
     FTH_TRY(gs_last_model(call->config, call->model_dir, o.model, err));
     memcpy(o.ground, set.ground, sizeof o.ground);

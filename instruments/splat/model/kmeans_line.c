@@ -107,8 +107,8 @@ static uint8_t nearest(const float *codes, float v)
     return (uint8_t)low;
 }
 
-fth_status gs_kmeans_line(fth_mem *mem, const float *value, int64_t n, float codes[GS_CODES],
-                          uint8_t *index, fth_err *err)
+fth_status gs_kmeans_line(fth_mem *mem, const float *value, int64_t n, int rounds,
+                          float codes[GS_CODES], uint8_t *index, fth_err *err)
 {
     double code[GS_CODES];
     cell cells[GS_CODES];
@@ -122,7 +122,7 @@ fth_status gs_kmeans_line(fth_mem *mem, const float *value, int64_t n, float cod
     sort_keys(a, sorted, n);
     const double low = (double)value_of(sorted[0]), high = (double)value_of(sorted[n - 1]);
     for (int j = 0; j < GS_CODES; j++) code[j] = low + (high - low) * j / (GS_CODES - 1);
-    for (int round = 0; round < GS_KMEANS_ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         look(sorted, n, code, cells);
         move(cells, code);
     }

@@ -20,6 +20,7 @@ typedef struct rows {
 } rows;
 
 typedef struct work {
+    int rounds;
     float *side;       /* codes, sixteen side by side: [block dims 16] */
     double *sum;       /* [k dims] */
     int64_t *count;    /* [k] */
@@ -102,7 +103,7 @@ static void start(const rows *r, float *code, int64_t k, int64_t group)
 static void lloyd(const rows *r, float *code, int64_t k, int64_t group, work *w)
 {
     start(r, code, k, group);
-    for (int round = 0; round < GS_KMEANS_ROUNDS; round++) {
+    for (int round = 0; round < w->rounds; round++) {
         assign(r, code, k, w);
         move(r, code, k, w);
     }
@@ -163,7 +164,7 @@ static void two_steps(const rows *all, int64_t k, int64_t groups, float *centroi
 }
 
 fth_status gs_kmeans_rows(fth_mem *mem, const float *row, int64_t n, int dims, int64_t k,
-                          float *centroid, uint16_t *label, fth_err *err)
+                          int rounds, float *centroid, uint16_t *label, fth_err *err)
 {
     const rows all = {row, NULL, n, dims};
     if (k >= n) {
@@ -179,7 +180,8 @@ fth_status gs_kmeans_rows(fth_mem *mem, const float *row, int64_t n, int dims, i
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sum + count + first + side + number + (uint64_t)n * 2,
                          "k-means", &block, err));
     char *at = block;
-    work w = {.sum = (double *)(void *)at, .count = (int64_t *)(void *)(at + sum)};
+    work w = {
+        .rounds = rounds, .sum = (double *)(void *)at, .count = (int64_t *)(void *)(at + sum)};
     int64_t *firsts = (int64_t *)(void *)(at + sum + count);
     w.side = (float *)(void *)(at + sum + count + first);
     uint32_t *numbers = (uint32_t *)(void *)(at + sum + count + first + side);

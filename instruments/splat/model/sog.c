@@ -4,6 +4,7 @@
  * pixels than there are Gaussians.
  */
 #include "sog.h"
+#include "kmeans.h"
 
 #include <fathom/json.h>
 #include <fathom/pictures.h>
@@ -345,4 +346,9 @@ static fth_status load(gs_model *m, fth_mem *mem, const char *path, fth_err *err
     return st;
 }
 
-const gs_format_row gs_sog_format = {"SOG", ".sog", is, look, load, gs_sog_save};
+static fth_status save(const gs_model *m, const char *path, fth_err *err)
+{
+    return gs_sog_save(m, path, GS_KMEANS_ROUNDS, err);
+}
+
+const gs_format_row gs_sog_format = {"SOG", ".sog", is, look, load, save};

@@ -29,6 +29,7 @@ extern const gs_sog_place gs_sog_places[GS_SOG_TEXTURES];
 /* The coefficients of a row other than the largest, which is not kept. */
 extern const int gs_sog_others[4][3];
 
-fth_status gs_sog_save(const gs_model *m, const char *path, fth_err *err);
+/* With so many rounds of k-means. */
+fth_status gs_sog_save(const gs_model *m, const char *path, int rounds, fth_err *err);
 
 #endif

@@ -23,6 +23,7 @@ typedef struct rank {
 } rank;
 
 typedef struct writer {
+    int rounds; /* of k-means */
     const gs_model *m;
     fth_zip_writer *zip; /* NULL: a folder */
     char folder[FTH_PATH];
@@ -180,7 +181,8 @@ static fth_status write_codes(writer *w, gs_attribute attribute, float codes[GS_
     void *block = NULL;
     FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)m->n * 3, "indices", &block, err));
     uint8_t *index = block;
-    const fth_status s = gs_kmeans_line(m->mem, m->at[attribute], 3 * m->n, codes, index, err);
+    const fth_status s =
+        gs_kmeans_line(m->mem, m->at[attribute], 3 * m->n, w->rounds, codes, index, err);
     clear(w);
     for (int64_t i = 0; s == FTH_OK && i < m->n; i++) {
         const int64_t g = w->order[i].row;
@@ -234,9 +236,10 @@ static fth_status write_rest(writer *w, fth_err *err)
     float *centroid = block;
     uint16_t *label = (uint16_t *)(void *)(centroid + centroids);
     uint8_t *index = (uint8_t *)(label + m->n);
-    fth_status s =
-        gs_kmeans_rows(m->mem, m->at[GS_SH_N], m->n, dims, w->entries, centroid, label, err);
-    if (s == FTH_OK) s = gs_kmeans_line(m->mem, centroid, (int64_t)centroids, w->rest, index, err);
+    fth_status s = gs_kmeans_rows(m->mem, m->at[GS_SH_N], m->n, dims, w->entries, w->rounds,
+                                  centroid, label, err);
+    if (s == FTH_OK)
+        s = gs_kmeans_line(m->mem, centroid, (int64_t)centroids, w->rounds, w->rest, index, err);
     if (s == FTH_OK) s = put_palette(w, index, err);
     clear(w);
     for (int64_t i = 0; s == FTH_OK && i < m->n; i++) {
@@ -338,9 +341,9 @@ static fth_status open_out(writer *w, const char *path, fth_err *err)
     return fth_folder_make_all(w->m->mem, w->folder, err);
 }
 
-fth_status gs_sog_save(const gs_model *m, const char *path, fth_err *err)
+fth_status gs_sog_save(const gs_model *m, const char *path, int rounds, fth_err *err)
 {
-    writer w = {.m = m};
+    writer w = {.m = m, .rounds = rounds};
     void *order = NULL, *pixel = NULL;
     FTH_TRY(check(m, path, err));
     w.width = 4 * (int64_t)ceil(sqrt((double)m->n) / 4);

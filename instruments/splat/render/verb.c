@@ -81,6 +81,7 @@ static fth_status check_video(const order *o, fth_err *err)
 static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
 {
     static const char *const views[] = {"all", "test", "train"},
+                             *const orders[] = {"index", "name"},
                              *const rasters[] = {"fast", "classic"},
                              *const formats[] = {"npy", "png", "jpg"},
                              *const modes[] = {"RGB", "D", "ED", "RGB_D", "RGB_ED"};
@@ -114,12 +115,14 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     o->alpha = value(user, "alpha") != NULL;
     o->gradients = value(user, "gradients") != NULL;
     if (o->video) FTH_TRY(check_video(o, err));
+    FTH_TRY(parse_word("split-by", value(user, "split-by"), orders, 2, &word, err));
     if (o->gradients && (!o->data || !o->out || o->orbit))
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "--gradients needs the images of -d, a folder -o, and no --orbit");
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
+                                  .by_name = word == 1,
                                   .no_points = true};
     return FTH_OK;
 }
@@ -429,6 +432,9 @@ static const fth_flag flags[] = {
     {.name = "test-every",
      .value = FTH_FLAG_COUNT,
      .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
+    {.name = "split-by",
+     .value = FTH_FLAG_WORD,
+     .doc = "index or name: views in the order of the capture, or of their images' names"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "format", .value = FTH_FLAG_WORD, .doc = "npy (f32, as computed), png or jpg"},

@@ -62,4 +62,7 @@ fth_status gs_colmap_find(fth_mem *mem, const char *folder, const char *name, ch
 fth_status gs_transforms_read(gs_scene *s, const char *path, const gs_scene_options *opt,
                               fth_err *err);
 
+/* names.c: views in the order of their names. */
+fth_status gs_scene_sort(gs_scene *s, fth_err *err);
+
 #endif

@@ -199,6 +199,7 @@ fth_status gs_scene_open(gs_scene *s, fth_mem *mem, const char *path, const gs_s
         st = open_colmap(s, path, found, binary, opt, err);
     else
         st = nothing_there(path, err);
+    if (st == FTH_OK && opt->by_name) st = gs_scene_sort(s, err);
     if (st == FTH_OK) st = check(s, path, opt, err);
     if (st != FTH_OK) gs_scene_close(s);
     return st;

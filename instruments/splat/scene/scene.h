@@ -39,6 +39,7 @@ typedef struct gs_scene_options {
     bool ignore_distortion; /* coefficients are dropped */
     bool legacy_yturn;      /* transforms.json: the half turn about y of LichtFeld */
     bool allow_distortion;  /* it is only looked at: distorted views are no mistake */
+    bool by_name;           /* views in the order of their names */
     bool no_points;         /* where there are none, none are made up */
     uint64_t seed;          /* of random points, where there are none */
 } gs_scene_options;

@@ -2,7 +2,9 @@
 #include "work.h"
 
 #include "../file/plural.h"
+#include "../model/sog.h"
 #include "../scene/cameras.h"
+#include "../view/view.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -152,6 +154,35 @@ static fth_status save_cameras(const gs_work *w, fth_err *err)
     return s;
 }
 
+/* The other formats that are asked for; SOG lies where LichtFeld puts it. */
+static fth_status export_model(const gs_work *w, const gs_model *m, fth_err *err)
+{
+    static const struct {
+        const char *before, *after;
+    } names[GS_EXPORTS] = {[GS_FORMAT_SPLAT] = {"", ".splat"},
+                           [GS_FORMAT_SPZ] = {"", ".spz"},
+                           [GS_FORMAT_SOG] = {"sog/", "_sog.sog"},
+                           [GS_EXPORT_PAGE] = {"", ".html"}};
+    char path[FTH_PATH], name[64];
+    if (w->set.exports[GS_FORMAT_SOG]) {
+        FTH_TRY(gs_work_path(w, "sog", path, err));
+        FTH_TRY(fth_folder_make_all(w->mem, path, err));
+    }
+    for (int f = GS_FORMAT_PLY + 1; f < GS_EXPORTS; f++) {
+        if (!w->set.exports[f]) continue;
+        snprintf(name, sizeof name, "%ssplat_%" PRId64 "%s", names[f].before, w->state.iteration,
+                 names[f].after);
+        FTH_TRY(gs_work_path(w, name, path, err));
+        if (f == GS_EXPORT_PAGE)
+            FTH_TRY(gs_view_save(m, path, err));
+        else if (f == GS_FORMAT_SOG)
+            FTH_TRY(gs_sog_save(m, path, w->set.sog_rounds, err));
+        else
+            FTH_TRY(gs_model_save(m, path, (gs_format)f, err));
+    }
+    return FTH_OK;
+}
+
 fth_status gs_work_save_model(const gs_work *w, fth_err *err)
 {
     char path[FTH_PATH], name[64];
@@ -160,14 +191,7 @@ fth_status gs_work_save_model(const gs_work *w, fth_err *err)
     snprintf(name, sizeof name, "splat_%" PRId64 ".ply", w->state.iteration);
     FTH_TRY(gs_work_path(w, name, path, err));
     FTH_TRY(gs_rows_model(&w->state.rows, &m, err));
-    if (w->set.sog) {
-        char sog[FTH_PATH];
-        FTH_TRY(gs_work_path(w, "sog", sog, err));
-        FTH_TRY(fth_folder_make_all(w->mem, sog, err));
-        snprintf(name, sizeof name, "sog/splat_%" PRId64 "_sog.sog", w->state.iteration);
-        FTH_TRY(gs_work_path(w, name, sog, err));
-        FTH_TRY(gs_model_save(&m, sog, GS_FORMAT_SOG, err));
-    }
+    FTH_TRY(export_model(w, &m, err));
     FTH_TRY(save_cameras(w, err));
     FTH_TRY(gs_model_save(&m, path, GS_FORMAT_PLY, err));
     gs_say(w, "%s: %" PRId64 " Gaussian%s", path, m.n, gs_s(m.n));

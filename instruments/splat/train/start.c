@@ -13,12 +13,20 @@ void gs_say(const gs_work *w, const char *fmt, ...)
     char text[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(text, sizeof text - 1, fmt, args);
     va_end(args);
-    if (w->job->call)
+    if (w->job->call) {
         fth_stage_say(w->job->call, "%s", text);
-    else if (w->job->notes)
-        fprintf(w->job->notes, "%s\n", text);
+        return;
+    }
+    const bool warning = strncmp(text, "warning:", 8) == 0;
+    if (w->job->level == GS_SAY_NOTHING || (w->job->level == GS_SAY_WARNINGS && !warning)) return;
+    if (w->job->notes) fprintf(w->job->notes, "%s\n", text);
+    if (!w->job->log) return;
+    const size_t n = strlen(text);
+    text[n] = '\n'; /* there is room: vsnprintf left one byte more */
+    if (fth_file_append(w->mem, w->job->log, text, n + 1, NULL) != FTH_OK)
+        return; /* it could be opened at the start; a lost line ends no training */
 }
 
 double gs_now(void)
@@ -97,6 +105,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     const gs_scene_options how = {.images = w->set.images,
                                   .ignore_distortion = w->set.ignore_distortion,
                                   .legacy_yturn = w->set.legacy_yturn,
+                                  .by_name = w->set.by_name,
                                   .no_points = w->set.random || w->set.init_ply,
                                   .seed = (uint64_t)w->set.seed};
     FTH_TRY(gs_scene_open(&w->scene, w->mem, job->data, &how, err));

@@ -57,6 +57,8 @@ static bool is_idle(const char *key)
                                        "legacy_ssim",
                                        "num_workers",
                                        "save_sog",
+                                       "export",
+                                       "sog_iterations",
                                        "timelapse_images",
                                        "timelapse_every"};
     for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++)

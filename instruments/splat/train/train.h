@@ -11,6 +11,9 @@
 
 enum { GS_TRAIN_ALGORITHM = 1 }; /* one more when equal settings give other results */
 
+/* What is said: all, warnings, nothing. */
+typedef enum gs_level { GS_SAY_ALL, GS_SAY_WARNINGS, GS_SAY_NOTHING } gs_level;
+
 /* One training. */
 typedef struct gs_training {
     fth_context *ctx;
@@ -21,6 +24,8 @@ typedef struct gs_training {
     bool start_over;    /* from a checkpoint of another training: start over, do not complain */
     const char *resume; /* a checkpoint to go on from, with other settings too; NULL: none */
     FILE *notes;        /* for people; NULL where there is a call */
+    gs_level level;     /* of what is said there and in `log` */
+    const char *log;    /* file that gets these lines too; NULL: none */
 } gs_training;
 
 fth_status gs_train(const gs_training *job, fth_err *err);

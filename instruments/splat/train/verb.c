@@ -27,10 +27,32 @@ static fth_status answer(const gs_training *job, fth_answer *a, fth_err *err)
     FTH_TRY(fth_paths_check(use, 2, fth_context_mem(job->ctx), err));
     if (a->plan) return gs_train_foresee(job, show_plan, a, err);
     fth_mem *mem = fth_context_mem(job->ctx);
+    if (job->log) FTH_TRY(fth_file_append(mem, job->log, "", 0, err));
     FTH_TRY(fth_folder_claim(&claim, mem, job->folder, err));
     const fth_status s = gs_train(job, err);
     fth_folder_release(claim);
     return s;
+}
+
+static fth_status read_level(const char *text, gs_level *level, fth_err *err)
+{
+    static const struct {
+        const char *name;
+        gs_level level;
+    } words[] = {{"trace", GS_SAY_ALL},     {"debug", GS_SAY_ALL},     {"info", GS_SAY_ALL},
+                 {"warn", GS_SAY_WARNINGS}, {"error", GS_SAY_NOTHING}, {"critical", GS_SAY_NOTHING},
+                 {"off", GS_SAY_NOTHING}};
+    *level = GS_SAY_ALL;
+    if (!text) return FTH_OK;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(text, words[i].name) == 0) {
+            *level = words[i].level;
+            return FTH_OK;
+        }
+    return FTH_FAIL(err, FTH_E_COMMAND,
+                    "--log-level: expected trace, debug, info, warn, error, critical or off, "
+                    "found '%s'",
+                    text);
 }
 
 /* What is missing, or cannot be together. */
@@ -62,8 +84,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
                        .data = fth_config_text_or(cfg, "data_path", NULL),
                        .folder = fth_config_text_or(cfg, "output_path", NULL),
                        .fresh = value(user, "fresh") != NULL,
-                       .resume = value(user, "resume")};
-    fth_status s = check_flags(&job, err);
+                       .resume = value(user, "resume"),
+                       .log = value(user, "log-file")};
+    fth_status s = read_level(value(user, "log-level"), &job.level, err);
+    if (s == FTH_OK) s = check_flags(&job, err);
     if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK) {
         job.notes = a.notes;
@@ -89,6 +113,12 @@ static const fth_flag flags[] = {
     {.name = "resume",
      .value = FTH_FLAG_FILE,
      .doc = "go on from this checkpoint, with other settings too"},
+    {.name = "log-level",
+     .value = FTH_FLAG_WORD,
+     .doc = "what it tells: trace, debug or info (all), warn, or error, critical or off (nothing)"},
+    {.name = "log-file",
+     .value = FTH_FLAG_FILE,
+     .doc = "file that these lines are added to as well"},
     {.name = "deterministic", .doc = "accepted: results are always the same"},
     {.name = "headless", .doc = "accepted: there is no window"},
 #include "../config/flags.inc"
