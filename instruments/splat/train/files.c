@@ -93,8 +93,12 @@ fth_status gs_work_add_loss(gs_work *w, int64_t view, fth_err *err)
 
 /* ---- memory.csv: what was planned and what the ledger counted, whenever plans changed ---- */
 
-fth_status gs_work_add_memory(const gs_work *w, fth_err *err)
+/* Views of several sizes take turns with their plans: only the largest is of interest. */
+fth_status gs_work_add_memory(gs_work *w, fth_err *err)
 {
+    if (w->noted_rows == w->state.rows.n && w->step.planned_bytes <= w->noted_bytes) return FTH_OK;
+    w->noted_rows = w->state.rows.n;
+    w->noted_bytes = w->step.planned_bytes;
     char path[FTH_PATH], text[240];
     FTH_TRY(gs_work_path(w, GS_MEMORY_FILE, path, err));
     const bool first = !fth_path_exists(path);

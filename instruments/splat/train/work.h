@@ -25,6 +25,8 @@ typedef struct gs_work {
     gs_feed feed;
     double fixed_bytes; /* of a plan, however few rows there are; 0: not known yet */
     bool told_cap;
+    int64_t noted_rows;   /* of the last row of memory.csv */
+    uint64_t noted_bytes; /* most that was planned with so many rows */
     /* Files. */
     fth_lines lines; /* of loss.csv that are not written yet */
     fth_file *losses;
@@ -47,7 +49,7 @@ fth_status gs_work_open_losses(gs_work *w, fth_err *err);
 /* The row of this iteration; on disk within a second. */
 fth_status gs_work_add_loss(gs_work *w, int64_t view, fth_err *err);
 fth_status gs_work_write_losses(gs_work *w, fth_err *err);
-fth_status gs_work_add_memory(const gs_work *w, fth_err *err);
+fth_status gs_work_add_memory(gs_work *w, fth_err *err);
 /* Parameters that are not finite: how many of the first attribute that has any, and the first row.
  */
 typedef struct gs_bad {
