@@ -1,5 +1,6 @@
 """Edges of splat: captures with no, one or equal points, views that see nothing, images smaller than the window of SSIM or
 a tile, degree 0, views that cannot be parted, equal names in two folders, too little memory, a full disk.
+seconds: 15
 
 What section 20 of the specification asks for, and where it is tested beside this file:
   missing data and images               test_splat_mistakes: test_images_that_are_missing; test_splat_train: test_mistakes
@@ -12,8 +13,7 @@ What section 20 of the specification asks for, and where it is tested beside thi
   disk full, Ctrl-C                     here: test_full_disk; fault/splat_train; test_splat_train: test_interrupted
   degree 0                              here: test_degree_0
   portrait and landscape                here: test_portrait_and_landscape
-  test_every, no training view, names   here: test_views_that_cannot_be_parted, test_names_in_folders
-seconds: 15"""
+  test_every, no training view, names   here: test_views_that_cannot_be_parted, test_names_in_folders"""
 import json
 import pathlib
 import resource
