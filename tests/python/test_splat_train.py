@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zlib
 
 import numpy as np
 from test_splat import PROGRAM, golden, read_safetensors, write_golden
@@ -35,6 +36,27 @@ def read_ply(path):
     names = [line.split()[2].decode() for line in head.splitlines() if line.startswith(b"property")]
     table = np.frombuffer(data, "<f4").reshape(-1, len(names))
     return {name: table[:, i] for i, name in enumerate(names)}
+
+
+def read_png(path):
+    """A picture of 8 bits and three colours; each row is told from what is left of it and above it."""
+    data, at, packed = pathlib.Path(path).read_bytes(), 8, b""
+    while at < len(data):
+        n, kind = int.from_bytes(data[at:at + 4], "big"), data[at + 4:at + 8]
+        body, at = data[at + 8:at + 8 + n], at + 12 + n
+        if kind == b"IHDR":
+            width, height = int.from_bytes(body[:4], "big"), int.from_bytes(body[4:8], "big")
+            assert body[8:10] == b"\x08\x02", body
+        packed += body if kind == b"IDAT" else b""
+    raw = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + 3 * width)
+    out = np.zeros((height + 1, width + 1, 3), int)
+    for i in range(height):
+        for j in range(width):
+            a, b, c = out[i + 1, j], out[i, j + 1], out[i, j]
+            da, db, dc = abs(b - c), abs(a - c), abs(a + b - 2 * c)
+            paeth = np.where((da <= db) & (da <= dc), a, np.where(db <= dc, b, c))
+            out[i + 1, j + 1] = (raw[i, 1 + 3 * j:4 + 3 * j] + (0, a, b, (a + b) // 2, paeth)[raw[i, 0]]) % 256
+    return out[1:, 1:]
 
 
 class Train(unittest.TestCase):
@@ -168,6 +190,24 @@ class Train(unittest.TestCase):
         done = call("splat", "render", "scored/splat_120.ply", "-d", "toy", "--views", "test", "--test-every", 4, "-o", "seen",
                     cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_depth_of_evaluated_views(self):
+        self.train("deep", *SHORT[2:], "-i", 20, "--eval", "--test-every", 4, "--save-depth", "--set", "eval_steps=[20]")
+        names = sorted(p.name for p in (self.dir / "deep/eval_step_20/depth").iterdir())
+        self.assertEqual(names, ["0.png", "1.png"])
+        for verb in (["eval", "-o", "depths", "--save-depth"], ["render", "-o", "depths", "--depth"]):
+            done = call("splat", verb[0], "toy/truth.ply", "-d", "toy", *verb[1:], "--views", "test", "--test-every", 4,
+                        cwd=self.dir)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        depth = np.load(self.dir / "depths/view_0004_depth.npy")
+        t = ((depth - depth.min()) / (depth.max() - depth.min()))[..., None]
+        want = np.where(t < 0.25, np.concatenate([0 * t, 4 * t, 0 * t + 1], 2),
+                        np.where(t < 0.5, np.concatenate([0 * t, 0 * t + 1, 1 - 4 * (t - 0.25)], 2),
+                                 np.where(t < 0.75, np.concatenate([4 * (t - 0.5), 0 * t + 1, 0 * t], 2),
+                                          np.concatenate([0 * t + 1, 1 - 4 * (t - 0.75), 0 * t], 2))))
+        got = read_png(self.dir / "depths/eval_step_0/depth/1.png")
+        self.assertEqual(got.shape, want.shape)
+        self.assertLessEqual(np.abs(got - want * 255).max(), 0.51)
 
     def test_smaller_images(self):
         self.train("half", *SHORT[:-1], "-r", 2, "--eval", "--test-every", 4, "--set", "eval_steps=[120]")

@@ -44,8 +44,7 @@ static const struct {
 } missing[] = {{"gut", "false"},
                {"render_mode", "RGB"},
                {"use_bilateral_grid", "false"},
-               {"enable_sparsity", "false"},
-               {"save_depth", "false"}};
+               {"enable_sparsity", "false"}};
 
 static bool is_off(const fth_config *cfg, const char *key, const char *off)
 {

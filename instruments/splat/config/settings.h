@@ -57,7 +57,7 @@ typedef struct gs_settings {
     int64_t save[GS_STEPS], saves, evaluate[GS_STEPS], evaluations; /* ascending */
     int64_t checkpoint_every;
     double minutes;
-    bool eval, eval_images, legacy_ssim;
+    bool eval, eval_images, eval_depth, legacy_ssim;
     gs_pose_kind poses;
     double pose_rate;
     bool exports[GS_EXPORTS];

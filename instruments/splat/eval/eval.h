@@ -2,7 +2,7 @@
  *
  * Files in a folder: metrics.csv has a row for each evaluation, metrics_views.csv one for each view
  * of the last, metrics_report.txt the best and the last for people, and eval_step_<iteration>/ the
- * target and the image of each view side by side.
+ * target and the image of each view side by side, in depth/ its depth as colours.
  */
 #ifndef SPLAT_EVAL_EVAL_H
 #define SPLAT_EVAL_EVAL_H
@@ -34,6 +34,7 @@ typedef struct gs_evaluation {
     gs_alpha alpha;
     const gs_masks *masks;
     bool images, legacy_ssim;
+    bool depth; /* pictures of it too */
 } gs_evaluation;
 
 typedef struct gs_scores {

@@ -43,7 +43,8 @@ static fth_status fit_frame(bench *b, const gs_view *view, fth_err *err)
                            &(gs_frame_options){.width = view->width,
                                                .height = view->height,
                                                .most_alpha = b->job->most_alpha,
-                                               .antialias = b->job->antialias},
+                                               .antialias = b->job->antialias,
+                                               .depth = b->job->depth},
                            err);
 }
 
@@ -114,6 +115,9 @@ static fth_status evaluate_view(bench *b, int64_t index, fth_err *err)
     b->sum.psnr += psnr;
     b->sum.ssim += ssim;
     add_line(b, v, name, psnr, ssim);
+    if (job->depth)
+        FTH_TRY(gs_metrics_depth(job, index, fth_tensor_view(b->frame.depth), view->width,
+                                 view->height, err));
     if (!job->images) return FTH_OK;
     return gs_metrics_picture(job, index, b->target, image, view->width, view->height, err);
 }

@@ -6,23 +6,32 @@
 #include <fathom/lines.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { GAP = 4, ROWS_BYTES = 4 << 20 }; /* white columns between two images */
 static const char head[] = "iteration,psnr,ssim,lpips,time_per_image,num_gaussians\n";
+
+/* "FOLDER/eval_step_<iteration>/<inner><index>.png"; the folders are made. */
+static fth_status picture_path(const gs_evaluation *job, const char *inner, int64_t index,
+                               char path[FTH_PATH], fth_err *err)
+{
+    char folder[FTH_PATH], name[64];
+    snprintf(name, sizeof name, "eval_step_%" PRId64 "%s", job->iteration, inner);
+    FTH_TRY(fth_path_join(folder, job->folder, name, err));
+    FTH_TRY(fth_folder_make_all(fth_context_mem(job->ctx), folder, err));
+    snprintf(name, sizeof name, "%" PRId64 ".png", index);
+    return fth_path_join(path, folder, name, err);
+}
 
 fth_status gs_metrics_picture(const gs_evaluation *job, int64_t index, const float *target,
                               const float *image, int64_t width, int64_t height, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(job->ctx);
     const int64_t wide = 2 * width + GAP;
-    char folder[FTH_PATH], path[FTH_PATH], name[64];
+    char path[FTH_PATH];
     void *block = NULL;
-    snprintf(name, sizeof name, "eval_step_%" PRId64, job->iteration);
-    FTH_TRY(fth_path_join(folder, job->folder, name, err));
-    FTH_TRY(fth_folder_make_all(mem, folder, err));
-    snprintf(name, sizeof name, "%" PRId64 ".png", index);
-    FTH_TRY(fth_path_join(path, folder, name, err));
+    FTH_TRY(picture_path(job, "", index, path, err));
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(3 * wide * height) * sizeof(float),
                          "two images", &block, err));
     float *both = block;
@@ -33,6 +42,39 @@ fth_status gs_metrics_picture(const gs_evaluation *job, int64_t index, const flo
         memcpy(row + 3 * (width + GAP), image + 3 * width * i, (size_t)(3 * width) * sizeof *row);
     }
     const fth_status s = gs_image_save(mem, path, both, wide, height, "png", err);
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
+
+/* Blue, cyan, yellow, red: 0 to 1 in four parts. */
+static void jet(float t, float colour[3])
+{
+    const float rise = t < 0.5f ? 4 * t : 4 * (t - 0.5f),
+                fall = t < 0.5f ? 4 * (t - 0.25f) : 4 * (t - 0.75f);
+    const int part = t < 0.25f ? 0 : t < 0.5f ? 1 : t < 0.75f ? 2 : 3;
+    const float parts[4][3] = {{0, rise, 1}, {0, 1, 1 - fall}, {rise, 1, 0}, {1, 1 - fall, 0}};
+    memcpy(colour, parts[part], 3 * sizeof *colour);
+}
+
+fth_status gs_metrics_depth(const gs_evaluation *job, int64_t index, const float *depth,
+                            int64_t width, int64_t height, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(job->ctx);
+    const int64_t n = width * height;
+    char path[FTH_PATH];
+    void *block = NULL;
+    float low = depth[0], high = depth[0];
+    FTH_TRY(picture_path(job, "/depth", index, path, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(3 * n) * sizeof(float), "a picture of depth",
+                         &block, err));
+    float *image = block;
+    for (int64_t i = 0; i < n; i++) {
+        low = fminf(low, depth[3 * i]);
+        high = fmaxf(high, depth[3 * i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        jet(high > low ? (depth[3 * i] - low) / (high - low) : 0, image + 3 * i);
+    const fth_status s = gs_image_save(mem, path, image, width, height, "png", err);
     (void)fth_mem_release(mem, block, NULL);
     return s;
 }

@@ -21,7 +21,7 @@ typedef struct order {
     which views;
     int64_t test_every, iteration;
     double ground[3], most_alpha;
-    bool antialias, images, legacy_ssim;
+    bool antialias, images, legacy_ssim, depth;
     int64_t resize_factor, max_width; /* max_width 0: as they are */
     gs_resample resample;
     gs_alpha alpha;
@@ -64,6 +64,7 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .alpha = o->alpha,
                                .masks = &masks,
                                .images = o->images,
+                               .depth = o->depth,
                                .legacy_ssim = o->legacy_ssim};
     fth_status s = FTH_OK;
     if (*count == 0) {
@@ -161,6 +162,7 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     o->cameras = value(user, "cameras");
     FTH_TRY(parse_word("split-by", value(user, "split-by"), orders, 2, &word, err));
     o->images = value(user, "no-images") == NULL;
+    o->depth = value(user, "save-depth") != NULL;
     o->legacy_ssim = value(user, "legacy-ssim") != NULL;
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
@@ -246,6 +248,7 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_WORD,
      .doc = "alpha of images: ignore, mask, or background, which shines through; ignore by itself"},
     {.name = "no-images", .doc = "do not write images beside their targets"},
+    {.name = "save-depth", .doc = "also write the depth of each view, as colours"},
     {.name = "legacy-ssim", .doc = "SSIM with the window of LichtFeld"},
     {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
     {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
@@ -336,6 +339,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .most_alpha = set.most_alpha,
                .antialias = set.antialias,
                .images = set.eval_images,
+               .depth = set.eval_depth,
                .resize_factor = set.resize_factor,
                .max_width = set.max_width,
                .resample = set.resample,

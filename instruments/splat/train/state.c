@@ -54,6 +54,7 @@ static bool is_idle(const char *key)
                                        "checkpoint_every",
                                        "max_minutes",
                                        "enable_save_eval_images",
+                                       "save_depth",
                                        "legacy_ssim",
                                        "num_workers",
                                        "save_sog",

@@ -191,6 +191,7 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .alpha = w->set.alpha,
                                .masks = &w->masks,
                                .images = w->set.eval_images,
+                               .depth = w->set.eval_depth,
                                .legacy_ssim = w->set.legacy_ssim};
     gs_scores scores;
     FTH_TRY(gs_evaluate(&job, &scores, err));
