@@ -20,7 +20,8 @@ static const fth_stage stages[] = {
               .brief = "PSNR and SSIM of the model on test views", .keys = gs_keys_train,
               .after = "data train", .algorithm = 1, .files = gs_eval_stage_files),
     FTH_STAGE(gs_figures_stage, "figures", .doing = "drawing",
-              .brief = "draw losses, counts, scores and sizes", .keys = "iterations steps_scaler",
+              .brief = "draw losses, counts, scores and sizes",
+              .keys = "iterations steps_scaler enable_sparsity sparsify_steps",
               .after = "train eval", .algorithm = 1, .leaves = gs_figure_files),
 };
 

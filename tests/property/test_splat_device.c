@@ -6,40 +6,13 @@
  * seconds: 5
  */
 #include "instruments/splat/strategy/parts.h"
-#include "testing/host_device.h"
 #include "testing/op_device.h"
-#include "testing/splat_rows.h"
+#include "testing/splat_device.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static const uint64_t MiB = 1 << 20;
-
-/* NULL: this backend has no ranges of addresses, or there is none. */
-static fth_context *device_context(uint64_t budget, bool threads)
-{
-    const uint64_t page = 2 << 20;
-    fth_context *ctx = NULL;
-    fth_options opt;
-    fth_err err = {0};
-    fth_tensor *t = NULL;
-    fth_options_default(&opt);
-    opt.threads = 2;
-    opt.mem.budget_bytes = 256 * MiB;
-    opt.device = "cuda";
-    opt.device_memory_bytes = budget;
-    if (threads)
-        opt.backend = &t_host_backend;
-    else
-        opt.backend_path = getenv("FATHOM_TEST_DEVICE");
-    OKE(fth_context_create(&ctx, &opt, &err), &err);
-    const fth_status s = fth_tensor_reserve(&t, fth_context_device_mem(ctx), "rows", FTH_F32, 1,
-                                            ((int64_t[]){1}), (int64_t)page, NULL);
-    fth_tensor_release(t);
-    if (s == FTH_OK) return ctx;
-    OK(fth_context_destroy(ctx, NULL));
-    return NULL;
-}
 
 /* The same rows on the device of a context. */
 static void send(gs_rows *to, fth_context *ctx, const gs_rows *from)
@@ -114,7 +87,7 @@ static void refine_both(int64_t n, int degree, unsigned flags, const gs_adc_rule
 {
     for (int threads = 0; threads < 2; threads++) {
         if (!threads && !t_device()) continue;
-        fth_context *device = device_context(budget, threads);
+        fth_context *device = t_rows_device(budget, threads);
         if (!device) continue;
         refine_there(n, degree, flags, rules, iteration, device);
         OK(fth_context_destroy(device, NULL));
@@ -186,7 +159,7 @@ TEST(a_device_moves_and_adds_as_the_host_does)
     for (int threads = 0; threads < 2; threads++)
         for (size_t k = 0; k < 4; k++) {
             if (!threads && !t_device()) continue;
-            fth_context *device = device_context(256 * MiB, threads);
+            fth_context *device = t_rows_device(256 * MiB, threads);
             if (!device) continue;
             fth_context *host = t_rows_context(2, 256 * MiB);
             gs_rows here, there;
@@ -208,7 +181,7 @@ TEST(long_ranges_keep_their_rows)
     enum { ROW = 1 << 18 }; /* numbers: 1 MiB */
     for (int threads = 0; threads < 2; threads++) {
         if (!threads && !t_device()) continue;
-        fth_context *ctx = device_context(512 * MiB, threads);
+        fth_context *ctx = t_rows_device(512 * MiB, threads);
         if (!ctx) continue;
         fth_mem *mem = fth_context_device_mem(ctx);
         static const int64_t steps[] = {300, 130, 131, 290, 5, 120, 121, 119, 0, 128};

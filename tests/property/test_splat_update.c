@@ -125,19 +125,23 @@ static step make(fth_dtype dtype, int64_t n, int degree, t_random *r)
 DEFINE_ADAM(adam_f32, float, sqrtf)
 DEFINE_ADAM(adam_f64, double, sqrt)
 
-/* What the regularisers add, with the roundings of the dtype. */
+/* What the regularisers add, and the term of ADMM, with the roundings of the dtype. */
 static double regularised(const step *s, gs_attribute a, int64_t i, double g)
 {
-    const double x = t_get(s->dtype, t_data(s->rows.value.at[a]), i);
+    const double x = t_get(s->dtype, t_data(s->rows.value.at[a]), i),
+                 rho = s->rate[GS_RATE_SPARSITY],
+                 aim = rho > 0 ? t_get(s->dtype, t_data(s->rows.aim), a == GS_OPACITY ? i : 0) : 0;
     if (s->dtype == FTH_F64) {
-        const double o = 1 / (1 + exp(-x));
+        const double o = 1 / (1 + exp(-x)), all = g + s->rate[GS_RATE_OPACITY] * (o * (1 - o));
         if (a == GS_SCALING) return g + s->rate[GS_RATE_SCALING] * exp(x);
-        return a == GS_OPACITY ? g + s->rate[GS_RATE_OPACITY] * (o * (1 - o)) : g;
+        if (a != GS_OPACITY) return g;
+        return rho > 0 ? all + rho * (o - aim) * (o * (1 - o)) : all;
     }
     const float f = (float)x, o = 1 / (1 + expf(-f)), w = (float)s->rate[GS_RATE_SCALING],
-                u = (float)s->rate[GS_RATE_OPACITY];
+                u = (float)s->rate[GS_RATE_OPACITY], all = (float)g + u * (o * (1 - o));
     if (a == GS_SCALING) return (double)((float)g + w * expf(f));
-    return a == GS_OPACITY ? (double)((float)g + u * (o * (1 - o))) : g;
+    if (a != GS_OPACITY) return g;
+    return (double)(rho > 0 ? all + (float)rho * (o - (float)aim) * (o * (1 - o)) : all);
 }
 
 static void check_attribute(const step *s, gs_attribute a, fth_val gradient)
@@ -210,6 +214,31 @@ TEST(a_step_is_its_parts_one_after_the_other)
                 check_step(&s);
                 t_graph_free(s.g);
             }
+}
+
+TEST(opacities_are_drawn_to_an_aim)
+{
+    t_random r = t_random_make(6);
+    for (int bits = 0; bits < 2; bits++)
+        for (int noise = 0; noise < 2 - bits; noise++) {
+            step s = make(bits ? FTH_F64 : FTH_F32, 300, 1, &r);
+            const fth_val none = fth_const_i64(s.g, FTH_I64, 5);
+            if (noise) s.rows.normals = gs_normals(none, none); /* of rate 0: nothing is shaken */
+            s.rows.aim = numbers(&s, "aim", "g", &r, 0.3, 0.4, false);
+            s.rate[GS_RATE_SPARSITY] = 0.25;
+            t_put(s.dtype, t_data(s.rates), GS_RATE_SPARSITY, 0.25, 0);
+            s.all = gs_update_values_(s.g, FTH_HERE, &s.rule, &s.rows, s.view, s.splats, s.bar,
+                                      s.rates);
+            MADE(s.all);
+            t_cuts(3);
+            check_step(&s);
+            t_graph_free(s.g);
+        }
+    step s = make(FTH_F32, 4, 0, &r);
+    s.rows.aim = numbers(&s, "aim", "g xyz", &r, 1, 0, false);
+    IS_TRUE(!fth_val_ok(
+        gs_update_values_(s.g, FTH_HERE, &s.rule, &s.rows, s.view, s.splats, s.bar, s.rates)));
+    t_graph_free(s.g);
 }
 
 TEST(attributes_that_are_off_stay)

@@ -43,8 +43,7 @@ static const struct {
     const char *key, *off;
 } missing[] = {{"gut", "false"},
                {"render_mode", "RGB"},
-               {"use_bilateral_grid", "false"},
-               {"enable_sparsity", "false"}};
+               {"use_bilateral_grid", "false"}};
 
 static bool is_off(const fth_config *cfg, const char *key, const char *off)
 {

@@ -128,7 +128,10 @@ static int64_t scaled(int64_t count, double scaler, int64_t least)
 static fth_status read_schedule(const fth_config *cfg, gs_settings *s, fth_err *err)
 {
     const double by = fth_config_real(cfg, "steps_scaler");
-    s->iterations = scaled(fth_config_int(cfg, "iterations"), by, 0);
+    s->base = scaled(fth_config_int(cfg, "iterations"), by, 0);
+    s->iterations =
+        s->base +
+        (fth_config_bool(cfg, "enable_sparsity") ? fth_config_int(cfg, "sparsify_steps") : 0);
     s->degree_interval = scaled(fth_config_int(cfg, "sh_degree_interval"), by, 1);
     s->refine_every = scaled(fth_config_int(cfg, "refine_every"), by, 1);
     s->start_refine = scaled(fth_config_int(cfg, "start_refine"), by, 0);
@@ -200,6 +203,8 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .poses = (gs_pose_kind)fth_config_choice(cfg, "pose_optimization"),
         .pose_rate = fth_config_real(cfg, "pose_lr"),
         .sog_rounds = (int)fth_config_int(cfg, "sog_iterations"),
+        .rho = fth_config_real(cfg, "init_rho"),
+        .prune_ratio = fth_config_real(cfg, "prune_ratio"),
     };
     const char *most = text_of(cfg, "max_cap");
     if (most && strcmp(most, "auto") == 0)

@@ -40,7 +40,8 @@ typedef struct gs_settings {
     double most_alpha;
     bool antialias;
     bool shuffled;
-    int64_t iterations, degree_interval;
+    int64_t iterations; /* all of them: `base`, and then those that make opacities sparse */
+    int64_t base, degree_interval;
     int degree;
     double rate[GS_ATTRIBUTES]; /* of the means: without the scale of the scene */
     double lambda, opacity_reg, scale_reg, ground[3];
@@ -62,6 +63,7 @@ typedef struct gs_settings {
     double pose_rate;
     bool exports[GS_EXPORTS];
     int sog_rounds; /* of k-means */
+    double rho, prune_ratio; /* of ADMM */
 } gs_settings;
 
 /* Of a checked config. FTH_E_CONFIG: two keys contradict each other. */

@@ -11,19 +11,19 @@ static const double noise_lr = 5e5;
 
 bool gs_work_is_due(const gs_settings *s, int64_t iteration)
 {
-    return iteration > s->start_refine && iteration < s->stop_refine &&
+    return iteration > s->start_refine && iteration < s->stop_refine && iteration <= s->base &&
            iteration % s->refine_every == 0 &&
            (s->strategy == GS_MCMC || iteration % s->reset_every >= s->pause);
 }
 
 bool gs_work_resets(const gs_settings *s, int64_t iteration)
 {
-    return s->strategy == GS_ADC && iteration < s->stop_refine && iteration % s->reset_every == 0;
+    return gs_work_wants_densify(s, iteration) && iteration % s->reset_every == 0;
 }
 
 bool gs_work_wants_densify(const gs_settings *s, int64_t iteration)
 {
-    return s->strategy == GS_ADC && iteration < s->stop_refine;
+    return s->strategy == GS_ADC && iteration < s->stop_refine && iteration <= s->base;
 }
 
 /* Gaussians that there may be with the memory that is left: rows, and what a step takes for them. A

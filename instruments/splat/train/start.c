@@ -276,7 +276,10 @@ static fth_status add_parts(gs_work *w, const char *checkpoint, fth_err *err)
         gs_state_add_part(&w->state, gs_pose_names[k], w->poses.part[k],
                           k == GS_POSE_STEPS ? "step" : "pose");
     if (!checkpoint) return FTH_OK;
-    return gs_state_load_parts(&w->state, w->mem, !w->job->resume, checkpoint, err);
+    if (w->state.iteration > w->set.base) FTH_TRY(gs_work_begin_sparsity(w, err));
+    FTH_TRY(gs_state_load_parts(&w->state, w->mem, !w->job->resume, checkpoint, err));
+    if (w->sparsity.z) gs_sparsity_set_aim(&w->sparsity);
+    return FTH_OK;
 }
 
 fth_status gs_work_begin(gs_work *w, fth_err *err)
@@ -314,6 +317,7 @@ void gs_work_close(gs_work *w)
     gs_feed_free(&w->feed);
     gs_step_free(&w->step);
     gs_poses_free(&w->poses);
+    gs_sparsity_free(&w->sparsity);
     gs_state_free(&w->state);
     if (w->view) (void)fth_mem_release(w->mem, w->view, NULL);
     fth_lines_free(&w->lines);

@@ -274,6 +274,14 @@ void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const 
     if (s->parts < GS_STATE_PARTS) s->part[s->parts++] = (fth_file_tensor){name, tensor, axes};
 }
 
+void gs_state_drop_part(gs_state *s, const char *name)
+{
+    int kept = 0;
+    for (int i = 0; i < s->parts; i++)
+        if (strcmp(s->part[i].name, name) != 0) s->part[kept++] = s->part[i];
+    s->parts = kept;
+}
+
 fth_status gs_state_load_parts(const gs_state *s, fth_mem *mem, bool all, const char *path,
                                fth_err *err)
 {

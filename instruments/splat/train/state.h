@@ -39,6 +39,7 @@ fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_o
                          const char *path, fth_err *err);
 /* One more tensor that is saved with the state; name and axes live as long. */
 void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const char *axes);
+void gs_state_drop_part(gs_state *s, const char *name);
 /* Fill those that were added so far. With `all` each must be in the file; else one that is not
  * there stays as it is. */
 fth_status gs_state_load_parts(const gs_state *s, fth_mem *mem, bool all, const char *path,

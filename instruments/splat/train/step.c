@@ -74,7 +74,8 @@ static fth_val column(fth_val rows, int i)
 }
 
 /* The loss of the image, and of sizes and opacities where they weigh anything. */
-static fth_val total_of(const gs_step *s, fth_graph *g, const gs_values *model, fth_val loss)
+static fth_val total_of(const gs_step *s, fth_graph *g, const gs_values *model, fth_val aim,
+                        fth_val loss)
 {
     fth_val total = loss;
     if (s->rules.scale_reg > 0)
@@ -85,6 +86,11 @@ static fth_val total_of(const gs_step *s, fth_graph *g, const gs_values *model, 
         total = fth_add(
             total, fth_mul(fth_cast(fth_mean(fth_sigmoid(model->at[GS_OPACITY]), "g"), FTH_F64),
                            fth_const(g, FTH_F64, s->rules.opacity_reg)));
+    if (s->aim) {
+        const fth_val away = fth_sub(fth_sigmoid(model->at[GS_OPACITY]), aim);
+        total = fth_add(total, fth_mul(fth_cast(fth_sum(fth_sqr(away), "g"), FTH_F64),
+                                       fth_const(g, FTH_F64, 0.5 * s->rho)));
+    }
     return total;
 }
 
@@ -126,7 +132,8 @@ static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_value
                   iteration = fth_input(g, "iteration", FTH_I64, "",
                                         fth_scalar_source(FTH_I64, &s->iteration));
     const gs_update_rows rows = {
-        .normals = s->rules.noise ? gs_normals(seed, iteration) : (fth_val){0},
+        .normals = s->rules.noise && !s->aim ? gs_normals(seed, iteration) : (fth_val){0},
+        .aim = z->aim,
         .value = *model,
         .first = params(s, g, GS_FIRST),
         .second = params(s, g, GS_SECOND),
@@ -195,12 +202,13 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, const fth_source so
     fth_axis(g, "rate", GS_RATES);
     if (s->densify) fth_axis(g, "sum", GS_UPDATE_SUM);
     const gs_values model = params(s, g, GS_VALUE);
+    z->aim = s->aim ? fth_param(g, "aim", "g", s->aim) : (fth_val){0};
     const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(s->view)),
                   splats = gs_project(g, &z->rule, &model, view),
                   order = gs_order(g, &z->rule, splats),
                   image = gs_blend(g, &z->rule, splats, order, view),
                   loss = image_loss(s, g, image, view, source, &photo),
-                  total = total_of(s, g, &model, loss),
+                  total = total_of(s, g, &model, z->aim, loss),
                   seen = fth_gt(column(splats, GS_TILES), fth_const(g, FTH_F32, 0));
     add(z, total, fth_scalar_sink(FTH_F64, &s->loss[0]));
     for (int k = 0; k < 3; k++)
@@ -308,6 +316,7 @@ static fth_status set_sources(const gs_step *s, const gs_step_size *z,
 static void put_rates(const gs_step *s)
 {
     gs_rates r = {.noise = s->noise,
+                  .rho = s->aim ? s->rho : 0,
                   .scale_reg = s->rules.scale_reg,
                   .opacity_reg = s->rules.opacity_reg,
                   .n = s->rows->n};

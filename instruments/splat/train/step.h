@@ -36,6 +36,7 @@ typedef struct gs_step_size {
     fth_val out[GS_STEP_OUTPUTS];
     fth_sink sink[GS_STEP_OUTPUTS];
     int outputs;
+    fth_val aim; /* of opacities; poison: none */
 } gs_step_size;
 
 typedef struct gs_step {
@@ -58,6 +59,8 @@ typedef struct gs_step {
     int64_t count[GS_ATTRIBUTES]; /* of Adam's steps, this one in it */
     bool go[GS_ATTRIBUTES];       /* false: the attribute stays as it is */
     double noise;                 /* rate of the noise; 0: none */
+    double rho;                   /* penalty of ADMM, */
+    fth_tensor *aim;              /* and what opacities are drawn to, [g]; NULL: without */
     int64_t iteration;            /* of the noise */
     uint64_t planned_bytes;       /* of the last run: arena and ledger */
     uint64_t ledger_bytes;

@@ -23,7 +23,7 @@ static void find_ground(const gs_work *w, int64_t iteration, double ground[3])
 {
     static const int64_t period[3] = {37, 41, 43};
     static const double turn = 6.283185307179586;
-    const double phase = (double)iteration / (double)w->set.iterations;
+    const double phase = (double)iteration / (double)(w->set.base > 0 ? w->set.base : 1);
     double weight = phase < 0.25 ? 1 : 1 - 2 * (phase - 0.25);
     if (!w->set.modulate || weight < 0) weight = 0;
     for (int c = 0; c < 3; c++) {
@@ -114,7 +114,9 @@ static fth_status step(gs_work *w, int64_t iteration, const gs_step_view *view, 
     all_of(left, last || (due && (adc || gs_work_adds(w))));
     left[GS_OPACITY] |= gs_work_resets(&w->set, iteration);
     set_rates(w, left);
-    w->step.noise = due ? 0 : gs_work_noise(w);
+    w->step.noise = due || w->sparsity.z ? 0 : gs_work_noise(w);
+    w->step.aim = w->sparsity.aim;
+    w->step.rho = w->set.rho;
     w->step.iteration = iteration;
     FTH_TRY(gs_step_run(&w->step, w->job->call, view, false, err));
     FTH_TRY(check_numbers(w, iteration, err));
@@ -139,6 +141,7 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     gs_feed_image image;
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
+    FTH_TRY(gs_work_begin_sparsity(w, err));
     find_ground(w, iteration, ground);
     gs_poses_view(&w->poses, number, &w->scene.view[number], &posed);
     FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
@@ -149,10 +152,11 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
                                .mask = image.mask,
                                .alpha = image.alpha};
     FTH_TRY(step(w, iteration, &view, half, left, err));
+    FTH_TRY(gs_work_sparsify(w, iteration, err));
     w->state.iteration = iteration;
     if (iteration < w->set.iterations) { /* the last one makes no step */
         for (int a = 0; a < GS_ATTRIBUTES; a++) w->state.count[a] += !left[a];
-        w->state.rate *= pow(0.01, 1.0 / (double)w->set.iterations);
+        w->state.rate *= pow(0.01, 1.0 / (double)(w->set.base ? w->set.base : w->set.iterations));
         if (w->step.view_bar)
             gs_poses_step(&w->poses, number, &w->scene.view[number],
                           fth_tensor_view(w->step.view_bar));
@@ -369,7 +373,16 @@ static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_f
     const fth_plan *plan = NULL;
     FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
     FTH_TRY(gs_step_plan(&w->step, width, height, &plan, err));
-    return show(user, plan, (double)w->set.iterations, err);
+    FTH_TRY(show(user, plan, (double)w->set.base, err));
+    if (w->set.iterations == w->set.base) return FTH_OK;
+    gs_step_forget(&w->step);
+    FTH_TRY(gs_sparsity_create(&w->sparsity, w->mem, w->state.rows.n, w->set.prune_ratio, err));
+    w->step.aim = w->sparsity.aim;
+    fth_status s = gs_step_plan(&w->step, width, height, &plan, err);
+    if (s == FTH_OK) s = show(user, plan, (double)(w->set.iterations - w->set.base), err);
+    gs_step_forget(&w->step);
+    gs_sparsity_free(&w->sparsity);
+    return s;
 }
 
 /* Gaussians that there may be in the end, of n at the start. */
@@ -377,7 +390,7 @@ static int64_t rows_at_most(const gs_work *w, int64_t n)
 {
     const gs_settings *s = &w->set;
     const int64_t cap = s->most > n ? s->most : n,
-                  end = s->iterations < s->stop_refine ? s->iterations : s->stop_refine;
+                  end = s->base < s->stop_refine ? s->base : s->stop_refine;
     if (end <= s->start_refine) return n;
     if (s->strategy == GS_ADC) return cap;
     double most = (double)n; /* MCMC adds a twentieth at a time */

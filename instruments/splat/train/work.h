@@ -3,6 +3,7 @@
 #define SPLAT_TRAIN_WORK_H
 
 #include "../pose/poses.h"
+#include "../sparsity/sparsity.h"
 #include "feed.h"
 #include "state.h"
 #include "step.h"
@@ -21,7 +22,8 @@ typedef struct gs_work {
     gs_origin origin;
     gs_state state;
     gs_step step;
-    gs_poses poses; /* not there unless they are trained */
+    gs_poses poses;       /* not there unless they are trained */
+    gs_sparsity sparsity; /* not there before its iterations */
     gs_feed feed;
     double fixed_bytes; /* of a plan, however few rows there are; 0: not known yet */
     bool told_cap;
@@ -60,6 +62,12 @@ fth_status gs_rows_find_bad(const gs_rows *rows, gs_bad *bad, fth_err *err);
 /* What is written is the state after whole iterations. FTH_E_NUMERIC: a parameter is not finite. */
 fth_status gs_work_save_model(const gs_work *w, fth_err *err);
 fth_status gs_work_save_state(gs_work *w, fth_err *err);
+
+/* sparsify.c: ADMM, in the iterations after `base`. Before an iteration: where it is the first of
+ * them, the start. */
+fth_status gs_work_begin_sparsity(gs_work *w, fth_err *err);
+/* After the step of an iteration; after the last one rows are removed. */
+fth_status gs_work_sparsify(gs_work *w, int64_t iteration, fth_err *err);
 
 /* timelapse.c: all images that it names are there; its frames after an iteration, where some are
  * due. */

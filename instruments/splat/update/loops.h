@@ -25,7 +25,7 @@ enum {
 /* The attribute of the operation. */
 typedef struct gs_update_attr {
     gs_raster rule;
-    int64_t rest, densify, noise; /* 1 where they are */
+    int64_t rest, densify, noise, sparsity; /* 1 where they are */
 } gs_update_attr;
 
 /* Rows of one array, before and after; the same memory, or not. */
@@ -45,6 +45,8 @@ typedef struct gs_update_work {
     gs_update_array densify;                                 /* cleared: none */
     const double *normals;                                   /* of rows; NULL: none */
     int64_t normals_step;
+    const void *aim; /* of opacities, for ADMM; NULL: none */
+    int64_t aim_step;
 } gs_update_work;
 
 /* Attribute of a part, and its numbers in a row. */
@@ -71,10 +73,15 @@ static inline int gs_update_sums_out(const gs_update_attr *a)
     return GS_UPDATE_OUTPUTS + (a->rest ? GS_UPDATE_KINDS : 0);
 }
 
-/* Normals come last. */
+/* Normals come behind them, then what opacities aim at. */
 static inline int gs_update_normals_in(const gs_update_attr *a)
 {
     return gs_update_sums_in(a) + (a->densify ? 1 : 0);
+}
+
+static inline int gs_update_aim_in(const gs_update_attr *a)
+{
+    return gs_update_normals_in(a) + (a->noise ? 1 : 0);
 }
 
 /* The input whose new value an output is. */
@@ -123,6 +130,11 @@ static inline void gs_update_work_of(const fth_call *call, gs_update_work *w)
         const fth_tile *normals = &call->in[gs_update_normals_in(a)];
         w->normals = (const double *)gs_from(normals, out, FTH_F64);
         w->normals_step = normals->stride[0];
+    }
+    if (a->sparsity) {
+        const fth_tile *aim = &call->in[gs_update_aim_in(a)];
+        w->aim = gs_from(aim, out, dtype);
+        w->aim_step = aim->stride[0];
     }
     const int64_t k = a->rest ? node->in[GS_UPDATE_INPUTS].size[1] : 0;
     while (w->degree < GS_DEGREES - 1 && gs_coefficients(w->degree) < k) w->degree++;

@@ -17,6 +17,7 @@ void gs_rates_put(const gs_rates *r, float out[GS_RATES])
     out[GS_RATE_SCALING] = (float)(r->scale_reg / (3.0 * rows));
     out[GS_RATE_OPACITY] = (float)(r->opacity_reg / rows);
     out[GS_RATE_NOISE] = (float)r->noise;
+    out[GS_RATE_SPARSITY] = (float)r->rho;
 }
 
 static int update_of(const fth_node *node, int out)
@@ -29,7 +30,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     const gs_update_attr *a = node->attr;
     const fth_dtype real = node->in[0].dtype;
-    const int inputs = gs_update_normals_in(a) + (a->noise ? 1 : 0);
+    const int inputs = gs_update_aim_in(a) + (a->sparsity ? 1 : 0);
     if (node->n_in != inputs)
         return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "%s: %d inputs, expected %d", node->op->name,
                         node->n_in, inputs);
@@ -44,6 +45,7 @@ static fth_status infer(fth_node *node, fth_err *err)
         if (real != FTH_F32)
             return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: noise is for a model in f32", node->op->name);
     }
+    if (a->sparsity) FTH_TRY(gs_check_axes(node, gs_update_aim_in(a), real, "g", err));
     node->n_out = gs_update_sums_out(a) + (a->densify ? 1 : 0);
     for (int o = 0; o < node->n_out; o++) {
         const int in = gs_update_input_of(o);
@@ -91,14 +93,15 @@ const fth_op gs_update_op = {
 };
 
 /* Inputs of the operation, as many as there may be. */
-enum { INPUTS = GS_UPDATE_INPUTS + GS_UPDATE_KINDS + 2 };
+enum { INPUTS = GS_UPDATE_INPUTS + GS_UPDATE_KINDS + 3 };
 
 static gs_update_attr attr_of(const gs_raster *rule, const gs_update_rows *rows)
 {
     return (gs_update_attr){.rule = *rule,
                             .rest = fth_val_ok(rows->value.at[GS_SH_N]),
                             .densify = fth_val_ok(rows->densify),
-                            .noise = fth_val_ok(rows->normals)};
+                            .noise = fth_val_ok(rows->normals),
+                            .sparsity = fth_val_ok(rows->aim)};
 }
 
 /* Those that are changed; returns how many inputs there are. */
@@ -111,6 +114,7 @@ static int put_rows(const gs_update_rows *rows, const gs_update_attr *attr, fth_
     for (int k = 0; attr->rest && k < GS_UPDATE_KINDS; k++) in[n++] = kind[k]->at[GS_SH_N];
     if (attr->densify) in[n++] = rows->densify;
     if (attr->noise) in[n++] = rows->normals;
+    if (attr->sparsity) in[n++] = rows->aim;
     return n;
 }
 

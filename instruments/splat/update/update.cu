@@ -65,6 +65,8 @@ struct update {
     int64_t sums_in_step, sums_out_step;
     const double *normals;
     int64_t normals_step;
+    const float *aim;
+    int64_t aim_step;
     bool dense; /* rows lie one behind the other, and begin at 16 bytes */
 };
 
@@ -165,8 +167,8 @@ __device__ inline bool row_back(const update &u, int degree, int64_t i, const fl
     return true;
 }
 
-__device__ inline void add_regularisers(const update &u, const float *scaling, float opacity,
-                                        row_gradient &g)
+__device__ inline void add_regularisers(const update &u, int64_t i, const float *scaling,
+                                        float opacity, row_gradient &g)
 {
     const float by_scale = u.rates[GS_RATE_SCALING], by_opacity = u.rates[GS_RATE_OPACITY];
     if (by_scale > 0)
@@ -174,6 +176,10 @@ __device__ inline void add_regularisers(const update &u, const float *scaling, f
     if (by_opacity > 0) {
         const float o = 1 / (1 + expf(-opacity));
         g.logit += by_opacity * (o * (1 - o));
+    }
+    if (u.aim) {
+        const float o = 1 / (1 + expf(-opacity)), aim = u.aim[i * u.aim_step];
+        g.logit += u.rates[GS_RATE_SPARSITY] * (o - aim) * (o * (1 - o));
     }
 }
 
@@ -399,7 +405,7 @@ __global__ void __launch_bounds__(ROWS, RESIDENT) update_rows(const update __gri
             g = row_gradient{};
             for (int k = 0; k < u.coefficients; k++) rest[k] = 0.0f;
         }
-        add_regularisers(u, scaling, opacity, g);
+        add_regularisers(u, i, scaling, opacity, g);
         put_gradient(shared, row, g);
         add_sums(u, i, mine);
         if (shakes) shake(u, i, scaling, opacity, moved + 3 * row);
@@ -457,6 +463,8 @@ fth_status run(const fth_call *call)
     u.sums_out_step = w.densify.out_step;
     u.normals = w.normals;
     u.normals_step = w.normals_step;
+    u.aim = (const float *)w.aim;
+    u.aim_step = w.aim_step;
     if (u.n == 0) return FTH_OK;
     FTH_LAUNCH(update_rows, (unsigned)((u.n + ROWS - 1) / ROWS), ROWS, fth_cuda_stream(call), u);
     FTH_CUDA_LAUNCHED(call);

@@ -20,6 +20,7 @@ enum {
     GS_RATE_SCALING = GS_RATE_ON + GS_ATTRIBUTES, /* weights of the regularisers, over the */
     GS_RATE_OPACITY,                              /* numbers that they are means of */
     GS_RATE_NOISE,                                /* of MCMC; 0: none */
+    GS_RATE_SPARSITY,                             /* rho of ADMM; 0: none */
     GS_RATES
 };
 
@@ -30,6 +31,7 @@ typedef struct gs_rates {
     bool on[GS_ATTRIBUTES];
     double scale_reg, opacity_reg; /* 0: none */
     double noise;                  /* of MCMC: that of the means times noise_lr; 0: none */
+    double rho;                    /* penalty of ADMM; 0: none */
     int64_t n;                     /* rows */
 } gs_rates;
 /* As the operation takes them, in f32. */
@@ -38,10 +40,11 @@ void gs_rates_put(const gs_rates *r, float out[GS_RATES]);
 /* All that is changed: parameters with their moments, and sums for densification ([g sum], how
  * often a row was seen and the length of its gradient on the screen; poison: none). shN is poison
  * where the degree is 0. With normals (f64 [g xyz], for a model in f32; poison: none) means are
- * shaken as gs_mcmc_noise does before they move, whether or not they are on. */
+ * shaken as gs_mcmc_noise does before they move, whether or not they are on. With `aim` ([g];
+ * poison: none) the loss has rho / 2 |opacity - aim|^2 too, the sparsity term of ADMM. */
 typedef struct gs_update_rows {
     gs_values value, first, second;
-    fth_val densify, normals;
+    fth_val densify, normals, aim;
 } gs_update_rows;
 /* Normals of an iteration; both numbers are i64 without axes. */
 fth_val gs_normals_(fth_site site, fth_val seed, fth_val iteration);

@@ -40,6 +40,10 @@ static void add_regularisers(const gs_update_work *w, int64_t i, row_gradient *g
         const real o = 1 / (1 + EXP(-*IN(GS_IN_OPACITY, i)));
         g->logit += rates[GS_RATE_OPACITY] * (o * (1 - o));
     }
+    if (w->aim) {
+        const real o = 1 / (1 + EXP(-*IN(GS_IN_OPACITY, i))), aim = *ROW(w->aim, w->aim_step, i);
+        g->logit += rates[GS_RATE_SPARSITY] * (o - aim) * (o * (1 - o));
+    }
 }
 
 /* n numbers that lie side by side. They are copied first, so that a compiler sees that reading and
