@@ -1,5 +1,6 @@
 """Masks, alpha and colours of images in the training of splat: what lies under a mask changes no byte, alpha is learned,
-scores are of what is kept, and what is said of masks that are not there.
+scores are of what is kept, what is said of masks that are not there; bilateral grids take up the colours of images, give the
+same bytes however a training runs, and resume.
 seconds: 15"""
 import json
 import pathlib
@@ -10,6 +11,7 @@ import unittest
 import zlib
 
 import numpy as np
+from test_splat import read_safetensors
 from test_splat_train import call, rows_of
 
 VIEWS, WIDTH, HEIGHT = 8, 48, 40
@@ -148,6 +150,59 @@ class Look(unittest.TestCase):
                     "0.2,0.5,0.9", "--json", cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(json.loads(done.stdout)["psnr"], 15)
+
+    def cast(self, name):
+        """Images to train on have other colours each; those of test views have their own."""
+        images = []
+        for v in range(VIEWS):
+            gain = 1 + 0.35 * np.sin(2.4 * v + 2 * np.arange(3)) if v % 4 else 1
+            images.append(np.rint(np.clip(self.images[v] * gain + (0.05 * np.cos(v) if v % 4 else 0), 0, 1) * 255))
+        self.capture(name, [i.astype(np.uint8) for i in images])
+
+    def test_grids_take_up_colours(self):
+        self.cast("cast")
+        words = ["--init-ply", "toy/truth.ply", "--strategy", "default", "--set", "start_refine=100000", "--eval", "--test-every", 4]
+        psnr = {}
+        for name, more in (("fixed", []), ("free", ["--bilateral-grid", "--set", "bilateral_grid_lr=0.1", "--set",
+                                                    "bilateral_grid_X=4", "--set", "bilateral_grid_Y=3"])):
+            self.train("cast", name, *words, *more, "--set", "eval_steps=[60]")
+            psnr[name] = float(rows_of(self.dir / name / "metrics.csv")[-1]["psnr"])
+        self.assertGreater(psnr["free"], psnr["fixed"] + 2, psnr)
+        state = read_safetensors(self.dir / "free" / STATE)
+        self.assertEqual(state["bilateral_grid"].shape, (6, 12, 8, 3, 4))  # one for each view to train on
+        self.assertEqual(state["steps.bilateral_grid"], [59])
+        identity = np.eye(3, 4).reshape(1, 12, 1, 1, 1)
+        self.assertTrue(np.all(np.abs(state["bilateral_grid"] - identity).max((1, 2, 3, 4)) > 0.05))
+        self.assertTrue(np.isfinite(state["second.bilateral_grid"]).all())
+        self.assertEqual(read_ply_head(self.dir / "free" / MODEL), read_ply_head(self.dir / "fixed" / MODEL))
+        rows = rows_of(self.dir / "free/loss.csv")
+        self.assertGreater(float(rows[-1]["loss"]), 0.8 * float(rows[-1]["l1"]) + 0.2 * (1 - float(rows[-1]["ssim"])) + 1e-6)
+
+    def test_grids_have_the_same_bytes(self):
+        self.cast("shades")
+        for strategy in ("default", "mcmc"):
+            words = ["--strategy", strategy, "--bilateral-grid", "--checkpoint-every", 20]
+            self.train("shades", f"one_{strategy}", *words)
+            self.train("shades", f"two_{strategy}", *words, "--threads", 1, "--memory", "160M")
+            self.same(f"one_{strategy}", f"two_{strategy}")
+            for _ in range(3):  # an iteration each
+                done = self.train("shades", f"three_{strategy}", *words, "--max-minutes", 1e-9, code=6)
+                self.assertIn("the same command resumes", done.stderr)
+            self.train("shades", f"three_{strategy}", *words)
+            self.same(f"one_{strategy}", f"three_{strategy}")
+        self.train("shades", "without")
+        self.assertNotEqual((self.dir / "without" / MODEL).read_bytes(), (self.dir / "one_mcmc" / MODEL).read_bytes())
+        # a training without grids may go on with some, one with them not with grids of another size
+        more = [w for w in SHORT if w not in ("-i", 60)]
+        for start, code in (("without", 0), ("one_mcmc", 3)):
+            done = call("splat", "train", "-d", "shades", "-o", f"on_{start}", *more, "-i", 70, "--resume", f"{start}/{STATE}",
+                        "--bilateral-grid", "--set", "bilateral_grid_W=5", cwd=self.dir)
+            self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn("bilateral_grid", done.stderr)
+
+
+def read_ply_head(path):
+    return [line for line in path.read_bytes().split(b"end_header\n")[0].splitlines() if line.startswith(b"property")]
 
 
 if __name__ == "__main__":

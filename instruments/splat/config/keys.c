@@ -42,8 +42,7 @@ static const fth_config_key keys[] = {
 static const struct {
     const char *key, *off;
 } missing[] = {{"gut", "false"},
-               {"render_mode", "RGB"},
-               {"use_bilateral_grid", "false"}};
+               {"render_mode", "RGB"}};
 
 static bool is_off(const fth_config *cfg, const char *key, const char *off)
 {

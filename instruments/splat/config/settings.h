@@ -46,6 +46,9 @@ typedef struct gs_settings {
     double rate[GS_ATTRIBUTES]; /* of the means: without the scale of the scene */
     double lambda, opacity_reg, scale_reg, ground[3];
     bool modulate, random;
+    bool grids; /* each image has a bilateral grid */
+    int64_t grid_luma, grid_rows, grid_columns;
+    double grid_rate, grid_weight; /* weight: of its variation in the loss */
     int64_t random_points;
     double extent, init_opacity, init_scaling;
     int64_t refine_every, start_refine, stop_refine;

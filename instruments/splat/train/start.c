@@ -267,6 +267,13 @@ static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_er
     return FTH_OK;
 }
 
+fth_status gs_work_make_grids(gs_work *w, fth_err *err)
+{
+    const gs_grid_size size = {w->trains, w->set.grid_luma, w->set.grid_rows, w->set.grid_columns};
+    if (!w->set.grids || w->grids.part[GS_GRID_VALUE]) return FTH_OK;
+    return gs_grids_create(&w->grids, w->mem, &size, err);
+}
+
 /* What is trained beside the rows; numbers of a resumed training are those of its checkpoint. */
 static fth_status add_parts(gs_work *w, const char *checkpoint, fth_err *err)
 {
@@ -275,6 +282,9 @@ static fth_status add_parts(gs_work *w, const char *checkpoint, fth_err *err)
     for (int k = 0; k < GS_POSE_PARTS && w->poses.kind != GS_POSE_NONE; k++)
         gs_state_add_part(&w->state, gs_pose_names[k], w->poses.part[k],
                           k == GS_POSE_STEPS ? "step" : "pose");
+    FTH_TRY(gs_work_make_grids(w, err));
+    for (int k = 0; k < GS_GRID_PARTS && w->set.grids; k++)
+        gs_state_add_part(&w->state, gs_grid_names[k], w->grids.part[k], gs_grid_axes[k]);
     if (!checkpoint) return FTH_OK;
     if (w->state.iteration > w->set.base) FTH_TRY(gs_work_begin_sparsity(w, err));
     FTH_TRY(gs_state_load_parts(&w->state, w->mem, !w->job->resume, checkpoint, err));
@@ -318,6 +328,7 @@ void gs_work_close(gs_work *w)
     gs_step_free(&w->step);
     gs_poses_free(&w->poses);
     gs_sparsity_free(&w->sparsity);
+    gs_grids_free(&w->grids);
     gs_state_free(&w->state);
     if (w->view) (void)fth_mem_release(w->mem, w->view, NULL);
     fth_lines_free(&w->lines);

@@ -122,12 +122,27 @@ static fth_val count_bad(gs_step *s, gs_step_size *z, fth_graph *g, const gs_val
     return fth_add(bad, fth_count(fth_not(fth_isfinite(to_view)), "view"));
 }
 
+/* The step of the grids, and whether their variation is finite. */
+static void add_grids(gs_step *s, gs_step_size *z, fth_graph *g, const gs_grid_values *grids,
+                      fth_val bar, fth_val *good)
+{
+    fth_val gradient, assigns[GS_GRID_STEPS];
+    const fth_val variation = gs_grids_learn(g, grids, s->rules.grid_weight, bar, &gradient);
+    *good = fth_and(*good, fth_isfinite(variation));
+    add(z, variation, fth_scalar_sink(FTH_F64, &s->variation));
+    if (gs_grids_step(g, grids, gradient, *good, assigns) != FTH_OK) return; /* it is known */
+    for (int k = 0; k < GS_GRID_STEPS; k++) add(z, assigns[k], (fth_sink){0});
+}
+
 /* The update at the end of the plan; with numbers that are not finite nothing moves. */
 static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_values *model,
-                       fth_val view, fth_val loss, fth_val total, fth_val splats)
+                       fth_val view, fth_val loss, fth_val total, fth_val splats,
+                       const gs_grid_values *grids)
 {
-    fth_val bar, assigns[GS_UPDATE_ASSIGNS];
-    if (fth_grad(loss, 1, &splats, &bar) != FTH_OK) return; /* it is known */
+    const fth_val wrt[2] = {splats, grids->grid};
+    fth_val bars[2], assigns[GS_UPDATE_ASSIGNS];
+    if (fth_grad(loss, s->rules.grids ? 2 : 1, wrt, bars) != FTH_OK) return; /* it is known */
+    const fth_val bar = bars[0];
     const fth_val seed = fth_const_i64(g, FTH_I64, s->rules.seed),
                   iteration = fth_input(g, "iteration", FTH_I64, "",
                                         fth_scalar_source(FTH_I64, &s->iteration));
@@ -138,9 +153,10 @@ static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_value
         .first = params(s, g, GS_FIRST),
         .second = params(s, g, GS_SECOND),
         .densify = s->densify ? fth_param(g, "densify", "g sum", s->rows->densify) : (fth_val){0}};
-    const fth_val bad = count_bad(s, z, g, model, view, splats, bar),
-                  good = fth_and(fth_isfinite(total), fth_eq(bad, fth_const_i64(g, FTH_I64, 0))),
-                  rates = fth_input(g, "rates", FTH_F32, "rate", fth_tensor_source(s->rates)),
+    const fth_val bad = count_bad(s, z, g, model, view, splats, bar);
+    fth_val good = fth_and(fth_isfinite(total), fth_eq(bad, fth_const_i64(g, FTH_I64, 0)));
+    if (s->rules.grids) add_grids(s, z, g, grids, bars[1], &good);
+    const fth_val rates = fth_input(g, "rates", FTH_F32, "rate", fth_tensor_source(s->rates)),
                   used = fth_select(good, rates, fth_const(g, FTH_F32, 0));
     add(z, bad, fth_scalar_sink(FTH_I64, &s->bad));
     const int n = gs_update(g, &z->rule, &rows, view, splats, bar, used, assigns);
@@ -171,9 +187,9 @@ static fth_val alpha_term(const gs_step *s, fth_graph *g, fth_val image, fth_val
     return fth_mul(fth_cast(mean, FTH_F64), fth_const(g, FTH_F64, s->rules.lambda_alpha));
 }
 
-/* The loss of the image; `photo` has its parts. */
-static fth_val image_loss(const gs_step *s, fth_graph *g, fth_val image, fth_val view,
-                          const fth_source source[COMPARED], fth_val *photo)
+/* The loss of the image, whose colours are `shown`; `photo` has its parts. */
+static fth_val image_loss(const gs_step *s, fth_graph *g, fth_val image, fth_val shown,
+                          fth_val view, const fth_source source[COMPARED], fth_val *photo)
 {
     const fth_val none = {0},
                   mask = s->rules.masked ? fth_input(g, "mask", FTH_U8, "i j", source[MASK]) : none;
@@ -184,8 +200,8 @@ static fth_val image_loss(const gs_step *s, fth_graph *g, fth_val image, fth_val
         alpha = fth_div(fth_cast(bytes, FTH_F32), fth_const(g, FTH_F32, 255));
         target = fth_add(fth_mul(fth_sub(target, ground), alpha), ground);
     }
-    *photo = s->rules.masked ? gs_loss_masked(g, s->rules.lambda, image, target, mask)
-                             : gs_loss_of(g, s->rules.lambda, image, target);
+    *photo = s->rules.masked ? gs_loss_masked(g, s->rules.lambda, shown, target, mask)
+                             : gs_loss_of(g, s->rules.lambda, shown, target);
     return s->rules.alpha ? fth_add(*photo, alpha_term(s, g, image, alpha, mask)) : *photo;
 }
 
@@ -203,18 +219,21 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, const fth_source so
     if (s->densify) fth_axis(g, "sum", GS_UPDATE_SUM);
     const gs_values model = params(s, g, GS_VALUE);
     z->aim = s->aim ? fth_param(g, "aim", "g", s->aim) : (fth_val){0};
+    const gs_grid_values grids =
+        s->rules.grids ? gs_grids_open(g, s->rules.grids, &s->turn) : (gs_grid_values){0};
     const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(s->view)),
                   splats = gs_project(g, &z->rule, &model, view),
                   order = gs_order(g, &z->rule, splats),
                   image = gs_blend(g, &z->rule, splats, order, view),
-                  loss = image_loss(s, g, image, view, source, &photo),
+                  shown = s->rules.grids ? gs_slice(g, image, grids.grid) : image,
+                  loss = image_loss(s, g, image, shown, view, source, &photo),
                   total = total_of(s, g, &model, z->aim, loss),
                   seen = fth_gt(column(splats, GS_TILES), fth_const(g, FTH_F32, 0));
     add(z, total, fth_scalar_sink(FTH_F64, &s->loss[0]));
     for (int k = 0; k < 3; k++)
         add(z, k ? fth_out(photo, k) : photo, fth_scalar_sink(FTH_F64, &s->loss[1 + k]));
     add(z, fth_count(seen, "g"), fth_scalar_sink(FTH_I64, &s->seen));
-    add_update(s, z, g, &model, view, loss, total, splats);
+    add_update(s, z, g, &model, view, loss, total, splats, &grids);
 }
 
 /* ---- plans ---- */
@@ -352,6 +371,7 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
             continue;
         }
         if (st != FTH_OK && err) *err = local;
+        s->loss[0] += s->variation; /* 0 without grids */
         return st;
     }
 }

@@ -7,6 +7,7 @@
 #ifndef SPLAT_TRAIN_STEP_H
 #define SPLAT_TRAIN_STEP_H
 
+#include "../appearance/grids.h"
 #include "../raster/raster.h"
 #include "../scene/scene.h"
 #include "../strategy/rows.h"
@@ -21,10 +22,12 @@ typedef struct gs_step_rules {
     bool poses;         /* with the gradient of the view */
     bool masked, alpha; /* targets come with a mask, with alpha */
     double lambda_alpha;
+    const gs_grids *grids; /* of the images' colours; NULL: none */
+    double grid_weight;    /* of their variation in the loss */
     int64_t seed;
 } gs_step_rules;
 
-enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = GS_UPDATE_ASSIGNS + 7 };
+enum { GS_STEP_SIZES = 8, GS_STEP_OUTPUTS = GS_UPDATE_ASSIGNS + GS_GRID_STEPS + 8 };
 
 /* The plan for images of a size. */
 typedef struct gs_step_size {
@@ -51,9 +54,10 @@ typedef struct gs_step {
     gs_step_size *awake; /* the one that ran last; NULL: none */
     int64_t runs;
     /* What a run gives. */
-    double loss[4]; /* with the regularisers; of the image alone; L1; SSIM */
-    int64_t seen;   /* rows that touch a tile */
-    int64_t bad;    /* numbers of the gradient on the image that are not finite */
+    double loss[4];   /* with the regularisers; of the image alone; L1; SSIM */
+    double variation; /* of the grids, in the first */
+    int64_t seen;     /* rows that touch a tile */
+    int64_t bad;      /* numbers of the gradient on the image that are not finite */
     /* What an update takes. */
     double rate[GS_ATTRIBUTES];
     int64_t count[GS_ATTRIBUTES]; /* of Adam's steps, this one in it */
@@ -62,6 +66,7 @@ typedef struct gs_step {
     double rho;                   /* penalty of ADMM, */
     fth_tensor *aim;              /* and what opacities are drawn to, [g]; NULL: without */
     int64_t iteration;            /* of the noise */
+    gs_grid_turn turn;            /* of the grids, where there are any */
     uint64_t planned_bytes;       /* of the last run: arena and ledger */
     uint64_t ledger_bytes;
 } gs_step;

@@ -88,6 +88,19 @@ static void set_rates(gs_work *w, const bool left[GS_ATTRIBUTES])
     }
 }
 
+/* What the grids do: they have one for each view that is trained on, in their order. */
+static void set_turn(gs_work *w, int64_t iteration)
+{
+    const int64_t view = gs_feed_view(&w->feed, iteration), steps = gs_grids_steps(&w->grids);
+    int64_t image = 0;
+    while (w->view[image] != view) image++;
+    w->step.turn =
+        (gs_grid_turn){.image = image,
+                       .step = steps + 1,
+                       .go = iteration < w->set.iterations,
+                       .rate = gs_grids_rate(w->set.grid_rate, steps, w->set.iterations)};
+}
+
 static void all_of(bool left[GS_ATTRIBUTES], bool value)
 {
     for (int a = 0; a < GS_ATTRIBUTES; a++) left[a] = value;
@@ -118,6 +131,7 @@ static fth_status step(gs_work *w, int64_t iteration, const gs_step_view *view, 
     w->step.aim = w->sparsity.aim;
     w->step.rho = w->set.rho;
     w->step.iteration = iteration;
+    if (w->set.grids) set_turn(w, iteration);
     FTH_TRY(gs_step_run(&w->step, w->job->call, view, false, err));
     FTH_TRY(check_numbers(w, iteration, err));
     *half = true;
@@ -126,6 +140,7 @@ static fth_status step(gs_work *w, int64_t iteration, const gs_step_view *view, 
     memcpy(left, replaced, sizeof replaced);
     set_rates(w, left);
     if (!any_goes(&w->step)) return FTH_OK;
+    w->step.turn.go = 0; /* grids made their step */
     FTH_TRY(gs_step_run(&w->step, w->job->call, view, true, err));
     return w->state.rows.densify ? gs_rows_begin_densify(&w->state.rows, err) : FTH_OK;
 }
@@ -156,6 +171,7 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     w->state.iteration = iteration;
     if (iteration < w->set.iterations) { /* the last one makes no step */
         for (int a = 0; a < GS_ATTRIBUTES; a++) w->state.count[a] += !left[a];
+        if (w->set.grids) gs_grids_count(&w->grids);
         w->state.rate *= pow(0.01, 1.0 / (double)(w->set.base ? w->set.base : w->set.iterations));
         if (w->step.view_bar)
             gs_poses_step(&w->poses, number, &w->scene.view[number],
@@ -320,6 +336,8 @@ static gs_step_rules rules_of(const gs_work *w)
                            .alpha = gs_feed_has_alpha(&how),
                            .lambda_alpha = w->set.lambda_alpha,
                            .poses = w->set.poses != GS_POSE_NONE,
+                           .grids = w->set.grids ? &w->grids : NULL,
+                           .grid_weight = w->set.grid_weight,
                            .seed = w->set.seed};
 }
 
@@ -371,6 +389,7 @@ static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_f
 {
     const gs_step_rules rules = rules_of(w);
     const fth_plan *plan = NULL;
+    FTH_TRY(gs_work_make_grids(w, err));
     FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
     FTH_TRY(gs_step_plan(&w->step, width, height, &plan, err));
     FTH_TRY(show(user, plan, (double)w->set.base, err));
@@ -462,7 +481,7 @@ static fth_status with_work(const gs_training *job, const gs_guess *guess, gs_sh
     gs_work *w = block;
     fth_status s;
     if (guess) {
-        *w = (gs_work){.job = job, .mem = mem};
+        *w = (gs_work){.job = job, .mem = mem, .trains = guess->views};
         s = gs_settings_of(job->cfg, &w->set, err);
         if (s == FTH_OK)
             s = show_most(w, guess->points, w->set.degree, guess->width, guess->height,

@@ -17,7 +17,8 @@ typedef struct gs_work {
     gs_settings set;
     gs_scene scene;
     gs_masks masks;
-    int64_t *view; /* views to train on, then those to test with */
+    gs_grids grids; /* of the views to train on; cleared where they have none */
+    int64_t *view;  /* views to train on, then those to test with */
     int64_t trains, tests;
     gs_origin origin;
     gs_state state;
@@ -42,6 +43,7 @@ double gs_now(void); /* s */
 fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err);
 fth_status gs_work_begin(gs_work *w, fth_err *err);
 void gs_work_close(gs_work *w);
+fth_status gs_work_make_grids(gs_work *w, fth_err *err);
 
 /* files.c */
 fth_status gs_work_path(const gs_work *w, const char *name, char path[FTH_PATH], fth_err *err);
