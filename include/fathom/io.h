@@ -32,7 +32,8 @@ FTH_API void fth_sink_close(fth_sink *sink);
 /* Read a whole source, of any kind, into a new tensor. */
 FTH_API FTH_MUST_USE fth_status fth_source_load(const fth_source *source, fth_mem *mem,
                                                 const char *label, fth_tensor **out, fth_err *err);
-/* Write a tensor of the sink's shape and dtype, and commit. */
+/* Write a tensor of the sink's shape and dtype, and commit. Rows of one that is on a device alone
+ * come in pieces of 4 MiB. */
 FTH_API FTH_MUST_USE fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err);
 /* The same for an array in memory that is no tensor: dense, of the sink's shape and dtype. */
 FTH_API FTH_MUST_USE fth_status fth_sink_put(const fth_sink *sink, const void *data, fth_err *err);
@@ -198,7 +199,8 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_save(fth_mem *mem, const char *p
 /* One of them as a new tensor. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_load(fth_safetensors *f, const char *name,
                                                      fth_mem *mem, fth_tensor **out, fth_err *err);
-/* Fill a tensor that is there; FTH_E_FILE_SHAPE when the file's has another dtype or shape. */
+/* Fill a tensor that is there, also one on a device alone; FTH_E_FILE_SHAPE when the file's has
+ * another dtype or shape. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_fill(fth_safetensors *f, const char *name,
                                                      fth_tensor *to, fth_err *err);
 

@@ -603,6 +603,11 @@ const void *fth_tensor_view(fth_tensor *t)
     return fth_tensor_sync(t, NULL) == FTH_OK ? t->data : NULL;
 }
 
+fth_mem *fth__tensor_apart(const fth_tensor *t)
+{
+    return t->apart ? t->mem : NULL;
+}
+
 fth_dtype fth_tensor_dtype(const fth_tensor *t)
 {
     return t->dtype;

@@ -35,6 +35,9 @@ fth_status fth__tensor_hand_over(fth_tensor *from, fth_tensor *to, fth_err *err)
 /* A run has put something else into the block on the device. */
 void fth__tensor_changed(fth_tensor *t);
 
+/* The host's ledger of a tensor that is on a device alone; NULL: it has memory here. */
+fth_mem *fth__tensor_apart(const fth_tensor *t);
+
 /* The tensor that a source or sink of fth_tensor_source and fth_tensor_sink is about; NULL: none.
  */
 fth_tensor *fth__source_tensor(const fth_source *s);

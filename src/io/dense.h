@@ -34,6 +34,9 @@ fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_
 
 /* ---- reading ---- */
 
+/* Read a whole source into a tensor of its dtype and shape, wherever that is. */
+fth_status fth__source_fill(const fth_source *source, fth_tensor *t, fth_err *err);
+
 /* Whole numbers that no dtype of ours has: read as i32 (the small ones) or i64. */
 typedef enum fth__kept {
     FTH__KEPT_SAME,

@@ -55,7 +55,6 @@ fth_status fth_safetensors_load(fth_safetensors *f, const char *name, fth_mem *m
 fth_status fth_safetensors_fill(fth_safetensors *f, const char *name, fth_tensor *to, fth_err *err)
 {
     fth_source source;
-    const int64_t lo[FTH_MAX_AXES] = {0};
     int64_t size[FTH_MAX_AXES] = {0};
     shape_of(to, size);
     FTH_TRY(fth_safetensors_source(f, name, &source, err));
@@ -69,7 +68,7 @@ fth_status fth_safetensors_fill(fth_safetensors *f, const char *name, fth_tensor
             fth__shape_text(fth_tensor_dtype(to), fth_tensor_axes(to), size, want, sizeof want),
             fth__shape_text(source.dtype, source.n_axes, source.size, have, sizeof have));
     }
-    if (s == FTH_OK) s = source.read(source.self, lo, size, fth_tensor_data(to), err);
+    if (s == FTH_OK) s = fth__source_fill(&source, to, err);
     fth_source_close(&source);
     return s;
 }

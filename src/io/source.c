@@ -1,5 +1,6 @@
 /* source.c - what is the same for sources and sinks of every format. */
 #include "array/rect.h"
+#include "array/tensor.h"
 #include "io/dense.h"
 
 #include <string.h>
@@ -35,6 +36,74 @@ fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *l
     return fth_err_note(err, FTH_HERE, s, "loading '%s'", label ? label : "");
 }
 
+/* ---- tensors on a device alone: rows in pieces ---- */
+
+enum { PIECE = 4 << 20 };
+
+typedef struct travel {
+    fth_mem *mem;
+    fth_tensor *tensor;
+    void *block;
+    int64_t size[FTH_MAX_AXES], rows; /* rows of a piece */
+} travel;
+
+static fth_status begin_travel(travel *v, fth_tensor *t, fth_err *err)
+{
+    const uint64_t row =
+        fth_tensor_size(t, 0) > 0 ? fth_tensor_bytes(t) / (uint64_t)fth_tensor_size(t, 0) : 0;
+    *v = (travel){.mem = fth__tensor_apart(t), .tensor = t};
+    v->rows = row > 0 && row < PIECE ? (int64_t)(PIECE / row) : 1;
+    for (int a = 0; a < fth_tensor_axes(t); a++) v->size[a] = fth_tensor_size(t, a);
+    return fth_mem_take(v->mem, FTH_MEM_ANY, (uint64_t)v->rows * row, "rows on their way",
+                        &v->block, err);
+}
+
+/* The piece from row `from` on. */
+static void set_piece(const travel *v, int64_t from, int64_t lo[FTH_MAX_AXES],
+                      int64_t n[FTH_MAX_AXES])
+{
+    memcpy(n, v->size, sizeof v->size);
+    lo[0] = from;
+    n[0] = v->size[0] - from < v->rows ? v->size[0] - from : v->rows;
+}
+
+static fth_status store_apart(const fth_sink *sink, fth_tensor *t, fth_err *err)
+{
+    travel v;
+    int64_t lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
+    FTH_TRY(begin_travel(&v, t, err));
+    fth_status s = FTH_OK;
+    for (int64_t from = 0; s == FTH_OK && from < v.size[0]; from += v.rows) {
+        set_piece(&v, from, lo, n);
+        s = fth_tensor_get_rows(t, from, n[0], v.block, err);
+        if (s == FTH_OK) s = sink->write(sink->self, lo, n, v.block, err);
+    }
+    (void)fth_mem_release(v.mem, v.block, NULL);
+    return s == FTH_OK && sink->commit ? sink->commit(sink->self, err) : s;
+}
+
+static fth_status fill_apart(const fth_source *source, fth_tensor *t, fth_err *err)
+{
+    travel v;
+    int64_t lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
+    FTH_TRY(begin_travel(&v, t, err));
+    fth_status s = FTH_OK;
+    for (int64_t from = 0; s == FTH_OK && from < v.size[0]; from += v.rows) {
+        set_piece(&v, from, lo, n);
+        s = source->read(source->self, lo, n, v.block, err);
+        if (s == FTH_OK) s = fth_tensor_put_rows(t, from, n[0], v.block, err);
+    }
+    (void)fth_mem_release(v.mem, v.block, NULL);
+    return s;
+}
+
+fth_status fth__source_fill(const fth_source *source, fth_tensor *t, fth_err *err)
+{
+    const int64_t lo[FTH_MAX_AXES] = {0};
+    if (fth__tensor_apart(t)) return fill_apart(source, t, err);
+    return source->read(source->self, lo, source->size, fth_tensor_data(t), err);
+}
+
 fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err)
 {
     if (!sink || !sink->write || !t)
@@ -52,6 +121,7 @@ fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err)
             fth__shape_text(sink->dtype, sink->n_axes, sink->size, want, sizeof want),
             fth__shape_text(fth_tensor_dtype(t), fth_tensor_axes(t), size, have, sizeof have));
     }
+    if (fth__tensor_apart(t)) return store_apart(sink, t, err);
     return fth_sink_put(sink, fth_tensor_data(t), err);
 }
 

@@ -1,6 +1,7 @@
 /* test_rows_apart.c - tensors whose rows are on a device alone: they grow, shrink and close up
  * there, take none of the host's memory, and are read and written in pieces. seconds: 10
  */
+#include "testing/files.h"
 #include "testing/host_device.h"
 #include "testing/test.h"
 
@@ -71,6 +72,50 @@ TEST(rows_take_memory_of_the_device_alone)
     for (int i = 0; i < 3 * WIDTH; i++) EQ_F64(got[i], 0);
     OK(fth_tensor_release(t));
     EQ_U64(used(there), 0);
+    give_back(ctx);
+}
+
+static void same_bytes(const char *a, const char *b)
+{
+    size_t n[2];
+    unsigned char *data[2] = {t_file_read(a, &n[0]), t_file_read(b, &n[1])};
+    EQ_U64(n[0], n[1]);
+    IS_TRUE(memcmp(data[0], data[1], n[0]) == 0);
+    free(data[0]);
+    free(data[1]);
+}
+
+/* More than one piece of rows, and a last one that is not whole. */
+TEST(files_are_those_of_rows_here)
+{
+    enum { ROWS = (9 << 20) / (WIDTH * 4) + 1 };
+    char path[2][FTH_PATH];
+    fth_context *ctx = NULL;
+    fth_err err = {0};
+    OKE(open_context(&ctx, true, &err), &err);
+    fth_mem *there = fth_context_device_mem(ctx), *here = fth_context_mem(ctx);
+    fth_tensor *t[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < 3; i++)
+        OKE(make_rows(i == 0 ? here : there, &t[i], ROWS, WIDTH, ROWS, &err), &err);
+    float *v = fth_tensor_data(t[0]);
+    for (int64_t i = 0; i < ROWS * WIDTH; i++) v[i] = (float)(i % 7919);
+    OKE(fth_tensor_put_rows(t[1], 0, ROWS, v, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s", t_temp_path(i ? "there" : "here"));
+        const fth_file_tensor one = {"rows", t[i], "g xyz"};
+        OKE(fth_safetensors_save(here, path[i], &one, 1, &(fth_safetensors_options){0}, &err),
+            &err);
+    }
+    same_bytes(path[0], path[1]);
+    fth_safetensors *file = NULL;
+    OKE(fth_safetensors_open(&file, here, path[1], &err), &err);
+    OKE(fth_safetensors_fill(file, "rows", t[2], &err), &err);
+    fth_safetensors_close(file);
+    float *back = malloc(sizeof(float) * ROWS * WIDTH);
+    OKE(fth_tensor_get_rows(t[2], 0, ROWS, back, &err), &err);
+    IS_TRUE(memcmp(back, v, sizeof(float) * ROWS * WIDTH) == 0);
+    free(back);
+    for (int i = 0; i < 3; i++) fth_tensor_release(t[i]);
     give_back(ctx);
 }
 
