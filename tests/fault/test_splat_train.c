@@ -150,4 +150,27 @@ TEST(a_device_gives_the_same_bytes)
     }
 }
 
+/* Its rows are on the device alone: the checkpoint has been streamed from there, and fills them. */
+TEST(a_device_resumes_to_the_same_bytes)
+{
+    char data[FTH_PATH], whole[FTH_PATH], out[FTH_PATH];
+    fth_err err;
+    snprintf(data, sizeof data, "%s", t_temp_path("toy"));
+    snprintf(whole, sizeof whole, "%s", t_temp_path("whole"));
+    snprintf(out, sizeof out, "%s", t_temp_path("out"));
+    make_toy(data);
+    attempt all = {.data = data, .out = whole, .device = true};
+    OKE(train(&all, &err), &err);
+    int failed = 0;
+    for (int64_t n = 1; n <= all.writes; n += 5) {
+        attempt a = {.data = data, .out = out, .device = true, .fail_write = n};
+        OK(fth_folder_remove(NULL, out, NULL));
+        failed += train(&a, &err) != FTH_OK;
+        OKE(train(&(attempt){.data = data, .out = out, .device = true}, &err), &err);
+        same_file(whole, out, "splat_4.ply");
+        same_file(whole, out, "checkpoints/model.safetensors");
+    }
+    IS_TRUE(failed > 3);
+}
+
 TEST_MAIN()

@@ -80,6 +80,11 @@ fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format 
                          fth_err *err);
 /* By the ending of the name. FTH_E_COMMAND: no format has it. */
 fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err);
+/* A PLY of n rows that are brought in pieces: `bring` fills the first rows of a model with rows
+ * [from, from + some). Whole or not at all. */
+typedef fth_status gs_bring_fn(void *self, int64_t from, int64_t some, gs_model *to, fth_err *err);
+fth_status gs_ply_save_pieces(fth_mem *mem, const char *path, int64_t n, int degree,
+                              gs_bring_fn *bring, void *self, fth_err *err);
 /* Whole or not at all. */
 fth_status gs_model_save(const gs_model *m, const char *path, gs_format format, fth_err *err);
 

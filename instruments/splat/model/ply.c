@@ -11,7 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PLAIN = 17, MOST_COLUMNS = PLAIN + 3 * GS_COEFFICIENTS, ROWS = 1024, HEADER = 4096 };
+enum {
+    PLAIN = 17,
+    MOST_COLUMNS = PLAIN + 3 * GS_COEFFICIENTS,
+    ROWS = 1024,
+    PIECE = 1 << 14,
+    HEADER = 4096
+};
 
 static bool is(const uint8_t *head, uint64_t n, uint64_t size, const char *path)
 {
@@ -154,26 +160,74 @@ static void put_row(const gs_model *m, int64_t g, float *to)
     put_rotation(m->at[GS_ROTATION] + 4 * g, to + 4);
 }
 
+typedef struct writer {
+    fth_mem *mem;
+    fth_sink sink;
+    void *block; /* ROWS rows of the file */
+    int64_t columns;
+} writer;
+
+static fth_status open_writer(writer *w, fth_mem *mem, const char *path, int64_t n, int degree,
+                              fth_err *err)
+{
+    char header[HEADER];
+    const size_t bytes = make_header(header, n, degree);
+    *w = (writer){.mem = mem, .columns = PLAIN + 3 * gs_coefficients(degree)};
+    const fth_raw_layout rows = {
+        .dtype = FTH_F32, .n_axes = 2, .size = {n, w->columns}, .offset = bytes};
+    FTH_TRY(fth_raw_create(&w->sink, mem, path, &rows, header, err));
+    const fth_status s = fth_mem_take(mem, FTH_MEM_ANY, ROWS * MOST_COLUMNS * sizeof(float),
+                                      "rows of a PLY", &w->block, err);
+    if (s != FTH_OK) fth_sink_close(&w->sink);
+    return s;
+}
+
+/* The first n rows of a model as rows of the file from `to` on. */
+static fth_status write_rows(const writer *w, const gs_model *m, int64_t n, int64_t to,
+                             fth_err *err)
+{
+    for (int64_t from = 0; from < n; from += ROWS) {
+        const int64_t some = n - from < ROWS ? n - from : ROWS;
+        for (int64_t i = 0; i < some; i++) put_row(m, from + i, (float *)w->block + i * w->columns);
+        FTH_TRY(w->sink.write(w->sink.self, (int64_t[]){to + from, 0},
+                              (int64_t[]){some, w->columns}, w->block, err));
+    }
+    return FTH_OK;
+}
+
+/* What is not committed leaves no file. */
+static fth_status close_writer(writer *w, fth_status s, fth_err *err)
+{
+    if (s == FTH_OK) s = w->sink.commit(w->sink.self, err);
+    (void)fth_mem_release(w->mem, w->block, NULL);
+    fth_sink_close(&w->sink);
+    return s;
+}
+
 static fth_status save(const gs_model *m, const char *path, fth_err *err)
 {
-    const int64_t columns = PLAIN + 3 * gs_coefficients(m->degree);
-    char header[HEADER];
-    const size_t bytes = make_header(header, m->n, m->degree);
-    const fth_raw_layout rows = {
-        .dtype = FTH_F32, .n_axes = 2, .size = {m->n, columns}, .offset = bytes};
-    fth_sink sink;
-    void *block = NULL;
-    FTH_TRY(fth_raw_create(&sink, m->mem, path, &rows, header, err));
-    fth_status s = fth_mem_take(m->mem, FTH_MEM_ANY, ROWS * MOST_COLUMNS * sizeof(float),
-                                "rows of a PLY", &block, err);
-    for (int64_t from = 0; s == FTH_OK && from < m->n; from += ROWS) {
-        const int64_t n = m->n - from < ROWS ? m->n - from : ROWS;
-        for (int64_t i = 0; i < n; i++) put_row(m, from + i, (float *)block + i * columns);
-        s = sink.write(sink.self, (int64_t[]){from, 0}, (int64_t[]){n, columns}, block, err);
+    writer w;
+    FTH_TRY(open_writer(&w, m->mem, path, m->n, m->degree, err));
+    return close_writer(&w, write_rows(&w, m, m->n, 0, err), err);
+}
+
+fth_status gs_ply_save_pieces(fth_mem *mem, const char *path, int64_t n, int degree,
+                              gs_bring_fn *bring, void *self, fth_err *err)
+{
+    const int64_t most = n < PIECE ? n : PIECE;
+    gs_model piece;
+    writer w;
+    FTH_TRY(gs_model_create(&piece, mem, most, degree, err));
+    fth_status s = open_writer(&w, mem, path, n, degree, err);
+    if (s == FTH_OK) {
+        for (int64_t from = 0; s == FTH_OK && from < n; from += PIECE) {
+            const int64_t some = n - from < PIECE ? n - from : PIECE;
+            s = bring(self, from, some, &piece, err);
+            if (s == FTH_OK) s = write_rows(&w, &piece, some, from, err);
+        }
+        s = close_writer(&w, s, err);
     }
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    if (block) (void)fth_mem_release(m->mem, block, NULL);
-    fth_sink_close(&sink);
+    gs_model_free(&piece);
     return s;
 }
 

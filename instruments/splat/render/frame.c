@@ -109,16 +109,22 @@ static void build_depth(gs_frame *f, fth_graph *g, fth_val splats, fth_val order
     add(f, gs_blend(g, &f->rule, grey, order, dark), fth_tensor_sink(f->depth));
 }
 
+/* Rows on a device alone are used where they lie. */
+static fth_val attribute(const gs_frame *f, fth_graph *g, int a)
+{
+    fth_tensor *t = f->model->tensor[a];
+    const char *name = gs_attribute_names[a], *axes = gs_attribute_axes[a];
+    return f->model->at[a] ? fth_input(g, name, FTH_F32, axes, fth_tensor_source(t))
+                           : fth_param(g, name, axes, t);
+}
+
 static void build(gs_frame *f, fth_graph *g)
 {
     gs_values model;
     f->rule.need = &f->need;
     declare_axes(g, f);
     for (int a = 0; a < GS_ATTRIBUTES; a++)
-        model.at[a] = a == GS_SH_N && f->model->degree == 0
-                          ? (fth_val){0}
-                          : fth_input(g, gs_attribute_names[a], FTH_F32, gs_attribute_axes[a],
-                                      fth_tensor_source(f->model->tensor[a]));
+        model.at[a] = a == GS_SH_N && f->model->degree == 0 ? (fth_val){0} : attribute(f, g, a);
     const fth_val view = fth_input(g, "view", FTH_F32, "view", fth_tensor_source(f->view)),
                   splats = gs_project(g, &f->rule, &model, view),
                   order = gs_order(g, &f->rule, splats),

@@ -118,13 +118,15 @@ static void look_at_ledger(gs_rows *rows)
     if (stats.peak_bytes > rows->held) rows->held = stats.peak_bytes;
 }
 
-/* Plans, runs and forgets. */
-static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int n, fth_err *err)
+/* Plans, runs and forgets; `sinks` NULL: all outputs are assigned. */
+static fth_status compute_to(gs_rows *rows, fth_graph *g, const fth_val *outs,
+                             const fth_sink *sinks, int n, fth_err *err)
 {
-    fth_sink sinks[STEPS] = {0}; /* all of them are assigned */
+    const fth_sink none[STEPS] = {0};
     fth_plan_info info;
     fth_mem_stats stats;
-    fth_plan *plan = fth_plan_make(g, outs, n, &(fth_limits){0}, err);
+    if (!sinks) sinks = none;
+    fth_plan *plan = fth_plan_make(g, outs, n, &(fth_limits){.sinks = sinks}, err);
     if (!plan) return err ? err->status : FTH_E_NOMEM;
     fth_plan_get_info(plan, &info);
     fth_mem_get_stats(rows->mem, &stats);
@@ -136,6 +138,11 @@ static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int 
     if (rows->peek) rows->peek(rows->peek_arg);
     fth_plan_destroy(plan);
     return s;
+}
+
+static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int n, fth_err *err)
+{
+    return compute_to(rows, g, outs, NULL, n, err);
 }
 
 fth_status gs_device_classify(gs_refinement *r, fth_err *err)
@@ -397,6 +404,35 @@ fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err)
             fth_assign(array, p == GS_VALUE ? fth_min(array, limit) : fth_expand(limit, "g"));
     }
     const fth_status s = compute(rows, g, outs, n, err);
+    fth_graph_destroy(g);
+    return s;
+}
+
+fth_status gs_device_clear_densify(gs_rows *rows, fth_err *err)
+{
+    fth_graph *g = open_graph(rows, rows->n);
+    const fth_val sums = fth_param(g, "densify", "g seen", rows->densify),
+                  out = fth_assign(sums, fth_expand(fth_const(g, FTH_F32, 0), "g seen"));
+    const fth_status s = compute(rows, g, &out, 1, err);
+    fth_graph_destroy(g);
+    return s;
+}
+
+/* ---- numbers that are not finite ---- */
+
+fth_status gs_device_count_bad(gs_rows *rows, int64_t count[GS_ATTRIBUTES], fth_err *err)
+{
+    fth_val outs[GS_ATTRIBUTES];
+    fth_sink sinks[GS_ATTRIBUTES];
+    int n = 0;
+    fth_graph *g = open_graph(rows, rows->n);
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        if (gs_columns((gs_attribute)a, rows->degree) == 0) continue;
+        sinks[n] = fth_scalar_sink(FTH_I64, &count[a]);
+        outs[n++] =
+            fth_count(fth_not(fth_isfinite(param(g, rows, GS_VALUE, a))), gs_attribute_axes[a]);
+    }
+    const fth_status s = compute_to(rows, g, outs, sinks, n, err);
     fth_graph_destroy(g);
     return s;
 }

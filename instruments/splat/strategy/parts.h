@@ -31,6 +31,10 @@ fth_status gs_device_move(gs_rows *rows, const gs_urn *urn, const gs_marks *dead
                           const gs_mcmc_rules *rules, fth_err *err);
 /* Opacities begin anew, at most `most`. */
 fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err);
+/* Statistics begin anew. */
+fth_status gs_device_clear_densify(gs_rows *rows, fth_err *err);
+/* How many numbers of each parameter are not finite. */
+fth_status gs_device_count_bad(gs_rows *rows, int64_t count[GS_ATTRIBUTES], fth_err *err);
 /* What a plan of these takes on the device beside the rows, at most, for rows n that become more.
  */
 uint64_t gs_device_bytes(int64_t n);

@@ -2,6 +2,8 @@
 #include "parts.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +33,15 @@ static fth_status make_densify(gs_rows *rows, fth_err *err)
                                ((int64_t[]){rows->n, 2}), rows->most, err));
     rows->flags |= GS_ROWS_DENSIFY;
     return FTH_OK;
+}
+
+unsigned gs_rows_place(fth_context *context)
+{
+    fth_mem *mem = fth_context_device_mem(context);
+    void *range = NULL;
+    if (!mem || fth_mem_reserve(mem, 1, "rows", &range, NULL) != FTH_OK) return 0;
+    (void)fth_mem_release(mem, range, NULL);
+    return GS_ROWS_DEVICE;
 }
 
 fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_t most, int degree,
@@ -126,11 +137,48 @@ fth_status gs_rows_model(const gs_rows *rows, gs_model *m, fth_err *err)
 fth_status gs_rows_fetch(const gs_rows *rows, gs_model *m, fth_err *err)
 {
     FTH_TRY(gs_model_create(m, fth_context_mem(rows->context), rows->n, rows->degree, err));
-    fth_status s = FTH_OK;
-    for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++)
-        s = fth_tensor_get_rows(rows->tensor[GS_VALUE][a], 0, rows->n, m->at[a], err);
+    const fth_status s = gs_rows_get(rows, 0, rows->n, m, err);
     if (s != FTH_OK) gs_model_free(m);
     return s;
+}
+
+fth_status gs_rows_get(const gs_rows *rows, int64_t from, int64_t n, const gs_model *to,
+                       fth_err *err)
+{
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        FTH_TRY(fth_tensor_get_rows(rows->tensor[GS_VALUE][a], from, n, to->at[a], err));
+    return FTH_OK;
+}
+
+/* ---- numbers that are not finite ---- */
+
+typedef struct search {
+    const float *at;
+    int64_t columns;
+    atomic_int_fast64_t count;
+} search;
+
+static void count_some(void *arg, int64_t from, int64_t to)
+{
+    search *s = arg;
+    int64_t count = 0;
+    for (int64_t i = from * s->columns; i < to * s->columns; i++) count += !isfinite(s->at[i]);
+    if (count > 0) atomic_fetch_add(&s->count, count);
+}
+
+fth_status gs_rows_count_bad(gs_rows *rows, int64_t count[GS_ATTRIBUTES], fth_err *err)
+{
+    gs_rows_memory m;
+    memset(count, 0, GS_ATTRIBUTES * sizeof *count);
+    if (rows->n == 0) return FTH_OK;
+    if (rows->flags & GS_ROWS_DEVICE) return gs_device_count_bad(rows, count, err);
+    FTH_TRY(gs_rows_open(rows, &m, err));
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        search s = {.at = m.at[GS_VALUE][a], .columns = gs_columns((gs_attribute)a, rows->degree)};
+        gs_rows_loop(rows->context, "finite", rows->n, count_some, &s);
+        count[a] = atomic_load(&s.count);
+    }
+    return FTH_OK;
 }
 
 /* ---- more and fewer ---- */
@@ -254,10 +302,8 @@ fth_status gs_rows_begin_densify(gs_rows *rows, fth_err *err)
 {
     float *at = NULL;
     if (!rows->densify) return make_densify(rows, err);
-    if (rows->flags & GS_ROWS_DEVICE) { /* new rows are 0 */
-        FTH_TRY(fth_tensor_set_rows(rows->densify, 0, err));
-        return fth_tensor_set_rows(rows->densify, rows->n, err);
-    }
+    if (rows->flags & GS_ROWS_DEVICE)
+        return rows->n > 0 ? gs_device_clear_densify(rows, err) : FTH_OK;
     FTH_TRY(memory_of(rows->densify, &at, err));
     if (rows->n > 0) memset(at, 0, (size_t)rows->n * 2 * sizeof(float));
     return FTH_OK;

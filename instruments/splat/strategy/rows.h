@@ -35,6 +35,8 @@ typedef struct gs_rows {
     void *peek_arg;
 } gs_rows;
 
+/* GS_ROWS_DEVICE where a device of the context can hold rows alone, else 0. */
+unsigned gs_rows_place(fth_context *context);
 /* n rows of 0. */
 fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_t most, int degree,
                           unsigned flags, fth_err *err);
@@ -43,11 +45,16 @@ fth_status gs_rows_load(gs_rows *rows, fth_context *context, const gs_model *m, 
                         unsigned flags, fth_err *err);
 void gs_rows_free(gs_rows *rows); /* a cleared one is allowed */
 
-/* The parameters as a model, for files and frames: borrowed until n changes, never freed.
- * FTH_E_DEVICE...: a device did not answer. */
+/* The parameters as a model, for files and frames: borrowed until n changes, never freed. Of rows
+ * on a device alone it has no memory, only tensors. FTH_E_DEVICE...: a device did not answer. */
 fth_status gs_rows_model(const gs_rows *rows, gs_model *m, fth_err *err);
 /* The same for rows on a device alone: a copy, which the caller frees. */
 fth_status gs_rows_fetch(const gs_rows *rows, gs_model *m, fth_err *err);
+/* Parameters of rows [from, from + n) to the first rows of a model that has room for them. */
+fth_status gs_rows_get(const gs_rows *rows, int64_t from, int64_t n, const gs_model *to,
+                       fth_err *err);
+/* How many numbers of each parameter are not finite. */
+fth_status gs_rows_count_bad(gs_rows *rows, int64_t count[GS_ATTRIBUTES], fth_err *err);
 /* Memory of all arrays on the host, as new as on a device. NULL where there is none. FTH_E_USAGE:
  * they are on a device alone. */
 typedef struct gs_rows_memory {

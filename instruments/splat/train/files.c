@@ -110,23 +110,40 @@ fth_status gs_work_add_memory(gs_work *w, fth_err *err)
 
 /* ---- models and checkpoints ---- */
 
-fth_status gs_rows_find_bad(const gs_rows *rows, gs_bad *bad, fth_err *err)
+/* The first row of a parameter that has one. */
+static fth_status find_row(const gs_rows *rows, int attribute, int64_t *row, fth_err *err)
 {
-    gs_rows_memory at;
-    *bad = (gs_bad){0};
-    FTH_TRY(gs_rows_open(rows, &at, err));
-    for (int a = 0; a < GS_ATTRIBUTES && bad->count == 0; a++) {
-        const int64_t columns = gs_columns((gs_attribute)a, rows->degree);
-        for (int64_t i = 0; i < rows->n * columns; i++)
-            if (!isfinite(at.at[GS_VALUE][a][i]) && bad->count++ == 0) {
-                bad->attribute = a;
-                bad->row = i / columns;
-            }
+    enum { ROWS = 1 << 14 };
+    fth_mem *mem = fth_context_mem(rows->context);
+    const int64_t columns = gs_columns((gs_attribute)attribute, rows->degree);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(ROWS * columns) * sizeof(float),
+                         "rows to look at", &block, err));
+    const float *at = block;
+    fth_status s = FTH_OK;
+    *row = -1;
+    for (int64_t from = 0; s == FTH_OK && *row < 0 && from < rows->n; from += ROWS) {
+        const int64_t n = rows->n - from < ROWS ? rows->n - from : ROWS;
+        s = fth_tensor_get_rows(rows->tensor[GS_VALUE][attribute], from, n, block, err);
+        for (int64_t i = 0; s == FTH_OK && *row < 0 && i < n * columns; i++)
+            if (!isfinite(at[i])) *row = from + i / columns;
     }
-    return FTH_OK;
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
 }
 
-static fth_status check_finite(const gs_work *w, fth_err *err)
+fth_status gs_rows_find_bad(gs_rows *rows, gs_bad *bad, fth_err *err)
+{
+    int64_t count[GS_ATTRIBUTES];
+    *bad = (gs_bad){0};
+    FTH_TRY(gs_rows_count_bad(rows, count, err));
+    while (bad->attribute < GS_ATTRIBUTES && count[bad->attribute] == 0) bad->attribute++;
+    if (bad->attribute == GS_ATTRIBUTES) return FTH_OK;
+    bad->count = count[bad->attribute];
+    return find_row(rows, bad->attribute, &bad->row, err);
+}
+
+static fth_status check_finite(gs_work *w, fth_err *err)
 {
     gs_bad bad;
     FTH_TRY(gs_rows_find_bad(&w->state.rows, &bad, err));
@@ -187,17 +204,44 @@ static fth_status export_model(const gs_work *w, const gs_model *m, fth_err *err
     return FTH_OK;
 }
 
-fth_status gs_work_save_model(const gs_work *w, fth_err *err)
+static fth_status bring(void *self, int64_t from, int64_t some, gs_model *to, fth_err *err)
+{
+    return gs_rows_get(self, from, some, to, err);
+}
+
+static bool exports_any(const gs_work *w)
+{
+    for (int f = GS_FORMAT_PLY + 1; f < GS_EXPORTS; f++)
+        if (w->set.exports[f]) return true;
+    return false;
+}
+
+/* Rows of the device alone are whole on the host while other formats are written. */
+static fth_status export_rows(gs_work *w, const gs_model *m, fth_err *err)
+{
+    gs_model copy;
+    if (!exports_any(w)) return FTH_OK;
+    if (!(w->state.rows.flags & GS_ROWS_DEVICE)) return export_model(w, m, err);
+    FTH_TRY(gs_rows_fetch(&w->state.rows, &copy, err));
+    const fth_status s = export_model(w, &copy, err);
+    gs_model_free(&copy);
+    return s;
+}
+
+fth_status gs_work_save_model(gs_work *w, fth_err *err)
 {
     char path[FTH_PATH], name[64];
+    gs_rows *rows = &w->state.rows;
     gs_model m;
     FTH_TRY(check_finite(w, err));
     snprintf(name, sizeof name, "splat_%" PRId64 ".ply", w->state.iteration);
     FTH_TRY(gs_work_path(w, name, path, err));
-    FTH_TRY(gs_rows_model(&w->state.rows, &m, err));
-    FTH_TRY(export_model(w, &m, err));
+    FTH_TRY(gs_rows_model(rows, &m, err));
+    FTH_TRY(export_rows(w, &m, err));
     FTH_TRY(save_cameras(w, err));
-    FTH_TRY(gs_model_save(&m, path, GS_FORMAT_PLY, err));
+    FTH_TRY(rows->flags & GS_ROWS_DEVICE
+                ? gs_ply_save_pieces(w->mem, path, rows->n, rows->degree, bring, rows, err)
+                : gs_model_save(&m, path, GS_FORMAT_PLY, err));
     gs_say(w, "%s: %" PRId64 " Gaussian%s", path, m.n, gs_s(m.n));
     return FTH_OK;
 }

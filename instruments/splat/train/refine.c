@@ -35,8 +35,12 @@ static int64_t cap_of(gs_work *w)
     const int64_t asked = w->set.most > 0 ? w->set.most : rows->most;
     fth_mem *device = fth_context_device_mem(w->job->ctx);
     fth_mem_get_stats(device ? device : w->mem, &now);
+    const uint64_t held = /* of a device, without what a step keeps there for the next */
+        rows->flags & GS_ROWS_DEVICE
+            ? gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n)
+            : now.used_bytes;
     const double budget = (double)now.budget_bytes,
-                 takes = (double)now.used_bytes + (double)w->step.planned_bytes;
+                 takes = (double)held + (double)w->step.planned_bytes;
     if (2.5 * takes <= budget) return asked; /* one refinement doubles them at most */
     const double each = (takes - w->fixed_bytes) / (double)(rows->n > 0 ? rows->n : 1);
     const double fit = (0.95 * budget - w->fixed_bytes) / (each > 1 ? each : 1);
@@ -109,7 +113,9 @@ static fth_status refine_mcmc(gs_work *w, int64_t iteration, bool replaced[GS_AT
     FTH_TRY(gs_mcmc_relocate(rows, &rules, iteration, &dead, err));
     FTH_TRY(gs_mcmc_add(rows, &rules, iteration, &added, &cap, err));
     if (added > 0) all(replaced);
-    return gs_mcmc_noise(rows, gs_work_noise(w), s->seed, iteration, err);
+    const double rate = gs_work_noise(w); /* in f32, as the step has it */
+    if (rows->flags & GS_ROWS_DEVICE) return gs_step_shake(&w->step, rate, iteration, err);
+    return gs_mcmc_noise(rows, (double)(float)rate, s->seed, iteration, err);
 }
 
 fth_status gs_work_refine(gs_work *w, int64_t iteration, bool replaced[GS_ATTRIBUTES], fth_err *err)

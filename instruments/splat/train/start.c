@@ -128,18 +128,21 @@ static int64_t cap_of(const gs_work *w, int64_t n, unsigned flags, int degree)
 {
     fth_mem_stats now;
     int64_t most = w->set.most;
-    if (most == 0) { /* half of the memory for rows: a step needs about as much again */
-        fth_mem_get_stats(w->mem, &now);
+    if (most == 0) { /* a step needs about as much again, on a device a quarter of it */
+        const bool device = flags & GS_ROWS_DEVICE;
+        fth_mem *mem = device ? fth_context_device_mem(w->job->ctx) : w->mem;
+        fth_mem_get_stats(mem, &now);
         const uint64_t left =
             now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
-        most = gs_rows_fit(w->mem, 1000000000, degree, flags, left / 2);
+        most = gs_rows_fit(mem, 1000000000, degree, flags, device ? left / 4 * 3 : left / 2);
     }
     return most > n ? most : n;
 }
 
 static unsigned flags_of(const gs_work *w)
 {
-    return GS_ROWS_ADAM | (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0);
+    return GS_ROWS_ADAM | (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0) |
+           gs_rows_place(w->job->ctx);
 }
 
 static fth_status start_from_model(gs_work *w, fth_err *err)
@@ -168,10 +171,36 @@ static fth_status start_from_model(gs_work *w, fth_err *err)
     return FTH_E_FILE_FORMAT;
 }
 
+/* Points become rows: where those are on a device alone, in a model that is sent there. */
+static fth_status make_rows(gs_work *w, fth_err *err)
+{
+    const gs_scene *s = &w->scene;
+    const gs_init how = {w->set.profile, w->set.init_opacity, w->set.init_scaling};
+    const unsigned flags = flags_of(w);
+    const int degree = w->set.degree;
+    const int64_t most = cap_of(w, s->points, flags, degree);
+    float *const *at = NULL;
+    gs_rows_memory here;
+    gs_model m = {0};
+    if (flags & GS_ROWS_DEVICE) {
+        FTH_TRY(gs_model_create(&m, w->mem, s->points, degree, err));
+        at = m.at;
+    } else {
+        FTH_TRY(gs_rows_create(&w->state.rows, w->job->ctx, s->points, most, degree, flags, err));
+        FTH_TRY(gs_rows_open(&w->state.rows, &here, err));
+        at = here.at[GS_VALUE];
+    }
+    fth_status st = gs_init_rows(w->job->ctx, (const float(*)[3])s->point,
+                                 (const uint8_t(*)[3])s->colour, s->points, &how, degree, at, err);
+    if (st == FTH_OK && flags & GS_ROWS_DEVICE)
+        st = gs_rows_load(&w->state.rows, w->job->ctx, &m, most, flags, err);
+    gs_model_free(&m);
+    return st;
+}
+
 static fth_status start_from_points(gs_work *w, fth_err *err)
 {
     gs_scene *s = &w->scene;
-    gs_rows_memory at;
     if (w->set.random || s->points == 0) {
         if (!w->set.random)
             gs_say(w, "warning: the capture has no points, so %" PRId64 " random ones are taken",
@@ -181,13 +210,7 @@ static fth_status start_from_points(gs_work *w, fth_err *err)
     } else {
         FTH_TRY(gs_scene_scale(s, w->set.profile, &w->state.scale, err));
     }
-    const gs_init how = {w->set.profile, w->set.init_opacity, w->set.init_scaling};
-    const unsigned flags = flags_of(w);
-    FTH_TRY(gs_rows_create(&w->state.rows, w->job->ctx, s->points,
-                           cap_of(w, s->points, flags, w->set.degree), w->set.degree, flags, err));
-    FTH_TRY(gs_rows_open(&w->state.rows, &at, err));
-    return gs_init_rows(w->job->ctx, (const float(*)[3])s->point, (const uint8_t(*)[3])s->colour,
-                        s->points, &how, w->set.degree, at.at[GS_VALUE], err);
+    return make_rows(w, err);
 }
 
 static fth_status start_anew(gs_work *w, fth_err *err)

@@ -125,7 +125,7 @@ fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *p
         fth_file_tensor t[TENSORS + GS_STATE_PARTS];
         char name[TENSORS][NAME];
     } *w = NULL;
-    fth_mem *mem = s->rows.mem;
+    fth_mem *mem = fth_context_mem(s->rows.context);
     void *block = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof *w, "list of a checkpoint", &block, err));
     w = block;
@@ -262,7 +262,8 @@ fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_o
     if (st == FTH_OK) st = count_rows(file, path, &n, &densify, err);
     if (st == FTH_OK)
         st = gs_rows_create(&s->rows, ctx, n, most > n ? most : n, (int)degree,
-                            GS_ROWS_ADAM | (densify ? GS_ROWS_DENSIFY : 0), err);
+                            GS_ROWS_ADAM | (densify ? GS_ROWS_DENSIFY : 0) | gs_rows_place(ctx),
+                            err);
     if (st == FTH_OK) st = fill(s, file, err);
     fth_safetensors_close(file);
     if (st != FTH_OK) gs_state_free(s);

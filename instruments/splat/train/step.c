@@ -375,3 +375,34 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
         return st;
     }
 }
+
+void gs_step_rest(gs_step *s)
+{
+    if (s->awake) fth_plan_rest(s->awake->plan);
+}
+
+/* ---- noise alone ---- */
+
+fth_status gs_step_shake(gs_step *s, double rate, int64_t iteration, fth_err *err)
+{
+    if (s->rows->n == 0) return FTH_OK;
+    s->noise = rate;
+    s->iteration = iteration;
+    put_rates(s);
+    fth_graph *g = fth_graph_create(s->ctx);
+    declare_rows(g, s);
+    fth_axis(g, "rate", GS_RATES);
+    const gs_values model = params(s, g, GS_VALUE);
+    const fth_val seed = fth_const_i64(g, FTH_I64, s->rules.seed),
+                  now = fth_input(g, "iteration", FTH_I64, "",
+                                  fth_scalar_source(FTH_I64, &s->iteration)),
+                  rates = fth_input(g, "rates", FTH_F32, "rate", fth_tensor_source(s->rates)),
+                  moved = gs_noise(g, &model, gs_normals(seed, now), rates);
+    fth_plan *plan = fth_plan_make(g, &moved, 1, &(fth_limits){0}, err);
+    fth_status st = plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
+    const fth_run_options whole = {.progress = never_stop};
+    if (plan) st = fth_run(plan, &(fth_sink){0}, &whole, NULL, err);
+    if (plan) (void)fth_plan_destroy(plan);
+    (void)fth_graph_destroy(g);
+    return st;
+}

@@ -92,6 +92,10 @@ typedef struct gs_step_view {
  * no row changed. With `whole` it ends, whatever the user wants. */
 fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_view *view, bool whole,
                        fth_err *err);
+/* MCMC's noise alone, of an iteration whose rows were moved. On failure no row changed. */
+fth_status gs_step_shake(gs_step *s, double rate, int64_t iteration, fth_err *err);
+/* Give back the device memory that is kept between runs: other plans are about to run. */
+void gs_step_rest(gs_step *s);
 /* The plan that would run, for images of a size. */
 fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
                         fth_err *err);

@@ -65,12 +65,13 @@ static fth_status save_frame(const gs_work *w, const gs_model *m, int64_t v, fth
     return s;
 }
 
-fth_status gs_work_add_timelapse(const gs_work *w, fth_err *err)
+fth_status gs_work_add_timelapse(gs_work *w, fth_err *err)
 {
     const fth_config *cfg = w->job->cfg;
     const int64_t n = fth_config_count(cfg, "timelapse_images");
     gs_model m;
     if (n < 1 || w->state.iteration % fth_config_int(cfg, "timelapse_every") != 0) return FTH_OK;
+    gs_step_rest(&w->step);
     FTH_TRY(gs_rows_model(&w->state.rows, &m, err));
     for (int64_t i = 0; i < n; i++)
         FTH_TRY(save_frame(

@@ -266,7 +266,10 @@ static fth_status leave(gs_work *w, fth_err *err)
     if (set->eval && is_step(set->evaluate, set->evaluations, iteration)) {
         bool there = false;
         FTH_TRY(gs_metrics_find(w->mem, w->job->folder, iteration, &there, err));
-        if (!there) FTH_TRY(evaluate(w, err));
+        if (!there) {
+            gs_step_rest(&w->step);
+            FTH_TRY(evaluate(w, err));
+        }
     }
     FTH_TRY(gs_work_add_timelapse(w, err));
     if (iteration == set->iterations || !is_step(set->save, set->saves, iteration)) return FTH_OK;
@@ -423,7 +426,9 @@ static int64_t rows_at_most(const gs_work *w, int64_t n)
 static fth_status show_most(gs_work *w, int64_t n, int degree, int64_t width, int64_t height,
                             uint64_t images, gs_show_fn *show, void *user, fth_err *err)
 {
-    const unsigned flags = GS_ROWS_ADAM | (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0);
+    const unsigned flags = GS_ROWS_ADAM |
+                           (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0) |
+                           gs_rows_place(w->job->ctx);
     for (int64_t rows = rows_at_most(w, n);; rows = n + (rows - n) / 2) {
         fth_err local = {0};
         void *held = NULL;

@@ -9,7 +9,7 @@
 #define GS_MEMORY_FILE "memory.csv"
 #define GS_CHECKPOINT_FILE "checkpoints/model.safetensors"
 
-enum { GS_TRAIN_ALGORITHM = 1 }; /* one more when equal settings give other results */
+enum { GS_TRAIN_ALGORITHM = 2 }; /* one more when equal settings give other results */
 
 /* What is said: all, warnings, nothing. */
 typedef enum gs_level { GS_SAY_ALL, GS_SAY_WARNINGS, GS_SAY_NOTHING } gs_level;

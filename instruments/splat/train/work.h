@@ -60,9 +60,9 @@ typedef struct gs_bad {
     int64_t count, row;
     int attribute;
 } gs_bad;
-fth_status gs_rows_find_bad(const gs_rows *rows, gs_bad *bad, fth_err *err);
+fth_status gs_rows_find_bad(gs_rows *rows, gs_bad *bad, fth_err *err);
 /* What is written is the state after whole iterations. FTH_E_NUMERIC: a parameter is not finite. */
-fth_status gs_work_save_model(const gs_work *w, fth_err *err);
+fth_status gs_work_save_model(gs_work *w, fth_err *err);
 fth_status gs_work_save_state(gs_work *w, fth_err *err);
 
 /* sparsify.c: ADMM, in the iterations after `base`. Before an iteration: where it is the first of
@@ -74,7 +74,7 @@ fth_status gs_work_sparsify(gs_work *w, int64_t iteration, fth_err *err);
 /* timelapse.c: all images that it names are there; its frames after an iteration, where some are
  * due. */
 fth_status gs_work_check_timelapse(const gs_work *w, fth_err *err);
-fth_status gs_work_add_timelapse(const gs_work *w, fth_err *err);
+fth_status gs_work_add_timelapse(gs_work *w, fth_err *err);
 
 /* refine.c: what a strategy does after the gradients of an iteration are there. `replaced` says of
  * which attributes Adam leaves this iteration out. Noise of MCMC is part of the step, except where
