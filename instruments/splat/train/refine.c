@@ -37,7 +37,8 @@ static int64_t cap_of(gs_work *w)
     fth_mem_get_stats(device ? device : w->mem, &now);
     const uint64_t held = /* of a device, without what a step keeps there for the next */
         rows->flags & GS_ROWS_DEVICE
-            ? gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n)
+            ? gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n) +
+                  (w->gallery.pixels ? fth_tensor_bytes(w->gallery.pixels) : 0)
             : now.used_bytes;
     const double budget = (double)now.budget_bytes,
                  takes = (double)held + (double)w->step.planned_bytes;

@@ -352,6 +352,7 @@ void gs_work_close(gs_work *w)
     gs_poses_free(&w->poses);
     gs_sparsity_free(&w->sparsity);
     gs_grids_free(&w->grids);
+    gs_gallery_free(&w->gallery);
     gs_state_free(&w->state);
     if (w->view) (void)fth_mem_release(w->mem, w->view, NULL);
     fth_lines_free(&w->lines);

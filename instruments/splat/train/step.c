@@ -167,9 +167,14 @@ static void add_update(gs_step *s, gs_step_size *z, fth_graph *g, const gs_value
 enum { TARGET, MASK, ALPHA, COMPARED };
 static const char *const compared_names[COMPARED] = {"target", "mask", "alpha"};
 
+static bool has_gallery(const gs_step *s)
+{
+    return s->gallery && s->gallery->pixels;
+}
+
 static bool is_compared(const gs_step *s, int k)
 {
-    return k == TARGET || (k == MASK ? s->rules.masked : s->rules.alpha);
+    return k == TARGET ? !has_gallery(s) : k == MASK ? s->rules.masked : s->rules.alpha;
 }
 
 /* The mean difference of alpha where the mask keeps a pixel. */
@@ -187,13 +192,24 @@ static fth_val alpha_term(const gs_step *s, fth_graph *g, fth_val image, fth_val
     return fth_mul(fth_cast(mean, FTH_F64), fth_const(g, FTH_F64, s->rules.lambda_alpha));
 }
 
+/* The image of the view: brought, or the one of the gallery from a row on. */
+static fth_val target_of(const gs_step *s, fth_graph *g, fth_source source)
+{
+    if (!has_gallery(s)) return fth_input(g, "target", FTH_F32, "i j c", source);
+    fth_axis(g, "row", s->gallery->views * s->gallery->height);
+    const fth_val all = fth_param(g, "images", "row j c", s->gallery->pixels),
+                  first = fth_input(g, "row", FTH_I64, "", fth_scalar_source(FTH_I64, &s->row)),
+                  one = fth_gather(all, "row", fth_add(fth_index(g, "i"), first));
+    return fth_div(fth_cast(one, FTH_F32), fth_const(g, FTH_F32, 255));
+}
+
 /* The loss of the image, whose colours are `shown`; `photo` has its parts. */
 static fth_val image_loss(const gs_step *s, fth_graph *g, fth_val image, fth_val shown,
                           fth_val view, const fth_source source[COMPARED], fth_val *photo)
 {
     const fth_val none = {0},
                   mask = s->rules.masked ? fth_input(g, "mask", FTH_U8, "i j", source[MASK]) : none;
-    fth_val target = fth_input(g, "target", FTH_F32, "i j c", source[TARGET]), alpha = none;
+    fth_val target = target_of(s, g, source[TARGET]), alpha = none;
     if (s->rules.alpha) {
         const fth_val bytes = fth_input(g, "alpha", FTH_U8, "i j", source[ALPHA]),
                       ground = fth_slice(view, "view", GS_VIEW_GROUND, "c");
@@ -355,6 +371,7 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
     if (s->awake && s->awake != z) fth_plan_rest(s->awake->plan); /* one keeps memory of a device */
     s->awake = z;
     z->used = ++s->runs;
+    if (has_gallery(s)) s->row = gs_gallery_row(s->gallery, view->number);
     gs_view_pack(view->view, view->ground, view->degree, fth_tensor_data(s->view));
     put_rates(s);
     for (;;) {

@@ -13,6 +13,8 @@
 #include "../strategy/rows.h"
 #include "../update/update.h"
 
+#include "gallery.h"
+
 #include <fathom/fathom.h>
 
 typedef struct gs_step_rules {
@@ -45,6 +47,7 @@ typedef struct gs_step_size {
 typedef struct gs_step {
     fth_context *ctx;
     const gs_rows *rows;
+    const gs_gallery *gallery; /* targets on the device; NULL, or without any: they are brought */
     gs_step_rules rules;
     int64_t n; /* rows that the plans are about */
     bool densify;
@@ -67,6 +70,7 @@ typedef struct gs_step {
     fth_tensor *aim;              /* and what opacities are drawn to, [g]; NULL: without */
     int64_t iteration;            /* of the noise */
     gs_grid_turn turn;            /* of the grids, where there are any */
+    int64_t row;                  /* of the gallery, the first of the target */
     uint64_t planned_bytes;       /* of the last run: arena and ledger */
     uint64_t ledger_bytes;
 } gs_step;
@@ -84,6 +88,7 @@ typedef struct gs_step_view {
     const gs_view *view;
     const double *ground;
     int degree;
+    int64_t number; /* of the scene; with a gallery the target is there, and NULL here */
     const float *target;
     const uint8_t *mask, *alpha; /* [i j], as the rules say */
 } gs_step_view;

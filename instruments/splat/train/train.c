@@ -153,16 +153,18 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     bool left[GS_ATTRIBUTES];
     double ground[3];
     gs_view posed;
-    gs_feed_image image;
+    gs_feed_image image = {0};
     const uint64_t planned = w->step.planned_bytes;
     *half = false;
     FTH_TRY(gs_work_begin_sparsity(w, err));
     find_ground(w, iteration, ground);
     gs_poses_view(&w->poses, number, &w->scene.view[number], &posed);
-    FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
+    if (!w->gallery.pixels)
+        FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
     const gs_step_view view = {.view = &posed,
                                .ground = ground,
                                .degree = (int)w->state.degree,
+                               .number = number,
                                .target = image.target,
                                .mask = image.mask,
                                .alpha = image.alpha};
@@ -344,6 +346,47 @@ static gs_step_rules rules_of(const gs_work *w)
                            .seed = w->set.seed};
 }
 
+/* Gaussians that there may be in the end, of n at the start. */
+static int64_t rows_at_most(const gs_work *w, int64_t n)
+{
+    const gs_settings *s = &w->set;
+    const int64_t cap = s->most > n ? s->most : n,
+                  end = s->base < s->stop_refine ? s->base : s->stop_refine;
+    if (end <= s->start_refine) return n;
+    if (s->strategy == GS_ADC) return cap;
+    double most = (double)n; /* MCMC adds a twentieth at a time */
+    for (int64_t i = s->start_refine; i < end && most < (double)cap; i += s->refine_every)
+        most *= 1.05;
+    return most < (double)cap ? (int64_t)most + 1 : cap;
+}
+
+/* Whether the targets fit on the device beside the Gaussians that there may be, and what a step
+ * takes for these; where their number follows from the memory, an eighth of that is for images. */
+static bool may_keep_images(const gs_work *w, int64_t n, int degree, unsigned flags)
+{
+    fth_mem_stats now;
+    const gs_step_rules rules = rules_of(w);
+    const uint64_t images = gs_gallery_bytes(&w->scene, w->view, w->trains);
+    if (!(flags & GS_ROWS_DEVICE) || images == 0 || rules.masked || rules.alpha) return false;
+    fth_mem *mem = fth_context_device_mem(w->job->ctx);
+    fth_mem_get_stats(mem, &now);
+    if (w->set.most == 0) return images <= now.budget_bytes / 8;
+    const gs_view *v = &w->scene.view[w->view[0]];
+    const int64_t most = rows_at_most(w, n);
+    const uint64_t rows = gs_rows_bytes(mem, most, degree, flags, most),
+                   step = (uint64_t)most * 200 + (uint64_t)(v->width * v->height) * 100;
+    return rows + step + images <= now.budget_bytes / 10 * 9;
+}
+
+/* Decoded once, where they may be kept. */
+static fth_status keep_images(gs_work *w, fth_err *err)
+{
+    const gs_rows *rows = &w->state.rows;
+    if (!may_keep_images(w, rows->n, rows->degree, rows->flags)) return FTH_OK;
+    FTH_TRY(gs_gallery_create(&w->gallery, w->job->ctx, &w->scene, w->view, w->trains, err));
+    return gs_gallery_fill(&w->gallery, w->job->ctx, &w->scene, w->view, w->set.resample, err);
+}
+
 static fth_status prepare(gs_work *w, fth_err *err)
 {
     const gs_step_rules rules = rules_of(w);
@@ -359,6 +402,10 @@ static fth_status prepare(gs_work *w, fth_err *err)
     const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
     const gs_feed_options how = feed_of(w, left / 8);
     w->fixed_bytes = (double)gs_feed_bytes(&w->scene, &how);
+    FTH_TRY(keep_images(w, err));
+    w->step.gallery = &w->gallery;
+    if (w->state.rows.flags & GS_ROWS_DEVICE)
+        w->fixed_bytes = w->gallery.pixels ? (double)fth_tensor_bytes(w->gallery.pixels) : 0;
     w->begun_s = w->told_s = gs_now();
     return gs_feed_create(&w->feed, w->mem, &w->scene, w->view, w->trains, &how, err);
 }
@@ -394,6 +441,7 @@ static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_f
     const fth_plan *plan = NULL;
     FTH_TRY(gs_work_make_grids(w, err));
     FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
+    w->step.gallery = &w->gallery;
     FTH_TRY(gs_step_plan(&w->step, width, height, &plan, err));
     FTH_TRY(show(user, plan, (double)w->set.base, err));
     if (w->set.iterations == w->set.base) return FTH_OK;
@@ -405,20 +453,6 @@ static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_f
     gs_step_forget(&w->step);
     gs_sparsity_free(&w->sparsity);
     return s;
-}
-
-/* Gaussians that there may be in the end, of n at the start. */
-static int64_t rows_at_most(const gs_work *w, int64_t n)
-{
-    const gs_settings *s = &w->set;
-    const int64_t cap = s->most > n ? s->most : n,
-                  end = s->base < s->stop_refine ? s->base : s->stop_refine;
-    if (end <= s->start_refine) return n;
-    if (s->strategy == GS_ADC) return cap;
-    double most = (double)n; /* MCMC adds a twentieth at a time */
-    for (int64_t i = s->start_refine; i < end && most < (double)cap; i += s->refine_every)
-        most *= 1.05;
-    return most < (double)cap ? (int64_t)most + 1 : cap;
 }
 
 /* The step with as many rows as there may be, or fewer where memory has no room for them: a
@@ -434,11 +468,14 @@ static fth_status show_most(gs_work *w, int64_t n, int degree, int64_t width, in
         void *held = NULL;
         fth_status s =
             gs_rows_create(&w->state.rows, w->job->ctx, rows, rows, degree, flags, &local);
-        if (s == FTH_OK)
+        if (s == FTH_OK && may_keep_images(w, n, degree, flags))
+            s = gs_gallery_create(&w->gallery, w->job->ctx, &w->scene, w->view, w->trains, &local);
+        if (s == FTH_OK && !w->gallery.pixels)
             s = fth_mem_take(w->mem, FTH_MEM_ANY, images, "decoded images", &held, &local);
         if (s == FTH_OK) s = show_step(w, width, height, show, user, &local);
         if (held) (void)fth_mem_release(w->mem, held, NULL);
         gs_step_free(&w->step);
+        gs_gallery_free(&w->gallery);
         gs_rows_free(&w->state.rows);
         if (s == FTH_OK || rows == n ||
             (s != FTH_E_BUDGET && s != FTH_E_NO_FIT && s != FTH_E_NOMEM)) {
