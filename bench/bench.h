@@ -129,6 +129,7 @@ void bench_conv(bench *b);
 void bench_streaming(bench *b);
 void bench_reading(bench *b);
 void bench_splat_load(bench *b);
+void bench_splat_blend(bench *b);
 void bench_planning(bench *b);
 void bench_figures(bench *b);
 void bench_bragg(bench *b);

@@ -37,6 +37,7 @@ static void on_the_cpu(bench *b)
     bench_streaming(b);
     bench_reading(b);
     bench_splat_load(b);
+    bench_splat_blend(b);
     bench_planning(b);
     bench_figures(b);
     bench_bragg(b);
