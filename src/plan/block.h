@@ -11,6 +11,9 @@ typedef struct fth__block {
     uint64_t press; /* most bytes alive at once during its life */
 } fth__block;
 
+/* It has bytes of the arena for itself. */
+bool fth__buf_is_placed(const fth__buf *b);
+
 /* Place blocks that are sorted by t0, one by one, each at the lowest end of the smallest gap that
  * takes it among those of its time, in n log n steps; `items`: beyond every t1. *top: where the
  * highest ends. */

@@ -27,7 +27,7 @@ static uint64_t bytes_of(const fth__buf *b)
     return b->twice ? 2 * b->bytes : b->bytes;
 }
 
-static bool placed_by_us(const fth__buf *b)
+bool fth__buf_is_placed(const fth__buf *b)
 {
     return b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->bytes > 0 && b->t1 >= 0;
 }
@@ -39,7 +39,7 @@ void fth__plan_live(const fth_plan *p)
     memset(p->live, 0, sizeof *p->live * (size_t)(p->n_items + 2));
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
-        if (!placed_by_us(b)) continue;
+        if (!fth__buf_is_placed(b)) continue;
         p->live[b->t0] += bytes_of(b);
         p->live[b->t1 + 1] -= bytes_of(b); /* wraps; the running sum is right again */
     }
@@ -240,7 +240,7 @@ fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
     if (s == FTH_OK)
         s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *placed, (void **)&placed, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_bufs; i++)
-        if (placed_by_us(&p->buf[i]))
+        if (fth__buf_is_placed(&p->buf[i]))
             b[n++] =
                 (fth__block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1, 0};
     if (s == FTH_OK) {

@@ -265,6 +265,9 @@ void fth__plan_live(const fth_plan *p);
 uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at);
 /* `hard`: look longer for a layout near the lower bound. */
 fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err);
+/* The same blocks in the same arena, so that bytes are used again later than they need to: steps
+ * that have no bytes in common can be at work at the same time. For devices of their own. */
+fth_status fth__plan_spread(fth_plan *p, fth_err *err);
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
 
 /* ---- chunk.c: chunks of the loops ---- */

@@ -453,7 +453,8 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
 {
     search s = new_search(p, p->budget > p->foreign ? p->budget - p->foreign : 0);
     p->key = fth__plan_key(p);
-    const fth_status status = find(&s, err);
+    fth_status status = find(&s, err);
+    if (status == FTH_OK && p->apart) status = fth__plan_spread(p, err);
     fth__heap_free(p->mem, s.chunk);
     return status;
 }
