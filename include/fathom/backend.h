@@ -18,14 +18,16 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 8 };
+enum { FTH_BACKEND_ABI = 9 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */
     FTH_LANE_IN,      /* host to device */
     FTH_LANE_OUT,     /* device to host */
-    FTH_LANE_COUNT
+    FTH_LANE_BESIDE,  /* the first of those for kernels of a recording, beside COMPUTE */
+    FTH_LANE_COUNT = FTH_LANE_BESIDE + 3
 } fth_lane;
+enum { FTH_BESIDE_LANES = FTH_LANE_COUNT - FTH_LANE_BESIDE };
 
 /* A place in a lane that others can wait for; the backend's own (an event). */
 typedef struct fth_mark fth_mark;
@@ -126,9 +128,11 @@ typedef struct fth_device_table {
     /* Between two marks that were reached. */
     double (*seconds)(fth_device *device, fth_mark *from, fth_mark *to);
     void *(*stream)(fth_device *device, fth_lane lane); /* what kernels get as call->stream */
-    /* Record what is queued on COMPUTE instead of doing it, and queue it again. `begun` is reached
-     * when the device begins with that, not when the host asks for it; it is the recording's own,
-     * and set anew by every replay. NULL: cannot. */
+    /* Record what is queued on COMPUTE instead of doing it, and queue it again; and so what is
+     * queued on lanes BESIDE it that waited for a mark of the recording, if COMPUTE waits for them
+     * before it ends. Marks that are set in it live as long as it does. `begun` is reached when the
+     * device begins with that, not when the host asks for it; it is the recording's own, and set
+     * anew by every replay. NULL: cannot. */
     fth_status (*record)(fth_device *device, fth_err *err);
     fth_status (*recorded)(fth_device *device, fth_recording **out, fth_err *err);
     fth_status (*replay)(fth_device *device, fth_recording *recording, fth_mark **begun,

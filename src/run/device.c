@@ -378,7 +378,7 @@ void fth__device_call(const fth__runner *r, const fth__unit *u, fth_call *call)
     const fth__device_run *d = r->dev;
     if (!d) return;
     call->device = d->device;
-    call->stream = d->table->stream(d->device, FTH_LANE_COMPUTE);
+    call->stream = d->table->stream(d->device, r->lane);
     if (u->fault >= 0)
         call->fault =
             (fth_fault *)(void *)(r->arena + r->p->faults + (uint64_t)u->fault * FTH__ALIGN);

@@ -13,6 +13,7 @@
 #include "mem/heap.h"
 #include "run/device.h"
 #include "run/keep.h"
+#include "run/lanes.h"
 #include "run/little.h"
 #include "run/scratch.h"
 #include "run/stage.h"
@@ -356,7 +357,9 @@ static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         if (!fth__run_goes_on(r)) return fth__run_cancelled(r);
         trace_memory(r, i);
+        FTH_TRY(fth__lanes_before(r, i));
         FTH_TRY(fth__run_step(r, &r->p->item[i]));
+        FTH_TRY(fth__lanes_after(r, i));
         r->queued += step_work(r, i);
         if (r->dev && r->queued > AHEAD_SECONDS) {
             r->queued = 0.0;

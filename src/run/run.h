@@ -18,6 +18,8 @@ typedef struct fth__runner {
     fth_team *team;              /* the plan's workers, called off when the run is cancelled */
     fth_team *alone;             /* the same for kernels that get no workers */
     struct fth__device_run *dev; /* NULL: steps are done when they return */
+    struct fth__lanes *lanes;    /* of the steps that are being recorded; NULL: one lane */
+    fth_lane lane;               /* that steps are queued on */
     fth_team *own_team;          /* workers made for this run; NULL: the context's */
     fth_run_options opt;
     bool cancelled;

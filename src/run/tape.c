@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "graph/program.h"
 #include "mem/heap.h"
+#include "run/lanes.h"
 
 #include <string.h>
 
@@ -14,6 +15,7 @@ typedef struct tape {
     int64_t from, to;
     uint64_t places; /* of everything it touches, when it was made */
     fth_recording *recording;
+    fth__lanes *lanes; /* NULL: all of it is on one */
 } tape;
 
 struct fth__tapes {
@@ -24,10 +26,16 @@ struct fth__tapes {
     tape tape[TAPES];
 };
 
+static void forget(const fth_plan *p, tape *t)
+{
+    p->tapes->table->forget(p->tapes->device, t->recording);
+    fth__lanes_drop(p, t->lanes);
+}
+
 static void drop(fth_plan *p)
 {
     struct fth__tapes *t = p->tapes;
-    for (int i = 0; t && i < t->n; i++) t->table->forget(t->device, t->tape[i].recording);
+    for (int i = 0; t && i < t->n; i++) forget(p, &t->tape[i]);
     fth__heap_free(p->mem, t);
     p->tapes = NULL;
 }
@@ -65,19 +73,30 @@ static tape *find(struct fth__tapes *t, int64_t from, int64_t to)
 }
 
 /* Queue into a recording. Whatever goes wrong, nothing was done yet: it can be queued plainly. */
-static fth_recording *make(fth__runner *r, struct fth__tapes *t, int64_t from, int64_t to,
-                           fth__queue_fn *queue)
+static fth_recording *record(fth__runner *r, struct fth__tapes *t, const tape *what,
+                             fth__queue_fn *queue)
 {
     fth_err *told = r->err, err = {0};
     fth_recording *recording = NULL;
     if (t->table->record(t->device, NULL) != FTH_OK) return NULL;
     r->err = &err;
-    const fth_status queued = queue(r, from, to);
+    r->lanes = what->lanes;
+    const fth_status queued = queue(r, what->from, what->to);
+    r->lanes = NULL;
+    r->lane = FTH_LANE_COMPUTE;
     r->err = told;
     if (t->table->recorded(t->device, &recording, NULL) != FTH_OK) return NULL;
     if (queued == FTH_OK) return recording;
     t->table->forget(t->device, recording);
     return NULL;
+}
+
+static bool make(fth__runner *r, struct fth__tapes *t, tape *out, fth__queue_fn *queue)
+{
+    out->lanes = fth__lanes_make(r, out->from, out->to);
+    out->recording = record(r, t, out, queue);
+    if (!out->recording) fth__lanes_drop(r->p, out->lanes);
+    return out->recording != NULL;
 }
 
 static const uint64_t LITTLE = 16 << 20; /* bytes that a short kernel reads and writes */
@@ -110,16 +129,16 @@ fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn
     const uint64_t now = places(r);
     tape *known = find(t, from, to);
     if (known && known->places != now) {
-        t->table->forget(t->device, known->recording);
+        forget(r->p, known);
         *known = t->tape[--t->n];
         known = NULL;
     }
     if (!known && t->n < TAPES) {
-        fth_recording *recording = make(r, t, from, to, queue);
-        t->never = recording == NULL;
+        tape made = {.from = from, .to = to, .places = now};
+        t->never = !make(r, t, &made, queue);
         if (t->never) return start_and_queue(r, from, to, queue);
         known = &t->tape[t->n++];
-        *known = (tape){from, to, now, recording};
+        *known = made;
     }
     if (!known) return start_and_queue(r, from, to, queue);
     return fth__device_replay(r, known->recording);

@@ -28,6 +28,7 @@ typedef struct work {
     int64_t number;
     const int64_t *index;
     fth_call call;
+    fth_lane lane; /* of work that is recorded */
 } work;
 
 enum { QUEUE = 256, RECORDED = 4096 };
@@ -68,7 +69,7 @@ typedef struct seen_event {
 /* What tests set and ask; read by any thread. */
 static atomic_int_fast64_t seen_kernels, seen_copies, seen_recordings, seen_replays, calls_left;
 static atomic_int_fast64_t seen_calls, seen_marks, seen_blocks, seen_pins, seen_questions,
-    seen_waits;
+    seen_waits, seen_beside;
 static atomic_uint_fast64_t mapped, most_mapped;
 static atomic_int delay_us, replay_us;
 static const char *lacking, *watch_refusal;
@@ -77,9 +78,9 @@ static const uint64_t total_bytes = (uint64_t)64 << 30;
 
 t_host_seen t_host_device_seen(void)
 {
-    return (t_host_seen){seen_kernels, seen_copies, seen_recordings, seen_replays,
-                         mapped,       most_mapped, seen_calls,      seen_marks,
-                         seen_blocks,  seen_pins,   seen_questions,  seen_waits};
+    return (t_host_seen){seen_kernels,   seen_copies, seen_recordings, seen_replays, mapped,
+                         most_mapped,    seen_calls,  seen_marks,      seen_blocks,  seen_pins,
+                         seen_questions, seen_waits,  seen_beside};
 }
 
 void t_host_device_delay(int microseconds)
@@ -284,6 +285,7 @@ static void *serve(void *arg)
         pthread_mutex_unlock(&d->lock);
         const int64_t start = watch_now(d);
         do_work(d, &w);
+        if (w.kind == CALL && l - d->lane >= FTH_LANE_BESIDE) atomic_fetch_add(&seen_beside, 1);
         see(d, (uint32_t)(l - d->lane), &w, start);
         pthread_mutex_lock(&d->lock);
         l->done++;
@@ -306,11 +308,15 @@ static void put_now(fth_device *d, fth_lane at, const work *w)
 
 static void put(fth_device *d, fth_lane at, const work *w)
 {
-    if (at != FTH_LANE_COMPUTE || !d->recording) {
+    const bool recorded = at == FTH_LANE_COMPUTE || at >= FTH_LANE_BESIDE;
+    if (!recorded || !d->recording) {
         put_now(d, at, w);
         return;
     }
-    if (d->recording->n < RECORDED) d->recording->work[d->recording->n] = *w;
+    if (d->recording->n < RECORDED) {
+        d->recording->work[d->recording->n] = *w;
+        d->recording->work[d->recording->n].lane = at;
+    }
     d->recording->n++;
 }
 
@@ -330,7 +336,8 @@ static fth_status open_device(fth_device **out, int index, fth_err *err)
     fth_device *d = calloc(1, sizeof *d);
     if (!d) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a device");
     seen_kernels = seen_copies = seen_recordings = seen_replays = 0;
-    seen_calls = seen_marks = seen_blocks = seen_pins = seen_questions = seen_waits = 0;
+    seen_calls = seen_marks = seen_blocks = seen_pins = seen_questions = seen_waits = seen_beside =
+        0;
     mapped = most_mapped = 0;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
@@ -509,7 +516,11 @@ static fth_status replay(fth_device *d, fth_recording *r, fth_mark **begun, fth_
     MAY_FAIL(err);
     put_now(d, FTH_LANE_COMPUTE,
             &(work){.kind = SET, .mark = &r->begun, .number = asked(d, &r->begun, 1)});
-    for (int64_t i = 0; i < r->n; i++) put_now(d, FTH_LANE_COMPUTE, &r->work[i]);
+    for (int64_t i = 0; i < r->n; i++) {
+        work w = r->work[i];
+        if (w.kind == SET || w.kind == WAIT) w.number = asked(d, w.mark, w.kind == SET);
+        put_now(d, w.lane, &w);
+    }
     atomic_fetch_add(&seen_replays, 1);
     return FTH_OK;
 }
