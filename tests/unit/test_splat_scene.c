@@ -238,8 +238,51 @@ TEST(distortion_is_refused_ignored_or_looked_at)
     gs_scene_close(&s);
     OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.allow_distortion = true}, NULL));
     EQ_I64(s.distorted, 4);
+    EQ_F64(s.view[3].bend[GS_BEND_N1], -0.1);
+    /* r (1 - 0.1 r^2) grows up to sqrt(10 / 3) */
+    IS_TRUE(s.view[0].reach < sqrt(10 / 3.0) && s.view[0].reach > 1.8);
     gs_scene_close(&s);
     IS(gs_scene_open(&s, mem, t_temp_path("nowhere"), &plain, &err), FTH_E_FILE_OPEN);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Parameters of COLMAP's models in the order of their files. */
+TEST(lenses_have_the_coefficients_of_their_model)
+{
+    static const struct row {
+        const char *text;
+        gs_lens lens;
+        double bend[GS_BENDS]; /* n1 to n4, d1 to d3, p1, p2 */
+    } rows[] = {
+        {"RADIAL 50 42 46.5 25 21 0.1 0.2", GS_LENS_RADIAL, {0.1, 0.2}},
+        {"OPENCV 50 42 46 47 25 21 0.1 0.2 0.3 0.4",
+         GS_LENS_RADIAL,
+         {0.1, 0.2, 0, 0, 0, 0, 0, 0.3, 0.4}},
+        {"FULL_OPENCV 50 42 46 47 25 21 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8",
+         GS_LENS_RADIAL,
+         {0.1, 0.2, 0.5, 0, 0.6, 0.7, 0.8, 0.3, 0.4}},
+        {"OPENCV_FISHEYE 50 42 46 47 25 21 0.1 0.2 0.3 0.4", GS_LENS_FISHEYE, {0.1, 0.2, 0.3, 0.4}},
+        {"RADIAL_FISHEYE 50 42 46 25 21 0.1 0.2", GS_LENS_FISHEYE, {0.1, 0.2}},
+        {"SIMPLE_RADIAL_FISHEYE 50 42 46 25 21 0", GS_LENS_FISHEYE, {0}},
+    };
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH], path[FTH_PATH + 30], text[200];
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "lenses", false));
+    snprintf(path, sizeof path, "%s/sparse/cameras.txt", dir);
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        gs_scene s;
+        snprintf(text, sizeof text, "1 %s\n", rows[k].text);
+        OK(fth_file_save(mem, path, text, strlen(text), NULL));
+        OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.allow_distortion = true}, NULL));
+        const gs_view *v = &s.view[1];
+        IS_TRUE(v->distorted && v->lens == rows[k].lens && v->reach > 0.5);
+        SAME_BYTES(v->bend, rows[k].bend, sizeof v->bend);
+        gs_scene_close(&s);
+        OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.ignore_distortion = true}, NULL));
+        IS_TRUE(!s.view[1].distorted && s.view[1].lens == GS_LENS_RADIAL);
+        for (int b = 0; b < GS_BENDS; b++) EQ_F64(s.view[1].bend[b], 0);
+        gs_scene_close(&s);
+    }
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -279,6 +322,45 @@ TEST(transforms_have_comments_frames_of_their_own_and_points)
     EQ_F64(s.view[0].cy, 2);
     for (int k = 0; k < 3; k++) NEAR(s.view[0].centre[k], k + 1, 1e-6);
     gs_scene_close(&s);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(transforms_name_their_camera_model)
+{
+    static const char head[] =
+        "{\"w\": 4, \"h\": 4, \"fl_x\": 3, \"k1\": 0.1, \"k4\": 0.4, \"p2\": 0.2, ",
+                      tail[] = "\"frames\": [{\"file_path\": \"a\", \"transform_matrix\": "
+                               "[[1,0,0,1],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}]}";
+    static const struct row {
+        const char *model;
+        gs_lens lens;
+    } rows[] = {{"", GS_LENS_RADIAL},
+                {"\"camera_model\": \"OPENCV\", ", GS_LENS_RADIAL},
+                {"\"camera_model\": \"OPENCV_FISHEYE\", ", GS_LENS_FISHEYE},
+                {"\"camera_model\": \"EQUIRECTANGULAR\", ", GS_LENS_UNKNOWN}};
+    fth_mem *mem = t_mem(8 << 20);
+    const char *path = t_temp_path("models.json");
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        char text[500];
+        fth_err err = {0};
+        gs_scene s;
+        snprintf(text, sizeof text, "%s%s%s", head, rows[k].model, tail);
+        OK(fth_file_save(mem, path, text, strlen(text), NULL));
+        const fth_status st =
+            gs_scene_open(&s, mem, path, &(gs_scene_options){.allow_distortion = true}, &err);
+        if (rows[k].lens == GS_LENS_UNKNOWN) {
+            IS(st, FTH_E_FILE_FEATURE);
+            HAS(err.text, "found 'EQUIRECTANGULAR'");
+            continue;
+        }
+        OKE(st, &err);
+        const gs_view *v = &s.view[0];
+        IS_TRUE(v->distorted && v->lens == rows[k].lens);
+        EQ_F64(v->bend[GS_BEND_N1], 0.1);
+        EQ_F64(v->bend[GS_BEND_N4], 0.4);
+        EQ_F64(v->bend[GS_BEND_P2], v->lens == GS_LENS_FISHEYE ? 0 : 0.2);
+        gs_scene_close(&s);
+    }
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -115,8 +115,7 @@ fth_status gs_scene_set(gs_scene *s, int64_t i, const gs_cameras *cameras, int64
                    .fy = c->parameter[m->focal - 1],
                    .cx = p[0],
                    .cy = p[1]};
-    v->distorted = m->lens == GS_LENS_FISHEYE; /* without coefficients it still is no pinhole */
-    for (int k = 0; k < m->bends; k++) v->distorted = v->distorted || p[2 + k] != 0;
+    gs_view_bend(v, m, p + 2);
     bool good = set_rotation(v, pose->q);
     for (int k = 0; k < 3; k++) {
         v->w2c[k][3] = (float)pose->t[k];

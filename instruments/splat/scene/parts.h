@@ -6,7 +6,6 @@
 
 enum { GS_PARAMETERS = 12 };
 
-typedef enum gs_lens { GS_LENS_RADIAL, GS_LENS_FISHEYE, GS_LENS_UNKNOWN } gs_lens;
 typedef struct gs_camera_model {
     int number;
     const char *name;
@@ -52,6 +51,10 @@ fth_status gs_scene_points(gs_scene *s, int64_t n, fth_err *err);
 void gs_view_find_centre(gs_view *v);
 /* The inverse of a rotation with a translation; false: it has none. */
 bool gs_pose_invert(double c[3][4], double w[3][4]);
+/* The lens of a camera model with its parameters behind cx and cy. */
+void gs_view_bend(gs_view *v, const gs_camera_model *m, const double *parameters);
+void gs_view_find_reach(gs_view *v); /* of its lens and coefficients, and whether it is distorted */
+void gs_view_unbend(gs_view *v);     /* a pinhole */
 fth_status gs_scene_note(gs_scene *s, fth_err *err, const char *fmt, ...) FTH_PRINTF(3, 4);
 
 fth_status gs_colmap_read_binary(gs_scene *s, const char *folder, fth_err *err);

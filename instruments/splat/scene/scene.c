@@ -158,7 +158,7 @@ static fth_status check(gs_scene *s, const char *path, const gs_scene_options *o
     if (opt->ignore_distortion) {
         FTH_TRY(
             gs_scene_note(s, err, "the distortion of %" PRId64 " views is ignored", s->distorted));
-        for (int64_t i = 0; i < s->views; i++) s->view[i].distorted = false;
+        for (int64_t i = 0; i < s->views; i++) gs_view_unbend(&s->view[i]);
         s->distorted = 0;
         return FTH_OK;
     }
@@ -166,7 +166,7 @@ static fth_status check(gs_scene *s, const char *path, const gs_scene_options *o
              "%s: expected cameras without distortion, found %" PRId64 " of %" PRId64
              " views with it",
              path, s->distorted, s->views);
-    fth_err_hint(err, "undistort the images (colmap image_undistorter), or give "
+    fth_err_hint(err, "use --gut, or undistort the images (colmap image_undistorter), or give "
                       "--ignore-distortion where they are undistorted already");
     return FTH_E_FILE_FEATURE;
 }

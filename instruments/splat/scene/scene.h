@@ -9,6 +9,8 @@
 #ifndef SPLAT_SCENE_SCENE_H
 #define SPLAT_SCENE_SCENE_H
 
+#include "lens.h"
+
 #include <fathom/files.h>
 
 typedef struct gs_view {
@@ -16,7 +18,10 @@ typedef struct gs_view {
     double fx, fy, cx, cy; /* px */
     float w2c[3][4];
     double centre[3]; /* of the camera, in the world */
-    bool distorted;
+    bool distorted;   /* the lens bends straight lines */
+    gs_lens lens;
+    double bend[GS_BENDS];
+    double reach; /* largest r that the coefficients are good for */
 } gs_view;
 
 typedef struct gs_scene {

@@ -91,9 +91,30 @@ static fth_status read_focal(const frames *f, gs_view *v, fth_err *err)
     return FTH_OK;
 }
 
+/* nerfstudio's camera_model; without one, or with a pinhole's, what coefficients say. */
+static fth_status read_model(const frames *f, gs_view *v, fth_err *err)
+{
+    const char *name = fth_json_get_text(f->frame, "camera_model", NULL);
+    if (!name) name = fth_json_get_text(f->root, "camera_model", NULL);
+    const gs_camera_model *m = name ? gs_camera_model_named(name, strlen(name)) : NULL;
+    v->lens = m ? m->lens : GS_LENS_RADIAL;
+    if (!name || (m && m->lens != GS_LENS_UNKNOWN)) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FEATURE,
+             "%s: frames[%" PRId64 "]: camera_model: expected PINHOLE, OPENCV, OPENCV_FISHEYE or "
+             "another of COLMAP's that is supported, found '%.60s'",
+             f->path, f->i, name);
+    fth_err_hint(err, "undistort the images: colmap image_undistorter, or ns-process-data");
+    return FTH_E_FILE_FEATURE;
+}
+
 static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
 {
-    static const char *const keys[] = {"k1", "k2", "k3", "k4", "p1", "p2"};
+    static const struct bend {
+        const char *key;
+        int at;
+    } bends[] = {{"k1", GS_BEND_N1}, {"k2", GS_BEND_N2}, {"k3", GS_BEND_N3},
+                 {"k4", GS_BEND_N4}, {"p1", GS_BEND_P1}, {"p2", GS_BEND_P2}};
+    FTH_TRY(read_model(f, v, err));
     FTH_TRY(read_focal(f, v, err));
     v->cx = of(f, "cx");
     v->cy = of(f, "cy");
@@ -101,10 +122,13 @@ static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
     if (isnan(v->cy)) v->cy = 0.5 * (double)v->height;
     if (!isfinite(v->cx)) return bad(f, "cx", "a finite number", v->cx, err);
     if (!isfinite(v->cy)) return bad(f, "cy", "a finite number", v->cy, err);
-    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
-        const double bend = of(f, keys[k]);
-        v->distorted = v->distorted || (!isnan(bend) && bend != 0);
+    for (size_t k = 0; k < sizeof bends / sizeof bends[0]; k++) {
+        const double bend = of(f, bends[k].key);
+        if (isinf(bend)) return bad(f, bends[k].key, "a finite number", bend, err);
+        if (!isnan(bend)) v->bend[bends[k].at] = bend;
     }
+    if (v->lens == GS_LENS_FISHEYE) v->bend[GS_BEND_P1] = v->bend[GS_BEND_P2] = 0;
+    gs_view_find_reach(v);
     return FTH_OK;
 }
 

@@ -123,6 +123,8 @@ void gs_orbit_view(const gs_scene *s, int64_t at, int64_t n, gs_view *out)
         out->w2c[i][3] = (float)-dot(axes[i], out->centre);
     }
     out->distorted = false;
+    out->lens = GS_LENS_RADIAL;
+    memset(out->bend, 0, sizeof out->bend);
 }
 
 fth_status gs_scene_orbit(gs_scene *s, int64_t n, fth_err *err)
