@@ -67,24 +67,29 @@ static void make_rows(step *s, t_random *r)
         }
 }
 
+/* Of every second degree with antialiasing, and of degrees 2 and 3 as rays see it. */
 static step make(fth_dtype dtype, int64_t n, int degree, t_random *r)
 {
+    const bool rays = degree > 1 && n != 40;
     char axes[240];
     const int64_t k = gs_coefficients(degree);
     snprintf(axes, sizeof axes, "g=%lld xyz=3 wxyz=4 c=3 p=%d view=%d rate=%d sum=2%s%.0lld",
-             (long long)n, GS_SPLAT, GS_VIEW, GS_RATES, k ? " k=" : "", (long long)k);
+             (long long)n, rays ? GS_RAY_SPLAT : GS_SPLAT, GS_VIEW, GS_RATES, k ? " k=" : "",
+             (long long)k);
     step s = {.g = t_graph(axes), .dtype = dtype, .n = n, .degree = degree};
     s.rule = (gs_raster){.width = 40,
                          .height = 33,
                          .tile = 16,
                          .room = 1,
                          .most_alpha = 0.999,
-                         .antialias = degree % 2};
+                         .antialias = degree % 2,
+                         .rays = rays};
     make_rows(&s, r);
     for (int64_t i = 1; i < n; i += 5) /* behind the camera */
         t_put(dtype, t_data(s.rows.value.at[GS_MEANS]), 3 * i + 2, -9, 0);
-    const double view[GS_VIEW] = {1,  0,  0,    0.1,  0,    1,    0,  -0.05, 0,   0,   1,     3,
-                                  36, 32, 20.8, 15.5, -0.1, 0.05, -3, 0.2,   0.3, 0.4, degree};
+    const double view[GS_VIEW] = {1,  0,   0,   0.1, 0,      1,    0,    -0.05, 0,
+                                  0,  1,   3,   36,  32,     20.8, 15.5, -0.1,  0.05,
+                                  -3, 0.2, 0.3, 0.4, degree, 1,    1.2,  -0.1,  0.02};
     s.view = numbers(&s, "view", "view", r, 0, 0, false);
     for (int i = 0; i < GS_VIEW; i++) t_put(dtype, t_data(s.view), i, view[i], 0);
     const gs_rates rates = {.rate = {1.6e-4, 2.5e-3, 1.25e-4, 5e-3, 1e-3, 5e-2},
@@ -168,15 +173,16 @@ static void check_attribute(const step *s, gs_attribute a, fth_val gradient)
 
 static void check_sums(const step *s)
 {
-    double *got = malloc((size_t)s->n * 16), *splats = malloc((size_t)(s->n * GS_SPLAT) * 8);
+    double *got = malloc((size_t)s->n * 16), *splats = malloc((size_t)(s->n * GS_RAY_SPLAT) * 8);
+    const int64_t wide = gs_splat_numbers(&s->rule);
     t_eval_f64(s->splats, splats);
     t_eval_f64(fth_out(s->all, densify_of(s->degree)), got);
     int64_t seen = 0;
     for (int64_t i = 0; i < s->n; i++) {
         const void *bar = t_data(s->bar), *sums = t_data(s->rows.densify);
-        const double x = t_get(s->dtype, bar, i * GS_SPLAT + GS_U) * 20,
-                     y = t_get(s->dtype, bar, i * GS_SPLAT + GS_V) * 16.5;
-        const bool is_seen = splats[i * GS_SPLAT + GS_TILES] > 0;
+        const double x = t_get(s->dtype, bar, i * wide + GS_U) * 20,
+                     y = t_get(s->dtype, bar, i * wide + GS_V) * 16.5;
+        const bool is_seen = splats[i * wide + GS_TILES] > 0;
         seen += is_seen;
         EQ_F64(got[2 * i], t_get(s->dtype, sums, 2 * i) + (is_seen ? 1 : 0));
         NEAR(got[2 * i + 1], t_get(s->dtype, sums, 2 * i + 1) + (is_seen ? hypot(x, y) : 0),

@@ -41,8 +41,7 @@ static const fth_config_key keys[] = {
 /* Keys that are known but do nothing yet, with the value that leaves them off. */
 static const struct {
     const char *key, *off;
-} missing[] = {{"gut", "false"},
-               {"render_mode", "RGB"}};
+} missing[] = {{"render_mode", "RGB"}};
 
 static bool is_off(const fth_config *cfg, const char *key, const char *off)
 {

@@ -171,6 +171,7 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .strategy = strategy_of(cfg),
         .most_alpha = fth_config_choice(cfg, "raster") ? 0.99 : 0.999,
         .antialias = fth_config_bool(cfg, "antialiasing"),
+        .gut = fth_config_bool(cfg, "gut"),
         .shuffled = fth_config_choice(cfg, "view_order") == 0,
         .degree = (int)fth_config_int(cfg, "sh_degree"),
         .rate = {[GS_MEANS] = real_of(cfg, "means_lr"),

@@ -38,7 +38,7 @@ typedef struct gs_settings {
     gs_profile profile;
     gs_strategy strategy;
     double most_alpha;
-    bool antialias;
+    bool antialias, gut;
     bool shuffled;
     int64_t iterations; /* all of them: `base`, and then those that make opacities sparse */
     int64_t base, degree_interval;

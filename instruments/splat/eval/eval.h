@@ -29,7 +29,7 @@ typedef struct gs_evaluation {
     const char *folder;
     const double *ground;
     double most_alpha;
-    bool antialias;
+    bool antialias, gut;
     gs_resample resample; /* of images that are made smaller */
     gs_alpha alpha;
     const gs_masks *masks;

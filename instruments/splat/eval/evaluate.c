@@ -44,6 +44,7 @@ static fth_status fit_frame(bench *b, const gs_view *view, fth_err *err)
                                                .height = view->height,
                                                .most_alpha = b->job->most_alpha,
                                                .antialias = b->job->antialias,
+                                               .gut = b->job->gut,
                                                .depth = b->job->depth},
                            err);
 }

@@ -21,7 +21,7 @@ typedef struct order {
     which views;
     int64_t test_every, iteration;
     double ground[3], most_alpha;
-    bool antialias, images, legacy_ssim, depth;
+    bool antialias, gut, images, legacy_ssim, depth;
     int64_t resize_factor, max_width; /* max_width 0: as they are */
     gs_resample resample;
     gs_alpha alpha;
@@ -60,6 +60,7 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .ground = o->ground,
                                .most_alpha = o->most_alpha,
                                .antialias = o->antialias,
+                               .gut = o->gut,
                                .resample = o->resample,
                                .alpha = o->alpha,
                                .masks = &masks,
@@ -142,6 +143,7 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
     o->antialias = value(user, "antialiasing") != NULL;
+    o->gut = value(user, "gut") != NULL;
     FTH_TRY(parse_word("alpha", value(user, "alpha"), gs_alpha_names, GS_ALPHAS, &word, err));
     o->alpha = (gs_alpha)word;
     o->masks = value(user, "masks");
@@ -166,6 +168,7 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     o->legacy_ssim = value(user, "legacy-ssim") != NULL;
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
+                                  .allow_distortion = o->gut,
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
                                   .by_name = word == 1,
                                   .no_points = true};
@@ -240,6 +243,7 @@ static const fth_flag flags[] = {
     {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
     {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
+    {.name = "gut", .doc = "cameras with distortion, as they are (3DGUT)"},
     {.name = "masks",
      .value = FTH_FLAG_WORD,
      .doc = "folder of masks beside that of the images, whose pixels below half are left out; "
@@ -338,6 +342,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .iteration = set.iterations,
                .most_alpha = set.most_alpha,
                .antialias = set.antialias,
+               .gut = set.gut,
                .images = set.eval_images,
                .depth = set.eval_depth,
                .resize_factor = set.resize_factor,
@@ -348,6 +353,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .legacy_ssim = set.legacy_ssim,
                .scene = {.images = set.images,
                          .ignore_distortion = set.ignore_distortion,
+                         .allow_distortion = set.gut,
                          .legacy_yturn = set.legacy_yturn,
                          .by_name = set.by_name,
                          .no_points = true}};

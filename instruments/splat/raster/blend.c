@@ -11,7 +11,7 @@ static fth_status check_common(const fth_node *node, fth_err *err)
     const gs_raster *a = node->attr;
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(gs_check_real(node, err));
-    FTH_TRY(gs_check_axes(node, GS_BLEND_SPLATS, real, "g p", err));
+    FTH_TRY(gs_check_splats(node, GS_BLEND_SPLATS, a, err));
     FTH_TRY(gs_check_axes(node, GS_BLEND_ORDER, FTH_I32, "g", err));
     FTH_TRY(gs_check_axes(node, GS_BLEND_VIEW, real, "view", err));
     if ((a->tile == 8 || a->tile == 16 || a->tile == 32) && a->room >= 0 &&
@@ -79,14 +79,13 @@ static int64_t tile_rows(const gs_raster *a, int64_t pixels)
 static uint64_t scratch(const fth_call *call)
 {
     const gs_raster *a = call->node->attr;
-    return gs_loops_of(call->node->in[0].dtype)
-        ->scratch(a, tile_rows(a, call->out[0].extent[0]), false);
+    return gs_loops_of(call->node)->scratch(a, tile_rows(a, call->out[0].extent[0]), false);
 }
 
 static uint64_t scratch_back(const fth_call *call)
 {
     const gs_raster *a = call->node->attr;
-    return gs_loops_of(call->node->in[0].dtype)
+    return gs_loops_of(call->node)
         ->scratch(a, tile_rows(a, call->in[GS_BLEND_IMAGE].extent[0]), true);
 }
 
@@ -131,7 +130,7 @@ static fth_status run(const fth_call *call)
     w.alpha = call->out[1].data;
     w.alpha_i = call->out[1].stride[0];
     if (w.rows == 0) return FTH_OK;
-    if (gs_loops_of(call->node->in[0].dtype)->blend(&w)) return FTH_OK;
+    if (gs_loops_of(call->node)->blend(&w)) return FTH_OK;
     return gs_too_little(call->node, w.need, call->err);
 }
 
@@ -153,9 +152,9 @@ static fth_status run_back(const fth_call *call)
     w.bar_step = out->stride[0];
     for (int64_t i = 0; call->first && i < out->extent[0]; i++)
         memset((char *)out->data + i * out->stride[0] * fth_dtype_size(real), 0,
-               (size_t)(GS_SPLAT * fth_dtype_size(real)));
+               (size_t)(gs_splat_numbers(w.rule) * fth_dtype_size(real)));
     if (w.rows == 0) return FTH_OK;
-    if (gs_loops_of(real)->blend_back(&w)) return FTH_OK;
+    if (gs_loops_of(call->node)->blend_back(&w)) return FTH_OK;
     return gs_too_little(call->node, w.need, call->err);
 }
 

@@ -6,28 +6,22 @@
  * raster_*.cu.
  */
 #include "lists.cuh"
+#if GS_RAYS
+#include "ray_lanes.h"
+#endif
 
 namespace
 {
 
 enum { PATCH_WIDE = 8, PATCH_HIGH = 4 };
-/* Numbers of a splat that pixels need: the first nine, and the limit of sigma. */
-enum { BRUSH_NUMBERS = 10 };
-/* What pixels need of a Gaussian, in shared memory: three loads of four numbers, by all lanes of
- * one Gaussian or by each of its own. */
-struct __align__(16) brush
-{
-    real u, v, half_a, half_c;
-    real b, o, limit, slant_x; /* B / A: where sigma is smallest along a row of pixels */
-    real colour[3], slant_y;   /* -0 where a colour is negative, which is black; B / C */
-};
-
 #define LEAST_ALPHA (R(1.0) / 255)
 #define LEAST_LIGHT R(1e-4)
 
 template <int TILE> struct tile_shape {
     static constexpr int threads = TILE * TILE, warps = threads / 32,
-                         chunk = threads < 256 ? threads : 256; /* Gaussians in shared memory */
+                         chunk = threads < (GS_RAYS ? 128 : 256)
+                                     ? threads
+                                     : (GS_RAYS ? 128 : 256); /* Gaussians in shared memory */
 };
 
 /* exp of numbers that are not positive, and quotients, where a few units in the last place do not
@@ -72,10 +66,49 @@ template <int TILE> __device__ inline pixel pixel_of(const tile_lists &l, int ti
     return p;
 }
 
-__device__ inline brush brush_of(const real raw[BRUSH_NUMBERS])
+#if GS_RAYS
+#include "ray_blend.cuh"
+#else
+/* Numbers of a splat that pixels need: the first nine, and the limit of sigma. */
+enum {
+    BRUSH_NUMBERS = 10,
+    BRUSH_LOADS = 4,  /* of a lane that are on their way together */
+    RESIDENT = 5,     /* blocks of a multiprocessor, forward and */
+    RESIDENT_BACK = 4 /* backward */
+};
+/* What pixels need of a Gaussian, in shared memory: three loads of four numbers, by all lanes of
+ * one Gaussian or by each of its own. */
+struct __align__(16) brush
+{
+    real u, v, half_a, half_c;
+    real b, o, limit, slant_x; /* B / A: where sigma is smallest along a row of pixels */
+    real colour[3], slant_y;   /* -0 where a colour is negative, which is black; B / C */
+};
+
+/* Where a pixel is. */
+struct gaze {
+    real x, y;
+};
+
+__device__ inline bool gaze_of(const tile_lists &l, const pixel &p, gaze *to)
+{
+    (void)l;
+    to->x = (real)p.x + R(0.5);
+    to->y = (real)p.y + R(0.5);
+    return true;
+}
+
+/* The column of a splat that is brought as the c-th. */
+__device__ inline int column_of(int c)
+{
+    return c < GS_RED + 3 ? c : (int)GS_LIMIT;
+}
+
+__device__ inline brush brush_of(const tile_lists &l, const real raw[BRUSH_NUMBERS])
 {
     const real A = raw[GS_A], B = raw[GS_B], C = raw[GS_C];
     brush k;
+    (void)l;
     k.u = raw[GS_U];
     k.v = raw[GS_V];
     k.half_a = R(0.5) * A;
@@ -87,47 +120,6 @@ __device__ inline brush brush_of(const real raw[BRUSH_NUMBERS])
     k.slant_y = quick_divide(B, C);
     for (int c = 0; c < 3; c++) k.colour[c] = raw[GS_RED + c] >= 0 ? raw[GS_RED + c] + 0 : -R(0.0);
     return k;
-}
-
-/* The Gaussians of n slots, at most 32, by one warp: lanes bring three rows at a time, whose
- * numbers lie side by side, because a lane for each row would ask for a line of memory with each
- * number. */
-__device__ inline void stage(const tile_lists &l, const uint32_t *item, int n, brush *to,
-                             uint32_t *slot)
-{
-    enum { AT_ONCE = 3, LOADS = 4, NUMBERS = sizeof(brush) / sizeof(real) };
-    const int lane = (int)threadIdx.x & 31, part = lane / BRUSH_NUMBERS,
-              c = lane - part * BRUSH_NUMBERS, column = c < GS_RED + 3 ? c : (int)GS_LIMIT;
-    const uint32_t mine = lane < n ? item[lane] : 0, row = lane < n ? l.owner[mine] : 0;
-    real *const raw = &to->u, own[BRUSH_NUMBERS];
-    if (slot && lane < n) slot[lane] = mine;
-#pragma unroll 1
-    for (int first = part; first - part < n; first += AT_ONCE * LOADS) {
-        real got[LOADS];
-#pragma unroll
-        for (int k = 0; k < LOADS; k++) {
-            const int r = first + k * AT_ONCE;
-            const int64_t from = __shfl_sync(~0u, row, r & 31);
-            if (part < AT_ONCE && r < n) got[k] = l.splats[from * l.splats_step + column];
-        }
-#pragma unroll
-        for (int k = 0; k < LOADS; k++) {
-            const int r = first + k * AT_ONCE;
-            if (part < AT_ONCE && r < n) raw[r * NUMBERS + c] = got[k];
-        }
-    }
-    __syncwarp();
-    for (int k = 0; k < BRUSH_NUMBERS && lane < n; k++) own[k] = raw[lane * NUMBERS + k];
-    __syncwarp();
-    if (lane < n) to[lane] = brush_of(own);
-}
-
-/* The same for n slots, by all warps of the block that have any. */
-__device__ inline void stage_chunk(const tile_lists &l, uint32_t at, int n, brush *to,
-                                   uint32_t *slot)
-{
-    const int first = (int)threadIdx.x & ~31, mine = n - first < 32 ? n - first : 32;
-    if (mine > 0) stage(l, l.item + at + first, mine, to + first, slot ? slot + first : NULL);
 }
 
 /* May a pixel of the warp's patch, which begins at (left, top), blend this Gaussian? The test is
@@ -156,6 +148,54 @@ __device__ inline real alpha_of(const brush &k, real most, real dx, real dy, boo
     return alpha;
 }
 
+__device__ inline real alpha_at(const brush &k, real most, const gaze &at, bool *on)
+{
+    return alpha_of(k, most, k.u - at.x, k.v - at.y, on);
+}
+#endif
+
+/* The Gaussians of n slots, at most 32, by one warp: lanes bring some rows at a time, whose
+ * numbers lie side by side, because a lane for each row would ask for a line of memory with each
+ * number. */
+__device__ inline void stage(const tile_lists &l, const uint32_t *item, int n, brush *to,
+                             uint32_t *slot)
+{
+    enum { AT_ONCE = 32 / BRUSH_NUMBERS, LOADS = BRUSH_LOADS, STEP = sizeof(brush) / sizeof(real) };
+    static_assert((int)STEP >= (int)BRUSH_NUMBERS, "a brush lies where its numbers were");
+    const int lane = (int)threadIdx.x & 31, part = lane / BRUSH_NUMBERS,
+              c = lane - part * BRUSH_NUMBERS, column = column_of(c);
+    const uint32_t mine = lane < n ? item[lane] : 0, row = lane < n ? l.owner[mine] : 0;
+    real *const raw = (real *)to, own[BRUSH_NUMBERS];
+    if (slot && lane < n) slot[lane] = mine;
+#pragma unroll 1
+    for (int first = part; first - part < n; first += AT_ONCE * LOADS) {
+        real got[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; k++) {
+            const int r = first + k * AT_ONCE;
+            const int64_t from = __shfl_sync(~0u, row, r & 31);
+            if (part < AT_ONCE && r < n) got[k] = l.splats[from * l.splats_step + column];
+        }
+#pragma unroll
+        for (int k = 0; k < LOADS; k++) {
+            const int r = first + k * AT_ONCE;
+            if (part < AT_ONCE && r < n) raw[r * STEP + c] = got[k];
+        }
+    }
+    __syncwarp();
+    for (int k = 0; k < BRUSH_NUMBERS && lane < n; k++) own[k] = raw[lane * STEP + k];
+    __syncwarp();
+    if (lane < n) to[lane] = brush_of(l, own);
+}
+
+/* The same for n slots, by all warps of the block that have any. */
+__device__ inline void stage_chunk(const tile_lists &l, uint32_t at, int n, brush *to,
+                                   uint32_t *slot)
+{
+    const int first = (int)threadIdx.x & ~31, mine = n - first < 32 ? n - first : 32;
+    if (mine > 0) stage(l, l.item + at + first, mine, to + first, slot ? slot + first : NULL);
+}
+
 struct picture {
     real *image, *alpha;
     int64_t image_i, image_j, alpha_i;
@@ -164,18 +204,19 @@ struct picture {
 
 template <int TILE>
 __global__ void __launch_bounds__(tile_shape<TILE>::threads,
-                                  TILE == 16 && sizeof(real) == 4 ? 5 : 1)
+                                  TILE == 16 && sizeof(real) == 4 ? (int)RESIDENT : 1)
     blend_tiles(const tile_lists __grid_constant__ l, const picture __grid_constant__ to)
 {
     constexpr int CHUNK = tile_shape<TILE>::chunk;
     __shared__ brush staged[CHUNK];
     const int tile = (int)blockIdx.x, lane = (int)threadIdx.x & 31;
     const pixel p = pixel_of<TILE>(l, tile);
-    const real x = (real)p.x + R(0.5), y = (real)p.y + R(0.5),
-               left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE),
+    const real left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE),
                most = (real)l.rule.most_alpha;
     const uint32_t begin = l.start[tile], end = l.start[tile + 1];
-    real T = p.inside ? 1 : 0, F = 1, C[3] = {0, 0, 0};
+    gaze look_at;
+    const bool is_open = gaze_of(l, p, &look_at);
+    real T = p.inside && is_open ? 1 : 0, F = 1, C[3] = {0, 0, 0};
     for (uint32_t at = begin; at < end; at += CHUNK) {
         if (__syncthreads_and(!(T > 0))) break;
         const int n = (int)(end - at < CHUNK ? end - at : CHUNK);
@@ -188,7 +229,7 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
             for (; here; here &= here - 1) {
                 const brush k = staged[group + __ffs((int)here) - 1];
                 bool on;
-                const real alpha = alpha_of(k, most, k.u - x, k.v - y, &on);
+                const real alpha = alpha_at(k, most, look_at, &on);
                 const real rest = T * (1 - alpha);
                 const bool keep = on && rest >= LEAST_LIGHT;
                 const real w = keep ? T * alpha : 0;

@@ -11,11 +11,7 @@
 namespace
 {
 
-enum {
-    PATCH = PATCH_WIDE * PATCH_HIGH,
-    GROUP = 64, /* Gaussians that the patches of a tile walk before their sums are added */
-    BATCH = 8   /* of them, whose pixels are in shared memory together */
-};
+constexpr int PATCH = PATCH_WIDE * PATCH_HIGH;
 
 /* Three numbers that are loaded as four. */
 struct __align__(16) shade
@@ -23,13 +19,81 @@ struct __align__(16) shade
     real at[3], none;
 };
 
+/* -0 too. */
+__device__ inline bool is_negative(float v)
+{
+    return __float_as_int(v) < 0;
+}
+__device__ inline bool is_negative(double v)
+{
+    return __double_as_longlong(v) < 0;
+}
+
+#if GS_RAYS
+#include "ray_back.cuh"
+#else
+enum {
+    GROUP = 64, /* Gaussians that the patches of a tile walk before their sums are added */
+    BATCH = 8   /* of them, whose pixels are in shared memory together */
+};
+
+/* What the sums of a patch need of its pixels: nothing but where it is. */
+struct seen_by {
+};
+
+__device__ inline seen_by seen_from(const gaze &at)
+{
+    (void)at;
+    return seen_by{};
+}
+
+/* The sums of one Gaussian over N pixels of a patch from `from` on: a row or more. */
+template <int N>
+__device__ inline void add_pixels(const tile_lists &l, const brush &k, const real *weight,
+                                  const real *slope, const shade *bar, const seen_by *from_there,
+                                  real left, real top, int from, real out[SUMS])
+{
+    (void)l, (void)from_there;
+    static_assert(N % PATCH_WIDE == 0, "whole rows");
+    real h = 0, hx = 0, hxx = 0, hy = 0, hxy = 0, hyy = 0, colour[3] = {0, 0, 0};
+    for (int r = from; r < from + N; r += PATCH_WIDE) {
+        const real dy = k.v - (top + (real)(r / PATCH_WIDE) + R(0.5));
+        real row = 0, row_x = 0;
+#pragma unroll
+        for (int j = 0; j < PATCH_WIDE; j++) {
+            const real dx = k.u - (left + (real)j + R(0.5)), at = slope[r + j], by_x = at * dx,
+                       w = weight[r + j];
+            const shade g = bar[r + j];
+            row += at;
+            row_x += by_x;
+            hxx = FMA(by_x, dx, hxx);
+            for (int c = 0; c < 3; c++) colour[c] = FMA(w, g.at[c], colour[c]);
+        }
+        h += row;
+        hx += row_x;
+        hy = FMA(row, dy, hy);
+        hxy = FMA(row_x, dy, hxy);
+        hyy = FMA(row * dy, dy, hyy);
+    }
+    const real A = 2 * k.half_a, B = k.b, C = 2 * k.half_c;
+    out[0] = FMA(A, hx, B * hy);
+    out[1] = FMA(B, hx, C * hy);
+    out[2] = R(0.5) * hxx;
+    out[3] = hxy;
+    out[4] = R(0.5) * hyy;
+    out[5] = -h / k.o;
+    for (int c = 0; c < 3; c++) out[6 + c] = is_negative(k.colour[c]) ? 0 : colour[c];
+}
+#endif
+
 template <int TILE> struct back_shared {
     static constexpr int warps = tile_shape<TILE>::warps,
                          chunk = tile_shape<TILE>::threads < 128 ? tile_shape<TILE>::threads : 128;
     brush staged[chunk];
     shade bar[warps][PATCH]; /* cotangents of the image */
+    seen_by from[warps][GS_RAYS ? (int)PATCH : 1];
     real weight[warps][BATCH][PATCH + 1], slope[warps][BATCH][PATCH + 1];
-    real sum[warps][GROUP][GS_SUMS]; /* of patches */
+    real sum[warps][GROUP][SUMS]; /* of patches */
     uint32_t slot[chunk];
     unsigned seen[warps][GROUP / 32]; /* which of them are there */
     unsigned char hit[warps][GROUP];  /* their numbers */
@@ -62,23 +126,12 @@ __device__ inline light light_of(const cotangents &of, const pixel &p)
     return v;
 }
 
-/* -0 too. */
-__device__ inline bool is_negative(float v)
-{
-    return __float_as_int(v) < 0;
-}
-__device__ inline bool is_negative(double v)
-{
-    return __double_as_longlong(v) < 0;
-}
-
 /* One Gaussian at one pixel: its weight there, and h = -alpha dL/dalpha. */
-__device__ inline void step_back(light *v, const brush &k, real most, real x, real y, real *weight,
-                                 real *slope)
+__device__ inline void step_back(light *v, const brush &k, real most, const gaze &look_at,
+                                 real *weight, real *slope)
 {
     bool on;
-    const real alpha = alpha_of(k, most, k.u - x, k.v - y, &on), rest = 1 - alpha,
-               left = v->T * rest;
+    const real alpha = alpha_at(k, most, look_at, &on), rest = 1 - alpha, left = v->T * rest;
     const bool keep = on && left >= LEAST_LIGHT;
     const real w = keep ? v->T * alpha : 0;
     real near = 0;
@@ -88,43 +141,6 @@ __device__ inline void step_back(light *v, const brush &k, real most, real x, re
     *weight = w;
     *slope = keep ? h : 0;
     v->T = keep ? left : on ? 0 : v->T;
-}
-
-/* The sums of one Gaussian over N pixels of a patch from `from` on: a row or more. */
-template <int N>
-__device__ inline void add_pixels(const brush &k, const real *weight, const real *slope,
-                                  const shade *bar, real left, real top, int from,
-                                  real out[GS_SUMS])
-{
-    static_assert(N % PATCH_WIDE == 0, "whole rows");
-    real h = 0, hx = 0, hxx = 0, hy = 0, hxy = 0, hyy = 0, colour[3] = {0, 0, 0};
-    for (int r = from; r < from + N; r += PATCH_WIDE) {
-        const real dy = k.v - (top + (real)(r / PATCH_WIDE) + R(0.5));
-        real row = 0, row_x = 0;
-#pragma unroll
-        for (int j = 0; j < PATCH_WIDE; j++) {
-            const real dx = k.u - (left + (real)j + R(0.5)), at = slope[r + j], by_x = at * dx,
-                       w = weight[r + j];
-            const shade g = bar[r + j];
-            row += at;
-            row_x += by_x;
-            hxx = FMA(by_x, dx, hxx);
-            for (int c = 0; c < 3; c++) colour[c] = FMA(w, g.at[c], colour[c]);
-        }
-        h += row;
-        hx += row_x;
-        hy = FMA(row, dy, hy);
-        hxy = FMA(row_x, dy, hxy);
-        hyy = FMA(row * dy, dy, hyy);
-    }
-    const real A = 2 * k.half_a, B = k.b, C = 2 * k.half_c;
-    out[0] = FMA(A, hx, B * hy);
-    out[1] = FMA(B, hx, C * hy);
-    out[2] = R(0.5) * hxx;
-    out[3] = hxy;
-    out[4] = R(0.5) * hyy;
-    out[5] = -h / k.o;
-    for (int c = 0; c < 3; c++) out[6 + c] = is_negative(k.colour[c]) ? 0 : colour[c];
 }
 
 /* Which Gaussians of a group the patch of this warp may see: their numbers are left in s.hit. */
@@ -151,26 +167,27 @@ __device__ inline int find_hits(back_shared<TILE> &s, int group, int n, bool lit
 /* Those Gaussians in the patch, some at a time: pixels leave weight and slope, then 32 / BATCH
  * lanes for each Gaussian add them up. */
 template <int TILE>
-__device__ inline void walk_hits(back_shared<TILE> &s, const brush *group, int hits, light *v,
-                                 real most, real x, real y, real left, real top)
+__device__ inline void walk_hits(const tile_lists &l, back_shared<TILE> &s, const brush *group,
+                                 int hits, light *v, const gaze &look_at, real left, real top)
 {
     constexpr int EACH = PATCH * BATCH / 32; /* pixels of a lane */
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31, mine = lane % BATCH;
+    const real most = (real)l.rule.most_alpha;
     for (int first = 0; first < hits; first += BATCH) {
         const int n = hits - first < BATCH ? hits - first : (int)BATCH;
         for (int k = 0; k < n; k++)
-            step_back(v, group[s.hit[warp][first + k]], most, x, y, &s.weight[warp][k][lane],
+            step_back(v, group[s.hit[warp][first + k]], most, look_at, &s.weight[warp][k][lane],
                       &s.slope[warp][k][lane]);
         __syncwarp();
-        real out[GS_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+        real out[SUMS] = {};
         const int which = mine < n ? s.hit[warp][first + mine] : 0;
         if (mine < n)
-            add_pixels<EACH>(group[which], s.weight[warp][mine], s.slope[warp][mine], s.bar[warp],
-                             left, top, lane / BATCH * EACH, out);
+            add_pixels<EACH>(l, group[which], s.weight[warp][mine], s.slope[warp][mine],
+                             s.bar[warp], s.from[warp], left, top, lane / BATCH * EACH, out);
         for (int other = BATCH; other < 32; other *= 2)
-            for (int c = 0; c < GS_SUMS; c++) out[c] += __shfl_xor_sync(~0u, out[c], other);
+            for (int c = 0; c < SUMS; c++) out[c] += __shfl_xor_sync(~0u, out[c], other);
         if (lane < n)
-            for (int c = 0; c < GS_SUMS; c++) s.sum[warp][which][c] = out[c];
+            for (int c = 0; c < SUMS; c++) s.sum[warp][which][c] = out[c];
         __syncwarp();
     }
 }
@@ -180,19 +197,19 @@ template <int TILE>
 __device__ inline void add_patches(const tile_lists &l, const back_shared<TILE> &s, int group,
                                    int n)
 {
-    for (int k = (int)threadIdx.x; k < n * GS_SUMS; k += tile_shape<TILE>::threads) {
-        const int which = k / GS_SUMS, c = k - which * GS_SUMS;
+    for (int k = (int)threadIdx.x; k < n * SUMS; k += tile_shape<TILE>::threads) {
+        const int which = k / SUMS, c = k - which * SUMS;
         real sum = 0;
 #pragma unroll
         for (int w = 0; w < tile_shape<TILE>::warps; w++)
             if (s.seen[w][which / 32] >> which % 32 & 1) sum += s.sum[w][which][c];
-        l.sum[(int64_t)s.slot[group + which] * GS_SUMS + c] = sum;
+        l.sum[(int64_t)s.slot[group + which] * SUMS + c] = sum;
     }
 }
 
 template <int TILE>
 __global__ void __launch_bounds__(tile_shape<TILE>::threads,
-                                  TILE == 16 && sizeof(real) == 4 ? 4 : 1)
+                                  TILE == 16 && sizeof(real) == 4 ? (int)RESIDENT_BACK : 1)
     blend_tiles_back(const tile_lists __grid_constant__ l, const cotangents __grid_constant__ of)
 {
     constexpr int CHUNK = back_shared<TILE>::chunk, THREADS = tile_shape<TILE>::threads;
@@ -200,13 +217,14 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
     back_shared<TILE> &s = *shared;
     const int tile = (int)blockIdx.x, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
     const pixel p = pixel_of<TILE>(l, tile);
-    const real x = (real)p.x + R(0.5), y = (real)p.y + R(0.5),
-               left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE),
-               most = (real)l.rule.most_alpha;
+    const real left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE);
     const uint32_t begin = l.start[tile], end = l.start[tile + 1];
     uint32_t at = begin;
     light v = light_of(of, p);
+    gaze look_at;
     if (begin == end) return;
+    if (!gaze_of(l, p, &look_at)) v.T = 0;
+    if (GS_RAYS) s.from[warp][lane] = seen_from(look_at);
     for (int c = 0; c < 3; c++) s.bar[warp][lane].at[c] = v.g[c];
     for (; at < end; at += CHUNK) {
         if (__syncthreads_and(!(v.T > 0))) break;
@@ -216,14 +234,20 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
             __syncthreads(); /* sums of the group before are added */
             const bool lit = __any_sync(~0u, v.T > 0);
             const int hits = find_hits<TILE>(s, group, n, lit, left, top);
-            walk_hits<TILE>(s, s.staged + group, hits, &v, most, x, y, left, top);
+            walk_hits<TILE>(l, s, s.staged + group, hits, &v, look_at, left, top);
             __syncthreads();
             add_patches<TILE>(l, s, group, n - group < GROUP ? n - group : (int)GROUP);
         }
     }
     /* behind the last light nothing is blended */
-    for (int64_t k = threadIdx.x; k < (int64_t)(end - at) * GS_SUMS && at < end; k += THREADS)
-        l.sum[(int64_t)l.item[at + k / GS_SUMS] * GS_SUMS + k % GS_SUMS] = 0;
+    for (int64_t k = threadIdx.x; k < (int64_t)(end - at) * SUMS && at < end; k += THREADS)
+        l.sum[(int64_t)l.item[at + k / SUMS] * SUMS + k % SUMS] = 0;
+}
+
+/* Which of the sums a column of cotangents is; below 0: none. */
+__device__ inline int sum_of_column(int c)
+{
+    return c < GS_SUMS ? c : GS_RAYS && c >= GS_RAY_M ? c - GS_RAY_M + GS_SUMS : -1;
 }
 
 /* A Gaussian adds its slots in order; those that are not seen have 0. The slots of a warp's 32 lie
@@ -233,11 +257,11 @@ template <bool FIRST>
 __global__ void __launch_bounds__(LIST_THREADS)
     add_slots(const tile_lists __grid_constant__ l, real *bar, int64_t bar_step)
 {
-    constexpr int WIDE = FIRST ? (int)GS_SPLAT : (int)GS_SUMS;
-    __shared__ real staged[LIST_THREADS * (int)GS_SUMS];
+    constexpr int WIDE = FIRST ? (int)NUMBERS : (int)SUMS;
+    __shared__ real staged[LIST_THREADS * (int)SUMS];
     __shared__ int32_t rows[LIST_THREADS];
     const int lane = (int)threadIdx.x & 31;
-    real *const here = staged + (threadIdx.x - (unsigned)lane) * GS_SUMS;
+    real *const here = staged + (threadIdx.x - (unsigned)lane) * SUMS;
     int32_t *const row = rows + (threadIdx.x - (unsigned)lane);
     const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x, i0 = i - lane;
     const int64_t slots = (int64_t)l.count->slots, seen = slots > 0 ? (int64_t)l.count->seen : 0,
@@ -249,35 +273,36 @@ __global__ void __launch_bounds__(LIST_THREADS)
         const uint32_t none = (uint32_t)slots, begin = i < seen ? l.first[i] : none,
                        end = i + 1 < seen ? l.first[i + 1] : none,
                        all = last < seen ? l.first[last] : none;
-        real sum[GS_SUMS];
-        for (int c = 0; c < GS_SUMS; c++)
-            sum[c] = FIRST || i >= seen ? 0 : bar[(int64_t)row[lane] * bar_step + c];
+        real sum[SUMS];
+        for (int c = 0; c < SUMS; c++)
+            sum[c] = FIRST || i >= seen ? 0 : bar[(int64_t)row[lane] * bar_step + COLUMN_OF_SUM(c)];
         for (uint32_t at = __shfl_sync(~0u, begin, 0); at < all; at += 32) {
-            const int n = (int)(all - at < 32 ? all - at : 32) * GS_SUMS;
-            const real *from = l.sum + (int64_t)at * GS_SUMS;
+            const int n = (int)(all - at < 32 ? all - at : 32) * SUMS;
+            const real *from = l.sum + (int64_t)at * SUMS;
 #pragma unroll
-            for (int k = 0; k < GS_SUMS; k++)
+            for (int k = 0; k < SUMS; k++)
                 if (k * 32 + lane < n) here[k * 32 + lane] = from[k * 32 + lane];
             __syncwarp();
             for (uint32_t slot = begin > at ? begin : at; slot < end && slot < at + 32; slot++)
-                for (int c = 0; c < GS_SUMS; c++) sum[c] += here[(slot - at) * GS_SUMS + c];
+                for (int c = 0; c < SUMS; c++) sum[c] += here[(slot - at) * SUMS + c];
             __syncwarp();
         }
-        for (int c = 0; c < GS_SUMS; c++) here[lane * GS_SUMS + c] = sum[c];
+        for (int c = 0; c < SUMS; c++) here[lane * SUMS + c] = sum[c];
     }
     __syncwarp();
     const int n = (int)(most - i0 < 32 ? most - i0 : 32);
     for (int k = lane; k < n * WIDE; k += 32) {
         const int which = k / WIDE, c = k - which * WIDE;
-        bar[(int64_t)row[which] * bar_step + c] =
-            i0 < seen && c < GS_SUMS ? here[which * GS_SUMS + c] : 0;
+        const int sum = FIRST ? sum_of_column(c) : c, column = FIRST ? c : COLUMN_OF_SUM(c);
+        bar[(int64_t)row[which] * bar_step + column] =
+            i0 < seen && sum >= 0 ? here[which * SUMS + sum] : 0;
     }
 }
 
 __global__ void clear_rows(real *bar, int64_t bar_step, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x;
-    for (int c = 0; c < GS_SPLAT && i < n; c++) bar[i * bar_step + c] = 0;
+    for (int c = 0; c < NUMBERS && i < n; c++) bar[i * bar_step + c] = 0;
 }
 
 /* ---- calls ---- */

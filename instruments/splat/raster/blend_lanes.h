@@ -5,6 +5,9 @@
  * forward too: what is behind a Gaussian is the image less what was in front of it.
  */
 #include "lists_lanes.h"
+#if GS_RAYS
+#include "ray_lanes.h"
+#endif
 
 enum { WIDE = GS_TILE_MOST > LANES ? GS_TILE_MOST : LANES, PIXELS = WIDE * GS_TILE_MOST };
 
@@ -18,6 +21,9 @@ typedef struct pixels {
     real F[PIXELS];            /* the same, and what was left where it ended */
     real C[3][PIXELS];
     real g[3][PIXELS], q[PIXELS]; /* backward: cotangents; gA F - g . C of what is behind */
+#if GS_RAYS
+    real ray[3][PIXELS]; /* no ray is as long as 0 */
+#endif
 } pixels;
 
 static void pixels_begin(pixels *p, const lists *l, int64_t tile)
@@ -29,13 +35,34 @@ static void pixels_begin(pixels *p, const lists *l, int64_t tile)
     p->across = (p->width + LANES - 1) / LANES * LANES;
     p->x = (real)x + R(0.5);
     p->y = (real)y + R(0.5);
+#if GS_RAYS
+    for (int i = 0; i < p->height; i++)
+        for (int j = 0; j < p->across; j++) {
+            real d[3];
+            const bool there = ray_of(l->w->view, p->x + (real)j, p->y + (real)i, d);
+            for (int c = 0; c < 3; c++) p->ray[c][i * WIDE + j] = there ? d[c] : 0;
+        }
+#endif
+}
+
+/* Does light come from anywhere? */
+LANE bool is_open(const pixels *p, int at)
+{
+#if GS_RAYS
+    return p->ray[0][at] != 0 || p->ray[1][at] != 0 || p->ray[2][at] != 0;
+#else
+    (void)p, (void)at;
+    return true;
+#endif
 }
 
 static void pixels_light(pixels *p)
 {
     for (int i = 0; i < p->height; i++)
-        for (int j = 0; j < p->across; j++)
-            p->T[i * WIDE + j] = p->F[i * WIDE + j] = j < p->width ? 1 : 0;
+        for (int j = 0; j < p->across; j++) {
+            p->F[i * WIDE + j] = j < p->width ? 1 : 0;
+            p->T[i * WIDE + j] = is_open(p, i * WIDE + j) ? p->F[i * WIDE + j] : 0;
+        }
 }
 
 static void pixels_dark(pixels *p)
@@ -53,14 +80,19 @@ static bool is_lit(const pixels *p)
     return false;
 }
 
+#if GS_RAYS
+#include "ray_blend_lanes.h"
+#else
 /* A Gaussian, its numbers as vectors. */
 typedef struct brush {
     vr half_a, b, o, most, colour[3];
     real u, v, half_c, reach_x, reach_y;
 } brush;
 
-static brush brush_of(const real *s, double most)
+static brush brush_of(const lists *l, const pixels *p, const real *s)
 {
+    const double most = l->w->rule->most_alpha;
+    (void)p;
     brush k = {.half_a = v_set(R(0.5) * s[GS_A]),
                .b = v_set(s[GS_B]),
                .o = v_set(s[GS_O]),
@@ -113,6 +145,7 @@ static void blend_one(pixels *p, const brush *k, vr lane)
         }
     }
 }
+#endif
 
 LANE vr lanes(void)
 {
@@ -134,7 +167,7 @@ static void blend_tile(pixels *p, const lists *l, int64_t tile)
     pixels_dark(p);
     for (int64_t at = l->start[tile]; at < l->start[tile + 1]; at++) {
         if ((at - l->start[tile]) % 16 == 15 && !is_lit(p)) break;
-        const brush k = brush_of(splat_at(l, at), l->w->rule->most_alpha);
+        const brush k = brush_of(l, p, splat_at(l, at));
         blend_one(p, &k, lane);
     }
 }
@@ -170,10 +203,18 @@ static bool blend_run(gs_blend_work *w)
 
 /* ---- backward ---- */
 
+#if !GS_RAYS
 /* Sums over the pixels of a tile. h is -alpha dL/dalpha. */
 typedef struct sums {
     vr h, hx, hxx, hy, hxy, hyy, colour[3];
 } sums;
+
+static sums no_sums(void)
+{
+    const vr zero = v_set(0);
+    const sums s = {zero, zero, zero, zero, zero, zero, {zero, zero, zero}};
+    return s;
+}
 
 static void back_one(pixels *p, const brush *k, vr lane, sums *s)
 {
@@ -212,6 +253,21 @@ static void back_one(pixels *p, const brush *k, vr lane, sums *s)
     }
 }
 
+static void put_sums(const lists *l, const real *splat, const sums *s, real *to)
+{
+    const real A = splat[GS_A], B = splat[GS_B], C = splat[GS_C], hx = v_total(s->hx),
+               hy = v_total(s->hy);
+    (void)l;
+    to[0] = FMA(A, hx, B * hy);
+    to[1] = FMA(B, hx, C * hy);
+    to[2] = R(0.5) * v_total(s->hxx);
+    to[3] = v_total(s->hxy);
+    to[4] = R(0.5) * v_total(s->hyy);
+    to[5] = -v_total(s->h) / splat[GS_O];
+    for (int c = 0; c < 3; c++) to[6 + c] = splat[GS_RED + c] >= 0 ? v_total(s->colour[c]) : 0;
+}
+#endif
+
 /* Cotangents of the image of a tile, 0 outside. With G the ground and F the light that is left the
  * image is C + F G, so gA F - g . C, in which gA has -g . G of the image, is alpha's own gA F less
  * g . image. */
@@ -241,23 +297,10 @@ static void read_bars(pixels *p, const lists *l, int64_t tile)
         }
 }
 
-static void put_sums(const real *splat, const sums *s, real *to)
-{
-    const real A = splat[GS_A], B = splat[GS_B], C = splat[GS_C], hx = v_total(s->hx),
-               hy = v_total(s->hy);
-    to[0] = FMA(A, hx, B * hy);
-    to[1] = FMA(B, hx, C * hy);
-    to[2] = R(0.5) * v_total(s->hxx);
-    to[3] = v_total(s->hxy);
-    to[4] = R(0.5) * v_total(s->hyy);
-    to[5] = -v_total(s->h) / splat[GS_O];
-    for (int c = 0; c < 3; c++) to[6 + c] = splat[GS_RED + c] >= 0 ? v_total(s->colour[c]) : 0;
-}
-
 static void backward_tile(void *arg, int64_t tile, int worker)
 {
     const lists *l = arg;
-    const vr zero = v_set(0), lane = lanes();
+    const vr lane = lanes();
     pixels p;
     (void)worker;
     if (l->start[tile] == l->start[tile + 1]) return;
@@ -266,10 +309,10 @@ static void backward_tile(void *arg, int64_t tile, int worker)
     pixels_light(&p);
     for (int64_t at = l->start[tile]; at < l->start[tile + 1]; at++) {
         const real *splat = splat_at(l, at);
-        const brush k = brush_of(splat, l->w->rule->most_alpha);
-        sums s = {zero, zero, zero, zero, zero, zero, {zero, zero, zero}};
+        const brush k = brush_of(l, &p, splat);
+        sums s = no_sums();
         back_one(&p, &k, lane, &s);
-        put_sums(splat, &s, l->sum + (int64_t)l->item[at] * GS_SUMS);
+        put_sums(l, splat, &s, l->sum + (int64_t)l->item[at] * SUMS);
     }
 }
 
@@ -280,7 +323,7 @@ static void add_block(void *arg, int64_t block, int worker)
     (void)worker;
     for (int64_t slot = l->slots[block]; slot < l->slots[block + 1]; slot++) {
         real *to = (real *)l->w->bar + (int64_t)l->owner[slot] * l->w->bar_step;
-        for (int k = 0; k < GS_SUMS; k++) to[k] += l->sum[slot * GS_SUMS + k];
+        for (int k = 0; k < SUMS; k++) to[COLUMN_OF_SUM(k)] += l->sum[slot * SUMS + k];
     }
 }
 

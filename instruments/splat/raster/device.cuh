@@ -1,5 +1,6 @@
 /* device.cuh - the kernels behind raster.h for a device, once per precision (raster_f32.cu and
- * raster_f64.cu); raster.cu has their records. */
+ * raster_f64.cu) and again for lenses that bend straight lines (ray_f32.cu, ray_f64.cu); raster.cu
+ * has their records. */
 #ifndef SPLAT_RASTER_DEVICE_CUH
 #define SPLAT_RASTER_DEVICE_CUH
 
@@ -20,6 +21,6 @@ struct gs_device {
     uint64_t (*blend_back_scratch)(const fth_call *call);
     fth_status (*blend_back)(const fth_call *call);
 };
-extern const gs_device gs_device_f32, gs_device_f64;
+extern const gs_device gs_device_f32, gs_device_f64, gs_ray_device_f32, gs_ray_device_f64;
 
 #endif

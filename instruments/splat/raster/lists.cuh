@@ -33,7 +33,7 @@ struct tile_lists {
     uint32_t *first;      /* [n]: the first slot of a Gaussian, by depth */
     uint32_t *start;      /* [tiles + 1] */
     uint32_t *owner;      /* [room]: the row of a slot */
-    real *sum;            /* [room GS_SUMS]: backward */
+    real *sum;            /* [room SUMS]: backward */
     const uint32_t *item; /* [room]: slots by tile and depth */
     void *sums_of_scan;
     fth_fault *fault;
@@ -210,7 +210,7 @@ uint64_t lists_bytes(const fth_call *call, int64_t pixels, bool back)
                   room = room_of(a, rows), n = call->node->in[GS_BLEND_SPLATS].size[0];
     return 64 + fth_cuda_sort_room(n, 4) + fth_cuda_scan_bytes(n) +
            fth_cuda_sort_room(tiles + 1, 4) + fth_cuda_sort_room(room, 4) +
-           sort_bytes(tiles, room) + (back ? fth_cuda_sort_room(room * GS_SUMS, sizeof(real)) : 0);
+           sort_bytes(tiles, room) + (back ? fth_cuda_sort_room(room * SUMS, sizeof(real)) : 0);
 }
 
 template <typename K>

@@ -16,7 +16,7 @@ typedef struct lists {
     int64_t *slots; /* [GS_BLOCKS + 1]: the first slot of each block */
     int32_t *item;  /* [room]: forward rows of splats, backward slots, by tile and depth */
     int32_t *owner; /* [room]: backward, the row of a slot */
-    real *sum;      /* [room GS_SUMS]: backward */
+    real *sum;      /* [room SUMS]: backward */
     bool back;
 } lists;
 
@@ -31,7 +31,7 @@ static uint64_t lists_bytes(const gs_raster *a, int64_t rows, bool back)
                    room = (uint64_t)(a->room * rows);
     uint64_t bytes = aligned(8 * (tiles + 1)) + aligned(8 * GS_BLOCKS * tiles) +
                      aligned(8 * (GS_BLOCKS + 1)) + aligned(4 * room);
-    if (back) bytes += aligned(4 * room) + aligned(GS_SUMS * sizeof(real) * room);
+    if (back) bytes += aligned(4 * room) + aligned(SUMS * sizeof(real) * room);
     return bytes;
 }
 
@@ -60,7 +60,7 @@ static void lists_begin(lists *l, gs_blend_work *w, bool back)
     l->item = take(&at, 4 * room);
     if (back) {
         l->owner = take(&at, 4 * room);
-        l->sum = take(&at, GS_SUMS * sizeof(real) * room);
+        l->sum = take(&at, SUMS * sizeof(real) * room);
     }
     int64_t low = 0, high = w->n; /* those that are seen come first */
     while (low < high) {

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-enum { GS_BLOCKS = 32, GS_SUMS = 9, GS_TILE_MOST = 32 };
+enum { GS_BLOCKS = 32, GS_SUMS = 9, GS_RAY_SUMS = 18, GS_TILE_MOST = 32 };
 
 /* Inputs of projections: the parts, the view; backward also splats and their cotangents. shN comes
  * last where there is one. */
@@ -86,10 +86,16 @@ static inline fth_status gs_too_little(const fth_node *node, int64_t need, fth_e
 
 FTH_ISA_DECLARE(const gs_loops, gs_loops_f32);
 FTH_ISA_DECLARE(const gs_loops, gs_loops_f64);
+FTH_ISA_DECLARE(const gs_loops, gs_ray_loops_f32);
+FTH_ISA_DECLARE(const gs_loops, gs_ray_loops_f64);
 
-static inline const gs_loops *gs_loops_of(fth_dtype dtype)
+/* Of an operation whose attribute is a gs_raster. */
+static inline const gs_loops *gs_loops_of(const fth_node *node)
 {
-    return dtype == FTH_F32 ? FTH_ISA_BEST(gs_loops_f32) : FTH_ISA_BEST(gs_loops_f64);
+    const bool single = node->in[0].dtype == FTH_F32;
+    if (((const gs_raster *)node->attr)->rays)
+        return single ? FTH_ISA_BEST(gs_ray_loops_f32) : FTH_ISA_BEST(gs_ray_loops_f64);
+    return single ? FTH_ISA_BEST(gs_loops_f32) : FTH_ISA_BEST(gs_loops_f64);
 }
 
 #endif

@@ -20,14 +20,15 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     FTH_TRY(check_parts(node, GS_PROJECT_INPUTS, err));
     node->n_out = 1;
-    return gs_desc_of(node->graph, "g p", node->in[0].dtype, &node->out[0], err);
+    FTH_TRY(gs_desc_of(node->graph, "g p", node->in[0].dtype, &node->out[0], err));
+    return gs_check_numbers(node, node->attr, &node->out[0], err);
 }
 
 static fth_status infer_back(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(check_parts(node, GS_BACK_INPUTS, err));
-    FTH_TRY(gs_check_axes(node, GS_BACK_SPLATS, real, "g p", err));
+    FTH_TRY(gs_check_splats(node, GS_BACK_SPLATS, node->attr, err));
     FTH_TRY(gs_check_axes(node, GS_BACK_BAR, real, "g p", err));
     for (int p = 0; p < GS_IN_PARTS; p++) node->out[p] = node->in[p];
     node->n_out = GS_IN_PARTS;
@@ -77,7 +78,7 @@ static fth_status run(const fth_call *call)
     gs_project_work w = work_of(call, GS_PROJECT_INPUTS);
     w.out[0] = call->out[0].data;
     w.out_step[0] = call->out[0].stride[0];
-    gs_loops_of(call->node->in[0].dtype)->project(&w);
+    gs_loops_of(call->node)->project(&w);
     return FTH_OK;
 }
 
@@ -98,7 +99,7 @@ static fth_status run_back(const fth_call *call)
         w.out_rest_step = call->out[GS_IN_PARTS].stride[0];
         w.out_rest_k = call->out[GS_IN_PARTS].stride[1];
     }
-    gs_loops_of(real)->project_back(&w);
+    gs_loops_of(call->node)->project_back(&w);
     return FTH_OK;
 }
 

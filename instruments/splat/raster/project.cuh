@@ -6,6 +6,9 @@
  */
 #include "cells.cuh"
 #include "device.cuh"
+#if GS_RAYS
+#include "ray_lanes.h"
+#endif
 
 namespace
 {
@@ -92,6 +95,34 @@ __device__ inline void colour_at(const projection &p, int64_t i, const real d[3]
               out);
 }
 
+/* What a projection reads of a row. */
+struct row_numbers {
+    real mean[3], scaling[3], q[4], opacity;
+};
+
+__device__ inline void read_row(const projection &p, int64_t i, row_numbers *to)
+{
+    for (int k = 0; k < 3; k++) to->mean[k] = p.in[GS_IN_MEANS][i * p.step[GS_IN_MEANS] + k];
+    for (int k = 0; k < 3; k++) to->scaling[k] = p.in[GS_IN_SCALING][i * p.step[GS_IN_SCALING] + k];
+    for (int k = 0; k < 4; k++) to->q[k] = p.in[GS_IN_ROTATION][i * p.step[GS_IN_ROTATION] + k];
+    to->opacity = p.in[GS_IN_OPACITY][i * p.step[GS_IN_OPACITY]];
+}
+
+/* One row as it is seen, but for its tiles and its colour. */
+__device__ inline bool row_at(const projection &p, const row_numbers &of, real row[NUMBERS])
+{
+#if GS_RAYS
+    ray_seen g;
+    return ray_look(p.view, of.mean, of.scaling, of.q, of.opacity, &g) &&
+           ray_row(&p.rule, p.view, &g, row);
+#else
+    seen g;
+    if (!look(&p.rule, p.view, of.mean, of.scaling, of.q, of.opacity, &g)) return false;
+    row_of(p.view, &g, row);
+    return true;
+#endif
+}
+
 __global__ void __launch_bounds__(PROJECT_THREADS)
     project_rows(const projection __grid_constant__ p)
 {
@@ -100,18 +131,13 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
     const int64_t i = (int64_t)blockIdx.x * PROJECT_THREADS + threadIdx.x,
                   first = i - (threadIdx.x & 31);
     const int degree = degree_of(p);
-    real row[GS_SPLAT], mean[3] = {0, 0, 0};
+    real row[NUMBERS];
+    row_numbers of = {};
     bool there = false;
-    for (int k = 0; k < GS_SPLAT; k++) row[k] = 0;
+    for (int k = 0; k < NUMBERS; k++) row[k] = 0;
     if (i < p.n) {
-        real scaling[3], q[4];
-        seen g;
-        for (int k = 0; k < 3; k++) mean[k] = p.in[GS_IN_MEANS][i * p.step[GS_IN_MEANS] + k];
-        for (int k = 0; k < 3; k++) scaling[k] = p.in[GS_IN_SCALING][i * p.step[GS_IN_SCALING] + k];
-        for (int k = 0; k < 4; k++) q[k] = p.in[GS_IN_ROTATION][i * p.step[GS_IN_ROTATION] + k];
-        there = look(&p.rule, p.view, mean, scaling, q,
-                     p.in[GS_IN_OPACITY][i * p.step[GS_IN_OPACITY]], &g);
-        if (there) row_of(p.view, &g, row);
+        read_row(p, i, &of);
+        there = row_at(p, of, row);
     }
     const int tiles = count_tiles(p.rule, row, there);
     there = tiles > 0;
@@ -120,7 +146,7 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
     if (there) {
         const real *rest = staged + (threadIdx.x & 31) * REST;
         real d[3];
-        direction(p.view, mean, d);
+        direction(p.view, of.mean, d);
         switch (degree) {
         case 0: colour_at<0>(p, i, d, rest, row + GS_RED); break;
         case 1: colour_at<1>(p, i, d, rest, row + GS_RED); break;
@@ -129,12 +155,11 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
         }
     }
     __syncwarp();
-    for (int k = 0; k < GS_SPLAT; k++)
-        staged[(threadIdx.x & 31) * GS_SPLAT + k] = there ? row[k] : 0;
+    for (int k = 0; k < NUMBERS; k++) staged[(threadIdx.x & 31) * NUMBERS + k] = there ? row[k] : 0;
     __syncwarp();
     const int64_t rows = p.n - first < 32 ? p.n - first : 32;
-    for (int k = (int)threadIdx.x & 31; k < rows * GS_SPLAT; k += 32)
-        p.out[0][(first + k / GS_SPLAT) * p.out_step[0] + k % GS_SPLAT] = staged[k];
+    for (int k = (int)threadIdx.x & 31; k < rows * NUMBERS; k += 32)
+        p.out[0][(first + k / NUMBERS) * p.out_step[0] + k % NUMBERS] = staged[k];
 }
 
 /* ---- backward ---- */
@@ -168,6 +193,25 @@ __device__ inline void put_part(const projection &p, int part, int64_t i, const 
     for (int k = 0; k < n; k++) p.out[part][i * p.out_step[part] + k] = from[k];
 }
 
+/* Cotangents of a row that touches a tile; false: it is not seen. */
+__device__ inline bool back_at(const projection &p, int64_t i, const row_numbers &of,
+                               const real bar[NUMBERS], bars *to, real *logit)
+{
+#if GS_RAYS
+    ray_seen g;
+    if (!ray_look(p.view, of.mean, of.scaling, of.q, of.opacity, &g)) return false;
+    ray_back_shape(p.view, of.q, &g, bar, to);
+    *logit = ray_back_opacity(&g, p.splats[i * p.splats_step + GS_O], bar);
+#else
+    seen g;
+    (void)i;
+    if (!look(&p.rule, p.view, of.mean, of.scaling, of.q, of.opacity, &g)) return false;
+    back_shape(p.view, of.q, &g, bar, to);
+    *logit = back_opacity(&g, bar);
+#endif
+    return true;
+}
+
 __global__ void __launch_bounds__(PROJECT_THREADS)
     project_rows_back(const projection __grid_constant__ p)
 {
@@ -176,28 +220,24 @@ __global__ void __launch_bounds__(PROJECT_THREADS)
     const int64_t i = (int64_t)blockIdx.x * PROJECT_THREADS + threadIdx.x,
                   first = i - (threadIdx.x & 31);
     const int degree = degree_of(p), n = 3 * ((degree + 1) * (degree + 1) - 1);
-    real mean[3] = {0, 0, 0}, sh0[3] = {0, 0, 0}, logit = 0;
+    real sh0[3] = {0, 0, 0}, logit = 0;
     bars to = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0, 0}};
     bool there = i < p.n && p.splats[i * p.splats_step + GS_TILES] > 0;
     if (degree > 0) bring_rest(p, first, there, n, staged);
     if (there) {
-        real scaling[3], q[4], bar[GS_RED + 3], *rest = staged + (threadIdx.x & 31) * REST;
-        seen g;
-        for (int k = 0; k < GS_RED + 3; k++) bar[k] = p.bar[i * p.bar_step + k];
-        for (int k = 0; k < 3; k++) mean[k] = p.in[GS_IN_MEANS][i * p.step[GS_IN_MEANS] + k];
-        for (int k = 0; k < 3; k++) scaling[k] = p.in[GS_IN_SCALING][i * p.step[GS_IN_SCALING] + k];
-        for (int k = 0; k < 4; k++) q[k] = p.in[GS_IN_ROTATION][i * p.step[GS_IN_ROTATION] + k];
-        there = look(&p.rule, p.view, mean, scaling, q,
-                     p.in[GS_IN_OPACITY][i * p.step[GS_IN_OPACITY]], &g);
+        real bar[NUMBERS], *rest = staged + (threadIdx.x & 31) * REST;
+        row_numbers of;
+        for (int k = 0; k < (GS_RAYS ? (int)NUMBERS : GS_RED + 3); k++)
+            bar[k] = p.bar[i * p.bar_step + k];
+        read_row(p, i, &of);
+        there = back_at(p, i, of, bar, &to, &logit);
         if (there) {
-            back_shape(p.view, q, &g, bar, &to);
             switch (degree) {
-            case 0: colour_back<0>(p, mean, bar + GS_RED, rest, to.mean, sh0); break;
-            case 1: colour_back<1>(p, mean, bar + GS_RED, rest, to.mean, sh0); break;
-            case 2: colour_back<2>(p, mean, bar + GS_RED, rest, to.mean, sh0); break;
-            default: colour_back<3>(p, mean, bar + GS_RED, rest, to.mean, sh0); break;
+            case 0: colour_back<0>(p, of.mean, bar + GS_RED, rest, to.mean, sh0); break;
+            case 1: colour_back<1>(p, of.mean, bar + GS_RED, rest, to.mean, sh0); break;
+            case 2: colour_back<2>(p, of.mean, bar + GS_RED, rest, to.mean, sh0); break;
+            default: colour_back<3>(p, of.mean, bar + GS_RED, rest, to.mean, sh0); break;
             }
-            logit = back_opacity(&g, bar);
         }
     }
     const unsigned seen_rows = __ballot_sync(~0u, there);

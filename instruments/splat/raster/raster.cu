@@ -8,7 +8,10 @@ namespace
 
 const gs_device *of(const fth_node *node)
 {
-    return node->in[0].dtype == FTH_F32 ? &gs_device_f32 : &gs_device_f64;
+    const bool single = node->in[0].dtype == FTH_F32;
+    if (((const gs_raster *)node->attr)->rays)
+        return single ? &gs_ray_device_f32 : &gs_ray_device_f64;
+    return single ? &gs_device_f32 : &gs_device_f64;
 }
 
 fth_status project(const fth_call *call)

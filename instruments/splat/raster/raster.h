@@ -11,13 +11,14 @@
 #define SPLAT_RASTER_RASTER_H
 
 #include "../model/model.h"
+#include "../scene/lens.h"
 
 #include <fathom/isa.h>
 #include <fathom/ops.h>
 
-/* Axes that a graph declares beside g, i and j: c=3 xyz=3 wxyz=4, k where there is shN, and these
- * two. */
-enum { GS_VIEW = 24, GS_SPLAT = 14 };
+/* Axes that a graph declares beside g, i and j: c=3 xyz=3 wxyz=4, k where there is shN, and "view"
+ * and "p" (gs_splat_numbers). */
+enum { GS_VIEW = 25 + (int)GS_BENDS, GS_SPLAT = 14, GS_RAY_SPLAT = 23 };
 
 /* "view": a camera and what is behind everything. */
 enum {
@@ -28,7 +29,11 @@ enum {
     GS_VIEW_CY,
     GS_VIEW_CENTRE,                      /* of the camera, 3 */
     GS_VIEW_GROUND = GS_VIEW_CENTRE + 3, /* colour of the background, 3 */
-    GS_VIEW_DEGREE = GS_VIEW_GROUND + 3  /* of the spherical harmonics that are used */
+    GS_VIEW_DEGREE = GS_VIEW_GROUND + 3, /* of the spherical harmonics that are used */
+    /* with rays alone: the lens */
+    GS_VIEW_LENS,  /* 0 pinhole, 1 radial, 2 fisheye */
+    GS_VIEW_REACH, /* largest r (scene.h) */
+    GS_VIEW_BEND   /* its coefficients, GS_BENDS */
 };
 
 /* "p": a Gaussian on the image. TILES 0: it is not seen, and all is 0. */
@@ -46,7 +51,11 @@ enum {
     GS_EX,
     GS_EY,    /* half the box in which alpha is at least 1/255, less half a pixel */
     GS_LIMIT, /* sigma beyond which alpha is below 1/255 */
-    GS_TILES
+    GS_TILES,
+    /* With rays A, B and C are the mean in the camera, EX and EY half the box of pixels in which it
+     * is looked for, LIMIT is not used, and this follows: the matrix that makes the Gaussian a unit
+     * ball, 3 rows of 3. */
+    GS_RAY_M
 };
 
 /* The one attribute of all five operations. */
@@ -61,7 +70,16 @@ typedef struct gs_raster {
     double most_alpha; /* 0.999 or 0.99 */
     /* 1: what the blur adds to the area of a Gaussian is taken from its opacity. */
     int64_t antialias;
+    /* 1: lenses may bend straight lines (3DGUT). A pixel sees a Gaussian where its ray comes
+     * closest to it; where on the image that may be is found by an unscented transform. */
+    int64_t rays;
 } gs_raster;
+
+/* Numbers of a row of splats. */
+static inline int64_t gs_splat_numbers(const gs_raster *rule)
+{
+    return rule->rays ? GS_RAY_SPLAT : GS_SPLAT;
+}
 
 extern const fth_op gs_project_op, gs_project_back_op, gs_order_op, gs_blend_op, gs_blend_back_op;
 

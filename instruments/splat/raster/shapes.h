@@ -2,6 +2,8 @@
 #ifndef SPLAT_RASTER_SHAPES_H
 #define SPLAT_RASTER_SHAPES_H
 
+#include "raster.h"
+
 #include <fathom/op.h>
 
 /* Input `in` has this dtype and these axes in this order; else an error that names both. */
@@ -9,6 +11,10 @@ fth_status gs_check_axes(const fth_node *node, int in, fth_dtype dtype, const ch
                          fth_err *err);
 /* f32 or f64, the dtype of all numbers of a node. */
 fth_status gs_check_real(const fth_node *node, fth_err *err);
+/* "g p" with the numbers of a rule. */
+fth_status gs_check_splats(const fth_node *node, int in, const gs_raster *rule, fth_err *err);
+fth_status gs_check_numbers(const fth_node *node, const gs_raster *rule, const fth_desc *splats,
+                            fth_err *err);
 /* The shape of an output over declared axes. */
 fth_status gs_desc_of(const fth_graph *g, const char *axes, fth_dtype dtype, fth_desc *out,
                       fth_err *err);

@@ -1,10 +1,19 @@
-/* tile_lanes.h - which tiles a Gaussian touches: exactly those where a pixel may see it. */
+/* tile_lanes.h - which tiles a Gaussian touches: exactly those where a pixel may see it. GS_RAYS is
+ * 1 in loops and kernels of lenses that bend straight lines. */
 #ifndef SPLAT_RASTER_TILE_LANES_H
 #define SPLAT_RASTER_TILE_LANES_H
 
 #include "loops.h"
 
 #include <fathom/vector.h>
+
+#ifndef GS_RAYS
+#define GS_RAYS 0
+#endif
+
+/* Numbers of a row of splats, sums of a Gaussian in a tile, and where they go in its cotangents. */
+enum { NUMBERS = GS_RAYS ? GS_RAY_SPLAT : GS_SPLAT, SUMS = GS_RAYS ? GS_RAY_SUMS : GS_SUMS };
+#define COLUMN_OF_SUM(k) ((k) < GS_SUMS ? (k) : (k)-GS_SUMS + GS_RAY_M)
 
 typedef struct box {
     int64_t x0, x1, y0, y1; /* of tiles; empty where x0 >= x1 or y0 >= y1 */
@@ -16,6 +25,32 @@ LANE int64_t clamped(real v, int64_t most)
     return v >= (real)most ? most : v > 0 ? (int64_t)v : 0;
 }
 
+#if GS_RAYS
+/* The pixels in which a Gaussian is looked for: those whose centres are in its box. */
+LANE box pixels_of(const gs_raster *a, const real *s)
+{
+    const real u = s[GS_U] - R(0.5), v = s[GS_V] - R(0.5);
+    const box b = {.x0 = clamped(CEIL(u - s[GS_EX]), a->width),
+                   .x1 = clamped(FLOOR(u + s[GS_EX]) + 1, a->width),
+                   .y0 = clamped(CEIL(v - s[GS_EY]), a->height),
+                   .y1 = clamped(FLOOR(v + s[GS_EY]) + 1, a->height)};
+    return b;
+}
+
+LANE box box_of(const gs_raster *a, const real *s)
+{
+    const box p = pixels_of(a, s);
+    const box none = {0, 0, 0, 0}, b = {p.x0 / a->tile, (p.x1 + a->tile - 1) / a->tile,
+                                        p.y0 / a->tile, (p.y1 + a->tile - 1) / a->tile};
+    return p.x0 < p.x1 && p.y0 < p.y1 ? b : none;
+}
+
+LANE bool touches(const gs_raster *a, const real *s, int64_t tx, int64_t ty)
+{
+    (void)a, (void)s, (void)tx, (void)ty;
+    return true;
+}
+#else
 LANE box box_of(const gs_raster *a, const real *s)
 {
     const real tile = (real)a->tile;
@@ -60,5 +95,6 @@ LANE bool touches(const gs_raster *a, const real *s, int64_t tx, int64_t ty)
         return true;
     return R(0.5) * (s[GS_A] * ex * ex + s[GS_C] * ey * ey) + s[GS_B] * ex * ey <= s[GS_LIMIT];
 }
+#endif
 
 #endif

@@ -23,7 +23,7 @@ static fth_status make_depth(gs_frame *f, fth_err *err)
 static fth_status make_tensors(gs_frame *f, fth_err *err)
 {
     const int64_t image[3] = {f->how.height, f->how.width, 3}, view[1] = {GS_VIEW},
-                  splats[2] = {f->model->n, GS_SPLAT};
+                  splats[2] = {f->model->n, gs_splat_numbers(&f->rule)};
     FTH_TRY(make(f, &f->view, "view", 1, view, err));
     FTH_TRY(make(f, &f->image, "image", 3, image, err));
     FTH_TRY(make(f, &f->alpha, "alpha", 2, image, err));
@@ -51,6 +51,7 @@ fth_status gs_frame_create(gs_frame *f, fth_context *ctx, const gs_model *model,
     f->rule.room = FIRST_ROOM;
     f->rule.most_alpha = how->most_alpha;
     f->rule.antialias = how->antialias;
+    f->rule.rays = how->gut;
     const fth_status s = make_tensors(f, err);
     if (s != FTH_OK) gs_frame_free(f);
     return s;
@@ -84,7 +85,7 @@ static void declare_axes(fth_graph *g, const gs_frame *f)
     fth_axis(g, "wxyz", 4);
     fth_axis(g, "c", 3);
     if (k > 0) fth_axis(g, "k", k);
-    fth_axis(g, "p", GS_SPLAT);
+    fth_axis(g, "p", gs_splat_numbers(&f->rule));
     fth_axis(g, "view", GS_VIEW);
     fth_axis(g, "i", f->how.height);
     fth_axis(g, "j", f->how.width);
@@ -178,6 +179,9 @@ void gs_view_pack(const gs_view *view, const double ground[3], int degree, float
         v[GS_VIEW_GROUND + k] = (float)ground[k];
     }
     v[GS_VIEW_DEGREE] = (float)degree;
+    v[GS_VIEW_LENS] = !view->distorted ? 0.0f : view->lens == GS_LENS_FISHEYE ? 2.0f : 1.0f;
+    v[GS_VIEW_REACH] = (float)view->reach;
+    for (int k = 0; k < GS_BENDS; k++) v[GS_VIEW_BEND + k] = (float)view->bend[k];
 }
 
 static void set_view(const gs_frame *f, const gs_view *view, const double ground[3], int degree)

@@ -16,7 +16,7 @@ typedef struct gs_frame_options {
     bool gradients;    /* with a target */
     bool depth;        /* also sums of depth */
     double most_alpha; /* 0.999 or 0.99 */
-    bool antialias;
+    bool antialias, gut;
     double lambda; /* share of SSIM in the loss */
     int64_t tile;  /* 0: 16 px */
 } gs_frame_options;

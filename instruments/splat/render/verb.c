@@ -25,7 +25,7 @@ typedef struct order {
     which views;
     int64_t test_every;
     int64_t orbit, per_second; /* orbit 0: the views of the scene */
-    bool antialias, image, alpha, gradients, depth;
+    bool antialias, gut, image, alpha, gradients, depth;
     bool expected; /* depth is divided by alpha */
     gs_scene_options scene;
 } order;
@@ -102,6 +102,7 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     FTH_TRY(parse_word("raster", value(user, "raster"), rasters, 2, &word, err));
     o->most_alpha = word ? 0.99 : 0.999;
     o->antialias = value(user, "antialiasing") != NULL;
+    o->gut = value(user, "gut") != NULL;
     if (value(user, "bg") && !gs_colour_parse(value(user, "bg"), o->ground))
         return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b from 0 to 1, found '%s'",
                         value(user, "bg"));
@@ -121,6 +122,7 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
                         "--gradients needs the images of -d, a folder -o, and no --orbit");
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
+                                  .allow_distortion = o->gut,
                                   .legacy_yturn = value(user, "legacy-yturn") != NULL,
                                   .by_name = word == 1,
                                   .no_points = true};
@@ -194,12 +196,12 @@ static fth_status save_image(const order *o, const gs_scene *s, int64_t v, const
 static void fill_places(const gs_frame *f, float *mean2d, float *densify)
 {
     const float *bar = fth_tensor_view(f->place), *splats = fth_tensor_view(f->splats);
-    const int64_t n = f->model->n;
+    const int64_t n = f->model->n, step = gs_splat_numbers(&f->rule);
     for (int64_t g = 0; g < n; g++) {
-        const float u = bar[g * GS_SPLAT + GS_U], v = bar[g * GS_SPLAT + GS_V];
+        const float u = bar[g * step + GS_U], v = bar[g * step + GS_V];
         mean2d[2 * g] = u;
         mean2d[2 * g + 1] = v;
-        const bool seen = splats[g * GS_SPLAT + GS_TILES] > 0;
+        const bool seen = splats[g * step + GS_TILES] > 0;
         densify[g] = seen ? 1 : 0;
         densify[n + g] =
             seen ? hypotf(u * (float)f->how.width / 2, v * (float)f->how.height / 2) : 0;
@@ -295,6 +297,7 @@ static fth_status fit_frame(const order *o, const gs_model *m, const gs_view *vi
                                                .depth = o->depth,
                                                .most_alpha = o->most_alpha,
                                                .antialias = o->antialias,
+                                               .gut = o->gut,
                                                .lambda = 0.2},
                            err);
 }
@@ -456,6 +459,7 @@ static const fth_flag flags[] = {
      .doc = "also write gradients of the loss against the images, NAME_gradients.safetensors"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
     {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
+    {.name = "gut", .doc = "cameras with distortion, as they are (3DGUT)"},
     {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
     {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
     {0}};

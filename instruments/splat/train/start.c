@@ -57,6 +57,7 @@ static fth_status find_print(gs_work *w, fth_err *err)
         FTH_TRY(fth_path_stat(path, &info, err));
         hash = mix(hash, numbers, sizeof numbers);
         hash = mix(hash, v->w2c, sizeof v->w2c);
+        if (v->distorted) hash = mix(hash, v->bend, sizeof v->bend);
         hash = mix(hash, fth_texts_get(s->name, i), strlen(fth_texts_get(s->name, i)));
         hash = mix(hash, &info.bytes, sizeof info.bytes);
         if (!gs_masks_find(&w->masks, s, i, path)) continue;
@@ -104,6 +105,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     FTH_TRY(gs_settings_of(job->cfg, &w->set, err));
     const gs_scene_options how = {.images = w->set.images,
                                   .ignore_distortion = w->set.ignore_distortion,
+                                  .allow_distortion = w->set.gut,
                                   .legacy_yturn = w->set.legacy_yturn,
                                   .by_name = w->set.by_name,
                                   .no_points = w->set.random || w->set.init_ply,

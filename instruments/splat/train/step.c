@@ -226,7 +226,7 @@ static void build(gs_step *s, gs_step_size *z, fth_graph *g, const fth_source so
     fth_val photo;
     z->rule.need = &z->need;
     declare_rows(g, s);
-    fth_axis(g, "p", GS_SPLAT);
+    fth_axis(g, "p", gs_splat_numbers(&z->rule));
     fth_axis(g, "view", GS_VIEW);
     fth_axis(g, "i", z->height);
     fth_axis(g, "j", z->width);
@@ -271,7 +271,8 @@ static gs_step_size *size_of(gs_step *s, int64_t width, int64_t height)
                                       .tile = 16,
                                       .room = FIRST_ROOM,
                                       .most_alpha = s->rules.most_alpha,
-                                      .antialias = s->rules.antialias}};
+                                      .antialias = s->rules.antialias,
+                                      .rays = s->rules.gut}};
     return oldest;
 }
 

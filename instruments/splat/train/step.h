@@ -19,7 +19,7 @@
 
 typedef struct gs_step_rules {
     double most_alpha, lambda, opacity_reg, scale_reg;
-    bool antialias;
+    bool antialias, gut;
     bool noise;         /* means are shaken before they move, as MCMC does */
     bool poses;         /* with the gradient of the view */
     bool masked, alpha; /* targets come with a mask, with alpha */

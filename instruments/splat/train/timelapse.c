@@ -55,7 +55,8 @@ static fth_status save_frame(const gs_work *w, const gs_model *m, int64_t v, fth
                             &(gs_frame_options){.width = view->width,
                                                 .height = view->height,
                                                 .most_alpha = w->set.most_alpha,
-                                                .antialias = w->set.antialias},
+                                                .antialias = w->set.antialias,
+                                                .gut = w->set.gut},
                             err));
     fth_status s = gs_frame_run(&f, view, w->set.ground, (int)w->state.degree, err);
     if (s == FTH_OK)

@@ -209,6 +209,7 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .ground = w->set.ground,
                                .most_alpha = w->set.most_alpha,
                                .antialias = w->set.antialias,
+                               .gut = w->set.gut,
                                .resample = w->set.resample,
                                .alpha = w->set.alpha,
                                .masks = &w->masks,
@@ -333,6 +334,7 @@ static gs_step_rules rules_of(const gs_work *w)
     const gs_feed_options how = feed_of(w, 0);
     return (gs_step_rules){.most_alpha = w->set.most_alpha,
                            .antialias = w->set.antialias,
+                           .gut = w->set.gut,
                            .lambda = w->set.lambda,
                            .opacity_reg = w->set.opacity_reg,
                            .scale_reg = w->set.scale_reg,

@@ -62,6 +62,8 @@ static const int gs_update_width[GS_IN_PARTS] = {3, 3, 3, 4, 1};
 typedef void gs_update_loop(const gs_update_work *w);
 FTH_ISA_DECLARE(gs_update_loop *const, gs_update_f32);
 FTH_ISA_DECLARE(gs_update_loop *const, gs_update_f64);
+FTH_ISA_DECLARE(gs_update_loop *const, gs_ray_update_f32);
+FTH_ISA_DECLARE(gs_update_loop *const, gs_ray_update_f64);
 
 /* First input, and first output, of the sums; shN is before them where there is one. */
 static inline int gs_update_sums_in(const gs_update_attr *a)

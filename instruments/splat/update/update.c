@@ -36,7 +36,7 @@ static fth_status infer(fth_node *node, fth_err *err)
                         node->n_in, inputs);
     FTH_TRY(gs_check_real(node, err));
     FTH_TRY(gs_check_axes(node, GS_PROJECT_VIEW, real, "view", err));
-    FTH_TRY(gs_check_axes(node, GS_BACK_SPLATS, real, "g p", err));
+    FTH_TRY(gs_check_splats(node, GS_BACK_SPLATS, &a->rule, err));
     FTH_TRY(gs_check_axes(node, GS_BACK_BAR, real, "g p", err));
     FTH_TRY(gs_check_axes(node, GS_UPDATE_RATES, real, "rate", err));
     if (a->densify) FTH_TRY(gs_check_axes(node, gs_update_sums_in(a), real, "g sum", err));
@@ -70,10 +70,11 @@ static fth_status run(const fth_call *call)
 {
     gs_update_work w;
     gs_update_work_of(call, &w);
-    if (call->node->in[0].dtype == FTH_F32)
-        (*FTH_ISA_BEST(gs_update_f32))(&w);
+    const bool single = call->node->in[0].dtype == FTH_F32;
+    if (w.rule->rays)
+        (*(single ? FTH_ISA_BEST(gs_ray_update_f32) : FTH_ISA_BEST(gs_ray_update_f64)))(&w);
     else
-        (*FTH_ISA_BEST(gs_update_f64))(&w);
+        (*(single ? FTH_ISA_BEST(gs_update_f32) : FTH_ISA_BEST(gs_update_f64)))(&w);
     return FTH_OK;
 }
 

@@ -19,7 +19,10 @@
 #define SQRT sqrtf
 #define FLOOR floorf
 #define CEIL ceilf
-#include "../raster/gaussian_lanes.h"
+#define SIN sinf
+#define COS cosf
+#define ATAN2 atan2f
+#include "../raster/ray_lanes.h"
 
 #define GS_BOTH __host__ __device__
 extern "C" {
@@ -146,24 +149,48 @@ struct row_gradient {
     float sh0[3], logit;
 };
 
+/* How Gaussians come to the image: one kernel for each, so that none pays for another. */
+enum sight { PLAIN, ANTIALIASED, RAYS };
+
+/* From the cotangents of its shape and opacity; false: it is not seen. */
+template <sight SIGHT>
+__device__ inline bool shape_back(const update &u, int64_t i, const float *mean,
+                                  const float *scaling, const float *q, float opacity,
+                                  const float *bar, row_gradient &g)
+{
+    if constexpr (SIGHT == RAYS) {
+        ray_seen at;
+        if (!ray_look(u.view, mean, scaling, q, opacity, &at)) return false;
+        ray_back_shape(u.view, q, &at, bar, &g.to);
+        g.logit = ray_back_opacity(&at, u.splats[i * u.splats_step + GS_O], bar);
+    } else {
+        seen at;
+        gs_raster rule = u.rule;
+        rule.antialias = SIGHT == ANTIALIASED;
+        if (!look(&rule, u.view, mean, scaling, q, opacity, &at)) return false;
+        back_shape(u.view, q, &at, bar, &g.to);
+        g.logit = back_opacity(&at, bar);
+    }
+    return true;
+}
+
 /* From the cotangents of a row that is seen; its gradients of coefficients go to `rest`. */
+template <sight SIGHT>
 __device__ inline bool row_back(const update &u, int degree, int64_t i, const float *scaling,
                                 float opacity, float *rest, row_gradient &g)
 {
-    float bar[GS_RED + 3], mean[3], q[4];
-    seen at;
+    constexpr int WIDE = SIGHT == RAYS ? (int)GS_RAY_SPLAT : GS_RED + 3;
+    float bar[WIDE], mean[3], q[4];
     read_row(u.part[GS_IN_MEANS], i, 3, mean);
     read_row(u.part[GS_IN_ROTATION], i, 4, q);
-    for (int k = 0; k < GS_RED + 3; k++) bar[k] = u.bar[i * u.bar_step + k];
-    if (!look(&u.rule, u.view, mean, scaling, q, opacity, &at)) return false;
-    back_shape(u.view, q, &at, bar, &g.to);
+    for (int k = 0; k < WIDE; k++) bar[k] = u.bar[i * u.bar_step + k];
+    if (!shape_back<SIGHT>(u, i, mean, scaling, q, opacity, bar, g)) return false;
     switch (degree) {
     case 0: colour_back<0>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     case 1: colour_back<1>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     case 2: colour_back<2>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     default: colour_back<3>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     }
-    g.logit = back_opacity(&at, bar);
     return true;
 }
 
@@ -381,6 +408,7 @@ __device__ inline void step_parts(const update &u, int64_t first, int rows, cons
     if (at_once) step_small(u, first, at_once, shared);
 }
 
+template <sight SIGHT>
 __global__ void __launch_bounds__(ROWS, RESIDENT) update_rows(const update __grid_constant__ u)
 {
     __shared__ __align__(16) float shared[(REST + SMALL) * ROWS], moved[3 * ROWS];
@@ -401,7 +429,7 @@ __global__ void __launch_bounds__(ROWS, RESIDENT) update_rows(const update __gri
         float opacity;
         read_row(u.part[GS_IN_OPACITY], i, 1, &opacity);
         read_row(u.part[GS_IN_SCALING], i, 3, scaling);
-        if (mine && !row_back(u, degree, i, scaling, opacity, rest, g)) {
+        if (mine && !row_back<SIGHT>(u, degree, i, scaling, opacity, rest, g)) {
             g = row_gradient{};
             for (int k = 0; k < u.coefficients; k++) rest[k] = 0.0f;
         }
@@ -466,7 +494,13 @@ fth_status run(const fth_call *call)
     u.aim = (const float *)w.aim;
     u.aim_step = w.aim_step;
     if (u.n == 0) return FTH_OK;
-    FTH_LAUNCH(update_rows, (unsigned)((u.n + ROWS - 1) / ROWS), ROWS, fth_cuda_stream(call), u);
+    const unsigned blocks = (unsigned)((u.n + ROWS - 1) / ROWS);
+    if (u.rule.rays)
+        FTH_LAUNCH(update_rows<RAYS>, blocks, ROWS, fth_cuda_stream(call), u);
+    else if (u.rule.antialias)
+        FTH_LAUNCH(update_rows<ANTIALIASED>, blocks, ROWS, fth_cuda_stream(call), u);
+    else
+        FTH_LAUNCH(update_rows<PLAIN>, blocks, ROWS, fth_cuda_stream(call), u);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

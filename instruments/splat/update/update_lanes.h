@@ -1,5 +1,8 @@
 /* update_lanes.h - the gradient of a row, then Adam of its numbers. */
 #include "../raster/gaussian_lanes.h"
+#if GS_RAYS
+#include "../raster/ray_lanes.h"
+#endif
 #include "loops.h"
 
 #include <string.h>
@@ -19,14 +22,23 @@ static bool row_back(const gs_update_work *w, int degree, int64_t i, row_gradien
     const real *s = ROW(w->splats, w->splats_step, i), *bar = ROW(w->bar, w->bar_step, i),
                *q = IN(GS_IN_ROTATION, i), *mean = IN(GS_IN_MEANS, i);
     const gs_update_array *rest = &w->array[0][GS_UPDATE_REST];
+#if GS_RAYS
+    ray_seen at;
+    if (!(s[GS_TILES] > 0) ||
+        !ray_look(w->view, mean, IN(GS_IN_SCALING, i), q, *IN(GS_IN_OPACITY, i), &at))
+        return false;
+    ray_back_shape(w->view, q, &at, bar, &g->to);
+    g->logit = ray_back_opacity(&at, s[GS_O], bar);
+#else
     seen at;
     if (!(s[GS_TILES] > 0) ||
         !look(w->rule, w->view, mean, IN(GS_IN_SCALING, i), q, *IN(GS_IN_OPACITY, i), &at))
         return false;
     back_shape(w->view, q, &at, bar, &g->to);
+    g->logit = back_opacity(&at, bar);
+#endif
     back_colour(degree, w->view, mean, rest->in ? ROW(rest->in, rest->in_step, i) : mean,
                 rest->in_k, bar + GS_RED, g->to.mean, g->sh0, g->rest, 3);
-    g->logit = back_opacity(&at, bar);
     return true;
 }
 

@@ -1,0 +1,25 @@
+/* ray_f32.cu - the kernels of device.cuh in single precision, for lenses that bend straight
+ * lines. */
+#define GS_RAYS 1
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+
+#define FTH_ISA_LEVEL 0 /* a vector is one number */
+#define FTH_VECTOR_REAL 32
+#include <fathom/vector.h>
+
+#define FMA(a, b, c) fmaf((a), (b), (c))
+#define EXP expf
+#define LOG logf
+#define SQRT sqrtf
+#define FLOOR floorf
+#define CEIL ceilf
+#define SIN sinf
+#define COS cosf
+#define ATAN2 atan2f
+#include "blend_back.cuh"
+#include "order.cuh"
+#include "project.cuh"
+
+const gs_device gs_ray_device_f32 = {project,       project_back, order_scratch,      order,
+                                     blend_scratch, blend,        blend_back_scratch, blend_back};

@@ -1,0 +1,21 @@
+/* ray_f32_kernels.c - the loops of loops.h in single precision, for lenses that bend straight
+ * lines. */
+#define GS_RAYS 1
+#define FTH_VECTOR_REAL 32
+#include <fathom/vector.h>
+
+#define FMA(a, b, c) fmaf((a), (b), (c))
+#define EXP expf
+#define LOG logf
+#define SQRT sqrtf
+#define FLOOR floorf
+#define CEIL ceilf
+#define SIN sinf
+#define COS cosf
+#define ATAN2 atan2f
+#include "blend_lanes.h"
+#include "project_lanes.h"
+
+extern const gs_loops FTH_ISA_NAME(gs_ray_loops_f32);
+const gs_loops FTH_ISA_NAME(gs_ray_loops_f32) = {project_run, project_back_run, lists_bytes,
+                                                 blend_run, blend_back_run};

@@ -1,0 +1,25 @@
+/* ray_f64.cu - the kernels of device.cuh in double precision, for lenses that bend straight
+ * lines. */
+#define GS_RAYS 1
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+
+#define FTH_ISA_LEVEL 0 /* a vector is one number */
+#define FTH_VECTOR_REAL 64
+#include <fathom/vector.h>
+
+#define FMA(a, b, c) fma((a), (b), (c))
+#define EXP exp
+#define LOG log
+#define SQRT sqrt
+#define FLOOR floor
+#define CEIL ceil
+#define SIN sin
+#define COS cos
+#define ATAN2 atan2
+#include "blend_back.cuh"
+#include "order.cuh"
+#include "project.cuh"
+
+const gs_device gs_ray_device_f64 = {project,       project_back, order_scratch,      order,
+                                     blend_scratch, blend,        blend_back_scratch, blend_back};

@@ -1,0 +1,19 @@
+/* ray_update_f64_kernels.c - the loop of loops.h in double precision, for lenses that bend straight
+ * lines. */
+#define GS_RAYS 1
+#define FTH_VECTOR_REAL 64
+#include <fathom/vector.h>
+
+#define FMA(a, b, c) fma((a), (b), (c))
+#define EXP exp
+#define LOG log
+#define SQRT sqrt
+#define FLOOR floor
+#define CEIL ceil
+#define SIN sin
+#define COS cos
+#define ATAN2 atan2
+#include "update_lanes.h"
+
+extern gs_update_loop *const FTH_ISA_NAME(gs_ray_update_f64);
+gs_update_loop *const FTH_ISA_NAME(gs_ray_update_f64) = update_run;
