@@ -27,22 +27,23 @@ __device__ inline real *row_of_slot(const tile_lists &l, real *bar, int64_t step
 /* walk_hits of blend_back.cuh; the sums of a patch go to the Gaussian at once. */
 template <int TILE>
 __device__ inline void walk_hits_atomic(back_shared<TILE> &s, const tile_lists &l, int group,
-                                        int hits, light *v, real most, real x, real y, real left,
+                                        int hits, light *v, const gaze &look_at, real left,
                                         real top, real *bar, int64_t step)
 {
+    const real most = (real)l.rule.most_alpha;
     constexpr int EACH = PATCH * BATCH / 32;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31, mine = lane % BATCH;
     for (int first = 0; first < hits; first += BATCH) {
         const int n = hits - first < BATCH ? hits - first : (int)BATCH;
         for (int k = 0; k < n; k++)
-            step_back(v, s.staged[group + s.hit[warp][first + k]], most, x, y,
+            step_back(v, s.staged[group + s.hit[warp][first + k]], most, look_at,
                       &s.weight[warp][k][lane], &s.slope[warp][k][lane]);
         __syncwarp();
         real out[GS_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
         const int which = mine < n ? s.hit[warp][first + mine] : 0;
         if (mine < n)
-            add_pixels<EACH>(s.staged[group + which], s.weight[warp][mine], s.slope[warp][mine],
-                             s.bar[warp], left, top, lane / BATCH * EACH, out);
+            add_pixels<EACH>(l, s.staged[group + which], s.weight[warp][mine], s.slope[warp][mine],
+                             s.bar[warp], s.from[warp], left, top, lane / BATCH * EACH, out);
         for (int other = BATCH; other < 32; other *= 2)
             for (int c = 0; c < GS_SUMS; c++) out[c] += __shfl_xor_sync(~0u, out[c], other);
         if (lane < n) {
@@ -82,11 +83,11 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads, 4)
     back_shared<TILE> &s = *shared;
     const int tile = (int)blockIdx.x, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
     const pixel p = pixel_of<TILE>(l, tile);
-    const real x = (real)p.x + R(0.5), y = (real)p.y + R(0.5),
-               left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE),
-               most = (real)l.rule.most_alpha;
+    const real left = (real)(p.x - lane % PATCH_WIDE), top = (real)(p.y - lane / PATCH_WIDE);
     const uint32_t begin = l.start[tile], end = l.start[tile + 1];
     light v = light_of(of, p);
+    gaze look_at;
+    gaze_of(l, p, &look_at);
     if (begin == end) return;
     for (int c = 0; c < 3; c++) s.bar[warp][lane].at[c] = v.g[c];
     for (uint32_t at = begin; at < end; at += CHUNK) {
@@ -99,10 +100,10 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads, 4)
             if (HOW == BY_TILE) __syncthreads();
             const int hits = find_hits<TILE>(s, group, n, lit, left, top);
             if (HOW == BY_PATCH) {
-                walk_hits_atomic<TILE>(s, l, group, hits, &v, most, x, y, left, top, bar, step);
+                walk_hits_atomic<TILE>(s, l, group, hits, &v, look_at, left, top, bar, step);
                 continue;
             }
-            walk_hits<TILE>(s, s.staged + group, hits, &v, most, x, y, left, top);
+            walk_hits<TILE>(l, s, s.staged + group, hits, &v, look_at, left, top);
             __syncthreads();
             add_patches_atomic<TILE>(l, s, group, n - group < GROUP ? n - group : (int)GROUP, bar,
                                      step);
