@@ -2765,6 +2765,8 @@ MUTANTS = [
      "py = out_x ? saturate", "py = 0 ? saturate", "golden/test_splat_raster"),
     ("no_blur", "instruments/splat/raster/gaussian_lanes.h", "#define BLUR R(0.3)", "#define BLUR R(0.29)",
      "golden/test_splat_raster"),
+    ("depth_moves_the_derivative_once", "instruments/splat/raster/gaussian_lanes.h",
+     "(dJ[0][0] - 2 * g->tx * dJ[0][2])", "(dJ[0][0] - g->tx * dJ[0][2])", "property/test_splat_operations"),
     ("areas_have_no_slope", "instruments/splat/raster/gaussian_lanes.h", "*g12 += by * (share - 1) * g->b;", "",
      "property/test_splat_pixels"),
     ("areas_count_blur_twice", "instruments/splat/raster/gaussian_lanes.h", "FMA(g->a - BLUR, g->c - BLUR,", "FMA(g->a - BLUR, g->c,",
