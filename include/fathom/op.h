@@ -163,6 +163,11 @@ FTH_API FTH_MUST_USE fth_status fth_axes_parse(const fth_graph *g, const char *a
 /* "W f32 [induce=3000 cell=73655] (made at svgp.c:12)" for messages. */
 FTH_API const char *fth_in_format(const fth_node *node, int in, char *text, size_t bytes);
 
+/* Workers beside those of a context, the caller of fth_team_run being one of them: for a thread
+ * that prepares data while the context computes. FTH_E_THREAD: the system has no more threads. */
+FTH_API FTH_MUST_USE fth_status fth_team_create(fth_team **out, fth_mem *mem, int threads,
+                                                fth_err *err);
+FTH_API void fth_team_destroy(fth_team *team); /* NULL is allowed */
 /* Run fn(arg, i, worker) for i in [0, n) on the team and wait; worker < threads. Which worker takes
  * which i is not fixed, so results must not depend on it. team NULL: a plain loop, worker 0.
  * When the run is cancelled the rest of the indices is left out: what was to be computed is never

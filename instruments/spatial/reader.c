@@ -4,7 +4,6 @@
  * memory, where all of them are, or read from the file in pieces; either way they pass through the
  * same loop, so the bytes of a batch do not show where they came from.
  */
-#include "crew.h"
 #include "data.h"
 
 #include <inttypes.h>
@@ -16,7 +15,7 @@
 enum {
     PIECE = 1 << 16, /* entries read from a file at a time, or one row when that has more */
     TABLE = 1024,    /* counts below this have their lgamma kept */
-    BLOCK = 16       /* rows that a thread of a crew takes at a time */
+    BLOCK = 16       /* rows that a thread of the team takes at a time */
 };
 
 /* Rows of counts as they stand: row i has entries ptr[i] to ptr[i + 1] - 1. */
@@ -55,7 +54,7 @@ struct sp_reader {
     bool busy;            /* it is being gathered, or waits for it */
     int64_t *cell, *gene; /* the lists asked for */
     bool all_cells, all_genes;
-    sp_crew *crew;        /* that helps the thread; NULL: it is alone */
+    fth_team *team;       /* that helps the thread; NULL: it is alone */
     sp_reader_then *then; /* called by the thread after a batch */
     void *then_arg;
     fth_status status;
@@ -227,7 +226,7 @@ static fth_status gather_alone(sp_reader *r, sp_counts *out, fth_err *err)
     return FTH_OK;
 }
 
-/* ---- gathering by a crew ----
+/* ---- gathering by a team ----
  *
  * Of plain rows in memory: lengths first, so that everybody knows where his rows begin. */
 
@@ -243,8 +242,9 @@ static int64_t end_of(const sp_reader *r, int64_t block)
     return least((block + 1) * BLOCK, r->cells);
 }
 
-static void count_block(void *arg, int64_t block)
+static void count_block(void *arg, int64_t block, int worker)
 {
+    (void)worker;
     sharing *s = arg;
     const sp_reader *r = s->r;
     for (int64_t to = block * BLOCK; to < end_of(r, block); to++) {
@@ -267,8 +267,9 @@ static void add_careful_row(const sharing *s, int64_t cell, int64_t n)
     }
 }
 
-static void fill_block(void *arg, int64_t block)
+static void fill_block(void *arg, int64_t block, int worker)
 {
+    (void)worker;
     const sharing *s = arg;
     const int64_t *ptr = s->b.row_ptr, end = end_of(s->r, block);
     for (int64_t to = block * BLOCK; to < end; to++)
@@ -279,8 +280,9 @@ static void fill_block(void *arg, int64_t block)
 }
 
 /* In the order of the entries, by one thread; beside it what comes after a batch. */
-static void end_batch(void *arg, int64_t i)
+static void end_batch(void *arg, int64_t i, int worker)
 {
+    (void)worker;
     sharing *s = arg;
     if (i == 1 && s->r->then) s->r->then(s->r->then_arg);
     if (i == 1) return;
@@ -295,13 +297,13 @@ static bool gather_together(sp_reader *r, sp_counts *out)
 {
     const int64_t blocks = (r->cells + BLOCK - 1) / BLOCK;
     sharing s = {.r = r, .from = {r->ptr, r->col, r->val}, .b = filling_of(out)};
-    if (!r->crew || !r->plain) return false;
-    sp_crew_run(r->crew, blocks, count_block, &s);
+    if (!r->team || !r->plain) return false;
+    fth_team_run(r->team, blocks, count_block, &s);
     s.b.row_ptr[0] = 0;
     for (int64_t i = 0; i < r->cells; i++) s.b.row_ptr[i + 1] += s.b.row_ptr[i];
     if (s.odd || s.b.row_ptr[r->cells] > r->room) return false;
-    sp_crew_run(r->crew, blocks, fill_block, &s);
-    sp_crew_run(r->crew, 2, end_batch, &s);
+    fth_team_run(r->team, blocks, fill_block, &s);
+    fth_team_run(r->team, 2, end_batch, &s);
     settle(r, out, &s.b);
     return true;
 }
@@ -515,7 +517,7 @@ void sp_reader_destroy(sp_reader *r)
         pthread_cond_destroy(&r->changed);
         pthread_mutex_destroy(&r->lock);
     }
-    sp_crew_destroy(r->crew);
+    fth_team_destroy(r->team);
     for (int i = 0; i < 2; i++) {
         fth_tensor_release(r->batch[i].row_ptr);
         fth_tensor_release(r->batch[i].gene);
@@ -532,9 +534,9 @@ void sp_reader_destroy(sp_reader *r)
 
 fth_status sp_reader_share(sp_reader *r, int threads, fth_err *err)
 {
-    if (r->asked || r->crew)
+    if (r->asked || r->team)
         return FTH_FAIL(err, FTH_E_USAGE, "threads were to help a reader that has begun");
-    return sp_crew_create(&r->crew, r->mem, threads, err);
+    return fth_team_create(&r->team, r->mem, threads, err);
 }
 
 void sp_reader_after(sp_reader *r, sp_reader_then *then, void *arg)

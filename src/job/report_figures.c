@@ -207,9 +207,9 @@ static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth
     fth_status s = FTH_OK;
     for (int i = 0; i < workers && s == FTH_OK; i++)
         s = fth__thumbs_create(&b->thumbs[i], r->mem, err);
-    if (s == FTH_OK) s = fth__team_create(&team, r->mem, workers, err);
+    if (s == FTH_OK) s = fth_team_create(&team, r->mem, workers, err);
     if (s == FTH_OK) s = put_all(r, b, team, t, n, err);
-    fth__team_destroy(team);
+    fth_team_destroy(team);
     for (int i = 0; i < WORKERS; i++) fth__thumbs_destroy(b->thumbs[i]);
     fth__heap_free(r->mem, b);
     return s;

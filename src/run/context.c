@@ -171,7 +171,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     note_device(ctx);
     if (ctx->gpu && ctx->trace && opt->trace_kernels) fth__watch_begin(ctx);
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
-    return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
+    return fth_team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }
 
 /* ---- contexts that are gone: a second release has nowhere else to look ---- */
@@ -269,7 +269,7 @@ static fth_status end(fth_context *ctx, fth_err *err)
     fth__mem_when_empty(mem, NULL, NULL); /* it is, and this is its end */
     remember(ctx);
     fth__io_destroy(ctx->io);
-    fth__team_destroy(ctx->team);
+    fth_team_destroy(ctx->team);
     fth__plan_cache_destroy(ctx->plans);
     ctx->gpu_mem = NULL;
     fth_status held = fth_mem_destroy(gpu_mem, err); /* while its device is still open */

@@ -74,7 +74,7 @@ fth_status fth__loop_run(fth_context *ctx, const char *name, int64_t n,
     const int64_t t0 = fth_trace_now(ctx->trace);
     l.start = l.asked = fth__clock_seconds();
     fth_team_run(team, n, run_one, &l);
-    fth__team_destroy(team);
+    fth_team_destroy(team);
     if (ctx->trace)
         fth_trace_add_span(ctx->trace,
                            &(fth_trace_span){.name = name,

@@ -559,7 +559,7 @@ static fth_status find_team(fth__runner *r)
 {
     const fth_plan *p = r->p;
     if (!p->apart && p->threads != 1 && p->threads != p->ctx->threads)
-        FTH_TRY(fth__team_create(&r->own_team, p->mem, p->threads, r->err));
+        FTH_TRY(fth_team_create(&r->own_team, p->mem, p->threads, r->err));
     fth_team *workers = p->threads == 1 ? NULL : r->own_team ? r->own_team : p->ctx->team;
     FTH_TRY(fth__team_share(&r->team, p->mem, workers, go_on, r, r->err));
     return fth__team_share(&r->alone, p->mem, NULL, go_on, r, r->err);
@@ -697,9 +697,9 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     }
     fth__io_end(p->ctx, r.io);
     fth__scratch_close(&r);
-    fth__team_destroy(r.team);
-    fth__team_destroy(r.alone);
-    fth__team_destroy(r.own_team);
+    fth_team_destroy(r.team);
+    fth_team_destroy(r.alone);
+    fth_team_destroy(r.own_team);
     fth__keep_leave(&r, s);
     fth__heap_free(p->mem, r.spins);
     return s;

@@ -156,13 +156,16 @@ static fth_status make_crew(crew **out, fth_mem *mem, int threads, fth_err *err)
     return s;
 }
 
-fth_status fth__team_create(fth_team **out, fth_mem *mem, int threads, fth_err *err)
+fth_status fth_team_create(fth_team **out, fth_mem *mem, int threads, fth_err *err)
 {
+    *out = NULL;
+    if (threads < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "a team of %d workers was asked for", threads);
     FTH_TRY(fth__team_share(out, mem, NULL, NULL, NULL, err));
     (*out)->own = true;
     const fth_status s = make_crew(&(*out)->crew, mem, threads, err);
     if (s == FTH_OK) return FTH_OK;
-    fth__team_destroy(*out);
+    fth_team_destroy(*out);
     *out = NULL;
     return s;
 }
@@ -182,7 +185,7 @@ fth_status fth__team_share(fth_team **out, fth_mem *mem, fth_team *other, bool (
     return FTH_OK;
 }
 
-void fth__team_destroy(fth_team *t)
+void fth_team_destroy(fth_team *t)
 {
     if (!t) return;
     if (t->own && t->crew) end_crew(t->crew);

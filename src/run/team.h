@@ -8,10 +8,6 @@
 
 #include <fathom/op.h>
 
-/* A team of `threads` workers, the caller of fth_team_run being one of them. */
-fth_status fth__team_create(fth_team **out, fth_mem *mem, int threads, fth_err *err);
-void fth__team_destroy(fth_team *team); /* NULL is allowed */
-
 /* The workers of `other` (NULL: none but the caller) with a question of their own: asked between
  * indices by the thread that called fth_team_run, and while it waits for the others; false calls
  * the loop off, and every one after it. */

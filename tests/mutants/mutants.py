@@ -226,6 +226,8 @@ MUTANTS = [
      "if (s != FTH_OK || !k->commit) continue;", "if (!k->commit) continue;", "fault/test_engine_faults"),
     ("step_not_cut_for_cancels", "src/run/cut.c",
      "if (n < 2) continue;", "if (n < 2 || d >= 0) continue;", "unit/test_cancel"),
+    ("team_of_no_workers", "src/run/team.c",
+     "    if (threads < 1)\n", "    if (threads < 0)\n", "unit/test_loop"),
     ("workers_not_called_off", "src/run/team.c",
      "if (index == 0 ? !fth__team_goes_on(t) : fth__team_off(t)) return;", "(void)t;", "unit/test_cancel"),
     ("waiting_for_data_cannot_be_cancelled", "src/run/io.c",

@@ -430,13 +430,13 @@ TEST(who_waits_for_the_others_goes_on_asking)
     fth_mem *mem = t_mem(1 << 20);
     fth_team *workers = NULL;
     loop l = {.start = now()};
-    OK(fth__team_create(&workers, mem, 2, NULL));
+    OK(fth_team_create(&workers, mem, 2, NULL));
     OK(fth__team_share(&l.team, mem, workers, go_on_for_a_while, &l, NULL));
     fth_team_run(l.team, 2, wait_to_be_called_off, &l);
     IS_TRUE(fth__team_off(l.team));
     LE_F64(now() - l.start, 3);
-    fth__team_destroy(l.team);
-    fth__team_destroy(workers);
+    fth_team_destroy(l.team);
+    fth_team_destroy(workers);
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -107,13 +107,13 @@ static void check_team(const char *axes, int64_t n, fth_dtype t)
     for (int i = 0; i < 3; i++) {
         fth_team *team = NULL;
         fth_err err = {0};
-        if (i > 0) OK(fth__team_create(&team, b.ctx.mem, i + 1, NULL));
+        if (i > 0) OK(fth_team_create(&team, b.ctx.mem, i + 1, NULL));
         fth_call call = {.node = node, .team = team, .threads = i + 1, .err = &err};
         got[i] = malloc((size_t)bytes);
         call.in[0] = (fth_tile){.data = x, .extent = {n, n}, .stride = {n, 1}};
         call.out[0] = (fth_tile){.data = got[i], .extent = {n, n}, .stride = {n, 1}};
         OKE(fth__cpu_cholesky.run(&call), &err);
-        fth__team_destroy(team);
+        fth_team_destroy(team);
         SAME_BYTES(got[0], got[i], bytes);
     }
     const int64_t step_i = node->out[0].row == 0 ? n : 1, step_j = n + 1 - step_i;

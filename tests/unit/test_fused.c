@@ -385,7 +385,7 @@ static void try_team(fth_dtype t, fth_red red, int64_t n, int64_t results)
     maker m = {.r = t_random_make((uint64_t)n)};
     const int64_t size[2] = {n, results};
     make_space(&m, results > 1 ? 2 : 1, size);
-    OK(fth__team_create(&team, m.g->mem, 3, NULL));
+    OK(fth_team_create(&team, m.g->mem, 3, NULL));
     add_input(&m, t, results > 1 ? "ab" : "a");
     m.p.out_reg[m.p.n_out++] = 0;
     m.p.tail_dim = 0;
@@ -399,7 +399,7 @@ static void try_team(fth_dtype t, fth_red red, int64_t n, int64_t results)
     run_tail(node, m.in, team, 3, n / 3 / grid * grid, piecewise);
     SAME_BYTES(one, three, sizeof one);
     SAME_BYTES(one, piecewise, sizeof one);
-    fth__team_destroy(team);
+    fth_team_destroy(team);
     t_graph_free(m.g);
 }
 

@@ -196,6 +196,34 @@ TEST(no_memory_is_an_error)
     OK(fth_context_destroy(ctx, NULL));
 }
 
+TEST(a_team_beside_a_context_takes_every_index_once)
+{
+    fth_context *ctx = context_of(1, NULL, NULL, NULL);
+    fth_mem *mem = fth_context_mem(ctx);
+    fth_team *team = NULL;
+    IS(fth_team_create(&team, mem, 0, NULL), FTH_E_USAGE);
+    EQ_I64(team == NULL, true);
+    for (int threads = 1; threads <= 4; threads++) {
+        counting *c = calloc(1, sizeof *c);
+        c->threads = threads;
+        OK(fth_team_create(&team, mem, threads, NULL));
+        for (int turn = 1; turn <= 20; turn++) {
+            fth_team_run(team, N, count_one, c);
+            for (int64_t i = 0; i < N; i++) EQ_I64(c->times[i], turn);
+        }
+        EQ_I64(c->wrong, 0);
+        fth_team_destroy(team);
+        free(c);
+    }
+    for (int n = 1; n <= 3; n++) { /* the team, its workers, their list */
+        fth__mem_inject(mem, n, 0);
+        IS(fth_team_create(&team, mem, 2, NULL), FTH_E_NOMEM);
+        EQ_I64(team == NULL, true);
+    }
+    fth__mem_inject(mem, 0, 0);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
 typedef struct questions {
     int64_t asked;
     fth_progress last;
