@@ -19,6 +19,7 @@
 FTH_BEGIN_DECLS
 
 typedef struct fth_config fth_config;
+struct fth_json_writer; /* fathom/json.h */
 
 /* ---- the table ---- */
 
@@ -107,6 +108,26 @@ typedef struct fth_config_options {
 FTH_API FTH_MUST_USE fth_status fth_config_check(fth_config *cfg, const fth_schema *schema,
                                                  const fth_config_options *opt, fth_err *err);
 
+/* ---- flags of a command that are keys ---- */
+
+/* How a command asks for its flags (fth_verb): "" of a flag without a value, NULL: not given. */
+typedef const char *fth_flag_value_fn(void *user, const char *flag);
+/* Every --set as a layer. */
+FTH_API FTH_MUST_USE fth_status fth_config_add_sets(fth_config *cfg, fth_flag_value_fn *value,
+                                                    void *user, fth_err *err);
+/* A flag that was given as the value of a key of `schema`: a text is taken as it is, whatever it
+ * means to YAML, "a,b" is a list where the row is one, a switch without a value is true.
+ * FTH_E_COMMAND names the flag. */
+FTH_API FTH_MUST_USE fth_status fth_config_set_flag(fth_config *cfg, const fth_schema *schema,
+                                                    const char *flag, const char *key,
+                                                    const char *value, fth_err *err);
+/* fth_config_check of a command: FTH_E_COMMAND lists the mistakes in its settings (`what`), those
+ * of a flag by the flag that flag_of knows for the key; NULL from it: the key has none. */
+FTH_API FTH_MUST_USE fth_status fth_config_check_flags(fth_config *cfg, const fth_schema *schema,
+                                                       const char *what,
+                                                       const char *(*flag_of)(const char *key),
+                                                       fth_err *err);
+
 /* ---- mistakes ---- */
 
 typedef struct fth_place {
@@ -191,6 +212,9 @@ FTH_API size_t fth_config_canonical(const fth_config *cfg, char *text, size_t by
 /* The value of one key as its canonical line has it: 0.05, "waves", ~ where it has none; "" of a
  * key that the table does not have. */
 FTH_API size_t fth_config_value(const fth_config *cfg, const char *key, char *text, size_t bytes);
+/* "key": its value, a list as an array, a size as a text; nothing where it has none. Into an open
+ * object. */
+FTH_API void fth_config_put(const fth_config *cfg, const char *key, struct fth_json_writer *w);
 /* xxh64 of the canonical lines of a section or of one key; NULL: of all. */
 FTH_API uint64_t fth_config_hash(const fth_config *cfg, const char *section);
 /* The values that were given, as a person would write the file: top keys first, then a block for

@@ -58,6 +58,7 @@ struct fth_config {
     fth__store store;
     fth__layer *first_layer, *last_layer;
     int n_layers, n_sets;
+    int sets_from, sets_to;   /* of the layers "--set #N" those of the user: N in (from, to] */
     const fth_schema *schema; /* NULL until checked */
     fth_config_options opt;
     fth__value *value; /* one per row */

@@ -312,6 +312,12 @@ MUTANTS = [
      "theirs = r->resident0 + (foreign > r->foreign0 ? foreign - r->foreign0 : 0);",
      "theirs = r->resident0 + 0 * foreign;", "scale/test_growth"),
     # ---- config: what is said about a file ----
+    ("flag_of_a_list_without_brackets", "src/config/flags.c",
+     "row->list && *value != '['", "row->list && *value == '['", "unit/test_config_flags"),
+    ("text_of_a_flag_read_as_yaml", "src/config/flags.c",
+     "if (is_word && !row->list)", "if (is_word && row->list)", "unit/test_config_flags"),
+    ("mistake_of_a_set_told_as_a_flag", "src/config/flags.c",
+     "return n > cfg->sets_from && n <= cfg->sets_to;", "return n > cfg->sets_from && n < 0;", "unit/test_config_flags"),
     ("key_given_twice_by_its_alias", "src/config/check.c",
      "if (v->given && v->layer == layer) {", "if (v->given && v->layer != layer && !layer) {", "unit/test_config"),
     ("quoted_number_is_a_number", "src/config/value.c",

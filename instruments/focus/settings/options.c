@@ -99,14 +99,14 @@ const fth_schema fo_schema = {
 #define STACK(...) {__VA_ARGS__, true, false, true},
 #define PLATE(...) {__VA_ARGS__, false, true, false},
 #define COMMAND(...) {__VA_ARGS__, true, true, false},
-#define CHOICE(flag, key, standard, words, doc) flag, "focus." key, FTH_CONFIG_CHOICE
-#define CHOICE_FREE(flag, key, words, doc) flag, "focus." key, FTH_CONFIG_CHOICE
-#define NUMBER(kind, flag, key, standard, limits, units, doc) flag, "focus." key, FTH_CONFIG_##kind
-#define NUMBER_FREE(kind, flag, key, limits, units, doc) flag, "focus." key, FTH_CONFIG_##kind
-#define TEXT(flag, key, standard, doc) flag, "focus." key, FTH_CONFIG_TEXT
-#define TEXT_FREE(flag, key, doc) flag, "focus." key, FTH_CONFIG_TEXT
-#define PATH_FREE(flag, key, doc) flag, "focus." key, FTH_CONFIG_PATH
-#define SWITCH(flag, key, doc) flag, "focus." key, FTH_CONFIG_BOOL
+#define CHOICE(flag, key, standard, words, doc) flag, "focus." key
+#define CHOICE_FREE(flag, key, words, doc) flag, "focus." key
+#define NUMBER(kind, flag, key, standard, limits, units, doc) flag, "focus." key
+#define NUMBER_FREE(kind, flag, key, limits, units, doc) flag, "focus." key
+#define TEXT(flag, key, standard, doc) flag, "focus." key
+#define TEXT_FREE(flag, key, doc) flag, "focus." key
+#define PATH_FREE(flag, key, doc) flag, "focus." key
+#define SWITCH(flag, key, doc) flag, "focus." key
 
 const fo_option fo_options[] = {
 #include "options.def"

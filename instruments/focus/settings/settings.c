@@ -5,34 +5,11 @@
 
 /* ---- flags ---- */
 
-/* "focus.z_keep=3". A text is quoted: nothing in it means anything to YAML. */
-static fth_status set_one(fth_config *cfg, const fo_option *o, const char *value, fth_err *err)
-{
-    enum { ROOM = 8192 };
-    char quoted[ROOM], text[ROOM + 80];
-    if (!*value && o->type != FTH_CONFIG_BOOL)
-        return FTH_FAIL(err, FTH_E_COMMAND, "--%s has no value", o->flag);
-    if (o->type == FTH_CONFIG_TEXT || o->type == FTH_CONFIG_PATH || o->type == FTH_CONFIG_CHOICE) {
-        fth_json_writer w;
-        fth_json_begin_fixed(&w, quoted, sizeof quoted);
-        fth_json_text(&w, NULL, value);
-        if (fth_json_end(&w, NULL) != FTH_OK)
-            return FTH_FAIL(err, FTH_E_COMMAND, "--%s: the value is too long", o->flag);
-        value = quoted;
-    } else if (o->type == FTH_CONFIG_BOOL) {
-        value = "true";
-    }
-    snprintf(text, sizeof text, "%s=%.8191s", o->key, value);
-    if (fth_config_set(cfg, text, NULL) == FTH_OK) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: '%.100s' is no value", o->flag, value);
-}
-
 /* Which experiment: flags of `run` and `plan`, and of nothing else. */
-static const fo_option places[] = {
-    {"data-root", "input.data_root", FTH_CONFIG_PATH, false, true, false},
-    {"exp", "input.exp", FTH_CONFIG_TEXT, false, true, false},
-    {"microscope", "input.microscope", FTH_CONFIG_CHOICE, false, true, false},
-    {0}};
+static const fo_option places[] = {{"data-root", "input.data_root", false, true, false},
+                                   {"exp", "input.exp", false, true, false},
+                                   {"microscope", "input.microscope", false, true, false},
+                                   {0}};
 
 const char *fo_flag_of(const char *key)
 {
@@ -43,39 +20,13 @@ const char *fo_flag_of(const char *key)
     return NULL;
 }
 
-/* "--method: expected one of ..., found 'logg'; did you mean 'log'?": all of them. */
-static fth_status tell_mistakes(const fth_config *cfg, fth_err *err)
+static fth_status set_one(fth_config *cfg, const fo_option *o, const char *value, fth_err *err)
 {
-    char text[FTH_ERR_TEXT - 64] = "";
-    size_t used = 0;
-    fth_config_mistake m;
-    int shown = 0, all = 0;
-    for (int64_t i = 0; fth_config_get_mistake(cfg, i, &m); i++) {
-        if (m.notice) continue;
-        all++;
-        char line[600];
-        const char *flag = fo_flag_of(m.key);
-        int n =
-            snprintf(line, sizeof line, "\n  %s%s: %s%.200s", flag ? "--" : "", flag ? flag : m.key,
-                     m.kind == FTH_MISTAKE_CHECK ? "" : "expected ", m.expected);
-        if (m.found[0] && m.kind != FTH_MISTAKE_CHECK && n > 0 && (size_t)n < sizeof line)
-            n += snprintf(line + n, sizeof line - (size_t)n, ", found %.100s", m.found);
-        if (m.nearest && n > 0 && (size_t)n < sizeof line)
-            n += snprintf(line + n, sizeof line - (size_t)n, "; did you mean '%.60s'?", m.nearest);
-        if (used + strlen(line) >= sizeof text) continue;
-        memcpy(text + used, line, strlen(line) + 1);
-        used += strlen(line);
-        shown++;
-    }
-    FTH_FAIL(err, FTH_E_COMMAND, "%d mistake%s in the options:%s%s", all, all == 1 ? "" : "s", text,
-             shown < all ? "\n  and more" : "");
-    fth_err_hint(err, "'fathom config docs focus' describes every option");
-    return FTH_E_COMMAND;
+    return fth_config_set_flag(cfg, &fo_schema, o->flag, o->key, value, err);
 }
 
 fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
-                                  const char *(*value)(void *user, const char *flag), void *user,
-                                  fth_err *err)
+                                  fth_flag_value_fn *value, void *user, fth_err *err)
 {
     fth_config *cfg = NULL;
     *out = NULL;
@@ -93,14 +44,7 @@ fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
         const char *text = (stack ? o->stack : o->plate) ? value(user, o->flag) : NULL;
         if (text) s = set_one(cfg, o, text, err);
     }
-    if (s == FTH_OK) {
-        fth_err found = {0};
-        s = fth_config_check(cfg, &fo_schema, NULL, &found);
-        if (s == FTH_E_CONFIG)
-            s = tell_mistakes(cfg, err);
-        else if (s != FTH_OK)
-            s = FTH_FAIL(err, s, "%s", found.text);
-    }
+    if (s == FTH_OK) s = fth_config_check_flags(cfg, &fo_schema, "options", fo_flag_of, err);
     if (s == FTH_OK)
         *out = cfg;
     else

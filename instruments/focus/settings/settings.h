@@ -16,9 +16,8 @@ extern const fth_schema fo_schema;
 /* Rows of options.def as flags; each list ends with a row that has no name. */
 typedef struct fo_option {
     const char *flag, *key; /* "z-keep", "focus.z_keep" */
-    fth_config_type type;
-    bool stack, plate; /* of `stack`; of `run` and `plan` */
-    bool python;       /* of fathom.focus */
+    bool stack, plate;      /* of `stack`; of `run` and `plan` */
+    bool python;            /* of fathom.focus */
 } fo_option;
 extern const fo_option fo_options[]; /* ends with a row that has no flag */
 /* The flag that stands for a key, "z-keep" for "focus.z_keep"; NULL: none. */
@@ -69,7 +68,6 @@ fth_status fo_fusion_read(const fth_config *cfg, bool plate, const fo_pixels *pi
 /* A checked config of the flags that were given. `stack`: of that verb. FTH_E_COMMAND lists every
  * mistake, each by its flag. */
 fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
-                                  const char *(*value)(void *user, const char *flag), void *user,
-                                  fth_err *err);
+                                  fth_flag_value_fn *value, void *user, fth_err *err);
 
 #endif

@@ -3,7 +3,7 @@
 #include "evaluate.h"
 
 /* Where files go: --out, or beside the reconstruction. */
-static fth_status find_folder(char folder[FTH_PATH], const char *recon, pt_value_fn *value,
+static fth_status find_folder(char folder[FTH_PATH], const char *recon, fth_flag_value_fn *value,
                               void *user, const fth_config *cfg, fth_err *err)
 {
     char plain[FTH_PATH];

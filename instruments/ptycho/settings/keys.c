@@ -1,4 +1,4 @@
-/* keys.c - keys.def as rows of a config, as a list of options, and as lists of names. */
+/* keys.c - keys.def as rows of a config, as a list of flags, and as lists of names. */
 #include "settings.h"
 
 /* ---- the table ---- */
@@ -69,29 +69,29 @@ const fth_schema pt_schema = {
     .check = check,
 };
 
-/* ---- options ---- */
+/* ---- flags ---- */
 
-#define DATA(...) {__VA_ARGS__},
-#define SIMULATE(...) {__VA_ARGS__},
-#define SOLVE(...) {__VA_ARGS__},
-#define LEARN(...) {__VA_ARGS__},
-#define EVALUATE(...) {__VA_ARGS__},
-#define STUDY(...) {__VA_ARGS__},
-#define BLOCK(...) {__VA_ARGS__},
-#define CHOICE(key, standard, words, text) key, FTH_CONFIG_CHOICE, false
-#define CHOICE_FREE(key, words, text) key, FTH_CONFIG_CHOICE, false
-#define NUMBER(kind, key, standard, limits, units, text) key, FTH_CONFIG_##kind, false
-#define NUMBER_FREE(kind, key, limits, units, text) key, FTH_CONFIG_##kind, false
-#define LIST_FREE(kind, key, limits, text) key, FTH_CONFIG_##kind, true
-#define WORDS_FREE(key, words, text) key, FTH_CONFIG_CHOICE, true
-#define TEXT(key, standard, text) key, FTH_CONFIG_TEXT, false
-#define TEXT_FREE(key, text) key, FTH_CONFIG_TEXT, false
-#define PATH_FREE(key, text) key, FTH_CONFIG_PATH, false
-#define SWITCH(key, standard, text) key, FTH_CONFIG_BOOL, false
+#define DATA(...) __VA_ARGS__,
+#define SIMULATE(...) __VA_ARGS__,
+#define SOLVE(...) __VA_ARGS__,
+#define LEARN(...) __VA_ARGS__,
+#define EVALUATE(...) __VA_ARGS__,
+#define STUDY(...) __VA_ARGS__,
+#define BLOCK(...) __VA_ARGS__,
+#define CHOICE(key, standard, words, text) key
+#define CHOICE_FREE(key, words, text) key
+#define NUMBER(kind, key, standard, limits, units, text) key
+#define NUMBER_FREE(kind, key, limits, units, text) key
+#define LIST_FREE(kind, key, limits, text) key
+#define WORDS_FREE(key, words, text) key
+#define TEXT(key, standard, text) key
+#define TEXT_FREE(key, text) key
+#define PATH_FREE(key, text) key
+#define SWITCH(key, standard, text) key
 
-const pt_option pt_options[] = {
+const char *const pt_flags[] = {
 #include "keys.def"
-    {0}};
+    NULL};
 #include "no_rows.inc"
 
 /* ---- names of the keys that a stage depends on ---- */

@@ -15,13 +15,7 @@ extern const fth_schema pt_schema;
 extern const char pt_keys_data[], pt_keys_solve[], pt_keys_learn[], pt_keys_evaluate[],
     pt_keys_study[];
 
-/* Rows of keys.def; the last has no key. */
-typedef struct pt_option {
-    const char *key;
-    fth_config_type type;
-    bool list;
-} pt_option;
-extern const pt_option pt_options[];
+extern const char *const pt_flags[]; /* every key of keys.def, which is a flag by its name */
 
 /* Flags that every verb has; flags.inc starts with them. */
 #define PT_CONFIG_FLAGS                                                                            \
@@ -34,13 +28,10 @@ extern const pt_option pt_options[];
         .doc = "one key as in a config, batch=24"                                                  \
     }
 
-/* How a verb asks for its flags (fth_verb). */
-typedef const char *pt_value_fn(void *user, const char *flag);
-
 /* A checked config: the file of --config, then --set, then the flags that were given; --seed is
  * the key `seed`, --out the key `output_dir`. FTH_E_COMMAND lists every mistake, each by its flag.
  * Destroy it with fth_config_destroy(cfg, NULL). */
-fth_status pt_settings_read(fth_config **out, fth_mem *mem, pt_value_fn *value, void *user,
+fth_status pt_settings_read(fth_config **out, fth_mem *mem, fth_flag_value_fn *value, void *user,
                             fth_err *err);
 
 /* The value of a key that may have none. */

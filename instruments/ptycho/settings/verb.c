@@ -5,7 +5,7 @@
 #include <string.h>
 
 fth_status pt_verb_run(const pt_frame *frame, fth_context *ctx, int n_args, char *const *arg,
-                       pt_value_fn *value, void *user, FILE *out, fth_err *err)
+                       fth_flag_value_fn *value, void *user, FILE *out, fth_err *err)
 {
     fth_answer a;
     fth_config *cfg = NULL;

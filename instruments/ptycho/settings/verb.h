@@ -15,7 +15,7 @@ typedef struct pt_call {
     const fth_config *cfg;
     int n_args;
     char *const *arg;
-    pt_value_fn *value; /* of a flag; NULL: not given */
+    fth_flag_value_fn *value; /* of a flag; NULL: not given */
     void *user;
     fth_answer *answer;
 } pt_call;
@@ -27,7 +27,7 @@ typedef struct pt_frame {
 } pt_frame;
 
 fth_status pt_verb_run(const pt_frame *frame, fth_context *ctx, int n_args, char *const *arg,
-                       pt_value_fn *value, void *user, FILE *out, fth_err *err);
+                       fth_flag_value_fn *value, void *user, FILE *out, fth_err *err);
 
 #define PT_RUN(words, expected, usage, work)                                                       \
     static fth_status run(fth_context *ctx, int n_args, char *const *arg,                          \

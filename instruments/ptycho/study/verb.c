@@ -457,7 +457,7 @@ static const char *const alias[][2] = {
     {"nimgs_test", "nimgs-test"}};
 
 typedef struct asked {
-    pt_value_fn *value;
+    fth_flag_value_fn *value;
     void *user;
 } asked;
 

@@ -262,19 +262,6 @@ static void write_default(const gs_option *o, const char *standard, fth_json_wri
         fth_json_text(w, o->key, standard);
 }
 
-static void write_value(const fth_config *cfg, const gs_option *o, fth_json_writer *w,
-                        const char *key, int64_t i)
-{
-    if (o->type == FTH_CONFIG_BOOL)
-        fth_json_bool(w, key, fth_config_bool_at(cfg, o->key, i));
-    else if (o->type == FTH_CONFIG_INT)
-        fth_json_int(w, key, fth_config_int_at(cfg, o->key, i));
-    else if (o->type == FTH_CONFIG_REAL)
-        fth_json_real(w, key, fth_config_real_at(cfg, o->key, i));
-    else
-        fth_json_text(w, key, fth_config_text_at(cfg, o->key, i));
-}
-
 void gs_settings_write(const fth_config *cfg, int degree, fth_json_writer *w, const char *key)
 {
     fth_json_open(w, key, '{');
@@ -285,16 +272,8 @@ void gs_settings_write(const fth_config *cfg, int degree, fth_json_writer *w, co
             fth_json_int(w, o->key, degree);
         else if (standard)
             write_default(o, standard, w);
-        else if (!fth_config_has(cfg, o->key))
-            continue;
-        else if (!o->list)
-            write_value(cfg, o, w, o->key, 0);
-        else {
-            fth_json_open_row(w, o->key, '[');
-            for (int64_t i = 0; i < fth_config_count(cfg, o->key); i++)
-                write_value(cfg, o, w, NULL, i);
-            fth_json_close(w);
-        }
+        else
+            fth_config_put(cfg, o->key, w);
     }
     fth_json_close(w);
 }

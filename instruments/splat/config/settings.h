@@ -80,11 +80,10 @@ fth_status gs_last_model(const fth_config *cfg, const char *folder, char path[FT
 fth_status gs_last_cameras(const fth_config *cfg, const char *folder, char path[FTH_PATH],
                            fth_err *err);
 
-/* How a verb asks for its flags (fth_verb). */
-typedef const char *gs_value_fn(void *user, const char *flag);
+typedef fth_flag_value_fn gs_value_fn; /* how a verb asks for its flags */
 /* A checked config: the file of --config, then --set, then flags that were given; --seed is the key
  * `seed`. FTH_E_COMMAND lists every mistake. Destroy it with fth_config_destroy(cfg, NULL). */
-fth_status gs_settings_read(fth_config **out, fth_mem *mem, gs_value_fn *value, void *user,
+fth_status gs_settings_read(fth_config **out, fth_mem *mem, fth_flag_value_fn *value, void *user,
                             fth_err *err);
 /* A colour, "r,g,b". */
 bool gs_colour_parse(const char *text, double colour[3]);
