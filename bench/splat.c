@@ -121,7 +121,8 @@ static fth_status make_plan(trainer *t)
                             .need = &t->need,
                             .most_alpha = 0.999,
                             .antialias = t->antialias,
-                            .rays = t->rays};
+                            .rays = t->rays,
+                            .listed = 1};
     fth_val out[GS_UPDATE_ASSIGNS + 1], bar;
     gs_values model;
     int n = 0;

@@ -16,7 +16,8 @@ static fth_status check_common(const fth_node *node, fth_err *err)
     FTH_TRY(gs_check_axes(node, GS_BLEND_VIEW, real, "view", err));
     if ((a->tile == 8 || a->tile == 16 || a->tile == 32) && a->room >= 0 &&
         fth_axis_size(node->graph, "i") == a->height && fth_axis_size(node->graph, "j") == a->width)
-        return FTH_OK;
+        return gs_is_listed(node) ? gs_check_axes(node, node->n_in - 1, FTH_I32, "list", err)
+                                  : FTH_OK;
     return FTH_FAIL(
         err, FTH_E_GRAPH_ATTR,
         "%s: expected tiles of 8, 16 or 32 px and an image of axes i and j, found tiles "
@@ -39,7 +40,8 @@ static fth_status infer_back(fth_node *node, fth_err *err)
     FTH_TRY(gs_check_axes(node, GS_BLEND_MADE_IMAGE, real, "i j c", err));
     FTH_TRY(gs_check_axes(node, GS_BLEND_MADE_ALPHA, real, "i j", err));
     FTH_TRY(gs_check_axes(node, GS_BLEND_IMAGE, real, "i j c", err));
-    if (node->n_in > GS_BLEND_ALPHA) FTH_TRY(gs_check_axes(node, GS_BLEND_ALPHA, real, "i j", err));
+    if (gs_blend_inputs(node) > GS_BLEND_ALPHA)
+        FTH_TRY(gs_check_axes(node, GS_BLEND_ALPHA, real, "i j", err));
     node->n_out = 1;
     node->out[0] = node->in[GS_BLEND_SPLATS];
     return FTH_OK;
@@ -51,10 +53,15 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
 }
 
+/* Images and their cotangents are taken in rows. */
+static bool is_image(const fth_node *node, int in)
+{
+    return in >= GS_BLEND_INPUTS && in < gs_blend_inputs(node);
+}
+
 static void relation_back(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    (void)node;
-    *out = (fth_relation){.along = in >= GS_BLEND_INPUTS && dim == 0 ? FTH_ACCUMULATE : FTH_WHOLE,
+    *out = (fth_relation){.along = is_image(node, in) && dim == 0 ? FTH_ACCUMULATE : FTH_WHOLE,
                           .out_dim = -1};
 }
 
@@ -68,7 +75,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
 static int64_t grid_back(const fth_node *node, int in, int dim)
 {
     const gs_raster *a = node->attr;
-    return in >= GS_BLEND_INPUTS && dim == 0 ? a->tile : gs_uncut(node->out[0].size[dim]);
+    return is_image(node, in) && dim == 0 ? a->tile : gs_uncut(node->out[0].size[dim]);
 }
 
 static int64_t tile_rows(const gs_raster *a, int64_t pixels)
@@ -139,7 +146,7 @@ static fth_status run_back(const fth_call *call)
     const fth_dtype real = call->node->in[0].dtype;
     const fth_tile *out = &call->out[0];
     gs_blend_work w = work_of(call, &call->in[GS_BLEND_IMAGE]);
-    if (call->node->n_in > GS_BLEND_ALPHA) {
+    if (gs_blend_inputs(call->node) > GS_BLEND_ALPHA) {
         w.alpha = call->in[GS_BLEND_ALPHA].data;
         w.alpha_i = call->in[GS_BLEND_ALPHA].stride[0];
     }
@@ -160,21 +167,21 @@ static fth_status run_back(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    fth_val in[GS_BLEND_ALPHA + 1] = {node->in_val[GS_BLEND_SPLATS],
+    fth_val in[GS_BLEND_ALPHA + 2] = {node->in_val[GS_BLEND_SPLATS],
                                       node->in_val[GS_BLEND_ORDER],
                                       node->in_val[GS_BLEND_VIEW],
                                       node->out_val[0],
                                       node->out_val[1],
                                       out_bar[0],
                                       out_bar[1]};
+    int n = fth_val_ok(out_bar[1]) ? GS_BLEND_ALPHA + 1 : GS_BLEND_ALPHA;
     if (!fth_val_ok(out_bar[0]))
         return FTH_FAIL(err, FTH_E_GRAPH_GRADIENT,
                         "%s: a loss of alpha alone has no gradient; let it depend on the image",
                         node->op->name);
+    if (gs_is_listed(node)) in[n++] = node->in_val[GS_BLEND_INPUTS];
     in_bar[GS_BLEND_SPLATS] =
-        fth_custom(node->graph, &gs_blend_back_op,
-                   fth_val_ok(out_bar[1]) ? GS_BLEND_ALPHA + 1 : GS_BLEND_ALPHA, in, node->attr,
-                   node->attr_bytes);
+        fth_custom(node->graph, &gs_blend_back_op, n, in, node->attr, node->attr_bytes);
     return FTH_OK;
 }
 
@@ -206,6 +213,8 @@ const fth_op gs_blend_back_op = {
 fth_val gs_blend_(fth_graph *g, fth_site site, const gs_raster *rule, fth_val splats, fth_val order,
                   fth_val view)
 {
-    const fth_val in[GS_BLEND_INPUTS] = {splats, order, view};
-    return fth_node_add_(g, site, &gs_blend_op, GS_BLEND_INPUTS, in, rule, sizeof *rule);
+    fth_val in[GS_BLEND_INPUTS + 1] = {splats, order, view};
+    if (rule->listed) in[GS_BLEND_INPUTS] = gs_lists_(g, site, rule, splats, order);
+    return fth_node_add_(g, site, &gs_blend_op, GS_BLEND_INPUTS + (rule->listed ? 1 : 0), in, rule,
+                         sizeof *rule);
 }

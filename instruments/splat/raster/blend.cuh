@@ -264,7 +264,8 @@ fth_status blend(const fth_call *call)
 {
     const fth_tile *image = &call->out[0];
     if (image->extent[0] == 0) return FTH_OK;
-    const tile_lists l = make_lists(call, image, false);
+    const tile_lists l =
+        gs_is_listed(call->node) ? open_lists(call, image, false) : make_lists(call, image, false);
     picture to = {};
     to.image = (real *)image->data;
     to.image_i = image->stride[0];

@@ -7,6 +7,7 @@
  * Gaussian in theirs: nothing is added in an order that threads decide. Part of raster_*.cu.
  */
 #include "blend.cuh"
+#include "slots.cuh"
 
 namespace
 {
@@ -244,61 +245,6 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
         l.sum[(int64_t)l.item[at + k / SUMS] * SUMS + k % SUMS] = 0;
 }
 
-/* Which of the sums a column of cotangents is; below 0: none. */
-__device__ inline int sum_of_column(int c)
-{
-    return c < GS_SUMS ? c : GS_RAYS && c >= GS_RAY_M ? c - GS_RAY_M + GS_SUMS : -1;
-}
-
-/* A Gaussian adds its slots in order; those that are not seen have 0. The slots of a warp's 32 lie
- * one behind the other: they pass through shared memory 32 at a time, and so do the rows. FIRST:
- * whole rows are written, else the sums are added to. */
-template <bool FIRST>
-__global__ void __launch_bounds__(LIST_THREADS)
-    add_slots(const tile_lists __grid_constant__ l, real *bar, int64_t bar_step)
-{
-    constexpr int WIDE = FIRST ? (int)NUMBERS : (int)SUMS;
-    __shared__ real staged[LIST_THREADS * (int)SUMS];
-    __shared__ int32_t rows[LIST_THREADS];
-    const int lane = (int)threadIdx.x & 31;
-    real *const here = staged + (threadIdx.x - (unsigned)lane) * SUMS;
-    int32_t *const row = rows + (threadIdx.x - (unsigned)lane);
-    const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x, i0 = i - lane;
-    const int64_t slots = (int64_t)l.count->slots, seen = slots > 0 ? (int64_t)l.count->seen : 0,
-                  most = FIRST ? l.n : seen;
-    if (i0 >= most) return;
-    row[lane] = i < l.n ? l.order[i] : -1;
-    if (i0 < seen) {
-        const int64_t last = i0 + 32 < seen ? i0 + 32 : seen;
-        const uint32_t none = (uint32_t)slots, begin = i < seen ? l.first[i] : none,
-                       end = i + 1 < seen ? l.first[i + 1] : none,
-                       all = last < seen ? l.first[last] : none;
-        real sum[SUMS];
-        for (int c = 0; c < SUMS; c++)
-            sum[c] = FIRST || i >= seen ? 0 : bar[(int64_t)row[lane] * bar_step + COLUMN_OF_SUM(c)];
-        for (uint32_t at = __shfl_sync(~0u, begin, 0); at < all; at += 32) {
-            const int n = (int)(all - at < 32 ? all - at : 32) * SUMS;
-            const real *from = l.sum + (int64_t)at * SUMS;
-#pragma unroll
-            for (int k = 0; k < SUMS; k++)
-                if (k * 32 + lane < n) here[k * 32 + lane] = from[k * 32 + lane];
-            __syncwarp();
-            for (uint32_t slot = begin > at ? begin : at; slot < end && slot < at + 32; slot++)
-                for (int c = 0; c < SUMS; c++) sum[c] += here[(slot - at) * SUMS + c];
-            __syncwarp();
-        }
-        for (int c = 0; c < SUMS; c++) here[lane * SUMS + c] = sum[c];
-    }
-    __syncwarp();
-    const int n = (int)(most - i0 < 32 ? most - i0 : 32);
-    for (int k = lane; k < n * WIDE; k += 32) {
-        const int which = k / WIDE, c = k - which * WIDE;
-        const int sum = FIRST ? sum_of_column(c) : c, column = FIRST ? c : COLUMN_OF_SUM(c);
-        bar[(int64_t)row[which] * bar_step + column] =
-            i0 < seen && sum >= 0 ? here[which * SUMS + sum] : 0;
-    }
-}
-
 __global__ void clear_rows(real *bar, int64_t bar_step, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * LIST_THREADS + threadIdx.x;
@@ -332,7 +278,7 @@ cotangents cotangents_of(const fth_call *call)
     of.made_j = made->stride[1];
     of.made_alpha = (const real *)call->in[GS_BLEND_MADE_ALPHA].data;
     of.made_alpha_i = call->in[GS_BLEND_MADE_ALPHA].stride[0];
-    if (call->node->n_in > GS_BLEND_ALPHA) {
+    if (gs_blend_inputs(call->node) > GS_BLEND_ALPHA) {
         of.alpha = (const real *)call->in[GS_BLEND_ALPHA].data;
         of.alpha_i = call->in[GS_BLEND_ALPHA].stride[0];
     }
@@ -354,7 +300,9 @@ fth_status blend_back(const fth_call *call)
         FTH_CUDA_LAUNCHED(call);
         return FTH_OK;
     }
-    const tile_lists l = make_lists(call, &call->in[GS_BLEND_IMAGE], true);
+    const fth_tile *image = &call->in[GS_BLEND_IMAGE];
+    const tile_lists l =
+        gs_is_listed(call->node) ? open_lists(call, image, true) : make_lists(call, image, true);
     const cotangents of = cotangents_of(call);
     if (l.rule.tile == 8)
         back_with<8>(l, of, stream);

@@ -16,6 +16,8 @@ struct gs_device {
     fth_status (*project_back)(const fth_call *call);
     uint64_t (*order_scratch)(const fth_call *call);
     fth_status (*order)(const fth_call *call);
+    uint64_t (*lists_scratch)(const fth_call *call);
+    fth_status (*lists)(const fth_call *call);
     uint64_t (*blend_scratch)(const fth_call *call);
     fth_status (*blend)(const fth_call *call);
     uint64_t (*blend_back_scratch)(const fth_call *call);

@@ -6,6 +6,9 @@
  * there are more than there is room for, that is said, and all lists are empty. Part of
  * raster_*.cu.
  */
+#ifndef SPLAT_RASTER_LISTS_CUH
+#define SPLAT_RASTER_LISTS_CUH
+
 #include "cells.cuh"
 #include "device.cuh"
 
@@ -15,6 +18,7 @@ namespace
 {
 
 enum { LIST_THREADS = 256 };
+constexpr uint32_t NO_RANK = ~0u;
 
 struct counts {
     uint64_t seen;   /* rows of the order that are */
@@ -33,6 +37,7 @@ struct tile_lists {
     uint32_t *first;      /* [n]: the first slot of a Gaussian, by depth */
     uint32_t *start;      /* [tiles + 1] */
     uint32_t *owner;      /* [room]: the row of a slot */
+    uint32_t *rank;       /* [n]: of a row by depth, NO_RANK where it is not seen; NULL: none */
     real *sum;            /* [room SUMS]: backward */
     const uint32_t *item; /* [room]: slots by tile and depth */
     void *sums_of_scan;
@@ -138,6 +143,7 @@ template <typename K> __global__ void fill(const tile_lists l, K *key)
     cells c = {0, 0, 0, 0};
     real s[GS_SPLAT];
     if (!__any_sync(~0u, there)) return;
+    if (there && l.rank) l.rank[mine] = (uint32_t)i;
     bring_boxes(l, mine, there, s);
     if (there) c = cells_here(l, s);
     if (c.n <= FEW_TILES)
@@ -203,24 +209,31 @@ int64_t room_of(const gs_raster *a, int64_t rows)
     return a->room > INT32_MAX / (rows ? rows : 1) ? INT32_MAX : a->room * rows;
 }
 
+uint64_t listed_bytes(const fth_call *call, bool back);
+
 uint64_t lists_bytes(const fth_call *call, int64_t pixels, bool back)
 {
+    if (gs_is_listed(call->node)) return listed_bytes(call, back);
     const gs_raster *a = (const gs_raster *)call->node->attr;
     const int64_t rows = tile_rows(a, pixels), tiles = (a->width + a->tile - 1) / a->tile * rows,
                   room = room_of(a, rows), n = call->node->in[GS_BLEND_SPLATS].size[0];
-    return 64 + fth_cuda_sort_room(n, 4) + fth_cuda_scan_bytes(n) +
+    return 64 + (back ? 2 : 1) * fth_cuda_sort_room(n, 4) + fth_cuda_scan_bytes(n) +
            fth_cuda_sort_room(tiles + 1, 4) + fth_cuda_sort_room(room, 4) +
            sort_bytes(tiles, room) + (back ? fth_cuda_sort_room(room * SUMS, sizeof(real)) : 0);
 }
 
+/* `item` NULL: the sorted slots are where the sort leaves them. */
 template <typename K>
-void make_lists_of(tile_lists *l, char *scratch, bool whole, cudaStream_t stream)
+void make_lists_of(tile_lists *l, char *scratch, bool whole, uint32_t *item, cudaStream_t stream)
 {
     const unsigned blocks = (unsigned)((l->n + LIST_THREADS - 1) / LIST_THREADS);
     fth_cuda_radix<K> r = fth_cuda_radix_in<K>(scratch, 1, l->room);
     int bits = 0;
     while (bits < 31 && (int64_t)1 << bits < l->tiles) bits++;
     r.count = &l->count->slots;
+    if (item) r.value[(bits > 0 ? (bits + 7) / 8 : 1) % 2] = item;
+    if (l->rank && l->n > 0)
+        (void)cudaMemsetAsync(l->rank, 0xff, (size_t)l->n * sizeof *l->rank, stream);
     FTH_LAUNCH(find_seen, 1, LIST_THREADS, stream, *l);
     if (blocks) FTH_LAUNCH(count_here, blocks, LIST_THREADS, stream, *l, whole);
     fth_cuda_scan(l->first, l->first, l->n, (const uint64_t *)&l->count->seen, &l->count->needed,
@@ -233,28 +246,48 @@ void make_lists_of(tile_lists *l, char *scratch, bool whole, cudaStream_t stream
     l->item = r.value[end];
 }
 
-/* Queues all that makes the lists of the tiles of some rows of pixels. */
-tile_lists make_lists(const fth_call *call, const fth_tile *image, bool back)
+void make_lists_in(tile_lists *l, char *scratch, uint32_t *item, cudaStream_t stream)
+{
+    const bool whole = l->row == 0 && l->rows == tile_rows(&l->rule, l->rule.height);
+    if (narrow(l->tiles))
+        make_lists_of<uint16_t>(l, scratch, whole, item, stream);
+    else
+        make_lists_of<uint32_t>(l, scratch, whole, item, stream);
+}
+
+/* Lists of the tiles of some rows of pixels, without memory. */
+tile_lists lists_of(const fth_call *call, int64_t first, int64_t pixels)
 {
     const gs_raster *a = (const gs_raster *)call->node->attr;
     tile_lists l = {};
-    char *at = (char *)call->scratch;
     l.rule = *a;
     l.splats = (const real *)call->in[GS_BLEND_SPLATS].data;
     l.splats_step = call->in[GS_BLEND_SPLATS].stride[0];
     l.order = (const int32_t *)call->in[GS_BLEND_ORDER].data;
-    l.view = (const real *)call->in[GS_BLEND_VIEW].data;
     l.n = call->node->in[GS_BLEND_SPLATS].size[0];
     l.gw = (int)((a->width + a->tile - 1) / a->tile);
-    l.row = (int)(image->origin[0] / a->tile);
-    l.rows = (int)tile_rows(a, image->extent[0]);
+    l.row = (int)(first / a->tile);
+    l.rows = (int)tile_rows(a, pixels);
     l.tiles = (int64_t)l.gw * l.rows;
     l.room = room_of(a, l.rows);
     l.fault = call->fault;
+    return l;
+}
+
+/* Queues all that makes the lists of the tiles of some rows of pixels. */
+tile_lists make_lists(const fth_call *call, const fth_tile *image, bool back)
+{
+    tile_lists l = lists_of(call, image->origin[0], image->extent[0]);
+    char *at = (char *)call->scratch;
+    l.view = (const real *)call->in[GS_BLEND_VIEW].data;
     l.count = (counts *)at;
     at += 64;
     l.first = (uint32_t *)at;
     at += fth_cuda_sort_room(l.n, 4);
+    if (back) {
+        l.rank = (uint32_t *)at;
+        at += fth_cuda_sort_room(l.n, 4);
+    }
     l.sums_of_scan = at;
     at += fth_cuda_scan_bytes(l.n);
     l.start = (uint32_t *)at;
@@ -262,12 +295,67 @@ tile_lists make_lists(const fth_call *call, const fth_tile *image, bool back)
     l.owner = (uint32_t *)at;
     at += fth_cuda_sort_room(l.room, 4);
     if (back) l.sum = (real *)(at + sort_bytes(l.tiles, l.room));
-    const bool whole = l.row == 0 && l.rows == tile_rows(a, a->height);
-    if (narrow(l.tiles))
-        make_lists_of<uint16_t>(&l, at, whole, fth_cuda_stream(call));
-    else
-        make_lists_of<uint32_t>(&l, at, whole, fth_cuda_stream(call));
+    make_lists_in(&l, at, NULL, fth_cuda_stream(call));
     return l;
 }
 
+/* ---- lists of the whole image as a value ---- */
+
+void place_lists(tile_lists *l, const gs_list_layout &of, void *value)
+{
+    uint32_t *const at = (uint32_t *)value;
+    l->count = (counts *)at;
+    l->first = at + of.first;
+    l->start = at + of.start;
+    l->owner = at + of.owner;
+    l->item = at + of.item;
+    l->rank = at + of.rank;
+}
+
+uint64_t lists_scratch(const fth_call *call)
+{
+    const int64_t n = call->node->in[GS_BLEND_SPLATS].size[0];
+    const gs_list_layout of = gs_list_layout_of((const gs_raster *)call->node->attr, n);
+    return fth_cuda_scan_bytes(n) + sort_bytes(of.tiles, of.room);
+}
+
+fth_status lists(const fth_call *call)
+{
+    tile_lists l = lists_of(call, 0, ((const gs_raster *)call->node->attr)->height);
+    const gs_list_layout of = gs_list_layout_of(&l.rule, l.n);
+    uint32_t *const at = (uint32_t *)call->out[0].data;
+    place_lists(&l, of, at);
+    l.sums_of_scan = call->scratch;
+    make_lists_in(&l, (char *)call->scratch + fth_cuda_scan_bytes(l.n), at + of.item,
+                  fth_cuda_stream(call));
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+/* The lists of some rows of pixels, which are there; with cotangents slots are those of the whole
+ * image, 0 in other rows. */
+tile_lists open_lists(const fth_call *call, const fth_tile *image, bool back)
+{
+    tile_lists l = lists_of(call, image->origin[0], image->extent[0]);
+    const gs_list_layout of = gs_list_layout_of(&l.rule, l.n);
+    place_lists(&l, of, call->in[call->node->n_in - 1].data);
+    l.view = (const real *)call->in[GS_BLEND_VIEW].data;
+    l.start += (int64_t)l.row * l.gw;
+    if (!back) return l;
+    l.sum = (real *)call->scratch;
+    if (l.tiles < of.tiles)
+        (void)cudaMemsetAsync(l.sum, 0, (size_t)of.room * SUMS * sizeof(real),
+                              fth_cuda_stream(call));
+    return l;
+}
+
+uint64_t listed_bytes(const fth_call *call, bool back)
+{
+    const gs_list_layout of = gs_list_layout_of((const gs_raster *)call->node->attr,
+                                                call->node->in[GS_BLEND_SPLATS].size[0]);
+    return back ? fth_cuda_sort_room(of.room * SUMS, sizeof(real)) : 0;
+}
+
 } // namespace
+
+#endif

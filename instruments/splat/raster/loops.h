@@ -19,7 +19,7 @@ enum {
     GS_BACK_INPUTS
 };
 /* Inputs of blends: backward also what forward made, and the cotangents of both, that of alpha last
- * and not always. */
+ * and not always. Where the rule says so, lists of tiles come behind all of them. */
 enum {
     GS_BLEND_SPLATS,
     GS_BLEND_ORDER,
@@ -30,6 +30,43 @@ enum {
     GS_BLEND_IMAGE,
     GS_BLEND_ALPHA
 };
+
+static inline bool gs_is_listed(const fth_node *node)
+{
+    return ((const gs_raster *)node->attr)->listed != 0;
+}
+/* Inputs of a blend without lists. */
+static inline int gs_blend_inputs(const fth_node *node)
+{
+    return node->n_in - (gs_is_listed(node) ? 1 : 0);
+}
+
+/* The value of gs_lists: where its parts begin, in numbers of 32 bits. */
+typedef struct gs_list_layout {
+    int64_t tiles, room;                     /* of the image */
+    int64_t first, start, owner, item, rank; /* counts come before them */
+    int64_t numbers;
+} gs_list_layout;
+static inline int64_t gs_list_part(int64_t *at, int64_t numbers)
+{
+    const int64_t begin = *at;
+    *at += (numbers + 63) / 64 * 64;
+    return begin;
+}
+static inline gs_list_layout gs_list_layout_of(const gs_raster *rule, int64_t n)
+{
+    const int64_t rows = (rule->height + rule->tile - 1) / rule->tile;
+    gs_list_layout l = {0};
+    l.tiles = (rule->width + rule->tile - 1) / rule->tile * rows;
+    l.room = rule->room > INT32_MAX / (rows ? rows : 1) ? INT32_MAX : rule->room * rows;
+    l.numbers = 64;
+    l.first = gs_list_part(&l.numbers, n);
+    l.start = gs_list_part(&l.numbers, l.tiles + 1);
+    l.owner = gs_list_part(&l.numbers, l.room);
+    l.item = gs_list_part(&l.numbers, l.room);
+    l.rank = gs_list_part(&l.numbers, n);
+    return l;
+}
 
 typedef struct gs_project_work {
     const gs_raster *rule;

@@ -30,6 +30,14 @@ fth_status order(const fth_call *call)
 {
     return of(call->node)->order(call);
 }
+uint64_t lists_scratch(const fth_call *call)
+{
+    return of(call->node)->lists_scratch(call);
+}
+fth_status lists(const fth_call *call)
+{
+    return of(call->node)->lists(call);
+}
 uint64_t blend_scratch(const fth_call *call)
 {
     return of(call->node)->blend_scratch(call);
@@ -63,6 +71,8 @@ fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
 FTH_CUDA_KERNEL(splat_project) = {.op = "splat_project", .run = project};
 FTH_CUDA_KERNEL(splat_project_back) = {.op = "splat_project_back", .run = project_back};
 FTH_CUDA_KERNEL(splat_order) = {.op = "splat_order", .scratch = order_scratch, .run = order};
+FTH_CUDA_KERNEL(splat_lists) = {
+    .op = "splat_lists", .scratch = lists_scratch, .run = lists, .explain = explain};
 FTH_CUDA_KERNEL(splat_blend) = {
     .op = "splat_blend", .scratch = blend_scratch, .run = blend, .explain = explain};
 FTH_CUDA_KERNEL(splat_blend_back) = {.op = "splat_blend_back",

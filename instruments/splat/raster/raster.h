@@ -73,6 +73,9 @@ typedef struct gs_raster {
     /* 1: lenses may bend straight lines (3DGUT). A pixel sees a Gaussian where its ray comes
      * closest to it; where on the image that may be is found by an unscented transform. */
     int64_t rays;
+    /* 1: lists of tiles are made once, as a value that the image and its vjp share, and that is
+     * whole; 0: with every piece of the image and of its vjp. Results are the same bits. */
+    int64_t listed;
 } gs_raster;
 
 /* Numbers of a row of splats. */
@@ -81,7 +84,8 @@ static inline int64_t gs_splat_numbers(const gs_raster *rule)
     return rule->rays ? GS_RAY_SPLAT : GS_SPLAT;
 }
 
-extern const fth_op gs_project_op, gs_project_back_op, gs_order_op, gs_blend_op, gs_blend_back_op;
+extern const fth_op gs_project_op, gs_project_back_op, gs_order_op, gs_lists_op, gs_blend_op,
+    gs_blend_back_op;
 
 /* The attributes of a model, as values of a graph; shN is poison where the degree is 0. */
 typedef struct gs_values {
@@ -90,6 +94,10 @@ typedef struct gs_values {
 fth_val gs_project_(fth_graph *g, fth_site site, const gs_raster *rule, const gs_values *model,
                     fth_val view);
 fth_val gs_order_(fth_graph *g, fth_site site, const gs_raster *rule, fth_val splats);
+/* For every tile the Gaussians that touch it: i32 [list], an axis that is declared here. What
+ * gs_blend adds by itself where the rule says `listed`. */
+fth_val gs_lists_(fth_graph *g, fth_site site, const gs_raster *rule, fth_val splats,
+                  fth_val order);
 /* Output 0 the image [i j c], the background in it; output 1 alpha [i j]. */
 fth_val gs_blend_(fth_graph *g, fth_site site, const gs_raster *rule, fth_val splats, fth_val order,
                   fth_val view);

@@ -21,5 +21,6 @@
 #include "order.cuh"
 #include "project.cuh"
 
-const gs_device gs_ray_device_f64 = {project,       project_back, order_scratch,      order,
-                                     blend_scratch, blend,        blend_back_scratch, blend_back};
+const gs_device gs_ray_device_f64 = {
+    project,       project_back, order_scratch,      order,     lists_scratch, lists,
+    blend_scratch, blend,        blend_back_scratch, blend_back};

@@ -276,12 +276,9 @@ static gs_step_size *size_of(gs_step *s, int64_t width, int64_t height)
     return oldest;
 }
 
-static fth_status make_plan(gs_step *s, gs_step_size *z, const fth_source source[COMPARED],
+static fth_status plan_once(gs_step *s, gs_step_size *z, const fth_source source[COMPARED],
                             fth_err *err)
 {
-    if (s->n != s->rows->n || s->densify != (s->rows->densify != NULL)) gs_step_forget(s);
-    s->n = s->rows->n;
-    s->densify = s->rows->densify != NULL;
     forget_size(z);
     z->outputs = 0;
     z->graph = fth_graph_create(s->ctx);
@@ -290,6 +287,27 @@ static fth_status make_plan(gs_step *s, gs_step_size *z, const fth_source source
     z->plan = fth_plan_make(z->graph, z->out, z->outputs,
                             &(fth_limits){.sinks = z->sink, .keep = true}, err);
     return z->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
+}
+
+/* On a device lists of tiles are made once; where all of them do not fit, in rows of tiles. */
+static fth_status make_plan(gs_step *s, gs_step_size *z, const fth_source source[COMPARED],
+                            fth_err *err)
+{
+    if (s->n != s->rows->n || s->densify != (s->rows->densify != NULL)) gs_step_forget(s);
+    s->n = s->rows->n;
+    s->densify = s->rows->densify != NULL;
+    z->rule.listed = fth_context_device_mem(s->ctx) != NULL;
+    if (z->rule.listed) {
+        fth_err local = {0};
+        const fth_status st = plan_once(s, z, source, &local);
+        if (st == FTH_OK) return FTH_OK;
+        if (st != FTH_E_NO_FIT && st != FTH_E_BUDGET) {
+            if (err) *err = local;
+            return st;
+        }
+        z->rule.listed = 0;
+    }
+    return plan_once(s, z, source, err);
 }
 
 static fth_source source_of(const gs_step_size *z, int k, const void *data)
