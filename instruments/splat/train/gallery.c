@@ -5,7 +5,7 @@
 
 uint64_t gs_gallery_bytes(const gs_scene *scene, const int64_t *view, int64_t views)
 {
-    if (views < 1) return 0;
+    if (!view || views < 1) return 0; /* a plan before there are data */
     const gs_view *first = &scene->view[view[0]];
     for (int64_t i = 1; i < views; i++) {
         const gs_view *v = &scene->view[view[i]];
