@@ -1,6 +1,7 @@
 """What splat says of settings, captures and models that cannot be right, or that a user could mean in another way: exit
 codes, the file or key that is named, and that nothing is written.
 seconds: 15"""
+import gzip
 import json
 import pathlib
 import shutil
@@ -247,6 +248,29 @@ class Mistakes(unittest.TestCase):
         self.refused(3, "info", "bad.safetensors", says="bad.safetensors")
         self.refused(2, "convert", "toy/truth.ply", "out.safetensors", says="out.safetensors")
         self.assertFalse((self.dir / "bad.ply").exists())
+
+    def test_counts_that_are_not_there(self):
+        """Files that promise more than they hold are refused within twice their size and 64 MiB: not for want of memory."""
+        ply = (self.dir / "toy/truth.ply").read_bytes()
+        files = {"many.ply": ply.replace(b"vertex 300", b"vertex 99999999", 1)}
+        header = struct.pack("<IIIBBBB", 0x5053474e, 3, 40000000, 3, 12, 0, 0)
+        files["many.spz"] = gzip.compress(header + bytes(10000))
+        self.ok("convert", "toy/truth.ply", "few/meta.json")
+        shutil.copytree(self.dir / "few", self.dir / "many")
+        meta = json.loads((self.dir / "few/meta.json").read_text())
+        (self.dir / "many/meta.json").write_text(json.dumps({**meta, "count": 90000000}))
+        files["many.safetensors"] = (self.dir / f"short/{CHECKPOINT}").read_bytes().replace(b"[150,3]", b"[15e,3]", 1)
+        for name, data in files.items():
+            (self.dir / name).write_bytes(data)
+        for name in [*files, "many"]:
+            path = self.dir / name
+            size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else path.stat().st_size
+            self.refused(3, "convert", name, "many_out.ply", "--memory", 2 * size + (64 << 20), says=name)
+        for name, at in (("cameras", 0), ("images", 0), ("points3D", 0)):
+            folder = self.copy(f"many_{name}")
+            file = folder / f"sparse/0/{name}.bin"
+            file.write_bytes(struct.pack("<Q", 10**9) + file.read_bytes()[8:])
+            self.refused(3, "info", folder.name, "--memory", "65M", says=[f"{name}.bin, byte 0", "1000000000"])
 
     def test_flags_of_verbs(self):
         for words, text in ((["eval", "-o", "x", "-r", 3], "expected auto, 1, 2, 4 or 8, found '3'"),

@@ -173,6 +173,38 @@ TEST(models_cut_at_every_byte_are_refused)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* One byte after another says more than there is: that is found before memory is taken for it. */
+TEST(lengths_that_are_not_there_take_no_memory)
+{
+    static const uint8_t values[] = {0xff, '9'};
+    fth_mem *mem = t_mem(8 << 20);
+    t_random r = t_random_make(4);
+    gs_model m = random_model(mem, &r, 3, 1);
+    for (int f = 0; f < GS_FORMATS; f++) {
+        size_t n = 0;
+        char path[FTH_PATH];
+        snprintf(path, sizeof path, "%s", t_temp_path(endings[f]));
+        OK(save(&m, path, (gs_format)f));
+        unsigned char *data = t_file_read(path, &n);
+        fth_mem *bound = t_mem(2 * n + (64 << 20));
+        for (size_t i = 0; i<n; i += n> 600 ? 5 : 1)
+            for (int k = 0; k < 2; k++) {
+                gs_model back;
+                const unsigned char kept = data[i];
+                data[i] = values[k];
+                t_file_write(path, data, n);
+                const fth_status s = gs_model_load(&back, bound, path, (gs_format)f, NULL);
+                if (s == FTH_OK) gs_model_free(&back);
+                IS_TRUE(s != FTH_E_BUDGET && s != FTH_E_NOMEM);
+                data[i] = kept;
+            }
+        free(data);
+        OK(fth_mem_destroy(bound, NULL));
+    }
+    gs_model_free(&m);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* Every format in turn with the n-th allocation or write failing: an error, nothing held. */
 TEST(no_memory_and_a_full_disk_leave_nothing)
 {
