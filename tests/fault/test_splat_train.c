@@ -18,9 +18,20 @@ static const char *const assignments[] = {"name=t",         "strategy=default", 
                                           "max_cap=60",     "enable_eval=true",   "test_every=2",
                                           "eval_steps=[3]", "grad_threshold=0"};
 
+/* Poses that are trained, and iterations of ADMM behind the others. */
+static const char *const parts[] = {"enable_eval=false", "pose_optimization=mlp",
+                                    "pose_lr=0.001",     "enable_sparsity=true",
+                                    "sparsify_steps=3",  NULL};
+/* The same long enough for an update of z and u. */
+static const char *const longer[] = {"enable_eval=false",     "pose_optimization=direct",
+                                     "pose_lr=0.001",         "enable_sparsity=true",
+                                     "sparsify_steps=52",     "init_rho=0.1",
+                                     "checkpoint_every=1000", NULL};
+
 typedef struct attempt {
     const char *data, *out;
-    const char *strategy; /* NULL: default */
+    const char *strategy;    /* NULL: default */
+    const char *const *more; /* settings; NULL: none */
     bool device;
     int64_t fail_alloc, fail_write;
     int64_t allocs, writes; /* that there were */
@@ -45,6 +56,7 @@ static fth_status train(attempt *a, fth_err *err)
     for (size_t i = 0; i < sizeof assignments / sizeof assignments[0]; i++)
         OK(fth_config_set(cfg, assignments[i], err));
     if (a->strategy) OK(fth_config_set(cfg, a->strategy, err));
+    for (int i = 0; a->more && a->more[i]; i++) OK(fth_config_set(cfg, a->more[i], err));
     OK(fth_config_check(cfg, &gs_schema, NULL, err));
     const gs_training job = {.ctx = ctx, .cfg = cfg, .data = a->data, .folder = a->out};
     fth__mem_inject(mem, a->fail_alloc, a->fail_write);
@@ -84,20 +96,24 @@ static void same_file(const char *a, const char *b, const char *name)
     free(data[1]);
 }
 
-static void survive(bool writes, int64_t stride)
+static void survive(bool writes, int64_t stride, const char *const *more, const char *model)
 {
     char data[FTH_PATH], whole[FTH_PATH], out[FTH_PATH], made[FTH_PATH + 32];
     fth_err err;
     snprintf(data, sizeof data, "%s", t_temp_path("toy"));
     snprintf(whole, sizeof whole, "%s", t_temp_path("whole"));
     snprintf(out, sizeof out, "%s", t_temp_path("out"));
-    snprintf(made, sizeof made, "%s/splat_4.ply", out);
+    snprintf(made, sizeof made, "%s/%s", out, model);
     make_toy(data);
-    OKE(train(&(attempt){.data = data, .out = whole}, &err), &err);
+    OK(fth_folder_remove(NULL, whole, NULL));
+    OKE(train(&(attempt){.data = data, .out = whole, .more = more}, &err), &err);
     int failed = 0;
     for (int64_t n = 1;; n += stride) {
-        attempt a = {
-            .data = data, .out = out, .fail_alloc = writes ? 0 : n, .fail_write = writes ? n : 0};
+        attempt a = {.data = data,
+                     .out = out,
+                     .more = more,
+                     .fail_alloc = writes ? 0 : n,
+                     .fail_write = writes ? n : 0};
         OK(fth_folder_remove(NULL, out, NULL));
         const fth_status s = train(&a, &err);
         if (s == FTH_OK) { /* an image that cannot be kept is decoded again */
@@ -112,8 +128,8 @@ static void survive(bool writes, int64_t stride)
             ONE_OF(s, FTH_E_NOMEM, FTH_E_BUDGET);
         IS_TRUE(!fth_path_exists(made)); /* it comes last */
         if (failed % 5) continue;
-        OKE(train(&(attempt){.data = data, .out = out}, &err), &err);
-        same_file(whole, out, "splat_4.ply");
+        OKE(train(&(attempt){.data = data, .out = out, .more = more}, &err), &err);
+        same_file(whole, out, model);
         same_file(whole, out, "checkpoints/model.safetensors");
         same_file(whole, out, "loss.csv");
     }
@@ -122,12 +138,14 @@ static void survive(bool writes, int64_t stride)
 
 TEST(requests_that_fail)
 {
-    survive(false, 23);
+    survive(false, 23, NULL, "splat_4.ply");
+    survive(false, 61, parts, "splat_7.ply");
 }
 
 TEST(writes_that_fail)
 {
-    survive(true, 1);
+    survive(true, 1, NULL, "splat_4.ply");
+    survive(true, 2, parts, "splat_7.ply");
 }
 
 TEST(a_device_gives_the_same_bytes)
@@ -159,6 +177,7 @@ TEST(a_device_resumes_to_the_same_bytes)
     snprintf(whole, sizeof whole, "%s", t_temp_path("whole"));
     snprintf(out, sizeof out, "%s", t_temp_path("out"));
     make_toy(data);
+    OK(fth_folder_remove(NULL, whole, NULL));
     attempt all = {.data = data, .out = whole, .device = true};
     OKE(train(&all, &err), &err);
     int failed = 0;
@@ -171,6 +190,24 @@ TEST(a_device_resumes_to_the_same_bytes)
         same_file(whole, out, "checkpoints/model.safetensors");
     }
     IS_TRUE(failed > 3);
+}
+
+TEST(a_device_trains_poses_and_sparsity_to_the_same_bytes)
+{
+    char data[FTH_PATH], out[2][FTH_PATH];
+    fth_err err;
+    snprintf(data, sizeof data, "%s", t_temp_path("toy"));
+    make_toy(data);
+    for (int d = 0; d < 2; d++) {
+        snprintf(out[d], sizeof out[d], "%s", t_temp_path(d ? "card" : "host"));
+        OK(fth_folder_remove(NULL, out[d], NULL));
+        attempt a = {.data = data, .out = out[d], .more = longer, .device = d == 1};
+        OKE(train(&a, &err), &err);
+    }
+    same_file(out[0], out[1], "splat_56.ply");
+    same_file(out[0], out[1], "cameras_56.json");
+    same_file(out[0], out[1], "checkpoints/model.safetensors");
+    same_file(out[0], out[1], "loss.csv");
 }
 
 TEST_MAIN()
