@@ -310,7 +310,7 @@ class Train(unittest.TestCase):
 
     def test_mistakes(self):
         cases = [(["-d", "nowhere", "-o", "x"], 3, "nowhere"), (["-d", "toy"], 2, "found no -o"),
-                 (["-d", "toy", "-o", "x", "--enable-sparsity"], 2, "this version trains without it"),
+                 (["-d", "toy", "-o", "x", "--render-mode", "D"], 2, "this version trains without it"),
                  (["-d", "toy", "-o", "x", "--sh-degree", 4], 2, "--sh-degree"),
                  (["-d", "toy", "-o", "x", "--set", "grad_treshold=1"], 2, "grad_threshold"),
                  (["-d", "toy", "-o", "x", "--bg", "1,2,3"], 2, "--bg"),
