@@ -141,6 +141,7 @@ void bench_spatial_places(bench *b);
 void bench_spatial_device(bench *b);
 void bench_splat_device(bench *b);
 void bench_splat_update_device(bench *b);
+void bench_splat_look_device(bench *b);
 void bench_splat_densify_device(bench *b);
 void bench_ptycho(bench *b);
 void bench_ptycho_device(bench *b);

@@ -79,6 +79,9 @@ static const char *const names[] = {"device_calls",
                                     "splat_update_1m",
                                     "splat_update_5m",
                                     "splat_update_10m",
+                                    "splat_loss",
+                                    "splat_loss_masked",
+                                    "splat_loss_grids",
                                     "splat_densify_split",
                                     "splat_densify_prune",
                                     "splat_rows_1m",
@@ -333,6 +336,7 @@ void bench_device(bench *b)
         if (b->divide == 1) bench_ptycho_device(b);
         bench_splat_device(b);
         bench_splat_update_device(b);
+        bench_splat_look_device(b);
         bench_splat_densify_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
