@@ -2,6 +2,7 @@
 #include "resize.h"
 
 #include "resize_node.h"
+#include "resize_rows.h"
 
 /* ---- shapes ---- */
 
@@ -121,70 +122,64 @@ static view view_of(const fth_call *call, const fth_tile *t)
 }
 
 /* `o` is where the output begins; v, b are the pixel (0, 0) that the inputs' tiles begin with. */
-#define DEFINE_RESIZE(T)                                                                           \
-    static inline T larger_##T(T a, T b)                                                           \
-    {                                                                                              \
-        return b > a || b != b ? b : a;                                                            \
-    }                                                                                              \
+#define DEFINE_RESIZE(T, rows_of)                                                                  \
     static void halve_##T(T *out, const view *o, const T *v, const view *f)                        \
     {                                                                                              \
         for (int64_t y = 0; y < o->rows; y++) {                                                    \
             const T *a = v + (2 * (o->y0 + y) - f->y0) * f->row + 2 * o->x0 - f->x0;               \
-            const T *b = a + f->row;                                                               \
-            T *to = out + y * o->row;                                                              \
-            for (int64_t x = 0; x < o->cols; x++)                                                  \
-                to[x] = larger_##T(larger_##T(a[2 * x], a[2 * x + 1]),                             \
-                                   larger_##T(b[2 * x], b[2 * x + 1]));                            \
+            FTH_ISA_BEST(rows_of)->halve(out + y * o->row, a, a + f->row, o->cols);                \
         }                                                                                          \
     }                                                                                              \
-    /* the place of the largest of four, the first of equal ones; or of the first NaN */           \
-    static inline int best_##T(T a, T b, T c, T d)                                                 \
-    {                                                                                              \
-        const bool right = b > a || (b != b && a == a), right2 = d > c || (d != d && c == c);      \
-        const T top = right ? b : a, low = right2 ? d : c;                                         \
-        const bool below = low > top || (low != low && top == top);                                \
-        return below ? 2 + right2 : right;                                                         \
-    }                                                                                              \
-    /* blocks of 2 by 2, each as far as it lies in the tile */                                     \
+    /* blocks of 2 by 2, each as far as it lies in the tile: of a row that is not, and of the      \
+     * columns at both ends, the rest is dropped */                                                \
     static void slope_##T(T *out, const view *o, const T *v, const view *f, const T *bar,          \
                           const view *g)                                                           \
     {                                                                                              \
         const int64_t y1 = o->y0 + o->rows, x1 = o->x0 + o->cols;                                  \
         for (int64_t Y = o->y0 / 2; 2 * Y < y1; Y++) {                                             \
-            const T *p = v + (2 * Y - f->y0) * f->row - f->x0, *q = p + f->row;                    \
+            const T *p = v + (2 * Y - f->y0) * f->row - f->x0;                                     \
             const T *from = bar + (Y - g->y0) * g->row - g->x0;                                    \
             T *to[2] = {NULL, NULL};                                                               \
             for (int k = 0; k < 2; k++)                                                            \
                 if (2 * Y + k >= o->y0 && 2 * Y + k < y1)                                          \
                     to[k] = out + (2 * Y + k - o->y0) * o->row - o->x0;                            \
+            const int64_t first = (o->x0 + 1) / 2, last = to[0] && to[1] ? x1 / 2 : first;         \
+            if (last > first)                                                                      \
+                FTH_ISA_BEST(rows_of)->slope(to[0] + 2 * first, to[1] + 2 * first, p + 2 * first,  \
+                                             p + f->row + 2 * first, from + first, last - first);  \
             for (int64_t X = o->x0 / 2; 2 * X < x1; X++) {                                         \
-                const int best = best_##T(p[2 * X], p[2 * X + 1], q[2 * X], q[2 * X + 1]);         \
-                const bool in[2] = {2 * X >= o->x0, 2 * X + 1 < x1};                               \
+                if (X >= first && X < last) X = last;                                              \
+                if (2 * X >= x1) break;                                                            \
+                T of[4];                                                                           \
+                FTH_ISA_BEST(rows_of)->slope(of, of + 2, p + 2 * X, p + f->row + 2 * X, from + X,  \
+                                             1);                                                   \
                 for (int k = 0; k < 4; k++)                                                        \
-                    if (to[k / 2] && in[k % 2])                                                    \
-                        to[k / 2][2 * X + k % 2] = k == best ? from[X] : 0;                        \
+                    if (to[k / 2] && 2 * X + k % 2 >= o->x0 && 2 * X + k % 2 < x1)                 \
+                        to[k / 2][2 * X + k % 2] = of[k];                                          \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
     static void repeat_##T(T *out, const view *o, const T *v, const view *f)                       \
     {                                                                                              \
+        const int64_t odd = o->x0 % 2, pairs = (o->cols - odd) / 2;                                \
         for (int64_t y = 0; y < o->rows; y++) {                                                    \
             const T *from = v + ((o->y0 + y) / 2 - f->y0) * f->row - f->x0;                        \
-            for (int64_t x = 0; x < o->cols; x++) out[y * o->row + x] = from[(o->x0 + x) / 2];     \
+            T *to = out + y * o->row;                                                              \
+            if (odd && o->cols > 0) to[0] = from[o->x0 / 2];                                       \
+            if (pairs > 0)                                                                         \
+                FTH_ISA_BEST(rows_of)->repeat(to + odd, from + (o->x0 + odd) / 2, pairs);          \
+            if (odd + 2 * pairs < o->cols) to[o->cols - 1] = from[(o->x0 + o->cols - 1) / 2];      \
         }                                                                                          \
     }                                                                                              \
     static void add_##T(T *out, const view *o, const T *v, const view *f)                          \
     {                                                                                              \
         for (int64_t y = 0; y < o->rows; y++) {                                                    \
             const T *a = v + (2 * (o->y0 + y) - f->y0) * f->row + 2 * o->x0 - f->x0;               \
-            const T *b = a + f->row;                                                               \
-            T *to = out + y * o->row;                                                              \
-            for (int64_t x = 0; x < o->cols; x++)                                                  \
-                to[x] = (a[2 * x] + a[2 * x + 1]) + (b[2 * x] + b[2 * x + 1]);                     \
+            FTH_ISA_BEST(rows_of)->add(out + y * o->row, a, a + f->row, o->cols);                  \
         }                                                                                          \
     }
-DEFINE_RESIZE(float)
-DEFINE_RESIZE(double)
+DEFINE_RESIZE(float, pt_rows_f32)
+DEFINE_RESIZE(double, pt_rows_f64)
 
 typedef struct loops {
     void (*f32)(float *out, const view *o, const float *v, const view *f);
