@@ -208,6 +208,13 @@ class Train(unittest.TestCase):
         got = read_png(self.dir / "depths/eval_step_0/depth/1.png")
         self.assertEqual(got.shape, want.shape)
         self.assertLessEqual(np.abs(got - want * 255).max(), 0.51)
+        more = [*SHORT[2:], "-i", 20, "--eval", "--test-every", 4, "--set", "eval_steps=[20]", "--render-mode"]
+        self.train("deeper", *more, "RGB_D")
+        self.train("deepest", *more, "RGB_ED")  # depth over alpha
+        deep, deeper, deepest = ((self.dir / k / "eval_step_20/depth/0.png").read_bytes() for k in ("deep", "deeper", "deepest"))
+        self.assertEqual(deep, deeper)
+        self.assertNotEqual(deep, deepest)
+        self.train("deep2", *more, "D", code=2)
 
     def test_smaller_images(self):
         self.train("half", *SHORT[:-1], "-r", 2, "--eval", "--test-every", 4, "--set", "eval_steps=[120]")
@@ -310,7 +317,7 @@ class Train(unittest.TestCase):
 
     def test_mistakes(self):
         cases = [(["-d", "nowhere", "-o", "x"], 3, "nowhere"), (["-d", "toy"], 2, "found no -o"),
-                 (["-d", "toy", "-o", "x", "--render-mode", "D"], 2, "this version trains without it"),
+                 (["-d", "toy", "-o", "x", "--render-mode", "ED"], 2, "expected RGB, RGB_D or RGB_ED"),
                  (["-d", "toy", "-o", "x", "--sh-degree", 4], 2, "--sh-degree"),
                  (["-d", "toy", "-o", "x", "--set", "grad_treshold=1"], 2, "grad_threshold"),
                  (["-d", "toy", "-o", "x", "--bg", "1,2,3"], 2, "--bg"),

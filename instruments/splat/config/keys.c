@@ -38,22 +38,16 @@ static const fth_config_key keys[] = {
 
 /* ---- what one row cannot say ---- */
 
-/* Keys that are known but do nothing yet, with the value that leaves them off. */
-static const struct {
-    const char *key, *off;
-} missing[] = {{"render_mode", "RGB"}};
-
-static bool is_off(const fth_config *cfg, const char *key, const char *off)
+static bool is_word(const fth_config *cfg, const char *key, const char *word)
 {
-    if (strcmp(off, "false") == 0) return !fth_config_bool(cfg, key);
-    return strcmp(fth_config_text(cfg, key), off) == 0;
+    return strcmp(fth_config_text(cfg, key), word) == 0;
 }
 
 /* Poses of views that are set apart would stay as they were; rays have no gradient of a pose. */
 static void check_poses(fth_config *cfg)
 {
     static const char *const others[] = {"enable_eval", "gut"};
-    if (is_off(cfg, "pose_optimization", "none")) return;
+    if (is_word(cfg, "pose_optimization", "none")) return;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (fth_config_bool(cfg, others[i]))
             fth_config_complain(cfg, "pose_optimization", "leave one of them out",
@@ -65,10 +59,9 @@ static void check(fth_config *cfg, void *user)
     double colour[3];
     int64_t most = 0;
     (void)user;
-    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
-        if (!is_off(cfg, missing[i].key, missing[i].off))
-            fth_config_complain(cfg, missing[i].key, "leave it out",
-                                "this version trains without it: expected %s", missing[i].off);
+    if (is_word(cfg, "render_mode", "D") || is_word(cfg, "render_mode", "ED"))
+        fth_config_complain(cfg, "render_mode", "'fathom splat render' writes depth alone",
+                            "images are trained on: expected RGB, RGB_D or RGB_ED");
     check_poses(cfg);
     for (int64_t i = 0; i < fth_config_count(cfg, "export"); i++)
         if (gs_export_of(fth_config_text_at(cfg, "export", i)) == GS_EXPORTS)

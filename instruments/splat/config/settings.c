@@ -205,7 +205,9 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
         .revised_opacity = fth_config_bool(cfg, "revised_opacity"),
         .eval = fth_config_bool(cfg, "enable_eval"),
         .eval_images = fth_config_bool(cfg, "enable_save_eval_images"),
-        .eval_depth = fth_config_bool(cfg, "save_depth"),
+        .eval_depth =
+            fth_config_bool(cfg, "save_depth") || fth_config_choice(cfg, "render_mode") > 0,
+        .over_alpha = strcmp(fth_config_text(cfg, "render_mode"), "RGB_ED") == 0,
         .legacy_ssim = fth_config_bool(cfg, "legacy_ssim"),
         .poses = (gs_pose_kind)fth_config_choice(cfg, "pose_optimization"),
         .pose_rate = fth_config_real(cfg, "pose_lr"),

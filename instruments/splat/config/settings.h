@@ -62,10 +62,11 @@ typedef struct gs_settings {
     int64_t checkpoint_every;
     double minutes;
     bool eval, eval_images, eval_depth, legacy_ssim;
+    bool over_alpha; /* that depth is divided by alpha */
     gs_pose_kind poses;
     double pose_rate;
     bool exports[GS_EXPORTS];
-    int sog_rounds; /* of k-means */
+    int sog_rounds;          /* of k-means */
     double rho, prune_ratio; /* of ADMM */
 } gs_settings;
 

@@ -34,7 +34,7 @@ typedef struct gs_evaluation {
     gs_alpha alpha;
     const gs_masks *masks;
     bool images, legacy_ssim;
-    bool depth; /* pictures of it too */
+    bool depth, over_alpha; /* pictures of depth too, divided by alpha */
 } gs_evaluation;
 
 typedef struct gs_scores {

@@ -117,8 +117,9 @@ static fth_status evaluate_view(bench *b, int64_t index, fth_err *err)
     b->sum.ssim += ssim;
     add_line(b, v, name, psnr, ssim);
     if (job->depth)
-        FTH_TRY(gs_metrics_depth(job, index, fth_tensor_view(b->frame.depth), view->width,
-                                 view->height, err));
+        FTH_TRY(gs_metrics_depth(job, index, fth_tensor_view(b->frame.depth),
+                                 job->over_alpha ? fth_tensor_view(b->frame.alpha) : NULL,
+                                 view->width, view->height, err));
     if (!job->images) return FTH_OK;
     return gs_metrics_picture(job, index, b->target, image, view->width, view->height, err);
 }

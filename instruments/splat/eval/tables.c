@@ -57,23 +57,25 @@ static void jet(float t, float colour[3])
 }
 
 fth_status gs_metrics_depth(const gs_evaluation *job, int64_t index, const float *depth,
-                            int64_t width, int64_t height, fth_err *err)
+                            const float *alpha, int64_t width, int64_t height, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(job->ctx);
     const int64_t n = width * height;
     char path[FTH_PATH];
     void *block = NULL;
-    float low = depth[0], high = depth[0];
+    float low = INFINITY, high = -INFINITY;
     FTH_TRY(picture_path(job, "/depth", index, path, err));
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(3 * n) * sizeof(float), "a picture of depth",
                          &block, err));
     float *image = block;
     for (int64_t i = 0; i < n; i++) {
-        low = fminf(low, depth[3 * i]);
-        high = fmaxf(high, depth[3 * i]);
+        const float v = alpha ? depth[3 * i] / fmaxf(alpha[i], 1e-10f) : depth[3 * i];
+        image[3 * i] = v;
+        low = fminf(low, v);
+        high = fmaxf(high, v);
     }
     for (int64_t i = 0; i < n; i++)
-        jet(high > low ? (depth[3 * i] - low) / (high - low) : 0, image + 3 * i);
+        jet(high > low ? (image[3 * i] - low) / (high - low) : 0, image + 3 * i);
     const fth_status s = gs_image_save(mem, path, image, width, height, "png", err);
     (void)fth_mem_release(mem, block, NULL);
     return s;

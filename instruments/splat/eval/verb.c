@@ -21,7 +21,7 @@ typedef struct order {
     which views;
     int64_t test_every, iteration;
     double ground[3], most_alpha;
-    bool antialias, gut, images, legacy_ssim, depth;
+    bool antialias, gut, images, legacy_ssim, depth, over_alpha;
     int64_t resize_factor, max_width; /* max_width 0: as they are */
     gs_resample resample;
     gs_alpha alpha;
@@ -66,6 +66,7 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .masks = &masks,
                                .images = o->images,
                                .depth = o->depth,
+                               .over_alpha = o->over_alpha,
                                .legacy_ssim = o->legacy_ssim};
     fth_status s = FTH_OK;
     if (*count == 0) {
@@ -345,6 +346,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .gut = set.gut,
                .images = set.eval_images,
                .depth = set.eval_depth,
+               .over_alpha = set.over_alpha,
                .resize_factor = set.resize_factor,
                .max_width = set.max_width,
                .resample = set.resample,

@@ -55,6 +55,7 @@ static bool is_idle(const char *key)
                                        "max_minutes",
                                        "enable_save_eval_images",
                                        "save_depth",
+                                       "render_mode",
                                        "legacy_ssim",
                                        "num_workers",
                                        "save_sog",

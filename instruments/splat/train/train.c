@@ -215,6 +215,7 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .masks = &w->masks,
                                .images = w->set.eval_images,
                                .depth = w->set.eval_depth,
+                               .over_alpha = w->set.over_alpha,
                                .legacy_ssim = w->set.legacy_ssim};
     gs_scores scores;
     FTH_TRY(gs_evaluate(&job, &scores, err));
