@@ -957,14 +957,21 @@ _fathom() {
     --key)
         return
         ;;
-    --output-path | -o)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
-        return
-        ;;
     --strategy)
         return
         ;;
+    --log-level)
+        return
+        ;;
+    --log-file)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --data-path | -d)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --output-path | -o)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
@@ -974,6 +981,9 @@ _fathom() {
     --test-every)
         return
         ;;
+    --split-by)
+        return
+        ;;
     --resize_factor | -r)
         return
         ;;
@@ -981,6 +991,9 @@ _fathom() {
         return
         ;;
     --resample)
+        return
+        ;;
+    --masks)
         return
         ;;
     --profile)
@@ -1026,6 +1039,9 @@ _fathom() {
         return
         ;;
     --scale-reg)
+        return
+        ;;
+    --lambda-alpha)
         return
         ;;
     --bg)
@@ -1107,6 +1123,9 @@ _fathom() {
     --pose-opt)
         return
         ;;
+    --pose-lr)
+        return
+        ;;
     --bilateral-grid-X)
         return
         ;;
@@ -1131,6 +1150,9 @@ _fathom() {
     --prune-ratio)
         return
         ;;
+    --export)
+        return
+        ;;
     --sog-iterations)
         return
         ;;
@@ -1143,11 +1165,11 @@ _fathom() {
     --views)
         return
         ;;
-    --transform)
+    --cameras)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
-    --cameras)
+    --transform)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
@@ -1260,14 +1282,14 @@ _fathom() {
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'splat data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat train'*) words="--config --set --lenient --verify --attempt --force --output-path --strategy --fresh --resume --deterministic --headless --data-path --images --test-every --ignore-distortion --legacy-yturn --resize_factor --max-width --resample --profile --raster --view-order --iter --steps-scaler --sh-degree --sh-degree-interval --means-lr --shs-lr --opacity-lr --scaling-lr --rotation-lr --lambda-dssim --opacity-reg --scale-reg --bg --bg-modulation --random --init-num-pts --init-extent --init-ply --init-opacity --init-scaling --refine-every --start-refine --stop-refine --max-cap --min-opacity --relocate-zero-dead --grad-threshold --prune-opacity --grow-scale3d --prune-scale3d --grow-scale2d --prune-scale2d --reset-every --pause-refine-after-reset --revised-opacity --save-steps --skip-intermediate --checkpoint-every --max-minutes --eval-steps --eval --save-eval-images --legacy-ssim --num-workers --gut --antialiasing --render-mode --pose-opt --bilateral-grid --bilateral-grid-X --bilateral-grid-Y --bilateral-grid-W --bilateral-grid-lr --tv-loss-weight --enable-sparsity --sparsify-steps --init-rho --prune-ratio --sog --sog-iterations --save-depth --timelapse-images --timelapse-every --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat eval'*) words="--config --set --lenient --verify --attempt --force --data-path --output-path --views --test-every --images --resize_factor --bg --raster --no-images --legacy-ssim --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat train'*) words="--config --set --lenient --verify --attempt --force --strategy --fresh --resume --log-level --log-file --deterministic --headless --data-path --output-path --images --test-every --split-by --ignore-distortion --legacy-yturn --resize_factor --max-width --resample --masks --alpha --profile --raster --view-order --iter --steps-scaler --sh-degree --sh-degree-interval --means-lr --shs-lr --opacity-lr --scaling-lr --rotation-lr --lambda-dssim --opacity-reg --scale-reg --lambda-alpha --bg --bg-modulation --random --init-num-pts --init-extent --init-ply --init-opacity --init-scaling --refine-every --start-refine --stop-refine --max-cap --min-opacity --relocate-zero-dead --grad-threshold --prune-opacity --grow-scale3d --prune-scale3d --grow-scale2d --prune-scale2d --reset-every --pause-refine-after-reset --revised-opacity --save-steps --skip-intermediate --checkpoint-every --max-minutes --eval-steps --eval --save-eval-images --legacy-ssim --num-workers --gut --antialiasing --render-mode --pose-opt --pose-lr --bilateral-grid --bilateral-grid-X --bilateral-grid-Y --bilateral-grid-W --bilateral-grid-lr --tv-loss-weight --enable-sparsity --sparsify-steps --init-rho --prune-ratio --export --sog --sog-iterations --save-depth --timelapse-images --timelapse-every --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat eval'*) words="--config --set --lenient --verify --attempt --force --data-path --output-path --views --test-every --cameras --split-by --images --resize_factor --bg --raster --antialiasing --gut --masks --alpha --no-images --save-depth --legacy-ssim --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'splat generate'*) words="--config --force --json --trace --quiet --help" ;;
     'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat render'*) words="--data-path --cameras --output-path --views --test-every --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --raster --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat render'*) words="--data-path --cameras --output-path --views --test-every --split-by --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --raster --antialiasing --gut --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat toy'*) words="--output-path --gaussians --views --size --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat densify'*) words="--iteration --scene-scale --strategy --stats --noise --canonical-order --set --output-path --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat bench-densify'*) words="--n --mode --adam --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
