@@ -247,6 +247,7 @@ class Mistakes(unittest.TestCase):
         (self.dir / "bad.safetensors").write_bytes(data[:len(data) // 2])
         self.refused(3, "info", "bad.safetensors", says="bad.safetensors")
         self.refused(2, "convert", "toy/truth.ply", "out.safetensors", says="out.safetensors")
+        self.refused(3, "eval", "toy", "-d", "toy", "-o", "x", says=["toy: expected a model", "splat_<iteration>.ply"])
         self.assertFalse((self.dir / "bad.ply").exists())
 
     def test_counts_that_are_not_there(self):

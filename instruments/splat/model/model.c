@@ -83,6 +83,16 @@ fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, ft
     fth_file *f = NULL;
     *info = (gs_model_info){0};
     if (fth_path_kind_of(path) == FTH_PATH_FOLDER) {
+        char meta[FTH_PATH];
+        FTH_TRY(fth_path_join(meta, path, "meta.json", err));
+        if (fth_path_kind_of(meta) != FTH_PATH_FILE) {
+            FTH_FAIL(err, FTH_E_FILE_OPEN,
+                     "%s: expected a model, found a folder with neither splat_<iteration>.ply of a "
+                     "training nor meta.json of a SOG",
+                     path);
+            fth_err_hint(err, "name the file of the model");
+            return FTH_E_FILE_OPEN;
+        }
         info->format = GS_FORMAT_SOG;
         return gs_sog_format.look(mem, path, info, err);
     }
