@@ -100,13 +100,18 @@ class Train(unittest.TestCase):
             more = ["--strategy", strategy, "--checkpoint-every", 25, *SHORT]
             self.train(f"ref_{strategy}", *more)
             self.train(f"one_{strategy}", *more, "--threads", 1)
+            self.train(f"many_{strategy}", *more, "--threads", 16)
             self.train(f"little_{strategy}", *more, "--memory", "160M")
             self.same(f"ref_{strategy}", f"one_{strategy}")
+            self.same(f"ref_{strategy}", f"many_{strategy}")
             self.same(f"ref_{strategy}", f"little_{strategy}")
             rows = rows_of(self.dir / f"ref_{strategy}/loss.csv")
             self.assertEqual([int(r["iteration"]) for r in rows], list(range(1, 121)))
             self.assertGreater(int(rows[-1]["num_gaussians"]), int(rows[0]["num_gaussians"]))
             self.assertLess(float(rows[-1]["l1"]), float(rows[0]["l1"]))
+            for row in rows_of(self.dir / f"ref_{strategy}/memory.csv"):
+                planned, held = int(row["planned_bytes"]), int(row["ledger_bytes"])
+                self.assertLessEqual(abs(held - planned), 0.03 * planned, row)
 
     def test_interrupted_and_killed(self):
         for strategy in ("default", "mcmc"):
