@@ -219,6 +219,15 @@ TEST(single_precision_is_near_double)
         }
 }
 
+TEST(rays_have_no_gradient_of_a_pose)
+{
+    world w = make(FTH_F32, 4, 0, 3);
+    w.rule.rays = 1;
+    IS_TRUE(!fth_val_ok(gs_view_back(w.g, &w.rule, &w.model, w.view, w.splats, w.bar)));
+    REFUSED(w.g, FTH_E_GRAPH_ATTR, "along rays");
+    t_graph_free(w.g);
+}
+
 TEST(the_network_has_the_slopes_of_central_differences)
 {
     enum { VIEWS = 3 };

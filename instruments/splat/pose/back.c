@@ -11,6 +11,9 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(gs_check_real(node, err));
+    if (((const gs_raster *)node->attr)->rays)
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "%s: there is no gradient of a pose along rays",
+                        node->op->name);
     for (int p = 0; p < GS_IN_PARTS; p++) FTH_TRY(gs_check_axes(node, p, real, axes[p], err));
     FTH_TRY(gs_check_axes(node, GS_PROJECT_VIEW, real, "view", err));
     FTH_TRY(gs_check_axes(node, GS_BACK_SPLATS, real, "g p", err));
