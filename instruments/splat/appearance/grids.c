@@ -10,7 +10,7 @@ enum { RISE = 1000 }; /* steps over which the rate rises */
 
 const char *const gs_grid_names[GS_GRID_PARTS] = {"bilateral_grid", "first.bilateral_grid",
                                                   "second.bilateral_grid", "steps.bilateral_grid"};
-#define AXES "image affine luma row column"
+#define AXES "image affine luma cell_row cell_column"
 const char *const gs_grid_axes[GS_GRID_PARTS] = {AXES, AXES, AXES, "step"};
 
 /* ---- memory ---- */
@@ -74,7 +74,7 @@ double gs_grids_rate(double rate, int64_t steps, int64_t iterations)
 
 gs_grid_values gs_grids_open(fth_graph *g, const gs_grids *a, const gs_grid_turn *turn)
 {
-    static const char *const axes[5] = {"image", "affine", "luma", "row", "column"};
+    static const char *const axes[5] = {"image", "affine", "luma", "cell_row", "cell_column"};
     gs_grid_values v = {.turn = turn};
     for (int d = 0; d < 5; d++) fth_axis(g, axes[d], fth_tensor_size(a->part[GS_GRID_VALUE], d));
     for (int k = 0; k < GS_GRID_STEPS; k++)
