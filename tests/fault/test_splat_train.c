@@ -28,6 +28,13 @@ static const char *const longer[] = {"enable_eval=false",     "pose_optimization
                                      "sparsify_steps=52",     "init_rho=0.1",
                                      "checkpoint_every=1000", NULL};
 
+/* A grid for the colours of each image; with targets of their own size on a device, and under
+ * masks and with alpha, which keep them on the host. */
+static const char *const grids[] = {"use_bilateral_grid=true", "bilateral_grid_X=3",
+                                    "bilateral_grid_Y=2", "bilateral_grid_W=3", NULL};
+static const char *const masks[] = {"masks=images", "alpha=background", "bg=\"0.1,0.2,0.3\"",
+                                    "use_bilateral_grid=true", NULL};
+
 typedef struct attempt {
     const char *data, *out;
     const char *strategy;    /* NULL: default */
@@ -140,6 +147,7 @@ TEST(requests_that_fail)
 {
     survive(false, 23, NULL, "splat_4.ply");
     survive(false, 61, parts, "splat_7.ply");
+    survive(false, 67, masks, "splat_4.ply");
 }
 
 TEST(writes_that_fail)
@@ -192,7 +200,7 @@ TEST(a_device_resumes_to_the_same_bytes)
     IS_TRUE(failed > 3);
 }
 
-TEST(a_device_trains_poses_and_sparsity_to_the_same_bytes)
+static void same_on_a_device(const char *const *more, const char *const *files)
 {
     char data[FTH_PATH], out[2][FTH_PATH];
     fth_err err;
@@ -201,13 +209,25 @@ TEST(a_device_trains_poses_and_sparsity_to_the_same_bytes)
     for (int d = 0; d < 2; d++) {
         snprintf(out[d], sizeof out[d], "%s", t_temp_path(d ? "card" : "host"));
         OK(fth_folder_remove(NULL, out[d], NULL));
-        attempt a = {.data = data, .out = out[d], .more = longer, .device = d == 1};
+        attempt a = {.data = data, .out = out[d], .more = more, .device = d == 1};
         OKE(train(&a, &err), &err);
     }
-    same_file(out[0], out[1], "splat_56.ply");
-    same_file(out[0], out[1], "cameras_56.json");
-    same_file(out[0], out[1], "checkpoints/model.safetensors");
-    same_file(out[0], out[1], "loss.csv");
+    for (int k = 0; files[k]; k++) same_file(out[0], out[1], files[k]);
+}
+
+TEST(a_device_trains_poses_and_sparsity_to_the_same_bytes)
+{
+    static const char *const files[] = {"splat_56.ply", "cameras_56.json",
+                                        "checkpoints/model.safetensors", "loss.csv", NULL};
+    same_on_a_device(longer, files);
+}
+
+TEST(a_device_trains_grids_under_masks_to_the_same_bytes)
+{
+    static const char *const files[] = {"splat_4.ply", "checkpoints/model.safetensors", "loss.csv",
+                                        NULL};
+    same_on_a_device(grids, files);
+    same_on_a_device(masks, files);
 }
 
 TEST_MAIN()
