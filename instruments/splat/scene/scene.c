@@ -154,7 +154,7 @@ static fth_status check(gs_scene *s, const char *path, const gs_scene_options *o
 {
     if (s->views == 0) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no image", path);
     FTH_TRY(gs_scene_check_names(s, false, err));
-    if (s->distorted == 0 || opt->allow_distortion) return FTH_OK;
+    if (s->distorted == 0 || (opt->allow_distortion && !opt->ignore_distortion)) return FTH_OK;
     if (opt->ignore_distortion) {
         FTH_TRY(
             gs_scene_note(s, err, "the distortion of %" PRId64 " views is ignored", s->distorted));
