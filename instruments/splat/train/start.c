@@ -126,7 +126,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
 
 /* ---- the first rows ---- */
 
-static int64_t cap_of(const gs_work *w, int64_t n, unsigned flags, int degree)
+int64_t gs_work_cap(const gs_work *w, int64_t n, unsigned flags, int degree)
 {
     fth_mem_stats now;
     int64_t most = w->set.most;
@@ -158,8 +158,8 @@ static fth_status start_from_model(gs_work *w, fth_err *err)
                         w->set.init_ply);
     FTH_TRY(gs_model_load(&m, w->mem, w->set.init_ply, info.format, err));
     const unsigned flags = flags_of(w);
-    const fth_status s =
-        gs_rows_load(&w->state.rows, w->job->ctx, &m, cap_of(w, m.n, flags, m.degree), flags, err);
+    const fth_status s = gs_rows_load(&w->state.rows, w->job->ctx, &m,
+                                      gs_work_cap(w, m.n, flags, m.degree), flags, err);
     w->state.degree = m.degree; /* all that the file has is used from the start */
     gs_model_free(&m);
     FTH_TRY(s);
@@ -180,7 +180,7 @@ static fth_status make_rows(gs_work *w, fth_err *err)
     const gs_init how = {w->set.profile, w->set.init_opacity, w->set.init_scaling};
     const unsigned flags = flags_of(w);
     const int degree = w->set.degree;
-    const int64_t most = cap_of(w, s->points, flags, degree);
+    const int64_t most = gs_work_cap(w, s->points, flags, degree);
     float *const *at = NULL;
     gs_rows_memory here;
     gs_model m = {0};
@@ -222,6 +222,8 @@ static fth_status start_anew(gs_work *w, fth_err *err)
         FTH_TRY(start_from_model(w, err));
     else
         FTH_TRY(start_from_points(w, err));
+    if (w->set.most == 0)
+        gs_say(w, "max_cap auto: memory is for up to %" PRId64 " Gaussians", w->state.rows.most);
     w->state.rate = w->set.rate[GS_MEANS] * w->state.scale;
     return FTH_OK;
 }
@@ -253,7 +255,8 @@ static fth_status check_resume(const gs_work *w, fth_err *err)
 
 static fth_status resume_file(gs_work *w, fth_err *err)
 {
-    FTH_TRY(gs_state_load(&w->state, w->job->ctx, w->set.most, NULL, w->job->resume, err));
+    FTH_TRY(gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, flags_of(w), w->set.degree),
+                          NULL, w->job->resume, err));
     FTH_TRY(check_resume(w, err));
     w->state.losses = 0; /* rows of the file's own training stay there */
     if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
@@ -279,7 +282,9 @@ static fth_status refuse(const char *path, fth_status s, const fth_err *why, fth
 static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_err *err)
 {
     fth_err why = {0};
-    const fth_status s = gs_state_load(&w->state, w->job->ctx, w->set.most, &w->origin, path, &why);
+    const fth_status s =
+        gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, flags_of(w), w->set.degree),
+                      &w->origin, path, &why);
     *resumed = s == FTH_OK;
     if (s == FTH_OK) return FTH_OK;
     if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {

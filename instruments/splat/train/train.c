@@ -466,7 +466,8 @@ static fth_status show_most(gs_work *w, int64_t n, int degree, int64_t width, in
     const unsigned flags = GS_ROWS_ADAM |
                            (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0) |
                            gs_rows_place(w->job->ctx);
-    for (int64_t rows = rows_at_most(w, n);; rows = n + (rows - n) / 2) {
+    int64_t rows = w->set.most > 0 ? rows_at_most(w, n) : gs_work_cap(w, n, flags, degree);
+    for (;; rows = n + (rows - n) / 2) {
         fth_err local = {0};
         void *held = NULL;
         fth_status s =

@@ -44,6 +44,8 @@ double gs_now(void); /* s */
 fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err);
 fth_status gs_work_begin(gs_work *w, fth_err *err);
 void gs_work_close(gs_work *w);
+/* Gaussians that there may be, of n at the start: as the settings say, or as memory is for. */
+int64_t gs_work_cap(const gs_work *w, int64_t n, unsigned flags, int degree);
 fth_status gs_work_make_grids(gs_work *w, fth_err *err);
 
 /* files.c */
