@@ -293,13 +293,12 @@ static void kernels_refine(int64_t n, int degree, const gs_adc_rules *rules)
     OK(fth_context_destroy(ctx, NULL));
 }
 
-/* Relocation alone, with the draws of the host. */
+/* Relocation alone. */
 static void kernels_move(int64_t n, int degree)
 {
     fth_context *host = t_rows_context(2, 256 * MiB), *ctx = NULL;
     fth_options opt;
     gs_rows here, there;
-    gs_urn urn;
     gs_marks dead;
     int64_t count = 0;
     fth_err err = {0};
@@ -313,8 +312,8 @@ static void kernels_move(int64_t n, int degree)
     OK(gs_marks_create(&dead, there.mem, n, "dead", NULL));
     OKE(gs_device_find_dead(&there, &dead, (float)log(0.1 / 0.9), &err), &err);
     gs_marks_count(&dead);
-    OK(gs_urn_create(&urn, &here, &dead, dead.count, 4, 9, 4, NULL)); /* stream of relocation */
-    OKE(gs_device_move(&there, &urn, &dead, &rules, &err), &err);
+    const gs_device_draws how = {n, dead.count, 9, 4}; /* stream of relocation */
+    OKE(gs_device_move(&there, &how, &dead, &rules, &err), &err);
     OKE(gs_mcmc_relocate(&here, &rules, 9, &count, &err), &err);
     EQ_I64(count, dead.count);
     IS_TRUE(count > n / 10);
@@ -323,7 +322,6 @@ static void kernels_move(int64_t n, int degree)
     gs_rows_end_densify(&there);
     gs_rows_end_densify(&here);
     compare(&here, &there, 1e-6);
-    gs_urn_free(&urn);
     gs_marks_free(&dead);
     gs_rows_free(&here);
     gs_rows_free(&there);

@@ -101,8 +101,8 @@ static void cut_candidates(gs_refinement *r, int64_t room)
         gs_marks_unset(&r->dup, i);
         gs_marks_unset(&r->split, i);
     }
-    gs_marks_count(&r->dup);
-    gs_marks_count(&r->split);
+    gs_rows_count_marks(r->rows->context, &r->dup);
+    gs_rows_count_marks(r->rows->context, &r->split);
 }
 
 /* ---- room ---- */
@@ -233,8 +233,8 @@ static fth_status find_candidates(gs_refinement *r, fth_err *err)
     if (r->rows->densify && is_device(r) && r->n > 0) FTH_TRY(gs_device_classify(r, err));
     if (r->rows->densify && !is_device(r))
         gs_rows_loop(r->rows->context, "classify", r->n, classify, r);
-    gs_marks_count(&r->dup);
-    gs_marks_count(&r->split);
+    gs_rows_count_marks(r->rows->context, &r->dup);
+    gs_rows_count_marks(r->rows->context, &r->split);
     return FTH_OK;
 }
 
@@ -289,7 +289,7 @@ static fth_status grow_and_judge(gs_refinement *r, fth_err *err)
         gs_rows_loop(rows->context, "grow", r->n, grow, r);
         gs_rows_loop(rows->context, "prune", rows->n, judge, r);
     }
-    gs_marks_count(&r->gone);
+    gs_rows_count_marks(r->rows->context, &r->gone);
     return FTH_OK;
 }
 

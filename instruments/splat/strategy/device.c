@@ -6,6 +6,7 @@
  */
 #include "parts.h"
 
+#include "draw_ops.h"
 #include "move_ops.h"
 #include "row_ops.h"
 
@@ -20,14 +21,6 @@
 enum { STEPS = GS_PARTS * GS_ATTRIBUTES };
 
 /* ---- marks between here and there ---- */
-
-static fth_status read_counts(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                              fth_err *err)
-{
-    (void)err;
-    memcpy(dst, (const int64_t *)self + lo[0], (size_t)n[0] * sizeof(int64_t));
-    return FTH_OK;
-}
 
 static int64_t blocks_of(int64_t n)
 {
@@ -287,27 +280,85 @@ uint64_t gs_device_bytes(int64_t n)
 
 /* ---- MCMC ---- */
 
-static fth_status read_times(void *self, const int64_t *lo, const int64_t *n, void *dst,
+/* What draws give, beside the rows: it stays there. */
+typedef struct moves {
+    fth_tensor *out[GS_DRAW_OUTPUTS];
+    there dead;
+} moves;
+
+static const struct {
+    const char *name, *axes;
+    fth_dtype dtype;
+} move_arrays[GS_DRAW_OUTPUTS] = {{"from", "draw", FTH_I64},
+                                  {"to", "draw", FTH_I64},
+                                  {"times", "g", FTH_U8},
+                                  {"fresh", "word", FTH_I32}};
+
+static void free_moves(moves *m)
+{
+    free_there(&m->dead);
+    for (int i = GS_DRAW_OUTPUTS - 1; i >= 0; i--) (void)fth_tensor_release(m->out[i]);
+    *m = (moves){0};
+}
+
+static fth_status make_moves(moves *m, const gs_rows *rows, int64_t draws, const gs_marks *dead,
                              fth_err *err)
 {
-    const gs_urn *u = self; /* rows behind those of the urn were not drawn */
-    (void)err;
-    for (int64_t i = 0; i < n[0]; i++)
-        ((uint8_t *)dst)[i] = lo[0] + i < u->n ? u->times[lo[0] + i] : 0;
-    return FTH_OK;
+    const int64_t size[GS_DRAW_OUTPUTS] = {draws, draws, rows->n,
+                                           blocks_of(rows->n) * GS_BLOCK / GS_WORD};
+    fth_status s = FTH_OK;
+    *m = (moves){0};
+    for (int i = 0; s == FTH_OK && i < GS_DRAW_OUTPUTS; i++)
+        s = make_array(&m->out[i], rows, move_arrays[i].name, move_arrays[i].dtype, size[i], err);
+    if (s == FTH_OK && dead) s = send(&m->dead, rows, dead, err);
+    if (s != FTH_OK) free_moves(m);
+    return s;
+}
+
+static fth_val move_param(fth_graph *g, const moves *m, int i)
+{
+    return fth_param(g, move_arrays[i].name, move_arrays[i].axes, m->out[i]);
+}
+
+static fth_graph *open_moves(const gs_rows *rows, int64_t draws)
+{
+    fth_graph *g = open_graph(rows, rows->n);
+    (void)fth_axis(g, "draw", draws);
+    return g;
+}
+
+static fth_status draw(gs_rows *rows, const moves *m, const gs_device_draws *how,
+                       const gs_mcmc_rules *rules, fth_err *err)
+{
+    const gs_drawing attr = {.n = how->n,
+                             .seed = rules->seed,
+                             .iteration = how->iteration,
+                             .stream = how->stream,
+                             .keep_dead_moments = rules->keep_dead_moments};
+    fth_val in[GS_DRAW_INPUTS], outs[GS_DRAW_OUTPUTS];
+    int n = 0;
+    fth_graph *g = open_moves(rows, how->draws);
+    in[n++] = param(g, rows, GS_VALUE, GS_OPACITY);
+    if (m->dead.word) {
+        in[n++] = fth_param(g, "dead", "word", m->dead.word);
+        in[n++] = fth_param(g, "dead before", "block", m->dead.before);
+    }
+    const fth_val drawn = fth_custom(g, &gs_draw_op, n, in, &attr, sizeof attr);
+    for (int i = 0; i < GS_DRAW_OUTPUTS; i++)
+        outs[i] = fth_assign(move_param(g, m, i), i ? fth_out(drawn, i) : drawn);
+    const fth_status s = compute(rows, g, outs, GS_DRAW_OUTPUTS, err);
+    fth_graph_destroy(g);
+    return s;
 }
 
 /* Parents are one of their families. */
-static fth_status share(gs_rows *rows, const gs_urn *urn, double min_opacity, fth_err *err)
+static fth_status share(gs_rows *rows, const moves *m, double min_opacity, fth_err *err)
 {
     const gs_sharing attr = {min_opacity};
-    fth_source times = fth_source_zeros(FTH_U8, 1, &rows->n);
-    times.self = (void *)(uintptr_t)urn;
-    times.read = read_times;
     fth_graph *g = open_graph(rows, rows->n);
     const fth_val in[GS_SHARE_INPUTS] = {param(g, rows, GS_VALUE, GS_OPACITY),
                                          param(g, rows, GS_VALUE, GS_SCALING),
-                                         fth_input(g, "times", FTH_U8, "g", times)};
+                                         move_param(g, m, GS_DRAW_TIMES)};
     const fth_val opacity = fth_custom(g, &gs_share_op, GS_SHARE_INPUTS, in, &attr, sizeof attr);
     const fth_val outs[2] = {fth_assign(in[0], opacity), fth_assign(in[1], fth_out(opacity, 1))};
     const fth_status s = compute(rows, g, outs, 2, err);
@@ -316,32 +367,24 @@ static fth_status share(gs_rows *rows, const gs_urn *urn, double min_opacity, ft
 }
 
 /* Copies of parents in the places of draws, and moments of marked rows are 0. */
-static fth_status copy_parents(gs_rows *rows, const int64_t *from, const int64_t *to, int64_t draws,
-                               const gs_marks *fresh, fth_err *err)
+static fth_status copy_parents(gs_rows *rows, const moves *m, int64_t draws, fth_err *err)
 {
-    const gs_growth attr = {.n = rows->n, .splits = fresh->count, .moments = 1};
-    fth_source source[2] = {fth_source_zeros(FTH_I64, 1, &draws),
-                            fth_source_zeros(FTH_I64, 1, &draws)};
-    for (int i = 0; i < 2; i++) {
-        source[i].self = (void *)(uintptr_t)(i ? to : from);
-        source[i].read = read_counts;
-    }
+    const gs_growth attr = {.n = rows->n, .splits = draws, .moments = 1};
+    const int64_t blocks = blocks_of(rows->n);
+    fth_tensor *before = NULL; /* of 0: no rank is asked for */
     fth_val outs[STEPS];
-    there marks;
     int n = 0;
-    FTH_TRY(send(&marks, rows, fresh, err));
-    fth_graph *g = open_graph(rows, rows->n);
-    (void)fth_axis(g, "draw", draws);
-    const fth_val words = fth_param(g, "fresh", "word", marks.word),
-                  before = fth_param(g, "fresh before", "block", marks.before),
-                  start = fth_input(g, "from", FTH_I64, "draw", source[0]),
-                  end = fth_input(g, "to", FTH_I64, "draw", source[1]);
+    FTH_TRY(make_array(&before, rows, "fresh before", FTH_I64, blocks, err));
+    fth_graph *g = open_moves(rows, draws);
+    const fth_val words = move_param(g, m, GS_DRAW_FRESH),
+                  none = fth_param(g, "fresh before", "block", before),
+                  from = move_param(g, m, GS_DRAW_FROM), to = move_param(g, m, GS_DRAW_TO);
     for (int p = 0; p < GS_PARTS; p++)
         for (int a = 0; a < GS_ATTRIBUTES; a++) {
             if (!rows->tensor[p][a] || gs_columns((gs_attribute)a, rows->degree) == 0) continue;
             const fth_val array = param(g, rows, p, a);
-            const fth_val moved[GS_MOVE_INPUTS] = {array, start, end};
-            const fth_val cleared[1 + GS_GROWTH_MARKS] = {array, words, words, before, before};
+            const fth_val moved[GS_MOVE_INPUTS] = {array, from, to};
+            const fth_val cleared[1 + GS_GROWTH_MARKS] = {array, words, words, none, none};
             outs[n++] = fth_assign(
                 array, p == GS_VALUE ? fth_custom(g, &gs_move_op, GS_MOVE_INPUTS, moved, NULL, 0)
                                      : fth_custom(g, &gs_copy_op, 1 + GS_GROWTH_MARKS, cleared,
@@ -349,43 +392,19 @@ static fth_status copy_parents(gs_rows *rows, const int64_t *from, const int64_t
         }
     const fth_status s = compute(rows, g, outs, n, err);
     fth_graph_destroy(g);
-    free_there(&marks);
+    (void)fth_tensor_release(before);
     return s;
 }
 
-/* Where each draw goes, and the rows whose moments begin anew. */
-static void list_moves(const gs_urn *urn, const gs_marks *dead, bool keep_dead, int64_t *from,
-                       int64_t *to, gs_marks *fresh)
-{
-    int64_t row = -1;
-    for (int64_t j = 0; j < urn->draws; j++) {
-        do row++;
-        while (dead && !gs_marks_has(dead, row));
-        from[j] = urn->drawn[j];
-        to[j] = dead ? row : urn->n + j;
-        gs_marks_set(fresh, from[j]);
-        if (dead && !keep_dead) gs_marks_set(fresh, row);
-    }
-    gs_marks_count(fresh);
-}
-
-fth_status gs_device_move(gs_rows *rows, const gs_urn *urn, const gs_marks *dead,
+fth_status gs_device_move(gs_rows *rows, const gs_device_draws *how, const gs_marks *dead,
                           const gs_mcmc_rules *rules, fth_err *err)
 {
-    fth_mem *mem = fth_context_mem(rows->context);
-    gs_marks fresh;
-    void *block = NULL;
-    FTH_TRY(gs_marks_create(&fresh, mem, rows->n, "rows that begin anew", err));
-    fth_status s = fth_mem_take(mem, FTH_MEM_ANY, 2 * (uint64_t)urn->draws * sizeof(int64_t),
-                                "moves", &block, err);
-    if (s == FTH_OK) {
-        int64_t *from = block, *to = from + urn->draws;
-        list_moves(urn, dead, rules->keep_dead_moments, from, to, &fresh);
-        s = share(rows, urn, rules->min_opacity, err);
-        if (s == FTH_OK) s = copy_parents(rows, from, to, urn->draws, &fresh, err);
-    }
-    (void)fth_mem_release(mem, block, NULL);
-    gs_marks_free(&fresh);
+    moves m;
+    FTH_TRY(make_moves(&m, rows, how->draws, dead, err));
+    fth_status s = draw(rows, &m, how, rules, err);
+    if (s == FTH_OK) s = share(rows, &m, rules->min_opacity, err);
+    if (s == FTH_OK) s = copy_parents(rows, &m, how->draws, err);
+    free_moves(&m);
     return s;
 }
 

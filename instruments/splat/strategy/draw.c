@@ -96,25 +96,36 @@ static fth_status take(gs_urn *u, fth_mem *mem, fth_err *err)
     return FTH_OK;
 }
 
-/* Opacities of a device. */
-static fth_status fetch(gs_urn *u, const gs_rows *rows, fth_err *err)
+static void loop(const gs_urn *u, const char *name, int64_t n,
+                 void (*fn)(void *arg, int64_t from, int64_t to))
 {
-    void **block = &u->block[3];
-    FTH_TRY(fth_mem_take(fth_context_mem(u->context), FTH_MEM_ANY, (uint64_t)u->n * sizeof(float),
-                         "opacities", block, err));
-    u->opacity = *block;
-    return fth_tensor_get_rows(rows->tensor[GS_VALUE][GS_OPACITY], 0, u->n, *block, err);
+    void *arg = (void *)(uintptr_t)u;
+    if (u->context)
+        gs_rows_loop(u->context, name, n, fn, arg);
+    else
+        fn(arg, 0, n);
+}
+
+void gs_urn_draw(gs_urn *urn)
+{
+    loop(urn, "sum opacities", urn->n, add_blocks);
+    for (int64_t b = 0; b < blocks_of(urn->n); b++) {
+        urn->total += urn->after[b];
+        urn->after[b] = urn->total;
+    }
+    loop(urn, "draw", urn->draws, draw_some);
+    for (int64_t j = 0; j < urn->draws; j++)
+        if (urn->times[urn->drawn[j]] < UINT8_MAX) urn->times[urn->drawn[j]]++;
 }
 
 fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip, int64_t draws,
                          int64_t seed, int64_t iteration, int stream, fth_err *err)
 {
-    const bool device = rows->flags & GS_ROWS_DEVICE;
     gs_rows_memory m = {0};
     if (rows->n > UINT32_MAX)
         return FTH_FAIL(err, FTH_E_USAGE,
                         "draws are among at most 2^32 rows, and there are %" PRId64, rows->n);
-    if (!device) FTH_TRY(gs_rows_open(rows, &m, err));
+    FTH_TRY(gs_rows_open(rows, &m, err));
     *urn = (gs_urn){.context = rows->context,
                     .opacity = m.at[GS_VALUE][GS_OPACITY],
                     .skip = skip,
@@ -123,26 +134,18 @@ fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip,
                     .seed = seed,
                     .iteration = iteration,
                     .stream = stream};
-    fth_status s = take(urn, fth_context_mem(rows->context), err);
-    if (s == FTH_OK && device) s = fetch(urn, rows, err);
+    const fth_status s = take(urn, fth_context_mem(rows->context), err);
     if (s != FTH_OK) {
         gs_urn_free(urn);
         return s;
     }
-    gs_rows_loop(urn->context, "sum opacities", urn->n, add_blocks, urn);
-    for (int64_t b = 0; b < blocks_of(urn->n); b++) {
-        urn->total += urn->after[b];
-        urn->after[b] = urn->total;
-    }
-    gs_rows_loop(urn->context, "draw", draws, draw_some, urn);
-    for (int64_t j = 0; j < draws; j++)
-        if (urn->times[urn->drawn[j]] < UINT8_MAX) urn->times[urn->drawn[j]]++;
+    gs_urn_draw(urn);
     return FTH_OK;
 }
 
 void gs_urn_free(gs_urn *urn)
 {
-    for (int i = 3; i >= 0; i--)
+    for (int i = 2; i >= 0; i--)
         if (urn->block[i])
             (void)fth_mem_release(fth_context_mem(urn->context), urn->block[i], NULL);
     *urn = (gs_urn){0};

@@ -19,11 +19,14 @@ typedef struct gs_urn {
     double total;
     int64_t n, draws, seed, iteration;
     int stream;
-    void *block[4];
+    void *block[3];
 } gs_urn;
 
-/* Draw. FTH_E_USAGE: more than 2^32 rows. On failure nothing is held. Opacities on a device are
- * brought here first. */
+/* Draw from one whose opacities, marks and memory are set, `times` being 0. Without a context on
+ * this thread alone. */
+void gs_urn_draw(gs_urn *urn);
+/* Draw. FTH_E_USAGE: more than 2^32 rows. On failure nothing is held. Rows are those of the
+ * host; for a device there is draw_ops.h. */
 fth_status gs_urn_create(gs_urn *urn, const gs_rows *rows, const gs_marks *skip, int64_t draws,
                          int64_t seed, int64_t iteration, int stream, fth_err *err);
 void gs_urn_free(gs_urn *urn); /* a cleared one is allowed */

@@ -49,14 +49,30 @@ static int64_t count_bits(uint32_t v)
     return ((v + (v >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-void gs_marks_count(gs_marks *m)
+void gs_marks_count_blocks(gs_marks *m, int64_t from, int64_t to)
 {
     const int64_t words = GS_BLOCK / GS_WORD;
+    for (int64_t b = from; b < to; b++) {
+        int64_t count = 0;
+        for (int64_t w = b * words; w < (b + 1) * words; w++) count += count_bits(m->word[w]);
+        m->before[b] = count;
+    }
+}
+
+void gs_marks_add_blocks(gs_marks *m)
+{
     m->count = 0;
     for (int64_t b = 0; b < blocks_of(m->n); b++) {
+        const int64_t here = m->before[b];
         m->before[b] = m->count;
-        for (int64_t w = b * words; w < (b + 1) * words; w++) m->count += count_bits(m->word[w]);
+        m->count += here;
     }
+}
+
+void gs_marks_count(gs_marks *m)
+{
+    gs_marks_count_blocks(m, 0, blocks_of(m->n));
+    gs_marks_add_blocks(m);
 }
 
 int64_t gs_marks_rank(const gs_marks *m, int64_t row)

@@ -39,6 +39,9 @@ static inline void gs_marks_unset(gs_marks *m, int64_t row)
 }
 /* Fill `before` and `count`, after bits were set. */
 void gs_marks_count(gs_marks *m);
+/* The same in parts: how many each of some blocks has, then the sums. */
+void gs_marks_count_blocks(gs_marks *m, int64_t from, int64_t to);
+void gs_marks_add_blocks(gs_marks *m);
 /* Marked rows before this one, of counted marks. */
 int64_t gs_marks_rank(const gs_marks *m, int64_t row);
 

@@ -90,15 +90,16 @@ static fth_status relocate(spread *s, int64_t iteration, int64_t *dead, fth_err 
         gs_rows_loop(s->rows->context, "find dead", s->rows->n, find_dead, s);
     else if (s->rows->n > 0)
         FTH_TRY(gs_device_find_dead(s->rows, s->dead, s->least, err));
-    gs_marks_count(s->dead);
+    gs_rows_count_marks(s->rows->context, s->dead);
     *dead = s->dead->count;
     if (s->dead->count == 0 || s->dead->count == s->rows->n) return FTH_OK;
-    FTH_TRY(gs_urn_create(&urn, s->rows, s->dead, s->dead->count, s->rules->seed, iteration,
-                          STREAM_RELOCATE, err));
-    s->urn = &urn;
     if (is_device(s)) {
-        status = gs_device_move(s->rows, &urn, s->dead, s->rules, err);
+        const gs_device_draws how = {s->rows->n, s->dead->count, iteration, STREAM_RELOCATE};
+        status = gs_device_move(s->rows, &how, s->dead, s->rules, err);
     } else {
+        FTH_TRY(gs_urn_create(&urn, s->rows, s->dead, s->dead->count, s->rules->seed, iteration,
+                              STREAM_RELOCATE, err));
+        s->urn = &urn;
         gs_rows_loop(s->rows->context, "share", s->rows->n, share, s);
         gs_rows_loop(s->rows->context, "relocate", s->rows->n, fill_dead, s);
     }
@@ -126,8 +127,8 @@ static uint64_t bytes_meanwhile(const void *arg, int64_t more)
 {
     const gs_rows *rows = arg;
     const uint64_t beside = rows->flags & GS_ROWS_DEVICE
-                                ? gs_device_bytes(rows->n + more) + (uint64_t)rows->n +
-                                      16 * (uint64_t)more /* times, from, to */
+                                ? gs_device_bytes(rows->n + more) + 6 * (uint64_t)rows->n +
+                                      34 * (uint64_t)more /* times, counts; from, to; twice */
                                 : gs_urn_bytes(rows->mem, rows->n, more);
     return gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n + more) + beside;
 }
@@ -148,15 +149,21 @@ static int64_t count_new(const gs_rows *rows, const gs_mcmc_rules *rules, int64_
 static fth_status append_drawn(gs_rows *rows, spread *s, fth_err *err)
 {
     FTH_TRY(gs_rows_append(rows, s->urn->draws, err));
-    if (is_device(s)) {
-        const fth_status status = gs_device_move(rows, s->urn, NULL, s->rules, err);
-        if (status != FTH_OK) (void)gs_rows_forget(rows, s->first, NULL);
-        return status;
-    }
     FTH_TRY(gs_rows_open(rows, &s->m, err));
     gs_rows_loop(rows->context, "share", s->first, share, s);
     gs_rows_loop(rows->context, "add", s->urn->draws, fill_new, s);
     return FTH_OK;
+}
+
+/* On a device nobody here knows the sum of opacities, which is 0 for no row that training gives. */
+static fth_status append_there(gs_rows *rows, const spread *s, int64_t more, int64_t iteration,
+                               fth_err *err)
+{
+    const gs_device_draws how = {s->first, more, iteration, STREAM_ADD};
+    FTH_TRY(gs_rows_append(rows, more, err));
+    const fth_status status = gs_device_move(rows, &how, NULL, s->rules, err);
+    if (status != FTH_OK) (void)gs_rows_forget(rows, s->first, NULL);
+    return status;
 }
 
 fth_status gs_mcmc_add(gs_rows *rows, const gs_mcmc_rules *rules, int64_t iteration, int64_t *added,
@@ -168,6 +175,11 @@ fth_status gs_mcmc_add(gs_rows *rows, const gs_mcmc_rules *rules, int64_t iterat
     if (cap) *cap = 0;
     const int64_t more = count_new(rows, rules, cap);
     if (more == 0) return FTH_OK;
+    if (is_device(&s)) {
+        FTH_TRY(append_there(rows, &s, more, iteration, err));
+        *added = more;
+        return FTH_OK;
+    }
     FTH_TRY(gs_urn_create(&urn, rows, NULL, more, rules->seed, iteration, STREAM_ADD, err));
     const bool any = urn.total > 0;
     const fth_status status = any ? append_drawn(rows, &s, err) : FTH_OK;

@@ -25,9 +25,13 @@ fth_status gs_device_judge(gs_refinement *r, fth_err *err);
 fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err);
 /* Mark rows whose logit is at most `least`, or that have no rotation. */
 fth_status gs_device_find_dead(gs_rows *rows, gs_marks *dead, float least, fth_err *err);
-/* Rows that were drawn share what they are; their copies go to dead rows, or (NULL) behind all that
- * the urn is of. */
-fth_status gs_device_move(gs_rows *rows, const gs_urn *urn, const gs_marks *dead,
+/* Draw among the first n rows, by an iteration and stream of the rules' seed. Those that are drawn
+ * share what they are; their copies go to dead rows, or (NULL) behind the n. */
+typedef struct gs_device_draws {
+    int64_t n, draws, iteration;
+    int stream;
+} gs_device_draws;
+fth_status gs_device_move(gs_rows *rows, const gs_device_draws *how, const gs_marks *dead,
                           const gs_mcmc_rules *rules, fth_err *err);
 /* Opacities begin anew, at most `most`. */
 fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err);

@@ -396,3 +396,14 @@ void gs_rows_loop(fth_context *context, const char *name, int64_t n,
     for (int64_t i = 0; i < chunks; i++)
         if (!l.done[i]) run_chunk(&l, i, 0);
 }
+
+static void count_marks(void *arg, int64_t from, int64_t to)
+{
+    gs_marks_count_blocks(arg, from / GS_BLOCK, (to + GS_BLOCK - 1) / GS_BLOCK);
+}
+
+void gs_rows_count_marks(fth_context *context, gs_marks *m)
+{
+    gs_rows_loop(context, "count marks", m->n, count_marks, m);
+    gs_marks_add_blocks(m);
+}

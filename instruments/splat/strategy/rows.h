@@ -97,4 +97,7 @@ int64_t gs_rows_afford(const gs_rows *rows, int64_t wanted, uint64_t held,
 void gs_rows_loop(fth_context *context, const char *name, int64_t n,
                   void (*fn)(void *arg, int64_t from, int64_t to), void *arg);
 
+/* gs_marks_count on the workers. */
+void gs_rows_count_marks(fth_context *context, gs_marks *m);
+
 #endif
