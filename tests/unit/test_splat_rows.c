@@ -2,9 +2,11 @@
  *
  * seconds: 3
  */
+#include "testing/splat_device.h"
 #include "testing/splat_rows.h"
 #include "testing/test.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -154,6 +156,30 @@ TEST(a_model_becomes_rows_and_is_borrowed_back)
     gs_model_free(&m);
     gs_rows_free(&rows);
     OK(fth_context_destroy(ctx, NULL));
+}
+
+/* On the host and on a device made of threads. */
+TEST(numbers_that_are_not_finite_are_counted)
+{
+    for (int device = 0; device < 2; device++) {
+        fth_context *ctx = device ? t_rows_device(64 * MiB, true) : t_rows_context(2, 16 * MiB);
+        const int64_t n = 3000;
+        gs_model m;
+        gs_rows rows;
+        int64_t count[GS_ATTRIBUTES];
+        OK(gs_model_create(&m, fth_context_mem(ctx), n, 1, NULL));
+        m.at[GS_MEANS][3 * 1700 + 2] = INFINITY;
+        m.at[GS_SH_N][9 * 2999 + 8] = NAN;
+        m.at[GS_SH_N][0] = -INFINITY;
+        OK(gs_rows_load(&rows, ctx, &m, n, gs_rows_place(ctx), NULL));
+        IS_TRUE(!(rows.flags & GS_ROWS_DEVICE) == !device);
+        OK(gs_rows_count_bad(&rows, count, NULL));
+        for (int a = 0; a < GS_ATTRIBUTES; a++)
+            EQ_I64(count[a], a == GS_MEANS ? 1 : a == GS_SH_N ? 2 : 0);
+        gs_model_free(&m);
+        gs_rows_free(&rows);
+        OK(fth_context_destroy(ctx, NULL));
+    }
 }
 
 static bool stop(void *user, const fth_progress *p)
