@@ -1,8 +1,8 @@
 # peer_splat.py - iterations of gsplat (pip install gsplat==1.5.3) on the scene of splat.c, with PyTorch's own Adam.
 #
-# "splat N ssim|l1" makes the scene of N Gaussians and takes some steps of training; "go" takes one more; "end" forgets it. All answer with
-# seconds of the host from a synchronised device to a synchronised device, the bytes that PyTorch had at most, and the
-# seconds between CUDA events. Rows are packed or not, whichever is faster; SSIM is separable convolutions of 15 channels,
+# "splat N ssim|l1" makes the scene of N Gaussians and takes some steps of training; "go" takes one more; "end" forgets it.
+# All answer with seconds of the host from a synchronised device to a synchronised device, the bytes that PyTorch had at
+# most, and the seconds between CUDA events. Rows are packed or not, whichever is faster; SSIM is separable convolutions of 15 channels,
 # with l1 it is left out. 0 seconds: it cannot be done.
 import math
 import sys
