@@ -291,6 +291,9 @@ def copy_of_the_configs(folder):
     shutil.copytree(os.path.join(ROOT, "configs"), os.path.join(folder, "configs"))
     edit(os.path.join(folder, "configs/demo/spatial/general.yaml"), max_iter=2, num_inducing=20, batch_size=100)
     edit(os.path.join(folder, "configs/demo/ptycho/general.yaml"), n_groups=16, nepochs=1, iterations=3)
+    for name in os.listdir(os.path.join(folder, "configs/demo/splat")):
+        edit(os.path.join(folder, "configs/demo/splat", name), iterations=40, eval_steps="[40]", gaussians=300, views=8,
+             width=80, height=60)
     os.makedirs(os.path.join(folder, "tests"))
     os.symlink(os.path.join(ROOT, "tests/golden"), os.path.join(folder, "tests/golden"))
 
