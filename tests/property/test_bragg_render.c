@@ -3,6 +3,7 @@
  * seconds: 20 labels: gpu
  */
 #include "testing/bragg.h"
+#include "testing/full.h"
 #include "testing/op_harness.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static void one_level(const tb_case *c, const pictures *p, int level, int64_t ou
 TEST(loops_of_every_instruction_set_agree_with_the_plain_one)
 {
     t_random r = t_random_make(1);
-    for (int i = 0; i < (t_slowed() ? SCENES / 20 : SCENES); i++) {
+    for (int i = 0; i < (t_slowed() ? SCENES / 20 : SCENES / t_one_in(1, 4)); i++) {
         tb_case c;
         tb_random(&c, &r);
         pictures p = pictures_of(&c);
@@ -229,7 +230,7 @@ TEST(any_budget_and_number_of_threads_give_the_same_bytes)
 TEST(pieces_of_the_operations_give_the_same_bits)
 {
     t_random r = t_random_make(5);
-    for (int i = 0; i < (t_slowed() ? 4 : 30); i++) {
+    for (int i = 0; i < (t_slowed() ? 4 : 30 / t_one_in(1, 3)); i++) {
         tb_case c;
         tb_random(&c, &r);
         const br_scene *s = &c.s;

@@ -58,7 +58,7 @@ static void compiles_as(const fth__program *p, const fth__ew_shape *shape, bool 
     size_t bytes;
     IS_TRUE(fth__cuda_source(p, shape, vec, text, TEXT) <= TEXT);
     static int made;
-    if (made++ % t_one_in(3, 16) != 0) {
+    if (made++ % t_one_in(6, 64) != 0) {
         free(text);
         return;
     }
