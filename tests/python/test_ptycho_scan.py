@@ -666,6 +666,32 @@ class Scans(unittest.TestCase):
         self.assertIn("--flip_x false --flip_y false --swap_xy false", run("check", path, "--swap_xy", "true", "--flip_x", "true"))
         self.assertIn("fits better", run("check", path, "--flip_x", "true", "--strict", "true", code=3))
 
+    def test_check_doubts_what_is_most_likely_not_meant(self):
+        """Files that can be read, and whose pictures would be wrong without a word."""
+        path, ok = self.dir / "s.npz", arrays()
+        y, x = np.mgrid[:16, :16] - 8
+        ok["diff3d"] = (ok["diff3d"] * np.exp(-(x**2 + y**2) / 20)).astype("f4")
+        shifted = lambda v: np.fft.fftshift(v, (-2, -1))
+        hot = ok["diff3d"].copy()
+        hot[7, 3, 4] = 1e4
+        counts = np.round(20 * ok["diff3d"]).astype("f4")
+        cases = [({}, None), ({"diff3d": counts}, "every amplitude of 'diff3d' is a whole number.*--data.kind counts"),
+                 ({"diff3d": shifted(ok["diff3d"])}, "in the corners of the patterns"),
+                 ({"probeGuess": shifted(ok["probeGuess"])}, "the probe's light is in the corners"),
+                 ({"diff3d": hot}, "pattern 7 has .* times the light of the others"),
+                 ({"xcoords": ok["xcoords"] * 1e-8, "ycoords": ok["ycoords"] * 1e-8}, "all positions lie within 1.94e-07 pixels"),
+                 ({"xcoords": ok["xcoords"] * 30, "ycoords": ok["ycoords"] * 30}, "about .* apart and patterns 16 wide: they do not overlap")]
+        for change, want in cases:
+            np.savez(path, **{**ok, **change})
+            said = run("check", path)
+            seen = [line for line in said.splitlines() if line.startswith("warning") and "sign of the pos" not in line
+                    and "fits better" not in line]
+            self.assertEqual(len(seen), want is not None, said)
+            if want:
+                self.assertRegex(seen[0], want)
+        np.savez(path, **{**ok, "diff3d": counts})
+        self.assertNotIn("whole number", run("check", path, "--data.kind", "counts"))
+
     def test_what_is_packed_or_turned_is_solved_alike(self):
         path = self.dir / "a.npz"
         run("simulate", path, "--size", 96, "--N", 32, "--n_images", 40, "--nphotons", "1e6", "--quiet")

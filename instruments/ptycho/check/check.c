@@ -127,6 +127,8 @@ static fth_status look(pt_scan *scan, const fth_config *cfg, const pt_scan_optio
 {
     FTH_TRY(pt_scan_survey(scan, NULL, NULL, &v->survey, err));
     FTH_TRY(pt_probe_settle(scan, cfg, err));
+    /* patterns that do not overlap fit in every orientation, on a canvas that may be huge */
+    if (pt_scan_spacing(scan) > (double)scan->N) return FTH_OK;
     FTH_TRY(pt_orient(scan, v->tried, &v->patterns, err));
     if (v->patterns) judge(v);
     return tell_orientation(scan, opt, v, err);

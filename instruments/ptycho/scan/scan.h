@@ -155,6 +155,9 @@ typedef struct pt_survey {
 fth_status pt_scan_survey(pt_scan *scan, fth_progress_fn *progress, void *user, pt_survey *out,
                           fth_err *err);
 
+/* Pixels from a position to the next, about: positions spread evenly over what they cover. */
+double pt_scan_spacing(const pt_scan *scan);
+
 /* The object as a new tensor [orow ocol] c128; NULL where the scan has none. */
 fth_status pt_scan_load_object(pt_scan *scan, fth_tensor **out, fth_err *err);
 

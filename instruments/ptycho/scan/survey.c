@@ -16,7 +16,8 @@ typedef struct seen {
     double power, most;
     int64_t saturated, full; /* pixels that are, and the first of them */
     int64_t fractional;
-    bool any; /* a pixel that is not masked */
+    double middle, corners; /* light of the middle quarter, and of the four corners of that size */
+    bool any;               /* a pixel that is not masked */
 } seen;
 
 typedef struct pass {
@@ -31,6 +32,8 @@ typedef struct pass {
     double sum;
     bool any;
     int64_t full; /* the first that is saturated */
+    int64_t brightest;
+    double middle, corners;
 } pass;
 
 static fth_status refuse(const pass *p, int64_t i, int64_t k, double v, fth_err *err)
@@ -44,6 +47,23 @@ static fth_status refuse(const pass *p, int64_t i, int64_t k, double v, fth_err 
              (long long)(k % N), v, pt_kind_names[p->scan->kind]);
     fth_err_hint(err, "mask bad pixels with an array 'mask' (true is good), or set them to 0");
     return FTH_E_FILE_FORMAT;
+}
+
+/* The outer half of an axis of N, which the middle is within. */
+static bool is_outer(int64_t i, int64_t N)
+{
+    return i < N / 4 || i >= N - N / 4;
+}
+
+/* Where the light lies: half of the pixels belong to neither. */
+static void weigh(int64_t from, int64_t n, int64_t N, const double *v, bool counts, seen *s)
+{
+    for (int64_t k = 0; k < n; k++) {
+        const bool y = is_outer((from + k) / N, N), x = is_outer((from + k) % N, N);
+        const double power = counts ? v[k] : v[k] * v[k];
+        if (y && x) s->corners += power;
+        if (!y && !x) s->middle += power;
+    }
 }
 
 /* Pixels [from, from + n) of pattern i. */
@@ -71,10 +91,11 @@ static fth_status look_strip(const pass *p, int64_t i, int64_t from, int64_t n, 
         if (!(v[k] >= 0 && v[k] <= 1.7e308)) return refuse(p, i, from + k, v[k], err);
     s->most = most;
     s->power = power;
+    weigh(from, n, scan->N, v, counts, s);
     for (int64_t k = 0; most >= scan->saturated && k < n; k++)
         if (v[k] >= scan->saturated && s->saturated++ == 0) s->full = from + k;
     /* squares of rounded roots are nearly whole */
-    for (int64_t k = 0; counts && fth_dtype_is_real(scan->patterns.dtype) && k < n; k++)
+    for (int64_t k = 0; fth_dtype_is_real(scan->patterns.dtype) && k < n; k++)
         s->fractional += fabs(v[k] - rint(v[k])) > 1e-5 * (v[k] > 1 ? v[k] : 1);
     return FTH_OK;
 }
@@ -111,7 +132,9 @@ static void add(pass *p, int64_t i)
     const int64_t n = p->scan->N * p->scan->N;
     p->any |= s->any;
     p->sum += s->power;
-    if (s->power > p->found.max_power) p->found.max_power = s->power;
+    if (s->power > p->found.max_power) p->found.max_power = s->power, p->brightest = i;
+    p->middle += s->middle;
+    p->corners += s->corners;
     if (s->most > p->found.max_value) p->found.max_value = s->most;
     if (s->saturated > 0 && p->found.saturated == 0) p->full = i * n + s->full;
     p->found.saturated += s->saturated;
@@ -133,6 +156,89 @@ static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *
             !progress(user, &(fth_progress){.fraction = (double)(p->at + n[0]) / (double)scan->n}))
             return FTH_FAIL(err, FTH_E_CANCELLED, "the look at the patterns was cancelled");
     }
+    return FTH_OK;
+}
+
+/* ---- what can be read, and is most likely not meant ---- */
+
+/* Light in the corners, where the middle of something is expected to be bright. */
+static const double CORNERS = 4;
+
+static fth_status doubt_patterns(const pass *p, fth_err *err)
+{
+    enum { BRIGHT = 1000 };
+    pt_scan *scan = p->scan;
+    const double rest = (p->sum - p->found.max_power) / (double)(scan->n > 1 ? scan->n - 1 : 1);
+    if (scan->kind == PT_AMPLITUDE && !scan->kind_is_declared &&
+        fth_dtype_is_real(scan->patterns.dtype) && p->found.fractional == 0 &&
+        p->found.max_value > 1)
+        FTH_TRY(pt_scan_warn(scan, err,
+                             "every amplitude of '%s' is a whole number, up to %.0f: if they are "
+                             "counts, say --data.kind counts",
+                             scan->array, p->found.max_value));
+    if (p->corners > CORNERS * p->middle)
+        FTH_TRY(pt_scan_warn(scan, err,
+                             "%.0f %% of the light is in the corners of the patterns and %.0f %% "
+                             "in the middle, where it is expected: shift them by half their side "
+                             "(numpy.fft.fftshift)",
+                             100 * p->corners / p->sum, 100 * p->middle / p->sum));
+    if (rest > 0 && p->found.max_power > BRIGHT * rest)
+        FTH_TRY(pt_scan_warn(scan, err,
+                             "pattern %lld has %.3g times the light of the others: a pixel that is "
+                             "always on? mask it",
+                             (long long)p->brightest, p->found.max_power / rest));
+    return FTH_OK;
+}
+
+static fth_status doubt_probe(pt_scan *scan, fth_err *err)
+{
+    double middle = 0, corners = 0;
+    for (int64_t k = 0; k < scan->modes * scan->N * scan->N; k++) {
+        const fth_c128 c = scan->probe[k];
+        const bool y = is_outer(k / scan->N % scan->N, scan->N), x = is_outer(k % scan->N, scan->N);
+        const double power = c.re * c.re + c.im * c.im;
+        if (y && x) corners += power;
+        if (!y && !x) middle += power;
+    }
+    if (corners <= CORNERS * middle) return FTH_OK;
+    return pt_scan_warn(scan, err,
+                        "the probe's light is in the corners of its frame: shift it by half of "
+                        "its side (numpy.fft.fftshift)");
+}
+
+static double width_of(const double *v, int64_t n)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        least = fmin(least, v[i]);
+        most = fmax(most, v[i]);
+    }
+    return n > 0 ? most - least : 0;
+}
+
+double pt_scan_spacing(const pt_scan *scan)
+{
+    const double x = width_of(scan->x, scan->n), y = width_of(scan->y, scan->n),
+                 n = (double)(scan->n > 1 ? scan->n : 1);
+    return fmax(sqrt(x * y / n), fmax(x, y) / n);
+}
+
+static fth_status doubt_positions(pt_scan *scan, fth_err *err)
+{
+    const double apart = pt_scan_spacing(scan),
+                 reach = fmax(width_of(scan->x, scan->n), width_of(scan->y, scan->n));
+    if (scan->n > 1 && reach < 1)
+        return pt_scan_warn(scan, err,
+                            "all positions lie within %.3g pixels: are they in another unit? "
+                            "--coord_scale turns them into pixels",
+                            reach);
+    if (apart > (double)scan->N)
+        return pt_scan_warn(scan, err,
+                            "positions are about %.3g pixels apart and patterns %lld wide: they "
+                            "do not overlap, and nothing ties the pieces of the picture together; "
+                            "are positions in another unit? --coord_scale turns them into "
+                            "pixels",
+                            apart, (long long)scan->N);
     return FTH_OK;
 }
 
@@ -164,11 +270,13 @@ static fth_status conclude(pass *p, fth_err *err)
                              (long long)(p->full / N / N), (long long)(p->full / N % N),
                              (long long)(p->full % N)));
     }
-    if (p->found.fractional > 0)
+    if (scan->kind == PT_COUNTS && p->found.fractional > 0)
         FTH_TRY(pt_scan_warn(scan, err,
                              "%lld counts are no whole numbers: are these amplitudes, or scaled?",
                              (long long)p->found.fractional));
-    return FTH_OK;
+    FTH_TRY(doubt_patterns(p, err));
+    FTH_TRY(doubt_probe(scan, err));
+    return doubt_positions(scan, err);
 }
 
 fth_status pt_scan_survey(pt_scan *scan, fth_progress_fn *progress, void *user, pt_survey *out,
