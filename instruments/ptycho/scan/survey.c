@@ -208,7 +208,7 @@ static fth_status doubt_probe(pt_scan *scan, fth_err *err)
 
 static double width_of(const double *v, int64_t n)
 {
-    double least = INFINITY, most = -INFINITY;
+    double least = (double)INFINITY, most = -(double)INFINITY;
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, v[i]);
         most = fmax(most, v[i]);
