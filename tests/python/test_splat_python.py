@@ -76,6 +76,10 @@ class SplatPython(unittest.TestCase):
         for name in ("a.ply", "a.spz", "a.sog", "a.splat"):
             again = fathom.splat.load(model.save(self.dir / name))
             self.assertEqual(len(again), len(model), name)
+        (self.dir / "trained").mkdir()
+        for name in ("splat_5.ply", "splat_40.ply"):
+            fathom.splat.load(self.dir / "a.splat" if "5" in name else self.dir / "a.ply").save(self.dir / "trained" / name)
+        np.testing.assert_array_equal(fathom.splat.load(self.dir / "trained").shN, model.shN)  # the newest of a training
         model.save(self.dir / "a.html")
         self.assertIn("webgl2", (self.dir / "a.html").read_text())
         with self.assertRaisesRegex(fathom.Error, "no format"):

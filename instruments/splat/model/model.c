@@ -169,7 +169,7 @@ fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
         *format = GS_FORMAT_SOG;
         return FTH_OK;
     }
-    FTH_FAIL(err, FTH_E_COMMAND, "%s: expected an ending that says the format of a model", path);
+    FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format of models", path);
     fth_err_hint(err, "models are written as .ply, .splat, .spz, .sog, meta.json and .html");
     return FTH_E_COMMAND;
 }

@@ -46,12 +46,14 @@ static fth_status finish(fth_splat **out, fth_status s)
 
 fth_status fth_splat_load(fth_splat **out, fth_context *ctx, const char *path, fth_err *err)
 {
+    char found[FTH_PATH];
     gs_model_info info;
     fth_mem *mem = fth_context_mem(ctx);
     *out = NULL;
-    FTH_TRY(gs_model_look(mem, path, &info, err));
+    FTH_TRY(gs_model_find(mem, path, found, err));
+    FTH_TRY(gs_model_look(mem, found, &info, err));
     FTH_TRY(make(out, ctx, err));
-    return finish(out, gs_model_load(&(*out)->model, mem, path, info.format, err));
+    return finish(out, gs_model_load(&(*out)->model, mem, found, info.format, err));
 }
 
 fth_status fth_splat_create(fth_splat **out, fth_context *ctx, int64_t n, int32_t degree,
