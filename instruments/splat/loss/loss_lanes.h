@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TAPS = 11, HALF = 5, MOMENTS = 5, SLOPES = 3 };
+enum { TAPS = 11, HALF = 5, MOMENTS = 5, SLOPES = 3, LINES = MOMENTS + 1 };
 
 static const real window[TAPS] = {
     (real)0.001028380123898387f,  (real)0.0075987582094967365f, (real)0.036000773310661316f,
@@ -21,7 +21,7 @@ typedef struct bench {
     real *moment[MOMENTS]; /* along rows: x y xx yy xy; then slopes along rows */
     real *slope[SLOPES];
     double *l1, *ssim; /* of each row */
-    real *line;        /* of each worker, two lines with HALF zeros on both sides */
+    real *line;        /* of each worker, LINES lines with HALF zeros on both sides */
     int64_t line_reals;
     int64_t first_i, end_i, first_j, end_j; /* pixels that are averaged, without a mask */
     real share, step;                       /* dL/dmap there; of |x - y| */
@@ -36,7 +36,7 @@ static uint64_t loss_scratch(int64_t height, int64_t width, int threads)
 {
     const uint64_t plane = up((uint64_t)(height * width) * sizeof(real));
     return plane * (MOMENTS + SLOPES) + 2 * up((uint64_t)height * sizeof(double)) +
-           up((uint64_t)(3 * (width + 2 * HALF)) * sizeof(real)) *
+           up((uint64_t)(LINES * (width + 2 * HALF)) * sizeof(real)) *
                (uint64_t)(threads > 1 ? threads : 1);
 }
 
@@ -52,7 +52,7 @@ static void arrange(bench *b, gs_loss_work *w)
     b->ssim = (double *)(at + rows);
     b->line = (real *)(at + 2 * rows);
     b->line_reals =
-        (int64_t)(up((uint64_t)(3 * (w->width + 2 * HALF)) * sizeof(real)) / sizeof(real));
+        (int64_t)(up((uint64_t)(LINES * (w->width + 2 * HALF)) * sizeof(real)) / sizeof(real));
     b->first_i = b->first_j = gs_mask_border(w->height, w->width);
     b->end_i = w->height - b->first_i;
     b->end_j = w->width - b->first_j;
@@ -132,37 +132,43 @@ static void moments_row(void *arg, int64_t i, int worker)
     }
 }
 
-/* Of one pixel: the map, and its derivatives by the mean of x, of xx and of xy. */
-static real ssim_of(const real m[MOMENTS], real slope[SLOPES])
+/* Of a row of pixels: the map, and its derivatives by the mean of x, of xx and of xy, times
+ * `share`. No pixel has a path of its own, so that compilers make vectors of it. */
+static void ssim_of(int64_t n, real share, const real *restrict mx, const real *restrict my,
+                    const real *restrict mxx, const real *restrict myy, const real *restrict mxy,
+                    real *restrict map, real *restrict by_x, real *restrict by_xx,
+                    real *restrict by_xy)
 {
-    const real C1 = (real)1e-4, C2 = (real)9e-4, a = m[0], y = m[1];
-    const real s1 = FMA(-a, a, m[2]), s2 = FMA(-y, y, m[3]), s12 = FMA(-a, y, m[4]);
-    const real A = FMA(a, a, FMA(y, y, C1)), B = s1 + s2 + C2, C = FMA(2 * a, y, C1),
-               D = 2 * s12 + C2, AB = A * B, map = C * D / AB;
-    slope[0] = 2 * y * (D - C) / AB - 2 * a * map / A + 2 * a * map / B;
-    slope[1] = -map / B;
-    slope[2] = 2 * C / AB;
-    return map;
+    const real C1 = (real)1e-4, C2 = (real)9e-4;
+    for (int64_t j = 0; j < n; j++) {
+        const real a = mx[j], y = my[j];
+        const real s1 = FMA(-a, a, mxx[j]), s2 = FMA(-y, y, myy[j]), s12 = FMA(-a, y, mxy[j]);
+        const real A = FMA(a, a, FMA(y, y, C1)), B = s1 + s2 + C2, C = FMA(2 * a, y, C1),
+                   D = 2 * s12 + C2, AB = A * B, ssim = C * D / AB;
+        map[j] = ssim;
+        by_x[j] = share * (2 * y * (D - C) / AB - 2 * a * ssim / A + 2 * a * ssim / B);
+        by_xx[j] = share * (-ssim / B);
+        by_xy[j] = share * (2 * C / AB);
+    }
 }
 
 static void map_row(void *arg, int64_t i, int worker)
 {
     bench *b = arg;
     const int64_t n = b->w->width;
+    real *m[MOMENTS], *map = line_of(b, worker, MOMENTS), *slope[SLOPES];
     double sum = 0;
-    (void)worker;
+    for (int k = 0; k < SLOPES; k++) slope[k] = b->slope[k] + i * n;
+    for (int k = 0; k < MOMENTS; k++) {
+        m[k] = line_of(b, worker, k);
+        across(b->moment[k], b->w->height, n, i, m[k]);
+    }
+    ssim_of(n, b->share, m[0], m[1], m[2], m[3], m[4], map, slope[0], slope[1], slope[2]);
     for (int64_t j = 0; j < n; j++) {
-        real m[MOMENTS] = {0}, slope[SLOPES];
-        for (int t = 0; t < TAPS; t++) {
-            const int64_t from = i + t - HALF;
-            if (from < 0 || from >= b->w->height) continue;
-            for (int k = 0; k < MOMENTS; k++)
-                m[k] = FMA(window[t], b->moment[k][from * n + j], m[k]);
-        }
-        const real map = ssim_of(m, slope);
-        const bool inside = is_averaged(b, i, j);
-        if (inside) sum += (double)map;
-        for (int k = 0; k < SLOPES; k++) b->slope[k][i * n + j] = inside ? b->share * slope[k] : 0;
+        if (is_averaged(b, i, j))
+            sum += (double)map[j];
+        else
+            for (int k = 0; k < SLOPES; k++) slope[k][j] = 0;
     }
     b->ssim[i] = sum;
 }
