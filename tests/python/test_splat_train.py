@@ -111,7 +111,9 @@ class Train(unittest.TestCase):
             self.assertLess(float(rows[-1]["l1"]), float(rows[0]["l1"]))
             for row in rows_of(self.dir / f"ref_{strategy}/memory.csv"):
                 planned, held = int(row["planned_bytes"]), int(row["ledger_bytes"])
-                self.assertLessEqual(abs(held - planned), 0.03 * planned, row)
+                meanwhile = 2 * 3 * 64 * 48  # images that are decoded ahead while a step runs
+                self.assertGreaterEqual(held, planned, row)
+                self.assertLessEqual(held, 1.03 * planned + meanwhile, row)
 
     def test_interrupted_and_killed(self):
         for strategy in ("default", "mcmc"):
