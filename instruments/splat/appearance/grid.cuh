@@ -1,9 +1,9 @@
 /* grid.cuh - the kernels of grid.h in one precision (`real`, FMA, inside a namespace).
  *
  * A block has a strip of rows between two rows and two columns of cells. It joins the rows of its
- * cells in shared memory first. Backward, a thread then has one number of one level in the four
- * columns around the strip, and passes through the pixels, which lie in shared memory with their
- * weights; groups of threads share the pixels, and are added in their order.
+ * cells in shared memory first. Backward, a thread then has four numbers of one level in the four
+ * columns around the strip, in registers, and passes through pixels, which lie in shared memory
+ * with their weights; groups of threads share the pixels, and are added in their order.
  */
 #include "cells.h"
 
@@ -11,11 +11,17 @@ enum {
     CORNERS = 4,
     SLICERS = 256,
     LEVELS = 8,                 /* that a group of threads has at once */
-    PAIRS = LEVELS * GS_AFFINE, /* threads of a group */
-    GROUPS = 4,
-    BACKERS = PAIRS * GROUPS, /* threads, and pixels at once */
+    PAIRS = LEVELS * GS_AFFINE, /* numbers of them */
+    GROUP = LEVELS * 3,         /* threads, each with a row of a map */
+    GROUPS = 16,
+    BACKERS = GROUP * GROUPS, /* threads, and pixels at once */
     SLOPERS = SLOPE_THREADS,
     ADDERS = 1024
+};
+
+struct __align__(16) quad
+{
+    real e[4];
 };
 
 struct slice {
@@ -85,7 +91,8 @@ __global__ void __launch_bounds__(SLICERS) slice_strips(const slice __grid_const
 
 /* Pixels as the groups read them. */
 struct staged {
-    real product[BACKERS][GS_AFFINE], corner[BACKERS][CORNERS], up[BACKERS];
+    quad product[BACKERS][3], corner[BACKERS];
+    real up[BACKERS];
     int low[BACKERS], high[BACKERS];
 };
 
@@ -100,11 +107,13 @@ __device__ inline void stage(const slice &s, const strip &b, int q, bool colours
                down = within(&s.i, b.y, i);
     pixel p;
     pixel_of(colour, s.luma, &p);
-    for (int k = 0; k < GS_AFFINE; k++) to->product[t][k] = g[k / 4] * p.v[k % 4];
-    to->corner[t][0] = (1 - across) * (1 - down);
-    to->corner[t][1] = across * (1 - down);
-    to->corner[t][2] = (1 - across) * down;
-    to->corner[t][3] = across * down;
+    for (int o = 0; o < 3; o++) {
+        const quad product = {{g[o] * p.v[0], g[o] * p.v[1], g[o] * p.v[2], g[o]}};
+        to->product[t][o] = product;
+    }
+    const quad corner = {
+        {(1 - across) * (1 - down), across * (1 - down), (1 - across) * down, across * down}};
+    to->corner[t] = corner;
     to->up[t] = p.up;
     to->low[t] = p.low;
     to->high[t] = p.high;
@@ -117,18 +126,31 @@ __device__ inline void stage(const slice &s, const strip &b, int q, bool colours
     for (int c = 0; c < 3; c++) at[c] = out[c];
 }
 
+/* The sums of all groups, [group corner number], as those of the strip: a thread for each. */
+__device__ inline void add_groups(const slice &s, const real *groups, int first)
+{
+    const int pair = (int)threadIdx.x % PAIRS, corner = (int)threadIdx.x / PAIRS,
+              level = first + pair / GS_AFFINE;
+    real all = 0;
+    for (int h = 0; h < GROUPS; h++) all += groups[(h * CORNERS + corner) * PAIRS + pair];
+    if (level < s.luma)
+        s.part[(((int64_t)blockIdx.x * CORNERS + corner) * s.luma + level) * GS_AFFINE +
+               pair % GS_AFFINE] = all;
+}
+
 __global__ void __launch_bounds__(BACKERS) back_strips(const slice __grid_constant__ s)
 {
     FTH_SHARED(staged, shared);
-    real *table = (real *)(shared + 1);
+    static_assert(sizeof(staged) >= GROUPS * CORNERS * PAIRS * sizeof(real), "sums lie there too");
+    static_assert(CORNERS * PAIRS == BACKERS, "a thread for each sum");
+    real *table = (real *)(shared + 1), *groups = (real *)shared;
     const strip b = strip_of(s);
-    const int cell = s.luma * GS_AFFINE, n = (b.end_i - b.first_i) * (b.end_j - b.first_j),
-              pair = (int)threadIdx.x % PAIRS, group = (int)threadIdx.x / PAIRS,
-              k = pair % GS_AFFINE;
+    const int n = (b.end_i - b.first_i) * (b.end_j - b.first_j), group = (int)threadIdx.x / GROUP,
+              o = (int)threadIdx.x % 3;
     if (s.out) join_rows(s, b, table);
     for (int first = 0; first < s.luma; first += LEVELS) {
-        const int level = first + pair / GS_AFFINE;
-        real sum[CORNERS] = {0, 0, 0, 0};
+        const int level = first + (int)threadIdx.x % GROUP / 3;
+        real sum[CORNERS][4] = {};
         for (int from = 0; from < n; from += BACKERS) {
             const int here = n - from < BACKERS ? n - from : BACKERS;
             __syncthreads();
@@ -136,21 +158,24 @@ __global__ void __launch_bounds__(BACKERS) back_strips(const slice __grid_consta
                 stage(s, b, from + (int)threadIdx.x, s.out && first == 0, table, shared);
             __syncthreads();
             for (int q = group; q < here; q += GROUPS) {
-                const real up = shared->up[q],
-                           weight = (level == shared->low[q] ? 1 - up : 0) +
-                                    (level == shared->high[q] ? up : 0),
-                           v = weight * shared->product[q][k];
-                for (int c = 0; c < CORNERS; c++) sum[c] = FMA(v, shared->corner[q][c], sum[c]);
+                const quad product = shared->product[q][o], corner = shared->corner[q];
+                const real up = shared->up[q], weight = (level == shared->low[q] ? 1 - up : 0) +
+                                                        (level == shared->high[q] ? up : 0);
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    const real v = weight * product.e[k];
+#pragma unroll
+                    for (int c = 0; c < CORNERS; c++) sum[c][k] = FMA(v, corner.e[c], sum[c][k]);
+                }
             }
         }
         __syncthreads();
-        real *groups = &shared->product[0][0]; /* [group corner pair] */
-        for (int c = 0; c < CORNERS; c++) groups[(group * CORNERS + c) * PAIRS + pair] = sum[c];
+        for (int c = 0; c < CORNERS; c++)
+            for (int k = 0; k < 4; k++)
+                groups[(group * CORNERS + c) * PAIRS + (level - first) * GS_AFFINE + 4 * o + k] =
+                    sum[c][k];
         __syncthreads();
-        real all = 0; /* of corner `group` */
-        for (int h = 0; h < GROUPS; h++) all += groups[(h * CORNERS + group) * PAIRS + pair];
-        if (level < s.luma)
-            s.part[((int64_t)blockIdx.x * CORNERS + group) * cell + level * GS_AFFINE + k] = all;
+        add_groups(s, groups, first);
     }
 }
 
