@@ -13,7 +13,11 @@
 namespace
 {
 
-enum { PROJECT_THREADS = 128, REST = 3 * GS_COEFFICIENTS };
+enum {
+    PROJECT_THREADS = 128,
+    REST = 3 * GS_COEFFICIENTS,
+    PROJECT_RESIDENT = sizeof(real) == 4 && !GS_RAYS ? 7 : 1 /* blocks of a multiprocessor */
+};
 
 struct projection {
     gs_raster rule;
@@ -123,7 +127,7 @@ __device__ inline bool row_at(const projection &p, const row_numbers &of, real r
 #endif
 }
 
-__global__ void __launch_bounds__(PROJECT_THREADS)
+__global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_RESIDENT)
     project_rows(const projection __grid_constant__ p)
 {
     __shared__ real coefficients[PROJECT_THREADS * REST];
