@@ -298,7 +298,7 @@ static fth_status beside(bench *b, trainer *t, const char *name, peer_python *gs
                              .peer_name = "gsplat 1.5.3",
                              .threads = 1,
                              .amount = 1e-9 * (double)t->n,
-                             .unit = "rows/s",
+                             .unit = "Grows/s",
                              .bar = b->divide > 1 ? 0 : 2,
                              .ours = ours,
                              .ours_kernels = ours_kernels,
