@@ -10,7 +10,7 @@
 #include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 20 };
+enum { GRAPHS = 10 };
 #else
 enum { GRAPHS = 100 };
 #endif
