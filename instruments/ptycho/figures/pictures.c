@@ -1,10 +1,36 @@
 /* pictures.c - see pictures.h. */
 #include "pictures.h"
 
+#include "../recon/recon.h"
 #include "view.h"
 
 #include <math.h>
 #include <stdio.h>
+
+pt_pictures pt_pictures_of(const pt_recon *r, fth_mem *mem)
+{
+    pt_pictures p = {.mem = mem,
+                     .object = r->object.at,
+                     .object_dtype = FTH_C64,
+                     .rows = r->object.rows,
+                     .cols = r->object.cols,
+                     .probe = r->probe ? fth_tensor_data(r->probe) : NULL,
+                     .probe_dtype = FTH_C64,
+                     .modes = r->modes,
+                     .side = r->side,
+                     .errors = r->errors ? fth_tensor_data(r->errors) : NULL,
+                     .n_errors = r->n_errors,
+                     .origin_x = r->origin_x,
+                     .origin_y = r->origin_y,
+                     .pixel_m = r->pixel_m};
+    if (r->positions) {
+        p.x = fth_tensor_data(r->positions);
+        p.y = p.x + 1;
+        p.xy_stride = 2;
+        p.n_patterns = r->n_positions;
+    }
+    return p;
+}
 
 enum { MOST_MODES = 8, MOST_COLUMNS = 4 };
 

@@ -35,6 +35,9 @@ typedef struct pt_pictures {
     double origin_x, origin_y; /* where pixel (0, 0) of the object lies, in the same */
     double pixel_m;            /* size of a pixel; 0: not known */
 } pt_pictures;
+/* Of a reconstruction, which outlives them. */
+struct pt_recon;
+pt_pictures pt_pictures_of(const struct pt_recon *r, fth_mem *mem);
 
 /* Draw into `folder`; with `bytes` nothing is drawn, and it says what the largest would hold. */
 fth_status pt_figures_reconstruction(const pt_pictures *p, const char *folder, uint64_t *bytes,

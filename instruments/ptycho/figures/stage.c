@@ -37,26 +37,7 @@ fth_status pt_figures_run(const fth_stage_call *call, fth_err *err)
     fth_mem *mem = fth_context_mem(call->context);
     FTH_TRY(fth_path_join(path, call->model_dir, "reconstruction.npz", err));
     FTH_TRY(pt_recon_open(&r, mem, path, err));
-    pt_pictures p = {.mem = mem,
-                     .object = r.object.at,
-                     .object_dtype = FTH_C64,
-                     .rows = r.object.rows,
-                     .cols = r.object.cols,
-                     .probe = r.probe ? fth_tensor_data(r.probe) : NULL,
-                     .probe_dtype = FTH_C64,
-                     .modes = r.modes,
-                     .side = r.side,
-                     .errors = r.errors ? fth_tensor_data(r.errors) : NULL,
-                     .n_errors = r.n_errors,
-                     .origin_x = r.origin_x,
-                     .origin_y = r.origin_y,
-                     .pixel_m = r.pixel_m};
-    if (r.positions) {
-        p.x = fth_tensor_data(r.positions);
-        p.y = p.x + 1;
-        p.xy_stride = 2;
-        p.n_patterns = r.n_positions;
-    }
+    const pt_pictures p = pt_pictures_of(&r, mem);
     fth_stage_point(call, "before_outputs");
     fth_status s = fth_path_join(path, call->model_dir, PT_PAGE_PNG, err);
     if (s == FTH_OK) s = pt_draw_page(&p, call->model, path, NULL, err);

@@ -59,26 +59,7 @@ static fth_status view_recon(const viewing *v, fth_err *err)
 {
     pt_recon r;
     FTH_TRY(pt_recon_open(&r, v->mem, v->path, err));
-    pt_pictures p = {.mem = v->mem,
-                     .object = r.object.at,
-                     .object_dtype = FTH_C64,
-                     .rows = r.object.rows,
-                     .cols = r.object.cols,
-                     .probe = r.probe ? fth_tensor_data(r.probe) : NULL,
-                     .probe_dtype = FTH_C64,
-                     .modes = r.modes,
-                     .side = r.side,
-                     .errors = r.errors ? fth_tensor_data(r.errors) : NULL,
-                     .n_errors = r.n_errors,
-                     .origin_x = r.origin_x,
-                     .origin_y = r.origin_y,
-                     .pixel_m = r.pixel_m};
-    if (r.positions) {
-        p.x = fth_tensor_data(r.positions);
-        p.y = p.x + 1;
-        p.xy_stride = 2;
-        p.n_patterns = r.n_positions;
-    }
+    pt_pictures p = pt_pictures_of(&r, v->mem);
     set_limits(v, &p);
     fth_answer_file(v->a, FTH_FILE_INPUT, r.path, -1, "object %lld x %lld",
                     (long long)r.object.rows, (long long)r.object.cols);
