@@ -34,7 +34,7 @@ MUTANTS = [
     ("updates_in_pieces_before_the_end", "src/plan/commit.c",
      "return p->loop[it->loop].end - t + 1;", "return 0;", "unit/test_plan_updates"),
     ("blocks_never_moved_apart", "src/plan/spread.c",
-     "s.apart[a * s.n + b] = would_wait(&s, a, b);", "s.apart[a * s.n + b] = false;", "unit/test_device_lanes"),
+     "s.apart[a * s.n + b] = would_wait(&s, a, b);", "s.apart[a * s.n + b] = would_wait(&s, a, b) && false;", "unit/test_device_lanes"),
     ("bytes_written_while_others_read_them", "src/run/lanes.c",
      "if ((x->written || y->written) && x->lo", "if (y->written && !x->written && x->lo", "unit/test_device_lanes"),
     ("lanes_do_not_meet_at_the_end", "src/run/lanes.c",
