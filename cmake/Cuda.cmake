@@ -82,10 +82,12 @@ target_link_libraries(fathom_cuda PRIVATE fathom fathom_static fathom_cuda_sm90a
 target_link_options(fathom_cuda PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
 
 # A program of the bench that is made when asked for: kernels of the library beside ones it must not have.
-add_executable(splat_atomic EXCLUDE_FROM_ALL bench/splat_atomic.cu)
-target_include_directories(splat_atomic PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
-target_compile_definitions(splat_atomic PRIVATE _GNU_SOURCE ${FTH_NO_SPECIAL_FUNCTIONS})
-target_compile_options(splat_atomic PRIVATE -std=c++20 ${level} -fmad=false --expt-relaxed-constexpr
-    -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-ffp-contract=off)
-set_target_properties(splat_atomic PROPERTIES CUDA_RUNTIME_LIBRARY Static)
-target_link_libraries(splat_atomic PRIVATE fathom_static ${CMAKE_DL_LIBS})
+if(EXISTS ${PROJECT_SOURCE_DIR}/bench/splat_atomic.cu)
+    add_executable(splat_atomic EXCLUDE_FROM_ALL bench/splat_atomic.cu)
+    target_include_directories(splat_atomic PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+    target_compile_definitions(splat_atomic PRIVATE _GNU_SOURCE ${FTH_NO_SPECIAL_FUNCTIONS})
+    target_compile_options(splat_atomic PRIVATE -std=c++20 ${level} -fmad=false --expt-relaxed-constexpr
+        -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-ffp-contract=off)
+    set_target_properties(splat_atomic PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+    target_link_libraries(splat_atomic PRIVATE fathom_static ${CMAKE_DL_LIBS})
+endif()
