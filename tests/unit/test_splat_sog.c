@@ -85,7 +85,7 @@ static void check_near(const gs_model *m, const gs_model *back)
     }
 }
 
-static void round_trip(const char *name, int64_t n, int degree)
+static void round_trip(const char *name, int64_t n, int degree, void (*change)(gs_model *))
 {
     fth_mem *mem = t_mem(64 << 20);
     fth_err err = {0};
@@ -93,6 +93,7 @@ static void round_trip(const char *name, int64_t n, int degree)
     gs_model_info info;
     char path[FTH_PATH];
     snprintf(path, sizeof path, "%s", t_temp_path(name));
+    if (change) change(&m);
     OKE(gs_model_save(&m, path, GS_FORMAT_SOG, &err), &err);
     OKE(gs_model_look(mem, path, &info, &err), &err);
     EQ_I64(info.format, GS_FORMAT_SOG);
@@ -107,18 +108,36 @@ static void round_trip(const char *name, int64_t n, int degree)
 
 TEST(sog_keeps_what_its_bytes_can)
 {
-    round_trip("a.sog", 1, 0);
-    round_trip("a.sog", 17, 3);
-    round_trip("a.sog", 900, 2);
-    round_trip("a.sog", 3000, 3); /* more rows than the palette has */
-    round_trip("folder/meta.json", 300, 1);
+    round_trip("a.sog", 1, 0, NULL);
+    round_trip("a.sog", 17, 3, NULL);
+    round_trip("a.sog", 900, 2, NULL);
+    round_trip("a.sog", 3000, 3, NULL); /* more rows than the palette has */
+    round_trip("folder/meta.json", 300, 1, NULL);
+}
+
+/* Both make an alpha of 255 everywhere, which WebP leaves out. */
+static void make_opaque(gs_model *m)
+{
+    for (int64_t g = 0; g < m->n; g++) m->at[GS_OPACITY][g] = 9;
+}
+
+static void turn_around_z(gs_model *m)
+{
+    for (int64_t g = 0; g < m->n; g++)
+        for (int c = 0; c < 4; c++) m->at[GS_ROTATION][4 * g + c] = c == 3 ? 1.0f : 0.1f;
+}
+
+TEST(pictures_without_alpha_are_opaque)
+{
+    round_trip("a.sog", 300, 1, make_opaque);
+    round_trip("a.sog", 300, 0, turn_around_z);
 }
 
 TEST(a_folder_is_a_model_too)
 {
     fth_mem *mem = t_mem(64 << 20);
     gs_model_info info;
-    round_trip("folder/meta.json", 50, 0);
+    round_trip("folder/meta.json", 50, 0, NULL);
     OK(gs_model_look(mem, t_temp_path("folder"), &info, NULL));
     EQ_I64(info.n, 50);
     OK(fth_mem_destroy(mem, NULL));
@@ -159,7 +178,7 @@ static void refuse(const char *text, fth_status status, const char *says)
 
 TEST(bad_meta_data_is_refused)
 {
-    round_trip("folder/meta.json", 20, 0);
+    round_trip("folder/meta.json", 20, 0, NULL);
     refuse("{\"count\": 20}", FTH_E_FILE_FEATURE, "expected version 2, found version 1");
     refuse("{\"version\": 2}", FTH_E_FILE_FORMAT, "\"count\"");
     refuse("{\"version\": 2, \"count\": 20, \"shN\": {\"count\": 70000, \"bands\": 1}}",
@@ -194,7 +213,7 @@ static void put64(unsigned char *to, uint64_t v)
 }
 
 /* What version 3 has in gzip, as version 4 with a stream of zstd for each array. */
-static size_t make_v4(const char *v3, unsigned char *to, size_t room)
+static size_t make_v4(const char *v3, int streams, unsigned char *to, size_t room)
 {
     static unsigned char plain[1 << 20];
     gzFile z = gzopen(v3, "rb");
@@ -204,13 +223,13 @@ static size_t make_v4(const char *v3, unsigned char *to, size_t room)
     uint32_t n;
     memcpy(&n, plain + 8, 4);
     const size_t k = (size_t)(got - 16) / n - 20, bytes[6] = {9, 1, 3, 3, 4, k};
-    memset(to, 0, 32 + 6 * 16);
+    memset(to, 0, 32 + (size_t)streams * 16);
     memcpy(to, plain, 15);
     to[4] = 4;
-    to[15] = 6;
+    to[15] = (unsigned char)streams;
     to[16] = 32;
-    size_t from = 16, at = 32 + 6 * 16;
-    for (int i = 0; i < 6; i++) {
+    size_t from = 16, at = 32 + (size_t)streams * 16;
+    for (int i = 0; i < streams; i++) {
         const size_t packed = ZSTD_compress(to + at, room - at, plain + from, bytes[i] * n, 3);
         IS_TRUE(!ZSTD_isError(packed));
         put64(to + 32 + 16 * i, packed);
@@ -225,12 +244,13 @@ TEST(spz_version_4_is_version_3_in_other_streams)
 {
     static unsigned char file[1 << 20];
     fth_mem *mem = t_mem(64 << 20);
-    for (int degree = 0; degree <= 3; degree++) {
+    for (int k = 0; k <= 4; k++) { /* the last without its empty stream */
+        const int degree = k % 4;
         gs_model m = make_model(mem, 400, degree), three, four;
         gs_model_info info;
         fth_err err = {0};
         OK(gs_model_save(&m, t_temp_path("3.spz"), GS_FORMAT_SPZ, NULL));
-        const size_t n = make_v4(t_temp_path("3.spz"), file, sizeof file);
+        const size_t n = make_v4(t_temp_path("3.spz"), k == 4 ? 5 : 6, file, sizeof file);
         t_file_write(t_temp_path("4.spz"), file, n);
         OK(gs_model_load(&three, mem, t_temp_path("3.spz"), GS_FORMAT_SPZ, NULL));
         OKE(gs_model_look(mem, t_temp_path("4.spz"), &info, &err), &err);
@@ -263,7 +283,7 @@ TEST(damaged_files_of_version_4_are_refused)
     fth_mem *mem = t_mem(64 << 20);
     gs_model m = make_model(mem, 40, 1), back;
     OK(gs_model_save(&m, t_temp_path("3.spz"), GS_FORMAT_SPZ, NULL));
-    const size_t n = make_v4(t_temp_path("3.spz"), file, sizeof file);
+    const size_t n = make_v4(t_temp_path("3.spz"), 6, file, sizeof file);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fth_err err = {0};
         const unsigned char was = file[cases[i].offset];

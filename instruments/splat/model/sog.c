@@ -160,9 +160,9 @@ typedef struct texture {
     const uint8_t *pixel;
 } texture;
 
-/* At least `least` pixels on so many columns; 0: on any. Four channels where `alpha`. */
+/* At least `least` pixels on so many columns; 0: on any. Alpha may be left out: see alpha_at. */
 static fth_status load_texture(sog *s, gs_sog_texture which, int64_t least, int64_t columns,
-                               bool alpha, texture *t, fth_err *err)
+                               texture *t, fth_err *err)
 {
     const gs_sog_place *place = &gs_sog_places[which];
     const fth_json_value *files = fth_json_get(fth_json_get(s->root, place->object), "files");
@@ -184,13 +184,13 @@ static fth_status load_texture(sog *s, gs_sog_texture which, int64_t least, int6
     FTH_TRY(st);
     const fth_picture *p = &t->picture;
     t->pixel = p->pixels;
-    if (p->dtype == FTH_U8 && p->channels >= (alpha ? 4 : 3) && (!columns || p->width == columns) &&
+    if (p->dtype == FTH_U8 && p->channels >= 3 && (!columns || p->width == columns) &&
         p->width * p->height >= least)
         return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_SHAPE,
-             "%s: expected %d channels of 8 bits, %" PRId64 " pixels%s, found %d of %d bits, "
-             "%" PRId64 " x %" PRId64,
-             label, alpha ? 4 : 3, least, columns ? " on other columns" : "", p->channels,
+             "%s: expected 3 or 4 channels of 8 bits, %" PRId64
+             " pixels%s, found %d of %d bits, %" PRId64 " x %" PRId64,
+             label, least, columns ? " on other columns" : "", p->channels,
              (int)(8 * fth_dtype_size(p->dtype)), p->width, p->height);
     fth_picture_free(s->mem, &t->picture);
     return FTH_E_FILE_SHAPE;
@@ -201,14 +201,20 @@ static const uint8_t *pixel(const texture *t, int64_t i)
     return t->pixel + i * t->picture.channels;
 }
 
+/* WebP leaves out an alpha that is 255 everywhere. */
+static int alpha_at(const texture *t, int64_t i)
+{
+    return t->picture.channels > 3 ? pixel(t, i)[3] : 255;
+}
+
 static fth_status read_means(sog *s, gs_model *m, fth_err *err)
 {
     float low[3], high[3];
     texture part[2] = {0};
     FTH_TRY(read_list(s, "means", "mins", 3, low, err));
     FTH_TRY(read_list(s, "means", "maxs", 3, high, err));
-    FTH_TRY(load_texture(s, GS_SOG_MEANS_LOW, s->n, 0, false, &part[0], err));
-    const fth_status st = load_texture(s, GS_SOG_MEANS_HIGH, s->n, 0, false, &part[1], err);
+    FTH_TRY(load_texture(s, GS_SOG_MEANS_LOW, s->n, 0, &part[0], err));
+    const fth_status st = load_texture(s, GS_SOG_MEANS_HIGH, s->n, 0, &part[1], err);
     for (int64_t g = 0; st == FTH_OK && g < s->n; g++)
         for (int k = 0; k < 3; k++) {
             const int v = pixel(&part[1], g)[k] << 8 | pixel(&part[0], g)[k];
@@ -223,19 +229,19 @@ static fth_status read_means(sog *s, gs_model *m, fth_err *err)
 static fth_status read_rotation(sog *s, gs_model *m, fth_err *err)
 {
     texture t;
-    FTH_TRY(load_texture(s, GS_SOG_QUATS, s->n, 0, true, &t, err));
+    FTH_TRY(load_texture(s, GS_SOG_QUATS, s->n, 0, &t, err));
     fth_status st = FTH_OK;
     for (int64_t g = 0; st == FTH_OK && g < s->n; g++) {
         const uint8_t *p = pixel(&t, g);
+        const int tag = alpha_at(&t, g), largest = tag - GS_SOG_LARGEST;
         double q[4] = {0}, square = 0;
-        if (p[3] < GS_SOG_LARGEST) {
+        if (largest < 0) {
             st = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                           "%s: quaternion %" PRId64
                           ": expected alpha 252 to 255, the largest part, found %d",
-                          s->path, g, p[3]);
+                          s->path, g, tag);
             break;
         }
-        const int largest = p[3] - GS_SOG_LARGEST;
         for (int k = 0; k < 3; k++) {
             const double v = (p[k] / 255.0 - 0.5) * sqrt(2);
             q[gs_sog_others[largest][k]] = v;
@@ -253,7 +259,7 @@ static fth_status read_scales(sog *s, gs_model *m, fth_err *err)
     float code[CODES];
     texture t;
     FTH_TRY(read_list(s, "scales", "codebook", CODES, code, err));
-    FTH_TRY(load_texture(s, GS_SOG_SCALES, s->n, 0, false, &t, err));
+    FTH_TRY(load_texture(s, GS_SOG_SCALES, s->n, 0, &t, err));
     for (int64_t i = 0; i < 3 * s->n; i++) m->at[GS_SCALING][i] = code[pixel(&t, i / 3)[i % 3]];
     fth_picture_free(s->mem, &t.picture);
     return FTH_OK;
@@ -264,10 +270,10 @@ static fth_status read_sh0(sog *s, gs_model *m, fth_err *err)
     float code[CODES];
     texture t;
     FTH_TRY(read_list(s, "sh0", "codebook", CODES, code, err));
-    FTH_TRY(load_texture(s, GS_SOG_SH0, s->n, 0, true, &t, err));
+    FTH_TRY(load_texture(s, GS_SOG_SH0, s->n, 0, &t, err));
     for (int64_t g = 0; g < s->n; g++) {
         for (int c = 0; c < 3; c++) m->at[GS_SH_0][3 * g + c] = code[pixel(&t, g)[c]];
-        m->at[GS_OPACITY][g] = gs_logit(pixel(&t, g)[3] / 255.0);
+        m->at[GS_OPACITY][g] = gs_logit(alpha_at(&t, g) / 255.0);
     }
     fth_picture_free(s->mem, &t.picture);
     return FTH_OK;
@@ -279,9 +285,9 @@ static fth_status read_rest(sog *s, gs_model *m, fth_err *err)
     float code[CODES];
     texture palette = {0}, labels = {0};
     FTH_TRY(read_list(s, "shN", "codebook", CODES, code, err));
-    FTH_TRY(load_texture(s, GS_SOG_CENTROIDS, lines * GS_SOG_ACROSS * k, GS_SOG_ACROSS * k, false,
+    FTH_TRY(load_texture(s, GS_SOG_CENTROIDS, lines * GS_SOG_ACROSS * k, GS_SOG_ACROSS * k,
                          &palette, err));
-    fth_status st = load_texture(s, GS_SOG_LABELS, s->n, 0, false, &labels, err);
+    fth_status st = load_texture(s, GS_SOG_LABELS, s->n, 0, &labels, err);
     for (int64_t g = 0; st == FTH_OK && g < s->n; g++) {
         const int64_t e = pixel(&labels, g)[1] << 8 | pixel(&labels, g)[0];
         if (e >= s->entries)
@@ -327,7 +333,7 @@ static fth_status look(fth_mem *mem, const char *path, gs_model_info *info, fth_
 static fth_status check_count(sog *s, fth_err *err)
 {
     texture t;
-    FTH_TRY(load_texture(s, GS_SOG_SCALES, s->n, 0, false, &t, err));
+    FTH_TRY(load_texture(s, GS_SOG_SCALES, s->n, 0, &t, err));
     fth_picture_free(s->mem, &t.picture);
     return FTH_OK;
 }

@@ -98,7 +98,13 @@ typedef struct stream {
 /* zstd packs no tighter than 1 to about 30000; what SPZ packs is no constant. */
 enum { MOST_RATIO = 1024, STREAMS = GS_ATTRIBUTES };
 
-/* Behind the table, which is read to `s`. */
+/* Without coefficients beyond the first, most writers leave their empty stream out. */
+static bool is_right_count(const header *h)
+{
+    return h->zero == STREAMS || (h->degree == 0 && h->zero == STREAMS - 1);
+}
+
+/* Behind the table, which is read to `s`; a stream that is left out is one of no bytes. */
 static fth_status open_file4(gs_bytes *b, header *h, stream s[STREAMS], fth_mem *mem,
                              const char *path, fth_err *err)
 {
@@ -106,7 +112,7 @@ static fth_status open_file4(gs_bytes *b, header *h, stream s[STREAMS], fth_mem 
     FTH_TRY(gs_bytes_open(b, mem, path, err));
     fth_status st = gs_bytes_take(b, &all, sizeof all, "the SPZ header", err);
     if (st == FTH_OK) st = check_header(&all.front, false, path, err);
-    if (st == FTH_OK && (all.front.zero != STREAMS || all.table < sizeof all))
+    if (st == FTH_OK && (!is_right_count(&all.front) || all.table < sizeof all))
         st = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                       "%s, byte 15: expected %d streams and their table from byte 32 on, found %d "
                       "and byte %" PRIu32,
@@ -118,7 +124,9 @@ static fth_status open_file4(gs_bytes *b, header *h, stream s[STREAMS], fth_mem 
                       path, b->size, all.front.n);
     if (st == FTH_OK) /* records of extensions are passed over */
         st = gs_bytes_skip(b, all.table - sizeof all, 1, "extensions", err);
-    if (st == FTH_OK) st = gs_bytes_take(b, s, STREAMS * sizeof *s, "the table of streams", err);
+    memset(s, 0, STREAMS * sizeof *s);
+    if (st == FTH_OK)
+        st = gs_bytes_take(b, s, all.front.zero * sizeof *s, "the table of streams", err);
     *h = all.front;
     if (st != FTH_OK) gs_bytes_close(b);
     return st;
