@@ -418,6 +418,86 @@ TEST(gradients_are_those_of_differences)
     }
 }
 
+/* Lenses whose picture ends before the corners of the image. */
+static const lens short_lenses[] = {
+    {"short radial", 1, 0.5, {-4.0 / 3}}, /* ends at 1/3 of the focal length */
+    {"short opencv", 1, 0.42, {-0.1, 0.03, 0, 0, 0, 0, 0, 0.004, -0.006}},
+    {"short fisheye", 2, 0.5, {-4.0 / 3}},
+};
+enum { SHORT_LENSES = sizeof short_lenses / sizeof short_lenses[0] };
+
+/* Five Gaussians that are seen everywhere, and so in all pixels that have a ray. */
+static made make_large(const lens *l, fth_dtype dtype, t_random *r)
+{
+    const scene s = {5, 12, 10, 1, 6, 1.1, 0.2, false};
+    made m = make(&s, l, dtype, 16, r);
+    double splats[5 * GS_RAY_SPLAT];
+    for (int i = 0; i < 15; i++)
+        t_put(dtype, m.data[GS_SCALING], i, 1.1 + 0.15 * t_random_normal(r), 0);
+    for (int i = 0; i < 5; i++)
+        t_put(dtype, m.data[GS_OPACITY], i, -1 + 0.3 * t_random_normal(r), 0);
+    t_eval_f64(m.splats, splats);
+    for (int i = 0; i < 5; i++) IS_TRUE(splats[i * GS_RAY_SPLAT + GS_TILES] > 0);
+    return m;
+}
+
+TEST(gradients_of_short_lenses_are_those_of_differences)
+{
+    t_random r = t_random_make(7);
+    for (int k = 0; k < SHORT_LENSES; k++) {
+        made m = make_large(&short_lenses[k], FTH_F64, &r);
+        const fth_val weights = t_noise(m.g, "weights", FTH_F64, "i j c", &r),
+                      loss = fth_sum(fth_mul(m.image, weights), "i j c");
+        for (int a = 0; a < GS_ATTRIBUTES; a++) GRAD(loss, m.model.at[a], 1e-6);
+        end(&m);
+    }
+}
+
+/* Whatever the cotangents are of pixels without a ray, of the image and of alpha. */
+TEST(pixels_beyond_the_lens_have_no_gradient)
+{
+    enum { PIXELS = 12 * 10, MOST = 5 * 9 };
+    static const double bars[] = {0, -3, 1e30, INFINITY, NAN};
+    t_random r = t_random_make(8);
+    t_cuts(2);
+    for (int k = 0; k < 2 * SHORT_LENSES; k++) {
+        const fth_dtype dtype = k % 2 ? FTH_F64 : FTH_F32;
+        made m = make_large(&short_lenses[k / 2], dtype, &r);
+        double alpha[PIXELS], first[GS_ATTRIBUTES][MOST], again[MOST], weights[3 * PIXELS],
+            shade[PIXELS];
+        int beyond = 0;
+        t_eval_f64(fth_out(m.image, 1), alpha);
+        for (int p = 0; p < PIXELS; p++) beyond += alpha[p] == 0;
+        IS_TRUE(beyond > 10 && beyond < PIXELS - 30);
+        for (int i = 0; i < 3 * PIXELS; i++) t_put(dtype, weights, i, t_random_normal(&r), 0);
+        for (int i = 0; i < PIXELS; i++) t_put(dtype, shade, i, t_random_normal(&r), 0);
+        const fth_val by = t_input(m.g, "weights", dtype, "i j c", weights),
+                      of_alpha = t_input(m.g, "shade", dtype, "i j", shade),
+                      loss = fth_add(fth_sum(fth_mul(m.image, by), "i j c"),
+                                     fth_sum(fth_mul(fth_out(m.image, 1), of_alpha), "i j"));
+        fth_val grad[GS_ATTRIBUTES];
+        OK(fth_grad(loss, GS_ATTRIBUTES, m.model.at, grad));
+        for (int b = 0; b < (int)(sizeof bars / sizeof bars[0]); b++) {
+            for (int p = 0; p < PIXELS; p++) {
+                if (alpha[p] != 0) continue;
+                t_put(dtype, shade, p, bars[b], 0);
+                for (int c = 0; c < 3; c++) t_put(dtype, weights, 3 * p + c, bars[b], 0);
+            }
+            for (int a = 0; a < GS_ATTRIBUTES; a++) {
+                const int64_t n = t_count(grad[a]);
+                double *to = b ? again : first[a];
+                IS_TRUE(n <= MOST);
+                t_eval_f64(grad[a], to);
+                for (int64_t i = 0; i < n; i++) {
+                    IS_TRUE(isfinite(to[i]));
+                    EQ_F64(to[i], first[a][i]);
+                }
+            }
+        }
+        end(&m);
+    }
+}
+
 /* Cut, with little and much light, in both precisions; on a device as here. */
 TEST(every_operation_keeps_its_promises_when_cut)
 {

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(tile_shape<TILE>::threads,
     light v = light_of(of, p);
     gaze look_at;
     if (begin == end) return;
-    if (!gaze_of(l, p, &look_at)) v.T = 0;
+    if (!gaze_of(l, p, &look_at)) v = light{0, 0, {0, 0, 0}};
     if (GS_RAYS) s.from[warp][lane] = seen_from(look_at);
     for (int c = 0; c < 3; c++) s.bar[warp][lane].at[c] = v.g[c];
     for (; at < end; at += CHUNK) {

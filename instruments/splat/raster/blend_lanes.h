@@ -22,7 +22,8 @@ typedef struct pixels {
     real C[3][PIXELS];
     real g[3][PIXELS], q[PIXELS]; /* backward: cotangents; gA F - g . C of what is behind */
 #if GS_RAYS
-    real ray[3][PIXELS]; /* no ray is as long as 0 */
+    real ray[3][PIXELS];
+    bool has_ray[PIXELS];
 #endif
 } pixels;
 
@@ -38,9 +39,10 @@ static void pixels_begin(pixels *p, const lists *l, int64_t tile)
 #if GS_RAYS
     for (int i = 0; i < p->height; i++)
         for (int j = 0; j < p->across; j++) {
+            const int at = i * WIDE + j;
             real d[3];
-            const bool there = ray_of(l->w->view, p->x + (real)j, p->y + (real)i, d);
-            for (int c = 0; c < 3; c++) p->ray[c][i * WIDE + j] = there ? d[c] : 0;
+            p->has_ray[at] = ray_or_axis(l->w->view, p->x + (real)j, p->y + (real)i, d);
+            for (int c = 0; c < 3; c++) p->ray[c][at] = d[c];
         }
 #endif
 }
@@ -49,7 +51,7 @@ static void pixels_begin(pixels *p, const lists *l, int64_t tile)
 LANE bool is_open(const pixels *p, int at)
 {
 #if GS_RAYS
-    return p->ray[0][at] != 0 || p->ray[1][at] != 0 || p->ray[2][at] != 0;
+    return p->has_ray[at];
 #else
     (void)p, (void)at;
     return true;
@@ -268,9 +270,9 @@ static void put_sums(const lists *l, const real *splat, const sums *s, real *to)
 }
 #endif
 
-/* Cotangents of the image of a tile, 0 outside. With G the ground and F the light that is left the
- * image is C + F G, so gA F - g . C, in which gA has -g . G of the image, is alpha's own gA F less
- * g . image. */
+/* Cotangents of the image of a tile, 0 outside and where no light comes from. With G the ground and
+ * F the light that is left the image is C + F G, so gA F - g . C, in which gA has -g . G of the
+ * image, is alpha's own gA F less g . image. */
 static void read_bars(pixels *p, const lists *l, int64_t tile)
 {
     const gs_blend_work *w = l->w;
@@ -278,7 +280,7 @@ static void read_bars(pixels *p, const lists *l, int64_t tile)
     for (int i = 0; i < p->height; i++)
         for (int j = 0; j < p->across; j++) {
             const int at = i * WIDE + j;
-            const bool inside = j < p->width && i0 + i < w->pixels;
+            const bool inside = j < p->width && i0 + i < w->pixels && is_open(p, at);
             p->q[at] = p->g[0][at] = p->g[1][at] = p->g[2][at] = 0;
             if (!inside) continue;
             const real *bar =

@@ -127,4 +127,13 @@ LANE bool ray_of(const real *view, real u, real v, real d[3])
     return FMA(d[0], d[0], d[1] * d[1]) <= most * most;
 }
 
+/* The same, and the axis where there is none: what is made of it is a number, so that 0 times it is
+ * 0. */
+LANE bool ray_or_axis(const real *view, real u, real v, real d[3])
+{
+    const bool there = ray_of(view, u, v, d);
+    for (int c = 0; c < 3; c++) d[c] = there ? d[c] : (real)(c == 2);
+    return there;
+}
+
 #endif

@@ -25,9 +25,7 @@ __device__ inline bool gaze_of(const tile_lists &l, const pixel &p, gaze *to)
 {
     to->x = p.x;
     to->y = p.y;
-    const bool there = ray_of(l.view, (real)p.x + R(0.5), (real)p.y + R(0.5), to->d);
-    for (int c = 0; c < 3; c++) to->d[c] = there ? to->d[c] : 0;
-    return there;
+    return ray_or_axis(l.view, (real)p.x + R(0.5), (real)p.y + R(0.5), to->d);
 }
 
 __device__ inline int column_of(int c)
