@@ -52,6 +52,11 @@ class Mistakes(unittest.TestCase):
         """A folder may have been claimed, but holds nothing."""
         self.assertEqual([p.name for p in (self.dir / folder).glob("*") if p.name[0] != "."], [])
 
+    def names(self, folder):
+        """Files, in all folders of it, that are not hidden."""
+        top = self.dir / folder
+        return sorted(str(p.relative_to(top)) for p in top.rglob("*") if p.is_file() and p.name[0] != ".")
+
     def copy(self, name):
         shutil.copytree(self.dir / "toy", self.dir / name)
         return self.dir / name
@@ -78,6 +83,28 @@ class Mistakes(unittest.TestCase):
         file.write_bytes(data)
         done = self.refused(3, "train", "-d", "toy", "-o", "damaged", "-i", 20, "--sh-degree", 1, says="--fresh starts over")
         self.assertNotIn("--resume", done.stderr)  # it cannot be read at all
+
+    def test_starting_over_leaves_nothing_of_the_training_before(self):
+        few = ["train", "-d", "toy", "-o", "over", "--sh-degree", 1]
+        self.ok(*few, "-i", 12, "--save-steps", "[6,12]", "--eval", "--test-every", 2, "--set", "eval_steps=[6]",
+                "--save-eval-images", "--export", "spz,splat,html,sog")
+        (self.dir / "over/cameras_12.json").write_text("{}")  # poses are not trained with --eval
+        mine = ("splat_best.ply", "splat_007.ply", "cameras_old.json", "sog/mine.sog", "notes.txt")
+        for name in mine:
+            (self.dir / "over" / name).write_text("mine")
+        before = self.names("over")
+        for name in ("splat_12.html", "sog/splat_6_sog.sog", "eval_step_6/0.png", "metrics_report.txt"):
+            self.assertIn(name, before)
+        self.ok(*few, "-i", 4, "--fresh")
+        self.ok("train", "-d", "toy", "-o", "clean", "--sh-degree", 1, "-i", 4)
+        self.assertEqual(self.names("over"), sorted({*self.names("clean"), *mine}))
+        (self.dir / "over/splat_007.ply").unlink()
+        self.assertIn("model: over/splat_4.ply\n", self.said("eval", "over", "-d", "toy", "-o", "scores"))
+        self.assertIn("model: over/splat_4.ply\n", self.said("convert", "over", "over.spz"))
+        # the model that it starts from is no result of its own
+        self.ok(*few[:-2], "-i", 2, "--fresh", "--init-ply", "over/../over/splat_4.ply")
+        self.assertEqual([n for n in self.names("over") if n.startswith("splat_")],
+                         ["splat_2.ply", "splat_4.ply", "splat_best.ply"])
 
     # ---- settings ----
 

@@ -124,6 +124,7 @@ static fth_status convert(fth_mem *mem, const char *given, const char *to, edits
                         info.degree, e->degree);
     fth_answer_file(a, FTH_FILE_INPUT, in, -1, "%s, %" PRId64 " Gaussians of degree %d",
                     gs_format_names[info.format], info.n, info.degree);
+    if (strcmp(given, in) != 0) fprintf(a->notes, "model: %s\n", in);
     fth_answer_file(a, FTH_FILE_OUTPUT, to, -1, "%s", page ? "html" : gs_format_names[format]);
     if (a->plan) {
         fth_answer_memory(a, bytes_of(&info, page ? GS_FORMAT_SPLAT : format),

@@ -220,6 +220,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
     FTH_TRY(read_flags(&o, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     o.notes = a.notes;
+    if (strcmp(arg[0], o.model) != 0) fprintf(a.notes, "model: %s\n", o.model);
     return fth_answer_end(&a, answer(&o, &a, err), err);
 }
 

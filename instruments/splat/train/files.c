@@ -1,6 +1,7 @@
 /* files.c - what a training leaves in its folder; see work.h. */
 #include "work.h"
 
+#include "../eval/eval.h"
 #include "../file/plural.h"
 #include "../model/sog.h"
 #include "../scene/cameras.h"
@@ -175,15 +176,18 @@ static fth_status save_cameras(const gs_work *w, fth_err *err)
     return s;
 }
 
-/* The other formats that are asked for; SOG lies where LichtFeld puts it. */
+/* Models in other formats: SOG lies where LichtFeld puts it. */
+static const struct {
+    const char *folder, *after;
+} exports[GS_EXPORTS] = {[GS_FORMAT_PLY] = {"", ".ply"},
+                         [GS_FORMAT_SPLAT] = {"", ".splat"},
+                         [GS_FORMAT_SPZ] = {"", ".spz"},
+                         [GS_FORMAT_SOG] = {"sog/", "_sog.sog"},
+                         [GS_EXPORT_PAGE] = {"", ".html"}};
+
+/* Those that are asked for. */
 static fth_status export_model(const gs_work *w, const gs_model *m, fth_err *err)
 {
-    static const struct {
-        const char *before, *after;
-    } names[GS_EXPORTS] = {[GS_FORMAT_SPLAT] = {"", ".splat"},
-                           [GS_FORMAT_SPZ] = {"", ".spz"},
-                           [GS_FORMAT_SOG] = {"sog/", "_sog.sog"},
-                           [GS_EXPORT_PAGE] = {"", ".html"}};
     char path[FTH_PATH], name[64];
     if (w->set.exports[GS_FORMAT_SOG]) {
         FTH_TRY(gs_work_path(w, "sog", path, err));
@@ -191,8 +195,8 @@ static fth_status export_model(const gs_work *w, const gs_model *m, fth_err *err
     }
     for (int f = GS_FORMAT_PLY + 1; f < GS_EXPORTS; f++) {
         if (!w->set.exports[f]) continue;
-        snprintf(name, sizeof name, "%ssplat_%" PRId64 "%s", names[f].before, w->state.iteration,
-                 names[f].after);
+        snprintf(name, sizeof name, "%ssplat_%" PRId64 "%s", exports[f].folder, w->state.iteration,
+                 exports[f].after);
         FTH_TRY(gs_work_path(w, name, path, err));
         if (f == GS_EXPORT_PAGE)
             FTH_TRY(gs_view_save(m, path, err));
@@ -254,4 +258,78 @@ fth_status gs_work_save_state(gs_work *w, fth_err *err)
     FTH_TRY(fth_file_sync(w->losses, err));
     FTH_TRY(gs_work_path(w, GS_CHECKPOINT_FILE, path, err));
     return gs_state_save(&w->state, &w->origin, path, err);
+}
+
+/* ---- starting over ---- */
+
+/* "<before><iteration><after>", as it is written: without zeros before the number. */
+static bool is_numbered(const char *name, const char *before, const char *after)
+{
+    const size_t n = strlen(before);
+    if (strncmp(name, before, n) != 0) return false;
+    const size_t digits = strspn(name + n, "0123456789");
+    return digits > 0 && (digits == 1 || name[n] != '0') && strcmp(name + n + digits, after) == 0;
+}
+
+fth_status gs_work_is_same(const gs_work *w, const char *one, const char *other, bool *same,
+                           fth_err *err)
+{
+    const fth_path_use use[2] = {{FTH_FILE_INPUT, "one", one}, {FTH_FILE_OUTPUT, "other", other}};
+    fth_err local = {0};
+    const fth_status s = fth_paths_check(use, 2, w->mem, &local);
+    *same = s == FTH_E_FILE_WRITE;
+    if (s == FTH_OK || *same) return FTH_OK;
+    if (err) *err = local;
+    return s;
+}
+
+/* The model that the training starts from stays, wherever it lies. */
+static fth_status remove_result(const gs_work *w, const char *name, fth_err *err)
+{
+    char path[FTH_PATH];
+    bool start = false;
+    FTH_TRY(gs_work_path(w, name, path, err));
+    FTH_TRY(gs_work_is_same(w, w->set.init_ply, path, &start, err));
+    if (start) return FTH_OK;
+    return fth_path_kind_of(path) == FTH_PATH_FOLDER ? fth_folder_remove(w->mem, path, err)
+                                                     : fth_path_remove(w->mem, path, err);
+}
+
+static bool is_result(const char *folder, const char *name)
+{
+    for (int f = 0; f < GS_EXPORTS; f++)
+        if (exports[f].after && strcmp(exports[f].folder, folder) == 0 &&
+            is_numbered(name, "splat_", exports[f].after))
+            return true;
+    return folder[0] == 0 &&
+           (is_numbered(name, "cameras_", ".json") || is_numbered(name, "eval_step_", ""));
+}
+
+static fth_status remove_numbered(const gs_work *w, const char *folder, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_texts *list = NULL;
+    FTH_TRY(gs_work_path(w, folder, path, err));
+    if (fth_path_kind_of(path) != FTH_PATH_FOLDER) return FTH_OK;
+    FTH_TRY(fth_folder_list(&list, w->mem, path, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(list); i++) {
+        char name[FTH_PATH];
+        if (!is_result(folder, fth_texts_get(list, i))) continue;
+        snprintf(name, sizeof name, "%s%s", folder, fth_texts_get(list, i));
+        s = remove_result(w, name, err);
+    }
+    fth_texts_free(list);
+    return s;
+}
+
+fth_status gs_work_remove_results(const gs_work *w, fth_err *err)
+{
+    /* the checkpoint first: what is killed from here on starts over as well */
+    static const char *const names[] = {GS_CHECKPOINT_FILE, GS_METRICS_FILE, GS_VIEWS_FILE,
+                                        GS_REPORT_FILE};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        FTH_TRY(remove_result(w, names[i], err));
+    FTH_TRY(remove_numbered(w, "", err));
+    return remove_numbered(w, exports[GS_FORMAT_SOG].folder, err);
 }

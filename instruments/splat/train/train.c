@@ -316,6 +316,8 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
     if (w->state.iteration > 0) return FTH_OK;
     FTH_TRY(gs_work_path(w, GS_MEMORY_FILE, path, err));
     FTH_TRY(fth_path_remove(w->mem, path, err));
+    /* outputs of a stage are the job's to remove */
+    if (w->job->fresh && !w->job->call) FTH_TRY(gs_work_remove_results(w, err));
     return gs_metrics_begin(w->mem, w->job->folder, 0, err);
 }
 

@@ -67,6 +67,12 @@ fth_status gs_rows_find_bad(gs_rows *rows, gs_bad *bad, fth_err *err);
 /* What is written is the state after whole iterations. FTH_E_NUMERIC: a parameter is not finite. */
 fth_status gs_work_save_model(gs_work *w, fth_err *err);
 fth_status gs_work_save_state(gs_work *w, fth_err *err);
+/* Models, cameras, scores and the checkpoint of the training before, by the names that they are
+ * written with. */
+fth_status gs_work_remove_results(const gs_work *w, fth_err *err);
+/* Whether two paths lead to one file. */
+fth_status gs_work_is_same(const gs_work *w, const char *one, const char *other, bool *same,
+                           fth_err *err);
 
 /* sparsify.c: ADMM, in the iterations after `base`. Before an iteration: where it is the first of
  * them, the start. */
