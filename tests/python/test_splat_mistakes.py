@@ -106,6 +106,21 @@ class Mistakes(unittest.TestCase):
         self.assertEqual([n for n in self.names("over") if n.startswith("splat_")],
                          ["splat_2.ply", "splat_4.ply", "splat_best.ply"])
 
+    def test_losses_of_a_training_that_resumes_its_own_file(self):
+        shutil.copytree(self.dir / "short", self.dir / "onward")
+        before = (self.dir / "onward/loss.csv").read_text()
+        more = ["train", "-d", "toy", "-o", "onward", "-i", 24, "--resume", f"onward/../onward/{CHECKPOINT}"]
+        self.ok(*more)
+        after = (self.dir / "onward/loss.csv").read_text()
+        self.assertTrue(after.startswith(before))
+        self.assertEqual([int(r["iteration"]) for r in rows_of(self.dir / "onward/loss.csv")], list(range(1, 25)))
+        self.ok(*more)  # nothing is left to do
+        self.assertEqual((self.dir / "onward/loss.csv").read_text(), after)
+        (self.dir / "onward/loss.csv").unlink()
+        more[more.index(24)] = 26
+        self.assertIn("onward/loss.csv lacks rows up to iteration 24", self.said(*more))
+        self.assertEqual([int(r["iteration"]) for r in rows_of(self.dir / "onward/loss.csv")], [25, 26])
+
     # ---- settings ----
 
     def test_values_that_a_flag_hides(self):

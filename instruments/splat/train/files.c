@@ -49,7 +49,12 @@ fth_status gs_work_open_losses(gs_work *w, fth_err *err)
     FTH_TRY(gs_work_path(w, GS_LOSS_FILE, path, err));
     fth_lines_begin(&w->lines, w->mem);
     FTH_TRY(fth_file_open_update(&w->losses, w->mem, path, err));
-    if (fth_file_bytes(w->losses) < (uint64_t)w->state.losses) {
+    const bool few = fth_file_bytes(w->losses) < (uint64_t)w->state.losses;
+    if (few && w->job->resume) { /* a checkpoint that is named is enough by itself */
+        gs_say(w, "warning: %s lacks rows up to iteration %" PRId64 " and begins anew", path,
+               w->state.iteration);
+        w->state.losses = 0;
+    } else if (few) {
         FTH_FAIL(err, FTH_E_FILE_SHORT,
                  "%s: expected %" PRId64 " bytes, as the checkpoint says, found %" PRIu64, path,
                  w->state.losses, fth_file_bytes(w->losses));

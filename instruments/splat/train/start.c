@@ -239,7 +239,7 @@ static fth_status check_resume(const gs_work *w, fth_err *err)
                  "--resume %s: expected at most iteration %" PRId64
                  ", where the training is to end, found %" PRId64,
                  w->job->resume, w->set.iterations, s->iteration);
-        fth_err_hint(err, "give a later end: -i %" PRId64, s->iteration + 1000);
+        fth_err_hint(err, "give an end after iteration %" PRId64 " with -i", s->iteration);
         return FTH_E_COMMAND;
     }
     if (fth_config_is_given(w->job->cfg, "sh_degree") && w->set.degree != s->rows.degree) {
@@ -253,12 +253,15 @@ static fth_status check_resume(const gs_work *w, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status resume_file(gs_work *w, fth_err *err)
+/* `own` is the checkpoint of this folder. */
+static fth_status resume_file(gs_work *w, const char *own, fth_err *err)
 {
+    bool same = false;
+    FTH_TRY(gs_work_is_same(w, w->job->resume, own, &same, err));
     FTH_TRY(gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, flags_of(w), w->set.degree),
                           NULL, w->job->resume, err));
     FTH_TRY(check_resume(w, err));
-    w->state.losses = 0; /* rows of the file's own training stay there */
+    if (!same) w->state.losses = 0; /* rows of the file's own training stay there */
     if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
         gs_rows_end_densify(&w->state.rows);
     else if (!w->state.rows.densify)
@@ -328,7 +331,7 @@ fth_status gs_work_begin(gs_work *w, fth_err *err)
     bool resumed = false;
     FTH_TRY(gs_work_path(w, GS_CHECKPOINT_FILE, path, err));
     if (w->job->resume) {
-        FTH_TRY(resume_file(w, err));
+        FTH_TRY(resume_file(w, path, err));
         resumed = true;
     } else if (!w->job->fresh && fth_path_exists(path)) {
         FTH_TRY(resume_own(w, path, &resumed, err));
