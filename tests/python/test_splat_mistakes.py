@@ -121,6 +121,17 @@ class Mistakes(unittest.TestCase):
         self.assertIn("onward/loss.csv lacks rows up to iteration 24", self.said(*more))
         self.assertEqual([int(r["iteration"]) for r in rows_of(self.dir / "onward/loss.csv")], [25, 26])
 
+    def test_an_interrupted_training_is_a_model(self):
+        shutil.copytree(self.dir / "short", self.dir / "half")
+        (self.dir / "half/splat_20.ply").unlink()
+        self.assertIn(f"half/{CHECKPOINT}\n", self.said("info", "half"))
+        told = self.said("eval", "half", "-d", "toy", "-o", "of_half", "--no-images")
+        self.assertIn(f"model: half/{CHECKPOINT}\n", told)
+        self.assertIn(told.splitlines()[-1], self.said("eval", "short", "-d", "toy", "-o", "of_short", "--no-images"))
+        self.assertEqual(rows_of(self.dir / "of_half/metrics.csv")[0]["iteration"], "20")
+        (self.dir / "half" / CHECKPOINT).unlink()
+        self.refused(3, "eval", "half", "-d", "toy", "-o", "none", says="nor the checkpoint of a training")
+
     # ---- settings ----
 
     def test_values_that_a_flag_hides(self):

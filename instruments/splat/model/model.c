@@ -87,8 +87,8 @@ fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, ft
         FTH_TRY(fth_path_join(meta, path, "meta.json", err));
         if (fth_path_kind_of(meta) != FTH_PATH_FILE) {
             FTH_FAIL(err, FTH_E_FILE_OPEN,
-                     "%s: expected a model, found a folder with neither splat_<iteration>.ply of a "
-                     "training nor meta.json of a SOG",
+                     "%s: expected a model, found a folder with neither splat_<iteration>.ply nor "
+                     "the checkpoint of a training nor meta.json of a SOG",
                      path);
             fth_err_hint(err, "name the file of the model");
             return FTH_E_FILE_OPEN;
@@ -144,8 +144,10 @@ fth_status gs_model_find(fth_mem *mem, const char *path, char found[FTH_PATH], f
         most = iteration;
         newest = name;
     }
-    const fth_status s = newest ? fth_path_join(found, path, newest, err) : FTH_OK;
+    const fth_status s = fth_path_join(found, path, newest ? newest : GS_CHECKPOINT_FILE, err);
     fth_texts_free(list);
+    if (s == FTH_OK && !newest && fth_path_kind_of(found) != FTH_PATH_FILE)
+        snprintf(found, FTH_PATH, "%s", path);
     return s;
 }
 

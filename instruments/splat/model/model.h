@@ -70,7 +70,9 @@ typedef struct gs_model_info {
     int version;       /* of SPZ and SOG; 0 otherwise */
     int64_t iteration; /* that a checkpoint was left after; 0 otherwise */
 } gs_model_info;
-/* The model that a path means: itself, or of the folder of a training its newest model. */
+#define GS_CHECKPOINT_FILE "checkpoints/model.safetensors" /* in the folder of a training */
+/* The model that a path means: itself, or of the folder of a training its newest model; where it
+ * was interrupted before its first, the checkpoint. */
 fth_status gs_model_find(fth_mem *mem, const char *path, char found[FTH_PATH], fth_err *err);
 /* The iteration of "splat_<iteration>.ply"; -1 of other names. */
 int64_t gs_model_iteration(const char *path);

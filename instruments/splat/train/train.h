@@ -7,7 +7,6 @@
 #define GS_CONFIG_FILE "training_config.json"
 #define GS_LOSS_FILE "loss.csv"
 #define GS_MEMORY_FILE "memory.csv"
-#define GS_CHECKPOINT_FILE "checkpoints/model.safetensors"
 
 enum { GS_TRAIN_ALGORITHM = 2 }; /* one more when equal settings give other results */
 
