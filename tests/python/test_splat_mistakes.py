@@ -216,6 +216,21 @@ class Mistakes(unittest.TestCase):
         points.unlink()
         self.refused(3, "info", "nan", says="points3D.txt:3: point 2: expected a finite position")
 
+    def test_values_of_another_kind_in_transforms(self):
+        """A key that is not read would be another camera, without a word."""
+        inf = float("inf")
+        for k, (key, value, says) in enumerate((
+                ("k1", "0.1", 'expected a finite number, found the text "0.1"'), ("k1", inf, "expected a finite number"),
+                ("p2", None, "expected a finite number"), ("k4", [0.1], "expected a finite number"),
+                ("camera_angle_x", "0.6", "expected a finite number"), ("camera_model", 5, "expected a name in quotes"),
+                ("is_fisheye", 1, "expected true or false"))):
+            self.write_transforms(f"kind_{k}", lambda r: r.update({key: value}))
+            self.refused(3, "info", f"kind_{k}", says=[f"transforms.json: frames[0].{key}: {says}", f"correct {key}"])
+        self.write_transforms("kind_of_frame", lambda r: (r.update(k1=0.1), r["frames"][1].update(k1="0")))
+        self.refused(3, "info", "kind_of_frame", says="frames[1].k1")
+        self.write_transforms("both", lambda r: r.update(camera_model="OPENCV", is_fisheye=True))
+        self.refused(3, "info", "both", says="frames[0].is_fisheye: expected false with camera_model OPENCV, found true")
+
     def test_points_of_transforms(self):
         self.write_transforms("none")
         train, warning = ["train", "-d", "none", "-i", 1], "there is no point cloud"

@@ -337,6 +337,8 @@ TEST(transforms_name_their_camera_model)
     } rows[] = {{"", GS_LENS_RADIAL},
                 {"\"camera_model\": \"OPENCV\", ", GS_LENS_RADIAL},
                 {"\"camera_model\": \"OPENCV_FISHEYE\", ", GS_LENS_FISHEYE},
+                {"\"is_fisheye\": true, ", GS_LENS_FISHEYE},
+                {"\"is_fisheye\": false, ", GS_LENS_RADIAL},
                 {"\"camera_model\": \"EQUIRECTANGULAR\", ", GS_LENS_UNKNOWN}};
     fth_mem *mem = t_mem(8 << 20);
     const char *path = t_temp_path("models.json");

@@ -61,10 +61,16 @@ typedef struct frames {
     int64_t i;
 } frames;
 
+static const fth_json_value *value_of(const frames *f, const char *key)
+{
+    const fth_json_value *v = fth_json_get(f->frame, key);
+    return v ? v : fth_json_get(f->root, key);
+}
+
+/* NaN: there is none. */
 static double of(const frames *f, const char *key)
 {
-    const double v = fth_json_get_real(f->frame, key, (double)NAN);
-    return isnan(v) ? fth_json_get_real(f->root, key, (double)NAN) : v;
+    return fth_json_get_real(value_of(f, key), NULL, (double)NAN);
 }
 
 static fth_status bad(const frames *f, const char *key, const char *expected, double found,
@@ -74,6 +80,38 @@ static fth_status bad(const frames *f, const char *key, const char *expected, do
     if (!isnan(found)) snprintf(text, sizeof text, "%g", found);
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: frames[%" PRId64 "].%s: expected %s, found %s",
                     f->path, f->i, key, expected, text);
+}
+
+/* A key that is there and is not read would be a camera other than the one meant. */
+static fth_status check_types(const frames *f, fth_err *err)
+{
+    static const char *const numbers[] = {"w",  "h",  "fl_x", "fl_y", "camera_angle_x",
+                                          "cx", "cy", "k1",   "k2",   "camera_angle_y",
+                                          "k3", "k4", "p1",   "p2"};
+    const char *key = NULL, *expected = "a finite number", *found = "no finite number";
+    const fth_json_value *v = NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !key; i++) {
+        v = value_of(f, numbers[i]);
+        if (v && !isfinite(fth_json_get_real(v, NULL, (double)NAN))) key = numbers[i];
+    }
+    if (!key && (v = value_of(f, "camera_model")) && !fth_json_get_text(v, NULL, NULL)) {
+        key = "camera_model";
+        expected = "a name in quotes, such as \"OPENCV\"";
+        found = "no text";
+    }
+    if (!key && (v = value_of(f, "is_fisheye")) &&
+        fth_json_get_bool(v, NULL, true) != fth_json_get_bool(v, NULL, false)) {
+        key = "is_fisheye";
+        expected = "true or false";
+        found = "neither";
+    }
+    if (!key) return FTH_OK;
+    const char *text = fth_json_get_text(v, NULL, NULL);
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: frames[%" PRId64 "].%s: expected %s, found %s%.40s%s",
+             f->path, f->i, key, expected, text ? "the text \"" : "", text ? text : found,
+             text ? "\"" : "");
+    fth_err_hint(err, "correct %s of the frame or of the file, or leave it out", key);
+    return FTH_E_FILE_FORMAT;
 }
 
 static fth_status read_focal(const frames *f, gs_view *v, fth_err *err)
@@ -91,20 +129,32 @@ static fth_status read_focal(const frames *f, gs_view *v, fth_err *err)
     return FTH_OK;
 }
 
-/* nerfstudio's camera_model; without one, or with a pinhole's, what coefficients say. */
+/* nerfstudio's camera_model, or is_fisheye of instant-ngp; without one, or with a pinhole's, what
+ * coefficients say. */
 static fth_status read_model(const frames *f, gs_view *v, fth_err *err)
 {
-    const char *name = fth_json_get_text(f->frame, "camera_model", NULL);
-    if (!name) name = fth_json_get_text(f->root, "camera_model", NULL);
+    const char *name = fth_json_get_text(value_of(f, "camera_model"), NULL, NULL);
+    const bool fisheye = fth_json_get_bool(value_of(f, "is_fisheye"), NULL, false);
     const gs_camera_model *m = name ? gs_camera_model_named(name, strlen(name)) : NULL;
-    v->lens = m ? m->lens : GS_LENS_RADIAL;
-    if (!name || (m && m->lens != GS_LENS_UNKNOWN)) return FTH_OK;
-    FTH_FAIL(err, FTH_E_FILE_FEATURE,
-             "%s: frames[%" PRId64 "]: camera_model: expected PINHOLE, OPENCV, OPENCV_FISHEYE or "
-             "another of COLMAP's that is supported, found '%.60s'",
-             f->path, f->i, name);
-    fth_err_hint(err, "undistort the images: colmap image_undistorter, or ns-process-data");
-    return FTH_E_FILE_FEATURE;
+    v->lens = m ? m->lens : fisheye ? GS_LENS_FISHEYE : GS_LENS_RADIAL;
+    if (name && (!m || m->lens == GS_LENS_UNKNOWN)) {
+        FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                 "%s: frames[%" PRId64
+                 "]: camera_model: expected PINHOLE, OPENCV, OPENCV_FISHEYE or "
+                 "another of COLMAP's that is supported, found '%.60s'",
+                 f->path, f->i, name);
+        fth_err_hint(err, "undistort the images: colmap image_undistorter, or ns-process-data");
+        return FTH_E_FILE_FEATURE;
+    }
+    if (fisheye && v->lens != GS_LENS_FISHEYE) {
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "%s: frames[%" PRId64 "].is_fisheye: expected false with camera_model %s, "
+                 "found true",
+                 f->path, f->i, name);
+        fth_err_hint(err, "keep the one that describes the lens: OPENCV_FISHEYE is a fisheye");
+        return FTH_E_FILE_FORMAT;
+    }
+    return FTH_OK;
 }
 
 static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
@@ -120,11 +170,8 @@ static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
     v->cy = of(f, "cy");
     if (isnan(v->cx)) v->cx = 0.5 * (double)v->width;
     if (isnan(v->cy)) v->cy = 0.5 * (double)v->height;
-    if (!isfinite(v->cx)) return bad(f, "cx", "a finite number", v->cx, err);
-    if (!isfinite(v->cy)) return bad(f, "cy", "a finite number", v->cy, err);
     for (size_t k = 0; k < sizeof bends / sizeof bends[0]; k++) {
         const double bend = of(f, bends[k].key);
-        if (isinf(bend)) return bad(f, bends[k].key, "a finite number", bend, err);
         if (!isnan(bend)) v->bend[bends[k].at] = bend;
     }
     if (v->lens == GS_LENS_FISHEYE) v->bend[GS_BEND_P1] = v->bend[GS_BEND_P2] = 0;
@@ -231,6 +278,7 @@ static fth_status read_frames(gs_scene *s, const char *path, const fth_json_valu
         gs_view *v = &s->view[f.i];
         f.frame = fth_json_at(list, f.i);
         FTH_TRY(read_name(s, &f, err));
+        FTH_TRY(check_types(&f, err));
         FTH_TRY(read_size(s, &f, v, err));
         FTH_TRY(read_lens(&f, v, err));
         FTH_TRY(read_pose(&f, opt->legacy_yturn, v, err));
