@@ -106,6 +106,10 @@ class Look(unittest.TestCase):
                 apart = (image - spoiled[v] / 255) ** 2
                 want = apart[self.masks[v] >= 128].mean() if masks == "masks" else apart.mean()
                 self.assertAlmostEqual(float(row["psnr"]), -10 * np.log10(want), places=4)
+        done = call("splat", "eval", f"clean_mcmc/{MODEL}", "-o", "scores_far", *words, "--masks", self.dir / "spoiled/masks", cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        far, beside = (rows_of(self.dir / f"scores_{m}/metrics.csv")[0] for m in ("far", "masks"))
+        self.assertEqual((far["psnr"], far["ssim"]), (beside["psnr"], beside["ssim"]))
         with_masks, without = (rows_of(self.dir / f"scores_{m}/metrics.csv")[0] for m in ("masks", "none"))
         self.assertGreater(float(with_masks["psnr"]), float(without["psnr"]) + 1)
         self.assertGreater(float(with_masks["ssim"]), float(without["ssim"]) + 0.05)
@@ -116,6 +120,8 @@ class Look(unittest.TestCase):
                            ("empty", "clean/empty: expected masks named like the images, found none of 8 views")):
             done = self.train("clean", "wrong", "--masks", name, code=3)
             self.assertIn(text, done.stderr)
+        done = self.train("clean", "wrong", "--masks", "/nowhere/masks", code=3)
+        self.assertIn(" /nowhere/masks: expected a folder of masks", done.stderr)
         write_png(self.dir / "spoiled/masks/view_0000.png", np.zeros((HEIGHT, WIDTH), np.uint8))
         done = call("splat", "eval", f"clean_mcmc/{MODEL}", "-d", "spoiled", "-o", "wrong", cwd=self.dir)
         self.assertEqual(done.returncode, 3, done.stderr)

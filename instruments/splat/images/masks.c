@@ -39,7 +39,10 @@ fth_status gs_masks_open(gs_masks *m, const gs_scene *s, const char *name, fth_e
     *m = (gs_masks){0};
     if (name && strcmp(name, "none") == 0) return FTH_OK;
     find_base(s, base);
-    FTH_TRY(fth_path_join(m->folder, base, name ? name : "masks", err));
+    if (name && name[0] == '/' && strlen(name) < sizeof m->folder)
+        snprintf(m->folder, sizeof m->folder, "%s", name);
+    else
+        FTH_TRY(fth_path_join(m->folder, base, name ? name : "masks", err));
     const bool there = fth_path_kind_of(m->folder) == FTH_PATH_FOLDER;
     for (int64_t v = 0; there && v < s->views; v++) m->views += gs_masks_find(m, s, v, path);
     if (m->views > 0) return FTH_OK;
@@ -48,7 +51,8 @@ fth_status gs_masks_open(gs_masks *m, const gs_scene *s, const char *name, fth_e
                  there ? "%s: expected masks named like the images, found none of %" PRId64 " views"
                        : "%s: expected a folder of masks for %" PRId64 " views, found nothing",
                  m->folder, s->views);
-        fth_err_hint(err, "give --masks the name of a folder beside the images, or none");
+        fth_err_hint(err, "give --masks the name of a folder beside the images, a path from the "
+                          "root (/...), or none");
         return FTH_E_FILE_OPEN;
     }
     m->folder[0] = '\0';
