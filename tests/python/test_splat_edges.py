@@ -197,6 +197,13 @@ class Edges(unittest.TestCase):
         for name in ("splat_40.ply", "loss.csv"):
             self.assertEqual((self.dir / "both_out" / name).read_bytes(), (self.dir / "both_one" / name).read_bytes())
 
+    def test_log_in_the_folder_of_results(self):
+        self.ok("train", "-d", "toy", "-o", "logged", "-i", 2, "--log-file", "logged/log.txt")
+        self.assertIn("logged/", (self.dir / "logged/log.txt").read_text())
+        self.refused(3, "train", "-d", "toy", "-o", "unlogged", "-i", 2, "--log-file", "nowhere/log.txt", says="nowhere/log.txt")
+        self.assertEqual(list((self.dir / "unlogged").glob("*.ply")), [])
+        self.ok("train", "-d", "toy", "-o", "unlogged", "-i", 2)  # the folder is free again
+
     def test_too_little_memory(self):
         for bytes_ in ("200K", "400K", "800K", "1M"):
             done = call("splat", "train", "-d", "toy", "-o", "little", "-i", 3, "--memory", bytes_, cwd=self.dir)

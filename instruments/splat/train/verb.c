@@ -27,9 +27,10 @@ static fth_status answer(const gs_training *job, fth_answer *a, fth_err *err)
     FTH_TRY(fth_paths_check(use, 2, fth_context_mem(job->ctx), err));
     if (a->plan) return gs_train_foresee(job, show_plan, a, err);
     fth_mem *mem = fth_context_mem(job->ctx);
-    if (job->log) FTH_TRY(fth_file_append(mem, job->log, "", 0, err));
     FTH_TRY(fth_folder_claim(&claim, mem, job->folder, err));
-    const fth_status s = gs_train(job, err);
+    /* after the claim, which makes the folder: the log may be in it */
+    fth_status s = job->log ? fth_file_append(mem, job->log, "", 0, err) : FTH_OK;
+    if (s == FTH_OK) s = gs_train(job, err);
     fth_folder_release(claim);
     return s;
 }
