@@ -204,6 +204,12 @@ class Edges(unittest.TestCase):
         self.assertEqual(list((self.dir / "unlogged").glob("*.ply")), [])
         self.ok("train", "-d", "toy", "-o", "unlogged", "-i", 2)  # the folder is free again
 
+    def test_all_counts_are_scaled(self):
+        words = ["-i", 4, "--enable-sparsity", "--sparsify-steps", 6, "--steps-scaler", 0.5]
+        self.ok("train", "-d", "toy", "-o", "scaled", *words)
+        self.assertEqual(len(rows_of(self.dir / "scaled/loss.csv")), 2 + 3)
+        self.assertTrue((self.dir / "scaled/splat_5.ply").is_file())
+
     def test_too_little_memory(self):
         for bytes_ in ("200K", "400K", "800K", "1M"):
             done = call("splat", "train", "-d", "toy", "-o", "little", "-i", 3, "--memory", bytes_, cwd=self.dir)

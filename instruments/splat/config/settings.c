@@ -129,9 +129,9 @@ static fth_status read_schedule(const fth_config *cfg, gs_settings *s, fth_err *
 {
     const double by = fth_config_real(cfg, "steps_scaler");
     s->base = scaled(fth_config_int(cfg, "iterations"), by, 0);
-    s->iterations =
-        s->base +
-        (fth_config_bool(cfg, "enable_sparsity") ? fth_config_int(cfg, "sparsify_steps") : 0);
+    s->iterations = s->base;
+    if (fth_config_bool(cfg, "enable_sparsity"))
+        s->iterations += scaled(fth_config_int(cfg, "sparsify_steps"), by, 0);
     s->degree_interval = scaled(fth_config_int(cfg, "sh_degree_interval"), by, 1);
     s->refine_every = scaled(fth_config_int(cfg, "refine_every"), by, 1);
     s->start_refine = scaled(fth_config_int(cfg, "start_refine"), by, 0);
