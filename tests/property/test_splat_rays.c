@@ -457,7 +457,7 @@ TEST(gradients_of_short_lenses_are_those_of_differences)
 TEST(pixels_beyond_the_lens_have_no_gradient)
 {
     enum { PIXELS = 12 * 10, MOST = 5 * 9 };
-    static const double bars[] = {0, -3, 1e30, INFINITY, NAN};
+    static const double bars[] = {0, -3, 1e30, (double)INFINITY, (double)NAN};
     t_random r = t_random_make(8);
     t_cuts(2);
     for (int k = 0; k < 2 * SHORT_LENSES; k++) {
