@@ -248,7 +248,8 @@ static const fth_flag flags[] = {
     {.name = "gut", .doc = "cameras with distortion, as they are (3DGUT)"},
     {.name = "masks",
      .value = FTH_FLAG_WORD,
-     .doc = "folder of masks beside that of the images, whose pixels below half are left out; "
+     .doc = "folder of masks, beside that of the images or absolute, whose pixels below half are "
+            "left out; "
             "masks by itself where it is there, none: no masks"},
     {.name = "alpha",
      .value = FTH_FLAG_WORD,

@@ -10,12 +10,8 @@
 #define FTH_VECTOR_REAL 32
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fmaf((a), (b), (c))
-#define EXP expf
-#define LOG logf
-#define SQRT sqrtf
-#define FLOOR floorf
-#define CEIL ceilf
+#include "../raster/scalars.h"
+
 #include "../raster/gaussian_lanes.h"
 
 extern "C" {

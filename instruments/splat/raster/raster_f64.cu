@@ -6,12 +6,8 @@
 #define FTH_VECTOR_REAL 64
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fma((a), (b), (c))
-#define EXP exp
-#define LOG log
-#define SQRT sqrt
-#define FLOOR floor
-#define CEIL ceil
+#include "scalars.h"
+
 #include "blend_back.cuh"
 #include "order.cuh"
 #include "project.cuh"

@@ -4,15 +4,8 @@
 #define FTH_VECTOR_REAL 32
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fmaf((a), (b), (c))
-#define EXP expf
-#define LOG logf
-#define SQRT sqrtf
-#define FLOOR floorf
-#define CEIL ceilf
-#define SIN sinf
-#define COS cosf
-#define ATAN2 atan2f
+#include "scalars.h"
+
 #include "blend_lanes.h"
 #include "project_lanes.h"
 

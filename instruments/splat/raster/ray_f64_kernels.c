@@ -4,15 +4,8 @@
 #define FTH_VECTOR_REAL 64
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fma((a), (b), (c))
-#define EXP exp
-#define LOG log
-#define SQRT sqrt
-#define FLOOR floor
-#define CEIL ceil
-#define SIN sin
-#define COS cos
-#define ATAN2 atan2
+#include "scalars.h"
+
 #include "blend_lanes.h"
 #include "project_lanes.h"
 

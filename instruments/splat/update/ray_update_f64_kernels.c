@@ -4,15 +4,8 @@
 #define FTH_VECTOR_REAL 64
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fma((a), (b), (c))
-#define EXP exp
-#define LOG log
-#define SQRT sqrt
-#define FLOOR floor
-#define CEIL ceil
-#define SIN sin
-#define COS cos
-#define ATAN2 atan2
+#include "../raster/scalars.h"
+
 #include "update_lanes.h"
 
 extern gs_update_loop *const FTH_ISA_NAME(gs_ray_update_f64);

@@ -13,15 +13,8 @@
 #define FTH_VECTOR_REAL 32
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fmaf((a), (b), (c))
-#define EXP expf
-#define LOG logf
-#define SQRT sqrtf
-#define FLOOR floorf
-#define CEIL ceilf
-#define SIN sinf
-#define COS cosf
-#define ATAN2 atan2f
+#include "../raster/scalars.h"
+
 #include "../raster/ray_lanes.h"
 
 #define GS_BOTH __host__ __device__

@@ -2,12 +2,8 @@
 #define FTH_VECTOR_REAL 64
 #include <fathom/vector.h>
 
-#define FMA(a, b, c) fma((a), (b), (c))
-#define EXP exp
-#define LOG log
-#define SQRT sqrt
-#define FLOOR floor
-#define CEIL ceil
+#include "../raster/scalars.h"
+
 #include "update_lanes.h"
 
 extern gs_update_loop *const FTH_ISA_NAME(gs_update_f64);
