@@ -1,5 +1,5 @@
 /* cell.c - edges and angles of a cell, back from its vectors: what the console shows. */
-#include "inputs.h"
+#include "cell.h"
 
 #include <math.h>
 

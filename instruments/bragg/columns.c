@@ -2,9 +2,10 @@
  *
  * Without `strict` every word is a number, 0 where it is none: so the reference reads them.
  */
-#include "inputs.h"
+#include "read.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static const char delimiters[] = " \t,;:!\v\f\r";

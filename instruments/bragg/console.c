@@ -4,6 +4,8 @@
  * told from settings and experiment after the fact; in spec mode notices follow, which say what was
  * chosen for the user.
  */
+#include "console.h"
+#include "cell.h"
 #include "flag_row.h"
 #include "resolve.h"
 

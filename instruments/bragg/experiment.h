@@ -6,10 +6,9 @@
 #ifndef BRAGG_EXPERIMENT_H
 #define BRAGG_EXPERIMENT_H
 
-#include "inputs.h"
 #include "ops/render.h"
-
-enum { BR_HEADER = 512, BR_HEADER_MOST = 2048 };
+#include "random.h"
+#include "sources.h"
 
 /* What is written, and how. A name of "" means: not at all. */
 typedef struct br_outputs {
@@ -62,13 +61,5 @@ typedef struct br_hit {
     double distance, fast, slow;
 } br_hit;
 br_hit br_beam_hit(const br_experiment *e);
-
-/* What stands in front of an SMV image with 16 or 32 bits per pixel (15.3): 512 bytes, or as many
- * as the numbers need; not in c mode: at least so many. */
-typedef struct br_smv_head {
-    char text[BR_HEADER_MOST];
-    int64_t bytes;
-} br_smv_head;
-void br_smv_header(const br_experiment *e, int bits, int64_t least, br_smv_head *out);
 
 #endif

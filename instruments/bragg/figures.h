@@ -7,6 +7,7 @@
 #ifndef BRAGG_FIGURES_H
 #define BRAGG_FIGURES_H
 
+#include "experiment.h"
 #include "flags.h"
 
 typedef enum br_figure {

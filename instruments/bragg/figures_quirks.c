@@ -5,6 +5,7 @@
  * flags, geometry and samples alike.
  */
 #include "figures.h"
+#include "resolve.h"
 
 #include <math.h>
 #include <stdio.h>

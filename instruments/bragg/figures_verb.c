@@ -2,6 +2,7 @@
 #include "companions.h"
 #include "figures.h"
 #include "image.h"
+#include "resolve.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,7 @@
  */
 #include "cbf.h"
 #include "image.h"
+#include "smv_header.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef BRAGG_FLAGS_H
 #define BRAGG_FLAGS_H
 
-#include "experiment.h"
+#include "scene.h"
 
 #include <fathom/instrument.h>
 
@@ -126,25 +126,9 @@ const br_flag_info *br_flag_get_info(br_flag_id id);
 /* All rows side by side, and the quirks, in Markdown. */
 void br_flags_markdown(FILE *out);
 
-/* ---- what is made of it ---- */
-
-/* Whether there is enough to simulate: structure factors, and a cell or a matrix. If not, the
- * reference shows its usage. */
-bool br_flags_enough(const br_flags *f);
-
-/* Read the small inputs, resolve everything, check everything; writes nothing. Errors as section 23
- * wants them. On failure nothing is held. */
-fth_status br_experiment_resolve(br_experiment *out, fth_mem *mem, const br_flags *f, fth_err *err);
-
 /* The files that are read, as they were typed; their number, at most BR_FLAGS_READS. In c mode
  * without the image of -img: nanoBragg takes its header and may well replace it. */
 enum { BR_FLAGS_READS = 8 };
 int br_flags_reads(const br_flags *f, fth_path_use use[BR_FLAGS_READS]);
-/* The dump file that a text list leaves behind (8.3), where e->out.dump_file is not "". */
-fth_status br_experiment_dump(const br_experiment *e, fth_err *err);
-
-/* ---- console (console.c): what is printed before the render ---- */
-void br_console_before(FILE *out, const br_flags *f, const br_experiment *e);
-void br_console_usage(FILE *out, const br_flags *f);
 
 #endif

@@ -5,8 +5,10 @@
  * what is done by names and hashes alone, and goes on with the rest.
  */
 #include "cbf.h"
+#include "config.h"
 #include "image.h"
 #include "jobs.h"
+#include "smv_header.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,11 +3,12 @@
  * The list is read twice: for its ranges, then into the table. Nothing is allocated before the size
  * of the table is known to be sensible.
  */
-#include "inputs.h"
+#include "read.h"
 #include "sha256.h"
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "companions.h"
+#include "config.h"
 #include "figures.h"
-#include "flags.h"
 #include "image.h"
 #include "jobs.h"
 #include "refine.h"

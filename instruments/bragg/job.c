@@ -1,6 +1,8 @@
 /* job.c - a config resolved, and the frames it stands for. */
-#include "flags.h"
+#include "config.h"
 #include "jobs.h"
+#include "resolve.h"
+#include "smv_header.h"
 
 #include <string.h>
 

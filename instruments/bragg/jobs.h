@@ -1,20 +1,11 @@
-/* jobs.h - the job side of the instrument: config, frames, their container, the stages. */
+/* jobs.h - the job side of the instrument: frames, their container, the stages. */
 #ifndef BRAGG_JOBS_H
 #define BRAGG_JOBS_H
 
 #include "series.h"
 
-extern const fth_schema br_schema;
-fth_status br_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
-/* Whether a value was written for a key: not left out, and not taken back with ~. */
-bool br_given(const fth_config *cfg, const char *key);
-/* Lists where a number is expected: one job for each combination. */
-bool br_is_general(const fth_config *cfg);
-bool br_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
-
 /* ---- names of files, in the folder of the job ---- */
 
-#define BR_PARTS "frames" /* folder of the frames that are done, until all are */
 /* The container of a job: output.container in its folder. */
 fth_status br_container_path(char path[FTH_PATH], const fth_stage_call *call, fth_err *err);
 /* Frame i while the job runs; with `done` false, while it is being made. */
@@ -42,9 +33,6 @@ enum { BR_INPUT_FILES = 6 };
 /* Files outside that a config names, as keys and paths; returns how many. */
 int br_job_inputs(const fth_config *cfg, br_input_file input[BR_INPUT_FILES]);
 int64_t br_frame_count(const fth_config *cfg);
-/* The flags that a checked config stands for. */
-struct br_flags;
-fth_status br_job_flags(struct br_flags *flags, const fth_config *cfg, fth_err *err);
 
 /* What is known of a frame once it is there. */
 typedef struct br_fact {

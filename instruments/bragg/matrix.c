@@ -1,5 +1,7 @@
 /* matrix.c - a MOSFLM orientation matrix: the first nine numbers of a file (7.2). */
-#include "inputs.h"
+#include "read.h"
+
+#include <math.h>
 
 static fth_status nine(fth_reader *t, double *mat, fth_err *err)
 {

@@ -1,5 +1,5 @@
 /* mosaic.c - rotations of the mosaic domains, and a random orientation (section 10). */
-#include "inputs.h"
+#include "mosaic.h"
 #include "ops/render.h"
 
 #define PI 3.14159265358979323846

@@ -8,8 +8,7 @@
 #define BRAGG_NOISE_H
 
 #include "random.h"
-
-#include <fathom/fathom.h>
+#include "scene.h"
 
 /* Plain bytes: the attribute of the operation. */
 typedef struct br_counting {
@@ -31,5 +30,13 @@ enum { BR_NOISE_WORDS = (sizeof(br_ran1) + 2 * sizeof(int64_t) + 7) / 8 };
  * `after` is what br_count_end gave. */
 fth_val br_read_out_(fth_site site, fth_val signal, fth_val after, double sigma);
 #define br_read_out(signal, after, sigma) br_read_out_(FTH_HERE, (signal), (after), (sigma))
+
+/* One Poisson deviate per pixel of the ROI in serial order, from the reference's generator: f32
+ * image [slow fast] to f32 counts, 0 outside. `seed` as stored (negated). The stream is carried
+ * from row to row. */
+fth_val br_serial_poisson_(fth_site site, const br_scene *scene, fth_val image,
+                           const br_ran1 *start);
+#define br_serial_poisson(scene, image, start)                                                     \
+    br_serial_poisson_(FTH_HERE, (scene), (image), (start))
 
 #endif

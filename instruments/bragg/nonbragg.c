@@ -7,8 +7,8 @@
  */
 #include "nonbragg.h"
 #include "image.h"
-#include "inputs.h"
 #include "nonbragg_flags.h"
+#include "read.h"
 
 #include <math.h>
 #include <string.h>

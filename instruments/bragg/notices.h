@@ -2,6 +2,7 @@
 #ifndef BRAGG_NOTICES_H
 #define BRAGG_NOTICES_H
 
+#include "experiment.h"
 #include "flags.h"
 
 enum { BR_NOTICE = 300 }; /* bytes that hold any of them */

@@ -7,7 +7,7 @@
  */
 #include "jobs.h"
 
-#include "inputs.h"
+#include "cell.h"
 #include "notices.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * placed without one, onto them. From then on cell and orientation are parameters like those of a
  * typed cell.
  */
-#include "inputs.h"
+#include "cell.h"
 #include "refine.h"
 
 #include <math.h>

@@ -5,7 +5,9 @@
  * checked here, before anything is written.
  */
 #include "resolve.h"
+#include "cell.h"
 #include "flag_row.h"
+#include "mosaic.h"
 
 #include <string.h>
 

@@ -2,7 +2,22 @@
 #ifndef BRAGG_RESOLVE_H
 #define BRAGG_RESOLVE_H
 
+#include "experiment.h"
 #include "flags.h"
+#include "read.h"
+
+/* Whether there is enough to simulate: structure factors, and a cell or a matrix. If not, the
+ * reference shows its usage. */
+bool br_flags_enough(const br_flags *f);
+
+/* Read the small inputs, resolve everything, check everything; writes nothing. Errors as section 23
+ * wants them. On failure nothing is held. */
+fth_status br_experiment_resolve(br_experiment *out, fth_mem *mem, const br_flags *f, fth_err *err);
+
+/* The dump file that a text list leaves behind (8.3), where e->out.dump_file is not "". */
+fth_status br_experiment_dump(const br_experiment *e, fth_err *err);
+
+/* ---- steps of it ---- */
 
 /* A range that is walked in n steps; negative: not said. */
 typedef struct br_steps {

@@ -4,7 +4,7 @@
  * means the same: angles in degrees, lengths in the unit that is written beside. A key that is not
  * given is a flag that is not given.
  */
-#include "jobs.h"
+#include "config.h"
 
 #include <string.h>
 

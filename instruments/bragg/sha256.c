@@ -1,6 +1,6 @@
 /* sha256.c - SHA-256 of a file (FIPS 180-4). */
 #include "sha256.h"
-#include "inputs.h"
+#include "read.h"
 
 #include <string.h>
 

@@ -1,69 +1,16 @@
-/* smv.c - headers of SMV images: written (15.3) and read (17.2), and the pixels behind them.
+/* smv.c - headers of SMV images, as they are read (17.2), and the pixels behind them.
  *
- * A header has 512 bytes. One that needs more has the next multiple of it and says so. The original
- * says 512 whatever it writes: its text runs on, and the pixels follow the closing brace. In c mode
- * that is written, and it is read in both.
+ * A header has 512 bytes, or a multiple of that which it names. That of the original may name 512
+ * and run on: the pixels follow the closing brace.
  */
-#include "experiment.h"
-#include "inputs.h"
+#include "read.h"
+
+#include "dual.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LINE = 48 }; /* one key with a number */
-
-/* Lines that the original does not have: what tools ask for beside them. DIALS takes whole numbers
- * for the offset alone. */
-static int write_ours(const br_experiment *e, int bits, char *text, size_t room)
-{
-    char wide[LINE] = "", offset[LINE] = "";
-    if (bits == 32) snprintf(wide, sizeof wide, "Data_type=long int;\n");
-    if (!e->compat_c) snprintf(offset, sizeof offset, "ADC_OFFSET=%.15g;\n", round(e->out.adc));
-    return snprintf(text, room, "%s%s", wide, offset);
-}
-
-static int write_text(const br_experiment *e, int bits, int64_t bytes, char *text, size_t room)
-{
-    const br_scene *s = &e->scene;
-    const br_frame *f = &e->frame;
-    char ours[2 * LINE];
-    (void)write_ours(e, bits, ours, sizeof ours);
-    return snprintf(
-        text, room,
-        "{\nHEADER_BYTES=%" PRId64 ";\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=%s;\n"
-        "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\nPIXEL_SIZE=%g;\nDISTANCE=%g;\nWAVELENGTH=%g;\n"
-        "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\nADXV_CENTER_X=%g;\nADXV_CENTER_Y=%g;\n"
-        "MOSFLM_CENTER_X=%g;\nMOSFLM_CENTER_Y=%g;\nDENZO_X_BEAM=%g;\nDENZO_Y_BEAM=%g;\n"
-        "DIALS_ORIGIN=%g,%g,%g\nXDS_ORGX=%g;\nXDS_ORGY=%g;\nCLOSE_DISTANCE=%g;\n"
-        "PHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\nTWOTHETA=%g;\n%sDETECTOR_SN=000;\n"
-        "BEAMLINE=fake;\n}\f",
-        bytes, bits == 32 ? "long_integer" : "unsigned_short", s->fast, s->slow, s->pixel * 1000.0,
-        f->distance.v * 1000.0, e->param[BR_LAM] * 1e10, e->xbeam * 1000.0, e->ybeam * 1000.0,
-        f->fbeam * 1000.0, (s->detsize[1] - f->sbeam) * 1000.0,
-        (f->sbeam - 0.5 * s->pixel) * 1000.0, (f->fbeam - 0.5 * s->pixel) * 1000.0,
-        f->sbeam * 1000.0, f->fbeam * 1000.0, f->dials_origin[0], f->dials_origin[1],
-        f->dials_origin[2], f->org[0], f->org[1], f->close.v * 1000.0, e->param[BR_PHI] * BR_RTD,
-        e->param[BR_PHI] * BR_RTD, e->osc * BR_RTD, e->param[BR_TT] * BR_RTD, ours);
-}
-
-_Static_assert(BR_HEADER_MOST >= 512 + 30 * 24, "every number fits, however long");
-
-void br_smv_header(const br_experiment *e, int bits, int64_t least, br_smv_head *out)
-{
-    memset(out->text, ' ', sizeof out->text);
-    out->bytes = BR_HEADER;
-    while (!e->compat_c && out->bytes < least) out->bytes += BR_HEADER;
-    int n = write_text(e, bits, out->bytes, out->text, sizeof out->text);
-    if (e->compat_c) { /* the text runs on, and the pixels follow it */
-        if (n > out->bytes) out->bytes = n;
-    } else
-        while (n > out->bytes) {
-            out->bytes += BR_HEADER;
-            n = write_text(e, bits, out->bytes, out->text, sizeof out->text);
-        }
-    out->text[n] = ' '; /* of the zero byte at its end */
-}
 
 /* ---- reading ---- */
 

@@ -1,6 +1,6 @@
 /* sources.c - points of the source: read from a file, or a fan of directions and wavelengths (9).
  */
-#include "inputs.h"
+#include "sources.h"
 #include "ops/render.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* stol.c - tables of F over sin(theta)/lambda: read, sorted, interpolated. */
 #include "stol.h"
-#include "inputs.h"
+#include "read.h"
 
 #include <math.h>
 #include <stdlib.h>

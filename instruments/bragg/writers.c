@@ -5,6 +5,7 @@
  * it only shows where a pixel is negative or not a number.
  */
 #include "image.h"
+#include "noise.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,8 @@
  * it asks for no more than a small image. seconds: 5 */
 #include "testing/fuzz.h"
 
-#include "instruments/bragg/flags.h"
+#include "instruments/bragg/console.h"
+#include "instruments/bragg/resolve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,9 @@
  * seconds: 5 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/bragg/inputs.h"
+#include "instruments/bragg/read.h"
+
+#include <math.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,7 +8,7 @@
  * seconds: 20 */
 #include "testing/bragg_run.h"
 
-#include "instruments/bragg/inputs.h"
+#include "instruments/bragg/read.h"
 
 #include <math.h>
 

@@ -7,6 +7,7 @@
 #include "instruments/bragg/figures.h"
 #include "instruments/bragg/ops/view.h"
 #include "instruments/bragg/predict.h"
+#include "instruments/bragg/resolve.h"
 #include "testing/bragg_verbs.h"
 
 #include <math.h>

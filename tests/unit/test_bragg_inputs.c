@@ -5,6 +5,7 @@
 
 #include "instruments/bragg/ops/render.h"
 #include "instruments/bragg/sha256.h"
+#include "instruments/bragg/sources.h"
 
 #include <unistd.h>
 

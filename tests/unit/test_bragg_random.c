@@ -2,9 +2,11 @@
  * seconds: 2 */
 #include "testing/files.h"
 
-#include "instruments/bragg/inputs.h"
+#include "instruments/bragg/dual.h"
+#include "instruments/bragg/mosaic.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define RNG(name) "tests/golden/bragg/rng/" name
 

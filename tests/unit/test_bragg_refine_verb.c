@@ -4,7 +4,7 @@
  * Images here are without noise, so the answer is the truth itself.
  * seconds: 10
  */
-#include "instruments/bragg/flags.h"
+#include "instruments/bragg/resolve.h"
 #include "testing/refining.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* test_bragg_schema.c - every flag has a key and every key its flag; grids of jobs. seconds: 1 */
-#include "instruments/bragg/flags.h"
-#include "instruments/bragg/jobs.h"
+#include "instruments/bragg/config.h"
 #include "testing/files.h"
 
 #include <string.h>

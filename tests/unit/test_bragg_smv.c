@@ -3,7 +3,9 @@
 #include "testing/bragg_scene.h"
 #include "testing/files.h"
 
-#include "instruments/bragg/experiment.h"
+#include "instruments/bragg/mosaic.h"
+#include "instruments/bragg/read.h"
+#include "instruments/bragg/smv_header.h"
 
 #define INPUT(name) "tests/golden/bragg/inputs/" name
 #define IMAGE(name) "tests/golden/bragg/public/" name ".int.img"

@@ -58,13 +58,4 @@ fth_val br_normal_(fth_site site, const br_scene *scene, const br_inputs *in, ft
 fth_val br_table_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar);
 #define br_table_gradient(scene, in, bar) br_table_gradient_(FTH_HERE, (scene), (in), (bar))
 
-/* One Poisson deviate per pixel of the ROI in serial order, from the reference's generator: f32
- * image [slow fast] to f32 counts, 0 outside. `seed` as stored (negated). The stream is carried
- * from row to row. */
-struct br_ran1;
-fth_val br_serial_poisson_(fth_site site, const br_scene *scene, fth_val image,
-                           const struct br_ran1 *start);
-#define br_serial_poisson(scene, image, start)                                                     \
-    br_serial_poisson_(FTH_HERE, (scene), (image), (start))
-
 #endif

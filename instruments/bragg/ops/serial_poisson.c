@@ -4,7 +4,6 @@
  * order: rows are a carried axis, and the state of the generator is what is carried. A mean that is
  * not drawn (outside the ROI) takes nothing of the stream.
  */
-#include "render.h"
 #include "serial.h"
 
 #include <string.h>

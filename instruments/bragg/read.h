@@ -1,14 +1,12 @@
-/* inputs.h - what is read from files or drawn before a render: reflections, matrix, headers,
- * sources, mosaic domains, a random orientation.
+/* read.h - what is read from small files: reflections, matrix, columns of numbers, image headers.
  *
  * `strict` is what a file is read with where the quirk for lenient reading is off: comments are
  * known, malformed lines are errors. Every error names the file and the line or byte.
  */
-#ifndef BRAGG_INPUTS_H
-#define BRAGG_INPUTS_H
+#ifndef BRAGG_READ_H
+#define BRAGG_READ_H
 
-#include "random.h"
-#include "scene.h"
+#include <fathom/fathom.h>
 
 /* Bytes as the reference takes them: a mark before UTF-8 is text, a zero byte ends a line. */
 #define BR_AS_WRITTEN (&(const fth_reader_options){.keep_bom = true, .allow_nul = true})
@@ -51,36 +49,5 @@ fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *
 /* Its pixels [slow fast], u16; a file that is too short is an error. */
 fth_status br_image_open(fth_source *out, fth_mem *mem, const char *path, const br_image_header *h,
                          fth_err *err);
-
-/* ---- sources (9): f64 [source source_column] of ops/render.h ---- */
-/* Rows X Y Z weight wavelength as they stand in a file, with what is missing filled in: the console
- * shows them. A missing wavelength stays NaN: that of the beam. */
-fth_status br_source_rows(br_columns *out, fth_mem *mem, const char *path, const double *beam,
-                          bool strict, fth_err *err);
-fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, const double *beam,
-                           bool strict, fth_err *err);
-typedef struct br_fan {
-    double h_range, h_step, v_range, v_step, dispersion, dispersion_step; /* resolved (5.5) */
-    int64_t hs, vs, wavelengths;
-    bool round; /* the grid is trimmed to an ellipse */
-} br_fan;
-/* `deviation` (may be NULL) is told each pair that is kept, in order: the console prints them. */
-fth_status br_sources_make(fth_tensor **out, fth_mem *mem, const br_scene *scene, const br_fan *fan,
-                           void (*deviation)(void *user, double h, double v), void *user,
-                           fth_err *err);
-
-/* ---- mosaic domains and a random orientation (10) ---- */
-/* f64 [mosaic nine]; advances the stream. */
-fth_status br_mosaic_make(fth_tensor **out, fth_mem *mem, int64_t domains, double spread,
-                          br_ran1 *r, int64_t *seed, fth_err *err);
-/* Misset angles, radians. */
-void br_random_misset(br_ran1 *r, int64_t *seed, bool cap_of_90_radians, double *angle);
-
-/* Cell edges (in the unit of v) and angles (radians) of three vectors, as the console prints them.
- */
-void br_cell_of(const double v[3][3], double *edge, double *angle);
-/* The same of a frame, in Angstrom, with its reciprocal cell. */
-void br_frame_cells(const br_frame *f, double *edge, double *angle, double *edge_star,
-                    double *angle_star);
 
 #endif

@@ -1,0 +1,11 @@
+/* console.h - the text of the reference that is printed before the render. */
+#ifndef BRAGG_CONSOLE_H
+#define BRAGG_CONSOLE_H
+
+#include "experiment.h"
+#include "flags.h"
+
+void br_console_before(FILE *out, const br_flags *f, const br_experiment *e);
+void br_console_usage(FILE *out, const br_flags *f);
+
+#endif

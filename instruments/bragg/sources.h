@@ -1,0 +1,27 @@
+/* sources.h - the sources of the beam, read from a file or spread over divergence and dispersion.
+ *
+ * Both give f64 [source source_column] of ops/render.h.
+ */
+#ifndef BRAGG_SOURCES_H
+#define BRAGG_SOURCES_H
+
+#include "read.h"
+#include "scene.h"
+
+/* Rows X Y Z weight wavelength as they stand in a file, with what is missing filled in: the console
+ * shows them. A missing wavelength stays NaN: that of the beam. */
+fth_status br_source_rows(br_columns *out, fth_mem *mem, const char *path, const double *beam,
+                          bool strict, fth_err *err);
+fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, const double *beam,
+                           bool strict, fth_err *err);
+typedef struct br_fan {
+    double h_range, h_step, v_range, v_step, dispersion, dispersion_step; /* resolved (5.5) */
+    int64_t hs, vs, wavelengths;
+    bool round; /* the grid is trimmed to an ellipse */
+} br_fan;
+/* `deviation` (may be NULL) is told each pair that is kept, in order: the console prints them. */
+fth_status br_sources_make(fth_tensor **out, fth_mem *mem, const br_scene *scene, const br_fan *fan,
+                           void (*deviation)(void *user, double h, double v), void *user,
+                           fth_err *err);
+
+#endif
