@@ -5,8 +5,8 @@
  * chosen for the user.
  */
 #include "console.h"
-#include "cell.h"
 #include "flag_row.h"
+#include "geometry/cell.h"
 #include "resolve.h"
 
 #include <string.h>

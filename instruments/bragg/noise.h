@@ -7,8 +7,8 @@
 #ifndef BRAGG_NOISE_H
 #define BRAGG_NOISE_H
 
+#include "geometry/scene.h"
 #include "random.h"
-#include "scene.h"
 
 /* Plain bytes: the attribute of the operation. */
 typedef struct br_counting {

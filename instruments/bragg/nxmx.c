@@ -7,7 +7,7 @@
  */
 #include "jobs.h"
 
-#include "cell.h"
+#include "geometry/cell.h"
 #include "notices.h"
 
 #include <string.h>

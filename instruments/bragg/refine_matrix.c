@@ -4,7 +4,7 @@
  * placed without one, onto them. From then on cell and orientation are parameters like those of a
  * typed cell.
  */
-#include "cell.h"
+#include "geometry/cell.h"
 #include "refine.h"
 
 #include <math.h>

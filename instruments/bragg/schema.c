@@ -201,7 +201,7 @@ static const fth_config_key keys[] = {
     FTH_KEY(SECTION, "quirks", "Single behaviours of nanoBragg; not given: as compat says."),
 #define BR_QUIRK(id, quirk, on, off)                                                               \
     {.name = "quirks." quirk, .type = FTH_CONFIG_BOOL, .doc = "true: " on},
-#include "quirks.def"
+#include "geometry/quirks.def"
 #undef BR_QUIRK
 };
 

@@ -3,7 +3,7 @@
 #ifndef FATHOM_TESTING_BRAGG_SCENE_H
 #define FATHOM_TESTING_BRAGG_SCENE_H
 
-#include "instruments/bragg/scene.h"
+#include "instruments/bragg/geometry/scene.h"
 #include "testing/test.h"
 
 static inline void t_set3(double *v, double x, double y, double z)

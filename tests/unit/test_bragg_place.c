@@ -1,6 +1,6 @@
 /* test_bragg_place.c - detector and cell in the laboratory against the logs of the reference.
  * seconds: 1 */
-#include "instruments/bragg/cell.h"
+#include "instruments/bragg/geometry/cell.h"
 #include "testing/bragg_scene.h"
 #include "testing/files.h"
 

@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "testing/files.h"
 
-#include "instruments/bragg/dual.h"
+#include "instruments/bragg/geometry/dual.h"
 #include "instruments/bragg/mosaic.h"
 
 #include <inttypes.h>

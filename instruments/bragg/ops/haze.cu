@@ -8,7 +8,7 @@ namespace
 #define dot plain_dot
 #include "render_plain.c"
 #undef dot
-#include "../rotate.c"
+#include "../geometry/rotate.c"
 #include "../stol_at.c"
 
 enum { THREADS = 128 };

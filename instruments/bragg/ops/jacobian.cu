@@ -23,7 +23,7 @@ namespace
 #undef dot
 #undef in_range
 #undef weights
-#include "../rotate.c"
+#include "../geometry/rotate.c"
 #include "slope.c"
 #define dot slope_dot
 #define pixels slope_pixels

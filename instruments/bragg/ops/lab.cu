@@ -12,9 +12,9 @@ namespace
 #include "adjoint.h"
 #include "slope.h"
 
-#include "../crystal.c"
-#include "../detector.c"
-#include "../rotate.c"
+#include "../geometry/crystal.c"
+#include "../geometry/detector.c"
+#include "../geometry/rotate.c"
 #include "adjoint.c"
 #include "slope.c"
 

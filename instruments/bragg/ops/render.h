@@ -6,7 +6,7 @@
 #ifndef BRAGG_OPS_RENDER_H
 #define BRAGG_OPS_RENDER_H
 
-#include "../scene.h"
+#include "../geometry/scene.h"
 
 /* Columns of a source: direction to it (unit), its wavelength = fixed + part * wavelength of the
  * beam, weight. */

@@ -21,7 +21,7 @@ __device__ void give(void *sum, int64_t entry, double value);
 #include "render_plain.c"
 #undef dot
 #undef in_range
-#include "../rotate.c"
+#include "../geometry/rotate.c"
 #include "slope.c"
 
 enum { THREADS = 64, ROWS = 32, DIGITS = 3, WORDS = DIGITS + 1 };

@@ -7,9 +7,9 @@
 
 namespace
 {
-#include "../crystal.c"
-#include "../detector.c"
-#include "../rotate.c"
+#include "../geometry/crystal.c"
+#include "../geometry/detector.c"
+#include "../geometry/rotate.c"
 #define dot plain_dot
 #include "render_plain.c"
 #undef dot
