@@ -7,7 +7,7 @@
 #define BRAGG_EXPERIMENT_H
 
 #include "ops/render.h"
-#include "random.h"
+#include "random/random.h"
 #include "sources.h"
 
 /* What is written, and how. A name of "" means: not at all. */

@@ -8,7 +8,7 @@
 #define BRAGG_NOISE_H
 
 #include "geometry/scene.h"
-#include "random.h"
+#include "random/random.h"
 
 /* Plain bytes: the attribute of the operation. */
 typedef struct br_counting {

@@ -447,7 +447,7 @@ MUTANTS = [
      "v_lt(R(0.5) / stol, v_set((real)dmin))", "v_lt(v_set((real)dmin), R(0.5) / stol)", "property/test_bragg_render"),
     ("int_pixels_cut_down", "instruments/bragg/writers.c",
      "fth_add(clipped, real(g, 0.5))", "fth_add(clipped, real(g, 0))", "golden/test_bragg_writers"),
-    ("spare_deviate_lost", "instruments/bragg/random.c",
+    ("spare_deviate_lost", "instruments/bragg/random/random.c",
      "    r->has_spare = true;\n", "", "unit/test_bragg_random"),
     ("half_pixel_lost", "instruments/bragg/geometry/detector.c",
      "const br_dual half = br_num(0.5 * scene->pixel);", "const br_dual half = br_num(0.4 * scene->pixel);",

@@ -6,7 +6,7 @@
 #ifndef BRAGG_RANDOM_H
 #define BRAGG_RANDOM_H
 
-#include "geometry/both.h"
+#include "../geometry/both.h"
 
 #include <stdbool.h>
 #include <stdint.h>
