@@ -8,7 +8,7 @@
 #include "nonbragg.h"
 #include "image.h"
 #include "nonbragg_flags.h"
-#include "read.h"
+#include "read/read.h"
 
 #include <math.h>
 #include <string.h>

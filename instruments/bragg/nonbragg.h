@@ -4,7 +4,7 @@
 
 #include "experiment.h"
 #include "ops/haze_op.h"
-#include "stol.h"
+#include "read/stol.h"
 
 /* Declares axes and inputs in g, of an experiment whose crystal is not looked at. */
 br_haze br_haze_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol);

@@ -3,7 +3,7 @@
  * What a file is, its first bytes tell; one that tells nothing is plain float32 and must have
  * exactly the bytes of the detector. Pixels stay in the file and are read when they are needed.
  */
-#include "read.h"
+#include "read/read.h"
 #include "refine.h"
 
 #include <inttypes.h>

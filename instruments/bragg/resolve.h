@@ -4,7 +4,7 @@
 
 #include "experiment.h"
 #include "flags.h"
-#include "read.h"
+#include "read/read.h"
 
 /* Whether there is enough to simulate: structure factors, and a cell or a matrix. If not, the
  * reference shows its usage. */

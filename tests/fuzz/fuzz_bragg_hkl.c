@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/bragg/read.h"
+#include "instruments/bragg/read/read.h"
 
 /* A table has its planes behind the end, and nothing but what its ranges say. */
 static void check(br_reflections *r)

@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/bragg/read.h"
+#include "instruments/bragg/read/read.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* fuzz_bragg_stol.c - any bytes as a table of F over stol, in both modes. seconds: 5 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/bragg/stol.h"
+#include "instruments/bragg/read/stol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,7 +8,7 @@
  * seconds: 20 */
 #include "testing/bragg_run.h"
 
-#include "instruments/bragg/read.h"
+#include "instruments/bragg/read/read.h"
 
 #include <math.h>
 

@@ -470,7 +470,7 @@ MUTANTS = [
      "ub[c][k] = column[c];", "ub[k][c] = column[c];", "unit/test_bragg_container"),
     ("header_cut_at_512_in_c_mode", "instruments/bragg/smv_header.c",
      "if (n > out->bytes) out->bytes = n;", "if (n > out->bytes) n = (int)out->bytes;", "unit/test_bragg_smv"),
-    ("pixels_taken_for_a_header", "instruments/bragg/smv.c",
+    ("pixels_taken_for_a_header", "instruments/bragg/read/smv.c",
      "return fits && (int64_t)info.bytes == end + width * h->fast * h->slow ? end : 0;",
      "return fits ? end : 0;", "unit/test_bragg_smv"),
     ("smear_without_its_wrapped_edge", "instruments/bragg/ops/psf_float.c",

@@ -4,7 +4,7 @@
 #include "testing/files.h"
 
 #include "instruments/bragg/ops/render.h"
-#include "instruments/bragg/sha256.h"
+#include "instruments/bragg/read/sha256.h"
 #include "instruments/bragg/sources.h"
 
 #include <unistd.h>

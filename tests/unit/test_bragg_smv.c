@@ -4,7 +4,7 @@
 #include "testing/files.h"
 
 #include "instruments/bragg/mosaic.h"
-#include "instruments/bragg/read.h"
+#include "instruments/bragg/read/read.h"
 #include "instruments/bragg/smv_header.h"
 
 #define INPUT(name) "tests/golden/bragg/inputs/" name

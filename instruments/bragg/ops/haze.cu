@@ -9,7 +9,7 @@ namespace
 #include "render_plain.c"
 #undef dot
 #include "../geometry/rotate.c"
-#include "../stol_at.c"
+#include "../read/stol_at.c"
 
 enum { THREADS = 128 };
 

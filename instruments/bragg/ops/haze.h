@@ -6,7 +6,7 @@
 #ifndef BRAGG_OPS_HAZE_H
 #define BRAGG_OPS_HAZE_H
 
-#include "../stol.h"
+#include "../read/stol.h"
 #include "view.h"
 
 enum { PARAM, SOURCE, STOL, MASK_OR_IMAGE, MASK_TOO };

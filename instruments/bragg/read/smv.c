@@ -5,7 +5,7 @@
  */
 #include "read.h"
 
-#include "geometry/dual.h"
+#include "../geometry/dual.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef BRAGG_STOL_H
 #define BRAGG_STOL_H
 
-#include "geometry/both.h"
+#include "../geometry/both.h"
 
 #include <fathom/fathom.h>
 
