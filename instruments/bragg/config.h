@@ -2,7 +2,7 @@
 #ifndef BRAGG_CONFIG_H
 #define BRAGG_CONFIG_H
 
-#include "flags.h"
+#include "flags/flags.h"
 
 /* Folder of the frames that are done, until all are; no output may have its name. */
 #define BR_PARTS "frames"

@@ -5,7 +5,7 @@
  * chosen for the user.
  */
 #include "console.h"
-#include "flag_row.h"
+#include "flags/flag_row.h"
 #include "geometry/cell.h"
 #include "resolve.h"
 

@@ -3,7 +3,7 @@
 #define BRAGG_CONSOLE_H
 
 #include "experiment.h"
-#include "flags.h"
+#include "flags/flags.h"
 
 void br_console_before(FILE *out, const br_flags *f, const br_experiment *e);
 void br_console_usage(FILE *out, const br_flags *f);

@@ -8,7 +8,7 @@
 #define BRAGG_FIGURES_H
 
 #include "experiment.h"
-#include "flags.h"
+#include "flags/flags.h"
 
 typedef enum br_figure {
 #define BR_FIGURE(id, ...) BR_FIGURE_##id,

@@ -3,7 +3,7 @@
 #define BRAGG_NONBRAGG_FLAGS_H
 
 #include "companions.h"
-#include "flags.h"
+#include "flags/flags.h"
 #include "nonbragg.h"
 #include "words.h"
 

@@ -3,7 +3,7 @@
 #define BRAGG_NOTICES_H
 
 #include "experiment.h"
-#include "flags.h"
+#include "flags/flags.h"
 
 enum { BR_NOTICE = 300 }; /* bytes that hold any of them */
 

@@ -5,7 +5,7 @@
  * checked here, before anything is written.
  */
 #include "resolve.h"
-#include "flag_row.h"
+#include "flags/flag_row.h"
 #include "geometry/cell.h"
 #include "mosaic.h"
 

@@ -3,7 +3,7 @@
 #define BRAGG_RESOLVE_H
 
 #include "experiment.h"
-#include "flags.h"
+#include "flags/flags.h"
 #include "read/read.h"
 
 /* Whether there is enough to simulate: structure factors, and a cell or a matrix. If not, the

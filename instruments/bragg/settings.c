@@ -4,7 +4,7 @@
  * is one resolver for the command line and for jobs.
  */
 #include "config.h"
-#include "flag_row.h"
+#include "flags/flag_row.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * matching by substring. seconds: 1 */
 #include "testing/test.h"
 
-#include "instruments/bragg/flags.h"
+#include "instruments/bragg/flags/flags.h"
 
 #include <math.h>
 

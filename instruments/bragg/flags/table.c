@@ -1,4 +1,4 @@
-/* flags_table.c - the flags of nanoBragg side by side with what Fathom makes of them. */
+/* table.c - the flags of nanoBragg side by side with what Fathom makes of them. */
 #include "flag_row.h"
 
 #include <string.h>

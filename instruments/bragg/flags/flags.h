@@ -8,7 +8,7 @@
 #ifndef BRAGG_FLAGS_H
 #define BRAGG_FLAGS_H
 
-#include "geometry/scene.h"
+#include "../geometry/scene.h"
 
 #include <fathom/instrument.h>
 
