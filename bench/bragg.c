@@ -6,7 +6,7 @@
  */
 #include "bench.h"
 
-#include "instruments/bragg/ops/render.h"
+#include "instruments/bragg/ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>

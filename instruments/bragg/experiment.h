@@ -6,7 +6,7 @@
 #ifndef BRAGG_EXPERIMENT_H
 #define BRAGG_EXPERIMENT_H
 
-#include "ops/render.h"
+#include "ops/ops.h"
 #include "random/random.h"
 #include "sources.h"
 

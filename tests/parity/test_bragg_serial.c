@@ -5,7 +5,7 @@
  * seconds: 10 labels: gpu
  */
 #include "instruments/bragg/noise.h"
-#include "instruments/bragg/ops/render.h"
+#include "instruments/bragg/ops/ops.h"
 #include "testing/op_device.h"
 
 #include <fathom/fathom.h>

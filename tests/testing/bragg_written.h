@@ -8,7 +8,7 @@
 #ifndef FATHOM_TESTING_BRAGG_WRITTEN_H
 #define FATHOM_TESTING_BRAGG_WRITTEN_H
 
-#include "instruments/bragg/ops/render.h"
+#include "instruments/bragg/ops/ops.h"
 
 /* The image, f64 [slow fast]. Declares the axes layer, subs, subf and phi. `in->latch` is not used:
  * where interpolation ends is found here. `phi0` is the start of the spindle as a number: which

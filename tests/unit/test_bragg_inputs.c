@@ -3,7 +3,7 @@
 #include "testing/bragg_scene.h"
 #include "testing/files.h"
 
-#include "instruments/bragg/ops/render.h"
+#include "instruments/bragg/ops/ops.h"
 #include "instruments/bragg/read/sha256.h"
 #include "instruments/bragg/sources.h"
 

@@ -1,4 +1,4 @@
-/* render.h - the operations of the instrument.
+/* ops.h - the operations of the instrument.
  *
  * All take the same inputs. Axes: "slow fast" of the image, "h k l" of the table, "source",
  * "mosaic", "param", and "source_column", "nine".
