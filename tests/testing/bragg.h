@@ -6,7 +6,7 @@
 #ifndef FATHOM_TESTING_BRAGG_H
 #define FATHOM_TESTING_BRAGG_H
 
-#include "instruments/bragg/ops/view.h"
+#include "instruments/bragg/ops/render/view.h"
 #include "testing/test.h"
 
 #include <fathom/backend.h>

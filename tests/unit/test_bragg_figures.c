@@ -5,7 +5,7 @@
  */
 #include "instruments/bragg/companions.h"
 #include "instruments/bragg/figures.h"
-#include "instruments/bragg/ops/view.h"
+#include "instruments/bragg/ops/render/view.h"
 #include "instruments/bragg/predict.h"
 #include "instruments/bragg/resolve.h"
 #include "testing/bragg_verbs.h"

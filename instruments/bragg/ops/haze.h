@@ -7,7 +7,7 @@
 #define BRAGG_OPS_HAZE_H
 
 #include "../read/stol.h"
-#include "view.h"
+#include "render/view.h"
 
 enum { PARAM, SOURCE, STOL, MASK_OR_IMAGE, MASK_TOO };
 

@@ -3,7 +3,7 @@
 #define BRAGG_OPS_JACOBIAN_H
 
 #include "adjoint.h"
-#include "op.h"
+#include "render/op.h"
 #include "slope.h"
 
 /* A view with what derivatives need beside it. */

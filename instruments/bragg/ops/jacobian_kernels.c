@@ -12,7 +12,7 @@
 #pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
 #endif
 #include "jacobian.h"
-#include "pixel_lanes.h"
+#include "render/pixel_lanes.h"
 
 #include <assert.h>
 

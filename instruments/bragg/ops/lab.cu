@@ -5,7 +5,7 @@
 #define BR_SLOPES 1
 #define BR_SEED(x, p) (x).d[0] = (int)(p) == (int)threadIdx.x ? 1 : 0
 #define BR_BOTH __attribute__((unused)) __device__
-#include "device.h"
+#include "render/device.h"
 
 namespace
 {

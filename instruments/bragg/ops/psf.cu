@@ -2,7 +2,7 @@
  *
  * Shares depend on the distance alone: where they are not too many, all are made first.
  */
-#include "device.h"
+#include "render/device.h"
 
 namespace
 {

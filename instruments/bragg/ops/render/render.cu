@@ -19,7 +19,7 @@ namespace
 #define dot plain_dot
 #include "render_plain.c"
 #undef dot
-#include "../geometry/rotate.c"
+#include "../../geometry/rotate.c"
 
 enum lookup { NO_TABLE, NEAREST, TRICUBIC };
 enum { THREADS = 128, SEGMENT = 32 };

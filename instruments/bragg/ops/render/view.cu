@@ -7,9 +7,9 @@
 
 namespace
 {
-#include "../geometry/crystal.c"
-#include "../geometry/detector.c"
-#include "../geometry/rotate.c"
+#include "../../geometry/crystal.c"
+#include "../../geometry/detector.c"
+#include "../../geometry/rotate.c"
 #define dot plain_dot
 #include "render_plain.c"
 #undef dot

@@ -12,7 +12,7 @@
 #ifndef BRAGG_OPS_VIEW_H
 #define BRAGG_OPS_VIEW_H
 
-#include "ops.h"
+#include "../ops.h"
 
 /* A source, ready for use. */
 typedef struct br_beam {

@@ -10,7 +10,7 @@ namespace
 #define dot plain_dot
 #include "render_plain.c"
 #undef dot
-#include "../geometry/rotate.c"
+#include "../../geometry/rotate.c"
 
 enum { THREADS = 128 };
 
