@@ -4,7 +4,7 @@
  * Scenes are drawn at random. Differences are extrapolated from two steps, which also tells how far
  * to trust them: across an edge (nearest reflection, TOPHAT, dmin) they are not.
  */
-#include "instruments/bragg/ops/jacobian.h"
+#include "instruments/bragg/ops/gradient/jacobian.h"
 #include "testing/bragg.h"
 #include "testing/op_harness.h"
 

@@ -2,8 +2,8 @@
 #ifndef BRAGG_OPS_JACOBIAN_H
 #define BRAGG_OPS_JACOBIAN_H
 
+#include "../render/op.h"
 #include "adjoint.h"
-#include "render/op.h"
 #include "slope.h"
 
 /* A view with what derivatives need beside it. */

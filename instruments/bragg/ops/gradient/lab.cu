@@ -5,16 +5,16 @@
 #define BR_SLOPES 1
 #define BR_SEED(x, p) (x).d[0] = (int)(p) == (int)threadIdx.x ? 1 : 0
 #define BR_BOTH __attribute__((unused)) __device__
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {
 #include "adjoint.h"
 #include "slope.h"
 
-#include "../geometry/crystal.c"
-#include "../geometry/detector.c"
-#include "../geometry/rotate.c"
+#include "../../geometry/crystal.c"
+#include "../../geometry/detector.c"
+#include "../../geometry/rotate.c"
 #include "adjoint.c"
 #include "slope.c"
 

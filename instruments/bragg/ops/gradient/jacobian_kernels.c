@@ -11,8 +11,8 @@
 #if defined(__GNUC__) && !defined(__clang__) && !defined(BR_ON_DEVICE)
 #pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
 #endif
+#include "../render/pixel_lanes.h"
 #include "jacobian.h"
-#include "render/pixel_lanes.h"
 
 #include <assert.h>
 

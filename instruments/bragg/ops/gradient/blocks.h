@@ -7,7 +7,7 @@
 #ifndef BRAGG_OPS_BLOCKS_H
 #define BRAGG_OPS_BLOCKS_H
 
-#include "render/op.h"
+#include "../render/op.h"
 
 int br_bar_in(const fth_node *node); /* the first input that is an image; at most BR_BARS follow */
 /* All inputs as a render has them, and images f64 [slow fast]. */

@@ -6,7 +6,7 @@
  * is no number makes its entry none.
  */
 #define BR_BOTH __attribute__((unused)) __device__
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {
@@ -18,10 +18,10 @@ __device__ void give(void *sum, int64_t entry, double value);
 
 #define dot plain_dot
 #define in_range plain_in_range
-#include "render/render_plain.c"
+#include "../render/render_plain.c"
 #undef dot
 #undef in_range
-#include "../geometry/rotate.c"
+#include "../../geometry/rotate.c"
 #include "slope.c"
 
 enum { THREADS = 64, ROWS = 32, DIGITS = 3, WORDS = DIGITS + 1 };

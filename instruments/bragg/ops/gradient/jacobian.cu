@@ -5,7 +5,7 @@
  * matrix and the gradient take rows in batches: slopes of a batch lie in the scratch, sums are made
  * of segments of a row and added row after row, so how rows come does not show.
  */
-#include "render/device.h"
+#include "../render/device.h"
 
 #define FTH_ISA_LEVEL 0 /* a vector is one number */
 #define FTH_VECTOR_REAL 64
@@ -19,11 +19,11 @@ namespace
 #define dot plain_dot
 #define in_range plain_in_range
 #define weights plain_weights
-#include "render/render_plain.c"
+#include "../render/render_plain.c"
 #undef dot
 #undef in_range
 #undef weights
-#include "../geometry/rotate.c"
+#include "../../geometry/rotate.c"
 #include "slope.c"
 #define dot slope_dot
 #define pixels slope_pixels

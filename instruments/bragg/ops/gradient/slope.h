@@ -6,7 +6,7 @@
 #ifndef BRAGG_OPS_SLOPE_H
 #define BRAGG_OPS_SLOPE_H
 
-#include "render/view.h"
+#include "../render/view.h"
 
 /* The lattice factor, its slopes by h k l, and for GAUSS those by the six products of the
  * reciprocal axes a*a* b*b* c*c* a*b* a*c* b*c*. */

@@ -8,7 +8,7 @@
 #ifndef BRAGG_OPS_ADJOINT_H
 #define BRAGG_OPS_ADJOINT_H
 
-#include "render/view.h"
+#include "../render/view.h"
 
 enum {
     BR_AD_CELL = 0,   /* a b c, 9 numbers */
