@@ -3,7 +3,7 @@
 #define BRAGG_NONBRAGG_H
 
 #include "experiment.h"
-#include "ops/haze_op.h"
+#include "ops/diffuse/haze_op.h"
 #include "read/stol.h"
 
 /* Declares axes and inputs in g, of an experiment whose crystal is not looked at. */

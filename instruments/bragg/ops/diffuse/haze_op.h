@@ -2,7 +2,7 @@
 #ifndef BRAGG_OPS_HAZE_OP_H
 #define BRAGG_OPS_HAZE_OP_H
 
-#include "../geometry/scene.h"
+#include "../../geometry/scene.h"
 
 /* What the two operations read beside the image. Axes as of render.h, and "stol_row
  * stol_column". */

@@ -6,8 +6,8 @@
 #ifndef BRAGG_OPS_HAZE_H
 #define BRAGG_OPS_HAZE_H
 
-#include "../read/stol.h"
-#include "render/view.h"
+#include "../../read/stol.h"
+#include "../render/view.h"
 
 enum { PARAM, SOURCE, STOL, MASK_OR_IMAGE, MASK_TOO };
 

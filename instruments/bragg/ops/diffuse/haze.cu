@@ -1,15 +1,15 @@
 /* haze.cu - scattering without a lattice on a device, forwards and back: a thread per pixel. */
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {
 #include "haze.h"
 
 #define dot plain_dot
-#include "render/render_plain.c"
+#include "../render/render_plain.c"
 #undef dot
-#include "../geometry/rotate.c"
-#include "../read/stol_at.c"
+#include "../../geometry/rotate.c"
+#include "../../read/stol_at.c"
 
 enum { THREADS = 128 };
 
