@@ -3,8 +3,8 @@
 #define BRAGG_NOISIFY_H
 
 #include "companions.h"
-#include "noise.h"
-#include "psf.h"
+#include "ops/detector/noise.h"
+#include "ops/detector/psf.h"
 
 enum { BR_NOISIFY_PATH = 4096 };
 

@@ -5,7 +5,7 @@
  * it only shows where a pixel is negative or not a number.
  */
 #include "image.h"
-#include "noise.h"
+#include "ops/detector/noise.h"
 
 #include <stdio.h>
 

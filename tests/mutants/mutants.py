@@ -473,7 +473,7 @@ MUTANTS = [
     ("pixels_taken_for_a_header", "instruments/bragg/read/smv.c",
      "return fits && (int64_t)info.bytes == end + width * h->fast * h->slow ? end : 0;",
      "return fits ? end : 0;", "unit/test_bragg_smv"),
-    ("smear_without_its_wrapped_edge", "instruments/bragg/ops/psf_float.c",
+    ("smear_without_its_wrapped_edge", "instruments/bragg/ops/detector/psf_float.c",
      "if (s->edge && across <= s->reach", "if (s->edge && across < 0", "unit/test_bragg_noisify"),
     ("width_of_the_smear_in_doubles", "instruments/bragg/noisify_flags.c",
      "n->original ? (double)(float)n->psf_fwhm : n->psf_fwhm", "n->psf_fwhm", "unit/test_bragg_noisify"),

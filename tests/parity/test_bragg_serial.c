@@ -4,7 +4,7 @@
  * A number too many or too few of the chain changes every pixel after it.
  * seconds: 10 labels: gpu
  */
-#include "instruments/bragg/noise.h"
+#include "instruments/bragg/ops/detector/noise.h"
 #include "instruments/bragg/ops/ops.h"
 #include "testing/op_device.h"
 

@@ -7,8 +7,8 @@
 #ifndef BRAGG_NOISE_H
 #define BRAGG_NOISE_H
 
-#include "geometry/scene.h"
-#include "random/random.h"
+#include "../../geometry/scene.h"
+#include "../../random/random.h"
 
 /* Plain bytes: the attribute of the operation. */
 typedef struct br_counting {

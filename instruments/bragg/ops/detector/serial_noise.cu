@@ -4,7 +4,7 @@
  * The other threads of its block bring the pixels and make the numbers ahead (staged.h); but with a
  * noise of calibration two seeds take turns in one table, and the walker draws one by one.
  */
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {

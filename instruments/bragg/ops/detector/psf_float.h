@@ -2,7 +2,7 @@
 #ifndef BRAGG_OPS_PSF_FLOAT_H
 #define BRAGG_OPS_PSF_FLOAT_H
 
-#include "../psf.h"
+#include "psf.h"
 
 typedef struct psf_float {
     int64_t reach;

@@ -2,11 +2,11 @@
  *
  * Shares depend on the distance alone: where they are not too many, all are made first.
  */
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {
-#include "../psf.c"
+#include "psf_shape.c"
 
 enum { THREADS = 128 };
 

@@ -2,7 +2,7 @@
 #ifndef BRAGG_OPS_SERIAL_H
 #define BRAGG_OPS_SERIAL_H
 
-#include "../noise.h"
+#include "noise.h"
 
 typedef struct serial_attr {
     int64_t roi[4]; /* as in br_scene */

@@ -4,7 +4,7 @@
  * image, so pieces of rows give the same bits. What a piece needs beside its own rows is the reach
  * of the smear, known before any photon is: a halo.
  */
-#include "../psf.h"
+#include "psf.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* psf.c - the two smears of a detector, as integrals over pixels, and how far each pixel reaches.
- * Radii and losses are computed in the order of the original, so that they are its own.
+/* psf_shape.c - the two smears of a detector, as integrals over pixels, and how far each pixel
+ * reaches. Radii and losses are computed in the order of the original, so that they are its own.
  */
 #include "psf.h"
 

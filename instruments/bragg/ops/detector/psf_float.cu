@@ -1,7 +1,7 @@
 /* psf_float.cu - the smear of the original on a device: a thread per pixel adds up its sources in
  * their order, in floats. Radii and shares come from the host, so that bits are those of the CPU.
  */
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {

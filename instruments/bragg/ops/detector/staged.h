@@ -13,7 +13,7 @@
 #ifndef BRAGG_OPS_STAGED_H
 #define BRAGG_OPS_STAGED_H
 
-#include "../random/random.h"
+#include "../../random/random.h"
 
 enum { STAGED_THREADS = 256, AHEAD = 1024, TABLE_ENTRIES = 32 };
 
@@ -32,7 +32,7 @@ struct staged {
 
 static BR_BOTH float staged_draw(br_ran1 *r, int64_t *seed);
 #define BR_DRAW staged_draw
-#include "../random/random.c"
+#include "../../random/random.c"
 #undef BR_DRAW
 
 /* Seldom: once in AHEAD numbers. */

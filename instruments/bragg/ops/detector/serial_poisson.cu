@@ -4,7 +4,7 @@
  * other threads of its block bring the pixels and make what does not depend on the place in the
  * stream: the uniform numbers (staged.h) and the exponentials of small means.
  */
-#include "render/device.h"
+#include "../render/device.h"
 
 namespace
 {

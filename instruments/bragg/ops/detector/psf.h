@@ -8,7 +8,7 @@
 #ifndef BRAGG_PSF_H
 #define BRAGG_PSF_H
 
-#include "geometry/both.h"
+#include "../../geometry/both.h"
 
 #include <fathom/fathom.h>
 
