@@ -2,7 +2,7 @@
 #ifndef BRAGG_CONSOLE_H
 #define BRAGG_CONSOLE_H
 
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "flags/flags.h"
 
 void br_console_before(FILE *out, const br_flags *f, const br_experiment *e);

@@ -7,7 +7,7 @@
 #ifndef BRAGG_FIGURES_H
 #define BRAGG_FIGURES_H
 
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "flags/flags.h"
 
 typedef enum br_figure {

@@ -4,8 +4,8 @@
  * Each quirk is switched off by itself and everything is resolved and rendered again: quirks act on
  * flags, geometry and samples alike.
  */
+#include "experiment/resolve.h"
 #include "figures.h"
-#include "resolve.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* figures_verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
 #include "companions.h"
+#include "experiment/resolve.h"
 #include "figures.h"
 #include "image.h"
-#include "resolve.h"
 
 #include <stdio.h>
 #include <string.h>

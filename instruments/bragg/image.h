@@ -9,7 +9,7 @@
 #define BRAGG_IMAGE_H
 
 #include "checkpoint.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 
 #include <fathom/instrument.h>
 

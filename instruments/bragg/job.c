@@ -1,7 +1,7 @@
 /* job.c - a config resolved, and the frames it stands for. */
 #include "config.h"
+#include "experiment/resolve.h"
 #include "jobs.h"
-#include "resolve.h"
 #include "smv_header.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef BRAGG_NONBRAGG_H
 #define BRAGG_NONBRAGG_H
 
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "ops/diffuse/haze_op.h"
 #include "read/stol.h"
 

@@ -4,8 +4,8 @@
 #include "testing/bragg_scene.h"
 #include "testing/files.h"
 
-#include "instruments/bragg/mosaic.h"
-#include "instruments/bragg/sources.h"
+#include "instruments/bragg/experiment/mosaic.h"
+#include "instruments/bragg/experiment/sources.h"
 #include "mem/inject.h"
 
 #define INPUT(name) "tests/golden/bragg/inputs/" name

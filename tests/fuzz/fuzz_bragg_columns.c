@@ -2,8 +2,8 @@
  * seconds: 5 */
 #include "testing/fuzz_file.h"
 
+#include "instruments/bragg/experiment/sources.h"
 #include "instruments/bragg/ops/ops.h"
-#include "instruments/bragg/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include "testing/fuzz.h"
 
 #include "instruments/bragg/console.h"
-#include "instruments/bragg/resolve.h"
+#include "instruments/bragg/experiment/resolve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef FATHOM_TESTING_BRAGG_EXPERIMENT_H
 #define FATHOM_TESTING_BRAGG_EXPERIMENT_H
 
-#include "instruments/bragg/experiment.h"
+#include "instruments/bragg/experiment/experiment.h"
 #include "testing/bragg.h"
 
 /* The arrays stay those of the case. Ended by te_empty, also after a failure. */

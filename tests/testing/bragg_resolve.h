@@ -6,7 +6,7 @@
 #include "testing/files.h"
 #include "testing/test.h"
 
-#include "instruments/bragg/resolve.h"
+#include "instruments/bragg/experiment/resolve.h"
 
 #include <unistd.h>
 

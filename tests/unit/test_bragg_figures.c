@@ -4,10 +4,10 @@
  * predicted, and photons there.
  */
 #include "instruments/bragg/companions.h"
+#include "instruments/bragg/experiment/resolve.h"
 #include "instruments/bragg/figures.h"
 #include "instruments/bragg/ops/render/view.h"
 #include "instruments/bragg/predict.h"
-#include "instruments/bragg/resolve.h"
 #include "testing/bragg_verbs.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
 #include "testing/bragg_scene.h"
 #include "testing/files.h"
 
+#include "instruments/bragg/experiment/sources.h"
 #include "instruments/bragg/ops/ops.h"
 #include "instruments/bragg/read/sha256.h"
-#include "instruments/bragg/sources.h"
 
 #include <unistd.h>
 

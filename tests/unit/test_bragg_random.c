@@ -2,8 +2,8 @@
  * seconds: 2 */
 #include "testing/files.h"
 
+#include "instruments/bragg/experiment/mosaic.h"
 #include "instruments/bragg/geometry/dual.h"
-#include "instruments/bragg/mosaic.h"
 
 #include <inttypes.h>
 #include <math.h>

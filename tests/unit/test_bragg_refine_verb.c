@@ -4,7 +4,7 @@
  * Images here are without noise, so the answer is the truth itself.
  * seconds: 10
  */
-#include "instruments/bragg/resolve.h"
+#include "instruments/bragg/experiment/resolve.h"
 #include "testing/refining.h"
 
 #include <math.h>

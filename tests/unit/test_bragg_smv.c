@@ -3,7 +3,7 @@
 #include "testing/bragg_scene.h"
 #include "testing/files.h"
 
-#include "instruments/bragg/mosaic.h"
+#include "instruments/bragg/experiment/mosaic.h"
 #include "instruments/bragg/read/read.h"
 #include "instruments/bragg/smv_header.h"
 

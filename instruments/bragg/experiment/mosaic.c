@@ -1,6 +1,6 @@
 /* mosaic.c - rotations of the mosaic domains, and a random orientation (section 10). */
 #include "mosaic.h"
-#include "ops/ops.h"
+#include "../ops/ops.h"
 
 #define PI 3.14159265358979323846
 

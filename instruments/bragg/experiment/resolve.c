@@ -5,8 +5,8 @@
  * checked here, before anything is written.
  */
 #include "resolve.h"
-#include "flags/flag_row.h"
-#include "geometry/cell.h"
+#include "../flags/flag_row.h"
+#include "../geometry/cell.h"
 #include "mosaic.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* sources.c - points of the source: read from a file, or a fan of directions and wavelengths (9).
  */
 #include "sources.h"
-#include "ops/ops.h"
+#include "../ops/ops.h"
 
 #include <inttypes.h>
 

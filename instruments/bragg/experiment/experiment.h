@@ -6,8 +6,8 @@
 #ifndef BRAGG_EXPERIMENT_H
 #define BRAGG_EXPERIMENT_H
 
-#include "ops/ops.h"
-#include "random/random.h"
+#include "../ops/ops.h"
+#include "../random/random.h"
 #include "sources.h"
 
 /* What is written, and how. A name of "" means: not at all. */

@@ -2,9 +2,9 @@
 #ifndef BRAGG_RESOLVE_H
 #define BRAGG_RESOLVE_H
 
+#include "../flags/flags.h"
+#include "../read/read.h"
 #include "experiment.h"
-#include "flags/flags.h"
-#include "read/read.h"
 
 /* Whether there is enough to simulate: structure factors, and a cell or a matrix. If not, the
  * reference shows its usage. */

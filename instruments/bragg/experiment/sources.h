@@ -5,8 +5,8 @@
 #ifndef BRAGG_SOURCES_H
 #define BRAGG_SOURCES_H
 
-#include "geometry/scene.h"
-#include "read/read.h"
+#include "../geometry/scene.h"
+#include "../read/read.h"
 
 /* Rows X Y Z weight wavelength as they stand in a file, with what is missing filled in: the console
  * shows them. A missing wavelength stays NaN: that of the beam. */

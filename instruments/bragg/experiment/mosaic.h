@@ -2,7 +2,7 @@
 #ifndef BRAGG_MOSAIC_H
 #define BRAGG_MOSAIC_H
 
-#include "random/random.h"
+#include "../random/random.h"
 
 #include <fathom/fathom.h>
 
