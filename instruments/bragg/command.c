@@ -1,8 +1,8 @@
 /* command.c - `fathom bragg [nanoBragg flags]`, and the program under the name nanoBragg. */
-#include "console.h"
+#include "console/console.h"
+#include "console/notices.h"
 #include "experiment/resolve.h"
 #include "image.h"
-#include "notices.h"
 #include "summary.h"
 
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * at the very end.
  */
 #include "image.h"
-#include "meter.h"
+#include "console/meter.h"
+#include "console/printout.h"
 #include "preview.h"
-#include "printout.h"
 
 #include <string.h>
 

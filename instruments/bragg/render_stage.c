@@ -6,8 +6,8 @@
  * killed ends with the bytes of one that was not, and a series that grows keeps its frames.
  */
 #include "config.h"
+#include "console/notices.h"
 #include "jobs.h"
-#include "notices.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * it asks for no more than a small image. seconds: 5 */
 #include "testing/fuzz.h"
 
-#include "instruments/bragg/console.h"
+#include "instruments/bragg/console/console.h"
 #include "instruments/bragg/experiment/resolve.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_bragg_console.c - the text before the render against the logs of the reference, to the byte.
  * seconds: 3 */
-#include "instruments/bragg/console.h"
+#include "instruments/bragg/console/console.h"
 #include "testing/bragg_golden.h"
 #include "testing/bragg_resolve.h"
 

@@ -2,8 +2,8 @@
  * seconds: 2 */
 #include "testing/bragg_resolve.h"
 
+#include "instruments/bragg/console/notices.h"
 #include "instruments/bragg/experiment/resolve.h"
-#include "instruments/bragg/notices.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * is printed, and so it is computed once more as the reference has it.
  */
 #include "printout.h"
-#include "ops/render/view.h"
+#include "../ops/render/view.h"
 
 #include <math.h>
 #include <string.h>

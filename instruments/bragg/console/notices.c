@@ -5,7 +5,7 @@
  */
 #include "notices.h"
 
-#include "experiment/resolve.h"
+#include "../experiment/resolve.h"
 
 /* The centre of a convention that turns about the beam has its own default, not the near point. */
 static bool has_own_centre(br_convention c)

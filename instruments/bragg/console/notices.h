@@ -2,8 +2,8 @@
 #ifndef BRAGG_NOTICES_H
 #define BRAGG_NOTICES_H
 
-#include "experiment/experiment.h"
-#include "flags/flags.h"
+#include "../experiment/experiment.h"
+#include "../flags/flags.h"
 
 enum { BR_NOTICE = 300 }; /* bytes that hold any of them */
 

@@ -2,7 +2,7 @@
 #ifndef BRAGG_PRINTOUT_H
 #define BRAGG_PRINTOUT_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 /* What is said at the sample where interpolation ends, and the pixel it belongs to; "" and -1 when
  * latch is INT64_MAX: it does not end. */

@@ -5,9 +5,9 @@
  * chosen for the user.
  */
 #include "console.h"
-#include "experiment/resolve.h"
-#include "flags/flag_row.h"
-#include "geometry/cell.h"
+#include "../experiment/resolve.h"
+#include "../flags/flag_row.h"
+#include "../geometry/cell.h"
 
 #include <string.h>
 

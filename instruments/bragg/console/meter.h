@@ -2,7 +2,7 @@
 #ifndef BRAGG_METER_H
 #define BRAGG_METER_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 #include "printout.h"
 
 typedef struct br_meter {
