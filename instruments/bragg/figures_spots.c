@@ -2,7 +2,7 @@
  * where one thinks they are. */
 #include "figures.h"
 #include "predict.h"
-#include "rings.h"
+#include "preview/rings.h"
 
 #include <math.h>
 #include <stdio.h>

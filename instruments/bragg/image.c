@@ -7,7 +7,7 @@
 #include "image.h"
 #include "console/meter.h"
 #include "console/printout.h"
-#include "preview.h"
+#include "preview/preview.h"
 
 #include <string.h>
 

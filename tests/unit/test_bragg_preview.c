@@ -2,8 +2,8 @@
  * seconds: 3 */
 #include "instruments/bragg/console/meter.h"
 #include "instruments/bragg/image.h"
-#include "instruments/bragg/preview.h"
-#include "instruments/bragg/rings.h"
+#include "instruments/bragg/preview/preview.h"
+#include "instruments/bragg/preview/rings.h"
 #include "testing/bragg_experiment.h"
 #include "testing/pictures.h"
 

@@ -5,7 +5,7 @@
  * geometry.
  */
 #include "rings.h"
-#include "ops/render/view.h"
+#include "../ops/render/view.h"
 
 #include <math.h>
 #include <stdio.h>

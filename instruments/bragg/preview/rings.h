@@ -6,7 +6,7 @@
 #ifndef BRAGG_RINGS_H
 #define BRAGG_RINGS_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 enum { BR_RINGS = 5 };
 

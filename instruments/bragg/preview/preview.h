@@ -2,7 +2,7 @@
 #ifndef BRAGG_PREVIEW_H
 #define BRAGG_PREVIEW_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 typedef struct br_preview {
     const char *path;  /* .png, .svg or .pdf */
