@@ -1,6 +1,6 @@
 /* figures.c - the list of figures, what they share, and the pictures of the image itself. */
 #include "figures.h"
-#include "image.h"
+#include "image/image.h"
 #include "preview/preview.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "companions.h"
 #include "experiment/resolve.h"
 #include "figures.h"
-#include "image.h"
+#include "image/image.h"
 
 #include <stdio.h>
 #include <string.h>

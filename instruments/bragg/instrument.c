@@ -2,7 +2,7 @@
 #include "companions.h"
 #include "config.h"
 #include "figures.h"
-#include "image.h"
+#include "image/image.h"
 #include "jobs.h"
 #include "refine.h"
 

@@ -1,6 +1,6 @@
 /* noisify_flags.c - the flags of noisify, and what follows from them and from the files. */
+#include "image/smv_header.h"
 #include "noisify.h"
-#include "smv_header.h"
 #include "words.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  * so those are held, four bytes a pixel twice over, and counted in the plan.
  */
 #include "nonbragg.h"
-#include "image.h"
+#include "image/image.h"
 #include "nonbragg_flags.h"
 #include "read/read.h"
 

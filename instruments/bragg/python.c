@@ -2,7 +2,7 @@
 #include "python.h"
 
 #include "experiment/resolve.h"
-#include "image.h"
+#include "image/image.h"
 
 #include <stdlib.h>
 #include <string.h>

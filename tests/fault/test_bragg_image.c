@@ -4,7 +4,7 @@
  * run before as they were, unless it was the naming of the new ones that failed: then each is
  * whole, the old or the new. Outputs that cannot be written are refused before anything is
  * computed. seconds: 10 */
-#include "instruments/bragg/image.h"
+#include "instruments/bragg/image/image.h"
 #include "testing/bragg_experiment.h"
 #include "testing/files.h"
 

@@ -4,7 +4,7 @@
  * writers: all 44 cases whose float image is kept, by the hashes of their files. Headers are taken
  * from the kept files here where there are some; test_bragg_cases.c makes them from flags.
  * seconds: 5 */
-#include "instruments/bragg/image.h"
+#include "instruments/bragg/image/image.h"
 #include "testing/bragg_golden.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef FATHOM_TESTING_BRAGG_RUN_H
 #define FATHOM_TESTING_BRAGG_RUN_H
 
-#include "instruments/bragg/image.h"
+#include "instruments/bragg/image/image.h"
 #include "testing/bragg_golden.h"
 #include "testing/op_device.h"
 

@@ -1,6 +1,6 @@
 /* test_bragg_container.c - what the files of a job tell other programs: geometry, beam, crystal and
  * times of the container and of the CBF images, against numbers worked out here. seconds: 3 */
-#include "instruments/bragg/cbf.h"
+#include "instruments/bragg/image/cbf.h"
 
 #include "testing/files.h"
 #include "testing/test.h"

@@ -1,7 +1,7 @@
 /* test_bragg_preview.c - rings of resolution, the picture of an image, lines of progress.
  * seconds: 3 */
 #include "instruments/bragg/console/meter.h"
-#include "instruments/bragg/image.h"
+#include "instruments/bragg/image/image.h"
 #include "instruments/bragg/preview/preview.h"
 #include "instruments/bragg/preview/rings.h"
 #include "testing/bragg_experiment.h"

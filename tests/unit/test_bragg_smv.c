@@ -4,8 +4,8 @@
 #include "testing/files.h"
 
 #include "instruments/bragg/experiment/mosaic.h"
+#include "instruments/bragg/image/smv_header.h"
 #include "instruments/bragg/read/read.h"
-#include "instruments/bragg/smv_header.h"
 
 #define INPUT(name) "tests/golden/bragg/inputs/" name
 #define IMAGE(name) "tests/golden/bragg/public/" name ".int.img"

@@ -4,8 +4,8 @@
  * low ones are kept, with a number that does not fit giving the lowest. `br_low_bits` is that rule;
  * it only shows where a pixel is negative or not a number.
  */
+#include "../ops/detector/noise.h"
 #include "image.h"
-#include "ops/detector/noise.h"
 
 #include <stdio.h>
 

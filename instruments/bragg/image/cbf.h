@@ -2,7 +2,7 @@
 #ifndef BRAGG_CBF_H
 #define BRAGG_CBF_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 /* Packs `pixels`, i32 [slow fast] and above -2^30, into a file that is complete but not committed:
  * *out has to be committed or closed. The pixels are read twice, row by row. */

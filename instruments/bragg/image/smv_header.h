@@ -2,7 +2,7 @@
 #ifndef BRAGG_SMV_HEADER_H
 #define BRAGG_SMV_HEADER_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 enum { BR_HEADER = 512, BR_HEADER_MOST = 2048 };
 

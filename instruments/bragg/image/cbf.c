@@ -6,7 +6,7 @@
  */
 #include "cbf.h"
 
-#include "console/notices.h"
+#include "../console/notices.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* command.c - `fathom bragg [nanoBragg flags]`, and the program under the name nanoBragg. */
-#include "console/console.h"
-#include "console/notices.h"
-#include "experiment/resolve.h"
+#include "../console/console.h"
+#include "../console/notices.h"
+#include "../experiment/resolve.h"
 #include "image.h"
 #include "summary.h"
 

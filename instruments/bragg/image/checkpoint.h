@@ -7,7 +7,7 @@
 #ifndef BRAGG_CHECKPOINT_H
 #define BRAGG_CHECKPOINT_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 typedef struct br_checkpoint br_checkpoint;
 /* Opens the file at `path` when it belongs to this experiment, else begins it anew; it is brought

@@ -5,9 +5,9 @@
  * at the very end.
  */
 #include "image.h"
-#include "console/meter.h"
-#include "console/printout.h"
-#include "preview/preview.h"
+#include "../console/meter.h"
+#include "../console/printout.h"
+#include "../preview/preview.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #ifndef BRAGG_IMAGE_H
 #define BRAGG_IMAGE_H
 
+#include "../experiment/experiment.h"
 #include "checkpoint.h"
-#include "experiment/experiment.h"
 
 #include <fathom/instrument.h>
 
