@@ -4,11 +4,11 @@
  * name when everything that is wanted of the frame is on the disk, so a job that was killed finds
  * what is done by names and hashes alone, and goes on with the rest.
  */
-#include "config.h"
 #include "image/cbf.h"
 #include "image/image.h"
 #include "image/smv_header.h"
 #include "jobs.h"
+#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <string.h>

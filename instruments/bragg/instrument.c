@@ -1,10 +1,10 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "companions.h"
-#include "config.h"
 #include "figures.h"
 #include "image/image.h"
 #include "jobs.h"
 #include "refine.h"
+#include "settings/settings.h"
 
 static fth_status direct_run(const fth_direct_call *call, fth_err *err)
 {

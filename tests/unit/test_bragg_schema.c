@@ -1,5 +1,5 @@
 /* test_bragg_schema.c - every flag has a key and every key its flag; grids of jobs. seconds: 1 */
-#include "instruments/bragg/config.h"
+#include "instruments/bragg/settings/settings.h"
 #include "testing/files.h"
 
 #include <string.h>

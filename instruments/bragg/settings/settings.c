@@ -3,8 +3,8 @@
  * Keys become flags, by the names that flags.def gives them, and flags become the experiment: there
  * is one resolver for the command line and for jobs.
  */
-#include "config.h"
-#include "flags/flag_row.h"
+#include "settings.h"
+#include "../flags/flag_row.h"
 
 #include <inttypes.h>
 #include <string.h>

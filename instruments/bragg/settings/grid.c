@@ -4,7 +4,7 @@
  * Each becomes a config of its own, and its folder and file are named after its numbers:
  * distance100_lambda0.9.
  */
-#include "config.h"
+#include "settings.h"
 
 #include <ctype.h>
 #include <string.h>

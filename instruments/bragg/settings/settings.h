@@ -1,8 +1,8 @@
-/* config.h - the config of a job: its keys, the flags they stand for, lists as grids of jobs. */
+/* settings.h - the config of a job: its keys, the flags they stand for, lists as grids of jobs. */
 #ifndef BRAGG_CONFIG_H
 #define BRAGG_CONFIG_H
 
-#include "flags/flags.h"
+#include "../flags/flags.h"
 
 /* Folder of the frames that are done, until all are; no output may have its name. */
 #define BR_PARTS "frames"

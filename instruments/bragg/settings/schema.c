@@ -4,7 +4,7 @@
  * means the same: angles in degrees, lengths in the unit that is written beside. A key that is not
  * given is a flag that is not given.
  */
-#include "config.h"
+#include "settings.h"
 
 #include <string.h>
 
@@ -201,7 +201,7 @@ static const fth_config_key keys[] = {
     FTH_KEY(SECTION, "quirks", "Single behaviours of nanoBragg; not given: as compat says."),
 #define BR_QUIRK(id, quirk, on, off)                                                               \
     {.name = "quirks." quirk, .type = FTH_CONFIG_BOOL, .doc = "true: " on},
-#include "geometry/quirks.def"
+#include "../geometry/quirks.def"
 #undef BR_QUIRK
 };
 
