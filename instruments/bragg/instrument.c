@@ -2,8 +2,8 @@
 #include "companions.h"
 #include "figures.h"
 #include "image/image.h"
-#include "jobs.h"
 #include "refine.h"
+#include "series/jobs.h"
 #include "settings/settings.h"
 
 static fth_status direct_run(const fth_direct_call *call, fth_err *err)

@@ -1,6 +1,6 @@
 /* test_bragg_series.c - what changes from frame to frame: angles, orientations, pulses.
  * seconds: 1 */
-#include "instruments/bragg/series.h"
+#include "instruments/bragg/series/series.h"
 #include "testing/test.h"
 
 #include <math.h>

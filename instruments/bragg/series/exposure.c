@@ -1,14 +1,14 @@
-/* frame.c - one frame of a job: rendered into a file of its own, then copied into the container.
+/* exposure.c - one frame of a job: rendered into a file of its own, then copied into the container.
  *
  * The file is the frame's part: photons as f32 and a hash of all they are made from. It gets its
  * name when everything that is wanted of the frame is on the disk, so a job that was killed finds
  * what is done by names and hashes alone, and goes on with the rest.
  */
-#include "image/cbf.h"
-#include "image/image.h"
-#include "image/smv_header.h"
+#include "../image/cbf.h"
+#include "../image/image.h"
+#include "../image/smv_header.h"
+#include "../settings/settings.h"
 #include "jobs.h"
-#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* series_figures.c - what there is to see in a container: a frame, many frames, the average by
+/* figures.c - what there is to see in a container: a frame, many frames, the average by
  * resolution, photons of each frame. Everything is read from the container itself. */
 #include "jobs.h"
 

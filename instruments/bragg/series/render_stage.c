@@ -5,9 +5,9 @@
  * frame is somewhere, the container is written anew and the parts are removed. So a run that was
  * killed ends with the bytes of one that was not, and a series that grows keeps its frames.
  */
-#include "console/notices.h"
+#include "../console/notices.h"
+#include "../settings/settings.h"
 #include "jobs.h"
-#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <string.h>

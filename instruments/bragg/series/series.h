@@ -7,7 +7,7 @@
 #ifndef BRAGG_SERIES_H
 #define BRAGG_SERIES_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 typedef struct br_series {
     bool stills;     /* else a rotation */

@@ -7,8 +7,8 @@
  */
 #include "jobs.h"
 
-#include "console/notices.h"
-#include "geometry/cell.h"
+#include "../console/notices.h"
+#include "../geometry/cell.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /* job.c - a config resolved, and the frames it stands for. */
-#include "experiment/resolve.h"
-#include "image/smv_header.h"
+#include "../experiment/resolve.h"
+#include "../image/smv_header.h"
+#include "../settings/settings.h"
 #include "jobs.h"
-#include "settings/settings.h"
 
 #include <string.h>
 
