@@ -2,7 +2,7 @@
 #include "companions.h"
 #include "figures.h"
 #include "image/image.h"
-#include "refine.h"
+#include "refine/refine.h"
 #include "series/jobs.h"
 #include "settings/settings.h"
 

@@ -2,7 +2,7 @@
 #ifndef FATHOM_TESTING_REFINING_H
 #define FATHOM_TESTING_REFINING_H
 
-#include "instruments/bragg/refine.h"
+#include "instruments/bragg/refine/refine.h"
 #include "testing/bragg.h"
 
 /* How far off a start is. */

@@ -8,7 +8,7 @@
 #ifndef BRAGG_REFINE_H
 #define BRAGG_REFINE_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 #include <fathom/instrument.h>
 

@@ -1,4 +1,4 @@
-/* refine_report.c - what a refinement found: a table, a file, a figure, a command. */
+/* report.c - what a refinement found: a table, a file, a figure, a command. */
 #include "refine.h"
 
 #include <inttypes.h>

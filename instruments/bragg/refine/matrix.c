@@ -1,10 +1,10 @@
-/* refine_matrix.c - a model given by a matrix, as cell and misset.
+/* matrix.c - a model given by a matrix, as cell and misset.
  *
  * The cell comes from the placed vectors; the misset is the rotation that brings the same cell,
  * placed without one, onto them. From then on cell and orientation are parameters like those of a
  * typed cell.
  */
-#include "geometry/cell.h"
+#include "../geometry/cell.h"
 #include "refine.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* refine_command.c - the command that makes the refined model.
+/* command.c - the command that makes the refined model.
  *
  * Later flags win, so what was found is written behind what was typed. Choices that follow from
  * parameters (oversampling, cells of a crystal of given size) are written out: they belong to the

@@ -1,10 +1,10 @@
-/* refine_steps.c - from a start to the answer: spots, lattice, then pixels.
+/* steps.c - from a start to the answer: spots, lattice, then pixels.
  *
  * Several starts are compared by how likely they make the image: the one that was given, and
  * lattice fits that believe it more and less. The best goes down a ladder of floors; on each,
  * damped steps are taken until they are small against the standard errors.
  */
-#include "refine_fit.h"
+#include "fit.h"
 
 #include <math.h>
 #include <string.h>

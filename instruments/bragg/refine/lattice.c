@@ -1,4 +1,4 @@
-/* refine_lattice.c - make the spots of an image have whole indices.
+/* lattice.c - make the spots of an image have whole indices.
  *
  * The index of a spot is a smooth function of the parameters, and its distance to the nearest whole
  * number a residual: no model of the intensities is needed, and the reach is half an index, which

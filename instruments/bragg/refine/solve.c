@@ -1,9 +1,9 @@
-/* refine_solve.c - the normal equations, by their eigenvectors.
+/* solve.c - the normal equations, by their eigenvectors.
  *
  * Small and solved a few dozen times, so what counts is that they say what is wrong: a direction
  * without a value is a set of parameters that the image cannot tell apart, and is named.
  */
-#include "refine_fit.h"
+#include "fit.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* refine_variables.c - which parameters are free, and which move together. */
+/* variables.c - which parameters are free, and which move together. */
 #include "refine.h"
 
 #include <string.h>

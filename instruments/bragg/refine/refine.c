@@ -4,7 +4,7 @@
  * told as a table, a JSON file, a figure, and the command that makes its image.
  */
 #include "refine.h"
-#include "experiment/resolve.h"
+#include "../experiment/resolve.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* refine_spots.c - the brightest spots of an image, in one pass over its rows.
+/* spots.c - the brightest spots of an image, in one pass over its rows.
  *
  * A spot is a square that holds more than any square near it, and clearly more than the ring around
  * it says it should. Rows are held a band at a time, with the rows that squares reach into.

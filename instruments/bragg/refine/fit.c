@@ -1,4 +1,4 @@
-/* refine_fit.c - Fisher scoring on the whole image: one graph, one plan, run again with other
+/* fit.c - Fisher scoring on the whole image: one graph, one plan, run again with other
  * parameters.
  *
  * A run gives, for the parameters it is told, the likelihood, its gradient and the normal matrix.
@@ -6,7 +6,7 @@
  * Pixels that the model leaves almost dark would count without bound when the model is off, so the
  * variance of a pixel has a floor; it starts near the mean of the image and ends far below it.
  */
-#include "refine_fit.h"
+#include "fit.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* refine_image.c - an image to fit, from any file that holds one.
+/* image.c - an image to fit, from any file that holds one.
  *
  * What a file is, its first bytes tell; one that tells nothing is plain float32 and must have
  * exactly the bytes of the detector. Pixels stay in the file and are read when they are needed.
  */
-#include "read/read.h"
+#include "../read/read.h"
 #include "refine.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* refine_fit.h - likelihood of an image with its derivatives, and the equations they lead to. */
+/* fit.h - likelihood of an image with its derivatives, and the equations they lead to. */
 #ifndef BRAGG_REFINE_FIT_H
 #define BRAGG_REFINE_FIT_H
 
