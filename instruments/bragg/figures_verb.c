@@ -1,5 +1,5 @@
 /* figures_verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
-#include "companions.h"
+#include "companions/companions.h"
 #include "experiment/resolve.h"
 #include "figures.h"
 #include "image/image.h"

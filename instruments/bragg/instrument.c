@@ -1,5 +1,5 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
-#include "companions.h"
+#include "companions/companions.h"
 #include "figures.h"
 #include "image/image.h"
 #include "refine/refine.h"

@@ -475,7 +475,7 @@ MUTANTS = [
      "return fits ? end : 0;", "unit/test_bragg_smv"),
     ("smear_without_its_wrapped_edge", "instruments/bragg/ops/detector/psf_float.c",
      "if (s->edge && across <= s->reach", "if (s->edge && across < 0", "unit/test_bragg_noisify"),
-    ("width_of_the_smear_in_doubles", "instruments/bragg/noisify_flags.c",
+    ("width_of_the_smear_in_doubles", "instruments/bragg/companions/noisify_flags.c",
      "n->original ? (double)(float)n->psf_fwhm : n->psf_fwhm", "n->psf_fwhm", "unit/test_bragg_noisify"),
     ("batch_size_read_as_pixel", "instruments/bragg/flags/parse.c",
      "if (!took) FTH_TRY(take_token(", "FTH_TRY(take_token(", "unit/test_bragg_flags"),

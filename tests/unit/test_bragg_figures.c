@@ -3,7 +3,7 @@
  * Where spots should be is checked against the render itself: h k l of the place where a spot is
  * predicted, and photons there.
  */
-#include "instruments/bragg/companions.h"
+#include "instruments/bragg/companions/companions.h"
 #include "instruments/bragg/experiment/resolve.h"
 #include "instruments/bragg/figures.h"
 #include "instruments/bragg/ops/render/view.h"

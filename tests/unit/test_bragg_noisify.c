@@ -2,7 +2,7 @@
  * program, and against what must hold for any image. seconds: 10
  * labels: gpu
  */
-#include "instruments/bragg/noisify.h"
+#include "instruments/bragg/companions/noisify.h"
 #include "testing/bragg_verbs.h"
 #include "testing/full.h"
 

@@ -1,8 +1,8 @@
 /* test_bragg_nonbragg.c - tables of F, scattering without a lattice, and the way back. seconds: 10
  * labels: gpu
  */
-#include "instruments/bragg/companions.h"
-#include "instruments/bragg/nonbragg.h"
+#include "instruments/bragg/companions/companions.h"
+#include "instruments/bragg/companions/nonbragg.h"
 #include "testing/bragg.h"
 #include "testing/bragg_verbs.h"
 

@@ -6,7 +6,7 @@
  * with its start values; a convention that is typed is used as in a render.
  */
 #include "nonbragg_flags.h"
-#include "experiment/resolve.h"
+#include "../experiment/resolve.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * shows that image as it is.
  */
 #include "noisify.h"
-#include "image/image.h"
+#include "../image/image.h"
 
 #include <math.h>
 #include <string.h>

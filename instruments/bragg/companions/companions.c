@@ -1,6 +1,6 @@
 /* companions.c - what the companion verbs share: their flags, digital images, one-shot plans. */
 #include "companions.h"
-#include "flags/flags.h"
+#include "../flags/flags.h"
 
 #include <errno.h>
 #include <stdlib.h>

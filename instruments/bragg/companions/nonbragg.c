@@ -6,9 +6,9 @@
  * so those are held, four bytes a pixel twice over, and counted in the plan.
  */
 #include "nonbragg.h"
-#include "image/image.h"
+#include "../image/image.h"
+#include "../read/read.h"
 #include "nonbragg_flags.h"
-#include "read/read.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* noisify_flags.c - the flags of noisify, and what follows from them and from the files. */
-#include "image/smv_header.h"
+#include "../image/smv_header.h"
 #include "noisify.h"
 #include "words.h"
 

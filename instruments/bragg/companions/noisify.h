@@ -2,9 +2,9 @@
 #ifndef BRAGG_NOISIFY_H
 #define BRAGG_NOISIFY_H
 
+#include "../ops/detector/noise.h"
+#include "../ops/detector/psf.h"
 #include "companions.h"
-#include "ops/detector/noise.h"
-#include "ops/detector/psf.h"
 
 enum { BR_NOISIFY_PATH = 4096 };
 

@@ -5,7 +5,7 @@
 #ifndef BRAGG_COMPANIONS_H
 #define BRAGG_COMPANIONS_H
 
-#include "geometry/scene.h"
+#include "../geometry/scene.h"
 
 #include <fathom/instrument.h>
 

@@ -2,8 +2,8 @@
 #ifndef BRAGG_NONBRAGG_FLAGS_H
 #define BRAGG_NONBRAGG_FLAGS_H
 
+#include "../flags/flags.h"
 #include "companions.h"
-#include "flags/flags.h"
 #include "nonbragg.h"
 #include "words.h"
 
