@@ -1,6 +1,6 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "companions/companions.h"
-#include "figures.h"
+#include "figures/figures.h"
 #include "image/image.h"
 #include "refine/refine.h"
 #include "series/jobs.h"

@@ -1,7 +1,7 @@
 /* test_bragg_companions.c - every request for memory and every write of the companion verbs fails
  * once: a status says so, nothing stays allocated, nothing half-written is left. seconds: 10 */
 #include "instruments/bragg/companions/companions.h"
-#include "instruments/bragg/figures.h"
+#include "instruments/bragg/figures/figures.h"
 #include "testing/bragg_verbs.h"
 
 #include <unistd.h>

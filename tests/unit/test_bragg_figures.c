@@ -5,9 +5,9 @@
  */
 #include "instruments/bragg/companions/companions.h"
 #include "instruments/bragg/experiment/resolve.h"
-#include "instruments/bragg/figures.h"
+#include "instruments/bragg/figures/figures.h"
+#include "instruments/bragg/figures/predict.h"
 #include "instruments/bragg/ops/render/view.h"
-#include "instruments/bragg/predict.h"
 #include "testing/bragg_verbs.h"
 
 #include <math.h>

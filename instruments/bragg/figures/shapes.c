@@ -1,7 +1,7 @@
-/* figures_shapes.c - how each shape of a crystal spreads a spot along h: the lattice factor that
+/* shapes.c - how each shape of a crystal spreads a spot along h: the lattice factor that
  * the render uses, squared, over the distance from a reflection. */
+#include "../ops/render/view.h"
 #include "figures.h"
-#include "ops/render/view.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* figures_derivatives.c - what each parameter does to the image, around its strongest pixel.
+/* derivatives.c - what each parameter does to the image, around its strongest pixel.
  *
  * All derivatives of a large image would be nineteen images; a window is cut out of them as they
  * are made, row by row.

@@ -1,4 +1,4 @@
-/* figures_budget.c - the promise of the plan, tried: the same image within smaller and smaller
+/* budget.c - the promise of the plan, tried: the same image within smaller and smaller
  * budgets, what was said beforehand and what it took. */
 #include "figures.h"
 

@@ -1,8 +1,8 @@
-/* figures_spots.c - the image under its predicted spots: whether lattice, beam and detector are
+/* spots.c - the image under its predicted spots: whether lattice, beam and detector are
  * where one thinks they are. */
+#include "../preview/rings.h"
 #include "figures.h"
 #include "predict.h"
-#include "preview/rings.h"
 
 #include <math.h>
 #include <stdio.h>

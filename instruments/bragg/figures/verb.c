@@ -1,8 +1,8 @@
-/* figures_verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
-#include "companions/companions.h"
-#include "experiment/resolve.h"
+/* verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
+#include "../companions/companions.h"
+#include "../experiment/resolve.h"
+#include "../image/image.h"
 #include "figures.h"
-#include "image/image.h"
 
 #include <stdio.h>
 #include <string.h>

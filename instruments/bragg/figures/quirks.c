@@ -1,10 +1,10 @@
-/* figures_quirks.c - what the defects of the reference program do to this image: spec minus c, and
+/* quirks.c - what the defects of the reference program do to this image: spec minus c, and
  * how much of it goes away when one of them is mended.
  *
  * Each quirk is switched off by itself and everything is resolved and rendered again: quirks act on
  * flags, geometry and samples alike.
  */
-#include "experiment/resolve.h"
+#include "../experiment/resolve.h"
 #include "figures.h"
 
 #include <math.h>

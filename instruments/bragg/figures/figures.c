@@ -1,7 +1,7 @@
 /* figures.c - the list of figures, what they share, and the pictures of the image itself. */
 #include "figures.h"
-#include "image/image.h"
-#include "preview/preview.h"
+#include "../image/image.h"
+#include "../preview/preview.h"
 
 #include <math.h>
 #include <string.h>

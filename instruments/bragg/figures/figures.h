@@ -7,8 +7,8 @@
 #ifndef BRAGG_FIGURES_H
 #define BRAGG_FIGURES_H
 
-#include "experiment/experiment.h"
-#include "flags/flags.h"
+#include "../experiment/experiment.h"
+#include "../flags/flags.h"
 
 typedef enum br_figure {
 #define BR_FIGURE(id, ...) BR_FIGURE_##id,

@@ -3,7 +3,7 @@
 #ifndef BRAGG_PREDICT_H
 #define BRAGG_PREDICT_H
 
-#include "experiment/experiment.h"
+#include "../experiment/experiment.h"
 
 typedef struct br_mark {
     int64_t hkl[3];

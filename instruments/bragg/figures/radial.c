@@ -1,6 +1,6 @@
-/* figures_radial.c - mean and largest pixel over rings of equal resolution, on any detector. */
+/* radial.c - mean and largest pixel over rings of equal resolution, on any detector. */
+#include "../ops/render/view.h"
 #include "figures.h"
-#include "ops/render/view.h"
 
 #include <math.h>
 #include <stdlib.h>
