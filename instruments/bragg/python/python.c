@@ -1,8 +1,8 @@
 /* python.c - an experiment behind a handle: flags by name, the image into memory of the caller. */
 #include "python.h"
 
-#include "experiment/resolve.h"
-#include "image/image.h"
+#include "../experiment/resolve.h"
+#include "../image/image.h"
 
 #include <stdlib.h>
 #include <string.h>
