@@ -83,7 +83,7 @@ if(FTH_SANITIZE AND NOT FTH_FUZZ)
     list(FILTER cold EXCLUDE REGEX "/src/(plot/(column|gif|palette|png|points|resolve|save|thumbnail)|text/png)\\.c$")
     # Instruments compute in ops/ and in kernels; beside those, what a profile of their tests shows.
     file(GLOB_RECURSE rooms CONFIGURE_DEPENDS instruments/*.c)
-    list(FILTER rooms EXCLUDE REGEX "_kernels\\.c$|/ops/|/bragg/(cell|crystal|nonbragg|noisify|psf|refine_lattice|rotate)\\.c$")
+    list(FILTER rooms EXCLUDE REGEX "_kernels\\.c$|/ops/|/bragg/(companions/(nonbragg|noisify)|geometry/(cell|crystal|rotate)|refine/lattice)\\.c$")
     list(FILTER rooms EXCLUDE REGEX "/focus/(fuse|stitch|toy)/|/spatial/(counts|inducing|init|kmeans|neighbours|pnmf|sums|toy|tree)[a-z_]*\\.c$")
     set_source_files_properties(${cold} ${rooms} PROPERTIES COMPILE_OPTIONS -O0)
 endif()

@@ -1,6 +1,6 @@
 /* settings.h - the config of a job: its keys, the flags they stand for, lists as grids of jobs. */
-#ifndef BRAGG_CONFIG_H
-#define BRAGG_CONFIG_H
+#ifndef BRAGG_SETTINGS_H
+#define BRAGG_SETTINGS_H
 
 #include "../flags/flags.h"
 
