@@ -190,8 +190,8 @@ static void render(scene *s, double molecules, bool amplitude, uint64_t budget, 
 {
     fth_graph *g = fth_graph_create(s->ctx);
     fth_tensor *t = NULL;
-    const br_haze in = br_haze_inputs(g, &s->e, &s->table);
-    const fth_val v = br_haze_render(&s->e.scene, &in, molecules, amplitude);
+    const br_diffuse in = br_diffuse_inputs(g, &s->e, &s->table);
+    const fth_val v = br_diffuse_render(&s->e.scene, &in, molecules, amplitude);
     OK(fth_tensor_wrap(&t, fth_context_mem(s->ctx), "image", FTH_F32, 2,
                        ((int64_t[]){s->c.s.slow, s->c.s.fast}), image, NULL));
     fth_sink sink = fth_tensor_sink(t);
@@ -414,12 +414,12 @@ static void round_trip(scene *s, double tol)
     for (int i = 0; i < 64 * 64; i++) photons[i] = (double)image[i];
     photons[77] = (double)NAN;
     fth_graph *g = fth_graph_create(s->ctx);
-    const br_haze in = br_haze_inputs(g, &s->e, &s->table);
+    const br_diffuse in = br_diffuse_inputs(g, &s->e, &s->table);
     OK(fth_tensor_wrap(&t[0], mem, "photons", FTH_F64, 2, size, photons, NULL));
     OK(fth_tensor_wrap(&t[1], mem, "F", FTH_F32, 2, size, F, NULL));
     OK(fth_tensor_wrap(&t[2], mem, "row", FTH_I32, 2, size, row, NULL));
     const fth_val p = fth_input(g, "photons", FTH_F64, "slow fast", fth_tensor_source(t[0]));
-    const fth_val back = br_haze_amplitude(&s->e.scene, &in, p, 1e15);
+    const fth_val back = br_diffuse_amplitude(&s->e.scene, &in, p, 1e15);
     const fth_val out[2] = {back, fth_out(back, 1)};
     fth_sink sinks[2] = {fth_tensor_sink(t[1]), fth_tensor_sink(t[2])};
     run(g, 2, out, sinks, 0);
@@ -686,7 +686,7 @@ TEST(plan_of_both_ways_writes_nothing)
     snprintf(line, sizeof line, "-stol %s" GEOMETRY "-floatfile %s -intfile %s -nonoise -nopgm",
              table, t_temp_path("plan.bin"), t_temp_path("plan.img"));
     OKE(nonbragg((tv_flags){.plan = ""}, line, said, &err), &err);
-    HAS(said, "bragg_haze");
+    HAS(said, "bragg_diffuse");
     IS_TRUE(!t_file_exists(t_temp_path("plan.bin")) && !t_file_exists(t_temp_path("plan.img")));
 }
 

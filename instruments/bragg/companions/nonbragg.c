@@ -15,9 +15,9 @@
 
 /* ---- inputs of both ways ---- */
 
-br_haze br_haze_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol)
+br_diffuse br_diffuse_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol)
 {
-    br_haze in = {0};
+    br_diffuse in = {0};
     fth_axis(g, "slow", e->scene.slow);
     fth_axis(g, "fast", e->scene.fast);
     fth_axis(g, "param", BR_PARAMS);
@@ -56,9 +56,9 @@ static fth_status render(forward *f, fth_err *err)
     const br_experiment *e = &f->n->e;
     br_statistics *st = &f->stats;
     br_sweep sweep = {.ctx = f->call->ctx, .graph = fth_graph_create(f->call->ctx)};
-    const br_haze in = br_haze_inputs(sweep.graph, e, &f->n->table);
-    const fth_val image =
-        fth_label(br_haze_render(&e->scene, &in, f->n->molecules, f->n->amplitude != 0), "image");
+    const br_diffuse in = br_diffuse_inputs(sweep.graph, e, &f->n->table);
+    const fth_val image = fth_label(
+        br_diffuse_render(&e->scene, &in, f->n->molecules, f->n->amplitude != 0), "image");
     const fth_val wide = fth_cast(image, FTH_F64);
     fth_axis(sweep.graph, "pixel", e->scene.slow * e->scene.fast);
     fth_sink sink = {0};
@@ -245,9 +245,9 @@ static fth_status find_amplitudes(backward *b, fth_err *err)
 {
     const br_experiment *e = &b->n->e;
     br_sweep sweep = {.ctx = b->call->ctx, .graph = fth_graph_create(b->call->ctx)};
-    const br_haze in = br_haze_inputs(sweep.graph, e, &b->n->table);
+    const br_diffuse in = br_diffuse_inputs(sweep.graph, e, &b->n->table);
     const fth_val F =
-        br_haze_amplitude(&e->scene, &in, photons_of(sweep.graph, b), b->n->molecules);
+        br_diffuse_amplitude(&e->scene, &in, photons_of(sweep.graph, b), b->n->molecules);
     br_sweep_add(&sweep, fth_label(F, "F"), fth_tensor_sink(b->F), false);
     br_sweep_add(&sweep, fth_label(fth_out(F, 1), "row"), fth_tensor_sink(b->row), false);
     return br_sweep_end(&sweep, "amplitudes", b->show, err);

@@ -3,11 +3,11 @@
 #define BRAGG_NONBRAGG_H
 
 #include "../experiment/experiment.h"
-#include "../ops/diffuse/haze_op.h"
+#include "../ops/diffuse/diffuse.h"
 #include "../read/stol.h"
 
 /* Declares axes and inputs in g, of an experiment whose crystal is not looked at. */
-br_haze br_haze_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol);
+br_diffuse br_diffuse_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol);
 
 /* ---- pooling of amplitudes ---- */
 

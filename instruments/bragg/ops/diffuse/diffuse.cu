@@ -1,9 +1,9 @@
-/* haze.cu - scattering without a lattice on a device, forwards and back: a thread per pixel. */
+/* diffuse.cu - scattering without a lattice on a device, forwards and back: a thread per pixel. */
 #include "../render/device.h"
 
 namespace
 {
-#include "haze.h"
+#include "diffuse_pixel.h"
 
 #define dot plain_dot
 #include "../render/render_plain.c"
@@ -27,16 +27,16 @@ struct picture {
     int64_t bin_stride[2];
 };
 
-__device__ haze haze_at(const bench_top *top, const picture &p)
+__device__ diffuse diffuse_at(const bench_top *top, const picture &p)
 {
-    haze h;
+    diffuse h;
     h.view = top->view;
     h.stol = p.stol;
     h.rows = p.stol_rows;
     return h;
 }
 
-__device__ double scale_at(const haze &h, double molecules)
+__device__ double scale_at(const diffuse &h, double molecules)
 {
     const br_scene *s = h.view.scene;
     return h.view.scale * molecules /
@@ -45,7 +45,7 @@ __device__ double scale_at(const haze &h, double molecules)
 
 __global__ void __launch_bounds__(THREADS) forward(const bench_top *top, picture p)
 {
-    const haze h = haze_at(top, p);
+    const diffuse h = diffuse_at(top, p);
     const double scale = scale_at(h, p.molecules);
     const int64_t n = p.w.rows * p.w.cols;
     for (int64_t i = THREAD_INDEX; i < n; i += THREAD_COUNT) {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS) forward(const bench_top *top, picture
         const br_row row = {.slow = p.w.slow + y, .fast = p.w.fast + x, .n = 1};
         double value = 0;
         if (is_rendered(h.view.scene, p.w, y, x)) {
-            const sums t = haze_pixel(&h, &row, 0);
+            const sums t = diffuse_pixel(&h, &row, 0);
             value = !p.amplitude ? t.signal * scale : t.factor > 0 ? t.F / t.factor : 0;
         }
         p.F[y * p.stride[0] + x * p.stride[1]] = (float)value;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS) forward(const bench_top *top, picture
 
 __global__ void __launch_bounds__(THREADS) backward(const bench_top *top, picture p)
 {
-    const haze h = haze_at(top, p);
+    const diffuse h = diffuse_at(top, p);
     const double scale = scale_at(h, p.molecules);
     const int64_t n = p.w.rows * p.w.cols;
     for (int64_t i = THREAD_INDEX; i < n; i += THREAD_COUNT) {
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS) backward(const bench_top *top, pictur
         const br_row row = {.slow = p.w.slow + y, .fast = p.w.fast + x, .n = 1};
         const double from = p.from[y * p.from_stride[0] + x * p.from_stride[1]];
         sums t = {0, 0, 0, 0};
-        if (is_rendered(h.view.scene, p.w, y, x) && !isnan(from)) t = haze_pixel(&h, &row, 0);
+        if (is_rendered(h.view.scene, p.w, y, x) && !isnan(from)) t = diffuse_pixel(&h, &row, 0);
         const bool good = t.factor > 0 && scale > 0;
         const double square = good ? fabs(from) / (t.factor * scale) : 0;
         if (p.F)
@@ -81,9 +81,9 @@ __global__ void __launch_bounds__(THREADS) backward(const bench_top *top, pictur
     }
 }
 
-const haze_attr *attr_of(const fth_call *call)
+const diffuse_attr *attr_of(const fth_call *call)
 {
-    return (const haze_attr *)call->node->attr;
+    return (const diffuse_attr *)call->node->attr;
 }
 
 uint64_t scratch(const fth_call *call)
@@ -93,7 +93,7 @@ uint64_t scratch(const fth_call *call)
 
 picture picture_of(const fth_call *call, int mask)
 {
-    const haze_attr *a = attr_of(call);
+    const diffuse_attr *a = attr_of(call);
     const fth_tile *out = &call->out[0], *bin = &call->out[1], *from = &call->in[MASK_OR_IMAGE];
     picture p = {};
     p.w = window_of(out, mask < call->node->n_in ? &call->in[mask] : NULL);
@@ -114,7 +114,7 @@ picture picture_of(const fth_call *call, int mask)
 
 fth_status run(const fth_call *call)
 {
-    const haze_attr *a = attr_of(call);
+    const diffuse_attr *a = attr_of(call);
     const br_device_inputs in = {PARAM, -1, SOURCE, -1, -1};
     const picture p = picture_of(call, a->back ? MASK_TOO : MASK_OR_IMAGE);
     const bench_top *top = (const bench_top *)call->scratch;
@@ -130,6 +130,6 @@ fth_status run(const fth_call *call)
 }
 } // namespace
 
-FTH_CUDA_KERNEL(bragg_haze) = {.op = "bragg_haze", .scratch = scratch, .run = run};
-FTH_CUDA_KERNEL(bragg_haze_amplitude) = {
-    .op = "bragg_haze_amplitude", .scratch = scratch, .run = run};
+FTH_CUDA_KERNEL(bragg_diffuse) = {.op = "bragg_diffuse", .scratch = scratch, .run = run};
+FTH_CUDA_KERNEL(bragg_diffuse_amplitude) = {
+    .op = "bragg_diffuse_amplitude", .scratch = scratch, .run = run};

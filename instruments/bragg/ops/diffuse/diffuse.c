@@ -1,24 +1,24 @@
-/* haze.c - operations of scattering without a lattice: forwards and back.
+/* diffuse.c - operations of scattering without a lattice: forwards and back.
  *
  * Every subpixel of every layer sees every source: amplitude, polarisation, solid angle and capture
  * are all its own. Backwards a pixel has one amplitude, that which gives its photons with the mean
  * of those factors.
  */
-#include "haze.h"
-#include "haze_op.h"
+#include "diffuse.h"
+#include "diffuse_pixel.h"
 
 #include <math.h>
 #include <string.h>
 
 static uint64_t scratch(const fth_call *call)
 {
-    const haze_attr *a = call->node->attr;
+    const diffuse_attr *a = call->node->attr;
     return br_view_bytes(&a->scene);
 }
 
-static void make_haze(const fth_call *call, haze *h)
+static void make_diffuse(const fth_call *call, diffuse *h)
 {
-    const haze_attr *a = call->node->attr;
+    const diffuse_attr *a = call->node->attr;
     const br_arrays arrays = {.param = call->in[PARAM].data, .source = call->in[SOURCE].data};
     br_view_make(&h->view, &a->scene, &arrays, call->scratch);
     h->stol = call->in[STOL].data;
@@ -38,10 +38,10 @@ static br_row row_of(const fth_call *call, int mask, int64_t y)
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const haze_attr *a = node->attr;
+    const diffuse_attr *a = node->attr;
     const fth_desc *stol = &node->in[STOL];
     if (stol->n_axes != 2 || stol->dtype != FTH_F64 || stol->size[0] <= 2 * BR_STOL_GUARD)
-        return FTH_FAIL(err, FTH_E_AXIS_SIZE, "haze: a table of F over stol is expected");
+        return FTH_FAIL(err, FTH_E_AXIS_SIZE, "diffuse: a table of F over stol is expected");
     fth_desc *d = &node->out[0];
     *d = (fth_desc){.dtype = FTH_F32,
                     .n_axes = 2,
@@ -66,7 +66,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 
 static double flops(const fth_call *call)
 {
-    const haze_attr *a = call->node->attr;
+    const diffuse_attr *a = call->node->attr;
     const br_scene *s = &a->scene;
     return (double)call->out[0].extent[0] * (double)call->out[0].extent[1] *
            (double)(s->layers * s->oversample * s->oversample) * (80 + 120 * (double)s->sources);
@@ -74,10 +74,10 @@ static double flops(const fth_call *call)
 
 static fth_status forward(const fth_call *call)
 {
-    const haze_attr *a = call->node->attr;
+    const diffuse_attr *a = call->node->attr;
     const fth_tile *out = &call->out[0];
-    haze h;
-    make_haze(call, &h);
+    diffuse h;
+    make_diffuse(call, &h);
     const double scale = scale_of(&h, a);
     for (int64_t y = 0; y < out->extent[0]; y++) {
         const br_row row = row_of(call, MASK_OR_IMAGE, y);
@@ -85,7 +85,7 @@ static fth_status forward(const fth_call *call)
         for (int64_t x = 0; x < row.n; x++) {
             to[x] = 0;
             if (!br_rendered(&h.view, &row, x)) continue;
-            const sums t = haze_pixel(&h, &row, x);
+            const sums t = diffuse_pixel(&h, &row, x);
             to[x] = (float)(!a->amplitude ? t.signal * scale : t.factor > 0 ? t.F / t.factor : 0);
         }
     }
@@ -94,17 +94,17 @@ static fth_status forward(const fth_call *call)
 
 static fth_status backward(const fth_call *call)
 {
-    const haze_attr *a = call->node->attr;
+    const diffuse_attr *a = call->node->attr;
     const fth_tile *in = &call->in[MASK_OR_IMAGE], *F = &call->out[0], *bin = &call->out[1];
-    haze h;
-    make_haze(call, &h);
+    diffuse h;
+    make_diffuse(call, &h);
     const double scale = scale_of(&h, a);
     for (int64_t y = 0; y < F->extent[0]; y++) {
         const br_row row = row_of(call, MASK_TOO, y);
         const double *from = (const double *)in->data + y * in->stride[0];
         for (int64_t x = 0; x < row.n; x++) {
             const bool live = br_rendered(&h.view, &row, x) && !isnan(from[x]);
-            const sums t = live ? haze_pixel(&h, &row, x) : (sums){0};
+            const sums t = live ? diffuse_pixel(&h, &row, x) : (sums){0};
             const bool good = t.factor > 0 && scale > 0;
             const double square = good ? fabs(from[x]) / (t.factor * scale) : 0;
             if (F->data)
@@ -119,7 +119,7 @@ static fth_status backward(const fth_call *call)
 }
 
 static const fth_op forward_op = {
-    .name = "bragg_haze",
+    .name = "bragg_diffuse",
     .brief = "photons scattered without a lattice, from a table of F over sin(theta)/lambda",
     .flags = FTH_OP_FREE_AXES,
     .infer = infer,
@@ -130,7 +130,7 @@ static const fth_op forward_op = {
 };
 
 static const fth_op backward_op = {
-    .name = "bragg_haze_amplitude",
+    .name = "bragg_diffuse_amplitude",
     .brief = "F of each pixel of an image, and its row in a table over sin(theta)/lambda",
     .infer = infer,
     .relation = relation,
@@ -139,8 +139,8 @@ static const fth_op backward_op = {
     .run = backward,
 };
 
-static fth_val add(fth_site site, const fth_op *op, const br_scene *scene, const br_haze *in,
-                   fth_val image, haze_attr *a)
+static fth_val add(fth_site site, const fth_op *op, const br_scene *scene, const br_diffuse *in,
+                   fth_val image, diffuse_attr *a)
 {
     fth_graph *g = in->stol.graph;
     fth_val v[MASK_TOO + 1] = {[PARAM] = in->param, [SOURCE] = in->source, [STOL] = in->stol};
@@ -153,20 +153,20 @@ static fth_val add(fth_site site, const fth_op *op, const br_scene *scene, const
     return fth_node_add_(g, site, op, n, v, a, sizeof *a);
 }
 
-fth_val br_haze_render_(fth_site site, const br_scene *scene, const br_haze *in, double molecules,
-                        bool amplitude)
+fth_val br_diffuse_render_(fth_site site, const br_scene *scene, const br_diffuse *in,
+                           double molecules, bool amplitude)
 {
-    haze_attr a;
+    diffuse_attr a;
     memset(&a, 0, sizeof a);
     a.molecules = molecules;
     a.amplitude = amplitude;
     return add(site, &forward_op, scene, in, (fth_val){0}, &a);
 }
 
-fth_val br_haze_amplitude_(fth_site site, const br_scene *scene, const br_haze *in, fth_val photons,
-                           double molecules)
+fth_val br_diffuse_amplitude_(fth_site site, const br_scene *scene, const br_diffuse *in,
+                              fth_val photons, double molecules)
 {
-    haze_attr a;
+    diffuse_attr a;
     memset(&a, 0, sizeof a);
     a.molecules = molecules;
     a.back = 1;
