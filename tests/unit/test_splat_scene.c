@@ -165,6 +165,8 @@ TEST(texts_say_the_line_and_take_names_with_blanks)
     } bad[] = {
         {"sparse/cameras.txt", "1 PINHOLE 50 42 46.5 45.25 24.3\n", "cameras.txt:1"},
         {"sparse/cameras.txt", "# c\n1 ROUND 50 42 46.5\n", "cameras.txt:2:3"},
+        {"sparse/cameras.txt", "1 EUCM 50 42 46 46 25 21 0.6 1.1\n", "camera 1 has model EUCM"},
+        {"sparse/cameras.txt", "1 EQUIRECTANGULAR 50 42 50 42\n", "model EQUIRECTANGULAR"},
         {"sparse/cameras.txt", "1 FOV 50 42 46 46 25 21 0.1\n", "image_undistorter"},
         {"sparse/cameras.txt", "1 PINHOLE 50 0 46 46 25 21\n", "50 x 0"},
         {"sparse/images.txt", "10 1 0 0 0 0 0 4 9 a.png\n\n", "camera 9"},
@@ -264,6 +266,8 @@ TEST(lenses_have_the_coefficients_of_their_model)
         {"OPENCV_FISHEYE 50 42 46 47 25 21 0.1 0.2 0.3 0.4", GS_LENS_FISHEYE, {0.1, 0.2, 0.3, 0.4}},
         {"RADIAL_FISHEYE 50 42 46 25 21 0.1 0.2", GS_LENS_FISHEYE, {0.1, 0.2}},
         {"SIMPLE_RADIAL_FISHEYE 50 42 46 25 21 0", GS_LENS_FISHEYE, {0}},
+        {"SIMPLE_FISHEYE 50 42 46 25 21", GS_LENS_FISHEYE, {0}},
+        {"FISHEYE 50 42 46 47 25 21", GS_LENS_FISHEYE, {0}},
     };
     fth_mem *mem = t_mem(8 << 20);
     char dir[FTH_PATH], path[FTH_PATH + 30], text[200];
@@ -281,6 +285,66 @@ TEST(lenses_have_the_coefficients_of_their_model)
         OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.ignore_distortion = true}, NULL));
         IS_TRUE(!s.view[1].distorted && s.view[1].lens == GS_LENS_RADIAL);
         for (int b = 0; b < GS_BENDS; b++) EQ_F64(s.view[1].bend[b], 0);
+        gs_scene_close(&s);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* cameras.bin of one camera, with parameters that every model would take. */
+static size_t put_camera(unsigned char *to, int32_t model, int parameters)
+{
+    const struct head {
+        uint64_t count;
+        uint32_t id;
+        int32_t model;
+        uint64_t size[2];
+    } head = {1, 1, model, {50, 42}};
+    const double of[16] = {46, 47, 25, 21, 0.5, 0.5};
+    memcpy(to, &head, sizeof head);
+    memcpy(to + sizeof head, of, (size_t)parameters * sizeof *of);
+    return sizeof head + (size_t)parameters * sizeof *of;
+}
+
+TEST(newer_models_of_colmap_are_read_or_refused_by_their_names)
+{
+    static const struct row {
+        int32_t model;
+        int parameters;
+        const char *part; /* NULL: it is a fisheye */
+    } rows[] = {{7, 5, "camera 1 has model FOV"},
+                {10, 12, "camera 1 has model THIN_PRISM_FISHEYE"},
+                {11, 16, "camera 1 has model RAD_TAN_THIN_PRISM_FISHEYE"},
+                {12, 4, "camera 1 has model SIMPLE_DIVISION"},
+                {13, 5, "camera 1 has model DIVISION"},
+                {14, 3, NULL},
+                {15, 4, NULL},
+                {16, 6, "camera 1 has model EUCM"},
+                {17, 2, "camera 1 has model EQUIRECTANGULAR"},
+                {18, 4, "a camera model from 0 to 17, found 18"},
+                {-1, 4, "a camera model from 0 to 17, found -1"}};
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH], path[FTH_PATH + 30];
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "newer", true));
+    for (int i = 0; i < 2; i++) { /* beside the others since 3.12; poses are in images.bin still */
+        snprintf(path, sizeof path, "%s/sparse/0/%s", dir, i ? "rigs.bin" : "frames.bin");
+        OK(fth_file_save(mem, path, "?", 1, NULL));
+    }
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        unsigned char data[200];
+        fth_err err = {0};
+        gs_scene s;
+        const size_t n = put_camera(data, rows[k].model, rows[k].parameters);
+        IS(open_with(mem, dir, "sparse/0/cameras.bin", data, n, &err), FTH_E_FILE_FEATURE);
+        HAS(err.hint, "image_undistorter");
+        if (rows[k].part) {
+            HAS(err.text, "cameras.bin, byte 8");
+            HAS(err.text, rows[k].part);
+            continue;
+        }
+        OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.allow_distortion = true}, NULL));
+        IS_TRUE(s.view[0].lens == GS_LENS_FISHEYE && s.view[0].distorted);
+        EQ_F64(s.view[0].fy, rows[k].model == 14 ? 46 : 47);
+        EQ_F64(s.view[0].cx, rows[k].model == 14 ? 47 : 25);
         gs_scene_close(&s);
     }
     OK(fth_mem_destroy(mem, NULL));

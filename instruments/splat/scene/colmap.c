@@ -25,6 +25,16 @@ const gs_camera_model *gs_camera_model_named(const char *name, size_t n)
     return NULL;
 }
 
+int gs_camera_model_last(void)
+{
+    return MODELS - 1;
+}
+
+void gs_camera_model_hint(fth_err *err)
+{
+    fth_err_hint(err, "undistort the images: colmap image_undistorter");
+}
+
 fth_status gs_cameras_create(gs_cameras *c, fth_mem *mem, int64_t n, fth_err *err)
 {
     void *block = NULL;
@@ -50,7 +60,7 @@ fth_status gs_camera_check(const gs_camera *c, const char *where, fth_err *err)
         FTH_FAIL(err, FTH_E_FILE_FEATURE,
                  "%s: camera %" PRIu32 " has model %s, which is not supported", where, c->id,
                  c->model->name);
-        fth_err_hint(err, "undistort the images: colmap image_undistorter");
+        gs_camera_model_hint(err);
         return FTH_E_FILE_FEATURE;
     }
     if (c->width < 1 || c->height < 1 || c->width > most || c->height > most)

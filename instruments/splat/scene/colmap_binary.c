@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    CAMERA_LEAST = 4 + 4 + 8 + 8 + 3 * 8,
+    CAMERA_LEAST = 4 + 4 + 8 + 8 + 2 * 8,
     IMAGE_LEAST = 4 + 32 + 24 + 4 + 1 + 8,
     POINT_LEAST = 8 + 24 + 3 + 8 + 8,
     WHERE = FTH_PATH + 40,
@@ -31,10 +31,13 @@ static fth_status read_camera(gs_bytes *b, gs_camera *c, fth_err *err)
     FTH_TRY(gs_bytes_take(b, &model, sizeof model, "a camera", err));
     FTH_TRY(gs_bytes_take(b, size, sizeof size, "a camera", err));
     c->model = gs_camera_model_of(model);
-    if (!c->model)
-        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "%s: camera %" PRIu32 ": expected a camera model from 0 to 10, found %d",
-                        where(b, from, text), c->id, (int)model);
+    if (!c->model) {
+        FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                 "%s: camera %" PRIu32 ": expected a camera model from 0 to %d, found %d",
+                 where(b, from, text), c->id, gs_camera_model_last(), (int)model);
+        gs_camera_model_hint(err);
+        return FTH_E_FILE_FEATURE;
+    }
     c->width = size[0] > INT32_MAX ? -1 : (int64_t)size[0];
     c->height = size[1] > INT32_MAX ? -1 : (int64_t)size[1];
     FTH_TRY(gs_bytes_take(b, c->parameter, sizeof(double) * (size_t)gs_camera_parameters(c->model),

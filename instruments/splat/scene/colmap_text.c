@@ -80,7 +80,11 @@ static fth_status read_camera(const fth_reader *r, fth_text_line *line, gs_camer
     c->id = (uint32_t)id;
     FTH_TRY(field(r, line, &f, "a camera model", err));
     c->model = gs_camera_model_named(f.text, f.n);
-    if (!c->model) return fth_reader_fail(r, &f, "a camera model of COLMAP", err);
+    if (!c->model) {
+        const fth_status s = fth_reader_fail(r, &f, "a camera model of COLMAP", err);
+        gs_camera_model_hint(err);
+        return s;
+    }
     FTH_TRY(whole(r, line, "a width", INT32_MAX, &c->width, err));
     FTH_TRY(whole(r, line, "a height", INT32_MAX, &c->height, err));
     for (int i = 0; i < gs_camera_parameters(c->model); i++)

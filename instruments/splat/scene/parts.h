@@ -4,7 +4,7 @@
 
 #include "scene.h"
 
-enum { GS_PARAMETERS = 12 };
+enum { GS_PARAMETERS = 16 }; /* of a camera, at most */
 
 typedef struct gs_camera_model {
     int number;
@@ -15,6 +15,9 @@ typedef struct gs_camera_model {
 /* NULL: there is no such model. */
 const gs_camera_model *gs_camera_model_of(int64_t number);
 const gs_camera_model *gs_camera_model_named(const char *name, size_t n);
+int gs_camera_model_last(void); /* the largest number there is */
+/* What to do about a model that is not supported. */
+void gs_camera_model_hint(fth_err *err);
 static inline int gs_camera_parameters(const gs_camera_model *m)
 {
     return m->focal + 2 + m->bends;
