@@ -1,6 +1,7 @@
 /* test_splat_scene.c - captures: COLMAP and transforms.json against what a correct loader returns,
  * images of another size, files cut at every byte, and what errors say.
  * seconds: 3 */
+#include "instruments/splat/images/masks.h"
 #include "instruments/splat/scene/scene.h"
 #include "testing/splat.h"
 
@@ -386,6 +387,63 @@ TEST(transforms_have_comments_frames_of_their_own_and_points)
     EQ_F64(s.view[0].cy, 2);
     for (int k = 0; k < 3; k++) NEAR(s.view[0].centre[k], k + 1, 1e-6);
     gs_scene_close(&s);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Frame 0 has no mask and depth, frames 1 and 2 name masks; as nerfstudio writes them. */
+TEST(transforms_name_their_masks)
+{
+    static const char head[] = "{\"w\": 4, \"h\": 4, \"fl_x\": 3, \"applied_transform\": "
+                               "[[0,1,0,0],[1,0,0,0],[0,0,-1,0]], \"frames\": [",
+                      pose[] = "\"transform_matrix\": [[1,0,0,1],[0,1,0,2],[0,0,1,3],[0,0,0,1]]";
+    static const char *const frame[] = {
+        "{\"file_path\": \"images/c.png\", \"depth_file_path\": \"d.png\", ",
+        "{\"file_path\": \"images/b.png\", \"mask_path\": \"held/of b.png\", ",
+        "{\"file_path\": \"images/a.png\", \"mask_path\": \"held/a.png\", "};
+    fth_mem *mem = t_mem(8 << 20);
+    char text[900], path[FTH_PATH];
+    gs_masks masks;
+    gs_scene s;
+    fth_err err = {0};
+    snprintf(text, sizeof text, "%s%s%s},%s%s},%s%s}]}", head, frame[0], pose, frame[1], pose,
+             frame[2], pose);
+    OK(fth_folder_make_all(mem, t_temp_path("cover/held"), NULL));
+    OK(fth_folder_make_all(mem, t_temp_path("cover/masks"), NULL));
+    OK(fth_file_save(mem, t_temp_path("cover/transforms.json"), text, strlen(text), NULL));
+    OK(fth_file_save(mem, t_temp_path("cover/held/of b.png"), "?", 1, NULL));
+    OK(fth_file_save(mem, t_temp_path("cover/masks/c.png"), "?", 1, NULL));
+    for (int sorted = 0; sorted < 2; sorted++) {
+        const gs_scene_options how = {.by_name = sorted != 0, .no_points = true};
+        OKE(gs_scene_open(&s, mem, t_temp_path("cover"), &how, &err), &err);
+        EQ_I64(fth_texts_count(s.notes), 1);
+        HAS(fth_texts_get(s.notes, 0), "depth_file_path of 1 frames");
+        for (int k = 0; k < 3; k++) NEAR(s.view[0].centre[k], k + 1, 1e-6); /* as they stand */
+        if (!sorted) {
+            IS(gs_masks_open(&masks, &s, NULL, &err), FTH_E_FILE_OPEN);
+            HAS(err.text, "held/a.png: expected the mask of 'images/a.png'");
+            OK(fth_file_save(mem, t_temp_path("cover/held/a.png"), "?", 1, NULL));
+        }
+        OK(gs_masks_open(&masks, &s, NULL, NULL));
+        EQ_I64(masks.views, 3);
+        for (int64_t v = 0; v < 3; v++) {
+            const char *name = fth_texts_get(s.name, v);
+            IS_TRUE(gs_masks_find(&masks, &s, v, path));
+            HAS(path, strcmp(name, "images/a.png") == 0   ? "cover/held/a.png"
+                      : strcmp(name, "images/b.png") == 0 ? "cover/held/of b.png"
+                                                          : "cover/masks/c.png");
+        }
+        OK(gs_masks_open(&masks, &s, "masks", NULL)); /* a folder stands for all of them */
+        EQ_I64(masks.views, 1);
+        OK(gs_masks_open(&masks, &s, "none", NULL));
+        EQ_I64(masks.views, 0);
+        IS_TRUE(!gs_masks_find(&masks, &s, 1, path));
+        gs_scene_close(&s);
+    }
+    snprintf(text, sizeof text, "%s{\"mask_path\": 3, \"file_path\": \"a\", %s}]}", head, pose);
+    OK(fth_file_save(mem, t_temp_path("cover/transforms.json"), text, strlen(text), NULL));
+    err = (fth_err){0};
+    IS(gs_scene_open(&s, mem, t_temp_path("cover"), &plain, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "frames[0].mask_path: expected the path of an image, found no text");
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -11,7 +11,9 @@
  * images/x.png, too. */
 bool gs_masks_find(const gs_masks *m, const gs_scene *s, int64_t view, char path[FTH_PATH])
 {
-    const char *name = fth_texts_get(s->name, view);
+    const char *name = fth_texts_get(s->name, view),
+               *mask = m->named ? fth_texts_get(s->mask, view) : NULL;
+    if (mask && mask[0]) return gs_scene_path(s, mask, path, NULL) == FTH_OK;
     if (!m->folder[0]) return false;
     if (strncmp(name, "./", 2) == 0) name += 2;
     const char *slash = strchr(name, '/');
@@ -33,18 +35,41 @@ static void find_base(const gs_scene *s, char base[FTH_PATH])
         snprintf(base, FTH_PATH, ".");
 }
 
+/* Every mask that a frame names is there. */
+static fth_status check_named(const gs_scene *s, fth_err *err)
+{
+    char path[FTH_PATH];
+    for (int64_t v = 0; v < s->views; v++) {
+        const char *mask = fth_texts_get(s->mask, v);
+        if (!mask || !mask[0]) continue;
+        FTH_TRY(gs_scene_path(s, mask, path, err));
+        if (fth_path_kind_of(path) == FTH_PATH_FILE) continue;
+        FTH_FAIL(err, FTH_E_FILE_OPEN,
+                 "%s: expected the mask of '%s', which mask_path names, found no file", path,
+                 fth_texts_get(s->name, v));
+        fth_err_hint(err, "mask_path of a frame starts at the folder of the json file; --masks "
+                          "none uses no masks");
+        return FTH_E_FILE_OPEN;
+    }
+    return FTH_OK;
+}
+
 fth_status gs_masks_open(gs_masks *m, const gs_scene *s, const char *name, fth_err *err)
 {
     char base[FTH_PATH], path[FTH_PATH];
     *m = (gs_masks){0};
     if (name && strcmp(name, "none") == 0) return FTH_OK;
+    m->named = !name && s->mask;
+    if (m->named) FTH_TRY(check_named(s, err));
     find_base(s, base);
     if (name && name[0] == '/' && strlen(name) < sizeof m->folder)
         snprintf(m->folder, sizeof m->folder, "%s", name);
     else
         FTH_TRY(fth_path_join(m->folder, base, name ? name : "masks", err));
     const bool there = fth_path_kind_of(m->folder) == FTH_PATH_FOLDER;
-    for (int64_t v = 0; there && v < s->views; v++) m->views += gs_masks_find(m, s, v, path);
+    if (!there && !name) m->folder[0] = '\0';
+    for (int64_t v = 0; v < s->views && (there || m->named); v++)
+        m->views += gs_masks_find(m, s, v, path);
     if (m->views > 0) return FTH_OK;
     if (name) {
         FTH_FAIL(err, FTH_E_FILE_OPEN,

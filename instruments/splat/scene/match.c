@@ -10,12 +10,16 @@
 
 enum { LISTED = 10, KINDS = 8 };
 
-fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], fth_err *err)
+fth_status gs_scene_path(const gs_scene *s, const char *name, char path[FTH_PATH], fth_err *err)
 {
-    const char *name = fth_texts_get(s->name, view);
     if (name[0] != '/') return fth_path_join(path, s->images, name, err);
     if (snprintf(path, FTH_PATH, "%s", name) < FTH_PATH) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of image %" PRId64 " is too long", view);
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path '%.60s...' is too long", name);
+}
+
+fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], fth_err *err)
+{
+    return gs_scene_path(s, fth_texts_get(s->name, view), path, err);
 }
 
 /* All images that are not there, the first ten by name. */

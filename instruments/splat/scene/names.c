@@ -41,11 +41,13 @@ static fth_status sort_names(const gs_scene *s, bool stems, entry **out, fth_err
     return FTH_OK;
 }
 
-static fth_status put_in_order(gs_scene *s, const entry *list, fth_texts *names, gs_view *views,
-                               fth_err *err)
+static fth_status put_in_order(gs_scene *s, const entry *list, fth_texts *names, fth_texts *masks,
+                               gs_view *views, fth_err *err)
 {
     for (int64_t i = 0; i < s->views; i++) {
+        const char *mask = s->mask ? fth_texts_get(s->mask, list[i].view) : "";
         FTH_TRY(fth_texts_add(names, list[i].name, list[i].n, err));
+        FTH_TRY(fth_texts_add(masks, mask, strlen(mask), err));
         views[i] = s->view[list[i].view];
     }
     return FTH_OK;
@@ -54,22 +56,26 @@ static fth_status put_in_order(gs_scene *s, const entry *list, fth_texts *names,
 fth_status gs_scene_sort(gs_scene *s, fth_err *err)
 {
     entry *list = NULL;
-    fth_texts *names = NULL;
+    fth_texts *names = NULL, *masks = NULL;
     void *views = NULL;
     if (s->views == 0) return FTH_OK;
     FTH_TRY(sort_names(s, false, &list, err));
     fth_status st = fth_texts_create(&names, s->mem, err);
+    if (st == FTH_OK) st = fth_texts_create(&masks, s->mem, err);
     if (st == FTH_OK)
         st = fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->views * sizeof(gs_view), "views",
                           &views, err);
-    if (st == FTH_OK) st = put_in_order(s, list, names, views, err);
+    if (st == FTH_OK) st = put_in_order(s, list, names, masks, views, err);
     (void)fth_mem_release(s->mem, list, NULL);
     if (st != FTH_OK) {
         if (views) (void)fth_mem_release(s->mem, views, NULL);
         fth_texts_free(names);
+        fth_texts_free(masks);
         return st;
     }
     fth_texts_free(s->name);
+    fth_texts_free(s->mask ? s->mask : masks);
+    if (s->mask) s->mask = masks;
     (void)fth_mem_release(s->mem, s->view, NULL);
     s->name = names;
     s->view = views;

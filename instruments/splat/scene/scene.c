@@ -45,6 +45,7 @@ void gs_scene_close(gs_scene *s)
     for (int i = 0; i < 3; i++)
         if (block[i]) (void)fth_mem_release(s->mem, block[i], NULL);
     fth_texts_free(s->name);
+    fth_texts_free(s->mask);
     fth_texts_free(s->notes);
     *s = (gs_scene){0};
 }

@@ -30,6 +30,7 @@ typedef struct gs_scene {
     gs_view *view;
     int64_t views;
     fth_texts *name; /* of the image of each view: below `images` */
+    fth_texts *mask; /* of each view that names one, "" of the others; NULL: none does */
     char images[FTH_PATH];
     float (*point)[3];
     uint8_t (*colour)[3];
@@ -67,6 +68,8 @@ void gs_scene_resize(gs_scene *s, int64_t factor, int64_t max_width);
 fth_status gs_scene_check_names(const gs_scene *s, bool stems, fth_err *err);
 size_t gs_stem(const char *name); /* bytes of a name before its ending */
 fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], fth_err *err);
+/* A name below `images`, or an absolute path. */
+fth_status gs_scene_path(const gs_scene *s, const char *name, char path[FTH_PATH], fth_err *err);
 
 /* The length that learning rates and size thresholds are counted in. */
 typedef enum gs_profile { GS_CLASSIC, GS_LICHTFELD, GS_PROFILES } gs_profile;

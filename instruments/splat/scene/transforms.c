@@ -236,12 +236,27 @@ static fth_status read_name(gs_scene *s, const frames *f, fth_err *err)
                         f->path, f->i, given && given[0] ? "one that is too long" : "none");
     if (strncmp(given, "./", 2) == 0) given += 2;
     snprintf(name, sizeof name, "%s.png", given);
-    if (given[0] == '/')
-        snprintf(path, sizeof path, "%s", name);
-    else
-        FTH_TRY(fth_path_join(path, s->images, name, err));
+    FTH_TRY(gs_scene_path(s, name, path, err));
     if (fth_path_kind_of(path) != FTH_PATH_FILE) name[strlen(given)] = '\0';
     return fth_texts_add(s->name, name, strlen(name), err);
+}
+
+/* nerfstudio's mask_path; of a file without any nothing is kept. */
+static fth_status read_mask(gs_scene *s, const frames *f, fth_err *err)
+{
+    const fth_json_value *v = fth_json_get(f->frame, "mask_path");
+    const char *given = fth_json_get_text(v, NULL, NULL);
+    if (v && (!given || !given[0])) {
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "%s: frames[%" PRId64 "].mask_path: expected the path of an image, found %s",
+                 f->path, f->i, given ? "none" : "no text");
+        fth_err_hint(err, "leave mask_path out where a frame has no mask");
+        return FTH_E_FILE_FORMAT;
+    }
+    if (!given && !s->mask) return FTH_OK;
+    if (!s->mask) FTH_TRY(fth_texts_create(&s->mask, s->mem, err));
+    while (fth_texts_count(s->mask) < f->i) FTH_TRY(fth_texts_add(s->mask, "", 0, err));
+    return fth_texts_add(s->mask, given ? given : "", given ? strlen(given) : 0, err);
 }
 
 static fth_status read_size(gs_scene *s, const frames *f, gs_view *v, fth_err *err)
@@ -271,6 +286,7 @@ static fth_status read_frames(gs_scene *s, const char *path, const fth_json_valu
     const fth_json_value *list = fth_json_get(root, "frames");
     frames f = {.path = path, .root = root};
     const int64_t n = fth_json_count(list);
+    int64_t depths = 0;
     if (n == 0 || fth_json_is_object(list))
         return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: expected a list of frames, found none", path);
     FTH_TRY(gs_scene_views(s, n, err));
@@ -278,13 +294,16 @@ static fth_status read_frames(gs_scene *s, const char *path, const fth_json_valu
         gs_view *v = &s->view[f.i];
         f.frame = fth_json_at(list, f.i);
         FTH_TRY(read_name(s, &f, err));
+        FTH_TRY(read_mask(s, &f, err));
+        depths += fth_json_get(f.frame, "depth_file_path") != NULL;
         FTH_TRY(check_types(&f, err));
         FTH_TRY(read_size(s, &f, v, err));
         FTH_TRY(read_lens(&f, v, err));
         FTH_TRY(read_pose(&f, opt->legacy_yturn, v, err));
         s->distorted += v->distorted;
     }
-    return FTH_OK;
+    if (depths == 0) return FTH_OK;
+    return gs_scene_note(s, err, "depth_file_path of %" PRId64 " frames is not used", depths);
 }
 
 /* ---- points ---- */
@@ -304,15 +323,12 @@ static fth_status make_up_points(gs_scene *s, uint64_t seed, fth_err *err)
                          RANDOM_POINTS);
 }
 
-static fth_status read_points(gs_scene *s, const char *folder, const fth_json_value *root,
-                              const gs_scene_options *opt, fth_err *err)
+static fth_status read_points(gs_scene *s, const fth_json_value *root, const gs_scene_options *opt,
+                              fth_err *err)
 {
     char path[FTH_PATH];
     const char *named = fth_json_get_text(root, "ply_file_path", NULL);
-    if (named && named[0] == '/' && strlen(named) < sizeof path)
-        snprintf(path, sizeof path, "%s", named);
-    else
-        FTH_TRY(fth_path_join(path, folder, named ? named : "pointcloud.ply", err));
+    FTH_TRY(gs_scene_path(s, named ? named : "pointcloud.ply", path, err));
     if (!named && fth_path_kind_of(path) != FTH_PATH_FILE)
         return opt->no_points ? FTH_OK : make_up_points(s, opt->seed, err);
     gs_ply ply;
@@ -332,7 +348,7 @@ fth_status gs_transforms_read(gs_scene *s, const char *path, const gs_scene_opti
     FTH_TRY(load(&doc, s->mem, path, err));
     const fth_json_value *root = fth_json_root(doc);
     fth_status st = read_frames(s, path, root, opt, err);
-    if (st == FTH_OK) st = read_points(s, s->images, root, opt, err);
+    if (st == FTH_OK) st = read_points(s, root, opt, err);
     fth_json_destroy(doc);
     return st;
 }
