@@ -1179,6 +1179,9 @@ _fathom() {
     --fps)
         return
         ;;
+    --image-alpha)
+        return
+        ;;
     --gaussians)
         return
         ;;
@@ -1289,7 +1292,7 @@ _fathom() {
     'splat generate'*) words="--config --force --json --trace --quiet --help" ;;
     'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat render'*) words="--data-path --cameras --output-path --views --test-every --split-by --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --raster --antialiasing --gut --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat render'*) words="--data-path --cameras --output-path --views --test-every --split-by --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --masks --image-alpha --lambda-alpha --raster --antialiasing --gut --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat toy'*) words="--output-path --gaussians --views --size --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat densify'*) words="--iteration --scene-scale --strategy --stats --noise --canonical-order --set --output-path --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat bench-densify'*) words="--n --mode --adam --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;

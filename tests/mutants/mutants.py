@@ -2820,6 +2820,8 @@ MUTANTS = [
      "property/test_splat_rays"),
     ("cotangents_where_no_ray_is", "instruments/splat/raster/blend_lanes.h", "i0 + i < w->pixels && is_open(p, at);", "i0 + i < w->pixels;",
      "property/test_splat_rays"),
+    ("gradients_under_masks", "instruments/splat/render/frame.c", "    if (f->how.masked)\n        with.mask", "    if (0)\n        with.mask",
+     "python/splat_look test_masks"),
     ("masks_of_other_views", "instruments/splat/scene/names.c", "fth_texts_get(s->mask, list[i].view)", "fth_texts_get(s->mask, i)",
      "unit/test_splat_scene"),
     ("parameters_of_another_model", "instruments/splat/scene/cameras.def", "GS_CAMERA(15, \"FISHEYE\", 2,", "GS_CAMERA(15, \"FISHEYE\", 1,",

@@ -92,6 +92,7 @@ class Look(unittest.TestCase):
         done = call("splat", "train", "-d", "clean", "-o", "said", "-i", 1, cwd=self.dir)
         self.assertIn(f"masks of {VIEWS} of {VIEWS} views are used", done.stdout + done.stderr)
         self.scores(spoiled)
+        self.gradients()
         self.mistakes()
 
     def scores(self, spoiled):
@@ -113,6 +114,22 @@ class Look(unittest.TestCase):
         with_masks, without = (rows_of(self.dir / f"scores_{m}/metrics.csv")[0] for m in ("masks", "none"))
         self.assertGreater(float(with_masks["psnr"]), float(without["psnr"]) + 1)
         self.assertGreater(float(with_masks["ssim"]), float(without["ssim"]) + 0.05)
+
+    def slopes(self, data, out, *more):
+        done = call("splat", "render", "toy/truth.ply", "-d", data, "-o", out, "--gradients", *more, cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [(self.dir / out / f"view_{v:04}_gradients.safetensors").read_bytes() for v in range(VIEWS)]
+
+    def gradients(self):
+        """render --gradients leaves out what training leaves out."""
+        clean = self.slopes("clean", "slopes")
+        self.assertEqual(self.slopes("spoiled", "slopes_spoiled"), clean)
+        self.assertEqual(self.slopes("cut", "slopes_cut", "--image-alpha", "mask"), clean)
+        for a, b in zip(self.slopes("spoiled", "slopes_bare", "--masks", "none"), clean):
+            self.assertNotEqual(a, b)
+        done = call("splat", "render", "toy/truth.ply", "-d", "clean", "-o", "wrong", "--masks", "masks", cwd=self.dir)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--masks is about targets, which only --gradients has", done.stderr)
 
     def mistakes(self):
         (self.dir / "clean/empty").mkdir()
@@ -152,6 +169,14 @@ class Look(unittest.TestCase):
         self.same("background", "again")
         rows = rows_of(self.dir / "background/loss.csv")
         self.assertGreater(float(rows[0]["loss"]), 0.8 * float(rows[0]["l1"]) + 0.2 * (1 - float(rows[0]["ssim"])) + 0.003)
+        # the loss of render --gradients is that of training
+        shown = ["--bg", "0.2,0.5,0.9", "--lambda-alpha", 0.3]
+        self.train("clear", "first", "--init-ply", "toy/truth.ply", "--strategy", "default", "--alpha", "background", *shown)
+        self.slopes("clear", "slopes_clear", "--image-alpha", "background", *shown)
+        row = rows_of(self.dir / "first/loss.csv")[0]
+        got = read_safetensors(self.dir / f"slopes_clear/view_{int(row['view']):04}_gradients.safetensors")["loss"]
+        np.testing.assert_allclose(got, [float(row[k]) for k in ("loss", "l1", "ssim")], rtol=1e-6)
+        self.assertGreater(got[0], 0.8 * got[1] + 0.2 * (1 - got[2]) + 1e-4)
         done = call("splat", "eval", f"background/{MODEL}", "-d", "clear", "-o", "clear_scores", "--alpha", "background", "--bg",
                     "0.2,0.5,0.9", "--json", cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,7 +1,7 @@
 /* frame.c - see frame.h. */
 #include "frame.h"
 
-#include "../loss/loss.h"
+#include "../loss/compare.h"
 
 #include <string.h>
 
@@ -11,6 +11,12 @@ static fth_status make(const gs_frame *f, fth_tensor **out, const char *label, i
                        const int64_t *size, fth_err *err)
 {
     return fth_tensor_create(out, fth_context_mem(f->ctx), label, FTH_F32, n, size, err);
+}
+
+static fth_status make_plane(const gs_frame *f, fth_tensor **out, const char *label, fth_err *err)
+{
+    const int64_t size[2] = {f->how.height, f->how.width};
+    return fth_tensor_create(out, fth_context_mem(f->ctx), label, FTH_U8, 2, size, err);
 }
 
 static fth_status make_depth(gs_frame *f, fth_err *err)
@@ -30,6 +36,8 @@ static fth_status make_tensors(gs_frame *f, fth_err *err)
     if (f->how.depth) FTH_TRY(make_depth(f, err));
     if (!f->how.gradients) return FTH_OK;
     FTH_TRY(make(f, &f->target, "target", 3, image, err));
+    if (f->how.masked) FTH_TRY(make_plane(f, &f->mask, "mask", err));
+    if (f->how.cover) FTH_TRY(make_plane(f, &f->cover, "alpha of the target", err));
     FTH_TRY(make(f, &f->place, "gradient on the image", 2, splats, err));
     FTH_TRY(make(f, &f->splats, "splats", 2, splats, err));
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
@@ -68,8 +76,8 @@ static void forget_plan(gs_frame *f)
 void gs_frame_free(gs_frame *f)
 {
     forget_plan(f);
-    fth_tensor *const all[] = {f->view,  f->image,  f->alpha, f->target,
-                               f->place, f->splats, f->depth, f->dark};
+    fth_tensor *const all[] = {f->view,   f->image, f->alpha, f->target, f->place,
+                               f->splats, f->depth, f->dark,  f->mask,   f->cover};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) (void)fth_tensor_release(all[i]);
     for (int a = 0; a < GS_ATTRIBUTES; a++) (void)fth_tensor_release(f->gradient[a]);
     *f = (gs_frame){0};
@@ -119,6 +127,20 @@ static fth_val attribute(const gs_frame *f, fth_graph *g, int a)
                            : fth_param(g, name, axes, t);
 }
 
+/* The loss of training; `photo` has its parts. */
+static fth_val build_loss(const gs_frame *f, fth_graph *g, fth_val image, fth_val view,
+                          fth_val *photo)
+{
+    gs_compare with = {.lambda = f->how.lambda, .lambda_alpha = f->how.lambda_alpha};
+    with.target = fth_input(g, "target", FTH_F32, "i j c", fth_tensor_source(f->target));
+    if (f->how.masked) with.mask = fth_input(g, "mask", FTH_U8, "i j", fth_tensor_source(f->mask));
+    if (f->how.cover) {
+        with.alpha = fth_input(g, "alpha", FTH_U8, "i j", fth_tensor_source(f->cover));
+        with.ground = fth_slice(view, "view", GS_VIEW_GROUND, "c");
+    }
+    return gs_compare_of(g, &with, image, image, photo);
+}
+
 static void build(gs_frame *f, fth_graph *g)
 {
     gs_values model;
@@ -134,8 +156,8 @@ static void build(gs_frame *f, fth_graph *g)
     add(f, fth_out(image, 1), fth_tensor_sink(f->alpha));
     if (f->how.depth) build_depth(f, g, splats, order);
     if (!f->how.gradients) return;
-    const fth_val target = fth_input(g, "target", FTH_F32, "i j c", fth_tensor_source(f->target)),
-                  loss = gs_loss_of(g, f->how.lambda, image, target);
+    fth_val photo;
+    const fth_val loss = build_loss(f, g, image, view, &photo);
     fth_val wrt[GS_ATTRIBUTES + 1], grad[GS_ATTRIBUTES + 1];
     fth_tensor *to[GS_ATTRIBUTES + 1];
     int n = 0;
@@ -150,7 +172,7 @@ static void build(gs_frame *f, fth_graph *g)
     for (int i = 0; i < n; i++) add(f, grad[i], fth_tensor_sink(to[i]));
     add(f, splats, fth_tensor_sink(f->splats));
     for (int k = 0; k < 3; k++)
-        add(f, k ? fth_out(loss, k) : loss, fth_scalar_sink(FTH_F64, &f->loss[k]));
+        add(f, k ? fth_out(photo, k) : loss, fth_scalar_sink(FTH_F64, &f->loss[k]));
 }
 
 fth_status gs_frame_plan(gs_frame *f, fth_err *err)

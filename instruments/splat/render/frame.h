@@ -14,11 +14,14 @@
 typedef struct gs_frame_options {
     int64_t width, height;
     bool gradients;    /* with a target */
+    bool masked;       /* a mask leaves pixels of the target out */
+    bool cover;        /* the target has alpha, and the background shines through */
     bool depth;        /* also sums of depth */
     double most_alpha; /* 0.999 or 0.99 */
     bool antialias, gut;
-    double lambda; /* share of SSIM in the loss */
-    int64_t tile;  /* 0: 16 px */
+    double lambda;       /* share of SSIM in the loss */
+    double lambda_alpha; /* of the mean difference of alpha, with `cover` */
+    int64_t tile;        /* 0: 16 px */
 } gs_frame_options;
 
 enum { GS_FRAME_OUTPUTS = 15 };
@@ -36,6 +39,7 @@ typedef struct gs_frame {
     int outputs;
     fth_tensor *view, *image, *alpha;            /* [view], [i j c], [i j] */
     fth_tensor *target;                          /* [i j c] */
+    fth_tensor *mask, *cover;                    /* u8 [i j], where `how` says so */
     fth_tensor *gradient[GS_ATTRIBUTES], *place; /* place: cotangents of splats, [g p] */
     fth_tensor *splats;
     fth_tensor *depth, *dark; /* [i j c], all alike; the view before black */

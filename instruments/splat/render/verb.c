@@ -1,6 +1,7 @@
 /* verb.c - `fathom splat render MODEL (-d DATA | --cameras FILE.json) -o OUT`. */
 #include "../config/settings.h"
 #include "../file/plural.h"
+#include "../images/masks.h"
 #include "../images/target.h"
 #include "../video/avi.h"
 #include "../video/orbit.h"
@@ -27,6 +28,10 @@ typedef struct order {
     int64_t orbit, per_second; /* orbit 0: the views of the scene */
     bool antialias, gut, image, alpha, gradients, depth;
     bool expected; /* depth is divided by alpha */
+    const char *mask_folder;
+    gs_masks masks; /* of the targets, and what their alpha means */
+    gs_alpha cover;
+    double lambda_alpha;
     gs_scene_options scene;
 } order;
 
@@ -78,6 +83,26 @@ static fth_status check_video(const order *o, fth_err *err)
     return FTH_E_COMMAND;
 }
 
+/* What is known about pixels of the targets, as training has it. */
+static fth_status read_target_flags(order *o, getter *value, void *user, fth_err *err)
+{
+    static const char *const flags[] = {"masks", "image-alpha", "lambda-alpha"};
+    int word = 0;
+    for (int i = 0; i < 3; i++)
+        if (value(user, flags[i]) && !o->gradients)
+            return FTH_FAIL(err, FTH_E_COMMAND, "--%s is about targets, which only --gradients has",
+                            flags[i]);
+    FTH_TRY(parse_word("image-alpha", value(user, "image-alpha"), gs_alpha_names, GS_ALPHAS, &word,
+                       err));
+    o->cover = (gs_alpha)word;
+    o->mask_folder = value(user, "masks");
+    o->lambda_alpha = 0.1;
+    const char *share = value(user, "lambda-alpha");
+    if (!share || (fth_real_parse(share, &o->lambda_alpha) && o->lambda_alpha >= 0)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--lambda-alpha: expected a number from 0 on, found '%s'",
+                    share);
+}
+
 static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
 {
     static const char *const views[] = {"all", "test", "train"},
@@ -120,6 +145,7 @@ static fth_status read_flags(order *o, getter *value, void *user, fth_err *err)
     if (o->gradients && (!o->data || !o->out || o->orbit))
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "--gradients needs the images of -d, a folder -o, and no --orbit");
+    FTH_TRY(read_target_flags(o, value, user, err));
     o->scene = (gs_scene_options){.images = value(user, "images"),
                                   .ignore_distortion = value(user, "ignore-distortion") != NULL,
                                   .allow_distortion = o->gut,
@@ -290,16 +316,20 @@ static fth_status fit_frame(const order *o, const gs_model *m, const gs_view *vi
 {
     if (f->ctx && f->how.width == view->width && f->how.height == view->height) return FTH_OK;
     gs_frame_free(f);
-    return gs_frame_create(f, o->ctx, m,
-                           &(gs_frame_options){.width = view->width,
-                                               .height = view->height,
-                                               .gradients = o->gradients,
-                                               .depth = o->depth,
-                                               .most_alpha = o->most_alpha,
-                                               .antialias = o->antialias,
-                                               .gut = o->gut,
-                                               .lambda = 0.2},
-                           err);
+    return gs_frame_create(
+        f, o->ctx, m,
+        &(gs_frame_options){.width = view->width,
+                            .height = view->height,
+                            .gradients = o->gradients,
+                            .depth = o->depth,
+                            .most_alpha = o->most_alpha,
+                            .antialias = o->antialias,
+                            .gut = o->gut,
+                            .masked = o->masks.views > 0 || o->cover == GS_ALPHA_MASK,
+                            .cover = o->cover == GS_ALPHA_BACKGROUND,
+                            .lambda = 0.2,
+                            .lambda_alpha = o->lambda_alpha},
+        err);
 }
 
 /* The next picture of the video, which the first one makes. */
@@ -332,18 +362,26 @@ static fth_status check_sizes(const order *o, const gs_scene *s, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status read_target(const order *o, const gs_scene *s, int64_t v, const gs_frame *f,
+                              fth_err *err)
+{
+    char path[FTH_PATH], mask[FTH_PATH];
+    const gs_target_options how = {.width = f->how.width,
+                                   .height = f->how.height,
+                                   .alpha = o->cover,
+                                   .mask = gs_masks_find(&o->masks, s, v, mask) ? mask : NULL};
+    FTH_TRY(gs_scene_image(s, v, path, err));
+    return gs_target_read(o->mem, path, &how, fth_tensor_data(f->target),
+                          f->mask ? fth_tensor_data(f->mask) : NULL,
+                          f->cover ? fth_tensor_data(f->cover) : NULL, err);
+}
+
 static fth_status render_view(const order *o, const gs_scene *s, const gs_model *m, int64_t v,
                               gs_frame *f, gs_avi **video, fth_err *err)
 {
-    char path[FTH_PATH];
     const gs_view *view = &s->view[v];
     FTH_TRY(fit_frame(o, m, view, f, err));
-    if (o->gradients) {
-        FTH_TRY(gs_scene_image(s, v, path, err));
-        FTH_TRY(gs_target_read(o->mem, path,
-                               &(gs_target_options){.width = view->width, .height = view->height},
-                               fth_tensor_data(f->target), NULL, NULL, err));
-    }
+    if (o->gradients) FTH_TRY(read_target(o, s, v, f, err));
     FTH_TRY(gs_frame_run(f, view, o->ground, m->degree, err));
     if (o->out) FTH_TRY(save_image(o, s, v, f, err));
     if (o->video) FTH_TRY(add_frame(o, f, video, err));
@@ -385,7 +423,7 @@ static fth_status render_all(const order *o, const gs_scene *s, const gs_model *
     return FTH_OK;
 }
 
-static fth_status render(const order *o, fth_err *err)
+static fth_status render(order *o, fth_err *err)
 {
     gs_model_info info;
     gs_scene scene = {0};
@@ -396,6 +434,7 @@ static fth_status render(const order *o, fth_err *err)
     FTH_TRY(gs_scene_open(&scene, o->mem, o->data ? o->data : o->cameras, &o->scene, err));
     fth_status s = o->data && !o->orbit ? gs_scene_match(&scene, err) : FTH_OK;
     if (s == FTH_OK && o->orbit) s = gs_scene_orbit(&scene, o->orbit, err);
+    if (s == FTH_OK && o->gradients) s = gs_masks_open(&o->masks, &scene, o->mask_folder, err);
     fth_answer_file(o->a, FTH_FILE_INPUT, o->data ? o->data : o->cameras, -1, "%s", scene.format);
     for (int64_t i = 0; s == FTH_OK && o->data && i < fth_texts_count(scene.notes); i++)
         fprintf(o->a->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
@@ -457,6 +496,18 @@ static const fth_flag flags[] = {
     {.name = "alpha", .doc = "also write alpha, NAME_alpha.npy"},
     {.name = "gradients",
      .doc = "also write gradients of the loss against the images, NAME_gradients.safetensors"},
+    {.name = "masks",
+     .value = FTH_FLAG_WORD,
+     .doc = "with --gradients: folder of masks, beside that of the images or absolute, whose "
+            "pixels below half are left out; masks by itself where it is there, none: no masks"},
+    {.name = "image-alpha",
+     .value = FTH_FLAG_WORD,
+     .doc = "with --gradients, alpha of the images: ignore, mask, or background, which shines "
+            "through; ignore by itself"},
+    {.name = "lambda-alpha",
+     .value = FTH_FLAG_WORD,
+     .doc = "share of the mean difference of alpha in the loss, with --image-alpha background; 0.1 "
+            "by itself"},
     {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
     {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
     {.name = "gut", .doc = "cameras with distortion, as they are (3DGUT)"},
@@ -468,25 +519,27 @@ const fth_verb gs_verb_render = {
     .name = "render",
     .args = "MODEL",
     .brief = "images of a model, from the views of a capture or of a file",
-    .doc = "MODEL is a file of any format, a checkpoint, or the folder of a training, which stands "
-           "for its newest model. Writes OUT/NAME.npy for each view, NAME being that of its image "
-           "without the ending: "
-           "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
-           "rounded to 8 bits. --depth adds NAME_depth.npy, the sum of weight times depth; with "
-           "--render-mode ED or RGB_ED it is divided by alpha.\n"
-           "\n"
-           "--video writes the views one after the other as Motion-JPEG, or those of an --orbit; "
-           "without -o it is all that is written. Its frames are the images, clamped; depth is not "
-           "part of it.\n"
-           "\n"
-           "With --gradients the images of the capture are the targets: NAME_gradients.safetensors "
-           "has the gradients of 0.8 L1 + 0.2 (1 - SSIM) by means, sh0, shN, scaling, rotation and "
-           "opacity, mean2d [g 2], densify [2 g] (seen or not; length of the gradient in halves "
-           "of the image) and loss [3]: loss, L1, SSIM. Gaussians that touch no tile have "
-           "gradient 0.\n"
-           "\n"
-           "The same model and view give the same bytes with every number of threads and in every "
-           "memory.",
+    .doc =
+        "MODEL is a file of any format, a checkpoint, or the folder of a training, which stands "
+        "for its newest model. Writes OUT/NAME.npy for each view, NAME being that of its image "
+        "without the ending: "
+        "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
+        "rounded to 8 bits. --depth adds NAME_depth.npy, the sum of weight times depth; with "
+        "--render-mode ED or RGB_ED it is divided by alpha.\n"
+        "\n"
+        "--video writes the views one after the other as Motion-JPEG, or those of an --orbit; "
+        "without -o it is all that is written. Its frames are the images, clamped; depth is not "
+        "part of it.\n"
+        "\n"
+        "With --gradients the images of the capture are the targets: NAME_gradients.safetensors "
+        "has the gradients of the loss of training, 0.8 L1 + 0.2 (1 - SSIM) over pixels that masks "
+        "keep, by means, sh0, shN, scaling, rotation and "
+        "opacity, mean2d [g 2], densify [2 g] (seen or not; length of the gradient in halves "
+        "of the image) and loss [3]: loss, L1, SSIM. Gaussians that touch no tile have "
+        "gradient 0.\n"
+        "\n"
+        "The same model and view give the same bytes with every number of threads and in every "
+        "memory.",
     .max_args = 1,
     .flag = flags,
     .heeds = "plan json quiet",

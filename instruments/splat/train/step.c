@@ -1,8 +1,8 @@
 /* step.c - see step.h. */
 #include "step.h"
 
+#include "../loss/compare.h"
 #include "../loss/loss.h"
-#include "../loss/mask.h"
 #include "../pose/back.h"
 #include "../render/frame.h"
 
@@ -177,21 +177,6 @@ static bool is_compared(const gs_step *s, int k)
     return k == TARGET ? !has_gallery(s) : k == MASK ? s->rules.masked : s->rules.alpha;
 }
 
-/* The mean difference of alpha where the mask keeps a pixel. */
-static fth_val alpha_term(const gs_step *s, fth_graph *g, fth_val image, fth_val alpha,
-                          fth_val mask)
-{
-    fth_val apart = fth_abs(fth_sub(fth_out(image, 1), alpha));
-    fth_val mean = fth_mean(apart, "i j");
-    if (fth_val_ok(mask)) {
-        const fth_val kept = fth_ge(mask, fth_const_i64(g, FTH_U8, GS_MASK_LEAST)),
-                      n = fth_cast(fth_count(kept, "i j"), FTH_F32);
-        apart = fth_select(kept, apart, fth_const(g, FTH_F32, 0));
-        mean = fth_div(fth_sum(apart, "i j"), fth_max(n, fth_const(g, FTH_F32, 1)));
-    }
-    return fth_mul(fth_cast(mean, FTH_F64), fth_const(g, FTH_F64, s->rules.lambda_alpha));
-}
-
 /* The image of the view: brought, or the one of the gallery from a row on. */
 static fth_val target_of(const gs_step *s, fth_graph *g, fth_source source)
 {
@@ -207,18 +192,15 @@ static fth_val target_of(const gs_step *s, fth_graph *g, fth_source source)
 static fth_val image_loss(const gs_step *s, fth_graph *g, fth_val image, fth_val shown,
                           fth_val view, const fth_source source[COMPARED], fth_val *photo)
 {
-    const fth_val none = {0},
-                  mask = s->rules.masked ? fth_input(g, "mask", FTH_U8, "i j", source[MASK]) : none;
-    fth_val target = target_of(s, g, source[TARGET]), alpha = none;
+    gs_compare with = {.lambda = s->rules.lambda,
+                       .lambda_alpha = s->rules.lambda_alpha,
+                       .target = target_of(s, g, source[TARGET])};
+    if (s->rules.masked) with.mask = fth_input(g, "mask", FTH_U8, "i j", source[MASK]);
     if (s->rules.alpha) {
-        const fth_val bytes = fth_input(g, "alpha", FTH_U8, "i j", source[ALPHA]),
-                      ground = fth_slice(view, "view", GS_VIEW_GROUND, "c");
-        alpha = fth_div(fth_cast(bytes, FTH_F32), fth_const(g, FTH_F32, 255));
-        target = fth_add(fth_mul(fth_sub(target, ground), alpha), ground);
+        with.alpha = fth_input(g, "alpha", FTH_U8, "i j", source[ALPHA]);
+        with.ground = fth_slice(view, "view", GS_VIEW_GROUND, "c");
     }
-    *photo = s->rules.masked ? gs_loss_masked(g, s->rules.lambda, shown, target, mask)
-                             : gs_loss_of(g, s->rules.lambda, shown, target);
-    return s->rules.alpha ? fth_add(*photo, alpha_term(s, g, image, alpha, mask)) : *photo;
+    return gs_compare_of(g, &with, image, shown, photo);
 }
 
 static void build(gs_step *s, gs_step_size *z, fth_graph *g, const fth_source source[COMPARED])
