@@ -87,20 +87,26 @@ class Mistakes(unittest.TestCase):
     def test_starting_over_leaves_nothing_of_the_training_before(self):
         few = ["train", "-d", "toy", "-o", "over", "--sh-degree", 1]
         self.ok(*few, "-i", 12, "--save-steps", "[6,12]", "--eval", "--test-every", 2, "--set", "eval_steps=[6]",
-                "--save-eval-images", "--export", "spz,splat,html,sog")
+                "--save-eval-images", "--export", "spz,splat,html,sog", "--timelapse-images", "view_0001", "--timelapse-every", 6)
         (self.dir / "over/cameras_12.json").write_text("{}")  # poses are not trained with --eval
-        mine = ("splat_best.ply", "splat_007.ply", "cameras_old.json", "sog/mine.sog", "notes.txt")
+        mine = ("splat_best.ply", "splat_007.ply", "cameras_old.json", "sog/mine.sog", "notes.txt", "timelapse/film/01.jpg")
+        (self.dir / "over/timelapse/film").mkdir()
         for name in mine:
             (self.dir / "over" / name).write_text("mine")
         before = self.names("over")
-        for name in ("splat_12.html", "sog/splat_6_sog.sog", "eval_step_6/0.png", "metrics_report.txt"):
+        for name in ("splat_12.html", "sog/splat_6_sog.sog", "eval_step_6/0.png", "metrics_report.txt",
+                     "timelapse/view_0001/000012.jpg"):
             self.assertIn(name, before)
         self.ok(*few, "-i", 4, "--fresh")
+        self.assertFalse((self.dir / "over/timelapse/view_0001").exists())
         self.ok("train", "-d", "toy", "-o", "clean", "--sh-degree", 1, "-i", 4)
         self.assertEqual(self.names("over"), sorted({*self.names("clean"), *mine}))
         (self.dir / "over/splat_007.ply").unlink()
         self.assertIn("model: over/splat_4.ply\n", self.said("eval", "over", "-d", "toy", "-o", "scores"))
         self.assertIn("model: over/splat_4.ply\n", self.said("convert", "over", "over.spz"))
+        self.assertIn("model: over/splat_4.ply\n", self.said("render", "over", "-d", "toy", "-o", "seen", "--views", "test"))
+        self.assertIn("model: over/splat_4.ply\n", self.said("densify", "over", "--iteration", 600, "--strategy", "mcmc", "-o",
+                                                             "denser.ply"))
         # the model that it starts from is no result of its own
         self.ok(*few[:-2], "-i", 2, "--fresh", "--init-ply", "over/../over/splat_4.ply")
         self.assertEqual([n for n in self.names("over") if n.startswith("splat_")],
@@ -307,6 +313,11 @@ class Mistakes(unittest.TestCase):
         self.assertIn("short/splat_20.ply", self.ok("info", "short").stdout)
         self.assertEqual(json.loads(self.ok("info", "short", "--json").stdout)["gaussians"], 150)
         self.ok("train", "-d", "toy", "-o", "from_state", "--init-ply", f"short/{CHECKPOINT}", "-i", 1)
+        self.assertIn("starting from short/splat_20.ply\n",
+                      self.said("train", "-d", "toy", "-o", "from_folder", "--init-ply", "short", "-i", 0))
+        self.assertEqual((self.dir / "from_folder/splat_0.ply").read_bytes(), (self.dir / "short/splat_20.ply").read_bytes())
+        self.ok("convert", "short", "short_sog/meta.json")
+        self.ok("train", "-d", "toy", "-o", "from_sog", "--init-ply", "short_sog", "-i", 1)
         data = (self.dir / f"short/{CHECKPOINT}").read_bytes()
         (self.dir / "bad.safetensors").write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
         self.refused(3, "convert", "bad.safetensors", "bad.ply", says=["bad.safetensors, byte", "is damaged"])

@@ -236,6 +236,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
     fth_answer a;
     FTH_TRY(read_request(&q, fth_context_mem(ctx), n_args, arg, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    if (strcmp(arg[0], q.model) != 0) fprintf(a.notes, "model: %s\n", q.model);
     return fth_answer_end(&a, densify(ctx, &q, &a, err), err);
 }
 

@@ -458,6 +458,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
     FTH_TRY(gs_model_find(o.mem, arg[0], o.model, err));
     FTH_TRY(read_flags(&o, value, user, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    if (strcmp(arg[0], o.model) != 0) fprintf(a.notes, "model: %s\n", o.model);
     return fth_answer_end(&a, render(&o, err), err);
 }
 

@@ -336,5 +336,6 @@ fth_status gs_work_remove_results(const gs_work *w, fth_err *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         FTH_TRY(remove_result(w, names[i], err));
     FTH_TRY(remove_numbered(w, "", err));
-    return remove_numbered(w, exports[GS_FORMAT_SOG].folder, err);
+    FTH_TRY(remove_numbered(w, exports[GS_FORMAT_SOG].folder, err));
+    return gs_work_remove_timelapse(w, err);
 }

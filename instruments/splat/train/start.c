@@ -43,6 +43,26 @@ static uint64_t mix(uint64_t hash, const void *data, uint64_t bytes)
     return fth_hash_bytes(data, bytes, hash);
 }
 
+/* The model that it starts from, where one is named. */
+static fth_status find_start(gs_work *w, fth_err *err)
+{
+    const char *given = w->set.init_ply;
+    if (!given) return FTH_OK;
+    FTH_TRY(gs_model_find(w->mem, given, w->start, err));
+    if (strcmp(given, w->start) != 0) gs_say(w, "starting from %s", w->start);
+    w->set.init_ply = w->start;
+    return FTH_OK;
+}
+
+static fth_status hash_start(const gs_work *w, uint64_t *hash, fth_err *err)
+{
+    char meta[FTH_PATH];
+    if (fth_path_kind_of(w->start) != FTH_PATH_FOLDER)
+        return fth_file_hash(w->mem, w->start, hash, err);
+    FTH_TRY(fth_path_join(meta, w->start, "meta.json", err)); /* of a SOG */
+    return fth_file_hash(w->mem, meta, hash, err);
+}
+
 /* Cameras, points, names and sizes of the images, and the model that it starts from. */
 static fth_status find_print(gs_work *w, fth_err *err)
 {
@@ -68,7 +88,7 @@ static fth_status find_print(gs_work *w, fth_err *err)
     hash = mix(hash, s->colour, (uint64_t)s->points * sizeof *s->colour);
     if (w->set.init_ply) {
         uint64_t file = 0;
-        FTH_TRY(fth_file_hash(w->mem, w->set.init_ply, &file, err));
+        FTH_TRY(hash_start(w, &file, err));
         hash = mix(hash, &file, sizeof file);
     }
     w->origin.data = hash;
@@ -103,6 +123,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
 {
     *w = (gs_work){.job = job, .mem = fth_context_mem(job->ctx), .origin = {.cfg = job->cfg}};
     FTH_TRY(gs_settings_of(job->cfg, &w->set, err));
+    FTH_TRY(find_start(w, err));
     const gs_scene_options how = {.images = w->set.images,
                                   .ignore_distortion = w->set.ignore_distortion,
                                   .allow_distortion = w->set.gut,

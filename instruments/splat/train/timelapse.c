@@ -79,3 +79,43 @@ fth_status gs_work_add_timelapse(gs_work *w, fth_err *err)
             w, &m, find_view(&w->scene, fth_config_text_at(cfg, "timelapse_images", i)), err));
     return FTH_OK;
 }
+
+/* ---- starting over ---- */
+
+/* "<iteration, six digits or more>.jpg" */
+static bool is_frame(const char *name)
+{
+    const size_t digits = strspn(name, "0123456789");
+    return digits >= 6 && strcmp(name + digits, ".jpg") == 0;
+}
+
+/* Names of images may have folders in them. */
+static fth_status remove_frames(const gs_work *w, const char *folder, int depth, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_texts *list = NULL;
+    int64_t left = 0;
+    FTH_TRY(fth_folder_list(&list, w->mem, folder, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(list); i++) {
+        const char *name = fth_texts_get(list, i);
+        s = fth_path_join(path, folder, name, err);
+        if (s != FTH_OK) break;
+        const bool inner = fth_path_kind_of(path) == FTH_PATH_FOLDER && depth > 0;
+        if (inner)
+            s = remove_frames(w, path, depth - 1, err);
+        else if (is_frame(name))
+            s = fth_path_remove(w->mem, path, err);
+        left += s == FTH_OK && fth_path_exists(path);
+    }
+    fth_texts_free(list);
+    return s == FTH_OK && left == 0 ? fth_folder_remove(w->mem, folder, err) : s;
+}
+
+fth_status gs_work_remove_timelapse(const gs_work *w, fth_err *err)
+{
+    enum { DEPTH = 16 };
+    char path[FTH_PATH];
+    FTH_TRY(gs_work_path(w, "timelapse", path, err));
+    return fth_path_kind_of(path) == FTH_PATH_FOLDER ? remove_frames(w, path, DEPTH, err) : FTH_OK;
+}

@@ -15,6 +15,7 @@ typedef struct gs_work {
     const gs_training *job;
     fth_mem *mem;
     gs_settings set;
+    char start[FTH_PATH]; /* set.init_ply: of the folder of a training its newest model */
     gs_scene scene;
     gs_masks masks;
     gs_grids grids; /* of the views to train on; cleared where they have none */
@@ -84,6 +85,8 @@ fth_status gs_work_sparsify(gs_work *w, int64_t iteration, fth_err *err);
  * due. */
 fth_status gs_work_check_timelapse(const gs_work *w, fth_err *err);
 fth_status gs_work_add_timelapse(gs_work *w, fth_err *err);
+/* Frames of the training before, and folders that are empty then. */
+fth_status gs_work_remove_timelapse(const gs_work *w, fth_err *err);
 
 /* refine.c: what a strategy does after the gradients of an iteration are there. `replaced` says of
  * which attributes Adam leaves this iteration out. Noise of MCMC is part of the step, except where
