@@ -73,6 +73,35 @@ class Mistakes(unittest.TestCase):
         told = json.loads((self.dir / "on/training_config.json").read_text())
         self.assertEqual(told["optimization"]["sh_degree"], 1)  # that of the rows, not the default
 
+    def test_what_differs_is_told_by_name(self):
+        again = ["train", "-d", "toy", "-o", "short", "-i", 20, "--sh-degree", 1]
+        self.refused(2, *again, "--bg", "1,1,1", "--seed", 3, "--max-cap", 200, says=[
+            "seed was 0, is 3", "bg was not given, is 1,1,1", "max_cap was not given, is 200", "--fresh starts over"])
+        self.ok("toy", "-o", "other", "--views", 3, "--size", "48x40", "--gaussians", 200)
+        folder = self.copy("moved")
+        (folder / "images/view_0001.png").write_bytes((folder / "images/view_0001.png").read_bytes() + b" ")
+        for data, says in (("other", ["it has 3 views, had 4", "it has 100 points, had 150"]),
+                           ("moved", ["of the capture: it has images whose files have other sizes\n"])):
+            again[2] = data
+            done = self.refused(2, *again, says=says)
+            self.assertNotRegex(done.stderr, "[0-9a-f]{12}")  # no hashes
+        told = self.said("train", "-d", "other", "-o", "elsewhere", "-i", 22, "--resume", f"short/{CHECKPOINT}", "--seed", 3)
+        self.assertIn("going on with other settings: seed was 0, is 3; iterations was 20, is 22", told)
+        self.assertIn(f"warning: this is not the capture of short/{CHECKPOINT}: it has 3 views, had 4", told)
+
+    def test_parts_that_a_resumed_training_would_drop(self):
+        self.ok("train", "-d", "toy", "-o", "parts", "-i", 4, "--pose-opt", "mlp", "--bilateral-grid", "--sh-degree", 0)
+        more = ["train", "-d", "toy", "-o", "fewer", "-i", 6, "--resume", f"parts/{CHECKPOINT}"]
+        self.refused(2, *more, says=["it has refined poses", "--pose-opt mlp", "--set pose_optimization=none"])
+        self.refused(2, *more, "--pose-opt", "mlp", says=["it has bilateral grids", "--bilateral-grid"])
+        self.refused(3, *more, "--pose-opt", "direct", "--bilateral-grid", says=["'poses': expected [pose=36]", "found [pose="])
+        self.refused(3, *more, "--pose-opt", "mlp", "--bilateral-grid", "--bilateral-grid-X", 4, says=[
+            "'bilateral_grid': expected [image=4 affine=12 luma=8 cell_row=16 cell_column=4]", "cell_column=16]", "--init-ply"])
+        told = self.said(*more, "--pose-opt", "none", "--set", "use_bilateral_grid=false")
+        self.assertIn("warning: the refined poses of", told)
+        self.assertIn("warning: the bilateral grids of", told)
+        self.ok(*more[:3], "-o", "all", *more[5:], "--pose-opt", "mlp", "--bilateral-grid")
+
     def test_checkpoints_that_are_in_the_way(self):
         shutil.copytree(self.dir / "short", self.dir / "damaged")
         self.refused(2, "train", "-d", "toy", "-o", "damaged", "-i", 20, "--sh-degree", 1, "--max-cap", 500,

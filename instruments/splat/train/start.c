@@ -10,7 +10,7 @@
 
 void gs_say(const gs_work *w, const char *fmt, ...)
 {
-    char text[512];
+    char text[1600];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text - 1, fmt, args);
@@ -38,9 +38,10 @@ double gs_now(void)
 
 /* ---- the capture ---- */
 
-static uint64_t mix(uint64_t hash, const void *data, uint64_t bytes)
+static void mix(gs_origin *o, gs_print_part part, const void *data, uint64_t bytes)
 {
-    return fth_hash_bytes(data, bytes, hash);
+    o->data = fth_hash_bytes(data, bytes, o->data);
+    o->print[part] = fth_hash_bytes(data, bytes, o->print[part]);
 }
 
 /* The model that it starts from, where one is named. */
@@ -63,35 +64,38 @@ static fth_status hash_start(const gs_work *w, uint64_t *hash, fth_err *err)
     return fth_file_hash(w->mem, meta, hash, err);
 }
 
-/* Cameras, points, names and sizes of the images, and the model that it starts from. */
+/* Cameras, points, names and sizes of the images, and the model that it starts from: all of them,
+ * and each by itself, so that differences can be told. */
 static fth_status find_print(gs_work *w, fth_err *err)
 {
     const gs_scene *s = &w->scene;
-    uint64_t hash = 0;
+    gs_origin *o = &w->origin;
     for (int64_t i = 0; i < s->views; i++) {
         const gs_view *v = &s->view[i];
+        const char *name = fth_texts_get(s->name, i);
         char path[FTH_PATH];
         fth_path_info info;
         const double numbers[] = {(double)v->width, (double)v->height, v->fx, v->fy, v->cx, v->cy};
         FTH_TRY(gs_scene_image(s, i, path, err));
         FTH_TRY(fth_path_stat(path, &info, err));
-        hash = mix(hash, numbers, sizeof numbers);
-        hash = mix(hash, v->w2c, sizeof v->w2c);
-        if (v->distorted) hash = mix(hash, v->bend, sizeof v->bend);
-        hash = mix(hash, fth_texts_get(s->name, i), strlen(fth_texts_get(s->name, i)));
-        hash = mix(hash, &info.bytes, sizeof info.bytes);
+        mix(o, GS_PRINT_CAMERAS, numbers, sizeof numbers);
+        mix(o, GS_PRINT_CAMERAS, v->w2c, sizeof v->w2c);
+        if (v->distorted) mix(o, GS_PRINT_CAMERAS, v->bend, sizeof v->bend);
+        mix(o, GS_PRINT_NAMES, name, strlen(name));
+        mix(o, GS_PRINT_IMAGES, &info.bytes, sizeof info.bytes);
         if (!gs_masks_find(&w->masks, s, i, path)) continue;
         FTH_TRY(fth_path_stat(path, &info, err));
-        hash = mix(hash, &info.bytes, sizeof info.bytes);
+        mix(o, GS_PRINT_MASKS, &info.bytes, sizeof info.bytes);
     }
-    hash = mix(hash, s->point, (uint64_t)s->points * sizeof *s->point);
-    hash = mix(hash, s->colour, (uint64_t)s->points * sizeof *s->colour);
+    o->views = s->views;
+    o->points = s->points;
+    mix(o, GS_PRINT_POINTS, s->point, (uint64_t)s->points * sizeof *s->point);
+    mix(o, GS_PRINT_POINTS, s->colour, (uint64_t)s->points * sizeof *s->colour);
     if (w->set.init_ply) {
         uint64_t file = 0;
         FTH_TRY(hash_start(w, &file, err));
-        hash = mix(hash, &file, sizeof file);
+        mix(o, GS_PRINT_START, &file, sizeof file);
     }
-    w->origin.data = hash;
     return FTH_OK;
 }
 
@@ -162,7 +166,7 @@ int64_t gs_work_cap(const gs_work *w, int64_t n, unsigned flags, int degree)
     return most > n ? most : n;
 }
 
-static unsigned flags_of(const gs_work *w)
+unsigned gs_work_flags(const gs_work *w)
 {
     return GS_ROWS_ADAM | (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0) |
            gs_rows_place(w->job->ctx);
@@ -178,7 +182,7 @@ static fth_status start_from_model(gs_work *w, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected Gaussians to start from, found none",
                         w->set.init_ply);
     FTH_TRY(gs_model_load(&m, w->mem, w->set.init_ply, info.format, err));
-    const unsigned flags = flags_of(w);
+    const unsigned flags = gs_work_flags(w);
     const fth_status s = gs_rows_load(&w->state.rows, w->job->ctx, &m,
                                       gs_work_cap(w, m.n, flags, m.degree), flags, err);
     w->state.degree = m.degree; /* all that the file has is used from the start */
@@ -199,7 +203,7 @@ static fth_status make_rows(gs_work *w, fth_err *err)
 {
     const gs_scene *s = &w->scene;
     const gs_init how = {w->set.profile, w->set.init_opacity, w->set.init_scaling};
-    const unsigned flags = flags_of(w);
+    const unsigned flags = gs_work_flags(w);
     const int degree = w->set.degree;
     const int64_t most = gs_work_cap(w, s->points, flags, degree);
     float *const *at = NULL;
@@ -249,77 +253,7 @@ static fth_status start_anew(gs_work *w, fth_err *err)
     return FTH_OK;
 }
 
-/* ---- from a checkpoint ---- */
-
-/* What other settings cannot change: where it stands, and how many coefficients rows have. */
-static fth_status check_resume(const gs_work *w, fth_err *err)
-{
-    const gs_state *s = &w->state;
-    if (s->iteration > w->set.iterations) {
-        FTH_FAIL(err, FTH_E_COMMAND,
-                 "--resume %s: expected at most iteration %" PRId64
-                 ", where the training is to end, found %" PRId64,
-                 w->job->resume, w->set.iterations, s->iteration);
-        fth_err_hint(err, "give an end after iteration %" PRId64 " with -i", s->iteration);
-        return FTH_E_COMMAND;
-    }
-    if (fth_config_is_given(w->job->cfg, "sh_degree") && w->set.degree != s->rows.degree) {
-        FTH_FAIL(err, FTH_E_COMMAND, "sh_degree is %d, but rows of %s are of degree %d",
-                 w->set.degree, w->job->resume, s->rows.degree);
-        fth_err_hint(err,
-                     "leave --sh-degree out; 'fathom splat convert --sh-degree' makes a model of "
-                     "fewer, to start from with --init-ply");
-        return FTH_E_COMMAND;
-    }
-    return FTH_OK;
-}
-
-/* `own` is the checkpoint of this folder. */
-static fth_status resume_file(gs_work *w, const char *own, fth_err *err)
-{
-    bool same = false;
-    FTH_TRY(gs_work_is_same(w, w->job->resume, own, &same, err));
-    FTH_TRY(gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, flags_of(w), w->set.degree),
-                          NULL, w->job->resume, err));
-    FTH_TRY(check_resume(w, err));
-    if (!same) w->state.losses = 0; /* rows of the file's own training stay there */
-    if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
-        gs_rows_end_densify(&w->state.rows);
-    else if (!w->state.rows.densify)
-        FTH_TRY(gs_rows_begin_densify(&w->state.rows, err));
-    return FTH_OK;
-}
-
-/* `why` is what the checkpoint that is there says. */
-static fth_status refuse(const char *path, fth_status s, const fth_err *why, fth_err *err)
-{
-    if (s != FTH_E_STATE) {
-        FTH_FAIL(err, s, "%s is damaged: %s", path, why->text);
-        fth_err_hint(err, "--fresh starts over");
-        return s;
-    }
-    FTH_FAIL(err, FTH_E_COMMAND, "%s is the checkpoint of another training: %s", path, why->text);
-    fth_err_hint(err, "--fresh starts over; --resume %s goes on with these settings", path);
-    return FTH_E_COMMAND;
-}
-
-static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_err *err)
-{
-    fth_err why = {0};
-    const fth_status s =
-        gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, flags_of(w), w->set.degree),
-                      &w->origin, path, &why);
-    *resumed = s == FTH_OK;
-    if (s == FTH_OK) return FTH_OK;
-    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
-        if (err) *err = why;
-        return s;
-    }
-    if (!w->job->start_over) return refuse(path, s, &why, err);
-    gs_say(w, "starting over, the checkpoint is %s: %s",
-           s == FTH_E_STATE ? "of another training" : "damaged", why.text);
-    return FTH_OK;
-}
+/* ---- both ---- */
 
 fth_status gs_work_make_grids(gs_work *w, fth_err *err)
 {
@@ -351,12 +285,7 @@ fth_status gs_work_begin(gs_work *w, fth_err *err)
     char path[FTH_PATH];
     bool resumed = false;
     FTH_TRY(gs_work_path(w, GS_CHECKPOINT_FILE, path, err));
-    if (w->job->resume) {
-        FTH_TRY(resume_file(w, path, err));
-        resumed = true;
-    } else if (!w->job->fresh && fth_path_exists(path)) {
-        FTH_TRY(resume_own(w, path, &resumed, err));
-    }
+    FTH_TRY(gs_work_resume(w, path, &resumed, err));
     if (resumed)
         gs_say(w, "resuming after iteration %" PRId64 " of %" PRId64 " with %" PRId64 " Gaussians",
                w->state.iteration, w->set.iterations, w->state.rows.n);

@@ -8,97 +8,23 @@
 static const char format[] = "fathom splat training 1";
 static const char *const part_names[GS_PARTS] = {"", "first.", "second."};
 
-enum { TENSORS = GS_PARTS * GS_ATTRIBUTES + 1, META = 128, NAME = 48, VALUE = 256 };
+enum { TENSORS = GS_PARTS * GS_ATTRIBUTES + 1, NAME = 48, SHAPE = 160 };
 
-/* ---- lines of metadata ---- */
-
-typedef struct lines {
-    int n;
-    char key[META][NAME], value[META][VALUE];
-    fth_file_meta meta[META];
-} lines;
-
-static void put_text(lines *l, const char *key, const char *value)
+static void put_state(gs_facts *l, const gs_state *s)
 {
-    if (l->n == META) return;
-    snprintf(l->key[l->n], NAME, "%s", key);
-    snprintf(l->value[l->n], VALUE, "%s", value);
-    l->meta[l->n] = (fth_file_meta){l->key[l->n], l->value[l->n]};
-    l->n++;
-}
-
-static void put_real(lines *l, const char *key, double v)
-{
-    char text[64];
-    put_text(l, key, fth_number_format(text, sizeof text, v, 17));
-}
-
-static void put_count(lines *l, const char *key, int64_t v)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, v);
-    put_text(l, key, text);
-}
-
-/* Keys that change how long it takes, what is written and where data lie, but no number. */
-static bool is_idle(const char *key)
-{
-    static const char *const idle[] = {"data_path",
-                                       "output_path",
-                                       "images",
-                                       "masks",
-                                       "init_ply",
-                                       "save_steps",
-                                       "eval_steps",
-                                       "skip_intermediate",
-                                       "checkpoint_every",
-                                       "max_minutes",
-                                       "enable_save_eval_images",
-                                       "save_depth",
-                                       "render_mode",
-                                       "legacy_ssim",
-                                       "num_workers",
-                                       "save_sog",
-                                       "export",
-                                       "sog_iterations",
-                                       "timelapse_images",
-                                       "timelapse_every"};
-    for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++)
-        if (strcmp(key, idle[i]) == 0) return true;
-    return false;
-}
-
-/* What decides whether a training may go on from it. */
-static void put_origin(lines *l, const gs_origin *from)
-{
-    char value[VALUE], key[NAME];
-    put_count(l, "algorithm", GS_TRAIN_ALGORITHM);
-    put_count(l, "config.seed", fth_config_int(from->cfg, "seed"));
-    for (const gs_option *o = gs_options; o->key; o++) {
-        if (is_idle(o->key)) continue;
-        gs_setting_text(from->cfg, o->key, value, sizeof value);
-        snprintf(key, sizeof key, "config.%s", o->key);
-        put_text(l, key, value);
-    }
-    snprintf(value, sizeof value, "%016" PRIx64, from->data);
-    put_text(l, "data", value);
-}
-
-static void put_state(lines *l, const gs_state *s)
-{
-    put_text(l, "format", format);
-    put_text(l, "library", fth_version());
-    put_count(l, "iteration", s->iteration);
-    put_count(l, "sh_degree", s->rows.degree);
-    put_count(l, "active_sh_degree", s->degree);
-    put_real(l, "scene_scale", s->scale);
-    put_real(l, "means_lr", s->rate);
-    put_count(l, "unseen", s->unseen);
-    put_count(l, "losses", s->losses);
+    gs_facts_text(l, "format", format);
+    gs_facts_text(l, "library", fth_version());
+    gs_facts_count(l, "iteration", s->iteration);
+    gs_facts_count(l, "sh_degree", s->rows.degree);
+    gs_facts_count(l, "active_sh_degree", s->degree);
+    gs_facts_real(l, "scene_scale", s->scale);
+    gs_facts_real(l, "means_lr", s->rate);
+    gs_facts_count(l, "unseen", s->unseen);
+    gs_facts_count(l, "losses", s->losses);
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
         char key[NAME];
         snprintf(key, sizeof key, "steps.%s", gs_attribute_names[a]);
-        put_count(l, key, s->count[a]);
+        gs_facts_count(l, key, s->count[a]);
     }
 }
 
@@ -122,7 +48,7 @@ static int list_tensors(const gs_rows *rows, fth_file_tensor list[TENSORS],
 fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *path, fth_err *err)
 {
     struct {
-        lines l;
+        gs_facts l;
         fth_file_tensor t[TENSORS + GS_STATE_PARTS];
         char name[TENSORS][NAME];
     } *w = NULL;
@@ -132,7 +58,7 @@ fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *p
     w = block;
     memset(w, 0, sizeof *w);
     put_state(&w->l, s);
-    put_origin(&w->l, from);
+    gs_origin_put(&w->l, from);
     int n = list_tensors(&s->rows, w->t, w->name);
     for (int i = 0; i < s->parts; i++) w->t[n++] = s->part[i];
     const fth_status st = fth_safetensors_save(
@@ -162,35 +88,20 @@ static fth_status read_count(fth_safetensors *file, const char *path, const char
                     key, most, text ? "'" : "", text ? text : "nothing", text ? "'" : "");
 }
 
-/* A value of a setting for people: without quotes, and where there is none in words. */
-static const char *shown(const char *value, char text[VALUE])
+/* What differs goes to `other`; NULL: it is a failure. */
+static fth_status compare(const fth_safetensors *file, const gs_origin *from, fth_mem *mem,
+                          gs_differences *other, fth_err *err)
 {
-    const size_t n = value ? strlen(value) : 0;
-    if (n == 0) return "not given";
-    const bool quoted = n > 1 && value[0] == '"' && value[n - 1] == '"';
-    snprintf(text, VALUE, "%.*s", (int)(quoted ? n - 2 : n), value + quoted);
-    return text;
-}
-
-static fth_status compare(fth_safetensors *file, const gs_origin *from, fth_mem *mem, fth_err *err)
-{
-    void *block = NULL;
-    FTH_TRY(
-        fth_mem_take(mem, FTH_MEM_META, sizeof(lines), "settings of a checkpoint", &block, err));
-    lines *l = block;
-    fth_status s = FTH_OK;
-    memset(l, 0, sizeof *l);
-    put_origin(l, from);
-    for (int i = 0; i < l->n && s == FTH_OK; i++) {
-        const char *then = fth_safetensors_meta(file, l->key[i]);
-        if (then && strcmp(then, l->value[i]) == 0) continue;
-        const char *key = strncmp(l->key[i], "config.", 7) == 0 ? l->key[i] + 7 : l->key[i];
-        char was[VALUE], is[VALUE];
-        s = FTH_FAIL(err, FTH_E_STATE, "%s was %s, is %s", key, shown(then, was),
-                     shown(l->value[i], is));
+    gs_differences here;
+    FTH_TRY(gs_origin_compare(file, from, mem, &here, err));
+    if (other) {
+        *other = here;
+        return FTH_OK;
     }
-    (void)fth_mem_release(mem, block, NULL);
-    return s;
+    if (!here.settings[0] && !here.capture[0]) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_STATE, "%s%s%s%s", here.settings,
+                    here.settings[0] && here.capture[0] ? "; " : "",
+                    here.capture[0] ? "of the capture: " : "", here.capture);
 }
 
 static fth_status read_state(gs_state *s, fth_safetensors *file, const char *path, int64_t *degree,
@@ -238,20 +149,59 @@ static fth_status count_rows(fth_safetensors *file, const char *path, int64_t *n
     return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: 'means': expected rows, found none", path);
 }
 
-static fth_status fill(gs_state *s, fth_safetensors *file, fth_err *err)
+/* "[image=12 affine=12]", by the names of the axes. */
+static void put_shape(const char *axes, int n, const int64_t *size, char text[SHAPE])
+{
+    size_t used = (size_t)snprintf(text, SHAPE, "[");
+    for (int d = 0; d < n && used < SHAPE; d++) {
+        const size_t length = strcspn(axes, " ");
+        used += (size_t)snprintf(text + used, SHAPE - used, "%s%.*s%s%" PRId64, d ? " " : "",
+                                 (int)length, axes, length ? "=" : "", size[d]);
+        axes += length;
+        axes += *axes == ' ';
+    }
+    if (used < SHAPE) snprintf(text + used, SHAPE - used, "]");
+}
+
+/* One tensor of the file. That it has another shape is told with the names of the axes. */
+static fth_status fill_one(fth_safetensors *file, const char *path, const fth_file_tensor *t,
+                           fth_err *err)
+{
+    fth_source in;
+    int64_t size[FTH_MAX_AXES] = {0};
+    char found[SHAPE], wanted[SHAPE];
+    const int n = fth_tensor_axes(t->tensor);
+    FTH_TRY(fth_safetensors_source(file, t->name, &in, err));
+    bool same = in.n_axes == n;
+    for (int d = 0; d < n; d++) {
+        size[d] = fth_tensor_size(t->tensor, d);
+        same = same && in.size[d] == size[d];
+    }
+    put_shape(t->axes, in.n_axes, in.size, found);
+    fth_source_close(&in);
+    if (same) return fth_safetensors_fill(file, t->name, t->tensor, err);
+    put_shape(t->axes, n, size, wanted);
+    FTH_FAIL(err, FTH_E_FILE_SHAPE,
+             "%s: '%s': expected %s for this capture and these settings, found %s", path, t->name,
+             wanted, found);
+    fth_err_hint(err, "give the capture and the settings that the checkpoint was made with; "
+                      "--init-ply FILE starts from its Gaussians alone");
+    return FTH_E_FILE_SHAPE;
+}
+
+static fth_status fill(gs_state *s, fth_safetensors *file, const char *path, fth_err *err)
 {
     fth_file_tensor list[TENSORS];
     char name[TENSORS][NAME];
     const int n = list_tensors(&s->rows, list, name);
     int64_t checked = 0;
     FTH_TRY(fth_safetensors_verify(file, &checked, err));
-    for (int i = 0; i < n; i++)
-        FTH_TRY(fth_safetensors_fill(file, list[i].name, list[i].tensor, err));
+    for (int i = 0; i < n; i++) FTH_TRY(fill_one(file, path, &list[i], err));
     return FTH_OK;
 }
 
 fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_origin *from,
-                         const char *path, fth_err *err)
+                         const char *path, gs_differences *other, fth_err *err)
 {
     fth_safetensors *file = NULL;
     int64_t n = 0, degree = 0;
@@ -259,13 +209,13 @@ fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_o
     *s = (gs_state){0};
     FTH_TRY(fth_safetensors_open(&file, fth_context_mem(ctx), path, err));
     fth_status st = read_state(s, file, path, &degree, err);
-    if (st == FTH_OK && from) st = compare(file, from, fth_context_mem(ctx), err);
+    if (st == FTH_OK) st = compare(file, from, fth_context_mem(ctx), other, err);
     if (st == FTH_OK) st = count_rows(file, path, &n, &densify, err);
     if (st == FTH_OK)
         st = gs_rows_create(&s->rows, ctx, n, most > n ? most : n, (int)degree,
                             GS_ROWS_ADAM | (densify ? GS_ROWS_DENSIFY : 0) | gs_rows_place(ctx),
                             err);
-    if (st == FTH_OK) st = fill(s, file, err);
+    if (st == FTH_OK) st = fill(s, file, path, err);
     fth_safetensors_close(file);
     if (st != FTH_OK) gs_state_free(s);
     return st;
@@ -292,8 +242,7 @@ fth_status gs_state_load_parts(const gs_state *s, fth_mem *mem, bool all, const 
     FTH_TRY(fth_safetensors_open(&file, mem, path, err));
     fth_status st = FTH_OK;
     for (int i = 0; i < s->parts && st == FTH_OK; i++)
-        if (all || has_tensor(file, s->part[i].name))
-            st = fth_safetensors_fill(file, s->part[i].name, s->part[i].tensor, err);
+        if (all || has_tensor(file, s->part[i].name)) st = fill_one(file, path, &s->part[i], err);
     fth_safetensors_close(file);
     return st;
 }

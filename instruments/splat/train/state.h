@@ -6,9 +6,8 @@
 #ifndef SPLAT_TRAIN_STATE_H
 #define SPLAT_TRAIN_STATE_H
 
-#include "../config/settings.h"
 #include "../strategy/rows.h"
-#include "train.h"
+#include "origin.h"
 
 enum { GS_STATE_PARTS = 24 };
 
@@ -26,17 +25,11 @@ typedef struct gs_state {
     int parts;
 } gs_state;
 
-/* What a checkpoint was made with. */
-typedef struct gs_origin {
-    const fth_config *cfg;
-    uint64_t data; /* hash of cameras, names and points */
-} gs_origin;
-
 fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *path, fth_err *err);
-/* The rows are made with room for `most`. With `from`, FTH_E_STATE tells the first difference;
- * NULL: any will do. */
+/* The rows are made with room for `most`. What differs from `from` is written to `other`; NULL:
+ * FTH_E_STATE tells it. */
 fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_origin *from,
-                         const char *path, fth_err *err);
+                         const char *path, gs_differences *other, fth_err *err);
 /* One more tensor that is saved with the state; name and axes live as long. */
 void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const char *axes);
 void gs_state_drop_part(gs_state *s, const char *name);

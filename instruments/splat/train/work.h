@@ -48,6 +48,11 @@ void gs_work_close(gs_work *w);
 /* Gaussians that there may be, of n at the start: as the settings say, or as memory is for. */
 int64_t gs_work_cap(const gs_work *w, int64_t n, unsigned flags, int degree);
 fth_status gs_work_make_grids(gs_work *w, fth_err *err);
+unsigned gs_work_flags(const gs_work *w); /* of the rows */
+
+/* resume.c: the state of --resume, or of `own`, the checkpoint of this folder, where there is one.
+ */
+fth_status gs_work_resume(gs_work *w, const char *own, bool *resumed, fth_err *err);
 
 /* files.c */
 fth_status gs_work_path(const gs_work *w, const char *name, char path[FTH_PATH], fth_err *err);

@@ -1,0 +1,132 @@
+/* resume.c - the state that a checkpoint has, of this training or of another; see work.h. */
+#include "work.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What other settings cannot change: where it stands, and how many coefficients rows have. */
+static fth_status check_resume(const gs_work *w, fth_err *err)
+{
+    const gs_state *s = &w->state;
+    if (s->iteration > w->set.iterations) {
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "--resume %s: expected at most iteration %" PRId64
+                 ", where the training is to end, found %" PRId64,
+                 w->job->resume, w->set.iterations, s->iteration);
+        fth_err_hint(err, "give an end after iteration %" PRId64 " with -i", s->iteration);
+        return FTH_E_COMMAND;
+    }
+    if (fth_config_is_given(w->job->cfg, "sh_degree") && w->set.degree != s->rows.degree) {
+        FTH_FAIL(err, FTH_E_COMMAND, "sh_degree is %d, but rows of %s are of degree %d",
+                 w->set.degree, w->job->resume, s->rows.degree);
+        fth_err_hint(err,
+                     "leave --sh-degree out; 'fathom splat convert --sh-degree' makes a model of "
+                     "fewer, to start from with --init-ply");
+        return FTH_E_COMMAND;
+    }
+    return FTH_OK;
+}
+
+/* What is trained beside the rows: that a checkpoint has, and these settings do not go on with. */
+static const struct {
+    const char *tensor, *what, *key, *flag;
+} parts[] = {{"poses", "refined poses", "pose_optimization", "--pose-opt"},
+             {"bilateral_grid", "bilateral grids", "use_bilateral_grid", "--bilateral-grid"}};
+
+static bool has_tensor(const fth_safetensors *file, const char *name)
+{
+    for (int64_t i = 0; i < fth_safetensors_count(file); i++)
+        if (strcmp(fth_safetensors_name(file, i), name) == 0) return true;
+    return false;
+}
+
+/* Not to be dropped without a word: unless the user says so, their key is asked for. */
+static fth_status check_part(const gs_work *w, const fth_safetensors *file, int k, fth_err *err)
+{
+    const fth_config *cfg = w->job->cfg;
+    const bool trained = k == 0 ? w->set.poses != GS_POSE_NONE : w->set.grids;
+    const char *then = fth_safetensors_meta(file, k == 0 ? "config.pose_optimization" : "");
+    if (trained || !has_tensor(file, parts[k].tensor)) return FTH_OK;
+    if (fth_config_is_given(cfg, parts[k].key)) {
+        gs_say(w, "warning: the %s of %s are left out", parts[k].what, w->job->resume);
+        return FTH_OK;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "--resume %s: it has %s, which these settings do not train",
+             w->job->resume, parts[k].what);
+    const int n = then && then[0] == '"' ? (int)strcspn(then + 1, "\"") : 0;
+    fth_err_hint(err, "give %s%s%.*s to go on with them, or --set %s=%s to go on without",
+                 parts[k].flag, n ? " " : "", n, n ? then + 1 : "", parts[k].key,
+                 k == 0 ? "none" : "false");
+    return FTH_E_COMMAND;
+}
+
+static fth_status check_parts(const gs_work *w, fth_err *err)
+{
+    fth_safetensors *file = NULL;
+    FTH_TRY(fth_safetensors_open(&file, w->mem, w->job->resume, err));
+    fth_status s = FTH_OK;
+    for (int k = 0; s == FTH_OK && k < (int)(sizeof parts / sizeof parts[0]); k++)
+        s = check_part(w, file, k, err);
+    fth_safetensors_close(file);
+    return s;
+}
+
+/* `own` is the checkpoint of this folder. */
+static fth_status resume_file(gs_work *w, const char *own, fth_err *err)
+{
+    bool same = false;
+    gs_differences other;
+    FTH_TRY(gs_work_is_same(w, w->job->resume, own, &same, err));
+    FTH_TRY(gs_state_load(&w->state, w->job->ctx,
+                          gs_work_cap(w, 0, gs_work_flags(w), w->set.degree), &w->origin,
+                          w->job->resume, &other, err));
+    FTH_TRY(check_resume(w, err));
+    FTH_TRY(check_parts(w, err));
+    if (other.settings[0]) gs_say(w, "going on with other settings: %s", other.settings);
+    if (other.capture[0])
+        gs_say(w, "warning: this is not the capture of %s: %s", w->job->resume, other.capture);
+    if (!same) w->state.losses = 0; /* rows of the file's own training stay there */
+    if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
+        gs_rows_end_densify(&w->state.rows);
+    else if (!w->state.rows.densify)
+        FTH_TRY(gs_rows_begin_densify(&w->state.rows, err));
+    return FTH_OK;
+}
+
+/* `why` is what the checkpoint that is there says. */
+static fth_status refuse(const char *path, fth_status s, const fth_err *why, fth_err *err)
+{
+    if (s != FTH_E_STATE) {
+        FTH_FAIL(err, s, "%s is damaged: %s", path, why->text);
+        fth_err_hint(err, "--fresh starts over");
+        return s;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "%s is the checkpoint of another training: %s", path, why->text);
+    fth_err_hint(err, "--fresh starts over; --resume %s goes on with these settings", path);
+    return FTH_E_COMMAND;
+}
+
+static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_err *err)
+{
+    fth_err why = {0};
+    const fth_status s =
+        gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, gs_work_flags(w), w->set.degree),
+                      &w->origin, path, NULL, &why);
+    *resumed = s == FTH_OK;
+    if (s == FTH_OK) return FTH_OK;
+    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
+        if (err) *err = why;
+        return s;
+    }
+    if (!w->job->start_over) return refuse(path, s, &why, err);
+    gs_say(w, "starting over, the checkpoint is %s: %s",
+           s == FTH_E_STATE ? "of another training" : "damaged", why.text);
+    return FTH_OK;
+}
+
+fth_status gs_work_resume(gs_work *w, const char *own, bool *resumed, fth_err *err)
+{
+    *resumed = w->job->resume != NULL;
+    if (w->job->resume) return resume_file(w, own, err);
+    return !w->job->fresh && fth_path_exists(own) ? resume_own(w, own, resumed, err) : FTH_OK;
+}
