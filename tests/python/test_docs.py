@@ -81,7 +81,7 @@ class Quotes(unittest.TestCase):
 
 class Bragg(unittest.TestCase):
     def test_quirks_are_those_of_the_program(self):
-        text, table = read("docs", "bragg.md"), read("instruments", "bragg", "quirks.def")
+        text, table = read("docs", "bragg.md"), read("instruments", "bragg", "geometry", "quirks.def")
         names = re.findall(r'^BR_QUIRK\(\w+, "([a-z0-9-]+)"', table, re.M)
         text = text[text.index("| quirk |"):text.index("## Conventions")]
         self.assertEqual(re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.M), names)
