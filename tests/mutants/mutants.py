@@ -2768,6 +2768,8 @@ MUTANTS = [
     ("hidden_values_pass", "instruments/splat/config/read.c",
      "for (int i = from.file ? -1 : 0; i < from.sets && s == FTH_OK; i++)", "for (int i = from.sets; i < from.sets && s == FTH_OK; i++)",
      "python/splat_mistakes hides"),
+    ("defaults_are_warned_of", "instruments/splat/config/idle.c",
+     " || is_standard(cfg, standard, row->key))", ")", "python/splat_mistakes without_effect"),
     ("another_capture_goes_unnoticed", "instruments/splat/train/origin.c",
      "if (then && strcmp(then, text) != 0)", "if (false)", "python/splat_mistakes told_by_name"),
     ("parts_of_a_checkpoint_are_dropped", "instruments/splat/train/resume.c",

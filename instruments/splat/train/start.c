@@ -1,7 +1,10 @@
 /* start.c - the capture, and the state that a training starts from; see work.h. */
 #include "work.h"
 
+#include "../config/idle.h"
 #include "../init/init.h"
+
+#include <fathom/images.h>
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -123,6 +126,49 @@ static fth_status split(gs_work *w, fth_err *err)
     return FTH_E_FILE_SHAPE;
 }
 
+/* ---- settings without effect ---- */
+
+static void say_idle(void *user, const char *key, const char *why)
+{
+    const gs_work *w = user;
+    /* a capture without points starts from random ones */
+    const bool used = w->scene.points == 0 && !w->set.init_ply &&
+                      (strcmp(key, "init_num_pts") == 0 || strcmp(key, "init_extent") == 0);
+    if (!used) gs_say(w, "warning: %s", why);
+}
+
+static fth_status find_alpha(const gs_work *w, bool *found, fth_err *err)
+{
+    char path[FTH_PATH];
+    *found = false;
+    for (int64_t v = 0; v < w->scene.views && !*found; v++) {
+        fth_images *images = NULL;
+        FTH_TRY(gs_scene_image(&w->scene, v, path, err));
+        FTH_TRY(fth_images_open(&images, w->mem, path, NULL, err));
+        *found = fth_images_get_info(images)->alpha;
+        fth_images_close(images);
+    }
+    return FTH_OK;
+}
+
+static fth_status say_what_is_idle(gs_work *w, fth_err *err)
+{
+    const gs_settings *s = &w->set;
+    const bool flags = !w->job->call;
+    FTH_TRY(gs_settings_idle(w->job->cfg, w->mem, flags, say_idle, w, err));
+    if (s->eval && flags && (s->evaluations == 0 || s->evaluate[0] > s->iterations))
+        gs_say(w,
+               "warning: no test view is evaluated, as eval_steps has none up to iteration %" PRId64
+               ": give --eval-steps %" PRId64,
+               s->iterations, s->iterations);
+    bool has = s->alpha == GS_ALPHA_IGNORE;
+    if (!has) FTH_TRY(find_alpha(w, &has, err));
+    if (!has)
+        gs_say(w, "warning: %salpha %s has no effect, as no image has alpha", flags ? "--" : "",
+               gs_alpha_names[s->alpha]);
+    return FTH_OK;
+}
+
 fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
 {
     *w = (gs_work){.job = job, .mem = fth_context_mem(job->ctx), .origin = {.cfg = job->cfg}};
@@ -140,6 +186,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     gs_scene_resize(&w->scene, w->set.resize_factor, w->set.max_width);
     for (int64_t i = 0; i < fth_texts_count(w->scene.notes); i++)
         gs_say(w, "warning: %s", fth_texts_get(w->scene.notes, i));
+    FTH_TRY(say_what_is_idle(w, err));
     FTH_TRY(gs_masks_open(&w->masks, &w->scene, w->set.masks, err));
     if (w->masks.views > 0)
         gs_say(w, "masks of %" PRId64 " of %" PRId64 " views are used", w->masks.views,
@@ -181,6 +228,9 @@ static fth_status start_from_model(gs_work *w, fth_err *err)
     if (info.n < 1)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected Gaussians to start from, found none",
                         w->set.init_ply);
+    if (fth_config_is_given(w->job->cfg, "sh_degree") && w->set.degree != info.degree)
+        gs_say(w, "warning: sh_degree is %d, but %s is of degree %d, which stays", w->set.degree,
+               w->set.init_ply, info.degree);
     FTH_TRY(gs_model_load(&m, w->mem, w->set.init_ply, info.format, err));
     const unsigned flags = gs_work_flags(w);
     const fth_status s = gs_rows_load(&w->state.rows, w->job->ctx, &m,
