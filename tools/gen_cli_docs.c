@@ -408,7 +408,8 @@ static void zsh(FILE *f)
 static void bragg_flags(FILE *f)
 {
     fputs("# Flags of nanoBragg in `fathom bragg`\n\n"
-          "Made from `instruments/bragg/flags/flags.def` and `geometry/quirks.def` by `make docs`; do not edit. "
+          "Made from `instruments/bragg/flags/flags.def` and `geometry/quirks.def` by `make docs`; "
+          "do not edit. "
           "`fathom bragg --flags` prints it.\n\n"
           "Every flag of nanoBragg is taken, with the units and defaults of that program. In c "
           "mode (`--compat c`,\nor the `nanoBragg` link) a token is a flag when it contains its "
