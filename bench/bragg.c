@@ -27,7 +27,7 @@ typedef struct crystal {
     bench_program p;
     br_scene s;
     double param[BR_PARAMS];
-    double *table, *source, *turn;
+    double *table, *source, *mosaic_rotation;
     float *image;
     int64_t latch;
     const struct crystal *single; /* the same on one thread */
@@ -90,12 +90,12 @@ static void make_arrays(crystal *c)
         src[BR_SRC_WEIGHT] = 1;
     }
     s->weight_sum = (double)s->sources;
-    c->turn = bench_array(72ull * (uint64_t)s->mosaics);
+    c->mosaic_rotation = bench_array(72ull * (uint64_t)s->mosaics);
     for (int64_t m = 0; m < s->mosaics; m++)
         for (int k = 0; k < 3; k++) {
             double e[3] = {k == 0, k == 1, k == 2};
             br_rotate(e, 1e-3 * (double)m, 2e-3 * (double)(m % 7), 0, e);
-            for (int i = 0; i < 3; i++) c->turn[9 * m + 3 * i + k] = e[i];
+            for (int i = 0; i < 3; i++) c->mosaic_rotation[9 * m + 3 * i + k] = e[i];
         }
     const int64_t n = s->hkls ? 2 * REACH + 2 : 1;
     c->table = bench_array(8ull * (uint64_t)(n * n * n));
@@ -129,11 +129,12 @@ static void build(crystal *c, int threads, const char *device)
     fth_axis(g, "source_column", BR_SRC_COLUMNS);
     fth_axis(g, "mosaic", s->mosaics);
     fth_axis(g, "nine", 9);
-    br_inputs in = {.param = bench_input(&c->p, "param", FTH_F64, "param", c->param),
-                    .table = bench_input(&c->p, "table", FTH_F64, "h k l", c->table),
-                    .source =
-                        bench_input(&c->p, "source", FTH_F64, "source source_column", c->source),
-                    .turn = bench_input(&c->p, "turn", FTH_F64, "mosaic nine", c->turn)};
+    br_inputs in = {
+        .param = bench_input(&c->p, "param", FTH_F64, "param", c->param),
+        .table = bench_input(&c->p, "table", FTH_F64, "h k l", c->table),
+        .source = bench_input(&c->p, "source", FTH_F64, "source source_column", c->source),
+        .mosaic_rotation =
+            bench_input(&c->p, "mosaic_rotation", FTH_F64, "mosaic nine", c->mosaic_rotation)};
     in.latch = br_latch(s, &in);
     if (c->fit) {
         const fth_val one = fth_expand(fth_const(g, FTH_F64, 1), "slow fast");
@@ -150,7 +151,7 @@ static void drop(crystal *c)
     bench_close(&c->p);
     free(c->table);
     free(c->source);
-    free(c->turn);
+    free(c->mosaic_rotation);
     free(c->image);
 }
 

@@ -142,7 +142,7 @@ static void bench_make(const tb_case *c, bench *b)
     const br_arrays a = {.param = c->param,
                          .table = c->table,
                          .source = c->source,
-                         .turn = c->turn,
+                         .mosaic_rotation = c->mosaic_rotation,
                          .table_step = {nk * nl, nl, 1},
                          .latch = s->slow * s->fast * 7 / 3}; /* somewhere in the image */
     b->work = array((int64_t)(br_view_bytes(s) / sizeof(double)));
@@ -151,7 +151,7 @@ static void bench_make(const tb_case *c, bench *b)
     b->omega = array(s->fast);
     b->adjoint = array(s->fast * BR_ADJOINTS);
     br_view_make(&b->lab.view, s, &a, b->work);
-    br_lab_fill(&b->lab, c->param, c->turn, b->more);
+    br_lab_fill(&b->lab, c->param, c->mosaic_rotation, b->more);
 }
 
 static void bench_free(bench *b)
@@ -495,7 +495,8 @@ TEST(pieces)
         br_inputs in = {.param = t_input(g, "param", FTH_F64, "param", c.param),
                         .table = t_input(g, "table", FTH_F64, "h k l", c.table),
                         .source = t_input(g, "source", FTH_F64, "source source_column", c.source),
-                        .turn = t_input(g, "turn", FTH_F64, "mosaic nine", c.turn)};
+                        .mosaic_rotation = t_input(g, "mosaic_rotation", FTH_F64, "mosaic nine",
+                                                   c.mosaic_rotation)};
         if (c.mask) in.mask = t_input(g, "mask", FTH_U16, "slow fast", c.mask);
         in.latch = br_latch(s, &in);
         const fth_val bar = t_noise(g, "bar", FTH_F64, "slow fast", &r);

@@ -247,7 +247,8 @@ TEST(pieces_of_the_operations_give_the_same_bits)
         br_inputs in = {.param = t_input(g, "param", FTH_F64, "param", c.param),
                         .table = t_input(g, "table", FTH_F64, "h k l", c.table),
                         .source = t_input(g, "source", FTH_F64, "source source_column", c.source),
-                        .turn = t_input(g, "turn", FTH_F64, "mosaic nine", c.turn)};
+                        .mosaic_rotation = t_input(g, "mosaic_rotation", FTH_F64, "mosaic nine",
+                                                   c.mosaic_rotation)};
         if (c.mask) in.mask = t_input(g, "mask", FTH_U16, "slow fast", c.mask);
         in.latch = br_latch(s, &in);
         const fth_val image = br_render(s, &in, FTH_F64);

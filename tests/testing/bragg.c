@@ -57,15 +57,15 @@ void tb_make(tb_case *c)
     c->source = array(1, sizeof(double) * BR_SRC_COLUMNS);
     vector(c->source, -1, 0, 0);
     c->source[BR_SRC_PART] = c->source[BR_SRC_WEIGHT] = 1;
-    c->turn = array(9, sizeof(double));
-    c->turn[0] = c->turn[4] = c->turn[8] = 1;
+    c->mosaic_rotation = array(9, sizeof(double));
+    c->mosaic_rotation[0] = c->mosaic_rotation[4] = c->mosaic_rotation[8] = 1;
 }
 
 void tb_free(tb_case *c)
 {
     free(c->table);
     free(c->source);
-    free(c->turn);
+    free(c->mosaic_rotation);
     free(c->mask);
     memset(c, 0, sizeof *c);
 }
@@ -147,8 +147,8 @@ void tb_wavelengths(tb_case *c, double dispersion, int64_t n)
 
 void tb_domains(tb_case *c, t_random *r, double spread, int64_t n)
 {
-    free(c->turn);
-    c->turn = array(n, 9 * sizeof(double));
+    free(c->mosaic_rotation);
+    c->mosaic_rotation = array(n, 9 * sizeof(double));
     c->s.mosaics = n;
     c->s.mosaic_given = spread > 0;
     for (int64_t m = 0; m < n; m++) {
@@ -159,7 +159,7 @@ void tb_domains(tb_case *c, t_random *r, double spread, int64_t n)
         for (int k = 0; k < 3; k++) {
             vector(e, k == 0, k == 1, k == 2);
             br_rotate_axis(e, axis, angle, e);
-            for (int i = 0; i < 3; i++) c->turn[9 * m + 3 * i + k] = e[i];
+            for (int i = 0; i < 3; i++) c->mosaic_rotation[9 * m + 3 * i + k] = e[i];
         }
     }
 }
@@ -265,8 +265,8 @@ br_inputs tb_inputs(fth_graph *g, tb_case *c)
         .table = fth_input(g, "table", FTH_F64, "h k l", memory(c->table, FTH_F64, 3, nh, nk, nl)),
         .source = fth_input(g, "source", FTH_F64, "source source_column",
                             memory(c->source, FTH_F64, 2, s->sources, BR_SRC_COLUMNS, 0)),
-        .turn = fth_input(g, "turn", FTH_F64, "mosaic nine",
-                          memory(c->turn, FTH_F64, 2, s->mosaics, 9, 0))};
+        .mosaic_rotation = fth_input(g, "mosaic_rotation", FTH_F64, "mosaic nine",
+                                     memory(c->mosaic_rotation, FTH_F64, 2, s->mosaics, 9, 0))};
     if (c->mask) in.mask = fth_input(g, "mask", FTH_U16, "slow fast", mask_source(c));
     return in;
 }
@@ -343,7 +343,7 @@ int64_t tb_loops(const tb_case *c, const br_loops *loops, double *image, double 
     const br_arrays a = {.param = c->param,
                          .table = c->table,
                          .source = c->source,
-                         .turn = c->turn,
+                         .mosaic_rotation = c->mosaic_rotation,
                          .table_step = {nk * nl, nl, 1},
                          .latch = INT64_MAX};
     br_view v;

@@ -14,8 +14,8 @@
 typedef struct tb_case {
     br_scene s;
     double param[BR_PARAMS];
-    double *table, *source, *turn; /* of malloc */
-    uint16_t *mask;                /* NULL: none */
+    double *table, *source, *mosaic_rotation; /* of malloc */
+    uint16_t *mask;                           /* NULL: none */
 } tb_case;
 
 /* The crystal, beam and detector of most golden cases: 64 x 64 pixels of 0.4 mm at 61.3 mm, cell

@@ -18,12 +18,13 @@ static inline fth_status te_fill(br_experiment *e, fth_mem *mem, const tb_case *
     const int64_t some[3] = {s->h_max - s->h_min + 2, s->k_max - s->k_min + 2,
                              s->l_max - s->l_min + 2},
                   none[3] = {1, 1, 1};
-    const int64_t source[2] = {s->sources, BR_SRC_COLUMNS}, turn[2] = {s->mosaics, 9},
+    const int64_t source[2] = {s->sources, BR_SRC_COLUMNS}, rotations[2] = {s->mosaics, 9},
                   all[2] = {s->slow, s->fast};
     FTH_TRY(fth_tensor_wrap(&e->table, mem, "table", FTH_F64, 3, s->hkls > 0 ? some : none,
                             c->table, err));
     FTH_TRY(fth_tensor_wrap(&e->source, mem, "source", FTH_F64, 2, source, c->source, err));
-    FTH_TRY(fth_tensor_wrap(&e->turn, mem, "turn", FTH_F64, 2, turn, c->turn, err));
+    FTH_TRY(fth_tensor_wrap(&e->mosaic_rotation, mem, "mosaic_rotation", FTH_F64, 2, rotations,
+                            c->mosaic_rotation, err));
     if (c->mask) {
         FTH_TRY(fth_tensor_wrap(&mask, mem, "mask", FTH_U16, 2, all, c->mask, err));
         e->mask = fth_tensor_source(mask);
@@ -42,7 +43,7 @@ static inline void te_empty(br_experiment *e)
 {
     fth_tensor_release(e->table);
     fth_tensor_release(e->source);
-    fth_tensor_release(e->turn);
+    fth_tensor_release(e->mosaic_rotation);
     if (e->mask.kind) fth_tensor_release(e->mask.self);
     memset(e, 0, sizeof *e);
 }

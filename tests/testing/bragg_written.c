@@ -555,9 +555,9 @@ static vec turned(const written *w, vec v, val angle)
     if (!w->s->mosaic_given) return v;
     vec r;
     for (int i = 0; i < 3; i++) {
-        const vec row = {{element(w->in.turn, "nine", 3 * i),
-                          element(w->in.turn, "nine", 3 * i + 1),
-                          element(w->in.turn, "nine", 3 * i + 2)}};
+        const vec row = {{element(w->in.mosaic_rotation, "nine", 3 * i),
+                          element(w->in.mosaic_rotation, "nine", 3 * i + 1),
+                          element(w->in.mosaic_rotation, "nine", 3 * i + 2)}};
         r.x[i] = dot(row, v);
     }
     return r;

@@ -35,7 +35,8 @@ static void make_experiment(tr_study *s)
     memcpy(s->e.param, s->truth.param, sizeof s->e.param);
     tensor(&s->e.source, s, "source", 2, (int64_t[]){scene->sources, BR_SRC_COLUMNS},
            s->truth.source);
-    tensor(&s->e.turn, s, "turn", 2, (int64_t[]){scene->mosaics, 9}, s->truth.turn);
+    tensor(&s->e.mosaic_rotation, s, "mosaic_rotation", 2, (int64_t[]){scene->mosaics, 9},
+           s->truth.mosaic_rotation);
     if (scene->hkls)
         tensor(&s->e.table, s, "table", 3,
                (int64_t[]){scene->h_max - scene->h_min + 2, scene->k_max - scene->k_min + 2,

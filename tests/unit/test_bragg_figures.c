@@ -81,7 +81,7 @@ static void hkl_of(const shot *s, double fast, double slow, int64_t phi, double 
     double *work = malloc((size_t)br_view_bytes(&scene)), q[3], d[3], p[3], stol;
     const br_arrays a = {.param = s->e->param,
                          .source = fth_tensor_data(s->e->source),
-                         .turn = fth_tensor_data(s->e->turn)};
+                         .mosaic_rotation = fth_tensor_data(s->e->mosaic_rotation)};
     br_view_make(&v, &scene, &a, work);
     for (int i = 0; i < 3; i++)
         p[i] = v.pix0[i] + scene.pixel * ((fast + 0.5) * v.fdet[i] + (slow + 0.5) * v.sdet[i]);

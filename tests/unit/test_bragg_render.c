@@ -283,7 +283,10 @@ TEST(a_bent_detector_touches_the_flat_one_at_the_beam)
         double work[64];
         LE_F64(br_view_bytes(s), sizeof work);
         br_view v;
-        br_view_make(&v, s, &(br_arrays){.param = c.param, .source = c.source, .turn = c.turn},
+        br_view_make(&v, s,
+                     &(br_arrays){.param = c.param,
+                                  .source = c.source,
+                                  .mosaic_rotation = c.mosaic_rotation},
                      work);
         for (int64_t y = 30; y < 36; y++)
             for (int64_t x = 30; x < 36; x++) {

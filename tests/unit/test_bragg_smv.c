@@ -446,7 +446,7 @@ TEST(inputs_of_a_graph)
     memset(fth_tensor_data(e.source), 0, fth_tensor_bytes(e.source));
     int64_t seed = -1;
     br_ran1_clear(&e.random);
-    OKE(br_mosaic_make(&e.turn, mem, 3, 0.01, &e.random, &seed, &err), &err);
+    OKE(br_mosaic_make(&e.mosaic_rotation, mem, 3, 0.01, &e.random, &seed, &err), &err);
     br_image_header h;
     OKE(br_image_header_read(&h, mem, INPUT("mask64.img"), true, &err), &err);
     OKE(br_image_open(&e.mask, mem, INPUT("mask64.img"), &h, &err), &err);
@@ -456,7 +456,7 @@ TEST(inputs_of_a_graph)
     EQ_STR(fth_val_format(in.param, text, sizeof text), "param f64 [param=19]");
     EQ_STR(fth_val_format(in.table, text, sizeof text), "table f64 [h=1 k=1 l=1]");
     EQ_STR(fth_val_format(in.source, text, sizeof text), "source f64 [source=2 source_column=6]");
-    EQ_STR(fth_val_format(in.turn, text, sizeof text), "turn f64 [mosaic=3 nine=9]");
+    EQ_STR(fth_val_format(in.mosaic_rotation, text, sizeof text), "turn f64 [mosaic=3 nine=9]");
     EQ_STR(fth_val_format(in.mask, text, sizeof text), "mask u16 [slow=64 fast=64]");
     const fth_val outs[2] = {fth_sum(in.param, "param"), fth_sum(in.table, "h k l")};
     fth_plan *plan = fth_plan_make(g, outs, 2, NULL, &err);

@@ -34,7 +34,7 @@ static fth_status open_book(book *b, const br_experiment *e, int64_t latch, FILE
     const br_arrays a = {.param = e->param,
                          .table = e->table ? fth_tensor_data(e->table) : NULL,
                          .source = fth_tensor_data(e->source),
-                         .turn = fth_tensor_data(e->turn),
+                         .mosaic_rotation = fth_tensor_data(e->mosaic_rotation),
                          .table_step = {k * l, l, 1},
                          .latch = latch};
     br_view_make(&b->view, s, &a, b->block);

@@ -42,7 +42,7 @@ br_inputs br_experiment_inputs(fth_graph *g, const br_experiment *e)
     fth_axis(g, "l", table.size[2]);
     fth_axis(g, "source", fth_tensor_size(e->source, 0));
     fth_axis(g, "source_column", BR_SRC_COLUMNS);
-    fth_axis(g, "mosaic", fth_tensor_size(e->turn, 0));
+    fth_axis(g, "mosaic", fth_tensor_size(e->mosaic_rotation, 0));
     fth_axis(g, "nine", 9);
     fth_axis(g, "param", BR_PARAMS);
     br_inputs in = {
@@ -50,7 +50,8 @@ br_inputs br_experiment_inputs(fth_graph *g, const br_experiment *e)
         .table = fth_input(g, "table", FTH_F64, "h k l", table),
         .source =
             fth_input(g, "source", FTH_F64, "source source_column", fth_tensor_source(e->source)),
-        .turn = fth_input(g, "turn", FTH_F64, "mosaic nine", fth_tensor_source(e->turn)),
+        .mosaic_rotation = fth_input(g, "mosaic_rotation", FTH_F64, "mosaic nine",
+                                     fth_tensor_source(e->mosaic_rotation)),
     };
     if (e->mask.kind) in.mask = fth_input(g, "mask", FTH_U16, "slow fast", e->mask);
     return in;
@@ -60,7 +61,7 @@ void br_experiment_clear(br_experiment *e)
 {
     fth_tensor_release(e->table);
     fth_tensor_release(e->source);
-    fth_tensor_release(e->turn);
+    fth_tensor_release(e->mosaic_rotation);
     fth_source_close(&e->mask);
-    e->table = e->source = e->turn = NULL;
+    e->table = e->source = e->mosaic_rotation = NULL;
 }

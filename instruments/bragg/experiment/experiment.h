@@ -28,10 +28,10 @@ typedef struct br_experiment {
     br_scene scene;
     double param[BR_PARAMS];
     br_frame frame;
-    fth_tensor *table;  /* f64 [h k l] */
-    fth_tensor *source; /* f64 [source source_column] */
-    fth_tensor *turn;   /* f64 [mosaic nine] */
-    fth_source mask;    /* u16 [slow fast]; kind NULL: none */
+    fth_tensor *table;           /* f64 [h k l] */
+    fth_tensor *source;          /* f64 [source source_column] */
+    fth_tensor *mosaic_rotation; /* f64 [mosaic nine] */
+    fth_source mask;             /* u16 [slow fast]; kind NULL: none */
     br_outputs out;
     br_ran1 random; /* shuffle table after the mosaic stream, seed = that of the noise */
     int64_t noise_seed, mosaic_seed, misset_seed; /* as stored: negated */

@@ -482,8 +482,8 @@ static fth_status resolve(br_experiment *e, br_flags *f, fth_err *err)
     FTH_TRY(check_stol(e, f, err));
     FTH_TRY(resolve_sources(e, f, err));
     int64_t seed = e->mosaic_seed;
-    FTH_TRY(br_mosaic_make(&e->turn, e->mem, e->scene.mosaics, e->mosaic_spread, &e->random, &seed,
-                           err));
+    FTH_TRY(br_mosaic_make(&e->mosaic_rotation, e->mem, e->scene.mosaics, e->mosaic_spread,
+                           &e->random, &seed, err));
     next_stream(e);
     e->random.seed = e->noise_seed;
     return br_chain_start(&e->scene, e->param, fth_tensor_data(e->source), &e->mask, e->mem,

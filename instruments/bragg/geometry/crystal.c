@@ -98,7 +98,7 @@ BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p, br_frame 
         from_matrix(scene, p, star);
     else
         from_cell(scene, p, typed, star);
-    for (int i = 0; i < 3; i++) br_turn3(star[i], &p[BR_MX]);
+    for (int i = 0; i < 3; i++) br_rotate3(star[i], &p[BR_MX]);
 
     for (int i = 0; i < 3; i++) br_cross3(star[(i + 1) % 3], star[(i + 2) % 3], abc[i]);
     br_dual v_star = br_dot3(star[0], abc[0]);

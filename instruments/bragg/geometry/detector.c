@@ -11,8 +11,8 @@ static BR_BOTH br_dual absolute(br_dual a)
 /* R and then W of section 6.3. */
 static BR_BOTH void swing(const br_scene *scene, const br_dual *p, br_dual *v)
 {
-    br_turn3(v, &p[BR_RX]);
-    br_turn_axis3(v, scene->twotheta_axis, p[BR_TT]);
+    br_rotate3(v, &p[BR_RX]);
+    br_rotate_axis3(v, scene->twotheta_axis, p[BR_TT]);
 }
 
 /* The direct beam on the detector along fast and slow, from the beam centre of the convention. */
@@ -71,7 +71,7 @@ BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p, br_frame
     br_num3(scene->sdet, out->sdet);
     br_num3(scene->odet, out->odet);
     br_num3(scene->odet, normal);
-    br_turn3(normal, &p[BR_RX]); /* two theta is not included: so it is in the reference */
+    br_rotate3(normal, &p[BR_RX]); /* two theta is not included: so it is in the reference */
     br_dual ratio = br_dot3(beam, normal);
     if (ratio.v == 0) ratio = br_num(DBL_MIN);
     const br_dual close = scene->dist_is_close ? p[BR_DIST] : absolute(br_mul(ratio, p[BR_DIST]));

@@ -27,9 +27,9 @@ static inline BR_BOTH void br_num3(const double *v, br_dual *out)
 
 /* v turned in place: X first, then Y, then Z. An angle of 0 leaves the value as it is, but not the
  * derivative. */
-BR_BOTH void br_turn3(br_dual *v, const br_dual *angle);
+BR_BOTH void br_rotate3(br_dual *v, const br_dual *angle);
 /* Turned about a constant axis, which need not be a unit (two theta in c mode). */
-BR_BOTH void br_turn_axis3(br_dual *v, const double *axis, br_dual angle);
+BR_BOTH void br_rotate_axis3(br_dual *v, const double *axis, br_dual angle);
 
 /* `p` holds the parameters as duals. */
 BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p,

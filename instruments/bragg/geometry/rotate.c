@@ -44,7 +44,7 @@ BR_BOTH void br_rotate_axis(const double *v, const double *axis, double angle, d
     for (int i = 0; i < 3; i++) out[i] = r[i];
 }
 
-BR_BOTH void br_turn3(br_dual *v, const br_dual *angle)
+BR_BOTH void br_rotate3(br_dual *v, const br_dual *angle)
 {
     const double start[3] = {v[0].v, v[1].v, v[2].v};
     double value[3];
@@ -59,7 +59,7 @@ BR_BOTH void br_turn3(br_dual *v, const br_dual *angle)
     for (int i = 0; i < 3; i++) v[i].v = value[i];
 }
 
-BR_BOTH void br_turn_axis3(br_dual *v, const double *axis, br_dual angle)
+BR_BOTH void br_rotate_axis3(br_dual *v, const double *axis, br_dual angle)
 {
     const double start[3] = {v[0].v, v[1].v, v[2].v};
     double value[3];

@@ -45,7 +45,7 @@ static fth_status hash_experiment(const br_experiment *e, uint64_t *out, fth_err
     uint64_t h = fth_hash_bytes(fth_version(), strlen(fth_version()), 1);
     h = fth_hash_bytes(s, sizeof *s, h);
     h = fth_hash_bytes(e->param, sizeof e->param, h);
-    h = hash_tensor(e->turn, hash_tensor(e->source, hash_tensor(e->table, h)));
+    h = hash_tensor(e->mosaic_rotation, hash_tensor(e->source, hash_tensor(e->table, h)));
     void *row = NULL;
     if (s->masked)
         FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, (uint64_t)s->fast * sizeof(uint16_t), "mask row",

@@ -209,7 +209,7 @@ static fth_plan *plan_pass(const br_passes *p, const pass *t, fth_err *err)
 {
     const br_experiment *e = p->e;
     const uint64_t arrays = (e->table ? fth_tensor_bytes(e->table) : 0) +
-                            fth_tensor_bytes(e->source) + fth_tensor_bytes(e->turn);
+                            fth_tensor_bytes(e->source) + fth_tensor_bytes(e->mosaic_rotation);
     /* more than wanted where a row needs it; where even that is too little, because rows are very
      * long, the budget decides and refuses */
     for (uint64_t bytes = piece_bytes(p, t); bytes <= PIECE_BYTES; bytes *= 2) {

@@ -16,9 +16,9 @@ typedef struct br_inputs {
     fth_val param;  /* f64 [param] */
     fth_val table;  /* f64 [h k l]: h_max-h_min+2 and so on; one element where there is none */
     fth_val source; /* f64 [source source_column] */
-    fth_val turn;   /* f64 [mosaic nine]: rows of a rotation each */
-    fth_val latch;  /* i64 []: index of the first sample that is not interpolated (interp-latch) */
-    fth_val mask;   /* u16 [slow fast], 0: not rendered; unset (graph NULL) when !scene->masked */
+    fth_val mosaic_rotation; /* f64 [mosaic nine]: rows of a rotation each */
+    fth_val latch; /* i64 []: index of the first sample that is not interpolated (interp-latch) */
+    fth_val mask;  /* u16 [slow fast], 0: not rendered; unset (graph NULL) when !scene->masked */
 } br_inputs;
 
 /* The image, f32 or f64 [slow fast]; pixels outside the ROI or masked are 0. fth_out 1: f64 [slow],

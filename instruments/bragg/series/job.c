@@ -101,7 +101,7 @@ fth_status br_job_start(br_job *job, fth_err *err)
     h = fth_hash_bytes(&algorithm, sizeof algorithm, h);
     h = add_tensor(h, job->base.table);
     h = add_tensor(h, job->base.source);
-    h = add_tensor(h, job->base.turn);
+    h = add_tensor(h, job->base.mosaic_rotation);
     for (int i = 0; i < job->n_inputs; i++) /* the mask is streamed, and only here */
         h = fth_hash_bytes(&job->input[i].hash, sizeof job->input[i].hash, h);
     const br_outputs *o = &job->base.out;

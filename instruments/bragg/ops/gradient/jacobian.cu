@@ -52,11 +52,11 @@ struct target {
     int64_t image_stride[2];
 };
 
-__global__ void make_lab(const bench_top *top, const double *turns, const br_device_slopes *slopes,
+__global__ void make_lab(const bench_top *top, const double *rotations, const br_device_slopes *slopes,
                          br_lab *lab)
 {
     lab->view = top->view;
-    lab->turns = turns;
+    lab->rotations = rotations;
     for (int i = 0; i < 6; i++) lab->metric[i] = slopes->metric[i];
     lab->fluence = slopes->fluence;
 }
@@ -133,13 +133,13 @@ bool is_running(const br_scene *s)
 fth_status prepare_lab(const fth_call *call, const lab_map &m)
 {
     const br_scene *s = scene_of(call);
-    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH};
+    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_MOSAIC, BR_IN_LATCH};
     char *at = (char *)call->scratch;
     br_device_slopes *slopes = (br_device_slopes *)(at + m.slopes);
     FTH_TRY(fth__bragg_view(call, s, &in, true));
     FTH_TRY(fth__bragg_slopes(call, s, BR_IN_PARAM, slopes));
     FTH_LAUNCH(make_lab, 1, 1, fth_cuda_stream(call), (const bench_top *)at,
-               (const double *)(at + bench_map_of(s, true).turns), slopes, (br_lab *)(at + m.lab));
+               (const double *)(at + bench_map_of(s, true).rotations), slopes, (br_lab *)(at + m.lab));
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

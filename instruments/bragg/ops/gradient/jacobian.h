@@ -9,7 +9,7 @@
 /* A view with what derivatives need beside it. */
 typedef struct br_lab {
     br_view view;
-    const double *turns; /* [phi + 1, mosaic, 9]: rotations that made view.cells, by rows */
+    const double *rotations; /* [phi + 1, mosaic, 9]: rotations that made view.cells, by rows */
     double metric[6], fluence;
     br_slopes slopes;
 } br_lab;
@@ -18,7 +18,7 @@ uint64_t br_lab_bytes(const br_scene *scene);
 void *br_lab_make(const fth_call *call, br_lab **lab);
 /* What stands beside lab->view, in `work` of br_lab_numbers doubles. */
 int64_t br_lab_numbers(const br_scene *scene);
-void br_lab_fill(br_lab *lab, const double *param, const double *turn, double *work);
+void br_lab_fill(br_lab *lab, const double *param, const double *mosaic_rotation, double *work);
 
 /* Pixels are made in blocks, so that what a block takes does not grow with the row. */
 enum { BR_BLOCK = 64 };

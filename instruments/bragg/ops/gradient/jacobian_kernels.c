@@ -336,10 +336,10 @@ LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape,
                   bool every, slopes *sums)
 {
     const br_scene *s = l->x.v->scene;
-    const double *cell = l->x.v->cells + row * 9, *turn = l->b->turns + row * 9;
+    const double *cell = l->x.v->cells + row * 9, *rotation = l->b->rotations + row * 9;
     const vr *q = l->x.q;
     slopes a = *sums;
-    for (int64_t m = 0; m < s->mosaics; m++, cell += 9, turn += 9) {
+    for (int64_t m = 0; m < s->mosaics; m++, cell += 9, rotation += 9) {
         vr hkl[3], hkl0[3], delta[3], F = v_set(s->default_F), dF[3], L, d[3], by_square, g[3];
         indices(l->x.q, cell, hkl);
         reflection(hkl, hkl0);
@@ -358,7 +358,7 @@ LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape,
             g[k] = twice * g[k];
         }
         for (int i = 0; i < 3; i++) {
-            const vr along = turn[i] * q[0] + turn[3 + i] * q[1] + turn[6 + i] * q[2];
+            const vr along = rotation[i] * q[0] + rotation[3 + i] * q[1] + rotation[6 + i] * q[2];
             for (int k = 0; k < 3; k++) {
                 a.cell[3 * k + i] = v_fma(g[k], along, a.cell[3 * k + i]);
                 a.q[i] = v_fma(g[k], v_set(cell[3 * k + i]), a.q[i]);

@@ -254,7 +254,7 @@ static BR_BOTH BR_APART bool sample(const sloped *px, int64_t row, int64_t n, co
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
-    const double *cell = v->cells + row * 9, *turn = px->lab->turns + row * 9;
+    const double *cell = v->cells + row * 9, *rotation = px->lab->rotations + row * 9;
     const double lambda = source[BR_SRC_FIXED] + source[BR_SRC_PART] * v->lambda;
     double hkl[3], bar[3] = {0}, along[3];
     br_lattice_slope lattice;
@@ -266,7 +266,8 @@ static BR_BOTH BR_APART bool sample(const sloped *px, int64_t row, int64_t n, co
     const double ff = f.v * f.v, ll = lattice.v * lattice.v;
     memset(out, 0, sizeof *out);
     out->v = ff * ll;
-    for (int i = 0; i < 3; i++) along[i] = turn[i] * q[0] + turn[3 + i] * q[1] + turn[6 + i] * q[2];
+    for (int i = 0; i < 3; i++)
+        along[i] = rotation[i] * q[0] + rotation[3 + i] * q[1] + rotation[6 + i] * q[2];
     for (int x = 0; x < 3; x++) {
         const double g = 2 * f.v * f.d[x] * ll + ff * 2 * lattice.v * lattice.d[x];
         for (int i = 0; i < 3; i++) {

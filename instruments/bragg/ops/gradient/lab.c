@@ -15,7 +15,7 @@ uint64_t br_lab_bytes(const br_scene *s)
 
 /* Rotations of all domains at an angle of the spindle: its three columns are turned unit vectors.
  */
-static void turns_make(const br_scene *s, double angle, const double *domain, double *out)
+static void rotations_make(const br_scene *s, double angle, const double *domain, double *out)
 {
     for (int64_t m = 0; m < s->mosaics; m++, out += 9)
         for (int c = 0; c < 3; c++) {
@@ -30,7 +30,7 @@ static void turns_make(const br_scene *s, double angle, const double *domain, do
         }
 }
 
-void br_lab_fill(br_lab *lab, const double *param, const double *turn, double *work)
+void br_lab_fill(br_lab *lab, const double *param, const double *mosaic_rotation, double *work)
 {
     const br_scene *s = lab->view.scene;
     const int64_t row = s->mosaics * 9;
@@ -38,9 +38,10 @@ void br_lab_fill(br_lab *lab, const double *param, const double *turn, double *w
     br_frame frame;
     br_place(s, param, &frame);
     br_spindle_angles(s, frame.phi0.v, angle);
-    for (int64_t i = 0; i < s->phis; i++) turns_make(s, angle[i], turn, work + i * row);
-    turns_make(s, 0, turn, work + s->phis * row);
-    lab->turns = work;
+    for (int64_t i = 0; i < s->phis; i++)
+        rotations_make(s, angle[i], mosaic_rotation, work + i * row);
+    rotations_make(s, 0, mosaic_rotation, work + s->phis * row);
+    lab->rotations = work;
     lab->fluence = frame.fluence.v;
     br_metric(&frame, lab->metric);
     br_slopes_make(s, &frame, &lab->slopes);
@@ -53,7 +54,7 @@ void *br_lab_make(const fth_call *call, br_lab **out)
     double *work = br_op_view(call, &view);
     br_lab *lab = (br_lab *)(void *)(work + br_lab_numbers(s));
     lab->view = view;
-    br_lab_fill(lab, call->in[BR_IN_PARAM].data, call->in[BR_IN_TURN].data, work);
+    br_lab_fill(lab, call->in[BR_IN_PARAM].data, call->in[BR_IN_MOSAIC].data, work);
     *out = lab;
     return lab + 1;
 }

@@ -175,7 +175,7 @@ fth_status one_block(const fth_call *call, const out &o, int64_t y)
 fth_status run(const fth_call *call)
 {
     const br_scene *s = scene_of(call);
-    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH};
+    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_MOSAIC, BR_IN_LATCH};
     const fth_tile *t = &call->out[0], *bar = &call->in[s->masked ? BR_IN_MASK + 1 : BR_IN_MASK];
     out o = {};
     o.data = (double *)t->data;

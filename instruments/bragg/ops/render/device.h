@@ -44,10 +44,10 @@ enum { CELL_F64 = 10, CELL_F32 = 12 };
 
 /* Where things are in the scratch, in bytes. */
 typedef struct bench_map {
-    uint64_t angle, cells, wide, beams, turns, end;
+    uint64_t angle, cells, wide, beams, rotations, end;
 } bench_map;
 
-static inline bench_map bench_map_of(const br_scene *s, bool turns)
+static inline bench_map bench_map_of(const br_scene *s, bool rotations)
 {
     const uint64_t cells = (uint64_t)((s->phis + 1) * s->mosaics), line = 128;
     const uint64_t wide =
@@ -58,8 +58,8 @@ static inline bench_map bench_map_of(const br_scene *s, bool turns)
                              cells * 9 * sizeof(double),
                              cells * wide,
                              (uint64_t)s->sources * sizeof(br_beam),
-                             turns ? cells * 9 * sizeof(double) : 0};
-    uint64_t *const at[] = {&m.angle, &m.cells, &m.wide, &m.beams, &m.turns, &m.end};
+                             rotations ? cells * 9 * sizeof(double) : 0};
+    uint64_t *const at[] = {&m.angle, &m.cells, &m.wide, &m.beams, &m.rotations, &m.end};
     uint64_t to = 0;
     for (int i = 0; i < 6; i++) *at[i] = to += (size[i] + line - 1) / line * line;
     return m;
@@ -106,10 +106,10 @@ static inline unsigned blocks_for(int64_t n, int threads)
 /* view.cu: puts a bench_top and what it points to into call->scratch; `scene` is a br_scene, the
  * inputs are in the order of op.h; those that are not there are -1. */
 typedef struct br_device_inputs {
-    int param, table, source, turn, latch;
+    int param, table, source, mosaic_rotation, latch;
 } br_device_inputs;
 extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
-                                      const br_device_inputs *in, bool turns);
+                                      const br_device_inputs *in, bool rotations);
 
 /* lab.cu: how the numbers of adjoint.h move with the parameters, and what else derivatives need. */
 typedef struct br_device_slopes {

@@ -57,7 +57,7 @@ uint64_t scratch(const fth_call *call)
 fth_status run(const fth_call *call)
 {
     const br_scene *s = scene_of(call);
-    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH};
+    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_MOSAIC, BR_IN_LATCH};
     const fth_tile *out = &call->out[0];
     const cudaStream_t stream = fth_cuda_stream(call);
     fth_tile image = *out; /* whole rows */

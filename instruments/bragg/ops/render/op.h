@@ -4,7 +4,7 @@
 
 #include "view.h"
 
-enum { BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH, BR_IN_MASK };
+enum { BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_MOSAIC, BR_IN_LATCH, BR_IN_MASK };
 
 typedef struct br_op_attr {
     br_scene scene;

@@ -60,7 +60,7 @@ fth_status br_op_check(const fth_node *node, fth_err *err)
     FTH_TRY(check_input(node, BR_IN_SOURCE, FTH_F64, 2,
                         (const char *const[]){"source", "source_column"},
                         (int64_t[]){s->sources, BR_SRC_COLUMNS}, err));
-    FTH_TRY(check_input(node, BR_IN_TURN, FTH_F64, 2, (const char *const[]){"mosaic", "nine"},
+    FTH_TRY(check_input(node, BR_IN_MOSAIC, FTH_F64, 2, (const char *const[]){"mosaic", "nine"},
                         (int64_t[]){s->mosaics, 9}, err));
     FTH_TRY(check_input(node, BR_IN_LATCH, FTH_I64, 0, NULL, NULL, err));
     if (s->masked)
@@ -100,7 +100,7 @@ double *br_op_view(const fth_call *call, br_view *v)
     br_arrays a = {.param = call->in[BR_IN_PARAM].data,
                    .table = call->in[BR_IN_TABLE].data,
                    .source = call->in[BR_IN_SOURCE].data,
-                   .turn = call->in[BR_IN_TURN].data,
+                   .mosaic_rotation = call->in[BR_IN_MOSAIC].data,
                    .latch = *(const int64_t *)call->in[BR_IN_LATCH].data};
     for (int k = 0; k < 3; k++) a.table_step[k] = call->in[BR_IN_TABLE].stride[k];
     br_view_make(v, s, &a, call->scratch);
@@ -235,7 +235,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     br_inputs in = {.param = v[BR_IN_PARAM],
                     .table = v[BR_IN_TABLE],
                     .source = v[BR_IN_SOURCE],
-                    .turn = v[BR_IN_TURN],
+                    .mosaic_rotation = v[BR_IN_MOSAIC],
                     .latch = v[BR_IN_LATCH]};
     if (s->masked) in.mask = v[BR_IN_MASK];
     const fth_val bar =
@@ -275,7 +275,7 @@ fth_val br_op_add_with(fth_site site, const fth_op *op, const br_scene *scene, c
     if (attr.slow < 0 || attr.fast < 0)
         return fth_poison_(g, site, FTH_E_AXIS_MISSING, "%s: the axes slow and fast are missing",
                            op->name);
-    fth_val all[8] = {in->param, in->table, in->source, in->turn, in->latch};
+    fth_val all[8] = {in->param, in->table, in->source, in->mosaic_rotation, in->latch};
     int n = BR_IN_MASK;
     if (scene->masked) all[n++] = in->mask;
     for (int i = 0; i < n_more; i++) all[n++] = more[i];

@@ -565,7 +565,7 @@ fth_status omegas(const fth_call *call, const frame &f)
 
 fth_status run(const fth_call *call)
 {
-    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH};
+    const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_MOSAIC, BR_IN_LATCH};
     const frame f = frame_of(call);
     if (f.w.rows == 0 || f.w.cols == 0) return FTH_OK;
     FTH_TRY(fth__bragg_view(call, scene_of(call), &in, false));

@@ -17,7 +17,7 @@ BR_BOTH uint64_t br_view_bytes(const br_scene *s)
            (uint64_t)s->sources * sizeof(br_beam);
 }
 
-BR_BOTH void br_view_spin(const br_scene *s, double abc[3][3], double angle, double spun[3][3])
+BR_BOTH void br_view_spindle(const br_scene *s, double abc[3][3], double angle, double spun[3][3])
 {
     for (int k = 0; k < 3; k++) {
         memcpy(spun[k], abc[k], sizeof spun[k]);
@@ -25,14 +25,14 @@ BR_BOTH void br_view_spin(const br_scene *s, double abc[3][3], double angle, dou
     }
 }
 
-BR_BOTH void br_view_turn(const br_scene *s, double spun[3][3], const double *turn, int64_t domain,
-                          double *out)
+BR_BOTH void br_view_mosaic(const br_scene *s, double spun[3][3], const double *mosaic_rotation,
+                            int64_t domain, double *out)
 {
     if (!s->mosaic_given) {
         memcpy(out, spun, sizeof(double[3][3]));
         return;
     }
-    const double *u = turn + 9 * domain;
+    const double *u = mosaic_rotation + 9 * domain;
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 3; i++)
             out[3 * k + i] =
@@ -121,9 +121,9 @@ BR_BOTH void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a,
     double *cell = work;
     for (int64_t i = 0; i <= scene->phis; i++) {
         double spun[3][3];
-        br_view_spin(scene, abc, i < scene->phis ? angle[i] : 0, spun);
+        br_view_spindle(scene, abc, i < scene->phis ? angle[i] : 0, spun);
         for (int64_t m = 0; m < scene->mosaics; m++, cell += 9)
-            br_view_turn(scene, spun, a->turn, m, cell);
+            br_view_mosaic(scene, spun, a->mosaic_rotation, m, cell);
     }
     if (scene->precision != BR_F32) return;
     float *single = (float *)(void *)(beams + scene->sources);

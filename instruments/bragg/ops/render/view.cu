@@ -17,7 +17,7 @@ namespace
 
 typedef struct places {
     bench_top *top;
-    double *angle, *cells, *turns;
+    double *angle, *cells, *rotations;
     void *wide;
     br_beam *beams;
 } places;
@@ -34,7 +34,7 @@ __global__ void begin(br_scene scene, br_arrays a, const int64_t *latch, places 
 }
 
 /* The rotation that makes a turned cell: its columns are turned unit vectors. */
-__device__ void turn_of(const br_scene *s, double angle, const double *u, double *out)
+__device__ void rotation_of(const br_scene *s, double angle, const double *u, double *out)
 {
     for (int c = 0; c < 3; c++) {
         double axis[3] = {0, 0, 0}, spun[3];
@@ -47,14 +47,14 @@ __device__ void turn_of(const br_scene *s, double angle, const double *u, double
     }
 }
 
-__device__ void one_cell(const places &p, const double *turn, int64_t i)
+__device__ void one_cell(const places &p, const double *mosaic_rotation, int64_t i)
 {
     const br_scene *s = &p.top->scene;
     const int64_t phi = i / s->mosaics, domain = i % s->mosaics;
     const double angle = phi < s->phis ? p.angle[phi] : 0;
     double spun[3][3], cell[9];
-    br_view_spin(s, p.top->abc, angle, spun);
-    br_view_turn(s, spun, turn, domain, cell);
+    br_view_spindle(s, p.top->abc, angle, spun);
+    br_view_mosaic(s, spun, mosaic_rotation, domain, cell);
     for (int k = 0; k < 9; k++) {
         p.cells[9 * i + k] = cell[k];
         if (s->precision == BR_F32)
@@ -62,34 +62,34 @@ __device__ void one_cell(const places &p, const double *turn, int64_t i)
         else
             ((double *)p.wide)[CELL_F64 * i + k] = cell[k];
     }
-    if (p.turns) turn_of(s, angle, turn + 9 * domain, p.turns + 9 * i);
+    if (p.rotations) rotation_of(s, angle, mosaic_rotation + 9 * domain, p.rotations + 9 * i);
 }
 
-__global__ void fill(places p, const double *turn, int64_t cells, int64_t sources)
+__global__ void fill(places p, const double *mosaic_rotation, int64_t cells, int64_t sources)
 {
     const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
                   step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = first; i < cells; i += step) one_cell(p, turn, i);
+    for (int64_t i = first; i < cells; i += step) one_cell(p, mosaic_rotation, i);
     for (int64_t j = first; j < sources; j += step) br_view_beam(&p.top->view, j, &p.beams[j]);
 }
 } // namespace
 
 extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
-                                      const br_device_inputs *in, bool turns)
+                                      const br_device_inputs *in, bool rotations)
 {
     const br_scene *s = (const br_scene *)scene;
-    const bench_map m = bench_map_of(s, turns);
+    const bench_map m = bench_map_of(s, rotations);
     char *at = (char *)call->scratch;
     const places p = {.top = (bench_top *)at,
                       .angle = (double *)(at + m.angle),
                       .cells = (double *)(at + m.cells),
-                      .turns = turns ? (double *)(at + m.turns) : NULL,
+                      .rotations = rotations ? (double *)(at + m.rotations) : NULL,
                       .wide = at + m.wide,
                       .beams = (br_beam *)(at + m.beams)};
     br_arrays a = {};
     a.param = (const double *)call->in[in->param].data;
     a.source = (const double *)call->in[in->source].data;
-    if (in->turn >= 0) a.turn = (const double *)call->in[in->turn].data;
+    if (in->mosaic_rotation >= 0) a.mosaic_rotation = (const double *)call->in[in->mosaic_rotation].data;
     if (in->table >= 0) a.table = (const double *)call->in[in->table].data;
     for (int k = 0; in->table >= 0 && k < 3; k++) a.table_step[k] = call->in[in->table].stride[k];
     const int64_t cells = (s->phis + 1) * s->mosaics,
@@ -97,7 +97,7 @@ extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
     FTH_LAUNCH(begin, 1, 1, fth_cuda_stream(call), *s, a,
                in->latch >= 0 ? (const int64_t *)call->in[in->latch].data : NULL, p);
     FTH_CUDA_LAUNCHED(call);
-    FTH_LAUNCH(fill, fth_cuda_blocks(most, 64), 64, fth_cuda_stream(call), p, a.turn, cells,
+    FTH_LAUNCH(fill, fth_cuda_blocks(most, 64), 64, fth_cuda_stream(call), p, a.mosaic_rotation, cells,
                s->sources);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;

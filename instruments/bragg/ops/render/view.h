@@ -72,7 +72,8 @@ typedef struct br_watch {
 /* Bytes of work for br_view_make. */
 BR_BOTH uint64_t br_view_bytes(const br_scene *scene);
 typedef struct br_arrays {
-    const double *param, *table, *source, *turn; /* source and turn dense */
+    const double *param, *table, *source,
+        *mosaic_rotation; /* source and mosaic_rotation are dense */
     int64_t table_step[3];
     int64_t latch;
 } br_arrays;
@@ -81,10 +82,11 @@ BR_BOTH void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a,
  * cells, beams and their pointers, and gives the cell before it is turned and the angles [phi]. */
 BR_BOTH void br_view_begin(br_view *v, const br_scene *scene, const br_arrays *a, double abc[3][3],
                            double *angle);
-/* The cell at an angle of the spindle; of one domain; `turn` as in br_arrays. */
-BR_BOTH void br_view_spin(const br_scene *scene, double abc[3][3], double angle, double spun[3][3]);
-BR_BOTH void br_view_turn(const br_scene *scene, double spun[3][3], const double *turn,
-                          int64_t domain, double *out);
+/* The cell at an angle of the spindle; of one domain; `mosaic_rotation` as in br_arrays. */
+BR_BOTH void br_view_spindle(const br_scene *scene, double abc[3][3], double angle,
+                             double spun[3][3]);
+BR_BOTH void br_view_mosaic(const br_scene *scene, double spun[3][3], const double *mosaic_rotation,
+                            int64_t domain, double *out);
 BR_BOTH void br_view_beam(const br_view *v, int64_t source, br_beam *out);
 
 /* Whether pixel (slow, fast) is inside the region that is rendered. */
