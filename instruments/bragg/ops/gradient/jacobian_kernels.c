@@ -34,7 +34,7 @@ typedef struct lab {
     const br_lab *b;
     double series[3][2]; /* of the slope of a grating near its top, by t and t^3 */
     int64_t sub[3];
-    vr over, fd; /* 1 / distance; place along fast */
+    vr inv_distance, fd; /* 1 / distance; place along fast */
     double sd, od;
     slopes now;
     factor polar, omega, capture, capture_sum;
@@ -86,7 +86,7 @@ LANE void push_direction(const lab *l, const vr *bar, vr *to)
 {
     const vr *d = l->x.d, along = dot(d, bar);
     vr place[3];
-    for (int i = 0; i < 3; i++) place[i] = (bar[i] - d[i] * along) * l->over;
+    for (int i = 0; i < 3; i++) place[i] = (bar[i] - d[i] * along) * l->inv_distance;
     push_place(l, place, to);
 }
 
@@ -111,7 +111,7 @@ static BR_BOTH BR_APART void solid_angle(lab *l)
     const br_scene *s = l->x.v->scene;
     const vm need = s->oversample_omega ? m_of(m_all()) : v_eq(l->omega.v, zero());
     if (m_bits(need) == 0) return;
-    const vr y = l->over, one = s->pixel * s->pixel * (y * y * y);
+    const vr y = l->inv_distance, one = s->pixel * s->pixel * (y * y * y);
     factor now;
     now.v = s->point_pixel ? y * y : one * l->x.v->close;
     clear(now.d, SENSOR);
@@ -499,7 +499,7 @@ static BR_BOTH void subpixel(lab *l, const int64_t *sub, lookup how)
     l->fd = edge * v_load(first) + half;
     l->sd = edge * (double)(l->x.row->slow * s->oversample + sub[1]) + half;
     l->od = (double)sub[0] * s->layer_step;
-    position(&l->x, sub, l->x.d, &l->over);
+    position(&l->x, sub, l->x.d, &l->inv_distance);
     solid_angle(l);
     absorption(l, sub[0]);
     for (int i = 0; i < 3; i++) l->bar[i] = zero();

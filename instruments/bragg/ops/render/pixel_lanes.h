@@ -66,7 +66,7 @@ static BR_BOTH void bent_position(const pixels *x, const int64_t sub[3], vr *p)
 }
 
 /* Direction p, distance, and one over it. */
-LANE vr position(const pixels *x, const int64_t sub[3], vr *p, vr *over)
+LANE vr position(const pixels *x, const int64_t sub[3], vr *p, vr *inv_distance)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;
@@ -81,7 +81,7 @@ LANE vr position(const pixels *x, const int64_t sub[3], vr *p, vr *over)
     const vr r = v_sqrt(dot(p, p)), y = 1 / r;
     const vm zero = v_eq(r, v_set(0));
     for (int k = 0; k < 3; k++) p[k] = v_pick(zero, v_set(0), v_over(p[k], r, y));
-    *over = y;
+    *inv_distance = y;
     return r;
 }
 

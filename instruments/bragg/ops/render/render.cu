@@ -267,7 +267,7 @@ __device__ inline double one_beam(const crystal<real> &c, const br_scene *s, con
                                   const double *d, const br_beam *beam, int64_t group,
                                   int64_t chain, int64_t *outside)
 {
-    const double lambda = beam->lambda, y = beam->over;
+    const double lambda = beam->lambda, y = beam->inv_lambda;
     real q[3];
     for (int k = 0; k < 3; k++) { /* to the bit (d + to) / lambda */
         const double a = d[k] + beam->to[k], first = a * y;

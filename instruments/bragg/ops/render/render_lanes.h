@@ -343,8 +343,8 @@ static void layer(pixels *x, int64_t t)
     x->capture = v_set(s->thickness == 0 ? 1 : 0);
     for (int64_t subs = 0; subs < O; subs++)
         for (int64_t subf = 0; subf < O; subf++, group += s->sources) {
-            vr over;
-            solid_angle(x, position(x, (int64_t[3]){t, subs, subf}, x->d, &over));
+            vr inv_distance;
+            solid_angle(x, position(x, (int64_t[3]){t, subs, subf}, x->d, &inv_distance));
             x->omega_sum += v_wide(x->omega);
             absorption(x, t);
             if (x->pooled)
@@ -435,8 +435,8 @@ static int64_t latch(const br_view *v, const br_row *row)
         for (int64_t at = 0; open && at < groups; at++) {
             const int64_t sub[3] = {at / (O * O * s->sources), at / (O * s->sources) % O,
                                     at / s->sources % O};
-            vr over;
-            if (at % s->sources == 0) position(&x, sub, x.d, &over);
+            vr inv_distance;
+            if (at % s->sources == 0) position(&x, sub, x.d, &inv_distance);
             scatter(&x, &v->beams[at % s->sources]);
             latch_group(&x, at, &open, first);
         }

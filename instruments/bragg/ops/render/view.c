@@ -58,7 +58,7 @@ BR_BOTH void br_view_beam(const br_view *v, int64_t j, br_beam *beam)
     const double in[3] = {-source[0], -source[1], -source[2]};
     memcpy(beam->to, source, sizeof beam->to);
     beam->lambda = source[BR_SRC_FIXED] + source[BR_SRC_PART] * v->lambda;
-    beam->over = 1 / beam->lambda;
+    beam->inv_lambda = 1 / beam->lambda;
     beam->weight = br_has(s, BR_QUIRK_EQUAL_WEIGHTS)
                        ? 1
                        : (double)s->sources * source[BR_SRC_WEIGHT] / s->weight_sum;

@@ -17,7 +17,7 @@
 /* A source, ready for use. */
 typedef struct br_beam {
     double to[3], lambda; /* direction to it; wavelength */
-    double over;          /* 1 / wavelength */
+    double inv_lambda;    /* 1 / wavelength */
     double weight;        /* of its samples: 1 where all count alike */
     double across[3];     /* unit(polar x incident) */
     double along[3];      /* unit(incident x across) */
