@@ -90,15 +90,15 @@ static bool read_numbers(fth_safetensors *f, br_fact *fact)
 
 bool br_frame_found(const br_job *job, int64_t i, br_fact *fact)
 {
-    char path[FTH_PATH], tie[20];
+    char path[FTH_PATH], fingerprint[20];
     fth_safetensors *f = NULL;
     if (br_part_path(path, job->call->model_dir, i, true, NULL) != FTH_OK ||
         !fth_path_exists(path) || !files_are_there(job, i))
         return false;
     if (fth_safetensors_open(&f, mem_of(job), path, NULL) != FTH_OK) return false;
     const char *then = fth_safetensors_meta(f, "tie");
-    hex_of(fact->tie, tie);
-    const bool same = then && strcmp(then, tie) == 0 &&
+    hex_of(fact->fingerprint, fingerprint);
+    const bool same = then && strcmp(then, fingerprint) == 0 &&
                       fth_safetensors_verify(f, NULL, NULL) == FTH_OK && read_numbers(f, fact);
     fth_safetensors_close(f);
     return same;
@@ -142,12 +142,12 @@ static fth_status render_into(const br_job *job, br_passes *p, fth_safetensors_w
 static fth_status make_part(const br_job *job, const br_experiment *e, br_passes *p,
                             const char *path, const br_fact *fact, br_statistics *st, fth_err *err)
 {
-    char tie[20];
+    char fingerprint[20];
     const fth_file_item item[2] = {
         {"photons", FTH_F32, 2, {e->scene.slow, e->scene.fast}, "slow fast"},
         {"numbers", FTH_F64, 1, {2}, NULL}};
-    hex_of(fact->tie, tie);
-    const fth_file_meta meta = {"tie", tie};
+    hex_of(fact->fingerprint, fingerprint);
+    const fth_file_meta meta = {"tie", fingerprint};
     const fth_safetensors_options opt = {.meta = &meta, .n_meta = 1};
     fth_safetensors_writer *w = NULL;
     FTH_TRY(fth_safetensors_create(&w, mem_of(job), path, item, 2, &opt, err));

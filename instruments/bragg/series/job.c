@@ -115,7 +115,7 @@ fth_status br_job_start(br_job *job, fth_err *err)
         h = fth_hash_bytes(beam, sizeof beam, h);
         h = fth_hash_bytes(job->base.material, strlen(job->base.material), h);
     }
-    job->tie = fth_hash_bytes(choice, sizeof choice, h);
+    job->fingerprint = fth_hash_bytes(choice, sizeof choice, h);
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, (uint64_t)job->series.frames * sizeof(br_fact),
                          "frames", &block, err));
     job->fact = memset(block, 0, (size_t)job->series.frames * sizeof(br_fact));
@@ -143,10 +143,10 @@ fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_er
                           out->mem, &out->scene.chain_start, err);
 }
 
-uint64_t br_job_tie(const br_job *job, const br_experiment *frame)
+uint64_t br_job_fingerprint(const br_job *job, const br_experiment *frame)
 {
     const int64_t noise[2] = {frame->noise_seed, frame->shot};
-    uint64_t h = fth_hash_bytes(&frame->scene, sizeof frame->scene, job->tie);
+    uint64_t h = fth_hash_bytes(&frame->scene, sizeof frame->scene, job->fingerprint);
     h = fth_hash_bytes(frame->param, sizeof frame->param, h);
     return fth_hash_bytes(noise, sizeof noise, h);
 }

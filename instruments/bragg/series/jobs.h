@@ -36,8 +36,8 @@ int64_t br_frame_count(const fth_config *cfg);
 
 /* What is known of a frame once it is there. */
 typedef struct br_fact {
-    uint64_t tie;   /* hash of all that the frame is made from */
-    uint64_t check; /* of its pixels in the container, see br_check_add */
+    uint64_t fingerprint; /* hash of all that the frame is made from */
+    uint64_t check;       /* of its pixels in the container, see br_check_add */
     double photons, largest;
     bool old; /* it is in the container of an earlier run */
 } br_fact;
@@ -50,9 +50,9 @@ typedef struct br_job {
     int64_t header_bytes; /* of all SMV images of the series; in c mode each has its own */
     br_input_file input[BR_INPUT_FILES];
     int n_inputs;
-    uint64_t tie;  /* hash of what all frames have in common */
-    br_fact *fact; /* of each frame */
-    void *apart;   /* memory that plans leave to files and libraries */
+    uint64_t fingerprint; /* hash of what all frames have in common */
+    br_fact *fact;        /* of each frame */
+    void *apart;          /* memory that plans leave to files and libraries */
 } br_job;
 /* Resolve the config; nothing is hashed yet, and there are no facts. */
 fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);
@@ -69,7 +69,7 @@ fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_er
 /* The same for those who only look where everything lies. */
 void br_job_place(const br_job *job, int64_t i, br_experiment *out);
 /* Hash of all that frame is made from. */
-uint64_t br_job_tie(const br_job *job, const br_experiment *frame);
+uint64_t br_job_fingerprint(const br_job *job, const br_experiment *frame);
 
 /* ---- one frame: frame.c ---- */
 

@@ -392,7 +392,7 @@ static number get_largest(const br_job *job, int64_t i)
 }
 static number get_tie(const br_job *job, int64_t i)
 {
-    return (number){.i64 = (int64_t)job->fact[i].tie};
+    return (number){.i64 = (int64_t)job->fact[i].fingerprint};
 }
 static number get_check(const br_job *job, int64_t i)
 {

@@ -21,14 +21,14 @@ static fth_mem *mem_of(const br_job *job)
 
 typedef struct old {
     fth_h5 *file;
-    fth_source data, tie, check, photons, largest;
+    fth_source data, fingerprint, check, photons, largest;
     int64_t frame; /* that is being read */
 } old;
 
 static void close_old(old *o)
 {
     fth_source_close(&o->data);
-    fth_source_close(&o->tie);
+    fth_source_close(&o->fingerprint);
     fth_source_close(&o->check);
     fth_source_close(&o->photons);
     fth_source_close(&o->largest);
@@ -46,14 +46,14 @@ static bool open_sources(old *o, const br_job *job)
 {
     const br_scene *s = &job->base.scene;
     if (fth_h5_source(o->file, "/entry/data/data", &o->data, NULL) != FTH_OK ||
-        fth_h5_source(o->file, "/entry/fathom/frame_tie", &o->tie, NULL) != FTH_OK ||
+        fth_h5_source(o->file, "/entry/fathom/frame_tie", &o->fingerprint, NULL) != FTH_OK ||
         fth_h5_source(o->file, "/entry/fathom/frame_checksum", &o->check, NULL) != FTH_OK ||
         fth_h5_source(o->file, "/entry/fathom/photons", &o->photons, NULL) != FTH_OK ||
         fth_h5_source(o->file, "/entry/fathom/largest", &o->largest, NULL) != FTH_OK)
         return false;
     const int64_t n = o->data.n_axes == 3 ? o->data.size[0] : -1;
     return o->data.dtype == job->series.dtype && n >= 0 && o->data.size[1] == s->slow &&
-           o->data.size[2] == s->fast && is_list(&o->tie, FTH_I64, n) &&
+           o->data.size[2] == s->fast && is_list(&o->fingerprint, FTH_I64, n) &&
            is_list(&o->check, FTH_I64, n) && is_list(&o->photons, FTH_F64, n) &&
            is_list(&o->largest, FTH_F64, n);
 }
@@ -95,9 +95,10 @@ static fth_status read_old(old *o, const br_job *job, int64_t i, const fth_sink 
 static bool find_old(old *o, const br_job *job, int64_t i, br_fact *fact)
 {
     const int64_t n = 1;
-    uint64_t tie, check, found;
+    uint64_t fingerprint, check, found;
     if (!o->file || i >= o->data.size[0] ||
-        o->tie.read(o->tie.self, &i, &n, &tie, NULL) != FTH_OK || tie != fact->tie ||
+        o->fingerprint.read(o->fingerprint.self, &i, &n, &fingerprint, NULL) != FTH_OK ||
+        fingerprint != fact->fingerprint ||
         o->check.read(o->check.self, &i, &n, &check, NULL) != FTH_OK ||
         o->photons.read(o->photons.self, &i, &n, &fact->photons, NULL) != FTH_OK ||
         o->largest.read(o->largest.self, &i, &n, &fact->largest, NULL) != FTH_OK ||
@@ -178,7 +179,7 @@ static fth_status make_frames(br_job *job, old *o, fth_err *err)
         br_experiment e;
         br_fact *fact = &job->fact[i];
         FTH_TRY(br_job_frame(job, i, &e, err));
-        *fact = (br_fact){.tie = br_job_tie(job, &e)};
+        *fact = (br_fact){.fingerprint = br_job_fingerprint(job, &e)};
         if (!fresh && (find_old(o, job, i, fact) || br_frame_found(job, i, fact)))
             kept++;
         else
