@@ -430,7 +430,7 @@ static fth_status check_files(const br_nonbragg *n, fth_mem *mem, fth_err *err)
     fth_path_use use[OWN + BR_FLAGS_READS];
     memcpy(use, own, sizeof own);
     memcpy(use + OWN, n->read, (size_t)n->n_read * sizeof *use);
-    return br_outputs_apart(&n->e.out, use, OWN + n->n_read, mem, err);
+    return br_outputs_distinct(&n->e.out, use, OWN + n->n_read, mem, err);
 }
 
 static fth_status go(const br_call *call, fth_err *err)

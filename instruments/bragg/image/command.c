@@ -91,7 +91,7 @@ static fth_status check_files(const command *c, const char *preview, fth_err *er
     fth_path_use use[BR_FLAGS_READS + 1];
     int n = br_flags_reads(&c->flags, use);
     use[n++] = (fth_path_use){FTH_FILE_OUTPUT, "--preview", preview};
-    return br_outputs_apart(&c->experiment.out, use, n, fth_context_mem(c->call->context), err);
+    return br_outputs_distinct(&c->experiment.out, use, n, fth_context_mem(c->call->context), err);
 }
 
 static fth_status run(command *c, fth_err *err)

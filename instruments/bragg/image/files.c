@@ -58,8 +58,8 @@ fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err)
     return FTH_OK;
 }
 
-fth_status br_outputs_apart(const br_outputs *out, const fth_path_use *more, int n, fth_mem *mem,
-                            fth_err *err)
+fth_status br_outputs_distinct(const br_outputs *out, const fth_path_use *more, int n, fth_mem *mem,
+                               fth_err *err)
 {
     static const char *const name[PATHS] = {"-floatfile", "-intfile", "-pgmfile", "-noisefile",
                                             "--smv32",    "--cbf",    "-dump"};
@@ -75,7 +75,7 @@ fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err)
 {
     const char *path[PATHS];
     paths_of(out, path);
-    FTH_TRY(br_outputs_apart(out, NULL, 0, mem, err));
+    FTH_TRY(br_outputs_distinct(out, NULL, 0, mem, err));
     for (int i = 0; i < PATHS; i++) FTH_TRY(br_output_check(path[i], mem, err));
     return FTH_OK;
 }

@@ -126,8 +126,8 @@ fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
                             const fth_raw_layout *layout, const void *header, fth_err *err);
 /* Refuses outputs that are one file with each other or with one of n more, see br_flags_reads. */
 enum { BR_MORE_FILES = 16 };
-fth_status br_outputs_apart(const br_outputs *out, const fth_path_use *more, int n, fth_mem *mem,
-                            fth_err *err);
+fth_status br_outputs_distinct(const br_outputs *out, const fth_path_use *more, int n, fth_mem *mem,
+                               fth_err *err);
 fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
 /* The files that will be, or are, written, with their sizes. */
 void br_outputs_tell(const br_experiment *e, fth_answer *a);

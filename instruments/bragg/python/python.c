@@ -164,7 +164,7 @@ static fth_status set_outputs(fth_bragg *b, fth_err *err)
     FTH_TRY(set_path(o->cbf_file, b->cbf, err));
     fth_path_use use[BR_FLAGS_READS];
     const int n = br_flags_reads(&b->flags, use);
-    FTH_TRY(br_outputs_apart(o, use, n, b->mem, err));
+    FTH_TRY(br_outputs_distinct(o, use, n, b->mem, err));
     return br_outputs_check(o, b->mem, err);
 }
 

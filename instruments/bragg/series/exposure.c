@@ -316,7 +316,7 @@ static uint64_t chunk_bytes(const br_job *job)
 }
 
 /* Untouched: it is in the ledger, so that plans leave room, and in no page. */
-fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err)
+fth_status br_job_reserve(br_job *job, int files, bool library, fth_err *err)
 {
     char text[24];
     fth_err own = {0};
@@ -324,9 +324,9 @@ fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err)
     const uint64_t bytes = BESIDE + (uint64_t)job->series.frames * sizeof(br_fact) +
                            (uint64_t)files * chunk_bytes(job) +
                            (library ? fth_library_allowance(1u << FTH_LIB_HDF5, threads) : 0);
-    br_job_use_apart(job);
+    br_job_release(job);
     const fth_status s =
-        fth_mem_take(mem_of(job), FTH_MEM_DIRECT, bytes, "for files", &job->apart, &own);
+        fth_mem_take(mem_of(job), FTH_MEM_DIRECT, bytes, "for files", &job->reserved, &own);
     if (s == FTH_OK) return FTH_OK;
     if (s != FTH_E_BUDGET) return FTH_FAIL(err, s, "%s", own.text);
     fth_mem_format_size(bytes, text, sizeof text);
@@ -336,10 +336,10 @@ fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err)
     return FTH_E_NO_FIT;
 }
 
-void br_job_use_apart(br_job *job)
+void br_job_release(br_job *job)
 {
-    if (job->apart) (void)fth_mem_release(mem_of(job), job->apart, NULL);
-    job->apart = NULL;
+    if (job->reserved) (void)fth_mem_release(mem_of(job), job->reserved, NULL);
+    job->reserved = NULL;
 }
 
 static fth_status plan_store(const br_job *job, fth_stage_plan *out, FILE *show, fth_err *err)

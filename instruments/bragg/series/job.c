@@ -64,7 +64,7 @@ fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err)
 
 void br_job_close(br_job *job)
 {
-    br_job_use_apart(job);
+    br_job_release(job);
     if (job->fact) fth_mem_release(fth_context_mem(job->call->context), job->fact, NULL);
     br_experiment_clear(&job->base);
     memset(job, 0, sizeof *job);

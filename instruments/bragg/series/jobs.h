@@ -52,18 +52,17 @@ typedef struct br_job {
     int n_inputs;
     uint64_t fingerprint; /* hash of what all frames have in common */
     br_fact *fact;        /* of each frame */
-    void *apart;          /* memory that plans leave to files and libraries */
+    void *reserved;       /* memory that plans leave to files and libraries */
 } br_job;
 /* Resolve the config; nothing is hashed yet, and there are no facts. */
 fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);
 /* Hash the inputs and make room for facts: before the first frame. */
 fth_status br_job_start(br_job *job, fth_err *err);
 void br_job_close(br_job *job);
-/* Set memory apart while frames are planned, rendered and put into the container: for the stage
- * itself, so many containers, and the library that no plan knows of yet. In place of what was set
- * apart before. */
-fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err);
-void br_job_use_apart(br_job *job);
+/* Reserve memory that plans of frames leave free: for the stage itself, for `files` open
+ * containers, and for the library that no plan knows of yet. Replaces what was reserved before. */
+fth_status br_job_reserve(br_job *job, int files, bool library, fth_err *err);
+void br_job_release(br_job *job);
 /* The experiment of frame i: a copy that shares the arrays of the job. */
 fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_err *err);
 /* The same for those who only look where everything lies. */

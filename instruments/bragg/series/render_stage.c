@@ -217,7 +217,7 @@ static fth_status assemble(br_job *job, old *o, fth_err *err)
     br_nxmx x;
     FTH_TRY(br_container_path(path, job->call, err));
     FTH_TRY(br_nxmx_create(&x, job, path, err));
-    fth_status s = br_job_set_apart(job, o->file ? 0 : 1, false, err); /* as it was planned */
+    fth_status s = br_job_reserve(job, o->file ? 0 : 1, false, err); /* as it was planned */
     if (s == FTH_OK) s = fill(job, o, &x, err);
     if (s == FTH_OK) return br_nxmx_commit(&x, err);
     br_nxmx_abandon(&x);
@@ -250,7 +250,7 @@ fth_status br_render_plan(const fth_stage_call *call, fth_stage_plan *out, FILE 
 {
     br_job job;
     FTH_TRY(br_job_open(&job, call, err));
-    fth_status s = br_job_set_apart(&job, 2, true, err); /* an old one, and the new */
+    fth_status s = br_job_reserve(&job, 2, true, err); /* an old one, and the new */
     if (s == FTH_OK) s = br_frame_plan(&job, out, show, err);
     snprintf(out->text, sizeof out->text, "%" PRId64 " frames of %" PRId64 "x%" PRId64,
              job.series.frames, job.base.scene.fast, job.base.scene.slow);
@@ -278,11 +278,11 @@ fth_status br_render_run(const fth_stage_call *call, fth_err *err)
     if (s == FTH_OK) s = br_job_start(&job, err);
     if (s == FTH_OK) s = make_folder(&job, err);
     if (s == FTH_OK && fth_stage_may_resume(call)) open_old(&o, &job);
-    if (s == FTH_OK) s = br_job_set_apart(&job, o.file ? 1 : 2, true, err);
+    if (s == FTH_OK) s = br_job_reserve(&job, o.file ? 1 : 2, true, err);
     if (s == FTH_OK) s = make_frames(&job, &o, err);
     if (s == FTH_OK) {
         fth_stage_point(call, "before_outputs");
-        br_job_use_apart(&job);
+        br_job_release(&job);
         fth_mem_trim(mem_of(&job)); /* what rendering held is not needed for the rest */
         s = assemble(&job, &o, err);
     }

@@ -27,7 +27,7 @@ struct picture {
     int64_t bin_stride[2];
 };
 
-__device__ diffuse diffuse_at(const bench_top *top, const picture &p)
+__device__ diffuse diffuse_at(const device_view *top, const picture &p)
 {
     diffuse h;
     h.view = top->view;
@@ -43,7 +43,7 @@ __device__ double scale_at(const diffuse &h, double molecules)
            ((double)s->sources * (double)s->oversample * (double)s->oversample);
 }
 
-__global__ void __launch_bounds__(THREADS) forward(const bench_top *top, picture p)
+__global__ void __launch_bounds__(THREADS) forward(const device_view *top, picture p)
 {
     const diffuse h = diffuse_at(top, p);
     const double scale = scale_at(h, p.molecules);
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(THREADS) forward(const bench_top *top, picture
     }
 }
 
-__global__ void __launch_bounds__(THREADS) backward(const bench_top *top, picture p)
+__global__ void __launch_bounds__(THREADS) backward(const device_view *top, picture p)
 {
     const diffuse h = diffuse_at(top, p);
     const double scale = scale_at(h, p.molecules);
@@ -88,7 +88,7 @@ const diffuse_attr *attr_of(const fth_call *call)
 
 uint64_t scratch(const fth_call *call)
 {
-    return bench_map_of(&attr_of(call)->scene, false).end;
+    return scratch_map_of(&attr_of(call)->scene, false).end;
 }
 
 picture picture_of(const fth_call *call, int mask)
@@ -117,7 +117,7 @@ fth_status run(const fth_call *call)
     const diffuse_attr *a = attr_of(call);
     const br_device_inputs in = {PARAM, -1, SOURCE, -1, -1};
     const picture p = picture_of(call, a->back ? MASK_TOO : MASK_OR_IMAGE);
-    const bench_top *top = (const bench_top *)call->scratch;
+    const device_view *top = (const device_view *)call->scratch;
     const unsigned blocks = blocks_for(p.w.rows * p.w.cols, THREADS);
     if (p.w.rows == 0 || p.w.cols == 0) return FTH_OK;
     FTH_TRY(fth__bragg_view(call, &a->scene, &in, false));

@@ -52,7 +52,7 @@ struct target {
     int64_t image_stride[2];
 };
 
-__global__ void make_lab(const bench_top *top, const double *rotations, const br_device_slopes *slopes,
+__global__ void make_lab(const device_view *top, const double *rotations, const br_device_slopes *slopes,
                          br_lab *lab)
 {
     lab->view = top->view;
@@ -115,7 +115,7 @@ lab_map lab_map_of(const fth_call *call, int64_t rows, int sums)
     lab_map m = {};
     const int64_t cols = s->fast > 0 ? s->fast : 1, want = (BATCH + cols - 1) / cols;
     m.rows = want < rows ? want : rows;
-    m.lab = bench_map_of(s, true).end;
+    m.lab = scratch_map_of(s, true).end;
     m.slopes = m.lab + (sizeof(br_lab) + 127) / 128 * 128;
     m.batch = m.parts = m.end = m.slopes + (sizeof(br_device_slopes) + 127) / 128 * 128;
     if (sums == 0) return m;
@@ -138,8 +138,8 @@ fth_status prepare_lab(const fth_call *call, const lab_map &m)
     br_device_slopes *slopes = (br_device_slopes *)(at + m.slopes);
     FTH_TRY(fth__bragg_view(call, s, &in, true));
     FTH_TRY(fth__bragg_slopes(call, s, BR_IN_PARAM, slopes));
-    FTH_LAUNCH(make_lab, 1, 1, fth_cuda_stream(call), (const bench_top *)at,
-               (const double *)(at + bench_map_of(s, true).rotations), slopes, (br_lab *)(at + m.lab));
+    FTH_LAUNCH(make_lab, 1, 1, fth_cuda_stream(call), (const device_view *)at,
+               (const double *)(at + scratch_map_of(s, true).rotations), slopes, (br_lab *)(at + m.lab));
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

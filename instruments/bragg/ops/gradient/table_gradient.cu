@@ -78,7 +78,7 @@ __global__ void start(rows r, int64_t words)
     if (THREAD_INDEX == 0) *r.largest = 0;
 }
 
-__global__ void __launch_bounds__(THREADS) sweep(const bench_top *top, rows r, bool add)
+__global__ void __launch_bounds__(THREADS) sweep(const device_view *top, rows r, bool add)
 {
     const br_view *v = &top->view;
     const int64_t n = r.w.rows * r.w.cols;
@@ -138,7 +138,7 @@ int64_t entries_of(const fth_call *call)
 
 uint64_t scratch(const fth_call *call)
 {
-    return bench_map_of(scene_of(call), false).end + 128 +
+    return scratch_map_of(scene_of(call), false).end + 128 +
            (uint64_t)entries_of(call) * WORDS * sizeof(unsigned long long);
 }
 
@@ -146,10 +146,10 @@ fth_status one_block(const fth_call *call, const out &o, int64_t y)
 {
     const br_scene *s = scene_of(call);
     const fth_tile *bar = &call->in[s->masked ? BR_IN_MASK + 1 : BR_IN_MASK];
-    const bench_top *top = (const bench_top *)call->scratch;
+    const device_view *top = (const device_view *)call->scratch;
     const int64_t n = entries_of(call), left = bar->extent[0] - y;
     const cudaStream_t stream = fth_cuda_stream(call);
-    char *at = (char *)call->scratch + bench_map_of(s, false).end;
+    char *at = (char *)call->scratch + scratch_map_of(s, false).end;
     fth_tile tile = *bar;
     tile.origin[0] += y;
     tile.extent[0] = left < ROWS ? left : (int64_t)ROWS;

@@ -33,27 +33,27 @@ namespace
 #include "op.h"
 
 /* What a call knows about its scene, at the start of its scratch. `view` points into the rest. */
-typedef struct bench_top {
+typedef struct device_view {
     br_scene scene;
     br_view view;
     double abc[3][3]; /* before it is turned */
-} bench_top;
+} device_view;
 
 /* Cells of the fast loops lie so that they are read sixteen bytes at a time. */
 enum { CELL_F64 = 10, CELL_F32 = 12 };
 
 /* Where things are in the scratch, in bytes. */
-typedef struct bench_map {
+typedef struct scratch_map {
     uint64_t angle, cells, wide, beams, rotations, end;
-} bench_map;
+} scratch_map;
 
-static inline bench_map bench_map_of(const br_scene *s, bool rotations)
+static inline scratch_map scratch_map_of(const br_scene *s, bool rotations)
 {
     const uint64_t cells = (uint64_t)((s->phis + 1) * s->mosaics), line = 128;
     const uint64_t wide =
         s->precision == BR_F32 ? CELL_F32 * sizeof(float) : CELL_F64 * sizeof(double);
-    bench_map m = {};
-    const uint64_t size[] = {sizeof(bench_top),
+    scratch_map m = {};
+    const uint64_t size[] = {sizeof(device_view),
                              (uint64_t)s->phis * sizeof(double),
                              cells * 9 * sizeof(double),
                              cells * wide,
@@ -103,7 +103,7 @@ static inline unsigned blocks_for(int64_t n, int threads)
 #define THREAD_COUNT ((int64_t)gridDim.x * blockDim.x)
 } // namespace
 
-/* view.cu: puts a bench_top and what it points to into call->scratch; `scene` is a br_scene, the
+/* view.cu: puts a device_view and what it points to into call->scratch; `scene` is a br_scene, the
  * inputs are in the order of op.h; those that are not there are -1. */
 typedef struct br_device_inputs {
     int param, table, source, mosaic_rotation, latch;

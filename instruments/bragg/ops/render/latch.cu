@@ -20,13 +20,13 @@ __global__ void start(int64_t *to, int64_t n, int64_t stride)
     if (i < n) to[i * stride] = INT64_MAX;
 }
 
-__global__ void check(bench_top *top, int *inside)
+__global__ void check(device_view *top, int *inside)
 {
     *inside = br_always_inside(&top->view);
 }
 
 __global__ void __launch_bounds__(THREADS)
-    look(const bench_top *top, const int *inside, window w, long long *to, int64_t stride)
+    look(const device_view *top, const int *inside, window w, long long *to, int64_t stride)
 {
     const br_view *v = &top->view;
     const br_scene *s = v->scene;
@@ -51,7 +51,7 @@ const br_scene *scene_of(const fth_call *call)
 
 uint64_t scratch(const fth_call *call)
 {
-    return bench_map_of(scene_of(call), false).end + sizeof(int);
+    return scratch_map_of(scene_of(call), false).end + sizeof(int);
 }
 
 fth_status run(const fth_call *call)
@@ -64,8 +64,8 @@ fth_status run(const fth_call *call)
     image.origin[1] = 0;
     image.extent[1] = s->fast;
     const window w = window_of(&image, s->masked ? &call->in[BR_IN_MASK] : NULL);
-    bench_top *top = (bench_top *)call->scratch;
-    int *inside = (int *)((char *)call->scratch + bench_map_of(s, false).end);
+    device_view *top = (device_view *)call->scratch;
+    int *inside = (int *)((char *)call->scratch + scratch_map_of(s, false).end);
     if (w.rows == 0) return FTH_OK;
     FTH_TRY(fth__bragg_view(call, s, &in, false));
     FTH_LAUNCH(start, blocks_for(w.rows, 64), 64, stream, (int64_t *)out->data, w.rows,

@@ -32,7 +32,7 @@ struct frame {
     int64_t stride[2];
     unsigned long long *outside; /* of the first row; NULL: not wanted */
     int64_t outside_stride;
-    const void *cells; /* bench_map.wide */
+    const void *cells; /* scratch_map.wide */
 };
 
 /* ---- numbers ---- */
@@ -392,7 +392,7 @@ template <typename real> __device__ crystal<real> crystal_of(const br_view *v)
 }
 
 template <typename real, lookup how>
-__global__ void __launch_bounds__(THREADS, 4) square(const bench_top *top, frame f)
+__global__ void __launch_bounds__(THREADS, 4) square(const device_view *top, frame f)
 {
     const br_view *v = &top->view;
     const crystal<real> c = crystal_of<real>(v);
@@ -411,7 +411,7 @@ __global__ void __launch_bounds__(THREADS, 4) square(const bench_top *top, frame
 }
 
 /* Everything else: the plain loop. */
-__global__ void __launch_bounds__(THREADS) plain(const bench_top *top, frame f)
+__global__ void __launch_bounds__(THREADS) plain(const device_view *top, frame f)
 {
     const br_view *v = &top->view;
     const int64_t n = f.w.rows * f.w.cols, step = THREAD_COUNT;
@@ -450,7 +450,7 @@ __device__ double omegas_of(const br_view *v, int64_t slow, int64_t fast)
     return sum;
 }
 
-__global__ void segment_sums(const bench_top *top, frame f, int64_t segments, double *sums)
+__global__ void segment_sums(const device_view *top, frame f, int64_t segments, double *sums)
 {
     const int64_t i = THREAD_INDEX;
     if (i >= f.w.rows * segments) return;
@@ -492,7 +492,7 @@ int64_t segments_of(const fth_call *call)
 
 uint64_t scratch(const fth_call *call)
 {
-    return bench_map_of(scene_of(call), false).end +
+    return scratch_map_of(scene_of(call), false).end +
            (uint64_t)(segments_of(call) * call->out[0].extent[0]) * sizeof(double);
 }
 
@@ -508,7 +508,7 @@ frame frame_of(const fth_call *call)
     f.stride[1] = t->stride[1];
     f.outside = (unsigned long long *)outside->data;
     f.outside_stride = outside->stride[0];
-    f.cells = (const char *)call->scratch + bench_map_of(s, false).wide;
+    f.cells = (const char *)call->scratch + scratch_map_of(s, false).wide;
     return f;
 }
 
@@ -525,7 +525,7 @@ bool is_small(const fth_call *call)
 void launch(const fth_call *call, const frame &f, unsigned blocks)
 {
     const br_scene *s = scene_of(call);
-    const bench_top *top = (const bench_top *)call->scratch;
+    const device_view *top = (const device_view *)call->scratch;
     const cudaStream_t stream = fth_cuda_stream(call);
     const bool running = s->quirks >> BR_QUIRK_RUNNING_SUM & 1 &&
                          (s->oversample_thick || s->oversample_polar || s->oversample_omega);
@@ -550,9 +550,9 @@ void launch(const fth_call *call, const frame &f, unsigned blocks)
 
 fth_status omegas(const fth_call *call, const frame &f)
 {
-    const bench_top *top = (const bench_top *)call->scratch;
+    const device_view *top = (const device_view *)call->scratch;
     const int64_t segments = segments_of(call);
-    double *sums = (double *)((char *)call->scratch + bench_map_of(scene_of(call), false).end);
+    double *sums = (double *)((char *)call->scratch + scratch_map_of(scene_of(call), false).end);
     const fth_tile *out = &call->out[1];
     FTH_LAUNCH(segment_sums, blocks_for(f.w.rows * segments, 64), 64, fth_cuda_stream(call), top, f,
                segments, sums);

@@ -16,7 +16,7 @@ namespace
 #include "view.c"
 
 typedef struct places {
-    bench_top *top;
+    device_view *top;
     double *angle, *cells, *rotations;
     void *wide;
     br_beam *beams;
@@ -78,9 +78,9 @@ extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
                                       const br_device_inputs *in, bool rotations)
 {
     const br_scene *s = (const br_scene *)scene;
-    const bench_map m = bench_map_of(s, rotations);
+    const scratch_map m = scratch_map_of(s, rotations);
     char *at = (char *)call->scratch;
-    const places p = {.top = (bench_top *)at,
+    const places p = {.top = (device_view *)at,
                       .angle = (double *)(at + m.angle),
                       .cells = (double *)(at + m.cells),
                       .rotations = rotations ? (double *)(at + m.rotations) : NULL,
