@@ -7,7 +7,7 @@
 
 enum { NUMBERS = 12 + 2 + 18 + 3 };
 
-static void list(const br_frame *f, const br_dual **v)
+static void list(const br_placed *f, const br_dual **v)
 {
     int n = 0;
     for (int i = 0; i < 3; i++) {
@@ -31,7 +31,7 @@ static void list(const br_frame *f, const br_dual **v)
 static void central(const br_scene *s, const double *p, int i, double h, double *out)
 {
     double q[BR_PARAMS];
-    br_frame f[2];
+    br_placed f[2];
     const br_dual *v[2][NUMBERS];
     for (int k = 0; k < 2; k++) {
         memcpy(q, p, sizeof q);
@@ -61,7 +61,7 @@ static double size_of(int n) /* of the number itself */
 
 static void check(const br_scene *s, const double *p, const char *name)
 {
-    br_frame f;
+    br_placed f;
     const br_dual *v[NUMBERS];
     br_place(s, p, &f);
     list(&f, v);
@@ -174,7 +174,7 @@ TEST(misset_z_turns_about_z)
     for (int k = 0; k < 2; k++) {
         br_scene s;
         double p[BR_PARAMS];
-        br_frame f;
+        br_placed f;
         t_scene(&s, p, BR_MOSFLM);
         if (k) p[BR_MX] = p[BR_MY] = p[BR_MZ] = 0;
         br_place(&s, p, &f);

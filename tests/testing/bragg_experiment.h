@@ -14,7 +14,7 @@ static inline fth_status te_fill(br_experiment *e, fth_mem *mem, const tb_case *
     e->mem = mem;
     e->scene = *s;
     memcpy(e->param, c->param, sizeof e->param);
-    br_place(s, e->param, &e->frame);
+    br_place(s, e->param, &e->placed);
     const int64_t some[3] = {s->h_max - s->h_min + 2, s->k_max - s->k_min + 2,
                              s->l_max - s->l_min + 2},
                   none[3] = {1, 1, 1};

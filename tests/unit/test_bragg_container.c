@@ -197,9 +197,9 @@ TEST(an_oblique_detector_is_hit_at_its_beam_centre)
     e.scene.pixel = pixel;
     e.scene.beam[0] = 1;
     for (int i = 0; i < 3; i++) {
-        e.frame.fdet[i].v = fast[i];
-        e.frame.sdet[i].v = slow[i];
-        e.frame.pix0[i].v = (i == 0 ? distance : 0) - pixel * (30 * fast[i] + 50 * slow[i]);
+        e.placed.fdet[i].v = fast[i];
+        e.placed.sdet[i].v = slow[i];
+        e.placed.pix0[i].v = (i == 0 ? distance : 0) - pixel * (30 * fast[i] + 50 * slow[i]);
     }
     const br_hit hit = br_beam_hit(&e);
     NEAR(hit.distance, distance, 1e-12);

@@ -178,7 +178,7 @@ TEST(radial_average_of_the_resolution_is_the_resolution)
     for (int i = 0; i < N * N; i++) {
         double p[3], along = 0, length = 0;
         for (int k = 0; k < 3; k++) {
-            const br_frame *f = &s.e->frame;
+            const br_placed *f = &s.e->placed;
             p[k] = f->pix0[k].v +
                    s.e->scene.pixel * ((i % N + 0.5) * f->fdet[k].v + (i / N + 0.5) * f->sdet[k].v);
             along += p[k] * s.e->scene.beam[k];

@@ -35,7 +35,7 @@ static void cell_line(const char *name, const double *e, const double *a)
 /* Each part of the log that follows from the frame must stand in the file as it is. */
 static void in_log(const char *path, const br_scene *s, const double *p)
 {
-    br_frame f;
+    br_placed f;
     br_place(s, p, &f);
     size_t bytes;
     char *log = (char *)t_file_read(path, &bytes);
@@ -45,7 +45,7 @@ static void in_log(const char *path, const br_scene *s, const double *p)
 
     at = 0;
     double e[3], a[3], e_star[3], a_star[3];
-    br_frame_cells(&f, e, a, e_star, a_star);
+    br_placed_cells(&f, e, a, e_star, a_star);
     cell_line("Unit", e, a);
     cell_line("Recp", e_star, a_star);
     say("volume = %g A^3\n", f.volume);
@@ -138,7 +138,7 @@ TEST(p09_xds)
     p[BR_XB] = (30.2 - 0.5) * s.pixel;
     p[BR_YB] = (34.7 - 0.5) * s.pixel;
     in_log(LOG("p09_xds"), &s, p);
-    br_frame f;
+    br_placed f;
     br_place(&s, p, &f);
     NEAR(f.org[0], 30.2, 1e-12);
     NEAR(f.org[1], 34.7, 1e-12);
@@ -203,7 +203,7 @@ TEST(two_theta_shortens_the_distance)
 {
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_MOSFLM);
     p[BR_DIST] = 0.1;
     p[BR_TT] = br_radians(20);
@@ -221,7 +221,7 @@ TEST(cells_come_back)
                                        {30, 50, 90, 110, 100, 80}};
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     for (int c = 0; c < 5; c++)
         for (int spec = 0; spec < 2; spec++) {
             t_scene(&s, p, BR_MOSFLM);
@@ -254,7 +254,7 @@ TEST(an_impossible_cell_has_the_smallest_volume)
 {
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_MOSFLM);
     p[BR_A] = 0;
     br_place(&s, p, &f);
@@ -268,7 +268,7 @@ TEST(impossible_cells_follow_the_formula)
     for (int c = 0; c < 3; c++) {
         br_scene s;
         double p[BR_PARAMS], sn[3], cs[3];
-        br_frame f;
+        br_placed f;
         t_scene(&s, p, BR_MOSFLM);
         p[BR_MX] = p[BR_MY] = p[BR_MZ] = 0;
         for (int i = 0; i < 3; i++) {
@@ -311,7 +311,7 @@ TEST(angles_beyond_180_have_positive_lengths)
 {
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_MOSFLM);
     p[BR_MX] = p[BR_MY] = p[BR_MZ] = 0;
     p[BR_GA] = br_radians(190);
@@ -325,7 +325,7 @@ TEST(a_left_handed_matrix_has_negative_angles)
 {
     br_scene s;
     double p[BR_PARAMS], e[3], a[3], e_star[3], a_star[3];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_MOSFLM);
     s.cell_given = 0;
     s.mat_given = 1;
@@ -334,7 +334,7 @@ TEST(a_left_handed_matrix_has_negative_angles)
     s.mat[8] = -0.01;
     br_place(&s, p, &f);
     NEAR(f.volume, -500000, 1e-6);
-    br_frame_cells(&f, e, a, e_star, a_star);
+    br_placed_cells(&f, e, a, e_star, a_star);
     NEAR(e[0], 50, 1e-10);
     for (int i = 0; i < 3; i++) {
         NEAR(a[i] * BR_RTD, -90, 1e-10);
@@ -347,7 +347,7 @@ TEST(a_detector_that_looks_away_is_behind)
 {
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_MOSFLM);
     t_set3(s.odet, -1, 0, 0);
     br_place(&s, p, &f);
@@ -360,7 +360,7 @@ TEST(pix0_is_used_without_the_quirk)
 {
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_CUSTOM);
     s.pix0_given = 1;
     t_set3(s.pix0, 0.07, 0.01, -0.02);
@@ -381,7 +381,7 @@ TEST(a_detector_along_the_beam_divides_by_no_zero)
 {
     br_scene s;
     double p[BR_PARAMS];
-    br_frame f;
+    br_placed f;
     t_scene(&s, p, BR_CUSTOM);
     t_set3(s.odet, 0, 1, 0);
     br_place(&s, p, &f);

@@ -42,7 +42,7 @@ static void end(bench *b)
 /* Resolution of a point of a flat detector, by its own formula. */
 static double resolution(const br_experiment *e, double fast, double slow)
 {
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     const double fd = (fast + 0.5) * e->scene.pixel, sd = (slow + 0.5) * e->scene.pixel;
     double p[3], along = 0, length = 0;
     for (int i = 0; i < 3; i++) {

@@ -262,19 +262,19 @@ TEST(a_matrix_becomes_cell_and_misset)
     tr_crystal(&c, 16);
     br_experiment e = {.scene = c.s};
     memcpy(e.param, c.param, sizeof e.param);
-    br_place(&e.scene, e.param, &e.frame);
+    br_place(&e.scene, e.param, &e.placed);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
-            e.scene.mat[3 * k + i] = e.frame.star[i][k].v * c.param[BR_LAM] / 1e-10;
+            e.scene.mat[3 * k + i] = e.placed.star[i][k].v * c.param[BR_LAM] / 1e-10;
     e.scene.mat_given = 1, e.scene.cell_given = 0, e.scene.misset_given = 0;
     e.scene.quirks = BR_QUIRKS_C;
     for (int p = BR_A; p <= BR_MZ; p++) e.param[p] = 0;
-    const br_frame before = e.frame;
+    const br_placed before = e.placed;
     OKE(br_matrix_to_cell(&e, &err), &err);
     for (int p = BR_A; p <= BR_MZ; p++) NEAR(e.param[p], c.param[p], 1e-10);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
-            NEAR(e.frame.abc[i][k].v, before.abc[i][k].v, 1e-12 * c.param[BR_A] * 1e-10);
+            NEAR(e.placed.abc[i][k].v, before.abc[i][k].v, 1e-12 * c.param[BR_A] * 1e-10);
     IS_TRUE(!e.scene.mat_given && !br_has(&e.scene, BR_QUIRK_CSTAR_Z));
     e.scene = c.s;
     for (int k = 0; k < 9; k++) e.scene.mat[k] = -before.star[k % 3][k / 3].v;

@@ -149,12 +149,12 @@ static void same_model(const char *one, const char *other, bool c_mode)
     resolve(&a, ctx, one, c_mode);
     resolve(&b, ctx, other, c_mode);
     for (int k = 0; k < 3; k++) {
-        NEAR(a.frame.pix0[k].v, b.frame.pix0[k].v, 1e-6);
-        NEAR(a.frame.fdet[k].v, b.frame.fdet[k].v, 1e-5);
-        NEAR(a.frame.sdet[k].v, b.frame.sdet[k].v, 1e-5);
-        for (int i = 0; i < 3; i++) NEAR(a.frame.abc[i][k].v, b.frame.abc[i][k].v, 1e-13);
+        NEAR(a.placed.pix0[k].v, b.placed.pix0[k].v, 1e-6);
+        NEAR(a.placed.fdet[k].v, b.placed.fdet[k].v, 1e-5);
+        NEAR(a.placed.sdet[k].v, b.placed.sdet[k].v, 1e-5);
+        for (int i = 0; i < 3; i++) NEAR(a.placed.abc[i][k].v, b.placed.abc[i][k].v, 1e-13);
     }
-    NEAR(a.frame.fluence.v, b.frame.fluence.v, 1e-3 * b.frame.fluence.v);
+    NEAR(a.placed.fluence.v, b.placed.fluence.v, 1e-3 * b.placed.fluence.v);
     EQ_I64(a.scene.oversample, b.scene.oversample);
     EQ_F64(a.scene.cells[0], b.scene.cells[0]);
     EQ_I64(a.scene.pivot, b.scene.pivot);

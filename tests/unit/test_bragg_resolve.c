@@ -161,7 +161,7 @@ TEST(points_that_are_not_used_are_named)
         snprintf(words, sizeof words, "-detector_rotx 2 %s", t[i].flags);
         const br_experiment *e = given(words, true);
         double at[3], without[3];
-        for (int k = 0; k < 3; k++) at[k] = e->frame.pix0[k].v;
+        for (int k = 0; k < 3; k++) at[k] = e->placed.pix0[k].v;
         EQ_I64(br_notice_places(&b.flags, text, sizeof text), t[i].notice != NULL);
         if (t[i].notice) HAS(text, t[i].notice);
         words[0] = 0; /* the same without the points: flags with a number */
@@ -177,7 +177,7 @@ TEST(points_that_are_not_used_are_named)
         char line[400];
         snprintf(line, sizeof line, "-detector_rotx 2 %s", words);
         e = given(line, true);
-        for (int k = 0; k < 3; k++) without[k] = e->frame.pix0[k].v;
+        for (int k = 0; k < 3; k++) without[k] = e->placed.pix0[k].v;
         if ((memcmp(at, without, sizeof at) == 0) != (t[i].notice != NULL))
             FAIL("%s: the notice is not what the geometry says", t[i].flags);
     }
@@ -203,8 +203,8 @@ TEST(default_beam_centres_of_the_conventions)
         const br_experiment *e = given(t[i].flag, false);
         NEAR(e->xbeam * 1e3, t[i].xbeam, 1e-12);
         NEAR(e->ybeam * 1e3, t[i].ybeam, 1e-12);
-        NEAR(e->frame.fbeam * 1e3, t[i].fbeam, 1e-12);
-        NEAR(e->frame.sbeam * 1e3, t[i].sbeam, 1e-12);
+        NEAR(e->placed.fbeam * 1e3, t[i].fbeam, 1e-12);
+        NEAR(e->placed.sbeam * 1e3, t[i].sbeam, 1e-12);
         EQ_I64(e->scene.pivot, t[i].pivot);
     }
     done();
@@ -263,23 +263,23 @@ TEST(conventions_and_vectors_replace_each_other)
 TEST(near_points_and_origins)
 {
     const br_experiment *e = given("-xds -ORGX 30.5 -ORGY 20.5", false);
-    NEAR(e->frame.fclose, 30 * 0.4e-3, 1e-15);
+    NEAR(e->placed.fclose, 30 * 0.4e-3, 1e-15);
     NEAR(e->xclose, 30 * 0.4e-3, 1e-15);
     NEAR(e->param[BR_YB], 20 * 0.4e-3, 1e-15);
     e = given("-xds -Xclose 5", false); /* does not move the near point */
-    NEAR(e->frame.fclose, 12.8e-3, 1e-15);
+    NEAR(e->placed.fclose, 12.8e-3, 1e-15);
     NEAR(e->xbeam, 5e-3, 1e-15);
     e = given("-fdet_vector 0 0 1 -Xbeam 5 -pivot sample", false);
-    NEAR(e->frame.fclose, 5e-3, 1e-15);
+    NEAR(e->placed.fclose, 5e-3, 1e-15);
     /* the origin: ignored in c mode, taken in spec mode */
     e = given("-pix0_vector 0.1 0.01 -0.01", false);
     IS_TRUE(!e->scene.pix0_given);
     e = given("-pix0_vector 0.1 0.01 -0.01", true);
     IS_TRUE(e->scene.pix0_given);
-    EQ_F64(e->frame.pix0[1].v, 0.01);
+    EQ_F64(e->placed.pix0[1].v, 0.01);
     e = given("-pix0_vector_mm 100 10 -10", true);
-    EQ_F64(e->frame.pix0[0].v, 0.1);
-    NEAR(e->frame.distance.v, 0.1, 1e-15);
+    EQ_F64(e->placed.pix0[0].v, 0.1);
+    NEAR(e->placed.distance.v, 0.1, 1e-15);
     done();
 }
 
@@ -455,12 +455,12 @@ TEST(a_close_distance_of_a_header_beats_a_typed_distance)
     snprintf(args, sizeof args, "-cell 40 -default_F 1 -distance 80 -img %s", path);
     bgr_start(&b, args, false, NULL);
     OKE(b.status, &b.err);
-    NEAR(b.e.frame.distance.v, 0.060, 1e-15);
+    NEAR(b.e.placed.distance.v, 0.060, 1e-15);
     bgr_end(&b);
     snprintf(args, sizeof args, "-cell 40 -default_F 1 -close_distance 50 -img %s", path);
     bgr_start(&b, args, true, NULL);
     OKE(b.status, &b.err);
-    NEAR(b.e.frame.distance.v, 0.050, 1e-15);
+    NEAR(b.e.placed.distance.v, 0.050, 1e-15);
     bgr_end(&b);
     /* with the substring quirk DISTANCE is the last one that contains it */
     path = write_header("PIXEL_SIZE=0.4;\nDISTANCE=65;\nXDISTANCE=33;\n");
@@ -468,7 +468,7 @@ TEST(a_close_distance_of_a_header_beats_a_typed_distance)
         snprintf(args, sizeof args, "-cell 40 -default_F 1 -img %s", path);
         bgr_start(&b, args, spec, NULL);
         OKE(b.status, &b.err);
-        NEAR(b.e.frame.distance.v, spec ? 0.065 : 0.033, 1e-15);
+        NEAR(b.e.placed.distance.v, spec ? 0.065 : 0.033, 1e-15);
         bgr_end(&b);
     }
     b.mem = NULL;

@@ -22,7 +22,7 @@ static br_experiment experiment(br_convention c)
 static void same_header(br_experiment *e, const char *path)
 {
     br_smv_head head;
-    br_place(&e->scene, e->param, &e->frame);
+    br_place(&e->scene, e->param, &e->placed);
     br_smv_header(e, 16, 0, &head);
     size_t bytes;
     unsigned char *image = t_file_read(path, &bytes);
@@ -126,7 +126,7 @@ static br_experiment of_many_digits(bool compat_c)
     e.ybeam = e.param[BR_YB] = 21.907080 / 1000;
     e.param[BR_PHI] = br_radians(12.3);
     e.osc = br_radians(0.1);
-    br_place(&e.scene, e.param, &e.frame);
+    br_place(&e.scene, e.param, &e.placed);
     return e;
 }
 
@@ -171,7 +171,7 @@ TEST(a_text_of_more_than_512_bytes_has_the_next_multiple_in_spec_mode)
     brief.param[BR_DIST] = 0.2;
     brief.param[BR_PHI] = brief.osc = 0;
     brief.xbeam = brief.ybeam = brief.param[BR_XB] = brief.param[BR_YB] = 0.02;
-    br_place(&brief.scene, brief.param, &brief.frame);
+    br_place(&brief.scene, brief.param, &brief.placed);
     br_smv_header(&brief, 16, 0, &head);
     EQ_I64(head.bytes, 512);
     EQ_I64(atoi(strchr(head.text, '=') + 1), 512);
@@ -214,7 +214,7 @@ TEST(numbers_of_any_length_have_a_header)
     e.param[BR_XB] = e.param[BR_YB] = -1.23456e-200;
     e.xbeam = e.ybeam = e.osc = -1.23456e-200;
     e.param[BR_LAM] = -1.23456e-288;
-    br_place(&e.scene, e.param, &e.frame);
+    br_place(&e.scene, e.param, &e.placed);
     for (int c = 0; c < 2; c++) {
         e.compat_c = c;
         br_smv_header(&e, 32, 0, &head);
@@ -399,7 +399,7 @@ TEST(long_headers_of_both_modes_are_read)
     e.xbeam = e.ybeam = e.param[BR_XB] = e.param[BR_YB] = -1.23456e-8;
     e.param[BR_DIST] = -1.23456e-8;
     e.param[BR_LAM] = 1.23456e-15;
-    br_place(&e.scene, e.param, &e.frame);
+    br_place(&e.scene, e.param, &e.placed);
     br_smv_header(&e, 16, 0, &head);
     IS_TRUE(head.bytes > 512 && strstr(head.text, "OSC_RANGE") > head.text + 512);
     pixels_are_found(&head, false, &h);

@@ -409,13 +409,13 @@ static void say_settings(const br_nonbragg *n, FILE *out)
     fprintf(out,
             "%lld x %lld pixels of %g mm at %g mm, %lld sources, %lld layers, %lld x %lld "
             "subpixels\n",
-            (long long)s->fast, (long long)s->slow, s->pixel * 1000, n->e.frame.distance.v * 1000,
+            (long long)s->fast, (long long)s->slow, s->pixel * 1000, n->e.placed.distance.v * 1000,
             (long long)s->sources, (long long)s->layers, (long long)s->oversample,
             (long long)s->oversample);
-    fprintf(out, "beam centre: %g %g mm along fast and slow\n", n->e.frame.fbeam * 1000,
-            n->e.frame.sbeam * 1000);
+    fprintf(out, "beam centre: %g %g mm along fast and slow\n", n->e.placed.fbeam * 1000,
+            n->e.placed.sbeam * 1000);
     fprintf(out, "table of F: %lld rows; %g molecules; fluence %g photons/m^2\n",
-            (long long)n->table.rows, n->molecules, n->e.frame.fluence.v);
+            (long long)n->table.rows, n->molecules, n->e.placed.fluence.v);
 }
 
 /* Forwards and back: what is not written is "" in either. */

@@ -62,8 +62,8 @@ static void geometry(FILE *out, const br_flags *f, const br_experiment *e)
     fprintf(out, "%s convention selected.\n", name[s->convention]);
     fprintf(out, "pivoting detector around %s\n",
             s->pivot == BR_PIVOT_SAMPLE ? "sample" : "direct beam spot");
-    fprintf(out, "XDS incident beam: %g %g %g\n", along(s->beam, e->frame.fdet),
-            along(s->beam, e->frame.sdet), along(s->beam, e->frame.odet));
+    fprintf(out, "XDS incident beam: %g %g %g\n", along(s->beam, e->placed.fdet),
+            along(s->beam, e->placed.sdet), along(s->beam, e->placed.odet));
     if (f->interpolate != 2) return;
     const bool small = f->cells[0] <= 2 || f->cells[1] <= 2 || f->cells[2] <= 2;
     fprintf(out, small ? "auto-selected tricubic interpolation of structure factors\n"
@@ -88,14 +88,14 @@ static void cell(FILE *out, const br_flags *f, const br_experiment *e)
     if (f->misset_kind < 0)
         fprintf(out, "random orientation misset angles: %f %f %f deg\n", e->param[BR_MX] * BR_RTD,
                 e->param[BR_MY] * BR_RTD, e->param[BR_MZ] * BR_RTD);
-    br_frame_cells(&e->frame, edge, angle, edge_star, angle_star);
+    br_placed_cells(&e->placed, edge, angle, edge_star, angle_star);
     fprintf(out, "Unit Cell: %g %g %g %g %g %g\n", edge[0], edge[1], edge[2], angle[0] * BR_RTD,
             angle[1] * BR_RTD, angle[2] * BR_RTD);
     fprintf(out, "Recp Cell: %g %g %g %g %g %g\n", edge_star[0], edge_star[1], edge_star[2],
             angle_star[0] * BR_RTD, angle_star[1] * BR_RTD, angle_star[2] * BR_RTD);
-    fprintf(out, "volume = %g A^3\n", e->frame.volume);
-    matrix(out, "real-space cell vectors (Angstrom)", direct, e->frame.abc, 1e10);
-    matrix(out, "reciprocal-space cell vectors (Angstrom^-1)", star, e->frame.star, 1);
+    fprintf(out, "volume = %g A^3\n", e->placed.volume);
+    matrix(out, "real-space cell vectors (Angstrom)", direct, e->placed.abc, 1e10);
+    matrix(out, "reciprocal-space cell vectors (Angstrom^-1)", star, e->placed.star, 1);
 }
 
 static void crystal(FILE *out, const br_flags *f, const br_experiment *e)
@@ -115,7 +115,7 @@ static void crystal(FILE *out, const br_flags *f, const br_experiment *e)
                 "         but reciprocal pixel size is %g A\n"
                 "         intensity may vary significantly across a pixel!\n"
                 "         recommend -oversample %lld to work around this\n",
-                largest * 1e10, e->lambda0 * e->frame.distance.v / s->pixel * 1e10,
+                largest * 1e10, e->lambda0 * e->placed.distance.v / s->pixel * 1e10,
                 (long long)e->recommended);
     }
     fprintf(out, "approximate MW = %g\n",
@@ -282,7 +282,7 @@ static void about_crystal(FILE *out, const br_experiment *e)
 static void about_detector(FILE *out, const br_experiment *e)
 {
     const br_scene *s = &e->scene;
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     fprintf(out, "  distance=%g detsize=%gx%g  pixel=%g meters (%lldx%lld pixels)\n", f->distance.v,
             s->detsize[0], s->detsize[1], s->pixel, (long long)s->fast, (long long)s->slow);
     fprintf(out, "  sensor is %g m thick in %lld layers with mu= %g\n", s->thickness,

@@ -52,7 +52,7 @@ bool br_notice_places(const br_flags *f, char *text, size_t bytes)
 static bool is_tilted(const br_experiment *e)
 {
     double along = 0;
-    for (int i = 0; i < 3; i++) along += e->frame.odet[i].v * e->scene.beam[i];
+    for (int i = 0; i < 3; i++) along += e->placed.odet[i].v * e->scene.beam[i];
     return fabs(along) < 1 - 1e-12; /* 1e-6 rad: far below a pixel */
 }
 

@@ -27,7 +27,7 @@ typedef struct br_experiment {
     fth_mem *mem;
     br_scene scene;
     double param[BR_PARAMS];
-    br_frame frame;
+    br_placed placed;
     fth_tensor *table;           /* f64 [h k l] */
     fth_tensor *source;          /* f64 [source source_column] */
     fth_tensor *mosaic_rotation; /* f64 [mosaic nine] */

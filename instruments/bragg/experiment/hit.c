@@ -14,7 +14,7 @@ static double dot(const double *a, const double *b)
 br_hit br_beam_hit(const br_experiment *e)
 {
     const br_scene *s = &e->scene;
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     double pix0[3], fast[3], slow[3], normal[3], at[3];
     for (int i = 0; i < 3; i++) {
         pix0[i] = f->pix0[i].v;

@@ -50,7 +50,7 @@ static fth_status check_stol(const br_experiment *e, const br_flags *f, fth_err 
 
 static fth_status check_frame(const br_experiment *e, fth_err *err)
 {
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     double detector = f->close.v + f->distance.v + f->fbeam + f->sbeam, crystal = f->volume;
     for (int i = 0; i < 3; i++) {
         detector += f->pix0[i].v + f->fdet[i].v + f->sdet[i].v + f->odet[i].v;
@@ -278,7 +278,7 @@ static void cell_of_matrix(br_experiment *e)
     double v[3][3], edge[3], angle[3];
     if (e->scene.cell_given) return;
     for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) v[i][k] = e->frame.abc[i][k].v * 1e10;
+        for (int k = 0; k < 3; k++) v[i][k] = e->placed.abc[i][k].v * 1e10;
     br_cell_of((const double(*)[3])v, edge, angle);
     for (int i = 0; i < 3; i++) {
         e->param[BR_A + i] = edge[i];
@@ -292,13 +292,13 @@ static fth_status resolve_size(br_experiment *e, const br_flags *f, fth_err *err
     br_scene *s = &e->scene;
     double largest = 0;
     for (int i = 0; i < 3; i++) {
-        const double edge = length(e->frame.abc[i]);
+        const double edge = length(e->placed.abc[i]);
         s->cells[i] = e->sample[i] > 0 ? ceil(e->sample[i] / edge) : (double)f->cells[i];
         if (s->cells[i] <= 1) s->cells[i] = 1;
         e->sample[i] = edge * s->cells[i];
         if (i == 0 || largest < e->sample[i]) largest = e->sample[i];
     }
-    const double pixel = e->lambda0 * e->frame.distance.v / s->pixel;
+    const double pixel = e->lambda0 * e->placed.distance.v / s->pixel;
     e->oversample_wanted = 3.0 * largest / pixel;
     const double whole = ceil(e->oversample_wanted);
     e->recommended = whole >= 1 ? whole < 1e6 ? (int64_t)whole : 1000000 : 1;
@@ -463,7 +463,7 @@ static fth_status resolve_scene(br_experiment *e, const br_flags *f, fth_err *er
     if (s->thickness == 0 && !br_has(s, BR_QUIRK_LAST_LAYER)) s->oversample_thick = 0;
     resolve_seeds(e, f);
     FTH_TRY(resolve_orientation(e, f, err));
-    br_place(s, e->param, &e->frame);
+    br_place(s, e->param, &e->placed);
     FTH_TRY(check_frame(e, err));
     cell_of_matrix(e);
     return resolve_size(e, f, err);

@@ -151,7 +151,7 @@ static void turn(search *s, double angle)
     double abc[3][3], x[3];
     for (int k = 0; k < 3; k++) {
         double v[3];
-        values(s->e->frame.abc[k], v);
+        values(s->e->placed.abc[k], v);
         memcpy(abc[k], v, sizeof v);
         if (angle != 0) br_rotate_axis(v, scene->spindle, angle, abc[k]);
     }
@@ -171,7 +171,7 @@ static void sweep(search *s, const double *angle)
         double edge[2];
         for (int k = 0; k < 2; k++) {
             double v[3];
-            values(s->e->frame.abc[k], v);
+            values(s->e->placed.abc[k], v);
             edge[k] = s->reach * sqrt(dot(v, v));
         }
         for (int64_t h = -(int64_t)edge[0]; h <= (int64_t)edge[0]; h++)
@@ -181,7 +181,7 @@ static void sweep(search *s, const double *angle)
 
 static void prepare(search *s, const br_experiment *e)
 {
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     double smallest = 1;
     *s = (search){.e = e, .close = f->close.v, .radius = 1 / f->lambda.v};
     values(f->pix0, s->pix0);
@@ -250,7 +250,7 @@ fth_status br_marks_predict(br_marks *out, const br_experiment *e, fth_err *err)
     prepare(&s, e);
     FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, sizeof(double) * (uint64_t)e->scene.phis, "angles",
                          &angle, err));
-    br_spindle_angles(&e->scene, e->frame.phi0.v, angle);
+    br_spindle_angles(&e->scene, e->placed.phi0.v, angle);
     const fth_status status = find(out, &s, angle, err);
     (void)fth_mem_release(e->mem, angle, NULL);
     return status;

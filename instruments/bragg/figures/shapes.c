@@ -31,7 +31,7 @@ static void fill(profiles *p, const br_experiment *e, double lobes)
         s.shape = (int32_t)shapes[k].shape;
         br_view v = {.scene = &s, .lattice_sum = s.cells[0] * s.cells[1] * s.cells[2]};
         for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) v.star[i][j] = e->frame.star[i][j].v;
+            for (int j = 0; j < 3; j++) v.star[i][j] = e->placed.star[i][j].v;
         for (int i = 0; i < POINTS; i++) {
             const double h = lobes / n * (2.0 * i / (POINTS - 1) - 1);
             const double f = br_lattice(&v, (double[3]){h, 0, 0}) / v.lattice_sum;

@@ -26,8 +26,8 @@ void br_cell_of(const double v[3][3], double *edge, double *angle)
 
 /* The sine of a reciprocal angle is made of the volume that was typed, which with cstar-z is not
  * quite that of the vectors: the console of the reference shows these angles. */
-void br_frame_cells(const br_frame *f, double *edge, double *angle, double *edge_star,
-                    double *angle_star)
+void br_placed_cells(const br_placed *f, double *edge, double *angle, double *edge_star,
+                     double *angle_star)
 {
     double v[3][3];
     for (int i = 0; i < 9; i++) v[i / 3][i % 3] = f->star[i / 3][i % 3].v;

@@ -7,8 +7,8 @@
 /* Cell edges (in the unit of v) and angles (radians) of three vectors, as the console prints them.
  */
 void br_cell_of(const double v[3][3], double *edge, double *angle);
-/* The same of a frame, in Angstrom, with its reciprocal cell. */
-void br_frame_cells(const br_frame *f, double *edge, double *angle, double *edge_star,
-                    double *angle_star);
+/* The same of a placed scene, in Angstrom, with its reciprocal cell. */
+void br_placed_cells(const br_placed *f, double *edge, double *angle, double *edge_star,
+                     double *angle_star);
 
 #endif

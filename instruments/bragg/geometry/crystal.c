@@ -90,7 +90,7 @@ static BR_BOTH void rescale(br_dual *v, br_dual length)
     br_scale3(v, br_div(length, old));
 }
 
-BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p, br_frame *out)
+BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p, br_placed *out)
 {
     br_dual(*star)[3] = out->star, (*abc)[3] = out->abc;
     const br_dual typed = scene->cell_given ? cell_volume(p) : br_num(0);
@@ -116,7 +116,7 @@ BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p, br_frame 
     out->volume = v.v;
 }
 
-BR_BOTH void br_place(const br_scene *scene, const double *param, br_frame *out)
+BR_BOTH void br_place(const br_scene *scene, const double *param, br_placed *out)
 {
     br_dual p[BR_PARAMS];
     for (int i = 0; i < BR_PARAMS; i++) p[i] = br_var(param[i], (br_param)i);

@@ -43,7 +43,8 @@ static BR_BOTH void corner(const br_dual *fast, const br_dual *slow, const br_du
 }
 
 /* What follows from the final pix0 and the axes. */
-static BR_BOTH void derive(const br_scene *scene, const br_dual *beam, br_dual ratio, br_frame *out)
+static BR_BOTH void derive(const br_scene *scene, const br_dual *beam, br_dual ratio,
+                           br_placed *out)
 {
     out->fclose = -br_dot3(out->pix0, out->fdet).v;
     out->sclose = -br_dot3(out->pix0, out->sdet).v;
@@ -63,7 +64,7 @@ static BR_BOTH void derive(const br_scene *scene, const br_dual *beam, br_dual r
     out->dials_origin[2] = 1000.0 * (x * -1.0 + y * 0.0 + z * 0.0);
 }
 
-BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p, br_frame *out)
+BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p, br_placed *out)
 {
     br_dual beam[3], normal[3];
     br_num3(scene->beam, beam);

@@ -94,7 +94,7 @@ static inline BR_BOTH bool br_has(const br_scene *s, br_quirk q)
 }
 
 /* The scene in the laboratory, with derivatives. */
-typedef struct br_frame {
+typedef struct br_placed {
     br_dual pix0[3], fdet[3], sdet[3], odet[3]; /* after rotations */
     br_dual close, distance;
     br_dual abc[3][3];  /* a b c, metres, before spindle and mosaic */
@@ -104,11 +104,11 @@ typedef struct br_frame {
     double ratio;
     double fclose, sclose, fbeam, sbeam; /* final */
     double org[2], dials_origin[3];      /* pixels, mm */
-} br_frame;
+} br_placed;
 
 /* Sections 6.1 to 6.4 and 7 of the geometry, from the scene and its parameters. NaN where they make
  * no sense; the caller checks. */
-BR_BOTH void br_place(const br_scene *scene, const double *param, br_frame *out);
+BR_BOTH void br_place(const br_scene *scene, const double *param, br_placed *out);
 
 /* Effective spindle angle of each step (12): n = scene->phis values. With the quirk, a step at
  * exactly 0 keeps the angle of the step before it. */

@@ -110,7 +110,7 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
                     "\r\n"
                     "\x0c\x1a\x04\xd5",
                     kind, fth_version(), s->pixel, s->pixel, sensor, e->exposure, e->exposure,
-                    INT32_MAX - 1, e->frame.lambda.v * 1e10, hit.distance, hit.fast, hit.slow,
+                    INT32_MAX - 1, e->placed.lambda.v * 1e10, hit.distance, hit.fast, hit.slow,
                     e->flux, e->param[BR_PHI] * sign, e->osc * sign, e->param[BR_TT] * sign,
                     s->kahn, s->quirks, curved, (long long)packed, (long long)(s->fast * s->slow),
                     (long long)s->fast, (long long)s->slow, PADDING);

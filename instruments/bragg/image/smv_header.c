@@ -24,7 +24,7 @@ static int write_ours(const br_experiment *e, int bits, char *text, size_t room)
 static int write_text(const br_experiment *e, int bits, int64_t bytes, char *text, size_t room)
 {
     const br_scene *s = &e->scene;
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     char ours[2 * LINE];
     (void)write_ours(e, bits, ours, sizeof ours);
     return snprintf(

@@ -51,8 +51,8 @@ static void sampling(fth_json_writer *w, const br_experiment *e)
     fth_json_int(w, "fast", s->fast);
     fth_json_int(w, "slow", s->slow);
     fth_json_real(w, "pixel_mm", s->pixel * 1e3);
-    fth_json_real(w, "distance_mm", e->frame.distance.v * 1e3);
-    fth_json_real(w, "close_distance_mm", e->frame.close.v * 1e3);
+    fth_json_real(w, "distance_mm", e->placed.distance.v * 1e3);
+    fth_json_real(w, "close_distance_mm", e->placed.close.v * 1e3);
     put_text(w, "convention", convention[s->convention]);
     put_text(w, "pivot", s->pivot == BR_PIVOT_SAMPLE ? "sample" : "beam");
     fth_json_open(w, "roi", '[');
@@ -71,7 +71,7 @@ static void sampling(fth_json_writer *w, const br_experiment *e)
     put_text(w, "shape", shape[s->shape]);
     for (int i = 0; i < 3; i++)
         fth_json_real(w, (const char *const[]){"Na", "Nb", "Nc"}[i], s->cells[i]);
-    fth_json_real(w, "volume_A3", e->frame.volume);
+    fth_json_real(w, "volume_A3", e->placed.volume);
     fth_json_int(w, "reflections", s->hkls);
     fth_json_real(w, "default_F", s->default_F);
     fth_json_bool(w, "interpolated", s->interpolate);

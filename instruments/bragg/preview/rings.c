@@ -145,7 +145,7 @@ static double part(const double *a, const double *first, const double *second, c
 static void set_beam(br_rings *r, const br_experiment *e)
 {
     const br_scene *s = &e->scene;
-    const br_frame *f = &e->frame;
+    const br_placed *f = &e->placed;
     double fdet[3], sdet[3], odet[3], pix0[3], at[3], close = 0, along = 0;
     for (int i = 0; i < 3; i++) {
         fdet[i] = f->fdet[i].v;

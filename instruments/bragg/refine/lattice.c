@@ -26,7 +26,7 @@ typedef struct fit {
     double width[BR_PARAMS]; /* spread of parameters inside a spot: mosaic, spindle, pixel */
     double sigma[BR_PARAMS]; /* of variables: what is believed of the start */
     double beam[BR_SRC_COLUMNS];
-    br_frame frame;
+    br_placed placed;
     br_dual abc[3][3]; /* in the middle of the rotation */
 } fit;
 
@@ -56,9 +56,9 @@ static void turn(br_dual *v, const double *u, br_dual t)
 static void place(fit *f, const double *param)
 {
     const br_scene *s = f->scene;
-    br_place(s, param, &f->frame);
-    memcpy(f->abc, f->frame.abc, sizeof f->abc);
-    const br_dual middle = br_add(f->frame.phi0, br_num(s->phi_step * (double)(s->phis - 1) / 2));
+    br_place(s, param, &f->placed);
+    memcpy(f->abc, f->placed.abc, sizeof f->abc);
+    const br_dual middle = br_add(f->placed.phi0, br_num(s->phi_step * (double)(s->phis - 1) / 2));
     for (int i = 0; i < 3; i++) turn(f->abc[i], s->spindle, middle);
 }
 
@@ -66,11 +66,12 @@ static void index_of(const fit *f, const br_spot *spot, br_dual *h)
 {
     const br_scene *s = f->scene;
     const br_dual lambda =
-        br_add(br_num(f->beam[BR_SRC_FIXED]), br_scale(f->frame.lambda, f->beam[BR_SRC_PART]));
+        br_add(br_num(f->beam[BR_SRC_FIXED]), br_scale(f->placed.lambda, f->beam[BR_SRC_PART]));
     br_dual p[3], q[3];
     for (int i = 0; i < 3; i++)
-        p[i] = br_add(f->frame.pix0[i], br_add(br_scale(f->frame.fdet[i], spot->fast * s->pixel),
-                                               br_scale(f->frame.sdet[i], spot->slow * s->pixel)));
+        p[i] =
+            br_add(f->placed.pix0[i], br_add(br_scale(f->placed.fdet[i], spot->fast * s->pixel),
+                                             br_scale(f->placed.sdet[i], spot->slow * s->pixel)));
     const br_dual r = br_sqrt(dot(p, p));
     for (int i = 0; i < 3; i++)
         q[i] = br_div(br_add(br_div(p[i], r), br_num(f->beam[BR_SRC_X + i])), lambda);

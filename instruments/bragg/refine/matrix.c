@@ -38,11 +38,11 @@ static double determinant(double m[3][3])
 fth_status br_matrix_to_cell(br_experiment *e, fth_err *err)
 {
     br_scene *s = &e->scene;
-    br_frame plain;
+    br_placed plain;
     double v[3][3], edge[3], angle[3], turn[3][3] = {{0}};
-    br_place(s, e->param, &e->frame);
+    br_place(s, e->param, &e->placed);
     for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) v[i][k] = e->frame.abc[i][k].v * 1e10;
+        for (int k = 0; k < 3; k++) v[i][k] = e->placed.abc[i][k].v * 1e10;
     if (!(determinant(v) > 0)) {
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "the matrix is of a left-handed cell (volume %g A^3)",
                  determinant(v));
@@ -60,6 +60,6 @@ fth_status br_matrix_to_cell(br_experiment *e, fth_err *err)
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 3; c++) turn[r][c] += v[i][r] * plain.star[i][c].v;
     angles_of(turn, &e->param[BR_MX]);
-    br_place(s, e->param, &e->frame);
+    br_place(s, e->param, &e->placed);
     return FTH_OK;
 }

@@ -64,10 +64,10 @@ static int spot_half(const br_experiment *e)
     double size = 0;
     for (int i = 0; i < 3; i++) {
         double edge = 0;
-        for (int k = 0; k < 3; k++) edge += e->frame.abc[i][k].v * e->frame.abc[i][k].v;
+        for (int k = 0; k < 3; k++) edge += e->placed.abc[i][k].v * e->placed.abc[i][k].v;
         size = fmax(size, sqrt(edge) * e->scene.cells[i]);
     }
-    const double width = e->frame.lambda.v * e->frame.distance.v / size / e->scene.pixel;
+    const double width = e->placed.lambda.v * e->placed.distance.v / size / e->scene.pixel;
     return width < 1.5 ? 1 : width < 2.5 ? 2 : 3;
 }
 
@@ -194,7 +194,7 @@ static fth_status conclude(work *w, fth_err *err)
     double cov[BR_PARAMS][BR_PARAMS];
     memcpy(r->param, w->now->param, sizeof r->param);
     memcpy(w->e->param, r->param, sizeof r->param);
-    br_place(&w->e->scene, w->e->param, &w->e->frame);
+    br_place(&w->e->scene, w->e->param, &w->e->placed);
     r->chi2 = w->now->chi2, r->expected = w->now->expected;
     r->deviance = w->now->deviance, r->match = w->now->match;
     r->evaluations = w->fit.runs;
@@ -280,7 +280,7 @@ static void make_ready(br_experiment *e, const br_variables *v)
         if (v->of[p] >= 0) e->param[p] = e->param[v->head[v->of[p]]];
     e->scene.misset_given = 1;
     e->scene.quirks &= ~(1u << BR_QUIRK_INTERP_LATCH);
-    br_place(&e->scene, e->param, &e->frame);
+    br_place(&e->scene, e->param, &e->placed);
 }
 
 fth_status br_refine(br_refined *out, fth_context *ctx, br_experiment *e, const br_observed *o,

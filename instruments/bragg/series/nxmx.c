@@ -201,11 +201,11 @@ static void put_detector(out *o, const br_job *job, const turn *t)
     const br_experiment *e = &job->base;
     const br_scene *s = &e->scene;
     double v[3], pix0[3], fast[3], slow[3], along[3];
-    values(e->frame.pix0, v);
+    values(e->placed.pix0, v);
     apply(t, v, pix0);
-    values(e->frame.fdet, v);
+    values(e->placed.fdet, v);
     apply(t, v, fast);
-    values(e->frame.sdet, v);
+    values(e->placed.sdet, v);
     apply(t, v, slow);
     memcpy(along, pix0, sizeof along);
     scale_to_unit(along);
@@ -309,7 +309,7 @@ static void place_frame(const br_job *job, const turn *t, int64_t i, placed *p)
     br_experiment e;
     double abc[3][3], edge[3], angle[3], star[3][3], column[3], ub[3][3], b[3][3];
     br_job_place(job, i, &e);
-    for (int k = 0; k < 3; k++) values(e.frame.abc[k], abc[k]);
+    for (int k = 0; k < 3; k++) values(e.placed.abc[k], abc[k]);
     br_cell_of((const double(*)[3])abc, edge, angle);
     for (int k = 0; k < 3; k++) edge[k] *= 1e10;
     reciprocal(edge, angle, b);
@@ -405,7 +405,7 @@ static void put_sample(out *o, const br_job *job, const turn *t)
                       end[] = "/entry/sample/transformations/omega_end";
     const br_experiment *e = &job->base;
     double abc[3][3], edge[3], angle[3], spindle[3];
-    for (int k = 0; k < 3; k++) values(e->frame.abc[k], abc[k]);
+    for (int k = 0; k < 3; k++) values(e->placed.abc[k], abc[k]);
     br_cell_of((const double(*)[3])abc, edge, angle);
     const int64_t six = 6;
     const double cell[6] = {edge[0] * 1e10,    edge[1] * 1e10,    edge[2] * 1e10,
@@ -414,7 +414,7 @@ static void put_sample(out *o, const br_job *job, const turn *t)
     put_text(o, "/entry/sample/depends_on", omega);
     put(o, "/entry/sample/unit_cell", FTH_F64, 1, &six, cell);
     note(o, "/entry/sample/unit_cell", "units", "angstrom, degree");
-    put_number(o, "/entry/sample/unit_cell_volume", e->frame.volume, "angstrom^3");
+    put_number(o, "/entry/sample/unit_cell_volume", e->placed.volume, "angstrom^3");
     put_matrices(o, job, t, "/entry/sample/orientation_matrix", true);
     put_matrices(o, job, t, "/entry/sample/ub_matrix", false);
     note(o, "/entry/sample/ub_matrix", "units", "1/angstrom");

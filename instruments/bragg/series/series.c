@@ -59,5 +59,5 @@ void br_shot_apply(const br_series *series, const br_shot *shot, br_experiment *
         for (int k = 0; k < 3; k++) e->param[BR_MX + k] = shot->misset[k];
         e->scene.misset_given = 1;
     }
-    br_place(&e->scene, e->param, &e->frame);
+    br_place(&e->scene, e->param, &e->placed);
 }

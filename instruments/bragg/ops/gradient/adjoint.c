@@ -1,4 +1,4 @@
-/* adjoint.c - derivatives of the frame, gathered from its duals. */
+/* adjoint.c - derivatives of the placed scene, gathered from its duals. */
 #include "adjoint.h"
 
 typedef double matrix[BR_ADJOINTS][BR_SLOPES];
@@ -10,7 +10,7 @@ static BR_BOTH void rows(matrix m, int number, const br_dual *v, int n)
 }
 
 /* The cell also turns about the spindle as phi0 moves. */
-static BR_BOTH void cell(matrix m, const br_scene *scene, const br_frame *f)
+static BR_BOTH void cell(matrix m, const br_scene *scene, const br_placed *f)
 {
     const double *u = scene->spindle;
     for (int x = 0; x < 3; x++)
@@ -22,7 +22,7 @@ static BR_BOTH void cell(matrix m, const br_scene *scene, const br_frame *f)
         }
 }
 
-static BR_BOTH void metric(matrix m, const br_frame *f)
+static BR_BOTH void metric(matrix m, const br_placed *f)
 {
     static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
     for (int i = 0; i < 6; i++) {
@@ -33,7 +33,7 @@ static BR_BOTH void metric(matrix m, const br_frame *f)
     }
 }
 
-BR_BOTH void br_slopes_matrix(const br_scene *scene, const br_frame *f,
+BR_BOTH void br_slopes_matrix(const br_scene *scene, const br_placed *f,
                               double m[BR_ADJOINTS][BR_SLOPES])
 {
     for (int i = 0; i < BR_ADJOINTS; i++)
@@ -50,7 +50,7 @@ BR_BOTH void br_slopes_matrix(const br_scene *scene, const br_frame *f,
     rows(m, BR_AD_FLUENCE, &f->fluence, 1);
 }
 
-BR_BOTH void br_slopes_make(const br_scene *scene, const br_frame *f, br_slopes *out)
+BR_BOTH void br_slopes_make(const br_scene *scene, const br_placed *f, br_slopes *out)
 {
     matrix m;
     br_slopes_matrix(scene, f, m);

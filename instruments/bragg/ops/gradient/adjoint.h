@@ -1,9 +1,10 @@
 /* adjoint.h - what a pixel depends on, and how that depends on the parameters.
  *
- * Parameters reach a pixel only through the numbers of the frame that are listed here. A pixel is
- * differentiated by these; br_slopes says how they move with the 19 parameters, so the rest is one
- * small product per pixel however many samples it has. The spindle needs nothing of its own: with
- * x' = R(phi) x and u the axis, dx'/dphi = R (u x x), so phi moves the cell like a turn about u.
+ * Parameters reach a pixel only through the numbers of the placed scene that are listed here. A
+ * pixel is differentiated by these; br_slopes says how they move with the 19 parameters, so the
+ * rest is one small product per pixel however many samples it has. The spindle needs nothing of its
+ * own: with x' = R(phi) x and u the axis, dx'/dphi = R (u x x), so phi moves the cell like a turn
+ * about u.
  */
 #ifndef BRAGG_OPS_ADJOINT_H
 #define BRAGG_OPS_ADJOINT_H
@@ -24,7 +25,7 @@ enum {
     BR_ADJOINTS = 31
 };
 
-/* d(number of the frame) / d(parameter), only what the scene uses and is not 0, by
+/* d(number of the placed scene) / d(parameter), only what the scene uses and is not 0, by
  * parameters. */
 typedef struct br_slope {
     int number, param;
@@ -35,8 +36,8 @@ typedef struct br_slopes {
     br_slope slope[(int)BR_ADJOINTS * (int)BR_PARAMS];
 } br_slopes;
 /* The same with all zeros. */
-BR_BOTH void br_slopes_matrix(const br_scene *scene, const br_frame *frame,
+BR_BOTH void br_slopes_matrix(const br_scene *scene, const br_placed *placed,
                               double m[BR_ADJOINTS][BR_SLOPES]);
-BR_BOTH void br_slopes_make(const br_scene *scene, const br_frame *frame, br_slopes *out);
+BR_BOTH void br_slopes_make(const br_scene *scene, const br_placed *placed, br_slopes *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* jacobian.cu - derivatives of an image on a device, and sums over them.
  *
- * A thread makes the slopes of a pixel by the numbers of the frame with the loop of
+ * A thread makes the slopes of a pixel by the numbers of the placed scene with the loop of
  * jacobian_kernels.c, which here has one lane, and carries them on to the parameters. The normal
  * matrix and the gradient take rows in batches: slopes of a batch lie in the scratch, sums are made
  * of segments of a row and added row after row, so how rows come does not show.

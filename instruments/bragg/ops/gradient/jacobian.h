@@ -1,4 +1,4 @@
-/* jacobian.h - derivatives of pixels by the numbers of the frame. */
+/* jacobian.h - derivatives of pixels by the numbers of the placed scene. */
 #ifndef BRAGG_OPS_JACOBIAN_H
 #define BRAGG_OPS_JACOBIAN_H
 

@@ -627,7 +627,7 @@ static BR_BOTH void pixels_of_row(const br_lab *b, br_row *row, double *adjoint,
     }
 }
 
-/* ---- from numbers of the frame to parameters ---- */
+/* ---- from numbers of the placed scene to parameters ---- */
 
 enum { ABREAST = 4 };
 static_assert(BR_BLOCK % (ABREAST * LANES) == 0, "vectors of a block come in full groups");

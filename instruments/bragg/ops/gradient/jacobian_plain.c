@@ -1,7 +1,7 @@
 /* jacobian_plain.c - derivatives of one pixel, the obvious loop over its samples.
  *
- * Every factor is a number with slopes by the numbers of the frame (adjoint.h). A factor that
- * depends on where the pixel is hands a cotangent of the direction to `push_direction`, which
+ * Every factor is a number with slopes by the numbers of the placed scene (adjoint.h). A factor
+ * that depends on where the pixel is hands a cotangent of the direction to `push_direction`, which
  * carries it to the vectors of the detector.
  */
 #include "jacobian.h"

@@ -35,16 +35,16 @@ void br_lab_fill(br_lab *lab, const double *param, const double *mosaic_rotation
     const br_scene *s = lab->view.scene;
     const int64_t row = s->mosaics * 9;
     double *angle = work + (s->phis + 1) * row;
-    br_frame frame;
-    br_place(s, param, &frame);
-    br_spindle_angles(s, frame.phi0.v, angle);
+    br_placed placed;
+    br_place(s, param, &placed);
+    br_spindle_angles(s, placed.phi0.v, angle);
     for (int64_t i = 0; i < s->phis; i++)
         rotations_make(s, angle[i], mosaic_rotation, work + i * row);
     rotations_make(s, 0, mosaic_rotation, work + s->phis * row);
     lab->rotations = work;
-    lab->fluence = frame.fluence.v;
-    br_metric(&frame, lab->metric);
-    br_slopes_make(s, &frame, &lab->slopes);
+    lab->fluence = placed.fluence.v;
+    br_metric(&placed, lab->metric);
+    br_slopes_make(s, &placed, &lab->slopes);
 }
 
 void *br_lab_make(const fth_call *call, br_lab **out)

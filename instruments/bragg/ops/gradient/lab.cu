@@ -1,4 +1,4 @@
-/* lab.cu - derivatives of the frame on a device: one thread for each parameter.
+/* lab.cu - derivatives of the placed scene on a device: one thread for each parameter.
  *
  * A dual here carries one derivative, that by the thread's own parameter.
  */
@@ -23,14 +23,14 @@ static_assert(BR_PARAMS == 19 && BR_ADJOINTS == 31, "sizes of br_device_slopes")
 __global__ void make(br_scene scene, const double *param, br_device_slopes *out)
 {
     const int p = (int)threadIdx.x;
-    br_frame frame;
+    br_placed placed;
     double m[BR_ADJOINTS][BR_SLOPES];
-    br_place(&scene, param, &frame);
-    br_slopes_matrix(&scene, &frame, m);
+    br_place(&scene, param, &placed);
+    br_slopes_matrix(&scene, &placed, m);
     for (int i = 0; i < BR_ADJOINTS; i++) out->slope[p][i] = m[i][0];
     if (p > 0) return;
-    br_metric(&frame, out->metric);
-    out->fluence = frame.fluence.v;
+    br_metric(&placed, out->metric);
+    out->fluence = placed.fluence.v;
 }
 } // namespace
 

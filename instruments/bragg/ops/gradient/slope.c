@@ -98,11 +98,11 @@ BR_BOTH BR_APART void br_lattice_at(const br_scene *scene, const double *metric,
     }
 }
 
-BR_BOTH void br_metric(const br_frame *frame, double *metric)
+BR_BOTH void br_metric(const br_placed *placed, double *metric)
 {
     static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
     for (int i = 0; i < 6; i++) {
-        const br_dual *a = frame->star[pair[i][0]], *b = frame->star[pair[i][1]];
+        const br_dual *a = placed->star[pair[i][0]], *b = placed->star[pair[i][1]];
         metric[i] = a[0].v * b[0].v + a[1].v * b[1].v + a[2].v * b[2].v;
     }
 }

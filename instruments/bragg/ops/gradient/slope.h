@@ -15,7 +15,7 @@ typedef struct br_lattice_slope {
 } br_lattice_slope;
 BR_BOTH BR_APART void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
                                     br_lattice_slope *out);
-BR_BOTH void br_metric(const br_frame *frame, double *metric);
+BR_BOTH void br_metric(const br_placed *placed, double *metric);
 
 /* Structure factor and its slopes: interpolated where that is wanted and in range. */
 typedef struct br_factor {

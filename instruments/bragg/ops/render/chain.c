@@ -56,9 +56,9 @@ fth_status br_chain_start(const br_scene *scene, const double *param, const doub
                           const fth_source *mask, fth_mem *mem, int64_t *start, fth_err *err)
 {
     *start = -1;
-    br_frame frame;
-    br_place(scene, param, &frame);
-    if (!br_has(scene, BR_QUIRK_PHI_CARRYOVER) || frame.phi0.v != 0) return FTH_OK;
+    br_placed placed;
+    br_place(scene, param, &placed);
+    if (!br_has(scene, BR_QUIRK_PHI_CARRYOVER) || placed.phi0.v != 0) return FTH_OK;
     const br_scene one = one_cell(scene);
     const uint64_t bytes = br_view_bytes(&one);
     void *work = NULL;

@@ -2,7 +2,7 @@
  *
  * Included by the .cu files. Functions marked BR_BOTH are built here once more, for the device
  * too, from the very files that the CPU's are built from: what a view, a position or a lattice
- * factor is, is written once. A file that wants derivatives of the frame sets BR_SLOPES to
+ * factor is, is written once. A file that wants derivatives of the placed scene sets BR_SLOPES to
  * BR_PARAMS before; the others carry values only.
  *
  * Everything is in a namespace of the including file; between files only bytes are passed.

@@ -66,7 +66,7 @@ BR_BOTH void br_view_beam(const br_view *v, int64_t j, br_beam *beam)
     unit_cross(in, beam->across, beam->along);
 }
 
-static BR_BOTH void place(br_view *v, const br_frame *f)
+static BR_BOTH void place(br_view *v, const br_placed *f)
 {
     const br_scene *s = v->scene;
     values(f->pix0, v->pix0);
@@ -90,8 +90,8 @@ static BR_BOTH void place(br_view *v, const br_frame *f)
 BR_BOTH void br_view_begin(br_view *v, const br_scene *scene, const br_arrays *a, double abc[3][3],
                            double *angle)
 {
-    br_frame frame;
-    br_place(scene, a->param, &frame);
+    br_placed placed;
+    br_place(scene, a->param, &placed);
     memset(v, 0, sizeof *v);
     v->scene = scene;
     v->table = a->table;
@@ -102,10 +102,10 @@ BR_BOTH void br_view_begin(br_view *v, const br_scene *scene, const br_arrays *a
     v->latched = br_has(scene, BR_QUIRK_INTERP_LATCH);
     v->chain = -1;
     memcpy(v->table_step, a->table_step, sizeof v->table_step);
-    place(v, &frame);
+    place(v, &placed);
     if (scene->chain_start >= 0) v->chain = scene->chain_start / (scene->phis * scene->mosaics);
-    for (int k = 0; k < 3; k++) values(frame.abc[k], abc[k]);
-    br_spindle_angles(scene, frame.phi0.v, angle);
+    for (int k = 0; k < 3; k++) values(placed.abc[k], abc[k]);
+    br_spindle_angles(scene, placed.phi0.v, angle);
 }
 
 BR_BOTH void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double *work)
