@@ -52,8 +52,8 @@ struct target {
     int64_t image_stride[2];
 };
 
-__global__ void make_lab(const device_view *top, const double *rotations, const br_device_slopes *slopes,
-                         br_lab *lab)
+__global__ void make_lab(const device_view *top, const double *rotations,
+                         const br_device_slopes *slopes, br_lab *lab)
 {
     lab->view = top->view;
     lab->rotations = rotations;
@@ -139,7 +139,8 @@ fth_status prepare_lab(const fth_call *call, const lab_map &m)
     FTH_TRY(fth__bragg_view(call, s, &in, true));
     FTH_TRY(fth__bragg_slopes(call, s, BR_IN_PARAM, slopes));
     FTH_LAUNCH(make_lab, 1, 1, fth_cuda_stream(call), (const device_view *)at,
-               (const double *)(at + scratch_map_of(s, true).rotations), slopes, (br_lab *)(at + m.lab));
+               (const double *)(at + scratch_map_of(s, true).rotations), slopes,
+               (br_lab *)(at + m.lab));
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

@@ -89,7 +89,8 @@ extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
     br_arrays a = {};
     a.param = (const double *)call->in[in->param].data;
     a.source = (const double *)call->in[in->source].data;
-    if (in->mosaic_rotation >= 0) a.mosaic_rotation = (const double *)call->in[in->mosaic_rotation].data;
+    if (in->mosaic_rotation >= 0)
+        a.mosaic_rotation = (const double *)call->in[in->mosaic_rotation].data;
     if (in->table >= 0) a.table = (const double *)call->in[in->table].data;
     for (int k = 0; in->table >= 0 && k < 3; k++) a.table_step[k] = call->in[in->table].stride[k];
     const int64_t cells = (s->phis + 1) * s->mosaics,
@@ -97,8 +98,8 @@ extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
     FTH_LAUNCH(begin, 1, 1, fth_cuda_stream(call), *s, a,
                in->latch >= 0 ? (const int64_t *)call->in[in->latch].data : NULL, p);
     FTH_CUDA_LAUNCHED(call);
-    FTH_LAUNCH(fill, fth_cuda_blocks(most, 64), 64, fth_cuda_stream(call), p, a.mosaic_rotation, cells,
-               s->sources);
+    FTH_LAUNCH(fill, fth_cuda_blocks(most, 64), 64, fth_cuda_stream(call), p, a.mosaic_rotation,
+               cells, s->sources);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
