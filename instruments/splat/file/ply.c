@@ -1,4 +1,4 @@
-/* ply.c - see ply.h. */
+/* ply.c - rows of a PLY in each of its formats; see ply.h. */
 #include "ply.h"
 
 #include <fathom/number.h>
@@ -8,143 +8,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE = 256, LINES = 4096 };
+enum { WORD = 64 };
 
-static const struct type {
-    const char *name[2];
-    uint32_t bytes;
-} types[GS_PLY_TYPES] = {{{"char", "int8"}, 1},     {{"uchar", "uint8"}, 1},
-                         {{"short", "int16"}, 2},   {{"ushort", "uint16"}, 2},
-                         {{"int", "int32"}, 4},     {{"uint", "uint32"}, 4},
-                         {{"float", "float32"}, 4}, {{"double", "float64"}, 8}};
-
-/* ---- the header ---- */
-
-typedef struct header {
-    gs_ply *ply;
-    char line[LINE];
-    uint64_t from; /* where the line begins */
-    int elements;
-    bool format;
-} header;
-
-static fth_status bad(const header *h, const char *expected, fth_err *err)
-{
-    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, byte %" PRIu64 ": expected %s, found '%.60s'",
-                    h->ply->bytes.path, h->from, expected, h->line);
-}
-
-static fth_status next_line(header *h, fth_err *err)
-{
-    h->from = h->ply->bytes.at;
-    for (int n = 0; n < LINE; n++) {
-        FTH_TRY(gs_bytes_take(&h->ply->bytes, h->line + n, 1, "a line of the PLY header", err));
-        if (h->line[n] == '\n') {
-            if (n > 0 && h->line[n - 1] == '\r') n--;
-            h->line[n] = '\0';
-            return FTH_OK;
-        }
-    }
-    h->line[LINE - 1] = '\0';
-    return bad(h, "a line of the PLY header of at most 255 bytes", err);
-}
-
-static fth_status read_format(header *h, const char *format, fth_err *err)
-{
-    h->format = true;
-    if (strcmp(format, "binary_little_endian 1.0") == 0) return FTH_OK;
-    const fth_status s = bad(h, "format binary_little_endian 1.0", err);
-    fth_err_hint(err, "write the file again as binary PLY, little endian");
-    return s;
-}
-
-static fth_status read_element(header *h, const char *rest, fth_err *err)
-{
-    static const char vertex[] = "vertex ";
-    if (h->elements++ > 0) return FTH_OK;
-    if (strncmp(rest, vertex, sizeof vertex - 1) != 0 ||
-        !fth_int_parse(rest + sizeof vertex - 1, &h->ply->rows) || h->ply->rows < 0)
-        return bad(h, "'element vertex' and its count as the first element", err);
-    return FTH_OK;
-}
-
-static fth_status read_property(header *h, char *rest, fth_err *err)
-{
-    gs_ply *p = h->ply;
-    if (h->elements != 1) return h->elements > 1 ? FTH_OK : bad(h, "an element first", err);
-    char *name = strchr(rest, ' ');
-    if (!name || strlen(name + 1) >= GS_PLY_NAME || !name[1])
-        return bad(h, "a property with a type and a name", err);
-    *name++ = '\0';
-    for (int t = 0; t < GS_PLY_TYPES; t++) {
-        if (strcmp(rest, types[t].name[0]) != 0 && strcmp(rest, types[t].name[1]) != 0) continue;
-        if (p->columns == GS_PLY_COLUMNS) return bad(h, "at most 512 properties", err);
-        gs_ply_column *c = &p->column[p->columns++];
-        *c = (gs_ply_column){.type = (gs_ply_type)t, .offset = p->stride};
-        snprintf(c->name, sizeof c->name, "%s", name);
-        p->stride += types[t].bytes;
-        return FTH_OK;
-    }
-    return bad(h, "a property of one number, float, double or an integer", err);
-}
-
-static fth_status read_header(header *h, fth_err *err)
-{
-    static const struct word {
-        const char *text;
-        int kind;
-    } words[] = {
-        {"format ", 0}, {"element ", 1}, {"property ", 2}, {"comment", 3}, {"obj_info", 3}};
-    FTH_TRY(next_line(h, err));
-    if (strcmp(h->line, "ply") != 0) return bad(h, "'ply'", err);
-    for (int n = 0; n < LINES; n++) {
-        int kind = -1;
-        char *rest = h->line;
-        FTH_TRY(next_line(h, err));
-        if (strcmp(h->line, "end_header") == 0) {
-            if (!h->format) return bad(h, "a format before the end of the header", err);
-            if (h->elements == 0) return bad(h, "an element before the end of the header", err);
-            return FTH_OK;
-        }
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-            if (strncmp(h->line, words[i].text, strlen(words[i].text)) == 0) {
-                kind = words[i].kind;
-                rest = h->line + strlen(words[i].text);
-                break;
-            }
-        if (kind == 0) FTH_TRY(read_format(h, rest, err));
-        if (kind == 1) FTH_TRY(read_element(h, rest, err));
-        if (kind == 2) FTH_TRY(read_property(h, rest, err));
-        if (kind < 0) return bad(h, "a line of a PLY header", err);
-    }
-    return bad(h, "the end of the header", err);
-}
-
-/* ---- rows ---- */
+/* ---- opening ---- */
 
 static fth_status open_inner(gs_ply *p, fth_mem *mem, fth_err *err)
 {
     void *block = NULL;
+    uint32_t most = 1;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, GS_PLY_COLUMNS * sizeof(gs_ply_column), "PLY columns",
                          &block, err));
-    p->column = block;
-    header h = {.ply = p};
-    FTH_TRY(read_header(&h, err));
-    const gs_bytes *b = &p->bytes;
-    if (p->columns == 0)
+    p->all = block;
+    FTH_TRY(gs_ply_read_header(p, err));
+    const gs_ply_element *vertex = gs_ply_element_named(p, "vertex");
+    if (!vertex || vertex->columns == 0)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "%s: expected properties of the vertices, found none", b->path);
-    if ((uint64_t)p->rows > (b->size - b->at) / p->stride) {
-        FTH_FAIL(err, FTH_E_FILE_SHORT,
-                 "%s, byte %" PRIu64 ": expected %" PRId64 " rows of %" PRIu32
-                 " bytes behind the header, found %" PRIu64 " bytes",
-                 b->path, b->at, p->rows, p->stride, b->size - b->at);
-        fth_err_hint(err, "the file was cut short: copy it or export it again");
-        return FTH_E_FILE_SHORT;
-    }
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, p->stride, "a PLY row", &block, err));
+                        "%s, byte %" PRIu64 ": expected an element vertex with properties in the "
+                        "header, found %s",
+                        p->bytes.path, p->start, vertex ? "none of it" : "none");
+    for (int i = 0; i < p->elements; i++)
+        if (p->element[i].stride > most) most = p->element[i].stride;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, most, "a PLY row", &block, err));
     p->row = block;
-    return FTH_OK;
+    return gs_ply_enter(p, vertex, err);
 }
 
 fth_status gs_ply_open(gs_ply *p, fth_mem *mem, const char *path, fth_err *err)
@@ -158,10 +44,74 @@ fth_status gs_ply_open(gs_ply *p, fth_mem *mem, const char *path, fth_err *err)
 
 void gs_ply_close(gs_ply *p)
 {
-    if (p->column) (void)fth_mem_release(p->bytes.mem, p->column, NULL);
+    if (p->all) (void)fth_mem_release(p->bytes.mem, p->all, NULL);
     if (p->row) (void)fth_mem_release(p->bytes.mem, p->row, NULL);
     gs_bytes_close(&p->bytes);
     *p = (gs_ply){0};
+}
+
+const gs_ply_element *gs_ply_element_named(const gs_ply *p, const char *name)
+{
+    for (int i = 0; i < p->elements; i++)
+        if (strcmp(p->element[i].name, name) == 0) return &p->element[i];
+    return NULL;
+}
+
+/* ---- the element ---- */
+
+static fth_status skip_lines(gs_ply *p, int64_t n, fth_err *err)
+{
+    while (n > 0) {
+        char c;
+        FTH_TRY(gs_bytes_take(&p->bytes, &c, 1, "a line of a PLY", err));
+        if (c != '\n') continue;
+        p->line++;
+        n--;
+    }
+    return FTH_OK;
+}
+
+static fth_status skip_element(gs_ply *p, const gs_ply_element *e, const char *wanted, fth_err *err)
+{
+    if (p->coding == GS_PLY_ASCII) return skip_lines(p, e->rows, err);
+    if (!e->lists)
+        return e->stride ? gs_bytes_skip(&p->bytes, (uint64_t)e->rows, e->stride,
+                                         "rows of an element", err)
+                         : FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FEATURE,
+             "%s, byte %" PRIu64 ": expected element %s before those with lists, found '%s' first",
+             p->bytes.path, p->start, wanted, e->name);
+    fth_err_hint(err, "write the file again with the vertices first");
+    return FTH_E_FILE_FEATURE;
+}
+
+/* The rest of the file can hold the rows; of ASCII a number has a digit and what parts it. */
+static fth_status check_room(const gs_ply *p, const gs_ply_element *e, fth_err *err)
+{
+    const gs_bytes *b = &p->bytes;
+    const bool ascii = p->coding == GS_PLY_ASCII;
+    const uint64_t left = b->size - b->at, least = ascii ? 2 * (uint64_t)e->columns : e->stride;
+    if (least == 0 || (uint64_t)e->rows <= (left + (ascii ? 1 : 0)) / least) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_SHORT,
+             "%s, byte %" PRIu64 ": expected %" PRId64 " rows of element %s with %s%" PRIu64
+             " bytes each, found %" PRIu64 " bytes to the end of the file",
+             b->path, b->at, e->rows, e->name, ascii ? "at least " : "", least, left);
+    fth_err_hint(err, "the file was cut short: copy it or export it again");
+    return FTH_E_FILE_SHORT;
+}
+
+fth_status gs_ply_enter(gs_ply *p, const gs_ply_element *e, fth_err *err)
+{
+    p->bytes.at = p->start;
+    p->line = p->start_line;
+    for (const gs_ply_element *before = p->element; before != e; before++)
+        FTH_TRY(skip_element(p, before, e->name, err));
+    FTH_TRY(check_room(p, e, err));
+    p->rows = e->rows;
+    p->stride = e->stride;
+    p->columns = e->columns;
+    p->column = p->all + e->first;
+    return FTH_OK;
 }
 
 int gs_ply_find(const gs_ply *p, const char *name)
@@ -171,9 +121,95 @@ int gs_ply_find(const gs_ply *p, const char *name)
     return -1;
 }
 
+int gs_ply_numbered(const gs_ply *p, const char *stem, int i)
+{
+    char name[GS_PLY_NAME];
+    snprintf(name, sizeof name, "%s%d", stem, i);
+    return gs_ply_find(p, name);
+}
+
+const char *gs_ply_where(const gs_ply *p, char text[GS_PLY_WHERE])
+{
+    if (p->coding == GS_PLY_ASCII)
+        snprintf(text, GS_PLY_WHERE, "%s:%" PRId64, p->bytes.path, p->line);
+    else
+        snprintf(text, GS_PLY_WHERE, "%s, byte %" PRIu64, p->bytes.path, p->bytes.at - p->stride);
+    return text;
+}
+
+/* ---- rows ---- */
+
+/* `word` is what stands behind `n` numbers; "": nothing. */
+static fth_status bad_row(const gs_ply *p, int n, const char *word, fth_err *err)
+{
+    const gs_bytes *b = &p->bytes;
+    FTH_FAIL(err, FTH_E_FILE_FORMAT,
+             "%s:%" PRId64 ", byte %" PRIu64
+             ": expected a line of %d numbers, found %d and then %s%.20s%s",
+             b->path, p->line, b->at, p->columns, n, word[0] ? "'" : "its end", word,
+             word[0] ? "'" : "");
+    fth_err_hint(err, "an ASCII PLY has a line for each row");
+    return FTH_E_FILE_FORMAT;
+}
+
+/* The next word of the line, "" at its end; the end of the file ends the line, too. */
+static fth_status next_word(gs_ply *p, char word[WORD], bool *ends, fth_err *err)
+{
+    int n = 0;
+    *ends = false;
+    while (!*ends && n < WORD - 1) {
+        char c = '\n';
+        if (p->bytes.at < p->bytes.size)
+            FTH_TRY(gs_bytes_take(&p->bytes, &c, 1, "a number of a PLY", err));
+        *ends = c == '\n';
+        if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+            word[n++] = c;
+        else if (n > 0)
+            break;
+    }
+    word[n] = '\0';
+    return FTH_OK;
+}
+
+static fth_status read_line(gs_ply *p, fth_err *err)
+{
+    char word[WORD];
+    bool ends = false;
+    p->line++;
+    for (int i = 0; i < p->columns; i++) {
+        double v = 0;
+        if (ends) return bad_row(p, i, "", err);
+        FTH_TRY(next_word(p, word, &ends, err));
+        if (!word[0]) return bad_row(p, i, "", err);
+        if (!fth_real_parse(word, &v)) return bad_row(p, i, word, err);
+        memcpy(p->row + p->column[i].offset, &v, sizeof v);
+    }
+    while (!ends) {
+        FTH_TRY(next_word(p, word, &ends, err));
+        if (word[0]) return bad_row(p, p->columns, word, err);
+    }
+    return FTH_OK;
+}
+
+static void turn_bytes(const gs_ply *p)
+{
+    for (int i = 0; i < p->columns; i++) {
+        const uint32_t from = p->column[i].offset,
+                       end = i + 1 < p->columns ? p->column[i + 1].offset : p->stride;
+        for (uint32_t a = from, b = end - 1; a < b; a++, b--) {
+            const uint8_t kept = p->row[a];
+            p->row[a] = p->row[b];
+            p->row[b] = kept;
+        }
+    }
+}
+
 fth_status gs_ply_next(gs_ply *p, fth_err *err)
 {
-    return gs_bytes_take(&p->bytes, p->row, p->stride, "a PLY row", err);
+    if (p->coding == GS_PLY_ASCII) return read_line(p, err);
+    FTH_TRY(gs_bytes_take(&p->bytes, p->row, p->stride, "a PLY row", err));
+    if (p->coding == GS_PLY_BIG) turn_bytes(p);
+    return FTH_OK;
 }
 
 #define READ(type)                                                                                 \
@@ -186,7 +222,7 @@ fth_status gs_ply_next(gs_ply *p, fth_err *err)
 double gs_ply_real(const gs_ply *p, int column)
 {
     const uint8_t *from = p->row + p->column[column].offset;
-    switch (p->column[column].type) {
+    switch (p->coding == GS_PLY_ASCII ? GS_PLY_F64 : p->column[column].type) {
     case GS_PLY_I8: READ(int8_t);
     case GS_PLY_U8: READ(uint8_t);
     case GS_PLY_I16: READ(int16_t);
@@ -211,6 +247,7 @@ static uint8_t to_byte(double v, bool unit)
 fth_status gs_ply_points(gs_ply *p, float (*point)[3], uint8_t (*colour)[3], fth_err *err)
 {
     static const char *const names[6] = {"x", "y", "z", "red", "green", "blue"};
+    char text[GS_PLY_WHERE];
     int column[6];
     for (int k = 0; k < 6; k++) {
         column[k] = gs_ply_find(p, names[k]);
@@ -225,10 +262,8 @@ fth_status gs_ply_points(gs_ply *p, float (*point)[3], uint8_t (*colour)[3], fth
             point[i][k] = (float)gs_ply_real(p, column[k]);
             if (!isfinite(point[i][k]))
                 return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                                "%s, byte %" PRIu64 ": point %" PRId64
-                                ": expected a finite position, found %g as %s",
-                                p->bytes.path, p->bytes.at - p->stride, i,
-                                gs_ply_real(p, column[k]), names[k]);
+                                "%s: point %" PRId64 ": expected a finite position, found %g as %s",
+                                gs_ply_where(p, text), i, gs_ply_real(p, column[k]), names[k]);
             const int c = column[3 + k];
             const bool unit = c >= 0 && p->column[c].type >= GS_PLY_F32;
             colour[i][k] = c < 0 ? 255 : to_byte(gs_ply_real(p, c), unit);

@@ -1,10 +1,11 @@
 /* ply.c - models as PLY, as every trainer writes them: a float per column, rotations as units.
  *
- * Read with columns in any order and of any type; f_rest is channel after channel in the file and
- * coefficient after coefficient in memory. What is written has always the same bytes.
+ * Read with columns in any order and of any type, binary or ASCII, and packed (ply_packed.h);
+ * f_rest is channel after channel in the file and coefficient after coefficient in memory. What is
+ * written has always the same bytes.
  */
-#include "../file/ply.h"
 #include "formats.h"
+#include "ply_packed.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,18 +32,11 @@ typedef struct layout {
     int means[3], sh0[3], rest[3 * GS_COEFFICIENTS], opacity, scaling[3], rotation[4];
 } layout;
 
-static int numbered(const gs_ply *p, const char *stem, int i)
-{
-    char name[GS_PLY_NAME];
-    snprintf(name, sizeof name, "%s%d", stem, i);
-    return gs_ply_find(p, name);
-}
-
 static fth_status lay_out(const gs_ply *p, layout *l, fth_err *err)
 {
     static const char *const xyz[3] = {"x", "y", "z"};
     int rest = 0;
-    while (rest < GS_PLY_COLUMNS && numbered(p, "f_rest_", rest) >= 0) rest++;
+    while (rest < GS_PLY_COLUMNS && gs_ply_numbered(p, "f_rest_", rest) >= 0) rest++;
     for (l->degree = 0; l->degree < GS_DEGREES; l->degree++)
         if (3 * gs_coefficients(l->degree) == rest) break;
     if (l->degree == GS_DEGREES)
@@ -50,11 +44,11 @@ static fth_status lay_out(const gs_ply *p, layout *l, fth_err *err)
                         "%s: expected 0, 9, 24 or 45 columns f_rest_, of degree 0 to 3, found %d",
                         p->bytes.path, rest);
     const int k = (int)gs_coefficients(l->degree);
-    for (int i = 0; i < rest; i++) l->rest[i] = numbered(p, "f_rest_", i % 3 * k + i / 3);
+    for (int i = 0; i < rest; i++) l->rest[i] = gs_ply_numbered(p, "f_rest_", i % 3 * k + i / 3);
     for (int i = 0; i < 3; i++) {
         l->means[i] = gs_ply_find(p, xyz[i]);
-        l->sh0[i] = numbered(p, "f_dc_", i);
-        l->scaling[i] = numbered(p, "scale_", i);
+        l->sh0[i] = gs_ply_numbered(p, "f_dc_", i);
+        l->scaling[i] = gs_ply_numbered(p, "scale_", i);
         if (l->means[i] < 0 || l->sh0[i] < 0) {
             FTH_FAIL(err, FTH_E_FILE_KEY,
                      "%s: expected columns x y z f_dc_0 f_dc_1 f_dc_2, found no %s", p->bytes.path,
@@ -63,7 +57,7 @@ static fth_status lay_out(const gs_ply *p, layout *l, fth_err *err)
             return FTH_E_FILE_KEY;
         }
     }
-    for (int i = 0; i < 4; i++) l->rotation[i] = numbered(p, "rot_", i);
+    for (int i = 0; i < 4; i++) l->rotation[i] = gs_ply_numbered(p, "rot_", i);
     l->opacity = gs_ply_find(p, "opacity");
     return FTH_OK;
 }
@@ -73,7 +67,8 @@ static fth_status look(fth_mem *mem, const char *path, gs_model_info *info, fth_
     gs_ply p;
     layout l;
     FTH_TRY(gs_ply_open(&p, mem, path, err));
-    const fth_status s = lay_out(&p, &l, err);
+    const fth_status s =
+        gs_ply_is_packed(&p) ? gs_ply_packed_degree(&p, &l.degree, err) : lay_out(&p, &l, err);
     info->n = p.rows;
     info->degree = l.degree;
     gs_ply_close(&p);
@@ -109,9 +104,10 @@ static fth_status load(gs_model *m, fth_mem *mem, const char *path, fth_err *err
     gs_ply p;
     layout l;
     FTH_TRY(gs_ply_open(&p, mem, path, err));
-    fth_status s = lay_out(&p, &l, err);
-    if (s == FTH_OK) s = gs_model_create(m, mem, p.rows, l.degree, err);
-    if (s == FTH_OK) s = read_rows(m, &p, &l, err);
+    const bool packed = gs_ply_is_packed(&p);
+    fth_status s = packed ? gs_ply_packed_load(m, mem, &p, err) : lay_out(&p, &l, err);
+    if (s == FTH_OK && !packed) s = gs_model_create(m, mem, p.rows, l.degree, err);
+    if (s == FTH_OK && !packed) s = read_rows(m, &p, &l, err);
     gs_ply_close(&p);
     return s;
 }
