@@ -2770,6 +2770,8 @@ MUTANTS = [
      "python/splat_mistakes hides"),
     ("defaults_are_warned_of", "instruments/splat/config/idle.c",
      " || is_standard(cfg, standard, row->key))", ")", "python/splat_mistakes without_effect"),
+    ("black_masks_pass", "instruments/splat/images/masks.c",
+     "if (!any) add_name(&empty, path);", "", "python/splat_mistakes test_masks"),
     ("another_capture_goes_unnoticed", "instruments/splat/train/origin.c",
      "if (then && strcmp(then, text) != 0)", "if (false)", "python/splat_mistakes told_by_name"),
     ("parts_of_a_checkpoint_are_dropped", "instruments/splat/train/resume.c",

@@ -134,7 +134,7 @@ class Look(unittest.TestCase):
     def mistakes(self):
         (self.dir / "clean/empty").mkdir()
         for name, text in (("nowhere", "clean/nowhere: expected a folder of masks for 8 views"),
-                           ("empty", "clean/empty: expected masks named like the images, found none of 8 views")):
+                           ("empty", "clean/empty: expected masks named like the images, as view_0000 or view_0000.png")):
             done = self.train("clean", "wrong", "--masks", name, code=3)
             self.assertIn(text, done.stderr)
         done = self.train("clean", "wrong", "--masks", "/nowhere/masks", code=3)

@@ -14,6 +14,7 @@ import unittest
 
 import numpy as np
 from test_splat import PROGRAM
+from test_splat_look import write_png
 from test_splat_train import call, read_ply, rows_of
 
 CHECKPOINT = "checkpoints/model.safetensors"
@@ -317,6 +318,37 @@ class Mistakes(unittest.TestCase):
         self.refused(3, "info", "holes", "--images", "pictures", says=["4 are missing", "--images"])
         self.write_transforms("lost", lambda r: r["frames"][0].update(file_path="far/0.png"))
         self.refused(3, "info", "lost", says=["far/0.png", "starts at the folder of the json file"])
+
+    def test_masks(self):
+        folder = self.copy("masked")
+        masks, train = folder / "masks", ["train", "-d", "masked", "-o", "x", "-i", 6]
+        images = [f"view_000{v}.png" for v in range(4)]
+        masks.mkdir()
+        self.assertNotIn("masks", self.said(*train[:4], "unmasked", "-i", 1))  # an empty folder
+        for v, name in ((0, "black.png"), (255, "white.png")):
+            write_png(self.dir / name, np.full((40, 48, 3), v, np.uint8))
+        black, white = ((self.dir / name).read_bytes() for name in ("black.png", "white.png"))
+        (masks / "mask_0.png").write_bytes(white)
+        for words in (train, ["eval", "toy/truth.ply", "-d", "masked", "-o", "x"]):
+            self.refused(3, *words, says=["masked/masks: expected masks named like the images", "view_0000 or view_0000.png",
+                                          "found mask_0.png", "--masks none"])
+        (masks / "mask_0.png").unlink()
+        for name in images:
+            (masks / name).write_bytes(white)
+        for v, name in enumerate(images[1:3]):  # heads are looked at before anything else
+            (masks / name).write_bytes([b"no image", white[:20]][v])
+        self.refused(3, *train, says=["2 of 4 cannot: view_0001.png, view_0002.png", "the first: masked/masks/view_0001.png"])
+        for name in images:
+            (masks / name).write_bytes(black)
+        self.refused(3, *train, says=["4 of 4 views left out whole: masked/masks/view_0000.png, masked/masks/view_0001.png",
+                                      "inverted?"])
+        self.no_results("x")
+        (masks / images[3]).write_bytes(white)
+        told = self.said(*train).splitlines()
+        for v in range(4):
+            line = f"warning: nothing of view '{images[v]}' is trained on: masked/masks/{images[v]} leaves no pixel"
+            self.assertEqual(told.count(line), v < 3)
+        self.refused(3, *train, "--fresh", "--eval", "--test-every", 2, says="2 of 2 views left out whole")
 
     def test_sizes_of_captures(self):
         def turn(root):

@@ -6,6 +6,7 @@
 #include "testing/splat.h"
 
 #include <fathom/json.h>
+#include <fathom/pictures.h>
 #include <math.h>
 
 static const gs_scene_options plain;
@@ -390,6 +391,14 @@ TEST(transforms_have_comments_frames_of_their_own_and_points)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+static void save_mask(fth_mem *mem, const char *path)
+{
+    static const uint8_t white[1] = {255};
+    const fth_picture p = {
+        .dtype = FTH_U8, .height = 1, .width = 1, .channels = 1, .pixels = white};
+    OK(fth_picture_save(mem, path, &p, &(fth_picture_format){.kind = FTH_PICTURE_PNG}, NULL));
+}
+
 /* Frame 0 has no mask and depth, frames 1 and 2 name masks; as nerfstudio writes them. */
 TEST(transforms_name_their_masks)
 {
@@ -410,8 +419,8 @@ TEST(transforms_name_their_masks)
     OK(fth_folder_make_all(mem, t_temp_path("cover/held"), NULL));
     OK(fth_folder_make_all(mem, t_temp_path("cover/masks"), NULL));
     OK(fth_file_save(mem, t_temp_path("cover/transforms.json"), text, strlen(text), NULL));
-    OK(fth_file_save(mem, t_temp_path("cover/held/of b.png"), "?", 1, NULL));
-    OK(fth_file_save(mem, t_temp_path("cover/masks/c.png"), "?", 1, NULL));
+    save_mask(mem, t_temp_path("cover/held/of b.png"));
+    save_mask(mem, t_temp_path("cover/masks/c.png"));
     for (int sorted = 0; sorted < 2; sorted++) {
         const gs_scene_options how = {.by_name = sorted != 0, .no_points = true};
         OKE(gs_scene_open(&s, mem, t_temp_path("cover"), &how, &err), &err);
@@ -421,7 +430,7 @@ TEST(transforms_name_their_masks)
         if (!sorted) {
             IS(gs_masks_open(&masks, &s, NULL, &err), FTH_E_FILE_OPEN);
             HAS(err.text, "held/a.png: expected the mask of 'images/a.png'");
-            OK(fth_file_save(mem, t_temp_path("cover/held/a.png"), "?", 1, NULL));
+            save_mask(mem, t_temp_path("cover/held/a.png"));
         }
         OK(gs_masks_open(&masks, &s, NULL, NULL));
         EQ_I64(masks.views, 3);

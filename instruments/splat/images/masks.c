@@ -3,6 +3,8 @@
 
 #include "target.h"
 
+#include <fathom/images.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +56,96 @@ static fth_status check_named(const gs_scene *s, fth_err *err)
     return FTH_OK;
 }
 
+/* ---- what is wrong with them ---- */
+
+enum { LISTED = 10 };
+
+/* The first ten names, ", " between them. */
+typedef struct names {
+    char text[700];
+    size_t used;
+    int64_t count;
+} names;
+
+static void add_name(names *list, const char *name)
+{
+    if (list->count++ < LISTED && list->used < sizeof list->text)
+        list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used,
+                                       "%s%.200s", list->count > 1 ? ", " : "", name);
+}
+
+static const char *rest_of(const names *list)
+{
+    return list->count > LISTED ? ", ..." : "";
+}
+
+/* A folder of which no file is named like an image. */
+static fth_status refuse_names(const gs_masks *m, const gs_scene *s, const fth_texts *files,
+                               fth_err *err)
+{
+    names found = {.text = ""};
+    const char *first = fth_texts_get(s->name, 0), *dot = strrchr(first, '.');
+    for (int64_t i = 0; i < fth_texts_count(files); i++) add_name(&found, fth_texts_get(files, i));
+    FTH_FAIL(
+        err, FTH_E_FILE_OPEN,
+        "%s: expected masks named like the images, as %.*s or %.200s with one of %s behind it, "
+        "for one of %" PRId64 " views, found %s%s",
+        m->folder, dot ? (int)(dot - first) : (int)strlen(first), first, first, gs_mask_endings,
+        s->views, found.count ? found.text : "no file", rest_of(&found));
+    fth_err_hint(err, "rename them, give another folder with --masks, or --masks none");
+    return FTH_E_FILE_OPEN;
+}
+
+/* The head of every mask can be read; all that cannot are listed. */
+static fth_status check_heads(const gs_masks *m, const gs_scene *s, fth_err *err)
+{
+    names bad = {.text = ""};
+    char path[FTH_PATH];
+    fth_err first = {0};
+    fth_status why = FTH_OK;
+    for (int64_t v = 0; v < s->views; v++) {
+        fth_err local = {0};
+        fth_images *images = NULL;
+        if (!gs_masks_find(m, s, v, path)) continue;
+        const fth_status st = fth_images_open(&images, s->mem, path, NULL, &local);
+        fth_images_close(images);
+        if (st == FTH_OK) continue;
+        if (why == FTH_OK) {
+            why = st;
+            first = local;
+        }
+        add_name(&bad, fth_path_name(path));
+    }
+    if (why == FTH_OK) return FTH_OK;
+    FTH_FAIL(err, why,
+             "expected masks that can be read, %" PRId64 " of %" PRId64
+             " cannot: %s%s; the first: %.500s",
+             bad.count, m->views, bad.text, rest_of(&bad), first.text);
+    fth_err_hint(err, "write them again as images, or use no masks with --masks none");
+    return why;
+}
+
+fth_status gs_masks_check(const gs_masks *m, const gs_scene *s, const int64_t *view, int64_t views,
+                          bool each, fth_err *err)
+{
+    names empty = {.text = ""};
+    char path[FTH_PATH];
+    for (int64_t i = 0; i < views; i++) {
+        bool any = !gs_masks_find(m, s, view[i], path);
+        if (!any) FTH_TRY(gs_mask_keeps(s->mem, path, &any, err));
+        if (any && !each) return FTH_OK;
+        if (!any) add_name(&empty, path);
+    }
+    if (empty.count == 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_SHAPE,
+             "expected masks that keep pixels, found %" PRId64 " of %" PRId64
+             " views left out whole: %s%s",
+             empty.count, views, empty.text, rest_of(&empty));
+    fth_err_hint(err, "pixels of half and above are kept: are the masks inverted? --masks none "
+                      "uses no masks");
+    return FTH_E_FILE_SHAPE;
+}
+
 fth_status gs_masks_open(gs_masks *m, const gs_scene *s, const char *name, fth_err *err)
 {
     char base[FTH_PATH], path[FTH_PATH];
@@ -70,12 +162,18 @@ fth_status gs_masks_open(gs_masks *m, const gs_scene *s, const char *name, fth_e
     if (!there && !name) m->folder[0] = '\0';
     for (int64_t v = 0; v < s->views && (there || m->named); v++)
         m->views += gs_masks_find(m, s, v, path);
-    if (m->views > 0) return FTH_OK;
-    if (name) {
+    if (m->views > 0) return check_heads(m, s, err);
+    if (there) {
+        fth_texts *files = NULL;
+        FTH_TRY(fth_folder_list(&files, s->mem, m->folder, err));
+        const bool idle = !name && fth_texts_count(files) == 0;
+        const fth_status st = idle ? FTH_OK : refuse_names(m, s, files, err);
+        fth_texts_free(files);
+        if (st != FTH_OK) return st;
+    } else if (name) {
         FTH_FAIL(err, FTH_E_FILE_OPEN,
-                 there ? "%s: expected masks named like the images, found none of %" PRId64 " views"
-                       : "%s: expected a folder of masks for %" PRId64 " views, found nothing",
-                 m->folder, s->views);
+                 "%s: expected a folder of masks for %" PRId64 " views, found nothing", m->folder,
+                 s->views);
         fth_err_hint(err, "give --masks the name of a folder beside the images, a path from the "
                           "root (/...), or none");
         return FTH_E_FILE_OPEN;

@@ -154,18 +154,32 @@ static fth_status fill(gs_target *t, picture *p, gs_alpha alpha, fth_err *err)
 }
 
 /* A pixel of a mask is its mean over colours. */
+static bool is_kept(const picture *p, int64_t i)
+{
+    const int colours = p->grid.channels - (p->alpha ? 1 : 0);
+    double sum = 0;
+    for (int c = 0; c < colours; c++)
+        sum += value(p->pixels, p->grid.dtype, i * p->grid.channels + c);
+    return sum / colours >= 0.5 * full_of(p->grid.dtype);
+}
+
+fth_status gs_mask_keeps(fth_mem *mem, const char *path, bool *any, fth_err *err)
+{
+    picture p;
+    *any = false;
+    FTH_TRY(open_picture(&p, mem, path, 0, 0, GS_BOX, err));
+    for (int64_t i = 0; !*any && i < p.grid.width * p.grid.height; i++) *any = is_kept(&p, i);
+    close_picture(&p, mem);
+    return FTH_OK;
+}
+
 static fth_status add_mask(gs_target *t, const char *path, gs_resample how, fth_err *err)
 {
     picture p;
     fth_status s = open_picture(&p, t->mem, path, t->width, t->height, how, err);
-    const int colours = p.grid.channels - (p.alpha ? 1 : 0);
     if (s == FTH_OK) s = take_plane(t, &t->mask, "a mask", err);
-    for (int64_t i = 0; s == FTH_OK && i < t->width * t->height; i++) {
-        double sum = 0;
-        for (int c = 0; c < colours; c++)
-            sum += value(p.pixels, p.grid.dtype, i * p.grid.channels + c);
-        if (sum / colours < 0.5 * full_of(p.grid.dtype)) t->mask[i] = 0;
-    }
+    for (int64_t i = 0; s == FTH_OK && i < t->width * t->height; i++)
+        if (!is_kept(&p, i)) t->mask[i] = 0;
     close_picture(&p, t->mem);
     return s;
 }
@@ -240,20 +254,23 @@ fth_status gs_target_read(fth_mem *mem, const char *path, const gs_target_option
     return FTH_OK;
 }
 
+const char gs_mask_endings[] = ".png .jpg .jpeg .bmp .tif .tiff .webp";
+
 bool gs_mask_find(const char *masks, const char *name, char path[FTH_PATH])
 {
-    static const char *const endings[] = {".png", ".jpg",  ".jpeg", ".bmp",
-                                          ".tif", ".tiff", ".webp"};
     char base[FTH_PATH];
     const char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
     const int n = dot && dot > (slash ? slash : name) ? (int)(dot - name) : (int)strlen(name);
     if (fth_path_join(base, masks, name, NULL) != FTH_OK) return false;
     /* NAME.jpg.png first: some programs keep the whole name */
     for (int whole = 1; whole >= 0; whole--)
-        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        for (const char *at = gs_mask_endings; *at; at += strspn(at, " ")) {
+            const int length = (int)strcspn(at, " ");
+            const char *ending = at;
             char file[FTH_PATH];
-            if (snprintf(file, sizeof file, "%.*s%s", whole ? (int)strlen(name) : n, name,
-                         endings[i]) < FTH_PATH &&
+            at += length;
+            if (snprintf(file, sizeof file, "%.*s%.*s", whole ? (int)strlen(name) : n, name, length,
+                         ending) < FTH_PATH &&
                 fth_path_join(path, masks, file, NULL) == FTH_OK &&
                 fth_path_kind_of(path) == FTH_PATH_FILE)
                 return true;

@@ -59,5 +59,8 @@ fth_status gs_target_read(fth_mem *mem, const char *path, const gs_target_option
 
 /* The mask of an image: MASKS/name with any ending of images; false: there is none. */
 bool gs_mask_find(const char *masks, const char *name, char path[FTH_PATH]);
+extern const char gs_mask_endings[]; /* ".png .jpg ..." */
+/* Whether it keeps a pixel. */
+fth_status gs_mask_keeps(fth_mem *mem, const char *path, bool *any, fth_err *err);
 
 #endif

@@ -192,6 +192,8 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
         gs_say(w, "masks of %" PRId64 " of %" PRId64 " views are used", w->masks.views,
                w->scene.views);
     FTH_TRY(split(w, err));
+    FTH_TRY(gs_masks_check(&w->masks, &w->scene, w->view, w->trains, false, err));
+    FTH_TRY(gs_masks_check(&w->masks, &w->scene, w->view + w->trains, w->tests, true, err));
     FTH_TRY(gs_work_check_timelapse(w, err));
     return find_print(w, err);
 }

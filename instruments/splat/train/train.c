@@ -145,6 +145,18 @@ static fth_status step(gs_work *w, int64_t iteration, const gs_step_view *view, 
     return w->state.rows.densify ? gs_rows_begin_densify(&w->state.rows, err) : FTH_OK;
 }
 
+/* In the first epoch: a view that is left out whole teaches nothing. */
+static void look_at_mask(gs_work *w, int64_t view, const uint8_t *mask)
+{
+    const gs_view *v = &w->scene.view[view];
+    const size_t pixels = (size_t)(v->width * v->height);
+    char path[FTH_PATH];
+    if (!mask || w->looked++ >= w->trains || memchr(mask, 255, pixels)) return;
+    const bool file = gs_masks_find(&w->masks, &w->scene, view, path);
+    gs_say(w, "warning: nothing of view '%s' is trained on: %s leaves no pixel",
+           fth_texts_get(w->scene.name, view), file ? path : "its alpha");
+}
+
 /* Up to the gradients a failure leaves the state as it was; from there on to the end, whatever the
  * user wants. `half` says that it was left in between. */
 static fth_status iterate(gs_work *w, bool *half, fth_err *err)
@@ -161,6 +173,7 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     gs_poses_view(&w->poses, number, &w->scene.view[number], &posed);
     if (!w->gallery.pixels)
         FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
+    look_at_mask(w, number, image.mask);
     const gs_step_view view = {.view = &posed,
                                .ground = ground,
                                .degree = (int)w->state.degree,

@@ -28,6 +28,7 @@ typedef struct gs_work {
     gs_sparsity sparsity; /* not there before its iterations */
     gs_feed feed;
     gs_gallery gallery; /* where targets are kept on the device the feed only knows their order */
+    int64_t looked;     /* at masks of as many views on end */
     double fixed_bytes; /* of a plan, however few rows there are; 0: not known yet */
     bool told_cap;
     int64_t noted_rows;   /* of the last row of memory.csv */
