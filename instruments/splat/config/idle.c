@@ -116,8 +116,6 @@ static fth_status make_standard(const fth_config *cfg, fth_mem *mem, fth_config 
 {
     static const char *const kept[] = {"strategy", "profile"};
     char value[VALUE], line[VALUE + 40];
-    fth_schema rows = gs_schema;
-    rows.check = NULL;
     FTH_TRY(fth_config_create(out, mem, err));
     fth_status s = fth_config_set(*out, "name=splat", err);
     for (int i = 0; s == FTH_OK && i < 2; i++) {
@@ -125,7 +123,7 @@ static fth_status make_standard(const fth_config *cfg, fth_mem *mem, fth_config 
         snprintf(line, sizeof line, "%s=%s", kept[i], value);
         s = fth_config_set(*out, line, err);
     }
-    return s == FTH_OK ? fth_config_check(*out, &rows, NULL, err) : s;
+    return s == FTH_OK ? fth_config_check(*out, &gs_schema, NULL, err) : s;
 }
 
 static bool is_standard(const fth_config *cfg, const fth_config *standard, const char *key)
