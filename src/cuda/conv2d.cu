@@ -90,24 +90,22 @@ static bool is_wide(const fth__conv_view *v)
     return v->s[3] == 1 && steps % 4 == 0 && ((uintptr_t)v->data & 15u) == 0;
 }
 
-template <typename T, int MT>
-static void queue(const fth_call *call, const fth__conv_tiles &p, bool divided)
+template <typename T, int MT, bool ALONG_K, bool DIVIDED, bool EVEN>
+static void launch(const fth_call *call, const fth__conv_tiles &p)
 {
-    const unsigned blocks = (unsigned)fth__conv_blocks(&p, 8 * MT);
-    const bool along_k = fth__conv_by_channel(&p.from);
-    cudaStream_t stream = fth_cuda_stream(call);
-    if (divided && along_k)
-        FTH_LAUNCH((fth__conv_multiply<T, MT, false, true, true>), blocks, FTH__CONV_THREADS,
-                   stream, p);
-    else if (divided)
-        FTH_LAUNCH((fth__conv_multiply<T, MT, false, false, true>), blocks, FTH__CONV_THREADS,
-                   stream, p);
-    else if (along_k)
-        FTH_LAUNCH((fth__conv_multiply<T, MT, false, true, false>), blocks, FTH__CONV_THREADS,
-                   stream, p);
-    else
-        FTH_LAUNCH((fth__conv_multiply<T, MT, false, false, false>), blocks, FTH__CONV_THREADS,
-                   stream, p);
+    FTH_LAUNCH((fth__conv_multiply<T, MT, false, ALONG_K, DIVIDED, EVEN>),
+               (unsigned)fth__conv_blocks(&p, 8 * MT), FTH__CONV_THREADS, fth_cuda_stream(call), p);
+}
+
+template <typename T, int MT> static void queue(const fth_call *call, const fth__conv_tiles &p)
+{
+    const bool along_k = fth__conv_by_channel(&p.from), divided = p.from.div > 1;
+    const auto way =
+        along_k   ? divided ? launch<T, MT, true, true, false> : launch<T, MT, true, false, false>
+          : divided ? launch<T, MT, false, true, false>
+        : fth__conv_even(&p.from, fth__conv_slice<T>) ? launch<T, MT, false, false, true>
+                                                      : launch<T, MT, false, false, false>;
+    way(call, p);
 }
 
 /* Images [b0, b0 + images) of the output. */
@@ -126,11 +124,10 @@ static fth_status run_images(const fth_call *call, const job *j, int64_t b0, int
     p.m = (int32_t)j->m, p.k = (int32_t)j->k;
     p.n = (int32_t)(images * to.n[2] * to.n[3]);
     p.wide = is_wide(&to);
-    const bool divided = p.from.div > 1;
     if (sizeof(T) == 4 && j->rows == 64)
-        queue<T, fth__conv_most_m<T>>(call, p, divided);
+        queue<T, fth__conv_most_m<T>>(call, p);
     else
-        queue<T, 4>(call, p, divided);
+        queue<T, 4>(call, p);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

@@ -29,6 +29,8 @@ static constexpr int FTH__CONV_THREADS = 128, FTH__CONV_N = 128, FTH__CONV_CHAIN
 template <typename T> constexpr int fth__conv_most_m = 32 / (int)sizeof(T);
 /* Elements of k in a slice: 3 slices of both sides stay under 48 KiB. */
 template <typename T> constexpr int fth__conv_slice = 64 / (int)sizeof(T);
+/* Columns of a tile that have one window element where channels are a multiple of it. */
+static constexpr int FTH__CONV_ALIKE = FTH__CONV_N / 2;
 
 /* The array that windows lie over. The row of a pixel and a window element is
  * (y * mul + add_y + ky * step) / div, if that is whole and inside. */
@@ -134,6 +136,13 @@ static inline bool fth__conv_by_channel(const fth__conv_gather *g)
     return g->chan < g->col;
 }
 
+/* Are so many elements of the window, from a multiple of that on, channels of one place? Then these
+ * are a step apart, and all inside or all outside. */
+static inline bool fth__conv_even(const fth__conv_gather *g, int alike)
+{
+    return g->div == 1 && g->channels.d % (uint32_t)alike == 0;
+}
+
 static inline int64_t fth__conv_blocks(const fth__conv_tiles *p, int rows)
 {
     return (p->m + rows - 1) / rows * (int64_t)((p->n + FTH__CONV_N - 1) / FTH__CONV_N);
@@ -217,8 +226,11 @@ static __device__ inline fth__conv_place fth__conv_place_of(const fth__conv_pixe
 }
 
 /* The tile that a block makes. PIXELS_K: the sum goes over pixels (the gradient of the weights);
- * else pixels are columns. ALONG_K: neighbouring threads fetch neighbours of k. */
-template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED> struct fth__conv_tile {
+ * else pixels are columns. ALONG_K: neighbouring threads fetch neighbours of k. EVEN: as
+ * fth__conv_even says, of a slice of k, or of FTH__CONV_ALIKE columns where pixels are summed. */
+template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED, bool EVEN>
+struct fth__conv_tile {
+    static_assert(!EVEN || (PIXELS_K == ALONG_K && !DIVIDED), "a thread goes along channels");
     using room = fth__conv_room<T, MT>;
     static constexpr int K = room::K, M = room::M, THREADS = FTH__CONV_THREADS;
     const fth__conv_tiles &p;
@@ -287,15 +299,41 @@ template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED> struct 
         if (PIXELS_K) s.left[at][kk] = left;
     }
 
+    /* One pixel and the channels of one window element: whether they are inside, and where the
+     * first is, is found once. Channels are `first`, `first` + `step`.., places `apart`. */
+    template <int COUNT>
+    __device__ void fetch_channels(T *to, int apart, fth__conv_spot a, fth__conv_spot b, int first,
+                                   int step)
+    {
+        const bool there = (uint32_t)(a.y + b.y) < (uint32_t)p.from.height &&
+                           (uint32_t)(a.x + b.x) < (uint32_t)p.from.width;
+        const int64_t size = sizeof(T), next = step * size * p.from.chan;
+        const char *from = p.from.data + (a.at + b.at + first * p.from.chan) * size;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++, from += next)
+            fth__async_copy<sizeof(T)>(to + i * apart, from, there);
+    }
+
     __device__ void fetch_right(int stage, int spots)
     {
         const int t = (int)threadIdx.x;
-        if (ALONG_K) {
-            const int kk = t % K;
+        if (EVEN && ALONG_K) {
+            constexpr int EACH = THREADS / K;
+            const int kk = t % K, row = t / K;
+#pragma unroll
+            for (int n = 0; n < FTH__CONV_N; n += FTH__CONV_ALIKE)
+                fetch_channels<FTH__CONV_ALIKE / EACH>(&s.b[stage][kk][n + row], EACH,
+                                                       s.k[spots][kk], s.n[n], row, EACH);
+        } else if (EVEN) {
+            fetch_channels<K>(&s.b[stage][0][t], FTH__CONV_N + room::PAD, mine, s.k[spots][0], 0,
+                              1);
+        } else if (ALONG_K) {
+            constexpr int EACH = THREADS / K;
+            const int kk = t % K, row = t / K;
             const fth__conv_spot spot = s.k[spots][kk];
 #pragma unroll 4
-            for (int n = t / K; n < FTH__CONV_N; n += THREADS / K)
-                fth__conv_fetch<T, DIVIDED>(p.from, &s.b[stage][kk][n], spot, s.n[n]);
+            for (int n = 0; n < FTH__CONV_N; n += EACH)
+                fth__conv_fetch<T, DIVIDED>(p.from, &s.b[stage][kk][n + row], spot, s.n[n + row]);
         } else {
 #pragma unroll
             for (int kk = 0; kk < K; kk++)
@@ -307,30 +345,35 @@ template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED> struct 
     {
         /* threads along one side, each going through the other */
         constexpr int SIDE = ALONG_K ? K : M, EACH = THREADS / SIDE;
+        static_assert((ALONG_K ? M : K) % EACH == 0, "every thread copies as many");
         const int t = (int)threadIdx.x % SIDE, row = (int)threadIdx.x / SIDE;
         if (ALONG_K) {
             const int64_t at = s.left[spots][t];
             const T *from = (const T *)p.left + at + (m0 + row) * p.pixels.chan;
 #pragma unroll
-            for (int m = row; m < M; m += EACH, from += EACH * p.pixels.chan)
-                fth__async_copy<sizeof(T)>(&s.a[stage][t][m], from, at >= 0 && m0 + m < p.m);
+            for (int m = 0; m < M; m += EACH, from += EACH * p.pixels.chan)
+                fth__async_copy<sizeof(T)>(&s.a[stage][t][m + row], from,
+                                           at >= 0 && m0 + row + m < p.m);
         } else {
             const T *from = (const T *)p.left + (m0 + t) * p.pixels.chan;
 #pragma unroll
-            for (int kk = row; kk < K; kk += EACH) {
-                const int64_t at = s.left[spots][kk];
-                fth__async_copy<sizeof(T)>(&s.a[stage][kk][t], from + at, at >= 0 && m0 + t < p.m);
+            for (int kk = 0; kk < K; kk += EACH) {
+                const int64_t at = s.left[spots][kk + row];
+                fth__async_copy<sizeof(T)>(&s.a[stage][kk + row][t], from + at,
+                                           at >= 0 && m0 + t < p.m);
             }
         }
     }
 
     __device__ void fetch_left_packed(int stage, int slice)
     {
-        constexpr int EACH = 16 / (int)sizeof(T);
-        const T *from = (const T *)p.left + (int64_t)slice * K * p.left_m + m0;
+        constexpr int EACH = 16 / (int)sizeof(T), ROWS = THREADS * EACH / M; /* of k at a time */
+        static_assert(K % ROWS == 0, "every thread copies as many");
+        const int row = (int)threadIdx.x * EACH / M, m = (int)threadIdx.x * EACH % M;
+        const T *from = (const T *)p.left + ((int64_t)slice * K + row) * p.left_m + m0 + m;
 #pragma unroll
-        for (int i = (int)threadIdx.x * EACH; i < K * M; i += THREADS * EACH)
-            fth__async_copy<16>(&s.a[stage][i / M][i % M], from + i / M * p.left_m + i % M, true);
+        for (int kk = 0; kk < K; kk += ROWS)
+            fth__async_copy<16>(&s.a[stage][kk + row][m], from + kk * p.left_m, true);
     }
 
     __device__ void fetch(int slice)
@@ -426,12 +469,12 @@ template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED> struct 
     }
 };
 
-template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED>
+template <typename T, int MT, bool PIXELS_K, bool ALONG_K, bool DIVIDED, bool EVEN>
 static __global__ void __launch_bounds__(FTH__CONV_THREADS, FTH__CONV_BLOCKS)
     fth__conv_multiply(const fth__conv_tiles __grid_constant__ p)
 {
     __shared__ fth__conv_room<T, MT> shared;
-    fth__conv_tile<T, MT, PIXELS_K, ALONG_K, DIVIDED> tile(p, shared);
+    fth__conv_tile<T, MT, PIXELS_K, ALONG_K, DIVIDED, EVEN> tile(p, shared);
     tile.run();
 }
 

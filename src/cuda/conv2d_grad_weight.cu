@@ -127,17 +127,21 @@ template <typename T> static __global__ void add_units(const sums __grid_constan
 
 /* ---- one call ---- */
 
+template <typename T, int MT, bool ALONG_K, bool EVEN>
+static void launch(const fth_call *call, const fth__conv_tiles &p, int64_t units)
+{
+    FTH_LAUNCH((fth__conv_multiply<T, MT, true, ALONG_K, false, EVEN>),
+               (unsigned)(fth__conv_blocks(&p, 8 * MT) * units), FTH__CONV_THREADS,
+               fth_cuda_stream(call), p);
+}
+
 template <typename T, int MT>
 static void queue(const fth_call *call, const fth__conv_tiles &p, int64_t units)
 {
-    const unsigned blocks = (unsigned)(fth__conv_blocks(&p, 8 * MT) * units);
-    cudaStream_t stream = fth_cuda_stream(call);
-    if (fth__conv_by_channel(&p.from))
-        FTH_LAUNCH((fth__conv_multiply<T, MT, true, false, false>), blocks, FTH__CONV_THREADS,
-                   stream, p);
-    else
-        FTH_LAUNCH((fth__conv_multiply<T, MT, true, true, false>), blocks, FTH__CONV_THREADS,
-                   stream, p);
+    const auto way = fth__conv_by_channel(&p.from)              ? launch<T, MT, false, false>
+                     : fth__conv_even(&p.from, FTH__CONV_ALIKE) ? launch<T, MT, true, true>
+                                                                : launch<T, MT, true, false>;
+    way(call, p, units);
 }
 
 template <typename T> static fth__conv_tiles tiles_of(const fth_call *call, const job *j)

@@ -134,6 +134,9 @@ TEST(every_layout_stride_and_padding)
         {"b y x c", "o ky kx c", 66, 3, 3, 3, 2, 2, 2, 2, 2, 1, 1, 0, 0},
         {"b c y x", "o c ky kx", 2, 34, 7, 9, 33, 3, 3, 4, 5, 2, 1, 1, 1},
         {"b c y x", "o c ky kx", 1, 130, 3, 3, 2, 3, 3, 3, 3, 1, 1, 1, 1},
+        /* slices of sums, and columns of a tile, that are channels of one place */
+        {"b c y x", "o c ky kx", 2, 128, 5, 7, 16, 3, 3, 3, 4, 2, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 64, 7, 9, 16, 3, 3, 7, 9, 1, 1, 1, 1},
     };
     const bool both = t_one_in(1, 2) == 1;
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
