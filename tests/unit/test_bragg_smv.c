@@ -235,7 +235,7 @@ static const char *file(const char *header, size_t bytes)
     return path;
 }
 
-/* 17.2: DISTANCE is found in CLOSE_DISTANCE, and PHI in a comment, when substrings count. */
+/* model 14.2: DISTANCE is found in CLOSE_DISTANCE, and PHI in a comment, when substrings count. */
 TEST(keys_by_last_substring_or_exactly)
 {
     static const char text[] = "{\nHEADER_BYTES= 512;\n SIZE1 = 3;SIZE2=2;\nPIXEL_SIZE=0.1;\n"
@@ -456,7 +456,8 @@ TEST(inputs_of_a_graph)
     EQ_STR(fth_val_format(in.param, text, sizeof text), "param f64 [param=19]");
     EQ_STR(fth_val_format(in.table, text, sizeof text), "table f64 [h=1 k=1 l=1]");
     EQ_STR(fth_val_format(in.source, text, sizeof text), "source f64 [source=2 source_column=6]");
-    EQ_STR(fth_val_format(in.mosaic_rotation, text, sizeof text), "turn f64 [mosaic=3 nine=9]");
+    EQ_STR(fth_val_format(in.mosaic_rotation, text, sizeof text),
+           "mosaic_rotation f64 [mosaic=3 nine=9]");
     EQ_STR(fth_val_format(in.mask, text, sizeof text), "mask u16 [slow=64 fast=64]");
     const fth_val outs[2] = {fth_sum(in.param, "param"), fth_sum(in.table, "h k l")};
     fth_plan *plan = fth_plan_make(g, outs, 2, NULL, &err);
