@@ -326,7 +326,7 @@ def read_hkl(path, default):
 
 
 def cell_vectors(s):
-    """a b c in Angstrom and a* b* c* in 1/Angstrom, sections 7.1 to 7.3."""
+    """a b c in Angstrom and a* b* c* in 1/Angstrom, docs/bragg-model.md 5."""
     volume = None
     star = np.zeros((3, 3))
     if s.cell[0] > 0:

@@ -228,7 +228,7 @@ static void detector(written *w)
     w->distance = quo(w->close, ratio);
 }
 
-/* ---- crystal (7) ---- */
+/* ---- crystal (model 5) ---- */
 
 static val volume(const written *w)
 {
@@ -287,7 +287,7 @@ static void crystal(written *w)
     }
 }
 
-/* ---- places and directions (6.5, 11.3) ---- */
+/* ---- places and directions (model 4.5, 9.3) ---- */
 
 static vec curved(const written *w, vec flat)
 {
@@ -347,7 +347,7 @@ static void scattering(written *w)
                        fth_index(w->g, axis[i]));
 }
 
-/* ---- factors (11.4, 11.5); which value counts ---- */
+/* ---- factors (model 9.2, 9.4, 9.5); which value counts ---- */
 
 #define PLACES "layer subs subf source"
 
@@ -404,7 +404,7 @@ static void factors(written *w)
     w->polar = polarised(w);
 }
 
-/* ---- lattice (11.7) ---- */
+/* ---- lattice (model 9.7) ---- */
 
 static val grating(val h, double n)
 {
@@ -530,7 +530,7 @@ static val structure(const written *w, const val *h, val live)
 
 /* ---- samples ---- */
 
-/* Angle of each step: one at exactly 0 stays where the step before it was (12). */
+/* Angle of each step: one at exactly 0 stays where the step before it was (model 10). */
 static val angles(const written *w)
 {
     const br_scene *s = w->s;
@@ -588,7 +588,7 @@ static val rendered(const written *w)
     return in;
 }
 
-/* ---- sums (11.6, 14) ---- */
+/* ---- sums (model 9.6, 11) ---- */
 
 #define SAMPLES "layer subs subf source phi mosaic"
 

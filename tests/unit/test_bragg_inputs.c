@@ -233,7 +233,7 @@ TEST(numbers_and_lines_across_the_buffer)
     end(&b);
 }
 
-/* 8.3: blanks, two bytes, elements; bytes that look like white space are elements too. */
+/* model 6.3: blanks, two bytes, elements; bytes that look like white space are elements too. */
 TEST(dumps_keep_every_byte)
 {
     bench b = start();
@@ -441,7 +441,8 @@ TEST(sources_from_a_file)
     end(&b);
 }
 
-/* 9.1: a comment of five words is a source without direction and wavelength, but not in spec mode.
+/* model 7.1: a comment of five words is a source without direction and wavelength, but not in spec
+ * mode.
  */
 TEST(comments_among_sources)
 {

@@ -198,7 +198,7 @@ TEST(p15_custom_with_a_close_distance)
     in_log(LOG("p15_custom_sample_pivot"), &s, p);
 }
 
-/* 6.3: 100 mm at a two theta of 20 degrees become 93.969 mm. */
+/* model 4.3: 100 mm at a two theta of 20 degrees become 93.969 mm. */
 TEST(two_theta_shortens_the_distance)
 {
     br_scene s;
@@ -211,7 +211,7 @@ TEST(two_theta_shortens_the_distance)
     NEAR(f.distance.v, 0.093969262, 1e-9);
 }
 
-/* 7.1: which cells the wrong formula spoils, and what the right one gives back. */
+/* model 5.1: which cells the wrong formula spoils, and what the right one gives back. */
 TEST(cells_come_back)
 {
     static const double cells[5][6] = {{70, 80, 90, 75, 85, 95},

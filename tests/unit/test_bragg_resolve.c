@@ -9,7 +9,7 @@
 
 static bgr b;
 
-/* ---- tables of section 5 ---- */
+/* ---- tables of model 3 ---- */
 
 typedef struct three {
     br_steps in, out;

@@ -1,4 +1,5 @@
-/* nonbragg.h - scattering without a lattice (18.2): an image from F(stol), and F from an image. */
+/* nonbragg.h - scattering without a lattice (model 15.2): an image from F(stol), and F from an
+ * image. */
 #ifndef BRAGG_NONBRAGG_H
 #define BRAGG_NONBRAGG_H
 

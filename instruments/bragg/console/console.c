@@ -194,7 +194,7 @@ typedef struct fan_walk {
     void (*visit)(struct fan_walk *w, double h, double v);
 } fan_walk;
 
-/* The directions that are not trimmed, in their order (9.2). */
+/* The directions that are not trimmed, in their order (model 7.2). */
 static void walk(fan_walk *w)
 {
     const br_fan *n = &w->e->fan;

@@ -13,7 +13,8 @@ static bool has_own_centre(br_convention c)
     return c == BR_ADXV || c == BR_MOSFLM || c == BR_DENZO;
 }
 
-/* Whether the two flags that start with `first` are left out by convention and pivot (6.1, 6.2). */
+/* Whether the two flags that start with `first` are left out by convention and pivot
+ * (model 4.1, 4.2). */
 static bool left_out(const br_flags *f, br_flag_id first, br_pivot pivot)
 {
     if (f->convention == BR_CUSTOM) return false;

@@ -1,7 +1,7 @@
 /* experiment.h - an experiment with everything that belongs to it: scene, arrays, files, seeds.
  *
  * Made from flags (flags.h) by br_experiment_resolve, which reads all small inputs, checks
- * everything of section 23 and writes nothing. Then it can be planned, rendered, differentiated.
+ * everything of model 20 and writes nothing. Then it can be planned, rendered, differentiated.
  */
 #ifndef BRAGG_EXPERIMENT_H
 #define BRAGG_EXPERIMENT_H

@@ -1,8 +1,8 @@
 /* hit.c - where the beam meets the plane of the detector.
  *
- * The distance and the beam centre of the headers (6.3) leave out the swing of the detector, as the
- * original does. Programs that only read them, and the vectors beside them, expect the point that
- * is really hit.
+ * The distance and the beam centre of the headers (model 4.3) leave out the swing of the detector,
+ * as the original does. Programs that only read them, and the vectors beside them, expect the point
+ * that is really hit.
  */
 #include "experiment.h"
 

@@ -1,4 +1,4 @@
-/* mosaic.c - rotations of the mosaic domains, and a random orientation (section 10). */
+/* mosaic.c - rotations of the mosaic domains, and a random orientation (model 8). */
 #include "mosaic.h"
 #include "../ops/ops.h"
 

@@ -1,4 +1,4 @@
-/* mosaic.h - mosaic domains and a random orientation (10), from a random stream. */
+/* mosaic.h - mosaic domains and a random orientation (model 8), from a random stream. */
 #ifndef BRAGG_MOSAIC_H
 #define BRAGG_MOSAIC_H
 

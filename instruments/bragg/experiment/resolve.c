@@ -286,7 +286,7 @@ static void cell_of_matrix(br_experiment *e)
     }
 }
 
-/* Cells from the size of the crystal, subpixels from its size in reciprocal space (5.8). */
+/* Cells from the size of the crystal, subpixels from its size in reciprocal space (model 3.8). */
 static fth_status resolve_size(br_experiment *e, const br_flags *f, fth_err *err)
 {
     br_scene *s = &e->scene;

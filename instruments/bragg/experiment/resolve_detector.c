@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- headers of images (17.2) ---- */
+/* ---- headers of images (model 14.2) ---- */
 
 /* Fields that the command line did not set. `pixel` is what a size in pixels is worth while headers
  * are read; the centre of a mask counts from the other side. */

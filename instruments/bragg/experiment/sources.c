@@ -1,4 +1,5 @@
-/* sources.c - points of the source: read from a file, or a fan of directions and wavelengths (9).
+/* sources.c - points of the source: read from a file, or a fan of directions and wavelengths
+ * (model 7).
  */
 #include "sources.h"
 #include "../ops/ops.h"

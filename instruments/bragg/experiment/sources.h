@@ -15,7 +15,7 @@ fth_status br_source_rows(br_columns *out, fth_mem *mem, const char *path, const
 fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, const double *beam,
                            bool strict, fth_err *err);
 typedef struct br_fan {
-    double h_range, h_step, v_range, v_step, dispersion, dispersion_step; /* resolved (5.5) */
+    double h_range, h_step, v_range, v_step, dispersion, dispersion_step; /* resolved (model 3.5) */
     int64_t hs, vs, wavelengths;
     bool round; /* the grid is trimmed to an ellipse */
 } br_fan;

@@ -1,5 +1,5 @@
-/* figures.h - what there is to see of an experiment (24): `fathom bragg figures`, and the figures
- * of jobs.
+/* figures.h - what there is to see of an experiment (docs/bragg-figures.md): `fathom bragg draw`,
+ * and the figures of jobs.
  *
  * A drawing is an experiment with its image. Some figures render again: with other quirks, with
  * derivatives, within other budgets.

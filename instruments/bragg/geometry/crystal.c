@@ -1,4 +1,4 @@
-/* crystal.c - the cell in the laboratory (section 7), and the place of everything (br_place). */
+/* crystal.c - the cell in the laboratory (model 5), and the place of everything (br_place). */
 #include "place.h"
 
 #include <float.h>
@@ -47,7 +47,7 @@ static BR_BOTH void reciprocal(const br_dual *edge, const angles *cell, br_dual 
     }
 }
 
-/* a* b* c* of the typed cell in the standard orientation (7.1). */
+/* a* b* c* of the typed cell in the standard orientation (model 5.1). */
 static BR_BOTH void from_cell(const br_scene *scene, const br_dual *p, br_dual v,
                               br_dual star[3][3])
 {
@@ -74,7 +74,7 @@ static BR_BOTH void from_cell(const br_scene *scene, const br_dual *p, br_dual v
     }
 }
 
-/* a* b* c* of the matrix: its wavelength is taken out (7.2). */
+/* a* b* c* of the matrix: its wavelength is taken out (model 5.2). */
 static BR_BOTH void from_matrix(const br_scene *scene, const br_dual *p, br_dual star[3][3])
 {
     const br_dual k = br_div(br_num(1e-10), p[BR_LAM]);

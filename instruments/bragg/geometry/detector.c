@@ -1,4 +1,4 @@
-/* detector.c - where the detector stands (6.3, 6.4). */
+/* detector.c - where the detector stands (model 4.3, 4.4). */
 #include "place.h"
 
 #include <float.h>
@@ -8,7 +8,7 @@ static BR_BOTH br_dual absolute(br_dual a)
     return a.v < 0 ? br_neg(a) : br_chain(fabs(a.v), 1, &a);
 }
 
-/* R and then W of section 6.3. */
+/* R and then W of model 4.3. */
 static BR_BOTH void swing(const br_scene *scene, const br_dual *p, br_dual *v)
 {
     br_rotate3(v, &p[BR_RX]);

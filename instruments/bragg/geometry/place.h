@@ -33,7 +33,8 @@ BR_BOTH void br_rotate_axis3(br_dual *v, const double *axis, br_dual angle);
 
 /* `p` holds the parameters as duals. */
 BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p,
-                               br_placed *out); /* 6.3, 6.4 */
-BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p, br_placed *out); /* 7 */
+                               br_placed *out); /* model 4.3, 4.4 */
+BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p,
+                              br_placed *out); /* model 5 */
 
 #endif

@@ -106,12 +106,12 @@ typedef struct br_placed {
     double org[2], dials_origin[3];      /* pixels, mm */
 } br_placed;
 
-/* Sections 6.1 to 6.4 and 7 of the geometry, from the scene and its parameters. NaN where they make
+/* The geometry of model 4.1 to 4.4 and 5, from the scene and its parameters. NaN where they make
  * no sense; the caller checks. */
 BR_BOTH void br_place(const br_scene *scene, const double *param, br_placed *out);
 
-/* Effective spindle angle of each step (12): n = scene->phis values. With the quirk, a step at
- * exactly 0 keeps the angle of the step before it. */
+/* Effective spindle angle of each step (model 10): n = scene->phis values. With the quirk, a step
+ * at exactly 0 keeps the angle of the step before it. */
 BR_BOTH void br_spindle_angles(const br_scene *scene, double phi0, double *angle);
 
 /* v turned: X first, then Y, then Z, angles of 0 skipped; about a unit axis. */

@@ -16,7 +16,7 @@
 /* v where the ROI is, `outside` elsewhere; v has axes "slow fast". */
 fth_val br_within(const br_scene *scene, fth_val v, fth_val outside);
 
-/* ---- pixels as they are stored (15.3 to 15.5): from image f32 [slow fast] ---- */
+/* ---- pixels as they are stored (model 12.3 to 12.5): from image f32 [slow fast] ---- */
 
 /* u16: image * scale + adc, clipped and rounded; 0 outside the ROI. `scale` is f64 []. */
 fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, double adc);
@@ -45,7 +45,7 @@ fth_val br_photon_pixels(const br_scene *scene, fth_val photons, fth_val mask, d
 /* The text in front of a PGM; returns its length, 0 when it does not fit. */
 size_t br_pgm_header(char *text, size_t bytes, int64_t fast, int64_t slow, double scale);
 
-/* ---- numbers of an image (15.1) ---- */
+/* ---- numbers of an image (model 12.1) ---- */
 
 typedef struct br_statistics {
     double sum, sum_sqr;       /* over rendered pixels */

@@ -1,4 +1,4 @@
-/* smv_header.c - the header of an SMV image, as it is written (15.3).
+/* smv_header.c - the header of an SMV image, as it is written (model 12.3).
  *
  * A header has 512 bytes. One that needs more has the next multiple of it and says so. The original
  * says 512 whatever it writes: its text runs on, and the pixels follow the closing brace. In c mode

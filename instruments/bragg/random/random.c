@@ -1,7 +1,7 @@
 /* random.c - ran1, gaussdev, poidev, gammln and the rotation of a cap, to the bit of float32.
  *
  * The one idea: which products are single and which double decides the deviates, so every cast
- * below is part of the algorithm (section 16). Do not merge expressions. Deviates take their
+ * below is part of the algorithm (model 13). Do not merge expressions. Deviates take their
  * uniform numbers by BR_DRAW: a device makes them ahead (ops/staged.h).
  */
 #include "random.h"

@@ -26,7 +26,7 @@ BR_BOTH float br_gauss(br_ran1 *r, int64_t *seed);
 BR_BOTH float br_poisson(br_ran1 *r, float mean, int64_t *seed);
 BR_BOTH float br_log_gamma(float x);
 
-/* A rotation of a cap of `m` radians, 3x3 by rows (10.1). */
+/* A rotation of a cap of `m` radians, 3x3 by rows (model 8.1). */
 BR_BOTH void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u);
 
 #endif

@@ -1,4 +1,4 @@
-/* columns.c - lines of numbers: sources, stol tables (17.1).
+/* columns.c - lines of numbers: sources, stol tables (model 14.1).
  *
  * Without `strict` every word is a number, 0 where it is none: so the reference reads them.
  */

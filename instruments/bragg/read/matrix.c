@@ -1,4 +1,4 @@
-/* matrix.c - a MOSFLM orientation matrix: the first nine numbers of a file (7.2). */
+/* matrix.c - a MOSFLM orientation matrix: the first nine numbers of a file (model 5.2). */
 #include "read.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 /* Bytes as the reference takes them: a mark before UTF-8 is text, a zero byte ends a line. */
 #define BR_AS_WRITTEN (&(const fth_reader_options){.keep_bom = true, .allow_nul = true})
 
-/* ---- structure factors (8.1, 8.3) ---- */
+/* ---- structure factors (model 6.1, 6.3) ---- */
 typedef struct br_reflections {
     fth_tensor *table; /* f64 [h k l], one plane of zeros at the end of each axis */
     int64_t h_min, h_max, k_min, k_max, l_min, l_max;
@@ -26,10 +26,10 @@ fth_status br_dump_write(const br_reflections *r, fth_mem *mem, const char *path
 fth_status br_dump_note(const char *path, const char *list, fth_mem *mem, fth_err *err);
 void br_reflections_clear(br_reflections *r);
 
-/* ---- MOSFLM matrix: nine numbers as they stand in the file (7.2) ---- */
+/* ---- MOSFLM matrix: nine numbers as they stand in the file (model 5.2) ---- */
 fth_status br_matrix_read(const char *path, fth_mem *mem, double *mat, fth_err *err);
 
-/* ---- columns of numbers (17.1): sources, stol tables ---- */
+/* ---- columns of numbers (model 14.1): sources, stol tables ---- */
 typedef struct br_columns {
     fth_tensor *table; /* f64 [row column]; NaN where a column is missing */
     int64_t rows;
@@ -37,7 +37,7 @@ typedef struct br_columns {
 fth_status br_columns_read(br_columns *out, fth_mem *mem, const char *path, int columns,
                            bool strict, fth_err *err);
 
-/* ---- headers of SMV images (17.2): NaN (sizes: 0) where a key is missing; SI units ---- */
+/* ---- headers of SMV images (model 14.2): NaN (sizes: 0) where a key is missing; SI units ---- */
 typedef struct br_image_header {
     int64_t fast, slow, bytes; /* bytes: where the pixels start */
     int64_t said;              /* HEADER_BYTES: the text may run on */

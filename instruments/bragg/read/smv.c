@@ -1,4 +1,4 @@
-/* smv.c - headers of SMV images, as they are read (17.2), and the pixels behind them.
+/* smv.c - headers of SMV images, as they are read (model 14.2), and the pixels behind them.
  *
  * A header has 512 bytes, or a multiple of that which it names. That of the original may name 512
  * and run on: the pixels follow the closing brace.

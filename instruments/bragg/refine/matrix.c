@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Angles of a rotation about x, then y, then z (10.3). */
+/* Angles of a rotation about x, then y, then z (model 8.3). */
 static void angles_of(double r[3][3], double *angle)
 {
     if (r[2][0] * r[2][0] < 1) {

@@ -1,4 +1,4 @@
-/* noise.h - what a detector does to an image of photons (18.1), as operations.
+/* noise.h - what a detector does to an image of photons (model 15.1), as operations.
  *
  * With the reference's generators the draws are one long chain: all pixels are counted first, then
  * all are read out, with what is left in the generator. So the counting also tells the state of the

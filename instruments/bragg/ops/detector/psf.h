@@ -1,4 +1,4 @@
-/* psf.h - how a detector smears the photons of one pixel over its neighbours (18.1).
+/* psf.h - how a detector smears the photons of one pixel over its neighbours (model 15.1).
  *
  * The share of a pixel is the exact integral over it. Photons are spread inside a circle whose
  * radius grows with their number, so that what falls outside stays below a tenth of the counting

@@ -281,7 +281,7 @@ static BR_BOTH BR_APART bool sample(const sloped *px, int64_t row, int64_t n, co
     return true;
 }
 
-/* How a term enters the sum (11.6). */
+/* How a term enters the sum (model 9.6). */
 static BR_BOTH void add(sloped *px, number *term, double weight)
 {
     const br_scene *s = px->v->scene;

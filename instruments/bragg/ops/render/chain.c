@@ -1,4 +1,4 @@
-/* chain.c - where the chain of spindle angles begins (phi-carryover, 12).
+/* chain.c - where the chain of spindle angles begins (phi-carryover, model 10).
  *
  * The reference turns the cell only where the angle is not zero; else the cell of the step before
  * stands. Only the first sample of a run has none before it, and that is the first one that dmin

@@ -1,8 +1,8 @@
-/* render_plain.c - the render as one reads it in section 11: pixel by pixel, sample by sample.
+/* render_plain.c - the render as one reads it in model 9: pixel by pixel, sample by sample.
  *
  * The sine of the lattice is taken of a reduced argument: the distance to the nearest reflection,
- * which is exact, so no large multiple of pi is rounded (19). Everything else is in the order of
- * the reference program.
+ * which is exact, so no large multiple of pi is rounded (model 16). Everything else is in the order
+ * of the reference program.
  */
 #include "view.h"
 

@@ -98,20 +98,21 @@ static inline BR_BOTH bool br_rendered(const br_view *v, const br_row *r, int64_
 {
     return br_inside(v->scene, r->slow, r->fast + i) && !(r->mask && !r->mask[i * r->mask_step]);
 }
-/* Whether a sample is skipped (11.8). A quotient of sines is never 0 in the reference: multiples of
- * pi are rounded. */
+/* Whether a sample is skipped (model 9.8). A quotient of sines is never 0 in the reference:
+ * multiples of pi are rounded. */
 static inline BR_BOTH bool br_dead(const br_scene *s, double F_latt)
 {
     return F_latt == 0 && s->water == 0 && s->shape != BR_SQUARE;
 }
-/* Where subpixel (subf, subs) of a layer is (6.5). */
+/* Where subpixel (subf, subs) of a layer is (model 4.5). */
 BR_BOTH void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3],
                          double *pos);
 /* Position, distance and direction of a subpixel; q of a source; false: cut by dmin. */
 BR_BOTH double br_unit(const double *v, double *unit);
 BR_BOTH bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol);
 
-/* Factors of the plain loop: capture of a layer, polarisation, lattice at h - h0 (11.5, 11.7). */
+/* Factors of the plain loop: capture of a layer, polarisation, lattice at h - h0
+ * (model 9.4, 9.5, 9.7). */
 BR_BOTH double br_capture(const br_view *v, int64_t layer, const double *d);
 BR_BOTH double br_polarisation(const br_view *v, int64_t source, const double *d);
 BR_BOTH double br_lattice(const br_view *v, const double *delta);
