@@ -90,6 +90,8 @@ def kind(comment, language, code):
         return "compared"
     if comment == "printed by the last command":
         return "printed"
+    if language == "text" and re.search(r" \(\d+(\.\d+)?[a-z]\)$", code, re.M):
+        return "equations"  # by tools/check_models
     if language in ("sh", "yaml", "json", "python"):
         return language
     if language == "" and COMMAND.match(code):
@@ -109,7 +111,7 @@ class Words(unittest.TestCase):
                 seen.add(kind(comment, language, code))
                 with self.subTest(page=page, block=code.splitlines()[0]):
                     self.assertIsNotNone(kind(comment, language, code), "neither run, checked nor marked")
-        self.assertEqual(seen, {"marked", "compared", "sh", "yaml", "json", "python", "session", "printed"})
+        self.assertEqual(seen, {"marked", "compared", "sh", "yaml", "json", "python", "session", "printed", "equations"})
 
     def test_every_page_is_run(self):
         tried = {page for cls in (Readme, Bragg, Spatial, Cli, Others) for page in cls.pages}
