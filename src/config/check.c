@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-static void walk(fth_config *cfg, const fth__layer *layer, const char *section,
-                 const fth__node *map);
+static void walk(fth_config *cfg, const fth__config_layer *layer, const char *section,
+                 const fth__config_node *map);
 
-static void note(fth_config *cfg, const fth__layer *layer, fth_mistake kind, const char *key,
-                 const fth__node *node, const fth__node *first)
+static void note(fth_config *cfg, const fth__config_layer *layer, fth_mistake kind, const char *key,
+                 const fth__config_node *node, const fth__config_node *first)
 {
     fth_config_mistake m = {.kind = kind, .at = node->key_at, .key = key};
     if (first) m.first = first->key_at;
@@ -25,14 +25,15 @@ static void note(fth_config *cfg, const fth__layer *layer, fth_mistake kind, con
 }
 
 /* One entry of a layer: a key of the table, a section, or a mistake. */
-static void take(fth_config *cfg, const fth__layer *layer, const char *name, const fth__node *node)
+static void take(fth_config *cfg, const fth__config_layer *layer, const char *name,
+                 const fth__config_node *node)
 {
     const int64_t k = fth__schema_find(cfg->schema, name);
     /* the name of a section may also be another name of one of its keys */
     const bool keys = node->kind == FTH__NODE_MAP || fth__node_is_null(node),
                inside = k >= 0 && keys && fth__schema_is_section(cfg->schema, name);
     if (k >= 0 && !inside) {
-        fth__value *v = &cfg->value[k];
+        fth__config_value *v = &cfg->value[k];
         if (v->given && v->layer == layer) { /* by its alias, or dotted and in its section */
             note(cfg, layer, FTH_MISTAKE_TWICE, name, node, v->given);
             return;
@@ -49,16 +50,16 @@ static void take(fth_config *cfg, const fth__layer *layer, const char *name, con
 }
 
 /* As deep as the tree, which the reader limits. */
-static void walk(fth_config *cfg, const fth__layer *layer, const char *section,
-                 const fth__node *map)
+static void walk(fth_config *cfg, const fth__config_layer *layer, const char *section,
+                 const fth__config_node *map)
 {
-    for (const fth__node *c = map->first; c; c = c->next) {
+    for (const fth__config_node *c = map->first; c; c = c->next) {
         char name[FTH__CONFIG_NAME];
         fth__text t;
         fth__text_init(&t, name, sizeof name);
         fth__text_add(&t, "%s%s%s", section, section[0] ? "." : "", c->key);
         fth__text_mark_cut(&t); /* no table has such a name */
-        const fth__node *first = map->first;
+        const fth__config_node *first = map->first;
         while (first != c && strcmp(first->key, c->key) != 0) first = first->next;
         if (first != c)
             note(cfg, layer, FTH_MISTAKE_TWICE, name, c, first);
@@ -69,7 +70,7 @@ static void walk(fth_config *cfg, const fth__layer *layer, const char *section,
 
 static void walk_layers(fth_config *cfg)
 {
-    for (const fth__layer *l = cfg->first_layer; l; l = l->next) {
+    for (const fth__config_layer *l = cfg->first_layer; l; l = l->next) {
         if (l->set)
             take(cfg, l, l->set, l->root);
         else if (l->root->kind == FTH__NODE_MAP)
@@ -82,10 +83,10 @@ static void walk_layers(fth_config *cfg)
 /* ---- values ---- */
 
 /* The table's own defaults must pass too; a mistake in one is the program's. */
-static fth_status read_default(fth_config *cfg, const fth_config_key *row, fth__value *v,
+static fth_status read_default(fth_config *cfg, const fth_config_key *row, fth__config_value *v,
                                fth_err *err)
 {
-    fth__node *node = NULL;
+    fth__config_node *node = NULL;
     const fth_place at = {.file = "default"};
     const int64_t before = cfg->n_mistakes, kept = cfg->n_findings;
     fth_err why = {0};
@@ -103,7 +104,7 @@ static fth_status read_default(fth_config *cfg, const fth_config_key *row, fth__
 /* A missing key is looked for where its section is, or at the start of the last document. */
 static void note_missing(fth_config *cfg, const fth_config_key *row)
 {
-    const fth__layer *doc = fth__config_document(cfg);
+    const fth__config_layer *doc = fth__config_document(cfg);
     char section[FTH__CONFIG_NAME], expected[400];
     fth__text t;
     fth__text_init(&t, expected, sizeof expected);
@@ -117,7 +118,7 @@ static void note_missing(fth_config *cfg, const fth_config_key *row)
     fth__str_copy(section, sizeof section, row->name);
     for (char *dot; doc && (dot = strrchr(section, '.'));) {
         *dot = '\0';
-        const fth__node *n = fth__node_find(doc->root, section);
+        const fth__config_node *n = fth__node_find(doc->root, section);
         if (!n) continue;
         m.at = n->key_at;
         break;
@@ -129,7 +130,7 @@ static fth_status read_values(fth_config *cfg, fth_err *err)
 {
     for (int64_t k = 0; k < cfg->schema->n_keys; k++) {
         const fth_config_key *row = &cfg->schema->key[k];
-        fth__value *v = &cfg->value[k];
+        fth__config_value *v = &cfg->value[k];
         if (row->type == FTH_CONFIG_SECTION) continue;
         if (row->value) FTH_TRY(read_default(cfg, row, v, err));
         if (v->given)

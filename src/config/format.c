@@ -100,7 +100,7 @@ static void put_scalar(out *o, fth_config_type type, const fth__scalar *s)
     put(o, text);
 }
 
-static void put_value(out *o, const fth_config_key *row, const fth__value *v)
+static void put_value(out *o, const fth_config_key *row, const fth__config_value *v)
 {
     if (!v->has) put(o, "~");
     if (v->has && row->list) put(o, "[");
@@ -158,7 +158,7 @@ uint64_t fth_config_hash(const fth_config *cfg, const char *section)
 
 /* ---- differences ---- */
 
-static uint64_t value_hash(const fth_config_key *row, const fth__value *v)
+static uint64_t value_hash(const fth_config_key *row, const fth__config_value *v)
 {
     fth__hash h;
     fth__hash_init(&h, 0);
@@ -166,7 +166,7 @@ static uint64_t value_hash(const fth_config_key *row, const fth__value *v)
     return fth__hash_get(&h);
 }
 
-static void put_side(out *o, const fth_config_key *row, const fth__value *v)
+static void put_side(out *o, const fth_config_key *row, const fth__config_value *v)
 {
     char place[400];
     const fth_place nowhere = {.file = "default"};
@@ -225,7 +225,7 @@ static bool is_one_line(const char *text)
 }
 
 /* As it was written; inside a list the signs of lists need quotes. */
-static void put_node(out *o, const fth__node *n, bool inside)
+static void put_node(out *o, const fth__config_node *n, bool inside)
 {
     if (fth__node_is_null(n))
         put(o, "~");
@@ -237,12 +237,12 @@ static void put_node(out *o, const fth__node *n, bool inside)
 
 static void put_entry(const layout *l, const char *name, int64_t k)
 {
-    const fth__node *n = l->cfg->value[k].given;
+    const fth__config_node *n = l->cfg->value[k].given;
     put(l->o, name);
     put(l->o, ": ");
     if (n->kind == FTH__NODE_LIST) {
         put(l->o, "[");
-        for (const fth__node *c = n->first; c; c = c->next) {
+        for (const fth__config_node *c = n->first; c; c = c->next) {
             if (c != n->first) put(l->o, ", ");
             put_node(l->o, c, true);
         }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const fth__value *look(const fth_config *cfg, const char *key, const fth_config_key **row)
+static const fth__config_value *look(const fth_config *cfg, const char *key,
+                                     const fth_config_key **row)
 {
     if (!cfg || !cfg->schema || !cfg->value || !key) return NULL;
     const int64_t k = fth__schema_find(cfg->schema, key);
@@ -30,10 +31,10 @@ static const char *missing(const fth_config *cfg)
 }
 
 /* A question about a key, whatever its type. */
-static const fth__value *find(const fth_config *cfg, const char *key)
+static const fth__config_value *find(const fth_config *cfg, const char *key)
 {
     const fth_config_key *row = NULL;
-    const fth__value *v = look(cfg, key, &row);
+    const fth__config_value *v = look(cfg, key, &row);
     if (!v) note_misuse(cfg, (fth_site){0}, key, missing(cfg));
     return v;
 }
@@ -43,7 +44,7 @@ static const fth__scalar *get(const fth_config *cfg, fth_site site, const char *
                               unsigned types)
 {
     const fth_config_key *row = NULL;
-    const fth__value *v = look(cfg, key, &row);
+    const fth__config_value *v = look(cfg, key, &row);
     const char *why = NULL;
     if (!v)
         why = missing(cfg);
@@ -98,24 +99,24 @@ uint64_t fth_config_size_(const fth_config *cfg, fth_site site, const char *key,
 
 bool fth_config_has(const fth_config *cfg, const char *key)
 {
-    const fth__value *v = find(cfg, key);
+    const fth__config_value *v = find(cfg, key);
     return v && v->has;
 }
 
 bool fth_config_is_given(const fth_config *cfg, const char *key)
 {
-    const fth__value *v = find(cfg, key);
+    const fth__config_value *v = find(cfg, key);
     return v && v->given;
 }
 
 fth_place fth_config_where(const fth_config *cfg, const char *key)
 {
-    const fth__value *v = find(cfg, key);
+    const fth__config_value *v = find(cfg, key);
     return v && v->given ? v->given->at : (fth_place){.file = "default"};
 }
 
 int64_t fth_config_count(const fth_config *cfg, const char *key)
 {
-    const fth__value *v = find(cfg, key);
+    const fth__config_value *v = find(cfg, key);
     return v ? v->n : 0;
 }

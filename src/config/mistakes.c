@@ -19,7 +19,7 @@ static bool keep(fth_config *cfg, const char **text)
     return *text != NULL;
 }
 
-void fth__config_note(fth_config *cfg, const fth__layer *layer, const fth_config_mistake *m)
+void fth__config_note(fth_config *cfg, const fth__config_layer *layer, const fth_config_mistake *m)
 {
     const bool room = fth__config_has_room(cfg, m->notice);
     *(m->notice ? &cfg->n_notices : &cfg->n_mistakes) += 1;
@@ -122,7 +122,7 @@ fth_status fth__config_verdict(const fth_config *cfg, fth_err *err)
 
 /* False when one of the words has a mistake already, or the table does not know it. The place is
  * that of the first word that was given. */
-static bool place_of_words(const fth_config *cfg, const char *keys, const fth__value **out,
+static bool place_of_words(const fth_config *cfg, const char *keys, const fth__config_value **out,
                            char first[FTH__CONFIG_NAME])
 {
     size_t n = 0;
@@ -137,7 +137,7 @@ static bool place_of_words(const fth_config *cfg, const char *keys, const fth__v
         if (i == 0) fth__str_copy(first, FTH__CONFIG_NAME, name);
         const int64_t k = fth__schema_find(cfg->schema, name);
         if (k < 0) continue;
-        const fth__value *v = &cfg->value[k];
+        const fth__config_value *v = &cfg->value[k];
         if (v->broken) return false;
         if (v->given && !*out) *out = v;
     }
@@ -151,7 +151,7 @@ static void add(fth_config *cfg, bool notice, const char *keys, const char *hint
 {
     if (!cfg || !cfg->schema || !keys) return;
     char first[FTH__CONFIG_NAME], text[600];
-    const fth__value *v = NULL;
+    const fth__config_value *v = NULL;
     if (!place_of_words(cfg, keys, &v, first)) return;
     fth__text t;
     fth__text_init(&t, text, sizeof text);
@@ -164,7 +164,7 @@ static void add(fth_config *cfg, bool notice, const char *keys, const char *hint
                             .expected = text,
                             .hint = hint};
     /* What nobody wrote is missing in the last document. */
-    const fth__layer *doc = v ? v->layer : fth__config_document(cfg);
+    const fth__config_layer *doc = v ? v->layer : fth__config_document(cfg);
     if (v || doc) m.at = v ? v->given->at : doc->root->at;
     fth__config_note(cfg, doc, &m);
 }

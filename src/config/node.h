@@ -21,27 +21,27 @@ enum {
 
 typedef enum fth__node_kind { FTH__NODE_SCALAR, FTH__NODE_LIST, FTH__NODE_MAP } fth__node_kind;
 
-typedef struct fth__node {
+typedef struct fth__config_node {
     fth__node_kind kind;
     bool quoted;          /* SCALAR: never a number, a bool or null */
     const char *text;     /* SCALAR */
     const char *key;      /* of an entry of a map */
     fth_place at, key_at; /* where the value starts, and its key */
     int64_t n;            /* children of a list or map */
-    struct fth__node *first, *last, *next;
-} fth__node;
+    struct fth__config_node *first, *last, *next;
+} fth__config_node;
 
 /* `~`, null, Null, NULL or nothing at all, not quoted. */
-bool fth__node_is_null(const fth__node *n);
+bool fth__node_is_null(const fth__config_node *n);
 
 /* Read a whole document; `name` stands in every place and must outlive the tree. An empty one is
  * an empty map. FTH_E_CONFIG_SYNTAX with its place when it is damaged, too large, or uses what is
  * not read here (anchors, aliases, tags, a second document). */
 fth_status fth__node_parse(fth__store *store, const char *name, const char *text, size_t bytes,
-                           fth__node **out, fth_err *err);
+                           fth__config_node **out, fth_err *err);
 /* The same for one value in a single line of text, whose place is `at`. */
-fth_status fth__node_parse_value(fth__store *store, fth_place at, const char *text, fth__node **out,
-                                 fth_err *err);
+fth_status fth__node_parse_value(fth__store *store, fth_place at, const char *text,
+                                 fth__config_node **out, fth_err *err);
 
 /* "run.yaml:3:7", "--set #2". */
 const char *fth__place_format(fth_place at, char *text, size_t bytes);

@@ -12,7 +12,7 @@
 typedef struct where {
     fth_config *cfg;
     const fth_config_key *row;
-    const fth__value *value;
+    const fth__config_value *value;
 } where;
 
 static bool refuse(const where *w, const char *expected, const char *found, const char *hint)
@@ -141,7 +141,7 @@ static bool resolve(const where *w, const char *text, bool from_config, const ch
     if (!out) return true;
     fth__text_init(&t, out, bytes);
     expand(w, text, &t);
-    const fth__layer *file = w->value->given ? w->value->layer : fth__config_document(cfg);
+    const fth__config_layer *file = w->value->given ? w->value->layer : fth__config_document(cfg);
     if (from_config && file && !file->set)
         *path = join(cfg, file->name, folder_length(file->name), out);
     const char *cwd = cfg->opt.cwd ? cfg->opt.cwd : "";
@@ -155,7 +155,7 @@ void fth__config_resolve_paths(fth_config *cfg)
     const bool from_config = rule >= 0 && cfg->value[rule].n > 0 && cfg->value[rule].item->text &&
                              strcmp(cfg->value[rule].item->text, "config") == 0;
     for (int64_t k = 0; k < cfg->schema->n_keys; k++) {
-        fth__value *v = &cfg->value[k];
+        fth__config_value *v = &cfg->value[k];
         const where w = {cfg, &cfg->schema->key[k], v};
         if (w.row->type != FTH_CONFIG_PATH) continue;
         for (int64_t i = 0; i < v->n; i++) {

@@ -43,7 +43,7 @@ static fth_status no_memory(fth_err *err, const char *name)
 }
 
 /* Only what was read without an error becomes a layer. */
-static void append(fth_config *cfg, fth__layer *layer)
+static void append(fth_config *cfg, fth__config_layer *layer)
 {
     layer->number = cfg->n_layers++;
     if (cfg->last_layer)
@@ -65,12 +65,12 @@ fth_status fth_config_parse(fth_config *cfg, const char *name, const char *text,
 {
     FTH_TRY(check_open(cfg, err));
     if (!name || (!text && bytes > 0)) return FTH_FAIL(err, FTH_E_USAGE, "no text was given");
-    fth__layer *layer = fth__store_take(&cfg->store, sizeof *layer);
+    fth__config_layer *layer = fth__store_take(&cfg->store, sizeof *layer);
     const char *kept = fth__store_text(&cfg->store, name, strlen(name));
     if (!layer || !kept) return no_memory(err, name);
-    fth__node *root = NULL;
+    fth__config_node *root = NULL;
     FTH_TRY(fth__node_parse(&cfg->store, kept, text ? text : "", bytes, &root, err));
-    *layer = (fth__layer){.name = kept, .root = root};
+    *layer = (fth__config_layer){.name = kept, .root = root};
     append(cfg, layer);
     return FTH_OK;
 }
@@ -104,11 +104,11 @@ fth_status fth__config_set_as(fth_config *cfg, const char *name, const char *ass
                         assignment ? assignment : "");
     const char *kept = fth__store_text(&cfg->store, name, strlen(name));
     const char *key = fth__store_text(&cfg->store, assignment, (size_t)(equals - assignment));
-    fth__layer *layer = fth__store_take(&cfg->store, sizeof *layer);
+    fth__config_layer *layer = fth__store_take(&cfg->store, sizeof *layer);
     if (!kept || !key || !layer) return no_memory(err, assignment);
-    fth__node *value = NULL;
+    fth__config_node *value = NULL;
     FTH_TRY(fth__node_parse_value(&cfg->store, (fth_place){.file = kept}, equals + 1, &value, err));
-    *layer = (fth__layer){.name = kept, .set = key, .root = value};
+    *layer = (fth__config_layer){.name = kept, .set = key, .root = value};
     append(cfg, layer);
     return FTH_OK;
 }
@@ -129,7 +129,7 @@ fth_status fth_config_set(fth_config *cfg, const char *assignment, fth_err *err)
 
 const char *fth__config_set_at(const fth_config *cfg, int i)
 {
-    for (const fth__layer *layer = cfg->first_layer; layer; layer = layer->next)
+    for (const fth__config_layer *layer = cfg->first_layer; layer; layer = layer->next)
         if (layer->given && i-- == 0) return layer->given;
     return NULL;
 }
@@ -139,11 +139,11 @@ const fth_config_options *fth__config_options(const fth_config *cfg)
     return &cfg->opt;
 }
 
-const fth__node *fth__node_find(const fth__node *root, const char *name)
+const fth__config_node *fth__node_find(const fth__config_node *root, const char *name)
 {
     while (root && root->kind == FTH__NODE_MAP) {
-        const fth__node *inside = NULL;
-        for (const fth__node *c = root->first; c; c = c->next) {
+        const fth__config_node *inside = NULL;
+        for (const fth__config_node *c = root->first; c; c = c->next) {
             const size_t n = strlen(c->key);
             if (strcmp(c->key, name) == 0) return c;
             if (n > 0 && strncmp(c->key, name, n) == 0 && name[n] == '.' && !inside) inside = c;
@@ -154,20 +154,20 @@ const fth__node *fth__node_find(const fth__node *root, const char *name)
     return NULL;
 }
 
-const fth__layer *fth__config_document(const fth_config *cfg)
+const fth__config_layer *fth__config_document(const fth_config *cfg)
 {
-    const fth__layer *found = NULL;
-    for (const fth__layer *l = cfg->first_layer; l; l = l->next)
+    const fth__config_layer *found = NULL;
+    for (const fth__config_layer *l = cfg->first_layer; l; l = l->next)
         if (!l->set) found = l;
     return found;
 }
 
 /* What the last layer that has the key gives it; NULL: none has. */
-static const fth__node *last_given(const fth_config *cfg, const char *key)
+static const fth__config_node *last_given(const fth_config *cfg, const char *key)
 {
-    const fth__node *found = NULL;
-    for (const fth__layer *l = cfg && key ? cfg->first_layer : NULL; l; l = l->next) {
-        const fth__node *n = NULL;
+    const fth__config_node *found = NULL;
+    for (const fth__config_layer *l = cfg && key ? cfg->first_layer : NULL; l; l = l->next) {
+        const fth__config_node *n = NULL;
         const size_t length = l->set ? strlen(l->set) : 0;
         if (!l->set)
             n = fth__node_find(l->root, key);
@@ -182,29 +182,29 @@ static const fth__node *last_given(const fth_config *cfg, const char *key)
 
 const char *fth_config_peek(const fth_config *cfg, const char *key)
 {
-    const fth__node *found = last_given(cfg, key);
+    const fth__config_node *found = last_given(cfg, key);
     const bool is_text = found && found->kind == FTH__NODE_SCALAR && !fth__node_is_null(found);
     return is_text ? found->text : NULL;
 }
 
 int64_t fth_config_peek_count(const fth_config *cfg, const char *key)
 {
-    const fth__node *found = last_given(cfg, key);
+    const fth__config_node *found = last_given(cfg, key);
     return found && found->kind == FTH__NODE_LIST ? found->n : -1;
 }
 
 const char *fth_config_peek_at(const fth_config *cfg, const char *key, int64_t i)
 {
     if (i < 0 || i >= fth_config_peek_count(cfg, key)) return NULL;
-    const fth__node *at = last_given(cfg, key)->first;
+    const fth__config_node *at = last_given(cfg, key)->first;
     while (i-- > 0) at = at->next;
     return at->kind == FTH__NODE_SCALAR && !fth__node_is_null(at) ? at->text : NULL;
 }
 
 fth_place fth__config_peek_place(const fth_config *cfg, const char *key)
 {
-    const fth__node *found = last_given(cfg, key);
+    const fth__config_node *found = last_given(cfg, key);
     if (found) return found->at;
-    const fth__layer *doc = cfg ? fth__config_document(cfg) : NULL;
+    const fth__config_layer *doc = cfg ? fth__config_document(cfg) : NULL;
     return doc ? (fth_place){doc->name, 1, 1} : (fth_place){.file = "no config"};
 }

@@ -12,14 +12,14 @@
 
 #include <stdatomic.h>
 
-typedef struct fth__layer {
-    const char *name;      /* of the file, or "--set #2" */
-    const char *set;       /* the key that is set; NULL: root is a whole document */
-    const char *given;     /* the user's own --set as it was written; NULL: none */
-    const fth__node *root; /* a document, or the value that is set */
-    struct fth__layer *next;
+typedef struct fth__config_layer {
+    const char *name;             /* of the file, or "--set #2" */
+    const char *set;              /* the key that is set; NULL: root is a whole document */
+    const char *given;            /* the user's own --set as it was written; NULL: none */
+    const fth__config_node *root; /* a document, or the value that is set */
+    struct fth__config_layer *next;
     int number;
-} fth__layer;
+} fth__config_layer;
 
 typedef struct fth__scalar {
     const char *text; /* TEXT, CHOICE, PATH: as written            */
@@ -30,13 +30,13 @@ typedef struct fth__scalar {
     bool truth, is_share;
 } fth__scalar;
 
-typedef struct fth__value {
-    const fth__node *given;  /* NULL: the default holds */
-    const fth__layer *layer; /* that gave it            */
+typedef struct fth__config_value {
+    const fth__config_node *given;  /* NULL: the default holds */
+    const fth__config_layer *layer; /* that gave it            */
     bool broken, has;
     int64_t n;
     fth__scalar *item;
-} fth__value;
+} fth__config_value;
 
 typedef struct fth__finding {
     fth_config_mistake m;
@@ -56,12 +56,12 @@ enum { FTH__FINDINGS = 100 }; /* mistakes, and notices, that are kept; more are 
 struct fth_config {
     fth_mem *mem;
     fth__store store;
-    fth__layer *first_layer, *last_layer;
+    fth__config_layer *first_layer, *last_layer;
     int n_layers, n_sets;
     int sets_from, sets_to;   /* of the layers "--set #N" those of the user: N in (from, to] */
     const fth_schema *schema; /* NULL until checked */
     fth_config_options opt;
-    fth__value *value; /* one per row */
+    fth__config_value *value; /* one per row */
     fth__finding *finding;
     int64_t n_findings, cap_findings;
     int64_t n_mistakes, n_notices;   /* all of them, also those not kept */
@@ -73,7 +73,7 @@ struct fth_config {
 /* False when one more would only be counted: finding words for it is no use. */
 bool fth__config_has_room(const fth_config *cfg, bool notice);
 /* Note one; its texts are copied. */
-void fth__config_note(fth_config *cfg, const fth__layer *layer, const fth_config_mistake *m);
+void fth__config_note(fth_config *cfg, const fth__config_layer *layer, const fth_config_mistake *m);
 /* Into the order of layers, lines and columns. */
 void fth__config_sort(fth_config *cfg);
 /* FTH_OK, or the error that sums the mistakes up. */
@@ -81,15 +81,15 @@ fth_status fth__config_verdict(const fth_config *cfg, fth_err *err);
 
 /* ---- reading (read.c) ---- */
 /* The entry of a document by its full name, through sections or dotted; NULL: none. */
-const fth__node *fth__node_find(const fth__node *root, const char *name);
+const fth__config_node *fth__node_find(const fth__config_node *root, const char *name);
 /* The last layer that is a document; NULL: none. */
-const fth__layer *fth__config_document(const fth_config *cfg);
+const fth__config_layer *fth__config_document(const fth_config *cfg);
 
 /* ---- values (value.c, path.c) ---- */
 /* Make a value of a node by its row: has, n and item. Mistakes are noted and give false; then
  * nothing changed. */
-bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__node *node,
-                     const fth__layer *layer, fth__value *out);
+bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__config_node *node,
+                     const fth__config_layer *layer, fth__config_value *out);
 /* Fill in `path` of every path, by the row "paths". */
 void fth__config_resolve_paths(fth_config *cfg);
 

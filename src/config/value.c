@@ -12,8 +12,8 @@
 typedef struct place {
     fth_config *cfg;
     const fth_config_key *row;
-    const fth__layer *layer;
-    const fth__node *node;
+    const fth__config_layer *layer;
+    const fth__config_node *node;
 } place;
 
 static bool refuse(const place *p, fth_mistake kind, const char *nearest, const char *hint)
@@ -141,8 +141,8 @@ static bool refuse_null(const place *p)
     return refuse(p, FTH_MISTAKE_TYPE, NULL, hint);
 }
 
-bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__node *node,
-                     const fth__layer *layer, fth__value *out)
+bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__config_node *node,
+                     const fth__config_layer *layer, fth__config_value *out)
 {
     place p = {cfg, row, layer, node};
     const bool is_list = node->kind == FTH__NODE_LIST;

@@ -18,10 +18,10 @@ typedef struct reader {
     const char *text;
     const fth_place *fixed; /* every node stands here, when it is not a file */
     fth_err *err;
-    fth__node *open[FTH__CONFIG_DEPTH];
+    fth__config_node *open[FTH__CONFIG_DEPTH];
     int depth;
     int64_t n_nodes;
-    fth__node *root;
+    fth__config_node *root;
     const char *key; /* read, and waiting for its value; NULL: none */
     fth_place key_at;
     bool done;      /* the first document has ended */
@@ -93,17 +93,18 @@ static fth_status check_bytes(reader *r, const char *text, size_t bytes)
 
 /* ---- events ---- */
 
-static fth_status open_node(reader *r, fth__node_kind kind, yaml_mark_t mark, fth__node **out)
+static fth_status open_node(reader *r, fth__node_kind kind, yaml_mark_t mark,
+                            fth__config_node **out)
 {
     const fth_place at = place_of(r, mark);
     if (++r->n_nodes > FTH__CONFIG_NODES)
         return fail_at(r, at, NULL, "more than %d values", (int)FTH__CONFIG_NODES);
-    fth__node *n = fth__store_take(r->store, sizeof *n);
+    fth__config_node *n = fth__store_take(r->store, sizeof *n);
     if (!n) return no_memory(r);
-    *n = (fth__node){.kind = kind, .at = at, .text = "", .key = r->key, .key_at = r->key_at};
+    *n = (fth__config_node){.kind = kind, .at = at, .text = "", .key = r->key, .key_at = r->key_at};
     if (!r->key) n->key_at = at;
     r->key = NULL;
-    fth__node *up = r->depth > 0 ? r->open[r->depth - 1] : NULL;
+    fth__config_node *up = r->depth > 0 ? r->open[r->depth - 1] : NULL;
     if (!up)
         r->root = n;
     else if (up->last)
@@ -148,7 +149,7 @@ static fth_status take_scalar(reader *r, const yaml_event_t *e)
         r->key_at = place_of(r, e->start_mark);
         return FTH_OK;
     }
-    fth__node *node = NULL;
+    fth__config_node *node = NULL;
     FTH_TRY(open_node(r, FTH__NODE_SCALAR, e->start_mark, &node));
     node->text = text;
     node->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
@@ -163,7 +164,7 @@ static fth_status take_start(reader *r, fth__node_kind kind, const yaml_event_t 
     if (wants_key(r)) return fail_at(r, at, NULL, "a key must be one word, not a list or map");
     if (r->depth == FTH__CONFIG_DEPTH)
         return fail_at(r, at, NULL, "nested more than %d deep", (int)FTH__CONFIG_DEPTH);
-    fth__node *node = NULL;
+    fth__config_node *node = NULL;
     FTH_TRY(open_node(r, kind, e->start_mark, &node));
     r->open[r->depth++] = node;
     return FTH_OK;
@@ -254,7 +255,7 @@ static fth_status parse(reader *r, const char *text, size_t bytes)
 }
 
 fth_status fth__node_parse(fth__store *store, const char *name, const char *text, size_t bytes,
-                           fth__node **out, fth_err *err)
+                           fth__config_node **out, fth_err *err)
 {
     reader r = {.store = store, .name = name, .err = err};
     FTH_TRY(parse(&r, text, bytes));
@@ -267,8 +268,8 @@ fth_status fth__node_parse(fth__store *store, const char *name, const char *text
     return FTH_OK;
 }
 
-fth_status fth__node_parse_value(fth__store *store, fth_place at, const char *text, fth__node **out,
-                                 fth_err *err)
+fth_status fth__node_parse_value(fth__store *store, fth_place at, const char *text,
+                                 fth__config_node **out, fth_err *err)
 {
     reader r = {.store = store, .name = at.file, .fixed = &at, .err = err};
     FTH_TRY(parse(&r, text, strlen(text)));
@@ -278,7 +279,7 @@ fth_status fth__node_parse_value(fth__store *store, fth_place at, const char *te
     return FTH_OK;
 }
 
-bool fth__node_is_null(const fth__node *n)
+bool fth__node_is_null(const fth__config_node *n)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
     if (n->kind != FTH__NODE_SCALAR || n->quoted) return false;

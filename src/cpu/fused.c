@@ -145,7 +145,7 @@ static void find_streams(fth__vm *vm, bool along)
         const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim]
                                      : vm->cols * vm->stride[array][vm->col_dim];
         if (ahead != 0)
-            vm->stream[vm->n_streams++] = (fth__stream){ahead * size, size, (int16_t)r, out};
+            vm->stream[vm->n_streams++] = (fth__fused_stream){ahead * size, size, (int16_t)r, out};
     }
 }
 
@@ -257,7 +257,7 @@ static inline __attribute__((always_inline)) void fetch_ahead(const fth__worker 
 {
     const fth__vm *vm = w->vm;
     for (int k = 0; k < vm->n_streams; k++) {
-        const fth__stream *s = &vm->stream[k];
+        const fth__fused_stream *s = &vm->stream[k];
         const char *next = (const char *)w->at[s->reg] + s->ahead;
         const int64_t lines = n * s->size / LINE;
         const int64_t from = lines * step / vm->n_steps * LINE,

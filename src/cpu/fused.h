@@ -19,14 +19,14 @@ enum {
     FTH__VM_STATE = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS
 };
 
-typedef enum fth__place {
+typedef enum fth__fused_place {
     FTH__AT_NONE,
     FTH__AT_CELL,   /* one element, kept in the worker */
     FTH__AT_SCALAR, /* one element in an operand's memory */
     FTH__AT_INPUT,  /* a dense block of an operand's memory */
     FTH__AT_SLOT,   /* a block of scratch */
     FTH__AT_OUT     /* a dense block of an output's memory */
-} fth__place;
+} fth__fused_place;
 
 typedef struct fth__reg {
     uint8_t dtype; /* as computed: f32 for f16 and bf16 */
@@ -45,11 +45,11 @@ typedef struct fth__step {
 } fth__step;
 
 /* A register in memory whose next block is fetched ahead. */
-typedef struct fth__stream {
+typedef struct fth__fused_stream {
     int64_t ahead, size; /* bytes from one block to the next; bytes of an element */
     int16_t reg;
     bool write;
-} fth__stream;
+} fth__fused_stream;
 
 typedef struct fth__vm {
     const fth_call *call;
@@ -69,7 +69,7 @@ typedef struct fth__vm {
 
     int n_regs, n_steps;
     int n_streams;
-    fth__stream stream[FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS];
+    fth__fused_stream stream[FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS];
     int n_slots,
         n_slots_given; /* used by registers; in scratch, of which the last is for conversions */
     fth__reg reg[FTH__VM_REGS];

@@ -139,7 +139,7 @@ int64_t fth__layout_item(const fth__layout *l)
  * them: front to back none is written over before it was read. */
 static fth_status widen(const dense *d, int64_t count, const char *from, char *to, fth_err *err)
 {
-    const fth__kept kept = d->l.kept;
+    const fth__stored_int kept = d->l.kept;
     const int64_t item = fth__layout_item(&d->l);
     for (int64_t i = 0; i < count; i++) {
         uint64_t v = 0;

@@ -38,22 +38,22 @@ fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_
 fth_status fth__source_fill(const fth_source *source, fth_tensor *t, fth_err *err);
 
 /* Whole numbers that no dtype of ours has: read as i32 (the small ones) or i64. */
-typedef enum fth__kept {
+typedef enum fth__stored_int {
     FTH__KEPT_SAME,
     FTH__KEPT_I8,
     FTH__KEPT_I16,
     FTH__KEPT_U32,
     FTH__KEPT_U64 /* a number from 2^63 on is an error */
-} fth__kept;
+} fth__stored_int;
 
 typedef struct fth__layout {
     fth_dtype dtype;
     int n_axes;
     int64_t size[FTH_MAX_AXES];
-    uint64_t offset; /* of the first element, in fth__bytes */
-    bool fortran;    /* the first axis is the one whose neighbours touch */
-    bool swap;       /* big-endian */
-    fth__kept kept;  /* FTH__KEPT_SAME: the elements are of `dtype` in the file */
+    uint64_t offset;      /* of the first element, in fth__bytes */
+    bool fortran;         /* the first axis is the one whose neighbours touch */
+    bool swap;            /* big-endian */
+    fth__stored_int kept; /* FTH__KEPT_SAME: the elements are of `dtype` in the file */
 } fth__layout;
 int64_t fth__layout_item(const fth__layout *layout); /* bytes of an element in the file */
 /* Fill in a source. The layout was checked against the bytes there are. `bytes` passes over on
@@ -69,7 +69,7 @@ typedef enum fth__sum_kind { FTH__SUM_NONE, FTH__SUM_CRC32, FTH__SUM_XXH64 } fth
 
 /* Where one array goes. Rectangles may come in any order; a checksum is kept on the way as long
  * as they come from the front, and otherwise made by reading back. */
-typedef struct fth__place {
+typedef struct fth__dense_place {
     fth__writer *writer;
     fth_dtype dtype;
     int n_axes;
@@ -82,15 +82,15 @@ typedef struct fth__place {
     uint64_t summed; /* bytes from the front that are in the checksum */
     uint32_t crc;
     fth__hash xxh;
-} fth__place;
+} fth__dense_place;
 /* `crc_so_far` continues the checksum of bytes before the elements; 0 to start anew. */
-fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n_axes,
+fth_status fth__place_init(fth__dense_place *p, fth__writer *w, fth_dtype dtype, int n_axes,
                            const int64_t *size, uint64_t offset, fth__sum_kind sum,
                            uint32_t crc_so_far, fth_err *err);
-fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
-                            fth_err *err);
+fth_status fth__place_write(fth__dense_place *p, const int64_t *lo, const int64_t *n,
+                            const void *src, fth_err *err);
 /* FTH_E_STATE unless every element was written; then the checksum is complete. */
-fth_status fth__place_finish(fth__place *p, fth_err *err);
+fth_status fth__place_finish(fth__dense_place *p, fth_err *err);
 
 /* A sink that is a whole file: `head` bytes, then one array. */
 fth_status fth__dense_create(fth_sink *out, const char *kind, fth_mem *mem, const char *path,
@@ -102,7 +102,7 @@ typedef struct fth__members fth__members;
 typedef struct fth__member {
     fth__opened opened;
     fth__members *owner;
-    fth__place place;
+    fth__dense_place place;
     char *name;
     bool done;
 } fth__member;

@@ -26,7 +26,7 @@ enum { NAMES = sizeof names / sizeof names[0] };
 static const struct {
     const char *text;
     fth_dtype dtype;
-    fth__kept kept;
+    fth__stored_int kept;
 } wider[] = {{"i1", FTH_I32, FTH__KEPT_I8},
              {"i2", FTH_I32, FTH__KEPT_I16},
              {"u4", FTH_I64, FTH__KEPT_U32},

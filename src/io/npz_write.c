@@ -94,8 +94,8 @@ static fth_status string_of(fth_mem *mem, const char *text, bool wide, string *o
 
 /* The header of a member, and its place with the checksum so far; the place is moved later. */
 static fth_status start_member(fth_npz_writer *w, const fth_file_item *item, const string *text,
-                               fth__place *place, char head[FTH__NPY_HEAD], uint64_t *head_bytes,
-                               fth_err *err)
+                               fth__dense_place *place, char head[FTH__NPY_HEAD],
+                               uint64_t *head_bytes, fth_err *err)
 {
     const int64_t length = (int64_t)text->bytes;
     const bool is_text = text->data != NULL;

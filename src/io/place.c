@@ -15,16 +15,16 @@
 
 enum { PIECE = 64 << 10 };
 
-fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n_axes,
+fth_status fth__place_init(fth__dense_place *p, fth__writer *w, fth_dtype dtype, int n_axes,
                            const int64_t *size, uint64_t offset, fth__sum_kind sum,
                            uint32_t crc_so_far, fth_err *err)
 {
-    *p = (fth__place){.writer = w,
-                      .dtype = dtype,
-                      .n_axes = n_axes,
-                      .offset = offset,
-                      .sum = sum,
-                      .crc = crc_so_far};
+    *p = (fth__dense_place){.writer = w,
+                            .dtype = dtype,
+                            .n_axes = n_axes,
+                            .offset = offset,
+                            .sum = sum,
+                            .crc = crc_so_far};
     FTH_TRY(fth__shape_check(dtype, n_axes, size, &p->count, &p->bytes, err));
     if (n_axes > 0) memcpy(p->size, size, (size_t)n_axes * sizeof *size);
     uint64_t end;
@@ -35,14 +35,15 @@ fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n
     return FTH_OK;
 }
 
-static void sum_add(fth__place *p, const void *data, uint64_t bytes)
+static void sum_add(fth__dense_place *p, const void *data, uint64_t bytes)
 {
     p->summed += bytes;
     if (p->sum == FTH__SUM_XXH64) fth__hash_add(&p->xxh, data, (size_t)bytes);
     if (p->sum == FTH__SUM_CRC32) p->crc = fth__crc32(p->crc, data, bytes);
 }
 
-static fth_status put(fth__place *p, uint64_t within, uint64_t bytes, const void *src, fth_err *err)
+static fth_status put(fth__dense_place *p, uint64_t within, uint64_t bytes, const void *src,
+                      fth_err *err)
 {
     FTH_TRY(fth__writer_write(p->writer, p->offset + within, bytes, src, err));
     if (p->sum != FTH__SUM_NONE && within == p->summed) sum_add(p, src, bytes);
@@ -50,7 +51,7 @@ static fth_status put(fth__place *p, uint64_t within, uint64_t bytes, const void
 }
 
 /* The caller's elements are not ours to turn around: they go through a copy. */
-static fth_status put_swapped(fth__place *p, uint64_t within, uint64_t bytes, const char *src,
+static fth_status put_swapped(fth__dense_place *p, uint64_t within, uint64_t bytes, const char *src,
                               fth_err *err)
 {
     void *copy = NULL;
@@ -69,8 +70,8 @@ static fth_status put_swapped(fth__place *p, uint64_t within, uint64_t bytes, co
     return s;
 }
 
-static fth_status put_rect(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
-                           fth_err *err)
+static fth_status put_rect(fth__dense_place *p, const int64_t *lo, const int64_t *n,
+                           const void *src, fth_err *err)
 {
     const uint64_t item = (uint64_t)fth_dtype_size(p->dtype);
     const char *from = src;
@@ -84,8 +85,8 @@ static fth_status put_rect(fth__place *p, const int64_t *lo, const int64_t *n, c
     return FTH_OK;
 }
 
-fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
-                            fth_err *err)
+fth_status fth__place_write(fth__dense_place *p, const int64_t *lo, const int64_t *n,
+                            const void *src, fth_err *err)
 {
     if (!p->writer->temp)
         return FTH_FAIL(err, FTH_E_STATE, "a file was written to after it had ended");
@@ -102,7 +103,7 @@ fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, 
     return s;
 }
 
-fth_status fth__place_finish(fth__place *p, fth_err *err)
+fth_status fth__place_finish(fth__dense_place *p, fth_err *err)
 {
     if (!p->writer->temp)
         return FTH_FAIL(err, FTH_E_STATE, "a file was committed after it had ended");
@@ -130,7 +131,7 @@ typedef struct whole {
     fth_mem *mem;
     fth__writer writer;
     char *path; /* that of the writer ends with it */
-    fth__place place;
+    fth__dense_place place;
 } whole;
 
 static fth_status whole_write(void *self, const int64_t *lo, const int64_t *n, const void *src,

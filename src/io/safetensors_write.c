@@ -126,7 +126,7 @@ static fth_status lay_out(fth_safetensors_writer *w, const fth_file_item *items,
     uint64_t at = 0;
     for (int64_t i = 0; i < m->n; i++) {
         const fth_file_item *item = order[i].of;
-        fth__place *p = &m->member[order[i].index].place;
+        fth__dense_place *p = &m->member[order[i].index].place;
         FTH_TRY(fth__place_init(p, &m->writer, item->dtype, item->n_axes, item->size, at,
                                 FTH__SUM_XXH64, 0, err));
         FTH_TRY(put_tensor(w, item, at, at + p->bytes, err));

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "mem/heap.h"
 
-void fth__runner_point(const fth__runner *r, const char *name)
+void fth__runner_point(const fth__job_runner *r, const char *name)
 {
     if (r->opt->point) r->opt->point(r->opt->user, name);
 }
@@ -19,11 +19,11 @@ static bool is_final(fth_state state)
     return state != FTH_STATE_PENDING && state != FTH_STATE_RUNNING;
 }
 
-fth_status fth__runner_change(fth__runner *r, int64_t i, fth_state to, const char *note,
+fth_status fth__runner_change(fth__job_runner *r, int64_t i, fth_state to, const char *note,
                               fth_err *err)
 {
     fth_task *task = &r->view->task[i];
-    fth__node *node = &r->graph.node[i];
+    fth__job_node *node = &r->graph.node[i];
     const double now = r->view->now = fth__runner_now(r);
     FTH_TRY(fth__view_add_change(
         r->view, &(fth_change){.task = i, .at = now, .from = task->state, .to = to, .note = note},
@@ -43,7 +43,7 @@ fth_status fth__runner_change(fth__runner *r, int64_t i, fth_state to, const cha
 
 /* ---- the ledgers ---- */
 
-static fth_status add_change(fth__runner *r, int64_t *n, const fth__ledger_change *change,
+static fth_status add_change(fth__job_runner *r, int64_t *n, const fth__ledger_change *change,
                              fth_err *err)
 {
     FTH_TRY(fth__grow(r->mem, &r->change, &r->cap_changes, *n + 1, err));
@@ -52,9 +52,9 @@ static fth_status add_change(fth__runner *r, int64_t *n, const fth__ledger_chang
 }
 
 /* The changes of a task that the ledger does not have: all but the last are history. */
-static fth_status collect_task(fth__runner *r, int64_t i, int64_t *n, fth_err *err)
+static fth_status collect_task(fth__job_runner *r, int64_t i, int64_t *n, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
+    const fth__job_node *node = &r->graph.node[i];
     const fth_view *view = r->view;
     fth__ledger_change c = {.task = i, .from = node->told, .note = ""};
     const fth_change *last = NULL;
@@ -77,22 +77,22 @@ static fth_status collect_task(fth__runner *r, int64_t i, int64_t *n, fth_err *e
 
 /* In the first transaction of a directory all of its tasks are written, so that who looks into the
  * ledger sees what is still to come. */
-static fth_status collect(fth__runner *r, int64_t d, int64_t *n, fth_err *err)
+static fth_status collect(fth__job_runner *r, int64_t d, int64_t *n, fth_err *err)
 {
     const fth__dir *dir = &r->graph.dir[d];
     *n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth__node *node = &r->graph.node[i];
+        const fth__job_node *node = &r->graph.node[i];
         if (node->dir != d || (dir->begun && !node->untold)) continue;
         FTH_TRY(collect_task(r, i, n, err));
     }
     return FTH_OK;
 }
 
-static void mark_told(fth__runner *r, int64_t d)
+static void mark_told(fth__job_runner *r, int64_t d)
 {
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        fth__node *node = &r->graph.node[i];
+        fth__job_node *node = &r->graph.node[i];
         if (node->dir != d) continue;
         node->told = r->view->task[i].state;
         node->untold = false;
@@ -101,7 +101,7 @@ static void mark_told(fth__runner *r, int64_t d)
     r->graph.dir[d].told_changes = r->view->n_changes;
 }
 
-static fth_status tell(fth__runner *r, int64_t d, fth_err *err)
+static fth_status tell(fth__job_runner *r, int64_t d, fth_err *err)
 {
     fth__dir *dir = &r->graph.dir[d];
     int64_t n;
@@ -117,11 +117,11 @@ static fth_status tell(fth__runner *r, int64_t d, fth_err *err)
 }
 
 /* Cached, and the ledger has it so already: nothing is new here. */
-static bool is_old_news(const fth__runner *r, int64_t d)
+static bool is_old_news(const fth__job_runner *r, int64_t d)
 {
     if (r->graph.dir[d].begun) return false;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth__node *node = &r->graph.node[i];
+        const fth__job_node *node = &r->graph.node[i];
         if (node->dir != d) continue;
         const fth_task *task = &r->view->task[i];
         if (!task->cached || task->state != FTH_STATE_COMPLETED ||
@@ -133,7 +133,7 @@ static bool is_old_news(const fth__runner *r, int64_t d)
 
 /* ---- the export ---- */
 
-static void export_status(fth__runner *r)
+static void export_status(fth__job_runner *r)
 {
     fth_err err = {0};
     fth__runner_point(r, "during_export");
@@ -153,7 +153,7 @@ static void export_status(fth__runner *r)
 }
 
 /* What cannot be told now is told later: the trouble of one ledger is not that of the others. */
-static fth_status tell_or_wait(fth__runner *r, int64_t d, fth_err *err)
+static fth_status tell_or_wait(fth__job_runner *r, int64_t d, fth_err *err)
 {
     const fth__dir *dir = &r->graph.dir[d];
     fth_err why = {0};
@@ -168,7 +168,7 @@ static fth_status tell_or_wait(fth__runner *r, int64_t d, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__runner_flush(fth__runner *r, fth_err *err)
+fth_status fth__runner_flush(fth__job_runner *r, fth_err *err)
 {
     if (r->dry || (r->exported && r->troubled == 0)) return FTH_OK;
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {

@@ -258,7 +258,7 @@ static fth_status clean_dir(cleaner *c, const char *dir, fth_err *err)
 {
     fth_view *view = NULL;
     fth__who me, other;
-    fth__watch *watch = NULL;
+    fth__job_watch *watch = NULL;
     char lock[FTH_PATH];
     fth_status s = fth__view_create(&view, c->mem, dir, err);
     /* Without `all` no result goes, and a damaged ledger is no reason to leave the rest. */
@@ -310,7 +310,7 @@ fth_status fth_jobs_clean(fth_mem *mem, const char *dir, bool all, bool dry,
     if (!mem || !dir) return FTH_FAIL(err, FTH_E_USAGE, "cleaning needs memory and a folder");
     cleaner c = {
         .mem = mem, .all = all, .dry = dry, .each = each, .kept = kept, .user = user, .err = err};
-    fth__walk *w = NULL;
+    fth__job_walk *w = NULL;
     fth_status s = fth__walk_create(&w, mem, dir, "", err);
     for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = fth__lock_check(w->dir[i], err);
     if (s == FTH_OK && !has_fathom(w->path)) clean_temps(&c, w->path, 0);

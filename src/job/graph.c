@@ -18,7 +18,7 @@ bool fth__has_word(const char *list, const char *name)
     return false;
 }
 
-const fth_stage *fth__graph_stage(const fth__node *node, int k)
+const fth_stage *fth__graph_stage(const fth__job_node *node, int k)
 {
     return &node->job->instrument->stage[k];
 }
@@ -79,7 +79,7 @@ static int64_t find_shared(const fth__graph *g, const fth__dir *dir, const fth_s
 }
 
 /* What a task waits for, among the tasks of its own job: `own[k]` is that of stage k, or -1. */
-static void add_edges(fth__node *node, const int64_t *own)
+static void add_edges(fth__job_node *node, const int64_t *own)
 {
     const fth_instrument *in = node->job->instrument;
     for (int k = 0; k < in->n_stages; k++) {
@@ -102,7 +102,7 @@ static fth_status add_task(fth__graph *g, fth_view *view, const fth_job *job,
     FTH_TRY(fth__grow(g->mem, &g->node, &g->cap_nodes, i + 1, err));
     FTH_TRY(fth__view_add_task(view, &task, err));
     FTH_TRY(fill_task(view, task, job, stage, err));
-    g->node[i] = (fth__node){.job = job, .stage = stage, .number = number, .dir = dir - g->dir};
+    g->node[i] = (fth__job_node){.job = job, .stage = stage, .number = number, .dir = dir - g->dir};
     add_edges(&g->node[i], own);
     own[number] = i;
     if (stage->shared) {

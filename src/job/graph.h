@@ -38,7 +38,7 @@ typedef enum fth__phase {
     FTH__PHASE_DONE
 } fth__phase;
 
-typedef struct fth__node {
+typedef struct fth__job_node {
     const fth_job *job;
     const fth_stage *stage;
     int number; /* of the stage in its instrument */
@@ -54,13 +54,13 @@ typedef struct fth__node {
     fth_state told;       /* state that the ledger has */
     bool untold;          /* the view is ahead of the ledger */
     char old_attempt[48]; /* of one that a dead runner left running */
-} fth__node;
+} fth__job_node;
 
 typedef struct fth__graph {
     fth_mem *mem;
     fth__dir *dir; /* by path */
     int64_t n_dirs, cap_dirs;
-    fth__node *node; /* as many as tasks */
+    fth__job_node *node; /* as many as tasks */
     int64_t cap_nodes;
 } fth__graph;
 
@@ -69,7 +69,7 @@ fth_status fth__graph_make(fth__graph *graph, fth_mem *mem, const fth_jobs *jobs
                            fth_err *err);
 void fth__graph_clear(fth__graph *graph);
 /* Stage number k of the instrument of a node. */
-const fth_stage *fth__graph_stage(const fth__node *node, int k);
+const fth_stage *fth__graph_stage(const fth__job_node *node, int k);
 /* Whether a stage lists a flag among its own. */
 bool fth__stage_has_flag(const fth_stage *stage, const char *name);
 /* Whether a name is one of those between blanks in `list`; NULL is empty. */

@@ -68,12 +68,12 @@ static void add_trace(words *w, fth_mem *mem, const char *path, const fth_task *
 }
 
 /* Who wants nothing cached wants no checkpoint either: every stage has this flag. */
-static bool is_forced(const fth__runner *r, const fth_stage *stage)
+static bool is_forced(const fth__job_runner *r, const fth_stage *stage)
 {
     return r->opt->force || fth__has_word(r->opt->rerun, stage->name);
 }
 
-static void make_words(fth__runner *r, int64_t i, const fth__reservation *held, words *w)
+static void make_words(fth__job_runner *r, int64_t i, const fth__reservation *held, words *w)
 {
     const fth_runner_options *opt = r->opt;
     const fth_task *task = &r->view->task[i];
@@ -136,7 +136,7 @@ static void format_time(double seconds, char *text, size_t bytes)
         snprintf(text, bytes, "%.0f", seconds);
 }
 
-static void open_log(fth__runner *r, fth__process *p, const fth__reservation *held)
+static void open_log(fth__job_runner *r, fth__process *p, const fth__reservation *held)
 {
     fth_task *task = &r->view->task[p->task];
     fth_err err = {0};
@@ -160,7 +160,7 @@ static void open_log(fth__runner *r, fth__process *p, const fth__reservation *he
     task->log_from = p->log->from;
 }
 
-static void close_log(fth__runner *r, fth__process *p)
+static void close_log(fth__job_runner *r, fth__process *p)
 {
     fth_task *task = &r->view->task[p->task];
     if (!p->log) return;
@@ -181,7 +181,7 @@ static void close_log(fth__runner *r, fth__process *p)
 
 /* ---- starting ---- */
 
-static fth_status fail_task(fth__runner *r, int64_t i, const fth_err *why, fth_err *err)
+static fth_status fail_task(fth__job_runner *r, int64_t i, const fth_err *why, fth_err *err)
 {
     char text[4096];
     fth_err_format(why, text, sizeof text);
@@ -191,7 +191,7 @@ static fth_status fail_task(fth__runner *r, int64_t i, const fth_err *why, fth_e
     return fth__runner_change(r, i, FTH_STATE_FAILED, why->text, err);
 }
 
-static fth_status new_process(fth__runner *r, int64_t i, fth__process **out, fth_err *err)
+static fth_status new_process(fth__job_runner *r, int64_t i, fth__process **out, fth_err *err)
 {
     FTH_TRY(fth__grow(r->mem, &r->process, &r->cap_processes, r->n_processes + 1, err));
     fth__process *p = fth__heap_alloc(r->mem, sizeof *p);
@@ -204,8 +204,8 @@ static fth_status new_process(fth__runner *r, int64_t i, fth__process **out, fth
 }
 
 /* Texts of the view about a task that starts. */
-static fth_status describe(fth__runner *r, int64_t i, const words *w, const fth__reservation *held,
-                           fth_err *err)
+static fth_status describe(fth__job_runner *r, int64_t i, const words *w,
+                           const fth__reservation *held, fth_err *err)
 {
     fth_task *task = &r->view->task[i];
     const fth_slot *slot = &r->opt->slot[held->slot];
@@ -226,7 +226,7 @@ static fth_status describe(fth__runner *r, int64_t i, const words *w, const fth_
     return FTH_OK;
 }
 
-static fth_status spawn(fth__runner *r, fth__process *p, words *w, const fth__reservation *held,
+static fth_status spawn(fth__job_runner *r, fth__process *p, words *w, const fth__reservation *held,
                         fth_err *err)
 {
     const fth_slot *slot = &r->opt->slot[held->slot];
@@ -244,7 +244,7 @@ static fth_status spawn(fth__runner *r, fth__process *p, words *w, const fth__re
     return s;
 }
 
-fth_status fth__runner_start(fth__runner *r, int64_t i, fth__reservation *held, fth_err *err)
+fth_status fth__runner_start(fth__job_runner *r, int64_t i, fth__reservation *held, fth_err *err)
 {
     fth_task *task = &r->view->task[i];
     fth__process *p = NULL;
@@ -295,7 +295,7 @@ static void on_text(void *user, const char *text, size_t n, char end, bool whole
 }
 
 typedef struct listener {
-    fth__runner *r;
+    fth__job_runner *r;
     fth__process *p;
 } listener;
 
@@ -313,7 +313,8 @@ static void on_progress(void *user, const char *text, size_t n, char end, bool w
 
 /* At most a few buffers at a time, so that one process that talks a lot does not keep the others
  * waiting. */
-static void read_pipe(int *fd, fth__lines *lines, fth__line_fn *each, void *user, int times)
+static void read_pipe(int *fd, fth__progress_lines *lines, fth__line_fn *each, void *user,
+                      int times)
 {
     char data[READ];
     while (*fd >= 0 && times-- > 0) {
@@ -329,7 +330,7 @@ static void read_pipe(int *fd, fth__lines *lines, fth__line_fn *each, void *user
     }
 }
 
-void fth__process_read(fth__runner *r, fth__process *p)
+void fth__process_read(fth__job_runner *r, fth__process *p)
 {
     listener l = {r, p};
     enum { TIMES = 8 };
@@ -341,7 +342,7 @@ void fth__process_read(fth__runner *r, fth__process *p)
     }
 }
 
-void fth__process_show(fth__runner *r, fth__process *p)
+void fth__process_show(fth__job_runner *r, fth__process *p)
 {
     fth_task *task = &r->view->task[p->task];
     const fth__progress *from = &p->progress;
@@ -364,7 +365,7 @@ void fth__process_show(fth__runner *r, fth__process *p)
 
 /* ---- ending ---- */
 
-void fth__process_ask(fth__runner *r, fth__process *p, const char *why)
+void fth__process_ask(fth__job_runner *r, fth__process *p, const char *why)
 {
     if (p->kill_at > 0) return;
     p->kill_at = fth__watch_clock(r->watch) + (r->opt->grace_s > 0 ? r->opt->grace_s : 10);
@@ -372,7 +373,7 @@ void fth__process_ask(fth__runner *r, fth__process *p, const char *why)
     fth__child_signal(&p->child, SIGTERM);
 }
 
-bool fth__process_reap(fth__runner *r, fth__process *p)
+bool fth__process_reap(fth__job_runner *r, fth__process *p)
 {
     fth__watch_hold(r->watch);
     const bool ended = fth__child_reap(&p->child);
@@ -381,7 +382,7 @@ bool fth__process_reap(fth__runner *r, fth__process *p)
     return ended;
 }
 
-void fth__process_drop(fth__runner *r, fth__process *p)
+void fth__process_drop(fth__job_runner *r, fth__process *p)
 {
     if (p->child.pid > 0) {
         fth__child_signal(&p->child, SIGKILL);
@@ -399,7 +400,7 @@ void fth__process_drop(fth__runner *r, fth__process *p)
 }
 
 /* Whatever the pipes still hold; a process that was left behind cannot keep them open. */
-static void drain(fth__runner *r, fth__process *p)
+static void drain(fth__job_runner *r, fth__process *p)
 {
     listener l = {r, p};
     read_pipe(&p->child.progress, &p->told, on_progress, &l, 1 << 20);
@@ -465,7 +466,7 @@ static void shorten_error(const char *error, char *reason, size_t bytes)
 }
 
 /* The record of this very attempt: the task is done, however its process ended. */
-static fth_status find_record(fth__runner *r, int64_t i, fth__record **out)
+static fth_status find_record(fth__job_runner *r, int64_t i, fth__job_record **out)
 {
     const fth_task *task = &r->view->task[i];
     fth_status s = fth__record_read(out, r->mem, task->output_dir, task->id, NULL);
@@ -475,11 +476,11 @@ static fth_status find_record(fth__runner *r, int64_t i, fth__record **out)
     return s == FTH_E_NOMEM ? s : FTH_OK;
 }
 
-static fth_status conclude(fth__runner *r, fth__process *p, fth_err *err)
+static fth_status conclude(fth__job_runner *r, fth__process *p, fth_err *err)
 {
     const int64_t i = p->task;
     fth_task *task = &r->view->task[i];
-    fth__record *record = NULL;
+    fth__job_record *record = NULL;
     if (find_record(r, i, &record) != FTH_OK)
         return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the record of %s", task->id);
     if (record) {
@@ -501,7 +502,7 @@ static fth_status conclude(fth__runner *r, fth__process *p, fth_err *err)
     return fth__runner_change(r, i, state, reason, err);
 }
 
-fth_status fth__process_end(fth__runner *r, fth__process *p, fth_err *err)
+fth_status fth__process_end(fth__job_runner *r, fth__process *p, fth_err *err)
 {
     fth_task *task = &r->view->task[p->task];
     fth__runner_point(r, "child_exited");

@@ -18,7 +18,8 @@ static const char *find_end(const char *data, size_t n)
 }
 
 /* Keep part of a line; a full buffer is handed on, and the line is no longer whole. */
-static void keep(fth__lines *lines, const char *data, size_t n, fth__line_fn *each, void *user)
+static void keep(fth__progress_lines *lines, const char *data, size_t n, fth__line_fn *each,
+                 void *user)
 {
     while (n > 0) {
         const size_t room = sizeof lines->text - lines->used, take = n < room ? n : room;
@@ -33,7 +34,8 @@ static void keep(fth__lines *lines, const char *data, size_t n, fth__line_fn *ea
     }
 }
 
-void fth__lines_feed(fth__lines *lines, const char *data, size_t n, fth__line_fn *each, void *user)
+void fth__lines_feed(fth__progress_lines *lines, const char *data, size_t n, fth__line_fn *each,
+                     void *user)
 {
     while (n > 0) {
         const char *end = find_end(data, n);
@@ -52,7 +54,7 @@ void fth__lines_feed(fth__lines *lines, const char *data, size_t n, fth__line_fn
     }
 }
 
-void fth__lines_flush(fth__lines *lines, fth__line_fn *each, void *user)
+void fth__lines_flush(fth__progress_lines *lines, fth__line_fn *each, void *user)
 {
     if (lines->used > 0 || lines->inside) each(user, lines->text, lines->used, 0, !lines->inside);
     lines->used = 0;

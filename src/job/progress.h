@@ -10,17 +10,18 @@
 
 enum { FTH__LINE_BYTES = 4096 };
 
-typedef struct fth__lines {
+typedef struct fth__progress_lines {
     size_t used;
     bool inside; /* of a line of which pieces were handed on already */
     char text[FTH__LINE_BYTES];
-} fth__lines;
+} fth__progress_lines;
 /* `end` is '\n' or '\r', or 0 for a piece of a line that goes on; `whole` is false for every piece
  * of a long line, its last included. The text is not terminated. */
 typedef void fth__line_fn(void *user, const char *text, size_t n, char end, bool whole);
-void fth__lines_feed(fth__lines *lines, const char *data, size_t n, fth__line_fn *each, void *user);
+void fth__lines_feed(fth__progress_lines *lines, const char *data, size_t n, fth__line_fn *each,
+                     void *user);
 /* The rest, when no more will come. */
-void fth__lines_flush(fth__lines *lines, fth__line_fn *each, void *user);
+void fth__lines_flush(fth__progress_lines *lines, fth__line_fn *each, void *user);
 
 typedef struct fth__progress {
     int64_t done, total; /* total 0: not known */

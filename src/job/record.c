@@ -18,7 +18,7 @@
 enum { MOST_BYTES = 16 << 20 };
 
 typedef struct reader {
-    fth__record *r;
+    fth__job_record *r;
     fth__store *store;
     const char *path;
     const fth_json_value *object; /* being read */
@@ -150,7 +150,7 @@ static int64_t get_list(reader *in, const char *key, uint64_t element, void **ou
 
 static void get_record(reader *in, const fth_json_value *root)
 {
-    fth__record *r = in->r;
+    fth__job_record *r = in->r;
     in->object = root;
     if (get_int(in, "record") != 1) miss(in, "record");
     fth__str_copy(r->version, sizeof r->version, get_text(in, "version"));
@@ -231,7 +231,7 @@ static fth_status read_file(reader *in, fth_err *err)
     return s;
 }
 
-fth_status fth__record_read(fth__record **out, fth_mem *mem, const char *output_dir,
+fth_status fth__record_read(fth__job_record **out, fth_mem *mem, const char *output_dir,
                             const char *task_id, fth_err *err)
 {
     *out = NULL;
@@ -239,7 +239,7 @@ fth_status fth__record_read(fth__record **out, fth_mem *mem, const char *output_
     if (!fth__record_path(path, sizeof path, output_dir, task_id))
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", output_dir);
     if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return FTH_OK;
-    fth__record *r = fth__heap_alloc(mem, sizeof *r);
+    fth__job_record *r = fth__heap_alloc(mem, sizeof *r);
     fth__store *store = r ? fth__heap_alloc(mem, sizeof *store) : NULL;
     if (!store) {
         fth__heap_free(mem, r);
@@ -258,7 +258,7 @@ fth_status fth__record_read(fth__record **out, fth_mem *mem, const char *output_
     return s;
 }
 
-void fth__record_destroy(fth__record *r)
+void fth__record_destroy(fth__job_record *r)
 {
     if (!r) return;
     fth__store_clear(r->store);
@@ -270,7 +270,7 @@ bool fth_stage_last(fth_mem *mem, const char *output_dir, const char *stage, con
                     fth_stage_result *out)
 {
     char id[256];
-    fth__record *r = NULL;
+    fth__job_record *r = NULL;
     *out = (fth_stage_result){0};
     snprintf(id, sizeof id, "%s%s%s", stage, *model ? "." : "", model);
     if (fth__record_read(&r, mem, output_dir, id, NULL) != FTH_OK || !r) return false;

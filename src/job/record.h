@@ -21,7 +21,7 @@ typedef struct fth__record_before {
     int64_t mtime_ns;
 } fth__record_before;
 
-typedef struct fth__record {
+typedef struct fth__job_record {
     fth_mem *mem;
     const char *output_dir;  /* it was read from here; paths inside are written without it */
     char attempt[48];        /* of the process that wrote it; "" by hand */
@@ -43,19 +43,20 @@ typedef struct fth__record {
     double started, ended; /* seconds since 1970 */
     fth_stage_result result;
     void *store;
-} fth__record;
+} fth__job_record;
 
 /* *out is NULL, and all is well, when there is no record. A damaged one is FTH_E_FILE_FORMAT. */
-fth_status fth__record_read(fth__record **out, fth_mem *mem, const char *output_dir,
+fth_status fth__record_read(fth__job_record **out, fth_mem *mem, const char *output_dir,
                             const char *task_id, fth_err *err);
-void fth__record_destroy(fth__record *record);
+void fth__record_destroy(fth__job_record *record);
 /* Whether the stage would do the same again. `reason` says what is different: "model.K was 50
  * (svgp.yaml:12:3), is 20", "input counts.h5ad changed", "output W.npy is missing". */
-fth_status fth__record_check(const fth__record *record, const fth_job *job, const fth_stage *stage,
-                             bool *same, char *reason, size_t bytes, fth_err *err);
+fth_status fth__record_check(const fth__job_record *record, const fth_job *job,
+                             const fth_stage *stage, bool *same, char *reason, size_t bytes,
+                             fth_err *err);
 /* How the keys of the job and the files that it names as inputs differ from those that the results
  * were made with; "": not at all. */
-fth_status fth__record_compare(const fth__record *record, const fth_job *job,
+fth_status fth__record_compare(const fth__job_record *record, const fth_job *job,
                                const fth_stage *stage, char *differences, size_t bytes,
                                fth_err *err);
 /* Whether a name is one of the keys between blanks, or in one of the sections. */
@@ -69,8 +70,8 @@ uint64_t fth__record_input_hash(const fth_task_file *file, int64_t n);
 /* "DIR/.fathom/ID.json"; false: too long. */
 bool fth__record_path(char *path, size_t bytes, const char *output_dir, const char *task_id);
 /* Put in place, whole or not at all; .fathom is there. */
-fth_status fth__record_write(const fth__record *record, const char *output_dir, const char *task_id,
-                             fth_err *err);
+fth_status fth__record_write(const fth__job_record *record, const char *output_dir,
+                             const char *task_id, fth_err *err);
 /* Remove, before a stage starts over. No record is fine. */
 fth_status fth__record_remove(const char *output_dir, const char *task_id, fth_err *err);
 

@@ -116,7 +116,7 @@ static int compare_lines(const char *old, const char *now, const fth_config *cfg
     return differ;
 }
 
-static fth_status check_config(const fth__record *r, const fth_job *job, const fth_stage *stage,
+static fth_status check_config(const fth__job_record *r, const fth_job *job, const fth_stage *stage,
                                fth__text *t, fth_err *err)
 {
     char *lines = NULL;
@@ -130,7 +130,7 @@ static fth_status check_config(const fth__record *r, const fth_job *job, const f
 /* ---- the files ---- */
 
 /* Inside the output directory the path there; else the name alone. */
-static const char *short_name(const fth__record *r, const char *path)
+static const char *short_name(const fth__job_record *r, const char *path)
 {
     const size_t n = strlen(r->output_dir);
     if (strncmp(path, r->output_dir, n) == 0 && path[n] == '/') return path + n + 1;
@@ -138,7 +138,7 @@ static const char *short_name(const fth__record *r, const char *path)
     return slash ? slash + 1 : path;
 }
 
-static fth_status check_file(const fth__record *r, const fth_task_file *f, fth__text *t,
+static fth_status check_file(const fth__job_record *r, const fth_task_file *f, fth__text *t,
                              fth_err *err)
 {
     const char *kind = f->kind == FTH_FILE_INPUT ? "input" : "output";
@@ -159,7 +159,7 @@ static fth_status check_file(const fth__record *r, const fth_task_file *f, fth__
     return FTH_OK;
 }
 
-static const fth_task_file *find_file(const fth__record *r, const char *path, bool input)
+static const fth_task_file *find_file(const fth__job_record *r, const char *path, bool input)
 {
     for (int64_t i = 0; i < r->n_files; i++)
         if ((r->file[i].kind == FTH_FILE_INPUT) == input && strcmp(r->file[i].path, path) == 0)
@@ -168,7 +168,7 @@ static const fth_task_file *find_file(const fth__record *r, const char *path, bo
 }
 
 /* The stage names the same files today, as far as it names them itself. */
-static void compare_list(const fth__record *r, const fth_file_list *list, bool only_inputs,
+static void compare_list(const fth__job_record *r, const fth_file_list *list, bool only_inputs,
                          fth__text *t)
 {
     for (int64_t i = 0; i < list->n && !t->wanted; i++) {
@@ -184,7 +184,7 @@ static void compare_list(const fth__record *r, const fth_file_list *list, bool o
             fth__text_add(t, "input %s is not read any more", short_name(r, r->file[i].path));
 }
 
-static fth_status check_list(const fth__record *r, const fth_job *job, const fth_stage *stage,
+static fth_status check_list(const fth__job_record *r, const fth_job *job, const fth_stage *stage,
                              bool only_inputs, fth__text *t, fth_err *err)
 {
     if (!stage->files && !stage->leaves) return FTH_OK;
@@ -210,7 +210,7 @@ static fth_status check_list(const fth__record *r, const fth_job *job, const fth
 /* ---- stages before ---- */
 
 /* The record of an earlier stage is another one: do its outputs still have the same names? */
-static void compare_before(const fth__record *r, const fth__record *before, int64_t number,
+static void compare_before(const fth__job_record *r, const fth__job_record *before, int64_t number,
                            const char *id, fth__text *t)
 {
     for (int64_t i = 0; i < before->n_files && !t->wanted; i++)
@@ -223,7 +223,7 @@ static void compare_before(const fth__record *r, const fth__record *before, int6
                           id);
 }
 
-static fth_status check_before(const fth__record *r, int64_t i, fth__text *t, fth_err *err)
+static fth_status check_before(const fth__job_record *r, int64_t i, fth__text *t, fth_err *err)
 {
     char path[PATH_MAX];
     uint64_t bytes = 0;
@@ -232,7 +232,7 @@ static fth_status check_before(const fth__record *r, int64_t i, fth__text *t, ft
     if (fth__record_path(path, sizeof path, r->output_dir, b->id) &&
         fth__file_look(path, &bytes, &mtime) && bytes == b->bytes && mtime == b->mtime_ns)
         return FTH_OK;
-    fth__record *before = NULL;
+    fth__job_record *before = NULL;
     FTH_TRY(fth__record_read(&before, r->mem, r->output_dir, b->id, err));
     if (!before)
         fth__text_add(t, "%s has to run first", b->id);
@@ -242,7 +242,7 @@ static fth_status check_before(const fth__record *r, int64_t i, fth__text *t, ft
     return FTH_OK;
 }
 
-fth_status fth__record_check(const fth__record *r, const fth_job *job, const fth_stage *stage,
+fth_status fth__record_check(const fth__job_record *r, const fth_job *job, const fth_stage *stage,
                              bool *same, char *reason, size_t bytes, fth_err *err)
 {
     char small[8];
@@ -261,7 +261,7 @@ fth_status fth__record_check(const fth__record *r, const fth_job *job, const fth
     return FTH_OK;
 }
 
-fth_status fth__record_compare(const fth__record *r, const fth_job *job, const fth_stage *stage,
+fth_status fth__record_compare(const fth__job_record *r, const fth_job *job, const fth_stage *stage,
                                char *differences, size_t bytes, fth_err *err)
 {
     fth__text t;

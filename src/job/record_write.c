@@ -56,7 +56,7 @@ static void put_result(fth_json_writer *w, const fth_stage_result *r)
     put_real(w, "device_seconds", r->device_seconds);
 }
 
-static void put_before(fth_json_writer *w, const fth__record *r)
+static void put_before(fth_json_writer *w, const fth__job_record *r)
 {
     fth_json_open(w, "before", '[');
     for (int64_t i = 0; i < r->n_before; i++) {
@@ -87,7 +87,7 @@ static void put_file(fth_json_writer *w, const fth_task_file *f, const char *out
     fth_json_close(w);
 }
 
-static void put_record(fth_json_writer *w, const fth__record *r, const char *output_dir)
+static void put_record(fth_json_writer *w, const fth__job_record *r, const char *output_dir)
 {
     fth_json_int(w, "record", 1);
     fth_json_text(w, "version", r->version);
@@ -110,7 +110,7 @@ static void put_record(fth_json_writer *w, const fth__record *r, const char *out
     fth_json_close(w);
 }
 
-fth_status fth__record_write(const fth__record *r, const char *output_dir, const char *task_id,
+fth_status fth__record_write(const fth__job_record *r, const char *output_dir, const char *task_id,
                              fth_err *err)
 {
     char path[PATH_MAX];

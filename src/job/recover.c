@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* What cannot be used in any of the directories is an error of the run. */
-static fth_status check_any(const fth__runner *r, fth_err *err)
+static fth_status check_any(const fth__job_runner *r, fth_err *err)
 {
     for (int64_t d = 0; d < r->graph.n_dirs; d++)
         if (!r->graph.dir[d].lost) return FTH_OK;
@@ -22,11 +22,11 @@ static fth_status check_any(const fth__runner *r, fth_err *err)
     return r->graph.dir[0].trouble.status;
 }
 
-static void sweep_outside(const fth__runner *r);
+static void sweep_outside(const fth__job_runner *r);
 
 /* All that can be written or none, always in the same order: two runners cannot wait for each
  * other. */
-fth_status fth__runner_take(fth__runner *r, fth_err *err)
+fth_status fth__runner_take(fth__job_runner *r, fth_err *err)
 {
     r->me.beats = true;
     const fth__watch_options watch = {
@@ -72,10 +72,10 @@ static void tidy_folder(const char *dir)
 }
 
 /* What the ledger says of one task of ours. */
-static void remember(fth__runner *r, int64_t i, const fth_task *old, bool had_outputs,
+static void remember(fth__job_runner *r, int64_t i, const fth_task *old, bool had_outputs,
                      bool *orphans)
 {
-    fth__node *node = &r->graph.node[i];
+    fth__job_node *node = &r->graph.node[i];
     node->old_state = node->told = old->state;
     /* It completed once; an attempt that did not has removed the record, and no more. */
     node->ours = had_outputs && strcmp(old->config_path, r->view->task[i].config_path) == 0;
@@ -94,7 +94,7 @@ static bool has_outputs(const fth_view *rest, int64_t task, int64_t file)
 
 /* The number of a task of this run; -1: it has none of that name. `from` is where the last one was:
  * both are in much the same order. */
-static int64_t find_task(const fth__runner *r, int64_t d, const char *id, int64_t *from)
+static int64_t find_task(const fth__job_runner *r, int64_t d, const char *id, int64_t *from)
 {
     for (int64_t n = 0; n < r->view->n_tasks; n++, ++*from) {
         if (*from >= r->view->n_tasks) *from = 0;
@@ -122,8 +122,8 @@ static void compact(fth_view *rest, int64_t first, int64_t file, const bool *dro
 }
 
 /* What the ledger says about tasks of this run is remembered; rows of others stay in `rest`. */
-static fth_status read_rest(fth__runner *r, int64_t d, int64_t first, int64_t file, bool *orphans,
-                            fth_err *err)
+static fth_status read_rest(fth__job_runner *r, int64_t d, int64_t first, int64_t file,
+                            bool *orphans, fth_err *err)
 {
     fth_view *rest = r->rest;
     void *block = NULL;
@@ -143,7 +143,7 @@ static fth_status read_rest(fth__runner *r, int64_t d, int64_t first, int64_t fi
 
 /* The history of a directory; processes that a dead runner left there are ended, whether their
  * task is asked for now or not. */
-static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
+static fth_status recover(fth__job_runner *r, int64_t d, fth_err *err)
 {
     fth__dir *dir = &r->graph.dir[d];
     const int64_t first = r->rest->n_tasks, file = r->rest->n_files;
@@ -164,7 +164,7 @@ static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__runner_recover(fth__runner *r, fth_err *err)
+fth_status fth__runner_recover(fth__job_runner *r, fth_err *err)
 {
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         fth_err why = {0};
@@ -178,7 +178,7 @@ fth_status fth__runner_recover(fth__runner *r, fth_err *err)
 
 /* What a dead runner was writing outside of the output directories: run_status.json, and configs
  * that it generated. */
-static void sweep_outside(const fth__runner *r)
+static void sweep_outside(const fth__job_runner *r)
 {
     bool crashed = false;
     const char *last = "";
@@ -186,7 +186,7 @@ static void sweep_outside(const fth__runner *r)
     if (!crashed) return;
     fth__leftover_sweep_beside(r->status_path);
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth__node *node = &r->graph.node[i];
+        const fth__job_node *node = &r->graph.node[i];
         const char *general = node->job->general_path;
         if (!r->graph.dir[node->dir].crashed || !general || strcmp(general, last) == 0) continue;
         fth__leftover_sweep_beside(general);

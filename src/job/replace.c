@@ -12,7 +12,7 @@
 
 /* The results of a stage that are there. */
 typedef struct look {
-    fth__record *record; /* NULL: none */
+    fth__job_record *record; /* NULL: none */
     fth__claim claim;
     char differences[600];
 } look;
@@ -24,7 +24,7 @@ typedef struct tally {
 } tally;
 
 /* Whether a config is one of this run, in the same directory: then both were compared already. */
-static bool runs_too(const fth__runner *r, const fth__node *node, const char *config_path)
+static bool runs_too(const fth__job_runner *r, const fth__job_node *node, const char *config_path)
 {
     for (int64_t i = 0; i < r->view->n_tasks; i++)
         if (r->graph.node[i].dir == node->dir &&
@@ -34,8 +34,8 @@ static bool runs_too(const fth__runner *r, const fth__node *node, const char *co
 }
 
 /* Who claims the results of a stage, of a job that would replace them or go on with them. */
-static fth_status look_at(const fth__runner *r, const fth__node *node, const fth_stage *stage,
-                          const char *id, look *out, fth_err *err)
+static fth_status look_at(const fth__job_runner *r, const fth__job_node *node,
+                          const fth_stage *stage, const char *id, look *out, fth_err *err)
 {
     const fth_job *job = node->job;
     out->claim = FTH__CLAIM_NONE;
@@ -58,16 +58,16 @@ static void add_count(char *text, size_t bytes, int64_t more)
                  more == 1 ? "" : "s");
 }
 
-static void warn(const fth__runner *r, char *text, size_t bytes, int64_t n)
+static void warn(const fth__job_runner *r, char *text, size_t bytes, int64_t n)
 {
     if (n == 0) return;
     add_count(text, bytes, n - 1);
     fth_log_line(&r->opt->log, FTH_LOG_WARN, "%s", text);
 }
 
-static fth_status check_task(const fth__runner *r, int64_t i, tally *sum, fth_err *err)
+static fth_status check_task(const fth__job_runner *r, int64_t i, tally *sum, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
+    const fth__job_node *node = &r->graph.node[i];
     const char *id = r->view->task[i].id;
     look l = {0};
     const fth_status s = look_at(r, node, node->stage, id, &l, err);
@@ -82,7 +82,7 @@ static fth_status check_task(const fth__runner *r, int64_t i, tally *sum, fth_er
 }
 
 /* The same config was edited since: the results are used, but not without a word. */
-static fth_status check_edited(const fth__node *node, const fth_stage *stage, const char *id,
+static fth_status check_edited(const fth__job_node *node, const fth_stage *stage, const char *id,
                                look *l, tally *sum, fth_err *err)
 {
     if (!l->record || l->claim == FTH__CLAIM_THEIRS) return FTH_OK;
@@ -97,9 +97,9 @@ static fth_status check_edited(const fth__node *node, const fth_stage *stage, co
 }
 
 /* Stages that were not asked for, and whose results the task would go on with. */
-static fth_status check_before(const fth__runner *r, int64_t i, tally *sum, fth_err *err)
+static fth_status check_before(const fth__job_runner *r, int64_t i, tally *sum, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
+    const fth__job_node *node = &r->graph.node[i];
     for (int k = 0; node->missing >> k; k++) {
         if (!(node->missing >> k & 1)) continue;
         const fth_stage *stage = fth__graph_stage(node, k);
@@ -117,7 +117,7 @@ static fth_status check_before(const fth__runner *r, int64_t i, tally *sum, fth_
     return FTH_OK;
 }
 
-fth_status fth__runner_check_results(const fth__runner *r, fth_err *err)
+fth_status fth__runner_check_results(const fth__job_runner *r, fth_err *err)
 {
     tally sum = {0};
     for (int64_t i = 0; !r->opt->force && i < r->view->n_tasks; i++) {

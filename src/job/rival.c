@@ -21,7 +21,7 @@ static bool is_gone(const char *path)
 }
 
 /* The config that made the results; variables mean what they mean to this job. */
-static fth_status read_theirs(const fth__record *r, const fth_job *job, fth_config *cfg)
+static fth_status read_theirs(const fth__job_record *r, const fth_job *job, fth_config *cfg)
 {
     fth_config_options opt = *fth__config_options(job->config);
     opt.lenient = true;
@@ -75,7 +75,7 @@ static fth_status same_keys(fth_mem *mem, const fth_job *job, const fth_stage *s
     return s;
 }
 
-static fth_status ask(const fth__record *r, const fth_job *job, const fth_stage *stage,
+static fth_status ask(const fth__job_record *r, const fth_job *job, const fth_stage *stage,
                       fth_config *theirs, fth__store *texts, fth__claim *out)
 {
     bool same = false;
@@ -92,7 +92,7 @@ static fth_status ask(const fth__record *r, const fth_job *job, const fth_stage 
     return FTH_OK;
 }
 
-fth_status fth__record_claim(const fth__record *r, const fth_job *job, const fth_stage *stage,
+fth_status fth__record_claim(const fth__job_record *r, const fth_job *job, const fth_stage *stage,
                              fth__claim *out, char *differences, size_t bytes, fth_err *err)
 {
     *out = FTH__CLAIM_NONE;
@@ -113,7 +113,7 @@ fth_status fth__record_claim(const fth__record *r, const fth_job *job, const fth
     return FTH_FAIL(err, s, "no memory for %s", r->config_path);
 }
 
-fth_status fth__record_refuse(const fth__record *r, const fth_job *job, const char *task_id,
+fth_status fth__record_refuse(const fth__job_record *r, const fth_job *job, const char *task_id,
                               const char *differences, fth_err *err)
 {
     FTH_FAIL(err, FTH_E_COLLISION,
@@ -124,7 +124,7 @@ fth_status fth__record_refuse(const fth__record *r, const fth_job *job, const ch
     return FTH_E_COLLISION;
 }
 
-fth_status fth__record_refuse_use(const fth__record *r, const fth_job *job, const char *stage,
+fth_status fth__record_refuse_use(const fth__job_record *r, const fth_job *job, const char *stage,
                                   const char *task_id, const char *differences, fth_err *err)
 {
     FTH_FAIL(
@@ -139,7 +139,7 @@ fth_status fth__record_refuse_use(const fth__record *r, const fth_job *job, cons
     return FTH_E_COLLISION;
 }
 
-void fth__record_say_replaced(const fth__record *r, fth__claim claim, const char *task_id,
+void fth__record_say_replaced(const fth__job_record *r, fth__claim claim, const char *task_id,
                               const char *differences, char *text, size_t bytes)
 {
     snprintf(text, bytes,

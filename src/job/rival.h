@@ -13,16 +13,18 @@ typedef enum fth__claim {
 
 /* Who may still want the results of a record as they are. `differences` says what this job would
  * change; "": nothing. */
-fth_status fth__record_claim(const fth__record *record, const fth_job *job, const fth_stage *stage,
-                             fth__claim *out, char *differences, size_t bytes, fth_err *err);
+fth_status fth__record_claim(const fth__job_record *record, const fth_job *job,
+                             const fth_stage *stage, fth__claim *out, char *differences,
+                             size_t bytes, fth_err *err);
 /* FTH_E_COLLISION with both files and the differences. */
-fth_status fth__record_refuse(const fth__record *record, const fth_job *job, const char *task_id,
-                              const char *differences, fth_err *err);
+fth_status fth__record_refuse(const fth__job_record *record, const fth_job *job,
+                              const char *task_id, const char *differences, fth_err *err);
 /* The same for a stage that would go on with them. */
-fth_status fth__record_refuse_use(const fth__record *record, const fth_job *job, const char *stage,
-                                  const char *task_id, const char *differences, fth_err *err);
+fth_status fth__record_refuse_use(const fth__job_record *record, const fth_job *job,
+                                  const char *stage, const char *task_id, const char *differences,
+                                  fth_err *err);
 /* The sentence about results that nobody claims and that go: of GONE and MOVED. */
-void fth__record_say_replaced(const fth__record *record, fth__claim claim, const char *task_id,
+void fth__record_say_replaced(const fth__job_record *record, fth__claim claim, const char *task_id,
                               const char *differences, char *text, size_t bytes);
 
 #endif

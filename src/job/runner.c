@@ -22,12 +22,12 @@
 
 enum { TICKS = 4, WAIT_MS = 100, POLLS = 256 };
 
-int64_t fth__runner_jobs(const fth__runner *r)
+int64_t fth__runner_jobs(const fth__job_runner *r)
 {
     const fth_job *last = NULL;
     int64_t n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth__node *node = &r->graph.node[i];
+        const fth__job_node *node = &r->graph.node[i];
         if (node->phase == FTH__PHASE_DONE || node->job == last) continue;
         last = node->job;
         n++;
@@ -35,7 +35,7 @@ int64_t fth__runner_jobs(const fth__runner *r)
     return n;
 }
 
-double fth__runner_now(const fth__runner *r)
+double fth__runner_now(const fth__job_runner *r)
 {
     return r->view->started + (fth__clock_seconds() - r->clock0);
 }
@@ -64,10 +64,10 @@ static fth_status check_options(const fth_runner_options *opt, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_options *opt,
+static fth_status begin(fth__job_runner *r, const fth_jobs *jobs, const fth_runner_options *opt,
                         fth_err *err)
 {
-    *r = (fth__runner){.opt = opt, .mem = opt->mem};
+    *r = (fth__job_runner){.opt = opt, .mem = opt->mem};
     FTH_TRY(check_options(opt, err));
     FTH_TRY(fth__jobs_check_rerun(jobs, opt->rerun, err));
     FTH_TRY(fth__who_am_i(&r->me, err));
@@ -95,7 +95,7 @@ static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_o
     return FTH_OK;
 }
 
-static void end(fth__runner *r)
+static void end(fth__job_runner *r)
 {
     while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
     fth__watch_stop(r->watch);
@@ -118,7 +118,7 @@ static void end(fth__runner *r)
 /* ---- starting ---- */
 
 /* Ready tasks in their order, at most so many that each can be planned at once. */
-static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
+static fth_status collect_ready(fth__job_runner *r, int64_t *n, fth_err *err)
 {
     const int64_t most = 2 * (int64_t)r->pack.jobs + 8;
     *n = 0;
@@ -126,7 +126,7 @@ static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
     FTH_TRY(fth__grow(r->mem, &r->ready_task, &r->cap_ready_task, most, err));
     for (int k = 0; k < FTH__GRAPH_STAGES && *n < most; k++)
         for (int64_t i = 0; i < r->view->n_tasks && *n < most; i++) {
-            fth__node *node = &r->graph.node[i];
+            fth__job_node *node = &r->graph.node[i];
             if (node->phase != FTH__PHASE_READY || node->number != k) continue;
             if (r->graph.dir[node->dir].trouble.status != FTH_OK) continue;
             fth_err why = {0};
@@ -145,7 +145,7 @@ static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
     return FTH_OK;
 }
 
-static int64_t count_ready(const fth__runner *r)
+static int64_t count_ready(const fth__job_runner *r)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++)
@@ -162,7 +162,7 @@ static bool was_cancelled(const fth_task *task)
     return fth__fathom_path(path, task->output_dir, name) && unlink(path) == 0;
 }
 
-static fth_status start_ready(fth__runner *r, fth_err *err)
+static fth_status start_ready(fth__job_runner *r, fth_err *err)
 {
     for (;;) {
         int64_t n;
@@ -197,7 +197,7 @@ static void take_breath(double *last)
     *last = fth__clock_seconds();
 }
 
-static void wait_for_pipes(fth__runner *r)
+static void wait_for_pipes(fth__job_runner *r)
 {
     struct pollfd polls[POLLS];
     nfds_t n = 0;
@@ -211,7 +211,7 @@ static void wait_for_pipes(fth__runner *r)
     for (int64_t k = 0; k < r->n_processes; k++) fth__process_read(r, r->process[k]);
 }
 
-static fth_status reap(fth__runner *r, fth_err *err)
+static fth_status reap(fth__job_runner *r, fth_err *err)
 {
     for (int64_t k = 0; k < r->n_processes;) {
         fth__process *p = r->process[k];
@@ -225,14 +225,14 @@ static fth_status reap(fth__runner *r, fth_err *err)
 }
 
 /* Requests to end one task. */
-static void look_for_requests(fth__runner *r)
+static void look_for_requests(fth__job_runner *r)
 {
     for (int64_t k = 0; k < r->n_processes; k++)
         if (was_cancelled(&r->view->task[r->process[k]->task]))
             fth__process_ask(r, r->process[k], "cancelled by request");
 }
 
-static void tick(fth__runner *r)
+static void tick(fth__job_runner *r)
 {
     r->view->now = fth__runner_now(r);
     for (int64_t k = 0; k < r->n_processes; k++) fth__process_show(r, r->process[k]);
@@ -244,7 +244,7 @@ static void tick(fth__runner *r)
 
 /* ---- stopping ---- */
 
-static void kill_late(fth__runner *r, bool at_once)
+static void kill_late(fth__job_runner *r, bool at_once)
 {
     const double now = fth__watch_clock(r->watch);
     for (int64_t k = 0; k < r->n_processes; k++) {
@@ -256,7 +256,7 @@ static void kill_late(fth__runner *r, bool at_once)
     }
 }
 
-static fth_status stop_all(fth__runner *r, fth_err *err)
+static fth_status stop_all(fth__job_runner *r, fth_err *err)
 {
     const char *why = "the run was stopped";
     for (int64_t k = 0; k < r->n_processes; k++) fth__process_ask(r, r->process[k], why);
@@ -269,7 +269,7 @@ static fth_status stop_all(fth__runner *r, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status look_for_stop(fth__runner *r, fth_err *err)
+static fth_status look_for_stop(fth__job_runner *r, fth_err *err)
 {
     const int stop = r->opt->stop ? r->opt->stop(r->opt->user) : 0;
     if (stop > 0 && r->stop == 0) FTH_TRY(stop_all(r, err));
@@ -280,7 +280,7 @@ static fth_status look_for_stop(fth__runner *r, fth_err *err)
 
 /* ---- the loop ---- */
 
-static fth_status loop(fth__runner *r, fth_err *err)
+static fth_status loop(fth__job_runner *r, fth_err *err)
 {
     double next = fth__clock_seconds(), last = 0;
     int64_t idle = 0;
@@ -382,7 +382,7 @@ static void list_tasks(const fth_view *view, fth_state state, char *text, size_t
             fth__text_add(&t, "%s%s/%s", n++ ? ", " : "", view->task[i].job, view->task[i].stage);
 }
 
-static fth_status verdict(const fth__runner *r, const fth_runner_result *n, fth_err *err)
+static fth_status verdict(const fth__job_runner *r, const fth_runner_result *n, fth_err *err)
 {
     char names[400];
     if (r->stop > 0 && n->interrupted > 0) /* else it came when all was done */
@@ -403,7 +403,7 @@ static fth_status verdict(const fth__runner *r, const fth_runner_result *n, fth_
     return FTH_OK;
 }
 
-static fth_status prepare(fth__runner *r, fth_jobs *jobs, fth_err *err)
+static fth_status prepare(fth__job_runner *r, fth_jobs *jobs, fth_err *err)
 {
     fth__runner_point(r, "before_lock");
     FTH_TRY(fth__runner_take(r, err));
@@ -413,7 +413,7 @@ static fth_status prepare(fth__runner *r, fth_jobs *jobs, fth_err *err)
 }
 
 /* That the run ended, as soon as it can be written. */
-static fth_status end_ledger(const fth__runner *r, const fth__dir *dir, fth_err *err)
+static fth_status end_ledger(const fth__job_runner *r, const fth__dir *dir, fth_err *err)
 {
     const double until = fth__clock_seconds() + fth__runner_patience(r);
     for (;;) {
@@ -433,7 +433,7 @@ static void set_stale(fth_task *task, int64_t n, const char *dir, const char *id
             task[i].state = FTH_STATE_STALE;
 }
 
-static bool may_be_stale(const fth__runner *r, int64_t d)
+static bool may_be_stale(const fth__job_runner *r, int64_t d)
 {
     const fth__dir *dir = &r->graph.dir[d];
     bool may = dir->rest_to > dir->rest_from;
@@ -444,7 +444,7 @@ static bool may_be_stale(const fth__runner *r, int64_t d)
 
 /* The last word of run_status.json is that of 'fathom status', so it is worked out in the same way:
  * from the ledger. Where all stages were asked for and are done, nothing can be stale. */
-static fth_status mark_stale(fth__runner *r, int64_t d, fth_err *err)
+static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
 {
     const char *dir = r->graph.dir[d].path;
     fth_view *view = NULL;
@@ -464,7 +464,7 @@ static fth_status mark_stale(fth__runner *r, int64_t d, fth_err *err)
 }
 
 /* Changes that still wait are tried once more; what cannot be told then is dropped, and named. */
-static fth_status close_ledgers(fth__runner *r, fth_err *err)
+static fth_status close_ledgers(fth__job_runner *r, fth_err *err)
 {
     r->view->now = r->view->ended = fth__runner_now(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++) r->graph.dir[d].next_try = 0;
@@ -486,7 +486,7 @@ static fth_status close_ledgers(fth__runner *r, fth_err *err)
 fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_runner_result *result,
                           fth_err *err)
 {
-    fth__runner r;
+    fth__job_runner r;
     fth_runner_result n = {0};
     fth_status s = begin(&r, jobs, opt, err);
     if (s == FTH_OK) s = fth__runner_check_results(&r, err);
@@ -517,11 +517,11 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
 
 /* ---- without writing anything ---- */
 
-static fth_status predict_all(fth__runner *r, fth_err *err)
+static fth_status predict_all(fth__job_runner *r, fth_err *err)
 {
     FTH_TRY(fth__runner_settle(r, err));
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        fth__node *node = &r->graph.node[i];
+        fth__job_node *node = &r->graph.node[i];
         fth_task *task = &r->view->task[i];
         fth_err why = {0};
         if (node->phase == FTH__PHASE_DONE) continue;
@@ -542,7 +542,7 @@ static fth_status predict_all(fth__runner *r, fth_err *err)
 fth_status fth_runner_predict(const fth_jobs *jobs, const fth_runner_options *opt, fth_view **out,
                               fth_err *err)
 {
-    fth__runner r;
+    fth__job_runner r;
     *out = NULL;
     fth_status s = begin(&r, jobs, opt, err);
     r.dry = true;

@@ -34,11 +34,11 @@ typedef struct fth__process {
     bool killed, heard;
     const char *why_ended; /* of a task that was asked to end */
     fth__progress progress;
-    fth__lines text, told; /* of its two pipes */
-    char bar[512];         /* the last line of a bar: it is written when the text ends */
+    fth__progress_lines text, told; /* of its two pipes */
+    char bar[512];                  /* the last line of a bar: it is written when the text ends */
 } fth__process;
 
-typedef struct fth__runner {
+typedef struct fth__job_runner {
     const fth_runner_options *opt;
     fth_mem *mem;
     fth_view *view;
@@ -46,8 +46,8 @@ typedef struct fth__runner {
     fth__graph graph;
     fth__pack pack;
     fth__who me;
-    fth__watch *watch; /* NULL: nothing is run */
-    double clock0;     /* when the run began, on the clock that only moves forward */
+    fth__job_watch *watch; /* NULL: nothing is run */
+    double clock0;         /* when the run began, on the clock that only moves forward */
     fth__process **process;
     int64_t n_processes, cap_processes;
     int64_t open; /* tasks that are not done */
@@ -64,75 +64,77 @@ typedef struct fth__runner {
     fth__pack_task *ready; /* room for the choice of the next */
     int64_t *ready_task;
     int64_t cap_ready, cap_ready_task;
-} fth__runner;
+} fth__job_runner;
 
-void fth__runner_point(const fth__runner *r, const char *name);
+void fth__runner_point(const fth__job_runner *r, const char *name);
 /* The time of day: that at the start of the run, and as long since then as the clock that only
  * moves forward says, so that nothing takes longer, or less than no time, because somebody set the
  * clock of the machine. */
-double fth__runner_now(const fth__runner *r);
+double fth__runner_now(const fth__job_runner *r);
 /* Jobs that have something to do: how many may want memory and threads at a time. */
-int64_t fth__runner_jobs(const fth__runner *r);
+int64_t fth__runner_jobs(const fth__job_runner *r);
 
 /* ---- recover.c ---- */
 
 /* Take all directories, end and tidy what dead runners left. FTH_E_LOCKED when somebody has one;
  * one that cannot be written is in trouble, and only when all are is that an error. */
-fth_status fth__runner_take(fth__runner *r, fth_err *err);
-fth_status fth__runner_recover(fth__runner *r, fth_err *err);
+fth_status fth__runner_take(fth__job_runner *r, fth_err *err);
+fth_status fth__runner_recover(fth__job_runner *r, fth_err *err);
 
 /* ---- trouble.c ---- */
 
 /* A directory or its ledger failed. */
-void fth__dir_fail(fth__runner *r, int64_t d, const fth_err *why, bool lost);
-void fth__dir_heal(fth__runner *r, int64_t d);
+void fth__dir_fail(fth__job_runner *r, int64_t d, const fth_err *why, bool lost);
+void fth__dir_heal(fth__job_runner *r, int64_t d);
 /* Seconds that a ledger is waited for. */
-double fth__runner_patience(const fth__runner *r);
+double fth__runner_patience(const fth__job_runner *r);
 /* Where it lasted too long, the tasks that are not done fail. */
-fth_status fth__runner_fail_lost(fth__runner *r, fth_err *err);
+fth_status fth__runner_fail_lost(fth__job_runner *r, fth_err *err);
 /* Whether changes wait for a ledger that may still be written. */
-bool fth__runner_waits(const fth__runner *r);
+bool fth__runner_waits(const fth__job_runner *r);
 /* What no ledger knows, a line for each directory; the error of the first, FTH_OK: nothing. */
-fth_status fth__runner_list_dropped(const fth__runner *r, char *text, size_t bytes, fth_err *err);
+fth_status fth__runner_list_dropped(const fth__job_runner *r, char *text, size_t bytes,
+                                    fth_err *err);
 
 /* ---- replace.c ---- */
 
 /* FTH_E_COLLISION when a task would replace what another config made; not under --force. */
-fth_status fth__runner_check_results(const fth__runner *r, fth_err *err);
+fth_status fth__runner_check_results(const fth__job_runner *r, fth_err *err);
 
 /* ---- settle.c ---- */
 
 /* Walk over all tasks once: those that can be decided are. */
-fth_status fth__runner_settle(fth__runner *r, fth_err *err);
+fth_status fth__runner_settle(fth__job_runner *r, fth_err *err);
 /* Predicted peaks of a ready task. FTH_E_NO_FIT: it never fits. */
-fth_status fth__runner_plan(fth__runner *r, int64_t task, fth_err *err);
+fth_status fth__runner_plan(fth__job_runner *r, int64_t task, fth_err *err);
 /* Fill in what a record says of a task that completed. */
-fth_status fth__runner_take_record(fth__runner *r, int64_t task, const fth__record *record,
+fth_status fth__runner_take_record(fth__job_runner *r, int64_t task, const fth__job_record *record,
                                    fth_err *err);
 
 /* ---- process.c ---- */
 
 /* Start a task with what was reserved for it. A task that cannot be started has failed, which is
  * no error here. */
-fth_status fth__runner_start(fth__runner *r, int64_t task, fth__reservation *held, fth_err *err);
+fth_status fth__runner_start(fth__job_runner *r, int64_t task, fth__reservation *held,
+                             fth_err *err);
 /* Read what there is of its pipes. */
-void fth__process_read(fth__runner *r, fth__process *p);
+void fth__process_read(fth__job_runner *r, fth__process *p);
 /* Whether it has ended; then its pid is given back. */
-bool fth__process_reap(fth__runner *r, fth__process *p);
+bool fth__process_reap(fth__job_runner *r, fth__process *p);
 /* After its end was seen: log, record, state; `p` is gone. */
-fth_status fth__process_end(fth__runner *r, fth__process *p, fth_err *err);
+fth_status fth__process_end(fth__job_runner *r, fth__process *p, fth_err *err);
 /* Ask it to end; after the grace it is killed. */
-void fth__process_ask(fth__runner *r, fth__process *p, const char *why);
-void fth__process_drop(fth__runner *r, fth__process *p); /* without a word: after an error */
+void fth__process_ask(fth__job_runner *r, fth__process *p, const char *why);
+void fth__process_drop(fth__job_runner *r, fth__process *p); /* without a word: after an error */
 /* Progress and memory into the view. */
-void fth__process_show(fth__runner *r, fth__process *p);
+void fth__process_show(fth__job_runner *r, fth__process *p);
 
 /* ---- change.c ---- */
 
 /* A new state, with a note for the history; told to the ledger by fth__runner_flush. */
-fth_status fth__runner_change(fth__runner *r, int64_t task, fth_state to, const char *note,
+fth_status fth__runner_change(fth__job_runner *r, int64_t task, fth_state to, const char *note,
                               fth_err *err);
 /* Transactions, then the export. */
-fth_status fth__runner_flush(fth__runner *r, fth_err *err);
+fth_status fth__runner_flush(fth__job_runner *r, fth_err *err);
 
 #endif

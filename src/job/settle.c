@@ -15,7 +15,8 @@ enum { REASON = 512 };
 
 /* ---- what a record says ---- */
 
-static fth_status take_files(fth__runner *r, int64_t i, const fth__record *record, fth_err *err)
+static fth_status take_files(fth__job_runner *r, int64_t i, const fth__job_record *record,
+                             fth_err *err)
 {
     fth__view_drop_files(r->view, i);
     for (int64_t k = 0; k < record->n_files; k++)
@@ -23,7 +24,7 @@ static fth_status take_files(fth__runner *r, int64_t i, const fth__record *recor
     return FTH_OK;
 }
 
-fth_status fth__runner_take_record(fth__runner *r, int64_t i, const fth__record *record,
+fth_status fth__runner_take_record(fth__job_runner *r, int64_t i, const fth__job_record *record,
                                    fth_err *err)
 {
     fth_task *task = &r->view->task[i];
@@ -50,7 +51,7 @@ fth_status fth__runner_take_record(fth__runner *r, int64_t i, const fth__record 
 
 /* ---- decisions ---- */
 
-static fth_status decide(fth__runner *r, int64_t i, fth_state state, const char *reason,
+static fth_status decide(fth__job_runner *r, int64_t i, fth_state state, const char *reason,
                          fth_err *err)
 {
     FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, reason, err));
@@ -58,7 +59,7 @@ static fth_status decide(fth__runner *r, int64_t i, fth_state state, const char 
 }
 
 /* The first task before this one that did not complete, or -1; `wait` when one is not done yet. */
-static int64_t look_before(const fth__runner *r, const fth__node *node, bool *wait)
+static int64_t look_before(const fth__job_runner *r, const fth__job_node *node, bool *wait)
 {
     *wait = false;
     for (int k = 0; k < node->n_before; k++) {
@@ -71,7 +72,7 @@ static int64_t look_before(const fth__runner *r, const fth__node *node, bool *wa
     return -1;
 }
 
-static fth_status skip(fth__runner *r, int64_t i, int64_t because, fth_err *err)
+static fth_status skip(fth__job_runner *r, int64_t i, int64_t because, fth_err *err)
 {
     const fth_task *before = &r->view->task[because];
     static const char *const what[FTH_STATE_COUNT] = {
@@ -87,11 +88,11 @@ static fth_status skip(fth__runner *r, int64_t i, int64_t because, fth_err *err)
 }
 
 /* Whether a stage that was not asked for has left its results. */
-static fth_status has_run(fth__runner *r, const fth__node *node, const fth_stage *stage, bool *out,
-                          fth_err *err)
+static fth_status has_run(fth__job_runner *r, const fth__job_node *node, const fth_stage *stage,
+                          bool *out, fth_err *err)
 {
     char id[256];
-    fth__record *record = NULL;
+    fth__job_record *record = NULL;
     fth__task_id(id, sizeof id, stage, node->job->model);
     const fth_status s = fth__record_read(&record, r->mem, node->job->output_dir, id, NULL);
     *out = s == FTH_OK && record;
@@ -100,9 +101,9 @@ static fth_status has_run(fth__runner *r, const fth__node *node, const fth_stage
     return FTH_FAIL(err, s, "no memory for the record of %s", id);
 }
 
-static fth_status check_missing(fth__runner *r, int64_t i, bool *blocked, fth_err *err)
+static fth_status check_missing(fth__job_runner *r, int64_t i, bool *blocked, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
+    const fth__job_node *node = &r->graph.node[i];
     char names[200], reason[REASON];
     fth__text t;
     fth__text_init(&t, names, sizeof names);
@@ -122,8 +123,8 @@ static fth_status check_missing(fth__runner *r, int64_t i, bool *blocked, fth_er
 
 /* ---- cached ---- */
 
-static fth_status complete(fth__runner *r, int64_t i, const fth__record *record, bool adopted,
-                           fth_err *err)
+static fth_status complete(fth__job_runner *r, int64_t i, const fth__job_record *record,
+                           bool adopted, fth_err *err)
 {
     fth_task *task = &r->view->task[i];
     FTH_TRY(fth__runner_take_record(r, i, record, err));
@@ -135,16 +136,17 @@ static fth_status complete(fth__runner *r, int64_t i, const fth__record *record,
 }
 
 /* Why a task has to run although a record may be there; "" when the record decides. */
-static const char *forced(const fth__runner *r, const fth__node *node)
+static const char *forced(const fth__job_runner *r, const fth__job_node *node)
 {
     if (r->opt->force) return "--force";
     return fth__has_word(r->opt->rerun, node->stage->name) ? "--rerun" : "";
 }
 
-static fth_status check_record(fth__runner *r, int64_t i, char *reason, bool *done, fth_err *err)
+static fth_status check_record(fth__job_runner *r, int64_t i, char *reason, bool *done,
+                               fth_err *err)
 {
-    fth__node *node = &r->graph.node[i];
-    fth__record *record = NULL;
+    fth__job_node *node = &r->graph.node[i];
+    fth__job_record *record = NULL;
     fth_err broken = {0};
     *done = false;
     fth_status s =
@@ -170,9 +172,9 @@ static fth_status check_record(fth__runner *r, int64_t i, char *reason, bool *do
     return s;
 }
 
-static fth_status settle_one(fth__runner *r, int64_t i, fth_err *err)
+static fth_status settle_one(fth__job_runner *r, int64_t i, fth_err *err)
 {
-    fth__node *node = &r->graph.node[i];
+    fth__job_node *node = &r->graph.node[i];
     bool wait, done;
     const int64_t bad = look_before(r, node, &wait);
     if (bad >= 0) return skip(r, i, bad, err);
@@ -186,7 +188,7 @@ static fth_status settle_one(fth__runner *r, int64_t i, fth_err *err)
     return fth__view_set(r->view, &r->view->task[i].reason, reason, err);
 }
 
-fth_status fth__runner_settle(fth__runner *r, fth_err *err)
+fth_status fth__runner_settle(fth__job_runner *r, fth_err *err)
 {
     for (int64_t i = 0; i < r->view->n_tasks; i++)
         if (r->graph.node[i].phase == FTH__PHASE_WAITS) FTH_TRY(settle_one(r, i, err));
@@ -195,10 +197,10 @@ fth_status fth__runner_settle(fth__runner *r, fth_err *err)
 
 /* ---- predicted peaks ---- */
 
-static fth_status predict(fth__runner *r, int64_t i, const char *device, uint64_t budget,
+static fth_status predict(fth__job_runner *r, int64_t i, const char *device, uint64_t budget,
                           fth_stage_result *out, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
+    const fth__job_node *node = &r->graph.node[i];
     fth_stage_options opt = {.job = node->job, .stage = node->stage};
     fth_options_default(&opt.engine);
     opt.engine.front = FTH_FRONT_CLI; /* its tasks are commands */
@@ -219,7 +221,7 @@ static uint64_t allow(const fth__pack *pack, uint64_t predicted)
 
 /* Within the share of a job when it can be, else with all that there is. What cannot be planned
  * yet takes its share; when it runs, it says itself what is wrong. */
-static fth_status predict_host(fth__runner *r, int64_t i, const char *device, uint64_t *host,
+static fth_status predict_host(fth__job_runner *r, int64_t i, const char *device, uint64_t *host,
                                fth_stage_plan *plan, fth_err *err)
 {
     const uint64_t own = fth__job_memory(r->graph.node[i].job),
@@ -245,7 +247,8 @@ static fth_status predict_host(fth__runner *r, int64_t i, const char *device, ui
 }
 
 /* What a config insists on is never replaced by what there is. */
-static fth_status check_device(const fth__runner *r, const fth_job *job, bool *on_gpu, fth_err *err)
+static fth_status check_device(const fth__job_runner *r, const fth_job *job, bool *on_gpu,
+                               fth_err *err)
 {
     bool any_gpu;
     const char *device = r->opt->device_given ? NULL : fth__job_device(job, &any_gpu);
@@ -258,9 +261,9 @@ static fth_status check_device(const fth__runner *r, const fth_job *job, bool *o
     return s;
 }
 
-fth_status fth__runner_plan(fth__runner *r, int64_t i, fth_err *err)
+fth_status fth__runner_plan(fth__job_runner *r, int64_t i, fth_err *err)
 {
-    fth__node *node = &r->graph.node[i];
+    fth__job_node *node = &r->graph.node[i];
     fth_task *task = &r->view->task[i];
     fth__pack_task *need = &node->need;
     fth_stage_plan plan = {0};

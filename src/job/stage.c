@@ -178,7 +178,7 @@ static fth_status not_there(const fth__stage_link *link, const char *path, const
 
 /* Results that another config made with other settings are none to go on with, unless --force; of a
  * stage that the runner started, the runner has looked. */
-static fth_status check_maker(const fth__stage_link *link, const fth__record *record,
+static fth_status check_maker(const fth__stage_link *link, const fth__job_record *record,
                               const fth_stage *maker, const char *id, fth_err *err)
 {
     const fth_job *job = link->opt->job;
@@ -191,7 +191,7 @@ static fth_status check_maker(const fth__stage_link *link, const fth__record *re
 }
 
 /* Results of the same config before it was edited are used all the same, but not without a word. */
-static fth_status notice_change(fth__stage_link *link, const fth__record *record,
+static fth_status notice_change(fth__stage_link *link, const fth__job_record *record,
                                 const fth_stage *maker, fth_err *err)
 {
     char reason[400];
@@ -218,7 +218,7 @@ static fth_status add_before(fth__stage_link *link, const fth_stage *maker, fth_
     b->id = fth__store_text(&link->list.texts, id, strlen(id));
     if (!b->id) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the stages before");
     if (!fth__file_look(path, &b->bytes, &b->mtime_ns)) return not_there(link, path, maker, err);
-    fth__record *record = NULL;
+    fth__job_record *record = NULL;
     FTH_TRY(fth__record_read(&record, mem, job->output_dir, id, err));
     if (!record) return not_there(link, path, maker, err);
     link->n_before++;
@@ -273,7 +273,8 @@ static fth_status add_inputs(fth__stage_link *link, fth_err *err)
 
 /* Results that another config made stay, unless --force. Of a stage that the runner started, the
  * runner has looked: it knows which configs run together. */
-static fth_status check_owner(const fth__stage_link *link, const fth__record *record, fth_err *err)
+static fth_status check_owner(const fth__stage_link *link, const fth__job_record *record,
+                              fth_err *err)
 {
     const fth_job *job = link->opt->job;
     char differences[600], text[2 * PATH_MAX];
@@ -292,7 +293,7 @@ static fth_status check_owner(const fth__stage_link *link, const fth__record *re
 /* What was done here before. Partial results of another algorithm are not resumed from. */
 static fth_status look_back(fth__stage_link *link, fth_err *err)
 {
-    fth__record *record = NULL;
+    fth__job_record *record = NULL;
     const fth_status read =
         fth__record_read(&record, link->list.mem, link->opt->job->output_dir, link->id, NULL);
     if (read == FTH_E_NOMEM) return FTH_FAIL(err, read, "no memory for the record of %s", link->id);
@@ -348,7 +349,7 @@ static fth_status hash_file(fth_mem *mem, fth_task_file *f, bool verify, fth_err
 }
 
 /* How the config was read: with which --set, and where its relative paths start. */
-static fth_status note_config(fth__stage_link *link, fth__record *r, fth_err *err)
+static fth_status note_config(fth__stage_link *link, fth__job_record *r, fth_err *err)
 {
     const fth_config *cfg = link->opt->job->config;
     const char *cwd = fth__config_options(cfg)->cwd;
@@ -366,20 +367,20 @@ static fth_status leave_record(fth__stage_link *link, fth_err *err)
     const fth_job *job = link->opt->job;
     char *lines = NULL;
     FTH_TRY(fth__record_lines(mem, job->config, link->opt->stage->keys, &lines, err));
-    fth__record r = {.mem = mem,
-                     .output_dir = job->output_dir,
-                     .config_path = job->config_path,
-                     .algorithm = link->opt->stage->algorithm,
-                     .config = lines,
-                     .config_hash = fth__hash_str(lines, 0),
-                     .input_hash = fth__record_input_hash(link->list.file, link->list.n),
-                     .file = link->list.file,
-                     .n_files = link->list.n,
-                     .before = link->before,
-                     .n_before = link->n_before,
-                     .started = link->started,
-                     .ended = fth__wall_seconds(),
-                     .result = link->result};
+    fth__job_record r = {.mem = mem,
+                         .output_dir = job->output_dir,
+                         .config_path = job->config_path,
+                         .algorithm = link->opt->stage->algorithm,
+                         .config = lines,
+                         .config_hash = fth__hash_str(lines, 0),
+                         .input_hash = fth__record_input_hash(link->list.file, link->list.n),
+                         .file = link->list.file,
+                         .n_files = link->list.n,
+                         .before = link->before,
+                         .n_before = link->n_before,
+                         .started = link->started,
+                         .ended = fth__wall_seconds(),
+                         .result = link->result};
     fth__str_copy(r.attempt, sizeof r.attempt, link->call.attempt);
     fth__str_copy(r.version, sizeof r.version, fth_version());
     fth__stage_point(link, "before_record");

@@ -56,7 +56,7 @@ static bool has_changed(const look *l, const fth_task_file *f)
 /* A stage that was run by hand since has left a record that the ledger does not know. */
 static bool was_renewed(const look *l, const fth_task *task)
 {
-    fth__record *r = NULL;
+    fth__job_record *r = NULL;
     bool fresh = false;
     if (fth__record_read(&r, l->view->mem, l->dir, task->id, NULL) != FTH_OK || !r) return false;
     if (strcmp(r->attempt, task->attempt) != 0) {

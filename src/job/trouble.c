@@ -15,7 +15,7 @@
 enum { NAMED = 3 };
 static const double again_s = 0.5; /* between two attempts: each may wait a moment for a lock */
 
-void fth__dir_fail(fth__runner *r, int64_t d, const fth_err *why, bool lost)
+void fth__dir_fail(fth__job_runner *r, int64_t d, const fth_err *why, bool lost)
 {
     fth__dir *dir = &r->graph.dir[d];
     const double now = fth__clock_seconds();
@@ -30,7 +30,7 @@ void fth__dir_fail(fth__runner *r, int64_t d, const fth_err *why, bool lost)
     dir->lost = dir->lost || lost;
 }
 
-void fth__dir_heal(fth__runner *r, int64_t d)
+void fth__dir_heal(fth__job_runner *r, int64_t d)
 {
     fth__dir *dir = &r->graph.dir[d];
     if (dir->trouble.status == FTH_OK || dir->lost) return;
@@ -38,13 +38,13 @@ void fth__dir_heal(fth__runner *r, int64_t d)
     r->troubled--;
 }
 
-double fth__runner_patience(const fth__runner *r)
+double fth__runner_patience(const fth__job_runner *r)
 {
     return r->opt->ledger_wait_s > 0 ? r->opt->ledger_wait_s : 10;
 }
 
 /* Give up where it lasted too long. */
-static void lose(fth__runner *r)
+static void lose(fth__job_runner *r)
 {
     const double wait = fth__runner_patience(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
@@ -54,11 +54,11 @@ static void lose(fth__runner *r)
     }
 }
 
-fth_status fth__runner_fail_lost(fth__runner *r, fth_err *err)
+fth_status fth__runner_fail_lost(fth__job_runner *r, fth_err *err)
 {
     lose(r);
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth__node *node = &r->graph.node[i];
+        const fth__job_node *node = &r->graph.node[i];
         const fth__dir *dir = &r->graph.dir[node->dir];
         if (!dir->lost || (node->phase != FTH__PHASE_WAITS && node->phase != FTH__PHASE_READY))
             continue;
@@ -72,7 +72,7 @@ fth_status fth__runner_fail_lost(fth__runner *r, fth_err *err)
     return FTH_OK;
 }
 
-bool fth__runner_waits(const fth__runner *r)
+bool fth__runner_waits(const fth__job_runner *r)
 {
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         const fth__dir *dir = &r->graph.dir[d];
@@ -81,7 +81,7 @@ bool fth__runner_waits(const fth__runner *r)
     return false;
 }
 
-static void list_untold(const fth__runner *r, int64_t d, fth__text *t)
+static void list_untold(const fth__job_runner *r, int64_t d, fth__text *t)
 {
     int n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
@@ -95,7 +95,8 @@ static void list_untold(const fth__runner *r, int64_t d, fth__text *t)
     if (n == 0) fth__text_add(t, "that the run ended");
 }
 
-fth_status fth__runner_list_dropped(const fth__runner *r, char *text, size_t bytes, fth_err *err)
+fth_status fth__runner_list_dropped(const fth__job_runner *r, char *text, size_t bytes,
+                                    fth_err *err)
 {
     fth__text t;
     fth__text_init(&t, text, bytes);

@@ -40,7 +40,7 @@ static int by_time(const void *a, const void *b)
     return x->task != y->task ? (x->task < y->task ? -1 : 1) : (int)x->to - (int)y->to;
 }
 
-static fth_status read_all(fth__walk *w, fth_view *view, fth_err *err)
+static fth_status read_all(fth__job_walk *w, fth_view *view, fth_err *err)
 {
     fth_err first = {0};
     int64_t good = 0;
@@ -71,7 +71,7 @@ fth_status fth_view_read(fth_view **out, fth_mem *mem, const char *dir, fth_err 
 {
     *out = NULL;
     if (!mem || !dir) return FTH_FAIL(err, FTH_E_USAGE, "a view needs memory and a folder");
-    fth__walk *w = NULL;
+    fth__job_walk *w = NULL;
     fth_view *view = NULL;
     fth_status s = fth__walk_create(&w, mem, dir, "ledger.sqlite", err);
     if (s == FTH_OK) s = fth__view_create(&view, mem, w->path, err);

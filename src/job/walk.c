@@ -11,12 +11,12 @@
 
 enum { MAX_DEPTH = 12, MAX_FOLDERS = 200000 };
 
-void fth__walk_note(fth__walk *w, const char *line)
+void fth__walk_note(fth__job_walk *w, const char *line)
 {
     fth__text_add(&w->note, "%s%s", w->note.used ? "\n" : "", line);
 }
 
-static fth_status keep_dir(fth__walk *w)
+static fth_status keep_dir(fth__job_walk *w)
 {
     FTH_TRY(fth__grow(w->mem, &w->dir, &w->cap_dirs, w->n_dirs + 1, w->err));
     char *copy = fth__store_text(&w->texts, w->path, strlen(w->path));
@@ -34,7 +34,7 @@ static bool is_inside(const char *path, const char *folder)
 /* Whether w->path is a folder to look into. Links only lead out of the first folder, such as
  * outputs -> /scratch/outputs: further down they could lead in circles. Then w->path becomes their
  * end. */
-static bool is_folder(fth__walk *w, const struct dirent *e, size_t root, int depth)
+static bool is_folder(fth__job_walk *w, const struct dirent *e, size_t root, int depth)
 {
     struct stat info;
     char target[FTH_PATH], first[FTH_PATH];
@@ -52,9 +52,9 @@ static bool is_folder(fth__walk *w, const struct dirent *e, size_t root, int dep
     return true;
 }
 
-static fth_status look_into(fth__walk *w, int depth);
+static fth_status look_into(fth__job_walk *w, int depth);
 
-static fth_status look_into_each(fth__walk *w, DIR *d, int depth)
+static fth_status look_into_each(fth__job_walk *w, DIR *d, int depth)
 {
     const size_t end = strlen(w->path);
     const struct dirent *e;
@@ -76,7 +76,7 @@ static fth_status look_into_each(fth__walk *w, DIR *d, int depth)
 }
 
 /* Looks into w->path, which is as it was afterwards. */
-static fth_status look_into(fth__walk *w, int depth)
+static fth_status look_into(fth__job_walk *w, int depth)
 {
     char wanted[FTH_PATH], line[FTH_PATH + 80];
     struct stat info;
@@ -99,13 +99,13 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-fth_status fth__walk_create(fth__walk **out, fth_mem *mem, const char *dir, const char *name,
+fth_status fth__walk_create(fth__job_walk **out, fth_mem *mem, const char *dir, const char *name,
                             fth_err *err)
 {
     *out = NULL;
     void *block = NULL;
-    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__walk), &block, err));
-    fth__walk *w = *out = block;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__job_walk), &block, err));
+    fth__job_walk *w = *out = block;
     w->mem = w->texts.mem = mem;
     w->name = name;
     w->err = err;
@@ -121,7 +121,7 @@ fth_status fth__walk_create(fth__walk **out, fth_mem *mem, const char *dir, cons
     return FTH_OK;
 }
 
-void fth__walk_destroy(fth__walk *w)
+void fth__walk_destroy(fth__job_walk *w)
 {
     if (!w) return;
     fth__heap_free(w->mem, w->dir);

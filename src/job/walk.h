@@ -10,7 +10,7 @@
 #include "config/store.h"
 #include "job/ledger.h"
 
-typedef struct fth__walk {
+typedef struct fth__job_walk {
     fth_mem *mem;
     char **dir; /* found, in the order of their paths */
     int64_t n_dirs;
@@ -21,13 +21,13 @@ typedef struct fth__walk {
     fth_err *err;
     char note_text[2000];
     char path[FTH_PATH]; /* canonical path of the first folder */
-} fth__walk;
+} fth__job_walk;
 
 /* FTH_E_FILE_OPEN when `dir` is no folder. What was made is freed by fth__walk_destroy, also after
  * a failure. */
-fth_status fth__walk_create(fth__walk **out, fth_mem *mem, const char *dir, const char *name,
+fth_status fth__walk_create(fth__job_walk **out, fth_mem *mem, const char *dir, const char *name,
                             fth_err *err);
-void fth__walk_destroy(fth__walk *w); /* NULL is allowed */
-void fth__walk_note(fth__walk *w, const char *line);
+void fth__walk_destroy(fth__job_walk *w); /* NULL is allowed */
+void fth__walk_note(fth__job_walk *w, const char *line);
 
 #endif

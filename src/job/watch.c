@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-struct fth__watch {
+struct fth__job_watch {
     fth_mem *mem;
     fth__watch_options opt;
     pthread_t thread;
@@ -29,20 +29,20 @@ struct fth__watch {
 
 enum { LOOK_MS = 100 };
 
-static void beat(fth__watch *w)
+static void beat(fth__job_watch *w)
 {
     for (int64_t i = 0; i < w->n_dirs; i++)
         if (!fth__lock_beat(w->dir[i], w->opt.me) && !w->lost) w->lost = w->dir[i];
 }
 
-static void signal_all(const fth__watch *w, int number)
+static void signal_all(const fth__job_watch *w, int number)
 {
     for (int64_t i = 0; i < w->n_pids; i++) kill((pid_t)-w->pid[i], number);
 }
 
 /* Returns when the process goes on. Who took a lock meanwhile works on the same files, so then the
  * stages stay stopped until the runner ends them. */
-static void pause_all(fth__watch *w)
+static void pause_all(fth__job_watch *w)
 {
     const double before = fth__clock_seconds();
     signal_all(w, SIGSTOP);
@@ -54,7 +54,7 @@ static void pause_all(fth__watch *w)
 
 static void *run(void *user)
 {
-    fth__watch *w = user;
+    fth__job_watch *w = user;
     double next = fth__clock_seconds() + w->opt.beat_s;
     pthread_mutex_lock(&w->lock);
     while (!w->ending) {
@@ -75,7 +75,7 @@ static void *run(void *user)
 }
 
 /* Signals are for the thread that runs the jobs: it waits in poll, which they end. */
-static int start_thread(fth__watch *w)
+static int start_thread(fth__job_watch *w)
 {
     sigset_t all, old;
     pthread_condattr_t attr;
@@ -91,7 +91,7 @@ static int start_thread(fth__watch *w)
     return why;
 }
 
-static void free_watch(fth__watch *w)
+static void free_watch(fth__job_watch *w)
 {
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
@@ -100,13 +100,13 @@ static void free_watch(fth__watch *w)
     fth__heap_free(w->mem, w);
 }
 
-fth_status fth__watch_start(fth__watch **out, fth_mem *mem, const fth__watch_options *opt,
+fth_status fth__watch_start(fth__job_watch **out, fth_mem *mem, const fth__watch_options *opt,
                             fth_err *err)
 {
     *out = NULL;
     void *block = NULL;
-    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__watch), &block, err));
-    fth__watch *w = block;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__job_watch), &block, err));
+    fth__job_watch *w = block;
     w->mem = mem;
     w->opt = *opt;
     if (w->opt.beat_s <= 0) w->opt.beat_s = 10;
@@ -120,7 +120,7 @@ fth_status fth__watch_start(fth__watch **out, fth_mem *mem, const fth__watch_opt
     return FTH_OK;
 }
 
-void fth__watch_stop(fth__watch *w)
+void fth__watch_stop(fth__job_watch *w)
 {
     if (!w) return;
     pthread_mutex_lock(&w->lock);
@@ -131,7 +131,7 @@ void fth__watch_stop(fth__watch *w)
     free_watch(w);
 }
 
-fth_status fth__watch_dir(fth__watch *w, const char *output_dir, fth_err *err)
+fth_status fth__watch_dir(fth__job_watch *w, const char *output_dir, fth_err *err)
 {
     if (!w) return FTH_OK;
     fth__watch_hold(w);
@@ -141,7 +141,7 @@ fth_status fth__watch_dir(fth__watch *w, const char *output_dir, fth_err *err)
     return s;
 }
 
-fth_status fth__watch_check(fth__watch *w, fth_err *err)
+fth_status fth__watch_check(fth__job_watch *w, fth_err *err)
 {
     if (!w) return FTH_OK;
     fth__watch_hold(w);
@@ -160,7 +160,7 @@ fth_status fth__watch_check(fth__watch *w, fth_err *err)
     return FTH_E_LOCKED;
 }
 
-fth_status fth__watch_room(fth__watch *w, fth_err *err)
+fth_status fth__watch_room(fth__job_watch *w, fth_err *err)
 {
     if (!w) return FTH_OK;
     fth__watch_hold(w);
@@ -169,28 +169,28 @@ fth_status fth__watch_room(fth__watch *w, fth_err *err)
     return s;
 }
 
-void fth__watch_hold(fth__watch *w)
+void fth__watch_hold(fth__job_watch *w)
 {
     if (w) pthread_mutex_lock(&w->lock);
 }
 
-void fth__watch_let(fth__watch *w)
+void fth__watch_let(fth__job_watch *w)
 {
     if (w) pthread_mutex_unlock(&w->lock);
 }
 
-void fth__watch_add(fth__watch *w, int64_t pid)
+void fth__watch_add(fth__job_watch *w, int64_t pid)
 {
     if (w && w->n_pids < w->cap_pids) w->pid[w->n_pids++] = pid;
 }
 
-void fth__watch_remove(fth__watch *w, int64_t pid)
+void fth__watch_remove(fth__job_watch *w, int64_t pid)
 {
     for (int64_t i = 0; w && i < w->n_pids; i++)
         if (w->pid[i] == pid) w->pid[i] = w->pid[--w->n_pids];
 }
 
-double fth__watch_clock(fth__watch *w)
+double fth__watch_clock(fth__job_watch *w)
 {
     fth__watch_hold(w);
     const double paused = w ? w->paused : 0;

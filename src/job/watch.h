@@ -9,7 +9,7 @@
 
 #include "job/ledger.h"
 
-typedef struct fth__watch fth__watch;
+typedef struct fth__job_watch fth__job_watch;
 
 typedef struct fth__watch_options {
     const fth__who *me;        /* holder of the locks; outlives the watch */
@@ -19,24 +19,24 @@ typedef struct fth__watch_options {
     void *user;
 } fth__watch_options;
 
-fth_status fth__watch_start(fth__watch **out, fth_mem *mem, const fth__watch_options *opt,
+fth_status fth__watch_start(fth__job_watch **out, fth_mem *mem, const fth__watch_options *opt,
                             fth_err *err);
-void fth__watch_stop(fth__watch *w); /* NULL is allowed, here and below */
+void fth__watch_stop(fth__job_watch *w); /* NULL is allowed, here and below */
 /* A directory whose lock we hold; the path outlives the watch. */
-fth_status fth__watch_dir(fth__watch *w, const char *output_dir, fth_err *err);
+fth_status fth__watch_dir(fth__job_watch *w, const char *output_dir, fth_err *err);
 /* FTH_E_LOCKED when somebody else has one of the locks by now: we were stopped for too long, and he
  * took us for dead. */
-fth_status fth__watch_check(fth__watch *w, fth_err *err);
+fth_status fth__watch_check(fth__job_watch *w, fth_err *err);
 
 /* While held, no pause begins: a process that is started is in the list, one that was reaped is
  * not. `room` makes place for one more beforehand. */
-fth_status fth__watch_room(fth__watch *w, fth_err *err);
-void fth__watch_hold(fth__watch *w);
-void fth__watch_let(fth__watch *w);
-void fth__watch_add(fth__watch *w, int64_t pid);
-void fth__watch_remove(fth__watch *w, int64_t pid);
+fth_status fth__watch_room(fth__job_watch *w, fth_err *err);
+void fth__watch_hold(fth__job_watch *w);
+void fth__watch_let(fth__job_watch *w);
+void fth__watch_add(fth__job_watch *w, int64_t pid);
+void fth__watch_remove(fth__job_watch *w, int64_t pid);
 
 /* Seconds on the clock that only moves forward, without those of pauses. */
-double fth__watch_clock(fth__watch *w);
+double fth__watch_clock(fth__job_watch *w);
 
 #endif

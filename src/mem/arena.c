@@ -23,9 +23,9 @@ static int class_of(uint64_t bytes)
     return 63 - __builtin_clzll(bytes);
 }
 
-static void link_hole(fth__arena *a, fth__segment *s)
+static void link_hole(fth__arena *a, fth__mem_segment *s)
 {
-    fth__segment **head = &a->hole[class_of(s->bytes)];
+    fth__mem_segment **head = &a->hole[class_of(s->bytes)];
     s->live = false;
     s->previous = NULL;
     s->next = *head;
@@ -34,7 +34,7 @@ static void link_hole(fth__arena *a, fth__segment *s)
     a->dirty += s->dirty;
 }
 
-static void unlink_hole(fth__arena *a, fth__segment *s)
+static void unlink_hole(fth__arena *a, fth__mem_segment *s)
 {
     *(s->previous ? &s->previous->next : &a->hole[class_of(s->bytes)]) = s->next;
     if (s->next) s->next->previous = s->previous;
@@ -71,7 +71,7 @@ static bool reserve(fth_mem *mem)
     const uint64_t budget = mem->opt.budget_bytes;
     uint64_t bytes = budget > most_range / 2 ? most_range : budget * 2;
     bytes = fth__max_u64(fth__round_down_u64(bytes, FTH__HUGE), least_range);
-    fth__segment *all = fth__raw_alloc(mem, sizeof *all);
+    fth__mem_segment *all = fth__raw_alloc(mem, sizeof *all);
     if (!all) return false;
     if (!(mem->on_device ? fth__device_reserve(mem, &bytes) : reserve_host(a, &bytes))) {
         fth__raw_free(mem, all, sizeof *all);
@@ -84,7 +84,7 @@ static bool reserve(fth_mem *mem)
 }
 
 /* Bytes to skip at the start of a hole; UINT64_MAX when the block does not fit. */
-static uint64_t skip_in(const fth__segment *hole, uint64_t bytes, uint64_t align)
+static uint64_t skip_in(const fth__mem_segment *hole, uint64_t bytes, uint64_t align)
 {
     const uint64_t skip = (align - hole->offset % align) % align;
     return hole->bytes >= bytes && hole->bytes - bytes >= skip ? skip : UINT64_MAX;
@@ -92,13 +92,14 @@ static uint64_t skip_in(const fth__segment *hole, uint64_t bytes, uint64_t align
 
 /* The smallest hole of the lowest class that has a fitting one. With very many holes of one
  * class the best of the first few must do: a take stays a take, not a search. */
-static fth__segment *best_hole(const fth__arena *a, uint64_t bytes, uint64_t align)
+static fth__mem_segment *best_hole(const fth__arena *a, uint64_t bytes, uint64_t align)
 {
     enum { LOOKS = 256 };
-    fth__segment *best = NULL;
+    fth__mem_segment *best = NULL;
     for (int c = class_of(bytes); c < FTH__SIZE_CLASSES && !best; c++) {
         int looks = 0;
-        for (fth__segment *s = a->hole[c]; s && !(best && looks >= LOOKS); s = s->next, looks++) {
+        for (fth__mem_segment *s = a->hole[c]; s && !(best && looks >= LOOKS);
+             s = s->next, looks++) {
             if (skip_in(s, bytes, align) == UINT64_MAX) continue;
             if (!best || s->bytes < best->bytes ||
                 (s->bytes == best->bytes && s->offset < best->offset))
@@ -108,7 +109,7 @@ static fth__segment *best_hole(const fth__arena *a, uint64_t bytes, uint64_t ali
     return best;
 }
 
-bool fth__arena_back(fth_mem *mem, const fth__segment *segment)
+bool fth__arena_back(fth_mem *mem, const fth__mem_segment *segment)
 {
     fth__arena *a = &mem->arena;
     if (mem->on_device) return fth__device_back(mem, segment);
@@ -124,10 +125,10 @@ bool fth__arena_back(fth_mem *mem, const fth__segment *segment)
 
 /* Cut the first `bytes` of s off into `front`, which becomes its left neighbour. Where in
  * [from, to) the dirty bytes are is not known: each part gets as many as it could hold. */
-static void split(fth__arena *a, fth__segment *s, fth__segment *front, uint64_t bytes)
+static void split(fth__arena *a, fth__mem_segment *s, fth__mem_segment *front, uint64_t bytes)
 {
     const uint64_t cut = s->offset + bytes;
-    *front = (fth__segment){.offset = s->offset, .bytes = bytes, .left = s->left, .right = s};
+    *front = (fth__mem_segment){.offset = s->offset, .bytes = bytes, .left = s->left, .right = s};
     *(s->left ? &s->left->right : &a->first) = front;
     s->left = front;
     front->from = fth__min_u64(s->from, cut);
@@ -141,22 +142,22 @@ static void split(fth__arena *a, fth__segment *s, fth__segment *front, uint64_t 
 }
 
 /* A hole that was split keeps at most the dirty bytes it had. */
-static void share_dirty(uint64_t had, fth__segment *before, fth__segment *after)
+static void share_dirty(uint64_t had, fth__mem_segment *before, fth__mem_segment *after)
 {
     const uint64_t first = before ? before->dirty : 0;
     if (after && first + after->dirty > had) after->dirty = had - first;
 }
 
-fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
+fth__mem_segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
 {
     fth__arena *a = &mem->arena;
     if (!a->base && !reserve(mem)) return NULL;
-    fth__segment *s = best_hole(a, bytes, align);
+    fth__mem_segment *s = best_hole(a, bytes, align);
     if (!s) return NULL;
     const uint64_t skip = skip_in(s, bytes, align);
     const bool has_tail = s->bytes - skip > bytes;
-    fth__segment *before = skip ? fth__raw_alloc(mem, sizeof *before) : NULL;
-    fth__segment *spare = has_tail ? fth__raw_alloc(mem, sizeof *spare) : NULL;
+    fth__mem_segment *before = skip ? fth__raw_alloc(mem, sizeof *before) : NULL;
+    fth__mem_segment *spare = has_tail ? fth__raw_alloc(mem, sizeof *spare) : NULL;
     if ((skip && !before) || (has_tail && !spare)) {
         fth__raw_free(mem, before, sizeof *before);
         fth__raw_free(mem, spare, sizeof *spare);
@@ -164,7 +165,7 @@ fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
     }
     unlink_hole(a, s);
     const uint64_t had = s->dirty;
-    fth__segment *block = s;
+    fth__mem_segment *block = s;
     if (before) split(a, s, before, skip);
     if (has_tail) split(a, s, block = spare, bytes);
     share_dirty(had, before, has_tail ? s : NULL);
@@ -176,9 +177,9 @@ fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
 }
 
 /* Append the hole s->right to s; both are unlinked. */
-static void absorb_right(fth_mem *mem, fth__segment *s)
+static void absorb_right(fth_mem *mem, fth__mem_segment *s)
 {
-    fth__segment *r = s->right;
+    fth__mem_segment *r = s->right;
     if (s->dirty == 0) s->from = s->to = r->from;
     if (r->dirty) s->to = r->to;
     s->dirty += r->dirty;
@@ -188,7 +189,7 @@ static void absorb_right(fth_mem *mem, fth__segment *s)
     fth__raw_free(mem, r, sizeof *r);
 }
 
-void fth__arena_give(fth_mem *mem, fth__segment *s)
+void fth__arena_give(fth_mem *mem, fth__mem_segment *s)
 {
     fth__arena *a = &mem->arena;
     if (mem->on_device) fth__device_leave(mem, s);
@@ -212,7 +213,7 @@ uint64_t fth__arena_trim(fth_mem *mem)
     fth__arena *a = &mem->arena;
     if (mem->on_device) return fth__device_trim(mem);
     uint64_t given = 0;
-    for (fth__segment *s = a->first; s; s = s->right) {
+    for (fth__mem_segment *s = a->first; s; s = s->right) {
         if (s->live || s->dirty == 0) continue;
         /* Pages shared with a living neighbour stay. */
         const uint64_t end = s->offset + s->bytes;
@@ -231,7 +232,7 @@ uint64_t fth__arena_largest(const fth__arena *a)
 {
     uint64_t most = 0;
     for (int c = FTH__SIZE_CLASSES - 1; c >= 0 && !most; c--)
-        for (const fth__segment *s = a->hole[c]; s; s = s->next)
+        for (const fth__mem_segment *s = a->hole[c]; s; s = s->next)
             most = fth__max_u64(most, s->bytes);
     return most;
 }
@@ -243,7 +244,7 @@ void fth__arena_clear(fth_mem *mem)
         fth__device_unreserve(mem);
     else if (a->base)
         (void)munmap(a->base, a->bytes);
-    for (fth__segment *s = a->first, *next; s; s = next) {
+    for (fth__mem_segment *s = a->first, *next; s; s = next) {
         next = s->right;
         fth__raw_free(mem, s, sizeof *s);
     }

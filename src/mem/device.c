@@ -83,7 +83,7 @@ static uint64_t drop_cached(fth_mem *mem, uint64_t first, uint64_t end)
     return given;
 }
 
-void fth__device_enter(fth_mem *mem, const fth__segment *block)
+void fth__device_enter(fth_mem *mem, const fth__mem_segment *block)
 {
     fth__arena *a = &mem->arena;
     const uint64_t page = mem->system.page;
@@ -92,7 +92,7 @@ void fth__device_enter(fth_mem *mem, const fth__segment *block)
         if (a->page[i].blocks++ == 0 && a->page[i].backed) a->dirty -= page;
 }
 
-bool fth__device_back(fth_mem *mem, const fth__segment *block)
+bool fth__device_back(fth_mem *mem, const fth__mem_segment *block)
 {
     fth__arena *a = &mem->arena;
     const fth_mem_system *s = &mem->system;
@@ -109,7 +109,7 @@ bool fth__device_back(fth_mem *mem, const fth__segment *block)
     return true;
 }
 
-void fth__device_leave(fth_mem *mem, const fth__segment *block)
+void fth__device_leave(fth_mem *mem, const fth__mem_segment *block)
 {
     fth__arena *a = &mem->arena;
     const uint64_t page = mem->system.page;

@@ -63,27 +63,27 @@ void *fth__pages_map(uint64_t bytes, bool huge);
 bool fth__pages_unmap(void *pages, uint64_t bytes);
 
 /* ---- the reserved range (arena.c) ---- */
-typedef struct fth__segment {
+typedef struct fth__mem_segment {
     uint64_t offset, bytes;
     uint64_t from, to; /* holes: outside [from, to) no page is resident       */
     uint64_t dirty;    /* holes: bytes inside it that may be, at most to-from */
     bool live;
-    struct fth__segment *left, *right;    /* neighbours by address            */
-    struct fth__segment *previous, *next; /* others of the same class (holes) */
-} fth__segment;
+    struct fth__mem_segment *left, *right;    /* neighbours by address            */
+    struct fth__mem_segment *previous, *next; /* others of the same class (holes) */
+} fth__mem_segment;
 typedef struct fth__page fth__page;
 typedef struct fth__arena {
     char *base; /* NULL until the first block */
     uint64_t bytes, committed, dirty;
-    fth__segment *first;
-    fth__segment *hole[FTH__SIZE_CLASSES];
+    fth__mem_segment *first;
+    fth__mem_segment *hole[FTH__SIZE_CLASSES];
     fth__page *page; /* on a device: every page of the range */
     uint64_t n_pages, reserved;
 } fth__arena;
 /* Addresses for a block, and memory behind them: false leaves nothing but the addresses. */
-fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align);
-bool fth__arena_back(fth_mem *mem, const fth__segment *segment);
-void fth__arena_give(fth_mem *mem, fth__segment *segment);
+fth__mem_segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align);
+bool fth__arena_back(fth_mem *mem, const fth__mem_segment *segment);
+void fth__arena_give(fth_mem *mem, fth__mem_segment *segment);
 uint64_t fth__arena_trim(fth_mem *mem);
 uint64_t fth__arena_largest(const fth__arena *arena);
 void fth__arena_clear(fth_mem *mem);
@@ -93,16 +93,16 @@ void fth__arena_clear(fth_mem *mem);
 bool fth__device_reserve(fth_mem *mem, uint64_t *bytes);
 void fth__device_unreserve(fth_mem *mem);
 /* A block comes to lie in its pages, memory is put behind them, the block leaves. */
-void fth__device_enter(fth_mem *mem, const fth__segment *block);
-bool fth__device_back(fth_mem *mem, const fth__segment *block);
-void fth__device_leave(fth_mem *mem, const fth__segment *block);
+void fth__device_enter(fth_mem *mem, const fth__mem_segment *block);
+bool fth__device_back(fth_mem *mem, const fth__mem_segment *block);
+void fth__device_leave(fth_mem *mem, const fth__mem_segment *block);
 uint64_t fth__device_trim(fth_mem *mem);
 
 /* ---- records (mem.c, pool.c) ---- */
 typedef struct fth__record {
     fth_mem_block b;
     char *memory;                      /* b.address, writable */
-    fth__segment *segment;             /* ARENA */
+    fth__mem_segment *segment;         /* ARENA */
     uint64_t range;                    /* MAPPED: addresses it may grow into; 0: it cannot */
     struct fth__record *older, *newer; /* in the pool's cache */
 } fth__record;

@@ -27,7 +27,7 @@ double fth__scale_invert(fth_scale scale, double linear, double t)
     return copysign(linear * (m <= 1 ? m : pow(10, m - 1)), t);
 }
 
-double fth__axis_map(const fth__axis *a, double v)
+double fth__axis_map(const fth__plot_axis *a, double v)
 {
     const double low = fth__scale_apply(a->scale, a->linear, a->low);
     const double high = fth__scale_apply(a->scale, a->linear, a->high);
@@ -35,7 +35,7 @@ double fth__axis_map(const fth__axis *a, double v)
     return a->reverse ? 1 - t : t;
 }
 
-double fth__axis_unmap(const fth__axis *a, double t)
+double fth__axis_unmap(const fth__plot_axis *a, double t)
 {
     const double low = fth__scale_apply(a->scale, a->linear, a->low);
     const double high = fth__scale_apply(a->scale, a->linear, a->high);
@@ -43,7 +43,7 @@ double fth__axis_unmap(const fth__axis *a, double t)
     return fth__scale_invert(a->scale, a->linear, low + t * (high - low));
 }
 
-void fth__axis_settle(fth__axis *a, double low, double high, double pad)
+void fth__axis_settle(fth__plot_axis *a, double low, double high, double pad)
 {
     const bool log_scale = a->scale == FTH_SCALE_LOG;
     if (!(low <= high) || (log_scale && !(high > 0))) { /* nothing to show */
@@ -109,7 +109,7 @@ static int decimals_of(double step)
     return d;
 }
 
-static void add_linear(fth__ticks *t, const fth__axis *a, int target)
+static void add_linear(fth__ticks *t, const fth__plot_axis *a, int target)
 {
     const double step = nice_step((a->high - a->low) / target);
     const double largest = fmax(fabs(a->low), fabs(a->high));
@@ -137,13 +137,14 @@ static void add_power(fth__ticks *t, double sign, int e)
     snprintf(t->text[t->n++], FTH__TICK_TEXT, "%s10%.15s", sign < 0 ? "−" : "", power);
 }
 
-static void add_minor(fth__ticks *t, const fth__axis *a, double v)
+static void add_minor(fth__ticks *t, const fth__plot_axis *a, double v)
 {
     if (t->n_minor < FTH__MINORS && v >= a->low && v <= a->high) t->minor[t->n_minor++] = v;
 }
 
 /* Powers of ten from e0 to e1 of one sign, in the order of numbers, every `stride`-th written. */
-static void add_powers(fth__ticks *t, const fth__axis *a, double sign, int e0, int e1, int stride)
+static void add_powers(fth__ticks *t, const fth__plot_axis *a, double sign, int e0, int e1,
+                       int stride)
 {
     for (int k = e0 - 1; k <= e1; k++) {
         const int e = sign > 0 ? k : e1 + e0 - 1 - k;
@@ -157,7 +158,7 @@ static void add_powers(fth__ticks *t, const fth__axis *a, double sign, int e0, i
 }
 
 /* One or two decades: 1, 2 and 5 are written too. */
-static void add_125(fth__ticks *t, const fth__axis *a, int e0, int e1)
+static void add_125(fth__ticks *t, const fth__plot_axis *a, int e0, int e1)
 {
     for (int e = e0 - 1; e <= e1; e++)
         for (int k = 1; k <= 9; k++) {
@@ -172,7 +173,7 @@ static void add_125(fth__ticks *t, const fth__axis *a, int e0, int e1)
         }
 }
 
-static void add_log(fth__ticks *t, const fth__axis *a, int target)
+static void add_log(fth__ticks *t, const fth__plot_axis *a, int target)
 {
     const int e0 = (int)ceil(log10(a->low) - 1e-9), e1 = (int)floor(log10(a->high) + 1e-9);
     const int n = e1 - e0 + 1;
@@ -191,7 +192,7 @@ static void shown(double low, double high, int least, int *e0, int *e1)
     *e1 = high > 0 ? (int)floor(log10(high) + 1e-9) : least - 1;
 }
 
-static void add_symlog(fth__ticks *t, const fth__axis *a, int target)
+static void add_symlog(fth__ticks *t, const fth__plot_axis *a, int target)
 {
     const int least = (int)ceil(log10(a->linear) - 1e-9);
     int up0, up1, down0, down1;
@@ -209,7 +210,7 @@ static void add_symlog(fth__ticks *t, const fth__axis *a, int target)
     if (n_up) add_powers(t, a, 1, up0, up1, stride);
 }
 
-static void make(fth__ticks *t, const fth__axis *a, int target)
+static void make(fth__ticks *t, const fth__plot_axis *a, int target)
 {
     t->n = t->n_minor = 0;
     t->factor[0] = '\0';
@@ -222,8 +223,8 @@ static void make(fth__ticks *t, const fth__axis *a, int target)
 }
 
 /* Has the number at i room beside the one at k? */
-static bool apart(const fth__ticks *t, const fth__axis *a, int i, int k, double length, double size,
-                  bool side)
+static bool apart(const fth__ticks *t, const fth__plot_axis *a, int i, int k, double length,
+                  double size, bool side)
 {
     const double space = fabs(fth__axis_map(a, t->at[i]) - fth__axis_map(a, t->at[k])) * length;
     const double words =
@@ -232,7 +233,7 @@ static bool apart(const fth__ticks *t, const fth__axis *a, int i, int k, double 
 }
 
 /* Where even the fewest do not fit, leave out what is too near to the one before. */
-static void thin(fth__ticks *t, const fth__axis *a, double length, double size, bool side)
+static void thin(fth__ticks *t, const fth__plot_axis *a, double length, double size, bool side)
 {
     int kept = 0;
     for (int i = 0; i < t->n; i++) {
@@ -246,7 +247,7 @@ static void thin(fth__ticks *t, const fth__axis *a, double length, double size, 
     t->n = kept;
 }
 
-void fth__ticks_make(fth__ticks *t, const fth__axis *a, double length, double size, bool side)
+void fth__ticks_make(fth__ticks *t, const fth__plot_axis *a, double length, double size, bool side)
 {
     t->n = t->n_minor = 0;
     t->factor[0] = '\0';

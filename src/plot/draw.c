@@ -25,7 +25,7 @@ static void draw_frame(fth__pen *pen, const fth__box *b, double width)
 static void draw_x_ticks(fth__pen *pen, const fth_panel *p)
 {
     const fth__sizes z = fth__sizes_of(p->fig);
-    const fth__axis *a = &p->axis[0];
+    const fth__plot_axis *a = &p->axis[0];
     const double y = p->box.y + p->box.h, base = y + z.tick + z.gap + z.tick_font * FTH__CAP_HEIGHT;
     fth__ticks t;
     fth__ticks_make(&t, a, p->box.w, z.tick_font, true);
@@ -46,7 +46,7 @@ static void draw_x_ticks(fth__pen *pen, const fth_panel *p)
 static void draw_y_ticks(fth__pen *pen, const fth_panel *p)
 {
     const fth__sizes z = fth__sizes_of(p->fig);
-    const fth__axis *a = &p->axis[1];
+    const fth__plot_axis *a = &p->axis[1];
     const double x = p->box.x;
     fth__ticks t;
     fth__ticks_make(&t, a, p->box.h, z.tick_font, false);
@@ -67,7 +67,7 @@ static void draw_y_ticks(fth__pen *pen, const fth_panel *p)
 static void draw_names(fth__pen *pen, const fth_panel *p, int side)
 {
     const fth__sizes z = fth__sizes_of(p->fig);
-    const fth__axis *a = &p->axis[side];
+    const fth__plot_axis *a = &p->axis[side];
     const bool turned = side == FTH_AXIS_X && fth__names_turned(p);
     const double length = side == FTH_AXIS_X ? p->box.w : p->box.h;
     const double each = length / (a->high - a->low), need = 1.1 * z.tick_font;
@@ -134,7 +134,7 @@ static void draw_labels(fth__pen *pen, const fth_panel *p)
 static void draw_scale_bar(fth__pen *pen, const fth_panel *p)
 {
     const fth__sizes z = fth__sizes_of(p->fig);
-    const fth__axis *a = &p->axis[FTH_AXIS_X];
+    const fth__plot_axis *a = &p->axis[FTH_AXIS_X];
     const double length = p->scale_bar / (a->high - a->low) * p->box.w;
     const double y =
         p->box.y + p->box.h + fth__tick_room(p->fig, p, FTH_AXIS_X) + z.gap + 0.75 * z.tick_font;
@@ -176,7 +176,7 @@ static void draw_tip(fth__pen *pen, const fth__box *b, double end, double tip, f
     }
 }
 
-static void draw_bar(fth__pen *pen, const fth_figure *fig, const fth__layer *l, fth__box whole,
+static void draw_bar(fth__pen *pen, const fth_figure *fig, const fth__plot_layer *l, fth__box whole,
                      const char *text)
 {
     const fth__sizes z = fth__sizes_of(fig);
@@ -234,7 +234,7 @@ static fth_status draw_panel(fth__drawing *d, fth_panel *p, fth_err *err)
     }
     draw_labels(pen, p);
     if (p->scale_bar > 0) draw_scale_bar(pen, p);
-    const fth__layer *l = fth__panel_bar_layer(p);
+    const fth__plot_layer *l = fth__panel_bar_layer(p);
     if (l)
         draw_bar(pen, d->fig, l, (fth__box){b->x + b->w + z.bar_gap, b->y, z.bar_width, b->h},
                  p->bar_label);

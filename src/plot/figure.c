@@ -186,7 +186,7 @@ void fth_panel_axis_(fth_panel *p, fth_site at, fth_axis_side side, const fth_ax
                 opt->high);
         return;
     }
-    fth__axis *a = &p->axis[side];
+    fth__plot_axis *a = &p->axis[side];
     replace(p, at, &a->label, opt->label);
     a->scale = opt->scale;
     a->linear = opt->linear > 0 ? opt->linear : 1;
@@ -199,15 +199,15 @@ void fth_panel_axis_(fth_panel *p, fth_site at, fth_axis_side side, const fth_ax
 
 /* ---- layers ---- */
 
-static fth__layer *add(fth_panel *p, fth_site at, fth__layer_kind kind, const char *label)
+static fth__plot_layer *add(fth_panel *p, fth_site at, fth__layer_kind kind, const char *label)
 {
     fth_figure *fig = p->fig;
     if (fth__grow(fig->mem, &p->layer, &p->cap_layers, p->n_layers + 1, &fig->err) != FTH_OK) {
         fth_err_origin(&fig->err, at);
         return NULL;
     }
-    fth__layer *l = &p->layer[p->n_layers++];
-    *l = (fth__layer){.kind = kind, .site = at};
+    fth__plot_layer *l = &p->layer[p->n_layers++];
+    *l = (fth__plot_layer){.kind = kind, .site = at};
     l->label = keep(fig, at, label);
     return l;
 }
@@ -239,7 +239,7 @@ static bool good_colours(fth_panel *p, fth_site at, const fth_colours *c)
     return false;
 }
 
-static void set_colours(fth__layer *l, const fth_colours *c)
+static void set_colours(fth__plot_layer *l, const fth_colours *c)
 {
     l->colours.scale = c->scale;
     l->colours.linear = c->linear > 0 ? c->linear : 1;
@@ -278,7 +278,7 @@ void fth_panel_points_(fth_panel *p, fth_site at, fth_column x, fth_column y, co
 {
     const fth_points o = opt ? *opt : (fth_points){0};
     if (!open_to(p) || !good_pair(p, at, &x, &y) || !good_points(p, at, &y, &o)) return;
-    fth__layer *l = add(p, at, FTH__LAYER_POINTS, o.label);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_POINTS, o.label);
     if (!l) return;
     l->x = x;
     l->y = y;
@@ -303,7 +303,7 @@ void fth_panel_line_(fth_panel *p, fth_site at, fth_column x, fth_column y, cons
 {
     const fth_line o = opt ? *opt : (fth_line){0};
     if (!open_to(p) || !good_pair(p, at, &x, &y) || !good_line(p, at, &o)) return;
-    fth__layer *l = add(p, at, FTH__LAYER_LINE, o.label);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_LINE, o.label);
     if (!l) return;
     l->x = x;
     l->y = y;
@@ -322,13 +322,13 @@ void fth_panel_bars_(fth_panel *p, fth_site at, fth_column heights, const fth_ba
         MISTAKE(p, at, FTH_E_USAGE, "bars are up to 1 wide, not %g", o.width);
         return;
     }
-    fth__layer *l = add(p, at, FTH__LAYER_BARS, o.label);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_BARS, o.label);
     if (!l) return;
     l->y = heights;
     l->opt.bars = o;
     if (o.width == 0) l->opt.bars.width = 0.8;
     l->colour = pick(p, o.colour);
-    fth__axis *a = &p->axis[o.horizontal ? FTH_AXIS_Y : FTH_AXIS_X];
+    fth__plot_axis *a = &p->axis[o.horizontal ? FTH_AXIS_Y : FTH_AXIS_X];
     a->names = o.names;
     a->n_names = o.names ? heights.n : 0;
 }
@@ -346,7 +346,7 @@ void fth_panel_image_(fth_panel *p, fth_site at, fth_grid grid, const fth_image 
         MISTAKE(p, at, FTH_E_USAGE, "the edges of an image are finite, decimals 0 to 9");
         return;
     }
-    fth__layer *l = add(p, at, FTH__LAYER_IMAGE, NULL);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_IMAGE, NULL);
     if (!l) return;
     l->grid = grid;
     l->opt.image = o;
@@ -376,7 +376,7 @@ void fth_panel_histogram_(fth_panel *p, fth_site at, fth_column values, const ft
                 "a histogram has up to 100000 bins, limits and 0 <= alpha <= 1");
         return;
     }
-    fth__layer *l = add(p, at, FTH__LAYER_HISTOGRAM, o.label);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_HISTOGRAM, o.label);
     if (!l) return;
     l->y = values;
     l->opt.histogram = o;
@@ -397,7 +397,7 @@ void fth_panel_text_(fth_panel *p, fth_site at, double x, double y, const char *
         MISTAKE(p, at, FTH_E_USAGE, "a text needs words, a size up to 1000 and an anchor");
         return;
     }
-    fth__layer *l = add(p, at, FTH__LAYER_TEXT, text);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_TEXT, text);
     if (!l) return;
     l->at_x = x;
     l->at_y = y;
@@ -413,7 +413,7 @@ void fth_panel_reference_(fth_panel *p, fth_site at, fth_axis_side side, double 
         MISTAKE(p, at, FTH_E_USAGE, "a reference line stands on the x or the y axis");
         return;
     }
-    fth__layer *l = add(p, at, FTH__LAYER_REFERENCE, o.label);
+    fth__plot_layer *l = add(p, at, FTH__LAYER_REFERENCE, o.label);
     if (!l) return;
     l->side = side;
     l->at_x = l->at_y = value;
@@ -423,7 +423,7 @@ void fth_panel_reference_(fth_panel *p, fth_site at, fth_axis_side side, double 
     l->colour = o.colour ? o.colour : fth_rgb(90, 90, 90);
 }
 
-int64_t fth__layer_count(const fth__layer *l)
+int64_t fth__layer_count(const fth__plot_layer *l)
 {
     return l->kind == FTH__LAYER_IMAGE ? l->grid.rows * l->grid.columns : l->y.n;
 }

@@ -32,7 +32,7 @@ void fth__range_add(fth_column_range *range, const double *v, int64_t n, bool po
 
 /* ---- axes (axis.c) ---- */
 
-typedef struct fth__axis {
+typedef struct fth__plot_axis {
     char *label;
     fth_scale scale;
     double low, high; /* low < high once resolved */
@@ -41,7 +41,7 @@ typedef struct fth__axis {
     bool fixed, no_ticks, reverse;
     const char *const *names; /* at 0, 1, ... n_names - 1 */
     int64_t n_names;
-} fth__axis;
+} fth__plot_axis;
 
 enum { FTH__TICKS = 32, FTH__MINORS = 200, FTH__TICK_TEXT = 24 };
 typedef struct fth__ticks {
@@ -56,13 +56,13 @@ typedef struct fth__ticks {
 double fth__scale_apply(fth_scale scale, double linear, double v);
 double fth__scale_invert(fth_scale scale, double linear, double t);
 /* 0 at the left or bottom end, 1 at the other. */
-double fth__axis_map(const fth__axis *a, double v);
-double fth__axis_unmap(const fth__axis *a, double t);
+double fth__axis_map(const fth__plot_axis *a, double v);
+double fth__axis_unmap(const fth__plot_axis *a, double t);
 /* Make low < high whatever the data were; `pad` is the free part on either side. */
-void fth__axis_settle(fth__axis *a, double low, double high, double pad);
+void fth__axis_settle(fth__plot_axis *a, double low, double high, double pad);
 /* As many ticks, at most 9, as an axis of `length` points has room for with numbers of this size,
  * side by side or one above the other. */
-void fth__ticks_make(fth__ticks *t, const fth__axis *a, double length, double size, bool side);
+void fth__ticks_make(fth__ticks *t, const fth__plot_axis *a, double length, double size, bool side);
 
 /* ---- layers and panels (figure.c) ---- */
 
@@ -76,7 +76,7 @@ typedef enum fth__layer_kind {
     FTH__LAYER_REFERENCE
 } fth__layer_kind;
 
-typedef struct fth__layer {
+typedef struct fth__plot_layer {
     fth__layer_kind kind;
     fth_site site;
     fth_column x, y;
@@ -93,12 +93,12 @@ typedef struct fth__layer {
     } opt;
     double at_x, at_y; /* text, reference */
     fth_axis_side side;
-    fth__axis colours; /* the scale of its colours, resolved; direction unused */
+    fth__plot_axis colours; /* the scale of its colours, resolved; direction unused */
     /* histogram */
     double *count;
     int bins;
     double bin_low, bin_high;
-} fth__layer;
+} fth__plot_layer;
 
 typedef struct fth__box {
     double x, y, w, h;
@@ -107,14 +107,14 @@ typedef struct fth__box {
 struct fth_panel {
     fth_figure *fig;
     int64_t index;
-    fth__axis axis[2];
+    fth__plot_axis axis[2];
     char *title, *bar_label, *scale_label;
     double scale_bar;
     fth_colour background;
     fth_aspect aspect;
     fth_legend legend;
     bool bare;
-    fth__layer *layer;
+    fth__plot_layer *layer;
     int64_t n_layers, cap_layers;
     int cycle;                       /* colours of the cycle used so far */
     fth__box box;                    /* where data are drawn */
@@ -129,14 +129,14 @@ struct fth_figure {
     double width, height, dpi, font;
     char *title, *bar_label;
     fth_panel *panel;
-    fth__layer *bar_layer; /* whose colours the shared bar shows */
+    fth__plot_layer *bar_layer; /* whose colours the shared bar shows */
     fth__box bar;
     double *band; /* bottom edges of the rows, rows of them */
     int64_t skipped;
 };
 
 /* Is the layer coloured by numbers? */
-static inline bool fth__layer_has_values(const fth__layer *l)
+static inline bool fth__layer_has_values(const fth__plot_layer *l)
 {
     return l->kind == FTH__LAYER_IMAGE ||
            (l->kind == FTH__LAYER_POINTS && !fth__column_is_empty(&l->opt.points.values));
@@ -145,7 +145,7 @@ static inline fth_colour fth__group_colour(const fth_points *o, int64_t i)
 {
     return o->group_colours ? o->group_colours[i] : fth_colour_category(i, o->n_groups);
 }
-int64_t fth__layer_count(const fth__layer *l); /* elements */
+int64_t fth__layer_count(const fth__plot_layer *l); /* elements */
 
 /* ---- steps ---- */
 
@@ -169,19 +169,19 @@ typedef struct fth__raster {
 } fth__raster;
 
 /* Should this layer be pixels in a vector file too? */
-bool fth__layer_is_raster(const fth__layer *l);
+bool fth__layer_is_raster(const fth__plot_layer *l);
 /* Put the layer into the pixels inside the panel's box. `scale` is pixels per point. */
-fth_status fth__raster_points(const fth_panel *p, const fth__layer *l, double scale,
+fth_status fth__raster_points(const fth_panel *p, const fth__plot_layer *l, double scale,
                               const fth__raster *r, fth__work *w, int64_t *skipped, fth_err *err);
-uint64_t fth__mask_bytes(const fth__layer *l, double scale);
+uint64_t fth__mask_bytes(const fth__plot_layer *l, double scale);
 /* The colours of points into w->table, and a piece of them: places in w->a and w->b (times
  * `scale`), index of the colour in w->c, negative where there is none. */
 /* Numbers to entries of a colour map, 0 <= v < 256; -1 where there is none. */
-void fth__colour_index(const fth__layer *l, double *v, int64_t n);
-void fth__points_colours(fth__work *w, const fth__layer *l);
-fth_status fth__points_read(const fth_panel *p, const fth__layer *l, double scale, int64_t first,
-                            int64_t n, fth__work *w, fth_err *err);
-fth_status fth__raster_image(const fth_panel *p, const fth__layer *l, double scale,
+void fth__colour_index(const fth__plot_layer *l, double *v, int64_t n);
+void fth__points_colours(fth__work *w, const fth__plot_layer *l);
+fth_status fth__points_read(const fth_panel *p, const fth__plot_layer *l, double scale,
+                            int64_t first, int64_t n, fth__work *w, fth_err *err);
+fth_status fth__raster_image(const fth_panel *p, const fth__plot_layer *l, double scale,
                              const fth__raster *r, fth__work *w, int64_t *skipped, fth_err *err);
 /* The panel's box in whole pixels. */
 fth__raster fth__panel_pixels(const fth_panel *p, double scale);
@@ -197,10 +197,10 @@ typedef struct fth__drawing {
     int64_t row; /* -1: all */
 } fth__drawing;
 fth_status fth__draw(fth__drawing *d, fth_err *err);
-fth_status fth__draw_layer(fth__drawing *d, fth_panel *p, fth__layer *l,
+fth_status fth__draw_layer(fth__drawing *d, fth_panel *p, fth__plot_layer *l,
                            fth_err *err); /* layers.c */
 /* The marker of a layer, at a size that suits a legend. */
-void fth__draw_marker(fth__pen *pen, const fth__layer *l, double x, double y, fth_colour c);
+void fth__draw_marker(fth__pen *pen, const fth__plot_layer *l, double x, double y, fth_colour c);
 void fth__draw_legend(fth__pen *pen, const fth_panel *p); /* legend.c */
 
 /* ---- pixels for another writer (save.c) ---- */
@@ -230,9 +230,10 @@ double fth__ticks_width(const fth__ticks *t, double size);
 /* From the edge of an axis' tick labels to the box, and ticks for its present length. */
 double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side);
 /* The part of a colour bar that has the colours within the limits. */
-fth__box fth__bar_body(const fth_figure *fig, const fth__layer *l, fth__box b);
+fth__box fth__bar_body(const fth_figure *fig, const fth__plot_layer *l, fth__box b);
 /* What stands right of a colour bar, label and all. */
-double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height, const char *label);
+double fth__bar_right(const fth_figure *fig, const fth__plot_layer *l, double height,
+                      const char *label);
 typedef struct fth__legend_size {
     double w, h;
     int64_t n; /* rows */
@@ -240,6 +241,6 @@ typedef struct fth__legend_size {
 fth__legend_size fth__legend_measure(const fth_panel *p);
 bool fth__legend_is_beside(const fth_panel *p);
 /* The layer whose colours a panel's bar shows; NULL when there is none. */
-fth__layer *fth__panel_bar_layer(const fth_panel *p);
+fth__plot_layer *fth__panel_bar_layer(const fth_panel *p);
 
 #endif

@@ -36,7 +36,7 @@ typedef struct tables {
 struct fth_animation {
     fth_mem *mem;
     fth__writer writer;
-    fth__stream out;
+    fth__plot_stream out;
     tables *t;
     int delay_ms, loops;
     int64_t width, height; /* 0 before the first frame */
@@ -225,7 +225,7 @@ static fth_status open_file(fth_animation *a, const char *path, fth_colour_map m
     fill_palette(a->t, map);
     memset(a->t->rgb[SAME], 0, 3);
     FTH_TRY(fth__writer_open(&a->writer, a->mem, path, err));
-    a->out = (fth__stream){.writer = &a->writer, .buffer = a->t->stream};
+    a->out = (fth__plot_stream){.writer = &a->writer, .buffer = a->t->stream};
     return FTH_OK;
 }
 

@@ -15,7 +15,7 @@ typedef struct span {
 } span;
 
 /* Rows or columns of the grid that fall on pixel `px` of an axis. */
-static span span_of(const fth__axis *a, double first, double last, int64_t count, double t0,
+static span span_of(const fth__plot_axis *a, double first, double last, int64_t count, double t0,
                     double t1)
 {
     const double per = (double)count / (last - first);
@@ -37,7 +37,7 @@ static span span_of(const fth__axis *a, double first, double last, int64_t count
 
 typedef struct picture {
     const fth_panel *p;
-    const fth__layer *l;
+    const fth__plot_layer *l;
     fth__raster box;        /* the panel in pixels */
     int64_t x0, x1, y0, y1; /* what is drawn */
 } picture;
@@ -95,7 +95,7 @@ static fth_status gather(const picture *q, fth__work *w, span rows, int64_t *ski
     return FTH_OK;
 }
 
-fth_status fth__raster_image(const fth_panel *p, const fth__layer *l, double scale,
+fth_status fth__raster_image(const fth_panel *p, const fth__plot_layer *l, double scale,
                              const fth__raster *r, fth__work *w, int64_t *skipped, fth_err *err)
 {
     picture q = {.p = p, .l = l, .box = fth__panel_pixels(p, scale)};

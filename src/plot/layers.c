@@ -63,14 +63,14 @@ static void put_marker(fth__pen *pen, const fth_points *o, double x, double y, u
     }
 }
 
-void fth__draw_marker(fth__pen *pen, const fth__layer *l, double x, double y, fth_colour c)
+void fth__draw_marker(fth__pen *pen, const fth__plot_layer *l, double x, double y, fth_colour c)
 {
     fth_points o = l->opt.points;
     o.area = fmin(fmax(o.area, 20), 60);
     put_marker(pen, &o, x, y, c);
 }
 
-static fth_status draw_points(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+static fth_status draw_points(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     const fth_points *o = &l->opt.points;
     const double far = sqrt(o->area);
@@ -171,7 +171,7 @@ static void lift(tracer *t)
     t->down = t->inked = false;
 }
 
-static fth_status draw_line(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+static fth_status draw_line(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     const fth_line *o = &l->opt.line;
     fth__work *w = &d->work;
@@ -202,7 +202,7 @@ static fth_status draw_line(fth__drawing *d, fth_panel *p, fth__layer *l, fth_er
     return FTH_OK;
 }
 
-static void draw_reference(fth__drawing *d, fth_panel *p, fth__layer *l)
+static void draw_reference(fth__drawing *d, fth_panel *p, fth__plot_layer *l)
 {
     const fth_line *o = &l->opt.line;
     const bool upright = l->side == FTH_AXIS_X;
@@ -243,10 +243,10 @@ static void put_bar(fth__drawing *d, fth_panel *p, bar b, bool lying, fth_colour
     fth__pen_fill(d->pen, c, alpha);
 }
 
-static fth_status draw_bars(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+static fth_status draw_bars(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     const fth_bars *o = &l->opt.bars;
-    const fth__axis *a = &p->axis[o->horizontal ? 0 : 1];
+    const fth__plot_axis *a = &p->axis[o->horizontal ? 0 : 1];
     for (int64_t first = 0; first < l->y.n; first += FTH__PIECE) {
         const int64_t n = fth__min_i64(FTH__PIECE, l->y.n - first);
         FTH_TRY(fth__column_read(&l->y, first, n, d->work.raw, d->work.a, err));
@@ -264,7 +264,7 @@ static fth_status draw_bars(fth__drawing *d, fth_panel *p, fth__layer *l, fth_er
 }
 
 /* One area for all bins: bars that touch would show seams in a viewer. */
-static fth_status draw_histogram(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+static fth_status draw_histogram(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     const double width = (l->bin_high - l->bin_low) / l->bins;
     const double top = p->box.y - 50, ground = p->box.y + p->box.h;
@@ -295,7 +295,7 @@ static fth_status draw_histogram(fth__drawing *d, fth_panel *p, fth__layer *l, f
 
 /* ---- words ---- */
 
-static void draw_text(fth__drawing *d, fth_panel *p, fth__layer *l)
+static void draw_text(fth__drawing *d, fth_panel *p, fth__plot_layer *l)
 {
     const fth_note *o = &l->opt.note;
     const double size = o->size > 0 ? o->size : d->fig->font;
@@ -330,7 +330,7 @@ static void cell_text(char *text, size_t bytes, double v, int decimals)
 }
 
 /* The size at which every number fits into its cell; 0 when it would be too small to read. */
-static fth_status cell_size(fth__drawing *d, fth__layer *l, double w, double h, double *size,
+static fth_status cell_size(fth__drawing *d, fth__plot_layer *l, double w, double h, double *size,
                             fth_err *err)
 {
     double widest = 0;
@@ -349,7 +349,7 @@ static fth_status cell_size(fth__drawing *d, fth__layer *l, double w, double h, 
 }
 
 /* The numbers of a heat map, in black or white, whichever is seen. */
-static fth_status draw_numbers(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+static fth_status draw_numbers(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     const fth_image *o = &l->opt.image;
     const double cw = (o->right - o->left) / (double)l->grid.columns;
@@ -379,7 +379,7 @@ static fth_status draw_numbers(fth__drawing *d, fth_panel *p, fth__layer *l, fth
 
 /* ---- pixels ---- */
 
-bool fth__layer_is_raster(const fth__layer *l)
+bool fth__layer_is_raster(const fth__plot_layer *l)
 {
     return l->kind == FTH__LAYER_IMAGE || (l->kind == FTH__LAYER_POINTS && l->y.n > 20000);
 }
@@ -392,7 +392,7 @@ fth__raster fth__panel_pixels(const fth_panel *p, double scale)
     return r;
 }
 
-static fth_status draw_pixels(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+static fth_status draw_pixels(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     const double scale = d->fig->dpi / 72;
     fth__raster own = fth__panel_pixels(p, scale);
@@ -413,7 +413,7 @@ static fth_status draw_pixels(fth__drawing *d, fth_panel *p, fth__layer *l, fth_
     return FTH_OK;
 }
 
-fth_status fth__draw_layer(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
+fth_status fth__draw_layer(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
     switch (l->kind) {
     case FTH__LAYER_POINTS:

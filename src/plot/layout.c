@@ -35,7 +35,7 @@ double fth__ticks_width(const fth__ticks *t, double size)
     return widest;
 }
 
-static double names_width(const fth__axis *a, double size)
+static double names_width(const fth__plot_axis *a, double size)
 {
     double widest = 0;
     for (int64_t i = 0; i < a->n_names; i++)
@@ -45,7 +45,7 @@ static double names_width(const fth__axis *a, double size)
 
 bool fth__names_turned(const fth_panel *p)
 {
-    const fth__axis *a = &p->axis[0];
+    const fth__plot_axis *a = &p->axis[0];
     const double room = p->box.w / (a->high - a->low);
     return names_width(a, fth__sizes_of(p->fig).tick_font) > 0.92 * room;
 }
@@ -53,7 +53,7 @@ bool fth__names_turned(const fth_panel *p)
 double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side)
 {
     const fth__sizes z = fth__sizes_of(fig);
-    const fth__axis *a = &p->axis[side];
+    const fth__plot_axis *a = &p->axis[side];
     if (a->no_ticks || p->bare) return 0;
     const double edge = z.tick + z.gap;
     if (a->names && side == FTH_AXIS_Y) return edge + names_width(a, z.tick_font);
@@ -64,7 +64,7 @@ double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side)
     return edge + fth__ticks_width(&t, z.tick_font);
 }
 
-fth__box fth__bar_body(const fth_figure *fig, const fth__layer *l, fth__box b)
+fth__box fth__bar_body(const fth_figure *fig, const fth__plot_layer *l, fth__box b)
 {
     const fth_colours *c =
         l->kind == FTH__LAYER_IMAGE ? &l->opt.image.colours : &l->opt.points.colours;
@@ -74,7 +74,8 @@ fth__box fth__bar_body(const fth_figure *fig, const fth__layer *l, fth__box b)
     return b;
 }
 
-double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height, const char *label)
+double fth__bar_right(const fth_figure *fig, const fth__plot_layer *l, double height,
+                      const char *label)
 {
     const fth__sizes z = fth__sizes_of(fig);
     const double body = fth__bar_body(fig, l, (fth__box){0, 0, z.bar_width, height}).h;
@@ -85,7 +86,7 @@ double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height,
            (label && *label ? 1.35 * fig->font * FTH__LINE_HEIGHT * 0.85 : 0);
 }
 
-fth__layer *fth__panel_bar_layer(const fth_panel *p)
+fth__plot_layer *fth__panel_bar_layer(const fth_panel *p)
 {
     for (int64_t i = p->n_layers; p->bar_label && i-- > 0;)
         if (fth__layer_has_values(&p->layer[i])) return &p->layer[i];
@@ -95,7 +96,7 @@ fth__layer *fth__panel_bar_layer(const fth_panel *p)
 double fth__title_shift(const fth_panel *p)
 {
     const fth__sizes z = fth__sizes_of(p->fig);
-    const fth__axis *a = &p->axis[FTH_AXIS_Y];
+    const fth__plot_axis *a = &p->axis[FTH_AXIS_Y];
     if (a->no_ticks || p->bare) return 0;
     fth__ticks t;
     fth__ticks_make(&t, a, p->box.h, z.tick_font, false);
@@ -109,7 +110,7 @@ double fth__title_shift(const fth_panel *p)
  */
 static void measure_x(const fth_figure *fig, const fth_panel *p, double *out, double *below)
 {
-    const fth__axis *a = &p->axis[FTH_AXIS_X];
+    const fth__plot_axis *a = &p->axis[FTH_AXIS_X];
     *out = *below = 0;
     if (a->no_ticks || p->bare || a->names) return;
     const double size = fth__sizes_of(fig).tick_font;
@@ -135,7 +136,7 @@ static void measure(fth_figure *fig, fth_panel *p)
     p->top = fth__title_shift(p);
     if (p->title) p->top += fth__text_height(p->title, z.title_font) + z.gap;
     if (p->scale_bar > 0) p->bottom += z.gap + 1.5 * z.tick_font;
-    const fth__layer *bar = fth__panel_bar_layer(p);
+    const fth__plot_layer *bar = fth__panel_bar_layer(p);
     if (bar) p->right = z.bar_gap + z.bar_width + fth__bar_right(fig, bar, p->box.h, p->bar_label);
     if (fth__legend_is_beside(p)) p->right += z.bar_gap + fth__legend_measure(p).w;
     double out, below;
@@ -222,7 +223,7 @@ static bool is_equal(const fth_panel *p)
 /* Shrink the box until one unit is as long on both axes, and put it on whole pixels. */
 static void fit(fth_panel *p)
 {
-    const fth__axis *ax = &p->axis[0], *ay = &p->axis[1];
+    const fth__plot_axis *ax = &p->axis[0], *ay = &p->axis[1];
     fth__box *b = &p->box;
     if (is_equal(p) && ax->scale == FTH_SCALE_LINEAR && ay->scale == FTH_SCALE_LINEAR) {
         const double ratio = (ay->high - ay->low) / (ax->high - ax->low); /* h / w */

@@ -8,20 +8,20 @@
 
 #include <math.h>
 
-static bool has_groups(const fth__layer *l)
+static bool has_groups(const fth__plot_layer *l)
 {
     return l->kind == FTH__LAYER_POINTS && l->opt.points.group_names &&
            !fth__column_is_empty(&l->opt.points.groups);
 }
 
 /* Entries of a layer, and the name of one. */
-static int64_t entries(const fth__layer *l)
+static int64_t entries(const fth__plot_layer *l)
 {
     if (has_groups(l)) return l->opt.points.n_groups;
     return l->label && l->kind != FTH__LAYER_TEXT ? 1 : 0;
 }
 
-static const char *entry_name(const fth__layer *l, int64_t i)
+static const char *entry_name(const fth__plot_layer *l, int64_t i)
 {
     const char *name = has_groups(l) ? l->opt.points.group_names[i] : l->label;
     return name ? name : "";
@@ -84,7 +84,7 @@ enum { LOOKS = 400, BETWEEN = 8 };
 
 /* How much of a layer a box would cover, in points of length. A look at a few hundred numbers is
  * enough; of lines also at what lies between. */
-static double covered_points(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_points(const fth_panel *p, const fth__plot_layer *l, const fth__box *b)
 {
     if (l->y.source || l->x.source) return 0;
     const bool line = l->kind == FTH__LAYER_LINE;
@@ -106,7 +106,7 @@ static double covered_points(const fth_panel *p, const fth__layer *l, const fth_
     return length;
 }
 
-static double covered_bins(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_bins(const fth_panel *p, const fth__plot_layer *l, const fth__box *b)
 {
     const double width = (l->bin_high - l->bin_low) / l->bins;
     double length = 0;
@@ -118,7 +118,7 @@ static double covered_bins(const fth_panel *p, const fth__layer *l, const fth__b
     return length;
 }
 
-static double covered_bars(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_bars(const fth_panel *p, const fth__plot_layer *l, const fth__box *b)
 {
     const bool lying = l->opt.bars.horizontal;
     double length = 0;
@@ -134,7 +134,7 @@ static double covered_bars(const fth_panel *p, const fth__layer *l, const fth__b
     return length;
 }
 
-static double covered_text(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_text(const fth_panel *p, const fth__plot_layer *l, const fth__box *b)
 {
     const double size = l->opt.note.size > 0 ? l->opt.note.size : p->fig->font;
     const double w = fth__text_width(l->label, size), x = x_of(p, l->at_x), y = y_of(p, l->at_y);
@@ -145,7 +145,7 @@ static double covered_text(const fth_panel *p, const fth__layer *l, const fth__b
     return meet ? 3 * w : 0;
 }
 
-static double covered(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered(const fth_panel *p, const fth__plot_layer *l, const fth__box *b)
 {
     switch (l->kind) {
     case FTH__LAYER_POINTS:
@@ -184,7 +184,8 @@ static fth__box freest(const fth_panel *p, fth__legend_size s, double away)
 
 /* ---- drawing ---- */
 
-static void draw_mark(fth__pen *pen, const fth__layer *l, int64_t k, double x, double y, double w)
+static void draw_mark(fth__pen *pen, const fth__plot_layer *l, int64_t k, double x, double y,
+                      double w)
 {
     cairo_t *cr = pen->cr;
     cairo_new_path(cr);

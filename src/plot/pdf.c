@@ -14,7 +14,7 @@ enum { CATALOGUE = 1, PAGES, PAGE, RESOURCES, FIRST };
 enum { PER_PICTURE = 6 }; /* picture, its transparency, the stream after it, and three lengths */
 
 struct fth__pdf {
-    fth__stream *out;
+    fth__plot_stream *out;
     fth__words file, page; /* uncompressed, and into the open stream */
     void *pack_block;
     fth__deflate *pack;
@@ -86,7 +86,7 @@ static void open_page(fth__pdf *p)
     p->alpha = -1;
 }
 
-fth__pdf *fth__pdf_begin(void *block, fth__stream *out, int64_t pictures, int64_t widest,
+fth__pdf *fth__pdf_begin(void *block, fth__plot_stream *out, int64_t pictures, int64_t widest,
                          double width, double height)
 {
     uint8_t *at = block;

@@ -8,7 +8,7 @@
 
 /* ---- bytes on their way to a file ---- */
 
-void fth__stream_flush(fth__stream *s)
+void fth__stream_flush(fth__plot_stream *s)
 {
     if (s->status == FTH_OK && s->used > 0)
         s->status = fth__writer_write(s->writer, s->written, s->used, s->buffer, s->err);
@@ -18,7 +18,7 @@ void fth__stream_flush(fth__stream *s)
 
 void fth__stream_put(void *stream, const void *bytes, uint64_t n)
 {
-    fth__stream *s = stream;
+    fth__plot_stream *s = stream;
     const uint8_t *from = bytes;
     while (n > 0) {
         const uint64_t room = FTH__STREAM_BUFFER - s->used, now = n < room ? n : room;

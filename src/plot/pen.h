@@ -15,25 +15,25 @@
 #include <cairo.h>
 
 /* Where the bytes of a file go: through a buffer into a file that appears when all is written. */
-typedef struct fth__stream {
+typedef struct fth__plot_stream {
     struct fth__writer *writer;
     uint8_t *buffer;
     uint64_t used, written;
     fth_status status; /* the first failure; later bytes are dropped */
     fth_err *err;
-} fth__stream;
+} fth__plot_stream;
 enum { FTH__STREAM_BUFFER = 1 << 16 };
 void fth__stream_put(void *stream, const void *bytes, uint64_t n); /* an fth__put */
-void fth__stream_flush(fth__stream *s);
+void fth__stream_flush(fth__plot_stream *s);
 
 typedef struct fth__pdf fth__pdf;
 typedef struct fth__pen {
     cairo_t *cr;
-    double scale;     /* pixels per point; 0 in a vector file */
-    fth__stream *svg; /* not NULL: paths become SVG */
-    fth__pdf *pdf;    /* not NULL: paths become PDF */
-    int clips;        /* SVG: how many were made */
-    void *png_block;  /* SVG: fth__figure_png_bytes, for pictures inside it */
+    double scale;          /* pixels per point; 0 in a vector file */
+    fth__plot_stream *svg; /* not NULL: paths become SVG */
+    fth__pdf *pdf;         /* not NULL: paths become PDF */
+    int clips;             /* SVG: how many were made */
+    void *png_block;       /* SVG: fth__figure_png_bytes, for pictures inside it */
 } fth__pen;
 
 /* Fill or stroke the path of pen->cr and forget it. */
@@ -100,7 +100,7 @@ void fth__svg_picture(fth__pen *pen, const uint32_t *px, int64_t w, int64_t h, c
 
 uint64_t fth__pdf_bytes(int64_t pictures, int64_t widest);
 /* One page in `block`, which has fth__pdf_bytes. */
-fth__pdf *fth__pdf_begin(void *block, fth__stream *out, int64_t pictures, int64_t widest,
+fth__pdf *fth__pdf_begin(void *block, fth__plot_stream *out, int64_t pictures, int64_t widest,
                          double width, double height);
 void fth__pdf_fill(fth__pdf *p, cairo_t *cr, fth_colour c, double alpha);
 void fth__pdf_stroke(fth__pdf *p, cairo_t *cr, fth__stroke s, const double dash[2]);

@@ -52,7 +52,7 @@ typedef struct extent {
     int16_t x0, y0, x1, y1;
 } extent;
 
-uint64_t fth__mask_bytes(const fth__layer *l, double scale)
+uint64_t fth__mask_bytes(const fth__plot_layer *l, double scale)
 {
     const uint64_t side = (uint64_t)mask_side(&l->opt.points, scale);
     const uint64_t places = (uint64_t)places_of(reach_of(&l->opt.points, scale));
@@ -168,7 +168,7 @@ static uint32_t with_alpha(fth_colour c, double alpha)
     return a << 24 | part(c >> 16 & 255, a) << 16 | part(c >> 8 & 255, a) << 8 | part(c & 255, a);
 }
 
-static void fill_table(fth__work *w, const fth__layer *l)
+static void fill_table(fth__work *w, const fth__plot_layer *l)
 {
     const fth_points *o = &l->opt.points;
     const bool groups = !fth__column_is_empty(&o->groups);
@@ -181,12 +181,12 @@ static void fill_table(fth__work *w, const fth__layer *l)
 
 /* The place of an axis in pixels as a line, where that is all there is. */
 typedef struct ruler {
-    const fth__axis *axis;
+    const fth__plot_axis *axis;
     double at, per; /* linear: at + per * v */
     double from, length;
 } ruler;
 
-static ruler ruler_of(const fth__axis *a, double from, double length, bool down)
+static ruler ruler_of(const fth__plot_axis *a, double from, double length, bool down)
 {
     /* `down`: the low end is at from + length */
     ruler r = {.axis = a, .from = down ? from + length : from, .length = down ? -length : length};
@@ -204,9 +204,9 @@ static void measure(const ruler *r, double *v, int64_t n)
         for (int64_t i = 0; i < n; i++) v[i] = r->from + r->length * fth__axis_map(r->axis, v[i]);
 }
 
-void fth__colour_index(const fth__layer *l, double *v, int64_t n)
+void fth__colour_index(const fth__plot_layer *l, double *v, int64_t n)
 {
-    const fth__axis *a = &l->colours;
+    const fth__plot_axis *a = &l->colours;
     if (a->scale == FTH_SCALE_LOG) /* a detector's zeros have the lowest colour */
         for (int64_t i = 0; i < n; i++)
             if (v[i] < a->low) v[i] = a->low;
@@ -224,8 +224,8 @@ static void index_groups(const fth_points *o, double *v, int64_t n)
         if (!(v[i] >= 0 && v[i] < (double)o->n_groups)) v[i] = -1;
 }
 
-fth_status fth__points_read(const fth_panel *p, const fth__layer *l, double scale, int64_t first,
-                            int64_t n, fth__work *w, fth_err *err)
+fth_status fth__points_read(const fth_panel *p, const fth__plot_layer *l, double scale,
+                            int64_t first, int64_t n, fth__work *w, fth_err *err)
 {
     const fth_points *o = &l->opt.points;
     FTH_TRY(fth__column_read(&l->x, first, n, w->raw, w->a, err));
@@ -247,7 +247,7 @@ fth_status fth__points_read(const fth_panel *p, const fth__layer *l, double scal
     return FTH_OK;
 }
 
-void fth__points_colours(fth__work *w, const fth__layer *l)
+void fth__points_colours(fth__work *w, const fth__plot_layer *l)
 {
     const fth_points *o = &l->opt.points;
     if (fth__column_is_empty(&o->values) && fth__column_is_empty(&o->groups))
@@ -256,7 +256,7 @@ void fth__points_colours(fth__work *w, const fth__layer *l)
         fill_table(w, l);
 }
 
-fth_status fth__raster_points(const fth_panel *p, const fth__layer *l, double scale,
+fth_status fth__raster_points(const fth_panel *p, const fth__plot_layer *l, double scale,
                               const fth__raster *r, fth__work *w, int64_t *skipped, fth_err *err)
 {
     const fth_points *o = &l->opt.points;

@@ -50,14 +50,14 @@ static fth_status grid_range(const fth_grid *g, bool positive, fth_column_range 
 }
 
 /* Limits of a layer's colours. */
-static fth_status values_range(const fth__layer *l, fth_column_range *range, fth_err *err)
+static fth_status values_range(const fth__plot_layer *l, fth_column_range *range, fth_err *err)
 {
     const bool positive = l->colours.scale == FTH_SCALE_LOG;
     if (l->kind == FTH__LAYER_IMAGE) return grid_range(&l->grid, positive, range, err);
     return column_range(&l->opt.points.values, positive, range, err);
 }
 
-static void count_bins(fth__layer *l, const double *v, int64_t n)
+static void count_bins(fth__plot_layer *l, const double *v, int64_t n)
 {
     const double span = l->bin_high - l->bin_low;
     for (int64_t i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ static void count_bins(fth__layer *l, const double *v, int64_t n)
     }
 }
 
-static fth_status fill_histogram(fth__layer *l, fth_err *err)
+static fth_status fill_histogram(fth__plot_layer *l, fth_err *err)
 {
     fth_column_range range = nothing;
     const fth_histogram *o = &l->opt.histogram;
@@ -76,7 +76,7 @@ static fth_status fill_histogram(fth__layer *l, fth_err *err)
     } else {
         FTH_TRY(column_range(&l->y, false, &range, err));
     }
-    fth__axis ends = {.linear = 1};
+    fth__plot_axis ends = {.linear = 1};
     fth__axis_settle(&ends, range.low, range.high, 0);
     l->bin_low = ends.low, l->bin_high = ends.high;
     memset(l->count, 0, (uint64_t)l->bins * sizeof *l->count);
@@ -99,7 +99,7 @@ static void cover(fth_column_range *range, double a, double b, bool positive)
     fth__range_add(range, ends, 2, positive);
 }
 
-static fth_status layer_extent(fth_panel *p, fth__layer *l, extent *e, fth_err *err)
+static fth_status layer_extent(fth_panel *p, fth__plot_layer *l, extent *e, fth_err *err)
 {
     const bool log_x = p->axis[0].scale == FTH_SCALE_LOG, log_y = p->axis[1].scale == FTH_SCALE_LOG;
     fth_column_range *x = &e->axis[0], *y = &e->axis[1];
@@ -144,7 +144,7 @@ static bool grows_down(const fth_panel *p, int side)
 {
     if (p->axis[side].direction != FTH_GROW_AUTO) return p->axis[side].direction == FTH_GROW_DOWN;
     for (int64_t i = 0; side == FTH_AXIS_Y && i < p->n_layers; i++) {
-        const fth__layer *l = &p->layer[i];
+        const fth__plot_layer *l = &p->layer[i];
         if (l->kind == FTH__LAYER_IMAGE && l->opt.image.top < l->opt.image.bottom) return true;
         if (l->kind == FTH__LAYER_BARS && l->opt.bars.horizontal) return true;
     }
@@ -161,7 +161,7 @@ static fth_status resolve_panel(fth_panel *p, fth_err *err)
         return s;
     }
     for (int side = 0; side < 2; side++) {
-        fth__axis *a = &p->axis[side];
+        fth__plot_axis *a = &p->axis[side];
         a->reverse = grows_down(p, side);
         if (a->fixed) continue;
         fth__axis_settle(a, e.axis[side].low, e.axis[side].high, e.tight[side] ? 0 : 0.05);
@@ -180,7 +180,7 @@ static fth_status resolve_colours(fth_figure *fig, fth_err *err)
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < fig->n_panels; i++)
             for (int64_t k = 0; k < fig->panel[i].n_layers; k++) {
-                fth__layer *l = &fig->panel[i].layer[k];
+                fth__plot_layer *l = &fig->panel[i].layer[k];
                 if (!fth__layer_has_values(l)) continue;
                 if (pass == 0 && !fig->bar_layer) fig->bar_layer = l;
                 if (l->colours.fixed || (pass == 1 && !fig->bar_label)) continue;

@@ -52,7 +52,7 @@ static int64_t band_bottom(const fth_figure *fig, int64_t row, const sizes *z)
     return row + 1 == fig->rows ? z->height : llround(fig->band[row] * z->scale);
 }
 
-static void add_layer(sizes *z, const fth_panel *p, const fth__layer *l)
+static void add_layer(sizes *z, const fth_panel *p, const fth__plot_layer *l)
 {
     const fth__raster box = fth__panel_pixels(p, z->scale);
     z->widest = fth__max_i64(z->widest, box.w);
@@ -121,7 +121,7 @@ typedef struct job {
     fth__work work;
     uint32_t *px;
     void *packing;
-    fth__stream out;
+    fth__plot_stream out;
 } job;
 
 /* One row of panels onto the surface. */
@@ -277,8 +277,8 @@ fth_status fth_figure_save(fth_figure *fig, const char *path, fth_err *err)
         j.px = cut(&at, (uint64_t)z.surface * 4);
         j.work = carve(&z, &at);
         j.packing = cut(&at, z.packing);
-        j.out =
-            (fth__stream){.writer = &writer, .buffer = cut(&at, FTH__STREAM_BUFFER), .err = err};
+        j.out = (fth__plot_stream){
+            .writer = &writer, .buffer = cut(&at, FTH__STREAM_BUFFER), .err = err};
         s = f == PNG ? save_png(&j, err) : f == PDF ? save_pdf(&j, err) : save_svg(&j, err);
         fth__stream_flush(&j.out);
         if (j.out.status != FTH_OK) s = j.out.status;

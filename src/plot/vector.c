@@ -138,7 +138,7 @@ void fth__svg_clip(fth__pen *pen)
 
 /* Base64 stands between the PNG and the file. */
 typedef struct base64 {
-    fth__stream *out;
+    fth__plot_stream *out;
     uint8_t kept[3];
     int n;
 } base64;
@@ -168,7 +168,7 @@ void fth__svg_picture(fth__pen *pen, const uint32_t *px, int64_t w, int64_t h, c
 {
     static const char *const name[4] = {"x", "y", "width", "height"};
     const fth__words words = words_of(pen);
-    fth__stream *s = pen->svg;
+    fth__plot_stream *s = pen->svg;
     fth__words_print(&words, "<image");
     for (int i = 0; i < 4; i++) put_attribute(&words, name[i], box[i]);
     fth__words_print(&words, " preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,");

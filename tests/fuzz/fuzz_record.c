@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const fuzz_folder *folder = fuzz_folder_put("task.json", data, size);
     fth_mem *mem = NULL;
-    fth__record *record = NULL;
+    fth__job_record *record = NULL;
     if (fth_mem_create(&mem, NULL, NULL) != FTH_OK) abort();
     if (fth__record_read(&record, mem, folder->dir, "task", NULL) == FTH_OK) {
         if (!record || record->n_files < 0 || record->n_before < 0) abort();

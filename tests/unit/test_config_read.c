@@ -13,7 +13,7 @@ typedef struct bench {
     fth_mem *mem;
     fth__store store;
     fth_err err;
-    fth__node *root;
+    fth__config_node *root;
     fth_status status;
 } bench;
 
@@ -36,7 +36,7 @@ static void drop(bench *b)
     OK(fth_mem_destroy(b->mem, NULL));
 }
 
-static const fth__node *child(const fth__node *n, int64_t i)
+static const fth__config_node *child(const fth__config_node *n, int64_t i)
 {
     n = n->first;
     while (i-- > 0) n = n->next;
@@ -54,7 +54,7 @@ TEST(yaml_and_json_give_one_tree_with_places)
         bench b = parse(texts[i]);
         OKE(b.status, &b.err);
         EQ_I64(b.root->n, 2);
-        const fth__node *a = child(b.root, 0), *s = child(b.root, 1);
+        const fth__config_node *a = child(b.root, 0), *s = child(b.root, 1);
         EQ_STR(a->key, "a");
         EQ_STR(a->text, "1");
         IS_TRUE(!a->quoted);
@@ -62,7 +62,7 @@ TEST(yaml_and_json_give_one_tree_with_places)
         AT(a->at, 1, i ? 6 : 4);
         EQ_STR(a->at.file, "f.yaml");
         EQ_I64(s->kind, FTH__NODE_MAP);
-        const fth__node *list = child(s, 0);
+        const fth__config_node *list = child(s, 0);
         AT(list->key_at, 3, 3);
         AT(list->at, 3, i ? 7 : 6);
         EQ_I64(list->n, 2);

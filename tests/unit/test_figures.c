@@ -221,7 +221,7 @@ TEST(bars_stand_on_zero)
     fth_panel_bars(fth_figure_panel(fig, 0), fth_column_of(FTH_I32, v, 3),
                    &(fth_bars){.colour = fth_rgb(0, 128, 0), .negative = fth_rgb(128, 0, 0)});
     const t_picture pic = shot(fig);
-    const fth__axis *x = &fig->panel[0].axis[0], *y = &fig->panel[0].axis[1];
+    const fth__plot_axis *x = &fig->panel[0].axis[0], *y = &fig->panel[0].axis[1];
     for (int i = 0; i < 3; i++) {
         const double u = fth__axis_map(x, i);
         EQ_U64(at(&pic, fig, 0, u, fth__axis_map(y, v[i] * 0.9)),

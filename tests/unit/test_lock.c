@@ -286,7 +286,7 @@ TEST(a_watch_gives_signs_of_life_and_sees_a_lock_that_is_lost)
     fth_mem *mem = t_mem(1 << 20);
     const char *dir = t_temp_path("watched");
     fth__who me = self(), other = me, seen;
-    fth__watch *w = NULL;
+    fth__job_watch *w = NULL;
     fth_err err = {0};
     me.beats = true;
     OKE(fth__lock_take(dir, &me, &err), &err);
@@ -324,7 +324,7 @@ TEST(signs_of_life_come_long_before_the_end_of_patience)
     fth_mem *mem = t_mem(1 << 20);
     const char *dir = t_temp_path("often");
     fth__who me = self(), seen = {.age = 1000};
-    fth__watch *w = NULL;
+    fth__job_watch *w = NULL;
     fth_err err = {0};
     me.beats = true;
     OKE(fth__lock_take(dir, &me, &err), &err);
@@ -401,7 +401,7 @@ TEST(a_pause_stops_the_stages_and_no_time_passes)
     fth_mem *mem = t_mem(1 << 20);
     const char *dir = t_temp_path("paused");
     fth__who me = self(), other = me;
-    fth__watch *w = NULL;
+    fth__job_watch *w = NULL;
     fth_err err = {0};
     break_taken b = {.pid = sleeper()};
     IS_TRUE(setpgid(b.pid, b.pid) == 0);

@@ -154,9 +154,9 @@ TEST(ranges_leave_out_what_is_not_finite)
 
 /* ---- axes ---- */
 
-static fth__axis axis(fth_scale scale, double low, double high)
+static fth__plot_axis axis(fth_scale scale, double low, double high)
 {
-    return (fth__axis){.scale = scale, .low = low, .high = high, .linear = 1};
+    return (fth__plot_axis){.scale = scale, .low = low, .high = high, .linear = 1};
 }
 
 TEST(places_lead_back_to_numbers)
@@ -166,7 +166,7 @@ TEST(places_lead_back_to_numbers)
         const fth_scale scale = (fth_scale)(rep % 3);
         const double low =
             scale == FTH_SCALE_LOG ? pow(10, 6 * t_random_f64(&r) - 3) : 1000 * t_random_normal(&r);
-        fth__axis a = axis(scale, low, low + fabs(low) * (0.1 + 10 * t_random_f64(&r)));
+        fth__plot_axis a = axis(scale, low, low + fabs(low) * (0.1 + 10 * t_random_f64(&r)));
         a.reverse = rep % 2;
         a.linear = 0.01 + 10 * t_random_f64(&r);
         NEAR(fth__axis_map(&a, a.low), a.reverse ? 1 : 0, 1e-12);
@@ -176,7 +176,7 @@ TEST(places_lead_back_to_numbers)
     }
 }
 
-static const char *ticks_of(fth__axis a, double length)
+static const char *ticks_of(fth__plot_axis a, double length)
 {
     static char text[400];
     fth__ticks t;
@@ -214,7 +214,7 @@ TEST(ticks_never_touch)
         const double low = scale == FTH_SCALE_LOG ? size : size * t_random_normal(&r);
         const double high = scale == FTH_SCALE_LOG ? low * pow(10, 0.1 + 9 * t_random_f64(&r))
                                                    : low + size * (0.01 + 3 * t_random_f64(&r));
-        const fth__axis a = axis(scale, low, high);
+        const fth__plot_axis a = axis(scale, low, high);
         const double length = 60 + 400 * t_random_f64(&r);
         fth__ticks t;
         fth__ticks_make(&t, &a, length, 8, true);
@@ -239,7 +239,7 @@ TEST(an_axis_settles_on_any_data)
                                {-1e308, 1e308}, {1e-300, 1e-300}, {1, 1 + 1e-15}, {-2, 7}};
     for (int scale = 0; scale < 3; scale++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-            fth__axis a = axis((fth_scale)scale, 0, 0);
+            fth__plot_axis a = axis((fth_scale)scale, 0, 0);
             fth__axis_settle(&a, cases[i][0], cases[i][1], 0.05);
             IS_TRUE(a.low < a.high);
             IS_TRUE(isfinite(fth__axis_map(&a, (a.low + a.high) / 2)));

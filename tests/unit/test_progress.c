@@ -31,7 +31,7 @@ TEST(lines_come_in_any_pieces)
     static const char text[] = "one\ntwo\r\nthree\rfour\n\nend";
     static const char wanted[] = "|one\n|two\r|\n|three\r|four\n|\n|end";
     for (size_t piece = 1; piece <= sizeof text; piece++) {
-        fth__lines lines = {0};
+        fth__progress_lines lines = {0};
         seen s = {0};
         for (size_t at = 0; at < sizeof text - 1; at += piece) {
             const size_t rest = sizeof text - 1 - at;
@@ -50,7 +50,7 @@ TEST(a_long_line_is_handed_on_in_pieces_and_the_next_one_is_whole)
     memset(text, 'x', sizeof text);
     memcpy(text + 2 * FTH__LINE_BYTES + 7, "\nshort\n", 7);
     for (size_t piece = 1; piece < sizeof text; piece = piece * 5 + 1) {
-        fth__lines lines = {0};
+        fth__progress_lines lines = {0};
         seen s = {0};
         const size_t n = 2 * FTH__LINE_BYTES + 14;
         for (size_t at = 0; at < n; at += piece)
@@ -72,7 +72,7 @@ TEST(garbage_passes_unchanged)
         const int64_t often = t_random_i64(&rnd, 2, 3000);
         for (size_t i = 0; i < n; i++)
             text[i] = t_random_i64(&rnd, 0, often) ? (char)t_random_u64(&rnd) : '\n';
-        fth__lines lines = {0};
+        fth__progress_lines lines = {0};
         seen s = {0};
         for (size_t at = 0; at < n;) {
             size_t piece = (size_t)t_random_i64(&rnd, 1, 9000);

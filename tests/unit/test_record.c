@@ -13,9 +13,9 @@
 
 static const char *const ids[] = {"make", "use.m"};
 
-static fth__record *read_record(toy *t, int stage)
+static fth__job_record *read_record(toy *t, int stage)
 {
-    fth__record *r = NULL;
+    fth__job_record *r = NULL;
     OKE(fth__record_read(&r, t->mem, t->dir, ids[stage], &t->err), &t->err);
     if (!r) FAIL("there is no record of %s", ids[stage]);
     return r;
@@ -26,7 +26,7 @@ static const char *reason(toy *t, int stage)
 {
     static char text[600];
     bool same = true;
-    fth__record *r = read_record(t, stage);
+    fth__job_record *r = read_record(t, stage);
     OKE(fth__record_check(r, &t->job, &toy_stages[stage], &same, text, sizeof text, &t->err),
         &t->err);
     fth__record_destroy(r);
@@ -83,7 +83,7 @@ TEST(a_record_says_what_was_done)
     OKE(toy_run(t, 0, NULL), &t->err);
     fth_stage_result result;
     OKE(toy_run(t, 1, &result), &t->err);
-    fth__record *r = read_record(t, 1);
+    fth__job_record *r = read_record(t, 1);
     EQ_STR(r->attempt, "attempt-1");
     EQ_STR(r->version, fth_version());
     EQ_STR(r->config, "use.factor: 2\nuse.fail: false\nuse.wait: 0\n");
@@ -190,7 +190,7 @@ TEST(inputs_come_and_go)
     EQ_STR(reason(t, 0), "");
     bool same = true;
     fth_stage other = toy_stages[0]; /* of a version that reads less */
-    fth__record *r = read_record(t, 0);
+    fth__job_record *r = read_record(t, 0);
     char why[600];
     other.files = name_nothing;
     OKE(fth__record_check(r, &t->job, &other, &same, why, sizeof why, &t->err), &t->err);
@@ -228,14 +228,14 @@ TEST(the_stages_before_count)
 TEST(a_moved_folder_keeps_its_records)
 {
     toy *t = done("here", "name: x\n");
-    fth__record *a = read_record(t, 1);
+    fth__job_record *a = read_record(t, 1);
     char there[PATH_MAX];
     snprintf(there, sizeof there, "%s", t->dir);
     strcpy(strrchr(there, '/'), "/there");
     IS_TRUE(rename(t->dir, there) == 0);
     EQ_STR(reason_with("there", "name: x\n", 0), "");
     EQ_STR(reason_with("there", "name: x\n", 1), "");
-    fth__record *b = NULL;
+    fth__job_record *b = NULL;
     OK(fth__record_read(&b, t->mem, there, "use.m", NULL));
     EQ_U64(a->input_hash, b->input_hash);
     fth__record_destroy(a);
@@ -247,7 +247,7 @@ TEST(a_moved_folder_keeps_its_records)
 TEST(a_guess_that_is_no_number_is_zero)
 {
     toy *t = done("guess", "name: x\n");
-    fth__record *a = NULL, *b = NULL;
+    fth__job_record *a = NULL, *b = NULL;
     OKE(fth__record_read(&a, t->mem, t->dir, "make", &t->err), &t->err);
     a->result.plan.seconds = (double)NAN;
     a->result.seconds = 0.1;
@@ -268,7 +268,7 @@ TEST(damage_is_found)
     toy_path(path, t->dir, ".fathom/use.m.json");
     size_t bytes;
     unsigned char *data = t_file_read(path, &bytes);
-    fth__record *r = NULL;
+    fth__job_record *r = NULL;
     for (size_t i = 0; i < bytes; i += 7) {
         data[i] ^= 1;
         t_file_write(path, data, bytes);
@@ -309,7 +309,7 @@ TEST(every_fact_is_asked_for)
         fth__hash_hex(fth__hash_bytes(data, (size_t)(end - data), 0), hex);
         memcpy(end + 14, hex, 16);
         t_file_write(path, data, bytes);
-        fth__record *r = NULL;
+        fth__job_record *r = NULL;
         fth_err_clear(&t->err);
         IS(fth__record_read(&r, t->mem, t->dir, "make", &t->err), FTH_E_FILE_FORMAT);
         HAS(t->err.text, facts[i]);
@@ -341,7 +341,7 @@ TEST(random_damage_with_a_right_hash)
         fth__hash_hex(fth__hash_bytes(data, bytes - 34, 0), hex);
         memcpy(data + bytes - 20, hex, 16);
         t_file_write(path, data, bytes);
-        fth__record *r = NULL;
+        fth__job_record *r = NULL;
         fth_err_clear(&t->err);
         const fth_status s = fth__record_read(&r, t->mem, t->dir, "use.m", &t->err);
         if (s == FTH_OK) {
@@ -380,7 +380,7 @@ TEST(results_of_another_algorithm_are_not_used)
     newer.algorithm = 2;
     char text[200];
     bool same = true;
-    fth__record *r = read_record(t, 1);
+    fth__job_record *r = read_record(t, 1);
     EQ_I64(r->algorithm, 0);
     OKE(fth__record_check(r, &t->job, &newer, &same, text, sizeof text, &t->err), &t->err);
     EQ_STR(text, "algorithm 0 -> 2");
@@ -410,7 +410,7 @@ static const char *reason_verified(toy *t, bool *ends)
 {
     static char text[300];
     bool same = false;
-    fth__record *r = read_record(t, 0);
+    fth__job_record *r = read_record(t, 0);
     *ends = false;
     for (int64_t i = 0; i < r->n_files; i++) *ends = *ends || r->file[i].ends;
     r->verify = true;

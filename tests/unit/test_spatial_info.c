@@ -135,7 +135,7 @@ TEST(folders_and_models)
     free(t);
     /* how long it took, its record says */
     fth_mem *mem = t_mem(1 << 20);
-    const fth__record record = {
+    const fth__job_record record = {
         .mem = mem, .output_dir = dir, .config = "", .result = {.seconds = 2.25, .device = "cpu"}};
     OK(fth__fathom_make(dir, NULL));
     OKE(fth__record_write(&record, dir, "train.svgp", &err), &err);
