@@ -189,9 +189,9 @@ typedef struct fth_kernel {
     /* Libraries whose own memory a call may grow: a mask of 1u << FTH_LIB_...; *more (0 before) is
      * what each worker's call may take beyond their rows of libraries.def. NULL: none. */
     uint32_t (*libraries)(const fth_node *node, uint64_t *more);
-    /* Devices: called before a plan runs for the first time, and once more before the second,
-     * outside of what is measured, to load or compile what the kernel needs; `runs` that plan had
-     * before. NULL: nothing. */
+    /* Devices: called before a plan runs for the first time, and again when it runs often, outside
+     * of what is measured, to load or compile what the kernel needs; for several nodes at once, by
+     * workers of the context; `runs` that plan had before. NULL: nothing. */
     fth_status (*prepare)(const fth_node *node, fth_device *device, int64_t runs, fth_err *err);
     /* Devices: the error behind what a call left in call->fault (never FTH_OK). */
     fth_status (*explain)(const fth_node *node, const fth_fault *fault, fth_err *err);

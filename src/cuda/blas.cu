@@ -287,6 +287,7 @@ static bool is_wanted(const fth__cuda_kind *kind, place at)
 static bool lookup(fth_device *device, const fth__cuda_kind *kind, chosen *out)
 {
     pthread_mutex_lock(&device->lock);
+    (void)cudaSetDevice(device->index); /* of this thread, which may be a worker */
     blas *b = opened(device);
     int i = 0;
     *out = chosen{};

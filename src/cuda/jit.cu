@@ -1,9 +1,10 @@
 /* jit.cu - programs become machine code: in memory, in the folder of kept code, or by NVRTC.
  *
  * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
- * What is worth it (cuda/worth.h) is compiled while a plan is prepared. Others are interpreted,
- * with the same bits, until so much was done that compiling would have paid; never while a run is
- * recorded. Texts and code lie in the context's memory while they are needed.
+ * What is worth it (cuda/worth.h) is compiled while a plan is prepared, by several threads beside
+ * each other: none of them holds the lock meanwhile. Others are interpreted, with the same bits,
+ * until so much was done that compiling would have paid; never while a run is recorded. Code lies
+ * in the context's memory while it is needed.
  */
 #include "cuda/jit.h"
 
@@ -27,7 +28,10 @@ namespace
 
 struct loaded {
     uint64_t key;
-    int64_t done; /* work that was interpreted for want of it */
+    int64_t done;             /* work that was interpreted for want of it */
+    char *source;             /* while there is no code, */
+    char file[FTH__CODE_KEY]; /* and what it is kept under */
+    bool busy;                /* a thread compiles it */
     cudaLibrary_t library;
     fth__jit_code code;
     loaded *next;
@@ -66,6 +70,7 @@ void drop(void *thing)
         loaded *const m = j->first;
         j->first = m->next;
         if (m->library) (void)cudaLibraryUnload(m->library);
+        delete[] m->source;
         delete m;
     }
     fth__nvrtc_close(&j->nvrtc);
@@ -106,67 +111,63 @@ void give_back(const order *o, char *block)
     if (block) (void)fth_mem_release(o->mem, block, NULL);
 }
 
-fth_status load(loaded *m, const char *code, fth_err *err)
+/* What becomes of an entry. */
+struct made {
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+};
+
+/* All of it or nothing; by any thread. */
+fth_status load(const fth_device *device, const char *code, made *out, fth_err *err)
 {
-    FTH_CUDA_TRY(cudaLibraryLoadData(&m->library, code, NULL, NULL, 0, NULL, NULL, 0),
+    made m = {};
+    FTH_CUDA_TRY(cudaSetDevice(device->index), "a compiled kernel", err);
+    FTH_CUDA_TRY(cudaLibraryLoadData(&m.library, code, NULL, NULL, 0, NULL, NULL, 0),
                  "a compiled kernel", err);
-    FTH_CUDA_TRY(cudaLibraryGetKernel(&m->code.kernel, m->library, "fth_kernel"),
-                 "a compiled kernel", err);
+    const cudaError_t found = cudaLibraryGetKernel(&m.kernel, m.library, "fth_kernel");
+    if (found != cudaSuccess) (void)cudaLibraryUnload(m.library);
+    FTH_CUDA_TRY(found, "a compiled kernel", err);
+    *out = m;
     return FTH_OK;
 }
 
-/* Kept code, if it is there and loads. */
-bool load_kept(loaded *m, const order *o, const char *key)
+/* The lock is held. */
+void adopt(jit *j, loaded *m, const made *of)
 {
-    fth_err ignored = {};
-    const size_t bytes = fth__code_find(o->dir, key);
-    char *const code = bytes > 0 ? take(o, bytes, &ignored) : NULL;
-    const bool good =
-        code && fth__code_read(o->dir, key, code, bytes) && load(m, code, &ignored) == FTH_OK;
-    give_back(o, code);
-    if (good) return true;
-    if (m->library) (void)cudaLibraryUnload(m->library);
-    m->library = NULL;
-    return false;
+    m->library = of->library;
+    m->code.kernel = of->kernel;
+    delete[] m->source;
+    m->source = NULL;
+    j->count++;
 }
 
-fth_status compile(const jit *j, const fth_device *device, const order *o, loaded *m,
-                   const char *source, const char *key, fth_err *err)
+/* Kept code, if it is there and loads. */
+bool load_kept(const fth_device *device, const order *o, const char *file, made *out)
+{
+    fth_err ignored = {};
+    const size_t bytes = fth__code_find(o->dir, file);
+    char *const code = bytes > 0 ? take(o, bytes, &ignored) : NULL;
+    const bool good = code && fth__code_read(o->dir, file, code, bytes) &&
+                      load(device, code, out, &ignored) == FTH_OK;
+    give_back(o, code);
+    return good;
+}
+
+/* The entry is this thread's while it is busy; the lock is not held. */
+fth_status compile(const jit *j, const fth_device *device, const order *o, const loaded *m,
+                   made *out, fth_err *err)
 {
     void *program = NULL;
     size_t bytes = 0;
-    fth_status s = fth__nvrtc_compile(&j->nvrtc, source, device->info.major, device->info.minor,
+    fth_status s = fth__nvrtc_compile(&j->nvrtc, m->source, device->info.major, device->info.minor,
                                       &program, &bytes, err);
     char *const code = s == FTH_OK ? take(o, bytes + 1, err) : NULL;
     if (s == FTH_OK && !code) s = FTH_E_NOMEM;
     if (s == FTH_OK) s = fth__nvrtc_code(&j->nvrtc, program, code, err);
-    if (s == FTH_OK) s = load(m, code, err);
-    if (s != FTH_OK && m->library) {
-        (void)cudaLibraryUnload(m->library);
-        m->library = NULL;
-    }
-    if (s == FTH_OK) (void)fth__code_write(o->dir, key, code, bytes);
+    if (s == FTH_OK) s = load(device, code, out, err);
+    if (s == FTH_OK) (void)fth__code_write(o->dir, m->file, code, bytes);
     give_back(o, code);
     fth__nvrtc_release(&j->nvrtc, program);
-    return s;
-}
-
-/* Loads what is kept; where nothing is, compiles if that is wanted. */
-fth_status make(const jit *j, const fth_device *device, const order *o, loaded *m, bool wanted,
-                fth_err *err)
-{
-    char key[FTH__CODE_KEY];
-    char *const source = take(o, SOURCE_BYTES, err);
-    if (!source) return FTH_E_NOMEM;
-    fth_status s = FTH_OK;
-    if (fth__cuda_source(o->p, o->shape, o->vec, source, SOURCE_BYTES) > SOURCE_BYTES)
-        s = FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel takes more than %d bytes",
-                     (int)SOURCE_BYTES);
-    fth__code_key(key, source, device->info.major, device->info.minor, &j->nvrtc,
-                  device->info.driver);
-    if (s == FTH_OK && !load_kept(m, o, key) && wanted)
-        s = compile(j, device, o, m, source, key, err);
-    give_back(o, source);
     return s;
 }
 
@@ -178,19 +179,41 @@ loaded *known_as(const jit *j, uint64_t key)
     return m;
 }
 
-/* A new entry, with kept code if there is any. */
+/* Fills in kept code, or the text that it can be made from. */
+fth_status fill_entry(jit *j, const fth_device *device, const order *o, loaded *m, fth_err *err)
+{
+    made kept;
+    char *const text = take(o, SOURCE_BYTES, err);
+    if (!text) return FTH_E_NOMEM;
+    fth_status s = FTH_OK;
+    const size_t bytes = fth__cuda_source(o->p, o->shape, o->vec, text, SOURCE_BYTES);
+    fth__code_key(m->file, text, device->info.major, device->info.minor, &j->nvrtc,
+                  device->info.driver);
+    if (bytes > SOURCE_BYTES) {
+        s = FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel takes more than %d bytes",
+                     (int)SOURCE_BYTES);
+    } else if (load_kept(device, o, m->file, &kept)) {
+        adopt(j, m, &kept);
+    } else if ((m->source = new (std::nothrow) char[bytes])) {
+        memcpy(m->source, text, bytes);
+    } else {
+        s = FTH_FAIL(err, FTH_E_NOMEM, "no memory for the text of a kernel");
+    }
+    give_back(o, text);
+    return s;
+}
+
 fth_status add_entry(jit *j, const fth_device *device, const order *o, uint64_t key, loaded **out,
                      fth_err *err)
 {
     loaded *const m = new (std::nothrow) loaded();
     if (!m) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
     m->key = key;
-    const fth_status s = make(j, device, o, m, false, err);
+    const fth_status s = fill_entry(j, device, o, m, err);
     if (s != FTH_OK) {
         delete m;
         return s;
     }
-    j->count += m->library != NULL;
     m->next = j->first;
     j->first = m;
     *out = m;
@@ -205,8 +228,10 @@ bool is_recording(cudaStream_t stream)
            status == cudaStreamCaptureStatusActive;
 }
 
-fth_status find(fth_device *device, const order *o, int64_t work, cudaStream_t stream,
-                const fth__jit_code **out, fth_err *err)
+/* *out is its entry, if it has code; or it is busy, and this thread is to compile it. NULL: it is
+ * interpreted, also while another thread compiles it. */
+fth_status find(fth_device *device, const order *o, int64_t work, cudaStream_t stream, loaded **out,
+                fth_err *err)
 {
     jit *const j = jit_of(device);
     if (!j) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for compiled kernels");
@@ -218,11 +243,10 @@ fth_status find(fth_device *device, const order *o, int64_t work, cudaStream_t s
     if (!m->library) {
         const int64_t enough = FTH__WORTH_COMPILING;
         m->done = work < enough - m->done ? m->done + work : enough;
-        if (m->done < enough || is_recording(stream)) return FTH_OK;
-        FTH_TRY(make(j, device, o, m, true, err));
-        j->count++;
+        if (m->done < enough || m->busy || is_recording(stream)) return FTH_OK;
+        m->busy = true;
     }
-    *out = &m->code;
+    *out = m;
     return FTH_OK;
 }
 
@@ -233,11 +257,22 @@ fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__pro
                         const fth__jit_code **out, fth_err *err)
 {
     fth_context *const ctx = node->graph ? node->graph->ctx : NULL;
+    loaded *m = NULL;
+    made made = {};
     *out = NULL;
     if (!ctx) return FTH_OK;
     const order o = {p, shape, vec, fth_context_cache_dir(ctx), fth_context_mem(ctx)};
     pthread_mutex_lock(&device->lock);
-    const fth_status s = find(device, &o, work, (cudaStream_t)stream, out, err);
+    fth_status s = find(device, &o, work, (cudaStream_t)stream, &m, err);
+    if (m && m->busy) {
+        jit *const j = (jit *)device->slot[FTH__CUDA_JIT].thing;
+        pthread_mutex_unlock(&device->lock);
+        s = compile(j, device, &o, m, &made, err);
+        pthread_mutex_lock(&device->lock);
+        m->busy = false;
+        if (s == FTH_OK) adopt(j, m, &made);
+    }
+    if (s == FTH_OK && m) *out = &m->code;
     pthread_mutex_unlock(&device->lock);
     return s;
 }

@@ -6,6 +6,7 @@
 #include "mem/heap.h"
 #include "run/watch.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum {
@@ -41,21 +42,58 @@ struct fth__device_run {
     fth_err err;
 };
 
+/* Kernels that are prepared beside each other: one may compile for a quarter of a second. */
+typedef struct preparing {
+    const fth_plan *p;
+    pthread_mutex_t lock; /* of the rest */
+    bool any;
+    int64_t failed; /* the first of them; -1: none */
+    fth_status status;
+    fth_err err;
+} preparing;
+
+static void prepare_unit(void *arg, int64_t i, int worker)
+{
+    preparing *all = arg;
+    const fth__unit *u = &all->p->unit[i];
+    fth_err err = {0};
+    (void)worker;
+    if (!u->kernel || !u->kernel->prepare) return;
+    const fth_status s = u->kernel->prepare(u->node, all->p->ctx->gpu, all->p->runs, &err);
+    pthread_mutex_lock(&all->lock);
+    all->any = true;
+    if (s != FTH_OK && (all->failed < 0 || i < all->failed)) {
+        all->failed = i;
+        all->status = s;
+        all->err = err;
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* Whoever prepares what, the error is that of the first unit that has one. */
+static fth_status prepare_units(const fth_plan *p, bool *any, fth_err *err)
+{
+    preparing all = {.p = p, .failed = -1};
+    if (pthread_mutex_init(&all.lock, NULL) != 0)
+        return FTH_FAIL(err, FTH_E_THREAD, "there is no lock for preparing kernels");
+    fth_team_run(p->ctx->team, p->n_units, prepare_unit, &all);
+    pthread_mutex_destroy(&all.lock);
+    *any = all.any;
+    if (all.failed < 0) return FTH_OK;
+    const fth_node *node = p->unit[all.failed].node;
+    if (err) *err = all.err;
+    if (err && !err->origin.file) fth_err_origin(err, node->site);
+    return fth_err_note(err, FTH_HERE, all.status, "preparing %s on %s", node->op->name,
+                        p->ctx->device);
+}
+
 static fth_status load_kernels(fth_plan *p, fth_err *err)
 {
     /* again whenever it ran twice as often: what runs often is worth more */
     const bool again = p->runs > 0 && (p->runs & (p->runs - 1)) == 0;
     bool any = false;
-    for (int64_t i = 0; i < p->n_units && (!p->prepared || again); i++) {
-        const fth__unit *u = &p->unit[i];
-        if (!u->kernel || !u->kernel->prepare) continue;
-        any = true;
-        const fth_status s = u->kernel->prepare(u->node, p->ctx->gpu, p->runs, err);
-        if (s == FTH_OK) continue;
-        if (err && !err->origin.file) fth_err_origin(err, u->node->site);
-        return fth_err_note(err, FTH_HERE, s, "preparing %s on %s", u->node->op->name,
-                            p->ctx->device);
-    }
+    if (p->prepared && !again) return FTH_OK;
+    FTH_TRY(prepare_units(p, &any, err));
     p->prepared = true;
     if (again && any && p->drop_tapes) p->drop_tapes(p); /* what was compiled is not in them */
     return FTH_OK;

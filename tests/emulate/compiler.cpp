@@ -11,6 +11,7 @@ extern "C" {
 
 #include <dlfcn.h>
 #include <map>
+#include <mutex>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string>
@@ -52,6 +53,7 @@ static fth_status compile(const std::string &text, const std::string &name, fth_
     return FTH_OK;
 }
 
+static std::mutex lock; /* of what follows: workers prepare beside each other */
 static std::map<std::string, fth__jit_code> known;
 static int64_t compiled; /* of them */
 
@@ -73,6 +75,7 @@ fth_status fth__jit_get(fth_device *, const fth_node *node, const fth__program *
     if (!dir) return FTH_OK;
     const std::string text = text_of(p, shape, vec);
     if (text.empty()) return FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel is too long");
+    const std::lock_guard<std::mutex> held(lock);
     fth__jit_code *const code = &known[text];
     int64_t elements = 1;
     for (int k = 0; k < p->n_axes; k++) elements *= p->size[k];
@@ -89,6 +92,7 @@ fth_status fth__jit_get(fth_device *, const fth_node *node, const fth__program *
 
 bool fth__jit_has(fth_device *, const fth__program *p, const fth__ew_shape *shape, bool vec)
 {
+    const std::lock_guard<std::mutex> held(lock);
     if (compiled == 0) return false;
     const auto found = known.find(text_of(p, shape, vec));
     return found != known.end() && found->second.kernel;
