@@ -1667,6 +1667,7 @@ _FUNCTIONS.update({
     "fth_topk_": (_V, [_O, _V, S, S, B]),
     "fth_fft_": (_V, [_O, I, _V, S, S]),
     "fth_conv2d_": (_V, [_O, _V, _V, C.POINTER(Conv)]),
+    "fth_conv2d_tiled_": (_V, [_O, _V, _V, C.POINTER(Conv)]),
     "fth_pool_": (_V, [_O, I, B, _V, S, L, S]),
     "fth_upsample_": (_V, [_O, _V, S, L, S]),
     "fth_random_": (_V, [_O, I, I, S, _V, _V, L]),
@@ -1927,12 +1928,13 @@ def irfft(v, axes, into):
 
 
 def conv2d(v, w, y="y", x="x", chan="chan", ky="ky", kx="kx", out_y=None, out_x=None, stride=1,
-           dilation=1, pad_y=0, pad_x=0):
-    """v [b chan y x], w [out chan ky kx] -> [b out out_y out_x]"""
+           dilation=1, pad_y=0, pad_x=0, tiled=False):
+    """v [b chan y x], w [out chan ky kx] -> [b out out_y out_x]; tiled: a CPU may go by Winograd's way, which is
+    faster for f32 and windows of 3 by 3"""
     c = Conv(y.encode(), x.encode(), (out_y or y).encode(), (out_x or x).encode(), chan.encode(),
              ky.encode(), kx.encode(), *[_int(x, f"conv2d: {what}") for what, x in (
                  ("stride", stride), ("dilation", dilation), ("pad_y", pad_y), ("pad_x", pad_x))])
-    return v.graph._build("fth_conv2d_", v, w, C.byref(c))
+    return v.graph._build("fth_conv2d_tiled_" if tiled else "fth_conv2d_", v, w, C.byref(c))
 
 
 @_method

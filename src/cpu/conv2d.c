@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "cpu/blas.h"
+#include "cpu/winograd.h"
 #include "graph/grid.h"
 
 #include <string.h>
@@ -130,13 +131,22 @@ static fth__matrix columns_of(const fth__conv_source *s, char *columns, int64_t 
 
 /* ---- forward and back to the image ---- */
 
+/* By whole sizes: a cut does not change the way. */
+static bool is_tiled(const fth_node *node)
+{
+    const fth__conv_attr *attr = node->attr;
+    return attr->tiled && fth__winograd_pays(fth__conv_size(node, attr->chan),
+                                             fth__conv_size(node, attr->out_chan));
+}
+
 static bool make_job(const fth_call *call, bool back, fth__conv_job *j)
 {
     const fth_node *node = call->node;
     const fth__conv_attr *attr = node->attr;
     const fth__conv_what from = back ? FTH__CONV_RESULT : FTH__CONV_IMAGE,
                          to = back ? FTH__CONV_IMAGE : FTH__CONV_RESULT;
-    *j = (fth__conv_job){.m_role = back ? 1 : 0, .depth_role = back ? 0 : 1};
+    *j = (fth__conv_job){
+        .m_role = back ? 1 : 0, .depth_role = back ? 0 : 1, .tiled = is_tiled(node)};
     j->from = (fth__conv_source){
         .v = fth__conv_view_of(attr, from, &node->in[0], &call->in[0]),
         .height = fth__conv_size(node, back ? attr->out_y : attr->y),
@@ -249,7 +259,10 @@ static uint64_t scratch_of(const fth_call *call, bool back)
     uint64_t most = 0;
     for (int64_t m0 = 0; m0 < all.to.n[1]; m0 += CHANNELS) {
         const fth__conv_job j = channels_of(&all, m0);
+        const uint64_t tiled = fth__winograd_scratch(&j);
         const rooms r = rooms_of(&j);
+        most = fth__max_u64(most, tiled);
+        if (tiled > 0) continue;
         most = fth__max_u64(most, r.columns + r.weights + r.product);
         if (j.to.n[2] >= j.rows) most = fth__max_u64(most, fth__conv_onednn_scratch(&j, j.rows));
         if (j.to.n[2] % j.rows > 0)
@@ -279,6 +292,10 @@ static fth_status run_job(const fth_call *call, bool back)
     for (int64_t m0 = 0; m0 < all.to.n[1]; m0 += CHANNELS) {
         const fth__conv_job j = channels_of(&all, m0);
         const int64_t tiles = j.to.n[2] / j.rows;
+        if (fth__winograd_scratch(&j) > 0) {
+            fth__winograd_run(&j, call->scratch);
+            continue;
+        }
         FTH_TRY(run_tiles(call, &j, j.rows, 0, tiles));
         FTH_TRY(run_tiles(call, &j, j.to.n[2] % j.rows, tiles * j.rows, 1));
     }
@@ -336,6 +353,8 @@ typedef struct weight_job {
         pixels; /* rows of the result per product; chan*ky*kx of this call; pixels of a product */
     int64_t total, block, super; /* of the batch */
     uint64_t columns, left, sum;
+    fth__winograd_sum tiles;
+    bool tiled;
 } weight_job;
 
 static void make_weight_job(const fth_call *call, weight_job *j)
@@ -367,6 +386,13 @@ static void make_weight_job(const fth_call *call, weight_job *j)
     j->columns = round64(fth__min_i64(DEPTH, j->depth) * j->pixels * j->from.size);
     j->left = round64(j->w.n[0] * j->pixels * j->from.size);
     j->sum = round64(j->w.n[0] * j->depth * j->from.size);
+    j->tiles = (fth__winograd_sum){&j->from, &j->r, j->w.n[1], is_tiled(node)};
+    const uint64_t tiles = fth__winograd_sum_scratch(&j->tiles);
+    j->tiled = tiles > 0;
+    if (j->tiled) {
+        j->columns = tiles;
+        j->left = 0;
+    }
 }
 
 static uint64_t scratch_weight(const fth_call *call)
@@ -477,7 +503,10 @@ static fth_status run_weight(const fth_call *call)
     if (j.r.n[0] == 0 && call->first) fold(&j, sum, 0, j.total);
     for (int64_t b = 0; b < j.r.n[0]; b += j.block) {
         const int64_t end = fth__min_i64(b + j.block, j.r.n[0]);
-        for (int64_t i = b; i < end && !nothing; i++) add_image(&j, call->scratch, i, i == b);
+        if (j.tiled && !nothing)
+            fth__winograd_sum_run(&j.tiles, b, end, (float *)(void *)sum, call->scratch);
+        for (int64_t i = b; i < end && !nothing && !j.tiled; i++)
+            add_image(&j, call->scratch, i, i == b);
         fold(&j, sum, j.r.origin[0] + b, j.r.origin[0] + end);
     }
     return FTH_OK;

@@ -24,6 +24,7 @@ typedef struct fth__conv_job {
     int64_t rows;      /* per product */
     int64_t depth;     /* whole */
     bool cols;         /* the output's channels are innermost */
+    bool tiled;        /* tiles of the result may be computed together (Winograd) */
 } fth__conv_job;
 
 /* Tiles of `rows` rows by oneDNN: one plan for all of them. The tiles start at row y of the

@@ -8,6 +8,8 @@
 #include "base/checked.h"
 #include "base/str.h"
 
+#include <fathom/products.h>
+
 #include <string.h>
 
 /* ---- shapes shared with the gradients ----------------------------------------------------------
@@ -234,13 +236,14 @@ static bool repeats(const fth_axis_id *axis)
     return false;
 }
 
-fth_val fth_conv2d_(fth_site site, fth_val v, fth_val w, const fth_conv *conv)
+static fth_val build(fth_site site, fth_val v, fth_val w, const fth_conv *conv, bool tiled)
 {
     if (!fth_val_ok(v) || !fth_val_ok(w)) return fth__poison(v);
     fth__conv_attr a = {.stride = conv->stride,
                         .dilation = conv->dilation,
                         .pad_y = conv->pad_y,
-                        .pad_x = conv->pad_x};
+                        .pad_x = conv->pad_x,
+                        .tiled = tiled};
     if (!resolve(v, site, conv, &a)) return fth__poison(v);
     const fth_desc *dv = fth__val_desc(v), *dw = fth__val_desc(w);
     char tv[FTH__SHAPE_TEXT], tw[FTH__SHAPE_TEXT];
@@ -267,4 +270,14 @@ fth_val fth_conv2d_(fth_site site, fth_val v, fth_val w, const fth_conv *conv)
             v.graph, site, FTH_E_AXIS_MISMATCH,
             "conv2d: the result would have an axis twice\n  image    %s\n  weights  %s", tv, tw);
     return fth_node_add_(v.graph, site, &fth__op_conv2d, 2, (fth_val[]){v, w}, &a, sizeof a);
+}
+
+fth_val fth_conv2d_(fth_site site, fth_val v, fth_val w, const fth_conv *conv)
+{
+    return build(site, v, w, conv, false);
+}
+
+fth_val fth_conv2d_tiled_(fth_site site, fth_val v, fth_val w, const fth_conv *conv)
+{
+    return build(site, v, w, conv, true);
 }

@@ -17,7 +17,7 @@ typedef struct fth__conv_attr {
     fth_axis_id out_chan, ky, kx;  /* of the weights, with chan */
     fth_axis_id out_y, out_x;      /* of the result, with batch and out_chan */
     fth_axis_id image[4], weights[4], result[4];
-    int32_t zero;
+    int32_t tiled; /* tiles of the result may be computed together */
     int64_t stride, dilation, pad_y, pad_x;
 } fth__conv_attr;
 

@@ -274,6 +274,18 @@ class Transforms(unittest.TestCase):
                        for i in range(3) for j in range(3))
         np.testing.assert_allclose(got, expected, atol=1e-10)
 
+    def test_conv2d_tiled(self):
+        """By Winograd's way, which rounds otherwise, and with errors like those of the plain way."""
+        v, w = RNG.normal(size=(2, 64, 9, 12)).astype("f"), RNG.normal(size=(32, 64, 3, 3)).astype("f")
+        g, x, k = graph(v__b_chan_y_x=v, w__o_chan_ky_kx=w)
+        p = np.pad(v.astype(float), ((0, 0), (0, 0), (1, 1), (1, 1)))
+        expected = sum(np.einsum("bcyx,oc->boyx", p[:, :, i:i + 9, j:j + 12], w[:, :, i, j].astype(float))
+                       for i in range(3) for j in range(3))
+        got = [fathom.conv2d(x, k, pad_y=1, pad_x=1, tiled=t).layout("b o y x").numpy() for t in (False, True)]
+        error = [np.sqrt(np.mean((a - expected)**2)) for a in got]
+        self.assertFalse(np.array_equal(*got))
+        self.assertLess(error[1], 2 * error[0])
+
     def test_pool_upsample(self):
         a = RNG.normal(size=(3, 8))
         g, x = graph(a__n_x=a)

@@ -5,6 +5,10 @@
 #include "testing/full.h"
 #include "testing/op_cut.h"
 
+#include <fathom/products.h>
+
+#include <math.h>
+
 extern const fth_kernel fth__cpu_conv2d, fth__cpu_conv2d_grad_input, fth__cpu_conv2d_grad_weight;
 
 typedef struct setup {
@@ -26,7 +30,7 @@ static void declare(oc_bench *b, const setup *s)
     fth_axis(b->g, "ox", s->out_x);
 }
 
-static fth_val build(oc_bench *b, const setup *s, fth_dtype t)
+static fth_val build(oc_bench *b, const setup *s, fth_dtype t, bool tiled)
 {
     const fth_conv conv = {.y = "y",
                            .x = "x",
@@ -39,7 +43,8 @@ static fth_val build(oc_bench *b, const setup *s, fth_dtype t)
                            .dilation = s->dilation,
                            .pad_y = s->pad_y,
                            .pad_x = s->pad_x};
-    return fth_conv2d(oc_in(b, "v", t, s->image), oc_in(b, "w", t, s->weights), &conv);
+    const fth_val v = oc_in(b, "v", t, s->image), w = oc_in(b, "w", t, s->weights);
+    return tiled ? fth_conv2d_tiled(v, w, &conv) : fth_conv2d(v, w, &conv);
 }
 
 static void *room(const fth_desc *d)
@@ -75,12 +80,12 @@ static double inner(const fth_desc *d, const void *p, const void *q)
     return sum;
 }
 
-static void check(const setup *s, fth_dtype t)
+static void check(const setup *s, fth_dtype t, bool tiled)
 {
     oc_bench b;
     oc_open(&b);
     declare(&b, s);
-    const fth_val v = build(&b, s, t);
+    const fth_val v = build(&b, s, t, tiled);
     const fth_node *node = oc_node(&b, v);
     const fth_val bar = oc_in(&b, "bar", t, strchr(s->image, 'b') ? "b o oy ox" : "o oy ox");
     fth_val in_bar[2] = {{0}};
@@ -140,9 +145,69 @@ TEST(every_layout_stride_and_padding)
     };
     const bool both = t_one_in(1, 2) == 1;
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
-        if (both || i % 2 == 0) check(&setups[i], FTH_F32);
-        if (both || i % 2 == 1) check(&setups[i], FTH_F64);
+        if (both || i % 2 == 0) check(&setups[i], FTH_F32, false);
+        if (both || i % 2 == 1) check(&setups[i], FTH_F64, false);
     }
+}
+
+/* Winograd: odd sizes, every padding, channels in any order, fewer rows than the image allows, more
+ * channels than a panel, blocks of images, wide rows; and what it leaves to the others. */
+TEST(tiles_of_two_by_two)
+{
+    static const setup setups[] = {
+        {"b c y x", "o c ky kx", 3, 4, 8, 8, 4, 3, 3, 8, 8, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 3, 5, 9, 7, 6, 3, 3, 9, 7, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 4, 9, 8, 7, 3, 3, 7, 6, 1, 1, 0, 0},
+        {"b c y x", "o c ky kx", 2, 4, 9, 8, 9, 3, 3, 11, 10, 1, 1, 2, 2},
+        {"b c y x", "o c ky kx", 2, 4, 30, 5, 4, 3, 3, 17, 3, 1, 1, 0, 1},
+        {"b c y x", "o c ky kx", 1, 4, 1, 1, 4, 3, 3, 1, 1, 1, 1, 1, 1},
+        {"b y x c", "o ky kx c", 3, 6, 9, 8, 5, 3, 3, 9, 8, 1, 1, 1, 1},
+        {"y x c b", "kx ky c o", 3, 4, 6, 5, 4, 3, 3, 6, 5, 1, 1, 1, 1},
+        {"c x y", "c o kx ky", 1, 4, 9, 8, 4, 3, 3, 9, 8, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 37, 6, 12, 67, 3, 3, 6, 12, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 70, 10, 34, 20, 3, 3, 10, 34, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 70, 4, 5, 4, 5, 3, 3, 5, 4, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 1, 4, 40, 258, 4, 3, 3, 40, 258, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 1, 4, 5, 600, 4, 3, 3, 5, 600, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 4, 9, 8, 4, 3, 3, 5, 4, 2, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 4, 9, 8, 4, 3, 3, 5, 4, 1, 2, 0, 0},
+        {"b c y x", "o c ky kx", 2, 3, 9, 8, 4, 3, 3, 9, 8, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 0, 4, 4, 4, 4, 3, 3, 4, 4, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 4, 4, 4, 4, 3, 3, 0, 4, 1, 1, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) check(&setups[i], FTH_F32, true);
+    check(&setups[0], FTH_F64, true);
+}
+
+/* Small whole numbers are exact in every transform; that they are made is seen by Inf. */
+TEST(tiles_by_hand)
+{
+    enum { SIDE = 6, CHAN = 4 };
+    oc_bench b;
+    oc_open(&b);
+    const setup s = {"c y x", "o c ky kx", 1, CHAN, SIDE, SIDE, CHAN, 3, 3, SIDE, SIDE, 1, 1, 1, 1};
+    declare(&b, &s);
+    float image[CHAN][SIDE][SIDE] = {{{0}}}, weights[CHAN][CHAN][9], out[CHAN][SIDE][SIDE];
+    for (int i = 0; i < CHAN * CHAN * 9; i++) (&weights[0][0][0])[i] = (float)(1 + i / 9);
+    image[1][2][3] = 1;
+    oc_case c = {.node = oc_node(&b, build(&b, &s, FTH_F32, true)),
+                 .in = {image, weights},
+                 .out = {out},
+                 .kernel = &fth__cpu_conv2d};
+    OK(oc_run(&c));
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++)
+            EQ_F64(out[2][y][x], y >= 1 && y <= 3 && x >= 2 && x <= 4 ? 10 : 0);
+    image[1][2][3] = NAN;
+    OK(oc_run(&c));
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++)
+            EQ_I64(isnan(out[2][y][x]) != 0, y >= 1 && y <= 3 && x >= 2 && x <= 4);
+    image[1][2][3] = INFINITY;
+    OK(oc_run(&c));
+    IS_TRUE(isnan(out[2][2][3])); /* one of its points has it with another sign */
+    EQ_F64(out[2][0][3], 0);
+    oc_close(&b);
 }
 
 TEST(numbers_by_hand)
@@ -152,7 +217,8 @@ TEST(numbers_by_hand)
     const setup s = {"c y x", "o c ky kx", 1, 1, 2, 3, 1, 2, 2, 2, 3, 1, 1, 0, 0};
     declare(&b, &s);
     float image[6] = {1, 2, 3, 4, 5, 6}, weights[4] = {1, 10, 100, 1000}, out[6];
-    oc_case c = {.node = oc_node(&b, build(&b, &s, FTH_F32)), .in = {image, weights}, .out = {out}};
+    oc_case c = {
+        .node = oc_node(&b, build(&b, &s, FTH_F32, false)), .in = {image, weights}, .out = {out}};
     for (int fast = 0; fast < 2; fast++) {
         c.kernel = fast ? &fth__cpu_conv2d : NULL;
         OK(oc_run(&c));
@@ -171,7 +237,7 @@ TEST(refusals)
     const setup s = {"b c y x", "o c ky kx", 1, 1, 2, 3, 1, 2, 2, 2, 3, 0, 1, 0, 0};
     declare(&b, &s);
     fth_err err = {0};
-    build(&b, &s, FTH_F32);
+    build(&b, &s, FTH_F32, false);
     fth_graph_errors(b.g, 0, &err);
     EQ_I64(err.status, FTH_E_GRAPH_ATTR);
     const setup no_chan = {"b y x", "c ky kx o", 1, 1, 2, 3, 1, 2, 2, 2, 3, 1, 1, 0, 0};

@@ -3,6 +3,8 @@
 
 #include "../ops/resize.h"
 
+#include <fathom/products.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -82,7 +84,7 @@ static fth_val convolve(const build *b, const char *layer, fth_val v)
                         .dilation = 1,
                         .pad_y = 1,
                         .pad_x = 1};
-    return fth_conv2d(v, b->param[w], &c);
+    return fth_conv2d_tiled(v, b->param[w], &c);
 }
 
 static fth_val add_bias(const build *b, const char *layer, fth_val v)
