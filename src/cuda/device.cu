@@ -1,6 +1,7 @@
 /* device.cu - opening a GPU; its lanes, copies, marks and recordings. */
 #include "cuda/device.h"
 
+#include "base/lanes.h"
 #include "cuda/cupti.h"
 #include "cuda/library.h"
 
@@ -44,9 +45,12 @@ static fth_status make_lanes(fth_device *d, fth_err *err)
 {
     int least = 0, most = 0;
     FTH_CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &most), "priorities of streams", err);
-    for (int i = 0; i < FTH_LANE_COUNT; i++)
-        FTH_CUDA_TRY(cudaStreamCreateWithPriority(&d->lane[i], cudaStreamNonBlocking, most),
+    for (int i = 0; i < FTH_LANE_COUNT; i++) {
+        const bool patient = i + FTH__PATIENT_LANES >= FTH_LANE_COUNT;
+        FTH_CUDA_TRY(cudaStreamCreateWithPriority(&d->lane[i], cudaStreamNonBlocking,
+                                                  patient ? least : most),
                      "a stream", err);
+    }
     FTH_CUDA_TRY(cudaStreamCreateWithPriority(&d->beside, cudaStreamNonBlocking, least), "a stream",
                  err);
     for (cudaEvent_t *e : {&d->parted, &d->met})

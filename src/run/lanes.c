@@ -1,13 +1,20 @@
-/* lanes.c - which steps must wait for which, and on which lane each would begin first. */
+/* lanes.c - which steps must wait for which, and on which lane each would begin first.
+ *
+ * Kernels of the last lanes give way to those of the first (PATIENT and on). Steps that others wait
+ * for all the way to the end have every lane; those with time to spare, as gradients of weights
+ * are, have the last ones and fill what the others leave of the card.
+ */
 #include "run/lanes.h"
 
 #include "array/tensor.h"
+#include "base/lanes.h"
 #include "mem/heap.h"
 
 enum {
     LANES = 1 + FTH_BESIDE_LANES, /* the first is COMPUTE */
-    FEWEST = 4,                   /* steps that are worth it, */
-    MOST = 2048,                  /* and that are compared with each other */
+    PATIENT = LANES - FTH__PATIENT_LANES,
+    FEWEST = 4,  /* steps that are worth it, */
+    MOST = 2048, /* and that are compared with each other */
     PARTS = FTH_MAX_IN + FTH_MAX_OUT + 2
 };
 
@@ -23,7 +30,8 @@ typedef struct step {
     int known[LANES]; /* per lane: the last step that is done before this one ends */
     fth_mark *mark;   /* set after it, where somebody waits for it */
     bool awaited;
-    double end; /* guessed */
+    double end;   /* guessed */
+    bool patient; /* it can begin later and nothing ends later */
 } step;
 
 struct fth__lanes {
@@ -39,6 +47,8 @@ typedef struct work {
     fth__lanes *l;
     part *part;
     int64_t *first; /* per step: of its parts */
+    uint8_t *after; /* bit i * n + j: step i comes after j */
+    double *path;   /* per step: seconds from its beginning to the end of all */
 } work;
 
 static fth_lane lane_of(int i)
@@ -102,6 +112,50 @@ static bool touch(const work *w, int64_t i, int64_t j)
     return false;
 }
 
+static void find_order(const work *w)
+{
+    const int64_t n = w->l->n;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (touch(w, i, j)) w->after[(i * n + j) / 8] |= (uint8_t)(1u << (i * n + j) % 8);
+}
+
+static bool comes_after(const work *w, int64_t i, int64_t j)
+{
+    const int64_t at = i * w->l->n + j;
+    return w->after[at / 8] >> at % 8 & 1;
+}
+
+/* ---- time to spare ---- */
+
+/* Seconds on a large card, to compare: a launch, and what it multiplies and moves. */
+static double guess(const fth__item *it)
+{
+    return 3e-6 + it->flops / 3e13 + (double)it->moved / 2e12;
+}
+
+static const double SPARE = 0.1; /* of the longest chain of steps */
+
+static void find_patient(const work *w)
+{
+    fth__lanes *l = w->l;
+    const fth__item *item = &w->r->p->item[l->from];
+    double longest = 0;
+    for (int64_t i = l->n - 1; i >= 0; i--) { /* what comes after it has told it already */
+        w->path[i] += guess(&item[i]);
+        for (int64_t j = 0; j < i; j++)
+            if (comes_after(w, i, j) && w->path[i] > w->path[j]) w->path[j] = w->path[i];
+        if (w->path[i] > longest) longest = w->path[i];
+    }
+    for (int64_t i = 0; i < l->n; i++) { /* `end`: for now of what it waits for */
+        step *s = &l->step[i];
+        const double end = s->end + guess(&item[i]);
+        s->patient = s->end + w->path[i] < (1 - SPARE) * longest;
+        for (int64_t j = i + 1; j < l->n; j++)
+            if (comes_after(w, j, i) && end > l->step[j].end) l->step[j].end = end;
+    }
+}
+
 /* ---- lanes ---- */
 
 static void raise(int *known, const int *by)
@@ -118,20 +172,14 @@ static void find_needs(const work *w, int64_t i, int *need)
     for (int m = 0; m < LANES; m++) need[m] = known[m] = -1;
     for (int64_t j = i - 1; j >= 0; j--) {
         const step *s = &w->l->step[j];
-        if (j <= known[s->lane] || !touch(w, i, j)) continue;
+        if (j <= known[s->lane] || !comes_after(w, i, j)) continue;
         need[s->lane] = (int)j;
         raise(known, s->known);
     }
 }
 
-/* Seconds on a large card, to compare: a launch, and what it multiplies and moves. */
-static double guess(const fth__item *it)
-{
-    return 3e-6 + it->flops / 3e13 + (double)it->moved / 2e12;
-}
-
 /* The lane on which the step can begin first; of several the one that it would wait for longest. */
-static int choose(const fth__lanes *l, const int *need, double *begin)
+static int choose(const fth__lanes *l, bool patient, const int *need, double *begin)
 {
     double ready = 0;
     for (int m = 0; m < LANES; m++)
@@ -139,7 +187,7 @@ static int choose(const fth__lanes *l, const int *need, double *begin)
     int best = 0;
     double best_end = -1;
     *begin = -1;
-    for (int m = 0; m < LANES; m++) {
+    for (int m = patient ? PATIENT : 0; m < LANES; m++) {
         const double end = l->last[m] >= 0 ? l->step[l->last[m]].end : 0,
                      at = end > ready ? end : ready;
         const bool sooner = *begin < 0 || at < *begin,
@@ -159,7 +207,7 @@ static void place(const work *w, int64_t i)
     int need[LANES];
     double begin;
     find_needs(w, i, need);
-    s->lane = choose(l, need, &begin);
+    s->lane = choose(l, s->patient, need, &begin);
     s->end = begin + guess(&w->r->p->item[l->from + i]);
     for (int m = 0; m < LANES; m++) s->wait[m] = s->known[m] = -1;
     if (l->last[s->lane] >= 0) raise(s->known, l->step[l->last[s->lane]].known);
@@ -182,6 +230,8 @@ static bool place_all(work *w)
 {
     fth__lanes *l = w->l;
     if (!find_parts(w)) return false;
+    find_order(w);
+    find_patient(w);
     for (int m = 0; m < LANES; m++) l->last[m] = -1;
     for (int64_t i = 0; i < l->n; i++) place(w, i);
     bool beside = false;
@@ -211,11 +261,16 @@ fth__lanes *fth__lanes_make(const fth__runner *r, int64_t from, int64_t to)
     w.l = fth__heap_alloc(mem, sizeof *w.l);
     w.part = fth__heap_alloc(mem, (uint64_t)(n * PARTS) * sizeof *w.part);
     w.first = fth__heap_alloc(mem, (uint64_t)(n + 1) * sizeof *w.first);
+    w.after = fth__heap_alloc(mem, (uint64_t)(n * n + 7) / 8);
+    w.path = fth__heap_alloc(mem, (uint64_t)n * sizeof *w.path);
     if (w.l) *w.l = (fth__lanes){.from = from, .n = n};
     if (w.l) w.l->step = fth__heap_alloc(mem, (uint64_t)n * sizeof *w.l->step);
-    const bool made = w.l && w.l->step && w.part && w.first && place_all(&w) && make_marks(r, w.l);
+    const bool made = w.l && w.l->step && w.part && w.first && w.after && w.path && place_all(&w) &&
+                      make_marks(r, w.l);
     fth__heap_free(mem, w.part);
     fth__heap_free(mem, w.first);
+    fth__heap_free(mem, w.after);
+    fth__heap_free(mem, w.path);
     if (made) return w.l;
     fth__lanes_drop(r->p, w.l);
     return NULL;

@@ -44,6 +44,8 @@ MUTANTS = [
      "(all->failed < 0 || i < all->failed)", "true", "unit/test_device_prepare"),
     ("failure_of_a_kernel_forgotten", "src/run/device.c",
      "if (all.failed < 0) return FTH_OK;", "return FTH_OK;", "unit/test_device_prepare"),
+    ("steps_with_time_never_give_way", "src/run/lanes.c",
+     "s->patient = s->end + w->path[i] < (1 - SPARE) * longest;", "s->patient = s->end + w->path[i] < (1 - SPARE) * longest * 0;", "unit/test_device_lanes"),
     ("lanes_do_not_meet_at_the_end", "src/run/lanes.c",
      "if (l->last[m] >= 0) FTH_TRY(wait(r, FTH_LANE_COMPUTE, l->step[l->last[m]].mark));", "(void)m;",
      "unit/test_device_lanes"),

@@ -1,6 +1,8 @@
 /* host_device.c - lanes as threads with a queue each, marks as counters. */
 #include "testing/host_device.h"
 
+#include "base/lanes.h"
+
 #include <fathom/op.h>
 
 #include <pthread.h>
@@ -69,7 +71,7 @@ typedef struct seen_event {
 /* What tests set and ask; read by any thread. */
 static atomic_int_fast64_t seen_kernels, seen_copies, seen_recordings, seen_replays, calls_left;
 static atomic_int_fast64_t seen_calls, seen_marks, seen_blocks, seen_pins, seen_questions,
-    seen_waits, seen_beside;
+    seen_waits, seen_beside, seen_patient;
 static atomic_uint_fast64_t mapped, most_mapped;
 static atomic_int delay_us, replay_us;
 static const char *lacking, *watch_refusal;
@@ -80,7 +82,7 @@ t_host_seen t_host_device_seen(void)
 {
     return (t_host_seen){seen_kernels,   seen_copies, seen_recordings, seen_replays, mapped,
                          most_mapped,    seen_calls,  seen_marks,      seen_blocks,  seen_pins,
-                         seen_questions, seen_waits,  seen_beside};
+                         seen_questions, seen_waits,  seen_beside,     seen_patient};
 }
 
 void t_host_device_delay(int microseconds)
@@ -286,6 +288,8 @@ static void *serve(void *arg)
         const int64_t start = watch_now(d);
         do_work(d, &w);
         if (w.kind == CALL && l - d->lane >= FTH_LANE_BESIDE) atomic_fetch_add(&seen_beside, 1);
+        if (w.kind == CALL && l - d->lane >= FTH_LANE_COUNT - FTH__PATIENT_LANES)
+            atomic_fetch_add(&seen_patient, 1);
         see(d, (uint32_t)(l - d->lane), &w, start);
         pthread_mutex_lock(&d->lock);
         l->done++;
@@ -337,7 +341,7 @@ static fth_status open_device(fth_device **out, int index, fth_err *err)
     if (!d) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a device");
     seen_kernels = seen_copies = seen_recordings = seen_replays = 0;
     seen_calls = seen_marks = seen_blocks = seen_pins = seen_questions = seen_waits = seen_beside =
-        0;
+        seen_patient = 0;
     mapped = most_mapped = 0;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);

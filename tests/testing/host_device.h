@@ -19,7 +19,7 @@ typedef struct t_host_seen {
     /* Calls of a run: all of them, and those that make a mark, take or give back memory, pin, ask
      * how much is free, wait. */
     int64_t calls, marks, blocks, pins, questions, waits;
-    int64_t beside; /* kernels that ran on lanes beside COMPUTE */
+    int64_t beside, patient; /* kernels that ran on lanes beside COMPUTE, and on patient ones */
 } t_host_seen;
 t_host_seen t_host_device_seen(void);
 /* How many microseconds some of the work waits first, so that lanes drift apart; 0. */
