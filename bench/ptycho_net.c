@@ -245,7 +245,7 @@ void bench_ptycho_net(bench *b)
 
 void bench_ptycho_net_device(bench *b)
 {
-    one(b, "ptycho_device_train", true, 16, 3.0);
+    one(b, "ptycho_device_train_16", true, 16, 3.0);
     one(b, "ptycho_device_train_128", true, 128, 1.5);
     one(b, "ptycho_device_infer", false, 128, 1.5);
 }
