@@ -2417,7 +2417,8 @@ ptycho = _Ptycho()
 
 class _SplatCamera(C.Structure):
     _fields_ = [("width", L), ("height", L), ("lens", D * 4), ("w2c", D * 12), ("background", D * 3),
-                ("most_alpha", D)]
+                ("most_alpha", D), ("model", S), ("distortion", D * 8), ("coefficients", C.c_int32),
+                ("antialiased", C.c_int32), ("gut", C.c_int32)]
 
 
 _SPLAT = {
@@ -2538,10 +2539,12 @@ class _Splat:
         return SplatModel(self, context, out.value)
 
     def render(self, model, camera, background=(0, 0, 0), alpha=False, depth=False, raster="fast", context=None,
-               memory=None, threads=0, device=None):
+               memory=None, threads=0, device=None, antialiased=False, gut=False):
         """The image, float32 [i, j, c], the background in it, not clamped; with `alpha` or `depth` a tuple of it
         and these, [i, j]; depth is the sum of weight times depth. A camera is a dict: width, height, fx, fy (fx
-        by itself), cx, cy (the middle), w2c: world to camera, 4x4 or 3x4, x right, y down, z forward."""
+        by itself), cx, cy (the middle), w2c: world to camera, 4x4 or 3x4, x right, y down, z forward; and with
+        gut=True (3DGUT) model, a camera model of COLMAP such as "OPENCV" or "OPENCV_FISHEYE", and distortion,
+        its coefficients in their order."""
         if isinstance(model, (str, os.PathLike)):
             model = self.load(model, context, memory, threads, device)
         elif not isinstance(model, SplatModel):
@@ -2554,8 +2557,13 @@ class _Splat:
             _refuse(f"camera: expected w2c of 4x4 or 3x4, found {list(pose.shape)}", "USAGE")
         fx = float(camera["fx"])
         lens = (fx, float(camera.get("fy", fx)), float(camera.get("cx", width / 2)), float(camera.get("cy", height / 2)))
+        bends, name = [float(b) for b in camera.get("distortion", ())], camera.get("model")
+        if len(bends) > 8 or bends and name is None:
+            _refuse("camera: expected a model such as 'OPENCV' with its distortion of up to 8 numbers, found "
+                    f"{len(bends)} numbers and model {name!r}", "USAGE")
         c = _SplatCamera(width, height, (D * 4)(*lens), (D * 12)(*pose[:3].ravel()), (D * 3)(*background),
-                         0.999 if raster == "fast" else 0.99)
+                         0.999 if raster == "fast" else 0.99, None if name is None else os.fsencode(name),
+                         (D * 8)(*bends), len(bends), bool(antialiased), bool(gut))
         if width < 1 or height < 1:
             _refuse(f"camera: expected a size, found {width} x {height}", "USAGE")
         image, err = np.empty((height, width, 3), np.float32), Err()

@@ -71,6 +71,53 @@ class SplatPython(unittest.TestCase):
         with self.assertRaises(fathom.Error):
             fathom.splat.load(self.dir / "none.ply")
 
+    def test_lenses_are_those_of_the_program(self):
+        """Every camera model that a capture may have, with its coefficients in the order of COLMAP."""
+        model = fathom.splat.load(self.dir / "golden/model.ply")
+        lenses = {"SIMPLE_RADIAL": [-0.1], "RADIAL": [-0.1, 0.02], "OPENCV": [-0.1, 0.02, 0.003, -0.004],
+                  "FULL_OPENCV": [-0.1, 0.02, 0.003, -0.004, 0.01, 0.05, 0.01, 0.002], "FISHEYE": [],
+                  "SIMPLE_RADIAL_FISHEYE": [0.03], "RADIAL_FISHEYE": [0.03, -0.01],
+                  "OPENCV_FISHEYE": [0.03, -0.01, 0.002, 0.001]}
+        (self.dir / "bent/sparse/0").mkdir(parents=True)
+        pose = np.vstack([np.asarray(self.camera["w2c"], float)[:3], [0, 0, 0, 1]])
+        camera = {**self.camera, "w2c": pose}
+        w = np.sqrt(max(0, 1 + np.trace(pose[:3, :3]))) / 2
+        q = [w, *((pose[b, a] - pose[a, b]) / (4 * w) for a, b in ((1, 2), (2, 0), (0, 1)))]
+        self.assertGreater(w, 0.1)
+        folder, seen = self.dir / "bent/sparse/0", []
+        (folder / "points3D.txt").write_text("")
+        (folder / "images.txt").write_text("1 %s 1 a.png\n\n" % " ".join(repr(float(v)) for v in (*q, *pose[:3, 3])))
+        (self.dir / "bent/images").mkdir()
+        (self.dir / "bent/images/a.png").write_bytes((self.dir / "golden/images/view_00.png").read_bytes())
+        for name, bends in lenses.items():
+            focal = [camera["fx"]] if "SIMPLE" in name or name.startswith("RADIAL") else [camera["fx"], camera["fy"]]
+            numbers = [*focal, camera["cx"], camera["cy"], *bends]
+            (folder / "cameras.txt").write_text(f"1 {name} 50 42 " + " ".join(repr(float(v)) for v in numbers) + "\n")
+            done = call("render", "golden/model.ply", "-d", "bent", "-o", "p", "--gut", "-a", "--bg", "0.1,0.2,0.3",
+                        "--alpha", cwd=self.dir)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            one = {**camera, "fy": focal[-1], "model": name, "distortion": bends}
+            image, alpha = fathom.splat.render(model, one, self.background, alpha=True, gut=True, antialiased=True)
+            np.testing.assert_allclose(image, np.load(self.dir / "p/a.npy"), atol=2e-5)
+            np.testing.assert_allclose(alpha, np.load(self.dir / "p/a_alpha.npy"), atol=2e-5)
+            seen.append(image)
+        for i, image in enumerate(seen):
+            self.assertGreater(min(np.abs(image - other).max() for other in seen[:i] + seen[i + 1:]), 1e-3)
+        plain = fathom.splat.render(model, camera, gut=True)
+        self.assertGreater(np.abs(plain - fathom.splat.render(model, camera, gut=True, antialiased=True)).max(), 1e-6)
+        self.assertGreater(np.abs(plain - fathom.splat.render(model, camera)).max(), 1e-6)
+        np.testing.assert_array_equal(fathom.splat.render(model, {**camera, "model": "PINHOLE"}, gut=True), plain)
+
+    def test_lenses_that_cannot_be_are_refused(self):
+        model = fathom.splat.load(self.dir / "golden/model.ply")
+        for more, options, text in (({"model": "OPENCV", "distortion": [0.1, 0, 0, 0]}, {}, "without distortion, found OPENCV"),
+                                    ({"model": "OPENCV", "distortion": [0.1]}, {"gut": True}, "expected 4 coefficients"),
+                                    ({"model": "EUCM", "distortion": [0.5, 1]}, {"gut": True}, "found 'EUCM'"),
+                                    ({"distortion": [0.1]}, {"gut": True}, "expected a model such as 'OPENCV'"),
+                                    ({"model": "SIMPLE_RADIAL", "distortion": [np.nan]}, {"gut": True}, "finite coefficients")):
+            with self.assertRaisesRegex(fathom.Error, text):
+                fathom.splat.render(model, {**self.camera, **more}, **options)
+
     def test_files_that_are_saved_load_again(self):
         model = fathom.splat.load(self.dir / "golden/model.ply")
         for name in ("a.ply", "a.spz", "a.sog", "a.splat"):

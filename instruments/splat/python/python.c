@@ -117,21 +117,29 @@ static fth_status read_camera(const fth_splat_camera *c, gs_view *v, fth_err *er
     for (int i = 0; i < 12; i++) v->w2c[i / 4][i % 4] = (float)c->w2c[i];
     for (int k = 0; k < 3; k++)
         for (int r = 0; r < 3; r++) v->centre[k] -= c->w2c[4 * r + k] * c->w2c[4 * r + 3];
-    return FTH_OK;
+    if (c->model) FTH_TRY(gs_view_set_lens(v, c->model, c->distortion, (int)c->coefficients, err));
+    if (!v->distorted || c->gut) return FTH_OK;
+    FTH_FAIL(err, FTH_E_USAGE, "camera: expected a lens without distortion, found %s", c->model);
+    fth_err_hint(err, "give gut=True, which looks along the ray of each pixel");
+    return FTH_E_USAGE;
 }
 
 static fth_status fit_frame(fth_splat *s, const fth_splat_camera *c, bool depth, fth_err *err)
 {
     const gs_frame_options *now = &s->frame.how;
     if (s->frame.ctx && now->width == c->width && now->height == c->height && now->depth == depth &&
-        now->most_alpha == c->most_alpha)
+        now->most_alpha == c->most_alpha && now->antialias == (c->antialiased != 0) &&
+        now->gut == (c->gut != 0))
         return FTH_OK;
     gs_frame_free(&s->frame);
-    return gs_frame_create(
-        &s->frame, s->ctx, &s->model,
-        &(gs_frame_options){
-            .width = c->width, .height = c->height, .depth = depth, .most_alpha = c->most_alpha},
-        err);
+    return gs_frame_create(&s->frame, s->ctx, &s->model,
+                           &(gs_frame_options){.width = c->width,
+                                               .height = c->height,
+                                               .depth = depth,
+                                               .most_alpha = c->most_alpha,
+                                               .antialias = c->antialiased != 0,
+                                               .gut = c->gut != 0},
+                           err);
 }
 
 fth_status fth_splat_render(fth_splat *s, const fth_splat_camera *camera, float *image,

@@ -32,6 +32,11 @@ typedef struct fth_splat_camera {
     double w2c[12];       /* world to camera, 3 rows of 4; x right, y down, z forward */
     double background[3]; /* colour behind everything */
     double most_alpha;    /* 0.999 or 0.99 */
+    const char *model;    /* of the lens, as COLMAP names it; NULL: a pinhole */
+    double distortion[8]; /* its coefficients, in their order */
+    int32_t coefficients; /* how many */
+    int32_t antialiased;  /* opacities follow the size on the image */
+    int32_t gut;          /* along rays (3DGUT), which a lens with distortion needs */
 } fth_splat_camera;
 /* Image [i j c]; alpha and the sum of weight times depth [i j], or NULL. */
 FTH_API FTH_MUST_USE fth_status fth_splat_render(fth_splat *s, const fth_splat_camera *camera,

@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Where the parameters of a model go, in their order. */
 static const int radial_order[] = {GS_BEND_N1, GS_BEND_N2, GS_BEND_P1, GS_BEND_P2,
@@ -15,6 +16,32 @@ void gs_view_bend(gs_view *v, const gs_camera_model *m, const double *parameters
     v->lens = m->lens;
     for (int k = 0; k < m->bends; k++) v->bend[order[k]] = parameters[k];
     gs_view_find_reach(v);
+}
+
+fth_status gs_view_set_lens(gs_view *v, const char *model, const double *coefficients, int n,
+                            fth_err *err)
+{
+    const gs_camera_model *m = gs_camera_model_named(model, strlen(model));
+    if (!m || m->lens == GS_LENS_UNKNOWN) {
+        FTH_FAIL(err, FTH_E_USAGE,
+                 "camera: expected the name of a supported camera model of COLMAP, found '%.60s'",
+                 model);
+        fth_err_hint(err, "PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, OPENCV_FISHEYE and "
+                          "the other fisheyes but THIN_PRISM_FISHEYE");
+        return FTH_E_USAGE;
+    }
+    if (n != m->bends)
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "camera: expected %d coefficients of distortion for %s, found %d", m->bends,
+                        m->name, n);
+    for (int i = 0; i < n; i++)
+        if (!isfinite(coefficients[i]))
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "camera: expected finite coefficients of distortion, found %g as the "
+                            "one at %d",
+                            coefficients[i], i);
+    gs_view_bend(v, m, coefficients);
+    return FTH_OK;
 }
 
 /* Distance from the middle of the image, in focal lengths, of what is seen at r: the tangent of an

@@ -24,6 +24,11 @@ typedef struct gs_view {
     double reach; /* largest r that the coefficients are good for */
 } gs_view;
 
+/* The lens of a camera model of COLMAP by its name, with its coefficients of distortion in their
+ * order. FTH_E_USAGE: it is not supported, or has another number of them. */
+fth_status gs_view_set_lens(gs_view *v, const char *model, const double *coefficients, int n,
+                            fth_err *err);
+
 typedef struct gs_scene {
     fth_mem *mem;
     const char *format; /* "colmap binary", "colmap text", "transforms" */
