@@ -168,6 +168,29 @@ class Mistakes(unittest.TestCase):
         (self.dir / "half" / CHECKPOINT).unlink()
         self.refused(3, "eval", "half", "-d", "toy", "-o", "none", says="nor the checkpoint of a training")
 
+    def test_folders_stand_for_the_settings_of_their_training(self):
+        flags = ["-a", "--bg", "1,0.5,0", "--raster", "classic", "-r", 2, "--test-every", 2]
+        self.ok("train", "-d", "toy", "-o", "looks", "-i", 20, *flags, "--eval", "--eval-steps", 20, "--init-ply", "toy/truth.ply")
+        want = float(rows_of(self.dir / "looks/metrics.csv")[0]["psnr"])
+
+        def psnr(*words):
+            shutil.rmtree(self.dir / "looked", ignore_errors=True)
+            done = self.ok("eval", *words, "-o", "looked", "--no-images", "--json")
+            return json.loads(done.stdout)["psnr"]
+        self.assertAlmostEqual(psnr("looks"), want, places=3)  # rotations of a PLY are units
+        self.assertEqual(psnr("looks"), psnr("looks/splat_20.ply", "-d", "toy", *flags))
+        self.assertEqual(psnr("looks", "--bg", "0,0,0"), psnr("looks/splat_20.ply", "-d", "toy", "-a", "--bg", "0,0,0", *flags[3:]))
+        self.assertGreater(abs(psnr("looks/splat_20.ply", "-d", "toy") - want), 0.1)
+        told = self.said("render", "looks", "-o", "shown", "--views", "test")
+        self.assertIn("settings of looks/training_config.json: --bg 1,0.5,0, --raster classic, --antialiasing, --test-every 2, "
+                      "--data-path toy\n", told)
+        self.ok("render", "looks/splat_20.ply", "-d", "toy", *flags[:5], "-o", "shown2", "--test-every", 2, "--views", "test")
+        self.assertEqual(self.names("shown"), self.names("shown2"))
+        for name in self.names("shown"):
+            self.assertEqual((self.dir / "shown" / name).read_bytes(), (self.dir / "shown2" / name).read_bytes())
+        (self.dir / "looks/training_config.json").write_text('{"iterationen": 3}')
+        self.assertIn("warning: settings of the training are not known", self.said("eval", "looks", "-d", "toy", "-o", "looked"))
+
     # ---- settings ----
 
     def test_values_that_a_flag_hides(self):
@@ -344,6 +367,7 @@ class Mistakes(unittest.TestCase):
                                       "inverted?"])
         self.no_results("x")
         (masks / images[3]).write_bytes(white)
+        train[4] = "covered"
         told = self.said(*train).splitlines()
         for v in range(4):
             line = f"warning: nothing of view '{images[v]}' is trained on: masked/masks/{images[v]} leaves no pixel"

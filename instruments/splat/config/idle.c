@@ -111,29 +111,6 @@ static void put_why(const need *row, bool flags, char *text, size_t bytes)
              !plain && row->words[first] ? row->words + first + 1 : "");
 }
 
-/* The default of the same strategy and profile. */
-static fth_status make_standard(const fth_config *cfg, fth_mem *mem, fth_config **out, fth_err *err)
-{
-    static const char *const kept[] = {"strategy", "profile"};
-    char value[VALUE], line[VALUE + 40];
-    FTH_TRY(fth_config_create(out, mem, err));
-    fth_status s = fth_config_set(*out, "name=splat", err);
-    for (int i = 0; s == FTH_OK && i < 2; i++) {
-        gs_setting_text(cfg, kept[i], value, sizeof value);
-        snprintf(line, sizeof line, "%s=%s", kept[i], value);
-        s = fth_config_set(*out, line, err);
-    }
-    return s == FTH_OK ? fth_config_check(*out, &gs_schema, NULL, err) : s;
-}
-
-static bool is_standard(const fth_config *cfg, const fth_config *standard, const char *key)
-{
-    char is[VALUE], by_itself[VALUE];
-    gs_setting_text(cfg, key, is, sizeof is);
-    gs_setting_text(standard, key, by_itself, sizeof by_itself);
-    return strcmp(is, by_itself) == 0;
-}
-
 /* Whether another row of the key makes it of use. */
 static bool helps_elsewhere(const fth_config *cfg, const need *row)
 {
@@ -149,12 +126,12 @@ fth_status gs_settings_idle(const fth_config *cfg, fth_mem *mem, bool flags, gs_
 {
     fth_config *standard = NULL;
     const char *told = ""; /* each key once: its rows follow each other */
-    fth_status s = make_standard(cfg, mem, &standard, err);
+    fth_status s = gs_settings_standard(cfg, mem, &standard, err);
     for (size_t i = 0; s == FTH_OK && i < sizeof needs / sizeof needs[0]; i++) {
         const need *row = &needs[i];
         char why[VALUE];
         if (holds(cfg, row) != row->against || helps_elsewhere(cfg, row) ||
-            strcmp(told, row->key) == 0 || is_standard(cfg, standard, row->key))
+            strcmp(told, row->key) == 0 || gs_setting_is_same(cfg, standard, row->key))
             continue;
         put_why(row, flags, why, sizeof why);
         tell(user, row->key, why);

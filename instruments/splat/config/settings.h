@@ -13,6 +13,8 @@
 
 #include <fathom/fathom.h>
 
+#define GS_CONFIG_FILE "training_config.json" /* that a training leaves in its folder */
+
 extern const fth_schema gs_schema;
 extern const char gs_keys_train[]; /* "seed data_path ...": what a training depends on */
 
@@ -94,6 +96,12 @@ void gs_settings_write(const fth_config *cfg, int degree, fth_json_writer *w, co
 /* The effective value of a key as a text, with the default of the strategy; "" where it has none.
  */
 void gs_setting_text(const fth_config *cfg, const char *key, char *text, size_t bytes);
+
+/* A checked config with the defaults of the same strategy and profile; destroy it also on failure.
+ */
+fth_status gs_settings_standard(const fth_config *cfg, fth_mem *mem, fth_config **out,
+                                fth_err *err);
+bool gs_setting_is_same(const fth_config *cfg, const fth_config *other, const char *key);
 
 /* Rows of keys.def; the last has no key. */
 typedef struct gs_option {

@@ -1,5 +1,5 @@
 /* verb.c - `fathom splat eval MODEL -d DATA -o OUT`, and the stage of the same name. */
-#include "../config/settings.h"
+#include "../config/trained.h"
 #include "../data/data.h"
 #include "../file/plural.h"
 #include "../scene/cameras.h"
@@ -206,6 +206,25 @@ static fth_status answer(order *o, fth_answer *a, fth_err *err)
     return FTH_OK;
 }
 
+/* Flags that the folder of a training stands for, where they are not given. */
+static const char from_training[] =
+    "data-path images test-every split-by resize_factor masks alpha bg raster antialiasing gut "
+    "ignore-distortion legacy-yturn legacy-ssim";
+
+/* What has no flag here; poses as they were refined, where there is a file of them. */
+static void take_rest(order *o, const gs_trained *t, const char *folder, char cameras[FTH_PATH])
+{
+    char name[64];
+    o->max_width = t->set.max_width;
+    o->resample = t->set.resample;
+    const int64_t iteration = gs_model_iteration(o->model);
+    if (o->cameras || t->set.poses == GS_POSE_NONE || iteration < 0) return;
+    snprintf(name, sizeof name, "cameras_%" PRId64 ".json", iteration);
+    if (fth_path_join(cameras, folder, name, NULL) != FTH_OK || !fth_path_exists(cameras)) return;
+    o->cameras = cameras;
+    fprintf(o->notes, "cameras: %s\n", cameras);
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_fn *value,
                       void *user, FILE *out, fth_err *err)
 {
@@ -216,11 +235,17 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
         return FTH_E_COMMAND;
     }
     order o = {.ctx = ctx, .resize_factor = 1};
-    FTH_TRY(gs_model_find(fth_context_mem(ctx), arg[0], o.model, err));
-    FTH_TRY(read_flags(&o, value, user, err));
+    fth_mem *mem = fth_context_mem(ctx);
+    gs_trained trained;
+    char cameras[FTH_PATH];
+    FTH_TRY(gs_model_find(mem, arg[0], o.model, err));
+    FTH_TRY(gs_trained_open(&trained, mem, arg[0], from_training, value, user, err));
+    FTH_TRY(read_flags(&o, gs_trained_value, &trained, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     o.notes = a.notes;
     if (strcmp(arg[0], o.model) != 0) fprintf(a.notes, "model: %s\n", o.model);
+    gs_trained_tell(&trained, a.notes);
+    if (trained.found) take_rest(&o, &trained, arg[0], cameras);
     return fth_answer_end(&a, answer(&o, &a, err), err);
 }
 
@@ -265,12 +290,14 @@ const fth_verb gs_verb_eval = {
     .name = "eval",
     .args = "MODEL",
     .brief = "PSNR and SSIM of a model on test views of a capture",
-    .doc = "Renders the views, clamps the images to 0..1 and compares them with those of the "
-           "capture. MODEL is a file of any format, a checkpoint, or the folder of a training, "
-           "which stands for its newest model. Adds a row to OUT/metrics.csv; metrics_views.csv "
-           "has each view, "
-           "metrics_report.txt the best and the last, and eval_step_<iteration> the target and "
-           "the image of each view side by side.",
+    .doc =
+        "Renders the views, clamps the images to 0..1 and compares them with those of the "
+        "capture. MODEL is a file of any format, a checkpoint, or the folder of a training, "
+        "which stands for its newest model and for the flags that it was trained with, where "
+        "they are not given; a line tells them. Adds a row to OUT/metrics.csv; metrics_views.csv "
+        "has each view, "
+        "metrics_report.txt the best and the last, and eval_step_<iteration> the target and "
+        "the image of each view side by side.",
     .max_args = 1,
     .flag = flags,
     .heeds = "plan json quiet",

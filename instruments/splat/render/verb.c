@@ -1,5 +1,5 @@
 /* verb.c - `fathom splat render MODEL (-d DATA | --cameras FILE.json) -o OUT`. */
-#include "../config/settings.h"
+#include "../config/trained.h"
 #include "../file/plural.h"
 #include "../images/masks.h"
 #include "../images/target.h"
@@ -445,6 +445,17 @@ static fth_status render(order *o, fth_err *err)
     return s;
 }
 
+#define LOOKS "bg raster antialiasing gut"
+#define VIEWS " images test-every split-by ignore-distortion legacy-yturn"
+
+/* Flags that the folder of a training stands for, where they are not given. */
+static const char *from_training(getter *value, void *user)
+{
+    if (value(user, "cameras")) return LOOKS " legacy-yturn";
+    if (!value(user, "gradients")) return LOOKS VIEWS " data-path";
+    return LOOKS VIEWS " data-path masks image-alpha=alpha lambda-alpha";
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *value, void *user,
                       FILE *out, fth_err *err)
 {
@@ -455,10 +466,13 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
         fth_err_hint(err, "fathom splat render MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
+    gs_trained trained;
     FTH_TRY(gs_model_find(o.mem, arg[0], o.model, err));
-    FTH_TRY(read_flags(&o, value, user, err));
+    FTH_TRY(gs_trained_open(&trained, o.mem, arg[0], from_training(value, user), value, user, err));
+    FTH_TRY(read_flags(&o, gs_trained_value, &trained, err));
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     if (strcmp(arg[0], o.model) != 0) fprintf(a.notes, "model: %s\n", o.model);
+    gs_trained_tell(&trained, a.notes);
     return fth_answer_end(&a, render(&o, err), err);
 }
 
@@ -522,7 +536,9 @@ const fth_verb gs_verb_render = {
     .brief = "images of a model, from the views of a capture or of a file",
     .doc =
         "MODEL is a file of any format, a checkpoint, or the folder of a training, which stands "
-        "for its newest model. Writes OUT/NAME.npy for each view, NAME being that of its image "
+        "for its newest model and for the flags that it was trained with, where they are not "
+        "given; "
+        "a line tells them. Writes OUT/NAME.npy for each view, NAME being that of its image "
         "without the ending: "
         "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
         "rounded to 8 bits. --depth adds NAME_depth.npy, the sum of weight times depth; with "

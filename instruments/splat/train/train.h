@@ -4,7 +4,6 @@
 
 #include "../config/settings.h"
 
-#define GS_CONFIG_FILE "training_config.json"
 #define GS_LOSS_FILE "loss.csv"
 #define GS_MEMORY_FILE "memory.csv"
 
