@@ -74,7 +74,7 @@ static void unreserve(void *self, char *base, uint64_t bytes)
 }
 
 /* From how many bytes on pages come as pieces, and how long these are at most. */
-static const uint64_t many_pages = 16 << 20, piece_bytes = 128 << 20;
+static const uint64_t many_pages = 16 << 20, piece_bytes = 512 << 20;
 
 static bool allow(const memory *m, CUdeviceptr at, uint64_t bytes)
 {

@@ -145,6 +145,7 @@ uint64_t fth__shrink_caches(fth_mem *mem, uint64_t excess)
         given += bytes;
     }
     if (given < excess) given += fth__arena_trim(mem);
+    if (given < excess) given += fth__range_trim(mem, excess - given);
     /* What was dropped may now lie with the driver, or something from before. */
     const uint64_t kept =
         mem->on_device && mem->system.trim ? mem->system.trim(mem->system.self) : 0;
@@ -153,9 +154,14 @@ uint64_t fth__shrink_caches(fth_mem *mem, uint64_t excess)
     return given;
 }
 
+uint64_t fth__cached(const fth_mem *mem)
+{
+    return mem->pool.bytes + mem->arena.dirty + mem->spare;
+}
+
 void fth__make_room(fth_mem *mem, uint64_t cost)
 {
-    const uint64_t cached = mem->pool.bytes + mem->arena.dirty;
+    const uint64_t cached = fth__cached(mem);
     const uint64_t free_bytes = mem->opt.budget_bytes - mem->used;
     if (cached == 0 || (cost <= free_bytes && cached <= free_bytes - cost)) return;
     fth__shrink_caches(mem, cached + cost - free_bytes);
@@ -485,7 +491,7 @@ void fth_mem_get_stats(const fth_mem *mem, fth_mem_stats *out)
     out->used_bytes = mem->used;
     out->peak_bytes = mem->peak;
     out->asked_bytes = mem->asked;
-    out->cached_bytes = mem->pool.bytes + mem->arena.dirty;
+    out->cached_bytes = fth__cached(mem);
     out->largest_free = fth__arena_largest(&mem->arena);
     out->meta_bytes = mem->meta - mem->grave_bytes;
     out->meta_peak_bytes = mem->meta_peak;

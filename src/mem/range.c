@@ -3,6 +3,8 @@
  * Addresses for all that a block may ever be are reserved at once, and cost nothing. Pages are put
  * behind the first of them as it grows and taken away as it shrinks, so nothing is copied and no
  * pointer goes stale; the ledger counts those pages. On the host a long range comes in huge pages.
+ * A device is slow to take pages away and to put others there, so what a block there has lost
+ * stays behind it as a cache, and goes when something else needs the room.
  */
 #include "base/checked.h"
 #include "mem/state.h"
@@ -81,12 +83,15 @@ static bool decommit(fth_mem *mem, char *pages, uint64_t bytes)
     return mem->system.decommit(mem->system.self, pages, bytes);
 }
 
-void fth__range_unmap(fth_mem *mem, const fth__record *r)
+void fth__range_unmap(fth_mem *mem, fth__record *r)
 {
     if (mem->on_device) {
         const fth_mem_system *s = &mem->system;
-        if (r->b.got_bytes > 0) (void)s->decommit(s->self, r->memory, r->b.got_bytes);
+        const uint64_t pages = r->b.got_bytes + r->spare;
+        if (pages > 0) (void)s->decommit(s->self, r->memory, pages);
         s->unreserve(s->self, r->memory, r->range);
+        mem->spare -= r->spare;
+        r->spare = 0;
     } else {
         (void)munmap(r->memory, r->range);
     }
@@ -138,6 +143,19 @@ fth_status fth_mem_reserve_(fth_mem *mem, fth_site site, uint64_t most, const ch
 
 /* ---- growing and shrinking ---- */
 
+uint64_t fth__range_trim(fth_mem *mem, uint64_t excess)
+{
+    uint64_t given = 0;
+    for (uint64_t i = 0; given < excess && mem->spare > 0 && i < mem->blocks.n_slots; i++) {
+        fth__record *r = mem->blocks.slot[i].thing;
+        if (!r || r->spare == 0 || !decommit(mem, r->memory + r->b.got_bytes, r->spare)) continue;
+        given += r->spare;
+        mem->spare -= r->spare;
+        r->spare = 0;
+    }
+    return given;
+}
+
 /* The block now has `bytes` in pages of `cost`. */
 static void recount(fth_mem *mem, fth__record *r, uint64_t bytes, uint64_t cost)
 {
@@ -149,28 +167,43 @@ static void recount(fth_mem *mem, fth__record *r, uint64_t bytes, uint64_t cost)
     if (mem->used > mem->peak) mem->peak = mem->used;
 }
 
+/* So many of the cached pages behind a block are its own from now on, or, below 0, again cached. */
+static void use_spare(fth_mem *mem, fth__record *r, int64_t bytes)
+{
+    r->spare -= (uint64_t)bytes;
+    mem->spare -= (uint64_t)bytes;
+    mem->used += (uint64_t)bytes;
+    mem->by_how[FTH_MEM_MAPPED] += (uint64_t)bytes;
+    r->b.got_bytes += (uint64_t)bytes;
+}
+
 static fth_status grow(fth_mem *mem, fth_site site, fth__record *r, uint64_t bytes, uint64_t cost,
                        fth_err *err)
 {
-    const uint64_t more = cost - r->b.got_bytes;
+    const uint64_t more = cost - r->b.got_bytes, here = fth__min_u64(more, r->spare);
     if (fth__request_fails(mem))
         return fth_err_set(err, site, FTH_E_NOMEM, "%s: request %lld failed on purpose", r->b.label,
                            (long long)mem->n_allocs);
     if (more > mem->opt.budget_bytes - mem->used)
         return fth__refuse_budget(mem, site, more, r->b.label, err);
-    fth__make_room(mem, more);
+    use_spare(mem, r, (int64_t)here);
+    fth__make_room(mem, more - here);
     char *end = r->memory + r->b.got_bytes;
-    if (!commit(mem, end, more) &&
-        (fth__shrink_caches(mem, UINT64_MAX) == 0 || !commit(mem, end, more)))
+    if (more > here && !commit(mem, end, more - here) &&
+        (fth__shrink_caches(mem, UINT64_MAX) == 0 || !commit(mem, end, more - here))) {
+        use_spare(mem, r, -(int64_t)here);
         return fth__refuse_system(mem, site, FTH_MEM_MAPPED, more, r->b.label, err);
+    }
     recount(mem, r, bytes, cost);
     return FTH_OK;
 }
 
-/* Cannot fail: pages that the system does not take back stay behind the block, and count. */
+/* Cannot fail: pages that the host does not take back stay behind the block, and count. */
 static void shrink(fth_mem *mem, fth__record *r, uint64_t bytes, uint64_t cost)
 {
-    if (cost < r->b.got_bytes && !decommit(mem, r->memory + cost, r->b.got_bytes - cost))
+    if (mem->on_device)
+        use_spare(mem, r, -(int64_t)(r->b.got_bytes - cost));
+    else if (cost < r->b.got_bytes && !decommit(mem, r->memory + cost, r->b.got_bytes - cost))
         cost = r->b.got_bytes;
     /* What of the last pages is not used any more is new when the block grows again. */
     if (!mem->on_device && bytes < r->b.asked_bytes)

@@ -104,6 +104,7 @@ typedef struct fth__record {
     char *memory;                      /* b.address, writable */
     fth__mem_segment *segment;         /* ARENA */
     uint64_t range;                    /* MAPPED: addresses it may grow into; 0: it cannot */
+    uint64_t spare;                    /* of a range: bytes of pages behind it that are cached */
     struct fth__record *older, *newer; /* in the pool's cache */
 } fth__record;
 typedef struct fth__released {
@@ -127,6 +128,7 @@ void *fth__block_map(fth_mem *mem, fth_how how, uint64_t bytes);
 void fth__block_unmap(fth_mem *mem, fth_how how, void *block, uint64_t bytes);
 
 /* ---- what every way to take a block needs (mem.c) ---- */
+uint64_t fth__cached(const fth_mem *mem);
 /* Cached bytes go back until `cost` more fit the budget. */
 void fth__make_room(fth_mem *mem, uint64_t cost);
 /* Give cached bytes back until `excess` of them are gone, oldest first; how many did. */
@@ -140,7 +142,9 @@ void fth__enter(fth_mem *mem, fth__record *r);
 
 /* ---- blocks that grow (range.c) ---- */
 /* The pages of such a block and its addresses go back. */
-void fth__range_unmap(fth_mem *mem, const fth__record *r);
+void fth__range_unmap(fth_mem *mem, fth__record *r);
+/* Hand back pages that ranges have lost until `excess` of them are gone; how many did. */
+uint64_t fth__range_trim(fth_mem *mem, uint64_t excess);
 
 /* ---- words about blocks (report.c) ---- */
 /* "\nlargest  W 1.00 GiB (a.c:3) | ..." of up to 8 live blocks; nothing when there are none. */
@@ -171,6 +175,7 @@ struct fth_mem {
     fth__addresses heap;   /* address -> bookkeeping    */
     fth__arena arena;
     fth__pool pool;
+    uint64_t spare; /* cached pages of ranges */
 
     fth__released released[FTH__RELEASED];
     uint64_t n_released;
