@@ -39,6 +39,7 @@ struct fth_tensor {
     fth__mirror_place place; /* of the mirror */
     void *mirror;            /* NULL: there is none */
     bool apart;              /* it is all there is: `data` is NULL */
+    bool clearing;           /* rows of 0 are queued there on COMPUTE */
     int brought;             /* copies made there, no further than to PIN_AFTER */
     bool pinned;
     _Atomic(newer) newer; /* threads of a run read and write the memory at once */
@@ -127,14 +128,23 @@ static fth_status settle(const fth__mirror_place *at, fth_lane lane, fth_status 
     return s == FTH_OK ? done : s;
 }
 
-/* Rows that are new on the device are 0 there too. */
-static fth_status clear_mirror(const fth_tensor *t, uint64_t from, uint64_t to, fth_err *err)
+/* Rows that are new on the device are 0 there too. This is queued, so that tensors which grow
+ * together do not wait for each other: whoever reads on another lane, or gives back memory, settles
+ * it first. */
+static fth_status clear_mirror(fth_tensor *t, uint64_t from, uint64_t to, fth_err *err)
 {
     const fth__mirror_place *at = &t->place;
     if (to <= from) return FTH_OK;
-    const fth_status s =
-        at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + from, 0, to - from, err);
-    return settle(at, FTH_LANE_COMPUTE, s, err);
+    t->clearing = true;
+    return at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + from, 0, to - from,
+                           err);
+}
+
+static fth_status settle_mirror(fth_tensor *t, fth_status s, fth_err *err)
+{
+    if (!t->clearing) return s;
+    t->clearing = false;
+    return settle(&t->place, FTH_LANE_COMPUTE, s, err);
 }
 
 /* The range behind a tensor, with its first rows: in the host's memory, or in a device's alone. */
@@ -148,7 +158,7 @@ static fth_status reserve_rows(fth_tensor *t, fth_mem *mem, fth_site site, const
     else
         t->data = block;
     fth_status s = fth_mem_resize_(mem, site, block, t->bytes, err);
-    if (s == FTH_OK && t->apart) s = clear_mirror(t, 0, t->bytes, err);
+    if (s == FTH_OK && t->apart) s = settle_mirror(t, clear_mirror(t, 0, t->bytes, err), err);
     if (s != FTH_OK) (void)fth_mem_release(mem, block, NULL);
     return s;
 }
@@ -198,7 +208,9 @@ static fth_status grow(fth_tensor *t, uint64_t bytes, fth_err *err)
     if (t->mirror) s = fth_mem_resize(t->place.mem, t->mirror, bytes, err);
     if (s == FTH_OK && t->mirror) s = clear_mirror(t, t->bytes, bytes, err);
     if (s == FTH_OK && t->data) s = fth_mem_resize(t->mem, t->data, bytes, err);
-    if (s == FTH_OK || !t->mirror) return s;
+    if ((s == FTH_OK && t->apart) || !t->mirror) return s;
+    s = settle_mirror(t, s, err);
+    if (s == FTH_OK) return s;
     /* pages that do not go back stay in the device's ledger */
     const fth_status shrunk = fth_mem_resize(t->place.mem, t->mirror, t->bytes, NULL);
     (void)shrunk;
@@ -208,6 +220,8 @@ static fth_status grow(fth_tensor *t, uint64_t bytes, fth_err *err)
 /* Less never fails: pages that a system does not take back stay, and count. */
 static fth_status shrink(fth_tensor *t, uint64_t bytes, fth_err *err)
 {
+    const fth_status cleared = settle_mirror(t, FTH_OK, NULL); /* what is read next says so */
+    (void)cleared;
     if (t->mirror) FTH_TRY(fth_mem_resize(t->place.mem, t->mirror, bytes, err));
     return t->data ? fth_mem_resize(t->mem, t->data, bytes, err) : FTH_OK;
 }
@@ -392,6 +406,7 @@ fth_status fth_tensor_get_rows(fth_tensor *t, int64_t from, int64_t n, void *dst
         return FTH_OK;
     }
     const fth__mirror_place *place = &t->place;
+    FTH_TRY(settle_mirror(t, FTH_OK, err));
     const fth_status s = place->table->copy(place->device, FTH_LANE_OUT, dst,
                                             (const char *)t->mirror + at, bytes, err);
     return settle(place, FTH_LANE_OUT, s, err);
@@ -452,6 +467,7 @@ fth_status fth_tensor_release_(fth_tensor *t, fth_site site)
     FTH_TRY(fth__mem_check_process(t->object.mem, NULL));
     if (drop_reference(t, &last) && !last) return FTH_OK;
     FTH_TRY(fth__object_end(&t->object, site, NULL)); /* fails when there was no reference */
+    (void)settle_mirror(t, FTH_OK, NULL);
     if (t->mirror) (void)fth_mem_release(t->place.mem, t->mirror, NULL);
     if (t->pinned) t->place.table->unpin(t->place.device, t->data);
     if (t->has_record) (void)fth_mem_release(t->mem, t->data, NULL);
@@ -541,6 +557,7 @@ static void pin_what_changes(fth_tensor *t)
 
 fth_status fth__tensor_bring(fth_tensor *t, fth_err *err)
 {
+    FTH_TRY(settle_mirror(t, FTH_OK, err));
     if (t->newer != HOST_NEWER) return FTH_OK;
     pin_what_changes(t);
     const fth__mirror_place *at = &t->place;
