@@ -145,8 +145,9 @@ static int64_t room_for(const gs_refinement *r, gs_adc_counts *counts)
     if (r->rules->max_cap > 0 && r->rules->max_cap < cap) cap = r->rules->max_cap;
     if (room > cap - r->n) room = cap > r->n ? cap - r->n : 0;
     if (places(r, room) > rows->most - r->n) room = (rows->most - r->n) / 2;
-    const uint64_t held = gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, r->n) +
-                          (is_device(r) ? 0 : 2 * gs_marks_bytes(rows->mem, r->n));
+    const uint64_t held =
+        gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, r->n) +
+        (is_device(r) ? gs_device_marks_bytes(r) : 2 * gs_marks_bytes(rows->mem, r->n));
     const int64_t fits = gs_rows_afford(rows, room, held, bytes_meanwhile, r);
     if (fits < room) counts->cap = r->n + fits;
     return fits;
@@ -253,6 +254,7 @@ static fth_status heed_cap(gs_refinement *r, int64_t room, fth_err *err)
         }
         r->m.densify = block;
     }
+    r->marked = false; /* as they are now */
     cut_candidates(r, room);
     return fth_mem_release(mem, block, err);
 }
@@ -322,6 +324,7 @@ fth_status gs_adc_refine(gs_rows *rows, const gs_adc_rules *rules, int64_t itera
     if (s == FTH_OK) s = gs_marks_create(&r.split, mem, r.n, "rows to split", err);
     if (s == FTH_OK) s = choose(&r, counts, err);
     if (s == FTH_OK) s = change(&r, counts, err);
+    if (is_device(&r)) gs_device_clear_marks(rows);
     gs_marks_free(&r.gone);
     gs_marks_free(&r.split);
     gs_marks_free(&r.dup);

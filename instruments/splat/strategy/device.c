@@ -28,8 +28,10 @@ static int64_t blocks_of(int64_t n)
 }
 
 /* Marks as arrays beside the rows, so that they need no copy through the host's buffers. */
+enum { WORDS, BEFORE };
 typedef struct there {
-    fth_tensor *word, *before;
+    fth_tensor *word, *before; /* of the rows, or on a device without ranges of its own */
+    bool lent;
 } there;
 
 static fth_status make_array(fth_tensor **out, const gs_rows *rows, const char *label,
@@ -40,26 +42,57 @@ static fth_status make_array(fth_tensor **out, const gs_rows *rows, const char *
     return fth_tensor_create(out, rows->mem, label, dtype, 1, &n, err);
 }
 
+/* Arrays of marks stay with the rows, as ranges without pages: making one anew with each
+ * refinement is several calls of the driver. */
+static fth_status lend_array(fth_tensor **out, gs_rows *rows, int kind, int which, int64_t n,
+                             fth_err *err)
+{
+    static const char *const labels[] = {"marks", "marks before"};
+    static const fth_dtype dtypes[] = {FTH_I32, FTH_I64};
+    fth_tensor **own = &rows->marks[kind][which];
+    const int64_t blocks = blocks_of(rows->most),
+                  most = which == WORDS ? blocks * (GS_BLOCK / GS_WORD) : blocks;
+    if (!(rows->flags & GS_ROWS_DEVICE))
+        return fth_tensor_create(out, rows->mem, labels[which], dtypes[which], 1, &n, err);
+    if (!*own)
+        FTH_TRY(fth_tensor_reserve(own, rows->mem, labels[which], dtypes[which], 1, &(int64_t){0},
+                                   most, err));
+    *out = *own;
+    return fth_tensor_set_rows(*own, n, err);
+}
+
 static void free_there(there *t)
 {
-    (void)fth_tensor_release(t->word);
-    (void)fth_tensor_release(t->before);
+    fth_tensor *both[] = {t->word, t->before};
+    for (int i = 0; i < 2; i++) {
+        if (t->lent && both[i]) { /* fewer: it cannot fail */
+            const fth_status s = fth_tensor_set_rows(both[i], 0, NULL);
+            (void)s;
+        }
+        if (!t->lent) (void)fth_tensor_release(both[i]);
+    }
     *t = (there){0};
 }
 
 /* Room for words of n rows. */
-static fth_status make_there(there *t, const gs_rows *rows, int64_t n, fth_err *err)
+static fth_status make_there(there *t, gs_rows *rows, int kind, int64_t n, fth_err *err)
 {
-    *t = (there){0};
-    return make_array(&t->word, rows, "marks", FTH_I32, blocks_of(n) * GS_BLOCK / GS_WORD, err);
+    *t = (there){.lent = rows->flags & GS_ROWS_DEVICE};
+    return lend_array(&t->word, rows, kind, WORDS, blocks_of(n) * GS_BLOCK / GS_WORD, err);
 }
 
-static fth_status send(there *t, const gs_rows *rows, const gs_marks *m, fth_err *err)
+/* Counts, and words unless they are there. */
+static fth_status send(there *t, gs_rows *rows, int kind, const gs_marks *m, bool has_words,
+                       fth_err *err)
 {
-    const int64_t blocks = blocks_of(m->n);
-    fth_status s = make_there(t, rows, m->n, err);
-    if (s == FTH_OK) s = make_array(&t->before, rows, "marks before", FTH_I64, blocks, err);
-    if (s == FTH_OK) s = fth_tensor_put_rows(t->word, 0, blocks * GS_BLOCK / GS_WORD, m->word, err);
+    const int64_t blocks = blocks_of(m->n), words = blocks * GS_BLOCK / GS_WORD;
+    fth_status s = FTH_OK;
+    if (has_words)
+        *t = (there){.lent = true, .word = rows->marks[kind][WORDS]};
+    else
+        s = make_there(t, rows, kind, m->n, err);
+    if (s == FTH_OK) s = lend_array(&t->before, rows, kind, BEFORE, blocks, err);
+    if (s == FTH_OK && !has_words) s = fth_tensor_put_rows(t->word, 0, words, m->word, err);
     if (s == FTH_OK) s = fth_tensor_put_rows(t->before, 0, blocks, m->before, err);
     if (s != FTH_OK) free_there(t);
     return s;
@@ -143,8 +176,8 @@ fth_status gs_device_classify(gs_refinement *r, fth_err *err)
     gs_rows *rows = r->rows;
     const gs_candidates attr = {r->high, r->small};
     there dup = {0}, split = {0};
-    fth_status s = make_there(&dup, rows, r->n, err);
-    if (s == FTH_OK) s = make_there(&split, rows, r->n, err);
+    fth_status s = make_there(&dup, rows, 0, r->n, err);
+    if (s == FTH_OK) s = make_there(&split, rows, 1, r->n, err);
     if (s == FTH_OK) {
         fth_graph *g = open_graph(rows, r->n);
         const fth_val in[2] = {fth_param(g, "densify", "g seen", rows->densify),
@@ -158,16 +191,34 @@ fth_status gs_device_classify(gs_refinement *r, fth_err *err)
     }
     if (s == FTH_OK) s = fetch(&dup, &r->dup, err);
     if (s == FTH_OK) s = fetch(&split, &r->split, err);
-    free_there(&split);
-    free_there(&dup);
+    r->marked = s == FTH_OK && dup.lent; /* they stay for gs_device_grow */
+    if (!r->marked) free_there(&split);
+    if (!r->marked) free_there(&dup);
     return s;
+}
+
+void gs_device_clear_marks(gs_rows *rows)
+{
+    for (int k = 0; k < 2; k++) {
+        there left = {rows->marks[k][WORDS], rows->marks[k][BEFORE], true};
+        free_there(&left);
+    }
+}
+
+uint64_t gs_device_marks_bytes(const gs_refinement *r)
+{
+    const uint64_t bytes = GS_BLOCK / 8;
+    return r->marked
+               ? 2 * fth_mem_range_cost(r->rows->mem, bytes * (uint64_t)blocks_of(r->rows->most),
+                                        bytes * (uint64_t)blocks_of(r->n))
+               : 0;
 }
 
 static fth_status find_unwanted(gs_rows *rows, gs_marks *gone, const gs_unwanted *attr,
                                 fth_err *err)
 {
     there marks;
-    FTH_TRY(make_there(&marks, rows, rows->n, err));
+    FTH_TRY(make_there(&marks, rows, 0, rows->n, err));
     fth_graph *g = open_graph(rows, rows->n);
     const fth_val in[3] = {param(g, rows, GS_VALUE, GS_SCALING),
                            param(g, rows, GS_VALUE, GS_ROTATION),
@@ -240,9 +291,10 @@ static fth_status grow(gs_refinement *r, const there *dup, const there *split, f
 fth_status gs_device_grow(gs_refinement *r, fth_err *err)
 {
     there dup = {0}, split = {0};
-    fth_status s = send(&dup, r->rows, &r->dup, err);
-    if (s == FTH_OK) s = send(&split, r->rows, &r->split, err);
+    fth_status s = send(&dup, r->rows, 0, &r->dup, r->marked, err);
+    if (s == FTH_OK) s = send(&split, r->rows, 1, &r->split, r->marked, err);
     if (s == FTH_OK) s = grow(r, &dup, &split, err);
+    r->marked = false;
     free_there(&split);
     free_there(&dup);
     return s;
@@ -251,7 +303,7 @@ fth_status gs_device_grow(gs_refinement *r, fth_err *err)
 fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err)
 {
     there marks;
-    FTH_TRY(send(&marks, rows, gone, err));
+    FTH_TRY(send(&marks, rows, 0, gone, false, err));
     gs_closing attr = {.n = rows->n, .kept = rows->n - gone->count};
     while (attr.first < rows->n && !gs_marks_has(gone, attr.first)) attr.first++;
     fth_val outs[STEPS];
@@ -275,7 +327,7 @@ fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err)
 uint64_t gs_device_bytes(int64_t n)
 {
     const uint64_t marks = (uint64_t)blocks_of(n) * (GS_BLOCK / 8 + sizeof(int64_t));
-    return 2 * marks + (36 << 20); /* rows that close up pass through 16 MiB; pages are 2 MiB */
+    return 2 * marks + (20 << 20); /* pages are 2 MiB */
 }
 
 /* ---- MCMC ---- */
@@ -301,7 +353,7 @@ static void free_moves(moves *m)
     *m = (moves){0};
 }
 
-static fth_status make_moves(moves *m, const gs_rows *rows, int64_t draws, const gs_marks *dead,
+static fth_status make_moves(moves *m, gs_rows *rows, int64_t draws, const gs_marks *dead,
                              fth_err *err)
 {
     const int64_t size[GS_DRAW_OUTPUTS] = {draws, draws, rows->n,
@@ -310,7 +362,7 @@ static fth_status make_moves(moves *m, const gs_rows *rows, int64_t draws, const
     *m = (moves){0};
     for (int i = 0; s == FTH_OK && i < GS_DRAW_OUTPUTS; i++)
         s = make_array(&m->out[i], rows, move_arrays[i].name, move_arrays[i].dtype, size[i], err);
-    if (s == FTH_OK && dead) s = send(&m->dead, rows, dead, err);
+    if (s == FTH_OK && dead) s = send(&m->dead, rows, 0, dead, false, err);
     if (s != FTH_OK) free_moves(m);
     return s;
 }

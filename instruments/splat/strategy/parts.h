@@ -11,6 +11,7 @@ typedef struct gs_refinement {
     gs_rows *rows;
     gs_rows_memory m; /* of rows of the host */
     gs_marks dup, split, gone;
+    bool marked;                    /* a device still has the words of dup and split */
     int64_t iteration, n;           /* rows before */
     float high, small, faint, huge; /* gradient; largest scale, logit, and scale to prune */
 } gs_refinement;
@@ -19,6 +20,9 @@ typedef struct gs_refinement {
 fth_status gs_device_classify(gs_refinement *r, fth_err *err);
 /* Fill appended rows with copies and children. */
 fth_status gs_device_grow(gs_refinement *r, fth_err *err);
+/* Marks that are left there are forgotten; and what the ledger counts of them till then. */
+void gs_device_clear_marks(gs_rows *rows);
+uint64_t gs_device_marks_bytes(const gs_refinement *r);
 /* Mark rows to remove. */
 fth_status gs_device_judge(gs_refinement *r, fth_err *err);
 /* Close up rows whose marks are counted; they are as many as before. */

@@ -17,7 +17,6 @@ namespace
 #include "row_ops.h"
 
 enum { THREADS = 256, WORD = 32, BLOCK = 1024, WORDS = BLOCK / WORD };
-constexpr int64_t STAGE = 16 << 20; /* bytes that rows pass through where they close up */
 
 __device__ inline int64_t first_warp()
 {
@@ -207,43 +206,90 @@ template <int C> __global__ void clear_rows(float *at, int any, const uint32_t *
 
 /* ---- closing up ---- */
 
-struct chunk {
+/* Rows move down where they lie, chunk by chunk: a block has one in shared memory, says so, and
+ * writes it when the chunks whose place it takes have been read. Chunks are given out in order, so
+ * those have been by blocks that run or have ended, and nobody waits for ever. */
+constexpr int CLOSE_BYTES = 48 << 10, CLOSE_BLOCKS = 4 /* of a multiprocessor */, UNDER_WAY = 8;
+
+struct closing {
     const uint32_t *word; /* rows that go */
     const int64_t *before;
-    int64_t n, kept, first, end; /* rows of the chunk */
+    int64_t n, kept, first; /* rows, those that stay, the first of the first chunk */
+    int64_t rows;           /* of a chunk, whole words */
+    uint32_t *next;         /* the chunk to give out */
+    uint32_t *is_read;      /* [chunk] */
 };
 
-/* Rows that stay before row `row` of a block's begin, or before the end. */
-__device__ inline int64_t kept_before(const chunk &c, int64_t row)
+/* Rows that stay before one that begins a word, or before the end. All lanes of a warp ask. */
+__device__ inline int64_t kept_before(const closing &c, int64_t row)
 {
-    return row >= c.n ? c.kept : row - c.before[row / BLOCK];
+    return row >= c.n ? c.kept : row - look(c.word, c.before, row / WORD).before;
 }
 
-template <int C> __global__ void take_rows(const float *at, float *stage, int any, const chunk c)
+/* Rows of one word that stay, one behind the other. */
+template <int C>
+__device__ inline void take_word(const closing &c, const float *at, int columns, int64_t w,
+                                 int64_t base, float *staged)
 {
-    const int columns = width<C>(any);
     const int lane = (int)(threadIdx.x % WORD), all = WORD * columns;
-    const int64_t base = kept_before(c, c.first);
-    for (int64_t w = c.first / WORD + first_warp(); w * WORD < c.end; w += all_warps()) {
-        const marked gone = look(c.word, c.before, w);
-        const int rows = (int)(c.end - w * WORD < WORD ? c.end - w * WORD : WORD);
-        const uint32_t stays = ~gone.bits & (rows < WORD ? (1u << rows) - 1 : 0xffffffffu);
-        const float *from = at + w * WORD * columns;
-        float *to = stage + (w * WORD - gone.before - base) * columns;
-        for (int e = lane; e < all; e += WORD) {
-            const int r = e / columns;
-            if (stays >> r & 1) to[rank_in(stays, r) * columns + e - r * columns] = from[e];
+    const marked gone = look(c.word, c.before, w);
+    const int rows = (int)(c.n - w * WORD < WORD ? c.n - w * WORD : WORD);
+    const uint32_t stays = ~gone.bits & (rows < WORD ? (1u << rows) - 1 : 0xffffffffu);
+    const float *from = at + w * WORD * columns;
+    float *to = staged + (w * WORD - gone.before - base) * columns;
+    for (int first = lane; first < all; first += WORD * UNDER_WAY) {
+        float got[UNDER_WAY];
+#pragma unroll
+        for (int k = 0; k < UNDER_WAY; k++) {
+            const int e = first + WORD * k;
+            if (e < all && stays >> e / columns & 1) got[k] = __ldcs(from + e);
+        }
+#pragma unroll
+        for (int k = 0; k < UNDER_WAY; k++) {
+            const int e = first + WORD * k, r = e / columns;
+            if (e < all && stays >> r & 1)
+                to[rank_in(stays, r) * columns + e - r * columns] = got[k];
         }
     }
 }
 
-__global__ void put_rows(float *at, const float *stage, int columns, const chunk c)
+/* Chunks before `mine` that rows [from, end) lie in have been read. One thread asks. */
+__device__ inline void wait_for(const closing &c, int64_t mine, int64_t from, int64_t end)
 {
-    const int64_t base = kept_before(c, c.first), all = (kept_before(c, c.end) - base) * columns,
-                  step = (int64_t)gridDim.x * blockDim.x;
-    float *to = at + base * columns;
-    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < all; e += step)
-        to[e] = stage[e];
+    const int64_t last = (end - 1 - c.first) / c.rows;
+    for (int64_t k = (from - c.first) / c.rows; k <= last && k < mine; k++)
+        while (((volatile const uint32_t *)c.is_read)[k] == 0) {
+        }
+    __threadfence();
+}
+
+template <int C>
+__global__ void __launch_bounds__(THREADS, CLOSE_BLOCKS)
+    close_rows(float *at, int any, const closing c)
+{
+    __shared__ uint32_t given;
+    FTH_SHARED(float, staged);
+    const int columns = width<C>(any);
+    for (;;) {
+        __syncthreads(); /* the chunk before is written */
+        if (threadIdx.x == 0) given = atomicAdd(c.next, 1u);
+        __syncthreads();
+        const int64_t mine = given, from = c.first + mine * c.rows,
+                      end = from + c.rows < c.n ? from + c.rows : c.n;
+        if (from >= c.n) return;
+        const int64_t base = kept_before(c, from), kept = kept_before(c, end) - base;
+        for (int64_t w = from / WORD + threadIdx.x / WORD; w * WORD < end; w += THREADS / WORD)
+            take_word<C>(c, at, columns, w, base, staged);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            ((volatile uint32_t *)c.is_read)[mine] = 1;
+            if (kept > 0) wait_for(c, mine, base, base + kept);
+        }
+        __syncthreads();
+        float *to = at + base * columns;
+        for (int e = (int)threadIdx.x; e < kept * columns; e += THREADS) __stcs(to + e, staged[e]);
+    }
 }
 
 /* ---- calls ---- */
@@ -343,46 +389,56 @@ fth_status run_copy(const fth_call *call)
     return FTH_OK;
 }
 
-/* Whole blocks of rows that pass through the stage at once. */
+/* Whole words of rows that a block has at once. */
 int64_t rows_at_once(int columns)
 {
-    return STAGE / ((int64_t)columns * (int64_t)sizeof(float)) / BLOCK * BLOCK;
+    return CLOSE_BYTES / (columns * (int)sizeof(float)) / WORD * WORD;
 }
 
 uint64_t close_scratch(const fth_call *call)
 {
     const int columns = columns_of(call, 0);
     if (columns == 0) return 0;
-    const int64_t most = rows_at_once(columns), n = call->in[0].extent[0];
-    return (uint64_t)(n < most ? n : most) * (uint64_t)columns * sizeof(float);
+    const int64_t rows = rows_at_once(columns), n = call->in[0].extent[0];
+    return (uint64_t)((n + rows - 1) / rows + 1) * sizeof(uint32_t);
 }
 
 bool supports_close(const fth_node *node)
 {
     int64_t columns = 1;
     for (int d = 1; d < node->in[0].n_axes; d++) columns *= node->in[0].size[d];
-    return columns <= STAGE / BLOCK / (int64_t)sizeof(float);
+    return columns <= CLOSE_BYTES / WORD / (int64_t)sizeof(float);
 }
 
 fth_status run_close(const fth_call *call)
 {
     FTH_TRY(begin(call, 0));
     const gs_closing *a = (const gs_closing *)call->node->attr;
+    const cudaStream_t stream = fth_cuda_stream(call);
     const int columns = columns_of(call, 0);
     if (columns == 0 || a->n == 0) return FTH_OK;
-    const int64_t most = rows_at_once(columns);
-    float *at = (float *)call->out[0].data, *stage = (float *)call->scratch;
-    chunk c = {};
+    float *at = (float *)call->out[0].data;
+    closing c = {};
     c.word = (const uint32_t *)call->in[GS_CLOSE_WORDS].data;
     c.before = (const int64_t *)call->in[GS_CLOSE_BEFORE].data;
     c.n = a->n;
     c.kept = a->kept;
-    for (c.first = a->first / BLOCK * BLOCK; c.first < a->n; c.first = c.end) {
-        c.end = c.first + most < a->n ? c.first + most : a->n;
-        const unsigned blocks = blocks_of((c.end - c.first + WORD - 1) / WORD);
-        BY_COLUMNS(take_rows, blocks, (const float *)at, stage, columns, c)
-        FTH_LAUNCH(put_rows, blocks, THREADS, fth_cuda_stream(call), at, (const float *)stage,
-                   columns, c);
+    c.first = a->first / BLOCK * BLOCK;
+    c.rows = rows_at_once(columns);
+    c.next = (uint32_t *)call->scratch;
+    c.is_read = c.next + 1;
+    const int64_t chunks = (c.n - c.first + c.rows - 1) / c.rows;
+    if (chunks <= 0) return FTH_OK;
+    FTH_CUDA_TRY(cudaMemsetAsync(c.next, 0, (size_t)(chunks + 1) * sizeof(uint32_t), stream),
+                 "closing up rows", call->err);
+    const unsigned blocks = (unsigned)(chunks < 1024 ? chunks : 1024);
+    const size_t bytes = (size_t)c.rows * (size_t)columns * sizeof(float);
+    switch (columns) {
+    case 1: FTH_LAUNCH_SHARED(close_rows<1>, blocks, THREADS, bytes, stream, at, 1, c); break;
+    case 3: FTH_LAUNCH_SHARED(close_rows<3>, blocks, THREADS, bytes, stream, at, 3, c); break;
+    case 4: FTH_LAUNCH_SHARED(close_rows<4>, blocks, THREADS, bytes, stream, at, 4, c); break;
+    case 45: FTH_LAUNCH_SHARED(close_rows<45>, blocks, THREADS, bytes, stream, at, 45, c); break;
+    default: FTH_LAUNCH_SHARED(close_rows<0>, blocks, THREADS, bytes, stream, at, columns, c);
     }
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;

@@ -83,6 +83,8 @@ void gs_rows_free(gs_rows *rows)
     for (int p = 0; p < GS_PARTS; p++)
         for (int a = 0; a < GS_ATTRIBUTES; a++) (void)fth_tensor_release(rows->tensor[p][a]);
     (void)fth_tensor_release(rows->densify);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 2; i++) (void)fth_tensor_release(rows->marks[k][i]);
     *rows = (gs_rows){0};
 }
 

@@ -27,6 +27,9 @@ typedef struct gs_rows {
     unsigned flags;                              /* as they are now */
     fth_tensor *tensor[GS_PARTS][GS_ATTRIBUTES]; /* NULL: moments without Adam */
     fth_tensor *densify; /* [g 2]: times visible, sum of gradients; NULL: none */
+    /* On a device: words of marks and counts before their blocks, of up to two kinds at once. They
+     * have no rows between refinements, and are made with the first (device.c). */
+    fth_tensor *marks[2][2];
     /* On a device, so far: the most of its ledger that plans over them said, and that it held; a
      * run begins a peak of its own. */
     uint64_t planned, held;
