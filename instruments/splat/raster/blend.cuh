@@ -5,6 +5,7 @@
  * test leaves out only what no pixel blends, so tiles of every size give the same bits. Part of
  * raster_*.cu.
  */
+#include "exp_lanes.h"
 #include "lists.cuh"
 #if GS_RAYS
 #include "ray_lanes.h"
@@ -14,7 +15,6 @@ namespace
 {
 
 enum { PATCH_WIDE = 8, PATCH_HIGH = 4 };
-#define LEAST_ALPHA (R(1.0) / 255)
 #define LEAST_LIGHT R(1e-4)
 
 template <int TILE> struct tile_shape {
@@ -24,22 +24,7 @@ template <int TILE> struct tile_shape {
                                      : (GS_RAYS ? 128 : 256); /* Gaussians in shared memory */
 };
 
-/* exp of numbers that are not positive, and quotients, where a few units in the last place do not
- * matter. */
-__device__ inline float quick_exp(float x)
-{
-#ifdef FTH_EMULATED
-    return expf(x);
-#else
-    float y; /* denormal ones become 0, which is as little seen */
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
-    return y;
-#endif
-}
-__device__ inline double quick_exp(double x)
-{
-    return exp(x);
-}
+/* Quotients where a few units in the last place do not matter. */
 __device__ inline float quick_divide(float a, float b)
 {
     return __fdividef(a, b);
@@ -143,9 +128,9 @@ __device__ inline bool may_see(const brush &k, real left, real top)
 __device__ inline real alpha_of(const brush &k, real most, real dx, real dy, bool *on)
 {
     const real sigma = FMA(k.half_a * dx, dx, FMA(k.b * dy, dx, k.half_c * dy * dy));
-    const real made = k.o * quick_exp(-sigma), alpha = made < most ? made : most;
-    *on = sigma >= 0 && alpha >= LEAST_ALPHA;
-    return alpha;
+    const real made = k.o * exp_of_less(-sigma);
+    *on = sigma >= 0 && sigma <= k.limit;
+    return made < most ? made : most;
 }
 
 __device__ inline real alpha_at(const brush &k, real most, const gaze &at, bool *on)

@@ -4,6 +4,7 @@
  * pixels outside the image, which begin with 0, need no test of their own. The backward walks
  * forward too: what is behind a Gaussian is the image less what was in front of it.
  */
+#include "exp_lanes.h"
 #include "lists_lanes.h"
 #if GS_RAYS
 #include "ray_lanes.h"
@@ -11,7 +12,6 @@
 
 enum { WIDE = GS_TILE_MOST > LANES ? GS_TILE_MOST : LANES, PIXELS = WIDE * GS_TILE_MOST };
 
-#define LEAST_ALPHA (R(1.0) / 255)
 #define LEAST_LIGHT R(1e-4)
 
 typedef struct pixels {
@@ -87,7 +87,7 @@ static bool is_lit(const pixels *p)
 #else
 /* A Gaussian, its numbers as vectors. */
 typedef struct brush {
-    vr half_a, b, o, most, colour[3];
+    vr half_a, b, o, limit, most, colour[3];
     real u, v, half_c, reach_x, reach_y;
 } brush;
 
@@ -98,6 +98,7 @@ static brush brush_of(const lists *l, const pixels *p, const real *s)
     brush k = {.half_a = v_set(R(0.5) * s[GS_A]),
                .b = v_set(s[GS_B]),
                .o = v_set(s[GS_O]),
+               .limit = v_set(s[GS_LIMIT]),
                .most = v_set((real)most),
                .u = s[GS_U],
                .v = s[GS_V],
@@ -109,15 +110,14 @@ static brush brush_of(const lists *l, const pixels *p, const real *s)
     return k;
 }
 
-/* Alpha of some pixels, and which of them it is blended into. */
+/* Alpha of some pixels, and which of them it is blended into: where it is at least 1/255, which the
+ * limit of sigma says. */
 LANE vr alpha_of(const brush *k, vr dx, real dy, vm *on)
 {
     const vr sigma =
         v_fma(k->half_a * dx, dx, v_fma(k->b * v_set(dy), dx, v_set(k->half_c * dy * dy)));
-    const vr e = v_exp(-sigma);
-    const vr alpha = v_min(k->o * e, k->most);
-    *on = m_and(v_le(v_set(0), sigma), v_le(v_set(LEAST_ALPHA), alpha));
-    return alpha;
+    *on = m_and(v_le(v_set(0), sigma), v_le(sigma, k->limit));
+    return v_min(k->o * exp_of_less(-sigma), k->most);
 }
 
 LANE bool is_far(const brush *k, real first)

@@ -1,6 +1,8 @@
 /* ray_blend.cuh - a Gaussian at the ray of a pixel, on a device: the part of blend.cuh that is
  * different where lenses bend straight lines (ray_lanes.h). Part of ray_*.cu. */
 
+#define LEAST_ALPHA (R(1.0) / 255)
+
 /* Numbers of a splat that pixels need: all, as they lie. */
 enum { BRUSH_NUMBERS = GS_RAY_SPLAT, BRUSH_LOADS = 8, RESIDENT = 3, RESIDENT_BACK = 2 };
 
@@ -65,7 +67,7 @@ __device__ inline void meet(const brush &k, const real d[3], real e[3], real p[3
     real x[3];
     for (int i = 0; i < 3; i++)
         x[i] = FMA(k.M[3 * i], d[0], FMA(k.M[3 * i + 1], d[1], k.M[3 * i + 2] * d[2]));
-    const real t = quick_divide(dot3(x, k.g), dot3(x, x));
+    const real t = dot3(x, k.g) / dot3(x, x);
     for (int j = 0; j < 3; j++) e[j] = FMA(t, d[j], -k.m[j]);
     for (int i = 0; i < 3; i++)
         p[i] = FMA(k.M[3 * i], e[0], FMA(k.M[3 * i + 1], e[1], k.M[3 * i + 2] * e[2]));
@@ -76,7 +78,8 @@ __device__ inline real alpha_at(const brush &k, real most, const gaze &at, bool 
 {
     real e[3], p[3];
     meet(k, at.d, e, p);
-    const real made = k.o * quick_exp(-R(0.5) * dot3(p, p)), alpha = made < most ? made : most,
+    const real less = -R(0.5) * dot3(p, p);
+    const real made = k.o * exp_of_less(less < -87 ? -87 : less), alpha = made < most ? made : most,
                x = (real)at.x, y = (real)at.y;
     *on = alpha >= LEAST_ALPHA && x >= k.x0 && x < k.x1 && y >= k.y0 && y < k.y1;
     return alpha;

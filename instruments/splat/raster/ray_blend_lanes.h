@@ -1,6 +1,8 @@
 /* ray_blend_lanes.h - a Gaussian at the rays of some pixels, forward and backward: the part of
  * blend_lanes.h that is different where lenses bend straight lines (ray_lanes.h). */
 
+#define LEAST_ALPHA (R(1.0) / 255)
+
 /* A Gaussian, its numbers as vectors, and the pixels of the tile in which it is looked for. */
 typedef struct brush {
     vr M[9], m[3], g[3], o, most, colour[3]; /* g = M m */
@@ -50,7 +52,7 @@ LANE void meet(const brush *k, const vr *d, vr *e, vr *p)
 LANE vr ray_alpha(const brush *k, vr column, const vr *p, vm *on)
 {
     const vr sigma = v_set(R(0.5)) * v_fma(p[0], p[0], v_fma(p[1], p[1], p[2] * p[2]));
-    const vr alpha = v_min(k->o * v_exp(-sigma), k->most);
+    const vr alpha = v_min(k->o * exp_of_less(v_max(-sigma, v_set(-87))), k->most);
     *on = m_and(m_and(v_le(k->first, column), v_le(column, k->last)),
                 v_le(v_set(LEAST_ALPHA), alpha));
     return alpha;

@@ -192,13 +192,13 @@ __device__ inline void add_regularisers(const update &u, int64_t i, const float 
 {
     const float by_scale = u.rates[GS_RATE_SCALING], by_opacity = u.rates[GS_RATE_OPACITY];
     if (by_scale > 0)
-        for (int k = 0; k < 3; k++) g.to.scaling[k] += by_scale * expf(scaling[k]);
+        for (int k = 0; k < 3; k++) g.to.scaling[k] += by_scale * EXP(scaling[k]);
     if (by_opacity > 0) {
-        const float o = 1 / (1 + expf(-opacity));
+        const float o = 1 / (1 + EXP(-opacity));
         g.logit += by_opacity * (o * (1 - o));
     }
     if (u.aim) {
-        const float o = 1 / (1 + expf(-opacity)), aim = u.aim[i * u.aim_step];
+        const float o = 1 / (1 + EXP(-opacity)), aim = u.aim[i * u.aim_step];
         g.logit += u.rates[GS_RATE_SPARSITY] * (o - aim) * (o * (1 - o));
     }
 }
