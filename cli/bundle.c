@@ -65,7 +65,7 @@ static void write_json(FILE *out, const doctor_report *r)
     fth_json_open(&j, NULL, '{');
     doctor_show_json(&j, r);
     fth_json_close(&j);
-    (void)!fth_json_end(&j, NULL); /* fclose says what went wrong */
+    (void)!fth_json_end(&j, NULL); /* fclose reports the error */
 }
 
 static void write_shown(FILE *out, const doctor_report *r)

@@ -1,4 +1,4 @@
-/* config.c - `fathom config check` says everything that is wrong with configs, or what they stand
+/* config.c - `fathom config check` reports every mistake in configs, or the jobs they stand
  * for; `fathom config docs` describes the keys of an instrument. */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* direct.c - an instrument that is a command by itself: `fathom bragg -cell 40 40 40 ...`.
  *
- * Its words were left alone by the parser. The bar is drawn on a terminal only; signals are caught
- * once somebody looks at them, which is when the first progress is told.
+ * The parser passes its words through. The bar is drawn on a terminal only; signals are caught from
+ * the first report of progress on, when something can react to them.
  */
 #include "stage.h"
 

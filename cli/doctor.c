@@ -1,4 +1,4 @@
-/* doctor.c - look at the machine through the probes, and judge what was seen.
+/* doctor.c - inspect the machine through the probes and judge the findings.
  *
  * A fault is one sentence and one thing to do. It stops the command only when what was asked for
  * cannot be done; everything else is worth knowing and leaves the exit code alone.

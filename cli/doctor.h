@@ -18,7 +18,7 @@ typedef struct doctor_case {
     double allowed;
 } doctor_case;
 
-/* What the CUDA driver's own library says, as far as it can be asked without using a card. */
+/* What the CUDA driver's library reports without using a card. */
 typedef struct doctor_cuda {
     bool library;            /* libcuda.so.1 could be opened */
     char library_error[200]; /* or why not */
@@ -30,7 +30,7 @@ typedef struct doctor_cuda {
         char name[96], bus_id[32];
         uint64_t total_bytes;
         int capability; /* 90 is 9.0 */
-        int units;      /* multiprocessors; 0: not told */
+        int units;      /* multiprocessors; 0: unknown */
         fth_gpu_mode mode;
     } card[FTH_GPUS];
 } doctor_cuda;

@@ -1,4 +1,4 @@
-/* doctor_data.c - --data-root and --exp: what the instruments say about an experiment. */
+/* doctor_data.c - --data-root and --exp: the instruments inspect an experiment. */
 #include "doctor.h"
 #include "instruments/list.h"
 
@@ -47,7 +47,7 @@ fth_status doctor_look_data(const cli_call *call, const cli_probes *probes, doct
     if (!root || !exp) return missing(root ? "exp" : "data-root", err);
     data->root = root;
     data->exp = exp;
-    if (!ctx) return FTH_OK; /* why is said already */
+    if (!ctx) return FTH_OK; /* already reported */
     const fth_examination about = {.context = ctx,
                                    .data_root = root,
                                    .exp = exp,

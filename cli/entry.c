@@ -1,6 +1,6 @@
-/* entry.c - DEVICE DIAGNOSTICS: what a run could use, what it takes and why, before it begins.
+/* entry.c - DEVICE DIAGNOSTICS: which devices exist, which one a run uses, and why.
  *
- * The same looks and reasons as those of doctor, in the same order, as lines of the log.
+ * The same probes and reasons as those of doctor, in the same order, as lines of the log.
  */
 #include "doctor.h"
 

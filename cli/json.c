@@ -1,4 +1,4 @@
-/* json.c - how the documents of --json look. */
+/* json.c - the layout of --json documents. */
 #include "cli.h"
 
 void cli_json_begin(fth_json_writer *w, FILE *out)

@@ -1,4 +1,4 @@
-/* libraries.c - versions of the libraries in this process, asked of the libraries themselves.
+/* libraries.c - versions of the loaded libraries, as they report them.
  *
  * They come with libfathom; the program asks for a symbol by name, so that it shows what is
  * loaded and not what it was compiled with. oneDNN is opened as the engine opens it.

@@ -1,8 +1,8 @@
 /* limits.c - limits of the shell (ulimit) that would make the program hang or vanish.
  *
- * OpenBLAS starts a thread for each core when it is loaded, each asks for 128 MiB of addresses, and
- * asks again for ever when it gets none: then the program would not even end. So a limit that is
- * too small for that is an error at once.
+ * OpenBLAS starts a thread per core when it is loaded; each reserves 128 MiB of addresses and
+ * retries forever when that fails, so the program would never end. A limit that is too small for
+ * that is an error at startup.
  */
 #include "cli.h"
 

@@ -1,4 +1,4 @@
-/* monitor.c - --monitor SECONDS: cards and process are watched while a command computes. */
+/* monitor.c - --monitor SECONDS: sample GPUs and the process while a command computes. */
 #include "cli.h"
 
 #include <stdlib.h>

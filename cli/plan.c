@@ -170,7 +170,7 @@ static const char *from_variable(const cli_call *call, const char *flag, const c
     return NULL;
 }
 
-/* "channel?": who gave the flag its value; NULL: nobody did. */
+/* "channel?": where the value of the flag comes from; NULL: none. */
 static const char *flag_source(const cli_call *call, const char *flag)
 {
     static char text[80]; /* until the next question */

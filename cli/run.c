@@ -133,7 +133,7 @@ static fth_status find_program(run *r, fth_err *err)
     return FTH_FAIL(err, FTH_E_FILE_OPEN, "/proc/self/exe cannot be read: %s", strerror(errno));
 }
 
-/* A place that cannot be written is told before the work and not after it. */
+/* Report an unwritable path before the work, not after it. */
 static fth_status check_given(const char *path, fth_err *err)
 {
     char folder[FTH_PATH];

@@ -1,5 +1,5 @@
-/* screen.c - what others wrote, on a terminal: names, logs and texts of files cannot move the
- * cursor, rename the window or clear what stands above them.
+/* screen.c - print untrusted text to a terminal: names, logs and contents of files cannot move the
+ * cursor, rename the window or clear the screen.
  *
  * On a terminal the output of commands passes through a stream that shows controls as '?'. What
  * draws its own table writes to the terminal itself, and sees to the names in it, wherever it

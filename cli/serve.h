@@ -1,8 +1,8 @@
 /* serve.h - what the files of `fathom serve` share.
  *
  *   serve.c        requests and answers, starting and ending
- *   serve_rules.c  who may see what: tokens, hosts, ranges, files
- *   serve_data.c   page and data as texts: kept while they are new, packed, named by an ETag
+ *   serve_rules.c  access control: tokens, hosts, ranges, files
+ *   serve_data.c   page and data as texts: cached, compressed, with an ETag
  *   serve_links.c  connections, and how long a request may take
  */
 #ifndef FATHOM_CLI_SERVE_H

@@ -1,4 +1,5 @@
-/* serve_data.c - page and data as texts: packed, and named by a tag that the clock does not change.
+/* serve_data.c - page and data as texts: compressed, with an ETag that does not depend on the
+ * clock.
  */
 #include "serve.h"
 

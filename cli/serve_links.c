@@ -1,9 +1,9 @@
 /* serve_links.c - connections, and how long a request may take.
  *
- * libmicrohttpd ends a connection that is silent, but one that sends a byte now and then would live
- * for ever, and enough of them lock everybody out. So each has an end: ten seconds for a request,
- * and for an answer as long as a slow line needs. The main thread shuts down what is late;
- * libmicrohttpd then closes it.
+ * libmicrohttpd closes silent connections, but one that sends a byte now and then would stay open
+ * forever, and enough of them would exhaust the server. So each has a deadline: ten seconds for a
+ * request, and enough for a response over a slow line. The main thread shuts down late ones, and
+ * libmicrohttpd closes them.
  */
 #include "serve.h"
 

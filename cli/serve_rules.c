@@ -1,4 +1,4 @@
-/* serve_rules.c - who may see what: tokens, hosts, ranges, and the files of the ledger alone. */
+/* serve_rules.c - access control: tokens, hosts, ranges, and only files that the ledger lists. */
 #include "serve.h"
 
 #include <arpa/inet.h>

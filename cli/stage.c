@@ -41,13 +41,13 @@ bool cli_asked_to_end(void)
     return asked_to_end != 0;
 }
 
-/* ---- what the stage tells us ---- */
+/* ---- reports of the stage ---- */
 
 typedef struct teller {
     const cli_call *call;
     bool child, quiet;
     cli_bar bar;
-    FILE *lines; /* for what the stage says */
+    FILE *lines; /* for the output of the stage */
     const char *kill_at;
     size_t kill_name; /* length of the name in it */
     long kill_after;
@@ -56,7 +56,7 @@ typedef struct teller {
     char folder[4096]; /* of the monitor's files */
 } teller;
 
-/* The runner is gone when nobody reads: then this process has no business either. */
+/* A closed pipe means that the runner is gone: end this process too. */
 static void send_line(const char *json)
 {
     char line[4200];

@@ -1,4 +1,4 @@
-/* status.c - `fathom status`: the table of all jobs below a folder, once or until nobody runs. */
+/* status.c - `fathom status`: the table of all jobs below a folder, once or until no job runs. */
 #include "ledgers.h"
 
 #include <stdlib.h>

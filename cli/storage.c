@@ -1,4 +1,4 @@
-/* storage.c - how fast files can be read at a place, and what stands in the way of it.
+/* storage.c - measure the read speed of a path, and find what limits it.
  *
  * Nothing is written: of a folder its largest file is read. Each measurement ends after half a
  * second.

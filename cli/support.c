@@ -1,4 +1,4 @@
-/* support.c - which operation takes which dtype: not a list, but the engine's own answer.
+/* support.c - which operation supports which dtype, as the engine itself answers.
  *
  * Every row plans the sample of an operation (fathom/samples.h) on a small value of the dtype.
  * Inference refuses what is not defined, planning what the device has no kernel for. A backend

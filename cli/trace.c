@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder that is not there is told before the work and not after it. */
+/* Report a missing folder before the work, not after it. */
 static fth_status check_folder(const char *path, fth_err *err)
 {
     char folder[FTH_PATH];

@@ -1,4 +1,4 @@
-/* wait.c - commands that look again and again until somebody says stop. */
+/* wait.c - commands that poll until they are interrupted. */
 #include "ledgers.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* again.c - where run_status.json is, and which configs it says have to run again. */
+/* again.c - find run_status.json and the configs that it lists as not completed. */
 #include "job/ledger.h"
 
 #include "base/str.h"

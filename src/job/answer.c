@@ -1,4 +1,4 @@
-/* answer.c - what a verb answers: lines for people, or one JSON document with the same facts.
+/* answer.c - the answer of a command: text for people, or one JSON document with the same facts.
  *
  * The document grows in memory and is written at the end, so a verb that fails leaves no half of
  * one. It has three parts in a fixed order: files, plans, facts; the first value of a part closes

@@ -1,7 +1,7 @@
-/* attempt.c - processes and files that a dead runner left behind.
+/* attempt.c - clean up processes and files of crashed runners.
  *
- * A pid alone says nothing, for pids come again. A process is one of ours when its command line
- * holds the token of the attempt, which is never given twice.
+ * Pids are reused, so a pid alone identifies nothing. A process is ours when its command line holds
+ * the token of the attempt, which is unique.
  */
 #include "base/clock.h"
 #include "base/str.h"

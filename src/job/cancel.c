@@ -1,4 +1,4 @@
-/* cancel.c - a request to end one task: a file that its runner finds within a moment. */
+/* cancel.c - request the end of one task: a file that its runner polls for. */
 #include "io/file.h"
 #include "job/ledger.h"
 

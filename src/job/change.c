@@ -1,8 +1,7 @@
-/* change.c - a change of a state goes to the ledger, then to run_status.json, then to who looks on.
+/* change.c - publish a state change: to the ledger, then to run_status.json, then to observers.
  *
- * Changes of one moment that belong to one directory are one transaction, and one export tells of
- * all of them: a thousand cached jobs cost one file. A directory where nothing changes is not
- * written to at all.
+ * Simultaneous changes in one directory are one transaction and one export: a thousand cached jobs
+ * cost one file. A directory without changes is not written.
  */
 #include "job/runner.h"
 
@@ -152,7 +151,7 @@ static void export_status(fth__job_runner *r)
     r->exported = true;
 }
 
-/* What cannot be told now is told later: the trouble of one ledger is not that of the others. */
+/* Changes that cannot be written now are retried: one failing ledger does not affect the others. */
 static fth_status tell_or_wait(fth__job_runner *r, int64_t d, fth_err *err)
 {
     const fth__dir *dir = &r->graph.dir[d];

@@ -1,4 +1,4 @@
-/* claim.c - one process at a time in a folder: a lock with signs of life, for instruments and for
+/* claim.c - one process at a time in a folder: a lock with a heartbeat, for instruments and for
  * stages that are started by hand. */
 #include "job/ledger.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BEAT_S = 10 }; /* six of them until others take us for dead */
+enum { BEAT_S = 10 }; /* six missed: others consider the holder dead */
 
 struct fth_claim {
     fth_mem *mem;

@@ -1,10 +1,9 @@
-/* clean.c - removing what interrupted runs left, and, when asked, all that runs made.
+/* clean.c - remove leftovers of interrupted runs and, on request, all results.
  *
- * Only files that Fathom made go: temporary ones by their name, results by the ledger, and those
- * only inside their output directory and only while they are what the stage left, whatever the
- * ledger says. What a stage read stays, unless a stage here made it and it still is that file.
- * Nothing is removed anywhere while a runner lives in one of the directories; while files are
- * removed we hold its lock ourselves.
+ * Only files that Fathom made are removed: temporary ones by their name, results by the ledger, and
+ * these only inside their output directory and only while their contents are unchanged. Inputs
+ * stay, unless a stage here made them and they are unchanged. Nothing is removed while a runner is
+ * active in any of the directories; the lock is held while files are removed.
  */
 #include "job/files.h"
 #include "job/walk.h"
@@ -150,7 +149,7 @@ static void clean_temps(cleaner *c, const char *path, int depth)
 
 /* ---- .fathom ---- */
 
-/* What is of no use once nobody runs, by its name in .fathom. */
+/* Files in .fathom that only an active runner needs, by name. */
 static bool is_left(const char *name)
 {
     const size_t n = strlen(name);

@@ -1,8 +1,8 @@
 /* discover.c - which config files a path stands for.
  *
- * A file stands for itself, a folder for the files of one name anywhere below it, or, when there
- * is none, for all that could be configs. Folders are walked with a list, real ones first and each
- * only once, so links cannot lead in a circle, and what is found has its plainest path.
+ * A file stands for itself; a folder for all files below it with the given name or, without any,
+ * for all possible configs. Folders are queued, real ones before links and each only once, so that
+ * links cannot form a cycle and each config is found by its shortest path.
  */
 #include "config/schema.h"
 #include "job/jobs.h"

@@ -1,4 +1,4 @@
-/* drill.c - failures on purpose: what a runner must survive.
+/* drill.c - inject failures that a runner must survive.
  *
  * Whether a job is hit is drawn from (seed, model, stage), so a test knows it beforehand:
  *     hash = FNV-1a of "MODEL/STAGE"; u = top 53 bits of splitmix64(seed + hash) / 2^53
@@ -91,7 +91,7 @@ static fth_status chatter(const fth_stage_call *call, uint64_t bytes, fth_err *e
     return FTH_OK;
 }
 
-/* Write until the disk says no; what was written goes again either way. */
+/* Write until the disk is full; remove what was written either way. */
 static fth_status fill_disk(const fth_stage_call *call, uint64_t bytes, fth_err *err)
 {
     enum { PIECE = 1 << 16 };

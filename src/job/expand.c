@@ -1,6 +1,6 @@
-/* expand.c - from config files to jobs: every file read, every mistake said, then all or nothing.
+/* expand.c - from config files to jobs: read every file, report every mistake, then all or nothing.
  *
- * Two turns over the files. The first reads them and expands the general ones, so that the second
+ * Two passes over the files. The first reads them and expands the general ones, so that the second
  * knows which of the others were generated from them: those are the same jobs, not further ones.
  */
 #include "base/str.h"
@@ -59,7 +59,7 @@ fth_status fth__jobs_complain(fth_jobs *jobs, bool notice, fth_place at, const c
                          err);
 }
 
-/* The reader's text starts with its place, which stands apart in a mistake. */
+/* The reader's text starts with its location, which a mistake has as a separate field. */
 static fth_status say_damaged(fth_jobs *jobs, const char *shown, const fth_err *why, fth_err *err)
 {
     const size_t n = strlen(shown);
@@ -244,7 +244,7 @@ static fth_status say_unknown(fth_jobs *jobs, const fth_config *cfg, const char 
                          err);
 }
 
-/* NULL: said and counted. */
+/* NULL: reported and counted. */
 static fth_status choose_instrument(fth_jobs *jobs, const fth_config *cfg,
                                     const fth_instrument **out, fth_err *err)
 {

@@ -23,7 +23,7 @@ void fth__file_list_clear(fth_file_list *list);
 /* Number of a path in the list, -1: it is not there. */
 int64_t fth__file_list_find(const fth_file_list *list, const char *path);
 
-/* What the system says of a regular file; false: there is none. */
+/* Metadata of a regular file; false: it does not exist. */
 bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns);
 /* The same, and xxh64 of its content; over 1 GiB of its ends alone, unless `whole`. */
 fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,

@@ -1,9 +1,9 @@
-/* generate.c - the files of the models that a general config stands for.
+/* generate.c - write the configs of the models that a general config stands for.
  *
- * A job of a variant is what its file will say, so the text of the file is made first and read as
- * if it were there. A file that is there and was not made here, or was edited since, is never
- * replaced unasked: it is read instead, and must still be the same job. A line at its top holds
- * the hash of what follows; that is how an edit is seen.
+ * The file of a variant defines its job, so the text is generated first and parsed as if it were on
+ * disk. An existing file that was not generated, or was edited since, is not replaced without
+ * --force: it is used as it is, and must define the same job. A comment at its top holds the hash
+ * of its content, which reveals edits.
  */
 #include "base/hash.h"
 #include "base/str.h"

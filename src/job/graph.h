@@ -53,7 +53,7 @@ typedef struct fth__job_node {
     fth_state old_state;  /* in the ledger, when the run began */
     fth_state told;       /* state that the ledger has */
     bool untold;          /* the view is ahead of the ledger */
-    char old_attempt[48]; /* of one that a dead runner left running */
+    char old_attempt[48]; /* of one that a crashed runner left running */
 } fth__job_node;
 
 typedef struct fth__graph {

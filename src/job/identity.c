@@ -1,7 +1,7 @@
-/* identity.c - jobs cannot collide: two that would write to one place are refused.
+/* identity.c - refuse jobs that would write to the same place.
  *
- * A job is (canonical output directory, model). Everything is looked up in an index, so five
- * thousand jobs are compared in the time it takes to name them.
+ * A job is (canonical output directory, model). An index makes the comparison linear in the
+ * number of jobs.
  */
 #include "base/str.h"
 #include "config/node.h"

@@ -1,4 +1,4 @@
-/* index.c - from texts to numbers; see index.h. */
+/* index.c - a hash map from texts to numbers; see index.h. */
 #include "job/index.h"
 
 #include "base/hash.h"

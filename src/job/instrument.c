@@ -1,4 +1,4 @@
-/* instrument.c - whether an instrument is whole, before anything of it is used. */
+/* instrument.c - validate the struct of an instrument before it is used. */
 #include "job/graph.h"
 
 #include <string.h>

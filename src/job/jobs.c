@@ -1,4 +1,4 @@
-/* jobs.c - the list of jobs: made, asked, and destroyed. */
+/* jobs.c - the list of jobs: create, query, destroy. */
 #include "job/jobs.h"
 
 #include "base/str.h"

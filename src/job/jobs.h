@@ -57,21 +57,21 @@ fth_status fth__jobs_no_memory(fth_err *err);
 fth_status fth__jobs_discover(fth_jobs *jobs, const char *path, fth_err *err);
 
 /* ---- expand.c ---- */
-/* Read all files that were found and add a row for each job. Mistakes are said and counted; the
+/* Read all files that were found and add a row for each job. Mistakes are reported and counted; the
  * status is for what makes going on pointless. */
 fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err);
 /* A config of `text` and the user's values, not checked. *out is NULL when the text is damaged,
- * which is said and counted. */
+ * which is reported and counted. */
 fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *text, size_t bytes,
                            fth_config **out, fth_err *err);
-/* All its mistakes are said and counted, and its notices if wanted; *good: it has no mistakes. */
+/* Reports and counts all its mistakes, and its notices if wanted; *good: it has no mistakes. */
 fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument *instrument,
                            bool notices, bool *good, fth_err *err);
-/* Fill in model and output_dir of a row with a checked config; false: said and counted. */
+/* Fill in model and output_dir of a row with a checked config; false: reported and counted. */
 fth_status fth__jobs_identify(fth_jobs *jobs, fth__job_row *row, bool *good, fth_err *err);
 fth_status fth__jobs_add(fth_jobs *jobs, const fth__job_row *row, fth_err *err);
 int64_t fth__jobs_order(const fth_jobs *jobs, const fth__found *file, int variant);
-/* Say a mistake or a notice, unless its line was said before; mistakes are counted. */
+/* Report a mistake or a notice, once per line of text; mistakes are counted. */
 fth_status fth__jobs_say(fth_jobs *jobs, const fth_config_mistake *m, fth_err *err);
 /* The same for a whole sentence about a place. */
 fth_status fth__jobs_complain(fth_jobs *jobs, bool notice, fth_place at, const char *hint,

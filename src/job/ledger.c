@@ -1,4 +1,4 @@
-/* ledger.c - writing: each call is one transaction, and on the disk when it returns. */
+/* ledger.c - write to the ledger: each call is one transaction, durable when it returns. */
 #include "job/ledger.h"
 
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* job/ledger.h - the history of one output directory, in SQLite; only the runner writes it.
  *
- * Every change of a state is one transaction that is on the disk when the call returns. A ledger
+ * Every state change is one transaction, durable when the call returns. A ledger
  * is opened for a moment and closed again: a run over a thousand directories holds no thousand
  * files open. WAL on local file systems, a rollback journal on others. SQLite stays behind
  * ledger.c.

@@ -1,8 +1,8 @@
-/* ledger_db.c - opening and closing the ledger, its tables, and what SQLite's errors mean.
+/* ledger_db.c - open and close the ledger, its tables, and SQLite's errors.
  *
- * While a run lives, changes stay in the write-ahead log, one sync each; the end of the run puts
- * them into the ledger and removes the log. So a ledger at rest is one file, which is read as it
- * is, without the files that SQLite would make beside it.
+ * During a run, changes stay in the write-ahead log, one sync each; the end of the run merges them
+ * into the ledger and removes the log. An inactive ledger is one file, which is read as it is,
+ * without the files that SQLite would create beside it.
  */
 #include "job/ledger_db.h"
 
@@ -296,7 +296,7 @@ bool fth__db_has_moved(const fth__db *db)
            (!take_look(&now) || now.changed_ns != db->changed_ns || now.bytes != db->bytes);
 }
 
-/* Open and read the first page: only then SQLite says whether it can read at all. */
+/* Open and read the first page: SQLite reports only then whether it can read the file. */
 static int try_to_read(fth__db *db, const char *name, int flags)
 {
     sqlite3_close(db->db); /* of an earlier attempt */

@@ -21,7 +21,7 @@ typedef struct fth__db {
     sqlite3 *db;
     const char *dir; /* output directory */
     fth__db_mode mode;
-    bool still; /* read without locks, since nobody seemed to write */
+    bool still; /* read without locks, since no writer was detected */
     int64_t changed_ns, bytes;
     char path[FTH_PATH];
 } fth__db;

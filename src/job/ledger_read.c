@@ -1,7 +1,6 @@
-/* ledger_read.c - what a ledger knows, as rows of a view; nothing is ever written.
+/* ledger_read.c - read a ledger into the rows of a view; never writes.
  *
- * Texts may be of any origin: what has a wrong type reads as nothing, a state nobody knows is an
- * error.
+ * The file is not trusted: a field of the wrong type reads as absent, an unknown state is an error.
  */
 #include "base/str.h"
 #include "job/ledger_db.h"

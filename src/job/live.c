@@ -1,7 +1,7 @@
-/* live.c - progress of running tasks in a file of its own, a few times a second.
+/* live.c - publish the progress of running tasks in a file, a few times a second.
  *
- * It is worth nothing once the runner is gone, so it is not synced and not kept in the ledger;
- * readers believe it only while the holder of the lock lives.
+ * It is useless once the runner has ended, so it is neither synced nor kept in the ledger; readers
+ * trust it only while the holder of the lock is alive.
  */
 #include "job/ledger.h"
 #include <fathom/json.h>

@@ -1,12 +1,13 @@
-/* lock.c - one runner for each output directory, without a file held open.
+/* lock.c - one runner per output directory, without an open file descriptor.
  *
- * The lock is a small file that says who has the directory. It appears whole: it is written under
- * another name and then linked, which fails when there is one already. Whether an old one may be
- * taken over is decided while a flock on the folder is held, so of two runners that both find a
- * dead holder only one replaces him. Where the file system has no flock, a new lock is still
- * exact, and a dead one is left to a person.
+ * The lock is a small file that names its holder. It appears atomically: it is written under
+ * another name and then linked, which fails when a lock exists. Whether a stale lock may be taken
+ * over is decided under a flock on the folder, so of two runners that find a dead holder only one
+ * replaces it. On a file system without flock a new lock is still exclusive, and a stale one is
+ * left to the user.
  *
- * A holder on another machine is judged by the time of the file, which it sets every ten seconds.
+ * A holder on another machine is judged by the time of the file, which it updates every ten
+ * seconds.
  */
 #include "job/ledger.h"
 

@@ -1,4 +1,4 @@
-/* job/log.h - one section of a log file: what one run of a stage wrote, between a header and a
+/* job/log.h - one section of a log file: the output of one run of a stage, between a header and a
  * footer.
  *
  * A section has at most as many bytes as were allowed, and its end is always there: once the

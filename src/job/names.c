@@ -1,7 +1,7 @@
-/* names.c - what people call a job: the last parts of its folder and its model.
+/* names.c - short names of jobs: the last parts of the folder, and the model.
  *
  * All names start with one part of the folder. Those that are equal get one more, from the right,
- * until they differ or there is nothing left; then a number tells them apart. Folders have names
+ * until they differ or no part is left; then a number distinguishes them. Folders have names
  * as well, for the stages that their models share; they may not be equal to any other name either.
  */
 #include "job/jobs.h"

@@ -1,7 +1,7 @@
 /* job/pack.h - which task starts next, where, with how much memory and how many threads.
  *
  * A pure function of what is there and what runs: it knows no processes, no files and no clock, so
- * it is tested with GPUs nobody has. The runner asks for one choice at a time, takes it, and asks
+ * tests can simulate any set of GPUs. The runner asks for one choice at a time, takes it, and asks
  * again until there is none.
  *
  * Order: earlier stages first, so that devices are fed while analyses wait; then the order of the

@@ -1,6 +1,6 @@
-/* path_use.c - whether what a command writes is also something that it reads, or writes twice.
+/* path_use.c - detect outputs that are also inputs, or outputs of one name.
  *
- * Names say little: two paths may lead to one file through `.`, links, or as two names of it. So
+ * Two paths may lead to one file through `.`, links, or as two names of it. So
  * they are compared as canonical paths, which also works for files that are not there yet, and by
  * device and inode where they are.
  */

@@ -1,7 +1,7 @@
-/* process.c - tasks as processes: started with explicit flags, read, ended, and what that means.
+/* process.c - run tasks as processes: command line, output, end and exit status.
  *
- * Nothing is left to defaults: memory, threads and device are on the command line of every task,
- * and the line that does the same by hand is in the header of its log.
+ * Nothing depends on defaults: memory, threads and device are on the command line of every task,
+ * and the header of its log has the command that repeats it by hand.
  */
 #include "job/runner.h"
 

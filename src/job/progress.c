@@ -1,4 +1,4 @@
-/* progress.c - lines out of bytes, and progress out of lines: see progress.h. */
+/* progress.c - split bytes into lines, parse progress from lines: see progress.h. */
 #include "job/progress.h"
 
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* job/progress.h - what a process says about itself, from the bytes of its pipes.
+/* job/progress.h - parse the output of a task: lines and progress from the bytes of its pipes.
  *
  * Bytes come in any pieces. They are cut into lines; a line that is too long to be one of ours is
  * handed on in pieces and not looked into. Nothing a process writes can be an error here.
@@ -15,7 +15,7 @@ typedef struct fth__progress_lines {
     bool inside; /* of a line of which pieces were handed on already */
     char text[FTH__LINE_BYTES];
 } fth__progress_lines;
-/* `end` is '\n' or '\r', or 0 for a piece of a line that goes on; `whole` is false for every piece
+/* `end` is '\n' or '\r', or 0 for a piece of an unfinished line; `whole` is false for every piece
  * of a long line, its last included. The text is not terminated. */
 typedef void fth__line_fn(void *user, const char *text, size_t n, char end, bool whole);
 void fth__lines_feed(fth__progress_lines *lines, const char *data, size_t n, fth__line_fn *each,
@@ -28,10 +28,10 @@ typedef struct fth__progress {
     double remaining_s;  /* 0: not known */
     double value;        /* of the key figure; NaN: none yet */
     char what[48];
-    uint64_t bytes;      /* resident, as the process says; 0: it does not */
+    uint64_t bytes;      /* resident, as the process reports; 0: not reported */
     uint64_t base_bytes; /* resident before it began: no part of the plan */
     uint64_t planned_bytes, device_planned_bytes; /* by the plan that it made itself */
-    uint64_t ledger_bytes, peak_bytes, read_bytes, written_bytes; /* told at its end */
+    uint64_t ledger_bytes, peak_bytes, read_bytes, written_bytes; /* reported at its end */
     double io_seconds, compute_seconds, device_seconds;
     char bound_by[80];
 } fth__progress;

@@ -1,4 +1,4 @@
-/* record.c - reading a record back, every fact of it checked. */
+/* record.c - read a run record and validate every field. */
 #include "job/record.h"
 
 #include "base/hash.h"

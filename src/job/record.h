@@ -1,9 +1,9 @@
-/* job/record.h - what a stage leaves as its last act: it is done, with these inputs, these outputs.
+/* job/record.h - run records: written last by a stage, with its inputs and outputs.
  *
  * The record is a JSON file in the .fathom folder of the output directory, put in place with a
- * rename after all outputs were. So a stage is either done, and its record says with what, or it is
- * not, whatever was killed and when. The runner learns from it also when it was killed between
- * the end of a stage and the line in the ledger; a stage that was run by hand counts as well.
+ * rename after all outputs were. So a stage is either done, with a record of its settings, or not
+ * done, whatever was killed when. It also covers a runner that was killed between the end of a
+ * stage and the entry in the ledger, and stages that were run by hand.
  *
  * A file is the same when its bytes and time of change are; if only the time differs, its xxh64
  * decides. An input over 1 GiB is hashed at its ends only, so its time counts as well.

@@ -1,7 +1,7 @@
-/* record_check.c - would the stage do the same again? The first difference, in words.
+/* record_check.c - find out whether a stage is up to date; if not, describe the first difference.
  *
- * A thousand jobs are asked at every start of a run, so files are only looked at; they are read
- * when their time changed and nothing else did.
+ * A run may check a thousand jobs at its start, so only metadata of files is compared; a file is
+ * read when its time changed and its size did not.
  */
 #include "base/hash.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
-/* record_write.c - a record as JSON, one line for each fact, and a hash of all of it at the end.
+/* record_write.c - write a run record as JSON, one field per line, with a hash of all at the end.
  *
- * Paths inside the output directory are written without it, so that a folder that was moved keeps
- * its records.
+ * Paths inside the output directory are relative to it, so that a moved directory keeps its
+ * records.
  */
 #include "base/hash.h"
 #include "job/record.h"
@@ -30,7 +30,7 @@ uint64_t fth__record_input_hash(const fth_task_file *file, int64_t n)
     return fth__hash_get(&h);
 }
 
-/* A guess of a stage that is no number must not make its record one that cannot be read. */
+/* A non-finite estimate of a stage must not make its record unreadable. */
 static void put_real(fth_json_writer *w, const char *key, double v)
 {
     fth_json_real(w, key, isfinite(v) ? v : 0);

@@ -1,7 +1,7 @@
-/* recover.c - the directories when a run begins: each is ours, and nothing of the dead is left.
+/* recover.c - take the output directories at the start of a run and clean up after crashed runners.
  *
- * The ledger of each is read once: what it says of tasks of this run tells what a dead runner left
- * running, and the rows of all other tasks are kept for run_status.json.
+ * The ledger of each is read once: the rows of this run's tasks show what a crashed runner left
+ * running, and those of other tasks are kept for run_status.json.
  */
 #include "job/runner.h"
 

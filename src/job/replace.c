@@ -1,8 +1,8 @@
-/* replace.c - results that another config made are not replaced by accident, and not built on.
+/* replace.c - refuse to replace, or to build on, results of another config.
  *
- * Two jobs that would write to one place are refused in one command by identity.c; here it is the
- * same for two commands, one after the other. The record of a stage says which config made it.
- * Results whose config is gone, or leads elsewhere by now, may go, with a word.
+ * identity.c refuses two jobs of one command that would write to one place; this does so for two
+ * successive commands. The record of a stage names the config that made it. Results whose config no
+ * longer exists, or writes elsewhere now, may be replaced, with a notice.
  */
 #include "job/rival.h"
 #include "job/runner.h"
@@ -20,7 +20,7 @@ typedef struct look {
 typedef struct tally {
     int64_t refused, replaced, used;
     char notice[2 * PATH_MAX]; /* about the first that is replaced */
-    char before[2 * PATH_MAX]; /* about the first that is gone on with, and is of other settings */
+    char before[2 * PATH_MAX]; /* about the first result that is built on and has other settings */
 } tally;
 
 /* Whether a config is one of this run, in the same directory: then both were compared already. */
@@ -33,7 +33,7 @@ static bool runs_too(const fth__job_runner *r, const fth__job_node *node, const 
     return false;
 }
 
-/* Who claims the results of a stage, of a job that would replace them or go on with them. */
+/* The claimant of the results of a stage that a job would replace or build on. */
 static fth_status look_at(const fth__job_runner *r, const fth__job_node *node,
                           const fth_stage *stage, const char *id, look *out, fth_err *err)
 {
@@ -96,7 +96,7 @@ static fth_status check_edited(const fth__job_node *node, const fth_stage *stage
     return FTH_OK;
 }
 
-/* Stages that were not asked for, and whose results the task would go on with. */
+/* Stages that were not requested and whose results the task would build on. */
 static fth_status check_before(const fth__job_runner *r, int64_t i, tally *sum, fth_err *err)
 {
     const fth__job_node *node = &r->graph.node[i];

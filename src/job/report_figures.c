@@ -1,8 +1,8 @@
 /* report_figures.c - thumbnails, and whole figures, inside the page.
  *
- * Thumbnails go round the jobs: the first figure of each, then the second of each, until the bytes
- * allowed are used up. So every job shows something before any shows more. They are written as they
- * are made, in blocks that the page takes apart when it shows them.
+ * Thumbnails are distributed round-robin: the first figure of each job, then the second of each,
+ * until the byte limit is reached. They are written as they are made, in blocks that the page
+ * decodes when it shows them.
  */
 #include "base/checked.h"
 #include "job/report.h"

@@ -1,9 +1,8 @@
-/* rival.c - does somebody still want the results that a record speaks of?
+/* rival.c - find out whether another config still claims the results of a record.
  *
- * The config that made them is read again as it is today, with the --set and from the folder that
- * it was run with then: that is what its owner would get. It is a rival when it leads to this
- * output directory and asks for other keys or other files there. Where something about it cannot be
- * known, it is taken for one: asking once too often loses nothing.
+ * The config that made them is read again in its present form, with the --set and from the folder
+ * of that run. It is a rival when it leads to this output directory with other keys or other files.
+ * When in doubt it counts as one: a needless refusal loses no data.
  */
 #include "job/rival.h"
 

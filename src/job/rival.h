@@ -11,7 +11,7 @@ typedef enum fth__claim {
     FTH__CLAIM_THEIRS /* it is, and asks here for other results than this job */
 } fth__claim;
 
-/* Who may still want the results of a record as they are. `differences` says what this job would
+/* The config that may still need the results of a record. `differences` lists what this job would
  * change; "": nothing. */
 fth_status fth__record_claim(const fth__job_record *record, const fth_job *job,
                              const fth_stage *stage, fth__claim *out, char *differences,
@@ -19,11 +19,11 @@ fth_status fth__record_claim(const fth__job_record *record, const fth_job *job,
 /* FTH_E_COLLISION with both files and the differences. */
 fth_status fth__record_refuse(const fth__job_record *record, const fth_job *job,
                               const char *task_id, const char *differences, fth_err *err);
-/* The same for a stage that would go on with them. */
+/* The same for a stage that would build on them. */
 fth_status fth__record_refuse_use(const fth__job_record *record, const fth_job *job,
                                   const char *stage, const char *task_id, const char *differences,
                                   fth_err *err);
-/* The sentence about results that nobody claims and that go: of GONE and MOVED. */
+/* The notice about results that no config claims and that will be replaced: of GONE and MOVED. */
 void fth__record_say_replaced(const fth__job_record *record, fth__claim claim, const char *task_id,
                               const char *differences, char *text, size_t bytes);
 

@@ -1,7 +1,7 @@
-/* runner.c - the run: take all directories, tidy up after who died there, run what is not done.
+/* runner.c - the run: lock all directories, clean up after crashed runners, run what is not done.
  *
- * One thread, one loop: settle what can be decided, tell the ledgers, start what fits, wait for
- * the pipes of the processes. Nothing is started before every directory is ours.
+ * One thread, one loop: settle tasks, update the ledgers, start what fits, wait for the pipes of
+ * the processes. Nothing starts before every directory is locked.
  */
 #include "job/runner.h"
 #include "job/jobs.h"
@@ -459,11 +459,11 @@ static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
     }
     fth_view_destroy(view);
     if (s == FTH_OK || s == FTH_E_NOMEM) return s;
-    fth_err_clear(err); /* a ledger that cannot be read says nothing of it */
+    fth_err_clear(err); /* an unreadable ledger has no entry for it */
     return FTH_OK;
 }
 
-/* Changes that still wait are tried once more; what cannot be told then is dropped, and named. */
+/* Retry pending changes once more; those that still fail are dropped, and named. */
 static fth_status close_ledgers(fth__job_runner *r, fth_err *err)
 {
     r->view->now = r->view->ended = fth__runner_now(r);

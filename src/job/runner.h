@@ -2,11 +2,11 @@
  *
  *   runner.c   the run: locks, the loop, the end
  *   replace.c  results of other configs are not replaced
- *   settle.c   what becomes of a task whose turn has come: cached, blocked, skipped, ready
+ *   settle.c   the next state of a task: cached, blocked, skipped, ready
  *   process.c  tasks as processes: command line, log, progress, what the end of one means
- *   change.c   every change of a state: ledger first, then run_status.json, then who looks on
- *   recover.c  directories when the run begins: locks, history, what dead runners left
- *   trouble.c  directories and ledgers that cannot be written: waited for, given up, named
+ *   change.c   every state change: ledger first, then run_status.json, then observers
+ *   recover.c  directories at the start of a run: locks, history, leftovers of crashed runners
+ *   trouble.c  directories and ledgers that cannot be written: retry, give up, report
  *
  * The view is the truth of the run; the ledgers follow it by one transaction for each change, and
  * the records of the stages decide what is done when both are gone.
@@ -53,7 +53,7 @@ typedef struct fth__job_runner {
     int64_t open; /* tasks that are not done */
     int64_t attempts;
     bool dry;                     /* nothing is written */
-    bool exported, export_failed; /* failed: once, which was said */
+    bool exported, export_failed; /* failed: once, and reported */
     bool export_lost;             /* the last one failed */
     int stop;
     int64_t troubled; /* directories in trouble */
@@ -76,7 +76,7 @@ int64_t fth__runner_jobs(const fth__job_runner *r);
 
 /* ---- recover.c ---- */
 
-/* Take all directories, end and tidy what dead runners left. FTH_E_LOCKED when somebody has one;
+/* Lock all directories and clean up after crashed runners. FTH_E_LOCKED when one is in use;
  * one that cannot be written is in trouble, and only when all are is that an error. */
 fth_status fth__runner_take(fth__job_runner *r, fth_err *err);
 fth_status fth__runner_recover(fth__job_runner *r, fth_err *err);
@@ -131,7 +131,7 @@ void fth__process_show(fth__job_runner *r, fth__process *p);
 
 /* ---- change.c ---- */
 
-/* A new state, with a note for the history; told to the ledger by fth__runner_flush. */
+/* A new state, with a note for the history; fth__runner_flush writes it to the ledger. */
 fth_status fth__runner_change(fth__job_runner *r, int64_t task, fth_state to, const char *note,
                               fth_err *err);
 /* Transactions, then the export. */

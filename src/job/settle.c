@@ -1,8 +1,7 @@
-/* settle.c - what becomes of a task when all it waits for is done.
+/* settle.c - decide what happens to a task once its dependencies are done.
  *
- * Decided late, when the results before it are there: a stage that ran again and left the same
- * bytes makes nothing after it run. A record decides, not the ledger, which may be one step behind
- * when its runner was killed.
+ * Decided late, when earlier results exist: a stage that ran again with identical results makes no
+ * later stage run. The record decides, not the ledger, which may be one step behind after a crash.
  */
 #include "job/runner.h"
 #include "job/stage.h"
@@ -13,7 +12,7 @@
 
 enum { REASON = 512 };
 
-/* ---- what a record says ---- */
+/* ---- records ---- */
 
 static fth_status take_files(fth__job_runner *r, int64_t i, const fth__job_record *record,
                              fth_err *err)

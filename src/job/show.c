@@ -1,4 +1,4 @@
-/* show.c - numbers of tasks as short words. */
+/* show.c - format numbers of tasks as short texts. */
 #include "job/show.h"
 
 #include "base/str.h"

@@ -1,7 +1,7 @@
-/* stage.c - one stage of one job, in this process: look, plan, run, check, record.
+/* stage.c - run one stage of one job in this process: check, plan, run, verify, record.
  *
- * Nothing is touched before the plan says yes. Then the old record goes, so that a stage that is
- * killed half way counts as not done, and the new one is put in place as the last act.
+ * Nothing is modified before the plan fits. Then the old record is removed, so that a stage killed
+ * midway counts as not done; the new record is written last.
  */
 #include "job/stage.h"
 
@@ -176,7 +176,7 @@ static fth_status not_there(const fth__stage_link *link, const char *path, const
     return FTH_E_FILE_OPEN;
 }
 
-/* Results that another config made with other settings are none to go on with, unless --force; of a
+/* Results that another config made with other settings are not built on, unless --force; of a
  * stage that the runner started, the runner has looked. */
 static fth_status check_maker(const fth__stage_link *link, const fth__job_record *record,
                               const fth_stage *maker, const char *id, fth_err *err)

@@ -1,4 +1,4 @@
-/* stage_link.c - what a running stage says: progress, numbers, lines for people.
+/* stage_link.c - the output of a running stage: progress, numbers, text.
  *
  * Progress leaves as lines of JSON, at most ten a second; the last one is kept and always sent.
  */
@@ -33,7 +33,7 @@ static void begin_line(fth_json_writer *w, char *line, const fth__stage_link *li
     fth_json_text(w, "stage", link->opt->stage->name);
 }
 
-/* A line that does not fit is no JSON: rather none. */
+/* A truncated line would be invalid JSON: drop it. */
 static void send_line(fth_json_writer *w, const fth__stage_link *link)
 {
     fth_json_close(w);

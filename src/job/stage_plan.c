@@ -1,8 +1,8 @@
 /* stage_plan.c - from plans of the engine to the prediction of a stage, and from a graph to its
  * run.
  *
- * What a stage does one thing after another shares memory, so the largest counts; what it holds all
- * along is in the ledger, or in beside_bytes.
+ * Plans that run one after another share memory, so the largest counts; what a stage holds
+ * throughout is in the memory ledger, or in beside_bytes.
  */
 #include "mem/huge.h"
 #include "plan/plan.h"

@@ -1,5 +1,5 @@
-/* stage_rows.c - a table of numbers of any length into an array: rows are written some at a time,
- * so neither the text nor the array is ever in memory. */
+/* stage_rows.c - stream a text table of any length into an array, some rows at a time: neither is
+ * ever whole in memory. */
 #include <fathom/stage.h>
 
 enum { COLUMNS = 64, BATCH = 4096 }; /* most numbers in a row; numbers that are written at once */

@@ -1,4 +1,4 @@
-/* stage_whole.c - steps that stages of all instruments have: a graph into a file, its figures. */
+/* stage_whole.c - steps that all instruments share: run a graph into a file, draw its figures. */
 #include <fathom/stage.h>
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* stale.c - completed tasks whose inputs are not any more what they were.
+/* stale.c - find completed tasks whose inputs have changed.
  *
- * Nothing is kept about it: it is worked out whenever a view is read, from what the ledger says of
- * the inputs and what the disk says now. Files are only looked at; one is read when its time
- * changed, its size did not, and no task of the directory says what is in it.
+ * Derived whenever a view is read, from the inputs listed in the ledger and the files on disk. Only
+ * metadata is compared; a file is read when its time changed, its size did not, and no task of the
+ * directory recorded its hash.
  */
 #include "base/str.h"
 #include "job/files.h"
@@ -19,7 +19,7 @@ typedef struct look {
     fth_view *view;
     int64_t first, end; /* files of the directory */
     const char *dir;
-    bool *moved; /* of each task: what it stood on is not what it was; NULL: of none */
+    bool *moved; /* of each task: an input has changed; NULL: of none */
 } look;
 
 static const char *short_name(const char *dir, const char *path)
@@ -30,7 +30,7 @@ static const char *short_name(const char *dir, const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What tasks of the directory say about a file that they left; NULL: none did. */
+/* What tasks of the directory recorded of a file that they wrote; NULL: nothing. */
 static const fth_task_file *find_maker(const look *l, const char *path)
 {
     const fth_task_file *file = l->view->file;
@@ -84,7 +84,7 @@ static fth_status mark(look *l, fth_task *task, const char *reason, fth_err *err
         l->moved = memset(block, 0, (size_t)l->view->n_tasks * sizeof *l->moved);
     }
     l->moved[task - l->view->task] = true;
-    if (task->state != FTH_STATE_COMPLETED) return FTH_OK; /* it says already that it is not done */
+    if (task->state != FTH_STATE_COMPLETED) return FTH_OK; /* already not done */
     task->state = FTH_STATE_STALE;
     return fth__view_set(l->view, &task->reason, reason, err);
 }

@@ -1,5 +1,5 @@
-/* state.c - a model or a checkpoint as one file: tensors, numbers as metadata, and what it was made
- * with, so that a stage resumes only from what is its own. */
+/* state.c - a model or a checkpoint as one file: tensors, numbers as metadata, and the settings it
+ * was made with, so that a stage resumes only from its own checkpoints. */
 #include "mem/heap.h"
 
 #include <fathom/stage.h>

@@ -1,10 +1,10 @@
 /* status_file.c - run_status.json: one entry for each job, for people and for other programs.
  *
- * The file is made of the view each time and put in place with a rename. The key of an entry is
- * what a job is, its output directory and model: names are the shortest of one run, and come again
- * in others. A stage that all models of a directory share is listed in every job of that directory,
- * and so are stages that earlier runs left there. Entries of other directories are copied from the
- * file that was there.
+ * The file is rewritten from the view and renamed into place. The key of an entry is the identity
+ * of a job, its output directory and model: short names are unique within one run only. A stage
+ * that all models of a directory share is listed in every job of that directory, and so are stages
+ * that earlier runs left there. Entries of other directories are copied from the file that was
+ * there.
  */
 #include "job/ledger.h"
 #include "mem/heap.h"
@@ -269,7 +269,7 @@ fth_status fth__status_check(fth_mem *mem, const char *path, fth_err *err)
     return FTH_E_FILE_WRITE;
 }
 
-/* Read what is there. A file that is no JSON is put aside: it must not end a run. */
+/* Read what is there. An invalid file is renamed: it must not stop a run. */
 static fth_status read_old(fth__status_file *f, fth_err *err)
 {
     fth_err why = {0};

@@ -1,9 +1,8 @@
 /* table.c - a view as a table of text for a terminal of any width and height.
  *
- * The rows that are shown are measured first, then columns are given up, least important first,
- * until they fit; the name of the job takes what is left and is cut in its middle, since the ends
- * of names tell jobs apart. No line is ever wider than the terminal: a line that wraps would break
- * a table that is drawn over itself.
+ * Visible rows are measured, then columns are dropped, least important first, until they fit; the
+ * job name takes the rest and is cut in its middle, since names differ at their ends. No line is
+ * wider than the terminal: a wrapped line would break a table that is redrawn in place.
  */
 #include "base/checked.h"
 #include "base/str.h"

@@ -1,9 +1,8 @@
-/* trouble.c - a directory or a ledger that cannot be written is the trouble of its own tasks.
+/* trouble.c - a directory or ledger that cannot be written affects only its own tasks.
  *
- * A full disk, a ledger that another program holds, a file system that became read-only: changes
- * wait and are tried again, and nothing new is started in the directory meanwhile. What lasts too
- * long fails the tasks that are left there; other directories go on. What no ledger knows in the
- * end is named.
+ * A full disk, a ledger locked by another program, a file system that became read-only: changes are
+ * queued and retried, and nothing starts in the directory meanwhile. After too long its remaining
+ * tasks fail; other directories continue. Changes that no ledger has at the end are reported.
  */
 #include "job/runner.h"
 

@@ -1,4 +1,4 @@
-/* view.c - a view grows by rows; its texts are cut from one store and die with it. */
+/* view.c - a view: rows in growing arrays, texts in one arena that is freed with it. */
 #include "job/view.h"
 
 #include "config/store.h"

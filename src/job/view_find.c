@@ -1,7 +1,7 @@
-/* view_find.c - the task that a person means by a name.
+/* view_find.c - resolve the name that a user typed to a task.
  *
  * A name is tried as the name of a job, as "job/stage", as the end of either, and as the id of a
- * task. Several jobs that fit are listed, and so are the nearest when none does.
+ * task. Ambiguous matches are listed, and so are the nearest names when there is no match.
  */
 #include "base/str.h"
 #include "config/schema.h"

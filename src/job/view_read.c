@@ -1,7 +1,7 @@
-/* view_read.c - a view of all that is known below a folder.
+/* view_read.c - read all ledgers below a folder into a view.
  *
- * Folders with a ledger are looked for first and then read in the order of their names. A place
- * that cannot be read is no reason to say nothing about the others: it is noted.
+ * Folders with a ledger are found first, then read in the order of their names. A place that cannot
+ * be read is noted and skipped.
  */
 #include "job/walk.h"
 
@@ -20,7 +20,7 @@ static fth_status settle(fth_view *view, const char *dir, int64_t first, fth_err
     for (int64_t i = first; i < view->n_tasks; i++) {
         fth_task *t = &view->task[i];
         if (t->state != FTH_STATE_RUNNING) continue;
-        if (lives) { /* by the clock of its runner, unless it has not told yet */
+        if (lives) { /* by the clock of its runner, once it has published one */
             if (t->seconds <= 0 && t->started > 0 && view->now > t->started)
                 t->seconds = view->now - t->started;
             continue;

@@ -1,4 +1,4 @@
-/* watch.c - signs of life and pauses: see watch.h. */
+/* watch.c - heartbeat and pauses: see watch.h. */
 #include "job/watch.h"
 
 #include "base/clock.h"
@@ -40,8 +40,8 @@ static void signal_all(const fth__job_watch *w, int number)
     for (int64_t i = 0; i < w->n_pids; i++) kill((pid_t)-w->pid[i], number);
 }
 
-/* Returns when the process goes on. Who took a lock meanwhile works on the same files, so then the
- * stages stay stopped until the runner ends them. */
+/* Returns when the process continues. Who took a lock meanwhile works on the same files, so then
+ * the stages stay stopped until the runner ends them. */
 static void pause_all(fth__job_watch *w)
 {
     const double before = fth__clock_seconds();

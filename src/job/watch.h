@@ -1,8 +1,8 @@
-/* job/watch.h - a thread beside the runner, for what cannot wait until it has read a large file.
+/* job/watch.h - a thread beside the runner, for what must not wait for its I/O.
  *
- * It gives a sign of life in every lock each ten seconds, so that other machines can tell a runner
- * that was killed. And it pauses the run when asked (Ctrl-Z): the stages lead process groups of
- * their own, which the terminal does not stop.
+ * It updates the heartbeat of every lock each ten seconds, so that other machines can detect a
+ * crashed runner. And it pauses the run on Ctrl-Z: stages lead process groups of their own, which
+ * the terminal does not stop.
  */
 #ifndef FTH_JOB_WATCH_H
 #define FTH_JOB_WATCH_H

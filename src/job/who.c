@@ -1,7 +1,7 @@
-/* who.c - a process that can be told from all others, also from a later one with its pid.
+/* who.c - identify a process uniquely, also against a later one with its pid.
  *
- * The kernel hands out pids again, so a process is known by its pid and the tick of the clock at
- * which it started, in one boot of one machine. Elsewhere only its signs of life can be seen.
+ * Pids are reused, so a process is identified by its pid and its start time in ticks, within one
+ * boot of one machine. From other machines only its heartbeat is visible.
  */
 #include "job/ledger.h"
 
