@@ -22,7 +22,13 @@ typedef struct world {
     gs_values model;
     fth_val view, splats, bar, back;
     int64_t n;
+    int lens;
 } world;
+
+static int64_t columns_of(const world *w)
+{
+    return gs_splat_numbers(&w->rule);
+}
 
 static const float pose[3][4] = {{0.96f, -0.28f, 0, 0.1f}, {0.28f, 0.96f, 0, -0.05f}, {0, 0, 1, 3}};
 
@@ -48,28 +54,37 @@ static void set_view(const world *w, const gs_extrinsics *at, int degree)
     v[GS_VIEW_CX] = 20.8;
     v[GS_VIEW_CY] = 15.5;
     v[GS_VIEW_DEGREE] = degree;
+    v[GS_VIEW_LENS] = w->lens;
+    v[GS_VIEW_REACH] = w->lens ? 1.4 : 0;
+    for (int k = 0; k < 2 && w->lens; k++) v[GS_VIEW_BEND + k] = k ? 0.01 : -0.05;
     for (int i = 0; i < GS_VIEW; i++) t_put(w->dtype, t_data(w->view), i, v[i], 0);
 }
 
-/* Rows that are far off the axis weigh nothing: there the derivative leaves out the clamp. */
+/* Rows that are far off the axis weigh nothing: there the derivative leaves out the clamp. Along
+ * rays mean and matrix of a row have a derivative, its place on the image and opacity have none. */
 static void leave_out_clamped(const world *w)
 {
-    double *splats = malloc((size_t)(w->n * GS_SPLAT) * sizeof *splats);
+    const int64_t columns = columns_of(w);
+    double *splats = malloc((size_t)(w->n * columns) * sizeof *splats);
     t_eval_f64(w->splats, splats);
     int64_t seen = 0;
     for (int64_t i = 0; i < w->n; i++) {
-        const double u = splats[i * GS_SPLAT + GS_U], v = splats[i * GS_SPLAT + GS_V];
+        const double u = splats[i * columns + GS_U], v = splats[i * columns + GS_V];
         const bool inside = u > -0.1 * WIDTH && u < 1.1 * WIDTH && v > -0.1 * HEIGHT &&
-                            v < 1.1 * HEIGHT && splats[i * GS_SPLAT + GS_TILES] > 0;
+                            v < 1.1 * HEIGHT && splats[i * columns + GS_TILES] > 0;
         seen += inside;
-        for (int k = 0; k < GS_SPLAT; k++)
-            if (!inside || k > GS_BLUE) t_put(w->dtype, t_data(w->bar), i * GS_SPLAT + k, 0, 0);
+        for (int k = 0; k < columns; k++) {
+            const bool flat = w->rule.rays && (k < GS_A || k == GS_O);
+            if (!inside || flat || (k > GS_BLUE && k < GS_RAY_M))
+                t_put(w->dtype, t_data(w->bar), i * columns + k, 0, 0);
+        }
     }
     IS_TRUE(w->n < 5 || (seen > 0 && seen < w->n));
     free(splats);
 }
 
-static world make(fth_dtype dtype, int64_t n, int degree, uint64_t seed)
+/* `rays`: through a lens, 0 pinhole, 1 radial, 2 fisheye; -1: the ordinary projection. */
+static world make_lens(fth_dtype dtype, int64_t n, int degree, uint64_t seed, int rays)
 {
     static const double scale[GS_ATTRIBUTES] = {0.7, 0.8, 0.3, 0.5, 1, 2},
                         shift[GS_ATTRIBUTES] = {0, 0.3, 0, -1.6, 0, 0.5};
@@ -79,10 +94,14 @@ static world make(fth_dtype dtype, int64_t n, int degree, uint64_t seed)
     t_random r = t_random_make(seed);
     gs_extrinsics at;
     snprintf(axes, sizeof axes, "g=%lld xyz=3 wxyz=4 c=3 p=%d view=%d%s%.0lld", (long long)n,
-             GS_SPLAT, GS_VIEW, k ? " k=" : "", (long long)k);
-    world w = {.g = t_graph(axes), .dtype = dtype, .n = n};
-    w.rule = (gs_raster){
-        .width = WIDTH, .height = HEIGHT, .tile = 16, .most_alpha = 0.999, .antialias = seed % 2};
+             rays < 0 ? GS_SPLAT : GS_RAY_SPLAT, GS_VIEW, k ? " k=" : "", (long long)k);
+    world w = {.g = t_graph(axes), .dtype = dtype, .n = n, .lens = rays < 0 ? 0 : rays};
+    w.rule = (gs_raster){.width = WIDTH,
+                         .height = HEIGHT,
+                         .tile = 16,
+                         .most_alpha = 0.999,
+                         .antialias = seed % 2,
+                         .rays = rays >= 0};
     for (int a = 0; a < GS_ATTRIBUTES; a++)
         if (a != GS_SH_N || k > 0)
             w.model.at[a] =
@@ -100,13 +119,18 @@ static world make(fth_dtype dtype, int64_t n, int degree, uint64_t seed)
     return w;
 }
 
+static world make(fth_dtype dtype, int64_t n, int degree, uint64_t seed)
+{
+    return make_lens(dtype, n, degree, seed, -1);
+}
+
 /* A loss whose cotangents of splats are `bar`. */
 static double loss_of(const world *w)
 {
-    double *splats = malloc((size_t)(w->n * GS_SPLAT) * sizeof *splats), sum = 0;
+    const int64_t all = w->n * columns_of(w);
+    double *splats = malloc((size_t)all * sizeof *splats), sum = 0;
     t_eval_f64(w->splats, splats);
-    for (int64_t i = 0; i < w->n * GS_SPLAT; i++)
-        sum += t_get(w->dtype, t_data(w->bar), i) * splats[i];
+    for (int64_t i = 0; i < all; i++) sum += t_get(w->dtype, t_data(w->bar), i) * splats[i];
     free(splats);
     return sum;
 }
@@ -118,29 +142,45 @@ static double largest(const double *v, int n)
     return most;
 }
 
-TEST(pose_and_centre_have_the_slopes_of_central_differences)
+static void compare_slopes(const world *w, int degree)
 {
     const double step = 1e-6;
+    double got[GS_VIEW];
+    t_eval_f64(w->back, got);
+    for (int i = 0; i < GS_VIEW; i++) {
+        const bool acts = i < 12 || (i >= GS_VIEW_CENTRE && i < GS_VIEW_CENTRE + 3);
+        const double at = t_get(FTH_F64, t_data(w->view), i);
+        if (!acts) {
+            EQ_F64(got[i], 0);
+            continue;
+        }
+        t_put(FTH_F64, t_data(w->view), i, at + step, 0);
+        const double up = loss_of(w);
+        t_put(FTH_F64, t_data(w->view), i, at - step, 0);
+        const double down = loss_of(w);
+        t_put(FTH_F64, t_data(w->view), i, at, 0);
+        NEAR(got[i], (up - down) / (2 * step), 1e-7 * largest(got, GS_VIEW));
+    }
+    IS_TRUE(degree == 0 || largest(got + GS_VIEW_CENTRE, 3) > 0);
+}
+
+TEST(pose_and_centre_have_the_slopes_of_central_differences)
+{
     t_cuts(1);
     for (int degree = 0; degree < GS_DEGREES; degree++) {
         world w = make(FTH_F64, degree == 1 ? 600 : 30, degree, (uint64_t)degree + 1);
-        double got[GS_VIEW];
-        t_eval_f64(w.back, got);
-        for (int i = 0; i < GS_VIEW; i++) {
-            const bool acts = i < 12 || (i >= GS_VIEW_CENTRE && i < GS_VIEW_CENTRE + 3);
-            const double at = t_get(FTH_F64, t_data(w.view), i);
-            if (!acts) {
-                EQ_F64(got[i], 0);
-                continue;
-            }
-            t_put(FTH_F64, t_data(w.view), i, at + step, 0);
-            const double up = loss_of(&w);
-            t_put(FTH_F64, t_data(w.view), i, at - step, 0);
-            const double down = loss_of(&w);
-            t_put(FTH_F64, t_data(w.view), i, at, 0);
-            NEAR(got[i], (up - down) / (2 * step), 1e-7 * largest(got, GS_VIEW));
-        }
-        IS_TRUE(degree == 0 || largest(got + GS_VIEW_CENTRE, 3) > 0);
+        compare_slopes(&w, degree);
+        t_graph_free(w.g);
+    }
+}
+
+/* 3DGUT: through the mean in the camera and the matrix that makes the Gaussian a unit ball. */
+TEST(poses_have_the_slopes_of_central_differences_along_rays)
+{
+    t_cuts(1);
+    for (int lens = 0; lens < 3; lens++) {
+        world w = make_lens(FTH_F64, lens == 1 ? 600 : 30, lens + 1, (uint64_t)lens + 60, lens);
+        compare_slopes(&w, lens + 1);
         t_graph_free(w.g);
     }
 }
@@ -206,26 +246,20 @@ TEST(single_precision_is_near_double)
 {
     t_cuts(2);
     for (int degree = 0; degree < GS_DEGREES; degree += 3)
-        for (int64_t n = 1; n <= 700; n += 699) {
-            world one = make(FTH_F32, n, degree, 40), two = make(FTH_F64, n, degree, 40);
-            double got[GS_VIEW], want[GS_VIEW];
-            for (int64_t i = 0; i < n * GS_SPLAT; i++) /* by the same rows */
-                t_put(FTH_F64, t_data(two.bar), i, t_get(FTH_F32, t_data(one.bar), i), 0);
-            t_eval_f64(one.back, got);
-            t_eval_f64(two.back, want);
-            for (int i = 0; i < GS_VIEW; i++) NEAR(got[i], want[i], 2e-5 * largest(want, GS_VIEW));
-            t_graph_free(one.g);
-            t_graph_free(two.g);
-        }
-}
-
-TEST(rays_have_no_gradient_of_a_pose)
-{
-    world w = make(FTH_F32, 4, 0, 3);
-    w.rule.rays = 1;
-    IS_TRUE(!fth_val_ok(gs_view_back(w.g, &w.rule, &w.model, w.view, w.splats, w.bar)));
-    REFUSED(w.g, FTH_E_GRAPH_ATTR, "along rays");
-    t_graph_free(w.g);
+        for (int lens = -1; lens < 3; lens += 3)
+            for (int64_t n = 1; n <= 700; n += 699) {
+                world one = make_lens(FTH_F32, n, degree, 40, lens),
+                      two = make_lens(FTH_F64, n, degree, 40, lens);
+                double got[GS_VIEW], want[GS_VIEW];
+                for (int64_t i = 0; i < n * columns_of(&one); i++) /* by the same rows */
+                    t_put(FTH_F64, t_data(two.bar), i, t_get(FTH_F32, t_data(one.bar), i), 0);
+                t_eval_f64(one.back, got);
+                t_eval_f64(two.back, want);
+                for (int i = 0; i < GS_VIEW; i++)
+                    NEAR(got[i], want[i], 2e-5 * largest(want, GS_VIEW));
+                t_graph_free(one.g);
+                t_graph_free(two.g);
+            }
 }
 
 TEST(the_network_has_the_slopes_of_central_differences)

@@ -2,7 +2,7 @@
  * images of another size, files cut at every byte, and what errors say.
  * seconds: 3 */
 #include "instruments/splat/images/masks.h"
-#include "instruments/splat/scene/scene.h"
+#include "instruments/splat/scene/cameras.h"
 #include "testing/splat.h"
 
 #include <fathom/json.h>
@@ -250,6 +250,27 @@ TEST(distortion_is_refused_ignored_or_looked_at)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Cameras that are written have their lenses. */
+static void same_by_file(const gs_scene *s)
+{
+    const char *path = t_temp_path("cameras.json");
+    gs_scene again;
+    OK(gs_scene_write_cameras(s, s->view, path, NULL));
+    OK(gs_scene_open(&again, s->mem, path,
+                     &(gs_scene_options){.allow_distortion = true, .no_points = true}, NULL));
+    for (int64_t v = 0; v < s->views; v++) {
+        IS_TRUE(again.view[v].lens == s->view[v].lens && again.view[v].distorted);
+        SAME_BYTES(again.view[v].bend, s->view[v].bend, sizeof s->view[v].bend);
+        EQ_F64(again.view[v].reach, s->view[v].reach);
+    }
+    gs_scene_close(&again);
+    gs_scene copy;
+    OK(gs_scene_open(&copy, s->mem, path,
+                     &(gs_scene_options){.allow_distortion = true, .no_points = true}, NULL));
+    OK(gs_scene_take_cameras(&copy, path, NULL));
+    gs_scene_close(&copy);
+}
+
 /* Parameters of COLMAP's models in the order of their files. */
 TEST(lenses_have_the_coefficients_of_their_model)
 {
@@ -283,6 +304,7 @@ TEST(lenses_have_the_coefficients_of_their_model)
         const gs_view *v = &s.view[1];
         IS_TRUE(v->distorted && v->lens == rows[k].lens && v->reach > 0.5);
         SAME_BYTES(v->bend, rows[k].bend, sizeof v->bend);
+        same_by_file(&s);
         gs_scene_close(&s);
         OK(gs_scene_open(&s, mem, dir, &(gs_scene_options){.ignore_distortion = true}, NULL));
         IS_TRUE(!s.view[1].distorted && s.view[1].lens == GS_LENS_RADIAL);

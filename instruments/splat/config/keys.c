@@ -43,15 +43,12 @@ static bool is_word(const fth_config *cfg, const char *key, const char *word)
     return strcmp(fth_config_text(cfg, key), word) == 0;
 }
 
-/* Poses of views that are set apart would stay as they were; rays have no gradient of a pose. */
+/* Poses of views that are set apart would stay as they were. */
 static void check_poses(fth_config *cfg)
 {
-    static const char *const others[] = {"enable_eval", "gut"};
-    if (is_word(cfg, "pose_optimization", "none")) return;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (fth_config_bool(cfg, others[i]))
-            fth_config_complain(cfg, "pose_optimization", "leave one of them out",
-                                "poses are not trained together with %s", others[i]);
+    if (!is_word(cfg, "pose_optimization", "none") && fth_config_bool(cfg, "enable_eval"))
+        fth_config_complain(cfg, "pose_optimization", "leave one of them out",
+                            "poses are not trained together with enable_eval");
 }
 
 static void check(fth_config *cfg, void *user)

@@ -11,9 +11,6 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[0].dtype;
     FTH_TRY(gs_check_real(node, err));
-    if (((const gs_raster *)node->attr)->rays)
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "%s: there is no gradient of a pose along rays",
-                        node->op->name);
     for (int p = 0; p < GS_IN_PARTS; p++) FTH_TRY(gs_check_axes(node, p, real, axes[p], err));
     FTH_TRY(gs_check_axes(node, GS_PROJECT_VIEW, real, "view", err));
     FTH_TRY(gs_check_axes(node, GS_BACK_SPLATS, real, "g p", err));
@@ -56,11 +53,18 @@ static void put(const fth_tile *out, fth_dtype dtype, int at, double v)
         ((double *)out->data)[at * out->stride[0]] = v;
 }
 
+static gs_pose_loop *loop_of(const fth_node *node)
+{
+    const bool single = node->in[0].dtype == FTH_F32;
+    if (((const gs_raster *)node->attr)->rays)
+        return single ? *FTH_ISA_BEST(gs_ray_pose_f32) : *FTH_ISA_BEST(gs_ray_pose_f64);
+    return single ? *FTH_ISA_BEST(gs_pose_f32) : *FTH_ISA_BEST(gs_pose_f64);
+}
+
 static fth_status run(const fth_call *call)
 {
     const fth_dtype dtype = call->node->in[0].dtype;
-    blocks b = {.loop = dtype == FTH_F32 ? *FTH_ISA_BEST(gs_pose_f32) : *FTH_ISA_BEST(gs_pose_f64),
-                .sum = call->scratch};
+    blocks b = {.loop = loop_of(call->node), .sum = call->scratch};
     double sum[GS_POSE_SUMS] = {0};
     gs_pose_work_of(call, &b.w);
     const int64_t n = gs_pose_blocks(b.w.n);

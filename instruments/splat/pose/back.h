@@ -1,8 +1,9 @@
 /* back.h - cotangents of Gaussians on an image, back to the camera that saw them.
  *
  * A camera acts through its pose, on places and on shapes, and through its centre, from which
- * colours are seen; so those two parts of "view" have a cotangent here, and the rest is 0. Rows are
- * added in blocks of GS_POSE_BLOCK in double, and blocks in their order.
+ * colours are seen; so those two parts of "view" have a cotangent here, and the rest is 0. Along
+ * rays of a lens (3DGUT) it acts on the mean and on the ball that a Gaussian is in the camera. Rows
+ * are added in blocks of GS_POSE_BLOCK in double, and blocks in their order.
  */
 #ifndef SPLAT_POSE_BACK_H
 #define SPLAT_POSE_BACK_H
@@ -23,6 +24,8 @@ typedef struct gs_pose_work {
 typedef void gs_pose_loop(const gs_pose_work *w, int64_t b, double sum[GS_POSE_SUMS]);
 FTH_ISA_DECLARE(gs_pose_loop *const, gs_pose_f32);
 FTH_ISA_DECLARE(gs_pose_loop *const, gs_pose_f64);
+FTH_ISA_DECLARE(gs_pose_loop *const, gs_ray_pose_f32);
+FTH_ISA_DECLARE(gs_pose_loop *const, gs_ray_pose_f64);
 
 static inline int64_t gs_pose_blocks(int64_t n)
 {

@@ -15,11 +15,11 @@ static void back_block(const gs_pose_work *w, int64_t b, double sum[GS_POSE_SUMS
     for (int64_t i = from; i < to; i++) {
         const real *in[GS_IN_PARTS];
         real row[GS_POSE_SUMS];
-        seen at;
+        pose_seen at;
         if (!(ROW(w->splats, w->splats_step, i)[GS_TILES] > 0)) continue;
         for (int p = 0; p < GS_IN_PARTS; p++) in[p] = ROW(w->in[p], w->step[p], i);
-        if (!look(w->rule, view, in[GS_IN_MEANS], in[GS_IN_SCALING], in[GS_IN_ROTATION],
-                  *in[GS_IN_OPACITY], &at))
+        if (!pose_look(w->rule, view, in[GS_IN_MEANS], in[GS_IN_SCALING], in[GS_IN_ROTATION],
+                       *in[GS_IN_OPACITY], &at))
             continue;
         row_to_view(degree, view, in[GS_IN_MEANS], w->rest ? ROW(w->rest, w->rest_step, i) : view,
                     w->rest_k, ROW(w->bar, w->bar_step, i), &at, row);

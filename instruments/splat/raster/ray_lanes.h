@@ -145,4 +145,18 @@ LANE void ray_back_shape(const real *view, const real *q, const ray_seen *g, con
     back_rotation(q, g->n, turn, to->q);
 }
 
+/* From there to the pose, 3 rows of 4: through the place of the mean and through M. */
+LANE void ray_back_pose(const real *mean, const ray_seen *g, const real *bar, real *to)
+{
+    const real *at = bar + GS_A, *of = bar + GS_RAY_M;
+    for (int j = 0; j < 3; j++) {
+        for (int k = 0; k < 3; k++) {
+            const real axis[3] = {g->R[k][0] / g->s[0], g->R[k][1] / g->s[1], g->R[k][2] / g->s[2]},
+                       column[3] = {of[j], of[3 + j], of[6 + j]};
+            to[4 * j + k] = FMA(at[j], mean[k], dot3(axis, column));
+        }
+        to[4 * j + 3] = at[j];
+    }
+}
+
 #endif

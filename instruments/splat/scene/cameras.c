@@ -8,6 +8,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The lens, as transforms.c reads it. */
+static void write_lens(fth_json_writer *j, const gs_view *v)
+{
+    const bool fisheye = v->lens == GS_LENS_FISHEYE;
+    bool divides = false;
+    for (int k = GS_BEND_D1; k <= GS_BEND_D3; k++) divides = divides || v->bend[k] != 0;
+    if (!v->distorted) return;
+    fth_json_text(j, "camera_model", fisheye ? "OPENCV_FISHEYE" : divides ? GS_RATIONAL : "OPENCV");
+    for (const gs_lens_key *k = gs_lens_keys(divides); k->name; k++)
+        fth_json_real(j, k->name, v->bend[k->at]);
+}
+
 static fth_status write_pose(fth_json_writer *j, const gs_view *v, const char *path, fth_err *err)
 {
     double w2c[3][4], c2w[3][4];
@@ -43,6 +55,7 @@ fth_status gs_scene_write_cameras(const gs_scene *s, const gs_view *view, const 
         fth_json_real(&j, "fl_y", v->fy);
         fth_json_real(&j, "cx", v->cx);
         fth_json_real(&j, "cy", v->cy);
+        write_lens(&j, v);
         st = write_pose(&j, v, path, err);
         fth_json_close(&j);
     }
@@ -56,7 +69,8 @@ fth_status gs_scene_write_cameras(const gs_scene *s, const gs_view *view, const 
 fth_status gs_scene_take_cameras(gs_scene *s, const char *path, fth_err *err)
 {
     gs_scene other;
-    FTH_TRY(gs_scene_open(&other, s->mem, path, &(gs_scene_options){0}, err));
+    FTH_TRY(gs_scene_open(&other, s->mem, path,
+                          &(gs_scene_options){.allow_distortion = true, .no_points = true}, err));
     fth_status st = FTH_OK;
     if (other.views != s->views)
         st = FTH_FAIL(err, FTH_E_FILE_SHAPE,

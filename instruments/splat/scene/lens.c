@@ -10,6 +10,18 @@ static const int radial_order[] = {GS_BEND_N1, GS_BEND_N2, GS_BEND_P1, GS_BEND_P
                                    GS_BEND_N3, GS_BEND_D1, GS_BEND_D2, GS_BEND_D3};
 static const int fisheye_order[] = {GS_BEND_N1, GS_BEND_N2, GS_BEND_N3, GS_BEND_N4};
 
+const gs_lens_key *gs_lens_keys(bool rational)
+{
+    static const gs_lens_key plain[] = {{"k1", GS_BEND_N1}, {"k2", GS_BEND_N2}, {"k3", GS_BEND_N3},
+                                        {"k4", GS_BEND_N4}, {"p1", GS_BEND_P1}, {"p2", GS_BEND_P2},
+                                        {NULL, 0}},
+                             divided[] = {
+                                 {"k1", GS_BEND_N1}, {"k2", GS_BEND_N2}, {"k3", GS_BEND_N3},
+                                 {"k4", GS_BEND_D1}, {"k5", GS_BEND_D2}, {"k6", GS_BEND_D3},
+                                 {"p1", GS_BEND_P1}, {"p2", GS_BEND_P2}, {NULL, 0}};
+    return rational ? divided : plain;
+}
+
 void gs_view_bend(gs_view *v, const gs_camera_model *m, const double *parameters)
 {
     const int *order = m->lens == GS_LENS_FISHEYE ? fisheye_order : radial_order;

@@ -54,6 +54,14 @@ fth_status gs_scene_points(gs_scene *s, int64_t n, fth_err *err);
 void gs_view_find_centre(gs_view *v);
 /* The inverse of a rotation with a translation; false: it has none. */
 bool gs_pose_invert(double c[3][4], double w[3][4]);
+/* Keys of a transforms.json and the coefficients that they are, up to one without a name; those of
+ * the model GS_RATIONAL have a denominator. */
+typedef struct gs_lens_key {
+    const char *name;
+    int at;
+} gs_lens_key;
+#define GS_RATIONAL "FULL_OPENCV"
+const gs_lens_key *gs_lens_keys(bool rational);
 /* The lens of a camera model with its parameters behind cx and cy. */
 void gs_view_bend(gs_view *v, const gs_camera_model *m, const double *parameters);
 void gs_view_find_reach(gs_view *v); /* of its lens and coefficients, and whether it is distorted */

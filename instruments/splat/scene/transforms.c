@@ -87,7 +87,8 @@ static fth_status check_types(const frames *f, fth_err *err)
 {
     static const char *const numbers[] = {"w",  "h",  "fl_x", "fl_y", "camera_angle_x",
                                           "cx", "cy", "k1",   "k2",   "camera_angle_y",
-                                          "k3", "k4", "p1",   "p2"};
+                                          "k3", "k4", "p1",   "p2",   "k5",
+                                          "k6"};
     const char *key = NULL, *expected = "a finite number", *found = "no finite number";
     const fth_json_value *v = NULL;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !key; i++) {
@@ -159,20 +160,16 @@ static fth_status read_model(const frames *f, gs_view *v, fth_err *err)
 
 static fth_status read_lens(const frames *f, gs_view *v, fth_err *err)
 {
-    static const struct bend {
-        const char *key;
-        int at;
-    } bends[] = {{"k1", GS_BEND_N1}, {"k2", GS_BEND_N2}, {"k3", GS_BEND_N3},
-                 {"k4", GS_BEND_N4}, {"p1", GS_BEND_P1}, {"p2", GS_BEND_P2}};
+    const char *model = fth_json_get_text(value_of(f, "camera_model"), NULL, "");
     FTH_TRY(read_model(f, v, err));
     FTH_TRY(read_focal(f, v, err));
     v->cx = of(f, "cx");
     v->cy = of(f, "cy");
     if (isnan(v->cx)) v->cx = 0.5 * (double)v->width;
     if (isnan(v->cy)) v->cy = 0.5 * (double)v->height;
-    for (size_t k = 0; k < sizeof bends / sizeof bends[0]; k++) {
-        const double bend = of(f, bends[k].key);
-        if (!isnan(bend)) v->bend[bends[k].at] = bend;
+    for (const gs_lens_key *k = gs_lens_keys(strcmp(model, GS_RATIONAL) == 0); k->name; k++) {
+        const double bend = of(f, k->name);
+        if (!isnan(bend)) v->bend[k->at] = bend;
     }
     if (v->lens == GS_LENS_FISHEYE) v->bend[GS_BEND_P1] = v->bend[GS_BEND_P2] = 0;
     gs_view_find_reach(v);
