@@ -111,7 +111,7 @@ TEST(training_and_inference)
     snprintf(recon, sizeof recon, "%s", t_temp_path("recon"));
     snprintf(model, sizeof model, "%s/model.safetensors", out);
     write_scan(scan);
-    const int64_t wider = t_full() ? 1 : 3; /* a training for each */
+    const int64_t wider = t_full() ? 1 : 6; /* a training for each */
     survive(&pt_verb_train, (const char *[3]){scan}, out, 1009 * wider, 9 * wider);
     survive(&pt_verb_infer, (const char *[3]){model, scan}, recon, 809 * wider, 9 * wider);
 }

@@ -244,7 +244,7 @@ TEST(compiled_and_interpreted_are_the_same)
     stage s = {.device = NULL};
     fth_context *ctx = begin(&s);
     /* every compilation takes seconds there, and its code is not sanitized */
-    const int step = !t_full() ? 13 : t_slowed() ? 3 : 1;
+    const int step = !t_full() ? 19 : t_slowed() ? 3 : 1;
     for (int k = 0; k < 2 * SHAPES; k += step) {
         const shape *sh = &shapes[k % SHAPES];
         const fth_dtype t = k < SHAPES ? FTH_F32 : (fth_dtype)(k % FTH_DTYPE_COUNT);

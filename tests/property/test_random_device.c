@@ -5,14 +5,15 @@
  * Programs are drawn from the operations that the device has kernels for, so all of them run.
  */
 #include "graph/graph.h"
+#include "testing/full.h"
 #include "testing/host_device.h"
 #include "testing/op_device.h"
 #include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 10 };
+enum { GRAPHS = 10, FULL = 10 };
 #else
-enum { GRAPHS = 100 };
+enum { GRAPHS = 30, FULL = 100 };
 #endif
 enum { PROBES = 4, LEAST_OPS = 40 };
 
@@ -58,18 +59,19 @@ TEST(random_graphs_on_a_device)
     choose_ops(path ? t_device_backend(&device) : &t_host_backend, may);
     rg_use_ops(may);
     rg_use_device(path ? real : made);
-    for (int i = 0; i < GRAPHS; i++) {
+    const int graphs = t_full() ? FULL : GRAPHS;
+    for (int i = 0; i < graphs; i++) {
         t_host_device_delay(i % 10 == 0 ? 20 : 0);
         failed += !rg_check_seed((uint64_t)(i + 1), &stats);
     }
     rg_use_device((rg_device){0});
     rg_use_ops(NULL);
     t_host_device_delay(0);
-    printf("%d graphs, %lld of them without kernels, %lld runs\n", GRAPHS, (long long)stats.lacking,
+    printf("%d graphs, %lld of them without kernels, %lld runs\n", graphs, (long long)stats.lacking,
            (long long)stats.runs);
     EQ_I64(failed, 0);
     EQ_I64(stats.lacking, 0);
-    IS_TRUE(stats.runs > GRAPHS && stats.spilled > 0 && stats.nested > 0);
+    IS_TRUE(stats.runs > graphs && stats.spilled > 0 && stats.nested > 0);
 }
 
 TEST_MAIN()

@@ -8,9 +8,9 @@
 
 /* Sanitizers make each graph several times slower: a sample is enough to look for stray bytes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 60, FULL = 120 };
+enum { GRAPHS = 30, FULL = 120 };
 #else
-enum { GRAPHS = 300, FULL = 600 };
+enum { GRAPHS = 120, FULL = 600 };
 #endif
 
 TEST(random_graphs)

@@ -9,9 +9,9 @@
 #include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 30, FULL = 60 };
+enum { GRAPHS = 12, FULL = 60 };
 #else
-enum { GRAPHS = 120, FULL = 250 };
+enum { GRAPHS = 50, FULL = 250 };
 #endif
 
 static bool is_left_out(const char *name)

@@ -414,7 +414,7 @@ static void predict_large(fth_dtype real, int threads, uint64_t memory, double *
     OK(fth_context_destroy(ctx, NULL));
 }
 
-TEST(several_tiles_of_points_in_any_budget)
+TEST_REPEAT(several_tiles_of_points_in_any_budget)
 {
     enum { N = 2 * SG_FACTORS * PLACES };
     static double wide[N], one[N], two[N];

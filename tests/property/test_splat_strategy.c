@@ -308,7 +308,7 @@ TEST(memory_lowers_the_cap_before_anything_changes)
     }
 }
 
-TEST(the_ledger_holds_what_was_planned)
+TEST_REPEAT(the_ledger_holds_what_was_planned)
 {
     for (int last = 0; last < 2; last++) {
         fth_context *ctx = t_rows_context(2, 400 * MiB);

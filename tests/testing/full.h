@@ -19,4 +19,10 @@ static inline int t_one_in(int some, int few)
     return t_full() ? 1 : T_SANITIZED ? few : some;
 }
 
+/* Whether it is few because everything is slow. */
+static inline bool t_few(void)
+{
+    return t_one_in(1, 2) > 1;
+}
+
 #endif

@@ -25,6 +25,16 @@
         t_register(#name, test_##name, __BASE_FILE__, __LINE__);                                   \
     }                                                                                              \
     static void test_##name(void)
+/* A case that tries with more, or again with other numbers, what others of its file run, or that is
+ * about time and amounts: the address sanitizer would see the same code once more. Its builds leave
+ * it out, unless it is named, or FTH_TEST_FULL or FATHOM_TEST_DEVICE are set. */
+#define TEST_REPEAT(name)                                                                          \
+    static void test_##name(void);                                                                 \
+    __attribute__((constructor)) static void register_##name(void)                                 \
+    {                                                                                              \
+        t_register_repeat(#name, test_##name, __BASE_FILE__, __LINE__);                            \
+    }                                                                                              \
+    static void test_##name(void)
 /* Weak: one program can hold every test of all files, and has a main of its own (all.c). */
 #define TEST_MAIN()                                                                                \
     __attribute__((weak)) int main(int argc, char **argv)                                          \
@@ -104,6 +114,7 @@ typedef struct t_place {
 #define T_AT ((t_place){__FILE__, __LINE__})
 typedef void t_case_fn(void);
 void t_register(const char *name, t_case_fn *run, const char *file, int line);
+void t_register_repeat(const char *name, t_case_fn *run, const char *file, int line);
 /* Runs the cases that were written in `file`. */
 int t_main(int argc, char **argv, const char *file);
 /* Called after the last case, before libraries end as they do at exit. */

@@ -210,7 +210,7 @@ static void check_png(const char *path)
     free(file);
 }
 
-TEST(every_figure_is_drawn_and_the_same_again)
+TEST_REPEAT(every_figure_is_drawn_and_the_same_again)
 {
     char line[512], said[TV_SAID];
     fth_err err = {0};

@@ -3,6 +3,7 @@
  */
 #include "cpu/blas.h"
 #include "run/team.h"
+#include "testing/full.h"
 #include "testing/op_cut.h"
 
 #include <math.h>
@@ -130,7 +131,7 @@ static void check_team(const char *axes, int64_t n, fth_dtype t)
 
 TEST(halves_agree_with_lapack_and_any_team)
 {
-    const int64_t part = t_slowed() ? 2 : 1;
+    const int64_t part = t_few() ? 2 : 1;
     check_team("row col", 3200 / part, FTH_F32);
     check_team("col row", 1700 / part, FTH_F64);
     check_team("row col", 1000 / part, FTH_C64);

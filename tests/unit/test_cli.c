@@ -333,7 +333,7 @@ TEST(help_fits_eighty_columns)
 }
 
 /* Names are unique, and every word of `globals` is a global flag. */
-TEST(the_table_is_sound)
+TEST_REPEAT(the_table_is_sound)
 {
     const cli_command *c;
     for (int i = 0; (c = cli_command_at(i)); i++) {

@@ -145,8 +145,10 @@ TEST(every_layout_stride_and_padding)
     };
     const bool both = t_one_in(1, 2) == 1;
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
-        if (both || i % 2 == 0) check(&setups[i], FTH_F32, false);
-        if (both || i % 2 == 1) check(&setups[i], FTH_F64, false);
+        setup s = setups[i];
+        if (!both && s.y == 40) s.y = s.out_y = 10; /* high images are many of the same rows */
+        if (both || i % 2 == 0) check(&s, FTH_F32, false);
+        if (both || i % 2 == 1) check(&s, FTH_F64, false);
     }
 }
 

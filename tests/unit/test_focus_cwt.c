@@ -621,7 +621,7 @@ TEST(votes)
 }
 
 /* Of a plate's stack, and of one with ten times as many planes: memory does not grow with them. */
-TEST(a_stack_of_a_plate_fits_in_64_MiB)
+TEST_REPEAT(a_stack_of_a_plate_fits_in_64_MiB)
 {
     fth_err err = {0};
     OKE(t_fuse_plan((int64_t[]){1, 17, 2189, 1152}, FTH_U16, FO_CWT, (uint64_t)64 << 20, &err),

@@ -352,7 +352,7 @@ static void make_large_plate(void)
     OK(fth_mem_destroy(mem, NULL));
 }
 
-TEST(a_large_experiment_is_planned_within_a_second)
+TEST_REPEAT(a_large_experiment_is_planned_within_a_second)
 {
     double best = 1e9;
     make_large_plate();

@@ -272,7 +272,7 @@ TEST(percentiles)
 {
     t_random r = t_random_make(3);
     t_cuts(3);
-    for (int i = 0; i < CASES / t_one_in(1, 3); i++) {
+    for (int i = 0; i < CASES / t_one_in(1, 6); i++) {
         fth_graph *g = graph(&r, 1);
         const fth_dtype t = dtypes[i % 3];
         const fth_val v = stacks(g, t, &r), m = mask(g, &r);

@@ -226,7 +226,7 @@ static double seconds(const char *config_name, int64_t wanted)
 }
 
 /* Ten times as many may take twenty times as long, not a hundred: nothing is compared in pairs. */
-TEST(five_thousand_jobs_take_no_time)
+TEST_REPEAT(five_thousand_jobs_take_no_time)
 {
     jt_clean();
     for (int i = 0; i < MANY; i++) {

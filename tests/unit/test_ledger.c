@@ -464,7 +464,7 @@ TEST(network_file_systems_are_known)
 
 /* ---- speed ---- */
 
-TEST(a_thousand_ledgers_are_read_in_half_a_second)
+TEST_REPEAT(a_thousand_ledgers_are_read_in_half_a_second)
 {
     fth_mem *mem = t_mem(1 << 26);
     char root[FTH_PATH], dir[FTH_PATH + 16];

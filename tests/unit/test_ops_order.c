@@ -4,6 +4,7 @@
  */
 #include "graph/graph.h"
 #include "graph/grid.h"
+#include "testing/full.h"
 #include "testing/op_harness.h"
 
 #include <math.h>
@@ -186,8 +187,8 @@ TEST(long_sort_and_topk_of_every_dtype)
     t_cuts(2);
     for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
         if (!ordered((fth_dtype)k)) continue;
-        try_long((fth_dtype)k, k % 2, 2500, 2500);
-        try_long((fth_dtype)k, !(k % 2), 9000, 20);
+        if (!t_few() || k % 2) try_long((fth_dtype)k, k % 2, 2500, 2500);
+        if (!t_few() || k % 2 == 0) try_long((fth_dtype)k, !(k % 2), 9000, 20);
     }
     try_long(FTH_F32, false, 60001, 60001);
     try_long(FTH_F64, true, 20001, 700); /* more than are chosen in rounds */

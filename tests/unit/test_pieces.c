@@ -351,7 +351,7 @@ TEST(gradients_of_far_parts_stay_in_their_blocks)
              *got = malloc((size_t)d.n * sizeof(float));
         OKE(run_with(g, &grad, 1, 1u << 30, NULL, 1, &want, &err), &err);
         const uint64_t least = smallest(g, &grad, "n");
-        for (uint64_t memory = least; memory < 2 * least; memory += least / 4) {
+        for (uint64_t memory = least; memory < 2 * least; memory += least / (t_few() ? 2 : 4)) {
             err = (fth_err){0};
             OKE(run_with(g, &grad, 1, memory, "n", 1, &got, &err), &err);
             SAME_BYTES(got, want, (size_t)d.n * sizeof(float));

@@ -282,7 +282,7 @@ TEST(parameters_grow_as_their_number)
 }
 
 /* A view of a view of a view: there is no end to the stack. */
-TEST(very_many_views_of_one_another)
+TEST_REPEAT(very_many_views_of_one_another)
 {
     program p;
     fth_err err = {0};

@@ -250,7 +250,7 @@ TEST(distance_from_the_truth)
 }
 
 /* The whole model in f64: some elements of every parameter, moved a little. */
-TEST(gradients_of_the_model_agree_with_differences)
+TEST_REPEAT(gradients_of_the_model_agree_with_differences)
 {
     static pt_model m;
     bench *b = bench_make(1, 2, (uint64_t)2 << 30);

@@ -159,7 +159,7 @@ static fth_val squares(fth_val v, const char *axes)
     return fth_sum(fth_abs2(v), axes);
 }
 
-TEST(gradients_agree_with_differences)
+TEST_REPEAT(gradients_agree_with_differences)
 {
     t_random r = t_random_make(4);
     fth_graph *g = t_graph("group=2 chan=2 mode=2 row=4 col=4 prow=8 pcol=8 xy=2");

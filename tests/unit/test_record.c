@@ -362,7 +362,7 @@ TEST(random_damage_with_a_right_hash)
 }
 
 /* A thousand cached jobs of four stages are asked at every start of a run. */
-TEST(four_thousand_checks_are_quick)
+TEST_REPEAT(four_thousand_checks_are_quick)
 {
     toy *t = done("quick", "name: x\nmake: {extra: true}\n");
     const clock_t start = clock(); /* of this process: others may be busy */

@@ -253,7 +253,7 @@ TEST(runs_take_the_rows_that_are_there)
     give_back(ctx);
 }
 
-TEST(a_plan_counts_what_a_run_takes)
+TEST_REPEAT(a_plan_counts_what_a_run_takes)
 {
     fth_context *ctx = NULL;
     fth_tensor *t = NULL;

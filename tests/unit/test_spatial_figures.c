@@ -100,7 +100,7 @@ static char *read_all(const t_results *r, const char *name, size_t *bytes)
     return (char *)t_file_read(path, bytes);
 }
 
-TEST(every_figure_is_drawn_twice_with_the_same_bytes)
+TEST_REPEAT(every_figure_is_drawn_twice_with_the_same_bytes)
 {
     const t_results r = made(small, "all");
     fth_err err = {0};
@@ -635,7 +635,7 @@ static void check_memory(const t_results *r, const char *kind)
     t_stage_close(&s);
 }
 
-TEST(memory_is_as_planned)
+TEST_REPEAT(memory_is_as_planned)
 {
     t_results r = small;
     r.cells = 20000;

@@ -739,7 +739,7 @@ TEST(budgets_and_workers_do_not_show)
 
 /* A plan sets sp_init_bytes apart, and that is enough: at 30000 cells and 60 factors the factors
  * alone would be 14 MB. */
-TEST(bytes_are_bounded_beforehand)
+TEST_REPEAT(bytes_are_bounded_beforehand)
 {
     enum { N = 30000, D = 4, BIG = 60 };
     float *xy = calloc(2 * N, sizeof *xy), *y = calloc(N * D, sizeof *y);

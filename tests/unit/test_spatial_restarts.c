@@ -254,7 +254,7 @@ TEST(the_animation_is_that_of_the_best)
     ss_close(b);
 }
 
-TEST(budgets_and_workers_do_not_show)
+TEST_REPEAT(budgets_and_workers_do_not_show)
 {
     ss_bench *a = ss_open("wide", SP_LCGP, three), *b = ss_open("narrow", SP_LCGP, three);
     a->threads = 1;

@@ -159,7 +159,7 @@ static void same_file(const char *a, const char *b, const char *name)
     fclose(f[1]);
 }
 
-TEST(the_same_bytes_with_any_number_of_workers)
+TEST_REPEAT(the_same_bytes_with_any_number_of_workers)
 {
     static const char *const files[] = {SP_X,
                                         SP_Y,
@@ -273,7 +273,7 @@ TEST(counts_follow_the_rates)
     drop(ctx);
 }
 
-TEST(density_is_about_what_is_asked_for)
+TEST_REPEAT(density_is_about_what_is_asked_for)
 {
     const double want[3] = {0.02, 0.3, 0.97};
     for (int k = 0; k < 3; k++) {
@@ -333,7 +333,7 @@ static void check_covariance(int64_t side, bool exact, double lengthscale, doubl
     drop(ctx);
 }
 
-TEST(factors_have_the_covariance_of_the_prior)
+TEST_REPEAT(factors_have_the_covariance_of_the_prior)
 {
     check_covariance(12, true, 100, 0.1);
     check_covariance(30, false, 100, 0.1); /* 900 cells: a coarse lattice, then three steps */

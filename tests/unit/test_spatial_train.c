@@ -114,7 +114,7 @@ TEST(budget_threads_and_place_of_moments_do_not_matter_to_svgp)
     same_bits(SP_MGGP_SVGP);
 }
 
-TEST(budget_threads_and_place_of_moments_do_not_matter_to_lcgp)
+TEST_REPEAT(budget_threads_and_place_of_moments_do_not_matter_to_lcgp)
 {
     same_bits(SP_LCGP);
     same_bits(SP_MGGP_LCGP);

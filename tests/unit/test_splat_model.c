@@ -2,6 +2,7 @@
  * boxes and turns, of which colours know nothing.
  * seconds: 2 */
 #include "instruments/splat/model/edit.h"
+#include "testing/full.h"
 #include "testing/splat.h"
 
 #include <math.h>
@@ -211,7 +212,7 @@ TEST(no_memory_and_a_full_disk_leave_nothing)
     t_random r = t_random_make(3);
     for (int f = 0; f < GS_FORMATS; f++)
         for (int kind = 0; kind < 2; kind++)
-            for (int64_t nth = 1, done = 0; !done; nth++) {
+            for (int64_t nth = 1, done = 0; !done; nth += t_one_in(1, 3)) {
                 fth_mem *mem = t_mem(8 << 20);
                 gs_model m = random_model(mem, &r, 2, 1), back = {0};
                 gs_format format = (gs_format)f;

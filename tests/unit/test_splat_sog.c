@@ -106,7 +106,7 @@ static void round_trip(const char *name, int64_t n, int degree, void (*change)(g
     OK(fth_mem_destroy(mem, NULL));
 }
 
-TEST(sog_keeps_what_its_bytes_can)
+TEST_REPEAT(sog_keeps_what_its_bytes_can)
 {
     round_trip("a.sog", 1, 0, NULL);
     round_trip("a.sog", 17, 3, NULL);
