@@ -30,6 +30,7 @@ echo "long"
 export FTH_TEST_FULL=yes
 step long-tests release-again run_tests release-again build -L "$sanitized_only"
 unset FTH_TEST_FULL
+step sanitizers asan-emulated run_tests asan-emulated build/asan -L '^emulated$'
 step long-tests long run_tests long build -C long -L '^long$'
 if step thread-sanitizer build-tsan build tsan; then
     step thread-sanitizer tsan run_tests tsan build/tsan -L '^(unit|property)$'
