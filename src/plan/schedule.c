@@ -366,6 +366,7 @@ typedef struct passes {
     int *unit;
     int *stamp; /* per unit of the plan: the last pass that has it, and one */
     int *list;  /* units of the pass at hand */
+    int *spare; /* as long as both of these */
 } passes;
 
 static fth_status sort_passes(const maker *m, const fth__segment *s, const int *units, int n,
@@ -376,6 +377,7 @@ static fth_status sort_passes(const maker *m, const fth__segment *s, const int *
     FTH_TRY(fth__heap_take(p->mem, n + 1, sizeof *ps->unit, (void **)&ps->unit, err));
     FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *ps->stamp, (void **)&ps->stamp, err));
     FTH_TRY(fth__heap_take(p->mem, n + 1, sizeof *ps->list, (void **)&ps->list, err));
+    FTH_TRY(fth__heap_take(p->mem, 2 * n + 2, sizeof *ps->spare, (void **)&ps->spare, err));
     for (int i = 0; i < n; i++) ps->first[s->pass[units[i]] + 2]++;
     for (int pass = 2; pass < s->n_pass + 3; pass++) ps->first[pass] += ps->first[pass - 1];
     for (int i = 0; i < n; i++) ps->unit[ps->first[s->pass[units[i]] + 1]++] = units[i];
@@ -388,6 +390,7 @@ static void clear_passes(const maker *m, passes *ps)
     fth__heap_free(m->p->mem, ps->unit);
     fth__heap_free(m->p->mem, ps->stamp);
     fth__heap_free(m->p->mem, ps->list);
+    fth__heap_free(m->p->mem, ps->spare);
 }
 
 /* The pass must deliver what this unit makes: a sum, an output, a value kept whole. */
@@ -409,7 +412,42 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Units of a pass: what it must deliver, and what that needs, in the order of the program. */
+/* A unit of the pass at hand that an earlier one has made already, and that is not in the new order
+ * yet, which u reads; -1. */
+static int needs_again(const maker *m, const fth__segment *s, const passes *ps, int pass, int u)
+{
+    const fth_plan *p = m->p;
+    const fth_node *n = p->unit[u].node;
+    for (int k = 0; k < n->n_in; k++) {
+        const int from = p->unit_of[n->in_val[k].id];
+        if (from >= 0 && ps->stamp[from] == pass + 1 && s->pass[from] < pass) return from;
+    }
+    return -1;
+}
+
+/* What is made again is made just before it is read: its block is not held while others of the pass
+ * need theirs. The rest stays in the order of the program. */
+static void delay_remade(const maker *m, const fth__segment *s, passes *ps, int pass, int count)
+{
+    int *order = ps->spare, *stack = ps->spare + count, done = 0;
+    for (int i = 0; i < count; i++) {
+        int depth = 0;
+        if (s->pass[ps->list[i]] >= pass) stack[depth++] = ps->list[i];
+        while (depth > 0) {
+            const int u = stack[depth - 1], first = needs_again(m, s, ps, pass, u);
+            if (first >= 0) {
+                stack[depth++] = first;
+                continue;
+            }
+            ps->stamp[u] = -1;
+            order[done++] = u;
+            depth--;
+        }
+    }
+    memcpy(ps->list, order, sizeof *order * (size_t)count);
+}
+
+/* Units of a pass: what it must deliver, and what that needs. */
 static int pass_units(const maker *m, const fth__segment *s, passes *ps, int pass, int depth)
 {
     const fth_plan *p = m->p;
@@ -433,6 +471,7 @@ static int pass_units(const maker *m, const fth__segment *s, passes *ps, int pas
         }
     }
     qsort(ps->list, (size_t)count, sizeof *ps->list, by_number);
+    delay_remade(m, s, ps, pass, count);
     return count;
 }
 

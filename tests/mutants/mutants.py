@@ -831,6 +831,8 @@ MUTANTS = [
     ("device_conv_window_before_the_row", "src/cuda/conv2d.cuh",
      "there = there && (uint32_t)y < (uint32_t)g.height && (uint32_t)x < (uint32_t)g.width;",
      "there = there && y < g.height && (uint32_t)x < (uint32_t)g.width;", "emulated/conv2d"),
+    ("plan_remade_at_once", "src/plan/schedule.c",
+     "    delay_remade(m, s, ps, pass, count);", "    (void)delay_remade;", "unit/plan"),
     ("device_conv_channels_from_the_first", "src/cuda/conv2d.cuh",
      "(a.at + b.at + first * p.from.chan)", "(a.at + b.at)", "emulated/conv2d"),
     ("device_conv_chain_not_added", "src/cuda/conv2d.cuh",

@@ -181,6 +181,28 @@ static uint64_t floor_of(stage *s, fth_val v, fth_limits limits)
 
 /* An axis that is shifted against the loop has its grid elsewhere: sums over it must not be cut
  * between the blocks of the grid. */
+/* What two passes need takes no more in the second than if it were written where it is read. */
+TEST(what_is_made_again_waits_for_its_reader)
+{
+    uint64_t bytes[2];
+    for (int twice = 0; twice < 2; twice++) {
+        stage s;
+        open_stage(&s, NULL);
+        const fth_val x = waves(&s, "x"), y = fth_sort(x, "col", false);
+        const fth_val scaled = fth_mul(x, fth_sum(y, "row"));
+        const fth_val up = fth_sort(scaled, "col", false), down = fth_sort(scaled, "col", true);
+        const fth_val a = fth_sort(fth_atan2(up, down), "col", false);
+        const fth_val again = twice ? fth_sort(x, "col", false) : y;
+        const fth_val v = fth_sort(fth_add(a, again), "col", false);
+        fth_plan_info info;
+        same_at(&s, v, (fth_limits){.memory_bytes = 300 << 10}, &info);
+        EQ_I64(info.passes, 2);
+        bytes[twice] = floor_of(&s, v, (fth_limits){.memory_bytes = 1, .stream = "row"});
+        close_stage(&s);
+    }
+    EQ_I64((int64_t)bytes[0], (int64_t)bytes[1]);
+}
+
 TEST(sums_over_shifted_axes_keep_their_grid)
 {
     stage s;
