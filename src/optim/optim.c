@@ -57,13 +57,27 @@ static fth_val num(const making *m, fth_val like, double x)
     return shared(fth_const_(like.graph, m->site, fth_val_dtype(like), x, 0.0));
 }
 
+/* The number of a constant; false: it is none. */
+static bool is_number(fth_val v, double *x)
+{
+    const fth_node *made = fth_val_ok(v) ? fth__val_node(v) : NULL;
+    if (!made || made->op != &fth__op_const) return false;
+    *x = ((const fth__const_attr *)made->attr)->value.re;
+    return true;
+}
+
+/* Constants stay constants: a fused program has room for few inputs. */
 static fth_val real(const making *m, fth_val scalar)
 {
+    double x;
+    if (is_number(scalar, &x)) return num(m, m->param, x);
     return shared(fth_cast_(m->site, scalar, fth_val_dtype(m->param)));
 }
 
 static fth_val from_one(const making *m, fth_val x)
 {
+    double number;
+    if (is_number(x, &number)) return num(m, x, 1.0 - number);
     return map2(m, FTH_EW_SUB, num(m, x, 1.0), x);
 }
 

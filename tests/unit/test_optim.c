@@ -294,6 +294,33 @@ static int64_t steps_for(fth_optim_kind kind, int params)
     return info.steps;
 }
 
+/* A gradient of several parts is made in the step of its update: nothing else has the size of the
+ * parameter. */
+TEST(a_gradient_of_parts_joins_its_update)
+{
+    for (int k = 0; k < FTH_OPTIM_COUNT; k++) {
+        trainer t;
+        trainer_open(&t, FTH_F32, "a b", 2, (int64_t[]){1000, 700});
+        fth_tensor *slopes = zeros(t.ctx, "slopes", FTH_F32, 2, (int64_t[]){1000, 700});
+        fth_tensor *places = zeros(t.ctx, "places", FTH_F32, 2, (int64_t[]){1000, 700});
+        t.can_stop = true;
+        const fth_val row = fth_layout(fth_expand(fth_index(t.g, "a"), "b"), "a b"),
+                      below = fth_gt(row, fth_expand(fth_index(t.g, "b"), "a")),
+                      slope = fth_input(t.g, "s", FTH_F32, "a b", fth_tensor_source(slopes)),
+                      at = fth_input(t.g, "at", FTH_F32, "a b", fth_tensor_source(places)),
+                      there = fth_mul(fth_sub(slope, fth_recip(at)), fth_exp(at));
+        trainer_plan(&t, (fth_optim_kind)k, "a b", fth_select(below, slope, there));
+        fth_plan_info info;
+        fth_plan_get_info(t.plan, &info);
+        if (info.peak_bytes > 1000u * 700u)
+            FAIL("%s: peak %llu", fth_optim_name((fth_optim_kind)k),
+                 (unsigned long long)info.peak_bytes);
+        fth_tensor_release(slopes);
+        fth_tensor_release(places);
+        trainer_close(&t);
+    }
+}
+
 /* Whatever has no axes is there for the first parameter: others are an update and its assigns. */
 TEST(numbers_of_a_step_are_made_once)
 {
