@@ -25,6 +25,7 @@ typedef struct svgp {
     double log_det;           /* sum of ln Lc_kk */
     /* of the step's graph */
     fth_val a, Lu, variance, s, Kinv_in, Linv_in;
+    sp_places at;
 } svgp;
 
 static bool is_whitened(const sp_model *m)
@@ -356,15 +357,16 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     const fth_val half = fth_dot_triangle(v->a, scaled, "cellb", FTH_LOWER, "induce", "induce2");
     const fth_val other =
         fth_layout(fth_rename(half, "induce induce2", "induce2 induce"), "factor induce induce2");
-    fth_val middle = fth_select(sp_compare_index(g, FTH_EW_GE, "induce", "induce2"), half, other);
+    const fth_val middle = fth_select(sp_svgp_where(&v->at, FTH_EW_GE), half, other);
     const fth_val Lu3 = fth_rename(v->Lu, "induce induce2", "induce2 induce3");
     const fth_val weight = fth_const(g, net->real, b);
     fth_val slope;
     if (v->Kinv) {
         const fth_val Linv = fth_mark(v->Linv_in, FTH_LOWER, "induce", "induce2");
         *square = f64_sum_sqr(fth_dot(Linv, Lu3, "induce2"), "factor induce induce3");
-        slope = fth_dot_triangle(fth_add(middle, fth_mul(weight, v->Kinv_in)), Lu3, "induce2",
-                                 FTH_LOWER, "induce", "induce3");
+        const fth_val prior = fth_mul(weight, fth_expand(v->Kinv_in, "factor"));
+        slope = fth_dot_triangle(fth_add(middle, prior), Lu3, "induce2", FTH_LOWER, "induce",
+                                 "induce3");
         return fth_rename(slope, "induce3", "induce2");
     }
     *square = f64_sum_sqr(v->Lu, "factor induce induce2");
@@ -384,19 +386,20 @@ static fth_val raw_diagonal(const sp_net *net)
 }
 
 /* From slopes in Lu to slopes in its raw parameter; sum of ln Lu_kk. */
-static fth_val slope_of_raw(sp_net *net, fth_val Lu, fth_val slope, double b, fth_val *logs)
+static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b, fth_val *logs)
 {
     fth_graph *g = net->g;
     const sp_settings *set = &net->model->set;
     const fth_val raw = net->param[SP_P_LU], zero = fth_const(g, net->real, 0.0);
     const bool softplus = set->cholesky_mode == SP_CHOLESKY_SOFTPLUS;
+    /* on a device the diagonal is made again: what reads Lu for it would be one array more */
+    const fth_val Lu = net->on_device && !set->diagonal_only ? sp_svgp_positive(net) : v->Lu;
     const fth_val turn = softplus ? fth_sigmoid(raw) : Lu;
     const fth_val diagonal = set->diagonal_only ? raw : raw_diagonal(net);
     const fth_val ln = softplus ? fth_log(fth_softplus(diagonal)) : diagonal;
     *logs = fth_sum(fth_cast(ln, FTH_F64), "factor induce");
     if (set->diagonal_only) return fth_mul(slope, turn);
-    const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
-    const fth_val below = sp_compare_index(g, FTH_EW_GT, "induce", "induce2");
+    const fth_val on = sp_svgp_where(&v->at, FTH_EW_EQ), below = sp_svgp_where(&v->at, FTH_EW_GT);
     const fth_val there = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
     return fth_select(on, there, fth_select(below, slope, zero));
 }
@@ -426,9 +429,10 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
         v->Kinv_in = sp_net_constant(net, "Kinv", "induce induce2", v->Kinv);
         v->Linv_in = sp_net_constant(net, "Linv", "induce induce2", v->Linv);
     }
+    if (!m->set.diagonal_only) v->at = sp_svgp_places(net->g);
     fth_val slope = m->set.diagonal_only ? slope_of_diagonal(p, net, g2v, b, &spread)
                                          : slope_of_lower(p, net, g2v, b, &spread);
-    grad[SP_P_LU] = fth_label(slope_of_raw(net, v->Lu, slope, b, &logs), "dLu_raw");
+    grad[SP_P_LU] = fth_label(slope_of_raw(net, v, slope, b, &logs), "dLu_raw");
     grad[SP_P_MU] = fth_label(slope_of_mu(p, net, gf, b, &mean), "dmu");
     /* 1/2 sum over factors of (2 ln|Lc| - 2 ln|Lu| + |Lc^-1 Lu|^2 + |Lc^-1 mu|^2 - M) */
     const double det = is_whitened(m) ? 0.0 : 2.0 * v->log_det;
