@@ -24,6 +24,7 @@ struct projection {
     const real *view, *in[GS_IN_PARTS], *rest, *splats, *bar;
     int64_t step[GS_IN_PARTS], rest_step, rest_k, splats_step, bar_step;
     int degree, coefficients; /* of the model */
+    bool fours, fours_out;    /* coefficients, and splats, are read and written by four numbers */
     int64_t n;
     real *out[GS_IN_PARTS], *out_rest;
     int64_t out_step[GS_IN_PARTS], out_rest_step, out_rest_k;
@@ -61,13 +62,41 @@ __device__ inline int count_tiles(const gs_raster &rule, const real row[GS_SPLAT
     return n;
 }
 
+/* Coefficients of a whole warp of rows that lie one behind the other: fours in which there are any
+ * of a row that is wanted. */
+__device__ inline void bring_fours(const projection &p, int64_t first, unsigned rows, real *to)
+{
+    enum { FOURS = 32 * REST / 4, TURNS = (FOURS + 31) / 32, TOGETHER = 6 };
+    const float4 *from = (const float4 *)(p.rest + first * REST);
+    const int lane = (int)threadIdx.x & 31;
+#pragma unroll
+    for (int begin = 0; begin < TURNS; begin += TOGETHER) {
+        float4 got[TOGETHER];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            const int e = lane + 32 * (begin + k);
+            if (e < FOURS && (rows >> 4 * e / REST | rows >> (4 * e + 3) / REST) & 1)
+                got[k] = __ldcs(from + e);
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            const int e = lane + 32 * (begin + k);
+            if (e < FOURS && (rows >> 4 * e / REST | rows >> (4 * e + 3) / REST) & 1)
+                ((float4 *)to)[e] = got[k];
+        }
+    }
+    __syncwarp();
+}
+
 /* Coefficients of the rows of a warp that are wanted, to its part of shared memory; some rows at a
  * time, so that their loads are on their way together. */
 __device__ inline void bring_rest(const projection &p, int64_t first, bool wanted, int n, real *to)
 {
     enum { TOGETHER = 8, TWICE = (REST + 31) / 32 };
     const int lane = (int)threadIdx.x & 31;
-    for (unsigned rows = __ballot_sync(~0u, wanted); rows;) {
+    unsigned rows = __ballot_sync(~0u, wanted);
+    if (p.fours && n == REST && first + 32 <= p.n) return bring_fours(p, first, rows, to);
+    while (rows) {
         int row[TOGETHER];
         real got[TOGETHER][TWICE];
 #pragma unroll
@@ -130,7 +159,7 @@ __device__ inline bool row_at(const projection &p, const row_numbers &of, real r
 __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_RESIDENT)
     project_rows(const projection __grid_constant__ p)
 {
-    __shared__ real coefficients[PROJECT_THREADS * REST];
+    __shared__ __align__(16) real coefficients[PROJECT_THREADS * REST];
     real *const staged = coefficients + threadIdx.x / 32 * (32 * REST);
     const int64_t i = (int64_t)blockIdx.x * PROJECT_THREADS + threadIdx.x,
                   first = i - (threadIdx.x & 31);
@@ -162,6 +191,12 @@ __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_RESIDENT)
     for (int k = 0; k < NUMBERS; k++) staged[(threadIdx.x & 31) * NUMBERS + k] = there ? row[k] : 0;
     __syncwarp();
     const int64_t rows = p.n - first < 32 ? p.n - first : 32;
+    if (p.fours_out && rows == 32) {
+        float4 *to = (float4 *)(p.out[0] + first * NUMBERS);
+        for (int k = (int)threadIdx.x & 31; k < 32 * NUMBERS / 4; k += 32)
+            to[k] = ((const float4 *)staged)[k];
+        return;
+    }
     for (int k = (int)threadIdx.x & 31; k < rows * NUMBERS; k += 32)
         p.out[0][(first + k / NUMBERS) * p.out_step[0] + k % NUMBERS] = staged[k];
 }
@@ -219,7 +254,7 @@ __device__ inline bool back_at(const projection &p, int64_t i, const row_numbers
 __global__ void __launch_bounds__(PROJECT_THREADS)
     project_rows_back(const projection __grid_constant__ p)
 {
-    __shared__ real coefficients[PROJECT_THREADS * REST];
+    __shared__ __align__(16) real coefficients[PROJECT_THREADS * REST];
     real *const staged = coefficients + threadIdx.x / 32 * (32 * REST);
     const int64_t i = (int64_t)blockIdx.x * PROJECT_THREADS + threadIdx.x,
                   first = i - (threadIdx.x & 31);
@@ -262,6 +297,12 @@ const real *from_tile(const fth_tile *in, const fth_tile *out)
     return (const real *)in->data + (out->origin[0] - in->origin[0]) * in->stride[0];
 }
 
+/* Single numbers that begin at 16 bytes. */
+bool has_fours(const real *at)
+{
+    return sizeof(real) == sizeof(float) && (uintptr_t)at % sizeof(float4) == 0;
+}
+
 projection projection_of(const fth_call *call, int inputs)
 {
     const fth_node *node = call->node;
@@ -280,6 +321,7 @@ projection projection_of(const fth_call *call, int inputs)
     p.rest_step = rest->stride[0];
     p.rest_k = rest->stride[1];
     p.coefficients = (int)(3 * node->in[inputs].size[1]);
+    p.fours = has_fours(p.rest) && p.rest_step == REST && p.rest_k == 3;
     while (p.degree < GS_DEGREES - 1 && 3 * gs_coefficients(p.degree) < p.coefficients) p.degree++;
     return p;
 }
@@ -289,6 +331,7 @@ fth_status project(const fth_call *call)
     projection p = projection_of(call, GS_PROJECT_INPUTS);
     p.out[0] = (real *)call->out[0].data;
     p.out_step[0] = call->out[0].stride[0];
+    p.fours_out = has_fours(p.out[0]) && p.out_step[0] == NUMBERS;
     if (p.n == 0) return FTH_OK;
     FTH_LAUNCH(project_rows, (unsigned)((p.n + PROJECT_THREADS - 1) / PROJECT_THREADS),
                PROJECT_THREADS, fth_cuda_stream(call), p);
