@@ -18,7 +18,7 @@ typedef struct text {
     size_t n;
 } text;
 
-static void add(text *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add(text *t, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
