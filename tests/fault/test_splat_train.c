@@ -204,6 +204,43 @@ TEST(a_device_resumes_to_the_same_bytes)
     IS_TRUE(failed > 3 / wider);
 }
 
+/* Also between growing and pruning: rows that a device has changed in part are not written. */
+TEST(a_device_that_stops_leaves_a_state_to_resume)
+{
+    static const char *const strategies[] = {"strategy=default", "strategy=mcmc"};
+    char data[FTH_PATH], whole[FTH_PATH], out[FTH_PATH], made[FTH_PATH + 32];
+    fth_err err;
+    snprintf(data, sizeof data, "%s", t_temp_path("toy"));
+    snprintf(whole, sizeof whole, "%s", t_temp_path("whole"));
+    snprintf(out, sizeof out, "%s", t_temp_path("out"));
+    snprintf(made, sizeof made, "%s/splat_4.ply", out);
+    make_toy(data);
+    for (int k = 0; k < 2; k++) {
+        attempt all = {.data = data, .out = whole, .strategy = strategies[k], .device = true};
+        OK(fth_folder_remove(NULL, whole, NULL));
+        OKE(train(&all, &err), &err);
+        const int64_t calls = t_host_device_seen().calls;
+        int failed = 0;
+        for (int64_t n = 3; n < calls; n += 1 + calls / 40) {
+            attempt a = {.data = data, .out = out, .strategy = strategies[k], .device = true};
+            OK(fth_folder_remove(NULL, out, NULL));
+            t_host_device_fail(n);
+            const fth_status s = train(&a, &err);
+            t_host_device_fail(0);
+            if (s != FTH_OK) {
+                failed++;
+                ONE_OF(s, FTH_E_DEVICE, FTH_E_NOMEM); /* pages of a range */
+                IS_TRUE(!fth_path_exists(made));
+                OKE(train(&a, &err), &err);
+            }
+            same_file(whole, out, "splat_4.ply");
+            same_file(whole, out, "checkpoints/model.safetensors");
+            same_file(whole, out, "loss.csv");
+        }
+        IS_TRUE(failed > 10);
+    }
+}
+
 static void same_on_a_device(const char *const *more, const char *const *files)
 {
     char data[FTH_PATH], out[2][FTH_PATH];

@@ -2854,6 +2854,8 @@ MUTANTS = [
     ("gradients_under_masks", "instruments/splat/render/frame.c", "if (f->how.masked) with.mask", "if (0) with.mask",
      "python/splat_look test_masks"),
     ("frames_of_another_kind_are_kept", "instruments/splat/python/python.c", "now->gut == (c->gut != 0))", "true)", "python/splat_python lenses"),
+    ("rows_are_drawn_as_floats", "instruments/splat/strategy/draw.c", "u->drawn[j] = (uint32_t)find_row(", "u->drawn[j] = (uint32_t)(float)find_row(",
+     "unit/test_splat_large"),
     ("two_formats_of_a_ply", "instruments/splat/file/ply_header.c", "if (h->format) return bad(h, \"one format\", err);", "",
      "unit/test_splat_ply"),
     ("rows_of_a_ply_run_on", "instruments/splat/file/ply.c", "if (word[0]) return bad_row(p, p->columns, word, err);", "",

@@ -3,12 +3,16 @@
 #include "loops.h"
 #include "shapes.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
     FTH_TRY(gs_check_real(node, err));
     FTH_TRY(gs_check_axes(node, 0, node->in[0].dtype, "g p", err));
+    if (node->in[0].size[0] > INT32_MAX) /* numbers of rows are i32 */
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "%s: expected at most %d rows, found %" PRId64,
+                        node->op->name, INT32_MAX, node->in[0].size[0]);
     node->n_out = 1;
     return gs_desc_of(node->graph, "g", FTH_I32, &node->out[0], err);
 }
