@@ -82,17 +82,32 @@ typedef struct sums {
     fth__div n, channels, kx;
 } sums;
 
-/* The sum of a whole block that begins with image `at` of the batch, to the result. */
-template <typename T>
-static __device__ inline void fold(const sums &p, T *out, T *part, int64_t at, T sum)
-{
-    const int64_t next = least(at + p.block, p.total);
-    if (p.super > p.block) {
-        *part = sum = at % p.super != 0 ? *part + sum : sum;
-        if (next % p.super != 0 && next != p.total) return;
+/* What a thread has of its element of the result, and of the superblock so far: memory is asked
+ * once, not for every block. */
+template <typename T> struct folded {
+    T out, part;
+    bool new_out = false, new_part = false;
+
+    __device__ folded(const sums &p, const T *from, const T *kept)
+    {
+        const int64_t at = p.origin + p.first / p.per_block * p.block;
+        out = at >= p.super ? *from : T(0);
+        part = p.super > p.block && at % p.super != 0 ? *kept : T(0);
     }
-    *out = at >= p.super ? *out + sum : sum;
-}
+
+    /* The sum of a whole block that begins with image `at` of the batch. */
+    __device__ void add(const sums &p, int64_t at, T sum)
+    {
+        const int64_t next = least(at + p.block, p.total);
+        if (p.super > p.block) {
+            part = sum = at % p.super != 0 ? part + sum : sum;
+            new_part = true;
+            if (next % p.super != 0 && next != p.total) return;
+        }
+        out = at >= p.super ? out + sum : sum;
+        new_out = true;
+    }
+};
 
 template <typename T> static __global__ void add_units(const sums __grid_constant__ p)
 {
@@ -108,6 +123,8 @@ template <typename T> static __global__ void add_units(const sums __grid_constan
     const int64_t size = (int64_t)p.m * p.n.d;
     int64_t block = p.first / p.per_block, at = p.first % p.per_block;
     T sum = at > 0 ? *running : T(0);
+    T *const out = (T *)p.out + to, *const part = (T *)p.part + kept;
+    folded<T> f(p, out, part);
     const int64_t end = p.first + p.count;
     for (int64_t u = p.first; u < end; u += AHEAD, unit += AHEAD * size) {
         T v[AHEAD]; /* many are on their way at a time; they are added one after the other */
@@ -118,11 +135,13 @@ template <typename T> static __global__ void add_units(const sums __grid_constan
             if (u + i >= end) break;
             sum = at == 0 ? v[i] : sum + v[i];
             if (++at < p.per_block && u + i + 1 < p.all) continue;
-            fold<T>(p, (T *)p.out + to, (T *)p.part + kept, p.origin + block * p.block, sum);
+            f.add(p, p.origin + block * p.block, sum);
             block++, at = 0;
         }
     }
     *running = sum;
+    if (f.new_out) *out = f.out;
+    if (f.new_part) *part = f.part;
 }
 
 /* ---- one call ---- */
