@@ -177,7 +177,8 @@ TEST(tiles_of_two_by_two)
         {"b c y x", "o c ky kx", 0, 4, 4, 4, 4, 3, 3, 4, 4, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 2, 4, 4, 4, 4, 3, 3, 0, 4, 1, 1, 1, 1},
     };
-    for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) check(&setups[i], FTH_F32, true);
+    const size_t n = t_device() ? 2 : sizeof setups / sizeof *setups; /* plain on a device */
+    for (size_t i = 0; i < n; i++) check(&setups[i], FTH_F32, true);
     check(&setups[0], FTH_F64, true);
 }
 
