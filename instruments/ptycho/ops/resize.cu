@@ -3,7 +3,6 @@
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
-#include <initializer_list>
 
 namespace
 {
@@ -149,20 +148,31 @@ bool in_pairs(const frame_set &s, int lead, int64_t size)
     return even;
 }
 
+/* Whether frames of axis d - 1 follow those of axis d. */
+bool follows(const frame_set &s, const int32_t *extent, int d)
+{
+    return s.step[d - 1] == s.step[d] * extent[d];
+}
+
+void join_axis(frame_set *s, int lead, int d)
+{
+    s->step[d - 1] = s->step[d];
+    for (int k = d; k + 1 < lead; k++) s->step[k] = s->step[k + 1];
+}
+
 /* One axis less where frames of two follow each other in all arrays. */
 void join_axes(frames *f)
 {
     for (int d = f->lead - 1; d > 0; d--) {
-        bool joined = (int64_t)f->extent[d - 1] * f->extent[d] < INT32_MAX;
-        for (const frame_set *s : {&f->fine, &f->coarse, &f->halved})
-            joined = joined && s->step[d - 1] == s->step[d] * f->extent[d];
-        if (!joined) continue;
+        if ((int64_t)f->extent[d - 1] * f->extent[d] >= INT32_MAX ||
+            !follows(f->fine, f->extent, d) || !follows(f->coarse, f->extent, d) ||
+            !follows(f->halved, f->extent, d))
+            continue;
         f->extent[d - 1] *= f->extent[d];
-        for (frame_set *s : {&f->fine, &f->coarse, &f->halved}) {
-            s->step[d - 1] = s->step[d];
-            for (int k = d; k + 1 < f->lead; k++) s->step[k] = s->step[k + 1];
-        }
         for (int k = d; k + 1 < f->lead; k++) f->extent[k] = f->extent[k + 1];
+        join_axis(&f->fine, f->lead, d);
+        join_axis(&f->coarse, f->lead, d);
+        join_axis(&f->halved, f->lead, d);
         f->lead--;
     }
 }

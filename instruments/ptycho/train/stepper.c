@@ -113,12 +113,17 @@ static void clip(const pt_descent *d, int n, const fth_val *param, fth_val *grad
     for (int i = 0; i < n; i++) grad[i] = fth_mul(grad[i], share);
 }
 
-/* Whether the loss and every gradient are numbers: a sum with one that is not is none either. */
+/* Whether the loss and every gradient are numbers: a sum with one that is not is none either. Sums
+ * are added in pairs, so that none waits for all before it. */
 static fth_val is_good(fth_val loss, int n, const fth_val *grad)
 {
-    fth_val sum = loss;
-    for (int i = 0; i < n; i++) sum = fth_add(sum, total(grad[i]));
-    return fth_isfinite(sum);
+    fth_val sum[PT_MODEL_MOST + 1];
+    int left = 0;
+    for (int i = 0; i < n; i++) sum[left++] = total(grad[i]);
+    sum[left++] = loss;
+    for (; left > 1; left = (left + 1) / 2)
+        for (int i = 0; i < left / 2; i++) sum[i] = fth_add(sum[i], sum[left - 1 - i]);
+    return fth_isfinite(sum[0]);
 }
 
 static int add_updates(pt_stepper *s, pt_trained *t, const pt_model_graph *v, const pt_descent *d,
