@@ -729,11 +729,9 @@ fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_d
     const fth__jit_code *code;
     const int64_t n = elements_of(&e->p);
     if (n == 0 || (n < FTH__WORTH_NOTHING && runs == 0)) return FTH_OK;
-    const fth_context *ctx = node->graph ? node->graph->ctx : NULL;
-    const bool kept = ctx && fth_context_cache_dir(ctx);
-    const int workers = ctx ? fth_context_threads(ctx) : 1;
+    const bool kept = node->graph && fth_context_cache_dir(node->graph->ctx);
     return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e),
-                        fth__worth_before(&e->p, n, runs, kept, workers), NULL, &code, err);
+                        fth__worth_before(&e->p, n, runs, kept), NULL, &code, err);
 }
 
 static void make(fth__ew_program *e, const fth_node *node)

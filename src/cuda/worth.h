@@ -7,8 +7,6 @@
  * then: whoever has less to do is done before the compiler would be, and who stops at that number
  * and compiles has lost no more than the time that compiling takes.
  *
- * Workers compile beside each other, so a program costs a share of that time where there are many.
- *
  * A plan that ran often is taken to run as often again. So before its second, third, fifth, ninth
  * run, and so on, programs are asked again, and what all of a plan's nodes have interpreted of one
  * program counts together. No training waits longer for the compiler than it has interpreted.
@@ -27,7 +25,6 @@ enum {
     FTH__WORTH_ALONE = 20000, /* work that the card does while one thread does one step of it */
     FTH__WORTH_ROW = 64,      /* elements of a sum that one thread takes, most */
     FTH__WORTH_KEPT = 64,     /* runs of a program that is kept, for one of those that are seen */
-    FTH__WORTH_BESIDE = 16,   /* programs that are compiled at once, most */
 };
 
 /* What one element takes. */
@@ -43,10 +40,10 @@ static inline int64_t fth__worth_of(const fth__program *p, int64_t elements)
 }
 
 /* The work that counts before a run of a plan that ran `runs` times; `kept`: code is, and will
- * serve other programs too; so many workers compile. However few elements there are, nothing is
- * done before one thread has done its own. */
+ * serve other programs too. However few elements there are, nothing is done before one thread has
+ * done its own. */
 static inline int64_t fth__worth_before(const fth__program *p, int64_t elements, int64_t runs,
-                                        bool kept, int workers)
+                                        bool kept)
 {
     const int64_t work = fth__worth_of(p, elements), most = FTH__WORTH_COMPILING;
     if (runs == 0 || elements >= FTH__WORTH_NOTHING)
@@ -54,8 +51,7 @@ static inline int64_t fth__worth_before(const fth__program *p, int64_t elements,
     int64_t row = p->tail_dim >= 0 ? p->size[p->tail_dim] : 1;
     if (row > FTH__WORTH_ROW) row = FTH__WORTH_ROW;
     const int64_t alone = row * fth__worth_steps(p) * FTH__WORTH_ALONE,
-                  share = workers < FTH__WORTH_BESIDE ? workers : FTH__WORTH_BESIDE,
-                  longer = (work > alone ? work : alone) * (kept ? FTH__WORTH_KEPT * share : 1);
+                  longer = (work > alone ? work : alone) * (kept ? FTH__WORTH_KEPT : 1);
     return longer < most / runs ? longer * runs : most;
 }
 

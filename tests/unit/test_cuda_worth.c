@@ -29,7 +29,7 @@ TEST(one_image_is_interpreted)
 {
     const fth__program largest = program(2, 13, 1, -1);
     const int64_t n = 4096 * 4096, work = fth__worth_of(&largest, n);
-    EQ_I64(fth__worth_before(&largest, n, 0, false, 1), 0);
+    EQ_I64(fth__worth_before(&largest, n, 0, false), 0);
     IS_TRUE(10 * work < FTH__WORTH_COMPILING);
 }
 
@@ -37,9 +37,9 @@ TEST(long_and_repeated_plans_are_compiled)
 {
     const fth__program chain = program(1, 8, 1, -1);
     const int64_t n = (int64_t)1 << 30, few = FTH__WORTH_NOTHING;
-    EQ_I64(fth__worth_before(&chain, n, 0, false, 1), FTH__WORTH_COMPILING);
-    EQ_I64(fth__worth_before(&chain, few, 0, false, 1), 0);
-    EQ_I64(fth__worth_before(&chain, few, 1, false, 1), FTH__WORTH_COMPILING);
+    EQ_I64(fth__worth_before(&chain, n, 0, false), FTH__WORTH_COMPILING);
+    EQ_I64(fth__worth_before(&chain, few, 0, false), 0);
+    EQ_I64(fth__worth_before(&chain, few, 1, false), FTH__WORTH_COMPILING);
 }
 
 /* A step of training: what a small program counts grows with its runs, up to enough. */
@@ -47,20 +47,17 @@ TEST(small_programs_count_by_their_runs)
 {
     const fth__program map = program(2, 1, 1, -1);
     const int64_t n = 1 << 20;
-    EQ_I64(fth__worth_before(&map, n, 0, false, 1), 0);
-    EQ_I64(fth__worth_before(&map, n, 1, false, 1), 4 * n);
-    EQ_I64(fth__worth_before(&map, n, 64, false, 1), 256 * n);
-    EQ_I64(fth__worth_before(&map, n, INT64_MAX, false, 1), FTH__WORTH_COMPILING);
-    EQ_I64(fth__worth_before(&map, 1, 1, false, 1), 4 * FTH__WORTH_ALONE);
-    EQ_I64(fth__worth_before(&map, n, 1, true, 1), 4 * n * FTH__WORTH_KEPT);
-    EQ_I64(fth__worth_before(&map, n, 1, true, 4), 16 * n * FTH__WORTH_KEPT); /* beside others */
-    EQ_I64(fth__worth_before(&map, n, 1, true, 16), fth__worth_before(&map, n, 1, true, 128));
-    EQ_I64(fth__worth_before(&map, n, 1, false, 16), 4 * n);
+    EQ_I64(fth__worth_before(&map, n, 0, false), 0);
+    EQ_I64(fth__worth_before(&map, n, 1, false), 4 * n);
+    EQ_I64(fth__worth_before(&map, n, 64, false), 256 * n);
+    EQ_I64(fth__worth_before(&map, n, INT64_MAX, false), FTH__WORTH_COMPILING);
+    EQ_I64(fth__worth_before(&map, 1, 1, false), 4 * FTH__WORTH_ALONE);
+    EQ_I64(fth__worth_before(&map, n, 1, true), 4 * n * FTH__WORTH_KEPT);
     fth__program sum = program(1, 0, 1, 1);
     sum.size[1] = 32;
-    EQ_I64(fth__worth_before(&sum, 1 << 10, 1, false, 1), INT64_C(32) * 2 * FTH__WORTH_ALONE);
+    EQ_I64(fth__worth_before(&sum, 1 << 10, 1, false), INT64_C(32) * 2 * FTH__WORTH_ALONE);
     sum.size[1] = 4096;
-    EQ_I64(fth__worth_before(&sum, 1 << 12, 1, false, 1), INT64_C(64) * 2 * FTH__WORTH_ALONE);
+    EQ_I64(fth__worth_before(&sum, 1 << 12, 1, false), INT64_C(64) * 2 * FTH__WORTH_ALONE);
 }
 
 TEST_MAIN()
