@@ -2,8 +2,8 @@
  *
  * The reader is the I/O thread that runs use, with a queue of one. A read that fails must not end
  * that thread, because the caller may ask again: the outcome is kept here, and the queue is told
- * that all went well. Waiting for the queue is also what makes the outcome visible. To the queue a
- * batch is rows of bytes, which it gives to its threads in parts; of parts that fail the first
+ * that all went well. Waiting for the queue is also what makes the outcome visible. Several readers
+ * are a team of workers that this thread gives parts of the batch to; of parts that fail the first
  * counts.
  */
 #include "array/rect.h"
@@ -14,6 +14,7 @@
 #include "run/io.h"
 
 #include <fathom/io.h>
+#include <fathom/op.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,6 +27,8 @@ struct fth_batches {
     fth_tensor *buffer[2];
     int into; /* the buffer that is read into next; the other is the caller's */
     fth__io *io;
+    fth_team *team; /* who reads parts, the I/O thread among them; NULL: it alone */
+    int threads;
 
     /* the batch asked for: written before the job is posted, read by the reader */
     bool asked, taken;
@@ -79,18 +82,44 @@ static void note_failure(fth_batches *b, int64_t row, fth_status s, fth_err *err
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Rows [lo, lo + n) of the batch. */
+enum {
+    PARTS = 4,              /* of each reader, so that none waits long for the last */
+    PART_BYTES = 256 << 10, /* of less a thread that is woken has nothing to do */
+};
+
+typedef struct reading {
+    fth_batches *b;
+    int64_t n, parts; /* rows of the batch */
+    char *dst;
+} reading;
+
+static void read_part(void *arg, int64_t i, int worker)
+{
+    const reading *r = arg;
+    fth_batches *b = r->b;
+    const int64_t row = row_bytes(b), from = r->n * i / r->parts,
+                  n = r->n * (i + 1) / r->parts - from;
+    char *const dst = r->dst + from * row;
+    fth_err err = {0};
+    (void)worker;
+    const fth_status s = read_rows(b, b->index + from, n, dst, &err);
+    if (s == FTH_OK)
+        fth__bools_settle(b->base.dtype, n * row, dst);
+    else
+        note_failure(b, from, s, &err);
+}
+
+/* All rows of the batch, as the I/O thread asks for it. */
 static fth_status read_batch(void *self, const int64_t *lo, const int64_t *n, void *dst,
                              fth_err *err)
 {
     fth_batches *b = self;
-    fth_err own = {0};
+    const int64_t most = b->team ? (int64_t)PARTS * b->threads : 1,
+                  worth = n[0] * n[1] / PART_BYTES + 1, parts = worth < most ? worth : most;
+    reading r = {.b = b, .n = n[0], .parts = parts < n[0] ? parts : n[0], .dst = dst};
+    (void)lo;
     (void)err;
-    const fth_status s = read_rows(b, b->index + lo[0], n[0], dst, &own);
-    if (s == FTH_OK)
-        fth__bools_settle(b->base.dtype, n[0] * row_bytes(b), dst);
-    else
-        note_failure(b, lo[0], s, &own);
+    fth_team_run(b->team, r.parts, read_part, &r);
     return FTH_OK;
 }
 
@@ -154,9 +183,7 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
                                  .dtype = FTH_U8,
                                  .n_axes = 2,
                                  .size = {rows, row},
-                                 .read = read_batch,
-                                 .concurrent = base->data || base->concurrent,
-                                 .part = {1, row}};
+                                 .read = read_batch};
     }
     if (s == FTH_OK) s = fth__io_create(&b->io, mem, NULL, NULL, 1, err);
     if (s != FTH_OK)
@@ -168,21 +195,24 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
 
 fth_status fth_batches_share(fth_batches *b, int threads, fth_err *err)
 {
-    fth__io *io = NULL;
+    fth_team *team = NULL;
     FTH_TRY(fth__mem_check_process(b->mem, err));
     if (threads < 1 || b->asked)
         return FTH_FAIL(err, FTH_E_USAGE, "%d threads were to read batches%s", threads,
                         b->asked ? " while one is asked for" : "");
-    FTH_TRY(fth__io_create(&io, b->mem, NULL, NULL, b->reader.concurrent ? threads : 1, err));
-    fth__io_destroy(b->io);
-    b->io = io;
+    if (threads > 1 && (b->base.data || b->base.concurrent))
+        FTH_TRY(fth_team_create(&team, b->mem, threads, err));
+    fth_team_destroy(b->team);
+    b->team = team;
+    b->threads = threads;
     return FTH_OK;
 }
 
 void fth_batches_destroy(fth_batches *b)
 {
     if (!b || fth__mem_check_process(b->mem, NULL) != FTH_OK) return;
-    fth__io_destroy(b->io); /* first: it writes to the buffers */
+    fth__io_destroy(b->io); /* first: it writes to the buffers, with the team */
+    fth_team_destroy(b->team);
     for (int i = 0; i < 2; i++) fth_tensor_release(b->buffer[i]);
     (void)fth_mem_release(b->mem, b->index, NULL);
     pthread_mutex_destroy(&b->lock);
