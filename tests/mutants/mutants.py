@@ -2877,6 +2877,7 @@ MUTANTS = [
     ("rows_of_a_ply_run_on", "instruments/splat/file/ply.c", "if (word[0]) return bad_row(p, p->columns, word, err);", "",
      "unit/test_splat_ply"),
     ("chunks_of_a_row_less", "instruments/splat/model/ply_packed.c", "CHUNK = 256", "CHUNK = 255", "unit/test_splat_ply"),
+    ("masks_without_a_folder", "instruments/splat/train/feed.c", "how->masks->views > 0;", "how->masks->folder[0];", "python/splat_look test_masks"),
     ("masks_of_other_views", "instruments/splat/scene/names.c", "fth_texts_get(s->mask, list[i].view)", "fth_texts_get(s->mask, i)",
      "unit/test_splat_scene"),
     ("parameters_of_another_model", "instruments/splat/scene/cameras.def", "GS_CAMERA(15, \"FISHEYE\", 2,", "GS_CAMERA(15, \"FISHEYE\", 1,",

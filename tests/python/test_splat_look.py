@@ -89,11 +89,35 @@ class Look(unittest.TestCase):
         self.capture("cut", [np.dstack([spoiled[v], self.masks[v]]) for v in range(VIEWS)])
         self.train("cut", "cut_out", "--alpha", "mask")
         self.same("clean_mcmc", "cut_out", MODEL, "loss.csv")
+        self.masks_by_name(spoiled)
         done = call("splat", "train", "-d", "clean", "-o", "said", "-i", 1, cwd=self.dir)
         self.assertIn(f"masks of {VIEWS} of {VIEWS} views are used", done.stdout + done.stderr)
         self.scores(spoiled)
         self.gradients()
         self.mistakes()
+
+    def masks_by_name(self, spoiled):
+        """mask_path of a transforms.json, without a folder of masks, is as good as the folder."""
+        self.train("clean", "posed", "--pose-opt", "direct", "--pose-lr", 0)  # writes the cameras
+        for name in ("held", "bare"):
+            shutil.copytree(self.dir / "toy", self.dir / f"by_{name}", ignore=shutil.ignore_patterns("sparse"))
+            cameras = json.loads((self.dir / "posed/cameras_60.json").read_text())
+            for v, frame in enumerate(cameras["frames"]):
+                frame["file_path"] = f"images/{frame['file_path']}"
+                write_png(self.dir / f"by_{name}/images/view_{v:04}.png", spoiled[v])
+                write_png(self.dir / f"by_{name}/held/cover_{v}.png", self.masks[v])
+                if name == "held":
+                    frame["mask_path"] = f"held/cover_{v}.png"
+            cameras["ply_file_path"] = "sparse_pc.ply"
+            (self.dir / f"by_{name}/transforms.json").write_text(json.dumps(cameras))
+            (self.dir / f"by_{name}/sparse_pc.ply").write_text(
+                "ply\nformat ascii 1.0\nelement vertex 60\nproperty float x\nproperty float y\nproperty float z\nend_header\n" +
+                "".join(f"{np.cos(i)} {np.sin(3 * i)} {np.sin(i)}\n" for i in range(60)))
+        for words in (["--seed", 1], ["--seed", 1, "--masks", "none"]):
+            self.train("by_held", f"out_{len(words)}", *words)
+        self.train("by_bare", "out_bare", "--seed", 1)
+        files = [(self.dir / out / MODEL).read_bytes() for out in ("out_2", "out_4", "out_bare")]
+        self.assertTrue(files[0] != files[2] and files[1] == files[2])
 
     def scores(self, spoiled):
         words = ["-d", "spoiled", "--views", "all", "--json"]

@@ -10,7 +10,7 @@ enum { STREAM_ORDER = 1 };
 
 bool gs_feed_has_mask(const gs_feed_options *how)
 {
-    return how->alpha == GS_ALPHA_MASK || how->masks->folder[0];
+    return how->alpha == GS_ALPHA_MASK || how->masks->views > 0;
 }
 
 bool gs_feed_has_alpha(const gs_feed_options *how)
