@@ -2872,6 +2872,8 @@ MUTANTS = [
     ("frames_of_another_kind_are_kept", "instruments/splat/python/python.c", "now->gut == (c->gut != 0))", "true)", "python/splat_python lenses"),
     ("rows_are_drawn_as_floats", "instruments/splat/strategy/draw.c", "u->drawn[j] = (uint32_t)find_row(", "u->drawn[j] = (uint32_t)(float)find_row(",
      "unit/test_splat_large"),
+    ("features_of_any_length", "instruments/splat/eval/lpips.c", "unit = fth_div(v, fth_add(length,", "unit = fth_div(v, fth_add(fth_mul(length, length),",
+     "python/splat_lpips numpy"),
     ("two_formats_of_a_ply", "instruments/splat/file/ply_header.c", "if (h->format) return bad(h, \"one format\", err);", "",
      "unit/test_splat_ply"),
     ("rows_of_a_ply_run_on", "instruments/splat/file/ply.c", "if (word[0]) return bad_row(p, p->columns, word, err);", "",

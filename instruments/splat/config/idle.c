@@ -42,6 +42,7 @@ static const need needs[] = {
     SWITCHED("save_depth", "enable_eval"),
     SWITCHED("render_mode", "enable_eval"),
     SWITCHED("legacy_ssim", "enable_eval"),
+    SWITCHED("lpips_weights", "enable_eval"),
     SWITCHED("sog_iterations", "save_sog"),
     {"sog_iterations", "export", "sog", false},
     {"timelapse_every", "timelapse_images", "", false},

@@ -209,6 +209,7 @@ fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
             fth_config_bool(cfg, "save_depth") || fth_config_choice(cfg, "render_mode") > 0,
         .over_alpha = strcmp(fth_config_text(cfg, "render_mode"), "RGB_ED") == 0,
         .legacy_ssim = fth_config_bool(cfg, "legacy_ssim"),
+        .lpips = text_of(cfg, "lpips_weights"),
         .poses = (gs_pose_kind)fth_config_choice(cfg, "pose_optimization"),
         .pose_rate = fth_config_real(cfg, "pose_lr"),
         .sog_rounds = (int)fth_config_int(cfg, "sog_iterations"),

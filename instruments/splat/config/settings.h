@@ -64,7 +64,8 @@ typedef struct gs_settings {
     int64_t checkpoint_every;
     double minutes;
     bool eval, eval_images, eval_depth, legacy_ssim;
-    bool over_alpha; /* that depth is divided by alpha */
+    const char *lpips; /* file of its weights; NULL: not given */
+    bool over_alpha;   /* that depth is divided by alpha */
     gs_pose_kind poses;
     double pose_rate;
     bool exports[GS_EXPORTS];

@@ -56,7 +56,7 @@ static fth_status take_all(gs_trained *t, fth_mem *mem, const fth_config *cfg, c
         at += n;
     }
     (void)fth_config_destroy(standard, NULL);
-    t->set.data = t->set.images = t->set.init_ply = t->set.masks = NULL;
+    t->set.data = t->set.images = t->set.init_ply = t->set.masks = t->set.lpips = NULL;
     t->found = s == FTH_OK;
     return s;
 }

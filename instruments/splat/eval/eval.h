@@ -35,10 +35,12 @@ typedef struct gs_evaluation {
     const gs_masks *masks;
     bool images, legacy_ssim;
     bool depth, over_alpha; /* pictures of depth too, divided by alpha */
+    const char *lpips;      /* file with the weights of LPIPS; NULL: it is left out */
 } gs_evaluation;
 
 typedef struct gs_scores {
     double psnr, ssim, seconds; /* means over views */
+    double lpips;               /* with its weights */
 } gs_scores;
 
 /* FTH_E_USAGE: there is no view. */

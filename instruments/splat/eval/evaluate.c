@@ -1,5 +1,6 @@
 /* evaluate.c - test views rendered and compared; see eval.h. */
 #include "../render/render.h"
+#include "lpips.h"
 #include "tables.h"
 
 #include <fathom/lines.h>
@@ -21,6 +22,7 @@ typedef struct bench {
     float *target;
     uint8_t *mask, *alpha; /* behind it */
     fth_lines lines;       /* of metrics_views.csv */
+    gs_lpips *lpips;       /* NULL: there are no weights */
     gs_scores sum;
 } bench;
 
@@ -111,7 +113,17 @@ static fth_status evaluate_view(bench *b, int64_t index, fth_err *err)
                               .height = view->height,
                               .legacy = job->legacy_ssim};
     FTH_TRY(gs_ssim(job->ctx, &pair, &ssim, err));
-    if (!isfinite(psnr) || !isfinite(ssim))
+    double lpips = 0;
+    if (b->lpips)
+        FTH_TRY(gs_lpips_run(b->lpips,
+                             &(gs_lpips_job){.image = image,
+                                             .target = b->target,
+                                             .mask = mask,
+                                             .width = view->width,
+                                             .height = view->height},
+                             &lpips, err));
+    b->sum.lpips += lpips;
+    if (!isfinite(psnr) || !isfinite(ssim) || !isfinite(lpips))
         return FTH_FAIL(err, FTH_E_NUMERIC, "the image of view '%s' is not finite", name);
     b->sum.psnr += psnr;
     b->sum.ssim += ssim;
@@ -133,12 +145,13 @@ fth_status gs_evaluate(const gs_evaluation *job, gs_scores *scores, fth_err *err
     FTH_TRY(fth_path_join(path, job->folder, GS_VIEWS_FILE, err));
     fth_lines_begin(&b.lines, mem);
     fth_lines_add(&b.lines, "iteration,view,name,psnr,ssim\n");
-    fth_status s = FTH_OK;
+    fth_status s = job->lpips ? gs_lpips_open(&b.lpips, job->ctx, job->lpips, err) : FTH_OK;
     for (int64_t i = 0; i < job->views && s == FTH_OK; i++) s = evaluate_view(&b, i, err);
+    gs_lpips_close(b.lpips);
     gs_frame_free(&b.frame);
     if (b.target) (void)fth_mem_release(mem, b.target, NULL);
     const double n = (double)job->views;
-    *scores = (gs_scores){b.sum.psnr / n, b.sum.ssim / n, b.sum.seconds / n};
+    *scores = (gs_scores){b.sum.psnr / n, b.sum.ssim / n, b.sum.seconds / n, b.sum.lpips / n};
     if (s == FTH_OK) s = fth_lines_save(&b.lines, path, err);
     fth_lines_free(&b.lines);
     return s == FTH_OK ? gs_metrics_add(job, scores, err) : s;

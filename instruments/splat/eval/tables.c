@@ -182,7 +182,9 @@ static fth_status add_row(const gs_evaluation *job, const gs_scores *s, fth_err 
     fth_lines_real(&l, s->psnr);
     fth_lines_add(&l, ",");
     fth_lines_real(&l, s->ssim);
-    fth_lines_add(&l, ",,"); /* LPIPS needs weights that are not there */
+    fth_lines_add(&l, ",");
+    if (job->lpips) fth_lines_real(&l, s->lpips);
+    fth_lines_add(&l, ",");
     fth_lines_real(&l, s->seconds);
     fth_lines_add(&l, ",%" PRId64 "\n", job->model->n);
     fth_status st = l.status == FTH_OK

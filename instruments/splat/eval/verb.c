@@ -26,6 +26,7 @@ typedef struct order {
     gs_resample resample;
     gs_alpha alpha;
     const char *masks; /* folder; NULL: as it is named by itself */
+    const char *lpips; /* file of its weights; NULL: none */
     gs_scene_options scene;
     FILE *notes;
 } order;
@@ -64,6 +65,7 @@ static fth_status evaluate(const order *o, gs_scene *scene, const gs_model *m, i
                                .resample = o->resample,
                                .alpha = o->alpha,
                                .masks = &masks,
+                               .lpips = o->lpips,
                                .images = o->images,
                                .depth = o->depth,
                                .over_alpha = o->over_alpha,
@@ -148,6 +150,7 @@ static fth_status read_flags(order *o, gs_value_fn *value, void *user, fth_err *
     FTH_TRY(parse_word("alpha", value(user, "alpha"), gs_alpha_names, GS_ALPHAS, &word, err));
     o->alpha = (gs_alpha)word;
     o->masks = value(user, "masks");
+    o->lpips = value(user, "lpips-weights");
     if (value(user, "bg") && !gs_colour_parse(value(user, "bg"), o->ground))
         return FTH_FAIL(err, FTH_E_COMMAND, "--bg: expected r,g,b from 0 to 1, found '%s'",
                         value(user, "bg"));
@@ -196,13 +199,16 @@ static fth_status answer(order *o, fth_answer *a, fth_err *err)
         return FTH_OK;
     }
     FTH_TRY(open_and_evaluate(o, &count, &gaussians, &scores, err));
-    fprintf(a->out, "%" PRId64 " view%s: PSNR %.4f dB, SSIM %.6f\n", count, gs_s(count),
-            scores.psnr, scores.ssim);
+    fprintf(a->out, "%" PRId64 " view%s: PSNR %.4f dB, SSIM %.6f", count, gs_s(count), scores.psnr,
+            scores.ssim);
+    if (o->lpips) fprintf(a->out, ", LPIPS %.6f", scores.lpips);
+    fprintf(a->out, "\n");
     if (!a->json) return FTH_OK;
     fth_json_int(fth_answer_facts(a), "views", count);
     fth_json_int(fth_answer_facts(a), "gaussians", gaussians);
     fth_json_real(fth_answer_facts(a), "psnr", scores.psnr);
     fth_json_real(fth_answer_facts(a), "ssim", scores.ssim);
+    if (o->lpips) fth_json_real(fth_answer_facts(a), "lpips", scores.lpips);
     return FTH_OK;
 }
 
@@ -276,6 +282,10 @@ static const fth_flag flags[] = {
      .doc = "folder of masks, beside that of the images or absolute, whose pixels below half are "
             "left out; "
             "masks by itself where it is there, none: no masks"},
+    {.name = "lpips-weights",
+     .value = FTH_FLAG_FILE,
+     .doc = "also LPIPS, with the weights of this file: the state of lpips.LPIPS(net='vgg') as "
+            "safetensors"},
     {.name = "alpha",
      .value = FTH_FLAG_WORD,
      .doc = "alpha of images: ignore, mask, or background, which shines through; ignore by itself"},
@@ -382,6 +392,7 @@ fth_status gs_eval_stage_run(const fth_stage_call *call, fth_err *err)
                .alpha = set.alpha,
                .masks = set.masks,
                .legacy_ssim = set.legacy_ssim,
+               .lpips = set.lpips,
                .scene = {.images = set.images,
                          .ignore_distortion = set.ignore_distortion,
                          .allow_distortion = set.gut,

@@ -39,6 +39,7 @@ static bool is_idle(const char *key)
                                        "save_depth",
                                        "render_mode",
                                        "legacy_ssim",
+                                       "lpips_weights",
                                        "num_workers",
                                        "save_sog",
                                        "export",

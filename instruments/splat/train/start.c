@@ -2,6 +2,7 @@
 #include "work.h"
 
 #include "../config/idle.h"
+#include "../eval/lpips.h"
 #include "../init/init.h"
 
 #include <fathom/images.h>
@@ -169,6 +170,15 @@ static fth_status say_what_is_idle(gs_work *w, fth_err *err)
     return FTH_OK;
 }
 
+/* Weights that cannot be used are told of before anything is trained. */
+static fth_status check_lpips(const gs_work *w, fth_err *err)
+{
+    gs_lpips *l = NULL;
+    const fth_status s = gs_lpips_open(&l, w->job->ctx, w->set.lpips, err);
+    gs_lpips_close(l);
+    return s;
+}
+
 fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
 {
     *w = (gs_work){.job = job, .mem = fth_context_mem(job->ctx), .origin = {.cfg = job->cfg}};
@@ -194,6 +204,7 @@ fth_status gs_work_open(gs_work *w, const gs_training *job, fth_err *err)
     FTH_TRY(split(w, err));
     FTH_TRY(gs_masks_check(&w->masks, &w->scene, w->view, w->trains, false, err));
     FTH_TRY(gs_masks_check(&w->masks, &w->scene, w->view + w->trains, w->tests, true, err));
+    if (w->set.eval && w->set.lpips) FTH_TRY(check_lpips(w, err));
     FTH_TRY(gs_work_check_timelapse(w, err));
     return find_print(w, err);
 }

@@ -229,7 +229,8 @@ static fth_status evaluate(gs_work *w, fth_err *err)
                                .images = w->set.eval_images,
                                .depth = w->set.eval_depth,
                                .over_alpha = w->set.over_alpha,
-                               .legacy_ssim = w->set.legacy_ssim};
+                               .legacy_ssim = w->set.legacy_ssim,
+                               .lpips = w->set.lpips};
     gs_scores scores;
     FTH_TRY(gs_evaluate(&job, &scores, err));
     gs_say(w, "iteration %" PRId64 ": PSNR %.2f dB, SSIM %.4f of %" PRId64 " test views",
