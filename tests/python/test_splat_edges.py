@@ -9,13 +9,14 @@ What section 20 of the specification asks for, and where it is tested beside thi
   nothing visible                       here: test_nothing_in_view
   all dead, collapsed                   property/splat_strategy: where_all_are_dead; test_splat_train: test_not_finite
   losses and rows that are not finite   test_splat_train: test_not_finite; golden/splat_steps: what_is_not_finite
-  memory                                here: test_too_little_memory; test_splat_train: bytes in 160M; property/splat_pixels
+  memory                                here: test_too_little_memory, test_the_least_memory; test_splat_train: bytes in 160M; property/splat_pixels
   disk full, Ctrl-C                     here: test_full_disk; fault/splat_train; test_splat_train: test_interrupted
   degree 0                              here: test_degree_0
   portrait and landscape                here: test_portrait_and_landscape
   test_every, no training view, names   here: test_views_that_cannot_be_parted, test_names_in_folders"""
 import json
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -216,6 +217,25 @@ class Edges(unittest.TestCase):
             self.assertEqual(done.returncode, 4, (bytes_, done.stdout, done.stderr))
             self.assertRegex(done.stderr, r"\d+ bytes|\d+(\.\d+)? [KM]iB")
             self.assertFalse(list((self.dir / "little").glob("splat_*")), bytes_)
+
+    def test_the_least_memory_is_named(self):
+        """The budget that a refusal names is enough for all iterations and files, a page less for neither plan nor run."""
+        few = ["-i", 8, "--start-refine", 1, "--refine-every", 3]
+        for more in (["--strategy", "default", "--gut", "--bilateral-grid"],
+                     ["--init-ply", "toy/truth.ply", "-r", 2, "--enable-sparsity", "--sparsify-steps", 5],
+                     ["--eval", "--eval-steps", 8, "--export", "spz,splat", "--max-cap", "auto", "--threads", 1]):
+            named, done = set(), {}
+            for plan in (["--plan"], []):
+                words = ["splat", "train", "-d", "toy", "-o", "least", "--fresh", *few, *more, *plan, "--memory"]
+                done[len(plan)] = words
+                refused = call(*words, "1M", cwd=self.dir)
+                self.assertEqual(refused.returncode, 4, refused.stderr)
+                named.add(int(re.search(r"would fit: --memory (\d+)", refused.stderr)[1]))
+            self.assertEqual(len(named), 1, more)
+            least = named.pop()
+            for words in done.values():
+                enough, less = (call(*words, n, cwd=self.dir) for n in (least, least - 4096))
+                self.assertEqual((enough.returncode, less.returncode), (0, 4), (more, enough.stderr, less.stderr))
 
     def test_full_disk(self):
         """A limit on the size of files ends the training in the middle of a checkpoint; the old one stays."""

@@ -1,6 +1,8 @@
 /* feed.c - see feed.h. */
 #include "feed.h"
 
+#include <fathom/images.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -158,9 +160,65 @@ static int64_t largest(const gs_scene *scene, const gs_feed_options *how)
     return most;
 }
 
-uint64_t gs_feed_bytes(const gs_scene *scene, const gs_feed_options *how)
+uint64_t gs_feed_image_bytes(const gs_scene *scene, const gs_feed_options *how)
 {
-    return 2 * sizeof(float) * (uint64_t)largest(scene, how);
+    return sizeof(float) * (uint64_t)largest(scene, how);
+}
+
+uint64_t gs_feed_list_bytes(const gs_scene *scene, int64_t views)
+{
+    return 2 * (uint64_t)views * sizeof(int64_t) + (uint64_t)scene->views * sizeof(gs_feed_slot);
+}
+
+uint64_t gs_feed_room_left(const gs_feed *f)
+{
+    const uint64_t held = atomic_load(&f->held);
+    return f->room > held ? f->room - held : 0;
+}
+
+/* What a picture takes while it is decoded, and what is left of it in another size. */
+typedef struct picture_need {
+    uint64_t bytes, resized;
+} picture_need;
+
+static fth_status need_of(fth_mem *mem, const char *path, const gs_view *view, picture_need *out,
+                          fth_err *err)
+{
+    fth_images *images = NULL;
+    FTH_TRY(fth_images_open(&images, mem, path, &(fth_images_options){.alpha = true}, err));
+    const fth_images_info *info = fth_images_get_info(images);
+    const int64_t width = info->size[FTH_IMAGES_X], height = info->size[FTH_IMAGES_Y],
+                  each = info->size[FTH_IMAGES_C] * fth_dtype_size(info->dtype);
+    const bool rows = strcmp(info->format, "png") == 0 || strcmp(info->format, "jpeg") == 0 ||
+                      strcmp(info->format, "bmp") == 0; /* others are decoded whole, or in planes */
+    *out = (picture_need){.bytes = (uint64_t)(width * height * each) * (rows ? 1 : 2)};
+    if (width != view->width || height != view->height)
+        out->resized = (uint64_t)(view->width * view->height * each);
+    fth_images_close(images);
+    return FTH_OK;
+}
+
+fth_status gs_feed_decode_bytes(const gs_scene *scene, const gs_feed_options *how, uint64_t *out,
+                                fth_err *err)
+{
+    enum { TARGET = 3 * 4, PLANES = 2 }; /* bytes of a pixel at most */
+    char path[FTH_PATH];
+    *out = 0;
+    for (int64_t v = 0; v < scene->views; v++) {
+        const gs_view *view = &scene->view[v];
+        const uint64_t pixels = (uint64_t)(view->width * view->height);
+        picture_need image, mask = {0};
+        FTH_TRY(gs_scene_image(scene, v, path, err));
+        FTH_TRY(need_of(scene->mem, path, view, &image, err));
+        if (gs_masks_find(how->masks, scene, v, path))
+            FTH_TRY(need_of(scene->mem, path, view, &mask, err));
+        const uint64_t first = image.bytes + image.resized, kept = (TARGET + PLANES) * pixels,
+                       then = kept + (mask.bytes ? mask.bytes + mask.resized : 0);
+        const bool plain = !mask.bytes && how->alpha == GS_ALPHA_IGNORE;
+        const uint64_t most = plain || first > then ? first : then;
+        if (most > *out) *out = most;
+    }
+    return FTH_OK;
 }
 
 static fth_status take(gs_feed *f, uint64_t bytes, const char *what, void *out, fth_err *err)

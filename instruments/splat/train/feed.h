@@ -13,6 +13,8 @@
 
 #include <fathom/fathom.h>
 
+#include <stdatomic.h>
+
 typedef struct gs_feed_slot {
     gs_target image; /* cleared: not kept */
     int64_t used;
@@ -34,7 +36,8 @@ typedef struct gs_feed {
     bool asked;
     /* What the reader alone uses while it reads. */
     gs_feed_slot *slot; /* of each view of the scene */
-    uint64_t held, room;
+    uint64_t room;
+    _Atomic uint64_t held; /* others may look at it */
     int64_t reads;
 } gs_feed;
 
@@ -62,7 +65,14 @@ void gs_feed_free(gs_feed *f); /* a cleared one is allowed */
 int64_t gs_feed_view(gs_feed *f, int64_t iteration);
 /* Its image, good until the next one is taken; with `more` the one after it is read meanwhile. */
 fth_status gs_feed_take(gs_feed *f, int64_t iteration, bool more, gs_feed_image *out, fth_err *err);
-/* What reading ahead takes from the budget: two images of the largest size. */
-uint64_t gs_feed_bytes(const gs_scene *scene, const gs_feed_options *how);
+/* One image of the largest size with its mask and alpha, as it is given out. There are two. */
+uint64_t gs_feed_image_bytes(const gs_scene *scene, const gs_feed_options *how);
+/* The lists of a feed. */
+uint64_t gs_feed_list_bytes(const gs_scene *scene, int64_t views);
+/* The most that decoding one of them takes, by their heads. */
+fth_status gs_feed_decode_bytes(const gs_scene *scene, const gs_feed_options *how, uint64_t *out,
+                                fth_err *err);
+/* What cached images may still take. */
+uint64_t gs_feed_room_left(const gs_feed *f);
 
 #endif

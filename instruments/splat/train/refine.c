@@ -40,7 +40,9 @@ static int64_t cap_of(gs_work *w)
             ? gs_rows_bytes(rows->mem, rows->most, rows->degree, rows->flags, rows->n) +
                   (w->gallery.pixels ? fth_tensor_bytes(w->gallery.pixels) : 0)
             : now.used_bytes;
-    const double budget = (double)now.budget_bytes,
+    const uint64_t apart =
+        rows->flags & GS_ROWS_DEVICE ? 0 : w->apart_bytes + w->step.beside; /* not of the rows */
+    const double budget = now.budget_bytes > apart ? (double)(now.budget_bytes - apart) : 0,
                  takes = (double)held + (double)w->step.planned_bytes;
     if (2.5 * takes <= budget) return asked; /* one refinement doubles them at most */
     const double each = (takes - w->fixed_bytes) / (double)(rows->n > 0 ? rows->n : 1);

@@ -266,8 +266,13 @@ static fth_status plan_once(gs_step *s, gs_step_size *z, const fth_source source
     z->graph = fth_graph_create(s->ctx);
     build(s, z, z->graph, source);
     FTH_TRY(fth_graph_check(z->graph, err));
+    fth_mem *mem = fth_context_mem(s->ctx);
+    void *beside = NULL;
+    if (s->beside > 0)
+        FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, s->beside, "images read ahead", &beside, err));
     z->plan = fth_plan_make(z->graph, z->out, z->outputs,
                             &(fth_limits){.sinks = z->sink, .keep = true}, err);
+    if (beside) (void)fth_mem_release(mem, beside, NULL);
     return z->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
 }
 
@@ -301,16 +306,34 @@ static fth_source source_of(const gs_step_size *z, int k, const void *data)
                         .data = (void *)(uintptr_t)data};
 }
 
-fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
-                        fth_err *err)
+/* Gaussians of a row of tiles: all in each tile where these are few, else eight tiles for each. */
+static int64_t room_for(const gs_step *s, const gs_step_size *z)
+{
+    enum { FEW = 1 << 14, TILES_EACH = 8 };
+    const int64_t tile = z->rule.tile, rows = (z->height + tile - 1) / tile,
+                  all = s->rows->n * ((z->width + tile - 1) / tile),
+                  likely = TILES_EACH * s->rows->n / rows, some = likely > FEW ? likely : FEW;
+    return all < some ? all : some;
+}
+
+fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const float *target,
+                        const fth_plan **out, fth_err *err)
 {
     gs_step_size *z = size_of(s, width, height);
-    const int64_t size[3] = {height, width, 3};
-    const fth_source bytes = fth_source_planned(FTH_U8, 2, size),
-                     source[COMPARED] = {fth_source_planned(FTH_F32, 3, size), bytes, bytes};
-    FTH_TRY(make_plan(s, z, source, err));
+    const int64_t size[3] = {height, width, 3}, room = z->rule.room, likely = room_for(s, z);
+    const fth_source bytes = fth_source_planned(FTH_U8, 2, size);
+    fth_source source[COMPARED] = {fth_source_planned(FTH_F32, 3, size), bytes, bytes};
+    const uint8_t *planes = target ? (const uint8_t *)(target + 3 * width * height) : NULL;
+    if (target) {
+        source[TARGET] = source_of(z, TARGET, target);
+        source[MASK] = source_of(z, MASK, planes);
+        source[ALPHA] = source_of(z, ALPHA, planes + (s->rules.masked ? width * height : 0));
+    }
+    if (!fth_context_device_mem(s->ctx) && likely > room) z->rule.room = likely;
+    const fth_status st = make_plan(s, z, source, err);
+    z->rule.room = room;
     *out = z->plan;
-    return FTH_OK;
+    return st;
 }
 
 /* ---- running ---- */

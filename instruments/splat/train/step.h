@@ -70,6 +70,7 @@ typedef struct gs_step {
     fth_tensor *aim;              /* and what opacities are drawn to, [g]; NULL: without */
     int64_t iteration;            /* of the noise */
     gs_grid_turn turn;            /* of the grids, where there are any */
+    uint64_t beside;              /* bytes of the host that others take while it runs */
     int64_t row;                  /* of the gallery, the first of the target */
     uint64_t planned_bytes;       /* of the last run: arena and ledger */
     uint64_t ledger_bytes;
@@ -101,8 +102,10 @@ fth_status gs_step_run(gs_step *s, const fth_stage_call *call, const gs_step_vie
 fth_status gs_step_shake(gs_step *s, double rate, int64_t iteration, fth_err *err);
 /* Give back the device memory that is kept between runs: other plans are about to run. */
 void gs_step_rest(gs_step *s);
-/* The plan that would run, for images of a size. */
-fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const fth_plan **out,
-                        fth_err *err);
+/* The plan that would run, for images of a size, were lists of tiles as long as they may well get:
+ * what a row of tiles needs is only known when it runs. `target`: an image with its mask and alpha,
+ * as the feed has them; NULL: they come from elsewhere. */
+fth_status gs_step_plan(gs_step *s, int64_t width, int64_t height, const float *target,
+                        const fth_plan **out, fth_err *err);
 
 #endif

@@ -174,6 +174,8 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     if (!w->gallery.pixels)
         FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
     look_at_mask(w, number, image.mask);
+    if (!(w->state.rows.flags & GS_ROWS_DEVICE))
+        w->step.beside = w->decode_bytes + gs_feed_room_left(&w->feed);
     const gs_step_view view = {.view = &posed,
                                .ground = ground,
                                .degree = (int)w->state.degree,
@@ -335,81 +337,18 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
     return gs_metrics_begin(w->mem, w->job->folder, 0, err);
 }
 
-/* `room` bytes for decoded images. */
-static gs_feed_options feed_of(const gs_work *w, uint64_t room)
-{
-    return (gs_feed_options){.seed = w->set.seed,
-                             .shuffled = w->set.shuffled,
-                             .resample = w->set.resample,
-                             .room = room,
-                             .alpha = w->set.alpha,
-                             .masks = &w->masks};
-}
-
-static gs_step_rules rules_of(const gs_work *w)
-{
-    const gs_feed_options how = feed_of(w, 0);
-    return (gs_step_rules){.most_alpha = w->set.most_alpha,
-                           .antialias = w->set.antialias,
-                           .gut = w->set.gut,
-                           .lambda = w->set.lambda,
-                           .opacity_reg = w->set.opacity_reg,
-                           .scale_reg = w->set.scale_reg,
-                           .noise = w->set.strategy == GS_MCMC,
-                           .masked = gs_feed_has_mask(&how),
-                           .alpha = gs_feed_has_alpha(&how),
-                           .lambda_alpha = w->set.lambda_alpha,
-                           .poses = w->set.poses != GS_POSE_NONE,
-                           .grids = w->set.grids ? &w->grids : NULL,
-                           .grid_weight = w->set.grid_weight,
-                           .seed = w->set.seed};
-}
-
-/* Gaussians that there may be in the end, of n at the start. */
-static int64_t rows_at_most(const gs_work *w, int64_t n)
-{
-    const gs_settings *s = &w->set;
-    const int64_t cap = s->most > n ? s->most : n,
-                  end = s->base < s->stop_refine ? s->base : s->stop_refine;
-    if (end <= s->start_refine) return n;
-    if (s->strategy == GS_ADC) return cap;
-    double most = (double)n; /* MCMC adds a twentieth at a time */
-    for (int64_t i = s->start_refine; i < end && most < (double)cap; i += s->refine_every)
-        most *= 1.05;
-    return most < (double)cap ? (int64_t)most + 1 : cap;
-}
-
-/* Whether the targets fit on the device beside the Gaussians that there may be, and what a step
- * takes for these; where their number follows from the memory, an eighth of that is for images. */
-static bool may_keep_images(const gs_work *w, int64_t n, int degree, unsigned flags)
-{
-    fth_mem_stats now;
-    const gs_step_rules rules = rules_of(w);
-    const uint64_t images = gs_gallery_bytes(&w->scene, w->view, w->trains);
-    if (!(flags & GS_ROWS_DEVICE) || images == 0 || rules.masked || rules.alpha) return false;
-    fth_mem *mem = fth_context_device_mem(w->job->ctx);
-    fth_mem_get_stats(mem, &now);
-    if (w->set.most == 0) return images <= now.budget_bytes / 8;
-    const gs_view *v = &w->scene.view[w->view[0]];
-    const int64_t most = rows_at_most(w, n);
-    const uint64_t rows = gs_rows_bytes(mem, most, degree, flags, most),
-                   step = (uint64_t)most * 200 + (uint64_t)(v->width * v->height) * 100;
-    return rows + step + images <= now.budget_bytes / 10 * 9;
-}
-
 /* Decoded once, where they may be kept. */
 static fth_status keep_images(gs_work *w, fth_err *err)
 {
     const gs_rows *rows = &w->state.rows;
-    if (!may_keep_images(w, rows->n, rows->degree, rows->flags)) return FTH_OK;
+    if (!gs_work_keeps_images(w, rows->n, rows->degree, rows->flags)) return FTH_OK;
     FTH_TRY(gs_gallery_create(&w->gallery, w->job->ctx, &w->scene, w->view, w->trains, err));
     return gs_gallery_fill(&w->gallery, w->job->ctx, &w->scene, w->view, w->set.resample, err);
 }
 
 static fth_status prepare(gs_work *w, fth_err *err)
 {
-    const gs_step_rules rules = rules_of(w);
-    fth_mem_stats now;
+    const gs_step_rules rules = gs_work_rules(w);
     FTH_TRY(gs_work_begin(w, err));
     FTH_TRY(make_folders(w, err));
     if (w->state.iteration > 0)
@@ -417,14 +356,10 @@ static fth_status prepare(gs_work *w, fth_err *err)
     FTH_TRY(gs_work_write_config(w, err));
     FTH_TRY(gs_work_open_losses(w, err));
     FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
-    fth_mem_get_stats(w->mem, &now);
-    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
-    const gs_feed_options how = feed_of(w, left / 8);
-    w->fixed_bytes = (double)gs_feed_bytes(&w->scene, &how);
     FTH_TRY(keep_images(w, err));
     w->step.gallery = &w->gallery;
-    if (w->state.rows.flags & GS_ROWS_DEVICE)
-        w->fixed_bytes = w->gallery.pixels ? (double)fth_tensor_bytes(w->gallery.pixels) : 0;
+    FTH_TRY(gs_work_settle(w, err));
+    const gs_feed_options how = gs_work_feed(w, w->image_room);
     w->begun_s = w->told_s = gs_now();
     return gs_feed_create(&w->feed, w->mem, &w->scene, w->view, w->trains, &how, err);
 }
@@ -445,126 +380,9 @@ fth_status gs_train(const gs_training *job, fth_err *err)
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(gs_work), "training", &block, err));
     gs_work *w = block;
     fth_status s = gs_work_open(w, job, err);
+    if (s == FTH_OK) s = gs_work_check_room(w, err);
     if (s == FTH_OK) s = run(w, err);
     gs_work_close(w);
     (void)fth_mem_release(mem, block, NULL);
     return s;
-}
-
-/* ---- what it would take ---- */
-
-static fth_status show_step(gs_work *w, int64_t width, int64_t height, gs_show_fn *show, void *user,
-                            fth_err *err)
-{
-    const gs_step_rules rules = rules_of(w);
-    const fth_plan *plan = NULL;
-    FTH_TRY(gs_work_make_grids(w, err));
-    FTH_TRY(gs_step_create(&w->step, w->job->ctx, &w->state.rows, &rules, err));
-    w->step.gallery = &w->gallery;
-    FTH_TRY(gs_step_plan(&w->step, width, height, &plan, err));
-    FTH_TRY(show(user, plan, (double)w->set.base, err));
-    if (w->set.iterations == w->set.base) return FTH_OK;
-    gs_step_forget(&w->step);
-    FTH_TRY(gs_sparsity_create(&w->sparsity, w->mem, w->state.rows.n, w->set.prune_ratio, err));
-    w->step.aim = w->sparsity.aim;
-    fth_status s = gs_step_plan(&w->step, width, height, &plan, err);
-    if (s == FTH_OK) s = show(user, plan, (double)(w->set.iterations - w->set.base), err);
-    gs_step_forget(&w->step);
-    gs_sparsity_free(&w->sparsity);
-    return s;
-}
-
-/* The step with as many rows as there may be, or fewer where memory has no room for them: a
- * training is held to that too. `images`: bytes of decoded images beside it. */
-static fth_status show_most(gs_work *w, int64_t n, int degree, int64_t width, int64_t height,
-                            uint64_t images, gs_show_fn *show, void *user, fth_err *err)
-{
-    const unsigned flags = GS_ROWS_ADAM |
-                           (gs_work_wants_densify(&w->set, 1) ? GS_ROWS_DENSIFY : 0) |
-                           gs_rows_place(w->job->ctx);
-    int64_t rows = w->set.most > 0 ? rows_at_most(w, n) : gs_work_cap(w, n, flags, degree);
-    for (;; rows = n + (rows - n) / 2) {
-        fth_err local = {0};
-        void *held = NULL;
-        fth_status s =
-            gs_rows_create(&w->state.rows, w->job->ctx, rows, rows, degree, flags, &local);
-        if (s == FTH_OK && may_keep_images(w, n, degree, flags))
-            s = gs_gallery_create(&w->gallery, w->job->ctx, &w->scene, w->view, w->trains, &local);
-        if (s == FTH_OK && !w->gallery.pixels)
-            s = fth_mem_take(w->mem, FTH_MEM_ANY, images, "decoded images", &held, &local);
-        if (s == FTH_OK) s = show_step(w, width, height, show, user, &local);
-        if (held) (void)fth_mem_release(w->mem, held, NULL);
-        gs_step_free(&w->step);
-        gs_gallery_free(&w->gallery);
-        gs_rows_free(&w->state.rows);
-        if (s == FTH_OK || rows == n ||
-            (s != FTH_E_BUDGET && s != FTH_E_NO_FIT && s != FTH_E_NOMEM)) {
-            if (s != FTH_OK && err) *err = local;
-            return s;
-        }
-    }
-}
-
-static fth_status foresee(gs_work *w, gs_show_fn *show, void *user, fth_err *err)
-{
-    const gs_step_rules rules = rules_of(w);
-    int64_t width = 0, height = 0, n = w->scene.points;
-    int degree = w->set.degree;
-    uint64_t images = 0;
-    fth_mem_stats now;
-    for (int64_t i = 0; i < w->scene.views; i++) {
-        const gs_view *v = &w->scene.view[i];
-        images += (uint64_t)((3 + rules.masked + rules.alpha) * v->width * v->height);
-        if (v->width * v->height <= width * height) continue;
-        width = v->width;
-        height = v->height;
-    }
-    if (w->set.random || n == 0) n = w->set.random_points;
-    if (w->set.init_ply) {
-        gs_model_info info;
-        FTH_TRY(gs_model_look(w->mem, w->set.init_ply, &info, err));
-        n = info.n;
-        degree = info.degree;
-    }
-    fth_mem_get_stats(w->mem, &now);
-    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
-    if (images > left / 8) images = left / 8;
-    const gs_feed_options how = feed_of(w, images);
-    return show_most(w, n, degree, width, height, images + gs_feed_bytes(&w->scene, &how), show,
-                     user, err);
-}
-
-static fth_status with_work(const gs_training *job, const gs_guess *guess, gs_show_fn *show,
-                            void *user, fth_err *err)
-{
-    void *block = NULL;
-    fth_mem *mem = fth_context_mem(job->ctx);
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(gs_work), "training", &block, err));
-    gs_work *w = block;
-    fth_status s;
-    if (guess) {
-        *w = (gs_work){.job = job, .mem = mem, .trains = guess->views};
-        s = gs_settings_of(job->cfg, &w->set, err);
-        if (s == FTH_OK)
-            s = show_most(w, guess->points, w->set.degree, guess->width, guess->height,
-                          (uint64_t)(3 * guess->width * guess->height * (guess->views + 8)), show,
-                          user, err);
-    } else {
-        s = gs_work_open(w, job, err);
-        if (s == FTH_OK) s = foresee(w, show, user, err);
-    }
-    gs_work_close(w);
-    (void)fth_mem_release(mem, block, NULL);
-    return s;
-}
-
-fth_status gs_train_foresee(const gs_training *job, gs_show_fn *show, void *user, fth_err *err)
-{
-    return with_work(job, NULL, show, user, err);
-}
-
-fth_status gs_train_guess(const gs_training *job, const gs_guess *guess, gs_show_fn *show,
-                          void *user, fth_err *err)
-{
-    return with_work(job, guess, show, user, err);
 }

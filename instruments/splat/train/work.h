@@ -27,9 +27,12 @@ typedef struct gs_work {
     gs_poses poses;       /* not there unless they are trained */
     gs_sparsity sparsity; /* not there before its iterations */
     gs_feed feed;
-    gs_gallery gallery; /* where targets are kept on the device the feed only knows their order */
-    int64_t looked;     /* at masks of as many views on end */
-    double fixed_bytes; /* of a plan, however few rows there are; 0: not known yet */
+    gs_gallery gallery;  /* where targets are kept on the device the feed only knows their order */
+    int64_t looked;      /* at masks of as many views on end */
+    double fixed_bytes;  /* of a plan, however few rows there are; 0: not known yet */
+    uint64_t image_room; /* for decoded images */
+    uint64_t decode_bytes; /* that one of them takes while it is decoded */
+    uint64_t apart_bytes;  /* of the budget, for what is beside rows and plans */
     bool told_cap;
     int64_t noted_rows;   /* of the last row of memory.csv */
     uint64_t noted_bytes; /* most that was planned with so many rows */
@@ -50,6 +53,14 @@ void gs_work_close(gs_work *w);
 int64_t gs_work_cap(const gs_work *w, int64_t n, unsigned flags, int degree);
 fth_status gs_work_make_grids(gs_work *w, fth_err *err);
 unsigned gs_work_flags(const gs_work *w); /* of the rows */
+
+/* room.c: how a step and its images are set up, and whether memory has room for it, of a start
+ * without checkpoint; then, with its rows there, how much of it decoded images may take. */
+gs_step_rules gs_work_rules(const gs_work *w);
+gs_feed_options gs_work_feed(const gs_work *w, uint64_t room);
+bool gs_work_keeps_images(const gs_work *w, int64_t n, int degree, unsigned flags);
+fth_status gs_work_check_room(gs_work *w, fth_err *err);
+fth_status gs_work_settle(gs_work *w, fth_err *err);
 
 /* resume.c: the state of --resume, or of `own`, the checkpoint of this folder, where there is one.
  */
