@@ -2435,7 +2435,8 @@ _SPLAT = {
 class SplatModel:
     """Gaussians: `means`, `sh0`, `shN`, `scaling`, `rotation` and `opacity`, float32 and before activation,
     also as model["means"]; `degree` of the spherical harmonics. save(path) writes .ply, .splat, .spz, .sog or
-    .html; render(camera, ...) is fathom.splat.render of it."""
+    .html; render(camera, ...) is fathom.splat.render of it. They are read-only: another model is made by
+    fathom.splat.model({**model, "opacity": changed})."""
 
     names = ("means", "sh0", "shN", "scaling", "rotation", "opacity")
 
@@ -2449,7 +2450,14 @@ class SplatModel:
             at = splat._call("fth_splat_array")(p, i)
             there = at is not None and math.prod(shape) > 0
             array = np.array(_over(at, shape, np.dtype(np.float32))) if there else np.zeros(shape, np.float32)
+            array.flags.writeable = False  # a change would reach neither images nor files
             setattr(self, name, array)
+
+    def __setattr__(self, name, value):
+        if name in self.names and hasattr(self, name):
+            _refuse(f"{name}: arrays of a model stay as they are; fathom.splat.model({{**model, {name!r}: ...}}) makes another",
+                    "USAGE")
+        object.__setattr__(self, name, value)
 
     def __getitem__(self, name):
         if name not in self.names:
@@ -2494,9 +2502,12 @@ class _Splat:
         return self._functions[name]
 
     def checkpoint(self, path):
-        """All arrays of a checkpoint by their names, and its metadata as "__metadata__"."""
+        """All arrays of a checkpoint, or of that in the folder of a training, by their names, and its metadata as
+        "__metadata__"."""
         kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
                  "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
+        if os.path.isdir(path):
+            path = os.path.join(path, "checkpoints", "model.safetensors")
         with open(path, "rb") as f:
             n = int.from_bytes(f.read(8), "little")
             if n > os.path.getsize(path):
@@ -2524,6 +2535,11 @@ class _Splat:
         """A model of arrays; shN may be missing, sh0 may be [g, 1, c]."""
         if context is None:
             context = Context(memory=memory, threads=threads, device=device)
+        if not hasattr(arrays, "keys"):
+            _refuse(f"expected a model: a path, what load gave, or arrays by name, found {type(arrays).__name__}", "USAGE")
+        lacks = [k for k in SplatModel.names if k != "shN" and k not in arrays.keys()]
+        if lacks:
+            _refuse(f"expected the arrays {', '.join(SplatModel.names)} (shN may be missing), found no {', '.join(lacks)}", "USAGE")
         given = {k: np.ascontiguousarray(arrays[k], np.float32) for k in SplatModel.names
                  if k != "shN" or k in arrays.keys()}
         n = len(given["means"])
@@ -2551,7 +2567,13 @@ class _Splat:
             model = self.model(model, context, memory, threads, device)
         if raster not in ("fast", "classic"):
             _refuse(f"raster: expected 'fast' or 'classic', found {raster!r}", "USAGE")
+        needed, known = ("width", "height", "fx", "w2c"), ("fy", "cx", "cy", "model", "distortion")
+        for key in (*[k for k in needed if k not in camera], *[k for k in camera if k not in needed + known]):
+            _refuse(f"camera: expected {', '.join(needed)}, and {', '.join(known)} where they are needed, found "
+                    f"{'a key' if key in camera else 'no'} {key!r}", "USAGE")
         width, height = int(camera["width"]), int(camera["height"])
+        if (width, height) != (camera["width"], camera["height"]):
+            _refuse(f"camera: expected a size in whole pixels, found {camera['width']} x {camera['height']}", "USAGE")
         pose = np.asarray(camera["w2c"], float)
         if pose.shape not in ((4, 4), (3, 4)):
             _refuse(f"camera: expected w2c of 4x4 or 3x4, found {list(pose.shape)}", "USAGE")

@@ -69,8 +69,12 @@ class Mistakes(unittest.TestCase):
         self.refused(2, *more, "-i", 30, "--sh-degree", 2, says=["sh_degree is 2", CHECKPOINT, "degree 1"])
         self.refused(2, *more, "-i", 10, says=["expected at most iteration 10", "found 20"])
         self.refused(2, *more, "-i", 30, "--fresh", says=["--fresh", "--resume"])
+        self.refused(3, *more[:-1], "short/splat_20.ply", "-i", 30, says=["expected a checkpoint, found a model (ply)", "--init-ply"])
+        self.refused(3, *more[:-1], "toy", "-i", 30, says=f"toy/{CHECKPOINT}")
         self.assertFalse((self.dir / "on/training_config.json").exists())
         self.ok(*more, "-i", 30)
+        self.ok(*more[:3], "-o", "on_too", "--resume", "short", "-i", 30)  # the folder of a training
+        self.assertEqual((self.dir / "on_too/splat_30.ply").read_bytes(), (self.dir / "on/splat_30.ply").read_bytes())
         told = json.loads((self.dir / "on/training_config.json").read_text())
         self.assertEqual(told["optimization"]["sh_degree"], 1)  # that of the rows, not the default
 
@@ -421,6 +425,7 @@ class Mistakes(unittest.TestCase):
         self.assertIn("starting from short/splat_20.ply\n",
                       self.said("train", "-d", "toy", "-o", "from_folder", "--init-ply", "short", "-i", 0))
         self.assertEqual((self.dir / "from_folder/splat_0.ply").read_bytes(), (self.dir / "short/splat_20.ply").read_bytes())
+        self.refused(3, "train", "-d", "toy", "-o", "x", "--init-ply", "toy", says="toy: expected a model, found a folder")
         self.ok("convert", "short", "short_sog/meta.json")
         self.ok("train", "-d", "toy", "-o", "from_sog", "--init-ply", "short_sog", "-i", 1)
         data = (self.dir / f"short/{CHECKPOINT}").read_bytes()
@@ -463,6 +468,9 @@ class Mistakes(unittest.TestCase):
                             (["render", "--video", "x.mp4"], "ends with .avi, found 'x.mp4'"),
                             (["render", "--video", "x.avi", "--render-mode", "D"], "RGB_D")):
             self.refused(2, words[0], "toy/truth.ply", "-d", "toy", *words[1:], says=text)
+        told = self.said("render", "toy/truth.ply", "-d", "toy", "-o", "idle_flags", "--fps", 9, "--test-every", 2)
+        self.assertIn("warning: --fps has no effect without --video\nwarning: --test-every has no effect without --views\n", told)
+        self.refused(2, "densify", "toy/truth.ply", "--iteration", 600, "--strategy", "mcmc", "-o", "x.html", says="splat convert")
         self.refused(2, "bench-densify", "--n", 10**10, says="expected 1 to 1000000000 rows")
         self.refused(2, "densify", "toy/truth.ply", "-o", "x.ply", says="--iteration")
         self.refused(4, "train", "-d", "toy", "-o", "x", "--memory", "1K", says="raise --memory")

@@ -71,6 +71,25 @@ class SplatPython(unittest.TestCase):
         with self.assertRaises(fathom.Error):
             fathom.splat.load(self.dir / "none.ply")
 
+    def test_mistakes_are_told(self):
+        model = fathom.splat.load(self.dir / "golden/model.ply")
+
+        def refused(text, f):
+            with self.assertRaisesRegex(fathom.Error, text):
+                f()
+        for key in ("width", "fx", "w2c"):
+            camera = {k: v for k, v in self.camera.items() if k != key}
+            refused(f"camera: expected width, height, fx, w2c, and fy, .* found no '{key}'", lambda: model.render(camera))
+        refused("found a key 'fov'", lambda: model.render({**self.camera, "fov": 1}))
+        refused("whole pixels, found 50.5 x 42", lambda: model.render({**self.camera, "width": 50.5}))
+        refused("expected a model: a path.*found NoneType", lambda: fathom.splat.render(None, self.camera))
+        refused("found no sh0, scaling", lambda: fathom.splat.model({k: model[k] for k in ("means", "rotation", "opacity")}))
+        refused("means: arrays of a model stay as they are", lambda: setattr(model, "means", model.means + 1))
+        with self.assertRaises(ValueError):
+            model.means[0] = 1  # else it would change and its images would not
+        moved = fathom.splat.model({**model, "means": model.means + np.float32(100)})
+        self.assertGreater(np.abs(moved.render(self.camera) - model.render(self.camera)).max(), 0.01)
+
     def test_lenses_are_those_of_the_program(self):
         """Every camera model that a capture may have, with its coefficients in the order of COLMAP."""
         model = fathom.splat.load(self.dir / "golden/model.ply")

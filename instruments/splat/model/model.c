@@ -172,7 +172,8 @@ fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
         return FTH_OK;
     }
     FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format of models", path);
-    fth_err_hint(err, "models are written as .ply, .splat, .spz, .sog, meta.json and .html");
+    fth_err_hint(err, "models are written as .ply, .splat, .spz, .sog and meta.json; "
+                      "'fathom splat convert' makes an .html of one too");
     return FTH_E_COMMAND;
 }
 

@@ -445,6 +445,25 @@ static fth_status render(order *o, fth_err *err)
     return s;
 }
 
+/* Flags that were given and change nothing. */
+static void tell_idle(getter *value, void *user, FILE *notes)
+{
+    static const struct {
+        const char *flag, *other;
+        bool with; /* where the other is given, or where it is not */
+    } rows[] = {{"fps", "video", false},
+                {"test-every", "views", false},
+                {"views", "orbit", true},
+                {"images", "cameras", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (value(user, rows[i].flag) && (value(user, rows[i].other) != NULL) == rows[i].with)
+            fprintf(notes, "warning: --%s has no effect %s --%s\n", rows[i].flag,
+                    rows[i].with ? "with" : "without", rows[i].other);
+    const char *views = value(user, "views");
+    if (value(user, "test-every") && views && strcmp(views, "all") == 0)
+        fprintf(notes, "warning: --test-every has no effect with --views all\n");
+}
+
 #define LOOKS "bg raster antialiasing gut"
 #define VIEWS " images test-every split-by ignore-distortion legacy-yturn"
 
@@ -473,6 +492,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     if (strcmp(arg[0], o.model) != 0) fprintf(a.notes, "model: %s\n", o.model);
     gs_trained_tell(&trained, a.notes);
+    tell_idle(value, user, a.notes);
     return fth_answer_end(&a, render(&o, err), err);
 }
 

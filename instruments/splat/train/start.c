@@ -54,6 +54,8 @@ static fth_status find_start(gs_work *w, fth_err *err)
     const char *given = w->set.init_ply;
     if (!given) return FTH_OK;
     FTH_TRY(gs_model_find(w->mem, given, w->start, err));
+    gs_model_info info;
+    FTH_TRY(gs_model_look(w->mem, w->start, &info, err));
     if (strcmp(given, w->start) != 0) gs_say(w, "starting from %s", w->start);
     w->set.init_ply = w->start;
     return FTH_OK;

@@ -56,6 +56,27 @@ static fth_status read_level(const char *text, gs_level *level, fth_err *err)
                     text);
 }
 
+/* A folder stands for its checkpoint; a model by itself is something to start from. */
+static fth_status find_resume(gs_training *job, char path[FTH_PATH], fth_err *err)
+{
+    gs_model_info info;
+    fth_mem *mem = fth_context_mem(job->ctx);
+    if (!job->resume) return FTH_OK;
+    if (fth_path_kind_of(job->resume) == FTH_PATH_FOLDER) {
+        FTH_TRY(fth_path_join(path, job->resume, GS_CHECKPOINT_FILE, err));
+        job->resume = path;
+        return FTH_OK;
+    }
+    if (gs_model_look(mem, job->resume, &info, NULL) != FTH_OK ||
+        info.format == GS_FORMAT_CHECKPOINT)
+        return FTH_OK; /* who reads it says what is wrong */
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "--resume %s: expected a checkpoint, found a model (%s)",
+             job->resume, gs_format_names[info.format]);
+    fth_err_hint(err, "give OUT/checkpoints/model.safetensors of a training, or start from the "
+                      "model with --init-ply");
+    return FTH_E_FILE_FORMAT;
+}
+
 /* What is missing, or cannot be together. */
 static fth_status check_flags(const gs_training *job, fth_err *err)
 {
@@ -78,6 +99,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
 {
     fth_config *cfg = NULL;
     fth_answer a;
+    char checkpoint[FTH_PATH];
     (void)n_args, (void)arg;
     FTH_TRY(gs_settings_read(&cfg, fth_context_mem(ctx), value, user, err));
     gs_training job = {.ctx = ctx,
@@ -89,6 +111,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
                        .log = value(user, "log-file")};
     fth_status s = read_level(value(user, "log-level"), &job.level, err);
     if (s == FTH_OK) s = check_flags(&job, err);
+    if (s == FTH_OK) s = find_resume(&job, checkpoint, err);
     if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK) {
         job.notes = a.notes;
@@ -112,8 +135,8 @@ static const fth_flag flags[] = {
      .doc = "how Gaussians are added and removed: default (ADC) or mcmc, mcmc by itself"},
     {.name = "fresh", .doc = "start over where a checkpoint could be resumed from"},
     {.name = "resume",
-     .value = FTH_FLAG_FILE,
-     .doc = "go on from this checkpoint, with other settings too"},
+     .value = FTH_FLAG_PATH,
+     .doc = "go on from this checkpoint, or that of this folder, with other settings too"},
     {.name = "log-level",
      .value = FTH_FLAG_WORD,
      .doc = "what it tells: trace, debug or info (all), warn, or error, critical or off (nothing)"},
