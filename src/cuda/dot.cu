@@ -174,6 +174,16 @@ static fth_status finish(const fth_call *call, const fth__dot_shape *s, const ba
     return s->side != FTH__DOT_FULL ? clear(call, s, &out, w->out) : FTH_OK;
 }
 
+/* Bytes of scratch where the product is made by parts. */
+static uint64_t parts_scratch(const fth_call *call, const fth__dot_shape *s)
+{
+    int64_t batch = 1;
+    for (int i = 0; i < s->n_loop; i++) batch *= call->out[0].extent[s->loop[i].out];
+    return fth__cuda_split_scratch(s, fth__tile_extent(&call->out[0], s->m.out),
+                                   fth__tile_extent(&call->out[0], s->n.out),
+                                   fth__tile_extent(&call->in[0], s->k.a), batch);
+}
+
 static fth_status run_batch(const fth_call *call, const fth__dot_shape *s, const batch *w)
 {
     const int64_t size = fth_dtype_size(s->dtype);
@@ -182,6 +192,7 @@ static fth_status run_batch(const fth_call *call, const fth__dot_shape *s, const
     fth__cuda_product p = product_of(call, s, w);
     if (fth__cuda_split_takes(call->node, s)) {
         p.a = w->a, p.b = w->b, p.k = extent, p.k0 = origin, p.add = origin > 0;
+        p.room = parts_scratch(call, s);
         FTH_TRY(fth__cuda_split_run(call, s, &p));
         return call->last ? finish(call, s, w, &p) : FTH_OK;
     }
@@ -226,16 +237,12 @@ static uint64_t scratch(const fth_call *call)
 {
     fth__dot_shape s;
     shape_of(call->node, &s);
-    const int64_t m = fth__tile_extent(&call->out[0], s.m.out),
-                  n = fth__tile_extent(&call->out[0], s.n.out),
-                  k = fth__tile_extent(&call->in[0], s.k.a);
-    if (fth__cuda_split_takes(call->node, &s)) {
-        int64_t batch = 1;
-        for (int i = 0; i < s.n_loop; i++) batch *= call->out[0].extent[s.loop[i].out];
-        return fth__cuda_split_scratch(&s, m, n, k, batch);
-    }
-    return fth__cuda_product_aligned(&s, takes_matrix(&s)) ? fth__cuda_product_scratch(&s, m, n, k)
-                                                           : 0;
+    if (fth__cuda_split_takes(call->node, &s)) return parts_scratch(call, &s);
+    return fth__cuda_product_aligned(&s, takes_matrix(&s))
+               ? fth__cuda_product_scratch(&s, fth__tile_extent(&call->out[0], s.m.out),
+                                           fth__tile_extent(&call->out[0], s.n.out),
+                                           fth__tile_extent(&call->in[0], s.k.a))
+               : 0;
 }
 
 static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)

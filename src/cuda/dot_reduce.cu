@@ -129,6 +129,7 @@ static fth_status product_by_parts(const fth_call *call, const fth__dot_shape *s
     p->scratch = (char *)scratch;
     if (bytes.a + bytes.b == 0) {
         p->a += m0 * p->am * size, p->b += n0 * p->bn * size;
+        p->room = room(call, s);
         return fth__cuda_split_run(call, s, p);
     }
     all.a.given = j.a.given = (int *)scratch;

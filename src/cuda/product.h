@@ -39,7 +39,8 @@ typedef struct fth__cuda_product {
     bool c_matrix;   /* and BLAS can write there */
     bool add;
     bool aligned;  /* as fth__cuda_product_aligned says, and there is its scratch */
-    char *scratch; /* for pieces that lie badly */
+    char *scratch; /* for pieces that lie badly, and for packed operands */
+    uint64_t room; /* bytes of it, by parts */
     fth__cuda_sums sums;
 } fth__cuda_product;
 

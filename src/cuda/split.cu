@@ -152,7 +152,7 @@ bool fth__cuda_split_takes(const fth_node *node, const fth__dot_shape *s)
 #ifdef FTH_EMULATED
 static constexpr uint64_t ROOM = (uint64_t)4 << 20, LESS_ROOM = ROOM / 2;
 #else
-static constexpr uint64_t ROOM = (uint64_t)416 << 20, LESS_ROOM = (uint64_t)128 << 20;
+static constexpr uint64_t ROOM = (uint64_t)416 << 20, LESS_ROOM = (uint64_t)160 << 20;
 #endif
 static constexpr int64_t MOST_K = 4 * FTH__SPLIT_K, LONG_K = 2 * FTH__SPLIT_K, ENOUGH_TILES = 1056;
 
@@ -218,8 +218,8 @@ uint64_t fth__cuda_split_scratch(const fth__dot_shape *s, int64_t m, int64_t n, 
         c.shared_a = c.shared_a && s->loop[i].a < 0;
         c.shared_b = c.shared_b && s->loop[i].b < 0;
     }
-    const uint64_t all = bytes_of(c), room = room_for(s, batch);
-    return FTH__SPLIT_HEAD + (all < room ? all : room);
+    shrink(&c, room_for(s, batch));
+    return FTH__SPLIT_HEAD + bytes_of(c);
 }
 
 /* ---- running ---- */
@@ -299,7 +299,7 @@ fth_status fth__cuda_split_run(const fth_call *call, const fth__dot_shape *s,
     const int64_t places = p->sums.count, length = places > 0 ? p->k : 0;
     cut c = whole_of(s, p->m, p->n, length, p->batch);
     c.shared_a = p->step_a == 0, c.shared_b = p->step_b == 0;
-    shrink(&c, room_for(s, p->batch));
+    shrink(&c, p->room - FTH__SPLIT_HEAD);
     fth__split_job j = fth__cuda_split_job(s, p);
     const fth__split_job first = j;
     for (int64_t k = 0; k < length || k == 0; k += c.k) {

@@ -81,7 +81,8 @@ uint64_t fth__cuda_split_bytes(int64_t lines, int64_t k);
 /* Bytes of scratch for a piece with these extents, and a batch of them. */
 uint64_t fth__cuda_split_scratch(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k,
                                  int64_t batch);
-/* Queue all of p, in as many launches as its scratch asks for. */
+/* Queue all of p, in as many launches as p->room asks for: the bytes above, of extents that are no
+ * less in anything. */
 fth_status fth__cuda_split_run(const fth_call *call, const fth__dot_shape *s,
                                const fth__cuda_product *p);
 
