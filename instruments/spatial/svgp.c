@@ -326,9 +326,16 @@ static fth_val twice_gv(const svgp *v, fth_val gs)
     return fth_select(free, fth_div(gs, floored), fth_const(g, real, 0.0));
 }
 
-static fth_val f64_sum_sqr(fth_val v, const char *axes)
+static fth_val f64_sqr(fth_val v)
 {
-    return fth_sum(fth_sqr(fth_cast(v, FTH_F64)), axes);
+    return fth_sqr(fth_cast(v, FTH_F64));
+}
+
+/* Of [factor induce]: over factors first, so that a pass over them adds up as it goes, and the long
+ * sum is made once. */
+static fth_val total(fth_val v)
+{
+    return fth_sum(fth_sum(v, "factor"), "induce");
 }
 
 /* Slope in the diagonal d of Lu: d (sum over cells of 2 gv A^2 + b kappa) - b / d, where kappa is
@@ -341,7 +348,7 @@ static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, do
     const fth_val kappa = v->diagonal ? sp_net_constant(net, "kappa", "induce", v->diagonal)
                                       : fth_const(net->g, net->real, 1.0);
     const fth_val sum = fth_dot(g2v, fth_sqr(v->a), "cellb"); /* [factor induce] */
-    *square = fth_sum(fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64), "factor induce");
+    *square = total(fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64));
     const fth_val slope = fth_mul(v->Lu, fth_add(sum, fth_mul(weight, kappa)));
     return fth_sub(slope, fth_div(weight, v->Lu));
 }
@@ -363,13 +370,13 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     fth_val slope;
     if (v->Kinv) {
         const fth_val Linv = fth_mark(v->Linv_in, FTH_LOWER, "induce", "induce2");
-        *square = f64_sum_sqr(fth_dot(Linv, Lu3, "induce2"), "factor induce induce3");
+        *square = total(fth_sum(f64_sqr(fth_dot(Linv, Lu3, "induce2")), "induce3"));
         const fth_val prior = fth_mul(weight, fth_expand(v->Kinv_in, "factor"));
         slope = fth_dot_triangle(fth_add(middle, prior), Lu3, "induce2", FTH_LOWER, "induce",
                                  "induce3");
         return fth_rename(slope, "induce3", "induce2");
     }
-    *square = f64_sum_sqr(v->Lu, "factor induce induce2");
+    *square = total(fth_sum(f64_sqr(v->Lu), "induce2"));
     slope = fth_dot_triangle(middle, Lu3, "induce2", FTH_LOWER, "induce", "induce3");
     slope = fth_rename(slope, "induce3", "induce2");
     return fth_add(slope, fth_mul(weight, v->Lu));
@@ -397,7 +404,7 @@ static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b,
     const fth_val turn = softplus ? fth_sigmoid(raw) : Lu;
     const fth_val diagonal = set->diagonal_only ? raw : raw_diagonal(net);
     const fth_val ln = softplus ? fth_log(fth_softplus(diagonal)) : diagonal;
-    *logs = fth_sum(fth_cast(ln, FTH_F64), "factor induce");
+    *logs = total(fth_cast(ln, FTH_F64));
     if (set->diagonal_only) return fth_mul(slope, turn);
     const fth_val on = sp_svgp_where(&v->at, FTH_EW_EQ), below = sp_svgp_where(&v->at, FTH_EW_GT);
     const fth_val there = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
@@ -410,11 +417,11 @@ static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b,
     const fth_val mu = net->param[SP_P_MU], weight = fth_const(net->g, net->real, b);
     const fth_val data = fth_dot(gf, v->a, "cellb"); /* [factor induce] */
     if (!v->Kinv) {
-        *square = f64_sum_sqr(mu, "factor induce");
+        *square = total(f64_sqr(mu));
         return fth_add(data, fth_mul(weight, mu));
     }
     const fth_val mu2 = fth_rename(mu, "induce", "induce2");
-    *square = f64_sum_sqr(fth_dot(v->Linv_in, mu2, "induce2"), "factor induce");
+    *square = total(f64_sqr(fth_dot(v->Linv_in, mu2, "induce2")));
     return fth_add(data, fth_mul(weight, fth_dot(v->Kinv_in, mu2, "induce2")));
 }
 
