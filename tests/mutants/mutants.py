@@ -839,6 +839,8 @@ MUTANTS = [
      "there = there && y < g.height && (uint32_t)x < (uint32_t)g.width;", "emulated/conv2d"),
     ("plan_remade_at_once", "src/plan/schedule.c",
      "    delay_remade(m, s, ps, pass, count);", "    (void)delay_remade;", "unit/plan"),
+    ("device_split_more_than_its_scratch", "src/cuda/split.cu",
+     "shrink(&c, p->room - FTH__SPLIT_HEAD);", "shrink(&c, 2 * p->room);", "emulated/dot"),
     ("device_conv_channels_from_the_first", "src/cuda/conv2d.cuh",
      "(a.at + b.at + first * p.from.chan)", "(a.at + b.at)", "emulated/conv2d"),
     ("device_conv_chain_not_added", "src/cuda/conv2d.cuh",
