@@ -229,13 +229,18 @@ static void set_limits(gs_refinement *r)
                   : INFINITY;
 }
 
+static void count_here(const gs_refinement *r, gs_marks *m)
+{
+    if (!m->apart) gs_rows_count_marks(r->rows->context, m);
+}
+
 static fth_status find_candidates(gs_refinement *r, fth_err *err)
 {
     if (r->rows->densify && is_device(r) && r->n > 0) FTH_TRY(gs_device_classify(r, err));
     if (r->rows->densify && !is_device(r))
         gs_rows_loop(r->rows->context, "classify", r->n, classify, r);
-    gs_rows_count_marks(r->rows->context, &r->dup);
-    gs_rows_count_marks(r->rows->context, &r->split);
+    count_here(r, &r->dup);
+    count_here(r, &r->split);
     return FTH_OK;
 }
 
@@ -245,6 +250,7 @@ static fth_status heed_cap(gs_refinement *r, int64_t room, fth_err *err)
     fth_mem *mem = fth_context_mem(r->rows->context);
     void *block = NULL;
     if (is_device(r)) {
+        FTH_TRY(gs_device_fetch(r, err));
         FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)r->n * 2 * sizeof(float), "gradients",
                              &block, err));
         const fth_status s = fth_tensor_get_rows(r->rows->densify, 0, r->n, block, err);
@@ -254,7 +260,6 @@ static fth_status heed_cap(gs_refinement *r, int64_t room, fth_err *err)
         }
         r->m.densify = block;
     }
-    r->marked = false; /* as they are now */
     cut_candidates(r, room);
     return fth_mem_release(mem, block, err);
 }
@@ -291,7 +296,7 @@ static fth_status grow_and_judge(gs_refinement *r, fth_err *err)
         gs_rows_loop(rows->context, "grow", r->n, grow, r);
         gs_rows_loop(rows->context, "prune", rows->n, judge, r);
     }
-    gs_rows_count_marks(r->rows->context, &r->gone);
+    count_here(r, &r->gone);
     return FTH_OK;
 }
 

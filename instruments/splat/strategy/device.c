@@ -1,6 +1,6 @@
 /* device.c - steps of a refinement as graphs, for rows that lie on a device alone.
  *
- * Marks are made there, counted here (a bit a row travels) and sent back. What changes rows is
+ * Marks are made, counted and used there; their counts alone come here. What changes rows is
  * planned first, and a run that fails has changed nothing; between two of them nobody is asked
  * whether to go on, for rows that were grown have to be pruned too.
  */
@@ -74,25 +74,24 @@ static void free_there(there *t)
     *t = (there){0};
 }
 
-/* Room for words of n rows. */
+/* Room for marks of n rows. */
 static fth_status make_there(there *t, gs_rows *rows, int kind, int64_t n, fth_err *err)
 {
+    const int64_t blocks = blocks_of(n);
     *t = (there){.lent = rows->flags & GS_ROWS_DEVICE};
-    return lend_array(&t->word, rows, kind, WORDS, blocks_of(n) * GS_BLOCK / GS_WORD, err);
+    FTH_TRY(lend_array(&t->word, rows, kind, WORDS, blocks * GS_BLOCK / GS_WORD, err));
+    return lend_array(&t->before, rows, kind, BEFORE, blocks, err);
 }
 
-/* Counts, and words unless they are there. */
-static fth_status send(there *t, gs_rows *rows, int kind, const gs_marks *m, bool has_words,
-                       fth_err *err)
+static fth_status send(there *t, gs_rows *rows, int kind, const gs_marks *m, fth_err *err)
 {
     const int64_t blocks = blocks_of(m->n), words = blocks * GS_BLOCK / GS_WORD;
-    fth_status s = FTH_OK;
-    if (has_words)
-        *t = (there){.lent = true, .word = rows->marks[kind][WORDS]};
-    else
-        s = make_there(t, rows, kind, m->n, err);
-    if (s == FTH_OK) s = lend_array(&t->before, rows, kind, BEFORE, blocks, err);
-    if (s == FTH_OK && !has_words) s = fth_tensor_put_rows(t->word, 0, words, m->word, err);
+    if (m->apart) {
+        *t = (there){rows->marks[kind][WORDS], rows->marks[kind][BEFORE], true};
+        return FTH_OK;
+    }
+    fth_status s = make_there(t, rows, kind, m->n, err);
+    if (s == FTH_OK) s = fth_tensor_put_rows(t->word, 0, words, m->word, err);
     if (s == FTH_OK) s = fth_tensor_put_rows(t->before, 0, blocks, m->before, err);
     if (s != FTH_OK) free_there(t);
     return s;
@@ -100,7 +99,18 @@ static fth_status send(there *t, gs_rows *rows, int kind, const gs_marks *m, boo
 
 static fth_status fetch(const there *t, gs_marks *m, fth_err *err)
 {
+    m->apart = false;
     return fth_tensor_get_rows(t->word, 0, blocks_of(m->n) * GS_BLOCK / GS_WORD, m->word, err);
+}
+
+/* Marks that a run has made stay where they are; those of a device without ranges come here. */
+static fth_status leave(there *t, gs_marks *m, fth_status s, fth_err *err)
+{
+    m->apart = s == FTH_OK && t->lent;
+    if (m->apart) return FTH_OK;
+    if (s == FTH_OK) s = fetch(t, m, err);
+    free_there(t);
+    return s;
 }
 
 /* ---- graphs over rows ---- */
@@ -171,6 +181,21 @@ static fth_status compute(gs_rows *rows, fth_graph *g, const fth_val *outs, int 
     return compute_to(rows, g, outs, NULL, n, err);
 }
 
+/* Words that a graph makes, with their counts: where they go. */
+enum { MARKED = 3 };
+static void add_marks(fth_graph *g, const char *name, const there *t, fth_val words, gs_marks *m,
+                      fth_val outs[MARKED], fth_sink sinks[MARKED])
+{
+    char before[32];
+    snprintf(before, sizeof before, "%s before", name);
+    const fth_val counted = fth_custom(g, &gs_count_op, 1, &words, NULL, 0);
+    outs[0] = fth_assign(fth_param(g, name, "word", t->word), words);
+    outs[1] = fth_assign(fth_param(g, before, "block", t->before), counted);
+    outs[2] = fth_out(counted, 1);
+    sinks[0] = sinks[1] = (fth_sink){0};
+    sinks[2] = fth_scalar_sink(FTH_I64, &m->count);
+}
+
 fth_status gs_device_classify(gs_refinement *r, fth_err *err)
 {
     gs_rows *rows = r->rows;
@@ -179,22 +204,32 @@ fth_status gs_device_classify(gs_refinement *r, fth_err *err)
     fth_status s = make_there(&dup, rows, 0, r->n, err);
     if (s == FTH_OK) s = make_there(&split, rows, 1, r->n, err);
     if (s == FTH_OK) {
+        fth_val outs[2 * MARKED];
+        fth_sink sinks[2 * MARKED];
         fth_graph *g = open_graph(rows, r->n);
         const fth_val in[2] = {fth_param(g, "densify", "g seen", rows->densify),
                                param(g, rows, GS_VALUE, GS_SCALING)};
         const fth_val marks = fth_custom(g, &gs_candidates_op, 2, in, &attr, sizeof attr);
-        const fth_val outs[2] = {
-            fth_assign(fth_param(g, "dup", "word", dup.word), marks),
-            fth_assign(fth_param(g, "split", "word", split.word), fth_out(marks, 1))};
-        s = compute(rows, g, outs, 2, err);
+        add_marks(g, "dup", &dup, marks, &r->dup, outs, sinks);
+        add_marks(g, "split", &split, fth_out(marks, 1), &r->split, outs + MARKED, sinks + MARKED);
+        s = compute_to(rows, g, outs, sinks, 2 * MARKED, err);
         fth_graph_destroy(g);
     }
-    if (s == FTH_OK) s = fetch(&dup, &r->dup, err);
-    if (s == FTH_OK) s = fetch(&split, &r->split, err);
-    r->marked = s == FTH_OK && dup.lent; /* they stay for gs_device_grow */
-    if (!r->marked) free_there(&split);
-    if (!r->marked) free_there(&dup);
-    return s;
+    const fth_status first = leave(&dup, &r->dup, s, err),
+                     second = leave(&split, &r->split, s, err);
+    return first == FTH_OK ? second : first;
+}
+
+fth_status gs_device_fetch(gs_refinement *r, fth_err *err)
+{
+    gs_marks *const m[2] = {&r->dup, &r->split};
+    for (int k = 0; k < 2; k++) {
+        there t;
+        if (!m[k]->apart) continue;
+        FTH_TRY(send(&t, r->rows, k, m[k], err));
+        FTH_TRY(fetch(&t, m[k], err));
+    }
+    return FTH_OK;
 }
 
 void gs_device_clear_marks(gs_rows *rows)
@@ -207,29 +242,31 @@ void gs_device_clear_marks(gs_rows *rows)
 
 uint64_t gs_device_marks_bytes(const gs_refinement *r)
 {
-    const uint64_t bytes = GS_BLOCK / 8;
-    return r->marked
-               ? 2 * fth_mem_range_cost(r->rows->mem, bytes * (uint64_t)blocks_of(r->rows->most),
-                                        bytes * (uint64_t)blocks_of(r->n))
-               : 0;
+    const uint64_t bytes[] = {GS_BLOCK / 8, sizeof(int64_t)}; /* of a block of rows */
+    uint64_t sum = 0;
+    for (int i = 0; i < 2 && r->dup.apart; i++)
+        sum += 2 * fth_mem_range_cost(r->rows->mem, bytes[i] * (uint64_t)blocks_of(r->rows->most),
+                                      bytes[i] * (uint64_t)blocks_of(r->n));
+    return sum;
 }
 
 static fth_status find_unwanted(gs_rows *rows, gs_marks *gone, const gs_unwanted *attr,
                                 fth_err *err)
 {
-    there marks;
-    FTH_TRY(make_there(&marks, rows, 0, rows->n, err));
+    there marks = {0};
+    fth_val outs[MARKED];
+    fth_sink sinks[MARKED];
+    const fth_status made = make_there(&marks, rows, 0, rows->n, err);
+    if (made != FTH_OK) return leave(&marks, gone, made, err);
     fth_graph *g = open_graph(rows, rows->n);
     const fth_val in[3] = {param(g, rows, GS_VALUE, GS_SCALING),
                            param(g, rows, GS_VALUE, GS_ROTATION),
                            param(g, rows, GS_VALUE, GS_OPACITY)};
-    const fth_val out = fth_assign(fth_param(g, "gone", "word", marks.word),
-                                   fth_custom(g, &gs_unwanted_op, 3, in, attr, sizeof *attr));
-    fth_status s = compute(rows, g, &out, 1, err);
+    add_marks(g, "gone", &marks, fth_custom(g, &gs_unwanted_op, 3, in, attr, sizeof *attr), gone,
+              outs, sinks);
+    const fth_status s = compute_to(rows, g, outs, sinks, MARKED, err);
     fth_graph_destroy(g);
-    if (s == FTH_OK) s = fetch(&marks, gone, err);
-    free_there(&marks);
-    return s;
+    return leave(&marks, gone, s, err);
 }
 
 fth_status gs_device_judge(gs_refinement *r, fth_err *err)
@@ -291,10 +328,10 @@ static fth_status grow(gs_refinement *r, const there *dup, const there *split, f
 fth_status gs_device_grow(gs_refinement *r, fth_err *err)
 {
     there dup = {0}, split = {0};
-    fth_status s = send(&dup, r->rows, 0, &r->dup, r->marked, err);
-    if (s == FTH_OK) s = send(&split, r->rows, 1, &r->split, r->marked, err);
+    fth_status s = send(&dup, r->rows, 0, &r->dup, err);
+    if (s == FTH_OK) s = send(&split, r->rows, 1, &r->split, err);
     if (s == FTH_OK) s = grow(r, &dup, &split, err);
-    r->marked = false;
+    r->dup.apart = r->split.apart = false;
     free_there(&split);
     free_there(&dup);
     return s;
@@ -303,9 +340,8 @@ fth_status gs_device_grow(gs_refinement *r, fth_err *err)
 fth_status gs_device_close(gs_rows *rows, const gs_marks *gone, fth_err *err)
 {
     there marks;
-    FTH_TRY(send(&marks, rows, 0, gone, false, err));
-    gs_closing attr = {.n = rows->n, .kept = rows->n - gone->count};
-    while (attr.first < rows->n && !gs_marks_has(gone, attr.first)) attr.first++;
+    FTH_TRY(send(&marks, rows, 0, gone, err));
+    const gs_closing attr = {.n = rows->n, .kept = rows->n - gone->count};
     fth_val outs[STEPS];
     int n = 0;
     fth_graph *g = open_graph(rows, rows->n);
@@ -362,7 +398,7 @@ static fth_status make_moves(moves *m, gs_rows *rows, int64_t draws, const gs_ma
     *m = (moves){0};
     for (int i = 0; s == FTH_OK && i < GS_DRAW_OUTPUTS; i++)
         s = make_array(&m->out[i], rows, move_arrays[i].name, move_arrays[i].dtype, size[i], err);
-    if (s == FTH_OK && dead) s = send(&m->dead, rows, 0, dead, false, err);
+    if (s == FTH_OK && dead) s = send(&m->dead, rows, 0, dead, err);
     if (s != FTH_OK) free_moves(m);
     return s;
 }

@@ -17,6 +17,7 @@ typedef struct gs_marks {
     int64_t n, count;
     int64_t *before; /* of each block of rows */
     uint32_t *word;
+    bool apart; /* both are on a device, with the rows; here is the count alone */
 } gs_marks;
 
 /* No row is marked. */

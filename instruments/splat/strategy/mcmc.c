@@ -90,7 +90,7 @@ static fth_status relocate(spread *s, int64_t iteration, int64_t *dead, fth_err 
         gs_rows_loop(s->rows->context, "find dead", s->rows->n, find_dead, s);
     else if (s->rows->n > 0)
         FTH_TRY(gs_device_find_dead(s->rows, s->dead, s->least, err));
-    gs_rows_count_marks(s->rows->context, s->dead);
+    if (!s->dead->apart) gs_rows_count_marks(s->rows->context, s->dead);
     *dead = s->dead->count;
     if (s->dead->count == 0 || s->dead->count == s->rows->n) return FTH_OK;
     if (is_device(s)) {
@@ -117,6 +117,7 @@ fth_status gs_mcmc_relocate(gs_rows *rows, const gs_mcmc_rules *rules, int64_t i
     if (!is_device(&s)) FTH_TRY(gs_rows_open(rows, &s.m, err));
     FTH_TRY(gs_marks_create(&marks, fth_context_mem(rows->context), rows->n, "dead rows", err));
     const fth_status status = relocate(&s, iteration, dead, err);
+    if (is_device(&s)) gs_device_clear_marks(rows);
     gs_marks_free(&marks);
     return status;
 }

@@ -11,15 +11,18 @@ typedef struct gs_refinement {
     gs_rows *rows;
     gs_rows_memory m; /* of rows of the host */
     gs_marks dup, split, gone;
-    bool marked;                    /* a device still has the words of dup and split */
     int64_t iteration, n;           /* rows before */
     float high, small, faint, huge; /* gradient; largest scale, logit, and scale to prune */
 } gs_refinement;
+
+/* Marks of a device stay there, with the rows, and are counted: gs_marks.apart. */
 
 /* Mark rows to duplicate and to split by their statistics. */
 fth_status gs_device_classify(gs_refinement *r, fth_err *err);
 /* Fill appended rows with copies and children. */
 fth_status gs_device_grow(gs_refinement *r, fth_err *err);
+/* The words of both come here. */
+fth_status gs_device_fetch(gs_refinement *r, fth_err *err);
 /* Marks that are left there are forgotten; and what the ledger counts of them till then. */
 void gs_device_clear_marks(gs_rows *rows);
 uint64_t gs_device_marks_bytes(const gs_refinement *r);

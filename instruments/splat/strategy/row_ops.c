@@ -38,6 +38,14 @@ static fth_status infer_unwanted(fth_node *node, fth_err *err)
     return gs_desc_of(node->graph, "word", FTH_I32, &node->out[0], err);
 }
 
+static fth_status infer_count(fth_node *node, fth_err *err)
+{
+    FTH_TRY(gs_check_axes(node, 0, FTH_I32, "word", err));
+    node->n_out = 2;
+    FTH_TRY(gs_desc_of(node->graph, "block", FTH_I64, &node->out[0], err));
+    return gs_desc_of(node->graph, "", FTH_I64, &node->out[1], err);
+}
+
 static fth_status infer_split(fth_node *node, fth_err *err)
 {
     static const char *const axes[GS_SPLIT_PARTS] = {"g xyz", "g xyz", "g wxyz", "g"};
@@ -126,6 +134,15 @@ static fth_status run_unwanted(const fth_call *call)
     for (int64_t i = 0; i < n; i++)
         if (gs_is_unwanted(scaling + 3 * i, rotation + 4 * i, opacity[i], a->faint, a->huge))
             gs_marks_set(&gone, i);
+    return FTH_OK;
+}
+
+static fth_status run_count(const fth_call *call)
+{
+    const fth_tile *before = &call->out[0];
+    gs_marks m = marks_of(&call->in[0], before, before->extent[0] * GS_BLOCK);
+    gs_marks_count(&m);
+    if (call->out[1].data) *(int64_t *)call->out[1].data = m.count;
     return FTH_OK;
 }
 
@@ -218,6 +235,12 @@ const fth_op gs_unwanted_op = {
     .brief = "Gaussians that are transparent, have no rotation or are too large",
     .infer = infer_unwanted,
     .run = run_unwanted,
+};
+const fth_op gs_count_op = {
+    .name = "splat_count",
+    .brief = "marked Gaussians before each block of 1024, and in all",
+    .infer = infer_count,
+    .run = run_count,
 };
 const fth_op gs_split_op = {
     .name = "splat_split",

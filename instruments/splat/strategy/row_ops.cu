@@ -75,6 +75,44 @@ __global__ void unwanted(const float *scaling, const float *rotation, const floa
     }
 }
 
+/* A warp has a block of rows. */
+__global__ void count_blocks(const uint32_t *word, int64_t *before, int64_t blocks)
+{
+    const int lane = (int)(threadIdx.x % WORD);
+    for (int64_t b = first_warp(); b < blocks; b += all_warps()) {
+        int n = __popc(word[b * WORDS + lane]);
+        for (int k = WORD / 2; k > 0; k /= 2) n += __shfl_xor_sync(0xffffffffu, n, k);
+        if (lane == 0) before[b] = n;
+    }
+}
+
+/* Counts of blocks become those of all before them. One block of 1024 threads, each with some that
+ * follow each other. */
+__global__ void __launch_bounds__(1024) add_blocks(int64_t *before, int64_t blocks, int64_t *count)
+{
+    __shared__ int64_t of_warp[WORD];
+    const int lane = (int)(threadIdx.x % WORD), warp = (int)(threadIdx.x / WORD);
+    const int64_t each = (blocks + 1023) / 1024, from = (int64_t)threadIdx.x * each,
+                  end = from + each < blocks ? from + each : blocks;
+    int64_t mine = 0;
+    for (int64_t b = from; b < end; b++) mine += before[b];
+    int64_t sum = mine; /* of the lanes up to this one */
+    for (int k = 1; k < WORD; k *= 2) {
+        const int64_t other = __shfl_up_sync(0xffffffffu, sum, (unsigned)k);
+        if (lane >= k) sum += other;
+    }
+    if (lane == WORD - 1) of_warp[warp] = sum;
+    __syncthreads();
+    sum -= mine;
+    for (int w = 0; w < warp; w++) sum += of_warp[w];
+    for (int64_t b = from; b < end; b++) {
+        const int64_t here = before[b];
+        before[b] = sum;
+        sum += here;
+    }
+    if (threadIdx.x == 1023 && count) *count = sum;
+}
+
 /* ---- random numbers: those of fth_random_normal_at ---- */
 
 __device__ inline double normal_at(uint64_t key, uint32_t iteration, uint64_t index)
@@ -214,10 +252,10 @@ constexpr int CLOSE_BYTES = 48 << 10, CLOSE_BLOCKS = 4 /* of a multiprocessor */
 struct closing {
     const uint32_t *word; /* rows that go */
     const int64_t *before;
-    int64_t n, kept, first; /* rows, those that stay, the first of the first chunk */
-    int64_t rows;           /* of a chunk, whole words */
-    uint32_t *next;         /* the chunk to give out */
-    uint32_t *is_read;      /* [chunk] */
+    int64_t n, kept;   /* rows, and those that stay */
+    int64_t rows;      /* of a chunk, whole words */
+    uint32_t *next;    /* the chunk to give out */
+    uint32_t *is_read; /* [chunk] */
 };
 
 /* Rows that stay before one that begins a word, or before the end. All lanes of a warp ask. */
@@ -256,8 +294,8 @@ __device__ inline void take_word(const closing &c, const float *at, int columns,
 /* Chunks before `mine` that rows [from, end) lie in have been read. One thread asks. */
 __device__ inline void wait_for(const closing &c, int64_t mine, int64_t from, int64_t end)
 {
-    const int64_t last = (end - 1 - c.first) / c.rows;
-    for (int64_t k = (from - c.first) / c.rows; k <= last && k < mine; k++)
+    const int64_t last = (end - 1) / c.rows;
+    for (int64_t k = from / c.rows; k <= last && k < mine; k++)
         while (((volatile const uint32_t *)c.is_read)[k] == 0) {
         }
     __threadfence();
@@ -274,19 +312,22 @@ __global__ void __launch_bounds__(THREADS, CLOSE_BLOCKS)
         __syncthreads(); /* the chunk before is written */
         if (threadIdx.x == 0) given = atomicAdd(c.next, 1u);
         __syncthreads();
-        const int64_t mine = given, from = c.first + mine * c.rows,
+        const int64_t mine = given, from = mine * c.rows,
                       end = from + c.rows < c.n ? from + c.rows : c.n;
         if (from >= c.n) return;
         const int64_t base = kept_before(c, from), kept = kept_before(c, end) - base;
-        for (int64_t w = from / WORD + threadIdx.x / WORD; w * WORD < end; w += THREADS / WORD)
+        const bool stays = base == from && kept == end - from; /* where it is */
+        for (int64_t w = from / WORD + threadIdx.x / WORD; !stays && w * WORD < end;
+             w += THREADS / WORD)
             take_word<C>(c, at, columns, w, base, staged);
         __syncthreads();
         if (threadIdx.x == 0) {
             __threadfence();
             ((volatile uint32_t *)c.is_read)[mine] = 1;
-            if (kept > 0) wait_for(c, mine, base, base + kept);
+            if (kept > 0 && !stays) wait_for(c, mine, base, base + kept);
         }
         __syncthreads();
+        if (stays) continue;
         float *to = at + base * columns;
         for (int e = (int)threadIdx.x; e < kept * columns; e += THREADS) __stcs(to + e, staged[e]);
     }
@@ -359,6 +400,19 @@ fth_status run_unwanted(const fth_call *call)
     return FTH_OK;
 }
 
+fth_status run_count(const fth_call *call)
+{
+    const int64_t blocks = call->out[0].extent[0];
+    int64_t *before = (int64_t *)call->out[0].data;
+    if (blocks > 0)
+        FTH_LAUNCH(count_blocks, blocks_of(blocks), THREADS, fth_cuda_stream(call),
+                   (const uint32_t *)call->in[0].data, before, blocks);
+    FTH_LAUNCH(add_blocks, 1, 1024, fth_cuda_stream(call), before, blocks,
+               (int64_t *)call->out[1].data);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
 fth_status run_split(const fth_call *call)
 {
     for (int i = 0; i < GS_SPLIT_PARTS; i++) FTH_TRY(begin(call, i));
@@ -423,12 +477,10 @@ fth_status run_close(const fth_call *call)
     c.before = (const int64_t *)call->in[GS_CLOSE_BEFORE].data;
     c.n = a->n;
     c.kept = a->kept;
-    c.first = a->first / BLOCK * BLOCK;
     c.rows = rows_at_once(columns);
     c.next = (uint32_t *)call->scratch;
     c.is_read = c.next + 1;
-    const int64_t chunks = (c.n - c.first + c.rows - 1) / c.rows;
-    if (chunks <= 0) return FTH_OK;
+    const int64_t chunks = (c.n + c.rows - 1) / c.rows;
     FTH_CUDA_TRY(cudaMemsetAsync(c.next, 0, (size_t)(chunks + 1) * sizeof(uint32_t), stream),
                  "closing up rows", call->err);
     const unsigned blocks = (unsigned)(chunks < 1024 ? chunks : 1024);
@@ -447,6 +499,7 @@ fth_status run_close(const fth_call *call)
 
 FTH_CUDA_KERNEL(splat_candidates) = {.op = "splat_candidates", .run = run_candidates};
 FTH_CUDA_KERNEL(splat_unwanted) = {.op = "splat_unwanted", .run = run_unwanted};
+FTH_CUDA_KERNEL(splat_count) = {.op = "splat_count", .run = run_count};
 FTH_CUDA_KERNEL(splat_split) = {.op = "splat_split", .run = run_split};
 FTH_CUDA_KERNEL(splat_copy) = {.op = "splat_copy", .run = run_copy};
 FTH_CUDA_KERNEL(splat_close) = {

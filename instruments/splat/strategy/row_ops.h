@@ -22,6 +22,9 @@ typedef struct gs_unwanted {
 } gs_unwanted;
 extern const fth_op gs_unwanted_op;
 
+/* Words -> how many rows are marked before each block, i64 [block], and in all, i64 []. */
+extern const fth_op gs_count_op;
+
 /* Words and counts of duplicates, then of splits: the inputs that both of the next have last. */
 enum { GS_DUP_WORDS, GS_SPLIT_WORDS, GS_DUP_BEFORE, GS_SPLIT_BEFORE, GS_GROWTH_MARKS };
 typedef struct gs_growth {
@@ -37,7 +40,7 @@ extern const fth_op gs_copy_op;
 
 /* An array, words and counts of rows to remove -> the array, closed up. */
 typedef struct gs_closing {
-    int64_t n, kept, first; /* rows, those that stay, the first that goes */
+    int64_t n, kept; /* rows, and those that stay */
 } gs_closing;
 extern const fth_op gs_close_op;
 enum { GS_CLOSE_ARRAY, GS_CLOSE_WORDS, GS_CLOSE_BEFORE, GS_CLOSE_INPUTS };
