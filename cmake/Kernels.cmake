@@ -2,12 +2,20 @@
 # src/cpu and in the rooms of instruments, compiled once per instruction set as FathomKernels.cmake
 # says, with the flags of this build. All files of the build know which sets there are.
 include(${CMAKE_CURRENT_LIST_DIR}/FathomKernels.cmake)
+# Those that this machine has a better set for run here only where tests compare the sets.
+option(FTH_SPARE_QUICK "Optimise kernels less for sets below the best of this machine: for ./check" OFF)
+set(best v4)
+if(EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo features REGEX "^flags" LIMIT_COUNT 1)
+    if(NOT features MATCHES " avx512vl ")
+        set(best v3)
+    endif()
+endif()
 # Sanitizers make kernels slow to compile, and the sets share their source: there base and the best
 # one of this machine are enough.
-if(FTH_SANITIZE AND EXISTS /proc/cpuinfo)
-    file(STRINGS /proc/cpuinfo features REGEX "^flags" LIMIT_COUNT 1)
+if(FTH_SANITIZE)
     set(spare v4)
-    if(features MATCHES " avx512vl ")
+    if(best STREQUAL "v4")
         set(spare v3)
     endif()
     list(REMOVE_ITEM FATHOM_ISA_SETS ${spare})
@@ -26,6 +34,9 @@ function(fth_add_kernels out name)
         target_compile_definitions(${name}_${set} PRIVATE
             FTH_ISA=${set} FTH_ISA_LEVEL=${FATHOM_ISA_LEVEL_${set}})
         target_compile_options(${name}_${set} PRIVATE ${FTH_HOT_OPTIONS} ${FATHOM_ISA_FLAGS_${set}})
+        if(FTH_SPARE_QUICK AND NOT set STREQUAL best)
+            target_compile_options(${name}_${set} PRIVATE -O1)
+        endif()
         # Only what compares the sets runs base there: compiling it takes longer than what it does.
         if(FTH_SANITIZE AND NOT FTH_FUZZ AND set STREQUAL "base")
             target_compile_options(${name}_${set} PRIVATE -O0)
