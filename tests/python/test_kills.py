@@ -230,8 +230,8 @@ def seed_of_today():
 
 
 class Kills(unittest.TestCase):
-    def test_two_hundred_jobs(self):
-        fight(self, seed_of_today(), 67, 20)
+    def test_a_hundred_jobs_or_two(self):
+        fight(self, seed_of_today(), 67 if os.environ.get("FTH_TEST_FULL") else 33, 20)
 
 
 if __name__ == "__main__":

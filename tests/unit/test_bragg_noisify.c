@@ -147,7 +147,7 @@ TEST(budget_changes_no_bit)
     t_file_write(path, v, sizeof(float) * 256 * 256);
     free(v);
     for (int mode = 0; mode < 2; mode++)
-        for (int k = mode % t_one_in(1, 2); k < 3; k += t_one_in(1, 2)) {
+        for (int k = mode % t_one_in(1, 3); k < 3; k += t_one_in(1, 3)) {
             char line[1024];
             size_t a, b;
             snprintf(line, sizeof line, "-bin %s -pixel 0.3 -seed 5 -nopgm %s", path, more[k]);
