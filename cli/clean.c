@@ -45,7 +45,7 @@ static fth_status may_remove(const cli_call *call, const list *l, bool *go, fth_
     }
     if (!cli_get(call, "all")) return FTH_OK; /* nothing that anybody could miss */
     FTH_FAIL(err, FTH_E_COMMAND,
-             "--all would remove %lld files with results, and nobody can be asked",
+             "--all would remove %lld files with results, and there is no terminal to confirm on",
              (long long)l->files);
     fth_err_hint(err, "add --yes to remove them, or --dry-run to see them only");
     return FTH_E_COMMAND;

@@ -150,8 +150,8 @@ const cli_command cli_commands[] = {
         .args = "[DIR]",
         .max_args = 1,
         .brief = "remove what interrupted runs left in a folder",
-        .doc = "Removes temporary files of processes that are gone, locks of dead runners and "
-               "requests that nobody will read, in DIR and below. With --all also everything that "
+        .doc = "Removes temporary files of processes that are gone, locks of crashed runners and "
+               "requests without a reader, in DIR and below. With --all also everything that "
                "runs made there: results, figures, logs and the ledger, but never inputs or files "
                "that Fathom did not make. The files are listed first, and on a terminal you are "
                "asked."
@@ -231,13 +231,15 @@ const cli_command cli_commands[] = {
         .doc =
             "Shows the log of the stage that runs, or ran last: JOB is a name as 'fathom status' "
             "shows it, its end if no other job has the same, or JOB/STAGE. Only the part of the "
-            "last run is shown. With -f it goes on until the stage ends.",
+            "last run is shown. With -f it continues until the stage ends.",
         .example =
             "fathom logs liver_svgp -f\nfathom logs liver_svgp/train --lines 50 --dir outputs",
         .globals = "",
         .own =
             (const fth_flag[]){
-                {.name = "follow", .letter = 'f', .doc = "go on showing until the stage ends"},
+                {.name = "follow",
+                 .letter = 'f',
+                 .doc = "keep showing new output until the stage ends"},
                 {.name = "dir",
                  .value = FTH_FLAG_DIR,
                  .doc = "where to look for the job; default: the current folder and below"},
@@ -273,7 +275,7 @@ const cli_command cli_commands[] = {
                "\n\n"
                "Ctrl-Z pauses the stages too. "
                "Ctrl-C ends the running stages cleanly and saves the state, exit code 6; a second "
-               "one kills them. A run that was killed in any way goes on when it is started again. "
+               "one kills them. A run that was killed resumes when it is started again. "
                "run_status.json is kept up to date in the folder of the configs, or in the output "
                "directory when no folder was given.",
         .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
@@ -348,15 +350,14 @@ const cli_command cli_commands[] = {
         .brief = "show the jobs of a folder and how far they are",
         .doc =
             "Reads the ledgers in DIR and below and shows a table of all stages of all jobs: what "
-            "runs comes first, then what waits, then what is done. Nothing is written, and it may "
-            "be asked while a run goes on."
+            "runs comes first, then what waits, then what is done. Nothing is written, and it can "
+            "be used during a run."
             "\n\n"
-            "With --watch the table is drawn again four times a second until nobody runs any more; "
+            "With --watch the table is redrawn four times a second until no job runs; "
             "where the output is no terminal, one line is written for every change.",
         .example = "fathom status\nfathom status outputs --watch\nfathom status --json | jq .tasks",
         .globals = "json quiet",
-        .own =
-            (const fth_flag[]){{.name = "watch", .doc = "go on until nobody runs any more"}, {0}},
+        .own = (const fth_flag[]){{.name = "watch", .doc = "refresh until no job runs"}, {0}},
         .run = cli_run_status,
     },
     {

@@ -164,7 +164,7 @@ static fth_status show_log(follower *f, int64_t lines, fth_err *err)
         FTH_FAIL(err, FTH_E_FILE_SHORT,
                  "the log %s has %" PRIu64 " bytes, but this run's part starts at %" PRIu64,
                  f->path, size, from);
-        fth_err_hint(err, "somebody cut it; --all shows what is left");
+        fth_err_hint(err, "it was truncated; --all shows the rest");
         return FTH_E_FILE_SHORT;
     }
     if (end > size) end = size;

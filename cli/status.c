@@ -145,7 +145,7 @@ static fth_status watch(watcher *w, fth_err *err)
         else
             s = w->terminal ? redraw(w, view, !more, err) : tell(w, view, err);
         if (!more && s == FTH_OK && !cli_end_asked() && !cli_get(w->call, "quiet"))
-            fprintf(w->call->out, "nobody runs here now\n");
+            fprintf(w->call->out, "no runner is active here\n");
         fth_view_destroy(view);
         /* A thousand ledgers take their time: reading never takes more than half of ours. */
         const double took = cli_seconds() - start, pause = 1.0 / TURNS_A_SECOND;

@@ -131,7 +131,8 @@ fth_status fth_stage_drill(const fth_stage_call *call, fth_err *err)
     case CHATTER: return chatter(call, bytes, err);
     case FILL: return fill_disk(call, bytes, err);
     case NUMERIC:
-        return FTH_FAIL(err, FTH_E_NUMERIC, "a drill: this stage was asked for no number");
+        return FTH_FAIL(err, FTH_E_NUMERIC,
+                        "a drill: this stage was asked for a non-finite number");
     default: return FTH_OK;
     }
 }

@@ -98,7 +98,7 @@ fth_status fth__jobs_check_rerun(const fth_jobs *jobs, const char *rerun, fth_er
         char name[80];
         snprintf(name, sizeof name, "%.*s", (int)n, word);
         if (is_asked(jobs, &(fth_stage){.name = name})) continue;
-        FTH_FAIL(err, FTH_E_COMMAND, "--rerun: '%s' is none of the stages to run: %s", name,
+        FTH_FAIL(err, FTH_E_COMMAND, "--rerun: '%s' is not one of the stages to run: %s", name,
                  jobs->opt.stages);
         fth_err_hint(err, "write 'fathom run %s %s'", name, jobs->opt.stages);
         return FTH_E_COMMAND;

@@ -171,7 +171,7 @@ static fth_status locked(const char *output_dir, const fth__who *by, fth_err *er
     }
     FTH_FAIL(err, FTH_E_LOCKED,
              "%s belongs to process %" PRId64
-             " on machine %s since %s; from here nobody can tell whether it lives",
+             " on machine %s since %s; this machine cannot tell whether it is alive",
              output_dir, by->pid, by->host, since);
     fth_err_hint(
         err, "look on %s whether process %" PRId64 " still runs; if not, remove %s/.fathom/lock",

@@ -91,7 +91,7 @@ static fth_status check_edited(const fth__job_node *node, const fth_stage *stage
     if (l->differences[0] && sum->used++ == 0)
         snprintf(
             sum->before, sizeof sum->before,
-            "%s: '%s' goes on with the results of '%s' as they are, which was not asked for: %s",
+            "%s: '%s' uses the results of '%s' as they are, since that stage was not requested: %s",
             node->job->output_dir, node->stage->name, id, l->differences);
     return FTH_OK;
 }

@@ -126,14 +126,13 @@ fth_status fth__record_refuse(const fth__job_record *r, const fth_job *job, cons
 fth_status fth__record_refuse_use(const fth__job_record *r, const fth_job *job, const char *stage,
                                   const char *task_id, const char *differences, fth_err *err)
 {
-    FTH_FAIL(
-        err, FTH_E_COLLISION,
-        "%s: '%s' of %s would go on with the results of '%s', which were made by %s with other "
-        "settings: %s",
-        job->output_dir, stage, job->config_path, task_id, r->config_path, differences);
+    FTH_FAIL(err, FTH_E_COLLISION,
+             "%s: '%s' of %s would build on the results of '%s', which were made by %s with other "
+             "settings: %s",
+             job->output_dir, stage, job->config_path, task_id, r->config_path, differences);
     fth_err_hint(err,
                  "give one of the configs another output_dir and run '%.*s' there first; --force "
-                 "goes on with them",
+                 "builds on them",
                  (int)strcspn(task_id, "."), task_id);
     return FTH_E_COLLISION;
 }

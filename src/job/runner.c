@@ -57,7 +57,7 @@ static fth_status check_options(const fth_runner_options *opt, fth_err *err)
         return FTH_FAIL(err, FTH_E_USAGE, "a runner has at most %d slots, not %d", FTH__PACK_SLOTS,
                         opt->n_slots);
     if (opt->gpu_only && opt->n_slots < 2) {
-        FTH_FAIL(err, FTH_E_DEVICE, "only GPUs may be used, and there is none that can be");
+        FTH_FAIL(err, FTH_E_DEVICE, "only GPUs are allowed, and none is usable");
         fth_err_hint(err, "leave out --gpu-only, or see what 'fathom doctor' says");
         return FTH_E_DEVICE;
     }

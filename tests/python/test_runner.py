@@ -163,7 +163,7 @@ class TwoCommands(Case): # F4, one after the other
         before = self.tree()
         _, err = self.run_all("run", "fit", "-c", b, code=2)
         self.assertIn("'fit' of", err)
-        self.assertIn("would go on with the results of 'survey'", err)
+        self.assertIn("would build on the results of 'survey'", err)
         self.assertIn("survey.cells was 64, is 65", err)
         self.run_all("run", "fit", "--dry-run", "-c", b, code=2)
         self.assertEqual(t.fathom("sounding", "fit", "-c", b)[0], 2)
@@ -172,8 +172,8 @@ class TwoCommands(Case): # F4, one after the other
         self.run_all("run", "fit", "-c", a, "--force")
         a = self.config("a", model="plane", **{"survey.cells": 65}) # its own, edited: with a word
         _, err = self.run_all("run", "fit", "-c", a)
-        self.assertIn("'fit' goes on with the results of 'survey' as they are, which was not asked "
-                      "for: survey.cells was 64, is 65", err)
+        self.assertIn("'fit' uses the results of 'survey' as they are, since that stage was not "
+                      "requested: survey.cells was 64, is 65", err)
 
     def test_a_general_config_may_be_edited(self):
         self.run_all("run", "survey", "fit", "-c", self.config("a"))
@@ -282,7 +282,7 @@ class Forced(Case):
         self.assertIn("--rerun: there is no stage 'fti'", err)
         self.assertIn("did you mean 'fit'?", err)
         _, err = self.run_all("run", "survey", *words, "--rerun", "fit", code=2)
-        self.assertIn("'fit' is none of the stages to run: survey", err)
+        self.assertIn("'fit' is not one of the stages to run: survey", err)
         self.run_all("run", "all", *words, "--rerun", "all", code=2)
         self.assertEqual(self.tree(), before)
 
@@ -345,7 +345,7 @@ class Devices(Case): # F9
         self.config()
         _, err = self.run_all("run", "all", "-c", self.configs, "--gpu-only", "--device", "cpu",
                               code=5)
-        self.assertIn("there is none", err)
+        self.assertIn("none is usable", err)
 
 
 class Caching(Case):

@@ -245,7 +245,7 @@ TEST(a_checkpoint_needs_a_file)
                 .checkpoint = "4"};
     bg_enter(&r, "nofile");
     IS(bg_go(&r), FTH_E_COMMAND);
-    HAS(r.err.text, "a checkpoint belongs to a float image");
+    HAS(r.err.text, "--checkpoint needs a float image");
     free(r.text);
     bg_leave(&r);
 }

@@ -209,7 +209,7 @@ TEST(what_the_image_cannot_tell_is_named)
     const br_refine_options all = options("a,b,c,lam,mx,my,mz,flu", NULL), one = options("a", NULL);
     tr_crystal(&c, 64);
     tr_make(&s, &c, 1e6, &nothing, 11);
-    fails(&s, &all, "cannot tell these apart: a, b, c, lam", "--fix");
+    fails(&s, &all, "does not distinguish these parameters: a, b, c, lam", "--fix");
     tr_free(&s);
     tr_crystal(&c, 64);
     for (int k = 0; k < 3; k++) c.s.cells[k] = 1;
@@ -229,9 +229,9 @@ TEST(images_without_an_answer_are_refused)
     double *image = fth_tensor_data(s.image);
     const double kept = image[64 * 3 + 7];
     image[64 * 3 + 7] = (double)NAN;
-    fails(&s, &opt, "no number at pixel fast 7, slow 3", "-mask");
+    fails(&s, &opt, "not finite at pixel fast 7, slow 3", "-mask");
     image[64 * 3 + 7] = (double)INFINITY;
-    fails(&s, &opt, "no number at pixel fast 7, slow 3", "-mask");
+    fails(&s, &opt, "not finite at pixel fast 7, slow 3", "-mask");
     image[64 * 3 + 7] = kept;
     for (int i = 0; i < 64 * 64; i++) image[i] = 0;
     fails(&s, &opt, "nothing to fit", "--adc");

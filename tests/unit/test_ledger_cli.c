@@ -88,7 +88,7 @@ TEST(watching_ends_when_nobody_runs)
     fth_mem *mem = t_mem(1 << 24);
     fth_view *view = make(mem, "watch");
     says("fathom status --watch", 0, "a_pnmf/train: failed");
-    says("fathom status --watch", 0, "nobody runs here now");
+    says("fathom status --watch", 0, "no runner is active here");
     fth__who me;
     OK(fth__who_am_i(&me, NULL));
     OK(fth__lock_take(dir, &me, NULL));
@@ -107,7 +107,7 @@ TEST(watching_ends_when_nobody_runs)
     const char *first = strstr(text, "a_svgp/figures: pending");
     const char *then = strstr(text, "a_svgp/figures: completed");
     IS_TRUE(first && then && first < then);
-    HAS(then, "nobody runs here now");
+    HAS(then, "no runner is active here");
     IS_TRUE(strstr(then + 1, "a_svgp/train") == NULL); /* what did not change is told once */
     int status = 1;
     waitpid(pid, &status, 0);
@@ -191,7 +191,7 @@ TEST(logs_show_the_last_run)
     says("fathom logs svgp/figures", 2, "has written no log: it is pending");
     says("fathom logs a_svgp --lines x", 2, "x");
     says("fathom logs a_pnmf --all", 3, "cannot be opened");
-    says(": > out/a/logs/svgp.log && fathom logs a_svgp", 3, "somebody cut it");
+    says(": > out/a/logs/svgp.log && fathom logs a_svgp", 3, "it was truncated");
     lb_end(view, mem);
 }
 

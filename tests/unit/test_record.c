@@ -666,7 +666,7 @@ TEST(results_of_another_config_are_not_gone_on_with)
     t = toy_open("maker", n60);
     t->opt.say = hear;
     IS(run_as(t, "/configs/b.yaml", 1), FTH_E_COLLISION);
-    HAS(t->err.text, "'use' of /configs/b.yaml would go on with the results of 'make', which were");
+    HAS(t->err.text, "'use' of /configs/b.yaml would build on the results of 'make', which were");
     HAS(t->err.text, "maker.yaml with other settings: make.n was 50, is 60");
     OKE(run_as(t, a, 1), &t->err); /* the same file was edited: with a word */
     HAS(said, "'make' would run again, its results are used as they are: make.n was 50, is 60");

@@ -179,7 +179,7 @@ static fth_status set_psf(br_noisify *n, bool lenient, fth_err *err)
     if (!(n->psf.fwhm > 0)) n->psf.kind = BR_PSF_NONE;
     if (named) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "-psf takes gauss, fiber or none, not '%s'", n->psf_name);
-    fth_err_hint(err, "leave it out for a detector that smears nothing");
+    fth_err_hint(err, "leave it out for a detector without point spread");
     return FTH_E_COMMAND;
 }
 

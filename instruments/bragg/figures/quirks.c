@@ -177,7 +177,7 @@ fth_status br_draw_quirks(const br_drawing *d, const char *path, fth_err *err)
     quirks q = {.d = d};
     if (!d->flags) {
         FTH_FAIL(err, FTH_E_USAGE, "quirks can only be drawn where the flags are known");
-        fth_err_hint(err, "draw it with 'fathom bragg figures'");
+        fth_err_hint(err, "draw it with 'fathom bragg draw'");
         return FTH_E_USAGE;
     }
     fth_status s = render_all(&q, err);

@@ -148,8 +148,9 @@ const fth_flag br_direct_flags[] = {
      .doc = "read the structure factors from this dump file"},
     {.name = "checkpoint",
      .value = FTH_FLAG_COUNT,
-     .doc = "keep the image after every so many rows, beside the float image, and go on from there "
-            "when the command is given again"},
+     .doc =
+         "save a checkpoint beside the float image after every N rows, and resume from it when the "
+         "command is given again"},
     {.name = "smv32",
      .value = FTH_FLAG_FILE,
      .doc =

@@ -132,7 +132,8 @@ static fth_status run(command *c, fth_err *err)
 static fth_status run_quietly(command *c, fth_err *err)
 {
     c->out = nowhere();
-    if (!c->out) return FTH_FAIL(err, FTH_E_NOMEM, "a stream could not be made");
+    if (!c->out)
+        return FTH_FAIL(err, FTH_E_NOMEM, "the system refused to create a stream in memory");
     const fth_status s = run(c, err);
     fclose(c->out);
     return s;

@@ -47,7 +47,7 @@ fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err)
 {
     if (!br_output_is_file(path)) return FTH_OK;
     if (fth_path_exists(path) && !fth_path_is_writable(path)) {
-        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it is there and may not be written", path);
+        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s exists and is not writable", path);
         fth_err_hint(err, "give another name, or make it writable");
         return FTH_E_FILE_WRITE;
     }

@@ -182,7 +182,7 @@ static fth_status check(const br_image_job *job, fth_err *err)
         FTH_TRY(br_preview_check(&p, e, err));
     }
     if (job->checkpoint > 0 && !br_output_is_file(e->out.float_file)) {
-        FTH_FAIL(err, FTH_E_COMMAND, "a checkpoint belongs to a float image, and there is none");
+        FTH_FAIL(err, FTH_E_COMMAND, "--checkpoint needs a float image, and none is written");
         fth_err_hint(err, "give a file with -floatfile, or leave --checkpoint out");
         return FTH_E_COMMAND;
     }

@@ -92,7 +92,7 @@ fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err
     fth_mem_get_stats(e->mem, &now);
     if (bytes <= now.budget_bytes - now.used_bytes) return FTH_OK;
     char need[24], have[24];
-    FTH_FAIL(err, FTH_E_NO_FIT, "drawing %s needs %s, and %s of the budget are left", p->path,
+    FTH_FAIL(err, FTH_E_NO_FIT, "drawing %s needs %s; the budget has %s left", p->path,
              fth_mem_format_size(bytes, need, sizeof need),
              fth_mem_format_size(now.budget_bytes - now.used_bytes, have, sizeof have));
     fth_err_hint(err, "allow more with --memory, or leave the preview out");

@@ -96,7 +96,7 @@ fth_status fth_bragg_set(fth_bragg *b, const char *flag, const char *const *valu
     enum { MOST = 8 };
     const char *kept[MOST];
     bool known = false;
-    if (b->resolved) return FTH_FAIL(err, FTH_E_STATE, "flags come before resolve");
+    if (b->resolved) return FTH_FAIL(err, FTH_E_STATE, "set flags before resolve");
     if (n < 0 || n > MOST) return FTH_FAIL(err, FTH_E_USAGE, "%s: %d values are too many", flag, n);
     if (n == 1) FTH_TRY(set_own(b, flag, value[0], &known, err));
     if (known) return FTH_OK;
@@ -196,7 +196,7 @@ static fth_status write_files(const fth_bragg *b, br_passes *p, fth_tensor *imag
 
 fth_status fth_bragg_resolve(fth_bragg *b, fth_err *err)
 {
-    if (b->resolved) return FTH_FAIL(err, FTH_E_STATE, "it was resolved already");
+    if (b->resolved) return FTH_FAIL(err, FTH_E_STATE, "already resolved");
     if (!br_flags_enough(&b->flags)) {
         FTH_FAIL(err, FTH_E_USAGE,
                  "structure factors (hkl, fdump or default_F) and a cell or mat "
@@ -221,7 +221,7 @@ void fth_bragg_size(const fth_bragg *b, int64_t *slow, int64_t *fast)
 
 static fth_status must_be_resolved(const fth_bragg *b, fth_err *err)
 {
-    return b->resolved ? FTH_OK : FTH_FAIL(err, FTH_E_STATE, "resolve comes first");
+    return b->resolved ? FTH_OK : FTH_FAIL(err, FTH_E_STATE, "call resolve first");
 }
 
 fth_status fth_bragg_render(fth_bragg *b, float *image, fth_err *err)

@@ -80,7 +80,7 @@ static fth_status flat(const br_variables *v, const br_normal *q, fth_err *err)
         snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
                  br_params[v->head[k]].name);
     }
-    FTH_FAIL(err, FTH_E_NUMERIC, "the image cannot tell these apart: %s", list);
+    FTH_FAIL(err, FTH_E_NUMERIC, "the image does not distinguish these parameters: %s", list);
     fth_err_hint(err, "fix one of them, for example with --fix %s, or tie what is equal with --tie",
                  br_params[v->head[most]].name);
     return FTH_E_NUMERIC;

@@ -57,7 +57,7 @@ static fth_status read_band(band *b, fth_err *err)
         const bool full = isfinite(b->o->full) && v >= b->o->full,
                    used = is_used(b, slow, fast, i) && !full;
         if (used && !isfinite(v)) {
-            FTH_FAIL(err, FTH_E_NUMERIC, "the image is no number at pixel fast %lld, slow %lld",
+            FTH_FAIL(err, FTH_E_NUMERIC, "the image is not finite at pixel fast %lld, slow %lld",
                      (long long)fast, (long long)slow);
             fth_err_hint(err, "leave such pixels out with -mask or -roi");
             return FTH_E_NUMERIC;

@@ -244,7 +244,7 @@ static fth_status follow(work *w, br_spots *spots, fth_err *err)
                 "deviance", "correlation", "step [s.e.]");
     FTH_TRY(choose_start(w, spots, err));
     if (!isfinite(w->now->deviance))
-        return FTH_FAIL(err, FTH_E_NUMERIC, "the model of the start is no number");
+        return FTH_FAIL(err, FTH_E_NUMERIC, "the starting model is not finite");
     FTH_TRY(walk(w, w->first_floor, NEAR_, &done, err));
     if (done) FTH_TRY(walk(w, w->first_floor * ratio, NEAR_, &done, err));
     if (done) FTH_TRY(walk(w, w->last_floor, DONE, &done, err));

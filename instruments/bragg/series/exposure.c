@@ -330,8 +330,7 @@ fth_status br_job_reserve(br_job *job, int files, bool library, fth_err *err)
     if (s == FTH_OK) return FTH_OK;
     if (s != FTH_E_BUDGET) return FTH_FAIL(err, s, "%s", own.text);
     fth_mem_format_size(bytes, text, sizeof text);
-    FTH_FAIL(err, FTH_E_NO_FIT, "%s are needed beside the rows of an image, for its container",
-             text);
+    FTH_FAIL(err, FTH_E_NO_FIT, "the container needs %s beside the rows of an image", text);
     fth_err_hint(err, "allow more memory: 16 MiB more than that are enough for most jobs");
     return FTH_E_NO_FIT;
 }

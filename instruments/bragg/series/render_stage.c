@@ -148,7 +148,7 @@ static fth_status stopped(const br_job *job, int64_t done, fth_err *err)
 {
     FTH_FAIL(err, FTH_E_CANCELLED, "it was stopped after frame %" PRId64 " of %" PRId64, done,
              job->series.frames);
-    fth_err_hint(err, "start it again: it goes on from there");
+    fth_err_hint(err, "start it again: it resumes from there");
     return FTH_E_CANCELLED;
 }
 
