@@ -5,6 +5,7 @@
  */
 #include "job/runner.h"
 #include "job/jobs.h"
+#include "job/stale.h"
 
 #include "base/clock.h"
 #include "base/str.h"

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct view_store {
     fth__store texts;
@@ -24,13 +23,6 @@ static const char *const state_names[FTH_STATE_COUNT] = {
 const char *fth_state_name(fth_state state)
 {
     return (unsigned)state < FTH_STATE_COUNT ? state_names[state] : "unknown";
-}
-
-double fth__wall_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void fth__task_id(char *id, size_t bytes, const fth_stage *stage, const char *model)

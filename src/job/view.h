@@ -22,7 +22,5 @@ void fth__view_drop_files(fth_view *view, int64_t task);
 
 /* "train.svgp"; of a shared stage "preprocess". Cut to `bytes`. */
 void fth__task_id(char *id, size_t bytes, const fth_stage *stage, const char *model);
-/* Wall clock, seconds since 1970. */
-double fth__wall_seconds(void);
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef FTH_JOB_WATCH_H
 #define FTH_JOB_WATCH_H
 
-#include "job/ledger.h"
+#include "job/lock.h"
 
 typedef struct fth__job_watch fth__job_watch;
 

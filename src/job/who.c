@@ -3,7 +3,7 @@
  * Pids are reused, so a process is identified by its pid and its start time in ticks, within one
  * boot of one machine. From other machines only its heartbeat is visible.
  */
-#include "job/ledger.h"
+#include "job/lock.h"
 
 #include "base/hash.h"
 #include "base/str.h"
@@ -16,6 +16,13 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+double fth__wall_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* The beginning of a small file, terminated; false when it cannot be read. */
 static bool read_small(const char *path, char *text, size_t bytes)

@@ -1,0 +1,53 @@
+/* job/lock.h - who has an output directory: identity of processes, locks, the folder .fathom. */
+#ifndef FTH_JOB_LOCK_H
+#define FTH_JOB_LOCK_H
+
+#include <fathom/files.h>
+
+typedef struct fth__who {
+    char host[64], boot[40]; /* name of the machine, and of its boot */
+    int64_t pid;
+    uint64_t start; /* ticks since boot when the process started: pids come again */
+    uint64_t space; /* of pids: containers on one machine may each have their own */
+    char run[48];   /* token of the run */
+    double since;   /* seconds since 1970 */
+    bool beats;     /* gives a sign of life (fth__lock_beat) more often than FTH__DEAD_S */
+    double age;     /* of a lock that was read: seconds since the last one */
+} fth__who;
+enum { FTH__DEAD_S = 60 };
+/* `run` becomes a new token, `since` now. */
+fth_status fth__who_am_i(fth__who *out, fth_err *err);
+/* Start ticks of a process; 0: there is none, or it has ended and only waits for its parent. */
+uint64_t fth__process_start(int64_t pid);
+/* By its pid where that can be looked up. On another host, in another space of pids, or in another
+ * boot of a machine with this name (which may be another machine) the last sign of life decides;
+ * where none is given, a holder on another host or in another space lives, for nobody can know. */
+bool fth__who_lives(const fth__who *who);
+/* As lines of "key value", and back; false when it is none. */
+size_t fth__who_format(const fth__who *who, char *text, size_t bytes);
+bool fth__who_parse(const char *text, fth__who *out);
+/* FTH_E_LOCKED says who has it, where and since when. A dead holder's lock is taken over. Makes
+ * output_dir and .fathom as needed; leaves no file open. */
+fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *err);
+/* A sign of life: the time of the lock. False: somebody else has it. */
+bool fth__lock_beat(const char *output_dir, const fth__who *me);
+/* Does nothing when it is not, or no longer, ours. */
+void fth__lock_release(const char *output_dir, const fth__who *me);
+/* Who took it last, dead or alive; false: nobody. */
+bool fth__lock_read(const char *output_dir, fth__who *out);
+/* FTH_E_LOCKED when somebody alive has it; changes nothing. */
+fth_status fth__lock_check(const char *output_dir, fth_err *err);
+/* Removes the lock of a dead holder; FTH_E_LOCKED when he lives. */
+fth_status fth__lock_clear(const char *output_dir, fth_err *err);
+
+/* Wall clock, seconds since 1970. */
+double fth__wall_seconds(void);
+
+/* ---- the folder of it all ---- */
+
+/* output_dir/.fathom/name, FTH_PATH bytes; false when it does not fit. */
+bool fth__fathom_path(char *path, const char *output_dir, const char *name);
+/* Make output_dir/.fathom with all folders above it. FTH_E_FILE_WRITE. */
+fth_status fth__fathom_make(const char *output_dir, fth_err *err);
+
+#endif

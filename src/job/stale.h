@@ -1,0 +1,13 @@
+/* job/stale.h - completed tasks whose inputs have changed. */
+#ifndef FTH_JOB_STALE_H
+#define FTH_JOB_STALE_H
+
+#include "job/view.h"
+
+/* Completed tasks of `output_dir` whose inputs are others by now become stale, and so does what
+ * stands on them, or on a task that did not complete since. Their files are those from `first_file`
+ * to `end_file`. */
+fth_status fth__view_mark_stale(fth_view *view, const char *output_dir, int64_t first_file,
+                                int64_t end_file, fth_err *err);
+
+#endif
