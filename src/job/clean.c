@@ -6,8 +6,8 @@
  * active in any of the directories; the lock is held while files are removed.
  */
 #include "job/files.h"
+#include "job/lock/watch.h"
 #include "job/walk.h"
-#include "job/watch.h"
 
 #include <dirent.h>
 #include <errno.h>

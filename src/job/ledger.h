@@ -8,7 +8,7 @@
 #ifndef FTH_JOB_LEDGER_H
 #define FTH_JOB_LEDGER_H
 
-#include "job/lock.h"
+#include "job/lock/lock.h"
 #include "job/view.h"
 
 #include <fathom/files.h>

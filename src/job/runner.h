@@ -16,11 +16,11 @@
 
 #include "job/graph.h"
 #include "job/ledger.h"
+#include "job/lock/watch.h"
 #include "job/log.h"
 #include "job/progress.h"
 #include "job/record.h"
 #include "job/spawn.h"
-#include "job/watch.h"
 
 /* A task that runs. */
 typedef struct fth__process {

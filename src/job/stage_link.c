@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "job/lock.h"
+#include "job/lock/lock.h"
 #include "job/stage.h"
 #include "job/view.h"
 #include "mem/inject.h"

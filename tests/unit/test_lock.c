@@ -4,7 +4,7 @@
 #include "testing/files.h"
 
 #include "base/clock.h"
-#include "job/watch.h"
+#include "job/lock/watch.h"
 
 #include <fcntl.h>
 #include <sched.h>

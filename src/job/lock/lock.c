@@ -9,7 +9,7 @@
  * A holder on another machine is judged by the time of the file, which it updates every ten
  * seconds.
  */
-#include "job/lock.h"
+#include "job/lock/lock.h"
 
 #include "base/str.h"
 

@@ -1,4 +1,5 @@
-/* job/lock.h - who has an output directory: identity of processes, locks, the folder .fathom. */
+/* job/lock/lock.h - who has an output directory: identity of processes, locks, the folder .fathom.
+ */
 #ifndef FTH_JOB_LOCK_H
 #define FTH_JOB_LOCK_H
 

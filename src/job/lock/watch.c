@@ -1,5 +1,5 @@
 /* watch.c - heartbeat and pauses: see watch.h. */
-#include "job/watch.h"
+#include "job/lock/watch.h"
 
 #include "base/clock.h"
 #include "base/thread.h"

@@ -3,7 +3,7 @@
  * Pids are reused, so a process is identified by its pid and its start time in ticks, within one
  * boot of one machine. From other machines only its heartbeat is visible.
  */
-#include "job/lock.h"
+#include "job/lock/lock.h"
 
 #include "base/hash.h"
 #include "base/str.h"

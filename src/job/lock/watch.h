@@ -1,4 +1,4 @@
-/* job/watch.h - a thread beside the runner, for what must not wait for its I/O.
+/* job/lock/watch.h - a thread beside the runner, for what must not wait for its I/O.
  *
  * It updates the heartbeat of every lock each ten seconds, so that other machines can detect a
  * crashed runner. And it pauses the run on Ctrl-Z: stages lead process groups of their own, which
@@ -7,7 +7,7 @@
 #ifndef FTH_JOB_WATCH_H
 #define FTH_JOB_WATCH_H
 
-#include "job/lock.h"
+#include "job/lock/lock.h"
 
 typedef struct fth__job_watch fth__job_watch;
 

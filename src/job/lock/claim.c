@@ -1,6 +1,6 @@
 /* claim.c - one process at a time in a folder: a lock with a heartbeat, for instruments and for
  * stages that are started by hand. */
-#include "job/lock.h"
+#include "job/lock/lock.h"
 
 #include <fathom/instrument.h>
 
