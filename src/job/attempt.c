@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "job/spawn.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* cancel.c - request the end of one task: a file that its runner polls for. */
 #include "io/file.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <inttypes.h>
 

@@ -7,8 +7,8 @@
 #ifndef FTH_JOB_GRAPH_H
 #define FTH_JOB_GRAPH_H
 
+#include "job/ledger/view.h"
 #include "job/pack.h"
-#include "job/view.h"
 
 enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
 

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "job/files.h"
+#include "job/ledger/view.h"
 #include "job/record.h"
-#include "job/view.h"
 #include "mem/heap.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* report.c - a view as one HTML page that needs no network; see report.h for its parts. */
 #include "job/report.h"
 
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include "base/checked.h"
 #include "base/str.h"

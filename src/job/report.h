@@ -10,7 +10,7 @@
 #define FTH_JOB_REPORT_H
 
 #include "io/file.h"
-#include "job/view.h"
+#include "job/ledger/view.h"
 #include <fathom/json.h>
 
 /* Made from the files by cmake/Embed.cmake; the texts are terminated. */

@@ -15,7 +15,7 @@
 #define FTH_JOB_RUNNER_H
 
 #include "job/graph.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "job/lock/watch.h"
 #include "job/log.h"
 #include "job/progress.h"

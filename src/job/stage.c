@@ -11,9 +11,9 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "config/read.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
+#include "job/ledger/view.h"
 #include "job/rival.h"
-#include "job/view.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 

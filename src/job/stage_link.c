@@ -4,9 +4,9 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
+#include "job/ledger/view.h"
 #include "job/lock/lock.h"
 #include "job/stage.h"
-#include "job/view.h"
 #include "mem/inject.h"
 #include <fathom/json.h>
 

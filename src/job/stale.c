@@ -7,7 +7,7 @@
 #include "job/stale.h"
 #include "base/str.h"
 #include "job/files.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "job/record.h"
 #include "mem/heap.h"
 

@@ -2,7 +2,7 @@
 #ifndef FTH_JOB_STALE_H
 #define FTH_JOB_STALE_H
 
-#include "job/view.h"
+#include "job/ledger/view.h"
 
 /* Completed tasks of `output_dir` whose inputs are others by now become stale, and so does what
  * stands on them, or on a task that did not complete since. Their files are those from `first_file`

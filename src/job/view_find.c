@@ -5,7 +5,7 @@
  */
 #include "base/str.h"
 #include "config/schema.h"
-#include "job/view.h"
+#include "job/ledger/view.h"
 #include "text/width.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "config/store.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 typedef struct fth__job_walk {
     fth_mem *mem;

@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "testing/fuzz_folder.h"
 
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * seconds: 5 */
 #include "testing/fuzz_folder.h"
 
-#include "job/ledger.h"
-#include "job/view.h"
+#include "job/ledger/ledger.h"
+#include "job/ledger/view.h"
 
 #include <string.h>
 

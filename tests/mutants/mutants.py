@@ -424,7 +424,7 @@ MUTANTS = [
     ("trouble_of_one_ends_all", "src/job/change.c",
      "        fth__dir_fail(r, d, &why, false);", "        return FTH_FAIL(err, s, \"%s\", why.text);",
      "unit/test_runner"),
-    ("entries_by_short_name", "src/job/status_file.c",
+    ("entries_by_short_name", "src/job/ledger/status_file.c",
      "fth_json_open(w, key_of(first, key), '{');", "fth_json_open(w, key_of(first, key) ? first->job : \"\", '{');",
      "unit/test_status_file"),
     # ---- job: locks, clocks, what is removed; texts of others ----
@@ -1335,7 +1335,7 @@ MUTANTS = [
      "strncmp(real, dir, m) == 0;", "unit/test_clean"),
     ("history_from_the_wrong_state", "src/job/change.c",
      "            c.from = c.to;\n", "", "python/runner held_for"),
-    ("entries_of_another_run_lost", "src/job/status_file.c",
+    ("entries_of_another_run_lost", "src/job/ledger/status_file.c",
      "if (inode != f->inode || changed_ns != f->changed_ns) FTH_TRY(read_old(f, err));", "", "unit/test_status_file"),
     ("grace_without_an_end", "src/job/process.c",
      "p->kill_at = fth__watch_clock(r->watch) + (r->opt->grace_s > 0 ? r->opt->grace_s : 10);",

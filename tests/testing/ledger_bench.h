@@ -4,7 +4,7 @@
 
 #include "testing/files.h"
 
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <string.h>
 #include <sys/stat.h>

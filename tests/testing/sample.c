@@ -1,7 +1,7 @@
 /* sample.c - results of many jobs; see sample.h. */
 #include "testing/sample.h"
 
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <fathom/plot.h>
 #include <math.h>

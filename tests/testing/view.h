@@ -4,7 +4,7 @@
 
 #include "testing/test.h"
 
-#include "job/view.h"
+#include "job/ledger/view.h"
 
 /* A new task; valid until the next one. Its texts are copied into the view. */
 static inline fth_task *t_view_task(fth_view *view, const char *job, const char *stage,

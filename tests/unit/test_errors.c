@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "cpu/fftw.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <fathom/fathom.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include <fathom/nd2.h>
 
 #include "io/nd2.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <pthread.h>
 #include <signal.h>

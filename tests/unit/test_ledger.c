@@ -3,7 +3,7 @@
  * seconds: 20 */
 #include "testing/ledger_bench.h"
 
-#include "job/ledger_db.h"
+#include "job/ledger/ledger_db.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* test_runner.c - the runner from the inside: states, order, requests, every failing request.
  * seconds: 12 */
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "job/runner.h"
 #include "mem/inject.h"
 #include "testing/clock.h"

@@ -2,7 +2,7 @@
  *
  * seconds: 5 */
 #include "instruments/spatial/info.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "job/record.h"
 #include "testing/spatial_results.h"
 

@@ -4,7 +4,7 @@
 #include "testing/toy.h"
 
 #include "base/clock.h"
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "job/record.h"
 #include "job/stage.h"
 

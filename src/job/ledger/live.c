@@ -3,7 +3,7 @@
  * It is useless once the runner has ended, so it is neither synced nor kept in the ledger; readers
  * trust it only while the holder of the lock is alive.
  */
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include <fathom/json.h>
 
 #include <errno.h>

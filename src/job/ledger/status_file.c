@@ -6,7 +6,7 @@
  * that earlier runs left there. Entries of other directories are copied from the file that was
  * there.
  */
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 #include "mem/heap.h"
 #include <fathom/json.h>
 

@@ -1,4 +1,4 @@
-/* job/ledger.h - the history of one output directory, in SQLite; only the runner writes it.
+/* job/ledger/ledger.h - the history of one output directory, in SQLite; only the runner writes it.
  *
  * Every state change is one transaction, durable when the call returns. A ledger
  * is opened for a moment and closed again: a run over a thousand directories holds no thousand
@@ -8,8 +8,8 @@
 #ifndef FTH_JOB_LEDGER_H
 #define FTH_JOB_LEDGER_H
 
+#include "job/ledger/view.h"
 #include "job/lock/lock.h"
-#include "job/view.h"
 
 #include <fathom/files.h>
 

@@ -1,5 +1,5 @@
 /* again.c - find run_status.json and the configs that it lists as not completed. */
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include "base/str.h"
 

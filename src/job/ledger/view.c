@@ -1,5 +1,5 @@
 /* view.c - a view: rows in growing arrays, texts in one arena that is freed with it. */
-#include "job/view.h"
+#include "job/ledger/view.h"
 
 #include "config/store.h"
 #include "mem/heap.h"

@@ -1,11 +1,11 @@
-/* job/ledger_db.h - SQLite as the ledger uses it: opened for a moment, one way to fail.
+/* job/ledger/ledger_db.h - SQLite as the ledger uses it: opened for a moment, one way to fail.
  *
  * Only ledger*.c include this.
  */
 #ifndef FTH_JOB_LEDGER_DB_H
 #define FTH_JOB_LEDGER_DB_H
 
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include <sqlite3.h>
 
@@ -66,7 +66,7 @@ typedef struct fth__column {
 } fth__column;
 enum {
 #define FTH_COLUMN(field, kind, sql) FTH__TASK_COLUMN_##field,
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
     FTH__TASK_COLUMNS
 };

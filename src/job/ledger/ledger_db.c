@@ -4,7 +4,7 @@
  * into the ledger and removes the log. An inactive ledger is one file, which is read as it is,
  * without the files that SQLite would create beside it.
  */
-#include "job/ledger_db.h"
+#include "job/ledger/ledger_db.h"
 
 #include "base/str.h"
 
@@ -25,7 +25,7 @@ enum {
 
 const fth__column fth__task_column[FTH__TASK_COLUMNS] = {
 #define FTH_COLUMN(field, kind, sql) {#field, FTH__COLUMN_##kind, offsetof(fth_task, field)},
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
 };
 
@@ -35,7 +35,7 @@ static const char tables[] =
     " host TEXT, command TEXT, version TEXT, pid INTEGER, budget_bytes INTEGER);"
     "CREATE TABLE tasks("
 #define FTH_COLUMN(field, kind, sql) #field " " sql ","
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
     "run INTEGER);"
     "CREATE TABLE changes(number INTEGER PRIMARY KEY, run INTEGER, task TEXT, at REAL,"

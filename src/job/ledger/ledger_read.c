@@ -3,7 +3,7 @@
  * The file is not trusted: a field of the wrong type reads as absent, an unknown state is an error.
  */
 #include "base/str.h"
-#include "job/ledger_db.h"
+#include "job/ledger/ledger_db.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ static fth_status read_rows(reader *r)
 {
     static const char tasks[] = "SELECT "
 #define FTH_COLUMN(field, kind, sql) #field ","
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
                                 "run FROM tasks ORDER BY rowid";
     char changes[200];

@@ -1,4 +1,5 @@
-/* job/view.h - building a view: tasks, files and changes in growing arrays, texts in one store. */
+/* job/ledger/view.h - building a view: tasks, files and changes in growing arrays, texts in one
+ * store. */
 #ifndef FTH_JOB_VIEW_H
 #define FTH_JOB_VIEW_H
 

@@ -1,8 +1,8 @@
 /* ledger.c - write to the ledger: each call is one transaction, durable when it returns. */
-#include "job/ledger.h"
+#include "job/ledger/ledger.h"
 
 #include "base/hash.h"
-#include "job/ledger_db.h"
+#include "job/ledger/ledger_db.h"
 #include "mem/inject.h"
 
 #include <string.h>
@@ -54,15 +54,15 @@ static fth_status write_task(fth__db *db, const fth_task *task, fth_err *err)
 {
     static const char sql[] = "INSERT INTO tasks("
 #define FTH_COLUMN(field, kind, type) #field ","
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
                               "run) VALUES("
 #define FTH_COLUMN(field, kind, type) "?,"
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
                               "(SELECT max(number) FROM runs)) ON CONFLICT(id) DO UPDATE SET "
 #define FTH_COLUMN(field, kind, type) #field "=excluded." #field ","
-#include "job/ledger_columns.def"
+#include "job/ledger/ledger_columns.def"
 #undef FTH_COLUMN
                               "run=excluded.run";
     sqlite3_stmt *st = NULL;
