@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "config/schema.h"
 #include "io/file.h"
-#include "job/path.h"
+#include "job/find/path.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
 

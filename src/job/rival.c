@@ -7,7 +7,7 @@
 #include "job/rival.h"
 
 #include "config/read.h"
-#include "job/path.h"
+#include "job/find/path.h"
 #include "mem/heap.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * the processes. Nothing starts before every directory is locked.
  */
 #include "job/runner.h"
-#include "job/jobs.h"
+#include "job/find/jobs.h"
 #include "job/stale.h"
 
 #include "base/clock.h"

@@ -4,7 +4,7 @@
  * seconds: 20 */
 #include "testing/jobs.h"
 
-#include "job/jobs.h"
+#include "job/find/jobs.h"
 #include "mem/inject.h"
 
 static const char good[] = "instrument: spatial\nname: g\nseed: 7\ndataset: liver\n"

@@ -413,7 +413,7 @@ MUTANTS = [
     ("keeps_without_force", "src/job/instrument.c",
      'if (!stage->keeps || fth__stage_has_flag(stage, "force")) return NULL;',
      'if (!stage->keeps || stage->flag || fth__stage_has_flag(stage, "force")) return NULL;', "unit/test_jobs"),
-    ("links_of_models_not_followed", "src/job/identity.c",
+    ("links_of_models_not_followed", "src/job/find/identity.c",
      "*link = lstat(*out, &st) == 0 && S_ISLNK(st.st_mode);", "*link = false && S_ISLNK(st.st_mode);",
      "unit/test_jobs_identity"),
     ("stale_does_not_spread", "src/job/stale.c",
@@ -3070,7 +3070,7 @@ MUTANTS = [
      "fth_tensor_data(t) + k * fth_dtype_size(dtype)", "fth_tensor_data(t)", "unit/test_stage_kit"),
     ("constants_as_complex_as_their_like", "src/graph/leaf.c",
      "fth_dtype_real_of(fth_val_dtype(like)), value", "fth_val_dtype(like), value", "unit/test_stage_kit"),
-    ("the_first_choice_is_left_out", "src/job/expand.c",
+    ("the_first_choice_is_left_out", "src/job/find/expand.c",
      "word = fth__word(in->schema->key[k].choices, v, &n);", "word = fth__word(in->schema->key[k].choices, v + 1, &n);",
      "unit/test_jobs_identity"),
 ]

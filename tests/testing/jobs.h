@@ -6,7 +6,7 @@
 #define FATHOM_TESTING_JOBS_H
 
 #include "base/hash.h"
-#include "job/jobs.h"
+#include "job/find/jobs.h"
 #include "testing/files.h"
 
 #include <fathom/job.h>

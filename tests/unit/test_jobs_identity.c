@@ -2,8 +2,8 @@
  * seconds: 4 */
 #include "testing/jobs.h"
 
-#include "job/index.h"
-#include "job/path.h"
+#include "job/find/index.h"
+#include "job/find/path.h"
 
 #include <time.h>
 

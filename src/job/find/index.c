@@ -1,5 +1,5 @@
 /* index.c - a hash map from texts to numbers; see index.h. */
-#include "job/index.h"
+#include "job/find/index.h"
 
 #include "base/hash.h"
 #include "mem/heap.h"

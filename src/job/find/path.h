@@ -1,4 +1,4 @@
-/* job/path.h - one name for each place: absolute, without links, `.` and `..`.
+/* job/find/path.h - one name for each place: absolute, without links, `.` and `..`.
  *
  * Two paths mean one folder exactly when these names are equal, also while the last parts do not
  * exist yet; that is what tells jobs apart.

@@ -4,7 +4,7 @@
  * link puts its target in front of what is left. Behind the first part that does not exist nothing
  * can be a link any more, and the rest is taken as it is written.
  */
-#include "job/path.h"
+#include "job/find/path.h"
 
 #include <errno.h>
 #include <limits.h>

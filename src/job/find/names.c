@@ -4,7 +4,7 @@
  * until they differ or no part is left; then a number distinguishes them. Folders have names
  * as well, for the stages that their models share; they may not be equal to any other name either.
  */
-#include "job/jobs.h"
+#include "job/find/jobs.h"
 
 #include "mem/heap.h"
 

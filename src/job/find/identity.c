@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "config/node.h"
 #include "config/schema.h"
-#include "job/jobs.h"
-#include "job/path.h"
+#include "job/find/jobs.h"
+#include "job/find/path.h"
 
 #include <limits.h>
 #include <string.h>

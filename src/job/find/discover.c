@@ -5,8 +5,8 @@
  * links cannot form a cycle and each config is found by its shortest path.
  */
 #include "config/schema.h"
-#include "job/jobs.h"
-#include "job/path.h"
+#include "job/find/jobs.h"
+#include "job/find/path.h"
 #include "mem/heap.h"
 
 #include <dirent.h>

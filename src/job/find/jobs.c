@@ -1,5 +1,5 @@
 /* jobs.c - the list of jobs: create, query, destroy. */
-#include "job/jobs.h"
+#include "job/find/jobs.h"
 
 #include "base/str.h"
 #include "config/schema.h"

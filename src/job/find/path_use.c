@@ -4,7 +4,7 @@
  * they are compared as canonical paths, which also works for files that are not there yet, and by
  * device and inode where they are.
  */
-#include "job/path.h"
+#include "job/find/path.h"
 
 #include <fathom/instrument.h>
 

@@ -11,8 +11,8 @@
 #include "config/read.h"
 #include "config/schema.h"
 #include "io/file.h"
-#include "job/jobs.h"
-#include "job/path.h"
+#include "job/find/jobs.h"
+#include "job/find/path.h"
 #include "mem/heap.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* job/index.h - a hash map from texts to the numbers of jobs, folders or files.
+/* job/find/index.h - a hash map from texts to the numbers of jobs, folders or files.
  *
  * Open addressing over xxh64. The texts stay the caller's and must outlive the index.
  */

@@ -1,4 +1,4 @@
-/* job/jobs.h - what a list of jobs is made of; for discover, expand, identity and generate.
+/* job/find/jobs.h - what a list of jobs is made of; for discover, expand, identity and generate.
  *
  * Paths come in two forms: `shown`, as the user wrote them, for messages and for what `paths:
  * config` means; and canonical, to compare and to open.
@@ -7,7 +7,7 @@
 #define FTH_JOB_JOBS_H
 
 #include "config/store.h"
-#include "job/index.h"
+#include "job/find/index.h"
 
 #include <fathom/job.h>
 
