@@ -5,8 +5,8 @@
  * stay, unless a stage here made them and they are unchanged. Nothing is removed while a runner is
  * active in any of the directories; the lock is held while files are removed.
  */
-#include "job/files.h"
 #include "job/lock/watch.h"
+#include "job/stage/files.h"
 #include "job/walk.h"
 
 #include <dirent.h>

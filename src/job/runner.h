@@ -19,8 +19,8 @@
 #include "job/lock/watch.h"
 #include "job/log.h"
 #include "job/progress.h"
-#include "job/record.h"
 #include "job/spawn.h"
+#include "job/stage/record.h"
 
 /* A task that runs. */
 typedef struct fth__process {

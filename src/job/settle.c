@@ -4,7 +4,7 @@
  * later stage run. The record decides, not the ledger, which may be one step behind after a crash.
  */
 #include "job/runner.h"
-#include "job/stage.h"
+#include "job/stage/stage.h"
 
 #include "base/str.h"
 

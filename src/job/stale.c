@@ -6,9 +6,9 @@
  */
 #include "job/stale.h"
 #include "base/str.h"
-#include "job/files.h"
 #include "job/ledger/ledger.h"
-#include "job/record.h"
+#include "job/stage/files.h"
+#include "job/stage/record.h"
 #include "mem/heap.h"
 
 #include <string.h>

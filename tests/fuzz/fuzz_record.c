@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/fuzz_folder.h"
 
-#include "job/record.h"
+#include "job/stage/record.h"
 
 #include <string.h>
 

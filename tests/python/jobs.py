@@ -39,7 +39,7 @@ def start(*words, cwd=None, **environment):
 
 
 def hit(seed, model, stage, chance):
-    """Whether the drill happens to this task: the formula of src/job/drill.c."""
+    """Whether the drill happens to this task: the formula of src/job/stage/drill.c."""
     mask = (1 << 64) - 1
     h = 0xcbf29ce484222325
     for byte in f"{model}/{stage}".encode():

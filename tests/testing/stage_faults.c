@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "files.h"
-#include "job/files.h"
+#include "job/stage/files.h"
 
 #include <ftw.h>
 #include <limits.h>

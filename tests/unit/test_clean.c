@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/ledger_bench.h"
 
-#include "job/files.h"
+#include "job/stage/files.h"
 
 #include <signal.h>
 #include <sys/wait.h>

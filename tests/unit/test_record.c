@@ -3,7 +3,7 @@
 #include "testing/toy.h"
 
 #include "base/hash.h"
-#include "job/record.h"
+#include "job/stage/record.h"
 #include "mem/heap.h"
 
 #include <fcntl.h>

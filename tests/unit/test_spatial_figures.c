@@ -6,7 +6,7 @@
 #include "testing/pictures.h"
 #include "testing/spatial_results.h"
 
-#include "job/files.h"
+#include "job/stage/files.h"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * seconds: 5 */
 #include "instruments/spatial/info.h"
 #include "job/ledger/ledger.h"
-#include "job/record.h"
+#include "job/stage/record.h"
 #include "testing/spatial_results.h"
 
 static const char *no_flag(void *user, const char *flag)

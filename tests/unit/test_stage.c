@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "job/ledger/ledger.h"
-#include "job/record.h"
-#include "job/stage.h"
+#include "job/stage/record.h"
+#include "job/stage/stage.h"
 
 #include <math.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "testing/test.h"
 
-#include "job/stage.h"
+#include "job/stage/stage.h"
 #include "mem/inject.h"
 
 #include <fathom/fathom.h>

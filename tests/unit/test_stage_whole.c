@@ -3,7 +3,7 @@
 #include "testing/files.h"
 #include "testing/test.h"
 
-#include "job/stage.h"
+#include "job/stage/stage.h"
 
 #include <fathom/fathom.h>
 

@@ -2,7 +2,7 @@
  * seconds: 10 */
 #include "testing/ledger_bench.h"
 
-#include "job/files.h"
+#include "job/stage/files.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * Nothing is modified before the plan fits. Then the old record is removed, so that a stage killed
  * midway counts as not done; the new record is written last.
  */
-#include "job/stage.h"
+#include "job/stage/stage.h"
 
 #include "graph/context.h"
 
@@ -13,7 +13,7 @@
 #include "config/read.h"
 #include "job/ledger/ledger.h"
 #include "job/ledger/view.h"
-#include "job/rival.h"
+#include "job/stage/rival.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 

@@ -5,9 +5,9 @@
  */
 #include "base/hash.h"
 #include "base/str.h"
-#include "job/files.h"
 #include "job/ledger/view.h"
-#include "job/record.h"
+#include "job/stage/files.h"
+#include "job/stage/record.h"
 #include "mem/heap.h"
 
 #include <limits.h>

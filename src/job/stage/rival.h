@@ -1,8 +1,8 @@
-/* job/rival.h - results that another config made: may this job replace them? */
+/* job/stage/rival.h - results that another config made: may this job replace them? */
 #ifndef FTH_JOB_RIVAL_H
 #define FTH_JOB_RIVAL_H
 
-#include "job/record.h"
+#include "job/stage/record.h"
 
 typedef enum fth__claim {
     FTH__CLAIM_NONE,  /* this config made them, or one that asks for the same */

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "job/ledger/view.h"
 #include "job/lock/lock.h"
-#include "job/stage.h"
+#include "job/stage/stage.h"
 #include "mem/inject.h"
 #include <fathom/json.h>
 

@@ -1,4 +1,4 @@
-/* job/files.h - the files of a stage: listed, looked at on the disk, hashed.
+/* job/stage/files.h - the files of a stage: listed, looked at on the disk, hashed.
  *
  * The folder of a path is canonical: absolute, without dots and links. The last name is kept as it
  * was given, for results are renamed into it.

@@ -1,9 +1,9 @@
-/* job/stage.h - one stage that runs in this process, between its driver and its reports. */
+/* job/stage/stage.h - one stage that runs in this process, between its driver and its reports. */
 #ifndef FTH_JOB_STAGE_H
 #define FTH_JOB_STAGE_H
 
-#include "job/files.h"
-#include "job/record.h"
+#include "job/stage/files.h"
+#include "job/stage/record.h"
 
 #include <limits.h>
 #include <pthread.h>

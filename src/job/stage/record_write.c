@@ -4,7 +4,7 @@
  * records.
  */
 #include "base/hash.h"
-#include "job/record.h"
+#include "job/stage/record.h"
 #include <fathom/json.h>
 
 #include <limits.h>

@@ -4,7 +4,7 @@
  *     hash = FNV-1a of "MODEL/STAGE"; u = top 53 bits of splitmix64(seed + hash) / 2^53
  * and it is hit when u < drill.chance. An instrument without the rows FTH_DRILL_KEYS has no drills.
  */
-#include "job/stage.h"
+#include "job/stage/stage.h"
 
 #include <fathom/files.h>
 

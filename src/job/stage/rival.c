@@ -4,7 +4,7 @@
  * of that run. It is a rival when it leads to this output directory with other keys or other files.
  * When in doubt it counts as one: a needless refusal loses no data.
  */
-#include "job/rival.h"
+#include "job/stage/rival.h"
 
 #include "config/read.h"
 #include "job/find/path.h"

@@ -1,5 +1,5 @@
 /* files.c - which files a stage reads and leaves, and whether they are still the same. */
-#include "job/files.h"
+#include "job/stage/files.h"
 
 #include "base/hash.h"
 #include "config/schema.h"

@@ -1,4 +1,4 @@
-/* job/record.h - run records: written last by a stage, with its inputs and outputs.
+/* job/stage/record.h - run records: written last by a stage, with its inputs and outputs.
  *
  * The record is a JSON file in the .fathom folder of the output directory, put in place with a
  * rename after all outputs were. So a stage is either done, with a record of its settings, or not

@@ -1,5 +1,5 @@
 /* record.c - read a run record and validate every field. */
-#include "job/record.h"
+#include "job/stage/record.h"
 
 #include "base/hash.h"
 #include "base/str.h"
