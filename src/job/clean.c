@@ -7,7 +7,7 @@
  */
 #include "job/lock/watch.h"
 #include "job/stage/files.h"
-#include "job/walk.h"
+#include "job/view/walk.h"
 
 #include <dirent.h>
 #include <errno.h>

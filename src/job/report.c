@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/str.h"
-#include "job/show.h"
+#include "job/view/show.h"
 #include "mem/heap.h"
 
 #include <limits.h>

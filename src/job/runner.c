@@ -5,7 +5,7 @@
  */
 #include "job/runner.h"
 #include "job/find/jobs.h"
-#include "job/stale.h"
+#include "job/view/stale.h"
 
 #include "base/clock.h"
 #include "base/str.h"

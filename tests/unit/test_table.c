@@ -4,7 +4,7 @@
 #include "testing/view.h"
 
 #include "base/clock.h"
-#include "job/show.h"
+#include "job/view/show.h"
 #include "text/width.h"
 
 #include <locale.h>

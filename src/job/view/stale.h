@@ -1,4 +1,4 @@
-/* job/stale.h - completed tasks whose inputs have changed. */
+/* job/view/stale.h - completed tasks whose inputs have changed. */
 #ifndef FTH_JOB_STALE_H
 #define FTH_JOB_STALE_H
 

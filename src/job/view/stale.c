@@ -4,7 +4,7 @@
  * metadata is compared; a file is read when its time changed, its size did not, and no task of the
  * directory recorded its hash.
  */
-#include "job/stale.h"
+#include "job/view/stale.h"
 #include "base/str.h"
 #include "job/ledger/ledger.h"
 #include "job/stage/files.h"

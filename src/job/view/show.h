@@ -1,4 +1,4 @@
-/* job/show.h - format numbers of tasks as short texts, independent of the locale. */
+/* job/view/show.h - format numbers of tasks as short texts, independent of the locale. */
 #ifndef FTH_JOB_SHOW_H
 #define FTH_JOB_SHOW_H
 

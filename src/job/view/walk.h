@@ -1,4 +1,4 @@
-/* job/walk.h - output directories below a folder: those that hold a certain file of ours.
+/* job/view/walk.h - output directories below a folder: those that hold a certain file of ours.
  *
  * Links are followed only out of the first folder, for they could lead in circles, and hidden
  * folders are not looked into. A folder that cannot be read is noted and skipped.

@@ -1,5 +1,5 @@
 /* walk.c - see walk.h. */
-#include "job/walk.h"
+#include "job/view/walk.h"
 
 #include "mem/heap.h"
 

@@ -1,5 +1,5 @@
 /* show.c - format numbers of tasks as short texts. */
-#include "job/show.h"
+#include "job/view/show.h"
 
 #include "base/str.h"
 

@@ -3,8 +3,8 @@
  * Folders with a ledger are found first, then read in the order of their names. A place that cannot
  * be read is noted and skipped.
  */
-#include "job/stale.h"
-#include "job/walk.h"
+#include "job/view/stale.h"
+#include "job/view/walk.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* view_json.c - all of a view as JSON: keys are the names of the fields in fathom/job.h. */
-#include "job/show.h"
+#include "job/view/show.h"
 #include <fathom/json.h>
 
 static const char *const kinds[FTH_FILE_KIND_COUNT] = {"input", "output", "figure"};
