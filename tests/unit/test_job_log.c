@@ -1,6 +1,6 @@
 /* test_job_log.c - sections of logs: limits, the end that is always kept, full disks, quoting.
  * seconds: 2 */
-#include "job/log.h"
+#include "job/run/log.h"
 #include "mem/inject.h"
 #include "testing/files.h"
 

@@ -1,6 +1,6 @@
 /* test_pack.c - tasks into memory, GPUs nobody has, and threads: order, limits, no starvation.
  * seconds: 2 */
-#include "job/pack.h"
+#include "job/run/pack.h"
 #include "testing/test.h"
 
 #define GIB ((uint64_t)1 << 30)

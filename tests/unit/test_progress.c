@@ -1,6 +1,6 @@
 /* test_progress.c - lines in any pieces, garbage, long lines, and the progress of other programs.
  * seconds: 2 */
-#include "job/progress.h"
+#include "job/run/progress.h"
 #include "testing/files.h"
 
 #include <math.h>

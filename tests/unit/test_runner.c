@@ -1,7 +1,7 @@
 /* test_runner.c - the runner from the inside: states, order, requests, every failing request.
  * seconds: 12 */
 #include "job/ledger/ledger.h"
-#include "job/runner.h"
+#include "job/run/runner.h"
 #include "mem/inject.h"
 #include "testing/clock.h"
 #include "testing/runs.h"

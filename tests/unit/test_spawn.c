@@ -1,6 +1,6 @@
 /* test_spawn.c - processes of tasks: pipes, environment, groups, signals, what is left of dead
  * ones. seconds: 3 */
-#include "job/spawn.h"
+#include "job/run/spawn.h"
 #include "testing/files.h"
 
 #include <errno.h>

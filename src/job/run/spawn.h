@@ -1,4 +1,4 @@
-/* job/spawn.h - run a task as a child process: start, follow, end, reap.
+/* job/run/spawn.h - run a task as a child process: start, follow, end, reap.
  *
  * The process leads a group, so that what it starts can be ended with it. It reads nothing, writes
  * its text to one pipe and its progress to another (descriptor 3), and has no other descriptor of

@@ -4,7 +4,7 @@
  * queued and retried, and nothing starts in the directory meanwhile. After too long its remaining
  * tasks fail; other directories continue. Changes that no ledger has at the end are reported.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 
 #include "base/clock.h"
 #include "base/str.h"

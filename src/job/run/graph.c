@@ -1,5 +1,5 @@
 /* graph.c - tasks from jobs: see graph.h. */
-#include "job/graph.h"
+#include "job/run/graph.h"
 
 #include "mem/heap.h"
 

@@ -4,7 +4,7 @@
  * successive commands. The record of a stage names the config that made it. Results whose config no
  * longer exists, or writes elsewhere now, may be replaced, with a notice.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 #include "job/stage/rival.h"
 
 #include <limits.h>

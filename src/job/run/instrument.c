@@ -1,5 +1,5 @@
 /* instrument.c - validate the struct of an instrument before it is used. */
-#include "job/graph.h"
+#include "job/run/graph.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* job/progress.h - parse the output of a task: lines and progress from the bytes of its pipes.
+/* job/run/progress.h - parse the output of a task: lines and progress from the bytes of its pipes.
  *
  * Bytes come in any pieces. They are cut into lines; a line that is too long to be one of ours is
  * handed on in pieces and not looked into. Nothing a process writes can be an error here.

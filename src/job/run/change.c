@@ -3,7 +3,7 @@
  * Simultaneous changes in one directory are one transaction and one export: a thousand cached jobs
  * cost one file. A directory without changes is not written.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 
 #include "base/clock.h"
 #include "mem/heap.h"

@@ -1,5 +1,5 @@
 /* spawn.c - processes of tasks: see spawn.h. */
-#include "job/spawn.h"
+#include "job/run/spawn.h"
 
 #include "base/clock.h"
 #include "base/str.h"

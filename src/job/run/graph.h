@@ -1,4 +1,4 @@
-/* job/graph.h - the tasks of jobs and what each waits for.
+/* job/run/graph.h - the tasks of jobs and what each waits for.
  *
  * A task is a stage of a job; a shared stage is one task for all jobs of its directory. Task i of
  * the graph is row i of the view. A task comes after all that it waits for, so one walk from the
@@ -8,7 +8,7 @@
 #define FTH_JOB_GRAPH_H
 
 #include "job/ledger/view.h"
-#include "job/pack.h"
+#include "job/run/pack.h"
 
 enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
 

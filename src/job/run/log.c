@@ -1,5 +1,5 @@
 /* log.c - sections of log files: see log.h for what happens to long ones. */
-#include "job/log.h"
+#include "job/run/log.h"
 
 #include "mem/heap.h"
 #include "mem/inject.h"

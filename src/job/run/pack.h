@@ -1,4 +1,4 @@
-/* job/pack.h - which task starts next, where, with how much memory and how many threads.
+/* job/run/pack.h - which task starts next, where, with how much memory and how many threads.
  *
  * A pure function of what is there and what runs: it knows no processes, no files and no clock, so
  * tests can simulate any set of GPUs. The runner asks for one choice at a time, takes it, and asks

@@ -1,5 +1,5 @@
 /* pack.c - tasks into memory, devices and threads: see pack.h for the rules. */
-#include "job/pack.h"
+#include "job/run/pack.h"
 
 #include <inttypes.h>
 

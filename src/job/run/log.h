@@ -1,5 +1,5 @@
-/* job/log.h - one section of a log file: the output of one run of a stage, between a header and a
- * footer.
+/* job/run/log.h - one section of a log file: the output of one run of a stage, between a header and
+ * a footer.
  *
  * A section has at most as many bytes as were allowed, and its end is always there: once the
  * allowance is used up, the text goes through a ring of FTH__LOG_TAIL bytes that is written when

@@ -3,7 +3,7 @@
  * One thread, one loop: settle tasks, update the ledgers, start what fits, wait for the pipes of
  * the processes. Nothing starts before every directory is locked.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 #include "job/find/jobs.h"
 #include "job/view/stale.h"
 

@@ -3,7 +3,7 @@
  * The ledger of each is read once: the rows of this run's tasks show what a crashed runner left
  * running, and those of other tasks are kept for run_status.json.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 
 #include "base/str.h"
 #include "mem/heap.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "job/ledger/ledger.h"
-#include "job/spawn.h"
+#include "job/run/spawn.h"
 
 #include <dirent.h>
 #include <errno.h>

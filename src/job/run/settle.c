@@ -3,7 +3,7 @@
  * Decided late, when earlier results exist: a stage that ran again with identical results makes no
  * later stage run. The record decides, not the ledger, which may be one step behind after a crash.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 #include "job/stage/stage.h"
 
 #include "base/str.h"

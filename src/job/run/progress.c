@@ -1,5 +1,5 @@
 /* progress.c - split bytes into lines, parse progress from lines: see progress.h. */
-#include "job/progress.h"
+#include "job/run/progress.h"
 
 #include "base/str.h"
 #include "text/number.h"

@@ -3,7 +3,7 @@
  * Nothing depends on defaults: memory, threads and device are on the command line of every task,
  * and the header of its log has the command that repeats it by hand.
  */
-#include "job/runner.h"
+#include "job/run/runner.h"
 
 #include "base/clock.h"
 #include "base/str.h"

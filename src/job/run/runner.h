@@ -1,4 +1,4 @@
-/* job/runner.h - what the files of the runner share.
+/* job/run/runner.h - what the files of the runner share.
  *
  *   runner.c   the run: locks, the loop, the end
  *   replace.c  results of other configs are not replaced
@@ -14,12 +14,12 @@
 #ifndef FTH_JOB_RUNNER_H
 #define FTH_JOB_RUNNER_H
 
-#include "job/graph.h"
 #include "job/ledger/ledger.h"
 #include "job/lock/watch.h"
-#include "job/log.h"
-#include "job/progress.h"
-#include "job/spawn.h"
+#include "job/run/graph.h"
+#include "job/run/log.h"
+#include "job/run/progress.h"
+#include "job/run/spawn.h"
 #include "job/stage/record.h"
 
 /* A task that runs. */
