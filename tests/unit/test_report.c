@@ -6,7 +6,7 @@
 #include "testing/sample.h"
 
 #include "base/clock.h"
-#include "job/report.h"
+#include "job/report/report.h"
 
 #include <jansson.h>
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* report.c - a view as one HTML page that needs no network; see report.h for its parts. */
-#include "job/report.h"
+#include "job/report/report.h"
 
 #include "job/ledger/ledger.h"
 

@@ -5,7 +5,7 @@
  * decodes when it shows them.
  */
 #include "base/checked.h"
-#include "job/report.h"
+#include "job/report/report.h"
 #include "mem/heap.h"
 #include "plot/thumbnail.h"
 #include "run/team.h"

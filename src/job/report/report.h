@@ -1,4 +1,4 @@
-/* job/report.h - the parts of the page of a report.
+/* job/report/report.h - the parts of the page of a report.
  *
  * page.html is the frame, with marks such as @DATA@ where C puts something in; page.css and
  * page.js go in as they are, and the page's Content-Security-Policy names their hashes, so nothing
