@@ -77,7 +77,7 @@ set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${FTH_HOT_OPTIONS
 set(FTH_CASE_OPTIONS $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
 if(FTH_SANITIZE AND NOT FTH_FUZZ)
     set(FTH_CASE_OPTIONS -O0)
-    file(GLOB cold CONFIGURE_DEPENDS bench/*.c cli/*.c src/config/*.c src/io/*.c src/job/*/*.c src/plot/*.c
+    file(GLOB cold CONFIGURE_DEPENDS bench/*.c cli/*.c cli/*/*.c src/config/*.c src/io/*.c src/job/*/*.c src/plot/*.c
          src/text/*.c src/trace/*.c)
     # What is done for every pixel of a figure is not.
     list(FILTER cold EXCLUDE REGEX "/src/(plot/(column|gif|palette|png|points|resolve|save|thumbnail)|text/png)\\.c$")

@@ -1,6 +1,6 @@
 # Programs: cli/ with instruments/ -> bin/fathom, bench/ -> bin/fathom-bench, and each
 # examples/NAME.c -> examples/NAME, which is also a test.
-file(GLOB cli CONFIGURE_DEPENDS cli/*.c)
+file(GLOB cli CONFIGURE_DEPENDS cli/*.c cli/*/*.c)
 file(GLOB_RECURSE instruments CONFIGURE_DEPENDS instruments/*.c) # in rooms of any depth
 file(GLOB bench CONFIGURE_DEPENDS bench/*.c)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c)
