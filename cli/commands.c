@@ -1,11 +1,11 @@
 /* commands.c - the one table: every command and flag of the program. Help, man pages, docs/cli.md
  * and completions are written from it by help.c and tools/gen_cli_docs.c. */
 #include "cli.h"
-#include "config.h"
+#include "core/config.h"
+#include "core/stage.h"
 #include "doctor.h"
 #include "ledgers.h"
 #include "runs.h"
-#include "stage.h"
 
 #include <limits.h>
 #include <string.h>

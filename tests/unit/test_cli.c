@@ -3,8 +3,8 @@
  */
 #include "testing/test.h"
 
+#include "cli/core/stage.h"
 #include "cli/doctor.h"
-#include "cli/stage.h"
 
 #include <fathom/samples.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * seconds: 1 */
 #include "testing/jobs.h"
 
-#include "cli/config.h"
+#include "cli/core/config.h"
 
 typedef struct said {
     fth_status status;

@@ -1,6 +1,6 @@
 /* trace.c - the timeline of a command, and the options that every context of the program is made
  * with. */
-#include "cli.h"
+#include "../cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* json.c - the layout of --json documents. */
-#include "cli.h"
+#include "../cli.h"
 
 void cli_json_begin(fth_json_writer *w, FILE *out)
 {

@@ -2,7 +2,7 @@
 #ifndef FATHOM_CLI_CONFIG_H
 #define FATHOM_CLI_CONFIG_H
 
-#include "cli.h"
+#include "../cli.h"
 
 fth_status cli_run_config_check(const cli_call *call, fth_err *err);
 fth_status cli_run_config_docs(const cli_call *call, fth_err *err);

@@ -2,7 +2,7 @@
 #ifndef FATHOM_CLI_STAGE_H
 #define FATHOM_CLI_STAGE_H
 
-#include "cli.h"
+#include "../cli.h"
 
 /* One stage of one job, in this process. */
 fth_status cli_run_stage(const cli_call *call, fth_err *err);

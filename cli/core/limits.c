@@ -4,7 +4,7 @@
  * retries forever when that fails, so the program would never end. A limit that is too small for
  * that is an error at startup.
  */
-#include "cli.h"
+#include "../cli.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  * with the nearest name that is. An instrument that is a command by itself gets all words that are
  * not flags with two dashes as they are: -cell and -0.5 are its own business.
  */
-#include "cli.h"
+#include "../cli.h"
 
 #include <stdlib.h>
 #include <string.h>

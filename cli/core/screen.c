@@ -5,7 +5,7 @@
  * draws its own table writes to the terminal itself, and sees to the names in it, wherever it
  * goes. Logs and texts of files go into a file or a pipe as they are.
  */
-#include "cli.h"
+#include "../cli.h"
 
 #include <string.h>
 

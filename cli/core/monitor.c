@@ -1,5 +1,5 @@
 /* monitor.c - --monitor SECONDS: sample GPUs and the process while a command computes. */
-#include "cli.h"
+#include "../cli.h"
 
 #include <stdlib.h>
 #include <string.h>

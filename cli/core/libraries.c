@@ -3,7 +3,7 @@
  * They come with libfathom; the program asks for a symbol by name, so that it shows what is
  * loaded and not what it was compiled with. oneDNN is opened as the engine opens it.
  */
-#include "cli.h"
+#include "../cli.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* help.c - help for people, from the table, within 80 columns. */
-#include "cli.h"
+#include "../cli.h"
 
 #include <string.h>
 

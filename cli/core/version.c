@@ -1,5 +1,5 @@
 /* version.c - the version, how the program was built, and the libraries it found. */
-#include "cli.h"
+#include "../cli.h"
 
 static const char compiler[] =
 #if defined(__clang__)
