@@ -3,7 +3,7 @@
 #include "cli.h"
 #include "core/config.h"
 #include "core/stage.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "ledgers.h"
 #include "runs.h"
 

@@ -3,7 +3,7 @@
  * What a row says is not written anywhere a second time: dtypes are those that a plan is made for,
  * and a gradient is there where the operation's record has one.
  */
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 

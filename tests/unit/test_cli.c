@@ -4,7 +4,7 @@
 #include "testing/test.h"
 
 #include "cli/core/stage.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <fathom/samples.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  */
 #include "testing/test.h"
 
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "testing/test.h"
 #include "testing/host_device.h"
 
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 /* With one worker and with two. */
 TEST(the_fast_kernels_agree_with_the_reference)

@@ -6,7 +6,7 @@
 #ifndef FATHOM_CLI_DOCTOR_H
 #define FATHOM_CLI_DOCTOR_H
 
-#include "cli.h"
+#include "../cli.h"
 
 #include <fathom/backend.h>
 
