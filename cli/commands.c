@@ -4,8 +4,8 @@
 #include "core/config.h"
 #include "core/stage.h"
 #include "doctor/doctor.h"
-#include "ledgers.h"
-#include "runs.h"
+#include "jobs/ledgers.h"
+#include "jobs/runs.h"
 
 #include <limits.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * seconds: 2 */
 #include "testing/fuzz.h"
 
-#include "cli/serve.h"
+#include "cli/jobs/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef FATHOM_CLI_LEDGERS_H
 #define FATHOM_CLI_LEDGERS_H
 
-#include "cli.h"
+#include "../cli.h"
 
 fth_status cli_run_status(const cli_call *call, fth_err *err);
 fth_status cli_run_logs(const cli_call *call, fth_err *err);

@@ -2,7 +2,7 @@
 #ifndef FATHOM_CLI_RUNS_H
 #define FATHOM_CLI_RUNS_H
 
-#include "cli.h"
+#include "../cli.h"
 
 enum { CLI_JOBS_LIST = 256 };
 

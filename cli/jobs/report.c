@@ -1,5 +1,5 @@
 /* report.c - `fathom report`: the page of all jobs below a folder, as a file. */
-#include "cli.h"
+#include "../cli.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef FATHOM_CLI_SERVE_H
 #define FATHOM_CLI_SERVE_H
 
-#include "cli.h"
+#include "../cli.h"
 
 #include <pthread.h>
 
