@@ -57,7 +57,9 @@ typedef struct fth__conv_tiles {
     int32_t m, n, k;  /* k: where it is not pixels */
     int64_t left_m;   /* elements from one k of packed weights to the next */
     bool wide;        /* four neighbours of n can be written at once */
-    /* of the sum over pixels: units of FTH__CONV_CHAIN pixels, counted anew in every block */
+    /* of the sum over pixels: units of so many, at most FTH__CONV_CHAIN, counted anew in every
+     * block */
+    int32_t unit_pixels;
     int64_t first_unit, units_per_block, block_images, images, image_pixels;
 } fth__conv_tiles;
 
@@ -253,11 +255,11 @@ struct fth__conv_tile {
         k = p.k, image = 0, begin = 0;
         if (PIXELS_K) {
             const int64_t u = p.first_unit + unit, block = u / p.units_per_block,
-                          at = u % p.units_per_block * FTH__CONV_CHAIN;
+                          at = u % p.units_per_block * p.unit_pixels;
             const int64_t left = p.images - block * p.block_images,
                           images = left < p.block_images ? left : p.block_images,
                           pixels = images * p.image_pixels - at;
-            k = pixels < FTH__CONV_CHAIN ? (int)pixels : FTH__CONV_CHAIN;
+            k = pixels < p.unit_pixels ? (int)pixels : p.unit_pixels;
             image = block * p.block_images + at / p.image_pixels;
             begin = (int)(at % p.image_pixels);
         }

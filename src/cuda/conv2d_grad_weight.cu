@@ -1,10 +1,11 @@
 /* conv2d_grad_weight.cu - the gradient of a convolution's weights on the device.
  *
  * Rows of the product are output channels, columns (ky, kx, channel), and the sum goes over pixels
- * and images. It is cut into units of 1024 pixels, counted anew in every block of the batch's grid,
- * so that the order of additions does not depend on how the batch was cut: units of a block in
- * order, then blocks and superblocks in order, as on the CPU. Units are made side by side, as many
- * as fill the card, and added by a second kernel; how many at once changes no sum.
+ * and images. It is cut into units of 1024 pixels, fewer where channels are few and a large card
+ * would be idle otherwise, counted anew in every block of the batch's grid, so that the order of
+ * additions does not depend on how the batch was cut: units of a block in order, then blocks and
+ * superblocks in order, as on the CPU. Units are made side by side, as many as fill the card, and
+ * added by a second kernel; how many at once changes no sum.
  */
 #include "cuda/conv2d_units.h"
 
@@ -20,6 +21,7 @@ typedef struct job {
     fth__conv_view r, v, w, kept;
     int64_t total, block, super;     /* images: all, of a block, of a superblock */
     int64_t image_pixels, per_block; /* pixels of an image; units of a whole block */
+    int64_t unit;                    /* pixels of a unit */
     int64_t units, at_once;          /* of this call; made at a time */
     int64_t m, n;
     int rows;
@@ -39,7 +41,30 @@ static int64_t units_of(const job *j, int64_t images)
         const int64_t stretches = images * j->parts.v.strips.d * j->parts.per_frame;
         return (stretches + j->parts.length - 1) / j->parts.length;
     }
-    return pixels > 0 ? (pixels + FTH__CONV_CHAIN - 1) / FTH__CONV_CHAIN : 1;
+    return pixels > 0 ? (pixels + j->unit - 1) / j->unit : 1;
+}
+
+static int64_t tiles_for(int64_t m, int64_t n, int64_t rows)
+{
+    return (m + rows - 1) / rows * ((n + FTH__CONV_N - 1) / FTH__CONV_N);
+}
+
+/* Pixels of a unit, by whole sizes alone: they decide on bits. A unit is one chain of additions, so
+ * it takes as long whatever the card. Short ones are more exact as well; where another card would
+ * go by parts they stay long, because parts are to be no less exact than this way. */
+static int64_t unit_for(const fth_node *node, const job *j)
+{
+    constexpr int64_t BUSY = 256, SHORTEST = 128;
+    const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
+    const int64_t m = fth__conv_size(node, a->out_chan), channels = fth__conv_size(node, a->chan),
+                  taps = fth__conv_size(node, a->ky) * fth__conv_size(node, a->kx),
+                  pixels =
+                      j->total * fth__conv_size(node, a->out_y) * fth__conv_size(node, a->out_x),
+                  tiles = tiles_for(m, channels * taps, j->rows);
+    int64_t unit = FTH__CONV_CHAIN;
+    if (!fth__conv_weight_is_small(m, channels, taps)) return unit;
+    while (unit > SHORTEST && pixels / unit * tiles < BUSY) unit /= 2;
+    return unit;
 }
 
 static void make_job(const fth_call *call, job *j)
@@ -56,13 +81,14 @@ static void make_job(const fth_call *call, job *j)
     j->super = fth__grid_superblock(j->total, j->block);
     j->image_pixels = j->r.n[2] * j->r.n[3];
     j->by_parts = fth__conv_weight_plan(node, &j->parts);
+    j->rows = node->in[0].dtype == FTH_F32 && fth__conv_size(node, attr->out_chan) > 32 ? 64 : 32;
+    j->unit = unit_for(node, j);
     j->per_block = units_of(j, j->block);
     const int64_t images = j->r.n[0], whole = images / j->block, rest = images % j->block;
     /* an empty first piece still sets the output: one unit of nothing */
     j->units = images == 0 ? 1 : whole * j->per_block + (rest > 0 ? units_of(j, rest) : 0);
     j->m = j->w.n[0], j->n = j->w.n[1] * j->w.n[2] * j->w.n[3];
-    j->rows = node->in[0].dtype == FTH_F32 && j->m > 32 ? 64 : 32;
-    int64_t tiles = (j->m + j->rows - 1) / j->rows * ((j->n + FTH__CONV_N - 1) / FTH__CONV_N);
+    int64_t tiles = tiles_for(j->m, j->n, j->rows);
     if (j->by_parts) tiles = 3 * fth__conv_weight_tiles(j->m, j->w.n[1], j->parts.taps);
     j->at_once = least(j->units, tiles > 0 ? (ENOUGH + tiles - 1) / tiles : 1);
 }
@@ -172,6 +198,7 @@ template <typename T> static fth__conv_tiles tiles_of(const fth_call *call, cons
     p.out = (char *)call->scratch;
     p.m = (int32_t)j->m, p.n = (int32_t)j->n;
     p.wide = j->n % 4 == 0;
+    p.unit_pixels = (int32_t)j->unit;
     p.units_per_block = j->per_block, p.block_images = j->block;
     /* images without pixels are none */
     p.images = j->image_pixels > 0 ? j->r.n[0] : 0;

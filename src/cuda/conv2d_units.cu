@@ -189,6 +189,11 @@ static int64_t units_for(int64_t tiles, int64_t stretches)
     return best;
 }
 
+bool fth__conv_weight_is_small(int64_t m, int64_t channels, int64_t taps)
+{
+    return up(m, 64) * up(channels, 64) * taps > 4 * up(m, 32) * up(channels * taps, 128);
+}
+
 /* The units cut off what they cannot hold, so sums of positive terms come out a little too small,
  * by about 1e-7. The plain kernel is nearer where a sum is short or rows are wide. */
 static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t terms, int64_t wide)
@@ -197,8 +202,7 @@ static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t terms
     return m >= 2 && channels >= 2 && terms > 0 && wide > 0;
 #else
     constexpr int64_t LEAST_SUM = 3500, WIDEST = 128;
-    return terms >= LEAST_SUM && wide <= WIDEST &&
-           up(m, 64) * up(channels, 64) * taps <= 4 * up(m, 32) * up(channels * taps, 128);
+    return terms >= LEAST_SUM && wide <= WIDEST && !fth__conv_weight_is_small(m, channels, taps);
 #endif
 }
 

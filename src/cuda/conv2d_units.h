@@ -71,6 +71,8 @@ typedef struct fth__conv_weight_job {
     int32_t m, n;
 } fth__conv_weight_job;
 
+/* Whether so few channels leave most of a tile of 64 by 64 of them empty: no card goes this way. */
+bool fth__conv_weight_is_small(int64_t m, int64_t channels, int64_t taps);
 /* How sums are cut, by whole sizes alone; false: the operation does not go this way. */
 bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j);
 /* The arrays of a call. */
