@@ -1,4 +1,4 @@
-/* translate.cu - translate.c on a device: a thread for each number of the output, a block for each
+/* translate.cu - translate.c on a device: a thread for each pixel of the output, a block for each
  * image of the offsets' cotangent, whose sums are added in a fixed tree. */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -27,12 +27,14 @@ struct place {
     int64_t in, t, bar, out;
 };
 
-__device__ inline place place_of(const frames &f, int64_t i)
+/* I: counts images; 32 bits divide several times as fast. */
+template <typename I> __device__ inline place place_of(const frames &f, I i)
 {
     place p = {0, 0, 0, 0};
     for (int d = f.lead - 1; d >= 0; d--) {
-        const int64_t k = i % f.extent[d];
-        i /= f.extent[d];
+        const I rest = d > 0 ? i / (I)f.extent[d] : 0;
+        const int64_t k = (int64_t)(i - rest * (I)f.extent[d]);
+        i = rest;
         p.in += k * f.in_step[d];
         p.t += k * f.t_step[d];
         p.bar += k * f.bar_step[d];
@@ -48,23 +50,25 @@ __device__ inline T corner(const frames &f, const T *image, int64_t y, int64_t x
     return image[(y * f.in_row + x) * f.comps + k];
 }
 
-template <typename T> __global__ void move(const frames f)
+template <typename T, int COMPS, typename I> __global__ void move(const frames __grid_constant__ f)
 {
-    const int64_t row = f.out_cols * f.comps, all = f.images * f.out_rows * row,
-                  step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const int k = (int)(i % f.comps);
-        const int64_t x = i % row / f.comps, y = i / row % f.out_rows;
-        const place p = place_of(f, i / (row * f.out_rows));
-        const T *t = (const T *)f.t + p.t, *in = (const T *)f.in + p.in * f.comps;
+    const I row = (I)f.out_cols, frame = (I)f.out_rows * row, all = (I)f.images * frame,
+            step = (I)gridDim.x * blockDim.x;
+    for (I i = (I)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const I image = i / frame, rest = i - image * frame, y = rest / row, x = rest - y * row;
+        const place p = place_of(f, image);
+        const T *t = (const T *)f.t + p.t, *in = (const T *)f.in + p.in * COMPS;
         const pt_shift_axis sx = pt_shift_of((double)t[0], f.before_col),
                             sy = pt_shift_of((double)t[f.t_xy], f.before_row);
         const T fx = (T)sx.part, fy = (T)sy.part, gx = 1 - fx, gy = 1 - fy;
-        const int64_t at_x = f.from_col + x + sx.first, at_y = f.from_row + y + sy.first;
-        ((T *)f.out)[(p.out + y * f.out_row + x) * f.comps + k] =
-            gy * gx * corner(f, in, at_y, at_x, k) + gy * fx * corner(f, in, at_y, at_x + 1, k) +
-            fy * gx * corner(f, in, at_y + 1, at_x, k) +
-            fy * fx * corner(f, in, at_y + 1, at_x + 1, k);
+        const int64_t at_x = f.from_col + (int64_t)x + sx.first,
+                      at_y = f.from_row + (int64_t)y + sy.first;
+        T *out = (T *)f.out + (p.out + (int64_t)y * f.out_row + (int64_t)x) * COMPS;
+        for (int k = 0; k < COMPS; k++)
+            out[k] = gy * gx * corner(f, in, at_y, at_x, k) +
+                     gy * fx * corner(f, in, at_y, at_x + 1, k) +
+                     fy * gx * corner(f, in, at_y + 1, at_x, k) +
+                     fy * fx * corner(f, in, at_y + 1, at_x + 1, k);
     }
 }
 
@@ -170,6 +174,24 @@ frames frames_of(const fth_call *call)
     return f;
 }
 
+template <typename T, int COMPS> void queue_move(const fth_call *call, const frames &f)
+{
+    const int64_t n = f.images * f.out_rows * f.out_cols;
+    const unsigned blocks = fth_cuda_blocks(n, THREADS);
+    if (n < 1 << 30)
+        FTH_LAUNCH((move<T, COMPS, uint32_t>), blocks, THREADS, fth_cuda_stream(call), f);
+    else
+        FTH_LAUNCH((move<T, COMPS, uint64_t>), blocks, THREADS, fth_cuda_stream(call), f);
+}
+
+template <typename T> void queue(const fth_call *call, const frames &f)
+{
+    if (f.comps == 2)
+        queue_move<T, 2>(call, f);
+    else
+        queue_move<T, 1>(call, f);
+}
+
 fth_status run(const fth_call *call)
 {
     const pt_shift *a = (const pt_shift *)call->node->attr;
@@ -192,9 +214,9 @@ fth_status run(const fth_call *call)
         FTH_LAUNCH(move_nearest<double>, fth_cuda_blocks(n, THREADS), THREADS,
                    fth_cuda_stream(call), f, back);
     else if (call->node->in[1].dtype == FTH_F32)
-        FTH_LAUNCH(move<float>, fth_cuda_blocks(n, THREADS), THREADS, fth_cuda_stream(call), f);
+        queue<float>(call, f);
     else
-        FTH_LAUNCH(move<double>, fth_cuda_blocks(n, THREADS), THREADS, fth_cuda_stream(call), f);
+        queue<double>(call, f);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
