@@ -157,7 +157,7 @@ static uint64_t scratch_of(const fth_call *call, bool back)
     job j;
     if (!make_job(call, back, &j)) return 0;
     if (fth__conv_units_takes(call->node, back))
-        return fth__conv_units_scratch(&j.from, &j.w, back);
+        return fth__conv_units_scratch(call->node, &j.from, &j.w, &j.to, back);
     return (uint64_t)(j.m_room * j.k_room * fth_dtype_size(call->node->in[0].dtype));
 }
 

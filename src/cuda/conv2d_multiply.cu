@@ -6,7 +6,8 @@
  * memory, a stretch ahead of those who multiply; one thread has packed weights copied there. Two
  * groups of four warps multiply 64 by 128 elements each. A *chunk* is one element of the window and
  * 32 channels: six products of parts, twelve instructions. Two sums take turns, so that a chunk is
- * added while the units make the next. Chunks are added in order (channels, ky, kx).
+ * added while the units make the next. Chunks are added in order (channels, ky, kx); where tiles
+ * are few, channels are cut into parts with sums of their own.
  */
 #include "cuda/conv2d_places.cuh"
 #include "cuda/split.cuh"
@@ -23,11 +24,12 @@ static constexpr int PROCESSORS = 3; /* so that blocks of threads have several t
 
 /* What tiles of a launch have in common. */
 struct layout {
-    int lines, places; /* of a tile */
-    int stretch;       /* places that are read for it */
-    int block, stages; /* bytes of packed weights, and how many blocks there is room for */
-    int room;          /* bytes of a stretch */
-    int down, tiles, chunks, taps;
+    int lines, places;      /* of a tile */
+    int stretch;            /* places that are read for it */
+    int block, stages;      /* bytes of packed weights, and how many blocks there is room for */
+    int room;               /* bytes of a stretch */
+    int down, whole, tiles; /* tiles of all channels, of a part of the sum, of all parts */
+    int chunks, taps;       /* chunks of a part */
 };
 
 static layout layout_of(const fth__conv_units_job &p)
@@ -40,10 +42,30 @@ static layout layout_of(const fth__conv_units_job &p)
     const int left = (227 << 10) - 1024 - STRETCHES * l.room;
     l.stages = left / l.block < MOST_STAGES ? left / l.block : MOST_STAGES;
     l.down = (p.m + l.lines - 1) / l.lines;
-    l.tiles = l.down * ((p.places + l.places - 1) / l.places);
-    l.chunks = (p.from.channels + CHUNK - 1) / CHUNK;
+    l.whole = l.down * ((p.places + l.places - 1) / l.places);
+    l.tiles = l.whole * p.parts;
+    l.chunks = (p.from.channels + CHUNK - 1) / CHUNK / p.parts;
     l.taps = p.reach.ky * p.reach.kx;
     return l;
+}
+
+/* Tiles are counted part by part. */
+static __device__ inline int part_of(const layout &l, int tile)
+{
+    return tile / l.whole;
+}
+static __device__ inline int line_of(const layout &l, int tile)
+{
+    return tile % l.whole % l.down * l.lines;
+}
+static __device__ inline int place_of(const layout &l, int tile)
+{
+    return tile % l.whole / l.down * l.places;
+}
+/* The first channel of a chunk of the tile's part. */
+static __device__ inline int channel_of(const layout &l, int tile, int chunk)
+{
+    return (part_of(l, tile) * l.chunks + chunk) * CHUNK;
 }
 
 /* Chunks of the tiles of a block of threads, in order. */
@@ -156,7 +178,7 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
               lane = (int)threadIdx.x % 32, half = lane / TOGETHER;
     fth__units_turn at;
     for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
-        const uint32_t first = (uint32_t)(tile / l.down * l.places);
+        const uint32_t first = (uint32_t)place_of(l, tile);
         for (int c = 0; c < l.chunks; c++, at.next(STRETCHES)) {
             char *room = rooms + at.at * l.room, *scales = room + l.stretch * PARTS * CHUNK * 2,
                  *to = room + half * (HALF / 8) * l.stretch * 16;
@@ -165,8 +187,9 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
             int mark = 0;
             for (int i = reader * TOGETHER + lane % TOGETHER; i / TOGETHER * TOGETHER < l.stretch;
                  i += READERS * TOGETHER) {
-                const int scale = read_lines(p.from, first + (uint32_t)i, c * CHUNK + half * HALF,
-                                             l.stretch, i < l.stretch, to + i * 16);
+                const int scale =
+                    read_lines(p.from, first + (uint32_t)i, channel_of(l, tile, c) + half * HALF,
+                               l.stretch, i < l.stretch, to + i * 16);
                 if (i < l.stretch && half == 0) scales[i] = (char)scale;
                 mark |= mark_of(scale);
             }
@@ -180,8 +203,8 @@ static __device__ inline void read_stretches(const fth__conv_units_job &p, const
             if (reader == 0) {
                 const bool more = c + 1 < l.chunks;
                 const int then = more ? tile : tile + (int)gridDim.x;
-                announce(p.from, (uint32_t)(then / l.down * l.places), l.stretch,
-                         (more ? (c + 1) * CHUNK : 0) + lane);
+                announce(p.from, (uint32_t)place_of(l, then), l.stretch,
+                         channel_of(l, then, more ? c + 1 : 0) + lane);
             }
         }
     }
@@ -194,7 +217,8 @@ static __device__ inline void fetch_weights(const fth__conv_units_job &p, const 
     fth__units_turn at;
     for (int tile = (int)blockIdx.x; tile < l.tiles; tile += (int)gridDim.x) {
         const int n = l.chunks * l.taps;
-        const char *from = p.packed + (int64_t)(tile % l.down) * n * l.block;
+        const int first = line_of(l, tile) / l.lines * p.parts + part_of(l, tile);
+        const char *from = p.packed + (int64_t)first * n * l.block;
         for (int i = 0; i < n; i++, at.next(l.stages), from += l.block) {
             fth__units_wait(&b.done[at.at], at.parity ^ 1u);
             fth__units_expect(&b.there[at.at], l.block);
@@ -273,7 +297,7 @@ struct group {
     __device__ float plain_sum(const walk &w, int m, uint32_t at) const
     {
         const fth__conv_spot_of spot = fth__conv_find(p.from, at);
-        const int first = w.chunk * CHUNK, left = p.from.channels - first,
+        const int first = channel_of(l, w.tile, w.chunk), left = p.from.channels - first,
                   end = left < CHUNK ? left : CHUNK;
         float sum = 0;
         if (!spot.inside || m >= p.m) return sum;
@@ -298,8 +322,7 @@ struct group {
             total[i] += sum[i] * (x.one * y.one) * (x.two * y.two);
         }
         if (mark < 3) return;
-        const int m0 = w.tile % l.down * l.lines + line,
-                  n0 = w.tile / l.down * l.places + place + shift(w);
+        const int m0 = line_of(l, w.tile) + line, n0 = place_of(l, w.tile) + place + shift(w);
         /* rare: one after the other, with a search for the register */
 #pragma unroll 1
         for (int i = 0; i < EACH; i++) {
@@ -313,10 +336,9 @@ struct group {
 
     __device__ void write(const walk &w)
     {
-        const int m0 = w.tile % l.down * l.lines + line + row,
-                  n0 = w.tile / l.down * l.places + place + column;
+        const int m0 = line_of(l, w.tile) + line + row, n0 = place_of(l, w.tile) + place + column;
         const fth__conv_sheet &s = p.from;
-        float *out = p.out + m0 * p.out_chan;
+        float *out = p.out + part_of(l, w.tile) * p.out_part + m0 * p.out_chan;
 #pragma unroll
         for (int i = 0; i < EACH; i += 4) {
 #pragma unroll

@@ -260,12 +260,77 @@ void fth__conv_weight_bind(const fth_call *call, const fth__conv_view *r, const 
 
 /* ---- a call ---- */
 
-uint64_t fth__conv_units_scratch(const fth__conv_view *from, const fth__conv_view *w, bool back)
+/* Parts of the sum over channels, by whole sizes alone: they decide on bits. A result of few tiles
+ * leaves most of a large card idle. */
+static int64_t parts_for(const fth_node *node, bool back)
+{
+    constexpr int64_t PROCESSORS = 132, MOST = 4; /* of any card */
+    const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
+    const along x = along_of(node, back, false), y = along_of(node, back, true);
+    const int64_t image = fth__conv_size(node, a->chan), result = fth__conv_size(node, a->out_chan),
+                  m = back ? image : result, chunks = up(back ? result : image, CHUNK) / CHUNK,
+                  lines = fth__conv_units_lines(m), places = lines == 64 ? 256 : 128,
+                  pixels = fth__conv_size(node, a->batch) * x.size * y.size,
+                  tiles = up(m, lines) / lines * (up(pixels, places) / places);
+    int64_t parts = 1;
+    for (int64_t n = 2; n <= MOST && tiles * n <= PROCESSORS; n++)
+        if (chunks % n == 0) parts = n;
+    return parts;
+}
+
+static int64_t count_of(const fth__conv_view *v)
+{
+    return v->n[0] * v->n[1] * v->n[2] * v->n[3];
+}
+
+static uint64_t packed_bytes(const fth__conv_view *w, int64_t channels, bool back)
 {
     const int64_t m = w->n[back ? 1 : 0], lines = fth__conv_units_lines(m),
-                  blocks =
-                      up(m, lines) / lines * (up(from->n[1], CHUNK) / CHUNK) * w->n[2] * w->n[3];
-    return (uint64_t)(blocks * fth__conv_units_block((int)lines));
+                  blocks = up(m, lines) / lines * (up(channels, CHUNK) / CHUNK) * w->n[2] * w->n[3];
+    return (uint64_t)up(blocks * fth__conv_units_block((int)lines), 256);
+}
+
+uint64_t fth__conv_units_scratch(const fth_node *node, const fth__conv_view *from,
+                                 const fth__conv_view *w, const fth__conv_view *to, bool back)
+{
+    const int64_t parts = parts_for(node, back);
+    return packed_bytes(w, from->n[1], back) +
+           (parts > 1 ? (uint64_t)(parts * count_of(to)) * sizeof(float) : 0);
+}
+
+/* ---- parts of sums ---- */
+
+typedef struct joining {
+    const float *from; /* part, image, channel, row, column */
+    float *to;
+    int64_t step[4], part;
+    fth__div chan, row, col; /* how many */
+    int32_t count, parts;
+} joining;
+
+static __global__ void join_parts(const joining __grid_constant__ p)
+{
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= (uint32_t)p.count) return;
+    float sum = p.from[i];
+    for (int k = 1; k < p.parts; k++) sum += p.from[k * p.part + i];
+    const uint32_t line = fth__div_by(i, p.col), frame = fth__div_by(line, p.row),
+                   image = fth__div_by(frame, p.chan);
+    p.to[image * p.step[0] + (frame - image * p.chan.d) * p.step[1] +
+         (line - frame * p.row.d) * p.step[2] + (i - line * p.col.d) * p.step[3]] = sum;
+}
+
+static void queue_joining(const fth_call *call, const float *from, const fth__conv_view *to,
+                          int64_t parts)
+{
+    joining p = {};
+    p.from = from, p.to = (float *)to->data;
+    for (int d = 0; d < 4; d++) p.step[d] = to->s[d];
+    p.part = count_of(to);
+    p.chan = fth__conv_div(to->n[1]), p.row = fth__conv_div(to->n[2]);
+    p.col = fth__conv_div(to->n[3]);
+    p.count = (int32_t)p.part, p.parts = (int32_t)parts;
+    FTH_LAUNCH(join_parts, (unsigned)((p.part + 255) / 256), 256, fth_cuda_stream(call), p);
 }
 
 /* Weights by window element as the units go through them: turned around on the way back. */
@@ -304,8 +369,15 @@ fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
     j.reach = reach_of(call->node, &x, &y, j.from.pitch.d);
     j.packed = p.to, j.w = p.from;
     j.w_m = p.m_step, j.w_chan = p.chan_step, j.w_ky = p.ky_step, j.w_kx = p.kx_step;
-    j.out = (float *)to->data;
-    j.out_batch = to->s[0], j.out_chan = to->s[1], j.out_row = to->s[2], j.out_col = to->s[3];
+    fth__conv_view sums = *to;
+    j.parts = (int32_t)parts_for(call->node, back);
+    if (j.parts > 1) { /* dense, behind the weights */
+        sums.data = (char *)call->scratch + packed_bytes(w, from->n[1], back);
+        sums.s[3] = 1, sums.s[2] = to->n[3], sums.s[1] = to->n[2] * to->n[3];
+        sums.s[0] = to->n[1] * sums.s[1];
+        j.out_part = count_of(to);
+    }
+    j.out_batch = sums.s[0], j.out_chan = sums.s[1], j.out_row = sums.s[2], j.out_col = sums.s[3];
     j.m = p.m, j.rows = (int32_t)to->n[2], j.cols = (int32_t)to->n[3];
     const int64_t frame = j.from.frame.d, strips = j.from.strips.d,
                   most = MOST_PLACES / (frame * strips);
@@ -313,7 +385,7 @@ fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
     for (int64_t b = 0; b < to->n[0]; b += most) {
         const int64_t images = least(most, to->n[0] - b);
         j.from.data = (const float *)from->data + b * from->s[0];
-        j.out = (float *)to->data + b * to->s[0];
+        j.out = (float *)sums.data + b * sums.s[0];
         j.from.frames = (int32_t)(images * strips);
         j.places = (int32_t)(((int64_t)j.from.frames - 1) * frame +
                              (int64_t)(j.rows - 1) * j.from.pitch.d + j.from.strip);
@@ -321,5 +393,7 @@ fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
                                  ctx && ctx->gpu ? ctx->gpu->info.multiprocessors : 1);
         FTH_CUDA_LAUNCHED(call);
     }
+    if (j.parts > 1 && j.out_part > 0) queue_joining(call, (const float *)sums.data, to, j.parts);
+    FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

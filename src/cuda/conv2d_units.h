@@ -42,11 +42,14 @@ typedef struct fth__conv_units_job {
     int64_t out_batch, out_chan, out_row, out_col;
     int32_t m, rows, cols; /* of the result */
     int32_t places;        /* up to the last one of the result */
+    int32_t parts;    /* of the sum over channels: equal ones, each with a result of its own, */
+    int64_t out_part; /* so many elements apart */
 } fth__conv_units_job;
 
 /* Does this operation go this way, on this device? By its whole sizes alone. */
 bool fth__conv_units_takes(const fth_node *node, bool back);
-uint64_t fth__conv_units_scratch(const fth__conv_view *from, const fth__conv_view *w, bool back);
+uint64_t fth__conv_units_scratch(const fth_node *node, const fth__conv_view *from,
+                                 const fth__conv_view *w, const fth__conv_view *to, bool back);
 fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
                                const fth__conv_view *w, const fth__conv_view *to, bool back);
 

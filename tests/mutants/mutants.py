@@ -834,6 +834,8 @@ MUTANTS = [
      "const int64_t room = PANEL - at % PANEL;", "const int64_t room = 2 * PANEL - at % PANEL;", "unit/test_winograd"),
     ("device_frames_doubled_beyond_their_piece", "instruments/ptycho/ops/resize.cu",
      "if (y + k < f.y0 || y + k >= f.y_end) continue;", "if (y + k < f.y0) continue;", "emulated/ptycho_translate"),
+    ("device_conv_parts_of_the_first_channels", "src/cuda/conv2d_multiply.cu",
+     "return (part_of(l, tile) * l.chunks + chunk) * CHUNK;", "return chunk * CHUNK;", "emulated/conv2d"),
     ("device_conv_window_before_the_row", "src/cuda/conv2d.cuh",
      "there = there && (uint32_t)y < (uint32_t)g.height && (uint32_t)x < (uint32_t)g.width;",
      "there = there && y < g.height && (uint32_t)x < (uint32_t)g.width;", "emulated/conv2d"),
