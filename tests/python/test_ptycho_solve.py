@@ -435,6 +435,12 @@ class Solve(unittest.TestCase):
         np.save(self.at("order.npy"), np.full((1, 80), 80))
         self.assertIn("expected a pattern from 0 to 79, found 80",
                       self.run_it("scan.npz", "--out", "x", "--order", "order.npy", code=3))
+        twice = np.array([np.arange(80), np.arange(80)[::-1]])
+        twice[1, 7] = twice[1, 3]
+        for order, said in ((twice, "row 1: expected every pattern once, found pattern 76 in columns 3 and 7"),
+                            (twice[:, :79], "with all 80 patterns, found [2 79]"), (twice[0], "found i64 with 1 axes")):
+            np.save(self.at("order.npy"), order)
+            self.assertIn(said, self.run_it("scan.npz", "--out", "x", "--order", "order.npy", code=3))
         del a["objectGuess"]
         np.savez(self.at("bare.npz"), **a)
         self.assertIn("has no object", self.run_it("bare.npz", "--out", "x", "--object_init", "file", code=3))

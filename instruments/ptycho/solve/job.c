@@ -71,33 +71,55 @@ static fth_status open_scan(work *w, fth_err *err)
     return FTH_OK;
 }
 
-/* An order of visits, one row of all patterns for each epoch. */
-static fth_status read_order(work *w, fth_err *err)
+/* Whether each row names every pattern once; seen: where each was seen last, counted from 1. */
+static fth_status check_order(const char *path, const int64_t *v, int64_t rows, int64_t n,
+                              int64_t *seen, fth_err *err)
 {
-    const char *path = pt_text_of(w->job->cfg, "order", NULL);
-    const int64_t n = w->scan.n;
-    if (!path) return FTH_OK;
-    FTH_TRY(fth_npy_load(w->mem, path, "order", &w->order, err));
-    fth_tensor *t = w->order;
-    if (fth_tensor_dtype(t) != FTH_I64 || fth_tensor_axes(t) != 2 || fth_tensor_size(t, 1) != n ||
-        fth_tensor_size(t, 0) < 1) {
-        FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                 "%s: expected i64 [epoch scan] with %lld patterns, found %s with %d axes%s", path,
-                 (long long)n, fth_dtype_name(fth_tensor_dtype(t)), fth_tensor_axes(t),
-                 fth_tensor_axes(t) == 2 ? " of other sizes" : "");
-        return FTH_E_FILE_SHAPE;
-    }
-    const int64_t *v = fth_tensor_view(t), rows = fth_tensor_size(t, 0);
-    for (int64_t i = 0; i < rows * n; i++)
+    memset(seen, 0, (size_t)n * sizeof *seen);
+    for (int64_t i = 0; i < rows * n; i++) {
+        const long long row = (long long)(i / n), column = (long long)(i % n);
         if (v[i] < 0 || v[i] >= n)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s: row %lld, column %lld: expected a pattern from 0 to %lld, found "
                             "%lld",
-                            path, (long long)(i / n), (long long)(i % n), (long long)n - 1,
-                            (long long)v[i]);
+                            path, row, column, (long long)n - 1, (long long)v[i]);
+        const int64_t before = seen[v[i]] - 1;
+        seen[v[i]] = i + 1;
+        if (before >= row * n)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s: row %lld: expected every pattern once, found pattern %lld in "
+                            "columns %lld and %lld",
+                            path, row, (long long)v[i], (long long)(before % n), column);
+    }
+    return FTH_OK;
+}
+
+/* An order of visits, one row of all patterns for each epoch; after the last row the first again.
+ */
+static fth_status read_order(work *w, fth_err *err)
+{
+    const char *path = pt_text_of(w->job->cfg, "order", NULL);
+    const int64_t n = w->scan.n;
+    void *seen = NULL;
+    if (!path) return FTH_OK;
+    FTH_TRY(fth_npy_load(w->mem, path, "order", &w->order, err));
+    fth_tensor *t = w->order;
+    const int axes = fth_tensor_axes(t);
+    if (fth_tensor_dtype(t) != FTH_I64 || axes != 2)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "%s: expected i64 [epoch scan], found %s with %d axes", path,
+                        fth_dtype_name(fth_tensor_dtype(t)), axes);
+    const int64_t *v = fth_tensor_view(t), rows = fth_tensor_size(t, 0);
+    if (rows < 1 || fth_tensor_size(t, 1) != n)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "%s: expected [epoch scan] with all %lld patterns, found [%lld %lld]", path,
+                        (long long)n, (long long)rows, (long long)fth_tensor_size(t, 1));
+    FTH_TRY(fth_mem_take(w->mem, FTH_MEM_ANY, (uint64_t)n * sizeof(int64_t), "visits", &seen, err));
+    const fth_status checked = check_order(path, v, rows, n, seen, err),
+                     freed = fth_mem_release(w->mem, seen, checked == FTH_OK ? err : NULL);
     w->opt.order = v;
     w->opt.order_epochs = rows;
-    return FTH_OK;
+    return checked != FTH_OK ? checked : freed;
 }
 
 static fth_status find_data(work *w, fth_err *err)
