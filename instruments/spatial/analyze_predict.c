@@ -112,7 +112,7 @@ static fth_val lu_of(sp_net *net)
 {
     const sp_settings *set = &net->model->set;
     fth_graph *g = net->g;
-    fth_val lu = sp_svgp_lu(net);
+    fth_val lu = sp_svgp_lu(net, NULL);
     if (set->diagonal_only) {
         const fth_val on = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce2"), net->real);
         lu = fth_mul(fth_layout(fth_expand(lu, "induce2"), "factor induce induce2"), on);

@@ -25,7 +25,7 @@ typedef struct svgp {
     double log_det;           /* sum of ln Lc_kk */
     /* of the step's graph */
     fth_val a, Lu, variance, s, Kinv_in, Linv_in;
-    sp_places at;
+    sp_lower at;
 } svgp;
 
 static bool is_whitened(const sp_model *m)
@@ -310,7 +310,8 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
         c = fth_gather(sp_net_constant(net, "c", "cell", v->c), "cell", net->idx);
     } else
         project_batch(p, v, net, &c);
-    v->Lu = sp_svgp_lu(net);
+    if (!p->model->set.diagonal_only) v->at = sp_svgp_lower(net->g);
+    v->Lu = sp_svgp_lu(net, &v->at);
     sp_svgp_marginals(net, v->Lu, v->a, c, f, &v->variance);
     v->s = *s = sp_svgp_deviation(v->variance);
     return fth_graph_check(net->g, err);
@@ -364,7 +365,7 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     const fth_val half = fth_dot_triangle(v->a, scaled, "cellb", FTH_LOWER, "induce", "induce2");
     const fth_val other =
         fth_layout(fth_rename(half, "induce induce2", "induce2 induce"), "factor induce induce2");
-    const fth_val middle = fth_select(sp_svgp_where(&v->at, FTH_EW_GE), half, other);
+    const fth_val middle = fth_select(v->at.below, half, fth_select(v->at.on, half, other));
     const fth_val Lu3 = fth_rename(v->Lu, "induce induce2", "induce2 induce3");
     const fth_val weight = fth_const(g, net->real, b);
     fth_val slope;
@@ -406,9 +407,8 @@ static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b,
     const fth_val ln = softplus ? fth_log(fth_softplus(diagonal)) : diagonal;
     *logs = total(fth_cast(ln, FTH_F64));
     if (set->diagonal_only) return fth_mul(slope, turn);
-    const fth_val on = sp_svgp_where(&v->at, FTH_EW_EQ), below = sp_svgp_where(&v->at, FTH_EW_GT);
     const fth_val there = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
-    return fth_select(on, there, fth_select(below, slope, zero));
+    return fth_select(v->at.on, there, fth_select(v->at.below, slope, zero));
 }
 
 static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b, fth_val *square)
@@ -436,7 +436,6 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
         v->Kinv_in = sp_net_constant(net, "Kinv", "induce induce2", v->Kinv);
         v->Linv_in = sp_net_constant(net, "Linv", "induce induce2", v->Linv);
     }
-    if (!m->set.diagonal_only) v->at = sp_svgp_places(net->g);
     fth_val slope = m->set.diagonal_only ? slope_of_diagonal(p, net, g2v, b, &spread)
                                          : slope_of_lower(p, net, g2v, b, &spread);
     grad[SP_P_LU] = fth_label(slope_of_raw(net, v, slope, b, &logs), "dLu_raw");

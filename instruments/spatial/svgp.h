@@ -7,14 +7,12 @@
 
 /* bool [row col]: global index of row `cmp` global index of col. */
 fth_val sp_compare_index(fth_graph *g, fth_ew cmp, const char *row, const char *col);
-/* Global indices of the rows and columns of matrices, i64 [induce] and [induce2]; and bool [factor
- * induce induce2]: row `cmp` column. With the axes of what selects by it, a comparison joins that,
- * so no matrix of conditions is kept. */
-typedef struct sp_places {
-    fth_val row, col;
-} sp_places;
-sp_places sp_svgp_places(fth_graph *g);
-fth_val sp_svgp_where(const sp_places *at, fth_ew cmp);
+/* Which elements of a factor lie below its diagonal, and on it: bool [induce induce2], for all that
+ * selects by them in a graph. */
+typedef struct sp_lower {
+    fth_val below, on;
+} sp_lower;
+sp_lower sp_svgp_lower(fth_graph *g);
 
 /* Lower factor of Kzz = k(Z,Z) + jitter, f64 [induce induce2]. */
 fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ);
@@ -32,8 +30,8 @@ void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, f
 /* exp or softplus of the raw parameter: on the diagonal, the factor. */
 fth_val sp_svgp_positive(const sp_net *net);
 /* The lower factor of the posterior from its raw parameter, [factor induce induce2], marked; or its
- * diagonal [factor induce]. */
-fth_val sp_svgp_lu(const sp_net *net);
+ * diagonal [factor induce], for which nothing of `at` is needed. NULL: it is made here. */
+fth_val sp_svgp_lu(const sp_net *net, const sp_lower *at);
 /* f and, before it is clamped, s^2: [factor cells]. */
 void sp_svgp_marginals(const sp_net *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
                        fth_val *variance);

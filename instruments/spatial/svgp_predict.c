@@ -14,7 +14,7 @@ fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *
     const fth_val Linv = sp_svgp_inverse(sp_svgp_factor(net->g, net->model, net->Z, net->groupsZ));
     sp_svgp_project(net->g, net->model, Linv, net->Z, net->groupsZ, q->xy, q->group, "cell", &A,
                     &c);
-    sp_svgp_marginals(net, sp_svgp_lu(net), A, c, f, &variance);
+    sp_svgp_marginals(net, sp_svgp_lu(net, NULL), A, c, f, &variance);
     *s = sp_svgp_deviation(variance);
     return fth_graph_check(net->g, err);
 }

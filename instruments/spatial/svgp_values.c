@@ -12,15 +12,10 @@ fth_val sp_compare_index(fth_graph *g, fth_ew cmp, const char *row, const char *
     return fth_map2(cmp, fth_index(g, row), fth_expand(fth_index(g, col), row));
 }
 
-sp_places sp_svgp_places(fth_graph *g)
+sp_lower sp_svgp_lower(fth_graph *g)
 {
-    return (sp_places){fth_index(g, "induce"), fth_index(g, "induce2")};
-}
-
-fth_val sp_svgp_where(const sp_places *at, fth_ew cmp)
-{
-    const fth_val row = fth_layout(fth_expand(at->row, "factor induce2"), "factor induce induce2");
-    return fth_map2(cmp, row, fth_expand(at->col, "factor induce"));
+    return (sp_lower){sp_compare_index(g, FTH_EW_GT, "induce", "induce2"),
+                      sp_compare_index(g, FTH_EW_EQ, "induce", "induce2")};
 }
 
 fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ)
@@ -68,14 +63,14 @@ fth_val sp_svgp_positive(const sp_net *net)
     return net->model->set.cholesky_mode == SP_CHOLESKY_EXP ? fth_exp(raw) : fth_softplus(raw);
 }
 
-fth_val sp_svgp_lu(const sp_net *net)
+fth_val sp_svgp_lu(const sp_net *net, const sp_lower *at)
 {
     const fth_val positive = sp_svgp_positive(net);
     if (net->model->set.diagonal_only) return fth_label(positive, "Lu");
-    const sp_places at = sp_svgp_places(net->g);
-    const fth_val below = sp_svgp_where(&at, FTH_EW_GT), on = sp_svgp_where(&at, FTH_EW_EQ);
+    const sp_lower where = at ? *at : sp_svgp_lower(net->g);
     const fth_val zero = fth_const(net->g, net->real, 0.0);
-    const fth_val lower = fth_select(below, net->param[SP_P_LU], fth_select(on, positive, zero));
+    const fth_val lower =
+        fth_select(where.below, net->param[SP_P_LU], fth_select(where.on, positive, zero));
     return fth_label(fth_mark(lower, FTH_LOWER, "induce", "induce2"), "Lu");
 }
 
