@@ -10,7 +10,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { GRAPHS = 30, FULL = 120 };
 #else
-enum { GRAPHS = 120, FULL = 600 };
+enum { GRAPHS = 300, FULL = 600 };
 #endif
 
 TEST(random_graphs)
