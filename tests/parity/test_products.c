@@ -87,7 +87,7 @@ TEST(every_dtype_and_layout)
 {
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         for (int t = 0; t < 6; t++) {
-            const bool due = t == (int)(i < 14 ? i % 6 : i % 2) || (dtypes[t] == FTH_F32 && i % 2);
+            const bool due = t == (int)(i < 14 ? i % 6 : i % 2) || dtypes[t] == FTH_F32;
             if (t_slowed() && !due) continue;
             oc_bench b;
             open_bench(&b, layouts[i].axes);
