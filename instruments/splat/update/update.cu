@@ -3,8 +3,8 @@
  *
  * Gradients are left in shared memory in the order of the arrays, so that Adam then goes through
  * values and moments side by side, four numbers at a time, whatever a row has of them. Coefficients
- * are brought there first, for the part of the gradient that needs them, and stay for Adam; their
- * gradient is the product of 15 and 3 numbers of the row.
+ * of rows that are seen are brought together for the part of the gradient that needs them, and
+ * their gradients take their place.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -27,19 +27,16 @@ namespace
 
 enum {
     ROWS = 128,
-    AT_ONCE = 4, /* numbers, or four, that a thread has under way */
-    BASES = GS_COEFFICIENTS,
+    AT_ONCE = 3, /* numbers, or four, that a thread has under way */
     REST = 3 * GS_COEFFICIENTS,
     SMALL = 14,
-    RESIDENT = 5 /* blocks of a multiprocessor */
+    RESIDENT = 6 /* blocks of a multiprocessor: 10 M rows took 4.5 ms on an H200, with four 5.0 */
 };
 
-/* Where what rows have begins in shared memory, all rows of the block in order: coefficients, what
- * their gradients are products of, and the gradients of all other parts. */
-constexpr int BASIS_AT = REST * ROWS, COLOUR_AT = BASIS_AT + BASES * ROWS,
-              SMALL_AT = COLOUR_AT + 3 * ROWS;
-__device__ constexpr int gradient_at[GS_IN_PARTS] = {
-    SMALL_AT, SMALL_AT + 3 * ROWS, SMALL_AT + 6 * ROWS, SMALL_AT + 9 * ROWS, SMALL_AT + 13 * ROWS};
+/* Where the gradients of a part begin in shared memory: those of all rows of the block, in order.
+ */
+__device__ constexpr int gradient_at[GS_UPDATE_PARTS] = {
+    REST * ROWS, (REST + 3) * ROWS, (REST + 6) * ROWS, (REST + 9) * ROWS, (REST + 13) * ROWS, 0};
 __device__ constexpr int width_of[GS_IN_PARTS] = {3, 3, 3, 4, 1};
 __device__ constexpr int attribute_of[GS_UPDATE_PARTS] = {GS_MEANS,    GS_SH_0,    GS_SCALING,
                                                           GS_ROTATION, GS_OPACITY, GS_SH_N};
@@ -76,19 +73,22 @@ __device__ inline int64_t place(int64_t row, int c, int64_t step, int64_t k)
 
 /* ---- the gradient of a row ---- */
 
-/* Coefficients of the block's rows. */
-__device__ inline void bring_rest(const update &u, int64_t first, int rows, float *rest)
+/* Coefficients of the block's rows that are seen, up to the degree in use; all others become 0. */
+__device__ inline void bring_rest(const update &u, int64_t first, int rows, int n,
+                                  const bool *is_seen, float *rest)
 {
     const arrays &a = u.part[GS_UPDATE_REST];
     for (int e = (int)threadIdx.x; e < rows * u.coefficients; e += ROWS) {
         const int row = e / u.coefficients, k = e - row * u.coefficients;
-        rest[e] = a.in[0][place(first + row, k, a.in_step[0], a.in_k[0])];
+        rest[e] =
+            is_seen[row] && k < n ? a.in[0][place(first + row, k, a.in_step[0], a.in_k[0])] : 0.0f;
     }
 }
 
 /* The same of a whole block of dense rows: a thread has all it reads under way at once. */
 template <int COEFFICIENTS>
-__device__ inline void bring_rest_at_once(const update &u, int64_t first, float *rest)
+__device__ inline void bring_rest_at_once(const update &u, int64_t first, int n,
+                                          const bool *is_seen, float *rest)
 {
     enum { ALL = COEFFICIENTS * ROWS / 4, TURNS = (ALL + ROWS - 1) / ROWS };
     const float4 *from = (const float4 *)(u.part[GS_UPDATE_REST].in[0] + first * COEFFICIENTS);
@@ -96,24 +96,32 @@ __device__ inline void bring_rest_at_once(const update &u, int64_t first, float 
 #pragma unroll
     for (int j = 0; j < TURNS; j++) {
         const int e = j * ROWS + (int)threadIdx.x;
-        if (e < ALL) x[j] = __ldcs(from + e);
+        if (e < ALL) x[j] = from[e];
     }
 #pragma unroll
     for (int j = 0; j < TURNS; j++) {
         const int e = j * ROWS + (int)threadIdx.x;
-        if (e < ALL) ((float4 *)rest)[e] = x[j];
+        if (e >= ALL) continue;
+        float v[4] = {x[j].x, x[j].y, x[j].z, x[j].w};
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+            const int row = (4 * e + c) / COEFFICIENTS, k = (4 * e + c) - row * COEFFICIENTS;
+            if (!is_seen[row] || k >= n) v[c] = 0.0f;
+        }
+        ((float4 *)rest)[e] = make_float4(v[0], v[1], v[2], v[3]);
     }
 }
 
-__device__ inline void bring(const update &u, int64_t first, int rows, float *rest)
+__device__ inline void bring(const update &u, int64_t first, int rows, int n, const bool *is_seen,
+                             float *rest)
 {
     const bool at_once = u.dense && rows == ROWS;
     if (at_once && u.coefficients == REST)
-        bring_rest_at_once<REST>(u, first, rest);
+        bring_rest_at_once<REST>(u, first, n, is_seen, rest);
     else if (at_once && u.coefficients == 24)
-        bring_rest_at_once<24>(u, first, rest);
+        bring_rest_at_once<24>(u, first, n, is_seen, rest);
     else
-        bring_rest(u, first, rows, rest);
+        bring_rest(u, first, rows, n, is_seen, rest);
 }
 
 /* Numbers of a row. */
@@ -122,17 +130,11 @@ __device__ inline void read_row(const arrays &a, int64_t i, int n, float *to)
     for (int k = 0; k < n; k++) to[k] = a.in[0][i * a.in_step[0] + k];
 }
 
-/* Back through the colour; what gradients of coefficients are products of goes to `basis`. */
 template <int DEGREE>
 __device__ inline void colour_back(const update &u, const float mean[3], const float *col,
-                                   const float *rest, float *to_mean, float *to_sh0, float *basis)
+                                   float *rest, float *to_mean, float *to_sh0)
 {
-    float d[3], all[16];
-    back_colour(DEGREE, u.view, mean, rest, 3, col, to_mean, to_sh0, NULL, 3);
-    direction(u.view, mean, d);
-    sh_basis(DEGREE, d[0], d[1], d[2], all);
-#pragma unroll
-    for (int k = 1; k < (DEGREE + 1) * (DEGREE + 1); k++) basis[k - 1] = all[k];
+    back_colour(DEGREE, u.view, mean, rest, 3, col, to_mean, to_sh0, rest, 3);
 }
 
 struct row_gradient {
@@ -165,13 +167,11 @@ __device__ inline bool shape_back(const update &u, int64_t i, const float *mean,
     return true;
 }
 
-/* From the cotangents of a row that is seen. */
+/* From the cotangents of a row that is seen; its gradients of coefficients go to `rest`. */
 template <sight SIGHT>
 __device__ inline bool row_back(const update &u, int degree, int64_t i, const float *scaling,
-                                float opacity, int row, float *shared, row_gradient &g)
+                                float opacity, float *rest, row_gradient &g)
 {
-    const float *rest = shared + row * u.coefficients;
-    float *basis = shared + BASIS_AT + row * BASES, *colour = shared + COLOUR_AT + row * 3;
     constexpr int WIDE = SIGHT == RAYS ? (int)GS_RAY_SPLAT : GS_RED + 3;
     float bar[WIDE], mean[3], q[4];
     read_row(u.part[GS_IN_MEANS], i, 3, mean);
@@ -179,12 +179,11 @@ __device__ inline bool row_back(const update &u, int degree, int64_t i, const fl
     for (int k = 0; k < WIDE; k++) bar[k] = u.bar[i * u.bar_step + k];
     if (!shape_back<SIGHT>(u, i, mean, scaling, q, opacity, bar, g)) return false;
     switch (degree) {
-    case 0: colour_back<0>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0, basis); break;
-    case 1: colour_back<1>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0, basis); break;
-    case 2: colour_back<2>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0, basis); break;
-    default: colour_back<3>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0, basis); break;
+    case 0: colour_back<0>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    case 1: colour_back<1>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    case 2: colour_back<2>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
+    default: colour_back<3>(u, mean, bar + GS_RED, rest, g.to.mean, g.sh0); break;
     }
-    for (int c = 0; c < 3; c++) colour[c] = bar[GS_RED + c];
     return true;
 }
 
@@ -292,65 +291,6 @@ __device__ inline void step_span(const arrays &a, const numbers &r, int64_t firs
     }
 }
 
-/* The gradient of number e of the coefficients of a block. C: how many a row has, where the
- * compiler knows it; n: of the degree in use. */
-template <int C>
-__device__ inline float rest_gradient(const float *shared, int e, int coefficients, int n)
-{
-    const int each = C ? C : coefficients, row = e / each, k = e - row * each;
-    return k < n ? shared[BASIS_AT + row * BASES + k / 3] * shared[COLOUR_AT + row * 3 + k % 3]
-                 : 0.0f;
-}
-
-/* Adam of the coefficients of dense rows, whose values are in shared memory; `fours` of them. */
-template <int C>
-__device__ inline void step_rest_fours(const update &u, const numbers &r, int64_t first, int fours,
-                                       int n, const float *shared)
-{
-    const arrays &a = u.part[GS_UPDATE_REST];
-    for (int from = 0; from < fours; from += AT_ONCE * ROWS) {
-        float4 x[GS_UPDATE_KINDS][AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++) {
-            const int e = from + j * ROWS + (int)threadIdx.x;
-            if (e < fours)
-#pragma unroll
-                for (int k = 1; k < GS_UPDATE_KINDS; k++)
-                    x[k][j] = __ldcs((const float4 *)a.in[k] + first + e);
-        }
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++) {
-            const int e = from + j * ROWS + (int)threadIdx.x;
-            if (e >= fours) continue;
-            const float4 g = {rest_gradient<C>(shared, 4 * e, u.coefficients, n),
-                              rest_gradient<C>(shared, 4 * e + 1, u.coefficients, n),
-                              rest_gradient<C>(shared, 4 * e + 2, u.coefficients, n),
-                              rest_gradient<C>(shared, 4 * e + 3, u.coefficients, n)};
-            x[0][j] = ((const float4 *)shared)[e];
-            adam(r, g, x[0][j], x[1][j], x[2][j]);
-#pragma unroll
-            for (int k = 0; k < GS_UPDATE_KINDS; k++)
-                if (a.out[k]) __stcs((float4 *)a.out[k] + first + e, x[k][j]);
-        }
-    }
-}
-
-/* The same of rows that lie anywhere. */
-__device__ inline void step_rest_rows(const update &u, const numbers &r, bool on, int64_t first,
-                                      int rows, int n, const float *shared)
-{
-    const arrays &a = u.part[GS_UPDATE_REST];
-    for (int e = (int)threadIdx.x; e < rows * u.coefficients; e += ROWS) {
-        const int row = e / u.coefficients, c = e - row * u.coefficients;
-        float x[GS_UPDATE_KINDS] = {shared[e]};
-        for (int k = 1; k < GS_UPDATE_KINDS; k++)
-            x[k] = a.in[k][place(first + row, c, a.in_step[k], a.in_k[k])];
-        if (on) adam(r, rest_gradient<0>(shared, e, u.coefficients, n), x[0], x[1], x[2]);
-        for (int k = 0; k < GS_UPDATE_KINDS; k++)
-            if (a.out[k]) a.out[k][place(first + row, c, a.out_step[k], a.out_k[k])] = x[k];
-    }
-}
-
 /* Rows that lie anywhere, or stay as they are; `value`, if there is one, instead of theirs. */
 __device__ inline void step_rows(const arrays &a, const numbers &r, bool on, int64_t first,
                                  int rows, int width, const float *value, const float *gradient)
@@ -386,21 +326,6 @@ __device__ inline void step_part(const update &u, int part, int width, int64_t f
         step_span<float4>(u.part[part], r, first * width / 4, n / 4, gradient);
     else
         step_rows(u.part[part], r, on, first, rows, width, value, gradient);
-}
-
-__device__ inline void step_rest(const update &u, int64_t first, int rows, int n,
-                                 const float *shared)
-{
-    const int of = attribute_of[GS_UPDATE_REST], all = rows * u.coefficients;
-    const numbers r = {u.rates[GS_RATE_STEP + of], u.rates[GS_RATE_ROOT + of]};
-    const bool on = u.rates[GS_RATE_ON + of] > 0;
-    if (!on && is_in_place(u.part[GS_UPDATE_REST])) return;
-    if (!on || !u.dense || all % 4 != 0)
-        step_rest_rows(u, r, on, first, rows, n, shared);
-    else if (u.coefficients == REST)
-        step_rest_fours<REST>(u, r, first * REST / 4, all / 4, n, shared);
-    else
-        step_rest_fours<0>(u, r, first * u.coefficients / 4, all / 4, n, shared);
 }
 
 /* ---- all parts but shN, of a whole block of dense rows ---- */
@@ -479,24 +404,27 @@ __device__ inline void step_parts(const update &u, int64_t first, int rows, cons
 template <sight SIGHT>
 __global__ void __launch_bounds__(ROWS, RESIDENT) update_rows(const update __grid_constant__ u)
 {
-    __shared__ __align__(16) float shared[SMALL_AT + SMALL * ROWS], moved[3 * ROWS];
+    __shared__ __align__(16) float shared[(REST + SMALL) * ROWS], moved[3 * ROWS];
+    __shared__ bool is_seen[ROWS];
     const int64_t first = (int64_t)blockIdx.x * ROWS, i = first + threadIdx.x;
     const int rows = u.n - first < ROWS ? (int)(u.n - first) : ROWS, row = (int)threadIdx.x;
     const int wanted = (int)u.view[GS_VIEW_DEGREE], degree = wanted < u.degree ? wanted : u.degree,
               n = 3 * ((degree + 1) * (degree + 1) - 1);
     const bool shakes = u.normals && u.rates[GS_RATE_NOISE] > 0;
     const bool mine = row < rows && u.splats[i * u.splats_step + GS_TILES] > 0;
-    if (u.degree > 0) bring(u, first, rows, shared);
+    is_seen[row] = mine;
+    __syncthreads();
+    if (u.degree > 0) bring(u, first, rows, n, is_seen, shared);
     __syncthreads();
     if (row < rows) {
         row_gradient g = {};
-        float scaling[3], opacity;
+        float scaling[3], *rest = shared + row * u.coefficients;
+        float opacity;
         read_row(u.part[GS_IN_OPACITY], i, 1, &opacity);
         read_row(u.part[GS_IN_SCALING], i, 3, scaling);
-        if (!mine || !row_back<SIGHT>(u, degree, i, scaling, opacity, row, shared, g)) {
+        if (mine && !row_back<SIGHT>(u, degree, i, scaling, opacity, rest, g)) {
             g = row_gradient{};
-            for (int k = 0; k < BASES; k++) shared[BASIS_AT + row * BASES + k] = 0.0f;
-            for (int c = 0; c < 3; c++) shared[COLOUR_AT + row * 3 + c] = 0.0f;
+            for (int k = 0; k < u.coefficients; k++) rest[k] = 0.0f;
         }
         add_regularisers(u, i, scaling, opacity, g);
         put_gradient(shared, row, g);
@@ -504,7 +432,7 @@ __global__ void __launch_bounds__(ROWS, RESIDENT) update_rows(const update __gri
         if (shakes) shake(u, i, scaling, opacity, moved + 3 * row);
     }
     __syncthreads();
-    if (u.degree > 0) step_rest(u, first, rows, n, shared);
+    if (u.degree > 0) step_part(u, GS_UPDATE_REST, u.coefficients, first, rows, NULL, shared);
     step_parts(u, first, rows, shakes ? moved : NULL, shared);
 }
 
