@@ -23,6 +23,7 @@ struct ordering {
     int32_t *out;
     uint32_t *place; /* first 1 where a row is seen, then how many before it are */
     uint64_t *seen;
+    depth_bits *depth; /* of rows that are seen: side by side, as splats are not */
     depth_bits *key;
     uint32_t *row;
 };
@@ -39,17 +40,20 @@ __device__ inline depth_bits bits_of(double z)
 __global__ void mark_seen(const ordering o)
 {
     const int64_t i = (int64_t)blockIdx.x * ORDER_THREADS + threadIdx.x;
-    if (i < o.n) o.place[i] = o.splats[i * o.splats_step + GS_TILES] > 0;
+    if (i >= o.n) return;
+    const real *s = o.splats + i * o.splats_step;
+    const bool seen = s[GS_TILES] > 0;
+    o.place[i] = seen;
+    if (seen) o.depth[i] = bits_of(s[GS_Z]);
 }
 
 __global__ void part_rows(const ordering o)
 {
     const int64_t i = (int64_t)blockIdx.x * ORDER_THREADS + threadIdx.x;
     if (i >= o.n) return;
-    const real *s = o.splats + i * o.splats_step;
-    const int64_t at = o.place[i];
-    if (s[GS_TILES] > 0) {
-        o.key[at] = bits_of(s[GS_Z]);
+    const int64_t at = o.place[i], next = i + 1 < o.n ? o.place[i + 1] : (int64_t)*o.seen;
+    if (next > at) {
+        o.key[at] = o.depth[i];
         o.row[at] = (uint32_t)i;
     } else {
         o.out[((int64_t)*o.seen + i - at) * o.out_step] = (int32_t)i;
@@ -87,6 +91,7 @@ fth_status order(const fth_call *call)
     o.out_step = call->out[0].stride[0];
     o.place = r.value[1]; /* which the sort needs only later */
     o.seen = (uint64_t *)at;
+    o.depth = r.key[1]; /* too */
     o.key = r.key[0];
     o.row = r.value[0];
     FTH_LAUNCH(mark_seen, blocks, ORDER_THREADS, stream, o);
