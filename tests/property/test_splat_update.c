@@ -13,6 +13,11 @@
 #include <math.h>
 #include <string.h>
 
+/* The exp of single numbers that the loops have: of another only the last bit differs. */
+#define FTH_VECTOR_REAL 32
+#define LANE static inline
+#include "instruments/splat/raster/scalars.h"
+
 enum { KINDS = 3, VALUES = GS_UPDATE_ASSIGNS };
 
 /* Outputs of the operation: where an attribute's values are. */
@@ -142,9 +147,9 @@ static double regularised(const step *s, gs_attribute a, int64_t i, double g)
         if (a != GS_OPACITY) return g;
         return rho > 0 ? all + rho * (o - aim) * (o * (1 - o)) : all;
     }
-    const float f = (float)x, o = 1 / (1 + expf(-f)), w = (float)s->rate[GS_RATE_SCALING],
+    const float f = (float)x, o = 1 / (1 + same_exp(-f)), w = (float)s->rate[GS_RATE_SCALING],
                 u = (float)s->rate[GS_RATE_OPACITY], all = (float)g + u * (o * (1 - o));
-    if (a == GS_SCALING) return (double)((float)g + w * expf(f));
+    if (a == GS_SCALING) return (double)((float)g + w * same_exp(f));
     if (a != GS_OPACITY) return g;
     return (double)(rho > 0 ? all + (float)rho * (o - (float)aim) * (o * (1 - o)) : all);
 }
