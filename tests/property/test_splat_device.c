@@ -6,7 +6,9 @@
  * seconds: 5
  */
 #include "instruments/splat/strategy/parts.h"
+#include "instruments/splat/strategy/row_ops.h"
 #include "testing/op_device.h"
+#include "testing/op_harness.h"
 #include "testing/splat_device.h"
 
 #include <math.h>
@@ -327,6 +329,35 @@ static void kernels_move(int64_t n, int degree)
     gs_rows_free(&there);
     OK(fth_context_destroy(host, NULL));
     OK(fth_context_destroy(ctx, NULL));
+}
+
+/* Blocks of a part of a warp, of several warps, and several for each thread. */
+TEST(marks_are_counted_block_by_block)
+{
+    static const int sizes[] = {1, 3, 40, 2100};
+    enum { WORDS = GS_BLOCK / GS_WORD };
+    t_random r = t_random_make(9);
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        char axes[60];
+        snprintf(axes, sizeof axes, "word=%d block=%d", sizes[k] * WORDS, sizes[k]);
+        fth_graph *g = t_graph(axes);
+        const fth_val words = t_noise(g, "words", FTH_I32, "word", &r),
+                      counted = fth_custom(g, &gs_count_op, 1, &words, NULL, 0);
+        uint32_t *word = t_data(words);
+        for (int i = 0; i < sizes[k] * WORDS; i++)
+            word[i] = (uint32_t)t_random_i64(&r, 0, UINT32_MAX) >> t_random_i64(&r, 0, 31);
+        int64_t *before = malloc((size_t)sizes[k] * sizeof *before), all = -1, sum = 0;
+        MADE(counted);
+        t_eval(counted, before);
+        t_eval(fth_out(counted, 1), &all);
+        for (int i = 0; i < sizes[k] * WORDS; i++) {
+            if (i % WORDS == 0) EQ_I64(before[i / WORDS], sum);
+            sum += __builtin_popcount(word[i]);
+        }
+        EQ_I64(all, sum);
+        free(before);
+        t_graph_free(g);
+    }
 }
 
 TEST(kernels_move_rows_as_the_loops_do)
