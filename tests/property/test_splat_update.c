@@ -270,14 +270,16 @@ TEST(attributes_that_are_off_stay)
 TEST(a_view_of_a_lower_degree_leaves_coefficients_without_gradient)
 {
     t_random r = t_random_make(3);
-    for (int used = 0; used < 3; used++) {
-        step s = make(FTH_F32, 40, 3, &r);
-        t_put(FTH_F32, t_data(s.view), GS_VIEW_DEGREE, used, 0);
-        t_put(FTH_F32, t_data(s.rates), GS_RATE_SCALING, s.rate[GS_RATE_SCALING] = 0, 0);
-        t_put(FTH_F32, t_data(s.rates), GS_RATE_OPACITY, s.rate[GS_RATE_OPACITY] = 0, 0);
-        check_step(&s);
-        t_graph_free(s.g);
-    }
+    for (int degree = 2; degree < 4; degree++)
+        for (int used = 0; used < degree; used++)
+            for (int64_t n = 40; n <= 300; n += 260) { /* the latter has whole blocks of a device */
+                step s = make(FTH_F32, n, degree, &r);
+                t_put(FTH_F32, t_data(s.view), GS_VIEW_DEGREE, used, 0);
+                t_put(FTH_F32, t_data(s.rates), GS_RATE_SCALING, s.rate[GS_RATE_SCALING] = 0, 0);
+                t_put(FTH_F32, t_data(s.rates), GS_RATE_OPACITY, s.rate[GS_RATE_OPACITY] = 0, 0);
+                check_step(&s);
+                t_graph_free(s.g);
+            }
 }
 
 /* ---- noise ---- */

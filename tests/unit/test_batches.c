@@ -159,6 +159,37 @@ TEST(a_file_and_a_sparse_matrix)
 /* Rows of 20000 numbers: a batch is cut into parts, each for one of the readers. */
 enum { WIDE = 20000 };
 
+static fth_status read_bools(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
+{
+    uint8_t *out = dst;
+    (void)self;
+    (void)err;
+    for (int64_t r = lo[0]; r < lo[0] + n[0]; r++)
+        for (int64_t c = lo[1]; c < lo[1] + n[1]; c++) *out++ = (uint8_t)((3 * r + c) % 5);
+    return FTH_OK;
+}
+
+/* Whatever bytes a source has for true. */
+TEST(bools_are_0_or_1)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const fth_source base = {
+        .kind = "bytes", .dtype = FTH_BOOL, .n_axes = 2, .size = {ROWS, COLS}, .read = read_bools};
+    const int64_t index[] = {7, 0, 1, 2, 9};
+    fth_batches *b = NULL;
+    fth_source got;
+    fth_err err = {0};
+    OKE(fth_batches_create(&b, mem, &base, 5, &err), &err);
+    OKE(fth_batches_ask(b, index, 5, &err), &err);
+    OKE(fth_batches_take(b, &got, &err), &err);
+    for (int i = 0; i < 5; i++)
+        for (int64_t c = 0; c < COLS; c++)
+            EQ_I64(((const uint8_t *)got.data)[i * COLS + c], (3 * index[i] + c) % 5 != 0);
+    fth_batches_destroy(b);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(several_threads_read_the_same_bytes)
 {
     fth_mem *mem = t_mem(1 << 26);

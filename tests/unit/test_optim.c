@@ -303,12 +303,14 @@ TEST(a_gradient_of_parts_joins_its_update)
         trainer_open(&t, FTH_F32, "a b", 2, (int64_t[]){1000, 700});
         fth_tensor *slopes = zeros(t.ctx, "slopes", FTH_F32, 2, (int64_t[]){1000, 700});
         fth_tensor *places = zeros(t.ctx, "places", FTH_F32, 2, (int64_t[]){1000, 700});
+        fth_tensor *weights = zeros(t.ctx, "weights", FTH_F32, 2, (int64_t[]){1000, 700});
         t.can_stop = true;
         const fth_val row = fth_layout(fth_expand(fth_index(t.g, "a"), "b"), "a b"),
                       below = fth_gt(row, fth_expand(fth_index(t.g, "b"), "a")),
                       slope = fth_input(t.g, "s", FTH_F32, "a b", fth_tensor_source(slopes)),
                       at = fth_input(t.g, "at", FTH_F32, "a b", fth_tensor_source(places)),
-                      there = fth_mul(fth_sub(slope, fth_recip(at)), fth_exp(at));
+                      by = fth_input(t.g, "by", FTH_F32, "a b", fth_tensor_source(weights)),
+                      there = fth_mul(fth_sub(slope, fth_mul(by, fth_recip(at))), fth_exp(at));
         trainer_plan(&t, (fth_optim_kind)k, "a b", fth_select(below, slope, there));
         fth_plan_info info;
         fth_plan_get_info(t.plan, &info);
@@ -317,6 +319,7 @@ TEST(a_gradient_of_parts_joins_its_update)
                  (unsigned long long)info.peak_bytes);
         fth_tensor_release(slopes);
         fth_tensor_release(places);
+        fth_tensor_release(weights);
         trainer_close(&t);
     }
 }

@@ -129,6 +129,29 @@ TEST(pages_that_rows_leave_stay_until_they_are_needed)
     give_back(ctx);
 }
 
+/* What is queued to clear new rows has ended when a range, or others, get their pages. */
+TEST(rows_are_cleared_before_their_pages_go)
+{
+    const int64_t page = 2 * (int64_t)MiB / 4;
+    for (int released = 0; released < 2; released++) {
+        fth_context *ctx = NULL;
+        fth_tensor *t = NULL, *other = NULL;
+        fth_err err = {0};
+        OKE(open_context(&ctx, true, &err), &err);
+        fth_mem *there = fth_context_device_mem(ctx);
+        OKE(make_rows(there, &t, 1, 1, 200 * page, &err), &err);
+        OKE(fth_tensor_set_rows(t, 200 * page, &err), &err);
+        if (released)
+            OK(fth_tensor_release(t));
+        else
+            OKE(fth_tensor_set_rows(t, 1, &err), &err);
+        OKE(make_rows(there, &other, 200 * page, 1, 200 * page, &err), &err);
+        if (!released) OK(fth_tensor_release(t));
+        OK(fth_tensor_release(other));
+        give_back(ctx);
+    }
+}
+
 /* More than one piece of rows, and a last one that is not whole. */
 TEST(files_are_those_of_rows_here)
 {
