@@ -371,7 +371,8 @@ class Scans(unittest.TestCase):
         d["diff3d"] = np.sqrt(np.random.RandomState(2).poisson(d["diff3d"] ** 2)).astype("f4")
         mask = np.ones((16, 16), bool)
         mask[2, 3] = False
-        path = self.save(diff3d=d["diff3d"], mask=mask)
+        index = np.arange(30) // 7
+        path = self.save(diff3d=d["diff3d"], mask=mask, scan_index=index)
         self.assertIn("--energy_eV", run("convert", path, self.dir / "a.cxi", code=3))
         self.assertFalse((self.dir / "a.cxi").exists())
         each = np.random.RandomState(5).rand(30, 16, 16) < 0.9
@@ -390,6 +391,11 @@ class Scans(unittest.TestCase):
             want = {**d, "diff3d": d["diff3d"] ** 2} if name == "a.cxi" else d
             back = self.same(out, want)
             np.testing.assert_array_equal(back["mask"], mask)
+        np.testing.assert_array_equal(back["scan_index"], index)  # of the product: CXI has no place for it
+        with h5py.File(self.dir / "a.h5", "a") as f:
+            del f["raw_data/scan_index"]
+            f["raw_data/scan_index"] = index[:4]
+        self.assertIn("'/raw_data/scan_index' has 4 numbers for 30", run("info", self.dir / "a.h5", code=3))
         with h5py.File(self.dir / "a.h5") as f:
             self.assertEqual(f["probe"].shape, (1, 1, 16, 16))
             self.assertEqual(f["object"].shape, (1, 60, 62))

@@ -239,6 +239,19 @@ fth_status pt_set_probe(pt_draft *d, fth_source *base, const char *name, fth_err
 
 /* ---- positions ---- */
 
+fth_status pt_set_index(pt_draft *d, const double *v, int64_t n, const char *name, fth_err *err)
+{
+    pt_scan *scan = d->scan;
+    void *block = NULL;
+    if (n != scan->n)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' has %lld numbers for %lld positions",
+                        scan->path, name, (long long)n, (long long)scan->n);
+    FTH_TRY(pt_scan_hold(scan, (uint64_t)n * sizeof(int64_t), name, &block, err));
+    scan->index = block;
+    for (int64_t i = 0; i < n; i++) scan->index[i] = llrint(v[i]);
+    return FTH_OK;
+}
+
 fth_status pt_check_positions(const pt_draft *d, const double *v, int64_t n, const char *name,
                               fth_err *err)
 {

@@ -54,20 +54,11 @@ static fth_status read_positions(pt_draft *d, fth_npz *npz, fth_err *err)
 
 static fth_status read_index(pt_draft *d, fth_npz *npz, fth_err *err)
 {
-    pt_scan *scan = d->scan;
     double *v = NULL;
     int64_t n = 0;
-    void *block = NULL;
     if (!has(npz, "scan_index")) return FTH_OK;
     FTH_TRY(read_reals(d, npz, "scan_index", &v, &n, err));
-    if (n != scan->n)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: 'scan_index' has %lld numbers and 'xcoords' has %lld", scan->path,
-                        (long long)n, (long long)scan->n);
-    FTH_TRY(pt_scan_hold(scan, (uint64_t)n * sizeof(int64_t), "scan_index", &block, err));
-    scan->index = block;
-    for (int64_t i = 0; i < n; i++) scan->index[i] = llrint(v[i]);
-    return FTH_OK;
+    return pt_set_index(d, v, n, "scan_index", err);
 }
 
 /* ---- units ---- */

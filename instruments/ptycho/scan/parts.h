@@ -73,6 +73,8 @@ fth_status pt_set_probe(pt_draft *d, fth_source *base, const char *name, fth_err
 fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err);
 /* Masks [scan row col] of a source that the scan holds already. */
 fth_status pt_set_masks_of(pt_draft *d, const fth_source *base, const char *name, fth_err *err);
+/* The scan that each pattern belongs to, out of numbers of a file. */
+fth_status pt_set_index(pt_draft *d, const double *v, int64_t n, const char *name, fth_err *err);
 /* Finite positions of one length. */
 fth_status pt_check_positions(const pt_draft *d, const double *v, int64_t n, const char *name,
                               fth_err *err);

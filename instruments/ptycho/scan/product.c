@@ -34,6 +34,16 @@ static fth_status read_positions(pt_draft *d, fth_h5 *h5, fth_err *err)
                     scan->path, place[0], (long long)n, place[1], (long long)m);
 }
 
+static fth_status read_index(pt_draft *d, fth_h5 *h5, fth_err *err)
+{
+    static const char place[] = "/raw_data/scan_index";
+    double *v = NULL;
+    int64_t n = 0;
+    if (fth_h5_kind_of(h5, place) != FTH_H5_DATASET) return FTH_OK;
+    FTH_TRY(pt_h5_column(d, h5, place, -1, &v, &n, err));
+    return pt_set_index(d, v, n, place, err);
+}
+
 fth_status pt_read_product(pt_draft *d, fth_h5 *h5, fth_err *err)
 {
     pt_scan *scan = d->scan;
@@ -57,6 +67,7 @@ fth_status pt_read_product(pt_draft *d, fth_h5 *h5, fth_err *err)
         FTH_TRY(read_attr(h5, "/probe", "pixel_width_m", &width, err));
     if (width > 0) m->pixel_m = width;
     FTH_TRY(pt_h5_patterns(d, h5, "/raw_data/diffraction", scan->n, err));
+    FTH_TRY(read_index(d, h5, err));
     d->own_rule = PT_MASK_GOOD;
     FTH_TRY(pt_h5_mask(d, h5, "/raw_data/mask", err));
     FTH_TRY(pt_h5_probe(d, h5, "/probe /raw_data/probeGuess", err));
