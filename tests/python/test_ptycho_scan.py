@@ -289,6 +289,11 @@ class Scans(unittest.TestCase):
             a[at] = value
             return {name: a}
 
+        def holes(shape, at):
+            a = np.ones(shape, "f4")
+            a[at] = np.nan
+            return a
+
         cases = [
             ({"xcoords": None}, ["xcoords", "ycoords, diff3d"]), ({"diff3d": None}, ["'diff3d'"]),
             ({"probeGuess": None}, ["'probeGuess'", "xcoords"]),
@@ -302,12 +307,14 @@ class Scans(unittest.TestCase):
             ({"diff3d": d["diff3d"].astype("c8")}, ["'diff3d'", "c64"]), ({"diff3d": d["diff3d"][0]}, ["[16 16]"]),
             ({"mask": np.ones((15, 16), bool)}, ["'mask'", "[15 16]", "[16 16]"]),
             ({"mask": np.zeros((16, 16), bool)}, ["'mask'", "no good pixel"]),
+            ({"mask": holes((16, 16), (5, 6))}, ["'mask' is NaN at [5 6]"]),
             ({"xcoords_start": d["xcoords"][:4], "ycoords_start": d["ycoords"][:4]}, ["'xcoords_start' has 4", "30"]),
             ({"scan_index": np.arange(4)}, ["'scan_index' has 4", "30"]), ({"objectGuess": np.ones(5, "c8")}, ["'objectGuess'", "[5]"]),
         ]
         read = [  # only a look at the patterns finds these
             (bent("diff3d", (4, 5, 6), np.nan), ["'diff3d' is NaN", "[4 5 6]"]), (bent("diff3d", (29, 15, 15), -1), ["negative", "[29 15 15]"]),
             (bent("diff3d", (0, 0, 1), np.inf), ["infinite", "[0 0 1]"]), ({"diff3d": np.zeros((30, 16, 16), "f4")}, ["all 30 patterns"]),
+            ({"mask": holes((30, 16, 16), (7, 5, 6))}, ["'mask' is NaN at [7 5 6]"]),
         ]
         for verb, some in (("info", cases), ("check", cases + read)):
             for changes, words in some:

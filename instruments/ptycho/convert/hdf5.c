@@ -181,7 +181,7 @@ static fth_status cxi_mask(fth_h5_writer *w, pt_scan *scan, fth_err *err)
     void *room = NULL;
     if (scan->masks.n_axes) {
         fth_source bad;
-        FTH_TRY(pt_flags_view(scan, &scan->masks, PT_MASK_BAD, FTH_BOOL, &bad, err));
+        FTH_TRY(pt_flags_view(scan, &scan->masks, "mask", PT_MASK_BAD, FTH_BOOL, &bad, err));
         return put_frames(w, scan, DETECTOR "/mask", &bad, err);
     }
     if (!scan->mask) return FTH_OK;

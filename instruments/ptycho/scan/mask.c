@@ -5,19 +5,31 @@
  */
 #include "parts.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Flags of a mask: 1 where a value means what the rule calls good. */
-static void settle_mask(pt_mask_rule rule, fth_dtype dtype, const void *from, int64_t count,
-                        uint8_t *out)
+/* Flags of a mask: 1 where a value means what the rule calls good. Returns where the first NaN is,
+ * which means neither; -1: none. */
+static int64_t settle_mask(pt_mask_rule rule, fth_dtype dtype, const void *from, int64_t count,
+                           uint8_t *out)
 {
     const int64_t item = fth_dtype_size(dtype);
     const bool set_is_good = rule == PT_MASK_GOOD;
     for (int64_t i = 0; i < count; i++) {
         double v = 0;
         pt_to_f64(dtype, (const char *)from + i * item, 1, &v);
+        if (isnan(v)) return i;
         out[i] = (v != 0) == set_is_good;
     }
+    return -1;
+}
+
+static fth_status is_nan(const char *path, const char *name, const char *at, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' is NaN at %s: expected 0 or another number", path,
+             name, at);
+    fth_err_hint(err, "write 0 or 1 there; --mask.convention says what they mean");
+    return FTH_E_FILE_FORMAT;
 }
 
 /* The rule under which what was good is bad. */
@@ -32,6 +44,7 @@ typedef struct mask_view {
     fth_mem *mem;
     fth_source base;
     pt_mask_rule rule;
+    char path[FTH_PATH], name[80]; /* of the array, to say where it is wrong */
 } mask_view;
 
 static fth_status mask_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
@@ -42,20 +55,28 @@ static fth_status mask_read(void *self, const int64_t *lo, const int64_t *n, voi
     void *room = NULL;
     FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)(count * fth_dtype_size(m->base.dtype)) + 1,
                          "masks", &room, err));
-    const fth_status s = m->base.read(m->base.self, lo, n, room, err);
-    if (s == FTH_OK) settle_mask(m->rule, m->base.dtype, room, count, dst);
+    fth_status s = m->base.read(m->base.self, lo, n, room, err);
+    const int64_t nan = s == FTH_OK ? settle_mask(m->rule, m->base.dtype, room, count, dst) : -1;
     fth_mem_release(m->mem, room, NULL);
+    if (nan >= 0) {
+        char at[80];
+        snprintf(at, sizeof at, "[%lld %lld %lld]", (long long)(lo[0] + nan / (n[1] * n[2])),
+                 (long long)(lo[1] + nan / n[2] % n[1]), (long long)(lo[2] + nan % n[2]));
+        s = is_nan(m->path, m->name, at, err);
+    }
     return s;
 }
 
-fth_status pt_flags_view(pt_scan *scan, const fth_source *base, pt_mask_rule rule, fth_dtype dtype,
-                         fth_source *out, fth_err *err)
+fth_status pt_flags_view(pt_scan *scan, const fth_source *base, const char *name, pt_mask_rule rule,
+                         fth_dtype dtype, fth_source *out, fth_err *err)
 {
     const fth_source s = *base;
     void *block = NULL;
     FTH_TRY(pt_scan_hold(scan, sizeof(mask_view), "masks of a scan", &block, err));
     mask_view *m = block;
     *m = (mask_view){.mem = scan->mem, .base = s, .rule = rule};
+    snprintf(m->path, sizeof m->path, "%s", scan->path);
+    snprintf(m->name, sizeof m->name, "%s", name);
     *out = (fth_source){.kind = s.kind,
                         .self = m,
                         .dtype = dtype,
@@ -67,16 +88,16 @@ fth_status pt_flags_view(pt_scan *scan, const fth_source *base, pt_mask_rule rul
     return FTH_OK;
 }
 
-static fth_status set_each(pt_draft *d, const fth_source *base, pt_mask_rule rule, bool cut,
-                           fth_err *err)
+static fth_status set_each(pt_draft *d, const fth_source *base, const char *name, pt_mask_rule rule,
+                           bool cut, fth_err *err)
 {
     fth_source s = *base;
     if (cut) { /* bad pixels are counted */
-        FTH_TRY(pt_flags_view(d->scan, &s, opposite(rule), FTH_U8, &s, err));
+        FTH_TRY(pt_flags_view(d->scan, &s, name, opposite(rule), FTH_U8, &s, err));
         FTH_TRY(pt_frames_view(d, &s, &s, err));
         rule = PT_MASK_BAD;
     }
-    return pt_flags_view(d->scan, &s, rule, FTH_BOOL, &d->scan->masks, err);
+    return pt_flags_view(d->scan, &s, name, rule, FTH_BOOL, &d->scan->masks, err);
 }
 
 /* ---- a mask of all patterns ---- */
@@ -88,21 +109,28 @@ static fth_status set_one(pt_draft *d, const fth_source *b, pt_mask_rule rule, b
     const int64_t count = scan->N * scan->N;
     fth_tensor *t = NULL;
     void *block = NULL, *bad = NULL;
+    int64_t nan = -1;
     FTH_TRY(fth_source_load(b, scan->mem, name, &t, err));
     fth_status s = pt_scan_hold(scan, (uint64_t)count, "mask", &block, err);
     if (s == FTH_OK && cut)
         s = fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(d->rows * d->cols), "mask of frames",
                          &bad, err);
     if (s == FTH_OK && cut) {
-        settle_mask(opposite(rule), b->dtype, fth_tensor_view(t), d->rows * d->cols, bad);
-        pt_frames_cut_mask(d, bad, block);
+        nan = settle_mask(opposite(rule), b->dtype, fth_tensor_view(t), d->rows * d->cols, bad);
+        if (nan < 0) pt_frames_cut_mask(d, bad, block);
     } else if (s == FTH_OK) {
-        settle_mask(rule, b->dtype, fth_tensor_view(t), count, block);
+        nan = settle_mask(rule, b->dtype, fth_tensor_view(t), count, block);
     }
     fth_mem_release(scan->mem, bad, NULL);
     fth_tensor_release(t);
     scan->mask = block;
     if (s != FTH_OK) return s;
+    if (nan >= 0) {
+        char at[60];
+        const int64_t cols = b->size[1];
+        snprintf(at, sizeof at, "[%lld %lld]", (long long)(nan / cols), (long long)(nan % cols));
+        return is_nan(scan->path, name, at, err);
+    }
     for (int64_t i = 0; i < count; i++)
         if (scan->mask[i]) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' leaves no good pixel", scan->path, name);
@@ -143,7 +171,7 @@ fth_status pt_set_masks_of(pt_draft *d, const fth_source *base, const char *name
 {
     bool cut = false;
     FTH_TRY(check_mask(d, base, name, &cut, err));
-    return set_each(d, base, rule_of(d), cut, err);
+    return set_each(d, base, name, rule_of(d), cut, err);
 }
 
 fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err *err)
@@ -153,7 +181,7 @@ fth_status pt_set_mask(pt_draft *d, fth_source *base, const char *name, fth_err 
     if (s == FTH_OK && base->n_axes == 3) {
         const fth_source kept = *base;
         FTH_TRY(pt_scan_keep(d->scan, base, err));
-        return set_each(d, &kept, rule_of(d), cut, err);
+        return set_each(d, &kept, name, rule_of(d), cut, err);
     }
     if (s == FTH_OK) s = set_one(d, base, rule_of(d), cut, name, err);
     fth_source_close(base);
