@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zipfile
 
 import h5py
 import numpy as np
@@ -351,6 +352,16 @@ class Scans(unittest.TestCase):
             at = len(whole) // 2
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
             self.assertRegex(run("check", path, code=3), "checksum|damaged|NaN|negative|deflated")
+        for name in ("objectGuess", "probeGuess"):  # damaged near their end
+            for packed in (False, True):
+                path = self.save(packed=packed)
+                with zipfile.ZipFile(path) as z:
+                    member = z.getinfo(name + ".npy")
+                whole = bytearray(path.read_bytes())
+                names, more = struct.unpack("<HH", whole[member.header_offset + 26:member.header_offset + 30])
+                whole[member.header_offset + 30 + names + more + member.compress_size - 9] ^= 0x10
+                path.write_bytes(whole)
+                self.assertIn(name, run("check", path, code=3))
         (self.dir / "text.npz").write_text("this is no archive\n")
         self.assertIn("neither an NPZ nor an HDF5", run("info", self.dir / "text.npz", code=3))
         self.assertIn("No such file", run("info", self.dir / "none.npz", code=3))

@@ -11,6 +11,8 @@
 /* Another orientation fits better when its R is below this share of the present one's. */
 static const double clearly = 0.85, tie = 0.98;
 
+enum { PIECE = 1 << 20 }; /* bytes of the object that are read at once */
+
 typedef struct verdict {
     pt_survey survey;
     pt_orientation tried[PT_ORIENTATIONS];
@@ -122,10 +124,30 @@ static void write(fth_json_writer *w, const pt_scan *scan, const verdict *v)
 
 /* ---- the verb ---- */
 
+/* To the end, where what is packed has its checksum: nothing else of a check looks at the object.
+ */
+static fth_status read_object(pt_scan *scan, fth_err *err)
+{
+    const fth_source *o = &scan->object;
+    if (o->n_axes != 2 || o->size[0] < 1 || o->size[1] < 1) return FTH_OK;
+    const int64_t row = o->size[1] * fth_dtype_size(o->dtype), piece = PIECE / row;
+    int64_t n[2] = {piece < 1 ? 1 : piece < o->size[0] ? piece : o->size[0], o->size[1]};
+    void *room = NULL;
+    FTH_TRY(fth_mem_take(scan->mem, FTH_MEM_ANY, (uint64_t)(n[0] * row), "object", &room, err));
+    fth_status s = FTH_OK;
+    for (int64_t at[2] = {0, 0}; s == FTH_OK && at[0] < o->size[0]; at[0] += n[0]) {
+        if (n[0] > o->size[0] - at[0]) n[0] = o->size[0] - at[0];
+        s = o->read(o->self, at, n, room, err);
+    }
+    fth_mem_release(scan->mem, room, NULL);
+    return s;
+}
+
 static fth_status look(pt_scan *scan, const fth_config *cfg, const pt_scan_options *opt, verdict *v,
                        fth_err *err)
 {
     FTH_TRY(pt_scan_survey(scan, NULL, NULL, &v->survey, err));
+    FTH_TRY(read_object(scan, err));
     FTH_TRY(pt_probe_settle(scan, cfg, err));
     /* patterns that do not overlap fit in every orientation, on a canvas that may be huge */
     if (pt_scan_spacing(scan) > (double)scan->N) return FTH_OK;
