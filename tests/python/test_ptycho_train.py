@@ -289,6 +289,17 @@ class Training(Case):
         np.testing.assert_allclose(origin, places.mean(0) - np.array(canvas.shape[::-1]) / 2)
         self.assertEqual(canvas.shape[1], 20 + 2 * (int(np.ceil(np.abs(places - places.mean(0)).max(0)[0]) + 1) // 2 * 2))
 
+    def test_groups_are_drawn_as_in_training(self):
+        self.train("m", "--gridsize", 3, "--neighbor_count", 12, "--nepochs", 1, "--n_groups", 2, "--batch_size", 2)
+        found = {}
+        for asked in (None, 9, 12):
+            flags = ["--neighbor_count", asked] if asked else []
+            self.fathom("infer", self.dir / "m" / "model.safetensors", self.scan, "--out", self.dir / f"i{asked}", "--n_groups", 3, *flags)
+            with np.load(self.dir / f"i{asked}" / "reconstruction.npz") as z:
+                found[asked] = z["reconstructed_object"].tobytes()
+        self.assertEqual(found[None], found[12])
+        self.assertNotEqual(found[None], found[9])
+
     def test_what_is_no_number_ends_with_the_last_good_model(self):
         said = self.train("a", "--learning_rate", 10, "--optimizer", "sgd", "--nepochs", 40, code=7)
         self.assertIn("no number", said)

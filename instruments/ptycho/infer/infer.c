@@ -82,10 +82,11 @@ static fth_status open_scan(work *w, bool look, fth_err *err)
 {
     const pt_model_options *o = &w->trained.model.opt;
     const int64_t grid = (int64_t)(sqrt((double)o->net.chan) + 0.5);
+    const bool given = fth_config_is_given(w->job->cfg, "neighbor_count");
     int64_t clipped = 0;
     FTH_TRY(check_grid(w, grid, err));
     FTH_TRY(pt_dataset_open(&w->data, w->job->ctx, w->job->call, w->job->cfg, w->job->scan,
-                            PT_TO_INFER, grid, look, err));
+                            PT_TO_INFER, grid, given ? 0 : o->neighbours, look, err));
     char text[FTH_PATH];
     if (look) {
         say(w, "%s", pt_scan_choices(&w->data.scan, text, sizeof text));

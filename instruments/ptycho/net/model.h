@@ -16,10 +16,11 @@ typedef struct pt_model_options {
     fth_dtype real; /* f32 or f64 */
     bool wide;      /* the same as a setting: f64 */
     pt_merge_kind merge;
-    bool object_big; /* patches of a group are merged; false: each is used by itself */
-    int64_t region;  /* side of the merged region, in pixels */
-    int64_t modes;   /* of the probe */
-    double nphotons; /* of a pattern, on average */
+    bool object_big;    /* patches of a group are merged; false: each is used by itself */
+    int64_t region;     /* side of the merged region, in pixels */
+    int64_t modes;      /* of the probe */
+    int64_t neighbours; /* nearest patterns that groups were drawn from; 0: not known */
+    double nphotons;    /* of a pattern, on average */
     double probe_scale;
     double mae_weight, nll_weight;
     double realspace_weight;

@@ -25,6 +25,7 @@ fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int
         .merge = (pt_merge_kind)fth_config_choice(cfg, "merge"),
         .object_big = fth_config_bool(cfg, "object_big"),
         .modes = modes,
+        .neighbours = fth_config_int(cfg, "neighbor_count"),
         .nphotons = fth_config_real(cfg, "nphotons"),
         .probe_scale = fth_config_real(cfg, "probe_scale"),
         .mae_weight = fth_config_real(cfg, "mae_weight"),

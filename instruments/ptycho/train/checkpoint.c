@@ -61,6 +61,7 @@ static const struct row {
     LATER("probe_mask_sigma", mask_sigma, REAL),
     LATER("gaussian_smoothing_sigma", blur, REAL),
     LATER("energy", energy, REAL),
+    LATER("neighbor_count", neighbours, INT),
 #undef ROW
 #undef LATER
 };
@@ -138,12 +139,14 @@ fth_status pt_checkpoint_options(fth_safetensors *file, const char *path, pt_mod
     out->real = out->wide ? FTH_F64 : FTH_F32;
     if (!pt_net_takes(out->net.n) || out->net.chan < 1 || out->net.chan > 64 ||
         out->net.filters < 1 || out->net.filters > 64 || out->modes < 1 || out->modes > 4096 ||
-        out->region < out->net.n || out->region > 65536)
+        out->region < out->net.n || out->region > 65536 || out->neighbours < 0 ||
+        out->neighbours > 100000)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s: N %lld, chan %lld, n_filters_scale %lld, "
-                        "modes %lld and region %lld are no model",
+                        "modes %lld, region %lld and neighbor_count %lld are no model",
                         path, (long long)out->net.n, (long long)out->net.chan,
-                        (long long)out->net.filters, (long long)out->modes, (long long)out->region);
+                        (long long)out->net.filters, (long long)out->modes, (long long)out->region,
+                        (long long)out->neighbours);
     return read_number(file, "factor", factor, err);
 }
 

@@ -40,10 +40,12 @@ static fth_status choose_patterns(pt_dataset *d, const fth_config *cfg, fth_err 
 }
 
 static fth_status make_groups(pt_dataset *d, fth_context *ctx, const fth_config *cfg,
-                              pt_dataset_use use, int64_t gridsize, fth_err *err)
+                              pt_dataset_use use, int64_t gridsize, int64_t neighbours,
+                              fth_err *err)
 {
     pt_group_options o = pt_group_settings(cfg);
     if (gridsize > 0) o.gridsize = gridsize;
+    if (neighbours > 0) o.neighbours = neighbours;
     if (o.n_groups == 0 && use == PT_TO_TRAIN) o.n_groups = 512 < d->n ? 512 : d->n;
     FTH_TRY(pt_groups_make(&d->groups, ctx, d->x, d->y, d->n, &o, err));
     const int64_t all = d->groups.n * d->groups.chan;
@@ -154,7 +156,7 @@ static fth_status measure(pt_dataset *d, fth_context *ctx, const fth_stage_call 
 
 fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call *call,
                            const fth_config *cfg, const char *path, pt_dataset_use use,
-                           int64_t gridsize, bool look, fth_err *err)
+                           int64_t gridsize, int64_t neighbours, bool look, fth_err *err)
 {
     pt_scan_options opt;
     pt_survey survey;
@@ -168,7 +170,7 @@ fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call
                            &survey, err);
     if (s == FTH_OK) s = pt_scan_view(&d->scan, PT_AMPLITUDE, FTH_F32, &d->amplitude, err);
     if (s == FTH_OK) s = choose_patterns(d, cfg, err);
-    if (s == FTH_OK) s = make_groups(d, ctx, cfg, use, gridsize, err);
+    if (s == FTH_OK) s = make_groups(d, ctx, cfg, use, gridsize, neighbours, err);
     if (s == FTH_OK) s = find_mask(d, ctx, call, look, err);
     if (s == FTH_OK && look) s = measure(d, ctx, call, err);
     if (s != FTH_OK) pt_dataset_close(d);

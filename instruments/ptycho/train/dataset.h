@@ -21,11 +21,11 @@ typedef struct pt_dataset {
 /* How many groups, where the key has no value: 512 to train with, all to infer with. */
 typedef enum pt_dataset_use { PT_TO_TRAIN, PT_TO_INFER } pt_dataset_use;
 
-/* `call` may be NULL. gridsize 0: that of the config. Without `look` patterns are not read, for
- * plans: the mean energy is 0. On failure it is closed. */
+/* `call` may be NULL. gridsize and neighbours 0: those of the config. Without `look` patterns are
+ * not read, for plans: the mean energy is 0. On failure it is closed. */
 fth_status pt_dataset_open(pt_dataset *d, fth_context *ctx, const fth_stage_call *call,
                            const fth_config *cfg, const char *path, pt_dataset_use use,
-                           int64_t gridsize, bool look, fth_err *err);
+                           int64_t gridsize, int64_t neighbours, bool look, fth_err *err);
 void pt_dataset_close(pt_dataset *d); /* a cleared one is allowed */
 
 /* The side of merged regions for these groups by the key merge_size; *clipped groups would lose

@@ -127,7 +127,7 @@ static fth_status open_all(work *w, bool look, fth_err *err)
 {
     const pt_training *job = w->job;
     pt_model_options opt;
-    FTH_TRY(pt_dataset_open(&w->data, job->ctx, job->call, job->cfg, job->scan, PT_TO_TRAIN, 0,
+    FTH_TRY(pt_dataset_open(&w->data, job->ctx, job->call, job->cfg, job->scan, PT_TO_TRAIN, 0, 0,
                             look, err));
     char text[FTH_PATH];
     if (look) {
