@@ -78,6 +78,28 @@ class Mistakes(unittest.TestCase):
         told = json.loads((self.dir / "on/training_config.json").read_text())
         self.assertEqual(told["optimization"]["sh_degree"], 1)  # that of the rows, not the default
 
+    def test_a_resumed_training_goes_on_where_it_was_interrupted(self):
+        more = ["train", "-d", "toy", "-i", 26, "--resume", f"short/{CHECKPOINT}", "--checkpoint-every", 1]
+        self.ok(*more, "-o", "at_once")
+        for last in (21, 22):  # as many iterations as a moment has
+            done = self.refused(6, *more, "-o", "in_steps", "--set", "max_minutes=1e-9",
+                                says=[f"the same command resumes after iteration {last}"])
+            self.assertIn(f"resuming after iteration {last - 1} of 26", done.stdout + done.stderr)
+        self.refused(2, *more, "-o", "in_steps", "--set", "means_lr=-1")  # leaves the checkpoint
+        self.assertIn("resuming after iteration 22 of 26", self.said(*more, "-o", "in_steps"))
+        for name in ("splat_26.ply", "loss.csv", CHECKPOINT):
+            self.assertEqual((self.dir / "in_steps" / name).read_bytes(), (self.dir / "at_once" / name).read_bytes(), name)
+        self.assertIn("resuming after iteration 26 of 26", self.said(*more, "-o", "in_steps"))  # nothing is left to do
+        # other settings and another checkpoint begin where --resume says
+        self.assertIn("resuming after iteration 20 of 26", self.said(*more, "-o", "in_steps", "--seed", 3))
+        self.ok("train", "-d", "toy", "-o", "longer", "-i", 21, "--sh-degree", 1, "--quiet")
+        more[more.index("--resume") + 1] = "longer"
+        self.assertIn("resuming after iteration 21 of 26", self.said(*more, "-o", "in_steps", "--seed", 3))
+        # so does a checkpoint that was cut short
+        path = self.dir / "in_steps" / CHECKPOINT
+        path.write_bytes(path.read_bytes()[:-8])
+        self.assertIn("resuming after iteration 21 of 26", self.said(*more, "-o", "in_steps", "--seed", 3))
+
     def test_what_differs_is_told_by_name(self):
         again = ["train", "-d", "toy", "-o", "short", "-i", 20, "--sh-degree", 1]
         self.refused(2, *again, "--bg", "1,1,1", "--seed", 3, "--max-cap", 200, says=[

@@ -71,12 +71,11 @@ static fth_status check_parts(const gs_work *w, fth_err *err)
     return s;
 }
 
-/* `own` is the checkpoint of this folder. */
-static fth_status resume_file(gs_work *w, const char *own, fth_err *err)
+/* The checkpoint that --resume names; `from` is its hash, "" where it is that of this folder. */
+static fth_status resume_file(gs_work *w, const char *from, fth_err *err)
 {
-    bool same = false;
     gs_differences other;
-    FTH_TRY(gs_work_is_same(w, w->job->resume, own, &same, err));
+    w->named = w->job->resume;
     FTH_TRY(gs_state_load(&w->state, w->job->ctx,
                           gs_work_cap(w, 0, gs_work_flags(w), w->set.degree), &w->origin,
                           w->job->resume, &other, err));
@@ -85,7 +84,10 @@ static fth_status resume_file(gs_work *w, const char *own, fth_err *err)
     if (other.settings[0]) gs_say(w, "going on with other settings: %s", other.settings);
     if (other.capture[0])
         gs_say(w, "warning: this is not the capture of %s: %s", w->job->resume, other.capture);
-    if (!same) w->state.losses = 0; /* rows of the file's own training stay there */
+    if (from[0]) {
+        w->state.losses = 0; /* rows of the file's own training stay there */
+        snprintf(w->state.from, sizeof w->state.from, "%s", from);
+    }
     if (!gs_work_wants_densify(&w->set, w->state.iteration + 1))
         gs_rows_end_densify(&w->state.rows);
     else if (!w->state.rows.densify)
@@ -106,15 +108,24 @@ static fth_status refuse(const char *path, fth_status s, const fth_err *why, fth
     return FTH_E_COMMAND;
 }
 
+static fth_status load_own(gs_work *w, const char *path, fth_err *why)
+{
+    return gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, gs_work_flags(w), w->set.degree),
+                         &w->origin, path, NULL, why);
+}
+
+static bool is_memory(fth_status s)
+{
+    return s == FTH_E_NOMEM || s == FTH_E_BUDGET;
+}
+
 static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_err *err)
 {
     fth_err why = {0};
-    const fth_status s =
-        gs_state_load(&w->state, w->job->ctx, gs_work_cap(w, 0, gs_work_flags(w), w->set.degree),
-                      &w->origin, path, NULL, &why);
+    const fth_status s = load_own(w, path, &why);
     *resumed = s == FTH_OK;
     if (s == FTH_OK) return FTH_OK;
-    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
+    if (is_memory(s)) {
         if (err) *err = why;
         return s;
     }
@@ -124,9 +135,34 @@ static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_er
     return FTH_OK;
 }
 
+/* Where this very command was interrupted, its own checkpoint is further than the one it names. */
+static fth_status resume_named(gs_work *w, const char *own, fth_err *err)
+{
+    bool same = false;
+    char from[GS_STATE_FROM] = "";
+    uint64_t hash = 0;
+    fth_err why = {0};
+    FTH_TRY(gs_work_is_same(w, w->job->resume, own, &same, err));
+    if (same) return resume_file(w, from, err);
+    FTH_TRY(fth_file_hash(w->mem, w->job->resume, &hash, err));
+    snprintf(from, sizeof from, "%016" PRIx64, hash);
+    if (!gs_state_is_from(w->mem, own, from)) return resume_file(w, from, err);
+    const fth_status s = load_own(w, own, &why);
+    if (s == FTH_OK) {
+        gs_say(w, "%s went on from %s already", own, w->job->resume);
+        return FTH_OK;
+    }
+    if (is_memory(s)) {
+        if (err) *err = why;
+        return s;
+    }
+    if (s != FTH_E_STATE) gs_say(w, "warning: %s is damaged: %s", own, why.text);
+    return resume_file(w, from, err);
+}
+
 fth_status gs_work_resume(gs_work *w, const char *own, bool *resumed, fth_err *err)
 {
     *resumed = w->job->resume != NULL;
-    if (w->job->resume) return resume_file(w, own, err);
+    if (w->job->resume) return resume_named(w, own, err);
     return !w->job->fresh && fth_path_exists(own) ? resume_own(w, own, resumed, err) : FTH_OK;
 }

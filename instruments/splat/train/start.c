@@ -340,7 +340,7 @@ static fth_status add_parts(gs_work *w, const char *checkpoint, fth_err *err)
         gs_state_add_part(&w->state, gs_grid_names[k], w->grids.part[k], gs_grid_axes[k]);
     if (!checkpoint) return FTH_OK;
     if (w->state.iteration > w->set.base) FTH_TRY(gs_work_begin_sparsity(w, err));
-    FTH_TRY(gs_state_load_parts(&w->state, w->mem, !w->job->resume, checkpoint, err));
+    FTH_TRY(gs_state_load_parts(&w->state, w->mem, !w->named, checkpoint, err));
     if (w->sparsity.z) gs_sparsity_set_aim(&w->sparsity);
     return FTH_OK;
 }
@@ -356,7 +356,7 @@ fth_status gs_work_begin(gs_work *w, fth_err *err)
                w->state.iteration, w->set.iterations, w->state.rows.n);
     else
         FTH_TRY(start_anew(w, err));
-    FTH_TRY(add_parts(w, !resumed ? NULL : w->job->resume ? w->job->resume : path, err));
+    FTH_TRY(add_parts(w, !resumed ? NULL : w->named ? w->named : path, err));
     if (w->set.most > 0 && w->state.rows.n > w->set.most)
         gs_say(w,
                "max_cap is %" PRId64 ", below the %" PRId64

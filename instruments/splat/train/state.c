@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const char format[] = "fathom splat training 1";
+static const char from_key[] = "resumed_from"; /* not there where nothing was */
 static const char *const part_names[GS_PARTS] = {"", "first.", "second."};
 
 enum { TENSORS = GS_PARTS * GS_ATTRIBUTES + 1, NAME = 48, SHAPE = 160 };
@@ -21,6 +22,7 @@ static void put_state(gs_facts *l, const gs_state *s)
     gs_facts_real(l, "means_lr", s->rate);
     gs_facts_count(l, "unseen", s->unseen);
     gs_facts_count(l, "losses", s->losses);
+    if (s->from[0]) gs_facts_text(l, from_key, s->from);
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
         char key[NAME];
         snprintf(key, sizeof key, "steps.%s", gs_attribute_names[a]);
@@ -107,7 +109,8 @@ static fth_status compare(const fth_safetensors *file, const gs_origin *from, ft
 static fth_status read_state(gs_state *s, fth_safetensors *file, const char *path, int64_t *degree,
                              fth_err *err)
 {
-    const char *what = fth_safetensors_meta(file, "format");
+    const char *what = fth_safetensors_meta(file, "format"),
+               *from = fth_safetensors_meta(file, from_key);
     if (!what || strcmp(what, format) != 0) {
         FTH_FAIL(err, FTH_E_FILE_KEY, "%s: expected a checkpoint ('%s'), found '%s'", path, format,
                  what ? what : "another file");
@@ -121,6 +124,7 @@ static fth_status read_state(gs_state *s, fth_safetensors *file, const char *pat
     FTH_TRY(read_real(file, path, "means_lr", &s->rate, err));
     FTH_TRY(read_count(file, path, "unseen", INT64_MAX / 2, &s->unseen, err));
     FTH_TRY(read_count(file, path, "losses", INT64_MAX / 2, &s->losses, err));
+    snprintf(s->from, sizeof s->from, "%s", from ? from : "");
     for (int a = 0; a < GS_ATTRIBUTES; a++) {
         char key[NAME];
         snprintf(key, sizeof key, "steps.%s", gs_attribute_names[a]);
@@ -219,6 +223,16 @@ fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_o
     fth_safetensors_close(file);
     if (st != FTH_OK) gs_state_free(s);
     return st;
+}
+
+bool gs_state_is_from(fth_mem *mem, const char *path, const char *hash)
+{
+    fth_safetensors *file = NULL;
+    if (fth_safetensors_open(&file, mem, path, NULL) != FTH_OK) return false;
+    const char *from = fth_safetensors_meta(file, from_key);
+    const bool is = from && strcmp(from, hash) == 0;
+    fth_safetensors_close(file);
+    return is;
 }
 
 void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const char *axes)

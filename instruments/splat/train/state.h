@@ -9,7 +9,7 @@
 #include "../strategy/rows.h"
 #include "origin.h"
 
-enum { GS_STATE_PARTS = 24 };
+enum { GS_STATE_PARTS = 24, GS_STATE_FROM = 24 };
 
 typedef struct gs_state {
     gs_rows rows;
@@ -20,6 +20,7 @@ typedef struct gs_state {
     int64_t degree;               /* of the spherical harmonics that is used */
     int64_t unseen;               /* iterations on end that saw no Gaussian */
     int64_t losses;               /* bytes of loss.csv */
+    char from[GS_STATE_FROM];     /* hash of the checkpoint that --resume named; "": none */
     /* Tensors of parts that are not always there, by name; others own them. */
     fth_file_tensor part[GS_STATE_PARTS];
     int parts;
@@ -30,6 +31,8 @@ fth_status gs_state_save(const gs_state *s, const gs_origin *from, const char *p
  * FTH_E_STATE tells it. */
 fth_status gs_state_load(gs_state *s, fth_context *ctx, int64_t most, const gs_origin *from,
                          const char *path, gs_differences *other, fth_err *err);
+/* Whether the training of a checkpoint was resumed from the one with this hash. */
+bool gs_state_is_from(fth_mem *mem, const char *path, const char *hash);
 /* One more tensor that is saved with the state; name and axes live as long. */
 void gs_state_add_part(gs_state *s, const char *name, fth_tensor *tensor, const char *axes);
 void gs_state_drop_part(gs_state *s, const char *name);

@@ -307,7 +307,7 @@ static void tell_cancelled(const gs_work *w, fth_err *err)
 static fth_status take_iterations(gs_work *w, fth_err *err)
 {
     const gs_settings *set = &w->set;
-    if (w->state.iteration > 0 && !w->job->resume) FTH_TRY(leave(w, err));
+    if (w->state.iteration > 0 && !w->named) FTH_TRY(leave(w, err));
     while (w->state.iteration < set->iterations) {
         bool half = false;
         fth_status s = iterate(w, &half, err);

@@ -23,6 +23,7 @@ typedef struct gs_work {
     int64_t trains, tests;
     gs_origin origin;
     gs_state state;
+    const char *named; /* the checkpoint of --resume; NULL: it goes on from its own, or anew */
     gs_step step;
     gs_poses poses;       /* not there unless they are trained */
     gs_sparsity sparsity; /* not there before its iterations */
@@ -62,8 +63,8 @@ bool gs_work_keeps_images(const gs_work *w, int64_t n, int degree, unsigned flag
 fth_status gs_work_check_room(gs_work *w, fth_err *err);
 fth_status gs_work_settle(gs_work *w, fth_err *err);
 
-/* resume.c: the state of --resume, or of `own`, the checkpoint of this folder, where there is one.
- */
+/* resume.c: the state of `own`, the checkpoint of this folder, where there is one. With --resume
+ * that of the file it names, unless `own` is of a training that went on from there. */
 fth_status gs_work_resume(gs_work *w, const char *own, bool *resumed, fth_err *err);
 
 /* files.c */
