@@ -3,6 +3,7 @@ codes, the file or key that is named, and that nothing is written.
 seconds: 25"""
 import gzip
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -99,6 +100,22 @@ class Mistakes(unittest.TestCase):
         path = self.dir / "in_steps" / CHECKPOINT
         path.write_bytes(path.read_bytes()[:-8])
         self.assertIn("resuming after iteration 21 of 26", self.said(*more, "-o", "in_steps", "--seed", 3))
+
+    def test_temporary_files_of_a_killed_training_go(self):
+        shutil.copytree(self.dir / "short", self.dir / "killed")
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        own = ["checkpoints/.model.safetensors", ".splat_20.ply", ".training_config.json", "sog/.splat_20_sog.sog",
+               "eval_step_20/.0.png", "timelapse/a/.000010.jpg"]
+        foreign = [f".report.csv.{dead.pid}-5f3a.tmp", f"mine/.splat_20.ply.{dead.pid}-5f3a.tmp", ".splat_20.ply.old.tmp",
+                   f"checkpoints/.model.safetensors.{os.getpid()}-5f3a.tmp"]  # the last is of a process that lives
+        for name in [f"{n}.{dead.pid}-5f3a.tmp" for n in own] + foreign:
+            path = self.dir / "killed" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"half")
+        self.ok("train", "-d", "toy", "-o", "killed", "-i", 20, "--sh-degree", 1, "--quiet")
+        left = [str(p.relative_to(self.dir / "killed")) for p in (self.dir / "killed").rglob(".*.tmp")]
+        self.assertEqual(sorted(left), sorted(foreign))
 
     def test_what_differs_is_told_by_name(self):
         again = ["train", "-d", "toy", "-o", "short", "-i", 20, "--sh-degree", 1]

@@ -339,3 +339,66 @@ fth_status gs_work_remove_results(const gs_work *w, fth_err *err)
     FTH_TRY(remove_numbered(w, exports[GS_FORMAT_SOG].folder, err));
     return gs_work_remove_timelapse(w, err);
 }
+
+/* ---- after a training that was killed ---- */
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    while (*list && strcmp(name, *list) != 0) list++;
+    return *list != NULL;
+}
+
+/* Of the folder itself others may write files, so those of a training are known by their names. */
+static bool is_own_file(const char *name)
+{
+    static const char *const names[] = {GS_CONFIG_FILE, GS_METRICS_FILE, GS_VIEWS_FILE,
+                                        GS_REPORT_FILE, NULL};
+    return is_one_of(name, names) || is_result("", name);
+}
+
+static bool is_own_folder(const char *name)
+{
+    static const char *const names[] = {"checkpoints", "sog", "timelapse", NULL};
+    return is_one_of(name, names) || is_numbered(name, "eval_step_", "");
+}
+
+/* NAME of ".NAME.PID-TIME.tmp"; false: it is no temporary file. */
+static bool name_of(const char *entry, char name[FTH_PATH])
+{
+    static const char end[] = ".tmp";
+    const size_t n = strlen(entry), k = sizeof end - 1;
+    if (entry[0] != '.' || n < k + 2 || strcmp(entry + n - k, end) != 0) return false;
+    snprintf(name, FTH_PATH, "%.*s", (int)(n - k - 1), entry + 1);
+    char *dot = strrchr(name, '.');
+    if (dot) *dot = '\0';
+    return dot && name[0];
+}
+
+static fth_status remove_leftovers(const gs_work *w, const char *folder, int depth, fth_err *err)
+{
+    enum { MOST_DEPTH = 16 };
+    char name[FTH_PATH], path[FTH_PATH];
+    fth_texts *list = NULL;
+    FTH_TRY(fth_folder_list(&list, w->mem, folder, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(list); i++) {
+        const char *entry = fth_texts_get(list, i);
+        int64_t count = 0;
+        if (name_of(entry, name)) {
+            if (depth == 0 && !is_own_file(name)) continue;
+            s = fth_path_join(path, folder, name, err);
+            if (s == FTH_OK) s = fth_remains_remove(w->mem, path, &count, err);
+        } else if (depth < MOST_DEPTH && (depth > 0 || is_own_folder(entry))) {
+            s = fth_path_join(path, folder, entry, err);
+            if (s == FTH_OK && fth_path_kind_of(path) == FTH_PATH_FOLDER)
+                s = remove_leftovers(w, path, depth + 1, err);
+        }
+    }
+    fth_texts_free(list);
+    return s;
+}
+
+fth_status gs_work_remove_leftovers(const gs_work *w, fth_err *err)
+{
+    return remove_leftovers(w, w->job->folder, 0, err);
+}

@@ -329,6 +329,7 @@ static fth_status make_folders(const gs_work *w, fth_err *err)
     char path[FTH_PATH];
     FTH_TRY(gs_work_path(w, "checkpoints", path, err));
     FTH_TRY(fth_folder_make_all(w->mem, path, err));
+    FTH_TRY(gs_work_remove_leftovers(w, err));
     if (w->state.iteration > 0) return FTH_OK;
     FTH_TRY(gs_work_path(w, GS_MEMORY_FILE, path, err));
     FTH_TRY(fth_path_remove(w->mem, path, err));

@@ -89,6 +89,8 @@ fth_status gs_work_save_state(gs_work *w, fth_err *err);
 /* Models, cameras, scores and the checkpoint of the training before, by the names that they are
  * written with. */
 fth_status gs_work_remove_results(const gs_work *w, fth_err *err);
+/* Temporary files that a training which was killed left in this folder. */
+fth_status gs_work_remove_leftovers(const gs_work *w, fth_err *err);
 /* Whether two paths lead to one file. */
 fth_status gs_work_is_same(const gs_work *w, const char *one, const char *other, bool *same,
                            fth_err *err);
