@@ -161,6 +161,20 @@ class Solve(unittest.TestCase):
             self.run_it(*words, "--out", algorithm[0] + "-little", "--memory", "7000K")
             self.assertEqual(self.bytes_of(algorithm[0]), self.bytes_of(algorithm[0] + "-little"))
 
+    def test_pictures_cost_no_result(self):
+        """What fits to be solved fits to be drawn, and the result is there before the first picture."""
+        at = np.linspace(16, 796, 8)
+        y, x = (v.ravel() for v in np.meshgrid(at, at))
+        np.savez(self.at("wide.npz"), diff3d=np.random.RandomState(3).rand(64, 32, 32), xcoords=x, ycoords=y, probeGuess=probe_of(32))
+        words = [PROGRAM, "ptycho", "solve", "wide.npz", "--iterations", "1", "--memory", "21M", "--quiet", "--out"]
+        subprocess.run([*words, "a", "--plan"], cwd=self.dir, check=True, capture_output=True)
+        subprocess.run([*words, "a"], cwd=self.dir, check=True)
+        pictures = {"reconstructed_amplitude.png", "reconstructed_phase.png", "probe.png", "overlap.png"}
+        self.assertLessEqual(pictures | {"reconstruction.npz", "errors.csv", "run.json"}, set(os.listdir(self.at("a"))))
+        os.makedirs(self.at("b/reconstructed_amplitude.png/x"))
+        self.assertNotEqual(subprocess.run([*words, "b"], cwd=self.dir, capture_output=True).returncode, 0)
+        self.assertEqual(self.bytes_of("a"), self.bytes_of("b"))
+
     def test_killed_and_resumed(self):
         self.make_scan()
         for algorithm in ("lsqml --batch 8 --momentum 0.5", "dm", "mpie --momentum_every 70"):

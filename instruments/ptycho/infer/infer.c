@@ -208,21 +208,19 @@ static fth_status write_result(work *w, fth_err *err)
             xy[2 * i] = w->data.x[i];
             xy[2 * i + 1] = w->data.y[i];
         }
-        const pt_result r = {
-            .mem = w->mem,
-            .cfg = w->job->cfg,
-            .algorithm = "cnn",
-            .scan = w->job->scan,
-            .object = fth_tensor_data(w->object),
-            .rows = w->canvas.rows,
-            .cols = w->canvas.cols,
-            .probe = probe,
-            .modes = m->opt.modes,
-            .side = n,
-            .positions = xy,
-            .patterns = w->data.n,
-            .origin = {w->canvas.origin[0], w->canvas.origin[1]},
-            .pixel_m = isfinite(w->data.scan.meta.pixel_m) ? w->data.scan.meta.pixel_m : 0};
+        const pt_result r = {.mem = w->mem,
+                             .cfg = w->job->cfg,
+                             .algorithm = "cnn",
+                             .scan = w->job->scan,
+                             .object = fth_tensor_data(w->object),
+                             .rows = w->canvas.rows,
+                             .cols = w->canvas.cols,
+                             .probe = probe,
+                             .modes = m->opt.modes,
+                             .side = n,
+                             .positions = xy,
+                             .patterns = w->data.n,
+                             .origin = {w->canvas.origin[0], w->canvas.origin[1]}};
         s = pt_result_write(&r, w->job->folder, err);
     }
     if (probe) fth_mem_release(w->mem, probe, NULL);
@@ -275,8 +273,10 @@ fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, ft
         if (job->call) fth_stage_point(job->call, "before_outputs");
         s = write_result(w, err);
     }
-    fth_folder_release(claim);
+    const double pixel = w->data.scan.meta.pixel_m;
     clear(w);
     fth_mem_release(mem, w, NULL);
+    if (s == FTH_OK && !foresee) s = pt_result_draw(mem, job->cfg, job->folder, pixel, err);
+    fth_folder_release(claim);
     return s;
 }

@@ -2,10 +2,13 @@
 #include "result.h"
 
 #include "../figures/pictures.h"
+#include "../recon/recon.h"
 #include "../settings/settings.h"
 
 #include <fathom/files.h>
 #include <fathom/lines.h>
+
+#include <math.h>
 
 /* ---- reconstruction.npz ---- */
 
@@ -94,29 +97,32 @@ static fth_status write_run(const pt_result *r, const char *folder, fth_err *err
 
 fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err)
 {
-    const pt_pictures p = {.mem = r->mem,
-                           .object = r->object,
-                           .object_dtype = FTH_C64,
-                           .rows = r->rows,
-                           .cols = r->cols,
-                           .probe = r->probe,
-                           .probe_dtype = FTH_C64,
-                           .modes = r->modes,
-                           .side = r->side,
-                           .errors = r->n_errors > 1 ? r->errors : NULL,
-                           .n_errors = r->n_errors,
-                           .x = r->positions,
-                           .y = r->positions + 1,
-                           .xy_stride = 2,
-                           .n_patterns = r->patterns,
-                           .origin_x = r->origin[0],
-                           .origin_y = r->origin[1],
-                           .pixel_m = r->pixel_m};
     FTH_TRY(write_errors(r, folder, err));
-    if (fth_config_bool(r->cfg, "pictures"))
-        FTH_TRY(pt_figures_reconstruction(&p, folder, NULL, err));
     FTH_TRY(write_run(r, folder, err));
     return write_reconstruction(r, folder, err);
+}
+
+fth_status pt_result_draw(fth_mem *mem, const fth_config *cfg, const char *folder, double pixel_m,
+                          fth_err *err)
+{
+    char path[FTH_PATH];
+    pt_recon r = {0};
+    if (!fth_config_bool(cfg, "pictures")) return FTH_OK;
+    FTH_TRY(fth_path_join(path, folder, PT_RECONSTRUCTION_FILE, err));
+    fth_status s = pt_recon_open(&r, mem, path, err);
+    if (s == FTH_OK) {
+        pt_pictures p = pt_pictures_of(&r, mem);
+        p.pixel_m = isfinite(pixel_m) ? pixel_m : 0;
+        if (p.n_errors < 2) p.errors = NULL; /* one point is no curve */
+        s = pt_figures_reconstruction(&p, folder, NULL, err);
+        pt_recon_close(&r);
+    }
+    if (s == FTH_E_BUDGET)
+        fth_err_hint(err,
+                     "%s is written; raise --memory, or leave pictures out with --pictures "
+                     "false",
+                     path);
+    return s;
 }
 
 fth_status pt_result_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)

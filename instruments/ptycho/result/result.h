@@ -28,11 +28,15 @@ typedef struct pt_result {
     double origin[2];     /* x, y of pixel (0, 0) of the object */
     const double *errors; /* [n_errors] R-factor of each epoch; NULL: none */
     int64_t n_errors;
-    double pixel_m; /* 0: not known */
 } pt_result;
 
-/* All files into the folder, which is there; pictures unless the config has none. */
+/* All files but pictures into the folder, which is there. */
 fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err);
+/* Pictures of what was written, unless the config has none: once nothing else is held, so that what
+ * could be solved can be drawn, and pictures that fail cost no result. pixel_m NAN or 0: not known.
+ */
+fth_status pt_result_draw(fth_mem *mem, const fth_config *cfg, const char *folder, double pixel_m,
+                          fth_err *err);
 /* The same files as outputs of a stage. */
 fth_status pt_result_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 

@@ -286,7 +286,6 @@ static fth_status write_results(work *w, fth_err *err)
         positions[2 * j] = s->x[j];
         positions[2 * j + 1] = s->y[j];
     }
-    const double pixel = w->scan.meta.pixel_m;
     const pt_result r = {.mem = w->mem,
                          .cfg = w->job->cfg,
                          .algorithm = pt_algorithm_names[s->opt.algorithm],
@@ -304,8 +303,7 @@ static fth_status write_results(work *w, fth_err *err)
                          .patterns = m,
                          .origin = {(double)s->origin_x, (double)s->origin_y},
                          .errors = s->history,
-                         .n_errors = s->epoch,
-                         .pixel_m = isnan(pixel) ? 0 : pixel};
+                         .n_errors = s->epoch};
     const fth_status st = pt_result_write(&r, w->job->folder, err);
     fth_mem_release(w->mem, block, NULL);
     return st;
@@ -396,12 +394,15 @@ static fth_status solve(work *w, fth_err *err)
 fth_status pt_solve(const pt_solving *job, fth_err *err)
 {
     work w = {.job = job, .mem = fth_context_mem(job->ctx)};
-    const fth_status s = solve(&w, err);
+    fth_status s = solve(&w, err);
+    const double pixel = w.scan.meta.pixel_m;
     pt_solver_destroy(w.solver);
     pt_earlier_clear(&w.earlier);
     fth_tensor_release(w.object);
     fth_tensor_release(w.order);
     pt_scan_close(&w.scan);
+    if (s == FTH_OK && !job->show && !job->foresee)
+        s = pt_result_draw(w.mem, job->cfg, job->folder, pixel, err);
     fth_folder_release(w.claim);
     return s;
 }
