@@ -199,6 +199,8 @@ class GroupsDoNotMeet(Case):
                  ("loss", {"amplitude": np.zeros((4, 8)), "observed_amp": np.zeros((5, 8))}, "'a' is 4"),
                  ("translate", {"images": np.zeros((4, 8, 8))}, "offsets_xy"),
                  ("translate", {"images": np.zeros((4, 8, 8)), "offsets_xy": np.zeros((4, 3))}, "xy"),
+                 ("stitch", {"patches": np.ones((3, 32, 32), np.complex64), "off": [[1, 2], [3, 4], [5, np.nan]]},
+                  "y of the position of patch 2 is NaN"),
                  ("cnn", {"X": np.zeros((1, 1, 32, 32), np.float32)}, "64, 128, 256 or 512")]
         for name, arrays, part in wrong:
             with self.subTest(name=name, part=part):

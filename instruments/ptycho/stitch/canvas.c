@@ -19,7 +19,15 @@ fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *place, int64
         return FTH_E_COMMAND;
     }
     for (int64_t i = 0; i < patches; i++)
-        for (int d = 0; d < 2; d++) mean[d] += place[2 * i + d];
+        for (int d = 0; d < 2; d++) {
+            if (!isfinite(place[2 * i + d]))
+                return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                "%c of the position of patch %lld is %s (off, coords_relative): "
+                                "expected a number of pixels",
+                                "xy"[d], (long long)i,
+                                isnan(place[2 * i + d]) ? "NaN" : "infinite");
+            mean[d] += place[2 * i + d];
+        }
     for (int d = 0; d < 2; d++) mean[d] /= (double)(patches > 0 ? patches : 1);
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY,
                          sizeof *c->shift * 2 * (uint64_t)(patches > 0 ? patches : 1),
