@@ -22,7 +22,7 @@ class Study(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.dir)
-        cls.first = cls.start("study", "dose", "--out", "s", "--batch_size", "33", *SMALL)
+        cls.first = cls.start("study", "dose", "-v", "--out", "s", "--batch_size", "33", *SMALL)
 
     @classmethod
     def start(cls, *words):
@@ -45,6 +45,11 @@ class Study(unittest.TestCase):
             history = json.load(f)
         self.assertEqual(sorted(history), sorted(ARMS))
         for arm in ARMS:
+            with open(self.at("s", arm + ".yaml")) as f:
+                values = [line for line in f if ": " in line and not line.startswith("#")]
+            shown = self.first.stdout.split(f"s/{arm}.yaml:\n")[1].split(".yaml:\n")[0]
+            self.assertGreater(len(values), 10)
+            self.assertEqual([v for v in values if v not in shown], [])
             self.assertEqual(len(history[arm]["loss"]), 1)
             for name in ("model.safetensors", "reconstruction.npz", "metrics.json"):
                 self.assertTrue(os.path.exists(self.at("s", arm, name)), name)

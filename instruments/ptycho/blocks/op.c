@@ -156,7 +156,8 @@ const fth_verb pt_verb_op = {
         "amplitude), loss (amplitude, observed_amp -> mae, nll), group (xcoords, ycoords -> "
         "idx, off, rel), stitch (patches, off, coords_relative, probe -> canvas, canvas_origin), "
         "probe and object (nothing "
-        "-> probe, object: the default probe, an object as drawn), cnn (X -> amp, phase), "
+        "-> probe, object: the default probe, an object, drawn on its own size), cnn (X -> amp, "
+        "phase), "
         "step (X, coords_relative, probe -> loss, pred, grad_w, and grad.NAME of every "
         "parameter). cnn and step have weights by a formula: sin(0.37 k + 0.11 length of the "
         "name) 1.2 / sqrt(fan), and compute in double unless --precision single is given.",

@@ -24,6 +24,7 @@ typedef struct request {
     fth_config *cfg; /* what the user gave, checked */
     char *given;     /* the same as text */
     pt_study study;
+    bool verbose;
     char dir[FTH_PATH];
 } request;
 
@@ -305,6 +306,17 @@ static fth_status fill_arm(const request *r, fth_config *cfg, const pt_arm *arm,
     return check(cfg, r->answer->out, err);
 }
 
+static fth_status show_config(const request *r, const fth_config *cfg, const char *path,
+                              fth_err *err)
+{
+    void *text = NULL;
+    const size_t n = fth_config_layout(cfg, NULL, NULL, NULL, 0);
+    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_META, n + 1, "config of an arm", &text, err));
+    (void)fth_config_layout(cfg, NULL, NULL, text, n + 1);
+    fprintf(r->answer->notes, "%s:\n%s", path, (const char *)text);
+    return fth_mem_release(r->mem, text, err);
+}
+
 static fth_status write_arm(const request *r, const pt_arm *arm, fth_err *err)
 {
     char path[FTH_PATH];
@@ -313,6 +325,7 @@ static fth_status write_arm(const request *r, const pt_arm *arm, fth_err *err)
     fth_status s = begin_config(&cfg, r, arm->name, err);
     if (s == FTH_OK) s = fill_arm(r, cfg, arm, err);
     if (s == FTH_OK) s = fth_config_write(cfg, NULL, "one arm of a dose study", path, err);
+    if (s == FTH_OK && r->verbose) s = show_config(r, cfg, path, err);
     return end_config(cfg, s, err);
 }
 
@@ -477,7 +490,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 {
     fth_answer a;
     asked flags_of = {value, user};
-    request r = {.ctx = ctx, .mem = fth_context_mem(ctx), .answer = &a};
+    request r = {.ctx = ctx,
+                 .mem = fth_context_mem(ctx),
+                 .answer = &a,
+                 .verbose = value(user, "verbose") != NULL};
     if (n_args != 1 || strcmp(arg[0], "dose") != 0) {
         FTH_FAIL(err, FTH_E_COMMAND, "there is one study: dose");
         fth_err_hint(err, "fathom ptycho study dose --out DIR");
@@ -498,6 +514,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 static const fth_flag flags[] = {
     {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the study; tmp/dose_study by itself"},
     {.name = "output-dir", .value = FTH_FLAG_DIR, .doc = "the same"},
+    {.name = "verbose", .letter = 'v', .doc = "also show the config of each arm"},
     {.name = "n-train", .value = FTH_FLAG_COUNT, .doc = "the same as --n_train"},
     {.name = "n-test", .value = FTH_FLAG_COUNT, .doc = "the same as --n_test"},
     {.name = "skip-training", .doc = "the same as --skip_training true"},
