@@ -117,6 +117,34 @@ class Mistakes(unittest.TestCase):
         left = [str(p.relative_to(self.dir / "killed")) for p in (self.dir / "killed").rglob(".*.tmp")]
         self.assertEqual(sorted(left), sorted(foreign))
 
+    def test_models_with_numbers_that_are_not_finite(self):
+        head, data = (self.dir / "short/splat_20.ply").read_bytes().split(b"end_header\n", 1)
+        names = [line.split()[2].decode() for line in head.splitlines() if line.startswith(b"property")]
+        good = np.frombuffer(data, "<f4").reshape(-1, len(names))
+
+        def write(*cells):
+            table = good.copy()
+            for row, column, value in cells:
+                table[row, names.index(column)] = value
+            (self.dir / "odd.ply").write_bytes(head + b"end_header\n" + table.tobytes())
+
+        verbs = [["render", "odd.ply", "-d", "toy", "-o", "odd"], ["eval", "odd.ply", "-d", "toy", "-o", "odd"],
+                 ["densify", "odd.ply", "--iteration", 9, "--strategy", "mcmc", "-o", "odd_out.ply"],
+                 *(["convert", "odd.ply", f"odd_out.{e}"] for e in ("ply", "splat", "spz", "sog", "html"))]
+        write((7, "y", np.nan), (9, "x", np.inf))
+        for words in verbs:
+            self.refused(3, *words, says="odd.ply: row 7, y: expected a finite number, found nan, as 2 of the file are")
+        self.assertEqual([p.name for p in self.dir.glob("odd*") if p.name != "odd.ply"], [])
+        self.assertIn("warning: 2 numbers of odd.ply are not finite, the first in row 7, y: nan", self.said("info", "odd.ply"))
+        self.assertEqual(json.loads(self.ok("info", "odd.ply", "--json").stdout)["not_finite"], 2)
+        for column in ("f_dc_2", "f_rest_4", "scale_1", "rot_3"):
+            write((5, column, -np.inf))
+            self.refused(3, *verbs[3], says=f"row 5, {column}: expected a finite number, found -inf, as 1 of the file is")
+        write((5, "opacity", np.nan))
+        self.refused(3, *verbs[3], says="row 5, opacity")
+        write((5, "opacity", np.inf))  # a logit of 1
+        self.assertNotIn("finite", self.said("info", "odd.ply") + self.said(*verbs[0]))
+
     def test_what_differs_is_told_by_name(self):
         again = ["train", "-d", "toy", "-o", "short", "-i", 20, "--sh-degree", 1]
         self.refused(2, *again, "--bg", "1,1,1", "--seed", 3, "--max-cap", 200, says=[

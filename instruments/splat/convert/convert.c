@@ -131,7 +131,7 @@ static fth_status convert(fth_mem *mem, const char *given, const char *to, edits
                           "all Gaussians, their order, and what packing takes");
         return FTH_OK;
     }
-    FTH_TRY(gs_model_load(&m, mem, in, info.format, err));
+    FTH_TRY(gs_model_load_finite(&m, mem, in, info.format, err));
     fth_status s = check_box(e, in, &m, err);
     if (s == FTH_OK) apply(e, &m);
     const int64_t n = m.n;

@@ -172,7 +172,7 @@ static fth_status refine_file(fth_context *ctx, request *q, const gs_model_info 
 {
     gs_model m;
     gs_rows rows;
-    FTH_TRY(gs_model_load(&m, fth_context_mem(ctx), q->model, info->format, err));
+    FTH_TRY(gs_model_load_finite(&m, fth_context_mem(ctx), q->model, info->format, err));
     fth_status s = gs_rows_load(&rows, ctx, &m, 3 * m.n + 1, 0, err); /* parents wait for both */
     gs_model_free(&m);
     if (s != FTH_OK) return s;

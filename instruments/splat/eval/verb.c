@@ -96,7 +96,7 @@ static fth_status open_and_evaluate(const order *o, int64_t *count, int64_t *gau
     if (s == FTH_OK && o->cameras) s = gs_scene_take_cameras(&scene, o->cameras, err);
     for (int64_t i = 0; s == FTH_OK && o->notes && i < fth_texts_count(scene.notes); i++)
         fprintf(o->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
-    if (s == FTH_OK) s = gs_model_load(&model, mem, o->model, info.format, err);
+    if (s == FTH_OK) s = gs_model_load_finite(&model, mem, o->model, info.format, err);
     if (s == FTH_OK) s = fth_folder_make_all(mem, o->out, err);
     if (s == FTH_OK) s = evaluate(o, &scene, &model, count, scores, err);
     *gaussians = model.n;

@@ -80,6 +80,33 @@ static fth_status describe_scene(fth_mem *mem, const char *path, const gs_scene_
     return st;
 }
 
+/* Packed formats cannot hold other numbers; memory may not have room for all rows. */
+static fth_status tell_flaws(fth_mem *mem, const char *path, const gs_model_info *info,
+                             fth_answer *a, fth_err *err)
+{
+    gs_model m;
+    gs_flaws f;
+    fth_err local = {0};
+    if (info->format != GS_FORMAT_PLY) return FTH_OK;
+    const fth_status s = gs_model_load(&m, mem, path, info->format, &local);
+    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
+        fprintf(a->notes, "rows were not looked at: memory has no room for them\n");
+        return FTH_OK;
+    }
+    if (s != FTH_OK && err) *err = local;
+    FTH_TRY(s);
+    gs_model_find_flaws(&m, &f);
+    gs_model_free(&m);
+    if (a->json) fth_json_int(fth_answer_facts(a), "not_finite", f.count);
+    if (f.count > 0)
+        fprintf(a->notes,
+                "warning: %" PRId64 " number%s of %s %s not finite, the first in row %" PRId64
+                ", %s: %g\n",
+                f.count, gs_s(f.count), path, f.count == 1 ? "is" : "are", f.row, f.column,
+                f.value);
+    return FTH_OK;
+}
+
 static fth_status describe_model(fth_mem *mem, const char *given, fth_answer *a, fth_err *err)
 {
     gs_model_info info;
@@ -93,11 +120,12 @@ static fth_status describe_model(fth_mem *mem, const char *given, fth_answer *a,
     fprintf(a->out, "\ngaussians %" PRId64 "\nsh degree %d\nmemory    %s\n", info.n, info.degree,
             fth_mem_format_size((uint64_t)info.n * gs_row_bytes(info.degree), bytes, sizeof bytes));
     if (info.iteration > 0) fprintf(a->out, "iteration %" PRId64 "\n", info.iteration);
-    if (!a->json) return FTH_OK;
-    fth_json_text(fth_answer_facts(a), "format", gs_format_names[info.format]);
-    fth_json_int(fth_answer_facts(a), "gaussians", info.n);
-    fth_json_int(fth_answer_facts(a), "sh_degree", info.degree);
-    return FTH_OK;
+    if (a->json) {
+        fth_json_text(fth_answer_facts(a), "format", gs_format_names[info.format]);
+        fth_json_int(fth_answer_facts(a), "gaussians", info.n);
+        fth_json_int(fth_answer_facts(a), "sh_degree", info.degree);
+    }
+    return tell_flaws(mem, path, &info, a, err);
 }
 
 /* A capture, and not meta.json, a folder that has one, or one of a training. */

@@ -4,6 +4,7 @@
 #include <fathom/number.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -158,6 +159,57 @@ fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format 
     const fth_status s = rows[format]->load(m, mem, path, err);
     if (s != FTH_OK) gs_model_free(m);
     return s;
+}
+
+static bool is_flaw(int attribute, float v)
+{
+    return attribute == GS_OPACITY ? isnan(v) : !isfinite(v);
+}
+
+/* As a PLY calls it; f_rest is channel after channel there. */
+static void name_column(gs_attribute a, int64_t column, int degree, char name[GS_COLUMN_NAME])
+{
+    static const char *const before[GS_ATTRIBUTES] = {"", "f_dc_", "f_rest_", "scale_", "rot_", ""};
+    const int64_t at = a == GS_SH_N ? column % 3 * gs_coefficients(degree) + column / 3 : column;
+    if (a == GS_OPACITY)
+        snprintf(name, GS_COLUMN_NAME, "opacity");
+    else if (a == GS_MEANS)
+        snprintf(name, GS_COLUMN_NAME, "%c", "xyz"[column]);
+    else
+        snprintf(name, GS_COLUMN_NAME, "%s%" PRId64, before[a], at);
+}
+
+void gs_model_find_flaws(const gs_model *m, gs_flaws *f)
+{
+    *f = (gs_flaws){0};
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const int64_t columns = gs_columns((gs_attribute)a, m->degree);
+        for (int64_t i = 0; i < m->n * columns; i++) {
+            if (!is_flaw(a, m->at[a][i])) continue;
+            if (f->count == 0 || i / columns < f->row) {
+                f->row = i / columns;
+                f->value = (double)m->at[a][i];
+                name_column((gs_attribute)a, i % columns, m->degree, f->column);
+            }
+            f->count++;
+        }
+    }
+}
+
+fth_status gs_model_load_finite(gs_model *m, fth_mem *mem, const char *path, gs_format format,
+                                fth_err *err)
+{
+    gs_flaws f;
+    FTH_TRY(gs_model_load(m, mem, path, format, err));
+    gs_model_find_flaws(m, &f);
+    if (f.count == 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_FORMAT,
+             "%s: row %" PRId64 ", %s: expected a finite number, found %g, as %" PRId64
+             " of the file %s",
+             path, f.row, f.column, f.value, f.count, f.count == 1 ? "is" : "are");
+    fth_err_hint(err, "leave those rows out");
+    gs_model_free(m);
+    return FTH_E_FILE_FORMAT;
 }
 
 fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)

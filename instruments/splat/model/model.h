@@ -80,6 +80,18 @@ int64_t gs_model_iteration(const char *path);
 fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, fth_err *err);
 fth_status gs_model_load(gs_model *m, fth_mem *mem, const char *path, gs_format format,
                          fth_err *err);
+/* The same of a file whose numbers are all finite. FTH_E_FILE_FORMAT: row and column of the first
+ * that is not, and how many there are. */
+fth_status gs_model_load_finite(gs_model *m, fth_mem *mem, const char *path, gs_format format,
+                                fth_err *err);
+/* Numbers that are not finite. An infinite opacity is a logit of 0 or 1, and allowed. */
+enum { GS_COLUMN_NAME = 32 };
+typedef struct gs_flaws {
+    int64_t count, row;          /* the first row that has one */
+    char column[GS_COLUMN_NAME]; /* of the first, as a PLY calls it */
+    double value;
+} gs_flaws;
+void gs_model_find_flaws(const gs_model *m, gs_flaws *f);
 /* By the ending of the name. FTH_E_COMMAND: no format has it. */
 fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err);
 /* A PLY of n rows that are brought in pieces: `bring` fills the first rows of a model with rows

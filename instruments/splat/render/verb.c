@@ -438,7 +438,7 @@ static fth_status render(order *o, fth_err *err)
     fth_answer_file(o->a, FTH_FILE_INPUT, o->data ? o->data : o->cameras, -1, "%s", scene.format);
     for (int64_t i = 0; s == FTH_OK && o->data && i < fth_texts_count(scene.notes); i++)
         fprintf(o->a->notes, "warning: %s\n", fth_texts_get(scene.notes, i));
-    if (s == FTH_OK) s = gs_model_load(&model, o->mem, o->model, info.format, err);
+    if (s == FTH_OK) s = gs_model_load_finite(&model, o->mem, o->model, info.format, err);
     if (s == FTH_OK) s = render_all(o, &scene, &model, err);
     gs_model_free(&model);
     gs_scene_close(&scene);
