@@ -94,9 +94,16 @@ class Densify(unittest.TestCase):
     def test_bad_input(self):
         np.save(self.dir / "short.npy", np.zeros((2, 95), "f4"))
         np.save(self.dir / "few.npy", np.zeros((2, 3, 3)))
+        for name, at, value in (("nan", (1, 7), np.nan), ("inf", (0, 95), np.inf), ("below", (0, 3), -1)):
+            stats = np.load(self.dir / "stats.npy")
+            stats[at] = value
+            np.save(self.dir / f"{name}.npy", stats)
         for code, part, words in (
                 (3, "short.npy: expected f32 or f64 of 2 x 96 statistics, found f32 of 2 x 95", ["--stats", "short.npy"]),
                 (3, "nothing.npy", ["--stats", "nothing.npy"]),
+                (3, "nan.npy: [1, 7]: expected a finite number from 0 on, found nan", ["--stats", "nan.npy"]),
+                (3, "inf.npy: [0, 95]: expected a finite number from 0 on, found inf", ["--stats", "inf.npy"]),
+                (3, "below.npy: [0, 3]: expected a finite number from 0 on, found -1", ["--stats", "below.npy"]),
                 (2, "expected normals for 19 split Gaussians, found 3", ["--stats", "stats.npy", "--noise", "few.npy"]),
                 (2, "--set: expected a key of the strategies and a value, found 'rate=1'", ["--set", "rate=1"]),
                 (2, "--set prune_opacity: expected 0 to 0.5, found '2'", ["--set", "prune_opacity=2"]),

@@ -118,6 +118,21 @@ static fth_status load_array(double **out, const fth_source *s, fth_mem *mem, ft
     return FTH_OK;
 }
 
+/* Visits and sums of lengths are never below 0. */
+static fth_status check_stats(const double *v, int64_t n, const char *path, fth_err *err)
+{
+    for (int64_t i = 0; i < 2 * n; i++) {
+        if (v[i] >= 0 && isfinite(v[i])) continue;
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "%s: [%" PRId64 ", %" PRId64 "]: expected a finite number from 0 on, found %g",
+                 path, i / n, i % n, v[i]);
+        fth_err_hint(err, "row 0 is how often each Gaussian was visible, row 1 its sum of "
+                          "gradients");
+        return FTH_E_FILE_FORMAT;
+    }
+    return FTH_OK;
+}
+
 static fth_status load_stats(gs_rows *rows, const char *path, fth_err *err)
 {
     fth_source s;
@@ -131,9 +146,11 @@ static fth_status load_stats(gs_rows *rows, const char *path, fth_err *err)
     const fth_status st = load_array(&v, &s, rows->mem, err);
     fth_source_close(&s);
     if (st != FTH_OK) return st;
+    const fth_status checked = check_stats(v, rows->n, path, err);
     for (int64_t i = 0; i < rows->n; i++)
         for (int k = 0; k < 2; k++) m.densify[2 * i + k] = (float)v[k * rows->n + i];
-    return fth_mem_release(rows->mem, v, err);
+    const fth_status released = fth_mem_release(rows->mem, v, checked == FTH_OK ? err : NULL);
+    return checked == FTH_OK ? released : checked;
 }
 
 static fth_status load_noise(request *q, fth_mem *mem, double **noise, fth_err *err)
