@@ -164,6 +164,18 @@ static fth_status load_noise(request *q, fth_mem *mem, double **noise, fth_err *
     return st;
 }
 
+/* How many are split is known only once they were chosen. */
+static fth_status refuse_noise(const request *q, int64_t split, fth_err *err)
+{
+    if (err) *err = (fth_err){0};
+    FTH_FAIL(err, FTH_E_FILE_SHAPE,
+             "%s: expected 2 x %" PRId64 " x 3 normals, as so many Gaussians are split, found "
+             "2 x %" PRId64 " x 3",
+             q->noise, split, q->rules.adc.noise_rows);
+    fth_err_hint(err, "more of them are allowed: give as many as the model has Gaussians");
+    return FTH_E_FILE_SHAPE;
+}
+
 /* ---- one refinement ---- */
 
 static fth_status refine_adc(request *q, gs_rows *rows, outcome *o, fth_err *err)
@@ -174,6 +186,8 @@ static fth_status refine_adc(request *q, gs_rows *rows, outcome *o, fth_err *err
     fth_status s = q->noise ? load_noise(q, rows->mem, &noise, err) : FTH_OK;
     if (s == FTH_OK) s = gs_adc_refine(rows, &q->rules.adc, q->iteration, &counts, err);
     if (noise) (void)fth_mem_release(rows->mem, noise, NULL);
+    if (s == FTH_E_USAGE && noise && q->rules.adc.noise_rows < counts.split)
+        s = refuse_noise(q, counts.split, err);
     *o = (outcome){.dup = counts.dup, .split = counts.split, .pruned = counts.pruned};
     return s;
 }

@@ -272,6 +272,7 @@ static fth_status choose(gs_refinement *r, gs_adc_counts *counts, fth_err *err)
     counts->wanted = r->dup.count + r->split.count;
     const int64_t room = room_for(r, counts);
     if (room < counts->wanted) FTH_TRY(heed_cap(r, room, err));
+    counts->split = r->split.count;
     if (r->rules->noise && r->rules->noise_rows < r->split.count)
         return FTH_FAIL(err, FTH_E_USAGE,
                         "noise: expected normals for %" PRId64 " split Gaussians, found %" PRId64,

@@ -34,7 +34,7 @@ typedef struct gs_adc_counts {
 /* Grow by the statistics, if there are any, and prune; statistics begin anew. Whether an iteration
  * refines is the caller's to say. On failure nothing changed, but for statistics that `last` has
  * dropped; where a device stopped between growing and pruning, rows have grown. FTH_E_USAGE: noise
- * for fewer rows than are split. */
+ * for fewer rows than are split, which counts->split has. */
 fth_status gs_adc_refine(gs_rows *rows, const gs_adc_rules *rules, int64_t iteration,
                          gs_adc_counts *counts, fth_err *err);
 /* The most that the ledger counts meanwhile for rows of n that grow by so many, beside what was
