@@ -293,6 +293,31 @@ class Solve(unittest.TestCase):
                                   "ones", code=2))
         self.assertFalse(os.path.exists(self.at("x")))
 
+    def test_kept_exit_waves_and_modes_stay_together(self):
+        a = self.make_scan(modes=2, photons=1e7)
+        np.savez(self.at("aside.npz"), **{**a, "probeGuess": np.roll(a["probeGuess"], (3, -2), (0, 1))})
+        for algorithm in ("dm", "raar"):
+            words = ("--algorithm", algorithm, "--iterations", "30")
+            self.run_it("scan.npz", "--out", "on", *words, "--modes", "2")
+            self.run_it("scan.npz", "--out", "off", *words, "--modes", "2", "--orthogonalise", "false")
+            on, off = self.result("on"), self.result("off")
+            # other modes of the same light: the same errors, the same object, and orthogonal at the end
+            self.assertEqual(on["error_history"].tobytes(), off["error_history"].tobytes())
+            self.assertEqual(on["reconstructed_object"].tobytes(), off["reconstructed_object"].tobytes())
+            p, q = on["reconstructed_probe"], off["reconstructed_probe"]
+            self.assertLess(abs(np.vdot(p[0], p[1])), 1e-5 * np.vdot(p, p).real)
+            self.assertGreater(abs(np.vdot(q[0], q[1])), 1e-3 * np.vdot(q, q).real)
+            self.assertTrue(np.allclose((np.abs(p) ** 2).sum(0), (np.abs(q) ** 2).sum(0), rtol=1e-3, atol=1e-5 * np.abs(q).max() ** 2))
+            # the middle: probe and object move once, together
+            self.run_it("aside.npz", "--out", "here", *words, "--centre_probe", "true")
+            self.run_it("aside.npz", "--out", "there", *words)
+            here, there = self.result("here"), self.result("there")
+            self.assertEqual(here["error_history"].tobytes(), there["error_history"].tobytes())
+            light = (np.abs(here["reconstructed_probe"][0]) ** 2)
+            middle = [(light.sum(1 - k) * (np.arange(32) - 16)).sum() / light.sum() for k in (0, 1)]
+            self.assertLess(np.abs(middle).max(), 0.51)
+            self.assertFalse(np.array_equal(here["reconstructed_object"], there["reconstructed_object"]))
+
     def test_probes_that_differ_from_pattern_to_pattern(self):
         a = self.make_scan()
         rng, column, counts = np.random.RandomState(3), np.arange(32) - 16, []

@@ -231,6 +231,7 @@ pt_solver *ps_solve(ps_case *c, const pt_solve_options *opt)
     OKE(pt_solver_create(&s, c->ctx, NULL, opt, &c->data, &err), &err);
     OKE(pt_solver_begin(s, &err), &err);
     while (s->epoch < opt->iterations) OKE(pt_solver_step(s, &err), &err);
+    OKE(pt_solver_finish(s, &err), &err);
     return s;
 }
 

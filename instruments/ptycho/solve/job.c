@@ -383,6 +383,7 @@ static fth_status solve(work *w, fth_err *err)
     if (!job->call) FTH_TRY(fth_folder_claim(&w->claim, w->mem, job->folder, err));
     FTH_TRY(start(w, checkpoint, err));
     FTH_TRY(run_epochs(w, checkpoint, err));
+    FTH_TRY(pt_solver_finish(w->solver, err));
     if (job->call) fth_stage_point(job->call, "before_outputs");
     FTH_TRY(write_results(w, err));
     say(w, "%s: R %.5f after %lld epoch%s", pt_algorithm_names[w->opt.algorithm],

@@ -189,12 +189,19 @@ static fth_status centre_probe(pt_solver *s, fth_err *err)
     return fth_mem_release(s->mem, room, err);
 }
 
+/* Other modes and another middle of the same light. */
+static fth_status settle(pt_solver *s, fth_err *err)
+{
+    if (s->modes > 1 && s->opt.orthogonalise) FTH_TRY(orthogonalise(s, err));
+    return s->opt.centre_probe ? centre_probe(s, err) : FTH_OK;
+}
+
 fth_status pt_solver_refine(pt_solver *s, fth_err *err)
 {
     const pt_solve_options *o = &s->opt;
     const bool probe_on = s->epoch >= o->probe_start;
-    if (s->modes > 1 && o->orthogonalise && probe_on) FTH_TRY(orthogonalise(s, err));
-    if (o->centre_probe && probe_on) FTH_TRY(centre_probe(s, err));
+    /* exit waves that are kept belong to the modes and places as they are: they wait for the end */
+    if (probe_on && !s->waves) FTH_TRY(settle(s, err));
     if (probe_on) FTH_TRY(pt_constrain_probe(s, err));
     if (!isnan(o->probe_power)) fix_power(s);
     FTH_TRY(pt_constrain_object(s, err));
@@ -202,4 +209,9 @@ fth_status pt_solver_refine(pt_solver *s, fth_err *err)
     if (o->scale_every > 0 && (s->epoch + 1) % o->scale_every == 0)
         FTH_TRY(pt_solver_share_scale(s, err));
     return FTH_OK;
+}
+
+fth_status pt_solver_finish(pt_solver *s, fth_err *err)
+{
+    return s->waves && s->epoch > s->opt.probe_start ? settle(s, err) : FTH_OK;
 }

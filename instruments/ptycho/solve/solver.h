@@ -8,6 +8,7 @@
  *   FTH_TRY(pt_solver_create(&s, ctx, call, &options, &data, err));
  *   FTH_TRY(pt_solver_begin(s, err));
  *   while (s->epoch < options.iterations) FTH_TRY(pt_solver_step(s, err));
+ *   FTH_TRY(pt_solver_finish(s, err));
  *   ... s->object, s->probe, s->x, s->history ...
  *   pt_solver_destroy(s);
  */
@@ -150,6 +151,8 @@ fth_status pt_solver_begin(pt_solver *s, fth_err *err);
 void pt_solver_destroy(pt_solver *s); /* NULL is allowed */
 /* One epoch. FTH_E_NUMERIC: the state is no longer made of numbers. */
 fth_status pt_solver_step(pt_solver *s, fth_err *err);
+/* After the last epoch: DM and RAAR make modes orthogonal and centre the probe only now. */
+fth_status pt_solver_finish(pt_solver *s, fth_err *err);
 
 /* Steps along the way. */
 fth_status pt_solver_canvas(pt_solver *s, fth_err *err); /* start.c */
