@@ -248,6 +248,68 @@ TEST(gradients_of_antialiasing_are_those_of_differences)
     end(&m);
 }
 
+/* What one precision makes of a scene. */
+typedef struct drawn {
+    double image[48 * 40 * 3], grad[GS_ATTRIBUTES][40 * 9];
+} drawn;
+
+static void draw(const scene *s, fth_dtype dtype, const double *from[GS_ATTRIBUTES], drawn *to)
+{
+    t_random same = t_random_make(7);
+    made m = make(s, dtype, 16, &same);
+    fth_val grad[GS_ATTRIBUTES];
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        for (int64_t i = 0; i < s->n * gs_columns((gs_attribute)a, s->degree); i++)
+            t_put(dtype, m.data[a], i, from[a][i], 0);
+    float weights[48 * 40 * 3];
+    fill(&same, FTH_F32, weights, s->width * s->height * 3, 1, 0);
+    const fth_val of = fth_cast(t_input(m.g, "weights", FTH_F32, "i j c", weights), dtype);
+    OK(fth_grad(fth_sum(fth_mul(m.image, of), "i j c"), GS_ATTRIBUTES, m.model.at, grad));
+    t_eval_f64(m.image, to->image);
+    for (int a = 0; a < GS_ATTRIBUTES; a++)
+        t_eval_f64(fth_layout(grad[a], gs_attribute_axes[a]), to->grad[a]);
+    end(&m);
+}
+
+/* In f32 as in f64 of the same numbers; gradients by their largest entry. */
+static void agree(const scene *s, const double *from[GS_ATTRIBUTES])
+{
+    static drawn single, twice;
+    draw(s, FTH_F32, from, &single);
+    draw(s, FTH_F64, from, &twice);
+    for (int64_t i = 0; i < s->width * s->height * 3; i++)
+        NEAR(single.image[i], twice.image[i], 2e-5);
+    for (int a = 0; a < GS_ATTRIBUTES; a++) {
+        const int64_t n = s->n * gs_columns((gs_attribute)a, s->degree);
+        double most = 0, off = 0;
+        for (int64_t i = 0; i < n; i++) {
+            most = fmax(most, fabs(twice.grad[a][i]));
+            off = fmax(off, fabs(single.grad[a][i] - twice.grad[a][i]));
+        }
+        IS_TRUE(most > 0 && off <= 1e-4 * most);
+    }
+}
+
+TEST(single_precision_keeps_gradients_of_needles)
+{
+    t_random r = t_random_make(8);
+    t_cuts(1);
+    for (int64_t antialias = 0; antialias < 2; antialias++) {
+        const scene s = {40, 48, 40, 1, 4, antialias};
+        /* antialiased ones are thicker: a factor of almost none has few digits in f32 itself */
+        const double thick = antialias ? -2.5 : -4.5;
+        double data[GS_ATTRIBUTES][40 * 9];
+        const double *from[GS_ATTRIBUTES];
+        for (int a = 0; a < GS_ATTRIBUTES; a++) {
+            for (int i = 0; i < 40 * 9; i++) data[a][i] = (double)(float)t_random_normal(&r);
+            from[a] = data[a];
+        }
+        for (int i = 0; i < 120; i++)
+            data[GS_SCALING][i] = i % 3 == 1 ? 0.25 * (i % 4) - 0.5 : thick - 0.125 * (i % 5);
+        agree(&s, from);
+    }
+}
+
 TEST(too_little_room_says_how_much_is_needed)
 {
     t_random r = t_random_make(4);

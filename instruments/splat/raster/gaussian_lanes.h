@@ -27,7 +27,6 @@ typedef struct seen {
     real tx, ty;  /* clamped directions */
     real o, n;    /* opacity, squared length of the quaternion */
     real s2[3], R[3][3];
-    real cov[3][3];
     real T[2][3];
     real a, b, c, det;
     real factor; /* of the opacity: 1, or with antialiasing the root of the areas' ratio */
@@ -83,25 +82,25 @@ LANE bool look(const gs_raster *rule, const real *view, const real *mean, const 
     g->o = 1 / (1 + EXP(-opacity));
     g->n = FMA(q[0], q[0], FMA(q[1], q[1], FMA(q[2], q[2], q[3] * q[3])));
     if (!(g->o >= R(1.0) / 255) || !(g->n >= LEAST)) return false;
+    real cov[3][3], M[2][3];
     rotation_of(q, g->n, g->R);
     for (int k = 0; k < 3; k++) g->s2[k] = EXP(2 * scaling[k]);
     for (int i = 0; i < 3; i++)
         for (int j = i; j < 3; j++) {
             const real *p = g->R[i], *r = g->R[j];
-            g->cov[i][j] = g->cov[j][i] =
+            cov[i][j] = cov[j][i] =
                 FMA(p[0] * g->s2[0], r[0], FMA(p[1] * g->s2[1], r[1], p[2] * g->s2[2] * r[2]));
         }
     g->x = (dot3(pose, mean) + pose[3]) / g->z;
     g->y = (dot3(pose + 4, mean) + pose[7]) / g->z;
     g->tx = clamp_to(g->x, (R(-0.15) * W - cx) / fx, (R(1.15) * W - cx) / fx);
     g->ty = clamp_to(g->y, (R(-0.15) * H - cy) / fy, (R(1.15) * H - cy) / fy);
-    real M[2][3];
     for (int k = 0; k < 3; k++) {
         g->T[0][k] = fx / g->z * FMA(-g->tx, pose[8 + k], pose[k]);
         g->T[1][k] = fy / g->z * FMA(-g->ty, pose[8 + k], pose[4 + k]);
     }
     for (int r = 0; r < 2; r++)
-        for (int k = 0; k < 3; k++) M[r][k] = dot3(g->T[r], g->cov[k]);
+        for (int k = 0; k < 3; k++) M[r][k] = dot3(g->T[r], cov[k]);
     g->a = dot3(M[0], g->T[0]) + BLUR;
     g->b = dot3(M[0], g->T[1]);
     g->c = dot3(M[1], g->T[1]) + BLUR;
@@ -175,39 +174,56 @@ LANE real back_opacity(const seen *g, const real *bar)
     return bar[GS_O] * g->factor * g->o * (1 - g->o);
 }
 
-/* Antialiasing: through the factor to the covariance, added to its cotangents. */
-LANE void back_factor(const seen *g, const real *bar, real *g11, real *g12, real *g22)
+/* Antialiasing: through the factor to the covariance, 11, 12 and 22 of its cotangent. */
+LANE void back_factor(const seen *g, const real *bar, real to[3])
 {
+    for (int k = 0; k < 3; k++) to[k] = 0;
+    if (!(g->factor < 1)) return;
     const real share = sharp_share(g);
     if (!(share > LEAST_SHARE)) return;
     const real by = bar[GS_O] * g->o / (2 * g->factor * g->det);
-    *g11 += by * (g->c - BLUR - share * g->c);
-    *g12 += by * (share - 1) * g->b;
-    *g22 += by * (g->a - BLUR - share * g->a);
+    to[0] = by * (g->c - BLUR - share * g->c);
+    to[1] = by * (share - 1) * g->b;
+    to[2] = by * (g->a - BLUR - share * g->a);
 }
 
-/* From the conic and the place on the image to what the camera saw: half the cotangent of T before
- * the covariance, that of T, and that of the place in the camera. */
+/* The cotangent G of the covariance times an axis t, and t G t, which it returns. The conic K is
+ * the inverse of the covariance, so G is -K H K with H that of the conic, and what the factor adds.
+ * K goes to t first: entries of G are as large as the short axis of a thin Gaussian makes them, and
+ * would leave nothing of the long one. */
+LANE real back_axis(const seen *g, const real *bar, const real *add, const real *t, real *to)
+{
+    const real a = g->a, b = g->b, c = g->c, by = 1 / g->det, half = bar[GS_B] / 2;
+    const real x = by * FMA(c, t[0], -(b * t[1])), y = by * FMA(a, t[1], -(b * t[0])),
+               p = FMA(bar[GS_A], x, half * y), q = FMA(half, x, bar[GS_C] * y),
+               r = FMA(add[0], t[0], add[1] * t[1]), s = FMA(add[1], t[0], add[2] * t[1]);
+    to[0] = FMA(by, FMA(b, q, -(c * p)), r);
+    to[1] = FMA(by, FMA(b, p, -(a * q)), s);
+    return FMA(t[0], r, t[1] * s) - FMA(x, p, y * q);
+}
+
+/* From the conic and the place on the image to what the camera saw: the cotangents of the axes on
+ * the image (rows of two, over their squared lengths), of scaling, of T, and of the place in the
+ * camera. */
 typedef struct flat {
-    real P[2][3], dT[2][3], at[3];
+    real axis[3][2], scaling[3], dT[2][3], at[3];
 } flat;
 
 LANE void back_flat(const real *view, const seen *g, const real *bar, flat *to)
 {
     const real *pose = view + GS_VIEW_POSE, fx = view[GS_VIEW_FX], fy = view[GS_VIEW_FY];
-    const real a = g->a, b = g->b, c = g->c, D = 1 / (g->det * g->det);
-    const real gA = bar[GS_A], gB = bar[GS_B] / 2, gC = bar[GS_C]; /* of symmetric matrices */
-    real g11 = D * (2 * b * c * gB - c * c * gA - b * b * gC),
-         g12 = D * (b * c * gA - (a * c + b * b) * gB + a * b * gC),
-         g22 = D * (2 * a * b * gB - b * b * gA - a * a * gC);
-    if (g->factor < 1) back_factor(g, bar, &g11, &g12, &g22);
-    real dJ[2][3];
+    real add[3], dJ[2][3];
+    back_factor(g, bar, add);
     for (int k = 0; k < 3; k++) {
-        to->P[0][k] = FMA(g11, g->T[0][k], g12 * g->T[1][k]);
-        to->P[1][k] = FMA(g12, g->T[0][k], g22 * g->T[1][k]);
+        const real column[3] = {g->R[0][k], g->R[1][k], g->R[2][k]},
+                   t[2] = {dot3(g->T[0], column), dot3(g->T[1], column)};
+        to->scaling[k] = 2 * g->s2[k] * back_axis(g, bar, add, t, to->axis[k]);
+        for (int r = 0; r < 2; r++) to->axis[k][r] *= 2 * g->s2[k];
     }
-    for (int r = 0; r < 2; r++)
-        for (int k = 0; k < 3; k++) to->dT[r][k] = 2 * dot3(to->P[r], g->cov[k]);
+    for (int r = 0; r < 2; r++) {
+        const real by[3] = {to->axis[0][r], to->axis[1][r], to->axis[2][r]};
+        for (int k = 0; k < 3; k++) to->dT[r][k] = dot3(by, g->R[k]);
+    }
     for (int r = 0; r < 2; r++)
         for (int k = 0; k < 3; k++) dJ[r][k] = dot3(to->dT[r], pose + 4 * k);
     const real z = g->z, gu = bar[GS_U], gv = bar[GS_V];
@@ -222,17 +238,13 @@ LANE void back_shape(const real *view, const real *q, const seen *g, const real 
 {
     const real *pose = view + GS_VIEW_POSE;
     flat f;
-    real G3[3][3], M[3][3];
+    real M[3][3];
     back_flat(view, g, bar, &f);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) G3[i][j] = FMA(g->T[0][i], f.P[0][j], g->T[1][i] * f.P[1][j]);
     for (int k = 0; k < 3; k++) {
         to->mean[k] = FMA(pose[k], f.at[0], FMA(pose[4 + k], f.at[1], pose[8 + k] * f.at[2]));
-        real column[3], turned[3];
-        for (int i = 0; i < 3; i++) column[i] = g->R[i][k];
-        for (int i = 0; i < 3; i++) turned[i] = dot3(G3[i], column);
-        to->scaling[k] = 2 * g->s2[k] * dot3(column, turned);
-        for (int i = 0; i < 3; i++) M[i][k] = 2 * turned[i] * g->s2[k];
+        to->scaling[k] = f.scaling[k];
+        for (int i = 0; i < 3; i++)
+            M[i][k] = FMA(g->T[0][i], f.axis[k][0], g->T[1][i] * f.axis[k][1]);
     }
     back_rotation(q, g->n, M, to->q);
 }
