@@ -310,6 +310,19 @@ TEST(single_precision_keeps_gradients_of_needles)
     }
 }
 
+/* sigmoid(17) is 1 in f32. */
+TEST(single_precision_keeps_gradients_of_opaque_gaussians)
+{
+    t_cuts(1);
+    for (int k = 0; k < 4; k++) {
+        const scene s = {1, 12, 10, 1, 4, k % 2};
+        const double mean[3] = {0.1, -0.2, 0.3}, sh[9] = {0.5, -0.4, 0.3, 0.2, 0.1, -0.2, 0.4},
+                     scaling[3] = {-1, -0.5, -0.8}, q[4] = {1, 0.2, -0.3, 0.1},
+                     opacity = k / 2 ? 17 : 12, *from[] = {mean, sh, sh, scaling, q, &opacity};
+        agree(&s, from);
+    }
+}
+
 TEST(too_little_room_says_how_much_is_needed)
 {
     t_random r = t_random_make(4);

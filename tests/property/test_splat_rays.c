@@ -455,6 +455,28 @@ TEST(gradients_of_short_lenses_are_those_of_differences)
 }
 
 /* Whatever the cotangents are of pixels without a ray, of the image and of alpha. */
+/* The slope of sigmoid(17), which is 1 in f32, and of sigmoid(12), in f32 as in f64. */
+TEST(gradients_of_opaque_gaussians_keep_their_digits)
+{
+    const scene s = {1, 12, 10, 0, 4, -0.7, 0.1, false};
+    t_cuts(1);
+    for (double logit = 12; logit <= 17; logit += 5) {
+        double to[2];
+        for (int bits = 0; bits < 2; bits++) {
+            t_random r = t_random_make(9);
+            const fth_dtype dtype = bits ? FTH_F64 : FTH_F32;
+            made m = make(&s, &lenses[0], dtype, 16, &r);
+            fth_val grad;
+            t_put(dtype, m.data[GS_OPACITY], 0, logit, 0);
+            OK(fth_grad(fth_sum(m.image, "i j c"), 1, &m.model.at[GS_OPACITY], &grad));
+            t_eval_f64(grad, &to[bits]);
+            end(&m);
+        }
+        IS_TRUE(to[1] != 0);
+        NEAR(to[0], to[1], 1e-4 * fabs(to[1]));
+    }
+}
+
 TEST(pixels_beyond_the_lens_have_no_gradient)
 {
     enum { PIXELS = 12 * 10, MOST = 5 * 9 };

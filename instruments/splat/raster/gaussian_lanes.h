@@ -26,6 +26,7 @@ typedef struct seen {
     real x, y, z; /* X / Z, Y / Z, Z in the camera */
     real tx, ty;  /* clamped directions */
     real o, n;    /* opacity, squared length of the quaternion */
+    real clear;   /* 1 - o, to all its digits */
     real s2[3], R[3][3];
     real T[2][3];
     real a, b, c, det;
@@ -35,6 +36,12 @@ typedef struct seen {
 LANE real dot3(const real *p, const real *q)
 {
     return FMA(p[0], q[0], FMA(p[1], q[1], p[2] * q[2]));
+}
+
+/* 1 - sigmoid(x) is sigmoid(-x): of a rounded one, near 1, little would be left. */
+LANE real sigmoid(real x)
+{
+    return 1 / (1 + EXP(-x));
 }
 
 LANE real clamp_to(real v, real low, real high)
@@ -79,7 +86,8 @@ LANE bool look(const gs_raster *rule, const real *view, const real *mean, const 
     const real W = (real)rule->width, H = (real)rule->height;
     g->z = dot3(pose + 8, mean) + pose[11];
     if (!(g->z >= NEAR_PLANE && g->z <= FAR_PLANE)) return false;
-    g->o = 1 / (1 + EXP(-opacity));
+    g->o = sigmoid(opacity);
+    g->clear = sigmoid(-opacity);
     g->n = FMA(q[0], q[0], FMA(q[1], q[1], FMA(q[2], q[2], q[3] * q[3])));
     if (!(g->o >= R(1.0) / 255) || !(g->n >= LEAST)) return false;
     real cov[3][3], M[2][3];
@@ -171,7 +179,7 @@ LANE void back_rotation(const real *q, real n, real M[3][3], real *out)
 /* To the logit of the opacity. */
 LANE real back_opacity(const seen *g, const real *bar)
 {
-    return bar[GS_O] * g->factor * g->o * (1 - g->o);
+    return bar[GS_O] * g->factor * g->o * g->clear;
 }
 
 /* Antialiasing: through the factor to the covariance, 11, 12 and 22 of its cotangent. */

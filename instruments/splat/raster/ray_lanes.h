@@ -21,7 +21,8 @@
 #define RAY_MOST R(1e12)
 
 typedef struct ray_seen {
-    real o, n; /* opacity, squared length of the quaternion */
+    real o, n;  /* opacity, squared length of the quaternion */
+    real clear; /* 1 - o, to all its digits */
     real s[3], R[3][3];
     real m[3], M[3][3];
 } ray_seen;
@@ -33,7 +34,8 @@ LANE bool ray_look(const real *view, const real *mean, const real *scaling, cons
     const real *pose = view + GS_VIEW_POSE;
     for (int k = 0; k < 3; k++) g->m[k] = dot3(pose + 4 * k, mean) + pose[4 * k + 3];
     if (!(g->m[2] >= NEAR_PLANE && g->m[2] <= RAY_FAR)) return false;
-    g->o = 1 / (1 + EXP(-opacity));
+    g->o = sigmoid(opacity);
+    g->clear = sigmoid(-opacity);
     g->n = FMA(q[0], q[0], FMA(q[1], q[1], FMA(q[2], q[2], q[3] * q[3])));
     if (!(g->o >= R(1.0) / 255) || !(g->n >= LEAST)) return false;
     rotation_of(q, g->n, g->R);
@@ -124,7 +126,7 @@ LANE void ray_back_place(const real *view, const real *row, const real *at, real
  * a factor that has no derivative here. */
 LANE real ray_back_opacity(const ray_seen *g, real opacity, const real *bar)
 {
-    return bar[GS_O] * opacity * (1 - g->o);
+    return bar[GS_O] * opacity * g->clear;
 }
 
 /* From the mean in the camera and from M to mean, scaling and rotation. */
