@@ -63,6 +63,12 @@ class Mistakes(unittest.TestCase):
         shutil.copytree(self.dir / "toy", self.dir / name)
         return self.dir / name
 
+    def test_the_first_step_takes_what_was_planned(self):
+        for i in range(6):  # one that is decoded beside the step is counted in about every third run
+            self.ok("train", "-d", "toy", "-o", f"step_{i}", "-i", 2, "--sh-degree", 1, "--quiet", "--threads", 2)
+            row = rows_of(self.dir / f"step_{i}/memory.csv")[0]
+            self.assertEqual(row["ledger_bytes"], row["planned_bytes"])
+
     # ---- resuming ----
 
     def test_what_a_resumed_training_cannot_change(self):

@@ -171,8 +171,9 @@ static fth_status iterate(gs_work *w, bool *half, fth_err *err)
     FTH_TRY(gs_work_begin_sparsity(w, err));
     find_ground(w, iteration, ground);
     gs_poses_view(&w->poses, number, &w->scene.view[number], &posed);
-    if (!w->gallery.pixels)
-        FTH_TRY(gs_feed_take(&w->feed, iteration, iteration < w->set.iterations, &image, err));
+    /* beside the first step none is decoded: memory.csv has what the step itself takes */
+    const bool ahead = iteration < w->set.iterations && planned > 0;
+    if (!w->gallery.pixels) FTH_TRY(gs_feed_take(&w->feed, iteration, ahead, &image, err));
     look_at_mask(w, number, image.mask);
     if (!(w->state.rows.flags & GS_ROWS_DEVICE))
         w->step.beside = w->decode_bytes + gs_feed_room_left(&w->feed);
