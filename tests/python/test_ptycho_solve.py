@@ -350,6 +350,17 @@ class Solve(unittest.TestCase):
         self.assertGreater(error(r["opr_weights"] * [1, 0, 0]), 2 * last[1])
         self.assertIn("has no eigenprobes", self.run_it("differ.npz", "--out", "x", "--opr", "1", code=2))
 
+    def test_errors_that_grow_are_told(self):
+        self.make_scan(photons=1e7)
+        said = self.run_it("scan.npz", "--out", "good", "--algorithm", "lsqml", "--batch", "20", "--iterations", "30")
+        self.assertNotIn("warning: R grew", said)
+        said = self.run_it("scan.npz", "--out", "bad", "--algorithm", "epie", "--probe_start", "3", "--probe_alpha", "2.5",
+                           "--iterations", "8", "--start_from", "good/reconstruction.npz")
+        r = self.result("bad")["error_history"]
+        best = int(np.argmin(r))
+        self.assertGreater(r[-1], 10 * r[best])
+        self.assertIn(f"warning: R grew from {r[best]:.5f} in epoch {best + 1} to", said)
+
     def test_masked_pixels_are_not_looked_at(self):
         a = self.make_scan(photons=1e7)
         mask = np.ones((32, 32), bool)

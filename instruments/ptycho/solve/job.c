@@ -13,7 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { SAVE_EVERY = 5 }; /* epochs from one checkpoint to the next, at least */
+enum { MOST_GROWTH = 10 }; /* of R over its best, before a warning */
+enum { SAVE_EVERY = 5 };   /* epochs from one checkpoint to the next, at least */
 enum {
     SAVE_SHARE = 20
 }; /* and this many times what the last one took: fast epochs are not held up */
@@ -365,6 +366,20 @@ static fth_status foresee(work *w, fth_err *err)
     return FTH_OK;
 }
 
+static void warn_of_growth(const work *w)
+{
+    const pt_solver *s = w->solver;
+    const double *r = s->history, last = r[s->epoch - 1];
+    int64_t best = 0;
+    for (int64_t i = 1; i < s->epoch; i++)
+        if (r[i] < r[best]) best = i;
+    if (last > MOST_GROWTH * r[best])
+        say(w,
+            "warning: R grew from %.5f in epoch %lld to %.5g: the result is not to be trusted; "
+            "stop there (--iterations %lld), take smaller steps or another algorithm",
+            r[best], (long long)best + 1, last, (long long)best + 1);
+}
+
 static fth_status solve(work *w, fth_err *err)
 {
     const pt_solving *job = w->job;
@@ -389,6 +404,7 @@ static fth_status solve(work *w, fth_err *err)
     say(w, "%s: R %.5f after %lld epoch%s", pt_algorithm_names[w->opt.algorithm],
         w->solver->history[w->solver->epoch - 1], (long long)w->solver->epoch,
         w->solver->epoch == 1 ? "" : "s");
+    warn_of_growth(w);
     return fth_path_remove(w->mem, checkpoint, err);
 }
 
