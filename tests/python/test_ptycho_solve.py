@@ -350,6 +350,15 @@ class Solve(unittest.TestCase):
         self.assertGreater(error(r["opr_weights"] * [1, 0, 0]), 2 * last[1])
         self.assertIn("has no eigenprobes", self.run_it("differ.npz", "--out", "x", "--opr", "1", code=2))
 
+    def test_eigenprobes_of_a_probe_that_stays_do_no_harm(self):
+        self.make_scan(photons=1e7)
+        last = []
+        for opr in ("0", "2", "3"):
+            self.run_it("scan.npz", "--out", "s" + opr, "--algorithm", "lsqml", "--batch", "20", "--iterations", "60",
+                        "--opr", opr)
+            last.append(self.result("s" + opr)["error_history"][-1])
+        self.assertLess(max(last[1:]), 1.2 * last[0], last)
+
     def test_errors_that_grow_are_told(self):
         self.make_scan(photons=1e7)
         said = self.run_it("scan.npz", "--out", "good", "--algorithm", "lsqml", "--batch", "20", "--iterations", "30")

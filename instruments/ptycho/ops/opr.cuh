@@ -104,9 +104,11 @@ template <typename T> __global__ void opr_follow(const work<T> w, int q)
         sum[0] += (double)w.trend[p] * (double)w.trend[p];
     sum_block(sum);
     const double length = sqrt(2 * sum[0] / (double)all);
+    const double part = 0.01 * (double)size_of(w);
+    const T step = (T)(0.1 < part * length ? 0.1 / length : part);
     sum[0] = 0;
     for (int64_t p = threadIdx.x; p < all; p += blockDim.x) {
-        if (length > 0) e[p] += (T)(0.1 / length) * w.trend[p];
+        if (length > 0) e[p] += step * w.trend[p];
         sum[0] += (double)e[p] * (double)e[p];
     }
     sum_block(sum);

@@ -144,7 +144,10 @@ static void opr_follow(sweep *s, int64_t trend_tiles)
         s->one[i].share = (s->one[i].share + shares[i * columns]) / norm;
     fth_team_run(team, trend_tiles, opr_trend, s);
     const double long_ = rms(s->trend, all);
-    for (int64_t p = 0; long_ > 0 && p < all; p++) e[p] += (real)(0.1 / long_) * s->trend[p];
+    /* a part of the least squares' step, since patterns of other batches have shares of it too */
+    const double part = 0.01 * (double)s->size;
+    const real step = (real)(0.1 < part * long_ ? 0.1 / long_ : part);
+    for (int64_t p = 0; long_ > 0 && p < all; p++) e[p] += step * s->trend[p];
     const double now = rms(e, all);
     for (int64_t p = 0; now > 0 && p < all; p++) e[p] = (real)((double)e[p] / now);
     fth_team_run(team, s->size, opr_along, s);

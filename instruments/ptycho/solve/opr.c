@@ -138,6 +138,27 @@ static void sort_eigen(pt_solver *s)
         }
 }
 
+/* E_k becomes orthogonal to E_j as vectors of real numbers, since shares are real, and the shares
+ * of E_j take what it loses: the probe of no pattern changes. */
+static void hand_over(pt_solver *s, int64_t k, int64_t j)
+{
+    const int64_t all = 2 * s->n * s->n, columns = s->opt.opr + 1;
+    void *e = eigen_at(s, k);
+    const void *f = eigen_at(s, j);
+    double part = 0, norm = 0;
+    for (int64_t i = 0; i < all; i++) {
+        const double v = pt_get(f, s->real, i);
+        part += v * pt_get(e, s->real, i);
+        norm += v * v;
+    }
+    if (!(norm > 0)) return;
+    part /= norm;
+    for (int64_t i = 0; i < all; i++)
+        pt_put(e, s->real, i, pt_get(e, s->real, i) - part * pt_get(f, s->real, i));
+    for (int64_t i = 0; i < s->data.patterns; i++)
+        s->shares[i * columns + j + 1] += part * s->shares[i * columns + k + 1];
+}
+
 fth_status pt_opr_refine(pt_solver *s, fth_err *err)
 {
     const int64_t q = s->opt.opr, m = s->data.patterns;
@@ -147,13 +168,12 @@ fth_status pt_opr_refine(pt_solver *s, fth_err *err)
     sort_eigen(s);
     for (int64_t k = 0; k < q; k++) {
         void *e = eigen_at(s, k);
-        double square = remove_part(s, e, NULL);
-        for (int64_t j = 0; j < k; j++) square = remove_part(s, e, eigen_at(s, j));
-        const double size = sqrt(square);
+        for (int64_t j = 0; j < k; j++) hand_over(s, k, j);
+        const double size = sqrt(remove_part(s, e, NULL));
         if (!(size > 0)) continue;
         scale(s, e, 1 / size);
         for (int64_t j = 0; j < m; j++) s->shares[j * (q + 1) + k + 1] *= size;
-        clip_shares(s, k + 1, room);
     }
+    for (int64_t k = 0; k < q; k++) clip_shares(s, k + 1, room);
     return fth_mem_release(s->mem, room, err);
 }
