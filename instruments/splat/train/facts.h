@@ -4,7 +4,7 @@
 
 #include <fathom/fathom.h>
 
-enum { GS_FACTS = 128, GS_FACT_NAME = 48, GS_FACT_VALUE = 256 };
+enum { GS_FACTS = 192, GS_FACT_NAME = 48, GS_FACT_VALUE = 256 };
 
 typedef struct gs_facts {
     int n;
