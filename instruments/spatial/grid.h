@@ -1,9 +1,22 @@
-/* grid.h - the inside of sp_grid, for those who walk over its squares. */
+/* grid.h - an index over places, for exact nearest neighbours; its inside is open to those who walk
+ * over its squares. */
 #ifndef SPATIAL_GRID_H
 #define SPATIAL_GRID_H
 
-#include "neighbours.h"
+#include "spatial.h"
 #include "squares.h"
+
+/* Index over n places: a uniform grid with about two of them in a square. */
+typedef struct sp_grid sp_grid;
+fth_status sp_grid_create(sp_grid **out, fth_mem *mem, const float *xy, int64_t n, fth_err *err);
+uint64_t sp_grid_bytes(int64_t n);
+void sp_grid_destroy(sp_grid *grid); /* NULL is allowed */
+/* The k nearest places to (x, y), nearest first; place number `except` (-1: none) is left out.
+ * `out` gets min(k, n) numbers, -1 behind them; `d2` (may be NULL) their squared distances. `room`
+ * is sp_grid_room(k) bytes of the caller's: any number of threads may ask at once. */
+size_t sp_grid_room(int64_t k);
+void sp_grid_nearest(const sp_grid *grid, const float xy[2], int64_t k, int64_t except,
+                     int32_t *out, double *d2, void *room);
 
 struct sp_grid {
     fth_mem *mem;

@@ -7,6 +7,7 @@
 #ifndef SPATIAL_NEIGHBOURS_H
 #define SPATIAL_NEIGHBOURS_H
 
+#include "grid.h"
 #include "kernel.h"
 
 /* K nearest of the other cells: by identity, so doubles of a position are kept. */
@@ -17,18 +18,6 @@ typedef struct sp_nbr_conditional {
 typedef struct sp_nbr_inference {
     fth_tensor *list; /* i32 [cell nbr] */
 } sp_nbr_inference;
-
-/* Index over n places: a uniform grid with about two of them in a square. */
-typedef struct sp_grid sp_grid;
-fth_status sp_grid_create(sp_grid **out, fth_mem *mem, const float *xy, int64_t n, fth_err *err);
-uint64_t sp_grid_bytes(int64_t n);
-void sp_grid_destroy(sp_grid *grid); /* NULL is allowed */
-/* The k nearest places to (x, y), nearest first; place number `except` (-1: none) is left out.
- * `out` gets min(k, n) numbers, -1 behind them; `d2` (may be NULL) their squared distances. `room`
- * is sp_grid_room(k) bytes of the caller's: any number of threads may ask at once. */
-size_t sp_grid_room(int64_t k);
-void sp_grid_nearest(const sp_grid *grid, const float xy[2], int64_t k, int64_t except,
-                     int32_t *out, double *d2, void *room);
 
 /* Lists for all cells into the tensors of a model (m->nbr_kl, m->nbr_inf), by the strategy of its
  * settings, on the workers of the context. FTH_E_USAGE when K is not below the number of cells. */
