@@ -2,7 +2,7 @@
 #ifndef SPATIAL_ANSWER_H
 #define SPATIAL_ANSWER_H
 
-#include "data.h"
+#include "data/data.h"
 
 /* "DIR/NAME", with n_axes sizes of a .npy file of it (0: its bytes are not known beforehand). */
 fth_status sp_answer_array(fth_answer *a, fth_file_kind kind, const char *dir, const char *name,

@@ -5,7 +5,7 @@
  */
 #include "anndata.h"
 #include "export.h"
-#include "metadata.h"
+#include "data/metadata.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #define SPATIAL_INIT_PARTS_H
 
 #include "model.h"
-#include "walk.h"
+#include "data/walk.h"
 
 typedef struct sp_init_parts {
     fth_mem *mem;

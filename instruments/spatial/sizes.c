@@ -1,7 +1,7 @@
 /* sizes.c - how large the data are, for plans that are made before they are there. */
-#include "data.h"
+#include "data/data.h"
 #include "loaders.h"
-#include "metadata.h"
+#include "data/metadata.h"
 #include "preprocess.h"
 
 /* The folder: exact. */

@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "testing/test.h"
 
-#include "instruments/spatial/permute.h"
+#include "instruments/spatial/data/permute.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef TESTING_SPATIAL_PREPROCESS_H
 #define TESTING_SPATIAL_PREPROCESS_H
 
-#include "instruments/spatial/data.h"
+#include "instruments/spatial/data/data.h"
 #include "testing/files.h"
 #include "testing/spatial_data.h"
 

@@ -3,8 +3,8 @@
 #include "testing/files.h"
 #include "testing/spatial_data.h"
 
-#include "instruments/spatial/data.h"
-#include "instruments/spatial/metadata.h"
+#include "instruments/spatial/data/data.h"
+#include "instruments/spatial/data/metadata.h"
 
 #include <inttypes.h>
 

@@ -4,8 +4,8 @@
 #include "testing/spatial_preprocess.h"
 
 #include "instruments/spatial/counts.h"
-#include "instruments/spatial/data.h"
-#include "instruments/spatial/metadata.h"
+#include "instruments/spatial/data/data.h"
+#include "instruments/spatial/data/metadata.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_spatial_reader.c - batches of counts, read ahead: from memory or from the file the same.
  * seconds: 3
  */
-#include "instruments/spatial/data.h"
+#include "instruments/spatial/data/data.h"
 #include "testing/spatial_data.h"
 #include "testing/test.h"
 

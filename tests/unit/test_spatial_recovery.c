@@ -3,7 +3,7 @@
  *
  * seconds: 1
  */
-#include "instruments/spatial/data.h"
+#include "instruments/spatial/data/data.h"
 #include "instruments/spatial/model.h"
 
 #include "testing/spatial_training.h"

@@ -4,7 +4,7 @@
  *
  * seconds: 8
  */
-#include "instruments/spatial/permute.h"
+#include "instruments/spatial/data/permute.h"
 #include "instruments/spatial/step.h"
 
 #include "testing/full.h"

@@ -3,7 +3,7 @@
  * seconds: 8 */
 #include "testing/test.h"
 
-#include "instruments/spatial/data.h"
+#include "instruments/spatial/data/data.h"
 #include "instruments/spatial/toy.h"
 
 #include <fathom/fathom.h>

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_DATA_H
 #define SPATIAL_DATA_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* Cells are those of the folder, or some of them (sp_data_choose): then cell i of everything here
  * is row[i] of the folder, ascending. */

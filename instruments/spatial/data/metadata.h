@@ -2,7 +2,7 @@
 #ifndef SPATIAL_METADATA_H
 #define SPATIAL_METADATA_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 typedef struct sp_metadata {
     int64_t cells, genes, groups;
