@@ -3,7 +3,7 @@
  * Preprocessing drops and reorders. Its folder may say which rows it kept; else names decide: those
  * of cells are the index of obs, those of genes were made unique in the order of the file.
  */
-#include "anndata.h"
+#include "read/anndata.h"
 #include "export.h"
 #include "data/metadata.h"
 

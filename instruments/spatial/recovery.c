@@ -5,7 +5,7 @@
  */
 #include "answer.h"
 #include "correlate.h"
-#include "info.h"
+#include "read/info.h"
 #include "match.h"
 #include "model.h"
 

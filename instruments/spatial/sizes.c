@@ -1,6 +1,6 @@
 /* sizes.c - how large the data are, for plans that are made before they are there. */
 #include "data/data.h"
-#include "loaders.h"
+#include "read/loaders.h"
 #include "data/metadata.h"
 #include "preprocess.h"
 

@@ -2,7 +2,7 @@
  * seconds: 10 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/spatial/anndata.h"
+#include "instruments/spatial/read/anndata.h"
 
 static void read_counts(const sp_anndata *a, fth_mem *mem, const char *what)
 {

@@ -3,7 +3,7 @@
 #include "testing/files.h"
 #include "testing/spatial_data.h"
 
-#include "instruments/spatial/anndata.h"
+#include "instruments/spatial/read/anndata.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_spatial_export.c - results in a copy of the h5ad file, in a new one, and as lists.
  *
  * seconds: 10 */
-#include "instruments/spatial/anndata.h"
+#include "instruments/spatial/read/anndata.h"
 #include "instruments/spatial/export.h"
 #include "testing/spatial_results.h"
 

@@ -1,7 +1,7 @@
 /* test_spatial_info.c - `fathom spatial info`: what files and folders are said to hold.
  *
  * seconds: 5 */
-#include "instruments/spatial/info.h"
+#include "instruments/spatial/read/info.h"
 #include "job/ledger/ledger.h"
 #include "job/stage/record.h"
 #include "testing/spatial_results.h"

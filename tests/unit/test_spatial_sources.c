@@ -3,7 +3,7 @@
  * nothing or are too short; features of a 10x file that are no genes.
  * seconds: 3 */
 #include "instruments/spatial/display.h"
-#include "instruments/spatial/info.h"
+#include "instruments/spatial/read/info.h"
 #include "testing/spatial_preprocess.h"
 
 /* Four cells whose positions have three columns, x, z and y, as an array and as a frame. */

@@ -1,7 +1,7 @@
 /* info.c - `fathom spatial info`: finds out what a path is, and describes folders and models. */
 #include "info.h"
 
-#include "data/data.h"
+#include "../data/data.h"
 
 #include <limits.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #ifndef SPATIAL_MATRIX_H
 #define SPATIAL_MATRIX_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* Element i of an array of real numbers, integers or truth values. */
 double sp_number_at(fth_dtype t, const void *raw, int64_t i);

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_INFO_H
 #define SPATIAL_INFO_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* Where a description goes: lines for people, and the same facts as members of an object. */
 typedef struct sp_told {

@@ -2,7 +2,7 @@
  * are there. */
 #include "loaders.h"
 
-#include "data/metadata.h"
+#include "../data/metadata.h"
 
 #include <inttypes.h>
 #include <string.h>
