@@ -2,7 +2,7 @@
 #include "data/data.h"
 #include "read/loaders.h"
 #include "data/metadata.h"
-#include "preprocess.h"
+#include "preprocess/preprocess.h"
 
 /* The folder: exact. */
 static fth_status of_folder(sp_sizes *out, fth_mem *mem, const char *dir, fth_err *err)

@@ -3,7 +3,7 @@
 #include "testing/files.h"
 #include "testing/spatial_data.h"
 
-#include "instruments/spatial/filter.h"
+#include "instruments/spatial/preprocess/filter.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * seconds: 10 */
 #include "testing/spatial_preprocess.h"
 
-#include "instruments/spatial/counts.h"
+#include "instruments/spatial/preprocess/counts.h"
 #include "instruments/spatial/data/data.h"
 #include "instruments/spatial/data/metadata.h"
 

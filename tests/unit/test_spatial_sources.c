@@ -2,7 +2,7 @@
  * columns, of categories, sparse ones; colours of groups, the unit of positions; counts that say
  * nothing or are too short; features of a 10x file that are no genes.
  * seconds: 3 */
-#include "instruments/spatial/display.h"
+#include "instruments/spatial/preprocess/display.h"
 #include "instruments/spatial/read/info.h"
 #include "testing/spatial_preprocess.h"
 

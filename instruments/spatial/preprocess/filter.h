@@ -2,7 +2,7 @@
 #ifndef SPATIAL_FILTER_H
 #define SPATIAL_FILTER_H
 
-#include "read/loaders.h"
+#include "../read/loaders.h"
 
 /* Bring positions to an extent of about 4 * scale around 0, in f32 as the field's scripts do it:
  * the order of every operation counts. `label` names them in errors; `frame` (may be NULL) gets

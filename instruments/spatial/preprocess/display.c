@@ -1,7 +1,7 @@
 /* display.c - colours of groups and the unit of positions, from the source to the figures. */
 #include "display.h"
 
-#include "data/metadata.h"
+#include "../data/metadata.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* preprocess.c - the stage: from a source to a preprocessed folder (spec 3). */
 #include "preprocess.h"
 
-#include "data/data.h"
+#include "../data/data.h"
 
 #include <inttypes.h>
 #include <math.h>
