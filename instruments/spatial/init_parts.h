@@ -6,7 +6,7 @@
 #ifndef SPATIAL_INIT_PARTS_H
 #define SPATIAL_INIT_PARTS_H
 
-#include "model.h"
+#include "model/model.h"
 #include "data/walk.h"
 
 typedef struct sp_init_parts {

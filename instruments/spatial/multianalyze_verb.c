@@ -2,7 +2,7 @@
 #include "multianalyze.h"
 
 #include "answer.h"
-#include "model.h"
+#include "model/model.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define SPATIAL_NEIGHBOURS_H
 
 #include "grid.h"
-#include "kernel.h"
+#include "model/kernel.h"
 
 /* K nearest of the other cells: by identity, so doubles of a position are kept. */
 typedef struct sp_nbr_conditional {

@@ -7,7 +7,7 @@
 #include "correlate.h"
 #include "read/info.h"
 #include "match.h"
-#include "model.h"
+#include "model/model.h"
 
 #include <fathom/json.h>
 #include <fathom/plot.h>

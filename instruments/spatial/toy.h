@@ -3,7 +3,7 @@
 #define SPATIAL_TOY_H
 
 #include "answer.h"
-#include "kernel.h"
+#include "model/kernel.h"
 
 typedef struct sp_toy {
     fth_context *ctx;

@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/spatial/model.h"
+#include "instruments/spatial/model/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

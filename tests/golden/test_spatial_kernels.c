@@ -4,7 +4,7 @@
  * seconds: 1 */
 #include "testing/spatial_golden.h"
 
-#include "instruments/spatial/kernel.h"
+#include "instruments/spatial/model/kernel.h"
 
 typedef struct points {
     fth_tensor *a, *b, *ga, *gb;

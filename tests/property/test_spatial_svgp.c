@@ -4,7 +4,7 @@
  * seconds: 3 */
 #include "testing/spatial_priors.h"
 
-#include "instruments/spatial/kernel.h"
+#include "instruments/spatial/model/kernel.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

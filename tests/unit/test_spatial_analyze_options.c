@@ -5,7 +5,7 @@
 #include "testing/spatial_stage.h"
 
 #include "instruments/spatial/analyze.h"
-#include "instruments/spatial/kernel.h"
+#include "instruments/spatial/model/kernel.h"
 
 enum { N = SG_CELLS, L = SG_FACTORS, M = 30 };
 

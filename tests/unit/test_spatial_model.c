@@ -2,7 +2,7 @@
  *
  * seconds: 2
  */
-#include "instruments/spatial/checkpoint.h"
+#include "instruments/spatial/model/checkpoint.h"
 
 #include "testing/files.h"
 #include "testing/test.h"

@@ -2,7 +2,7 @@
  *
  * seconds: 10
  */
-#include "instruments/spatial/model.h"
+#include "instruments/spatial/model/model.h"
 #include "instruments/spatial/moran.h"
 
 #include "testing/spatial_training.h"

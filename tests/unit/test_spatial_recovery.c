@@ -4,7 +4,7 @@
  * seconds: 1
  */
 #include "instruments/spatial/data/data.h"
-#include "instruments/spatial/model.h"
+#include "instruments/spatial/model/model.h"
 
 #include "testing/spatial_training.h"
 

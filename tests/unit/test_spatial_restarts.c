@@ -1,7 +1,7 @@
 /* test_spatial_restarts.c - training.restarts: the best is kept, and nothing depends on a stop.
  * seconds: 4
  */
-#include "instruments/spatial/model.h"
+#include "instruments/spatial/model/model.h"
 
 #include "testing/spatial_training.h"
 

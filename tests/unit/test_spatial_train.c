@@ -2,7 +2,7 @@
  *
  * seconds: 20
  */
-#include "instruments/spatial/model.h"
+#include "instruments/spatial/model/model.h"
 
 #include "testing/spatial_training.h"
 

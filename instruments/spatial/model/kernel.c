@@ -14,7 +14,7 @@
 
 const sp_kernel_info sp_kernels[SP_KERNEL_COUNT] = {
 #define SP_KERNEL(id, name, root, power) {name, root, power},
-#include "kernels.def"
+#include "../kernels.def"
 #undef SP_KERNEL
 };
 _Static_assert(SP_KERNEL_COUNT == 3, "a new kernel: give it a case in shape_of and shape_val");

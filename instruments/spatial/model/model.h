@@ -2,7 +2,7 @@
 #ifndef SPATIAL_MODEL_H
 #define SPATIAL_MODEL_H
 
-#include "data/data.h"
+#include "../data/data.h"
 
 typedef enum sp_param {
 #define SP_PARAM(id, name, axes, whose) SP_P_##id,
