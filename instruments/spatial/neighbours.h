@@ -7,7 +7,7 @@
 #ifndef SPATIAL_NEIGHBOURS_H
 #define SPATIAL_NEIGHBOURS_H
 
-#include "grid.h"
+#include "grid/grid.h"
 #include "model/kernel.h"
 
 /* K nearest of the other cells: by identity, so doubles of a position are kept. */

@@ -7,7 +7,7 @@
  * those: they are spread over the workers. What is neglected is the correlation of interpolation
  * errors within a step.
  */
-#include "found.h"
+#include "grid/found.h"
 #include "neighbours.h"
 #include "toy.h"
 

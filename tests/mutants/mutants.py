@@ -627,9 +627,9 @@ MUTANTS = [
     ("rank_of_the_neighbours", "instruments/spatial/net.c",
      'return "factor induce rank";', 'return "factor induce nbr";', "unit/test_spatial_analyze_options"),
     # ---- spatial: neighbours, k-means, allocation ----
-    ("search_ends_with_enough", "instruments/spatial/grid.c",
+    ("search_ends_with_enough", "instruments/spatial/grid/grid.c",
      "(f.n == k && least * least > f.v[0].d2)", "f.n == k", "property/test_spatial_neighbours"),
-    ("ties_to_whoever_comes", "instruments/spatial/found.h",
+    ("ties_to_whoever_comes", "instruments/spatial/grid/found.h",
      "return d2 < b->d2 || (d2 == b->d2 && id < b->id);", "return d2 < b->d2;", "property/test_spatial_neighbours"),
     ("draw_bound_too_high", "instruments/spatial/neighbours_drawn.c",
      "r->below = exp(-exp(most - least)) - 1e-9;", "r->below = exp(-exp(most - least)) + 0.2;",

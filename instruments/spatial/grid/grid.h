@@ -3,7 +3,7 @@
 #ifndef SPATIAL_GRID_H
 #define SPATIAL_GRID_H
 
-#include "spatial.h"
+#include "../spatial.h"
 #include "squares.h"
 
 /* Index over n places: a uniform grid with about two of them in a square. */
