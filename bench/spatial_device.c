@@ -8,7 +8,7 @@
  */
 #include "bench.h"
 
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 #include "instruments/spatial/step.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * is that of multiply-adds in registers, in f64, which is what they are computed in. */
 #include "bench.h"
 
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 #include "instruments/spatial/step.h"
 
 #include <math.h>

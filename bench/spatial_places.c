@@ -4,7 +4,7 @@
 #include "bench.h"
 
 #include "instruments/spatial/inducing.h"
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "analyze.h"
 
 #include "loadings.h"
-#include "neighbours.h"
+#include "neighbours/neighbours.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "init_parts.h"
 #include "loadings.h"
-#include "neighbours.h"
+#include "neighbours/neighbours.h"
 #include "svgp.h"
 
 #include <math.h>

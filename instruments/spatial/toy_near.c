@@ -8,7 +8,7 @@
  * errors within a step.
  */
 #include "grid/found.h"
-#include "neighbours.h"
+#include "neighbours/neighbours.h"
 #include "toy.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * nothing, and says what a run will take.
  */
 #include "init.h"
-#include "neighbours.h"
+#include "neighbours/neighbours.h"
 #include "train.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  */
 #include "inducing.h"
 #include "init.h"
-#include "neighbours.h"
+#include "neighbours/neighbours.h"
 #include "train.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "testing/test.h"
 
 #include "instruments/spatial/inducing.h"
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 #include "instruments/spatial/toy.h"
 
 #include <fathom/fathom.h>

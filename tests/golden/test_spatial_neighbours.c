@@ -2,7 +2,7 @@
  * seconds: 1 */
 #include "testing/test.h"
 
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 
 #include <fathom/fathom.h>
 

@@ -631,7 +631,7 @@ MUTANTS = [
      "(f.n == k && least * least > f.v[0].d2)", "f.n == k", "property/test_spatial_neighbours"),
     ("ties_to_whoever_comes", "instruments/spatial/grid/found.h",
      "return d2 < b->d2 || (d2 == b->d2 && id < b->id);", "return d2 < b->d2;", "property/test_spatial_neighbours"),
-    ("draw_bound_too_high", "instruments/spatial/neighbours_drawn.c",
+    ("draw_bound_too_high", "instruments/spatial/neighbours/neighbours_drawn.c",
      "r->below = exp(-exp(most - least)) - 1e-9;", "r->below = exp(-exp(most - least)) + 0.2;",
      "property/test_spatial_neighbours"),
     ("permutation_of_two_rounds", "instruments/spatial/data/permute.c",

@@ -3,7 +3,7 @@
 #include "testing/op_device.h"
 #include "testing/test.h"
 
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "testing/test.h"
 
 #include "instruments/spatial/local.h"
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 
 #include <inttypes.h>
 #include <math.h>

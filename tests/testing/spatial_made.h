@@ -7,7 +7,7 @@
 #include "testing/spatial_data.h"
 #include "testing/test.h"
 
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 
 #include <math.h>
 

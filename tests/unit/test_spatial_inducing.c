@@ -3,7 +3,7 @@
 #include "testing/test.h"
 
 #include "instruments/spatial/inducing.h"
-#include "instruments/spatial/neighbours.h"
+#include "instruments/spatial/neighbours/neighbours.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

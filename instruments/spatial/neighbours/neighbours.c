@@ -5,9 +5,9 @@
  * searches one after the other walk over the same squares. A context with a device searches there
  * (ops/nearest.h), but for lists that are drawn.
  */
-#include "grid/grid.h"
+#include "../grid/grid.h"
 #include "neighbours_drawn.h"
-#include "ops/nearest.h"
+#include "../ops/nearest.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #ifndef SPATIAL_NEIGHBOURS_H
 #define SPATIAL_NEIGHBOURS_H
 
-#include "grid/grid.h"
-#include "model/kernel.h"
+#include "../grid/grid.h"
+#include "../model/kernel.h"
 
 /* K nearest of the other cells: by identity, so doubles of a position are kept. */
 typedef struct sp_nbr_conditional {

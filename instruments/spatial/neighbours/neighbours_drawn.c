@@ -7,7 +7,7 @@
  * of the K nearest give that bound at once.
  */
 #include "neighbours_drawn.h"
-#include "grid/found.h"
+#include "../grid/found.h"
 
 #include <math.h>
 
