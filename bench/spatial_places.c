@@ -3,7 +3,7 @@
  */
 #include "bench.h"
 
-#include "instruments/spatial/inducing.h"
+#include "instruments/spatial/inducing/inducing.h"
 #include "instruments/spatial/neighbours/neighbours.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * schedule, and every setting it was trained with. The same command goes on with it; anything else
  * starts over, and says why.
  */
-#include "inducing.h"
+#include "inducing/inducing.h"
 #include "init.h"
 #include "neighbours/neighbours.h"
 #include "train.h"

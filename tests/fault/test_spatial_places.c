@@ -4,7 +4,7 @@
 #include "testing/full.h"
 #include "testing/test.h"
 
-#include "instruments/spatial/inducing.h"
+#include "instruments/spatial/inducing/inducing.h"
 #include "instruments/spatial/neighbours/neighbours.h"
 #include "instruments/spatial/toy.h"
 

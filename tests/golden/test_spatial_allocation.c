@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "testing/test.h"
 
-#include "instruments/spatial/inducing.h"
+#include "instruments/spatial/inducing/inducing.h"
 
 #include <jansson.h>
 

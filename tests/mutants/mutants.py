@@ -636,9 +636,9 @@ MUTANTS = [
      "property/test_spatial_neighbours"),
     ("permutation_of_two_rounds", "instruments/spatial/data/permute.c",
      "enum { ROUNDS = 8 };", "enum { ROUNDS = 2 };", "property/test_spatial_permute"),
-    ("shares_over_all_groups", "instruments/spatial/allocate.c",
+    ("shares_over_all_groups", "instruments/spatial/inducing/allocate.c",
      "cells += d[g] > 0 ? n[g] : 0;", "cells += n[g];", "golden/test_spatial_allocation"),
-    ("centre_dropped_at_the_wrong_corner", "instruments/spatial/kmeans.c",
+    ("centre_dropped_at_the_wrong_corner", "instruments/spatial/inducing/kmeans.c",
      "z[d] > best[d] ? b->hi[d] : b->lo[d]", "z[d] < best[d] ? b->hi[d] : b->lo[d]",
      "property/test_spatial_kmeans"),
     # ---- spatial: local models ----

@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/test.h"
 
-#include "instruments/spatial/inducing.h"
+#include "instruments/spatial/inducing/inducing.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

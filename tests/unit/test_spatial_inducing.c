@@ -2,7 +2,7 @@
  * seconds: 3 */
 #include "testing/test.h"
 
-#include "instruments/spatial/inducing.h"
+#include "instruments/spatial/inducing/inducing.h"
 #include "instruments/spatial/neighbours/neighbours.h"
 
 #include <fathom/fathom.h>

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_INDUCING_H
 #define SPATIAL_INDUCING_H
 
-#include "model/model.h"
+#include "../model/model.h"
 
 typedef struct sp_kmeans {
     int64_t k;

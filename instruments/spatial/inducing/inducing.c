@@ -8,7 +8,7 @@
  */
 #include "inducing.h"
 
-#include "neighbours/neighbours.h"
+#include "../neighbours/neighbours.h"
 
 #include <math.h>
 #include <string.h>
