@@ -6,9 +6,9 @@
  */
 #include "bench.h"
 
-#include "instruments/spatial/likelihood.h"
-#include "instruments/spatial/loadings.h"
-#include "instruments/spatial/prior.h"
+#include "instruments/spatial/prior/likelihood.h"
+#include "instruments/spatial/prior/loadings.h"
+#include "instruments/spatial/prior/prior.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "bench.h"
 
-#include "instruments/spatial/likelihood.h"
+#include "instruments/spatial/prior/likelihood.h"
 
 #include <stdlib.h>
 

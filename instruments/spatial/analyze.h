@@ -10,7 +10,7 @@
 #include "deviance.h"
 #include "group_loadings.h"
 #include "moran.h"
-#include "prior.h"
+#include "prior/prior.h"
 
 typedef enum sp_part {
     SP_PART_OPEN,

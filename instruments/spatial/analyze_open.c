@@ -1,7 +1,7 @@
 /* analyze_open.c - the data and the model of an analysis, and every tensor it will fill. */
 #include "analyze.h"
 
-#include "loadings.h"
+#include "prior/loadings.h"
 #include "neighbours/neighbours.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #define SPATIAL_PROJECT_H
 
 #include "answer.h"
-#include "prior.h"
+#include "prior/prior.h"
 
 typedef struct sp_project {
     fth_context *ctx;

@@ -4,7 +4,7 @@
  */
 #include "testing/spatial_priors.h"
 
-#include "instruments/spatial/local.h"
+#include "instruments/spatial/prior/local.h"
 
 static void near_golden(sg_world *w, const char *what, fth_tensor *got, double tol)
 {

@@ -2,7 +2,7 @@
  * out, active clamps, doubles of positions, one neighbour, one column, more columns than
  * neighbours; vectors against plain loops; the operations in pieces. seconds: 5 labels: gpu
  */
-#include "instruments/spatial/local.h"
+#include "instruments/spatial/prior/local.h"
 #include "testing/op_harness.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "testing/test.h"
 
-#include "instruments/spatial/local.h"
+#include "instruments/spatial/prior/local.h"
 #include "instruments/spatial/neighbours/neighbours.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #ifndef FATHOM_TESTING_SPATIAL_BATCH_H
 #define FATHOM_TESTING_SPATIAL_BATCH_H
 
-#include "instruments/spatial/likelihood.h"
+#include "instruments/spatial/prior/likelihood.h"
 #include "testing/test.h"
 
 #include <math.h>

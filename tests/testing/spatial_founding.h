@@ -5,7 +5,7 @@
 
 #include "testing/test.h"
 
-#include "instruments/spatial/prior.h"
+#include "instruments/spatial/prior/prior.h"
 
 typedef struct sf_case {
     fth_context *ctx;

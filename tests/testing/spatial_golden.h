@@ -4,7 +4,7 @@
 
 #include "testing/test.h"
 
-#include "instruments/spatial/prior.h"
+#include "instruments/spatial/prior/prior.h"
 
 #include <math.h>
 

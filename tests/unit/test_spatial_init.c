@@ -2,7 +2,7 @@
  * seconds: 6
  */
 #include "instruments/spatial/init.h"
-#include "instruments/spatial/loadings.h"
+#include "instruments/spatial/prior/loadings.h"
 #include "testing/spatial_data.h"
 #include "testing/spatial_golden.h"
 

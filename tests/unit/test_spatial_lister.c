@@ -1,7 +1,7 @@
 /* test_spatial_lister.c - lists that a thread makes ahead are those of the caller's own loop.
  * seconds: 1
  */
-#include "instruments/spatial/lister.h"
+#include "instruments/spatial/prior/lister.h"
 #include "instruments/spatial/ops/local.h"
 #include "testing/test.h"
 

@@ -1,7 +1,7 @@
 /* test_spatial_loadings.c - rows of W out of the parameter and back, in all four modes.
  * seconds: 2
  */
-#include "instruments/spatial/loadings.h"
+#include "instruments/spatial/prior/loadings.h"
 #include "testing/spatial_batch.h"
 
 enum { D = 7, DB = 4, L = 3 };

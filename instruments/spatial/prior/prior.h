@@ -9,7 +9,7 @@
 #ifndef SPATIAL_PRIOR_H
 #define SPATIAL_PRIOR_H
 
-#include "model/model.h"
+#include "../model/model.h"
 
 /* A graph under construction, and the parameters in it. Axes factor, cell, gene, dim and what the
  * model needs (induce, induce2, nbr, nbr2, rank, group) are declared by sp_net_create; cellb and

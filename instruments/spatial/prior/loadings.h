@@ -15,7 +15,7 @@
 #ifndef SPATIAL_LOADINGS_H
 #define SPATIAL_LOADINGS_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* `idy` is i64 [geneb], distinct genes; poison when the batch has all of them, in order. The axes
  * gene, geneb and factor are declared by the caller. */

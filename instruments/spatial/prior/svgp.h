@@ -2,7 +2,7 @@
 #ifndef SPATIAL_SVGP_H
 #define SPATIAL_SVGP_H
 
-#include "model/kernel.h"
+#include "../model/kernel.h"
 #include "prior.h"
 
 /* bool [row col]: global index of row `cmp` global index of col. */
