@@ -5,7 +5,7 @@
  * starts over, and says why.
  */
 #include "inducing/inducing.h"
-#include "init.h"
+#include "start/init.h"
 #include "neighbours/neighbours.h"
 #include "train.h"
 

@@ -2,7 +2,7 @@
  * attempt gives the bytes of an undisturbed one.
  * seconds: 6
  */
-#include "instruments/spatial/init.h"
+#include "instruments/spatial/start/init.h"
 #include "testing/spatial_data.h"
 #include "testing/test.h"
 

@@ -1,7 +1,7 @@
 /* test_spatial_init.c - start values: by the streams, by the equations, by other programs.
  * seconds: 6
  */
-#include "instruments/spatial/init.h"
+#include "instruments/spatial/start/init.h"
 #include "instruments/spatial/prior/loadings.h"
 #include "testing/spatial_data.h"
 #include "testing/spatial_golden.h"

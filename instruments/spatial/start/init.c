@@ -9,7 +9,7 @@
 #include "init.h"
 
 #include "init_parts.h"
-#include "prior/loadings.h"
+#include "../prior/loadings.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_INIT_H
 #define SPATIAL_INIT_H
 
-#include "model/model.h"
+#include "../model/model.h"
 
 /* Fills every parameter of a model, by the streams of its seed. `data` are the training cells; the
  * neighbour lists of a local model are there already (init_mu: smooth reads them). Moments of the

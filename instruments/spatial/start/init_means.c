@@ -6,9 +6,9 @@
  * get a hundredth of its mean, so that their logarithms are not without end.
  */
 #include "init_parts.h"
-#include "prior/loadings.h"
-#include "neighbours/neighbours.h"
-#include "prior/svgp.h"
+#include "../prior/loadings.h"
+#include "../neighbours/neighbours.h"
+#include "../prior/svgp.h"
 
 #include <math.h>
 
