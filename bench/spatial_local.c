@@ -6,7 +6,7 @@
 #include "bench.h"
 
 #include "instruments/spatial/neighbours/neighbours.h"
-#include "instruments/spatial/step.h"
+#include "instruments/spatial/train/step.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/fuzz_file.h"
 
-#include "instruments/spatial/replay.h"
+#include "instruments/spatial/train/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

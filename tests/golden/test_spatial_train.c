@@ -6,7 +6,7 @@
  * labels: gpu
  * seconds: 60
  */
-#include "instruments/spatial/step.h"
+#include "instruments/spatial/train/step.h"
 
 #include "testing/full.h"
 #include "testing/op_device.h"

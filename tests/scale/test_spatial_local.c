@@ -4,7 +4,7 @@
  */
 #include "testing/test.h"
 
-#include "instruments/spatial/step.h"
+#include "instruments/spatial/train/step.h"
 
 #include <inttypes.h>
 

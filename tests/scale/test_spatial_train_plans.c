@@ -3,7 +3,7 @@
  *
  * seconds: 5
  */
-#include "instruments/spatial/train.h"
+#include "instruments/spatial/train/train.h"
 
 #include "testing/host_device.h"
 #include "testing/spatial_training.h"

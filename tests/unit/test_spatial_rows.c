@@ -5,7 +5,7 @@
  * seconds: 8
  */
 #include "instruments/spatial/data/permute.h"
-#include "instruments/spatial/step.h"
+#include "instruments/spatial/train/step.h"
 
 #include "testing/full.h"
 #include "testing/host_device.h"

@@ -1,7 +1,7 @@
 /* moments.c - see moments.h. */
 #include "moments.h"
 
-#include "model/slots.h"
+#include "../model/slots.h"
 
 static fth_status check_room(const sp_moments *s, const char *dir, fth_err *err)
 {

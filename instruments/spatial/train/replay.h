@@ -6,7 +6,7 @@
 #ifndef SPATIAL_REPLAY_H
 #define SPATIAL_REPLAY_H
 
-#include "model/model.h"
+#include "../model/model.h"
 
 /* ---- from a file ---- */
 

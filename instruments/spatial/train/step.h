@@ -13,8 +13,8 @@
 #ifndef SPATIAL_STEP_H
 #define SPATIAL_STEP_H
 
-#include "prior/likelihood.h"
-#include "prior/prior.h"
+#include "../prior/likelihood.h"
+#include "../prior/prior.h"
 
 /* What stays on a device from step to step, beside the parameters. */
 typedef enum sp_hold {

@@ -1,7 +1,7 @@
 /* video.c - see video.h. */
 #include "video.h"
 
-#include "model/slots.h"
+#include "../model/slots.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef SPATIAL_MOMENTS_H
 #define SPATIAL_MOMENTS_H
 
-#include "model/model.h"
+#include "../model/model.h"
 
 typedef struct sp_moments {
     sp_model *model;

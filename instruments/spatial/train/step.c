@@ -3,7 +3,7 @@
  */
 #include "step.h"
 
-#include "prior/loadings.h"
+#include "../prior/loadings.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #ifndef SPATIAL_VIDEO_H
 #define SPATIAL_VIDEO_H
 
-#include "prior/prior.h"
+#include "../prior/prior.h"
 
 typedef struct sp_video {
     sp_model *model; /* NULL: no frames are wanted */

@@ -1,5 +1,5 @@
 /* train_loop.c - iterations: the next batch is read while a step is taken (spec 8.1). */
-#include "data/permute.h"
+#include "../data/permute.h"
 #include "train.h"
 
 #include <inttypes.h>

@@ -4,9 +4,9 @@
  * schedule, and every setting it was trained with. The same command goes on with it; anything else
  * starts over, and says why.
  */
-#include "inducing/inducing.h"
-#include "start/init.h"
-#include "neighbours/neighbours.h"
+#include "../inducing/inducing.h"
+#include "../start/init.h"
+#include "../neighbours/neighbours.h"
 #include "train.h"
 
 #include <inttypes.h>
