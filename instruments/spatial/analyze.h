@@ -7,9 +7,9 @@
 #ifndef SPATIAL_ANALYZE_H
 #define SPATIAL_ANALYZE_H
 
-#include "deviance.h"
-#include "group_loadings.h"
-#include "moran.h"
+#include "statistics/deviance.h"
+#include "statistics/group_loadings.h"
+#include "statistics/moran.h"
 #include "prior/prior.h"
 
 typedef enum sp_part {

@@ -5,8 +5,8 @@
  */
 #include "analyze.h"
 
-#include "enrichment.h"
-#include "order.h"
+#include "statistics/enrichment.h"
+#include "statistics/order.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * on the cells that training saw. With the frames of --video the same is shown against time.
  */
 #include "answer.h"
-#include "correlate.h"
+#include "statistics/correlate.h"
 #include "read/info.h"
-#include "match.h"
+#include "statistics/match.h"
 #include "model/model.h"
 
 #include <fathom/json.h>

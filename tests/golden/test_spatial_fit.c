@@ -2,8 +2,8 @@
  * counts. seconds: 2 */
 #include "testing/spatial_arrays.h"
 
-#include "instruments/spatial/deviance.h"
-#include "instruments/spatial/group_loadings.h"
+#include "instruments/spatial/statistics/deviance.h"
+#include "instruments/spatial/statistics/group_loadings.h"
 
 #include <math.h>
 

@@ -7,9 +7,9 @@
  * seconds: 1 */
 #include "testing/spatial_arrays.h"
 
-#include "instruments/spatial/enrichment.h"
-#include "instruments/spatial/group_loadings.h"
-#include "instruments/spatial/order.h"
+#include "instruments/spatial/statistics/enrichment.h"
+#include "instruments/spatial/statistics/group_loadings.h"
+#include "instruments/spatial/statistics/order.h"
 
 #include <fathom/json.h>
 #include <math.h>

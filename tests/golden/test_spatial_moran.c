@@ -7,7 +7,7 @@
 #include "testing/op_device.h"
 #include "testing/spatial_arrays.h"
 
-#include "instruments/spatial/moran.h"
+#include "instruments/spatial/statistics/moran.h"
 
 #include <fathom/graph.h>
 #include <math.h>

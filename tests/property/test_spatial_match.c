@@ -2,7 +2,7 @@
  *
  * seconds: 2
  */
-#include "instruments/spatial/match.h"
+#include "instruments/spatial/statistics/match.h"
 #include "testing/test.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  *
  * On the CPU, on a device made of the host, and on the one whose backend FATHOM_TEST_DEVICE names.
  */
-#include "instruments/spatial/correlate.h"
+#include "instruments/spatial/statistics/correlate.h"
 #include "testing/host_device.h"
 #include "testing/op_device.h"
 

@@ -1,7 +1,7 @@
 /* test_spatial_group_steps.c - iterations of the loadings of a group, from every instruction set,
  * against the obvious loop: the same bits. seconds: 2
  */
-#include "instruments/spatial/group_steps.h"
+#include "instruments/spatial/statistics/group_steps.h"
 #include "testing/test.h"
 
 enum { MOST_D = 40, MOST_L = 19 };

@@ -3,7 +3,7 @@
  * seconds: 10
  */
 #include "instruments/spatial/model/model.h"
-#include "instruments/spatial/moran.h"
+#include "instruments/spatial/statistics/moran.h"
 
 #include "testing/spatial_training.h"
 

@@ -6,7 +6,7 @@
  * needs of the restarts before lies beside the checkpoint: the best model, and the loadings and
  * objectives of all of them.
  */
-#include "../match.h"
+#include "../statistics/match.h"
 #include "train.h"
 
 #include <inttypes.h>

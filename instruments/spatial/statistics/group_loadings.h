@@ -9,7 +9,7 @@
 #ifndef SPATIAL_GROUP_LOADINGS_H
 #define SPATIAL_GROUP_LOADINGS_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 typedef struct sp_group_problem {
     fth_context *ctx; /* whose workers iterate; NULL: the caller does */

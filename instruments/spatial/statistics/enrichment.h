@@ -2,7 +2,7 @@
 #ifndef SPATIAL_ENRICHMENT_H
 #define SPATIAL_ENRICHMENT_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 enum { SP_ENRICHED = 10 }; /* genes listed at each end */
 

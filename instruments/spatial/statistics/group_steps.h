@@ -7,7 +7,7 @@
 #ifndef SPATIAL_GROUP_STEPS_H
 #define SPATIAL_GROUP_STEPS_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* Some genes of one group, dense rows of `factors` numbers. */
 typedef struct sp_group_rows {

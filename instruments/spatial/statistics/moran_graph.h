@@ -2,7 +2,7 @@
 #ifndef SPATIAL_MORAN_GRAPH_H
 #define SPATIAL_MORAN_GRAPH_H
 
-#include "grid/grid.h"
+#include "../grid/grid.h"
 #include "moran.h"
 
 /* What the statistic and its variance are made of (moran.c): of each factor, and of the edges. */

@@ -10,7 +10,7 @@
 #ifndef SPATIAL_SUMS_H
 #define SPATIAL_SUMS_H
 
-#include "data/data.h"
+#include "../data/data.h"
 
 /* Where the numbers come from: all cells of a folder, or shapes alone for a plan. */
 typedef struct sp_sums_input {

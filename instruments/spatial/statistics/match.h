@@ -2,7 +2,7 @@
 #ifndef SPATIAL_MATCH_H
 #define SPATIAL_MATCH_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* Pairs of rows and columns of `cost`, f64 [rows][cols]: column[i] is that of row i, -1 where there
  * are fewer columns. Numbers that are not finite come last. */

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_MORAN_H
 #define SPATIAL_MORAN_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 enum { SP_MORAN_NEIGHBOURS = 6 };
 
