@@ -6,7 +6,7 @@
 #include "testing/files.h"
 #include "testing/spatial_stage.h"
 
-#include "instruments/spatial/analyze.h"
+#include "instruments/spatial/analyze/analyze.h"
 #include "mem/inject.h"
 
 #include <ftw.h>

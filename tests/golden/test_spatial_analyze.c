@@ -5,7 +5,7 @@
 #include "testing/files.h"
 #include "testing/spatial_stage.h"
 
-#include "instruments/spatial/analyze.h"
+#include "instruments/spatial/analyze/analyze.h"
 #include "instruments/spatial/statistics/enrichment.h"
 
 enum { N = SG_CELLS, D = SG_GENES, L = SG_FACTORS, G = 4 };

@@ -7,7 +7,7 @@
 #include "testing/spatial_golden.h"
 #include "testing/spatial_made.h"
 
-#include "instruments/spatial/analyze.h"
+#include "instruments/spatial/analyze/analyze.h"
 
 #include <fathom/json.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
  * seconds: 10 */
 #include "testing/test.h"
 
-#include "instruments/spatial/analyze.h"
+#include "instruments/spatial/analyze/analyze.h"
 
 #include <fathom/config.h>
 

@@ -4,7 +4,7 @@
 #include "testing/files.h"
 #include "testing/spatial_stage.h"
 
-#include "instruments/spatial/analyze.h"
+#include "instruments/spatial/analyze/analyze.h"
 #include "instruments/spatial/model/kernel.h"
 
 enum { N = SG_CELLS, L = SG_FACTORS, M = 30 };

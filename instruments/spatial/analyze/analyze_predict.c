@@ -4,7 +4,7 @@
  * its size: the memory allowed may ask for less, and the bits are the same.
  */
 #include "analyze.h"
-#include "prior/svgp.h"
+#include "../prior/svgp.h"
 
 #include <string.h>
 

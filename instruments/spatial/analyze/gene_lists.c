@@ -5,8 +5,8 @@
  */
 #include "analyze.h"
 
-#include "statistics/enrichment.h"
-#include "statistics/order.h"
+#include "../statistics/enrichment.h"
+#include "../statistics/order.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* analyze_write.c - arrays of an analysis, with their factors in the order of Moran's I. */
 #include "analyze.h"
 
-#include "statistics/enrichment.h"
-#include "statistics/order.h"
+#include "../statistics/enrichment.h"
+#include "../statistics/order.h"
 
 #include <string.h>
 
