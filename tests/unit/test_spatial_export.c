@@ -2,7 +2,7 @@
  *
  * seconds: 10 */
 #include "instruments/spatial/read/anndata.h"
-#include "instruments/spatial/export.h"
+#include "instruments/spatial/export/export.h"
 #include "testing/spatial_results.h"
 
 #include <unistd.h>

@@ -5,7 +5,7 @@
  */
 #include "analyze.h"
 
-#include "../export.h"
+#include "../export/export.h"
 
 #include <string.h>
 #include <time.h>

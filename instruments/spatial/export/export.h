@@ -2,7 +2,7 @@
 #ifndef SPATIAL_EXPORT_H
 #define SPATIAL_EXPORT_H
 
-#include "data/data.h"
+#include "../data/data.h"
 
 #define SP_RESULTS "results.h5ad"
 

@@ -1,5 +1,5 @@
 /* export_verb.c - `fathom spatial export`, and the same at the end of a stage. */
-#include "answer.h"
+#include "../answer.h"
 #include "export.h"
 
 #include <string.h>

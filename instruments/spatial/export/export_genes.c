@@ -3,9 +3,9 @@
  *   top_genes.csv       factor,rank,gene,loading                      every gene of every factor
  *   enriched_genes.csv  group,factor,direction,rank,gene,lfc          up to ten at each end
  */
-#include "statistics/enrichment.h"
+#include "../statistics/enrichment.h"
 #include "export.h"
-#include "statistics/order.h"
+#include "../statistics/order.h"
 
 #include <string.h>
 
