@@ -2,7 +2,7 @@
  * seconds: 4 */
 #include "testing/spatial_arrays.h"
 
-#include "instruments/spatial/multianalyze.h"
+#include "instruments/spatial/compare/multianalyze.h"
 
 #include <fathom/json.h>
 #include <math.h>

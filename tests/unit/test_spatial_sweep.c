@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "testing/files.h"
 
-#include "instruments/spatial/sweep.h"
+#include "instruments/spatial/compare/sweep.h"
 
 #include <fathom/json.h>
 #include <math.h>

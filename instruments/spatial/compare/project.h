@@ -2,8 +2,8 @@
 #ifndef SPATIAL_PROJECT_H
 #define SPATIAL_PROJECT_H
 
-#include "answer.h"
-#include "prior/prior.h"
+#include "../answer.h"
+#include "../prior/prior.h"
 
 typedef struct sp_project {
     fth_context *ctx;

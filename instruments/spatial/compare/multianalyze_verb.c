@@ -1,8 +1,8 @@
 /* multianalyze_verb.c - `fathom spatial multianalyze -c CFG MODEL...` */
 #include "multianalyze.h"
 
-#include "answer.h"
-#include "model/model.h"
+#include "../answer.h"
+#include "../model/model.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_MULTIANALYZE_H
 #define SPATIAL_MULTIANALYZE_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 /* Squared distance of every factor of A f32 [cells][a] from every one of B f32 [cells][b], each
  * divided by its length + 1e-10, never below 0: f64 [a][b]. `room` is for a + b numbers. */

@@ -4,7 +4,7 @@
  * share the preprocessed data: the combinations are models of one output directory, so a sweep over
  * keys of preprocessing is refused.
  */
-#include "answer.h"
+#include "../answer.h"
 #include "sweep.h"
 
 #include <string.h>

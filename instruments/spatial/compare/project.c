@@ -5,7 +5,7 @@
  */
 #include "project.h"
 
-#include "neighbours/neighbours.h"
+#include "../neighbours/neighbours.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_SWEEP_H
 #define SPATIAL_SWEEP_H
 
-#include "spatial.h"
+#include "../spatial.h"
 
 enum { SP_SWEEP_KEYS = 4, SP_SWEEP_VALUES = 32, SP_SWEEP_RUNS = 256, SP_SWEEP_WORD = 64 };
 

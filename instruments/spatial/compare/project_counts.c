@@ -4,7 +4,7 @@
  * other, and a block's result does not depend on the others.
  */
 #include "project.h"
-#include "train/step.h"
+#include "../train/step.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* multianalyze.c - how far factors of models are from each other, and which belong together. */
 #include "multianalyze.h"
-#include "statistics/match.h"
+#include "../statistics/match.h"
 
 #include <math.h>
 #include <string.h>

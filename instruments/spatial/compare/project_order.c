@@ -3,7 +3,7 @@
  * The file of the model does not have it: Moran's I is found by analyze, which notes which file it
  * looked at. Where there was no analysis, it is worked out as there, from the cells of training.
  */
-#include "statistics/moran.h"
+#include "../statistics/moran.h"
 #include "project.h"
 
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * Factors have no order of their own: they are matched so that the sum of correlations is largest,
  * on the cells that training saw. With the frames of --video the same is shown against time.
  */
-#include "answer.h"
-#include "statistics/correlate.h"
-#include "read/info.h"
-#include "statistics/match.h"
-#include "model/model.h"
+#include "../answer.h"
+#include "../statistics/correlate.h"
+#include "../read/info.h"
+#include "../statistics/match.h"
+#include "../model/model.h"
 
 #include <fathom/json.h>
 #include <fathom/plot.h>
