@@ -3,7 +3,7 @@
  * After each failure: a status that says so, nothing held, no temporary file; and then the figures
  * are those of an undisturbed run.
  * seconds: 20 */
-#include "instruments/spatial/figures.h"
+#include "instruments/spatial/figures/figures.h"
 #include "testing/spatial_results.h"
 
 #include <unistd.h>

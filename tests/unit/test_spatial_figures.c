@@ -2,7 +2,7 @@
  *
  * seconds: 30 */
 #include "instruments/spatial/preprocess/display.h"
-#include "instruments/spatial/figures.h"
+#include "instruments/spatial/figures/figures.h"
 #include "testing/pictures.h"
 #include "testing/spatial_results.h"
 

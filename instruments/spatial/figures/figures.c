@@ -1,7 +1,7 @@
 /* figures.c - the stage that draws: opens the results of a model and goes through the table. */
 #include "figures.h"
 
-#include "preprocess/display.h"
+#include "../preprocess/display.h"
 
 #include <math.h>
 #include <stdlib.h>

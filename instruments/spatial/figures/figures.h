@@ -10,7 +10,7 @@
 #ifndef SPATIAL_FIGURES_H
 #define SPATIAL_FIGURES_H
 
-#include "data/data.h"
+#include "../data/data.h"
 
 #include <fathom/plot.h>
 

@@ -1,5 +1,5 @@
 /* figures_genes.c - figures of genes: the largest loadings, and how groups differ in them. */
-#include "statistics/enrichment.h"
+#include "../statistics/enrichment.h"
 #include "figures.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * the scale bar. */
 #include "figures.h"
 
-#include "preprocess/display.h"
+#include "../preprocess/display.h"
 
 #include <math.h>
 #include <string.h>
