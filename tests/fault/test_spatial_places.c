@@ -6,7 +6,7 @@
 
 #include "instruments/spatial/inducing/inducing.h"
 #include "instruments/spatial/neighbours/neighbours.h"
-#include "instruments/spatial/toy.h"
+#include "instruments/spatial/toy/toy.h"
 
 #include <fathom/fathom.h>
 #include <unistd.h>

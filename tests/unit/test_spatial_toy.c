@@ -4,7 +4,7 @@
 #include "testing/test.h"
 
 #include "instruments/spatial/data/data.h"
-#include "instruments/spatial/toy.h"
+#include "instruments/spatial/toy/toy.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  */
 #include "toy.h"
 
-#include "data/permute.h"
+#include "../data/permute.h"
 
 #include <math.h>
 #include <string.h>

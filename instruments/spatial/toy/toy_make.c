@@ -1,7 +1,7 @@
 /* toy_make.c - synthetic cells as a folder that stages read, with the truth beside them. */
 #include "toy.h"
 
-#include "export/export.h"
+#include "../export/export.h"
 
 #include <math.h>
 #include <string.h>

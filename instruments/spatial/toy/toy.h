@@ -2,8 +2,8 @@
 #ifndef SPATIAL_TOY_H
 #define SPATIAL_TOY_H
 
-#include "answer.h"
-#include "model/kernel.h"
+#include "../answer.h"
+#include "../model/kernel.h"
 
 typedef struct sp_toy {
     fth_context *ctx;

@@ -7,8 +7,8 @@
  * those: they are spread over the workers. What is neglected is the correlation of interpolation
  * errors within a step.
  */
-#include "grid/found.h"
-#include "neighbours/neighbours.h"
+#include "../grid/found.h"
+#include "../neighbours/neighbours.h"
 #include "toy.h"
 
 #include <math.h>
