@@ -3,7 +3,7 @@
  * Defaults are those of the public pipeline, so that its configs mean the same here. The words of
  * choices stand in the order of the enums in spatial.h.
  */
-#include "read/loaders.h"
+#include "../read/loaders.h"
 
 #include <stdlib.h>
 #include <string.h>

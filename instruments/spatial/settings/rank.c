@@ -4,7 +4,7 @@
  * q = i^2 + j^2 alone: the q where 90 % of the sum is passed is found by bisection, so nothing is
  * sorted or kept.
  */
-#include "spatial.h"
+#include "../spatial.h"
 
 #include <math.h>
 

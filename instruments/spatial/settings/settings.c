@@ -1,6 +1,6 @@
 /* settings.c - what a model is made with: from a config, to text and back, all from settings.def.
  */
-#include "spatial.h"
+#include "../spatial.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,7 @@ static const struct {
 } rows[] = {
 #define SP_SETTING(field, type, key, family)                                                       \
     {#field, key, FIELD_##type, SP_FAMILY_##family, offsetof(sp_settings, field)},
-#include "settings.def"
+#include "../settings.def"
 #undef SP_SETTING
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
