@@ -6,7 +6,7 @@
  */
 #include "device.h"
 
-#include "instruments/spatial/ops/local.h"
+#include "instruments/spatial/ops/local/local.h"
 #include "instruments/spatial/ops/nearest.h"
 #include "instruments/spatial/ops/poisson.h"
 

@@ -2,7 +2,7 @@
  * seconds: 1
  */
 #include "instruments/spatial/prior/lister.h"
-#include "instruments/spatial/ops/local.h"
+#include "instruments/spatial/ops/local/local.h"
 #include "testing/test.h"
 
 enum { CELLS = 300, K = 7, BATCH = 60, ITEMS = BATCH * (K + 1) };

@@ -2,7 +2,7 @@
  * whole and in pieces, on a device too; predictions; weights; lists that are none. seconds: 5
  * labels: gpu
  */
-#include "instruments/spatial/ops/local.h"
+#include "instruments/spatial/ops/local/local.h"
 #include "testing/op_harness.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_spatial_local_weights.c - conditional weights: vectors against plain loops, and the
  * operation. seconds: 2 labels: gpu
  */
-#include "instruments/spatial/ops/local.h"
+#include "instruments/spatial/ops/local/local.h"
 #include "testing/op_harness.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* lister.c - see lister.h. Indices are looked at before they are used to write. */
 #include "lister.h"
 
-#include "../ops/local.h"
+#include "../ops/local/local.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_LOCAL_H
 #define SPATIAL_LOCAL_H
 
-#include "../ops/local.h"
+#include "../ops/local/local.h"
 #include "prior.h"
 
 /* The mean alone, [factor cell], from neighbour lists of any length: q->nbr may have an axis of its

@@ -8,7 +8,7 @@
 #ifndef SPATIAL_OPS_LOCAL_H
 #define SPATIAL_OPS_LOCAL_H
 
-#include "../model/kernel.h"
+#include "../../model/kernel.h"
 #include "local_node.h"
 
 /* ---- builders ---- */

@@ -15,7 +15,7 @@ constexpr int TABLE_THREADS = 128;
 
 enum kernel_id {
 #define SP_KERNEL(id, name, root, power) KERNEL_##id,
-#include "../kernels.def"
+#include "../../kernels.def"
 #undef SP_KERNEL
     KERNELS
 };
@@ -204,12 +204,12 @@ void make_table(const fth_call *call)
 {
     static const double root[] = {
 #define SP_KERNEL(id, name, root, power) root,
-#include "../kernels.def"
+#include "../../kernels.def"
 #undef SP_KERNEL
     };
     static const double power[] = {
 #define SP_KERNEL(id, name, root, power) power,
-#include "../kernels.def"
+#include "../../kernels.def"
 #undef SP_KERNEL
     };
     const attr *a = (const attr *)call->node->attr;

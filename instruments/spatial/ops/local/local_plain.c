@@ -16,12 +16,12 @@ void sp_local_table_fill(sp_local_table *t, double *room, const sp_local_cov *co
 {
     static const double root[] = {
 #define SP_KERNEL(id, name, root, power) root,
-#include "../kernels.def"
+#include "../../kernels.def"
 #undef SP_KERNEL
     };
     static const double power[] = {
 #define SP_KERNEL(id, name, root, power) power,
-#include "../kernels.def"
+#include "../../kernels.def"
 #undef SP_KERNEL
     };
     *t = (sp_local_table){.groups = groups,
