@@ -8,7 +8,7 @@
 
 #include "instruments/spatial/ops/local/local.h"
 #include "instruments/spatial/ops/nearest.h"
-#include "instruments/spatial/ops/poisson.h"
+#include "instruments/spatial/ops/poisson/poisson.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_spatial_poisson.c - the operations of the likelihood by themselves, cut wherever their grid
  * allows, with tiles in larger boxes, on a device too. seconds: 5 labels: gpu
  */
-#include "instruments/spatial/ops/poisson.h"
+#include "instruments/spatial/ops/poisson/poisson.h"
 #include "testing/full.h"
 #include "testing/op_device.h"
 #include "testing/op_harness.h"

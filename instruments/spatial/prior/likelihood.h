@@ -6,7 +6,7 @@
 #ifndef SPATIAL_LIKELIHOOD_H
 #define SPATIAL_LIKELIHOOD_H
 
-#include "../ops/poisson.h"
+#include "../ops/poisson/poisson.h"
 #include "prior.h"
 
 /* Values of one batch in a graph. */

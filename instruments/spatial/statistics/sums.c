@@ -1,6 +1,6 @@
 /* sums.c - graphs over cells and their stored counts that end in sums of bins. */
 #include "sums.h"
-#include "../ops/poisson.h"
+#include "../ops/poisson/poisson.h"
 
 #include <string.h>
 

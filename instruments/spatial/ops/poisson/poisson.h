@@ -8,7 +8,7 @@
 #ifndef SPATIAL_OPS_POISSON_H
 #define SPATIAL_OPS_POISSON_H
 
-#include "../spatial.h"
+#include "../../spatial.h"
 #include "poisson_node.h"
 
 /* Which loops: by how many of the places of a batch hold a count, or one of them always. */
