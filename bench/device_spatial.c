@@ -7,7 +7,7 @@
 #include "device.h"
 
 #include "instruments/spatial/ops/local/local.h"
-#include "instruments/spatial/ops/nearest.h"
+#include "instruments/spatial/ops/nearest/nearest.h"
 #include "instruments/spatial/ops/poisson/poisson.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * Devices are one made of the host and the one whose backend FATHOM_TEST_DEVICE names.
  */
 #include "instruments/spatial/inducing/inducing.h"
-#include "instruments/spatial/ops/centre.h"
+#include "instruments/spatial/ops/nearest/centre.h"
 #include "testing/host_device.h"
 #include "testing/op_device.h"
 #include "testing/op_harness.h"

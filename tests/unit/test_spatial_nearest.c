@@ -1,7 +1,7 @@
 /* test_spatial_nearest.c - the operation that finds nearest places: the lists of the grid, whole
  * and in pieces, on a device too. seconds: 3 labels: gpu
  */
-#include "instruments/spatial/ops/nearest.h"
+#include "instruments/spatial/ops/nearest/nearest.h"
 #include "testing/op_harness.h"
 
 typedef struct shape {

@@ -3,7 +3,7 @@
  */
 #include "kmeans_graph.h"
 
-#include "../ops/centre.h"
+#include "../ops/nearest/centre.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  */
 #include "../grid/grid.h"
 #include "neighbours_drawn.h"
-#include "../ops/nearest.h"
+#include "../ops/nearest/nearest.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  */
 #include "moran_graph.h"
 
-#include "../ops/nearest.h"
+#include "../ops/nearest/nearest.h"
 
 enum { OUTPUTS = 6 };
 

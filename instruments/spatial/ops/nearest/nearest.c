@@ -1,7 +1,7 @@
 /* nearest.c - the nearest places of a grid as an operation: every query by itself. */
 #include "nearest.h"
 
-#include "local/local_op.h"
+#include "../local/local_op.h"
 
 static fth_status infer(fth_node *node, fth_err *err)
 {

@@ -1,7 +1,7 @@
 /* centre.c - see centre.h: every place by itself, all centres one after the other. */
 #include "centre.h"
 
-#include "local/local_op.h"
+#include "../local/local_op.h"
 
 #include <math.h>
 

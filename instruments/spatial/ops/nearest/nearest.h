@@ -6,7 +6,7 @@
 #ifndef SPATIAL_OPS_NEAREST_H
 #define SPATIAL_OPS_NEAREST_H
 
-#include "../grid/grid.h"
+#include "../../grid/grid.h"
 #include "nearest_node.h"
 
 typedef struct sp_nearest {

@@ -2,7 +2,7 @@
 #ifndef SPATIAL_OPS_NEAREST_NODE_H
 #define SPATIAL_OPS_NEAREST_NODE_H
 
-#include "../grid/squares.h"
+#include "../../grid/squares.h"
 
 #include <fathom/fathom.h>
 
