@@ -2789,7 +2789,7 @@ MUTANTS = [
      "dose[i] >= dose[1 - i]", "i == 0", "unit/test_ptycho_study"),
     ("both_losses_weigh_alike", "instruments/ptycho/study/expand.c",
      'take(&r, "nll_weight=", mae ? "0" : "1")', 'take(&r, "nll_weight=", "1")', "unit/test_ptycho_study"),
-    ("loadings_before_are_the_last", "instruments/spatial/ops/group_steps.c",
+    ("loadings_before_are_the_last", "instruments/spatial/ops/groups/group_steps.c",
      "put_row(&call->out[1], g, d, then, L);", "put_row(&call->out[1], g, d, now, L);", "unit/test_spatial_group_device"),
     # ---- splat ----
     ("last_row_of_matrices_is_any", "instruments/splat/model/edit.c",

@@ -4,7 +4,7 @@
  */
 #include "instruments/spatial/statistics/group_loadings.h"
 #include "instruments/spatial/statistics/group_steps.h"
-#include "instruments/spatial/ops/group_steps.h"
+#include "instruments/spatial/ops/groups/group_steps.h"
 #include "testing/host_device.h"
 #include "testing/op_harness.h"
 

@@ -2,7 +2,7 @@
  * them in between. */
 #include "group_graph.h"
 
-#include "../ops/group_steps.h"
+#include "../ops/groups/group_steps.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "group_graph.h"
 #include "group_steps.h"
 
-#include "../ops/group_steps.h"
+#include "../ops/groups/group_steps.h"
 
 #include <fathom/vector_wide.h>
 

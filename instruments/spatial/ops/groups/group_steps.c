@@ -1,7 +1,7 @@
 /* group_steps.c - see group_steps.h: every gene of every group by itself, by the obvious loop. */
 #include "group_steps.h"
 
-#include "local/local_op.h"
+#include "../local/local_op.h"
 
 #include <string.h>
 
