@@ -84,7 +84,7 @@ if(FTH_SANITIZE AND NOT FTH_FUZZ)
     # Instruments compute in ops/ and in kernels; beside those, what a profile of their tests shows.
     file(GLOB_RECURSE rooms CONFIGURE_DEPENDS instruments/*.c)
     list(FILTER rooms EXCLUDE REGEX "_kernels\\.c$|/ops/|/bragg/(companions/(nonbragg|noisify)|geometry/(cell|crystal|rotate)|refine/lattice)\\.c$")
-    list(FILTER rooms EXCLUDE REGEX "/focus/(fuse|stitch|toy)/|/spatial/(counts|inducing|init|kmeans|neighbours|pnmf|sums|toy|tree)[a-z_]*\\.c$")
+    list(FILTER rooms EXCLUDE REGEX "/focus/(fuse|stitch|toy)/|/spatial/(preprocess/counts|statistics/sums|prior/pnmf)\\.c$|/spatial/(inducing|start|neighbours|grid|toy)/")
     set_source_files_properties(${cold} ${rooms} PROPERTIES COMPILE_OPTIONS -O0)
 endif()
 # Vectors of 64 bytes on the stack, as in cmake/Kernels.cmake.

@@ -4,8 +4,8 @@
  */
 #include "testing/test.h"
 
-#include "instruments/spatial/prior/local.h"
 #include "instruments/spatial/neighbours/neighbours.h"
+#include "instruments/spatial/prior/local.h"
 
 #include <inttypes.h>
 #include <math.h>

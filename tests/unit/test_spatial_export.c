@@ -1,8 +1,8 @@
 /* test_spatial_export.c - results in a copy of the h5ad file, in a new one, and as lists.
  *
  * seconds: 10 */
-#include "instruments/spatial/read/anndata.h"
 #include "instruments/spatial/export/export.h"
+#include "instruments/spatial/read/anndata.h"
 #include "testing/spatial_results.h"
 
 #include <unistd.h>

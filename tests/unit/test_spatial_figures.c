@@ -1,8 +1,8 @@
 /* test_spatial_figures.c - the stage that draws: which files, the same bytes, the right pixels.
  *
  * seconds: 30 */
-#include "instruments/spatial/preprocess/display.h"
 #include "instruments/spatial/figures/figures.h"
+#include "instruments/spatial/preprocess/display.h"
 #include "testing/pictures.h"
 #include "testing/spatial_results.h"
 

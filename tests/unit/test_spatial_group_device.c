@@ -2,9 +2,9 @@
  * the loops, whole and in pieces, on a device too; and all of a problem on a device made of the
  * host. seconds: 4 labels: gpu
  */
+#include "instruments/spatial/ops/groups/group_steps.h"
 #include "instruments/spatial/statistics/group_loadings.h"
 #include "instruments/spatial/statistics/group_steps.h"
-#include "instruments/spatial/ops/groups/group_steps.h"
 #include "testing/host_device.h"
 #include "testing/op_harness.h"
 

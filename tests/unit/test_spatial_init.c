@@ -1,8 +1,8 @@
 /* test_spatial_init.c - start values: by the streams, by the equations, by other programs.
  * seconds: 6
  */
-#include "instruments/spatial/start/init.h"
 #include "instruments/spatial/prior/loadings.h"
+#include "instruments/spatial/start/init.h"
 #include "testing/spatial_data.h"
 #include "testing/spatial_golden.h"
 

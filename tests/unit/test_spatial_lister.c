@@ -1,8 +1,8 @@
 /* test_spatial_lister.c - lists that a thread makes ahead are those of the caller's own loop.
  * seconds: 1
  */
-#include "instruments/spatial/prior/lister.h"
 #include "instruments/spatial/ops/local/local.h"
+#include "instruments/spatial/prior/lister.h"
 #include "testing/test.h"
 
 enum { CELLS = 300, K = 7, BATCH = 60, ITEMS = BATCH * (K + 1) };

@@ -3,9 +3,9 @@
  * seconds: 10 */
 #include "testing/spatial_preprocess.h"
 
-#include "instruments/spatial/preprocess/counts.h"
 #include "instruments/spatial/data/data.h"
 #include "instruments/spatial/data/metadata.h"
+#include "instruments/spatial/preprocess/counts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,10 +7,10 @@
 #ifndef SPATIAL_ANALYZE_H
 #define SPATIAL_ANALYZE_H
 
+#include "../prior/prior.h"
 #include "../statistics/deviance.h"
 #include "../statistics/group_loadings.h"
 #include "../statistics/moran.h"
-#include "../prior/prior.h"
 
 typedef enum sp_part {
     SP_PART_OPEN,

@@ -1,8 +1,8 @@
 /* analyze_open.c - the data and the model of an analysis, and every tensor it will fill. */
 #include "analyze.h"
 
-#include "../prior/loadings.h"
 #include "../neighbours/neighbours.h"
+#include "../prior/loadings.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * Each is one graph that is cut along cells. analyze_batch_size is an upper bound of a chunk, not
  * its size: the memory allowed may ask for less, and the bits are the same.
  */
-#include "analyze.h"
 #include "../prior/svgp.h"
+#include "analyze.h"
 
 #include <string.h>
 

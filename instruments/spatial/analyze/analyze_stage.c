@@ -1,6 +1,6 @@
 /* analyze_stage.c - analyze as the program sees it: flags, files, the plan. */
-#include "analyze.h"
 #include "../export/export.h"
+#include "analyze.h"
 
 const fth_flag sp_analyze_flags[] = {
     {.name = "probabilistic", .doc = "condition on neighbours drawn by their covariance"},

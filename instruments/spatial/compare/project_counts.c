@@ -3,8 +3,8 @@
  * Given W, cells have nothing to do with each other: blocks of them are fitted one after the
  * other, and a block's result does not depend on the others.
  */
-#include "project.h"
 #include "../train/step.h"
+#include "project.h"
 
 #include <math.h>
 #include <string.h>

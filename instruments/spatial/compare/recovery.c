@@ -4,10 +4,10 @@
  * on the cells that training saw. With the frames of --video the same is shown against time.
  */
 #include "../answer.h"
-#include "../statistics/correlate.h"
-#include "../read/info.h"
-#include "../statistics/match.h"
 #include "../model/model.h"
+#include "../read/info.h"
+#include "../statistics/correlate.h"
+#include "../statistics/match.h"
 
 #include <fathom/json.h>
 #include <fathom/plot.h>

@@ -4,8 +4,8 @@
  *   enriched_genes.csv  group,factor,direction,rank,gene,lfc          up to ten at each end
  */
 #include "../statistics/enrichment.h"
-#include "export.h"
 #include "../statistics/order.h"
+#include "export.h"
 
 #include <string.h>
 

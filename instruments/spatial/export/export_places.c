@@ -3,9 +3,9 @@
  * Preprocessing drops and reorders. Its folder may say which rows it kept; else names decide: those
  * of cells are the index of obs, those of genes were made unique in the order of the file.
  */
+#include "../data/metadata.h"
 #include "../read/anndata.h"
 #include "export.h"
-#include "../data/metadata.h"
 
 #include <string.h>
 

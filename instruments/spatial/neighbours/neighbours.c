@@ -6,8 +6,8 @@
  * (ops/nearest.h), but for lists that are drawn.
  */
 #include "../grid/grid.h"
-#include "neighbours_drawn.h"
 #include "../ops/nearest/nearest.h"
+#include "neighbours_drawn.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* folder.c - the preprocessed folder, written under another name and renamed when it is whole. */
-#include "display.h"
 #include "../data/metadata.h"
+#include "display.h"
 #include "preprocess.h"
 
 #include <inttypes.h>

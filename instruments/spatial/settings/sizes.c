@@ -1,8 +1,8 @@
 /* sizes.c - how large the data are, for plans that are made before they are there. */
 #include "../data/data.h"
-#include "../read/loaders.h"
 #include "../data/metadata.h"
 #include "../preprocess/preprocess.h"
+#include "../read/loaders.h"
 
 /* The folder: exact. */
 static fth_status of_folder(sp_sizes *out, fth_mem *mem, const char *dir, fth_err *err)

@@ -8,8 +8,8 @@
  */
 #include "init.h"
 
-#include "init_parts.h"
 #include "../prior/loadings.h"
+#include "init_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,10 +5,10 @@
  * loadings take up what that changes (as in the NSF programs). Cells of a factor that is 0 there
  * get a hundredth of its mean, so that their logarithms are not without end.
  */
-#include "init_parts.h"
-#include "../prior/loadings.h"
 #include "../neighbours/neighbours.h"
+#include "../prior/loadings.h"
 #include "../prior/svgp.h"
+#include "init_parts.h"
 
 #include <math.h>
 

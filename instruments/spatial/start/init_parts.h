@@ -6,8 +6,8 @@
 #ifndef SPATIAL_INIT_PARTS_H
 #define SPATIAL_INIT_PARTS_H
 
-#include "../model/model.h"
 #include "../data/walk.h"
+#include "../model/model.h"
 
 typedef struct sp_init_parts {
     fth_mem *mem;

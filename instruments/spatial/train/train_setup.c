@@ -3,8 +3,8 @@
  * Both ways go through the same calls, and tensors of a plan are never touched: so a plan costs
  * nothing, and says what a run will take.
  */
-#include "../start/init.h"
 #include "../neighbours/neighbours.h"
+#include "../start/init.h"
 #include "train.h"
 
 #include <inttypes.h>

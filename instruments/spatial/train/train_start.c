@@ -5,8 +5,8 @@
  * starts over, and says why.
  */
 #include "../inducing/inducing.h"
-#include "../start/init.h"
 #include "../neighbours/neighbours.h"
+#include "../start/init.h"
 #include "train.h"
 
 #include <inttypes.h>
