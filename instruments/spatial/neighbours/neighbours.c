@@ -19,8 +19,8 @@ typedef struct job {
     const float *xy; /* those of the grid, by number */
     int64_t n, k;
     int32_t *out;
-    bool self;                 /* each list starts with its own place */
-    const sp_drawing *drawing; /* NULL: the nearest are taken */
+    bool self;                         /* each list starts with its own place */
+    const sp_neighbour_draws *drawing; /* NULL: the nearest are taken */
     char *room;
     size_t room_bytes; /* of one worker */
 } job;
@@ -140,7 +140,7 @@ static fth_status lists(fth_tensor *list, bool self, fth_context *ctx, const sp_
     if (k - self >= n)
         return too_few(k, n, self ? "there are not as many" : "a cell is not its own neighbour",
                        err);
-    const sp_drawing drawing = {
+    const sp_neighbour_draws drawing = {
         .cov = sp_cov_of(m), .xy = xy, .group = group, .cells = n, .seed = m->set.seed};
     job j = {.n = n,
              .k = k,

@@ -14,7 +14,7 @@
 static const double TINY = 1e-20;
 
 typedef struct row {
-    const sp_drawing *d;
+    const sp_neighbour_draws *d;
     int64_t i;
     double below; /* uniform numbers under this cannot win */
 } row;
@@ -26,7 +26,7 @@ static double uniform(const row *r, int64_t j)
 
 static double key(const row *r, int64_t j, double u)
 {
-    const sp_drawing *d = r->d;
+    const sp_neighbour_draws *d = r->d;
     const double w = sp_cov_at(&d->cov, d->xy + 2 * r->i, d->group ? d->group[r->i] : 0,
                                d->xy + 2 * j, d->group ? d->group[j] : 0);
     return log(w > TINY ? w : TINY) - log(-log(u + TINY) + TINY);
@@ -39,7 +39,7 @@ static void raise_bound(row *r, double least)
     r->below = exp(-exp(most - least)) - 1e-9;
 }
 
-void sp_draw_neighbours(const sp_drawing *d, int64_t i, int64_t k, const int32_t *nearest,
+void sp_draw_neighbours(const sp_neighbour_draws *d, int64_t i, int64_t k, const int32_t *nearest,
                         int32_t *out, void *room)
 {
     row r = {.d = d, .i = i};

@@ -4,16 +4,16 @@
 
 #include "neighbours.h"
 
-typedef struct sp_drawing {
+typedef struct sp_neighbour_draws {
     sp_cov cov;
     const float *xy;
     const int32_t *group; /* NULL: of no use */
     int64_t cells, seed;
-} sp_drawing;
+} sp_neighbour_draws;
 
 /* k of the other cells of cell i, the largest key first. `nearest` are k others near it; they only
  * save time, and may be `out` itself. `room` is sp_grid_room(k) bytes. */
-void sp_draw_neighbours(const sp_drawing *d, int64_t i, int64_t k, const int32_t *nearest,
+void sp_draw_neighbours(const sp_neighbour_draws *d, int64_t i, int64_t k, const int32_t *nearest,
                         int32_t *out, void *room);
 
 #endif

@@ -19,13 +19,13 @@
 constexpr int SIDE = 4;
 
 /* A matrix of k columns and k + more rows, in tiles. */
-struct sp_matrix {
+struct sp_tiled_matrix {
     int k, more;
     int rows, cols, tiles; /* of tiles */
 };
-static inline sp_matrix sp_matrix_of(int64_t k, int64_t more)
+static inline sp_tiled_matrix sp_tiled_matrix_of(int64_t k, int64_t more)
 {
-    sp_matrix m = {};
+    sp_tiled_matrix m = {};
     m.k = (int)k;
     m.more = (int)more;
     m.cols = (m.k + SIDE - 1) / SIDE;
@@ -35,7 +35,7 @@ static inline sp_matrix sp_matrix_of(int64_t k, int64_t more)
 }
 
 /* Who works on one matrix: all threads of a block, or a warp, which waits for nobody else. */
-struct sp_block {
+struct sp_block_team {
     static constexpr bool WARPS = false;
     static __device__ int at()
     {
@@ -93,15 +93,15 @@ struct sp_warp {
 /* How many threads, and tiles of each: a template for as many as stay in registers. */
 struct sp_small {
     static constexpr int THREADS = 128, TILES = 1, BLOCKS = 5;
-    typedef sp_block team;
+    typedef sp_block_team team;
 };
 struct sp_middle {
     static constexpr int THREADS = 512, TILES = 1, BLOCKS = 1;
-    typedef sp_block team;
+    typedef sp_block_team team;
 };
 struct sp_large {
     static constexpr int THREADS = 256, TILES = 16, BLOCKS = 1; /* in local memory */
-    typedef sp_block team;
+    typedef sp_block_team team;
 };
 /* The same of warps, several to a block. */
 struct sp_warp_1 {
@@ -115,9 +115,9 @@ struct sp_warp_3 {
 static inline bool sp_matrix_fits(int64_t k, int64_t more)
 {
     const int64_t most = (int64_t)sp_large::THREADS * sp_large::TILES;
-    return k > 0 && k < 4096 && more < 4096 && sp_matrix_of(k, more).tiles <= most;
+    return k > 0 && k < 4096 && more < 4096 && sp_tiled_matrix_of(k, more).tiles <= most;
 }
-static inline int sp_matrix_threads(const sp_matrix &m, int most)
+static inline int sp_matrix_threads(const sp_tiled_matrix &m, int most)
 {
     const int want = (m.tiles + 31) / 32 * 32;
     return want < most ? want : most;
@@ -142,8 +142,8 @@ template <int TILES, typename F> __device__ __forceinline__ void sp_each_tile(F 
 }
 
 /* Tiles are counted down the columns, so that threads with columns that are done are together. */
-template <typename TEAM = sp_block, int TILES>
-__device__ inline void sp_tiles_place(const sp_matrix &m, sp_tiles<TILES> *t)
+template <typename TEAM = sp_block_team, int TILES>
+__device__ inline void sp_tiles_place(const sp_tiled_matrix &m, sp_tiles<TILES> *t)
 {
     sp_each_tile<TILES>([&](int n) {
         int left = TEAM::at() + n * TEAM::size(), j = 0;
@@ -160,11 +160,11 @@ struct sp_shared {
     double2 *panel;
     double *diagonal, *by, *x; /* by, x: [cols * SIDE]; x is the solution */
 };
-static inline __host__ __device__ int64_t sp_shared_doubles(const sp_matrix &m)
+static inline __host__ __device__ int64_t sp_shared_doubles(const sp_tiled_matrix &m)
 {
     return 2 * 8 * m.rows + SIDE * SIDE + 2 * SIDE * m.cols;
 }
-__device__ inline sp_shared sp_shared_at(const sp_matrix &m, double *room)
+__device__ inline sp_shared sp_shared_at(const sp_tiled_matrix &m, double *room)
 {
     sp_shared s;
     s.panel = (double2 *)room;
@@ -175,7 +175,7 @@ __device__ inline sp_shared sp_shared_at(const sp_matrix &m, double *room)
 }
 
 /* Columns of tile column p that are the matrix's own. */
-__device__ inline int sp_own(const sp_matrix &m, int p)
+__device__ inline int sp_own(const sp_tiled_matrix &m, int p)
 {
     return m.k - SIDE * p < SIDE ? m.k - SIDE * p : SIDE;
 }
@@ -224,7 +224,7 @@ __device__ inline void sp_factor_below(double (&v)[SIDE][SIDE], int own, const s
     }
 }
 
-__device__ inline void sp_panel_put(const sp_matrix &m, const sp_shared &s, int i,
+__device__ inline void sp_panel_put(const sp_tiled_matrix &m, const sp_shared &s, int i,
                                     const double (&v)[SIDE][SIDE])
 {
 #pragma unroll
@@ -235,7 +235,7 @@ __device__ inline void sp_panel_put(const sp_matrix &m, const sp_shared &s, int 
 }
 
 /* A tile right of the panel: less the products of rows i and rows j of it, column after column. */
-__device__ inline void sp_subtract(const sp_matrix &m, const sp_shared &s, int i, int j,
+__device__ inline void sp_subtract(const sp_tiled_matrix &m, const sp_shared &s, int i, int j,
                                    double (&v)[SIDE][SIDE])
 {
 #pragma unroll
@@ -256,8 +256,8 @@ __device__ inline void sp_subtract(const sp_matrix &m, const sp_shared &s, int i
 
 /* The factor in place, right-hand sides with it; false in some thread: not positive definite. Every
  * thread of the team comes; shared memory is free again behind it, but for `by`. */
-template <typename TEAM = sp_block, int TILES>
-__device__ inline bool sp_factor(const sp_matrix &m, const sp_shared &s, sp_tiles<TILES> *t)
+template <typename TEAM = sp_block_team, int TILES>
+__device__ inline bool sp_factor(const sp_tiled_matrix &m, const sp_shared &s, sp_tiles<TILES> *t)
 {
     bool ok = true;
     for (int p = 0; p < m.cols; p++) {
@@ -282,8 +282,8 @@ __device__ inline bool sp_factor(const sp_matrix &m, const sp_shared &s, sp_tile
 }
 
 /* The row of right-hand side q, which is the solution of the first triangle, to x. */
-template <typename TEAM = sp_block, int TILES>
-__device__ inline void sp_first_half(const sp_matrix &m, const sp_shared &s,
+template <typename TEAM = sp_block_team, int TILES>
+__device__ inline void sp_first_half(const sp_tiled_matrix &m, const sp_shared &s,
                                      const sp_tiles<TILES> &t, int q)
 {
     const int row = m.k + q, u = row % SIDE;
@@ -317,8 +317,8 @@ __device__ inline void sp_back_diagonal(const double (&v)[SIDE][SIDE], int own, 
 }
 
 /* x of L^T x = x. */
-template <typename TEAM = sp_block, int TILES>
-__device__ inline void sp_second_half(const sp_matrix &m, const sp_shared &s,
+template <typename TEAM = sp_block_team, int TILES>
+__device__ inline void sp_second_half(const sp_tiled_matrix &m, const sp_shared &s,
                                       const sp_tiles<TILES> &t)
 {
     for (int p = m.cols - 1; p >= 0; p--) {

@@ -25,7 +25,7 @@ template <> struct bringing<sp_warp> {
 };
 
 template <typename T> struct work {
-    sp_matrix m;
+    sp_tiled_matrix m;
     sp_view<const int64_t> idx;
     sp_view<const int32_t> nbr;
     sp_view<const T> mu, lam, a, cp;
@@ -63,7 +63,7 @@ int step_of(int wide)
 }
 
 /* An even number: every team begins with pairs. */
-int64_t desk_doubles(const sp_matrix &m, int64_t r, int step)
+int64_t desk_doubles(const sp_tiled_matrix &m, int64_t r, int step)
 {
     static_assert(sizeof(int64_t) == sizeof(double), "rows lie among doubles");
     const int64_t doubles =
@@ -279,7 +279,7 @@ __global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) terms(const work<
 
 /* Columns at a time, and doubles of shared memory for a block. */
 template <typename SIZE>
-int64_t set_desk(const sp_matrix &m, int64_t r, int *wide, int *step, int64_t *desk)
+int64_t set_desk(const sp_tiled_matrix &m, int64_t r, int *wide, int *step, int64_t *desk)
 {
     typedef typename SIZE::team team;
     constexpr bool warps = team::WARPS;
@@ -289,7 +289,7 @@ int64_t set_desk(const sp_matrix &m, int64_t r, int *wide, int *step, int64_t *d
     return *desk * (warps ? SIZE::THREADS / 32 : 1);
 }
 
-template <typename SIZE> bool fits(const sp_matrix &m, int64_t r)
+template <typename SIZE> bool fits(const sp_tiled_matrix &m, int64_t r)
 {
     int wide, step;
     int64_t desk;
@@ -327,7 +327,7 @@ template <typename T> fth_status run_as(const fth_call *call)
     const fth_node *node = call->node;
     const fth_tile *out = &call->out[0];
     work<T> w = {};
-    w.m = sp_matrix_of(node->in[NBR].size[1], 1);
+    w.m = sp_tiled_matrix_of(node->in[NBR].size[1], 1);
     w.idx = sp_view_in<int64_t>(call, IDX);
     w.nbr = sp_view_in<int32_t>(call, NBR);
     w.mu = sp_view_in<T>(call, MU);
@@ -356,7 +356,8 @@ template <typename T> fth_status run_as(const fth_call *call)
 bool supports(const fth_node *node)
 {
     const int64_t k = node->in[NBR].size[1], r = node->in[LAM].size[2];
-    return sp_matrix_fits(k, 1) && r > 0 && r < INT32_MAX && fits<sp_large>(sp_matrix_of(k, 1), r);
+    return sp_matrix_fits(k, 1) && r > 0 && r < INT32_MAX &&
+           fits<sp_large>(sp_tiled_matrix_of(k, 1), r);
 }
 
 fth_status run(const fth_call *call)

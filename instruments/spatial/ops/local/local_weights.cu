@@ -40,7 +40,7 @@ __global__ void fill_table(const table_work w)
 }
 
 template <typename T> struct work {
-    sp_matrix m;
+    sp_tiled_matrix m;
     sp_view<const int32_t> nbr, group, groupsZ; /* group NULL: each in turn; groupsZ NULL: none */
     sp_view<const float> at, Z;
     sp_view<T> a, var; /* a [cell nbr], or [group cell nbr] */
@@ -59,13 +59,13 @@ struct desk {
     int32_t *group; /* the same */
 };
 
-int64_t desk_bytes(const sp_matrix &m)
+int64_t desk_bytes(const sp_tiled_matrix &m)
 {
     return (int64_t)sizeof(double) * (sp_shared_doubles(m) + 2 * SIDE * m.rows) +
            (int64_t)sizeof(int32_t) * SIDE * m.rows;
 }
 
-__device__ desk desk_of(const sp_matrix &m, double *room)
+__device__ desk desk_of(const sp_tiled_matrix &m, double *room)
 {
     desk d;
     d.shared = sp_shared_at(m, room);
@@ -231,7 +231,7 @@ template <typename T> fth_status run_as(const fth_call *call)
     const fth_node *node = call->node;
     const attr *a = (const attr *)node->attr;
     work<T> w = {};
-    w.m = sp_matrix_of(node->in[NBR].size[1], asked(a));
+    w.m = sp_tiled_matrix_of(node->in[NBR].size[1], asked(a));
     w.nbr = sp_view_in<int32_t>(call, NBR);
     w.at = sp_view_in<float>(call, AT);
     w.Z = sp_view_in<float>(call, Z);
@@ -266,7 +266,8 @@ template <typename T> fth_status run_as(const fth_call *call)
 bool supports(const fth_node *node)
 {
     const int64_t k = node->in[NBR].size[1], more = asked((const attr *)node->attr);
-    return sp_matrix_fits(k, more) && desk_bytes(sp_matrix_of(k, more)) <= fth_cuda_most_shared();
+    return sp_matrix_fits(k, more) &&
+           desk_bytes(sp_tiled_matrix_of(k, more)) <= fth_cuda_most_shared();
 }
 
 fth_status run(const fth_call *call)
