@@ -4,7 +4,7 @@
  * cut into as many pieces as fill the device; the pieces' best meet in a second launch. Along an
  * innermost axis a warp has a piece, elsewhere a thread.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/lines.cuh"
 
 extern "C" {

@@ -6,10 +6,10 @@
  * equal: a kind of them says whether all of its pieces lie so, and has one algorithm.
  */
 #include "cuda/blas.h"
-#include "cuda/library.h"
+#include "cuda/device/library.h"
 
-#include "cuda/device.h"
-#include "cuda/library.h"
+#include "cuda/device/device.h"
+#include "cuda/device/library.h"
 
 #include <cublasLt.h>
 #include <dlfcn.h>

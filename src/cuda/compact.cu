@@ -4,7 +4,7 @@
  * tile lists its own rows and copies them. The list lies in shared memory, so the workspace is one
  * number per tile.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/walk.cuh"
 
 extern "C" {

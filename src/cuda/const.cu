@@ -1,5 +1,5 @@
 /* const.cu - one number where its bytes are wanted. */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "graph/graph.h"
 
 #include <cuda_bf16.h>

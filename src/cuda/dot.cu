@@ -5,7 +5,7 @@
  * f16 and bf16 over more than these are held in the state in f32 and rounded once, at the end. The
  * other axes of the product are a batch where they lie evenly, and loops around it elsewhere.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/product.h"
 #include "cuda/split.h"
 

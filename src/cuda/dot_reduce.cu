@@ -7,7 +7,7 @@
  * By parts on the matrix units, an operand is packed for the slabs that share it at once, where
  * that takes little enough room, and slab by slab elsewhere.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/product.h"
 #include "cuda/split.h"
 

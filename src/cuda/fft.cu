@@ -5,7 +5,7 @@
  * imaginary parts, and half a spectrum is completed while it is read. Nothing but the half spectra
  * of a real inverse over two axes is copied.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/fft.h"
 
 extern "C" {

@@ -6,7 +6,7 @@
 #ifndef FTH_CUDA_FIELD_CUH
 #define FTH_CUDA_FIELD_CUH
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 #include <float.h>
 

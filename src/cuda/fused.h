@@ -2,7 +2,7 @@
 #ifndef FTH_CUDA_FUSED_H
 #define FTH_CUDA_FUSED_H
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/fused_args.h"
 #include "cuda/source.h"
 

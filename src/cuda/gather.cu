@@ -4,7 +4,7 @@
  * 32 neighbouring threads moves a row in the widest units its alignment allows, and has four rows
  * on their way at a time.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/walk.cuh"
 
 extern "C" {

@@ -2,7 +2,7 @@
  *
  * A thread moves the widest word that divides a row, so neighbours read and write side by side.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 enum { THREADS = 256 };
 

@@ -4,7 +4,7 @@
  * and counts it in shared memory where the bins fit there and the piece is long; otherwise every
  * element adds one where it belongs.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/lines.cuh"
 
 extern "C" {

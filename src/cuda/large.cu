@@ -10,7 +10,7 @@
 
 #include "cuda/blas.h"
 #include "cuda/block.h"
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 2048;
 static constexpr int THREADS = 256;

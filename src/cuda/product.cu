@@ -8,7 +8,7 @@
 #include "cuda/product.h"
 
 #include "cuda/blas.h"
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -7,7 +7,7 @@
 #ifndef FTH_CUDA_ROWS_CUH
 #define FTH_CUDA_ROWS_CUH
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 extern "C" {
 #include "ops/ragged.h"

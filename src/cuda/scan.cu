@@ -5,7 +5,7 @@
  * is put together line by line, and the blocks run again with it. Neighbours along an innermost
  * axis go through squares in shared memory, so that memory is read and written in whole lines.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/lines.cuh"
 
 extern "C" {

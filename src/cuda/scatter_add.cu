@@ -6,7 +6,7 @@
  * Otherwise the rows of each batch are sorted by target, stably, some at a time; the thread at the
  * head of a target's run adds the run.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/lines.cuh"
 #include "cuda/radix.cuh"
 

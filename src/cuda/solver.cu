@@ -7,8 +7,8 @@
  */
 #include "cuda/solver.h"
 
-#include "cuda/device.h"
-#include "cuda/library.h"
+#include "cuda/device/device.h"
+#include "cuda/device/library.h"
 
 #include <cusolverDn.h>
 #include <dlfcn.h>

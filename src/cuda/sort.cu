@@ -3,7 +3,7 @@
  * Short lines are put in order in shared memory, a block each. Long ones become keys for the radix
  * sort, some lines at a time; the values are then taken in the order found, with their own bits.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/order.cuh"
 #include "cuda/radix.cuh"
 

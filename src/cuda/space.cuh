@@ -9,7 +9,7 @@
 #ifndef FTH_CUDA_SPACE_CUH
 #define FTH_CUDA_SPACE_CUH
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 /* n / d for n < 2^31 as a product: mul holds the bits of 2^(32 + shift) / d below the leading one.
  */

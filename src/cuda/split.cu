@@ -8,7 +8,7 @@
  */
 #include "cuda/split.cuh"
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 extern "C" {
 #include "graph/context.h"

@@ -4,7 +4,7 @@
  * the next round, until one tile is left. Where k is too large for that the line is sorted. Keys
  * with their places are all different, so it does not matter how a line is cut.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/order.cuh"
 #include "cuda/radix.cuh"
 

@@ -6,7 +6,7 @@
  * and only short sums are left to the chain. Lines are taken in rounds, so the workspace stays
  * small.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "cuda/lines.cuh"
 
 extern "C" {

@@ -6,7 +6,7 @@
 #ifndef FTH_CUDA_WIDE_CUH
 #define FTH_CUDA_WIDE_CUH
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 extern "C" {
 #include "array/nan.h"

@@ -1,6 +1,6 @@
 /* backend.cpp - the emulated device: a backend whose memory is the host's and whose lanes do
  * everything at once. Its kernels are those of the CUDA backend, found the same way. */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 #include <new>
 #include <stdio.h>

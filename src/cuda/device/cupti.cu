@@ -5,8 +5,8 @@
  * records and counts them. CUPTI is one for the whole process and its callbacks carry no pointer of
  * ours, so what they work on is the one variable of the backend; it watches one device at a time.
  */
-#include "cuda/cupti.h"
-#include "cuda/library.h"
+#include "cuda/device/cupti.h"
+#include "cuda/device/library.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * Taking memory away waits until the lanes are done with it: pages that are gone while a kernel
  * uses them are a fault of the whole context.
  */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 #include <cuda.h>
 #include <new>

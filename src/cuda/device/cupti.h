@@ -2,7 +2,7 @@
 #ifndef FTH_CUDA_CUPTI_H
 #define FTH_CUDA_CUPTI_H
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 fth_status fth__cuda_watch(fth_device *device, void *memory, uint64_t bytes, fth_err *err);
 int64_t fth__cuda_watch_now(fth_device *device);

@@ -1,9 +1,9 @@
 /* device.cu - opening a GPU; its lanes, copies, marks and recordings. */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 #include "base/lanes.h"
-#include "cuda/cupti.h"
-#include "cuda/library.h"
+#include "cuda/device/cupti.h"
+#include "cuda/device/library.h"
 
 #include <cuda.h>
 #include <new>

@@ -1,6 +1,6 @@
 /* backend.cu - the CUDA backend as others see it: every kernel record of this library, and the
  * table of the device. */
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 #include <string.h>
 

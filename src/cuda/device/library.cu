@@ -1,5 +1,5 @@
 /* library.cu - opening what the machine has by name, and asking NVML what a card is used for. */
-#include "cuda/library.h"
+#include "cuda/device/library.h"
 
 #include <cuda_runtime.h>
 #include <dlfcn.h>
