@@ -5,7 +5,7 @@
  * innermost axis a warp has a piece, elsewhere a thread.
  */
 #include "cuda/device/device.h"
-#include "cuda/lines.cuh"
+#include "cuda/walk/lines.cuh"
 
 extern "C" {
 #include "ops/ops.h"

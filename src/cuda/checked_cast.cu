@@ -1,7 +1,7 @@
 /* checked_cast.cu - reals and wider integers to integers; a value that does not fit is left as a
  * complaint. The dtypes are looked at by every thread: one kernel does all pairs. */
-#include "cuda/space.cuh"
-#include "cuda/wide.cuh"
+#include "cuda/walk/space.cuh"
+#include "cuda/walk/wide.cuh"
 
 extern "C" {
 #include "ops/misfit.h"

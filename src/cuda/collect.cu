@@ -1,8 +1,8 @@
 /* collect.cu - rows get the sum of the entries they own. One thread adds up one row in the order of
  * its entries, so a sum is the CPU's whatever the row falls to. */
-#include "cuda/rows.cuh"
-#include "cuda/space.cuh"
-#include "cuda/wide.cuh"
+#include "cuda/walk/rows.cuh"
+#include "cuda/walk/space.cuh"
+#include "cuda/walk/wide.cuh"
 
 static int dim_of(const fth_node *node)
 {

@@ -5,7 +5,7 @@
  * number per tile.
  */
 #include "cuda/device/device.h"
-#include "cuda/walk.cuh"
+#include "cuda/walk/walk.cuh"
 
 extern "C" {
 #include "ops/indexing.h"

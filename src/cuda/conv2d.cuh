@@ -16,7 +16,7 @@
 #define FTH_CUDA_CONV2D_CUH
 
 #include "cuda/async.cuh"
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 extern "C" {
 #include "ops/conv2d.h"

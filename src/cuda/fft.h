@@ -12,7 +12,7 @@
 #ifndef FTH_CUDA_FFT_H
 #define FTH_CUDA_FFT_H
 
-#include "cuda/walk.cuh"
+#include "cuda/walk/walk.cuh"
 
 /* What a line is made of in memory: complex numbers; reals; frequencies 0 to n/2 of a real line. */
 typedef enum fth__fft_form { FTH__FFT_COMPLEX, FTH__FFT_REAL, FTH__FFT_HALF } fth__fft_form;

@@ -1,7 +1,7 @@
 /* fold.cu - sums along the diagonals of (axis, tap): the transpose of window. One thread adds up
  * one element, over t and then x, as the CPU does. */
-#include "cuda/space.cuh"
-#include "cuda/wide.cuh"
+#include "cuda/walk/space.cuh"
+#include "cuda/walk/wide.cuh"
 
 extern "C" {
 #include "ops/window.h"

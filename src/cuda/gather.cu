@@ -5,7 +5,7 @@
  * on their way at a time.
  */
 #include "cuda/device/device.h"
-#include "cuda/walk.cuh"
+#include "cuda/walk/walk.cuh"
 
 extern "C" {
 #include "graph/graph.h"

@@ -5,7 +5,7 @@
  * element adds one where it belongs.
  */
 #include "cuda/device/device.h"
-#include "cuda/lines.cuh"
+#include "cuda/walk/lines.cuh"
 
 extern "C" {
 #include "ops/ops.h"

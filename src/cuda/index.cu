@@ -1,5 +1,5 @@
 /* index.cu - the global index along an axis, as numbers. */
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 static __global__ void count_up(fth__places<2> w, int64_t *out, int64_t first)
 {

@@ -7,7 +7,7 @@
 #ifndef FTH_CUDA_MATRICES_H
 #define FTH_CUDA_MATRICES_H
 
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 extern "C" {
 #include "ops/matrix.h"

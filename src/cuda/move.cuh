@@ -7,7 +7,7 @@
 #ifndef FTH_CUDA_MOVE_CUH
 #define FTH_CUDA_MOVE_CUH
 
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 extern "C" {
 #include "ops/move.h"

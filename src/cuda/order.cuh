@@ -6,7 +6,7 @@
 #ifndef FTH_CUDA_ORDER_CUH
 #define FTH_CUDA_ORDER_CUH
 
-#include "cuda/lines.cuh"
+#include "cuda/walk/lines.cuh"
 
 #ifdef __CUDACC__
 /* A float given by its bits, `width` of them; the sign is the highest. */

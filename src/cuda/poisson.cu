@@ -1,5 +1,5 @@
 /* poisson.cu - one Poisson draw per rate: the very draws of the CPU, from the same poisson.h. */
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 extern "C" {
 #include "ops/misfit.h"

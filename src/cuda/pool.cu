@@ -1,7 +1,7 @@
 /* pool.cu - an axis in blocks of `factor` elements: their sum, mean, smallest or largest. One
  * thread takes one block, element after element. */
-#include "cuda/space.cuh"
-#include "cuda/wide.cuh"
+#include "cuda/walk/space.cuh"
+#include "cuda/walk/wide.cuh"
 
 extern "C" {
 #include "ops/ops.h"

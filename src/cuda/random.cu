@@ -1,6 +1,6 @@
 /* random.cu - uniform and normal numbers and raw bits: the very numbers of the CPU, because both
  * sides compile the same philox.h and vecmath.h. */
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 extern "C" {
 #include "ops/random.h"

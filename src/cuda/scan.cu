@@ -6,7 +6,7 @@
  * axis go through squares in shared memory, so that memory is read and written in whole lines.
  */
 #include "cuda/device/device.h"
-#include "cuda/lines.cuh"
+#include "cuda/walk/lines.cuh"
 
 extern "C" {
 #include "graph/grid.h"

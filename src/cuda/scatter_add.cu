@@ -7,7 +7,7 @@
  * head of a target's run adds the run.
  */
 #include "cuda/device/device.h"
-#include "cuda/lines.cuh"
+#include "cuda/walk/lines.cuh"
 #include "cuda/radix.cuh"
 
 extern "C" {

@@ -2,7 +2,7 @@
 #ifndef FTH_CUDA_SHIFT_CUH
 #define FTH_CUDA_SHIFT_CUH
 
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 /* Queue the copy (steps in bytes: destination, source; joined) when it is such a one; false:
  * nothing was done. */

@@ -1,6 +1,6 @@
 /* spread.cu - entries take the value of the row that owns them, which each thread looks up. */
-#include "cuda/rows.cuh"
-#include "cuda/space.cuh"
+#include "cuda/walk/rows.cuh"
+#include "cuda/walk/space.cuh"
 
 static int dim_of(const fth_node *node)
 {

@@ -10,7 +10,7 @@
 #ifndef FTH_CUDA_TRIANGLE_H
 #define FTH_CUDA_TRIANGLE_H
 
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 /* The matrix, the right-hand sides, the solution, the number of the matrix; elements. */
 enum {

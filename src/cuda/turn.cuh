@@ -2,7 +2,7 @@
 #ifndef FTH_CUDA_TURN_CUH
 #define FTH_CUDA_TURN_CUH
 
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 /* Queue the copy (steps in bytes: destination, source; joined) when it is such a one and squares
  * in shared memory help; false: nothing was done. */

@@ -7,7 +7,7 @@
  * small.
  */
 #include "cuda/device/device.h"
-#include "cuda/lines.cuh"
+#include "cuda/walk/lines.cuh"
 
 extern "C" {
 #include "ops/reduce.h"

@@ -1,5 +1,5 @@
 /* window.cu - the neighbours of every element along a new innermost axis. */
-#include "cuda/space.cuh"
+#include "cuda/walk/space.cuh"
 
 extern "C" {
 #include "ops/window.h"

@@ -7,8 +7,8 @@
 #ifndef FTH_CUDA_LINES_CUH
 #define FTH_CUDA_LINES_CUH
 
-#include "cuda/walk.cuh"
-#include "cuda/wide.cuh"
+#include "cuda/walk/walk.cuh"
+#include "cuda/walk/wide.cuh"
 
 typedef struct fth__dev_lines {
     fth__walk line; /* places of a line in in[0], out[0] and the state; bytes */
