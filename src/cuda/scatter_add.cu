@@ -8,7 +8,7 @@
  */
 #include "cuda/device/device.h"
 #include "cuda/walk/lines.cuh"
-#include "cuda/radix.cuh"
+#include "cuda/sort/radix.cuh"
 
 extern "C" {
 #include "ops/indexing.h"

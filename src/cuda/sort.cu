@@ -4,8 +4,8 @@
  * sort, some lines at a time; the values are then taken in the order found, with their own bits.
  */
 #include "cuda/device/device.h"
-#include "cuda/order.cuh"
-#include "cuda/radix.cuh"
+#include "cuda/sort/order.cuh"
+#include "cuda/sort/radix.cuh"
 
 extern "C" {
 #include "ops/ops.h"

@@ -5,8 +5,8 @@
  * with their places are all different, so it does not matter how a line is cut.
  */
 #include "cuda/device/device.h"
-#include "cuda/order.cuh"
-#include "cuda/radix.cuh"
+#include "cuda/sort/order.cuh"
+#include "cuda/sort/radix.cuh"
 
 extern "C" {
 #include "ops/ops.h"

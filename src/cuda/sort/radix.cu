@@ -1,6 +1,6 @@
 /* radix.cu - the stable radix sort behind sort, topk and scatter_add: that of fathom/cuda_sort.h,
  * with the width of the keys chosen at run time. */
-#include "cuda/radix.cuh"
+#include "cuda/sort/radix.cuh"
 
 #include <fathom/cuda_sort.h>
 
