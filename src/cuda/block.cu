@@ -6,7 +6,7 @@
  */
 #include "cuda/block.cuh"
 
-#include "cuda/async.cuh"
+#include "cuda/copy/async.cuh"
 
 static constexpr int BLOCK = FTH__BLOCK, SUB = FTH__BLOCK_SUB, SUBS = BLOCK / SUB;
 static constexpr int THREADS = 128;

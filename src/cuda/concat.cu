@@ -1,5 +1,5 @@
 /* concat.cu - values one after the other along an axis. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 extern "C" {
 #include "base/checked.h"

@@ -15,7 +15,7 @@
 #ifndef FTH_CUDA_CONV2D_CUH
 #define FTH_CUDA_CONV2D_CUH
 
-#include "cuda/async.cuh"
+#include "cuda/copy/async.cuh"
 #include "cuda/walk/space.cuh"
 
 extern "C" {

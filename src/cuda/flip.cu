@@ -1,5 +1,5 @@
 /* flip.cu - an axis backwards. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 extern "C" {
 #include "ops/ops.h"

@@ -1,5 +1,5 @@
 /* layout.cu - the same axes in another order in memory. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 static fth_status run(const fth_call *call)
 {

@@ -1,5 +1,5 @@
 /* pad.cu - a longer axis: the value in the middle, one number around it. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 extern "C" {
 #include "base/checked.h"

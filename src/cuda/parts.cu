@@ -5,7 +5,7 @@
  * the order of the result, because pieces of a line of memory that are written at different times
  * cost a whole line each.
  */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* slice.cu - part of an axis, under a new name. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 extern "C" {
 #include "ops/ops.h"

@@ -3,7 +3,7 @@
  * An upper triangle is a lower one whose rows and columns are counted from the last on, and so is
  * the adjoint of a lower one; steps of either sign say all of it, and nothing is turned in memory.
  */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 #include "cuda/triangle.h"
 
 extern "C" {

@@ -1,5 +1,5 @@
 /* upsample.cu - every element of an axis repeated. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
 extern "C" {
 #include "base/checked.h"

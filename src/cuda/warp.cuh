@@ -6,7 +6,7 @@
 #ifndef FTH_CUDA_WARP_CUH
 #define FTH_CUDA_WARP_CUH
 
-#include "cuda/async.cuh"
+#include "cuda/copy/async.cuh"
 #include "cuda/field.cuh"
 
 static constexpr int FTH__MOST_WARPS = 4;

@@ -1,8 +1,8 @@
 /* move.cu - the copies behind every operation that only moves data. */
-#include "cuda/move.cuh"
+#include "cuda/copy/move.cuh"
 
-#include "cuda/shift.cuh"
-#include "cuda/turn.cuh"
+#include "cuda/copy/shift.cuh"
+#include "cuda/copy/turn.cuh"
 
 #include <string.h>
 

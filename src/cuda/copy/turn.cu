@@ -7,7 +7,7 @@
  * written in the order of the destination. Rows in shared memory have an odd length, so that
  * neither side meets the same bank twice.
  */
-#include "cuda/turn.cuh"
+#include "cuda/copy/turn.cuh"
 
 enum { LANES = 32, ROWS = FTH__SPACE_THREADS / LANES, LONG_RUN = 64 };
 

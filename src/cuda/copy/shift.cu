@@ -4,7 +4,7 @@
  * Whole vectors of the destination are made from two neighbouring vectors of the source; the few
  * bytes at either end of a run go one by one. Nothing outside of a run is read.
  */
-#include "cuda/shift.cuh"
+#include "cuda/copy/shift.cuh"
 
 enum { VECTOR = 16, LONG_RUN = 512, EACH = 4 };
 
