@@ -5,8 +5,8 @@
  * lanes, each in order, joined by halving; so it depends on the block alone, never on how the axis
  * was cut.
  */
-#include "cuda/fused.h"
-#include "cuda/number.h"
+#include "cuda/program/fused.h"
+#include "cuda/program/number.h"
 
 extern "C" {
 #include "ops/reduce.h"

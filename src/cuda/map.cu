@@ -3,7 +3,7 @@
  * What the planner leaves alone goes the way of fused programs: one instruction, or none; reduce
  * with the order of additions that it has on its own (ops/reduce.h).
  */
-#include "cuda/fused.h"
+#include "cuda/program/fused.h"
 
 extern "C" {
 #include "ops/reduce.h"

@@ -2,8 +2,8 @@
  * time become C++ for the CPU, by the compiler that made this. The first run of a program is
  * interpreted, later ones are compiled, where the context keeps code. Under a sanitizer they are
  * compiled without it: what is looked for there is the memory they are called with. */
-#include "cuda/jit.h"
-#include "cuda/worth.h"
+#include "cuda/program/jit.h"
+#include "cuda/program/worth.h"
 
 extern "C" {
 #include "graph/graph.h"
@@ -18,7 +18,7 @@ extern "C" {
 
 struct fth__jit_code {
     void (*kernel)(const fth__ew_args &);
-    int64_t done; /* work, as cuda/worth.h counts it */
+    int64_t done; /* work, as cuda/program/worth.h counts it */
 };
 
 enum { TEXT = 1 << 17 };

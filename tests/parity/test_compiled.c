@@ -5,7 +5,7 @@
  * compared. The interpreter itself is held against the reference by the tests of operations. Needs
  * a device with a compiler.
  * seconds: 40 labels: gpu */
-#include "cuda/worth.h"
+#include "cuda/program/worth.h"
 #include "graph/program.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"

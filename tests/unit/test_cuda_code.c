@@ -2,7 +2,7 @@
  * seconds: 1 */
 #include "testing/files.h"
 
-#include "cuda/nvrtc.h"
+#include "cuda/program/nvrtc.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
  * seconds: 60 */
 #include "testing/full.h"
 
-#include "cuda/nvrtc.h"
-#include "cuda/source.h"
+#include "cuda/program/nvrtc.h"
+#include "cuda/program/source.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 

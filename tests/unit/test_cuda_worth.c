@@ -1,6 +1,6 @@
 /* test_cuda_worth.c - which programs are compiled before a run, and which are interpreted.
  * seconds: 1 */
-#include "cuda/worth.h"
+#include "cuda/program/worth.h"
 #include "testing/test.h"
 
 static fth__program program(int in, int instr, int out, int tail)

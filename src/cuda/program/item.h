@@ -6,8 +6,8 @@
 #ifndef FTH_CUDA_ITEM_H
 #define FTH_CUDA_ITEM_H
 
-#include "cuda/fused_args.h"
-#include "cuda/number.h"
+#include "cuda/program/fused_args.h"
+#include "cuda/program/number.h"
 
 /* Inputs, outputs, and with a tail what is kept between pieces. */
 enum { N_OPS = N_IN + N_OUT + (HAS_TAIL ? 1 : 0) };

@@ -5,8 +5,8 @@
  * nothing; a file that is not what it should be is as good as none and is replaced.
  */
 #include "base/hash.h"
-#include "cuda/nvrtc.h"
-#include "cuda/source.h"
+#include "cuda/program/nvrtc.h"
+#include "cuda/program/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

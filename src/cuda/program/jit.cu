@@ -1,15 +1,15 @@
 /* jit.cu - programs become machine code: in memory, in the folder of kept code, or by NVRTC.
  *
  * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
- * What is worth it (cuda/worth.h) is compiled while a plan is prepared, by several threads beside
+ * What is worth it (cuda/program/worth.h) is compiled while a plan is prepared, by several threads beside
  * each other: none of them holds the lock meanwhile. Others are interpreted, with the same bits,
  * until so much was done that compiling would have paid; never while a run is recorded. Code lies
  * in the context's memory while it is needed.
  */
-#include "cuda/jit.h"
+#include "cuda/program/jit.h"
 
-#include "cuda/nvrtc.h"
-#include "cuda/worth.h"
+#include "cuda/program/nvrtc.h"
+#include "cuda/program/worth.h"
 
 extern "C" {
 #include "base/hash.h"

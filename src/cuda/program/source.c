@@ -3,10 +3,10 @@
  * Registers become variables r0, r1, ..; an operation on a dtype becomes one small function around
  * its expression.
  */
-#include "cuda/source.h"
+#include "cuda/program/source.h"
 
 #include "base/str.h"
-#include "cuda/fused_args.h"
+#include "cuda/program/fused_args.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -43,7 +43,7 @@ static const type_row types[FTH_DTYPE_COUNT] = {
     [FTH_C64] = {"fth_c64", "fth_c64", "fth_c64", "", "c64", "", "", "", "", "fth__settled"},
     [FTH_C128] = {"fth_c128", "fth_c128", "fth_c128", "", "c128", "", "", "", "", "fth__settled"},
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in cuda/number.h");
+_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in cuda/program/number.h");
 
 static const char *expression(int op, fth_dtype t)
 {
@@ -400,13 +400,13 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
         fth__text_add(&t, "#define BLOCKS %d\n#define TAIL_SMALL %d\n#define TAIL_TINY %d\n",
                       shape->blocks, smallness(p, shape), vec ? shape->tiny : 0);
     }
-    fth__text_add(&t, "#include \"cuda/item.h\"\n");
+    fth__text_add(&t, "#include \"cuda/program/item.h\"\n");
     write_operations(&t, p);
     write_batch(&t, p, shape, vec);
     if (tail)
         write_reduced(&t, p, shape);
     else
         write_map(&t, p, shape);
-    fth__text_add(&t, "#include \"cuda/fused_body.h\"\n");
+    fth__text_add(&t, "#include \"cuda/program/fused_body.h\"\n");
     return t.wanted + 1;
 }

@@ -7,8 +7,8 @@
  */
 #define FTH__MATH static __device__ __noinline__ __attribute__((unused))
 #define FTH__CELL_FN static __device__ __noinline__
-#include "cuda/fused.h"
-#include "cuda/join.h"
+#include "cuda/program/fused.h"
+#include "cuda/program/join.h"
 #include "ops/cell_types.h"
 
 namespace

@@ -1,8 +1,8 @@
 /* nvrtc.c - opening the compiler, and one compilation. */
-#include "cuda/nvrtc.h"
+#include "cuda/program/nvrtc.h"
 
 #include "base/str.h"
-#include "cuda/source.h"
+#include "cuda/program/source.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* fused_body.h - the loops of a fused program's kernel, around a program somebody else wrote down.
  *
- * Before it stand (cuda/source.c):
+ * Before it stand (cuda/program/source.c):
  *   N_IN N_OUT    operands
  *   VEC           neighbours in one item: 1 takes every operand at any distance
  *   UNROLL        items under way per thread
@@ -28,7 +28,7 @@
 #ifndef FTH_CUDA_FUSED_BODY_H
 #define FTH_CUDA_FUSED_BODY_H
 
-#include "cuda/join.h"
+#include "cuda/program/join.h"
 
 enum { THREADS = FTH__EW_THREADS };
 /* Shared memory whose size the launch says. */
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 }
 
 #elif TAIL_TINY
-#include "cuda/fused_tiny.h"
+#include "cuda/program/fused_tiny.h"
 #else
 /* ---- the axis is innermost ----
  *
@@ -588,7 +588,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 #else
-#include "cuda/fused_lanes.h"
+#include "cuda/program/fused_lanes.h"
 #endif
 
 #endif /* ROWS */

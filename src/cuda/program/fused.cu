@@ -6,10 +6,10 @@
  * runs, and how a tail is spread over threads, never changes a bit: sums have the order of
  * ops/fused.h.
  */
-#include "cuda/fused.h"
+#include "cuda/program/fused.h"
 
-#include "cuda/jit.h"
-#include "cuda/worth.h"
+#include "cuda/program/jit.h"
+#include "cuda/program/worth.h"
 
 extern "C" {
 #include "graph/grid.h"

@@ -3,8 +3,8 @@
 #define FTH_CUDA_FUSED_H
 
 #include "cuda/device/device.h"
-#include "cuda/fused_args.h"
-#include "cuda/source.h"
+#include "cuda/program/fused_args.h"
+#include "cuda/program/source.h"
 
 /* How the tail of a program adds: fused's own way, or the one of reduce. */
 typedef struct fth__ew_order {

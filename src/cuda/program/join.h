@@ -6,8 +6,8 @@
 #ifndef FTH_CUDA_JOIN_H
 #define FTH_CUDA_JOIN_H
 
-#include "cuda/fused_args.h"
-#include "cuda/number.h"
+#include "cuda/program/fused_args.h"
+#include "cuda/program/number.h"
 #include "ops/identity.h"
 
 FTH__MATH double fth__join(int red, double a, double b)

@@ -5,8 +5,8 @@
  * all threads join those. Then superblocks are joined in order, with
  * what earlier pieces of the axis left.
  */
-#include "cuda/fused.h"
-#include "cuda/join.h"
+#include "cuda/program/fused.h"
+#include "cuda/program/join.h"
 
 #include <type_traits>
 
