@@ -10,8 +10,8 @@
  * are few, channels are cut into parts with sums of their own.
  */
 #include "cuda/conv2d_places.cuh"
-#include "cuda/split.cuh"
-#include "cuda/units.cuh"
+#include "cuda/product/split.cuh"
+#include "cuda/product/units.cuh"
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK, EACH = FTH__UNITS_EACH, PARTS = FTH__SPLIT_PARTS,
                      EIGHTS = CHUNK / 8;

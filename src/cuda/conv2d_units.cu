@@ -6,7 +6,7 @@
  */
 #include "cuda/conv2d_units.h"
 
-#include "cuda/split.cuh"
+#include "cuda/product/split.cuh"
 
 extern "C" {
 #include "graph/context.h"

@@ -10,7 +10,7 @@
 #define FTH_CUDA_CONV2D_UNITS_H
 
 #include "cuda/conv2d.cuh"
-#include "cuda/split.h"
+#include "cuda/product/split.h"
 
 /* An array that is read by places. Row and column of the first place of a frame may be negative:
  * what is outside of the array is zero. */

@@ -10,8 +10,8 @@
  * channels of a block lie at fixed places, so this depends on nothing that a plan may cut.
  */
 #include "cuda/conv2d_places.cuh"
-#include "cuda/split.cuh"
-#include "cuda/units.cuh"
+#include "cuda/product/split.cuh"
+#include "cuda/product/units.cuh"
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK, PARTS = FTH__SPLIT_PARTS, SIDE = 64,
                      EACH = SIDE * SIDE / FTH__UNITS_GROUP;

@@ -6,8 +6,8 @@
  * other axes of the product are a batch where they lie evenly, and loops around it elsewhere.
  */
 #include "cuda/device/device.h"
-#include "cuda/product.h"
-#include "cuda/split.h"
+#include "cuda/product/product.h"
+#include "cuda/product/split.h"
 
 extern "C" {
 #include "ops/loop.h"

@@ -8,8 +8,8 @@
  * that takes little enough room, and slab by slab elsewhere.
  */
 #include "cuda/device/device.h"
-#include "cuda/product.h"
-#include "cuda/split.h"
+#include "cuda/product/product.h"
+#include "cuda/product/split.h"
 
 extern "C" {
 #include "graph/program.h"

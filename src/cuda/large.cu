@@ -8,7 +8,7 @@
  */
 #include "cuda/large.h"
 
-#include "cuda/blas.h"
+#include "cuda/product/blas.h"
 #include "cuda/block.h"
 #include "cuda/device/device.h"
 

@@ -6,7 +6,7 @@
  */
 #include "cuda/triangle.h"
 
-#include "cuda/blas.h"
+#include "cuda/product/blas.h"
 #include "cuda/block.h"
 #include "cuda/warp.cuh"
 

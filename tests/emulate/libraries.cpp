@@ -2,7 +2,7 @@
  * loops. Only products of halves that lie at multiples of 16 bytes
  * have a stand-in, which insists on that and adds in an order of its own, so that a piece made by
  * anything else shows. Factors of large matrices have one too, by columns and with a workspace. */
-#include "cuda/blas.h"
+#include "cuda/product/blas.h"
 #include "cuda/solver.h"
 
 extern "C" {

@@ -1,4 +1,4 @@
-/* cuda/split.h - products of f32 on the matrix units of a card, without losing f32.
+/* cuda/product/split.h - products of f32 on the matrix units of a card, without losing f32.
  *
  * A float is the sum of three bf16 exactly. Six of the nine products of parts are made, the small
  * ones first; the other three are below the last bit. The units add with truncation, so they sum 32
@@ -10,7 +10,7 @@
 #ifndef FTH_CUDA_SPLIT_H
 #define FTH_CUDA_SPLIT_H
 
-#include "cuda/product.h"
+#include "cuda/product/product.h"
 
 /* A block of packed lines: parts by eights of k by lines by 8 numbers, then how each line was
  * scaled, then what was done to any of them. Eight lines of eight numbers are 128 bytes in a row,

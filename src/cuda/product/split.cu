@@ -6,7 +6,7 @@
  * left to plain fma, for its own row or column alone. Both depend on the line alone, never on its
  * neighbours.
  */
-#include "cuda/split.cuh"
+#include "cuda/product/split.cuh"
 
 #include "cuda/device/device.h"
 

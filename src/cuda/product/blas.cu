@@ -5,7 +5,7 @@
  * take the faster one that wants 16 bytes when a piece lies so. Those of f16 and bf16 are not
  * equal: a kind of them says whether all of its pieces lie so, and has one algorithm.
  */
-#include "cuda/blas.h"
+#include "cuda/product/blas.h"
 #include "cuda/device/library.h"
 
 #include "cuda/device/device.h"

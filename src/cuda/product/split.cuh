@@ -7,7 +7,7 @@
 #ifndef FTH_CUDA_SPLIT_CUH
 #define FTH_CUDA_SPLIT_CUH
 
-#include "cuda/split.h"
+#include "cuda/product/split.h"
 
 #ifdef __CUDACC__
 

@@ -5,9 +5,9 @@
  * in order, so it does not matter where in a block an element lies. Products of at most 16 columns
  * (or rows) have a warp for each row, or a thread for an eighth of each row's chain.
  */
-#include "cuda/product.h"
+#include "cuda/product/product.h"
 
-#include "cuda/blas.h"
+#include "cuda/product/blas.h"
 #include "cuda/device/device.h"
 
 #include <cuda_bf16.h>

@@ -7,8 +7,8 @@
  * are twelve instructions, small ones first. This file alone is compiled for sm_90a, and its
  * kernel runs only on cards of capability 9.0. Where kernels are compiled for the CPU, threads make
  * the same sums from the packed blocks by plain loops. */
-#include "cuda/split.cuh"
-#include "cuda/units.cuh"
+#include "cuda/product/split.cuh"
+#include "cuda/product/units.cuh"
 
 static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = FTH__SPLIT_PART,
                      BLOCK = FTH__SPLIT_BLOCK;
