@@ -7,11 +7,11 @@
  * the same chain of operations either way, so batches and blocks do not show in the bits. Real ones
  * of more than 512 rows are large.cu's, complex ones cuSOLVER's where it is there.
  */
-#include "cuda/large.h"
-#include "cuda/matrices.h"
-#include "cuda/solver.h"
-#include "cuda/triangle.h"
-#include "cuda/warp.cuh"
+#include "cuda/matrix/large.h"
+#include "cuda/matrix/matrices.h"
+#include "cuda/matrix/solver.h"
+#include "cuda/matrix/triangle.h"
+#include "cuda/matrix/warp.cuh"
 
 static constexpr int SMALL = FTH__SMALL_MATRIX, THREADS = 256;
 static constexpr int64_t HALVES = 512; /* rows up to which they are as fast */

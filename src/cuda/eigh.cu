@@ -3,8 +3,8 @@
  * The rotations of the reference, one after the other in f64; lanes share the rows and columns that
  * a rotation changes. Every vector is turned so that its largest component is positive.
  */
-#include "cuda/matrices.h"
-#include "cuda/warp.cuh"
+#include "cuda/matrix/matrices.h"
+#include "cuda/matrix/warp.cuh"
 
 #include <float.h>
 

@@ -3,8 +3,8 @@
  * Gauss-Jordan with row pivots in f64, step by step as the reference does it, so pivots and numbers
  * are its own but for the last digits of logarithms. A lane has a column, or two.
  */
-#include "cuda/matrices.h"
-#include "cuda/warp.cuh"
+#include "cuda/matrix/matrices.h"
+#include "cuda/matrix/warp.cuh"
 
 typedef struct args {
     const char *in;

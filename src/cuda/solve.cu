@@ -4,7 +4,7 @@
  * the adjoint of a lower one; steps of either sign say all of it, and nothing is turned in memory.
  */
 #include "cuda/copy/move.cuh"
-#include "cuda/triangle.h"
+#include "cuda/matrix/triangle.h"
 
 extern "C" {
 #include "ops/solve.h"

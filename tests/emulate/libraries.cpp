@@ -3,7 +3,7 @@
  * have a stand-in, which insists on that and adds in an order of its own, so that a piece made by
  * anything else shows. Factors of large matrices have one too, by columns and with a workspace. */
 #include "cuda/product/blas.h"
-#include "cuda/solver.h"
+#include "cuda/matrix/solver.h"
 
 extern "C" {
 #include "array/half.h"

@@ -6,10 +6,10 @@
  * the diagonal down, as wide as leaves the fewest multiprocessors without work. What strips leave
  * above it is cleared at the end. All sizes depend on the matrix alone.
  */
-#include "cuda/large.h"
+#include "cuda/matrix/large.h"
 
 #include "cuda/product/blas.h"
-#include "cuda/block.h"
+#include "cuda/matrix/block.h"
 #include "cuda/device/device.h"
 
 static constexpr int64_t BLOCK = FTH__BLOCK, PANEL = 4 * BLOCK, STRIP = 2048;

@@ -7,7 +7,7 @@
  * one chain of operations in the order of the columns. Code is short and runs in loops: a warp
  * that goes once through long code waits for most of it to come.
  */
-#include "cuda/block.cuh"
+#include "cuda/matrix/block.cuh"
 
 static constexpr int BLOCK = FTH__BLOCK, SUB = FTH__BLOCK_SUB, EIGHT = 8, LANES = 32;
 static constexpr int HELPERS = 256, THREADS = BLOCK + HELPERS, WARPS = THREADS / LANES;

@@ -5,8 +5,8 @@
 #ifndef FTH_CUDA_BLOCK_CUH
 #define FTH_CUDA_BLOCK_CUH
 
-#include "cuda/block.h"
-#include "cuda/field.cuh"
+#include "cuda/matrix/block.h"
+#include "cuda/matrix/field.cuh"
 
 /* Rows of the blocks on its diagonal that are inverted. */
 static constexpr int FTH__BLOCK_SUB = 32;

@@ -7,7 +7,7 @@
 #define FTH_CUDA_WARP_CUH
 
 #include "cuda/copy/async.cuh"
-#include "cuda/field.cuh"
+#include "cuda/matrix/field.cuh"
 
 static constexpr int FTH__MOST_WARPS = 4;
 /* Blocks that a multiprocessor has at once, for kernels of matrices of 32 H rows: more find no room

@@ -5,7 +5,7 @@
  * depend on what was planned before. Where the library wants more of the host than there is here,
  * it is not used for that size.
  */
-#include "cuda/solver.h"
+#include "cuda/matrix/solver.h"
 
 #include "cuda/device/device.h"
 #include "cuda/device/library.h"

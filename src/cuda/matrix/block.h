@@ -7,7 +7,7 @@
 #ifndef FTH_CUDA_BLOCK_H
 #define FTH_CUDA_BLOCK_H
 
-#include "cuda/triangle.h"
+#include "cuda/matrix/triangle.h"
 
 enum { FTH__BLOCK = 128 };
 

@@ -4,7 +4,7 @@
  * What they contribute to the rest is a product, of which every thread has a small tile. Each
  * element is one chain of operations in the order of the columns.
  */
-#include "cuda/block.cuh"
+#include "cuda/matrix/block.cuh"
 
 #include "cuda/copy/async.cuh"
 

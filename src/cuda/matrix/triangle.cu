@@ -4,11 +4,11 @@
  * one right-hand side in its registers and all read the same triangle. Both subtract the terms of a
  * row in the order of its columns and divide at the end, so they give the same bits.
  */
-#include "cuda/triangle.h"
+#include "cuda/matrix/triangle.h"
 
 #include "cuda/product/blas.h"
-#include "cuda/block.h"
-#include "cuda/warp.cuh"
+#include "cuda/matrix/block.h"
+#include "cuda/matrix/warp.cuh"
 
 extern "C" {
 #include "ops/matrix.h"

@@ -4,8 +4,8 @@
  * A block of threads makes 64 by 64 elements, 4 by 4 a thread, over slices of 16 of k in shared
  * memory. Each element is one chain of fma that begins with what c held.
  */
-#include "cuda/field.cuh"
-#include "cuda/triangle.h"
+#include "cuda/matrix/field.cuh"
+#include "cuda/matrix/triangle.h"
 
 static constexpr int TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE;
 
