@@ -5,7 +5,7 @@
  * a power of two that is twice as long or more. All of it is in f64, whatever the dtype, through
  * scratch, some lines at a time.
  */
-#include "cuda/fft.cuh"
+#include "cuda/fft/fft.cuh"
 
 enum { THREADS = 256 };
 static constexpr int64_t ROUND = 1 << 22; /* numbers that are convolved at once */

@@ -1,4 +1,4 @@
-/* cuda/fft.h - one pass of a Fourier transform on the device: every line along one axis.
+/* cuda/fft/fft.h - one pass of a Fourier transform on the device: every line along one axis.
  *
  * Every line is transformed by the same instructions whatever lies beside it in a call, so the way
  * an operation is cut into pieces cannot change a bit. How lines are transformed depends on their

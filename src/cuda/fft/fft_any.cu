@@ -5,7 +5,7 @@
  * in two copies, from stage to stage. Longer ones do the same in scratch, one kernel for each
  * stage, some lines at a time.
  */
-#include "cuda/fft.cuh"
+#include "cuda/fft/fft.cuh"
 
 enum { THREADS = 256, STAGES = 32, SMALL = 8 /* largest radix that is written out */ };
 /* Shared memory of a block: three blocks fit a multiprocessor, or else one does. */

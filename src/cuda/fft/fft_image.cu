@@ -10,7 +10,7 @@
  * lower numbers, so whoever has them runs already, and nothing can stand still. Which block takes
  * which lines is left to chance; what is computed is not.
  */
-#include "cuda/fft.cuh"
+#include "cuda/fft/fft.cuh"
 
 enum { WHOLE = 64, LEAST = 16, MOST = 512, LINES = 8 /* of a block at once */ };
 /* Bytes of images between their rows and their columns: a third of the cache of an H200. */

@@ -4,7 +4,7 @@
  * and else so many that what is read together is whole sectors. Between global memory and shared
  * memory numbers pass through registers alone, once in each direction.
  */
-#include "cuda/fft.cuh"
+#include "cuda/fft/fft.cuh"
 
 enum { LEAST = 8, MOST = 4096, SECTORS = 64 /* bytes that are read together, at least */ };
 

@@ -6,7 +6,7 @@
  * of a real inverse over two axes is copied.
  */
 #include "cuda/device/device.h"
-#include "cuda/fft.h"
+#include "cuda/fft/fft.h"
 
 extern "C" {
 #include "ops/fft.h"

@@ -9,7 +9,7 @@
 #ifndef FTH_CUDA_FFT_CUH
 #define FTH_CUDA_FFT_CUH
 
-#include "cuda/fft.h"
+#include "cuda/fft/fft.h"
 
 template <typename T> struct fth__pair;
 template <> struct fth__pair<float> {
