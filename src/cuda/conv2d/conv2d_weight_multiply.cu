@@ -9,7 +9,7 @@
  * that has them side by side, or infinities or NaN, is summed by plain fma. Units, stretches and
  * channels of a block lie at fixed places, so this depends on nothing that a plan may cut.
  */
-#include "cuda/conv2d_places.cuh"
+#include "cuda/conv2d/conv2d_places.cuh"
 #include "cuda/product/split.cuh"
 #include "cuda/product/units.cuh"
 

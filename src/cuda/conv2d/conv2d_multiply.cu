@@ -9,7 +9,7 @@
  * added while the units make the next. Chunks are added in order (channels, ky, kx); where tiles
  * are few, channels are cut into parts with sums of their own.
  */
-#include "cuda/conv2d_places.cuh"
+#include "cuda/conv2d/conv2d_places.cuh"
 #include "cuda/product/split.cuh"
 #include "cuda/product/units.cuh"
 

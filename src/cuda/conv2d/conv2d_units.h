@@ -9,7 +9,7 @@
 #ifndef FTH_CUDA_CONV2D_UNITS_H
 #define FTH_CUDA_CONV2D_UNITS_H
 
-#include "cuda/conv2d.cuh"
+#include "cuda/conv2d/conv2d.cuh"
 #include "cuda/product/split.h"
 
 /* An array that is read by places. Row and column of the first place of a frame may be negative:

@@ -4,7 +4,7 @@
  * (ky, kx, channel). The weights are packed as the product reads them first: sums by rows, in whole
  * tiles with zeros behind the end. The rest is conv2d.cuh; conv2d_units.h where units are faster.
  */
-#include "cuda/conv2d_units.h"
+#include "cuda/conv2d/conv2d_units.h"
 
 static constexpr int64_t MOST_PIXELS = 1 << 30; /* of one launch */
 

@@ -2,7 +2,7 @@
 #ifndef FTH_CUDA_CONV2D_PLACES_CUH
 #define FTH_CUDA_CONV2D_PLACES_CUH
 
-#include "cuda/conv2d_units.h"
+#include "cuda/conv2d/conv2d_units.h"
 
 #ifdef __CUDACC__
 

@@ -4,7 +4,7 @@
  * The way back to the image is a convolution too: of the result, with the window turned around and
  * the channels exchanged.
  */
-#include "cuda/conv2d_units.h"
+#include "cuda/conv2d/conv2d_units.h"
 
 #include "cuda/product/split.cuh"
 

@@ -7,7 +7,7 @@
  * superblocks in order, as on the CPU. Units are made side by side, as many as fill the card, and
  * added by a second kernel; how many at once changes no sum.
  */
-#include "cuda/conv2d_units.h"
+#include "cuda/conv2d/conv2d_units.h"
 
 extern "C" {
 #include "graph/grid.h"
