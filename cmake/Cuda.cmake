@@ -51,7 +51,7 @@ file(GLOB_RECURSE cuda CONFIGURE_DEPENDS src/cuda/*.cu instruments/*.cu)
 # The matrix units have instructions of capability 9.0 alone, which only code for sm_90a may have. It
 # runs on no other chip, so these files are compiled for it apart, and their host asks for the capability.
 set(special ${cuda})
-list(FILTER special INCLUDE REGEX "/src/cuda/.*(split|conv2d|conv2d_weight)_multiply\\.cu$")
+list(FILTER special INCLUDE REGEX "/src/cuda/(product/split|conv2d/conv2d|conv2d/conv2d_weight)_multiply\\.cu$")
 list(REMOVE_ITEM cuda ${special})
 add_library(fathom_cuda_sm90a OBJECT ${special})
 add_library(fathom_cuda SHARED ${cuda})

@@ -1,4 +1,5 @@
-/* cuda/product/blas.h - products of matrices by cuBLASLt, opened by name when the first one is asked for.
+/* cuda/product/blas.h - products of matrices by cuBLASLt, opened by name when the first one is
+ * asked for.
  *
  * The algorithm is chosen once for a kind of product: by dtypes, by how the matrices lie, and by
  * the sizes of the whole operation. Every piece of it, however the planner cut it, is made by that

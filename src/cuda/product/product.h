@@ -1,4 +1,5 @@
-/* cuda/product/product.h - one product of matrices (or a row of them), shared by dot and dot_reduce.
+/* cuda/product/product.h - one product of matrices (or a row of them), shared by dot and
+ * dot_reduce.
  *
  * Matrices that lie as BLAS can take them go to cuBLASLt; everything else (vectors, small ones,
  * axes that lie elsewhere) to a loop of our own that takes any strides. Which one it is depends on

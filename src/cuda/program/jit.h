@@ -9,10 +9,10 @@
 /* The kernel of a program, for items of neighbours or for single elements at any distance. */
 typedef struct fth__jit_code fth__jit_code;
 
-/* Loads it, if it is kept or worth being compiled: `work` is to be done (cuda/program/worth.h), and what
- * was done without it counts too; not on a stream that is being recorded. *out is NULL otherwise,
- * and where there is no compiler or no context whose memory it could take: then cuda/program/interpreter.cu
- * does the work. */
+/* Loads it, if it is kept or worth being compiled: `work` is to be done (cuda/program/worth.h), and
+ * what was done without it counts too; not on a stream that is being recorded. *out is NULL
+ * otherwise, and where there is no compiler or no context whose memory it could take: then
+ * cuda/program/interpreter.cu does the work. */
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
                         const fth__ew_shape *shape, bool vec, int64_t work, void *stream,
                         const fth__jit_code **out, fth_err *err);

@@ -43,7 +43,8 @@ static const type_row types[FTH_DTYPE_COUNT] = {
     [FTH_C64] = {"fth_c64", "fth_c64", "fth_c64", "", "c64", "", "", "", "", "fth__settled"},
     [FTH_C128] = {"fth_c128", "fth_c128", "fth_c128", "", "c128", "", "", "", "", "fth__settled"},
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in cuda/program/number.h");
+_Static_assert(FTH_DTYPE_COUNT == 11,
+               "new dtype: give it a row above and in cuda/program/number.h");
 
 static const char *expression(int op, fth_dtype t)
 {
