@@ -101,14 +101,17 @@ int t_main(int argc, char **argv, const char *file)
     return n_skipped == (int)n ? EXIT_SKIPPED : EXIT_SUCCESS;
 }
 
+/* "unit/test_mem" is the program of .../unit/test_mem.c, or of that file in a room of unit/. */
 const char *t_file_of(const char *program)
 {
-    const size_t n = strlen(program);
+    const char *slash = strchr(program, '/');
+    if (!slash) return NULL;
+    char kind[64], name[128];
+    snprintf(kind, sizeof kind, "/%.*s/", (int)(slash - program), program);
+    snprintf(name, sizeof name, "%s.c", slash);
     for (size_t i = 0; i < n_entries; i++) {
-        const char *file = entries[i].file;
-        const size_t m = strlen(file);
-        if (m < n + 3 || strncmp(file + m - n - 2, program, n) != 0) continue;
-        if (file[m - n - 3] == '/') return file;
+        const char *file = entries[i].file, *last = strrchr(file, '/');
+        if (last && strcmp(last, name) == 0 && strstr(file, kind)) return file;
     }
     return NULL;
 }

@@ -365,7 +365,7 @@ TEST(a_refused_block_is_tried_again_with_room)
     fth_err err = {0};
     IS(fth_mem_take(mem, FTH_MEM_ANY, 120 * MiB, "beside", &p, &err), FTH_E_NOMEM);
     HAS(err.text, "beside wants 120.00 MiB (pool); the device gave none");
-    HAS(err.text, "largest  block 250.00 MiB (tests/unit/test_mem_system.c:");
+    HAS(err.text, "largest  block 250.00 MiB (tests/unit/mem/test_mem_system.c:");
     OK(fth_mem_release(mem, a, NULL));
     destroy_clean(mem, &d);
 }
@@ -417,7 +417,7 @@ TEST(wrong_releases_name_both_lines)
     OK(fth_mem_release(mem, a, NULL));
     fth_err err = {0};
     IS(fth_mem_release(mem, a, &err), FTH_E_MEM_TWICE);
-    HAS(err.text, "released at tests/unit/test_mem_system.c:");
+    HAS(err.text, "released at tests/unit/mem/test_mem_system.c:");
     a = take(mem, MiB);
     IS(fth_mem_release(mem, (char *)a + 64, &err), FTH_E_MEM_UNKNOWN);
     OK(fth_mem_release(mem, a, NULL));
@@ -433,7 +433,7 @@ TEST(blocks_still_held_are_listed_and_given_back)
     fth_err err = {0};
     IS(fth_mem_destroy(mem, &err), FTH_E_LEAK);
     HAS(err.text, "2 blocks (301.00 MiB)");
-    HAS(err.text, "block 300.00 MiB, pool, taken at tests/unit/test_mem_system.c:");
+    HAS(err.text, "block 300.00 MiB, pool, taken at tests/unit/mem/test_mem_system.c:");
     EQ_U64(d.given, 0);
     EQ_I64(d.n_wrong, 0);
     EQ_I64(d.n_ranges, 0);
