@@ -3,7 +3,7 @@
  * tests/scale/test_f7_device.c, which checks every row. */
 #include "device.h"
 
-#include "testing/densify.h"
+#include "testing/splat/densify.h"
 
 enum { EVERY = 10 }; /* one row in ten is split */
 

@@ -52,7 +52,7 @@ if(cli)
 endif()
 if(bench)
     # The peers it times against are the libraries themselves.
-    add_executable(fathom_bench ${bench} tests/testing/densify.c)
+    add_executable(fathom_bench ${bench} tests/testing/splat/densify.c)
     set_target_properties(fathom_bench PROPERTIES OUTPUT_NAME fathom-bench)
     target_link_libraries(fathom_bench PRIVATE fathom_instruments_static fathom_static fathom_flags
                           fftw3f_threads)

@@ -8,8 +8,8 @@
  * code is a failure.
  */
 #include "shim/fail_calls.h"
-#include "testing/files.h"
-#include "testing/io_jobs.h"
+#include "testing/io/files.h"
+#include "testing/io/io_jobs.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>

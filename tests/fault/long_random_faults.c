@@ -1,7 +1,7 @@
 /* seconds: 60
  * long_random_faults.c - random programs run out of memory at every request they make.
  */
-#include "testing/random_faults.h"
+#include "testing/engine/random_faults.h"
 
 TEST(random_programs_survive_every_failure)
 {

@@ -2,7 +2,7 @@
  * once: a status says so, nothing stays allocated, nothing half-written is left. seconds: 10 */
 #include "instruments/bragg/companions/companions.h"
 #include "instruments/bragg/figures/figures.h"
-#include "testing/bragg_verbs.h"
+#include "testing/bragg/bragg_verbs.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
  * whole, the old or the new. Outputs that cannot be written are refused before anything is
  * computed. seconds: 10 */
 #include "instruments/bragg/image/image.h"
-#include "testing/bragg_experiment.h"
-#include "testing/files.h"
+#include "testing/bragg/bragg_experiment.h"
+#include "testing/io/files.h"
 
 #include <limits.h>
 #include <sys/stat.h>

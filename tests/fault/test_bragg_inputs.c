@@ -1,8 +1,8 @@
 /* test_bragg_inputs.c - every request for memory of the readers fails once, and every write of a
  * dump.
  * seconds: 2 */
-#include "testing/bragg_scene.h"
-#include "testing/files.h"
+#include "testing/bragg/bragg_scene.h"
+#include "testing/io/files.h"
 
 #include "instruments/bragg/experiment/mosaic.h"
 #include "instruments/bragg/experiment/sources.h"

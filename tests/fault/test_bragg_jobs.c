@@ -4,7 +4,7 @@
  * After each failure: a status that says so, no temporary file, nothing held; and the next run ends
  * with the bytes of an undisturbed one.
  * seconds: 20 */
-#include "testing/stage_faults.h"
+#include "testing/job/stage_faults.h"
 #include "testing/test.h"
 
 extern const fth_instrument fth_instrument_bragg;

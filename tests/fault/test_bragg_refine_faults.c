@@ -3,7 +3,7 @@
  *
  * seconds: 10
  */
-#include "testing/refining.h"
+#include "testing/bragg/refining.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_bragg_resolve.c - every request for memory fails once while a command line is resolved.
  *
  * After each failure nothing is held, and nothing was written. seconds: 4 */
-#include "testing/bragg_resolve.h"
+#include "testing/bragg/bragg_resolve.h"
 
 #include "mem/inject.h"
 

@@ -2,8 +2,8 @@
  *
  * The status says so, nothing is held, and the old file stays.
  * seconds: 5 */
-#include "testing/config_table.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
+#include "testing/job/config_table.h"
 
 #include "config/state.h"
 #include "mem/inject.h"

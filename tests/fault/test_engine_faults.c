@@ -4,7 +4,7 @@
  *
  * The programs are those of testing/engine_program.h.
  */
-#include "testing/engine_program.h"
+#include "testing/engine/engine_program.h"
 
 #include <stdatomic.h>
 #include <time.h>

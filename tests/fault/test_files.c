@@ -3,7 +3,7 @@
  * After each failure: a status that says so and names the path, the old content, no temporary file,
  * no file left open, and nothing held.
  * seconds: 5 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

@@ -3,7 +3,7 @@
  *
  * seconds: 5 */
 #include "instruments/focus/convert/convert.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/pictures.h>
 #include <fathom/zarr.h>

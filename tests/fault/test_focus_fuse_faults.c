@@ -5,7 +5,7 @@
  * seconds: 3
  */
 #include "mem/inject.h"
-#include "testing/focus.h"
+#include "testing/focus/focus.h"
 
 #include <fathom/plan.h>
 

@@ -2,7 +2,7 @@
  * together: a status, nothing held, and the next run ends with the same bytes.
  *
  * seconds: 6 */
-#include "testing/focus_plate.h"
+#include "testing/focus/focus_plate.h"
 
 static tp_plate plate = {.exp = "20250101_toy", .microscope = "Keyence"};
 

@@ -3,8 +3,8 @@
  * After each failure: a status that says so, the old file byte for byte, no
  * temporary file, and nothing held.
  * seconds: 10 */
-#include "testing/files.h"
-#include "testing/io_jobs.h"
+#include "testing/io/files.h"
+#include "testing/io/io_jobs.h"
 
 #include "mem/inject.h"
 

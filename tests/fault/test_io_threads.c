@@ -5,7 +5,7 @@
  * of it fails in turn: the error says so, the file that was there stays as it was, nothing is left
  * behind, and the next run writes all of it.
  */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

@@ -2,7 +2,7 @@
  *
  * The status says so, nothing is held, no file is cut short, and none is left behind.
  * seconds: 20 */
-#include "testing/jobs.h"
+#include "testing/job/jobs.h"
 
 #include "job/find/jobs.h"
 #include "mem/inject.h"

@@ -3,7 +3,7 @@
  * The status says so, nothing is held, and the ledger opens afterwards with all that was said to
  * be written, in whole steps.
  * seconds: 30 */
-#include "testing/ledger_bench.h"
+#include "testing/job/ledger_bench.h"
 
 #include "mem/inject.h"
 

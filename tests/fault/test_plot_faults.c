@@ -2,7 +2,7 @@
  *
  * After each failure: a status that says so, the old file byte for byte, nothing held.
  * seconds: 5 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

@@ -6,7 +6,7 @@
 #include "instruments/ptycho/evaluate/evaluate.h"
 #include "instruments/ptycho/view/view.h"
 #include "testing/full.h"
-#include "testing/ptycho_faults.h"
+#include "testing/ptycho/ptycho_faults.h"
 
 static void survive(const pf_call *c, int64_t step)
 {

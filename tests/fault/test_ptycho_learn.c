@@ -6,7 +6,7 @@
 #include "instruments/ptycho/infer/infer.h"
 #include "instruments/ptycho/train/train.h"
 #include "testing/full.h"
-#include "testing/ptycho_faults.h"
+#include "testing/ptycho/ptycho_faults.h"
 
 #include <math.h>
 

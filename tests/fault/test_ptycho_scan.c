@@ -6,7 +6,7 @@
 #include "instruments/ptycho/convert/convert.h"
 #include "instruments/ptycho/info/info.h"
 #include "instruments/ptycho/simulate/simulate.h"
-#include "testing/ptycho_faults.h"
+#include "testing/ptycho/ptycho_faults.h"
 
 static const char *const flags[] = {
     "size",      "24",  "N",          "16", "n_images",         "7",    "lines", "9",

@@ -4,7 +4,7 @@
  * seconds: 5 */
 #include "instruments/ptycho/simulate/simulate.h"
 #include "instruments/ptycho/solve/job.h"
-#include "testing/ptycho_faults.h"
+#include "testing/ptycho/ptycho_faults.h"
 
 static const char *const scan_flags[] = {"size", "40",    "N", "16", "n_images",
                                          "6",    "lines", "9", NULL};

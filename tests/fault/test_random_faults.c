@@ -1,7 +1,7 @@
 /* seconds: 10
  * test_random_faults.c - random programs run out of memory, now and then.
  */
-#include "testing/random_faults.h"
+#include "testing/engine/random_faults.h"
 
 TEST(random_programs_survive_failures)
 {

@@ -2,8 +2,8 @@
  *
  * After each failure: a status that says so, the old page byte for byte, nothing held.
  * seconds: 6 */
-#include "testing/files.h"
-#include "testing/sample.h"
+#include "testing/io/files.h"
+#include "testing/job/sample.h"
 
 #include "mem/inject.h"
 

@@ -3,8 +3,8 @@
  * After each failure: a status that says so, nothing held, no temporary file; and the next run ends
  * with the bytes of an undisturbed one.
  * seconds: 25 */
-#include "testing/files.h"
-#include "testing/spatial_stage.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_stage.h"
 
 #include "instruments/spatial/analyze/analyze.h"
 #include "mem/inject.h"

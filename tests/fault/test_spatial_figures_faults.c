@@ -4,7 +4,7 @@
  * are those of an undisturbed run.
  * seconds: 20 */
 #include "instruments/spatial/figures/figures.h"
-#include "testing/spatial_results.h"
+#include "testing/spatial/spatial_results.h"
 
 #include <unistd.h>
 

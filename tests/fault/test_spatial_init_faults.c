@@ -3,7 +3,7 @@
  * seconds: 6
  */
 #include "instruments/spatial/start/init.h"
-#include "testing/spatial_data.h"
+#include "testing/spatial/spatial_data.h"
 #include "testing/test.h"
 
 enum { L = 3 };

@@ -1,8 +1,8 @@
 /* test_spatial_preprocess.c - preprocess without memory and without room on the disk.
  * seconds: 30 */
-#include "testing/files.h"
-#include "testing/spatial_data.h"
-#include "testing/stage_faults.h"
+#include "testing/io/files.h"
+#include "testing/job/stage_faults.h"
+#include "testing/spatial/spatial_data.h"
 
 extern const fth_instrument fth_instrument_spatial;
 

@@ -2,8 +2,8 @@
  *
  * seconds: 20
  */
-#include "testing/spatial_training.h"
-#include "testing/stage_faults.h"
+#include "testing/job/stage_faults.h"
+#include "testing/spatial/spatial_training.h"
 
 static void fail_train(sp_kind kind, int64_t requests, int64_t writes)
 {

@@ -6,8 +6,8 @@
 #include "instruments/splat/strategy/adc.h"
 #include "instruments/splat/strategy/mcmc.h"
 #include "mem/inject.h"
-#include "testing/host_device.h"
-#include "testing/splat_rows.h"
+#include "testing/engine/host_device.h"
+#include "testing/splat/splat_rows.h"
 
 static fth_status refine(gs_rows *rows, fth_err *err)
 {

@@ -7,9 +7,9 @@
 #include "instruments/splat/toy/toy.h"
 #include "instruments/splat/train/train.h"
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/engine/host_device.h"
 #include "testing/full.h"
-#include "testing/host_device.h"
+#include "testing/io/files.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * record, no temporary file, nothing held; and the next run ends with the bytes of an undisturbed
  * one.
  * seconds: 20 */
-#include "testing/files.h"
-#include "testing/stage_faults.h"
+#include "testing/io/files.h"
+#include "testing/job/stage_faults.h"
 #include "testing/test.h"
 
 #include <limits.h>

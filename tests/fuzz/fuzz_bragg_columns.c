@@ -1,6 +1,6 @@
 /* fuzz_bragg_columns.c - any bytes as columns of numbers and as sources, in both modes.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/bragg/experiment/sources.h"
 #include "instruments/bragg/ops/ops.h"

@@ -1,6 +1,6 @@
 /* fuzz_bragg_flags.c - any bytes as a command line of nanoBragg, in both modes, and resolved where
  * it asks for no more than a small image. seconds: 5 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 
 #include "instruments/bragg/console/console.h"
 #include "instruments/bragg/experiment/resolve.h"

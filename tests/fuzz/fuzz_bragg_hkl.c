@@ -1,6 +1,6 @@
 /* fuzz_bragg_hkl.c - any bytes as a list of reflections in both modes, and as a dump.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/bragg/read/read.h"
 

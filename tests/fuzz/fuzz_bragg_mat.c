@@ -1,6 +1,6 @@
 /* fuzz_bragg_mat.c - any bytes as an orientation matrix.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/bragg/read/read.h"
 

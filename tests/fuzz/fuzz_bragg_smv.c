@@ -1,6 +1,6 @@
 /* fuzz_bragg_smv.c - any bytes as an SMV image, its keys by substring and exactly.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/bragg/read/read.h"
 

@@ -1,5 +1,5 @@
 /* fuzz_bragg_stol.c - any bytes as a table of F over stol, in both modes. seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/bragg/read/stol.h"
 

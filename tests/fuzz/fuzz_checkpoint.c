@@ -1,6 +1,6 @@
 /* fuzz_checkpoint.c - any bytes as the file of a trained model.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/spatial/model/model.h"
 

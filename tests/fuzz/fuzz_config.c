@@ -3,8 +3,8 @@
  *
  * The first line of the input, when it starts with '=', is one --set.
  * seconds: 5 */
-#include "testing/config_table.h"
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
+#include "testing/job/config_table.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* fuzz_h5ad.c - any bytes as an h5ad file: counts, labels, names and positions are read.
  * seconds: 10 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/spatial/read/anndata.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_hdf5.c - any bytes as an HDF5 file: everything two levels deep is read.
  * seconds: 10 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 static void read_object(fth_h5 *h5, fth_mem *mem, const char *name)
 {

@@ -1,7 +1,7 @@
 /* fuzz_http.c - any bytes as the headers that `fathom serve` reads: Host, Range, Accept-Encoding,
  * If-None-Match, a token, the path of a file. A header is text without a \0, as the server gets it.
  * seconds: 2 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 
 #include "cli/jobs/serve.h"
 

@@ -1,7 +1,7 @@
 /* fuzz_json.c - any bytes as JSON: what is read must survive being written and read again.
  *
  * seconds: 5 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 #include <fathom/json.h>
 
 #include <math.h>

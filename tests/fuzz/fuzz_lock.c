@@ -1,6 +1,6 @@
 /* fuzz_lock.c - any bytes as the lock of an output directory.
  * seconds: 2 */
-#include "testing/fuzz_folder.h"
+#include "testing/io/fuzz_folder.h"
 
 #include "job/ledger/ledger.h"
 

@@ -1,7 +1,7 @@
 /* fuzz_lz4.c - any bytes as a chunk packed by LZ4, or by Bitshuffle with it: the first two say how
  * much comes out, the third the bytes of an element (0: LZ4 alone).
  * seconds: 2 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 
 #include "io/lz4.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_lzf.c - any bytes as a chunk packed by LZF; the first two are the room for what comes out.
  * seconds: 2 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 
 #include "io/lzf.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_nd2.c - any bytes as an ND2 file, and as the tree of metadata of one.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "io/nd2.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_npy.c - any bytes as an NPY file.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

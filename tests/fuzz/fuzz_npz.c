@@ -1,6 +1,6 @@
 /* fuzz_npz.c - any bytes as an NPZ file, and as a sparse matrix in one.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* fuzz_ome.c - any bytes as the description of a TIFF file: OME-XML, or the lines of ImageJ.
  * seconds: 5 */
 #include "io/tiff.h"
-#include "testing/fuzz_images.h"
+#include "testing/io/fuzz_images.h"
 
 /* Six pages of 3 x 2 pixels with this description. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

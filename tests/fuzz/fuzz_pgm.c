@@ -1,6 +1,6 @@
 /* fuzz_pgm.c - any bytes as a PGM file.
  * seconds: 5 */
-#include "testing/fuzz_images.h"
+#include "testing/io/fuzz_images.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

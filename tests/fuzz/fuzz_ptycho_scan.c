@@ -1,7 +1,7 @@
 /* fuzz_ptycho_scan.c - any bytes as a scan: NPZ, CXI, ptyd, product, and HDF5 with a mapping.
  * seconds: 20 */
 #include "instruments/ptycho/scan/scan.h"
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

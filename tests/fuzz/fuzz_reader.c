@@ -1,6 +1,6 @@
 /* fuzz_reader.c - any bytes as lines, fields, words, numbers of scanf and a table of CSV.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include <fathom/reader.h>
 

@@ -1,6 +1,6 @@
 /* fuzz_record.c - any bytes as the record that a finished stage leaves.
  * seconds: 5 */
-#include "testing/fuzz_folder.h"
+#include "testing/io/fuzz_folder.h"
 
 #include "job/stage/record.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_replay.c - any bytes as a file of recorded batches, noise and starting values.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/spatial/train/replay.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_splat_config.c - any text as a training_config.json: what is kept of it stays in its place.
  * seconds: 5 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 
 #include "instruments/splat/config/nested.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_splat_model.c - any bytes as a model in each of the formats; what is read can be written.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include "instruments/splat/model/model.h"
 

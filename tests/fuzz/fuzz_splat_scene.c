@@ -1,7 +1,7 @@
 /* fuzz_splat_scene.c - any bytes as a capture. The first byte says of which kind: the three files
  * of COLMAP, binary or text, cut at the bytes "|||", or transforms.json.
  * seconds: 5 */
-#include "testing/fuzz_folder.h"
+#include "testing/io/fuzz_folder.h"
 
 #include "instruments/splat/scene/scene.h"
 

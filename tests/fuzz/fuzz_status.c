@@ -1,6 +1,6 @@
 /* fuzz_status.c - any bytes as run_status.json, and as live.json.
  * seconds: 5 */
-#include "testing/fuzz_folder.h"
+#include "testing/io/fuzz_folder.h"
 
 #include "job/ledger/ledger.h"
 #include "job/ledger/view.h"

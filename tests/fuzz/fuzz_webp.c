@@ -1,6 +1,6 @@
 /* fuzz_webp.c - any bytes as a WebP file.
  * seconds: 5 */
-#include "testing/fuzz_images.h"
+#include "testing/io/fuzz_images.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

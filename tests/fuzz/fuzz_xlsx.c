@@ -1,6 +1,6 @@
 /* fuzz_xlsx.c - any bytes as a workbook.
  * seconds: 5 */
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include <fathom/xlsx.h>
 

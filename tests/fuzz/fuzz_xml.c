@@ -1,6 +1,6 @@
 /* fuzz_xml.c - any bytes as an XML document.
  * seconds: 5 */
-#include "testing/fuzz.h"
+#include "testing/io/fuzz.h"
 
 #include "text/xml.h"
 

@@ -3,7 +3,7 @@
  * An input is the version, 2 or 3, the metadata, a zero byte, and the bytes of the file.
  * seconds: 5 */
 #include "io/zarr.h"
-#include "testing/fuzz_file.h"
+#include "testing/io/fuzz_file.h"
 
 #include <fathom/images.h>
 

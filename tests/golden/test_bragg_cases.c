@@ -6,7 +6,7 @@
  * On a device (FATHOM_TEST_DEVICE) the same images, from any budget.
  * labels: gpu
  * seconds: 20 */
-#include "testing/bragg_run.h"
+#include "testing/bragg/bragg_run.h"
 
 #include "instruments/bragg/read/read.h"
 

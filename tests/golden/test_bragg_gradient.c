@@ -4,7 +4,7 @@
  * grad_reference.json holds, for one triclinic and tilted case, a loss, pixels, and how they change
  * with 18 parameters, from extrapolated differences. Units are those typed by a user.
  */
-#include "testing/bragg.h"
+#include "testing/bragg/bragg.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * from the kept files here where there are some; test_bragg_cases.c makes them from flags.
  * seconds: 5 */
 #include "instruments/bragg/image/image.h"
-#include "testing/bragg_golden.h"
+#include "testing/bragg/bragg_golden.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * seconds: 2
  */
 #include "instruments/focus/ops/energy.h"
-#include "testing/focus.h"
+#include "testing/focus/focus.h"
 
 #include <fathom/json.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  * y / 96): with it the written numbers of all three kinds of depths come out to their last digit.
  * seconds: 2
  */
-#include "testing/focus.h"
+#include "testing/focus/focus.h"
 
 #include <fathom/json.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * nd2_expected.json holds sizes, calibration, times, stage and the checksum of each frame (bytes as
  * c y x). cluster.nd2 comes from a microscope; the others were made for these tests.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "text/deflate.h"
 

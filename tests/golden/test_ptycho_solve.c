@@ -4,8 +4,8 @@
  * seconds: 20
  * labels: gpu
  */
-#include "testing/op_device.h"
-#include "testing/ptycho_solve.h"
+#include "testing/engine/op_device.h"
+#include "testing/ptycho/ptycho_solve.h"
 
 #include <math.h>
 #include <stdlib.h>

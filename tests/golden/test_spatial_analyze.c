@@ -2,8 +2,8 @@
  *
  * Predictions were checked in f64 elsewhere; here the model is stored in f32 as users have it.
  * seconds: 6 */
-#include "testing/files.h"
-#include "testing/spatial_stage.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_stage.h"
 
 #include "instruments/spatial/analyze/analyze.h"
 #include "instruments/spatial/statistics/enrichment.h"

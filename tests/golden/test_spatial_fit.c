@@ -1,6 +1,6 @@
 /* test_spatial_fit.c - reconstruction error and deviance against the golden set, from stored
  * counts. seconds: 2 */
-#include "testing/spatial_arrays.h"
+#include "testing/spatial/spatial_arrays.h"
 
 #include "instruments/spatial/statistics/deviance.h"
 #include "instruments/spatial/statistics/group_loadings.h"

@@ -5,7 +5,7 @@
  * those of iterations 549, 567, 127 and 353 to about 3e-5. So they are compared after as many, and
  * the rule that ends it is checked by itself.
  * seconds: 1 */
-#include "testing/spatial_arrays.h"
+#include "testing/spatial/spatial_arrays.h"
 
 #include "instruments/spatial/statistics/enrichment.h"
 #include "instruments/spatial/statistics/group_loadings.h"

@@ -2,7 +2,7 @@
  * values of a graph; distances between groups that a user gives.
  *
  * seconds: 1 */
-#include "testing/spatial_golden.h"
+#include "testing/spatial/spatial_golden.h"
 
 #include "instruments/spatial/model/kernel.h"
 

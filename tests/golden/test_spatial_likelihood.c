@@ -1,7 +1,7 @@
 /* test_spatial_likelihood.c - the likelihood of the golden batches: values, slopes, loadings.
  * seconds: 4
  */
-#include "testing/spatial_batch.h"
+#include "testing/spatial/spatial_batch.h"
 
 #define GOLDEN "tests/golden/spatial/"
 enum { N = 300, D = 24, L = 3, NB = 120, DB = 16, E = 3 };

@@ -2,7 +2,7 @@
  * gradients, predictions, means as if of each group; f64 to 1e-10, f32 to 2e-5.
  * seconds: 2
  */
-#include "testing/spatial_priors.h"
+#include "testing/spatial/spatial_priors.h"
 
 #include "instruments/spatial/prior/local.h"
 

@@ -3,9 +3,9 @@
  *
  * On the CPU, on a device made of the host, and on the one whose backend FATHOM_TEST_DEVICE names.
  */
-#include "testing/host_device.h"
-#include "testing/op_device.h"
-#include "testing/spatial_arrays.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_device.h"
+#include "testing/spatial/spatial_arrays.h"
 
 #include "instruments/spatial/statistics/moran.h"
 

@@ -1,6 +1,6 @@
 /* test_spatial_multianalyze.c - distances and matches of factors against the golden set; files.
  * seconds: 4 */
-#include "testing/spatial_arrays.h"
+#include "testing/spatial/spatial_arrays.h"
 
 #include "instruments/spatial/compare/multianalyze.h"
 

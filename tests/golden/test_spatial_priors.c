@@ -2,7 +2,7 @@
  * gradients, predictions; f64 to 1e-10, f32 to 2e-5.
  *
  * seconds: 2 */
-#include "testing/spatial_priors.h"
+#include "testing/spatial/spatial_priors.h"
 
 static void near_golden(sg_world *w, const char *what, fth_tensor *got, double tol)
 {

@@ -8,9 +8,9 @@
  */
 #include "instruments/spatial/train/step.h"
 
+#include "testing/engine/op_device.h"
 #include "testing/full.h"
-#include "testing/op_device.h"
-#include "testing/spatial_golden.h"
+#include "testing/spatial/spatial_golden.h"
 
 #include <stdlib.h>
 

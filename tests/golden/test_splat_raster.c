@@ -7,8 +7,8 @@
  */
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/raster/raster.h"
-#include "testing/op_device.h"
-#include "testing/splat.h"
+#include "testing/engine/op_device.h"
+#include "testing/splat/splat.h"
 
 #include <fathom/plan.h>
 #include <math.h>

@@ -7,8 +7,8 @@
 #include "instruments/splat/init/init.h"
 #include "instruments/splat/init/near.h"
 #include "instruments/splat/train/step.h"
-#include "testing/op_harness.h"
-#include "testing/splat.h"
+#include "testing/engine/op_harness.h"
+#include "testing/splat/splat.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  */
 #include "instruments/splat/strategy/adc.h"
 #include "instruments/splat/strategy/mcmc.h"
-#include "testing/splat.h"
+#include "testing/splat/splat.h"
 
 #include <fathom/optim.h>
 #include <fathom/plan.h>

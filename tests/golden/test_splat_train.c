@@ -7,9 +7,9 @@
  */
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/raster/raster.h"
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
-#include "testing/splat.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
+#include "testing/splat/splat.h"
 
 #include <fathom/optim.h>
 #include <fathom/plan.h>

@@ -6,7 +6,7 @@
  */
 #include "instruments/bragg/ops/detector/noise.h"
 #include "instruments/bragg/ops/ops.h"
-#include "testing/op_device.h"
+#include "testing/engine/op_device.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

@@ -9,9 +9,9 @@
 #include "graph/program.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
-#include "testing/files.h"
+#include "testing/engine/op_device.h"
 #include "testing/full.h"
-#include "testing/op_device.h"
+#include "testing/io/files.h"
 
 #include <fathom/graph.h>
 

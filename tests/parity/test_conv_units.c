@@ -7,8 +7,8 @@
  */
 #include "graph/graph.h"
 #include "ops/conv2d.h"
+#include "testing/engine/op_device.h"
 #include "testing/full.h"
-#include "testing/op_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -12,8 +12,8 @@
 #include "ops/dot_reduce.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
 
 #include <fathom/samples.h>
 

@@ -4,7 +4,7 @@
  * seconds: 30
  * labels: gpu alone
  */
-#include "testing/op_cut.h"
+#include "testing/engine/op_cut.h"
 
 /* A node of a case; the bench has the axes. */
 typedef fth_val make_fn(oc_bench *b, fth_dtype t);

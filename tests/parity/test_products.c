@@ -5,8 +5,8 @@
  * labels: gpu alone
  */
 #include "ops/dot.h"
+#include "testing/engine/op_cut.h"
 #include "testing/full.h"
-#include "testing/op_cut.h"
 
 typedef struct shapes {
     const char *axes, *a, *b, *summed;

@@ -6,8 +6,8 @@
  * of one block and of many, next to each other and apart, elements of every width. Results are held
  * against the reference as everywhere.
  */
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
 
 static t_random rng;
 

@@ -5,7 +5,7 @@
  * seconds: 60
  * labels: gpu alone
  */
-#include "testing/op_device.h"
+#include "testing/engine/op_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -4,9 +4,9 @@
  * seconds: 60
  * labels: gpu
  */
+#include "testing/engine/op_cut.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_cut.h"
-#include "testing/op_harness.h"
 
 extern const fth_kernel fth__cpu_fft;
 

@@ -1,7 +1,7 @@
 /* long_random_far.c - ten thousand more random programs about parts of long axes.
  * seconds: 600
  */
-#include "testing/random_check.h"
+#include "testing/engine/random_check.h"
 
 TEST(random_graphs_of_far_parts)
 {

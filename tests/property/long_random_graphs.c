@@ -1,7 +1,7 @@
 /* long_random_graphs.c - ten thousand more random programs.
  * seconds: 600
  */
-#include "testing/random_check.h"
+#include "testing/engine/random_check.h"
 
 TEST(random_graphs)
 {

@@ -5,8 +5,8 @@
  * to trust them: across an edge (nearest reflection, TOPHAT, dmin) they are not.
  */
 #include "instruments/bragg/ops/gradient/jacobian.h"
-#include "testing/bragg.h"
-#include "testing/op_harness.h"
+#include "testing/bragg/bragg.h"
+#include "testing/engine/op_harness.h"
 
 #include <fathom/ops.h>
 #include <math.h>

@@ -5,8 +5,8 @@
  * their order: requests of a pivot with vectors, and -misset_seed, which takes what follows for
  * angles. The last flag stays where it is: -curved_det is none at the end of a line. A flag that
  * stands twice counts as its last. seconds: 4 */
-#include "testing/bragg_golden.h"
-#include "testing/bragg_resolve.h"
+#include "testing/bragg/bragg_golden.h"
+#include "testing/bragg/bragg_resolve.h"
 #include "testing/full.h"
 
 enum { PARTS = 40, SHUFFLES = 3 };

@@ -3,7 +3,7 @@
  *
  * Central differences at h and h/2, extrapolated; the bar is what their rounding allows.
  */
-#include "testing/bragg_scene.h"
+#include "testing/bragg/bragg_scene.h"
 
 enum { NUMBERS = 12 + 2 + 18 + 3 };
 

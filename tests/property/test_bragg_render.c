@@ -2,9 +2,9 @@
  * against the plain one, and the operation in any pieces on any number of threads.
  * seconds: 20 labels: gpu
  */
-#include "testing/bragg.h"
+#include "testing/bragg/bragg.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
  *
  * Scenes are drawn at random from everything the instrument can do; the two share no code.
  */
-#include "testing/bragg.h"
-#include "testing/bragg_written.h"
+#include "testing/bragg/bragg.h"
+#include "testing/bragg/bragg_written.h"
 #include "testing/full.h"
 
 #include <math.h>

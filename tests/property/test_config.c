@@ -3,7 +3,7 @@
  * Each value is written by this file in one of several ways (nested or dotted, YAML or JSON,
  * escaped or not), must be read as exactly what it is, and again from the canonical text.
  * seconds: 5 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/config.h>
 #include <math.h>

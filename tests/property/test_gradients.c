@@ -6,7 +6,7 @@
  * Complex inputs are moved along both parts: the gradient is dL/dRe + i dL/dIm.
  */
 #include "ops/ops.h"
-#include "testing/gradient_cases.h"
+#include "testing/engine/gradient_cases.h"
 
 #include <fathom/samples.h>
 #include <math.h>

@@ -5,10 +5,10 @@
  * Programs are drawn from the operations that the device has kernels for, so all of them run.
  */
 #include "graph/graph.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/random_check.h"
 #include "testing/full.h"
-#include "testing/host_device.h"
-#include "testing/op_device.h"
-#include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { GRAPHS = 10, FULL = 10 };

@@ -1,8 +1,8 @@
 /* test_random_far.c - random programs about parts of axes much longer than a chunk.
  * seconds: 15
  */
+#include "testing/engine/random_check.h"
 #include "testing/full.h"
-#include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { GRAPHS = 10, FULL = 40 };

@@ -3,8 +3,8 @@
  *
  * long_random_graphs takes many thousand.
  */
+#include "testing/engine/random_check.h"
 #include "testing/full.h"
-#include "testing/random_check.h"
 
 /* Sanitizers make each graph several times slower: a sample is enough to look for stray bytes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

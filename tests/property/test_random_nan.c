@@ -5,8 +5,8 @@
  * two NaNs an instruction keeps must not show how an axis was cut. Operations that refuse such
  * numbers are left out, and so are libraries that make NaNs of their own.
  */
+#include "testing/engine/random_check.h"
 #include "testing/full.h"
-#include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { GRAPHS = 12, FULL = 60 };

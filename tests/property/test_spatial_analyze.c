@@ -3,9 +3,9 @@
  *
  * 5000 cells, so that the smallest chunks of products (1024) really cut them.
  * seconds: 12 */
-#include "testing/files.h"
-#include "testing/spatial_golden.h"
-#include "testing/spatial_made.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_golden.h"
+#include "testing/spatial/spatial_made.h"
 
 #include "instruments/spatial/analyze/analyze.h"
 

@@ -3,7 +3,7 @@
  * seconds: 10
  */
 #include "testing/full.h"
-#include "testing/spatial_batch.h"
+#include "testing/spatial/spatial_batch.h"
 
 enum { MOST_N = 900, MOST_D = 70, MOST_L = 20, MOST_E = 4 };
 

@@ -3,7 +3,7 @@
  * neighbours; vectors against plain loops; the operations in pieces. seconds: 5 labels: gpu
  */
 #include "instruments/spatial/prior/local.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 

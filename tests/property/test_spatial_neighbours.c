@@ -1,6 +1,6 @@
 /* test_spatial_neighbours.c - nearest cells by the grid are those of brute force, for any places.
  * seconds: 3 labels: gpu */
-#include "testing/op_device.h"
+#include "testing/engine/op_device.h"
 #include "testing/test.h"
 
 #include "instruments/spatial/neighbours/neighbours.h"

@@ -2,7 +2,7 @@
  * write one posterior against each other, and the bits of a step against where its data lie.
  *
  * seconds: 3 */
-#include "testing/spatial_priors.h"
+#include "testing/spatial/spatial_priors.h"
 
 #include "instruments/spatial/model/kernel.h"
 

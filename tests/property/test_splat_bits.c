@@ -3,7 +3,7 @@
  * labels: gpu
  * seconds: 3 */
 #include "instruments/splat/raster/raster.h"
-#include "testing/op_device.h"
+#include "testing/engine/op_device.h"
 #include "testing/test.h"
 
 #include <fathom/isa.h>

@@ -7,9 +7,9 @@
  */
 #include "instruments/splat/strategy/parts.h"
 #include "instruments/splat/strategy/row_ops.h"
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
-#include "testing/splat_device.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
+#include "testing/splat/splat_device.h"
 
 #include <math.h>
 #include <stdlib.h>

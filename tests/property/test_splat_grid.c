@@ -4,7 +4,7 @@
  * labels: gpu
  * seconds: 4 */
 #include "instruments/splat/appearance/grid.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * labels: gpu
  * seconds: 3 */
 #include "instruments/splat/loss/loss.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "instruments/splat/pose/back.h"
 #include "instruments/splat/pose/network.h"
 #include "instruments/splat/pose/poses.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

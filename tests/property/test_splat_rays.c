@@ -5,8 +5,8 @@
  * seconds: 6 */
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/raster/raster.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 #include <string.h>

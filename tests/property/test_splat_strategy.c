@@ -6,7 +6,7 @@
 #include "instruments/splat/strategy/adc.h"
 #include "instruments/splat/strategy/draw.h"
 #include "instruments/splat/strategy/mcmc.h"
-#include "testing/splat_rows.h"
+#include "testing/splat/splat_rows.h"
 
 #include <fathom/ops.h>
 #include <math.h>

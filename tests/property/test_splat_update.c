@@ -6,8 +6,8 @@
 #include "instruments/splat/loss/loss.h"
 #include "instruments/splat/strategy/noise.h"
 #include "instruments/splat/update/update.h"
-#include "testing/host_device.h"
-#include "testing/op_harness.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_harness.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

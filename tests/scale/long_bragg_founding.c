@@ -1,7 +1,7 @@
 /* long_bragg_founding.c - the image of test_bragg_founding.c whole, with 10 and 100 domains.
  * seconds: 120
  */
-#include "testing/bragg_founding.h"
+#include "testing/bragg/bragg_founding.h"
 
 TEST(ten_domains)
 {

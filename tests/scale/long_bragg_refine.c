@@ -4,7 +4,7 @@
  * percent of every edge, a pixel of both centres.
  * seconds: 15
  */
-#include "testing/refining.h"
+#include "testing/bragg/refining.h"
 
 #include <math.h>
 

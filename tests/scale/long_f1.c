@@ -1,7 +1,7 @@
 /* long_f1.c - the analysis of 73,655 cells with 3000 inducing points, run whole inside 1 GiB.
  * seconds: 900
  */
-#include "testing/analysis.h"
+#include "testing/spatial/analysis.h"
 
 #include <inttypes.h>
 

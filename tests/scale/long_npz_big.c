@@ -1,6 +1,6 @@
 /* long_npz_big.c - a member of more than 4 GiB, and one that starts behind it.
  * seconds: 60 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <sys/statvfs.h>
 

@@ -3,9 +3,9 @@
  *
  * The three memory numbers hold: the ledger is what was planned, pages and growth stay within it.
  * seconds: 1500 */
-#include "testing/files.h"
-#include "testing/spatial_golden.h"
-#include "testing/spatial_made.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_golden.h"
+#include "testing/spatial/spatial_made.h"
 
 #include "instruments/spatial/analyze/analyze.h"
 

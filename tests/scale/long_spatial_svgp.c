@@ -2,7 +2,7 @@
  * whole inside 1 GiB.
  *
  * seconds: 600 */
-#include "testing/spatial_founding.h"
+#include "testing/spatial/spatial_founding.h"
 
 #include <math.h>
 

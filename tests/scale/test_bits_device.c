@@ -6,7 +6,7 @@
  * sums over every axis: run twice, and inside budgets that cut them differently. Without a GPU the
  * same programs run small, on a device made of the host.
  */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

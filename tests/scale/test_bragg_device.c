@@ -6,9 +6,9 @@
  * and the same bits within any budget and with any number of workers. Without a GPU some rows are
  * rendered, on a device made of the host.
  */
-#include "testing/bragg.h"
-#include "testing/bragg_run.h"
-#include "testing/host_device.h"
+#include "testing/bragg/bragg.h"
+#include "testing/bragg/bragg_run.h"
+#include "testing/engine/host_device.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * All are planned at full size. One domain is rendered whole; of the others some rows
  * (long_bragg_founding.c renders them whole).
  */
-#include "testing/bragg_founding.h"
+#include "testing/bragg/bragg_founding.h"
 
 TEST(plans_stay_near_image_and_table)
 {

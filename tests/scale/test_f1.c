@@ -3,7 +3,7 @@
  *
  * Planned at full size; run at a tenth. Bytes are recomputed by tests/python/plan_simulator.py.
  */
-#include "testing/analysis.h"
+#include "testing/spatial/analysis.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -6,7 +6,7 @@
  * and the mark of a triangle leaves out what is zero. Without a GPU the same program runs small, on
  * a device made of the host.
  */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -5,8 +5,8 @@
  * high are replaced by two samples; the others stay. The program that founded this held 33
  * temporaries until its end, 9 GB beside 5 GB of data. Nothing is run here: the plan says it all.
  */
-#include "testing/analysis.h"
-#include "testing/densify.h"
+#include "testing/spatial/analysis.h"
+#include "testing/splat/densify.h"
 
 #include <inttypes.h>
 

@@ -6,8 +6,8 @@
  * device made of the host. How long it may take is a matter of fathom-bench (device_densify): other
  * programs on the card change it.
  */
-#include "testing/densify.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/splat/densify.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -1,7 +1,7 @@
 /* test_many_jobs.c - a thousand jobs that are done already: two seconds, and little memory.
  * seconds: 30 */
 #include "instruments/list.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/job.h>
 #include <math.h>

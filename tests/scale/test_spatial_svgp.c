@@ -2,7 +2,7 @@
  * if of each group too, and so does a step of training; by the plan alone.
  *
  * seconds: 2 */
-#include "testing/spatial_founding.h"
+#include "testing/spatial/spatial_founding.h"
 
 #include <inttypes.h>
 

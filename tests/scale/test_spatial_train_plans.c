@@ -5,8 +5,8 @@
  */
 #include "instruments/spatial/train/train.h"
 
-#include "testing/host_device.h"
-#include "testing/spatial_training.h"
+#include "testing/engine/host_device.h"
+#include "testing/spatial/spatial_training.h"
 
 typedef struct wish {
     sp_kind kind;

@@ -1,5 +1,5 @@
 /* numbers.c - elements of every dtype as doubles, for tests. */
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include "array/half.h"
 #include "ops/scalar.h"

@@ -119,7 +119,8 @@ void t_register_repeat(const char *name, t_case_fn *run, const char *file, int l
 int t_main(int argc, char **argv, const char *file);
 /* Called after the last case, before libraries end as they do at exit. */
 extern void (*t_at_end)(void);
-/* The file with the cases of a program, by its last folder and name: "unit/test_mem". NULL: none. */
+/* The file with the cases of a program, by its last folder and name: "unit/test_mem". NULL: none.
+ */
 const char *t_file_of(const char *program);
 void t_status(fth_status got, fth_status wanted, const char *text, const fth_err *err, t_place at);
 void t_one_of(fth_status got, fth_status one, fth_status other, const char *text, t_place at);

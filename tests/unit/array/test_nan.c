@@ -6,7 +6,7 @@
  */
 #include "array/nan.h"
 #include "cpu/vec.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 

@@ -4,9 +4,9 @@
  * One function per code, found by the code's own name: a new row in errors.def without a function
  * here does not link.
  */
-#include "testing/bad_ops.h"
-#include "testing/jobs.h"
-#include "testing/runs.h"
+#include "testing/engine/bad_ops.h"
+#include "testing/job/jobs.h"
+#include "testing/job/runs.h"
 
 #include "cli/cli.h"
 #include "cpu/fftw.h"

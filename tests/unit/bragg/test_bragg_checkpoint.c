@@ -3,7 +3,7 @@
  * However a run ends, the next one with the same words gives the bytes and the text of an
  * undisturbed one; a checkpoint that is damaged or of another image is not believed.
  * seconds: 8 */
-#include "testing/bragg_run.h"
+#include "testing/bragg/bragg_run.h"
 
 #include <sys/wait.h>
 

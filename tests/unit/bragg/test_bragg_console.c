@@ -1,8 +1,8 @@
 /* test_bragg_console.c - the text before the render against the logs of the reference, to the byte.
  * seconds: 3 */
 #include "instruments/bragg/console/console.h"
-#include "testing/bragg_golden.h"
-#include "testing/bragg_resolve.h"
+#include "testing/bragg/bragg_golden.h"
+#include "testing/bragg/bragg_resolve.h"
 
 static bgr b;
 

@@ -2,7 +2,7 @@
  * times of the container and of the CBF images, against numbers worked out here. seconds: 3 */
 #include "instruments/bragg/image/cbf.h"
 
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -8,7 +8,7 @@
 #include "instruments/bragg/figures/figures.h"
 #include "instruments/bragg/figures/predict.h"
 #include "instruments/bragg/ops/render/view.h"
-#include "testing/bragg_verbs.h"
+#include "testing/bragg/bragg_verbs.h"
 
 #include <math.h>
 

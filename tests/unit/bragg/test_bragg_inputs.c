@@ -1,7 +1,7 @@
 /* test_bragg_inputs.c - readers of reflections, matrices, columns and sources.
  * seconds: 1 */
-#include "testing/bragg_scene.h"
-#include "testing/files.h"
+#include "testing/bragg/bragg_scene.h"
+#include "testing/io/files.h"
 
 #include "instruments/bragg/experiment/sources.h"
 #include "instruments/bragg/ops/ops.h"

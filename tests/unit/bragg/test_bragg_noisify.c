@@ -3,7 +3,7 @@
  * labels: gpu
  */
 #include "instruments/bragg/companions/noisify.h"
-#include "testing/bragg_verbs.h"
+#include "testing/bragg/bragg_verbs.h"
 #include "testing/full.h"
 
 #include <fathom/fathom.h>

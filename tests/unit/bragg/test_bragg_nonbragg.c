@@ -3,8 +3,8 @@
  */
 #include "instruments/bragg/companions/companions.h"
 #include "instruments/bragg/companions/nonbragg.h"
-#include "testing/bragg.h"
-#include "testing/bragg_verbs.h"
+#include "testing/bragg/bragg.h"
+#include "testing/bragg/bragg_verbs.h"
 
 #include <fathom/fathom.h>
 

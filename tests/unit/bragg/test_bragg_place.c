@@ -1,8 +1,8 @@
 /* test_bragg_place.c - detector and cell in the laboratory against the logs of the reference.
  * seconds: 1 */
 #include "instruments/bragg/geometry/cell.h"
-#include "testing/bragg_scene.h"
-#include "testing/files.h"
+#include "testing/bragg/bragg_scene.h"
+#include "testing/io/files.h"
 
 #define LOG(name) "tests/golden/bragg/public/" name ".stdout.txt"
 

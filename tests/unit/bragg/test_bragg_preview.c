@@ -4,8 +4,8 @@
 #include "instruments/bragg/image/image.h"
 #include "instruments/bragg/preview/preview.h"
 #include "instruments/bragg/preview/rings.h"
-#include "testing/bragg_experiment.h"
-#include "testing/pictures.h"
+#include "testing/bragg/bragg_experiment.h"
+#include "testing/io/pictures.h"
 
 #include <math.h>
 

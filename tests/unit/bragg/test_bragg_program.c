@@ -1,6 +1,6 @@
 /* test_bragg_program.c - `fathom bragg` and the link nanoBragg as people call them: files, text,
  * and exit codes. seconds: 5 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <jansson.h>

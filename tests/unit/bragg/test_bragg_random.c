@@ -1,6 +1,6 @@
 /* test_bragg_random.c - the generators of the reference program against its own tables.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "instruments/bragg/experiment/mosaic.h"
 #include "instruments/bragg/geometry/dual.h"

@@ -5,7 +5,7 @@
  * seconds: 10
  */
 #include "instruments/bragg/experiment/resolve.h"
-#include "testing/refining.h"
+#include "testing/bragg/refining.h"
 
 #include <math.h>
 

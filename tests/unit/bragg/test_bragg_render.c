@@ -3,7 +3,7 @@
  * Scenes are set up by hand here, so that a mistake in reading flags cannot hide one in the loops.
  * seconds: 10
  */
-#include "testing/bragg.h"
+#include "testing/bragg/bragg.h"
 
 #include <math.h>
 

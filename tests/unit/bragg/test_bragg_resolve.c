@@ -1,6 +1,6 @@
 /* test_bragg_resolve.c - from flags to numbers: steps, conventions, pivots, precedence, errors.
  * seconds: 2 */
-#include "testing/bragg_resolve.h"
+#include "testing/bragg/bragg_resolve.h"
 
 #include "instruments/bragg/console/notices.h"
 #include "instruments/bragg/experiment/resolve.h"

@@ -1,6 +1,6 @@
 /* test_bragg_schema.c - every flag has a key and every key its flag; grids of jobs. seconds: 1 */
 #include "instruments/bragg/settings/settings.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_bragg_smv.c - headers of images: the bytes of the golden ones, and what is read from them.
  * seconds: 1 */
-#include "testing/bragg_scene.h"
-#include "testing/files.h"
+#include "testing/bragg/bragg_scene.h"
+#include "testing/io/files.h"
 
 #include "instruments/bragg/experiment/mosaic.h"
 #include "instruments/bragg/image/smv_header.h"

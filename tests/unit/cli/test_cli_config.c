@@ -1,6 +1,6 @@
 /* test_cli_config.c - `fathom config check` and `fathom config docs`, with instruments of the test.
  * seconds: 1 */
-#include "testing/jobs.h"
+#include "testing/job/jobs.h"
 
 #include "cli/core/config.h"
 

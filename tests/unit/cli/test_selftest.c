@@ -4,7 +4,7 @@
  * A program of its own, since it loads oneDNN, which the other tests of doctor do without.
  */
 #include "testing/test.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 
 #include "cli/doctor/doctor.h"
 

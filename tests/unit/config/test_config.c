@@ -1,7 +1,7 @@
 /* test_config.c - a config against its table: values, places, every kind of mistake, texts.
  * seconds: 2 */
-#include "testing/config_table.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
+#include "testing/job/config_table.h"
 
 #include "config/read.h"
 

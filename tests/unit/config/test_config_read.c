@@ -1,6 +1,6 @@
 /* test_config_read.c - YAML and JSON to values with places, and everything that is refused.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "config/node.h"
 #include "text/number.h"

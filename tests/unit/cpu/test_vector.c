@@ -2,8 +2,8 @@
  * against plain C, lane by lane; functions against long double; and their bits, which results on
  * record are made of. seconds: 5
  */
+#include "testing/engine/vector_loops.h"
 #include "testing/test.h"
-#include "testing/vector_loops.h"
 
 #include <float.h>
 #include <math.h>

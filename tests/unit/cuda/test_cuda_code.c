@@ -1,6 +1,6 @@
 /* test_cuda_code - machine code that is kept in a folder: found again, never trusted.
  * seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "cuda/program/nvrtc.h"
 

@@ -4,8 +4,8 @@
  */
 #include "instruments/focus/ops/cwt.h"
 #include "instruments/focus/ops/nearest.h"
-#include "testing/focus_stack.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
+#include "testing/focus/focus_stack.h"
 
 #include <complex.h>
 

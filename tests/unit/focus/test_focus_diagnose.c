@@ -6,7 +6,7 @@
 #include "instruments/focus/run/outlook.h"
 #include "instruments/focus/toy/toy.h"
 #include "instruments/focus/watch/watch.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/nd2.h>
 

@@ -2,7 +2,7 @@
  * results. seconds: 1 */
 #include "instruments/focus/experiment/experiment.h"
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 typedef struct bench {
     fth_mem *mem;

@@ -2,7 +2,7 @@
  * planned. seconds: 2 */
 #include "instruments/focus/figures/last_images.h"
 #include "instruments/focus/figures/plate_figures.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/files.h>
 #include <fathom/pictures.h>

@@ -3,7 +3,7 @@
  * seconds: 2
  */
 #include "instruments/focus/ops/energy.h"
-#include "testing/focus.h"
+#include "testing/focus/focus.h"
 
 #include <fathom/plan.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * labels: gpu
  */
 #include "instruments/focus/fuse/parts.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * seconds: 2 */
 #include "instruments/focus/input/input.h"
 #include "instruments/focus/input/paths.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 enum { Y = 5, X = 7 };
 

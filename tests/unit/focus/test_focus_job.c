@@ -3,7 +3,7 @@
  * seconds: 6 */
 #include "instruments/focus/process/command.h"
 #include "instruments/focus/toy/toy.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/nd2.h>
 

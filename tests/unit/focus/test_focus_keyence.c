@@ -4,7 +4,7 @@
 #include "instruments/focus/keyence/plate.h"
 #include "instruments/focus/keyence/tree.h"
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 #include <sys/stat.h>

@@ -3,8 +3,8 @@
  * labels: gpu
  */
 #include "instruments/focus/ops/lap_pyr.h"
-#include "testing/focus_stack.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
+#include "testing/focus/focus_stack.h"
 
 /* ---- the method in f64, with whole arrays ---- */
 

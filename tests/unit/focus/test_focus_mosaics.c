@@ -4,7 +4,7 @@
  * seconds: 6 */
 #include "instruments/focus/stitch/mosaic.h"
 #include "instruments/focus/toy/scene.h"
-#include "testing/focus_plate.h"
+#include "testing/focus/focus_plate.h"
 
 #include <fathom/images.h>
 #include <fathom/pictures.h>

@@ -3,7 +3,7 @@
  * seconds: 2 */
 #include "instruments/focus/output/tables.h"
 #include "instruments/focus/output/writer.h"
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include <fathom/pictures.h>
 

@@ -2,7 +2,7 @@
  * that stand in for overlaps that say nothing.
  * seconds: 1 */
 #include "instruments/focus/mosaics/mosaics.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * seconds: 1 */
 #include "instruments/focus/plate/map.h"
 #include "instruments/focus/plate/times.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #include "instruments/focus/convert/convert.h"
 #include "instruments/focus/output/room.h"
 #include "instruments/focus/stack/stack.h"
-#include "testing/focus_plate.h"
+#include "testing/focus/focus_plate.h"
 
 #include <dlfcn.h>
 #include <sys/statvfs.h>

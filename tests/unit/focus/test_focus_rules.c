@@ -5,7 +5,7 @@
 #include "instruments/focus/ops/energy.h"
 #include "instruments/focus/ops/guard_fill.h"
 #include "instruments/focus/ops/judge_plane.h"
-#include "testing/focus.h"
+#include "testing/focus/focus.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
 #include "instruments/focus/fuse/fuse.h"
 #include "instruments/focus/selftest/selftest.h"
 #include "mem/inject.h"
-#include "testing/files.h"
-#include "testing/host_device.h"
-#include "testing/op_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_device.h"
+#include "testing/io/files.h"
 
 enum { ROWS = 40 };
 

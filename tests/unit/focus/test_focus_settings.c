@@ -2,7 +2,7 @@
  *
  * seconds: 1 */
 #include "instruments/focus/settings/settings.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 /* Flags and values, one after the other, then NULL. */
 static const char *value_of(void *user, const char *flag)

@@ -2,7 +2,7 @@
  *
  * seconds: 4 */
 #include "instruments/focus/stack/stack.h"
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include <fathom/images.h>
 #include <fathom/pictures.h>

@@ -5,7 +5,7 @@
 #include "instruments/focus/stitch/master.h"
 #include "instruments/focus/stitch/mosaic.h"
 #include "instruments/focus/stitch/place.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * seconds: 1 */
 #include "instruments/focus/plate/metadata.h"
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 

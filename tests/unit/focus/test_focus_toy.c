@@ -2,7 +2,7 @@
  * the memory it promises. seconds: 1 */
 #include "instruments/focus/toy/scene.h"
 #include "instruments/focus/toy/scene_loops.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* test_batches.c - mini-batches read ahead: the bytes, the bill, the errors, and that it is ahead.
  * seconds: 3 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

@@ -1,6 +1,6 @@
 /* test_copy.c - whole arrays from one place to another: copies, stand-ins, files at once.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include "mem/inject.h"

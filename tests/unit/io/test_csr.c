@@ -1,6 +1,6 @@
 /* test_csr.c - sparse rows: raw and dense, any rectangle, bad pointers and columns refused.
  * seconds: 3 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <inttypes.h>
 

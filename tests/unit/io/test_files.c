@@ -1,6 +1,6 @@
 /* test_files.c - paths, folders, files in place, sets of files, arrays on the disk.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/disk.h"
 #include "mem/inject.h"

@@ -1,6 +1,6 @@
 /* test_hdf5.c - datasets by rectangles, strings, attributes, refusals by name, files that appear
  * whole. seconds: 4 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <hdf5.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* test_images.c - image files of any format: how they are recognised, and what is past their ends.
  * seconds: 1 */
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include <math.h>
 

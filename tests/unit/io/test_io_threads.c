@@ -4,8 +4,8 @@
  * Sources and sinks here know who is inside of them: those that are not concurrent must never meet
  * two threads, and those that are wait until they do.
  */
+#include "testing/engine/host_device.h"
 #include "testing/full.h"
-#include "testing/host_device.h"
 #include "testing/test.h"
 
 #include "run/pieces.h"

@@ -3,7 +3,7 @@
  * A good file of twelve frames is bent in one way at a time. Frames that are said to be there must
  * have their pixels; the others read as zeros.
  * seconds: 2 */
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* test_nd2_many.c - ND2 files of many frames, and many threads that read one.
  * seconds: 2 */
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include "base/clock.h"
 #include "io/nd2.h"

@@ -1,7 +1,7 @@
 /* test_nd2_read.c - pixels of ND2 files that take the long way: through slots, over the edges of a
  * window, from frames that end with the file, from files that change.
  * seconds: 2 */
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include "io/nd2.h"
 

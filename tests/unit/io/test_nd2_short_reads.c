@@ -3,7 +3,7 @@
  *
  * The test is the system: its preadv gives a few bytes at a time.
  * seconds: 10 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/images.h>
 

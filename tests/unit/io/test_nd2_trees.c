@@ -3,7 +3,7 @@
  * Files that the library writes say little of what microscopes say: positions that were switched
  * off, several time loops, stacks that go down, lists of old versions.
  * seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "io/nd2.h"
 #include "mem/heap.h"

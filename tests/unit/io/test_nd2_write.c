@@ -1,6 +1,6 @@
 /* test_nd2_write.c - ND2 files written and read back: layouts, dtypes, loops, metadata, holes.
  * seconds: 2 */
-#include "testing/nd2_made.h"
+#include "testing/io/nd2_made.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_ngff.c - OME-NGFF images and plates behind fathom/images.h: of others, and damaged.
  * seconds: 2 */
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/files.h>

@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "io/ngff_out.h"
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/files.h>

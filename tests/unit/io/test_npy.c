@@ -1,6 +1,6 @@
 /* test_npy.c - NPY files of NumPy and of ours, rectangles, refusals, headers cut and bent.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 static void check_golden(fth_mem *mem, const char *path, fth_dtype dtype, int n_axes,
                          const int64_t *size)

@@ -1,6 +1,6 @@
 /* test_npz.c - zips of NumPy and of ours: stored, deflated, zip64, damaged, cut, half written.
  * seconds: 6 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <inttypes.h>
 #include <pthread.h>

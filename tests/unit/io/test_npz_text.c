@@ -1,6 +1,6 @@
 /* test_npz_text.c - strings in NPZ files: of NumPy, of pickles, of ours; numbers at their edges.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/json.h>
 

@@ -1,6 +1,6 @@
 /* test_picture_formats.c - pictures that others wrote: BMP, WebP, and alpha in all that have it.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

@@ -1,6 +1,6 @@
 /* test_pictures.c - single pictures: what is written is read back, and what others wrote.
  * seconds: 3 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 #include "text/deflate.h"

@@ -1,6 +1,6 @@
 /* test_raw.c - elements without a format: offsets, byte order, sizes that do not fit.
  * seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 TEST(a_header_then_numbers_in_either_byte_order)
 {

@@ -1,6 +1,6 @@
 /* test_remains.c - temporary files of killed processes go, and nothing else does.
  * seconds: 10 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/files.h>
 

@@ -1,7 +1,7 @@
 /* test_rooms.c - rooms that readers share: apart from each other, and waited for.
  * seconds: 1 */
 #include "io/rooms.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <stdatomic.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* test_safetensors.c - checkpoints: strict reading, exact writing, damage found, the old file kept.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <inttypes.h>
 

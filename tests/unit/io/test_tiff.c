@@ -1,6 +1,6 @@
 /* test_tiff.c - TIFF files of others: every packing, byte order and layout; ImageJ; OME.
  * seconds: 3 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 #include "text/deflate.h"

@@ -2,7 +2,7 @@
  * tiles, pages of several kinds, and which plane of an OME or ImageJ file is which page.
  * seconds: 1 */
 #include "io/tiff.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/images.h>
 #include <fathom/tiff.h>

@@ -1,6 +1,6 @@
 /* test_tiff_write.c - stacks written as TIFF are read back, with what is known about them.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "io/tiff.h"
 #include "mem/inject.h"

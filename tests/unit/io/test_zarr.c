@@ -1,7 +1,7 @@
 /* test_zarr.c - Zarr arrays of others, read: layouts, packings, holes, shards, damage.
  * seconds: 2 */
 #include "io/codecs.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/files.h>

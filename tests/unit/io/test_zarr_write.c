@@ -1,7 +1,7 @@
 /* test_zarr_write.c - Zarr arrays of our own: any order, parts, threads, shards, failures.
  * seconds: 2 */
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/files.h>

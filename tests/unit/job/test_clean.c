@@ -1,6 +1,6 @@
 /* test_clean.c - what is removed, and above all what is not.
  * seconds: 5 */
-#include "testing/ledger_bench.h"
+#include "testing/job/ledger_bench.h"
 
 #include "job/stage/files.h"
 

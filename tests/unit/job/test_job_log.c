@@ -2,7 +2,7 @@
  * seconds: 2 */
 #include "job/run/log.h"
 #include "mem/inject.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <unistd.h>
 

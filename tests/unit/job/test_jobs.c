@@ -1,7 +1,7 @@
 /* test_jobs.c - from paths to jobs: which files, which models, which names, and what is refused.
  * seconds: 6 */
 #include "instruments/list.h"
-#include "testing/jobs.h"
+#include "testing/job/jobs.h"
 
 #include <sys/wait.h>
 

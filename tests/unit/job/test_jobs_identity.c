@@ -1,6 +1,6 @@
 /* test_jobs_identity.c - jobs that would write to one place are refused; the others have names.
  * seconds: 4 */
-#include "testing/jobs.h"
+#include "testing/job/jobs.h"
 
 #include "job/find/index.h"
 #include "job/find/path.h"

@@ -1,7 +1,7 @@
 /* test_ledger.c - what is written is read back, while others write, from damaged and read-only
  * places.
  * seconds: 20 */
-#include "testing/ledger_bench.h"
+#include "testing/job/ledger_bench.h"
 
 #include "job/ledger/ledger_db.h"
 

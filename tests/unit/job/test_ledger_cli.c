@@ -1,6 +1,6 @@
 /* test_ledger_cli.c - status, logs and clean as people call them.
  * seconds: 20 */
-#include "testing/ledger_bench.h"
+#include "testing/job/ledger_bench.h"
 
 #include <fcntl.h>
 #include <pty.h>

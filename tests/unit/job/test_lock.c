@@ -1,7 +1,7 @@
 /* test_lock.c - one holder for each directory: races, dead holders, pids that came again.
  * seconds: 14 */
 #include "testing/clock.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "base/clock.h"
 #include "job/lock/watch.h"

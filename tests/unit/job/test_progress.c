@@ -1,7 +1,7 @@
 /* test_progress.c - lines in any pieces, garbage, long lines, and the progress of other programs.
  * seconds: 2 */
 #include "job/run/progress.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 

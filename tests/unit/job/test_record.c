@@ -1,6 +1,6 @@
 /* test_record.c - records of finished stages: what they hold, and why a stage runs again.
  * seconds: 8 */
-#include "testing/toy.h"
+#include "testing/job/toy.h"
 
 #include "base/hash.h"
 #include "job/stage/record.h"

@@ -2,8 +2,8 @@
  *
  * What the page looks like and does is tested in a browser: tests/python/long_report_browser.py.
  * seconds: 4 */
-#include "testing/files.h"
-#include "testing/sample.h"
+#include "testing/io/files.h"
+#include "testing/job/sample.h"
 
 #include "base/clock.h"
 #include "job/report/report.h"

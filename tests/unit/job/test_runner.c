@@ -4,7 +4,7 @@
 #include "job/run/runner.h"
 #include "mem/inject.h"
 #include "testing/clock.h"
-#include "testing/runs.h"
+#include "testing/job/runs.h"
 
 #include <ftw.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_spawn.c - processes of tasks: pipes, environment, groups, signals, what is left of dead
  * ones. seconds: 3 */
 #include "job/run/spawn.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* test_stage.c - one stage in this process: what it needs, what it leaves, what it says.
  * seconds: 3 */
-#include "testing/host_device.h"
-#include "testing/toy.h"
+#include "testing/engine/host_device.h"
+#include "testing/job/toy.h"
 
 #include "base/clock.h"
 #include "job/ledger/ledger.h"

@@ -1,7 +1,7 @@
 /* test_stage_kit.c - small services of stages: rows of a table into an array, files that appear
  * together, an array of an earlier stage, the line of a plan; constants, shapes and columns like
  * something else. seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include "job/stage/stage.h"

@@ -1,6 +1,6 @@
 /* test_stage_whole.c - a graph into numbers and files, figures of a stage, and steps that are
  * stopped. seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include "job/stage/stage.h"

@@ -1,6 +1,6 @@
 /* test_status_file.c - run_status.json: its fields, what stays, what is run again; live.json.
  * seconds: 5 */
-#include "testing/ledger_bench.h"
+#include "testing/job/ledger_bench.h"
 
 #include <fathom/json.h>
 

@@ -1,6 +1,6 @@
 /* test_view_read.c - all that is known below a folder, and the task a person means.
  * seconds: 10 */
-#include "testing/ledger_bench.h"
+#include "testing/job/ledger_bench.h"
 
 #include "job/stage/files.h"
 

@@ -3,8 +3,8 @@
  * seconds: 10
  */
 #include "mem/inject.h"
-#include "testing/files.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -3,8 +3,8 @@
  */
 #include "cpu/blas.h"
 #include "run/team.h"
+#include "testing/engine/op_cut.h"
 #include "testing/full.h"
-#include "testing/op_cut.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
  * to each other. seconds: 20 labels: gpu
  */
 #include "ops/conv2d.h"
+#include "testing/engine/op_cut.h"
 #include "testing/full.h"
-#include "testing/op_cut.h"
 
 #include <fathom/products.h>
 

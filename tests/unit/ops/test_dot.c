@@ -2,8 +2,8 @@
  * seconds: 20 labels: gpu
  */
 #include "cpu/blas.h"
+#include "testing/engine/op_cut.h"
 #include "testing/full.h"
-#include "testing/op_cut.h"
 
 #include <fathom/isa.h>
 

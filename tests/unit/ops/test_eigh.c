@@ -1,7 +1,7 @@
 /* test_eigh.c - values ascend, vectors are orthonormal and put the matrix together again.
  * seconds: 5 labels: gpu
  */
-#include "testing/op_cut.h"
+#include "testing/engine/op_cut.h"
 
 #include <math.h>
 

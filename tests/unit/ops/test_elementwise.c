@@ -5,7 +5,7 @@
  */
 #include "cpu/vec.h"
 #include "graph/graph.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <complex.h>
 #include <math.h>

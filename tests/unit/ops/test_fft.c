@@ -1,7 +1,7 @@
 /* test_fft.c - transforms of every kind and layout against the sum that defines them.
  * seconds: 10
  */
-#include "testing/op_cut.h"
+#include "testing/engine/op_cut.h"
 
 extern const fth_kernel fth__cpu_fft;
 

@@ -9,8 +9,8 @@
 #include "ops/fused.h"
 #include "ops/ops.h"
 #include "run/team.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_inverse.c - inverses times their matrices are one, determinants, refusals.
  * seconds: 5 labels: gpu
  */
-#include "testing/op_cut.h"
+#include "testing/engine/op_cut.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * seconds: 3 labels: gpu
  */
 #include "graph/graph.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 static const fth_dtype movable[] = {FTH_BOOL, FTH_U16, FTH_F16, FTH_F32,
                                     FTH_I64,  FTH_C64, FTH_C128};

@@ -7,7 +7,7 @@
  */
 #include "graph/graph.h"
 #include "ops/window.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 static const double tolerance = 1e-7;
 

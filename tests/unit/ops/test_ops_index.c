@@ -3,7 +3,7 @@
  * seconds: 3 labels: gpu
  */
 #include "graph/graph.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
  */
 #include "graph/graph.h"
 #include "graph/grid.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 

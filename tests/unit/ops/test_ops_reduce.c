@@ -5,8 +5,8 @@
 #include "graph/graph.h"
 #include "graph/grid.h"
 #include "ops/ops.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_places.c - trees of places: the nearest are those of a search through all, boxes hold what
  * they should, and a tree that does not fit is refused.
  * seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/places.h>
 

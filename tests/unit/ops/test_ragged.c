@@ -5,7 +5,7 @@
  * model and its gradients, where nothing of the size of the dense matrix ever exists. It is
  * compared with the same formula written down densely.
  */
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_solve.c - triangular systems in every layout, both triangles, plain and adjoint.
  * seconds: 10 labels: gpu
  */
-#include "testing/op_cut.h"
+#include "testing/engine/op_cut.h"
 
 #include <math.h>
 

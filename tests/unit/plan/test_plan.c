@@ -4,7 +4,7 @@
  * Each program is run with all the memory it wants and again with less; the bytes must agree, and
  * the plan must have done what the case is about.
  */
-#include "testing/plan_stage.h"
+#include "testing/job/plan_stage.h"
 
 #include <math.h>
 #include <stdatomic.h>

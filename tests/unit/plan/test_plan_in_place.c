@@ -5,9 +5,9 @@
  * the same update in plain operations, nothing changed when a run fails. Also operations with very
  * many operands, and lengths that only the data know.
  */
+#include "testing/engine/host_device.h"
 #include "testing/full.h"
-#include "testing/host_device.h"
-#include "testing/plan_stage.h"
+#include "testing/job/plan_stage.h"
 
 enum { PARAMS = 3, BYTES = ROWS * COLS * 4, GRAD = PARAMS };
 

@@ -5,9 +5,9 @@
  * place, after everything that can fail. The bytes must be those of a plan with all the memory it
  * wants, on the CPU and on a device.
  */
+#include "testing/engine/host_device.h"
 #include "testing/full.h"
-#include "testing/host_device.h"
-#include "testing/plan_stage.h"
+#include "testing/job/plan_stage.h"
 
 enum { PARAMS = 3, BYTES = ROWS * COLS * 4 };
 

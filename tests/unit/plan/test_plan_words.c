@@ -2,7 +2,7 @@
  *
  * seconds: 1
  */
-#include "testing/plan_stage.h"
+#include "testing/job/plan_stage.h"
 
 /* A refusal names the limit as whoever reads it sets it; a plan's own, or the context's. */
 TEST(refusals_speak_as_their_reader_does)

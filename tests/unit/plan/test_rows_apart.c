@@ -1,8 +1,8 @@
 /* test_rows_apart.c - tensors whose rows are on a device alone: they grow, shrink and close up
  * there, take none of the host's memory, and are read and written in pieces. seconds: 10
  */
-#include "testing/files.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

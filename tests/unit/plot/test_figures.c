@@ -3,7 +3,7 @@
  * Pictures are judged by their properties, since cairo may round an edge otherwise next year.
  * seconds: 5 */
 #include "testing/full.h"
-#include "testing/pictures.h"
+#include "testing/io/pictures.h"
 
 #include "plot/figure.h"
 

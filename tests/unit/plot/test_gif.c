@@ -1,7 +1,7 @@
 /* test_gif.c - animations: a reader written from the standard sees what was drawn.
  *
  * seconds: 3 */
-#include "testing/pictures.h"
+#include "testing/io/pictures.h"
 
 #include "plot/figure.h"
 

@@ -1,6 +1,6 @@
 /* test_plot.c - colour maps, percentiles, axes and ticks, layout, and mistakes in descriptions.
  * seconds: 2 */
-#include "testing/pictures.h"
+#include "testing/io/pictures.h"
 
 #include "base/hash.h"
 #include "plot/figure.h"

@@ -2,7 +2,7 @@
  *
  * Files are made here from zlib alone; cairo, which reads with libpng, is the second opinion.
  * seconds: 3 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "io/png.h"
 #include "plot/thumbnail.h"

@@ -6,8 +6,8 @@
 #include "instruments/ptycho/settings/settings.h"
 #include "instruments/ptycho/simulate/simulate.h"
 #include "instruments/ptycho/train/train.h"
-#include "testing/files.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/io/files.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * labels: gpu
  */
 #include "instruments/ptycho/ops/crop.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 enum { P = 7, N = 4, H = 9, W = 11 };
 static const char *const axes = "pattern=7 row=4 col=4 orow=9 ocol=11 xy=2";

@@ -3,8 +3,8 @@
  * seconds: 10
  * labels: gpu
  */
-#include "testing/op_device.h"
-#include "testing/ptycho_solve.h"
+#include "testing/engine/op_device.h"
+#include "testing/ptycho/ptycho_solve.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * seconds: 4 */
 #include "instruments/ptycho/figures/pictures.h"
 #include "instruments/ptycho/figures/view.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <math.h>

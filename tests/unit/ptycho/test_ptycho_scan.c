@@ -6,7 +6,7 @@
 #include "instruments/ptycho/scan/scan.h"
 #include "instruments/ptycho/settings/settings.h"
 #include "instruments/ptycho/simulate/simulate.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/fathom.h>
 #include <math.h>

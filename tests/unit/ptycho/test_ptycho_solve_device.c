@@ -4,8 +4,8 @@
 #include "instruments/ptycho/settings/settings.h"
 #include "instruments/ptycho/simulate/simulate.h"
 #include "instruments/ptycho/solve/job.h"
-#include "testing/files.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/io/files.h"
 
 #include <string.h>
 

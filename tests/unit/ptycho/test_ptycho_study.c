@@ -1,7 +1,7 @@
 /* test_ptycho_study.c - lists of a config as jobs, and names of doses.
  * seconds: 1 */
 #include "instruments/ptycho/study/study.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <string.h>
 

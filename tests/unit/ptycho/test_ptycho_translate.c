@@ -5,7 +5,7 @@
 #include "instruments/ptycho/ops/resize.h"
 #include "instruments/ptycho/ops/stitch.h"
 #include "instruments/ptycho/ops/translate.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <fathom/fathom.h>
 

@@ -3,8 +3,8 @@
  *
  * The kernels here sleep a millisecond per element, so how much was done tells where the run ended.
  */
-#include "testing/files.h"
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include "run/team.h"

@@ -2,7 +2,7 @@
  * device: a plan that ran before takes and makes nothing, and waits once or twice.
  * seconds: 2
  */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -2,7 +2,7 @@
  * with two buffers, and a device that fails at every single call of such a loop.
  * seconds: 6
  */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

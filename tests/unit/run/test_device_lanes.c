@@ -2,7 +2,7 @@
  * and the others in their order: results are those of one lane.
  * seconds: 3
  */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -2,7 +2,7 @@
  * beside each other, and whoever prepares what, with the same results and the same error.
  * seconds: 3
  */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>

@@ -7,9 +7,9 @@
  */
 #include "ops/ops.h"
 #include "ops/scalar.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
 
 #include <fathom/fathom.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* test_state.c - a model or a checkpoint as one file: what comes back, what is refused, and what it
  * was made with. seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <fathom/stage.h>

@@ -1,6 +1,6 @@
 /* test_watch.c - kernels and copies one by one in a timeline: clocks, names, what is lost, and a
  * profiler that says no. With a device made of the host. seconds: 4 */
-#include "testing/host_device.h"
+#include "testing/engine/host_device.h"
 #include "testing/test.h"
 
 #include "run/watch.h"

@@ -4,7 +4,7 @@
  * labels: gpu
  */
 #include "instruments/sounding/misfit/misfit.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 

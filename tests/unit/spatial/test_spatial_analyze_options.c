@@ -1,8 +1,8 @@
 /* test_spatial_analyze_options.c - analyze of models with other options: more neighbours, drawn
  * neighbours, whitened and diagonal posteriors, other loadings, other data.
  * seconds: 6 */
-#include "testing/files.h"
-#include "testing/spatial_stage.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_stage.h"
 
 #include "instruments/spatial/analyze/analyze.h"
 #include "instruments/spatial/model/kernel.h"

@@ -1,7 +1,7 @@
 /* test_spatial_anndata.c - h5ad files of all versions: counts, labels, positions, names.
  * seconds: 4 */
-#include "testing/files.h"
-#include "testing/spatial_data.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_data.h"
 
 #include "instruments/spatial/read/anndata.h"
 

@@ -4,8 +4,8 @@
  * On the CPU, on a device made of the host, and on the one whose backend FATHOM_TEST_DEVICE names.
  */
 #include "instruments/spatial/statistics/correlate.h"
-#include "testing/host_device.h"
-#include "testing/op_device.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_device.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_spatial_data.c - a preprocessed folder: what is read, what is chosen, what is refused.
  * seconds: 2 */
-#include "testing/files.h"
-#include "testing/spatial_data.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_data.h"
 
 #include "instruments/spatial/data/data.h"
 #include "instruments/spatial/data/metadata.h"

@@ -3,7 +3,7 @@
  * seconds: 10 */
 #include "instruments/spatial/export/export.h"
 #include "instruments/spatial/read/anndata.h"
-#include "testing/spatial_results.h"
+#include "testing/spatial/spatial_results.h"
 
 #include <unistd.h>
 

@@ -3,8 +3,8 @@
  * seconds: 30 */
 #include "instruments/spatial/figures/figures.h"
 #include "instruments/spatial/preprocess/display.h"
-#include "testing/pictures.h"
-#include "testing/spatial_results.h"
+#include "testing/io/pictures.h"
+#include "testing/spatial/spatial_results.h"
 
 #include "job/stage/files.h"
 

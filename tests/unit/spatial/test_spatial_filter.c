@@ -1,7 +1,7 @@
 /* test_spatial_filter.c - the common scale of positions and the filters, against golden numbers.
  * seconds: 1 */
-#include "testing/files.h"
-#include "testing/spatial_data.h"
+#include "testing/io/files.h"
+#include "testing/spatial/spatial_data.h"
 
 #include "instruments/spatial/preprocess/filter.h"
 

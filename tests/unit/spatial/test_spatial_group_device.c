@@ -5,8 +5,8 @@
 #include "instruments/spatial/ops/groups/group_steps.h"
 #include "instruments/spatial/statistics/group_loadings.h"
 #include "instruments/spatial/statistics/group_steps.h"
-#include "testing/host_device.h"
-#include "testing/op_harness.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_harness.h"
 
 typedef struct problem {
     int G, D, L;

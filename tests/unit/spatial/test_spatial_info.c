@@ -4,7 +4,7 @@
 #include "instruments/spatial/read/info.h"
 #include "job/ledger/ledger.h"
 #include "job/stage/record.h"
-#include "testing/spatial_results.h"
+#include "testing/spatial/spatial_results.h"
 
 static const char *no_flag(void *user, const char *flag)
 {

@@ -3,8 +3,8 @@
  */
 #include "instruments/spatial/prior/loadings.h"
 #include "instruments/spatial/start/init.h"
-#include "testing/spatial_data.h"
-#include "testing/spatial_golden.h"
+#include "testing/spatial/spatial_data.h"
+#include "testing/spatial/spatial_golden.h"
 
 enum { CELLS = T_SPATIAL_CELLS, GENES = T_SPATIAL_GENES, L = 3, M = 7, K = 5, R = 4, SEED = 11 };
 

@@ -5,9 +5,9 @@
  */
 #include "instruments/spatial/inducing/inducing.h"
 #include "instruments/spatial/ops/nearest/centre.h"
-#include "testing/host_device.h"
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
+#include "testing/engine/host_device.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 

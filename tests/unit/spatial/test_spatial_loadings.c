@@ -2,7 +2,7 @@
  * seconds: 2
  */
 #include "instruments/spatial/prior/loadings.h"
-#include "testing/spatial_batch.h"
+#include "testing/spatial/spatial_batch.h"
 
 enum { D = 7, DB = 4, L = 3 };
 static const int64_t batch[DB] = {5, 0, 6, 2};

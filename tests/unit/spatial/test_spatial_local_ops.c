@@ -3,7 +3,7 @@
  * labels: gpu
  */
 #include "instruments/spatial/ops/local/local.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  */
 #include "instruments/spatial/model/checkpoint.h"
 
-#include "testing/files.h"
+#include "testing/io/files.h"
 #include "testing/test.h"
 
 #include <math.h>

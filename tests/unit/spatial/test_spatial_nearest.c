@@ -2,7 +2,7 @@
  * and in pieces, on a device too. seconds: 3 labels: gpu
  */
 #include "instruments/spatial/ops/nearest/nearest.h"
-#include "testing/op_harness.h"
+#include "testing/engine/op_harness.h"
 
 typedef struct shape {
     int cells, queries, k;

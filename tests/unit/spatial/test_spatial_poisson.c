@@ -2,9 +2,9 @@
  * allows, with tiles in larger boxes, on a device too. seconds: 5 labels: gpu
  */
 #include "instruments/spatial/ops/poisson/poisson.h"
+#include "testing/engine/op_device.h"
+#include "testing/engine/op_harness.h"
 #include "testing/full.h"
-#include "testing/op_device.h"
-#include "testing/op_harness.h"
 
 #include <math.h>
 

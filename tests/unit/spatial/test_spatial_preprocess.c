@@ -1,7 +1,7 @@
 /* test_spatial_preprocess.c - the stage from files to a folder: every loader, what is refused,
  * folders that are there already.
  * seconds: 10 */
-#include "testing/spatial_preprocess.h"
+#include "testing/spatial/spatial_preprocess.h"
 
 #include "instruments/spatial/data/data.h"
 #include "instruments/spatial/data/metadata.h"

@@ -5,7 +5,7 @@
 #include "instruments/spatial/model/model.h"
 #include "instruments/spatial/statistics/moran.h"
 
-#include "testing/spatial_training.h"
+#include "testing/spatial/spatial_training.h"
 
 #include <math.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
  * seconds: 3
  */
 #include "instruments/spatial/data/data.h"
-#include "testing/spatial_data.h"
+#include "testing/spatial/spatial_data.h"
 #include "testing/test.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "instruments/spatial/data/data.h"
 #include "instruments/spatial/model/model.h"
 
-#include "testing/spatial_training.h"
+#include "testing/spatial/spatial_training.h"
 
 #include <fathom/json.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  */
 #include "instruments/spatial/model/model.h"
 
-#include "testing/spatial_training.h"
+#include "testing/spatial/spatial_training.h"
 
 #include <math.h>
 #include <sys/wait.h>

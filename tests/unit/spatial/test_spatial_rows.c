@@ -7,8 +7,8 @@
 #include "instruments/spatial/data/permute.h"
 #include "instruments/spatial/train/step.h"
 
+#include "testing/engine/host_device.h"
 #include "testing/full.h"
-#include "testing/host_device.h"
 #include "testing/test.h"
 
 #include <math.h>

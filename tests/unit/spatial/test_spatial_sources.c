@@ -4,7 +4,7 @@
  * seconds: 3 */
 #include "instruments/spatial/preprocess/display.h"
 #include "instruments/spatial/read/info.h"
-#include "testing/spatial_preprocess.h"
+#include "testing/spatial/spatial_preprocess.h"
 
 /* Four cells whose positions have three columns, x, z and y, as an array and as a frame. */
 static void write_stack(fth_mem *mem, const char *path, const float *counts)

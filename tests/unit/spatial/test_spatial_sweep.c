@@ -1,6 +1,6 @@
 /* test_spatial_sweep.c - keys and values of a sweep, and the table of what its runs gave.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "instruments/spatial/compare/sweep.h"
 

@@ -4,7 +4,7 @@
 #include "instruments/splat/scene/scene.h"
 #include "instruments/splat/video/avi.h"
 #include "instruments/splat/video/orbit.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/pictures.h>
 

@@ -4,7 +4,7 @@
  * seconds: 3 */
 #include "instruments/splat/render/frame.h"
 #include "instruments/splat/strategy/draw.h"
-#include "testing/splat.h"
+#include "testing/splat/splat.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * seconds: 2 */
 #include "instruments/splat/model/edit.h"
 #include "testing/full.h"
-#include "testing/splat.h"
+#include "testing/splat/splat.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * bit, points as nerfstudio writes them, files that are cut, and what errors say. seconds: 2 */
 #include "instruments/splat/file/ply.h"
 #include "instruments/splat/model/formats.h"
-#include "testing/splat.h"
+#include "testing/splat/splat.h"
 
 #include <math.h>
 

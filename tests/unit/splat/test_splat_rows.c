@@ -2,8 +2,8 @@
  *
  * seconds: 3
  */
-#include "testing/splat_device.h"
-#include "testing/splat_rows.h"
+#include "testing/splat/splat_device.h"
+#include "testing/splat/splat_rows.h"
 #include "testing/test.h"
 
 #include <math.h>

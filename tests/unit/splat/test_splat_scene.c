@@ -3,7 +3,7 @@
  * seconds: 3 */
 #include "instruments/splat/images/masks.h"
 #include "instruments/splat/scene/cameras.h"
-#include "testing/splat.h"
+#include "testing/splat/splat.h"
 
 #include <fathom/json.h>
 #include <fathom/pictures.h>

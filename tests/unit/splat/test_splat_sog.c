@@ -3,7 +3,7 @@
 #include "instruments/splat/model/edit.h"
 #include "instruments/splat/model/kmeans.h"
 #include "instruments/splat/model/model.h"
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include <fathom/zip.h>
 

@@ -4,8 +4,8 @@
  * seconds: 2 */
 #include "instruments/splat/sparsity/kth.h"
 #include "instruments/splat/sparsity/sparsity.h"
-#include "testing/op_device.h"
-#include "testing/splat_device.h"
+#include "testing/engine/op_device.h"
+#include "testing/splat/splat_device.h"
 
 #include <math.h>
 #include <stdlib.h>

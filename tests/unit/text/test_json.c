@@ -1,6 +1,6 @@
 /* test_json.c - JSON as it is written and read back, and texts that others wrote.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 #include <fathom/json.h>

@@ -1,6 +1,6 @@
 /* test_lines.c - texts of lines: numbers, fields of CSV, files, no memory.
  * seconds: 1 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

@@ -1,6 +1,6 @@
 /* test_reader.c - text files: ends of lines, marks, zero bytes, bounds, fields, words, numbers.
  * seconds: 3 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 

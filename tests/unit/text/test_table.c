@@ -1,7 +1,7 @@
 /* test_table.c - the live table: order, widths, heights, names that want to break it.
  * seconds: 2 */
-#include "testing/files.h"
-#include "testing/view.h"
+#include "testing/io/files.h"
+#include "testing/job/view.h"
 
 #include "base/clock.h"
 #include "job/view/show.h"

@@ -1,6 +1,6 @@
 /* test_xml.c - XML documents as trees, and texts that are refused.
  * seconds: 2 */
-#include "testing/files.h"
+#include "testing/io/files.h"
 
 #include "mem/inject.h"
 #include "text/xml.h"
