@@ -546,6 +546,27 @@ TEST(so_many_brackets_can_be_written)
     }
 }
 
+/* Objects in objects: each level begins a line of its own with two blanks more than the one around
+ * it. */
+TEST(the_deepest_level_is_indented)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_json_writer w;
+    fth_json_begin(&w, mem, true);
+    fth_json_open(&w, NULL, '{');
+    for (int i = 1; i < FTH_JSON_DEPTH; i++) fth_json_open(&w, "a", '{');
+    fth_json_int(&w, "deepest", 1);
+    for (int i = 0; i < FTH_JSON_DEPTH; i++) fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
+    EQ_I64((int64_t)strlen(w.data), w.used);
+    const char *line = strstr(w.data, "\"deepest\"");
+    IS_TRUE(line && line - w.data > 2 * FTH_JSON_DEPTH);
+    for (int i = 1; line && i <= 2 * FTH_JSON_DEPTH; i++) EQ_I64(line[-i], ' ');
+    if (line) EQ_I64(line[-2 * FTH_JSON_DEPTH - 1], '\n');
+    fth_json_free(&w);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(a_text_has_bounds)
 {
     enum { MEMBERS = 1000001, MOST = 64 << 20 };
