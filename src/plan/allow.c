@@ -3,6 +3,7 @@
  * Kernels never allocate, but the libraries below some of them do, and so do those of file formats.
  * Only the rows of libraries.def that this plan really uses count.
  */
+#include "base/assert.h"
 #include "plan/plan.h"
 
 /* An input may also go straight to a sink. */
@@ -15,6 +16,7 @@ static bool uses(const fth_plan *p, uint32_t value)
 
 uint64_t fth__plan_allowance_of(const fth_plan *p, const fth__allowance *a, int library)
 {
+    FTH_ASSERT(library >= 0 && library < FTH_LIBRARY_COUNT && FTH_LIBRARY_COUNT <= 32);
     const uint32_t bit = 1u << library;
     if (!(a->libraries & bit)) return 0;
     int threads = p->threads; /* those of a run have stacks of ours */

@@ -1,6 +1,7 @@
 /* cache.c - a small table of decisions by plan identity, replaced in turn. Any thread. */
 #include "plan/cache.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "mem/heap.h"
 
@@ -57,6 +58,7 @@ bool fth__plan_cache_get(fth__plan_cache *c, uint64_t key, fth__decision *out)
 void fth__plan_cache_put(fth__plan_cache *c, uint64_t key, const fth__decision *d)
 {
     if (!c) return;
+    FTH_ASSERT(d->n_loops <= FTH__CACHE_LOOPS && d->n_kept <= FTH__CACHE_KEPT);
     pthread_mutex_lock(&c->lock);
     int i = find(c, key);
     if (i < 0) i = (int)(c->n_put++ % ENTRIES);

@@ -4,6 +4,7 @@
  * all loops of one depth are searched at once, each with bounds of its own, and a pass that needs
  * little is not held to the chunks of one that needs much.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
@@ -22,6 +23,7 @@ static int64_t blocks_of(const fth__sweep *l)
 
 static void set_blocks(fth__sweep *l, int64_t blocks)
 {
+    FTH_ASSERT(blocks >= 1 && l->grid >= 1);
     fth__sweep_set_chunk(l, fth__min_i64(blocks * l->grid, l->size));
 }
 
@@ -46,6 +48,7 @@ bool fth__plan_smaller_chunks(fth_plan *p, int depth)
 static uint64_t alive_in(const fth_plan *p, const fth__sweep *l)
 {
     uint64_t most = 0;
+    FTH_ASSERT(l->begin >= 0 && l->begin < l->end && l->end < p->n_items);
     for (int64_t t = l->begin; t <= l->end; t++)
         if (p->live[t] > most) most = p->live[t];
     return most;
@@ -87,6 +90,7 @@ fth_status fth__plan_measure(fth_plan *p, uint64_t *bytes, fth_err *err)
  * the room; every third halves. */
 static int64_t guess(const bounds *b, uint64_t room, int turn)
 {
+    FTH_ASSERT(b->lo + 1 < b->hi);
     int64_t mid = b->lo + (b->hi - b->lo) / 2;
     if (turn % 3 != 0 && b->at_hi > b->at_lo && b->at_lo <= room)
         mid = b->lo + (int64_t)((double)(b->hi - b->lo) *
@@ -109,6 +113,7 @@ static fth_status take_guesses(fth_plan *p, int depth, uint64_t room, bounds *b,
         else
             b[i].hi = b[i].guess, b[i].at_hi = bytes;
         b[i].guess = b[i].lo;
+        FTH_ASSERT(b[i].lo >= 1 && b[i].lo < b[i].hi);
     }
     return FTH_OK;
 }

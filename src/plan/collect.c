@@ -3,6 +3,7 @@
  * Also the last checks that only the whole program can answer: a parameter that is read after
  * its assignment, and an operation without a kernel on the device.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
 
@@ -135,8 +136,10 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err)
     for (int64_t i = 0; s == FTH_OK && i < g->n_values; i++) p->unit_of[i] = -1;
     if (s == FTH_OK) s = fth__plan_fuse(p, needed, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++)
-        for (int k = 0; k < p->unit[i].node->n_in; k++)
+        for (int k = 0; k < p->unit[i].node->n_in; k++) {
+            FTH_ASSERT(p->unit_of[p->unit[i].node->in_val[k].id] < i); /* in order of data flow */
             p->is_read[p->unit[i].node->in_val[k].id] = true;
+        }
     if (s == FTH_OK) s = fth__plan_mark_updates(p, err);
     fth__heap_free(p->mem, needed);
     return s;

@@ -7,6 +7,7 @@
  * by piece. Results that something reads afterwards, or whose old values are still wanted, stay in
  * the arena and are copied by their COMMIT.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
 
@@ -261,6 +262,7 @@ static fth_status postpone(fth_plan *p, const uses *u, fth_err *err)
         for (int64_t i = 0; i < some; i++) to[t++] = at + i;
         if (some == 0) to[t++] = kept++;
     }
+    FTH_ASSERT(s != FTH_OK || (kept == p->late && at == p->late)); /* a permutation */
     if (s == FTH_OK) memcpy(old, p->item, sizeof *old * (size_t)n);
     for (int64_t t = 0; s == FTH_OK && t < n; t++) p->item[to[t]] = old[t];
     for (int64_t i = 0; s == FTH_OK && i < p->n_loops; i++) {
@@ -325,6 +327,7 @@ static bool write_straight(fth_plan *p, const uses *u, const fth__item *c)
     int out = -1;
     for (int o = 0; o < FTH_MAX_OUT; o++)
         if (p->item[t].out[o] == buf) out = o;
+    FTH_ASSERT(out >= 0 && p->item[t].kind == FTH__STEP);
     if (u->by_commit[buf] + u->by_others[buf] != 1 || u->last[input] > t ||
         !safe_with_itself(p, &p->item[t], out, input) || !reads_own_part(p, t, out, input))
         return false;
@@ -353,6 +356,7 @@ fth_status fth__plan_commit_in_place(fth_plan *p, fth_err *err)
         int64_t kept = first_commit(p);
         for (int64_t j = kept; j < p->n_items; j++)
             if (!write_straight(p, &u, &p->item[j])) p->item[kept++] = p->item[j];
+        FTH_ASSERT(p->late <= kept && kept <= p->n_items);
         p->n_items = kept;
     }
     fth__heap_free(p->mem, u.by_commit);

@@ -4,6 +4,7 @@
  * and everything that reads it is in the group already (or only waits for it at the end of the
  * run). What joins what depends on the graph alone, never on the budget: the bits must not either.
  */
+#include "base/assert.h"
 #include "graph/program.h"
 #include "mem/heap.h"
 #include "ops/dot_reduce.h"
@@ -120,6 +121,7 @@ static bool fits_program(const fuser *f, const group *gr)
 
 static void insert_member(group *gr, int node)
 {
+    FTH_ASSERT(gr->n < (int)(sizeof gr->member / sizeof gr->member[0]));
     int i = gr->n++;
     for (; i > 0 && gr->member[i - 1] > node; i--) gr->member[i] = gr->member[i - 1];
     gr->member[i] = node;
@@ -201,6 +203,7 @@ static void number_operands(coder *c)
                 if (in_group(c->gr, (int)c->f->g->value[v].node) || constant != (pass == 1))
                     continue;
                 if (constant) {
+                    FTH_ASSERT(pr->n_const < FTH_PROGRAM_CONSTS);
                     const fth__const_attr *a = from->attr;
                     pr->reg_dtype[pr->n_in + pr->n_const] = (uint8_t)a->dtype;
                     pr->constant[pr->n_const] = a->value;
@@ -210,6 +213,7 @@ static void number_operands(coder *c)
                 bool known = false;
                 for (int j = 0; j < node->n_in; j++) known |= node->in_val[j].id == v;
                 if (known) continue;
+                FTH_ASSERT(node->n_in == pr->n_in && pr->n_in < FTH_PROGRAM_INPUTS);
                 node->in_val[node->n_in] = n->in_val[k];
                 node->in[node->n_in] = n->in[k];
                 pr->reg_dtype[pr->n_in++] = (uint8_t)n->in[k].dtype;
@@ -242,6 +246,8 @@ static void write_code(coder *c)
         c->reg[i] = src[0];
         if (n->op != &fth__op_map && n->op != &fth__op_cast)
             continue; /* expand, layout, tail: no work */
+        FTH_ASSERT(pr->n_instr < FTH_PROGRAM_INSTRS && n->n_in <= 3);
+        for (int k = 0; k < n->n_in; k++) FTH_ASSERT(src[k] >= 0 && src[k] < pr->n_reg);
         fth__instr *in = &pr->instr[pr->n_instr++];
         const bool cast = n->op == &fth__op_cast;
         const int32_t op = cast ? FTH__INSTR_CAST : *(const int32_t *)n->attr;
@@ -263,10 +269,12 @@ static void write_outputs(coder *c)
     for (int i = c->gr->n - 1; i >= 0; i--) { /* the root is last and becomes output 0 */
         const fth_node *n = f->g->node[c->gr->member[i]];
         if (n != root && who_reads(f, c->gr, n->out_val[0].id) == INSIDE) continue;
+        FTH_ASSERT(node->n_out < FTH_PROGRAM_OUTS && c->reg[i] >= 0);
         node->out[node->n_out] = n->out[0];
         node->out_val[node->n_out] = n->out_val[0];
         c->pr->out_reg[node->n_out++] = c->reg[i];
     }
+    FTH_ASSERT(node->n_out >= 1 && node->out_val[0].id == root->out_val[0].id);
     c->pr->n_out = node->n_out;
     c->pr->tail_dim = -1;
     if (!is_tail(root)) return;
@@ -295,6 +303,7 @@ static void code_group(const fuser *f, const group *gr, uint32_t leading, fth__p
     number_operands(&c);
     write_code(&c);
     write_outputs(&c);
+    FTH_ASSERT(pr->n_reg == pr->n_in + pr->n_const + pr->n_instr);
 }
 
 static fth__program_node *take_node(const fuser *f, uint64_t attr_bytes, void **attr)

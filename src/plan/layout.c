@@ -4,6 +4,7 @@
  * live at the same time. Several orders are tried and the smallest result kept; the lower bound is
  * the largest sum of bytes alive at once, which no layout can beat.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 #include "plan/block.h"
@@ -36,14 +37,17 @@ bool fth__buf_is_placed(const fth__buf *b)
  * away behind its end. */
 void fth__plan_live(const fth_plan *p)
 {
+    FTH_ASSERT(p->cap_live >= p->n_items + 2);
     memset(p->live, 0, sizeof *p->live * (size_t)(p->n_items + 2));
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
         if (!fth__buf_is_placed(b)) continue;
+        FTH_ASSERT(b->t0 >= 0 && b->t0 <= b->t1 && b->t1 < p->n_items);
         p->live[b->t0] += bytes_of(b);
         p->live[b->t1 + 1] -= bytes_of(b); /* wraps; the running sum is right again */
     }
     for (int64_t t = 1; t <= p->n_items; t++) p->live[t] += p->live[t - 1];
+    FTH_ASSERT(p->live[p->n_items] == 0); /* every block ends */
 }
 
 uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at)
@@ -73,6 +77,7 @@ static uint64_t best_gap(fth__block *const *placed, int64_t n, const fth__block 
     uint64_t top = 0, best = UINT64_MAX, best_gap_bytes = UINT64_MAX;
     for (int64_t i = 0; i < n; i++) {
         const fth__block *o = placed[i];
+        FTH_ASSERT(i == 0 || placed[i - 1]->offset <= o->offset);
         if (o->t1 < b->t0 || b->t1 < o->t0) continue;
         if (o->offset > top) {
             const uint64_t gap = o->offset - top;
@@ -96,6 +101,7 @@ static void sort_blocks(fth__block *b, int64_t n)
         memmove(&b[at + 1], &b[at], sizeof moved * (size_t)(i - at));
         b[at] = moved;
     }
+    for (int64_t i = 1; i < n; i++) FTH_ASSERT(by_key(&b[i - 1], &b[i]) < 0);
 }
 
 static uint64_t place_all(fth__block *b, int64_t n, fth__block **placed)
@@ -107,6 +113,7 @@ static uint64_t place_all(fth__block *b, int64_t n, fth__block **placed)
         while (at > 0 && placed[at - 1]->offset > b[i].offset) at--;
         memmove(&placed[at + 1], &placed[at], sizeof *placed * (size_t)(i - at));
         placed[at] = &b[i];
+        FTH_ASSERT(b[i].offset % FTH__ALIGN == 0 && b[i].bytes % FTH__ALIGN == 0);
         if (b[i].offset + b[i].bytes > top) top = b[i].offset + b[i].bytes;
     }
     return top;
@@ -153,6 +160,7 @@ static void keep(fth_plan *p, const fth__block *b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) p->buf[b[i].buf].offset = b[i].offset;
     for (int64_t i = 0; i < p->n_bufs; i++) {
+        FTH_ASSERT(p->buf[p->buf[i].root].in_place < 0);
         p->buf[i].offset = p->buf[p->buf[i].root].offset;
     }
 }
@@ -186,6 +194,7 @@ static void improve(fth_plan *p, fth__block *b, int64_t n, fth__block **placed)
         b[pick].key = b[before].key + 1;
         sort_blocks(b, n);
         const uint64_t now = place_all(b, n, placed);
+        FTH_ASSERT(now >= p->lower);
         for (int64_t i = 0; now > top && i < n; i++)
             if (b[i].buf == who) b[i].key = old;
         if (now > top) continue;
@@ -207,6 +216,7 @@ static fth_status try_order(fth_plan *p, fth__block *b, int64_t n, int order, ft
         FTH_TRY(fth__place_in_time(p->mem, b, n, p->n_items, &top, err));
     else
         top = place_all(b, n, placed);
+    FTH_ASSERT(top >= p->lower); /* no layout beats the most bytes alive at once */
     if (top >= p->peak) return FTH_OK;
     p->peak = top;
     keep(p, b, n);

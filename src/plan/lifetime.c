@@ -4,6 +4,7 @@
  * lasts as long as that loop. A buffer that is read ahead or written behind lasts as long as its
  * own loop, twice. An output may take over the bytes of an operand that dies in the same step.
  */
+#include "base/assert.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ static void touch(fth_plan *p, int buf, int loop, int64_t t)
     if (buf < 0) return;
     fth__buf *b = storage(p, buf);
     int64_t from = t, to = t;
+    FTH_ASSERT(!b->twice || b->home >= 0); /* only a loop reads ahead or writes behind */
     const int home_depth = b->home < 0 ? -1 : p->loop[b->home].depth;
     for (int l = loop; l >= 0 && p->loop[l].depth > home_depth; l = p->loop[l].parent) {
         from = p->loop[l].begin;
@@ -28,6 +30,7 @@ static void touch(fth_plan *p, int buf, int loop, int64_t t)
         from = p->loop[b->home].begin;
         to = p->loop[b->home].end;
     }
+    FTH_ASSERT(from <= to && to < p->n_items);
     if (from < b->t0) b->t0 = from;
     if (to > b->t1) b->t1 = to;
 }
@@ -132,6 +135,7 @@ static void reuse_operands(fth_plan *p)
                 b->in_place = (int)(storage(p, it->in[k]) - p->buf);
                 b->root = p->buf[b->in_place].root;
                 fth__buf *root = &p->buf[b->root];
+                FTH_ASSERT(root->in_place < 0 && root->bytes == b->bytes && root->t0 <= b->t0);
                 if (b->t1 > root->t1) root->t1 = b->t1;
                 break;
             }
@@ -151,4 +155,6 @@ void fth__plan_lifetimes(fth_plan *p)
             touch_step(p, &p->item[t], t, true);
     drop_unread(p);
     reuse_operands(p);
+    for (int64_t i = 0; i < p->n_bufs; i++)
+        FTH_ASSERT(p->buf[i].t1 < 0 || (p->buf[i].t0 >= 0 && p->buf[i].t0 <= p->buf[i].t1));
 }

@@ -5,6 +5,7 @@
  * tree in order of size and then of offset. Neighbours of a part that is freed are joined with it,
  * and what lies behind the last used part is no gap.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/block.h"
 
@@ -52,6 +53,7 @@ static int join(memory *m, int low, int high)
 {
     int root = -1, *at = &root;
     while (low >= 0 && high >= 0) {
+        FTH_ASSERT(before(&m->part[low], m->part[high].bytes, m->part[high].offset));
         if (m->part[low].weight > m->part[high].weight) {
             *at = low;
             at = &m->part[low].more;
@@ -84,6 +86,7 @@ static void remove_gap(memory *m, int k)
     int low, one, high;
     split(m, m->root, p->bytes, p->offset, &low, &high);
     split(m, high, p->bytes, p->offset + 1, &one, &high);
+    FTH_ASSERT(one == k && p->free && p->less < 0 && p->more < 0);
     m->root = join(m, low, high);
     m->part[k].free = false;
 }
@@ -97,6 +100,7 @@ static int find_gap(const memory *m, uint64_t bytes)
         if (p->bytes >= bytes) best = t;
         t = p->bytes >= bytes ? p->less : p->more;
     }
+    FTH_ASSERT(best < 0 || m->part[best].free);
     return best;
 }
 
@@ -114,6 +118,8 @@ static void unlink_part(memory *m, int k)
 /* A used part of so many bytes: in a gap, whose rest stays one, or behind everything. */
 static int take(memory *m, uint64_t bytes)
 {
+    FTH_ASSERT(m->n_spare > 0);
+    FTH_ASSERT(m->last < 0 || !m->part[m->last].free); /* nothing lies behind the last used part */
     const int gap = find_gap(m, bytes), k = m->spare[--m->n_spare];
     part *p = &m->part[k];
     *p = (part){.bytes = bytes, .prev = m->last, .next = -1};
@@ -145,6 +151,9 @@ static void give_back(memory *m, int k)
 {
     part *p = &m->part[k];
     const int prev = p->prev, next = p->next;
+    FTH_ASSERT(!p->free);
+    FTH_ASSERT(prev < 0 || m->part[prev].offset + m->part[prev].bytes == p->offset);
+    FTH_ASSERT(next < 0 || p->offset + p->bytes == m->part[next].offset);
     if (prev >= 0 && m->part[prev].free) {
         remove_gap(m, prev);
         p->offset = m->part[prev].offset;
@@ -168,6 +177,7 @@ static void place(memory *m, fth__block *b, int64_t n, int *ends, int *after, in
     int64_t now = 0;
     *top = 0;
     for (int64_t i = 0; i < n; i++) {
+        FTH_ASSERT(b[i].t0 <= b[i].t1 && (i == 0 || b[i - 1].t0 <= b[i].t0));
         for (; now < b[i].t0; now++) /* what ended before */
             for (int j = ends[now] - 1; j >= 0; j = after[j] - 1) give_back(m, used[j]);
         used[i] = take(m, b[i].bytes);

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 
@@ -54,6 +55,7 @@ static fth_status link_outputs(fth_plan *p, fth_err *err)
     for (int i = p->n_outs - 1; i >= 0; i--) {
         int *seen = &last[p->out_value[i]];
         p->out_next[i] = *seen - 1;
+        FTH_ASSERT(p->out_next[i] < 0 || p->out_next[i] > i); /* so following it ends */
         if (*seen > 0) p->out_direct[i] = p->out_direct[*seen - 1] = 0;
         *seen = i + 1;
     }
@@ -130,6 +132,7 @@ static void count_memory(fth_plan *p)
     fth_mem_stats stats;
     fth_mem_get_stats(p->pool, &stats);
     const uint64_t held = stats.used_bytes > known ? stats.used_bytes - known : 0;
+    FTH_ASSERT(known <= p->foreign);
     p->unlisted = p->foreign - known;
     p->allow = fth__plan_allowance(p, p->limits.sinks);
     p->staging = fth__plan_staging(p, p->limits.sinks).bytes;

@@ -307,6 +307,23 @@ fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err);
 uint64_t fth__plan_scratch_bytes(const fth_plan *p);
 fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err);
 
+/* ---- invariants.c: what must hold of a whole plan, in builds with assertions ---- */
+#ifdef NDEBUG
+static inline void fth__plan_assert_schedule(const fth_plan *p)
+{
+    (void)p;
+}
+static inline void fth__plan_assert_layout(const fth_plan *p)
+{
+    (void)p;
+}
+#else
+/* Loops nest, items lie in their loops, and values are made before they are read. */
+void fth__plan_assert_schedule(const fth_plan *p);
+/* Blocks lie in the arena, and no two that are alive at once share bytes. */
+void fth__plan_assert_layout(const fth_plan *p);
+#endif
+
 /* ---- print.c ---- */
 /* The role of a buffer, or the label of its value; `text` has FTH__NAME places. */
 const char *fth__buf_label(const fth_plan *p, const fth__buf *b, char *text);

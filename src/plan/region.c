@@ -5,14 +5,19 @@
  * the halo its readers need; what it reads follows from the operation's relations.
  */
 #include "array/rows.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plan/plan.h"
 
 int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH])
 {
     int depth = 0, up[FTH__MAX_DEPTH];
-    for (int l = loop; l >= 0; l = p->loop[l].parent) up[depth++] = l;
+    for (int l = loop; l >= 0; l = p->loop[l].parent) {
+        FTH_ASSERT(depth < FTH__MAX_DEPTH && l < p->n_loops && p->loop[l].parent < l);
+        up[depth++] = l;
+    }
     for (int i = 0; i < depth; i++) path[i] = up[depth - 1 - i];
+    FTH_ASSERT(depth == 0 || p->loop[loop].depth == depth - 1);
     return depth;
 }
 
@@ -29,6 +34,7 @@ static int64_t clip(int64_t v, int64_t lo, int64_t hi)
 /* Index on an axis where the driver's index `at` falls. */
 static int64_t map_index(const fth__map *m, int64_t size, int64_t at)
 {
+    FTH_ASSERT(m->in && m->num > 0 && m->den > 0);
     const int64_t i = floor_div(at * m->num, m->den) + m->off;
     return m->row_ptr ? m->row_ptr[clip(i, 0, m->rows)] : clip(i, 0, size);
 }
@@ -38,8 +44,10 @@ fth__range fth__sweep_part(const fth__sweep *l, fth_axis_id axis, int64_t size, 
     const fth__map *m = &l->map[axis];
     const int64_t a = k * l->chunk, b = fth__min_i64(a + l->chunk, l->size);
     fth__range r;
+    FTH_ASSERT(m->in && k >= 0 && k < l->n_chunks);
     r.lo = k == 0 ? 0 : map_index(m, size, a);
     r.hi = k == l->n_chunks - 1 ? size : map_index(m, size, b);
+    FTH_ASSERT(r.lo >= 0 && r.lo <= r.hi && r.hi <= size);
     return r;
 }
 
@@ -47,8 +55,9 @@ fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_
 {
     switch (r->along) {
     case FTH_SAME:
-    case FTH_CARRY: return out;
+    case FTH_CARRY: FTH_ASSERT(out.lo >= 0 && out.lo <= out.hi && out.hi <= in_size); return out;
     case FTH_HALO: {
+        FTH_ASSERT(r->mul >= 1 && r->div >= 1);
         fth__range in = {floor_div(out.lo * r->mul, r->div) - r->lo,
                          -floor_div(-(out.hi * r->mul), r->div) + r->hi};
         in.lo = clip(in.lo, 0, in_size);
@@ -60,7 +69,9 @@ fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_
         if (out.lo >= out.hi) return (fth__range){0, 0};
         return (fth__range){fth__row_of(r->row_ptr, r->rows, out.lo),
                             fth__row_of(r->row_ptr, r->rows, out.hi - 1) + 1};
-    case FTH_COLLECT: return (fth__range){r->row_ptr[out.lo], r->row_ptr[out.hi]};
+    case FTH_COLLECT:
+        FTH_ASSERT(out.lo >= 0 && out.lo <= out.hi && out.hi <= r->rows);
+        return (fth__range){r->row_ptr[out.lo], r->row_ptr[out.hi]};
     case FTH_ACCUMULATE:
     case FTH_WHOLE: break;
     }
@@ -69,6 +80,7 @@ fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_
 
 void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *turn, fth__range *out)
 {
+    FTH_ASSERT(it->kind == FTH__STEP && it->unit >= 0 && it->unit < p->n_units);
     const fth_desc *d = &p->unit[it->unit].node->out[0];
     int path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(p, it->loop, path);
@@ -76,6 +88,7 @@ void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *tur
     for (int i = 0; i < depth; i++) {
         const int dim = it->sdim[i];
         if (dim < 0) continue;
+        FTH_ASSERT(dim < d->n_axes && it->halo_lo[i] >= 0 && it->halo_hi[i] >= 0);
         fth__range r = fth__sweep_part(&p->loop[path[i]], d->axis[dim], d->size[dim], turn[i]);
         r.lo = fth__max_i64(r.lo - it->halo_lo[i], 0);
         r.hi = fth__min_i64(r.hi + it->halo_hi[i], d->size[dim]);
@@ -89,7 +102,8 @@ void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
     const fth__unit *u = &p->unit[it->unit];
     const fth_desc *d = &u->node->in[k];
     int path[FTH__MAX_DEPTH];
-    fth__sweep_path(p, it->loop, path);
+    const int depth = fth__sweep_path(p, it->loop, path);
+    FTH_ASSERT(k < u->node->n_in && it->acc < depth);
     for (int i = 0; i < d->n_axes; i++) {
         const fth_relation *r = &u->rel[k][i];
         in[i] = (fth__range){0, d->size[i]};
@@ -106,7 +120,11 @@ void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
 
 int fth__buf_storage(const fth_plan *p, int buf)
 {
-    while (buf >= 0 && p->buf[buf].kind == FTH__BUF_VIEW) buf = p->buf[buf].base;
+    FTH_ASSERT(buf < p->n_bufs);
+    while (buf >= 0 && p->buf[buf].kind == FTH__BUF_VIEW) {
+        FTH_ASSERT(p->buf[buf].base >= 0 && p->buf[buf].base < buf); /* so this ends */
+        buf = p->buf[buf].base;
+    }
     return buf;
 }
 
@@ -116,6 +134,7 @@ void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, 
     for (int i = 0; i < b->n_span; i++) {
         const fth__span *s = &b->span[i];
         const fth__sweep *l = &p->loop[s->loop];
+        FTH_ASSERT(s->dim >= 0 && s->dim < b->desc.n_axes && s->lo >= 0 && s->hi >= 0);
         fth__range r =
             fth__sweep_part(l, b->desc.axis[s->dim], b->desc.size[s->dim], turn[l->depth]);
         r.lo = fth__max_i64(r.lo - s->lo, 0);
@@ -126,6 +145,7 @@ void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, 
 
 static int add_sample(const fth__sweep *l, int64_t k, int64_t *list, int n)
 {
+    FTH_ASSERT(n >= 0 && n <= FTH__SAMPLES);
     if (k < 0 || k >= l->n_chunks || n == FTH__SAMPLES) return n;
     for (int i = 0; i < n; i++)
         if (list[i] == k) return n;
@@ -137,6 +157,7 @@ static int add_sample(const fth__sweep *l, int64_t k, int64_t *list, int n)
 static int64_t chunk_at(const fth__sweep *l, fth_axis_id axis, int64_t at)
 {
     const fth__map *m = &l->map[axis];
+    FTH_ASSERT(m->in && m->num > 0 && l->chunk > 0);
     return floor_div(floor_div((at - m->off) * m->den, m->num), l->chunk);
 }
 
@@ -206,12 +227,15 @@ static void find_heavy(fth__sweep *l, fth_axis_id axis)
         most = r.hi - r.lo;
         m->heavy = k;
     }
+    FTH_ASSERT(most >= 0);
 }
 
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk)
 {
     l->chunk = chunk > 0 ? chunk : 1;
     l->n_chunks = l->size > 0 ? fth__ceil_div_i64(l->size, l->chunk) : 1;
+    FTH_ASSERT(l->chunk % l->grid == 0 || l->chunk >= l->size);
+    FTH_ASSERT((l->n_chunks - 1) * l->chunk < fth__max_i64(l->size, 1));
     for (int64_t a = 0; l->ragged && a < l->n_map; a++)
         if (l->map[a].row_ptr) find_heavy(l, (fth_axis_id)a);
 }

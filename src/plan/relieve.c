@@ -4,6 +4,7 @@
  * an input is read again, a cheap result is made again, anything else goes to the scratch file and
  * comes back. Each such gap turns one buffer into two; the second starts just before its next use.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
 
@@ -118,6 +119,9 @@ static gap find_gap(const fth_plan *p, int buf, int64_t at)
 
 static fth_status insert_item(fth_plan *p, int64_t at, const fth__item *it, fth_err *err)
 {
+    FTH_ASSERT(it->loop < 0 && at >= 0 && at <= p->n_items);
+    for (int64_t i = 0; i < p->n_loops; i++)
+        FTH_ASSERT(at <= p->loop[i].begin || at > p->loop[i].end);
     FTH_TRY(fth__grow(p->mem, &p->item, &p->cap_items, p->n_items + 1, err));
     memmove(&p->item[at + 1], &p->item[at], sizeof *it * (size_t)(p->n_items - at));
     p->item[at] = *it;
@@ -175,6 +179,7 @@ static fth_status redirect(fth_plan *p, int64_t from, int old, int new, fth_err 
 static fth_status open_gap(fth_plan *p, const gap *g, fth_err *err)
 {
     int again;
+    FTH_ASSERT(g->last >= 0 && g->last < g->next && !p->buf[g->buf].twice);
     FTH_TRY(copy_buf(p, g->buf, &again, err));
     FTH_TRY(redirect(p, g->next, g->buf, again, err));
     fth__item it;

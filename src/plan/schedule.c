@@ -4,6 +4,7 @@
  * of a pass go into a loop and, when a second axis is given, are cut again inside it. A value is
  * bound to one buffer at a time; buffers made inside a loop are unbound when it ends.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
 
@@ -56,6 +57,7 @@ static const fth__input *graph_input(const fth_plan *p, uint32_t value)
 static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int home, int *out,
                           fth_err *err)
 {
+    FTH_ASSERT(value > 0 && value < p->graph->n_values && home < p->n_loops);
     FTH_TRY(fth__grow(p->mem, &p->buf, &p->cap_bufs, p->n_bufs + 1, err));
     fth__buf *b = &p->buf[p->n_bufs];
     *b = (fth__buf){.kind = kind,
@@ -97,6 +99,7 @@ static void hoist_last(fth_plan *p, int loop)
 {
     while (p->loop[loop].parent >= 0) loop = p->loop[loop].parent;
     const int at = p->loop[loop].begin, last = (int)p->n_items - 1;
+    FTH_ASSERT(at >= 0 && at < last && p->item[at].kind == FTH__BEGIN);
     const fth__item moved = p->item[last];
     memmove(&p->item[at + 1], &p->item[at], sizeof moved * (size_t)(last - at));
     p->item[at] = moved;
@@ -109,6 +112,7 @@ static void hoist_last(fth_plan *p, int loop)
 
 static void add_span(fth__buf *b, int loop, int dim)
 {
+    FTH_ASSERT(b->n_span < FTH__MAX_DEPTH && dim >= 0 && dim < b->desc.n_axes);
     b->span[b->n_span++] = (fth__span){.loop = loop, .dim = dim};
 }
 
@@ -180,6 +184,7 @@ static fth_status find_buf(maker *m, uint32_t value, int loop, int *out, fth_err
     for (uint32_t base = v; v != value; base = v) {
         int buf;
         v = (uint32_t)m->above[base];
+        FTH_ASSERT(m->bound[base] >= 0 && m->bound[v] < 0);
         FTH_TRY(add_buf(p, FTH__BUF_VIEW, v, p->buf[m->bound[base]].home, &buf, err));
         p->buf[buf].base = m->bound[base];
         p->buf[buf].unit = p->unit_of[v];
@@ -192,6 +197,7 @@ static fth_status find_buf(maker *m, uint32_t value, int loop, int *out, fth_err
 static fth_status write_output(maker *m, int buf, int output, fth_err *err)
 {
     fth_plan *p = m->p;
+    FTH_ASSERT(!m->written[output]);
     m->written[output] = true;
     if (p->buf[buf].kind == FTH__BUF_DIRECT) return FTH_OK;
     fth__item *it;
@@ -270,7 +276,8 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     const uint64_t element = n->op->state ? n->op->state(n) : 0;
     if (element == 0) return FTH_OK;
     int buf, path[FTH__MAX_DEPTH];
-    fth__sweep_path(p, it->loop, path);
+    const int depth = fth__sweep_path(p, it->loop, path);
+    FTH_ASSERT(it->acc < depth);
     const int home = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
     FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, home, &buf, err));
     it = &p->item[item];
@@ -328,6 +335,7 @@ static fth_status emit_step(maker *m, int unit, int loop, fth_err *err)
     fth_plan *p = m->p;
     const fth_node *n = p->unit[unit].node;
     if (is_alias(&p->unit[unit]) || n->op == &fth__op_assign) return FTH_OK;
+    FTH_ASSERT(n->n_in <= FTH_MAX_IN && n->n_out >= 1 && n->n_out <= FTH_MAX_OUT);
     int in[FTH_MAX_IN], path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(p, loop, path);
     for (int k = 0; k < n->n_in; k++) FTH_TRY(find_buf(m, n->in_val[k].id, loop, &in[k], err));
@@ -381,6 +389,7 @@ static fth_status sort_passes(const maker *m, const fth__segment *s, const int *
     for (int i = 0; i < n; i++) ps->first[s->pass[units[i]] + 2]++;
     for (int pass = 2; pass < s->n_pass + 3; pass++) ps->first[pass] += ps->first[pass - 1];
     for (int i = 0; i < n; i++) ps->unit[ps->first[s->pass[units[i]] + 1]++] = units[i];
+    FTH_ASSERT(ps->first[0] == 0 && ps->first[s->n_pass + 1] == n); /* each is in one pass */
     return FTH_OK;
 }
 
@@ -436,6 +445,7 @@ static void delay_remade(const maker *m, const fth__segment *s, passes *ps, int 
         while (depth > 0) {
             const int u = stack[depth - 1], first = needs_again(m, s, ps, pass, u);
             if (first >= 0) {
+                FTH_ASSERT(depth < count);
                 stack[depth++] = first;
                 continue;
             }
@@ -444,6 +454,7 @@ static void delay_remade(const maker *m, const fth__segment *s, passes *ps, int 
             depth--;
         }
     }
+    FTH_ASSERT(done == count); /* what is made again is read by something of the pass */
     memcpy(ps->list, order, sizeof *order * (size_t)count);
 }
 
@@ -511,6 +522,7 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int par
 {
     fth_plan *p = m->p;
     int pass = 0;
+    FTH_ASSERT(depth < FTH__MAX_DEPTH && depth == path_depth(p, parent) && s->grid >= 1);
     for (int64_t i = 0; i < p->n_loops; i++) pass += p->loop[i].parent == parent;
     FTH_TRY(fth__grow(p->mem, &p->loop, &p->cap_loops, p->n_loops + 1, err));
     fth__sweep *l = &p->loop[p->n_loops];
@@ -537,6 +549,7 @@ static fth_status end_loop(maker *m, int loop, int64_t first, fth_err *err)
     fth__item *it;
     FTH_TRY(add_item(p, FTH__END, loop, &it, err));
     p->loop[loop].end = (int)p->n_items - 1;
+    FTH_ASSERT(p->loop[loop].begin < p->loop[loop].end);
     for (int64_t b = first; b < p->n_bufs; b++)
         if (p->buf[b].home == loop && m->bound[p->buf[b].value] == b)
             m->bound[p->buf[b].value] = -1;
@@ -702,5 +715,6 @@ fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH
     fth__heap_free(p->mem, m.made);
     fth__heap_free(p->mem, m.above);
     fth__heap_free(p->mem, m.assigned);
+    if (s == FTH_OK) fth__plan_assert_schedule(p);
     return s;
 }

@@ -5,6 +5,7 @@
  * with whole gradients, then are cut with them. Chunks are the largest whose bytes alive at once
  * stay under the budget, confirmed by a real layout.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 #include "plan/cache.h"
@@ -248,6 +249,7 @@ static void count_remade(const fth_plan *p, remade *of)
     memset(of, 0, sizeof *of * (size_t)p->n_units);
     for (int64_t t = 0; t < p->n_items; t++) {
         if (p->item[t].kind != FTH__STEP) continue;
+        FTH_ASSERT(p->item[t].unit >= 0 && p->item[t].unit < p->n_units);
         of[p->item[t].unit].times++;
         of[p->item[t].unit].flops = p->item[t].flops;
     }
@@ -398,6 +400,7 @@ static fth_status try_room(fth_plan *p, uint64_t room, bool *found, uint64_t *pe
 /* A search finds no plan with `no` bytes and one with `yes`: where between them that begins. */
 static fth_status narrow(fth_plan *p, uint64_t no, uint64_t yes, uint64_t *smallest, fth_err *err)
 {
+    FTH_ASSERT(no < yes);
     while (yes - no > 1) {
         const uint64_t room = no + (yes - no) / 2;
         bool found;
@@ -455,6 +458,8 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     p->key = fth__plan_key(p);
     fth_status status = find(&s, err);
     if (status == FTH_OK && p->apart) status = fth__plan_spread(p, err);
+    FTH_ASSERT(status != FTH_OK || (p->peak <= s.room && p->peak + p->foreign <= p->budget));
+    if (status == FTH_OK) fth__plan_assert_layout(p);
     fth__heap_free(p->mem, s.chunk);
     return status;
 }

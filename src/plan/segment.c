@@ -5,6 +5,7 @@
  * that somebody needs whole is kept whole, and that somebody waits for the next pass. Values that
  * are streamed in one pass and needed in a later one are made again there.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
 
@@ -84,6 +85,7 @@ static bool spread_maps(state *st)
                 const fth_relation *r = &u->rel[k][d];
                 const fth__map *from = &map[u->node->in[k].axis[d]];
                 if (r->out_dim < 0 || !from->in) continue;
+                FTH_ASSERT(r->out_dim < u->node->out[0].n_axes);
                 fth__map *to = &map[u->node->out[0].axis[r->out_dim]];
                 fth__map next;
                 if (taken(st, u->node->out[0].axis[r->out_dim]) || !follow(from, r, &next))
@@ -188,11 +190,13 @@ static int64_t gcd(int64_t a, int64_t b)
 /* The chunk, counted on the driver, must give whole grid blocks on every axis that follows. */
 static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
 {
+    FTH_ASSERT(m->in && m->num >= 1 && m->den >= 1 && grid >= 1 && s->grid >= 1);
     /* need chunk * num / den to be a multiple of grid */
     if (m->row_ptr) grid = 1; /* of the rows; entries have no other (off_grid) */
     const int64_t want = grid * m->den, unit = want / gcd(want, m->num);
     const int64_t lcm = s->grid / gcd(s->grid, unit) * unit;
     if (lcm > ((int64_t)1 << 40)) return false;
+    FTH_ASSERT(lcm % unit == 0 && lcm % s->grid == 0);
     s->grid = lcm;
     return true;
 }
@@ -286,6 +290,7 @@ static void delay_whole(state *st, int *latest)
         if (s->role[ui] == FTH__ROLE_WHOLE) s->pass[ui] = max_int(s->pass[ui], latest[ui]);
         for (int k = 0; k < n->n_in; k++) {
             const int from = st->made_by[n->in_val[k].id];
+            FTH_ASSERT(from == FROM_OUTSIDE || (from < ui && s->pass[from] <= s->pass[ui]));
             if (from != FROM_OUTSIDE && s->pass[ui] < latest[from]) latest[from] = s->pass[ui];
         }
     }
@@ -314,6 +319,8 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
         part_updates(&st);
         delay_whole(&st, st.made_by + g->n_values);
         *useful = s->n_pass > 0;
+        for (int i = 0; i < n; i++)
+            FTH_ASSERT(s->pass[units[i]] >= 0 && s->pass[units[i]] <= s->n_pass);
     }
     fth__heap_free(p->mem, st.made_by);
     return FTH_OK;

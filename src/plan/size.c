@@ -4,6 +4,7 @@
  * it. Regions are affine in the chunk number but for the places where they are clipped, so a few
  * chunks stand for all.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
@@ -14,6 +15,7 @@
 static const fth__buf *behind_views(const fth_plan *p, const fth__buf *b, fth__range *r)
 {
     while (b->kind == FTH__BUF_VIEW) {
+        FTH_ASSERT(b->unit >= 0 && b->unit < p->n_units && b->base >= 0 && b->base < p->n_bufs);
         const fth__unit *u = &p->unit[b->unit];
         fth__range in[FTH_MAX_AXES];
         for (int d = 0; d < u->node->in[0].n_axes; d++) {
@@ -58,6 +60,7 @@ static fth_status refuse_entries(const fth_plan *p, const fth__sweep *l, fth_axi
 static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k, int dim,
                         fth__range need, fth_err *err)
 {
+    FTH_ASSERT(dim < b->desc.n_axes && b->kind != FTH__BUF_VIEW);
     if (need.lo >= need.hi) return FTH_OK;
     const fth__range part = fth__sweep_part(l, b->desc.axis[dim], b->desc.size[dim], k);
     int64_t lo = fth__max_i64(part.lo - need.lo, 0), hi = fth__max_i64(need.hi - part.hi, 0);
@@ -176,6 +179,7 @@ static fth_status widen_input(fth_plan *p, const fth__item *it, const fth__sweep
     fth__buf *b = &p->buf[fth__buf_storage(p, it->in[k])];
     int64_t sample[FTH__SAMPLES];
     const int count = need_samples(p, it, l, k, b, sample);
+    FTH_ASSERT(count >= 1 && count <= FTH__SAMPLES);
     for (int c = 0; c < count; c++) {
         int64_t turn[FTH__MAX_DEPTH] = {0};
         turn[i] = sample[c];
@@ -223,6 +227,7 @@ static void size_buf(fth_plan *p, fth__buf *b)
             fth__buf_region(p, b, turn, r);
             most = fth__max_i64(most, r[dim].hi - r[dim].lo);
         }
+        FTH_ASSERT(most <= b->desc.size[dim]);
         b->extent[dim] = most;
     }
     uint64_t bytes = (uint64_t)b->element;
@@ -335,6 +340,7 @@ static bool asked_before(const fth_plan *p, const fth__item *it, const int64_t *
         fth__item_need(p, it, turn, out, k, in);
         for (int d = 0; d < n->in[k].n_axes; d++) to[len++] = in[d].hi - in[d].lo;
     }
+    FTH_ASSERT(len <= SHAPE && s->n < SHAPES);
     for (int i = 0; i < s->n; i++)
         if (memcmp(s->extent[i], to, sizeof *to * (size_t)len) == 0) return true;
     s->n += s->n < SHAPES - 1;
@@ -429,8 +435,10 @@ static void find_makers(fth_plan *p)
     }
     for (int64_t t = 0; t < p->n_items; t++) {
         const fth__item *it = &p->item[t];
-        for (int o = 0; it->kind == FTH__STEP && o < FTH_MAX_OUT && it->out[o] >= 0; o++)
+        for (int o = 0; it->kind == FTH__STEP && o < FTH_MAX_OUT && it->out[o] >= 0; o++) {
+            FTH_ASSERT(it->out[o] < p->n_bufs && p->buf[it->out[o]].kind != FTH__BUF_VIEW);
             p->buf[it->out[o]].maker = (int)t;
+        }
         for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++) {
             int b = it->in[k];
             for (; p->buf[b].kind == FTH__BUF_VIEW; b = p->buf[b].base) p->buf[b].read = true;

@@ -4,6 +4,7 @@
  * an ordinary kernel call. Dimensions that carry state from piece to piece are not cut. Whether
  * and where a step is cut never changes its bits: the grid does not depend on it.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plan/plan.h"
 
@@ -53,6 +54,8 @@ static double work_of(const fth__unit *u, const fth_call *call)
 void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, int64_t piece)
 {
     const fth_node *n = u->node;
+    FTH_ASSERT(dim >= 0 && dim < n->out[0].n_axes);
+    FTH_ASSERT(from >= 0 && piece >= 0 && from + piece <= call->out[0].extent[dim]);
     const fth__range out = {call->out[0].origin[dim] + from,
                             call->out[0].origin[dim] + from + piece};
     for (int k = 0; k < n->n_in; k++)
@@ -69,6 +72,7 @@ void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, 
         }
     for (int o = 0; o < n->n_out; o++) {
         const int d = fth_desc_find(&n->out[o], n->out[0].axis[dim]);
+        FTH_ASSERT(d >= 0); /* may_cut asks it of every output */
         fth_tile *t = &call->out[o];
         if (t->data)
             t->data = (char *)t->data + from * t->stride[d] * fth_dtype_size(n->out[o].dtype);
@@ -102,6 +106,7 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
         fth_call one = *call;
         const int64_t pieces = fth__min_i64(best, (int64_t)p->threads * PIECES_PER_WORKER);
         it->split_piece = fth__ceil_div_i64(best, pieces) * best_grid;
+        FTH_ASSERT(it->split_piece > 0 && it->split_piece % best_grid == 0);
         fth__call_piece(u, &one, it->split_dim, 0,
                         fth__min_i64(it->split_piece, call->out[0].extent[it->split_dim]));
         it->piece_scratch = (fth__unit_scratch(u, &one) + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;

@@ -5,6 +5,7 @@
  * are moved, one by one, to places where fewer such pairs share bytes. The layout is valid after
  * every move and the arena stays as large as it is.
  */
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "plan/block.h"
 
@@ -43,6 +44,7 @@ static bool has(const uint64_t *set, int64_t i)
 /* Item t comes after item j and all that came before it. */
 static void follow(const spread *s, int64_t t, int64_t j)
 {
+    FTH_ASSERT(j >= 0 && j < t && t < s->p->n_items);
     uint64_t *to = set_of(s, s->before, t);
     const uint64_t *from = set_of(s, s->before, j);
     for (int64_t k = 0; k < s->words; k++) to[k] |= from[k];
@@ -59,6 +61,7 @@ static void use(const spread *s, int64_t *writer, int64_t t, int buf, bool write
 {
     const int b = block_at(s, buf);
     if (b < 0) return;
+    FTH_ASSERT(s->block[b].t0 <= t && t <= s->block[b].t1);
     uint64_t *touched = set_of(s, s->touched, b);
     if (writer[b] >= 0) follow(s, t, writer[b]);
     for (int64_t j = s->block[b].t0; writes && j < t; j++)
@@ -150,6 +153,7 @@ static bool move(const spread *s, int64_t b, uint64_t top)
         if (y && y->offset + y->bytes > from) from = y->offset + y->bytes;
     }
     if (o.offset == x->offset) return false;
+    FTH_ASSERT(o.offset % FTH__ALIGN == 0 && o.offset + x->bytes <= top);
     x->offset = o.offset;
     qsort(s->by_offset, (size_t)s->n, sizeof *s->by_offset, by_place);
     return true;

@@ -3,6 +3,7 @@
  * Threads are started when there is work for them; on a device each brings pinned memory, which is
  * taken beforehand, so plans that copy little have one.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plan/plan.h"
 
@@ -51,6 +52,7 @@ fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks)
             add(&s, sinks[i].dtype, sinks[i].n_axes, sinks[i].size, sinks[i].part);
     const uint64_t worth = p->apart ? WORTH_BYTES : LITTLE;
     fth__staging out = {.threads = s.shared >= worth ? p->io_threads : 1};
+    FTH_ASSERT(out.threads >= 1);
     out.part_bytes = fth__min_u64(s.part, LARGEST_PART);
     if (p->apart)
         out.bytes = fth__max_u64(FTH_STAGING_BYTES, 2 * out.part_bytes) +

@@ -5,6 +5,7 @@
  */
 #include <fathom/json.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "mem/heap.h"
 #include "text/number.h"
@@ -34,6 +35,7 @@ static void put(fth_json_writer *w, const char *s, size_t n)
         w->status = FTH_E_INTERNAL;
         return;
     }
+    FTH_ASSERT(w->used + (int64_t)n < w->bytes);
     memcpy(w->data + w->used, s, n);
     w->used += (int64_t)n;
     w->data[w->used] = '\0';
@@ -48,6 +50,7 @@ typedef struct escaped {
 static escaped made_of(const char *text, size_t n, size_t taken)
 {
     escaped c = {.n = n, .taken = taken};
+    FTH_ASSERT(n <= sizeof c.text && taken >= 1);
     memcpy(c.text, text, n);
     return c;
 }
@@ -88,8 +91,9 @@ static void put_text(fth_json_writer *w, const char *s, size_t n)
 static void new_line(fth_json_writer *w)
 {
     if (!w->indent || w->row > 0) return;
-    char blanks[2 * FTH_JSON_DEPTH + 2]; /* the line break, blanks, the terminator */
+    char blanks[2 * FTH_JSON_DEPTH + 2];
     const int n = snprintf(blanks, sizeof blanks, "\n%*s", 2 * w->depth, "");
+    FTH_ASSERT(n >= 0 && n < (int)sizeof blanks);
     put(w, blanks, (size_t)n);
 }
 
@@ -233,6 +237,7 @@ void fth_json_seconds(fth_json_writer *w, const char *key, double value)
     const long long ms = llround(fabs(value) * 1000);
     const int n = snprintf(text, sizeof text, "%s%lld.%03lld", value < 0 && ms > 0 ? "-" : "",
                            ms / 1000, ms % 1000);
+    FTH_ASSERT(n >= 5 && n < (int)sizeof text); /* at least "0.000" */
     if (ms % 1000 == 0) text[n - 4] = '\0';
     put_value(w, key, text);
 }
