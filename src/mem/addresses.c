@@ -3,6 +3,7 @@
  * Open addressing with linear probing; removing shifts the followers back, so
  * there are no tombstones and a long run stays as fast as a short one.
  */
+#include "base/assert.h"
 #include "base/bits.h"
 #include "mem/state.h"
 
@@ -13,6 +14,7 @@ static uint64_t home(const fth__addresses *map, uintptr_t key)
 
 static void place(fth__addresses *map, uintptr_t key, void *thing)
 {
+    FTH_ASSERT(map->n_used < map->n_slots); /* so the search ends */
     uint64_t i = home(map, key);
     while (map->slot[i].key) i = (i + 1) & (map->n_slots - 1);
     map->slot[i] = (fth__slot){key, thing};
@@ -22,6 +24,7 @@ bool fth__addresses_reserve(fth_mem *mem, fth__addresses *map)
 {
     if ((map->n_used + 1) * 3 <= map->n_slots * 2) return true;
     fth__addresses bigger = {.n_slots = map->n_slots ? map->n_slots * 2 : 64};
+    FTH_ASSERT(fth__is_pow2_u64(bigger.n_slots));
     bigger.slot = fth__raw_alloc(mem, bigger.n_slots * sizeof *bigger.slot);
     if (!bigger.slot) return false;
     for (uint64_t i = 0; i < map->n_slots; i++)
@@ -34,6 +37,8 @@ bool fth__addresses_reserve(fth_mem *mem, fth__addresses *map)
 
 void fth__addresses_insert(fth__addresses *map, const void *key, void *thing)
 {
+    FTH_ASSERT(thing && !fth__addresses_find(map, key));
+    FTH_ASSERT((map->n_used + 1) * 3 <= map->n_slots * 2); /* it was reserved */
     place(map, (uintptr_t)key, thing);
     map->n_used++;
 }
@@ -66,6 +71,7 @@ void *fth__addresses_remove(fth__addresses *map, const void *key)
         map->slot[gap] = map->slot[i];
         gap = i;
     }
+    FTH_ASSERT(map->n_used > 0);
     map->slot[gap] = (fth__slot){0};
     map->n_used--;
     return thing;

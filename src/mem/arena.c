@@ -7,6 +7,7 @@
  * count as cached, and are what trimming can give back. On a device the pages
  * themselves are counted instead (device.c); holes there know nothing of them.
  */
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/checked.h"
 #include "mem/state.h"
@@ -25,6 +26,8 @@ static int class_of(uint64_t bytes)
 
 static void link_hole(fth__arena *a, fth__mem_segment *s)
 {
+    FTH_ASSERT(s->bytes > 0 && s->offset + s->bytes <= a->bytes);
+    FTH_ASSERT(s->from <= s->to && s->dirty <= s->to - s->from);
     fth__mem_segment **head = &a->hole[class_of(s->bytes)];
     s->live = false;
     s->previous = NULL;
@@ -36,6 +39,7 @@ static void link_hole(fth__arena *a, fth__mem_segment *s)
 
 static void unlink_hole(fth__arena *a, fth__mem_segment *s)
 {
+    FTH_ASSERT(!s->live && a->dirty >= s->dirty);
     *(s->previous ? &s->previous->next : &a->hole[class_of(s->bytes)]) = s->next;
     if (s->next) s->next->previous = s->previous;
     s->previous = s->next = NULL;
@@ -114,6 +118,7 @@ bool fth__arena_back(fth_mem *mem, const fth__mem_segment *segment)
     fth__arena *a = &mem->arena;
     if (mem->on_device) return fth__device_back(mem, segment);
     const uint64_t end = segment->offset + segment->bytes;
+    FTH_ASSERT(segment->live && end <= a->bytes && a->committed <= a->bytes);
     if (end <= a->committed) return true;
     uint64_t target = a->bytes;
     if (fth__round_up_u64(end, commit_step, &target)) target = fth__min_u64(target, a->bytes);
@@ -127,6 +132,7 @@ bool fth__arena_back(fth_mem *mem, const fth__mem_segment *segment)
  * [from, to) the dirty bytes are is not known: each part gets as many as it could hold. */
 static void split(fth__arena *a, fth__mem_segment *s, fth__mem_segment *front, uint64_t bytes)
 {
+    FTH_ASSERT(bytes > 0 && bytes < s->bytes);
     const uint64_t cut = s->offset + bytes;
     *front = (fth__mem_segment){.offset = s->offset, .bytes = bytes, .left = s->left, .right = s};
     *(s->left ? &s->left->right : &a->first) = front;
@@ -145,6 +151,7 @@ static void split(fth__arena *a, fth__mem_segment *s, fth__mem_segment *front, u
 static void share_dirty(uint64_t had, fth__mem_segment *before, fth__mem_segment *after)
 {
     const uint64_t first = before ? before->dirty : 0;
+    FTH_ASSERT(first <= had);
     if (after && first + after->dirty > had) after->dirty = had - first;
 }
 
@@ -171,6 +178,7 @@ fth__mem_segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
     share_dirty(had, before, has_tail ? s : NULL);
     if (before) link_hole(a, before);
     if (has_tail) link_hole(a, s);
+    FTH_ASSERT(block->bytes == bytes && block->offset % align == 0);
     block->live = true;
     if (mem->on_device) fth__device_enter(mem, block);
     return block;
@@ -180,6 +188,7 @@ fth__mem_segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
 static void absorb_right(fth_mem *mem, fth__mem_segment *s)
 {
     fth__mem_segment *r = s->right;
+    FTH_ASSERT(s->offset + s->bytes == r->offset);
     if (s->dirty == 0) s->from = s->to = r->from;
     if (r->dirty) s->to = r->to;
     s->dirty += r->dirty;
@@ -192,6 +201,7 @@ static void absorb_right(fth_mem *mem, fth__mem_segment *s)
 void fth__arena_give(fth_mem *mem, fth__mem_segment *s)
 {
     fth__arena *a = &mem->arena;
+    FTH_ASSERT(s->live);
     if (mem->on_device) fth__device_leave(mem, s);
     s->from = s->offset;
     s->to = s->offset + (mem->on_device ? 0 : s->bytes);
@@ -225,6 +235,7 @@ uint64_t fth__arena_trim(fth_mem *mem)
         a->dirty -= s->dirty;
         s->dirty = s->from = s->to = 0;
     }
+    FTH_ASSERT(a->dirty == 0); /* all of it was in holes */
     return given;
 }
 

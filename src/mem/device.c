@@ -4,6 +4,7 @@
  * to lie in it. A page counts the blocks that touch it; one with none is cached, and is what
  * trimming gives back. So what the device has given is known to the page at any time.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/state.h"
 
@@ -79,6 +80,7 @@ static uint64_t drop_cached(fth_mem *mem, uint64_t first, uint64_t end)
         }
         first = stop > first ? stop : first + 1;
     }
+    FTH_ASSERT(a->dirty >= given);
     a->dirty -= given;
     return given;
 }
@@ -88,6 +90,7 @@ void fth__device_enter(fth_mem *mem, const fth__mem_segment *block)
     fth__arena *a = &mem->arena;
     const uint64_t page = mem->system.page;
     const uint64_t end = (block->offset + block->bytes - 1) / page;
+    FTH_ASSERT(end < a->n_pages);
     for (uint64_t i = block->offset / page; i <= end; i++)
         if (a->page[i].blocks++ == 0 && a->page[i].backed) a->dirty -= page;
 }
@@ -114,8 +117,11 @@ void fth__device_leave(fth_mem *mem, const fth__mem_segment *block)
     fth__arena *a = &mem->arena;
     const uint64_t page = mem->system.page;
     const uint64_t end = (block->offset + block->bytes - 1) / page;
-    for (uint64_t i = block->offset / page; i <= end; i++)
+    for (uint64_t i = block->offset / page; i <= end; i++) {
+        FTH_ASSERT(a->page[i].blocks > 0);
         if (--a->page[i].blocks == 0 && a->page[i].backed) a->dirty += page;
+    }
+    FTH_ASSERT(a->dirty <= a->reserved);
 }
 
 uint64_t fth__device_trim(fth_mem *mem)

@@ -6,6 +6,7 @@
  */
 #include "mem/heap.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/inject.h"
 #include "mem/state.h"
@@ -28,6 +29,7 @@ bool fth__request_fails(fth_mem *mem)
 
 void fth__meta_count(fth_mem *mem, uint64_t add, uint64_t subtract)
 {
+    FTH_ASSERT(mem->meta + add >= subtract);
     mem->meta = mem->meta + add - subtract;
     mem->by_how[FTH_MEM_META] = mem->meta;
     if (mem->meta > mem->meta_peak) mem->meta_peak = mem->meta;
@@ -76,6 +78,7 @@ void fth__heap_free_(fth_mem *mem, fth_site site, void *block)
     if (!mem || !block) return;
     pthread_mutex_lock(mem->lock);
     header *h = fth__addresses_remove(&mem->heap, block);
+    FTH_ASSERT(!h || block == h + 1);
     if (h)
         fth__raw_free(mem, h, h->bytes + sizeof *h);
     else if (mem->bad_frees++ == 0)
@@ -124,6 +127,7 @@ fth_status fth__heap_grow_(fth_mem *mem, fth_site site, void *array, int64_t *ca
     /* memcpy, because `array` points to a pointer of a type we do not know. */
     void *old;
     memcpy(&old, array, sizeof old);
+    FTH_ASSERT(room >= need && room > *capacity && (old || *capacity == 0));
     if (old) memcpy(bigger, old, (uint64_t)*capacity * element_bytes);
     memcpy(array, &bigger, sizeof bigger);
     *capacity = room;

@@ -4,6 +4,8 @@
  * enforced, and leaves through give_back, which looks only at the record. Held
  * and cached bytes together stay within the budget; caches make room first.
  */
+#include "base/assert.h"
+#include "base/bits.h"
 #include "base/checked.h"
 #include "mem/inject.h"
 #include "mem/state.h"
@@ -161,6 +163,7 @@ uint64_t fth__cached(const fth_mem *mem)
 
 void fth__make_room(fth_mem *mem, uint64_t cost)
 {
+    FTH_ASSERT(mem->used <= mem->opt.budget_bytes);
     const uint64_t cached = fth__cached(mem);
     const uint64_t free_bytes = mem->opt.budget_bytes - mem->used;
     if (cached == 0 || (cost <= free_bytes && cached <= free_bytes - cost)) return;
@@ -184,6 +187,7 @@ static char *obtain_arena(fth_mem *mem, fth__record *r)
 /* Ask for the memory of one record. Its how and got_bytes are set; false when there is none. */
 static bool obtain(fth_mem *mem, fth__record *r)
 {
+    FTH_ASSERT(!r->memory && !r->segment && r->b.got_bytes > 0);
     switch (r->b.how) {
     case FTH_MEM_ARENA: r->memory = obtain_arena(mem, r); break;
     case FTH_MEM_POOL:
@@ -214,7 +218,10 @@ static bool obtain(fth_mem *mem, fth__record *r)
 static void give_back(fth_mem *mem, fth__record *r)
 {
     switch (r->b.how) {
-    case FTH_MEM_ARENA: fth__arena_give(mem, r->segment); break;
+    case FTH_MEM_ARENA:
+        FTH_ASSERT(r->segment->live && r->segment->bytes == r->b.got_bytes);
+        fth__arena_give(mem, r->segment);
+        break;
     case FTH_MEM_POOL: fth__pool_keep(mem, r); return;
     case FTH_MEM_MAPPED:
         if (r->range > 0) {
@@ -276,6 +283,9 @@ fth_status fth__refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64_t
 
 void fth__enter(fth_mem *mem, fth__record *r)
 {
+    FTH_ASSERT(r->memory && r->b.asked_bytes <= r->b.got_bytes);
+    FTH_ASSERT(mem->on_device || r->b.how == FTH_MEM_FOREIGN ||
+               fth__is_aligned(r->memory, FTH__ALIGN));
     r->b.address = r->memory;
     r->b.serial = ++mem->serial;
     fth__addresses_insert(&mem->blocks, r->memory, r);
@@ -288,6 +298,7 @@ void fth__enter(fth_mem *mem, fth__record *r)
     mem->asked += r->b.asked_bytes;
     mem->by_how[r->b.how] += r->b.got_bytes;
     mem->n_blocks++;
+    FTH_ASSERT(mem->used <= mem->opt.budget_bytes && mem->asked <= mem->used);
     if (mem->used > mem->peak) mem->peak = mem->used;
 }
 
@@ -298,6 +309,8 @@ static void leave(fth_mem *mem, const fth__record *r)
         fth__meta_count(mem, 0, r->b.got_bytes);
         return;
     }
+    FTH_ASSERT(mem->used >= r->b.got_bytes && mem->asked >= r->b.asked_bytes);
+    FTH_ASSERT(mem->by_how[r->b.how] >= r->b.got_bytes && mem->n_blocks > 0);
     mem->used -= r->b.got_bytes;
     mem->asked -= r->b.asked_bytes;
     mem->by_how[r->b.how] -= r->b.got_bytes;
@@ -477,6 +490,8 @@ fth_status fth__mem_end(fth_mem *mem, fth_err *err)
     fth__arena_clear(mem);
     fth__addresses_clear(mem, &mem->blocks);
     fth__heap_clear(mem);
+    FTH_ASSERT(!mem->pool.oldest && mem->pool.bytes == 0);
+    FTH_ASSERT(status != FTH_OK || (mem->used == 0 && mem->asked == 0 && mem->meta == 0));
     pthread_mutex_destroy(&mem->mutex);
     free(mem);
     return status;
@@ -493,6 +508,7 @@ void fth_mem_get_stats(const fth_mem *mem, fth_mem_stats *out)
     out->asked_bytes = mem->asked;
     out->cached_bytes = fth__cached(mem);
     out->largest_free = fth__arena_largest(&mem->arena);
+    FTH_ASSERT(mem->grave_bytes <= mem->meta && mem->used <= mem->peak);
     out->meta_bytes = mem->meta - mem->grave_bytes;
     out->meta_peak_bytes = mem->meta_peak;
     out->blocks = mem->n_blocks;

@@ -6,6 +6,7 @@
  */
 #include "mem/object.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "mem/state.h"
 
@@ -66,6 +67,7 @@ void fth__object_use(fth__object *o)
 void fth__object_unuse(fth__object *o)
 {
     pthread_mutex_lock(o->mem->lock);
+    FTH_ASSERT(o->users > 0);
     const bool gone = --o->users == 0 && __atomic_load_n(&o->over, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(o->mem->lock);
     if (gone) o->gone(o);
@@ -73,6 +75,7 @@ void fth__object_unuse(fth__object *o)
 
 void fth__object_stand(fth__object *o, fth__object *base)
 {
+    FTH_ASSERT(!o->on && o->mem == base->mem);
     fth__object_use(base);
     o->on = base;
 }
@@ -177,11 +180,13 @@ void fth__object_bury(fth__object *o)
 {
     fth_mem *mem = o->mem;
     pthread_mutex_lock(mem->lock);
+    FTH_ASSERT(mem->n_objects > 0 && o->users == 0 && (o->newer || mem->newest == o));
     if (o->older) o->older->newer = o->newer;
     if (o->newer) o->newer->older = o->older;
     if (mem->newest == o) mem->newest = o->older;
     void **grave = &mem->grave[mem->n_graves++ % FTH__GRAVES], *oldest = *grave;
     *grave = o;
+    FTH_ASSERT(mem->grave_bytes >= fth__heap_bytes(oldest));
     mem->grave_bytes += fth__heap_bytes(o) - fth__heap_bytes(oldest);
     const bool last = --mem->n_objects == 0 && mem->closing;
     pthread_mutex_unlock(mem->lock);

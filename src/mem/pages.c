@@ -1,4 +1,5 @@
 /* pages.c - whole pages from the system, and how many of them are resident. */
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/checked.h"
 #include "mem/state.h"
@@ -28,6 +29,7 @@ void *fth__pages_map(uint64_t bytes, bool huge)
         munmap(p + skip + bytes, FTH__HUGE - skip);
         p += skip;
     }
+    FTH_ASSERT(fth__is_aligned(p, FTH__HUGE));
     (void)madvise(p, bytes, MADV_HUGEPAGE); /* a wish; small pages serve too */
     return p;
 }
@@ -44,6 +46,7 @@ static uint64_t inside(uint64_t page, uint64_t from, uint64_t to)
 {
     const uint64_t a = fth__max_u64(page * FTH__PAGE, from);
     const uint64_t b = fth__min_u64((page + 1) * FTH__PAGE, to);
+    FTH_ASSERT(a < b);
     return b - a;
 }
 

@@ -5,10 +5,14 @@
  * pages and the ledger does not depend on what was cached before. Blocks of a
  * device cannot be cut: one serves requests that cost exactly what it does.
  */
+#include "base/assert.h"
 #include "mem/state.h"
 
 static void unlink_record(fth__pool *pool, fth__record *r)
 {
+    FTH_ASSERT(r->older || pool->oldest == r);
+    FTH_ASSERT(r->newer || pool->newest == r);
+    FTH_ASSERT(pool->bytes >= r->b.got_bytes);
     *(r->older ? &r->older->newer : &pool->oldest) = r->newer;
     *(r->newer ? &r->newer->older : &pool->newest) = r->older;
     r->older = r->newer = NULL;
@@ -32,6 +36,7 @@ fth__record *fth__pool_reuse(fth_mem *mem, uint64_t bytes)
 
 void fth__pool_keep(fth_mem *mem, fth__record *record)
 {
+    FTH_ASSERT(record->b.how == FTH_MEM_POOL && !record->older && !record->newer);
     record->older = mem->pool.newest;
     record->newer = NULL;
     *(mem->pool.newest ? &mem->pool.newest->newer : &mem->pool.oldest) = record;
@@ -45,6 +50,7 @@ uint64_t fth__pool_drop_oldest(fth_mem *mem)
     if (!r) return 0;
     const uint64_t bytes = r->b.got_bytes;
     unlink_record(&mem->pool, r);
+    FTH_ASSERT(mem->pool.oldest || mem->pool.bytes == 0);
     fth__block_unmap(mem, FTH_MEM_POOL, r->memory, bytes);
     fth__raw_free(mem, r, sizeof *r);
     return bytes;

@@ -6,6 +6,7 @@
  * A device is slow to take pages away and to put others there, so what a block there has lost
  * stays behind it as a cache, and goes when something else needs the room.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/state.h"
 
@@ -90,6 +91,7 @@ void fth__range_unmap(fth_mem *mem, fth__record *r)
         const uint64_t pages = r->b.got_bytes + r->spare;
         if (pages > 0) (void)s->decommit(s->self, r->memory, pages);
         s->unreserve(s->self, r->memory, r->range);
+        FTH_ASSERT(mem->spare >= r->spare);
         mem->spare -= r->spare;
         r->spare = 0;
     } else {
@@ -159,17 +161,20 @@ uint64_t fth__range_trim(fth_mem *mem, uint64_t excess)
 /* The block now has `bytes` in pages of `cost`. */
 static void recount(fth_mem *mem, fth__record *r, uint64_t bytes, uint64_t cost)
 {
+    FTH_ASSERT(bytes <= cost && cost <= r->range);
     mem->used += cost - r->b.got_bytes; /* modulo 2^64, as are the others */
     mem->by_how[FTH_MEM_MAPPED] += cost - r->b.got_bytes;
     mem->asked += bytes - r->b.asked_bytes;
     r->b.got_bytes = cost;
     r->b.asked_bytes = bytes;
+    FTH_ASSERT(mem->used <= mem->opt.budget_bytes && mem->asked <= mem->used);
     if (mem->used > mem->peak) mem->peak = mem->used;
 }
 
 /* So many of the cached pages behind a block are its own from now on, or, below 0, again cached. */
 static void use_spare(fth_mem *mem, fth__record *r, int64_t bytes)
 {
+    FTH_ASSERT(bytes >= 0 ? r->spare >= (uint64_t)bytes : r->b.got_bytes >= (uint64_t)-bytes);
     r->spare -= (uint64_t)bytes;
     mem->spare -= (uint64_t)bytes;
     mem->used += (uint64_t)bytes;
