@@ -1,6 +1,8 @@
 /* str.c - bounded text building; see str.h. */
 #include "base/str.h"
 
+#include "base/assert.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -49,6 +51,7 @@ void fth__str_make_plain(char *text)
         const bool turns = n == 3 && s[0] == 0xe2 &&
                            ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
                             (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+        FTH_ASSERT(taken <= left);
         if (n == 0 || control || high || turns) memset(text, '?', taken);
         text += taken;
         left -= taken;
@@ -66,6 +69,7 @@ void fth__text_add_chars(fth__text *t, const char *chars, size_t n)
     const bool open = !fth__text_is_cut(t); /* after a cut nothing more may follow the gap */
     t->wanted += n;
     if (!open || t->bytes == 0) return;
+    FTH_ASSERT(t->used < t->bytes);
     const size_t room = t->bytes - 1 - t->used;
     const size_t take = n <= room ? n : whole_chars(chars, room);
     memcpy(t->data + t->used, chars, take);
@@ -85,6 +89,7 @@ void fth__text_addv(fth__text *t, const char *fmt, va_list args)
     t->wanted += (size_t)n;
     if (room == 0) return;
     const bool fits = (size_t)n < room;
+    FTH_ASSERT(t->used + (fits ? (size_t)n : room - 1) < t->bytes);
     t->used += fits ? (size_t)n : whole_chars(t->data + t->used, room - 1);
     t->data[t->used] = '\0';
 }
@@ -120,6 +125,7 @@ void fth__text_mark_cut(fth__text *t)
     if (!fth__text_is_cut(t) || t->bytes < 4) return;
     size_t at = t->used;
     if (at + 3 > t->bytes - 1) at = whole_chars(t->data, t->bytes - 4);
+    FTH_ASSERT(at + 4 <= t->bytes);
     memcpy(t->data + at, "...", 4);
     t->used = at + 3;
     if (t->wanted <= t->used) t->wanted = t->used + 1; /* it stays a cut text */

@@ -1,6 +1,8 @@
 /* csv.c - a table of text in memory: labels of cells, positions of spots. */
 #include <fathom/reader.h>
 
+#include "base/assert.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ static char take_field(char *text, int64_t *at, int64_t bytes)
             text[to++] = c;
     }
     if (to > 0 && end != ',' && text[to - 1] == '\r') to--;
+    FTH_ASSERT(to <= *at && *at <= bytes);
     text[to] = '\0';
     return quoted ? '"' : end;
 }
@@ -92,11 +95,13 @@ fth_status fth_csv_read(fth_csv *c, fth_mem *mem, const char *path, fth_err *err
     if (s == FTH_OK) s = fth_reader_rest(&r, "text of a table", &c->text, &bytes, err);
     fth_reader_close(&r);
     if (s == FTH_OK) s = check_text(c, bytes, err);
+    const int64_t most = s == FTH_OK ? count_fields(c->text, bytes) : 0;
     if (s == FTH_OK)
-        s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)count_fields(c->text, bytes) * sizeof(int64_t),
-                         "fields of a table", &block, err);
+        s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)most * sizeof(int64_t), "fields of a table",
+                         &block, err);
     c->field = block;
     if (s == FTH_OK) s = cut(c, bytes, err);
+    FTH_ASSERT(s != FTH_OK || c->rows * c->width <= most);
     if (s != FTH_OK) fth_csv_free(c);
     return s;
 }

@@ -1,6 +1,8 @@
 /* deflate.c - zlib in memory that was given to it; see deflate.h. */
 #include "text/deflate.h"
 
+#include "base/assert.h"
+
 #include <zlib.h>
 
 /* Of deflate: what zlib says it needs for a window of 2^15 and level 8 of memory, and its own
@@ -65,6 +67,7 @@ uint64_t fth__deflate_bytes(void)
 
 fth__deflate *fth__deflate_begin(void *block, fth__wrap wrap, fth__put *put, void *to)
 {
+    FTH_ASSERT(((uintptr_t)block & 15) == 0);
     fth__deflate *d = block;
     uint8_t *out = (uint8_t *)block + up(sizeof *d);
     *d = (fth__deflate){.put = put, .to = to, .out = out, .shelf = {out + OUT, DEFLATE_ROOM}};
@@ -83,6 +86,7 @@ static void pump(fth__deflate *d, int flush)
         got = deflate(&d->z, flush);
         if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) d->ok = false;
         if (d->z.avail_out > 0 && got != Z_STREAM_END) continue;
+        FTH_ASSERT(d->z.avail_out <= OUT);
         const uint32_t n = OUT - d->z.avail_out;
         if (n) d->put(d->to, d->out, n);
         d->z.next_out = d->out;
@@ -123,6 +127,7 @@ uint64_t fth__inflate_bytes(void)
 
 fth__inflate *fth__inflate_begin(void *block, fth__wrap wrap)
 {
+    FTH_ASSERT(((uintptr_t)block & 15) == 0);
     fth__inflate *f = block;
     *f = (fth__inflate){.shelf = {(uint8_t *)block + up(sizeof *f), INFLATE_ROOM}};
     f->z = (z_stream){.zalloc = take, .zfree = give, .opaque = &f->shelf};

@@ -5,6 +5,7 @@
  */
 #include <fathom/json.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/heap.h"
 #include "text/json.h"
@@ -84,6 +85,7 @@ static fth_status replace_words(fth_mem *mem, const char *text, size_t bytes, ch
         n += take;
         i += take - 1;
     }
+    FTH_ASSERT(!*copy || n <= bytes + bytes / 3); /* "NaN" grows by one character */
     *copied = n;
     return FTH_OK;
 }

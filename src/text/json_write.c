@@ -91,7 +91,7 @@ static void put_text(fth_json_writer *w, const char *s, size_t n)
 static void new_line(fth_json_writer *w)
 {
     if (!w->indent || w->row > 0) return;
-    char blanks[2 * FTH_JSON_DEPTH + 2];
+    char blanks[2 * FTH_JSON_DEPTH + 2]; /* the line break, blanks, the terminator */
     const int n = snprintf(blanks, sizeof blanks, "\n%*s", 2 * w->depth, "");
     FTH_ASSERT(n >= 0 && n < (int)sizeof blanks);
     put(w, blanks, (size_t)n);

@@ -2,6 +2,7 @@
 #include <fathom/lines.h>
 #include <fathom/number.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/heap.h"
 
@@ -19,6 +20,7 @@ static bool make_room(fth_lines *t, size_t n)
 static void put(fth_lines *t, const char *s, size_t n)
 {
     if (!make_room(t, n)) return;
+    FTH_ASSERT(t->used + (int64_t)n < t->bytes);
     memcpy(t->data + t->used, s, n);
     t->used += (int64_t)n;
     t->data[t->used] = '\0';
@@ -36,6 +38,7 @@ void fth_lines_add(fth_lines *t, const char *fmt, ...)
     va_copy(again, args);
     const int n = vsnprintf(NULL, 0, fmt, args);
     if (n >= 0 && make_room(t, (size_t)n)) {
+        FTH_ASSERT(t->used + n < t->bytes);
         vsnprintf(t->data + t->used, (size_t)n + 1, fmt, again);
         t->used += n;
     }

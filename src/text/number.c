@@ -1,6 +1,8 @@
 /* number.c - numbers and intervals as they are written; see number.h. */
 #include "text/number.h"
 
+#include "base/assert.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,6 +62,7 @@ static double read_decimal(const char *s)
             fth__text_add_chars(&t, probe + 1, point);
         else
             fth__text_add_chars(&t, s, 1);
+    FTH_ASSERT(!fth__text_is_cut(&t));
     return strtod(copy, NULL);
 }
 

@@ -7,6 +7,8 @@
  */
 #include "text/png.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -53,6 +55,7 @@ static void put_chunk(fth__png *p, const char type[4], const void *data, uint32_
 
 static void put_data(void *png, const void *bytes, uint64_t n)
 {
+    FTH_ASSERT(n <= INT32_MAX); /* the most that a chunk of PNG may have */
     put_chunk(png, "IDAT", bytes, (uint32_t)n);
 }
 
@@ -66,6 +69,8 @@ static uint8_t *carve(uint8_t **at, uint64_t bytes)
 fth__png *fth__png_begin(void *block, fth__put *put, void *to, const fth__png_spec *spec)
 {
     static const uint8_t kind[5] = {[1] = 0, [3] = 2, [4] = 6};
+    FTH_ASSERT(spec->channels == 1 || spec->channels == 3 || spec->channels == 4);
+    FTH_ASSERT(spec->depth == 8 || spec->depth == 16);
     uint8_t *at = block;
     fth__png *p = (fth__png *)(void *)carve(&at, sizeof *p);
     *p = (fth__png){.put = put, .to = to};
@@ -77,6 +82,8 @@ fth__png *fth__png_begin(void *block, fth__put *put, void *to, const fth__png_sp
     p->tried = carve(&at, line);
     p->best = carve(&at, line);
     memset(p->above, 0, line);
+    FTH_ASSERT((uint64_t)(at - (uint8_t *)block) + fth__deflate_bytes() <=
+               fth__png_bytes(spec->width, spec->channels, spec->depth));
     p->pack = fth__deflate_begin(at, FTH__WRAP_ZLIB, put_data, p);
 
     uint8_t head[13] = {0};

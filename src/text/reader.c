@@ -1,6 +1,7 @@
 /* reader.c - a text file in pieces: the buffer, lines, words and the numbers of scanf. */
 #include <fathom/reader.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -62,6 +63,7 @@ static fth_status read_some(fth_reader *r, char *to, size_t bytes, size_t *n, ft
 
 fth_status fth_reader_fill(fth_reader *r, size_t want, fth_err *err)
 {
+    FTH_ASSERT(r->at <= r->n && r->n <= r->options.room);
     if (r->end || r->n - r->at >= want) return FTH_OK;
     if (!r->buffer) {
         void *block = NULL;
@@ -78,6 +80,7 @@ fth_status fth_reader_fill(fth_reader *r, size_t want, fth_err *err)
         r->end = got == 0;
         r->n += got;
     }
+    FTH_ASSERT(r->n <= r->options.room);
     r->buffer[r->n] = '\0';
     if (first && !r->options.keep_bom) r->at = fth__utf8_bom(r->buffer, r->n);
     return FTH_OK;
@@ -96,6 +99,7 @@ static fth_status read_rest(fth_reader *r, const char *label, void **block, uint
                             uint64_t *used, fth_err *err)
 {
     for (;;) {
+        FTH_ASSERT(*used <= *room);
         if (*used == *room) { /* no size is known, or the file has grown */
             char probe[1];
             size_t got = 0;
@@ -168,6 +172,7 @@ fth_status fth_reader_next(fth_reader *r, fth_text_line *line, fth_err *err)
     char *text = r->buffer + r->at, *end = stop ? stop : r->buffer + r->n;
     const char *zero = end > text ? memchr(text, 0, (size_t)(end - text)) : NULL;
     r->at += (size_t)(end - text) + (stop != NULL);
+    FTH_ASSERT(r->at <= r->n);
     r->line++;
     if (zero && !r->options.allow_nul)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
@@ -246,6 +251,7 @@ fth_status fth_reader_word(fth_reader *r, const char *separators, char comment, 
                         FTH_READER_NUMBER - 1);
     if (n > 0) *f = (fth_text_field){text, n, r->line, 0};
     r->at += n;
+    FTH_ASSERT(r->at <= r->n);
     return FTH_OK;
 }
 
@@ -288,5 +294,6 @@ fth_status fth_reader_scan(fth_reader *r, double *v, bool *found, bool *digits, 
     *found = end != NULL;
     *digits = *found && strspn(text, "+-0123456789") >= length;
     if (*found) r->at += length;
+    FTH_ASSERT(r->at <= r->n);
     return FTH_OK;
 }

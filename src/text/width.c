@@ -2,6 +2,8 @@
  * marks that stand on the character before them, and the wide ones of East Asia and pictures. */
 #include "text/width.h"
 
+#include "base/assert.h"
+
 typedef struct range {
     uint32_t first, last;
 } range;
@@ -79,6 +81,7 @@ bool fth__glyph_next(const char **at, fth__glyph *out)
     }
     uint32_t code = 0;
     const int n = fth__utf8_read(*at, &code);
+    FTH_ASSERT(n >= 0 && n <= 4);
     *at += n ? n : 1;
     if (n == 0 || IN(hidden, code))
         out->text = "?";

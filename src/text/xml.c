@@ -5,6 +5,7 @@
  */
 #include "text/xml.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <expat.h>
@@ -79,6 +80,7 @@ static void *take(reader *r, uint64_t bytes)
     }
     void *at = xml->block->data + xml->block->used;
     xml->block->used += size;
+    FTH_ASSERT(xml->block->used <= xml->block->bytes);
     return at;
 }
 
@@ -134,6 +136,7 @@ static bool take_attributes(reader *r, fth__xml_node *node, const char *const *a
             if (a->name) a->value = keep(r, attr[i + 1], strlen(attr[i + 1]));
             if (!a->name || !a->value) return false;
         }
+    FTH_ASSERT(node->n_attr == n);
     return true;
 }
 
@@ -173,6 +176,7 @@ static void XMLCALL end_element(void *user, const char *name)
     (void)name;
     reader *r = user;
     if (r->status != FTH_OK) return;
+    FTH_ASSERT(r->depth > 0); /* expat ends only what it has begun */
     const chars *c = &r->text[--r->depth];
     if (c->n == 0) return;
     const char *text = keep(r, c->data, (uint64_t)c->n);
@@ -192,6 +196,7 @@ static void XMLCALL add_chars(void *user, const char *s, int n)
         stop(r);
         return;
     }
+    FTH_ASSERT(n >= 0 && c->n + n <= c->capacity);
     memcpy(c->data + c->n, s, (size_t)n);
     c->n += n;
 }

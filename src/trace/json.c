@@ -4,6 +4,7 @@
  * sweeps: the first measures events from the newest back to find the oldest
  * one that still fits into the size allowed, the second writes forward.
  */
+#include "base/assert.h"
 #include "trace/record.h"
 
 #include <fathom/json.h>
@@ -140,6 +141,7 @@ static size_t put_event(const fth_trace *trace, char *buffer, const fth__trace_r
         break;
     }
     fth_json_close(&w);
+    FTH_ASSERT(w.status == FTH_OK && w.depth == 0); /* EVENT_BYTES are enough */
     return (size_t)w.used;
 }
 
@@ -174,6 +176,7 @@ static size_t put_name(char *buffer, const char *what, int64_t pid, int tid, con
 
 static const fth__trace_record *event(const fth_trace *trace, uint64_t i)
 {
+    FTH_ASSERT(i < trace->recorded && trace->recorded - i <= trace->capacity);
     return &trace->ring[i % trace->capacity];
 }
 
@@ -191,6 +194,7 @@ static uint64_t first_that_fits(const fth_trace *trace, fth__trace_window window
     char buffer[EVENT_BYTES];
     const uint64_t oldest =
         trace->recorded > trace->capacity ? trace->recorded - trace->capacity : 0;
+    FTH_ASSERT(trace->max_bytes > FRAME);
     uint64_t room = trace->max_bytes - FRAME;
     for (int k = 0; k < trace->n_tracks; k++) {
         const uint64_t names = PER_TRACK + (device_of(trace->track[k]) >= 0 ? PER_DEVICE : 0);

@@ -3,6 +3,7 @@
  * The table of the cards is that of `nvidia-smi dmon`, character by character, since people have
  * scripts that read it. Each row is one write, so a reader never sees half of one.
  */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -135,6 +136,7 @@ static void put_row(fth_monitor *m, int card, const int64_t *value)
 static void sample_cards(fth_monitor *m)
 {
     int64_t value[FTH__GPU_VALUES];
+    FTH_ASSERT(m->sum.n_gpus >= 0 && m->sum.n_gpus <= FTH_GPUS);
     for (int i = 0; m->nvml && i < m->sum.n_gpus; i++) {
         fth__nvml_sample(m->nvml, i, value);
         put_row(m, i, value);

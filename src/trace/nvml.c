@@ -5,6 +5,7 @@
  */
 #include "trace/nvml.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/heap.h"
 
@@ -300,6 +301,7 @@ static int64_t held_down(fth__nvml *n, int i, int reason)
 
 void fth__nvml_sample(fth__nvml *n, int i, int64_t value[FTH__GPU_VALUES])
 {
+    FTH_ASSERT(i >= 0 && i < n->n);
     const device d = n->card[i];
     const uint64_t mb = 1 << 20;
     unsigned u = 0, period = 0;

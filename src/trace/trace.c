@@ -1,4 +1,5 @@
 /* trace.c - recording events into a ring; see fathom/trace.h. */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -74,6 +75,7 @@ int fth_trace_track(fth_trace *trace, const char *name)
         else
             i = FTH_TRACE_TRACKS - 1;
     }
+    FTH_ASSERT(i < trace->n_tracks && trace->n_tracks <= FTH_TRACE_TRACKS);
     pthread_mutex_unlock(trace->lock);
     return i;
 }

@@ -1,5 +1,6 @@
 /* write.c - a trace into memory or, whole or not at all, into a file; packed when it is called so.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
@@ -53,6 +54,7 @@ static bool put_file(void *user, const char *chars, size_t n)
 {
     file *f = user;
     if (f->used + n > sizeof f->buffer && !flush(f)) return false;
+    FTH_ASSERT(n <= sizeof f->buffer - f->used);
     memcpy(f->buffer + f->used, chars, n); /* n is one event or half a buffer */
     f->used += n;
     return true;
