@@ -1,6 +1,8 @@
 /* places.c - places in the plane, halved again and again: a balanced tree of boxes. */
 #include <fathom/places.h>
 
+#include "base/assert.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -45,6 +47,7 @@ static double pivot(double (*v)[2], int64_t lo, int64_t hi, int side)
 static void halve(fth_places *p, int64_t lo, int64_t hi, int64_t middle, int side)
 {
     while (hi - lo > 1) {
+        FTH_ASSERT(lo <= middle && middle < hi);
         const double at = pivot(p->at, lo, hi, side);
         int64_t i = lo, j = hi - 1;
         while (i <= j) {
@@ -79,6 +82,8 @@ static void grow(fth_places *p)
     p->node[0] = (fth_places_node){.end = (int32_t)p->n};
     for (int64_t k = 0; k < p->nodes; k++) {
         fth_places_node *node = &p->node[k];
+        FTH_ASSERT(node->from < node->end && node->end <= p->n);
+        FTH_ASSERT(k < p->first_leaf || node->end - node->from <= LEAF);
         enclose(node, p->at);
         if (k >= p->first_leaf) continue;
         const int side = node->hi[1] - node->lo[1] > node->hi[0] - node->lo[0];
@@ -159,6 +164,7 @@ static void offer(search *s, int64_t i)
         s->d2[j] = s->d2[j - 1];
         s->out[j] = s->out[j - 1];
     }
+    FTH_ASSERT(at < s->found && s->found <= s->k);
     s->d2[at] = d;
     s->out[at] = id;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 
@@ -77,7 +78,9 @@ void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_
     *r = (fth__runs){.length = 1, .left = 1};
     int64_t stride[FTH_MAX_AXES + 1];
     stride[n_axes] = 1;
+    FTH_ASSERT(n_axes >= 0 && n_axes <= FTH_MAX_AXES);
     for (int a = n_axes; a-- > 0;) {
+        FTH_ASSERT(lo[a] >= 0 && n[a] >= 0 && lo[a] <= size[a] - n[a]);
         stride[a] = stride[a + 1] * (size[a] > 0 ? size[a] : 1);
         r->start += lo[a] * stride[a + 1];
         if (n[a] == 0) r->left = 0;
@@ -96,6 +99,7 @@ void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_
         r->stride[a] = stride[a + 1];
         r->left *= n[a];
     }
+    FTH_ASSERT(r->length >= 1 && r->left >= 1);
     r->gap = outer > 0 ? r->stride[outer - 1] - r->length : 0;
     if (outer > 0) { /* one step back, so that the first call of next arrives at the start */
         r->index[outer - 1] = -1;

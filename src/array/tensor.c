@@ -7,6 +7,7 @@
 #include "array/tensor.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 #include "mem/object.h"
@@ -135,6 +136,7 @@ static fth_status clear_mirror(fth_tensor *t, uint64_t from, uint64_t to, fth_er
 {
     const fth__mirror_place *at = &t->place;
     if (to <= from) return FTH_OK;
+    FTH_ASSERT(t->mirror && at->table);
     t->clearing = true;
     return at->table->fill(at->device, FTH_LANE_COMPUTE, (char *)t->mirror + from, 0, to - from,
                            err);
@@ -242,6 +244,7 @@ fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
         FTH_TRY(shrink(t, bytes, err));
     t->size[0] = rows;
     t->bytes = t->used = bytes;
+    FTH_ASSERT(t->apart || !t->clearing); /* only memory of a device alone is still being cleared */
     return FTH_OK;
 }
 
@@ -283,6 +286,7 @@ static void keep_here(fth_tensor *t, const int64_t *from, int64_t n)
     char *data = t->data;
     for (int64_t i = 0, run; i < n; i += run) { /* rows that stay together move together */
         for (run = 1; i + run < n && from[i + run] == from[i] + run;) run++;
+        FTH_ASSERT(from[i] >= i && from[i] + run <= t->size[0]);
         if (from[i] != i)
             memmove(data + (uint64_t)i * row, data + (uint64_t)from[i] * row, (uint64_t)run * row);
     }
@@ -402,6 +406,7 @@ fth_status fth_tensor_get_rows(fth_tensor *t, int64_t from, int64_t n, void *dst
     const uint64_t row = row_bytes(t), bytes = (uint64_t)n * row, at = (uint64_t)from * row;
     if (bytes == 0) return FTH_OK;
     if (!t->mirror || t->newer != DEVICE_NEWER) {
+        FTH_ASSERT(t->data && at + bytes <= t->bytes);
         memcpy(dst, (const char *)t->data + at, bytes);
         return FTH_OK;
     }
@@ -468,6 +473,7 @@ fth_status fth_tensor_release_(fth_tensor *t, fth_site site)
     if (drop_reference(t, &last) && !last) return FTH_OK;
     FTH_TRY(fth__object_end(&t->object, site, NULL)); /* fails when there was no reference */
     (void)settle_mirror(t, FTH_OK, NULL);
+    FTH_ASSERT(!t->pinned || t->data);
     if (t->mirror) (void)fth_mem_release(t->place.mem, t->mirror, NULL);
     if (t->pinned) t->place.table->unpin(t->place.device, t->data);
     if (t->has_record) (void)fth_mem_release(t->mem, t->data, NULL);
@@ -561,6 +567,7 @@ fth_status fth__tensor_bring(fth_tensor *t, fth_err *err)
     if (t->newer != HOST_NEWER) return FTH_OK;
     pin_what_changes(t);
     const fth__mirror_place *at = &t->place;
+    FTH_ASSERT(t->mirror && !t->apart && t->used <= t->bytes);
     FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->used, err));
     t->newer = SAME;
     return FTH_OK;
@@ -585,6 +592,7 @@ fth_status fth__tensor_hand_over(fth_tensor *from, fth_tensor *to, fth_err *err)
         to->place.table->unpin(to->place.device, to->data);
         to->pinned = false;
     }
+    FTH_ASSERT(from->bytes == to->bytes);
     to->place = from->place;
     to->mirror = from->mirror;
     to->newer = HOST_NEWER;

@@ -4,6 +4,7 @@
  * nodes. The result is an ordinary part of the graph: it is planned, fused and chunked like the
  * rest, and gradients of streamed losses accumulate because their relations say so.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "graph/graph.h"
 #include "mem/heap.h"
@@ -27,7 +28,10 @@ static bool differentiable(fth_dtype t)
 static void mark_needs(sweep *s, int n, const fth_val *wrt, int64_t last_node)
 {
     const fth_graph *g = s->g;
-    for (int i = 0; i < n; i++) s->needs[wrt[i].id] = true;
+    for (int i = 0; i < n; i++) {
+        FTH_ASSERT(wrt[i].id < s->n);
+        s->needs[wrt[i].id] = true;
+    }
     for (int64_t k = 0; k <= last_node; k++) {
         const fth_node *node = g->node[k];
         bool any = false;
@@ -59,6 +63,7 @@ static fth_status add_bar(sweep *s, fth_val v, fth_val bar, const fth_node *node
 {
     if (!fth_val_ok(bar)) return fth_graph_check(s->g, err);
     FTH_TRY(like(s, v, &bar, node, err));
+    FTH_ASSERT(v.id < s->n);
     fth_val *sum = &s->bar[v.id];
     *sum = fth_val_ok(*sum) ? fth_map_(s->site, FTH_EW_ADD, *sum, bar, (fth_val){0}) : bar;
     return FTH_OK;
@@ -120,6 +125,7 @@ static fth_status run_sweep(sweep *s, fth_val loss, int n, const fth_val *wrt, f
     FTH_TRY(fth__heap_take(g->mem, s->n, sizeof *s->needs, (void **)&s->needs, err));
     FTH_TRY(fth__heap_take(g->mem, s->n, sizeof *s->bar, (void **)&s->bar, err));
     const int64_t last = g->value[loss.id].node;
+    FTH_ASSERT(last < g->n_nodes && loss.id < s->n);
     mark_needs(s, n, wrt, last);
     s->bar[loss.id] = fth_const_(g, s->site, fth_val_dtype(loss), 1.0, 0.0);
     for (int64_t k = last; k >= 0; k--) FTH_TRY(back_node(s, g->node[k], err));

@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -156,6 +157,7 @@ int64_t fth_axis_size(const fth_graph *g, const char *name)
 
 const char *fth__axis_sign(const fth_graph *g, fth_axis_id axis)
 {
+    FTH_ASSERT(axis >= 0 && axis < g->n_axes);
     return g->axis[axis]->bound ? "<=" : "=";
 }
 
@@ -223,6 +225,7 @@ bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *l
 bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis_id *parts,
                          fth_site site)
 {
+    FTH_ASSERT(merged >= 0 && merged < g->n_axes && n >= 1 && n <= FTH_MAX_AXES);
     fth__axis *a = g->axis[merged];
     if (a->n_parts == 0) {
         a->n_parts = n;
@@ -379,6 +382,7 @@ static fth_status check_size(const fth_node *node, const fth_desc *d, fth_err *e
 
 fth_val fth__val_at(const fth_graph *g, uint32_t id)
 {
+    FTH_ASSERT(id < g->n_values);
     union {
         const fth_graph *in;
         fth_graph *out;
@@ -398,11 +402,13 @@ const fth_node *fth__val_node(fth_val v)
 
 int fth__val_out(fth_val v)
 {
+    FTH_ASSERT(fth_val_ok(v));
     return v.graph->value[v.id].out;
 }
 
 const fth_desc *fth__val_desc(fth_val v)
 {
+    FTH_ASSERT(fth_val_ok(v));
     return &fth__val_node(v)->out[fth__val_out(v)];
 }
 
@@ -495,6 +501,9 @@ static fth_status check_inputs(fth_graph *g, const fth_op *op, int n_in, const f
 
 static fth_status append(fth_graph *g, fth_node *node, fth_err *err)
 {
+    FTH_ASSERT(node->n_in <= FTH_MAX_IN && node->n_out >= 1 && node->n_out <= FTH_MAX_OUT);
+    for (int i = 0; i < node->n_in; i++) /* inputs precede the node */
+        FTH_ASSERT(fth_val_ok(node->in_val[i]) && g->value[node->in_val[i].id].node < g->n_nodes);
     FTH_TRY(fth__grow(g->mem, &g->node, &g->cap_nodes, g->n_nodes + 1, err));
     FTH_TRY(fth__grow(g->mem, &g->value, &g->cap_values, g->n_values + node->n_out, err));
     for (int i = 0; i < node->n_out; i++) {

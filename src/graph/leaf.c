@@ -5,6 +5,7 @@
  */
 #include "array/half.h"
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "base/str.h"
 #include "graph/context.h"
 #include "graph/graph.h"
@@ -17,6 +18,7 @@ static fth_status input_infer(fth_node *node, fth_err *err)
 {
     (void)err;
     const fth__input_attr *attr = node->attr;
+    FTH_ASSERT(attr->index >= 0 && attr->index < node->graph->cap_inputs);
     const fth__input *in = &node->graph->input[attr->index];
     node->n_out = 1;
     node->out[0] = in->desc;

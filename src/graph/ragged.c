@@ -4,6 +4,7 @@
  * before one of them is read. They are hashed once, when the axis is declared, so that a plan made
  * for other rows is never taken for this one.
  */
+#include "base/assert.h"
 #include "base/hash.h"
 #include "graph/graph.h"
 
@@ -54,6 +55,7 @@ bool fth_axis_ragged_(fth_graph *g, fth_site site, const char *name, const char 
                     a->site.file, a->site.line, rows);
         return false;
     }
+    FTH_ASSERT(a->size == row_ptr[n] && over < g->n_axes);
     a->row_ptr = row_ptr;
     a->rows = over;
     a->row_hash = hash;
