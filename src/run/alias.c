@@ -4,6 +4,7 @@
  * behind sinks, and the files that sinks replace. Sharing is allowed where the plan itself shows
  * that nothing can go wrong (see fth_run).
  */
+#include "base/assert.h"
 #include "run/run.h"
 
 #include "base/hash.h"
@@ -66,6 +67,7 @@ static fth_status refuse(const fth_plan *p, const place *a, const place *b, cons
 static int assigned(const fth_plan *p, int out)
 {
     const fth_node *n = fth__val_node(fth__val_at(p->graph, p->out_value[out]));
+    FTH_ASSERT(n->op == &fth__op_assign);
     return ((const fth__input_attr *)fth__val_node(n->in_val[0])->attr)->index;
 }
 

@@ -5,6 +5,7 @@
  * as those of workers do. How long a call takes is guessed from its work, and the guess follows the
  * calls that were timed.
  */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "run/run.h"
 #include "run/team.h"
@@ -73,6 +74,7 @@ static bool halve(const fth__tiles *t, const fth_call *call, cut *c, fth_call *f
         if (n < 2) continue;
         c->at = n / 2 * grid;
         c->extent = call->out[0].extent[c->dim];
+        FTH_ASSERT(c->at > 0 && c->at < c->extent);
         take_half(t, call, c, true, first);
         if (fth__unit_scratch(u, first) > t->scratch_bytes) return false;
         take_half(t, call, c, false, first);

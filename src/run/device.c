@@ -2,6 +2,7 @@
 #include "run/device.h"
 
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/heap.h"
 #include "run/watch.h"
@@ -302,6 +303,7 @@ static fth_status bring_complaints(fth__runner *r, complaints *c, int64_t from)
     const fth_plan *p = r->p;
     c->from = from;
     c->to = from + PIECE < p->n_faults ? from + PIECE : p->n_faults;
+    FTH_ASSERT(c->from <= c->to && c->to - c->from <= PIECE);
     if (c->from == c->to) return FTH_OK;
     return fth__device_copy(r, c->at, r->arena + p->faults + (uint64_t)from * FTH__ALIGN,
                             (uint64_t)(c->to - from) * FTH__ALIGN);
@@ -318,6 +320,7 @@ static fth_status read_complaints(fth__runner *r, complaints *c)
             FTH_TRY(bring_complaints(r, c, at));
             FTH_TRY(catch_up(r->dev, r->err));
         }
+        FTH_ASSERT(at >= c->from && at < c->to);
         fth_fault f;
         memcpy(&f, c->at + (at - c->from) * FTH__ALIGN, sizeof f);
         if (f.where != UINT64_MAX) return explain(r, &p->unit[i], &f);
@@ -417,6 +420,7 @@ void fth__device_call(const fth__runner *r, const fth__unit *u, fth_call *call)
     if (!d) return;
     call->device = d->device;
     call->stream = d->table->stream(d->device, r->lane);
+    FTH_ASSERT(u->fault < r->p->n_faults);
     if (u->fault >= 0)
         call->fault =
             (fth_fault *)(void *)(r->arena + r->p->faults + (uint64_t)u->fault * FTH__ALIGN);

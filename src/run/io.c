@@ -8,6 +8,7 @@
 #include "run/io.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -87,6 +88,7 @@ static void start_watch(stopwatch *w)
 
 static void stop_watch(stopwatch *w)
 {
+    FTH_ASSERT(w->running > 0);
     if (--w->running == 0) w->seconds += fth__clock_seconds() - w->since;
 }
 
@@ -239,6 +241,7 @@ static bool take_part(const hand *h, task *out)
     for (int pass = first && io->called > 1 ? 0 : 1; pass < 2; pass++)
         for (int64_t i = io->open; i < io->n_posted; i++) {
             slot *s = &io->ring[i % FTH__IO_SLOTS];
+            FTH_ASSERT(s->taken <= s->parts && s->left <= s->parts);
             if (s->taken == s->parts || (!s->shared && !first) || (s->shared && pass == 0))
                 continue;
             *out = (task){s, i + 1, s->taken++};
@@ -261,11 +264,13 @@ static fth_status settle(hand *h, const task *t, fth_err *err)
 
 static void finish(fth__io *io, const task *t)
 {
+    FTH_ASSERT(t->slot->left > 0 && t->slot->left >= t->slot->parts - t->slot->taken);
     t->slot->left--;
     stop_watch(&io->busy);
     const int64_t before = io->n_done;
     while (io->n_done < io->n_posted && io->ring[io->n_done % FTH__IO_SLOTS].left == 0)
         io->n_done++;
+    FTH_ASSERT(io->n_done <= io->n_posted && io->n_posted - io->n_done <= FTH__IO_SLOTS);
     if (io->n_done == before || io->n_done < io->wanted) return;
     io->wanted = INT64_MAX;
     pthread_cond_broadcast(&io->done);
@@ -303,6 +308,7 @@ static void *work(void *arg)
 
 static bool start_hand(fth__io *io)
 {
+    FTH_ASSERT(io->started < io->cap);
     hand *h = &io->hand[io->started];
     char name[32] = "files";
     if (io->started > 0) snprintf(name, sizeof name, "files %d", io->started + 1);
@@ -328,6 +334,7 @@ static void start_hands(fth__io *io)
 /* Nothing is queued and nothing went wrong yet. */
 static void reset(fth__io *io, struct fth__stage *stage, int threads)
 {
+    FTH_ASSERT(threads >= 1 && threads <= io->cap);
     io->stage = stage;
     io->threads = threads;
     io->called = 1;
@@ -455,6 +462,7 @@ static void fill_slot(const fth__io *io, slot *s, const fth__io_job *job)
     s->shared = io->threads > 1 && bytes >= ALONE_BYTES && fth__job_is_shared(job);
     if (s->shared) s->pieces = fth__job_cut(job, aim, fth__stage_part_bytes(io->stage));
     s->parts = s->left = s->pieces.count;
+    FTH_ASSERT(s->parts >= 1);
 }
 
 int64_t fth__io_post(fth__io *io, const fth__io_job *job)
@@ -478,6 +486,7 @@ fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err)
 {
     pthread_mutex_lock(&io->lock);
     bool go_on = true;
+    FTH_ASSERT(ticket <= io->n_posted);
     while (go_on && io->n_done < ticket) go_on = wait_a_moment(io, ticket);
     fth_status s = io->failed <= ticket ? io->status : FTH_OK;
     if (s != FTH_OK && err && err->status == FTH_OK) *err = io->err;

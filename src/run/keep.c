@@ -6,6 +6,7 @@
  */
 #include "run/keep.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "run/device.h"
 
@@ -24,6 +25,7 @@ uint64_t fth__keep_bytes(const fth_plan *p)
 void fth__keep_take(fth__runner *r)
 {
     if (!r->p->kept) return;
+    FTH_ASSERT(r->p->apart && (r->p->limits.keep || !r->p->kept->arena));
     r->dev = r->p->kept->dev;
     r->grown = r->p->kept->grown;
     r->growth_known = r->p->kept->growth_known;

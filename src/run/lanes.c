@@ -7,6 +7,7 @@
 #include "run/lanes.h"
 
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "base/lanes.h"
 #include "mem/heap.h"
 
@@ -53,6 +54,7 @@ typedef struct work {
 
 static fth_lane lane_of(int i)
 {
+    FTH_ASSERT(i >= 0 && i < LANES);
     return i == 0 ? FTH_LANE_COMPUTE : (fth_lane)(FTH_LANE_BESIDE + i - 1);
 }
 
@@ -95,6 +97,7 @@ static bool find_parts(work *w)
     for (int64_t i = 0; i < w->l->n; i++) {
         const int n = parts_of(w->r, &w->r->p->item[w->l->from + i], &w->part[at]);
         if (n < 0) return false;
+        FTH_ASSERT(n <= PARTS);
         w->first[i] = at;
         at += n;
     }
@@ -173,6 +176,7 @@ static void find_needs(const work *w, int64_t i, int *need)
     for (int64_t j = i - 1; j >= 0; j--) {
         const step *s = &w->l->step[j];
         if (j <= known[s->lane] || !comes_after(w, i, j)) continue;
+        FTH_ASSERT(s->known[s->lane] == j); /* steps of a lane are done in order */
         need[s->lane] = (int)j;
         raise(known, s->known);
     }
@@ -219,6 +223,7 @@ static void place(const work *w, int64_t i)
     }
     for (int m = 0; m < LANES; m++) {
         if (s->wait[m] < 0) continue;
+        FTH_ASSERT(s->wait[m] < i && l->step[s->wait[m]].lane == m && m != s->lane);
         raise(s->known, l->step[s->wait[m]].known);
         l->step[s->wait[m]].awaited = true;
     }
@@ -313,9 +318,11 @@ fth_status fth__lanes_before(fth__runner *r, int64_t i)
 {
     const fth__lanes *l = r->lanes;
     if (!l) return FTH_OK;
+    FTH_ASSERT(i >= l->from && i < l->from + l->n);
     if (i == l->from) FTH_TRY(part_lanes(r, l));
     const step *s = &l->step[i - l->from];
     r->lane = lane_of(s->lane);
+    for (int m = 0; m < LANES; m++) FTH_ASSERT(s->wait[m] < 0 || l->step[s->wait[m]].mark);
     for (int m = 0; m < LANES; m++)
         if (s->wait[m] >= 0) FTH_TRY(wait(r, r->lane, l->step[s->wait[m]].mark));
     return FTH_OK;

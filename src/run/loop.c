@@ -6,6 +6,7 @@
  */
 #include "run/loop.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "graph/context.h"
 #include "run/team.h"
@@ -40,6 +41,7 @@ static bool ask(plain_loop *l, double now)
 {
     fth_progress p = {.elapsed_s = now - l->start, .what = l->name};
     const double done = (double)atomic_load(&l->done);
+    FTH_ASSERT(done <= (double)l->n);
     p.fraction = done / (double)l->n;
     p.remaining_s = done > 0 ? p.elapsed_s * ((double)l->n - done) / done : 0.0;
     p.rate = p.elapsed_s > 0 ? done / p.elapsed_s : 0.0;

@@ -2,6 +2,7 @@
 #include "run/pieces.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 
 static int n_axes(const fth__io_job *j)
@@ -42,6 +43,7 @@ static fth__pieces cut(const fth__io_job *j, const int64_t *grain, uint64_t aim)
     const int64_t n = j->n[p.cut], g = grain && grain[p.cut] > 1 ? grain[p.cut] : 1;
     p.step = p.inner > 0 ? (int64_t)fth__min_u64(aim / p.inner, (uint64_t)n) : n;
     p.step = fth__max_i64(p.step / g, 1) * g;
+    FTH_ASSERT(p.step >= 1 && p.step % g == 0);
     p.first = fth__min_i64(p.step - j->lo[p.cut] % g, n);
     p.across = n > p.first ? 1 + fth__ceil_div_i64(n - p.first, p.step) : 1;
     p.count = p.across;
@@ -59,6 +61,7 @@ fth__pieces fth__job_cut(const fth__io_job *j, uint64_t aim, uint64_t most)
 
 fth__piece fth__job_piece(const fth__pieces *p, const fth__io_job *j, int64_t i)
 {
+    FTH_ASSERT(i >= 0 && i < p->count);
     fth__piece out = {.bytes = p->inner};
     for (int d = 0; d < FTH_MAX_AXES; d++) {
         out.lo[d] = j->lo[d];
@@ -75,5 +78,7 @@ fth__piece fth__job_piece(const fth__pieces *p, const fth__io_job *j, int64_t i)
         out.lo[d] += row % j->n[d];
         row /= j->n[d];
     }
+    FTH_ASSERT(row == 0 && out.n[p->cut] > 0);
+    FTH_ASSERT(out.offset + out.bytes <= fth__job_bytes(j));
     return out;
 }

@@ -8,6 +8,7 @@
 #include "run/run.h"
 
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -65,6 +66,7 @@ static fth__io_job make_job(fth__runner *r, const fth__buf *b, int64_t spin, boo
     fth__tile_of(r, b, region, spin, &t);
     job.data = t.data;
     for (int d = 0; d < b->desc.n_axes; d++) {
+        FTH_ASSERT(region[d].lo <= region[d].hi && region[d].hi <= b->desc.size[d]);
         job.lo[d] = region[d].lo;
         job.n[d] = region[d].hi - region[d].lo;
     }
@@ -84,6 +86,7 @@ static fth_status post_reads(fth__runner *r, int loop, int64_t k, int64_t spin, 
     fth_status s = FTH_OK;
     const int depth = p->loop[loop].depth;
     const int64_t now = r->turn[depth];
+    FTH_ASSERT(k >= 0 && k < p->loop[loop].n_chunks);
     r->turn[depth] = k;
     *ticket = 0;
     for (int64_t i = 0; i < p->n_bufs && s == FTH_OK; i++) {
@@ -275,6 +278,7 @@ static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
     const int depth = l->depth;
     r->turn[depth] = k;
     const int64_t spin = r->spins[loop];
+    FTH_ASSERT(spin % l->n_chunks == k); /* read-ahead and this turn agree on the copy */
     if (k == 0) FTH_TRY(post_reads(r, loop, 0, spin, &t->read));
     FTH_TRY(wait_io(r, t->read));
     FTH_TRY(wait_io(r, t->write[spin & 1])); /* this copy of the outputs is free again */
@@ -355,6 +359,7 @@ static const double AHEAD_SECONDS = 60.0; /* of a slow core */
 static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
 {
     for (int64_t i = from; i < to; i++) {
+        FTH_ASSERT(r->p->item[i].kind == FTH__STEP);
         if (!fth__run_goes_on(r)) return fth__run_cancelled(r);
         trace_memory(r, i);
         FTH_TRY(fth__lanes_before(r, i));
@@ -389,6 +394,7 @@ static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
 static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
+    FTH_ASSERT(from >= 0 && to <= p->n_items);
     for (int64_t i = from; i < to; i++) {
         const fth__item *it = &p->item[i];
         switch (it->kind) {
@@ -430,8 +436,10 @@ static fth_status commit_params(fth__runner *r)
         fth_tile t;
         fth__tile_of(r, b, all, 0, &t);
         const fth__input *in = &p->graph->input[a->index];
+        FTH_ASSERT(in->param && (r->dev || in->source.data));
         const uint64_t bytes =
             (uint64_t)fth_desc_count(&b->desc) * (uint64_t)fth_dtype_size(b->desc.dtype);
+        FTH_ASSERT(bytes == fth_tensor_bytes(in->param));
         if (r->dev)
             FTH_TRY(fth__device_copy(r, fth__tensor_mirror(in->param), t.data, bytes));
         else

@@ -1,6 +1,7 @@
 /* scratch.c - slots of one unlinked file, written and read whole by the I/O thread. */
 #include "run/scratch.h"
 
+#include "base/assert.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
 
@@ -66,6 +67,8 @@ static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, voi
 
 static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool out)
 {
+    FTH_ASSERT(r->scratch >= 0 && number >= 0 && number < r->p->spilled);
+    FTH_ASSERT(b->home < 0 && !b->twice); /* whole blocks alone are spilled */
     slot s = {.r = r, .offset = slot_offset(r->p, number)};
     const fth_source source = {
         .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .read = read_slot};

@@ -4,6 +4,7 @@
  */
 #include "run/stage.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
@@ -98,6 +99,7 @@ static uint64_t buffer_bytes(const fth_mem *mem, uint64_t part_bytes)
 static void add_hands(fth__stage *s, int threads)
 {
     const uint64_t spare = room(s->mem) / 8;
+    FTH_ASSERT(threads <= s->cap_threads);
     while (s->threads < threads && (uint64_t)s->threads * 2 * s->part_bytes <= spare) {
         if (make_hand(s, &s->hand[s->threads], s->part_bytes, NULL) != FTH_OK) return;
         s->threads++;
@@ -164,7 +166,9 @@ static void count_copy(fth__stage *s, buffer *b)
 /* The thread's other buffer, once its copy is over. */
 static fth_status next_buffer(fth__stage *s, hand *h, buffer **out, fth_err *err)
 {
+    FTH_ASSERT(h->turn == 0 || h->turn == 1);
     buffer *b = *out = &h->buffer[h->turn ^= 1];
+    FTH_ASSERT(b->data && b->begun && b->moved);
     if (!b->used) return FTH_OK;
     FTH_TRY(s->table->host_wait(s->device, b->moved, err));
     pthread_mutex_lock(&s->lock);
@@ -210,6 +214,8 @@ static fth_status read_part(fth__stage *s, fth__io *io, hand *h, const fth__io_j
 fth_status fth__stage_serve(fth__stage *s, fth__io *io, int thread, const fth__io_job *j,
                             const fth__piece *p, fth_err *err)
 {
+    FTH_ASSERT(thread >= 0 && thread < s->threads);
+    FTH_ASSERT(p->bytes <= (thread == 0 ? s->bytes : s->part_bytes)); /* it fits the buffer */
     hand *h = &s->hand[thread];
     if (j->source) return read_part(s, io, h, j, p, err);
     buffer *b;
@@ -229,7 +235,9 @@ static fth_status write_whole(fth__stage *s, fth__io *io, const fth__io_job *j,
         const int now = (int)(i & 1), before = now ^ 1;
         if (i < all->count) {
             part[now] = fth__job_piece(all, j, i);
+            FTH_ASSERT(part[now].bytes <= s->bytes);
             FTH_TRY(next_buffer(s, &s->hand[0], &b[now], err));
+            FTH_ASSERT(b[now] != b[before]);
             FTH_TRY(queue_copy(s, j, b[now], &part[now], err));
         }
         if (i == 0) continue;
@@ -245,6 +253,7 @@ fth_status fth__stage_serve_whole(fth__stage *s, fth__io *io, const fth__io_job 
     if (!j->source) return write_whole(s, io, j, &all, err);
     for (int64_t i = 0; i < all.count; i++) {
         const fth__piece part = fth__job_piece(&all, j, i);
+        FTH_ASSERT(part.bytes <= s->bytes);
         FTH_TRY(read_part(s, io, &s->hand[0], j, &part, err));
     }
     return FTH_OK;

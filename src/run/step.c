@@ -3,6 +3,7 @@
  * Pieces may finish in any order; of several errors the one of the lowest piece is reported, so the
  * message does not depend on timing.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "run/device.h"
 #include "run/run.h"
@@ -46,6 +47,7 @@ static void run_piece(void *arg, int64_t i, int worker)
     fth_call call = *w->call;
     fth_err err = {0};
     const int64_t from = i * w->piece, n = fth__min_i64(w->piece, w->extent - from);
+    FTH_ASSERT(from >= 0 && n > 0 && worker < w->r->p->threads); /* each has its workspace */
     fth__call_piece(u, &call, w->dim, from, n);
     call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->tiles.scratch_bytes : NULL;
     call.team = worker == 0 ? w->r->alone : NULL; /* others may not ask whether to go on */
@@ -65,6 +67,8 @@ static void run_piece(void *arg, int64_t i, int worker)
 static fth_status run_pieces(fth__runner *r, const fth__item *how, const fth_call *call,
                              char *scratch)
 {
+    FTH_ASSERT(how->split_piece > 0);
+    FTH_ASSERT(how->piece_scratch * (uint64_t)r->p->threads <= r->p->buf[how->scratch].bytes);
     pieces w = {.r = r,
                 .call = call,
                 .dim = how->split_dim,
@@ -182,7 +186,8 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
     call.first = call.last = true;
     if (it->acc >= 0) {
         int path[FTH__MAX_DEPTH];
-        fth__sweep_path(p, it->loop, path);
+        const int depth = fth__sweep_path(p, it->loop, path);
+        FTH_ASSERT(it->acc < depth);
         call.first = r->turn[it->acc] == 0;
         call.last = r->turn[it->acc] == p->loop[path[it->acc]].n_chunks - 1;
     }
@@ -198,6 +203,7 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
         FTH_TRY(fth__buf_check(r, b, in));
         fth__tile_of(r, b, in, fth__spin_of(r, b), &call.in[k]);
     }
+    FTH_ASSERT(it->scratch >= 0 && p->buf[it->scratch].kind == FTH__BUF_ARENA);
     char *scratch = r->arena + p->buf[it->scratch].offset;
     fth__device_call(r, u, &call);
     if (r->dev && p->ctx->trace) FTH_TRY(fth__device_clock_start(r));

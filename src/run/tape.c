@@ -2,6 +2,7 @@
 #include "run/tape.h"
 
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "graph/program.h"
 #include "mem/heap.h"
@@ -76,6 +77,7 @@ static tape *find(struct fth__tapes *t, int64_t from, int64_t to)
 static fth_recording *record(fth__runner *r, struct fth__tapes *t, const tape *what,
                              fth__queue_fn *queue)
 {
+    FTH_ASSERT(r->lane == FTH_LANE_COMPUTE);
     fth_err *told = r->err, err = {0};
     fth_recording *recording = NULL;
     if (t->table->record(t->device, NULL) != FTH_OK) return NULL;
@@ -123,9 +125,11 @@ static fth_status start_and_queue(fth__runner *r, int64_t from, int64_t to, fth_
 
 fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn *queue)
 {
+    FTH_ASSERT(from < to && !r->lanes && r->p->item[from].loop < 0);
     struct fth__tapes *t = r->p->ctx->trace ? NULL : tapes_of(r->p);
     if (!t || t->never || r->p->runs < 2 || is_short(r, from, to))
         return start_and_queue(r, from, to, queue);
+    FTH_ASSERT(t->n >= 0 && t->n <= TAPES);
     const uint64_t now = places(r);
     tape *known = find(t, from, to);
     if (known && known->places != now) {

@@ -7,6 +7,7 @@
  */
 #include "run/team.h"
 
+#include "base/assert.h"
 #include "base/thread.h"
 #include "mem/heap.h"
 
@@ -97,9 +98,11 @@ static void *work(void *arg)
         if (c->stop) break;
         seen = c->turn;
         c->working++;
+        FTH_ASSERT(c->working <= c->threads - 1 && w->index < c->threads);
         pthread_mutex_unlock(&c->lock);
         take_indices(c, w->index);
         pthread_mutex_lock(&c->lock);
+        FTH_ASSERT(c->working > 0);
         if (--c->working == 0 && !c->open) pthread_cond_signal(&c->done);
     }
     pthread_mutex_unlock(&c->lock);
@@ -236,6 +239,7 @@ void fth_team_run(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int w
     pthread_mutex_lock(&c->lock);
     c->open = false;
     wait_for_others(c, t);
+    FTH_ASSERT(c->working == 0 && c->team == t);
     pthread_mutex_unlock(&c->lock);
     pthread_mutex_unlock(&c->busy);
 }

@@ -3,6 +3,7 @@
  * An arena buffer is dense over the region it holds in this turn; foreign memory is dense over the
  * whole value. Either way a tile is a slice of a dense box, and its innermost stride is 1.
  */
+#include "base/assert.h"
 #include "run/run.h"
 
 #include "array/tensor.h"
@@ -116,6 +117,7 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
         const fth__buf *base = &p->buf[b->base];
         fth__range in[FTH_MAX_AXES];
         fth_tile t;
+        FTH_ASSERT(b->unit >= 0 && b->base >= 0);
         for (int d = 0; d < u->node->in[0].n_axes; d++) {
             const fth_relation *rel = &u->rel[0][d];
             in[d] = (fth__range){0, u->node->in[0].size[d]};
@@ -130,6 +132,7 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
         char *base = b->kind == FTH__BUF_DIRECT ? r->sinks[b->output].data
                      : p->apart ? fth__tensor_mirror(p->graph->input[b->input].param)
                                 : p->graph->input[b->input].source.data;
+        FTH_ASSERT(base || fth_desc_count(&b->desc) == 0);
         for (int d = 0; d < b->desc.n_axes; d++) box[d] = (fth__range){0, b->desc.size[d]};
         dense_tile(base, &b->desc, b->element, box, region, out);
         return;
@@ -137,6 +140,8 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
     case FTH__BUF_ARENA: break;
     }
     fth__buf_region(p, b, r->turn, box);
+    FTH_ASSERT(spin >= 0 && (!b->twice || b->home >= 0));
+    FTH_ASSERT(b->bytes == 0 || b->offset + (b->twice ? 2 : 1) * b->bytes <= p->faults);
     char *base = r->arena + b->offset + (b->twice && (spin & 1) ? b->bytes : 0);
     dense_tile(base, &b->desc, b->element, box, region, out);
 }

@@ -6,6 +6,7 @@
  */
 #include "run/watch.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/heap.h"
 #include "trace/record.h"
@@ -68,6 +69,7 @@ static int track_of(fth__watch *w, uint32_t stream)
     char name[64];
     for (int i = 0; i < w->n_streams; i++)
         if (w->stream[i] == stream) return w->track[i];
+    FTH_ASSERT(w->n_streams <= STREAMS);
     if (w->n_streams == STREAMS) return w->track[STREAMS - 1];
     snprintf(name, sizeof name, "%s stream %u", w->ctx->device, stream);
     w->stream[w->n_streams] = stream;
