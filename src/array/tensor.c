@@ -295,7 +295,7 @@ static void keep_here(fth_tensor *t, const int64_t *from, int64_t n)
 
 /* On a device rows go through a buffer: a piece is gathered, then put where it belongs, which is
  * never beyond what later pieces read. */
-enum { KEPT_AT_ONCE = 1 << 18, KEPT_BYTES = 24 << 20 };
+enum { KEPT_AT_ONCE = 1 << 18, KEPT_BYTES = 24 << 20 }; /* 26 MiB with the numbers of the rows */
 typedef struct keeper {
     const fth__mirror_place *at;
     void *buffer, *index;

@@ -25,7 +25,7 @@ const char *fth__limit_text(fth_front front, bool device, bool of_context, uint6
 
 fth_status fth__threads_check(int threads, fth_err *err)
 {
-    enum { MOST = 4096 };
+    enum { MOST = 4096 }; /* more than any machine has; sums of workspace stay far from 2^64 */
     if (threads >= 0 && threads <= MOST) return FTH_OK;
     return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to %d, not %d", MOST, threads);
 }

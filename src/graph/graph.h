@@ -12,7 +12,11 @@
 
 #include <fathom/op.h>
 
-enum { FTH__NAME = 32, FTH__INPUT_NAME = 128, FTH__GRAPH_ERRORS = 8 };
+enum {
+    FTH__NAME = 32,        /* of an axis or a label, in messages and tables */
+    FTH__INPUT_NAME = 128, /* of an input: layers of a network have long ones */
+    FTH__GRAPH_ERRORS = 8  /* mistakes that can be read; later ones mostly follow from the first */
+};
 
 typedef struct fth__axis {
     char name[FTH__NAME];

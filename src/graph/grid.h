@@ -10,11 +10,14 @@
 
 #include <stdint.h>
 
+/* These numbers are part of what a sum or product is: another value gives other bits. Larger blocks
+ * make fewer partials; smaller ones less that the smallest budget has to hold at once, and more
+ * that can be done at the same time. */
 enum {
     FTH__SUPERBLOCKS = 64,
     FTH__REDUCE_BLOCK = 1024,
     FTH__PRODUCT_TILE = 1024,
-    FTH__TRIANGLE_TILE = 256
+    FTH__TRIANGLE_TILE = 256 /* smaller: half a tile on the diagonal is computed in vain */
 };
 
 /* Block of a reduction along an axis of n elements: a power of two, 1 to 1024. */

@@ -12,6 +12,7 @@
 
 FTH_BEGIN_DECLS
 
+/* Sizes of a program, which is copied as an attribute; a group that needs more becomes two. */
 enum {
     FTH_PROGRAM_INPUTS = 16,
     FTH_PROGRAM_OUTS = 8,

@@ -22,6 +22,7 @@ static void place(fth__addresses *map, uintptr_t key, void *thing)
 
 bool fth__addresses_reserve(fth_mem *mem, fth__addresses *map)
 {
+    /* two thirds full at most: linear probing finds a key in two slots on average */
     if ((map->n_used + 1) * 3 <= map->n_slots * 2) return true;
     fth__addresses bigger = {.n_slots = map->n_slots ? map->n_slots * 2 : 64};
     FTH_ASSERT(fth__is_pow2_u64(bigger.n_slots));

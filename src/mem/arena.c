@@ -14,9 +14,9 @@
 
 #include <sys/mman.h>
 
-static const uint64_t least_range = 64 << 20;
-static const uint64_t most_range = (uint64_t)16 << 40;
-static const uint64_t commit_step = 32 << 20;
+static const uint64_t least_range = 64 << 20;          /* room for holes under small budgets */
+static const uint64_t most_range = (uint64_t)16 << 40; /* an eighth of what x86-64 can address */
+static const uint64_t commit_step = 32 << 20; /* made usable at once: few calls of mprotect */
 
 /* Class of a size: the position of its highest bit. */
 static int class_of(uint64_t bytes)

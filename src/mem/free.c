@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 1024, TEXT_BYTES = 8192 };
+enum { PATH_BYTES = 1024, TEXT_BYTES = 8192 }; /* memory.stat and meminfo have 1 to 2 KiB */
 
 /* Read the start of a small file; false when it is not there or is empty. */
 static bool read_text(const char *path, char *text, size_t bytes)

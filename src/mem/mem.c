@@ -17,11 +17,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-static const uint64_t page_aligned_from = 64 << 10; /* arena blocks of this size start a page */
+/* Arena blocks of this size start a page, so that what they leave can be handed back; at most a
+ * sixteenth of one is lost to that. */
+static const uint64_t page_aligned_from = 64 << 10;
 
 void fth_mem_options_default(fth_mem_options *opt)
 {
     if (!opt) return;
+    /* Above the one a mapping of its own costs nothing beside filling it; above the other a cached
+     * block would hold much of a budget for a request that may never come. */
     *opt = (fth_mem_options){.arena_below = (uint64_t)100 << 20, .direct_above = (uint64_t)1 << 30};
 }
 
@@ -32,7 +36,7 @@ static fth_status choose_budget(fth_mem_options *opt, const fth_mem_system *syst
     *free_bytes = 0;
     if (opt->budget_bytes > 0) return FTH_OK;
     *free_bytes = system ? system->free_now(system->self) : fth_mem_free_now();
-    opt->budget_bytes = *free_bytes / 10 * 9;
+    opt->budget_bytes = *free_bytes / 10 * 9; /* the rest is for the page cache and for others */
     if (opt->budget_bytes > 0) return FTH_OK;
     return FTH_FAIL(err, FTH_E_NOMEM, "no memory%s is free, so there is no budget to share",
                     system ? " of the device" : "");

@@ -39,7 +39,7 @@ bool fth__pages_unmap(void *pages, uint64_t bytes)
     return !pages || munmap(pages, bytes) == 0;
 }
 
-enum { BATCH = 2048 }; /* pages asked about at once */
+enum { BATCH = 2048 }; /* pages asked about at once: 16 KiB on the stack, 8 MiB of memory */
 
 /* How many bytes of page number `page` lie in [from, to). */
 static uint64_t inside(uint64_t page, uint64_t from, uint64_t to)

@@ -41,7 +41,7 @@ int64_t fth__list_blocks(const fth_mem *mem, fth_mem_block *out, int64_t n)
     return total;
 }
 
-enum { LISTED = 8 };
+enum { LISTED = 8 }; /* blocks: the message has room for these beside its words */
 
 void fth__report_largest(const fth_mem *mem, fth__text *text)
 {

@@ -18,12 +18,12 @@
 #include <sys/types.h>
 
 enum {
-    FTH__ALIGN = 64,        /* of every data block                              */
-    FTH__PAGE = 4096,       /* unit of whole mappings                           */
-    FTH__HUGE = 2 << 20,    /* unit of transparent huge pages                   */
-    FTH__RELEASED = 512,    /* releases remembered, to name a second one        */
-    FTH__SIZE_CLASSES = 64, /* of holes: one per power of two                   */
-    FTH__GRAVES = 32,       /* objects remembered after their release           */
+    FTH__ALIGN = 64,        /* of every data block: a cache line, the widest vector      */
+    FTH__PAGE = 4096,       /* unit of whole mappings                                    */
+    FTH__HUGE = 2 << 20,    /* unit of transparent huge pages                            */
+    FTH__RELEASED = 512,    /* releases remembered, to name a second one: 50 KiB or so   */
+    FTH__SIZE_CLASSES = 64, /* of holes: one per power of two                            */
+    FTH__GRAVES = 32,       /* objects remembered after their release; their blocks stay */
 };
 
 /* ---- addresses to things (addresses.c) ---- */

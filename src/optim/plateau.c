@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-static const double newest = 0.05; /* weight of the last value in the average */
+/* Weight of the last value in the average, which then follows the last 20 or so: single batches do
+ * not reset the patience of 200. */
+static const double newest = 0.05;
 
 fth_plateau fth_plateau_default(double rate)
 {

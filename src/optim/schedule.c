@@ -55,6 +55,7 @@ double fth_schedule_rate(const fth_schedule *s, int64_t step)
 {
     if (step < s->warmup) return s->rate * (double)(step + 1) / (double)s->warmup;
     if (s->kind == FTH_SCHEDULE_ONE_CYCLE) {
+        /* 25 here, 1e4 below and the momenta of fth_schedule_momentum are torch's defaults */
         const double low = s->rate / 25.0;
         return one_cycle(s, step, low, s->rate, low / 1e4);
     }

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { ENTRIES = 128 };
+enum { ENTRIES = 128 }; /* about 50 KiB, and looked through one by one; the oldest is replaced */
 
 struct fth__plan_cache {
     fth_mem *mem;

@@ -8,6 +8,7 @@
 
 #include "plan/plan.h"
 
+/* Sizes of a decision, which takes no memory of its own: plans with more are searched for anew. */
 enum { FTH__CACHE_KEPT = 32, FTH__CACHE_LOOPS = 32 };
 
 typedef struct fth__decision {

@@ -13,14 +13,17 @@
 #include <string.h>
 
 enum {
-    IN_TIME = 1, /* number of the order of time */
-    MORE_ORDERS = 12,
-    ROUNDS = 1500,
-    WORK = 1 << 22, /* steps that looking for a better layout may take */
-    FAR = 50,       /* above the lower bound by more than one part in so many, */
-    FAR_TIMES = 8,  /* it may take so many times the steps */
-    MANY = 400,     /* blocks beyond which it is not tried, */
-    TOO_MANY = 4096 /* and beyond which the order of time comes first */
+    IN_TIME = 1,      /* number of the order of time */
+    MORE_ORDERS = 12, /* six that mean something, and as many variations of the first */
+    ROUNDS = 1500,    /* of hill climbing at most, for few blocks; for more of them: */
+    WORK = 1 << 22,   /* steps that looking for a better layout may take, n^2 in a round */
+    /* Above the lower bound by more than one part in FAR it may take FAR_TIMES the steps. Three of
+     * 10,000 random graphs were 6 to 8 % above the bound; with eight times the steps all are within
+     * 5 %. */
+    FAR = 50,
+    FAR_TIMES = 8,
+    MANY = 400,     /* blocks beyond which it is not tried: 26 rounds of WORK are left there, */
+    TOO_MANY = 4096 /* and beyond which the order of time, n log n, comes first and mostly alone */
 };
 
 static uint64_t bytes_of(const fth__buf *b)
@@ -119,6 +122,7 @@ static uint64_t place_all(fth__block *b, int64_t n, fth__block **placed)
     return top;
 }
 
+/* Any mixer does, as long as it stays the same: plans of one program are equal on every machine. */
 static uint64_t mix(uint64_t x)
 {
     x ^= x >> 31;
@@ -151,6 +155,7 @@ static uint64_t order_key(const fth__block *b, int k)
     }
 }
 
+/* Half a percent above what no layout can beat: the rest is not worth more rounds. */
 static uint64_t good_enough(const fth_plan *p)
 {
     return p->lower + p->lower / 200;

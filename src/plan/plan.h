@@ -13,7 +13,13 @@
 #include "graph/program.h"
 #include <fathom/plan.h>
 
-enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128, FTH__IN_PLACE_FLAGS = 12 };
+enum {
+    FTH__MAX_DEPTH =
+        2,           /* loops in loops; a search tries all axes for each, so its time is n^depth */
+    FTH__ALIGN = 64, /* a cache line, and the widest vector */
+    FTH__SAMPLES = 128, /* of a loop: 8 of its own, and 11 for each of ten axes that follow it */
+    FTH__IN_PLACE_FLAGS = 12 /* operands that have a bit of FTH_OP_IN_PLACE_0 << k */
+};
 
 typedef struct fth__unit {
     const fth_node *node;
@@ -183,6 +189,14 @@ struct fth_plan {
     int64_t recomputed, spilled;
     fth_axis_id axis[FTH__MAX_DEPTH]; /* streaming axes chosen; -1 */
 };
+
+/* Seconds, roughly, that one core takes for so many flops and bytes of memory: 20 GFLOP/s and
+ * 10 GB/s. Round figures, not measured: they compare plans and cut long calls, and where a call is
+ * timed the guess follows the clock (run/cut.c). */
+static inline double fth__work_seconds(double flops, double bytes)
+{
+    return flops * 5e-11 + bytes * 1e-10;
+}
 
 /* ---- collect.c, fuse.c: the units --------------------------------------------------------------
  */

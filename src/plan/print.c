@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-enum { CHART = 48, SHOWN = 24, LINE = 100 };
+enum { CHART = 48, SHOWN = 24, LINE = 100 }; /* columns, blocks, columns: a wide terminal's page */
+/* Flops per byte above which a step is said to be bound by computing: twice where, by
+ * fth__work_seconds, both take as long. */
+static const double COMPUTE_BOUND = 4.0;
 
 static const char *size_text(uint64_t bytes, char *text)
 {
@@ -31,8 +34,8 @@ static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE 
     fprintf(f, "%*s%-12s -> ", indent, "", n->op->name);
     print_shape(p, &p->buf[it->out[0]], f);
     const double intensity = it->moved > 0 ? it->flops / (double)it->moved : 0.0;
-    fprintf(f, "  %.3g flop, %s  %s:%d\n", it->flops, intensity > 4.0 ? "compute" : "memory",
-            n->site.file, n->site.line);
+    fprintf(f, "  %.3g flop, %s  %s:%d\n", it->flops,
+            intensity > COMPUTE_BOUND ? "compute" : "memory", n->site.file, n->site.line);
 }
 
 /* What a fused step does, in order, and what the results are called that have a name. */

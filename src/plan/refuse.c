@@ -2,7 +2,7 @@
 #include "base/str.h"
 #include "plan/plan.h"
 
-enum { LISTED = 6 };
+enum { LISTED = 6 }; /* blocks: the message has room for these beside its words */
 
 static void list_one(const fth_plan *p, const fth__buf *b, fth__text *t)
 {

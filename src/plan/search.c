@@ -15,11 +15,25 @@
 #include <sys/statvfs.h>
 
 enum {
-    KEEP_RATIO = 64,     /* flops per byte above which a value is rather kept */
-    KEEP_WORK = 1 << 22, /* units of all schedules that are tried for that */
-    TIGHTEN_TURNS = 8,   /* searches for a smaller floor before a refusal */
-    MORE_STEPS = 4       /* down from chunks whose layout is far above its lower bound */
+    /* flops per byte above which a value is rather kept: by fth__work_seconds, making a byte again
+     * then takes 32 times as long as moving it */
+    KEEP_RATIO = 64,
+    /* units of all schedules that are tried for that, so that plans of very many units take time in
+     * proportion to them */
+    KEEP_WORK = 1 << 22,
+    /* whole searches for a smaller floor before a refusal: a bound on its time; without it the
+     * budget that is named fits too, and is just not the least */
+    TIGHTEN_TURNS = 8,
+    /* down from chunks whose layout is far above its lower bound; with four, of 1000 random graphs
+     * none was more than 1.9 % above it */
+    MORE_STEPS = 4,
+    NEAR = 50,  /* "far above": by more than one part in so many, as FAR of layout.c */
+    CLOSE = 200 /* near enough to leave a layout as it is, as good_enough there */
 };
+
+/* Seconds that only cost_of knows, round figures as those of fth__work_seconds: a byte of a file at
+ * 1 GB/s, and a turn of a loop beside its steps. */
+static const double file_byte_seconds = 1e-9, turn_seconds = 2e-5;
 
 typedef struct choice {
     fth_axis_id axis[FTH__MAX_DEPTH];
@@ -44,7 +58,7 @@ static double cost_of(const fth_plan *p)
 {
     double cost = 0.0;
     for (int64_t i = 0; i < p->n_items; i++)
-        cost += p->item[i].flops * 5e-11 + (double)p->item[i].moved * 1e-10;
+        cost += fth__work_seconds(p->item[i].flops, (double)p->item[i].moved);
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
         if (b->input < 0 || b->kind != FTH__BUF_ARENA) continue;
@@ -56,17 +70,17 @@ static double cost_of(const fth_plan *p)
             for (int s = 0; s < b->n_span; s++) cut |= b->span[s].loop == path[d];
             if (!cut) bytes *= (double)p->loop[path[d]].n_chunks; /* read again in every turn */
         }
-        cost += bytes * 1e-9;
+        cost += bytes * file_byte_seconds;
     }
     for (int64_t i = 0; p->limits.min_pieces != 0 && i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i]; /* what is read or written while nothing is computed */
         if (b->kind == FTH__BUF_ARENA && b->home < 0 && (b->input >= 0 || b->output >= 0))
-            cost += (double)b->bytes * 1e-9;
+            cost += (double)b->bytes * file_byte_seconds;
     }
     for (int64_t i = 0; i < p->n_loops; i++) {
         double turns = (double)p->loop[i].n_chunks;
         if (p->loop[i].parent >= 0) turns *= (double)p->loop[p->loop[i].parent].n_chunks;
-        cost += turns * 2e-5;
+        cost += turns * turn_seconds;
     }
     return cost;
 }
@@ -80,7 +94,7 @@ static fth_status confirm(search *s, const choice *c, bool *fits, fth_err *err)
     for (int more = MORE_STEPS;;) {
         FTH_TRY(fth__plan_size(p, err));
         FTH_TRY(fth__plan_layout(p, false, err));
-        const uint64_t near = fth__min_u64(p->lower + p->lower / 50, s->room);
+        const uint64_t near = fth__min_u64(p->lower + p->lower / NEAR, s->room);
         if (p->peak > near && p->lower <= s->room) FTH_TRY(fth__plan_layout(p, true, err));
         *fits = p->peak <= s->room;
         if (*fits && (p->peak <= near || more-- == 0)) return FTH_OK;
@@ -447,7 +461,7 @@ static fth_status find(search *s, fth_err *err)
         return fth__plan_refuse(p, s->smallest < smallest ? s->smallest : smallest, err);
     }
     if (held) return fth__plan_refuse(p, p->peak, err);
-    if (p->peak > p->lower + p->lower / 200) FTH_TRY(fth__plan_layout(p, true, err));
+    if (p->peak > p->lower + p->lower / CLOSE) FTH_TRY(fth__plan_layout(p, true, err));
     remember(s, &best);
     return check_scratch(p, err);
 }

@@ -195,7 +195,7 @@ static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
     if (m->row_ptr) grid = 1; /* of the rows; entries have no other (off_grid) */
     const int64_t want = grid * m->den, unit = want / gcd(want, m->num);
     const int64_t lcm = s->grid / gcd(s->grid, unit) * unit;
-    if (lcm > ((int64_t)1 << 40)) return false;
+    if (lcm > ((int64_t)1 << 40)) return false; /* no axis is as long, and products still fit */
     FTH_ASSERT(lcm % unit == 0 && lcm % s->grid == 0);
     s->grid = lcm;
     return true;

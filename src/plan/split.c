@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-enum { SMALL_WORK = 1 << 14, PIECES_PER_WORKER = 3 };
+enum {
+    SMALL_WORK = 1 << 14, /* flops or elements, some microseconds: waking a worker takes as long */
+    PIECES_PER_WORKER = 3 /* so that the last to finish has a third of a share at most to go */
+};
 
 /* Every input that has the axis follows it piece by piece, in any order. */
 static bool may_cut(const fth__unit *u, int dim)

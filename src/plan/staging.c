@@ -8,10 +8,11 @@
 #include "plan/plan.h"
 
 enum {
-    WORTH_BYTES = 8 << 20,  /* copied in all before a second thread is worth its buffers, */
+    WORTH_BYTES = 8 << 20,  /* copied in all before a second thread is worth its buffers: less goes
+                               through one buffer of the first at once; */
     LITTLE = 64 << 10,      /* or, without them, its start */
-    PART_BYTES = 1 << 20,   /* of such a buffer, */
-    LARGEST_PART = 64 << 20 /* unless a source is decoded in larger parts */
+    PART_BYTES = 1 << 20,   /* of such a buffer: two for each of many threads stay small, */
+    LARGEST_PART = 64 << 20 /* unless a source is decoded in larger parts; still bounded */
 };
 
 typedef struct sums {

@@ -176,7 +176,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
 
 /* ---- contexts that are gone: a second release has nowhere else to look ---- */
 
-enum { PAST = 16 };
+enum { PAST = 16 }; /* contexts; a program has one or two */
 static struct {
     pthread_mutex_t lock;
     uint64_t n;

@@ -12,9 +12,10 @@
 
 #include <stdatomic.h>
 
-/* A tile takes at most this long, if it can be cut; before anything is known, a kernel may be this
- * much slower than guessed, and an operation's own loop any time: its first tile is a sixty-fourth.
- */
+/* A tile takes at most this long, if it can be cut: as often as progress is told (run.c). Before
+ * anything is known, a kernel may be this much slower than guessed, and an operation's own loop any
+ * time: its first tile is a sixty-fourth. Both only size the first tile; later ones follow the
+ * clock. */
 static const double tile_seconds = 0.05, unknown_pace = 8.0;
 enum { FIRST_TILE = 64 };
 
@@ -32,7 +33,7 @@ static double guess(const fth__unit *u, const fth_call *call)
     uint64_t bytes = 0;
     for (int k = 0; k < n->n_in; k++) bytes += tile_bytes(&n->in[k], &call->in[k]);
     for (int o = 0; o < n->n_out; o++) bytes += tile_bytes(&n->out[o], &call->out[o]);
-    return 5e-11 * fth__unit_flops(u, call) + 1e-10 * (double)bytes + 1e-7;
+    return fth__work_seconds(fth__unit_flops(u, call), (double)bytes) + 1e-7; /* never 0 */
 }
 
 static fth_status run_kernel(fth__tiles *t, const fth_call *call, double guessed)

@@ -12,7 +12,8 @@
 
 enum {
     JOB_MARKS = FTH__IO_SLOTS + 1, /* a mark is used again when its job is surely done */
-    CLOCKS = 128
+    CLOCKS =
+        128 /* stretches that are timed at once; the oldest is waited for when one more begins */
 };
 
 typedef struct stretch {
@@ -292,7 +293,7 @@ static fth_status explain(const fth__runner *r, const fth__unit *u, const fth_fa
 }
 
 /* Complaints that lie beside each other, as the device has them when all is done. */
-enum { PIECE = 64 };
+enum { PIECE = 64 }; /* 4 KiB on the stack, one copy for most plans */
 typedef struct complaints {
     int64_t from, to;
     char at[PIECE * FTH__ALIGN];

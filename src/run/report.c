@@ -66,7 +66,7 @@ static const char *bound_by(const fth__runner *r, const fth_run_report *out)
 /* Drivers give memory in steps. */
 static bool is_kept(const fth_run_report *out)
 {
-    const uint64_t slack = (uint64_t)4 << 20;
+    const uint64_t slack = (uint64_t)4 << 20; /* a page of 2 MiB at each end */
     return out->ledger_bytes == out->planned_bytes &&
            out->growth_bytes <= out->planned_bytes + slack;
 }

@@ -189,7 +189,8 @@ static fth_status wait_io(fth__runner *r, int64_t ticket)
 
 static double item_work(const fth__item *it)
 {
-    return it->kind == FTH__STEP ? it->flops * 5e-11 + (double)it->moved * 1e-10 + 1e-6 : 0.0;
+    const double call = 1e-6; /* so that a step of nothing counts too */
+    return it->kind == FTH__STEP ? fth__work_seconds(it->flops, (double)it->moved) + call : 0.0;
 }
 
 static double turns_of(const fth_plan *p, int loop)
@@ -199,7 +200,9 @@ static double turns_of(const fth_plan *p, int loop)
     return n;
 }
 
-enum { ASK_MS = 50 }; /* between two questions inside a step */
+/* Between two questions inside a step: often enough that whoever cancels sees no delay, and seldom
+ * enough that callbacks (Python's too) cost nothing. */
+enum { ASK_MS = 50 };
 
 static bool tell_progress(fth__runner *r)
 {
@@ -353,8 +356,9 @@ static double step_work(const fth__runner *r, int64_t i)
     return item_work(&r->p->item[i]) / turns_of(r->p, r->p->item[i].loop);
 }
 
-/* What is queued on a device cannot be taken back: no more of it than a fraction of a second. */
-static const double AHEAD_SECONDS = 60.0; /* of a slow core */
+/* What is queued on a device cannot be taken back: no more of it than a fraction of a second. A
+ * card is hundreds of times as fast as the core that fth__work_seconds is about. */
+static const double AHEAD_SECONDS = 60.0; /* of that core */
 
 static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
 {

@@ -11,6 +11,8 @@
 #include <fathom/plan.h>
 #include <pthread.h>
 
+/* Of a buffer: both together are what every prediction counts; and a copy that is still worth its
+ * call. */
 static const uint64_t most_bytes = FTH_STAGING_BYTES / 2, least_bytes = 64 << 10;
 
 typedef struct buffer {
@@ -86,8 +88,8 @@ static uint64_t room(const fth_mem *mem)
     return stats.budget_bytes > stats.used_bytes ? stats.budget_bytes - stats.used_bytes : 0;
 }
 
-/* A budget of the host that has no room for large buffers still has for small ones. A part that
- * is decoded at once should go into one. */
+/* A budget of the host that has no room for large buffers still has for small ones: the two take at
+ * most a quarter of it. A part that is decoded at once should go into one. */
 static uint64_t buffer_bytes(const fth_mem *mem, uint64_t part_bytes)
 {
     uint64_t bytes = fth__max_u64(most_bytes, part_bytes);

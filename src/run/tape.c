@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-enum { TAPES = 8, FEW = 2 };
+enum {
+    TAPES = 8, /* bursts of steps of a plan that are recorded; others are queued step by step */
+    FEW = 2    /* steps that are not worth a recording: see is_short */
+};
 
 typedef struct tape {
     int64_t from, to;

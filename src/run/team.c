@@ -15,7 +15,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { WAIT_NS = 20000000 }; /* between two questions while the others finish */
+enum {
+    WAIT_NS = 20000000
+}; /* between two questions while the others finish: below ASK_MS of run.c */
 
 typedef struct crew crew;
 

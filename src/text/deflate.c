@@ -11,7 +11,7 @@ enum {
     DEFLATE_ROOM = (1 << 17) + (1 << 17) + (1 << 14),
     INFLATE_ROOM = 1 << 16,
     OUT = 1 << 15,
-    LEVEL = 6,
+    LEVEL = 6, /* zlib's default, and of memory too */
     MEMORY = 8,
     MOST = 1 << 30 /* zlib counts in 32 bits */
 };

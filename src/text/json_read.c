@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_VALUES = 2000000 };
+enum { MAX_VALUES = 2000000 }; /* 200 MB of jansson's, at 100 bytes each */
 
 struct fth_json {
     fth_mem *mem;

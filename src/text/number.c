@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 100 }; /* characters of a number */
+enum { LONGEST = 100 }; /* characters of a number: 25 write any f64, the rest is for zeros */
 
 static size_t count_digits(const char *s)
 {

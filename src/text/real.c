@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 512 };
+enum { LONGEST = 512 }; /* as FTH_READER_NUMBER: no reader takes a longer one */
 
 double fth_strtod(const char *text, const char **end)
 {

@@ -12,12 +12,12 @@
 #include <string.h>
 
 enum {
-    MOST_BYTES = 64 << 20,
+    MOST_BYTES = 64 << 20, /* as of JSON: this and the next bound what a tree takes */
     MOST_NODES = 4000000,
     MOST_DEPTH = 64,
-    LONGEST_TAG = 1 << 20,
-    PIECE = 64 << 10,
-    BLOCK = 32 << 10
+    LONGEST_TAG = 1 << 20, /* that expat holds at once */
+    PIECE = 64 << 10,      /* given to expat at once */
+    BLOCK = 32 << 10       /* of the tree: a few hundred nodes in each */
 };
 
 typedef struct attribute {

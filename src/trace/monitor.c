@@ -22,7 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEADER_ROWS = 30, ROW_BYTES = 512, PATH_BYTES = 4096 };
+enum {
+    HEADER_ROWS = 30, /* between two headers, so that one is on every screen */
+    ROW_BYTES = 512,  /* all columns of dmon, wide */
+    PATH_BYTES = 4096
+};
 
 typedef struct column {
     char group;

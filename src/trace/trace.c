@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-static const uint64_t default_bytes = 64 << 20;
-static const uint64_t least_bytes = 128 << 10; /* the frame of the file and all names fit */
-static const uint64_t event_bytes = 256;       /* of JSON, on average; decides the ring's size */
+static const uint64_t default_bytes = 64 << 20; /* of the file: some 250,000 events */
+static const uint64_t least_bytes = 128 << 10;  /* the frame of the file and all names fit */
+static const uint64_t event_bytes = 256;        /* of JSON, on average; decides the ring's size */
 
 fth_status fth_trace_create(fth_trace **out, fth_mem *mem, uint64_t max_bytes, fth_err *err)
 {
