@@ -60,7 +60,8 @@ static uint64_t read_in(const fth_plan *p, const fth__sweep *l)
     uint64_t bytes = 0;
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
-        if (b->kind == FTH__BUF_ARENA && b->input >= 0 && b->home >= 0 && &p->loop[b->home] == l)
+        if (b->kind == FTH__BUF_ARENA && b->input >= 0 && b->owner_loop >= 0 &&
+            &p->loop[b->owner_loop] == l)
             bytes += (uint64_t)fth_desc_count(&b->desc) * (uint64_t)b->element;
     }
     return bytes;

@@ -205,8 +205,8 @@ static bool may_wait_in_loop(const fth_plan *p, const uses *u, const fth__item *
     for (int o = 0; o < n->n_out; o++) {
         const fth__buf *b = &p->buf[it->out[o]];
         if (b->kind != FTH__BUF_ARENA || b->output >= 0) return false;
-        if (b->home == loop) continue;
-        if (b->home >= 0 || u->by_others[it->out[o]] > 0) return false;
+        if (b->owner_loop == loop) continue;
+        if (b->owner_loop >= 0 || u->by_others[it->out[o]] > 0) return false;
         *feeds |= u->by_commit[it->out[o]] > 0;
     }
     return true;
@@ -217,7 +217,8 @@ static bool may_loop_wait(const fth_plan *p, const uses *u, int loop)
 {
     bool feeds = false;
     for (int64_t b = 0; b < p->n_bufs; b++)
-        if (p->buf[b].kind == FTH__BUF_ARENA && p->buf[b].home == loop && p->buf[b].input >= 0)
+        if (p->buf[b].kind == FTH__BUF_ARENA && p->buf[b].owner_loop == loop &&
+            p->buf[b].input >= 0)
             return false;
     for (int t = p->loop[loop].begin + 1; t < p->loop[loop].end; t++)
         if (!may_wait_in_loop(p, u, &p->item[t], loop, &feeds)) return false;

@@ -53,15 +53,16 @@ void fth__plan_assert_schedule(const fth_plan *p)
     for (int64_t t = 0; t < p->n_items; t++) assert_item(p, t);
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
-        FTH_ASSERT(b->home < p->n_loops && (!b->twice || b->home >= 0));
+        FTH_ASSERT(b->owner_loop < p->n_loops && (!b->double_buffered || b->owner_loop >= 0));
         FTH_ASSERT(b->kind != FTH__BUF_VIEW || (b->base >= 0 && b->base < i));
-        for (int s = 0; s < b->n_span; s++) FTH_ASSERT(b->home >= 0 && b->span[s].loop <= b->home);
+        for (int s = 0; s < b->n_span; s++)
+            FTH_ASSERT(b->owner_loop >= 0 && b->span[s].loop <= b->owner_loop);
     }
 }
 
 static uint64_t bytes_of(const fth__buf *b)
 {
-    return b->twice ? 2 * b->bytes : b->bytes;
+    return b->double_buffered ? 2 * b->bytes : b->bytes;
 }
 
 /* Values in the arena are made, or read from their input, before a step reads them. */

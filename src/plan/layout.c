@@ -28,7 +28,7 @@ enum {
 
 static uint64_t bytes_of(const fth__buf *b)
 {
-    return b->twice ? 2 * b->bytes : b->bytes;
+    return b->double_buffered ? 2 * b->bytes : b->bytes;
 }
 
 bool fth__buf_is_placed(const fth__buf *b)

@@ -2,7 +2,8 @@
  *
  * Time is the position in the list of items. A use inside a loop that does not remake the buffer
  * lasts as long as that loop. A buffer that is read ahead or written behind lasts as long as its
- * own loop, twice. An output may take over the bytes of an operand that dies in the same step.
+ * own loop, in two copies. An output may take over the bytes of an operand that dies in the same
+ * step.
  */
 #include "base/assert.h"
 #include "plan/plan.h"
@@ -20,15 +21,16 @@ static void touch(fth_plan *p, int buf, int loop, int64_t t)
     if (buf < 0) return;
     fth__buf *b = storage(p, buf);
     int64_t from = t, to = t;
-    FTH_ASSERT(!b->twice || b->home >= 0); /* only a loop reads ahead or writes behind */
-    const int home_depth = b->home < 0 ? -1 : p->loop[b->home].depth;
-    for (int l = loop; l >= 0 && p->loop[l].depth > home_depth; l = p->loop[l].parent) {
+    FTH_ASSERT(!b->double_buffered ||
+               b->owner_loop >= 0); /* only a loop reads ahead or writes behind */
+    const int owner_depth = b->owner_loop < 0 ? -1 : p->loop[b->owner_loop].depth;
+    for (int l = loop; l >= 0 && p->loop[l].depth > owner_depth; l = p->loop[l].parent) {
         from = p->loop[l].begin;
         to = p->loop[l].end;
     }
-    if (b->twice) {
-        from = p->loop[b->home].begin;
-        to = p->loop[b->home].end;
+    if (b->double_buffered) {
+        from = p->loop[b->owner_loop].begin;
+        to = p->loop[b->owner_loop].end;
     }
     FTH_ASSERT(from <= to && to < p->n_items);
     if (from < b->t0) b->t0 = from;
@@ -111,10 +113,10 @@ static bool can_take(fth_plan *p, const fth__item *it, int64_t t, int in, int ou
     const fth__unit *u = &p->unit[it->unit];
     if (it->acc >= 0 || !operation_allows(u, in, out) || !same_place(p, it, in, out)) return false;
     const fth__buf *a = storage(p, it->in[in]), *b = &p->buf[it->out[out]];
-    if (a->kind != FTH__BUF_ARENA || b->kind != FTH__BUF_ARENA || a->twice || b->twice ||
-        b->bytes == 0)
+    if (a->kind != FTH__BUF_ARENA || b->kind != FTH__BUF_ARENA || a->double_buffered ||
+        b->double_buffered || b->bytes == 0)
         return false;
-    if (a->home != b->home || b->in_place >= 0 || !same_block(a, b)) return false;
+    if (a->owner_loop != b->owner_loop || b->in_place >= 0 || !same_block(a, b)) return false;
     const fth__buf *root = &p->buf[a->root];
     if (a->t1 != t || b->t0 != t || root->t1 != t) return false;
     for (int k = 0; k < u->node->n_in; k++)

@@ -74,13 +74,13 @@ typedef struct fth__buf {
     fth__buf_kind kind;
     uint32_t value;
     fth_desc desc;
-    int home; /* loop whose every turn makes new contents; -1: none */
+    int owner_loop; /* whose every iteration makes new contents; -1: none */
     int n_span;
     fth__span span[FTH__MAX_DEPTH];
     int64_t extent[FTH_MAX_AXES]; /* largest that any turn needs */
     int64_t element;              /* bytes per element (a state has its own) */
     uint64_t bytes;               /* of one copy */
-    bool twice;                   /* read ahead or written behind: two copies */
+    bool double_buffered;         /* read ahead or written behind: two copies */
     int64_t t0, t1;               /* first and last item that need the bytes */
     uint64_t offset;
     int in_place;     /* buffer whose bytes this one takes over; -1: none */

@@ -20,7 +20,7 @@ static void print_shape(const fth_plan *p, const fth__buf *b, FILE *f)
         fprintf(f, "%s%s%s%lld", d ? " " : "", fth_axis_name(p->graph, b->desc.axis[d]),
                 b->extent[d] < b->desc.size[d] ? ":" : fth__axis_sign(p->graph, b->desc.axis[d]),
                 (long long)b->extent[d]);
-    fprintf(f, "]%s", b->twice ? " x2" : "");
+    fprintf(f, "]%s", b->double_buffered ? " x2" : "");
 }
 
 const char *fth__buf_label(const fth_plan *p, const fth__buf *b, char *text)
@@ -118,7 +118,7 @@ static void print_blocks(const fth_plan *p, FILE *f)
         uint64_t most = 0;
         for (int64_t i = 0; i < p->n_bufs; i++) {
             const fth__buf *b = &p->buf[i];
-            const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
+            const uint64_t bytes = b->double_buffered ? 2 * b->bytes : b->bytes;
             if (b->kind != FTH__BUF_ARENA || b->in_place >= 0 || bytes == 0 || b->t1 < 0) continue;
             const bool after = bytes < last || (bytes == last && i > last_index);
             if (after && bytes > most) most = bytes, pick = i;

@@ -67,8 +67,8 @@ static void put_buf(fth_json_writer *w, const fth_plan *p, const fth__buf *b)
         fth_json_text(w, NULL, fth_axis_name(p->graph, b->desc.axis[d]));
     fth_json_close(w);
     put_i64(w, "extent", b->extent, b->desc.n_axes);
-    fth_json_int(w, "home", b->home);
-    fth_json_int(w, "copies", b->twice ? 2 : 1);
+    fth_json_int(w, "home", b->owner_loop);
+    fth_json_int(w, "copies", b->double_buffered ? 2 : 1);
     fth_json_u64(w, "bytes", b->bytes);
     fth_json_u64(w, "offset", b->offset);
     fth_json_int(w, "base", b->base);

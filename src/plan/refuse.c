@@ -8,7 +8,7 @@ static void list_one(const fth_plan *p, const fth__buf *b, fth__text *t)
 {
     char size[24], name[FTH__NAME];
     const fth_node *n = fth__val_node(fth__val_at(p->graph, b->value));
-    const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
+    const uint64_t bytes = b->double_buffered ? 2 * b->bytes : b->bytes;
     fth__text_add(t, "\n  %10s  %s %s [", fth_mem_format_size(bytes, size, sizeof size),
                   fth__buf_label(p, b, name), fth_dtype_name(b->desc.dtype));
     for (int d = 0; d < b->desc.n_axes; d++) {
@@ -16,7 +16,7 @@ static void list_one(const fth_plan *p, const fth__buf *b, fth__text *t)
         fth__text_add(t, "%s%s%s%lld", d ? " " : "", fth_axis_name(p->graph, b->desc.axis[d]),
                       cut ? ":" : "=", (long long)b->extent[d]);
     }
-    fth__text_add(t, "]%s  %s, %s:%d", b->twice ? " x2" : "", n->op->name, n->site.file,
+    fth__text_add(t, "]%s  %s, %s:%d", b->double_buffered ? " x2" : "", n->op->name, n->site.file,
                   n->site.line);
 }
 
@@ -46,7 +46,7 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
         uint64_t pick_bytes = 0;
         for (int64_t i = 0; i < p->n_bufs; i++) {
             const fth__buf *b = &p->buf[i];
-            const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
+            const uint64_t bytes = b->double_buffered ? 2 * b->bytes : b->bytes;
             if (b->kind != FTH__BUF_ARENA || b->in_place >= 0 || b->t0 > at || at > b->t1 ||
                 bytes == 0)
                 continue;

@@ -20,7 +20,7 @@ typedef struct gap {
 
 static uint64_t bytes_of(const fth__buf *b)
 {
-    return b->twice ? 2 * b->bytes : b->bytes;
+    return b->double_buffered ? 2 * b->bytes : b->bytes;
 }
 
 static bool uses(const fth_plan *p, const fth__item *it, int buf)
@@ -71,7 +71,7 @@ static bool cheap_again(const fth_plan *p, int64_t made, int64_t at, int64_t nex
     for (int k = 0; k < n->n_in; k++) {
         const fth__buf *in = &p->buf[fth__buf_storage(p, p->item[made].in[k])];
         if (in->kind == FTH__BUF_ARENA && (in->t1 < next || in->t1 < at)) kept += bytes_of(in);
-        if (in->kind == FTH__BUF_ARENA && in->twice) return false;
+        if (in->kind == FTH__BUF_ARENA && in->double_buffered) return false;
     }
     return kept < bytes_of(b) / 4;
 }
@@ -91,7 +91,7 @@ static gap find_gap(const fth_plan *p, int buf, int64_t at)
 {
     gap g = {.buf = buf, .last = -1, .next = -1, .how = NO_WAY};
     const fth__buf *b = &p->buf[buf];
-    if (b->kind != FTH__BUF_ARENA || b->home >= 0 || b->in_place >= 0 || b->element == 0 ||
+    if (b->kind != FTH__BUF_ARENA || b->owner_loop >= 0 || b->in_place >= 0 || b->element == 0 ||
         b->bytes == 0)
         return g;
     if (b->t0 > at || at > b->t1) return g;
@@ -180,7 +180,7 @@ static fth_status redirect(fth_plan *p, int64_t from, int old, int new, fth_err 
 static fth_status open_gap(fth_plan *p, const gap *g, fth_err *err)
 {
     int again;
-    FTH_ASSERT(g->last >= 0 && g->last < g->next && !p->buf[g->buf].twice);
+    FTH_ASSERT(g->last >= 0 && g->last < g->next && !p->buf[g->buf].double_buffered);
     FTH_TRY(copy_buf(p, g->buf, &again, err));
     FTH_TRY(redirect(p, g->next, g->buf, again, err));
     fth__item it;

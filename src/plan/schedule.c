@@ -54,15 +54,15 @@ static const fth__input *graph_input(const fth_plan *p, uint32_t value)
 
 /* ---- buffers and items ---- */
 
-static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int home, int *out,
+static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int owner, int *out,
                           fth_err *err)
 {
-    FTH_ASSERT(value > 0 && value < p->graph->n_values && home < p->n_loops);
+    FTH_ASSERT(value > 0 && value < p->graph->n_values && owner < p->n_loops);
     FTH_TRY(fth__grow(p->mem, &p->buf, &p->cap_bufs, p->n_bufs + 1, err));
     fth__buf *b = &p->buf[p->n_bufs];
     *b = (fth__buf){.kind = kind,
                     .value = value,
-                    .home = home,
+                    .owner_loop = owner,
                     .in_place = -1,
                     .input = -1,
                     .output = -1,
@@ -139,19 +139,19 @@ static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
         m->bound[value] = buf;
         return FTH_OK;
     }
-    int home = -1;
+    int owner = -1;
     for (int i = 0; i < depth; i++)
-        if (follows(&p->loop[path[i]], value_desc(p, value)) >= 0) home = path[i];
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, home, &buf, err));
+        if (follows(&p->loop[path[i]], value_desc(p, value)) >= 0) owner = path[i];
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, owner, &buf, err));
     fth__buf *b = &p->buf[buf];
     b->input = (int)(in - p->graph->input);
-    b->twice = home >= 0;
+    b->double_buffered = owner >= 0;
     for (int i = 0; i < depth; i++) {
         const int dim = follows(&p->loop[path[i]], &b->desc);
         if (dim >= 0) add_span(b, path[i], dim);
     }
     m->bound[value] = buf;
-    if (home >= 0) return FTH_OK; /* the loop reads it at the start of each turn */
+    if (owner >= 0) return FTH_OK; /* the loop reads it at the start of each turn */
     fth__item *it;
     FTH_TRY(add_item(p, FTH__READ, loop, &it, err));
     it->out[0] = buf;
@@ -185,7 +185,7 @@ static fth_status find_buf(maker *m, uint32_t value, int loop, int *out, fth_err
         int buf;
         v = (uint32_t)m->above[base];
         FTH_ASSERT(m->bound[base] >= 0 && m->bound[v] < 0);
-        FTH_TRY(add_buf(p, FTH__BUF_VIEW, v, p->buf[m->bound[base]].home, &buf, err));
+        FTH_TRY(add_buf(p, FTH__BUF_VIEW, v, p->buf[m->bound[base]].owner_loop, &buf, err));
         p->buf[buf].base = m->bound[base];
         p->buf[buf].unit = p->unit_of[v];
         m->bound[v] = buf;
@@ -212,7 +212,7 @@ static fth_status write_output(maker *m, int buf, int output, fth_err *err)
  */
 
 /* Where an output lives: outside the outermost loop that sums it up or needs it whole. */
-static int output_home(const maker *m, int unit, uint32_t value, int loop)
+static int output_owner(const maker *m, int unit, uint32_t value, int loop)
 {
     int path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(m->p, loop, path);
@@ -241,19 +241,19 @@ static fth_status bind_output(maker *m, int unit, int o, int loop, int *out, fth
         m->bound[value] = *out;
         return FTH_OK;
     }
-    const int home = output_home(m, unit, value, loop);
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, home, out, err));
+    const int owner = output_owner(m, unit, value, loop);
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, owner, out, err));
     fth__buf *b = &p->buf[*out];
-    for (int i = 0; i < depth && home >= 0 && i <= p->loop[home].depth; i++) {
+    for (int i = 0; i < depth && owner >= 0 && i <= p->loop[owner].depth; i++) {
         const int sdim = m->seg[i].sdim[unit];
         if (sdim < 0) continue;
         const int dim = fth_desc_find(&b->desc, n->out[0].axis[sdim]);
         if (dim >= 0) add_span(b, path[i], dim);
     }
     m->bound[value] = *out;
-    if (output >= 0 && !m->written[output] && home >= 0) {
+    if (output >= 0 && !m->written[output] && owner >= 0) {
         b->output = output;
-        b->twice = true;
+        b->double_buffered = true;
         m->written[output] = true;
     }
     return FTH_OK;
@@ -278,15 +278,15 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     int buf, path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(p, it->loop, path);
     FTH_ASSERT(it->acc < depth);
-    const int home = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, home, &buf, err));
+    const int owner = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, owner, &buf, err));
     it = &p->item[item];
     fth__buf *b = &p->buf[buf];
     b->element = (int64_t)element;
     b->role = "(state)";
     /* the state has the shape of what the step makes where the state lives, even when that goes
      * into a block that holds the whole value */
-    for (int i = 0; home >= 0 && i <= p->loop[home].depth; i++)
+    for (int i = 0; owner >= 0 && i <= p->loop[owner].depth; i++)
         if (it->sdim[i] >= 0) add_span(b, path[i], it->sdim[i]);
     /* an axis carried along counts once */
     for (int k = 0; k < n->n_in; k++)
@@ -551,12 +551,12 @@ static fth_status end_loop(maker *m, int loop, int64_t first, fth_err *err)
     p->loop[loop].end = (int)p->n_items - 1;
     FTH_ASSERT(p->loop[loop].begin < p->loop[loop].end);
     for (int64_t b = first; b < p->n_bufs; b++)
-        if (p->buf[b].home == loop && m->bound[p->buf[b].value] == b)
+        if (p->buf[b].owner_loop == loop && m->bound[p->buf[b].value] == b)
             m->bound[p->buf[b].value] = -1;
     if (p->loop[loop].parent >= 0) return FTH_OK;
     for (int o = 0; o < p->n_outs; o++) {
         const int buf = m->bound[p->out_value[o]];
-        const bool ready = buf >= 0 && p->buf[buf].home < 0;
+        const bool ready = buf >= 0 && p->buf[buf].owner_loop < 0;
         if (ready && !m->written[o] && p->unit_of[p->out_value[o]] >= 0)
             FTH_TRY(write_output(m, buf, o, err));
     }

@@ -64,7 +64,7 @@ static double cost_of(const fth_plan *p)
         if (b->input < 0 || b->kind != FTH__BUF_ARENA) continue;
         double bytes = (double)fth_desc_count(&b->desc) * (double)b->element;
         int path[FTH__MAX_DEPTH];
-        const int depth = fth__sweep_path(p, b->home, path);
+        const int depth = fth__sweep_path(p, b->owner_loop, path);
         for (int d = 0; d < depth; d++) {
             bool cut = false;
             for (int s = 0; s < b->n_span; s++) cut |= b->span[s].loop == path[d];
@@ -74,7 +74,7 @@ static double cost_of(const fth_plan *p)
     }
     for (int64_t i = 0; p->limits.min_pieces != 0 && i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i]; /* what is read or written while nothing is computed */
-        if (b->kind == FTH__BUF_ARENA && b->home < 0 && (b->input >= 0 || b->output >= 0))
+        if (b->kind == FTH__BUF_ARENA && b->owner_loop < 0 && (b->input >= 0 || b->output >= 0))
             cost += (double)b->bytes * file_byte_seconds;
     }
     for (int64_t i = 0; i < p->n_loops; i++) {

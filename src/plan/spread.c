@@ -203,7 +203,7 @@ static fth_status find_blocks(spread *s, fth_err *err)
         if (!fth__buf_is_placed(b)) continue;
         s->block_of[i] = (int)s->n;
         s->block[s->n++] = (fth__block){.buf = (int)i,
-                                        .bytes = b->twice ? 2 * b->bytes : b->bytes,
+                                        .bytes = b->double_buffered ? 2 * b->bytes : b->bytes,
                                         .offset = b->offset,
                                         .t0 = b->t0,
                                         .t1 = b->t1};

@@ -164,8 +164,8 @@ static int64_t last_read(const fth_plan *p, int input, int64_t but)
     }
     for (int64_t i = 0; i < p->n_bufs; i++) { /* tiles that are read chunk by chunk */
         const fth__buf *b = &p->buf[i];
-        if (b->kind != FTH__BUF_ARENA || b->input != input || b->home < 0) continue;
-        span_of_loop(p, b->home, &from, &to);
+        if (b->kind != FTH__BUF_ARENA || b->input != input || b->owner_loop < 0) continue;
+        span_of_loop(p, b->owner_loop, &from, &to);
         if (to > last) last = to;
     }
     return last;
@@ -192,8 +192,8 @@ static int64_t first_write(const fth_plan *p, int out, int64_t *step)
     }
     for (int64_t i = 0; i < p->n_bufs; i++) { /* tiles that are written chunk by chunk */
         const fth__buf *b = &p->buf[i];
-        if (b->kind != FTH__BUF_ARENA || b->output != out || b->home < 0) continue;
-        span_of_loop(p, b->home, &from, &to);
+        if (b->kind != FTH__BUF_ARENA || b->output != out || b->owner_loop < 0) continue;
+        span_of_loop(p, b->owner_loop, &from, &to);
         if (from < first) first = from;
     }
     return first;

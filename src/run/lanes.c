@@ -67,7 +67,7 @@ static bool part_of(const fth__runner *r, int buf, bool written, part *out)
     const fth__buf *b = &p->buf[fth__buf_storage(p, buf)];
     if (b->kind == FTH__BUF_ARENA) {
         const char *at = r->arena + b->offset;
-        *out = (part){at, at + (b->twice ? 2 * b->bytes : b->bytes), written};
+        *out = (part){at, at + (b->double_buffered ? 2 * b->bytes : b->bytes), written};
         return true;
     }
     const fth_tensor *param = b->input >= 0 ? p->graph->input[b->input].param : NULL;

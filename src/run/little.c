@@ -43,7 +43,7 @@ bool fth__little_sink(const fth__runner *r, const fth__buf *b, int output)
 fth_status fth__little_read(fth__runner *r, const fth__buf *b)
 {
     const uint64_t bytes = bytes_of(b);
-    FTH_ASSERT(bytes <= LITTLE && b->home < 0);
+    FTH_ASSERT(bytes <= LITTLE && b->owner_loop < 0);
     if (bytes == 0) return FTH_OK;
     r->read_bytes += bytes;
     return fth__device_copy(r, data_of(r, b), r->p->graph->input[b->input].source.data, bytes);

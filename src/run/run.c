@@ -91,7 +91,7 @@ static fth_status post_reads(fth__runner *r, int loop, int64_t k, int64_t spin, 
     *ticket = 0;
     for (int64_t i = 0; i < p->n_bufs && s == FTH_OK; i++) {
         const fth__buf *b = &p->buf[i];
-        if (b->kind != FTH__BUF_ARENA || b->home != loop || b->input < 0) continue;
+        if (b->kind != FTH__BUF_ARENA || b->owner_loop != loop || b->input < 0) continue;
         s = fth__buf_check(r, b, NULL);
         if (s != FTH_OK) break;
         fth__io_job job = make_job(r, b, spin, false);
@@ -169,7 +169,7 @@ static int64_t post_writes(fth__runner *r, int loop)
     int64_t ticket = 0;
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
-        if (b->kind != FTH__BUF_ARENA || b->home != loop || b->output < 0) continue;
+        if (b->kind != FTH__BUF_ARENA || b->owner_loop != loop || b->output < 0) continue;
         const int64_t t = post_write(r, b, b->output, r->spins[loop]);
         if (t > ticket) ticket = t;
     }
@@ -600,7 +600,8 @@ static bool uses_files(const fth__runner *r)
     const fth_plan *p = r->p;
     if (!r->dev || p->ctx->trace) return true;
     for (int64_t i = 0; i < p->n_bufs; i++)
-        if (p->buf[i].home >= 0 && (p->buf[i].input >= 0 || p->buf[i].output >= 0)) return true;
+        if (p->buf[i].owner_loop >= 0 && (p->buf[i].input >= 0 || p->buf[i].output >= 0))
+            return true;
     for (int64_t i = 0; i < p->n_items; i++) switch (p->item[i].kind) {
         case FTH__READ: {
             const fth__buf *b = &p->buf[p->item[i].out[0]];

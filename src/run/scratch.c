@@ -68,7 +68,7 @@ static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, voi
 static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool out)
 {
     FTH_ASSERT(r->scratch >= 0 && number >= 0 && number < r->p->spilled);
-    FTH_ASSERT(b->home < 0 && !b->twice); /* whole blocks alone are spilled */
+    FTH_ASSERT(b->owner_loop < 0 && !b->double_buffered); /* whole blocks alone are spilled */
     slot s = {.r = r, .offset = slot_offset(r->p, number)};
     const fth_source source = {
         .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .read = read_slot};

@@ -77,7 +77,7 @@ static void alias_tile(const fth_node *n, const fth_tile *in, const fth__range *
 
 int64_t fth__spin_of(const fth__runner *r, const fth__buf *b)
 {
-    return b->home < 0 ? 0 : r->spins[b->home];
+    return b->owner_loop < 0 ? 0 : r->spins[b->owner_loop];
 }
 
 fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__range *region)
@@ -140,8 +140,8 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
     case FTH__BUF_ARENA: break;
     }
     fth__buf_region(p, b, r->turn, box);
-    FTH_ASSERT(spin >= 0 && (!b->twice || b->home >= 0));
-    FTH_ASSERT(b->bytes == 0 || b->offset + (b->twice ? 2 : 1) * b->bytes <= p->faults);
-    char *base = r->arena + b->offset + (b->twice && (spin & 1) ? b->bytes : 0);
+    FTH_ASSERT(spin >= 0 && (!b->double_buffered || b->owner_loop >= 0));
+    FTH_ASSERT(b->bytes == 0 || b->offset + (b->double_buffered ? 2 : 1) * b->bytes <= p->faults);
+    char *base = r->arena + b->offset + (b->double_buffered && (spin & 1) ? b->bytes : 0);
     dense_tile(base, &b->desc, b->element, box, region, out);
 }

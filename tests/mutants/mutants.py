@@ -142,7 +142,7 @@ MUTANTS = [
     ("huge_angles_reduced_as_near_ones", "src/cpu/vec_far.h",
      "return far >> top != 0;", "return far >> top > 1;", "unit/test_elementwise"),
     ("loop_does_not_hold_its_operands", "src/plan/lifetime.c",
-     "        to = p->loop[l].end;\n    }\n    if (b->twice)", "    }\n    if (b->twice)", "property/test_random_graphs"),
+     "        to = p->loop[l].end;\n    }\n    if (b->double_buffered)", "    }\n    if (b->double_buffered)", "property/test_random_graphs"),
     ("budget_not_a_constraint", "src/plan/search.c",
      "*fits = p->peak <= s->room;\n        if (*fits && ", "*fits = true;\n        if (*fits && ",
      "property/test_random_graphs"),
@@ -183,7 +183,7 @@ MUTANTS = [
      "const int32_t op = cast ? FTH__INSTR_CAST : *(const int32_t *)n->attr;",
      "const int32_t op = cast ? FTH_EW_ABS : *(const int32_t *)n->attr;", "property/test_random_graphs"),
     # ---- run ----
-    ("copies_of_a_tile_are_one", "src/run/tile.c", "(b->twice && (spin & 1) ? b->bytes : 0)", "0",
+    ("copies_of_a_tile_are_one", "src/run/tile.c", "(b->double_buffered && (spin & 1) ? b->bytes : 0)", "0",
      "property/test_random_graphs"),
     ("reads_not_awaited", "src/run/run.c",
      "FTH_TRY(wait_io(r, t->read));", "(void)t->read;", "property/test_random_graphs"),
