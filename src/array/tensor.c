@@ -39,7 +39,7 @@ struct fth_tensor {
     void *user;
     fth__mirror_place place; /* of the mirror */
     void *mirror;            /* NULL: there is none */
-    bool apart;              /* it is all there is: `data` is NULL */
+    bool device_only;        /* it is all there is: `data` is NULL */
     bool clearing;           /* rows of 0 are queued there on COMPUTE */
     int brought;             /* copies made there, no further than to PIN_AFTER */
     bool pinned;
@@ -155,12 +155,12 @@ static fth_status reserve_rows(fth_tensor *t, fth_mem *mem, fth_site site, const
 {
     void *block = NULL;
     FTH_TRY(fth_mem_reserve_(mem, site, all, label, &block, err));
-    if (t->apart)
+    if (t->device_only)
         t->mirror = block;
     else
         t->data = block;
     fth_status s = fth_mem_resize_(mem, site, block, t->bytes, err);
-    if (s == FTH_OK && t->apart) s = settle_mirror(t, clear_mirror(t, 0, t->bytes, err), err);
+    if (s == FTH_OK && t->device_only) s = settle_mirror(t, clear_mirror(t, 0, t->bytes, err), err);
     if (s != FTH_OK) (void)fth_mem_release(mem, block, NULL);
     return s;
 }
@@ -176,11 +176,11 @@ fth_status fth_tensor_reserve_(fth_tensor **out, fth_mem *mem, fth_site site, co
                         label ? label : "", (long long)(n_axes > 0 && size ? size[0] : 0),
                         (long long)most);
     fth__mem_owner owner;
-    const bool apart = fth__mem_get_owner(mem, &owner);
-    if (apart && !owner.table)
+    const bool device_only = fth__mem_get_owner(mem, &owner);
+    if (device_only && !owner.table)
         return FTH_FAIL(err, FTH_E_USAGE, "'%s': nobody said which device this memory is of",
                         label ? label : "");
-    fth_mem *host = apart ? owner.host : mem; /* of the bookkeeping */
+    fth_mem *host = device_only ? owner.host : mem; /* of the bookkeeping */
     int64_t whole[FTH_MAX_AXES] = {most};
     for (int a = 1; a < n_axes && a < FTH_MAX_AXES; a++) whole[a] = size[a];
     fth_tensor *t = NULL;
@@ -189,15 +189,15 @@ fth_status fth_tensor_reserve_(fth_tensor **out, fth_mem *mem, fth_site site, co
     t->most = most;
     t->size[0] = size[0];
     t->bytes = t->used = row_bytes(t) * (uint64_t)size[0];
-    t->apart = apart;
-    t->place = (fth__mirror_place){owner.table, owner.device, apart ? mem : NULL};
-    t->newer = apart ? DEVICE_NEWER : HOST_NEWER;
+    t->device_only = device_only;
+    t->place = (fth__mirror_place){owner.table, owner.device, device_only ? mem : NULL};
+    t->newer = device_only ? DEVICE_NEWER : HOST_NEWER;
     const fth_status s = reserve_rows(t, mem, site, label, all, err);
     if (s != FTH_OK) {
         fth__heap_free(host, t);
         return s;
     }
-    t->has_record = !apart; /* not `own`: pinned memory could not be taken away again */
+    t->has_record = !device_only; /* not `own`: pinned memory could not be taken away again */
     fth__object_begin(&t->object, host, "tensor", site, fth__object_bury);
     fth__object_use(&t->object); /* by those who hold references */
     *out = t;
@@ -210,7 +210,7 @@ static fth_status grow(fth_tensor *t, uint64_t bytes, fth_err *err)
     if (t->mirror) s = fth_mem_resize(t->place.mem, t->mirror, bytes, err);
     if (s == FTH_OK && t->mirror) s = clear_mirror(t, t->bytes, bytes, err);
     if (s == FTH_OK && t->data) s = fth_mem_resize(t->mem, t->data, bytes, err);
-    if ((s == FTH_OK && t->apart) || !t->mirror) return s;
+    if ((s == FTH_OK && t->device_only) || !t->mirror) return s;
     s = settle_mirror(t, s, err);
     if (s == FTH_OK) return s;
     /* pages that do not go back stay in the device's ledger */
@@ -244,7 +244,8 @@ fth_status fth_tensor_set_rows(fth_tensor *t, int64_t rows, fth_err *err)
         FTH_TRY(shrink(t, bytes, err));
     t->size[0] = rows;
     t->bytes = t->used = bytes;
-    FTH_ASSERT(t->apart || !t->clearing); /* only memory of a device alone is still being cleared */
+    FTH_ASSERT(t->device_only ||
+               !t->clearing); /* only memory of a device alone is still being cleared */
     return FTH_OK;
 }
 
@@ -348,7 +349,7 @@ static fth_status keep_apart(const keeper *k, fth_tensor *const *t, int tensors,
         FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, k->index, from + lo,
                                 (uint64_t)some * sizeof *from, err));
         for (int i = 0; i < tensors; i++)
-            if (t[i]->apart && t[i]->place.mem == at->mem)
+            if (t[i]->device_only && t[i]->place.mem == at->mem)
                 FTH_TRY(keep_piece(k, t[i], lo, some, err));
     }
     return FTH_OK;
@@ -361,8 +362,9 @@ fth_status fth_tensors_keep_rows(fth_tensor *const *t, int tensors, const int64_
     FTH_TRY(check_kept(t, tensors, from, n, err));
     for (int i = 0; i < tensors; i++) {
         FTH_TRY(fth_tensor_sync(t[i], err));
-        if (t[i]->apart && !first) first = t[i];
-        if (t[i]->apart && (t[i]->place.mem != first->place.mem || !t[i]->place.table->gather_rows))
+        if (t[i]->device_only && !first) first = t[i];
+        if (t[i]->device_only &&
+            (t[i]->place.mem != first->place.mem || !t[i]->place.table->gather_rows))
             return FTH_FAIL(err, FTH_E_USAGE,
                             "rows of several devices, or of one that cannot move "
                             "rows, were to be kept");
@@ -376,7 +378,7 @@ fth_status fth_tensors_keep_rows(fth_tensor *const *t, int tensors, const int64_
         FTH_TRY(s);
     }
     for (int i = 0; i < tensors; i++) {
-        if (!t[i]->apart) keep_here(t[i], from, n);
+        if (!t[i]->device_only) keep_here(t[i], from, n);
         FTH_TRY(fth_tensor_set_rows(t[i], n, err)); /* fewer: it cannot fail */
     }
     return FTH_OK;
@@ -423,7 +425,7 @@ fth_status fth_tensor_put_rows(fth_tensor *t, int64_t from, int64_t n, const voi
     FTH_TRY(check_piece(t, from, n, src, err));
     const uint64_t row = row_bytes(t), bytes = (uint64_t)n * row, at = (uint64_t)from * row;
     if (bytes == 0) return FTH_OK;
-    if (!t->apart) {
+    if (!t->device_only) {
         FTH_TRY(fth_tensor_sync(t, err));
         memcpy((char *)t->data + at, src, bytes);
         t->newer = HOST_NEWER;
@@ -522,7 +524,7 @@ fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, cons
                              fth_err *err)
 {
     if (t->mirror && t->place.mem == place->mem) return FTH_OK;
-    if (t->apart)
+    if (t->device_only)
         return FTH_FAIL(err, FTH_E_USAGE, "parameter '%s' is on another device alone", label);
     FTH_TRY(fth_tensor_sync(t, err));
     if (t->mirror) FTH_TRY(fth_mem_release(t->place.mem, t->mirror, err));
@@ -542,7 +544,7 @@ fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, cons
 fth_status fth__tensor_check_place(const fth_tensor *t, const fth_mem *device, const char *name,
                                    fth_err *err)
 {
-    if (!t->apart || t->place.mem == device) return FTH_OK;
+    if (!t->device_only || t->place.mem == device) return FTH_OK;
     return FTH_FAIL(err, FTH_E_USAGE, "parameter '%s' is on a device alone, and its graph runs %s",
                     name, device ? "on another" : "on the CPU");
 }
@@ -567,7 +569,7 @@ fth_status fth__tensor_bring(fth_tensor *t, fth_err *err)
     if (t->newer != HOST_NEWER) return FTH_OK;
     pin_what_changes(t);
     const fth__mirror_place *at = &t->place;
-    FTH_ASSERT(t->mirror && !t->apart && t->used <= t->bytes);
+    FTH_ASSERT(t->mirror && !t->device_only && t->used <= t->bytes);
     FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->used, err));
     t->newer = SAME;
     return FTH_OK;
@@ -608,7 +610,7 @@ void fth__tensor_changed(fth_tensor *t)
 fth_status fth_tensor_sync(fth_tensor *t, fth_err *err)
 {
     FTH_TRY(fth__object_check(&t->object, "this uses", err));
-    if (t->apart || !t->mirror || t->newer != DEVICE_NEWER) return FTH_OK;
+    if (t->device_only || !t->mirror || t->newer != DEVICE_NEWER) return FTH_OK;
     const fth__mirror_place *at = &t->place;
     FTH_TRY(at->table->copy(at->device, FTH_LANE_OUT, t->data, t->mirror, t->bytes, err));
     FTH_TRY(at->table->drain(at->device, FTH_LANE_OUT, err));
@@ -618,7 +620,7 @@ fth_status fth_tensor_sync(fth_tensor *t, fth_err *err)
 
 void *fth_tensor_data(fth_tensor *t)
 {
-    if (t->apart || fth_tensor_sync(t, NULL) != FTH_OK) return NULL;
+    if (t->device_only || fth_tensor_sync(t, NULL) != FTH_OK) return NULL;
     t->newer = HOST_NEWER; /* it may be changed */
     return t->data;
 }
@@ -630,7 +632,7 @@ const void *fth_tensor_view(fth_tensor *t)
 
 fth_mem *fth__tensor_apart(const fth_tensor *t)
 {
-    return t->apart ? t->mem : NULL;
+    return t->device_only ? t->mem : NULL;
 }
 
 fth_dtype fth_tensor_dtype(const fth_tensor *t)
@@ -673,7 +675,7 @@ static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, v
 {
     fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
-    if (t->apart) {
+    if (t->device_only) {
         FTH_TRY(check_whole_rows(t, n, err));
         return fth_tensor_get_rows(t, lo[0], n[0], dst, err);
     }
@@ -695,7 +697,7 @@ static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, 
 {
     fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
-    if (t->apart) {
+    if (t->device_only) {
         FTH_TRY(check_whole_rows(t, n, err));
         return fth_tensor_put_rows(t, lo[0], n[0], src, err);
     }
@@ -725,7 +727,7 @@ fth_source fth_tensor_source(fth_tensor *t)
                     .read = tensor_read,
                     .read_rows = tensor_read_rows,
                     .data = t->data,
-                    .concurrent = !t->apart};
+                    .concurrent = !t->device_only};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }
@@ -738,7 +740,7 @@ fth_sink fth_tensor_sink(fth_tensor *t)
                   .n_axes = t->n_axes,
                   .write = tensor_write,
                   .data = t->data,
-                  .concurrent = !t->apart};
+                  .concurrent = !t->device_only};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }

@@ -75,8 +75,8 @@ static int64_t most_blocks(const fth_plan *p, const fth__sweep *l)
 {
     int64_t pieces = l->depth == 0 ? p->limits.min_pieces : 0;
     if (pieces == FTH_PIECES_AUTO) {
-        const uint64_t worth = (uint64_t)(p->apart ? 64 : 8) << 20;
-        pieces = (int64_t)fth__min_u64(read_in(p, l) / worth, p->apart ? 16 : 32);
+        const uint64_t worth = (uint64_t)(p->device_memory ? 64 : 8) << 20;
+        pieces = (int64_t)fth__min_u64(read_in(p, l) / worth, p->device_memory ? 16 : 32);
     }
     return fth__max_i64(blocks_of(l) / fth__max_i64(pieces, 1), 1);
 }

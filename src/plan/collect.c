@@ -10,7 +10,7 @@
 static const fth_kernel *find_kernel(const fth_plan *p, const fth_node *node)
 {
     if (!p->ctx->backend || !p->ctx->backend->find) return NULL;
-    if (p->limits.no_fuse && !p->apart) return NULL;
+    if (p->limits.no_fuse && !p->device_memory) return NULL;
     return p->ctx->backend->find(node);
 }
 
@@ -35,7 +35,7 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
     if (s == FTH_OK) s = fth__heap_take(p->mem, node->n_in, sizeof *rel, (void **)&rel, err);
     const fth_kernel *kernel = find_kernel(p, node);
     const bool runs = !(node->op->flags & FTH_OP_ALIAS) && node->op != &fth__op_assign;
-    const bool can_run = kernel ? kernel->run != NULL : !p->apart && node->op->run;
+    const bool can_run = kernel ? kernel->run != NULL : !p->device_memory && node->op->run;
     if (s == FTH_OK && runs && !can_run) {
         s = FTH_FAIL(err, FTH_E_NO_KERNEL, "%s has no kernel for operation %s on %s",
                      p->ctx->device, node->op->name,
@@ -57,7 +57,8 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
     fth__unit *u = &p->unit[p->n_units];
     *u = (fth__unit){
         .node = node, .synthetic = synthetic, .kernel = kernel, .rel = rel, .fault = -1};
-    if (p->apart && runs && (node->op->flags & FTH_OP_MAY_FAIL)) u->fault = (int)p->n_faults++;
+    if (p->device_memory && runs && (node->op->flags & FTH_OP_MAY_FAIL))
+        u->fault = (int)p->n_faults++;
     ask_relations(u);
     for (int i = 0; i < node->n_out; i++) p->unit_of[node->out_val[i].id] = (int)p->n_units;
     p->n_units++;

@@ -38,7 +38,7 @@ static bool cannot_fail(const fth_plan *p, const fth__unit *u)
 {
     uint64_t more = 0;
     if (u->node->op->flags & FTH_OP_MAY_FAIL) return false;
-    return p->apart || !u->kernel || !u->kernel->libraries ||
+    return p->device_memory || !u->kernel || !u->kernel->libraries ||
            u->kernel->libraries(u->node, &more) == 0;
 }
 
@@ -64,7 +64,8 @@ static uint64_t whole_scratch(const fth__unit *u)
 static bool is_direct(const fth_plan *p, const fth__unit *u)
 {
     const fth_node *n = u->node;
-    if (!p->apart || !u->kernel || n->n_in == 0 || (n->op->flags & FTH_OP_MAY_FAIL)) return false;
+    if (!p->device_memory || !u->kernel || n->n_in == 0 || (n->op->flags & FTH_OP_MAY_FAIL))
+        return false;
     for (int k = 0; k < n->n_in; k++) {
         const fth_node *from = fth__val_node(n->in_val[k]);
         if (p->unit_of[n->in_val[k].id] >= 0 || from->op != &fth__op_input) return false;

@@ -10,11 +10,11 @@ void fth__plan_needs(const fth_plan *p, uint64_t beside, fth_plan_needs *out)
     fth_mem_stats now;
     fth_mem_get_stats(p->ctx->mem, &now);
     /* On a device its own data are elsewhere; copies go through the host. */
-    out->held_bytes = now.used_bytes + beside + (p->apart ? 0 : p->unlisted);
-    out->arena_bytes = p->apart ? 0 : p->peak;
+    out->held_bytes = now.used_bytes + beside + (p->device_memory ? 0 : p->unlisted);
+    out->arena_bytes = p->device_memory ? 0 : p->peak;
     out->allowance_bytes = p->allow.bytes;
     out->staging_bytes = p->staging;
-    out->device_bytes = p->apart ? p->peak + p->foreign : 0;
+    out->device_bytes = p->device_memory ? p->peak + p->foreign : 0;
     out->scratch_bytes = fth__plan_scratch_bytes(p);
     out->host_bytes =
         fth__mem_with(p->ctx->mem, out->arena_bytes,
@@ -56,7 +56,8 @@ uint64_t fth_plans_device_bytes(fth_plan *const *plan, int n)
     for (int k = 0; k < n; k++) {
         const fth_plan *p = plan[k];
         if (!p) continue;
-        if (fth__object_check(&p->object, "this asks", NULL) != FTH_OK || !p->apart) return 0;
+        if (fth__object_check(&p->object, "this asks", NULL) != FTH_OK || !p->device_memory)
+            return 0;
         if (p->limits.keep)
             kept += p->peak;
         else if (p->peak > most)

@@ -83,7 +83,7 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
             return FTH_FAIL(err, FTH_E_NO_SINK,
                             "the %s sink of output %d has neither write nor data", sink->kind, i);
         p->out_direct[i] =
-            !p->apart && sink && sink->data && computed && n_out->op != &fth__op_assign;
+            !p->device_memory && sink && sink->data && computed && n_out->op != &fth__op_assign;
     }
     return link_outputs(p, err);
 }
@@ -107,12 +107,12 @@ static void add_mirror(fth_plan *p, const fth_tensor *param, uint64_t *known)
 
 bool fth__plan_in_place(const fth_plan *p, const fth__input *in)
 {
-    return p->apart ? in->param != NULL : in->source.data != NULL;
+    return p->device_memory ? in->param != NULL : in->source.data != NULL;
 }
 
 /* The caller's memory that the plan uses in place counts against the budget; whatever else the
  * ledger holds is not there to be used. Of the context's budget, what other libraries may take is
- * set apart too; a plan's own limit is about its data alone. */
+ * reserved too; a plan's own limit is about its data alone. */
 static void count_memory(fth_plan *p)
 {
     const fth_graph *g = p->graph;
@@ -120,7 +120,7 @@ static void count_memory(fth_plan *p)
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
         if (!fth__plan_in_place(p, in) || !p->is_read[in->value]) continue;
-        if (p->apart)
+        if (p->device_memory)
             add_mirror(p, in->param, &known);
         else
             add_foreign(p, &in->desc, in->source.data, &known);
@@ -136,9 +136,10 @@ static void count_memory(fth_plan *p)
     p->unlisted = p->foreign - known;
     p->allow = fth__plan_allowance(p, p->limits.sinks);
     p->staging = fth__plan_staging(p, p->limits.sinks).bytes;
-    p->held = held + (p->apart ? 0 : p->allow.bytes); /* libraries of the host take the host's */
+    p->held =
+        held + (p->device_memory ? 0 : p->allow.bytes); /* libraries of the host take the host's */
     p->room = stats.budget_bytes > p->held ? stats.budget_bytes - p->held : 0;
-    const uint64_t limit = p->apart ? p->limits.device_bytes : p->limits.memory_bytes;
+    const uint64_t limit = p->device_memory ? p->limits.device_bytes : p->limits.memory_bytes;
     p->by_context = limit == 0 || limit > p->room;
     p->budget = p->by_context ? p->room : limit;
 }
@@ -229,9 +230,9 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     p->graph_nodes = g->n_nodes;
     p->threads = p->limits.threads > 0 ? p->limits.threads : g->ctx->threads;
     p->io_threads = p->limits.io_threads > 0 ? p->limits.io_threads : p->threads;
-    p->apart = g->ctx->gpu != NULL;
-    p->pool = p->apart ? g->ctx->gpu_mem : g->mem;
-    if (p->apart) p->threads = 1; /* its kernels spread their own work */
+    p->device_memory = g->ctx->gpu != NULL;
+    p->pool = p->device_memory ? g->ctx->gpu_mem : g->mem;
+    if (p->device_memory) p->threads = 1; /* its kernels spread their own work */
     const fth_status s = make(p, outs, n_outs, err);
     log_plan(p, s, err);
     if (s == FTH_OK) return p;
@@ -249,7 +250,7 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
 {
     *out = (fth_plan_info){0};
     if (fth__object_check(&p->object, "this asks", NULL) != FTH_OK) return;
-    *out = (fth_plan_info){.on_device = p->apart,
+    *out = (fth_plan_info){.on_device = p->device_memory,
                            .peak_bytes = p->peak,
                            .foreign_bytes = p->foreign,
                            .lower_bytes = p->lower,

@@ -138,11 +138,11 @@ struct fth_plan {
     fth__object object; /* stands on its graph */
     fth_graph *graph;
     fth_context *ctx;
-    fth_mem *mem;  /* bookkeeping */
-    fth_mem *pool; /* where the arena is: the host's memory or the device's */
-    bool apart;    /* the device has memory of its own: nothing of the host's is used in place */
-    bool prepared; /* kernels of the device are loaded */
-    int64_t runs;  /* that were begun */
+    fth_mem *mem;             /* bookkeeping */
+    fth_mem *pool;            /* where the arena is: the host's memory or the device's */
+    bool device_memory;       /* the arena is a device's: nothing of the host's is used in place */
+    bool prepared;            /* kernels of the device are loaded */
+    int64_t runs;             /* that were begun */
     uint64_t checked[2];      /* hashes of places that outputs and inputs may share so; 0: none */
     struct fth__tapes *tapes; /* recordings of its steps, made by runs; NULL */
     void (*drop_tapes)(struct fth_plan *p);

@@ -33,7 +33,7 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     if (p->foreign > 0)
         fth__text_add(&t, "; %s of it are tensors of the caller",
                       fth_mem_format_size(p->foreign, foreign, sizeof foreign));
-    if (p->by_context && !p->apart) {
+    if (p->by_context && !p->device_memory) {
         fth__text_add(&t, "; of the budget, set apart for libraries: ");
         fth__plan_allowance_add(p, &t);
     }
@@ -64,7 +64,7 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     const uint64_t enough = of_context ? total + p->held : total;
     char limit[FTH__LIMIT_TEXT];
     fth_err_hint(err, "would fit: %s",
-                 fth__limit_text(p->ctx->front, p->apart, of_context, enough, limit));
+                 fth__limit_text(p->ctx->front, p->device_memory, of_context, enough, limit));
     if (last >= 0) fth_err_origin(err, p->site);
     return s;
 }

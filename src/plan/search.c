@@ -471,7 +471,7 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     search s = new_search(p, p->budget > p->foreign ? p->budget - p->foreign : 0);
     p->key = fth__plan_key(p);
     fth_status status = find(&s, err);
-    if (status == FTH_OK && p->apart) status = fth__plan_spread(p, err);
+    if (status == FTH_OK && p->device_memory) status = fth__plan_spread(p, err);
     FTH_ASSERT(status != FTH_OK || (p->peak <= s.room && p->peak + p->foreign <= p->budget));
     if (status == FTH_OK) fth__plan_assert_layout(p);
     fth__heap_free(p->mem, s.chunk);

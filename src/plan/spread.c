@@ -28,7 +28,7 @@ typedef struct spread {
     int *burst;        /* per item: steps between reads and writes have one number */
     uint64_t *before;  /* per item: those that its data come from */
     uint64_t *touched; /* per block: items that read or write it */
-    bool *apart;       /* per two blocks: the second would wait for the first for its bytes alone */
+    bool *waits;       /* per two blocks: the second would wait for the first for its bytes alone */
 } spread;
 
 static uint64_t *set_of(const spread *s, uint64_t *sets, int64_t i)
@@ -117,7 +117,7 @@ static int64_t cost(const spread *s, int64_t b, uint64_t offset)
     for (int64_t o = 0; o < s->n; o++) {
         const fth__block *y = &s->block[o];
         if (y->offset >= offset + x->bytes || offset >= y->offset + y->bytes) continue;
-        const bool earlier = s->apart[o * s->n + b], later = s->apart[b * s->n + o];
+        const bool earlier = s->waits[o * s->n + b], later = s->waits[b * s->n + o];
         if (!earlier && !later) continue;
         const int64_t between = earlier ? x->t0 - y->t1 : y->t0 - x->t1;
         sum += between < 8 ? 8 : between < 32 ? 4 : between < 128 ? 2 : 1;
@@ -189,7 +189,7 @@ static fth_status take(spread *s, int64_t **writer, fth_err *err)
     FTH_TRY(fth__heap_take(mem, items, sizeof *s->burst, (void **)&s->burst, err));
     FTH_TRY(fth__heap_take(mem, items * s->words, sizeof *s->before, (void **)&s->before, err));
     FTH_TRY(fth__heap_take(mem, n * s->words, sizeof *s->touched, (void **)&s->touched, err));
-    return fth__heap_take(mem, n * n, sizeof *s->apart, (void **)&s->apart, err);
+    return fth__heap_take(mem, n * n, sizeof *s->waits, (void **)&s->waits, err);
 }
 
 static fth_status find_blocks(spread *s, fth_err *err)
@@ -222,7 +222,7 @@ fth_status fth__plan_spread(fth_plan *p, fth_err *err)
     if (tried && status == FTH_OK) {
         find_uses(&s, writer);
         for (int64_t a = 0; a < s.n; a++)
-            for (int64_t b = 0; b < s.n; b++) s.apart[a * s.n + b] = would_wait(&s, a, b);
+            for (int64_t b = 0; b < s.n; b++) s.waits[a * s.n + b] = would_wait(&s, a, b);
         move_all(&s);
     }
     fth__heap_free(p->mem, s.block);
@@ -231,7 +231,7 @@ fth_status fth__plan_spread(fth_plan *p, fth_err *err)
     fth__heap_free(p->mem, s.burst);
     fth__heap_free(p->mem, s.before);
     fth__heap_free(p->mem, s.touched);
-    fth__heap_free(p->mem, s.apart);
+    fth__heap_free(p->mem, s.waits);
     fth__heap_free(p->mem, writer);
     return status;
 }

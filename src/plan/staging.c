@@ -51,11 +51,11 @@ fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks)
     for (int i = 0; sinks && i < p->n_outs; i++)
         if ((sinks[i].concurrent || !sinks[i].write) && !p->out_direct[i])
             add(&s, sinks[i].dtype, sinks[i].n_axes, sinks[i].size, sinks[i].part);
-    const uint64_t worth = p->apart ? WORTH_BYTES : LITTLE;
+    const uint64_t worth = p->device_memory ? WORTH_BYTES : LITTLE;
     fth__staging out = {.threads = s.shared >= worth ? p->io_threads : 1};
     FTH_ASSERT(out.threads >= 1);
     out.part_bytes = fth__min_u64(s.part, LARGEST_PART);
-    if (p->apart)
+    if (p->device_memory)
         out.bytes = fth__max_u64(FTH_STAGING_BYTES, 2 * out.part_bytes) +
                     (uint64_t)(out.threads - 1) * 2 * out.part_bytes;
     return out;

@@ -133,7 +133,7 @@ static fth_status bring_params(const fth_plan *p, fth_err *err)
 
 fth_status fth__device_prepare(fth_plan *p, fth_err *err)
 {
-    if (!p->apart) return FTH_OK;
+    if (!p->device_memory) return FTH_OK;
     FTH_TRY(load_kernels(p, err));
     return place_params(p, err);
 }
@@ -176,7 +176,7 @@ static fth_status start_clock(fth__runner *r)
 
 fth_status fth__device_begin(fth__runner *r)
 {
-    if (!r->p->apart) return FTH_OK;
+    if (!r->p->device_memory) return FTH_OK;
     if (!r->dev) FTH_TRY(make_run(r));
     r->dev->seconds = 0.0;
     r->dev->track = fth_trace_track(r->p->ctx->trace, r->p->ctx->device);

@@ -25,7 +25,7 @@ uint64_t fth__keep_bytes(const fth_plan *p)
 void fth__keep_take(fth__runner *r)
 {
     if (!r->p->kept) return;
-    FTH_ASSERT(r->p->apart && (r->p->limits.keep || !r->p->kept->arena));
+    FTH_ASSERT(r->p->device_memory && (r->p->limits.keep || !r->p->kept->arena));
     r->dev = r->p->kept->dev;
     r->grown = r->p->kept->grown;
     r->growth_known = r->p->kept->growth_known;
@@ -35,7 +35,7 @@ void fth__keep_take(fth__runner *r)
 fth_status fth__keep_arena(fth__runner *r)
 {
     const fth_plan *p = r->p;
-    const bool measure = p->apart && !r->growth_known && (r->reported || p->limits.keep);
+    const bool measure = p->device_memory && !r->growth_known && (r->reported || p->limits.keep);
     if (p->peak == 0) r->growth_known |= measure;
     if (p->peak == 0 || r->arena != r->nothing) return FTH_OK;
     const uint64_t before = measure ? fth__report_free(p) : 0;
@@ -66,7 +66,7 @@ void fth__keep_leave(fth__runner *r, fth_status s)
 {
     fth_plan *p = r->p;
     char *arena = r->arena != r->nothing ? r->arena : NULL;
-    const bool keep = s == FTH_OK && p->apart;
+    const bool keep = s == FTH_OK && p->device_memory;
     if (keep && !p->kept) p->kept = fth__heap_alloc(p->mem, sizeof *p->kept);
     if (!keep || !p->kept) {
         fth__heap_free(p->mem, p->kept);

@@ -83,7 +83,7 @@ static void report_device(fth__runner *r, fth_run_report *out)
 
 void fth__report_begin(fth__runner *r)
 {
-    if (r->p->apart) return;
+    if (r->p->device_memory) return;
     r->foreign0 = foreign_pages(r);
     r->growth_known = fth__mem_process_peak_reset();
     r->resident0 = fth__mem_process_bytes();
@@ -100,7 +100,7 @@ void fth__report_end(fth__runner *r, fth_run_report *out)
         .planned_bytes = p->peak,
         .ledger_bytes = stats.peak_bytes - r->used0,
         .touched_bytes =
-            r->arena != r->nothing && !p->apart ? fth_mem_touched(r->arena, p->peak) : 0,
+            r->arena != r->nothing && !p->device_memory ? fth_mem_touched(r->arena, p->peak) : 0,
         .seconds = seconds,
         .io_seconds = io.busy,
         .read_seconds = io.read,
@@ -112,7 +112,7 @@ void fth__report_end(fth__runner *r, fth_run_report *out)
         .growth_known = r->growth_known,
     };
     out->compute_seconds = seconds - r->io_wait;
-    if (p->apart) {
+    if (p->device_memory) {
         report_device(r, out);
         return;
     }

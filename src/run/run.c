@@ -570,7 +570,7 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
 static fth_status find_team(fth__runner *r)
 {
     const fth_plan *p = r->p;
-    if (!p->apart && p->threads != 1 && p->threads != p->ctx->threads)
+    if (!p->device_memory && p->threads != 1 && p->threads != p->ctx->threads)
         FTH_TRY(fth_team_create(&r->own_team, p->mem, p->threads, r->err));
     fth_team *workers = p->threads == 1 ? NULL : r->own_team ? r->own_team : p->ctx->team;
     FTH_TRY(fth__team_share(&r->team, p->mem, workers, go_on, r, r->err));
@@ -626,7 +626,7 @@ static fth_status open_files(fth__runner *r)
     const fth_plan *p = r->p;
     const fth__staging need = fth__plan_staging(p, r->sinks);
     int threads = need.threads;
-    if (p->apart) {
+    if (p->device_memory) {
         FTH_TRY(fth__stage_of(p->ctx, threads, need.part_bytes, &r->stage, r->err));
         (void)fth__stage_seconds(r->stage);
         if (threads > fth__stage_threads(r->stage)) threads = fth__stage_threads(r->stage);

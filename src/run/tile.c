@@ -130,8 +130,8 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
     case FTH__BUF_FOREIGN:
     case FTH__BUF_DIRECT: {
         char *base = b->kind == FTH__BUF_DIRECT ? r->sinks[b->output].data
-                     : p->apart ? fth__tensor_mirror(p->graph->input[b->input].param)
-                                : p->graph->input[b->input].source.data;
+                     : p->device_memory ? fth__tensor_mirror(p->graph->input[b->input].param)
+                                        : p->graph->input[b->input].source.data;
         FTH_ASSERT(base || fth_desc_count(&b->desc) == 0);
         for (int d = 0; d < b->desc.n_axes; d++) box[d] = (fth__range){0, b->desc.size[d]};
         dense_tile(base, &b->desc, b->element, box, region, out);

@@ -235,7 +235,7 @@ static bool run_plan(trial *t, fth_plan *p, taker *into, const fth_sink *sinks, 
     fth_err err = {0};
     fth_run_report report;
     /* the second run on a device is recorded, the third is nothing but the recording */
-    const int runs = p->apart && p->n_loops == 0 && t->stats->plans % 4 == 0 ? 3 : 1;
+    const int runs = p->device_memory && p->n_loops == 0 && t->stats->plans % 4 == 0 ? 3 : 1;
     for (int k = 0; k < runs; k++) {
         for (int i = 0; i < t->n_outs; i++) taker_clear(&into[i]);
         reset_params(t);
