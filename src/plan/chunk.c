@@ -54,7 +54,7 @@ static uint64_t alive_in(const fth_plan *p, const fth__sweep *l)
     return most;
 }
 
-/* Bytes that are read in the turns of a loop, all together. */
+/* Bytes that are read in the iterations of a loop, all together. */
 static uint64_t read_in(const fth_plan *p, const fth__sweep *l)
 {
     uint64_t bytes = 0;
@@ -69,8 +69,9 @@ static uint64_t read_in(const fth_plan *p, const fth__sweep *l)
 
 /* Most blocks of a chunk, so that there are as many pieces as were asked for. By themselves they
  * are as many as hide all but a few percent of the reading (one part in 32 on the CPU and in 16 on
- * a device), and not so small that their turns cost more than that: at 1 GB/s reading 8 MiB takes
- * 400 times the 2e-5 s of a turn (search.c), and a device needs more of each to be kept busy. */
+ * a device), and not so small that their iterations cost more than that: at 1 GB/s reading 8 MiB
+ * takes 400 times the 2e-5 s of an iteration (search.c), and a device needs more of each to be kept
+ * busy. */
 static int64_t most_blocks(const fth_plan *p, const fth__sweep *l)
 {
     int64_t pieces = l->depth == 0 ? p->limits.min_pieces : 0;
@@ -90,11 +91,11 @@ fth_status fth__plan_measure(fth_plan *p, uint64_t *bytes, fth_err *err)
 
 /* Bytes grow almost linearly with the chunk, so guesses go where the line through both ends meets
  * the room; every third halves. */
-static int64_t guess(const bounds *b, uint64_t room, int turn)
+static int64_t guess(const bounds *b, uint64_t room, int round)
 {
     FTH_ASSERT(b->lo + 1 < b->hi);
     int64_t mid = b->lo + (b->hi - b->lo) / 2;
-    if (turn % 3 != 0 && b->at_hi > b->at_lo && b->at_lo <= room)
+    if (round % 3 != 0 && b->at_hi > b->at_lo && b->at_lo <= room)
         mid = b->lo + (int64_t)((double)(b->hi - b->lo) *
                                 ((double)(room - b->at_lo) / (double)(b->at_hi - b->at_lo)));
     return mid <= b->lo ? b->lo + 1 : mid >= b->hi ? b->hi - 1 : mid;
@@ -130,11 +131,11 @@ static fth_status search_depth(fth_plan *p, int depth, uint64_t room, bounds *b,
     }
     FTH_TRY(take_guesses(p, depth, room, b, err));
     bool open = true;
-    for (int turn = 1; open; turn++) {
+    for (int round = 1; open; round++) {
         open = false;
         for (int64_t i = 0; i < p->n_loops; i++) {
             if (p->loop[i].depth != depth || b[i].lo + 1 >= b[i].hi) continue;
-            b[i].guess = guess(&b[i], room, turn);
+            b[i].guess = guess(&b[i], room, round);
             open = true;
         }
         if (open) FTH_TRY(take_guesses(p, depth, room, b, err));

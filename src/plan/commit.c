@@ -195,8 +195,8 @@ static bool is_plain(const fth_plan *p, const fth__item *it, const fth__sweep *l
     return true;
 }
 
-/* A step of a loop that may wait: it cannot fail, and what it makes is used up in the turn or goes
- * into parameters. */
+/* A step of a loop that may wait: it cannot fail, and what it makes is used up in the iteration or
+ * goes into parameters. */
 static bool may_wait_in_loop(const fth_plan *p, const uses *u, const fth__item *it, int loop,
                              bool *feeds)
 {
@@ -293,7 +293,7 @@ static bool safe_with_itself(const fth_plan *p, const fth__item *it, int out, in
     return true;
 }
 
-/* In a loop: what earlier turns have overwritten, later turns do not read. */
+/* In a loop: what earlier iterations have overwritten, later iterations do not read. */
 static bool reads_own_part(const fth_plan *p, int64_t t, int out, int input)
 {
     const fth__item *it = &p->item[t];

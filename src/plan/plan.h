@@ -77,7 +77,7 @@ typedef struct fth__buf {
     int owner_loop; /* whose every iteration makes new contents; -1: none */
     int n_span;
     fth__span span[FTH__MAX_DEPTH];
-    int64_t extent[FTH_MAX_AXES]; /* largest that any turn needs */
+    int64_t extent[FTH_MAX_AXES]; /* largest that any iteration needs */
     int64_t element;              /* bytes per element (a state has its own) */
     uint64_t bytes;               /* of one copy */
     bool double_buffered;         /* read ahead or written behind: two copies */
@@ -114,14 +114,14 @@ typedef struct fth__item {
     int acc;                  /* depth of the loop that this step accumulates or carries over; -1 */
     int acc_dim;              /* CARRY: dimension of out[0]; -1 for ACCUMULATE */
     int64_t halo_lo[FTH__MAX_DEPTH], halo_hi[FTH__MAX_DEPTH];
-    bool split_fixed;       /* pieces differ in size from turn to turn: cut as planned */
+    bool split_fixed;       /* pieces differ in size from iteration to iteration: cut as planned */
     int split_dim;          /* dimension of out[0] cut over workers; -1: one call */
     int64_t split_piece;    /* elements per piece */
     uint64_t piece_scratch; /* bytes per worker */
     bool team;              /* the kernel spreads its own work */
     bool refill;            /* brings back what was given up between uses */
-    double flops;           /* of all turns */
-    uint64_t moved;         /* bytes, all turns */
+    double flops;           /* of all iterations */
+    uint64_t moved;         /* bytes, all iterations */
 } fth__item;
 
 /* What libraries may take for themselves while the plan runs. */
@@ -235,22 +235,24 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
                              fth_err *err);
 void fth__segment_clear(fth_plan *p, fth__segment *s);
 
-/* ---- region.c: which part of what a turn touches ---- */
+/* ---- region.c: which part of what an iteration touches ---- */
 /* Part of an axis that belongs to chunk k of a loop: the parts of all chunks cover the axis once.
  */
 fth__range fth__sweep_part(const fth__sweep *l, fth_axis_id axis, int64_t size, int64_t k);
 /* What an input dimension must offer for output range `out` (the whole output axis is `out_size`).
  */
 fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_size);
-/* Region of the step's output 0 in the turn given by chunk numbers per depth. */
-void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *turn, fth__range *out);
+/* Region of the step's output 0 in the iteration given by chunk numbers per depth. */
+void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *iteration,
+                      fth__range *out);
 /* Region of input k for a region of output 0. */
-void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
+void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *iteration,
                     const fth__range *out, int k, fth__range *in);
 /* The buffer whose memory this one shows: itself, or what is behind the views; -1 for -1. */
 int fth__buf_storage(const fth_plan *p, int buf);
-/* Region a buffer holds in a turn. */
-void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out);
+/* Region a buffer holds in an iteration. */
+void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *iteration,
+                     fth__range *out);
 /* Loops around an item, outermost first; returns the depth. */
 int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH]);
 /* Chunks that stand for all. Regions are affine in the chunk number between the places where they

@@ -1,4 +1,4 @@
-/* region.c - which part of which axis a turn of the loops touches.
+/* region.c - which part of which axis an iteration of the loops touches.
  *
  * Everything follows from two rules. A loop's chunk owns a part of every axis that follows the
  * loop, and the parts of all chunks cover the axis once. A step makes its own part, widened by
@@ -78,7 +78,8 @@ fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_
     return (fth__range){0, in_size};
 }
 
-void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *turn, fth__range *out)
+void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *iteration,
+                      fth__range *out)
 {
     FTH_ASSERT(it->kind == FTH__STEP && it->unit >= 0 && it->unit < p->n_units);
     const fth_desc *d = &p->unit[it->unit].node->out[0];
@@ -89,14 +90,14 @@ void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *tur
         const int dim = it->sdim[i];
         if (dim < 0) continue;
         FTH_ASSERT(dim < d->n_axes && it->halo_lo[i] >= 0 && it->halo_hi[i] >= 0);
-        fth__range r = fth__sweep_part(&p->loop[path[i]], d->axis[dim], d->size[dim], turn[i]);
+        fth__range r = fth__sweep_part(&p->loop[path[i]], d->axis[dim], d->size[dim], iteration[i]);
         r.lo = fth__max_i64(r.lo - it->halo_lo[i], 0);
         r.hi = fth__min_i64(r.hi + it->halo_hi[i], d->size[dim]);
         out[dim] = r;
     }
 }
 
-void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
+void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *iteration,
                     const fth__range *out, int k, fth__range *in)
 {
     const fth__unit *u = &p->unit[it->unit];
@@ -112,7 +113,8 @@ void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
         const bool summed =
             r->along == FTH_ACCUMULATE && it->acc >= 0 && p->loop[path[it->acc]].map[d->axis[i]].in;
         if (summed)
-            in[i] = fth__sweep_part(&p->loop[path[it->acc]], d->axis[i], d->size[i], turn[it->acc]);
+            in[i] = fth__sweep_part(&p->loop[path[it->acc]], d->axis[i], d->size[i],
+                                    iteration[it->acc]);
         else if (r->out_dim >= 0)
             in[i] = fth__relation_need(r, out[r->out_dim], d->size[i]);
     }
@@ -128,7 +130,8 @@ int fth__buf_storage(const fth_plan *p, int buf)
     return buf;
 }
 
-void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out)
+void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *iteration,
+                     fth__range *out)
 {
     for (int i = 0; i < b->desc.n_axes; i++) out[i] = (fth__range){0, b->desc.size[i]};
     for (int i = 0; i < b->n_span; i++) {
@@ -136,7 +139,7 @@ void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, 
         const fth__sweep *l = &p->loop[s->loop];
         FTH_ASSERT(s->dim >= 0 && s->dim < b->desc.n_axes && s->lo >= 0 && s->hi >= 0);
         fth__range r =
-            fth__sweep_part(l, b->desc.axis[s->dim], b->desc.size[s->dim], turn[l->depth]);
+            fth__sweep_part(l, b->desc.axis[s->dim], b->desc.size[s->dim], iteration[l->depth]);
         r.lo = fth__max_i64(r.lo - s->lo, 0);
         r.hi = fth__min_i64(r.hi + s->hi, b->desc.size[s->dim]);
         out[s->dim] = r;

@@ -50,7 +50,7 @@ static void level_zero(const fth_plan *p, int64_t t, int64_t *from, int64_t *to)
     }
 }
 
-/* The item that fills a whole buffer; -1 when several turns of a loop do. */
+/* The item that fills a whole buffer; -1 when several iterations of a loop do. */
 static int64_t filler(const fth_plan *p, int buf)
 {
     for (int64_t t = 0; t < p->n_items; t++)

@@ -94,7 +94,8 @@ static fth_status add_item(fth_plan *p, fth__item_kind kind, int loop, fth__item
     return FTH_OK;
 }
 
-/* Put the last item before the outermost loop around `loop`: it does not depend on any turn. */
+/* Put the last item before the outermost loop around `loop`: it does not depend on any iteration.
+ */
 static void hoist_last(fth_plan *p, int loop)
 {
     while (p->loop[loop].parent >= 0) loop = p->loop[loop].parent;
@@ -151,7 +152,7 @@ static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
         if (dim >= 0) add_span(b, path[i], dim);
     }
     m->bound[value] = buf;
-    if (owner >= 0) return FTH_OK; /* the loop reads it at the start of each turn */
+    if (owner >= 0) return FTH_OK; /* the loop reads it at the start of each iteration */
     fth__item *it;
     FTH_TRY(add_item(p, FTH__READ, loop, &it, err));
     it->out[0] = buf;
@@ -542,7 +543,7 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int par
     return FTH_OK;
 }
 
-/* Buffers from number `first` on were made in the loop; those that each turn makes anew go. */
+/* Buffers from number `first` on were made in the loop; those that each iteration makes anew go. */
 static fth_status end_loop(maker *m, int loop, int64_t first, fth_err *err)
 {
     fth_plan *p = m->p;

@@ -23,7 +23,7 @@ enum {
     KEEP_WORK = 1 << 22,
     /* whole searches for a smaller floor before a refusal: a bound on its time; without it the
      * budget that is named fits too, and is just not the least */
-    TIGHTEN_TURNS = 8,
+    TIGHTEN_ROUNDS = 8,
     /* down from chunks whose layout is far above its lower bound; with four, of 1000 random graphs
      * none was more than 1.9 % above it */
     MORE_STEPS = 4,
@@ -32,8 +32,8 @@ enum {
 };
 
 /* Seconds that only cost_of knows, round figures as those of fth__work_seconds: a byte of a file at
- * 1 GB/s, and a turn of a loop beside its steps. */
-static const double file_byte_seconds = 1e-9, turn_seconds = 2e-5;
+ * 1 GB/s, and an iteration of a loop beside its steps. */
+static const double file_byte_seconds = 1e-9, iteration_seconds = 2e-5;
 
 typedef struct choice {
     fth_axis_id axis[FTH__MAX_DEPTH];
@@ -68,7 +68,8 @@ static double cost_of(const fth_plan *p)
         for (int d = 0; d < depth; d++) {
             bool cut = false;
             for (int s = 0; s < b->n_span; s++) cut |= b->span[s].loop == path[d];
-            if (!cut) bytes *= (double)p->loop[path[d]].n_chunks; /* read again in every turn */
+            if (!cut)
+                bytes *= (double)p->loop[path[d]].n_chunks; /* read again in every iteration */
         }
         cost += bytes * file_byte_seconds;
     }
@@ -78,9 +79,9 @@ static double cost_of(const fth_plan *p)
             cost += (double)b->bytes * file_byte_seconds;
     }
     for (int64_t i = 0; i < p->n_loops; i++) {
-        double turns = (double)p->loop[i].n_chunks;
-        if (p->loop[i].parent >= 0) turns *= (double)p->loop[p->loop[i].parent].n_chunks;
-        cost += turns * turn_seconds;
+        double iterations = (double)p->loop[i].n_chunks;
+        if (p->loop[i].parent >= 0) iterations *= (double)p->loop[p->loop[i].parent].n_chunks;
+        cost += iterations * iteration_seconds;
     }
     return cost;
 }
@@ -433,7 +434,7 @@ static fth_status tighten(search *s, fth_err *err)
     fth_plan *p = s->p;
     bool found = true;
     if (s->least >= s->smallest) return FTH_OK;
-    for (int turn = 0; turn < TIGHTEN_TURNS && s->least < s->smallest; turn++) {
+    for (int round = 0; round < TIGHTEN_ROUNDS && s->least < s->smallest; round++) {
         const uint64_t room = s->smallest - 1;
         uint64_t peak;
         FTH_TRY(try_room(p, room, &found, &peak, err));

@@ -1,4 +1,4 @@
-/* size.c - how much of everything a turn needs: halos, extents, bytes, workspace.
+/* size.c - how much of everything an iteration needs: halos, extents, bytes, workspace.
  *
  * Steps are visited last first: what a reader needs beyond its own part widens the step that makes
  * it. Regions are affine in the chunk number but for the places where they are clipped, so a few
@@ -56,7 +56,7 @@ static fth_status refuse_entries(const fth_plan *p, const fth__sweep *l, fth_axi
                     p->graph->axis[axis]->name, p->graph->axis[l->axis]->name);
 }
 
-/* Widen whoever fills `b` so that it covers `need` of dimension dim in turn k of loop l. */
+/* Widen whoever fills `b` so that it covers `need` of dimension dim in iteration k of loop l. */
 static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k, int dim,
                         fth__range need, fth_err *err)
 {
@@ -108,7 +108,7 @@ static int seen_as(const fth_plan *p, const fth__buf *b, int d)
 }
 
 /* The step reads of every axis that follows the loop at depth i just the loop's own part: then no
- * turn of it widens anything, and none has to be looked at. */
+ * iteration of it widens anything, and none has to be looked at. */
 static bool stays_in_part(const fth_plan *p, const fth__item *it, const fth__sweep *l, int i)
 {
     const fth__unit *u = &p->unit[it->unit];
@@ -181,14 +181,14 @@ static fth_status widen_input(fth_plan *p, const fth__item *it, const fth__sweep
     const int count = need_samples(p, it, l, k, b, sample);
     FTH_ASSERT(count >= 1 && count <= FTH__SAMPLES);
     for (int c = 0; c < count; c++) {
-        int64_t turn[FTH__MAX_DEPTH] = {0};
-        turn[i] = sample[c];
+        int64_t iteration[FTH__MAX_DEPTH] = {0};
+        iteration[i] = sample[c];
         fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
-        fth__item_region(p, it, turn, out);
-        fth__item_need(p, it, turn, out, k, in);
+        fth__item_region(p, it, iteration, out);
+        fth__item_need(p, it, iteration, out, k, in);
         (void)behind_views(p, &p->buf[it->in[k]], in);
         for (int d = 0; d < b->desc.n_axes; d++)
-            if (l->map[b->desc.axis[d]].in) FTH_TRY(widen(p, b, l, turn[i], d, in[d], err));
+            if (l->map[b->desc.axis[d]].in) FTH_TRY(widen(p, b, l, iteration[i], d, in[d], err));
     }
     return FTH_OK;
 }
@@ -221,10 +221,10 @@ static void size_buf(fth_plan *p, fth__buf *b)
         count = fth__sweep_add_place(l, axis, b->span[s].lo, sample, count);
         count = fth__sweep_add_place(l, axis, b->desc.size[dim] - b->span[s].hi, sample, count);
         for (int c = 0; c < count; c++) {
-            int64_t turn[FTH__MAX_DEPTH] = {0};
+            int64_t iteration[FTH__MAX_DEPTH] = {0};
             fth__range r[FTH_MAX_AXES];
-            turn[l->depth] = sample[c];
-            fth__buf_region(p, b, turn, r);
+            iteration[l->depth] = sample[c];
+            fth__buf_region(p, b, iteration, r);
             most = fth__max_i64(most, r[dim].hi - r[dim].lo);
         }
         FTH_ASSERT(most <= b->desc.size[dim]);
@@ -235,8 +235,9 @@ static void size_buf(fth_plan *p, fth__buf *b)
     b->bytes = (bytes + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
 }
 
-/* A call of the step's kernel in one turn, without data. */
-static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *turn, fth_call *call)
+/* A call of the step's kernel in one iteration, without data. */
+static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *iteration,
+                       fth_call *call)
 {
     const fth_node *n = p->unit[it->unit].node;
     fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
@@ -244,7 +245,7 @@ static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *tu
     call->node = n;
     call->threads = 1;
     call->first = call->last = true;
-    fth__item_region(p, it, turn, out);
+    fth__item_region(p, it, iteration, out);
     for (int o = 0; o < n->n_out; o++)
         for (int d = 0; d < n->out[o].n_axes; d++) {
             const int same = fth_desc_find(&n->out[0], n->out[o].axis[d]);
@@ -253,7 +254,7 @@ static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *tu
             call->out[o].extent[d] = r.hi - r.lo;
         }
     for (int k = 0; k < n->n_in; k++) {
-        fth__item_need(p, it, turn, out, k, in);
+        fth__item_need(p, it, iteration, out, k, in);
         for (int d = 0; d < n->in[k].n_axes; d++) {
             call->in[k].origin[d] = in[d].lo;
             call->in[k].extent[d] = in[d].hi - in[d].lo;
@@ -273,10 +274,10 @@ static uint64_t count_moved(const fth_node *n)
     return bytes;
 }
 
-static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *turn)
+static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *iteration)
 {
     fth_call call;
-    shape_call(p, it, turn, &call);
+    shape_call(p, it, iteration, &call);
     return fth__item_split(p, it, &call);
 }
 
@@ -312,7 +313,7 @@ static void widen_tile(fth_tile *t, const fth_tile *other)
         if (other->extent[d] > t->extent[d]) t->extent[d] = other->extent[d];
 }
 
-/* Turns differ in size, so how to cut the step is decided once, for a call that is at least as
+/* Iterations differ in size, so how to cut the step is decided once, for a call that is at least as
  * large as each of them; workspace of smaller pieces is no larger. */
 static void cover_call(fth_call *most, const fth_call *call)
 {
@@ -327,17 +328,18 @@ typedef struct shapes {
     int64_t extent[SHAPES][SHAPE]; /* of output 0 and of the inputs */
 } shapes;
 
-/* Workspace follows from extents: turns of a shape that was asked before need not be asked. */
-static bool asked_before(const fth_plan *p, const fth__item *it, const int64_t *turn, shapes *s)
+/* Workspace follows from extents: iterations of a shape that was asked before need not be asked. */
+static bool asked_before(const fth_plan *p, const fth__item *it, const int64_t *iteration,
+                         shapes *s)
 {
     const fth_node *n = p->unit[it->unit].node;
     fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
     int64_t *to = s->extent[s->n];
     int len = 0;
-    fth__item_region(p, it, turn, out);
+    fth__item_region(p, it, iteration, out);
     for (int d = 0; d < n->out[0].n_axes; d++) to[len++] = out[d].hi - out[d].lo;
     for (int k = 0; k < n->n_in; k++) {
-        fth__item_need(p, it, turn, out, k, in);
+        fth__item_need(p, it, iteration, out, k, in);
         for (int d = 0; d < n->in[k].n_axes; d++) to[len++] = in[d].hi - in[d].lo;
     }
     FTH_ASSERT(len <= SHAPE && s->n < SHAPES);
@@ -349,10 +351,10 @@ static bool asked_before(const fth_plan *p, const fth__item *it, const int64_t *
 
 typedef struct samples {
     int count[FTH__MAX_DEPTH];
-    int64_t turn[FTH__MAX_DEPTH][FTH__SAMPLES];
+    int64_t iteration[FTH__MAX_DEPTH][FTH__SAMPLES];
 } samples;
 
-/* Rows at the ends of a chunk that have no entries are not asked for, so the turns that were
+/* Rows at the ends of a chunk that have no entries are not asked for, so the iterations that were
  * sampled may all have fewer rows than another one. */
 static void cover_rows(const fth_plan *p, const fth__item *it, fth_call *most)
 {
@@ -366,14 +368,14 @@ static void cover_rows(const fth_plan *p, const fth__item *it, fth_call *most)
             }
 }
 
-/* Workspace for a call that covers every turn. */
+/* Workspace for a call that covers every iteration. */
 static uint64_t cover_scratch(fth_plan *p, fth__item *it, const samples *s)
 {
     fth_call cover = {0}, call;
     for (int a = 0; a < s->count[0]; a++)
         for (int b = 0; b < s->count[1]; b++) {
-            const int64_t turn[FTH__MAX_DEPTH] = {s->turn[0][a], s->turn[1][b]};
-            shape_call(p, it, turn, &call);
+            const int64_t iteration[FTH__MAX_DEPTH] = {s->iteration[0][a], s->iteration[1][b]};
+            shape_call(p, it, iteration, &call);
             if (a + b == 0) cover = call;
             cover_call(&cover, &call);
         }
@@ -381,7 +383,7 @@ static uint64_t cover_scratch(fth_plan *p, fth__item *it, const samples *s)
     return fth__item_split(p, it, &cover);
 }
 
-/* The most workspace that any kind of turn needs. */
+/* The most workspace that any kind of iteration needs. */
 static uint64_t step_scratch(fth_plan *p, fth__item *it)
 {
     int path[FTH__MAX_DEPTH];
@@ -391,20 +393,20 @@ static uint64_t step_scratch(fth_plan *p, fth__item *it)
     it->split_fixed = has_entries(p, it);
     for (int i = 0; i < FTH__MAX_DEPTH; i++) {
         s.count[i] = 1;
-        s.turn[i][0] = 0;
+        s.iteration[i][0] = 0;
         if (i >= depth) continue;
         const fth__sweep *l = &p->loop[path[i]];
-        s.count[i] = it->split_fixed ? fth__sweep_samples(p, l, s.turn[i])
-                                     : shape_samples(p, it, l, s.turn[i]);
+        s.count[i] = it->split_fixed ? fth__sweep_samples(p, l, s.iteration[i])
+                                     : shape_samples(p, it, l, s.iteration[i]);
     }
     if (it->split_fixed) return cover_scratch(p, it, &s);
     shapes seen;
     seen.n = 0;
     for (int a = 0; a < s.count[0]; a++)
         for (int b = 0; b < s.count[1]; b++) {
-            const int64_t turn[FTH__MAX_DEPTH] = {s.turn[0][a], s.turn[1][b]};
-            if (asked_before(p, it, turn, &seen)) continue;
-            const uint64_t bytes = scratch_at(p, it, turn);
+            const int64_t iteration[FTH__MAX_DEPTH] = {s.iteration[0][a], s.iteration[1][b]};
+            if (asked_before(p, it, iteration, &seen)) continue;
+            const uint64_t bytes = scratch_at(p, it, iteration);
             if (bytes > most) most = bytes;
         }
     return most;

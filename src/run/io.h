@@ -17,7 +17,9 @@
 typedef struct fth__io fth__io;
 struct fth__stage;
 
-enum { FTH__IO_SLOTS = 64 }; /* jobs in flight: more than a turn posts; whoever posts more waits */
+enum {
+    FTH__IO_SLOTS = 64
+}; /* jobs in flight: more than an iteration posts; whoever posts more waits */
 
 typedef struct fth__io_job {
     const fth_source *source; /* read from here, or */

@@ -1,9 +1,9 @@
 /* run.c - doing exactly what the plan says.
  *
  * One block is taken for the arena, then the items are carried out in order. At the start of each
- * turn of a loop its inputs are there, because they were asked for one turn earlier; its outputs
- * are written while the next turn computes. Sinks are committed when everything is done, and only
- * then are parameters changed, which cannot fail.
+ * iteration of a loop its inputs are there, because they were asked for one iteration earlier; its
+ * outputs are written while the next iteration computes. Sinks are committed when everything is
+ * done, and only then are parameters changed, which cannot fail.
  */
 #include "run/run.h"
 
@@ -50,20 +50,20 @@ static uint64_t job_bytes(const fth__buf *b, const int64_t *n)
     return bytes;
 }
 
-/* A job for everything the buffer holds (reads) or owns (writes) in the current turn. */
-static fth__io_job make_job(fth__runner *r, const fth__buf *b, int64_t spin, bool own_part)
+/* A job for everything the buffer holds (reads) or owns (writes) in the current iteration. */
+static fth__io_job make_job(fth__runner *r, const fth__buf *b, int parity, bool own_part)
 {
     const fth_plan *p = r->p;
     fth__io_job job = {0};
     fth__range region[FTH_MAX_AXES];
-    fth__buf_region(p, b, r->turn, region);
+    fth__buf_region(p, b, r->iteration, region);
     for (int s = 0; own_part && s < b->n_span; s++) {
         const fth__sweep *l = &p->loop[b->span[s].loop];
         const int d = b->span[s].dim;
-        region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->turn[l->depth]);
+        region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->iteration[l->depth]);
     }
     fth_tile t;
-    fth__tile_of(r, b, region, spin, &t);
+    fth__tile_of(r, b, region, parity, &t);
     job.data = t.data;
     for (int d = 0; d < b->desc.n_axes; d++) {
         FTH_ASSERT(region[d].lo <= region[d].hi && region[d].hi <= b->desc.size[d]);
@@ -80,38 +80,38 @@ static bool is_empty(const fth__buf *b, const fth__io_job *job)
     return false;
 }
 
-static fth_status post_reads(fth__runner *r, int loop, int64_t k, int64_t spin, int64_t *ticket)
+static fth_status post_reads(fth__runner *r, int loop, int64_t k, int parity, int64_t *ticket)
 {
     const fth_plan *p = r->p;
     fth_status s = FTH_OK;
     const int depth = p->loop[loop].depth;
-    const int64_t now = r->turn[depth];
+    const int64_t now = r->iteration[depth];
     FTH_ASSERT(k >= 0 && k < p->loop[loop].n_chunks);
-    r->turn[depth] = k;
+    r->iteration[depth] = k;
     *ticket = 0;
     for (int64_t i = 0; i < p->n_bufs && s == FTH_OK; i++) {
         const fth__buf *b = &p->buf[i];
         if (b->kind != FTH__BUF_ARENA || b->owner_loop != loop || b->input < 0) continue;
         s = fth__buf_check(r, b, NULL);
         if (s != FTH_OK) break;
-        fth__io_job job = make_job(r, b, spin, false);
+        fth__io_job job = make_job(r, b, parity, false);
         job.source = &p->graph->input[b->input].source;
         fth__job_name(r, b, &job);
         if (is_empty(b, &job)) continue;
         r->read_bytes += job_bytes(b, job.n);
         *ticket = fth__run_post(r, &job);
     }
-    r->turn[depth] = now;
+    r->iteration[depth] = now;
     return s;
 }
 
 /* Rows of a doubled output are dense only when nothing but whole outer slices is left out: the sink
  * wants dense data, so parts narrower than the buffer are written row by row of the outer axes. */
 static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink,
-                         const fth__range *region, int64_t spin)
+                         const fth__range *region, int parity)
 {
     fth_tile t;
-    fth__tile_of(r, b, region, spin, &t);
+    fth__tile_of(r, b, region, parity, &t);
     int split = 0; /* axes before this one are walked, the rest is dense */
     int64_t dense = 1;
     for (int d = b->desc.n_axes - 1; d >= 0; d--) {
@@ -143,7 +143,7 @@ static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink
 }
 
 /* To the sink of this output and of those that are the same value. */
-static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int64_t spin)
+static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int parity)
 {
     const fth_plan *p = r->p;
     fth__range region[FTH_MAX_AXES];
@@ -151,13 +151,13 @@ static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int64_t
     for (int s = 0; s < b->n_span; s++) {
         const fth__sweep *l = &p->loop[b->span[s].loop];
         const int d = b->span[s].dim;
-        region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->turn[l->depth]);
+        region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->iteration[l->depth]);
     }
     for (int d = 0; d < b->desc.n_axes; d++)
         if (region[d].lo >= region[d].hi) return 0;
     int64_t ticket = 0;
     for (int o = output; o >= 0; o = p->out_next[o]) {
-        const int64_t t = post_rect(r, b, &r->sinks[o], region, spin);
+        const int64_t t = post_rect(r, b, &r->sinks[o], region, parity);
         if (t > ticket) ticket = t;
     }
     return ticket;
@@ -170,7 +170,7 @@ static int64_t post_writes(fth__runner *r, int loop)
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
         if (b->kind != FTH__BUF_ARENA || b->owner_loop != loop || b->output < 0) continue;
-        const int64_t t = post_write(r, b, b->output, r->spins[loop]);
+        const int64_t t = post_write(r, b, b->output, (int)(r->begun[loop] & 1));
         if (t > ticket) ticket = t;
     }
     return ticket;
@@ -193,7 +193,7 @@ static double item_work(const fth__item *it)
     return it->kind == FTH__STEP ? fth__work_seconds(it->flops, (double)it->moved) + call : 0.0;
 }
 
-static double turns_of(const fth_plan *p, int loop)
+static double iterations_of(const fth_plan *p, int loop)
 {
     double n = 1.0;
     for (int l = loop; l >= 0; l = p->loop[l].parent) n *= (double)p->loop[l].n_chunks;
@@ -204,7 +204,7 @@ static double turns_of(const fth_plan *p, int loop)
  * enough that callbacks (Python's too) cost nothing. */
 enum { ASK_MS = 50 };
 
-static bool tell_progress(fth__runner *r)
+static bool call_progress(fth__runner *r)
 {
     const fth_plan *p = r->p;
     const double now = fth__clock_seconds();
@@ -212,10 +212,10 @@ static bool tell_progress(fth__runner *r)
     g.fraction = r->total > 0.0 ? r->done / r->total : 1.0;
     if (g.fraction > 1.0) g.fraction = 1.0;
     g.remaining_s = g.fraction > 0.0 ? g.elapsed_s * (1.0 - g.fraction) / g.fraction : 0.0;
-    if (r->told_loop >= 0) {
-        const fth__sweep *l = &p->loop[r->told_loop];
+    if (r->reported_loop >= 0) {
+        const fth__sweep *l = &p->loop[r->reported_loop];
         g.what = p->graph->axis[l->axis]->name;
-        g.rate = g.elapsed_s > 0.0 ? (double)(r->told_chunk * l->chunk) / g.elapsed_s : 0.0;
+        g.rate = g.elapsed_s > 0.0 ? (double)(r->reported_chunk * l->chunk) / g.elapsed_s : 0.0;
     }
     r->asked = now;
     if (!r->opt.progress(r->opt.user, &g)) r->cancelled = true;
@@ -226,7 +226,7 @@ bool fth__run_goes_on(fth__runner *r)
 {
     if (r->cancelled || !r->opt.progress) return !r->cancelled;
     if (1e3 * (fth__clock_seconds() - r->asked) < ASK_MS) return true;
-    return tell_progress(r);
+    return call_progress(r);
 }
 
 fth_status fth__run_cancelled(const fth__runner *r)
@@ -244,9 +244,9 @@ static bool go_on(void *user)
 /* After `chunks` of a pass, or between steps outside of passes (loop -1). */
 static fth_status report_progress(fth__runner *r, int loop, int64_t chunks)
 {
-    r->told_loop = loop;
-    r->told_chunk = chunks;
-    if (r->opt.progress && !r->cancelled) (void)tell_progress(r);
+    r->reported_loop = loop;
+    r->reported_chunk = chunks;
+    if (r->opt.progress && !r->cancelled) (void)call_progress(r);
     return fth__run_cancelled(r);
 }
 
@@ -256,13 +256,14 @@ static fth_status report_progress(fth__runner *r, int loop, int64_t chunks)
 
 static fth_status run_items(fth__runner *r, int64_t from, int64_t to);
 
-/* Tickets of one loop: reads of the coming turn, writes of the last turn of each copy. */
+/* Tickets of one loop: reads of the coming iteration, writes of the last iteration of each copy. */
 typedef struct tickets {
     int64_t read, write[2];
 } tickets;
 
-/* Turn k failed with `s`. The writes of the turn before may still be going on, and if one fails it
- * came first: the error reported is the earliest in the order of the plan, however long each takes.
+/* Iteration k failed with `s`. The writes of the iteration before may still be going on, and if one
+ * fails it came first: the error reported is the earliest in the order of the plan, however long
+ * each takes.
  */
 static fth_status earliest(fth__runner *r, int64_t write, fth_status s)
 {
@@ -274,23 +275,24 @@ static fth_status earliest(fth__runner *r, int64_t write, fth_status s)
     return before;
 }
 
-static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
+static fth_status run_iteration(fth__runner *r, int loop, int64_t k, tickets *t)
 {
     fth_plan *p = r->p;
     const fth__sweep *l = &p->loop[loop];
     const int depth = l->depth;
-    r->turn[depth] = k;
-    const int64_t spin = r->spins[loop];
-    FTH_ASSERT(spin % l->n_chunks == k); /* read-ahead and this turn agree on the copy */
-    if (k == 0) FTH_TRY(post_reads(r, loop, 0, spin, &t->read));
+    r->iteration[depth] = k;
+    const int parity = (int)(r->begun[loop] & 1);
+    FTH_ASSERT(r->begun[loop] % l->n_chunks ==
+               k); /* read-ahead and this iteration agree on the copy */
+    if (k == 0) FTH_TRY(post_reads(r, loop, 0, parity, &t->read));
     FTH_TRY(wait_io(r, t->read));
-    FTH_TRY(wait_io(r, t->write[spin & 1])); /* this copy of the outputs is free again */
-    if (k + 1 < l->n_chunks) FTH_TRY(post_reads(r, loop, k + 1, spin + 1, &t->read));
+    FTH_TRY(wait_io(r, t->write[parity])); /* this copy of the outputs is free again */
+    if (k + 1 < l->n_chunks) FTH_TRY(post_reads(r, loop, k + 1, parity ^ 1, &t->read));
     const fth_status s = run_items(r, l->begin + 1, l->end);
-    if (s != FTH_OK) return earliest(r, t->write[~spin & 1], s);
-    r->turn[depth] = k;
-    t->write[spin & 1] = post_writes(r, loop);
-    r->spins[loop]++;
+    if (s != FTH_OK) return earliest(r, t->write[parity ^ 1], s);
+    r->iteration[depth] = k;
+    t->write[parity] = post_writes(r, loop);
+    r->begun[loop]++;
     if (depth == 0) FTH_TRY(report_progress(r, loop, k + 1));
     return FTH_OK;
 }
@@ -299,10 +301,10 @@ static fth_status run_loop(fth__runner *r, int loop)
 {
     const int64_t n = r->p->loop[loop].n_chunks;
     tickets t = {0};
-    for (int64_t k = 0; k < n; k++) FTH_TRY(run_turn(r, loop, k, &t));
+    for (int64_t k = 0; k < n; k++) FTH_TRY(run_iteration(r, loop, k, &t));
     FTH_TRY(wait_io(r, t.write[0])); /* the buffers go to others now */
     FTH_TRY(wait_io(r, t.write[1]));
-    r->turn[r->p->loop[loop].depth] = 0;
+    r->iteration[r->p->loop[loop].depth] = 0;
     return FTH_OK;
 }
 
@@ -350,10 +352,10 @@ static int64_t last_step(const fth__runner *r, int64_t i, int64_t to)
     return i;
 }
 
-/* Seconds that a step of one turn would take on a slow core. */
+/* Seconds that a step of one iteration would take on a slow core. */
 static double step_work(const fth__runner *r, int64_t i)
 {
-    return item_work(&r->p->item[i]) / turns_of(r->p, r->p->item[i].loop);
+    return item_work(&r->p->item[i]) / iterations_of(r->p, r->p->item[i].loop);
 }
 
 /* What is queued on a device cannot be taken back: no more of it than a fraction of a second. A
@@ -641,7 +643,7 @@ static fth_status run_all(fth__runner *r)
     fth_plan *p = r->p;
     FTH_TRY(sync_tensors(r));
     FTH_TRY(find_team(r));
-    FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->begun, (void **)&r->begun, r->err));
     fth__keep_take(r);
     FTH_TRY(fth__device_begin(r));
     if (uses_files(r)) FTH_TRY(open_files(r));
@@ -679,7 +681,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_err own = {0};
     fth__runner r = {.p = p, .sinks = sinks, .scratch = -1, .err = err ? err : &own};
     r.arena = r.nothing;
-    r.told_loop = -1;
+    r.reported_loop = -1;
     if (opt) r.opt = *opt;
     if (!r.opt.progress) r.opt = (fth_run_options){p->ctx->progress, p->ctx->progress_user};
     FTH_TRY(check_bounds(p, err));
@@ -714,6 +716,6 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_team_destroy(r.alone);
     fth_team_destroy(r.own_team);
     fth__keep_leave(&r, s);
-    fth__heap_free(p->mem, r.spins);
+    fth__heap_free(p->mem, r.begun);
     return s;
 }

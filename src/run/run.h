@@ -1,4 +1,5 @@
-/* run.h - a plan in motion: where the arena is, which turn every loop is in, what went wrong. */
+/* run.h - a plan in motion: where the arena is, which iteration every loop is in, what went wrong.
+ */
 #ifndef FTH_RUN_RUN_H
 #define FTH_RUN_RUN_H
 
@@ -10,8 +11,8 @@ typedef struct fth__runner {
     char *arena;
     char nothing[64]; /* stands for an arena of no bytes */
     const fth_sink *sinks;
-    int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
-    int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
+    int64_t iteration[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
+    int64_t *begun; /* per loop: iterations since the run began; see fth__buf_parity */
     fth__io *io;
     struct fth__stage *stage;    /* NULL: data are the host's */
     int scratch;                 /* file descriptor; -1: none */
@@ -23,11 +24,11 @@ typedef struct fth__runner {
     fth_team *own_team;          /* workers made for this run; NULL: the context's */
     fth_run_options opt;
     bool cancelled;
-    double asked;       /* when progress was told last */
-    int told_loop;      /* the pass it is about; -1: none */
-    int64_t told_chunk; /* and the chunk */
-    double queued;      /* on a device: work since the queue was waited for */
-    double done, total; /* planned work */
+    double asked;           /* when progress was reported last */
+    int reported_loop;      /* the pass it is about; -1: none */
+    int64_t reported_chunk; /* and the chunk */
+    double queued;          /* on a device: work since the queue was waited for */
+    double done, total;     /* planned work */
     double t_start, io_wait, kernels;
     uint64_t read_bytes, written_bytes;
     bool reported;  /* somebody wants to know how long kernels took */
@@ -38,14 +39,15 @@ typedef struct fth__runner {
     fth_err *err;
 } fth__runner;
 
-/* Memory of a region of a buffer in the current turn; `spin` picks the copy of a doubled buffer. */
-void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int64_t spin,
+/* Memory of a region of a buffer in the current iteration; `parity` picks the copy of one that is
+ * double buffered. */
+void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int parity,
                   fth_tile *out);
-/* A plan that is wrong is an error before memory is: the buffer holds what this turn puts there,
- * and the region (NULL: not known) is part of that. */
+/* A plan that is wrong is an error before memory is: the buffer holds what this iteration puts
+ * there, and the region (NULL: not known) is part of that. */
 fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__range *region);
-/* The turn numbering and copy of the loop a buffer belongs to. */
-int64_t fth__spin_of(const fth__runner *r, const fth__buf *b);
+/* 0 or 1: the copy that the current iteration of its owner loop uses. */
+int fth__buf_parity(const fth__runner *r, const fth__buf *b);
 
 /* Name a job for the timeline, where there is one, after the value it carries. */
 void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job);
@@ -62,7 +64,7 @@ void fth__report_end(fth__runner *r, fth_run_report *out);
 /* Free on the device, as its driver counts, with what is cached for later; 0: it does not tell. */
 uint64_t fth__report_free(const fth_plan *p);
 
-/* Tell progress when it is time to; false: the run is cancelled. For the running thread. */
+/* Report progress when it is due; false: the run is cancelled. For the running thread. */
 bool fth__run_goes_on(fth__runner *r);
 /* FTH_E_CANCELLED with its words, once fth__run_goes_on has said no; else FTH_OK. */
 fth_status fth__run_cancelled(const fth__runner *r);

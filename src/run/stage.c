@@ -23,7 +23,7 @@ typedef struct buffer {
 
 typedef struct hand {
     buffer buffer[2];
-    int turn;
+    int last; /* buffer that was used last */
     fth_mark *settled;
 } hand;
 
@@ -168,8 +168,8 @@ static void count_copy(fth__stage *s, buffer *b)
 /* The thread's other buffer, once its copy is over. */
 static fth_status next_buffer(fth__stage *s, hand *h, buffer **out, fth_err *err)
 {
-    FTH_ASSERT(h->turn == 0 || h->turn == 1);
-    buffer *b = *out = &h->buffer[h->turn ^= 1];
+    FTH_ASSERT(h->last == 0 || h->last == 1);
+    buffer *b = *out = &h->buffer[h->last ^= 1];
     FTH_ASSERT(b->data && b->begun && b->moved);
     if (!b->used) return FTH_OK;
     FTH_TRY(s->table->host_wait(s->device, b->moved, err));

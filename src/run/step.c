@@ -123,7 +123,7 @@ static void fill_outputs(const fth__runner *r, const fth__item *it, const fth__r
             const int same = fth_desc_find(&n->out[0], n->out[o].axis[d]);
             region[d] = same >= 0 ? out[same] : (fth__range){0, n->out[o].size[d]};
         }
-        fth__tile_of(r, b, region, fth__spin_of(r, b), &call->out[o]);
+        fth__tile_of(r, b, region, fth__buf_parity(r, b), &call->out[o]);
         int64_t elements = 1;
         for (int d = 0; d < n->out[o].n_axes; d++) elements *= n->out[o].size[d];
         if (b->kind == FTH__BUF_ARENA && b->bytes == 0 && elements > 0)
@@ -139,7 +139,7 @@ static void fill_state(const fth__runner *r, const fth__item *it, const fth__ran
     fth__range region[FTH_MAX_AXES];
     for (int d = 0; d < b->desc.n_axes; d++)
         region[d] = d == it->acc_dim ? (fth__range){0, 1} : out[d];
-    fth__tile_of(r, b, region, fth__spin_of(r, b), &call->state);
+    fth__tile_of(r, b, region, fth__buf_parity(r, b), &call->state);
 }
 
 static fth_status trace_step(fth__runner *r, const fth__item *it, const fth_call *call, int64_t t0)
@@ -165,7 +165,7 @@ static fth_status trace_step(fth__runner *r, const fth__item *it, const fth_call
                                  .track = r->track,
                                  .start_ns = t0,
                                  .end_ns = fth_trace_now(trace),
-                                 .chunk = depth ? r->turn[depth - 1] + 1 : 0,
+                                 .chunk = depth ? r->iteration[depth - 1] + 1 : 0,
                                  .n_chunks = depth ? r->p->loop[path[depth - 1]].n_chunks : 0,
                                  .bytes = bytes,
                                  .flops = fth__unit_flops(&r->p->unit[it->unit], call),
@@ -188,20 +188,20 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
         int path[FTH__MAX_DEPTH];
         const int depth = fth__sweep_path(p, it->loop, path);
         FTH_ASSERT(it->acc < depth);
-        call.first = r->turn[it->acc] == 0;
-        call.last = r->turn[it->acc] == p->loop[path[it->acc]].n_chunks - 1;
+        call.first = r->iteration[it->acc] == 0;
+        call.last = r->iteration[it->acc] == p->loop[path[it->acc]].n_chunks - 1;
     }
     fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
-    fth__item_region(p, it, r->turn, out);
+    fth__item_region(p, it, r->iteration, out);
     fill_outputs(r, it, out, &call);
     fill_state(r, it, out, &call);
     for (int o = 0; o < n->n_out; o++)
         FTH_TRY(fth__buf_check(r, &p->buf[it->out[o]], o == 0 ? out : NULL));
     for (int k = 0; k < n->n_in; k++) {
         const fth__buf *b = &p->buf[it->in[k]];
-        fth__item_need(p, it, r->turn, out, k, in);
+        fth__item_need(p, it, r->iteration, out, k, in);
         FTH_TRY(fth__buf_check(r, b, in));
-        fth__tile_of(r, b, in, fth__spin_of(r, b), &call.in[k]);
+        fth__tile_of(r, b, in, fth__buf_parity(r, b), &call.in[k]);
     }
     FTH_ASSERT(it->scratch >= 0 && p->buf[it->scratch].kind == FTH__BUF_ARENA);
     char *scratch = r->arena + p->buf[it->scratch].offset;
@@ -214,5 +214,5 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
     if (s == FTH_OK) return FTH_OK;
     if (r->err && !r->err->origin.file) fth_err_origin(r->err, n->site);
     return fth_err_note(r->err, FTH_HERE, s, "in %s, chunk %lld", n->op->name,
-                        (long long)(r->turn[0] + 1));
+                        (long long)(r->iteration[0] + 1));
 }

@@ -81,7 +81,7 @@ static fth_recording *record(fth__runner *r, struct fth__tapes *t, const tape *w
                              fth__queue_fn *queue)
 {
     FTH_ASSERT(r->lane == FTH_LANE_COMPUTE);
-    fth_err *told = r->err, err = {0};
+    fth_err *callers = r->err, err = {0};
     fth_recording *recording = NULL;
     if (t->table->record(t->device, NULL) != FTH_OK) return NULL;
     r->err = &err;
@@ -89,7 +89,7 @@ static fth_recording *record(fth__runner *r, struct fth__tapes *t, const tape *w
     const fth_status queued = queue(r, what->from, what->to);
     r->lanes = NULL;
     r->lane = FTH_LANE_COMPUTE;
-    r->err = told;
+    r->err = callers;
     if (t->table->recorded(t->device, &recording, NULL) != FTH_OK) return NULL;
     if (queued == FTH_OK) return recording;
     t->table->forget(t->device, recording);

@@ -33,9 +33,9 @@ struct crew {
     worker *w;
     pthread_mutex_t busy, lock;
     pthread_cond_t post, done;
-    uint64_t turn; /* number of loops posted */
-    int working;   /* workers that have joined the current loop and not finished it */
-    bool open;     /* workers may join it */
+    uint64_t posted; /* loops so far */
+    int working;     /* workers that have joined the current loop and not finished it */
+    bool open;       /* workers may join it */
     bool stop;
     int64_t n;
     atomic_int_fast64_t next;
@@ -96,9 +96,9 @@ static void *work(void *arg)
     uint64_t seen = 0;
     pthread_mutex_lock(&c->lock);
     for (;;) {
-        while (!c->stop && (!c->open || c->turn == seen)) pthread_cond_wait(&c->post, &c->lock);
+        while (!c->stop && (!c->open || c->posted == seen)) pthread_cond_wait(&c->post, &c->lock);
         if (c->stop) break;
-        seen = c->turn;
+        seen = c->posted;
         c->working++;
         FTH_ASSERT(c->working <= c->threads - 1 && w->index < c->threads);
         pthread_mutex_unlock(&c->lock);
@@ -231,7 +231,7 @@ void fth_team_run(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int w
     c->arg = arg;
     atomic_store(&c->next, 0);
     c->open = true;
-    c->turn++;
+    c->posted++;
     pthread_mutex_unlock(&c->lock);
     if (n == 2)
         pthread_cond_signal(&c->post); /* one helper has all that is left */

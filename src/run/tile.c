@@ -1,7 +1,7 @@
 /* tile.c - from a region of a value to an address.
  *
- * An arena buffer is dense over the region it holds in this turn; foreign memory is dense over the
- * whole value. Either way a tile is a slice of a dense box, and its innermost stride is 1.
+ * An arena buffer is dense over the region it holds in this iteration; foreign memory is dense over
+ * the whole value. Either way a tile is a slice of a dense box, and its innermost stride is 1.
  */
 #include "base/assert.h"
 #include "run/run.h"
@@ -75,9 +75,9 @@ static void alias_tile(const fth_node *n, const fth_tile *in, const fth__range *
     }
 }
 
-int64_t fth__spin_of(const fth__runner *r, const fth__buf *b)
+int fth__buf_parity(const fth__runner *r, const fth__buf *b)
 {
-    return b->owner_loop < 0 ? 0 : r->spins[b->owner_loop];
+    return b->owner_loop < 0 ? 0 : (int)(r->begun[b->owner_loop] & 1);
 }
 
 fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__range *region)
@@ -87,7 +87,7 @@ fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__ra
     char name[FTH__NAME];
     if (b->kind == FTH__BUF_VIEW) return fth__buf_check(r, &p->buf[b->base], NULL);
     if (b->kind != FTH__BUF_ARENA || b->bytes == 0) return FTH_OK; /* of 0 bytes: nobody wants it */
-    fth__buf_region(p, b, r->turn, box);
+    fth__buf_region(p, b, r->iteration, box);
     uint64_t bytes = (uint64_t)b->element;
     bool inside = true, any = true;
     for (int d = 0; d < b->desc.n_axes; d++) {
@@ -97,16 +97,17 @@ fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__ra
         inside = inside && region[d].lo >= box[d].lo && region[d].hi <= box[d].hi;
     }
     if (bytes > b->bytes)
-        return FTH_FAIL(r->err, FTH_E_INTERNAL, "%s takes %llu bytes in a turn, %llu were planned",
-                        fth__buf_label(p, b, name), (unsigned long long)bytes,
-                        (unsigned long long)b->bytes);
+        return FTH_FAIL(
+            r->err, FTH_E_INTERNAL, "%s takes %llu bytes in an iteration, %llu were planned",
+            fth__buf_label(p, b, name), (unsigned long long)bytes, (unsigned long long)b->bytes);
     if (any && !inside)
-        return FTH_FAIL(r->err, FTH_E_INTERNAL, "a step reads more of %s than a turn has of it",
+        return FTH_FAIL(r->err, FTH_E_INTERNAL,
+                        "a step reads more of %s than an iteration has of it",
                         fth__buf_label(p, b, name));
     return FTH_OK;
 }
 
-void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int64_t spin,
+void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int parity,
                   fth_tile *out)
 {
     const fth_plan *p = r->p;
@@ -123,7 +124,7 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
             in[d] = (fth__range){0, u->node->in[0].size[d]};
             if (rel->out_dim >= 0) in[d] = fth__relation_need(rel, region[rel->out_dim], in[d].hi);
         }
-        fth__tile_of(r, base, in, fth__spin_of(r, base), &t);
+        fth__tile_of(r, base, in, fth__buf_parity(r, base), &t);
         alias_tile(u->node, &t, region, out);
         return;
     }
@@ -139,9 +140,9 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
     }
     case FTH__BUF_ARENA: break;
     }
-    fth__buf_region(p, b, r->turn, box);
-    FTH_ASSERT(spin >= 0 && (!b->double_buffered || b->owner_loop >= 0));
+    fth__buf_region(p, b, r->iteration, box);
+    FTH_ASSERT((parity == 0 || parity == 1) && (!b->double_buffered || b->owner_loop >= 0));
     FTH_ASSERT(b->bytes == 0 || b->offset + (b->double_buffered ? 2 : 1) * b->bytes <= p->faults);
-    char *base = r->arena + b->offset + (b->double_buffered && (spin & 1) ? b->bytes : 0);
+    char *base = r->arena + b->offset + (b->double_buffered && parity ? b->bytes : 0);
     dense_tile(base, &b->desc, b->element, box, region, out);
 }

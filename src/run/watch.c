@@ -28,7 +28,7 @@ struct fth__watch {
     int n_streams;
     uint32_t stream[STREAMS];
     int track[STREAMS];
-    uint64_t told, lost;
+    uint64_t reported, lost; /* events without room, of which so many were reported */
     const fth_context *ctx;
 };
 
@@ -92,19 +92,19 @@ static void take(void *arg, const fth_event *e)
 }
 
 /* What a reader of the timeline would miss without knowing. */
-static void tell_lost(fth__watch *w)
+static void report_lost(fth__watch *w)
 {
     char text[64];
-    if (w->lost == w->told) return;
+    if (w->lost == w->reported) return;
     snprintf(text, sizeof text, "%llu kernels and copies are not shown",
-             (unsigned long long)(w->lost - w->told));
+             (unsigned long long)(w->lost - w->reported));
     fth_trace_add_instant(w->ctx->trace, fth_trace_track(w->ctx->trace, w->ctx->device), text,
                           w->last.host);
     fth_log_line(&w->ctx->log, FTH_LOG_WARN,
                  "notice: %s: there was no room for what the profiler of %s saw between two "
                  "readings (%d MiB)",
                  text, w->ctx->device, ROOM >> 20);
-    w->told = w->lost;
+    w->reported = w->lost;
 }
 
 void fth__watch_read(const fth_context *ctx, bool all)
@@ -114,7 +114,7 @@ void fth__watch_read(const fth_context *ctx, bool all)
     pthread_mutex_lock(&w->lock);
     w->last = read_clocks(ctx);
     ctx->backend->device->watch_read(ctx->gpu, all, take, w, &w->lost);
-    if (all) tell_lost(w);
+    if (all) report_lost(w);
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -308,9 +308,9 @@ void fth__nvml_sample(fth__nvml *n, int i, int64_t value[FTH__GPU_VALUES])
     unsigned long long errors = 0;
     space s = {0};
     two busy = {0};
-    const bool told = ASK(n, utilization, d, &busy);
-    value[FTH__GPU_SM] = GOT(told, busy.a);
-    value[FTH__GPU_MEM] = GOT(told, busy.b);
+    const bool known = ASK(n, utilization, d, &busy);
+    value[FTH__GPU_SM] = GOT(known, busy.a);
+    value[FTH__GPU_MEM] = GOT(known, busy.b);
     value[FTH__GPU_PWR] = GOT(ASK(n, power, d, &u), (u + 500) / 1000);
     value[FTH__GPU_GTEMP] = GOT(ASK(n, temperature, d, 0, &u), u);
     value[FTH__GPU_MTEMP] = memory_temperature(n, d);

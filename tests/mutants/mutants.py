@@ -183,7 +183,7 @@ MUTANTS = [
      "const int32_t op = cast ? FTH__INSTR_CAST : *(const int32_t *)n->attr;",
      "const int32_t op = cast ? FTH_EW_ABS : *(const int32_t *)n->attr;", "property/test_random_graphs"),
     # ---- run ----
-    ("copies_of_a_tile_are_one", "src/run/tile.c", "(b->double_buffered && (spin & 1) ? b->bytes : 0)", "0",
+    ("copies_of_a_tile_are_one", "src/run/tile.c", "(b->double_buffered && parity ? b->bytes : 0)", "0",
      "property/test_random_graphs"),
     ("reads_not_awaited", "src/run/run.c",
      "FTH_TRY(wait_io(r, t->read));", "(void)t->read;", "property/test_random_graphs"),
