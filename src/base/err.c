@@ -83,7 +83,7 @@ fth_status fth_err_note(fth_err *err, fth_site where, fth_status status, const c
     if (!err) return status;
     if (err->status == FTH_OK) {
         if (status == FTH_OK) return status;
-        fth_err_clear(err); /* the callee said no without a word: keep at least its status */
+        fth_err_clear(err); /* the callee failed without a message: keep at least its status */
         err->status = status;
     }
     fth_err_frame *frame = push_frame(err, where);

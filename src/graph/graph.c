@@ -281,7 +281,7 @@ fth_status fth_axes_parse(const fth_graph *g, const char *axes, int *n, fth_axis
         }
         for (int i = 0; i < *n; i++)
             if (id[i] == a)
-                return FTH_FAIL(err, FTH_E_AXIS_NAME, "axis '%s' stands twice in \"%s\"",
+                return FTH_FAIL(err, FTH_E_AXIS_NAME, "axis '%s' appears twice in \"%s\"",
                                 g->axis[a]->name, axes);
         if (*n == FTH_MAX_AXES)
             return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "more than %d axes in \"%s\"", FTH_MAX_AXES,
@@ -573,7 +573,7 @@ static fth_status add_node(fth_graph *g, fth_site site, const fth_op *op, int n_
     draft.out = room.out;
     fth_status s = op->infer(&draft, err);
     if (s != FTH_OK && err->status == FTH_OK)
-        FTH_FAIL(err, s, "operation '%s' gave the status %d and no words", op->name, (int)s);
+        FTH_FAIL(err, s, "operation '%s' failed with status %d and no message", op->name, (int)s);
     if (s == FTH_OK) s = fth__op_check_node(&draft, n_in, err);
     for (int i = 0; s == FTH_OK && i < draft.n_out; i++) s = check_size(&draft, &draft.out[i], err);
     if (s != FTH_OK) return s;

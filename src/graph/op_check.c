@@ -1,4 +1,4 @@
-/* op_check.c - an operation says what it is, and is taken by its word: so the words are checked.
+/* op_check.c - checks of what an operation declares: its name, shapes, relations and grids.
  *
  * The planner cuts, orders and places everything by what infer, relation and grid said. A custom
  * operation that is not well formed is refused when it is added to a graph, where its line is

@@ -18,7 +18,8 @@ int fth__disk_write(fth_mem *mem, int fd, uint64_t offset, uint64_t bytes, const
 int fth__disk_append(fth_mem *mem, int fd, uint64_t bytes, const void *src);
 /* As many as there are: 0 with *done < bytes is the end of the file. */
 int fth__disk_read(int fd, uint64_t offset, uint64_t bytes, void *dst, uint64_t *done);
-/* Pages of a file, from an offset that is one's; not of the ledger: map little at a time. */
+/* Pages of a file, from an offset on a page boundary. The ledger does not count them: map little at
+ * a time. */
 int fth__disk_map(int fd, uint64_t offset, uint64_t bytes, const void **out);
 void fth__disk_unmap(const void *mapped, uint64_t bytes);
 int fth__disk_resize(fth_mem *mem, int fd, uint64_t bytes);

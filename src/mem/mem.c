@@ -67,7 +67,7 @@ static fth_status create(fth_mem **out, const fth_mem_options *opt, const fth_me
     if (!mem) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the ledger itself");
     if (pthread_mutex_init(&mem->mutex, NULL) != 0) {
         free(mem);
-        return FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be made");
+        return FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be created");
     }
     mem->lock = &mem->mutex;
     mem->opt = o;
@@ -274,8 +274,8 @@ fth_status fth__refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64_t
     const fth_status status = fth_err_set(err, site, FTH_E_NOMEM, "%s wants %s (%s); %s%s", label,
                                           wants, fth__how_names[how],
                                           how == FTH_MEM_PINNED ? "the pages could not be locked"
-                                          : mem->on_device      ? "the device gave none"
-                                                                : "the system gave none",
+                                          : mem->on_device ? "the device refused to allocate it"
+                                                           : "the system refused to allocate it",
                                           list);
     struct rlimit limit;
     if (how == FTH_MEM_PINNED && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&

@@ -28,8 +28,8 @@ void fth__object_stand(fth__object *o, fth__object *base);
 /* Keep the block of an object, and let it go: when it is released and nobody does, it is gone. */
 void fth__object_use(fth__object *o);
 void fth__object_unuse(fth__object *o);
-/* The owner lets go. FTH_E_ORDER: it did so before; FTH_E_STATE: in another process. Then nothing
- * may be done; it was told to the log, and the end of the memory will tell it again. */
+/* The owner lets go. FTH_E_ORDER: it did so before; FTH_E_STATE: in another process. Then do
+ * nothing more: the error is in the log, and the end of the memory reports it again. */
 fth_status fth__object_end(fth__object *o, fth_site site, fth_err *err);
 /* The same, and then it is gone, or as soon as nothing stands on it: FTH_E_ORDER. */
 fth_status fth__object_release(fth__object *o, fth_site site, fth_err *err);
@@ -38,7 +38,7 @@ fth_status fth__object_check(const fth__object *o, const char *doing, fth_err *e
 /* Nothing uses it any more. The object is not to be touched afterwards; its memory may end here. */
 void fth__object_bury(fth__object *o);
 
-/* `early` was released at early->ended while `user` stands on it: the error, told and kept. */
+/* `early` was released at early->ended while `user` stands on it: logs the error and keeps it. */
 fth_status fth__object_early(const fth__object *early, const fth__object *user, fth_err *err);
 
 /* Objects of a memory that live; the oldest of them. */

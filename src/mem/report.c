@@ -118,6 +118,6 @@ fth_status fth__report_wrong_release(const fth_mem *mem, fth_site site, const vo
                            r->b.label, fth__site_file(r->b.site), r->b.site.line);
     }
     return fth_err_set(err, site, FTH_E_MEM_UNKNOWN,
-                       "%p, released at %s:%d, is no block of this memory", block,
+                       "%p, released at %s:%d, is not a block of this memory", block,
                        fth__site_file(site), site.line);
 }

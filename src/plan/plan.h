@@ -316,7 +316,7 @@ typedef struct fth__staging {
 } fth__staging;
 fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks);
 
-/* ---- search.c: the ladder; refuse.c: the honest no ---- */
+/* ---- search.c: the search; refuse.c: its refusal ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);
 /* Give up one block between two of its uses, where most bytes are alive; false: none can be. */
 fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err);

@@ -1,4 +1,4 @@
-/* refuse.c - the honest no: what does not fit, where it was written, and what would. */
+/* refuse.c - the refusal: which blocks do not fit, which lines made them, and which limit would. */
 #include "base/str.h"
 #include "plan/plan.h"
 
@@ -26,15 +26,15 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     fth__text t;
     fth__text_init(&t, text, sizeof text);
     const uint64_t total = smallest + p->foreign;
-    fth__text_add(&t, "the smallest plan needs %s (%llu bytes) and %s (%llu bytes) are allowed",
+    fth__text_add(&t, "the smallest plan needs %s (%llu bytes); %s (%llu bytes) are allowed",
                   fth_mem_format_size(total, need, sizeof need), (unsigned long long)total,
                   fth_mem_format_size(p->budget, allowed, sizeof allowed),
                   (unsigned long long)p->budget);
     if (p->foreign > 0)
-        fth__text_add(&t, "; %s of it are tensors of the caller",
+        fth__text_add(&t, "; %s of it are the caller's tensors",
                       fth_mem_format_size(p->foreign, foreign, sizeof foreign));
     if (p->by_context && !p->device_memory) {
-        fth__text_add(&t, "; of the budget, set apart for libraries: ");
+        fth__text_add(&t, "; of the budget, reserved for libraries: ");
         fth__plan_allowance_add(p, &t);
     }
     int64_t at;

@@ -132,13 +132,13 @@ fth_status fth__io_blame(const fth__io_job *j, fth_status s, fth_err *err)
 {
     const bool known = s > FTH_OK && s < FTH_STATUS_COUNT;
     const char *kind = j->source ? j->source->kind : j->sink->kind;
-    if (!known || err->status == FTH_OK) { /* it failed without a word, or with a wrong one */
+    if (!known || err->status == FTH_OK) { /* without a message, or with an unknown status */
         const fth_status given = s;
         s = known ? s : j->source ? FTH_E_FILE_READ : FTH_E_FILE_WRITE;
         *err = (fth_err){0};
-        (void)FTH_FAIL(err, s, "the %s %s gave the status %d%s", kind ? kind : "unnamed",
+        (void)FTH_FAIL(err, s, "the %s %s failed with status %d%s", kind ? kind : "unnamed",
                        j->source ? "source" : "sink", (int)given,
-                       known ? " and no words" : ", which does not exist");
+                       known ? " and no message" : ", which does not exist");
     }
     if (!j->graph) return s;
     char was[FTH_ERR_TEXT];

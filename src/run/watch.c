@@ -130,7 +130,7 @@ static fth_status start(fth_context *ctx, fth_err *err)
     fth_status s =
         fth_mem_take(ctx->mem, FTH_MEM_ANY, ROOM, "events of a profiler", &w->memory, err);
     if (s == FTH_OK && pthread_mutex_init(&w->lock, NULL) != 0)
-        s = FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be made");
+        s = FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be created");
     else if (s == FTH_OK && (s = table->watch(ctx->gpu, w->memory, ROOM, err)) != FTH_OK)
         pthread_mutex_destroy(&w->lock);
     if (s != FTH_OK) {

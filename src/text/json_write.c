@@ -258,7 +258,7 @@ fth_status fth_json_end(fth_json_writer *w, fth_err *err)
     if (w->indent) put(w, "\n", 1);
     if (w->status == FTH_E_INTERNAL)
         return FTH_FAIL(err, FTH_E_INTERNAL,
-                        "JSON was put together wrongly, or its buffer is too small");
+                        "JSON values and brackets do not match, or the buffer is too small");
     if (w->file) return fth_stream_end(w->file, w->what, err);
     return w->status == FTH_OK ? FTH_OK : FTH_FAIL(err, w->status, "no memory for a JSON text");
 }

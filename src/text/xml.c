@@ -208,14 +208,14 @@ static void XMLCALL refuse_entity(void *user, const char *name, int is_parameter
     (void)name, (void)is_parameter, (void)value, (void)length, (void)base, (void)system_id;
     (void)public_id, (void)notation;
     reader *r = user;
-    if (r->status == FTH_OK) refuse(r, "it declares an entity of its own, which is not read");
+    if (r->status == FTH_OK) refuse(r, "it declares an entity, which is not supported");
 }
 
 static void XMLCALL refuse_skipped(void *user, const char *name, int is_parameter)
 {
     (void)name, (void)is_parameter;
     reader *r = user;
-    if (r->status == FTH_OK) refuse(r, "it uses an entity that it does not hold");
+    if (r->status == FTH_OK) refuse(r, "it uses an entity that it does not declare");
 }
 
 /* ---- parsing ---- */

@@ -78,7 +78,7 @@ static fth_status open_file(out_file *f, const char *folder, const char *name, f
                         strlen(folder));
     f->fd = open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
     if (f->fd >= 0) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", f->path, strerror(errno));
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be created: %s", f->path, strerror(errno));
 }
 
 static void put(fth_monitor *m, out_file *f, const fth__text *row)
@@ -304,7 +304,7 @@ static fth_status begin(fth_monitor *m, const fth_monitor_options *opt, fth_err 
     }
     m->start_ns = m->before_ns = fth__clock_ns();
     m->first = m->before = now_used();
-    if (!make_lock(m)) return FTH_FAIL(err, FTH_E_LIBRARY, "a lock could not be made");
+    if (!make_lock(m)) return FTH_FAIL(err, FTH_E_LIBRARY, "a lock could not be created");
     if (make_thread(m)) return FTH_OK;
     pthread_cond_destroy(&m->wake);
     pthread_mutex_destroy(&m->lock);

@@ -30,7 +30,7 @@ fth_status fth_trace_create(fth_trace **out, fth_mem *mem, uint64_t max_bytes, f
     if (status == FTH_OK) {
         t->ring = block;
         if (pthread_mutex_init(&t->mutex, NULL) != 0)
-            status = FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be made");
+            status = FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be created");
     }
     if (status != FTH_OK) {
         fth__heap_free(mem, t->ring);

@@ -104,8 +104,8 @@ static fth_status write_window(fth_trace *trace, const char *path, fth__trace_wi
         return FTH_FAIL(err, FTH_E_USAGE, "writing a trace needs a trace and a path");
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would take its place */
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "trace %s: something is there that is no file",
-                        path);
+        return FTH_FAIL(err, FTH_E_FILE_WRITE,
+                        "trace %s: the path exists and is not a regular file", path);
     char temporary[PATH_BYTES];
     fth__text t;
     fth__text_init(&t, temporary, sizeof temporary);

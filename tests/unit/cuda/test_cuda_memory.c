@@ -170,7 +170,7 @@ TEST(more_than_the_card_has_is_refused_in_words)
     void *p;
     fth_err err = {0};
     IS(fth_mem_take(c.mem, FTH_MEM_ANY, (uint64_t)1 << 45, "huge", &p, &err), FTH_E_NOMEM);
-    HAS(err.text, "huge wants 32.00 TiB (direct); the device gave none");
+    HAS(err.text, "huge wants 32.00 TiB (direct); the device refused to allocate it");
     p = take(&c, FTH_MEM_ANY, 3 * MiB); /* and nothing is broken */
     OK(fth_mem_release(c.mem, p, NULL));
     close_card(&c);

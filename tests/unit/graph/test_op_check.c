@@ -106,7 +106,7 @@ static fth_status silent_infer(fth_node *node, fth_err *err)
 TEST(an_infer_that_fails_without_words)
 {
     refused(&(fth_op){.name = "blur", .infer = silent_infer, .run = good_run}, NULL, 0,
-            "'blur' gave the status");
+            "'blur' failed with status");
 }
 
 static uint64_t endless(const fth_call *call)

@@ -205,7 +205,7 @@ TEST(unknown_pointers_are_refused_and_described)
     OK(fth_mem_take(other, FTH_MEM_ARENA, 10000, "theirs", &theirs, NULL));
     fth_err err = {0};
     IS(fth_mem_release(mem, local, &err), FTH_E_MEM_UNKNOWN);
-    HAS(err.text, "is no block of this memory");
+    HAS(err.text, "is not a block of this memory");
     HAS(err.text, "test_mem.c");
     fth_err_clear(&err);
     IS(fth_mem_release(mem, (char *)p + 64, &err), FTH_E_MEM_UNKNOWN);

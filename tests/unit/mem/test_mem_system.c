@@ -271,7 +271,7 @@ TEST(a_failed_commit_leaves_nothing)
     fth_err err = {0};
     IS(fth_mem_take(mem, FTH_MEM_ARENA, 9 * MiB, "wide", &p, &err), FTH_E_NOMEM);
     EQ_PTR(p, NULL);
-    HAS(err.text, "wide wants 9.00 MiB (arena); the device gave none");
+    HAS(err.text, "wide wants 9.00 MiB (arena); the device refused to allocate it");
     HAS(err.text, "largest  block 1.00 MiB");
     EQ_U64(d.given, PAGE);
     EQ_U64(stats(mem).used_bytes, MiB);
@@ -364,7 +364,7 @@ TEST(a_refused_block_is_tried_again_with_room)
     void *p;
     fth_err err = {0};
     IS(fth_mem_take(mem, FTH_MEM_ANY, 120 * MiB, "beside", &p, &err), FTH_E_NOMEM);
-    HAS(err.text, "beside wants 120.00 MiB (pool); the device gave none");
+    HAS(err.text, "beside wants 120.00 MiB (pool); the device refused to allocate it");
     HAS(err.text, "largest  block 250.00 MiB (tests/unit/mem/test_mem_system.c:");
     OK(fth_mem_release(mem, a, NULL));
     destroy_clean(mem, &d);

@@ -265,13 +265,13 @@ TEST(what_failed_is_named)
     const fth_val v = fth_neg(in), w = fth_label(fth_neg(b.in), "out");
     const fth_sink ok = to(b.y);
     IS(run_into(&b, 1, &v, &ok, &err), FTH_E_FILE_READ);
-    HAS(err.text, "input 'dat' [row 0:64, col 0:16]: the tape source gave the status 12345");
+    HAS(err.text, "input 'dat' [row 0:64, col 0:16]: the tape source failed with status 12345");
     EQ_I64(err.origin.line, line);
     gives = FTH_E_NUMERIC;
     err = (fth_err){0};
     IS(run_into(&b, 1, &v, &ok, &err), FTH_E_NUMERIC);
-    HAS(err.text, "input 'dat' [row 0:64, col 0:16]: the tape source gave the status ");
-    HAS(err.text, " and no words");
+    HAS(err.text, "input 'dat' [row 0:64, col 0:16]: the tape source failed with status ");
+    HAS(err.text, " and no message");
     fth_sink bad = to(NULL);
     bad.write = wordy_write;
     err = (fth_err){0};

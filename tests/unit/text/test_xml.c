@@ -109,7 +109,7 @@ TEST(what_is_no_document_is_refused_with_its_place)
         {"<a>\n <b></a>", "line 2, column 7: mismatched tag"},
         {"<a>&nbsp;</a>", "line 1, column 4: undefined entity"},
         {"<!DOCTYPE a [<!ENTITY e 'e'>]><a>&e;</a>", "declares an entity"},
-        {"<!DOCTYPE a SYSTEM 'x.dtd'><a>&e;</a>", "an entity that it does not hold"},
+        {"<!DOCTYPE a SYSTEM 'x.dtd'><a>&e;</a>", "an entity that it does not declare"},
         {"<a/><b/>", "junk after document element"},
         {"<a>\xff</a>", "not well-formed"},
         {"no XML", "syntax error"},
