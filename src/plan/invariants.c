@@ -95,7 +95,7 @@ void fth__plan_assert_layout(const fth_plan *p)
         if (b->kind != FTH__BUF_ARENA || b->t1 < 0 || b->bytes == 0) continue;
         const fth__buf *root = &p->buf[b->root];
         FTH_ASSERT(b->offset == root->offset && b->offset % FTH__ALIGN == 0);
-        FTH_ASSERT(b->offset + bytes_of(b) <= p->faults); /* complaints of kernels lie behind */
+        FTH_ASSERT(b->offset + bytes_of(b) <= p->faults); /* faults of kernels lie behind */
         FTH_ASSERT(root->in_place < 0 && root->t0 <= b->t0 && b->t1 <= root->t1);
         if (p->n_bufs <= MOST_PAIRED && fth__buf_is_placed(b)) assert_apart(p, i);
     }

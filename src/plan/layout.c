@@ -263,7 +263,7 @@ fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
         s = try_orders(p, b, n, hard, placed, err);
     }
     if (s == FTH_OK) {
-        p->faults = p->peak; /* complaints of kernels lie behind everything else */
+        p->faults = p->peak; /* faults of kernels lie behind everything else */
         p->peak += (uint64_t)p->n_faults * FTH__ALIGN;
         p->lower += (uint64_t)p->n_faults * FTH__ALIGN;
         /* as the ledger will count it: large arenas are whole pages */

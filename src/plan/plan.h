@@ -24,7 +24,7 @@ enum {
 typedef struct fth__unit {
     const fth_node *node;
     bool synthetic; /* made by fusion: the plan owns the node */
-    int fault;      /* number of its complaint; -1: it cannot leave one */
+    int fault;      /* its number among those of the plan; -1: it cannot fail */
     bool update;    /* all it makes goes into parameters: it waits for the end */
     bool joins; /* an update whose gradient is made without failing: both may wait, in one loop */
     const fth_kernel *kernel;          /* NULL: the reference loop of the operation */
@@ -182,7 +182,7 @@ struct fth_plan {
     fth__allowance allow; /* with the sinks known while planning, */
     uint64_t staging;     /* and so are buffers on the way to a device: sinks may be gone later */
     uint64_t held;        /* of the context's budget, not for this plan: held blocks, allowance */
-    uint64_t faults;      /* offset of the complaints of kernels; at the end of the arena */
+    uint64_t faults;      /* offset of the faults of kernels; at the end of the arena */
     int64_t n_faults;     /* one per unit that may fail, on devices of their own */
     uint64_t room;        /* the rest of it */
     bool by_context;      /* that room is the budget, not limits.memory_bytes */

@@ -1,4 +1,4 @@
-/* device.c - marks, clocks, complaints and parameters of a run on a device. */
+/* device.c - marks, clocks, faults and parameters of a run on a device. */
 #include "run/device.h"
 
 #include "array/tensor.h"
@@ -37,7 +37,7 @@ struct fth__device_run {
     int64_t start_ns; /* and when that was in the timeline */
     bool pending;     /* something may be queued on COMPUTE, */
     bool steps;       /* and what it is may have failed, or is a result */
-    bool heard;       /* complaints were read */
+    bool faults_read; /* so far */
     int track;
     double seconds;
     fth_status status; /* of marks that could not be set */
@@ -182,7 +182,7 @@ fth_status fth__device_begin(fth__runner *r)
     r->dev->track = fth_trace_track(r->p->ctx->trace, r->p->ctx->device);
     r->dev->n_jobs = r->dev->n_clocks = r->dev->n_ahead = 0; /* those of before are over */
     r->dev->pending = true;                                  /* parameters */
-    r->dev->steps = r->dev->heard = false;
+    r->dev->steps = r->dev->faults_read = false;
     if (r->p->ctx->trace) FTH_TRY(start_clock(r));
     return bring_params(r->p, r->err);
 }
@@ -292,14 +292,14 @@ static fth_status explain(const fth__runner *r, const fth__unit *u, const fth_fa
                         (unsigned long long)f->where);
 }
 
-/* Complaints that lie beside each other, as the device has them when all is done. */
+/* Faults that lie beside each other, as the device has them when all is done. */
 enum { PIECE = 64 }; /* 4 KiB on the stack, one copy for most plans */
-typedef struct complaints {
+typedef struct fault_copies {
     int64_t from, to;
     char at[PIECE * FTH__ALIGN];
-} complaints;
+} fault_copies;
 
-static fth_status bring_complaints(fth__runner *r, complaints *c, int64_t from)
+static fth_status copy_faults(fth__runner *r, fault_copies *c, int64_t from)
 {
     const fth_plan *p = r->p;
     c->from = from;
@@ -310,15 +310,15 @@ static fth_status bring_complaints(fth__runner *r, complaints *c, int64_t from)
                             (uint64_t)(c->to - from) * FTH__ALIGN);
 }
 
-/* The complaint of the first unit that left one. */
-static fth_status read_complaints(fth__runner *r, complaints *c)
+/* The fault of the first unit that left one. */
+static fth_status check_faults(fth__runner *r, fault_copies *c)
 {
     const fth_plan *p = r->p;
     for (int64_t i = 0; i < p->n_units; i++) {
         const int64_t at = p->unit[i].fault;
         if (at < 0) continue;
         if (at < c->from || at >= c->to) {
-            FTH_TRY(bring_complaints(r, c, at));
+            FTH_TRY(copy_faults(r, c, at));
             FTH_TRY(catch_up(r->dev, r->err));
         }
         FTH_ASSERT(at >= c->from && at < c->to);
@@ -326,17 +326,17 @@ static fth_status read_complaints(fth__runner *r, complaints *c)
         memcpy(&f, c->at + (at - c->from) * FTH__ALIGN, sizeof f);
         if (f.where != UINT64_MAX) return explain(r, &p->unit[i], &f);
     }
-    r->dev->heard = true;
+    r->dev->faults_read = true;
     return FTH_OK;
 }
 
-/* The complaints come behind the last step, so that the host waits once. */
+/* The faults come behind the last step, so that the host waits once. */
 fth_status fth__device_settle(fth__runner *r, bool all)
 {
     fth__device_run *d = r->dev;
-    complaints c = {0};
+    fault_copies c = {0};
     if (!d) return FTH_OK;
-    const fth_status asked = d->heard ? FTH_OK : bring_complaints(r, &c, 0);
+    const fth_status asked = d->faults_read ? FTH_OK : copy_faults(r, &c, 0);
     if (d->steps || (all && d->pending)) FTH_TRY(catch_up(d, r->err)); /* also what was `asked` */
     FTH_TRY(asked);
     if (d->status != FTH_OK) {
@@ -345,7 +345,7 @@ fth_status fth__device_settle(fth__runner *r, bool all)
     }
     for (int i = 0; i < CLOCKS; i++) finish_stretch(r, &d->clock[(d->n_clocks + i) % CLOCKS]);
     fth__watch_read(r->p->ctx, true);
-    return d->heard ? FTH_OK : read_complaints(r, &c);
+    return d->faults_read ? FTH_OK : check_faults(r, &c);
 }
 
 void fth__device_commit(fth__runner *r)

@@ -3,7 +3,7 @@
  * Steps are queued and return at once. Reads into the arena wait, on their lane, for everything
  * that was queued before them; writes likewise; the runner waits for files and copies as it does on
  * the CPU. Time is measured by marks before and after each burst of steps, or each step when there
- * is a timeline. Complaints of kernels are read when all is done.
+ * is a timeline. Faults of kernels are read when all is done.
  */
 #ifndef FTH_RUN_DEVICE_H
 #define FTH_RUN_DEVICE_H
@@ -16,7 +16,7 @@ typedef struct fth__device_run fth__device_run;
 fth_status fth__device_prepare(fth_plan *p, fth_err *err);
 /* Sets r->dev: that of an earlier run, or a new one. Parameters are on their way then. */
 fth_status fth__device_begin(fth__runner *r);
-/* The arena is there: no complaints yet. */
+/* The arena is there: no faults yet. */
 fth_status fth__device_arena(fth__runner *r);
 /* Steps and results that were queued are done, and nobody complained; `all`: copies of parameters
  * are done too. */
