@@ -240,6 +240,7 @@ bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis
 
 int fth__axis_parts(const fth_graph *g, fth_axis_id axis, fth_axis_id *parts)
 {
+    FTH_ASSERT(axis >= 0 && axis < g->n_axes && g->axis[axis]->n_parts <= FTH_MAX_AXES);
     const fth__axis *a = g->axis[axis];
     memcpy(parts, a->part, sizeof *parts * (size_t)a->n_parts);
     return a->n_parts;
@@ -447,6 +448,7 @@ fth_val fth_label(fth_val v, const char *label)
 
 const char *fth__val_label(const fth_graph *g, uint32_t id, char *text, size_t bytes)
 {
+    FTH_ASSERT(id > 0 && id < g->n_values && g->value[id].node < g->n_nodes);
     const fth__value *v = &g->value[id];
     fth__text t;
     fth__text_init(&t, text, bytes);

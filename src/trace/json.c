@@ -156,6 +156,7 @@ static size_t put_mark(char *buffer, const char *name, int64_t ns)
     fth_json_int(&w, "tid", 0);
     put_time(&w, "ts", ns);
     fth_json_close(&w);
+    FTH_ASSERT(w.status == FTH_OK && w.depth == 0);
     return (size_t)w.used;
 }
 
@@ -171,6 +172,7 @@ static size_t put_name(char *buffer, const char *what, int64_t pid, int tid, con
     fth_json_text(&w, strcmp(what, "process_labels") == 0 ? "labels" : "name", name);
     fth_json_close(&w);
     fth_json_close(&w);
+    FTH_ASSERT(w.status == FTH_OK && w.depth == 0);
     return (size_t)w.used;
 }
 
@@ -230,6 +232,7 @@ static bool send_head(const fth_trace *trace, uint64_t dropped, fth__trace_sink 
                   "\"baseTimeNanoseconds\":%lld,\"traceName\":\"fathom\","
                   "\"otherData\":{\"version\":\"%s\",\"dropped\":%llu},\n\"traceEvents\":[\n",
                   (long long)trace->base_ns, fth_version(), (unsigned long long)dropped);
+    FTH_ASSERT(!fth__text_is_cut(&t));
     return sink.put(sink.user, t.data, t.used);
 }
 

@@ -117,6 +117,7 @@ static void put_header(fth_monitor *m)
     fth__text_add(&t, " \n# Idx");
     for (int i = 0, k; (k = column_at(m, i)) >= 0; i++) fth__text_add(&t, " %6s", columns[k].unit);
     fth__text_add(&t, " \n");
+    FTH_ASSERT(!fth__text_is_cut(&t)); /* seven groups of columns at most */
     put(m, &m->gpu, &t);
 }
 

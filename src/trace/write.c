@@ -43,6 +43,7 @@ typedef struct file {
 static bool flush(file *f)
 {
     uint64_t done;
+    FTH_ASSERT(f->used <= sizeof f->buffer);
     if (f->error) return false;
     f->error = fth__disk_write(f->mem, f->fd, f->written, f->used, f->buffer, &done);
     f->written += done;

@@ -298,7 +298,8 @@ static int addresses_are_few(fth_mem *mem)
     fth_err err = {0};
     if (fth_mem_take(mem, FTH_MEM_DIRECT, 400 * MiB, "too large", &p, &err) != FTH_E_NOMEM)
         return 1;
-    if (!strstr(err.text, "too large wants 400.00 MiB (direct); the system refused to allocate it")) return 2;
+    if (!strstr(err.text, "too large wants 400.00 MiB (direct); the system refused to allocate it"))
+        return 2;
     /* The range was to have a gigabyte; with less it works as well. */
     if (fth_mem_take(mem, FTH_MEM_ARENA, 5000, "small", &p, NULL) != FTH_OK) return 3;
     /* Cached pages are given up before the system's no is passed on. */
