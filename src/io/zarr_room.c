@@ -23,7 +23,8 @@ void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pac
     const bool plain = m->codecs.n == 0;
     fth__zarr_needs one = {.work = fth__codecs_room(&m->codecs, bytes, pack)};
     one.chunk = plain && !pack ? fth__min_u64(bytes, WINDOW) : bytes;
-    if (!fth__zarr_is_straight(m)) one.chunk = bytes;
+    /* bools are settled in a chunk of ours, whatever their layout */
+    if (!fth__zarr_is_straight(m) || m->dtype == FTH_BOOL) one.chunk = bytes;
     one.packed = plain ? 0 : fth__codecs_most(&m->codecs, bytes);
     one.again = m->codecs.n > 1 ? one.packed : 0;
     one.index = m->sharded ? fth__zarr_index_bytes(m) : 0;

@@ -245,6 +245,35 @@ TEST(arrays_of_every_dtype_and_no_axes)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Bools are settled in a chunk of our own, also where other elements are read in place. */
+TEST(bools_of_large_plain_chunks)
+{
+    enum { MANY = 600000 };
+    fth_mem *mem = t_mem(1 << 22);
+    fth_err err = {0};
+    const char *path = t_temp_path("bools.zarr");
+    const fth_zarr_array a = {
+        .dtype = FTH_BOOL, .n_axes = 1, .size = {MANY}, .packing = FTH_ZARR_PLAIN};
+    uint8_t *in = calloc(MANY, 1), *got = calloc(MANY, 1);
+    for (int64_t i = 0; i < MANY; i++) in[i] = i % 3 == 0;
+    fth_sink sink;
+    OKE(fth_zarr_create(&sink, mem, path, &a, &err), &err);
+    OKE(fth_sink_put(&sink, in, &err), &err);
+    fth_sink_close(&sink);
+    fth_zarr *z = NULL;
+    fth_source s;
+    OKE(fth_zarr_open(&z, mem, path, &err), &err);
+    OKE(fth_zarr_source(z, &s, &err), &err);
+    fth_zarr_close(z);
+    IS_TRUE(s.billed_bytes >= MANY);
+    OKE(s.read(s.self, (const int64_t[1]){0}, s.size, got, &err), &err);
+    SAME_BYTES(got, in, MANY);
+    fth_source_close(&s);
+    free(in);
+    free(got);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(whole_or_not_at_all)
 {
     fth_mem *mem = t_mem(64 << 20);
