@@ -257,7 +257,8 @@ static void place(grid *g)
             x += left + box_width(g, c) + right + g->gap_x;
         }
         y += top + g->h + bottom + g->gap_y;
-        fig->band[r] = r + 1 < fig->rows ? y - g->gap_y / 2 : fig->height;
+        /* Boxes have a least size: rows of a low figure may pass its edge, and are cut there. */
+        fig->band[r] = r + 1 < fig->rows ? fmin(y - g->gap_y / 2, fig->height) : fig->height;
     }
 }
 

@@ -220,6 +220,34 @@ TEST(every_frame_is_its_figure)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Boxes have a least size: ten rows of them are higher than an inch, and are cut at its edge. */
+TEST(rows_past_the_edge_of_a_low_figure_are_cut)
+{
+    fth_mem *mem = t_mem(1 << 25);
+    float v[SIDE * SIDE] = {0};
+    fth_figure *fig = NULL;
+    fth_animation *a = NULL;
+    const char *path = t_temp_path("low.gif"), *png = t_temp_path("low.png");
+    OK(fth_figure_create(&fig, mem,
+                         &(fth_figure_options){.panels = 20, .columns = 2, .width = 2, .height = 1},
+                         NULL));
+    for (int64_t i = 0; i < 20; i++)
+        fth_panel_image(fth_figure_panel(fig, i), fth_grid_of(FTH_F32, v, SIDE, SIDE), NULL);
+    OK(fth_figure_save(fig, png, NULL));
+    OK(fth_animation_create(&a, mem, path, NULL, NULL));
+    OK(fth_animation_add(a, fig, NULL));
+    OK(fth_animation_commit(a, NULL));
+    const t_picture pic = t_png_read(png);
+    reader r = gif_read(path, 1);
+    EQ_I64(pic.h, 150);
+    EQ_I64(r.h, 150);
+    EQ_I64(r.w, pic.w);
+    free(r.px);
+    free(pic.px);
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(the_same_frames_give_the_same_bytes)
 {
     fth_mem *mem = t_mem(1 << 24);
