@@ -66,6 +66,7 @@ void fth__axis_settle(fth__plot_axis *a, double low, double high, double pad)
     /* Numbers near the largest and the smallest there are have no room around them. */
     if (!isfinite(a->low) || !isfinite(a->high) || !isfinite(a->high - a->low))
         a->low = fmax(low, -8e307), a->high = fmin(high, 8e307);
+    if (!(a->low < a->high)) a->low = log_scale ? 1e-300 : -8e307, a->high = 8e307;
     if (log_scale && a->low < 1e-300) a->low = 1e-300, a->high = fmax(a->high, 1e-299);
 }
 
