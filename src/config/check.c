@@ -1,4 +1,5 @@
 /* check.c - layers against the table: every mistake, then every value. */
+#include "base/assert.h"
 #include "config/schema.h"
 #include "config/state.h"
 
@@ -53,7 +54,9 @@ static void take(fth_config *cfg, const fth__config_layer *layer, const char *na
 static void walk(fth_config *cfg, const fth__config_layer *layer, const char *section,
                  const fth__config_node *map)
 {
+    FTH_ASSERT(map->kind == FTH__NODE_MAP);
     for (const fth__config_node *c = map->first; c; c = c->next) {
+        FTH_ASSERT(c->key); /* every entry of a map has one */
         char name[FTH__CONFIG_NAME];
         fth__text t;
         fth__text_init(&t, name, sizeof name);
@@ -95,6 +98,7 @@ static fth_status read_default(fth_config *cfg, const fth_config_key *row, fth__
     const bool null = s == FTH_OK && fth__node_is_null(node);
     if (s == FTH_OK && !null && fth__value_read(cfg, row, node, NULL, v)) return FTH_OK;
     if (cfg->no_memory) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to check a config");
+    FTH_ASSERT(cfg->n_mistakes >= before && cfg->n_findings >= kept);
     cfg->n_mistakes = before;
     cfg->n_findings = kept;
     return FTH_FAIL(err, FTH_E_USAGE, "table '%s': the default of '%s' is not one: '%.60s'",
@@ -137,6 +141,7 @@ static fth_status read_values(fth_config *cfg, fth_err *err)
             v->broken = !fth__value_read(cfg, row, v->given, v->layer, v);
         else if (row->required)
             note_missing(cfg, row), v->broken = true;
+        FTH_ASSERT(v->has ? v->n == 0 || v->item : v->n == 0);
     }
     fth__config_resolve_paths(cfg);
     return FTH_OK;

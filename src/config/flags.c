@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 8192, LINE = 700 };
+enum {
+    ROOM = 8192, /* bytes of a flag's value, quoted: longer than any path */
+    LINE = 700   /* of a message about one flag */
+};
 
 fth_status fth_config_add_sets(fth_config *cfg, fth_flag_value_fn *value, void *user, fth_err *err)
 {

@@ -1,4 +1,5 @@
 /* get.c - values of a checked config, which are there or whose absence is the program's mistake. */
+#include "base/assert.h"
 #include "config/schema.h"
 #include "config/state.h"
 
@@ -52,6 +53,7 @@ static const fth__scalar *get(const fth_config *cfg, fth_site site, const char *
         why = "as another type than its own";
     else if (i < 0 || i >= v->n)
         why = v->has ? "beyond the end of the list" : "it has no value";
+    FTH_ASSERT(why || v->item);
     if (!why) return &v->item[i];
     if (!v || !v->broken) note_misuse(cfg, site, key, why);
     return NULL;

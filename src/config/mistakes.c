@@ -2,6 +2,7 @@
 #include "config/schema.h"
 #include "config/state.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -35,6 +36,7 @@ void fth__config_note(fth_config *cfg, const fth__config_layer *layer, const fth
         cfg->no_memory = true;
         return;
     }
+    FTH_ASSERT(cfg->n_findings < cfg->cap_findings && cfg->n_findings < 2 * FTH__FINDINGS);
     cfg->finding[cfg->n_findings++] = f;
 }
 
@@ -110,6 +112,7 @@ fth_status fth__config_verdict(const fth_config *cfg, fth_err *err)
         fth__text_add(&t, "\n  %s", line);
         shown++;
     }
+    FTH_ASSERT(shown > 0 && shown <= cfg->n_mistakes);
     fth__text_mark_cut(&t);
     char more[40] = "";
     if (shown < cfg->n_mistakes)

@@ -10,7 +10,8 @@
 
 #include <fathom/config.h>
 
-/* What a file may have at most. A config that a person wrote has less than a tenth. */
+/* What a file may have at most. A config that a person wrote has less than a tenth; the limits
+ * bound time and memory for files that are no configs. */
 enum {
     FTH__CONFIG_BYTES = 1 << 20,
     FTH__CONFIG_DEPTH = 32,

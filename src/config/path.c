@@ -4,6 +4,7 @@
  * relative path is put behind a folder: the config's when `paths: config` says so and a file gave
  * the path, and the caller's current directory before that. `$${` is a plain `${`.
  */
+#include "base/assert.h"
 #include "config/schema.h"
 #include "config/state.h"
 
@@ -160,6 +161,7 @@ void fth__config_resolve_paths(fth_config *cfg)
         if (w.row->type != FTH_CONFIG_PATH) continue;
         for (int64_t i = 0; i < v->n; i++) {
             fth__scalar *item = &v->item[i];
+            FTH_ASSERT(item->text); /* read_text set it */
             item->path = item->text;
             if (v->broken) continue; /* the default stands in for it */
             if (!resolve(&w, item->text, from_config, &item->path)) {

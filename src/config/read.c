@@ -2,6 +2,7 @@
 #include "config/read.h"
 #include "config/state.h"
 
+#include "base/assert.h"
 #include "io/file.h"
 #include "mem/heap.h"
 
@@ -45,6 +46,8 @@ static fth_status no_memory(fth_err *err, const char *name)
 /* Only what was read without an error becomes a layer. */
 static void append(fth_config *cfg, fth__config_layer *layer)
 {
+    FTH_ASSERT(!cfg->schema && layer->name && layer->root);
+    FTH_ASSERT((cfg->first_layer != NULL) == (cfg->n_layers > 0));
     layer->number = cfg->n_layers++;
     if (cfg->last_layer)
         cfg->last_layer->next = layer;
@@ -144,6 +147,7 @@ const fth__config_node *fth__node_find(const fth__config_node *root, const char 
     while (root && root->kind == FTH__NODE_MAP) {
         const fth__config_node *inside = NULL;
         for (const fth__config_node *c = root->first; c; c = c->next) {
+            FTH_ASSERT(c->key);
             const size_t n = strlen(c->key);
             if (strcmp(c->key, name) == 0) return c;
             if (n > 0 && strncmp(c->key, name, n) == 0 && name[n] == '.' && !inside) inside = c;
@@ -197,7 +201,10 @@ const char *fth_config_peek_at(const fth_config *cfg, const char *key, int64_t i
 {
     if (i < 0 || i >= fth_config_peek_count(cfg, key)) return NULL;
     const fth__config_node *at = last_given(cfg, key)->first;
-    while (i-- > 0) at = at->next;
+    while (i-- > 0) {
+        FTH_ASSERT(at && at->next); /* a list has as many children as it counts */
+        at = at->next;
+    }
     return at->kind == FTH__NODE_SCALAR && !fth__node_is_null(at) ? at->text : NULL;
 }
 

@@ -1,13 +1,14 @@
 /* schema.c - looking things up in a table of keys; see schema.h. */
 #include "config/schema.h"
 
+#include "base/assert.h"
 #include "config/node.h"
 #include "text/number.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { NEAR_LONGEST = 64 }; /* longer names get no suggestion */
+enum { NEAR_LONGEST = 64 }; /* longer names get no suggestion; ours have up to some 40 bytes */
 
 static const struct {
     const char *name, *one, *many;
@@ -25,11 +26,13 @@ _Static_assert(sizeof types / sizeof types[0] == FTH_CONFIG_TYPE_COUNT, "new typ
 
 const char *fth__type_name(fth_config_type type)
 {
+    FTH_ASSERT((unsigned)type < FTH_CONFIG_TYPE_COUNT);
     return types[type].name;
 }
 
 void fth__schema_expects(fth__text *t, const fth_config_key *row)
 {
+    FTH_ASSERT((unsigned)row->type < FTH_CONFIG_TYPE_COUNT);
     fth__text_add(t, "%s%s", row->list ? "a list of " : "",
                   row->list ? types[row->type].many : types[row->type].one);
     if (row->type == FTH_CONFIG_CHOICE) fth__text_add(t, " %s", row->choices);

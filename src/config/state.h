@@ -51,7 +51,9 @@ typedef struct fth__misuse {
     const char *why;
 } fth__misuse;
 
-enum { FTH__FINDINGS = 100 }; /* mistakes, and notices, that are kept; more are only counted */
+/* Mistakes, and as many notices, that are kept; more are only counted. Nobody reads more at once,
+ * and a file of another program has thousands. */
+enum { FTH__FINDINGS = 100 };
 
 struct fth_config {
     fth_mem *mem;

@@ -1,11 +1,15 @@
 /* store.c - memory that is only given back all at once; see store.h. */
 #include "config/store.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <string.h>
 
-enum { BLOCK = 4096, UNIT = 16 };
+enum {
+    BLOCK = 4096, /* bytes asked for at a time: most configs take a few */
+    UNIT = 16     /* the alignment that malloc promises */
+};
 
 typedef struct fth__store_block {
     struct fth__store_block *older;
@@ -26,6 +30,7 @@ void *fth__store_take(fth__store *s, uint64_t bytes)
         b->older = s->last;
         s->last = b;
     }
+    FTH_ASSERT(s->last->used + bytes <= s->last->bytes && s->last->used % UNIT == 0);
     void *out = s->last->data + s->last->used;
     s->last->used += bytes;
     return out;

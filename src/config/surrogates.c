@@ -1,14 +1,16 @@
 /* surrogates.c - pairs of UTF-16 in a config: see surrogates.h. */
 #include "config/surrogates.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 enum {
-    PAIR = 12,       /* bytes of \ud83d\ude00 */
-    MARK = 4,        /* of a mark in UTF-8 */
-    LONG = 10,       /* of \U0001f600 */
-    FIRST = 0xf0000, /* private use: no text means anything by them */
-    LAST = FIRST + 64 * 16
+    PAIR = 12,             /* bytes of \ud83d\ude00 */
+    MARK = 4,              /* of a mark in UTF-8 */
+    LONG = 10,             /* of \U0001f600 */
+    FIRST = 0xf0000,       /* private use: no text means anything by them */
+    LAST = FIRST + 64 * 16 /* 64 rows are tried; a text that uses all of them keeps its pairs */
 };
 
 static int hex_digit(char c)
@@ -104,7 +106,8 @@ const char *fth__surrogates_hide(fth__store *store, const char *text, size_t *by
         if (text[i] == '\\') pairs += is_pair(text + i, *bytes - i, &code);
     if (pairs > 0) *marks = find_marks(text, *bytes);
     if (*marks == 0) return text;
-    char *copy = fth__store_take(store, *bytes + pairs * (2 * MARK + LONG - PAIR) + 1);
+    const size_t room = *bytes + pairs * (2 * MARK + LONG - PAIR) + 1;
+    char *copy = fth__store_take(store, room);
     if (!copy) return NULL;
     size_t n = 0;
     for (size_t i = 0; i < *bytes;) {
@@ -125,6 +128,7 @@ const char *fth__surrogates_hide(fth__store *store, const char *text, size_t *by
         n += take;
         i += take;
     }
+    FTH_ASSERT(n < room);
     *bytes = n;
     return copy;
 }
@@ -150,13 +154,16 @@ char *fth__surrogates_show(fth__store *store, const char *text, size_t n, bool d
         }
         const int high = read_mark(text + i + MARK, n - i - MARK, marks);
         i += 2 * MARK;
+        FTH_ASSERT(high >= 0 && i <= n); /* marks stand in pairs */
         if (double_quoted) continue;
+        FTH_ASSERT(i + LONG <= n && text[i] == '\\' && text[i + 1] == 'U');
         unsigned code = 0;
         for (size_t k = 2; k < LONG; k++) code = code << 4 | (unsigned)hex_digit(text[i + k]);
         put_pair(out + to, code, (unsigned)low | (unsigned)high << 4);
         to += PAIR;
         i += LONG;
     }
+    FTH_ASSERT(to <= n);
     out[to] = '\0';
     return out;
 }

@@ -3,6 +3,7 @@
  * The row decides what a text means: `10` is a number for one key and a name for another. Quotes
  * say that a value is a text, so a quoted number is a mistake where a number is wanted.
  */
+#include "base/assert.h"
 #include "config/schema.h"
 #include "config/state.h"
 #include "text/number.h"
@@ -158,8 +159,10 @@ bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__conf
     fth__scalar *item = fth__store_take(&cfg->store, (uint64_t)n * sizeof *item);
     if (!item) return cfg->no_memory = true, false;
     bool good = true;
+    FTH_ASSERT(readers[row->type]); /* sections have no values */
     p.node = is_list ? node->first : node;
     for (int64_t i = 0; i < n; i++, p.node = p.node->next) {
+        FTH_ASSERT(p.node); /* a list has as many children as it counts */
         const bool scalar = p.node->kind == FTH__NODE_SCALAR && !fth__node_is_null(p.node);
         if (!(scalar ? readers[row->type](&p, &item[i]) : refuse(&p, FTH_MISTAKE_TYPE, NULL, NULL)))
             good = false;

@@ -7,6 +7,7 @@
 #include "config/node.h"
 #include "config/surrogates.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -104,7 +105,10 @@ static fth_status open_node(reader *r, fth__node_kind kind, yaml_mark_t mark,
     *n = (fth__config_node){.kind = kind, .at = at, .text = "", .key = r->key, .key_at = r->key_at};
     if (!r->key) n->key_at = at;
     r->key = NULL;
+    FTH_ASSERT(r->depth >= 0 && r->depth <= FTH__CONFIG_DEPTH);
     fth__config_node *up = r->depth > 0 ? r->open[r->depth - 1] : NULL;
+    FTH_ASSERT(!up || up->kind != FTH__NODE_SCALAR);
+    FTH_ASSERT((up && up->kind == FTH__NODE_MAP) == (n->key != NULL));
     if (!up)
         r->root = n;
     else if (up->last)
@@ -184,7 +188,10 @@ static fth_status take_event(reader *r, const yaml_event_t *e)
         return take_start(r, FTH__NODE_MAP, e, e->data.mapping_start.anchor,
                           e->data.mapping_start.tag);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT: r->depth--; return FTH_OK;
+    case YAML_MAPPING_END_EVENT:
+        FTH_ASSERT(r->depth > 0 && !r->key);
+        r->depth--;
+        return FTH_OK;
     case YAML_DOCUMENT_START_EVENT:
         if (r->root)
             return fail_at(r, place_of(r, e->start_mark), "keep one document per file",
@@ -234,6 +241,7 @@ static fth_status read_events(reader *r, yaml_parser_t *p)
         yaml_event_delete(&e);
         FTH_TRY(s);
     }
+    FTH_ASSERT(r->depth == 0);
     return FTH_OK;
 }
 
