@@ -1,4 +1,5 @@
 /* axis.c - from numbers to places on an axis, and the numbers written along it. */
+#include "base/assert.h"
 #include "plot/figure.h"
 
 #include <math.h>
@@ -68,6 +69,7 @@ void fth__axis_settle(fth__plot_axis *a, double low, double high, double pad)
         a->low = fmax(low, -8e307), a->high = fmin(high, 8e307);
     if (!(a->low < a->high)) a->low = log_scale ? 1e-300 : -8e307, a->high = 8e307;
     if (log_scale && a->low < 1e-300) a->low = 1e-300, a->high = fmax(a->high, 1e-299);
+    FTH_ASSERT(a->low < a->high && isfinite(a->low) && isfinite(a->high));
 }
 
 /* ---- ticks ---- */
@@ -205,6 +207,7 @@ static void add_symlog(fth__ticks *t, const fth__plot_axis *a, int target)
     const int n = n_up + n_down + zero, stride = n > target ? (n + target - 1) / target : 1;
     if (n_down) add_powers(t, a, -1, down0, down1, stride);
     if (zero) {
+        FTH_ASSERT(t->n < FTH__TICKS);
         t->at[t->n] = 0;
         snprintf(t->text[t->n++], FTH__TICK_TEXT, "0");
     }
@@ -253,6 +256,7 @@ void fth__ticks_make(fth__ticks *t, const fth__plot_axis *a, double length, doub
     t->n = t->n_minor = 0;
     t->factor[0] = '\0';
     if (a->names) return;
+    FTH_ASSERT(a->low < a->high);
     bool fit = false;
     for (int target = 8; !fit && target > 1; target--) {
         make(t, a, target);
@@ -260,4 +264,5 @@ void fth__ticks_make(fth__ticks *t, const fth__plot_axis *a, double length, doub
         for (int i = 1; i < t->n; i++) fit &= apart(t, a, i, i - 1, length, size, side);
     }
     if (!fit) thin(t, a, length, size, side);
+    FTH_ASSERT(t->n >= 0 && t->n <= FTH__TICKS && t->n_minor <= FTH__MINORS);
 }

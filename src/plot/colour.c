@@ -5,6 +5,8 @@
  */
 #include <fathom/plot.h>
 
+#include "base/assert.h"
+
 #include <string.h>
 
 #define FTH_LISTED(name, ...) static const uint32_t listed_##name[256] = {__VA_ARGS__};
@@ -107,11 +109,13 @@ static uint32_t level(const anchor *a, double x)
 {
     while (a[1].at < x) a++;
     const double v = a[0].value + (x - a[0].at) / (a[1].at - a[0].at) * (a[1].value - a[0].value);
+    FTH_ASSERT(v >= 0 && v <= 1);
     return (uint32_t)(v * 255 + 0.5);
 }
 
 static fth_colour colour_at(const map *m, double x)
 {
+    FTH_ASSERT(x >= 0 && x <= 1); /* the last anchor of each channel is at 1 */
     if (m->list) {
         const int i = (int)(x * m->n);
         return 0xff000000u | m->list[i < m->n ? i : m->n - 1];

@@ -1,4 +1,5 @@
 /* column.c - numbers of any dtype, in memory or in a source, read a piece at a time. */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plot/figure.h"
 
@@ -131,10 +132,12 @@ static void widen(fth_dtype t, const void *data, int64_t stride, int64_t n, doub
 fth_status fth__column_read(const fth_column *c, int64_t first, int64_t n, void *raw, double *out,
                             fth_err *err)
 {
+    FTH_ASSERT(first >= 0 && n >= 0 && n <= FTH__PIECE);
     if (fth__column_is_empty(c)) {
         for (int64_t i = 0; i < n; i++) out[i] = (double)(first + i);
         return FTH_OK;
     }
+    FTH_ASSERT(first + n <= c->n);
     if (c->source) {
         const bool flat = c->source->n_axes == 1;
         const int64_t lo[2] = {flat ? first : c->row, first}, count[2] = {flat ? n : 1, n};
@@ -151,6 +154,7 @@ fth_status fth__column_read(const fth_column *c, int64_t first, int64_t n, void 
 fth_status fth__grid_read(const fth_grid *g, int64_t row, int64_t first, int64_t n, void *raw,
                           double *out, fth_err *err)
 {
+    FTH_ASSERT(row >= 0 && row < g->rows);
     const int64_t size = fth_dtype_size(g->dtype);
     const fth_column c = {.data =
                               g->data ? (const char *)g->data + row * g->row_stride * size : NULL,
@@ -177,7 +181,7 @@ void fth__range_add(fth_column_range *range, const double *v, int64_t n, bool po
 /* ---- questions about whole columns ---- */
 
 typedef struct pieces { /* on the stack: a caller without fth_mem may ask, too */
-    uint64_t raw[1024];
+    uint64_t raw[1024]; /* 16 KiB in all: what a thread's stack has, and enough for a read */
     double v[1024];
 } pieces;
 

@@ -1,4 +1,5 @@
 /* draw.c - a panel from back to front: background, layers, frame, ticks, words, colour bar. */
+#include "base/assert.h"
 #include "plot/figure.h"
 
 #include <math.h>
@@ -215,6 +216,7 @@ static fth_status draw_panel(fth__drawing *d, fth_panel *p, fth_err *err)
     fth__pen *pen = d->pen;
     const fth__sizes z = fth__sizes_of(d->fig);
     const fth__box *b = &p->box;
+    FTH_ASSERT(b->w > 0 && b->h > 0);
     if (p->background) {
         cairo_new_path(pen->cr);
         cairo_rectangle(pen->cr, b->x, b->y, b->w, b->h);

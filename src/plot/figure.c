@@ -3,6 +3,7 @@
  * Nothing is read here: a column is only looked at when the figure is planned or saved.
  */
 #include "plot/figure.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
@@ -47,6 +48,8 @@ static fth_status set_sizes(fth_figure *fig, const fth_figure_options *o, fth_er
     fig->columns = o->columns ? o->columns : 5;
     fig->columns = fth__min_i64(fig->columns, fig->n_panels);
     fig->rows = fth__ceil_div_i64(fig->n_panels, fig->columns);
+    FTH_ASSERT(fig->rows * fig->columns >= fig->n_panels &&
+               (fig->rows - 1) * fig->columns < fig->n_panels);
     const bool one = fig->n_panels == 1;
     const double pw = o->panel_width > 0 ? o->panel_width : one ? 4.2 : 3;
     const double ph = o->panel_height > 0 ? o->panel_height : one ? 3.2 : 3;
@@ -206,6 +209,7 @@ static fth__plot_layer *add(fth_panel *p, fth_site at, fth__layer_kind kind, con
         fth_err_origin(&fig->err, at);
         return NULL;
     }
+    FTH_ASSERT(p->n_layers < p->cap_layers);
     fth__plot_layer *l = &p->layer[p->n_layers++];
     *l = (fth__plot_layer){.kind = kind, .site = at};
     l->label = keep(fig, at, label);

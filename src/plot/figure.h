@@ -8,9 +8,10 @@
 
 #include <fathom/plot.h>
 
+#include "base/assert.h"
 #include "plot/pen.h"
 
-enum { FTH__PIECE = 4096 }; /* numbers read at a time */
+enum { FTH__PIECE = 4096 }; /* numbers read at a time: 32 KiB, what a core's first cache holds */
 
 /* ---- columns (column.c) ---- */
 
@@ -43,7 +44,11 @@ typedef struct fth__plot_axis {
     int64_t n_names;
 } fth__plot_axis;
 
-enum { FTH__TICKS = 32, FTH__MINORS = 200, FTH__TICK_TEXT = 24 };
+enum {
+    FTH__TICKS = 32,    /* at most 9 are wanted; a try may make more before it is thinned */
+    FTH__MINORS = 200,  /* nine for each of 22 decades; others are left out */
+    FTH__TICK_TEXT = 24 /* bytes: a sign of three and 18 of a number */
+};
 typedef struct fth__ticks {
     int n, n_minor;
     double at[FTH__TICKS];
@@ -143,6 +148,7 @@ static inline bool fth__layer_has_values(const fth__plot_layer *l)
 }
 static inline fth_colour fth__group_colour(const fth_points *o, int64_t i)
 {
+    FTH_ASSERT(i >= 0 && i < o->n_groups);
     return o->group_colours ? o->group_colours[i] : fth_colour_category(i, o->n_groups);
 }
 int64_t fth__layer_count(const fth__plot_layer *l); /* elements */

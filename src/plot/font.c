@@ -5,6 +5,7 @@
  * on it, half way. On pixels the base line and the height of small letters fall on whole pixels;
  * that alone makes small text crisp.
  */
+#include "base/assert.h"
 #include "plot/pen.h"
 
 #include <math.h>
@@ -104,6 +105,7 @@ static void curve(const place *p, double cx, double cy, double x, double y)
 /* One contour of n points at `v`. */
 static void contour(const place *p, const int16_t *v, int n)
 {
+    FTH_ASSERT(n > 0);
 #define X(i) (floor(v[2 * ((i) % n)] / 2.0))
 #define Y(i) ((double)v[2 * ((i) % n) + 1])
 #define ON(i) ((v[2 * ((i) % n)] & 1) != 0)
@@ -139,8 +141,10 @@ static void add_line(cairo_t *cr, const char *text, double x, double y, double s
     place p = {cr, x, y, size / EM};
     while (*text && *text != '\n') {
         const glyph *g = find(next(&text));
-        for (int at = 1; at < g->n; at += 1 + 2 * g->outline[at])
+        for (int at = 1; at < g->n; at += 1 + 2 * g->outline[at]) {
+            FTH_ASSERT(at + 2 * g->outline[at] < g->n);
             contour(&p, g->outline + at + 1, g->outline[at]);
+        }
         p.x += g->outline[0] * p.scale;
     }
 }

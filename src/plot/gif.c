@@ -5,6 +5,7 @@
  * long run. LZW codes go out as they are found, so a frame is never whole: all that stays between
  * frames is the entry of each pixel.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/file.h"
 #include "mem/heap.h"
@@ -13,8 +14,8 @@
 #include <string.h>
 
 enum {
-    MAPPED = 200,
-    SAME = 255, /* the entry of unchanged pixels; not a colour */
+    MAPPED = 200, /* entries of the colour map; the 55 others are greys, enough for smooth text */
+    SAME = 255,   /* the entry of unchanged pixels; not a colour */
     CLEAR = 256,
     END = 257,
     CODES = 4096,
@@ -23,6 +24,7 @@ enum {
     SHADES = 1 << (3 * BITS),
     SUB_BLOCK = 255
 };
+_Static_assert(SLOTS == 1 << 13, "find takes 13 bits of the hash");
 
 /* Everything of a fixed size. */
 typedef struct tables {
@@ -100,6 +102,7 @@ static void put_byte(fth_animation *a, uint8_t byte)
 
 static void put_code(fth_animation *a, uint32_t code)
 {
+    FTH_ASSERT(a->width_bits <= 12 && code < 1u << a->width_bits && a->n_bits < 8);
     a->bits |= code << a->n_bits;
     for (a->n_bits += (int)a->width_bits; a->n_bits >= 8; a->n_bits -= 8, a->bits >>= 8)
         put_byte(a, (uint8_t)a->bits);
@@ -139,6 +142,7 @@ static void add_entry(fth_animation *a, uint8_t entry)
         forget(a);
         return;
     }
+    FTH_ASSERT(a->next < CODES && t->key[slot] == 0);
     t->key[slot] = key;
     t->code[slot] = (uint16_t)a->next;
     /* a reader is one string behind: it widens when this code, not the next, would not fit */
@@ -177,6 +181,7 @@ static void begin_frame(fth_animation *a)
 
 static void end_frame(fth_animation *a)
 {
+    FTH_ASSERT(a->at == a->before + a->width * a->height); /* every row has come */
     put_code(a, a->prefix);
     if (a->next == 1u << a->width_bits && a->next < CODES) a->width_bits++;
     put_code(a, END);
@@ -190,6 +195,7 @@ static void add_row(void *user, const uint32_t *px)
 {
     fth_animation *a = user;
     uint8_t rgb[3];
+    FTH_ASSERT(a->at + a->width <= a->before + a->width * a->height);
     for (int64_t i = 0; i < a->width; i++) {
         fth__plain_colour(px[i], rgb);
         const uint8_t entry = nearest(a->t, rgb);

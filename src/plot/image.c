@@ -4,6 +4,7 @@
  * their mean or their largest. Every row of the grid belongs to one row of pixels, so a grid of any
  * size is read once, a piece at a time, and a row that is shown again is copied.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plot/figure.h"
 
@@ -77,6 +78,7 @@ static void add_piece(const picture *q, fth__work *w, const double *v, int64_t f
 static fth_status gather(const picture *q, fth__work *w, span rows, int64_t *skipped, fth_err *err)
 {
     const int64_t width = q->x1 - q->x0;
+    FTH_ASSERT(width > 0 && width <= q->box.w && rows.from >= 0 && rows.to <= q->l->grid.rows);
     memset(w->sum, 0, (size_t)width * sizeof *w->sum);
     memset(w->hits, 0, (size_t)width * sizeof *w->hits);
     for (int64_t r = rows.from; r < rows.to; r++)
@@ -117,8 +119,10 @@ fth_status fth__raster_image(const fth_panel *p, const fth__plot_layer *l, doubl
             last = rows;
         }
         uint32_t *row = r->px + (j - r->y) * r->stride + (q.x0 - r->x);
-        for (int64_t i = 0; i < q.x1 - q.x0; i++)
+        for (int64_t i = 0; i < q.x1 - q.x0; i++) {
+            FTH_ASSERT(w->sum[i] < 256);
             if (w->sum[i] >= 0) row[i] = w->table[(int)w->sum[i]];
+        }
     }
     return FTH_OK;
 }

@@ -1,4 +1,5 @@
 /* layers.c - each kind of layer, drawn with a pen inside its panel. */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plot/figure.h"
 
@@ -85,6 +86,7 @@ static fth_status draw_points(fth__drawing *d, fth_panel *p, fth__plot_layer *l,
             else if (x >= p->box.x - far && x <= p->box.x + p->box.w + far && y >= p->box.y - far &&
                      y <= p->box.y + p->box.h + far)
                 put_marker(d->pen, o, x, y, d->work.table[(int64_t)d->work.c[i]]);
+            FTH_ASSERT(d->work.c[i] < fmax(256, (double)o->n_groups));
         }
     }
     return FTH_OK;
@@ -266,6 +268,7 @@ static fth_status draw_bars(fth__drawing *d, fth_panel *p, fth__plot_layer *l, f
 /* One area for all bins: bars that touch would show seams in a viewer. */
 static fth_status draw_histogram(fth__drawing *d, fth_panel *p, fth__plot_layer *l, fth_err *err)
 {
+    FTH_ASSERT(l->count && l->bins > 0 && l->bin_low < l->bin_high);
     const double width = (l->bin_high - l->bin_low) / l->bins;
     const double top = p->box.y - 50, ground = p->box.y + p->box.h;
     const double zero = y_of(p, 0),
@@ -381,7 +384,9 @@ static fth_status draw_numbers(fth__drawing *d, fth_panel *p, fth__plot_layer *l
 
 bool fth__layer_is_raster(const fth__plot_layer *l)
 {
-    return l->kind == FTH__LAYER_IMAGE || (l->kind == FTH__LAYER_POINTS && l->y.n > 20000);
+    /* A marker takes some 50 bytes of an SVG: at a megabyte, pixels are smaller and as sharp. */
+    const int64_t many = 20000;
+    return l->kind == FTH__LAYER_IMAGE || (l->kind == FTH__LAYER_POINTS && l->y.n > many);
 }
 
 fth__raster fth__panel_pixels(const fth_panel *p, double scale)

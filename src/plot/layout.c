@@ -6,11 +6,12 @@
  * ticks, so it is done three times; the second already settles nearly always. Boxes lie on whole
  * pixels.
  */
+#include "base/assert.h"
 #include "plot/figure.h"
 
 #include <math.h>
 
-static const double OUTER = 7; /* around everything, points */
+static const double OUTER = 7; /* points around everything; a matter of taste */
 
 fth__sizes fth__sizes_of(const fth_figure *fig)
 {
@@ -235,6 +236,7 @@ static void fit(fth_panel *p)
     const double x1 = round((b->x + b->w) / px) * px, y1 = round((b->y + b->h) / px) * px;
     b->x = round(b->x / px) * px, b->y = round(b->y / px) * px;
     b->w = fmax(x1 - b->x, px), b->h = fmax(y1 - b->y, px);
+    FTH_ASSERT(b->w > 0 && b->h > 0);
 }
 
 static void place(grid *g)
@@ -259,6 +261,7 @@ static void place(grid *g)
         y += top + g->h + bottom + g->gap_y;
         /* Boxes have a least size: rows of a low figure may pass its edge, and are cut there. */
         fig->band[r] = r + 1 < fig->rows ? fmin(y - g->gap_y / 2, fig->height) : fig->height;
+        FTH_ASSERT(fig->band[r] >= (r > 0 ? fig->band[r - 1] : 0) && fig->band[r] <= fig->height);
     }
 }
 

@@ -3,6 +3,7 @@
  * Beside the panel where points have groups, else in the corner, or half way up a side, that covers
  * least.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plot/figure.h"
 
@@ -80,7 +81,10 @@ static double y_of(const fth_panel *p, double v)
     return p->box.y + p->box.h * (1 - fth__axis_map(&p->axis[1], v));
 }
 
-enum { LOOKS = 400, BETWEEN = 8 };
+enum {
+    LOOKS = 400, /* numbers looked at: a few for each place of a legend; not tuned */
+    BETWEEN = 8  /* places between two of a line, or along a bar */
+};
 
 /* How much of a layer a box would cover, in points of length. A look at a few hundred numbers is
  * enough; of lines also at what lies between. */
@@ -246,4 +250,5 @@ void fth__draw_legend(fth__pen *pen, const fth_panel *p)
                            y + z.tick_font * FTH__CAP_HEIGHT / 2,
                            (fth__text_style){.size = z.tick_font});
         }
+    FTH_ASSERT(at == s.n); /* as many as were measured */
 }

@@ -4,12 +4,16 @@
  * cut at its median until there are enough boxes. A bin keeps the sum of its colours, so a palette
  * holds means and not corners of bins. No dithering: flat areas of figures stay flat, and small.
  */
+#include "base/assert.h"
 #include "plot/pen.h"
 #include "plot/thumbnail.h"
 
 #include <string.h>
 
-enum { BINS = 4096, MOST = 256 };
+enum {
+    BINS = 4096, /* four bits of each channel: the eye tells no finer ones apart in a thumbnail */
+    MOST = 256   /* of a PNG */
+};
 
 typedef struct bin {
     uint32_t count, sum[3];
@@ -102,6 +106,7 @@ static int cut(fth__palette *p, box b, int channel)
             const uint16_t swap = p->used[i];
             p->used[i] = p->used[to], p->used[to++] = swap;
         }
+    FTH_ASSERT(to > b.from && to < b.to); /* both sides have bins */
     return to;
 }
 
@@ -109,6 +114,7 @@ static void find_colours(fth__palette *p, int used, int colours)
 {
     p->box[0] = (box){0, used};
     p->n_boxes = 1;
+    FTH_ASSERT(used >= 1 && used <= BINS && colours >= 2 && colours <= MOST);
     while (p->n_boxes < colours) {
         int best = -1, channel = 0;
         uint64_t most = 0;
@@ -174,6 +180,7 @@ uint64_t fth__palette_png(void *block, const uint8_t *rgb, int64_t w, int64_t h,
                           uint8_t *to, uint64_t most)
 {
     fth__palette *p = block;
+    FTH_ASSERT(w > 0 && w <= FTH__THUMB_SIDE && h > 0 && h <= FTH__THUMB_SIDE);
     find_colours(p, count_bins(p, rgb, w * h), colours);
     name_colours(p);
     p->out.to = to;

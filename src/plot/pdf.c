@@ -5,6 +5,7 @@
  * the objects. Numbers 1 to 4 are kept for what is known last: catalogue, pages, page, resources.
  * Transparency is one of 256 graphics states, of which those used are written.
  */
+#include "base/assert.h"
 #include "plot/pen.h"
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@ struct fth__pdf {
     uint64_t *offset; /* of object i */
     int64_t *picture, *stream;
     int64_t next, n_pictures, n_streams;
+    int64_t most;   /* pictures that there is room for */
     uint64_t start; /* of the data of the open object */
     double width, height;
     int alpha; /* of the present graphics state; -1: not known */
@@ -51,6 +53,7 @@ static uint64_t here(const fth__pdf *p)
 
 static void open_object(fth__pdf *p, int64_t id)
 {
+    FTH_ASSERT(id >= CATALOGUE && (uint64_t)id < objects(p->most));
     p->offset[id] = here(p);
     fth__words_print(&p->file, "%" PRId64 " 0 obj\n", id);
 }
@@ -82,6 +85,7 @@ static void close_stream(fth__pdf *p, int64_t id)
 
 static void open_page(fth__pdf *p)
 {
+    FTH_ASSERT(p->n_streams <= p->most);
     p->stream[p->n_streams++] = open_stream(p, "");
     p->alpha = -1;
 }
@@ -91,7 +95,8 @@ fth__pdf *fth__pdf_begin(void *block, fth__plot_stream *out, int64_t pictures, i
 {
     uint8_t *at = block;
     fth__pdf *p = block;
-    *p = (fth__pdf){.out = out, .width = width, .height = height, .next = FIRST, .ok = true};
+    *p = (fth__pdf){
+        .out = out, .width = width, .height = height, .next = FIRST, .most = pictures, .ok = true};
     p->file = (fth__words){fth__stream_put, out};
     p->pack_block = at += up(sizeof *p);
     p->row = at += up(fth__deflate_bytes());
@@ -111,6 +116,7 @@ fth__pdf *fth__pdf_begin(void *block, fth__plot_stream *out, int64_t pictures, i
 static void set_alpha(fth__pdf *p, double alpha)
 {
     const int a = (int)(alpha * 255 + 0.5);
+    FTH_ASSERT(a >= 0 && a < 256);
     if (a == p->alpha) return;
     p->alpha = a;
     p->used[a] = true;
@@ -185,6 +191,7 @@ void fth__pdf_picture(fth__pdf *p, const uint32_t *px, int64_t w, int64_t h, con
 {
     close_stream(p, p->stream[p->n_streams - 1]);
     const int64_t mask = put_image(p, px, w, h, 0), id = put_image(p, px, w, h, mask);
+    FTH_ASSERT(p->n_pictures < p->most);
     p->picture[p->n_pictures++] = id;
     open_page(p);
     set_alpha(p, 1);

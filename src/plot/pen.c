@@ -1,6 +1,7 @@
 /* pen.c - one set of strokes for pixels, SVG and PDF. */
 #include "plot/pen.h"
 
+#include "base/assert.h"
 #include "io/file.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ void fth__stream_put(void *stream, const void *bytes, uint64_t n)
 {
     fth__plot_stream *s = stream;
     const uint8_t *from = bytes;
+    FTH_ASSERT(s->used < FTH__STREAM_BUFFER);
     while (n > 0) {
         const uint64_t room = FTH__STREAM_BUFFER - s->used, now = n < room ? n : room;
         memcpy(s->buffer + s->used, from, now);

@@ -22,7 +22,7 @@ typedef struct fth__plot_stream {
     fth_status status; /* the first failure; later bytes are dropped */
     fth_err *err;
 } fth__plot_stream;
-enum { FTH__STREAM_BUFFER = 1 << 16 };
+enum { FTH__STREAM_BUFFER = 1 << 16 }; /* bytes written at once; compressing them takes longer */
 void fth__stream_put(void *stream, const void *bytes, uint64_t n); /* an fth__put */
 void fth__stream_flush(fth__plot_stream *s);
 

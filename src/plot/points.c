@@ -5,12 +5,13 @@
  * filling a circle for each point, and its cost does not depend on what is already there. Pixels
  * are premultiplied, so the same loop serves an opaque page and a transparent layer of a PDF.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plot/figure.h"
 
 #include <math.h>
 
-enum { SAMPLES = 8 };
+enum { SAMPLES = 8 }; /* along a side of a pixel: 64 steps of coverage look smooth */
 
 /* Is (x, y), from -1 to 1, inside the marker? `edge` is the width of a line. */
 static bool inside(fth_marker m, double x, double y, double edge)
@@ -146,6 +147,7 @@ static void lay(const stamp *s, double x, double y, uint32_t colour)
     const int64_t ix = (int64_t)(x + 4096) - 4096, iy = (int64_t)(y + 4096) - 4096;
     const int place =
         (int)((y - (double)iy) * s->places) * s->places + (int)((x - (double)ix) * s->places);
+    FTH_ASSERT(x > -4096 && y > -4096 && place >= 0 && place < s->places * s->places);
     const extent *e = &s->extent[place];
     const int64_t left = ix - s->side / 2, top = iy - s->side / 2;
     const int64_t i0 = fth__max_i64(e->x0, s->x0 - left), i1 = fth__min_i64(e->x1, s->x1 - left);
@@ -279,6 +281,7 @@ fth_status fth__raster_points(const fth_panel *p, const fth__plot_layer *l, doub
         FTH_TRY(fth__points_read(p, l, scale, first, n, w, err));
         for (int64_t i = 0; i < n; i++) {
             const double x = w->a[i], y = w->b[i];
+            FTH_ASSERT(w->c[i] < fmax(256, (double)o->n_groups));
             if (x >= lo_x && x <= hi_x && y >= lo_y && y <= hi_y && w->c[i] >= 0)
                 lay(&s, x, y, w->table[(int64_t)w->c[i]]);
             else

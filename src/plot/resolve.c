@@ -3,6 +3,7 @@
  * What was given is believed, so a figure whose limits are all given reads each number once, when
  * it draws it.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "plot/figure.h"
 
@@ -63,6 +64,7 @@ static void count_bins(fth__plot_layer *l, const double *v, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         if (!(v[i] >= l->bin_low && v[i] <= l->bin_high)) continue;
         const int k = (int)((v[i] - l->bin_low) / span * l->bins);
+        FTH_ASSERT(k >= 0 && k <= l->bins);
         l->count[k < l->bins ? k : l->bins - 1] += 1;
     }
 }
@@ -169,6 +171,7 @@ static fth_status resolve_panel(fth_panel *p, fth_err *err)
         if (e.axis[side].low == 0) a->low = 0; /* bars and their axis start together */
         if (e.axis[side].high == 0) a->high = 0;
         if (a->low >= a->high) a->low = 0, a->high = 1;
+        FTH_ASSERT(a->low < a->high);
     }
     return FTH_OK;
 }

@@ -5,6 +5,7 @@
  * SVG: once over everything, with pixels for one rasterised layer at a time. All of it, save what
  * cairo keeps for itself, is one block whose size is known before.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/file.h"
 #include "plot/figure.h"
@@ -129,6 +130,7 @@ static fth_status draw_band(job *j, int64_t row, int64_t top, int64_t bottom, ft
 {
     const sizes *z = j->z;
     const int64_t w = z->width, h = bottom - top;
+    FTH_ASSERT(h > 0 && w * h <= z->surface);
     for (int64_t i = 0; i < w * h; i++) j->px[i] = 0xffffffffu;
     cairo_surface_t *surface = cairo_image_surface_create_for_data(
         (unsigned char *)j->px, CAIRO_FORMAT_ARGB32, (int)w, (int)h, (int)w * 4);
@@ -153,6 +155,7 @@ static fth_status draw_bands(job *j, fth__row_fn *row, void *user, fth_err *err)
     fth_status s = FTH_OK;
     for (int64_t r = 0; s == FTH_OK && r < j->fig->rows; r++) {
         const int64_t top = band_top(j->fig, r, z), bottom = band_bottom(j->fig, r, z);
+        FTH_ASSERT(top <= bottom && bottom <= z->height);
         if (bottom > top) s = draw_band(j, r, top, bottom, err);
         for (int64_t y = top; s == FTH_OK && y < bottom; y++)
             row(user, j->px + (y - top) * z->width);
@@ -279,6 +282,7 @@ fth_status fth_figure_save(fth_figure *fig, const char *path, fth_err *err)
         j.packing = cut(&at, z.packing);
         j.out = (fth__plot_stream){
             .writer = &writer, .buffer = cut(&at, FTH__STREAM_BUFFER), .err = err};
+        FTH_ASSERT(at == (char *)block + z.total);
         s = f == PNG ? save_png(&j, err) : f == PDF ? save_pdf(&j, err) : save_svg(&j, err);
         fth__stream_flush(&j.out);
         if (j.out.status != FTH_OK) s = j.out.status;
@@ -312,6 +316,7 @@ fth_status fth__figure_rows(fth_figure *fig, fth__row_fn *row, void *user, fth_e
     job j = {.fig = fig, .z = &z};
     j.px = cut(&at, (uint64_t)z.surface * 4);
     j.work = carve(&z, &at);
+    FTH_ASSERT(at <= (char *)block + z.total);
     fig->skipped = 0;
     const fth_status s = draw_bands(&j, row, user, err);
     (void)fth_mem_release(fig->mem, block, NULL);

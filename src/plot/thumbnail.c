@@ -4,13 +4,18 @@
  * weighted by 1/256 of a pixel. Areas are at least one pixel: nothing is ever enlarged.
  */
 #include "plot/thumbnail.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/png.h"
 #include "mem/heap.h"
 
 #include <string.h>
 
-enum { UNIT = 256, LANES = 16, MOST_BYTES = 1 << 17 };
+enum {
+    UNIT = 256,          /* parts of a pixel: sums of 65535 rows still fit 32 bits */
+    LANES = 16,          /* numbers that the compiler adds at once */
+    MOST_BYTES = 1 << 17 /* of a PNG: more than all its pixels take unpacked */
+};
 
 struct fth__thumbs {
     fth_mem *mem;
@@ -71,6 +76,7 @@ static void finish_row(uint32_t *sum, int64_t w, int64_t n, uint64_t height, uin
     uint64_t a = 0;
     for (int64_t j = 0; j < n; j++) {
         const uint64_t b = edge(j + 1, n, w), area = (b - a) * height;
+        FTH_ASSERT(area > 0);
         uint64_t s[3] = {0};
         for (uint64_t at = a; at < b;) {
             const uint64_t stop = fth__min_u64(b, (at / UNIT + 1) * UNIT);
@@ -105,6 +111,7 @@ static fth_status scale(fth__thumbs *t, row_fn *next, void *from, int64_t w, int
             out++;
         }
     }
+    FTH_ASSERT(out == th);
     return FTH_OK;
 }
 
@@ -133,6 +140,7 @@ static void fit(int64_t w, int64_t h, int64_t side, int64_t *tw, int64_t *th)
     const int64_t limit = fth__min_i64(side, longer);
     *tw = fth__max_i64(1, (w * limit + longer / 2) / longer);
     *th = fth__max_i64(1, (h * limit + longer / 2) / longer);
+    FTH_ASSERT(*tw <= side && *th <= side && *tw <= w && *th <= h);
 }
 
 /* Fewer colours, then fewer pixels, until it is small enough. */

@@ -1,4 +1,5 @@
 /* vector.c - paths in words: what SVG and PDF share, and SVG itself. */
+#include "base/assert.h"
 #include "plot/pen.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@ void fth__words_print(const fth__words *w, const char *fmt, ...)
     va_start(args, fmt);
     const int n = vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
+    FTH_ASSERT(n >= 0 && (size_t)n < sizeof line); /* a cut word would break the file */
     if (n > 0) w->put(w->to, line, (uint64_t)n < sizeof line ? (uint64_t)n : sizeof line - 1);
 }
 
@@ -159,6 +161,7 @@ static void base64_put(void *to, const void *bytes, uint64_t n)
 {
     base64 *b = to;
     for (uint64_t i = 0; i < n; i++) {
+        FTH_ASSERT(b->n >= 0 && b->n < 3);
         b->kept[b->n++] = ((const uint8_t *)bytes)[i];
         if (b->n == 3) base64_four(b);
     }
