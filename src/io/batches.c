@@ -1,12 +1,13 @@
 /* batches.c - mini-batches read one step ahead: two buffers and one reader, or several.
  *
  * The reader is the I/O thread that runs use, with a queue of one. A read that fails must not end
- * that thread, because the caller may ask again: the outcome is kept here, and the queue is told
- * that all went well. Waiting for the queue is also what makes the outcome visible. Several readers
- * are a team of workers that this thread gives parts of the batch to; of parts that fail the first
- * counts.
+ * that thread, because the caller may ask again: the outcome is stored here, and the job reports
+ * success to the queue. Waiting for the queue also makes the outcome visible to the caller. Several
+ * readers are a team of workers among which this thread divides the batch; of several failures the
+ * one of the lowest row is reported.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
@@ -46,6 +47,7 @@ struct fth_batches {
 
 static int64_t row_bytes(const fth_batches *b)
 {
+    FTH_ASSERT(b->rows > 0);
     return (int64_t)fth_tensor_bytes(b->buffer[0]) / b->rows;
 }
 
@@ -53,7 +55,10 @@ static void copy_rows(const fth_batches *b, const int64_t *index, int64_t n, cha
 {
     const size_t row = (size_t)row_bytes(b);
     const char *from = b->base.data;
-    for (int64_t i = 0; i < n; i++, dst += row) memcpy(dst, from + (size_t)index[i] * row, row);
+    for (int64_t i = 0; i < n; i++, dst += row) {
+        FTH_ASSERT(index[i] >= 0 && index[i] < b->base.size[0]); /* check_ask refused others */
+        memcpy(dst, from + (size_t)index[i] * row, row);
+    }
 }
 
 static fth_status read_rows(const fth_batches *b, const int64_t *index, int64_t n, void *dst,
@@ -71,6 +76,7 @@ static fth_status read_rows(const fth_batches *b, const int64_t *index, int64_t 
 
 static void note_failure(fth_batches *b, int64_t row, fth_status s, fth_err *err)
 {
+    FTH_ASSERT(s != FTH_OK && row >= 0 && row < b->n);
     fth_err_note(err, FTH_HERE, s, "reading batch %" PRId64 " ahead", b->number);
     fth_err_origin(err, b->asked_at);
     pthread_mutex_lock(&b->lock);
@@ -83,8 +89,8 @@ static void note_failure(fth_batches *b, int64_t row, fth_status s, fth_err *err
 }
 
 enum {
-    PARTS = 4,              /* of each reader, so that none waits long for the last */
-    PART_BYTES = 256 << 10, /* of less a thread that is woken has nothing to do */
+    PARTS = 4,              /* per reader, so that none waits long for the slowest; not tuned */
+    PART_BYTES = 256 << 10, /* reading less takes no longer than waking a thread; not tuned */
 };
 
 typedef struct reading {
@@ -102,6 +108,7 @@ static void read_part(void *arg, int64_t i, int worker)
     char *const dst = r->dst + from * row;
     fth_err err = {0};
     (void)worker;
+    FTH_ASSERT(i >= 0 && i < r->parts && n > 0 && from + n <= b->rows);
     const fth_status s = read_rows(b, b->index + from, n, dst, &err);
     if (s == FTH_OK)
         fth__bools_settle(b->base.dtype, n * row, dst);
@@ -117,6 +124,7 @@ static fth_status read_batch(void *self, const int64_t *lo, const int64_t *n, vo
     const int64_t most = b->team ? (int64_t)PARTS * b->threads : 1,
                   worth = n[0] * n[1] / PART_BYTES + 1, parts = worth < most ? worth : most;
     reading r = {.b = b, .n = n[0], .parts = parts < n[0] ? parts : n[0], .dst = dst};
+    FTH_ASSERT(n[0] == b->n && n[0] <= b->rows && n[1] == row_bytes(b));
     (void)lo;
     (void)err;
     fth_team_run(b->team, r.parts, read_part, &r);

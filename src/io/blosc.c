@@ -4,6 +4,7 @@
  * compressor inside needs. That much of the room is taken and never touched; where the blocks of a
  * file are larger than expected, the rest is taken for the moment.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/codecs.h"
 
@@ -12,11 +13,11 @@
 #include <string.h>
 
 enum {
-    BLOCK = 2 << 20, /* the largest block that blosc chooses by itself */
-    BLOCKS = 3,
-    INSIDE = 256 << 10,     /* a compressor that unpacks */
-    INSIDE_PACK = 14 << 20, /* zstd at its level for 5 of 9 */
-    INSIDE_PACK_LZ4 = 64 << 10
+    BLOCK = 2 << 20,           /* the largest block that blosc chooses by itself */
+    BLOCKS = 3,                /* temporary blocks of a context of one thread */
+    INSIDE = 256 << 10,        /* bound on the state of a decompressor; zstd's is the largest */
+    INSIDE_PACK = 14 << 20,    /* bound on zstd's state at the level that blosc gives it for 5 */
+    INSIDE_PACK_LZ4 = 64 << 10 /* bound on LZ4's: a hash table of 16 KiB and its frame */
 };
 
 static uint64_t most(uint64_t bytes)
@@ -32,6 +33,7 @@ static uint64_t unpack_room(const fth__codec *c, uint64_t bytes)
 
 static uint64_t pack_room(const fth__codec *c, uint64_t bytes)
 {
+    FTH_ASSERT(c->name); /* of arrays we write; files that are read have none */
     return BLOCKS * fth__min_u64(bytes, BLOCK) +
            (strcmp(c->name, "zstd") == 0 ? INSIDE_PACK : INSIDE_PACK_LZ4);
 }
@@ -79,6 +81,7 @@ static fth_status unpack(const fth__codec *c, fth__coding *k, fth_err *err)
 
 static fth_status pack(const fth__codec *c, fth__coding *k, fth_err *err)
 {
+    FTH_ASSERT(c->name && c->item > 0);
     const int got =
         blosc_compress_ctx(c->level, c->shuffle, (size_t)c->item, (size_t)k->n_in, k->in, k->out,
                            (size_t)fth__min_u64(k->cap, INT32_MAX), c->name, 0, 1);

@@ -3,12 +3,15 @@
  * A row has a known place, so rows are read from the top wherever the file begins. Alpha is there
  * where the head has a mask for it.
  */
+#include "base/assert.h"
 #include "io/picture.h"
 #include "mem/heap.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+/* Sizes of heads are those of the format. The limits on pixels are those of our PNG reader: a head
+ * of a few bytes must not make us take gigabytes. */
 enum { FILE_HEAD = 14, CORE = 12, LONGEST = 124, MOST_SIDE = 65535, MOST_PIXELS = 100000000 };
 enum { PLAIN = 0, MASKS = 3, ALPHA_MASKS = 6 };
 
@@ -77,6 +80,7 @@ static fth_status read_palette(reader *r, uint32_t size, uint32_t used, fth_err 
     uint8_t colours[256 * 4];
     const uint32_t most = 1u << r->bits, n = used > 0 && used < most ? used : most;
     const uint32_t each = size == CORE ? 3 : 4;
+    FTH_ASSERT(r->bits <= 8 && (uint64_t)n * each <= sizeof colours);
     FTH_TRY(
         fth_file_read(r->file, FILE_HEAD + size, (uint64_t)n * each, colours, "the palette", err));
     for (uint32_t i = 0; i < n; i++)
@@ -177,6 +181,7 @@ static fth_status begin(void **state, fth_mem *mem, fth_file *file, bool alpha,
 /* The bits of a channel, stretched to 0 to 255. */
 static uint8_t part(const field *f, uint32_t pixel)
 {
+    FTH_ASSERT(f->mask); /* read_masks refuses a channel without one */
     const uint64_t most = f->mask >> f->shift, v = (pixel & f->mask) >> f->shift;
     return (uint8_t)((v * 255 + most / 2) / most);
 }
@@ -186,6 +191,8 @@ static fth_status read_row(void *state, void *row, fth_err *err)
     reader *r = state;
     uint8_t *to = row;
     const int64_t line = r->down ? r->next : r->height - 1 - r->next;
+    FTH_ASSERT(line >= 0 && line < r->height);
+    FTH_ASSERT(((uint64_t)r->width * (uint64_t)r->bits + 7) / 8 <= r->row_size);
     FTH_TRY(fth_file_read(r->file, r->data + (uint64_t)line * r->row_size, r->row_size, r->row,
                           "a row of the BMP", err));
     r->next++;

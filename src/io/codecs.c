@@ -1,6 +1,7 @@
 /* codecs.c - the list of codecs, those of zlib, and several in a row; see codecs.h. */
 #include "io/codecs.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "text/deflate.h"
 
@@ -26,7 +27,7 @@ static uint64_t deflate_room(const fth__codec *c, uint64_t bytes)
     return fth__deflate_bytes();
 }
 
-/* What the fast way does not take, zlib is asked about: it says why. */
+/* Where libdeflate refuses a stream, zlib tries it too: it says why. */
 static fth_status inflate_all(fth__wrap wrap, fth__coding *k, fth_err *err)
 {
     k->n_out = k->cap;
@@ -46,6 +47,7 @@ static fth_status inflate_all(fth__wrap wrap, fth__coding *k, fth_err *err)
     }
     const char *why = fth__inflate_why(z);
     fth_status s = FTH_OK;
+    FTH_ASSERT(left_in <= k->n_in && left_out <= k->cap);
     if (got != FTH__INFLATE_ENDED || left_in > 0)
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                      "%s: %" PRIu64 " deflated bytes do not unpack to at most %" PRIu64 ": %s",
@@ -71,7 +73,7 @@ static fth_status gzip_unpack(const fth__codec *c, fth__coding *k, fth_err *err)
     return inflate_all(FTH__WRAP_GZIP, k, err);
 }
 
-/* What does not fit is counted alone. */
+/* Bytes past the room are only counted: deflate_all then fails. */
 static void put(void *to, const void *bytes, uint64_t n)
 {
     fth__coding *k = to;
@@ -118,6 +120,7 @@ const fth__codec_type *fth__codec_get(fth__codec_kind kind)
         [FTH__CODEC_ZSTD] = &fth__codec_zstd,
         [FTH__CODEC_BLOSC] = &fth__codec_blosc,
         [FTH__CODEC_CRC32C] = &fth__codec_crc32c};
+    FTH_ASSERT((unsigned)kind < FTH__CODEC_COUNT);
     return list[kind];
 }
 
@@ -132,6 +135,7 @@ fth__codec_kind fth__codec_find(const char *name)
 
 uint64_t fth__codecs_most(const fth__codecs *c, uint64_t bytes)
 {
+    FTH_ASSERT(c->n >= 0 && c->n <= FTH__CODECS);
     for (int i = 0; i < c->n && bytes < UINT64_MAX; i++)
         bytes = fth__codec_get(c->codec[i].kind)->most(bytes);
     return bytes;
@@ -168,11 +172,13 @@ fth_status fth__codecs_unpack(const fth__codecs *c, fth__coding *k, uint8_t *in,
     uint8_t *const out = k->out;
     const uint64_t most = fth__codecs_most(c, bytes);
     k->in = in;
+    FTH_ASSERT(k->n_in <= most); /* `in` has no more */
     for (int i = c->n; i-- > 0;) {
         k->out = i == 0 ? out : other;
         k->cap = i == 0 ? bytes : most;
         k->exact = i == 0;
         FTH_TRY(fth__codec_get(c->codec[i].kind)->unpack(&c->codec[i], k, err));
+        FTH_ASSERT(k->n_out <= k->cap);
         if (i == 0) break;
         other = in;
         in = k->out;
@@ -193,6 +199,7 @@ fth_status fth__codecs_pack(const fth__codecs *c, fth__coding *k, uint8_t *one, 
         k->out = i % 2 == 0 ? one : two;
         k->cap = most;
         FTH_TRY(fth__codec_get(c->codec[i].kind)->pack(&c->codec[i], k, err));
+        FTH_ASSERT(k->n_out <= k->cap);
         k->in = k->out;
         k->n_in = k->n_out;
     }

@@ -61,7 +61,8 @@ const fth__codec_type *fth__codec_get(fth__codec_kind kind);
 /* FTH__CODEC_COUNT: none of that name. */
 fth__codec_kind fth__codec_find(const char *name);
 
-/* A few of them one after the other, first to last when packing. */
+/* A few of them one after the other, first to last when packing. Files in use have one packing and
+ * a checksum; twice that is room to spare. */
 enum { FTH__CODECS = 4 };
 typedef struct fth__codecs {
     int n;

@@ -5,10 +5,13 @@
  * the shape.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "io/dense.h"
 
-enum { MOST = 256 << 10, LEAST = 4 << 10 }; /* bytes of the buffer; disks gain little from more */
+/* Bytes of the buffer: it stays in a core's cache, and disks gain little from more; a page is the
+ * least that a tight budget gets. */
+enum { MOST = 256 << 10, LEAST = 4 << 10 };
 
 typedef struct copying {
     const fth_source *from;
@@ -35,6 +38,7 @@ static void choose_cut(copying *c, int64_t room)
     c->cut = 0;
     while (c->cut < s->n_axes - 1 && count_of(s, c->cut + 1, s->n_axes) > room) c->cut++;
     c->rows = room / count_of(s, c->cut + 1, s->n_axes);
+    FTH_ASSERT(c->cut < s->n_axes && c->rows >= 1); /* or copy_pieces would never end */
 }
 
 /* A tight budget gets a smaller buffer, not an error. */
@@ -76,6 +80,7 @@ static fth_status copy_pieces(const copying *c, fth_err *err)
         for (lo[c->cut] = 0; lo[c->cut] < high; lo[c->cut] += c->rows) {
             const int64_t left = high - lo[c->cut];
             n[c->cut] = left < c->rows ? left : c->rows;
+            FTH_ASSERT(n[c->cut] > 0 && lo[c->cut] + n[c->cut] <= high);
             FTH_TRY(s->read(s->self, lo, n, c->buffer, err));
             FTH_TRY(c->to->write(c->to->self, lo, n, c->buffer, err));
             const double done = (double)o + (double)(lo[c->cut] + n[c->cut]) / (double)high;

@@ -6,6 +6,7 @@
  */
 #include "array/rect.h"
 #include "array/rows.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/h5_info.h"
@@ -15,7 +16,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PIECE = 16384 }; /* entries */
+/* Entries read at a time: 64 KiB of columns, long enough for a disk and small beside any matrix
+ * that is worth being sparse; not tuned. */
+enum { PIECE = 16384 };
 
 struct fth_csr {
     fth__opened opened; /* a source of it may be closed: nothing happens */
@@ -42,6 +45,7 @@ static fth_status bad_column(const fth_csr *c, int64_t entry, int64_t col, fth_e
 /* Columns of entries [p, p+m), m at most PIECE, checked. */
 static fth_status read_piece(fth_csr *c, int64_t p, int64_t m, int32_t *col, fth_err *err)
 {
+    FTH_ASSERT(m > 0 && m <= PIECE && p >= 0 && p + m <= c->ptr[c->rows]);
     FTH_TRY(c->indices.read(c->indices.self, &p, &m, c->wide ? (void *)c->wide : (void *)col, err));
     for (int64_t i = 0; i < m; i++) {
         const int64_t v = c->wide ? c->wide[i] : col[i];
@@ -61,6 +65,7 @@ static fth_status read_columns(fth_csr *c, int64_t p, int64_t m, int32_t *col, f
 static fth_status read_entries(fth_csr *c, int64_t p, int64_t m, int32_t *col, void *val,
                                fth_err *err)
 {
+    FTH_ASSERT(m >= 0 && p >= 0 && p + m <= c->data.size[0]);
     FTH_TRY(read_columns(c, p, m, col, err));
     return m > 0 ? c->data.read(c->data.self, &p, &m, val, err) : FTH_OK;
 }
@@ -105,6 +110,8 @@ fth_status fth_csr_read_rows(fth_csr *c, const int64_t *index, int64_t n, int64_
     for (int64_t i = 0; i < n;) {
         int64_t m = 1;
         while (i + m < n && index[i + m] == index[i] + m) m++;
+        FTH_ASSERT(row_ptr[i + m] - row_ptr[i] == c->ptr[index[i] + m] - c->ptr[index[i]]);
+        FTH_ASSERT(row_ptr[i] <= row_ptr[i + m] && row_ptr[i + m] <= room);
         FTH_TRY(read_entries(c, c->ptr[index[i]], row_ptr[i + m] - row_ptr[i], col + row_ptr[i],
                              to + row_ptr[i] * item, err));
         i += m;
@@ -168,6 +175,7 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
         FTH_TRY(c->data.read(c->data.self, &p, &m, c->values, err));
         for (int64_t i = 0; i < m; i++) {
             while (c->ptr[row + 1] <= p + i) row++;
+            FTH_ASSERT(row < lo[0] + n[0] && c->ptr[row] <= p + i);
             const int64_t col = c->piece[i] - lo[1];
             if (col < 0 || col >= n[1]) continue;
             char *to = (char *)dst + ((row - lo[0]) * n[1] + col) * item;
@@ -264,6 +272,7 @@ static fth_status read_index(const fth_source *s, int64_t n, int64_t *out, fth_e
     const int64_t lo = 0;
     FTH_TRY(s->read(s->self, &lo, &n, out, err));
     if (s->dtype == FTH_I64) return FTH_OK;
+    FTH_ASSERT(s->dtype == FTH_I32); /* is_index let nothing else in */
     const char *narrow = (const char *)out;
     for (int64_t i = n; i-- > 0;) { /* from the back: both share the memory */
         int32_t v;
@@ -503,5 +512,6 @@ int64_t fth_csr_entries(const fth_csr *c, int64_t first, int64_t end)
 {
     const int64_t a = fth__max_i64(0, fth__min_i64(first, c->rows)),
                   b = fth__max_i64(a, fth__min_i64(end, c->rows));
+    FTH_ASSERT(c->ptr[a] <= c->ptr[b]); /* row pointers never fall */
     return c->ptr[b] - c->ptr[a];
 }

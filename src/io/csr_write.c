@@ -3,13 +3,14 @@
  * Row pointers go out through a piece of fixed size, so a file of any number of rows takes the same
  * memory. They are i32 as scipy writes them, and i64 when there are too many entries for that.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/npz.h"
 #include "mem/heap.h"
 
 #include <inttypes.h>
 
-enum { PIECE = 16384 }; /* row pointers */
+enum { PIECE = 16384 }; /* row pointers written at a time, as many as csr.c reads entries */
 
 struct fth_csr_writer {
     fth_mem *mem;
@@ -36,15 +37,19 @@ static fth_status open_sinks(fth_csr_writer *w, fth_err *err)
 static fth_status put_pointers(fth_csr_writer *w, int64_t at, int64_t n, const int64_t *row_ptr,
                                int64_t shift, fth_err *err)
 {
+    FTH_ASSERT(at >= 0 && at + n <= w->rows + 1);
     for (int64_t done = 0; done < n;) {
         const int64_t m = fth__min_i64(PIECE, n - done), lo = at + done;
         int32_t *narrow = w->piece;
         int64_t *wide = w->piece;
-        for (int64_t i = 0; i < m; i++)
+        for (int64_t i = 0; i < m; i++) {
+            const int64_t v = row_ptr[done + i] + shift;
+            FTH_ASSERT(v >= w->entry && v <= w->entries); /* so an i32 holds it */
             if (w->indptr.dtype == FTH_I32)
-                narrow[i] = (int32_t)(row_ptr[done + i] + shift);
+                narrow[i] = (int32_t)v;
             else
-                wide[i] = row_ptr[done + i] + shift;
+                wide[i] = v;
+        }
         FTH_TRY(w->indptr.write(w->indptr.self, &lo, &m, w->piece, err));
         done += m;
     }
@@ -118,6 +123,7 @@ fth_status fth_csr_append(fth_csr_writer *w, int64_t n, const int64_t *row_ptr, 
     }
     w->row += n;
     w->entry += m;
+    FTH_ASSERT(w->row <= w->rows && w->entry <= w->entries);
     return FTH_OK;
 }
 

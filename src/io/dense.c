@@ -8,11 +8,14 @@
 #include "io/dense.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
 #include <string.h>
 
+/* A window is half of what Linux reads ahead by default. Runs and gaps shorter than a quarter of it
+ * go through it, so that several short reads become one. Within these bounds not tuned. */
 enum { WINDOW = 64 << 10, SHORT_RUN = 16 << 10 };
 
 typedef struct dense {
@@ -64,7 +67,7 @@ fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_
 
 /* ---- elements ---- */
 
-/* Eight bytes at once: the bytes of each element of `size` are turned round within them. */
+/* Reverse the bytes of each element of `size` in eight bytes at once. */
 static inline uint64_t turn(uint64_t v, int64_t size)
 {
     if (size == 2)
@@ -76,6 +79,7 @@ static inline uint64_t turn(uint64_t v, int64_t size)
 static inline void turn_all(unsigned char *v, uint64_t bytes, int64_t size)
 {
     uint64_t at = 0;
+    FTH_ASSERT(bytes % (uint64_t)size == 0);
     for (; at + 8 <= bytes; at += 8) {
         uint64_t e;
         memcpy(&e, v + at, 8);
@@ -117,6 +121,7 @@ static void give_window(dense *d, const window *w)
 static fth_status through_window(dense *d, window *w, uint64_t offset, uint64_t bytes, uint64_t end,
                                  const char **out, fth_err *err)
 {
+    FTH_ASSERT(bytes > 0 && bytes <= WINDOW && offset + bytes <= end);
     if (offset < w->at || offset + bytes > w->at + w->holds) {
         const uint64_t want = fth__max_u64(bytes, fth__min_u64(WINDOW, end - offset));
         w->holds = 0;
@@ -124,6 +129,7 @@ static fth_status through_window(dense *d, window *w, uint64_t offset, uint64_t 
         w->at = offset;
         w->holds = want;
     }
+    FTH_ASSERT(w->holds <= WINDOW && offset - w->at + bytes <= w->holds);
     *out = w->data + (offset - w->at);
     return FTH_OK;
 }
@@ -132,6 +138,7 @@ int64_t fth__layout_item(const fth__layout *l)
 {
     static const int64_t bytes[] = {
         [FTH__KEPT_I8] = 1, [FTH__KEPT_I16] = 2, [FTH__KEPT_U32] = 4, [FTH__KEPT_U64] = 8};
+    FTH_ASSERT((size_t)l->kept < sizeof bytes / sizeof bytes[0]);
     return l->kept == FTH__KEPT_SAME ? fth_dtype_size(l->dtype) : bytes[l->kept];
 }
 
@@ -208,6 +215,7 @@ static void scatter_some(scatter *s, int64_t count, const char *src, char *dst)
     const size_t item = (size_t)s->item;
     while (count > 0) {
         const int64_t m = fth__min_i64(count, s->n[0] - s->index[0]);
+        FTH_ASSERT(m > 0 && s->to >= 0);
         char *to = dst + s->to * s->item;
         const int64_t step = s->stride[0] * s->item;
         for (int64_t i = 0; i < m; i++, to += step, src += item) memcpy(to, src, item);
@@ -279,6 +287,7 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     const int64_t count = fth__rect_count(l->n_axes, n);
     if (count == 0) return FTH_OK;
     const int64_t item = fth__layout_item(l);
+    FTH_ASSERT(item <= fth_dtype_size(l->dtype)); /* widen goes from front to back */
     char *raw = (char *)dst + count * (fth_dtype_size(l->dtype) - item);
     if (l->fortran && l->n_axes > 1)
         FTH_TRY(read_fortran(d, lo, n, raw, err));

@@ -60,7 +60,7 @@ int64_t fth__layout_item(const fth__layout *layout); /* bytes of an element in t
  * success only; `kind` is a literal. */
 fth_status fth__dense_open(fth_source *out, const char *kind, fth_mem *mem, const fth__bytes *bytes,
                            const fth__layout *layout, fth_err *err);
-/* Turn the bytes of each component around. */
+/* Reverse the bytes of each component. */
 void fth__swap_elements(fth_dtype dtype, int64_t count, void *elements);
 
 /* ---- writing ---- */
@@ -109,7 +109,7 @@ typedef struct fth__member {
 struct fth__members {
     fth_mem *mem;
     fth__writer writer;
-    char *path;           /* that of the writer ends with it */
+    char *path;           /* a copy: the writer frees its own when it ends */
     fth__member *member;  /* in the order they were given */
     fth__member **sorted; /* by name */
     int64_t n;

@@ -1,6 +1,7 @@
 /* file.c - bytes of a file in place; errors say which file, where, and what was missing. */
 #include "io/file.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/disk.h"
@@ -13,10 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that would fill half of the memory that is free is dropped from the page cache as it is
- * read: a stream larger than memory must not push other programs' pages out. Others stay there, for
- * who reads them again. */
+/* A file that would fill half of the free memory is dropped from the page cache as it is read: a
+ * stream larger than memory must not push other programs' pages out. Smaller files stay in the
+ * cache for the next reader; below 1 GiB they always do, however little memory is free at the
+ * moment. */
 static const uint64_t stream_from = (uint64_t)1 << 30;
+/* What is read, and dropped from the cache, at a time: one call costs nothing beside 8 MiB, and no
+ * more than that stays cached. Not tuned. */
 enum { PIECE = 8 << 20 };
 
 fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
@@ -37,7 +41,7 @@ fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const
 
 static fth_status open_fd(fth_file *f, const char *path, fth_err *err)
 {
-    /* a pipe would wait for who writes */
+    /* opening a pipe would block until somebody writes to it */
     const int why = f->writable ? fth__disk_open(f->mem, path, O_RDWR | O_CREAT, &f->fd)
                                 : fth__disk_open(NULL, path, O_RDONLY | O_NONBLOCK, &f->fd);
     if (why) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(why));
@@ -96,7 +100,7 @@ fth_status fth_file_open_update(fth_file **out, fth_mem *mem, const char *path, 
 fth_status fth_file_open_scratch(fth_file **out, fth_mem *mem, const char *dir, const char *what,
                                  fth_err *err)
 {
-    char name[FTH_PATH]; /* it has none: this is for errors */
+    char name[FTH_PATH]; /* for errors: the file itself has no name */
     *out = NULL;
     if (!dir || !what)
         return FTH_FAIL(err, FTH_E_USAGE, "a scratch file needs a folder and a name");
@@ -120,7 +124,8 @@ fth_status fth__file_of_bytes(fth_file **out, fth_mem *mem, const char *label, c
 
 fth_file *fth__file_retain(fth_file *f)
 {
-    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+    const int before = atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+    FTH_ASSERT(before > 0);
     return f;
 }
 
@@ -152,6 +157,7 @@ fth_status fth_file_read(fth_file *f, uint64_t offset, uint64_t bytes, void *dst
         const uint64_t want = fth__min_u64(bytes, PIECE);
         uint64_t got;
         const int why = fth__disk_read(f->fd, offset, want, to, &got);
+        FTH_ASSERT(got <= want);
         if (why)
             return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, offset + got, "reading %s: %s",
                                   what, strerror(why));
@@ -173,6 +179,7 @@ fth_status fth_file_write(fth_file *f, uint64_t offset, uint64_t bytes, const vo
     if (!f->writable)
         return FTH_FAIL(err, FTH_E_STATE, "%s: it was opened to be read, not written", f->path);
     const int why = fth__disk_write(f->mem, f->fd, offset, bytes, src, &done);
+    FTH_ASSERT(done <= bytes && (why || done == bytes));
     uint64_t end = f->bytes;
     while (done > 0 && end < offset + done &&
            !atomic_compare_exchange_weak(&f->bytes, &end, offset + done)) {

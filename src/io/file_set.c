@@ -5,6 +5,7 @@
  */
 #include <fathom/files.h>
 
+#include "base/assert.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
 
@@ -15,7 +16,7 @@
 
 typedef struct member {
     char *path, *temp, *old;
-    bool kept, placed; /* the old one has its second name; the new one has its own */
+    bool backed_up, placed; /* the old file has its second name; the new one has its own */
 } member;
 
 struct fth_file_set {
@@ -42,9 +43,10 @@ static char *hidden(fth_mem *mem, const char *path, const char *ending)
     const char *name = fth_path_name(path);
     const size_t bytes = strlen(path) + 64;
     char *text = fth__heap_alloc(mem, bytes);
-    if (text)
-        snprintf(text, bytes, "%.*s.%s.%ld.%s", (int)(name - path), path, name, (long)getpid(),
-                 ending);
+    if (!text) return NULL;
+    const int used = snprintf(text, bytes, "%.*s.%s.%ld.%s", (int)(name - path), path, name,
+                              (long)getpid(), ending);
+    FTH_ASSERT(used > 0 && (size_t)used < bytes);
     return text;
 }
 
@@ -58,6 +60,7 @@ fth_status fth_file_set_add(fth_file_set *set, const char *path, const char **te
     if (kind != FTH_PATH_ABSENT && kind != FTH_PATH_FILE)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it exists and is not a regular file", path);
     FTH_TRY(fth__grow(set->mem, &set->file, &set->cap, set->n + 1, err));
+    FTH_ASSERT(set->n < set->cap);
     member *m = &set->file[set->n++];
     m->path = fth__heap_strdup(set->mem, path);
     m->temp = hidden(set->mem, path, "part");
@@ -73,7 +76,7 @@ static fth_status failed(const member *m, const char *doing, int why, fth_err *e
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s: %s", m->path, doing, strerror(why));
 }
 
-/* What wrote it may have synced it already: then this costs nothing. */
+/* The writer of the file may have synced it already: then this costs nothing. */
 static fth_status sync_one(fth_mem *mem, const member *m, fth_err *err)
 {
     int fd;
@@ -88,31 +91,32 @@ static fth_status sync_one(fth_mem *mem, const member *m, fth_err *err)
 static fth_status keep_old(fth_mem *mem, member *m, fth_err *err)
 {
     if (!fth_path_exists(m->path)) return FTH_OK;
-    (void)unlink(m->old); /* of a process of this number that was killed */
+    (void)unlink(m->old); /* left by a process of the same number that was killed */
     int why = fth__disk_link(mem, m->path, m->old);
     if (why == EPERM || why == EOPNOTSUPP || why == EMLINK)
         why = fth__disk_rename(mem, m->path, m->old);
-    m->kept = !why;
+    m->backed_up = !why;
     return why ? failed(m, "keeping the previous file", why, err) : FTH_OK;
 }
 
 static fth_status place(fth_mem *mem, member *m, bool last, fth_err *err)
 {
+    FTH_ASSERT(m->temp && !m->backed_up && !m->placed);
     if (!last) FTH_TRY(keep_old(mem, m, err));
     const int why = fth__disk_rename(mem, m->temp, m->path);
     m->placed = !why;
     return why ? failed(m, "giving the finished file its name", why, err) : FTH_OK;
 }
 
-/* Without counting: this is what follows a failure. */
+/* Without the counter that makes operations fail in tests: this runs after a failure. */
 static void undo(member *m)
 {
-    if (m->kept)
-        (void)fth__disk_rename(NULL, m->old, m->path); /* nothing where both are one file */
+    if (m->backed_up)
+        (void)fth__disk_rename(NULL, m->old, m->path); /* does nothing where both are one file */
     else if (m->placed)
         (void)unlink(m->path);
-    if (m->kept) (void)unlink(m->old);
-    m->kept = m->placed = false;
+    if (m->backed_up) (void)unlink(m->old);
+    m->backed_up = m->placed = false;
 }
 
 fth_status fth_file_set_commit(fth_file_set *set, fth_err *err)
@@ -125,7 +129,8 @@ fth_status fth_file_set_commit(fth_file_set *set, fth_err *err)
         s = place(set->mem, &set->file[i], i == set->n - 1, err);
     for (int64_t i = set->n; s != FTH_OK && i-- > 0;) undo(&set->file[i]);
     for (int64_t i = 0; s == FTH_OK && i < set->n; i++) {
-        if (set->file[i].kept) (void)unlink(set->file[i].old);
+        FTH_ASSERT(set->file[i].placed);
+        if (set->file[i].backed_up) (void)unlink(set->file[i].old);
         const int why = fth__disk_sync_folder(set->file[i].path);
         if (why) s = failed(&set->file[i], "syncing its folder", why, err);
     }

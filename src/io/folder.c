@@ -1,6 +1,7 @@
 /* folder.c - folders: made, listed, removed, put in the place of another. */
 #include <fathom/files.h>
 
+#include "base/assert.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
 
@@ -10,7 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEPTH = 32 }; /* of folders of our own */
+/* The deepest tree that is removed. The deepest that we write, the chunks of a plate, has about ten
+ * levels; the limit bounds the recursion. */
+enum { DEPTH = 32 };
 
 /* ---- make ---- */
 
@@ -87,6 +90,7 @@ static fth_status sort_names(fth_texts *to, const fth_texts *from, fth_mem *mem,
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < n; i++)
         s = fth_texts_add(to, name[i], strlen(name[i]), err);
+    FTH_ASSERT(s != FTH_OK || fth_texts_count(to) == n);
     fth__heap_free(mem, block);
     return s;
 }
@@ -124,6 +128,7 @@ static fth_status remove_tree(fth_mem *mem, char path[FTH_PATH], int depth, fth_
     DIR *d = opendir(path);
     if (!d) return errno == ENOENT ? FTH_OK : cannot_remove(path, errno, err);
     const size_t n = strlen(path);
+    FTH_ASSERT(depth >= 0 && n < FTH_PATH);
     fth_status s = FTH_OK;
     for (const struct dirent *e; s == FTH_OK && (e = readdir(d));) {
         struct stat st;
@@ -158,7 +163,7 @@ fth_status fth_folder_replace(fth_mem *mem, const char *path, const char *made, 
 {
     char old[FTH_PATH];
     FTH_TRY(fth_path_beside(old, path, "old", err));
-    FTH_TRY(fth_folder_remove(mem, old, err)); /* of a run that was killed here */
+    FTH_TRY(fth_folder_remove(mem, old, err)); /* left by a run that was killed here */
     int why = fth__disk_rename(mem, path, old);
     if (why && why != ENOENT)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be replaced: %s", path, strerror(why));

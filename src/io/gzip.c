@@ -1,12 +1,16 @@
 /* gzip.c - gzip files, read and written in pieces through zlib; see fathom/gzip.h. */
 #include <fathom/gzip.h>
 
+#include "base/assert.h"
 #include "io/file.h"
 #include "text/deflate.h"
 
 #include <inttypes.h>
 
-enum { BUFFER = 64 << 10, MOST_RATIO = 1032 };
+enum {
+    BUFFER = 64 << 10, /* packed bytes read at once: inflating them takes longer than the call */
+    MOST_RATIO = 1032  /* deflate makes at most 258 bytes of 2 bits */
+};
 
 /* ---- reading ---- */
 
@@ -22,7 +26,7 @@ struct fth_gzip {
     uint8_t buffer[BUFFER];
 };
 
-/* What the object, aligned, and the room of zlib behind it take. */
+/* Bytes of the object rounded up: zlib's memory follows it, aligned. */
 static uint64_t front_bytes(uint64_t bytes)
 {
     return (bytes + 63) / 64 * 64;
@@ -70,6 +74,7 @@ uint64_t fth_gzip_most(const fth_gzip *z)
 static fth_status fill(fth_gzip *z, fth_err *err)
 {
     if (z->n_in > 0) return FTH_OK;
+    FTH_ASSERT(z->at <= fth_file_bytes(z->file));
     const uint64_t left = fth_file_bytes(z->file) - z->at, n = left < BUFFER ? left : BUFFER;
     FTH_TRY(fth_file_read(z->file, z->at, n, z->buffer, "packed bytes", err));
     z->at += n;
@@ -95,6 +100,7 @@ static fth_status unpack(fth_gzip *z, uint8_t *dst, uint64_t bytes, uint64_t *go
         z->ended = r == FTH__INFLATE_ENDED;
         if (had == 0 && room == before && !z->ended) break; /* the file ends inside the stream */
     }
+    FTH_ASSERT(room <= bytes && z->n_in <= BUFFER);
     *got = bytes - room;
     z->given += *got;
     return FTH_OK;
@@ -168,8 +174,8 @@ fth_status fth_gzip_create(fth_gzip_writer **out, fth_mem *mem, const char *path
     return FTH_OK;
 }
 
-/* What a callback of zlib ran into, told to the caller. */
-static fth_status told(const fth_gzip_writer *w, fth_err *err)
+/* Report the failure of a write inside a zlib callback. */
+static fth_status report(const fth_gzip_writer *w, fth_err *err)
 {
     if (w->status != FTH_OK && err && err->status == FTH_OK) *err = w->err;
     return w->status;
@@ -178,13 +184,13 @@ static fth_status told(const fth_gzip_writer *w, fth_err *err)
 fth_status fth_gzip_write(fth_gzip_writer *w, const void *src, uint64_t bytes, fth_err *err)
 {
     fth__deflate_add(w->deflate, src, bytes);
-    return told(w, err);
+    return report(w, err);
 }
 
 fth_status fth_gzip_commit(fth_gzip_writer *w, fth_err *err)
 {
     const bool packed = fth__deflate_end(w->deflate);
-    fth_status s = told(w, err);
+    fth_status s = report(w, err);
     if (s == FTH_OK && !packed)
         s = FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib does not pack", w->file.path);
     if (s == FTH_OK)

@@ -5,6 +5,7 @@
  * thread-safe one: it has its own lock, and error stacks per thread.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/h5.h"
 #include "io/h5_info.h"
@@ -204,7 +205,7 @@ static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const ch
 
 /* ---- h5py's LZF ---- */
 
-enum { LZF = 32000 };
+enum { LZF = 32000 }; /* the id that is registered for it */
 
 /* Reading only. The third value of the filter is the size of a chunk; datasets of strings have no
  * values at all, and then the stream says it. */
@@ -216,6 +217,7 @@ static size_t lzf_filter(unsigned flags, size_t n, const unsigned values[], size
     if (most == 0) return 0;
     unsigned char *out = H5allocate_memory(most, false);
     const size_t made = out ? fth__lzf_unpack(*buffer, bytes, out, most) : 0;
+    FTH_ASSERT(made <= most);
     if (made == 0) {
         H5free_memory(out);
         return 0;
@@ -358,9 +360,11 @@ static void close_source(void *self)
 hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n)
 {
     const int outer = d->n_axes - d->inner;
+    FTH_ASSERT(outer >= 0 && outer <= FTH_MAX_AXES);
     if (outer == 0) return H5Screate(H5S_SCALAR);
     hsize_t start[FTH_MAX_AXES], count[FTH_MAX_AXES];
     for (int a = 0; a < outer; a++) {
+        FTH_ASSERT(lo[a] >= 0 && n[a] > 0 && lo[a] + n[a] <= d->size[a]);
         start[a] = (hsize_t)lo[a];
         count[a] = (hsize_t)n[a];
     }
@@ -392,6 +396,7 @@ static fth_status read_cut(fth__h5_dataset *d, const int64_t *lo, const int64_t 
                            fth_err *err)
 {
     const int64_t item = fth_dtype_size(d->dtype), width = d->size[1];
+    FTH_ASSERT(d->inner == 1 && d->n_axes == 2 && lo[1] + n[1] <= width);
     void *row = NULL;
     FTH_TRY(fth__heap_take(d->mem, width, (uint64_t)item, &row, err));
     fth_status s = FTH_OK;
@@ -540,6 +545,7 @@ fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, h
         if (!fth__mul_u64(bytes, chunk[a], &bytes)) bytes = UINT64_MAX;
     if (rank < 1 || bytes > UINT32_MAX)
         return H5_FAIL(err, FTH_E_FILE_FORMAT, path, d->name, "reading its chunk size");
+    FTH_ASSERT(!d->bill);
     /* while a filter packs or unpacks there are its two sides, and the chunk before in the cache */
     d->bill_bytes = H5Pget_nfilters(create) > 0 ? 3 * bytes : bytes;
     FTH_TRY_CTX(fth_mem_take(d->mem, FTH_MEM_DIRECT, d->bill_bytes, "hdf5 chunk", &d->bill, err),

@@ -4,6 +4,7 @@
  * rooms of their size: libhdf5 would take it on trust that a filter gives as much as a chunk has.
  * The last chunk is kept.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/h5.h"
 #include "io/lz4.h"
@@ -59,13 +60,15 @@ fth_status fth__h5_packed_open(fth__h5_dataset *d, hid_t create, hid_t type, fth
     const uint64_t ours = (uint64_t)fth_dtype_size(d->dtype),
                    wide = p->item > ours ? p->item : ours;
     p->bytes = p->count * p->item;
-    p->raw_room = p->bytes + p->bytes / 64 + 4096; /* what cannot be packed takes a little more */
+    /* LZ4 makes incompressible bytes longer by 1/255; heads of blocks add less than a page */
+    p->raw_room = p->bytes + p->bytes / 64 + 4096;
     d->bill_bytes = p->raw_room + p->bytes + p->count * wide;
     FTH_TRY_CTX(fth_mem_take(d->mem, FTH_MEM_DIRECT, d->bill_bytes, "hdf5 chunk", &d->bill, err),
                 err, "one chunk of %s, %s", d->h5->path, d->name);
     p->whole = d->bill;
     p->room = p->whole + p->count * wide;
     p->raw = p->room + p->bytes;
+    FTH_ASSERT(p->raw + p->raw_room == (unsigned char *)d->bill + d->bill_bytes);
     return FTH_OK;
 }
 
@@ -126,6 +129,7 @@ static void copy_out(const fth__h5_dataset *d, const int64_t *lo, const int64_t 
         const int64_t first = (int64_t)p->at[a], behind = first + (int64_t)p->chunk[a];
         from[a] = at[a] = lo[a] > first ? lo[a] : first;
         end[a] = lo[a] + n[a] < behind ? lo[a] + n[a] : behind;
+        FTH_ASSERT(from[a] < end[a] && end[a] <= d->size[a]); /* they overlap */
     }
     for (;;) {
         int64_t here = 0, there = 0;
@@ -133,6 +137,7 @@ static void copy_out(const fth__h5_dataset *d, const int64_t *lo, const int64_t 
             here = here * (int64_t)p->chunk[a] + at[a] - (int64_t)p->at[a];
             there = there * n[a] + at[a] - lo[a];
         }
+        FTH_ASSERT((uint64_t)(here + end[last] - from[last]) <= p->count);
         memcpy(dst + there * item, p->whole + here * item,
                (size_t)((end[last] - from[last]) * item));
         int a = last - 1;

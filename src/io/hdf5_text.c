@@ -3,6 +3,7 @@
  * Strings of a variable length are allocated by HDF5 while it reads them; they
  * are taken in batches, so that this stays small.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/h5.h"
 #include "mem/heap.h"
@@ -10,7 +11,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { BATCH = 1024, PIECE = 64 << 10, BEST_RATIO = 1032 };
+enum {
+    BATCH = 1024,     /* strings of any length at a time: as many blocks of malloc's are alive */
+    PIECE = 64 << 10, /* bytes of strings of a fixed length at a time; not tuned */
+    BEST_RATIO = 1032 /* deflate makes at most 258 bytes of 2 bits */
+};
 
 static fth_status list_names(fth_h5 *h5, const char *group, hid_t id, fth_texts *t, fth_err *err)
 {
@@ -114,6 +119,7 @@ static fth_status add_strings(const strings *s, const void *buffer, int64_t m, f
 static fth_status read_batches(const strings *s, int64_t batch, void *buffer, fth_texts *t,
                                fth_err *err)
 {
+    FTH_ASSERT(batch > 0 && (!s->is_attr || batch == s->n));
     for (int64_t at = 0; at < s->n; at += batch) {
         const int64_t m = fth__min_i64(batch, s->n - at);
         const hsize_t start = (hsize_t)at, count = (hsize_t)m;

@@ -5,6 +5,7 @@
  * After any failure the file can only be abandoned.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/h5.h"
 #include "mem/heap.h"
@@ -13,7 +14,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { AUTO_CHUNK = 1 << 20, COPY_PIECE = 4 << 20 };
+enum {
+    AUTO_CHUNK = 1 << 20, /* HDF5's default cache holds one such chunk, so readers are fast */
+    COPY_PIECE = 4 << 20  /* bytes copied at a time; not tuned */
+};
 
 typedef struct sink {
     fth__h5_dataset d; /* first: its opened is how a sink is closed */
@@ -155,6 +159,7 @@ static fth_status finish(fth_h5_writer *w, fth_err *err)
     if (must_fail(w) || H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0 || !free_sinks(w))
         return failed(w, "/", "flushing the file", err);
     const hid_t file = w->file;
+    FTH_ASSERT(file >= 0 && !w->sinks);
     w->file = -1;
     if (H5Fclose(file) < 0) return failed(w, "/", "closing the file", err);
     return fth__writer_commit(&w->writer, NULL, err);
@@ -199,6 +204,7 @@ static fth_status sink_write(void *self, const int64_t *lo, const int64_t *n, co
     if (memory >= 0) H5Sclose(memory);
     fth__h5_leave(q);
     if (ok) s->written += count;
+    FTH_ASSERT(s->written >= 0 && s->written <= s->count);
     return status;
 }
 
@@ -372,11 +378,11 @@ static bool is_there(fth_h5_writer *w, const char *object)
 fth_status fth_h5_remove(fth_h5_writer *w, const char *object, fth_err *err)
 {
     if (!object || !object[0] || strcmp(object, "/") == 0)
-        return FTH_FAIL(err, FTH_E_USAGE, "no object to take away");
+        return FTH_FAIL(err, FTH_E_USAGE, "no object to remove");
     const fth__h5_quiet q = fth__h5_enter();
     fth_status s = FTH_OK;
     if (is_there(w, object) && (must_fail(w) || H5Ldelete(w->file, object, H5P_DEFAULT) < 0))
-        s = failed(w, object, "taking an object away", err);
+        s = failed(w, object, "removing an object", err);
     fth__h5_leave(q);
     return s;
 }

@@ -3,6 +3,7 @@
  * Pages run over channels first, then planes, then time points. A stack that was too large for
  * TIFF has one page, and its planes follow each other behind it.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
@@ -75,6 +76,7 @@ static fth_status spread(fth__tiff *t, int64_t images, fth_err *err)
 {
     const uint64_t bytes = fth__tiff_plane_bytes(&t->page[0]) * (uint64_t)t->page[0].samples;
     uint64_t end = 0;
+    FTH_ASSERT(images > 1 && t->n_pages == 1 && t->page[0].data);
     if (!fth__mul_u64(bytes, (uint64_t)images, &end) || !fth__add_u64(end, t->page[0].data, &end) ||
         end > fth_file_bytes(t->file))
         return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, t->file->path, t->page[0].data,
@@ -116,6 +118,7 @@ fth_status fth__imagej_plan(fth__tiff_plan *plan, fth_err *err)
     plan->z_step_um = um * find_real(text, "spacing");
     plan->period_ms = 1e3 * find_real(text, "finterval");
     FTH_TRY(fth__tiff_plan_sizes(plan, t, 1, z, c, err));
+    FTH_ASSERT(plan->t * plan->z * plan->c == images);
     for (int64_t i = 0; i < images && i < f->n_pages; i++)
         plan->plane[i] = (fth__tiff_plane){0, (int32_t)i}; /* [t][z][c], as ImageJ has it */
     return images > f->n_pages ? say_missing(plan, images, f->n_pages, err) : FTH_OK;

@@ -1,6 +1,7 @@
 /* images.c - image files of any format: the list of formats, and what all of them share. */
 #include "io/images.h"
 
+#include "base/assert.h"
 #include "io/file.h"
 #include "io/nd2.h"
 #include "io/ngff.h"
@@ -60,7 +61,14 @@ fth_status fth_images_open(fth_images **out, fth_mem *mem, const char *path,
     *out = NULL;
     FTH_TRY(look(&head, mem, path, err));
     const fth__images_format *format = fth__images_recognise(&head);
-    if (format) return format->open(out, mem, path, options ? options : &none, err);
+    if (format) {
+        FTH_TRY(format->open(out, mem, path, options ? options : &none, err));
+        const fth_images_info *info = &(*out)->info;
+        FTH_ASSERT((*out)->format == format && info->format && info->axes && info->objective &&
+                   info->description && info->damage);
+        FTH_ASSERT(info->frames_present >= 0 && info->frames_present <= info->frames_expected);
+        return FTH_OK;
+    }
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no format of images that is known; these are: %s",
                     path, list(text, sizeof text));
 }

@@ -9,7 +9,7 @@
 
 #include <fathom/images.h>
 
-enum { FTH__IMAGES_HEAD = 64 };
+enum { FTH__IMAGES_HEAD = 64 }; /* bytes: signatures have at most 18, those of BMP */
 
 /* What is looked at to recognise a format. */
 typedef struct fth__images_head {

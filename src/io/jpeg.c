@@ -5,6 +5,7 @@
  * malloc: a few rows, and for reading progressive files all coefficients, which are limited. Its
  * errors jump out of it, so what it needs lives in an object that outlives the jump.
  */
+#include "base/assert.h"
 #include "io/picture.h"
 #include "mem/heap.h"
 
@@ -18,7 +19,12 @@
 
 #include <jerror.h>
 
-enum { BUFFER = 64 << 10, MOST_SIDE = 65500, MOST_MEMORY = 256 << 20, MOST_SCANS = 100 };
+enum {
+    BUFFER = 64 << 10,       /* bytes read at a time; decoding them takes far longer */
+    MOST_SIDE = 65500,       /* libjpeg's own limit */
+    MOST_MEMORY = 256 << 20, /* coefficients of 44 megapixels, progressive and not subsampled */
+    MOST_SCANS = 100         /* encoders write about ten */
+};
 
 /* What libjpeg says when it fails, and where to go then. */
 typedef struct trouble {
@@ -92,6 +98,7 @@ static boolean refuse_more(j_compress_ptr c)
 static void end_output(j_compress_ptr c)
 {
     const writer *w = (const writer *)(const void *)c;
+    FTH_ASSERT(c->dest->free_in_buffer <= w->out->room);
     w->out->n = w->out->room - c->dest->free_in_buffer;
 }
 
@@ -183,6 +190,7 @@ static void begin_input(j_decompress_ptr c)
 static boolean fill(j_decompress_ptr c)
 {
     reader *r = (reader *)(void *)c;
+    FTH_ASSERT(r->at <= fth_file_bytes(r->file));
     const uint64_t left = fth_file_bytes(r->file) - r->at, n = left < BUFFER ? left : BUFFER;
     r->trouble.status = n > 0 ? fth_file_read(r->file, r->at, n, r->buffer, "a JPEG", &r->why)
                               : FTH__FILE_FAIL(&r->why, FTH_E_FILE_SHORT, r->file->path, r->at,
@@ -312,6 +320,10 @@ static void take_row(reader *r, JSAMPROW row)
 {
     if (!r->started) (void)jpeg_start_decompress(&r->c);
     r->started = true;
+    /* the caller's row has this many samples, for this many rows */
+    FTH_ASSERT(r->c.output_width == r->c.image_width &&
+               r->c.output_components == r->c.num_components &&
+               r->c.output_scanline < r->c.output_height);
     (void)jpeg_read_scanlines(&r->c, &row, 1);
     if (r->c.output_scanline == r->c.output_height) (void)jpeg_finish_decompress(&r->c);
 }

@@ -4,6 +4,7 @@
  * wait for the next. libtiff reads through our file, into memory of ours, and says nothing to
  * anybody but us. What it takes from malloc is the state of a packing, and its tables.
  */
+#include "base/assert.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
 
@@ -14,7 +15,10 @@
 
 #include <tiffio.h>
 
-enum { MOST_BLOCK = 64 << 20, MOST_IDLE = 32 };
+enum {
+    MOST_BLOCK = 64 << 20, /* one allocation of libtiff's; tables of strips are its largest */
+    MOST_IDLE = 32         /* handles kept for the next readers; more threads open their own */
+};
 
 typedef struct handle {
     TIFF *tif;
@@ -43,6 +47,7 @@ static tmsize_t read_file(thandle_t user, void *to, tmsize_t bytes)
     const uint64_t n = bytes > 0 && (uint64_t)bytes < left ? (uint64_t)bytes : left;
     if (bytes <= 0 || fth_file_read(h->owner->file, h->at, n, to, "a strip", NULL) != FTH_OK)
         return 0;
+    FTH_ASSERT(n <= (uint64_t)bytes);
     h->at += n;
     return (tmsize_t)n;
 }
@@ -132,6 +137,7 @@ static fth_status take_handle(fth__libtiff *l, handle **out, fth_err *err)
 {
     pthread_mutex_lock(&l->lock);
     handle *h = l->idle;
+    FTH_ASSERT((h != NULL) == (l->n_idle > 0));
     if (h) {
         l->idle = h->next;
         l->n_idle--;
@@ -146,6 +152,7 @@ static fth_status take_handle(fth__libtiff *l, handle **out, fth_err *err)
 static void give_handle(fth__libtiff *l, handle *h)
 {
     pthread_mutex_lock(&l->lock);
+    FTH_ASSERT(h->owner == l && l->n_idle <= MOST_IDLE);
     const bool keep = l->n_idle < MOST_IDLE;
     if (keep) {
         h->next = l->idle;
@@ -219,6 +226,7 @@ fth_status fth__libtiff_chunk(fth__libtiff *l, const fth__tiff_page *p, int64_t 
                               uint64_t bytes, void *packed, uint64_t room, fth_err *err)
 {
     handle *h = NULL;
+    FTH_ASSERT(chunk >= 0 && packed && room > 0);
     FTH_TRY(take_handle(l, &h, err));
     tmsize_t got = -1;
     if (go_to(h, p) && chunk < UINT32_MAX && !!TIFFIsTiled(h->tif) == p->tiled &&

@@ -9,6 +9,8 @@
  */
 #include "io/lz4.h"
 
+#include "base/assert.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -31,6 +33,7 @@ size_t fth__lz4_block(const unsigned char *in, size_t bytes, unsigned char *out,
     const unsigned char *const end = in + bytes;
     size_t made = 0;
     while (in < end) {
+        FTH_ASSERT(made <= room);
         const unsigned char token = *in++;
         size_t n;
         if (!more(&in, end, token >> 4, &n) || n > (size_t)(end - in) || n > room - made) return 0;
@@ -70,6 +73,7 @@ static bool next_block(const unsigned char **in, const unsigned char *end, bool 
     if (packed > (uint64_t)(end - *in)) return false;
     const unsigned char *from = *in;
     *in += packed;
+    FTH_ASSERT(*in <= end);
     if (allowed && packed == want) { /* what LZ4 made no smaller */
         memcpy(out, from, want);
         return true;
@@ -118,6 +122,7 @@ bool fth__bitshuffle_chunk(const unsigned char *in, size_t bytes, unsigned char 
     if (block == 0 || block % 8) return want == 0;
     for (size_t at = 0; at < all - tail;) {
         const size_t n = all - tail - at < block ? all - tail - at : block;
+        FTH_ASSERT(n > 0 && n % 8 == 0 && (at + n) * item <= want); /* rows of whole bytes */
         if (!next_block(&in, end, false, room, n * item)) return false;
         sort_back(room, n, item, out + at * item);
         at += n;

@@ -7,6 +7,8 @@
  */
 #include "io/lzf.h"
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -35,6 +37,7 @@ size_t fth__lzf_unpack(const unsigned char *in, size_t bytes, unsigned char *out
     const unsigned char *const end = in + bytes;
     size_t made = 0;
     while (in < end) {
+        FTH_ASSERT(made <= room);
         const unsigned c = *in++;
         if (c < 32) {
             const size_t n = c + 1;

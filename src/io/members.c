@@ -1,4 +1,5 @@
 /* members.c - sinks that share one file: all of them finish, or there is no file. */
+#include "base/assert.h"
 #include "io/dense.h"
 #include "mem/heap.h"
 
@@ -113,13 +114,15 @@ fth_status fth__members_sink(fth__members *m, const char *kind, const char *name
 
 fth_status fth__members_check(const fth__members *m, fth_err *err)
 {
-    for (int64_t i = 0; i < m->n; i++)
+    for (int64_t i = 0; i < m->n; i++) {
         if (!m->member[i].done)
             return FTH_FAIL(err, FTH_E_STATE,
                             "%s: '%s' was not committed (%lld of %lld elements were written)",
                             m->writer.path, m->member[i].name,
                             (long long)atomic_load(&m->member[i].place.written),
                             (long long)m->member[i].place.count);
+        FTH_ASSERT(atomic_load(&m->member[i].place.written) == m->member[i].place.count);
+    }
     if (m->abandoned)
         return FTH_FAIL(err, FTH_E_STATE, "%s: a sink of this file was abandoned", m->writer.path);
     return FTH_OK;

@@ -1,6 +1,7 @@
 /* nd2.c - opening an ND2 file: signature, metadata, loops, and what is asked of it afterwards. */
 #include "io/nd2.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEARCH = 64 << 10 };
+enum { SEARCH = 64 << 10 }; /* bytes around a wrong place; options change it. Maps move by pages */
 
 /* ---- what kind of file it is ---- */
 
@@ -38,8 +39,8 @@ static fth_status check_signature(fth__nd2 *nd2, fth__text *damage, fth_err *err
         return FTH_E_FILE_FEATURE;
     }
     const bool named = memcmp(head + 16, FTH__ND2_SIGNATURE, NAME) == 0;
-    const bool told = memcmp(head + VERSION, "Ver", 3) == 0;
-    if (!named || !told) {
+    const bool versioned = memcmp(head + VERSION, "Ver", 3) == 0;
+    if (!named || !versioned) {
         fth__text_add(damage, "the signature is damaged, and the version taken as 3; ");
         return FTH_OK;
     }
@@ -140,6 +141,7 @@ static fth_status set_axes(fth__nd2 *nd2, fth__text *damage, fth_err *err)
     for (int i = 0; i < l->n; i++)
         if (l->loop[i].count > 1) *to++ = "tpz"[l->loop[i].axis];
     if (nd2->meta.components > 1) *to++ = 'c';
+    FTH_ASSERT(l->n <= 3 && to + 3 <= nd2->axes + sizeof nd2->axes);
     memcpy(to, "yx", 3);
     nd2->n_frames = product;
     if (nd2->meta.sequences > 0 && nd2->meta.sequences != product)
@@ -153,6 +155,7 @@ static void set_info(fth__nd2 *nd2)
     static const fth_dtype dtypes[] = {[8] = FTH_U8, [16] = FTH_U16, [32] = FTH_F32};
     const fth__nd2_meta *m = &nd2->meta;
     fth_images_info *info = &nd2->images.info;
+    FTH_ASSERT(m->bits == 8 || m->bits == 16 || m->bits == 32); /* the attributes were checked */
     info->format = "nd2";
     info->axes = nd2->axes;
     info->size[FTH_IMAGES_C] = m->components;
@@ -238,7 +241,9 @@ static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
 
 static const char *get_channel(const fth_images *images, int64_t c)
 {
-    return ((const fth__nd2 *)images)->meta.channel[c];
+    const fth__nd2_meta *m = &((const fth__nd2 *)images)->meta;
+    FTH_ASSERT(c >= 0 && c < m->n_channels);
+    return m->channel[c];
 }
 
 static fth_images_position get_position(const fth_images *images, int64_t p)
@@ -287,6 +292,7 @@ static fth_images_frame get_frame(const fth_images *images, int64_t t, int64_t p
 {
     const fth__nd2 *nd2 = (const fth__nd2 *)images;
     const int64_t number = t * nd2->stride[0] + p * nd2->stride[1] + z * nd2->stride[2];
+    FTH_ASSERT(number >= 0 && number < nd2->n_frames);
     const fth__nd2_chunk *chunk = &nd2->frame[number];
     const fth_images_position at = get_position(images, p);
     const bool stack = images->info.size[FTH_IMAGES_Z] > 1;

@@ -6,6 +6,7 @@
  * page that starts with the magic number goes on. The map made so has the layout of a map in a
  * file.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/nd2.h"
 
@@ -13,9 +14,9 @@
 #include <string.h>
 
 enum {
-    LOOK = 80,             /* bytes of a chunk that tell what it is */
-    BLOCK = 256 << 10,     /* read at once when pages are searched */
-    LONGEST_NAME = 1 << 16 /* bytes of the field, which is mostly padding */
+    LOOK = 80,             /* bytes that tell what a chunk is: its head and 64 of its name */
+    BLOCK = 256 << 10,     /* read at once when pages are searched: 64 pages; not tuned */
+    LONGEST_NAME = 1 << 16 /* bytes of the field, which is mostly padding: microscopes write 4072 */
 };
 
 static uint64_t get_u64(const char *p)
@@ -91,6 +92,7 @@ fth_status fth__nd2_map_add(fth__nd2_map *m, const char *name, fth__nd2_chunk ch
         fth__nd2_map_clear(m);
         *m = more;
     }
+    FTH_ASSERT(need <= m->room); /* names have less than 64 bytes, a map at least 64 KiB */
     char *to = m->text + m->bytes;
     memcpy(to, name, n);
     to[n] = '!';
@@ -114,6 +116,7 @@ bool fth__nd2_map_next(const fth__nd2_map *m, uint64_t *at, fth__nd2_entry *out)
     *out = (fth__nd2_entry){name, n, {get_u64(name + n), get_u64(name + n + 8)}};
     if (out->chunk.bytes == out->chunk.offset) out->chunk.bytes = FTH__ND2_UNKNOWN;
     *at += n + 16;
+    FTH_ASSERT(*at <= m->bytes);
     return true;
 }
 
@@ -165,6 +168,7 @@ static fth_status search_map(fth__nd2_map *m, fth_file *f, uint64_t from, uint64
     enum { NAME = sizeof FTH__ND2_MAP_NAME - 1 };
     void *block = NULL;
     *found = false;
+    FTH_ASSERT(from <= to && to <= f->bytes);
     if (to - from < NAME) return FTH_OK;
     FTH_TRY(fth_mem_take(f->mem, FTH_MEM_ANY, to - from, "search for the map of an ND2 file",
                          &block, err));
@@ -214,6 +218,7 @@ fth_status fth__nd2_map_load(fth__nd2_map *m, fth_file *f, uint64_t search, bool
 /* The first page from `at` on that starts with the magic number; the end of the file if none. */
 static fth_status next_magic(fth_file *f, char *block, uint64_t *at, fth_err *err)
 {
+    FTH_ASSERT(*at % FTH__ND2_PAGE == 0);
     while (*at < f->bytes) {
         const uint64_t n = fth__min_u64(BLOCK, f->bytes - *at);
         FTH_TRY(fth_file_read(f, *at, n, block, "pages without a map", err));
@@ -285,8 +290,11 @@ fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, const fth__nd2_known 
     void *block = NULL;
     FTH_TRY(fth_mem_take(f->mem, FTH_MEM_ANY, BLOCK, "scan of an ND2 file", &block, err));
     fth_status s = FTH_OK;
-    for (uint64_t at = 0; s == FTH_OK && at < f->bytes;)
-        s = scan_at(m, f, known, block, at, &at, err);
+    for (uint64_t at = 0; s == FTH_OK && at < f->bytes;) {
+        const uint64_t here = at;
+        s = scan_at(m, f, known, block, here, &at, err);
+        FTH_ASSERT(s != FTH_OK || at > here); /* or it would never end */
+    }
     (void)fth_mem_release(f->mem, block, NULL);
     if (s != FTH_OK) fth__nd2_map_clear(m);
     return s;

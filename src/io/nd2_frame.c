@@ -6,6 +6,7 @@
  * is made, so that a run takes no memory; a thread waits where all are in use.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/inflate.h"
@@ -21,10 +22,10 @@
 #include <sys/uio.h>
 
 enum {
-    WINDOW = 256 << 10, /* of rows, where one fits */
-    GAP = 8192,         /* between frames that are read together: padding and a head */
-    RUN = 64,           /* frames in one call */
-    MOST_SLOTS = 16
+    WINDOW = 256 << 10, /* bytes of rows, or one row where that is longer; not tuned */
+    GAP = 8192,         /* between frames that are read together: padding and a head, a page each */
+    RUN = 64,           /* frames in one call; their parts stay below the 1024 that preadv takes */
+    MOST_SLOTS = 16     /* at most, one per thread that unpacks; bounds the memory, not tuned */
 };
 
 typedef struct slot {
@@ -69,6 +70,7 @@ static slot *take_slot(reader *r, int64_t number)
 static void free_slot(reader *r, slot *s)
 {
     pthread_mutex_lock(&r->lock);
+    FTH_ASSERT(s->taken);
     s->taken = false;
     pthread_cond_signal(&r->freed);
     pthread_mutex_unlock(&r->lock);
@@ -115,6 +117,7 @@ static fth_status make_slots(reader *r, fth_err *err)
     const uint64_t most = fth__min_u64(stats.budget_bytes / 8 / each, MOST_SLOTS);
     const bool rare = r->plain && !r->nd2->meta.packed;
     const int wanted = rare ? 1 : (int)fth__max_u64(fth__min_u64(most, (uint64_t)cores), 1);
+    FTH_ASSERT(wanted >= 1 && wanted <= MOST_SLOTS);
     while (r->n_slots < wanted) FTH_TRY(make_slot(r, &r->slot[r->n_slots++], err));
     return FTH_OK;
 }
@@ -131,6 +134,7 @@ static fth_status find_rows(const reader *r, int64_t number, uint64_t *at, uint6
     fth__nd2_head head;
     char name[40];
     bool there = false;
+    FTH_ASSERT(chunk->offset > 0 && (chunk->bytes & ~FTH__ND2_REPAIRED) > FTH__ND2_PREFIX);
     snprintf(name, sizeof name, "ImageDataSeq|%" PRId64, number);
     FTH_TRY(fth__nd2_head_read(r->nd2->file, chunk->offset, &head, &there, err));
     *bytes = (chunk->bytes & ~FTH__ND2_REPAIRED) - FTH__ND2_PREFIX;
@@ -166,6 +170,8 @@ static fth_status add(const reader *r, gather *g, uint64_t at, uint64_t bytes, v
 {
     if (g->n > 0 && (at < g->end || at - g->end > GAP || g->n + 2 > 2 * RUN))
         FTH_TRY(flush(r, g, err));
+    FTH_ASSERT(g->n + 2 <= 2 * RUN);
+    FTH_ASSERT(g->n == 0 || (at >= g->end && at - g->end <= sizeof g->gap));
     if (g->n == 0)
         g->from = at;
     else if (at > g->end)
@@ -210,6 +216,7 @@ static void copy_rows(const reader *r, const wish *w, const uint8_t *data, int64
     const bool swap = r->nd2->swap_rgb && m->rgb;
     for (int64_t c = 0; c < w->n[FTH_IMAGES_C]; c++) {
         const int64_t channel = w->lo[FTH_IMAGES_C] + c, part = swap ? 2 - channel : channel;
+        FTH_ASSERT(part >= 0 && part < m->components && x0 + nx <= m->width);
         for (int64_t y = 0; y < rows; y++) {
             uint8_t *to = w->to + ((c * ny + first + y) * nx) * r->element;
             const uint8_t *from = data + (uint64_t)y * r->row_bytes +
@@ -230,6 +237,7 @@ static fth_status read_window(reader *r, slot *s, const wish *w, uint64_t at, ft
         const int64_t rows = fth__min_i64(most, ny - y);
         const uint64_t row = (uint64_t)(w->lo[FTH_IMAGES_Y] + y);
         const uint64_t bytes = (uint64_t)(rows - 1) * r->row_bytes + used;
+        FTH_ASSERT(rows > 0 && bytes <= rows_room(r));
         struct iovec part = {s->rows, bytes};
         FTH_TRY(fth__nd2_read(r->nd2, at + row * r->row_bytes, &part, 1, err));
         copy_rows(r, w, s->rows, y, rows);
@@ -241,6 +249,7 @@ static fth_status unpack(reader *r, slot *s, int64_t number, uint64_t at, uint64
                          fth_err *err)
 {
     struct iovec part = {s->packed, bytes};
+    FTH_ASSERT(s->taken && bytes <= r->packed_bytes);
     FTH_TRY(fth__nd2_read(r->nd2, at, &part, 1, err));
     if (fth__unpacker_zlib(s->unpacker, s->packed, bytes, to, r->frame_rows)) return FTH_OK;
     return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, r->nd2->file->path, at,
@@ -280,6 +289,7 @@ static fth_status read_frame(reader *r, int64_t number, const wish *w, gather *g
     const int64_t *n = w->n, *size = r->nd2->images.info.size;
     const uint64_t row = (uint64_t)(n[FTH_IMAGES_X] * r->element);
     uint64_t at, bytes;
+    FTH_ASSERT(number >= 0 && number < r->nd2->n_frames);
     if (r->nd2->frame[number].offset == 0) {
         memset(w->to, 0, (uint64_t)(n[FTH_IMAGES_C] * n[FTH_IMAGES_Y]) * row);
         return FTH_OK;

@@ -6,13 +6,14 @@
  */
 #include "io/nd2.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBES = 16 };
+enum { PROBES = 16 }; /* frames whose heads are read to trust a map: a few seeks; not tuned */
 
 /* ---- parts ---- */
 
@@ -88,12 +89,14 @@ static void take_frames(frames *f, const fth__nd2 *nd2, const fth__nd2_map *map)
         if (whole) f->at[number] = (fth__nd2_chunk){e.chunk.offset, bytes};
     }
     for (int64_t i = 0; i < f->n; i++) f->present += f->at[i].offset > 0;
+    FTH_ASSERT(f->present <= f->highest + 1 && f->highest < f->n);
 }
 
 static fth_status has_head(fth__nd2 *nd2, const frames *f, int64_t number, bool *good, fth_err *err)
 {
     fth__nd2_head head;
     char name[40];
+    FTH_ASSERT(number >= 0 && number < f->n && f->at[number].offset > 0);
     snprintf(name, sizeof name, "ImageDataSeq|%" PRId64, number);
     FTH_TRY(fth__nd2_head_read(nd2->file, f->at[number].offset, &head, good, err));
     *good = *good && strcmp(head.name, name) == 0 &&
@@ -128,6 +131,7 @@ static fth_status merge(fth__nd2 *nd2, frames *f, const fth__nd2_maps *m, fth_er
 {
     frames found;
     FTH_TRY(make_frames(&found, nd2, err));
+    FTH_ASSERT(found.n == f->n);
     take_frames(&found, nd2, &m->found);
     fth_status s = FTH_OK;
     f->present = 0;
@@ -211,6 +215,7 @@ fth_status fth__nd2_find_frames(fth__nd2 *nd2, fth__nd2_maps *m, fth__text *dama
         FTH_TRY(scan_rest(nd2, m, &f, damage, err));
     if (m->scanned) FTH_TRY(merge(nd2, &f, m, err));
     fth_images_info *info = &nd2->images.info;
+    FTH_ASSERT(f.present >= 0 && f.present <= f.n);
     info->frames_present = f.present;
     for (int64_t i = 0; i < f.n; i++)
         info->frames_repaired += f.at[i].offset > 0 && (f.at[i].bytes & FTH__ND2_REPAIRED);

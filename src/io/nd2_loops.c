@@ -4,6 +4,7 @@
  * one level (each position may have a loop of its own) the longest counts. A spectral loop is the
  * channels, which are within a frame, and adds no level.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/nd2.h"
 #include "mem/heap.h"
@@ -161,6 +162,7 @@ static void read_stack(fth__nd2_loops *l, fth__lv pars, int64_t n)
             fabs(fth__lv_f64(pars, "dZHigh", 0) - fth__lv_f64(pars, "dZLow", 0)) / (double)(n - 1);
     l->z_step = isfinite(step) ? step : 0;
     l->z_home = find_home(pars, n, l->z_step);
+    FTH_ASSERT(l->z_home >= 0 && l->z_home < n);
 }
 
 /* ---- the nest ---- */
@@ -187,6 +189,7 @@ static fth_status place_of(const walk *w, int axis, int level, int64_t count, ft
             return FTH_FAIL(err, FTH_E_FILE_FEATURE,
                             "%s: the experiment has a loop over %c within another over %c", w->path,
                             "tpz"[axis], "tpz"[axis]);
+    FTH_ASSERT((size_t)l->n < sizeof l->loop / sizeof l->loop[0]); /* each axis is there once */
     *out = &l->loop[l->n++];
     return FTH_OK;
 }

@@ -4,6 +4,7 @@
  * its value is. Every length is checked against the level around it; an item that does not fit ends
  * that level, and the levels around go on.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/nd2.h"
 #include "mem/heap.h"
@@ -13,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 64 << 20 }; /* bytes of a tree */
+enum { MOST = 64 << 20 }; /* bytes of a tree; bounds what a damaged length can make us take */
 
 /* ---- items ---- */
 
@@ -65,6 +66,7 @@ static uint64_t measure(const uint8_t *start, const uint8_t *end, fth__lv_item *
 bool fth__lv_next(fth__lv *level, fth__lv_item *out)
 {
     const uint8_t *start = level->at;
+    FTH_ASSERT(start <= level->end);
     const uint64_t left = (uint64_t)(level->end - start);
     *out = (fth__lv_item){0};
     if (level->left <= 0 || left < 2 || 2 + 2 * (uint64_t)start[1] > left) return false;
@@ -78,6 +80,7 @@ bool fth__lv_next(fth__lv *level, fth__lv_item *out)
         level->left = 0;
         return false;
     }
+    FTH_ASSERT(n <= (uint64_t)(level->end - value));
     level->at = value + n;
     level->left--;
     return true;
@@ -123,6 +126,7 @@ static int64_t whole_of(const fth__lv_item *item, int64_t otherwise)
 {
     uint64_t v = 0;
     if (item->type < FTH__LV_BOOL || item->type > FTH__LV_POINTER) return otherwise;
+    FTH_ASSERT(item->bytes <= sizeof v);
     memcpy(&v, item->value, item->bytes);
     if (item->type == FTH__LV_BOOL) return v != 0;
     if (item->type == FTH__LV_I32) return (int32_t)(uint32_t)v;
@@ -160,6 +164,7 @@ int64_t fth__lv_i64(fth__lv level, const char *path, int64_t otherwise)
 /* One character of UTF-16; *i moves on by the bytes it takes. */
 static uint32_t take_character(const uint8_t *v, uint64_t bytes, uint64_t *i)
 {
+    FTH_ASSERT(*i + 2 <= bytes);
     uint32_t c = (uint32_t)v[*i] | (uint32_t)v[*i + 1] << 8;
     *i += 2;
     if (c < 0xd800 || c > 0xdfff) return c;
@@ -187,6 +192,7 @@ char *fth__lv_text(fth__lv level, const char *path, fth_mem *mem)
     char *to = text;
     for (uint64_t i = 0; i + 2 <= item.bytes;)
         to = put_utf8(to, take_character(item.value, item.bytes, &i));
+    FTH_ASSERT((uint64_t)(to - text) <= item.bytes / 2 * 3);
     *to = 0;
     fth__str_make_plain(text);
     return text;
@@ -216,6 +222,7 @@ static fth_status unpack(fth_mem *mem, const uint8_t *in, uint64_t n_in, uint8_t
         const uint64_t had_in = n_in, had = left;
         state = fth__inflate_some(z, &in, &n_in, &to, &left);
         *n_out += had - left;
+        FTH_ASSERT(*n_out <= (uint64_t)room);
         if (had == left && had_in == n_in) break; /* it is cut */
     }
     fth__inflate_end(z);

@@ -3,6 +3,7 @@
  * A level ends with a table of where its items are, in the order of their names. It is made by
  * walking the level that was just written, with the reader.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "io/nd2.h"
 #include "mem/heap.h"
@@ -60,6 +61,7 @@ static void add_text(fth__lv_writer *w, const char *utf8)
 
 static void begin(fth__lv_writer *w, fth__lv_type type, const char *name)
 {
+    FTH_ASSERT(strlen(name) < 255); /* names are ours, and ASCII */
     const uint8_t head[2] = {(uint8_t)type, (uint8_t)(strlen(name) + 1)};
     add_bytes(w, head, 2);
     add_text(w, name);
@@ -109,6 +111,7 @@ void fth__lv_put_ones(fth__lv_writer *w, const char *name, int64_t n)
 
 void fth__lv_open(fth__lv_writer *w, const char *name)
 {
+    FTH_ASSERT((size_t)w->depth < sizeof w->start / sizeof w->start[0]);
     w->start[w->depth++] = w->bytes;
     begin(w, FTH__LV_LEVEL, name);
     add_bytes(w, (uint8_t[12]){0}, 12); /* filled in by close */
@@ -139,6 +142,7 @@ static void sort_table(uint8_t *table, int64_t n, const uint8_t *start)
 
 void fth__lv_close(fth__lv_writer *w)
 {
+    FTH_ASSERT(w->depth > 0);
     const int64_t start = w->start[--w->depth], end = w->bytes;
     if (w->status != FTH_OK) return;
     const int64_t head = start + 2 + 2 * w->data[start + 1];
@@ -147,6 +151,7 @@ void fth__lv_close(fth__lv_writer *w)
     fth__lv_item item;
     fth__lv level = {w->data + head + 12, w->data + end, INT64_MAX};
     while (fth__lv_next(&level, &item)) count++;
+    FTH_ASSERT(level.at == level.end); /* the reader sees all that was written */
     memcpy(w->data + head, &count, 4);
     memcpy(w->data + head + 4, &length, 8);
     uint8_t *table = add(w, 8 * (int64_t)count);

@@ -1,5 +1,6 @@
 /* nd2_meta.c - what an ND2 file says of its pictures: size, type, calibration, channels, objective.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/nd2.h"
 #include "mem/heap.h"
@@ -20,6 +21,7 @@ static const char *const part_names[FTH__ND2_PARTS] = {[FTH__ND2_ATTRIBUTES] = "
 
 const char *fth__nd2_part_name(fth__nd2_part part)
 {
+    FTH_ASSERT((unsigned)part < FTH__ND2_PARTS);
     return part_names[part];
 }
 
@@ -27,6 +29,7 @@ const char *fth__nd2_part_name(fth__nd2_part part)
 
 fth_status fth__nd2_attributes_read(fth__nd2_meta *m, fth__lv root, const char *path, fth_err *err)
 {
+    /* Far above any camera and any filter set: a damaged file must not claim terabytes. */
     enum { LONGEST = 1 << 24, MOST_COMPONENTS = 1 << 10 };
     static const char *const lossy = "the pictures were packed with loss, which is not read";
     const fth__lv a = fth__lv_level(root, "SLxImageAttributes");
@@ -102,6 +105,7 @@ static fth_status read_channels(fth__nd2_meta *m, fth__lv picture, fth_err *err)
         const int64_t parts = fth__max_i64(fth__lv_i64(plane, "uiCompCount", 1), 1);
         m->rgb = m->n_channels == 0 && parts == 3 && m->components == 3;
         for (int64_t i = 0; i < parts && m->n_channels < m->components; i++) {
+            FTH_ASSERT(!m->rgb || i < 3);
             char *name = m->rgb ? fth__heap_strdup(m->mem, colours[i])
                                 : fth__lv_text(plane, "sDescription", m->mem);
             FTH_TRY(keep(name, &m->channel[m->n_channels], err));

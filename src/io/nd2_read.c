@@ -5,6 +5,7 @@
  * others cut short would end the process when a page behind its end is touched: its size is asked
  * before each window.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/nd2.h"
 #include "mem/disk.h"
@@ -16,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    PAGE = 4096,
-    MAPPED = 1 << 20,    /* of one window */
-    BUFFERED = 64 << 10, /* of one read past the cache, on the stack */
+    PAGE = 4096,         /* O_DIRECT wants offsets and lengths in multiples of it */
+    MAPPED = 1 << 20,    /* bytes mapped at once: what counts as ours while it is; not tuned */
+    BUFFERED = 64 << 10, /* bytes of one read past the cache, on the stack of any thread */
 };
 
 static fth_status read_failed(const fth_file *f, uint64_t at, int why, fth_err *err)
@@ -34,7 +35,9 @@ static void skip(struct iovec **parts, int *n, uint64_t bytes)
     if (*n > 0) {
         (*parts)->iov_base = (char *)(*parts)->iov_base + bytes;
         (*parts)->iov_len -= bytes;
+        bytes = 0;
     }
+    FTH_ASSERT(bytes == 0); /* nothing beyond the last part was read */
 }
 
 /* Bytes that lie together in the file, to the parts one after the other. */
@@ -47,6 +50,7 @@ static void scatter(struct iovec **parts, int *n, const char *from, uint64_t byt
         bytes -= some;
         skip(parts, n, some);
     }
+    FTH_ASSERT(bytes == 0);
 }
 
 static uint64_t total_of(const struct iovec *parts, int n)
@@ -96,6 +100,7 @@ static fth_status read_past_cache(const fth__nd2 *nd2, uint64_t at, struct iovec
 {
     _Alignas(PAGE) char buffer[BUFFERED];
     const fth_file *f = nd2->file;
+    FTH_ASSERT(nd2->direct_fd >= 0);
     const uint64_t end = at + total_of(parts, n);
     while (at < end) {
         const uint64_t page = at - at % PAGE, pages = (end - page + PAGE - 1) / PAGE * PAGE;

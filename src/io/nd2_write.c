@@ -5,6 +5,7 @@
  * are zero are never written, only stepped over.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/nd2.h"
 #include "mem/heap.h"
@@ -44,7 +45,7 @@ static fth_status check_order(const char *order, fth_err *err)
 
 static fth_status check(const fth_nd2_options *o, fth_err *err)
 {
-    enum { LONGEST = 1 << 24 };
+    enum { LONGEST = 1 << 24 }; /* what nd2_meta.c reads */
     uint64_t bytes = 0;
     int64_t frames = 1;
     FTH_TRY(fth__shape_check(o->dtype, FTH_IMAGES_AXES, o->size, NULL, &bytes, err));
@@ -93,6 +94,8 @@ static fth_status put_head(writer *w, const char *name, uint64_t name_bytes, uin
     memcpy(head + 4, &n, 4);
     memcpy(head + 8, &bytes, 8);
     const int used = snprintf(head + FTH__ND2_HEAD, 80, "%s!", name);
+    FTH_ASSERT(used > 0 && used < 80 && (uint64_t)used <= name_bytes);
+    FTH_ASSERT(w->at % FTH__ND2_PAGE == 0);
     return fth__writer_write(&w->file, w->at, FTH__ND2_HEAD + (uint64_t)used, head, err);
 }
 
@@ -111,6 +114,7 @@ static fth_status finish_chunk(writer *w, const char *name, uint64_t name_bytes,
     FTH_TRY(fth__nd2_map_add(&w->map, name, (fth__nd2_chunk){w->at, bytes}, err));
     w->at += FTH__ND2_HEAD + name_bytes + bytes;
     w->at += (FTH__ND2_PAGE - w->at % FTH__ND2_PAGE) % FTH__ND2_PAGE;
+    FTH_ASSERT(w->at % FTH__ND2_PAGE == 0);
     return FTH_OK;
 }
 
@@ -162,6 +166,7 @@ static void weave(const writer *w)
             uint8_t *to = w->rows + (uint64_t)y * w->row_bytes + k * e;
             for (int64_t x = 0; x < nx; x++, to += c * e, from += e) memcpy(to, from, (size_t)e);
         }
+    FTH_ASSERT(from == w->pixels + w->dense_bytes);
 }
 
 static bool is_zero(const uint8_t *v, uint64_t n)
@@ -214,6 +219,7 @@ static fth_status put_frame(writer *w, int64_t number, double time_ms, bool draw
 /* Where frame `number` is on its axis. */
 static int64_t index_of(const writer *w, int64_t number, int axis)
 {
+    FTH_ASSERT(w->stride[axis] > 0);
     return number / w->stride[axis] % w->o->size[axis];
 }
 
@@ -260,6 +266,7 @@ static fth_status put_map(writer *w, fth_err *err)
     const uint64_t data = w->at + FTH__ND2_HEAD + NAME;
     uint64_t size = data + w->map.bytes + 2 * sizeof end + 8;
     size += (FTH__ND2_PAGE - size % FTH__ND2_PAGE) % FTH__ND2_PAGE;
+    FTH_ASSERT(data + w->map.bytes + 2 * sizeof end <= size);
     FTH_TRY(put_head(w, "ND2 FILEMAP SIGNATURE NAME 0001", NAME, size - data, err));
     FTH_TRY(fth__writer_write(&w->file, data, w->map.bytes, w->map.text, err));
     FTH_TRY(fth__writer_write(&w->file, data + w->map.bytes, sizeof end, end, err));

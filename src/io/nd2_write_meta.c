@@ -3,6 +3,7 @@
  * Keys and their types are those of files from microscopes. A plane needs a probe, or a public
  * reader refuses the file.
  */
+#include "base/assert.h"
 #include "io/nd2.h"
 
 #include <math.h>
@@ -109,7 +110,9 @@ static int next_loop(const fth_nd2_options *o, const char **order)
 {
     static const char names[] = "tpz";
     for (; **order; (*order)++) {
-        const int axis = (int)(strchr(names, **order) - names);
+        const char *at = strchr(names, **order);
+        FTH_ASSERT(at); /* fth_nd2_write refuses other letters */
+        const int axis = (int)(at - names);
         if (is_loop(o, axis)) return axis;
     }
     return -1;
@@ -201,5 +204,7 @@ void fth__nd2_put_part(fth__lv_writer *w, fth__nd2_part part, const fth_nd2_opti
         [FTH__ND2_EXPERIMENT] = put_experiment,
         [FTH__ND2_PICTURE] = put_picture,
         [FTH__ND2_TEXT] = put_text};
+    FTH_ASSERT((unsigned)part < FTH__ND2_PARTS && put[part] && w->depth == 0);
     put[part](w, options);
+    FTH_ASSERT(w->depth == 0); /* every level was closed */
 }

@@ -5,6 +5,7 @@
  */
 #include "io/ngff.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -15,7 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_FIELDS = 100000, NAME = 200 };
+enum {
+    MOST_FIELDS = 100000, /* of a plate: 1536 wells of 65 fields; bounds what metadata can claim */
+    NAME = 200            /* bytes of a well's name; longer ones are cut */
+};
 static const char letters[] = "tpzcyx"; /* in the order of fth_images_axis */
 
 typedef struct scan {
@@ -297,7 +301,11 @@ static fth_status take_plate(const scan *s, const char *folder, const fth_json_v
     for (int64_t i = 0; i < fth_json_count(wells); i++)
         FTH_TRY(open_well(s, folder, fth_json_get_text(fth_json_at(wells, i), "path", "")));
     if (s->g->n > fth_json_count(wells)) return FTH_OK;
-    for (int64_t i = 0; i < s->g->n; i++) *strrchr(s->g->field[i].name, '.') = 0;
+    for (int64_t i = 0; i < s->g->n; i++) {
+        char *dot = strrchr(s->g->field[i].name, '.');
+        FTH_ASSERT(dot); /* take_well put it between well and field */
+        *dot = 0;
+    }
     return FTH_OK;
 }
 

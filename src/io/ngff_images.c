@@ -4,6 +4,7 @@
  * the order of the axes is the file's, and each chunk is unpacked once.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "io/dense.h"
 #include "io/ngff.h"
 #include "mem/heap.h"
@@ -61,6 +62,7 @@ static fth_status read_field(pixels *v, const fth__ngff_field *f, const int64_t 
     for (int a = 0; a < FTH_IMAGES_AXES; a++) {
         const int at = v->g->axis[a];
         if (at < 0) continue;
+        FTH_ASSERT(at < f->meta.n_axes);
         own_lo[at] = lo[a];
         own_n[at] = n[a];
         own_step[at] = step[a];
@@ -77,6 +79,7 @@ static fth_status read(void *self, const int64_t *lo, const int64_t *n, void *ds
     fth__zarr_steps(FTH_IMAGES_AXES, n, (uint64_t)fth_dtype_size(v->dtype), step);
     if (v->g->axis[FTH_IMAGES_P] >= 0) /* one array has all positions */
         return read_field(v, v->g->field, lo, n, dst, step, err);
+    FTH_ASSERT(lo[FTH_IMAGES_P] + n[FTH_IMAGES_P] <= v->g->n); /* each position has its array */
     memcpy(part, n, sizeof part);
     part[FTH_IMAGES_P] = 1;
     for (int64_t p = 0; p < n[FTH_IMAGES_P]; p++)

@@ -6,6 +6,7 @@
  */
 #include "io/ngff_out.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -13,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LEVELS = 3 };
+enum { LEVELS = 3 }; /* of a pyramid when the caller does not say: a 2048 camera ends at 512 */
 
 /* ---- half the size ---- */
 
@@ -73,6 +74,7 @@ static fth_status make_level(fth__ngff_spec *s, const fth_ngff_image *i, int64_t
     static const char *const names[] = {"t", "c", "z", "y", "x"};
     fth_zarr_array a = {
         .format = s->version == 4 ? 2 : 3, .dtype = i->dtype, .packing = i->packing};
+    FTH_ASSERT(s->levels < FTH__NGFF_LEVELS);
     const int64_t size[] = {i->t, i->c, i->z, y, x}, chunk[] = {1, 1, 1, i->tile, i->tile};
     for (int k = 0; k < 5; k++) {
         if (k == 2 && i->z == 0) continue;
@@ -251,6 +253,8 @@ static fth_status make_plane(fth__ngff_out *o, int l, int64_t *lo, int64_t *n, f
         int64_t step[FTH_MAX_AXES];
         lo[y] = 2 * row, lo[x] = 0;
         n[y] = fth__min_i64(2 * rows, from->size[y] - lo[y]), n[x] = from->size[x];
+        FTH_ASSERT(rows > 0 && n[y] > 0);
+        FTH_ASSERT(n[y] * n[x] * fth_dtype_size(from->dtype) <= s->to - s->from);
         fth__zarr_steps(from->n_axes, n, (uint64_t)fth_dtype_size(from->dtype), step);
         FTH_TRY(fth__zarr_read(from, path, &s->rooms, lo, n, s->from, step, err));
         fth__ngff_halve(from->dtype, s->from, n[y], n[x], s->to);

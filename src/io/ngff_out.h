@@ -8,7 +8,7 @@
 
 #include "io/zarr.h"
 
-enum { FTH__NGFF_LEVELS = 8 };
+enum { FTH__NGFF_LEVELS = 8 }; /* at most: the last has 1/128 of the first one's side */
 
 typedef struct fth__ngff_spec {
     fth_mem *mem;

@@ -6,6 +6,7 @@
 #include "io/npy.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -13,7 +14,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PREFIX = 8, LONGEST = 1 << 20 };
+enum {
+    PREFIX = 8,       /* signature and version */
+    LONGEST = 1 << 20 /* of the header: NumPy's own have 128 bytes, records with fields more */
+};
 
 static const struct {
     const char *text; /* without the byte order */
@@ -46,6 +50,7 @@ typedef struct scan {
 static fth_status wanted(scan *s, const char *what)
 {
     char found[16] = "the end";
+    FTH_ASSERT(s->start <= s->at && s->at <= s->end);
     if (s->at < s->end) {
         const unsigned char c = (unsigned char)*s->at;
         snprintf(found, sizeof found, c >= 32 && c < 127 ? "'%c'" : "byte 0x%02x", c);
@@ -123,6 +128,7 @@ static fth_status take_shape(scan *s, fth__npy *npy)
             return FTH__FILE_FAIL(s->err, FTH_E_FILE_FEATURE, s->path,
                                   s->base + (uint64_t)(s->at - s->start),
                                   "the array has more than %d axes", FTH_MAX_AXES);
+        FTH_ASSERT(npy->n_axes < FTH_MAX_AXES);
         FTH_TRY(take_size(s, &npy->size[npy->n_axes++]));
         if (take(s, ',')) continue;
         if (!take(s, ')')) return wanted(s, "',' or ')' of the shape");
@@ -236,6 +242,7 @@ static fth_status refuse_dtype(const char *descr, const char *path, fth_err *err
 fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path, fth__layout *out,
                            fth_err *err)
 {
+    FTH_ASSERT(npy->offset <= total); /* fth__npy_read looked */
     *out = (fth__layout){.n_axes = npy->n_axes, .offset = npy->offset, .fortran = npy->fortran};
     memcpy(out->size, npy->size, sizeof out->size);
     const char order = npy->descr[0];
@@ -282,6 +289,7 @@ static uint64_t make_head(const char *descr, int n_axes, const int64_t *size,
     fth__text_add(&t, "), }");
     while ((PREFIX_1 + t.used + 1) % 64 != 0) fth__text_add(&t, " ");
     fth__text_add(&t, "\n");
+    FTH_ASSERT(!fth__text_is_cut(&t) && (PREFIX_1 + t.used) % 64 == 0);
     memcpy(head, "\x93NUMPY\x01", PREFIX); /* the terminator is the minor version */
     head[PREFIX] = (char)(t.used & 0xff);
     head[PREFIX + 1] = (char)(t.used >> 8);

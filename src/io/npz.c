@@ -1,6 +1,7 @@
 /* npz.c - reading NPZ: each member of the zip is an NPY array. */
 #include "io/npz.h"
 
+#include "base/assert.h"
 #include "io/npy.h"
 #include "io/zip.h"
 #include "mem/heap.h"
@@ -30,6 +31,7 @@ static fth_status take_names(fth_npz *npz, fth_err *err)
         char *copy = fth__heap_strndup(npz->zip.mem, name, strlen(name) - 4);
         if (!copy)
             return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the names in %s", npz->zip.file->path);
+        FTH_ASSERT(npz->n <= i);
         npz->name[npz->n++] = copy;
     }
     return FTH_OK;

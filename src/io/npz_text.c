@@ -3,6 +3,7 @@
  * A pickle is a program; it is never run. Its bytes are searched for the three ways in which a text
  * is pushed, and those that begin with '{' are what somebody kept as JSON.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "io/npz.h"
 #include "mem/heap.h"
@@ -10,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST = 64 << 20 }; /* bytes of a member of text */
+enum { MOST = 64 << 20 }; /* bytes of text in a member; bounds what a header can claim */
 
 /* ---- strings of a fixed length ---- */
 
@@ -43,6 +44,7 @@ static fth_status add_element(fth_texts *out, const unsigned char *p, uint64_t w
     while (width > 0 && get_utf32(p + 4 * (width - 1), big) == 0) width--;
     for (uint64_t i = 0; i < width; i++)
         n += (uint64_t)put_utf8(get_utf32(p + 4 * i, big), room + n);
+    FTH_ASSERT(n <= 4 * width); /* UTF-8 is never longer than UTF-32 */
     return fth_texts_add(out, room, n, err);
 }
 
@@ -77,6 +79,7 @@ static fth_status add_fixed(fth_texts *out, const fth__npz_array *a, const unsig
                               "%" PRIu64 " strings of '%s' need more than the %" PRIu64
                               " bytes that follow the header",
                               count, a->npy.descr, bytes);
+    FTH_ASSERT(count * need <= bytes);
     for (uint64_t i = 0; i < count; i++)
         FTH_TRY(add_element(out, data + i * need, width, step, a->npy.descr[0] == '>', room, err));
     return FTH_OK;
@@ -120,6 +123,7 @@ static fth_status add_pickled(fth_texts *out, const unsigned char *p, uint64_t n
 
 static fth_status read_texts(fth_mem *mem, const fth__npz_array *a, fth_texts *out, fth_err *err)
 {
+    FTH_ASSERT(a->npy.offset <= a->total);
     const uint64_t bytes = a->total - a->npy.offset;
     const char kind = a->npy.descr[0] ? a->npy.descr[1] : '\0';
     void *data = NULL, *room = NULL;

@@ -6,6 +6,7 @@
  * that they can be read straight into aligned memory. Dates are fixed: equal
  * arrays give equal files.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "io/npy.h"
@@ -18,11 +19,11 @@
 #include <string.h>
 
 enum {
-    ALIGN = 64,
+    ALIGN = 64,       /* a cache line, and the widest vector */
     ZIP64_LOCAL = 20, /* the zip64 field of a local header */
     ZIP64_CENTRAL = 28,
     PAD_FIELD = 0xd935,  /* "alignment" in the list of known fields */
-    LONGEST_NAME = 1000, /* the reader takes as much */
+    LONGEST_NAME = 1000, /* npz.c looks members up by names of up to 1023 bytes */
     UTF8 = 0x800,
 };
 
@@ -77,6 +78,7 @@ static fth_status widen(fth_mem *mem, const char *text, string *out, fth_err *er
         wide[k] = c;
         at += length ? length : 1;
     }
+    FTH_ASSERT(k <= (int64_t)n);
     if (k == 0) wide[k++] = 0;
     *out = (string){block, 4 * (uint64_t)k, true, block};
     return FTH_OK;
@@ -130,6 +132,8 @@ static fth_status lay_out_one(fth_npz_writer *w, int64_t i, const fth_file_item 
     s->extra += pad;
     s->data = at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra;
     member->place.offset = s->data + head_bytes;
+    FTH_ASSERT(member->place.offset % ALIGN == 0);
+    FTH_ASSERT(member->place.offset <= at + 2 * LONGEST_NAME); /* the end that init checked */
     FTH_TRY(fth__writer_write(&m->writer, s->data, head_bytes, head, err));
     w->directory = s->data + s->bytes;
     if (!text->data) return FTH_OK;
@@ -281,6 +285,7 @@ static fth_status write_local(fth_npz_writer *w, int64_t i, fth_err *err)
         p = fth__zip_put(p, 2, pad - 4);
         p += pad - 4;
     }
+    FTH_ASSERT((uint64_t)(p - head) == s->data - s->header && (size_t)(p - head) <= sizeof head);
     return fth__writer_write(&w->members.writer, s->header, (uint64_t)(p - head), head, err);
 }
 
@@ -322,6 +327,7 @@ static fth_status write_directory(fth_npz_writer *w, fth_err *err)
     unsigned char *start = block, *p = start;
     for (int64_t i = 0; i < m->n; i++) p = put_central(p, &m->member[i], &w->slot[i]);
     p = fth__zip_put_end(p, (uint64_t)m->n, w->directory, (uint64_t)(p - start));
+    FTH_ASSERT((uint64_t)(p - start) <= most);
     const fth_status s =
         fth__writer_write(&m->writer, w->directory, (uint64_t)(p - start), start, err);
     fth__heap_free(m->mem, block);

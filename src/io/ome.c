@@ -3,6 +3,7 @@
  * Each Image is a position; all must be of one size. A set may be spread over several files, which
  * are opened together. Pages that no TiffData names are taken in the order of the dimensions.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
@@ -16,7 +17,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_FILES = 512, MOST_TEXT = 64 << 20 };
+enum {
+    MOST_FILES = 512,    /* of a set: each stays open, and a process may open 1024 by default */
+    MOST_TEXT = 64 << 20 /* bytes of a companion file; as of a description in tiff_pages.c */
+};
 
 typedef struct reader {
     fth__tiff_plan *plan;
@@ -160,6 +164,7 @@ static fth_status take_planes(reader *r, int32_t file, int64_t page, int64_t cou
                               const int64_t first[3])
 {
     const fth__tiff *f = r->plan->file[file];
+    FTH_ASSERT(file >= 0 && file < r->plan->n_files && page >= 0);
     for (int64_t k = 0; k < count; k++) {
         int64_t z = first[0], c = first[1], t = first[2];
         if (!walk(r, k, &z, &c, &t) || page + k >= f->n_pages) return FTH_OK;
@@ -201,6 +206,7 @@ static fth_status take_plane_info(reader *r, const fth__xml_node *node)
     FTH_TRY(get_int(r, node, "TheC", 0, 0, &c));
     FTH_TRY(get_int(r, node, "TheT", 0, 0, &t));
     if (z >= plan->z || t >= plan->t || c != 0) return FTH_OK; /* the first channel speaks */
+    FTH_ASSERT(r->position < plan->p);
     fth_images_frame *f = &plan->frame[(t * plan->p + r->position) * plan->z + z];
     f->time_ms = get_scaled(node, "DeltaT", times);
     f->x_um = get_scaled(node, "PositionX", lengths);

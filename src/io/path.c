@@ -1,6 +1,7 @@
 /* path.c - names of files, and what is there. */
 #include <fathom/files.h>
 
+#include "base/assert.h"
 #include "mem/disk.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ fth_status fth_path_parent(char path[FTH_PATH], const char *of, fth_err *err)
         memcpy(path, ".", 2);
     else {
         const size_t kept = n > 1 ? n - 1 : n; /* without the slash, but of the root */
+        FTH_ASSERT(kept < FTH_PATH);
         memcpy(path, of, kept);
         path[kept] = '\0';
     }

@@ -2,6 +2,7 @@
  *
  * Samples keep their values: the largest that the head allows says only how many bits matter.
  */
+#include "base/assert.h"
 #include "io/dense.h"
 #include "io/picture.h"
 #include "mem/heap.h"
@@ -10,14 +11,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SIDE = 1 << 24, BUFFER = 64 << 10, HEAD = 80 };
+enum {
+    MOST_SIDE = 1 << 24, /* so that the bytes of a picture stay within 64 bits */
+    BUFFER = 64 << 10,   /* bytes read at a time; parsing text takes longer than the call */
+    HEAD = 80            /* bytes of the longest head we write: three numbers */
+};
 
 /* ---- writing ---- */
 
 static int put_head(char head[HEAD], const fth_picture *p)
 {
-    return snprintf(head, HEAD, "P%d\n%" PRId64 " %" PRId64 "\n%d\n", p->channels == 1 ? 5 : 6,
-                    p->width, p->height, p->dtype == FTH_U16 ? 65535 : 255);
+    const int n =
+        snprintf(head, HEAD, "P%d\n%" PRId64 " %" PRId64 "\n%d\n", p->channels == 1 ? 5 : 6,
+                 p->width, p->height, p->dtype == FTH_U16 ? 65535 : 255);
+    FTH_ASSERT(n > 0 && n < HEAD);
+    return n;
 }
 
 static uint64_t bound(const fth_picture *p, const fth_picture_format *f)
@@ -68,8 +76,10 @@ typedef struct reader {
 static fth_status next(reader *r, int *byte, fth_err *err)
 {
     *byte = -1;
+    FTH_ASSERT(r->used <= r->n && r->n <= BUFFER);
     if (r->used == r->n) {
         r->at += r->n;
+        FTH_ASSERT(r->at <= fth_file_bytes(r->file));
         const uint64_t left = fth_file_bytes(r->file) - r->at;
         r->used = 0;
         r->n = 0;

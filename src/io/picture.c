@@ -2,6 +2,7 @@
 #include "io/picture.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { QUALITY = 75 };
+enum { QUALITY = 75 }; /* of a JPEG; libjpeg's own default */
 
 static const struct {
     fth_picture_kind_info info;
@@ -41,6 +42,7 @@ static fth_status unknown(const char *what, const char *text, fth_err *err)
 {
     char names[80] = "";
     for (int i = 0; i < FTH_PICTURE_KINDS; i++) {
+        FTH_ASSERT(strlen(names) + strlen(kinds[i].info.name) + 2 <= sizeof names);
         if (i > 0) strcat(names, " ");
         strcat(names, kinds[i].info.name);
     }
@@ -261,6 +263,7 @@ static fth_status decode(fth_mem *mem, fth_file *file, const fth__picture_rows *
     fth__picture_head h;
     void *state = NULL, *pixels = NULL;
     FTH_TRY(rows->begin(&state, mem, file, true, &h, err));
+    FTH_ASSERT(h.width > 0 && h.height > 0 && h.channels >= 1 && h.channels <= 4);
     const int64_t size[3] = {h.height, h.width, h.channels};
     uint64_t bytes = 0;
     fth_status s = fth__shape_check(h.dtype, 3, size, NULL, &bytes, err);

@@ -4,6 +4,7 @@
  * read at once; rows above the rectangle are decoded and dropped.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "io/dense.h"
 #include "io/picture.h"
 #include "mem/heap.h"
@@ -70,6 +71,7 @@ fth_status fth__picture_open(fth_images **out, const fth__images_format *format,
     fth_status s = fth_file_open(&p->file, mem, path, err);
     if (s == FTH_OK) s = rows->begin(&state, mem, p->file, p->alpha, &p->head, err);
     if (state) rows->end(state);
+    FTH_ASSERT(s == FTH_OK || !state);
     if (s == FTH_OK) {
         fill_info(p, name);
         s = fth__shape_check(p->head.dtype, FTH_IMAGES_AXES, p->images.info.size, NULL, NULL, err);
@@ -93,6 +95,8 @@ static void spread(const picture *p, const char *row, const int64_t *lo, const i
                    int64_t y, char *dst)
 {
     const int64_t channels = p->head.channels, item = fth_dtype_size(p->head.dtype);
+    FTH_ASSERT(lo[FTH_IMAGES_C] + n[FTH_IMAGES_C] <= channels &&
+               lo[FTH_IMAGES_X] + n[FTH_IMAGES_X] <= p->head.width && y < n[FTH_IMAGES_Y]);
     const int64_t width = n[FTH_IMAGES_X], plane = n[FTH_IMAGES_Y] * width;
     for (int64_t c = 0; c < n[FTH_IMAGES_C]; c++) {
         const char *from = row + (lo[FTH_IMAGES_X] * channels + lo[FTH_IMAGES_C] + c) * item;

@@ -5,6 +5,7 @@
  * order feed it as they pass, any others make finish read the place back.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "mem/heap.h"
@@ -13,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10 }; /* bytes swapped or read back at a time: they stay in a core's cache */
 
 fth_status fth__place_init(fth__dense_place *p, fth__writer *w, fth_dtype dtype, int n_axes,
                            const int64_t *size, uint64_t offset, fth__sum_kind sum,
@@ -37,6 +38,7 @@ fth_status fth__place_init(fth__dense_place *p, fth__writer *w, fth_dtype dtype,
 
 static void sum_add(fth__dense_place *p, const void *data, uint64_t bytes)
 {
+    FTH_ASSERT(bytes <= p->bytes - p->summed);
     p->summed += bytes;
     if (p->sum == FTH__SUM_XXH64) fth__hash_add(&p->xxh, data, (size_t)bytes);
     if (p->sum == FTH__SUM_CRC32) p->crc = fth__crc32(p->crc, data, bytes);
@@ -45,12 +47,13 @@ static void sum_add(fth__dense_place *p, const void *data, uint64_t bytes)
 static fth_status put(fth__dense_place *p, uint64_t within, uint64_t bytes, const void *src,
                       fth_err *err)
 {
+    FTH_ASSERT(within <= p->bytes && bytes <= p->bytes - within); /* never into another's place */
     FTH_TRY(fth__writer_write(p->writer, p->offset + within, bytes, src, err));
     if (p->sum != FTH__SUM_NONE && within == p->summed) sum_add(p, src, bytes);
     return FTH_OK;
 }
 
-/* The caller's elements are not ours to turn around: they go through a copy. */
+/* The caller's elements are const: their bytes are reversed in a copy. */
 static fth_status put_swapped(fth__dense_place *p, uint64_t within, uint64_t bytes, const char *src,
                               fth_err *err)
 {
@@ -120,6 +123,7 @@ fth_status fth__place_finish(fth__dense_place *p, fth_err *err)
         s = fth__writer_read(p->writer, p->offset + p->summed, m, piece, err);
         if (s == FTH_OK) sum_add(p, piece, m);
     }
+    FTH_ASSERT(s != FTH_OK || p->summed == p->bytes);
     fth__heap_free(p->writer->mem, piece);
     return s;
 }
@@ -130,7 +134,7 @@ typedef struct whole {
     fth__opened opened;
     fth_mem *mem;
     fth__writer writer;
-    char *path; /* that of the writer ends with it */
+    char *path; /* a copy: the writer frees its own when it ends */
     fth__dense_place place;
 } whole;
 

@@ -1,17 +1,19 @@
 /* png.c - PNG files as pictures: grey or colours, 8 or 16 bits. */
 #include "io/png.h"
+#include "base/assert.h"
 #include "io/picture.h"
 #include "mem/heap.h"
 #include "text/png.h"
 
 #include <string.h>
 
-enum { MOST_SIDE = 65535 };
+enum { MOST_SIDE = 65535 }; /* what png_read.c reads */
 
 /* ---- writing ---- */
 
 static int depth_of(const fth_picture *p)
 {
+    FTH_ASSERT(p->dtype == FTH_U8 || p->dtype == FTH_U16);
     return p->dtype == FTH_U16 ? 16 : 8;
 }
 

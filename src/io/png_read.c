@@ -4,6 +4,7 @@
  * cairo would want the whole picture. Nothing in the file is trusted: sizes are limited before
  * anything is taken for them, and every read is inside the file.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/file.h"
 #include "io/png.h"
@@ -12,6 +13,9 @@
 
 #include <string.h>
 
+/* Packed bytes are read 64 KiB at a time: inflating them takes longer than the call. A picture has
+ * at most 100 million pixels: more than any camera's, and what a thumbnail may take time for;
+ * thumbnail.c adds up as many rows as a side may have. */
 enum { BUFFER = 1 << 16, MOST_SIDE = 65535, MOST_PIXELS = 100000000 };
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };
 
@@ -53,7 +57,7 @@ static fth_status read_header(fth__png_reader *r, fth_err *err)
     if (memcmp(h, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) != 0)
         return BAD(r, err, "expected a PNG, found something else");
     if (get_u32(h + 29) != fth__crc32(0, h + 12, 17))
-        return BAD(r, err, "the head of the PNG is damaged: its check sum is wrong");
+        return BAD(r, err, "the head of the PNG is damaged: its checksum is wrong");
     r->width = get_u32(h + 16);
     r->height = get_u32(h + 20);
     r->depth = h[24];
@@ -80,6 +84,7 @@ static fth_status read_header(fth__png_reader *r, fth_err *err)
     const uint64_t bits = (uint64_t)r->channels * (uint64_t)r->depth;
     r->row_bytes = (r->width * bits + 7) / 8;
     r->step = fth__max_u64(1, bits / 8);
+    FTH_ASSERT(r->step <= 8 && r->row_bytes >= r->step);
     return FTH_OK;
 }
 
@@ -151,13 +156,13 @@ static fth_status start(fth__png_reader *r, fth_err *err)
     FTH_TRY(read_header(r, err));
     FTH_TRY(find_data(r, err));
     fill_head(r);
-    FTH_TRY(fth__heap_take(
-        r->mem, (int64_t)(fth__inflate_bytes() + 2 * r->row_bytes + 3ull * r->width + BUFFER + 2),
-        1, (void **)&r->room, err));
+    const uint64_t bytes = fth__inflate_bytes() + 2 * r->row_bytes + 3ull * r->width + BUFFER + 2;
+    FTH_TRY(fth__heap_take(r->mem, (int64_t)bytes, 1, (void **)&r->room, err));
     r->buffer = r->room + fth__inflate_bytes();
     r->now = r->buffer + BUFFER; /* one byte more than a row: the filter stands before it */
     r->above = r->now + r->row_bytes + 1;
     r->rgb = r->above + r->row_bytes + 1;
+    FTH_ASSERT(r->rgb + 3ull * r->width == r->room + bytes);
     r->z = fth__inflate_begin(r->room, FTH__WRAP_ZLIB);
     if (!r->z) return FTH_FAIL(err, FTH_E_NOMEM, "zlib cannot start reading %s", r->file->path);
     return FTH_OK;
@@ -241,6 +246,7 @@ static fth_status unpack(fth__png_reader *r, fth_err *err)
         if (got == FTH__INFLATE_DAMAGED)
             return BAD(r, err, "the pixels are damaged: %s", why ? why : "zlib fails");
     }
+    FTH_ASSERT(to == r->now + r->row_bytes + 1);
     return FTH_OK;
 }
 
@@ -309,6 +315,7 @@ static uint32_t sample(const fth__png_reader *r, const uint8_t *px, uint64_t i)
     if (r->depth == 8) return px[i];
     if (r->depth == 16) return px[2 * i];
     const uint64_t bit = i * (uint64_t)r->depth;
+    FTH_ASSERT(bit / 8 < r->row_bytes);
     const uint32_t most = (1u << r->depth) - 1;
     const uint32_t v = px[bit / 8] >> (8 - r->depth - (int)(bit % 8)) & most;
     return r->kind == PALETTE ? v : v * 255 / most;
@@ -343,6 +350,7 @@ static void to_rgb(const fth__png_reader *r, const uint8_t *px, uint8_t *to)
 /* Unpack and unfilter the next row into now + 1. */
 static fth_status next_row(fth__png_reader *r, fth_err *err)
 {
+    FTH_ASSERT(r->row < r->height);
     FTH_TRY(unpack(r, err));
     const uint8_t *above = r->above + 1; /* zero before the first row */
     if (!unfilter(r, r->now[0], r->now + 1, above))

@@ -1,9 +1,13 @@
 /* rooms.c - rooms of one size for readers that unpack; see rooms.h. */
 #include "io/rooms.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 
-enum { SHARE = 16, ALIGN = 64 }; /* of the budget, for all rooms but the first */
+enum {
+    SHARE = 16, /* rooms after the first fit in 1/16 of the budget: most is for the data */
+    ALIGN = 64  /* a cache line: rooms of two threads share none */
+};
 
 fth_status fth__rooms_open(fth__rooms *r, fth_mem *mem, const char *label, uint64_t each,
                            fth_err *err)
@@ -38,6 +42,7 @@ void *fth__rooms_take(fth__rooms *r)
 {
     pthread_mutex_lock(&r->lock);
     while (r->n_free == 0) pthread_cond_wait(&r->freed, &r->lock);
+    FTH_ASSERT(r->n_free <= r->n);
     void *room = r->free[--r->n_free];
     pthread_mutex_unlock(&r->lock);
     return room;
@@ -46,6 +51,8 @@ void *fth__rooms_take(fth__rooms *r)
 void fth__rooms_give(fth__rooms *r, void *room)
 {
     pthread_mutex_lock(&r->lock);
+    FTH_ASSERT(r->n_free < r->n); /* none is given back twice */
+    FTH_ASSERT((uint64_t)((char *)room - (char *)r->block) % r->each == 0);
     r->free[r->n_free++] = room;
     pthread_cond_signal(&r->freed);
     pthread_mutex_unlock(&r->lock);

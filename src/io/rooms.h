@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum { FTH__ROOMS = 8 };
+enum { FTH__ROOMS = 8 }; /* at most, one per thread that unpacks; bounds the memory, not tuned */
 
 typedef struct fth__rooms {
     fth_mem *mem;

@@ -7,6 +7,7 @@
 #include "io/safetensors.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 256 << 10 };
+enum { PIECE = 256 << 10 }; /* bytes hashed at a time: they stay in a core's cache; not tuned */
 
 typedef struct tensor {
     char *name;
@@ -146,6 +147,7 @@ static fth_status take_meta(fth_safetensors *f, json_t *entry, fth_err *err)
         if (!p->key || !p->value)
             return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the header of %s", f->file->path);
     }
+    FTH_ASSERT((size_t)f->n_meta == json_object_size(entry));
     qsort(f->meta, (size_t)f->n_meta, sizeof(pair), by_key);
     return FTH_OK;
 }
@@ -166,6 +168,7 @@ static fth_status take_entries(fth_safetensors *f, json_t *root, fth_err *err)
     }
     qsort(f->tensor, (size_t)f->n, sizeof(tensor), by_place);
     uint64_t at = 0;
+    FTH_ASSERT(f->start <= f->file->bytes);
     const uint64_t data = f->file->bytes - f->start;
     for (int64_t i = 0; i < f->n; at = f->tensor[i++].end) {
         const tensor *t = &f->tensor[i];
@@ -355,6 +358,7 @@ static fth_status verify_one(fth_safetensors *f, const tensor *t, const char *wa
 {
     fth__hash h;
     fth__hash_init(&h, 0);
+    FTH_ASSERT(t->begin <= t->end && f->start + t->end <= f->file->bytes);
     for (uint64_t at = t->begin; at < t->end;) {
         const uint64_t m = fth__min_u64(PIECE, t->end - at);
         FTH_TRY(fth_file_read(f->file, f->start + at, m, piece, t->name, err));

@@ -8,7 +8,7 @@
 #define FTH__ST_HASH "xxh64."
 #define FTH__ST_META "__metadata__"
 #define FTH__ST_PARTS "ri"                    /* last axis of a c128, kept as f64 */
-enum { FTH__ST_LONGEST = 100 * 1000 * 1000 }; /* of the header, as everywhere */
+enum { FTH__ST_LONGEST = 100 * 1000 * 1000 }; /* bytes of the header: the limit of the format */
 
 /* "F32", or NULL: c128 has none and is kept as F64. */
 const char *fth__st_dtype_name(fth_dtype t);

@@ -7,6 +7,7 @@
  */
 #include "io/safetensors.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -126,6 +127,7 @@ static fth_status lay_out(fth_safetensors_writer *w, const fth_file_item *items,
     uint64_t at = 0;
     for (int64_t i = 0; i < m->n; i++) {
         const fth_file_item *item = order[i].of;
+        FTH_ASSERT(at % (uint64_t)order[i].item == 0); /* the largest items come first */
         fth__dense_place *p = &m->member[order[i].index].place;
         FTH_TRY(fth__place_init(p, &m->writer, item->dtype, item->n_axes, item->size, at,
                                 FTH__SUM_XXH64, 0, err));
@@ -194,6 +196,7 @@ static fth_status prepare(fth_safetensors_writer *w, const fth_file_item *items,
         return FTH_FAIL(err, FTH_E_USAGE,
                         "%s: its header would have %zu bytes; at most %d are allowed",
                         m->writer.path, length, (int)FTH__ST_LONGEST);
+    FTH_ASSERT(w->start % ALIGN == 0);
     uint64_t end = w->start;
     for (int64_t i = 0; i < m->n; i++) {
         m->member[i].place.offset += w->start;
@@ -242,6 +245,7 @@ static fth_status write_header(fth_safetensors_writer *w, fth_err *err)
     uint64_t length = w->start - 8;
     for (int i = 0; i < 8; i++) head[i] = (char)(length >> (8 * i) & 0xff);
     const size_t used = json_dumpb(w->root, head + 8, (size_t)length, FLAGS);
+    FTH_ASSERT(used <= length); /* hashes are as long as the zeros that stood for them */
     const fth_status s = used == 0 || used > length
                              ? no_memory(w, err)
                              : fth__writer_write(&m->writer, 0, w->start, head, err);

@@ -1,7 +1,8 @@
-/* scratch.c - arrays in files without a name, in the place of memory. */
+/* scratch.c - arrays in unnamed temporary files, for what does not fit into memory. */
 #include <fathom/files.h>
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -32,9 +33,11 @@ static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, voi
     fth__runs r;
     FTH_TRY(check(a, lo, n, err));
     fth__runs_start(&r, a->n_axes, a->size, lo, n);
-    for (; fth__runs_next(&r); to += (uint64_t)r.length * element)
+    for (; fth__runs_next(&r); to += (uint64_t)r.length * element) {
+        FTH_ASSERT((uint64_t)(r.start + r.length) * element <= a->bytes);
         FTH_TRY(fth_file_read(a->file, (uint64_t)r.start * element, (uint64_t)r.length * element,
-                              to, "what stands in for memory", err));
+                              to, "a scratch array", err));
+    }
     return FTH_OK;
 }
 
@@ -47,9 +50,11 @@ static fth_status write_rect(void *self, const int64_t *lo, const int64_t *n, co
     fth__runs r;
     FTH_TRY(check(a, lo, n, err));
     fth__runs_start(&r, a->n_axes, a->size, lo, n);
-    for (; fth__runs_next(&r); from += (uint64_t)r.length * element)
+    for (; fth__runs_next(&r); from += (uint64_t)r.length * element) {
+        FTH_ASSERT((uint64_t)(r.start + r.length) * element <= a->bytes);
         FTH_TRY(fth_file_write(a->file, (uint64_t)r.start * element, (uint64_t)r.length * element,
-                               from, "what stands in for memory", err));
+                               from, "a scratch array", err));
+    }
     return FTH_OK;
 }
 

@@ -1,6 +1,7 @@
-/* source.c - what is the same for sources and sinks of every format. */
+/* source.c - what sources and sinks of every format share. */
 #include "array/rect.h"
 #include "array/tensor.h"
+#include "base/assert.h"
 #include "io/dense.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *l
 
 /* ---- tensors on a device alone: rows in pieces ---- */
 
-enum { PIECE = 4 << 20 };
+enum { PIECE = 4 << 20 }; /* bytes copied to or from a device at a time; not tuned */
 
 typedef struct travel {
     fth_mem *mem;
@@ -62,6 +63,7 @@ static fth_status begin_travel(travel *v, fth_tensor *t, fth_err *err)
 static void set_piece(const travel *v, int64_t from, int64_t lo[FTH_MAX_AXES],
                       int64_t n[FTH_MAX_AXES])
 {
+    FTH_ASSERT(from >= 0 && from < v->size[0] && v->rows >= 1);
     memcpy(n, v->size, sizeof v->size);
     lo[0] = from;
     n[0] = v->size[0] - from < v->rows ? v->size[0] - from : v->rows;

@@ -4,6 +4,7 @@
  * many axes, and bytes of an element. There are few such pairs, and a table of constants holds
  * them all; nothing is allocated, and closing one does nothing.
  */
+#include "base/assert.h"
 #include "io/dense.h"
 
 #include <string.h>
@@ -36,7 +37,8 @@ static void *self_of(fth_dtype dtype, int n_axes)
 {
     int k = 0;
     while (k + 1 < SIZES && table[n_axes][k].bytes < fth_dtype_size(dtype)) k++;
-    return (void *)(uintptr_t)&table[n_axes][k]; /* nobody writes through it */
+    FTH_ASSERT(table[n_axes][k].bytes == fth_dtype_size(dtype)); /* every dtype has its column */
+    return (void *)(uintptr_t)&table[n_axes][k];                 /* nobody writes through it */
 }
 
 static fth_status read_nothing(void *self, const int64_t *lo, const int64_t *n, void *dst,

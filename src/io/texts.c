@@ -1,6 +1,7 @@
 /* texts.c - a list of strings: one run of characters, and where each starts. */
 #include <fathom/io.h>
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -39,6 +40,7 @@ fth_status fth_texts_add(fth_texts *t, const char *chars, uint64_t n, fth_err *e
     if (n > 0) memcpy(t->chars + t->n_chars, chars, n);
     t->chars[t->n_chars + (int64_t)n] = '\0';
     t->n_chars += (int64_t)n + 1;
+    FTH_ASSERT(t->n <= t->cap_start && t->n_chars <= t->cap_chars);
     return FTH_OK;
 }
 

@@ -2,13 +2,17 @@
  *
  * One function counts and writes: with nowhere to write it only counts, so both always agree.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/tiff.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { STRIP = 64 << 10, MOST_ENTRIES = 20 };
+enum {
+    STRIP = 64 << 10, /* bytes of a strip, one read; TIFF 6.0 suggests 8 KiB; not tuned */
+    MOST_ENTRIES = 20 /* of a page: we write 17 at most */
+};
 enum { ASCII = 2, SHORT = 3, LONG = 4, RATIONAL = 5, LONG8 = 16 };
 
 typedef struct head {
@@ -21,6 +25,7 @@ typedef struct head {
 
 static void put(const head *h, uint64_t at, uint64_t v, int bytes)
 {
+    FTH_ASSERT(at + (uint64_t)bytes <= h->end);
     for (int i = 0; h->to && i < bytes; i++) h->to[at + (uint64_t)i] = (uint8_t)(v >> 8 * i);
 }
 
@@ -42,6 +47,7 @@ static int bytes_of(int type)
 static uint64_t add(head *h, int tag, int type, uint64_t count)
 {
     const int word = h->big ? 8 : 4;
+    FTH_ASSERT(h->n_entries < MOST_ENTRIES);
     const uint64_t at = h->entry, bytes = count * (uint64_t)bytes_of(type);
     uint64_t value = at + 4 + (uint64_t)word;
     put(h, at, (uint64_t)tag, 2);
@@ -111,12 +117,14 @@ static void add_strips(head *h, const fth__tiff_spec *s, int tag, uint64_t data,
 {
     const int64_t n = fth__tiff_strips(s);
     const int word = h->big ? 8 : 4;
+    const uint64_t first = data;
     const uint64_t at = add(h, tag, h->big ? LONG8 : LONG, (uint64_t)n);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t bytes = packed ? packed[i] : plain_strip_bytes(s, i);
         put(h, at + (uint64_t)(i * word), tag == FTH__TIFF_STRIP_OFFSETS ? data : bytes, word);
         data += bytes;
     }
+    FTH_ASSERT(packed || data - first == row_bytes(s) * (uint64_t)s->height);
 }
 
 /* Entries stand in the order of their tags. */

@@ -4,6 +4,7 @@
  * knows are planes of z.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/picture.h"
@@ -16,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_PLANES = 1 << 22 };
+enum { MOST_PLANES = 1 << 22 }; /* 32 MiB of our own; bounds what a description can claim */
 
 typedef struct tiff_images {
     fth_images images; /* first: what the caller sees */
@@ -56,6 +57,8 @@ fth_status fth__tiff_plan_sizes(fth__tiff_plan *plan, int64_t t, int64_t p, int6
 fth__tiff_plane *fth__tiff_plan_plane(const fth__tiff_plan *plan, int64_t t, int64_t p, int64_t z,
                                       int64_t c)
 {
+    FTH_ASSERT(t >= 0 && t < plan->t && p >= 0 && p < plan->p);
+    FTH_ASSERT(z >= 0 && z < plan->z && c >= 0 && c < plan->c);
     return &plan->plane[((t * plan->p + p) * plan->z + z) * plan->c + c];
 }
 
@@ -111,6 +114,8 @@ static fth_status check_pages(tiff_images *i, fth_err *err)
     for (int64_t k = 0; k < n; k++) {
         const fth__tiff_plane *at = &plan->plane[k];
         if (at->file < 0) continue;
+        FTH_ASSERT(at->file < plan->n_files && at->page >= 0 &&
+                   at->page < plan->file[at->file]->n_pages);
         const fth__tiff *f = plan->file[at->file];
         const fth__tiff_page *p = &f->page[at->page];
         if (!i->like) i->like = p;
@@ -265,6 +270,7 @@ static fth_status read_page(tiff_source *s, const fth__tiff_plane *at, const int
     const fth__tiff_page *p = &t->page[at->page];
     if (fth__tiff_is_direct(p, count[2]))
         return fth__tiff_read(t, p, from, count, stride, dst, NULL, err);
+    FTH_ASSERT(fth__tiff_room_bytes(p) <= s->rooms.each);
     void *room = fth__rooms_take(&s->rooms);
     const fth_status status = fth__tiff_read(t, p, from, count, stride, dst, room, err);
     fth__rooms_give(&s->rooms, room);
@@ -283,6 +289,7 @@ static fth_status read_frame(tiff_source *s, int64_t frame_index, const int64_t 
     for (int64_t c = lo[FTH_IMAGES_C]; c < end;) {
         const fth__tiff_plane *at = &plan->plane[frame_index * plan->c + c / per];
         const int64_t some = fth__min_i64(end - c, per - c % per);
+        FTH_ASSERT(some > 0 && c / per < plan->c);
         const int64_t from[3] = {c % per, lo[FTH_IMAGES_Y], lo[FTH_IMAGES_X]},
                       count[3] = {some, n[FTH_IMAGES_Y], n[FTH_IMAGES_X]};
         if (at->file < 0)

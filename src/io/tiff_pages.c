@@ -4,6 +4,7 @@
  * it can hold, and a chain of pages that runs in a circle is found. What a page says about pixels
  * that are packed is left to libtiff; those that are not are found here.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Far above any file in use; they bound what a damaged one can make us take. */
 enum { MOST_ENTRIES = 4096, MOST_SAMPLES = 64, MOST_SIDE = 1 << 28, MOST_TEXT = 64 << 20 };
 enum { WHITE_IS_ZERO = 0, BLACK_IS_ZERO = 1, RGB = 2, PALETTE = 3, YCBCR = 6 };
 enum { PACKED_JPEG = 7, PACKED_BITS = 32773 };
@@ -129,6 +131,7 @@ static fth_status read_fields(const fth__tiff *t, uint64_t at, uint8_t *buffer, 
         return BAD(t, at, err, "a page with %" PRIu64 " tags; 1 to %d are expected", n,
                    MOST_ENTRIES);
     const uint64_t first = at + (uint64_t)head;
+    FTH_ASSERT(n * size + (uint64_t)word <= (MOST_ENTRIES + 1) * 20); /* bytes of the buffer */
     FTH_TRY(fth_file_read(t->file, first, n * size + (uint64_t)word, buffer, "the tags of a page",
                           err));
     for (uint64_t i = 0; i < n; i++) {
@@ -205,6 +208,7 @@ static fth_status settle_pixels(const fth__tiff *t, const fields *f, fth__tiff_p
     }
     p->channels = p->rgb ? 3 : (int)(f->samples - (f->alpha && f->samples > 1));
     p->alpha = f->alpha && f->samples == (uint64_t)p->channels + 1;
+    FTH_ASSERT(p->channels >= 1 && p->channels + p->alpha <= p->samples);
     return FTH_OK;
 }
 
@@ -226,6 +230,7 @@ static fth_status settle_sizes(const fth__tiff *t, const fields *f, fth__tiff_pa
     p->chunk_w = p->tiled ? (int64_t)f->tile_w : p->width;
     p->chunk_h =
         p->tiled ? (int64_t)f->tile_h : fth__max_i64(1, (int64_t)fth__min_u64(f->rows, f->height));
+    FTH_ASSERT(p->chunk_w > 0 && p->chunk_h > 0);
     return FTH_OK;
 }
 
@@ -252,6 +257,7 @@ static fth_status place_of(places *s, uint64_t i, uint64_t *out, fth_err *err)
         FTH_TRY(fth_file_read(s->t->file, s->e->at + i * (uint64_t)bytes, s->n * (uint64_t)bytes,
                               s->buffer, "the places of strips", err));
     }
+    FTH_ASSERT(i >= s->from && i - s->from < s->n);
     *out = get(s->t, s->buffer + (i - s->from) * (uint64_t)bytes, bytes);
     return FTH_OK;
 }

@@ -3,6 +3,7 @@
  * Packed strips hold differences of neighbours: of whole samples (predictor 2), or of floats whose
  * bytes were sorted by weight first (predictor 3).
  */
+#include "base/assert.h"
 #include "io/picture.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOST_SIDE = 1 << 30 };
+enum { MOST_SIDE = 1 << 30 }; /* so that rows and strips stay within 32 bits of a tag */
 
 static fth__tiff_spec spec_of(const fth_picture *p, const fth_picture_format *f)
 {
@@ -102,15 +103,18 @@ static fth_status encode_packed(fth_mem *mem, const fth_picture *p, const fth_pi
     const int64_t rows = fth__tiff_rows_per_strip(s);
     const uint64_t data = fth__tiff_head(NULL, s, 0, NULL);
     bool packed = true;
+    FTH_ASSERT(row + row_bytes_of(p) <= (uint8_t *)bytes);
     out->n = data;
     for (int64_t y = 0, i = 0; packed && y < p->height; y += rows, i++) {
         const uint64_t before = out->n;
         const int64_t end = y + rows < p->height ? y + rows : p->height;
         packed = pack_strip(p, y, end, block, row, out);
+        FTH_ASSERT(i < fth__tiff_strips(s) && out->n >= before);
         bytes[i] = out->n - before;
     }
     memset(out->data, 0, data);
-    (void)fth__tiff_head(out->data, s, data, bytes);
+    const uint64_t head = fth__tiff_head(out->data, s, data, bytes);
+    FTH_ASSERT(head == data);
     (void)fth_mem_release(mem, memory, NULL);
     return packed ? FTH_OK : FTH_FAIL(err, FTH_E_LIBRARY, "zlib could not compress a picture");
 }
@@ -122,7 +126,8 @@ static fth_status encode(fth_mem *mem, const fth_picture *p, const fth_picture_f
     if (f->deflate) return encode_packed(mem, p, f, &s, out, err);
     const uint64_t data = fth__tiff_head(NULL, &s, 0, NULL);
     memset(out->data, 0, data);
-    (void)fth__tiff_head(out->data, &s, data, NULL);
+    const uint64_t head = fth__tiff_head(out->data, &s, data, NULL);
+    FTH_ASSERT(head == data);
     out->n = data;
     fth__picture_put(out, p->pixels, fth__picture_bytes(p));
     return FTH_OK;

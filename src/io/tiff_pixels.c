@@ -3,6 +3,7 @@
  * Whole rows of pixels that are not packed go straight to where they belong. All else goes through
  * a buffer: some rows, a strip or a tile.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/tiff.h"
@@ -11,7 +12,10 @@
 #include <string.h>
 
 enum { C, Y, X };
-enum { BUFFER = 256 << 10, MOST_CHUNK = 256 << 20 };
+enum {
+    BUFFER = 256 << 10,    /* bytes of rows read, and changed while they are in a core's cache */
+    MOST_CHUNK = 256 << 20 /* of a strip or tile: files in use have up to some MiB */
+};
 
 typedef struct wish {
     fth__tiff *t;
@@ -41,6 +45,8 @@ static void finish(const wish *w, void *px, int64_t count, bool swap)
 static void place(const wish *w, const char *row, int64_t step, int64_t c, int64_t y, int64_t x,
                   int64_t n)
 {
+    FTH_ASSERT(y >= w->lo[Y] && y < w->lo[Y] + w->n[Y]);
+    FTH_ASSERT(x >= w->lo[X] && n > 0 && x + n <= w->lo[X] + w->n[X]);
     const int64_t item = w->item, last = fth__min_i64(c + step, w->lo[C] + w->n[C]);
     for (int64_t k = fth__max_i64(c, w->lo[C]); k < last; k++) {
         char *to = w->dst + (uint64_t)(k - w->lo[C]) * w->stride +
@@ -79,6 +85,7 @@ static fth_status read_plain(const wish *w, uint64_t at, int64_t step, int64_t c
         char *to = w->dst + (uint64_t)(c - w->lo[C]) * w->stride;
         return read_straight(w, at, (uint64_t)w->n[Y] * row, to, err);
     }
+    FTH_ASSERT(buffer);
     const int64_t some = fth__max_i64(1, (int64_t)(BUFFER / row));
     for (int64_t y = 0; y < w->n[Y]; y += some) {
         const int64_t rows = fth__min_i64(some, w->n[Y] - y);
@@ -121,6 +128,7 @@ static fth_status read_chunk(const wish *w, int64_t row, int64_t column, int64_t
                   y1 = fth__min_i64(fth__min_i64(top + rows, p->height), w->lo[Y] + w->n[Y]);
     const int64_t x0 = fth__max_i64(left, w->lo[X]),
                   x1 = fth__min_i64(left + p->chunk_w, w->lo[X] + w->n[X]);
+    FTH_ASSERT(y0 < y1 && x0 < x1); /* read_chunks asks only for chunks that the rectangle meets */
     for (int64_t y = y0; y < y1; y++)
         place(w, buffer + ((y - top) * p->chunk_w + x0 - left) * step * w->item, step, c, y, x0,
               x1 - x0);
@@ -185,5 +193,8 @@ fth_status fth__tiff_read(fth__tiff *t, const fth__tiff_page *p, const int64_t l
                     .packed = buffer ? buffer + buffer_bytes(p) : NULL,
                     .room = packed_bytes(p)};
     if (n[C] == 0 || n[Y] == 0 || n[X] == 0) return FTH_OK;
+    FTH_ASSERT(room || fth__tiff_is_direct(p, n[X]));
+    FTH_ASSERT(lo[C] + n[C] <= p->channels && lo[Y] + n[Y] <= p->height &&
+               lo[X] + n[X] <= p->width);
     return p->data ? read_contiguous(&w, buffer, err) : read_chunks(&w, buffer, err);
 }

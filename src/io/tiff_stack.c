@@ -3,6 +3,7 @@
  * So a stack is a head and a dense array, and sinks of dense arrays do the rest.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/tiff.h"
@@ -66,6 +67,7 @@ static fth_status describe(fth_mem *mem, const fth_tiff_stack *s, const fth__tif
     FTH_TRY(fth__heap_take(mem, (int64_t)bytes, 1, &block, err));
     fth__text_init(&text, block, bytes);
     fn(&text, s, n);
+    FTH_ASSERT(!fth__text_is_cut(&text) && text.wanted + 1 == bytes);
     *out = block;
     return FTH_OK;
 }
@@ -109,7 +111,8 @@ fth_status fth_tiff_create(fth_sink *out, fth_mem *mem, const char *path,
         fth__layout layout = {
             .dtype = stack->dtype, .n_axes = (int)strlen(stack->axes), .offset = data};
         memcpy(layout.size, stack->size, sizeof layout.size);
-        (void)fth__tiff_head(head, &spec, data, NULL);
+        const uint64_t written = fth__tiff_head(head, &spec, data, NULL);
+        FTH_ASSERT(written == data);
         s = fth__dense_create(out, kinds[stack->flavour], mem, path, &layout, head, err);
     }
     fth__heap_free(mem, head);

@@ -4,6 +4,7 @@
  * libwebp decodes a picture whole and takes memory by itself, about its pixels once more:
  * that much is taken here too and never touched, so that the ledger knows.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/picture.h"
 #include "mem/heap.h"
@@ -15,12 +16,12 @@
 #include <string.h>
 
 enum {
-    MOST_SIDE = 16383,
-    OWN = 256 << 10,
-    OWN_PACK = 1 << 20,
-    PACK_BYTES = 40,
-    EFFORT = 2,
-    QUALITY = 50
+    MOST_SIDE = 16383,  /* of the format: 14 bits */
+    OWN = 256 << 10,    /* bytes that libwebp takes to decode, beside its pixels; a bound */
+    OWN_PACK = 1 << 20, /* and to encode, beside PACK_BYTES for each pixel; a bound */
+    PACK_BYTES = 40,    /* argb, its copies and hash chains of the lossless encoder; a bound */
+    EFFORT = 2,         /* of 0 to 6; higher ones take longer for slightly smaller files */
+    QUALITY = 50        /* without loss this is effort, too: the middle */
 };
 
 /* ---- writing ---- */
@@ -52,6 +53,7 @@ static void fill(WebPPicture *to, const fth_picture *p)
 {
     const uint8_t *px = p->pixels;
     const int step = p->channels;
+    FTH_ASSERT(to->argb && to->argb_stride >= p->width);
     for (int64_t y = 0; y < p->height; y++)
         for (int64_t x = 0; x < p->width; x++, px += step) {
             const uint32_t alpha = step == 4 ? px[3] : 255, r = px[0], g = px[step > 1 ? 1 : 0],
@@ -240,6 +242,7 @@ static fth_status read_row(void *state, void *row, fth_err *err)
 {
     reader *r = state;
     const size_t bytes = (size_t)r->width * (r->alpha ? 4 : 3);
+    FTH_ASSERT(r->next < r->height);
     if (!r->pixels) FTH_TRY(decode(r, err));
     memcpy(row, (const uint8_t *)r->pixels + (size_t)r->next * bytes, bytes);
     r->next++;

@@ -4,6 +4,7 @@
  * each of these steps in turn. The last step, syncing the folder, is not among
  * them: by then the new file is in place.
  */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "io/file.h"
@@ -17,7 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES = 100, BASE_KEPT = 200 };
+enum {
+    TRIES = 100,    /* names, each with its own time: a second one is needed hardly ever */
+    BASE_KEPT = 200 /* bytes of a name: with what is added it stays below the usual limit of 255 */
+};
 
 static fth_status write_failed(fth__writer *w, const char *doing, int why, fth_err *err)
 {
@@ -48,6 +52,7 @@ static fth_status open_temp(fth__writer *w, fth_err *err)
         fth__text_add_chars(&t, w->path, folder);
         fth__text_add(&t, ".%.*s.%ld-%" PRIx64 ".tmp", (int)BASE_KEPT, base, (long)getpid(),
                       (uint64_t)fth__clock_ns() + (uint64_t)try);
+        FTH_ASSERT(!fth__text_is_cut(&t));
         why = fth__disk_open(w->mem, w->temp, O_RDWR | O_CREAT | O_EXCL, &w->fd);
         if (!why) return FTH_OK;
         if (why != EEXIST) break;
@@ -74,7 +79,7 @@ fth_status fth__writer_open(fth__writer *w, fth_mem *mem, const char *path, fth_
         return s;
     }
     if (exists)
-        (void)fchmod(w->fd, st.st_mode & 07777); /* a wish: another owner's mode may not be ours */
+        (void)fchmod(w->fd, st.st_mode & 07777); /* best effort: the old file may be another's */
     return FTH_OK;
 }
 
@@ -83,7 +88,9 @@ fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, co
 {
     uint64_t done;
     char doing[64];
+    FTH_ASSERT(w->temp && w->fd >= 0);
     const int why = fth__disk_write(w->mem, w->fd, offset, bytes, src, &done);
+    FTH_ASSERT(done <= bytes && (why || done == bytes));
     if (!why) return FTH_OK;
     snprintf(doing, sizeof doing, "writing at byte %" PRIu64, offset + done);
     return write_failed(w, doing, why, err);
@@ -93,7 +100,9 @@ fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, voi
                             fth_err *err)
 {
     uint64_t done;
+    FTH_ASSERT(w->temp && w->fd >= 0);
     const int why = fth__disk_read(w->fd, offset, bytes, dst, &done);
+    FTH_ASSERT(done <= bytes);
     if (!why && done == bytes) return FTH_OK;
     return FTH__FILE_FAIL(err, FTH_E_FILE_READ, w->path, offset + done,
                           "reading back what was written: %s",

@@ -5,6 +5,7 @@
  */
 #include <fathom/xlsx.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "io/zip.h"
 #include "mem/heap.h"
@@ -18,12 +19,12 @@
 #include <string.h>
 
 enum {
-    MOST_ENTRY = 64 << 20,
-    MOST_ROWS = 1048576,
-    MOST_COLUMNS = 16384,
-    MOST_CELLS = 1 << 22,
-    MOST_SHEETS = 1000,
-    PATH = 300
+    MOST_ENTRY = 64 << 20, /* bytes of a document, unpacked; arbitrary, it bounds our memory */
+    MOST_ROWS = 1048576,   /* of the format */
+    MOST_COLUMNS = 16384,  /* of the format */
+    MOST_CELLS = 1 << 22,  /* of a sheet: 128 MiB of our own; templates have some thousands */
+    MOST_SHEETS = 1000,    /* arbitrary, it bounds our memory */
+    PATH = 300             /* bytes of a name in the zip; Excel's have 30 */
 };
 
 typedef struct cell {
@@ -153,6 +154,7 @@ static fth_status bad_cell(reader *r, const sheet *s, const cell *c, const char 
     int n = 0;
     for (int64_t v = c->column + 1; v > 0; v = (v - 1) / 26)
         letters[n++] = (char)('A' + (v - 1) % 26);
+    FTH_ASSERT(n <= 3); /* XFD is the last column */
     for (int i = 0; i < n / 2; i++) {
         const char t = letters[i];
         letters[i] = letters[n - 1 - i];
@@ -397,5 +399,6 @@ fth_cell fth_xlsx_get(const fth_xlsx *book, int64_t i, int64_t row, int64_t colu
     const cell key = {.row = (int32_t)row, .column = (int32_t)column};
     const cell *c = bsearch(&key, s->cells, (size_t)s->n, sizeof key, by_place);
     if (!c) return empty;
+    FTH_ASSERT(c->text >= 0 && c->text < fth_texts_count(book->texts));
     return (fth_cell){c->kind, fth_texts_get(book->texts, c->text), c->number};
 }

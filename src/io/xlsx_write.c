@@ -4,6 +4,7 @@
  */
 #include <fathom/xlsx.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "io/zip.h"
 #include "mem/heap.h"
@@ -81,6 +82,7 @@ static void say_place(document *d, int64_t row, int64_t column)
     char letters[8];
     int n = (int)sizeof letters;
     for (int64_t v = column + 1; v > 0; v = (v - 1) / 26) letters[--n] = (char)('A' + (v - 1) % 26);
+    FTH_ASSERT(n >= (int)sizeof letters - 3); /* XFD is the last column */
     add(d, letters + n, sizeof letters - (size_t)n);
     say_int(d, row + 1);
 }

@@ -2,6 +2,7 @@
 #include "io/zarr.h"
 
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "io/dense.h"
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-enum { PACKING = 64 };
+enum { PACKING = 64 }; /* bytes: the names of all codecs of an array */
 
 struct fth_zarr {
     fth_mem *mem;
@@ -113,6 +114,7 @@ static void describe(fth_zarr *z)
     fth__text_init(&t, z->packing, sizeof z->packing);
     for (int i = 0; i < m->codecs.n; i++)
         fth__text_add(&t, "%s%s", i ? " " : "", fth__codec_get(m->codecs.codec[i].kind)->name);
+    FTH_ASSERT(!fth__text_is_cut(&t));
     z->info = (fth_zarr_info){
         .format = m->format, .dtype = m->dtype, .n_axes = m->n_axes, .packing = z->packing};
     for (int a = 0; a < m->n_axes; a++) {

@@ -16,7 +16,11 @@
 
 /* ---- the description ---- */
 
-enum { FTH__ZARR_NAME = 40, FTH__ZARR_FILL = 16, FTH__ZARR_DOC = 4 << 20 };
+enum {
+    FTH__ZARR_NAME = 40,     /* bytes of an axis' name; longer ones are cut */
+    FTH__ZARR_FILL = 16,     /* of the largest element */
+    FTH__ZARR_DOC = 4 << 20, /* of a metadata file: plates of 1536 wells have some 100 KiB */
+};
 
 typedef struct fth__zarr_meta {
     int format;
@@ -82,7 +86,7 @@ typedef struct fth__zarr_room {
     fth__unpacker *unpacker; /* NULL: not needed, or no memory for it */
     bool busy;
 } fth__zarr_room;
-enum { FTH__ZARR_ROOMS = 8 };
+enum { FTH__ZARR_ROOMS = 8 }; /* as FTH__ROOMS */
 typedef struct fth__zarr_rooms {
     fth_mem *mem;
     void *block;

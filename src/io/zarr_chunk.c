@@ -1,5 +1,6 @@
 /* zarr_chunk.c - where chunks are, and how their elements lie. */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "io/zarr.h"
@@ -25,7 +26,10 @@ uint64_t fth__zarr_chunk_bytes(const fth__zarr_meta *m)
 int64_t fth__zarr_per_file(const fth__zarr_meta *m)
 {
     int64_t n = 1;
-    for (int a = 0; a < m->n_axes; a++) n *= m->file[a] / m->chunk[a];
+    for (int a = 0; a < m->n_axes; a++) {
+        FTH_ASSERT(m->chunk[a] > 0 && m->file[a] % m->chunk[a] == 0);
+        n *= m->file[a] / m->chunk[a];
+    }
     return n;
 }
 
@@ -82,6 +86,7 @@ void fth__zarr_chunk_steps(const fth__zarr_meta *m, int64_t *step)
 {
     int64_t bytes = fth_dtype_size(m->dtype);
     for (int i = m->n_axes; i-- > 0;) {
+        FTH_ASSERT(m->order[i] >= 0 && m->order[i] < m->n_axes);
         step[m->order[i]] = bytes;
         bytes *= m->chunk[m->order[i]];
     }
@@ -166,6 +171,7 @@ fth_status fth__zarr_index_check(const fth__zarr_meta *m, const uint8_t *index, 
                                  const char *label, fth_err *err)
 {
     const int64_t n = fth__zarr_per_file(m);
+    FTH_ASSERT(file_bytes >= fth__zarr_index_bytes(m));
     const uint64_t at = m->index_first ? 0 : file_bytes - fth__zarr_index_bytes(m);
     if (m->index_sum) {
         uint32_t wanted;

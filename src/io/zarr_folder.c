@@ -1,4 +1,5 @@
 /* zarr_folder.c - a Zarr folder that appears whole or not at all. */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "io/zarr.h"
 #include "mem/disk.h"
@@ -60,6 +61,7 @@ static fth_status sync_tree(fth_mem *mem, char path[FTH_PATH], fth_err *err)
 {
     fth_texts *list = NULL;
     const size_t n = strlen(path);
+    FTH_ASSERT(n < FTH_PATH);
     FTH_TRY(fth_folder_list(&list, mem, path, err));
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(list); i++) {
@@ -74,6 +76,7 @@ static fth_status sync_tree(fth_mem *mem, char path[FTH_PATH], fth_err *err)
 
 fth_status fth__zarr_folder_commit(fth__zarr_folder *f, fth_err *err)
 {
+    FTH_ASSERT(f->mem && f->temp[0]); /* planned folders have no chunks to commit */
     fth_status s = sync_tree(f->mem, f->temp, err);
     if (s == FTH_OK) s = fth_folder_replace(f->mem, f->path, f->temp, err);
     if (s == FTH_OK) f->mem = NULL;

@@ -5,6 +5,7 @@
  */
 #include "array/half.h"
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "io/zarr.h"
@@ -107,6 +108,7 @@ static bool take_real(const fth_json_value *v, fth_dtype dtype, uint8_t *to)
     bool as_bits = false;
     if (text && !take_special(text, (int)item * 8, &value, &as_bits, &raw)) return false;
     if (!text && isnan(value)) value = 0; /* null, and Python's NaN, which reads as null */
+    FTH_ASSERT(item == 2 || item == 4 || item == 8);
     const float f = (float)value;
     const uint16_t half = dtype == FTH_F16 ? fth__f32_to_f16(f) : fth__f32_to_bf16(f);
     const void *from = as_bits            ? (const void *)&raw
@@ -121,6 +123,7 @@ static bool take_fill(const fth_json_value *v, fth_dtype dtype, uint8_t *to)
 {
     const fth_dtype part = fth_dtype_real_of(dtype);
     const size_t item = (size_t)fth_dtype_size(dtype);
+    FTH_ASSERT(item <= FTH__ZARR_FILL);
     memset(to, 0, FTH__ZARR_FILL);
     if (!v) return true;
     if (fth_dtype_is_complex(dtype)) {

@@ -1,5 +1,6 @@
 /* zarr_meta_write.c - the description of an array that is to be written, as its metadata file. */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "io/zarr.h"
@@ -7,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ZSTD_LEVEL = 3, GZIP_LEVEL = 6, BLOSC_LEVEL = 5 };
+enum { ZSTD_LEVEL = 3, GZIP_LEVEL = 6, BLOSC_LEVEL = 5 }; /* the defaults of these libraries */
 
 /* ---- the description ---- */
 
@@ -20,6 +21,7 @@ static fth_status take_shape(fth__zarr_meta *m, const fth_zarr_array *array, fth
         m->chunk[a] = fth__max_i64(1, chunk == 0 ? size : fth__min_i64(chunk, size));
         const int64_t chunks = fth__max_i64(1, fth__ceil_div_i64(size, m->chunk[a]));
         m->file[a] = m->chunk[a] * fth__max_i64(1, fth__min_i64(per, chunks));
+        FTH_ASSERT(m->chunk[a] > 0 && m->file[a] >= m->chunk[a] && m->file[a] % m->chunk[a] == 0);
         m->sharded = m->sharded || per > 1;
         m->order[a] = a;
         if (array->axis[a]) fth__str_copy(m->axis[a], sizeof m->axis[a], array->axis[a]);

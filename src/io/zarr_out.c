@@ -6,6 +6,7 @@
  * on who was first. Nothing is synced here: that is done once, for the whole folder.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/zarr.h"
 #include "mem/disk.h"
@@ -127,6 +128,7 @@ static piece cut(const fth__zarr_out *o, const int64_t *index, const int64_t *lo
         const int64_t end = fth__min_i64(lo[a] + n[a], corner + m->chunk[a]);
         p.at[a] = first - corner;
         p.n[a] = end - first;
+        FTH_ASSERT(p.at[a] >= 0 && p.n[a] > 0 && p.at[a] + p.n[a] <= m->chunk[a]);
         p.total *= fth__min_i64(m->chunk[a], m->size[a] - corner);
         p.file[a] = index[a] / per;
         p.shard = p.shard * fth__zarr_files(m, a) + p.file[a];
@@ -134,6 +136,7 @@ static piece cut(const fth__zarr_out *o, const int64_t *index, const int64_t *lo
         p.step[a] = step[a];
         p.src += (first - lo[a]) * step[a];
     }
+    FTH_ASSERT(p.shard >= 0 && p.shard < o->n_files && p.inner >= 0 && p.inner < o->per_file);
     p.number = p.shard * o->per_file + p.inner;
     return p;
 }
@@ -309,6 +312,7 @@ static fth_status put_whole(fth__zarr_out *o, const piece *p, fth__zarr_room *ro
         straight = straight && (p->n[a] == 1 || p->step[a] == step[a]);
     o->chunk[p->number].elements = p->total;
     if (straight) return put_chunk(o, p, p->src, room, err);
+    FTH_ASSERT(fth__zarr_chunk_bytes(&o->m) <= room->chunk_bytes);
     memset(room->chunk, 0, fth__zarr_chunk_bytes(&o->m));
     fth__zarr_move(o->m.n_axes, p->n, item, room->chunk, step, p->src, p->step);
     return put_chunk(o, p, room->chunk, room, err);
@@ -335,6 +339,7 @@ static fth_status save_part(const fth__zarr_out *o, const piece *p, const char *
         s = fth_file_write(f, (uint64_t)r.start * item, bytes, from, "a part of a chunk", err);
         from += bytes;
     }
+    FTH_ASSERT((uint64_t)(from - room->chunk) <= room->chunk_bytes);
     fth_file_close(f);
     return s;
 }
@@ -344,6 +349,7 @@ static fth_status put_parts(fth__zarr_out *o, const piece *p, const char *path,
                             fth__zarr_room *room, fth_err *err)
 {
     const uint64_t bytes = fth__zarr_chunk_bytes(&o->m);
+    FTH_ASSERT(bytes <= room->chunk_bytes);
     fth_file *f = NULL;
     FTH_TRY(fth_file_open(&f, o->mem, path, err));
     const uint64_t there = fth__min_u64(bytes, fth_file_bytes(f));

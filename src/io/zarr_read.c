@@ -6,6 +6,7 @@
  * each call and never kept: files may change between calls.
  */
 #include "array/rect.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/zarr.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LONG_ROW = 4096 };
+enum { LONG_ROW = 4096 }; /* bytes: from a page on, rows are read one by one; not tuned */
 
 typedef struct reading {
     const fth__zarr_meta *m;
@@ -44,6 +45,7 @@ static part cut(const reading *r, const int64_t *corner, const int64_t *extent)
         const int64_t end = fth__min_i64(r->lo[a] + r->n[a], corner[a] + extent[a]);
         p.at[a] = first - corner[a];
         p.n[a] = end - first;
+        FTH_ASSERT(p.at[a] >= 0 && p.n[a] > 0 && p.at[a] + p.n[a] <= extent[a]);
         p.dst += (first - r->lo[a]) * r->step[a];
     }
     return p;
@@ -98,6 +100,7 @@ static fth_status read_straight(const reading *r, const part *p, uint64_t at, ft
     }
     int axis = 0; /* in halves along the outermost axis there is */
     while (p->n[axis] == 1) axis++;
+    FTH_ASSERT(axis < r->m->n_axes); /* a part of one element is one row */
     part half = *p;
     half.n[axis] = p->n[axis] / 2;
     FTH_TRY(read_straight(r, &half, at, err));
@@ -145,6 +148,7 @@ static fth_status read_packed(const reading *r, const part *p, uint64_t at, uint
     const int64_t elements = fth__zarr_chunk_elements(r->m);
     const bool straight = goes_straight(r, p);
     uint8_t *to = straight ? (uint8_t *)p->dst : r->room->chunk;
+    FTH_ASSERT(straight || fth__zarr_chunk_bytes(r->m) <= r->room->chunk_bytes);
     FTH_TRY(unpack(r, at, bytes, to, err));
     if (r->m->swap) fth__swap_elements(r->m->dtype, elements, to);
     if (straight) return FTH_OK;
@@ -199,6 +203,7 @@ static fth_status read_index(const reading *r, fth_err *err)
 /* Chunk `inner` of the open file, whose corner in the array is given. */
 static fth_status read_inner(const reading *r, int64_t inner, const int64_t *corner, fth_err *err)
 {
+    FTH_ASSERT(inner >= 0 && inner < fth__zarr_per_file(r->m));
     const part p = cut(r, corner, r->m->chunk);
     uint64_t at = 0, bytes = fth_file_bytes(r->file);
     if (r->m->sharded) {

@@ -1,10 +1,15 @@
 /* zarr_room.c - the rooms that chunks pass through: as many as a part of the budget allows. */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/zarr.h"
 
 #include <string.h>
 
-enum { SHARE = 16, ALIGN = 64, WINDOW = 256 << 10 };
+enum {
+    SHARE = 16,        /* rooms after the first fit in 1/16 of the budget: most is for the data */
+    ALIGN = 64,        /* a cache line: rooms of two threads share none */
+    WINDOW = 256 << 10 /* bytes of a plain chunk that are read at once for short rows; not tuned */
+};
 
 static uint64_t up(uint64_t bytes)
 {
@@ -50,6 +55,7 @@ static void lay_out(fth__zarr_rooms *r, const fth__zarr_needs *needs)
         room->chunk_bytes = needs->chunk;
         if (needs->deflate) room->unpacker = fth__unpacker_create();
     }
+    FTH_ASSERT((uint64_t)(at - (uint8_t *)r->block) == r->bytes);
 }
 
 fth_status fth__zarr_rooms_open(fth__zarr_rooms *r, fth_mem *mem, const fth__zarr_needs *needs,
@@ -91,6 +97,7 @@ fth__zarr_room *fth__zarr_room_take(fth__zarr_rooms *r)
     while (r->free == 0) pthread_cond_wait(&r->freed, &r->lock);
     int i = 0;
     while (r->room[i].busy) i++;
+    FTH_ASSERT(i < r->n);
     r->room[i].busy = true;
     r->free--;
     pthread_mutex_unlock(&r->lock);
@@ -100,6 +107,7 @@ fth__zarr_room *fth__zarr_room_take(fth__zarr_rooms *r)
 void fth__zarr_room_give(fth__zarr_rooms *r, fth__zarr_room *room)
 {
     pthread_mutex_lock(&r->lock);
+    FTH_ASSERT(room->busy && r->free < r->n);
     room->busy = false;
     r->free++;
     pthread_cond_signal(&r->freed);

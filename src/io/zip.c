@@ -6,6 +6,7 @@
  */
 #include "io/zip.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "mem/heap.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_COMMENT = 65535, ZIP64_FIELD = 1 };
+enum { LONGEST_COMMENT = 65535, ZIP64_FIELD = 1 }; /* both of the format */
 
 typedef struct end_record {
     uint64_t at; /* the directory ends before this */
@@ -53,6 +54,7 @@ static fth_status find_end(fth__zip *z, const unsigned char *tail, uint64_t tail
                            end_record *end, fth_err *err)
 {
     const uint64_t base = z->file->bytes - tail_bytes;
+    FTH_ASSERT(tail_bytes >= FTH__ZIP_END && tail_bytes <= z->file->bytes);
     for (uint64_t i = tail_bytes - FTH__ZIP_END + 1; i-- > 0;) {
         const unsigned char *p = tail + i;
         if (fth__zip_get(p, 4) != FTH__ZIP_SIG_END) continue;
@@ -107,6 +109,7 @@ static fth_status take_entries(fth__zip *z, const unsigned char *dir, const end_
     uint64_t at = 0;
     char *name = z->names;
     for (int64_t i = 0; i < z->n; i++) {
+        FTH_ASSERT(at <= end->bytes);
         const uint64_t here = end->offset + at;
         const unsigned char *p = dir + at;
         if (end->bytes - at < FTH__ZIP_CENTRAL || fth__zip_get(p, 4) != FTH__ZIP_SIG_CENTRAL)
@@ -125,6 +128,7 @@ static fth_status take_entries(fth__zip *z, const unsigned char *dir, const end_
                               .header = fth__zip_get(p + 42, 4)};
         if (!take_zip64(e, p + FTH__ZIP_CENTRAL + n_name, n_extra))
             return bad(z, here, "an entry of the zip directory lacks its zip64 sizes", err);
+        FTH_ASSERT((uint64_t)(name - z->names) + n_name < end->bytes);
         memcpy(name, p + FTH__ZIP_CENTRAL, n_name);
         name[n_name] = '\0';
         if (strlen(name) != n_name)

@@ -6,6 +6,7 @@
  * A stored one may be read by several threads: stretches that were read are
  * summed apart, and joined where they touch.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "io/zip.h"
 #include "mem/heap.h"
@@ -16,9 +17,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { INPUT = 64 << 10, SKIP = 32 << 10, BEST_RATIO = 1032 };
-enum { STRETCHES = 64 };        /* that are kept; others are as if they had not been read */
-enum { SHORT_READ = 64 << 10 }; /* summed at once: joining takes longer */
+enum {
+    INPUT = 64 << 10,     /* packed bytes read at once: inflating them takes longer than the call */
+    SKIP = 32 << 10,      /* bytes inflated and thrown away at once; zlib's window, not tuned */
+    BEST_RATIO = 1032,    /* deflate makes at most 258 bytes of 2 bits */
+    STRETCHES = 64,       /* kept: some threads, each in order; others count as not read */
+    SHORT_READ = 64 << 10 /* up to here summing takes less time than joining two checksums */
+};
 
 /* Bytes [from, to) were read, and have this checksum. */
 typedef struct stretch {
@@ -77,6 +82,9 @@ static void keep(member *m, stretch s)
             (size_t)(m->stretches - i - gone) * sizeof s);
     m->stretch[i] = s;
     m->stretches += 1 - gone;
+    FTH_ASSERT(m->stretches >= 1 && m->stretches <= STRETCHES && s.to <= m->bytes);
+    FTH_ASSERT(i == 0 || m->stretch[i - 1].to < s.from);
+    FTH_ASSERT(i + 1 == m->stretches || s.to < m->stretch[i + 1].from);
 }
 
 /* A short one that continues a stretch is summed with it. */
@@ -161,6 +169,7 @@ static fth_status inflate_more(member *m, uint64_t bytes, unsigned char *dst, ft
         const uint64_t before = left;
         const fth__inflated got = fth__inflate_some(m->z, &m->next, &m->waiting, &to, &left);
         m->made += before - left;
+        FTH_ASSERT(m->made <= m->bytes && m->taken <= m->packed && m->waiting <= INPUT);
         if (left == 0) break;
         const bool dry = left == before && m->waiting == 0 && m->taken == m->packed;
         const char *why = fth__inflate_why(m->z);
@@ -188,6 +197,7 @@ static fth_status inflate_at(member *m, uint64_t offset, uint64_t bytes, void *d
     if (!m->z || offset < m->made) FTH_TRY(start_again(m, err));
     while (m->made < offset)
         FTH_TRY(inflate_more(m, fth__min_u64(SKIP, offset - m->made), m->skip, err));
+    FTH_ASSERT(m->made == offset);
     return inflate_more(m, bytes, dst, err);
 }
 
@@ -222,6 +232,7 @@ static fth_status find_start(const fth__zip *z, const fth__zip_entry *e, const c
                              uint64_t *start, fth_err *err)
 {
     unsigned char p[FTH__ZIP_LOCAL];
+    FTH_ASSERT(e->header <= z->directory);
     if (z->directory - e->header < sizeof p)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
                               "no room for the header of '%s'", e->name);

@@ -5,12 +5,13 @@
  */
 #include "io/zip.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "text/deflate.h"
 
 #include <string.h>
 
-enum { LONGEST_NAME = 1000 };
+enum { LONGEST_NAME = 1000 }; /* as npz_write.c; ours have some 30 bytes */
 
 unsigned char *fth__zip_put_facts(unsigned char *p, const fth__zip_facts *f)
 {
@@ -114,6 +115,7 @@ static fth_status add(fth__zip_out *z, const char *name, const void *data, uint6
     p = fth__zip_put_facts(p, &f);
     p = fth__zip_put(p, 2, length);
     p = fth__zip_put(p, 2, 0);
+    FTH_ASSERT(p == head + FTH__ZIP_LOCAL);
     memcpy(p, name, length);
     FTH_TRY(fth__writer_write(&z->writer, start, FTH__ZIP_LOCAL + length, head, err));
 
@@ -126,6 +128,7 @@ static fth_status add(fth__zip_out *z, const char *name, const void *data, uint6
     p = fth__zip_put(p, 4, 0); /* extra field, comment */
     p = fth__zip_put(p, 8, 0); /* disk, attributes */
     p = fth__zip_put(p, 4, start);
+    FTH_ASSERT(p == z->directory + z->used + FTH__ZIP_CENTRAL);
     memcpy(p, name, length);
     z->used += FTH__ZIP_CENTRAL + length;
     z->n++;
@@ -148,6 +151,7 @@ fth_status fth__zip_commit(fth__zip_out *z, fth_err *err)
 {
     unsigned char end[FTH__ZIP_END64 + FTH__ZIP_LOCATOR64 + FTH__ZIP_END];
     const uint64_t n = (uint64_t)(fth__zip_put_end(end, z->n, z->at, z->used) - end);
+    FTH_ASSERT(n <= sizeof end && z->used <= (uint64_t)z->capacity);
     fth_status s = fth__writer_write(&z->writer, z->at, z->used, z->directory, err);
     if (s == FTH_OK) s = fth__writer_write(&z->writer, z->at + z->used, n, end, err);
     if (s == FTH_OK) s = fth__writer_commit(&z->writer, NULL, err);

@@ -188,8 +188,8 @@ TEST(hostile_files_are_refused)
     add_chunk(&b, "PLTE", colours, 900);
     refused(mem, &b, FTH_E_FILE_FORMAT, "palette of 900");
     make(&b, 30, 30, 8, 2, 1, 1);
-    b.data[18]++; /* another width than its check sum says */
-    refused(mem, &b, FTH_E_FILE_FORMAT, "check sum");
+    b.data[18]++; /* another width than its checksum says */
+    refused(mem, &b, FTH_E_FILE_FORMAT, "checksum");
     b.used = 0;
     refused(mem, &b, FTH_E_FILE_SHORT, "");
     add(&b, "<svg xmlns='http://www.w3.org/2000/svg'></svg>", 46);
