@@ -1,4 +1,5 @@
-/* get.c - values of a checked config, which are there or whose absence is the program's mistake. */
+/* get.c - values of a checked config; asking for one that cannot be there is a bug of the program.
+ */
 #include "base/assert.h"
 #include "config/schema.h"
 #include "config/state.h"

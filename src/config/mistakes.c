@@ -1,4 +1,4 @@
-/* mistakes.c - the list of everything that is wrong with a config, and its words. */
+/* mistakes.c - collects everything that is wrong with a config, and words the messages. */
 #include "config/schema.h"
 #include "config/state.h"
 

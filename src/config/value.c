@@ -1,4 +1,4 @@
-/* value.c - from what is written to what a row of the table wants.
+/* value.c - converts what is written in a config to the type of its row.
  *
  * The row decides what a text means: `10` is a number for one key and a name for another. Quotes
  * say that a value is a text, so a quoted number is a mistake where a number is wanted.

@@ -205,7 +205,7 @@ static fth_status take_event(reader *r, const yaml_event_t *e)
     return FTH_OK;
 }
 
-/* libyaml's words, where they can be said better. */
+/* Replace messages of libyaml that users would not understand. */
 static const char *better_words(const char *problem)
 {
     static const struct {

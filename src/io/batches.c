@@ -26,9 +26,9 @@ struct fth_batches {
     fth_source base, reader; /* `reader` is what the I/O thread sees */
     int64_t rows;            /* at most, per batch */
     fth_tensor *buffer[2];
-    int into; /* the buffer that is read into next; the other is the caller's */
+    int into; /* index of the buffer that is read into next; the other is the caller's */
     fth__io *io;
-    fth_team *team; /* who reads parts, the I/O thread among them; NULL: it alone */
+    fth_team *team; /* reads parts, with the I/O thread; NULL: that reads alone */
     int threads;
 
     /* the batch asked for: written before the job is posted, read by the reader */

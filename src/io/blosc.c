@@ -1,8 +1,8 @@
 /* blosc.c - the one file that knows libblosc.
  *
- * It takes memory by itself while it works: three blocks of the packed bytes at most, and what the
- * compressor inside needs. That much of the room is taken and never touched; where the blocks of a
- * file are larger than expected, the rest is taken for the moment.
+ * It allocates memory itself while it works: three blocks at most, and what the compressor inside
+ * needs. That much of the room is reserved and never touched; where the blocks of a file are larger
+ * than expected, the difference is taken from the ledger for the duration of the call.
  */
 #include "base/assert.h"
 #include "base/checked.h"
@@ -52,7 +52,7 @@ static fth_status check_inside(const fth__coding *k, fth_err *err)
     const char *inside = blosc_cbuffer_complib(k->in);
     if (inside && strcmp(inside, "?") != 0) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_FEATURE,
-                    "%s: blosc data packed by compressor %d, which is not known", k->label,
+                    "%s: blosc data packed by an unknown compressor, number %d", k->label,
                     k->in[2] >> 5);
 }
 
@@ -86,7 +86,7 @@ static fth_status pack(const fth__codec *c, fth__coding *k, fth_err *err)
         blosc_compress_ctx(c->level, c->shuffle, (size_t)c->item, (size_t)k->n_in, k->in, k->out,
                            (size_t)fth__min_u64(k->cap, INT32_MAX), c->name, 0, 1);
     if (got <= 0)
-        return FTH_FAIL(err, FTH_E_LIBRARY, "%s: blosc does not pack %" PRIu64 " bytes (%d)",
+        return FTH_FAIL(err, FTH_E_LIBRARY, "%s: blosc could not compress %" PRIu64 " bytes (%d)",
                         k->label, k->n_in, got);
     k->n_out = (uint64_t)got;
     return FTH_OK;

@@ -35,7 +35,7 @@ static fth_status inflate_all(fth__wrap wrap, fth__coding *k, fth_err *err)
         fth__unpacker_whole(k->unpacker, wrap == FTH__WRAP_GZIP, k->in, k->n_in, k->out, k->cap))
         return FTH_OK;
     fth__inflate *z = fth__inflate_begin(k->room, wrap);
-    if (!z) return FTH_FAIL(err, FTH_E_LIBRARY, "zlib does not start in the room it asked for");
+    if (!z) return FTH_FAIL(err, FTH_E_LIBRARY, "zlib does not start in the memory it asked for");
     const uint8_t *in = k->in;
     uint8_t *out = k->out;
     uint64_t left_in = k->n_in, left_out = k->cap;
@@ -87,7 +87,7 @@ static fth_status deflate_all(fth__wrap wrap, fth__coding *k, fth_err *err)
     fth__deflate *z = fth__deflate_begin(k->room, wrap, put, k);
     fth__deflate_add(z, k->in, k->n_in);
     if (fth__deflate_end(z) && k->n_out <= k->cap) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib does not pack %" PRIu64 " bytes", k->label,
+    return FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib could not compress %" PRIu64 " bytes", k->label,
                     k->n_in);
 }
 

@@ -1,9 +1,9 @@
 /* io/codecs.h - how the bytes of a chunk are packed: zlib, gzip, zstd, blosc, crc32c.
  *
- * Each codec is a row of a table; a library of somebody else stands behind one file. Packing and
- * unpacking take whole chunks and work in a block that the caller took before, whose size is
- * known, so that a reader's memory is known when it is opened. What blosc takes for itself is no
- * block of ours: its part of the room is taken and never touched.
+ * Each codec is a row of a table; one file of ours wraps each external library. Packing and
+ * unpacking take whole chunks and work in a block that the caller provides and whose size is known,
+ * so that a reader's memory is known when it is opened. Blosc allocates memory itself: as much of
+ * the block is reserved and never touched.
  */
 #ifndef FTH_IO_CODECS_H
 #define FTH_IO_CODECS_H

@@ -1,7 +1,7 @@
-/* file_set.c - files that appear together: synced all, then renamed all, undone when one fails.
+/* file_set.c - files that appear together: all are synced, then all are renamed; undone on failure.
  *
- * A file that is replaced keeps a second, hidden name until every file of the set has its own, so
- * that it can come back. The last one needs none: behind its rename nothing can fail any more.
+ * A file that is replaced keeps a second, hidden name until every file of the set has its own name,
+ * so that it can be restored. The last one needs none: after its rename nothing can fail any more.
  */
 #include <fathom/files.h>
 

@@ -114,7 +114,7 @@ fth_status fth_gzip_read(fth_gzip *z, void *dst, uint64_t bytes, const char *wha
     if (got == bytes) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHORT,
                     "%s: %s needs %" PRIu64 " bytes from byte %" PRIu64
-                    " of what is packed; there are %" PRIu64,
+                    " of the unpacked stream; there are %" PRIu64,
                     z->file->path, what, bytes, from, got);
 }
 
@@ -192,7 +192,7 @@ fth_status fth_gzip_commit(fth_gzip_writer *w, fth_err *err)
     const bool packed = fth__deflate_end(w->deflate);
     fth_status s = report(w, err);
     if (s == FTH_OK && !packed)
-        s = FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib does not pack", w->file.path);
+        s = FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib could not compress it", w->file.path);
     if (s == FTH_OK)
         s = fth__writer_commit(&w->file, NULL, err);
     else

@@ -25,7 +25,7 @@ struct fth__h5_packed {
     unsigned char *raw, *room, *whole;
 };
 
-/* Whether the only filter is one of ours. */
+/* Is the only filter one that is unpacked here? */
 static bool is_ours(hid_t create, bool *shuffled)
 {
     unsigned flags = 0, values[5] = {0};

@@ -325,7 +325,7 @@ static fth_status read_numbers(fth_h5 *h5, const char *object, const char *name,
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: the attribute '%s' should hold %s", h5->path,
                      object, name, real ? "numbers" : "integers");
     else if (there < 0 || (uint64_t)there > h5->bytes)
-        s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: the attribute '%s' has no sound shape",
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: the attribute '%s' has an impossible shape",
                      h5->path, object, name);
     if (s == FTH_OK) s = fth__heap_take(h5->mem, there, 8, &all, err);
     if (s == FTH_OK && there > 0 &&

@@ -26,7 +26,7 @@ enum {
     MOST_SCANS = 100         /* encoders write about ten */
 };
 
-/* What libjpeg says when it fails, and where to go then. */
+/* The error handler of libjpeg: its message, and where to jump to. */
 typedef struct trouble {
     struct jpeg_error_mgr mgr; /* first: libjpeg hands back its address */
     jmp_buf out;
@@ -41,8 +41,8 @@ static void fail_out(j_common_ptr c)
     longjmp(t->out, 1);
 }
 
-/* Warnings about pixels that were guessed are failures; others pass. */
-static void hear(j_common_ptr c, int level)
+/* Warnings that pixels were guessed are failures; others are ignored. */
+static void on_message(j_common_ptr c, int level)
 {
     static const int bad[] = {JWRN_HIT_MARKER, JWRN_HUFF_BAD_CODE, JWRN_JPEG_EOF, JWRN_MUST_RESYNC,
                               JWRN_ARITH_BAD_CODE};
@@ -59,7 +59,7 @@ static struct jpeg_error_mgr *arm(trouble *t)
 {
     jpeg_std_error(&t->mgr);
     t->mgr.error_exit = fail_out;
-    t->mgr.emit_message = hear;
+    t->mgr.emit_message = on_message;
     t->mgr.output_message = say_nothing;
     return &t->mgr;
 }

@@ -1,8 +1,8 @@
-/* libtiff.c - strips and tiles unpacked: the one file that knows libtiff.
+/* libtiff.c - unpacks strips and tiles: the one file that knows libtiff.
  *
- * A handle of libtiff serves one reader at a time, so there are as many as read at once; idle ones
- * wait for the next. libtiff reads through our file, into memory of ours, and says nothing to
- * anybody but us. What it takes from malloc is the state of a packing, and its tables.
+ * A handle of libtiff serves one reader at a time, so each concurrent reader has its own; idle
+ * handles wait for the next reader. libtiff reads through our file into our memory, and its
+ * messages come to us alone. From malloc it takes the state of a codec and its tables.
  */
 #include "base/assert.h"
 #include "io/tiff.h"
@@ -79,11 +79,11 @@ static toff_t size_of(thandle_t user)
     return fth_file_bytes(h->owner->file);
 }
 
-static int hear(TIFF *tif, void *user, const char *module, const char *format, va_list args)
+static int on_error(TIFF *tif, void *user, const char *module, const char *format, va_list args)
     FTH_PRINTF(4, 0);
 
-/* The first message says what is wrong; 1: it goes nowhere else. */
-static int hear(TIFF *tif, void *user, const char *module, const char *format, va_list args)
+/* Keep the first message, which names the cause; 1: libtiff does not print it. */
+static int on_error(TIFF *tif, void *user, const char *module, const char *format, va_list args)
 {
     (void)tif, (void)module;
     handle *h = user;
@@ -114,7 +114,7 @@ static fth_status new_handle(fth__libtiff *l, handle **out, fth_err *err)
     h->owner = l;
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     if (options) {
-        TIFFOpenOptionsSetErrorHandlerExtR(options, hear, h);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, h);
         TIFFOpenOptionsSetWarningHandlerExtR(options, ignore, h);
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, MOST_BLOCK);
         /* m: not mapped; h: the header alone, pages are gone to by their place */

@@ -53,7 +53,7 @@ static fth_status check_signature(fth__nd2 *nd2, fth__text *damage, fth_err *err
 
 /* ---- metadata ---- */
 
-/* A tree that a file may lack; one that is damaged is left out with a word. */
+/* An optional tree; a damaged one is skipped and noted in `damage`. */
 static fth_status read_part(fth__nd2 *nd2, fth__nd2_part part, fth__lv *out, void **block,
                             fth__text *damage, fth_err *err)
 {
@@ -237,7 +237,7 @@ static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
     return FTH_OK;
 }
 
-/* ---- what is asked of an open file ---- */
+/* ---- queries of an open file ---- */
 
 static const char *get_channel(const fth_images *images, int64_t c)
 {

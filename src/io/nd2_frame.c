@@ -202,13 +202,13 @@ static void pick(void *to, const void *from, int64_t n, int64_t step, int64_t el
 }
 
 /* The rectangle of one frame that is wanted: c y x. */
-typedef struct wish {
+typedef struct request {
     const int64_t *lo, *n; /* of all six axes */
     uint8_t *to;
-} wish;
+} request;
 
-/* Rows [first, first + rows) of the wish, of which `data` holds those of the file. */
-static void copy_rows(const reader *r, const wish *w, const uint8_t *data, int64_t first,
+/* Rows [first, first + rows) of the request, of which `data` holds those of the file. */
+static void copy_rows(const reader *r, const request *w, const uint8_t *data, int64_t first,
                       int64_t rows)
 {
     const fth__nd2_meta *m = &r->nd2->meta;
@@ -229,7 +229,7 @@ static void copy_rows(const reader *r, const wish *w, const uint8_t *data, int64
     }
 }
 
-static fth_status read_window(reader *r, slot *s, const wish *w, uint64_t at, fth_err *err)
+static fth_status read_window(reader *r, slot *s, const request *w, uint64_t at, fth_err *err)
 {
     const uint64_t used = (uint64_t)(r->nd2->meta.width * r->nd2->meta.components * r->element);
     const int64_t most = (int64_t)(rows_room(r) / r->row_bytes), ny = w->n[FTH_IMAGES_Y];
@@ -258,7 +258,7 @@ static fth_status unpack(reader *r, slot *s, int64_t number, uint64_t at, uint64
                           number, bytes, r->frame_rows);
 }
 
-static fth_status read_by_slot(reader *r, int64_t number, const wish *w, uint64_t at,
+static fth_status read_by_slot(reader *r, int64_t number, const request *w, uint64_t at,
                                uint64_t bytes, bool whole, fth_err *err)
 {
     slot *s = take_slot(r, number);
@@ -284,7 +284,7 @@ static fth_status read_by_slot(reader *r, int64_t number, const wish *w, uint64_
 
 /* ---- the source ---- */
 
-static fth_status read_frame(reader *r, int64_t number, const wish *w, gather *g, fth_err *err)
+static fth_status read_frame(reader *r, int64_t number, const request *w, gather *g, fth_err *err)
 {
     const int64_t *n = w->n, *size = r->nd2->images.info.size;
     const uint64_t row = (uint64_t)(n[FTH_IMAGES_X] * r->element);
@@ -311,7 +311,7 @@ static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, voi
     FTH_TRY(fth__rect_check(nd2->file->path, FTH_IMAGES_AXES, nd2->images.info.size, lo, n, err));
     if (fth__rect_count(FTH_IMAGES_AXES, n) == 0) return FTH_OK;
     const int64_t frame = n[FTH_IMAGES_C] * n[FTH_IMAGES_Y] * n[FTH_IMAGES_X] * r->element;
-    wish w = {lo, n, dst};
+    request w = {lo, n, dst};
     gather g;
     g.n = 0;
     for (int64_t t = lo[0]; t < lo[0] + n[0]; t++)

@@ -104,7 +104,7 @@ static fth_status has_head(fth__nd2 *nd2, const frames *f, int64_t number, bool 
     return FTH_OK;
 }
 
-/* Some frames stand where the map says? */
+/* Are some frames where the map says? */
 static fth_status probe(fth__nd2 *nd2, const frames *f, bool *good, fth_err *err)
 {
     const int64_t every = fth__max_i64(f->n / PROBES, 1);

@@ -251,7 +251,8 @@ fth_status fth__lv_read(fth__lv *out, void **block, fth_file *f, const fth__nd2_
                               "chunk %s should begin here", name);
     if (bytes > MOST)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->path, chunk->offset,
-                              "chunk %s of %" PRIu64 " bytes is no metadata", name, bytes);
+                              "chunk %s has %" PRIu64 " bytes; metadata have at most %d", name,
+                              bytes, (int)MOST);
     if (head.data > f->bytes || bytes > f->bytes - head.data)
         return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->path, head.data,
                               "chunk %s should have %" PRIu64

@@ -32,7 +32,7 @@ typedef struct writer {
     fth_err *err;
 } writer;
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static fth_status check_order(const char *order, fth_err *err)
 {
@@ -198,7 +198,7 @@ static fth_status put_pixels(writer *w, bool drawn, uint64_t at, uint64_t *bytes
     const bool good = z && fth__deflate_end(z);
     *bytes = w->packed_at - at;
     FTH_TRY(w->status);
-    return good ? FTH_OK : FTH_FAIL(err, FTH_E_LIBRARY, "zlib does not pack a frame");
+    return good ? FTH_OK : FTH_FAIL(err, FTH_E_LIBRARY, "zlib could not compress a frame");
 }
 
 static fth_status put_frame(writer *w, int64_t number, double time_ms, bool drawn, bool headed,

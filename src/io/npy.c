@@ -188,7 +188,7 @@ fth_status fth__npy_read(fth__npy *npy, fth_mem *mem, const fth__bytes *bytes, u
     FTH_TRY(bytes->read(bytes->self, 0, PREFIX, head, err));
     if (memcmp(head, "\x93NUMPY", 6) != 0)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 0,
-                              "this is no NPY array: it does not start with \\x93NUMPY");
+                              "this is not an NPY array: it does not start with \\x93NUMPY");
     if (head[6] < 1 || head[6] > 3 || head[7] != 0)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, path, 6,
                               "NPY version %d.%d; 1.0, 2.0 and 3.0 are known", head[6], head[7]);
@@ -206,7 +206,8 @@ fth_status fth__npy_read(fth__npy *npy, fth_mem *mem, const fth__bytes *bytes, u
                               length, total - PREFIX - width);
     if (length > LONGEST)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, PREFIX,
-                              "a header of %" PRIu64 " bytes is no header", length);
+                              "the header has %" PRIu64 " bytes; at most %d are read", length,
+                              (int)LONGEST);
 
     void *text = NULL;
     FTH_TRY(fth__heap_take(mem, 1, length, &text, err));

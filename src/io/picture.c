@@ -155,7 +155,7 @@ fth_status fth_picture_encode(fth_mem *mem, const fth_picture *p, const fth_pict
     fth_status s = w->encode(mem, p, f, &out, err);
     if (s == FTH_OK && out.n > room)
         s = FTH_FAIL(err, FTH_E_INTERNAL,
-                     "%s: a picture of %" PRIu64 " bytes was not to have over %" PRIu64,
+                     "%s: a picture takes %" PRIu64 " bytes, more than its bound of %" PRIu64,
                      kinds[f->kind].info.name, out.n, room);
     if (s != FTH_OK) {
         (void)fth_mem_release(mem, block, NULL);

@@ -32,7 +32,7 @@ struct fth_hold {
     char path[FTH_PATH];
 };
 
-/* Locked, and still there: somebody who cleans up may have taken it for one of the dead. */
+/* Locked, and still there: a concurrent clean-up may have removed it as abandoned. */
 static bool is_held(int fd)
 {
     struct stat st;
@@ -125,7 +125,7 @@ static int64_t holder_of(const char *entry)
     return end && strcmp(end, ".held") == 0 ? pid : -1;
 }
 
-/* ---- who lives ---- */
+/* ---- live processes ---- */
 
 typedef struct cleaner {
     fth_mem *mem;
@@ -165,7 +165,7 @@ static fth_status remove_entry(const cleaner *c, const char *entry, fth_err *err
     char path[FTH_PATH];
     struct stat st;
     FTH_TRY(fth_path_join(path, c->folder, entry, err));
-    if (lstat(path, &st) != 0) return FTH_OK; /* somebody else was faster */
+    if (lstat(path, &st) != 0) return FTH_OK; /* another clean-up was faster */
     return S_ISDIR(st.st_mode) ? fth_folder_remove(c->mem, path, err)
                                : fth_path_remove(c->mem, path, err);
 }

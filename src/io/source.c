@@ -37,30 +37,30 @@ fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *l
     return fth_err_note(err, FTH_HERE, s, "loading '%s'", label ? label : "");
 }
 
-/* ---- tensors on a device alone: rows in pieces ---- */
+/* ---- tensors that are on a device only: copied in pieces of rows ---- */
 
 enum { PIECE = 4 << 20 }; /* bytes copied to or from a device at a time; not tuned */
 
-typedef struct travel {
+typedef struct transfer {
     fth_mem *mem;
     fth_tensor *tensor;
     void *block;
-    int64_t size[FTH_MAX_AXES], rows; /* rows of a piece */
-} travel;
+    int64_t size[FTH_MAX_AXES], rows; /* of the tensor; rows of a piece */
+} transfer;
 
-static fth_status begin_travel(travel *v, fth_tensor *t, fth_err *err)
+static fth_status begin_transfer(transfer *v, fth_tensor *t, fth_err *err)
 {
     const uint64_t row =
         fth_tensor_size(t, 0) > 0 ? fth_tensor_bytes(t) / (uint64_t)fth_tensor_size(t, 0) : 0;
-    *v = (travel){.mem = fth__tensor_apart(t), .tensor = t};
+    *v = (transfer){.mem = fth__tensor_apart(t), .tensor = t};
     v->rows = row > 0 && row < PIECE ? (int64_t)(PIECE / row) : 1;
     for (int a = 0; a < fth_tensor_axes(t); a++) v->size[a] = fth_tensor_size(t, a);
-    return fth_mem_take(v->mem, FTH_MEM_ANY, (uint64_t)v->rows * row, "rows on their way",
-                        &v->block, err);
+    return fth_mem_take(v->mem, FTH_MEM_ANY, (uint64_t)v->rows * row, "staging rows", &v->block,
+                        err);
 }
 
 /* The piece from row `from` on. */
-static void set_piece(const travel *v, int64_t from, int64_t lo[FTH_MAX_AXES],
+static void set_piece(const transfer *v, int64_t from, int64_t lo[FTH_MAX_AXES],
                       int64_t n[FTH_MAX_AXES])
 {
     FTH_ASSERT(from >= 0 && from < v->size[0] && v->rows >= 1);
@@ -71,9 +71,9 @@ static void set_piece(const travel *v, int64_t from, int64_t lo[FTH_MAX_AXES],
 
 static fth_status store_apart(const fth_sink *sink, fth_tensor *t, fth_err *err)
 {
-    travel v;
+    transfer v;
     int64_t lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
-    FTH_TRY(begin_travel(&v, t, err));
+    FTH_TRY(begin_transfer(&v, t, err));
     fth_status s = FTH_OK;
     for (int64_t from = 0; s == FTH_OK && from < v.size[0]; from += v.rows) {
         set_piece(&v, from, lo, n);
@@ -86,9 +86,9 @@ static fth_status store_apart(const fth_sink *sink, fth_tensor *t, fth_err *err)
 
 static fth_status fill_apart(const fth_source *source, fth_tensor *t, fth_err *err)
 {
-    travel v;
+    transfer v;
     int64_t lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
-    FTH_TRY(begin_travel(&v, t, err));
+    FTH_TRY(begin_transfer(&v, t, err));
     fth_status s = FTH_OK;
     for (int64_t from = 0; s == FTH_OK && from < v.size[0]; from += v.rows) {
         set_piece(&v, from, lo, n);

@@ -1,8 +1,8 @@
 /* stand_in.c - sources and sinks that have a shape and no data.
  *
- * A read function knows nothing but `self`, so that carries what a rectangle of zeros needs: how
- * many axes, and bytes of an element. There are few such pairs, and a table of constants holds
- * them all; nothing is allocated, and closing one does nothing.
+ * A read function gets nothing but `self`, so `self` carries what a rectangle of zeros needs: the
+ * number of axes and the bytes of an element. There are few such pairs, and a table of constants
+ * holds them all; nothing is allocated, and closing one does nothing.
  */
 #include "base/assert.h"
 #include "io/dense.h"

@@ -234,7 +234,7 @@ static bool recognise(const fth__images_head *head)
     return false;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static const char *channel(const fth_images *images, int64_t c)
 {

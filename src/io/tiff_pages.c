@@ -161,7 +161,7 @@ static const char *packing_name(uint64_t compression)
                  {34934, "JPEG XR"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if ((uint64_t)names[i].code == compression) return names[i].name;
-    return "a packing that is not known";
+    return "an unknown packing";
 }
 
 static fth_status refuse(const fth__tiff *t, uint64_t at, fth_err *err, const char *what)

@@ -17,7 +17,7 @@ enum {
     MOST_CHUNK = 256 << 20 /* of a strip or tile: files in use have up to some MiB */
 };
 
-typedef struct wish {
+typedef struct request {
     fth__tiff *t;
     const fth__tiff_page *p;
     const int64_t *lo, *n;
@@ -26,9 +26,9 @@ typedef struct wish {
     int64_t item;
     char *packed; /* `room` bytes behind the buffer */
     uint64_t room;
-} wish;
+} request;
 
-static void finish(const wish *w, void *px, int64_t count, bool swap)
+static void finish(const request *w, void *px, int64_t count, bool swap)
 {
     if (swap) fth__swap_elements(w->p->dtype, count, px);
     if (!w->p->invert) return;
@@ -42,7 +42,7 @@ static void finish(const wish *w, void *px, int64_t count, bool swap)
 
 /* Pixels [x, x+n) of row y, all of which are in the rectangle, of the channels in `row`: `step`
  * samples side by side, the first of them channel c. */
-static void place(const wish *w, const char *row, int64_t step, int64_t c, int64_t y, int64_t x,
+static void place(const request *w, const char *row, int64_t step, int64_t c, int64_t y, int64_t x,
                   int64_t n)
 {
     FTH_ASSERT(y >= w->lo[Y] && y < w->lo[Y] + w->n[Y]);
@@ -63,7 +63,8 @@ static void place(const wish *w, const char *row, int64_t step, int64_t c, int64
 /* ---- pixels that are not packed ---- */
 
 /* To where they belong; what is to be changed is changed while it is near. */
-static fth_status read_straight(const wish *w, uint64_t at, uint64_t bytes, char *to, fth_err *err)
+static fth_status read_straight(const request *w, uint64_t at, uint64_t bytes, char *to,
+                                fth_err *err)
 {
     const bool change = w->t->swap || w->p->invert;
     for (uint64_t n; bytes > 0; at += n, to += n, bytes -= n) {
@@ -75,7 +76,7 @@ static fth_status read_straight(const wish *w, uint64_t at, uint64_t bytes, char
 }
 
 /* Rows of one plane of `step` samples that begins at `at`; channels from c. */
-static fth_status read_plain(const wish *w, uint64_t at, int64_t step, int64_t c, char *buffer,
+static fth_status read_plain(const request *w, uint64_t at, int64_t step, int64_t c, char *buffer,
                              fth_err *err)
 {
     const fth__tiff_page *p = w->p;
@@ -99,7 +100,7 @@ static fth_status read_plain(const wish *w, uint64_t at, int64_t step, int64_t c
     return FTH_OK;
 }
 
-static fth_status read_contiguous(const wish *w, char *buffer, fth_err *err)
+static fth_status read_contiguous(const request *w, char *buffer, fth_err *err)
 {
     const fth__tiff_page *p = w->p;
     if (p->samples > 1 && !p->separate) return read_plain(w, p->data, p->samples, 0, buffer, err);
@@ -111,7 +112,7 @@ static fth_status read_contiguous(const wish *w, char *buffer, fth_err *err)
 /* ---- strips and tiles ---- */
 
 /* Chunk (row, column) of the chunks of a plane; `c` is the channel of a plane of its own. */
-static fth_status read_chunk(const wish *w, int64_t row, int64_t column, int64_t c, int64_t step,
+static fth_status read_chunk(const request *w, int64_t row, int64_t column, int64_t c, int64_t step,
                              char *buffer, fth_err *err)
 {
     const fth__tiff_page *p = w->p;
@@ -135,7 +136,7 @@ static fth_status read_chunk(const wish *w, int64_t row, int64_t column, int64_t
     return FTH_OK;
 }
 
-static fth_status read_chunks(const wish *w, char *buffer, fth_err *err)
+static fth_status read_chunks(const request *w, char *buffer, fth_err *err)
 {
     const fth__tiff_page *p = w->p;
     const int64_t step = p->separate ? 1 : p->samples;
@@ -183,15 +184,15 @@ fth_status fth__tiff_read(fth__tiff *t, const fth__tiff_page *p, const int64_t l
                           const int64_t n[3], uint64_t stride, void *dst, void *room, fth_err *err)
 {
     char *buffer = room;
-    const wish w = {.t = t,
-                    .p = p,
-                    .lo = lo,
-                    .n = n,
-                    .stride = stride,
-                    .dst = dst,
-                    .item = fth_dtype_size(p->dtype),
-                    .packed = buffer ? buffer + buffer_bytes(p) : NULL,
-                    .room = packed_bytes(p)};
+    const request w = {.t = t,
+                       .p = p,
+                       .lo = lo,
+                       .n = n,
+                       .stride = stride,
+                       .dst = dst,
+                       .item = fth_dtype_size(p->dtype),
+                       .packed = buffer ? buffer + buffer_bytes(p) : NULL,
+                       .room = packed_bytes(p)};
     if (n[C] == 0 || n[Y] == 0 || n[X] == 0) return FTH_OK;
     FTH_ASSERT(room || fth__tiff_is_direct(p, n[X]));
     FTH_ASSERT(lo[C] + n[C] <= p->channels && lo[Y] + n[Y] <= p->height &&

@@ -88,7 +88,7 @@ static fth_status encode(fth_mem *mem, const fth_picture *p, const fth_picture_f
         if (!WebPEncode(&config, &picture))
             s = picture.error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
                     ? FTH_FAIL(err, FTH_E_NOMEM, "no memory for libwebp")
-                    : FTH_FAIL(err, FTH_E_LIBRARY, "libwebp does not pack a picture: error %d",
+                    : FTH_FAIL(err, FTH_E_LIBRARY, "libwebp could not encode a picture: error %d",
                                (int)picture.error_code);
     }
     WebPPictureFree(&picture);
@@ -197,9 +197,10 @@ static fth_status begin(void **state, fth_mem *mem, fth_file *file, bool alpha,
 static fth_status unpack(const reader *r, const uint8_t *data, uint64_t bytes, uint8_t *to,
                          fth_err *err)
 {
-    static const char *const why[] = {"no fault",        "no memory",         "a wrong parameter",
-                                      "a bad stream",    "what is not known", "a suspended stream",
-                                      "an interruption", "too few bytes"};
+    static const char *const why[] = {
+        "no error",          "out of memory",          "an invalid parameter",
+        "a bitstream error", "an unsupported feature", "a suspended state",
+        "an abort",          "not enough data"};
     WebPDecoderConfig c;
     if (!WebPInitDecoderConfig(&c))
         return FTH_FAIL(err, FTH_E_LIBRARY, "libwebp is of another version than its headers");
@@ -219,8 +220,8 @@ static fth_status unpack(const reader *r, const uint8_t *data, uint64_t bytes, u
     if (got == VP8_STATUS_OK) return FTH_OK;
     if (got == VP8_STATUS_OUT_OF_MEMORY)
         return FTH_FAIL(err, FTH_E_NOMEM, "%s: no memory for libwebp", r->file->path);
-    return BAD(r, 20, err, "the WebP is damaged: libwebp finds %s",
-               (size_t)got < sizeof why / sizeof why[0] ? why[got] : "a fault");
+    return BAD(r, 20, err, "the WebP is damaged: libwebp reports %s",
+               (size_t)got < sizeof why / sizeof why[0] ? why[got] : "an unknown error");
 }
 
 /* All pixels; the packed bytes and what libwebp works in are held while it does. */

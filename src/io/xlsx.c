@@ -363,7 +363,7 @@ void fth_xlsx_close(fth_xlsx *book)
     fth__heap_free(book->mem, book);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 int64_t fth_xlsx_count(const fth_xlsx *book)
 {

@@ -434,8 +434,8 @@ static fth_status check_sizes(const scan *s)
     for (int a = 0; a < m->n_axes; a++)
         small = small && m->size[a] <= LONGEST && m->file[a] <= LONGEST;
     if (!small)
-        return BAD(s, FTH_E_FILE_FORMAT, "%s: an axis, a chunk or a shard is too large to be true",
-                   s->label);
+        return BAD(s, FTH_E_FILE_FORMAT,
+                   "%s: an axis has over 2^56 elements, or a shard over 2^31 chunks", s->label);
     return FTH_OK;
 }
 

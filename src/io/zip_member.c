@@ -62,7 +62,7 @@ static bool find_gap(const member *m, uint64_t *from, uint64_t *to)
     return *from < *to;
 }
 
-/* Join s to the stretches that it touches, or put it between them. */
+/* Merge s with the stretches it touches, or insert it between them. */
 static void keep(member *m, stretch s)
 {
     int i = 0, gone = 0;

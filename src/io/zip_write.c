@@ -89,7 +89,8 @@ static fth_status pack(fth__zip_out *z, const void *data, uint64_t bytes, uint64
     fth__deflate *d = fth__deflate_begin(room, FTH__WRAP_NONE, put, &p);
     fth__deflate_add(d, data, bytes);
     if (!fth__deflate_end(d) && p.status == FTH_OK)
-        p.status = FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib does not pack", z->writer.path);
+        p.status =
+            FTH_FAIL(err, FTH_E_LIBRARY, "%s: zlib could not compress a member", z->writer.path);
     fth__heap_free(z->mem, room);
     *packed = p.packed;
     return p.status;

@@ -158,7 +158,7 @@ static void draw_ramp(fth__pen *pen, fth_colour_map map, const fth__box *b)
     }
 }
 
-/* A triangle from one end of the bar to `tip`, in the colour that numbers beyond it have. */
+/* A triangle from one end of the bar to `tip`, in the colour of numbers beyond that end. */
 static void draw_tip(fth__pen *pen, const fth__box *b, double end, double tip, fth_colour colour)
 {
     const double middle = b->x + b->w / 2;

@@ -112,7 +112,7 @@ static fth__work carve(const sizes *z, char **at)
 
 static fth_status cairo_failed(cairo_status_t s, fth_err *err)
 {
-    if (s == CAIRO_STATUS_NO_MEMORY) return FTH_FAIL(err, FTH_E_NOMEM, "cairo got no memory");
+    if (s == CAIRO_STATUS_NO_MEMORY) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for cairo");
     return FTH_FAIL(err, FTH_E_LIBRARY, "cairo: %s", cairo_status_to_string(s));
 }
 
@@ -230,7 +230,7 @@ static fth_status save_svg(job *j, fth_err *err)
     return s;
 }
 
-/* ---- the doors ---- */
+/* ---- public functions ---- */
 
 static fth_status check(const fth_figure *fig, fth_err *err)
 {
