@@ -1,8 +1,9 @@
 /* argreduce.c - position of the largest or smallest element along an axis.
  *
- * The first of equals wins, and NaN wins over numbers. The position so far lies in the output; the
- * element it is about is carried.
+ * The first of equals wins, and NaN wins over numbers. The position so far is kept in the output,
+ * its element is carried as state.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/lines.h"
@@ -87,11 +88,14 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     char *state = fth__lines_state(l) + first * l->state_lane_step;
     best b[FTH__LINES_GROUP];
     fth__run x;
+    FTH_ASSERT(n <= FTH__LINES_GROUP);
     for (int64_t k = 0; k < n; k++) {
         b[k] = (best){.where = -1};
         if (call->first) continue;
         memcpy(&b[k].value, state + k * l->state_lane_step, sizeof(double));
         b[k].where = *(int64_t *)(void *)(out + k * l->out_lane_step);
+        /* found in an earlier piece, or nowhere yet */
+        FTH_ASSERT(l->n_axis == 0 || b[k].where < l->axis_lo);
     }
     for (int64_t a = 0; a < l->n_axis; a += FTH__RUN)
         for (int64_t k = 0; k < n; k++) {

@@ -1,6 +1,7 @@
-/* build.c - names to ids, refusals that many operations share, and shapes of gradients. */
+/* build.c - names to ids, errors that many operations share, and shapes of gradients. */
 #include "ops/build.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -38,6 +39,7 @@ const char *fth__axes_text(const fth_graph *g, int n, const fth_axis_id *id, cha
 
 int64_t fth__size_of(const fth_graph *g, fth_axis_id axis)
 {
+    FTH_ASSERT(axis >= 0 && axis < g->n_axes);
     return g->axis[axis]->size;
 }
 
@@ -48,6 +50,7 @@ const char *fth__name_of(const fth_node *node, fth_axis_id axis)
 
 fth_status fth__need_axis(const fth_node *node, int in, fth_axis_id axis, int *dim, fth_err *err)
 {
+    FTH_ASSERT(in >= 0 && in < node->n_in);
     *dim = fth_desc_find(&node->in[in], axis);
     if (*dim >= 0) return FTH_OK;
     char a[FTH__SHAPE_TEXT], axes[FTH__AXES_TEXT];
@@ -69,6 +72,7 @@ void fth__unmark(fth_desc *d)
 fth_status fth__replace_axis(const fth_node *node, int in, fth_desc *d, int dim, fth_axis_id axis,
                              fth_err *err)
 {
+    FTH_ASSERT(dim >= 0 && dim < d->n_axes);
     const int known = fth_desc_find(d, axis);
     if (known >= 0 && known != dim) {
         char a[FTH__SHAPE_TEXT];
@@ -102,6 +106,15 @@ double fth__flops_in0(const fth_call *call)
     return n;
 }
 
+bool fth__is_cotangent(fth_val bar, const fth_desc *operand)
+{
+    if (!fth_val_ok(bar)) return true;
+    const fth_desc *d = fth__val_desc(bar);
+    bool same = d->dtype == operand->dtype && d->n_axes == operand->n_axes;
+    for (int i = 0; same && i < d->n_axes; i++) same = fth_desc_find(operand, d->axis[i]) >= 0;
+    return same;
+}
+
 fth_val fth__grow_like(fth_site site, fth_val v, const fth_desc *like)
 {
     if (!fth_val_ok(v)) return v;
@@ -111,6 +124,7 @@ fth_val fth__grow_like(fth_site site, fth_val v, const fth_desc *like)
     int n = 0;
     for (int i = 0; i < like->n_axes; i++)
         if (fth_desc_find(d, like->axis[i]) < 0) add[n++] = like->axis[i];
+    FTH_ASSERT(d->n_axes + n == like->n_axes); /* v has no axis that `like` lacks */
     if (n > 0) v = fth_expand_(site, v, fth__axes_text(v.graph, n, add, text, sizeof text));
     return fth_layout_(site, v, fth__desc_axes(v.graph, like, text, sizeof text));
 }

@@ -6,6 +6,7 @@
 #ifndef FTH_OPS_BUILD_H
 #define FTH_OPS_BUILD_H
 
+#include "base/assert.h"
 #include "ops/ops.h"
 
 enum { FTH__AXES_TEXT = (int)FTH_MAX_AXES * (int)FTH__NAME, FTH__SHAPE_TEXT = 512 };
@@ -40,6 +41,7 @@ void fth__unmark(fth_desc *d);
 /* ---- relations ---- */
 static inline void fth__rel_same(fth_relation *r, int out_dim)
 {
+    FTH_ASSERT(out_dim >= 0 && out_dim < FTH_MAX_AXES);
     *r = (fth_relation){.along = FTH_SAME, .out_dim = out_dim};
 }
 static inline void fth__rel_whole(fth_relation *r)
@@ -53,12 +55,26 @@ static inline void fth__rel_accumulate(fth_relation *r)
 static inline void fth__rel_halo(fth_relation *r, int out_dim, int64_t mul, int64_t div, int64_t lo,
                                  int64_t hi)
 {
+    FTH_ASSERT(out_dim >= 0 && mul >= 0 && div >= 1);
     *r = (fth_relation){
         .along = FTH_HALO, .out_dim = out_dim, .mul = mul, .div = div, .lo = lo, .hi = hi};
 }
 double fth__flops_in0(const fth_call *call); /* one per element of the first operand's tile */
 
+/* ---- tiles ---- */
+/* Whether tile `in` holds all that tile `out` needs along two axes of which one follows the other,
+ * `shift` elements further on; an empty tile needs nothing. */
+static inline bool fth__tile_covers(const fth_tile *in, int in_dim, const fth_tile *out,
+                                    int out_dim, int64_t shift)
+{
+    const int64_t lo = out->origin[out_dim] + shift, n = out->extent[out_dim];
+    return n <= 0 ||
+           (lo >= in->origin[in_dim] && lo + n <= in->origin[in_dim] + in->extent[in_dim]);
+}
+
 /* ---- gradients ---- */
+/* Whether a cotangent has the dtype and the axes of the operand it belongs to; poison has none. */
+bool fth__is_cotangent(fth_val bar, const fth_desc *operand);
 /* v with the axes of `like` it lacks added, in the order of `like`. */
 fth_val fth__grow_like(fth_site site, fth_val v, const fth_desc *like);
 fth_val fth__zeros_like(fth_graph *g, fth_site site, const fth_desc *like);

@@ -4,6 +4,7 @@
  * value may not fit (reals and wider integers to integers), which ends the run with the place of
  * the first such value. The first may be fused into its neighbours, the second may not.
  */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/elementwise.h"
 #include "ops/loop.h"
@@ -50,6 +51,7 @@ static fth_status run(const fth_call *call)
 {
     const fth_desc *in = &call->node->in[0], *out = &call->node->out[0];
     const int64_t from = fth_dtype_size(in->dtype), to = fth_dtype_size(out->dtype);
+    FTH_ASSERT(fth__cast_allowed(in->dtype, out->dtype) && in->n_axes == out->n_axes);
     fth__loop l = {0};
     for (int k = 0; k < in->n_axes; k++)
         fth__loop_add(&l, call->in[0].extent[k], call->in[0].stride[k] * from,

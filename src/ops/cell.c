@@ -4,6 +4,7 @@
 
 #include "array/half.h"
 #include "array/nan.h"
+#include "base/assert.h"
 #include "ops/identity.h"
 #include "ops/scalar.h"
 #include "ops/vecmath.h"
@@ -20,6 +21,7 @@ static const fth__ew_row rows[FTH_EW_COUNT] = {
 
 const fth__ew_row *fth__ew_info(fth_ew op)
 {
+    FTH_ASSERT((unsigned)op < FTH_EW_COUNT);
     return &rows[op];
 }
 
@@ -103,6 +105,7 @@ void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *
     fth__cell r = {.c128 = {0.0, 0.0}};
     maps[t]((int)op, x, y ? y : x, z ? z : x, &r);
     const fth_dtype to = fth__ew_dtype(op, t);
+    FTH_ASSERT(to != FTH_DTYPE_COUNT); /* infer refused the others */
     if (to == FTH_F16 || to == FTH_BF16) r.f32 = round_16(to, r.f32);
     settle(to, &r);
     *out = r;
@@ -110,8 +113,7 @@ void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *
 
 /* ---- casts ---------------------------------------------------------------------------- */
 
-/* A number on its way: exactly one of the three is right, by the class of the dtype it came from.
- */
+/* A number between two dtypes: the class of the source says which of the three members is set. */
 typedef struct number {
     unsigned class;
     int64_t i;

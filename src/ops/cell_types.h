@@ -1,7 +1,7 @@
 /* cell_types.h - cell_map.h for each type that cells are computed in: map_b, map_u8, .. map_c128.
  *
- * Included once by whoever interprets instructions; FTH__CELL_FN says before what functions they
- * are.
+ * Included once by each interpreter of instructions, which may define FTH__CELL_FN before: the
+ * qualifiers of the functions.
  */
 #ifndef FTH_OPS_CELL_TYPES_H
 #define FTH_OPS_CELL_TYPES_H

@@ -4,6 +4,7 @@
  * so. The cotangent of the operand is the Hermitian one: what symmetric changes of it do to the
  * loss.
  */
+#include "base/assert.h"
 #include "ops/matrix.h"
 #include "ops/triangle.h"
 
@@ -87,6 +88,7 @@ static fth_status run(const fth_call *call)
     fth__batch b;
     fth__batch_init(&b, &node->in[0], &call->in[0], attr->row, attr->col);
     fth__batch_follow(&b, 1, &node->in[0], &node->out[0], out);
+    FTH_ASSERT(b.n_row == b.n_col && b.n_row == node->in[0].size[b.row]); /* whole matrices */
     for (bool go = fth__loop_start(&b.loop); go; go = fth__loop_next(&b.loop)) {
         const int64_t order =
             factor(t, &b, (const char *)call->in[0].data + b.loop.at[0] * size,
@@ -130,6 +132,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     const fth_val sh = fth_layout_(site, fth_rename_(site, fth__conj(site, s), pair, turned),
                                    fth__desc_axes(g, &node->in[0], axes, sizeof axes));
     in_bar[0] = fth__map2(site, FTH_EW_MUL, fth__map2(site, FTH_EW_ADD, s, sh), half);
+    FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]));
     return FTH_OK;
 }
 

@@ -3,6 +3,7 @@
  * A row is added in the order of its entries, in the wide type of the dtype, whatever chunk or
  * worker it falls to: rows are never cut.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/loop.h"
 #include "ops/ragged.h"
@@ -72,6 +73,8 @@ static void sum_rows(const fth_call *call, int dim, char *out, const char *in, i
     const int64_t size = fth_dtype_size(to), in_size = fth_dtype_size(from);
     const int64_t *row_ptr = fth__entries_of(node)->row_ptr + o->origin[dim];
     const int64_t step = i->stride[dim] * in_size;
+    FTH_ASSERT(o->extent[dim] == 0 || (row_ptr[0] >= i->origin[dim] &&
+                                       row_ptr[o->extent[dim]] <= i->origin[dim] + i->extent[dim]));
     for (int64_t r = 0; r < o->extent[dim]; r++, out += o->stride[dim] * size)
         for (int64_t k = 0; k < inner; k += FTH__RUN) {
             const int64_t m = fth__min_i64(FTH__RUN, inner - k);

@@ -3,6 +3,7 @@
  * How many there are is known only when the mask is; the program counts first and declares the
  * axis with that size. The run checks that both agree.
  */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
 #include "ops/move.h"
@@ -62,6 +63,7 @@ static fth_status run(const fth_call *call)
     const int dim = dim_of(call->node);
     const int64_t n = call->in[1].extent[0], want = call->out[0].extent[dim];
     int64_t found = 0, to = 0;
+    FTH_ASSERT(n == call->node->in[1].size[0]); /* the mask is there whole */
     for (int64_t i = 0; i < n; i++) found += mask[i] != 0;
     if (found != want) return fth__compact_fail(call->node, found, call->err);
     fth__move m;
@@ -80,6 +82,7 @@ static fth_status run(const fth_call *call)
         to += end - i;
         i = end + 1;
     }
+    FTH_ASSERT(to == want);
     return FTH_OK;
 }
 

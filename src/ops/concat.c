@@ -3,6 +3,7 @@
  * Each operand has its own name for its part, because a part has its own size. Along the joined
  * axis every operand is a halo with an offset, so a concatenation streams.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/move.h"
@@ -97,6 +98,7 @@ static fth_status run(const fth_call *call)
         fth__move_run(&m);
         offset += node->in[i].size[dim];
     }
+    FTH_ASSERT(offset == node->out[0].size[dim]); /* the parts are the whole axis */
     return FTH_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "ops/conv2d.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 
@@ -32,6 +33,7 @@ fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__con
         d.axis[d.n_axes] = order[i];
         d.size[d.n_axes++] = fth__size_of(g, order[i]);
     }
+    FTH_ASSERT(d.n_axes >= 3); /* only a batch may be missing */
     return d;
 }
 
@@ -53,6 +55,19 @@ fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what
     return v;
 }
 
+bool fth__conv_covers(const fth_node *node, const fth__conv_view *v, const fth__conv_view *r)
+{
+    const fth__conv_attr *attr = node->attr;
+    const int64_t reach = (fth__conv_size(node, attr->ky) - 1) * attr->dilation;
+    const int64_t lo = fth__max_i64(r->origin[2] * attr->stride - attr->pad_y, 0);
+    const int64_t end =
+        fth__min_i64((r->origin[2] + r->n[2] - 1) * attr->stride + reach + 1 - attr->pad_y,
+                     fth__conv_size(node, attr->y));
+    return r->n[2] == 0 || lo >= end || (lo >= v->origin[2] && end <= v->origin[2] + v->n[2]);
+}
+
+/* About 2048 pixels a product: with up to 512 rows of columns they are 4 MiB of f32 of scratch. Not
+ * measured against other sizes. At most 1024 rows, so that narrow images can still be cut. */
 int64_t fth__conv_rows(int64_t width)
 {
     int64_t rows = 1;
@@ -103,7 +118,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
     if (in >= 0) return 1;
     if (node->out[0].axis[dim] == attr->out_y)
         return fth__conv_rows(fth__conv_size(node, attr->out_x));
-    return node->out[0].axis[dim] == attr->out_chan ? 1024 : 1;
+    return node->out[0].axis[dim] == attr->out_chan ? FTH__CONV_CHANNELS : 1;
 }
 
 static double flops(const fth_call *call)
@@ -125,6 +140,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     in_bar[1] =
         fth_node_add_(node->graph, node->site, &fth__op_conv2d_grad_weight, 2,
                       (fth_val[]){out_bar[0], node->in_val[0]}, node->attr, node->attr_bytes);
+    FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]) &&
+               fth__is_cotangent(in_bar[1], &node->in[1]));
     return FTH_OK;
 }
 
@@ -162,6 +179,7 @@ static fth_status run(const fth_call *call)
     const fth__conv_view w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->in[1], &call->in[1]);
     const fth__conv_view r =
         fth__conv_view_of(attr, FTH__CONV_RESULT, &node->out[0], &call->out[0]);
+    FTH_ASSERT(fth__conv_covers(node, &v, &r) && v.n[0] == r.n[0] && w.n[0] == r.n[1]);
     for (int64_t b = 0; b < r.n[0]; b++)
         for (int64_t o = 0; o < r.n[1]; o++)
             for (int64_t y = 0; y < r.n[2]; y++)
@@ -264,6 +282,7 @@ static fth_val build(fth_site site, fth_val v, fth_val w, const fth_conv *conv, 
                            "%lld, %lld at least 0",
                            (long long)a.stride, (long long)a.dilation, (long long)a.pad_y,
                            (long long)a.pad_x);
+    FTH_ASSERT(a.out_chan >= 0 && (a.batch >= 0) == (dv->n_axes == 4));
     set_orders(&a, dv, dw);
     if (repeats(a.result))
         return fth_poison_(

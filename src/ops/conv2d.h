@@ -32,12 +32,18 @@ typedef struct fth__conv_view {
 fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what, const fth_desc *d,
                                  const fth_tile *t);
 
+/* Whether tile `v` of the image has the rows that tile `r` of the result needs. */
+bool fth__conv_covers(const fth_node *node, const fth__conv_view *v, const fth__conv_view *r);
+
 /* Shape of one of the three. */
 fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__conv_what what,
                         fth_dtype dtype);
 int64_t fth__conv_size(const fth_node *node, fth_axis_id axis); /* 1 for -1 */
 /* Rows of an image of this width that one product takes: a power of two. */
 int64_t fth__conv_rows(int64_t width);
+/* Channels that one product takes at most, and the grid of the axes of channels: the tile of other
+ * products, FTH__PRODUCT_TILE. */
+enum { FTH__CONV_CHANNELS = 1024 };
 
 extern const fth_op fth__op_conv2d, fth__op_conv2d_grad_input, fth__op_conv2d_grad_weight;
 

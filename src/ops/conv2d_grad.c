@@ -6,6 +6,7 @@
  */
 #include "ops/conv2d.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
 
@@ -43,6 +44,7 @@ static fth_val add(const fth_node *node, const fth_op *op, fth_val a, fth_val b)
 static fth_status infer_input(fth_node *node, fth_err *err)
 {
     (void)err; /* only gradients build this, from shapes that conv2d has checked */
+    FTH_ASSERT(node->n_in == 2 && node->in[0].dtype == node->in[1].dtype);
     node->n_out = 1;
     node->out[0] = fth__conv_desc(node->graph, node->attr, FTH__CONV_IMAGE, node->in[0].dtype);
     return FTH_OK;
@@ -67,7 +69,7 @@ static int64_t grid_input(const fth_node *node, int in, int dim)
     const fth__conv_attr *attr = node->attr;
     if (in >= 0) return 1;
     if (node->out[0].axis[dim] == attr->y) return fth__conv_rows(fth__conv_size(node, attr->x));
-    return node->out[0].axis[dim] == attr->chan ? 1024 : 1;
+    return node->out[0].axis[dim] == attr->chan ? FTH__CONV_CHANNELS : 1;
 }
 
 static fth_status vjp_input(const fth_node *node, const fth_val *out_bar, fth_val *in_bar,
@@ -140,6 +142,7 @@ const fth_op fth__op_conv2d_grad_input = {
 static fth_status infer_weight(fth_node *node, fth_err *err)
 {
     (void)err;
+    FTH_ASSERT(node->n_in == 2 && node->in[0].dtype == node->in[1].dtype);
     node->n_out = 1;
     node->out[0] = fth__conv_desc(node->graph, node->attr, FTH__CONV_WEIGHTS, node->in[0].dtype);
     return FTH_OK;
@@ -162,7 +165,7 @@ static int64_t grid_weight(const fth_node *node, int in, int dim)
     const fth__conv_attr *attr = node->attr;
     if (in >= 0) return fth__grid_reduce(fth__conv_size(node, attr->batch));
     const fth_axis_id axis = node->out[0].axis[dim];
-    return axis == attr->out_chan || axis == attr->chan ? 1024 : 1;
+    return axis == attr->out_chan || axis == attr->chan ? FTH__CONV_CHANNELS : 1;
 }
 
 /* Blocks are gathered in superblocks only for very long batches. */
@@ -202,12 +205,12 @@ static double weight_element(const fth_node *node, const fth__conv_view *r, cons
     return sum;
 }
 
-static void put(fth_dtype t, char *p, double v, bool also)
+static void put(fth_dtype t, char *p, double v, bool add)
 {
     if (t == FTH_F32)
-        *(float *)(void *)p = also ? *(float *)(void *)p + (float)v : (float)v;
+        *(float *)(void *)p = add ? *(float *)(void *)p + (float)v : (float)v;
     else
-        *(double *)(void *)p = also ? *(double *)(void *)p + v : v;
+        *(double *)(void *)p = add ? *(double *)(void *)p + v : v;
 }
 
 static fth_status run_weight(const fth_call *call)
@@ -221,16 +224,19 @@ static fth_status run_weight(const fth_call *call)
     const fth__conv_view v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[1], &call->in[1]);
     const fth__conv_view w =
         fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
-    const fth__conv_view kept =
+    const fth__conv_view carried =
         fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
+    FTH_ASSERT(r.n[0] == v.n[0] && r.origin[0] == v.origin[0] &&
+               (r.n[0] == 0 || r.origin[0] % block == 0));
+    FTH_ASSERT(super <= block || carried.data);
     for (int64_t i = 0; i < w.n[0] * w.n[1] * w.n[2] * w.n[3]; i++) {
         const int64_t kx = i % w.n[3], ky = i / w.n[3] % w.n[2], c = i / (w.n[3] * w.n[2]) % w.n[1],
                       o = i / (w.n[3] * w.n[2] * w.n[1]);
         char *out = w.data + (o * w.s[0] + c * w.s[1] + ky * w.s[2] + kx * w.s[3]) * size;
-        char *part =
-            kept.data ? kept.data +
-                            (o * kept.s[0] + c * kept.s[1] + ky * kept.s[2] + kx * kept.s[3]) * size
-                      : NULL;
+        char *part = carried.data ? carried.data + (o * carried.s[0] + c * carried.s[1] +
+                                                    ky * carried.s[2] + kx * carried.s[3]) *
+                                                       size
+                                  : NULL;
         if (r.n[0] == 0 && call->first) put(t, out, 0.0, false);
         for (int64_t b = 0; b < r.n[0]; b += block) {
             const int64_t end = fth__min_i64(b + block, r.n[0]), at = r.origin[0] + b,

@@ -7,6 +7,7 @@
 #include "ops/dot.h"
 
 #include "array/half.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "graph/grid.h"
@@ -113,6 +114,7 @@ fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_d
     }
     if (d.n_axes > FTH_MAX_AXES)
         return refuse(node, FTH_E_AXIS_LIMIT, "the product has more than 8 axes", err);
+    FTH_ASSERT(d.n_axes + attr->n_summed <= a->n_axes + b->n_axes);
     *product = d;
     return attr->triangle == FTH_FULL ? FTH_OK : mark_product(node, attr, product, err);
 }
@@ -123,6 +125,10 @@ static fth__dot_axis find_axis(fth_axis_id axis, int64_t size, const fth_desc *a
     return (fth__dot_axis){fth_desc_find(a, axis), fth_desc_find(b, axis),
                            fth_desc_find(product, axis), size};
 }
+
+/* An innermost free axis of at least this many elements becomes a dimension of the matrix, however
+ * long others are. Not measured; it decides the order of additions, so it must not change. */
+enum { WIDE_ENOUGH = 64 };
 
 /* The free axis of `d` that becomes a dimension of the matrix: the innermost, because it needs no
  * copy, unless it is so short that a longer one pays for the copy. -1: d has no free axis. */
@@ -135,11 +141,12 @@ static int pick_free(const fth_desc *d, const fth_desc *other, fth_axis_id keep)
         if (fth_desc_find(other, d->axis[i]) < 0 && (best < 0 || d->size[i] >= d->size[best]))
             best = i;
     const int inner = d->n_axes - 1;
-    if (best >= 0 && fth_desc_find(other, d->axis[inner]) < 0 && d->size[inner] >= 64) best = inner;
+    if (best >= 0 && fth_desc_find(other, d->axis[inner]) < 0 && d->size[inner] >= WIDE_ENOUGH)
+        best = inner;
     return best;
 }
 
-/* BLAS counts in 32 bits; what is farther apart in the whole array is copied. */
+/* Sizes and strides of BLAS have 32 bits; operands with larger strides are copied. */
 static bool is_far(const fth_desc *d, int dim)
 {
     int64_t stride = 1;
@@ -156,10 +163,10 @@ static fth__dot_order order_of(const fth_desc *d, int first, int second)
     return first < 0 && second < 0 ? FTH__DOT_ROWS : FTH__DOT_PACK;
 }
 
-/* Cutting the product between its columns makes BLAS copy the left operand again for each piece, in
- * the dear direction: 7 % of 2048^3, against 1 % for a cut between rows. So where both free axes
- * are long only the outer one is cut every 1024; unless a mark leaves things out, or tiles are held
- * in scratch, where they should stay small. */
+/* Cutting the product between its columns makes BLAS copy the left operand again for each piece,
+ * against the layout: measured 7 % of 2048^3, and 1 % for a cut between rows. So where both free
+ * axes are long only the outer one is cut every 1024; unless a mark makes part of the product
+ * unnecessary, or tiles are held in scratch, where they should stay small. */
 static void widen_inner(const fth_desc *a, const fth_desc *b, fth__dot_shape *s)
 {
     const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK;
@@ -179,9 +186,9 @@ static fth__dot_side side_of(const fth_desc *d, int row, int col)
     return (d->triangle == FTH_LOWER) == as_marked ? FTH__DOT_BELOW : FTH__DOT_ABOVE;
 }
 
-/* Small tiles where they decide what is left out. A tile of few columns is cut along m and k to
- * what its columns need; rows are only cut short where nothing else would be. A plain matrix and a
- * triangular one keep their tiles: BLAS multiplies by those on the diagonal in half the time. */
+/* Small tiles where zeros are skipped. A tile of few columns is trimmed along m and k to what its
+ * columns need; rows are trimmed only where nothing else would be. A full times a triangular matrix
+ * keeps its tiles: BLAS multiplies by those on the diagonal in half the time. */
 static void narrow_tiles(fth__dot_shape *s)
 {
     const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK &&
@@ -210,6 +217,8 @@ fth__dot_part fth__dot_trim(const fth__dot_shape *s, fth__dot_part t)
     if (s->side_a == FTH__DOT_ABOVE) r.k0 = fth__max_i64(r.k0, t.m0);
     if (s->side_b == FTH__DOT_BELOW) r.k0 = fth__max_i64(r.k0, t.n0); /* k >= n */
     if (s->side_b == FTH__DOT_ABOVE) r.k1 = fth__min_i64(r.k1, t.n1);
+    FTH_ASSERT(r.m0 >= t.m0 && r.m1 <= t.m1 && r.n0 >= t.n0 && r.n1 <= t.n1);
+    FTH_ASSERT(r.k0 >= t.k0 && r.k1 <= t.k1);
     return r;
 }
 
@@ -249,9 +258,14 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     s.side = attr->triangle == FTH_FULL ? FTH__DOT_FULL : side_of(product, s.m.out, s.n.out);
     if (keep < 0) widen_inner(a, b, &s);
     narrow_tiles(&s);
-    /* halves are summed in f32 beside the result: a device makes longer sums at once instead */
+    /* halves are summed in f32 beside the result, which costs a device one pass over both for each
+     * piece of k: pieces of four tiles need a quarter of the passes */
     const bool plain = s.side_a == FTH__DOT_FULL && s.side_b == FTH__DOT_FULL;
     s.cut_k = s.acc != a->dtype && plain && s.tile_k == FTH__PRODUCT_TILE ? 4 * s.tile_k : s.tile_k;
+    FTH_ASSERT(s.n_sum + (k >= 0) == attr->n_summed);
+    FTH_ASSERT(s.n_loop + (s.m.out >= 0) + (s.n.out >= 0) == product->n_axes);
+    FTH_ASSERT(s.m.out < 0 || s.m.out != s.n.out);
+    FTH_ASSERT(s.super_k % s.tile_k == 0 || s.super_k == s.k.size);
     *out = s;
 }
 
@@ -353,6 +367,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         const fth_val bar =
             fth_dot_(node->site, conj_of(node->site, node->in_val[other]), out, axes);
         in_bar[i] = fth__keep_triangle(node->site, bar, &node->in[i]);
+        FTH_ASSERT(fth__is_cotangent(in_bar[i], &node->in[i]));
     }
     return FTH_OK;
 }
@@ -478,7 +493,7 @@ static void run_element(const fth_call *call, const fth__dot_shape *s, const cha
     if (half && call->last) store_half(s->dtype, out, *(const float *)(const void *)running);
 }
 
-/* On the side of the diagonal that nobody asked for. */
+/* On the side of the diagonal that is zero by the mark of the product. */
 static bool is_left_out(const fth_call *call, const int64_t *index)
 {
     const fth_desc *d = &call->node->out[0];
@@ -494,6 +509,11 @@ static fth_status run(const fth_call *call)
     shape_of(call->node, &s);
     const fth_tile *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
     const int64_t size = fth_dtype_size(s.dtype), state_size = (int64_t)fth__dot_state(&s);
+    FTH_ASSERT(fth__tile_extent(a, s.k.a) == fth__tile_extent(b, s.k.b) &&
+               fth__tile_origin(a, s.k.a) == fth__tile_origin(b, s.k.b));
+    FTH_ASSERT(fth__tile_extent(a, s.k.a) == 0 ||
+               fth__tile_origin(a, s.k.a) % s.tile_k == 0); /* pieces start on the grid */
+    FTH_ASSERT(state_size == 0 || call->state.data);
     fth__loop l = {0};
     for (int i = 0; i < call->node->out[0].n_axes; i++) {
         const fth_axis_id axis = call->node->out[0].axis[i];

@@ -26,7 +26,7 @@ typedef struct fth__dot_axis {
     int64_t size; /* 1 when the axis is absent altogether */
 } fth__dot_axis;
 
-/* How the kernel sees a matrix: which of its two axes lies next to itself in memory. */
+/* How the kernel sees a matrix: which of its two axes is contiguous in memory. */
 typedef enum fth__dot_order {
     FTH__DOT_ROWS, /* the second axis is innermost: m by k, k by n, m by n   */
     FTH__DOT_COLS, /* the first axis is innermost                            */
@@ -66,13 +66,16 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
  * two numbers. a and b point at the element's row and column. For reference loops. */
 void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
                   int64_t k0, int64_t k1, double *sum);
-enum { FTH__DOT_ONE_SUM = 16 }; /* tiles of k that are summed up in place */
-/* Superblocks of several tiles, whose partial sums are kept apart from the result. */
+/* Tiles of k that BLAS adds up in place, without a tile of scratch and a pass over the result for
+ * each: through scratch 2048^3 reached 0.91 of OpenBLAS. Beyond that, rounding grows with the
+ * number of terms, and superblocks keep it down. */
+enum { FTH__DOT_ONE_SUM = 16 };
+/* Superblocks of several tiles, whose partial sums are separate from the result. */
 static inline bool fth__dot_many(const fth__dot_shape *s)
 {
     return s->super_k > s->tile_k && s->super_k < s->k.size;
 }
-/* What part of all products is made, about, where marks leave things out. */
+/* Approximate fraction of all products that is computed where marks make some unnecessary. */
 double fth__dot_share(const fth__dot_shape *s);
 /* Bytes carried per element of the product from one piece of k to the next. */
 uint64_t fth__dot_state(const fth__dot_shape *s);

@@ -6,6 +6,7 @@
 #include "ops/dot_reduce.h"
 
 #include "array/half.h"
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
@@ -39,6 +40,7 @@ void fth__dot_reduce_fused(const fth_node *node, fth__program_node *room)
     fused->op = &fth__op_fused;
     fused->graph = node->graph;
     fused->site = node->site;
+    FTH_ASSERT(node->n_in >= 2 && node->n_in - 1 <= FTH_PROGRAM_INPUTS);
     fused->n_in = node->n_in - 1;
     fused->n_out = 1;
     fused->attr = &attr->program;
@@ -171,7 +173,7 @@ typedef struct walk {
     fth__program_node fused;
     fth_tile piece;
     int64_t tile_m, tile_n;
-    bool cols;                             /* m turns fastest in a tile of the product */
+    bool cols;                             /* m varies fastest in a tile of the product */
     uint64_t product, half, room, scratch; /* bytes of each part of the workspace */
 } walk;
 
@@ -188,6 +190,7 @@ static fth_tile cut(const walk *w, const fth_desc *d, const fth_tile *t, uint64_
     int64_t at = 0;
     for (int i = 0; i < d->n_axes; i++) {
         const int k = fth_desc_find(&w->space, d->axis[i]);
+        FTH_ASSERT(k >= 0);
         r.extent[i] = n[k];
         r.origin[i] += lo[k];
         at += lo[k] * t->stride[i];
@@ -242,6 +245,8 @@ static void walk_init(walk *w, const fth_call *call, const fth__dot_reduce_how *
     w->tile_m = w->s.tile_m;
     w->tile_n = w->s.tile_n;
     if (how->tiles) how->tiles(&w->s, tail == w->s.m.out, &w->tile_m, &w->tile_n);
+    FTH_ASSERT(tail == w->s.m.out || tail == w->s.n.out);
+    FTH_ASSERT((tail == w->s.m.out ? w->tile_m % w->s.tile_m : w->tile_n % w->s.tile_n) == 0);
     const int64_t m = largest(w, w->s.m.out, w->tile_m), n = largest(w, w->s.n.out, w->tile_n);
     w->product = round64((uint64_t)(m * n * fth_dtype_size(w->s.acc)));
     w->half = w->s.acc != w->s.dtype ? round64((uint64_t)(m * n * fth_dtype_size(w->s.dtype))) : 0;
@@ -278,6 +283,7 @@ static fth_status run_tile(const walk *w, const char *a, const char *b, const in
     const int mo = w->s.m.out, no = w->s.n.out;
     const int64_t m = mo < 0 ? 1 : n[mo], cols = no < 0 ? 1 : n[no];
     char *p = w->call->scratch, *half = p + w->product, *room = half + w->half;
+    FTH_ASSERT((uint64_t)(m * cols * fth_dtype_size(w->s.acc)) <= w->product);
     FTH_TRY(w->how->product(w->call, &w->s, a, b, mo < 0 ? 0 : lo[mo], m, no < 0 ? 0 : lo[no], cols,
                             w->cols, p, room));
     if (w->half)
@@ -288,7 +294,7 @@ static fth_status run_tile(const walk *w, const char *a, const char *b, const in
     return w->how->run(&sub);
 }
 
-/* Tiles of one batch: the reduced axis turns fastest, so its pieces come in order. */
+/* Tiles of one batch: the reduced axis varies fastest, so its pieces come in order. */
 static fth_status run_batch(const walk *w, const char *a, const char *b, int64_t *lo, int64_t *n)
 {
     const int tail = ((const fth__dot_reduce_attr *)w->call->node->attr)->program.tail_dim;

@@ -6,6 +6,7 @@
  */
 #include "ops/elementwise.h"
 
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/loop.h"
 
@@ -146,6 +147,7 @@ static fth_status infer(fth_node *node, fth_err *err)
         d.triangle = node->in[m].triangle;
         d.row = fth_desc_find(&d, node->in[m].axis[node->in[m].row]);
         d.col = fth_desc_find(&d, node->in[m].axis[node->in[m].col]);
+        FTH_ASSERT(d.row >= 0 && d.col >= 0 && d.row != d.col);
     }
     node->n_out = 1;
     node->out[0] = d;
@@ -166,6 +168,7 @@ static fth_status run(const fth_call *call)
     const fth_ew op = op_of(node);
     const fth_dtype from = node->in[node->n_in - 1].dtype;
     int64_t bytes[4] = {0}, stride[4];
+    FTH_ASSERT(node->n_in == fth__ew_info(op)->arity && node->n_in <= 3);
     for (int i = 0; i < node->n_in; i++) bytes[i] = fth_dtype_size(node->in[i].dtype);
     bytes[3] = fth_dtype_size(d->dtype);
     fth__loop l = {0};
@@ -275,20 +278,21 @@ static fth_val shrink_like(fth_site site, fth_val v, const fth_desc *like)
         v = fth_reduce_(site, FTH_RED_SUM, v, fth__axes_text(v.graph, n, extra, text, sizeof text));
     if (!fth_val_ok(v)) return v;
     d = fth__val_desc(v);
+    FTH_ASSERT(d->n_axes == like->n_axes);
     for (int i = 0; i < d->n_axes; i++)
         if (d->axis[i] != like->axis[i])
             return fth_layout_(site, v, fth__desc_axes(v.graph, like, text, sizeof text));
     return v;
 }
 
-/* Flat almost everywhere, so nothing flows back, is one thing; a slope that nobody wrote down is
- * another and must be said. */
+/* An operation without a row of derivatives in elementwise.def is constant almost everywhere, and
+ * its gradient is zero. This one is not constant and has no row: asking for it is an error. */
 static bool slope_unknown(const fth_node *node)
 {
     return op_of(node) == FTH_EW_TRIGAMMA;
 }
 
-/* A direction turns as its number does; a plain sign stays what it is. */
+/* The sign of a complex number is its direction and has a gradient; that of a real is constant. */
 static bool is_flat(const fth_node *node)
 {
     return op_of(node) == FTH_EW_SIGN && !fth_dtype_is_complex(node->in[0].dtype);
@@ -315,6 +319,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
             partial(&at, node->in_val[0], node->n_in > 1 ? node->in_val[1] : none,
                     node->n_in > 2 ? node->in_val[2] : none, node->out_val[0], out_bar[0]);
         in_bar[i] = shrink_like(node->site, v, &node->in[i]);
+        FTH_ASSERT(fth__is_cotangent(in_bar[i], &node->in[i]));
     }
     return FTH_OK;
 }

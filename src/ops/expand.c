@@ -3,6 +3,7 @@
  * The only way a value grows. New axes stand outermost, in the order given, so the smaller value
  * stays a contiguous block of the larger one.
  */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/move.h"
 
@@ -42,6 +43,7 @@ static fth_status infer(fth_node *node, fth_err *err)
         d.row += attr->n;
         d.col += attr->n;
     }
+    FTH_ASSERT(d.n_axes == attr->n + in->n_axes);
     node->n_out = 1;
     node->out[0] = d;
     return FTH_OK;

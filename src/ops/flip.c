@@ -1,4 +1,5 @@
 /* flip.c - an axis backwards. */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/move.h"
 
@@ -37,6 +38,7 @@ static fth_status run(const fth_call *call)
     fth__move_init(&m, call, 0, 0);
     for (int i = 0; i < m.n; i++)
         if (i != dim) fth__move_follow(&m, call, 0, i, 0, i, 0);
+    FTH_ASSERT(in->extent[dim] == call->node->in[0].size[dim]); /* the axis is there whole */
     m.src_step[dim] = -in->stride[dim] * m.size;
     m.src += (in->extent[dim] - 1 - call->out[0].origin[dim]) * in->stride[dim] * m.size;
     fth__move_run(&m);

@@ -3,6 +3,7 @@
  * out[y] is the sum of g[x, t] over all x + t - lo = y. When the window repeated the edges, the
  * first and last element also take what stood outside. Sums are wide, over t and then x.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
@@ -69,6 +70,7 @@ static fth_status run(const fth_call *call)
     const int dim = fth_desc_find(d, attr->axis), tap = fth_desc_find(d, attr->tap);
     const int y_dim = fth_desc_find(&node->out[0], attr->axis);
     const char *g = (const char *)in->data - in->origin[dim] * in->stride[dim] * size;
+    FTH_ASSERT(in->extent[tap] == d->size[tap] && attr->lo >= 0 && attr->lo < d->size[tap]);
     fth__loop l = {0};
     for (int i = 0; i < node->out[0].n_axes; i++) {
         const int k = fth_desc_find(d, node->out[0].axis[i]);

@@ -5,6 +5,7 @@
  */
 #include "ops/fused.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
 #include "ops/build.h"
@@ -19,6 +20,7 @@ void fth__tail_init(fth__tail *tail, const fth__program *p)
 {
     *tail = (fth__tail){.dim = p->tail_dim};
     if (p->tail_dim < 0) return;
+    FTH_ASSERT(p->tail_dim < p->n_axes && p->out_reg[0] >= 0 && p->out_reg[0] < p->n_reg);
     tail->red = (fth_red)p->tail_red;
     tail->from = (fth_dtype)p->reg_dtype[p->out_reg[0]];
     tail->to = fth__reduce_dtype(tail->red, tail->from);
@@ -30,6 +32,7 @@ void fth__tail_init(fth__tail *tail, const fth__program *p)
     tail->exact = tail->kind == FTH__KIND_INT;
     tail->block = fth__grid_reduce(tail->n);
     tail->super = fth__grid_superblock(tail->n, tail->block);
+    FTH_ASSERT(tail->super % tail->block == 0);
     tail->lanes = !tail->exact && !brief && p->tail_dim == p->n_axes - 1 ? FTH__TAIL_LANES : 1;
     tail->total_in_out = tail->exact || !sum || tail->to == FTH_F64 || tail->to == FTH_C128;
     tail->has_super = !tail->exact && sum && tail->super > tail->block;
@@ -70,6 +73,23 @@ fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b)
 
 /* ---- shapes --------------------------------------------------------------------------- */
 
+/* Every instruction reads registers that were set before it and sets one that was not. */
+__attribute__((unused)) static bool is_sound(const fth__program *p)
+{
+    int set = p->n_in + p->n_const;
+    bool sound = p->n_in >= 0 && p->n_in <= FTH_PROGRAM_INPUTS && p->n_const >= 0 &&
+                 p->n_const <= FTH_PROGRAM_CONSTS && p->n_instr >= 0 &&
+                 p->n_instr <= FTH_PROGRAM_INSTRS;
+    for (int i = 0; sound && i < p->n_instr; i++) {
+        const fth__instr *in = &p->instr[i];
+        sound = in->src[0] >= 0 && in->dst == set;
+        for (int k = 0; k < 3; k++) sound = sound && in->src[k] < set;
+        set++;
+    }
+    for (int o = 0; sound && o < p->n_out; o++) sound = p->out_reg[o] >= 0 && p->out_reg[o] < set;
+    return sound && p->n_reg == set;
+}
+
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__program *p = node->attr;
@@ -87,6 +107,7 @@ static fth_status infer(fth_node *node, fth_err *err)
             return FTH_FAIL(err, FTH_E_INTERNAL, "fused: operand %d is not what the program says",
                             i);
     }
+    FTH_ASSERT(is_sound(p));
     fth__tail tail = {.dim = -1};
     if (p->tail_dim >= 0) {
         if (p->n_out != 1 || p->tail_dim >= p->n_axes || p->tail_red == FTH_RED_LOGSUMEXP)
@@ -151,9 +172,12 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
         }
         extent[k] = p->size[k]; /* an axis no operand has is never cut */
         origin[k] = 0;
-        for (int i = 0; i < p->n_in; i++) {
+        for (int i = 0, cut = 0; i < p->n_in; i++) {
             const int dim = fth_desc_find(&call->node->in[i], p->axis[k]);
             if (dim < 0) continue;
+            FTH_ASSERT(!cut || (extent[k] == call->in[i].extent[dim] &&
+                                origin[k] == call->in[i].origin[dim]));
+            cut = 1;
             extent[k] = call->in[i].extent[dim];
             origin[k] = call->in[i].origin[dim];
         }
@@ -254,15 +278,18 @@ static void reduce_one(machine *m)
     const fth_call *call = m->call;
     m->index[t->dim] = 0;
     char *out = (char *)call->out[0].data + offset(m, m->out_stride[0]) * fth_dtype_size(t->to);
-    char *kept =
+    char *carried =
         (char *)call->state.data + (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
     const uint64_t super_at = t->total_in_out ? 0 : t->wide;
     const fth__wide start = fth__identity((int)t->red, t->to);
     fth__wide total = start, super = start;
     if (!call->first && t->total_in_out) total = fth__load(t->to, out);
-    if (!call->first && !t->total_in_out) memcpy(&total, kept, t->wide);
-    if (!call->first && t->has_super) memcpy(&super, kept + super_at, t->wide);
+    if (!call->first && !t->total_in_out) memcpy(&total, carried, t->wide);
+    if (!call->first && t->has_super) memcpy(&super, carried + super_at, t->wide);
     const int64_t n = m->extent[t->dim], origin = m->origin[t->dim];
+    FTH_ASSERT(t->exact || n == 0 || origin % t->block == 0); /* pieces start on the grid */
+    FTH_ASSERT(t->state == 0 || call->state.data);
+    FTH_ASSERT((call->first && call->last) || t->total_in_out || t->state > 0);
     for (int64_t a = 0; a < n; a += t->block) {
         const int64_t end = fth__min_i64(a + t->block, n);
         const fth__wide partial = block_partial(m, a, end);
@@ -277,8 +304,8 @@ static void reduce_one(machine *m)
     }
     if (call->last || t->total_in_out) fth__store(t->to, out, total);
     if (call->last) return;
-    if (!t->total_in_out) memcpy(kept, &total, t->wide);
-    if (t->has_super) memcpy(kept + super_at, &super, t->wide);
+    if (!t->total_in_out) memcpy(carried, &total, t->wide);
+    if (t->has_super) memcpy(carried + super_at, &super, t->wide);
 }
 
 static void store_outputs(machine *m)

@@ -5,6 +5,7 @@
  * then it is an axis of the result and not a batch.
  */
 #include "ops/gather.h"
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
 #include "ops/loop.h"
@@ -21,6 +22,7 @@ void fth__gather_get(const fth_node *node, fth__gather *s)
     const fth__axis_attr *attr = node->attr;
     const fth_desc *v = &node->in[0], *index = &node->in[1];
     *s = (fth__gather){.dim = fth_desc_find(v, attr->axis)};
+    FTH_ASSERT(s->dim >= 0);
     for (int i = 0; i < index->n_axes; i++) {
         const int at = fth_desc_find(v, index->axis[i]);
         if (at < 0 || at == s->dim) s->own[s->n_own++] = index->axis[i];
@@ -86,11 +88,13 @@ void fth__gather_steps_get(const fth_call *call, const fth__gather *s, fth__gath
     for (int i = 0; i < node->in[0].n_axes; i++) {
         if (i == s->dim) continue;
         const int o = v_to(s, i);
+        FTH_ASSERT(fth__tile_covers(v, i, out, o, 0));
         w->v[o] = v->stride[i] * size;
         w->v_at += (out->origin[o] - v->origin[i]) * w->v[o];
     }
     for (int i = 0; i < node->in[1].n_axes; i++) {
         const int o = s->index_to[i];
+        FTH_ASSERT(fth__tile_covers(index, i, out, o, 0));
         w->index[o] = index->stride[i] * index_size;
         w->index_at += (out->origin[o] - index->origin[i]) * w->index[o];
     }
@@ -157,6 +161,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     if (node->in[1].dtype != FTH_I64) index = fth_cast_(node->site, index, FTH_I64);
     const fth_val mask = fth__at_position(node->site, index, attr->axis, &node->in[0]);
     in_bar[0] = fth__keep_where(node->site, mask, out_bar[0], &node->in[0]);
+    FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]));
     return FTH_OK;
 }
 

@@ -3,6 +3,7 @@
  * Element x belongs to bin floor((x - lo) * bins / (hi - lo)), computed in f64; what lies outside,
  * and NaN, is not counted. Counts are i64 and lie in the output from the first piece on.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/lines.h"
@@ -77,6 +78,7 @@ static fth_status run(const fth_call *call)
     const int64_t size = fth_dtype_size(t), n_bins = call->out[0].extent[node->out[0].n_axes - 1];
     fth__lines l;
     fth__lines_init(&l, call, dim_of(node), false);
+    FTH_ASSERT(n_bins == node->out[0].size[node->out[0].n_axes - 1]); /* bins are never cut */
     if (n_bins == 0) return FTH_OK;
     FTH__LINES_EACH(l)
     for (int64_t lane = 0; lane < l.n_lane; lane++) {

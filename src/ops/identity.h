@@ -1,4 +1,4 @@
-/* identity.h - what a reduction starts from: the number that changes nothing it is joined to.
+/* identity.h - the neutral element that a reduction starts from.
  *
  * The total of an axis that comes in pieces may lie in the output between them, and the first
  * pieces may be empty. So the number has to be one that the dtype of the result holds: the ends of

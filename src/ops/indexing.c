@@ -1,6 +1,7 @@
-/* indexing.c - refusals about index arrays. */
+/* indexing.c - errors of index arrays. */
 #include "ops/indexing.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "ops/build.h"
 
@@ -38,6 +39,7 @@ fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axi
     int64_t place[FTH_MAX_AXES], left = (at - (const char *)t->data) / fth_dtype_size(d->dtype);
     for (int i = 0; i < d->n_axes;
          i++) { /* strides fall from axis to axis, so each digit is a quotient */
+        FTH_ASSERT(t->stride[i] > 0);
         place[i] = t->origin[i] + left / t->stride[i];
         left %= t->stride[i];
     }

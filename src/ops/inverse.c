@@ -5,6 +5,8 @@
  */
 #include "ops/matrix.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 
 static fth_status infer(fth_node *node, fth_err *err)
@@ -122,6 +124,7 @@ static fth_status run(const fth_call *call)
     fth__batch_follow(&b, 1, &node->in[0], &node->out[0], out);
     fth__batch_follow(&b, 2, &node->in[0], &node->out[1], &call->out[1]);
     const int64_t n = b.n_row;
+    FTH_ASSERT(n == b.n_col && n == node->in[0].size[b.row] && n <= FTH__SMALL_MATRIX);
     fth_c128 *m = call->scratch;
     int64_t *pivot = (int64_t *)(void *)(m + n * n);
     for (bool go = fth__loop_start(&b.loop); go; go = fth__loop_next(&b.loop)) {
@@ -174,6 +177,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         sum = sum.graph ? fth__map2(site, FTH_EW_ADD, sum, p) : p;
     }
     in_bar[0] = sum;
+    FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]));
     return FTH_OK;
 }
 

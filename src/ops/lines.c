@@ -1,6 +1,9 @@
 /* lines.c - rows along one axis. */
 #include "ops/lines.h"
 
+#include "base/assert.h"
+#include "ops/build.h"
+
 void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
 {
     const fth_node *node = call->node;
@@ -10,6 +13,8 @@ void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
     const int64_t state_size = node->op->state ? (int64_t)node->op->state(node) : 0;
     const int lane =
         dim == d->n_axes - 1 ? dim - 1 : d->n_axes - 1; /* -1: the axis is the only one */
+    FTH_ASSERT(dim >= 0 && dim < d->n_axes);
+    FTH_ASSERT(node->out[0].n_axes >= d->n_axes - (keeps ? 0 : 1));
     *l = (fth__lines){.n_axis = in->extent[dim],
                       .axis_step = in->stride[dim],
                       .axis_lo = in->origin[dim],
@@ -18,6 +23,7 @@ void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
                       .out = out->data,
                       .state = state_size ? state->data : out->data}; /* no state: never read */
     if (keeps) {
+        FTH_ASSERT(fth__tile_covers(in, dim, out, dim, 0));
         l->out_axis_step = out->stride[dim] * out_size;
         l->in += (out->origin[dim] - in->origin[dim]) * in->stride[dim] * in_size;
         l->n_axis = out->extent[dim];
@@ -27,6 +33,7 @@ void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
         if (i == dim) continue;
         const int o = keeps || i < dim ? i : i - 1;
         const int64_t state_step = state_size ? state->stride[o] * state_size : 0;
+        FTH_ASSERT(fth__tile_covers(in, i, out, o, 0));
         l->in += (out->origin[o] - in->origin[i]) * in->stride[i] * in_size;
         if (i != lane) {
             fth__loop_add(&l->loop, out->extent[o], in->stride[i] * in_size,

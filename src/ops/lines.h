@@ -23,7 +23,7 @@ typedef struct fth__lines {
  * may have further axes behind the operand's (histograms). */
 void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps);
 
-/* Lanes worked on together where the axis is not innermost: what one line of cache holds. */
+/* Lanes worked on together where the axis is not innermost: a line of cache holds 16 f32. */
 enum { FTH__LINES_GROUP = 16 };
 
 #define FTH__LINES_EACH(l)                                                                         \

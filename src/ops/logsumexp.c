@@ -2,6 +2,7 @@
  *
  * A partial is (m, s): the largest element and the sum of exp(x - m). Blocks are joined in order.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/reduce.h"
 #include "ops/scalar.h"
@@ -27,6 +28,7 @@ static pair join(pair a, pair b)
 static pair block(fth_dtype t, const char *in, int64_t step, int64_t n)
 {
     double x[FTH__REDUCE_BLOCK];
+    FTH_ASSERT(n >= 0 && n <= FTH__REDUCE_BLOCK);
     pair p = nothing;
     fth__load_run(t, in, step, n, x);
     for (int64_t i = 0; i < n; i++) {
@@ -52,6 +54,8 @@ fth_status fth__reduce_logsumexp(const fth_call *call)
     const int64_t grid = fth__reduce_block(node->in[0].size[dim]), size = fth_dtype_size(t);
     fth__lines l;
     fth__lines_init(&l, call, dim, false);
+    FTH_ASSERT(l.n_axis == 0 || l.axis_lo % grid == 0); /* pieces start on the grid */
+    FTH_ASSERT((call->first && call->last) || fth__reduce_pair_state(node) > 0);
     FTH__LINES_EACH(l)
     for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
         const int64_t n = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);

@@ -6,9 +6,13 @@
 #ifndef FTH_OPS_LOOP_H
 #define FTH_OPS_LOOP_H
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Axes of a value and of what a kernel splits them into: three times FTH_MAX_AXES is more than any
+ * kernel adds. Four arrays: three operands and a result, or a result and its state. */
 enum { FTH__LOOP_AXES = 24, FTH__LOOP_ARRAYS = 4 };
 
 typedef struct fth__loop {
@@ -22,6 +26,7 @@ typedef struct fth__loop {
 static inline void fth__loop_add(fth__loop *l, int64_t extent, int64_t s0, int64_t s1, int64_t s2,
                                  int64_t s3)
 {
+    FTH_ASSERT(l->n >= 0 && l->n < FTH__LOOP_AXES && extent >= 0);
     l->extent[l->n] = extent;
     l->index[l->n] = 0;
     l->stride[l->n][0] = s0;

@@ -1,6 +1,7 @@
-/* matrix.c - what operations on matrices over two named axes share. */
+/* matrix.c - checks and batches of operations on matrices over two named axes. */
 #include "ops/matrix.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 
 bool fth__build_matrix(fth_val v, fth_site site, const char *what, const char *row, const char *col,
@@ -33,6 +34,7 @@ void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_ax
                      fth_axis_id col)
 {
     *b = (fth__batch){.row = fth_desc_find(d, row), .col = fth_desc_find(d, col)};
+    FTH_ASSERT(b->row >= 0 && b->col >= 0 && b->row != b->col);
     b->n_row = t->extent[b->row];
     b->n_col = t->extent[b->col];
     b->s_row = t->stride[b->row];
@@ -47,6 +49,7 @@ void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_ax
 void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc *d,
                        const fth_tile *t)
 {
+    FTH_ASSERT(k >= 1 && k < FTH__LOOP_ARRAYS);
     for (int i = 0; i < b->loop.n; i++) {
         const int at = fth_desc_find(d, of->axis[b->dim[i]]);
         b->loop.stride[i][k] = at < 0 ? 0 : t->stride[at];

@@ -8,8 +8,8 @@
 #include "ops/build.h"
 #include "ops/loop.h"
 
-/* Rows of the largest matrix that inverse and eigh take, and that a device keeps in the shared
- * memory of a group of threads. */
+/* Rows of the largest matrix that inverse and eigh take: 64 by 64 c128 are 64 KiB, which a device
+ * keeps in the shared memory of a group of threads. */
 enum { FTH__SMALL_MATRIX = 64 };
 
 typedef struct fth__matrix_attr {
@@ -46,7 +46,7 @@ fth_status fth__eigh_fail(const fth_call *call, const fth__batch *b);
 
 /* A fresh axis of the size of `like` for a gradient of `node`; its name into `text`. */
 const char *fth__fresh_axis(const fth_node *node, const char *like, char *text, size_t bytes);
-/* The conjugate of a complex value; reals come back as they are. */
+/* The conjugate of a complex value; real values are returned unchanged. */
 fth_val fth__conj(fth_site site, fth_val v);
 
 /* Any element of f32 f64 c64 c128 as c128, for reference loops. */

@@ -4,6 +4,7 @@
  * memory, outermost first, and the graph remembers them, so that split needs no sizes and cannot
  * scramble. When they do not lie so, the builder inserts a written (and billed) layout first.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/move.h"
@@ -98,6 +99,8 @@ static fth_status merge_run(const fth_call *call)
     for (int i = 0; i < node->out[0].n_axes; i++)
         if (i != first) fth__move_follow(&m, call, 0, i < first ? i : i + attr->n - 1, 0, i, 0);
     /* The inner parts are whole, so the merged axis is evenly spaced in the input as well. */
+    for (int i = 1; i < attr->n; i++)
+        FTH_ASSERT(in->extent[first + i] == node->in[0].size[first + i]);
     m.src_step[first] = in->stride[inner] * m.size;
     m.src += (out->origin[first] - in->origin[first] * inner_size(node, attr)) * m.src_step[first];
     fth__move_run(&m);
@@ -137,6 +140,7 @@ static fth_val bring_together(fth_site site, fth_val v, const merge_attr *attr)
         if (part == 0)
             for (int k = 0; k < attr->n; k++) order[n++] = attr->part[k];
     }
+    FTH_ASSERT(n == d->n_axes);
     return fth_layout_(site, v, fth__axes_text(v.graph, n, order, text, sizeof text));
 }
 

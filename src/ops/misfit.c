@@ -1,6 +1,7 @@
-/* misfit.c - refusals of numbers found while running. */
+/* misfit.c - errors of numbers that only a run can find. */
 #include "ops/misfit.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 
 enum { TEXT = 512 };
@@ -14,6 +15,7 @@ fth_status fth__misfit_cast(const fth_node *node, uint64_t place, double value, 
     fth__text_init(&t, where, sizeof where);
     inner[d->n_axes] = 1;
     for (int i = d->n_axes - 1; i >= 0; i--) inner[i] = inner[i + 1] * (uint64_t)d->size[i];
+    FTH_ASSERT(place < inner[0]);
     for (int i = 0; i < d->n_axes; i++)
         fth__text_add(&t, "%s%s=%lld", i ? " " : "", fth_axis_name(node->graph, d->axis[i]),
                       (long long)(place % inner[i] / inner[i + 1]));

@@ -1,4 +1,4 @@
-/* misfit.h - what is said about numbers that only a run can find wrong, on every device alike. */
+/* misfit.h - errors of numbers that only a run can find wrong, the same text on every device. */
 #ifndef FTH_OPS_MISFIT_H
 #define FTH_OPS_MISFIT_H
 

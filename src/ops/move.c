@@ -1,17 +1,21 @@
 /* move.c - the one copy loop behind every operation that only moves data.
  *
  * Squares of a transposition go through a small buffer: rows of the source are read whole and rows
- * of the destination written whole, each once, so that strides of a power of two, whose rows all
- * fall on the same few places of a cache, do no harm.
+ * of the destination written whole, each once, so that power-of-two strides, whose rows share few
+ * sets of a cache, do no harm.
  */
 #include "ops/move.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
+#include "ops/build.h"
 #include "ops/loop.h"
 
 #include <string.h>
 
-enum { SQUARE_BYTES = 128 }; /* a side of a square: two lines of cache */
+/* A side of a square: two lines of cache, which processors fetch in pairs. A square of one byte
+ * elements is then 16 KiB, half of the first cache. */
+enum { SQUARE_BYTES = 128 };
 
 void fth__move_init(fth__move *m, const fth_call *call, int in, int out)
 {
@@ -121,6 +125,8 @@ static void transpose(const fth__move *m, int near, char *dst, const char *src)
 {
     const int last = m->n - 1, k = size_class(m->size);
     const int64_t side = SQUARE_BYTES / m->size;
+    FTH_ASSERT(near >= 0 && near < last && (int64_t)1 << k == m->size);
+    FTH_ASSERT(m->src_step[near] == m->size); /* rows of a square are read whole */
     const int64_t dst_step[2] = {m->dst_step[near], m->dst_step[last]};
     const int64_t src_step[2] = {m->src_step[near], m->src_step[last]};
     square_fn *const copy = dst_step[1] == m->size ? squares[k].turn : squares[k].run;
@@ -144,6 +150,7 @@ static void row(const fth__move *m, char *dst, const char *src)
 void fth__move_run(const fth__move *move)
 {
     fth__move m;
+    FTH_ASSERT(move->n >= 0 && move->n <= FTH_MAX_AXES + 1);
     for (int i = 0; i < move->n; i++)
         if (move->extent[i] <= 0) return;
     join(move, &m);
@@ -175,8 +182,11 @@ fth_status fth__move_same(const fth_call *call, const int *to)
 {
     fth__move m;
     fth__move_init(&m, call, 0, 0);
-    for (int i = 0; i < call->node->in[0].n_axes; i++)
-        if (to[i] >= 0) fth__move_follow(&m, call, 0, i, 0, to[i], 0);
+    for (int i = 0; i < call->node->in[0].n_axes; i++) {
+        if (to[i] < 0) continue;
+        FTH_ASSERT(fth__tile_covers(&call->in[0], i, &call->out[0], to[i], 0));
+        fth__move_follow(&m, call, 0, i, 0, to[i], 0);
+    }
     fth__move_run(&m);
     return FTH_OK;
 }

@@ -1,4 +1,5 @@
 /* pad.c - a longer axis: the value in the middle, one number around it. */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/move.h"
 #include "ops/scalar.h"
@@ -78,6 +79,7 @@ static fth_status run(const fth_call *call)
     /* [lo, hi) of the output has elements of the input; what stands on either side does not. */
     const int64_t lo = in->origin[dim] + attr->before, hi = lo + in->extent[dim];
     const int64_t begin = out->origin[dim], end = begin + out->extent[dim];
+    FTH_ASSERT(attr->before >= 0 && hi <= call->node->out[0].size[dim]);
     const int64_t keep[3][2] = {{begin, lo < end ? lo : end}, {lo, hi}, {hi > lo ? hi : lo, end}};
     for (int k = 0; k < 3; k++) {
         fth__move part = m;

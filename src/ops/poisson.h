@@ -14,9 +14,12 @@ typedef struct fth__poisson_attr {
     int64_t stream;
 } fth__poisson_attr;
 
+/* 2^48 elements are more than a disk holds, and 15 bits of attempts are left above them: one in
+ * ten fails, so 2^15 never do in a row. */
 enum { FTH__POISSON_SHIFT = 48, FTH__POISSON_ATTEMPTS = 1 << 15 };
 
-/* Add up the probabilities until they pass u. */
+/* Add up the probabilities until they pass u. Of rates below 10 the sum is 1 to the last bit long
+ * before k = 200, which only ends the loop where rounding keeps it below u. */
 FTH__MATH int64_t fth__poisson_invert(double rate, double u)
 {
     double p = fth__exp_f64(-rate), sum = p;

@@ -3,6 +3,7 @@
  * Smallest and largest have a second output, the position of what was chosen (the first of equals;
  * NaN wins), because that is where the gradient goes.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
@@ -69,7 +70,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim);
 }
 
-/* Results of a run of neighbours, and for min and max the place inside each block. */
+/* Results of a run of neighbours, and for min and max the position inside each block. */
 typedef struct acc {
     fth__run value;
     int64_t where[FTH__RUN];
@@ -139,6 +140,9 @@ static fth_status run(const fth_call *call)
     for (int i = 0; i <= last; i++) {
         const int64_t per = i == dim ? attr->factor : 1;
         step[i] = in->stride[i] * size * per;
+        FTH_ASSERT(out->extent[i] == 0 ||
+                   (out->origin[i] * per >= in->origin[i] &&
+                    (out->origin[i] + out->extent[i]) * per <= in->origin[i] + in->extent[i]));
         base += (out->origin[i] * per - in->origin[i]) * in->stride[i] * size;
         if (i < last) fth__loop_add(&l, out->extent[i], out->stride[i], step[i], at->stride[i], 0);
     }

@@ -6,6 +6,7 @@
  */
 #include "ops/random.h"
 
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/loop.h"
 
@@ -37,6 +38,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__random_attr *attr = node->attr;
     const bool bits = attr->kind == FTH_RANDOM_BITS;
+    FTH_ASSERT(attr->n >= 0 && attr->n <= FTH_MAX_AXES);
     if (attr->kind < 0 || attr->kind > FTH_RANDOM_NORMAL)
         return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "random: %d is not one of fth_random_kind",
                         attr->kind);

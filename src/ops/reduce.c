@@ -6,6 +6,7 @@
  */
 #include "ops/reduce.h"
 
+#include "base/assert.h"
 #include "ops/build.h"
 
 static const char *const names[FTH_RED_COUNT_] = {"sum", "prod", "min",      "max",
@@ -13,6 +14,7 @@ static const char *const names[FTH_RED_COUNT_] = {"sum", "prod", "min",      "ma
 
 const char *fth__reduce_name(fth_red red)
 {
+    FTH_ASSERT((unsigned)red < FTH_RED_COUNT_);
     return names[red];
 }
 
@@ -141,6 +143,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         const fth_val mask = fth__at_position(node->site, position, attr->axis, &node->in[0]);
         in_bar[0] = fth__keep_where(node->site, mask, g, &node->in[0]);
     }
+    FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]));
     return FTH_OK;
 }
 
@@ -169,6 +172,7 @@ static bool axes_of(fth_val v, fth_site site, const char *axes, int *n, fth_axis
             if (named[k] == d->axis[i]) id[at++] = named[k];
     for (int k = 0; k < *n; k++) /* those it lacks come last, for infer to refuse */
         if (fth_desc_find(d, named[k]) < 0) id[at++] = named[k];
+    FTH_ASSERT(at == *n);
     return true;
 }
 

@@ -7,10 +7,11 @@
 #ifndef FTH_OPS_REDUCE_H
 #define FTH_OPS_REDUCE_H
 
+#include "base/assert.h"
 #include "graph/grid.h"
 #include "ops/lines.h"
 
-enum { FTH__REDUCE_SMALL = 16 };
+enum { FTH__REDUCE_SMALL = 16 }; /* not measured; part of the order of additions */
 
 static inline int64_t fth__reduce_block(int64_t n)
 {
@@ -21,7 +22,9 @@ static inline int64_t fth__reduce_block(int64_t n)
 static inline int fth__reduce_dim(const fth_node *node)
 {
     const fth__reduce_attr *attr = (const fth__reduce_attr *)node->attr;
-    return fth_desc_find(&node->in[0], attr->axis);
+    const int dim = fth_desc_find(&node->in[0], attr->axis);
+    FTH_ASSERT(dim >= 0);
+    return dim;
 }
 
 /* The relation and grid of every operation that reduces in[0] along one axis to nothing. */

@@ -3,6 +3,7 @@
  * Along a renamed axis the relation is WHOLE: two names of one size may meet in a later operation
  * (a Gram matrix of rows with themselves), and streaming both in lockstep would be wrong.
  */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/move.h"
 
@@ -99,7 +100,8 @@ fth_val fth_rename_(fth_site site, fth_val v, const char *from, const char *to)
         attr.from[n] = attr.from[i];
         attr.to[n++] = attr.to[i];
     }
-    for (int i = n; i < attr.n; i++) attr.from[i] = attr.to[i] = 0;
+    FTH_ASSERT(n <= attr.n);
+    for (int i = n; i < attr.n; i++) attr.from[i] = attr.to[i] = 0; /* attributes are hashed */
     attr.n = n;
     if (n == 0) return v;
     return fth_node_add_(v.graph, site, &fth__op_rename, 1, &v, &attr, sizeof attr);

@@ -2,6 +2,7 @@
 #include "ops/scalar.h"
 
 #include "array/nan.h"
+#include "base/assert.h"
 #include "ops/identity.h"
 
 typedef fth__wide load_fn(const void *p);
@@ -89,11 +90,13 @@ void fth__store(fth_dtype t, void *p, fth__wide v)
 
 void fth__load_run(fth_dtype t, const void *p, int64_t step, int64_t n, void *wide)
 {
+    FTH_ASSERT((unsigned)t < FTH_DTYPE_COUNT && n >= 0);
     of[t].load_run(p, step, n, wide);
 }
 
 void fth__store_run(fth_dtype t, void *p, int64_t step, int64_t n, const void *wide)
 {
+    FTH_ASSERT((unsigned)t < FTH_DTYPE_COUNT && n >= 0);
     of[t].store_run(p, step, n, wide);
 }
 

@@ -74,7 +74,9 @@ void fth__store(fth_dtype t, void *p, fth__wide v);
 fth__wide fth__identity(int red, fth_dtype t);
 
 /* Elements as wide numbers, side by side; which member counts follows from the dtype. */
-enum { FTH__RUN = 256 };
+enum {
+    FTH__RUN = 256
+}; /* 4 KiB of c128: fits the first cache, and the call costs little per element */
 typedef union fth__run {
     double f[FTH__RUN];
     int64_t i[FTH__RUN];

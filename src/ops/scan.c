@@ -6,6 +6,7 @@
  * Forwards the running value is carried from piece to piece; backwards the end of the axis must be
  * there first, so the axis is needed whole.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
 #include "ops/build.h"
@@ -172,6 +173,8 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     const fth__wide none = fth__identity(attr->red, to);
     running a[FTH__LINES_GROUP];
     fth__run x;
+    FTH_ASSERT(n <= FTH__LINES_GROUP && steps[fth__kind_of(from)][attr->red].step);
+    FTH_ASSERT(!attr->reverse || l->n_axis == node->in[0].size[dim_of(node)]);
     for (int64_t k = 0; k < n; k++) {
         a[k] = (running){.before = none,
                          .inside = none,

@@ -4,6 +4,7 @@
  * every sum adds in that order whatever is cut. Sums are wide (f64, c128, i64); where the output
  * is narrower they are carried until the last piece.
  */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
 #include "ops/loop.h"
@@ -30,6 +31,7 @@ void fth__scatter_get(const fth_node *node, fth__scatter *s)
         if (k == 0) s->at = n++;
         s->v_to[i] = k < 0 ? n++ : -1;
     }
+    FTH_ASSERT(n == v->n_axes - attr->n + 1); /* `into` takes the place of the scattered axes */
     for (int i = 0; i < index->n_axes; i++)
         s->index_to[i] =
             named(attr, index->axis[i]) >= 0 ? -1 : s->v_to[fth_desc_find(v, index->axis[i])];
@@ -182,6 +184,7 @@ static void add_axis(walk *w, const fth_call *call, const fth__scatter *s, int d
     const int64_t index_step = k < 0 ? 0 : index->stride[k] * fth_dtype_size(node->in[1].dtype);
     int64_t extent = v->extent[dim];
     if (o >= 0) { /* aligned with the output by global index */
+        FTH_ASSERT(fth__tile_covers(v, dim, &call->out[0], o, 0));
         const int64_t lo = call->out[0].origin[o];
         extent = call->out[0].extent[o];
         w->v += (lo - v->origin[dim]) * v_step;
@@ -200,6 +203,7 @@ static void walk_init(walk *w, const fth_call *call, const fth__scatter *s, cons
     for (int i = 0; i < attr->n; i++) add_axis(w, call, s, s->from[i], sums, wide);
     for (int i = 0; i < node->in[0].n_axes; i++)
         if (s->v_to[i] >= 0) add_axis(w, call, s, i, sums, wide);
+    FTH_ASSERT(w->loop.n == node->in[0].n_axes && w->loop.n > 0);
     const int last = --w->loop.n;
     w->n = w->loop.extent[last];
     w->v_step = w->loop.stride[last][0];
@@ -231,6 +235,8 @@ static fth_status run(const fth_call *call)
     fth__scatter s;
     walk w;
     fth__scatter_get(node, &s);
+    FTH_ASSERT(sums->data || !call->out[0].data);
+    FTH_ASSERT(call->out[0].extent[s.at] == node->out[0].size[s.at]); /* any row may be hit */
     if (call->first) each_sum(call, sums, wide, false);
     walk_init(&w, call, &s, sums, wide);
     for (bool more = fth__loop_start(&w.loop) && w.n > 0; more; more = fth__loop_next(&w.loop))

@@ -1,4 +1,5 @@
 /* slice.c - part of an axis, under a new name, from a given element on. */
+#include "base/assert.h"
 #include "ops/build.h"
 #include "ops/move.h"
 
@@ -47,6 +48,7 @@ static fth_status run(const fth_call *call)
     const int dim = dim_of(call->node);
     fth__move m;
     fth__move_init(&m, call, 0, 0);
+    FTH_ASSERT(fth__tile_covers(&call->in[0], dim, &call->out[0], dim, attr->from));
     for (int i = 0; i < m.n; i++) fth__move_follow(&m, call, 0, i, 0, i, i == dim ? attr->from : 0);
     fth__move_run(&m);
     return FTH_OK;

@@ -6,6 +6,7 @@
  */
 #include "ops/solve.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "graph/grid.h"
 #include "ops/triangle.h"
@@ -79,6 +80,7 @@ void fth__solve_shape_get(const fth_node *node, fth__solve_shape *s)
                             .col = fth_desc_find(a, attr->matrix.col),
                             .n = -1};
     s->x = fth_desc_find(b, attr->transposed ? attr->matrix.col : attr->matrix.row);
+    FTH_ASSERT(s->row >= 0 && s->col >= 0 && s->x >= 0);
     s->adjoint = attr->transposed != 0;
     s->lower = (a->triangle == FTH_LOWER) == (a->row == s->row);
     s->size = a->size[s->row];
@@ -194,6 +196,8 @@ static fth_status run(const fth_call *call)
     int dim[FTH_MAX_AXES];
     fth__solve_loop(call, &s, &l, dim);
     const int64_t n = s.n < 0 ? 1 : out->extent[s.n];
+    FTH_ASSERT(a->extent[s.row] == s.size && a->extent[s.col] == s.size &&
+               b->extent[s.x] == s.size);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         const char *m = (const char *)a->data + l.at[0] * size;
         FTH_TRY(fth__solve_check(call, &s, m, &l, dim));
@@ -233,6 +237,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
                                              : fth_dot_(site, fth__conj(site, x), b_bar, axes);
     in_bar[0] = fth__keep_triangle(site, fth__map1(site, FTH_EW_NEG, product), &node->in[0]);
     in_bar[1] = b_bar;
+    FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]) &&
+               fth__is_cotangent(in_bar[1], &node->in[1]));
     return FTH_OK;
 }
 

@@ -3,6 +3,7 @@
  * Elements become keys (ops/order.h), so one merge sort serves every dtype; the values are then
  * taken in the order found, with their own bits (of NaN, of -0).
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
@@ -73,6 +74,7 @@ static fth_status run(const fth_call *call)
     const int dim = dim_of(node);
     const int64_t size = fth_dtype_size(t), n = in->extent[dim], step = in->stride[dim] * size;
     fth__keyed *a = call->scratch, *b = a + n;
+    FTH_ASSERT(n == node->in[0].size[dim]); /* lines are there whole */
     const char *base = in->data;
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++) {

@@ -1,5 +1,6 @@
 /* spread.c - entries take the value of the row that owns them. */
 #include "array/rows.h"
+#include "base/assert.h"
 #include "ops/loop.h"
 #include "ops/ragged.h"
 
@@ -36,7 +37,11 @@ static void copy_rows(const fth_call *call, int dim, char *out, const char *in, 
     const int64_t end = o->origin[dim] + o->extent[dim];
     int64_t e = o->origin[dim], row = fth__row_of(row_ptr, call->node->in[0].size[dim], e);
     for (; e < end; row++) {
+        FTH_ASSERT(row < call->node->in[0].size[dim]);
         const char *from = in + (row - i->origin[dim]) * i->stride[dim] * size;
+        /* rows without entries may lie outside of the tile: nothing is read of them */
+        FTH_ASSERT(e >= row_ptr[row + 1] ||
+                   (row >= i->origin[dim] && row < i->origin[dim] + i->extent[dim]));
         for (; e < end && e < row_ptr[row + 1]; e++, out += o->stride[dim] * size)
             memcpy(out, from, bytes);
     }

@@ -3,6 +3,7 @@
  * A list of the best k so far, kept in order: an element is compared with the last of them first,
  * and most go no further. Equal elements keep their order; NaN counts as worse than any number.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
@@ -85,6 +86,7 @@ static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line,
             if (held < k || key < best[k - 1].key) insert(best, &held, k, (fth__keyed){key, a + i});
         }
     }
+    FTH_ASSERT(held == k); /* infer refused shorter axes */
 }
 
 static fth_status run(const fth_call *call)
@@ -97,6 +99,7 @@ static fth_status run(const fth_call *call)
     fth__keyed *best = call->scratch;
     const char *base = in->data;
     fth__loop l = {0};
+    FTH_ASSERT(k == node->out[0].size[dim] && in->extent[dim] == node->in[0].size[dim]);
     if (k == 0) return FTH_OK;
     for (int i = 0; i < node->in[0].n_axes; i++) {
         if (i == dim) continue;

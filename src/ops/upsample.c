@@ -1,4 +1,5 @@
 /* upsample.c - every element of an axis repeated `factor` times. */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/move.h"
@@ -77,6 +78,9 @@ static fth_status run(const fth_call *call)
     /* a group that was cut in front, whole groups, a group that is cut behind */
     const int64_t lo = fth__min_i64(end, (begin + f - 1) / f * f),
                   hi = fth__max_i64(lo, end / f * f);
+    FTH_ASSERT(begin <= lo && lo <= hi && hi <= end && lo - begin < f && end - hi < f);
+    FTH_ASSERT(begin == end || (begin / f >= call->in[0].origin[dim] &&
+                                (end - 1) / f < call->in[0].origin[dim] + call->in[0].extent[dim]));
     part(call, &m, dim, begin, 1, lo - begin);
     part(call, &m, dim, lo, (hi - lo) / f, f);
     part(call, &m, dim, hi, 1, end - hi);

@@ -3,6 +3,7 @@
  * A partial is (mean, M2) of the elements so far: two passes inside a block, blocks joined in
  * order by Chan's formula, so a large mean costs no digits.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/reduce.h"
@@ -33,6 +34,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
 static moments block(fth_dtype t, const char *in, int64_t step, int64_t n)
 {
     double x[FTH__REDUCE_BLOCK], sum = 0.0;
+    FTH_ASSERT(n > 0 && n <= FTH__REDUCE_BLOCK);
     moments b = {0.0, 0.0};
     fth__load_run(t, in, step, n, x);
     for (int64_t i = 0; i < n; i++) sum += x[i];
@@ -57,6 +59,8 @@ static fth_status run(const fth_call *call)
     const int64_t n = node->in[0].size[dim], per = fth__reduce_block(n), size = fth_dtype_size(t);
     fth__lines l;
     fth__lines_init(&l, call, dim, false);
+    FTH_ASSERT(l.n_axis == 0 || l.axis_lo % per == 0); /* pieces start on the grid */
+    FTH_ASSERT((call->first && call->last) || fth__reduce_pair_state(node) > 0);
     FTH__LINES_EACH(l)
     for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
         const int64_t lanes = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);

@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Inlined always: a call left in a loop would keep the loop scalar. Whoever compiles these for a
- * device says before what functions are there. */
+/* Always inlined: a call in a loop would keep the loop scalar. Device code defines it before, with
+ * the qualifiers of its functions. */
 #ifndef FTH__MATH
 #define FTH__MATH static inline __attribute__((always_inline, unused)) FTH__BOTH
 #endif
-/* Long and seldom wanted: a call. */
+/* Long and rarely needed: not inlined. */
 #ifndef FTH__FAR
 #define FTH__FAR static __attribute__((noinline, unused)) FTH__BOTH
 #endif

@@ -5,6 +5,7 @@
  */
 #include "ops/window.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
 #include "ops/move.h"
@@ -67,8 +68,9 @@ static void edge(const fth_call *call, const fth__move *all, int dim, int64_t x,
         fth__move_fill(&m, zero);
         return;
     }
-    m.src +=
-        (fth__max_i64(0, fth__min_i64(from, size - 1)) - call->in[0].origin[dim]) * m.src_step[dim];
+    const int64_t at = fth__max_i64(0, fth__min_i64(from, size - 1)) - call->in[0].origin[dim];
+    FTH_ASSERT(at >= 0 && at < call->in[0].extent[dim]);
+    m.src += at * m.src_step[dim];
     fth__move_run(&m);
 }
 
@@ -85,6 +87,7 @@ static fth_status run(const fth_call *call)
     m.src_step[dim] = m.src_step[tap] = call->in[0].stride[dim] * m.size;
     const int64_t lo = fth__min_i64(end, fth__max_i64(begin, attr->lo));
     const int64_t hi = fth__max_i64(lo, fth__min_i64(end, size - (taps - 1 - attr->lo)));
+    FTH_ASSERT(begin <= lo && lo <= hi && hi <= end);
     fth__move inside = m;
     inside.extent[dim] = hi - lo;
     inside.dst += (lo - begin) * m.dst_step[dim];
