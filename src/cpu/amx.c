@@ -10,6 +10,8 @@
  */
 #include "cpu/amx.h"
 
+#include "base/assert.h"
+#include "base/bits.h"
 #include "base/checked.h"
 
 #include <fathom/isa.h>
@@ -22,8 +24,8 @@ enum {
     BLOCK = 32,   /* numbers of k in a tile of an operand; rows and columns made at once */
     PARTS = 3,    /* of a number */
     HALVES = 512, /* bf16 of a tile */
-    STRIPE = 256, /* rows of a that are packed at once */
-    DEPTH = 512   /* and numbers of k */
+    STRIPE = 256, /* rows of a that are packed at once: with DEPTH and three parts 768 KiB, */
+    DEPTH = 512   /* and numbers of k; the second cache of processors with tiles has 2 MiB */
 };
 
 static int64_t blocks(int64_t n)
@@ -60,10 +62,9 @@ bool fth__amx_there(void)
     return there;
 }
 
-/* Tiles and bf16 products (bits 24 and 22) come beside level 4. The compiler's runtime does not
- * know them, so they are asked for here. The system saves the large registers of those who asked
- * only.
- */
+/* Tiles and bf16 products (bits 24 and 22) are optional beside level 4. The compiler's runtime does
+ * not detect them, so this does. Linux lets a process use the large registers once it asks for
+ * permission. */
 void fth__amx_init(void)
 {
     enum { REQUEST = 0x1023, TILE_DATA = 18 };
@@ -85,7 +86,7 @@ ON_TILES static float zero_times(const float *at, int64_t step, int64_t n)
     return zero + _mm512_reduce_add_ps(zeros);
 }
 
-/* Is every element a number? */
+/* Is every element finite? */
 ON_TILES static bool is_finite(const fth__amx_operand *o, int64_t rows, int64_t cols)
 {
     const bool down = o->row < o->col; /* walk along what lies close together */
@@ -201,7 +202,7 @@ ON_TILES static void pack_b(uint16_t *room, fth__amx_operand b, const float *sta
 
 /* ---- products ---- */
 
-/* The compiler does not know that the unit reads and writes what is at p. */
+/* A compiler barrier: the tile unit reads and writes the memory at p. */
 static inline void settle(const void *p)
 {
     __asm__ volatile("" ::"r"(p) : "memory");
@@ -293,6 +294,7 @@ ON_TILES static void multiply_block(const piece *p, int64_t i, int64_t j, bool a
     const range all = {fth__max_i64(ra.from, rb.from), fth__min_i64(ra.to, rb.to)},
                 r = within(all, p->first, p->n_blocks);
     if (r.from >= r.to) return;
+    FTH_ASSERT(r.from >= 0 && r.to <= p->n_blocks);
     _Alignas(64) float room[BLOCK * BLOCK];
     const int64_t m = fth__min_i64(BLOCK, p->rows - i * BLOCK),
                   n = fth__min_i64(BLOCK, p->cols - j * BLOCK), n_blocks = p->n_blocks;
@@ -345,11 +347,15 @@ ON_TILES void fth__amx_product(int64_t m, int64_t n, int64_t k, fth__amx_operand
                                fth__amx_operand b, bool add, fth__matrix_out c, void *room)
 {
     const int64_t row = c.cols ? 1 : c.ld, col = c.cols ? c.ld : 1;
+    FTH_ASSERT(there && fth__is_aligned(room, 64));
+    FTH_ASSERT(a.side == FTH__DOT_FULL || b.side == FTH__DOT_FULL);
     configure();
     for (int64_t k0 = 0; k0 < k; k0 += DEPTH) {
         const int64_t depth = fth__min_i64(DEPTH, k - k0);
         piece p = {.a = room, .cols = n, .first = k0 / BLOCK, .n_whole = blocks(k)};
         p.b = p.a + packed(fth__min_i64(m, STRIPE), depth) / sizeof *p.a;
+        FTH_ASSERT((uint64_t)((char *)p.b - (char *)room) + packed(n, depth) <=
+                   fth__amx_room(m, n, k));
         p.n_blocks = blocks(depth), p.side_a = a.side, p.side_b = b.side;
         for (int64_t j = 0; j < blocks(n); j++)
             pack_b(p.b, b, b.at + k0 * b.row, j, n, depth,

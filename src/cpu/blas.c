@@ -1,6 +1,7 @@
-/* blas.c - OpenBLAS and LAPACK behind one narrow face. No other file includes their headers. */
+/* blas.c - OpenBLAS and LAPACK behind a narrow interface. No other file includes their headers. */
 #include "cpu/blas.h"
 
+#include "base/assert.h"
 #include "cpu/amx.h"
 
 #include <fathom/isa.h>
@@ -109,6 +110,7 @@ static CBLAS_ORDER order_of(bool cols)
 static int leading(int64_t ld, int64_t inner)
 {
     const int64_t least = inner > 1 ? inner : 1;
+    FTH_ASSERT(ld <= INT32_MAX && inner <= INT32_MAX);
     return (int)(ld < least ? least : ld);
 }
 
@@ -116,6 +118,8 @@ void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, 
                     fth__matrix b, bool conj_b, double beta, fth__matrix_out c)
 {
     if (m <= 0 || n <= 0) return;
+    FTH_ASSERT(t == FTH_F32 || t == FTH_F64 || t == FTH_C64 || t == FTH_C128);
+    FTH_ASSERT(!conj_b || b.cols != c.cols); /* BLAS conjugates only what it transposes */
     const CBLAS_ORDER order = order_of(c.cols);
     const CBLAS_TRANSPOSE ta = a.cols == c.cols ? CblasNoTrans : CblasTrans;
     const CBLAS_TRANSPOSE tb = b.cols == c.cols ? CblasNoTrans
@@ -143,6 +147,7 @@ void fth__blas_times_triangle(fth_dtype t, int64_t m, int64_t n, fth__matrix b, 
                               fth__matrix_out c)
 {
     if (m <= 0 || n <= 0) return;
+    FTH_ASSERT(t == FTH_F32 || t == FTH_F64);
     const bool as_is = b.cols == c.cols;
     const CBLAS_ORDER order = order_of(c.cols);
     const CBLAS_UPLO side = lower == as_is ? CblasLower : CblasUpper;
@@ -160,6 +165,7 @@ void fth__blas_times_triangle(fth_dtype t, int64_t m, int64_t n, fth__matrix b, 
 
 void fth__blas_rank_k(fth_dtype t, int64_t n, int64_t k, fth__matrix a, fth__matrix_out c)
 {
+    FTH_ASSERT(a.cols == c.cols);
     const CBLAS_ORDER order = order_of(c.cols);
     const int lda = leading(a.ld, a.cols ? n : k), ldc = leading(c.ld, n), ni = (int)n, ki = (int)k;
     const unsigned before = denormals_off();
@@ -195,6 +201,7 @@ void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas
     if (m <= 0 || n <= 0) return;
     /* A matrix that lies the other way is, read this way, its own transpose. */
     const bool turned = a.cols != b.cols;
+    FTH_ASSERT(!turned || !tri.adjoint || !fth_dtype_is_complex(t));
     const CBLAS_UPLO uplo = tri.lower != turned ? CblasLower : CblasUpper;
     CBLAS_TRANSPOSE trans = tri.adjoint != turned ? CblasTrans : CblasNoTrans;
     if (tri.adjoint && !turned) trans = CblasConjTrans;
@@ -205,6 +212,7 @@ void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas
 void fth__blas_solve_right(fth_dtype t, int64_t m, int64_t n, fth__matrix l, fth__matrix_out b)
 {
     if (m <= 0 || n <= 0) return;
+    FTH_ASSERT(l.cols == b.cols);
     trsm(t, order_of(b.cols), CblasRight, CblasLower, CblasConjTrans, (int)m, (int)n, l.data,
          leading(l.ld, n), b.data, leading(b.ld, b.cols ? m : n));
 }

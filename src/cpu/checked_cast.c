@@ -5,6 +5,8 @@
  */
 #include "ops/loop.h"
 
+#include "base/assert.h"
+
 #include <fathom/op.h>
 
 /* true: everything fits */
@@ -72,6 +74,8 @@ static fth_status run(const fth_call *call)
     const int last = in->n_axes - 1;
     const int64_t n = last < 0 ? 1 : call->in[0].extent[last];
     row_fn *row = row_of(call->node);
+    FTH_ASSERT(row);
+    FTH_ASSERT(n <= 1 || (call->in[0].stride[last] == 1 && call->out[0].stride[last] == 1));
     fth__loop l = {0};
     for (int k = 0; k < last; k++)
         fth__loop_add(&l, call->in[0].extent[k], call->in[0].stride[k] * from,

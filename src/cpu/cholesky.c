@@ -1,19 +1,22 @@
-/* cholesky.c - LAPACK for small matrices, halves of halves of our own for large ones.
+/* cholesky.c - LAPACK for small matrices, recursive halving for large ones.
  *
  * A large matrix is halved: the first half is factored, the rows below it are solved, the rest
  * takes their update and is factored in turn. So nearly all work is in solves and products of half
  * the size, at which BLAS is fastest. Both are cut into tasks for the team; each task is one BLAS
- * call of a shape that depends on n alone, so the bits do not depend on who did what, nor on
+ * call of a shape that depends on n alone, so the bits depend neither on the schedule nor on
  * whether there is a team.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/blas.h"
 #include "ops/matrix.h"
 
 #include <string.h>
 
-/* LAPACK takes what is not longer than WHOLE. Rows of one task: few, because each task copies the
- * triangle it solves with, and an even number of them, for two workers. */
+/* LAPACK takes matrices of up to WHOLE rows. STRIP: rows of a task. Few tasks, because each copies
+ * the triangle it solves with, and an even number of them, for two workers. With both at
+ * 768, n = 3000 ran 0.99 to 1.07 times as fast as LAPACK alone on one thread, block columns of 256
+ * 0.89 to 0.95 times (OpenBLAS 0.3.21). STEP: strips start at multiples of a line of cache. */
 enum { WHOLE = 768, STRIP = 768, STEP = 64 };
 
 typedef struct work {
@@ -40,6 +43,7 @@ static void cut_rows(work *w)
     const int64_t wanted = 2 * fth__ceil_div_i64(rows, 2 * STRIP);
     w->strip = round_up(fth__ceil_div_i64(rows, wanted), STEP);
     w->strips = fth__ceil_div_i64(rows, w->strip);
+    FTH_ASSERT(w->strips * w->strip >= rows && (w->strips - 1) * w->strip < rows);
 }
 
 static int64_t strip_at(const work *w, int64_t s)
@@ -71,6 +75,7 @@ static void update(void *arg, int64_t task, int worker)
     int64_t i = 1, j = task;
     while (task < below && j >= i) j -= i++;
     if (task >= below) i = j = task - below;
+    FTH_ASSERT(j >= 0 && j <= i && i < w->strips);
     const int64_t row = strip_at(w, i), col = strip_at(w, j);
     const fth__matrix left = {at(w, row, w->left), w->a.ld, w->a.cols};
     const fth__matrix_out c = {at(w, row, col), w->a.ld, w->a.cols};
@@ -81,7 +86,7 @@ static void update(void *arg, int64_t task, int worker)
                        (fth__matrix){at(w, col, w->left), w->a.ld, !w->a.cols}, true, 1.0, c);
 }
 
-/* LAPACK lets NaN pass; a factor has a positive diagonal or it is none. */
+/* LAPACK lets NaN pass: a factor must have a positive diagonal. */
 static int64_t bad_diagonal(const work *w, int64_t from, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -96,7 +101,7 @@ static int64_t factor_block(const work *w, int64_t j, int64_t n)
     return order > 0 ? order : bad_diagonal(w, j, n);
 }
 
-/* Rows and columns [from, from+n). 0, or the order of the minor that is no good. */
+/* Rows and columns [from, from+n). 0, or the order of the minor that is not positive definite. */
 static int64_t factor(work *w, int64_t from, int64_t n, fth_team *team)
 {
     if (n <= WHOLE) {
@@ -104,6 +109,7 @@ static int64_t factor(work *w, int64_t from, int64_t n, fth_team *team)
         return order > 0 ? from + order : 0;
     }
     const int64_t half = round_up(n / 2, STEP);
+    FTH_ASSERT(half > 0 && half < n);
     const int64_t order = factor(w, from, half, team);
     if (order > 0) return order;
     w->left = from;
@@ -200,6 +206,7 @@ static fth_status run(const fth_call *call)
     fth__batch b;
     fth__batch_init(&b, &node->in[0], &call->in[0], attr->row, attr->col);
     fth__batch_follow(&b, 1, &node->in[0], &node->out[0], &call->out[0]);
+    FTH_ASSERT(b.n_row == b.n_col && b.n_row == node->in[0].size[b.row]); /* whole matrices */
     work w = {.t = node->in[0].dtype, .size = fth_dtype_size(node->in[0].dtype), .n = b.n_row};
     for (bool go = fth__loop_start(&b.loop); go; go = fth__loop_next(&b.loop)) {
         const int64_t order =

@@ -7,6 +7,7 @@
  */
 #include "cpu/conv2d.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/blas.h"
 #include "cpu/winograd.h"
@@ -14,7 +15,9 @@
 
 #include <string.h>
 
-enum { DEPTH = 512, CHANNELS = 1024 };
+/* DEPTH: of (channel, ky, kx) in one product. Beside the pixels of fth__conv_rows the columns are
+ * at most 4 MiB of f32. Not measured against other depths; it decides the order of additions. */
+enum { DEPTH = 512, CHANNELS = FTH__CONV_CHANNELS };
 
 static uint64_t round64(int64_t bytes)
 {
@@ -71,6 +74,7 @@ static void fill_dense(const fth__conv_source *s, char *to, const char *image, i
     const int64_t a = fth__min_i64(fth__max_i64(-down - y0, 0), rows),
                   b = fth__max_i64(fth__min_i64(limit - down - y0, rows), a);
     const int64_t wide = fth__min_i64(shift < 0 ? -shift : shift, width);
+    FTH_ASSERT(a >= 0 && a <= b && b <= rows);
     memset(to, 0, (size_t)(a * width * size));
     memset(to + b * width * size, 0, (size_t)((rows - b) * width * size));
     if (a == b) return;
@@ -165,6 +169,8 @@ static bool make_job(const fth_call *call, bool back, fth__conv_job *j)
     j->to = fth__conv_view_of(attr, to, &node->out[0], &call->out[0]);
     j->rows = fth__conv_rows(fth__conv_size(node, back ? attr->x : attr->out_x));
     j->depth = j->w.n[j->depth_role] * j->from.ky * j->from.kx;
+    FTH_ASSERT(j->to.n[2] == 0 || j->to.origin[2] % j->rows == 0); /* pieces start on the grid */
+    FTH_ASSERT(back || fth__conv_covers(node, &j->from.v, &j->to));
     j->cols = node->out[0].axis[node->out[0].n_axes - 1] == (back ? attr->chan : attr->out_chan);
     return j->to.n[0] > 0 && j->to.n[1] > 0 && j->to.n[2] > 0 && j->to.n[3] > 0;
 }
@@ -219,6 +225,7 @@ static void run_rows(const fth__conv_job *j, const rooms *r, char *scratch, int6
 {
     const int64_t width = j->to.n[3], pixels = rows * width, m = j->to.n[1];
     char *columns = scratch, *weights = scratch + r->columns, *product = weights + r->weights;
+    FTH_ASSERT(pixels <= r->pixels && y0 + rows <= j->to.n[2]);
     fth__matrix_out c = {product, j->cols ? m : pixels, j->cols};
     const bool dense = j->cols ? j->to.s[1] == 1 && j->to.s[2] == width * j->to.s[3]
                                : j->to.s[3] == 1 && j->to.s[2] == width;
@@ -245,6 +252,7 @@ static void run_rows(const fth__conv_job *j, const rooms *r, char *scratch, int6
 static fth__conv_job channels_of(const fth__conv_job *all, int64_t m0)
 {
     fth__conv_job j = *all;
+    FTH_ASSERT(m0 % CHANNELS == 0 && m0 < all->to.n[1]);
     j.to.n[1] = fth__min_i64(CHANNELS, all->to.n[1] - m0);
     j.w.n[j.m_role] = j.to.n[1];
     if (j.to.data) j.to.data += m0 * all->to.s[1] * j.from.size;
@@ -348,7 +356,7 @@ const fth_kernel fth__cpu_conv2d_grad_input = {.op = "conv2d_grad_input",
 
 typedef struct weight_job {
     fth__conv_source from; /* the image */
-    fth__conv_view r, w, kept;
+    fth__conv_view r, w, carried;
     int64_t rows, depth,
         pixels; /* rows of the result per product; chan*ky*kx of this call; pixels of a product */
     int64_t total, block, super; /* of the batch */
@@ -363,7 +371,7 @@ static void make_weight_job(const fth_call *call, weight_job *j)
     const fth__conv_attr *attr = node->attr;
     *j = (weight_job){.r = fth__conv_view_of(attr, FTH__CONV_RESULT, &node->in[0], &call->in[0])};
     j->w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
-    j->kept = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
+    j->carried = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
     j->from = (fth__conv_source){
         .v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[1], &call->in[1]),
         .height = fth__conv_size(node, attr->y),
@@ -439,9 +447,9 @@ static void add_image(const weight_job *j, char *scratch, int64_t b, bool first)
 
 /* to[i] = from[i] (+ to[i]) for n neighbours. */
 #define DEFINE_PUT(name, type)                                                                     \
-    static void name(type *to, const type *from, int64_t n, bool also)                             \
+    static void name(type *to, const type *from, int64_t n, bool add)                              \
     {                                                                                              \
-        if (also)                                                                                  \
+        if (add)                                                                                   \
             for (int64_t i = 0; i < n; i++) to[i] = from[i] + to[i];                               \
         else                                                                                       \
             for (int64_t i = 0; i < n; i++) to[i] = from[i] + (type)0;                             \
@@ -449,12 +457,12 @@ static void add_image(const weight_job *j, char *scratch, int64_t b, bool first)
 DEFINE_PUT(put_f32, float)
 DEFINE_PUT(put_f64, double)
 
-static void put(fth_dtype t, char *to, const char *from, int64_t n, bool also)
+static void put(fth_dtype t, char *to, const char *from, int64_t n, bool add)
 {
     if (t == FTH_F32)
-        put_f32((float *)(void *)to, (const float *)(const void *)from, n, also);
+        put_f32((float *)(void *)to, (const float *)(const void *)from, n, add);
     else
-        put_f64((double *)(void *)to, (const double *)(const void *)from, n, also);
+        put_f64((double *)(void *)to, (const double *)(const void *)from, n, add);
 }
 
 /* How many of the innermost elements of (chan, ky, kx) lie side by side. */
@@ -472,7 +480,7 @@ static void fold(const weight_job *j, const char *sum, int64_t at, int64_t next)
     const int64_t size = j->from.size, all = j->w.n[0] * j->depth;
     const bool many = j->super > j->block, closes = next % j->super == 0 || next == j->total;
     int64_t n = dense_of(j, &j->w);
-    if (many) n = fth__min_i64(n, dense_of(j, &j->kept));
+    if (many) n = fth__min_i64(n, dense_of(j, &j->carried));
     for (int64_t i = 0; i < all; i += n) {
         const int64_t kx = i % j->from.kx, ky = i / j->from.kx % j->from.ky;
         const int64_t c = i / (j->from.kx * j->from.ky) % j->w.n[1], o = i / j->depth;
@@ -480,9 +488,9 @@ static void fold(const weight_job *j, const char *sum, int64_t at, int64_t next)
             j->w.data + (o * j->w.s[0] + c * j->w.s[1] + ky * j->w.s[2] + kx * j->w.s[3]) * size;
         const char *from = sum + i * size;
         if (many) {
-            char *part = j->kept.data + (o * j->kept.s[0] + c * j->kept.s[1] + ky * j->kept.s[2] +
-                                         kx * j->kept.s[3]) *
-                                            size;
+            char *part = j->carried.data + (o * j->carried.s[0] + c * j->carried.s[1] +
+                                            ky * j->carried.s[2] + kx * j->carried.s[3]) *
+                                               size;
             put(j->from.t, part, from, n, at % j->super != 0);
             if (!closes) continue;
             from = part;
@@ -498,6 +506,9 @@ static fth_status run_weight(const fth_call *call)
     char *sum = (char *)call->scratch + j.columns + j.left;
     const uint64_t bytes = (uint64_t)(j.w.n[0] * j.depth * j.from.size);
     const bool nothing = j.pixels == 0 || j.r.n[0] == 0;
+    FTH_ASSERT(j.r.n[0] == j.from.v.n[0] && j.r.origin[0] == j.from.v.origin[0]);
+    FTH_ASSERT(j.r.n[0] == 0 || j.r.origin[0] % j.block == 0); /* pieces start on the grid */
+    FTH_ASSERT(j.super <= j.block || j.carried.data);
     if (j.w.n[0] == 0 || j.depth == 0) return FTH_OK;
     if (nothing) memset(sum, 0, bytes);
     if (j.r.n[0] == 0 && call->first) fold(&j, sum, 0, j.total);

@@ -4,6 +4,7 @@
  * copied back where it belongs. A tile's shape follows from whole sizes, so oneDNN's choice does
  * too. The way back to the image with stride 1 is the convolution with weights turned round.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/conv2d.h"
 #include "cpu/onednn.h"
@@ -106,6 +107,7 @@ static void copy_in(const fth__conv_job *j, const fth__onednn_shape *s, float *t
             memset(row, 0, (size_t)(s->width_in * s->chan) * sizeof *row);
             continue;
         }
+        FTH_ASSERT(y >= v->origin[2] && y < v->origin[2] + v->n[2]);
         const float *from =
             (const float *)(const void *)v->data + b * v->s[0] + (y - v->origin[2]) * v->s[2];
         if (v->s[1] == 1 && v->s[3] == s->chan)
@@ -151,6 +153,7 @@ fth_status fth__conv_onednn_run(const fth__conv_job *j, int64_t rows, int64_t y,
     FTH_TRY(fth__onednn_open(&c, &s, done, err));
     if (!*done) return FTH_OK;
     const rooms room = rooms_of(&s, &c);
+    FTH_ASSERT(rows > 0 && y + tiles * rows <= j->to.n[2]);
     char *in = scratch, *out = in + room.in, *plain = out + room.out, *packed = plain + room.plain,
          *work = packed + room.packed;
     const int64_t pad_y = pad_of(&j->from, j->from.pad_y, j->from.ky);

@@ -7,6 +7,7 @@
  */
 #include "ops/fft.h"
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/checked.h"
 #include "cpu/fftw.h"
@@ -14,6 +15,8 @@
 
 #include <string.h>
 
+/* BUNDLE: columns gathered at a time; 16 f32 are a line of cache. ALIGNED: what FFTW's vector code
+ * needs, and what its plans are made for. */
 enum { BUNDLE = 16, ALIGNED = 16 };
 
 /* One transformed axis of a walk over rows: array 0 is read, array 1 written. */
@@ -85,6 +88,7 @@ static void run_bundle(const pass *p, const fth__fftw_plan *plan, char *room, in
     const int64_t s_in = last < 0 ? 0 : p->rows.stride[last][0],
                   s_out = last < 0 ? 0 : p->rows.stride[last][1];
     char *a = room, *b = room + BUNDLE * in_row;
+    FTH_ASSERT(rows >= 1 && rows <= BUNDLE && fth__is_aligned(a, 64) && fth__is_aligned(b, 64));
     const char *from = p->from + p->rows.at[0] * p->in_size;
     char *to = p->to + p->rows.at[1] * p->out_size;
     move(p->in_size, a, in_row / p->in_size, 1, from, s_in, p->s_in, rows, p->n_in);
@@ -204,6 +208,7 @@ static fth_status run_axis(const fth_call *call, fth_fft_kind kind, const fth__f
                            const fth_tile *from, const fth_tile *to, double divide)
 {
     pass p = pass_of(call->node, kind, axis, divide);
+    FTH_ASSERT(to->extent[axis->dim] == p.n_out); /* rows are never cut */
     p.from = from->data;
     p.to = to->data;
     p.s_in = from->stride[axis->dim];

@@ -1,5 +1,8 @@
-/* fftw.c - FFTW behind one narrow face. No other file includes its header. */
+/* fftw.c - FFTW behind a narrow interface. No other file includes its header. */
 #include "cpu/fftw.h"
+
+#include "base/assert.h"
+#include "base/bits.h"
 
 #include <fftw3.h>
 #include <pthread.h>
@@ -27,6 +30,7 @@ static void *make_f64(fth_fft_kind kind, int n, void *from, void *to)
 fth_status fth__fftw_make(fth__fftw_plan *plan, fth_fft_kind kind, fth_dtype real, int64_t n,
                           void *from, void *to, fth_err *err)
 {
+    FTH_ASSERT(n > 0 && n <= INT32_MAX && (real == FTH_F32 || real == FTH_F64));
     *plan = (fth__fftw_plan){.wide = real == FTH_F64, .kind = kind};
     pthread_mutex_lock(&planner);
     plan->handle = plan->wide ? make_f64(kind, (int)n, from, to) : make_f32(kind, (int)n, from, to);
@@ -37,6 +41,8 @@ fth_status fth__fftw_make(fth__fftw_plan *plan, fth_fft_kind kind, fth_dtype rea
 
 void fth__fftw_run(const fth__fftw_plan *plan, void *from, void *to)
 {
+    /* the plan was made for this alignment: another would choose other code, and other bits */
+    FTH_ASSERT(fth__is_aligned(from, 16) && fth__is_aligned(to, 16));
     if (plan->wide && plan->kind == FTH_FFT_REAL)
         fftw_execute_dft_r2c(plan->handle, from, to);
     else if (plan->wide && plan->kind == FTH_FFT_REAL_INVERSE)

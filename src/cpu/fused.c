@@ -1,21 +1,21 @@
 /* fused.c - the blocked interpreter of fused programs: the walk over the space, block by block. */
 #include "cpu/fused_tail.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
 
 #include <string.h>
 
-/* Short blocks let the processor's own prefetching run on into the next one; blocks of a tail hold
- * at least one block of the grid. */
 enum {
-    BLOCK = 512,
-    TAIL_BLOCK = FTH__REDUCE_BLOCK,
-    ALIGN = 64,
-    SKEW = 128,
-    LINE = 64,
-    COPY_ROWS = 64,
-    COPY_COLS = 4096
+    BLOCK = 512, /* elements: 4 KiB of f64, so that several blocks stay in the first cache, and the
+                    processor's own prefetching runs on into the next one */
+    TAIL_BLOCK = FTH__REDUCE_BLOCK, /* at least one block of the grid */
+    ALIGN = 64,                     /* the widest vector, and a line of cache */
+    SKEW = 128,      /* between slots: they do not start at the same offset of a page */
+    LINE = 64,       /* of cache */
+    COPY_ROWS = 64,  /* rows of a copy between which the columns of a transposition stay cached */
+    COPY_COLS = 4096 /* with 64 rows of four bytes 1 MiB: within the second cache; not measured */
 };
 
 /* ---- the space ------------------------------------------------------------------------ */
@@ -91,6 +91,7 @@ static void shape_block(fth__vm *vm, bool along)
         vm->rows = fth__max_i64(vm->rows, 1);
     }
     if (vm->rows == 1 && !(vm->tail_at >= 0 && !along)) vm->row_dim = -1;
+    FTH_ASSERT(vm->rows >= 1 && vm->cols >= 1 && vm->rows * vm->cols <= vm->block);
 }
 
 static int64_t widest(const fth__program *p)
@@ -115,8 +116,8 @@ static int count_slots(const fth__program *p)
         live++;
         for (int r = p->n_in + p->n_const; r < p->n_reg; r++) live -= last[r] == i;
     }
-    /* a joined pair holds both operands of its first instruction a step longer; fills live for one
-     */
+    /* a joined pair holds both operands of its first instruction a step longer, fills live for one,
+     * and the last slot is spare, for conversions */
     return p->n_in + most + 4;
 }
 
@@ -144,13 +145,14 @@ static void find_streams(fth__vm *vm, bool along)
         const int64_t size = fth__reg_size(vm, r);
         const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim]
                                      : vm->cols * vm->stride[array][vm->col_dim];
+        FTH_ASSERT(vm->n_streams < FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS);
         if (ahead != 0)
             vm->stream[vm->n_streams++] = (fth__fused_stream){ahead * size, size, (int16_t)r, out};
     }
 }
 
-/* Long enough that every worker has something to do, of a tail whose blocks are joined afterwards.
- */
+/* A tail is shared between workers when it has at least four blocks of the grid: fewer would leave
+ * most of a team without work. */
 static bool use_team(const fth__vm *vm)
 {
     if (vm->tail_at < 0 || !vm->call->team || vm->call->threads < 2) return false;
@@ -182,6 +184,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
     vm->team = use_team(vm);
     join_dims(vm);
     shape_block(vm, along);
+    FTH_ASSERT(vm->n_dims >= 1 && vm->n_dims <= FTH_MAX_AXES + 1 && vm->col_dim == vm->n_dims - 1);
     fth__vm_code(vm);
     find_streams(vm, along);
     return vm->n_slots < vm->n_slots_given;
@@ -273,6 +276,7 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
 {
     const fth__vm *vm = w->vm;
     const int64_t n = rows * cols;
+    FTH_ASSERT(rows >= 1 && cols >= 1 && n <= vm->block);
     for (int i = 0; i < vm->p->n_in; i++) {
         const fth__reg *r = &vm->reg[i];
         char *from = at_input(vm, spot, i);

@@ -1,6 +1,6 @@
 /* fused.h - the blocked interpreter of fused programs, inside.
  *
- * The space of a program is walked in blocks of a few thousand elements: rows of one axis times
+ * The space of a program is walked in blocks of some hundred elements: rows of one axis times
  * columns of another. An instruction is one loop over a block; registers are blocks in scratch, an
  * operand's own memory where it lies dense, or one element where it is the same all over the block.
  * What is decided once per call lives in fth__vm and is only read; what changes from block to block

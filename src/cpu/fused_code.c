@@ -6,6 +6,7 @@
  */
 #include "cpu/fused.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 
 #include <string.h>
@@ -75,6 +76,7 @@ static void place_operands(fth__vm *vm)
 /* A block full of a scalar, for a loop that takes no scalar there. */
 static int16_t fill(fth__vm *vm, int16_t r)
 {
+    FTH_ASSERT(vm->n_regs < FTH__VM_REGS && vm->n_steps < FTH__VM_STEPS);
     const int16_t block = (int16_t)vm->n_regs++;
     vm->reg[block] = (fth__reg){vm->reg[r].dtype, FTH__AT_SLOT, -1, -1};
     vm->step[vm->n_steps++] = (fth__step){.op = OP_FILL, .dst = block, .src = {r, -1, -1}};
@@ -125,6 +127,7 @@ static void choose_binary(fth__vm *vm, fth__step *s, fth_dtype t)
     fth__vec_fn *const *form = (*vm->vec->map)[s->op][t];
     if (is_one(vm, s->src[1]) && !form[FTH__VS]) s->src[1] = fill(vm, s->src[1]);
     s->run = form[is_one(vm, s->src[0]) ? FTH__SV : is_one(vm, s->src[1]) ? FTH__VS : FTH__VV];
+    FTH_ASSERT(s->run);
 }
 
 static void choose_ternary(fth__vm *vm, fth__step *s, fth_dtype t)
@@ -133,6 +136,7 @@ static void choose_ternary(fth__vm *vm, fth__step *s, fth_dtype t)
     if (is_one(vm, s->src[0])) s->src[0] = fill(vm, s->src[0]);
     const int form = (is_one(vm, s->src[1]) ? 2 : 0) + (is_one(vm, s->src[2]) ? 1 : 0);
     s->run = (*vm->vec->map)[s->op][t][form];
+    FTH_ASSERT(s->run);
 }
 
 /* ---- two steps in one ----------------------------------------------------------------- */
@@ -208,6 +212,7 @@ static void add_instr(fth__vm *vm, const fth__instr *in, const int *uses)
         else
             choose_ternary(vm, &s, from);
     }
+    FTH_ASSERT(s.run && vm->n_steps < FTH__VM_STEPS);
     vm->step[vm->n_steps++] = s;
 }
 
@@ -248,7 +253,8 @@ static void place_outputs(fth__vm *vm)
             !is_dense(vm, FTH_PROGRAM_INPUTS + o))
             continue;
         int made = 0;
-        while (vm->step[made].dst != p->out_reg[o]) made++;
+        while (made < vm->n_steps && vm->step[made].dst != p->out_reg[o]) made++;
+        FTH_ASSERT(made < vm->n_steps); /* a register in a slot was made by some step */
         if (!safe_output(vm, o, made)) continue;
         r->place = FTH__AT_OUT;
         r->index = (int16_t)o;
@@ -266,7 +272,8 @@ static void find_last(fth__vm *vm)
 static void take_slot(fth__vm *vm, bool *used, int r)
 {
     int i = 0;
-    while (used[i]) i++;
+    while (i < FTH__VM_REGS && used[i]) i++;
+    FTH_ASSERT(i < FTH__VM_REGS);
     used[i] = true;
     vm->reg[r].index = (int16_t)i;
     if (i + 1 > vm->n_slots) vm->n_slots = i + 1;
@@ -298,6 +305,7 @@ void fth__vm_code(fth__vm *vm)
 {
     const fth__program *p = vm->p;
     int uses[FTH__VM_REGS] = {0};
+    FTH_ASSERT(p->n_reg <= FTH__VM_REGS && p->n_instr <= FTH_PROGRAM_INSTRS);
     for (int i = 0; i < p->n_instr; i++)
         for (int k = 0; k < 3; k++)
             if (p->instr[i].src[k] >= 0) uses[p->instr[i].src[k]]++;

@@ -1,4 +1,5 @@
 /* fused_move.c - rectangles of elements between blocks and memory where they do not lie dense. */
+#include "base/assert.h"
 #include "cpu/fused.h"
 #include "cpu/vec_loop.h"
 
@@ -36,7 +37,7 @@ typedef struct ANY_TYPE size16 {
             row_##T(cols, (T *)to_ + r * to_row, to_col, (const T *)from_ + r * from_row,          \
                     from_col);                                                                     \
     }
-/* Squares that go through the cache's lines once each way. */
+/* Squares that go through the cache's lines once each way: 16 elements of four bytes are a line. */
 enum { SQUARE = 16 };
 #define TRANSPOSE(T)                                                                               \
     static void square_##T(T *to, int64_t to_row, const T *from, int64_t from_col)                 \
@@ -82,7 +83,7 @@ MOVES(size4)
 MOVES(size8)
 MOVES(size16)
 
-/* The same row again and again, dense: double what is there. */
+/* Repeat one row, dense: copy what is filled already, twice as much each time. */
 static void repeat(int64_t size, int64_t rows, int64_t cols, char *to, const void *from,
                    int64_t from_col)
 {
@@ -95,6 +96,7 @@ static void repeat(int64_t size, int64_t rows, int64_t cols, char *to, const voi
 void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row,
                      int64_t to_col, const void *from, int64_t from_row, int64_t from_col)
 {
+    FTH_ASSERT(size == 1 || size == 2 || size == 4 || size == 8 || size == 16);
     if (to_col == 1 && to_row == cols && from_row == 0 && rows > 1) {
         repeat(size, rows, cols, to, from, from_col);
         return;

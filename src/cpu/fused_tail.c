@@ -5,6 +5,7 @@
  */
 #include "cpu/fused_tail.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 
 #include <string.h>
@@ -22,6 +23,8 @@ void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spo
     const fth__tail *tail = &vm->tail;
     const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide,
                   kept = (int64_t)tail->state;
+    FTH_ASSERT(n >= 0 && n <= vm->block); /* numbers that w->wide has room for */
+    FTH_ASSERT(vm->call->first || tail->total_in_out || kept > 0);
     *t = (fth__totals){.partial = w->wide[0], .super = w->wide[1], .total = w->wide[2], .n = n};
     t->out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
     t->out_step = dim < 0 ? 0 : vm->stride[FTH_PROGRAM_INPUTS][dim];
@@ -89,6 +92,7 @@ void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int6
 {
     const fth__tail *tail = &vm->tail;
     const int64_t at = from * (int64_t)tail->wide;
+    FTH_ASSERT(from >= 0 && from + n <= t->n && end <= tail->n);
     fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
     if (!tail->has_super) {
         join(n, t->total + at, partial);
@@ -120,6 +124,7 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
     const fth__tail *tail = &vm->tail;
     const int64_t blocks = fth__ceil_div_i64(n, tail->block), wide = (int64_t)tail->wide;
     fth__join_fn *fold = vm->vec->tail->fold[tail->red][tail->kind];
+    FTH_ASSERT(at % tail->block == 0 && blocks <= vm->block); /* on the grid; room for partials */
     vm->vec->tail->blocks[tail->red][tail->from](n, tail->block, v, t->partial);
     if (!tail->has_super) {
         fold(blocks, t->total + result * wide, t->partial);
@@ -130,8 +135,9 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
                         at + fth__min_i64((b + 1) * tail->block, n));
 }
 
-/* A long reduction by one thread: now and then it asks whether anybody still waits for it. */
-static bool called_off(const fth__vm *vm, int64_t *blocks)
+/* A long reduction by one thread checks for cancellation every 64 blocks: at most 65,536 elements,
+ * beside which the check costs nothing. */
+static bool is_cancelled(const fth__vm *vm, int64_t *blocks)
 {
     return (++*blocks & 63) == 0 && fth_team_cancelled(vm->call->team);
 }
@@ -145,7 +151,7 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
     fth__totals_open(w, &t, spot, vm->row_dim, rows);
     fth__spot place;
     int64_t blocks = 0;
-    for (int64_t c = 0; c < n && !called_off(vm, &blocks); c += vm->cols) {
+    for (int64_t c = 0; c < n && !is_cancelled(vm, &blocks); c += vm->cols) {
         const int64_t cols = fth__min_i64(vm->cols, n - c);
         fth__spot_move(vm, spot, vm->col_dim, c, &place);
         fth__block_eval(w, &place, rows, cols);
@@ -212,7 +218,7 @@ static void across(fth__worker *w)
             fth__totals t;
             fth__spot_move(vm, &outer, vm->col_dim, c, &column);
             fth__totals_open(w, &t, &column, vm->col_dim, cols);
-            for (int64_t r = 0; r < n && !called_off(vm, &blocks); r += vm->rows) {
+            for (int64_t r = 0; r < n && !is_cancelled(vm, &blocks); r += vm->rows) {
                 const int64_t rows = fth__min_i64(vm->rows, n - r);
                 fth__spot_move(vm, &column, vm->row_dim, r, &spot);
                 fth__block_eval(w, &spot, rows, cols);
@@ -225,6 +231,8 @@ static void across(fth__worker *w)
 
 void fth__vm_tail(const fth__vm *vm)
 {
+    FTH_ASSERT(vm->tail.exact || vm->extent[vm->tail_at] == 0 ||
+               vm->tail_origin % vm->tail.block == 0); /* on the grid */
     if (vm->team) {
         fth__team_tail(vm);
         return;

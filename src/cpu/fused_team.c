@@ -1,14 +1,16 @@
-/* fused_team.c - a long tail with few results: blocks of the grid are computed by whoever is free.
+/* fused_team.c - a long tail with few results: blocks of the grid are distributed over workers.
  *
  * Workers leave the partial of each block in a slot of its own; when a wave of blocks is done, one
- * thread adds the slots in order. The bits are those of the serial walk, whoever computed what.
+ * thread adds the slots in order. The bits are those of the serial walk, whatever the schedule.
  */
 #include "cpu/fused_tail.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
 
-/* Per task at least this many elements; per worker this many tasks in a wave. */
+/* Blocks times results of a task: up to 65,536 elements, beside which its start costs little. Four
+ * tasks for each worker in a wave even out different speeds. Neither was measured. */
 enum { TASK_BLOCKS = 64, TASKS_PER_WORKER = 4 };
 
 typedef struct wave {
@@ -43,6 +45,7 @@ static void compute_block(fth__worker *w, const wave *v, int64_t at, int64_t n, 
     const bool along = vm->col_dim == vm->tail_at;
     const int64_t most = along ? vm->cols : vm->rows;
     fth__spot spot;
+    FTH_ASSERT(n > 0 && n <= tail->block);
     fth__totals_clear(vm, slot, v->cols);
     for (int64_t i = 0; i < n; i += most) {
         const int64_t some = fth__min_i64(most, n - i);
@@ -63,6 +66,7 @@ static void task(void *arg, int64_t i, int worker)
 {
     const wave *v = arg;
     const fth__vm *vm = v->vm;
+    FTH_ASSERT(worker >= 0 && worker < vm->call->threads);
     fth__worker w;
     fth__worker_init(&w, vm, (char *)vm->call->scratch + (uint64_t)worker * vm->worker_bytes);
     const int64_t from = i * v->per_task, to = fth__min_i64(from + v->per_task, v->n_blocks);
@@ -79,6 +83,7 @@ static void reduce_columns(const fth__vm *vm, fth__worker *own, const fth__spot 
     const fth__tail *tail = &vm->tail;
     const int64_t all = vm->extent[vm->tail_at], per_task = blocks_per_task(cols);
     const int64_t per_wave = per_task * TASKS_PER_WORKER * vm->call->threads;
+    FTH_ASSERT((uint64_t)(per_wave * cols) * tail->wide <= fth__team_scratch(vm->call, tail));
     fth__totals t; /* in the first worker's numbers, which tasks do not touch */
     fth__totals_open(own, &t, spot, vm->col_dim == vm->tail_at ? -1 : vm->col_dim, cols);
     wave v = {.vm = vm, .spot = *spot, .cols = cols, .per_task = per_task};

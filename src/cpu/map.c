@@ -1,6 +1,8 @@
 /* map.c - single elementwise operations and casts as programs of one instruction. */
 #include "cpu/fused.h"
 
+#include "base/assert.h"
+
 static void operands(fth__program *p, const fth_node *node)
 {
     const fth_desc *d = &node->out[0];
@@ -15,6 +17,7 @@ static void operands(fth__program *p, const fth_node *node)
 
 static void add(fth__program *p, const fth_node *node, int op)
 {
+    FTH_ASSERT(node->n_in >= 1 && node->n_in <= 3);
     fth__instr *in = &p->instr[p->n_instr++];
     *in = (fth__instr){
         .op = (int16_t)op, .to = (uint8_t)node->out[0].dtype, .dst = (int16_t)p->n_reg};

@@ -6,6 +6,8 @@
  */
 #include "cpu/matvec.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 #define FOUR(a, x, i)                                                                              \
@@ -118,5 +120,6 @@ _Static_assert(FTH_DTYPE_COUNT == 11, "a new dtype: does it have a product?");
 void fth__cpu_matvec(fth_dtype t, int64_t m, int64_t k, fth__matrix a, const void *x, double beta,
                      void *y, int64_t step)
 {
+    FTH_ASSERT(rows[t] && cols[t] && (beta == 0.0 || beta == 1.0));
     (a.cols ? cols : rows)[t](m, k, a.data, a.ld, x, beta != 0.0, y, step);
 }

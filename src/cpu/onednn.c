@@ -1,10 +1,12 @@
-/* onednn.c - oneDNN behind one narrow face. No other file includes its header.
+/* onednn.c - oneDNN behind a narrow interface. No other file includes its header.
  *
  * Functions are looked up by name, so that commands without convolutions do not load the library
- * with its run-time compiler. Debian builds it on OpenMP: the calling thread is told to use one
- * thread while a convolution is open.
+ * with its run-time compiler. Debian builds it on OpenMP, which is set to one thread while a
+ * convolution is open.
  */
 #include "cpu/onednn.h"
+
+#include "base/assert.h"
 
 #include <dlfcn.h>
 #include <dnnl.h>
@@ -37,7 +39,7 @@
 
 typedef enum answer { YES, NO, BROKEN } answer;
 
-/* Filled by whoever comes first, and only read afterwards. */
+/* Filled by the first caller, and only read afterwards. */
 static struct {
     pthread_mutex_t lock; /* of `ready` and `absent` */
     bool ready, absent;
@@ -197,6 +199,7 @@ void fth__onednn_close(fth__onednn_conv *c)
 
 static fth_status set(fth__onednn_conv *c, int which, void *data, fth_err *err)
 {
+    FTH_ASSERT(c->memory[which]); /* the convolution is open */
     if (lib.dnnl_memory_set_data_handle(c->memory[which], data) == dnnl_success) return FTH_OK;
     return FTH_FAIL(err, FTH_E_LIBRARY, "conv2d: oneDNN did not take a pointer");
 }

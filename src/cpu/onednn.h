@@ -25,8 +25,9 @@ typedef struct fth__onednn_conv {
 } fth__onednn_conv;
 
 /* *can false: the library is not there, or has nothing better than a plain loop for this shape,
- * which will be so the next time as well. An error (no memory, most likely) is no such answer: the
- * other way gives other last bits. Close what was opened, on the same thread. */
+ * which will be so the next time as well. An error (out of memory, most likely) must not count as
+ * such an answer: the other way gives other last bits. Close what was opened, on the same thread.
+ */
 fth_status fth__onednn_open(fth__onednn_conv *c, const fth__onednn_shape *shape, bool *can,
                             fth_err *err);
 /* Weights [o c ky kx], dense, into the library's order. */

@@ -1,6 +1,7 @@
 /* random.c - random values row by row: the same numbers as ops/random.c, many at a time. */
 #include "cpu/random.h"
 
+#include "base/assert.h"
 #include "ops/loop.h"
 #include "ops/random.h"
 
@@ -17,6 +18,7 @@ static fth_status run(const fth_call *call)
     const fth__random_key key = fth__random_call_key(&call->in[0], &call->in[1], attr->stream);
     fth__random_row *row = (*FTH_ISA_BEST(fth__random_rows))[attr->kind][d->dtype == FTH_F64];
     const int64_t n = last < 0 ? 1 : t->extent[last];
+    FTH_ASSERT(row && (n <= 1 || t->stride[last] == 1));
     fth__loop l = {0};
     for (int k = 0; k < last; k++)
         fth__loop_add(&l, t->extent[k], t->stride[k] * size, (int64_t)step[k], 0, 0);

@@ -5,6 +5,7 @@
  */
 #include "ops/solve.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/blas.h"
 
@@ -85,6 +86,7 @@ static void solve_tile(const fth_call *call, const fth__solve_shape *s, const la
     const int64_t bx = call->in[1].stride[s->x], bn = s->n < 0 ? 0 : call->in[1].stride[s->n];
     const int64_t ox = call->out[0].stride[s->x], on = s->n < 0 ? 0 : call->out[0].stride[s->n];
     const fth__blas_tri tri = {s->lower, s->adjoint};
+    FTH_ASSERT(n > 0 && n <= s->tile_n);
     if (y->pack_b) {
         char *room = (char *)call->scratch + room_a(call->node, s, y);
         copy(size, room, n, 1, b, bx, bn, m, n);
@@ -110,6 +112,8 @@ static fth_status run(const fth_call *call)
     int dim[FTH_MAX_AXES];
     fth__solve_loop(call, &s, &l, dim);
     const int64_t n = s.n < 0 ? 1 : call->out[0].extent[s.n];
+    FTH_ASSERT(call->in[0].extent[s.row] == s.size && call->in[1].extent[s.x] == s.size);
+    FTH_ASSERT(s.n < 0 || n == 0 || call->out[0].origin[s.n] % s.tile_n == 0); /* on the grid */
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         const char *a = (const char *)call->in[0].data + l.at[0] * size;
         FTH_TRY(fth__solve_check(call, &s, a, &l, dim));
@@ -134,7 +138,8 @@ static bool supports(const fth_node *node)
            (s.n < 0 || fth__blas_fits(b, s.n));
 }
 
-/* BLAS packs a strip as long as the matrix: up to 1.5 KiB per row were measured. */
+/* BLAS packs a strip as long as the matrix: up to 1.5 KiB per row were measured, 2 KiB are
+ * reserved. */
 static uint32_t libraries(const fth_node *node, uint64_t *more)
 {
     fth__solve_shape s;

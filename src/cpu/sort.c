@@ -6,13 +6,18 @@
  */
 #include "ops/order.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "ops/loop.h"
 #include "ops/ops.h"
 
 #include <string.h>
 
-enum { DIGITS = 256, SHORTEST = 192, BLOCK = 1 << 18 }; /* BLOCK: about a millisecond */
+enum {
+    DIGITS = 256,    /* of a byte: the counts of eight digits are 8 KiB */
+    SHORTEST = 192,  /* below, clearing and summing the counts outweighs the sort; not measured */
+    BLOCK = 1 << 18, /* between checks for cancellation: about a millisecond */
+};
 
 typedef struct narrow {
     uint32_t key, index;
@@ -57,6 +62,7 @@ static uint64_t scratch(const fth_call *call)
                 to[k] = at;                                                                        \
                 at += here;                                                                        \
             }                                                                                      \
+            FTH_ASSERT(at == (uint32_t)n);                                                         \
             for (int64_t lo = 0; lo < n; lo += BLOCK) {                                            \
                 if (fth_team_cancelled(team)) return NULL;                                         \
                 const int64_t hi = fth__min_i64(lo + BLOCK, n);                                    \
@@ -147,6 +153,7 @@ static fth_status run(const fth_call *call)
     const int dim = dim_of(node);
     const int64_t size = fth_dtype_size(node->in[0].dtype), word = sizeof(int64_t),
                   n = in->extent[dim];
+    FTH_ASSERT(n == node->in[0].size[dim] && n > 0); /* lines are there whole */
     const char *base = in->data;
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++) {

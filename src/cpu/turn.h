@@ -1,4 +1,4 @@
-/* cpu/turn.h - matrices of floats turned over: rows become columns. */
+/* cpu/turn.h - transposition of matrices of floats. */
 #ifndef FTH_CPU_TURN_H
 #define FTH_CPU_TURN_H
 

@@ -1,13 +1,13 @@
-/* turn_kernels.c - matrices turned over in squares of 8 by 8 that stay in registers.
+/* turn_kernels.c - transposition in squares of 8 by 8 that stay in registers.
  *
- * Compiled once per instruction set. Every line of both arrays is read and written in one go, so
- * rows whose distance is a power of two do not push each other out of the cache.
+ * Compiled once per instruction set. Every line of both arrays is read or written in one go, so
+ * rows at a power-of-two distance do not evict each other from the cache.
  */
 #include "cpu/turn.h"
 
 #include <string.h>
 
-enum { SIDE = 8 };
+enum { SIDE = 8 }; /* a row is one vector of 256 bits, and the square takes 16 registers */
 
 #if defined(__GNUC__) && (defined(__clang__) || __GNUC__ >= 12)
 typedef float row8 __attribute__((vector_size(32)));

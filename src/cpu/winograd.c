@@ -5,6 +5,7 @@
  */
 #include "cpu/winograd.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/turn.h"
 
@@ -14,9 +15,9 @@ enum {
     PANEL = FTH__WINOGRAD_PANEL,
     POINTS = FTH__WINOGRAD_POINTS,
     SPARE = FTH__WINOGRAD_SPARE,
-    GOAL = 64,  /* tiles at a time */
-    MOST = 256, /* tiles of a row  */
-    LEAST = 4   /* channels: with fewer the transforms cost more than they save */
+    GOAL = 64,  /* tiles at a time: two panels; of 64 channels their 16 points are 256 KiB of f32 */
+    MOST = 256, /* tiles of a row: of wider images one row of tiles would leave the cache */
+    LEAST = 4   /* channels: with fewer the transforms cost more than they save; not measured */
 };
 
 static int64_t whole(int64_t n, int64_t of)
@@ -48,6 +49,7 @@ static tiling tiling_of(int64_t images, int64_t height, int64_t width)
     t.per = fth__min_i64(fth__max_i64(GOAL / t.tiles, 1), t.rows * images);
     t.columns = whole(t.per * t.tiles, PANEL);
     t.step = whole(t.tiles, SPARE) + SPARE;
+    FTH_ASSERT(t.tiles >= 1 && t.tiles <= MOST && t.columns % PANEL == 0);
     return t;
 }
 
@@ -107,7 +109,7 @@ static void fill_channel(const fth__winograd_loops *loops, const fth__conv_sourc
     const int64_t pad = pad_of(s, s->pad_x), down = pad_of(s, s->pad_y),
                   n_x = fth__min_i64(s->width, 2 * t->tiles + 2 - pad);
     const int64_t top = fth__max_i64(s->v.origin[2], 0), bottom = s->v.origin[2] + s->v.n[2];
-    int64_t known = 0, image = -1; /* rows before this one are there, of this image */
+    int64_t known = 0, image = -1; /* rows before `known` of this image are transformed already */
     for (int64_t r = 0; r < n; r++, to.at += t->tiles) {
         const int64_t b = (first + r) / t->rows, y0 = origin + (first + r) % t->rows * 2 - down;
         const float *rows[4];
@@ -167,6 +169,7 @@ static void write_row(const fth__winograd_loops *loops, const fth__conv_view *to
 {
     float *rows[2] = {lines, lines + 2 * t->step}, *out[2];
     const int64_t n = fth__min_i64(2, to->n[2] - y);
+    FTH_ASSERT(n > 0 && from->at + t->tiles <= t->columns);
     const bool direct = to->s[3] == 1 && to->n[3] == 2 * t->tiles;
     for (int64_t i = 0; i < n; i++) {
         out[i] = (float *)(void *)to->data + b * to->s[0] + o * to->s[1] + (y + i) * to->s[2];
@@ -193,6 +196,7 @@ void fth__winograd_run(const fth__conv_job *j, void *scratch)
     const rooms r = rooms_of(&t, m, chan);
     float *weights = scratch, *image = weights + r.weights, *result = image + r.image,
           *lines = result + r.result;
+    FTH_ASSERT(j->to.origin[2] % 2 == 0); /* tiles are anchored at even rows */
     const int64_t all = t.rows * t.images, w_plane = r.weights / POINTS, i_plane = r.image / POINTS,
                   r_plane = r.result / POINTS;
     fill_weights(loops, j, weights);
@@ -289,6 +293,7 @@ void fth__winograd_sum_run(const fth__winograd_sum *s, int64_t first, int64_t en
           *turned = slope + r.result, *lines = turned + r.turned;
     const int64_t w_plane = r.weights / POINTS, i_plane = r.image / POINTS,
                   s_plane = r.result / POINTS;
+    FTH_ASSERT(first >= 0 && first < end && end <= s->r->n[0]);
     memset(turned, 0, (size_t)r.turned * sizeof *turned); /* columns beyond the channels */
     for (int64_t at = first * t.rows, last = end * t.rows; at < last; at += t.per) {
         const int64_t n = fth__min_i64(t.per, last - at), columns = n * t.tiles;

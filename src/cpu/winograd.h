@@ -15,6 +15,8 @@
 
 #include <fathom/isa.h>
 
+/* PANEL: two vectors of 16 f32 of the widest instruction set, the columns that a product holds in
+ * registers. SPARE: one such vector, read or written past the end of a line. */
 enum { FTH__WINOGRAD_PANEL = 32, FTH__WINOGRAD_POINTS = 16, FTH__WINOGRAD_SPARE = 16 };
 
 /* Where columns `at` and on of a row of a matrix lie. */
