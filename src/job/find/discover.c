@@ -45,7 +45,7 @@ static void sort(path_list *list)
     if (list->n > 1) qsort(list->path, (size_t)list->n, sizeof *list->path, by_bytes);
 }
 
-/* Of an entry like "run.yaml"; what the runner writes beside configs is none. */
+/* Whether a file could be a config, by its name; run_status.json is the runner's. */
 static bool could_be_config(const char *name)
 {
     static const char *const end[] = {".yaml", ".yml", ".json"};
@@ -179,7 +179,7 @@ static fth_status search_folder(search *s, const char *top, fth_err *err)
     return FTH_OK;
 }
 
-/* The path is not there: perhaps a name beside it was meant. */
+/* The path does not exist: suggest a similar name beside it. */
 static fth_status missing(search *s, const char *shown, const char *place, int why, fth_err *err)
 {
     const char *leaf = fth__path_leaf(place);

@@ -3,6 +3,7 @@
  * Two passes over the files. The first reads them and expands the general ones, so that the second
  * knows which of the others were generated from them: those are the same jobs, not further ones.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "config/node.h"
 #include "config/read.h"
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* MODEL_BYTES: of the name of a model, which is a folder. VARIANTS of one config: far more jobs
+ * than anybody runs, so a config that spans more is a mistake. */
 enum { MODEL_BYTES = 128, VARIANTS = 1 << 16 };
 
 fth_status fth__jobs_no_memory(fth_err *err)
@@ -192,6 +195,8 @@ fth_status fth__jobs_identify(fth_jobs *jobs, fth__job_row *row, bool *good, fth
 fth_status fth__jobs_add(fth_jobs *jobs, const fth__job_row *row, fth_err *err)
 {
     FTH_TRY(fth__grow(jobs->mem, &jobs->row, &jobs->cap, jobs->n + 1, err));
+    FTH_ASSERT(row->config && row->job.instrument && row->job.model && row->job.output_dir &&
+               row->job.config_path);
     fth__job_row *new = &jobs->row[jobs->n++];
     *new = *row;
     new->job.config = new->config;
@@ -350,6 +355,8 @@ static fth_status expand_general(fth_jobs *jobs, fth__found *file, const char *t
 /* Files in their order, and the variants of one in theirs. */
 int64_t fth__jobs_order(const fth_jobs *jobs, const fth__found *file, int variant)
 {
+    FTH_ASSERT(file >= jobs->found && file < jobs->found + jobs->n_found);
+    FTH_ASSERT(variant >= 0 && variant < VARIANTS);
     return (int64_t)(file - jobs->found) * VARIANTS + variant;
 }
 
@@ -359,7 +366,7 @@ static bool is_general(const fth_instrument *i, const fth_config *cfg)
     return i->model_key && !fth_config_peek(cfg, i->model_key);
 }
 
-/* First turn: read, and expand what is general. */
+/* First pass: read, and expand general configs. */
 static fth_status open_file(fth_jobs *jobs, fth__found *file, fth_err *err)
 {
     char *text = NULL;
@@ -376,7 +383,7 @@ static fth_status open_file(fth_jobs *jobs, fth__found *file, fth_err *err)
     return s;
 }
 
-/* Second turn: check what is a job by itself. */
+/* Second pass: check configs that are jobs by themselves. */
 static fth_status take_file(fth_jobs *jobs, fth__found *file, fth_err *err)
 {
     if (!file->config || !file->instrument) return FTH_OK;
@@ -413,6 +420,7 @@ static fth_status drop_repeated(fth_jobs *jobs, fth_err *err)
         else
             jobs->found[kept++] = file;
     }
+    FTH_ASSERT(kept <= jobs->n_found);
     if (s == FTH_OK) jobs->n_found = kept;
     fth__index_clear(&seen);
     return s;

@@ -3,6 +3,7 @@
  * A job is (canonical output directory, model). An index makes the comparison linear in the
  * number of jobs.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "config/node.h"
 #include "config/schema.h"
@@ -25,7 +26,7 @@ const char *fth__job_source(const fth__job_row *row, char *text, size_t bytes)
 {
     if (!row->variant)
         snprintf(text, bytes, "%s", row->shown);
-    else if (row->kept)
+    else if (row->uses_existing)
         snprintf(text, bytes, "%s", row->shown_file);
     else
         snprintf(text, bytes, "%s (%s)", row->shown, row->variant->name);
@@ -51,7 +52,7 @@ static fth_status collide(const compare *c, int64_t one, int64_t other, const ch
 
 /* ---- one place, one job ---- */
 
-/* A folder of an output directory, which may be a link to another place; most are none. */
+/* A folder of an output directory, with links resolved. */
 static fth_status find_folder(compare *c, const char *dir, const char *name, const char **out,
                               bool *link, fth_err *err)
 {
@@ -266,6 +267,7 @@ static fth_status compare_all(compare *c, fth_err *err)
     for (int64_t i = 0; i < c->jobs->n; i++) FTH_TRY(add_row(c, i, err));
     for (int64_t i = 0; i < c->jobs->n; i++) {
         const int64_t first = fth__index_find(&c->folder, c->jobs->row[i].job.output_dir);
+        FTH_ASSERT(first >= 0 && first <= i);
         if (first == i)
             FTH_TRY(check_nested(c, i, err));
         else

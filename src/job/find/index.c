@@ -1,6 +1,7 @@
 /* index.c - a hash map from texts to numbers; see index.h. */
 #include "job/find/index.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "mem/heap.h"
 
@@ -11,6 +12,7 @@ typedef struct fth__index_slot slot;
 /* The slot of a text, or the free one where it would be. There always is a free one. */
 static slot *look(const fth__index *index, const char *text, uint64_t hash)
 {
+    FTH_ASSERT(index->n < index->n_slots && (index->n_slots & (index->n_slots - 1)) == 0);
     const uint64_t mask = (uint64_t)index->n_slots - 1;
     for (uint64_t i = hash & mask;; i = (i + 1) & mask) {
         slot *s = &index->slot[i];

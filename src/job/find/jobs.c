@@ -115,7 +115,7 @@ const fth_stage *fth_jobs_stage(const fth_jobs *jobs, const fth_job *job, int i)
     return NULL;
 }
 
-/* A run that would do nothing is not what anybody asked for. */
+/* A run without any task is an error. */
 static fth_status check_any_stage(const fth_jobs *jobs, fth_err *err)
 {
     for (int64_t i = 0; i < jobs->n; i++)

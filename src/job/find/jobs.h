@@ -26,8 +26,8 @@ typedef struct fth__job_row {
     const char *shown_file;     /* of a variant: the generated file */
     const fth_variant *variant; /* NULL: the config is of one model */
     const char *text;           /* of a variant: what the generated file holds */
-    bool kept;                  /* the file there is not ours to replace: it was read instead */
-    int64_t order;              /* of the file among those found */
+    bool uses_existing; /* the file there was not generated, or edited: it was read instead */
+    int64_t order;      /* of the file among those found */
 } fth__job_row;
 
 struct fth_jobs {
@@ -58,7 +58,7 @@ fth_status fth__jobs_discover(fth_jobs *jobs, const char *path, fth_err *err);
 
 /* ---- expand.c ---- */
 /* Read all files that were found and add a row for each job. Mistakes are reported and counted; the
- * status is for what makes going on pointless. */
+ * status is for errors that end the search. */
 fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err);
 /* A config of `text` and the user's values, not checked. *out is NULL when the text is damaged,
  * which is reported and counted. */

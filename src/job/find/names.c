@@ -6,6 +6,7 @@
  */
 #include "job/find/jobs.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -45,6 +46,7 @@ static void print_name(const naming *n, item *it)
     const char *parts = "";
     (void)tail(it->path, n->depth[it->folder], &parts);
     if (!parts[0]) parts = "root";
+    FTH_ASSERT(!n->item[it->folder].model); /* a folder's own item */
     sprintf(it->name, "%s%s%s", parts, it->model ? "_" : "", it->model ? it->model : "");
     const size_t length = strlen(parts);
     for (size_t i = 0; i < length; i++)
@@ -123,11 +125,13 @@ static fth_status name_all(naming *n, fth_err *err)
     FTH_TRY(add_items(n, err));
     for (bool more = true; more;) FTH_TRY(lengthen(n, &more, err));
     FTH_TRY(number_equals(n, err));
-    for (int64_t i = 0, row = 0; i < n->n; i++) {
+    int64_t row = 0;
+    for (int64_t i = 0; i < n->n; i++) {
         if (!n->item[i].model) continue;
         n->jobs->row[row].job.name = n->item[i].name;
         n->jobs->row[row++].job.dir_name = n->item[n->item[i].folder].name;
     }
+    FTH_ASSERT(row == n->jobs->n);
     return FTH_OK;
 }
 

@@ -6,13 +6,15 @@
  */
 #include "job/find/path.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINKS = 40 }; /* as the kernel allows */
+enum { LINKS = 40 }; /* as many as Linux follows in one path */
 
 typedef struct walk {
     const char *given; /* for messages */
@@ -100,6 +102,7 @@ fth_status fth__path_canonical(fth__store *store, const char *cwd, const char *p
             FTH_TRY(go_down(&w, part, n, err));
     }
     const char *done = w.n_done > 0 ? w.done : "/";
+    FTH_ASSERT(done[0] == '/' && strlen(w.done) == w.n_done && w.block <= w.n_done);
     out->path = fth__store_text(store, done, strlen(done));
     if (out->path && w.block > 0) out->block = fth__store_text(store, w.done, w.block);
     if (!out->path || (w.block > 0 && !out->block))

@@ -1,6 +1,7 @@
 /* ledger.c - write to the ledger: each call is one transaction, durable when it returns. */
 #include "job/ledger/ledger.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "job/ledger/ledger_db.h"
 #include "mem/inject.h"
@@ -77,6 +78,8 @@ static fth_status write_task(fth__db *db, const fth_task *task, fth_err *err)
 static fth_status write_history(fth__db *db, const fth_task *task, const fth__ledger_change *change,
                                 fth_err *err)
 {
+    FTH_ASSERT((unsigned)change->from < FTH_STATE_COUNT);
+    FTH_ASSERT((unsigned)(change->passed ? change->to : task->state) < FTH_STATE_COUNT);
     sqlite3_stmt *st = NULL;
     FTH_TRY(fth__db_prepare(db,
                             "INSERT INTO changes(run, task, at, from_state, to_state, note) "
@@ -169,7 +172,9 @@ fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
     FTH_TRY(fth__db_open(&db, output_dir, FTH__DB_WRITE, err));
     fth_status s = fth__db_do(&db, "BEGIN IMMEDIATE", err);
     for (int64_t i = 0; s == FTH_OK && i < n; i++) {
+        FTH_ASSERT(change[i].task >= 0 && change[i].task < view->n_tasks);
         const fth_task *task = &view->task[change[i].task];
+        FTH_ASSERT(strcmp(task->output_dir, output_dir) == 0);
         if (!change[i].passed) s = write_task(&db, task, err);
         if (s == FTH_OK && (change[i].passed || change[i].from != task->state))
             s = write_history(&db, task, &change[i], err);

@@ -32,9 +32,9 @@ typedef struct fth__ledger_change {
 fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
                              const fth__ledger_change *change, int64_t n, fth_err *err);
 fth_status fth__ledger_end(const fth_view *run, const char *output_dir, fth_err *err);
-/* FTH_E_LEDGER when there is no room for a ledger in a path that long; looks at nothing. */
+/* FTH_E_LEDGER when the path of the ledger would be too long for SQLite; accesses no file. */
 fth_status fth__ledger_check_path(const char *output_dir, fth_err *err);
-/* Add what the ledger knows to a view; nothing when there is no ledger. Never writes. */
+/* Add the rows of the ledger to a view; none when there is no ledger. Never writes. */
 fth_status fth__ledger_read(fth_view *view, const char *output_dir, fth_err *err);
 
 /* ---- files beside the ledger ---- */
@@ -42,9 +42,9 @@ fth_status fth__ledger_read(fth_view *view, const char *output_dir, fth_err *err
 /* run_status.json of all tasks (spec of the file: docs/jobs.md); jobs of earlier runs that it
  * holds stay. Whole or not at all. */
 fth_status fth__status_write(const fth_view *view, const char *path, fth_err *err);
-/* The same, many times: what earlier runs left is read only when somebody else wrote the file. */
+/* The same, many times: the file is read again only when another process wrote it. */
 typedef struct fth__status_file fth__status_file;
-/* FTH_E_FILE_WRITE when the file that is there is another program's: JSON without jobs. */
+/* FTH_E_FILE_WRITE when the existing file is another program's: JSON without jobs. */
 fth_status fth__status_check(fth_mem *mem, const char *path, fth_err *err);
 fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *path, fth_err *err);
 /* `rest` has the tasks of the same directories that only earlier runs had; may be NULL. */

@@ -6,6 +6,7 @@
  */
 #include "job/ledger/ledger_db.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -18,9 +19,9 @@
 
 enum {
     APPLICATION = 0x46544844, /* "FTHD" in the header of the file */
-    WAIT_MS = 10000,          /* to read */
-    WRITE_WAIT_MS = 100,      /* the runner has other directories to see to, and comes back */
-    HEAP_BYTES = 8 << 20
+    WAIT_MS = 10000,          /* a reader waits for a writer: transactions take milliseconds */
+    WRITE_WAIT_MS = 100,      /* the runner has other directories to write, and retries this one */
+    HEAP_BYTES = 8 << 20 /* SQLite gives memory back above this; its page cache takes 256 KiB */
 };
 
 const fth__column fth__task_column[FTH__TASK_COLUMNS] = {
@@ -134,6 +135,7 @@ fth_status fth__db_fail(const fth__db *db, const char *doing, fth_err *err)
 
 fth_status fth__db_do(fth__db *db, const char *sql, fth_err *err)
 {
+    FTH_ASSERT(db->db);
     return sqlite3_exec(db->db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? FTH_OK
                : fth__db_fail(db, "written", err);
@@ -141,6 +143,7 @@ fth_status fth__db_do(fth__db *db, const char *sql, fth_err *err)
 
 fth_status fth__db_prepare(fth__db *db, const char *sql, sqlite3_stmt **out, fth_err *err)
 {
+    FTH_ASSERT(db->db && !*out);
     return sqlite3_prepare_v2(db->db, sql, -1, out, NULL) == SQLITE_OK
                ? FTH_OK
                : fth__db_fail(db, "used", err);
@@ -173,7 +176,7 @@ static fth_status ask(fth__db *db, const char *sql, int64_t *out, fth_err *err)
     return s;
 }
 
-/* Whose file it is, and whether we know its format. */
+/* Refuse databases of other programs and of newer formats. */
 static fth_status check_format(fth__db *db, int64_t *format, fth_err *err)
 {
     int64_t application = 0;
@@ -225,7 +228,7 @@ static fth_status make_tables(fth__db *db, fth_err *err)
     return fth__db_do(db, "COMMIT", err);
 }
 
-/* Small, careful with files that others wrote, and in no doubt about what is on the disk. */
+/* Little memory, no trust in the contents of the file, and a sync for each transaction. */
 static fth_status set_up(fth__db *db, fth__db_mode mode, fth_err *err)
 {
     if (sqlite3_soft_heap_limit64(-1) == 0) sqlite3_soft_heap_limit64(HEAP_BYTES);
@@ -272,8 +275,12 @@ static int open_as(fth__db *db, const char *name, int flags)
     return sqlite3_open_v2(name, &db->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
-/* Look at the file; false when there is none. Times of files move in steps of up to 10 ms, so one
- * that changed just now could change again unseen: it is given a moment. */
+/* Times of files move in steps of up to 10 ms: a file older than two steps shows every change. Ten
+ * rounds: readers of a file that never rests detect it with fth__db_has_moved, and retry. */
+enum { SETTLED_NS = 20000000, ROUNDS = 10 };
+
+/* Note size and time of the file; false when there is none. One that changed just now could change
+ * again without its time showing it, so this waits until it is old enough. */
 static bool take_look(fth__db *db)
 {
     struct stat info;
@@ -284,8 +291,8 @@ static bool take_look(fth__db *db)
         db->bytes = info.st_size;
         clock_gettime(CLOCK_REALTIME, &now);
         const int64_t age = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - db->changed_ns;
-        if (age < 0 || age > 20000000 || turn == 10) return true;
-        nanosleep(&(struct timespec){.tv_nsec = 20000000 - age}, NULL);
+        if (age < 0 || age > SETTLED_NS || turn == ROUNDS) return true;
+        nanosleep(&(struct timespec){.tv_nsec = SETTLED_NS - age}, NULL);
     }
 }
 
@@ -306,7 +313,7 @@ static int try_to_read(fth__db *db, const char *name, int flags)
     return sqlite3_exec(db->db, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL);
 }
 
-/* At rest, or where no files can be made, as it is; else with SQLite's locks. */
+/* An inactive ledger, or one where no files can be made, without SQLite's locks; else with them. */
 static fth_status open_to_read(fth__db *db, fth_err *err)
 {
     char uri[3 * FTH_PATH];

@@ -26,7 +26,7 @@ typedef struct fth__db {
     char path[FTH_PATH];
 } fth__db;
 
-/* FTH__DB_READ: db->db is NULL, and all is well, when there is no ledger. */
+/* FTH__DB_READ: without a ledger db->db is NULL, and the status FTH_OK. */
 fth_status fth__db_open(fth__db *db, const char *output_dir, fth__db_mode mode, fth_err *err);
 /* Whether what was read without locks may be a mixture of two states: read it again. */
 bool fth__db_has_moved(const fth__db *db);

@@ -2,6 +2,7 @@
  *
  * The file is not trusted: a field of the wrong type reads as absent, an unknown state is an error.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "job/ledger/ledger_db.h"
 
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CHANGES = 20000 }; /* of the history; the newest */
+/* The newest of the history that are read: ten changes for each of two thousand tasks. */
+enum { MAX_CHANGES = 20000 };
 
 #define FIELD(type, task, column) (*(type *)((char *)(task) + (column)->offset))
 
@@ -120,6 +122,7 @@ static fth_status run_row(reader *r, sqlite3_stmt *st)
 static fth_status task_row(reader *r, sqlite3_stmt *st)
 {
     fth_task *task = NULL;
+    FTH_ASSERT(r->first <= r->view->n_tasks);
     FTH_TRY(fth__view_add_task(r->view, &task, r->err));
     FTH_TRY(fth__view_set(r->view, &task->output_dir, r->db.dir, r->err));
     for (int i = 0; i < FTH__TASK_COLUMNS; i++) FTH_TRY(read_column(r, st, i, task));
@@ -191,7 +194,8 @@ static fth_status read_rows(reader *r)
 fth_status fth__ledger_read(fth_view *view, const char *output_dir, fth_err *err)
 {
     const fth_view before = *view;
-    for (int turn = 0; turn < 5; turn++) {
+    enum { ATTEMPTS = 5 }; /* each takes milliseconds, and a runner writes a few times a second */
+    for (int turn = 0; turn < ATTEMPTS; turn++) {
         reader r = {.view = view, .first = view->n_tasks, .err = err};
         fth_status s = fth__db_open(&r.db, output_dir, FTH__DB_READ, err);
         if (s == FTH_OK && !r.db.db) return FTH_OK;

@@ -6,6 +6,7 @@
  * that earlier runs left there. Entries of other directories are copied from the file that was
  * there.
  */
+#include "base/assert.h"
 #include "job/ledger/ledger.h"
 #include "mem/heap.h"
 #include <fathom/json.h>
@@ -85,6 +86,7 @@ static bool next_job(const entry *all, int64_t n, int64_t *dir, int64_t *at, job
            strcmp(all[end].task->model, all[*at].task->model) == 0)
         end++;
     *out = (job_tasks){&all[*dir], &all[*at], own - *dir, end - *at};
+    FTH_ASSERT(out->n_shared + out->n_own > 0);
     *at = end;
     return true;
 }
@@ -228,6 +230,7 @@ static fth_status put_jobs(fth_json_writer *w, const fth__status_file *f, const 
         job_tasks j;
         for (int64_t dir = 0, at = 0; next_job(all, n, &dir, &at, &j);)
             job[n_jobs++] = first_of(&j);
+        FTH_ASSERT(n_jobs <= n);
         put_old(w, f, job, n_jobs);
         for (int64_t dir = 0, at = 0; next_job(all, n, &dir, &at, &j);)
             put_job(w, &j, view->ended > 0);
@@ -248,7 +251,7 @@ static void take_look(const char *path, uint64_t *inode, uint64_t *changed_ns)
     *changed_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
 }
 
-/* What is JSON and no run_status.json is somebody's data. */
+/* JSON without a list of jobs is another program's file. */
 static bool is_ours(const fth_json *doc)
 {
     return fth_json_is_object(fth_json_get(fth_json_root(doc), "jobs"));

@@ -1,6 +1,7 @@
 /* view.c - a view: rows in growing arrays, texts in one arena that is freed with it. */
 #include "job/ledger/view.h"
 
+#include "base/assert.h"
 #include "config/store.h"
 #include "mem/heap.h"
 
@@ -120,6 +121,7 @@ fth_status fth__view_add_file(fth_view *view, int64_t task, const fth_task_file 
 {
     view_store *store = view->store;
     fth_task_file copy = *file;
+    FTH_ASSERT(task >= 0 && task < view->n_tasks);
     copy.task = task;
     copy.path = fth__view_text(view, file->path, err);
     copy.title = copy.path ? fth__view_text(view, file->title, err) : NULL;
@@ -133,6 +135,7 @@ fth_status fth__view_add_change(fth_view *view, const fth_change *change, fth_er
 {
     view_store *store = view->store;
     fth_change copy = *change;
+    FTH_ASSERT(change->task >= 0 && change->task < view->n_tasks);
     copy.note = fth__view_text(view, change->note, err);
     if (!copy.note) return FTH_E_NOMEM;
     FTH_TRY(fth__grow(view->mem, &view->change, &store->cap_changes, view->n_changes + 1, err));

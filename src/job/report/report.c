@@ -1,6 +1,7 @@
 /* report.c - a view as one HTML page that needs no network; see report.h for its parts. */
 #include "job/report/report.h"
 
+#include "base/assert.h"
 #include "job/ledger/ledger.h"
 
 #include "base/checked.h"
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a failed task the end of the log is why people come; of the others a part is enough, and all
- * of them together stay small beside the figures. */
+/* The end of the log of a failed task is why people open a report, so it is longer. 8 MiB of them
+ * together load at once in a browser, beside 20 MB of thumbnails. */
 enum { TAIL_LINES = 100, TAIL_FAILED = 16384, TAIL_OTHER = 4096, TAIL_ALL = 8 << 20 };
 
 /* ---- texts of HTML ---- */
@@ -56,7 +57,7 @@ static void put_states(const fth__report *r, const int64_t n[FTH_STATE_COUNT], c
         if (n[i]) fprintf(r->file, ", %lld %s", (long long)n[i], fth_state_name((fth_state)i));
 }
 
-/* For who reads without scripts: jobs as in run_status.json, and stages. */
+/* For readers without scripts: jobs as in run_status.json, and stages. */
 static fth_status put_counts(const fth__report *r, fth_err *err)
 {
     int64_t jobs[FTH_STATE_COUNT], stages[FTH_STATE_COUNT] = {0};
@@ -158,6 +159,7 @@ size_t fth__log_tail(fth_mem *mem, const char *path, uint64_t from, uint64_t to,
         const char *line = memchr(text, '\n', n);
         skip = line && line + 1 < text + n ? (size_t)(line + 1 - text) : 0;
     }
+    FTH_ASSERT(skip <= n && n <= most);
     memmove(text, text + skip, n - skip);
     return n - skip;
 }
@@ -276,7 +278,7 @@ fth_status fth_report_save(const fth_view *view, const fth_report_options *opt, 
         fth__writer_abandon(&s.writer);
         return FTH_FAIL(err, FTH_E_NOMEM, "no memory to write %s", opt->path);
     }
-    setvbuf(file, NULL, _IOFBF, 1 << 18); /* few large writes */
+    setvbuf(file, NULL, _IOFBF, 1 << 18); /* few large writes: a page has some MB */
     fth_err later = {0};
     fth_status status = fth_report_print(view, opt, file, &later);
     if (fclose(file) != 0 && status == FTH_OK) status = FTH_E_FILE_WRITE;

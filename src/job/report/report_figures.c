@@ -4,6 +4,7 @@
  * until the byte limit is reached. They are written as they are made, in blocks that the page
  * decodes when it shows them.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "job/report/report.h"
 #include "mem/heap.h"
@@ -16,7 +17,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { BLOCK = 250, BATCH = 64, WORKERS = 8, LEAST = 700, MOST = 12000, PIECE = 3 << 14 };
+enum {
+    BLOCK = 250, /* thumbnails of one element of the page: parsed in a few milliseconds */
+    BATCH = 64,  /* made before any is written: eight for each worker */
+    WORKERS = 8,
+    LEAST = 700,    /* bytes of the smallest useful thumbnail */
+    MOST = 12000,   /* and of the largest: 1600 of them are 20 MB */
+    PIECE = 3 << 14 /* bytes of a file that are encoded at once: a multiple of three */
+};
 
 void fth__base64_put(const uint8_t *b, uint64_t n, FILE *to)
 {
@@ -34,7 +42,8 @@ void fth__base64_put(const uint8_t *b, uint64_t n, FILE *to)
 fth_status fth__base64_file(fth_mem *mem, const char *path, FILE *to, fth_err *err)
 {
     fth_file *f = NULL;
-    uint8_t *piece = NULL; /* a multiple of three: padding only at the end */
+    _Static_assert(PIECE % 3 == 0, "base64 is padded only at the end");
+    uint8_t *piece = NULL;
     FTH_TRY(fth_file_open(&f, mem, path, err));
     fth_status s = fth__heap_take(mem, PIECE, 1, (void **)&piece, err);
     for (uint64_t at = 0; s == FTH_OK && at < f->bytes; at += PIECE) {
@@ -81,6 +90,7 @@ static fth_status find_turns(const fth__report *r, turn **out, int64_t *n, fth_e
         if (f->kind == FTH_FILE_FIGURE && f->task >= 0 && f->task < v->n_tasks)
             t[(*n)++] = (turn){.file = i, .task = &v->task[f->task]};
     }
+    FTH_ASSERT(*n <= v->n_files);
     qsort(t, (size_t)*n, sizeof *t, by_job);
     for (int64_t i = 1; i < *n; i++) {
         const bool same = strcmp(t[i].task->job, t[i - 1].task->job) == 0 &&
@@ -142,11 +152,13 @@ static void make_one(void *arg, int64_t i, int worker)
     batch *b = arg;
     const char *path = b->view->file[b->turn[i].file].path;
     fth__thumb *thumb = &b->made[i].thumb;
+    FTH_ASSERT(i >= 0 && i < BATCH && worker >= 0 && worker < WORKERS && b->thumbs[worker]);
     b->made[i].err = (fth_err){0};
     b->made[i].status = FTH_E_FILE_FEATURE;
     if (!ends_with(path, ".png")) return;
     b->made[i].status = fth__thumbs_make(b->thumbs[worker], path, b->most, thumb, &b->made[i].err);
     if (b->made[i].status != FTH_OK) return;
+    FTH_ASSERT(thumb->bytes <= b->most && b->most <= MOST);
     memcpy(b->made[i].png, thumb->png, thumb->bytes);
     thumb->png = b->made[i].png;
 }
@@ -159,8 +171,8 @@ static int cores(void)
     return n < 1 ? 1 : n < WORKERS ? n : WORKERS;
 }
 
-/* A figure without a thumbnail is no failure of the report: one that is gone, of another format or
- * damaged is shown as such. Only missing memory ends it. */
+/* A missing, damaged or unsupported figure does not fail the report: it is shown as such. Only lack
+ * of memory does. */
 static fth_status put_batch(const fth__report *r, batch *b, int64_t n, uint64_t all, uint64_t *used,
                             int64_t *written, fth_err *err)
 {
@@ -181,6 +193,7 @@ static fth_status put_batch(const fth__report *r, batch *b, int64_t n, uint64_t 
 static fth_status put_all(const fth__report *r, batch *b, fth_team *team, const turn *t, int64_t n,
                           fth_err *err)
 {
+    /* 20 MB unless asked otherwise: a page that mail and browsers still take */
     const uint64_t all = r->opt->inline_bytes ? r->opt->inline_bytes : 20000000;
     uint64_t used = 0;
     int64_t written = 0;

@@ -5,6 +5,7 @@
  * directory recorded its hash.
  */
 #include "job/view/stale.h"
+#include "base/assert.h"
 #include "base/str.h"
 #include "job/ledger/ledger.h"
 #include "job/stage/files.h"
@@ -14,13 +15,13 @@
 #include <string.h>
 
 enum { REASON = 400 };
-static const uint64_t read_up_to = (uint64_t)1 << 30;
+static const uint64_t read_up_to = (uint64_t)1 << 30; /* as records: files.c hashes these whole */
 
 typedef struct look {
     fth_view *view;
     int64_t first, end; /* files of the directory */
     const char *dir;
-    bool *moved; /* of each task: an input has changed; NULL: of none */
+    bool *moved; /* of each task: its inputs have changed; NULL: of none */
 } look;
 
 static const char *short_name(const char *dir, const char *path)
@@ -40,7 +41,7 @@ static const fth_task_file *find_maker(const look *l, const char *path)
     return NULL;
 }
 
-/* A file that is gone is not another one: results stand when their sources were put away. */
+/* A missing file counts as unchanged: results stay valid when their sources were archived. */
 static bool has_changed(const look *l, const fth_task_file *f)
 {
     fth_task_file now = {0};
@@ -54,7 +55,7 @@ static bool has_changed(const look *l, const fth_task_file *f)
     return fth__file_hash(l->view->mem, f->path, true, &now, NULL) == FTH_OK && now.hash != f->hash;
 }
 
-/* A stage that was run by hand since has left a record that the ledger does not know. */
+/* Whether the stage was run by hand since: then its record is newer than the ledger. */
 static bool was_renewed(const look *l, const fth_task *task)
 {
     fth__job_record *r = NULL;
@@ -69,7 +70,7 @@ static bool was_renewed(const look *l, const fth_task *task)
     return fresh;
 }
 
-/* One that did not come to its end has its results of before, and so have those after it. */
+/* Also a task that did not complete: it still has the results of an earlier attempt. */
 static bool has_results(fth_state state)
 {
     return state == FTH_STATE_COMPLETED || state == FTH_STATE_FAILED ||
@@ -84,13 +85,14 @@ static fth_status mark(look *l, fth_task *task, const char *reason, fth_err *err
         FTH_TRY(fth__heap_take(l->view->mem, l->view->n_tasks, sizeof *l->moved, &block, err));
         l->moved = memset(block, 0, (size_t)l->view->n_tasks * sizeof *l->moved);
     }
+    FTH_ASSERT(task >= l->view->task && task < l->view->task + l->view->n_tasks);
     l->moved[task - l->view->task] = true;
     if (task->state != FTH_STATE_COMPLETED) return FTH_OK; /* already not done */
     task->state = FTH_STATE_STALE;
     return fth__view_set(l->view, &task->reason, reason, err);
 }
 
-/* Whether a file is an input of a task that is not known to stand on something else by now. */
+/* Whether a file is an input of a task that has results and is not marked yet. */
 static bool may_move(const look *l, const fth_task_file *f)
 {
     return f->kind == FTH_FILE_INPUT && has_results(l->view->task[f->task].state) &&
@@ -110,10 +112,11 @@ static fth_status look_at_inputs(look *l, fth_err *err)
     return FTH_OK;
 }
 
-/* Tasks that read what such a one left stand on it as well. */
+/* Tasks that read outputs of a marked task are marked as well. */
 static fth_status spread(look *l, bool *more, fth_err *err)
 {
     *more = false;
+    FTH_ASSERT(l->moved);
     for (int64_t i = l->first; i < l->end; i++) {
         const fth_task_file *f = &l->view->file[i];
         fth_task *task = &l->view->task[f->task];
@@ -121,7 +124,7 @@ static fth_status spread(look *l, bool *more, fth_err *err)
         const fth_task_file *made = find_maker(l, f->path);
         if (!made || !l->moved[made->task] || was_renewed(l, task)) continue;
         char reason[REASON];
-        snprintf(reason, sizeof reason, "stands on '%.100s', which is stale",
+        snprintf(reason, sizeof reason, "depends on '%.100s', which is stale",
                  l->view->task[made->task].id);
         FTH_TRY(mark(l, task, reason, err));
         *more = true;
@@ -132,6 +135,7 @@ static fth_status spread(look *l, bool *more, fth_err *err)
 fth_status fth__view_mark_stale(fth_view *view, const char *output_dir, int64_t first_file,
                                 int64_t end_file, fth_err *err)
 {
+    FTH_ASSERT(first_file >= 0 && first_file <= end_file && end_file <= view->n_files);
     look l = {view, first_file, end_file, output_dir, NULL};
     fth_status s = look_at_inputs(&l, err);
     for (bool more = l.moved != NULL; s == FTH_OK && more;) s = spread(&l, &more, err);

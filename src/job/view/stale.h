@@ -4,9 +4,9 @@
 
 #include "job/ledger/view.h"
 
-/* Completed tasks of `output_dir` whose inputs are others by now become stale, and so does what
- * stands on them, or on a task that did not complete since. Their files are those from `first_file`
- * to `end_file`. */
+/* Completed tasks of `output_dir` whose inputs have changed become stale, and so do tasks that
+ * depend on them, or on one with changed inputs that did not complete. Their files are those from
+ * `first_file` to `end_file`. */
 fth_status fth__view_mark_stale(fth_view *view, const char *output_dir, int64_t first_file,
                                 int64_t end_file, fth_err *err);
 

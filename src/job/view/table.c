@@ -4,6 +4,7 @@
  * job name takes the rest and is cut in its middle, since names differ at their ends. No line is
  * wider than the terminal: a wrapped line would break a table that is redrawn in place.
  */
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "job/view/show.h"
@@ -14,6 +15,8 @@
 #include <string.h>
 
 enum { JOB, STAGE, DEVICE, STATE, PROGRESS, FIGURE, ELAPSED, LEFT, MEMORY, NOTE, COLUMNS };
+/* Columns. A name of 16 still shows its two ends; a note under 12 says nothing, one over 100 is a
+ * paragraph. */
 enum { GAP = 2, BAR = 8, LEAST_JOB = 16, LEAST_STAGE = 8, LEAST_NOTE = 12, MOST_NOTE = 100 };
 
 static const struct {
@@ -48,6 +51,7 @@ static void put_bar(fth__text *t, int64_t done, int64_t total)
 {
     const double share = (double)done / (double)total;
     const int full = (int)(share * BAR + 0.5);
+    FTH_ASSERT(full >= 0 && full <= BAR);
     fth__text_add_chars(t, "[", 1);
     fth__text_add_chars(t, "########", (size_t)full);
     fth__text_add_chars(t, "........", (size_t)(BAR - full));
@@ -185,6 +189,7 @@ static void put_cell(table *t, const char *text, int which, bool last)
 
 static void end_line(table *t)
 {
+    FTH_ASSERT(t->width <= 0 || t->at <= t->width);
     fth__text_add_chars(&t->out, "\n", 1);
     t->at = 0;
 }

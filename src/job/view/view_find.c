@@ -3,6 +3,7 @@
  * A name is tried as the name of a job, as "job/stage", as the end of either, and as the id of a
  * task. Ambiguous matches are listed, and so are the nearest names when there is no match.
  */
+#include "base/assert.h"
 #include "base/str.h"
 #include "config/schema.h"
 #include "job/ledger/view.h"
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-enum { LISTED = 5 };
+enum { LISTED = 5 }; /* jobs in a message */
 
 typedef struct wanted {
     const char *job;
@@ -134,6 +135,7 @@ static void list_nearest(const fth_view *view, const wanted *w, const char *name
         }
         if (k < 3) near[k] = t, at[k] = d;
     }
+    FTH_ASSERT(n <= 3);
     FTH_FAIL(err, FTH_E_NO_JOB, "there is no job '%s' in %s", name, view->root);
     char text[300];
     fth__text t;

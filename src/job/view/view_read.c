@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a runner that was killed left as running is not running any more. */
+/* Tasks that a killed runner left as running are interrupted. */
 static fth_status settle(fth_view *view, const char *dir, int64_t first, fth_err *err)
 {
     fth__who who;
@@ -27,8 +27,9 @@ static fth_status settle(fth_view *view, const char *dir, int64_t first, fth_err
             continue;
         }
         t->state = FTH_STATE_INTERRUPTED;
-        FTH_TRY(
-            fth__view_set(view, &t->reason, "the run ended without a word: was it killed?", err));
+        FTH_TRY(fth__view_set(view, &t->reason,
+                              "the runner is gone without having ended the run: was it killed?",
+                              err));
     }
     return FTH_OK;
 }

@@ -1,6 +1,7 @@
 /* walk.c - see walk.h. */
 #include "job/view/walk.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <dirent.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Bounds for a folder that is not one of outputs: / or a home directory is searched in seconds. */
 enum { MAX_DEPTH = 12, MAX_FOLDERS = 200000 };
 
 void fth__walk_note(fth__job_walk *w, const char *line)
@@ -45,6 +47,7 @@ static bool is_folder(fth__job_walk *w, const struct dirent *e, size_t root, int
     if (!S_ISLNK(info.st_mode) || depth > 0) return false;
     if (!realpath(w->path, target) || stat(target, &info) != 0 || !S_ISDIR(info.st_mode))
         return false;
+    FTH_ASSERT(root < sizeof first && root <= strlen(w->path));
     memcpy(first, w->path, root);
     first[root] = '\0';
     if (is_inside(target, first) || is_inside(first, target)) return false;
