@@ -1309,7 +1309,7 @@ MUTANTS = [
      "if (w->pid[i] == pid) w->pid[i] = w->pid[--w->n_pids];",
      "if (w->pid[i] == pid) w->pid[i] = w->pid[w->n_pids - 1];", "unit/test_lock pause"),
     ("beat_of_a_minute", "src/job/lock/watch.c",
-     "w->opt.beat_s = 10;", "w->opt.beat_s = 100;", "unit/test_lock signs_of_life_come"),
+     "w->opt.beat_s = FTH__BEAT_S;", "w->opt.beat_s = 100;", "unit/test_lock signs_of_life_come"),
     ("age_by_our_clock", "src/job/lock/lock.c",
      "other.age = seconds_of(&info.st_mtim) - seconds_of(&lock.st_mtim);",
      "(void)seconds_of(&lock.st_mtim);", "unit/test_lock ages"),

@@ -13,12 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BEAT_S = 10 }; /* six missed: others consider the holder dead */
-
 struct fth_claim {
     fth_mem *mem;
     fth__who me;
-    bool borrowed; /* somebody who waits for us has it */
+    bool borrowed; /* the lock is held by this process or by the runner that waits for it */
     bool ending;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -43,7 +41,7 @@ static void *beat(void *user)
     while (!c->ending) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += BEAT_S;
+        until.tv_sec += FTH__BEAT_S;
         if (pthread_cond_timedwait(&c->wake, &c->lock, &until) != 0)
             (void)fth__lock_beat(c->folder, &c->me);
     }

@@ -11,6 +11,7 @@
  */
 #include "job/lock/lock.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* WHO_BYTES: a lock has at most 300. WAIT_MS: for the flock, which others hold for milliseconds. */
 enum { WHO_BYTES = 512, WAIT_MS = 10000 };
 
 /* ---- the folder ---- */
@@ -64,7 +66,7 @@ static bool flock_works(int fd, int *why)
     }
 }
 
-/* Hold everybody else off for a moment. */
+/* Exclude other processes while the lock is examined. */
 static fth_status guard_take(guard *g, const char *output_dir, fth_err *err)
 {
     char path[FTH_PATH];
@@ -179,8 +181,8 @@ static fth_status locked(const char *output_dir, const fth__who *by, fth_err *er
     return FTH_E_LOCKED;
 }
 
-/* Remove what a dead holder left. `fresh` is a file that was just written beside it, whose time is
- * by the clock that the holder's is by (that of the file server); NULL: ours will do. */
+/* Remove the lock of a dead holder. `fresh` is a file that was just written beside it: the file
+ * server stamps both, so their times can be compared; NULL: use the clock of this machine. */
 static fth_status remove_dead(const char *output_dir, const char *fresh, const guard *g,
                               fth_err *err)
 {
@@ -211,10 +213,11 @@ static fth_status write_temp(const char *path, const fth__who *me, fth_err *err)
 {
     char text[WHO_BYTES];
     const size_t n = fth__who_format(me, text, sizeof text);
+    FTH_ASSERT(n < sizeof text); /* every field is bounded */
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
     bool written = fd >= 0 && n < sizeof text && write(fd, text, n) == (ssize_t)n;
     int why = errno;
-    if (fd >= 0 && close(fd) != 0 && written) { /* a network's disk may say it only now */
+    if (fd >= 0 && close(fd) != 0 && written) { /* a network file system may report errors here */
         why = errno;
         written = false;
     }
@@ -238,7 +241,7 @@ static fth_status publish(const char *temp, const char *output_dir, const guard 
         if (read_lock(output_dir, &other) == SOMEBODY) return locked(output_dir, &other, err);
         return FTH_FAIL(err, FTH_E_LOCKED, "%s appeared while it was being made", path);
     }
-    /* A file system without links: under the guard nobody else can be here. */
+    /* A file system without links: the guard excludes other processes. */
     if (g->fd >= 0 && rename(temp, path) == 0) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "the lock %s could not be made: %s", path,
                     strerror(errno));
@@ -272,7 +275,7 @@ bool fth__lock_beat(const char *output_dir, const fth__who *me)
 {
     char path[FTH_PATH];
     fth__who holder;
-    /* A lock that somebody removed, or a disk that does not answer, is no other holder. */
+    /* A lock that was removed, or a disk that does not answer, does not mean another holder. */
     if (read_lock(output_dir, &holder) != SOMEBODY) return true;
     if (!is_mine(&holder, me)) return false;
     if (fth__fathom_path(path, output_dir, "lock")) (void)utimensat(AT_FDCWD, path, NULL, 0);

@@ -1,6 +1,7 @@
 /* watch.c - heartbeat and pauses: see watch.h. */
 #include "job/lock/watch.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "mem/heap.h"
@@ -21,13 +22,13 @@ struct fth__job_watch {
     bool ending;
     const char **dir;
     int64_t n_dirs, cap_dirs;
-    const char *lost; /* a directory that somebody else has; NULL: none */
+    const char *lost; /* a directory whose lock another process has; NULL: none */
     int64_t *pid;
     int64_t n_pids, cap_pids;
     double paused;
 };
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100 }; /* a person who presses Ctrl-Z sees no delay */
 
 static void beat(fth__job_watch *w)
 {
@@ -37,11 +38,14 @@ static void beat(fth__job_watch *w)
 
 static void signal_all(const fth__job_watch *w, int number)
 {
-    for (int64_t i = 0; i < w->n_pids; i++) kill((pid_t)-w->pid[i], number);
+    for (int64_t i = 0; i < w->n_pids; i++) {
+        FTH_ASSERT(w->pid[i] > 1); /* -1 would be every process of the user */
+        kill((pid_t)-w->pid[i], number);
+    }
 }
 
-/* Returns when the process continues. Who took a lock meanwhile works on the same files, so then
- * the stages stay stopped until the runner ends them. */
+/* Returns when the process continues. If another runner took over a lock meanwhile, it works on the
+ * same files, so the stages stay stopped until this runner ends them. */
 static void pause_all(fth__job_watch *w)
 {
     const double before = fth__clock_seconds();
@@ -74,7 +78,7 @@ static void *run(void *user)
     return NULL;
 }
 
-/* Signals are for the thread that runs the jobs: it waits in poll, which they end. */
+/* Signals go to the thread that runs the jobs: they interrupt its poll. */
 static int start_thread(fth__job_watch *w)
 {
     sigset_t all, old;
@@ -109,7 +113,8 @@ fth_status fth__watch_start(fth__job_watch **out, fth_mem *mem, const fth__watch
     fth__job_watch *w = block;
     w->mem = mem;
     w->opt = *opt;
-    if (w->opt.beat_s <= 0) w->opt.beat_s = 10;
+    if (w->opt.beat_s <= 0) w->opt.beat_s = FTH__BEAT_S;
+    FTH_ASSERT(w->opt.me->beats);
     const int why = start_thread(w);
     if (why) {
         free_watch(w);
@@ -134,53 +139,53 @@ void fth__watch_stop(fth__job_watch *w)
 fth_status fth__watch_dir(fth__job_watch *w, const char *output_dir, fth_err *err)
 {
     if (!w) return FTH_OK;
-    fth__watch_hold(w);
+    fth__watch_lock(w);
     const fth_status s = fth__grow(w->mem, &w->dir, &w->cap_dirs, w->n_dirs + 1, err);
     if (s == FTH_OK) w->dir[w->n_dirs++] = output_dir;
-    fth__watch_let(w);
+    fth__watch_unlock(w);
     return s;
 }
 
 fth_status fth__watch_check(fth__job_watch *w, fth_err *err)
 {
     if (!w) return FTH_OK;
-    fth__watch_hold(w);
+    fth__watch_lock(w);
     const char *lost = w->lost;
-    fth__watch_let(w);
+    fth__watch_unlock(w);
     fth__who by = {0};
     if (!lost) return FTH_OK;
     if (fth__lock_read(lost, &by))
         FTH_FAIL(err, FTH_E_LOCKED,
-                 "%s was taken over by process %lld on %s: this run gave no sign of life for too "
-                 "long",
+                 "%s was taken over by process %lld on %s: this run gave no heartbeat for too long",
                  lost, (long long)by.pid, by.host);
     else
         FTH_FAIL(err, FTH_E_LOCKED, "%s was taken over by another process", lost);
-    fth_err_hint(err, "nothing was written there since; what this run had done is done");
+    fth_err_hint(err, "this run wrote nothing there since; its finished stages remain valid");
     return FTH_E_LOCKED;
 }
 
 fth_status fth__watch_room(fth__job_watch *w, fth_err *err)
 {
     if (!w) return FTH_OK;
-    fth__watch_hold(w);
+    fth__watch_lock(w);
     const fth_status s = fth__grow(w->mem, &w->pid, &w->cap_pids, w->n_pids + 1, err);
-    fth__watch_let(w);
+    fth__watch_unlock(w);
     return s;
 }
 
-void fth__watch_hold(fth__job_watch *w)
+void fth__watch_lock(fth__job_watch *w)
 {
     if (w) pthread_mutex_lock(&w->lock);
 }
 
-void fth__watch_let(fth__job_watch *w)
+void fth__watch_unlock(fth__job_watch *w)
 {
     if (w) pthread_mutex_unlock(&w->lock);
 }
 
 void fth__watch_add(fth__job_watch *w, int64_t pid)
 {
+    FTH_ASSERT(pid > 1 && (!w || w->n_pids < w->cap_pids)); /* room was made beforehand */
     if (w && w->n_pids < w->cap_pids) w->pid[w->n_pids++] = pid;
 }
 
@@ -192,8 +197,8 @@ void fth__watch_remove(fth__job_watch *w, int64_t pid)
 
 double fth__watch_clock(fth__job_watch *w)
 {
-    fth__watch_hold(w);
+    fth__watch_lock(w);
     const double paused = w ? w->paused : 0;
-    fth__watch_let(w);
+    fth__watch_unlock(w);
     return fth__clock_seconds() - paused;
 }

@@ -13,7 +13,7 @@ typedef struct fth__job_watch fth__job_watch;
 
 typedef struct fth__watch_options {
     const fth__who *me;        /* holder of the locks; outlives the watch */
-    double beat_s;             /* between signs of life; 0: 10 */
+    double beat_s;             /* between heartbeats; 0: FTH__BEAT_S */
     bool (*pause)(void *user); /* as in fth_runner_options; NULL: never */
     void (*rest)(void *user);
     void *user;
@@ -24,15 +24,15 @@ fth_status fth__watch_start(fth__job_watch **out, fth_mem *mem, const fth__watch
 void fth__watch_stop(fth__job_watch *w); /* NULL is allowed, here and below */
 /* A directory whose lock we hold; the path outlives the watch. */
 fth_status fth__watch_dir(fth__job_watch *w, const char *output_dir, fth_err *err);
-/* FTH_E_LOCKED when somebody else has one of the locks by now: we were stopped for too long, and he
- * took us for dead. */
+/* FTH_E_LOCKED when another process has taken over one of the locks, because this one was stopped
+ * for longer than FTH__DEAD_S. */
 fth_status fth__watch_check(fth__job_watch *w, fth_err *err);
 
-/* While held, no pause begins: a process that is started is in the list, one that was reaped is
- * not. `room` makes place for one more beforehand. */
+/* While locked, no pause begins: a process that is started is in the list, one that was reaped is
+ * not. `room` makes room for one more beforehand. */
 fth_status fth__watch_room(fth__job_watch *w, fth_err *err);
-void fth__watch_hold(fth__job_watch *w);
-void fth__watch_let(fth__job_watch *w);
+void fth__watch_lock(fth__job_watch *w);
+void fth__watch_unlock(fth__job_watch *w);
 void fth__watch_add(fth__job_watch *w, int64_t pid);
 void fth__watch_remove(fth__job_watch *w, int64_t pid);
 

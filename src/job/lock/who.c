@@ -5,6 +5,7 @@
  */
 #include "job/lock/lock.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/str.h"
 
@@ -106,6 +107,7 @@ size_t fth__who_format(const fth__who *who, char *text, size_t bytes)
                   "\nspace %" PRIu64 "\nrun %s\n%ssince_ms %" PRId64 "\n",
                   who->host, who->boot, who->pid, who->start, who->space, who->run,
                   who->beats ? "beats yes\n" : "", (int64_t)(who->since * 1e3));
+    FTH_ASSERT(!strchr(who->host, '\n') && !strchr(who->run, '\n')); /* a field is a line */
     return t.wanted;
 }
 

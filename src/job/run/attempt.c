@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEPTH = 8 };
+enum { DEPTH = 8 }; /* folders below an output directory: stages make three at most */
 
 /* Beginning of /proc/PID/NAME; its length, 0 when there is none. */
 static size_t read_proc(int64_t pid, const char *name, char *text, size_t bytes)
@@ -52,7 +52,7 @@ bool fth__attempt_kill(int64_t pid, const char *attempt, double seconds)
         if (fth__clock_seconds() > until) return false;
         kill((pid_t)-pid, SIGKILL);
         kill((pid_t)pid, SIGKILL);
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* a killed process ends in less */
     }
     return true;
 }

@@ -5,6 +5,7 @@
  */
 #include "job/run/runner.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "mem/heap.h"
 
@@ -18,11 +19,24 @@ static bool is_final(fth_state state)
     return state != FTH_STATE_PENDING && state != FTH_STATE_RUNNING;
 }
 
+/* A task runs at most once in a run, and what has ended does not change any more. */
+__attribute__((unused)) static bool may_become(fth_state from, fth_state to)
+{
+    if (from == FTH_STATE_PENDING) return to != FTH_STATE_PENDING && to != FTH_STATE_STALE;
+    return from == FTH_STATE_RUNNING &&
+           (to == FTH_STATE_COMPLETED || to == FTH_STATE_FAILED || to == FTH_STATE_INTERRUPTED);
+}
+
 fth_status fth__runner_change(fth__job_runner *r, int64_t i, fth_state to, const char *note,
                               fth_err *err)
 {
+    FTH_ASSERT(i >= 0 && i < r->view->n_tasks);
     fth_task *task = &r->view->task[i];
     fth__job_node *node = &r->graph.node[i];
+    FTH_ASSERT(may_become(task->state, to));
+    FTH_ASSERT((to == FTH_STATE_RUNNING || task->state == FTH_STATE_RUNNING) ==
+                   (node->phase == FTH__PHASE_RUNS) ||
+               to == FTH_STATE_FAILED); /* a task whose process could not be started */
     const double now = r->view->now = fth__runner_now(r);
     FTH_TRY(fth__view_add_change(
         r->view, &(fth_change){.task = i, .at = now, .from = task->state, .to = to, .note = note},
@@ -31,10 +45,11 @@ fth_status fth__runner_change(fth__job_runner *r, int64_t i, fth_state to, const
     if (is_final(to)) {
         node->phase = FTH__PHASE_DONE;
         task->ended = now;
+        FTH_ASSERT(r->open > 0);
         r->open--;
     }
-    if (!node->untold) r->graph.dir[node->dir].changed++;
-    node->untold = true;
+    if (!node->dirty) r->graph.dir[node->dir].changed++;
+    node->dirty = true;
     r->exported = false;
     if (!r->dry && r->opt->show) r->opt->show(r->opt->user, r->view, i);
     return FTH_OK;
@@ -55,9 +70,9 @@ static fth_status collect_task(fth__job_runner *r, int64_t i, int64_t *n, fth_er
 {
     const fth__job_node *node = &r->graph.node[i];
     const fth_view *view = r->view;
-    fth__ledger_change c = {.task = i, .from = node->told, .note = ""};
+    fth__ledger_change c = {.task = i, .from = node->written_state, .note = ""};
     const fth_change *last = NULL;
-    for (int64_t k = r->graph.dir[node->dir].told_changes; k < view->n_changes; k++) {
+    for (int64_t k = r->graph.dir[node->dir].written_changes; k < view->n_changes; k++) {
         if (view->change[k].task != i) continue;
         if (last) {
             c.passed = true;
@@ -74,49 +89,51 @@ static fth_status collect_task(fth__job_runner *r, int64_t i, int64_t *n, fth_er
     return add_change(r, n, &c, err);
 }
 
-/* In the first transaction of a directory all of its tasks are written, so that who looks into the
- * ledger sees what is still to come. */
+/* The first transaction of a directory writes all of its tasks, so that readers of the ledger see
+ * those that have not started. */
 static fth_status collect(fth__job_runner *r, int64_t d, int64_t *n, fth_err *err)
 {
     const fth__dir *dir = &r->graph.dir[d];
     *n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         const fth__job_node *node = &r->graph.node[i];
-        if (node->dir != d || (dir->begun && !node->untold)) continue;
+        if (node->dir != d || (dir->begun && !node->dirty)) continue;
         FTH_TRY(collect_task(r, i, n, err));
     }
     return FTH_OK;
 }
 
-static void mark_told(fth__job_runner *r, int64_t d)
+static void mark_written(fth__job_runner *r, int64_t d)
 {
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         fth__job_node *node = &r->graph.node[i];
         if (node->dir != d) continue;
-        node->told = r->view->task[i].state;
-        node->untold = false;
+        node->written_state = r->view->task[i].state;
+        node->dirty = false;
     }
     r->graph.dir[d].changed = 0;
-    r->graph.dir[d].told_changes = r->view->n_changes;
+    r->graph.dir[d].written_changes = r->view->n_changes;
 }
 
-static fth_status tell(fth__job_runner *r, int64_t d, fth_err *err)
+static fth_status write_ledger(fth__job_runner *r, int64_t d, fth_err *err)
 {
     fth__dir *dir = &r->graph.dir[d];
     int64_t n;
+    FTH_ASSERT(dir->locked); /* nobody else writes this ledger */
     FTH_TRY(collect(r, d, &n, err));
+    FTH_ASSERT(n >= dir->changed && n > 0);
     fth__runner_point(r, "before_ledger");
     if (!dir->added) FTH_TRY(fth__ledger_begin(r->view, dir->path, r->me.run, err));
     dir->added = true;
     FTH_TRY(fth__ledger_write(r->view, dir->path, r->change, n, err));
     fth__runner_point(r, "after_ledger");
     dir->begun = true;
-    mark_told(r, d);
+    mark_written(r, d);
     return FTH_OK;
 }
 
-/* Cached, and the ledger has it so already: nothing is new here. */
-static bool is_old_news(const fth__job_runner *r, int64_t d)
+/* All tasks are cached, and the ledger lists them as completed: there is nothing to write. */
+static bool is_written(const fth__job_runner *r, int64_t d)
 {
     if (r->graph.dir[d].begun) return false;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
@@ -124,7 +141,7 @@ static bool is_old_news(const fth__job_runner *r, int64_t d)
         if (node->dir != d) continue;
         const fth_task *task = &r->view->task[i];
         if (!task->cached || task->state != FTH_STATE_COMPLETED ||
-            node->told != FTH_STATE_COMPLETED)
+            node->written_state != FTH_STATE_COMPLETED)
             return false;
     }
     return true;
@@ -152,13 +169,13 @@ static void export_status(fth__job_runner *r)
 }
 
 /* Changes that cannot be written now are retried: one failing ledger does not affect the others. */
-static fth_status tell_or_wait(fth__job_runner *r, int64_t d, fth_err *err)
+static fth_status write_or_retry(fth__job_runner *r, int64_t d, fth_err *err)
 {
     const fth__dir *dir = &r->graph.dir[d];
     fth_err why = {0};
     if (!dir->locked) return FTH_OK; /* nothing there is ours */
     if (dir->trouble.status != FTH_OK && fth__clock_seconds() < dir->next_try) return FTH_OK;
-    const fth_status s = tell(r, d, &why);
+    const fth_status s = write_ledger(r, d, &why);
     if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
     if (s == FTH_OK)
         fth__dir_heal(r, d);
@@ -172,10 +189,10 @@ fth_status fth__runner_flush(fth__job_runner *r, fth_err *err)
     if (r->dry || (r->exported && r->troubled == 0)) return FTH_OK;
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         if (!r->graph.dir[d].changed) continue;
-        if (is_old_news(r, d))
-            mark_told(r, d);
+        if (is_written(r, d))
+            mark_written(r, d);
         else
-            FTH_TRY(tell_or_wait(r, d, err));
+            FTH_TRY(write_or_retry(r, d, err));
     }
     if (!r->exported) export_status(r);
     return FTH_OK;

@@ -5,6 +5,7 @@
  * stay, unless a stage here made them and they are unchanged. Nothing is removed while a runner is
  * active in any of the directories; the lock is held while files are removed.
  */
+#include "base/assert.h"
 #include "job/lock/watch.h"
 #include "job/stage/files.h"
 #include "job/view/walk.h"
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16 }; /* folders that are searched below each other: a guard, not a limit met */
 
 typedef struct cleaner {
     fth_mem *mem;
@@ -24,13 +25,12 @@ typedef struct cleaner {
     void (*each)(void *user, const char *path, uint64_t bytes);
     void (*kept)(void *user, const char *path);
     void *user;
-    fth_err *err; /* of the first thing that went wrong: the rest is cleaned all the same */
+    fth_err *err; /* the first error: cleaning continues with the rest */
     fth_status status;
-    const fth_view *view; /* of the directory at hand; NULL: none */
+    const fth_view *view; /* of the current directory; NULL: none */
 } cleaner;
 
-/* Whether the file at `path` is what a stage left as `f`: somebody may have put another in its
- * place, or a link to one. */
+/* Whether the file at `path` is still what a stage left as `f`, not another file or a link. */
 static bool is_as_left(const cleaner *c, const fth_task_file *f, const char *path)
 {
     uint64_t bytes = 0;
@@ -65,8 +65,7 @@ static bool is_made(const cleaner *c, const char *path)
     return false;
 }
 
-/* What a stage read and no stage made: the data of the user, wherever it lies and whatever its
- * name. */
+/* Whether a stage read the file and no stage made it: then it is data of the user. */
 static bool is_given(const cleaner *c, const char *path)
 {
     bool read = false;
@@ -238,6 +237,7 @@ static void remove_output(cleaner *c, const fth_task_file *f, const char *dir)
 
 static void remove_results(cleaner *c, const fth_view *view, const char *dir)
 {
+    FTH_ASSERT(c->all && c->view == view);
     char status[FTH_PATH];
     for (int64_t i = 0; i < view->n_files; i++)
         if (view->file[i].kind != FTH_FILE_INPUT) remove_output(c, &view->file[i], dir);
@@ -260,7 +260,7 @@ static fth_status clean_dir(cleaner *c, const char *dir, fth_err *err)
     fth__job_watch *watch = NULL;
     char lock[FTH_PATH];
     fth_status s = fth__view_create(&view, c->mem, dir, err);
-    /* Without `all` no result goes, and a damaged ledger is no reason to leave the rest. */
+    /* Without `all` no result is removed, so a damaged ledger does not matter. */
     if (s == FTH_OK) s = fth__ledger_read(view, dir, c->all ? err : NULL);
     if (!c->all && view) s = FTH_OK;
     c->view = view;
@@ -291,7 +291,7 @@ static fth_status clean_dir(cleaner *c, const char *dir, fth_err *err)
     return s;
 }
 
-/* One that cannot be cleaned is no reason to leave the others. */
+/* A directory that cannot be cleaned does not stop the others. */
 static fth_status clean_next(cleaner *c, const char *dir)
 {
     fth_err why = {0};

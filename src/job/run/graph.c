@@ -1,6 +1,7 @@
 /* graph.c - tasks from jobs: see graph.h. */
 #include "job/run/graph.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static int64_t find_dir(const fth__graph *g, const char *path)
 {
     const fth__dir key = {.path = path};
     const fth__dir *found = bsearch(&key, g->dir, (size_t)g->n_dirs, sizeof key, by_path);
+    FTH_ASSERT(found); /* make_dirs added those of all jobs */
     return found - g->dir;
 }
 
@@ -84,6 +86,7 @@ static void add_edges(fth__job_node *node, const int64_t *own)
     const fth_instrument *in = node->job->instrument;
     for (int k = 0; k < in->n_stages; k++) {
         if (k == node->number || !fth__has_word(node->stage->after, in->stage[k].name)) continue;
+        FTH_ASSERT(k < node->number && node->n_before < FTH__GRAPH_STAGES);
         if (own[k] < 0)
             node->missing |= 1u << k;
         else
@@ -96,6 +99,7 @@ static fth_status add_task(fth__graph *g, fth_view *view, const fth_job *job,
 {
     fth__dir *dir = &g->dir[find_dir(g, job->output_dir)];
     const int number = (int)(stage - job->instrument->stage);
+    FTH_ASSERT(number >= 0 && number < job->instrument->n_stages);
     if (stage->shared && (own[number] = find_shared(g, dir, stage)) >= 0) return FTH_OK;
     fth_task *task;
     const int64_t i = view->n_tasks;
@@ -118,6 +122,7 @@ fth_status fth__graph_make(fth__graph *g, fth_mem *mem, const fth_jobs *jobs, ft
                            fth_err *err)
 {
     *g = (fth__graph){.mem = mem};
+    FTH_ASSERT(view->n_tasks == 0); /* task i of the graph is row i of the view */
     FTH_TRY(make_dirs(g, jobs, err));
     for (int64_t j = 0; j < fth_jobs_count(jobs); j++) {
         const fth_job *job = fth_jobs_get(jobs, j);

@@ -10,18 +10,19 @@
 #include "job/ledger/view.h"
 #include "job/run/pack.h"
 
+/* Stages of an instrument, as bits of fth__job_node.missing; those of them that models share. */
 enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
 
 typedef struct fth__dir {
     const char *path;
     bool locked;
-    bool added;   /* its ledger has a row of this run */
-    bool begun;   /* and one of each of its tasks */
-    bool ended;   /* it also knows that the run ended */
-    bool crashed; /* the last runner here did not end by itself */
+    bool added;   /* its ledger has a row of this run, */
+    bool begun;   /* one of each of its tasks, */
+    bool ended;   /* and the end of the run */
+    bool crashed; /* the last runner here left its lock behind */
     int64_t running;
-    int64_t changed;      /* tasks whose change is not in the ledger yet */
-    int64_t told_changes; /* changes of the view up to which the ledger has them */
+    int64_t changed;         /* tasks whose change is not in the ledger yet */
+    int64_t written_changes; /* changes of the view that the ledger has: the first so many */
     /* A directory or ledger that cannot be written: nothing is started there while it lasts. */
     fth_err trouble;            /* FTH_OK: none */
     double since, next_try;     /* of the trouble, on the clock that only moves forward */
@@ -49,11 +50,11 @@ typedef struct fth__job_node {
     fth__phase phase;
     bool planned; /* `need` is filled in */
     fth__pack_task need;
-    bool ours;            /* results that are there were made by this config */
-    fth_state old_state;  /* in the ledger, when the run began */
-    fth_state told;       /* state that the ledger has */
-    bool untold;          /* the view is ahead of the ledger */
-    char old_attempt[48]; /* of one that a crashed runner left running */
+    bool ours;               /* the existing results were made by this config */
+    fth_state old_state;     /* in the ledger, when the run began */
+    fth_state written_state; /* in the ledger now */
+    bool dirty;              /* the view is ahead of the ledger */
+    char old_attempt[48];    /* of one that a crashed runner left running */
 } fth__job_node;
 
 typedef struct fth__graph {

@@ -37,7 +37,8 @@ static const char *find_fault(const fth_instrument *in, int k, char *text, size_
     return text;
 }
 
-/* A flag that a verb takes and does not heed would compute and write where its user only asked. */
+/* A verb that ignores a flag, such as --plan, would compute and write where only a plan was wanted.
+ */
 static fth_status check_verbs(const fth_instrument *in, fth_err *err)
 {
     for (int k = 0; k < in->n_verbs; k++) {

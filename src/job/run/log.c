@@ -1,6 +1,7 @@
 /* log.c - sections of log files: see log.h for what happens to long ones. */
 #include "job/run/log.h"
 
+#include "base/assert.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Far more than a stage writes; a stage in an endless loop does not fill the disk. */
 #define DEFAULT_LIMIT ((uint64_t)256 << 20)
 
 /* ---- the file ---- */
@@ -46,6 +48,7 @@ static void put(fth__log *log, const char *data, size_t n)
         write_out(log, data, n);
         return;
     }
+    FTH_ASSERT(log->buffered + n <= sizeof log->buffer);
     memcpy(log->buffer + log->buffered, data, n);
     log->buffered += n;
 }
@@ -112,6 +115,7 @@ static void remember(fth__log *log, const char *text, size_t n)
         memmove(log->last, log->last + log->last_used - kept, kept);
         log->last_used = kept;
     }
+    FTH_ASSERT(log->last_used + n <= room);
     memcpy(log->last + log->last_used, text, n);
     log->last_used += n;
 }
@@ -125,7 +129,8 @@ static void to_ring(fth__log *log, const char *text, size_t n)
         text += n - FTH__LOG_TAIL;
         n = FTH__LOG_TAIL;
     }
-    size_t at = (size_t)((log->text - log->kept - n) % FTH__LOG_TAIL);
+    FTH_ASSERT(log->text - log->head >= n);
+    size_t at = (size_t)((log->text - log->head - n) % FTH__LOG_TAIL);
     const size_t first = FTH__LOG_TAIL - at < n ? FTH__LOG_TAIL - at : n;
     memcpy(log->ring + at, text, first);
     memcpy(log->ring, text + first, n - first);
@@ -133,14 +138,15 @@ static void to_ring(fth__log *log, const char *text, size_t n)
 
 void fth__log_add(fth__log *log, const char *text, size_t n)
 {
-    const uint64_t head = log->limit > FTH__LOG_TAIL ? log->limit - FTH__LOG_TAIL : 0;
+    const uint64_t most = log->limit > FTH__LOG_TAIL ? log->limit - FTH__LOG_TAIL : 0;
+    FTH_ASSERT(log->head <= log->text && log->head <= most);
     remember(log, text, n);
     log->text += n;
-    if (log->text == log->kept + n && !log->failed) { /* nothing is in the ring yet */
-        const uint64_t room = head - log->kept;
+    if (log->text == log->head + n && !log->failed) { /* nothing is in the ring yet */
+        const uint64_t room = most - log->head;
         const size_t take = n < room ? n : (size_t)room;
         put(log, text, take);
-        log->kept += take;
+        log->head += take;
         text += take;
         n -= take;
     }
@@ -150,7 +156,7 @@ void fth__log_add(fth__log *log, const char *text, size_t n)
 void fth__log_end_text(fth__log *log)
 {
     fth__log_flush(log);
-    const uint64_t rest = log->text - log->kept;
+    const uint64_t rest = log->text - log->head;
     if (rest == 0) return;
     const uint64_t tail = !log->ring ? 0 : rest < FTH__LOG_TAIL ? rest : FTH__LOG_TAIL;
     if (log->failed)
@@ -169,7 +175,7 @@ void fth__log_end_text(fth__log *log)
 
 /* ---- the error in it ---- */
 
-enum { ERROR_LINES = 12 };
+enum { ERROR_LINES = 12 }; /* of a failure without an error of ours: a trace or an abort message */
 
 /* Where the last `lines` lines of a text begin. */
 static size_t last_lines(const char *text, size_t n, int lines)

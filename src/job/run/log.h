@@ -1,10 +1,9 @@
 /* job/run/log.h - one section of a log file: the output of one run of a stage, between a header and
  * a footer.
  *
- * A section has at most as many bytes as were allowed, and its end is always there: once the
- * allowance is used up, the text goes through a ring of FTH__LOG_TAIL bytes that is written when
- * the section ends, after one line that says how much was dropped. A write that fails (a full
- * disk) loses text and is remembered; it never stops the task.
+ * A section has a limit, and its end is always there: beyond the limit the text goes through a ring
+ * of FTH__LOG_TAIL bytes that is written when the section ends, after one line that says how much
+ * was dropped. A write that fails (a full disk) loses text and is noted; it never stops the task.
  */
 #ifndef FTH_JOB_LOG_H
 #define FTH_JOB_LOG_H
@@ -13,6 +12,8 @@
 
 #include <fathom/memory.h>
 
+/* TAIL: some hundred lines, the end that matters. BUFFER: lines of one read of a pipe in few
+ * writes. LAST: an error with its hint and a trace. */
 enum { FTH__LOG_TAIL = 64 << 10, FTH__LOG_BUFFER = 32 << 10, FTH__LOG_LAST = 4096 };
 
 typedef struct fth__log {
@@ -20,8 +21,8 @@ typedef struct fth__log {
     int fd;
     uint64_t from, to; /* bytes of the section in the file */
     uint64_t limit;    /* most text between header and footer */
-    uint64_t text;     /* that came */
-    uint64_t kept;     /* of it, written so far */
+    uint64_t text;     /* bytes that were added */
+    uint64_t head;     /* of them, written before the ring was needed */
     int failed;        /* errno of the first write that failed; 0: none */
     char *ring;        /* made when the limit is reached */
     size_t buffered;

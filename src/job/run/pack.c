@@ -1,6 +1,8 @@
 /* pack.c - tasks into memory, devices and threads: see pack.h for the rules. */
 #include "job/run/pack.h"
 
+#include "base/assert.h"
+
 #include <inttypes.h>
 
 static uint64_t free_of(const fth__pack_slot *slot)
@@ -17,7 +19,7 @@ void fth__pack_init(fth__pack *pack, const fth_runner_options *opt, int threads)
         pack->slot[s].total_bytes = opt->slot[s].free_bytes;
     if (opt->memory_bytes)
         pack->slot[0].total_bytes = opt->memory_bytes;
-    else
+    else /* a tenth is left to the runner, to other programs and to the cache of files */
         pack->slot[0].total_bytes -= pack->slot[0].total_bytes / 10;
     pack->threads = opt->threads > 0 ? opt->threads : threads > 0 ? threads : 1;
     pack->jobs = opt->jobs > 0 ? opt->jobs : pack->threads;
@@ -169,17 +171,23 @@ int64_t fth__pack_next(const fth__pack *pack, const fth__pack_task *ready, int64
 void fth__pack_take(fth__pack *pack, const fth__reservation *r)
 {
     if (!r->held) return;
+    FTH_ASSERT(r->slot >= 0 && r->slot < pack->n_slots && r->threads > 0);
     pack->running++;
     pack->threads_taken += r->threads;
     pack->fallen_back += r->fell_back;
     pack->slot[r->slot].running++;
     pack->slot[0].taken_bytes += r->host_bytes;
     if (r->slot) pack->slot[r->slot].taken_bytes += r->gpu_bytes;
+    FTH_ASSERT(pack->running <= pack->jobs && pack->threads_taken <= pack->threads);
+    FTH_ASSERT(pack->slot[0].taken_bytes <= pack->slot[0].total_bytes);
+    FTH_ASSERT(pack->slot[r->slot].taken_bytes <= pack->slot[r->slot].total_bytes);
 }
 
 void fth__pack_release(fth__pack *pack, fth__reservation *r)
 {
     if (!r->held) return;
+    FTH_ASSERT(pack->running > 0 && pack->slot[r->slot].running > 0);
+    FTH_ASSERT(pack->threads_taken >= r->threads && pack->slot[0].taken_bytes >= r->host_bytes);
     pack->running--;
     pack->threads_taken -= r->threads;
     pack->fallen_back -= r->fell_back;

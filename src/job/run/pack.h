@@ -1,6 +1,6 @@
 /* job/run/pack.h - which task starts next, where, with how much memory and how many threads.
  *
- * A pure function of what is there and what runs: it knows no processes, no files and no clock, so
+ * A pure function of the resources and the running tasks: it uses no processes, files or clock, so
  * tests can simulate any set of GPUs. The runner asks for one choice at a time, takes it, and asks
  * again until there is none.
  *
@@ -14,8 +14,10 @@
 
 #include <fathom/job.h>
 
+/* SLOTS: the host and 16 GPUs, as many as one machine has. PATIENCE: a large task waits for eight
+ * smaller ones at most; any bound lets it run, and a small one leaves the machine idle sooner. */
 enum { FTH__PACK_SLOTS = 17, FTH__PACK_PATIENCE = 8 };
-/* Kept free on a GPU beside each task: its context and the fragments of others. */
+/* Left free on a GPU beside each task: its context, some hundred MiB, and fragmentation. */
 #define FTH__PACK_MARGIN ((uint64_t)1 << 30)
 
 typedef struct fth__pack_slot {

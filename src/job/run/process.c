@@ -5,6 +5,7 @@
  */
 #include "job/run/runner.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "config/store.h"
@@ -18,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS = 64, COMMAND = 8192, READ = 65536 };
+/* COMMAND: bytes of a command line in a log; longer ones are cut. READ: what a pipe holds. */
+enum { COMMAND = 8192, READ = 65536 };
 
 /* ---- the command line ---- */
 
@@ -67,7 +69,7 @@ static void add_trace(words *w, fth_mem *mem, const char *path, const fth_task *
     add_pair(w, mem, "--trace", text);
 }
 
-/* Who wants nothing cached wants no checkpoint either: every stage has this flag. */
+/* A forced run does not resume from checkpoints either: every stage has the flag. */
 static bool is_forced(const fth__job_runner *r, const fth_stage *stage)
 {
     return r->opt->force || fth__has_word(r->opt->rerun, stage->name);
@@ -78,6 +80,7 @@ static void make_words(fth__job_runner *r, int64_t i, const fth__reservation *he
     const fth_runner_options *opt = r->opt;
     const fth_task *task = &r->view->task[i];
     fth_mem *mem = r->mem;
+    FTH_ASSERT(held->slot == 0 || held->gpu_bytes >= FTH__PACK_MARGIN);
     add(w, mem, opt->program);
     add(w, mem, task->instrument);
     add(w, mem, task->stage);
@@ -142,7 +145,7 @@ static void open_log(fth__job_runner *r, fth__process *p, const fth__reservation
     fth_err err = {0};
     char time[64], memory[32], plan[32];
     if (fth__log_open(&p->log, r->mem, task->log_path, r->opt->log_bytes, &err) != FTH_OK) {
-        /* The task goes on; what it says is lost, but for the end, which the error is in. */
+        /* The task continues; its output is lost, but for the end, which holds the error. */
         fth_log_line(&r->opt->log, FTH_LOG_WARN, "%s", err.text);
         if (fth__log_open(&p->log, r->mem, "/dev/null", 0, NULL) != FTH_OK) return;
     }
@@ -235,17 +238,19 @@ static fth_status spawn(fth__job_runner *r, fth__process *p, words *w, const fth
     if (w->status != FTH_OK) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a command line");
     FTH_TRY(fth__watch_room(r->watch, err));
     fth__runner_point(r, "before_spawn");
-    fth__watch_hold(r->watch);
+    fth__watch_lock(r->watch);
     const fth_status s = fth__child_start(&p->child, r->mem, w->word, r->opt->environment,
                                           held->slot ? (number ? number + 1 : "0") : NULL, err);
     if (s == FTH_OK) fth__watch_add(r->watch, p->child.pid);
-    fth__watch_let(r->watch);
+    fth__watch_unlock(r->watch);
     if (s == FTH_OK) fth__runner_point(r, "after_spawn");
     return s;
 }
 
 fth_status fth__runner_start(fth__job_runner *r, int64_t i, fth__reservation *held, fth_err *err)
 {
+    FTH_ASSERT(r->graph.node[i].phase == FTH__PHASE_READY && r->graph.node[i].planned);
+    FTH_ASSERT(held->held && held->slot < r->opt->n_slots);
     fth_task *task = &r->view->task[i];
     fth__process *p = NULL;
     words w = {.store = {.mem = r->mem}};
@@ -304,15 +309,15 @@ static void on_progress(void *user, const char *text, size_t n, char end, bool w
     static const char said[] = "\"event\":\"say\"";
     const listener *l = user;
     (void)end;
-    /* What it says comes as text, too; a stage that talks a lot is not read twice. */
+    /* Messages come as text, too; they are not parsed twice. */
     if (memmem(text, n < 64 ? n : 64, said, sizeof said - 1)) return;
     if (whole && n > 0)
         (void)fth__progress_json(&l->p->progress, l->r->mem, text, n,
                                  l->r->view->task[l->p->task].figure);
 }
 
-/* At most a few buffers at a time, so that one process that talks a lot does not keep the others
- * waiting. */
+/* At most a few buffers at a time, so that one process with much output does not starve the others.
+ */
 static void read_pipe(int *fd, fth__progress_lines *lines, fth__line_fn *each, void *user,
                       int times)
 {
@@ -333,11 +338,11 @@ static void read_pipe(int *fd, fth__progress_lines *lines, fth__line_fn *each, v
 void fth__process_read(fth__job_runner *r, fth__process *p)
 {
     listener l = {r, p};
-    enum { TIMES = 8 };
-    read_pipe(&p->child.progress, &p->told, on_progress, &l, TIMES);
+    enum { TIMES = 8 }; /* half a MiB of output before the next process has its turn */
+    read_pipe(&p->child.progress, &p->events, on_progress, &l, TIMES);
     read_pipe(&p->child.output, &p->text, on_text, p, TIMES);
-    if (!p->heard) {
-        p->heard = true;
+    if (!p->read_once) {
+        p->read_once = true;
         fth__runner_point(r, "child_running");
     }
 }
@@ -368,6 +373,7 @@ void fth__process_show(fth__job_runner *r, fth__process *p)
 void fth__process_ask(fth__job_runner *r, fth__process *p, const char *why)
 {
     if (p->kill_at > 0) return;
+    /* 10 s unless asked otherwise: enough to save a checkpoint */
     p->kill_at = fth__watch_clock(r->watch) + (r->opt->grace_s > 0 ? r->opt->grace_s : 10);
     p->why_ended = why;
     fth__child_signal(&p->child, SIGTERM);
@@ -375,10 +381,10 @@ void fth__process_ask(fth__job_runner *r, fth__process *p, const char *why)
 
 bool fth__process_reap(fth__job_runner *r, fth__process *p)
 {
-    fth__watch_hold(r->watch);
+    fth__watch_lock(r->watch);
     const bool ended = fth__child_reap(&p->child);
     if (ended) fth__watch_remove(r->watch, p->pid);
-    fth__watch_let(r->watch);
+    fth__watch_unlock(r->watch);
     return ended;
 }
 
@@ -392,6 +398,7 @@ void fth__process_drop(fth__job_runner *r, fth__process *p)
     r->view->task[p->task].what = "";
     r->view->task[p->task].now_bytes = 0;
     fth__pack_release(&r->pack, &p->held);
+    FTH_ASSERT(r->graph.dir[r->graph.node[p->task].dir].running > 0);
     r->graph.dir[r->graph.node[p->task].dir].running--;
     for (int64_t k = 0; k < r->n_processes; k++)
         if (r->process[k] == p) r->process[k] = r->process[--r->n_processes];
@@ -403,9 +410,9 @@ void fth__process_drop(fth__job_runner *r, fth__process *p)
 static void drain(fth__job_runner *r, fth__process *p)
 {
     listener l = {r, p};
-    read_pipe(&p->child.progress, &p->told, on_progress, &l, 1 << 20);
+    read_pipe(&p->child.progress, &p->events, on_progress, &l, 1 << 20);
     read_pipe(&p->child.output, &p->text, on_text, p, 1 << 20);
-    fth__lines_flush(&p->told, on_progress, &l);
+    fth__lines_flush(&p->events, on_progress, &l);
     fth__lines_flush(&p->text, on_text, p);
     if (p->bar[0] && p->log) {
         fth__log_add(p->log, p->bar, strlen(p->bar));
@@ -413,7 +420,7 @@ static void drain(fth__job_runner *r, fth__process *p)
     }
 }
 
-/* What it told at its end; of a completed task the record has it, too. */
+/* Numbers of its last event; of a completed task the record has them, too. */
 static void take_numbers(fth_view *view, fth_task *task, const fth__progress *from)
 {
     task->ledger_bytes = from->ledger_bytes;
@@ -505,6 +512,7 @@ static fth_status conclude(fth__job_runner *r, fth__process *p, fth_err *err)
 fth_status fth__process_end(fth__job_runner *r, fth__process *p, fth_err *err)
 {
     fth_task *task = &r->view->task[p->task];
+    FTH_ASSERT(p->child.pid == 0 && task->state == FTH_STATE_RUNNING); /* reaped, and not settled */
     fth__runner_point(r, "child_exited");
     drain(r, p);
     fth__process_show(r, p);

@@ -1,6 +1,7 @@
 /* progress.c - split bytes into lines, parse progress from lines: see progress.h. */
 #include "job/run/progress.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "text/number.h"
 #include <fathom/json.h>
@@ -22,6 +23,7 @@ static void keep(fth__progress_lines *lines, const char *data, size_t n, fth__li
                  void *user)
 {
     while (n > 0) {
+        FTH_ASSERT(lines->used < sizeof lines->text);
         const size_t room = sizeof lines->text - lines->used, take = n < room ? n : room;
         memcpy(lines->text + lines->used, data, take);
         lines->used += take;

@@ -8,7 +8,7 @@
 
 #include <fathom/memory.h>
 
-enum { FTH__LINE_BYTES = 4096 };
+enum { FTH__LINE_BYTES = 4096 }; /* the longest line that a stage sends */
 
 typedef struct fth__progress_lines {
     size_t used;

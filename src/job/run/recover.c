@@ -5,6 +5,7 @@
  */
 #include "job/run/runner.h"
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "mem/heap.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What cannot be used in any of the directories is an error of the run. */
+/* The run fails when none of its directories can be used. */
 static fth_status check_any(const fth__job_runner *r, fth_err *err)
 {
     for (int64_t d = 0; d < r->graph.n_dirs; d++)
@@ -22,10 +23,12 @@ static fth_status check_any(const fth__job_runner *r, fth_err *err)
     return r->graph.dir[0].trouble.status;
 }
 
+/* A killed process is gone at once unless it waits for a disk or a driver. */
+enum { KILL_WAIT_S = 10 };
+
 static void sweep_outside(const fth__job_runner *r);
 
-/* All that can be written or none, always in the same order: two runners cannot wait for each
- * other. */
+/* Directories are locked in the order of their paths, so two runners cannot deadlock. */
 fth_status fth__runner_take(fth__job_runner *r, fth_err *err)
 {
     r->me.beats = true;
@@ -55,8 +58,8 @@ fth_status fth__runner_take(fth__job_runner *r, fth_err *err)
     return FTH_OK;
 }
 
-/* Files of .fathom that no task of this run will want: old requests, locks that were never set. */
-static void tidy_folder(const char *dir)
+/* Remove files of .fathom that are of no use to this run: old requests, locks never published. */
+static void remove_requests(const char *dir)
 {
     char path[FTH_PATH];
     if (!fth__fathom_path(path, dir, "")) return;
@@ -76,7 +79,7 @@ static void remember(fth__job_runner *r, int64_t i, const fth_task *old, bool ha
                      bool *orphans)
 {
     fth__job_node *node = &r->graph.node[i];
-    node->old_state = node->told = old->state;
+    node->old_state = node->written_state = old->state;
     /* It completed once; an attempt that did not has removed the record, and no more. */
     node->ours = had_outputs && strcmp(old->config_path, r->view->task[i].config_path) == 0;
     if (old->state != FTH_STATE_RUNNING) return;
@@ -110,6 +113,7 @@ static void compact(fth_view *rest, int64_t first, int64_t file, const bool *dro
     int64_t kept = first, files = file;
     for (int64_t i = file; i < rest->n_files; i++) {
         fth_task_file f = rest->file[i];
+        FTH_ASSERT(f.task >= first && f.task < rest->n_tasks);
         if (drop[f.task - first]) continue;
         for (int64_t k = f.task; k-- > first;) f.task -= drop[k - first];
         rest->file[files++] = f;
@@ -141,25 +145,27 @@ static fth_status read_rest(fth__job_runner *r, int64_t d, int64_t first, int64_
     return FTH_OK;
 }
 
-/* The history of a directory; processes that a dead runner left there are ended, whether their
- * task is asked for now or not. */
+/* Read the history of a directory, and kill processes that a crashed runner left there, whether
+ * their task is requested now or not. */
 static fth_status recover(fth__job_runner *r, int64_t d, fth_err *err)
 {
     fth__dir *dir = &r->graph.dir[d];
     const int64_t first = r->rest->n_tasks, file = r->rest->n_files;
     bool orphans = dir->crashed;
+    FTH_ASSERT(dir->locked);
     dir->rest_from = dir->rest_to = first;
     FTH_TRY(fth__ledger_read(r->rest, dir->path, err));
     for (int64_t k = first; k < r->rest->n_tasks; k++) {
         const fth_task *task = &r->rest->task[k];
-        if (task->state == FTH_STATE_RUNNING && !fth__attempt_kill(task->pid, task->attempt, 10))
+        if (task->state == FTH_STATE_RUNNING &&
+            !fth__attempt_kill(task->pid, task->attempt, KILL_WAIT_S))
             return FTH_FAIL(err, FTH_E_LOCKED,
                             "%s: process %lld of an earlier run works on %s and cannot be ended",
                             dir->path, (long long)task->pid, task->id);
     }
     FTH_TRY(read_rest(r, d, first, file, &orphans, err));
     dir->rest_to = r->rest->n_tasks;
-    tidy_folder(dir->path);
+    remove_requests(dir->path);
     if (orphans) fth__leftover_sweep(dir->path, 0);
     return FTH_OK;
 }
@@ -176,8 +182,8 @@ fth_status fth__runner_recover(fth__job_runner *r, fth_err *err)
     return check_any(r, err);
 }
 
-/* What a dead runner was writing outside of the output directories: run_status.json, and configs
- * that it generated. */
+/* Temporary files of a crashed runner outside of the output directories: of run_status.json and of
+ * generated configs. */
 static void sweep_outside(const fth__job_runner *r)
 {
     bool crashed = false;

@@ -54,7 +54,7 @@ static void add_count(char *text, size_t bytes, int64_t more)
 {
     const size_t n = strlen(text);
     if (more > 0)
-        snprintf(text + n, bytes - n, "; so it is with %lld more task%s", (long long)more,
+        snprintf(text + n, bytes - n, "; the same holds for %lld more task%s", (long long)more,
                  more == 1 ? "" : "s");
 }
 
@@ -81,7 +81,7 @@ static fth_status check_task(const fth__job_runner *r, int64_t i, tally *sum, ft
     return s;
 }
 
-/* The same config was edited since: the results are used, but not without a word. */
+/* The same config was edited since: the results are used, with a warning. */
 static fth_status check_edited(const fth__job_node *node, const fth_stage *stage, const char *id,
                                look *l, tally *sum, fth_err *err)
 {

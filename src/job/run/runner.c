@@ -4,6 +4,7 @@
  * the processes. Nothing starts before every directory is locked.
  */
 #include "job/run/runner.h"
+#include "base/assert.h"
 #include "job/find/jobs.h"
 #include "job/view/stale.h"
 
@@ -21,7 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICKS = 4, WAIT_MS = 100, POLLS = 256 };
+enum {
+    TICKS = 4,     /* updates of the view a second: a table that is watched looks alive */
+    WAIT_MS = 100, /* for output: the delay until the end of a task without output is noticed */
+    POLLS = 256    /* descriptors: two for each of 128 processes; further ones are read by time */
+};
 
 int64_t fth__runner_jobs(const fth__job_runner *r)
 {
@@ -79,6 +84,7 @@ static fth_status begin(fth__job_runner *r, const fth_jobs *jobs, const fth_runn
     char root[FTH_PATH];
     FTH_TRY(fth_jobs_status_path(jobs, r->status_path, sizeof r->status_path, err));
     fth__str_copy(root, sizeof root, r->status_path);
+    FTH_ASSERT(strchr(root, '/'));
     *strrchr(root, '/') = '\0';
     FTH_TRY(fth__view_set(r->view, &r->view->root, root, err));
     FTH_TRY(fth__view_set(r->view, &r->view->host, r->me.host, err));
@@ -99,6 +105,8 @@ static fth_status begin(fth__job_runner *r, const fth_jobs *jobs, const fth_runn
 static void end(fth__job_runner *r)
 {
     while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
+    FTH_ASSERT(r->pack.running == 0 && r->pack.threads_taken == 0 &&
+               r->pack.slot[0].taken_bytes == 0); /* every reservation was given back */
     fth__watch_stop(r->watch);
     for (int64_t d = r->graph.n_dirs; d-- > 0;) {
         if (!r->graph.dir[d].locked) continue;
@@ -121,6 +129,7 @@ static void end(fth__job_runner *r)
 /* Ready tasks in their order, at most so many that each can be planned at once. */
 static fth_status collect_ready(fth__job_runner *r, int64_t *n, fth_err *err)
 {
+    /* twice as many as can run, and some: enough for the packing to choose from */
     const int64_t most = 2 * (int64_t)r->pack.jobs + 8;
     *n = 0;
     FTH_TRY(fth__grow(r->mem, &r->ready, &r->cap_ready, most, err));
@@ -140,6 +149,7 @@ static fth_status collect_ready(fth__job_runner *r, int64_t *n, fth_err *err)
                 FTH_TRY(fth__runner_change(r, i, FTH_STATE_FAILED, why.text, err));
                 continue;
             }
+            FTH_ASSERT(node->planned && node->need.number == i);
             r->ready[*n] = node->need;
             r->ready_task[(*n)++] = i;
         }
@@ -155,7 +165,7 @@ static int64_t count_ready(const fth__job_runner *r)
     return n;
 }
 
-/* Whether somebody asked for the task to be left out. */
+/* Whether a request to cancel the task was made; the request is removed. */
 static bool was_cancelled(const fth_task *task)
 {
     char name[300], path[FTH_PATH];
@@ -172,6 +182,7 @@ static fth_status start_ready(fth__job_runner *r, fth_err *err)
         FTH_TRY(collect_ready(r, &n, err));
         const int64_t k = fth__pack_next(&r->pack, r->ready, n, count_ready(r), &held);
         if (k < 0) return FTH_OK;
+        FTH_ASSERT(k < n && held.held);
         for (int64_t j = 0; j < n; j++)
             if (j != k && fth__pack_before(&r->ready[j], &r->ready[k]))
                 r->graph.node[r->ready_task[j]].need.passed++;
@@ -182,14 +193,16 @@ static fth_status start_ready(fth__job_runner *r, fth_err *err)
             continue;
         }
         FTH_TRY(fth__runner_start(r, i, &held, err));
-        FTH_TRY(fth__runner_flush(r, err)); /* who is killed now is found by the next runner */
+        FTH_TRY(
+            fth__runner_flush(r, err)); /* if this runner is killed, the next finds the process */
     }
 }
 
 /* ---- waiting ---- */
 
-/* A process that writes line by line would wake us for each of them: let a few come together. */
-static void take_breath(double *last)
+/* A process that writes line by line would wake the runner for each of them (measured: 3.5 s of the
+ * processor for 32 MB): sleep until at least 2 ms after the last time, so that lines collect. */
+static void limit_wakeups(double *last)
 {
     static const double pause_s = 0.002;
     const double since = fth__clock_seconds() - *last;
@@ -281,27 +294,45 @@ static fth_status look_for_stop(fth__job_runner *r, fth_err *err)
 
 /* ---- the loop ---- */
 
+/* Whether all that counts tasks and processes counts alike. */
+__attribute__((unused)) static bool counts_agree(const fth__job_runner *r)
+{
+    int64_t open = 0, running = 0, troubled = 0;
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        open += r->graph.node[i].phase != FTH__PHASE_DONE;
+        running += r->graph.node[i].phase == FTH__PHASE_RUNS;
+    }
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        troubled += r->graph.dir[d].trouble.status != FTH_OK;
+        running -= r->graph.dir[d].running;
+    }
+    return open == r->open && troubled == r->troubled && running == 0 &&
+           r->n_processes == r->pack.running;
+}
+
 static fth_status loop(fth__job_runner *r, fth_err *err)
 {
     double next = fth__clock_seconds(), last = 0;
     int64_t idle = 0;
     for (;;) {
-        take_breath(&last);
+        limit_wakeups(&last);
         FTH_TRY(fth__watch_check(r->watch, err));
         FTH_TRY(look_for_stop(r, err));
         if (r->troubled > 0) FTH_TRY(fth__runner_fail_lost(r, err));
         FTH_TRY(fth__runner_settle(r, err));
+        FTH_ASSERT(counts_agree(r));
         FTH_TRY(fth__runner_flush(r, err));
         if (r->stop == 0) FTH_TRY(start_ready(r, err));
         if (r->n_processes == 0) {
             const bool waits = r->stop < 2 && fth__runner_waits(r);
             if (r->open == 0 && !waits) return fth__runner_flush(r, err);
             if (waits) {
+                /* nothing runs: look again soon enough for the next attempt to write a ledger */
                 nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
                 idle = 0;
                 continue;
             }
-            /* What just failed lets others be settled; that takes one turn for each stage. */
+            /* A failure settles tasks that wait for it, one stage in each iteration. */
             if (++idle > FTH__GRAPH_STAGES)
                 return FTH_FAIL(err, FTH_E_INTERNAL, "%lld tasks wait, and nothing runs",
                                 (long long)r->open);
@@ -386,7 +417,7 @@ static void list_tasks(const fth_view *view, fth_state state, char *text, size_t
 static fth_status verdict(const fth__job_runner *r, const fth_runner_result *n, fth_err *err)
 {
     char names[400];
-    if (r->stop > 0 && n->interrupted > 0) /* else it came when all was done */
+    if (r->stop > 0 && n->interrupted > 0) /* else the request came when all was done */
         return FTH_FAIL(err, FTH_E_CANCELLED, "the run was stopped: %lld tasks were interrupted",
                         (long long)n->interrupted);
     if (n->failed > 0 || n->blocked > 0) {
@@ -422,7 +453,7 @@ static fth_status end_ledger(const fth__job_runner *r, const fth__dir *dir, fth_
         const fth_status s = fth__ledger_end(r->view, dir->path, err);
         if (s == FTH_OK || s == FTH_E_NOMEM || r->stop > 1 || fth__clock_seconds() > until)
             return s;
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* as long as SQLite waited */
     }
 }
 
@@ -443,8 +474,8 @@ static bool may_be_stale(const fth__job_runner *r, int64_t d)
     return may && !dir->lost;
 }
 
-/* The last word of run_status.json is that of 'fathom status', so it is worked out in the same way:
- * from the ledger. Where all stages were asked for and are done, nothing can be stale. */
+/* The final run_status.json agrees with 'fathom status', so staleness is found in the same way:
+ * from the ledger. Where all stages were requested and are done, nothing can be stale. */
 static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
 {
     const char *dir = r->graph.dir[d].path;
@@ -467,6 +498,7 @@ static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
 /* Retry pending changes once more; those that still fail are dropped, and named. */
 static fth_status close_ledgers(fth__job_runner *r, fth_err *err)
 {
+    FTH_ASSERT(r->n_processes == 0 && r->open == 0);
     r->view->now = r->view->ended = fth__runner_now(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++) r->graph.dir[d].next_try = 0;
     FTH_TRY(fth__runner_flush(r, err));
@@ -531,7 +563,9 @@ static fth_status predict_all(fth__job_runner *r, fth_err *err)
         if (node->phase == FTH__PHASE_WAITS) {
             char reason[300];
             int k = 0;
-            while (r->graph.node[node->before[k]].phase == FTH__PHASE_DONE) k++;
+            while (k < node->n_before && r->graph.node[node->before[k]].phase == FTH__PHASE_DONE)
+                k++;
+            FTH_ASSERT(k < node->n_before); /* else it would not wait */
             const fth_task *before = &r->view->task[node->before[k]];
             snprintf(reason, sizeof reason, "after %s/%s", before->job, before->stage);
             FTH_TRY(fth__view_set(r->view, &task->reason, reason, err));

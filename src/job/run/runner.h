@@ -31,11 +31,11 @@ typedef struct fth__process {
     fth__log *log;
     double started; /* on the clock of the watch */
     double kill_at; /* the same; of a task that was asked to end; 0: it was not */
-    bool killed, heard;
+    bool killed, read_once;
     const char *why_ended; /* of a task that was asked to end */
     fth__progress progress;
-    fth__progress_lines text, told; /* of its two pipes */
-    char bar[512];                  /* the last line of a bar: it is written when the text ends */
+    fth__progress_lines text, events; /* of its two pipes */
+    char bar[512];                    /* the last line of a bar, written when the text ends */
 } fth__process;
 
 typedef struct fth__job_runner {
@@ -47,7 +47,7 @@ typedef struct fth__job_runner {
     fth__pack pack;
     fth__who me;
     fth__job_watch *watch; /* NULL: nothing is run */
-    double clock0;         /* when the run began, on the clock that only moves forward */
+    double clock0;         /* when the run began, on the monotonic clock */
     fth__process **process;
     int64_t n_processes, cap_processes;
     int64_t open; /* tasks that are not done */
@@ -67,9 +67,8 @@ typedef struct fth__job_runner {
 } fth__job_runner;
 
 void fth__runner_point(const fth__job_runner *r, const char *name);
-/* The time of day: that at the start of the run, and as long since then as the clock that only
- * moves forward says, so that nothing takes longer, or less than no time, because somebody set the
- * clock of the machine. */
+/* The time of day: that at the start of the run plus what the monotonic clock says has passed, so
+ * that setting the clock of the machine makes no duration wrong or negative. */
 double fth__runner_now(const fth__job_runner *r);
 /* Jobs that have something to do: how many may want memory and threads at a time. */
 int64_t fth__runner_jobs(const fth__job_runner *r);
@@ -92,7 +91,7 @@ double fth__runner_patience(const fth__job_runner *r);
 fth_status fth__runner_fail_lost(fth__job_runner *r, fth_err *err);
 /* Whether changes wait for a ledger that may still be written. */
 bool fth__runner_waits(const fth__job_runner *r);
-/* What no ledger knows, a line for each directory; the error of the first, FTH_OK: nothing. */
+/* Changes that no ledger has, a line for each directory; the error of the first, FTH_OK: none. */
 fth_status fth__runner_list_dropped(const fth__job_runner *r, char *text, size_t bytes,
                                     fth_err *err);
 
@@ -125,7 +124,8 @@ bool fth__process_reap(fth__job_runner *r, fth__process *p);
 fth_status fth__process_end(fth__job_runner *r, fth__process *p, fth_err *err);
 /* Ask it to end; after the grace it is killed. */
 void fth__process_ask(fth__job_runner *r, fth__process *p, const char *why);
-void fth__process_drop(fth__job_runner *r, fth__process *p); /* without a word: after an error */
+/* Kill it and free what it holds, without a change of state: after an error. */
+void fth__process_drop(fth__job_runner *r, fth__process *p);
 /* Progress and memory into the view. */
 void fth__process_show(fth__job_runner *r, fth__process *p);
 

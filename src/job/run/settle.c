@@ -3,6 +3,7 @@
  * Decided late, when earlier results exist: a stage that ran again with identical results makes no
  * later stage run. The record decides, not the ledger, which may be one step behind after a crash.
  */
+#include "base/assert.h"
 #include "job/run/runner.h"
 #include "job/stage/stage.h"
 
@@ -63,6 +64,7 @@ static int64_t look_before(const fth__job_runner *r, const fth__job_node *node, 
     *wait = false;
     for (int k = 0; k < node->n_before; k++) {
         const int64_t b = node->before[k];
+        FTH_ASSERT(b < node - r->graph.node); /* a task comes after all that it waits for */
         if (r->graph.node[b].phase != FTH__PHASE_DONE)
             *wait = true;
         else if (r->view->task[b].state != FTH_STATE_COMPLETED)
@@ -114,9 +116,8 @@ static fth_status check_missing(fth__job_runner *r, int64_t i, bool *blocked, ft
     }
     *blocked = t.used > 0;
     if (!*blocked) return FTH_OK;
-    snprintf(reason, sizeof reason,
-             "needs the results of '%s', which have to be asked for: '%s %s'", names, names,
-             node->stage->name);
+    snprintf(reason, sizeof reason, "needs the results of '%s': request them too, as '%s %s'",
+             names, names, node->stage->name);
     return decide(r, i, FTH_STATE_BLOCKED, reason, err);
 }
 
@@ -157,7 +158,7 @@ static fth_status check_record(fth__job_runner *r, int64_t i, char *reason, bool
     }
     if (!record) return FTH_OK;
     bool same = false;
-    node->ours = true; /* what is another's was refused when the run began */
+    node->ours = true; /* results of other configs were refused when the run began */
     const bool adopted = node->old_attempt[0] && strcmp(node->old_attempt, record->attempt) == 0;
     record->verify = r->opt->verify;
     snprintf(reason, REASON, "%s", adopted ? "" : forced(r, node));
@@ -174,6 +175,7 @@ static fth_status check_record(fth__job_runner *r, int64_t i, char *reason, bool
 static fth_status settle_one(fth__job_runner *r, int64_t i, fth_err *err)
 {
     fth__job_node *node = &r->graph.node[i];
+    FTH_ASSERT(r->view->task[i].state == FTH_STATE_PENDING);
     bool wait, done;
     const int64_t bad = look_before(r, node, &wait);
     if (bad >= 0) return skip(r, i, bad, err);
@@ -210,16 +212,16 @@ static fth_status predict(fth__job_runner *r, int64_t i, const char *device, uin
     return fth_stage_predict(&opt, NULL, out, err);
 }
 
-/* What a task may take: a little more than was predicted, for it plans again when it knows more.
- */
+/* What a task may take: an eighth and 16 MiB more than predicted, because it plans again when it
+ * knows its inputs, and sizes of the libraries it loads vary by some MiB. */
 static uint64_t allow(const fth__pack *pack, uint64_t predicted)
 {
     const uint64_t most = pack->slot[0].total_bytes, slack = ((uint64_t)16 << 20) + predicted / 8;
     return predicted > most ? predicted : slack > most - predicted ? most : predicted + slack;
 }
 
-/* Within the share of a job when it can be, else with all that there is. What cannot be planned
- * yet takes its share; when it runs, it says itself what is wrong. */
+/* Within the share of a job when it fits, else with all memory. A stage that cannot be planned yet
+ * gets its share; any error is reported when it runs. */
 static fth_status predict_host(fth__job_runner *r, int64_t i, const char *device, uint64_t *host,
                                fth_stage_plan *plan, fth_err *err)
 {
@@ -242,10 +244,11 @@ static fth_status predict_host(fth__job_runner *r, int64_t i, const char *device
     *plan = s == FTH_OK ? result.plan : (fth_stage_plan){0};
     *host = allow(&r->pack, plan->host_bytes ? plan->host_bytes : share);
     if (*host > most) *host = most;
+    FTH_ASSERT(*host <= r->pack.slot[0].total_bytes);
     return FTH_OK;
 }
 
-/* What a config insists on is never replaced by what there is. */
+/* A device that the config demands is never replaced by another. */
 static fth_status check_device(const fth__job_runner *r, const fth_job *job, bool *on_gpu,
                                fth_err *err)
 {

@@ -1,6 +1,7 @@
 /* spawn.c - processes of tasks: see spawn.h. */
 #include "job/run/spawn.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "mem/heap.h"
@@ -14,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* FIRST_FD: above all descriptors that a child gets, so that dup2 overwrites none of ours. */
 enum { FIRST_FD = 10, PROGRESS_FD = 3 };
 
 static void close_fd(int *fd)
@@ -56,6 +58,7 @@ static fth_status make_environment(char ***out, fth_mem *mem, const char *const 
     int64_t k = 0;
     for (int64_t i = 0; i < n; i++)
         if (strncmp(from[i], name, sizeof name - 1) != 0) memcpy(&to[k++], &from[i], sizeof *to);
+    FTH_ASSERT(k <= n);
     to[k] = own;
     *out = to;
     return FTH_OK;
@@ -129,6 +132,7 @@ fth_status fth__child_start(fth__child *child, fth_mem *mem, const char *const *
 
 void fth__child_signal(const fth__child *child, int signal)
 {
+    FTH_ASSERT(child->pid == 0 || child->pid > 1); /* -1 would be every process of the user */
     if (child->pid > 0) kill((pid_t)-child->pid, signal);
 }
 

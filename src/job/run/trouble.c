@@ -6,17 +6,19 @@
  */
 #include "job/run/runner.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 
 #include <string.h>
 
-enum { NAMED = 3 };
-static const double again_s = 0.5; /* between two attempts: each may wait a moment for a lock */
+enum { NAMED = 3 };                /* tasks that a message names */
+static const double again_s = 0.5; /* between two attempts: each may wait 0.1 s for SQLite's lock */
 
 void fth__dir_fail(fth__job_runner *r, int64_t d, const fth_err *why, bool lost)
 {
     fth__dir *dir = &r->graph.dir[d];
+    FTH_ASSERT(why->status != FTH_OK);
     const double now = fth__clock_seconds();
     if (dir->trouble.status == FTH_OK) {
         dir->since = now;
@@ -34,11 +36,13 @@ void fth__dir_heal(fth__job_runner *r, int64_t d)
     fth__dir *dir = &r->graph.dir[d];
     if (dir->trouble.status == FTH_OK || dir->lost) return;
     fth_err_clear(&dir->trouble);
+    FTH_ASSERT(r->troubled > 0);
     r->troubled--;
 }
 
 double fth__runner_patience(const fth__job_runner *r)
 {
+    /* 10 s: a backup or a person with the ledger open is done by then; a full disk is not */
     return r->opt->ledger_wait_s > 0 ? r->opt->ledger_wait_s : 10;
 }
 
@@ -80,12 +84,12 @@ bool fth__runner_waits(const fth__job_runner *r)
     return false;
 }
 
-static void list_untold(const fth__job_runner *r, int64_t d, fth__text *t)
+static void list_unwritten(const fth__job_runner *r, int64_t d, fth__text *t)
 {
     int n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         const fth_task *task = &r->view->task[i];
-        if (r->graph.node[i].dir != d || !r->graph.node[i].untold) continue;
+        if (r->graph.node[i].dir != d || !r->graph.node[i].dirty) continue;
         if (n++ < NAMED)
             fth__text_add(t, "%s%s/%s %s", n > 1 ? ", " : "", task->job, task->stage,
                           fth_state_name(task->state));
@@ -104,7 +108,7 @@ fth_status fth__runner_list_dropped(const fth__job_runner *r, char *text, size_t
         const fth__dir *dir = &r->graph.dir[d];
         if (dir->trouble.status == FTH_OK || (!dir->changed && dir->ended)) continue;
         fth__text_add(&t, "%snot in the ledger of %s: ", t.used ? "\n" : "", dir->path);
-        list_untold(r, d, &t);
+        list_unwritten(r, d, &t);
         fth__text_add(&t, " (%s)", dir->trouble.text);
         if (first == FTH_OK && err) *err = dir->trouble;
         if (first == FTH_OK) first = dir->trouble.status;
