@@ -1,6 +1,7 @@
 /* files.c - which files a stage reads and leaves, and whether they are still the same. */
 #include "job/stage/files.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "config/schema.h"
 #include "io/file.h"
@@ -15,7 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 256 << 10, END = 1 << 20 }; /* growth beside small plans; known of large files */
+/* PIECE: read at once; it is memory beside the plan, so it stays small. END: of each end of a large
+ * file that is hashed. Files up to 1 GiB are hashed whole: about a second from a disk. */
+enum { PIECE = 256 << 10, END = 1 << 20 };
 static const uint64_t whole_up_to = (uint64_t)1 << 30;
 
 void fth__file_list_init(fth_file_list *list, fth_mem *mem)
@@ -76,6 +79,7 @@ fth_status fth_file_list_add(fth_file_list *list, fth_file_kind kind, const char
     const char *label =
         full ? fth__store_text(&list->texts, title ? title : "", title ? strlen(title) : 0) : NULL;
     if (!label) return no_memory(err);
+    FTH_ASSERT(full[0] == '/');
     const int64_t at = fth__file_list_find(list, full);
     if (at >= 0) {
         if ((list->file[at].kind == FTH_FILE_INPUT) == (kind == FTH_FILE_INPUT)) return FTH_OK;

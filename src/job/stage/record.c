@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beyond this it is not a record: a thousand files take a quarter of it. */
+/* Beyond this it is not a record: a thousand files take less than a quarter of it. */
 enum { MOST_BYTES = 16 << 20 };
 
 typedef struct reader {
@@ -123,7 +123,7 @@ static void get_file(reader *in, fth_task_file *out)
     out->ends = fth_json_get_bool(in->object, "ends", false);
 }
 
-/* Records of old do not have them. */
+/* Records of older versions do not have them. */
 static void get_sets(reader *in, const fth_json_value *list)
 {
     const int64_t n = list && !fth_json_is_object(list) ? fth_json_count(list) : 0;
@@ -194,7 +194,8 @@ static fth_status damaged(const char *path, const char *why, fth_err *err)
 /* The last value is the hash of everything before it. */
 static bool is_whole(const char *text, size_t bytes)
 {
-    enum { END = 34 }; /* of ,\n  "check": "0123456789abcdef"\n}\n */
+    static const char last[] = ",\n  \"check\": \"0123456789abcdef\"\n}\n";
+    enum { END = sizeof last - 1 };
     char end[END + 1], hex[17];
     if (bytes <= END) return false;
     fth__hash_hex(fth__hash_bytes(text, bytes - END, 0), hex);

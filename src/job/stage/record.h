@@ -30,7 +30,7 @@ typedef struct fth__job_record {
     const char *cwd;         /* what its relative paths started at; "": not known */
     const char **set;        /* the --set that it was given */
     int64_t n_sets;
-    int64_t algorithm;    /* number of the stage's algorithm; 0 in records of old */
+    int64_t algorithm;    /* number of the stage's algorithm; 0 in records of older versions */
     bool verify;          /* for the check: read inputs whole, whatever their time says */
     const char *config;   /* canonical lines of the keys the stage depends on */
     uint64_t config_hash; /* of them */
@@ -45,7 +45,7 @@ typedef struct fth__job_record {
     void *store;
 } fth__job_record;
 
-/* *out is NULL, and all is well, when there is no record. A damaged one is FTH_E_FILE_FORMAT. */
+/* Without a record *out is NULL and the status FTH_OK. A damaged one is FTH_E_FILE_FORMAT. */
 fth_status fth__record_read(fth__job_record **out, fth_mem *mem, const char *output_dir,
                             const char *task_id, fth_err *err);
 void fth__record_destroy(fth__job_record *record);

@@ -3,6 +3,7 @@
  * Paths inside the output directory are relative to it, so that a moved directory keeps its
  * records.
  */
+#include "base/assert.h"
 #include "base/hash.h"
 #include "job/stage/record.h"
 #include <fathom/json.h>
@@ -24,6 +25,7 @@ uint64_t fth__record_input_hash(const fth_task_file *file, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         if (file[i].kind != FTH_FILE_INPUT) continue;
         const char *slash = strrchr(file[i].path, '/');
+        FTH_ASSERT(slash);                           /* paths of records are absolute */
         fth__hash_add(&h, slash, strlen(slash) + 1); /* a moved folder has the same inputs */
         fth__hash_add(&h, &file[i].hash, sizeof file[i].hash);
     }
@@ -73,6 +75,7 @@ static void put_file(fth_json_writer *w, const fth_task_file *f, const char *out
 {
     static const char *const kinds[FTH_FILE_KIND_COUNT] = {
         [FTH_FILE_INPUT] = "input", [FTH_FILE_OUTPUT] = "output", [FTH_FILE_FIGURE] = "figure"};
+    FTH_ASSERT((unsigned)f->kind < FTH_FILE_KIND_COUNT && f->path[0] == '/' && f->title);
     const size_t n = strlen(output_dir);
     const bool inside = strncmp(f->path, output_dir, n) == 0 && f->path[n] == '/';
     fth_json_open(w, NULL, '{');
@@ -114,6 +117,7 @@ fth_status fth__record_write(const fth__job_record *r, const char *output_dir, c
                              fth_err *err)
 {
     char path[PATH_MAX];
+    FTH_ASSERT(r->config && r->version[0] && (r->set || r->n_sets == 0)); /* complete */
     if (!fth__record_path(path, sizeof path, output_dir, task_id))
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", output_dir);
     fth_json_writer w;

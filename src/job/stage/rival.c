@@ -6,6 +6,7 @@
  */
 #include "job/stage/rival.h"
 
+#include "base/assert.h"
 #include "config/read.h"
 #include "job/find/path.h"
 #include "mem/heap.h"
@@ -30,8 +31,8 @@ static fth_status read_theirs(const fth__job_record *r, const fth_job *job, fth_
     return fth_config_check(cfg, job->instrument->schema, &opt, NULL);
 }
 
-/* Whether two paths lead to one place. Where a relative one starts is not known of records of old.
- */
+/* Whether two paths lead to one place. Records of older versions do not say where relative paths
+ * start. */
 static fth_status same_place(fth__store *texts, const char *one, const char *other, bool *same)
 {
     fth__canonical a, b;
@@ -140,6 +141,7 @@ fth_status fth__record_refuse_use(const fth__job_record *r, const fth_job *job, 
 void fth__record_say_replaced(const fth__job_record *r, fth__claim claim, const char *task_id,
                               const char *differences, char *text, size_t bytes)
 {
+    FTH_ASSERT(claim == FTH__CLAIM_GONE || claim == FTH__CLAIM_MOVED);
     snprintf(text, bytes,
              "%s: the results of '%s' were made by %s, which %s; they are replaced: %s",
              r->output_dir, task_id, r->config_path,

@@ -5,6 +5,7 @@
  */
 #include "job/stage/stage.h"
 
+#include "base/assert.h"
 #include "graph/context.h"
 
 #include "base/clock.h"
@@ -60,8 +61,8 @@ uint64_t fth__job_memory(const fth_job *job)
                : 0;
 }
 
-/* What the command line leaves open, the config may say. True: it asks for some GPU, which is no
- * more than auto, but worth a word. */
+/* Take from the config what the command line leaves open. True: the config says "gpu", which is
+ * treated as auto, with a notice. */
 static bool take_from_config(fth_options *engine, const fth_job *job)
 {
     bool any_gpu = false;
@@ -112,7 +113,7 @@ static fth_status end(fth__stage_link *link, fth_status s, fth_err *err)
 
 /* ---- before anything is touched ---- */
 
-/* A runner that lives here and did not start this process. */
+/* Refuse when another runner is active here. */
 static fth_status check_lock(const fth__stage_link *link, fth_err *err)
 {
     fth__who who;
@@ -140,7 +141,7 @@ static const fth_stage *find_stage(const fth_instrument *instrument, const char 
     return NULL;
 }
 
-/* What is there in the place of a file; NULL: nothing, or a file. */
+/* What is at the path instead of a file; NULL: nothing, or a file. */
 static const char *what_else(const char *path)
 {
     struct stat st;
@@ -149,7 +150,7 @@ static const char *what_else(const char *path)
     return S_ISFIFO(st.st_mode) ? "a pipe" : S_ISSOCK(st.st_mode) ? "a socket" : "a device";
 }
 
-/* Whoever opens a pipe waits for its other end, perhaps for ever. */
+/* Opening a pipe blocks until its other end is opened, perhaps for ever. */
 static fth_status no_file(const fth__stage_link *link, const char *path, const char *what,
                           fth_err *err)
 {
@@ -190,7 +191,7 @@ static fth_status check_maker(const fth__stage_link *link, const fth__job_record
     return fth__record_refuse_use(record, job, link->opt->stage->name, id, differences, err);
 }
 
-/* Results of the same config before it was edited are used all the same, but not without a word. */
+/* Results of the same config before it was edited are used all the same, with a notice. */
 static fth_status notice_change(fth__stage_link *link, const fth__job_record *record,
                                 const fth_stage *maker, fth_err *err)
 {
@@ -212,6 +213,7 @@ static fth_status add_before(fth__stage_link *link, const fth_stage *maker, fth_
     fth_mem *mem = link->list.mem;
     char id[256], path[PATH_MAX];
     fth__task_id(id, sizeof id, maker, job->model);
+    FTH_ASSERT(link->n_before <= job->instrument->n_stages); /* room for one more than there are */
     fth__record_before *b = &link->before[link->n_before];
     if (!fth__record_path(path, sizeof path, job->output_dir, id))
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", job->output_dir);
@@ -290,7 +292,7 @@ static fth_status check_owner(const fth__stage_link *link, const fth__job_record
     return FTH_OK;
 }
 
-/* What was done here before. Partial results of another algorithm are not resumed from. */
+/* Check the results that exist. Partial results of another algorithm are not resumed from. */
 static fth_status look_back(fth__stage_link *link, fth_err *err)
 {
     fth__job_record *record = NULL;
@@ -310,6 +312,7 @@ static fth_status prepare(fth__stage_link *link, fth_err *err)
 {
     const char *dir = link->opt->job->output_dir;
     char path[PATH_MAX];
+    FTH_ASSERT(link->claim || link->call.attempt[0]); /* this process or its runner has the lock */
     const int n = snprintf(path, sizeof path, "%s/.fathom", dir);
     if (n < 0 || (size_t)n >= sizeof path)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", dir);
@@ -331,8 +334,8 @@ static fth_status check_outputs(const fth__stage_link *link, fth_err *err)
     return FTH_OK;
 }
 
-/* Inputs were looked at before the run; one that is not the same now belongs to no result. The hash
- * of an earlier stage's output is known already. */
+/* An input that changed since the start of the run fails the stage. The hash of an earlier stage's
+ * output is known already. */
 static fth_status hash_file(fth_mem *mem, fth_task_file *f, bool verify, fth_err *err)
 {
     const fth_task_file then = *f;
@@ -383,6 +386,10 @@ static fth_status leave_record(fth__stage_link *link, fth_err *err)
                          .result = link->result};
     fth__str_copy(r.attempt, sizeof r.attempt, link->call.attempt);
     fth__str_copy(r.version, sizeof r.version, fth_version());
+    for (int64_t i = 0; i < link->list.n;
+         i++) /* all were looked at, and inputs belong to a stage */
+        FTH_ASSERT(link->list.file[i].mtime_ns != 0 && link->list.file[i].task >= 0 &&
+                   link->list.file[i].task <= link->n_before);
     fth__stage_point(link, "before_record");
     fth_status s = note_config(link, &r, err);
     if (s == FTH_OK) s = fth__record_write(&r, job->output_dir, link->id, err);
@@ -401,8 +408,8 @@ static fth_status check_device(const fth__stage_link *link, fth_err *err)
                     link->opt->stage->name, link->result.device);
 }
 
-/* What a stage holds beside the engine is known to its plan alone: it is refused here, before
- * anything is touched, and not by the allocation that would pass the budget. */
+/* Only the plan of a stage knows what it holds beside the engine: too much is refused here, before
+ * anything is modified, and not by the allocation that would pass the budget. */
 static fth_status check_fit(const fth__stage_link *link, const fth_mem *mem, uint64_t bytes,
                             bool device, fth_err *err)
 {

@@ -2,6 +2,7 @@
  *
  * Progress leaves as lines of JSON, at most ten a second; the last one is kept and always sent.
  */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "job/ledger/view.h"
@@ -13,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 4096 };
-static const double apart_s = 0.1; /* between two lines of progress */
+enum { LINE = 4096 };              /* as long as the runner's buffer for one (FTH__LINE_BYTES) */
+static const double apart_s = 0.1; /* between two lines of progress: faster than anybody reads */
 
 static fth__stage_link *link_of(const fth_stage_call *call)
 {
@@ -65,6 +66,7 @@ static void send_progress(fth__stage_link *link)
     char line[LINE];
     fth_json_writer w;
     const fth_stage_progress *p = &link->last;
+    FTH_ASSERT(link->waiting);
     begin_line(&w, line, link, NULL);
     fth_json_int(&w, "iter", p->done);
     fth_json_int(&w, "total", p->total);
@@ -211,6 +213,7 @@ double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double 
 {
     fth_plan_info info;
     fth_plan_get_info(plan, &info);
+    /* a guess for one thread of any machine: 2 Gflop/s of mixed work, 4 GB/s of memory */
     const double compute = info.flops / 2e9, move = (double)info.moved_bytes / 4e9;
     return runs * (compute > move ? compute : move) / fth_context_threads(call->context);
 }

@@ -1,8 +1,11 @@
 /* stage_rows.c - stream a text table of any length into an array, some rows at a time: neither is
  * ever whole in memory. */
+#include "base/assert.h"
+
 #include <fathom/stage.h>
 
-enum { COLUMNS = 64, BATCH = 4096 }; /* most numbers in a row; numbers that are written at once */
+/* COLUMNS: most numbers in a row. BATCH: numbers that are written at once, 16 KiB. */
+enum { COLUMNS = 64, BATCH = 4096 };
 
 typedef struct rows {
     const fth_stage_call *call;
@@ -14,6 +17,7 @@ typedef struct rows {
 static fth_status write_batch(rows *g, fth_err *err)
 {
     const int64_t lo[2] = {g->written, 0}, n[2] = {g->n, g->sink->size[1]};
+    FTH_ASSERT(g->n * n[1] <= BATCH && g->written + g->n <= g->sink->size[0]);
     if (g->n > 0) FTH_TRY(g->sink->write(g->sink->self, lo, n, g->number, err));
     g->written += g->n;
     g->n = 0;

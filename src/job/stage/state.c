@@ -2,6 +2,8 @@
  * was made with, so that a stage resumes only from its own checkpoints. */
 #include "mem/heap.h"
 
+#include "base/assert.h"
+
 #include <fathom/stage.h>
 
 #include <string.h>
@@ -122,6 +124,7 @@ static fth_status save_parts(fth_mem *mem, const char *path, const fth_state_row
             p->meta[numbers++] = (fth_file_meta){row[i].name, print_number(&row[i], p->text[i])};
     }
     for (int i = 0; ties && i < ties->n; i++) p->meta[numbers++] = ties->meta[i];
+    FTH_ASSERT(tensors <= n && numbers <= n + FTH_TIES); /* what fth_state_save made room for */
     const fth_safetensors_options opt = {.meta = p->meta, .n_meta = numbers};
     return fth_safetensors_save(mem, path, p->tensor, tensors, &opt, err);
 }
