@@ -49,7 +49,8 @@ static fth_status run(const fth_call *call)
 
 static double flops(const fth_call *call)
 {
-    double n = 200.0;
+    double n =
+        200.0; /* of one draw: ten rounds of Philox, logarithms; an estimate for the planner */
     for (int k = 0; k < call->node->out[0].n_axes; k++) n *= (double)call->out[0].extent[k];
     return n;
 }

@@ -278,7 +278,9 @@ static fth_status compare_all(compare *c, fth_err *err)
 
 fth_status fth__jobs_compare(const fth_jobs *jobs, fth_err *err)
 {
-    compare c = {.jobs = jobs, .texts = {.mem = jobs->mem, .block = 65536}};
+    compare c = {
+        .jobs = jobs,
+        .texts = {.mem = jobs->mem, .block = 65536}}; /* some paths for each of many jobs */
     c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = c.ours.mem = c.place.mem = jobs->mem;
     const fth_status s = compare_all(&c, err);
     fth__index_clear(&c.key);

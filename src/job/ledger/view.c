@@ -43,7 +43,7 @@ fth_status fth__view_create(fth_view **out, fth_mem *mem, const char *root, fth_
         fth__heap_free(mem, view);
         return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the list of jobs");
     }
-    store->texts = (fth__store){.mem = mem, .block = 16384};
+    store->texts = (fth__store){.mem = mem, .block = 16384}; /* some hundred bytes for each task */
     view->mem = mem;
     view->store = store;
     view->host = view->command = view->version = view->note = "";

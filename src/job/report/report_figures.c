@@ -212,6 +212,7 @@ static fth_status put_all(const fth__report *r, batch *b, fth_team *team, const 
 
 static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth_err *err)
 {
+    /* at least four thumbnails for a worker, which has to be started */
     const int workers = (int)fth__max_i64(1, fth__min_i64(cores(), n / 4));
     fth_team *team = NULL;
     batch *b = NULL;

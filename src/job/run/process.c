@@ -406,7 +406,8 @@ void fth__process_drop(fth__job_runner *r, fth__process *p)
     fth__heap_free(r->mem, p);
 }
 
-/* Whatever the pipes still hold; a process that was left behind cannot keep them open. */
+/* Read until the pipes are empty; a process that was left behind cannot keep them open. A million
+ * reads are no limit in practice. */
 static void drain(fth__job_runner *r, fth__process *p)
 {
     listener l = {r, p};
