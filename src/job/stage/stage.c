@@ -386,10 +386,9 @@ static fth_status leave_record(fth__stage_link *link, fth_err *err)
                          .result = link->result};
     fth__str_copy(r.attempt, sizeof r.attempt, link->call.attempt);
     fth__str_copy(r.version, sizeof r.version, fth_version());
-    for (int64_t i = 0; i < link->list.n;
-         i++) /* all were looked at, and inputs belong to a stage */
-        FTH_ASSERT(link->list.file[i].mtime_ns != 0 && link->list.file[i].task >= 0 &&
-                   link->list.file[i].task <= link->n_before);
+    /* of an input, 0 or the number of the stage before that left it */
+    for (int64_t i = 0; i < link->list.n; i++)
+        FTH_ASSERT(link->list.file[i].task >= 0 && link->list.file[i].task <= link->n_before);
     fth__stage_point(link, "before_record");
     fth_status s = note_config(link, &r, err);
     if (s == FTH_OK) s = fth__record_write(&r, job->output_dir, link->id, err);
