@@ -104,18 +104,19 @@ typedef struct sp_sizes {
     bool bound;           /* the data are not there yet: lengths are at most these */
 } sp_sizes;
 
-/* From a checked config and the data; lengths are clamped to the data (spec 8.5), and `note`, which
- * may be NULL, gets one line for each that was. `extent` is the larger extent of the positions, for
- * rank: spectral (0: not known yet, K is assumed). FTH_E_CONFIG when they do not fit together. */
+/* From a checked config and the data; lengths are clamped to the data (model 10.1), and `note`,
+ * which may be NULL, gets one line for each that was. `extent` is the larger extent of the
+ * positions, for rank: spectral (0: not known yet, K is assumed). FTH_E_CONFIG when they do not fit
+ * together. */
 typedef struct sp_notes {
     char text[8][160];
     int n;
 } sp_notes;
 fth_status sp_settings_from(sp_settings *out, const fth_config *cfg, const sp_sizes *sizes,
                             double extent, sp_notes *notes, fth_err *err);
-/* The smallest R whose eigenvalues hold 90 % of their sum (spec 5.4), in [1, cells]. */
+/* The smallest R whose eigenvalues hold 90 % of their sum (model 7.7), in [1, cells]. */
 int64_t sp_spectral_rank(double lengthscale, double extent, int64_t cells);
-/* Weights of the objective: loss = b KL - a ELL (spec 4). */
+/* Weights of the objective: loss = b KL - a ELL (model 3.2). */
 double sp_weight_ell(const sp_settings *s);
 double sp_weight_kl(const sp_settings *s);
 
@@ -142,7 +143,7 @@ bool sp_is_general(const fth_config *cfg);
 bool sp_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
 fth_status sp_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
 
-/* ---- random numbers: streams (spec 8.6). (seed, stream, iteration, index) gives the number ----
+/* ---- random numbers: streams (model 1.3). (seed, stream, iteration, index) gives the number ----
  */
 
 enum {

@@ -97,7 +97,7 @@ TEST(random_batches_follow_the_equations)
     }
 }
 
-/* Spec 6.4 and 16.7. */
+/* The two paths of model 8.3 agree. */
 TEST(stored_counts_and_dense_rows_agree)
 {
     t_random r = t_random_make(2);

@@ -335,7 +335,7 @@ TEST(projections_in_memory_and_on_file_give_equal_bits)
     EQ_I64(rmdir(t_temp_path("scratch")), 0); /* no file is left */
 }
 
-/* Spec 16.6: a cell's numbers do not depend on how many are asked for at once. */
+/* A cell's numbers do not depend on how many are asked for at once. */
 TEST(predictions_of_1_7_and_300_cells_at_once)
 {
     fth_context *ctx = sg_context(2, 0, NULL);

@@ -1,4 +1,4 @@
-/* analyze.c - the stage: from a checkpoint to factor maps, gene lists and numbers (spec 11).
+/* analyze.c - the stage: from a checkpoint to factor maps, gene lists and numbers (model 14).
  *
  * The order of things: predict, Moran's I (which gives the order of the factors), fit, loadings of
  * groups, then files. The checkpoint itself is never permuted.

@@ -1,4 +1,4 @@
-/* multianalyze.h - factors of several models compared (spec 11.10). */
+/* multianalyze.h - factors of several models compared (model 15.1). */
 #ifndef SPATIAL_MULTIANALYZE_H
 #define SPATIAL_MULTIANALYZE_H
 

@@ -1,4 +1,4 @@
-/* project.h - a trained model on cells it has not seen (spec 11.11). */
+/* project.h - a trained model on cells it has not seen (model 15.5). */
 #ifndef SPATIAL_PROJECT_H
 #define SPATIAL_PROJECT_H
 

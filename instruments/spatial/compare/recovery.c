@@ -1,7 +1,8 @@
 /* recovery.c - how well known factors were found: `fathom spatial recovery MODEL_DIR --truth FILE`.
  *
  * Factors have no order of their own: they are matched so that the sum of correlations is largest,
- * on the cells that training saw. With the frames of --video the same is shown against time.
+ * on the cells that training saw. With the frames of --video the same is shown against time (model
+ * 15.3).
  */
 #include "../answer.h"
 #include "../model/model.h"

@@ -1,4 +1,4 @@
-/* sweep.h - a grid of settings, each trained and judged by cells it has not seen (spec 11.12). */
+/* sweep.h - a grid of settings, each trained and judged by cells it has not seen (model 15.4). */
 #ifndef SPATIAL_SWEEP_H
 #define SPATIAL_SWEEP_H
 

@@ -30,7 +30,7 @@ fth_status sp_data_open(sp_data *d, fth_mem *mem, const char *dir, fth_err *err)
 void sp_data_close(sp_data *d); /* an empty one is allowed */
 /* Keep only these rows of the folder (ascending, n of them) and note the others as absent. */
 fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *err);
-/* Leave out the held-out cells of the settings (holdout_fraction, holdout, seed): spec 11.12. */
+/* Leave out the held-out cells of the settings (holdout_fraction, holdout, seed): model 2.5. */
 fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed,
                             fth_err *err);
 /* Positions as the cells of training were rescaled, for a model that is used on other cells. An

@@ -1,4 +1,4 @@
-/* permute.c - batches without replacement: a keyed permutation that is never written down.
+/* permute.c - batches without replacement: a keyed permutation that is never stored (model 10.3).
  *
  * Where element i goes is worked out from i and the key alone: the two halves of its bits are
  * swapped round by round, one of them changed by a keyed function of the other, which can always be

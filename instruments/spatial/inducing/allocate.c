@@ -1,4 +1,5 @@
-/* allocate.c - how many inducing points each group gets: counts alone, in whole numbers.
+/* allocate.c - how many inducing points each group gets: counts alone, in whole numbers (model
+ * 11.2, 11.4).
  *
  * The sum is exactly what was asked for, always: every rule here hands out what is left, one by
  * one, or takes from one group what it gives to another. Shares are compared as fractions with a

@@ -14,18 +14,18 @@ typedef struct sp_kmeans {
     bool (*progress)(void *user, double fraction);
     void *user;
 } sp_kmeans;
-/* Centres f32 [k][2] of n places, greedy k-means++ and Lloyd (spec 7.1); the same bits with any
+/* Centres f32 [k][2] of n places, greedy k-means++ and Lloyd (model 11.1); the same bits with any
  * number of workers. Fewer than k distinct places: FTH_E_NUMERIC that says how many there are. */
 fth_status sp_kmeans_run(float *centre, fth_context *ctx, const float *xy, int64_t n,
                          const sp_kmeans *opt, double *inertia, fth_err *err);
 
-/* Counts per group, t[G], for T points; n[G] are the cells of each group (spec 7.2). Before the
+/* Counts per group, t[G], for T points; n[G] are the cells of each group (model 11.2). Before the
  * step that raises every group to one. `compat`: the first in line takes the whole remainder. */
 void sp_allocate_shares(int64_t *t, const int64_t *n, int64_t groups, int64_t T, bool equal,
                         bool compat);
 /* Every group with cells gets at least one, taken from the largest. */
 void sp_allocate_raise(int64_t *t, const int64_t *n, int64_t groups);
-/* The rule for groups that a vote left without points (spec 7.3): d[G] in, the final counts out;
+/* The rule for groups that a vote left without points (model 11.4): d[G] in, the final counts out;
  * the sum stays T. FTH_E_CONFIG, with the groups, when T is too small and not `allow_empty`. */
 fth_status sp_allocate_missing(int64_t *d, const int64_t *n, int64_t groups, int64_t T,
                                bool allow_empty, fth_err *err);

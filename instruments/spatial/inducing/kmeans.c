@@ -1,4 +1,4 @@
-/* kmeans.c - k-means: several starts, Lloyd's iterations from each, the best of them.
+/* kmeans.c - k-means: several starts, Lloyd's iterations from each, the best of them (model 11.1).
  *
  * An iteration goes down the tree with the centres that may be nearest somewhere in a box. One that
  * is farther than another everywhere in the box is dropped there; where a single one is left, the

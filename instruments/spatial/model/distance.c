@@ -1,4 +1,5 @@
-/* distance.c - distances between groups, as a user gives them, made those of an embedding.
+/* distance.c - distances between groups, as a user gives them, replaced by those of an embedding
+ * (model 4.3).
  *
  * Any symmetric table is accepted; classical scaling turns it into points: B = -1/2 C D2 C has the
  * points' inner products, and where an eigenvalue is negative the table was no table of distances

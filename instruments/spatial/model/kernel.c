@@ -1,4 +1,4 @@
-/* kernel.c - covariance functions, as single numbers and as values of a graph.
+/* kernel.c - covariance functions, as single numbers and as values of a graph (model 4.1).
  *
  * All of them are one formula: v = root r / lengthscale * sqrt(nu), a polynomial in v times e^-v
  * (or e^(-v^2/2)), times nu^power. Without groups nu is 1. Both forms follow the same order of

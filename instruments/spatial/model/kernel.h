@@ -35,7 +35,7 @@ fth_val sp_cov_block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a
 /* As if the points a were of each group in turn: real [group rows cols]. */
 fth_val sp_cov_block_groups(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a,
                             const char *rows, fth_val b, fth_val gb, const char *cols);
-/* Squared distances of the embedding of a matrix of distances between groups (spec 5.1), f64
+/* Squared distances of the embedding of a matrix of distances between groups (model 4.3), f64
  * [G][G]: read from a .npy or .csv file, checked for symmetry and a zero diagonal. */
 fth_status sp_group_distance_read(fth_tensor **out, fth_mem *mem, const char *path, int64_t groups,
                                   fth_err *err);

@@ -55,8 +55,8 @@ void sp_model_clear(sp_model *m);
 /* Names, data and hashes of what it is trained on become its own. */
 fth_status sp_model_tie(sp_model *m, const sp_data *data, fth_err *err);
 
-/* The file alone gives the model (spec 10); `data` (may be NULL) is what it is to be used with: a
- * model of other genes or cells is refused unless `other_data`. Every length is checked against
+/* The file alone gives the model (model 10.9); `data` (may be NULL) is what it is to be used with:
+ * a model of other genes or cells is refused unless `other_data`. Every length is checked against
  * every tensor. With `moments`, those of the optimiser are read too when they are there. */
 fth_status sp_model_read(sp_model *m, fth_mem *mem, const char *path, const sp_data *data,
                          bool other_data, bool moments, fth_err *err);

@@ -1,4 +1,4 @@
-/* filter.h - which cells and genes stay, and the common scale of positions (spec 3.1 to 3.3). */
+/* filter.h - which cells and genes stay, and the common scale of positions (model 2.2 to 2.4). */
 #ifndef SPATIAL_FILTER_H
 #define SPATIAL_FILTER_H
 
@@ -31,12 +31,12 @@ typedef enum sp_drop {
 } sp_drop;
 extern const char *const sp_drop_names[SP_DROP_KINDS];
 
-/* Step 1 of spec 3.3: positions, counts (`bad` by row of the source) and labels that are missing.
+/* Step 1 of model 2.4: positions, counts (`bad` by row of the source) and labels that are missing.
  */
 void sp_filter_missing(sp_cells *c, const bool *bad, const fth_texts *names,
                        int64_t dropped[SP_DROP_KINDS]);
-/* Step 2: groups below the threshold go with their cells, the others keep their order. map[G] gets
- * the new number of each, -1 for none; returns how many groups stay. */
+/* Step 2 of it: groups below the threshold go with their cells, the others keep their order. map[G]
+ * gets the new number of each, -1 for none; returns how many groups stay. */
 int64_t sp_filter_small(sp_cells *c, int64_t groups, int64_t threshold, int32_t *map,
                         int64_t dropped[SP_DROP_KINDS]);
 /* max(1, round_half_even(fraction n)) */

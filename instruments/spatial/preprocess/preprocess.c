@@ -1,4 +1,4 @@
-/* preprocess.c - the stage: from a source to a preprocessed folder (spec 3). */
+/* preprocess.c - the stage: from a source to a preprocessed folder (model 2). */
 #include "preprocess.h"
 
 #include "../data/data.h"
@@ -183,7 +183,7 @@ static fth_status take_cells(sp_prepared *p, fth_err *err)
     return FTH_OK;
 }
 
-/* Cells that quality control passed, and the genes that are left (spec 3.2). */
+/* Cells that quality control passed, and the genes that are left (model 2.2). */
 static fth_status control_quality(sp_prepared *p, fth_err *err)
 {
     const fth_config *cfg = p->source.cfg;
@@ -228,7 +228,7 @@ static fth_status no_cells(const sp_prepared *p, fth_err *err)
     return s;
 }
 
-/* The filters of every dataset (spec 3.3). */
+/* The filters of every dataset (model 2.4). */
 static fth_status filter(sp_prepared *p, fth_err *err)
 {
     const fth_config *cfg = p->source.cfg;

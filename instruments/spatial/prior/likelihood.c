@@ -1,4 +1,4 @@
-/* likelihood.c - the expected log-likelihood of a batch as values of a graph (spec 6.1, 6.2).
+/* likelihood.c - the expected log-likelihood of a batch as values of a graph (model 8.1, 8.2).
  *
  * Two operations go through the stored counts (ops/poisson.h); exponentials and the linear terms,
  * which need no counts, are ordinary elementwise values and sums beside them.

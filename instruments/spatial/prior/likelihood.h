@@ -1,7 +1,7 @@
 /* likelihood.h - the expected log-likelihood of Poisson counts, from stored counts alone.
  *
  * Rates are needed only where a count is stored: the linear terms collapse to sums over cells and
- * genes of their own. So no value has both cells and genes (spec 6.1, 6.4).
+ * genes of their own. So no value has both cells and genes (model 8.3).
  */
 #ifndef SPATIAL_LIKELIHOOD_H
 #define SPATIAL_LIKELIHOOD_H
@@ -36,7 +36,7 @@ fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_
                                fth_err *err);
 /* Slope in W: real [geneb factor]. */
 fth_val sp_likelihood_slope_W(sp_likelihood *l);
-/* The rows of the batch after the multiplicative update (spec 6.2): real [geneb factor]. */
+/* The rows of the batch after the multiplicative update (model 9.2): real [geneb factor]. */
 fth_val sp_likelihood_update_W(sp_likelihood *l);
 
 #endif

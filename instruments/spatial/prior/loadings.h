@@ -1,4 +1,4 @@
-/* loadings.h - W inside a step: rows of the batch out of the parameter, and back (spec 6.2).
+/* loadings.h - W inside a step: rows of the batch out of the parameter, and back (model 9).
  *
  * The parameter W[gene factor] is W itself, or raw where loadings_mode is softplus or exp. A step
  * asks for the rows of its genes; then either the optimiser moves the parameter, by the gradient

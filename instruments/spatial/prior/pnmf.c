@@ -33,7 +33,7 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
     return fth_graph_check(net->g, err);
 }
 
-/* (s^2 + f^2 - 1)/2 - ln s, summed in f64. */
+/* (s^2 + f^2 - 1)/2 - ln s, summed in f64 (model 5a). */
 static fth_val divergence(const pnmf *b)
 {
     fth_graph *g = b->f.graph;

@@ -91,7 +91,7 @@ fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *
 fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 /* The mean alone, as if every cell were of group g: f [group factor cell] for all groups. What does
- * not depend on the group is done once (spec 5.5). */
+ * not depend on the group is done once (model 6.6, 7.6). */
 fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
 fth_status sp_predict_groups_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
 fth_status sp_predict_groups_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);

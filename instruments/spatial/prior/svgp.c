@@ -1,4 +1,5 @@
-/* svgp.c - the prior of the inducing-point models: what a step of training computes.
+/* svgp.c - the prior of the inducing-point models: what a step of training computes (model 6.2 to
+ * 6.4).
  *
  * Kernel and inducing points do not move, so the rows of A = Kzz^-1 k(Z, x) are made once for all
  * cells, and a step only reads those of its batch. The gradient in Lu is that of one matrix per

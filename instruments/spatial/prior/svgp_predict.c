@@ -1,4 +1,5 @@
-/* svgp_predict.c - factors of the inducing-point models at any places, and as if of other groups.
+/* svgp_predict.c - factors of the inducing-point models at any places, and as if of other groups
+ * (model 6.6).
  *
  * The mean as if of group g needs no projection: it is k(x, Z) with alpha = Kzz^-1 mu, and only k
  * depends on g. Where all groups are equally far apart there are two kernels in all, for "same

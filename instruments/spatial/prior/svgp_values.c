@@ -1,4 +1,4 @@
-/* svgp_values.c - Kzz, projections and marginals of the inducing-point models.
+/* svgp_values.c - Kzz, projections and marginals of the inducing-point models (model 6.2).
  *
  * A Lu, which has an element for every factor, cell and inducing point, is only ever squared and
  * summed: a product followed by a reduction, which the engine makes tile by tile. Cells are solved

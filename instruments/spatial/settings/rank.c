@@ -1,4 +1,5 @@
-/* rank.c - how many columns the covariance of a local model needs, from the spectrum of its kernel.
+/* rank.c - how many columns the covariance of a local model needs, from the spectrum of its kernel
+ * (model 7.7).
  *
  * The eigenvalues (3/l^2 + pi^2 (i^2 + j^2) / extent^2)^-3, i and j from 0 to 1000, fall with
  * q = i^2 + j^2 alone: the q where 90 % of the sum is passed is found by bisection, so nothing is

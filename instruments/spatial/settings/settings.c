@@ -158,7 +158,7 @@ static int64_t read_rank(const sp_settings *s, const fth_config *cfg, double ext
     return extent > 0 ? sp_spectral_rank(s->lengthscale, extent, s->cells) : s->K;
 }
 
-/* Lengths follow the data (spec 8.5). */
+/* Lengths follow the data (model 10.1). */
 static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, double extent,
                       sp_notes *notes)
 {

@@ -1,4 +1,4 @@
-/* init.c - where parameters start (spec 6.5), as planned graphs that write into the parameters.
+/* init.c - where parameters start (model 13), as planned graphs that write into the parameters.
  *
  * Factors F0 and loadings W0 are random or made from the counts; the logarithms of F0 are then
  * standardised over all cells and factors, and W0 takes up the change of scale. Those of nmf are

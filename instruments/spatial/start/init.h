@@ -1,4 +1,4 @@
-/* init.h - where parameters start (spec 6.5). */
+/* init.h - where parameters start (model 13). */
 #ifndef SPATIAL_INIT_H
 #define SPATIAL_INIT_H
 

@@ -1,9 +1,9 @@
 /* init_kmeans.c - loadings from centres of cells in the space of genes, factors from how near cells
  * lie to them.
  *
- * Greedy k-means++ and Lloyd as in spec 7.1, over sparse rows: with centres as [gene][centre], the
- * products of a row with all centres are one sum over its counts, and |y - c|^2 = |y|^2 - 2 y.c +
- * |c|^2.
+ * Greedy k-means++ and Lloyd as in model 11.1, over sparse rows (model 13.4): with centres as
+ * [gene][centre], the products of a row with all centres are one sum over its counts, and |y - c|^2
+ * = |y|^2 - 2 y.c + |c|^2.
  */
 #include "init_parts.h"
 

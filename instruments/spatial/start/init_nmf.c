@@ -1,4 +1,5 @@
-/* init_nmf.c - Poisson (Kullback-Leibler) factorisation of the counts, as start values.
+/* init_nmf.c - Poisson (Kullback-Leibler) factorisation of the counts, as start values (model
+ * 13.5).
  *
  * Multiplicative updates (Lee & Seung 2001) of Y ~ Poisson(F W^T) from the non-negative double SVD.
  * Given W, cells have nothing to do with each other: in one walk through the rows each cell's

@@ -1,4 +1,5 @@
-/* init_nndsvd.c - non-negative double SVD of the counts, without a matrix of cells by genes.
+/* init_nndsvd.c - non-negative double SVD of the counts, without a matrix of cells by genes (model
+ * 13.3).
  *
  * The right singular vectors span what (Y^T Y)^7 makes of a random block of genes x (factors + 10)
  * numbers; one product with Y^T Y is one walk through the rows. Within that block the problem is a

@@ -1,6 +1,6 @@
 /* init_parts.h - start values of factors and loadings that are made from the counts.
  *
- * All fill F[cell][factor] and W[gene][factor], f64 and dense, as spec 6.5 has them before the
+ * All fill F[cell][factor] and W[gene][factor], f64 and dense, as F0 and W0 of model 13, before the
  * logarithms are rescaled. `mean` is that of all counts, zeros included.
  */
 #ifndef SPATIAL_INIT_PARTS_H

@@ -1,5 +1,4 @@
-/* deviance.h - goodness of fit: Poisson deviance and reconstruction error (spec 11.3, 11.4, 16.13).
- */
+/* deviance.h - goodness of fit: Poisson deviance and reconstruction error (model 14.3, 14.4). */
 #ifndef SPATIAL_DEVIANCE_H
 #define SPATIAL_DEVIANCE_H
 

@@ -1,4 +1,5 @@
-/* enrichment.h - which genes a factor stands for more, or less, in one group than in all cells. */
+/* enrichment.h - which genes a factor stands for more, or less, in one group than in all cells
+ * (model 14.8). */
 #ifndef SPATIAL_ENRICHMENT_H
 #define SPATIAL_ENRICHMENT_H
 

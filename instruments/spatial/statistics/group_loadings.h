@@ -1,4 +1,4 @@
-/* group_loadings.h - loadings of each group of cells for given factors (spec 11.5).
+/* group_loadings.h - loadings of each group of cells for given factors (model 14.6).
  *
  * Least squares needs only two small sums of each group, Y_g^T F_g and F_g^T F_g, so an iteration
  * does not see a cell. The rule that ends it does: it watches the Poisson likelihood, which takes a

@@ -1,4 +1,4 @@
-/* match.c - assignments of rows to columns: greedy, and of least cost. */
+/* match.c - assignments of rows to columns: greedy, and of least cost (model 15.2). */
 #include "match.h"
 
 #include <math.h>

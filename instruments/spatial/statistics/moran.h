@@ -1,4 +1,4 @@
-/* moran.h - how far factors are patterns in space: Moran's I (spec 11.2). */
+/* moran.h - how far factors are patterns in space: Moran's I (model 14.2). */
 #ifndef SPATIAL_MORAN_H
 #define SPATIAL_MORAN_H
 

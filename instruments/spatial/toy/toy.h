@@ -1,4 +1,4 @@
-/* toy.h - synthetic cells with known factors: what the files of the verb share. */
+/* toy.h - synthetic cells with known factors: what the files of the verb share (model 16). */
 #ifndef SPATIAL_TOY_H
 #define SPATIAL_TOY_H
 

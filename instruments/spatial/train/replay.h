@@ -1,4 +1,4 @@
-/* replay.h - random numbers from a file, and into one (spec 8.9).
+/* replay.h - random numbers from a file, and into one (model 10.8).
  *
  * With the same batches, noise and start a run is the same run, whoever drew them: another
  * program's trajectory can be compared with ours step by step.

@@ -1,4 +1,4 @@
-/* step.h - one iteration of training as one graph and one plan (spec 8.1).
+/* step.h - one iteration of training as one graph and one plan (model 10.2).
  *
  *   prior -> f, s -> noise -> likelihood -> slopes -> prior -> gradients -> optimiser -> loadings
  *

@@ -1,4 +1,4 @@
-/* train_files.c - what a run leaves beside the model: history, config, facts (spec 8.8). */
+/* train_files.c - what a run leaves beside the model: history, config, facts. */
 #include "train.h"
 
 #include <math.h>

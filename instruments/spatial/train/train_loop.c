@@ -1,4 +1,4 @@
-/* train_loop.c - iterations: the next batch is read while a step is taken (spec 8.1). */
+/* train_loop.c - iterations: the next batch is read while a step is taken (model 10.2). */
 #include "../data/permute.h"
 #include "train.h"
 

@@ -102,7 +102,7 @@ typedef struct sb_values {
     double *df, *ds, *slope, *update;
 } sb_values;
 
-/* The same by the equations of spec 6.1 and 6.2. */
+/* The same by the equations of model 8.1, 8.2 and 9.2. */
 static inline void sb_reference(const sb_batch *b, sb_values *out)
 {
     const int64_t N = b->cells, D = b->genes, L = b->factors;

@@ -123,7 +123,7 @@ static inline void sg_run(fth_mem *mem, fth_graph *g, const fth_val *v, int n, u
     fth_plan_destroy(p);
 }
 
-/* Slopes of the loss in f and s, spec 6.1, mode expanded; a ELL. */
+/* Slopes of the loss in f and s, model 8.2a, mode expanded; a ELL. */
 static inline double sg_slopes(sg_world *w, fth_tensor *f, fth_tensor *s, fth_tensor *gf,
                                fth_tensor *gs)
 {

@@ -217,7 +217,7 @@ static inline void t_results_orders(const t_results *r, fth_mem *mem, const char
     free(v);
 }
 
-/* Everything of spec 3.4 and 11 that figures and export read. */
+/* Every file of preprocess and analyze that figures and export read. */
 static inline void t_results_make(const t_results *r)
 {
     fth_mem *mem = t_mem(1 << 28);

@@ -70,7 +70,7 @@ static void nearest(int *list, const float *xy, int i, int k)
     }
 }
 
-/* Means of spec 5.4 with twice as many neighbours, at every twentieth cell, as if of group 1: at a
+/* Means of model 7.6 with twice as many neighbours, at every twentieth cell, as if of group 1: at a
  * cell itself the others hardly count. */
 TEST(more_neighbours_can_be_asked_for)
 {

@@ -88,8 +88,8 @@ static void put(fth_h5_writer *w, const char *name, fth_dtype dtype, int64_t row
     OK(s.commit(s.self, NULL));
 }
 
-/* Four cells at (2.5, 10), (10, 2.5), (-1, 10) and one whose x is missing: as categories, and as a
- * sparse matrix; their counts as f16 too. */
+/* Four cells: at x = 2.5, y = 10; at x = 10, y = 2.5; at x = -1, y = 10; and one whose x is
+ * missing: as categories, and as a sparse matrix; their counts as f16 too. */
 static void write_odd(fth_mem *mem, const char *path)
 {
     static const char *const cells[4] = {"a", "b", "c", "d"}, *const genes[1] = {"g"},

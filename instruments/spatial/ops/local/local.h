@@ -42,10 +42,15 @@ typedef struct sp_local_batch {
     fth_val mu, Lam; /* real [factor cell] and [factor cell rank] */
     double jitter;
 } sp_local_batch;
-/* The divergence of each cell, and what its gradient is made of (spec 5.4). Outputs (SP_TERM_EQ and
- * on) 0  eq/cq [factor cellb rank], zero where cq was clamped   3  dj/cp [factor cellb] 1  ep/cp
- * [factor cellb rank]                              4  KL_j, f64 [factor cellb] 2  h     [factor
- * cellb nbr] */
+/* The divergence of each cell, and what its gradient is made of (model 7.4, 7.5). Outputs, from
+ * SP_TERM_EQ on:
+ *
+ *   0  eq/cq  [factor cellb rank], zero where cq was clamped
+ *   1  ep/cp  [factor cellb rank]
+ *   2  h      [factor cellb nbr]
+ *   3  dj/cp  [factor cellb]
+ *   4  KL_j   f64 [factor cellb]
+ */
 fth_val sp_local_terms_(fth_site site, const sp_local_batch *b);
 #define sp_local_terms(b) sp_local_terms_(FTH_HERE, (b))
 /* f and s of the batch: mu, and the root of the clamped sum of squares of Lam; [factor cellb]. */

@@ -1,4 +1,5 @@
-/* local_predict.c - operations that predict at places from the weights of their neighbours. */
+/* local_predict.c - operations that predict at places from the weights of their neighbours (model
+ * 7.6). */
 #include "local_predict.h"
 #include "local_op.h"
 

@@ -1,4 +1,4 @@
-/* local_scatter.c - the operation that turns the terms of a batch into the gradient.
+/* local_scatter.c - the operation that turns the terms of a batch into the gradient (model 7.5).
  *
  * Cells of a batch share neighbours, so adding each cell's part where it belongs would depend on
  * who comes first. Here every training cell gathers instead: the host lists who touches it, in the

@@ -1,5 +1,5 @@
 /* local_terms.c - operations over a batch of cells: their marginals, their divergence and what its
- * gradient is made of.
+ * gradient is made of (model 7.3, 7.4).
  *
  * Gradients in rows of neighbours are not added up here: cells collide there. See local_scatter.c.
  */

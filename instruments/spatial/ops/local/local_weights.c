@@ -1,4 +1,5 @@
-/* local_weights.c - the operation that conditions cells on their neighbours, given the covariance.
+/* local_weights.c - the operation that conditions cells on their neighbours, given the covariance
+ * (model 7.2).
  *
  * The neighbours' matrix is factored once for a cell and serves all groups it is asked about.
  */
