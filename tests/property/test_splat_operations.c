@@ -171,7 +171,7 @@ static fth_val dot3(const fth_val a[3], const fth_val b[3])
     return fth_add(fth_add(fth_mul(a[0], b[0]), fth_mul(a[1], b[1])), fth_mul(a[2], b[2]));
 }
 
-/* R diag(s) of section 2, a row at a time. */
+/* R diag(s), the axes of the Gaussians, a row at a time. */
 static void axes_of(const made *m, fth_val M[3][3])
 {
     fth_val q[4], s[3];

@@ -296,7 +296,7 @@ def take_header(s, path, is_mask):
 
 
 def steps(n, rng, st, lone):
-    """Section 5.5."""
+    """Divergence and dispersion (model 3.5)."""
     if n <= 0:
         if rng < 0: n, rng, st = (1, 0.0, 0.0) if st <= 0 else (2, st, st)
         elif st <= 0: st, n = rng, 2
@@ -359,7 +359,7 @@ def cell_vectors(s):
 
 
 def place(s):
-    """Section 6: pix0, f, s, o, close, distance, b, polar, vert, spindle."""
+    """Detector (model 4): pix0, f, s, o, close, distance, b, polar, vert, spindle."""
     vec = s.vector if s.convention == "custom" else dict(zip(VECTORS, AXES[s.convention]))
     b, f, sl, o, p, u = (unit(vec[n]) for n in ("beam", "fdet", "sdet", "odet", "polar", "spindle"))
     if math.sqrt(sum(x * x for x in vec["odet"])) != 1.0: o = unit(np.cross(f, sl))
@@ -550,7 +550,7 @@ def image(words, quirks=QUIRKS):
 
 
 def accumulate(x, latch):
-    """Section 11. latch None: no interpolation; else samples with an index below it are interpolated."""
+    """The sum over samples (model 9). latch None: no interpolation; else samples with an index below it are interpolated."""
     s = x.s
     quirk = s.quirks.__contains__
     J, I, M, O, T = len(x.sources), len(x.phis), len(x.U), x.O, x.T

@@ -105,7 +105,7 @@ class Compat(unittest.TestCase):
         return np.clip((v - np.float32(lo)) / np.float32(hi - lo), 0, 1).astype(np.float16).astype(np.float32)
 
     def mosaic(self, tiles, rows):
-        """Gamma, drawing, canvas and inversion of section 10."""
+        """Gamma, drawing, canvas and inversion."""
         at = [(int(float(row["y"])), int(float(row["x"]))) for row in rows]
 
         def overlap(i, j):

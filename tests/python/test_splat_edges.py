@@ -2,7 +2,7 @@
 a tile, degree 0, views that cannot be parted, equal names in two folders, too little memory, a full disk.
 seconds: 15
 
-What section 20 of the specification asks for, and where it is tested beside this file:
+All edges, and where they are tested beside this file:
   missing data and images               test_splat_mistakes: test_images_that_are_missing; test_splat_train: test_mistakes
   zero, one and coincident points       here: test_few_points; golden/splat_steps: neighbours
   small images, partial tiles           here: test_small_images; golden and property/splat_pixels: 50 x 42 and others

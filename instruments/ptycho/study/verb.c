@@ -28,7 +28,7 @@ typedef struct request {
     char dir[FTH_PATH];
 } request;
 
-/* What the study is, unless the user says otherwise (spec 17). */
+/* Settings of the study where the user gives no others. */
 static const char *const standard[][2] = {{"N", "64"},
                                           {"gridsize", "2"},
                                           {"neighbor_count", "7"},

@@ -1,4 +1,4 @@
-"""Make the arrays of this folder with zarr-python (3.1) and numcodecs, from nothing but their shapes.
+"""Make the arrays of this folder with zarr-python 3.1 and numcodecs, from nothing but their shapes.
 
     python3 make.py [FOLDER]
 

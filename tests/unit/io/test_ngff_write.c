@@ -47,7 +47,7 @@ TEST(means_are_rounded_half_up)
     fth__ngff_halve(FTH_U8, a, 3, 3, b);
     EQ_I64(b[0], (0 + 1 + 0 + 1 + 2) / 4); /* 0.5 is 1 */
     EQ_I64(b[1], 255);
-    EQ_I64(b[2], 8); /* 7.5 */
+    EQ_I64(b[2], 8); /* 7.5 rounded */
     EQ_I64(b[3], 9);
     const uint16_t c[] = {65535, 65535, 65535, 65534};
     uint16_t d[1];
