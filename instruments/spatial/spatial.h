@@ -33,7 +33,7 @@ typedef struct sp_kind_info {
 } sp_kind_info;
 extern const sp_kind_info sp_kinds[SP_KIND_COUNT];
 
-/* ---- words of choices, in the order of the config's rows (schema.c) ---- */
+/* ---- choices, in the order of the schema (schema.c) ---- */
 
 typedef enum sp_mode { SP_EXPANDED, SP_SIMPLE, SP_LOWER_BOUND } sp_mode;
 typedef enum sp_loadings {
@@ -80,28 +80,27 @@ typedef struct sp_settings {
 #undef SP_SETTING
     sp_kind kind;
     bool trainable_W; /* W is moved by the optimiser: every loadings_mode but multiplicative */
-    int64_t
-        restart; /* which of `restarts` this is: other random numbers, the same cells held out */
+    int64_t restart;  /* index of the restart: other random numbers, the same held-out cells */
 } sp_settings;
-/* The seed of what training draws. */
+/* The seed of the random numbers of training (model 1.3a). */
 static inline int64_t sp_draw_seed(const sp_settings *s)
 {
     return s->seed ^ (int64_t)((uint64_t)s->restart * UINT64_C(0x9e3779b97f4a7c15) >> 1);
 }
 
-/* How positions were rescaled: x = (x of the source - offset) scale. Of folders that others wrote,
- * and of models of such, it is not known. */
+/* How positions were rescaled: x = (x of the source - offset) scale. Unknown for folders of other
+ * programs and for their models. */
 typedef struct sp_frame {
     bool known;
     double offset[2], scale;
 } sp_frame;
 
-/* Lengths that the data decide. */
+/* Sizes of the data. */
 typedef struct sp_sizes {
     int64_t cells, genes, groups;
     int64_t entries;      /* stored counts, of all cells; a bound when `bound` */
     int64_t most_entries; /* stored counts of the fullest row; a bound when `bound` */
-    bool bound;           /* the data are not there yet: lengths are at most these */
+    bool bound;           /* the data do not exist yet: these are upper bounds */
 } sp_sizes;
 
 /* From a checked config and the data; lengths are clamped to the data (model 10.1), and `note`,
@@ -130,7 +129,7 @@ bool sp_setting_is_text(int i); /* a word: in quotes in JSON */
 const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes);
 /* false: not a value of that setting. */
 bool sp_setting_set(sp_settings *s, int i, const char *text);
-/* After setting all fields by hand or from a file: kind and trainable_W follow. */
+/* Derives kind and trainable_W after all fields were set by hand or from a file. */
 void sp_settings_derive(sp_settings *s);
 
 /* ---- the config ---- */
@@ -158,24 +157,24 @@ enum {
     SP_STREAM_NEIGHBOURS,
     SP_STREAM_TRANSFORM,
     SP_STREAM_HOLDOUT,
-    SP_STREAM_TOY /* and those behind it */
+    SP_STREAM_TOY /* and the following ones (toy.h) */
 };
 
 /* ---- files ---- */
 
-#define SP_PREPROCESSED "preprocessed" /* folder in the output directory, with these */
+#define SP_PREPROCESSED "preprocessed" /* folder in the output directory, with these files */
 #define SP_X "X.npy"
 #define SP_Y "Y.npz"
 #define SP_C "C.npy"
 #define SP_METADATA "metadata.json"
 #define SP_ROWS "rows.npy"                /* i64 [cell]: which row of the source each cell is */
-#define SP_CHECKPOINT "model.safetensors" /* these in the folder of the model */
-#define SP_CHECKPOINT_BEFORE "model.prev.safetensors" /* while it is trained */
+#define SP_CHECKPOINT "model.safetensors" /* in the folder of the model */
+#define SP_CHECKPOINT_BEFORE "model.prev.safetensors" /* backup while training */
 #define SP_TRAINING "training.json"
 #define SP_ELBO_CSV "elbo_history.csv"
 #define SP_ELBO_NPY "elbo_history.npy"
 #define SP_CONFIG "config.yaml"
-/* The number of the stage's algorithm, which the folders it keeps have in their metadata. */
+/* Version of the preprocessing algorithm, recorded in the metadata of its folders. */
 enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_FRAMES "video_frames.npy"
 #define SP_FRAME_ITERS "video_frame_iters.npy"

@@ -1,7 +1,7 @@
 /* analyze.c - the stage: from a checkpoint to factor maps, gene lists and numbers (model 14).
  *
- * The order of things: predict, Moran's I (which gives the order of the factors), fit, loadings of
- * groups, then files. The checkpoint itself is never permuted.
+ * Order: predict, Moran's I (which gives the order of the factors), fit, loadings of groups, then
+ * files. The checkpoint itself is never permuted.
  */
 #include "analyze.h"
 
@@ -20,10 +20,10 @@ const char *const sp_part_names[SP_PARTS] = {[SP_PART_OPEN] = "open",
 
 /* ---- what it takes ---- */
 
-/* What the stage takes outside of its passes: files that are opened, and all plans at once. */
+/* Memory of the stage outside of its passes: open files, and all plans at once. */
 enum { OUTSIDE = 2 << 20 };
 
-/* Libraries keep what they took, so the largest allowance of all passes counts with each. */
+/* Libraries do not give memory back, so the largest allowance of all passes counts with each. */
 static uint64_t libraries_of(const sp_pass *p)
 {
     fth_plan_info info = {0};
@@ -53,7 +53,7 @@ static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_er
                                    pass[i] == &a->fit || pass[i] == &a->ratio ? 30 : 1, show, err));
     }
     t.beside_bytes = OUTSIDE + libraries;
-    /* Moran's I is no graph: its neighbours are held while no pass runs. */
+    /* Moran's I is not a graph: its neighbour lists are held while no pass runs. */
     (void)fth_stage_plan_hold(a->call, &t, sp_moran_bytes(a->cells, fth_context_threads(a->ctx)),
                               0);
     fth_mem_stats stats;
@@ -128,7 +128,7 @@ static fth_status run_part(sp_analysis *a, sp_part part, fth_err *err)
     return FTH_OK;
 }
 
-/* How it went is for the log: results are the same whatever it took. */
+/* Times and memory go to the log only: results do not depend on them. */
 static void say_course(const sp_analysis *a)
 {
     char text[300] = "";
@@ -142,7 +142,7 @@ static void say_course(const sp_analysis *a)
                   a->broken ? "; a run took more than its plan" : "");
 }
 
-/* Files that are there when there is something to put into them. */
+/* Files that exist only where they have contents. */
 static fth_status name_exports(const fth_stage_call *call, fth_err *err)
 {
     static const char *const name[] = {SP_RESULTS, "top_genes.csv", "enriched_genes.csv"};
@@ -171,7 +171,7 @@ fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
         fth_mem_stats stats;
         fth_mem_get_stats(a.mem, &stats);
         if (stats.peak_bytes > a.peak_bytes) a.peak_bytes = stats.peak_bytes;
-        (void)fth_mem_trim(a.mem); /* parts need memory of different kinds */
+        (void)fth_mem_trim(a.mem); /* the next part reuses none of this memory */
         const double end = now_s();
         a.seconds[part] = end - start;
         start = end;

@@ -1,8 +1,8 @@
 /* analyze.h - the stage analyze: what its files share.
  *
- * Everything is planned before anything runs: opening makes all tensors and all plans, so what does
- * not fit is refused first. The same code plans from sizes alone, with tensors that are never
- * touched.
+ * Everything is planned before anything runs: opening makes all tensors and all plans, so a stage
+ * that does not fit fails before it starts. The same code plans from sizes alone, with tensors
+ * whose pages are never touched.
  */
 #ifndef SPATIAL_ANALYZE_H
 #define SPATIAL_ANALYZE_H
@@ -24,8 +24,7 @@ typedef enum sp_part {
 } sp_part;
 extern const char *const sp_part_names[SP_PARTS];
 
-/* All cells of a folder out of two tensors [cell factor]: of the training cells, and of the others.
- */
+/* All cells of a folder from two tensors [cell factor]: training cells and held-out cells. */
 typedef struct sp_both {
     fth_tensor *seen, *held;
     const int64_t *row; /* of the training cells, ascending */
@@ -69,7 +68,7 @@ typedef struct sp_analysis {
     sp_group_result group_result; /* factors in the order of the model, as everything above */
     sp_fit seen_fit, seen_mean, held_fit, held_mean;
     double seconds[SP_PARTS];
-    uint64_t planned_bytes, peak_bytes; /* of the ledger; the largest of all runs and steps */
+    uint64_t planned_bytes, peak_bytes; /* planned; largest measured over all parts */
     bool broken;                        /* a run took more than its plan */
     double guess_s;
     int64_t chunks; /* of the prediction */
@@ -82,8 +81,8 @@ void sp_analysis_close(sp_analysis *a); /* an empty one is allowed */
 bool sp_analysis_has_groups(const sp_analysis *a);
 /* Run a pass, account for it and remember its peak. */
 fth_status sp_analysis_run_pass(sp_analysis *a, sp_pass *p, fth_err *err);
-/* A pass that will not run again. What it took goes back to the system: the next one lays its
- * values out otherwise, and would touch pages that this one did not. */
+/* End a pass that will not run again and return its memory to the system: the next pass lays out
+ * its values differently and would touch further pages. */
 void sp_analysis_end_pass(sp_analysis *a, sp_pass *p);
 
 /* analyze_predict.c: factors and scales, maps as if of one group, Lu. */
@@ -98,7 +97,7 @@ fth_status sp_analysis_plan_fit(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_fit(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_group_loadings(sp_analysis *a, fth_err *err);
 
-/* analyze_write.c, metrics.c: files. Factors are put into the order of Moran's I here. */
+/* analyze_write.c, metrics.c: files. Factors are permuted into the order of Moran's I here. */
 fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_write_genes(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_write_metrics(sp_analysis *a, fth_err *err);

@@ -14,7 +14,7 @@ static fth_status read_both(void *self, const int64_t *lo, const int64_t *n, voi
     const float *seen = fth_tensor_data(b->seen), *held = fth_tensor_data(b->held);
     float *to = dst;
     (void)err;
-    int64_t low = 0, high = b->cells; /* the first training cell at or behind lo[0] */
+    int64_t low = 0, high = b->cells; /* the first training cell at or after lo[0] */
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (b->row[middle] < lo[0])
@@ -45,7 +45,7 @@ fth_source sp_both_source(sp_both *b, int64_t rows)
 
 /* ---- plans ---- */
 
-/* Shapes of the counts, before there are any. */
+/* Stand-ins with the shapes of the counts, for plans. */
 static fth_source shape_of(fth_dtype dtype, int64_t n)
 {
     return fth_source_planned(dtype, 1, &n);
@@ -77,7 +77,7 @@ static bool is_poisson(const sp_analysis *a)
     return fth_config_choice(a->call->config, "analyze.group_loadings") == 1;
 }
 
-/* Tensors first: what a pass may take is what they leave. */
+/* Tensors are created before the passes are planned: a pass may use what they leave. */
 fth_status sp_analysis_make_sums(sp_analysis *a, fth_err *err)
 {
     describe_input(a);
@@ -103,15 +103,15 @@ fth_status sp_analysis_plan_fit(sp_analysis *a, fth_err *err)
     if (a->held > 0)
         FTH_TRY(sp_sums_plan(&a->mean_pass, a->ctx, &a->in_mean, a->W, &a->mean_sums, NULL, err));
     if (!sp_analysis_has_groups(a)) return FTH_OK;
-    if (is_poisson(a)) /* B takes what the passes make */
+    if (is_poisson(a)) /* B receives the results of the passes */
         return sp_fit_plan(&a->ratio, a->ctx, &a->in, a->A, NULL, a->a, NULL, a->B, NULL, err);
     return sp_fit_plan(&a->fit, a->ctx, &a->in, a->A, a->B, a->a, a->b, NULL, NULL, err);
 }
 
 /* ---- goodness of fit ---- */
 
-/* pnmf knows nothing of a cell it has not seen: its training mean is taken, of exp(f) and, by a
- * deviation made for it, of exp(f + s^2/2). */
+/* pnmf cannot predict unseen cells: they get the training mean of exp(f), and a deviation that
+ * reproduces the training mean of exp(f + s^2/2). */
 static void guess_held(sp_analysis *a)
 {
     const float *F = fth_tensor_data(a->F), *S = fth_tensor_data(a->S);
@@ -189,7 +189,7 @@ static fth_status look_once(void *user, const double *A, double *QF, double *fit
     return FTH_OK;
 }
 
-/* F^T F of each group in one piece; the sums have the bins in the middle. */
+/* F^T F of each group, contiguous; in the sums the bins are the middle axis. */
 static fth_status squares_of(double **out, sp_analysis *a, fth_err *err)
 {
     const int64_t L = a->factors, bins = a->in.bins;

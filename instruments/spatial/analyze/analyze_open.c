@@ -78,7 +78,7 @@ static fth_status compare_settings(const sp_analysis *a, fth_err *err)
 
 /* ---- data ---- */
 
-/* Which cells training saw follows from the model. */
+/* The model determines which cells training saw. */
 static fth_status hold_out(sp_analysis *a, fth_err *err)
 {
     const sp_settings *set = &a->model.set;
@@ -157,7 +157,8 @@ static fth_status open_files(sp_analysis *a, fth_err *err)
 
 /* ---- sizes alone ---- */
 
-/* As many stored counts in every row: chunks of rows are then about as large as those of data. */
+/* The stored counts spread evenly over the rows, so that chunks of rows have about the size of real
+ * ones. */
 static fth_status make_row_ptr(sp_analysis *a, int64_t entries, fth_err *err)
 {
     void *block = NULL;
@@ -213,7 +214,7 @@ static int64_t neighbours_wanted(const sp_analysis *a)
     return k < most ? k : most;
 }
 
-/* Lists of the cells that are predicted at, as the model has them or as it is asked for. */
+/* Neighbour lists of the predicted cells: those of the model, or as the config or flags ask. */
 static fth_status find_neighbours(sp_analysis *a, fth_err *err)
 {
     sp_model *m = &a->model;
@@ -308,7 +309,7 @@ fth_status sp_analysis_open(sp_analysis *a, const fth_stage_call *call, const sp
                        .mem = fth_context_mem(call->context),
                        .planning = sizes != NULL};
     fth_status s = sizes ? open_sizes(a, sizes, err) : open_files(a, err);
-    if (s == FTH_OK) { /* lists that only training needs */
+    if (s == FTH_OK) { /* only training needs these lists */
         fth_tensor_release(a->model.nbr_kl);
         a->model.nbr_kl = NULL;
     }

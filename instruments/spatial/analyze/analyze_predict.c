@@ -1,7 +1,7 @@
 /* analyze_predict.c - factors and their deviations at all cells, maps as if of one group, Lu.
  *
- * Each is one graph that is cut along cells. analyze_batch_size is an upper bound of a chunk, not
- * its size: the memory allowed may ask for less, and the bits are the same.
+ * Each is one graph, chunked along cells. analyze_batch_size bounds the size of a chunk; the memory
+ * budget may require smaller ones, with the same bits.
  */
 #include "../prior/svgp.h"
 #include "analyze.h"
@@ -25,7 +25,7 @@ static int64_t chunks_of(const fth_plan *plan, uint64_t *bytes)
     return info.chunks > 0 ? info.chunks : 1;
 }
 
-/* The largest chunks that are not more than `most` cells: less memory gives more of them. */
+/* The largest chunks of at most `most` cells, by bisection over the memory given to the planner. */
 static fth_status plan_in_batches(sp_pass *p, const fth_val *out, int64_t cells, int64_t most,
                                   fth_err *err)
 {
@@ -41,7 +41,7 @@ static fth_status plan_in_batches(sp_pass *p, const fth_val *out, int64_t cells,
         const int64_t n = plan ? chunks_of(plan, &bytes) : 0;
         if (plan && n < need) high = middle;
         if (!plan || n >= need) low = middle;
-        if (plan && n >= need) { /* few enough: look whether fewer would do */
+        if (plan && n >= need) { /* small enough: try larger chunks */
             fth_plan_destroy(p->plan);
             p->plan = plan;
             if (n <= need + need / 8 + 1) break;
@@ -107,7 +107,8 @@ static fth_status plan_groupwise(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth
                            fth_config_int(a->call->config, "training.analyze_batch_size"), err);
 }
 
-/* The lower factor of the posterior over u in its own coordinates, whichever it was trained in. */
+/* The lower factor of the posterior over u in its own coordinates, whichever parametrization was
+ * trained. */
 static fth_val lu_of(sp_net *net)
 {
     const sp_settings *set = &net->model->set;
@@ -167,10 +168,10 @@ typedef struct files {
     fth_mem *mem;
     fth_sink *file; /* [group] */
     int64_t groups;
-    const int64_t *row; /* of each cell that is written; NULL: they are the rows */
+    const int64_t *row; /* row of each written cell; NULL: the same number */
 } files;
 
-/* Cells [lo, lo + n) of one group; neighbours in the file go together. */
+/* Cells [lo, lo + n) of one group; adjacent rows are written together. */
 static fth_status write_cells(const files *f, const fth_sink *to, int64_t lo, int64_t n,
                               int64_t factors, const float *from, fth_err *err)
 {

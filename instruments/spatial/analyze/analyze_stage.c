@@ -37,7 +37,7 @@ fth_status sp_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     FTH_TRY(sp_data_sizes(&sizes, call, err));
     FTH_TRY(sp_analyze_plan_for(call, &sizes, out, show, err));
     if (!fth_config_bool(call->config, "analyze.export")) return FTH_OK;
-    const uint64_t after = /* everything else is given back before */
+    const uint64_t after = /* everything else is released before */
         sp_export_bytes(&sizes, fth_config_int(call->config, "model.n_components"),
                         fth_context_threads(call->context));
     if (after > out->host_bytes) out->host_bytes = after;

@@ -88,7 +88,7 @@ typedef struct part_of_group {
     int64_t factors;
 } part_of_group;
 
-/* Whole rows are asked for. */
+/* Always called with whole rows. */
 static fth_status read_part(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
@@ -103,7 +103,7 @@ static fth_status write_loadings(const sp_analysis *a, fth_err *err)
     const fth_source all = fth_tensor_source(a->W);
     FTH_TRY(write_columns(a, SP_LOADINGS, &all, err));
     const int64_t groups = sp_analysis_has_groups(a) ? a->groups : 0;
-    bool left = true; /* by an analysis of more groups */
+    bool left = true; /* from an earlier analysis with more groups */
     for (int64_t g = 0; g < groups || left; g++) {
         char name[64], path[FTH_PATH];
         snprintf(name, sizeof name, "loadings_group_%lld.npy", (long long)g);
@@ -132,7 +132,7 @@ static fth_status write_held_out(const sp_analysis *a, fth_err *err)
     char path[FTH_PATH];
     fth_tensor *held = NULL;
     FTH_TRY(path_of(path, a, SP_HELD_OUT, err));
-    if (a->held == 0) return fth_path_remove(a->mem, path, err); /* of an analysis before */
+    if (a->held == 0) return fth_path_remove(a->mem, path, err); /* from an earlier analysis */
     FTH_TRY(fth_tensor_create(&held, a->mem, "held out", FTH_BOOL, 1, &a->rows, err));
     memset(fth_tensor_data(held), 0, (size_t)a->rows);
     for (int64_t i = 0; i < a->held; i++) ((uint8_t *)fth_tensor_data(held))[a->data.absent[i]] = 1;

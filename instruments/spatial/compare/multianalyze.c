@@ -1,4 +1,4 @@
-/* multianalyze.c - how far factors of models are from each other, and which belong together. */
+/* multianalyze.c - distances between factors of models, and their pairs. */
 #include "multianalyze.h"
 #include "../statistics/match.h"
 

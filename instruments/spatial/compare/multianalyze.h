@@ -38,7 +38,7 @@ typedef struct sp_comparison {
     double *away;   /* [row][n] */
     void *block;
 } sp_comparison;
-/* Distances, pairs and rows of what was filled in above them. */
+/* Computes distances, pairs and rows from the fields above. */
 fth_status sp_compare(sp_comparison *c, int64_t rows, fth_err *err);
 void sp_comparison_clear(sp_comparison *c);
 

@@ -1,7 +1,7 @@
-/* project.c - the verb project: factors of new cells by a model that is done.
+/* project.c - the verb project: factors of new cells by a trained model.
  *
- * Spatial models are asked at the new positions, in pieces that fit the budget; of counts they need
- * nothing. pnmf has nothing but counts: project_counts.c.
+ * Spatial models predict at the new positions, in chunks that fit the budget, and need no counts.
+ * pnmf is fitted to the counts: project_counts.c.
  */
 #include "project.h"
 
@@ -45,7 +45,7 @@ static fth_status find_neighbours(const sp_project *p, fth_tensor **out, fth_err
     const sp_model *m = p->model;
     const int64_t size[2] = {p->data->size.cells, m->set.K};
     FTH_TRY(fth_tensor_create(out, m->mem, "neighbours", FTH_I32, 2, size, err));
-    if (p->answer) return FTH_OK; /* only its size counts */
+    if (p->answer) return FTH_OK; /* only its size matters */
     return sp_neighbours_of(fth_tensor_data(*out), p->ctx, m->mem, fth_tensor_data(m->Z),
                             fth_tensor_size(m->Z, 0), fth_tensor_data(p->data->xy), size[0],
                             size[1], err);
@@ -66,7 +66,7 @@ static fth_status run_net(sp_net *net, const sp_query *q, fth_tensor *order, con
     fth_val f, s, by, out[2];
     const int n = answer || sink[1].write ? 2 : 1;
     fth_err own = {0};
-    if (!err) err = &own; /* plans answer with it */
+    if (!err) err = &own; /* fth_plan_make reports failures through it */
     FTH_TRY(sp_predict(net, q, &f, &s, err));
     if (!net->model->set.spatial) s = fth_max(s, fth_const(net->g, net->real, 1e-8));
     if (order) {
@@ -182,7 +182,7 @@ static fth_status tell_files(fth_answer *a, const sp_project *p, const char *mod
     return least_squares ? FTH_OK : sp_answer_array(a, out, to, SP_SCALES, FTH_F32, 2, size, err);
 }
 
-/* The order of the factors is worked out only where something is written in it. */
+/* Plans do not need the real order of the factors. */
 static fth_status no_order(fth_tensor **out, const sp_model *m, fth_err *err)
 {
     const int64_t n = m->set.n_components;

@@ -11,8 +11,8 @@ typedef struct sp_project {
     const sp_data *data;
     fth_tensor *order;        /* i64 [factor]: of the model, most spatial first, as in analyze */
     fth_sink factors, scales; /* f32 [cell factor], factors in that order */
-    uint64_t held_bytes;      /* told of least squares, which have no plan; else 0 */
-    fth_answer *answer;       /* gets the plan, and nothing runs; NULL: it does */
+    uint64_t held_bytes;      /* measured for least squares, which have no plan; else 0 */
+    fth_answer *answer;       /* if set, receives the plan, and nothing runs */
 } sp_project;
 
 /* The order of the factors of a model, from the analysis beside its file `model` or, where there is
@@ -20,7 +20,8 @@ typedef struct sp_project {
 fth_status sp_project_order(fth_tensor **out, fth_context *ctx, sp_model *m, const char *model,
                             fth_err *err);
 
-/* Cells at places: tensors of the model's scale and groups; NULL where the model has none. */
+/* Places to predict at: tensors in the scale and group codes of the model; NULL where it has none.
+ */
 typedef struct sp_places_asked {
     fth_tensor *xy, *group, *nbr;
     fth_answer *answer; /* as of the project */
@@ -29,8 +30,8 @@ typedef struct sp_places_asked {
 fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_asked *at,
                               fth_tensor *order, const fth_sink sink[2], fth_err *err);
 
-/* pnmf knows nothing of places: the factors of each cell follow from its counts, W being as it is.
- * By the variational fit of training, or by least squares, which has no scales. */
+/* pnmf does not use positions: the factors of each cell are fitted to its counts with W fixed. By
+ * the variational fit of training, or by least squares, which has no scales. */
 fth_status sp_project_counts(sp_project *p, bool least_squares, fth_err *err);
 
 #endif

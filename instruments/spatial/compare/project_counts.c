@@ -1,7 +1,6 @@
-/* project_counts.c - factors of cells from their counts, with loadings that stay as they are.
+/* project_counts.c - factors of cells from their counts, with fixed loadings.
  *
- * Given W, cells have nothing to do with each other: blocks of them are fitted one after the
- * other, and a block's result does not depend on the others.
+ * Given W, cells are independent: they are fitted in blocks, one after the other.
  */
 #include "../train/step.h"
 #include "project.h"
@@ -99,7 +98,7 @@ static double get_value(fth_tensor *t, int64_t i)
                                           : (double)((const float *)fth_tensor_data(t))[i];
 }
 
-/* All factors of a cell alike, so that its rates add up to its counts. */
+/* All factors of a cell start equal, such that its rates sum to its counts. */
 static void start_cells(const block *b, sp_model *m)
 {
     const int64_t L = m->set.n_components, *ptr = fth_tensor_data(b->counts.row_ptr);
@@ -158,7 +157,7 @@ static fth_status fit_block(block *b, fth_err *err)
     sp_step st = {0};
     set.cells = set.batch_size = b->n;
     set.y_batch_size = set.genes;
-    set.loadings_mode = SP_MULTIPLICATIVE; /* W itself, and nothing of the optimiser's */
+    set.loadings_mode = SP_MULTIPLICATIVE; /* the parameter is W itself, not trained */
     set.optimizer = SP_ADAM;
     FTH_TRY(sp_model_create(&m, of->mem, &set, of->real, true, err));
     for (int64_t i = 0; i < set.genes * set.n_components; i++)

@@ -1,7 +1,7 @@
 /* project_order.c - the order of the factors of a model: that of analyze, most spatial first.
  *
- * The file of the model does not have it: Moran's I is found by analyze, which notes which file it
- * looked at. Where there was no analysis, it is worked out as there, from the cells of training.
+ * The model file does not store it: analyze computes Moran's I and records which model file it
+ * read. Without an analysis, the order is computed here the same way, from the training cells.
  */
 #include "../statistics/moran.h"
 #include "project.h"
@@ -68,7 +68,7 @@ static fth_status work_out(fth_context *ctx, sp_model *m, const sp_data *data, i
     return s;
 }
 
-/* From the cells of training, where their folder is still beside that of the model. */
+/* From the training cells, if their folder still lies beside that of the model. */
 static fth_status from_training(fth_context *ctx, sp_model *m, const char *model, int64_t *order,
                                 bool *found, fth_err *err)
 {

@@ -1,4 +1,4 @@
-/* sweep.c - keys and values of a sweep, its runs, and what they gave. */
+/* sweep.c - keys and values of a sweep, its runs and their results. */
 #include "sweep.h"
 
 #include <math.h>

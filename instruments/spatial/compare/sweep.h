@@ -12,7 +12,7 @@ typedef struct sp_sweep_key {
     char value[SP_SWEEP_VALUES][SP_SWEEP_WORD];
 } sp_sweep_key;
 
-/* What one setting gave; NaN where it gave nothing. */
+/* Results of one run; NaN where it has none. */
 typedef struct sp_sweep_run {
     char model[SP_NAME * 2]; /* its folder */
     double held, seen;       /* mean deviance, with exp(f + s^2/2) */

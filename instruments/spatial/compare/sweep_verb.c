@@ -1,6 +1,6 @@
 /* sweep_verb.c - `fathom spatial sweep -c CFG --over model.n_components=5,10,20`
  *
- * Writes one config for each combination into a folder and gives them to the runner. All of them
+ * Writes one config for each combination into a folder and hands them to the runner. All of them
  * share the preprocessed data: the combinations are models of one output directory, so a sweep over
  * keys of preprocessing is refused.
  */
@@ -171,7 +171,7 @@ static fth_status run_all(request *r, const char *const *path, fth_err *err)
 
 enum { SETS = 5 + SP_SWEEP_KEYS };
 
-/* What fill_config sets, as texts for a job that has no file of its own. */
+/* The overrides of fill_config, as texts for a job without a config file. */
 static fth_status list_sets(const request *r, int run, char (*text)[FTH_PATH + 128],
                             const char *set_to[SETS], int *n, fth_err *err)
 {
@@ -221,7 +221,7 @@ static fth_status plan_stage(request *r, const fth_job *job, const fth_stage *st
     return FTH_OK;
 }
 
-/* The stages of one run; what all runs share is told with the first. */
+/* The stages of one run; shared inputs are listed with the first. */
 static fth_status plan_run(request *r, int run, char (*text)[FTH_PATH + 128], fth_err *err)
 {
     const char *set_to[SETS];

@@ -32,7 +32,7 @@ static fth_status check_places(const sp_data *d, const char *path, fth_err *err)
     return FTH_OK;
 }
 
-/* f64 is taken too: it is what Python makes without being told. */
+/* f64 is accepted too: it is the default of NumPy. */
 static fth_status load_places(sp_data *d, const fth_source *s, float *to, fth_err *err)
 {
     enum { PIECE = 8192 };
@@ -115,7 +115,7 @@ static fth_status open_groups(sp_data *d, fth_err *err)
 
 /* ---- counts ---- */
 
-/* What depends on which cells there are. */
+/* Recompute what depends on the chosen cells. */
 static void measure(sp_data *d)
 {
     const int64_t *ptr = fth_csr_row_ptr(d->counts);
@@ -284,7 +284,8 @@ fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *er
     return FTH_OK;
 }
 
-/* Training cells are round((1 - fraction) N) of N, halves to even as the field's scripts do it. */
+/* Training cells are round((1 - fraction) N) of N, halves to even, as the scripts of the field do
+ * it. */
 fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed, fth_err *err)
 {
     const int64_t n = d->rows, keep = (int64_t)nearbyint((1 - fraction) * (double)n);

@@ -1,4 +1,4 @@
-/* data.h - a preprocessed folder, opened: positions and groups in memory, counts on the disk. */
+/* data.h - a preprocessed folder, opened: positions and groups in memory, counts on disk. */
 #ifndef SPATIAL_DATA_H
 #define SPATIAL_DATA_H
 
@@ -12,7 +12,7 @@ typedef struct sp_data {
     fth_tensor *xy;    /* f32 [cell dim] */
     fth_tensor *group; /* i32 [cell] */
     fth_npz *npz;
-    fth_csr *counts; /* of all rows of the folder, f32; nothing of it is held but row pointers */
+    fth_csr *counts; /* of all rows of the folder, f32; only row pointers are in memory */
     fth_texts *gene_names, *cell_names, *group_names; /* cell_names: NULL when there are none */
     int64_t rows;                                     /* of the folder */
     int64_t *row;                                     /* NULL: all of them, in order */
@@ -33,8 +33,8 @@ fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *er
 /* Leave out the held-out cells of the settings (holdout_fraction, holdout, seed): model 2.5. */
 fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed,
                             fth_err *err);
-/* Positions as the cells of training were rescaled, for a model that is used on other cells. An
- * error where that is not known; nothing where it is known of neither. */
+/* Map positions to the scale of the training cells, for a model that is used on other cells. An
+ * error if one of the two maps is unknown; no change if both are. */
 fth_status sp_data_rescale(sp_data *d, const sp_frame *training, const char *model, fth_err *err);
 /* The sizes alone, for plans: of the folder when it is there, else bounds from the source file's
  * header or from the config. */
@@ -42,8 +42,8 @@ fth_status sp_data_sizes(sp_sizes *out, const fth_stage_call *call, fth_err *err
 
 /* ---- batches of counts ---- */
 
-/* Counts of some cells and genes, as rows of cells: host memory that stays where it is. Entries
- * beyond row_ptr[n] are not counted. */
+/* Counts of some cells and genes in CSR form, in host memory that does not move. Entries beyond
+ * row_ptr[n] are undefined. */
 typedef struct sp_counts {
     fth_tensor *row_ptr; /* i64 [cellb + 1] */
     fth_tensor *gene;    /* i32 [entry]: place in the gene batch */
@@ -51,12 +51,12 @@ typedef struct sp_counts {
     double constant;     /* sum of lgamma(y + 1) */
 } sp_counts;
 
-/* A reader that gathers the next batch in a thread of its own. Two buffers: a batch stays until the
- * one after the next is asked for. Rows come from memory when all counts fit into `resident_bytes`,
- * else from the file; the batches are the same. */
+/* A reader that gathers the next batch in a thread of its own. Double-buffered: a batch stays valid
+ * until the one after the next is requested. Rows come from memory when all counts fit into
+ * `resident_bytes`, else from the file; the batches are the same. */
 typedef struct sp_reader sp_reader;
-/* Length of `gene` and `value` of batches of so many cells and genes: no batch has more. Those of a
- * reader are at most as long. */
+/* Upper bound of the entries of a batch of so many cells and genes. Those of a reader are at most
+ * as long. */
 int64_t sp_reader_entries(const sp_sizes *size, int64_t cells, int64_t genes);
 /* The most memory a reader takes. */
 uint64_t sp_reader_bytes(const sp_sizes *size, int64_t cells, int64_t genes,
@@ -70,11 +70,10 @@ void sp_reader_destroy(sp_reader *r); /* NULL is allowed */
 fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene, fth_err *err);
 /* The batch asked for; the tensors stay the reader's. */
 fth_status sp_reader_take(sp_reader *r, sp_counts *out, fth_err *err);
-/* From now on so many threads gather batches, where rows are in memory: for steps on a device,
- * which take less time than one thread needs. The batches are the same. */
+/* From now on this many threads gather batches, if the rows are in memory: steps on a device take
+ * less time than one thread needs. The batches are the same. */
 fth_status sp_reader_share(sp_reader *r, int threads, fth_err *err);
-/* What the thread of the reader, or one that helps it, does for each batch before that can be
- * taken. */
+/* A callback that the reader's threads run for each batch before it can be taken. */
 typedef void sp_reader_then(void *arg);
 void sp_reader_after(sp_reader *r, sp_reader_then *then, void *arg);
 

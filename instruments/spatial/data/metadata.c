@@ -1,6 +1,6 @@
 /* metadata.c - metadata.json, whose lists of names may be the largest thing in the folder.
  *
- * A tree of a million names would take a hundred times what they are. So the text is read once,
+ * A JSON tree of a million names would take a hundred times their bytes. So the text is read once,
  * its top members are found by their brackets, and lists of names go straight into lists of
  * strings; the few small members are parsed as JSON.
  */
@@ -267,7 +267,7 @@ static bool take_number(span *s, double *out)
     return ok;
 }
 
-/* How positions were rescaled; a folder that others wrote need not say. */
+/* How positions were rescaled; folders of other programs need not say it. */
 static fth_status take_frame(const document *d, sp_frame *out, fth_err *err)
 {
     span offset, scale;
@@ -287,7 +287,7 @@ static fth_status take_frame(const document *d, sp_frame *out, fth_err *err)
     return FTH_OK;
 }
 
-/* All places first: lists are unpacked where they stand, and then the text is no longer JSON. */
+/* Locate all values first: lists are unpacked in place, after which the text is no longer JSON. */
 static fth_status take_all(sp_metadata *m, const document *d, fth_err *err)
 {
     span genes, cells, groups;

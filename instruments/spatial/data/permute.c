@@ -1,16 +1,16 @@
 /* permute.c - batches without replacement: a keyed permutation that is never stored (model 10.3).
  *
- * Where element i goes is worked out from i and the key alone: the two halves of its bits are
- * swapped round by round, one of them changed by a keyed function of the other, which can always be
- * undone, so no two elements meet. The network permutes a power of four; whoever lands at n or
- * beyond goes through it again until he is below n. Batches need no table of all cells that way,
- * and no memory of the batches before.
+ * A Feistel network computes the image of an element from its index and the key alone: in each
+ * round the two halves of the bits are swapped and one is changed by a keyed function of the other,
+ * which is invertible, so images are distinct. The network permutes a power of four; an image of n
+ * or more is fed through it again until it is below n. So a batch needs neither a table of all
+ * cells nor the batches before it.
  */
 #include "permute.h"
 
 #include <fathom/ops.h>
 
-enum { ROUNDS = 8 }; /* halves of one bit need many: four leave visible corners */
+enum { ROUNDS = 8 }; /* small N need many: with four rounds some pairs are visibly more frequent */
 
 typedef struct network {
     int half; /* bits of a half */
@@ -58,7 +58,7 @@ static void sink(int64_t *v, int64_t at, int64_t n)
     v[at] = x;
 }
 
-/* A heap: in place, without memory of its own and without bad cases. */
+/* Heap sort: in place, O(n log n) in every case. */
 static void sort(int64_t *v, int64_t n)
 {
     for (int64_t i = n / 2 - 1; i >= 0; i--) sink(v, i, n);

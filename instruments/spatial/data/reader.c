@@ -1,8 +1,8 @@
-/* reader.c - batches of counts, gathered one step ahead by a thread of their own.
+/* reader.c - batches of counts, gathered one step ahead by a thread.
  *
  * A batch is some rows of the matrix with some of its columns, renumbered. Rows are copied from
- * memory, where all of them are, or read from the file in pieces; either way they pass through the
- * same loop, so the bytes of a batch do not show where they came from.
+ * memory if all of them fit there, else read from the file in pieces; both pass through the same
+ * loop, so a batch has the same bytes either way.
  */
 #include "data.h"
 
@@ -14,8 +14,8 @@
 
 enum {
     PIECE = 1 << 16, /* entries read from a file at a time, or one row when that has more */
-    TABLE = 1024,    /* counts below this have their lgamma kept */
-    BLOCK = 16       /* rows that a thread of the team takes at a time */
+    TABLE = 1024,    /* lgamma is tabulated for counts below this */
+    BLOCK = 16       /* rows per task of the team */
 };
 
 /* Rows of counts as they stand: row i has entries ptr[i] to ptr[i + 1] - 1. */
@@ -43,7 +43,7 @@ struct sp_reader {
     double *lgamma;
     sp_counts batch[2];
     bool whole[2]; /* that batch is all cells and genes, in order */
-    int into;      /* the batch that is filled next; the other is the caller's */
+    int into;      /* the batch that is filled next; the other belongs to the caller */
 
     /* between the caller and the thread, under the lock */
     pthread_t thread;
@@ -51,10 +51,10 @@ struct sp_reader {
     pthread_cond_t changed;
     bool started, stop;
     bool asked;           /* a batch was asked for and not taken yet */
-    bool busy;            /* it is being gathered, or waits for it */
+    bool busy;            /* it is being gathered, or is queued */
     int64_t *cell, *gene; /* the lists asked for */
     bool all_cells, all_genes;
-    fth_team *team;       /* that helps the thread; NULL: it is alone */
+    fth_team *team;       /* helper threads; NULL: none */
     sp_reader_then *then; /* called by the thread after a batch */
     void *then_arg;
     fth_status status;
@@ -123,7 +123,7 @@ static fth_status add_any_row(sp_reader *r, filling *b, const rows *from, int64_
     return FTH_OK;
 }
 
-/* Counts above 0, each gene once: nothing to look out for while batches are gathered. */
+/* Only counts above 0 and each gene once: gathering needs no checks. */
 static bool is_plain(const rows *from, int64_t at)
 {
     bool plain = true;
@@ -133,8 +133,8 @@ static bool is_plain(const rows *from, int64_t at)
     return plain;
 }
 
-/* The same for a plain row. Which genes are in a batch is chance, so no branch asks for it: an
- * entry that does not stay is written over by the next. */
+/* The same for a plain row. Whether a gene is in the batch is unpredictable, so there is no branch:
+ * an entry that is not kept is overwritten by the next. */
 static int64_t add_plain_row(const sp_reader *r, const filling *b, const rows *from, int64_t at,
                              int64_t n)
 {
@@ -228,7 +228,7 @@ static fth_status gather_alone(sp_reader *r, sp_counts *out, fth_err *err)
 
 /* ---- gathering by a team ----
  *
- * Of plain rows in memory: lengths first, so that everybody knows where his rows begin. */
+ * Of plain rows in memory: lengths first, so that each thread knows where its rows begin. */
 
 typedef struct sharing {
     const sp_reader *r;
@@ -256,7 +256,7 @@ static void count_block(void *arg, int64_t block, int worker)
     }
 }
 
-/* Beyond the last entry of a block another thread may have written already, or nobody may. */
+/* Entries beyond the end of a block may belong to another thread, or be out of bounds. */
 static void add_careful_row(const sharing *s, int64_t cell, int64_t n)
 {
     for (int64_t i = s->from.ptr[cell]; i < s->from.ptr[cell + 1]; i++) {
@@ -292,7 +292,7 @@ static void end_batch(void *arg, int64_t i, int worker)
     s->b.constant = sum;
 }
 
-/* false: nothing of the batch is there, and nothing came after it. */
+/* false: nothing was gathered and the callback did not run. */
 static bool gather_together(sp_reader *r, sp_counts *out)
 {
     const int64_t blocks = (r->cells + BLOCK - 1) / BLOCK;
@@ -569,7 +569,7 @@ static fth_status check_twice(sp_reader *r, const int64_t *gene, fth_err *err)
     return FTH_OK;
 }
 
-/* The batch that is the caller's holds what is asked for already. */
+/* The batch that the caller holds is already the requested one. */
 static bool have_it(const sp_reader *r)
 {
     return r->all_cells && r->all_genes && r->whole[1 - r->into];
@@ -583,7 +583,7 @@ fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene,
         return FTH_FAIL(err, FTH_E_USAGE, "a batch of some of the cells or genes needs a list");
     FTH_TRY(check_list(cell, r->cells, size->cells, "cell", err));
     FTH_TRY(check_list(gene, r->genes, size->genes, "gene", err));
-    FTH_TRY(check_twice(r, gene, err)); /* the thread rests: nothing was asked for */
+    FTH_TRY(check_twice(r, gene, err)); /* the thread is idle: nothing was requested */
     if (cell) memcpy(r->cell, cell, (size_t)r->cells * sizeof *cell);
     if (gene) memcpy(r->gene, gene, (size_t)r->genes * sizeof *gene);
     r->all_cells = !cell;

@@ -1,7 +1,7 @@
 /* walk.h - the counts of the training cells, row by row from the first to the last.
  *
- * For what goes through all counts again and again and is no graph: start values. Rows are read in
- * pieces, so a walk takes the same little memory for any data.
+ * For iterative algorithms over all counts that are not graphs: start values. Rows are read in
+ * pieces, so memory does not depend on the size of the data.
  */
 #ifndef SPATIAL_WALK_H
 #define SPATIAL_WALK_H

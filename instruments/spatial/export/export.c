@@ -1,7 +1,6 @@
 /* export.c - results of models in one h5ad file: `fathom spatial export`.
  *
- * The source is copied byte for byte, so everything in it stays as it is, in whatever layout it
- * has; then this is added:
+ * The source is copied byte for byte, so everything in it is unchanged; then these are added:
  *
  *   obsm/fathom_MODEL_factors, _scales  a row for each cell of the file; NaN: it was dropped
  *   varm/fathom_MODEL_loadings          a row for each gene; raw/varm where raw has the genes
@@ -9,8 +8,8 @@
  *   obs/fathom_MODEL_held_out           which of them training did not see, where there are such
  *   uns/fathom/MODEL                    settings, moran, metrics
  *
- * Before version 0.7, frames and maps were single datasets of records, which take no more members;
- * there the arrays go to uns/fathom/MODEL too, and the marks to uns/fathom/kept and
+ * Before version 0.7, data frames and obsm were single compound datasets, which take no further
+ * members; there the arrays go to uns/fathom/MODEL too, and the masks to uns/fathom/kept and
  * uns/fathom/MODEL/held_out.
  */
 #include "export.h"
@@ -44,7 +43,7 @@ static bool is_records(job *j, const char *place)
     return j->h5 && fth_h5_kind_of(j->h5, place) == FTH_H5_DATASET;
 }
 
-/* A group that anndata reads as a dictionary. One that is there keeps its attributes. */
+/* A group that anndata reads as a dictionary. An existing one keeps its attributes. */
 static fth_status need_dict(job *j, const char *place, fth_err *err)
 {
     if (j->h5 && fth_h5_kind_of(j->h5, place) == FTH_H5_GROUP) return FTH_OK;
@@ -53,7 +52,7 @@ static fth_status need_dict(job *j, const char *place, fth_err *err)
 
 /* ---- arrays ---- */
 
-/* "obsm/fathom_svgp_factors", or where obsm takes nothing, "uns/fathom/svgp/factors". */
+/* "obsm/fathom_svgp_factors", or "uns/fathom/svgp/factors" where obsm is a compound dataset. */
 static fth_status place_of(job *j, const char *axis, const char *model, const char *what,
                            char place[FTH_PATH], fth_err *err)
 {
@@ -63,7 +62,7 @@ static fth_status place_of(job *j, const char *axis, const char *model, const ch
     }
     FTH_TRY(need_dict(j, axis, err));
     snprintf(place, FTH_PATH, "%s/fathom_%s_%s", axis, model, what);
-    return fth_h5_remove(j->w, place, err); /* of an export before */
+    return fth_h5_remove(j->w, place, err); /* from an earlier export */
 }
 
 static fth_status put_cells(job *j, const char *model, const char *dir, const char *file,
@@ -198,7 +197,7 @@ static fth_status add_columns(job *j, fth_err *err)
     int64_t n = 0;
     if (j->h5 && !fth_h5_attr_exists(j->h5, "/obs", "column-order")) return FTH_OK; /* all are */
     if (j->h5 && fth_h5_attr_text(j->h5, "/obs", "column-order", &old, NULL) == FTH_OK)
-        n = fth_texts_count(old); /* an empty list may be one of numbers */
+        n = fth_texts_count(old); /* an empty list may have a numeric type */
     const int64_t most = n + 1 + j->n_columns;
     fth_status s =
         fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)most * sizeof(char *), "columns", &block, err);
@@ -216,8 +215,7 @@ static fth_status add_columns(job *j, fth_err *err)
     return s;
 }
 
-/* A mark for each row of the file: whether `mark` (NULL: true) has its cell; false: it was dropped.
- */
+/* A boolean for each row of the file: `mark` of its cell (NULL: true); false for dropped cells. */
 static fth_status put_marks(job *j, const char *place, const uint8_t *mark, fth_err *err)
 {
     void *block = NULL;
@@ -277,7 +275,7 @@ static fth_status mark_cells(job *j, fth_err *err)
 
 /* ---- the file ---- */
 
-/* How many cells have results; -1: no model says. */
+/* Number of cells with results; -1: unknown. */
 static fth_status count_results(job *j, int64_t *rows, fth_err *err)
 {
     char dir[FTH_PATH], path[FTH_PATH];
@@ -299,7 +297,8 @@ static fth_status count_results(job *j, int64_t *rows, fth_err *err)
     return FTH_OK;
 }
 
-/* Results of fewer cells than there are are those of training: the others were held out. */
+/* Results of fewer cells than the folder has are those of the training cells: the others were held
+ * out. */
 static fth_status find_training(job *j, sp_data *training, fth_err *err)
 {
     const fth_config *cfg = j->e->config;
@@ -320,7 +319,7 @@ static fth_status find_training(job *j, sp_data *training, fth_err *err)
     return s;
 }
 
-/* Places point at cells of the folder; now at those with results. */
+/* Renumber places from cells of the folder to cells with results. */
 static fth_status leave_out(job *j, const sp_data *training, fth_err *err)
 {
     void *block = NULL;

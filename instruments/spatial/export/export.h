@@ -1,4 +1,4 @@
-/* export.h - results put back: into a copy of the h5ad file, and as lists of genes. */
+/* export.h - results in a copy of the h5ad file, and as gene lists. */
 #ifndef SPATIAL_EXPORT_H
 #define SPATIAL_EXPORT_H
 
@@ -6,7 +6,7 @@
 
 #define SP_RESULTS "results.h5ad"
 
-/* Which rows of a file the cells of a folder are, and which of its genes. */
+/* Maps rows and genes of a file to cells and genes of a folder. */
 typedef struct sp_places {
     fth_mem *mem;
     int64_t rows, genes, raw_genes; /* of the file; raw_genes: of /raw/var, 0 when there is none */
@@ -14,17 +14,17 @@ typedef struct sp_places {
     int64_t *gene;                  /* [genes]: gene of the folder, -1: dropped */
     int64_t *raw_gene;              /* [raw_genes] */
 } sp_places;
-/* Cells by rows.npy of the folder, where it is there, else by name; genes by name. */
+/* Cells by rows.npy of the folder if it exists, else by name; genes by name. */
 fth_status sp_places_find(sp_places *p, fth_mem *mem, const char *path, const sp_data *data,
                           fth_err *err);
 void sp_places_clear(sp_places *p); /* an empty one is allowed */
 
-/* Place of each of `want` among `have`, which have no doubles; -1: not there. *found counts. */
+/* Index of each of `want` in `have`, which are unique; -1: not found. *found counts the others. */
 fth_status sp_names_match(int64_t *place, fth_mem *mem, const fth_texts *want,
                           const fth_texts *have, int64_t *found, fth_err *err);
 
-/* Results of models, into one h5ad file. `source` (NULL: there is none, the cells of the folder are
- * written anew) is copied. Model i has its files in "DIR/model[i]". */
+/* Results of models, into one h5ad file. `source` is copied (NULL: none, a new file is written from
+ * the folder). Model i has its files in "DIR/model[i]". */
 typedef struct sp_export {
     fth_context *context;
     const fth_config *config; /* says which cells were held out */
@@ -43,8 +43,8 @@ fth_status sp_export_genes(fth_context *ctx, const sp_data *data, const char *mo
 /* Whether there are loadings of groups, and so enriched_genes.csv. */
 bool sp_export_has_groups(const sp_data *data, const char *model_dir);
 
-/* The most that writing takes: names of cells twice with their places, a piece of the file, and the
- * library. */
+/* Upper bound of the memory of writing: names of cells twice with their indices, a piece of the
+ * file, and the library. */
 uint64_t sp_export_bytes(const sp_sizes *size, int64_t factors, int threads);
 /* For the stage analyze: "MODEL_DIR/results.h5ad" and the lists, by the config of the call. */
 fth_status sp_export_stage(const fth_stage_call *call, fth_err *err);

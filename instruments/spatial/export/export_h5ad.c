@@ -1,4 +1,4 @@
-/* export_h5ad.c - parts of an h5ad file, with the attributes that anndata knows them by. */
+/* export_h5ad.c - elements of an h5ad file, with the encoding attributes of anndata. */
 #include "export.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ fth_status sp_h5ad_put_texts(fth_h5_writer *w, fth_mem *mem, const char *place,
 
 /* ---- rows of a file, in another order ---- */
 
-/* Rows [first, first + n) of the target; those that have a row of the file are read in one go. */
+/* Rows [first, first + n) of the target; the source rows they need are read at once. */
 static fth_status gather(const fth_source *file, const int64_t *at, int64_t first, int64_t n,
                          int64_t *index, float *room, float *to, fth_err *err)
 {
@@ -185,7 +185,7 @@ static fth_status put_members(fth_h5_writer *w, fth_mem *mem, const char *place,
         const int n = snprintf(name, sizeof name, "%s/%s", place, key);
         if (n < 0 || n >= (int)sizeof name || key[0] == '\0') continue;
         for (char *c = name + strlen(place) + 1; *c; c++)
-            if (*c == '/') *c = '_'; /* HDF5 would make groups of it */
+            if (*c == '/') *c = '_'; /* HDF5 would create groups */
         FTH_TRY(sp_h5ad_put_json(w, mem, name, member, err));
     }
     return FTH_OK;
@@ -199,7 +199,7 @@ fth_status sp_h5ad_put_json(fth_h5_writer *w, fth_mem *mem, const char *place,
     if (text) return sp_h5ad_put_text(w, place, text, err);
     if (fth_json_count(v) > 0) return put_list(w, mem, place, v, err);
     if (fth_json_get_bool(v, NULL, false) != fth_json_get_bool(v, NULL, true)) {
-        const double number = fth_json_get_real(v, NULL, (double)NAN); /* not a truth value */
+        const double number = fth_json_get_real(v, NULL, (double)NAN); /* not a boolean */
         const int64_t whole = fth_json_get_int(v, NULL, INT64_MIN);
         if (whole != INT64_MIN && (double)whole == number)
             return sp_h5ad_put_number(w, place, FTH_I64, &whole, err);

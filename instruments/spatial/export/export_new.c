@@ -1,4 +1,4 @@
-/* export_new.c - a preprocessed folder as an h5ad file, where there was none. */
+/* export_new.c - a preprocessed folder as a new h5ad file. */
 #include "export.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* export_places.c - where the cells and genes of a preprocessed folder stand in their source.
+/* export_places.c - maps cells and genes of a preprocessed folder to their source.
  *
- * Preprocessing drops and reorders. Its folder may say which rows it kept; else names decide: those
- * of cells are the index of obs, those of genes were made unique in the order of the file.
+ * Preprocessing drops and reorders. Its folder may record which rows it kept; else names are
+ * matched: cell names are the index of obs, gene names were made unique in the order of the file.
  */
 #include "../data/metadata.h"
 #include "../read/anndata.h"
@@ -16,7 +16,7 @@ static uint64_t hash_of(const char *text)
     return fth_hash_bytes(text, strlen(text), 0);
 }
 
-/* The slot of a name, or the free one where it belongs. */
+/* The hash slot of a name, or the free one for it. */
 static int64_t slot_of(const int64_t *slot, int64_t slots, const fth_texts *have, const char *name)
 {
     int64_t i = (int64_t)(hash_of(name) % (uint64_t)slots);
@@ -61,7 +61,7 @@ static fth_status take(fth_mem *mem, int64_t n, int64_t **out, fth_err *err)
     return FTH_OK;
 }
 
-/* A file of rows that was changed, or is of other cells, would put results on the wrong ones. */
+/* A rows.npy that was changed, or of other cells, would assign results to the wrong cells. */
 static fth_status wrong_rows(const sp_data *data, const char *what, fth_err *err)
 {
     FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s/%s: %s", data->dir, SP_ROWS, what);
@@ -69,7 +69,7 @@ static fth_status wrong_rows(const sp_data *data, const char *what, fth_err *err
     return FTH_E_FILE_FORMAT;
 }
 
-/* It holds what preprocessing wrote, and the cells of these rows have the names of the folder's. */
+/* Its hash is that of preprocessing, and the cells of these rows have the names of the folder. */
 static fth_status check_rows(fth_mem *mem, const sp_data *data, const int64_t *row,
                              const fth_texts *names, fth_err *err)
 {
@@ -94,7 +94,7 @@ static fth_status check_rows(fth_mem *mem, const sp_data *data, const int64_t *r
     return FTH_OK;
 }
 
-/* Numbers kept by preprocessing, in the order of the folder; *out NULL: it did not keep them. */
+/* Row numbers kept by preprocessing, in the order of the folder; *out NULL: not recorded. */
 static fth_status read_kept(fth_mem *mem, const sp_data *data, const char *name, int64_t n,
                             int64_t below, fth_tensor **out, fth_err *err)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The file that was preprocessed; NULL: it was no h5ad file. */
+/* The preprocessed file; NULL: not an h5ad file. */
 static const char *source_of(const fth_config *cfg)
 {
     static const char *const others[] = {"toy", "arrays", "tenx"};
@@ -98,7 +98,7 @@ static fth_status find_models(const fth_config *cfg, const char *dir, char own[S
     return s;
 }
 
-/* What is copied or made anew, and the lists of genes beside each model. */
+/* The copied or new file, and the gene lists of each model. */
 static fth_status tell_files(const sp_export *e, const sp_data *d, fth_answer *a, fth_err *err)
 {
     char dir[FTH_PATH];

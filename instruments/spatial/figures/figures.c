@@ -1,4 +1,5 @@
-/* figures.c - the stage that draws: opens the results of a model and goes through the table. */
+/* figures.c - the stage figures: opens the results of a model and draws the figures of the table.
+ */
 #include "figures.h"
 
 #include "../preprocess/display.h"
@@ -59,7 +60,7 @@ fth_status sp_figures_files(const fth_stage_call *call, fth_file_list *list, fth
     read_model(&d);
     for (int i = 0; i < sp_figure_count; i++) {
         const sp_figure_info *f = &sp_figure_list[i];
-        if (f->when > SP_MULTI || !applies(&d, f)) continue; /* others depend on the data */
+        if (f->when > SP_MULTI || !applies(&d, f)) continue; /* the others depend on the data */
         for (int64_t k = 0; k < fth_config_count(call->config, "figures.formats"); k++) {
             char file[FTH_PATH];
             const fth_file_kind kind = sp_draw_format(&d, f->file, k, file);
@@ -249,7 +250,7 @@ static fth_status draw_all(sp_drawing *d, fth_err *err)
     return FTH_OK;
 }
 
-/* What drawing would take, whatever the shape of the tissue is. */
+/* Memory of drawing, for any shape of the tissue. */
 static fth_status plan_all(sp_drawing *d, fth_err *err)
 {
     for (int k = 0; k < SP_SHAPES; k++) {
@@ -286,7 +287,7 @@ fth_status sp_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
             fprintf(show, "%s; the largest takes %s\n", out->text,
                     fth_mem_format_size(d.most, text, sizeof text));
     }
-    close_drawing(&d); /* what it held is in base_bytes */
+    close_drawing(&d); /* its memory is counted in base_bytes */
     if (s == FTH_OK) (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM);
     return s;
 }

@@ -1,11 +1,10 @@
 /* figures.h - what the figures share: the results of a model, read a column at a time.
  *
- * A drawing is a model's results and the cells they belong to. Everything with one number for each
- * cell is a row of sp_rows: made when the figure reads it, some rows at a time, and forgotten. So
- * drawing holds the positions, a few such rows and one row of panels, however many cells there are.
+ * A drawing is a model's results and the cells they belong to. Everything with one number per cell
+ * is a row of sp_rows: computed when the figure reads it, some rows at a time, and discarded. So
+ * memory is the positions, a few such rows and one row of panels.
  *
- * The same functions plan: they describe every figure, and instead of saving it add up what that
- * would hold.
+ * The same functions plan: they describe every figure and add up its memory instead of saving it.
  */
 #ifndef SPATIAL_FIGURES_H
 #define SPATIAL_FIGURES_H
@@ -25,7 +24,7 @@ typedef enum sp_figure_when {
     SP_VIDEO    /* training with --video */
 } sp_figure_when;
 
-/* Which figures are drawn without being asked for. */
+/* Which figures are drawn by default. */
 typedef enum sp_figure_set { SP_MAIN, SP_MORE } sp_figure_set;
 
 struct sp_shown;
@@ -114,7 +113,7 @@ typedef struct sp_gene_rows {
 } sp_gene_rows;
 void sp_gene_rows_open(sp_gene_rows *g, sp_drawing *d, const int64_t *gene, int64_t n, bool log1p);
 
-/* What the model says these counts are, as log1p: row i is gene[i]. */
+/* Expected counts of the model, as log1p: row i is gene[i]. */
 typedef struct sp_fitted_rows {
     sp_rows rows;
     const int64_t *gene;
@@ -136,7 +135,7 @@ fth_status sp_draw_take(sp_drawing *d, uint64_t bytes, void *out, fth_err *err);
 void sp_draw_give(sp_drawing *d, void *block, uint64_t bytes);
 /* A file of the model's folder. */
 fth_status sp_draw_open(sp_drawing *d, const char *name, fth_source *out, fth_err *err);
-/* One that has a number for each cell and factor. */
+/* A file with a number for each cell and factor. */
 fth_status sp_draw_open_cells(sp_drawing *d, const char *name, fth_source *out, fth_err *err);
 
 /* A figure at the resolution of the config, or at less where it would have too many pixels. */
@@ -158,7 +157,7 @@ void sp_draw_ground(const sp_drawing *d, fth_panel *p, const fth_panel_options *
 double sp_draw_area(int64_t points, double inches);
 /* "Factor 3" and, where it is known, a line "I = 0.123". */
 const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64]);
-/* The texts "Factor 1", ...: to be given back with *bytes. */
+/* The texts "Factor 1", ...: to be released with *bytes. */
 fth_status sp_draw_factors(sp_drawing *d, const char ***out, uint64_t *bytes, fth_err *err);
 /* The first characters of a text, with dots when some are missing. */
 const char *sp_draw_short(const char *text, int most, char *out, size_t bytes);
@@ -166,7 +165,7 @@ const char *sp_draw_short(const char *text, int most, char *out, size_t bytes);
  * folder of figures. */
 fth_status sp_draw_save(sp_drawing *d, fth_figure *fig, const char *name, const char *title,
                         fth_err *err);
-/* The same for a file that was written otherwise: progress, and a line in the record. */
+/* The same for a file that was written by other means: progress, and a line in the record. */
 fth_status sp_draw_saved(sp_drawing *d, fth_file_kind kind, const char *path, const char *name,
                          const char *title, fth_err *err);
 /* The file of format number k of the config, in place of the .png of the table. */
@@ -174,8 +173,8 @@ fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, c
 
 /* ---- sheets (figures_sheet.c) ---- */
 
-/* Panels of cells have one of a few shapes, so that a plan can try all of them before the cells are
- * known. */
+/* Panels of cells have one of a few aspect ratios, so that a plan can try all of them before the
+ * cells are known. */
 enum { SP_SHAPES = 9 };
 double sp_sheet_shape(int k); /* width by height: 1/4 to 4 */
 void sp_sheet_choose(sp_drawing *d);
@@ -183,7 +182,7 @@ void sp_sheet_choose(sp_drawing *d);
 /* Panels of one size in rows. */
 struct sp_sheet {
     int64_t columns;
-    double width, height; /* inches of a panel, with what stands around it */
+    double width, height; /* inches of a panel with its margins */
     double box[2];        /* of the cells alone */
 };
 /* `side`: of a square as large as the cells' box. Rows hold whole blocks of panels. `bars`: panels
@@ -191,7 +190,7 @@ struct sp_sheet {
 sp_sheet sp_sheet_of(const sp_drawing *d, int64_t panels, int64_t block, double side, bool bars);
 fth_status sp_sheet_figure(sp_drawing *d, const sp_sheet *s, int64_t panels, const char *title,
                            fth_figure **out, fth_err *err);
-/* Typical distance of neighbours, and the square points of dots that then nearly touch. */
+/* Typical distance of neighbours, and the area in square points at which dots nearly touch. */
 fth_status sp_spacing(sp_drawing *d, const float *xy, int64_t n, double *out, fth_err *err);
 double sp_sheet_dot(const sp_drawing *d, const sp_sheet *s, double spacing);
 /* Colours of a row between two of its percentiles; 0 instead of the lower one where that is 0. */
@@ -204,7 +203,7 @@ void sp_scale_choose(sp_drawing *d, const struct sp_shown *shown);
 
 /* ---- the objective (figures_elbo.c) ---- */
 
-/* Into a panel; *curve is to be given back with *bytes after the figure is saved, or on failure. */
+/* Into a panel; *curve is to be released with *bytes after the figure is saved, or on failure. */
 fth_status sp_draw_elbo(sp_drawing *d, fth_panel *p, double **curve, uint64_t *bytes, fth_err *err);
 
 /* ---- genes (figures_genes.c) ---- */
@@ -217,8 +216,8 @@ fth_status sp_draw_group_loadings(sp_drawing *d, int64_t group, float *to, fth_e
 void sp_draw_top(const float *v, int64_t stride, int64_t count, bool largest, int64_t *out,
                  int64_t n);
 
-/* File names for groups: bytes outside [A-Za-z0-9.-] become '_', 50 bytes at most, and "_<g>" where
- * two would be one: the first keeps the plain name. */
+/* File names for groups: bytes outside [A-Za-z0-9.-] become '_', 50 bytes at most, and "_<g>" on
+ * collisions: the first keeps the plain name. */
 void sp_draw_file_names(char (*out)[64], const char *const *name, int64_t n);
 
 #endif

@@ -1,9 +1,9 @@
 /* figures_3d.c - factors as surfaces over the section, seen from 15 degrees above and 60 to the
  * left.
  *
- * Points are projected here, and panels draw them like any others. The order, back to front, is
- * that of the ground alone: right for a surface, and the same for all panels of a figure. The upper
- * end of a map is the far end, so that a surface is the map, tilted.
+ * Points are projected here, and panels draw them like any others. They are drawn back to front by
+ * ground position alone, which is right for a surface and the same for all panels of a figure. The
+ * upper edge of a map is the far edge, so that a surface is the tilted map.
  */
 #include "figures.h"
 
@@ -25,9 +25,9 @@ typedef struct scene {
     double high;   /* the number at the top of the box */
     double inches; /* of a panel */
     double half[2], middle[2], scale;
-    int32_t *order;           /* cells, the farthest first; NULL until it is needed */
+    int32_t *order;           /* cells, the farthest first; NULL until first used */
     double edge[EDGES][2][2]; /* [edge][x, y][end] */
-    double corner[2];         /* where the numbers of the upright axis stand */
+    double corner[2];         /* positions of the tick labels of the vertical axis */
 } scene;
 
 /* ---- projection ---- */
@@ -47,7 +47,7 @@ static void ground(const scene *s, int64_t cell, double *x, double *y)
     *y = -((double)at[1] - s->middle[1]) * s->scale;
 }
 
-/* How near a cell is to the eye. */
+/* Depth of a cell, larger towards the eye. */
 static float nearness(const scene *s, int64_t cell)
 {
     const double a = AZIMUTH * PI / 180;
@@ -122,7 +122,7 @@ static fth_status make_panels(void *user, int64_t first, int64_t count, float *t
 
 /* ---- the box ---- */
 
-/* Floor, the three edges that stand behind or beside it, and the two that join them above. */
+/* Floor, the three vertical edges behind and beside it, and the two edges that join them above. */
 static void make_box(scene *s)
 {
     static const int corner[EDGES][2][3] = {

@@ -1,4 +1,4 @@
-/* figures_draw.c - what most figures are made of: panels of cells, pages of them, saving. */
+/* figures_draw.c - building blocks of the figures: panels of cells, pages, saving. */
 #include "figures.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ fth_status sp_draw_figure(sp_drawing *d, fth_figure_options opt, fth_figure **ou
 double sp_draw_area(int64_t points, double inches)
 {
     const double part = inches > 0 ? inches / 3 : 1;
-    /* few points would be lost in their panel: together they fill half of it */
+    /* few points would be invisible: together they fill half of the panel */
     const double n = (double)(points > 0 ? points : 1), filled = fmin(0.5 * 180 * 180 / n, 20);
     return fmin(fmax(100 / sqrt(n), filled), 100) * part * part;
 }
@@ -165,12 +165,13 @@ fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, c
                                       : FTH_FILE_OUTPUT; /* the report shows PNG */
 }
 
-/* Whether the figure is in the list that the stage gave before it ran. */
+/* Whether the stage declared the figure before it ran. */
 static bool is_listed(const char *name)
 {
     for (int i = 0; i < sp_figure_count; i++) {
         const sp_figure_info *f = &sp_figure_list[i];
-        if (strcmp(f->file, name) == 0) return f->when <= SP_MULTI; /* others depend on the data */
+        if (strcmp(f->file, name) == 0)
+            return f->when <= SP_MULTI; /* the others depend on the data */
     }
     return false;
 }
@@ -237,8 +238,8 @@ void sp_draw_file_names(char (*out)[64], const char *const *name, int64_t n)
         for (; name[g][k] && k < 50; k++) out[g][k] = is_plain(name[g][k]) ? name[g][k] : '_';
         out[g][k] = '\0';
     }
-    /* The last of those that collide gets its number until one is left; again, because a name with
-     * a number may be another group's. */
+    /* The last of colliding names gets its number until none collide; repeated, because a numbered
+     * name may collide with another group. */
     for (bool again = true; again;) {
         again = false;
         for (int64_t g = n; g-- > 0;) {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* A tenth further out, whatever the sign. */
+/* Extended by a tenth of its size, for either sign. */
 static double beyond(double v, bool up)
 {
     return v + (up ? 0.1 : -0.1) * fabs(v);

@@ -1,5 +1,5 @@
-/* figures_fit.c - how well the model fits: genes beside what it makes of them, and one page with
- * the objective, the spatial order of the factors, and the means of all genes. */
+/* figures_fit.c - how well the model fits: counts of genes beside fitted means, and one page with
+ * the objective, Moran's I of the factors, and the means of all genes. */
 #include "figures.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static void add_moran(const sp_drawing *d, fth_panel *p, const page *w)
                                .negative = fth_rgb(160, 160, 160)});
 }
 
-/* Points near the diagonal are genes that the model has the right mean of. */
+/* Genes near the diagonal are fitted well on average. */
 static void add_means(const sp_drawing *d, fth_panel *p, const page *w, double ends[2])
 {
     fth_panel_set(p, &(fth_panel_options){.title = "Mean counts of the genes"});

@@ -108,8 +108,7 @@ static fth_colour red(void)
     return fth_rgb(214, 69, 56);
 }
 
-/* The n genes with the largest numbers above zero, or the smallest below; behind those that are
- * there already. */
+/* Appends the n genes with the largest positive numbers, or the smallest negative ones. */
 static void append_top(const sp_drawing *d, bars *b, const float *v, int64_t stride, bool largest,
                        int64_t n)
 {
@@ -308,9 +307,9 @@ fth_status sp_figure_enrichment_group(sp_drawing *d, fth_err *err)
 
 /* ---- heat maps ---- */
 
-enum { NAMED = 150 /* genes that can have their names */ };
+enum { NAMED = 150 /* most genes with labels */ };
 
-/* Order of genes along row `row` of a file of orders; as they come where there is none. */
+/* Order of genes of row `row` of an order file; that of the data if there is none. */
 static fth_status read_order(sp_drawing *d, const char *file, int64_t row, int64_t *order,
                              fth_err *err)
 {
@@ -359,7 +358,8 @@ static void add_heat(fth_figure *fig, const sp_drawing *d, const heat *h, const 
                                  .column_names = d->genes <= NAMED ? names : NULL});
 }
 
-/* Percentile of the sizes, so that one gene that a group lacks does not bleach the others. */
+/* A percentile of absolute values, so that one gene that a group lacks does not dominate the scale.
+ */
 static fth_status heat_limit(sp_drawing *d, const float *v, int64_t n, float *room, double *out,
                              fth_err *err)
 {

@@ -19,7 +19,8 @@ static fth_status make_members(void *user, int64_t first, int64_t count, float *
     return FTH_OK;
 }
 
-/* Cells of a group dark on the grey of the others; they are drawn last, so that none hides. */
+/* Cells of a group in dark over the others in grey; they are drawn last, so that all are visible.
+ */
 static void add_members(const sp_drawing *d, fth_panel *p, const sp_sheet *sheet, const char *title,
                         fth_column member)
 {

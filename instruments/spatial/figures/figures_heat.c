@@ -105,8 +105,8 @@ static fth_status add_up(sp_drawing *d, double *sum, int64_t *cells, fth_err *er
     return s;
 }
 
-/* Groups by the factor that they have most of, so that the table has its dark cells near the
- * diagonal; among those of one factor the darkest first. */
+/* Groups sorted by their largest factor, so that the table is dark near the diagonal; within a
+ * factor the largest first. */
 static void order_groups(const float *v, int64_t groups, int64_t factors, int64_t *order)
 {
     for (int64_t g = 0; g < groups; g++) {

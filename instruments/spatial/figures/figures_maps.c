@@ -219,7 +219,7 @@ fth_status sp_figure_lu_scales(sp_drawing *d, fth_err *err)
 
 /* ---- cells and inducing points by group ---- */
 
-/* One large panel; names of groups stand beside it, in as many columns as they need. */
+/* One large panel with a legend of groups beside it, in as many columns as needed. */
 static fth_status groups_page(sp_drawing *d, const places *z, fth_column groups, const char *title,
                               const char *name, const char *brief, fth_err *err)
 {

@@ -1,8 +1,8 @@
-/* figures_rows.c - one number for each cell, made when a figure reads it.
+/* figures_rows.c - one number for each cell, computed when a figure reads it.
  *
- * Files have a row for each cell; a panel wants a column. A pass over the file takes as many
- * columns out of it as there is room for, 64 MiB: all factors of a usual dataset, a dozen of a
- * million cells. Panels are drawn in the order of the rows, so a pass is seldom made twice.
+ * Files have a row for each cell; a panel needs a column. A pass over the file extracts as many
+ * columns as fit into 64 MiB: all factors of a usual dataset, a dozen of a million cells. Panels
+ * are drawn in the order of the rows, so passes are seldom repeated.
  */
 #include "figures.h"
 
@@ -214,7 +214,7 @@ static void put_counts(const scan *s, int64_t cell, int64_t n_cells, int64_t fro
     }
 }
 
-/* Rows of the folder in pieces; those that are not among the cells are passed over. */
+/* Rows of the folder in pieces; rows of other cells are skipped. */
 static fth_status scan_counts(const scan *s, int64_t piece, fth_err *err)
 {
     const sp_data *data = &s->d->data;

@@ -1,5 +1,5 @@
-/* figures_sheet.c - sheets that fit the tissue: shapes of panels, sizes of dots, limits of colours,
- * the scale bar. */
+/* figures_sheet.c - sheets that fit the tissue: aspect ratios of panels, sizes of dots, colour
+ * limits, the scale bar. */
 #include "figures.h"
 
 #include "../preprocess/display.h"
@@ -16,7 +16,7 @@ double sp_sheet_shape(int k)
     return exp2((k - SP_SHAPES / 2) / 2.0);
 }
 
-/* The nearest of the shapes: half a step is 19 %, which a panel has to spare. */
+/* The nearest aspect ratio: half a step is 19 %, within the margins of a panel. */
 void sp_sheet_choose(sp_drawing *d)
 {
     const double ratio = (d->high[0] - d->low[0]) / (d->high[1] - d->low[1]);
@@ -34,7 +34,7 @@ sp_sheet sp_sheet_of(const sp_drawing *d, int64_t panels, int64_t block, double 
     if (blocks < 1) blocks = 1;
     if (blocks > all) blocks = all;
     const int64_t rows = (all + blocks - 1) / blocks;
-    s.columns = (all + rows - 1) / rows * block; /* as even as they can be */
+    s.columns = (all + rows - 1) / rows * block; /* rows as even as possible */
     return s;
 }
 
@@ -56,8 +56,8 @@ fth_status sp_sheet_figure(sp_drawing *d, const sp_sheet *s, int64_t panels, con
 
 enum { BINS = 512 };
 
-/* The side of the square that a cell has to itself where there are cells: a grid is laid over all,
- * with about two cells in each of its squares, and the squares with none are not counted. */
+/* The side of a square with the area of one cell inside the tissue: over a grid with about two
+ * cells per square, counting occupied squares only. */
 fth_status sp_spacing(sp_drawing *d, const float *xy, int64_t n, double *out, fth_err *err)
 {
     uint8_t *seen = NULL;

@@ -1,7 +1,7 @@
 /* figures_video.c - the factors while they were trained, as a film.
  *
- * Frames are as training saw the factors. Analysis put these in another order, and says so in its
- * metrics: panels follow that, so that "Factor 1" is the same everywhere.
+ * Frames have the factors in the order of training. Analysis reorders them and records the order in
+ * its metrics; panels follow it, so that "Factor 1" is the same everywhere.
  */
 #include "figures.h"
 

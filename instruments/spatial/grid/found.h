@@ -1,4 +1,5 @@
-/* found.h - the k smallest of what comes along, ties by lower number: a heap with the worst on top.
+/* found.h - a top-k heap: the k smallest of a sequence, ties by lower number, with the worst on
+ * top.
  */
 #ifndef SPATIAL_FOUND_H
 #define SPATIAL_FOUND_H
@@ -7,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct sp_near {
-    double d2; /* or whatever is to be small */
+    double d2; /* squared distance, or any key to be minimised */
     int32_t id;
 } sp_near;
 typedef struct sp_found {
@@ -20,7 +21,7 @@ static inline bool sp_near_before(double d2, int32_t id, const sp_near *b)
     return d2 < b->d2 || (d2 == b->d2 && id < b->id);
 }
 
-/* Put x in the place of the top. */
+/* Replace the top by x. */
 static inline void sp_found_sink(sp_near *v, int64_t n, sp_near x)
 {
     int64_t at = 0;
@@ -53,7 +54,7 @@ static inline void sp_found_offer(sp_found *f, double d2, int32_t id)
         sp_found_sink(f->v, f->n, x);
 }
 
-/* All of them, the smallest first; none are left. d2 may be NULL. */
+/* Empties the heap into out, the smallest first. d2 may be NULL. */
 static inline void sp_found_take(sp_found *f, int32_t *out, double *d2)
 {
     while (f->n > 0) {

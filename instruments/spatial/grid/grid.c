@@ -1,8 +1,8 @@
 /* grid.c - the nearest places, by a uniform grid of squares.
  *
- * Places are sorted by square, about two in each. A search walks outwards in rings of squares and
- * ends when the nearest edge of what was not looked at is farther than the k-th place found. All
- * comparisons are of (distance, number), so the lists are those of brute force, ties included.
+ * Places are sorted by square, about two in each. A search proceeds outwards in rings of squares
+ * and ends when the nearest unvisited square is farther than the k-th place found. All comparisons
+ * are of (distance, number), so the lists are those of brute force, ties included.
  */
 #include "grid.h"
 
@@ -48,7 +48,7 @@ static void shape(sp_grid *g, const double lo[2], const double hi[2])
     g->squares.edge = even > flat ? even : flat;
     if (!(g->squares.edge > 0)) g->squares.edge = 1;
     g->squares.inv = 1 / g->squares.edge;
-    if (!isfinite(g->squares.inv)) { /* extents at the end of what numbers can hold */
+    if (!isfinite(g->squares.inv)) { /* extents near the largest finite number */
         g->squares.edge = 1;
         g->squares.inv = 1;
     }
@@ -77,7 +77,7 @@ static void fill(sp_grid *g, const float *xy)
         g->at[to][0] = xy[2 * i];
         g->at[to][1] = xy[2 * i + 1];
     }
-    /* Each end has become the start of its square: one place to the left. */
+    /* Each end has become the start of its square: shift by one. */
     for (int64_t s = 0; s < squares; s++) g->start[s] = g->start[s + 1];
     g->start[squares] = (int32_t)g->n;
 }

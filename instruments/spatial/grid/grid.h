@@ -1,5 +1,5 @@
-/* grid.h - an index over places, for exact nearest neighbours; its inside is open to those who walk
- * over its squares. */
+/* grid.h - a uniform grid over positions, for exact nearest neighbours; its fields are public to
+ * code that iterates over its squares. */
 #ifndef SPATIAL_GRID_H
 #define SPATIAL_GRID_H
 
@@ -13,7 +13,7 @@ uint64_t sp_grid_bytes(int64_t n);
 void sp_grid_destroy(sp_grid *grid); /* NULL is allowed */
 /* The k nearest places to (x, y), nearest first; place number `except` (-1: none) is left out.
  * `out` gets min(k, n) numbers, -1 behind them; `d2` (may be NULL) their squared distances. `room`
- * is sp_grid_room(k) bytes of the caller's: any number of threads may ask at once. */
+ * is sp_grid_room(k) bytes of the caller, so searches may run concurrently. */
 size_t sp_grid_room(int64_t k);
 void sp_grid_nearest(const sp_grid *grid, const float xy[2], int64_t k, int64_t except,
                      int32_t *out, double *d2, void *room);

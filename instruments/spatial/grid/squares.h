@@ -17,7 +17,7 @@ typedef struct sp_squares {
     double edge, inv; /* length of a side, and 1 / edge */
 } sp_squares;
 
-/* A coordinate may lie this part of an edge outside of its square, by rounding. */
+/* By rounding, a coordinate may lie outside of its square by this fraction of an edge. */
 #define SP_SQUARE_SLACK 1e-6
 
 /* Square of a coordinate; places beyond the edge belong to the outermost ones. */

@@ -1,9 +1,9 @@
 /* allocate.c - how many inducing points each group gets: counts alone, in whole numbers (model
  * 11.2, 11.4).
  *
- * The sum is exactly what was asked for, always: every rule here hands out what is left, one by
- * one, or takes from one group what it gives to another. Shares are compared as fractions with a
- * common denominator, so no rounding decides who is next.
+ * The sum is always exactly the requested one: each rule distributes the remainder one by one, or
+ * moves a point from one group to another. Shares are compared as fractions with a common
+ * denominator, so rounding never decides the order.
  */
 #include "inducing.h"
 
@@ -23,8 +23,8 @@ static share share_of(const int64_t *n, int64_t g, int64_t total, int64_t presen
     return (share){.whole = up / down, .part = up % down};
 }
 
-/* Whether a stands before b in the line for what is left. Shares of equal parts: of `equal` the
- * larger group, for it can take more; else the lower number. */
+/* Whether a precedes b in the order of the remainder. Equal fractions: with `equal` the larger
+ * group, which has more capacity; else the lower number. */
 static bool ahead(share a, share b, const int64_t *n, int64_t ga, int64_t gb, bool equal)
 {
     if (a.part != b.part) return a.part > b.part;
@@ -32,7 +32,7 @@ static bool ahead(share a, share b, const int64_t *n, int64_t ga, int64_t gb, bo
     return ga < gb;
 }
 
-/* The group that stands behind `after` in the line (-1: the first); -1: nobody does. */
+/* The group after `after` in that order (-1: the first); -1: there is none. */
 static int64_t next_in_line(const int64_t *n, int64_t groups, int64_t total, int64_t present,
                             int64_t T, bool equal, int64_t after)
 {
@@ -65,7 +65,7 @@ void sp_allocate_shares(int64_t *t, const int64_t *n, int64_t groups, int64_t T,
     }
     for (int64_t g = -1; left > 0;) {
         g = next_in_line(n, groups, total, present, T, equal, g);
-        if (g < 0) continue; /* the end of the line: once more from its front */
+        if (g < 0) continue; /* the end of the order: start again */
         int64_t give = compat ? left : 1;
         if (give > n[g] - t[g]) give = n[g] - t[g];
         t[g] += give;
@@ -94,7 +94,8 @@ void sp_allocate_raise(int64_t *t, const int64_t *n, int64_t groups)
 
 /* ---- groups that were left without points ---- */
 
-/* T points for more than T groups: one for each of the largest. Returns how many go without. */
+/* T points for more than T groups: one for each of the largest. Returns the number of groups
+ * without one. */
 static int64_t only_largest(int64_t *d, const int64_t *n, int64_t groups, int64_t T, int64_t *some,
                             int64_t max_some)
 {
@@ -141,14 +142,14 @@ static int64_t need_of(int64_t n, int64_t N, int64_t T)
     return need < n ? need : n;
 }
 
-/* Gives groups without points what they need; returns how many points that takes. */
+/* Gives each group without points what it needs; returns the total. */
 static int64_t ask_for(int64_t *d, const int64_t *n, int64_t groups, int64_t N, int64_t T,
                        int64_t most)
 {
     int64_t taken = 0;
     for (int64_t g = 0; g < groups; g++)
         if (n[g] > 0 && d[g] == 0) taken += need_of(n[g], N, T);
-    /* d of a missing group is minus what it needs, as long as others have to give. */
+    /* Until the others have given, d of a missing group is minus its need. */
     for (int64_t g = 0; g < groups; g++)
         if (n[g] > 0 && d[g] == 0) d[g] = -need_of(n[g], N, T);
     for (; taken > most; taken--) {
@@ -180,7 +181,7 @@ fth_status sp_allocate_missing(int64_t *d, const int64_t *n, int64_t groups, int
     for (int64_t g = 0; g < groups; g++) {
         N += n[g];
         present += d[g] > 0;
-        cells += d[g] > 0 ? n[g] : 0; /* of present groups only: that is the point of the rule */
+        cells += d[g] > 0 ? n[g] : 0; /* only those of present groups: model 11.4b */
         missing += n[g] > 0 && d[g] == 0;
     }
     if (missing == 0) return FTH_OK;

@@ -2,9 +2,9 @@
  *
  * Without groups: centres of k-means over all cells. With groups: centres within each group, as
  * many as its share; or centres over all cells that take the group of the cells around them
- * (`derived`), where groups that no centre falls to get points from those that have too many.
- * However they come about, there are exactly as many as the tensor has rows, and every group with
- * cells has one: that is checked before anything goes on.
+ * (`derived`), where groups without a centre get points from groups with too many. In every case
+ * there are exactly as many points as the tensor has rows, and every group with cells has one; this
+ * is checked at the end.
  */
 #include "inducing.h"
 
@@ -69,7 +69,7 @@ static void middle(const float *xy, int64_t n, float z[2])
     }
 }
 
-/* k points for group g at the end of what is placed already. */
+/* Append k points for group g. */
 static fth_status add_points(placing *p, int64_t g, int64_t k, bool one_is_a_cell, int64_t *placed,
                              fth_err *err)
 {
@@ -102,7 +102,7 @@ static fth_status place_shares(placing *p, bool equal, fth_err *err)
 
 /* ---- points over all cells, and the groups they fall to ---- */
 
-/* A cell at the point itself decides; else all vote with one over their distance. */
+/* Cells vote with weight 1/distance; cells at the point itself outvote all others. */
 static int32_t vote(const placing *p, const int32_t *cell, const double *d2, int64_t n)
 {
     int32_t best = -1;
@@ -114,7 +114,7 @@ static int32_t vote(const placing *p, const int32_t *cell, const double *d2, int
             if (d2[0] > 0)
                 sum += 1 / sqrt(d2[j]);
             else
-                sum += !(d2[j] > 0); /* they lie at the point: all others are silent */
+                sum += !(d2[j] > 0); /* only cells at the point itself count */
         }
         const int32_t g = p->group[cell[i]];
         if (sum > most || (sum == most && g < best)) most = sum, best = g;
@@ -126,7 +126,7 @@ static fth_status label(placing *p, fth_err *err)
 {
     sp_grid *grid = NULL;
     FTH_TRY(sp_grid_create(&grid, p->mem, p->xy, p->cells, err));
-    double room[VOTERS * 8]; /* sp_grid_room of so many, and more */
+    double room[VOTERS * 8]; /* at least sp_grid_room(VOTERS) */
     const int64_t voters = p->cells < VOTERS ? p->cells : VOTERS;
     int32_t cell[VOTERS];
     double d2[VOTERS];
@@ -177,7 +177,7 @@ static void thin(placing *p, close_pair *pair, int32_t g, int64_t count)
     }
 }
 
-/* Points that were taken away (of group -1) make room at the end. */
+/* Remove points of group -1 by moving the others forward. */
 static int64_t close_ranks(placing *p)
 {
     int64_t kept = 0;
@@ -189,8 +189,8 @@ static int64_t close_ranks(placing *p)
     return kept;
 }
 
-/* Every group with more than one point gives one, drawn at random, for each missing group, as long
- * as that group has cells for them. */
+/* Every group with more than one point gives one, drawn at random, for each missing group, up to
+ * the number of its cells. */
 static void give_by_donors(placing *p, int64_t *t)
 {
     for (int64_t q = 0; q < p->groups; q++) {
@@ -211,7 +211,7 @@ static void give_by_donors(placing *p, int64_t *t)
     }
 }
 
-/* p->t are the votes; `t` becomes what each group is to have. */
+/* p->t are the votes; `t` receives the final number of points of each group. */
 static fth_status fill_missing(placing *p, int64_t *t, close_pair *pair, fth_err *err)
 {
     int64_t missing = 0, present = 0;

@@ -9,8 +9,8 @@ typedef struct sp_kmeans {
     int restarts;   /* 0: 10 */
     int iterations; /* 0: 300 */
     int64_t seed, stream;
-    int64_t worth; /* distances of an iteration that a device is worth having for; 0: 16 Mi */
-    /* Asked now and then with the fraction done; false: stop with FTH_E_CANCELLED. May be NULL. */
+    int64_t worth; /* least number of distances of an iteration to use a device; 0: 16 Mi */
+    /* Called with the fraction done; false: stop with FTH_E_CANCELLED. May be NULL. */
     bool (*progress)(void *user, double fraction);
     void *user;
 } sp_kmeans;
@@ -20,7 +20,8 @@ fth_status sp_kmeans_run(float *centre, fth_context *ctx, const float *xy, int64
                          const sp_kmeans *opt, double *inertia, fth_err *err);
 
 /* Counts per group, t[G], for T points; n[G] are the cells of each group (model 11.2). Before the
- * step that raises every group to one. `compat`: the first in line takes the whole remainder. */
+ * step that raises every group to one. `compat`: the first group in order takes the whole
+ * remainder. */
 void sp_allocate_shares(int64_t *t, const int64_t *n, int64_t groups, int64_t T, bool equal,
                         bool compat);
 /* Every group with cells gets at least one, taken from the largest. */

@@ -1,11 +1,10 @@
 /* kmeans.c - k-means: several starts, Lloyd's iterations from each, the best of them (model 11.1).
  *
- * An iteration goes down the tree with the centres that may be nearest somewhere in a box. One that
- * is farther than another everywhere in the box is dropped there; where a single one is left, the
- * whole box is its own, with sums that are kept. Restarts are independent of each other and each is
- * done by one worker, so the result does not depend on how many workers there are. With a device
- * workers find the seeds, and iterations are made there one restart after the other
- * (kmeans_graph.h).
+ * An iteration descends a tree of boxes with the candidate centres of each box. A centre that is
+ * farther than another everywhere in the box is dropped; where one is left, it takes the whole box
+ * with its stored sums. Restarts are independent and each runs on one worker, so the result does
+ * not depend on the number of workers. With a device, workers find the seeds and the device
+ * iterates, one restart after the other (kmeans_graph.h).
  */
 #include "kmeans.h"
 
@@ -19,8 +18,7 @@ static const double TOLERANCE = 1e-4; /* of the mean variance of the coordinates
 
 /* ---- which centre is nearest ---- */
 
-/* Whether z is nowhere in the box nearer than `best`: not even in the corner that lies towards z.
- */
+/* Whether z is nowhere in the box nearer than `best`: not even in the corner towards z. */
 static bool hopeless(const fth_places_node *b, const double z[2], const double best[2])
 {
     double corner[2], mine = 0, other = 0;
@@ -103,8 +101,8 @@ static double distances(sp_restart *r)
     return sum;
 }
 
-/* A centre without places takes the place that is farthest from its own; it stays with whom it has
- * when it is the only one there. */
+/* An empty cluster takes the place farthest from its centre, unless that place is alone in its
+ * cluster. */
 static void fill_empty(sp_restart *r)
 {
     distances(r);
@@ -133,7 +131,7 @@ static bool any_empty(const sp_restart *r)
     return false;
 }
 
-/* Centres become means; the sum of the squares of how far they move. */
+/* Moves centres to their means; returns the sum of squared shifts. */
 static double move(sp_restart *r)
 {
     double shift = 0;
@@ -162,7 +160,7 @@ typedef struct starts {
     sp_kmeans opt; /* with its defaults filled in */
     const fth_places *tree;
     double tolerance;
-    int slots; /* memory for so many at once */
+    int slots; /* restarts in memory at once */
     sp_restart *slot;
     void *memory;
     double *centre;  /* [restarts][k][2] */
@@ -170,7 +168,7 @@ typedef struct starts {
     int64_t *seeded; /* [restarts]: centres found, k where there are enough places */
     atomic_int done;
     atomic_bool cancelled;
-    sp_kmeans_graph *device; /* NULL: there is none, or it has no room */
+    sp_kmeans_graph *device; /* NULL: no device, or not enough memory there */
 } starts;
 
 static bool go_on(starts *s, int worker)
@@ -184,7 +182,7 @@ static bool go_on(starts *s, int worker)
 static fth_status assign_anywhere(const starts *s, sp_restart *r, fth_err *err)
 {
     if (s->device) return sp_kmeans_graph_assign(s->device, r, err);
-    assign(r, r->candidate); /* all of them, in front of those of the boxes */
+    assign(r, r->candidate); /* the root's candidates: all centres */
     return FTH_OK;
 }
 
@@ -209,7 +207,7 @@ static fth_status lloyd(starts *s, sp_restart *r, int worker, fth_err *err)
     return FTH_OK;
 }
 
-/* The memory of one restart, which this worker has to itself. */
+/* The memory of one restart, used by this worker alone. */
 static sp_restart *slot_of(const starts *s, int64_t number, int worker)
 {
     sp_restart *r = &s->slot[s->slots == s->opt.restarts ? number : worker];
@@ -241,7 +239,7 @@ static void *carve(char **at, uint64_t bytes)
     return p;
 }
 
-/* The same walk gives the bytes (from NULL) and the pointers. */
+/* Called with NULL for the bytes, then for the pointers. */
 static uint64_t layout(sp_restart *r, const fth_places *t, int64_t k, char *base)
 {
     const uint64_t n = (uint64_t)t->n, nodes = (uint64_t)t->nodes, K = (uint64_t)k;
@@ -288,8 +286,8 @@ static fth_status prepare(starts *s, fth_context *ctx, fth_err *err)
     return FTH_OK;
 }
 
-/* A few thousand places are done before a device has begun. Without room, there or here, workers do
- * it. */
+/* For a few thousand places launching a device takes longer than the work. Without enough memory on
+ * host or device, workers do it. */
 static fth_status find_device(starts *s, fth_context *ctx, fth_err *err)
 {
     fth_err why = {0};

@@ -1,4 +1,4 @@
-/* kmeans.h - one restart of k-means, between the files that make it. */
+/* kmeans.h - one restart of k-means, shared by its files. */
 #ifndef SPATIAL_KMEANS_H
 #define SPATIAL_KMEANS_H
 
@@ -27,8 +27,9 @@ static inline double sp_square(const double a[2], const double b[2])
     return dx * dx + dy * dy;
 }
 
-/* Greedy k-means++: fills the first centres, each the best of a few places drawn with odds of
- * their squared distance; returns how many. Fewer than k: there are no more distinct places. */
+/* Greedy k-means++: fills the first centres, each the best of a few places drawn with probability
+ * proportional to the squared distance; returns their number. Fewer than k: there are no more
+ * distinct places. */
 int64_t sp_kmeans_seed(sp_restart *r);
 
 #endif

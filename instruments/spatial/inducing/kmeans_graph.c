@@ -1,5 +1,5 @@
-/* kmeans_graph.c - see kmeans_graph.h. One plan gives sums alone, which is all that most iterations
- * need, another also who is nearest.
+/* kmeans_graph.c - see kmeans_graph.h. One plan gives the sums, which most iterations need alone,
+ * another also the nearest centres.
  */
 #include "kmeans_graph.h"
 

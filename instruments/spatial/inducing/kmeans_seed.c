@@ -1,9 +1,8 @@
 /* kmeans_seed.c - where k-means starts: greedy k-means++ on a tree of boxes.
  *
  * Each box knows the sum and the largest of its places' squared distances to their nearest centre.
- * The sums are what a place is drawn by. The largest tells which boxes a new centre cannot change:
- * with k centres there, it changes about one place in k, so all centres together cost about n log k
- * and not n k.
+ * Places are drawn by the sums. The largest distance tells which boxes a new centre cannot change:
+ * with k centres it changes about one place in k, so seeding costs about n log k, not n k.
  */
 #include "kmeans.h"
 
@@ -42,7 +41,7 @@ static void refresh_inner(sp_restart *r, int64_t k)
     r->node_max[k] = r->node_max[a] > r->node_max[b] ? r->node_max[a] : r->node_max[b];
 }
 
-/* By how much a centre at c would lower the sum of all; with `keep`, it does. */
+/* By how much a centre at c lowers the sum of all squared distances; with `keep` it is added. */
 static double gain(sp_restart *r, int64_t k, const double c[2], bool keep)
 {
     const fth_places_node *b = &r->tree->node[k];

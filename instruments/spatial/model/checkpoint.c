@@ -1,5 +1,5 @@
-/* checkpoint.c - writing a model: every setting and every tensor, and nothing of the day it was
- * made, so that equal runs give equal bytes.
+/* checkpoint.c - writing a model: every setting and every tensor, and no time or place, so that
+ * equal runs give equal bytes.
  */
 #include "checkpoint.h"
 

@@ -1,4 +1,4 @@
-/* checkpoint.h - what the two halves of a model's file agree on. */
+/* checkpoint.h - what the writer and the reader of a model file share. */
 #ifndef SPATIAL_CHECKPOINT_H
 #define SPATIAL_CHECKPOINT_H
 
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Settings of training stand in the metadata behind this; those of the model by their own name. */
+/* Prefix of training settings in the metadata; settings of the model have none. */
 #define SP_TRAIN_PREFIX "train."
 #define SP_SEAL "header_hash" /* of all metadata but itself and what belongs to the container */
 #define SP_EQUIDISTANT "equidistant"
@@ -19,7 +19,7 @@ static inline bool sp_is_sealed(const char *key)
            strcmp(key, SP_SEAL) != 0;
 }
 
-/* The seal is the sum over the entries, so their order is of no importance. */
+/* The seal is the sum over the entries, so their order does not matter. */
 static inline uint64_t sp_seal_entry(const char *key, const char *value)
 {
     return fth_hash_bytes(value, strlen(value), fth_hash_bytes(key, strlen(key), 0));

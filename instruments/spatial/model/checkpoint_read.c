@@ -1,8 +1,7 @@
-/* checkpoint_read.c - a model from its file alone: no config and no default is ever asked.
+/* checkpoint_read.c - a model from its file alone: neither config nor defaults are consulted.
  *
- * Everything is checked before it is believed: the format, a hash of the settings, the settings, a
- * hash of each tensor, and every axis of every tensor against the one length that the settings
- * give it.
+ * Everything is checked before it is used: the format, a hash of the settings, the settings, a hash
+ * of each tensor, and every axis of every tensor against the one length that the settings give it.
  */
 #include "checkpoint.h"
 
@@ -64,7 +63,7 @@ static fth_status read_settings(sp_model *m, const fth_safetensors *f, fth_err *
                     model ? model : "", sp_kinds[m->set.kind].name);
 }
 
-/* Lengths that no file can have would only fail later, with less to say. */
+/* Impossible lengths would fail later with a worse message. */
 static fth_status check_lengths(const sp_settings *s, fth_err *err)
 {
     const bool induces = s->spatial && !s->local;
@@ -106,7 +105,7 @@ static bool get_real(const fth_safetensors *f, const char *key, double *out)
     return fth_real_parse(fth_safetensors_meta(f, key), out) && isfinite(*out);
 }
 
-/* Models of folders that do not say how they were rescaled have none. */
+/* Absent for folders that do not record how they were rescaled. */
 static void read_frame(sp_model *m, const fth_safetensors *f)
 {
     sp_frame r = {0};

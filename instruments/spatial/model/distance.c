@@ -2,9 +2,9 @@
  * (model 4.3).
  *
  * Any symmetric table is accepted; classical scaling turns it into points: B = -1/2 C D2 C has the
- * points' inner products, and where an eigenvalue is negative the table was no table of distances
- * and the eigenvalue becomes 0. 1e-6 is added to each, so that groups never coincide. The default
- * of all distances 1 gives 1.000002 by the same rule.
+ * points' inner products, a negative eigenvalue, which no Euclidean distances have, becomes 0. 1e-6
+ * is added to each, so that groups never coincide. The default of all distances 1 gives 1.000002 by
+ * the same rule.
  */
 #include "kernel.h"
 

@@ -2,7 +2,7 @@
  *
  * All of them are one formula: v = root r / lengthscale * sqrt(nu), a polynomial in v times e^-v
  * (or e^(-v^2/2)), times nu^power. Without groups nu is 1. Both forms follow the same order of
- * operations, so that the host's is the reference of the graph's.
+ * operations, so that the host version is the reference of the graph.
  */
 #include "kernel.h"
 

@@ -10,20 +10,21 @@ typedef struct sp_kernel_info {
 } sp_kernel_info;
 extern const sp_kernel_info sp_kernels[SP_KERNEL_COUNT];
 
-/* Everything a covariance depends on beside the two points. */
+/* Parameters of a covariance function. */
 typedef struct sp_cov {
     sp_kernel kernel;
     double sigma, lengthscale;
     bool groups;
     double alpha;           /* group_diff_param */
     const double *distance; /* squared distances [G][G]; NULL: 1.000002 between any two */
-    fth_tensor *table;      /* what `distance` lies in: graphs read it there */
+    fth_tensor *table;      /* the tensor of `distance`, for graphs */
     int64_t n_groups;
 } sp_cov;
 sp_cov sp_cov_of(const sp_model *m);
 /* nu between two groups. */
 double sp_cov_nu(const sp_cov *c, int64_t g, int64_t h);
-/* k(a, b), between points of groups g and h. The reference of the graph and of the fast kernels. */
+/* k(a, b), between points of groups g and h. The reference for the graph and the vectorised
+ * kernels. */
 double sp_cov_at(const sp_cov *c, const float a[2], int64_t g, const float b[2], int64_t h);
 /* The same as values: a f32 [rows dim], b f32 [cols dim] -> real [rows cols]; ga i32 [rows] and gb
  * i32 [cols] where there are groups, else poison. */

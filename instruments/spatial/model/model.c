@@ -1,4 +1,4 @@
-/* model.c - the tensors of a model: which there are, and how long their axes.
+/* model.c - the tensors of a model: which exist, and the lengths of their axes.
  *
  * Every length comes from the settings by the name of the axis, so two tensors cannot disagree.
  */

@@ -21,8 +21,8 @@ typedef struct sp_model {
     fth_mem *mem;
     sp_settings set;
     fth_dtype real;               /* of the parameters: f32, and f64 in tests */
-    fth_tensor *param[SP_PARAMS]; /* NULL: the model has none such */
-    /* What the optimiser carries; NULL where it carries nothing, or keeps it on a scratch file. */
+    fth_tensor *param[SP_PARAMS]; /* NULL: not in this model */
+    /* Moments of the optimiser; NULL where it has none, or keeps them in a scratch file. */
     fth_tensor *first[SP_PARAMS], *second[SP_PARAMS];
     /* Fixed by the data and the settings. The local models have Z = positions, groupsZ = groups. */
     fth_tensor *Z;        /* f32 [induce dim]; NULL: pnmf */
@@ -33,9 +33,9 @@ typedef struct sp_model {
     fth_tensor
         *stability; /* f32 [factor]: correlation with other restarts; NULL: there were none */
     fth_texts *group_names;
-    /* Moments that live in files while training; a file of the model takes them from here. */
+    /* Moments that are in scratch files while training; checkpoints are written from here. */
     fth_source first_at[SP_PARAMS], second_at[SP_PARAMS];
-    fth_tensor *history;     /* f64 [iteration]: the objective; may have room beyond those done */
+    fth_tensor *history;     /* f64 [iteration]: the objective; capacity may exceed `iterations` */
     int64_t iterations;      /* done, over all runs */
     int64_t optimizer_steps; /* of the moments above */
     double elbo;
@@ -52,21 +52,21 @@ int64_t sp_axis_length(const sp_settings *s, const char *axis);
 fth_status sp_model_create(sp_model *m, fth_mem *mem, const sp_settings *set, fth_dtype real,
                            bool moments, fth_err *err);
 void sp_model_clear(sp_model *m);
-/* Names, data and hashes of what it is trained on become its own. */
+/* Copies names and hashes of the training data into the model. */
 fth_status sp_model_tie(sp_model *m, const sp_data *data, fth_err *err);
 
 /* The file alone gives the model (model 10.9); `data` (may be NULL) is what it is to be used with:
  * a model of other genes or cells is refused unless `other_data`. Every length is checked against
- * every tensor. With `moments`, those of the optimiser are read too when they are there. */
+ * every tensor. With `moments`, those of the optimiser are read too if the file has them. */
 fth_status sp_model_read(sp_model *m, fth_mem *mem, const char *path, const sp_data *data,
                          bool other_data, bool moments, fth_err *err);
-/* Groups and neighbours are those of cells that there are; `path` is where they come from. */
+/* Checks that groups and neighbours are in range; `path` is named in errors. */
 fth_status sp_model_check(const sp_model *m, const char *path, fth_err *err);
 /* The settings alone, for plans: reads no tensor. */
 fth_status sp_model_peek(sp_settings *set, fth_mem *mem, const char *path, fth_err *err);
 /* Under a temporary name, then renamed; the file before becomes model.prev.safetensors. Equal
  * models give equal bytes. `extra` is more metadata, for an unfinished run; its keys start with
- * "run.", and a reader takes no notice of them. */
+ * "run." and are ignored by readers. */
 fth_status sp_model_write(const sp_model *m, const char *path, bool moments,
                           const fth_file_meta *extra, int64_t n_extra, fth_err *err);
 

@@ -1,5 +1,4 @@
-/* slots.h - the tensors of a model as one list: making, writing and reading it are loops over it.
- */
+/* slots.h - the tensors of a model as one list, over which creating, writing and reading loop. */
 #ifndef SPATIAL_SLOTS_H
 #define SPATIAL_SLOTS_H
 
@@ -9,9 +8,9 @@
 
 typedef enum sp_slot_use {
     SP_SLOT_PARAM,
-    SP_SLOT_FIRST, /* moments of the optimiser: a file may be without them */
+    SP_SLOT_FIRST, /* moments of the optimiser: optional in a file */
     SP_SLOT_SECOND,
-    SP_SLOT_FIXED,    /* Z, neighbours: decided by the data                      */
+    SP_SLOT_FIXED,    /* Z, neighbours: determined by the data */
     SP_SLOT_DISTANCE, /* only when groups are not equally far apart              */
     SP_SLOT_HISTORY,
     SP_SLOT_STABILITY /* only where there were restarts */
@@ -19,7 +18,7 @@ typedef enum sp_slot_use {
 
 typedef struct sp_slot {
     char name[24];
-    const char *axes; /* NULL: the model has none such */
+    const char *axes; /* NULL: not in this model */
     fth_dtype dtype;
     sp_slot_use use;
     fth_tensor **at;

@@ -1,9 +1,9 @@
 /* neighbours.c - lists of nearest cells for all cells at once, on the workers of the context.
  *
  * One search gives both kinds of lists: the nearest others of a cell are its conditional list, and
- * behind the cell itself its inference list. Cells are taken in the order of the grid, so that
- * searches one after the other walk over the same squares. A context with a device searches there
- * (ops/nearest.h), but for lists that are drawn.
+ * preceded by the cell itself its inference list. Cells are processed in the order of the grid, so
+ * that consecutive searches visit the same squares. A context with a device searches there
+ * (ops/nearest/nearest.h), except for sampled lists.
  */
 #include "../grid/grid.h"
 #include "../ops/nearest/nearest.h"
@@ -15,12 +15,12 @@ enum { PIECE = 512 };
 
 typedef struct job {
     const sp_grid *grid;
-    const float *at; /* places asked about; NULL: those of the grid themselves */
+    const float *at; /* query positions; NULL: the cells of the grid */
     const float *xy; /* those of the grid, by number */
     int64_t n, k;
     int32_t *out;
-    bool self;                         /* each list starts with its own place */
-    const sp_neighbour_draws *drawing; /* NULL: the nearest are taken */
+    bool self;                         /* each list starts with the cell itself */
+    const sp_neighbour_draws *drawing; /* NULL: take the nearest */
     char *room;
     size_t room_bytes; /* of one worker */
 } job;
@@ -92,7 +92,7 @@ static fth_val build(fth_graph *g, const job *j)
 
 static fth_status search_on_device(const job *j, fth_context *ctx, fth_err *err)
 {
-    fth_err why = {0}; /* a plan that is not made says so here alone */
+    fth_err why = {0}; /* fth_plan_make reports failures through it */
     const fth_sink sink = {
         .kind = "memory", .dtype = FTH_I32, .n_axes = 2, .size = {j->n, j->k}, .data = j->out};
     fth_graph *g = fth_graph_create(ctx);

@@ -1,8 +1,8 @@
 /* neighbours.h - exact nearest neighbours over positions.
  *
  * Distances are computed in f64 from f32 positions, ties go to the lower index; the lists are those
- * of brute force. The two kinds of lists have types of their own, so that neither can be given
- * where the other is meant: conditioning a cell on itself makes the objective meaningless.
+ * of brute force. The two kinds of lists have distinct types, so that they cannot be confused:
+ * conditioning a cell on itself makes the objective meaningless (model 7.1).
  */
 #ifndef SPATIAL_NEIGHBOURS_H
 #define SPATIAL_NEIGHBOURS_H
@@ -10,7 +10,7 @@
 #include "../grid/grid.h"
 #include "../model/kernel.h"
 
-/* K nearest of the other cells: by identity, so doubles of a position are kept. */
+/* K nearest of the other cells; cells at the same position are others. */
 typedef struct sp_nbr_conditional {
     fth_tensor *list; /* i32 [cell nbr] */
 } sp_nbr_conditional;

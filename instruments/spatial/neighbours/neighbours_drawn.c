@@ -1,8 +1,8 @@
-/* neighbours_drawn.c - neighbours drawn at random, nearer and kindred ones with better odds.
+/* neighbours_drawn.c - neighbours sampled with probability proportional to covariance (model 12.2).
  *
- * Each other cell gets the key ln(weight) plus a Gumbel number of its own; the K largest keys are a
- * draw without replacement with odds of the weights. Keys follow from (seed, pair), so the lists do
- * not depend on who computes them. All pairs have to be looked at, but few in full: a weight is at
+ * Gumbel top-k: each other cell gets the key ln(weight) plus a Gumbel variate, and the K largest
+ * keys are a weighted sample without replacement. Keys depend on (seed, pair) alone, so the lists
+ * do not depend on the worker. All pairs are visited, but few weights are computed: a weight is at
  * most sigma^2, so a uniform number below a bound cannot win whatever the weight is, and the keys
  * of the K nearest give that bound at once.
  */
@@ -16,7 +16,7 @@ static const double TINY = 1e-20;
 typedef struct row {
     const sp_neighbour_draws *d;
     int64_t i;
-    double below; /* uniform numbers under this cannot win */
+    double below; /* uniform numbers below this cannot win */
 } row;
 
 static double uniform(const row *r, int64_t j)
@@ -32,7 +32,7 @@ static double key(const row *r, int64_t j, double u)
     return log(w > TINY ? w : TINY) - log(-log(u + TINY) + TINY);
 }
 
-/* Keys under `least` cannot win: what u has to be for the best weight there is. */
+/* The uniform number below which no key reaches `least`, even with the largest weight. */
 static void raise_bound(row *r, double least)
 {
     const double most = 2 * log(fabs(r->d->cov.sigma) + TINY);

@@ -1,4 +1,4 @@
-/* counts.c - the walks over the counts of a source. */
+/* counts.c - the passes over the counts of a source. */
 #include "counts.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ uint64_t sp_count_walk_bytes(const sp_source *s)
     return rows * (1 + 1 + 1 + 4) + cols * (8 + 4) + pages;
 }
 
-/* Sparse columns are walked once for each block: it takes what there is. */
+/* Sparse columns are read once per block: a block takes all the memory there is. */
 void sp_count_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room)
 {
     const sp_matrix *m = &s->counts;
@@ -156,7 +156,8 @@ typedef struct look {
     const bool *mt;     /* by gene */
 } look;
 
-/* Strict: a share of exactly 20 % is too much; no counts at all have no share. */
+/* Strict: a share of exactly 20 % is too much; without counts the share is NaN and the cell fails.
+ */
 static uint8_t judge(const look *l, double total, double mt)
 {
     if (!(100 * mt / total < 20)) return 1 + SP_DROP_MT;
@@ -270,7 +271,7 @@ typedef struct in_order {
     int64_t next; /* cell */
 } in_order;
 
-/* Cells ascend: rows move together inside the block, then go out at once. */
+/* Cells in ascending order: rows are compacted inside the block and written at once. */
 static fth_status write_ascending(sp_count_walk *w, void *user, int64_t first, int64_t n,
                                   fth_err *err)
 {
@@ -279,7 +280,7 @@ static fth_status write_ascending(sp_count_walk *w, void *user, int64_t first, i
     int64_t k = 0, end = 0, from = b->ptr[0];
     for (int64_t r = 0; r < n && o->next < o->c->n; r++) {
         const int64_t begin = from;
-        from = b->ptr[r + 1]; /* before k, which is at most r, comes by */
+        from = b->ptr[r + 1]; /* read before k <= r is written */
         if (o->c->row[o->next] != first + r) continue;
         end += put_row(w, begin, from, b->col + end, b->val + end);
         b->ptr[++k] = end;
@@ -289,7 +290,7 @@ static fth_status write_ascending(sp_count_walk *w, void *user, int64_t first, i
     return fth_csr_append(o->npz, k, b->ptr, b->col, b->val, err);
 }
 
-/* Cells in another order: as many as there is room for are collected in a walk of their own. */
+/* Cells in another order: each pass collects as many as fit in memory. */
 typedef struct collect {
     int32_t *place; /* by row of the source: number of the cell, -1: none */
     int64_t first, n;

@@ -1,8 +1,8 @@
-/* counts.h - walks over the counts of a source: what to keep, how large it is, and writing it.
+/* counts.h - passes over the counts of a source: what to keep, its size, and writing it.
  *
- * Counts are never whole in memory: each walk reads blocks of rows. The first looks at every value
- * and finds what quality control asks for; where genes are left out, the second counts what stays;
- * the last writes.
+ * Counts are never in memory as a whole: each pass reads blocks of rows. The first checks every
+ * value and collects the numbers of quality control; if genes are dropped, the second counts the
+ * remaining entries; the last writes.
  */
 #ifndef SPATIAL_COUNTS_H
 #define SPATIAL_COUNTS_H
@@ -24,7 +24,7 @@ typedef struct sp_count_walk {
     int64_t fractions;   /* counts that are not whole numbers */
 } sp_count_walk;
 
-/* What a walk holds beside the block; the block itself, which may take so much. */
+/* Memory of a pass beside its block, and the most that a block may take. */
 uint64_t sp_count_walk_bytes(const sp_source *s);
 void sp_count_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room);
 
@@ -35,8 +35,8 @@ fth_status sp_count_walk_start(sp_count_walk *w, sp_source *s, const sp_cells *c
                                uint64_t free_bytes, const fth_stage_call *call, fth_err *err);
 void sp_count_walk_end(sp_count_walk *w); /* an empty one is allowed */
 
-/* Every count of the cells: refused when it is negative or not finite, NaN makes the cell bad. With
- * `min_counts` >= 0 cells are judged, and genes counted over those that pass. */
+/* Every count of the cells: refused when it is negative or not finite, NaN marks the cell as bad.
+ * With `min_counts` >= 0 cells pass quality control, and genes are counted over those that do. */
 fth_status sp_count_walk_look(sp_count_walk *w, int64_t min_counts, fth_err *err);
 /* Genes with enough cells stay; without mitochondrial ones where those are to go. */
 fth_status sp_count_walk_choose_genes(sp_count_walk *w, int64_t min_cells, bool filter_mt,

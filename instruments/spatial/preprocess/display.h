@@ -1,5 +1,5 @@
-/* display.h - what a source says about how its cells are shown: the colours of groups, and what its
- * positions are in. Kept in metadata.json under "display"; only figures use it.
+/* display.h - what a source says about display: colours of groups and the unit of positions. Kept
+ * in metadata.json under "display"; only figures use it.
  */
 #ifndef SPATIAL_DISPLAY_H
 #define SPATIAL_DISPLAY_H

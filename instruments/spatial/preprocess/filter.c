@@ -1,4 +1,4 @@
-/* filter.c - rules about cells, without any file. */
+/* filter.c - filters of cells, without file access. */
 #include "filter.h"
 
 #include <inttypes.h>
@@ -57,7 +57,7 @@ fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, sp_
     const float g = expf((logf(high[0]) + logf(high[1])) / 2), box = 4, by = (float)scale;
     for (int64_t i = 0; i < 2 * n; i++) {
         xy[i] = xy[i] * box / g;
-        sum[i % 2] += xy[i]; /* one after the other, as sums over rows are made */
+        sum[i % 2] += xy[i]; /* in the order of the rows, as NumPy sums over an axis */
     }
     for (int64_t i = 0; i < 2 * n; i++) xy[i] = (xy[i] - sum[i % 2] / (float)n) * by;
     if (!frame) return FTH_OK;

@@ -4,13 +4,13 @@
 
 #include "../read/loaders.h"
 
-/* Bring positions to an extent of about 4 * scale around 0, in f32 as the field's scripts do it:
- * the order of every operation counts. `label` names them in errors; `frame` (may be NULL) gets
+/* Bring positions to an extent of about 4 * scale around 0, in f32 as the scripts of the field do
+ * it: the order of operations matters. `label` names them in errors; `frame` (may be NULL) gets
  * what was done. */
 fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, sp_frame *frame,
                       fth_err *err);
 
-/* Cells on their way: in this order; groups may be none. All arrays shrink together. */
+/* The remaining cells, in order; groups are optional. All arrays shrink together. */
 typedef struct sp_cells {
     int64_t n;
     int64_t *row;  /* of the source */
@@ -20,7 +20,7 @@ typedef struct sp_cells {
 
 /* Why cells were dropped, in the order of the filters. */
 typedef enum sp_drop {
-    SP_DROP_REGION,   /* no label, where one has to be there */
+    SP_DROP_REGION,   /* no label, where one is required */
     SP_DROP_MT,       /* too large a share of mitochondrial counts, or no counts at all */
     SP_DROP_COUNTS,   /* too few counts */
     SP_DROP_POSITION, /* no position */

@@ -1,4 +1,4 @@
-/* folder.c - the preprocessed folder, written under another name and renamed when it is whole. */
+/* folder.c - the preprocessed folder, written under a temporary name and renamed when complete. */
 #include "../data/metadata.h"
 #include "display.h"
 #include "preprocess.h"
@@ -14,7 +14,7 @@ static fth_status write_places(const sp_prepared *p, const char *path, fth_err *
     return fth_npy_save(p->source.mem, path, FTH_F32, 2, size, p->cells.xy, err);
 }
 
-/* Names may be there twice; with this, results find their way back to the file. */
+/* Names may be duplicates; row numbers map results back to the file. */
 static fth_status write_rows(sp_prepared *p, const char *path, fth_err *err)
 {
     p->rows_hash = fth_hash_bytes(p->cells.row, (size_t)p->cells.n * sizeof *p->cells.row, 0);
@@ -68,8 +68,8 @@ static void put_key(fth_json_writer *w, const fth_config *cfg, const fth_config_
 
 static const char section[] = "preprocessing.";
 
-/* The name of a key of the section, without it; NULL: another key, or one without a value. Where
- * files lie is no part of a result: which ones they were, their hash says. */
+/* The name of a key of the section, without it; NULL: another key, or one without a value. Paths
+ * are not part of a result; files are identified by their hash. */
 static const char *own_name(const fth_config *cfg, const fth_config_key *key)
 {
     const size_t n = sizeof section - 1;
@@ -151,7 +151,7 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
     return fth_json_end(&w, err);
 }
 
-/* Names may be many: they go to the file one by one. */
+/* There may be many names: they are written one by one. */
 static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const char *path,
                                  fth_err *err)
 {
@@ -246,7 +246,7 @@ static void compare_keys(diff *d, const fth_config *cfg, const fth_json_value *o
         const bool has = fth_config_has(cfg, key->name);
         if (v) json_text(was, v);
         if (has) value_text(is, cfg, key);
-        /* a key that was not there when the folder was made had its default */
+        /* a key that did not exist when the folder was written had its default */
         const bool same = !v && has ? !fth_config_is_given(cfg, key->name) : strcmp(was, is) == 0;
         if (!same) add_diff(d, key->name, was, is);
     }

@@ -15,7 +15,7 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum { INPUTS = 6, ROWS = 4 /* among the outputs */ };
+enum { INPUTS = 6, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
 typedef struct inputs {
     char path[INPUTS][FTH_PATH];
     int n;
@@ -66,7 +66,7 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         FTH_TRY(fth_path_join(path, call->output_dir, outputs[i], err));
-        /* a folder that is kept as it is may be one that others wrote */
+        /* a folder that is kept may be from another program */
         if (i == ROWS && fth_stage_flag(call, "keep") && !fth_path_exists(path)) continue;
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
     }
@@ -308,7 +308,7 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
         FTH_TRY(sp_rescale(p->cells.xy, p->cells.n,
                            fth_config_real(cfg, "preprocessing.spatial_scale"), label, &p->frame,
                            err));
-    if (s->frame.known) { /* both, one after the other */
+    if (s->frame.known) { /* compose both maps */
         for (int a = 0; a < 2; a++)
             p->frame.offset[a] = s->frame.offset[a] + p->frame.offset[a] / s->frame.scale;
         p->frame.scale *= s->frame.scale;
@@ -321,7 +321,8 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
 
 /* ---- the stage ---- */
 
-/* Of one file its own hash, which others can make too; of several, one over theirs. */
+/* The plain hash of a single file, so that other programs can compute it; of several, a hash of
+ * their hashes. */
 static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *mem, fth_err *err)
 {
     inputs in;
@@ -335,7 +336,7 @@ static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *me
     return FTH_OK;
 }
 
-/* Whether the folder that is there serves; *done then. */
+/* Whether the existing folder can be used; then *done. */
 static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *call, const char *dir,
                                  bool *done, fth_err *err)
 {

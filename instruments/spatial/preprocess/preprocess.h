@@ -26,11 +26,11 @@ fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const cha
 bool sp_folder_exists(const char *dir);
 typedef enum sp_folder_maker {
     SP_MADE_HERE,     /* by this program */
-    SP_MADE_EARLIER,  /* by a version that noted less */
+    SP_MADE_EARLIER,  /* by a version that recorded less */
     SP_MADE_ELSEWHERE /* by another program */
 } sp_folder_maker;
-/* What it was made with that differs from the config and the source of now, of which only path,
- * hash and bytes are read: "" when nothing does. */
+/* Settings that differ from the current config and source, of which only path, hash and bytes are
+ * read: "" if none does. */
 fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
                              char *text, size_t bytes, sp_folder_maker *maker, fth_err *err);
 

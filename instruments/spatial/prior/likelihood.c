@@ -1,7 +1,7 @@
 /* likelihood.c - the expected log-likelihood of a batch as values of a graph (model 8.1, 8.2).
  *
- * Two operations go through the stored counts (ops/poisson.h); exponentials and the linear terms,
- * which need no counts, are ordinary elementwise values and sums beside them.
+ * Two operations read the stored counts (ops/poisson/poisson.h); exponentials and the linear terms
+ * need no counts and are ordinary elementwise values and sums.
  */
 #include "likelihood.h"
 
@@ -87,7 +87,7 @@ fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_
     return fth_graph_check(l->f.graph, err);
 }
 
-/* Sums over the cells of what stands with -1 in the slope of W: f64 [factor]. */
+/* The linear term of the slope of W, summed over cells: f64 [factor]. */
 static fth_val linear_by_factor(const sp_likelihood *l)
 {
     return fth_sum(fth_cast(l->linear, FTH_F64), "cellb");
@@ -108,8 +108,8 @@ fth_val sp_likelihood_update_W(sp_likelihood *l)
     fth_graph *g = l->f.graph;
     const sp_poisson_in in = operands(l);
     const fth_val sum = sp_poisson_genes_(FTH_HERE, &in, true);
-    /* simple has sums over draws above and below, the others means: with the mean of phi below, the
-     * floor that is added there is worth `draws` times as much. */
+    /* simple has sums over draws in numerator and denominator, the others means; it is computed
+     * from the mean of phi, times the number of draws, so that the floor keeps its size. */
     const double share = l->mode == SP_SIMPLE ? 1.0 : 1.0 / draws(l);
     const double below = l->mode == SP_SIMPLE ? draws(l) : 1.0;
     const fth_val num = fth_mul(sum, fth_const(g, FTH_F64, share));

@@ -18,14 +18,15 @@ typedef struct sp_likelihood {
     fth_val gene;    /* i32 [entry] */
     fth_val value;   /* f32 [entry] */
     sp_mode mode;
-    sp_poisson_path path; /* SP_PATH_AUTO but in tests: dense loops above a quarter of places */
-    /* Made once, by whichever function below needs them first: leave them zero. Means are those
-     * over draws; lower-bound has one draw, exp(f). */
+    sp_poisson_path path; /* SP_PATH_AUTO except in tests: by density */
+    /* Computed by the first function below that needs them: initialise to zero. Means are over
+     * draws; lower-bound has one draw, exp(f). */
     fth_val phi;      /* exp(f) exp(eps s), real [draw factor cellb], or [factor cellb] */
-    fth_val linear;   /* what stands with -c_l in the sum: exp(f + s^2/2), or the mean of phi */
+    fth_val linear;   /* factor of the linear term: exp(f + s^2/2), or the mean of phi */
     fth_val linear_s; /* its slope in s */
 } sp_likelihood;
-/* row_ptr, gene and value of a net from a batch in memory; declares cellb1 and entry. */
+/* row_ptr, gene and value as inputs of a graph, from a batch in memory; declares cellb1 and entry.
+ */
 fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_net *net, const sp_counts *counts,
                                 fth_err *err);
 /* The next batch, in the same graph. */

@@ -1,4 +1,4 @@
-/* lister.c - see lister.h. Indices are looked at before they are used to write. */
+/* lister.c - see lister.h. Indices are checked before they are used to write. */
 #include "lister.h"
 
 #include "../ops/local/local.h"
@@ -120,7 +120,7 @@ static void rest(sp_lister *l)
 void sp_lister_ask(sp_lister *l, const int64_t *cell, int32_t *ptr, int32_t *items)
 {
     pthread_mutex_lock(&l->lock);
-    rest(l); /* lists that were asked for and not taken are made anew */
+    rest(l); /* lists that were requested and not taken are rebuilt */
     memcpy(l->cell, cell, (size_t)l->of.batch * sizeof *cell);
     l->ptr = ptr;
     l->items = items;

@@ -1,5 +1,5 @@
-/* lister.h - who touches which cell in the next batch, listed by a thread of its own while a step
- * is taken: on a device the host would otherwise make the lists while the card waits.
+/* lister.h - which batch cells contribute to which training cell, listed for the next batch by a
+ * thread while a step runs: a device would otherwise wait for the host.
  */
 #ifndef SPATIAL_LISTER_H
 #define SPATIAL_LISTER_H
@@ -8,7 +8,7 @@
 
 typedef struct sp_lister sp_lister;
 
-/* What the lists are of. */
+/* Sizes and neighbour lists. */
 typedef struct sp_lists_of {
     const int32_t *nbr; /* [cells][k] */
     int64_t cells, k, batch;
@@ -16,10 +16,10 @@ typedef struct sp_lists_of {
 
 fth_status sp_lister_create(sp_lister **out, fth_mem *mem, const sp_lists_of *of, fth_err *err);
 void sp_lister_destroy(sp_lister *l); /* NULL is allowed */
-/* Begin with the lists of these cells, which are copied; ptr and items (local.h) are the thread's
+/* Start the lists of these cells, which are copied; ptr and items (local.h) belong to the thread
  * until they are taken. */
 void sp_lister_ask(sp_lister *l, const int64_t *cell, int32_t *ptr, int32_t *items);
-/* Wait for the lists asked for last. */
+/* Wait for the lists requested last. */
 fth_status sp_lister_take(sp_lister *l, fth_err *err);
 
 #endif

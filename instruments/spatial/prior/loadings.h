@@ -20,16 +20,16 @@
 /* `idy` is i64 [geneb], distinct genes; poison when the batch has all of them, in order. The axes
  * gene, geneb and factor are declared by the caller. */
 
-/* W of every gene from the parameter: real [gene factor]. Also for those who only read a model. */
+/* W of every gene from the parameter: real [gene factor]. Also for readers of a model. */
 fth_val sp_loadings_of(sp_loadings mode, fth_val param);
 /* W of the batch: real [geneb factor]. */
 fth_val sp_loadings_rows(sp_loadings mode, fth_val param, fth_val idy);
 /* From the slope of the loss in W of the batch [geneb factor], its gradient in the parameter [gene
  * factor]: 0 for genes outside the batch. */
 fth_val sp_loadings_gradient(sp_loadings mode, fth_val param, fth_val idy, fth_val slope);
-/* What the optimiser made of the parameter, put back where it may be: projected is cut at 0. */
+/* The constraint after the optimiser's step: projected is cut at 0. */
 fth_val sp_loadings_settle(sp_loadings mode, fth_val next);
-/* The parameter with the rows of the batch replaced, bit by bit; the others as they were. */
+/* The parameter with the rows of the batch replaced, the others unchanged to the bit. */
 fth_val sp_loadings_replace(fth_val param, fth_val idy, fth_val rows);
 /* On the host: the parameter that gives this W, which is at least 1e-8 where there is no zero. */
 double sp_loadings_raw(sp_loadings mode, double W);

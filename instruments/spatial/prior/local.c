@@ -1,8 +1,8 @@
 /* local.c - the prior in which every cell is conditioned on its K nearest: lcgp and mggp_lcgp.
  *
- * Weights of the neighbours depend on positions alone: they are computed once, 4 N (K + 1) bytes.
- * A step makes terms of the batch's cells, then every training cell gathers what touches it; who
- * touches whom is listed on the host, one batch ahead, into two buffers (lister.h).
+ * Weights of the neighbours depend on positions alone: they are computed once, 4 N (K + 1) bytes. A
+ * step computes the terms of the batch's cells, then every training cell gathers its contributions;
+ * the host lists them one batch ahead, double-buffered (lister.h).
  */
 #include "local.h"
 
@@ -16,7 +16,7 @@ typedef struct local {
     fth_tensor *a, *cp; /* real [cell nbr] and [cell] */
     lists slot[2];
     int next;          /* the slot that the next batch is written to; the other one is in use */
-    int64_t asked;     /* cells of that batch; 0: none was asked for */
+    int64_t asked;     /* cells of that batch; 0: none was requested */
     sp_lister *lister; /* made with the first batch */
     sp_local_batch batch;
 } local;
@@ -82,7 +82,7 @@ static fth_status compute_weights(sp_prior *p, local *self, fth_err *err)
     if (plan && !p->planning) s = fth_stage_run(p->call, plan, sink, NULL, err);
     fth_plan_destroy(plan);
     fth_graph_destroy(g);
-    if (!p->planning) (void)fth_mem_trim(p->model->mem); /* no step needs as much */
+    if (!p->planning) (void)fth_mem_trim(p->model->mem); /* steps need less */
     return s;
 }
 

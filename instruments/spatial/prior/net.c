@@ -1,8 +1,8 @@
 /* net.c - the graph of a step or of a prediction: its axes, and the parameters in it. */
 #include "prior.h"
 
-/* Training cells of a local model are the axis cell in a step; in a prediction that is the axis of
- * the places asked for, and they are the inducing points. */
+/* Training cells of a local model are the axis `cell` in a step; in a prediction `cell` is the axis
+ * of the query positions, and the training cells are the axis `induce`. */
 static const char *axes_of(const sp_settings *s, sp_param p, bool training)
 {
     if (s->local && !training && p == SP_P_MU) return "factor induce";
@@ -10,7 +10,7 @@ static const char *axes_of(const sp_settings *s, sp_param p, bool training)
     return sp_param_axes(s, p);
 }
 
-/* Lengths are those of tensors, wherever there is one. */
+/* Lengths are taken from tensors where one exists. */
 static void declare_axes(fth_graph *g, const sp_model *m, int64_t cells)
 {
     const sp_settings *s = &m->set;

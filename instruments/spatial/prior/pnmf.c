@@ -1,7 +1,7 @@
-/* pnmf.c - the prior without space: every factor of every cell is N(0, 1) by itself.
+/* pnmf.c - the prior without positions: factors of cells are independent and standard normal.
  *
- * Mean and softplus(raw) are the parameters, one of each per factor and cell; a batch takes its
- * columns, and its gradients go back into zeros.
+ * Mean and raw are parameters of each factor and cell, s = softplus(raw); a batch gathers its
+ * columns, and its gradients are scattered into zeros.
  */
 #include "prior.h"
 
@@ -57,7 +57,7 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
     return fth_graph_check(net->g, err);
 }
 
-/* The batch is all in net->idx. */
+/* net->idx already holds the batch. */
 static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
 {
     (void)p, (void)cell, (void)n, (void)err;

@@ -20,7 +20,7 @@ const sp_prior_ops *sp_prior_of(sp_kind kind)
     return families[kind].prior;
 }
 
-/* A mistake in the graph is found here, with its line, not when the caller plans. */
+/* Errors of graph construction are reported here, with their line, not when the caller plans. */
 fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
 {
     const sp_kind kind = net->model->set.kind;

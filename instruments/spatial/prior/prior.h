@@ -1,10 +1,10 @@
-/* prior.h - what the three families of priors have in common: pnmf, svgp, lcgp.
+/* prior.h - the interface of the three families of priors: pnmf, svgp, lcgp.
  *
  * A step of training is one graph: the prior gives mean f and deviation s of every factor at every
  * cell of the batch; the likelihood (likelihood.h) gives the slopes of the objective in f and s;
  * the prior turns these into gradients of its parameters, and adds those of its own divergence.
- * Nothing of size factor x cell x induce, or factor x cell x nbr x nbr, is ever whole: see svgp.c,
- * local.c.
+ * Values of size factor x cell x induce or factor x cell x nbr x nbr are never materialised: see
+ * svgp.c, local.c.
  */
 #ifndef SPATIAL_PRIOR_H
 #define SPATIAL_PRIOR_H
@@ -13,7 +13,7 @@
 
 /* A graph under construction, and the parameters in it. Axes factor, cell, gene, dim and what the
  * model needs (induce, induce2, nbr, nbr2, rank, group) are declared by sp_net_create; cellb and
- * geneb by whoever makes a step. */
+ * geneb by the step. */
 typedef struct sp_net {
     fth_context *ctx;
     fth_graph *g;
@@ -24,20 +24,20 @@ typedef struct sp_net {
     fth_val Z;            /* f32 [induce dim] */
     fth_val groupsZ;      /* i32 [induce] */
     fth_val idx;          /* i64 [cellb]: the batch, places in the training cells; of steps */
-    bool on_device;       /* of a device with memory of its own */
-    bool streams;         /* there: constants are read from the host in each run */
+    bool on_device;       /* of a device with its own memory */
+    bool streams;         /* on a device: constants are read from the host in each run */
 } sp_net;
-/* `cells`: length of the axis cell; the training cells in a step, the places asked for in a
+/* `cells`: length of the axis cell; the training cells in a step, the query positions in a
  * prediction (the axis of the training cells of a local model is then "induce"). */
 fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
                          fth_err *err);
 void sp_net_destroy(sp_net *net);
-/* A tensor that no step changes: it stays on a device, unless the net streams. */
+/* A tensor that is constant during training: resident on a device, unless the graph streams. */
 fth_val sp_net_constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t);
-/* One that every step has another of: on a device a parameter, whose block is filled before a run
- * without a wait. */
+/* One that changes every step: on a device a parameter, uploaded before a run without
+ * synchronising. */
 fth_val sp_net_batch(const sp_net *net, const char *name, const char *axes, fth_tensor *t);
-/* What the next run has in its place. */
+/* Its value for the next run. */
 fth_status sp_net_next(const sp_net *net, const char *name, fth_tensor *t, fth_err *err);
 
 /* ---- training ---- */
@@ -46,8 +46,8 @@ typedef struct sp_prior sp_prior;
 typedef struct sp_prior_ops {
     const char *name;
     /* Computes once what does not change while training: projections of the cells, conditional
-     * weights; in memory where the budget has room, else on the scratch file; the bits are the
-     * same. When `planning`, memory is set apart and nothing is computed. */
+     * weights; in memory if the budget allows, else in the scratch file; the bits are the same.
+     * When `planning`, memory is reserved and nothing is computed. */
     fth_status (*open)(sp_prior *p, fth_err *err);
     /* f and s [factor cellb] of the batch, in net->real. */
     fth_status (*marginals)(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err);
@@ -56,9 +56,9 @@ typedef struct sp_prior_ops {
      * `marginals`, in the same graph. */
     fth_status (*gradients)(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
                             fth_val grad[SP_PARAMS], fth_err *err);
-    /* Before each run: the batch whose turn comes after the one in use; may read ahead. */
+    /* Before each run: announces the batch after the one in use; may read ahead. */
     fth_status (*ask)(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err);
-    /* The inputs of the graph become those of the batch asked for last. */
+    /* Sets the inputs of the graph to the batch announced last. */
     fth_status (*take)(sp_prior *p, sp_net *net, fth_err *err);
     void (*close)(sp_prior *p);
 } sp_prior_ops;
@@ -69,9 +69,9 @@ struct sp_prior {
     const sp_data *data;        /* NULL when planning */
     const fth_stage_call *call; /* for progress and accounts; NULL in tests */
     bool planning;
-    bool resident;          /* on a device that has room for what does not change */
-    uint64_t scratch_bytes; /* out of open: file in place of memory */
-    fth_plan_needs once;    /* out of open: what the process takes while it computes */
+    bool resident;          /* constants are resident on the device */
+    uint64_t scratch_bytes; /* set by open: bytes in the scratch file instead of memory */
+    fth_plan_needs once;    /* set by open: needs of the process while it computes */
     void *self;
 };
 extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local;
@@ -85,7 +85,7 @@ typedef struct sp_query {
     fth_val group; /* i32 [cell]; poison when the model has no groups */
     fth_val nbr;   /* i32 [cell nbr]: training cells to condition on; local models */
 } sp_query;
-/* f and s [factor cell]; the graph can be cut along cell, and the bits do not depend on how. */
+/* f and s [factor cell]; the graph can be chunked along cell, with the same bits. */
 fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);

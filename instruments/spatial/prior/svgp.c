@@ -1,25 +1,24 @@
 /* svgp.c - the prior of the inducing-point models: what a step of training computes (model 6.2 to
  * 6.4).
  *
- * Kernel and inducing points do not move, so the rows of A = Kzz^-1 k(Z, x) are made once for all
- * cells, and a step only reads those of its batch. The gradient in Lu is that of one matrix per
- * factor:
+ * Kernel and inducing points do not move, so the rows of A = Kzz^-1 k(Z, x) are computed once for
+ * all cells, and a step reads those of its batch. The gradient in Lu needs one matrix per factor:
  *
  *   dLu = tril((sum over cells of 2 gv A A^T + b Kzz^-1) Lu) - b diag(1 / Lu)
  *
- * so A Lu, with an element for every factor, cell and inducing point, is needed in no gradient:
+ * so A Lu, with an element for every factor, cell and inducing point, is never materialised:
  * forward it is squared and summed tile by tile, backward it does not occur. All products have a
  * triangular operand or result, of which only the triangle is computed.
  */
 #include "svgp.h"
 
 typedef struct svgp {
-    bool cached;              /* A is made once; else in each step */
+    bool cached;              /* A is computed once; else in each step */
     fth_tensor *A;            /* real [cell induce]; NULL: on the file */
     fth_scratch *file;        /* the same, where there is no memory for it */
     fth_tensor *c;            /* real [cell] */
     fth_batches *batch;       /* rows of A */
-    fth_tensor *set_apart[2]; /* when planning: as much memory as inputs of steps take */
+    fth_tensor *set_apart[2]; /* when planning: memory of the size of a step's inputs */
     fth_tensor *inverse;      /* of Lc, f64 [induce2 induce], when A is made in each step */
     fth_tensor *Linv, *Kinv;  /* of Lc and Kzz, real [induce induce2]; NULL: whitened */
     fth_tensor *diagonal;     /* of Kinv, real [induce]; diagonal_only */
@@ -48,7 +47,8 @@ static uint64_t bytes_free(fth_mem *mem)
     return now.used_bytes < now.budget_bytes ? now.budget_bytes - now.used_bytes : 0;
 }
 
-/* In memory when that leaves half of what is free to the steps, or when there is no directory. */
+/* In memory if that leaves half of the free budget to the steps, or if there is no scratch
+ * directory. */
 static fth_status place_projection(sp_prior *p, svgp *v, fth_err *err)
 {
     sp_model *m = p->model;
@@ -110,7 +110,7 @@ static fth_source places_of(const sp_prior *p, bool groups)
                   : fth_source_planned(FTH_F32, 2, (int64_t[]){p->model->set.cells, 2});
 }
 
-/* The graph of everything that is made once. */
+/* The graph of everything that is computed once. */
 static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file, wanted *w,
                              fth_err *err)
 {
@@ -153,7 +153,7 @@ static fth_status run_once(sp_prior *p, const wanted *w, fth_graph *g, fth_err *
         fth_err_hint(err, "inducing points lie too close together for this kernel: raise "
                           "model.jitter, or ask for fewer of them");
     fth_plan_destroy(plan);
-    (void)fth_mem_trim(p->model->mem); /* no step needs as much */
+    (void)fth_mem_trim(p->model->mem); /* steps need less */
     return s;
 }
 
@@ -184,13 +184,13 @@ static fth_status make_batches(sp_prior *p, svgp *v, fth_err *err)
     return fth_batches_create(&v->batch, p->model->mem, &base, p->model->set.batch_size, err);
 }
 
-/* All of A is on the device, and a step takes the rows of its batch there. */
+/* All of A is on the device, and a step gathers the rows of its batch there. */
 static bool is_gathered(const sp_prior *p, const svgp *v)
 {
     return p->resident && v->A;
 }
 
-/* When planning: memory in place of the batches, or of the data that a step would read. */
+/* When planning: reserve the memory of the batches, or of the data that a step would read. */
 static fth_status set_apart(sp_prior *p, svgp *v, fth_err *err)
 {
     if (is_gathered(p, v)) return FTH_OK;
@@ -218,8 +218,8 @@ static void close_prior(sp_prior *p)
     p->self = NULL;
 }
 
-/* Whether A is worth keeping follows from the settings alone, never from the budget: the two ways
- * may differ in the last bits. */
+/* Whether A is cached depends on the settings alone, never on the budget: the two ways may differ
+ * in the last bits. */
 static bool pays(const sp_settings *s)
 {
     return (double)s->max_iter * (double)s->batch_size >= (double)s->cells;
@@ -274,8 +274,8 @@ static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
     sp_svgp_project(net->g, p->model, Linv, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
 }
 
-/* Rows of a batch have a place on the device, which is filled before each run without a wait; where
- * there is no room for all of them a run reads them piece by piece. */
+/* Rows of a batch are uploaded to a device buffer before each run without synchronising; if they do
+ * not fit, a run reads them in pieces. */
 static bool is_sent(const sp_net *net)
 {
     return net->on_device && !net->streams;
@@ -318,7 +318,7 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
     return fth_graph_check(net->g, err);
 }
 
-/* 2 gv: zero where the clamp of the variance holds. */
+/* 2 gv: zero where the variance is clamped. */
 static fth_val twice_gv(const svgp *v, fth_val gs)
 {
     fth_graph *g = gs.graph;
@@ -333,8 +333,8 @@ static fth_val f64_sqr(fth_val v)
     return fth_sqr(fth_cast(v, FTH_F64));
 }
 
-/* Of [factor induce]: over factors first, so that a pass over them adds up as it goes, and the long
- * sum is made once. */
+/* Of [factor induce]: over factors first, so that a pass over factors accumulates, and the long sum
+ * over induce is made once. */
 static fth_val total(fth_val v)
 {
     return fth_sum(fth_sum(v, "factor"), "induce");
@@ -384,7 +384,7 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     return fth_add(slope, fth_mul(weight, v->Lu));
 }
 
-/* The diagonal of the raw parameter, [factor induce], without a look at the rest. */
+/* The diagonal of the raw parameter, [factor induce], without reading the rest. */
 static fth_val raw_diagonal(const sp_net *net)
 {
     fth_graph *g = net->g;
@@ -401,7 +401,7 @@ static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b,
     const sp_settings *set = &net->model->set;
     const fth_val raw = net->param[SP_P_LU], zero = fth_const(g, net->real, 0.0);
     const bool softplus = set->cholesky_mode == SP_CHOLESKY_SOFTPLUS;
-    /* on a device the diagonal is made again: what reads Lu for it would be one array more */
+    /* on a device the diagonal is recomputed: reading Lu for it would keep one more array alive */
     const fth_val Lu = net->on_device && !set->diagonal_only ? sp_svgp_positive(net) : v->Lu;
     const fth_val turn = softplus ? fth_sigmoid(raw) : Lu;
     const fth_val diagonal = set->diagonal_only ? raw : raw_diagonal(net);

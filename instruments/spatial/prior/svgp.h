@@ -20,17 +20,17 @@ fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val group
 fth_val sp_svgp_inverse(fth_val Lc);
 #define SP_SVGP_LEAST 0x1p-60
 /* Rows of the projection at places xy [cells dim] of groups gx: Kzz^-1 k(Z,x), or Lc^-1 k(Z,x)
- * where the parameters are whitened, real [cells induce]; and what of the variance they leave,
- * c = max(sigma^2 - |Lc^-1 k|^2, 0), real [cells]. In f64 for every real: Kzz is close to singular
- * by nature. Linv is sp_svgp_inverse of the factor. Weights below SP_SVGP_LEAST, of sigma where the
- * parameters are whitened, are zero: far cells would otherwise bring numbers, down to the least of
- * f32, that change no result and that products by parts have to scale. */
+ * where the parameters are whitened, real [cells induce]; and the remaining variance c =
+ * max(sigma^2 - |Lc^-1 k|^2, 0), real [cells]. In f64 for every real: Kzz is close to singular by
+ * nature. Linv is sp_svgp_inverse of the factor. Weights below SP_SVGP_LEAST, times sigma where the
+ * parameters are whitened, are flushed to zero: distant cells would otherwise give numbers down to
+ * the denormals of f32, which change no result and slow down split-precision products. */
 void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, fth_val groupsZ,
                      fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c);
 /* exp or softplus of the raw parameter: on the diagonal, the factor. */
 fth_val sp_svgp_positive(const sp_net *net);
 /* The lower factor of the posterior from its raw parameter, [factor induce induce2], marked; or its
- * diagonal [factor induce], for which nothing of `at` is needed. NULL: it is made here. */
+ * diagonal [factor induce], which does not need `at`. NULL: it is computed here. */
 fth_val sp_svgp_lu(const sp_net *net, const sp_lower *at);
 /* f and, before it is clamped, s^2: [factor cells]. */
 void sp_svgp_marginals(const sp_net *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,

@@ -5,7 +5,7 @@
  * depends on g. Where all groups are equally far apart there are two kernels in all, for "same
  * group" and for "another": f_g = k_other alpha + sum over Z of group g of (k_same - k_other)
  * alpha, two kernel blocks and two products for any number of groups. These sums cancel, so they
- * are made in f64.
+ * are in f64.
  */
 #include "svgp.h"
 
@@ -43,7 +43,7 @@ static fth_val equidistant(sp_net *net, const sp_query *q, const sp_cov *cov, ft
     return fth_add(fth_dot(fth_sub(same, other), mine, "induce"), fth_dot(other, alpha, "induce"));
 }
 
-/* Groups at distances of their own: a kernel block for each, streamed. */
+/* Groups at given distances: a kernel block for each, streamed. */
 static fth_val by_table(sp_net *net, const sp_query *q, const sp_cov *cov, fth_val alpha)
 {
     const fth_val k =

@@ -1,9 +1,9 @@
 /* svgp_values.c - Kzz, projections and marginals of the inducing-point models (model 6.2).
  *
- * A Lu, which has an element for every factor, cell and inducing point, is only ever squared and
- * summed: a product followed by a reduction, which the engine makes tile by tile. Cells are solved
- * for with the inverse of Lc, made once: a product with a triangle takes half the time of a solve,
- * and loses as little, because what it is multiplied with is Lc^-1, never Kzz^-1.
+ * A Lu, which has an element for every factor, cell and inducing point, is only squared and summed:
+ * a product followed by a reduction, which the engine evaluates tile by tile. Cells are projected
+ * with the inverse of Lc, computed once: a triangular product takes half the time of a solve and is
+ * as accurate, because the factor is Lc^-1, never Kzz^-1.
  */
 #include "svgp.h"
 

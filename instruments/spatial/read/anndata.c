@@ -1,4 +1,4 @@
-/* anndata.c - places of an h5ad file, whatever version wrote it. */
+/* anndata.c - the parts of an h5ad file, of any version. */
 #include "anndata.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ void sp_anndata_close(sp_anndata *a)
     *a = (sp_anndata){0};
 }
 
-/* What stands in a group or a dataset of records, for hints: "spatial, X_pca". */
+/* Names in a group or a compound dataset, for hints: "spatial, X_pca". */
 static const char *list_keys(const sp_anndata *a, const char *object, char *text, size_t bytes)
 {
     fth_texts *t = NULL;
@@ -254,7 +254,7 @@ fth_status sp_column_texts(const sp_anndata *a, const sp_column *column, fth_tex
     fth_err why = {0};
     FTH_TRY(into_values(a, column, &c, err));
     fth_status s = fth_h5_field_strings(a->h5, c.object, sp_column_field(&c), out, &why);
-    if (s != FTH_E_FILE_SHAPE) { /* that would be: it holds something else */
+    if (s != FTH_E_FILE_SHAPE) { /* it holds something else */
         if (s != FTH_OK && err) *err = why;
         return s;
     }
@@ -282,7 +282,7 @@ static fth_status no_places(const sp_anndata *a, const char *key, fth_err *err)
     return s;
 }
 
-/* A group that is no frame: sparse, or something that nobody expects there. */
+/* A group that is not a data frame: sparse, or unknown. */
 static fth_status odd_places(const sp_anndata *a, const char *key, const char *object, fth_err *err)
 {
     char part[FTH_PATH];
@@ -295,7 +295,7 @@ static fth_status odd_places(const sp_anndata *a, const char *key, const char *o
     return s;
 }
 
-/* Which columns are x and y; of more than two somebody has to say it. */
+/* Which columns are x and y; with more than two the config must say it. */
 static fth_status choose_axes(const sp_anndata *a, const char *object, int64_t width,
                               const int64_t *axes, int64_t chosen[2], fth_err *err)
 {

@@ -62,8 +62,8 @@ typedef struct sp_labels {
 } sp_labels;
 fth_status sp_anndata_labels(const sp_anndata *a, const char *frame, const char *column, int64_t n,
                              sp_labels *out, fth_err *err);
-/* Numbers of a column of categories that are numbers; NaN where one is missing. *found false: it is
- * no such column, and nothing was read. */
+/* Numbers of a categorical column with numeric categories; NaN where one is missing. *found false:
+ * it is another kind of column, and nothing was read. */
 fth_status sp_category_numbers(const sp_anndata *a, const char *frame, const char *column,
                                int64_t n, double *to, bool *found, fth_err *err);
 /* The same of texts; `missing`, which may be NULL, says which rows have none. With `numbers`, as
@@ -71,7 +71,7 @@ fth_status sp_category_numbers(const sp_anndata *a, const char *frame, const cha
 fth_status sp_labels_of(sp_labels *out, fth_mem *mem, const fth_texts *texts, const bool *missing,
                         bool numbers, fth_err *err);
 void sp_labels_free(sp_labels *l); /* an empty one is allowed */
-/* Whether a name stands for no name: "", nan. */
+/* Whether a name means missing: "", nan. */
 bool sp_name_is_missing(const char *name);
 
 /* ---- positions ---- */
@@ -86,7 +86,7 @@ fth_status sp_anndata_places_of(const sp_anndata *a, const char *x, const char *
 
 /* ---- names ---- */
 
-/* Names without doubles: the second "a" becomes "a-1", as anndata does; *changed of them. */
+/* Make names unique: the second "a" becomes "a-1", as anndata does; *changed of them. */
 fth_status sp_names_unique(fth_texts **names, fth_mem *mem, int64_t *changed, fth_err *err);
 
 #endif

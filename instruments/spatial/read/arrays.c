@@ -1,5 +1,5 @@
-/* arrays.c - a folder of arrays as a source: X.npy, Y.npz, and C.npy and metadata.json where they
- * are there. */
+/* arrays.c - a folder of arrays as a source: X.npy, Y.npz, and optionally C.npy and metadata.json.
+ */
 #include "loaders.h"
 
 #include "../data/metadata.h"
@@ -76,7 +76,7 @@ static fth_status make_names(const sp_source *s, const char *stem, int64_t n, ft
     return status;
 }
 
-/* Names of the folder, or made ones. */
+/* Names of the folder, or generated ones. */
 static fth_status load_names(sp_source *s, fth_err *err)
 {
     char path[FTH_PATH];

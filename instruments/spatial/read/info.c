@@ -1,4 +1,4 @@
-/* info.c - `fathom spatial info`: finds out what a path is, and describes folders and models. */
+/* info.c - `fathom spatial info`: detects what a path is, and describes folders and models. */
 #include "info.h"
 
 #include "../data/data.h"
@@ -304,5 +304,5 @@ const fth_verb sp_verb_info = {
            "trained, analyzed and drawn.",
     .min_args = 1,
     .max_args = 1,
-    .heeds = "json", /* it only reads and shows: there is nothing to plan */
+    .heeds = "json", /* it only reads: there is nothing to plan */
     .run = run};

@@ -18,7 +18,7 @@ fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, const sp_told *t,
 fth_status sp_info_model(fth_mem *mem, const char *path, const sp_told *t, fth_err *err);
 /* The folder of one model; one with folders of models in it. */
 fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err);
-/* What the last training in a folder of a model took, from its record; false: nobody knows. */
+/* Time of the last training in a model folder, from its record; false: unknown. */
 bool sp_info_training(fth_mem *mem, const char *model_dir, fth_stage_result *out);
 
 #endif

@@ -45,7 +45,7 @@ static int judge(sp_matrix *m, fth_err *err)
     sp_block b;
     int good = 3;
     const int64_t want = m->rows < ROWS ? m->rows : ROWS;
-    if (m->layout == SP_LAYOUT_COLUMNS || want == 0) return 3; /* a row would take a whole walk */
+    if (m->layout == SP_LAYOUT_COLUMNS || want == 0) return 3; /* a row would need a full pass */
     if (sp_block_create(&b, m, want, ROOM, err) != FTH_OK) return 0;
     const int64_t fit = sp_matrix_fit(m, 0, ROOM), n = fit < want ? fit : want;
     if (sp_matrix_read(m, 0, n, &b, err) != FTH_OK) good = 0;
@@ -268,7 +268,7 @@ static fth_status print_obs(const sp_anndata *a, guess *g, const sp_told *t, fth
 
 /* ---- a config ---- */
 
-/* The keys that would read it, where they could be told. */
+/* The keys that would read it, as far as they could be determined. */
 static void put_config(const char *path, const guess *g, fth_json_writer *w)
 {
     fth_json_open(w, "preprocessing", '{');
@@ -326,7 +326,7 @@ static fth_status print_names(const sp_anndata *a, const char *group, const char
     return FTH_OK;
 }
 
-/* Where there are others than genes, somebody has to say whether to take them. */
+/* If there are features other than genes, the config must say whether to take them. */
 static fth_status print_types(const sp_anndata *a, const char *group, const sp_told *t,
                               fth_err *err)
 {

@@ -1,4 +1,4 @@
-/* labels.c - columns of labels: which of some names each row has. */
+/* labels.c - columns of labels: the name of each row, as codes. */
 #include "anndata.h"
 
 #include <inttypes.h>
@@ -313,7 +313,7 @@ static const char *next_free(const name_set *set, entry *of, char *text, size_t 
     return text;
 }
 
-/* `made` keeps new names where they stay; doubles are counted first, then named. */
+/* `made` owns the new names; duplicates are counted first, then named. */
 static fth_status rename_doubles(const fth_texts *names, name_set *set, char *made, size_t room,
                                  fth_texts *out, int64_t *changed, fth_err *err)
 {

@@ -221,7 +221,7 @@ static fth_status find_column(const sp_source *s, char column[256], has_fn *has,
     column[0] = '\0';
     if (name) {
         snprintf(column, 256, "%s", name);
-        return FTH_OK; /* whether it is there is found out when it is read */
+        return FTH_OK; /* whether it exists is checked when it is read */
     }
     char words[SP_NAME * 2];
     snprintf(words, sizeof words, "%s", s->loader->columns);
@@ -363,7 +363,7 @@ static fth_status keep_sample(sp_source *s, const char *id, fth_err *err)
     return status;
 }
 
-/* Cells without a label, where they have to have one. */
+/* Cells without a label, where one is required. */
 static fth_status drop_unlabelled(sp_source *s, fth_err *err)
 {
     int64_t n = 0;
@@ -424,7 +424,7 @@ fth_status sp_source_load(sp_source *s, fth_err *err)
 fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err)
 {
     if (s->loader->flags & SP_LOAD_ARRAYS) FTH_TRY(sp_arrays_load(s, err));
-    FTH_TRY(make_order(s, false, err)); /* which order does not matter to how many there are */
+    FTH_TRY(make_order(s, false, err)); /* the order does not affect the count */
     FTH_TRY(sp_source_labels(s, err));
     *groups = s->group.names ? fth_texts_count(s->group.names) : 1;
     return FTH_OK;

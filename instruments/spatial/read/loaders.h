@@ -30,9 +30,9 @@ const char *sp_source_path(const fth_config *cfg);
 typedef struct sp_source {
     fth_mem *mem;
     const fth_config *cfg;
-    const fth_stage_call *call; /* for notices; NULL: none are given */
+    const fth_stage_call *call; /* for notices; NULL: none */
     const sp_loader *loader;
-    const char *path;     /* of the file or folder, from the config */
+    const char *path;     /* path of the file or folder, from the config */
     char where[FTH_PATH]; /* "obsm 'spatial'": for messages about positions */
     char obsm[256];       /* and where they are: "/obsm/spatial" */
     char column[256];     /* of obs, with the cell types; "": they are from elsewhere */
@@ -47,7 +47,7 @@ typedef struct sp_source {
     bool *left_out;           /* genes that are not taken; NULL: none */
     int64_t *row, n;          /* cells that are loaded */
     int64_t dropped;          /* without a label, where the loader drops these */
-    int64_t renamed;          /* genes whose name stood there before */
+    int64_t renamed;          /* duplicate gene names that were changed */
 } sp_source;
 
 /* The file of the config, and the header of its counts. */

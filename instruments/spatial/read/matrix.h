@@ -1,7 +1,7 @@
 /* matrix.h - counts of a source file, in whichever layout, read as blocks of sparse rows of f32.
  *
- * Sparse rows are read as they are. Sparse columns are turned: a block of rows is filled by one
- * walk over all columns, so blocks should be as large as the budget allows. Dense rows are read
+ * Sparse rows are read as they are. Sparse columns are transposed: a block of rows is filled by one
+ * pass over all columns, so blocks should be as large as the budget allows. Dense rows are read
  * through a piece of fixed size. In every case a row comes out with its columns ascending, entries
  * of one place added up and zeros left out.
  */

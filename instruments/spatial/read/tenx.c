@@ -117,7 +117,7 @@ static fth_status no_features(const sp_source *s, const fth_texts *types, fth_er
     return status;
 }
 
-/* Names of features that are left out are not to make those of genes longer. */
+/* Prefix names of left-out features with their type: they must not force suffixes on gene names. */
 static fth_status set_apart(sp_source *s, const fth_texts *types, fth_err *err)
 {
     fth_texts *names = NULL;

@@ -1,4 +1,4 @@
-/* names.c - models by name. */
+/* names.c - the table of models. */
 #include "../spatial.h"
 
 const sp_kind_info sp_kinds[SP_KIND_COUNT] = {

@@ -1,7 +1,7 @@
 /* schema.c - every setting of the instrument: one row with its type, range, default and models.
  *
- * Defaults are those of the public pipeline, so that its configs mean the same here. The words of
- * choices stand in the order of the enums in spatial.h.
+ * Defaults are those of the public pipeline, so that its configs mean the same here. Choices are
+ * listed in the order of the enums in spatial.h.
  */
 #include "../read/loaders.h"
 
@@ -246,11 +246,11 @@ static bool is(const fth_config *cfg, const char *key)
     return fth_config_bool(cfg, key);
 }
 
-/* A name that contradicts the switches would train another model than the user reads. */
+/* Reject a prior that contradicts the switches: the model would not be the one it names. */
 static void check_prior(fth_config *cfg)
 {
     if (!fth_config_has(cfg, "model.prior")) return;
-    const int prior = fth_config_choice(cfg, "model.prior"); /* as the words stand */
+    const int prior = fth_config_choice(cfg, "model.prior"); /* index in the list of choices */
     const int want = !is(cfg, "model.spatial") ? 0 : is(cfg, "model.local") ? 2 : 1;
     static const char *const name[] = {"GaussianPrior", "SVGP", "LCGP"};
     if (prior >= 0 && prior != want)
@@ -283,7 +283,7 @@ static void check_device(fth_config *cfg)
                             "device is '%s', which is no device", device);
 }
 
-/* Every dataset is read from somewhere: which key says where is a column of loaders.def. */
+/* Every dataset needs a path; loaders.def names its key. */
 static void check_source(fth_config *cfg)
 {
     const sp_loader *loader = sp_loader_of(cfg);
@@ -367,7 +367,7 @@ static sp_kind find_kind(bool spatial, bool groups, bool local)
         if (sp_kinds[i].spatial == spatial && sp_kinds[i].groups == groups &&
             sp_kinds[i].local == local)
             return (sp_kind)i;
-    return SP_PNMF; /* refused by the check */
+    return SP_PNMF; /* rejected by `check` */
 }
 
 sp_kind sp_kind_of(const fth_config *cfg)

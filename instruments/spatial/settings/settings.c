@@ -1,5 +1,4 @@
-/* settings.c - what a model is made with: from a config, to text and back, all from settings.def.
- */
+/* settings.c - settings of a model: from a config, to text and back, all from settings.def. */
 #include "../spatial.h"
 
 #include <inttypes.h>
@@ -55,7 +54,7 @@ static void *field_of(sp_settings *s, int i)
     return (char *)s + rows[i].at;
 }
 
-/* The words of a choice, from its row of the config's table. */
+/* The choices of a key, from its row of the schema. */
 static const char *words_of(int i)
 {
     for (int64_t k = 0; k < sp_schema.n_keys; k++)
@@ -99,7 +98,7 @@ const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes
         break;
     }
     case FIELD_REAL:
-        /* the shortest that reads back the same */
+        /* the shortest text that parses to the same number */
         for (int digits = 1; digits <= 17; digits++) {
             fth_number_format(text, bytes, *(const double *)at, digits);
             if (fth_strtod(text, NULL) == *(const double *)at) break;

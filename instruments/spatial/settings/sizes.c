@@ -1,4 +1,4 @@
-/* sizes.c - how large the data are, for plans that are made before they are there. */
+/* sizes.c - sizes of the data, for plans made before they exist. */
 #include "../data/data.h"
 #include "../data/metadata.h"
 #include "../preprocess/preprocess.h"

@@ -1,10 +1,10 @@
 /* init.c - where parameters start (model 13), as planned graphs that write into the parameters.
  *
  * Factors F0 and loadings W0 are random or made from the counts; the logarithms of F0 are then
- * standardised over all cells and factors, and W0 takes up the change of scale. Those of nmf are
- * centred for each factor instead, and are where the means of every prior start (init_means.c).
- * Random numbers are those of (seed, stream, 0, place in the tensor), so a parameter of any size is
- * filled in pieces.
+ * standardised over all cells and factors, and W0 is scaled inversely. Those of nmf are centred for
+ * each factor instead, and are where the means of every prior start (init_means.c). Random numbers
+ * depend on (seed, stream, index in the tensor) alone, so a parameter of any size is filled in
+ * chunks.
  */
 #include "init.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- a graph whose outputs are tensors ----
  *
- * Random numbers go by the order in which axes are declared: that of the tensor. */
+ * Indices of random numbers follow the order of axis declarations, which is that of the tensor. */
 
 enum { MOST = 4 };
 
@@ -29,10 +29,10 @@ typedef struct filling {
     fth_val out[MOST];
     fth_sink sink[MOST];
     int n;
-    uint64_t held; /* bytes of tensors in it */
+    uint64_t held; /* bytes of its tensors */
 } filling;
 
-/* Pieces of random numbers and of what is made of them. */
+/* Memory for chunks of random numbers and of values computed from them. */
 static const uint64_t room = 32u << 20;
 
 static fth_status filling_open(filling *f, fth_context *ctx, sp_model *m, fth_err *err)
@@ -51,8 +51,8 @@ static void put(filling *f, sp_param p, fth_val v)
     f->sink[f->n++] = fth_tensor_sink(f->m->param[p]);
 }
 
-/* Plans, runs and ends the graph, in `more` bytes beside the tensors: a plan would take all that is
- * left, and training is to need the most memory. */
+/* Plans, runs and destroys the graph with `more` bytes beside the tensors: without a limit a plan
+ * would use the whole budget, and training should have the largest peak. */
 static fth_status filling_run(filling *f, fth_status s, uint64_t more, fth_err *err)
 {
     if (s == FTH_OK) {
@@ -77,7 +77,7 @@ static fth_val num(const filling *f, double x)
 
 /* ---- factors and loadings ---- */
 
-/* What is needed of the counts, and start values made from them (NULL: random). */
+/* Statistics of the counts, and start values computed from them (NULL: random). */
 typedef struct begin {
     double mean; /* of all counts, zeros included */
     fth_tensor *F, *W;
@@ -89,8 +89,8 @@ static void add_counts(void *user, const sp_walk_row *r)
     for (int64_t i = 0; i < r->n; i++) *(double *)user += (double)r->value[i];
 }
 
-/* Where the counts do not tell factors apart, NMF starts them all from one poor place: every second
- * restart is drawn. */
+/* If the counts alone do not identify the factors, every NMF start is equally poor: every second
+ * restart is random. */
 static sp_init kind_of(const sp_settings *s)
 {
     const int64_t least = s->cells < s->genes ? s->cells : s->genes;
@@ -193,8 +193,8 @@ static bool is_smooth(const sp_settings *s)
     return s->local && (sp_init_mu)s->init_mu == SP_MU_SMOOTH;
 }
 
-/* Neighbours may be anywhere: their logarithms, and the means before they are standardised, are
- * there whole. */
+/* Neighbours may be anywhere: all logarithms, and the means before they are standardised, are in
+ * memory. */
 static uint64_t factors_room(const sp_settings *s)
 {
     return room + (is_smooth(s) ? 16 * (uint64_t)(s->cells * s->n_components) : 0);
@@ -313,7 +313,7 @@ uint64_t sp_init_bytes(const sp_settings *s, const sp_sizes *size)
 fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, fth_err *err)
 {
     fth_err own = {0};
-    if (!err) err = &own; /* plans answer with it */
+    if (!err) err = &own; /* fth_plan_make reports failures through it */
     begin b = {0};
     sp_walk walk;
     FTH_TRY(sp_walk_open(&walk, data, err));

@@ -4,10 +4,10 @@
 
 #include "../model/model.h"
 
-/* Fills every parameter of a model, by the streams of its seed. `data` are the training cells; the
- * neighbour lists of a local model are there already (init_mu: smooth reads them). Moments of the
- * optimiser become zero. */
-/* What that takes at most beside the model: for plans. */
+/* Fills every parameter of a model from the random streams of its seed. `data` are the training
+ * cells; the neighbour lists of a local model exist already (init_mu: smooth reads them). Moments
+ * of the optimiser become zero. */
+/* Upper bound of its memory beside the model, for plans. */
 uint64_t sp_init_bytes(const sp_settings *s, const sp_sizes *size);
 fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, fth_err *err);
 

@@ -1,5 +1,5 @@
-/* init_kmeans.c - loadings from centres of cells in the space of genes, factors from how near cells
- * lie to them.
+/* init_kmeans.c - loadings from cluster centres of cells in gene space, factors from the distances
+ * of cells to them.
  *
  * Greedy k-means++ and Lloyd as in model 11.1, over sparse rows (model 13.4): with centres as
  * [gene][centre], the products of a row with all centres are one sum over its counts, and |y - c|^2
@@ -82,7 +82,7 @@ static void approach(void *user, const sp_walk_row *r)
     c->nearest[r->cell] = fmin(c->nearest[r->cell], trial_distance(c, r, c->chosen));
 }
 
-/* A cell, with a probability as its squared distance from the centres so far. */
+/* Draw a cell with probability proportional to its squared distance from the nearest centre. */
 static int64_t draw_cell(clusters *c, double total)
 {
     const double at = uniform(c) * total;
@@ -155,7 +155,7 @@ static void assign(void *user, const sp_walk_row *r)
     for (int64_t i = 0; i < r->n; i++) c->next[r->gene[i] * c->k + at] += (double)r->value[i];
 }
 
-/* An empty cluster takes the cell that lies farthest from its centre. */
+/* An empty cluster takes the cell farthest from its centre. */
 static fth_status fill_empty(clusters *c, fth_err *err)
 {
     const int64_t k = c->k;
@@ -228,7 +228,7 @@ static void write_distances(void *user, const sp_walk_row *r)
     for (int64_t j = 0; j < c->k; j++) c->p->F[r->cell * c->k + j] = sqrt(c->dot[j]);
 }
 
-/* Distances in F to shares of nearness, then both scaled by mean(Y) / mean(F). */
+/* Distances in F become normalised weights, then both are scaled by mean(Y) / mean(F). */
 static void finish(clusters *c)
 {
     const sp_init_parts *p = c->p;

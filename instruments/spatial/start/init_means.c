@@ -1,9 +1,9 @@
-/* init_means.c - a factorisation of the counts as the start of a model (init: nmf).
+/* init_means.c - start values from a factorisation of the counts (init: nmf, model 13.5).
  *
- * The model has no intercept: a factor of large numbers with small loadings is one of small numbers
- * with large loadings. As the prior's mean is 0, the logarithms of each factor are centred, and its
- * loadings take up what that changes (as in the NSF programs). Cells of a factor that is 0 there
- * get a hundredth of its mean, so that their logarithms are not without end.
+ * The model has no intercept: scaling a factor and its loadings inversely changes nothing. As the
+ * prior's mean is 0, the logarithms of each factor are centred, and its loadings are scaled
+ * inversely (as in the NSF programs). A hundredth of its mean is added to a factor, so that
+ * logarithms are finite where it is 0.
  */
 #include "../neighbours/neighbours.h"
 #include "../prior/loadings.h"
@@ -76,7 +76,7 @@ static double mean_of(const sp_init_parts *p, const int32_t *cell, int64_t k, in
     return n > 0 ? own / (double)n : all / (double)k;
 }
 
-/* As many cells as there are to a point, within reason. */
+/* Cells per inducing point, from 1 up to a limit. */
 static int64_t cells_of_point(int64_t cells, int64_t points)
 {
     const int64_t most = 64, k = (cells + points / 2) / points;

@@ -2,10 +2,10 @@
  * 13.5).
  *
  * Multiplicative updates (Lee & Seung 2001) of Y ~ Poisson(F W^T) from the non-negative double SVD.
- * Given W, cells have nothing to do with each other: in one walk through the rows each cell's
- * factors are updated, and with the new ones the sums that W moves by are added up. So a pass needs
- * each row once, and nothing but F, W and one more matrix of W's size. All sums run in the order of
- * the rows: the result depends on neither threads nor memory.
+ * Given W, cells are independent: one pass over the rows updates the factors of each cell and, with
+ * the new ones, accumulates the sums of W's update. So a pass reads each row once and needs F, W
+ * and one more matrix of W's size. All sums run in the order of the rows: the result depends on
+ * neither threads nor memory.
  */
 #include "init_parts.h"
 
@@ -14,10 +14,10 @@
 
 enum {
     PASSES = 100, /* at most */
-    FEW = 20,     /* at most where the counts are many: it is a start, not an end */
+    FEW = 20,     /* the limit for large data: it is only a start */
     UPDATES = 3   /* of a cell's factors in a pass */
 };
-static const double work = 2e9;     /* counts times factors of all passes, beyond the few */
+static const double work = 2e9;     /* limit of stored counts x factors over all passes */
 static const double settled = 1e-5; /* relative change of the divergence in a pass */
 static const double tiny = 1e-300;
 
@@ -78,7 +78,7 @@ static void add_constant(void *user, const sp_walk_row *r)
     }
 }
 
-/* One walk, then W; the divergence of the factors it found from the counts. */
+/* One pass over the rows, then W; *divergence is that of the new factors with the old W. */
 static fth_status pass(nmf *s, double *divergence, fth_err *err)
 {
     const sp_init_parts *p = s->p;
@@ -103,8 +103,8 @@ static void draw(const sp_init_parts *p, double *x, int64_t n, int64_t stream)
     for (int64_t i = 0; i < n; i++) x[i] = size * fabs(fth_random_normal_at(p->seed, 0, stream, i));
 }
 
-/* The SVD gives the same start for every seed; where there is none, or to look for another
- * optimum, numbers are drawn. */
+/* The SVD gives the same start for every seed; without one, or to search for another optimum, the
+ * start is random. */
 static fth_status start(const sp_init_parts *p, fth_err *err)
 {
     const int64_t least = p->cells < p->genes ? p->cells : p->genes;

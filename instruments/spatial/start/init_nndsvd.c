@@ -1,9 +1,10 @@
 /* init_nndsvd.c - non-negative double SVD of the counts, without a matrix of cells by genes (model
  * 13.3).
  *
- * The right singular vectors span what (Y^T Y)^7 makes of a random block of genes x (factors + 10)
- * numbers; one product with Y^T Y is one walk through the rows. Within that block the problem is a
- * small symmetric one. Y V = U S, which is what the reference takes for U.
+ * Randomised subspace iteration: the right singular vectors are found in the span of (Y^T Y)^7
+ * times a random block of factors + 10 columns; one product with Y^T Y is one pass over the rows.
+ * Within the block the problem is a small symmetric one. Y V = U S, which is what the reference
+ * takes for U.
  */
 #include "init_parts.h"
 
@@ -27,7 +28,7 @@ typedef struct svd {
 
 /* ---- small matrices ---- */
 
-/* Columns of Q become orthonormal; those that are spanned by others become 0. Twice is enough. */
+/* Gram-Schmidt, twice for accuracy; columns that depend on others become 0. */
 static void orthonormalize(double *Q, int64_t n, int64_t k)
 {
     for (int64_t j = 0; j < k; j++) {
@@ -45,7 +46,8 @@ static void orthonormalize(double *Q, int64_t n, int64_t k)
     }
 }
 
-/* Rows and columns i and j of the symmetric a, and columns of v, turned so that a[i][j] is 0. */
+/* A Jacobi rotation of rows and columns i and j of the symmetric a, and columns of v, that makes
+ * a[i][j] 0. */
 static void rotate(double *a, double *v, int64_t k, int64_t i, int64_t j)
 {
     const double off = a[i * k + j];
@@ -157,7 +159,7 @@ static void column(const svd *s, int64_t l, double value)
     part(p->W, p->genes, p->factors, l, sign, l == 0 ? first : w > 0.0 ? weight / w : 0.0);
 }
 
-/* Zeros filled with the mean, or with little noise of its size. */
+/* Fill zeros with the mean, or with noise of a hundredth of it. */
 static void fill(const sp_init_parts *p, double *x, int64_t n, int64_t stream)
 {
     if (p->kind == SP_INIT_NNDSVD) return;

@@ -1,4 +1,4 @@
-/* init_parts.h - start values of factors and loadings that are made from the counts.
+/* init_parts.h - start values of factors and loadings from the counts.
  *
  * All fill F[cell][factor] and W[gene][factor], f64 and dense, as F0 and W0 of model 13, before the
  * logarithms are rescaled. `mean` is that of all counts, zeros included.
@@ -19,7 +19,7 @@ typedef struct sp_init_parts {
     bool drawn; /* nmf: start from random numbers, not from the SVD */
 } sp_init_parts;
 
-/* Memory they take beside F and W, at most. */
+/* Upper bound of their memory beside F and W. */
 uint64_t sp_init_nndsvd_bytes(int64_t cells, int64_t genes, int64_t factors);
 uint64_t sp_init_kmeans_bytes(int64_t cells, int64_t genes, int64_t factors);
 uint64_t sp_init_nmf_bytes(int64_t cells, int64_t genes, int64_t factors);
@@ -32,7 +32,7 @@ fth_status sp_init_nmf(const sp_init_parts *p, fth_err *err);
 
 /* ---- what nmf becomes (init_means.c) ---- */
 
-/* F becomes its logarithms, of mean 0 for each factor, and W takes up the change. */
+/* Replaces F by its logarithms, centred for each factor, and scales W inversely. */
 void sp_init_center(const sp_init_parts *p);
 /* Logarithms and W of sp_init_center into the parameters: loadings, and the means of every prior;
  * those of an inducing point are of the cells near it, of its own group where there are any. */

@@ -1,4 +1,4 @@
-/* correlate.c - see correlate.h. Means are taken away first, as the loop in recovery.c does. */
+/* correlate.c - see correlate.h. Columns are centred first, as in the loop of recovery.c. */
 #include "correlate.h"
 
 static fth_val array_input(fth_graph *g, const char *name, fth_dtype dtype, const char *axes,
@@ -45,7 +45,7 @@ static fth_val build(fth_graph *g, const sp_columns *a, const sp_columns *b, int
 fth_status sp_correlate(double *out, fth_context *ctx, const sp_columns *a, const sp_columns *b,
                         int64_t n, fth_err *err)
 {
-    fth_err why = {0}; /* a plan that is not made says so here alone */
+    fth_err why = {0}; /* fth_plan_make reports failures through it */
     const fth_sink sink = {
         .kind = "memory", .dtype = FTH_F64, .n_axes = 2, .size = {a->cols, b->cols}, .data = out};
     fth_graph *g = fth_graph_create(ctx);

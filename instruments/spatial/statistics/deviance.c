@@ -1,7 +1,7 @@
-/* deviance.c - numbers of a fit from the sums of its bins.
+/* deviance.c - goodness of fit from the sums of its bins.
  *
- * The sum of all rates is that of the products of two sums, one over cells and one over genes. Only
- * rates below the floor are not in it, and there are none unless a cell has hardly any factor.
+ * The sum of all rates factorises into sums over cells and sums over genes. Rates below the floor
+ * need a correction, which is 0 unless all factors of a cell are tiny.
  */
 #include "deviance.h"
 #include "group_loadings.h"

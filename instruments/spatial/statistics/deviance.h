@@ -17,7 +17,8 @@ void sp_fit_of(sp_fit *out, const sp_sums *s, const sp_sums_input *in, const flo
                int64_t first, int64_t end, int64_t cells, double more);
 
 /* Sum over the cells of each bin, and all genes, of max(mu, 1e-10) - mu; bins [bin]. To be called
- * when some cell has hardly any factor (s->least < 1e-10): it reads F once more, in pieces. */
+ * if the factors of some cell sum to less than 1e-10 (s->least): it reads F once more, in pieces.
+ */
 fth_status sp_floor_rates(double *more, fth_mem *mem, const sp_sums_input *in, const float *W,
                           fth_err *err);
 #define SP_RATE_FLOOR 1e-10

@@ -1,4 +1,5 @@
-/* enrichment.c - loadings of a group against those of all cells, and the genes at both ends. */
+/* enrichment.c - loadings of a group compared with those of all cells, and the most enriched and
+ * depleted genes. */
 #include "enrichment.h"
 #include "order.h"
 

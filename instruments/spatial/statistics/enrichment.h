@@ -1,5 +1,5 @@
-/* enrichment.h - which genes a factor stands for more, or less, in one group than in all cells
- * (model 14.8). */
+/* enrichment.h - genes that are enriched or depleted in a factor in one group compared with all
+ * cells (model 14.8). */
 #ifndef SPATIAL_ENRICHMENT_H
 #define SPATIAL_ENRICHMENT_H
 
@@ -7,9 +7,8 @@
 
 enum { SP_ENRICHED = 10 }; /* genes listed at each end */
 
-/* What is added to every loading before they are compared: a tenth of the mean loading. A gene
- * that is hardly there, or a loading that an update drove to zero, would else differ by thirty
- * powers of two from another that is as good as zero. */
+/* What is added to every loading before they are compared: a tenth of the mean loading. Without it,
+ * ratios of two loadings that are practically zero could be 2^30. */
 double sp_lfc_pseudo(const float *W, int64_t genes, int64_t factors);
 /* The share of each factor in the loadings of a gene, f64 [gene][factor]; W is f32. */
 void sp_shares(double *share, const float *W, int64_t genes, int64_t factors, double pseudo);

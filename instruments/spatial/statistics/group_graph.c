@@ -1,5 +1,5 @@
-/* group_graph.c - see group_graph.h. Loadings go there and back in every run: the host looks at
- * them in between. */
+/* group_graph.c - see group_graph.h. Loadings are copied to the device and back in every run: the
+ * host checks convergence in between. */
 #include "group_graph.h"
 
 #include "../ops/groups/group_steps.h"
@@ -82,7 +82,7 @@ fth_status sp_group_graph_create(sp_group_graph **out, const sp_group_problem *p
     *out = NULL;
     fth_mem *mem = fth_context_mem(p->ctx);
     void *block = NULL;
-    fth_err why = {0}; /* a plan that is not made says so here alone */
+    fth_err why = {0}; /* fth_plan_make reports failures through it */
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(sp_group_graph), "group loadings", &block, err));
     sp_group_graph *g = block;
     *g = (sp_group_graph){.mem = mem, .size = {p->groups, p->genes, p->factors}};

@@ -11,12 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { ITERATIONS = 1000, EACH = 8 /* first iterations that are all looked at */ };
+enum { ITERATIONS = 1000, EACH = 8 /* the first iterations are all checked */ };
 
-/* Where a group stands. After iteration `low` the rule did not hold; after `high` it did. */
+/* Bracket of a group: the stopping rule did not hold after iteration `low`, it did after `high`. */
 typedef struct track {
     int64_t at, low, high; /* at: iterations in its loadings; high: 0 while none is known */
-    int64_t to;            /* iterations it is to have next, at least `at` */
+    int64_t to;            /* the iteration to advance to, at least `at` */
     bool done;
 } track;
 
@@ -30,7 +30,7 @@ typedef struct work {
     double *nll;            /* [group] of the iteration before; Poisson rule */
     double *room;           /* of every worker: rows it is at */
     track *track;
-    sp_group_graph *device; /* NULL: there is none, or it has no room */
+    sp_group_graph *device; /* NULL: no device, or not enough memory there */
 } work;
 
 static uint64_t bytes_of(int64_t groups, int64_t genes, int64_t factors, int threads)
@@ -81,7 +81,7 @@ const sp_group_loops *sp_group_loops_at(int level)
     return FTH_ISA_AT(sp_group, level);
 }
 
-/* Some genes of a group: as many iterations as the group is to make. */
+/* Some genes of a group: all iterations up to its next check. */
 static void advance_some(void *arg, int64_t i, int worker)
 {
     const work *w = arg;
@@ -100,7 +100,7 @@ static void advance_some(void *arg, int64_t i, int worker)
                                   w->room + worker * sp_group_steps_room(p->factors));
 }
 
-/* Products of one row with the factors' that are to be made. */
+/* Multiplications of all pending iterations. */
 static double products(const work *w)
 {
     double steps = 0;
@@ -115,8 +115,8 @@ static fth_status advance_there(const work *w, fth_err *err)
     return sp_group_graph_run(w->device, w->r->W, w->before, err);
 }
 
-/* Every group to the iteration it is to reach: a gene without counts is zero after the first. Where
- * it is done does not show, so few iterations stay here. */
+/* Advances every group to its next check. Host and device give the same bits, so few iterations run
+ * on the host. */
 static fth_status advance(const work *w, fth_err *err)
 {
     const int64_t n = w->p->groups * ((w->p->genes + GENES - 1) / GENES);
@@ -138,11 +138,11 @@ static void go_back(const work *w, int64_t g)
     w->track[g].at = w->track[g].low;
 }
 
-/* The iteration that is to be looked at next; 0: none, the group is done. */
+/* The next iteration to check; 0: none, the group is done. */
 static int64_t choose(const work *w, const track *t)
 {
     if (t->done) return 0;
-    const int64_t low = t->low > 1 ? t->low : 1; /* the first that has one before it is 2 */
+    const int64_t low = t->low > 1 ? t->low : 1; /* iteration 1 has none before it */
     if (t->high > 0) return t->high - low > 1 ? low + (t->high - low) / 2 : 0;
     if (t->low >= w->most) return 0;
     int64_t next = low + 1;
@@ -150,7 +150,7 @@ static int64_t choose(const work *w, const track *t)
     return next > w->most ? w->most : next;
 }
 
-/* Where every group goes next; false: all were done before. */
+/* Sets the next check of every group; false: all are done. */
 static bool aim(const work *w)
 {
     bool any = false;
@@ -187,7 +187,7 @@ static void end_probe(const work *w)
 
 static fth_status solve_squares(const work *w, fth_err *err)
 {
-    /* The least there is to look at are two iterations; with one, take it unseen. */
+    /* A check needs two iterations; a single one is taken without. */
     if (w->most < 2) {
         for (int64_t g = 0; g < w->p->groups; g++) w->track[g].to = w->track[g].done ? 0 : w->most;
         return advance(w, err);

@@ -1,10 +1,10 @@
 /* group_loadings.h - loadings of each group of cells for given factors (model 14.6).
  *
  * Least squares needs only two small sums of each group, Y_g^T F_g and F_g^T F_g, so an iteration
- * does not see a cell. The rule that ends it does: it watches the Poisson likelihood, which takes a
- * pass over the stored counts. So the likelihood is looked at after each of the first iterations,
- * then at 16, 32, 64..., and the first iteration that meets the rule is found by bisection: about
- * thirty passes for a thousand iterations, all groups in each.
+ * does not touch cells. The stopping rule does: it uses the Poisson likelihood, which takes a pass
+ * over the stored counts. So the likelihood is evaluated after each of the first iterations, then
+ * at 16, 32, 64..., and the first iteration that meets the rule is found by bisection: about thirty
+ * passes for a thousand iterations, all groups in each.
  */
 #ifndef SPATIAL_GROUP_LOADINGS_H
 #define SPATIAL_GROUP_LOADINGS_H
@@ -12,7 +12,7 @@
 #include "../spatial.h"
 
 typedef struct sp_group_problem {
-    fth_context *ctx; /* whose workers iterate; NULL: the caller does */
+    fth_context *ctx; /* whose workers iterate; NULL: the calling thread */
     int64_t groups, genes, factors;
     const int64_t *cells; /* [group]; fewer than factors: the global loadings are taken */
     const double *YF;     /* [group][gene][factor] */
@@ -21,12 +21,12 @@ typedef struct sp_group_problem {
     const double *yy;     /* [group]: sum of squared counts */
     const float *W;       /* [gene][factor]: of all cells */
     bool poisson;         /* the rule of the Poisson likelihood instead of least squares */
-    bool every;           /* look at the likelihood after every iteration */
+    bool every;           /* evaluate the likelihood after every iteration */
     double start;         /* of all loadings; 0: 0.1 u, by the seed */
     int64_t seed;
     int64_t iterations; /* 0: 1000 */
     double tol;         /* 0: 1e-4 */
-    double worth;       /* products that a device is worth having for at a time; 0: 2e8 */
+    double worth;       /* least number of multiplications to use a device; 0: 2e8 */
     /* Sums of y ln max(rate, 1e-8) of each group, with loadings A and B [group][gene][factor]. */
     fth_status (*fit)(void *user, const double *A, const double *B, double *a, double *b,
                       fth_err *err);

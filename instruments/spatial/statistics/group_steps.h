@@ -1,8 +1,8 @@
 /* group_steps.h - multiplicative updates of the loadings of a group, many at a time.
  *
- * W_g <- W_g * Y_g^T F_g / (W_g F_g^T F_g + 1e-8). A gene's row of W depends on no other row, so
- * all iterations are made of a few rows before the next ones are looked at. Numbers are those of
- * the obvious loop, bit by bit, from every instruction set.
+ * W_g <- W_g * Y_g^T F_g / (W_g F_g^T F_g + 1e-8). A gene's row of W depends on no other row, so a
+ * few rows go through all iterations before the next ones. The bits are those of the plain loop on
+ * every instruction set.
  */
 #ifndef SPATIAL_GROUP_STEPS_H
 #define SPATIAL_GROUP_STEPS_H
@@ -23,7 +23,7 @@ typedef struct sp_group_loops {
     void (*steps)(const sp_group_rows *r, double *room);
 } sp_group_loops;
 FTH_ISA_DECLARE(const sp_group_loops, sp_group);
-/* Those of instruction set 1 (base), 3 or 4; NULL: this processor or build has not got it. */
+/* Those of instruction set 1 (base), 3 or 4; NULL: not available in this processor or build. */
 const sp_group_loops *sp_group_loops_at(int level);
 
 #endif

@@ -1,5 +1,5 @@
 /* group_steps_kernels.c - iterations of the loadings of a group, lanes over genes, once for each
- * instruction set. Nothing is contracted, so all of them give the same bits.
+ * instruction set. No FMA contraction, so all of them give the same bits.
  */
 #define FTH_VECTOR_REAL 64
 #include "group_steps.h"
@@ -40,7 +40,7 @@ static void steps(const sp_group_rows *r, double *room)
         turn(now, r->W + g * L, n, L);
         for (int64_t s = 0; s < r->steps; s++) {
             step(now, yf, r->FF, L, then);
-            double *const keep = now; /* what this iteration read, the next one overwrites */
+            double *const keep = now; /* swap the buffers */
             now = then;
             then = keep;
         }

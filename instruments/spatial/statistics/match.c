@@ -33,10 +33,10 @@ void sp_match_greedy(int64_t *column, const double *cost, int64_t rows, int64_t 
 /* ---- least cost: shortest augmenting paths with potentials, rows one by one ---- */
 
 typedef struct state {
-    int64_t n; /* of a square matrix: what is missing costs nothing */
+    int64_t n; /* size of the padded square matrix: padding costs nothing */
     int64_t rows, cols;
     const double *cost;
-    double worst;              /* in place of what is not finite */
+    double worst;              /* cost in place of non-finite ones */
     double *row_price, *price; /* potentials, from 1 */
     double *least;             /* of the path to each column */
     int64_t *row_of, *before;  /* row in each column, and the column before on the path */
@@ -50,7 +50,7 @@ static double cost_of(const state *s, int64_t i, int64_t j)
     return isfinite(c) ? c : s->worst;
 }
 
-/* One more column is reached; returns it. */
+/* Extends the path by one column and returns it. */
 static int64_t extend(state *s, int64_t at)
 {
     const int64_t i = s->row_of[at];

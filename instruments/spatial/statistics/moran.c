@@ -1,8 +1,8 @@
 /* moran.c - Moran's I on the graph of six nearest neighbours, its variance under normality, q.
  *
- * All factors go through the cells together, so a row of factors is read once for each neighbour.
- * Sums are f64, in the order of the cells. A context with a device adds up there (moran_graph.h),
- * in the engine's order of sums, where there is room for it.
+ * All factors are processed together, so a row of factors is read once for each neighbour. Sums are
+ * f64, in the order of the cells. A context with a device sums there (moran_graph.h), in the
+ * engine's order, if it has enough memory.
  */
 #include "moran.h"
 #include "moran_graph.h"
@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { K = SP_MORAN_NEIGHBOURS, PIECE = 1024 /* cells of a worker at a time */ };
+enum { K = SP_MORAN_NEIGHBOURS, PIECE = 1024 /* cells per task */ };
 
-/* A line of the cache each at least, so that workers do not share one. */
+/* A multiple of a cache line, against false sharing. */
 static uint64_t room_bytes(void)
 {
     return (sp_grid_room(K) + 63) / 64 * 64;
@@ -163,7 +163,7 @@ static fth_status count_there(const sp_moran *m, graph *g, fth_context *ctx, con
     return FTH_OK;
 }
 
-/* S0 is n: rows of weights add up to 1. */
+/* S0 is n: the weights of a row sum to 1 (model 14.2b). */
 static void find_chances(const sp_moran *m, const graph *g)
 {
     const double n = (double)g->n, expected = -1 / (n - 1);
@@ -200,7 +200,7 @@ fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const 
     graph g = {.n = cells, .k = cells - 1 < K ? cells - 1 : K};
     fth_err why = {0};
     fth_status s = FTH_E_NO_FIT;
-    if (fth_context_device_mem(ctx) && g.k > 0 && factors > 0) /* means are a pair of floats */
+    if (fth_context_device_mem(ctx) && g.k > 0 && factors > 0) /* `mean` as two floats each */
         s = count_there(out, &g, ctx, xy, x, square, (float *)(void *)mean, &why);
     if (s == FTH_E_NO_FIT) {
         why = (fth_err){0};

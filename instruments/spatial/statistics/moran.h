@@ -1,4 +1,4 @@
-/* moran.h - how far factors are patterns in space: Moran's I (model 14.2). */
+/* moran.h - Moran's I, the spatial autocorrelation of factors (model 14.2). */
 #ifndef SPATIAL_MORAN_H
 #define SPATIAL_MORAN_H
 
@@ -11,7 +11,7 @@ typedef struct sp_moran {
     double *I;      /* [factor] as they are in the model; NaN: a constant one */
     double *p, *q;  /* one-sided under normality; after Benjamini and Hochberg */
     int64_t *order; /* [factor] of the model, descending I; ties by number, NaN last */
-    void *block;    /* that all of them are in */
+    void *block;    /* the allocation of all of them */
     fth_mem *mem;
 } sp_moran;
 

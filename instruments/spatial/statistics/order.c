@@ -1,4 +1,4 @@
-/* order.c - a heap of places: no room of its own, and ties are settled by the place. */
+/* order.c - argsort by a heap in place; ties by index. */
 #include "order.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* pca.c - the first principal component of a tall, narrow matrix (model 14.9).
  *
  * The columns are groups or factors, a few dozen at most: their covariance is a small symmetric
- * matrix, and cyclic Jacobi rotations find its eigenvectors to the last bits, whatever gap there is
- * between the first two.
+ * matrix, and cyclic Jacobi rotations find its eigenvectors to full precision, however close the
+ * first two eigenvalues are.
  */
 #include "enrichment.h"
 

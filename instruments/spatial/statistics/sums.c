@@ -95,7 +95,7 @@ fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err)
     return fth_stage_run(call, p->plan, p->sink, &p->report, err);
 }
 
-/* Entries with their factors stay in the caches when chunks are small. */
+/* Small chunks keep entries and their factors in cache. */
 static fth_plan *plan_small(const sp_pass *p, const fth_val *out, fth_limits *l, fth_err *err)
 {
     enum { ENOUGH = 128 << 20 };
@@ -196,7 +196,7 @@ fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in
 
 /* ---- further passes ---- */
 
-/* y ln max(rate, 1e-8), by bin: what the likelihood has of a cell, without slopes. */
+/* y ln max(rate, 1e-8), by bin: the likelihood of cells without slopes. */
 static fth_val fit(const values *v, fth_val slot, fth_val loadings)
 {
     const sp_poisson_in in = {.phi = fth_layout(v->F, "factor cell"),

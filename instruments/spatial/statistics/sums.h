@@ -1,18 +1,17 @@
-/* sums.h - what analysis needs of the counts, in passes over what is stored of them.
+/* sums.h - sums over stored counts for the analysis.
  *
  * Cells fall into bins: one for each group, and one more for those that were held out. With the
  * factors F[cell factor] and the loadings W[gene factor] a first pass gives, for every bin, sums
  * over its cells of all that reconstruction error, deviance and loadings of groups are made of;
- * later passes look at rates with other loadings. Rates are made where a count is stored, in f64,
- * and never for all genes of a cell; the graphs are cut along cells. All sums are f64, in the order
- * of the cells.
+ * later passes evaluate rates with other loadings. Rates are computed only where a count is stored,
+ * in f64; the graphs are chunked along cells. All sums are f64, in the order of the cells.
  */
 #ifndef SPATIAL_SUMS_H
 #define SPATIAL_SUMS_H
 
 #include "../data/data.h"
 
-/* Where the numbers come from: all cells of a folder, or shapes alone for a plan. */
+/* Inputs: all cells of a folder, or stand-ins with their shapes for a plan. */
 typedef struct sp_sums_input {
     fth_source F;      /* f32 [cell factor] */
     fth_source spread; /* f32 [cell factor]: F is multiplied by exp(spread^2 / 2); kind NULL: not
@@ -42,9 +41,8 @@ typedef struct sp_sums {
     fth_tensor *least;              /* f64 []: smallest sum of the factors of a cell */
 } sp_sums;
 
-/* A graph and its plan. What is read (sources, loadings) outlives it. A pass over counts gains
- * nothing from large chunks: unless `limits` say what it may take, it takes 128 MiB where that is
- * enough. */
+/* A graph and its plan. Sources and loadings must outlive it. A pass over counts gains nothing from
+ * large chunks: without `limits` it is planned with 128 MiB if that suffices. */
 typedef struct sp_pass {
     fth_graph *g;
     fth_plan *plan;

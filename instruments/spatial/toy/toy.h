@@ -11,13 +11,13 @@ typedef struct sp_toy {
     int64_t cells, side; /* places are those of a lattice of `side` columns, row by row */
     int64_t genes, factors;
     int64_t groups;  /* all of them */
-    int64_t missing; /* of those: a few cells each, far from each other */
+    int64_t missing; /* of those: groups of a few scattered cells */
     int64_t seed;
     double lengthscale, alpha, jitter;
-    double density;     /* share of counts above zero; 0: as the rates come */
-    bool exact;         /* by the factor of the whole covariance; else neighbour by neighbour */
-    fth_answer *answer; /* gets the plans, and nothing is drawn; NULL: all is done */
-    /* Made: */
+    double density;     /* share of counts above zero; 0: rates are not scaled */
+    bool exact;         /* by the Cholesky factor of the whole covariance; else sequentially */
+    fth_answer *answer; /* if set, receives the plans, and nothing is drawn */
+    /* Results: */
     float *xy;             /* [cells][2] */
     int32_t *group;        /* [cells], by descending size */
     int64_t *size_of;      /* [groups] */
@@ -54,10 +54,10 @@ fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *s
 /* loading and scale; then the counts, into a file of sparse rows; sets entries. */
 fth_status sp_toy_load(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);
-/* The most that drawing neighbour by neighbour takes, and that the counts take. */
+/* Upper bounds of the memory of the sequential sampler and of the counts. */
 uint64_t sp_toy_near_bytes(const sp_toy *t);
 uint64_t sp_toy_counts_bytes(const sp_toy *t);
-/* The files that sp_toy_make writes, and with `plan` what it takes, into the answer. */
+/* Adds the files that sp_toy_make writes, and with `plan` its memory, to the answer. */
 fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5ad, fth_err *err);
 /* All of it into the folder `dir`, which is made. `h5ad` (may be NULL): the same as one file. */
 fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err);

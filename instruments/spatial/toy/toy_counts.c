@@ -1,7 +1,9 @@
-/* toy_counts.c - counts of synthetic cells: Poisson numbers of sparse rows, written as they come.
+/* toy_counts.c - counts of synthetic cells: Poisson counts in sparse rows, written as they are
+ * drawn.
  *
  * A count follows from (seed, cell, gene) alone. The file has to know its number of entries before
- * the first is written, so all counts are drawn twice: once to be counted, once to be kept.
+ * the first is written, so all counts are drawn twice: once to count the entries, once to write
+ * them.
  */
 #include "toy.h"
 
@@ -9,10 +11,10 @@
 #include <string.h>
 
 enum {
-    PIECE = 16,       /* rows of a worker at a time */
-    BLOCK = 32 << 20, /* bytes of entries that are held, about */
+    PIECE = 16,       /* rows per task */
+    BLOCK = 32 << 20, /* approximate bytes of entries in memory */
     SAMPLE = 1 << 17, /* rates that the scale is found from */
-    LARGE_RATE = 500, /* from here on a count is a rounded normal number */
+    LARGE_RATE = 500, /* above this a count is a rounded normal number */
 };
 
 /* ---- one row ---- */
@@ -46,7 +48,7 @@ static double large_count(const sp_toy *t, double rate, int64_t index)
     return v > 0 ? v : 0;
 }
 
-/* The count whose share of the distribution u falls into. */
+/* Inversion: the count at quantile u. */
 static double count_of(const sp_toy *t, double rate, double u, int64_t index)
 {
     if (u <= 1 - rate) return 0; /* e^-rate is not below that */
@@ -92,7 +94,7 @@ static void draw_piece(void *arg, int64_t piece, int worker)
 
 /* ---- all rows ---- */
 
-/* Entries of rows lie apart, each row at the start of its room: close the gaps. */
+/* Compact the rows, which start at fixed offsets. */
 static void pack(rows *r)
 {
     int64_t at = 0;
@@ -104,7 +106,7 @@ static void pack(rows *r)
     }
 }
 
-/* Counts of rows become their ends. */
+/* Turn the counts of rows into row pointers. */
 static fth_status append(rows *r, fth_csr_writer *w, fth_err *err)
 {
     pack(r);

@@ -1,7 +1,7 @@
 /* toy_exact.c - factors from their prior, by the Cholesky factor of the whole covariance.
  *
  * With K = L L^T and standard normal z, factors are F = L z, and K^-1 F = L^-T z comes with them:
- * all that factors as another group need.
+ * all that is needed for factors as another group.
  */
 #include "toy.h"
 
@@ -27,7 +27,7 @@ static wanted build(fth_graph *g, const sp_toy *t, fth_tensor *xy, fth_tensor *g
     const fth_val k = sp_cov_block(g, &cov, FTH_F64, a, ga, "cell", b, gb, "cell2");
     const fth_val same = fth_eq(fth_expand(fth_index(g, "cell"), "cell2"),
                                 fth_expand(fth_index(g, "cell2"), "cell"));
-    /* The diagonal is 1 and the jitter, whatever the floor under a distance makes of it. */
+    /* The diagonal is exactly 1 + jitter, without the floor of distances. */
     const fth_val diagonal = fth_const(g, FTH_F64, 1 + t->jitter);
     const fth_val all =
         fth_select(fth_layout(same, "cell cell2"), diagonal, fth_layout(k, "cell cell2"));
@@ -86,7 +86,7 @@ fth_status sp_toy_draw_exact(sp_toy *t, fth_err *err)
     return s;
 }
 
-/* K((x, g), (X, C)) times the projected factors; nothing of cells times cells is whole. */
+/* K((x, g), (X, C)) times the projected factors; the kernel matrix is not materialised. */
 static fth_status project(const sp_toy *t, fth_tensor *xy, fth_tensor *as, fth_tensor *group,
                           const fth_sink *sink, fth_err *err)
 {

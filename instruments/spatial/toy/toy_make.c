@@ -19,7 +19,7 @@ sp_cov sp_toy_cov(const sp_toy *t)
 
 /* ---- factors ---- */
 
-/* A factor and its opposite are the same to the prior: the sum is made positive. */
+/* The prior is symmetric: choose the sign with a positive sum. */
 static void flip(sp_toy *t)
 {
     double *projected = t->projected ? fth_tensor_data(t->projected) : NULL;
@@ -88,7 +88,7 @@ static void put_names(fth_json_writer *w, const char *key, const char *stem, int
     fth_json_close(w);
 }
 
-/* How it was made: everything that these bytes follow from. */
+/* All options that determine the result. */
 static void put_options(fth_json_writer *w, const sp_toy *t)
 {
     fth_json_open(w, "toy", '{');
@@ -174,7 +174,7 @@ static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_er
 {
     char path[FTH_PATH];
     FTH_TRY(fth_path_join(path, dir, SP_Y, err));
-    /* Stages take a folder with counts for a whole one: those of another run go first. */
+    /* Stages consider a folder with counts complete: remove those of an earlier run first. */
     FTH_TRY(fth_path_remove(t->mem, path, err));
     FTH_TRY(sp_toy_place(t, err));
     FTH_TRY(sp_toy_draw(t, err));

@@ -1,4 +1,5 @@
-/* toy_near.c - factors of very many cells, each drawn given some that were drawn before it.
+/* toy_near.c - factors of very many cells, each drawn given some that were drawn before it (model
+ * 16).
  *
  * The lattice is filled from coarse to fine. A first coarse lattice is drawn from its whole
  * covariance; then each finer one in three steps: the middles of squares, then the middles of
@@ -40,8 +41,8 @@ static double covariance(const fast *f, const float *a, int32_t ga, const float 
     return (1 + v * f->root_nu) * exp(-v * f->root_nu) * f->factor;
 }
 
-/* In place: the lower triangle of n x n numbers, rows `stride` apart. A diagonal that is lost to
- * rounding is held above zero. */
+/* In place: the lower triangle of n x n numbers, rows `stride` apart. A pivot that rounding makes
+ * non-positive is floored. */
 static void cholesky(double *a, int64_t n, int64_t stride)
 {
     for (int64_t i = 0; i < n; i++)
@@ -91,7 +92,7 @@ typedef struct field {
     bench *bench; /* one for each worker */
 } field;
 
-/* Those of the nearest that this place, as group g, is most correlated with. */
+/* Of the nearest cells, those with the largest covariance with this place as group g. */
 static int64_t choose(const field *f, bench *b, const float *at, int32_t g)
 {
     const sp_toy *t = f->t;
@@ -173,7 +174,7 @@ static int64_t first_stride(const sp_toy *t)
     return stride;
 }
 
-/* Cells whose column and row leave these when divided by twice the stride; their number. */
+/* Every `every`-th cell from column x0 and row y0; returns their number. */
 static int64_t select_cells(const sp_toy *t, int64_t every, int64_t x0, int64_t y0, int32_t *out)
 {
     int64_t n = 0;
@@ -312,7 +313,7 @@ static fth_status predict(as_group *a, const fth_sink *sink, int64_t block, fth_
     return FTH_OK;
 }
 
-/* Given the cells around each place, its own among them. */
+/* Conditioned on the cells around each place, including the cell there. */
 fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err)
 {
     enum { BLOCK = 1 << 16 };

@@ -1,7 +1,7 @@
 /* toy_places.c - a lattice of cells in sectors of cell types, half of them mixed.
  *
- * Missing groups are a few cells each, scattered: no inducing point falls to them by the vote of
- * its neighbours.
+ * Missing groups are a few cells each, scattered: no inducing point is labelled with them (model
+ * 11.3).
  */
 #include "toy.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SCATTERED = 10 }; /* cells of a missing group: what preprocess keeps by itself */
+enum { SCATTERED = 10 }; /* cells of a missing group: the default of min_group_size */
 static const double half = 100, pi = 3.14159265358979323846;
 
 static void lattice(sp_toy *t)
@@ -28,7 +28,7 @@ static int64_t below(const sp_toy *t, int64_t stream, int64_t index, int64_t n)
     return v < n ? v : n - 1;
 }
 
-/* The groups of cells in turn, each as many degrees. */
+/* Sectors of equal angle, one for each group. */
 static void sectors(sp_toy *t, int64_t common)
 {
     for (int64_t i = 0; i < t->cells; i++) {

@@ -6,7 +6,7 @@
 static fth_status check_room(const sp_moments *s, const char *dir, fth_err *err)
 {
     fth_path_disk_info disk;
-    if (fth_path_disk(dir, &disk, NULL) != FTH_OK) return FTH_OK; /* making the files will say it */
+    if (fth_path_disk(dir, &disk, NULL) != FTH_OK) return FTH_OK; /* reported when creating files */
     if (disk.free_bytes >= s->bytes) return FTH_OK;
     char need[24], have[24];
     FTH_FAIL(err, FTH_E_NO_FIT, "the moments of the optimiser take %s of %s, where %s are free",

@@ -1,4 +1,4 @@
-/* moments.h - what the optimiser carries, in files in the place of memory.
+/* moments.h - moments of the optimiser in files instead of memory.
  *
  * A step reads every element once and writes it back to the same place, so one file is enough.
  */

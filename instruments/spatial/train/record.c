@@ -1,7 +1,7 @@
 /* record.c - batches, noise and starting values into an .npz file, for --replay.
  *
- * How many iterations there will be is only known at the end, so rows are spooled to files without
- * a name and copied from there.
+ * The number of iterations is known only at the end, so rows are spooled to unnamed files and
+ * copied from there.
  */
 #include "replay.h"
 

@@ -1,5 +1,4 @@
-/* step.c - see step.h. The parts are those of prior.h, likelihood.h and loadings.h; here they are
- * put together, in the order of the reference.
+/* step.c - see step.h. Combines prior.h, likelihood.h and loadings.h in the order of the reference.
  */
 #include "step.h"
 
@@ -59,7 +58,7 @@ static void put(sp_step *st, fth_val value, fth_sink sink)
     st->sink[st->n_out++] = sink;
 }
 
-/* Moments that are in memory are read from there and written back, where a device has no room. */
+/* Moments in host memory are streamed where the device has not enough memory. */
 static bool streams_moments(const sp_step *st)
 {
     return st->net.on_device && st->opt.hold == SP_HOLD_LEAST;
@@ -107,7 +106,7 @@ static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val num
     fth_val next[3];
     fth_optim_step(&opt, param, grad, first, second, number[0], number[1], number[2], next);
     if (p == SP_P_W) next[0] = sp_loadings_settle((sp_loadings)m->set.loadings_mode, next[0]);
-    /* Moments of rows that the batch does not touch decay as always, but do not move them. */
+    /* adam: lazy. Moments of elements without gradient decay as always, but do not move them. */
     if (m->set.adam == SP_ADAM_LAZY && m->set.local && p != SP_P_W)
         next[0] = fth_select(fth_ne(grad, fth_const(st->net.g, st->net.real, 0.0)), next[0], param);
     put(st, fth_assign(param, next[0]), (fth_sink){0});
@@ -135,13 +134,13 @@ static void put_noise(sp_step *st)
         fth_tensor_sink(st->opt.eps_to));
 }
 
-/* Of [factor cellb]: over factors first, so that a pass over them looks at the cells once. */
+/* Of [factor cellb]: over factors first, so that a pass over factors reads the cells once. */
 static fth_val all_finite(fth_val v)
 {
     return fth_all(fth_all(fth_isfinite(v), "factor"), "cellb");
 }
 
-/* To the host, after each run. What a step changes, it changes where this is true. */
+/* Outputs for the host. Returns the condition under which the step takes effect. */
 static fth_val put_numbers(sp_step *st, fth_val ell, fth_val kl)
 {
     const fth_val f = all_finite(st->like.f), s = all_finite(st->like.s);
@@ -175,7 +174,7 @@ static fth_status make_course(sp_step *st, fth_err *err)
     return FTH_OK;
 }
 
-/* The parameter, where the condition holds, becomes the value. */
+/* Assigns the value to the parameter where the condition holds. */
 static void leave(sp_step *st, fth_val condition, fth_val value, fth_val param)
 {
     put(st, fth_assign(param, fth_select(condition, value, param)), (fth_sink){0});
@@ -369,7 +368,7 @@ static fth_status queue(sp_step *st, fth_err *err)
     return fth_run(st->plan, st->sink, NULL, &st->report, err);
 }
 
-/* From the device, where it is not here already. */
+/* Read from the device, if there is one. */
 static void read_course(sp_step *st, int64_t k)
 {
     const sp_course *c = &st->course;

@@ -17,9 +17,9 @@ typedef struct sp_restarts {
     fth_tensor *W;             /* f32 [restart gene factor] */
 } sp_restarts;
 
-/* A run of training goes through one cycle of `max_iter` iterations. A cycle that was interrupted
- * goes on from its checkpoint, and ends with the bytes of one that was not; --resume begins another
- * cycle with the parameters of the one before. */
+/* A run of training goes through one cycle of `max_iter` iterations. An interrupted cycle continues
+ * from its checkpoint and ends with the same bytes as an uninterrupted one; --resume starts another
+ * cycle from the parameters of the last one. */
 /* The lists of a batch; NULL: all. They are those of `iteration` drawn with `seed`. */
 typedef struct sp_lists {
     int64_t *cell, *gene;
@@ -31,17 +31,17 @@ typedef struct sp_train {
     fth_context *ctx;
     fth_mem *mem;
     bool planning, wants_video;
-    sp_data data; /* data.mem is NULL when planning before it is there */
+    sp_data data; /* data.mem is NULL when planning before the data exist */
     sp_sizes size;
     sp_settings set;
     sp_model m;
     sp_moments moments; /* in files, when they are not in memory */
     bool on_scratch;
     sp_hold hold;      /* on a device */
-    int64_t log_every; /* iterations between two looks at the objective */
+    int64_t log_every; /* iterations between two readings of the objective */
     sp_reader *reader;
-    sp_counts counts[2]; /* [0]: the batch in use; when planning both are stand-ins */
-    void *set_apart[2];  /* when planning: memory of the reader and of the data */
+    sp_counts counts[2]; /* [0]: the batch in use; when planning both are placeholders */
+    void *set_apart[2];  /* when planning: memory reserved for the reader and the data */
     fth_tensor *eps;     /* replayed noise */
     sp_step step;
     sp_replay replay;
@@ -61,11 +61,11 @@ typedef struct sp_train {
 
 /* ---- train_setup.c: what a step stands on ---- */
 
-/* The reader of counts, and the step with its prior; `m` is there. Stand-ins when planning. */
+/* The reader of counts, and the step with its prior; `m` is there. Placeholders when planning. */
 fth_status sp_train_open_step(sp_train *t, fth_err *err);
 void sp_train_close_step(sp_train *t);
-/* What training takes, and whether the moments of the optimiser go to files: as the config says, or
- * when nothing else fits. Nothing is read or computed. */
+/* Memory of training, and whether the moments of the optimiser go to files: as configured, or if
+ * nothing else fits. Nothing is read or computed. */
 fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_err *err);
 
 /* ---- train_start.c: a fresh model, a cycle that goes on, or one more ---- */
@@ -73,30 +73,30 @@ fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_
 fth_status sp_train_start(sp_train *t, fth_err *err);
 /* The next restart, from the start. */
 fth_status sp_train_start_again(sp_train *t, fth_err *err);
-/* The model, with what is needed to go on. */
+/* Saves the model with its resumable state. */
 fth_status sp_train_save(sp_train *t, bool finished, fth_err *err);
 fth_status sp_train_save_as(sp_train *t, const char *path, bool finished, fth_err *err);
-/* In place of the model that is there, one that was saved. */
+/* Replaces the model by a saved one. */
 fth_status sp_train_read_again(sp_train *t, const char *path, fth_err *err);
 
 /* ---- train_restarts.c ---- */
 
-/* Memory for what is kept of each restart, also when planning. */
+/* Allocates what is kept of each restart, also when planning. */
 fth_status sp_restarts_open(sp_train *t, fth_err *err);
 void sp_restarts_close(sp_train *t);
-/* The files of a run that was stopped: removed when one starts over, and at the end. */
+/* Removes the files of an interrupted run: when starting over, and at the end. */
 void sp_restarts_forget(const sp_train *t);
-/* What the first n restarts left. */
+/* Loads the results of the first n restarts. */
 fth_status sp_restarts_load(sp_train *t, int64_t n, fth_err *err);
-/* The cycle of restart t->set.restart is done. */
+/* Stores the results of restart t->set.restart. */
 fth_status sp_restarts_add(sp_train *t, fth_err *err);
-/* All are: the best becomes the model. */
+/* All restarts are done: keeps the best. */
 fth_status sp_restarts_end(sp_train *t, fth_err *err);
 void sp_restarts_put(fth_json_writer *w, const sp_train *t);
 
 /* ---- train_loop.c ---- */
 
-/* The lists of the batch of an iteration, into t->cell and t->gene. The reader rests. */
+/* Draws the batch of an iteration into t->cell and t->gene. The reader must be idle. */
 fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err);
 fth_status sp_train_loop(sp_train *t, fth_err *err);
 

@@ -1,4 +1,4 @@
-/* train_files.c - what a run leaves beside the model: history, config, facts. */
+/* train_files.c - the files of a run beside the model: history, config, training.json. */
 #include "train.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static fth_status write_npy(const sp_train *t, fth_err *err)
 
 /* ---- training.json: no time, place or measured bytes, which the record has ---- */
 
-/* A setting as JSON has it: a word, a truth value, a number. */
+/* A setting as JSON: a string, a boolean or a number. */
 static void put_setting(fth_json_writer *w, const char *key, const sp_settings *s, int i)
 {
     char text[64];

@@ -16,7 +16,7 @@ static void draw_lists(const sp_train *t, int64_t *cell, int64_t *gene, int64_t 
         sp_permute_first(gene, s->y_batch_size, s->genes, seed, SP_STREAM_GENES, iteration);
 }
 
-/* In the reader's thread, so that a device does not wait for it. */
+/* Runs in the reader's thread, so that a device does not wait for it. */
 static void draw_ahead(void *arg)
 {
     sp_train *t = arg;
@@ -62,7 +62,7 @@ static void find_rate(const sp_train *t, int64_t i, double *rate, double *moment
 
 /* ---- one iteration ---- */
 
-/* Iterations that were run, looked at or not. */
+/* Iterations that were run, whether or not the host has read their results. */
 static int64_t issued(const sp_train *t)
 {
     return t->m.iterations + t->step.waiting;
@@ -81,7 +81,7 @@ static fth_status take_over(sp_train *t, fth_err *err)
     return sp_step_take(&t->step, t->cell, t->gene, &t->counts[0], err);
 }
 
-/* What was found, and whether it still changes. At convergence the reported objective is that of
+/* Records the objective and checks convergence. At convergence the reported objective is that of
  * the iteration before, as in the reference; the history has both. */
 static void note_result(sp_train *t)
 {
@@ -95,7 +95,8 @@ static void note_result(sp_train *t)
     if (t->set.scheduler == SP_PLATEAU) fth_plateau_step(&t->plateau, elbo);
 }
 
-/* The runs since the last look, in their order; those after the one that converged did nothing. */
+/* Reads the results of the runs since the last reading, in order; runs after convergence changed
+ * nothing. */
 static fth_status look(sp_train *t, fth_err *err)
 {
     for (int64_t k = 0; k < t->step.waiting && !t->converged; k++) {
@@ -106,7 +107,8 @@ static fth_status look(sp_train *t, fth_err *err)
     return FTH_OK;
 }
 
-/* Something is written, said or decided by the objective after step i of the cycle. */
+/* Whether the objective is needed after step i of the cycle: for output, a checkpoint or a
+ * decision. */
 static bool is_wanted(const sp_train *t, int64_t i)
 {
     const sp_settings *s = &t->set;
@@ -119,11 +121,11 @@ static bool is_wanted(const sp_train *t, int64_t i)
 static fth_status add_frame(sp_train *t, fth_err *err)
 {
     if (!t->video.model || t->m.iterations % t->set.video_interval != 0) return FTH_OK;
-    fth_plan_rest(t->step.plan); /* frames were planned without it */
+    fth_plan_rest(t->step.plan); /* frames were planned without the step's memory */
     return sp_video_add(&t->video, err);
 }
 
-/* One run, and what is known after it. */
+/* One run, and its results where the host reads them. */
 static fth_status run_step(sp_train *t, int64_t i, double rate, double momentum, fth_err *err)
 {
     FTH_TRY(sp_step_run(&t->step, rate, momentum, issued(t), err));
@@ -161,7 +163,7 @@ static fth_status stopped(sp_train *t, int64_t done, fth_err *err)
     return FTH_E_CANCELLED;
 }
 
-/* The state before the step that failed is whole: it is kept, to look at or to resume from. */
+/* The state before the failed step is valid: save it for inspection or to resume from. */
 static fth_status failed(sp_train *t, fth_status s)
 {
     if (s != FTH_E_NUMERIC || t->m.iterations == t->first) return s;

@@ -1,10 +1,9 @@
-/* train_restarts.c - the same model trained several times: the best is kept, and how far the others
- * found the same factors is measured.
+/* train_restarts.c - the same model trained several times: the best is kept, and its factors are
+ * compared with those of the others (model 10.7).
  *
- * Restarts differ in what is drawn: start values, batches, noise. Cells held out, inducing points
- * and neighbours are the same, so their objectives can be compared. What a run that was stopped
- * needs of the restarts before lies beside the checkpoint: the best model, and the loadings and
- * objectives of all of them.
+ * Restarts differ in start values, batches and noise. Held-out cells, inducing points and
+ * neighbours are the same, so objectives are comparable. For an interrupted run, the best model and
+ * the loadings and objectives of all finished restarts are saved beside the checkpoint.
  */
 #include "../statistics/match.h"
 #include "train.h"
@@ -53,8 +52,8 @@ static void remove_file(const sp_train *t, const char *name)
         fth_path_remove(NULL, path, NULL);
 }
 
-/* Safety copies and what restarts leave to each other: a run that was interrupted ends with the
- * files of one that was not. */
+/* Removes backups and the files of finished restarts: an interrupted run ends with the same files
+ * as an uninterrupted one. */
 void sp_restarts_forget(const sp_train *t)
 {
     remove_file(t, SP_CHECKPOINT_BEFORE);
@@ -205,7 +204,7 @@ static double correlation(const float *a, const float *b, int64_t genes, int64_t
 }
 
 /* Factors of the best matched with those of another so that the sum of correlations of their
- * loadings is largest; what each has is added to `sum`. */
+ * loadings is largest; the correlations are added to `sum`. */
 static fth_status compare(sp_train *t, int64_t other, double *cost, int64_t *column, float *sum,
                           fth_err *err)
 {
@@ -224,7 +223,7 @@ static fth_status compare(sp_train *t, int64_t other, double *cost, int64_t *col
     return FTH_OK;
 }
 
-/* How far each factor of the best was found by the others: into the model. */
+/* Computes the stability of each factor of the best restart. */
 static fth_status measure(sp_train *t, fth_err *err)
 {
     sp_restarts *r = &t->restarts;
@@ -267,7 +266,7 @@ fth_status sp_restarts_end(sp_train *t, fth_err *err)
     return FTH_OK;
 }
 
-/* Numbers that have no order of factors: those of each factor are in metrics.json, in its order. */
+/* Numbers of whole restarts; those of each factor are in metrics.json, in its order. */
 void sp_restarts_put(fth_json_writer *w, const sp_train *t)
 {
     const sp_restarts *r = &t->restarts;

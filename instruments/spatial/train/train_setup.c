@@ -1,7 +1,7 @@
-/* train_setup.c - everything that a step stands on, made for real or only for its plan.
+/* train_setup.c - everything that a step needs, for training or for its plan alone.
  *
- * Both ways go through the same calls, and tensors of a plan are never touched: so a plan costs
- * nothing, and says what a run will take.
+ * Both use the same calls, and tensors of a plan are never touched: so a plan costs no memory and
+ * predicts that of a run.
  */
 #include "../neighbours/neighbours.h"
 #include "../start/init.h"
@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOMENTS_AUTO, MOMENTS_MEMORY, MOMENTS_SCRATCH }; /* as the config's row has them */
+enum { MOMENTS_AUTO, MOMENTS_MEMORY, MOMENTS_SCRATCH }; /* in the order of the schema */
 
-/* Counts are kept in memory when they take no more of the budget than this. */
+/* Counts are kept in memory if they take at most this share of the budget. */
 enum { MOST_GATHERING = 6 }; /* threads that gather batches for a device */
 
 static uint64_t resident_bytes(const sp_train *t)
@@ -22,7 +22,7 @@ static uint64_t resident_bytes(const sp_train *t)
     return stats.budget_bytes / 8;
 }
 
-/* ---- stand-ins for what a plan does not open ---- */
+/* ---- placeholders for what a plan does not open ---- */
 
 static uint64_t counts_bytes(const sp_counts *c)
 {
@@ -86,7 +86,7 @@ static fth_status open_counts(sp_train *t, fth_err *err)
     FTH_TRY(sp_reader_create(&t->reader, &t->data, t->set.batch_size, t->set.y_batch_size,
                              resident_bytes(t), err));
     const int threads = fth_context_threads(t->call->context);
-    if (fth_context_device_mem(t->call->context)) /* the workers rest there */
+    if (fth_context_device_mem(t->call->context)) /* workers are idle there */
         FTH_TRY(
             sp_reader_share(t->reader, threads < MOST_GATHERING ? threads : MOST_GATHERING, err));
     FTH_TRY(sp_train_next(t, t->m.iterations, err));
@@ -151,7 +151,7 @@ void sp_train_close_step(sp_train *t)
 
 /* ---- what it takes ---- */
 
-/* Start values, and an index over the cells, are made before the step and are gone by then. */
+/* Start values, and an index over the cells, are computed and released before the step. */
 static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *err)
 {
     const uint64_t init = sp_init_bytes(&t->set, &t->size),
@@ -168,7 +168,7 @@ static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *er
     return FTH_E_NO_FIT;
 }
 
-/* One way to hold the moments, planned and forgotten again. */
+/* Plans one placement of the moments and discards it. */
 static fth_status plan_once(sp_train *t, bool scratch, sp_hold hold, fth_stage_plan *out,
                             FILE *show, fth_err *err)
 {
@@ -212,7 +212,7 @@ static bool is_too_much(fth_status s)
     return s == FTH_E_NO_FIT || s == FTH_E_BUDGET;
 }
 
-/* On a device with as much there as it has room for. */
+/* On a device, with the most that fits into its memory. */
 static fth_status plan_held(sp_train *t, bool scratch, fth_stage_plan *out, FILE *show,
                             fth_err *err)
 {
@@ -228,8 +228,8 @@ static fth_status plan_held(sp_train *t, bool scratch, fth_stage_plan *out, FILE
     return s;
 }
 
-/* How often the objective is looked at: on the CPU it costs nothing, and what the next step is made
- * of must be known. */
+/* How often the objective is read: in each step on the CPU, where it costs nothing, and where the
+ * next step depends on it. */
 static int64_t find_log_every(const sp_train *t)
 {
     const bool every = !fth_context_device_mem(t->ctx) || t->set.scheduler == SP_PLATEAU ||

@@ -1,8 +1,8 @@
-/* train_start.c - where a cycle of training begins, and the checkpoint that it can go on from.
+/* train_start.c - where a cycle of training starts, and the checkpoint it can continue from.
  *
- * A checkpoint of an unfinished cycle holds its parameters, moments, history and place in the
- * schedule, and every setting it was trained with. The same command goes on with it; anything else
- * starts over, and says why.
+ * A checkpoint of an unfinished cycle holds its parameters, moments, history, position in the
+ * schedule and all settings. The same command continues it; anything else starts over and reports
+ * why.
  */
 #include "../inducing/inducing.h"
 #include "../neighbours/neighbours.h"
@@ -18,7 +18,8 @@ enum { EXTRA = 8, TEXT = 160, DIFFERENCES = 900 };
 
 /* ---- writing ---- */
 
-/* Files that decide the model beside the settings: another content, another cycle. */
+/* Files that determine the model beside the settings: a checkpoint with other contents is not
+ * continued. */
 static fth_status hash_inputs(const sp_train *t, char text[TEXT], fth_err *err)
 {
     const fth_config *cfg = t->call->config;
@@ -88,7 +89,7 @@ static void compare_settings(const sp_train *t, const fth_safetensors *f, found 
         const char *name = sp_setting_name(i), *key = sp_setting_key(i);
         char text[64], meta[64];
         if (strcmp(name, "checkpoint_interval") == 0 || strcmp(name, "video_interval") == 0)
-            continue; /* of no consequence for the model */
+            continue; /* no effect on the model */
         snprintf(meta, sizeof meta, "%s%s", model ? "" : "train.", name);
         const char *was = fth_safetensors_meta(f, meta),
                    *is = sp_setting_get(&t->set, i, text, sizeof text);
@@ -211,9 +212,9 @@ static fth_status start_fresh(sp_train *t, fth_err *err)
     FTH_TRY(open_moments(t, err));
     FTH_TRY(make_history(t, 0, err));
     FTH_TRY(place_all(t, err));
-    FTH_TRY(sp_replay_start(&t->replay, &t->m, err)); /* points and lists that start values need */
+    FTH_TRY(sp_replay_start(&t->replay, &t->m, err)); /* start values depend on points and lists */
     FTH_TRY(sp_init_params(&t->m, t->ctx, &t->data, err));
-    return sp_replay_start(&t->replay, &t->m, err); /* and start values in place of ours */
+    return sp_replay_start(&t->replay, &t->m, err); /* replace our start values */
 }
 
 /* ---- from a checkpoint ---- */
@@ -227,7 +228,7 @@ static void zero_moments(sp_train *t)
     t->m.optimizer_steps = 0;
 }
 
-/* Moments that the optimiser carries and the file has not are made, and zero. */
+/* Moments that the optimiser needs and the file lacks are created as zeros. */
 static fth_status complete_moments(sp_train *t, fth_err *err)
 {
     const int carries = fth_optim_carries((fth_optim_kind)t->set.optimizer);
@@ -318,7 +319,7 @@ static fth_status one_more(sp_train *t, const char *path, const found *old, bool
     return FTH_OK;
 }
 
-/* What begun to be read is let go. */
+/* Releases a partially read model. */
 static void drop_model(sp_train *t)
 {
     sp_moments_close(&t->moments);

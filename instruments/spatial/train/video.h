@@ -23,10 +23,10 @@ typedef struct sp_video {
  * already. When `planning`, `data` is NULL and no file is made. */
 fth_status sp_video_open(sp_video *v, fth_context *ctx, const fth_stage_call *call, sp_model *m,
                          const sp_data *data, int64_t kept, fth_err *err);
-void sp_video_close(sp_video *v); /* an empty one is allowed; the frames stay, to go on with */
+void sp_video_close(sp_video *v); /* an empty one is allowed; the frames stay on disk */
 /* exp(f) of the model as it is. */
 fth_status sp_video_add(sp_video *v, fth_err *err);
-/* What was added is on the disk: before a checkpoint. */
+/* Syncs added frames to disk, before a checkpoint. */
 fth_status sp_video_sync(sp_video *v, fth_err *err);
 /* video_frames.npy and video_frame_iters.npy; frames are those of iterations that are multiples of
  * `interval`, after iteration `first`. */

@@ -1,4 +1,4 @@
-/* group_steps.c - see group_steps.h: every gene of every group by itself, by the obvious loop. */
+/* group_steps.c - see group_steps.h: for each gene of each group, the plain loop. */
 #include "group_steps.h"
 
 #include "../local/local_op.h"
@@ -33,7 +33,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         *out = (fth_relation){.along = FTH_SAME, .out_dim = dim};
 }
 
-/* A row, and the one that comes of it. */
+/* A row, and its update. */
 static uint64_t scratch(const fth_call *call)
 {
     return 2 * sizeof(double) * (uint64_t)call->node->in[SP_STEPS_W].size[2];
@@ -74,7 +74,7 @@ static void run_row(const fth_call *call, int64_t g, int64_t d, int64_t n)
     }
     for (int64_t s = 0; s < n; s++) {
         step(now, call, g, d, then);
-        double *const keep = now; /* what this iteration read, the next one overwrites */
+        double *const keep = now; /* swap the buffers */
         now = then;
         then = keep;
     }

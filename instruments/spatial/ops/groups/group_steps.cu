@@ -1,6 +1,6 @@
 /* group_steps.cu - group_steps.c on a device: a thread for each factor of a gene, some genes of one
- * group in a thread block. Rows lie in shared memory between iterations; sums are in the order of
- * the loop. */
+ * group in a thread block. Rows stay in shared memory between iterations; sums are in the order of
+ * the CPU loop. */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
 

@@ -12,10 +12,10 @@ enum {
     SP_STEPS_N,      /* i64 [group]: how many iterations each makes */
     SP_STEPS_INPUTS
 };
-enum { SP_STEPS_FACTORS = 256 }; /* that devices take */
+enum { SP_STEPS_FACTORS = 256 }; /* upper limit on devices */
 
 /* The loadings, and fth_out(.., 1): those before the last iteration, or as they were where there is
- * none. The bits of the loop on every device. */
+ * none. The same bits on every device. */
 fth_val sp_group_steps_(fth_site site, const fth_val in[SP_STEPS_INPUTS]);
 
 #endif

@@ -1,11 +1,11 @@
-/* local.cuh - the problem of one cell on a device: a small matrix in the registers of one team, a
- * thread block or a warp.
+/* local.cuh - the linear system of one cell on a device: a small matrix in the registers of one
+ * team, a thread block or a warp.
  *
  * As on the CPU (local.h) a right-hand side is one more row of the matrix, and numbers are f64. The
  * lower triangle is cut into tiles of 4 by 4; a thread holds one of them, or a few. Columns of
- * tiles are made in order: one thread factors the tile on the diagonal, those below it follow, and
- * every tile to the right subtracts the products of their rows. What tiles need of each other goes
- * through shared memory, where neighbouring tiles lie next to each other: no bank is asked twice.
+ * tiles are processed in order: one thread factors the diagonal tile, the tiles below are solved,
+ * and every tile to the right subtracts the products of their rows. Tiles exchange data through
+ * shared memory, where adjacent tiles are adjacent, without bank conflicts.
  *
  * Included inside the unnamed namespace of a .cu file.
  */
@@ -34,7 +34,7 @@ static inline sp_tiled_matrix sp_tiled_matrix_of(int64_t k, int64_t more)
     return m;
 }
 
-/* Who works on one matrix: all threads of a block, or a warp, which waits for nobody else. */
+/* The team of one matrix: all threads of a block, or a warp, which needs no barrier. */
 struct sp_block_team {
     static constexpr bool WARPS = false;
     static __device__ int at()
@@ -123,13 +123,13 @@ static inline int sp_matrix_threads(const sp_tiled_matrix &m, int most)
     return want < most ? want : most;
 }
 
-/* The tiles of a thread; those it has not got are in row and column -1. */
+/* The tiles of a thread; unused slots have row and column -1. */
 template <int TILES> struct sp_tiles {
     int i[TILES], j[TILES];
     double v[TILES][SIDE][SIDE];
 };
 
-/* f(n) for each of them. Few are no loop: an index would take them out of the registers. */
+/* f(n) for each of them, unrolled: a dynamic index would spill them from registers. */
 template <int TILES, typename F> __device__ __forceinline__ void sp_each_tile(F f)
 {
     if constexpr (TILES <= 4) {
@@ -141,7 +141,7 @@ template <int TILES, typename F> __device__ __forceinline__ void sp_each_tile(F 
     }
 }
 
-/* Tiles are counted down the columns, so that threads with columns that are done are together. */
+/* Tiles are counted down the columns, so that threads whose columns are done are adjacent. */
 template <typename TEAM = sp_block_team, int TILES>
 __device__ inline void sp_tiles_place(const sp_tiled_matrix &m, sp_tiles<TILES> *t)
 {
@@ -174,7 +174,7 @@ __device__ inline sp_shared sp_shared_at(const sp_tiled_matrix &m, double *room)
     return s;
 }
 
-/* Columns of tile column p that are the matrix's own. */
+/* Columns of tile column p inside the matrix. */
 __device__ inline int sp_own(const sp_tiled_matrix &m, int p)
 {
     return m.k - SIDE * p < SIDE ? m.k - SIDE * p : SIDE;
@@ -188,9 +188,9 @@ __device__ inline bool sp_factor_diagonal(double (&v)[SIDE][SIDE], int own, cons
     bool ok = true;
 #pragma unroll
     for (int c = 0; c < SIDE; c++) {
-        if (c >= own) continue; /* no break: columns have to be constants */
+        if (c >= own) continue; /* no break: column indices must be compile-time constants */
         const double by = rsqrt(v[c][c]);
-        ok &= by > 0 && by <= DBL_MAX; /* the root of a negative number is none */
+        ok &= by > 0 && by <= DBL_MAX; /* the root of a negative number is NaN */
         bys[c] = by;
 #pragma unroll
         for (int r = c; r < SIDE; r++) v[r][c] *= by;
@@ -234,7 +234,8 @@ __device__ inline void sp_panel_put(const sp_tiled_matrix &m, const sp_shared &s
             s.panel[(2 * r + c) * m.rows + i] = make_double2(v[r][2 * c], v[r][2 * c + 1]);
 }
 
-/* A tile right of the panel: less the products of rows i and rows j of it, column after column. */
+/* A tile right of the panel: subtract the products of rows i and j of the panel, column by column.
+ */
 __device__ inline void sp_subtract(const sp_tiled_matrix &m, const sp_shared &s, int i, int j,
                                    double (&v)[SIDE][SIDE])
 {
@@ -254,8 +255,8 @@ __device__ inline void sp_subtract(const sp_tiled_matrix &m, const sp_shared &s,
     }
 }
 
-/* The factor in place, right-hand sides with it; false in some thread: not positive definite. Every
- * thread of the team comes; shared memory is free again behind it, but for `by`. */
+/* The factor in place, right-hand sides with it; false in some thread: not positive definite.
+ * Called by every thread of the team; afterwards shared memory can be reused, except `by`. */
 template <typename TEAM = sp_block_team, int TILES>
 __device__ inline bool sp_factor(const sp_tiled_matrix &m, const sp_shared &s, sp_tiles<TILES> *t)
 {
@@ -290,7 +291,7 @@ __device__ inline void sp_first_half(const sp_tiled_matrix &m, const sp_shared &
     sp_each_tile<TILES>([&](int n) {
         const double(&v)[SIDE][SIDE] = t.v[n];
 #pragma unroll
-        for (int c = 0; c < SIDE; c++) { /* chosen, not indexed: rows are registers */
+        for (int c = 0; c < SIDE; c++) { /* selected, not indexed: rows are registers */
             const double low = u == 0 ? v[0][c] : v[1][c], high = u == 2 ? v[2][c] : v[3][c];
             if (t.i[n] == row / SIDE) s.x[SIDE * t.j[n] + c] = u < 2 ? low : high;
         }

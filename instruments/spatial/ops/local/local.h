@@ -1,9 +1,9 @@
 /* local.h - operations of the locally conditioned models: every cell given its K neighbours.
  *
- * All of them are made of one small problem: a K x K matrix, its Cholesky factor, a few right-hand
- * sides. It lives in the scratch of a worker and never leaves it; numbers inside are f64, whatever
- * the dtype of the values. A right-hand side is one more row of the matrix, so that the factor of
- * the larger matrix has the solution of the first triangle in its last rows.
+ * All solve one small linear system: a K x K matrix, its Cholesky factor, a few right-hand sides.
+ * It stays in the scratch memory of a worker and is f64, whatever the dtype of the values. A
+ * right-hand side is one more row of the matrix, so that the factor of the larger matrix has the
+ * solution of the first triangle in its last rows.
  */
 #ifndef SPATIAL_OPS_LOCAL_H
 #define SPATIAL_OPS_LOCAL_H
@@ -57,16 +57,16 @@ fth_val sp_local_terms_(fth_site site, const sp_local_batch *b);
 fth_val sp_local_marginals_(fth_site site, const sp_local_batch *b);
 #define sp_local_marginals(b) sp_local_marginals_(FTH_HERE, (b))
 
-/* Who touches a cell: row i owns items [ptr[i], ptr[i+1]), each (place in the batch) (K + 1) +
- * slot, ascending; slot K is the cell itself. */
+/* Contributions to each cell: row i owns items [ptr[i], ptr[i+1]), each (place in the batch) (K +
+ * 1) + slot, ascending; slot K is the cell itself. */
 typedef struct sp_local_touched {
     fth_val ptr;   /* i32 [cell1], one element more than cell */
     fth_val items; /* i32 [item], at least Nb (K + 1) */
 } sp_local_touched;
-/* True, for sp_local_scatter: they are lists of this batch. */
+/* Checks that they are lists of this batch and returns true, for sp_local_scatter. */
 fth_val sp_local_lists_(fth_site site, const sp_local_touched *t, const sp_local_batch *b);
-/* Slopes of b KL, and of what has the slopes gf and gs [factor cellb] in f and s: by Lam
- * [factor cell rank], and fth_out(.., 1): by mu [factor cell]. */
+/* Gradients of b KL plus a loss with slopes gf and gs [factor cellb] in f and s: by Lam [factor
+ * cell rank], and fth_out(.., 1): by mu [factor cell]. */
 fth_val sp_local_scatter_(fth_site site, const sp_local_batch *b, fth_val terms,
                           const sp_local_touched *t, fth_val gf, fth_val gs, double weight);
 #define sp_local_scatter(b, terms, t, gf, gs, weight)                                              \
@@ -77,7 +77,8 @@ void sp_local_touch_lists(int32_t *ptr, int32_t *items, int64_t cells, const int
 
 /* ---- prediction ---- */
 
-/* f and, as output 1, s [factor cell] from weights a [cell nbr] and what they leave, c [cell]. */
+/* f and, as output 1, s [factor cell] from weights a [cell nbr] and conditional variances c [cell].
+ */
 fth_val sp_local_predict_(fth_site site, fth_val a, fth_val c, fth_val nbr, fth_val mu, fth_val Lam,
                           double jitter);
 #define sp_local_predict(a, c, nbr, mu, Lam, jitter)                                               \
@@ -88,7 +89,7 @@ fth_val sp_local_means_(fth_site site, fth_val a, fth_val nbr, fth_val mu);
 
 /* ---- loops, one set for each instruction set ---- */
 
-/* What the covariance of a pair is multiplied by: for groups g and h at 2 (g G + h). */
+/* Scale of distances and gain of the covariance, for groups g and h at 2 (g G + h). */
 typedef struct sp_local_table {
     int64_t groups; /* G; 1 without */
     const double *scale_gain;
@@ -99,7 +100,7 @@ enum { SP_LOCAL_PAIR = 2 };
 void sp_local_table_fill(sp_local_table *t, double *room, const sp_local_cov *cov, int64_t groups,
                          const double *distance);
 
-/* One cell to be conditioned on k others, as `asked` kinds of cell: group[0..asked). */
+/* One cell conditioned on k others, as if of each group of group[0..asked). */
 typedef struct sp_local_cell {
     const sp_local_table *table;
     int64_t k, asked;
@@ -119,16 +120,16 @@ typedef struct sp_local_term {
     double jitter, cp;
     bool single;
     const int32_t *nbr;
-    const int32_t *ahead; /* neighbours of the cell that comes next, to be fetched; NULL: none */
+    const int32_t *ahead; /* neighbours of the next cell, to prefetch; NULL: none */
     int64_t cell;
     const void *mu, *lam; /* of the factor: element i, and row i at i * lam_step */
     int64_t lam_step;
     const void *a;     /* [k] */
     void *eq, *ep, *h; /* out: [r] [r] [k]; NULL: not wanted */
     double kl, d;      /* out */
-    double f, s;       /* out, of a prediction; cp is then what the weights leave */
+    double f, s;       /* out, of a prediction; cp is then the conditional variance */
 } sp_local_term;
-/* One row of the gradient, for one factor: what the items add up to. */
+/* One row of the gradient, for one factor: the sum of its items. */
 typedef struct sp_local_touch {
     int64_t k, r, n;
     const int32_t *item;
@@ -151,7 +152,7 @@ typedef struct sp_local_loops {
 } sp_local_loops;
 extern const sp_local_loops sp_local_plain;
 FTH_ISA_DECLARE(const sp_local_loops, sp_local);
-/* level 0: plain loops, the truth; 1, 3, 4: vectors. NULL: this processor has no such. */
+/* level 0: plain loops, the reference; 1, 3, 4: vectors. NULL: not available in this processor. */
 const sp_local_loops *sp_local_loops_at(int level);
 const sp_local_loops *sp_local_best(void);
 

@@ -1,4 +1,4 @@
-/* local_dispatch.c - which loops this processor runs. */
+/* local_dispatch.c - selects the loops for this processor. */
 #include "local.h"
 
 const sp_local_loops *sp_local_loops_at(int level)

@@ -1,8 +1,9 @@
-/* local_kernels.c - the problem of one cell, in vectors, once for each instruction set.
+/* local_kernels.c - the linear system of one cell, vectorised, once for each instruction set.
  *
  * A matrix of k columns is stored by columns of p rows, p a multiple of LANES: k rows of its own,
- * then the right-hand sides. LANES columns are made at a time: what the columns before them take
- * away is summed in registers, then a small triangle is factored, then the rows below it follow.
+ * then the right-hand sides. LANES columns are processed at a time: the products of the columns
+ * before are accumulated in registers, then a small triangle is factored, then the rows below are
+ * solved.
  */
 #define FTH_VECTOR_REAL 64
 #include "local.h"
@@ -18,8 +19,8 @@ static int64_t padded(int64_t n)
     return (n + LANES - 1) / LANES * LANES;
 }
 
-/* `tall` vectors of rows from `row` on, columns from `col` on: what stands there, or the products
- * of rows of t [r][p], less the products of the columns before. */
+/* `tall` vectors of rows from `row` on, columns from `col` on: the stored values, or the products
+ * of rows of t [r][p], minus the products of the columns before. */
 LANE void tile(double *c, int64_t p, int64_t col, int64_t row, int tall, const double *t, int64_t r)
 {
     vr sum[TALL][LANES], x[TALL];
@@ -73,8 +74,8 @@ static void tiles(double *c, int64_t p, int64_t col, const double *t, int64_t r)
     for (; row < p; row += LANES) tile_one(c, p, col, row, t, r);
 }
 
-/* Column j of a triangle of LANES columns, and what it takes from those behind it. Written as a
- * function with a constant j, so that all columns stay in registers. */
+/* Column j of a triangle of LANES columns, and its update of the columns after it. A function with
+ * a constant j, so that all columns stay in registers. */
 LANE void divide(vr *x, int j, double *by)
 {
     if (j >= LANES) return;
@@ -83,8 +84,8 @@ LANE void divide(vr *x, int j, double *by)
     for (int i = j + 1; i < LANES; i++) x[i] = v_fnma(x[j], v_set(x[j][i]), x[i]);
 }
 
-/* The triangle at (col, col), of which n columns are the matrix's own: what comes of the others is
- * not looked at. by: 1 / the diagonal. */
+/* The triangle at (col, col), of which n columns are inside the matrix: results of the others are
+ * not used. by: 1 / the diagonal. */
 static bool triangle(double *c, int64_t p, int64_t col, int64_t n, double jitter, double *by)
 {
     vr x[LANES];
@@ -103,7 +104,7 @@ static bool triangle(double *c, int64_t p, int64_t col, int64_t n, double jitter
     divide(x, 7, by);
     for (int j = 0; j < LANES; j++) {
         v_store(c + (col + j) * p + col, x[j]);
-        ok &= j >= n || (by[j] > 0 && by[j] <= DBL_MAX); /* the root of a negative number is none */
+        ok &= j >= n || (by[j] > 0 && by[j] <= DBL_MAX); /* the root of a negative number is NaN */
     }
     return ok;
 }
@@ -196,7 +197,7 @@ LANE void columns(const sp_local_cell *cell, sp_kernel kernel, double *c, int64_
             }
             v_store(c + j * p + i, covariance(kernel, v_fma(dx, dx, dy * dy), scale, gain));
         }
-        c[j * p + j] = t->sigma2; /* not evaluated: distances have a floor */
+        c[j * p + j] = t->sigma2; /* exactly sigma^2, without the floor of distances */
     }
 }
 
@@ -325,7 +326,7 @@ LANE void put_row(void *to, bool single, int64_t n, const double *from, double b
     for (int64_t c = 0; c < n; c += LANES) v_put(to, single, c, n, v_load(from + c) * v_set(by));
 }
 
-/* Rows of the next cell lie anywhere: ask for them while this one is computed. */
+/* Rows of the next cell are scattered: prefetch them while this one is computed. */
 LANE void fetch_ahead(const sp_local_term *m, bool single)
 {
     const int64_t size = single ? (int64_t)sizeof(float) : (int64_t)sizeof(double);

@@ -1,8 +1,8 @@
-/* local_lists.c - who touches which training cell in a batch: the lists, and the operation that
+/* local_lists.c - the contributions of a batch to training cells: the lists, and the operation that
  * checks them.
  *
- * Lists say what memory the gradient reads: they must be lists. The check is an operation of its
- * own, before anything is changed; what comes out is true, and says that it was done.
+ * Lists determine which memory the gradient reads, so they must be valid. The check is a separate
+ * operation that runs before anything changes; its output, true, orders the scatter after it.
  */
 #include "local_op.h"
 
@@ -18,7 +18,7 @@ void sp_local_touch_lists(int32_t *ptr, int32_t *items, int64_t cells, const int
         for (int64_t j = 0; j < k; j++) ptr[nbr[idx[t] * k + j]]++;
         ptr[idx[t]]++;
     }
-    int32_t sum = 0; /* ptr[i] becomes where row i ends, and walks back to where it begins */
+    int32_t sum = 0; /* ptr[i] is first the end of row i and is decremented to its start */
     for (int64_t i = 0; i <= cells; i++) ptr[i] = sum += ptr[i];
     for (int64_t t = n - 1; t >= 0; t--) {
         items[--ptr[idx[t]]] = (int32_t)(t * (k + 1) + k);

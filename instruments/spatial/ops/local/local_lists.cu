@@ -8,7 +8,7 @@ namespace
 #include "local_lists.h"
 
 constexpr int THREADS = 256;
-/* complaints about items come behind those about lists */
+/* errors of items come after those of lists */
 constexpr uint64_t ITEM = (uint64_t)1 << 48;
 
 struct work {
@@ -25,7 +25,7 @@ __device__ inline void check_row(const work &w, int64_t i)
         fth_cuda_complain(w.fault, (uint64_t)i, found, 0);
 }
 
-/* Items that belong to no row are not looked at. */
+/* Items that belong to no row are ignored. */
 __device__ inline void check_item(const work &w, int64_t i, int64_t from, int64_t to)
 {
     if (i < from || i >= to) return;

@@ -1,4 +1,4 @@
-/* local_op.c - refusals of the local operations. */
+/* local_op.c - argument checks of the local operations. */
 #include "local_op.h"
 
 fth_status sp_local_need(const fth_node *node, int in, fth_dtype dtype, int n_axes, fth_err *err)

@@ -1,11 +1,11 @@
-/* local_op.h - what the local operations check and how they find their tiles. */
+/* local_op.h - argument checks and tile access of the local operations. */
 #ifndef SPATIAL_OPS_LOCAL_OP_H
 #define SPATIAL_OPS_LOCAL_OP_H
 
 #include "local.h"
 #include "local_node.h"
 
-/* Input `in` has this dtype and that many axes; otherwise says what it has. */
+/* Error unless input `in` has this dtype and number of axes. */
 fth_status sp_local_need(const fth_node *node, int in, fth_dtype dtype, int n_axes, fth_err *err);
 /* Both axes are the same one. */
 fth_status sp_local_like(const fth_node *node, int in, int dim, int other, int other_dim,

@@ -1,4 +1,5 @@
-/* local_plain.c - the problem of one cell as obvious loops: what the vectors are tested against. */
+/* local_plain.c - the linear system of one cell as plain loops: the reference of the vectorised
+ * ones. */
 #include "local.h"
 
 #include <math.h>

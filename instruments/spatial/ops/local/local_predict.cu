@@ -1,5 +1,5 @@
-/* local_predict.cu - local_predict.c on a device: a warp for each place and factor, a lane for each
- * few columns; a mean alone is one thread's.
+/* local_predict.cu - local_predict.c on a device: a warp for each place and factor, a few columns
+ * per lane; a mean alone takes one thread.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -27,7 +27,7 @@ __device__ inline void complain(fth_fault *fault, int64_t cell, int k, int i, in
     fth_cuda_complain(fault, (uint64_t)cell * (uint64_t)k + (uint64_t)i, found, 0);
 }
 
-/* Every lane looks at some of the neighbours. */
+/* Each lane checks some of the neighbours. */
 template <typename T> __device__ bool are_there(const work<T> &w, int64_t i)
 {
     bool ok = true;

@@ -1,10 +1,10 @@
 /* local_scatter.c - the operation that turns the terms of a batch into the gradient (model 7.5).
  *
- * Cells of a batch share neighbours, so adding each cell's part where it belongs would depend on
- * who comes first. Here every training cell gathers instead: the host lists who touches it, in the
- * order of the batch, and the sum is the same for any piece of the cells and any worker. That they
- * are lists is checked before (local_lists.c), so that this cannot fail, and a plan may make the
- * gradient piece by piece while parameters change.
+ * Cells of a batch share neighbours, so scattering with atomics would depend on the order of
+ * threads. Instead every training cell gathers: the host lists its contributions in the order of
+ * the batch, and the sum is the same for any chunk and any worker. The lists are checked before
+ * (local_lists.c), so this cannot fail, and a plan may compute the gradient in chunks while
+ * parameters change.
  */
 #include "local_scatter.h"
 #include "local_op.h"
@@ -51,7 +51,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     (void)node;
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
-    if (in == PTR) /* a piece of cells needs one place more */
+    if (in == PTR) /* a chunk of cells needs one more row pointer */
         *out = (fth_relation){.along = FTH_HALO, .out_dim = 1, .mul = 1, .div = 1, .hi = 1};
     else if (dim == 0 && in != ITEMS && in != A)
         *out = (fth_relation){.along = FTH_SAME, .out_dim = 0};

@@ -1,8 +1,7 @@
 /* local_scatter.cu - local_scatter.c on a device: a warp for each training cell and factor.
  *
- * It goes through the items that touch the cell in their order, as the CPU does: 32 of them are
- * looked up together, a lane each, and their rows come to all lanes one after the other, several on
- * their way at a time.
+ * It processes the items of the cell in order, as the CPU does: 32 are looked up together, one per
+ * lane, and their rows are loaded by all lanes one after the other, several in flight at a time.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -14,7 +13,7 @@ namespace
 
 constexpr int THREADS = 256;
 constexpr int WIDE = 2;    /* columns of a lane, 32 apart: 64 at a time */
-constexpr int AT_ONCE = 4; /* items whose rows are on their way */
+constexpr int AT_ONCE = 4; /* items whose rows are in flight */
 
 template <typename T> struct work {
     sp_view<const int32_t> ptr, items;
@@ -38,7 +37,7 @@ template <typename T> __device__ item look_up(const work<T> &w, int64_t l, int64
     item x = {};
     if (!there) return x;
     const int32_t found = *w.items.at(at);
-    if (found < 0 || found >= w.places) return x; /* the check complained; this may run even so */
+    if (found < 0 || found >= w.places) return x; /* the check failed; this may run nevertheless */
     const int slot = found % (w.k + 1);
     x.b = found / (w.k + 1);
     x.own = slot == w.k;
@@ -85,7 +84,7 @@ __device__ inline void add_rows(const work<T> &w, int64_t l, const item &mine, i
     }
 }
 
-/* What the items say of mu and of the row itself, in their order; in all lanes. */
+/* The gradient of mu and the weight of the row itself, summed in order; in all lanes. */
 struct totals {
     double mu, gf, gs;
 };

@@ -1,7 +1,8 @@
 /* local_terms.c - operations over a batch of cells: their marginals, their divergence and what its
  * gradient is made of (model 7.3, 7.4).
  *
- * Gradients in rows of neighbours are not added up here: cells collide there. See local_scatter.c.
+ * Gradients in rows of neighbours are not summed here, because cells share them: see
+ * local_scatter.c.
  */
 #include "local_terms.h"
 #include "local_op.h"

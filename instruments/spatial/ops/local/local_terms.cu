@@ -2,8 +2,8 @@
  * for many neighbours.
  *
  * Rows of Lam of the neighbours and of the cell come to shared memory, some columns at a time;
- * their products stay in registers, where they are factored (local.cuh). Nothing of a cell but its
- * results goes back to memory.
+ * their products stay in registers, where they are factored (local.cuh). Only results are written
+ * to global memory.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -16,7 +16,7 @@ namespace
 constexpr int MARGINAL_THREADS = 256;
 
 /* Columns of Lam in shared memory at a time, 32 for each of a lane's numbers, and the rows that a
- * warp has on their way. */
+ * warp has in flight. */
 template <typename TEAM> struct bringing {
     static constexpr int EACH = 2, ROWS = 4;
 };
@@ -48,15 +48,15 @@ struct desk {
     int64_t *row;    /* [k + 1]: rows of Lam */
 };
 
-/* As few times as it can be done in, of the same number of columns. */
+/* The fewest passes with an equal number of columns each. */
 int wide_of(int64_t r, int most)
 {
     const int64_t times = (r + most - 1) / most;
     return (int)((r + times - 1) / times + 1) / 2 * 2;
 }
 
-/* An even number of doubles whose half is odd: then pairs of neighbouring rows lie in different
- * banks. */
+/* An even number of doubles whose half is odd: pairs of adjacent rows then lie in different banks.
+ */
 int step_of(int wide)
 {
     return 2 * ((wide / 2) | 1);
@@ -173,7 +173,7 @@ __device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles
     });
     for (int c0 = 0; c0 < w.r; c0 += w.wide) {
         const int n = w.r - c0 < w.wide ? w.r - c0 : w.wide;
-        if (c0 > 0) TEAM::meet(); /* the columns before were read */
+        if (c0 > 0) TEAM::meet(); /* the previous columns were read */
         bring_columns<TEAM>(w, d, l, c0, n);
         TEAM::meet();
         sp_each_tile<TILES>([&](int q) {
@@ -214,7 +214,7 @@ __device__ void residuals(const work<T> &w, const desk &d, int64_t l)
     }
 }
 
-/* By the first warp: the divergence, and what the residuals are multiplied by. */
+/* By the first warp: the divergence, and the factors of the residuals. */
 template <typename T>
 __device__ void conclude(const work<T> &w, const desk &d, int64_t l, int64_t t)
 {
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) terms(const work<
         if (!team::all(bring_rows<team>(w, d, l, t))) continue;
         team::meet();
         make_matrix<team>(w, d, l, &tiles);
-        sp_factor<team>(w.m, d.shared, &tiles); /* what is not definite becomes NaN */
+        sp_factor<team>(w.m, d.shared, &tiles); /* NaN where the matrix is not positive definite */
         sp_first_half<team>(w.m, d.shared, tiles, 0);
         sp_second_half<team>(w.m, d.shared, tiles);
         residuals<team>(w, d, l);

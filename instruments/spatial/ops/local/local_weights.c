@@ -1,7 +1,7 @@
 /* local_weights.c - the operation that conditions cells on their neighbours, given the covariance
  * (model 7.2).
  *
- * The neighbours' matrix is factored once for a cell and serves all groups it is asked about.
+ * The matrix of the neighbours is factored once per cell and reused for all groups.
  */
 #include "local_weights.h"
 #include "local_op.h"
@@ -76,7 +76,7 @@ static uint64_t scratch(const fth_call *call)
 {
     const attr *a = call->node->attr;
     const int64_t k = call->node->in[NBR].size[1], q = asked(a);
-    /* the table, distances without gaps, groups to ask about, results, the problem */
+    /* the table, compact distances, groups, results, the linear system */
     return sizeof(double) *
            (uint64_t)(table_room(a) * 3 / 2 + q + 8 + q * (k + 1) + sp_local_room(k, q, 0) + 8);
 }

@@ -1,7 +1,7 @@
 /* local_weights.cu - local_weights.c on a device: a thread block for each cell.
  *
  * Covariances of a tile are computed by the thread that holds it, and factored where they are
- * (local.cuh); the groups a cell is asked about are solved one after the other.
+ * (local.cuh); the groups are solved one after the other.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -75,7 +75,7 @@ __device__ desk desk_of(const sp_tiled_matrix &m, double *room)
     return d;
 }
 
-/* In the order the CPU looks for them: neighbours with their groups, the group, the matrix. */
+/* In the order of the CPU's checks: neighbours with their groups, the group, the matrix. */
 template <typename T>
 __device__ void complain(const work<T> &w, int64_t cell, int what, int at, int64_t found)
 {
@@ -139,7 +139,7 @@ __device__ void make_tile(const work<T> &w, const desk &d, int i0, int j0, doubl
         }
 }
 
-/* What is left of the variance: sigma^2 less the squares of the solved right-hand side. */
+/* The conditional variance: sigma^2 minus the squares of the solved right-hand side. */
 template <typename T> __device__ void store_variance(const work<T> &w, const desk &d, int64_t cell)
 {
     double sum = 0;

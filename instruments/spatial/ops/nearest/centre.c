@@ -1,4 +1,4 @@
-/* centre.c - see centre.h: every place by itself, all centres one after the other. */
+/* centre.c - see centre.h: for each place, a loop over all centres. */
 #include "centre.h"
 
 #include "../local/local_op.h"

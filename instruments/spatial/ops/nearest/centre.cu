@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(THREADS) nearest_centre(const work w)
         int best = 0;
         for (int c0 = 0; c0 < w.centres; c0 += AT_ONCE) {
             const int n = w.centres - c0 < AT_ONCE ? w.centres - c0 : AT_ONCE;
-            __syncthreads(); /* those before were looked at */
+            __syncthreads(); /* the previous tile was read */
             for (int c = (int)threadIdx.x; c < n; c += THREADS) {
                 const double *z = w.of + (c0 + c) * w.of_step;
                 some[c] = make_double2(z[0], z[w.of_dim]);

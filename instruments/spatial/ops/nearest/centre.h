@@ -7,7 +7,7 @@
 enum { SP_CENTRE_AT, SP_CENTRE_OF, SP_CENTRE_INPUTS };
 
 /* i32 [cell] from f32 [cell dim] and f64 [centre dim], dim of 2: by squared distances in f64, ties
- * to the lower number. NaN is far from everything, and everything from it: then it is 0. */
+ * to the lower number. A NaN distance never wins; if all are NaN the result is 0. */
 fth_val sp_nearest_centre_(fth_site site, fth_val at, fth_val centre);
 
 #endif

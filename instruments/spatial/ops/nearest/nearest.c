@@ -1,4 +1,4 @@
-/* nearest.c - the nearest places of a grid as an operation: every query by itself. */
+/* nearest.c - the nearest places of a grid as an operation, for each query. */
 #include "nearest.h"
 
 #include "../local/local_op.h"
@@ -42,7 +42,7 @@ static uint64_t scratch(const fth_call *call)
     return sp_grid_room(call->node->out[0].size[1]);
 }
 
-/* Some hundred places are looked at for fifty neighbours. */
+/* Fifty neighbours take some hundred distances. */
 static double flops(const fth_call *call)
 {
     return (double)call->out[0].extent[0] * (200 + 40.0 * (double)call->out[0].extent[1]);

@@ -1,10 +1,10 @@
 /* nearest.cu - nearest.c on a device: a warp for each query.
  *
  * The places found so far are sorted, `slots` of them in every lane: number 32 s + lane in slot s.
- * The lanes look at 32 places at a time; one that is nearer than the worst goes to its rank, which
- * is counted by a ballot, and what lies behind moves up by one. Squares are taken row by row, as
- * many at first as should hold enough, then in rings, until nothing nearer can lie outside; in what
- * order they are looked at does not show.
+ * The lanes test 32 places at a time; one that is nearer than the worst is inserted at its rank,
+ * found by a ballot, and later ones shift by one. Squares are visited row by row, first as many as
+ * should hold enough places, then in rings until nothing nearer can lie outside; the result does
+ * not depend on that order.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -43,7 +43,7 @@ __device__ inline near from_lane(const near &x, int lane)
     return r;
 }
 
-/* Two arrays, and values that are chosen: structs behind conditions would leave the registers. */
+/* Two arrays and selects: structs behind conditions would spill from registers. */
 template <int SLOTS> struct found {
     double d2[SLOTS];
     int32_t id[SLOTS];

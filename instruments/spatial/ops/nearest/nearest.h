@@ -1,7 +1,7 @@
 /* nearest.h - the operation that finds the nearest places of a grid.
  *
- * Ties go to the lower number: lists are those of brute force, on every device. The grid is made on
- * the host (grid.h), which takes a few hundredths of a second for a million places.
+ * Ties go to the lower number: lists are those of brute force, on every device. The grid is built
+ * on the host (grid.h), in a few hundredths of a second for a million places.
  */
 #ifndef SPATIAL_OPS_NEAREST_H
 #define SPATIAL_OPS_NEAREST_H

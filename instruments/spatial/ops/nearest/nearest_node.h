@@ -1,4 +1,4 @@
-/* nearest_node.h - what stands in a node of nearest.c, for its loop and its kernel. */
+/* nearest_node.h - attributes of the nodes of nearest.c, for its loop and its kernel. */
 #ifndef SPATIAL_OPS_NEAREST_NODE_H
 #define SPATIAL_OPS_NEAREST_NODE_H
 
@@ -7,7 +7,7 @@
 #include <fathom/fathom.h>
 
 enum { SP_NEAREST_START, SP_NEAREST_ID, SP_NEAREST_PLACES, SP_NEAREST_AT, SP_NEAREST_INPUTS };
-enum { SP_NEAREST_MOST = 512 }; /* neighbours that devices look for */
+enum { SP_NEAREST_MOST = 512 }; /* most neighbours on a device */
 
 typedef struct sp_nearest_attr {
     sp_squares squares;

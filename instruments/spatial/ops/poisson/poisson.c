@@ -94,7 +94,7 @@ sp_poisson_piece sp_poisson_of(const fth_call *call)
         p.eps = call->in[SP_IN_EPS].data;
         steps(node, &call->in[SP_IN_EPS], &p.eps_draw, &p.eps_factor);
     }
-    /* The whole batch decides, not the piece: bits must not depend on pieces. */
+    /* Decided by the whole batch, not the chunk: bits must not depend on chunks. */
     const int64_t all = node->in[SP_IN_PHI].size[cell];
     const double stored = (double)(row_ptr[all] - row_ptr[0]);
     p.dense = attr->path == SP_PATH_DENSE ||

@@ -1,8 +1,8 @@
 /* poisson.cuh - what the kernels of the likelihood share: a batch on the device, its rates.
  *
  * Rates, quotients and logarithms are those of poisson_lanes.h, operation by operation, so a device
- * gives the bits of the CPU's loops over stored counts. It always takes these: whether a batch is
- * dense is told by its counts, which the host does not see here.
+ * gives the bits of the CPU's loops over stored counts. It always uses the sparse path: density is
+ * a property of the counts, which the host does not see here.
  *
  * Included inside the unnamed namespace of a .cu file.
  */
@@ -11,7 +11,7 @@
 
 #include "poisson_node.h"
 
-/* Lanes of the CPU's vectors, 64 bytes: what they add up apart, threads add up apart. */
+/* Lanes of the CPU's 64-byte vectors: threads keep the same partial sums. */
 template <typename T> constexpr int sp_lanes = 64 / (int)sizeof(T);
 
 template <typename T> struct sp_batch {

@@ -11,7 +11,7 @@
 #include "../../spatial.h"
 #include "poisson_node.h"
 
-/* Which loops: by how many of the places of a batch hold a count, or one of them always. */
+/* Which loops: by the density of the batch, or always one of them. */
 typedef enum sp_poisson_path { SP_PATH_AUTO, SP_PATH_SPARSE, SP_PATH_DENSE } sp_poisson_path;
 
 /* What both operations read. */
@@ -35,8 +35,8 @@ fth_val sp_poisson_genes_(fth_site site, const sp_poisson_in *in, bool update);
 /* ---- loops: one set per instruction set, the same bits from all ---- */
 
 enum {
-    SP_POISSON_GROUP = 16, /* cells whose factors are turned at a time */
-    SP_POISSON_BUNCH = 4   /* vectors of counts whose rows of W are */
+    SP_POISSON_GROUP = 16, /* cells whose factors are transposed at a time */
+    SP_POISSON_BUNCH = 4   /* vectors of counts whose rows of W are transposed at a time */
 };
 
 /* A piece of a batch, as the loops see it. Numbers of type void are of the type of the loops. */
@@ -55,7 +55,7 @@ typedef struct sp_poisson_piece {
 typedef struct sp_poisson_out {
     double *ell; /* [cells] */
     void *df, *ds;
-    int64_t df_step, ds_step; /* between factors; those of NULL are not made */
+    int64_t df_step, ds_step; /* between factors; NULL outputs are skipped */
 } sp_poisson_out;
 typedef struct sp_poisson_loops {
     int lanes;
@@ -72,7 +72,7 @@ int64_t sp_poisson_padded(int64_t n, int lanes);
 
 FTH_ISA_DECLARE(const sp_poisson_loops, sp_poisson_f32);
 FTH_ISA_DECLARE(const sp_poisson_loops, sp_poisson_f64);
-/* Those of instruction set 1 (base), 3 or 4; NULL: this processor or build has not got it. */
+/* Those of instruction set 1 (base), 3 or 4; NULL: not available in this processor or build. */
 const sp_poisson_loops *sp_poisson_at(int level, fth_dtype real);
 /* The best of this processor. */
 const sp_poisson_loops *sp_poisson_best(fth_dtype real);

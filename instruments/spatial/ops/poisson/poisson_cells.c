@@ -16,8 +16,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-/* A cell needs its own factors. W is there whole, and so are the counts, unless they are declared
- * to belong to the cells: then a cell needs its own. */
+/* A cell needs its own factors and all of W. Counts are whole too, unless their axis is ragged over
+ * the cells: then a cell needs its own. */
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     fth_axis_id rows = -1;

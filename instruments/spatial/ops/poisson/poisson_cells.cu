@@ -1,7 +1,7 @@
 /* poisson_cells.cu - poisson_cells.c on a device: as many threads for a cell as the CPU has lanes.
  *
  * Each takes every sixteenth (f64: eighth) count of the cell, as a lane does, and holds the sums of
- * some factors and draws in registers; what threads of a cell have is added as lanes are.
+ * some factors and draws in registers; partial sums of a cell's threads are added like lanes.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -13,7 +13,7 @@ namespace
 #include "poisson.cuh"
 
 constexpr int THREADS = 128;
-constexpr int FACTORS = 12; /* whose sums are held at a time: few models have more */
+constexpr int FACTORS = 12; /* factors whose sums are held at a time: few models have more */
 
 template <typename T> struct work {
     sp_batch<T> b;
@@ -65,7 +65,7 @@ template <typename T, typename V> __device__ inline V sum_lanes(V v)
 
 /* What one thread has of a cell: sums of q W by the draws at hand and the factors at hand. */
 template <typename T> struct sums {
-    static constexpr int DRAWS = 16 / (int)sizeof(T); /* more would not stay in registers */
+    static constexpr int DRAWS = 16 / (int)sizeof(T); /* more would spill from registers */
     T by[DRAWS][FACTORS];
 };
 
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 3 : 2) by_cells(cons
 {
     const int lane = (int)threadIdx.x % sp_lanes<T>;
     const int64_t cell = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / sp_lanes<T>;
-    const bool there = cell < k.b.cells; /* all threads of a warp stay: they add across it */
+    const bool there = cell < k.b.cells; /* all threads of a warp take part in its shuffles */
     const double share = 1.0 / (double)k.b.draws;
     double ell = 0;
     for (int l0 = 0; l0 < k.b.factors && (l0 == 0 || k.df || k.ds); l0 += FACTORS) {

@@ -1,8 +1,8 @@
 /* poisson_genes.c - sums over the cells of a batch for every gene and factor.
  *
- * Counts come by cells, sums go by genes. Cells are taken in blocks that start at multiples of
- * their length; a block is summed by one worker from its first cell to its last into numbers of its
- * own, and blocks are added in order, in f64: who sums, and how the cells come, does not show.
+ * Counts are ordered by cells, sums by genes. Cells are processed in blocks that start at multiples
+ * of their length; one worker sums a block from its first cell to its last into private sums, and
+ * blocks are added in order, in f64: the result depends on neither workers nor chunks.
  */
 #include "poisson.h"
 
@@ -48,7 +48,7 @@ static room room_of(const fth_node *node)
                   sp_poisson_padded(sp_poisson_work(genes, factors, sp_poisson_draws(node)), 16)};
 }
 
-/* Blocks that are summed at a time: their sums take memory, so not one for each of many workers. */
+/* Blocks in flight: limited, because each needs memory for its sums. */
 static int64_t at_once(const fth_call *call)
 {
     return call->threads < AT_ONCE ? call->threads : AT_ONCE;

@@ -1,10 +1,10 @@
 /* poisson_genes.cu - poisson_genes.c on a device.
  *
- * Counts lie by cells, sums go to genes, and a sum must not depend on who comes first. So the sums
- * of a block of cells belong to one thread block, or to several that share the genes between them
- * by `gene % classes`: it reads through all counts of the cells in order, keeps those of its genes,
- * computes their quotients with all threads, and lets every warp add, in order, the counts of the
- * genes that the warp owns. That is the order of the CPU, so the sums have its bits.
+ * Counts are ordered by cells, sums by genes, and a sum must not depend on the order of threads. So
+ * one thread block owns the sums of a block of cells, or several partition the genes by `gene %
+ * classes`: it reads all counts of the cells in order, keeps those of its genes, computes their
+ * quotients with all threads, and each warp adds, in order, the counts of the genes that it owns.
+ * That is the order of the CPU, so the bits are the same.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -14,12 +14,13 @@ namespace
 #include "poisson.cuh"
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
-constexpr int EACH = 8;              /* genes a thread reads at once: enough loads on their way */
-constexpr int READ = THREADS * EACH; /* counts that are read through at a time */
+constexpr int EACH = 8;              /* genes a thread reads at once: enough loads in flight */
+constexpr int READ = THREADS * EACH; /* counts that are scanned at a time */
 constexpr int64_t AT_ONCE = 64;      /* blocks of cells whose sums are in memory together */
 /* Bytes of sums and of quotients in shared memory: three thread blocks to a multiprocessor. */
 constexpr int64_t MOST_SUMS = 48 << 10, MOST_QUOTIENTS = 16 << 10;
-constexpr int64_t WANTED = 528; /* thread blocks: four for each of 132 multiprocessors */
+constexpr int64_t WANTED =
+    528; /* thread blocks: four per multiprocessor of an H200, which has 132 */
 
 template <typename T> struct work {
     sp_batch<T> b;
@@ -128,7 +129,7 @@ __device__ void weigh(const work<T> &k, const desk<T> &d, int64_t first, int64_t
     d.cell[slot] = (int32_t)(cell - first);
 }
 
-/* Adds `n` weighed counts; a warp those of its genes, in order. */
+/* Adds `n` quotients; each warp those of its genes, in order. */
 template <typename T> __device__ void add(const work<T> &k, const desk<T> &d, int64_t first, int n)
 {
     const sp_batch<T> &b = k.b;

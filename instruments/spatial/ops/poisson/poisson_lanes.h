@@ -1,9 +1,9 @@
 /* poisson_lanes.h - the loops of the likelihood, lanes over the stored counts of one cell.
  *
- * Counts are taken sixteen (f64: eight) at a time: their rows of W are turned so that a vector
+ * Counts are taken sixteen (f64: eight) at a time: their rows of W are transposed so that a vector
  * holds one factor of all of them, and rates, logarithms and quotients need no sum across lanes.
- * Vectors have 64 bytes on every instruction set and nothing is contracted, so all sets give the
- * same bits. Where many genes are stored, whole rows of genes are lanes and W is turned once.
+ * Vectors have 64 bytes on every instruction set, without FMA contraction, so all sets give the
+ * same bits. In dense batches lanes run over all genes and W is transposed once.
  */
 #include "poisson.h"
 
@@ -18,8 +18,8 @@ typedef struct tile {
     vr y;
 } tile;
 
-/* Rows of W of a bunch of counts are turned before any is used: a vector read right behind the
- * single numbers it was written as would have to wait for them. */
+/* Rows of W of a bunch of counts are transposed before any is used: a vector load right after the
+ * scalar stores that wrote it would stall (store forwarding). */
 enum { BUNCH = SP_POISSON_BUNCH };
 
 /* Factors of one count, to every LANES-th number. */
@@ -97,7 +97,7 @@ LANE vr rates(const tile *t, const real *phi, int64_t factors)
     return r;
 }
 
-/* y / rho, 0 where no count is and where the rate is at its floor */
+/* y / rho, 0 where there is no count or the rate is below its floor */
 LANE vr quotient(const vr *y, const vr *rho)
 {
     const vr q = *y / *rho;
@@ -131,7 +131,7 @@ LANE void turn_cells(real *to, int64_t step, const real *from, int64_t draw, int
 
 /* ---- by cells ---- */
 
-/* What a call works with, in the caller's memory. */
+/* The workspace of a call, in the caller's memory. */
 typedef struct desk {
     real *acc;       /* [draw][factor][LANES]: sums of W Q */
     real *w, *y;     /* rows and counts of a bunch of tiles */

@@ -1,4 +1,4 @@
-/* poisson_node.h - what stands in a node of the likelihood, for its loops and for its kernels. */
+/* poisson_node.h - attributes of the nodes of the likelihood, for its loops and its kernels. */
 #ifndef SPATIAL_OPS_POISSON_NODE_H
 #define SPATIAL_OPS_POISSON_NODE_H
 
