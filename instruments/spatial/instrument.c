@@ -5,7 +5,7 @@
 static const fth_stage stages[] = {
     {.name = "preprocess",
      .doing = "preparing",
-     .brief = "read counts, positions and cell types, filter them, and write them down",
+     .brief = "read counts, positions and cell types, filter them, and write them to a folder",
      .keys = "dataset preprocessing",
      .after = "",
      .shared = true,
@@ -32,7 +32,7 @@ static const fth_stage stages[] = {
      .run = sp_train_run},
     {.name = "analyze",
      .doing = "analyzing",
-     .brief = "work out factor maps, gene lists and goodness of fit",
+     .brief = "compute factor maps, gene lists and goodness of fit",
      .keys = "analyze model.posterior_K training.analyze_batch_size",
      .after = "preprocess train",
      .flag = sp_analyze_flags,

@@ -65,7 +65,7 @@ static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_er
     if (bytes <= stats.budget_bytes) return FTH_OK;
     char need[24], allowed[24];
     const fth_status s =
-        FTH_FAIL(err, FTH_E_NO_FIT, "analyze of %lld cells needs %s and %s are allowed",
+        FTH_FAIL(err, FTH_E_NO_FIT, "analyze of %lld cells needs %s; the budget is %s",
                  (long long)a->rows, fth_mem_format_size(bytes, need, sizeof need),
                  fth_mem_format_size(stats.budget_bytes, allowed, sizeof allowed));
     fth_err_hint(err, "allow --memory %lld", (long long)bytes);

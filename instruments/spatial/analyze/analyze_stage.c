@@ -3,7 +3,7 @@
 #include "analyze.h"
 
 const fth_flag sp_analyze_flags[] = {
-    {.name = "probabilistic", .doc = "condition on neighbours drawn by their covariance"},
+    {.name = "probabilistic", .doc = "condition on neighbours sampled by their covariance"},
     {.name = "strict-json", .doc = "write null in JSON files where a number is NaN"},
     {.name = "allow-other-data", .doc = "use the model on cells it was not trained on"},
     {.name = "strict", .doc = "refuse a config that differs from the model's file"},

@@ -110,7 +110,7 @@ static fth_status tell_memory(fth_answer *a, const sp_comparison *c)
     const uint64_t cells = (uint64_t)fth_tensor_size(c->F[0], 0);
     fth_mem_get_stats(c->mem, &held);
     fth_answer_memory(a, held.used_bytes + 64 * cells + ((uint64_t)32 << 20),
-                      "worked out: the factors of all models, and a figure");
+                      "estimated: the factors of all models, and a figure");
     return FTH_OK;
 }
 

@@ -202,7 +202,7 @@ static fth_status answer(fth_answer *a, sp_project *p, const char *model, const 
     if (a->plan) {
         FTH_TRY(project(p, least_squares, err));
         fth_answer_memory(a, p->held_bytes,
-                          p->held_bytes ? "worked out: the model and a block of cells"
+                          p->held_bytes ? "estimated: the model and a block of cells"
                                         : "planned, with the model and the cells");
     }
     if (a->json) {
@@ -239,7 +239,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     fth_status s = sp_model_read(&m, mem, model, &d, true, false, err);
     const bool least_squares = value(user, "least-squares") != NULL;
     if (s == FTH_OK && least_squares && m.set.spatial)
-        s = FTH_FAIL(err, FTH_E_COMMAND, "--least-squares is for pnmf; %s is asked at positions",
+        s = FTH_FAIL(err, FTH_E_COMMAND, "--least-squares is for pnmf; %s predicts at positions",
                      sp_kinds[m.set.kind].name);
     if (s == FTH_OK) s = check_genes(&m, &d, err);
     if (s == FTH_OK && m.set.spatial && m.data_hash != d.hash)
@@ -273,9 +273,9 @@ const fth_verb sp_verb_project = {
     .args = "",
     .brief = "factors of new cells by a trained model",
     .doc = "Models with positions predict at those of the new cells, and of their groups, by name. "
-           "pnmf is fitted to the counts of the new cells with its loadings as they are. Positions "
+           "pnmf is fitted to the counts of the new cells with its loadings fixed. Positions "
            "are brought to the scale of the training cells first: a part of the same tissue, "
-           "preprocessed by itself, lies where it lay.\n\n"
+           "preprocessed by itself, keeps its place.\n\n"
            "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell, "
            "factors in the order of analyze.",
     .flag = flags,

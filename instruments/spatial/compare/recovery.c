@@ -333,7 +333,7 @@ static fth_status plan(const recovery *r, const char *truth, fth_answer *a, fth_
     fth_mem_get_stats(r->mem, &held);
     /* Factors are read as f32 and held as f64. */
     fth_answer_memory(a, held.used_bytes + 12 * (uint64_t)(r->cells * r->known) + (16u << 20),
-                      "worked out: the truth, and as many factors beside it");
+                      "estimated: the truth, and as many factors beside it");
     return FTH_OK;
 }
 
@@ -392,7 +392,7 @@ static const fth_flag flags[] = {
      .doc = "the known factors [cell factor]: a .npy file, or an .h5ad file with --key"},
     {.name = "key",
      .value = FTH_FLAG_WORD,
-     .doc = "where they are in the .h5ad file; /obsm/spfac by itself"},
+     .doc = "where they are in the .h5ad file (default: /obsm/spfac)"},
     {.name = "log-space", .doc = "the truth is that of log-factors"},
     {0}};
 

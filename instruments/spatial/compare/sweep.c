@@ -99,7 +99,7 @@ fth_status sp_sweep_expand(sp_sweep *s, const char *model, fth_err *err)
     for (int k = 0; k < s->n_keys; k++) n *= s->key[k].n;
     if (s->n_keys == 0) return FTH_FAIL(err, FTH_E_COMMAND, "no key to sweep over was given");
     if (n > SP_SWEEP_RUNS)
-        return FTH_FAIL(err, FTH_E_COMMAND, "these are %lld combinations; %d are allowed",
+        return FTH_FAIL(err, FTH_E_COMMAND, "%lld combinations; at most %d are allowed",
                         (long long)n, (int)SP_SWEEP_RUNS);
     s->n = (int)n;
     s->best = -1;

@@ -380,7 +380,7 @@ const fth_verb sp_verb_sweep = {
         "each without the same 5 % of the cells (training.holdout_fraction where the config "
         "has it), and tabulates the mean Poisson deviance of these cells. The least is the best: "
         "the number of factors, of inducing points or neighbours, the lengthscale.\n\n"
-        "Runs that are there already and unchanged are not run again. Writes sweep.json, "
+        "Finished runs that are unchanged are not repeated. Writes sweep.json, "
         "sweep.csv and sweep.png into the folder of the sweep.",
     .max_args = SP_SWEEP_KEYS,
     .flag = flags,

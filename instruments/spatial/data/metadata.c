@@ -200,7 +200,7 @@ static fth_status read_names(const document *d, const char *key, span s, fth_tex
                             "%s: name %" PRId64 " of '%s' is not a text in quotes", d->path,
                             fth_texts_count(t), key);
         if (!unescape(at + 1, d->text + (s.at - d->text) - 1, &bytes))
-            return not_json(d, start, "a text has an escape that is none", err);
+            return not_json(d, start, "a text has an invalid escape", err);
         FTH_TRY(fth_texts_add(t, at + 1, bytes, err));
     } while (take_char(&s, ','));
     return take_char(&s, ']') ? FTH_OK : not_json(d, s.at, "',' or ']' was expected", err);

@@ -535,7 +535,7 @@ void sp_reader_destroy(sp_reader *r)
 fth_status sp_reader_share(sp_reader *r, int threads, fth_err *err)
 {
     if (r->asked || r->team)
-        return FTH_FAIL(err, FTH_E_USAGE, "threads were to help a reader that has begun");
+        return FTH_FAIL(err, FTH_E_USAGE, "helper threads were added to a running reader");
     return fth_team_create(&r->team, r->mem, threads, err);
 }
 
@@ -578,7 +578,7 @@ static bool have_it(const sp_reader *r)
 fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene, fth_err *err)
 {
     const sp_sizes *size = &r->data->size;
-    if (r->asked) return FTH_FAIL(err, FTH_E_USAGE, "a batch was asked for and is not taken yet");
+    if (r->asked) return FTH_FAIL(err, FTH_E_USAGE, "the requested batch was not taken yet");
     if ((!cell && r->cells != size->cells) || (!gene && r->genes != size->genes))
         return FTH_FAIL(err, FTH_E_USAGE, "a batch of some of the cells or genes needs a list");
     FTH_TRY(check_list(cell, r->cells, size->cells, "cell", err));
@@ -604,7 +604,7 @@ fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene,
 fth_status sp_reader_take(sp_reader *r, sp_counts *out, fth_err *err)
 {
     *out = (sp_counts){0};
-    if (!r->asked) return FTH_FAIL(err, FTH_E_USAGE, "a batch was to be taken, none was asked for");
+    if (!r->asked) return FTH_FAIL(err, FTH_E_USAGE, "no batch was requested");
     pthread_mutex_lock(&r->lock);
     while (r->busy) pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);

@@ -82,7 +82,8 @@ static fth_status check_rows(fth_mem *mem, const sp_data *data, const int64_t *r
                    was = fth_json_get_hash(own, "rows_xxh64", is);
     fth_json_destroy(doc);
     if (is != was)
-        return wrong_rows(data, "it is not as preprocessing wrote it: its hash is another", err);
+        return wrong_rows(data, "it was changed after preprocessing wrote it: its hash differs",
+                          err);
     for (int64_t i = 0; data->cell_names && i < data->rows; i++) {
         const char *here = fth_texts_get(data->cell_names, i),
                    *there = fth_texts_get(names, row[i]);

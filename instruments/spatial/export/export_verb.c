@@ -125,7 +125,7 @@ static fth_status answer(const sp_export *e, fth_answer *a, fth_err *err)
     const int64_t factors = fth_config_int(e->config, "model.n_components");
     if (s == FTH_OK && a->plan)
         fth_answer_memory(a, sp_export_bytes(&d.size, factors, fth_context_threads(e->context)),
-                          "worked out: names of cells and genes, and a piece of the file");
+                          "estimated: names of cells and genes, and a piece of the file");
     if (s == FTH_OK && a->json) {
         fth_json_writer *w = fth_answer_facts(a);
         fth_json_text(w, "file", e->path);

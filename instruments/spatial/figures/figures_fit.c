@@ -61,7 +61,7 @@ fth_status sp_figure_gene_fit(sp_drawing *d, fth_err *err)
     for (int64_t i = 0; s == FTH_OK && i < n; i++)
         s = add_pair(d, fig, &sheet, &seen, &fitted, i, err);
     if (s == FTH_OK)
-        s = sp_draw_save(d, fig, "gene_fit.png", "counts and what the model makes of them", err);
+        s = sp_draw_save(d, fig, "gene_fit.png", "observed and fitted counts", err);
     else
         fth_figure_destroy(fig);
     sp_rows_close(&fitted.rows);

@@ -17,8 +17,7 @@ static fth_status check_format(const fth_safetensors *f, fth_err *err)
     if (format && strcmp(format, SP_FORMAT) == 0) return FTH_OK;
     if (!format)
         FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                 "this is no model of the instrument spatial: its metadata "
-                 "have no format");
+                 "this is not a model of the instrument spatial: its metadata have no format");
     else
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "the format is \"%.40s\"; \"%s\" is expected", format,
                  SP_FORMAT);
@@ -53,7 +52,7 @@ static fth_status read_settings(sp_model *m, const fth_safetensors *f, fth_err *
         if (!value && !needed) continue;
         if (!value) return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is missing", key);
         if (!sp_setting_set(&m->set, i, value))
-            return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is \"%.40s\", which it cannot be",
+            return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is \"%.40s\", an invalid value",
                             key, value);
     }
     sp_settings_derive(&m->set);
@@ -76,9 +75,8 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
                {"R", s->R, s->local ? 1 : 0}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].value < row[i].least || row[i].value > INT32_MAX)
-            return FTH_FAIL(err, FTH_E_FILE_KEY,
-                            "the setting %s is %" PRId64 ", which it cannot be", row[i].name,
-                            row[i].value);
+            return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is %" PRId64 ", an invalid value",
+                            row[i].name, row[i].value);
     if (s->local && s->M != s->cells)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "a local model has as many inducing points as cells, but M is %" PRId64
@@ -132,7 +130,7 @@ static fth_status read_facts(sp_model *m, const fth_safetensors *f, fth_err *err
                           : !fth_safetensors_meta(f, "group_distance") ? "group_distance"
                                                                        : NULL;
     if (missing || m->iterations < 0)
-        return FTH_FAIL(err, FTH_E_FILE_KEY, "%s is missing in the metadata, or is no number",
+        return FTH_FAIL(err, FTH_E_FILE_KEY, "%s is missing in the metadata, or is not a number",
                         missing ? missing : "iterations");
     m->elbo = fth_strtod(fth_safetensors_meta(f, "elbo"), NULL);
     get_int(f, "step", &m->optimizer_steps);
@@ -151,7 +149,7 @@ static fth_status take_names(sp_model *m, const fth_json_value *list, fth_err *e
     FTH_TRY(fth_texts_create(&m->group_names, m->mem, err));
     for (int64_t i = 0; i < n; i++) {
         const char *name = fth_json_get_text(fth_json_at(list, i), NULL, NULL);
-        if (!name) return FTH_FAIL(err, FTH_E_FILE_KEY, "group_names is no list of texts");
+        if (!name) return FTH_FAIL(err, FTH_E_FILE_KEY, "group_names is not a list of texts");
         FTH_TRY(fth_texts_add(m->group_names, name, strlen(name), err));
     }
     return FTH_OK;

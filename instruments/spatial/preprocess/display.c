@@ -55,7 +55,7 @@ static fth_status find_colours(sp_display *d, const sp_source *s, fth_err *err)
                  (long long)groups);
     for (int64_t i = 0; !why[0] && i < n; i++)
         if (!sp_colour_parse(fth_texts_get(t, i), &colour))
-            snprintf(why, sizeof why, "'%.60s' is no colour like #1f77b4", fth_texts_get(t, i));
+            snprintf(why, sizeof why, "'%.60s' is not a colour like #1f77b4", fth_texts_get(t, i));
     if (why[0]) {
         notice(s, object + 1, why);
         if (status == FTH_OK) fth_texts_free(t);

@@ -347,20 +347,20 @@ static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *cal
     FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, &maker, err));
     *done = maker != SP_MADE_EARLIER || text[0];
     if (!*done) {
-        fth_stage_say(call, "writing %s again: the version that wrote it noted less", dir);
+        fth_stage_say(call, "rewriting %s: the version that wrote it recorded less", dir);
         return FTH_OK;
     }
     if (text[0] && maker != SP_MADE_ELSEWHERE && fth_stage_flag(call, "replace")) {
-        fth_stage_say(call, "making %s again: %s", dir, text);
+        fth_stage_say(call, "rebuilding %s: %s", dir, text);
         *done = false;
         return FTH_OK;
     }
     if (!text[0]) {
-        fth_stage_say(call, "kept %s: it was made with these settings", dir);
+        fth_stage_say(call, "kept %s: it was made with the same settings", dir);
         return FTH_OK;
     }
     const fth_status s = FTH_FAIL(err, FTH_E_CONFIG, "%s was made otherwise: %s", dir, text);
-    fth_err_hint(err, "--force builds it again, --keep uses it as it is");
+    fth_err_hint(err, "--force rebuilds it, --keep uses it as it is");
     return s;
 }
 

@@ -34,10 +34,10 @@ static fth_status take_memory(sp_prior *p, local *self, fth_err *err)
                               ((int64_t[]){cells, k}), err));
     FTH_TRY(fth_tensor_create(&self->cp, m->mem, "conditional variances", m->real, 1, &cells, err));
     for (int i = 0; i < 2; i++) {
-        FTH_TRY(fth_tensor_create(&self->slot[i].ptr, m->mem, "who touches a cell", FTH_I32, 1,
+        FTH_TRY(fth_tensor_create(&self->slot[i].ptr, m->mem, "contributions to cells", FTH_I32, 1,
                                   ((int64_t[]){cells + 1}), err));
-        FTH_TRY(fth_tensor_create(&self->slot[i].items, m->mem, "who touches a cell", FTH_I32, 1,
-                                  &n, err));
+        FTH_TRY(fth_tensor_create(&self->slot[i].items, m->mem, "contributions to cells", FTH_I32,
+                                  1, &n, err));
     }
     return FTH_OK;
 }
@@ -170,7 +170,7 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
 static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
 {
     local *self = p->self;
-    if (self->asked == 0) return FTH_FAIL(err, FTH_E_STATE, "no batch was asked for");
+    if (self->asked == 0) return FTH_FAIL(err, FTH_E_STATE, "no batch was requested");
     FTH_TRY(sp_lister_take(self->lister, err));
     const lists *now = &self->slot[self->next];
     FTH_TRY(sp_net_next(net, "touch_ptr", now->ptr, err));

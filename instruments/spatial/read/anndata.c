@@ -14,7 +14,7 @@ fth_status sp_anndata_open(sp_anndata *a, fth_mem *mem, const char *path, fth_er
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", path);
     const fth_status s = fth_h5_open(&a->h5, mem, path, err);
     if (s == FTH_E_FILE_FORMAT)
-        fth_err_hint(err, "the file is damaged, cut short, or no h5ad file: copy it again and "
+        fth_err_hint(err, "the file is damaged, truncated, or not an h5ad file: copy it again and "
                           "compare its size with the original");
     if (s != FTH_OK) sp_anndata_close(a);
     return s;
@@ -196,7 +196,7 @@ static fth_status into_values(const sp_anndata *a, const sp_column *c, sp_column
     if (c->field[0] || fth_h5_kind_of(a->h5, c->object) != FTH_H5_GROUP) return FTH_OK;
     FTH_TRY(join(out->object, c->object, "values", err));
     if (fth_h5_kind_of(a->h5, out->object) == FTH_H5_DATASET) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: this is no column of numbers or texts",
+    return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: this is not a column of numbers or texts",
                     a->path, c->object);
 }
 
@@ -212,8 +212,8 @@ fth_status sp_column_numbers(const sp_anndata *a, const sp_column *column, int64
     *dtype = s.dtype;
     fth_status status = FTH_OK;
     if (s.n_axes != 1 || fth_dtype_is_complex(s.dtype) || fth_dtype_size(s.dtype) > 8)
-        status = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: a column of numbers was wanted", a->path,
-                          c.object);
+        status = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: a column of numbers was expected",
+                          a->path, c.object);
     else if (s.size[0] != n)
         status = wrong_length(a, &c, s.size[0], n, err);
     for (int64_t at = 0; status == FTH_OK && at < n;) {

@@ -198,7 +198,7 @@ static fth_status read_mask(const sp_anndata *a, const sp_column *mask, int64_t 
     FTH_TRY(fth_h5_source(a->h5, mask->object, &s, err));
     fth_status status = FTH_OK;
     if (s.n_axes != 1 || s.size[0] != n || s.dtype != FTH_BOOL)
-        status = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: a mask has a truth value for each row",
+        status = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: a mask has a boolean for each row",
                           a->path, mask->object);
     if (status == FTH_OK)
         status = fth_mem_take(a->mem, FTH_MEM_ANY, (uint64_t)n, "mask of a column", &block, err);
@@ -276,7 +276,7 @@ fth_status sp_category_numbers(const sp_anndata *a, const char *frame, const cha
         const char *name = l.code[i] >= 0 ? fth_texts_get(l.names, l.code[i]) : "nan";
         if (!fth_real_parse(name, &to[i]))
             s = FTH_FAIL(err, FTH_E_FILE_FEATURE,
-                         "%s, %s/%s: a column of numbers was wanted, and '%.60s' is one of its "
+                         "%s, %s/%s: a column of numbers was expected, and '%.60s' is one of its "
                          "categories",
                          a->path, frame, column, name);
     }

@@ -416,7 +416,7 @@ fth_status sp_source_load(sp_source *s, fth_err *err)
     FTH_TRY(sp_names_unique(&s->genes, s->mem, &s->renamed, err));
     if (s->renamed > 0 && s->call)
         fth_stage_say(s->call,
-                      "note: %" PRId64 " genes had the name of another and got a number behind it",
+                      "note: %" PRId64 " genes had the name of another and got a numeric suffix",
                       s->renamed);
     return choose_cells(s, err);
 }

@@ -27,9 +27,10 @@ static fth_status read_format(const sp_matrix *m, fth_h5 *h5, const char *object
     fth_status s = FTH_OK;
     *columns = strncmp(word, "csc", 3) == 0;
     if (!*columns && strncmp(word, "csr", 3) != 0)
-        s = FTH_FAIL(err, FTH_E_FILE_FEATURE,
-                     "%s: a matrix was wanted, dense or as csr_matrix or csc_matrix; this is '%s'",
-                     m->label, word);
+        s = FTH_FAIL(
+            err, FTH_E_FILE_FEATURE,
+            "%s: a matrix was expected, dense or as csr_matrix or csc_matrix; this is '%s'",
+            m->label, word);
     fth_texts_free(t);
     int64_t n = 0;
     if (s == FTH_OK)

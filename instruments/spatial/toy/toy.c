@@ -49,7 +49,7 @@ static fth_status get_sizes(const options *o, sp_toy *t)
     t->cells = t->side * t->side;
     if (o->value(o->user, "cells")) {
         if (o->value(o->user, "side"))
-            return FTH_FAIL(o->err, FTH_E_COMMAND, "--cells and --side say the same: give one");
+            return FTH_FAIL(o->err, FTH_E_COMMAND, "--cells and --side set the same: give one");
         FTH_TRY(get_int(o, "cells", 4, MOST_CELLS, &t->cells));
         t->side = (int64_t)ceil(sqrt((double)t->cells));
     }
@@ -135,28 +135,30 @@ static const fth_flag flags[] = {
     {.name = "output",
      .value = FTH_FLAG_DIR,
      .letter = 'o',
-     .doc = "folder to write; toy by itself"},
-    {.name = "cells", .value = FTH_FLAG_COUNT, .doc = "cells, up to 2000000; 10000 by itself"},
+     .doc = "folder to write (default: toy)"},
+    {.name = "cells", .value = FTH_FLAG_COUNT, .doc = "cells, up to 2000000 (default: 10000)"},
     {.name = "side", .value = FTH_FLAG_COUNT, .doc = "instead of --cells: cells of a side"},
-    {.name = "genes", .value = FTH_FLAG_COUNT, .doc = "genes; 200 by itself"},
-    {.name = "factors", .value = FTH_FLAG_COUNT, .doc = "factors; 10 by itself"},
-    {.name = "groups", .value = FTH_FLAG_COUNT, .doc = "cell types; 3 by itself"},
+    {.name = "genes", .value = FTH_FLAG_COUNT, .doc = "genes (default: 200)"},
+    {.name = "factors", .value = FTH_FLAG_COUNT, .doc = "factors (default: 10)"},
+    {.name = "groups", .value = FTH_FLAG_COUNT, .doc = "cell types (default: 3)"},
     {.name = "missing-groups",
      .value = FTH_FLAG_COUNT,
      .doc = "further cell types of a few scattered cells each"},
     {.name = "lengthscale",
      .value = FTH_FLAG_WORD,
-     .doc = "of the factors; the cells fill a square of 200; 100 by itself"},
+     .doc = "of the factors; the cells fill a square of 200 (default: 100)"},
     {.name = "alpha",
      .value = FTH_FLAG_WORD,
-     .doc = "how different factors are between cell types; 0.1 by itself"},
-    {.name = "jitter", .value = FTH_FLAG_WORD, .doc = "variance of noise of each cell; 7e-5"},
+     .doc = "how different factors are between cell types (default: 0.1)"},
+    {.name = "jitter",
+     .value = FTH_FLAG_WORD,
+     .doc = "variance of noise of each cell (default: 7e-5)"},
     {.name = "density",
      .value = FTH_FLAG_WORD,
      .doc = "scale the rates so that about this share of counts is above zero"},
     {.name = "sampler",
      .value = FTH_FLAG_WORD,
-     .doc = "exact (up to 20000 cells by itself), or near: each cell given those around it"},
+     .doc = "exact (the default up to 20000 cells), or near: each cell given those around it"},
     {.name = "h5ad", .value = FTH_FLAG_FILE, .doc = "also write it all as one h5ad file"},
     {0}};
 

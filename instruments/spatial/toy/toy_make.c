@@ -257,6 +257,6 @@ fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5
     if (s == FTH_OK)
         fth_answer_memory(a, held_bytes(t) + (counts > near ? counts : near),
                           t->exact ? "planned for the factors, and all cells beside it"
-                                   : "worked out: all cells, and those being drawn");
+                                   : "estimated: all cells, and those being drawn");
     return s;
 }

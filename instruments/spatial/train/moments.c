@@ -9,7 +9,7 @@ static fth_status check_room(const sp_moments *s, const char *dir, fth_err *err)
     if (fth_path_disk(dir, &disk, NULL) != FTH_OK) return FTH_OK; /* reported when creating files */
     if (disk.free_bytes >= s->bytes) return FTH_OK;
     char need[24], have[24];
-    FTH_FAIL(err, FTH_E_NO_FIT, "the moments of the optimiser take %s of %s, where %s are free",
+    FTH_FAIL(err, FTH_E_NO_FIT, "the moments of the optimiser need %s in %s, which has %s free",
              fth_mem_format_size(s->bytes, need, sizeof need), dir,
              fth_mem_format_size(disk.free_bytes, have, sizeof have));
     fth_err_hint(err, "give another folder with --scratch, or set training.moments: memory");
@@ -67,7 +67,7 @@ fth_status sp_moments_load(sp_moments *s, const char *path, fth_err *err)
         bool same = st == FTH_OK && from.n_axes == to->n_axes && from.dtype == to->dtype;
         for (int a = 0; same && a < to->n_axes; a++) same = from.size[a] == to->size[a];
         if (st == FTH_OK && !same)
-            st = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %s has not the shape of %s", path, name,
+            st = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %s does not have the shape of %s", path, name,
                           sp_param_name((sp_param)p));
         if (st == FTH_OK) st = fth_source_copy(&from, to, s->model->mem, NULL, NULL, err);
         fth_source_close(&from);

@@ -154,7 +154,7 @@ static fth_status replace(sp_replay *r, const char *name, fth_tensor *to, fth_er
                 (fth_tensor_dtype(to) == FTH_I32 ? is_index(s.dtype) : is_number(s.dtype));
     for (int a = 0; same && a < s.n_axes; a++) same = s.size[a] == fth_tensor_size(to, a);
     if (!same)
-        st = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %s has not the shape that the model has", r->path,
+        st = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %s does not have the shape of the model", r->path,
                       name);
     if (st == FTH_OK) st = fth_source_load(&s, r->mem, name, &all, err);
     if (st == FTH_OK) put_values(to, s.dtype, fth_tensor_data(all));

@@ -19,8 +19,7 @@
 /* What stays on a device from step to step, beside the parameters. */
 typedef enum sp_hold {
     SP_HOLD_ALL,
-    SP_HOLD_CONSTANTS, /* all but projections of cells: those of the batch are uploaded in each step
-                        */
+    SP_HOLD_CONSTANTS, /* all but projections of cells: each step uploads those of its batch */
     SP_HOLD_MOMENTS,   /* constants are read from the host in each step */
     SP_HOLD_LEAST,     /* and so are moments, which are written back */
     SP_HOLDS

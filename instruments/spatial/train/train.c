@@ -6,11 +6,11 @@
 
 const fth_flag sp_train_flags[] = {
     FTH_STAGE_FORCE,
-    {.name = "resume", .doc = "go through another cycle, from the parameters of the model"},
+    {.name = "resume", .doc = "train another cycle, from the parameters of the model"},
     {.name = "resume-optimizer", .doc = "the same, with the moments of its optimiser"},
     {.name = "video", .doc = "keep the factors every few iterations, for an animation"},
     {.name = "probabilistic",
-     .doc = "draw neighbours by their covariance, whatever the config says"},
+     .doc = "sample neighbours by their covariance, overriding the config"},
     {.name = "replay",
      .value = FTH_FLAG_FILE,
      .doc = "take batches, noise and starting values from this .npz file"},

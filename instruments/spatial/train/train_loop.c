@@ -159,7 +159,7 @@ static fth_status stopped(sp_train *t, int64_t done, fth_err *err)
     FTH_TRY(sp_train_save(t, false, err));
     FTH_FAIL(err, FTH_E_CANCELLED, "training was stopped after iteration %" PRId64 " of %" PRId64,
              done, t->set.max_iter);
-    fth_err_hint(err, "start it again: it goes on from there");
+    fth_err_hint(err, "start it again: it continues from there");
     return FTH_E_CANCELLED;
 }
 

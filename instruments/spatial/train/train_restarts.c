@@ -27,8 +27,9 @@ fth_status sp_restarts_open(sp_train *t, fth_err *err)
                        fth_stage_flag(t->call, "record");
     r->n = alone ? 1 : t->set.restarts;
     if (alone && t->set.restarts > 1 && !t->planning)
-        fth_stage_say(t->call, "training.restarts is left out: a run that resumes, replays or "
-                               "records is one run");
+        fth_stage_say(
+            t->call,
+            "training.restarts is ignored: a run that resumes, replays or records is a single run");
     if (r->n == 1) return FTH_OK;
     const int64_t size[3] = {r->n, t->set.genes, t->set.n_components};
     return fth_tensor_create(&r->W, t->mem, "loadings of restarts", FTH_F32, 3, size, err);

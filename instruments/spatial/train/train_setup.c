@@ -161,7 +161,7 @@ static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *er
     if (fth_stage_plan_hold(t->call, out, init > grid ? init : grid, 0) <= now.budget_bytes)
         return FTH_OK;
     char need[24], have[24];
-    FTH_FAIL(err, FTH_E_NO_FIT, "start values take %s with the model beside them; %s are allowed",
+    FTH_FAIL(err, FTH_E_NO_FIT, "start values and the model need %s; the budget is %s",
              fth_mem_format_size(out->host_bytes, need, sizeof need),
              fth_mem_format_size(now.budget_bytes, have, sizeof have));
     fth_err_hint(err, "would fit: --memory %" PRIu64, out->host_bytes);

@@ -144,7 +144,7 @@ static fth_status look(const sp_train *t, const char *path, found *out, fth_err 
     const fth_status opened = fth_safetensors_open(&f, t->mem, path, &why);
     if (lacks_memory(opened)) return err ? (*err = why, opened) : opened;
     if (opened != FTH_OK) {
-        fth_stage_say(t->call, "the checkpoint that is there cannot be read: %s", why.text);
+        fth_stage_say(t->call, "the existing checkpoint cannot be read: %s", why.text);
         return FTH_OK;
     }
     const fth_status s = compare(t, f, out, err);
@@ -296,7 +296,7 @@ static fth_status go_on(sp_train *t, const char *path, const found *old, fth_err
         return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: it has no iterations of its cycle", path);
     FTH_TRY(make_history(t, t->first, err));
     t->previous = ((const double *)fth_tensor_data(t->m.history))[n - 1];
-    fth_stage_say(t->call, "going on after iteration %" PRId64 " of %" PRId64, n - t->first,
+    fth_stage_say(t->call, "continuing after iteration %" PRId64 " of %" PRId64, n - t->first,
                   t->set.max_iter);
     return FTH_OK;
 }
@@ -341,7 +341,7 @@ fth_status sp_train_start(sp_train *t, fth_err *err)
                resume = optimizer || fth_stage_flag(t->call, "resume"),
                given = t->replay.npz || fth_stage_flag(t->call, "record");
     if (resume && !fth_stage_may_resume(t->call))
-        return FTH_FAIL(err, FTH_E_COMMAND, "--resume and --force do not go together");
+        return FTH_FAIL(err, FTH_E_COMMAND, "--resume and --force cannot be combined");
     drop_model(t);
     FTH_TRY(fth_path_join(path, t->call->model_dir, SP_CHECKPOINT, err));
     FTH_TRY(look(t, path, &old, err));

@@ -382,7 +382,7 @@ TEST(a_folder_of_other_settings_is_not_used_silently)
     OKE(run_in("stale", "dataset: anndata\n" CSC "  group_column: type\n  min_group_size: 1\n",
                NULL, 1 << 28, NULL, &err),
         &err);
-    HAS(lines, "it was made with these settings");
+    HAS(lines, "it was made with the same settings");
     const time_t before = made_at();
     IS(run_in("stale", other, NULL, 1 << 28, NULL, &err), FTH_E_CONFIG);
     HAS(err.text, "preprocessing.min_group_size: 1 in the folder, 3 now");

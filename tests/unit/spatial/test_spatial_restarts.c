@@ -276,7 +276,7 @@ TEST(a_run_that_goes_on_is_one_run)
     b->flags = resume;
     OKE(ss_train(b), &b->err);
     EQ_I64(b->iterations, 12);
-    HAS(b->said, "training.restarts is left out");
+    HAS(b->said, "training.restarts is ignored");
     ss_close(b);
 }
 

@@ -116,7 +116,7 @@ TEST(contradictions_are_refused)
     refused("name: a\nmodel: {spatial: true, rank: many}\n", "neither K nor spectral");
     refused("name: a\nmodel: {spatial: true, train_lengthscale: true}\n", "not trained");
     refused("name: a\nmodel: {spatial: true, lenghtscale: 8}\n", "lengthscale");
-    refused("name: a\nmodel: {spatial: true}\ntraining: {device: tpu}\n", "no device");
+    refused("name: a\nmodel: {spatial: true}\ntraining: {device: tpu}\n", "not a device");
 }
 
 /* What a run would only find out after it has made its folders. */

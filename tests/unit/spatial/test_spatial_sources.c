@@ -339,7 +339,7 @@ TEST(colours_and_unit_go_into_the_folder)
     sp_data_close(&d);
     write_types(mem, path, names, 3, false);
     run("types_named", config);
-    HAS(lines, "uns/type_colors is not used: 'green' is no colour");
+    HAS(lines, "uns/type_colors is not used: 'green' is not a colour");
     OKE(sp_shown_read(&shown, c, 2, mem, dir, &err), &err);
     IS_TRUE(!shown.coloured);
     EQ_STR(shown.unit, "");

@@ -57,7 +57,7 @@ TEST(mistakes_are_named)
     OK(sp_sweep_add(s, many, NULL));
     fth_err_clear(&err);
     IS(sp_sweep_expand(s, "lcgp", &err), FTH_E_COMMAND);
-    HAS(err.text, "288 combinations; 256 are allowed");
+    HAS(err.text, "288 combinations; at most 256 are allowed");
     free(s);
 }
 

@@ -132,11 +132,11 @@ static void stopped_and_gone_on(sp_kind kind, const char *more, const char *cons
     HAS(b->err.text, "after iteration 2 of 12");
     b->stop_after = 3;
     IS(ss_train(b), FTH_E_CANCELLED);
-    HAS(b->said, "going on after iteration 2 of 12");
+    HAS(b->said, "continuing after iteration 2 of 12");
     b->stop_after = 0;
     b->threads = 1;
     OKE(ss_train(b), &b->err);
-    HAS(b->said, "going on after iteration 5 of 12");
+    HAS(b->said, "continuing after iteration 5 of 12");
     EQ_I64(b->iterations, 7);
     same_history(a, b);
     if (flags) {
@@ -254,7 +254,7 @@ TEST(an_interrupted_resume_goes_on)
     IS(ss_train(b), FTH_E_CANCELLED);
     b->stop_after = 0;
     OKE(ss_train(b), &b->err);
-    HAS(b->said, "going on after iteration 7 of 12");
+    HAS(b->said, "continuing after iteration 7 of 12");
     same_history(a, b);
     ss_close(a);
     ss_close(b);

@@ -65,7 +65,7 @@ static fth_status run(const fth_call *call)
 
 static const fth_op lists = {
     .name = "spatial_local_lists",
-    .brief = "whether the lists of who touches a cell are lists",
+    .brief = "check of the lists of contributions to cells",
     .flags = FTH_OP_MAY_FAIL,
     .infer = infer,
     .flops = flops,

@@ -153,7 +153,7 @@ static fth_status run(const fth_call *call)
 
 static const fth_op scatter = {
     .name = "spatial_local_scatter",
-    .brief = "gradient of the local models, gathered by the cells that were touched",
+    .brief = "gradient of the local models, gathered by training cells",
     .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT,
     .infer = infer,
     .relation = relation,
