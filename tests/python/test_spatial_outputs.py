@@ -253,7 +253,7 @@ class Rows(Base):
             np.save(rows, wrong)
             done = subprocess.run([PROGRAM, "spatial", "export", *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 3, done.stderr)
-            self.assertIn("rows.npy: it is not as preprocessing wrote it", done.stderr)
+            self.assertIn("rows.npy: it was changed after preprocessing wrote it", done.stderr)
         np.save(rows, right)
         fathom("spatial", "export", *words)
 
