@@ -13,16 +13,16 @@
 #include "svgp.h"
 
 typedef struct svgp {
-    bool cached;              /* A is computed once; else in each step */
-    fth_tensor *A;            /* real [cell induce]; NULL: on the file */
-    fth_scratch *file;        /* the same, where there is no memory for it */
-    fth_tensor *c;            /* real [cell] */
-    fth_batches *batch;       /* rows of A */
-    fth_tensor *set_apart[2]; /* when planning: memory of the size of a step's inputs */
-    fth_tensor *inverse;      /* of Lc, f64 [induce2 induce], when A is made in each step */
-    fth_tensor *Linv, *Kinv;  /* of Lc and Kzz, real [induce induce2]; NULL: whitened */
-    fth_tensor *diagonal;     /* of Kinv, real [induce]; diagonal_only */
-    double log_det;           /* sum of ln Lc_kk */
+    bool cached;             /* A is computed once; else in each step */
+    fth_tensor *A;           /* real [cell induce]; NULL: on the file */
+    fth_scratch *file;       /* the same, where there is no memory for it */
+    fth_tensor *c;           /* real [cell] */
+    fth_batches *batch;      /* rows of A */
+    fth_tensor *reserved[2]; /* when planning: memory of the size of a step's inputs */
+    fth_tensor *inverse;     /* of Lc, f64 [induce2 induce], when A is made in each step */
+    fth_tensor *Linv, *Kinv; /* of Lc and Kzz, real [induce induce2]; NULL: whitened */
+    fth_tensor *diagonal;    /* of Kinv, real [induce]; diagonal_only */
+    double log_det;          /* sum of ln Lc_kk */
     /* of the step's graph */
     fth_val a, Lu, variance, s, Kinv_in, Linv_in;
     sp_lower at;
@@ -191,12 +191,12 @@ static bool is_gathered(const sp_prior *p, const svgp *v)
 }
 
 /* When planning: reserve the memory of the batches, or of the data that a step would read. */
-static fth_status set_apart(sp_prior *p, svgp *v, fth_err *err)
+static fth_status reserve_inputs(sp_prior *p, svgp *v, fth_err *err)
 {
     if (is_gathered(p, v)) return FTH_OK;
     sp_model *m = p->model;
     const int64_t rows[2] = {m->set.batch_size, points(m)}, xy[2] = {m->set.cells, 2};
-    fth_tensor **t = v->set_apart;
+    fth_tensor **t = v->reserved;
     if (!v->cached) {
         FTH_TRY(fth_tensor_create(&t[0], m->mem, "positions", FTH_F32, 2, xy, err));
         return fth_tensor_create(&t[1], m->mem, "groups", FTH_I32, 1, xy, err);
@@ -211,8 +211,8 @@ static void close_prior(sp_prior *p)
     if (!v) return;
     fth_batches_destroy(v->batch);
     fth_scratch_destroy(v->file);
-    fth_tensor *const held[] = {v->A,       v->c,    v->set_apart[0], v->set_apart[1],
-                                v->inverse, v->Linv, v->Kinv,         v->diagonal};
+    fth_tensor *const held[] = {v->A,       v->c,    v->reserved[0], v->reserved[1],
+                                v->inverse, v->Linv, v->Kinv,        v->diagonal};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
     fth_mem_release(p->model->mem, v, NULL);
     p->self = NULL;
@@ -234,7 +234,7 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     fth_status s = place_constants(p, v, err);
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
     if (s == FTH_OK) s = compute(p, v, err);
-    if (s == FTH_OK && p->planning) s = set_apart(p, v, err);
+    if (s == FTH_OK && p->planning) s = reserve_inputs(p, v, err);
     if (s == FTH_OK && !p->planning && v->cached && !is_gathered(p, v)) s = make_batches(p, v, err);
     if (s != FTH_OK) close_prior(p);
     return s;
@@ -246,7 +246,7 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
 static fth_status first_rows(sp_prior *p, svgp *v, fth_source *out, fth_err *err)
 {
     if (p->planning) {
-        *out = fth_tensor_source(v->set_apart[0]);
+        *out = fth_tensor_source(v->reserved[0]);
         return FTH_OK;
     }
     void *room = NULL;
@@ -265,8 +265,8 @@ static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
 {
     const fth_val Linv = fth_mark(sp_net_constant(net, "f64 Linv", "induce2 induce", v->inverse),
                                   FTH_LOWER, "induce2", "induce");
-    fth_tensor *at = p->planning ? v->set_apart[0] : p->data->xy;
-    fth_tensor *of = p->planning ? v->set_apart[1] : p->data->group;
+    fth_tensor *at = p->planning ? v->reserved[0] : p->data->xy;
+    fth_tensor *of = p->planning ? v->reserved[1] : p->data->group;
     const fth_val xy = fth_gather(sp_net_constant(net, "xy", "cell dim", at), "cell", net->idx);
     fth_val gx = {0};
     if (p->model->set.groups)
@@ -283,7 +283,7 @@ static bool is_sent(const sp_net *net)
 
 static fth_tensor *rows_tensor(const sp_prior *p, const svgp *v)
 {
-    return p->planning ? v->set_apart[0] : fth_batches_tensor(v->batch);
+    return p->planning ? v->reserved[0] : fth_batches_tensor(v->batch);
 }
 
 /* Rows of A that a step reads, [cellb induce]. */

@@ -118,7 +118,7 @@ static fth_status no_features(const sp_source *s, const fth_texts *types, fth_er
 }
 
 /* Prefix names of left-out features with their type: they must not force suffixes on gene names. */
-static fth_status set_apart(sp_source *s, const fth_texts *types, fth_err *err)
+static fth_status prefix_left_out(sp_source *s, const fth_texts *types, fth_err *err)
 {
     fth_texts *names = NULL;
     char text[512];
@@ -162,7 +162,7 @@ static fth_status leave_out(sp_source *s, const fth_texts *types, fth_err *err)
                       "note: left out %s; preprocessing.feature_types says which features are "
                       "taken, [all] takes them all",
                       text);
-    return set_apart(s, types, err);
+    return prefix_left_out(s, types, err);
 }
 
 static fth_status choose_features(sp_source *s, fth_err *err)

@@ -41,7 +41,7 @@ typedef struct sp_train {
     int64_t log_every; /* iterations between two readings of the objective */
     sp_reader *reader;
     sp_counts counts[2]; /* [0]: the batch in use; when planning both are placeholders */
-    void *set_apart[2];  /* when planning: memory reserved for the reader and the data */
+    void *reserved[2];   /* when planning: memory reserved for the reader and the data */
     fth_tensor *eps;     /* replayed noise */
     sp_step step;
     sp_replay replay;

@@ -46,7 +46,7 @@ static fth_status plan_reader(sp_train *t, fth_err *err)
     for (int i = 0; i < 2; i++) FTH_TRY(plan_counts(t, &t->counts[i], err));
     const uint64_t made = counts_bytes(&t->counts[0]) + counts_bytes(&t->counts[1]);
     return fth_mem_take(t->mem, FTH_MEM_ANY, all > made ? all - made : 0, "reader of counts",
-                        &t->set_apart[0], err);
+                        &t->reserved[0], err);
 }
 
 /* Positions, groups, row pointers, and lists of what is held out. */
@@ -54,7 +54,7 @@ static fth_status plan_data(sp_train *t, fth_err *err)
 {
     if (t->data.mem) return FTH_OK;
     const uint64_t bytes = (8 + 4 + 8 + 16) * (uint64_t)t->size.cells;
-    return fth_mem_take(t->mem, FTH_MEM_ANY, bytes, "data", &t->set_apart[1], err);
+    return fth_mem_take(t->mem, FTH_MEM_ANY, bytes, "data", &t->reserved[1], err);
 }
 
 /* ---- the step ---- */
@@ -137,15 +137,15 @@ void sp_train_close_step(sp_train *t)
         }
     sp_reader_destroy(t->reader);
     fth_tensor_release(t->eps);
-    void *const block[] = {t->cell,       t->gene,         t->ahead.cell,
-                           t->ahead.gene, t->set_apart[0], t->set_apart[1]};
+    void *const block[] = {t->cell,       t->gene,        t->ahead.cell,
+                           t->ahead.gene, t->reserved[0], t->reserved[1]};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
         if (block[i]) (void)fth_mem_release(t->mem, block[i], NULL);
     t->reader = NULL;
     t->eps = NULL;
     t->cell = t->gene = NULL;
     t->ahead = (sp_lists){0};
-    t->set_apart[0] = t->set_apart[1] = NULL;
+    t->reserved[0] = t->reserved[1] = NULL;
     t->counts[0] = t->counts[1] = (sp_counts){0};
 }
 

@@ -33,13 +33,13 @@ template <typename T> struct work {
     sp_view<double> kl;
     int64_t first_factor, first_cell, n_cells, count, all;
     int r, wide, step; /* columns of Lam, and at a time; doubles between rows in shared memory */
-    int64_t desk;      /* doubles of a team in shared memory */
+    int64_t workspace; /* doubles of a team in shared memory */
     double jitter;
     fth_fault *fault;
 };
 
 /* Shared memory, in this order. */
-struct desk {
+struct workspace {
     double *lam; /* [SIDE][tile row][step]: row 4 i + u of the matrix at place (u, i) */
     sp_shared shared;
     double *a, *mu;  /* [k] */
@@ -63,7 +63,7 @@ int step_of(int wide)
 }
 
 /* An even number: every team begins with pairs. */
-int64_t desk_doubles(const sp_tiled_matrix &m, int64_t r, int step)
+int64_t workspace_doubles(const sp_tiled_matrix &m, int64_t r, int step)
 {
     static_assert(sizeof(int64_t) == sizeof(double), "rows lie among doubles");
     const int64_t doubles =
@@ -71,9 +71,9 @@ int64_t desk_doubles(const sp_tiled_matrix &m, int64_t r, int step)
     return (doubles + 1) / 2 * 2;
 }
 
-template <typename T> __device__ desk desk_of(const work<T> &w, double *room)
+template <typename T> __device__ workspace workspace_of(const work<T> &w, double *room)
 {
-    desk d;
+    workspace d;
     d.lam = room;
     room += SIDE * w.m.rows * w.step;
     d.shared = sp_shared_at(w.m, room);
@@ -93,7 +93,7 @@ __device__ inline void complain(fth_fault *fault, int64_t t, int k, int what, in
 
 /* Which rows the cell needs; false in some thread: an index is wrong. */
 template <typename TEAM, typename T>
-__device__ bool bring_rows(const work<T> &w, const desk &d, int64_t l, int64_t t)
+__device__ bool bring_rows(const work<T> &w, const workspace &d, int64_t l, int64_t t)
 {
     bool ok = true;
     for (int i = TEAM::at(); i <= w.m.k; i += TEAM::size()) {
@@ -113,7 +113,7 @@ __device__ bool bring_rows(const work<T> &w, const desk &d, int64_t l, int64_t t
 
 /* Columns [c0, c0 + n) of those rows to shared memory, zeros behind them. */
 template <typename TEAM, typename T>
-__device__ void bring_columns(const work<T> &w, const desk &d, int64_t l, int c0, int n)
+__device__ void bring_columns(const work<T> &w, const workspace &d, int64_t l, int c0, int n)
 {
     constexpr int EACH = bringing<TEAM>::EACH, ROWS = bringing<TEAM>::ROWS;
     const int lane = TEAM::at() % 32, warps = TEAM::size() / 32, wide = (n + 1) / 2 * 2;
@@ -162,7 +162,7 @@ __device__ inline void multiply(const double *lam, int rows, int step, int n, in
 
 /* The matrix of the cell: products of rows, and the jitter. */
 template <typename TEAM, typename T, int TILES>
-__device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles<TILES> *t)
+__device__ void make_matrix(const work<T> &w, const workspace &d, int64_t l, sp_tiles<TILES> *t)
 {
     sp_each_tile<TILES>([&](int n) {
 #pragma unroll
@@ -184,7 +184,7 @@ __device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles
 
 /* Row i of the matrix in column c: in shared memory where all columns are, else as it was. */
 template <typename T>
-__device__ inline double element(const work<T> &w, const desk &d, int64_t l, int i, int c)
+__device__ inline double element(const work<T> &w, const workspace &d, int64_t l, int i, int c)
 {
     if (w.r <= w.wide) return d.lam[(i % SIDE * w.m.rows + i / SIDE) * w.step + c];
     return (double)*w.lam.at(l, d.row[i], c);
@@ -192,7 +192,7 @@ __device__ inline double element(const work<T> &w, const desk &d, int64_t l, int
 
 /* eq = l - sum h row, ep = l - sum a row; two columns of a thread at a time. */
 template <typename TEAM, typename T>
-__device__ void residuals(const work<T> &w, const desk &d, int64_t l)
+__device__ void residuals(const work<T> &w, const workspace &d, int64_t l)
 {
     for (int c = TEAM::at(); c < w.r; c += 2 * TEAM::size()) {
         const int other = c + TEAM::size() < w.r ? c + TEAM::size() : c;
@@ -216,7 +216,7 @@ __device__ void residuals(const work<T> &w, const desk &d, int64_t l)
 
 /* By the first warp: the divergence, and the factors of the residuals. */
 template <typename T>
-__device__ void conclude(const work<T> &w, const desk &d, int64_t l, int64_t t)
+__device__ void conclude(const work<T> &w, const workspace &d, int64_t l, int64_t t)
 {
     const int lane = (int)threadIdx.x % 32;
     double am = 0, hh = 0, aa = 0, qq = 0, pp = 0;
@@ -243,7 +243,7 @@ __device__ void conclude(const work<T> &w, const desk &d, int64_t l, int64_t t)
 }
 
 template <typename TEAM, typename T>
-__device__ void store(const work<T> &w, const desk &d, int64_t l, int64_t t)
+__device__ void store(const work<T> &w, const workspace &d, int64_t l, int64_t t)
 {
     const int from = TEAM::at(), by = TEAM::size();
     for (int c = from; w.eq.data && c < w.r; c += by) *w.eq.at(l, t, c) = (T)(d.eq[c] * d.by[0]);
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) terms(const work<
 {
     typedef typename SIZE::team team;
     FTH_SHARED(double, room);
-    const desk d = desk_of(w, room + team::number() * w.desk);
+    const workspace d = workspace_of(w, room + team::number() * w.workspace);
     sp_tiles<SIZE::TILES> tiles;
     sp_tiles_place<team>(w.m, &tiles);
     const int64_t step = (int64_t)gridDim.x * team::teams();
@@ -279,28 +279,29 @@ __global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) terms(const work<
 
 /* Columns at a time, and doubles of shared memory for a block. */
 template <typename SIZE>
-int64_t set_desk(const sp_tiled_matrix &m, int64_t r, int *wide, int *step, int64_t *desk)
+int64_t set_workspace(const sp_tiled_matrix &m, int64_t r, int *wide, int *step, int64_t *workspace)
 {
     typedef typename SIZE::team team;
     constexpr bool warps = team::WARPS;
     *wide = wide_of(r, 32 * bringing<team>::EACH);
     *step = step_of(*wide);
-    *desk = desk_doubles(m, r, *step);
-    return *desk * (warps ? SIZE::THREADS / 32 : 1);
+    *workspace = workspace_doubles(m, r, *step);
+    return *workspace * (warps ? SIZE::THREADS / 32 : 1);
 }
 
 template <typename SIZE> bool fits(const sp_tiled_matrix &m, int64_t r)
 {
     int wide, step;
-    int64_t desk;
-    const int64_t doubles = set_desk<SIZE>(m, r, &wide, &step, &desk);
+    int64_t workspace;
+    const int64_t doubles = set_workspace<SIZE>(m, r, &wide, &step, &workspace);
     return (int64_t)sizeof(double) * doubles <= fth_cuda_most_shared();
 }
 
 template <typename T, typename SIZE> void launch(work<T> &w, cudaStream_t stream)
 {
     constexpr bool warps = SIZE::team::WARPS;
-    const int64_t doubles = set_desk<SIZE>(w.m, w.r, &w.wide, &w.step, &w.desk), most = INT32_MAX;
+    const int64_t doubles = set_workspace<SIZE>(w.m, w.r, &w.wide, &w.step, &w.workspace),
+                  most = INT32_MAX;
     const int64_t each = warps ? SIZE::THREADS / 32 : 1, blocks = (w.count + each - 1) / each;
     FTH_LAUNCH_SHARED((terms<T, SIZE>), (unsigned)(blocks < most ? blocks : most),
                       warps ? SIZE::THREADS : sp_matrix_threads(w.m, SIZE::THREADS),

@@ -53,21 +53,21 @@ template <typename T> struct work {
 };
 
 /* Shared memory: places and groups of the rows. */
-struct desk {
+struct workspace {
     sp_shared shared;
     double *x, *y;  /* [SIDE * rows] */
     int32_t *group; /* the same */
 };
 
-int64_t desk_bytes(const sp_tiled_matrix &m)
+int64_t workspace_bytes(const sp_tiled_matrix &m)
 {
     return (int64_t)sizeof(double) * (sp_shared_doubles(m) + 2 * SIDE * m.rows) +
            (int64_t)sizeof(int32_t) * SIDE * m.rows;
 }
 
-__device__ desk desk_of(const sp_tiled_matrix &m, double *room)
+__device__ workspace workspace_of(const sp_tiled_matrix &m, double *room)
 {
-    desk d;
+    workspace d;
     d.shared = sp_shared_at(m, room);
     d.x = room + sp_shared_doubles(m);
     d.y = d.x + SIDE * m.rows;
@@ -90,7 +90,7 @@ __device__ void complain(const work<T> &w, int64_t cell, int what, int at, int64
 
 /* Row i: a neighbour, or the cell as one of the kinds it is asked about. false: a wrong index. */
 template <typename T>
-__device__ bool bring_row(const work<T> &w, const desk &d, int64_t cell, int i)
+__device__ bool bring_row(const work<T> &w, const workspace &d, int64_t cell, int i)
 {
     const bool near = i < w.m.k;
     const int64_t n = near ? (int64_t)*w.nbr.at(cell, i) : cell;
@@ -109,7 +109,7 @@ __device__ bool bring_row(const work<T> &w, const desk &d, int64_t cell, int i)
     return false;
 }
 
-template <typename T> __device__ bool bring_rows(const work<T> &w, const desk &d, int64_t cell)
+template <typename T> __device__ bool bring_rows(const work<T> &w, const workspace &d, int64_t cell)
 {
     bool ok = true;
     for (int i = (int)threadIdx.x; i < SIDE * w.m.rows; i += (int)blockDim.x)
@@ -118,7 +118,7 @@ template <typename T> __device__ bool bring_rows(const work<T> &w, const desk &d
 }
 
 template <typename T>
-__device__ inline double covariance(const work<T> &w, const desk &d, int i, int j)
+__device__ inline double covariance(const work<T> &w, const workspace &d, int i, int j)
 {
     const double *pair = w.pair + 2 * (w.groups * d.group[j] + d.group[i]);
     const double dx = d.x[i] - d.x[j], dy = d.y[i] - d.y[j], d2 = fma(dx, dx, dy * dy);
@@ -128,7 +128,8 @@ __device__ inline double covariance(const work<T> &w, const desk &d, int i, int 
 }
 
 template <typename T>
-__device__ void make_tile(const work<T> &w, const desk &d, int i0, int j0, double (&v)[SIDE][SIDE])
+__device__ void make_tile(const work<T> &w, const workspace &d, int i0, int j0,
+                          double (&v)[SIDE][SIDE])
 {
 #pragma unroll
     for (int r = 0; r < SIDE; r++)
@@ -140,7 +141,8 @@ __device__ void make_tile(const work<T> &w, const desk &d, int i0, int j0, doubl
 }
 
 /* The conditional variance: sigma^2 minus the squares of the solved right-hand side. */
-template <typename T> __device__ void store_variance(const work<T> &w, const desk &d, int64_t cell)
+template <typename T>
+__device__ void store_variance(const work<T> &w, const workspace &d, int64_t cell)
 {
     double sum = 0;
     for (int i = (int)threadIdx.x; i < w.m.k; i += 32) sum = fma(d.shared.x[i], d.shared.x[i], sum);
@@ -149,7 +151,7 @@ template <typename T> __device__ void store_variance(const work<T> &w, const des
 }
 
 template <typename T>
-__device__ void store_weights(const work<T> &w, const desk &d, int64_t cell, int q)
+__device__ void store_weights(const work<T> &w, const workspace &d, int64_t cell, int q)
 {
     for (int i = (int)threadIdx.x; i < w.m.k; i += (int)blockDim.x) {
         T *to = w.every ? w.a.at(q, cell, i) : w.a.at(cell, i);
@@ -161,7 +163,7 @@ template <typename T, typename SIZE>
 __global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) weights(const work<T> w)
 {
     FTH_SHARED(double, room);
-    const desk d = desk_of(w.m, room);
+    const workspace d = workspace_of(w.m, room);
     sp_tiles<SIZE::TILES> t;
     sp_tiles_place(w.m, &t);
     for (int64_t n = blockIdx.x; n < w.count; n += gridDim.x) {
@@ -190,7 +192,7 @@ template <typename T, typename SIZE> void launch(const work<T> &w, cudaStream_t 
 {
     const int64_t most = INT32_MAX;
     FTH_LAUNCH_SHARED((weights<T, SIZE>), (unsigned)(w.count < most ? w.count : most),
-                      sp_matrix_threads(w.m, SIZE::THREADS), desk_bytes(w.m), stream, w);
+                      sp_matrix_threads(w.m, SIZE::THREADS), workspace_bytes(w.m), stream, w);
 }
 
 uint64_t scratch(const fth_call *call)
@@ -267,7 +269,7 @@ bool supports(const fth_node *node)
 {
     const int64_t k = node->in[NBR].size[1], more = asked((const attr *)node->attr);
     return sp_matrix_fits(k, more) &&
-           desk_bytes(sp_tiled_matrix_of(k, more)) <= fth_cuda_most_shared();
+           workspace_bytes(sp_tiled_matrix_of(k, more)) <= fth_cuda_most_shared();
 }
 
 fth_status run(const fth_call *call)

@@ -31,7 +31,7 @@ template <typename T> struct work {
 };
 
 /* Shared memory of a thread block, in this order. */
-template <typename T> struct desk {
+template <typename T> struct workspace {
     T *sum;         /* [gene of the class][factor] */
     T *quotient;    /* [count][draw] */
     int32_t *gene;  /* of the class, [count] */
@@ -46,15 +46,15 @@ int64_t own_genes(int64_t genes, int classes)
 }
 
 template <typename T>
-__host__ __device__ int64_t desk_bytes(int64_t genes, int factors, int draws, int batch)
+__host__ __device__ int64_t workspace_bytes(int64_t genes, int factors, int draws, int batch)
 {
     return (int64_t)sizeof(T) * (genes * factors + (int64_t)batch * draws) +
            (int64_t)sizeof(int32_t) * (2 * THREADS + WARPS) + (int64_t)sizeof(uint16_t) * READ;
 }
 
-template <typename T> __device__ desk<T> desk_of(const work<T> &k, unsigned char *room)
+template <typename T> __device__ workspace<T> workspace_of(const work<T> &k, unsigned char *room)
 {
-    desk<T> d;
+    workspace<T> d;
     const int64_t genes = (k.b.genes + k.classes - 1) / k.classes;
     d.sum = (T *)room;
     d.quotient = d.sum + genes * k.b.factors;
@@ -81,7 +81,7 @@ __device__ inline int64_t cell_of(const int64_t *row_ptr, int64_t n, int64_t i)
 
 /* Counts [from, from + n) that are of this class, in order: their places, and how many. */
 template <typename T>
-__device__ int find(const work<T> &k, const desk<T> &d, int mine, int64_t from, int n)
+__device__ int find(const work<T> &k, const workspace<T> &d, int mine, int64_t from, int n)
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int first = warp * 32 * EACH + lane;
@@ -113,8 +113,8 @@ __device__ int find(const work<T> &k, const desk<T> &d, int mine, int64_t from, 
 
 /* Quotients of count i in every draw, and where it belongs. */
 template <typename T>
-__device__ void weigh(const work<T> &k, const desk<T> &d, int64_t first, int64_t cells, int64_t i,
-                      int slot)
+__device__ void weigh(const work<T> &k, const workspace<T> &d, int64_t first, int64_t cells,
+                      int64_t i, int slot)
 {
     const sp_batch<T> &b = k.b;
     const int64_t cell = first + cell_of(b.row_ptr + first, cells, i);
@@ -130,7 +130,8 @@ __device__ void weigh(const work<T> &k, const desk<T> &d, int64_t first, int64_t
 }
 
 /* Adds `n` quotients; each warp those of its genes, in order. */
-template <typename T> __device__ void add(const work<T> &k, const desk<T> &d, int64_t first, int n)
+template <typename T>
+__device__ void add(const work<T> &k, const workspace<T> &d, int64_t first, int n)
 {
     const sp_batch<T> &b = k.b;
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
@@ -155,7 +156,7 @@ template <typename T> __device__ void add(const work<T> &k, const desk<T> &d, in
 template <typename T> __global__ void __launch_bounds__(THREADS) by_genes(const work<T> k)
 {
     FTH_SHARED(unsigned char, room);
-    const desk<T> d = desk_of(k, room);
+    const workspace<T> d = workspace_of(k, room);
     const sp_batch<T> &b = k.b;
     const int t = (int)threadIdx.x, mine = (int)blockIdx.x % k.classes;
     const int64_t block = blockIdx.x / k.classes, first = k.from + block * k.block,
@@ -238,7 +239,7 @@ template <typename T> fth_status run_as(const fth_call *call)
         k.from = from * k.block;
         k.classes = classes_of(k.b, some);
         const int64_t bytes =
-            desk_bytes<T>(own_genes(k.b.genes, k.classes), k.b.factors, k.b.draws, k.batch);
+            workspace_bytes<T>(own_genes(k.b.genes, k.classes), k.b.factors, k.b.draws, k.batch);
         if (some > 0)
             FTH_LAUNCH_SHARED((by_genes<T>), (unsigned)(some * k.classes), THREADS, bytes,
                               fth_cuda_stream(call), k);

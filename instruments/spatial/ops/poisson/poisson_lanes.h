@@ -132,17 +132,17 @@ LANE void turn_cells(real *to, int64_t step, const real *from, int64_t draw, int
 /* ---- by cells ---- */
 
 /* The workspace of a call, in the caller's memory. */
-typedef struct desk {
+typedef struct workspace {
     real *acc;       /* [draw][factor][LANES]: sums of W Q */
     real *w, *y;     /* rows and counts of a bunch of tiles */
     real *q;         /* [tile][draw][LANES] */
     real *phi, *eps; /* [cell][draw][factor] of a group of cells */
     real *dense;     /* a row of counts */
-} desk;
+} workspace;
 
-LANE desk desk_of(const sp_poisson_piece *p, void *work)
+LANE workspace workspace_of(const sp_poisson_piece *p, void *work)
 {
-    desk d = {.acc = work};
+    workspace d = {.acc = work};
     const int64_t padded = (p->factors + LANES - 1) / LANES * LANES;
     d.w = d.acc + p->draws * p->factors * LANES;
     d.y = d.w + BUNCH * p->factors * LANES;
@@ -177,7 +177,7 @@ LANE void add_tile(const sp_poisson_piece *p, const tile *t, const real *phi, re
     }
 }
 
-LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, const desk *d,
+LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, const workspace *d,
                      bool slopes)
 {
     vd sum = {0};
@@ -205,7 +205,7 @@ LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, c
 
 static void cells(const sp_poisson_piece *p, const sp_poisson_out *out, void *work)
 {
-    const desk d = desk_of(p, work);
+    const workspace d = workspace_of(p, work);
     const int64_t L = p->factors, E = p->draws;
     const double share = 1.0 / (double)E;
     const bool slopes = out->df || out->ds;
@@ -248,7 +248,7 @@ LANE void weigh(const sp_poisson_piece *p, const tile *t, const real *phi, int64
 
 /* A bunch of counts to the sums of their genes. */
 LANE void bunch_to_genes(const sp_poisson_piece *p, int64_t at, int64_t n, const real *phi,
-                         int64_t step, const desk *d, real *part)
+                         int64_t step, const workspace *d, real *part)
 {
     const int64_t tiles = fetch(p, at, n, d->y, d->w);
     for (int64_t k = 0; k < tiles; k++) {
@@ -268,7 +268,7 @@ LANE void bunch_to_genes(const sp_poisson_piece *p, int64_t at, int64_t n, const
 }
 
 LANE void row_to_genes(const sp_poisson_piece *p, int64_t cell, const real *phi, int64_t step,
-                       const desk *d, real *part)
+                       const workspace *d, real *part)
 {
     fill_row(p, cell, d->dense);
     for (int64_t g = 0; g < p->genes; g += LANES) {
@@ -288,7 +288,7 @@ LANE void row_to_genes(const sp_poisson_piece *p, int64_t cell, const real *phi,
 
 static void genes(const sp_poisson_piece *p, void *part, void *work)
 {
-    const desk d = desk_of(p, work);
+    const workspace d = workspace_of(p, work);
     const int64_t step = (p->factors + LANES - 1) / LANES * LANES; /* zeros behind the factors */
     memset(d.phi, 0, sizeof(real) * (size_t)(SP_POISSON_GROUP * p->draws * step));
     for (int64_t first = 0; first < p->cells; first += SP_POISSON_GROUP) {
