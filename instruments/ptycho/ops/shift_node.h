@@ -4,13 +4,13 @@
 
 /* Attributes of ptycho_translate and ptycho_translate_slope. The output frame lies `before` pixels
  * outside of the image's on the upper and left side; negative: inside, so that it is a trim. */
-typedef struct pt_shift {
+typedef struct pt_shift_attr {
     fth_axis_id row, col, out_row, out_col;
     int32_t lead;      /* axes of the output before row and col; the offsets have them all */
     uint32_t repeated; /* bit d: axis d of these is one that the images have not */
     int32_t before_row, before_col;
     int32_t nearest; /* PT_NEAREST or its adjoint: pixels are copied, not mixed; 0: bilinear */
-} pt_shift;
+} pt_shift_attr;
 enum { PT_NEAREST = 1, PT_NEAREST_BACK = 2 };
 
 /* Along one axis: output pixel i is (1 - part) in[i + first] + part in[i + first + 1]. */

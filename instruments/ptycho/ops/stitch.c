@@ -25,7 +25,7 @@ static fth_status check(const fth_node *node, const fth_desc *v, const char *wha
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const pt_shift *s = node->attr;
+    const pt_shift_attr *s = node->attr;
     const fth_desc *v = &node->in[0];
     char a[256], b[256];
     FTH_TRY(check(node, v, "patches", err));
@@ -78,7 +78,7 @@ static int64_t at_most(int64_t a, int64_t b)
 static footprint footprint_of(const fth_call *call, const fth_desc *patch, const fth_tile *canvas,
                               int64_t i)
 {
-    const pt_shift *s = call->node->attr;
+    const pt_shift_attr *s = call->node->attr;
     const fth_tile *t = &call->in[1];
     const fth_dtype real = call->node->in[1].dtype;
     const int64_t at = i * t->stride[0];
@@ -178,7 +178,7 @@ static double flops(const fth_call *call)
 
 static fth_status infer_back(fth_node *node, fth_err *err)
 {
-    const pt_shift *s = node->attr;
+    const pt_shift_attr *s = node->attr;
     FTH_TRY(check(node, &node->in[0], "canvas", err));
     fth_desc d = {.dtype = node->in[0].dtype, .n_axes = 3};
     d.axis[0] = node->in[1].axis[0];
@@ -200,7 +200,7 @@ static void relation_back(const fth_node *node, int in, int dim, fth_relation *o
 
 static fth_status run_back(const fth_call *call)
 {
-    const pt_shift *s = call->node->attr;
+    const pt_shift_attr *s = call->node->attr;
     const fth_tile *out = &call->out[0], *t = &call->in[1];
     const fth_dtype dtype = call->node->in[0].dtype, real = call->node->in[1].dtype;
     const int c = fth_dtype_is_complex(dtype) ? 2 : 1;
@@ -222,13 +222,13 @@ static fth_status run_back(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const pt_shift *s = node->attr;
-    const pt_shift back = {.row = s->out_row,
-                           .col = s->out_col,
-                           .out_row = s->row,
-                           .out_col = s->col,
-                           .before_row = -s->before_row,
-                           .before_col = -s->before_col};
+    const pt_shift_attr *s = node->attr;
+    const pt_shift_attr back = {.row = s->out_row,
+                                .col = s->out_col,
+                                .out_row = s->row,
+                                .out_col = s->col,
+                                .before_row = -s->before_row,
+                                .before_col = -s->before_col};
     (void)err;
     if (fth_val_ok(out_bar[0]))
         in_bar[0] = fth_node_add_(node->graph, node->site, &pt_unstitch_op, 2,
@@ -264,7 +264,7 @@ fth_val pt_stitch_(fth_site site, fth_val patches, fth_val shift)
         return fth_poison_(g, site, FTH_E_AXIS_MISSING,
                            "stitch: axes 'orow' and 'ocol' and patches [group srow scol] are "
                            "expected");
-    const pt_shift s = {
+    const pt_shift_attr s = {
         .row = fth_axis_find(g, fth_val_axis(patches, 1)),
         .col = fth_axis_find(g, fth_val_axis(patches, 2)),
         .out_row = fth_axis_find(g, "orow"),

@@ -82,7 +82,7 @@ template <typename T> __global__ void take(const work w)
 /* What both directions share. */
 work work_of(const fth_call *call)
 {
-    const pt_shift *s = (const pt_shift *)call->node->attr;
+    const pt_shift_attr *s = (const pt_shift_attr *)call->node->attr;
     work w = {};
     w.comps = fth_dtype_is_complex(call->node->in[0].dtype) ? 2 : 1;
     w.image = call->in[0].data;

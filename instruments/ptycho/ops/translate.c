@@ -24,13 +24,13 @@ static fth_status mismatch(const fth_node *node, fth_err *err)
     return FTH_E_AXIS_MISMATCH;
 }
 
-static bool is_repeated(const pt_shift *a, int d)
+static bool is_repeated(const pt_shift_attr *a, int d)
 {
     return (a->repeated >> d & 1u) != 0;
 }
 
 /* Leading axes of the images. */
-static int image_lead(const pt_shift *a)
+static int image_lead(const pt_shift_attr *a)
 {
     int n = a->lead;
     for (int d = 0; d < a->lead; d++) n -= is_repeated(a, d);
@@ -40,7 +40,7 @@ static int image_lead(const pt_shift *a)
 /* Leading axes, and a last axis of two. */
 static fth_status check(const fth_node *node, fth_err *err)
 {
-    const pt_shift *a = node->attr;
+    const pt_shift_attr *a = node->attr;
     const fth_desc *v = &node->in[0], *t = &node->in[1];
     char text[256];
     if (!fth_dtype_is_real(fth_dtype_real_of(v->dtype)) || v->dtype == FTH_F16 ||
@@ -60,7 +60,7 @@ static fth_status check(const fth_node *node, fth_err *err)
 
 static fth_desc result(const fth_node *node)
 {
-    const pt_shift *a = node->attr;
+    const pt_shift_attr *a = node->attr;
     fth_desc d = node->in[1];
     d.triangle = FTH_FULL;
     d.dtype = node->in[0].dtype;
@@ -82,7 +82,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    const pt_shift *a = node->attr;
+    const pt_shift_attr *a = node->attr;
     const int lead = in == 0 ? image_lead(a) : a->lead;
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
     if (dim >= lead) return;
@@ -169,7 +169,7 @@ DEFINE_IMAGE(float)
 DEFINE_IMAGE(double)
 
 #define DEFINE_NEAREST(T)                                                                          \
-    static void nearest_##T(const image *m, const pt_shift *a, const double t[2],                  \
+    static void nearest_##T(const image *m, const pt_shift_attr *a, const double t[2],             \
                             const int64_t n_out[2], int c)                                         \
     {                                                                                              \
         const bool back = a->nearest == PT_NEAREST_BACK;                                           \
@@ -210,7 +210,7 @@ typedef struct place {
 
 static place place_of(const fth_call *call, int64_t i)
 {
-    const pt_shift *a = call->node->attr;
+    const pt_shift_attr *a = call->node->attr;
     const fth_tile *out = &call->out[0];
     place p = {0};
     int own = image_lead(a); /* axis of the images */
@@ -230,7 +230,7 @@ static place place_of(const fth_call *call, int64_t i)
 
 static image image_of(const fth_call *call, const place *p)
 {
-    const pt_shift *a = call->node->attr;
+    const pt_shift_attr *a = call->node->attr;
     const fth_tile *in = &call->in[0], *t = &call->in[1];
     const int own = image_lead(a);
     const fth_dtype real = call->node->in[1].dtype;
@@ -253,7 +253,7 @@ static int64_t images_of(const fth_call *call, int lead)
 
 static fth_status run(const fth_call *call)
 {
-    const pt_shift *a = call->node->attr;
+    const pt_shift_attr *a = call->node->attr;
     const fth_tile *out = &call->out[0];
     const fth_dtype t = call->node->in[0].dtype, real = call->node->in[1].dtype;
     const int c = fth_dtype_is_complex(t) ? 2 : 1;
@@ -292,15 +292,16 @@ static double flops(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const pt_shift *a = node->attr;
-    const pt_shift back = {.row = a->out_row,
-                           .col = a->out_col,
-                           .out_row = a->row,
-                           .out_col = a->col,
-                           .lead = a->lead,
-                           .before_row = -a->before_row,
-                           .before_col = -a->before_col,
-                           .nearest = a->nearest ? PT_NEAREST + PT_NEAREST_BACK - a->nearest : 0};
+    const pt_shift_attr *a = node->attr;
+    const pt_shift_attr back = {.row = a->out_row,
+                                .col = a->out_col,
+                                .out_row = a->row,
+                                .out_col = a->col,
+                                .lead = a->lead,
+                                .before_row = -a->before_row,
+                                .before_col = -a->before_col,
+                                .nearest =
+                                    a->nearest ? PT_NEAREST + PT_NEAREST_BACK - a->nearest : 0};
     char repeated[FTH_MAX_AXES * 32] = "";
     fth_val away[2] = {out_bar[0], node->in_val[1]};
     const fth_val by[3] = {node->in_val[0], node->in_val[1], out_bar[0]};
@@ -343,7 +344,7 @@ static fth_status infer_slope(fth_node *node, fth_err *err)
 
 static fth_status run_slope(const fth_call *call)
 {
-    const pt_shift *a = call->node->attr;
+    const pt_shift_attr *a = call->node->attr;
     const fth_tile *out = &call->out[0], *bar = &call->in[2];
     const fth_dtype t = call->node->in[0].dtype, real = call->node->in[1].dtype;
     const int c = fth_dtype_is_complex(t) ? 2 : 1;
@@ -395,7 +396,7 @@ static fth_val build(fth_site site, fth_val images, fth_val offsets, const char 
     if (n < 2 || fth_val_axes(offsets) < 1)
         return fth_poison_(g, site, FTH_E_AXIS_MISMATCH,
                            "translate: an image has two axes, row and col, and offsets have xy");
-    pt_shift a = {
+    pt_shift_attr a = {
         .row = fth_axis_find(g, fth_val_axis(images, n - 2)),
         .col = fth_axis_find(g, fth_val_axis(images, n - 1)),
         .out_row = fth_axis_find(g, row),

@@ -134,7 +134,7 @@ __global__ void slope(const frames f, int64_t bar_row, int64_t xy_step, int64_t 
 
 frames frames_of(const fth_call *call)
 {
-    const pt_shift *a = (const pt_shift *)call->node->attr;
+    const pt_shift_attr *a = (const pt_shift_attr *)call->node->attr;
     const fth_tile *in = &call->in[0], *t = &call->in[1], *bar = &call->in[2], *out = &call->out[0];
     frames f = {};
     int own = 0;
@@ -194,7 +194,7 @@ template <typename T> void queue(const fth_call *call, const frames &f)
 
 fth_status run(const fth_call *call)
 {
-    const pt_shift *a = (const pt_shift *)call->node->attr;
+    const pt_shift_attr *a = (const pt_shift_attr *)call->node->attr;
     const fth_tile *out = &call->out[0];
     frames f = frames_of(call);
     f.out_rows = out->extent[a->lead];
@@ -223,7 +223,7 @@ fth_status run(const fth_call *call)
 
 fth_status run_slope(const fth_call *call)
 {
-    const pt_shift *a = (const pt_shift *)call->node->attr;
+    const pt_shift_attr *a = (const pt_shift_attr *)call->node->attr;
     const fth_tile *out = &call->out[0], *bar = &call->in[2];
     frames f = frames_of(call);
     f.out_rows = bar->extent[a->lead];
