@@ -10,7 +10,8 @@ static fth_status direct_run(const fth_direct_call *call, fth_err *err)
 {
     if (!call->value(call->user, "flags")) return br_image_command(call, err);
     if (call->value(call->user, "json")) {
-        FTH_FAIL(err, FTH_E_COMMAND, "--flags shows a table for people, and --json was given too");
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "--flags prints a table for people and cannot be combined with --json");
         fth_err_hint(err, "give one of the two");
         return FTH_E_COMMAND;
     }
@@ -45,7 +46,7 @@ static const fth_stage stages[] = {
      .run = br_figures_run},
 };
 
-/* The programs that these commands are, by their names: what they do and what they return. */
+/* Names of programs that act as these commands: their behaviour and exit codes. */
 static const fth_link links[] = {
     {.name = "nanoBragg", .flags = {"--compat=c"}, .code = 9},
     {.name = "nanoBraggCUDA", .flags = {"--compat=c"}, .code = 9, .gpu = true},
@@ -62,16 +63,16 @@ static const fth_direct direct = {
            "of that program; --flags lists them, and so does docs/bragg-flags.md. Flags with two "
            "dashes are Fathom's own and may stand anywhere."
            "\n\n"
-           "Without --compat c the physics is computed as it was meant, names of flags are exact, "
+           "Without --compat c the physics is computed as intended, names of flags are exact, "
            "and mistakes are errors. Under the name nanoBragg the program does what nanoBragg "
            "does, and prints what it prints; there every failure has the exit code 9. "
            "nanoBraggCUDA is the same, on a GPU where there is one; noisify and nonBragg are the "
            "verbs of these names."
            "\n\n"
-           "Flags of nanobrag_torch and of nanoBraggCUDA are known too: -device, -dtype and "
+           "Flags of nanobrag_torch and of nanoBraggCUDA are accepted too: -device, -dtype and "
            "-precision choose device and precision, -trace_pixel SLOW FAST is -printout_pixel FAST "
-           "SLOW, and -pixel_batch_size and -show_config, of which nothing is left to do, are "
-           "answered on stderr.",
+           "SLOW, and -pixel_batch_size and -show_config have no effect, which a notice on "
+           "stderr says.",
     .example = "fathom bragg -hkl P1.hkl -cell 70 80 90 75 85 95 -N 5 -lambda 1 -distance 100\n"
                "nanoBragg -hkl P1.hkl -mat A.mat -lambda 0.9795 -distance 231 -N 20",
     .flag = br_direct_flags,

@@ -84,8 +84,8 @@ class Images(unittest.TestCase):
 
     def test_outputs_without_an_effect_are_errors(self):
         good = dict(self.flags, default_F=100)
-        for wrong, said in ((dict(adc=3), "adc: no image"), (dict(scale=3), "scale: no image"),
-                            (dict(pgmscale=3), "pgmscale: no picture"), (dict(printout=True), "printout: it prints"),
+        for wrong, said in ((dict(adc=3), "adc: it is the offset"), (dict(scale=3), "scale: it is the scale"),
+                            (dict(pgmscale=3), "pgmscale: it is the scale"), (dict(printout=True), "printout: it prints"),
                             (dict(printout_pixel=[1, 2]), "printout_pixel: it prints"),
                             (dict(progress=True), "progress: it prints"),
                             (dict(intfile="/nowhere/i.img"), "/nowhere/i.img")):
@@ -94,7 +94,7 @@ class Images(unittest.TestCase):
             self.assertIn(said, str(e.exception))
         with self.assertRaises(fathom.Error) as e:
             fathom.bragg.jacobian(["a"], intfile="/dev/null", **good)
-        self.assertIn("derivatives have none", str(e.exception))
+        self.assertIn("derivatives are not written to files", str(e.exception))
 
     def test_one_number_for_all_edges_or_one_for_each(self):
         flags = {k: v for k, v in self.flags.items() if k not in ("N", "detpixels_f", "detpixels_s")}

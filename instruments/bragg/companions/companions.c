@@ -9,7 +9,7 @@
 const fth_flag br_companion_flags[] = {
     {.name = "compat",
      .value = FTH_FLAG_WORD,
-     .doc = "c: as the original program, its flags and random numbers included; spec: as meant "
+     .doc = "c: as the original program, its flags and random numbers included; spec: as intended "
             "(default)"},
     {.name = "quirk",
      .value = FTH_FLAG_SET,

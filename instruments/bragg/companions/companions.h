@@ -18,17 +18,17 @@ typedef struct br_call {
     const char *(*value)(void *user, const char *flag); /* of flags with two dashes */
     void *user;
     fth_answer *answer;
-    FILE *out; /* of the answer: what is done, and what was found */
+    FILE *out; /* of the JSON answer: what was done, and the results */
 } br_call;
 
-/* A verb, from what the program gives it to its answer. */
+/* Runs a verb with the flags that the program parsed. */
 fth_status br_call_run(fth_status (*run)(const br_call *call, fth_err *err), fth_context *ctx,
                        int n_args, char *const *arg,
                        const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                        fth_err *err);
 /* The same as the flags of the render see it, with other words. */
 fth_direct_call br_call_direct(const br_call *call, int n_words, char *const *word);
-/* Mask of quirks that --compat and --quirk ask for. */
+/* Mask of the quirks that --compat and --quirk switch on. */
 fth_status br_call_quirks(const br_call *call, uint32_t *mask, fth_err *err);
 /* The number of a flag with two dashes; `otherwise` when it was not given. */
 fth_status br_call_int(const br_call *call, const char *flag, int64_t otherwise, int64_t *out,

@@ -1,14 +1,16 @@
-/* noisify.c - `fathom bragg noisify`: from an image of expected photons to what a detector gives.
+/* noisify.c - `fathom bragg noisify`: from an image of expected photons to the image that a
+ * detector records.
  *
- * Photons are counted, smeared by the detector and read out. A first sweep finds what the second
- * needs to know beforehand; every step is a value of a graph, so rows flow through all of them
- * within the budget. The counted image is needed whole only for a smear without a bound (a fiber,
- * whose circles grow with the photons), and where numbers drawn in a chain are smeared: a chain
- * cannot go back for the rows around a piece. The plan counts it.
+ * Photons are counted, spread by the point-spread function and read out. A first pass over the
+ * image finds what the second needs in advance; every step is a value of a graph, so rows stream
+ * through all of them within the budget. The counted image is needed whole only for a point spread
+ * without a bound (a fiber, whose circles grow with the photons), and where numbers drawn from one
+ * serial stream are spread: the stream cannot go back for the rows around a chunk. The plan counts
+ * it.
  *
- * With compat c the arithmetic is that of the original: photons and smeared photons are floats,
- * the image without noise ends at 65535, negative numbers keep their low bits, and the picture
- * shows that image as it is.
+ * With compat c the arithmetic is that of the original: photons and spread photons are floats, the
+ * image without noise is clipped at 65535, negative numbers keep their low bits, and the picture
+ * shows that image unscaled.
  */
 #include "noisify.h"
 #include "../image/image.h"
@@ -18,15 +20,15 @@
 
 enum { FLICKER = 1, CALIBRATION, COUNT, READOUT }; /* streams of random numbers */
 
-/* What the first sweep finds for the second, and what the console tells. */
+/* Results of the first pass that the second needs or the console prints. */
 typedef struct results {
     double mean, variance, most; /* of the expected photons */
-    double pool;                 /* photons that the smear spreads over all pixels, for each */
+    double pool;                 /* photons lost outside the circles, spread evenly: per pixel */
     int64_t end[BR_NOISE_WORDS]; /* the generator when all photons are counted */
     fth_tensor *after;           /* the same as a tensor */
-    fth_tensor *counts;          /* f32 [slow fast], what is smeared, or NULL: made when needed */
-    br_psf_plan smear;           /* of these, in the way of the original */
-    double photons;              /* counted */
+    fth_tensor *counts; /* f32 [slow fast], input of the point spread; NULL: computed when needed */
+    br_psf_plan smear;  /* its plan, as the original computes it */
+    double photons;     /* counted */
     int64_t overloads;
 } results;
 
@@ -109,7 +111,7 @@ static fth_val noisy(const br_noisify *n, fth_val photons, const results *r)
     return fth_add(adu, fth_mul(deviate, real(g, n->readout)));
 }
 
-/* ---- the two sweeps: numbers of the expected image, then the images ---- */
+/* ---- the two passes: statistics of the expected image, then the images ---- */
 
 static fth_val open_graph(br_sweep *sweep, const br_noisify *n, const fth_source *source,
                           fth_val *image)
@@ -145,7 +147,7 @@ static fth_status measure(const br_call *call, const br_noisify *n, const fth_so
     return br_sweep_end(&sweep, "numbers of the image", show, err);
 }
 
-/* ADU as they are stored; `shown`: of the image without noise. */
+/* ADU as stored; `shown`: of the image without noise. */
 static fth_val digits(const br_noisify *n, fth_val adu, bool shown)
 {
     const bool narrow = n->bits == 16;
@@ -248,7 +250,7 @@ static void say_settings(const br_noisify *n, FILE *out)
     if (n->noise)
         fprintf(out, "seed= %lld calib_seed= %lld, %s\n", (long long)n->seed,
                 (long long)n->calib_seed,
-                n->serial ? "one chain of numbers (compat c)" : "a number for each pixel");
+                n->serial ? "one stream of random numbers (compat c)" : "random numbers by pixel");
 }
 
 static void say_results(const br_noisify *n, const results *r, FILE *out)
@@ -271,7 +273,7 @@ static fth_status take_tensors(const br_call *call, const br_noisify *n, results
     return fth_tensor_create(&r->counts, mem, "photons", FTH_F32, 2, size, err);
 }
 
-/* What the original finds out about an image before it smears it. */
+/* What the original computes from an image before it applies the point spread. */
 static fth_status prepare_smear(const br_call *call, const br_noisify *n, results *r,
                                 const fth_answer *show, fth_err *err)
 {
@@ -346,7 +348,7 @@ static fth_status flow(const br_call *call, const br_noisify *n, const fth_sourc
     return FTH_OK;
 }
 
-/* The original takes a header and may well replace the image that has it: not in c mode. */
+/* In c mode the output may replace the image whose header is read, as in the original. */
 static fth_status check_files(const br_noisify *n, fth_mem *mem, fth_err *err)
 {
     const fth_path_use use[] = {

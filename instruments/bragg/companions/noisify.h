@@ -19,17 +19,17 @@ typedef struct br_noisify {
     int64_t psf_radius, bits;
     int64_t seed, calib_seed; /* as the reference stores them: typed ones negated */
     int64_t seed_given, calib_given, unused;
-    /* geometry, of which only the header of the outputs tells; NaN or 0: not given */
+    /* geometry that is only written to the headers of the outputs; NaN or 0: not given */
     double pixel, detsize_f, detsize_s, distance, lambda, xbeam, ybeam; /* m */
     double phi, osc;                                                    /* degrees */
     int64_t fast, slow;
-    int64_t header_bytes; /* of the header file, as it says itself */
+    int64_t header_bytes; /* of the header file, from its own header */
     bool serial;          /* the reference's generators */
     bool original;        /* compat c: its arithmetic, headers and pictures, to the byte */
     br_psf psf;
 } br_noisify;
 
-/* Defaults; flags; sizes from the image and the header file. Opens nothing for writing. */
+/* Sets defaults, reads flags, takes sizes from the image and the header file. Writes nothing. */
 fth_status br_noisify_resolve(br_noisify *n, const br_call *call, fth_err *err);
 /* The bytes in front of its SMV images, to be released; the original repeats a header file. */
 fth_status br_noisify_header(const br_noisify *n, fth_mem *mem, void **text, int64_t *bytes,

@@ -1,4 +1,4 @@
-/* noisify_flags.c - the flags of noisify, and what follows from them and from the files. */
+/* noisify_flags.c - the flags of noisify, and the settings derived from them and from the files. */
 #include "../image/smv_header.h"
 #include "noisify.h"
 #include "words.h"
@@ -11,7 +11,8 @@ const char br_noisify_doc[] =
     "Takes an image of expected photons, float32 without a header as '-floatfile' of a render "
     "writes it, and the flags of the program noisify. Writes intimage.img without noise, "
     "noiseimage.img with it, and image.pgm.\n\n"
-    "Image: -bin FILE (also -floatfile), -header FILE (an SMV image that tells what flags do not), "
+    "Image: -bin FILE (also -floatfile), -header FILE (an SMV image whose header supplies what "
+    "flags leave out), "
     "-detpixels N, -detpixels_x N, -detpixels_y N, -detsize MM, -pixel MM (0.1), -distance MM "
     "(100), -lambda A (1), -Xbeam MM, -Ybeam MM, -phi DEG (0), -osc DEG (1).\n\n"
     "Photons: -scale X (1) times -fluence (1/r_e^2) times r_e^2 per unit of the image; -flicker X "
@@ -111,8 +112,8 @@ static void set_if_missing(double *v, double other)
     if (isnan(*v)) *v = other;
 }
 
-/* What the command line leaves open is taken from the header file. To the original a header file is
- * the header; of what else it says only sizes count, whatever the flags are. */
+/* Settings missing on the command line come from the header file. The original copies the header
+ * verbatim and takes from it only sizes, which override the flags. */
 static fth_status take_header(br_noisify *n, fth_mem *mem, bool substring, fth_err *err)
 {
     br_image_header h;
@@ -203,7 +204,7 @@ static fth_status check(const br_noisify *n, fth_err *err)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (!rows[i].good)
-            return FTH_FAIL(err, FTH_E_COMMAND, "%s is %g: that makes no image", rows[i].flag,
+            return FTH_FAIL(err, FTH_E_COMMAND, "%s is %g: outside its range", rows[i].flag,
                             rows[i].value);
     return FTH_OK;
 }
@@ -218,7 +219,7 @@ static fth_status set_seeds(br_noisify *n, const br_call *call, fth_err *err)
     return FTH_OK;
 }
 
-/* To the original any word with this name in it is the image; the last that names one wins. */
+/* The original takes any word that contains this name for the flag; the last one wins. */
 static void take_plain_name(br_noisify *n, const br_call *call)
 {
     for (int i = 0; i < call->n_words; i++)

@@ -1,9 +1,9 @@
-/* nonbragg.c - `fathom bragg nonbragg`: images of what has no lattice, such as air, water and ice,
- * and the table of F that an image stands for.
+/* nonbragg.c - `fathom bragg nonbragg`: images of samples without a lattice, such as air, water and
+ * ice, and the table of F recovered from an image.
  *
- * Forwards it is a render with its own operation and the files of any other image. Back, every
- * pixel gives one F; all that fall to one row of the table are pooled. A median needs its numbers,
- * so those are held, four bytes a pixel twice over, and counted in the plan.
+ * Forward it is a render with an operation of its own and the output files of any image. Inverted,
+ * every pixel gives one F, and those of one table row are pooled. A median needs all its values, so
+ * they are kept in memory, twice four bytes per pixel, and counted in the plan.
  */
 #include "nonbragg.h"
 #include "../image/image.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- inputs of both ways ---- */
+/* ---- inputs of both directions ---- */
 
 br_diffuse br_diffuse_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol)
 {
@@ -39,7 +39,7 @@ br_diffuse br_diffuse_inputs(fth_graph *g, const br_experiment *e, const br_stol
     return in;
 }
 
-/* ---- forwards ---- */
+/* ---- forward ---- */
 
 typedef struct forward {
     const br_call *call;
@@ -217,7 +217,7 @@ static fth_status go_forward(const br_call *call, const br_nonbragg *n, fth_err 
     return s;
 }
 
-/* ---- back ---- */
+/* ---- inverse ---- */
 
 typedef struct backward {
     const br_call *call;
@@ -253,7 +253,7 @@ static fth_status find_amplitudes(backward *b, fth_err *err)
     return br_sweep_end(&sweep, "amplitudes", b->show, err);
 }
 
-/* How many pixels each row of the table got; then where the first of each goes. */
+/* Counts the pixels of each table row, then turns counts into start offsets. */
 static int64_t count_rows(const backward *b, int64_t *start)
 {
     const int64_t rows = b->n->table.rows,
@@ -283,7 +283,7 @@ static void sort_rows(const backward *b, int64_t *start, float *sorted)
 
 enum { LINE = 120, FEWEST = 100 };
 
-/* One line for each row that got enough. */
+/* One line for each row with enough pixels. */
 static size_t write_lines(const backward *b, const int64_t *end, float *sorted, char *text)
 {
     const br_stol *t = &b->n->table;
@@ -418,7 +418,7 @@ static void say_settings(const br_nonbragg *n, FILE *out)
             (long long)n->table.rows, n->molecules, n->e.placed.fluence.v);
 }
 
-/* Forwards and back: what is not written is "" in either. */
+/* In either direction "" means that a file is not written. */
 static fth_status check_files(const br_nonbragg *n, fth_mem *mem, fth_err *err)
 {
     const fth_path_use own[] = {{FTH_FILE_INPUT, "-stol", n->stol},

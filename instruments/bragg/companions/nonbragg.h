@@ -7,18 +7,19 @@
 #include "../ops/diffuse/diffuse.h"
 #include "../read/stol.h"
 
-/* Declares axes and inputs in g, of an experiment whose crystal is not looked at. */
+/* Declares axes and inputs in g; the crystal of the experiment is ignored. */
 br_diffuse br_diffuse_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol);
 
 /* ---- pooling of amplitudes ---- */
 
-/* What a row of the table got. */
+/* Pooled pixels of a table row. */
 typedef struct br_pool {
     int64_t n;
-    double mean, rmsd, median, mad; /* mean and rmsd of what was not rejected */
+    double mean, rmsd, median, mad; /* mean and rmsd of the values that were not rejected */
 } br_pool;
-/* Of n numbers, which are reordered. Those further from the median than five times the spread that
- * the median of deviations stands for are left out of mean and rmsd with `reject`. */
+/* Of n numbers, which are reordered. Those further from the median than five times the standard
+ * deviation estimated from the median absolute deviation are left out of mean and rmsd with
+ * `reject`. */
 br_pool br_pool_of(float *v, int64_t n, bool reject);
 
 #endif

@@ -1,9 +1,9 @@
-/* nonbragg_flags.c - the flags of nonbragg: its own are taken out, the rest are those of the
- * render, whose crystal is then set to nothing that matters.
+/* nonbragg_flags.c - the flags of nonbragg: its own are taken out, the rest are flags of the
+ * render, with a placeholder crystal.
  *
  * The program of that name has the axes of MOSFLM, but takes -Xbeam along fast and -Ybeam along
  * slow, with a default half a pixel off the middle, to either side. That is the convention CUSTOM
- * with its start values; a convention that is typed is used as in a render.
+ * with its defaults; an explicit convention is used as in a render.
  */
 #include "nonbragg_flags.h"
 #include "../experiment/resolve.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 const char br_nonbragg_doc[] =
-    "Photons that something without a lattice scatters into each pixel, from a table of its "
+    "Photons that a sample without a lattice scatters into each pixel, from a table of its "
     "amplitude F, in electrons, over sin(theta)/lambda in 1/A: two columns of text. Beam, "
     "detector, "
     "sampling and output have the flags of a render ('fathom bragg --flags'); oversampling, "
@@ -23,11 +23,12 @@ const char br_nonbragg_doc[] =
     "G/CM3 "
     "(1), -MW G/MOL (18); or -molecules N. -Fmap writes F instead of photons.\n\n"
     "The beam centre is -Xbeam along fast and -Ybeam along slow, unless a convention is typed.\n\n"
-    "With -img FILE and -stolout FILE it goes back: each pixel of an SMV image gives an F; they "
+    "With -img FILE and -stolout FILE it inverts an image: each pixel of an SMV image gives an F; "
+    "they "
     "are "
     "pooled by the rows of the table (0.0025/A apart where there is none), and rows with more than "
     "100 pixels are written as 'stol mean rmsd median mad n'. -adc ADU (40) and -gain X (1) make "
-    "photons of pixels; -ignore VALUE (any number of times) drops pixels; means leave out what is "
+    "photons of pixels; -ignore VALUE (any number of times) drops pixels; means leave out values "
     "further from the median than 7.4 mad, unless -noreject is given.";
 
 #define AT(member) offsetof(br_nonbragg, member)
@@ -90,7 +91,7 @@ static void set_centre(br_flags *f)
     }
 }
 
-/* Nothing of the crystal is looked at; these make the render's checks pass. */
+/* The crystal is ignored; these values pass the render's checks. */
 static void drop_crystal(br_flags *f)
 {
     static const double right_angle = 1.57079632679489661923;
@@ -119,13 +120,13 @@ static bool has_convention(const br_flags *f)
            f->given[BR_FLAG_DENZO] || f->given[BR_FLAG_DIALS];
 }
 
-/* What is not ours goes to the flags of the render. */
+/* Other words are flags of the render. */
 static fth_status read_rest(br_nonbragg *n, br_flags *f, const br_call *call, bool *used,
                             char **rest, fth_err *err)
 {
     const fth_direct_call direct = br_call_direct(call, 0, rest);
     fth_direct_call with = direct;
-    FTH_TRY(br_flags_of_call(f, &direct, err)); /* how to read, first */
+    FTH_TRY(br_flags_of_call(f, &direct, err)); /* the mode of reading comes first */
     const bool lenient = f->quirks >> BR_QUIRK_SUBSTRING_FLAGS & 1;
     FTH_TRY(br_words_read(table, sizeof table / sizeof table[0], n, lenient, call->n_words,
                           call->word, used, err));
@@ -156,7 +157,7 @@ static fth_status read_table(br_nonbragg *n, fth_mem *mem, bool strict, fth_err 
         fth_err_hint(err, "its two columns are sin(theta)/lambda in 1/A, and F in electrons");
         return FTH_E_COMMAND;
     }
-    /* rows 0.0025/A apart, up to what a photon can be turned by */
+    /* rows 0.0025/A apart, up to backscattering */
     return br_stol_make(&n->table, mem, (int64_t)(1 / (lambda * 0.0025e10)) + 2, 0.0025e10, 1e10,
                         err);
 }
@@ -168,9 +169,9 @@ static fth_status check(br_nonbragg *n, fth_err *err)
     for (int k = 1; k < 3; k++) volume *= beam >= 0 && beam < n->sample[k] ? beam : n->sample[k];
     if (isnan(n->molecules)) n->molecules = volume * n->density * BR_AVOGADRO / n->weight;
     if (!isfinite(n->molecules) || n->molecules < 0)
-        return FTH_FAIL(err, FTH_E_COMMAND, "%g molecules scatter nothing", n->molecules);
+        return FTH_FAIL(err, FTH_E_COMMAND, "the number of molecules is %g", n->molecules);
     if (!(n->gain > 0) || !isfinite(n->gain))
-        return FTH_FAIL(err, FTH_E_COMMAND, "-gain is %g: that makes no image", n->gain);
+        return FTH_FAIL(err, FTH_E_COMMAND, "-gain is %g: expected a number above 0", n->gain);
     if (!*n->stolout || *n->img) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "-stolout needs an image: -img FILE");
     fth_err_hint(err, "leave -stolout out to compute an image from the table");

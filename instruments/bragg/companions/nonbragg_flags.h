@@ -1,4 +1,4 @@
-/* nonbragg_flags.h - what is typed to `fathom bragg nonbragg`, and what follows from it. */
+/* nonbragg_flags.h - the flags of `fathom bragg nonbragg`, and the settings derived from them. */
 #ifndef BRAGG_NONBRAGG_FLAGS_H
 #define BRAGG_NONBRAGG_FLAGS_H
 
@@ -9,7 +9,7 @@
 
 typedef struct br_nonbragg {
     char stol[FTH_PATH], stol4[FTH_PATH], q[FTH_PATH]; /* tables, over stol, 4 stol and Q */
-    char stolout[FTH_PATH];                            /* "": forwards */
+    char stolout[FTH_PATH];                            /* "": forward */
     char img[FTH_PATH];
     fth_path_use read[BR_FLAGS_READS]; /* by the flags of the render */
     int n_read;
@@ -23,7 +23,7 @@ typedef struct br_nonbragg {
     br_stol table;
 } br_nonbragg;
 
-/* Reads flags and small files; checks everything; writes nothing. Clear it either way. */
+/* Reads flags and small files, checks everything, writes nothing. Clear it even after a failure. */
 fth_status br_nonbragg_resolve(br_nonbragg *n, const br_call *call, fth_err *err);
 void br_nonbragg_clear(br_nonbragg *n);
 

@@ -10,8 +10,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of the deviations from the median. Those are largest at the two ends of the sorted
- * numbers: taken away from there, the last of the larger half is what is looked for. */
+/* Median of the deviations from the median. Deviations are largest at the two ends of the sorted
+ * numbers: removing the larger half from there, the last one removed is the median. */
 static double deviation(const float *sorted, int64_t n, double median)
 {
     int64_t low = 0, high = n - 1;

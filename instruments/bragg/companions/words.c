@@ -84,7 +84,7 @@ static fth_status unknown(const br_word *table, int rows, const char *word, fth_
     return FTH_E_COMMAND;
 }
 
-/* Every row that word i hits; `took`: a value came with it. */
+/* Applies every row that word i matches; `took`: a value followed. */
 static fth_status take(const br_word *table, int rows, void *into, bool lenient, int n,
                        char *const *word, int i, bool *hit, bool *took, fth_err *err)
 {
@@ -95,7 +95,7 @@ static fth_status take(const br_word *table, int rows, void *into, bool lenient,
         if (wants && i + 1 >= n) {
             if (lenient) continue;
             FTH_FAIL(err, FTH_E_COMMAND, "%s has no value", word[i]);
-            fth_err_hint(err, "write the value behind it");
+            fth_err_hint(err, "write the value after it");
             return FTH_E_COMMAND;
         }
         FTH_TRY(put(&table[r], into, wants ? word[i + 1] : "", lenient, err));

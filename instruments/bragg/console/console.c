@@ -1,8 +1,8 @@
 /* console.c - what is printed before the render: in c mode what the reference prints, to the byte.
  *
  * Scripts read numbers out of these lines, so their wording is part of the interface. Everything is
- * told from settings and experiment after the fact; in spec mode notices follow, which say what was
- * chosen for the user.
+ * printed from settings and experiment after they are resolved; in spec mode notices follow, which
+ * name choices made for the user.
  */
 #include "console.h"
 #include "../experiment/resolve.h"
@@ -175,7 +175,7 @@ static void steps(FILE *out, const br_experiment *e)
                 (e->param[BR_PHI] + s->phi_step * (double)i) * BR_RTD);
 }
 
-/* As they stand in the file, with what was left out. */
+/* As written in the file, with missing columns filled in. */
 static void sources_of_file(FILE *out, const br_flags *f, const br_experiment *e)
 {
     br_columns c = {0};
@@ -332,8 +332,9 @@ static void notices(FILE *out, const br_flags *f, const br_experiment *e)
 {
     const uint32_t quirks = e->scene.quirks;
     if (f->convention == BR_CUSTOM)
-        fprintf(out, "NOTICE: a vector flag made the convention custom: axes that were not given "
-                     "are its own, and X, Y of the beam centre run along fast and slow\n");
+        fprintf(out,
+                "NOTICE: a vector flag made the convention custom: axes that were not given keep "
+                "its defaults, and X, Y of the beam centre run along fast and slow\n");
     if (!f->given[BR_FLAG_SEED] && f->seed_all < 0 && f->write_noise)
         fprintf(out, "NOTICE: no seed was given: %lld is used\n", -(long long)e->noise_seed);
     if (f->misset_kind < 0)

@@ -1,7 +1,6 @@
 /* meter.c - the lines "N% done" of the reference, whichever way the pixels are computed.
  *
- * Which lines there are depends on the number of pixels alone; a run tells which part of them is
- * behind it.
+ * The lines depend only on the number of pixels; a run reports how many are done.
  */
 #include "meter.h"
 
@@ -12,7 +11,7 @@ fth_status br_meter_start(br_meter *m, FILE *out, const br_experiment *e, bool p
     *m = (br_meter){.out = out, .note = note, .note_at = -1};
     m->total = (roi[1] - roi[0] + 1) * (roi[3] - roi[2] + 1);
     m->on = percents && m->total / 100 > 0;
-    if (!m->on) { /* nothing to wait for */
+    if (!m->on) { /* no pixels */
         fputs(note->text, out);
         return FTH_OK;
     }

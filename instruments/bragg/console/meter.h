@@ -7,9 +7,9 @@
 
 typedef struct br_meter {
     FILE *out;
-    int64_t total, rendered, next; /* pixels: as counted for percents, that come, told so far */
-    bool on;                       /* percents are told */
-    const br_latch_note *note;     /* said before pixel number note_at */
+    int64_t total, rendered, next; /* pixels: counted for percents, expected, reported so far */
+    bool on;                       /* percents are printed */
+    const br_latch_note *note;     /* text printed before pixel number note_at */
     int64_t note_at;
 } br_meter;
 /* `percents` is what -progress asks for. */

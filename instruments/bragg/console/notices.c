@@ -1,20 +1,20 @@
-/* notices.c - what a user has to know of a setting and no error says.
+/* notices.c - notices about settings that have no effect or cannot be written.
  *
- * Points of the detector that were typed and do not enter its geometry, and geometry that the files
- * of an image have no words for. The command says it on its stream for notes, a job in its log.
+ * They are about points of the detector that were given and do not enter its geometry, and about
+ * geometry that file formats cannot express. The command prints them to its stream of notices, a
+ * job to its log.
  */
 #include "notices.h"
 
 #include "../experiment/resolve.h"
 
-/* The centre of a convention that turns about the beam has its own default, not the near point. */
+/* A convention that pivots about the beam centre has its own default centre, not the near point. */
 static bool has_own_centre(br_convention c)
 {
     return c == BR_ADXV || c == BR_MOSFLM || c == BR_DENZO;
 }
 
-/* Whether the two flags that start with `first` are left out by convention and pivot
- * (model 4.1, 4.2). */
+/* Whether convention and pivot ignore the two flags that start with `first` (model 4.1, 4.2). */
 static bool left_out(const br_flags *f, br_flag_id first, br_pivot pivot)
 {
     if (f->convention == BR_CUSTOM) return false;
@@ -39,9 +39,9 @@ bool br_notice_places(const br_flags *f, char *text, size_t bytes)
         const char *give = sample ? "-ORGX and -ORGY (detector.org)"
                                   : "-Xbeam and -Ybeam (detector.beam)",
                    *turn = sample ? "beam" : "sample";
-        const bool would_turn = pair[i].x != BR_FLAG_XCLOSE; /* about the other point it counts */
+        const bool would_turn = pair[i].x != BR_FLAG_XCLOSE; /* with the other pivot it is used */
         snprintf(text, bytes,
-                 "%s and %s (%s) are not used: here the detector turns about the %s; give %s%s%s",
+                 "%s and %s (%s) are not used: here the detector pivots about the %s; give %s%s%s",
                  br_flag_get_info(pair[i].x)->names, br_flag_get_info(pair[i].y)->names,
                  pair[i].key, sample ? "sample" : "beam centre", give,
                  would_turn ? ", or -pivot " : "", would_turn ? turn : "");
@@ -65,7 +65,7 @@ bool br_notice_header(const br_experiment *e, bool cbf, char *text, size_t bytes
     }
     if (!cbf || !is_tilted(e)) return false;
     snprintf(text, bytes,
-             "the header of a CBF cannot tell that the detector is turned: readers take it to be "
+             "a CBF header cannot express that the detector is tilted: readers assume it "
              "perpendicular to the beam; the container of a job has the whole geometry");
     return true;
 }

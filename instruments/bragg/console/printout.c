@@ -1,7 +1,8 @@
-/* printout.c - pixels told by the plain loop, and the sample at which interpolation ends.
+/* printout.c - the intermediate values of pixels from the plain loop, and the sample at which
+ * interpolation ends.
  *
- * The loops of the render drop the sign of the lattice factor, which only its square needs; here it
- * is printed, and so it is computed once more as the reference has it.
+ * The loops of the render drop the sign of the lattice factor, because they use its square; here it
+ * is printed, so it is computed again as the reference does.
  */
 #include "printout.h"
 #include "../ops/render/view.h"
@@ -171,7 +172,7 @@ fth_status br_count_rendered(const br_experiment *e, int64_t end, int64_t *n, ft
                              &row, err));
     fth_status st = FTH_OK;
     for (int64_t slow = s->roi[2]; st == FTH_OK && slow <= s->roi[3]; slow++) {
-        const int64_t left = end - slow * s->fast; /* pixels of this row that are before the end */
+        const int64_t left = end - slow * s->fast; /* pixels of this row before the end */
         const int64_t last = left - 1 < s->roi[1] ? left - 1 : s->roi[1];
         if (row) st = read_mask(e, slow, row, err);
         for (int64_t f = s->roi[0]; st == FTH_OK && f <= last; f++)

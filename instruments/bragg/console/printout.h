@@ -1,11 +1,11 @@
-/* printout.h - what is inside of pixels, as the reference prints it. */
+/* printout.h - intermediate values of pixels, as the reference prints them. */
 #ifndef BRAGG_PRINTOUT_H
 #define BRAGG_PRINTOUT_H
 
 #include "../experiment/experiment.h"
 
-/* What is said at the sample where interpolation ends, and the pixel it belongs to; "" and -1 when
- * latch is INT64_MAX: it does not end. */
+/* The warning at the sample where interpolation ends, and its pixel; "" and -1 when latch is
+ * INT64_MAX: it does not end. */
 typedef struct br_latch_note {
     char text[300];
     int64_t pixel; /* slow * size of fast + fast */

@@ -1,7 +1,7 @@
 /* experiment.c - an experiment as inputs of a graph.
  *
- * The parameters are read from the experiment at every run: who changes e->param between two runs
- * of a plan gets another image from it.
+ * The parameters are read from the experiment at every run, so changing e->param between two runs
+ * of a plan changes the image.
  */
 #include "experiment.h"
 

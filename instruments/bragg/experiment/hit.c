@@ -1,8 +1,8 @@
 /* hit.c - where the beam meets the plane of the detector.
  *
- * The distance and the beam centre of the headers (model 4.3) leave out the swing of the detector,
- * as the original does. Programs that only read them, and the vectors beside them, expect the point
- * that is really hit.
+ * The distance and the beam centre of the headers (model 4.3) leave out the two-theta rotation of
+ * the detector, as the original does. Programs that read the vectors beside them expect the point
+ * that the beam really hits.
  */
 #include "experiment.h"
 
@@ -26,7 +26,7 @@ br_hit br_beam_hit(const br_experiment *e)
     const double along = dot(s->beam, normal), ff = dot(fast, fast), ss = dot(slow, slow),
                  fs = dot(fast, slow), area = ff * ss - fs * fs;
     br_hit h = {f->distance.v, f->fbeam / s->pixel, f->sbeam / s->pixel};
-    if (along == 0 || !(area > 0)) return h; /* it is never hit */
+    if (along == 0 || !(area > 0)) return h; /* the beam misses it */
     h.distance = dot(pix0, normal) / along;
     for (int i = 0; i < 3; i++) at[i] = h.distance * s->beam[i] - pix0[i];
     const double x = dot(at, fast), y = dot(at, slow); /* the axes need not be perpendicular */

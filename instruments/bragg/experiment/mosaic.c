@@ -9,13 +9,13 @@ fth_status br_mosaic_make(fth_tensor **out, fth_mem *mem, int64_t domains, doubl
 {
     *out = NULL;
     if (domains < 1)
-        return FTH_FAIL(err, FTH_E_USAGE, "at least one mosaic domain is wanted, found %lld",
+        return FTH_FAIL(err, FTH_E_USAGE, "expected at least one mosaic domain, found %lld",
                         (long long)domains);
     FTH_TRY_CTX(fth_tensor_create(out, mem, "mosaic", FTH_F64, 2, ((int64_t[2]){domains, 9}), err),
                 err, "%lld mosaic domains", (long long)domains);
     double *u = fth_tensor_data(*out);
     for (int64_t i = 0; i < domains; i++) br_cap_rotation(r, (float)spread, seed, u + 9 * i);
-    /* the deviates of the first domain are drawn all the same: the others do not move */
+    /* the deviates of the first domain are drawn anyway, so the others stay the same */
     for (int i = 0; i < 9; i++) u[i] = i % 4 == 0 ? 1 : 0;
     return FTH_OK;
 }

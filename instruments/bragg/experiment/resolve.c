@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-/* ---- numbers that are none ---- */
+/* ---- non-finite numbers ---- */
 
-/* Typed ones are named by their flag; what follows from them is checked after it was placed. */
+/* Given ones are named by their flag; derived ones are checked after placement. */
 static fth_status check_typed(const br_flags *f, fth_err *err)
 {
     for (int id = 0; id < BR_FLAG_COUNT; id++) {
@@ -24,21 +24,21 @@ static fth_status check_typed(const br_flags *f, fth_err *err)
             if (!isfinite(v[i])) {
                 FTH_FAIL(err, FTH_E_COMMAND, "%.*s is %g", (int)strcspn(row->info.names, " "),
                          row->info.names, v[i]);
-                fth_err_hint(err, "it is written with %s%s%s", row->info.args,
+                fth_err_hint(err, "set it with %s%s%s", row->info.args,
                              row->info.unit[0] ? " in " : "", row->info.unit);
                 return FTH_E_COMMAND;
             }
     }
     if (f->given[BR_FLAG_OVERSAMPLE] && f->oversample < 0) {
-        FTH_FAIL(err, FTH_E_COMMAND, "-oversample %d: there are no negative subpixels",
-                 f->oversample);
-        fth_err_hint(err, "0 chooses by the size of the crystal");
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "-oversample is %d: the number of subpixels cannot be negative", f->oversample);
+        fth_err_hint(err, "0 chooses it from the size of the crystal");
         return FTH_E_COMMAND;
     }
     return FTH_OK;
 }
 
-/* Read by the reference and used for nothing: that it can be read is all that matters. */
+/* The reference reads it and does not use it: only check that it can be read. */
 static fth_status check_stol(const br_experiment *e, const br_flags *f, fth_err *err)
 {
     br_columns c = {0};
@@ -64,7 +64,8 @@ static fth_status check_frame(const br_experiment *e, fth_err *err)
         return FTH_E_COMMAND;
     }
     if (!isfinite(crystal)) {
-        FTH_FAIL(err, FTH_E_COMMAND, "there is no such unit cell: its volume is %g A^3", f->volume);
+        FTH_FAIL(err, FTH_E_COMMAND, "the unit cell is impossible: its volume is %g A^3",
+                 f->volume);
         fth_err_hint(err, "check -cell, -mat and the wavelength");
         return FTH_E_COMMAND;
     }
@@ -76,7 +77,7 @@ static fth_status check_frame(const br_experiment *e, fth_err *err)
     return FTH_OK;
 }
 
-/* ---- what is to be simulated at all ---- */
+/* ---- whether there is anything to simulate ---- */
 
 /* The dump file to read in the place of a text list; NULL: none. */
 static const char *dump_to_read(const br_flags *f)
@@ -142,7 +143,7 @@ static fth_status refuse_count(const char *count, int n, const char *range, fth_
     return FTH_E_COMMAND;
 }
 
-/* In spec mode a count means nothing alone; one step is no count. */
+/* In spec mode a count needs a range; a count of 1 needs none. */
 static fth_status check_counts(const br_flags *f, fth_err *err)
 {
     if (!f->spec) return FTH_OK;
@@ -230,7 +231,7 @@ static void resolve_seeds(br_experiment *e, const br_flags *f)
     br_ran1_clear(&e->random);
 }
 
-/* Streams that are independent each start with an empty table. */
+/* Independent streams each start with an empty shuffle table. */
 static void next_stream(br_experiment *e)
 {
     if (!br_has(&e->scene, BR_QUIRK_SHARED_RAN1)) br_ran1_clear(&e->random);
@@ -272,7 +273,7 @@ static double length(const br_dual *v)
     return sqrt(v[0].v * v[0].v + v[1].v * v[1].v + v[2].v * v[2].v);
 }
 
-/* The cell that a matrix holds, for who asks the parameters. */
+/* The cell of a matrix, for users of the parameters. */
 static void cell_of_matrix(br_experiment *e)
 {
     double v[3][3], edge[3], angle[3];
@@ -336,12 +337,12 @@ static fth_status resolve_factors(br_experiment *e, const br_flags *f, fth_err *
     s->k_min = r.k_min, s->k_max = r.k_max;
     s->l_min = r.l_min, s->l_max = r.l_max;
     bool small = false;
-    for (int i = 0; i < 3; i++) small = small || f->cells[i] <= 2; /* as typed, whatever the size */
+    for (int i = 0; i < 3; i++) small = small || f->cells[i] <= 2; /* as given, whatever the size */
     s->interpolate = s->hkls > 0 && (f->interpolate == 2 ? small : f->interpolate != 0);
     return FTH_OK;
 }
 
-/* The grid is walked before it is trimmed. */
+/* The whole grid is visited before it is trimmed. */
 static fth_status check_fan(const br_fan *fan, fth_err *err)
 {
     const double n = (double)fan->hs * (double)fan->vs * (double)fan->wavelengths;
@@ -419,7 +420,7 @@ static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *
     FTH_TRY(copy_path(o->int_file, f->int_file, err));
     FTH_TRY(copy_path(o->noise_file, f->write_noise ? f->noise_file : "", err));
     FTH_TRY(copy_path(o->pgm_file, f->write_pgm ? f->pgm_file : "", err));
-    /* A convenience for the next run: where it cannot be written, the image is made all the same.
+    /* A cache for the next run: a failure to write it does not stop the image.
      */
     if (f->hkl && f->dump && fth_path_is_writable(f->dump))
         FTH_TRY(copy_path(o->dump_file, f->dump, err));
@@ -436,8 +437,8 @@ static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *
 
 /* ---- all of it ---- */
 
-/* Computed anew for each subpixel, the factor would be there after all, as it is in the
- * reference: kernels know only of the two switches. */
+/* With -oversample_polar the factor would be applied after all, as in the reference: kernels have
+ * only the two switches. */
 static bool keeps_nopolar(const br_flags *f)
 {
     return f->nopolar && !(f->quirks >> BR_QUIRK_NOPOLAR_UNDONE & 1);
@@ -459,7 +460,8 @@ static fth_status resolve_scene(br_experiment *e, const br_flags *f, fth_err *er
     FTH_TRY(br_resolve_detector(e, f, err));
     FTH_TRY(resolve_beam(e, f, err));
     FTH_TRY(resolve_steps(e, f, err));
-    /* Without a thickness all is captured; only the reference computes a capture of 0 anew. */
+    /* Without a thickness all photons are captured; only the reference recomputes a capture of
+     * 0. */
     if (s->thickness == 0 && !br_has(s, BR_QUIRK_LAST_LAYER)) s->oversample_thick = 0;
     resolve_seeds(e, f);
     FTH_TRY(resolve_orientation(e, f, err));
@@ -492,7 +494,7 @@ static fth_status resolve(br_experiment *e, br_flags *f, fth_err *err)
 
 fth_status br_experiment_resolve(br_experiment *out, fth_mem *mem, const br_flags *f, fth_err *err)
 {
-    br_flags copy = *f; /* headers fill what was not typed */
+    br_flags copy = *f; /* headers supply what was not given */
     memset(out, 0, sizeof *out);
     out->mem = mem;
     const fth_status s = resolve(out, &copy, err);

@@ -1,7 +1,7 @@
 /* resolve_detector.c - headers, sizes, conventions, beam centres and the pivot.
  *
- * A convention says where the axes point, what X and Y of the beam centre mean and what the
- * detector turns about. br_place does the turning; here the numbers are chosen it starts from.
+ * A convention defines the directions of the axes, the meaning of X and Y of the beam centre and
+ * the pivot. br_place does the rotations; this file chooses the numbers it starts from.
  */
 #include "resolve.h"
 
@@ -9,8 +9,8 @@
 
 /* ---- headers of images (model 14.2) ---- */
 
-/* Fields that the command line did not set. `pixel` is what a size in pixels is worth while headers
- * are read; the centre of a mask counts from the other side. */
+/* Fields that the command line did not set. `pixel` is the pixel size used while headers are read;
+ * the beam centre of a mask counts from the opposite edge. */
 static void take_header(br_flags *f, const br_image_header *h, double *pixel, bool of_mask)
 {
     const bool *given = f->given;
@@ -73,7 +73,7 @@ static fth_status resolve_sizes(br_scene *s, const br_flags *f, fth_err *err)
     return FTH_OK;
 }
 
-/* Typed ends are inclusive; the default end is one past the last pixel, as it is printed. */
+/* Given ends are inclusive; the default end is one past the last pixel, as printed. */
 static void resolve_roi(br_experiment *e, const br_flags *f)
 {
     br_scene *s = &e->scene;
@@ -137,7 +137,7 @@ void br_convention_axes(br_scene *s, const br_flags *f)
     unit(s->beam);
     unit(s->fdet);
     unit(s->sdet);
-    if (unit(s->odet) != 1.0) { /* exactly: the reference takes any other for a wish */
+    if (unit(s->odet) != 1.0) { /* exactly, as the reference: any other length is not given */
         cross(s->fdet, s->sdet, s->odet);
         unit(s->odet);
     }
@@ -212,7 +212,7 @@ static void resolve_centre(br_experiment *e, const br_flags *f)
     e->param[BR_YB] = about_sample ? near[1] : e->ybeam;
 }
 
-/* A typed origin leaves nothing for a beam centre to say. */
+/* With an explicit origin a beam centre has no effect. */
 static fth_status resolve_origin(br_scene *s, const br_flags *f, fth_err *err)
 {
     static const br_flag_id others[] = {BR_FLAG_XBEAM,  BR_FLAG_YBEAM, BR_FLAG_XCLOSE,

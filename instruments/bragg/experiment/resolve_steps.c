@@ -1,7 +1,7 @@
-/* resolve_steps.c - how many steps a range is walked in, when not everything was said.
+/* resolve_steps.c - the number of steps of a range, when not everything was given.
  *
- * Three numbers describe each: range, step and count. Which two win over the third differs between
- * the spindle, the divergences and the sensor; these are the tables of the reference.
+ * Three numbers describe each: range, step and count. Which two override the third differs between
+ * the spindle, the divergences and the sensor; these are the rules of the reference.
  */
 #include "resolve.h"
 
@@ -16,7 +16,7 @@ static void nothing(br_steps *s)
     *s = (br_steps){0, 0, 1};
 }
 
-/* The step was said, and it is the range as well. */
+/* Only the step was given; it is the range as well. */
 static void one_step(br_steps *s)
 {
     s->range = s->step;
@@ -47,7 +47,7 @@ void br_resolve_spindle(br_steps *s)
     }
 }
 
-/* A count of 0 or less was not said. `alone`: the range of a count without one. */
+/* A count of 0 or less was not given. `alone`: the range of a count without one. */
 static void pick_range(br_steps *s, double alone)
 {
     if (s->range < 0 && s->step > 0)

@@ -8,7 +8,7 @@
 
 enum { FILE_COLUMNS = 5 }; /* X Y Z weight lambda */
 
-/* A vector of no length stays what it is. */
+/* A vector of length 0 is left as it is. */
 static void put_unit(double *to, const double *v)
 {
     const double m = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
@@ -60,7 +60,7 @@ fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, con
 }
 
 /* A pair of deviations of the grid, and whether it is inside the ellipse. Where a range is 0 the
- * quotient is no number, and nothing is trimmed. */
+ * quotient is NaN, and nothing is trimmed. */
 static bool kept(const br_fan *f, int64_t ih, int64_t iv, double *h, double *v)
 {
     *h = f->h_step * (double)ih - f->h_range / 2;
@@ -71,7 +71,7 @@ static bool kept(const br_fan *f, int64_t ih, int64_t iv, double *h, double *v)
     return !(f->round && q * 4 > 1.1);
 }
 
-/* Before anything is counted: at least half of a grid is inside its ellipse. */
+/* Checked before counting: at least half of a grid is inside its ellipse. */
 static fth_status check(const br_fan *f, fth_mem *mem, fth_err *err)
 {
     if (f->hs < 1 || f->vs < 1 || f->wavelengths < 1)

@@ -8,8 +8,8 @@
 #include "../geometry/scene.h"
 #include "../read/read.h"
 
-/* Rows X Y Z weight wavelength as they stand in a file, with what is missing filled in: the console
- * shows them. A missing wavelength stays NaN: that of the beam. */
+/* Rows X Y Z weight wavelength as in the file, with missing columns filled in: the console prints
+ * them. A missing wavelength stays NaN: that of the beam. */
 fth_status br_source_rows(br_columns *out, fth_mem *mem, const char *path, const double *beam,
                           bool strict, fth_err *err);
 fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, const double *beam,
@@ -19,7 +19,7 @@ typedef struct br_fan {
     int64_t hs, vs, wavelengths;
     bool round; /* the grid is trimmed to an ellipse */
 } br_fan;
-/* `deviation` (may be NULL) is told each pair that is kept, in order: the console prints them. */
+/* `deviation` (may be NULL) is called with each kept pair, in order: the console prints them. */
 fth_status br_sources_make(fth_tensor **out, fth_mem *mem, const br_scene *scene, const br_fan *fan,
                            void (*deviation)(void *user, double h, double v), void *user,
                            fth_err *err);

@@ -1,5 +1,5 @@
-/* budget.c - the promise of the plan, tried: the same image within smaller and smaller
- * budgets, what was said beforehand and what it took. */
+/* budget.c - the plan's prediction put to the test: the same image within smaller and smaller
+ * budgets, predicted and measured. */
 #include "figures.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static fth_status try_plan(tries *t, fth_plan *p, const br_scene *s, fth_err *er
     fth_run_report report;
     const int i = t->n;
     fth_plan_get_info(p, &info);
-    /* the first run of all also meets cold caches: it is not the one that counts */
+    /* the first run meets cold caches and is not measured */
     if (i == 0) FTH_TRY(fth_run(p, &sink, NULL, NULL, err));
     FTH_TRY(fth_run(p, &sink, NULL, &report, err));
     t->chunks[i] = (double)(info.chunks > 0 ? info.chunks : 1);
@@ -37,14 +37,14 @@ static fth_status try_plan(tries *t, fth_plan *p, const br_scene *s, fth_err *er
     return FTH_OK;
 }
 
-/* From what it takes at once down to what still fits. */
+/* From the whole image at once down to the smallest budget that fits. */
 static fth_status try_all(tries *t, const br_drawing *d, fth_graph *g, fth_val image, fth_err *err)
 {
     uint64_t allowed = 0;
     for (int i = 0; i < MOST; i++) {
         fth_err none = {0};
         fth_plan *p = fth_plan_make(g, &image, 1, &(fth_limits){.memory_bytes = allowed}, &none);
-        if (!p && i > 0) return FTH_OK; /* as small as it gets */
+        if (!p && i > 0) return FTH_OK; /* the smallest plan */
         if (!p) {
             *err = none;
             return none.status;

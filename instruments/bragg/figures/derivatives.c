@@ -1,7 +1,7 @@
-/* derivatives.c - what each parameter does to the image, around its strongest pixel.
+/* derivatives.c - derivatives of the image by each parameter, around its strongest pixel.
  *
- * All derivatives of a large image would be nineteen images; a window is cut out of them as they
- * are made, row by row.
+ * All derivatives of a large image would be nineteen images; only a window of them is kept, row by
+ * row.
  */
 #include "figures.h"
 
@@ -19,7 +19,7 @@ typedef struct window {
     fth_tensor *slope, *image; /* f64 [slow fast param], f64 [slow fast] of the window */
 } window;
 
-/* As much of `most` pixels around `middle` as the region has. */
+/* Up to `most` pixels around `middle`, inside the region. */
 static void cut(int64_t first, int64_t last, int64_t middle, int64_t *from, int64_t *to)
 {
     *from = middle - WINDOW / 2;
@@ -63,7 +63,7 @@ static fth_status differentiate(window *w, const br_drawing *d, const br_scene *
     return status;
 }
 
-/* Per unit in which a parameter is typed. */
+/* Per typed unit of the parameter. */
 static void set_units(const window *w)
 {
     double *v = fth_tensor_data(w->slope);
@@ -115,7 +115,7 @@ static fth_status draw(const br_drawing *d, const window *w, fth_figure *fig, co
         snprintf(title, sizeof title, "by %s: %s\nphotons per %s", br_params[i].name,
                  br_params[i].doc,
                  strcmp(br_params[i].unit, "A") == 0 ? "\xc3\x85" : br_params[i].unit);
-        /* both signs over three decades; nothing at all is a flat white */
+        /* both signs over three decades; all zeros is plain white */
         const double high = most > 0 ? most : 1;
         add_panel(fth_figure_panel(fig, i + 1), d, w, i, title,
                   grid_of(w, (const double *)fth_tensor_data(w->slope) + i, BR_PARAMS),

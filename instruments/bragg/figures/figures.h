@@ -1,5 +1,5 @@
-/* figures.h - what there is to see of an experiment (docs/bragg-figures.md): `fathom bragg draw`,
- * and the figures of jobs.
+/* figures.h - the figures of an experiment (docs/bragg-figures.md): `fathom bragg draw`, and the
+ * figures of jobs.
  *
  * A drawing is an experiment with its image. Some figures render again: with other quirks, with
  * derivatives, within other budgets.
@@ -26,8 +26,8 @@ typedef struct br_drawing {
     int64_t max_fast, max_slow;
     double dpi;        /* 0: 110 */
     const char *title; /* NULL: none */
-    double *share;     /* [BR_QUIRKS], filled by the figure of quirks: how much mending each changes
-                          of all photons; NULL: not wanted */
+    double *share; /* [BR_QUIRKS], filled by the figure of quirks: share of all photons that change
+                      when each is switched off; NULL: not wanted */
 } br_drawing;
 
 typedef fth_status br_figure_fn(const br_drawing *d, const char *path, fth_err *err);
@@ -40,7 +40,7 @@ extern const br_figure_info br_figure_list[BR_FIGURES];
 /* Draws one figure into a .png, .svg or .pdf file. */
 fth_status br_figure_draw(const br_drawing *d, br_figure which, const char *path, fth_err *err);
 
-/* ---- for those who draw ---- */
+/* ---- for the files of this room ---- */
 
 /* The image of an experiment, f32 [slow fast], whole; max, its place and rms go to *d if wanted. */
 fth_status br_drawing_render(fth_context *ctx, const br_experiment *e, fth_tensor **out,
@@ -49,7 +49,7 @@ fth_status br_drawing_render(fth_context *ctx, const br_experiment *e, fth_tenso
  */
 void br_panel_pixels(fth_panel *p, const br_scene *s, const int64_t *roi);
 /* Colours of photons, over so many decades below 30 times the rms, or the largest where that is
- * less: the direct beam outshines everything. */
+ * less: the direct beam is far brighter than the spots. */
 fth_colours br_photon_colours(double max, double rms, double decades);
 double br_drawing_dpi(const br_drawing *d);
 

@@ -1,8 +1,7 @@
 /* predict.c - reflections near the Ewald sphere.
  *
- * For each row h k of the reciprocal lattice the sphere is met at two places along l at most: a
- * quadratic, so large cells cost a plane of rows and not a volume of points. Found in two sweeps:
- * the first counts.
+ * Each row h k of the reciprocal lattice crosses the sphere at most twice along l: a quadratic, so
+ * large cells cost a plane of rows, not a volume of points. Two passes: the first counts.
  */
 #include "predict.h"
 
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stays the same while rows are searched. Lengths in metres. */
+/* Constants of the search. Lengths in metres. */
 typedef struct search {
     const br_experiment *e;
     double pix0[3], fdet[3], sdet[3], odet[3], close;

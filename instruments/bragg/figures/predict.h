@@ -1,4 +1,4 @@
-/* predict.h - where spots should be: reflections near the Ewald sphere, and their place on the
+/* predict.h - predicted spots: reflections near the Ewald sphere, and their positions on the
  * detector. */
 #ifndef BRAGG_PREDICT_H
 #define BRAGG_PREDICT_H
@@ -19,8 +19,8 @@ typedef struct br_marks {
 } br_marks;
 
 /* Spots inside the rendered region of a flat detector, for the wavelength and direction of the
- * beam, over all steps of the spindle. A reflection counts when it comes as near to the sphere as
- * the size of the crystal, mosaic spread, dispersion and divergence smear it. None for a curved
+ * beam, over all steps of the spindle. A reflection counts when its distance to the sphere is
+ * within its width from crystal size, mosaic spread, dispersion and divergence. None for a curved
  * detector. */
 fth_status br_marks_predict(br_marks *out, const br_experiment *e, fth_err *err);
 void br_marks_clear(br_marks *s);

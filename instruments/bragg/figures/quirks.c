@@ -1,5 +1,5 @@
-/* quirks.c - what the defects of the reference program do to this image: spec minus c, and
- * how much of it goes away when one of them is mended.
+/* quirks.c - the effect of the reference's defects on this image: spec minus c, and how much of the
+ * difference goes away when one of them is switched off.
  *
  * Each quirk is switched off by itself and everything is resolved and rendered again: quirks act on
  * flags, geometry and samples alike.
@@ -131,8 +131,8 @@ static void add_difference(fth_panel *p, const quirks *q)
 
 static void add_bars(fth_panel *p, const quirks *q, double *share, const char **name)
 {
-    fth_panel_set(p,
-                  &(fth_panel_options){.title = "photons that change when\none quirk is mended"});
+    fth_panel_set(
+        p, &(fth_panel_options){.title = "photons that change when\none quirk is switched off"});
     for (int i = 0; i < q->n; i++) {
         share[i] = 100 * q->change[i].share;
         name[i] = br_quirks[q->change[i].quirk].name;

@@ -55,7 +55,7 @@ static fth_status add_rows(br_radial *r, const br_view *v, const fth_source *ima
     return FTH_OK;
 }
 
-/* Centres of pixels; the cell is not looked at. */
+/* Centres of pixels; the cell is not used. */
 static br_scene plain_scene(const br_experiment *e)
 {
     br_scene s = e->scene;

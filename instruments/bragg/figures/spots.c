@@ -1,5 +1,4 @@
-/* spots.c - the image under its predicted spots: whether lattice, beam and detector are
- * where one thinks they are. */
+/* spots.c - the image under its predicted spots: a check of lattice, beam and detector geometry. */
 #include "../preview/rings.h"
 #include "figures.h"
 #include "predict.h"
@@ -11,7 +10,7 @@ br_figure_fn br_draw_spots;
 
 enum { MOST = 3000, LABELS = 14 };
 
-/* Labels of the strongest, unless one that is labelled already is too near. */
+/* Labels of the strongest, skipping those too near to a labelled one. */
 static void add_labels(fth_panel *p, const br_scene *s, const br_marks *spots)
 {
     const double apart = 0.09 * (double)s->fast;

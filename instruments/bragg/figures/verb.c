@@ -1,4 +1,4 @@
-/* verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
+/* verb.c - `fathom bragg draw`: renders the image of the flags and draws figures of it. */
 #include "../companions/companions.h"
 #include "../experiment/resolve.h"
 #include "../image/image.h"
@@ -30,7 +30,7 @@ const char br_figures_doc[] =
     "image, one by one; budget, memory and time within smaller and smaller budgets, as planned and "
     "as measured. No image files are written.";
 
-/* Whether `name` is one of the words between commas; no list: all are. */
+/* Whether `name` is in the comma-separated list; no list: always. */
 static bool is_wanted(const char *list, const char *name)
 {
     const size_t n = strlen(name);
@@ -95,7 +95,7 @@ static fth_status draw_all(const br_call *call, const br_drawing *d, fth_err *er
     return FTH_OK;
 }
 
-/* --plan: what the render takes; figures are drawn in what is left. */
+/* --plan: memory of the render; figures use what is left. */
 static fth_status show_plan(const br_call *call, const br_experiment *e, fth_err *err)
 {
     br_passes *p = NULL;

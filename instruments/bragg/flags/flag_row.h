@@ -9,15 +9,15 @@ typedef enum br_flag_kind {
     BR_KIND_INT,
     BR_KIND_TEXT,
     BR_KIND_SWITCH,
-    BR_KIND_NOTHING, /* taken, and forgotten */
+    BR_KIND_NOTHING, /* accepted and ignored */
     BR_KIND_CELL,
     BR_KIND_MISSET,
     BR_KIND_PIVOT,
     BR_KIND_ABSORPTION
 } br_flag_kind;
 
-/* How a typed number becomes one of ours: the reference divides where it could multiply, and the
- * last bit of a result depends on it. */
+/* How a typed number is converted: the reference divides where it could multiply, and the last bit
+ * of a result depends on it. */
 typedef enum br_flag_unit {
     BR_UNIT_ONE,
     BR_UNIT_MM, /* also mrad */
@@ -54,14 +54,15 @@ typedef struct br_flag_row {
 
 extern const br_flag_row br_flag_rows[BR_FLAG_COUNT];
 
-/* Let a row act on values that were checked or are not to be: atof and atoi take anything. `n` is
- * how many there are; true: the reference looks for no further flag in the token. */
+/* Applies a row to values that are checked already, or need no check: atof and atoi accept
+ * anything. `n` values; true: the reference looks for no further flag in the token. */
 bool br_flag_apply(br_flags *f, br_flag_id id, const char *const *value, int n);
-/* Whether the values are what the row wants: whole numbers, numbers, words; `n` of them. */
+/* Checks `n` values against the row: integers, numbers, words. */
 fth_status br_flag_check(br_flag_id id, const char *const *value, int n, fth_err *err);
-/* By a name as it is written, with its dash; -1: there is none. */
+/* Index of a flag by its name with its dash; -1: none. */
 int br_flag_find(const char *name);
-/* A flag of a program that followed nanoBragg, and its values; *took: words, 0 when it is none. */
+/* A flag of a successor of nanoBragg, and its values; *took: words used, 0 when it is not such a
+ * flag. */
 fth_status br_foreign_take(br_flags *f, const char *word, const char *const *next, int left,
                            int *took, fth_err *err);
 /* The nearest name for a hint; "" when none is near. */

@@ -1,4 +1,4 @@
-/* flags.c - the table of flags.def, defaults, and what one flag does to the settings. */
+/* flags.c - the table of flags.def, defaults, and how a flag changes the settings. */
 #include "flag_row.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ const br_flag_info *br_flag_get_info(br_flag_id id)
     return &br_flag_rows[id].info;
 }
 
-/* ---- before anything is typed ---- */
+/* ---- defaults ---- */
 
 static void default_vectors(br_flags *f)
 {
@@ -91,7 +91,7 @@ void br_flags_default(br_flags *f, bool spec)
     default_vectors(f);
 }
 
-/* ---- what a flag does ---- */
+/* ---- applying a flag ---- */
 
 static double to_si(double v, br_flag_unit unit)
 {
@@ -109,7 +109,7 @@ static double to_si(double v, br_flag_unit unit)
     return v;
 }
 
-/* As atoi reads it: a long that loses its upper half. */
+/* As atoi reads it: a long truncated to 32 bits. */
 static int to_int(const char *text)
 {
     return (int)(uint32_t)(uint64_t)strtol(text, NULL, 10);

@@ -1,9 +1,9 @@
 /* flags.h - the command line of nanoBragg as one struct, and what is made of it.
  *
- * br_flags holds what was typed, in SI units and radians, NaN or a negative count where nothing
- * was; `given` tells which rows of flags.def were. It is filled by the parser, by name from configs
- * and Python, and turned into an experiment by br_experiment_resolve. Texts are not copied: they
- * live as long as the flags.
+ * br_flags holds the given values, in SI units and radians, NaN or a negative count where none was
+ * given; `given` marks the rows of flags.def that were. It is filled by the parser, by name from
+ * configs and Python, and turned into an experiment by br_experiment_resolve. Texts are not copied:
+ * they live as long as the flags.
  */
 #ifndef BRAGG_FLAGS_H
 #define BRAGG_FLAGS_H
@@ -19,7 +19,7 @@ typedef enum br_flag_id {
     BR_FLAG_COUNT
 } br_flag_id;
 
-/* What is said about a flag of another program. */
+/* A notice about a flag of another program. */
 typedef struct br_answer {
     const char *word, *text;
 } br_answer;
@@ -90,15 +90,15 @@ typedef struct br_flags {
     int n_answers;
 } br_flags;
 
-/* Before anything is typed. `spec` also chooses the quirks: none or all. */
+/* Defaults. `spec` also chooses the quirks: none or all. */
 void br_flags_default(br_flags *f, bool spec);
 
 /* The words of nanoBragg's command line: with substring-flags as the reference reads them, else
  * exactly; errors name the word and the nearest flag. */
 fth_status br_flags_parse(br_flags *f, int n, char *const *word, fth_err *err);
 
-/* What there is to say about flags of other programs that were among them. */
-void br_foreign_answer(const br_flags *f, FILE *notes); /* NULL: nobody reads it */
+/* Prints notices about flags of other programs that were among them. */
+void br_foreign_answer(const br_flags *f, FILE *notes); /* NULL: not printed */
 
 /* One flag by its name, with or without the dash, and its values; of a switch none, or one of
  * "true" and "false". Numbers and names are checked as in spec mode. */
@@ -118,16 +118,16 @@ fth_status br_flags_of_call(br_flags *f, const fth_direct_call *call, fth_err *e
 /* Flags with two dashes of `fathom bragg`. */
 extern const fth_flag br_direct_flags[];
 
-/* A row of flags.def for those who show it. */
+/* A row of flags.def for display. */
 typedef struct br_flag_info {
     const char *names, *needles, *args, *unit, *fallback, *key, *doc;
 } br_flag_info;
 const br_flag_info *br_flag_get_info(br_flag_id id);
-/* All rows side by side, and the quirks, in Markdown. */
+/* All rows and the quirks as Markdown tables. */
 void br_flags_markdown(FILE *out);
 
-/* The files that are read, as they were typed; their number, at most BR_FLAGS_READS. In c mode
- * without the image of -img: nanoBragg takes its header and may well replace it. */
+/* Paths of the input files, as given; returns their number, at most BR_FLAGS_READS. In c mode
+ * without the image of -img: an output may replace it, as in nanoBragg. */
 enum { BR_FLAGS_READS = 8 };
 int br_flags_reads(const br_flags *f, fth_path_use use[BR_FLAGS_READS]);
 

@@ -1,9 +1,8 @@
 /* foreign.c - flags of programs that followed nanoBragg: nanobrag_torch and nanoBraggCUDA.
  *
- * Their users type them here too. nanoBragg itself would pass over them, or find another flag
- * inside
- * (-pixel in -pixel_batch_size); so they are looked for first, whole, in both ways of reading. What
- * they mean is done where it can be; where there is nothing to do, that is said.
+ * Their users give them here too. nanoBragg itself would ignore them, or find another flag inside
+ * (-pixel in -pixel_batch_size), so they are matched first, by their whole names, in both modes of
+ * reading. They act where they can; otherwise a notice says that they have no effect.
  */
 #include "flag_row.h"
 
@@ -23,12 +22,12 @@ static const struct foreign {
     {"-precision", PRECISION, 1, "single|double", NULL},
     {"-trace_pixel", TRACE, 2, "slow fast", NULL},
     {"-pixel_batch_size --pixel-batch-size", NOTHING, 1, "rows",
-     "has no effect: rows are planned by the memory that --memory allows"},
+     "has no effect: rows are planned to fit --memory"},
     {"-show_config -echo_config", NOTHING, 0, "",
-     "has no effect: the settings are in the text; --json writes them for programs"},
+     "has no effect: the settings are printed; --json writes them for programs"},
 };
 
-/* By its whole name, or by what stands before a '='. */
+/* By its whole name, or by the part before a '='. */
 static const struct foreign *find(const char *word)
 {
     const size_t n = strcspn(word, "=");
@@ -75,7 +74,7 @@ static fth_status set_trace(br_flags *f, const struct foreign *row, const char *
     const char *const turned[2] = {value[1], value[0]};
     char typed[80];
     snprintf(typed, sizeof typed, "%.38s %.38s", value[0], value[1]);
-    /* Its own error would tell of the other flag, with the axes the other way round. */
+    /* Its own error would name the other flag, with the axes swapped. */
     if (br_flag_check(BR_FLAG_PRINTOUT_PIXEL, turned, 2, NULL) != FTH_OK)
         return refuse(row, typed, err);
     (void)br_flag_apply(f, BR_FLAG_PRINTOUT_PIXEL, turned, 2);
@@ -95,7 +94,7 @@ fth_status br_foreign_take(br_flags *f, const char *word, const char *const *nex
     if (!equal && left < row->values) return refuse(row, left ? next[0] : NULL, err);
     const char *const *value = equal ? joined : next;
     for (int i = 0; i < row->values; i++)
-        if (br_flag_find(value[i]) >= 0) return refuse(row, value[i], err); /* a flag is no value */
+        if (br_flag_find(value[i]) >= 0) return refuse(row, value[i], err); /* a flag, no value */
     *took = 1 + (equal ? 0 : row->values);
     if (row->kind == PRECISION) return set_precision(f, row, value[0], err);
     if (row->kind == TRACE) return set_trace(f, row, value, err);

@@ -1,8 +1,8 @@
-/* parse.c - from words to settings, in the two ways there are.
+/* parse.c - from words to settings, in the two modes of reading.
  *
  * With substring-flags a token is every flag whose text it contains, values are whatever follows,
- * and what nobody knows is passed over: 'a -misset_seed' is also a '-misset'. Without, names are
- * exact, and every word has to be accounted for.
+ * and unknown words are ignored: 'a -misset_seed' is also a '-misset'. Without, names are exact,
+ * and every word has to be accounted for.
  */
 #include "flag_row.h"
 
@@ -40,7 +40,7 @@ static fth_status no_value(const char *token, const br_flag_row *row, fth_err *e
     return FTH_E_COMMAND;
 }
 
-/* All flags that one token is; `left` tokens follow it. */
+/* Applies all flags that one token matches; `left` tokens follow it. */
 static fth_status take_token(br_flags *f, const char *token, const char *const *next, int left,
                              fth_err *err)
 {
@@ -98,7 +98,7 @@ static int values_of(const br_flag_row *row, char *const *next, int left)
     int wanted = row->values;
     if (row->kind == BR_KIND_MISSET) wanted = left > 0 && strstr(next[0], "rand") ? 1 : 3;
     if (row->info.args[0] && wanted == 0) wanted = 1;
-    while (n < left && n < wanted && br_flag_find(next[n]) < 0) n++; /* a flag is no value */
+    while (n < left && n < wanted && br_flag_find(next[n]) < 0) n++; /* a flag is not a value */
     return n;
 }
 

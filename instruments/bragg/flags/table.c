@@ -1,9 +1,9 @@
-/* table.c - the flags of nanoBragg side by side with what Fathom makes of them. */
+/* table.c - the flags of nanoBragg beside their keys and meaning in Fathom. */
 #include "flag_row.h"
 
 #include <string.h>
 
-/* Text of a cell: no bar may end it. */
+/* Text of a table cell, with bars escaped. */
 static void cell(FILE *out, const char *text)
 {
     for (; *text; text++) fprintf(out, *text == '|' ? "\\|" : "%c", *text);
@@ -26,7 +26,7 @@ static void names(FILE *out, const br_flag_info *info)
     }
 }
 
-/* How nanoBragg finds it. */
+/* How nanoBragg matches it. */
 static void match(FILE *out, const br_flag_row *row)
 {
     const char *w = row->info.needles ? row->info.needles : row->info.names;
@@ -48,28 +48,29 @@ static void match(FILE *out, const br_flag_row *row)
 static void effects(FILE *out, const br_flag_row *row)
 {
     if (row->pivot)
-        fprintf(out, "; of a custom convention it asks for the %s pivot",
+        fprintf(out, "; a custom convention then has the %s pivot",
                 row->pivot == 'B' ? "beam" : "sample");
-    if (row->stop) fputs("; the token is nothing else", out);
+    if (row->stop) fputs("; the token must match exactly", out);
     if (row->follow && !row->info.args[0]) fputs("; not as the last word in c mode", out);
 }
 
-/* What the mode changes beside the quirks. */
+/* Differences of the modes beside the quirks. */
 static const struct {
     const char *what, *c, *spec;
 } modes[] = {
     {"seeds that are not given", "the clock, for the noise and a random orientation",
      "1, and it is printed; a random orientation takes the seed of the noise"},
-    {"`-hkl`", "numbers are taken four at a time, whatever the lines are",
+    {"`-hkl`", "numbers are read four at a time, whatever the line ends",
      "one reflection per line, `#` comments, a malformed line is an error with its number"},
     {"`-sourcefile`", "a `#` line is a source like any other",
      "`#` comments; a wavelength of 0 or less is an error"},
     {"dump file", "written after every list", "the same, and `FILE.sha256` says from which list"},
-    {"`-twotheta_axis`", "used as typed", "made a unit vector"},
+    {"`-twotheta_axis`", "used as typed", "normalised"},
     {"`-hdivsteps`, `-vdivsteps`, `-dispsteps` without a range", "1 radian; one wavelength",
      "an error"},
-    {"`-pix0_vector` with a beam centre", "both are taken, and the origin is ignored", "an error"},
-    {"a beam centre, or a near point, that the pivot leaves out", "nothing is said",
+    {"`-pix0_vector` with a beam centre", "both are accepted, and the origin is ignored",
+     "an error"},
+    {"a beam centre, or a near point, that the pivot leaves out", "no message",
      "a notice says what to give"},
     {"printed solid angle", "divided by all steps", "divided by layers and subpixels"},
     {"console", "the lines of nanoBragg, and no other", "the same lines, and notices"},

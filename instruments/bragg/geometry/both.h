@@ -1,6 +1,7 @@
 /* both.h - BR_BOTH stands before functions that are also compiled for a device (ops/device.h).
  *
- * BR_APART as well, before those that are called seldom and would cost the loops there registers.
+ * BR_APART as well, before rarely called ones, which would cost the device loops registers if
+ * inlined.
  */
 #ifndef BRAGG_BOTH_H
 #define BRAGG_BOTH_H

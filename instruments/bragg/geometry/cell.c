@@ -24,8 +24,8 @@ void br_cell_of(const double v[3][3], double *edge, double *angle)
     }
 }
 
-/* The sine of a reciprocal angle is made of the volume that was typed, which with cstar-z is not
- * quite that of the vectors: the console of the reference shows these angles. */
+/* The sine of a reciprocal angle uses the volume of the given cell, which with cstar-z differs from
+ * that of the vectors: the console of the reference prints these angles. */
 void br_placed_cells(const br_placed *f, double *edge, double *angle, double *edge_star,
                      double *angle_star)
 {

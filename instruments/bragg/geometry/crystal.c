@@ -1,4 +1,5 @@
-/* crystal.c - the cell in the laboratory (model 5), and the place of everything (br_place). */
+/* crystal.c - the cell in the laboratory (model 5), and the placement of the whole scene
+ * (br_place). */
 #include "place.h"
 
 #include <float.h>
@@ -20,7 +21,7 @@ static BR_BOTH br_dual cell_volume(const br_dual *p)
     return v.v <= 0 ? br_num(DBL_MIN) : v;
 }
 
-/* Where a bound holds the value it is a constant. */
+/* Where clipping acts the value is a constant. */
 static BR_BOTH br_dual clamp(br_dual a)
 {
     return a.v > 1 ? br_num(1) : a.v < -1 ? br_num(-1) : a;
@@ -33,7 +34,7 @@ static BR_BOTH void reciprocal(const br_dual *edge, const angles *cell, br_dual 
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
         star[i] = br_mul(br_mul(br_mul(edge[j], edge[k]), cell->sin[i]), v_star);
-        if (star[i].v < 0) star[i] = br_neg(star[i]); /* of an angle beyond 180 degrees */
+        if (star[i].v < 0) star[i] = br_neg(star[i]); /* for angles beyond 180 degrees */
         if (star[i].v == 0) star[i] = br_num(DBL_MIN);
     }
     for (int i = 0; i < 3; i++) {

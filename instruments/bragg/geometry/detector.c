@@ -58,7 +58,7 @@ static BR_BOTH void derive(const br_scene *scene, const br_dual *beam, br_dual r
     out->org[0] = out->fclose / scene->pixel + 0.5;
     out->org[1] = out->sclose / scene->pixel + 0.5;
     const double x = out->pix0[0].v, y = out->pix0[1].v, z = out->pix0[2].v;
-    /* products with the axes of that frame, so that their zeros have the sign they always had */
+    /* products with the axes of that frame keep the signs of zeros */
     out->dials_origin[0] = 1000.0 * (x * 0.0 + y * 0.0 + z * 1.0);
     out->dials_origin[1] = 1000.0 * (x * 0.0 + y * 1.0 + z * 0.0);
     out->dials_origin[2] = 1000.0 * (x * -1.0 + y * 0.0 + z * 0.0);
@@ -72,7 +72,7 @@ BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p, br_place
     br_num3(scene->sdet, out->sdet);
     br_num3(scene->odet, out->odet);
     br_num3(scene->odet, normal);
-    br_rotate3(normal, &p[BR_RX]); /* two theta is not included: so it is in the reference */
+    br_rotate3(normal, &p[BR_RX]); /* without two theta, as in the reference */
     br_dual ratio = br_dot3(beam, normal);
     if (ratio.v == 0) ratio = br_num(DBL_MIN);
     const br_dual close = scene->dist_is_close ? p[BR_DIST] : absolute(br_mul(ratio, p[BR_DIST]));

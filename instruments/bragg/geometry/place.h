@@ -25,10 +25,10 @@ static inline BR_BOTH void br_num3(const double *v, br_dual *out)
     for (int i = 0; i < 3; i++) out[i] = br_num(v[i]);
 }
 
-/* v turned in place: X first, then Y, then Z. An angle of 0 leaves the value as it is, but not the
+/* Rotates v in place: X first, then Y, then Z. An angle of 0 leaves the value as it is, but not the
  * derivative. */
 BR_BOTH void br_rotate3(br_dual *v, const br_dual *angle);
-/* Turned about a constant axis, which need not be a unit (two theta in c mode). */
+/* Rotation about a constant axis, which need not be a unit vector (two theta in c mode). */
 BR_BOTH void br_rotate_axis3(br_dual *v, const double *axis, br_dual angle);
 
 /* `p` holds the parameters as duals. */

@@ -1,7 +1,6 @@
 /* rotate.c - rotations of plain vectors and of duals, and the angles of the spindle.
  *
- * The terms of the matrices that are zero are added all the same: they decide signs of zero, which
- * the console shows.
+ * Zero terms of the matrices are added too: they decide signs of zero, which the console prints.
  */
 #include "place.h"
 
@@ -78,7 +77,7 @@ BR_BOTH void br_rotate_axis3(br_dual *v, const double *axis, br_dual angle)
 
 BR_BOTH void br_spindle_angles(const br_scene *scene, double phi0, double *angle)
 {
-    double last = 0; /* the last that is not 0: what the step before the first leaves behind */
+    double last = 0; /* the last that is not 0: the state before the first step */
     for (int64_t i = 0; i < scene->phis; i++) {
         angle[i] = phi0 + scene->phi_step * (double)i;
         if (angle[i] != 0) last = angle[i];

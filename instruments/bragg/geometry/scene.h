@@ -1,9 +1,8 @@
-/* scene.h - one experiment as plain numbers: what is resolved from flags and what kernels are
- * given.
+/* scene.h - one experiment as plain numbers, resolved from flags and passed to kernels.
  *
- * A scene holds everything that no derivative is taken by; the parameters of params.def stand in a
- * vector beside it. br_place turns the two into vectors in the laboratory. All lengths in metres,
- * angles in radians; the cell in Angstrom until it is placed.
+ * A scene holds everything that is not a parameter; the parameters of params.def are in a vector
+ * beside it. br_place turns the two into vectors in the laboratory. All lengths in metres, angles
+ * in radians; the cell in Angstrom until it is placed.
  */
 #ifndef BRAGG_SCENE_H
 #define BRAGG_SCENE_H
@@ -50,7 +49,7 @@ typedef struct br_scene {
     double pixel;       /* edge */
     double detsize[2];  /* along fast, slow */
     double beam[3], fdet[3], sdet[3], odet[3], polar[3], vertical[3], spindle[3]; /* unit */
-    double twotheta_axis[3];          /* as typed in c mode, unit in spec mode */
+    double twotheta_axis[3];          /* as given in c mode, a unit vector in spec mode */
     double pix0[3];                   /* where pix0_given */
     double thickness, layer_step, mu; /* of the sensor */
     int64_t layers;
@@ -82,9 +81,9 @@ typedef struct br_scene {
     int32_t convention, pivot, shape, precision;
     uint8_t pix0_given, dist_is_close, curved, point_pixel, nopolar;
     uint8_t oversample_thick, oversample_polar, oversample_omega;
-    uint8_t cell_given, mat_given, misset_given, interpolate, mosaic_given; /* mosaic_given: turn
-                                                                               the cell by U */
-    uint8_t masked;                                                         /* there is a mask */
+    uint8_t cell_given, mat_given, misset_given, interpolate,
+        mosaic_given; /* mosaic_given: the cell is rotated */
+    uint8_t masked;   /* there is a mask */
     uint8_t spare[2];
 } br_scene;
 
@@ -106,15 +105,15 @@ typedef struct br_placed {
     double org[2], dials_origin[3];      /* pixels, mm */
 } br_placed;
 
-/* The geometry of model 4.1 to 4.4 and 5, from the scene and its parameters. NaN where they make
- * no sense; the caller checks. */
+/* The geometry of model 4.1 to 4.4 and 5, from the scene and its parameters. NaN for impossible
+ * values; the caller checks. */
 BR_BOTH void br_place(const br_scene *scene, const double *param, br_placed *out);
 
 /* Effective spindle angle of each step (model 10): n = scene->phis values. With the quirk, a step
  * at exactly 0 keeps the angle of the step before it. */
 BR_BOTH void br_spindle_angles(const br_scene *scene, double phi0, double *angle);
 
-/* v turned: X first, then Y, then Z, angles of 0 skipped; about a unit axis. */
+/* Rotates v: X first, then Y, then Z, skipping angles of 0; about a unit axis. */
 BR_BOTH void br_rotate(const double *v, double x, double y, double z, double *out);
 BR_BOTH void br_rotate_axis(const double *v, const double *axis, double angle, double *out);
 

@@ -1,8 +1,8 @@
 /* cbf.c - one image of a CBF file, as pixel array detectors write it.
  *
  * Byte offset packing: each pixel is its difference from the one before, in one byte if that is
- * enough, else after an escape in two, else after another in four. How long the packed pixels are
- * stands before them, so they are gone through twice.
+ * enough, else after an escape in two, else after another in four. The length of the packed pixels
+ * precedes them, so they are read twice.
  */
 #include "cbf.h"
 
@@ -53,15 +53,15 @@ static fth_status pack_row(packer *p, int64_t slow, int64_t *bytes, fth_err *err
     return FTH_OK;
 }
 
-/* The header of detectors of this kind: numbers that readers look for. GENERIC_MINI is the name for
- * simulated images: with that of a real detector ("SLS_1.0") DIALS looks for its modules. Of a
- * curved detector the numbers tell only half: its name is one that DIALS does not know. */
+/* The header of detectors of this kind: the fields that readers expect. GENERIC_MINI is the name
+ * for simulated images: with the name of a real detector ("SLS_1.0") DIALS looks for its modules.
+ * The fields cannot describe a curved detector, so it gets a name that DIALS does not know. */
 static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t packed)
 {
     const br_scene *s = &e->scene;
     const br_hit hit = br_beam_hit(e);
     const double sign = 180.0 / 3.14159265358979323846;
-    char sensor[80] = ""; /* a thickness of 0 is no sensor, and readers divide by it */
+    char sensor[80] = ""; /* without a thickness there is no sensor line: readers divide by it */
     if (s->thickness > 0)
         snprintf(sensor, sizeof sensor, "# %s sensor, thickness %g m\r\n",
                  strcmp(e->material, "Si") == 0 ? "Silicon" : e->material, s->thickness);

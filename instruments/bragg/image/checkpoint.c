@@ -1,8 +1,8 @@
 /* checkpoint.c - see checkpoint.h.
  *
  * The file: two heads, then solid angles f64 [slow], samples out of range i64 [slow], the image f32
- * [slow fast]. Rows are written first and synced, then a head that counts them; the heads take
- * turns and carry a hash, so whenever the machine stops one of them is good.
+ * [slow fast]. Rows are written first and synced, then a head that counts them; the heads alternate
+ * and carry a hash, so one of them is valid whenever the machine stops.
  */
 #include "checkpoint.h"
 
@@ -26,7 +26,7 @@ struct br_checkpoint {
     fth_file *file;
     head head;
     int64_t every;
-    int64_t got[3]; /* rows that came: image, omega, outside */
+    int64_t got[3]; /* rows received: image, omega, outside */
     double *omega;  /* [slow], then outside */
     int64_t *outside;
     fth_tensor *omega_rows, *outside_rows;
@@ -121,7 +121,7 @@ static fth_status came(br_checkpoint *c, int which, const int64_t *lo, const int
     return rows - c->head.rows >= c->every || rows == c->head.slow ? save(c, err) : FTH_OK;
 }
 
-/* Rows that are there already were given again as nothing: they are passed over. */
+/* Rows that are saved already arrive again as zeros and are skipped. */
 static fth_status take_image(void *self, const int64_t *lo, const int64_t *n, const void *src,
                              fth_err *err)
 {
@@ -151,7 +151,7 @@ static fth_status take_outside(void *self, const int64_t *lo, const int64_t *n, 
     return came(c, 2, lo, n, err);
 }
 
-/* The run was ended: what is complete is kept, as well as can be. */
+/* The run was stopped: save the complete rows, best effort. */
 static void keep(void *self)
 {
     (void)save(self, NULL);
@@ -175,7 +175,7 @@ br_row_sinks br_checkpoint_sinks(br_checkpoint *c)
 
 /* ---- open and close ---- */
 
-/* The newer of the heads that are good. */
+/* The newer of the valid heads. */
 static bool read_head(br_checkpoint *c, head *out)
 {
     bool found = false;

@@ -12,10 +12,10 @@ typedef struct command {
     const fth_direct_call *call;
     br_flags flags;
     br_experiment experiment;
-    FILE *out; /* the text; to nowhere with --quiet and --json */
+    FILE *out; /* the text; discarded with --quiet and --json */
 } command;
 
-/* A stream that takes everything and keeps nothing. */
+/* A stream that discards everything. */
 static ssize_t forget(void *nothing, const char *text, size_t bytes)
 {
     (void)nothing;
@@ -40,7 +40,7 @@ static fth_status show_plan(const command *c, fth_err *err)
     return s;
 }
 
-/* Nothing can be refused any more: the text begins, and the reflections are kept. */
+/* All checks have passed: the text begins, and the reflections are kept. */
 static fth_status ready(void *user, fth_err *err)
 {
     command *c = user;
@@ -73,7 +73,7 @@ static fth_status set_photon_files(const fth_direct_call *call, br_outputs *out,
     return FTH_OK;
 }
 
-/* Beside the text, which is nanoBragg's; of its own flags c mode says no more than that did. */
+/* Notices beside nanoBragg's text; c mode prints none about nanoBragg's own flags. */
 static void say_notices(const command *c)
 {
     const br_experiment *e = &c->experiment;
@@ -85,7 +85,7 @@ static void say_notices(const command *c)
         fprintf(c->call->notes, "NOTICE: %s\n", text);
 }
 
-/* Nothing that is read may be replaced, and no output be lost to another. */
+/* No input may be overwritten, and no output by another. */
 static fth_status check_files(const command *c, const char *preview, fth_err *err)
 {
     fth_path_use use[BR_FLAGS_READS + 1];
@@ -104,11 +104,11 @@ static fth_status run(command *c, fth_err *err)
                         .progress_user = call->progress_user,
                         .ready = ready,
                         .ready_user = c};
-    const char *rows = call->value(call->user, "checkpoint"); /* a number: the table says so */
+    const char *rows = call->value(call->user, "checkpoint"); /* a checked number */
     job.checkpoint = rows ? strtoll(rows, NULL, 10) : 0;
     FTH_TRY(set_preview(call, &job, err));
     FTH_TRY(br_flags_of_call(&c->flags, call, err));
-    /* In c mode the meter of the reference stands in the text, and is enough. */
+    /* In c mode the text has the reference's own progress meter. */
     if (call->hide_progress && (!c->flags.spec || !c->flags.progress))
         call->hide_progress(call->progress_user);
     if (!br_flags_enough(&c->flags)) {

@@ -1,8 +1,9 @@
-/* files.c - the files of an image: checked before anything is computed, named after everything is.
+/* files.c - the files of an image: checked before anything is computed, renamed into place after
+ * everything is.
  *
- * Each is written whole under a hidden name beside its place, and later passes read the float image
- * back from there. Only when all of them are complete do they get their names, together: a run that
- * fails, or a disk that is full, leaves the files of the run before.
+ * Each is written under a hidden name in its folder, and later passes read the float image back
+ * from there. When all are complete they are renamed together: a failed run or a full disk leaves
+ * the files of the run before.
  */
 #include "cbf.h"
 #include "image.h"
@@ -32,7 +33,7 @@ br_wanted br_outputs_wanted(const br_outputs *out)
                        .cbf = out->cbf_file[0] != 0};
 }
 
-/* /dev/null and its like: pixels go nowhere. */
+/* /dev/null and other devices: pixels are discarded. */
 static bool is_device(const char *path)
 {
     return fth_path_kind_of(path) == FTH_PATH_DEVICE;
@@ -90,7 +91,7 @@ void br_outputs_tell(const br_experiment *e, fth_answer *a)
     paths_of(&e->out, path);
     br_smv_header(e, 16, 0, &u16);
     br_smv_header(e, 32, 0, &i32);
-    /* Of a PGM the scale, and so the length of the header, is known after the render. */
+    /* The scale of a PGM, and so the length of its header, is known after the render. */
     const int64_t header[PATHS] = {0, u16.bytes,
                                    (int64_t)br_pgm_header(pgm, sizeof pgm, s->fast, s->slow, 1),
                                    u16.bytes, i32.bytes};
@@ -120,14 +121,14 @@ static fth_raw_layout layout_of(const br_scene *s, fth_dtype dtype, uint64_t off
         .dtype = dtype, .n_axes = 2, .size = {s->slow, s->fast}, .offset = offset};
 }
 
-/* The name to write a file under until all of them are whole. */
+/* The temporary name of a file until all are complete. */
 static fth_status hidden_name(br_files *f, const char *path, const char **temp, fth_err *err)
 {
     if (!f->set) FTH_TRY(fth_file_set_create(&f->set, f->mem, err));
     return fth_file_set_add(f->set, path, temp, err);
 }
 
-/* The file's sink is kept in *own, what a run is given goes to *out. */
+/* *own keeps the file's sink, *out is the sink for a run. */
 static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layout *layout,
                               const char *header, fth_sink *own, fth_sink *out, fth_err *err)
 {

@@ -1,8 +1,8 @@
 /* image.c - from an experiment to its files and the text about it.
  *
- * Everything that can be refused is refused first: files that cannot be written, plans that do not
- * fit. Then pass by pass, with the lines of the reference between them; the files get their names
- * at the very end.
+ * Everything is checked first: files that cannot be written, plans that do not fit. Then the passes
+ * run, with the lines of the reference between them; the files are renamed into place at the very
+ * end.
  */
 #include "image.h"
 #include "../console/meter.h"
@@ -166,12 +166,12 @@ static fth_status open_checkpoint(work *w, fth_err *err)
     FTH_TRY(br_checkpoint_open(&w->checkpoint, w->e, path, w->job->checkpoint, err));
     const int64_t rows = br_checkpoint_rows(w->checkpoint);
     if (rows > 0 && !w->e->compat_c)
-        fprintf(w->out, "NOTICE: %lld of %lld rows are there already: %s\n", (long long)rows,
+        fprintf(w->out, "NOTICE: resuming after %lld of %lld rows: %s\n", (long long)rows,
                 (long long)w->e->scene.slow, path);
     return FTH_OK;
 }
 
-/* All that can be wrong with the files, before anything is computed. */
+/* Checks the files before anything is computed. */
 static fth_status check(const br_image_job *job, fth_err *err)
 {
     const br_experiment *e = job->experiment;
@@ -203,7 +203,7 @@ fth_status br_image_make(const br_image_job *job, br_statistics *out, fth_err *e
     fth_status s = open_checkpoint(w, err);
     if (s == FTH_OK) s = make(w, err);
     if (s != FTH_OK && w->checkpoint && br_checkpoint_rows(w->checkpoint) == 0)
-        br_checkpoint_remove(w->checkpoint); /* nothing to go on from */
+        br_checkpoint_remove(w->checkpoint); /* no rows to resume from */
     br_checkpoint_close(w->checkpoint);
     if (out) *out = w->stats;
     br_passes_destroy(w->passes);

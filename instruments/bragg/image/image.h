@@ -13,16 +13,16 @@
 
 #include <fathom/instrument.h>
 
-/* v where the ROI is, `outside` elsewhere; v has axes "slow fast". */
+/* v inside the ROI, `outside` elsewhere; v has axes "slow fast". */
 fth_val br_within(const br_scene *scene, fth_val v, fth_val outside);
 
 /* ---- pixels as they are stored (model 12.3 to 12.5): from image f32 [slow fast] ---- */
 
 /* u16: image * scale + adc, clipped and rounded; 0 outside the ROI. `scale` is f64 []. */
 fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, double adc);
-/* Whole numbers as the processor of the reference makes them of reals: the low bits of 32. */
+/* Integers as the reference's processor converts reals: the low bits of 32. */
 fth_val br_low_bits(fth_val v, int64_t mask, fth_dtype to);
-/* u8: image * scale, at most 255, cut to whole numbers. */
+/* u8: image * scale, at most 255, truncated to integers. */
 fth_val br_pgm_pixels(fth_val image, fth_val scale);
 /* f64: a Poisson count for each pixel, 0 outside the ROI. With the quirk shared-ran1 the serial
  * stream of `random`, else a function of (seed, shot, pixel). */
@@ -35,7 +35,7 @@ typedef struct br_noise {
     fth_val overloads; /* i64 []: pixels that did not fit */
 } br_noise;
 br_noise br_noise_of(const br_scene *scene, fth_val counts, double adc);
-/* The same of an image, as shot 0. */
+/* The same of a single image, as shot 0. */
 br_noise br_noise_pixels(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
                          double adc);
 /* i32: photons, f64 [slow fast], + adc from 0 up; `unseen` outside the ROI and, where there is a
@@ -73,14 +73,14 @@ void br_print_mean(FILE *out, const br_statistics *s);
 /* ---- passes ---- */
 
 typedef struct br_passes br_passes;
-/* Builds and plans all passes of an experiment, which outlives them. What does not fit is refused
- * here. `want` says which files there will be. */
+/* Builds and plans all passes of an experiment, which outlives them. A plan that does not fit fails
+ * here. `want` lists the wanted files. */
 typedef struct br_wanted {
     bool ints, pgm, noise;
     bool smv32, cbf;   /* photons: counts, where noise or counts are wanted, else rounded */
     bool counts;       /* counting noise, even where there is no noise image */
-    bool by_rows;      /* the render gives rows that are kept, and is summed up afterwards: */
-    int64_t first_row; /* from this one on; those before it are there; */
+    bool by_rows;      /* the render saves rows for a checkpoint, and sums them afterwards: */
+    int64_t first_row; /* from this row on; earlier ones are saved; */
     int64_t rows_each; /* about so many at a time */
 } br_wanted;
 fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experiment *e,
@@ -94,7 +94,7 @@ const fth_plan *br_passes_plan(const br_passes *p, int i); /* NULL: this pass is
 /* Bytes at the peak of the largest pass. */
 uint64_t br_passes_bytes(const br_passes *p);
 /* Index of the first sample that the reference does not interpolate; INT64_MAX: there is none, or
- * nobody asks. Runs the latch pass. */
+ * it is not needed. Runs the latch pass. */
 fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *latch, fth_err *err);
 /* The image, f32 [slow fast], into `sink`, and its numbers. `report` may be NULL. */
 fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_options *opt,
@@ -107,7 +107,7 @@ fth_status br_passes_sum(br_passes *p, fth_source image, fth_source omega, fth_s
                          br_statistics *out, fth_err *err);
 /* rmsd and scales, from the image that was rendered. */
 fth_status br_passes_measure(br_passes *p, fth_source image, br_statistics *s, fth_err *err);
-/* What was wanted; sinks of what was not are ignored. */
+/* Stores the wanted files; sinks of others are ignored. */
 typedef struct br_pixel_sinks {
     fth_sink ints, pgm, noise, smv32, cbf;
 } br_pixel_sinks;
@@ -119,9 +119,9 @@ fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks 
 /* Which passes the outputs need. */
 br_wanted br_outputs_wanted(const br_outputs *out);
 bool br_output_is_file(const char *path); /* neither "" nor a device such as /dev/null */
-/* Refuses a path that could not be written, and two outputs of one name. Writes nothing. */
+/* Fails on a path that cannot be written, and on two outputs of one name. Writes nothing. */
 fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err);
-/* A file of pixels behind `header`, or where the path is a device, a sink that keeps nothing. */
+/* A file of pixels after `header`; where the path is a device, a sink that discards. */
 fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
                             const fth_raw_layout *layout, const void *header, fth_err *err);
 /* Refuses outputs that are one file with each other or with one of n more, see br_flags_reads. */
@@ -132,7 +132,7 @@ fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
 /* The files that will be, or are, written, with their sizes. */
 void br_outputs_tell(const br_experiment *e, fth_answer *a);
 
-/* The files of an image while they are made. None has its name before br_files_commit. */
+/* The files of an image while they are written, under temporary names until br_files_commit. */
 typedef struct br_files {
     fth_mem *mem;
     fth_file_set *set;         /* of those that are files; NULL: none yet */
@@ -147,12 +147,12 @@ fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out,
 /* Sinks of the other files, which need the scales. */
 fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statistics *s,
                            br_pixel_sinks *out, fth_err *err);
-/* After they were stored: packs what has to be packed. */
+/* After the pixels are stored: compresses the CBF. */
 fth_status br_files_pack(br_files *f, const br_experiment *e, fth_err *err);
 fth_status br_files_commit(br_files *f, fth_err *err);
-void br_files_close(br_files *f); /* leaves nothing behind that was not committed */
+void br_files_close(br_files *f); /* removes what was not committed */
 
-/* ---- an image with everything that belongs to it ---- */
+/* ---- an image with all its files ---- */
 
 typedef struct br_image_job {
     fth_context *context;
@@ -160,10 +160,10 @@ typedef struct br_image_job {
     FILE *out;                 /* the text after that of the experiment */
     fth_progress_fn *progress; /* NULL: none */
     void *progress_user;
-    /* Called once all is checked and planned, before the first pass; NULL: nothing to do. */
+    /* Called when everything is checked and planned, before the first pass; NULL: none. */
     fth_status (*ready)(void *user, fth_err *err);
     void *ready_user;
-    int64_t checkpoint;  /* rows after which the image is kept to go on from; 0: never */
+    int64_t checkpoint;  /* rows between checkpoints; 0: none */
     const char *preview; /* a picture of the image: .png, .svg or .pdf; NULL: none */
     bool preview_linear;
 } br_image_job;

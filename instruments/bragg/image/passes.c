@@ -1,7 +1,7 @@
 /* passes.c - the graphs of an image, planned before the first of them runs.
  *
- * Numbers that one pass finds and another needs (latch, average, scales) are inputs without axes,
- * so plans do not wait for them; the float image is an input whose source is set when it is there.
+ * Numbers that one pass computes for another (latch, average, scales) are inputs without axes, so
+ * plans do not depend on them; the float image is an input whose source is set once it exists.
  */
 #include "image.h"
 
@@ -15,7 +15,7 @@ static const char *const pass_name[PASSES] = {[LATCH] = "latch: where interpolat
                                               [SPREAD] = "spread: rmsd about the mean",
                                               [STORE] = "store: int, PGM and noise pixels"};
 
-/* Whose sink an output goes to: ours, or one of those that br_passes_store is given. */
+/* The sink of an output: ours, or one passed to br_passes_store. */
 typedef enum slot { OWN, INTS, PGM, NOISE, SMV32, CBF, SLOTS } slot;
 
 enum { MOST_OUTS = 10 };
@@ -191,12 +191,12 @@ static void build_store(br_passes *p)
     if (photons_wanted) build_photons(p, image, photons);
 }
 
-/* A sweep over the rows needs a few of them at a time, however much memory there is: more would
- * only be told about and written later. */
+/* A pass over the rows needs a few at a time, however much memory there is: larger chunks would
+ * only delay progress reports and writes. */
 enum { PIECE_BYTES = 8 << 20 };
-enum { DEVICE_PIECES = 6 }; /* so many more at a time fill a device */
+enum { DEVICE_PIECES = 6 }; /* enough rows at a time to fill a device */
 
-/* With rows that are kept, two pieces of them: one is written while the next is rendered. */
+/* With checkpoints, two chunks per interval: one is written while the next is rendered. */
 static uint64_t piece_bytes(const br_passes *p, const pass *t)
 {
     const br_scene *s = &p->e->scene;
@@ -210,8 +210,8 @@ static fth_plan *plan_pass(const br_passes *p, const pass *t, fth_err *err)
     const br_experiment *e = p->e;
     const uint64_t arrays = (e->table ? fth_tensor_bytes(e->table) : 0) +
                             fth_tensor_bytes(e->source) + fth_tensor_bytes(e->mosaic_rotation);
-    /* more than wanted where a row needs it; where even that is too little, because rows are very
-     * long, the budget decides and refuses */
+    /* more than wanted where one row needs it; if rows are too long even for that, the budget
+     * refuses the plan */
     for (uint64_t bytes = piece_bytes(p, t); bytes <= PIECE_BYTES; bytes *= 2) {
         fth_err small = {0};
         const fth_limits limits = {.memory_bytes = arrays + bytes,
@@ -254,7 +254,7 @@ fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experime
 {
     *out = NULL;
     fth_err own = {0};
-    if (!err) err = &own; /* planning tells its status only there */
+    if (!err) err = &own; /* planning reports its status only there */
     fth_mem *mem = fth_context_mem(ctx);
     void *block = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_passes), "bragg passes", &block, err));
@@ -398,7 +398,7 @@ fth_status br_passes_render_rows(br_passes *p, const br_row_sinks *sinks,
     return FTH_OK;
 }
 
-/* Plans were made for what has to be read. */
+/* The plans expect a source here. */
 static fth_source read_only(fth_source s)
 {
     s.data = NULL;

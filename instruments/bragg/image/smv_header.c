@@ -1,8 +1,8 @@
 /* smv_header.c - the header of an SMV image, as it is written (model 12.3).
  *
- * A header has 512 bytes. One that needs more has the next multiple of it and says so. The original
- * says 512 whatever it writes: its text runs on, and the pixels follow the closing brace. In c mode
- * that is written too.
+ * A header has 512 bytes. A longer one has the next multiple of it, and HEADER_BYTES says so. The
+ * original always declares 512: its text runs on, and the pixels follow the closing brace. In c
+ * mode ours does the same.
  */
 #include "smv_header.h"
 
@@ -11,8 +11,7 @@
 
 enum { LINE = 48 }; /* one key with a number */
 
-/* Lines that the original does not have: what tools ask for beside them. DIALS takes whole numbers
- * for the offset alone. */
+/* Lines that the original lacks and tools need. DIALS accepts only an integer for the offset. */
 static int write_ours(const br_experiment *e, int bits, char *text, size_t room)
 {
     char wide[LINE] = "", offset[LINE] = "";

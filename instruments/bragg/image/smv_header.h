@@ -6,8 +6,8 @@
 
 enum { BR_HEADER = 512, BR_HEADER_MOST = 2048 };
 
-/* What stands in front of an SMV image with 16 or 32 bits per pixel (model 12.3): 512 bytes, or as
- * many as the numbers need; not in c mode: at least so many. */
+/* The header of an SMV image with 16 or 32 bits per pixel (model 12.3): 512 bytes, or more where
+ * the numbers need them. */
 typedef struct br_smv_head {
     char text[BR_HEADER_MOST];
     int64_t bytes;

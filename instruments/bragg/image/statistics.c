@@ -1,4 +1,4 @@
-/* statistics.c - sums of an image to the numbers that are printed, and the scales they give. */
+/* statistics.c - from sums of an image to the printed statistics and the scales. */
 #include "image.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ void br_statistics_scales(br_statistics *s, const br_outputs *out)
 
 void br_print_solid_angle(FILE *out, const br_experiment *e, const br_statistics *s)
 {
-    /* The reference divides by all steps, sources and rotations among them. */
+    /* The reference divides by all steps, including sources and rotations. */
     const br_scene *scene = &e->scene;
     const double own = (double)(scene->layers * scene->oversample * scene->oversample);
     const double omega = s->omega / (e->compat_c ? scene->steps : own);

@@ -1,11 +1,11 @@
 /* summary.c - an image and how it was made, as one JSON object: --json of `fathom bragg`.
  *
- * Numbers have 17 digits, so that a program can make the same image from them; parameters are in
+ * Numbers have 17 digits, so that a program can reproduce the image from them; parameters are in
  * the units in which they are typed.
  */
 #include "summary.h"
 
-/* A text; none where it is empty. */
+/* A text; null where it is empty. */
 static void put_text(fth_json_writer *w, const char *key, const char *v)
 {
     fth_json_text(w, key, v && *v ? v : NULL);

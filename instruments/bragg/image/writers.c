@@ -1,8 +1,8 @@
 /* writers.c - pixels as they are stored in int, PGM and noise files, built of engine operations.
  *
- * The reference converts reals to small integers as its processor does: to 32 bits, of which the
- * low ones are kept, with a number that does not fit giving the lowest. `br_low_bits` is that rule;
- * it only shows where a pixel is negative or not a number.
+ * The reference converts reals to small integers as its processor does: to 32 bits, keeping the low
+ * ones; a number that does not fit becomes the lowest integer. `br_low_bits` is that rule; it
+ * matters only for negative pixels and NaN.
  */
 #include "../ops/detector/noise.h"
 #include "image.h"
@@ -45,7 +45,7 @@ fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, doubl
     fth_graph *g = image.graph;
     const fth_val v = fth_add(fth_mul(fth_cast(image, FTH_F64), scale), real(g, adc));
     const fth_val clipped = fth_min(fth_max(v, real(g, 0)), real(g, 65535));
-    /* the half is added in f64, the sum rounded to f32, and only then cut */
+    /* the half is added in f64, the sum rounded to f32, and then truncated */
     const fth_val half_up = fth_floor(fth_cast(fth_add(clipped, real(g, 0.5)), FTH_F32));
     const fth_val pixel = br_low_bits(fth_cast(half_up, FTH_F64), 65535, FTH_U16);
     return fth_label(br_within(scene, pixel, fth_const_i64(g, FTH_U16, 0)), "int pixels");
@@ -65,7 +65,7 @@ fth_val br_counts(const br_scene *scene, fth_val image, const br_ran1 *random, i
     fth_graph *g = image.graph;
     if (br_has(scene, BR_QUIRK_SHARED_RAN1))
         return fth_cast(br_serial_poisson(scene, image, random), FTH_F64);
-    /* counts above 1e15 are far beyond every pixel, and what is not a number counts nothing */
+    /* 1e15 is far beyond the range of any pixel; NaN counts as 0 */
     const fth_val mean = fth_cast(image, FTH_F64);
     const fth_val positive = fth_select(fth_gt(mean, real(g, 0)), mean, real(g, 0));
     const fth_val most = fth_min(positive, real(g, 1e15));

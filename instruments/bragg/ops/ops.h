@@ -22,8 +22,8 @@ typedef struct br_inputs {
 } br_inputs;
 
 /* The image, f32 or f64 [slow fast]; pixels outside the ROI or masked are 0. fth_out 1: f64 [slow],
- * sum of the solid angles of all layers and subpixels; fth_out 2: i64 [slow], samples that were to
- * be interpolated and were out of range. Has a vjp for param and table. */
+ * sum of the solid angles of all layers and subpixels; fth_out 2: i64 [slow], samples out of range
+ * of the interpolation. Has a vjp for param and table. */
 fth_val br_render_(fth_site site, const br_scene *scene, const br_inputs *in, fth_dtype dtype);
 #define br_render(scene, in, dtype) br_render_(FTH_HERE, (scene), (in), (dtype))
 
@@ -42,12 +42,12 @@ fth_status br_chain_start(const br_scene *scene, const double *param, const doub
 fth_val br_jacobian_(fth_site site, const br_scene *scene, const br_inputs *in);
 #define br_jacobian(scene, in) br_jacobian_(FTH_HERE, (scene), (in))
 
-/* Their product with cotangents `bar`, f64 [slow fast], of the image: the gradient, f64 [param]. It
- * keeps no derivatives of pixels. */
+/* Their product with cotangents `bar`, f64 [slow fast], of the image: the gradient, f64 [param].
+ * Derivatives of pixels are not stored. */
 fth_val br_param_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar);
 #define br_param_gradient(scene, in, bar) br_param_gradient_(FTH_HERE, (scene), (in), (bar))
 
-/* Sums of a least-squares step for weights w and errors e (what the model lacks), both f64 [slow
+/* Sums of a least-squares step for weights w and residuals e (measured minus model), both f64 [slow
  * fast]: sum of w J J^T, f64 [param param2], and fth_out 1: sum of w e J, f64 [param]. The axis
  * param2 is declared by the caller. */
 fth_val br_normal_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val weight,

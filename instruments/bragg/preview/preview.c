@@ -1,7 +1,7 @@
-/* preview.c - the picture of an image: slow goes down, fast to the right, as it lies in the file.
+/* preview.c - the picture of an image: slow downwards, fast to the right, as stored in the file.
  *
- * Pixels are pooled by the figure when there are more than fit, and the largest of a pool is shown:
- * a spot of one pixel must not vanish.
+ * The figure pools pixels when there are more than fit, and shows the largest of a pool: a spot of
+ * one pixel must stay visible.
  */
 #include "preview.h"
 #include "rings.h"
@@ -12,8 +12,8 @@
 
 enum { INCHES = 7, DPI = 150 };
 
-/* Limits of the colours. The direct beam and a few spots outshine everything: the upper end is a
- * multiple of the rms, five decades above the lower one, or above nothing. */
+/* Limits of the colours. The direct beam and a few spots are far brighter than the rest: the upper
+ * end is a multiple of the rms; the lower one is five decades below it, or 0. */
 static fth_colours colours_of(const br_preview *p)
 {
     fth_colours c = {.map = FTH_MAP_VIRIDIS, .low = p->low, .high = p->high};
@@ -49,7 +49,7 @@ static void describe(const br_preview *p, const br_experiment *e, const fth_sour
     br_rings_draw(r, panel, s);
 }
 
-/* Draws it, or with `bytes` only says what that would take. */
+/* Draws it, or with `bytes` only returns the memory it would take. */
 static fth_status make(const br_preview *p, const br_experiment *e, const fth_source *image,
                        uint64_t *bytes, fth_err *err)
 {
@@ -84,7 +84,7 @@ fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err
     const int64_t size[2] = {e->scene.slow, e->scene.fast};
     const fth_source none = fth_source_planned(FTH_F32, 2, size);
     br_preview bounded = *p;
-    bounded.low = 1; /* limits that are given need no look at the image */
+    bounded.low = 1; /* given limits need no pass over the image */
     bounded.high = 10;
     uint64_t bytes = 0;
     fth_mem_stats now;

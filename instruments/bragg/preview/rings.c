@@ -1,8 +1,7 @@
-/* rings.c - lines of equal resolution, followed through a coarse grid of the detector.
+/* rings.c - lines of equal resolution, traced through a coarse grid of the detector.
  *
- * The scattering angle is known at every pixel of any detector, flat or bent, and its level lines
- * are found by marching squares: no formula for a conic section is needed, nor one for each
- * geometry.
+ * The scattering angle is known at every pixel of any detector, flat or curved, and marching
+ * squares find its level lines: no formula per geometry is needed.
  */
 #include "rings.h"
 #include "../ops/render/view.h"
@@ -29,7 +28,7 @@ static void set_nodes(field *f, int axis, int64_t pixels)
 
 static fth_status fill(field *f, const br_experiment *e, fth_err *err)
 {
-    br_scene one = e->scene; /* centres of pixels; the cell is not looked at */
+    br_scene one = e->scene; /* centres of pixels; the cell is not used */
     one.oversample = one.phis = one.mosaics = one.layers = 1;
     one.mosaic_given = 0;
     void *work = NULL;
@@ -92,7 +91,7 @@ static int pieces(const field *f, int x, int y, double level, double piece[2][4]
     return n / 2;
 }
 
-/* The text of a ring stands at its upper right, as far from the edges as it is long. */
+/* The label of a ring is at its upper right, as far from the edges as it is long. */
 static void note_label(br_rings *r, const field *f, int ring, const double *at)
 {
     const double most[2] = {f->at[0][f->cells[0]], f->at[1][f->cells[1]]};
@@ -114,7 +113,7 @@ static void note_piece(br_rings *r, const field *f, int ring, const double piece
     r->fast[at + 2] = r->slow[at + 2] = (double)NAN;
 }
 
-/* Counts the points of all lines; writes them where there is room for them. */
+/* Counts the points of all lines; stores them where the arrays have room. */
 static void follow(br_rings *r, const field *f)
 {
     r->points = 0;
@@ -140,8 +139,8 @@ static double part(const double *a, const double *first, const double *second, c
            (first[0] * n[0] + first[1] * n[1] + first[2] * n[2]);
 }
 
-/* Where the beam goes through the detector. The frame's own numbers are of a detector before it was
- * turned by two theta; a bent one is defined by them. */
+/* Where the beam passes through the detector. The frame's own numbers are before the two-theta
+ * rotation; a curved detector is defined by them. */
 static void set_beam(br_rings *r, const br_experiment *e)
 {
     const br_scene *s = &e->scene;

@@ -1,4 +1,4 @@
-/* rings.h - lines of equal resolution on a detector, whichever way it is tilted or bent.
+/* rings.h - lines of equal resolution on a detector, tilted or curved in any way.
  *
  * Coordinates are in pixels, with the centre of the first pixel at (0, 0). A line is open where its
  * numbers are NaN.
@@ -14,7 +14,7 @@ typedef struct br_rings {
     fth_mem *mem;
     int n;
     double d[BR_RINGS];           /* Angstrom, from large to small */
-    double label_at[BR_RINGS][2]; /* fast, slow: a place on the ring; NaN: none that is good */
+    double label_at[BR_RINGS][2]; /* fast, slow: position of its label; NaN: none */
     double *fast, *slow;          /* the lines of all rings */
     int64_t points;
     double beam[2]; /* where the beam would hit: fast, slow */

@@ -13,8 +13,8 @@ struct fth_bragg {
     br_flags flags;
     br_experiment e;
     bool resolved;
-    const char *smv32, *cbf; /* files that are no flags of nanoBragg; NULL: none */
-    fth_tensor *texts[32];   /* values of flags that name files, which flags point into */
+    const char *smv32, *cbf; /* files beyond the flags of nanoBragg; NULL: none */
+    fth_tensor *texts[32];   /* texts of flag values, which flags point into */
     int n_texts;
 };
 
@@ -45,7 +45,7 @@ void fth_bragg_destroy(fth_bragg *b)
 
 /* ---- flags ---- */
 
-/* Flags keep pointers to their texts, and the caller's end with the call. */
+/* Flags keep pointers to their texts, so the caller's texts are copied. */
 static fth_status keep(fth_bragg *b, const char *text, const char **out, fth_err *err)
 {
     const int64_t n = (int64_t)strlen(text) + 1;
@@ -108,7 +108,7 @@ fth_status fth_bragg_set(fth_bragg *b, const char *flag, const char *const *valu
     return br_flags_set_each(&b->flags, flag, kept, n, err);
 }
 
-/* ---- files: those that are named, and no other ---- */
+/* ---- files: only those that are named ---- */
 
 static fth_status refuse(const char *flag, const char *why, const char *hint, fth_err *err)
 {
@@ -117,7 +117,7 @@ static fth_status refuse(const char *flag, const char *why, const char *hint, ft
     return FTH_E_USAGE;
 }
 
-/* What would change nothing is a mistake. */
+/* A flag without effect is an error. */
 static fth_status check_outputs(const fth_bragg *b, fth_err *err)
 {
     const bool *given = b->flags.given;
@@ -129,18 +129,18 @@ static fth_status check_outputs(const fth_bragg *b, fth_err *err)
                 {BR_FLAG_PROGRESS, "progress"}};
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         if (given[text[i].id])
-            return refuse(text[i].name, "it prints, and here nothing is printed",
+            return refuse(text[i].name, "it prints text, and this function prints nothing",
                           "leave it out, or use the program", err);
     const bool noise = given[BR_FLAG_NOISEFILE] && b->flags.write_noise,
                ints = given[BR_FLAG_INTFILE], pgm = given[BR_FLAG_PGMFILE] && b->flags.write_pgm;
     if (given[BR_FLAG_ADC] && !ints && !noise && !b->smv32)
-        return refuse("adc", "no image is written that it is an offset of",
+        return refuse("adc", "it is the offset of integer images, and none is written",
                       "name one with intfile, noisefile or smv32", err);
     if (given[BR_FLAG_SCALE] && !ints)
-        return refuse("scale", "no image is written that it is the scale of",
+        return refuse("scale", "it is the scale of the integer image, and none is written",
                       "name one with intfile", err);
     if (given[BR_FLAG_PGMSCALE] && !pgm)
-        return refuse("pgmscale", "no picture is written that it is the scale of",
+        return refuse("pgmscale", "it is the scale of the picture, and none is written",
                       "name one with pgmfile", err);
     return FTH_OK;
 }
@@ -217,7 +217,7 @@ void fth_bragg_size(const fth_bragg *b, int64_t *slow, int64_t *fast)
     *fast = b->resolved ? b->e.scene.fast : 0;
 }
 
-/* ---- what is made of it ---- */
+/* ---- results ---- */
 
 static fth_status must_be_resolved(const fth_bragg *b, fth_err *err)
 {
@@ -280,7 +280,8 @@ fth_status fth_bragg_jacobian(fth_bragg *b, const char *const *param, int n, dou
     fth_tensor *t = NULL, *which = NULL, *units = NULL;
     FTH_TRY(must_be_resolved(b, err));
     if (has_files(&b->e.out))
-        return refuse("jacobian", "an output file was named, and derivatives have none",
+        return refuse("jacobian",
+                      "an output file was named, and derivatives are not written to files",
                       "name it where the image is made", err);
     if (n < 1 || n > BR_PARAMS)
         return FTH_FAIL(err, FTH_E_USAGE, "1 to %d parameters are expected, not %d", (int)BR_PARAMS,

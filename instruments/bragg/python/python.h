@@ -19,8 +19,8 @@ FTH_API FTH_MUST_USE fth_status fth_bragg_create(fth_bragg **out, fth_context *c
                                                  const char *compat, fth_err *err);
 FTH_API void fth_bragg_destroy(fth_bragg *b); /* NULL is allowed */
 /* A flag of nanoBragg without its dash and its values; of a switch none, or "true" or "false"; one
- * for all edges, such as N, also takes one for each. Those of Fathom, with one value: "quirk"
- * (phi-carryover=on), "precision", "fdump", "smv32", "cbf", and "seed", which is that of all
+ * value for all edges, such as N, may also be one for each. Those of Fathom, with one value:
+ * "quirk" (phi-carryover=on), "precision", "fdump", "smv32", "cbf", and "seed", the seed of all
  * streams.
  */
 FTH_API FTH_MUST_USE fth_status fth_bragg_set(fth_bragg *b, const char *flag,
@@ -28,7 +28,7 @@ FTH_API FTH_MUST_USE fth_status fth_bragg_set(fth_bragg *b, const char *flag,
 /* Once, after the last flag: reads files, checks everything. */
 FTH_API FTH_MUST_USE fth_status fth_bragg_resolve(fth_bragg *b, fth_err *err);
 FTH_API void fth_bragg_size(const fth_bragg *b, int64_t *slow, int64_t *fast);
-/* Photons, f32 [slow fast]; the files that flags name are written beside, and no other. */
+/* Photons, f32 [slow fast]; writes the files that flags name, and no others. */
 FTH_API FTH_MUST_USE fth_status fth_bragg_render(fth_bragg *b, float *image, fth_err *err);
 /* Derivatives by n parameters, in their typed units: f64 [slow fast n]. */
 FTH_API FTH_MUST_USE fth_status fth_bragg_jacobian(fth_bragg *b, const char *const *param, int n,

@@ -1,8 +1,8 @@
 /* random.c - ran1, gaussdev, poidev, gammln and the rotation of a cap, to the bit of float32.
  *
- * The one idea: which products are single and which double decides the deviates, so every cast
- * below is part of the algorithm (model 13). Do not merge expressions. Deviates take their
- * uniform numbers by BR_DRAW: a device makes them ahead (ops/staged.h).
+ * Deviates depend on which products are single and which double, so every cast below is part of the
+ * algorithm (model 13). Do not merge expressions. Deviates take their uniform numbers through
+ * BR_DRAW: a device generates them ahead (ops/detector/staged.h).
  */
 #include "random.h"
 
@@ -31,7 +31,7 @@ static BR_BOTH int64_t step(int64_t seed)
     return next < 0 ? next + M : next;
 }
 
-/* Eight steps bring even a seed of 63 bits below M, so all of the table is in [0, M). */
+/* After eight steps even a seed of 63 bits is below M, so the whole table is in [0, M). */
 static BR_BOTH int64_t fill(br_ran1 *r, int64_t seed)
 {
     seed = seed == INT64_MIN ? INT64_MAX : -seed;
@@ -56,8 +56,8 @@ BR_BOTH float br_uniform(br_ran1 *r, int64_t *seed)
 {
     if (*seed <= 0 || r->y == 0) *seed = fill(r, *seed);
     *seed = step(*seed);
-    /* A positive seed of more than 31 bits steps below 0 and puts that in the table; the next call
-     * fills it anew. The mask matters only if another stream looks in between. */
+    /* A positive seed of more than 31 bits becomes negative and enters the table; the next call
+     * refills it. The mask matters only if another stream reads the table in between. */
     const int j = (int)(r->y / DIVIDE) & (TABLE - 1);
     r->y = r->table[j];
     r->table[j] = *seed;
@@ -136,7 +136,7 @@ static BR_BOTH float normal(br_ran1 *r, float mean, int64_t *seed)
     return (float)((double)mean + sqrt((double)mean) * (double)br_gauss(r, seed));
 }
 
-/* Arithmetic makes a NaN of other bits on each machine, and a constant NAN is one of them. */
+/* Return one canonical NaN: the bits of a NaN from arithmetic differ between machines. */
 static BR_BOTH float no_number(void)
 {
     const uint32_t bits = 0x7fc00000;

@@ -13,10 +13,10 @@
 
 typedef struct br_ran1 {
     int64_t y, table[32];
-    int64_t seed; /* of the stream in hand: br_ran1(r, &r->seed) */
+    int64_t seed; /* of the current stream: br_ran1(r, &r->seed) */
     float spare;  /* of br_gauss */
     bool has_spare;
-    /* what br_poisson keeps while the mean stays the same; mean_known false at the start */
+    /* cached by br_poisson while the mean stays the same; mean_known is false at the start */
     float mean, root, log_mean, g;
 } br_ran1;
 

@@ -1,6 +1,6 @@
 /* columns.c - lines of numbers: sources, stol tables (model 14.1).
  *
- * Without `strict` every word is a number, 0 where it is none: so the reference reads them.
+ * Without `strict` every word is a number, 0 where it is not one, as in the reference.
  */
 #include "read.h"
 
@@ -10,8 +10,8 @@
 
 static const char delimiters[] = " \t,;:!\v\f\r";
 
-/* The numbers of a line into v[0..columns), NaN where there are no more. In the reference a line
- * that ends with a word has no end: what is missing after it is 0. */
+/* The numbers of a line into v[0..columns), NaN where there are no more. In the reference, columns
+ * missing after a line that ends with a word are 0. */
 static fth_status split(const fth_reader *t, const fth_text_line *line, double *v, int columns,
                         bool strict, fth_err *err)
 {

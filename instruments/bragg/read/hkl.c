@@ -1,7 +1,7 @@
-/* hkl.c - structure factors from a text list, and the dump that is read faster the next time.
+/* hkl.c - structure factors from a text list, and the binary dump that is faster to read.
  *
  * The list is read twice: for its ranges, then into the table. Nothing is allocated before the size
- * of the table is known to be sensible.
+ * of the table is checked.
  */
 #include "read.h"
 #include "sha256.h"
@@ -23,7 +23,7 @@ typedef struct entry {
 
 typedef fth_status next_fn(fth_reader *t, entry *e, bool *found, fth_err *err);
 
-/* Four numbers, wherever lines end. */
+/* Four numbers, regardless of line ends. */
 static fth_status next_four(fth_reader *t, entry *e, bool *found, fth_err *err)
 {
     e->digits = true;
@@ -142,7 +142,8 @@ static void put_default(const br_reflections *r, double default_F)
                 F[(h * size[1] + k) * size[2] + l] = default_F;
 }
 
-/* The second reading takes digits alone: it ends at the first index with a point (c mode). */
+/* The second reading accepts only digits: it ends at the first index with a decimal point (c
+ * mode). */
 static fth_status fill(fth_reader *t, next_fn *next, const br_reflections *r, fth_err *err)
 {
     int64_t size[3];
@@ -255,7 +256,7 @@ fth_status br_dump_read(br_reflections *out, fth_mem *mem, const char *path, fth
     return FTH_OK;
 }
 
-/* /dev/null and its like: a file put in their place would be there for everybody. */
+/* /dev/null and other devices: renaming a file over one would replace it for everybody. */
 static bool is_device(const char *path)
 {
     return fth_path_kind_of(path) == FTH_PATH_DEVICE;

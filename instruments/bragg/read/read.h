@@ -1,14 +1,14 @@
-/* read.h - what is read from small files: reflections, matrix, columns of numbers, image headers.
+/* read.h - readers of small files: reflections, matrix, columns of numbers, image headers.
  *
- * `strict` is what a file is read with where the quirk for lenient reading is off: comments are
- * known, malformed lines are errors. Every error names the file and the line or byte.
+ * `strict` reading is used where the quirk for lenient reading is off: comments are allowed,
+ * malformed lines are errors. Every error names the file and the line or byte.
  */
 #ifndef BRAGG_READ_H
 #define BRAGG_READ_H
 
 #include <fathom/fathom.h>
 
-/* Bytes as the reference takes them: a mark before UTF-8 is text, a zero byte ends a line. */
+/* Bytes as the reference reads them: a byte order mark is text, a zero byte ends a line. */
 #define BR_AS_WRITTEN (&(const fth_reader_options){.keep_bom = true, .allow_nul = true})
 
 /* ---- structure factors (model 6.1, 6.3) ---- */

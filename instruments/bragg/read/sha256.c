@@ -46,7 +46,7 @@ static void block(uint32_t *h, const unsigned char *p)
     for (int i = 0; i < 8; i++) h[i] += v[i];
 }
 
-/* The bytes that are left, a bit, zeros and the length in bits: one block or two. */
+/* The remaining bytes, a 1 bit, zeros and the length in bits: one block or two. */
 static void last(uint32_t *h, const char *rest, size_t n, uint64_t bytes)
 {
     unsigned char end[2 * BLOCK] = {0};

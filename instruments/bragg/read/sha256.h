@@ -1,4 +1,4 @@
-/* sha256.h - SHA-256 of a file (FIPS 180-4): which list a dump was made from. */
+/* sha256.h - SHA-256 of a file (FIPS 180-4): records which list a dump was made from. */
 #ifndef BRAGG_SHA256_H
 #define BRAGG_SHA256_H
 

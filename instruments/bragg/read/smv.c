@@ -1,6 +1,6 @@
 /* smv.c - headers of SMV images, as they are read (model 14.2), and the pixels behind them.
  *
- * A header has 512 bytes, or a multiple of that which it names. That of the original may name 512
+ * A header has 512 bytes, or a multiple of that which it names. One of the original may declare 512
  * and run on: the pixels follow the closing brace.
  */
 #include "read.h"
@@ -27,7 +27,7 @@ static const char *value_of(const header *h, const char *key)
     const char *found = NULL;
     for (const char *p = h->text; (p = strstr(p, key)) != NULL; p += n) {
         if (!h->substring) {
-            /* it starts its line, or follows the end of another */
+            /* it starts a line, or follows the end of another key */
             const char *b = p;
             while (b > h->text && (b[-1] == ' ' || b[-1] == '\t')) b--;
             if (b > h->text && !strchr("\n\r;{", b[-1])) continue;
@@ -38,7 +38,7 @@ static const char *value_of(const header *h, const char *key)
     }
     if (!found) return NULL;
     const char *equal = strchr(found + n, '=');
-    return equal ? equal + 1 : ""; /* a key without a value is 0 to the reference */
+    return equal ? equal + 1 : ""; /* the reference reads a key without a value as 0 */
 }
 
 static double number_of(header *h, const char *key, double unit)
@@ -46,7 +46,7 @@ static double number_of(header *h, const char *key, double unit)
     const char *text = value_of(h, key), *end;
     if (!text) return (double)NAN;
     const double v = fth_strtod(text, &end);
-    if (end == text && !h->substring) h->wrong = key; /* atof of the reference says 0 */
+    if (end == text && !h->substring) h->wrong = key; /* atof returns 0 in the reference */
     return v / unit;
 }
 
@@ -88,7 +88,7 @@ static fth_status parse(br_image_header *out, header *h, const char *path, fth_e
     if (h->wrong)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: expected a number for %s, found none", path,
                         h->wrong);
-    h->substring = false; /* the reference asks neither, so an exact match is ours to choose */
+    h->substring = false; /* the reference checks neither, so we match exactly */
     out->big_endian = says(h, "BYTE_ORDER", "big_endian");
     out->is_u16 = says(h, "TYPE", "unsigned_short") || !value_of(h, "TYPE");
     out->is_u32 = says(h, "TYPE", "unsigned_long") || says(h, "TYPE", "unsigned_int") ||
@@ -134,8 +134,8 @@ static fth_status parse_to(br_image_header *out, const fth_reader *t, int64_t by
     return s;
 }
 
-/* Where the pixels start when the text runs on behind the bytes that it says it has; 0: it does
- * not. The size of the file must say the same: pixels can look like the end of a text. */
+/* Where the pixels start when the text runs past its declared length; 0: it does not. The size of
+ * the file must agree: pixels can look like the end of a text. */
 static int64_t run_on(const br_image_header *h, const fth_reader *t)
 {
     const char *brace = memchr(t->buffer, '}', t->n);
@@ -160,7 +160,7 @@ fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *
     fth_status s = take_header(&t, &bytes, err);
     if (s == FTH_OK) s = parse_to(out, &t, bytes, substring, err);
     const int64_t end = s == FTH_OK ? run_on(out, &t) : 0;
-    /* the original looks for keys in the bytes that the header says it has */
+    /* the original looks for keys in the declared bytes of the header */
     if (end > 0 && !substring) s = parse_to(out, &t, end, substring, err);
     if (end > 0) out->bytes = end;
     out->said = bytes;

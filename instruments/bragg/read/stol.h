@@ -1,7 +1,7 @@
-/* stol.h - amplitudes scattered by something without a lattice, as a table over sin(theta)/lambda.
+/* stol.h - amplitudes scattered without a lattice, as a table over sin(theta)/lambda.
  *
  * Between its rows F follows the cubic through the four rows around. Two guard rows at each end
- * hold the end values at infinity: the last cubics become parabolas, and outside F goes on along
+ * hold the end values at infinity: the last cubics become parabolas, and outside F continues along
  * the line through the last two rows.
  */
 #ifndef BRAGG_STOL_H
@@ -24,8 +24,8 @@ typedef struct br_stol {
 
 /* A file of two columns, x and F; x times `unit` is sin(theta)/lambda in 1/m; F is 0 where it is
  * missing. Strict reading sorts the rows, and of several with one x the last counts. Else they are
- * used as they stand, as the reference does: around the first row that is followed by a larger x
- * than the one looked for, in a file that may have rows out of order. */
+ * used in file order, as the reference does: around the first row that is followed by an x larger
+ * than the one looked up, even if rows are out of order. */
 fth_status br_stol_read(br_stol *out, fth_mem *mem, const char *path, double unit, bool strict,
                         fth_err *err);
 /* n rows from 0, `step` apart (1/m), of F = 1. */

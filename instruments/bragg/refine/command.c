@@ -1,8 +1,8 @@
 /* command.c - the command that makes the refined model.
  *
- * Later flags win, so what was found is written behind what was typed. Choices that follow from
- * parameters (oversampling, cells of a crystal of given size) are written out: they belong to the
- * model that was fitted, and might else come out differently.
+ * Later flags override earlier ones, so refined values are appended to the given flags. Choices
+ * derived from parameters (oversampling, cells of a crystal of given size) are written out: they
+ * belong to the fitted model, and could otherwise change.
  */
 #include "refine.h"
 
@@ -25,7 +25,7 @@ static void add(line *l, const char *fmt, ...)
     l->n += n > 0 ? (size_t)n : 0;
 }
 
-/* A word as a shell reads it. */
+/* A word quoted for a shell. */
 static void add_word(line *l, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -99,7 +99,7 @@ static void add_detector(line *l, const br_experiment *e, const br_variables *v)
         add(l, " -pivot %s", s->pivot == BR_PIVOT_SAMPLE ? "sample" : "beam");
 }
 
-/* The mode, and each quirk that is not as the mode has it. */
+/* The mode, and each quirk that differs from the mode. */
 static void add_mode(line *l, const br_experiment *e)
 {
     const uint32_t usual = e->compat_c ? BR_QUIRKS_C : 0;

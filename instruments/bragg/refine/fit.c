@@ -1,9 +1,8 @@
-/* fit.c - Fisher scoring on the whole image: one graph, one plan, run again with other
- * parameters.
+/* fit.c - Fisher scoring on the whole image: one graph, one plan, run again with other parameters.
  *
- * A run gives, for the parameters it is told, the likelihood, its gradient and the normal matrix.
- * The derivatives of the image never exist: br_normal makes them for a few pixels and sums up.
- * Pixels that the model leaves almost dark would count without bound when the model is off, so the
+ * A run computes the likelihood, its gradient and the normal matrix for given parameters. The
+ * derivatives of the image are never stored: br_normal computes them for a few pixels and sums up.
+ * Pixels where the model is almost dark would get unbounded weights when the model is off, so the
  * variance of a pixel has a floor; it starts near the mean of the image and ends far below it.
  */
 #include "fit.h"
@@ -31,7 +30,8 @@ static fth_val used_of(br_fit *f, fth_val value, fth_val mask)
 }
 
 /* Minus twice the logarithm of the likelihood, against that of a perfect model. Below the floor it
- * goes on as a parabola, so that its slope is (photons - model) / max(model, floor) everywhere. */
+ * continues as a parabola, so that its slope is (photons - model) / max(model, floor)
+ * everywhere. */
 static fth_val deviance_of(fth_val photons, fth_val model, fth_val raised, fth_val floor)
 {
     fth_graph *g = photons.graph;
@@ -118,7 +118,7 @@ void br_fit_close(br_fit *f)
 
 /* ---- runs ---- */
 
-/* Correlation of image and model, and what it would be if only noise kept them apart. */
+/* Correlation of image and model, and its value if they differed only by noise. */
 static void compare(br_fit_point *p, const double *sum)
 {
     const double n = fmax(sum[BR_FIT_USED], 1), d = sum[BR_FIT_PHOTONS], m = sum[BR_FIT_MODEL];

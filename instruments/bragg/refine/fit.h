@@ -20,11 +20,11 @@ enum {
     BR_FIT_OUTPUTS
 };
 
-/* All that is known of one set of parameters. */
+/* Everything computed for one set of parameters. */
 typedef struct br_fit_point {
     double param[BR_PARAMS];
     double floor, deviance, chi2, expected, photons, model, used;
-    double match, best_match; /* correlation with the image; as good as noise lets it be */
+    double match, best_match; /* correlation with the image; its limit from noise */
     double gradient[BR_PARAMS], normal[BR_PARAMS][BR_PARAMS];
 } br_fit_point;
 
@@ -43,7 +43,7 @@ typedef struct br_fit {
 /* The plan. `e` and `o` outlive it; nothing is computed yet. br_fit_at changes e->param. */
 fth_status br_fit_open(br_fit *f, fth_context *ctx, br_experiment *e, const br_observed *o,
                        fth_err *err);
-void br_fit_close(br_fit *f); /* also of one whose opening failed */
+void br_fit_close(br_fit *f); /* also after a failed open */
 fth_status br_fit_at(br_fit *f, const double *param, double floor, const fth_run_options *opt,
                      br_fit_point *out, fth_err *err);
 
@@ -63,7 +63,7 @@ typedef struct br_solver {
 } br_solver;
 fth_status br_solver_open(br_solver *s, fth_context *ctx, int n, fth_err *err);
 void br_solver_close(br_solver *s);
-/* FTH_E_NUMERIC: a variable has no effect on the image, or several cannot be told apart. */
+/* FTH_E_NUMERIC: a variable has no effect on the image, or several are indistinguishable. */
 fth_status br_solver_at(br_solver *s, const br_fit_point *p, const br_variables *v, br_normal *out,
                         fth_err *err);
 /* Step of each variable, damped; covariance of variables. */

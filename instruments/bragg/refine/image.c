@@ -1,7 +1,7 @@
 /* image.c - an image to fit, from any file that holds one.
  *
- * What a file is, its first bytes tell; one that tells nothing is plain float32 and must have
- * exactly the bytes of the detector. Pixels stay in the file and are read when they are needed.
+ * The first bytes identify the format; an unknown file is plain float32 and must have exactly the
+ * bytes of the detector. Pixels stay in the file and are read when they are needed.
  */
 #include "../read/read.h"
 #include "refine.h"
@@ -105,7 +105,7 @@ static fth_status open_hdf5(br_observed *o, fth_mem *mem, const char *path, cons
         if (fth_h5_kind_of(o->h5, usual[i]) == FTH_H5_DATASET) dataset = usual[i];
     if (dataset) return fth_h5_source(o->h5, dataset, &o->base, err);
     FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no image at %s or other usual places", path, usual[0]);
-    fth_err_hint(err, "name its place with --dataset");
+    fth_err_hint(err, "name its path with --dataset");
     return FTH_E_FILE_KEY;
 }
 

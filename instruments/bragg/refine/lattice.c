@@ -1,9 +1,9 @@
-/* lattice.c - make the spots of an image have whole indices.
+/* lattice.c - fit the lattice so that the spots of an image have integer indices.
  *
- * The index of a spot is a smooth function of the parameters, and its distance to the nearest whole
- * number a residual: no model of the intensities is needed, and the reach is half an index, which
- * is N/2 times the width of a spot. What the start is believed to be good for tells which spots are
- * indexed without doubt; fitting those makes it better, and more spots follow.
+ * The index of a spot is a smooth function of the parameters, and its distance to the nearest
+ * integer a residual: no model of the intensities is needed, and the radius of convergence is half
+ * an index, N/2 times the width of a spot. The assumed uncertainty of the start decides which spots
+ * are indexed unambiguously; fitting those reduces it, and more spots follow.
  */
 #include "refine.h"
 
@@ -12,8 +12,8 @@
 
 enum { ROUNDS = 40, GLANCE = 10, FEWEST = 40, FEW = 150, DRAWS = 60 };
 static const double DOUBT = 0.25; /* spots whose index is known better than this are used */
-static const double CALM = 0.01;  /* ends when no variable moves by more standard errors */
-static const double SLACK = 2.0;  /* spots are not where their lattice points are: errors grow */
+static const double CALM = 0.01;  /* ends when no variable changes by more standard errors */
+static const double SLACK = 2.0;  /* widens errors: spots are not exactly at their lattice points */
 
 static const double ENOUGH = 0.75; /* of the spots agree: the lattice is found */
 
@@ -24,20 +24,20 @@ typedef struct fit {
     const double *source; /* of one beam: the mean of all */
     const br_variables *v;
     double width[BR_PARAMS]; /* spread of parameters inside a spot: mosaic, spindle, pixel */
-    double sigma[BR_PARAMS]; /* of variables: what is believed of the start */
+    double sigma[BR_PARAMS]; /* of variables: assumed uncertainty of the start */
     double beam[BR_SRC_COLUMNS];
     br_placed placed;
     br_dual abc[3][3]; /* in the middle of the rotation */
 } fit;
 
-/* ---- index of a place on the detector ---- */
+/* ---- index of a position on the detector ---- */
 
 static br_dual dot(const br_dual *a, const br_dual *b)
 {
     return br_add(br_add(br_mul(a[0], b[0]), br_mul(a[1], b[1])), br_mul(a[2], b[2]));
 }
 
-/* v turned about a constant unit axis u by t. */
+/* v rotated about a constant unit axis u by t. */
 static void turn(br_dual *v, const double *u, br_dual t)
 {
     const br_dual c = br_cos(t), s = br_sin(t), one = br_num(1);
@@ -86,8 +86,8 @@ static void by_variable(const br_variables *v, const br_dual *h, double *out)
         if (v->of[p] >= 0) out[v->of[p]] += h->d[p];
 }
 
-/* Variance of one index inside a spot: half the width that the number of cells gives it, and
- * whatever else makes it broad. */
+/* Variance of one index inside a spot: half the width from the number of cells, and the other
+ * causes of broadening. */
 static double spread(const fit *f, const br_dual *h, int axis)
 {
     const double cells = 0.5 / f->scene->cells[axis];
@@ -142,8 +142,8 @@ typedef struct round_ {
     double score; /* sum over used spots: 1 for one that fits */
 } round_;
 
-/* Indices of all spots with what follows from them, and the doubt that is left about them: the
- * standard deviation of the least certain one. */
+/* Indices of all spots with their derivatives, and their remaining uncertainty: the standard
+ * deviation of the least certain one. */
 static void look(const fit *f, br_spots *s, const square cov)
 {
     br_dual h[3];
@@ -167,7 +167,8 @@ static void add_spot(const fit *f, const br_spot *spot, double weight, round_ *r
     double z = 0;
     for (int i = 0; i < 3; i++)
         z += spot->off[i] * spot->off[i] / (spot->spread[i] + spot->doubt * spot->doubt);
-    /* Side maxima and what else is no spot of this lattice: the farther out, the less it counts. */
+    /* Down-weights side maxima and spots of other origin, the more the farther they are from an
+     * integer index. */
     const double robust = 1 / ((1 + z / 4) * (1 + z / 4));
     r->agree += z < 9;
     r->score += robust;
@@ -182,7 +183,7 @@ static void add_spot(const fit *f, const br_spot *spot, double weight, round_ *r
     }
 }
 
-/* The doubt up to which spots are used: DOUBT, or what the surest few have. */
+/* The uncertainty up to which spots are used: DOUBT, or that of the most certain few. */
 static double limit_of(const br_spots *s)
 {
     double best[FEWEST];
@@ -210,7 +211,7 @@ static void add_spots(const fit *f, br_spots *s, const square cov, round_ *r)
 
 /* ---- the fit ---- */
 
-/* What a start is believed to be good for: half a degree, half a percent, a pixel and a half. */
+/* Assumed uncertainty of a start: half a degree, half a percent, a pixel and a half. */
 static void believe(fit *f, const double *param, double reach)
 {
     const double degree = BR_DEGREE;
@@ -247,7 +248,7 @@ static void find_widths(fit *f, double mosaic)
     f->width[BR_XB] = f->width[BR_YB] = s->pixel / sqrt(12);
 }
 
-/* One beam that stands for all of them. */
+/* One beam that represents all of them. */
 static void mean_beam(fit *f)
 {
     double length = 0;
@@ -284,9 +285,9 @@ static double step(const fit *f, const round_ *r, const double *start, double *p
     return largest;
 }
 
-/* From `param` to the lattice near it; `start` is what is believed, and `certain` how much of that
- * doubt is left. Returns the share of spots that fit, in [0, 1], and counts those that agree;
- * negative: it went nowhere. */
+/* From `param` to the lattice near it; `start` is the prior, and `certain` the fraction of its
+ * uncertainty that is left. Returns the share of spots that fit, in [0, 1], and counts those that
+ * agree; negative: it failed. */
 static double fit_from(fit *f, br_spots *spots, const double *start, double certain, int rounds,
                        double *param, int64_t *agree)
 {
@@ -306,8 +307,8 @@ static double fit_from(fit *f, br_spots *spots, const double *start, double cert
     return r.score / (double)spots->n;
 }
 
-/* Somewhere within what is believed of the start: point `n` of a sequence that fills it evenly. The
- * beam centre alone at every other point: a lattice that is one index off has its centre there. */
+/* A point within the uncertainty of the start: number `n` of a sequence that fills it evenly. Every
+ * other point moves the beam centre alone: a lattice that is off by one index differs by that. */
 static void draw(const fit *f, int n, const double *start, double *param)
 {
     static const int prime[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29,
@@ -323,7 +324,7 @@ static void draw(const fit *f, int n, const double *start, double *param)
     }
 }
 
-/* The best of fits from around the start, as long as none is good. */
+/* The best of several fits from around the start, until one is good. */
 static void search(fit *f, br_spots *spots, const double *start, double found, double *param)
 {
     double from[BR_PARAMS];
@@ -342,7 +343,7 @@ int64_t br_lattice_fit(const br_scene *scene, const double *source, const br_var
 {
     fit f = {.scene = scene, .source = source, .v = v};
     double now[BR_PARAMS];
-    br_spots few = *spots; /* the brightest: side maxima are not among them */
+    br_spots few = *spots; /* the brightest only: they exclude side maxima */
     int64_t agree = 0;
     bool sharp = false;
     for (int i = 0; i < 3; i++) sharp |= scene->cells[i] >= 3;

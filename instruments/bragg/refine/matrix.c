@@ -19,7 +19,7 @@ static void angles_of(double r[3][3], double *angle)
         angle[2] = atan2(r[1][0], r[0][0]);
         return;
     }
-    /* y is +-90 degrees: x and z turn about one axis, and x is put into z. */
+    /* y is +-90 degrees: x and z rotate about one axis, and x is merged into z. */
     angle[0] = 0;
     angle[1] = r[2][0] < 0 ? asin(1.0) : -asin(1.0);
     angle[2] = atan2(-r[0][1], r[1][1]);
@@ -56,7 +56,7 @@ fth_status br_matrix_to_cell(br_experiment *e, fth_err *err)
     s->quirks &= ~(1u << BR_QUIRK_CSTAR_Z); /* a matrix is used as it is */
     for (int i = 0; i < 3; i++) e->param[BR_MX + i] = 0;
     br_place(s, e->param, &plain);
-    for (int i = 0; i < 3; i++) /* sum of (v_i turned) x (v_i*): the rotation itself */
+    for (int i = 0; i < 3; i++) /* sum of (v_i rotated) x (v_i*): the rotation itself */
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 3; c++) turn[r][c] += v[i][r] * plain.star[i][c].v;
     angles_of(turn, &e->param[BR_MX]);

@@ -1,7 +1,7 @@
 /* refine.c - `fathom bragg refine IMAGE ...`: flags in, answer out.
  *
- * The words are those of `fathom bragg` and describe the model to start from. The refined model is
- * told as a table, a JSON file, a figure, and the command that makes its image.
+ * The flags are those of `fathom bragg` and describe the starting model. The refined model is
+ * reported as a table, a JSON file, a figure, and the command that renders its image.
  */
 #include "refine.h"
 #include "../experiment/resolve.h"
@@ -64,7 +64,7 @@ static fth_status read_request(request *r, value_fn *value, void *user, fth_err 
     return FTH_OK;
 }
 
-/* The image is the word in front of the flags. */
+/* The image is the word before the flags. */
 static fth_status find_image(request *r, int n_words, char *const *word, fth_err *err)
 {
     if (n_words == 0 || word[0][0] == '-') {
@@ -144,7 +144,7 @@ static void tell_files(const request *q, const br_experiment *e)
     fth_answer_file(a, FTH_FILE_FIGURE, q->figure, -1, "how it converged");
 }
 
-/* A refinement that failed late has come somewhere: that is told too. */
+/* A refinement that failed late has a partial result, which is reported too. */
 static fth_status refine(request *q, fth_context *ctx, br_experiment *e, FILE *out, fth_err *err)
 {
     br_observed o;
@@ -174,7 +174,7 @@ static fth_status check_files(const request *q, fth_mem *mem, fth_err *err)
     return fth_paths_check(use, n, mem, err);
 }
 
-/* `out` takes the table, or with --json the document that --out gets too. */
+/* `out` gets the table, or with --json the document that --out gets too. */
 static fth_status answer(request *q, fth_context *ctx, fth_answer *a, FILE *out, fth_err *err)
 {
     br_experiment e;
@@ -199,17 +199,18 @@ fth_status br_refine_run(fth_context *ctx, int n_words, char *const *word, value
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     const fth_status s = answer(&q, ctx, &a, out, err);
     if (a.plan) return fth_answer_end(&a, s, err);
-    const fth_status dropped = fth_answer_end(&a, FTH_E_CANCELLED, NULL); /* it wrote its own */
+    const fth_status dropped = fth_answer_end(&a, FTH_E_CANCELLED, NULL); /* it reported its own */
     (void)dropped;
     return s;
 }
 
 const char br_refine_doc[] =
-    "Fits a model to an image: first the places of the brightest spots, then all pixels, by "
+    "Fits a model to an image: first the positions of the brightest spots, then all pixels, by "
     "maximum "
     "likelihood for counted photons. The flags with one dash are those of 'fathom bragg' and "
-    "describe the model to start from; half a degree, half a percent of the cell and a few pixels "
-    "off will do. The image is SMV, NPY, HDF5 or plain float32, of the size of the detector."
+    "describe the starting model; within half a degree, half a percent of the cell and a few "
+    "pixels "
+    "it is close enough. The image is SMV, NPY, HDF5 or plain float32, of the size of the detector."
     "\n\n"
     "Shows chi-square and the largest step at every iteration, then each parameter with its start, "
     "value and standard error, and the command that makes the image of the refined model. Leaves "
@@ -220,14 +221,14 @@ const fth_flag br_refine_flags[] = {
     {"free", FTH_FLAG_WORD, "parameters to refine, as a,b,c,mx (default: " BR_REFINE_FREE ")", 0,
      false},
     {"fix", FTH_FLAG_WORD, "parameters to leave out of these", 0, false},
-    {"tie", FTH_FLAG_WORD, "parameters that are equal, as a=b=c,al=be", 0, false},
+    {"tie", FTH_FLAG_WORD, "parameters constrained to be equal, as a=b=c,al=be", 0, false},
     {"iterations", FTH_FLAG_COUNT, "most iterations (default: 50)", 0, false},
     {"adc", FTH_FLAG_WORD, "value of a pixel without photons (default: 40 for SMV, else 0)", 0,
      false},
     {"gain", FTH_FLAG_WORD, "values per photon (default: 1)", 0, false},
-    {"dataset", FTH_FLAG_WORD, "place of the image in an HDF5 file", 0, false},
+    {"dataset", FTH_FLAG_WORD, "path of the image in an HDF5 file", 0, false},
     {"frame", FTH_FLAG_COUNT, "number of the image in a stack, from 0", 0, false},
-    {"no-lattice", FTH_FLAG_NONE, "do not fit the places of spots before the pixels", 0, false},
+    {"no-lattice", FTH_FLAG_NONE, "do not fit the positions of spots before the pixels", 0, false},
     {"out", FTH_FLAG_FILE, "values, errors, correlations and history (default: refine.json)", 0,
      false},
     {"figure", FTH_FLAG_FILE, "how it converged (default: as --out, ending in .png)", 0, false},

@@ -1,9 +1,9 @@
 /* refine.h - recover cell, orientation, detector and scale from an image.
  *
- * Two stages. The lattice fit takes the places of the brightest spots and asks that they have whole
- * indices: its reach is half the distance between spots, far more than the width of one. The image
- * fit then makes every pixel likely, by Fisher scoring on derivatives of the whole image; its
- * normal matrix gives the standard errors.
+ * Two stages. The lattice fit takes the positions of the brightest spots and requires integer
+ * indices: its radius of convergence is half the distance between spots, far more than the width of
+ * one. The image fit then maximises the likelihood of all pixels, by Fisher scoring on derivatives
+ * of the whole image; its normal matrix gives the standard errors.
  */
 #ifndef BRAGG_REFINE_H
 #define BRAGG_REFINE_H
@@ -42,8 +42,8 @@ typedef struct br_observed_options {
     const char *dataset; /* of an HDF5 file; NULL: where we and NeXus put it */
     int64_t frame;
 } br_observed_options;
-/* SMV, NPY, HDF5, or plain float32 of the size of the detector. Must have its size. The struct
- * stays where it is while its source is used. */
+/* SMV, NPY, HDF5, or plain float32 of the size of the detector. Its size must match. The struct
+ * must not move while its source is used. */
 fth_status br_observed_open(br_observed *out, fth_mem *mem, const char *path,
                             const br_experiment *e, const br_observed_options *opt, fth_err *err);
 void br_observed_close(br_observed *o);
@@ -52,9 +52,9 @@ void br_observed_close(br_observed *o);
 
 typedef struct br_spot {
     double fast, slow; /* centroid in pixels, edges of pixel i at i and i+1 */
-    double photons;    /* above what is around it */
-    /* while the lattice is fitted: distance to whole indices, variance of it inside a spot,
-     * derivatives by variables, doubt */
+    double photons;    /* above its surroundings */
+    /* during the lattice fit: distance to integer indices, its variance inside a spot, derivatives
+     * by variables, uncertainty */
     double off[3], spread[3], slope[3][BR_PARAMS], doubt;
 } br_spot;
 typedef struct br_spots {
@@ -72,13 +72,13 @@ void br_spots_clear(br_spots *s);
 
 /* ---- stages ---- */
 
-/* Improve `param` so that spots have whole indices. `reach` widens what is believed of the start:
- * 1 stands for half a degree, half a percent, one and a half pixels. `widely`: also from many
- * places around the start. Returns how many spots agree in the end; 0: nothing was changed. */
+/* Improves `param` so that spots have integer indices. `reach` scales the assumed uncertainty of
+ * the start: 1 stands for half a degree, half a percent, one and a half pixels. `widely`: also from
+ * many points around the start. Returns how many spots agree in the end; 0: nothing was changed. */
 int64_t br_lattice_fit(const br_scene *scene, const double *source, const br_variables *v,
                        br_spots *spots, double mosaic, double reach, bool widely, double *param);
 
-/* One step of the history: the start, what the image fit started from, then its iterations. */
+/* One step of the history: the start, the start of the image fit, then its iterations. */
 typedef struct br_refine_step {
     double floor; /* smallest variance of a pixel */
     double chi2, expected;
@@ -112,7 +112,7 @@ typedef struct br_refined {
 } br_refined;
 
 /* The fit itself. `e` gets the refined parameters and frame. FTH_E_NUMERIC: it did not converge;
- * `out` then holds how far it came. */
+ * `out` then holds the partial result. */
 fth_status br_refine(br_refined *out, fth_context *ctx, br_experiment *e, const br_observed *o,
                      const br_refine_options *opt, fth_err *err);
 void br_refined_clear(br_refined *r);
@@ -120,7 +120,7 @@ void br_refined_clear(br_refined *r);
 /* A model that was given by a matrix, as cell and misset: the same vectors, other parameters. */
 fth_status br_matrix_to_cell(br_experiment *e, fth_err *err);
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 fth_status br_refined_print(const br_refined *r, const br_variables *v, FILE *out, fth_err *err);
 /* All of it as JSON, into a file that appears whole; `path` NULL: to `out`. */
@@ -136,8 +136,8 @@ typedef struct br_words {
     bool matrix;       /* with -mat, which is cell and misset now */
     bool sized;        /* the crystal was given by its size */
 } br_words;
-/* Words that give the model of `e`: those that were typed, less what is replaced, and the refined
- * flags. Like snprintf. */
+/* Flags of the model of `e`: the given ones without those that are replaced, and the refined ones.
+ * Like snprintf. */
 size_t br_refined_command(const br_experiment *e, const br_variables *v, const br_words *words,
                           char *text, size_t bytes);
 

@@ -1,4 +1,4 @@
-/* report.c - what a refinement found: a table, a file, a figure, a command. */
+/* report.c - the result of a refinement: a table, a file, a figure, a command. */
 #include "refine.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@ static double typed(double v, int p)
 
 /* ---- the table ---- */
 
-/* A number with as many digits as its error is worth. */
+/* A number with as many digits as its error justifies. */
 static void number(char *text, size_t bytes, double v, double error)
 {
     const double size = fmax(fabs(v), error);
@@ -49,8 +49,8 @@ fth_status br_refined_print(const br_refined *r, const br_variables *v, FILE *ou
             r->pixels, r->spots, r->evaluations);
     if (r->converged && r->chi2 > 1.5 * r->expected)
         fprintf(out,
-                "chi-square is above what it should be: the model is not all there is in the "
-                "image, and the standard errors are too small by about %.2g\n",
+                "chi-square is above its expected value: the model does not explain all of the "
+                "image, and the standard errors are too small by a factor of about %.2g\n",
                 sqrt(r->chi2 / r->expected));
     return ferror(out) ? FTH_FAIL(err, FTH_E_FILE_WRITE, "the table could not be written") : FTH_OK;
 }

@@ -1,7 +1,8 @@
 /* solve.c - the normal equations, by their eigenvectors.
  *
- * Small and solved a few dozen times, so what counts is that they say what is wrong: a direction
- * without a value is a set of parameters that the image cannot tell apart, and is named.
+ * They are small and solved a few dozen times, so diagnosis matters more than speed: a direction
+ * with eigenvalue 0 is a set of parameters that the image cannot distinguish, and the error names
+ * them.
  */
 #include "fit.h"
 

@@ -1,7 +1,8 @@
 /* spots.c - the brightest spots of an image, in one pass over its rows.
  *
- * A spot is a square that holds more than any square near it, and clearly more than the ring around
- * it says it should. Rows are held a band at a time, with the rows that squares reach into.
+ * A spot is a square with more photons than any square near it, and significantly more than the
+ * ring around it predicts. A band of rows is in memory at a time, with the rows that squares reach
+ * into.
  */
 #include "refine.h"
 
@@ -15,9 +16,9 @@ static const double CLEAR = 5.0; /* standard deviations above the ring */
 typedef struct band {
     const br_observed *o;
     const br_experiment *e;
-    int half, reach; /* of a square; of all that is looked at around its centre */
+    int half, reach; /* half widths: of a square; of the square with its ring */
     int64_t fast, slow;
-    int64_t lo, rows; /* that are held: [lo, lo + rows) */
+    int64_t lo, rows; /* in memory: [lo, lo + rows) */
     void *raw;
     uint16_t *mask;
     double *photons; /* [rows fast]; NaN: not used */

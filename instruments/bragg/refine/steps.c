@@ -1,8 +1,8 @@
 /* steps.c - from a start to the answer: spots, lattice, then pixels.
  *
- * Several starts are compared by how likely they make the image: the one that was given, and
- * lattice fits that believe it more and less. The best goes down a ladder of floors; on each,
- * damped steps are taken until they are small against the standard errors.
+ * Several starts are compared by the likelihood of the image: the given one, and lattice fits with
+ * a tighter and a wider prior. The best goes through decreasing variance floors; on each, damped
+ * steps are taken until they are small against the standard errors.
  */
 #include "fit.h"
 
@@ -11,10 +11,10 @@
 
 enum { SPOTS = 1000 };
 static const double MOST_DAMPING = 1e9;
-static const double DONE = 0.01; /* standard errors: the last floor ends with steps below */
-static const double NEAR_ = 1.0; /* and the ones before it */
-static const double GOOD = 0.8;  /* of the correlation that noise allows: a start that will do */
-static const double MATCH = 0.5; /* less in the end, and it is another model */
+static const double DONE = 0.01; /* standard errors: largest step at convergence */
+static const double NEAR_ = 1.0; /* the same on the floors before the last */
+static const double GOOD = 0.8;  /* of the correlation that noise allows: a good enough start */
+static const double MATCH = 0.5; /* the least at the end: below it is another model */
 
 typedef struct work {
     br_refined *out;
@@ -58,7 +58,7 @@ static fth_status at(work *w, const double *param, double floor, br_fit_point *o
 
 /* ---- starts ---- */
 
-/* Half the width of a spot in pixels, as the number of cells gives it: 1 to 3. */
+/* Half the width of a spot in pixels, from the number of cells: 1 to 3. */
 static int spot_half(const br_experiment *e)
 {
     double size = 0;
@@ -140,8 +140,8 @@ static double size_of(const br_normal *q, const double *step)
     return largest;
 }
 
-/* One step that is not worse, with as much damping as that needs. `largest` tells how far it went;
- * 0: there is nothing better. */
+/* One step that does not increase the deviance, with as much damping as needed. `largest` is its
+ * size; 0: no improvement found. */
 static fth_status take_step(work *w, double *largest, fth_err *err)
 {
     const br_variables *v = &w->opt->variables;
@@ -152,7 +152,7 @@ static fth_status take_step(work *w, double *largest, fth_err *err)
         add_step(v, w->now->param, step, param);
         *largest = size_of(&w->normal, step);
         FTH_TRY(at(w, param, w->now->floor, w->trial, err));
-        /* A step that is small enough is taken whatever rounding does to the deviance. */
+        /* A small enough step is accepted regardless of rounding in the deviance. */
         if (w->trial->deviance <= w->now->deviance ||
             (*largest < DONE && isfinite(w->trial->deviance))) {
             br_fit_point *t = w->now;
@@ -217,11 +217,11 @@ static fth_status refuse(const work *w, bool done, fth_err *err)
 {
     const br_fit_point *p = w->now;
     if (!is_like(p, MATCH)) {
-        FTH_FAIL(
-            err, FTH_E_NUMERIC,
-            "the refinement came to a model that is not the image: after %lld iterations their "
-            "correlation is %.4f where noise alone would allow %.4f",
-            (long long)w->taken, p->match, p->best_match);
+        FTH_FAIL(err, FTH_E_NUMERIC,
+                 "the refinement ended in a model that does not match the image: after %lld "
+                 "iterations the "
+                 "correlation is %.4f; noise alone would allow %.4f",
+                 (long long)w->taken, p->match, p->best_match);
         fth_err_hint(err, "start closer (-misset, -cell, -Xbeam); check -hkl, -lambda, -distance, "
                           "the convention, and --adc and --gain of the image");
         return FTH_E_NUMERIC;
@@ -273,7 +273,7 @@ static fth_status begin(work *w, br_spots *spots, fth_context *ctx, fth_err *err
     return br_solver_open(&w->solver, ctx, w->opt->variables.n, err);
 }
 
-/* Parameters that move together start from one value, and what is turned by nothing can turn. */
+/* Tied parameters start from one value; a crystal without misset gets one of 0, to be refined. */
 static void make_ready(br_experiment *e, const br_variables *v)
 {
     for (int p = 0; p < BR_PARAMS; p++)

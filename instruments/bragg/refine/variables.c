@@ -93,7 +93,7 @@ fth_status br_variables_parse(br_variables *out, const char *free, const char *f
         out->of[p] = number[t];
     }
     if (out->n) return FTH_OK;
-    FTH_FAIL(err, FTH_E_COMMAND, "nothing is free: there is nothing to refine");
+    FTH_FAIL(err, FTH_E_COMMAND, "no parameter is free: there is nothing to refine");
     fth_err_hint(err, "name parameters with --free; the default is %s", BR_REFINE_FREE);
     return FTH_E_COMMAND;
 }

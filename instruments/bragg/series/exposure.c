@@ -1,8 +1,8 @@
 /* exposure.c - one frame of a job: rendered into a file of its own, then copied into the container.
  *
- * The file is the frame's part: photons as f32 and a hash of all they are made from. It gets its
- * name when everything that is wanted of the frame is on the disk, so a job that was killed finds
- * what is done by names and hashes alone, and goes on with the rest.
+ * The file is the frame's part: photons as f32 and a hash of all they are made from. It is renamed
+ * into place when all files of the frame are on the disk, so a killed job finds finished frames by
+ * names and hashes, and resumes with the rest.
  */
 #include "../image/cbf.h"
 #include "../image/image.h"
@@ -159,7 +159,7 @@ static fth_status make_part(const br_job *job, const br_experiment *e, br_passes
 
 /* ---- files of a frame ---- */
 
-/* Pixels of the CBF, until they are packed; among the parts, with which it would be removed. */
+/* Pixels of the CBF before compression; among the parts, so that it is removed with them. */
 static fth_status raw_path(char path[FTH_PATH], const br_job *job, int64_t i, fth_err *err)
 {
     char name[64];
@@ -305,9 +305,9 @@ fth_status br_frame_store(const br_job *job, const br_experiment *e, int64_t i,
 
 /* ---- plans ---- */
 
-enum { BESIDE = 3 << 20 }; /* code, graphs and texts of the stage itself */
+enum { BESIDE = 3 << 20 }; /* code, graphs and texts of the stage */
 
-/* A chunk that HDF5 holds, three when it is packed. */
+/* A chunk held by HDF5, three when it is compressed. */
 static uint64_t chunk_bytes(const br_job *job)
 {
     const fth_h5_dataset l = br_nxmx_layout(job);
@@ -315,7 +315,7 @@ static uint64_t chunk_bytes(const br_job *job)
     return l.gzip ? 3 * one : one;
 }
 
-/* Untouched: it is in the ledger, so that plans leave room, and in no page. */
+/* Reserved, never touched: it is in the ledger, so that plans leave room, and takes no pages. */
 fth_status br_job_reserve(br_job *job, int files, bool library, fth_err *err)
 {
     char text[24];

@@ -1,5 +1,5 @@
-/* figures.c - what there is to see in a container: a frame, many frames, the average by
- * resolution, photons of each frame. Everything is read from the container itself. */
+/* figures.c - figures of a container: a frame, many frames, the average by resolution, photons of
+ * each frame. Everything is read from the container itself. */
 #include "jobs.h"
 
 #include <inttypes.h>
@@ -79,14 +79,14 @@ static fth_status get_number(drawing *d, const char *name, double *v, fth_err *e
     return status;
 }
 
-/* A vector of the chain of transformations, as long as its value says. */
+/* A vector of the chain of transformations, scaled by its value. */
 static fth_status get_step(drawing *d, const char *name, double *v, fth_err *err)
 {
     double length = 0;
     int64_t n = 0;
     FTH_TRY(get_number(d, name, &length, err));
     FTH_TRY(fth_h5_attr_f64(d->file, name, "vector", v, 3, &n, err));
-    if (n != 3) return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: 'vector' has no three numbers", name);
+    if (n != 3) return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: 'vector' is not three numbers", name);
     for (int k = 0; k < 3; k++) v[k] *= length;
     return FTH_OK;
 }
@@ -230,7 +230,7 @@ static void draw_photons(const drawing *d, fth_panel *p)
     fth_panel_axis(p, FTH_AXIS_Y, &(fth_axis_options){.label = "photons"});
 }
 
-/* Draw one figure, or with `bytes` only say what that would hold. */
+/* Draws one figure, or with `bytes` only returns the memory it would take. */
 static fth_status draw(const drawing *d, int which, uint64_t *bytes, fth_err *err)
 {
     char path[FTH_PATH];

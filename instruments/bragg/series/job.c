@@ -1,4 +1,4 @@
-/* job.c - a config resolved, and the frames it stands for. */
+/* job.c - a resolved config, and its frames. */
 #include "../experiment/resolve.h"
 #include "../image/smv_header.h"
 #include "../settings/settings.h"
@@ -110,7 +110,7 @@ fth_status br_job_start(br_job *job, fth_err *err)
     int64_t choice[3 + BR_FRAME_FILES] = {job->series.counts, job->series.dtype, job->header_bytes};
     for (int k = 0; k < BR_FRAME_FILES; k++) choice[3 + k] = job->wanted[k];
     h = fth_hash_bytes(number, sizeof number, h);
-    if (job->wanted[BR_CBF]) { /* what only its header tells */
+    if (job->wanted[BR_CBF]) { /* used only for its header */
         const double beam[2] = {job->base.exposure, job->base.flux};
         h = fth_hash_bytes(beam, sizeof beam, h);
         h = fth_hash_bytes(job->base.material, strlen(job->base.material), h);
@@ -130,7 +130,7 @@ void br_job_place(const br_job *job, int64_t i, br_experiment *out)
     const br_shot shot = br_series_shot(&job->series, &job->base, i);
     br_shot_apply(&job->series, &shot, out);
     out->shot = i;
-    if (br_has(&out->scene, BR_QUIRK_SHARED_RAN1)) { /* the serial stream knows no frames */
+    if (br_has(&out->scene, BR_QUIRK_SHARED_RAN1)) { /* one serial stream */
         out->noise_seed -= i;
         out->random.seed = out->noise_seed;
     }

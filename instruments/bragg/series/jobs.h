@@ -1,4 +1,4 @@
-/* jobs.h - the job side of the instrument: frames, their container, the stages. */
+/* jobs.h - the jobs of the instrument: frames, their container, the stages. */
 #ifndef BRAGG_JOBS_H
 #define BRAGG_JOBS_H
 
@@ -26,17 +26,17 @@ fth_status br_frame_path(char path[FTH_PATH], const char *dir, br_frame_file kin
 /* ---- a job: the config resolved ---- */
 
 typedef struct br_input_file {
-    const char *key, *path, *written; /* of the config; written: as it stands there */
+    const char *key, *path, *written; /* of the config; written: as given there */
     uint64_t hash;                    /* xxh64 of its bytes */
 } br_input_file;
 enum { BR_INPUT_FILES = 6 };
-/* Files outside that a config names, as keys and paths; returns how many. */
+/* Input files that a config names, as keys and paths; returns how many. */
 int br_job_inputs(const fth_config *cfg, br_input_file input[BR_INPUT_FILES]);
 int64_t br_frame_count(const fth_config *cfg);
 
-/* What is known of a frame once it is there. */
+/* Facts of a finished frame. */
 typedef struct br_fact {
-    uint64_t fingerprint; /* hash of all that the frame is made from */
+    uint64_t fingerprint; /* hash of everything the frame depends on */
     uint64_t check;       /* of its pixels in the container, see br_check_add */
     double photons, largest;
     bool old; /* it is in the container of an earlier run */
@@ -59,25 +59,25 @@ fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);
 /* Hash the inputs and make room for facts: before the first frame. */
 fth_status br_job_start(br_job *job, fth_err *err);
 void br_job_close(br_job *job);
-/* Reserve memory that plans of frames leave free: for the stage itself, for `files` open
- * containers, and for the library that no plan knows of yet. Replaces what was reserved before. */
+/* Reserves memory that plans of frames leave free: for the stage itself, for `files` open
+ * containers, and for libraries not yet covered by a plan. Replaces an earlier reservation. */
 fth_status br_job_reserve(br_job *job, int files, bool library, fth_err *err);
 void br_job_release(br_job *job);
 /* The experiment of frame i: a copy that shares the arrays of the job. */
 fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_err *err);
-/* The same for those who only look where everything lies. */
+/* The same for geometry only. */
 void br_job_place(const br_job *job, int64_t i, br_experiment *out);
-/* Hash of all that frame is made from. */
+/* Hash of everything that frame depends on. */
 uint64_t br_job_fingerprint(const br_job *job, const br_experiment *frame);
 
-/* ---- one frame: frame.c ---- */
+/* ---- one frame: exposure.c ---- */
 
-/* Plan the passes of a frame and of its way into the container; with `show` print the plans. */
+/* Plans the passes of a frame and its copy into the container; with `show` prints the plans. */
 fth_status br_frame_plan(const br_job *job, fth_stage_plan *out, FILE *show, fth_err *err);
-/* Render frame i as `e`, write the files that are wanted of it, and leave its part. */
+/* Renders frame i as `e`, writes its wanted files, and leaves its part. */
 fth_status br_frame_make(const br_job *job, const br_experiment *e, int64_t i, br_fact *fact,
                          fth_err *err);
-/* Whether the part of a frame is there and is made of the same; then its fact. */
+/* Whether the part of a frame exists with the same hash; then its facts. */
 bool br_frame_found(const br_job *job, int64_t i, br_fact *fact);
 /* Put frame i into the container, from its part. */
 fth_status br_frame_store(const br_job *job, const br_experiment *e, int64_t i,
@@ -98,7 +98,8 @@ fth_h5_dataset br_nxmx_layout(const br_job *job);
 fth_status br_nxmx_create(br_nxmx *x, const br_job *job, const char *path, fth_err *err);
 /* A sink for one frame; valid until the next is asked for. Its checksum is in x->check after. */
 fth_sink br_nxmx_frame(br_nxmx *x, int64_t frame);
-/* Everything beside the pixels, and put the file in place. Ends x either way. */
+/* Writes everything beside the pixels and renames the file into place. Ends x even after a
+ * failure. */
 fth_status br_nxmx_commit(br_nxmx *x, fth_err *err);
 void br_nxmx_abandon(br_nxmx *x);
 

@@ -1,9 +1,9 @@
-/* nxmx.c - the container of a job: all frames and all that is known of them, as NeXus NXmx in HDF5.
+/* nxmx.c - the container of a job: all frames and their metadata, as NeXus NXmx in HDF5.
  *
- * Vectors are turned into the axes of NeXus: z along the beam, y along beam x polarisation, x so
+ * Vectors are rotated into the axes of NeXus: z along the beam, y along beam x polarisation, x so
  * that they are right-handed. The group /entry/fathom holds what NeXus has no name for, so that a
- * file tells by itself how it was made. Hosts, budgets, threads and the time of the run are left
- * out: equal jobs give equal bytes.
+ * file documents how it was made. Hosts, budgets, threads and the time of the run are left out:
+ * equal jobs give equal bytes.
  */
 #include "jobs.h"
 
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { PIECE = 256 }; /* frames whose matrices are made at a time */
+enum { PIECE = 256 }; /* frames whose matrices are computed at a time */
 
-/* A sensor of which no thickness is known: readers want one above 0, and correct for the depth at
- * which photons are caught. With 1 um that is less than any of them resolves. */
+/* Thickness of a sensor without a known one: readers need a value above 0, and correct for the
+ * depth of absorption. With 1 um that correction is far below a pixel. */
 static const double SURFACE = 1e-6;
 
 /* ---- pixels ---- */
@@ -100,7 +100,7 @@ void br_nxmx_abandon(br_nxmx *x)
     *x = (br_nxmx){0};
 }
 
-/* ---- small things of a file: the first failure is kept, and nothing is done after it ---- */
+/* ---- small items of a file: after the first failure nothing is written ---- */
 
 typedef struct out {
     fth_h5_writer *w;
@@ -152,9 +152,9 @@ static void axis(out *o, const char *name, const char *type, const double *vecto
 
 /* ---- vectors in the axes of NeXus ---- */
 
-typedef struct turn {
+typedef struct rotation {
     double row[3][3];
-} turn;
+} rotation;
 
 static double dot(const double *a, const double *b)
 {
@@ -173,9 +173,9 @@ static void scale_to_unit(double *v)
     for (int i = 0; i < 3; i++) v[i] = n > 0 ? v[i] / n : 0;
 }
 
-static turn to_nexus(const br_scene *s)
+static rotation to_nexus(const br_scene *s)
 {
-    turn t;
+    rotation t;
     memcpy(t.row[2], s->beam, sizeof t.row[2]);
     memcpy(t.row[1], s->vertical, sizeof t.row[1]);
     cross(t.row[1], t.row[2], t.row[0]);
@@ -183,7 +183,7 @@ static turn to_nexus(const br_scene *s)
     return t;
 }
 
-static void apply(const turn *t, const double *v, double *out3)
+static void apply(const rotation *t, const double *v, double *out3)
 {
     for (int i = 0; i < 3; i++) out3[i] = dot(t->row[i], v);
 }
@@ -195,7 +195,7 @@ static void values(const br_dual *v, double *out3)
 
 /* ---- groups ---- */
 
-static void put_detector(out *o, const br_job *job, const turn *t)
+static void put_detector(out *o, const br_job *job, const rotation *t)
 {
     static const char group[] = "/entry/instrument/detector";
     const br_experiment *e = &job->base;
@@ -219,7 +219,7 @@ static void put_detector(out *o, const br_job *job, const turn *t)
     put_number(o, IN_DETECTOR("sensor_thickness"), s->thickness > 0 ? s->thickness : SURFACE, "m");
     if (!(s->thickness > 0))
         note(o, IN_DETECTOR("sensor_thickness"), "comment",
-             "no thickness was given: photons are caught at the surface");
+             "no thickness was given: photons are absorbed at the surface");
     put_number(o, IN_DETECTOR("count_time"), e->exposure, "s");
     put_number(o, IN_DETECTOR("frame_time"), e->exposure, "s");
     put_text(o, IN_DETECTOR("description"), s->curved ? "simulated; " BR_CURVED_NOTE : "simulated");
@@ -304,7 +304,7 @@ typedef struct placed {
     double ub[9], u[9];
 } placed;
 
-static void place_frame(const br_job *job, const turn *t, int64_t i, placed *p)
+static void place_frame(const br_job *job, const rotation *t, int64_t i, placed *p)
 {
     br_experiment e;
     double abc[3][3], edge[3], angle[3], star[3][3], column[3], ub[3][3], b[3][3];
@@ -325,7 +325,7 @@ static void place_frame(const br_job *job, const turn *t, int64_t i, placed *p)
 }
 
 /* [frame 3 3], a piece at a time. */
-static void put_matrices(out *o, const br_job *job, const turn *t, const char *name, bool pure)
+static void put_matrices(out *o, const br_job *job, const rotation *t, const char *name, bool pure)
 {
     const int64_t frames = job->series.frames;
     const fth_h5_dataset want = {
@@ -399,7 +399,7 @@ static number get_check(const br_job *job, int64_t i)
     return (number){.i64 = (int64_t)job->fact[i].check};
 }
 
-static void put_sample(out *o, const br_job *job, const turn *t)
+static void put_sample(out *o, const br_job *job, const rotation *t)
 {
     static const char omega[] = "/entry/sample/transformations/omega",
                       end[] = "/entry/sample/transformations/omega_end";
@@ -427,7 +427,7 @@ static void put_sample(out *o, const br_job *job, const turn *t)
     put_list(o, job, "/entry/data/omega", FTH_F64, "degree", get_omega);
 }
 
-/* ---- what makes it self-describing ---- */
+/* ---- /entry/fathom: provenance ---- */
 
 static bool is_path(const fth_schema *schema, const char *line)
 {
@@ -438,7 +438,7 @@ static bool is_path(const fth_schema *schema, const char *line)
     return false;
 }
 
-/* Where files lie is no part of a result: what was in them, their hashes say. */
+/* Paths of input files are not part of a result: hashes identify their contents. */
 static void remove_paths(char *text, const fth_schema *schema)
 {
     char *to = text;
@@ -533,7 +533,7 @@ static void put_facts(out *o, const br_job *job)
     put_list(o, job, "/entry/fathom/fluence", FTH_F64, "photons/m2", get_fluence);
 }
 
-static void put_fathom(out *o, const br_job *job, const turn *t)
+static void put_fathom(out *o, const br_job *job, const rotation *t)
 {
     const int64_t nine[2] = {3, 3};
     put_text(o, "/entry/fathom/version", fth_version());
@@ -552,8 +552,8 @@ static void put_fathom(out *o, const br_job *job, const turn *t)
     note(o, "/entry/fathom", "NX_class", "NXcollection");
 }
 
-/* NXmx wants times. A simulation has none, and that of the run would make equal jobs unequal: all
- * begin with the year 2000 and take as long as their exposures. */
+/* NXmx wants times. A simulation has none, and the time of the run would make equal jobs differ:
+ * all start at the year 2000 and last as long as their exposures. */
 static void put_times(out *o, const br_job *job)
 {
     static const time_t start = 946684800;
@@ -575,8 +575,9 @@ static fth_status put_all(br_nxmx *x, fth_err *err)
 {
     out o = {x->w, FTH_OK, err};
     const br_job *job = x->job;
-    const turn t = to_nexus(&job->base.scene);
-    if (!job->base.scene.curved) /* NXmx has no curved modules: nobody is to take them for flat */
+    const rotation t = to_nexus(&job->base.scene);
+    if (!job->base.scene.curved) /* NXmx has no curved modules: the name keeps readers from taking
+                                    them for flat */
         put_text(&o, "/entry/definition", "NXmx");
     put_text(&o, "/entry/title", fth_config_text(job->call->config, "name"));
     put_times(&o, job);

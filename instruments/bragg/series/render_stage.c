@@ -1,9 +1,9 @@
-/* render_stage.c - the stage that makes the frames of a job and puts them into one container.
+/* render_stage.c - the stage that renders the frames of a job into one container.
  *
- * A frame is taken from where it is: from the part that an interrupted run left, or from the
- * container of an earlier run, when it was made from the same; all others are rendered. When each
- * frame is somewhere, the container is written anew and the parts are removed. So a run that was
- * killed ends with the bytes of one that was not, and a series that grows keeps its frames.
+ * A frame with the same fingerprint is reused from the part that an interrupted run left, or from
+ * the container of an earlier run; all others are rendered. When every frame exists, the container
+ * is rewritten and the parts are removed. So a resumed run ends with the bytes of an uninterrupted
+ * one, and a series that grows keeps its frames.
  */
 #include "../console/notices.h"
 #include "../settings/settings.h"
@@ -41,7 +41,7 @@ static bool is_list(const fth_source *s, fth_dtype dtype, int64_t n)
     return s->dtype == dtype && s->n_axes == 1 && s->size[0] == n;
 }
 
-/* Whatever is wrong with it, it is only of no use. */
+/* A damaged container is ignored: its frames are rendered again. */
 static bool open_sources(old *o, const br_job *job)
 {
     const br_scene *s = &job->base.scene;
@@ -58,7 +58,7 @@ static bool open_sources(old *o, const br_job *job)
            is_list(&o->largest, FTH_F64, n);
 }
 
-/* Files of frames are not in a container, so with those every frame is rendered. */
+/* A container lacks the files of single frames, so with those every frame is rendered. */
 static void open_old(old *o, const br_job *job)
 {
     char path[FTH_PATH];
@@ -123,7 +123,7 @@ static bool is_part(const char *name)
     return digits >= 5 && name[digits] == '.';
 }
 
-/* Files of ours only: a folder with others stays. What cannot be removed does no harm. */
+/* Removes only our own files: a folder with others stays. A failure to remove is harmless. */
 static fth_status remove_parts(const br_job *job, fth_err *err)
 {
     char dir[FTH_PATH], path[FTH_PATH];
@@ -166,7 +166,7 @@ static fth_status make_one(br_job *job, const br_experiment *e, int64_t i, fth_e
 {
     const fth_status s = br_frame_make(job, e, i, &job->fact[i], err);
     if (s != FTH_E_CANCELLED) return s;
-    fth_err_clear(err); /* how far the frame was is of no use: it is rendered again */
+    fth_err_clear(err); /* a partial frame is not saved: it is rendered again */
     return stopped(job, i, err);
 }
 
@@ -283,7 +283,7 @@ fth_status br_render_run(const fth_stage_call *call, fth_err *err)
     if (s == FTH_OK) {
         fth_stage_point(call, "before_outputs");
         br_job_release(&job);
-        fth_mem_trim(mem_of(&job)); /* what rendering held is not needed for the rest */
+        fth_mem_trim(mem_of(&job)); /* release the memory of the render */
         s = assemble(&job, &o, err);
     }
     close_old(&o);

@@ -1,4 +1,4 @@
-/* series.c - what changes from frame to frame, as a function of the number of the frame. */
+/* series.c - per-frame parameters as a function of the frame number. */
 #include "series.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* series.h - many frames of one experiment: a rotation series, or serial stills.
  *
- * A frame is the experiment with a few parameters changed: where the spindle starts, how the
- * crystal lies, how strong the pulse is. All of that is a function of the config and the number of
- * the frame, so frames can be made in any order, again, or not at all when they are there already.
+ * A frame is the experiment with a few parameters changed: spindle start, crystal orientation,
+ * pulse intensity. All are functions of the config and the frame number, so frames can be rendered
+ * in any order, and existing ones can be reused.
  */
 #ifndef BRAGG_SERIES_H
 #define BRAGG_SERIES_H
@@ -11,7 +11,7 @@
 
 typedef struct br_series {
     bool stills;     /* else a rotation */
-    int64_t frames;  /* how many there are */
+    int64_t frames;  /* number of frames */
     double phi, osc; /* degrees: frame i of a rotation starts at phi + i * osc */
     int64_t seed;    /* of orientations and pulses, by number of the frame */
     double spread;   /* of the fluence of stills: standard deviation over mean */
@@ -20,7 +20,7 @@ typedef struct br_series {
     int gzip;        /* of the container; 0: not packed */
 } br_series;
 
-/* What is of its own in a frame. */
+/* Per-frame parameters. */
 typedef struct br_shot {
     double phi;       /* degrees, at its start */
     double misset[3]; /* radians */

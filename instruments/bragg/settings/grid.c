@@ -11,7 +11,7 @@
 
 enum { MOST_LISTS = 7 }; /* a variant sets eight keys, and one of them is its name */
 
-/* Keys in the order of the table; those that take lists anyway are no grid. */
+/* Keys in the order of the table; keys that are lists by type are not expanded. */
 static int find_lists(const fth_config *cfg, const char *key[MOST_LISTS], int64_t size[MOST_LISTS])
 {
     int n = 0;
@@ -33,7 +33,7 @@ bool br_is_general(const fth_config *cfg)
     return find_lists(cfg, key, size) > 0;
 }
 
-/* Room in the text of a variant; what does not fit is cut, and is then no value or no name. */
+/* Text buffer of a variant; longer text is truncated and then rejected as a value or name. */
 typedef struct room {
     char *at;
     size_t left;

@@ -1,8 +1,7 @@
 /* schema.c - every setting of a job: one row with its type, range, default and unit.
  *
- * A key stands for one flag of the command line or for a few of them (flags.def says which), and
- * means the same: angles in degrees, lengths in the unit that is written beside. A key that is not
- * given is a flag that is not given.
+ * A key corresponds to one flag of the command line or to a few (see flags.def), with the same
+ * meaning: angles in degrees, lengths in the unit beside it. An omitted key is an omitted flag.
  */
 #include "settings.h"
 
@@ -24,9 +23,9 @@ static const fth_config_key keys[] = {
             "edges a b c, then angles alpha beta gamma; what is left out is a, a, 90, 90, 90",
             .list = true, .unit = "A, deg"),
     FTH_KEY(PATH, "crystal.mat", "MOSFLM matrix: orientation and cell"),
-    FTH_KEY(REAL, "crystal.misset", "turns of the crystal about lab x, then y, then z",
+    FTH_KEY(REAL, "crystal.misset", "rotations of the crystal about lab x, then y, then z",
             .list = true, .unit = "deg"),
-    FTH_KEY(BOOL, "crystal.random", "random orientation, by seeds.misset"),
+    FTH_KEY(BOOL, "crystal.random", "random orientation, drawn with seeds.misset"),
     FTH_KEY(INT, "crystal.N", "cells along a, b and c, or one number for all", .list = true,
             .range = "[1, 1e9]"),
     FTH_KEY(REAL, "crystal.size",
@@ -61,7 +60,7 @@ static const fth_config_key keys[] = {
     FTH_KEY(REAL, "beam.vdivstep", "step across it, vertical", .range = "(0, inf)", .unit = "mrad"),
     FTH_KEY(INT, "beam.hdivsteps", "steps across it, horizontal", .range = "[1, 1e9]"),
     FTH_KEY(INT, "beam.vdivsteps", "steps across it, vertical", .range = "[1, 1e9]"),
-    FTH_KEY(INT, "beam.divsteps", "steps across it, both ways", .range = "[1, 1e9]"),
+    FTH_KEY(INT, "beam.divsteps", "steps across it, horizontal and vertical", .range = "[1, 1e9]"),
     FTH_KEY(BOOL, "beam.square_div", "angles of the divergence fill a rectangle, not an ellipse"),
     FTH_KEY(PATH, "beam.sources", "list of sources: X Y Z weight wavelength (m) in text"),
     FTH_KEY(REAL, "beam.fluence", "photons per area in one frame", .range = "(0, inf)",
@@ -77,8 +76,9 @@ static const fth_config_key keys[] = {
     FTH_KEY(REAL, "beam.polar_vector",
             "direction of the electric field, x y z; the convention becomes custom", .list = true),
     FTH_KEY(BOOL, "beam.nopolar", "no polarisation factor at all"),
-    FTH_KEY(SECTION, "detector", "The detector: sizes, place, sensor, and which pixels."),
-    FTH_KEY(CHOICE, "detector.convention", "whose axes and beam centre",
+    FTH_KEY(SECTION, "detector", "The detector: size, position, sensor, and the pixels to render."),
+    FTH_KEY(CHOICE, "detector.convention",
+            "program whose convention of axes and beam centre applies",
             .choices = "mosflm xds adxv denzo dials"),
     FTH_KEY(REAL, "detector.pixel", "edge of a pixel", .range = "(0, inf)", .unit = "mm"),
     FTH_KEY(INT, "detector.pixels", "pixels along fast and slow, or one number for both",
@@ -95,10 +95,12 @@ static const fth_config_key keys[] = {
             .unit = "mm"),
     FTH_KEY(REAL, "detector.org", "near point along fast and slow as XDS counts: ORGX ORGY",
             .list = true, .unit = "pixel"),
-    FTH_KEY(CHOICE, "detector.pivot", "what the detector turns about", .choices = "beam sample"),
-    FTH_KEY(REAL, "detector.rot", "turns of the detector about lab x, then y, then z", .list = true,
+    FTH_KEY(CHOICE, "detector.pivot", "point about which the detector is rotated",
+            .choices = "beam sample"),
+    FTH_KEY(REAL, "detector.rot", "rotations of the detector about lab x, then y, then z",
+            .list = true, .unit = "deg"),
+    FTH_KEY(REAL, "detector.twotheta", "angle of the detector about the two-theta axis",
             .unit = "deg"),
-    FTH_KEY(REAL, "detector.twotheta", "swing of the detector", .unit = "deg"),
     FTH_KEY(REAL, "detector.fdet",
             "direction of fast in the laboratory, x y z; the convention becomes custom",
             .list = true),
@@ -115,7 +117,7 @@ static const fth_config_key keys[] = {
             .unit = "m"),
     FTH_KEY(REAL, "detector.pix0_mm", "the same", .list = true, .unit = "mm"),
     FTH_KEY(BOOL, "detector.curved", "all pixels at one distance from the crystal"),
-    FTH_KEY(BOOL, "detector.point_pixel", "solid angle of a pixel without its inclination"),
+    FTH_KEY(BOOL, "detector.point_pixel", "solid angle of a pixel without its obliquity"),
     FTH_KEY(REAL, "detector.thick", "thickness of the sensor", .range = "[0, inf)", .unit = "um"),
     {.name = "detector.material",
      .type = FTH_CONFIG_CHOICE,
@@ -124,7 +126,7 @@ static const fth_config_key keys[] = {
      .doc =
          "of the sensor, for the programs that read the container and CBF images; what it absorbs "
          "is detector.abs"},
-    FTH_KEY(REAL, "detector.abs", "depth in which the sensor absorbs all but 1/e",
+    FTH_KEY(REAL, "detector.abs", "attenuation depth of the sensor, which 1/e of the photons pass",
             .range = "[0, inf)", .unit = "um"),
     FTH_KEY(INT, "detector.layers", "layers of the sensor", .range = "[1, 1e9]"),
     FTH_KEY(INT, "detector.roi", "first and last pixel along fast, first and last along slow",
@@ -149,7 +151,7 @@ static const fth_config_key keys[] = {
     FTH_KEY(INT, "stills.seed", "seed of orientations and pulses", .value = "1"),
     FTH_KEY(REAL, "stills.spread", "shot to shot standard deviation of the fluence, of its mean",
             .value = "0", .range = "[0, 10]"),
-    FTH_KEY(SECTION, "sampling", "How finely it is computed."),
+    FTH_KEY(SECTION, "sampling", "Sampling: subpixels, resolution, precision."),
     FTH_KEY(INT, "sampling.oversample",
             "subpixels along each edge; not given: chosen from the size of spots",
             .range = "[1, 1000]"),
@@ -169,7 +171,7 @@ static const fth_config_key keys[] = {
             .value = "false"),
     FTH_KEY(CHOICE, "output.dtype", "of the container: auto is f32, and i32 for counts",
             .value = "auto", .choices = "auto f32 i32 u16"),
-    FTH_KEY(INT, "output.gzip", "level at which the container is packed; 0: not", .value = "0",
+    FTH_KEY(INT, "output.gzip", "compression level of the container; 0: none", .value = "0",
             .range = "[0, 9]"),
     FTH_KEY(BOOL, "output.float", "of each frame, the photons as f32 without a header",
             .value = "false"),
@@ -187,7 +189,7 @@ static const fth_config_key keys[] = {
             .range = "(0, inf)"),
     FTH_KEY(REAL, "output.pgm_scale", "grey levels per photon; not given: chosen from the image",
             .range = "(0, inf)"),
-    FTH_KEY(SECTION, "figures", "How it is drawn."),
+    FTH_KEY(SECTION, "figures", "Figures."),
     FTH_KEY(INT, "figures.frames", "most frames in the montage", .value = "12",
             .range = "[1, 100]"),
     FTH_KEY(INT, "figures.bins", "rings of the radial average", .value = "200",
@@ -198,7 +200,7 @@ static const fth_config_key keys[] = {
     FTH_KEY(INT, "seeds.mosaic", "of the mosaic domains"),
     FTH_KEY(INT, "seeds.misset", "of a random orientation"),
 
-    FTH_KEY(SECTION, "quirks", "Single behaviours of nanoBragg; not given: as compat says."),
+    FTH_KEY(SECTION, "quirks", "Individual defects of nanoBragg; not given: as compat says."),
 #define BR_QUIRK(id, quirk, on, off)                                                               \
     {.name = "quirks." quirk, .type = FTH_CONFIG_BOOL, .doc = "true: " on},
 #include "../geometry/quirks.def"
@@ -210,7 +212,7 @@ bool br_given(const fth_config *cfg, const char *key)
     return fth_config_is_given(cfg, key) && fth_config_has(cfg, key);
 }
 
-/* ---- what one row cannot say ---- */
+/* ---- checks across keys ---- */
 
 /* Keys with a fixed number of elements: the least and the most. */
 static const struct length {
@@ -240,7 +242,7 @@ static const struct length {
     {"detector.roi", 4, 4, "four numbers"},
 };
 
-/* Of two ways to say one thing, one. */
+/* Rejects configs that set both of two alternatives. */
 static const struct pair {
     const char *a, *b;
 } pairs[] = {
@@ -269,7 +271,7 @@ static void check_pairs(fth_config *cfg)
         if (!br_given(cfg, pairs[i].a) || !br_given(cfg, pairs[i].b)) continue;
         snprintf(both, sizeof both, "%s %s", pairs[i].b, pairs[i].a);
         fth_config_complain(cfg, both, "leave one of them out",
-                            "%s and %s say the same thing twice", pairs[i].a, pairs[i].b);
+                            "%s and %s are alternatives: set only one", pairs[i].a, pairs[i].b);
     }
 }
 
@@ -294,8 +296,7 @@ static void check(fth_config *cfg, void *user)
     if (!fth_config_bool(cfg, "output.counts") &&
         (strcmp(dtype, "i32") == 0 || strcmp(dtype, "u16") == 0))
         fth_config_complain(cfg, "output.dtype output.counts", "write output.counts: true, or f32",
-                            "expected photons are no whole numbers, so %s is only for counts",
-                            dtype);
+                            "expected photons are not integers, so %s is only for counts", dtype);
     const char *file = fth_config_text(cfg, "output.container");
     if (!file[0] || file[0] == '.' || strchr(file, '/') || strcmp(file, BR_PARTS) == 0)
         fth_config_complain(cfg, "output.container", NULL,

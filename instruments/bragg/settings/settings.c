@@ -1,4 +1,4 @@
-/* settings.c - the flags that a checked config stands for.
+/* settings.c - the flags of a checked config.
  *
  * Keys become flags, by the names that flags.def gives them, and flags become the experiment: there
  * is one resolver for the command line and for jobs.
@@ -123,7 +123,7 @@ static fth_status set_flag(br_flags *f, const fth_config *cfg, const fth_config_
 
 static fth_status set_quirks(br_flags *f, const fth_config *cfg, fth_err *err)
 {
-    f->quirks &= ~(1u << BR_QUIRK_AUTO_FDUMP); /* a job reads what its config names */
+    f->quirks &= ~(1u << BR_QUIRK_AUTO_FDUMP); /* jobs read only named files */
     for (int q = 0; q < BR_QUIRKS; q++) {
         char key[60], setting[60];
         snprintf(key, sizeof key, "quirks.%s", br_quirks[q].name);
@@ -135,15 +135,15 @@ static fth_status set_quirks(br_flags *f, const fth_config *cfg, fth_err *err)
     return FTH_OK;
 }
 
-/* Never from the clock: a job gives the same frames tomorrow. */
+/* Never from the clock: a job must be reproducible. */
 static void set_seeds(br_flags *f, const fth_config *cfg)
 {
     f->clock = fth_config_int(cfg, "seed");
     if (br_given(cfg, "seed")) f->seed_all = fth_config_int(cfg, "seed");
 }
 
-/* The order of flags means something: vectors change a convention that was named before, and the
- * last word about the pivot counts. Keys have no order, so this one is theirs. */
+/* The order of flags matters: vectors change a convention that was named before, and the last pivot
+ * wins. Keys have no order, so this list defines one. */
 enum { TURNS = 3 };
 static int turn_of(const char *key)
 {

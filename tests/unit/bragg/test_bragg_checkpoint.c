@@ -49,9 +49,8 @@ static char *essence(char *text)
 {
     char *ledger = strstr(text, "\nledger ");
     if (ledger) ledger[1] = '\0';
-    return !strncmp(text, "NOTICE: ", 8) && strstr(text, "rows are there already")
-               ? strchr(text, '\n') + 1
-               : text;
+    return !strncmp(text, "NOTICE: ", 8) && strstr(text, "resuming after") ? strchr(text, '\n') + 1
+                                                                           : text;
 }
 
 static void finish_and_compare(bg_run *r, const result *want)

@@ -254,7 +254,7 @@ TEST(a_curved_detector_is_not_passed_off_as_a_flat_one)
 TEST(what_is_lost_is_said)
 {
     job j = run("tilted", SERIES "detector: {" DETECTOR ", twotheta: 3}\n");
-    HAS(said, "NOTICE: the header of a CBF cannot tell that the detector is turned");
+    HAS(said, "NOTICE: a CBF header cannot express that the detector is tilted");
     end(&j);
     j = run("xds", SERIES "detector: {convention: xds, " DETECTOR "}\n");
     HAS(said, "NOTICE: -Xbeam and -Ybeam (detector.beam) are not used");

@@ -470,7 +470,7 @@ TEST(mistakes_name_the_word_and_the_nearest_flag)
         {"-lambda nan", "takes a number, not 'nan'", "in A"},
         {"-N 3.5", "takes a whole number, not '3.5'", "cells"},
         {"-roi 1 2 3", "-roi takes 4 values", "render"},
-        {"-misset 1 2", "-misset takes 3 values", "turn"},
+        {"-misset 1 2", "-misset takes 3 values", "rotate"},
         {"-pivot middle", "takes sample or beam, not 'middle'", "-pivot"},
         {"-oversample_thick 0", "'0' belongs to no flag", "--flags"},
         {"-cell", "-cell takes 1 value", "unit cell"},

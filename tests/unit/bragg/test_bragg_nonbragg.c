@@ -702,7 +702,7 @@ TEST(mistakes_are_named)
         {"-stolout x.txt", "-stolout needs an image", FTH_E_COMMAND},
         {"-stol a -density much", "-density takes a number, not 'much'", FTH_E_COMMAND},
         {"-stol a -detpixel 64", "-detpixel", FTH_E_COMMAND},
-        {"-stol a -molecules -3", "-3 molecules", FTH_E_COMMAND},
+        {"-stol a -molecules -3", "number of molecules is -3", FTH_E_COMMAND},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fth_err err = {0};

@@ -82,7 +82,7 @@ TEST(failures_have_the_codes_of_their_program)
         {"-cell 40 -hkl none.hkl", 3, "none.hkl"},
         {"-hkl none.hkl -mat none.mat", 3, "none.mat"},
         {TINY " -mask none.img", 3, "none.img"},
-        {TINY " -oversample -2", 2, "-oversample -2"},
+        {TINY " -oversample -2", 2, "-oversample is -2"},
         {TINY " -detpixels 0 -detsize 0", 2, "pixels along fast"},
         {TINY " -floatfile no/such/folder/a.bin", 3, "no/such/folder"},
         {TINY " --memory lots", 2, "--memory takes a size"},
@@ -218,7 +218,7 @@ TEST(a_beam_centre_that_is_not_used_is_said)
 {
     need_program();
     EQ_I64(call("sh -c 'fathom bragg " TINY " -xds -Xbeam 3 -Ybeam 4 2>&1 >text.txt'"), 0);
-    EQ_STR(text, "NOTICE: -Xbeam and -Ybeam (detector.beam) are not used: here the detector turns "
+    EQ_STR(text, "NOTICE: -Xbeam and -Ybeam (detector.beam) are not used: here the detector pivots "
                  "about the sample; give -ORGX and -ORGY (detector.org), or -pivot beam\n");
     EQ_I64(call("nanoBragg " TINY " -seed 1 -xds -Xbeam 3 -Ybeam 4"), 0);
     HAS_NOT(text, "NOTICE");

@@ -57,7 +57,7 @@ TEST(wrong_names_are_named)
     refused("a=b", NULL, NULL, "--free");
     refused(NULL, "a,", NULL, "--fix");
     refused(NULL, NULL, "a=al", "al is in deg");
-    refused("a", "a", NULL, "nothing is free");
+    refused("a", "a", NULL, "no parameter is free");
 }
 
 /* ---- recovery ---- */
@@ -249,7 +249,7 @@ TEST(too_few_iterations_and_another_crystal)
     fails(&s, &opt, "did not converge in 1 iterations", "--iterations");
     opt = options("flu", NULL); /* converges, but to what? */
     for (int k = 0; k < 3; k++) s.e.param[BR_MX + k] += br_radians(20);
-    fails(&s, &opt, "a model that is not the image", "start closer");
+    fails(&s, &opt, "a model that does not match the image", "start closer");
     tr_free(&s);
 }
 

@@ -311,7 +311,7 @@ TEST(mistakes_are_named_and_leave_nothing)
     refused(path, CRYSTAL CELL " -detpixels 97", "", FTH_E_FILE_SHAPE, "this has 36864");
     refused(path, "-lambda 1", "", FTH_E_COMMAND, "no model to start from");
     refused(path, line, "free=zz", FTH_E_COMMAND, "'zz' is not a parameter");
-    refused(path, line, "free=a fix=a", FTH_E_COMMAND, "nothing is free");
+    refused(path, line, "free=a fix=a", FTH_E_COMMAND, "no parameter is free");
     refused(path, line, "gain=0", FTH_E_COMMAND, "--gain");
     refused(path, line, "adc=4o", FTH_E_COMMAND, "--adc takes a number, not '4o'");
     refused(path, line, "compat=d", FTH_E_COMMAND, "--compat");

@@ -138,7 +138,7 @@ TEST(points_that_are_not_used_are_named)
         const char *flags, *notice; /* NULL: it is used */
     } t[] = {
         {"-xds -Xbeam 3 -Ybeam 4", "-Xbeam and -Ybeam (detector.beam) are not used: here the "
-                                   "detector turns about the sample; give -ORGX and -ORGY "
+                                   "detector pivots about the sample; give -ORGX and -ORGY "
                                    "(detector.org), or -pivot beam"},
         {"-dials -Ybeam 4", "-Xbeam and -Ybeam (detector.beam) are not used"},
         {"-xds -Xbeam 3 -Ybeam 4 -pivot beam", NULL},
@@ -147,7 +147,7 @@ TEST(points_that_are_not_used_are_named)
         {"-xds -Xclose 3 -pivot beam", NULL},
         {"-Xbeam 3 -Ybeam 4", NULL},
         {"-Xbeam 3 -Ybeam 4 -pivot sample", "-Xbeam and -Ybeam (detector.beam) are not used"},
-        {"-ORGX 3 -ORGY 4", "-ORGX and -ORGY (detector.org) are not used: here the detector turns "
+        {"-ORGX 3 -ORGY 4", "-ORGX and -ORGY (detector.org) are not used: here the detector pivots "
                             "about the beam centre; give -Xbeam and -Ybeam (detector.beam), or "
                             "-pivot sample"},
         {"-ORGX 3 -ORGY 4 -pivot sample", NULL},
@@ -549,7 +549,7 @@ TEST(what_cannot_be_is_refused_before_anything_is_written)
         {"-cell 40 -default_F 1 -detpixels -5", FTH_E_COMMAND, "pixels along fast"},
         {"-cell 40 -default_F 1 -pixel 0", FTH_E_COMMAND, "pixels along fast"},
         {"-cell 40 -default_F 1 -detsize_s 0.01", FTH_E_COMMAND, "pixels along slow"},
-        {"-cell 40 -default_F 1 -oversample -1", FTH_E_COMMAND, "-oversample -1"},
+        {"-cell 40 -default_F 1 -oversample -1", FTH_E_COMMAND, "-oversample is -1"},
         {"-cell 40 -default_F 1 -mask mask64.img -detpixels 48", FTH_E_FILE_SHAPE, "64 x 64"},
         {"-cell 40 -default_F 1 -mask P1_tiny.hkl", FTH_E_FILE_FORMAT, "P1_tiny.hkl"},
         {"-cell 40 -default_F 1 -lambda 0", FTH_E_COMMAND, "wavelength is 0"},

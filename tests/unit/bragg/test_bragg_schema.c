@@ -167,7 +167,7 @@ TEST(what_cannot_be_is_said)
         {"crystal: {cell: 1, default_F: 1}\nscan: {frames: 3, osc: 1}\nstills.count: 2",
          "not both"},
         {"crystal: {cell: 1, default_F: 1}\noutput.dtype: u16", "only for counts"},
-        {"crystal: {cell: 1, default_F: 1}\nbeam: {lambda: 1, energy: 12000}", "twice"},
+        {"crystal: {cell: 1, default_F: 1}\nbeam: {lambda: 1, energy: 12000}", "set only one"},
         {"crystal: {cell: 1, default_F: 1}\noutput.container: a/b.h5", "name of a file"},
         {"crystal: {cell: 1, default_F: 1}\ndetector.convention: xsd", "did you mean 'xds'"},
         {"crystal: {cell: 1, default_F: 1}\ndetector.distnace: 1", "detector.distance"},

@@ -1,8 +1,8 @@
-/* noise.h - what a detector does to an image of photons (model 15.1), as operations.
+/* noise.h - the response of a detector to an image of photons (model 15.1), as operations.
  *
- * With the reference's generators the draws are one long chain: all pixels are counted first, then
- * all are read out, with what is left in the generator. So the counting also tells the state of the
- * generator, and the read-out starts with that after the last row.
+ * With the reference's generators the draws are one serial stream: all pixels are counted first,
+ * then all are read out from where the stream is. So the counting also returns the state of the
+ * generator, and the read-out starts with the state after the last row.
  */
 #ifndef BRAGG_NOISE_H
 #define BRAGG_NOISE_H
@@ -27,7 +27,7 @@ fth_val br_count_(fth_site site, fth_val image, const br_counting *counting);
 fth_val br_count_end(fth_val counted);
 enum { BR_NOISE_WORDS = (sizeof(br_ran1) + 2 * sizeof(int64_t) + 7) / 8 };
 /* The signal f64 [slow fast] with `sigma` times a normal deviate added to each pixel, in order;
- * `after` is what br_count_end gave. */
+ * `after` is from br_count_end. */
 fth_val br_read_out_(fth_site site, fth_val signal, fth_val after, double sigma);
 #define br_read_out(signal, after, sigma) br_read_out_(FTH_HERE, (signal), (after), (sigma))
 

@@ -1,8 +1,8 @@
-/* psf.c - operations of the smear: the circle of each pixel, and the image that all of them make.
+/* psf.c - operations of the point spread: the circle of each pixel, and the sum over all circles.
  *
  * The image is gathered, not scattered: each target adds up its sources in their order in the
- * image, so pieces of rows give the same bits. What a piece needs beside its own rows is the reach
- * of the smear, known before any photon is: a halo.
+ * image, so pieces of rows give the same bits. The rows a chunk needs beside its own are a halo:
+ * the reach of the point spread, which does not depend on the photons.
  */
 #include "psf.h"
 
@@ -63,7 +63,7 @@ static const fth_op circle_op = {
     .run = circle_run,
 };
 
-/* ---- the smear: in[0] photons, in[1] their radii ---- */
+/* ---- the point spread: in[0] photons, in[1] their radii ---- */
 
 static fth_status smear_infer(fth_node *node, fth_err *err)
 {
@@ -85,7 +85,8 @@ static void smear_relation(const fth_node *node, int in, int dim, fth_relation *
         *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
 }
 
-/* Shares of one row of the smear, from the left edge of its widest circle to the right one. */
+/* Shares of one row of the point spread, from the left edge of its widest circle to the right
+ * one. */
 static uint64_t smear_scratch(const fth_call *call)
 {
     return sizeof(double) * (2 * (uint64_t)br_psf_reach(call->node->attr) + 1);
@@ -97,7 +98,7 @@ static int64_t half_width(int64_t r, int64_t dy)
     return (int64_t)sqrt((double)(r * r - dy * dy));
 }
 
-/* What source row `ys` gives to the target row `yt`, into acc. */
+/* Adds the shares of source row `ys` to the target row `yt`, into acc. */
 static void add_row(const fth_call *call, int64_t ys, int64_t yt, double *acc)
 {
     const br_psf *psf = call->node->attr;
@@ -144,7 +145,7 @@ static fth_status smear_run(const fth_call *call)
     return FTH_OK;
 }
 
-/* Most pixels have few photons: a circle of an eighth of the reach stands for all. */
+/* Cost estimate: most pixels have few photons, so an eighth of the reach is a typical circle. */
 static double smear_flops(const fth_call *call)
 {
     const double r = 2 + (double)br_psf_reach(call->node->attr) / 8;

@@ -1,6 +1,7 @@
-/* psf.cu - the smear on a device: a thread per pixel adds up its sources in their order.
+/* psf.cu - the point spread on a device: a thread per pixel adds up its sources in their order.
  *
- * Shares depend on the distance alone: where they are not too many, all are made first.
+ * Shares depend on the distance alone: a table of all of them is computed first where it is small
+ * enough.
  */
 #include "../render/device.h"
 
@@ -55,7 +56,7 @@ fth_status circle_run(const fth_call *call)
     return FTH_OK;
 }
 
-/* ---- the smear ---- */
+/* ---- the point spread ---- */
 
 /* share[dy (reach + 1) + dx] */
 __global__ void make_shares(br_psf psf, int64_t reach, double *share)
@@ -65,7 +66,7 @@ __global__ void make_shares(br_psf psf, int64_t reach, double *share)
         share[i] = br_psf_share(&psf, i % (reach + 1), i / (reach + 1));
 }
 
-/* The largest radius of each row that is read: rows that reach nobody are passed over. */
+/* The largest radius of each row that is read: rows that reach no target are skipped. */
 __global__ void make_widest(const int32_t *radius, int64_t rows, int64_t cols, int64_t r0,
                             int64_t r1, int32_t *widest)
 {
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(THREADS) spread(smear s)
     }
 }
 
-enum { MOST_SHARES = 1 << 22 }; /* beyond that they are made where they are needed */
+enum { MOST_SHARES = 1 << 22 }; /* beyond that they are computed where needed */
 
 int64_t shares_of(const fth_call *call)
 {

@@ -1,9 +1,8 @@
-/* psf.h - how a detector smears the photons of one pixel over its neighbours (model 15.1).
+/* psf.h - how a detector spreads the photons of one pixel over its neighbours (model 15.1).
  *
  * The share of a pixel is the exact integral over it. Photons are spread inside a circle whose
- * radius grows with their number, so that what falls outside stays below a tenth of the counting
- * noise; that rest is pooled and spread evenly over the image. Nothing leaves the image except over
- * its edges.
+ * radius grows with their number, so that the photons outside stay below a tenth of the counting
+ * noise; they are pooled and spread evenly over the image. Photons are lost only over its edges.
  */
 #ifndef BRAGG_PSF_H
 #define BRAGG_PSF_H
@@ -24,7 +23,7 @@ typedef struct br_psf {
 
 /* Share of the pixel that lies dx, dy away. */
 BR_BOTH double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy);
-/* Circle for this many photons; 0 where there are none: they stay where they are. */
+/* Radius for this many photons; 0 for none. */
 BR_BOTH int64_t br_psf_radius(const br_psf *psf, double photons);
 /* Photons that fall outside that circle. */
 BR_BOTH double br_psf_outside(const br_psf *psf, double photons, int64_t radius);
@@ -36,10 +35,10 @@ fth_val br_psf_pool(fth_val photons, const br_psf *psf);
 /* f64 [slow fast]: photons spread, `pool` added. */
 fth_val br_psf_apply(fth_val photons, const br_psf *psf, fth_val pool);
 
-/* ---- as the original does it: sums in f32, and what leaves a row on the right enters the next
+/* ---- as the original computes it: sums in f32, wrapping from the right edge into the next row
  * ---- */
 
-/* Found from a whole image of photons, f32, before any of it is smeared. */
+/* Computed from a whole image of photons, f32, before the point spread. */
 typedef struct br_psf_plan {
     fth_tensor *radius; /* i32 [slow fast] */
     fth_tensor *kernel; /* f64 [psf_dy psf_dx]: shares of dx, dy = -reach ... reach */
@@ -49,7 +48,7 @@ typedef struct br_psf_plan {
 fth_status br_psf_plan_make(br_psf_plan *out, const br_psf *psf, fth_tensor *photons, fth_mem *mem,
                             fth_err *err);
 void br_psf_plan_clear(br_psf_plan *p);
-/* f32 [slow fast] from f32. `plan` without tensors: only to be planned. Declares psf_dy, psf_dx. */
+/* f32 [slow fast] from f32. `plan` without tensors: for planning only. Declares psf_dy, psf_dx. */
 fth_val br_psf_as_original(fth_val photons, const br_psf_plan *plan);
 
 #endif

@@ -1,10 +1,9 @@
-/* psf_float.c - the smear of the original: sums of floats, and a right edge that leads into the
- * next row.
+/* psf_float.c - the point spread of the original: sums of floats, and a right edge that wraps into
+ * the next row.
  *
- * The original spreads pixel after pixel; each target therefore adds up its sources in their order
- * in the image, which is what is done here, row by row. It also takes the pixel behind the last of
- * a row for the first of the next one: that pixel gets a second share of each source, after its
- * own.
+ * The original spreads pixel after pixel; each target therefore adds up its sources in image order,
+ * which this file does row by row. It also takes the pixel after the last of a row for the first of
+ * the next one: that pixel gets a second share of each source, after its own.
  */
 #include "psf_float.h"
 
@@ -21,7 +20,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-/* One row more above: its right edge. */
+/* One more row above, for its right edge. */
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const int64_t reach = ((const psf_float *)node->attr)->reach;
@@ -47,7 +46,7 @@ static bool inside(int64_t dx, int64_t dy, int64_t r)
     return dx * dx + dy * dy <= r * r;
 }
 
-/* What one row of sources gives to the row `to`. */
+/* Adds one row of sources to the row `to`. */
 static void add_row(const source_row *s, float *to)
 {
     for (int64_t x = 0; x < s->n; x++) {
@@ -96,7 +95,7 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-/* Most pixels have few photons: a circle of an eighth of the reach stands for all. */
+/* Cost estimate: most pixels have few photons, so an eighth of the reach is a typical circle. */
 static double flops(const fth_call *call)
 {
     const double r = 2 + (double)((const psf_float *)call->node->attr)->reach / 8;
@@ -105,7 +104,7 @@ static double flops(const fth_call *call)
 
 static const fth_op op = {
     .name = "bragg_psf_float",
-    .brief = "photons spread over the circles around their pixels, in the way of the original",
+    .brief = "photons spread over the circles around their pixels, as the original computes it",
     .infer = infer,
     .relation = relation,
     .flops = flops,

@@ -1,5 +1,6 @@
-/* psf_float.cu - the smear of the original on a device: a thread per pixel adds up its sources in
- * their order, in floats. Radii and shares come from the host, so that bits are those of the CPU.
+/* psf_float.cu - the point spread of the original on a device: a thread per pixel adds up its
+ * sources in their order, in floats. Radii and shares come from the host, so that bits are those of
+ * the CPU.
  */
 #include "../render/device.h"
 
@@ -46,7 +47,7 @@ __device__ inline float add(const smear &s, float sum, int64_t ys, int64_t xs, i
 __device__ float gathered(const smear &s, int64_t yt, int64_t xt)
 {
     const int64_t end = s.in_first + s.in_rows, top = yt - 1 - s.reach;
-    const bool edge = xt == 0 && yt > 0; /* also behind the last pixel of the row above */
+    const bool edge = xt == 0 && yt > 0; /* also as the pixel after the last of the row above */
     float sum = 0;
     for (int64_t ys = top > s.in_first ? top : s.in_first; ys < end && ys <= yt + s.reach; ys++) {
         const int64_t dy = yt - ys, from = edge || xt < s.reach ? 0 : xt - s.reach,

@@ -1,4 +1,4 @@
-/* psf_float.h - attribute of the smear of the original: plain bytes. */
+/* psf_float.h - attribute of the original's point spread: plain bytes. */
 #ifndef BRAGG_OPS_PSF_FLOAT_H
 #define BRAGG_OPS_PSF_FLOAT_H
 

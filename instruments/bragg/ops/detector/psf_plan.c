@@ -1,9 +1,8 @@
-/* psf_plan.c - what the smear of the original needs to know of an image before it starts: the
- * circle of each pixel, the shares of the largest one, and the photons that are lost outside of
- * them.
+/* psf_plan.c - what the point spread of the original needs from an image in advance: the circle of
+ * each pixel, the shares of the largest one, and the photons outside of them.
  *
- * Each number is made by the operations of the original in their order, so that images are equal to
- * the byte; shares of negative distances are not those of positive ones, in their last bit.
+ * Each number is computed by the operations of the original in their order, so that images are
+ * equal to the byte; shares of negative and positive distances differ in their last bit.
  */
 #include "psf.h"
 
@@ -66,7 +65,7 @@ fth_status br_psf_plan_make(br_psf_plan *out, const br_psf *psf, fth_tensor *pho
     out->pool = lost / (double)pixels;
     const int64_t side = 2 * out->reach + 1, size[2] = {side, side};
     const fth_status s =
-        fth_tensor_create(&out->kernel, mem, "shares of the smear", FTH_F64, 2, size, err);
+        fth_tensor_create(&out->kernel, mem, "shares of the point spread", FTH_F64, 2, size, err);
     if (s != FTH_OK) {
         br_psf_plan_clear(out);
         return s;

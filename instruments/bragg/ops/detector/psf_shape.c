@@ -1,5 +1,6 @@
-/* psf_shape.c - the two smears of a detector, as integrals over pixels, and how far each pixel
- * reaches. Radii and losses are computed in the order of the original, so that they are its own.
+/* psf_shape.c - the two point-spread functions, as integrals over pixels, and the reach of each
+ * pixel. Radii and losses are computed in the order of operations of the original, to give its
+ * bits.
  */
 #include "psf.h"
 
@@ -39,7 +40,7 @@ BR_BOTH int64_t br_psf_radius(const br_psf *psf, double photons)
     const double lost = sqrt(photons) / 10;
     if (psf->kind == BR_PSF_FIBER)
         return capped(psf, 1 + ceil(fiber_of_fwhm * psf->fwhm * (photons / lost)));
-    /* fewer than 0.01 photons: all of them may be lost, the smallest circle is enough */
+    /* below 0.01 photons the loss does not matter: the smallest circle is enough */
     const double folds = lost < photons ? -log(lost / photons) / ln16 : 0;
     return capped(psf, 1 + ceil(sqrt(folds) * psf->fwhm));
 }
@@ -55,7 +56,7 @@ BR_BOTH double br_psf_outside(const br_psf *psf, double photons, int64_t radius)
 
 BR_BOTH int64_t br_psf_reach(const br_psf *psf)
 {
-    /* radii of a fiber have no bound below that of the image */
+    /* radii of a fiber are bounded only by the image */
     if (psf->radius <= 0 && psf->kind == BR_PSF_FIBER) return psf->most;
-    return br_psf_radius(psf, 3.5e38); /* more than any float */
+    return br_psf_radius(psf, 3.5e38); /* larger than any float */
 }

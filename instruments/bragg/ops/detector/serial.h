@@ -1,4 +1,4 @@
-/* serial.h - what the operations with the reference's generators keep: attribute and state. */
+/* serial.h - attribute and state of the operations with the reference's generators. */
 #ifndef BRAGG_OPS_SERIAL_H
 #define BRAGG_OPS_SERIAL_H
 

@@ -1,7 +1,7 @@
 /* serial_noise.c - counting and reading out with the reference's generators, pixel after pixel.
  *
- * Rows are carried: the generator is the state. It is smaller than a row of the image needs to
- * hold, so each element of the row carries a part of it.
+ * The generator is the carry from row to row. State is planned per element of a row, so each
+ * element holds a part of it.
  */
 #include "serial.h"
 

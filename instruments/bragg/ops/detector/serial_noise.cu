@@ -1,8 +1,8 @@
 /* serial_noise.cu - counting and reading out with the reference's generators on a device: one
- * thread, pixel after pixel, as the numbers of the chain are used up.
+ * thread, pixel after pixel, because the stream is serial.
  *
- * The other threads of its block bring the pixels and make the numbers ahead (staged.h); but with a
- * noise of calibration two seeds take turns in one table, and the walker draws one by one.
+ * The other threads of its block load pixels and generate numbers ahead (staged.h); but with
+ * calibration noise two seeds alternate in one table, and the serial thread draws one by one.
  */
 #include "../render/device.h"
 
@@ -18,7 +18,7 @@ union words {
     int64_t word[WORDS];
 };
 
-/* Member by member: the bytes between them stay zero. */
+/* Member by member: padding bytes stay zero. */
 __device__ void set_words(words &u, const br_ran1 &r, int64_t seed, int64_t calib_seed)
 {
     for (int i = 0; i < WORDS; i++) u.word[i] = 0;
@@ -46,13 +46,13 @@ struct counting {
     fth_fault *fault;
 };
 
-/* Pixels of a row that are worked on. */
+/* Pixels of a row in shared memory. */
 struct tile {
     double photons[PIXELS];
     float g[PIXELS], count[PIXELS];
     int64_t seed, calib_seed;
-    int n, next; /* how many, and which is the walker's next */
-    int bad;     /* the first that is no number; PIXELS: none */
+    int n, next; /* how many, and the next one of the serial thread */
+    int bad;     /* the first that is not finite; PIXELS: none */
 };
 
 __device__ void bring(const counting &k, tile &p, int64_t y, int64_t x0)
@@ -72,7 +72,7 @@ __device__ void bring(const counting &k, tile &p, int64_t y, int64_t x0)
     __syncthreads();
 }
 
-/* From the tile's next pixel on until the numbers are used up; one pixel at least. */
+/* From the tile's next pixel until the staged numbers are used up; at least one pixel. */
 __device__ void count_on(const counting &k, staged &s, tile &p)
 {
     int i = p.next, at = s.at;
@@ -104,7 +104,7 @@ __device__ bool count_row(const counting &k, int64_t y, staged &s, tile &p)
         bring(k, p, y, x0);
         while (p.next < p.n) {
             const bool used_up = s.at >= s.n;
-            __syncthreads(); /* all have looked */
+            __syncthreads(); /* all threads have read it */
             if (ahead && used_up) staged_fill(s);
             if (t == 0) count_on(k, s, p);
             __syncthreads();
@@ -191,7 +191,7 @@ struct reading {
     stream *state;
 };
 
-/* Deviates for the pixels of a row from `next` on, until the numbers are used up. */
+/* Deviates for the pixels of a row from `next` on, until the staged numbers are used up. */
 __device__ void read_on(staged &s, int64_t *seed, float *deviate, int n, int *next)
 {
     int i = *next;
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(STAGED_THREADS) read_out(reading k)
             __syncthreads();
             while (next < n) {
                 const bool used_up = s.at >= s.n;
-                __syncthreads(); /* all have looked */
+                __syncthreads(); /* all threads have read it */
                 if (used_up) staged_fill(s);
                 if (t == 0) read_on(s, &seed, deviate, n, &next);
                 __syncthreads();

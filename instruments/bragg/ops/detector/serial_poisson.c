@@ -1,8 +1,8 @@
 /* serial_poisson.c - counting noise from the reference's generator: one stream through the pixels.
  *
- * Each deviate takes as many numbers of the stream as it needs, so the pixels have to come in their
- * order: rows are a carried axis, and the state of the generator is what is carried. A mean that is
- * not drawn (outside the ROI) takes nothing of the stream.
+ * Each deviate takes a varying count of numbers from the stream, so pixels are processed in order:
+ * the carry along rows is the state of the generator. Pixels outside the ROI take nothing from the
+ * stream.
  */
 #include "serial.h"
 
@@ -33,7 +33,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
                        : (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
 }
 
-/* The state is asked for by element of a row; the generator needs one for all of them. */
+/* State is requested per element of a row; the generator is one for all of them. */
 static uint64_t state(const fth_node *node)
 {
     const int64_t row = node->out[0].size[FAST];
@@ -50,7 +50,7 @@ static fth_status run(const fth_call *call)
 {
     const serial_attr *attr = call->node->attr;
     const fth_tile *in = &call->in[0], *out = &call->out[0];
-    if (out->extent[FAST] == 0) return FTH_OK; /* no room for a state, and no need */
+    if (out->extent[FAST] == 0) return FTH_OK; /* an empty row has no state and needs none */
     br_ran1 r = attr->start;
     if (!call->first) memcpy(&r, call->state.data, sizeof r);
     for (int64_t i = 0; i < out->extent[SLOW]; i++) {
@@ -67,7 +67,7 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-/* Whole numbers: nothing flows back to the mean. */
+/* Counts are integers: no gradient for the mean. */
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
     (void)node, (void)out_bar, (void)in_bar, (void)err;
@@ -88,7 +88,7 @@ fth_val br_serial_poisson_(fth_site site, const br_scene *scene, fth_val image,
                            const struct br_ran1 *start)
 {
     serial_attr attr;
-    memset(&attr, 0, sizeof attr); /* also the bytes between members: they are hashed */
+    memset(&attr, 0, sizeof attr); /* padding included, because it is hashed */
     memcpy(attr.roi, scene->roi, sizeof attr.roi);
     attr.start.y = start->y;
     memcpy(attr.start.table, start->table, sizeof attr.start.table);

@@ -1,8 +1,8 @@
 /* serial_poisson.cu - the reference's stream of counts on a device: one thread, pixel after pixel.
  *
- * How many numbers of the stream a pixel takes depends on them, so nobody can go ahead of it. The
- * other threads of its block bring the pixels and make what does not depend on the place in the
- * stream: the uniform numbers (staged.h) and the exponentials of small means.
+ * How many numbers of the stream a pixel takes depends on their values, so pixels cannot run in
+ * parallel. The other threads of its block load pixels and compute what does not depend on the
+ * position in the stream: the uniform numbers (staged.h) and the exponentials of small means.
  */
 #include "../render/device.h"
 
@@ -22,11 +22,11 @@ struct stretch {
 
 enum { PIXELS = STAGED_THREADS };
 
-/* Pixels of a row that are worked on. */
+/* Pixels of a row in shared memory. */
 struct tile {
     float mean[PIXELS], g[PIXELS], count[PIXELS];
     bool inside[PIXELS];
-    int n, next; /* how many, and which is the walker's next */
+    int n, next; /* how many, and the next one of the serial thread */
 };
 
 __device__ void bring(const stretch &k, tile &p, int64_t y, int64_t x0)
@@ -48,7 +48,7 @@ __device__ void bring(const stretch &k, tile &p, int64_t y, int64_t x0)
     __syncthreads();
 }
 
-/* From the tile's next pixel on until the numbers are used up; one pixel at least. */
+/* From the tile's next pixel until the staged numbers are used up; at least one pixel. */
 __device__ void walk_on(staged &s, tile &p)
 {
     int i = p.next, at = s.at;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(STAGED_THREADS) walk(stretch k)
             bring(k, p, y, x0);
             while (p.next < p.n) {
                 const bool used_up = s.at >= s.n;
-                __syncthreads(); /* all have looked */
+                __syncthreads(); /* all threads have read it */
                 if (used_up) staged_fill(s);
                 if (t == 0) walk_on(s, p);
                 __syncthreads();
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(STAGED_THREADS) walk(stretch k)
 fth_status run(const fth_call *call)
 {
     const fth_tile *in = &call->in[0], *out = &call->out[0];
-    if (out->extent[1] == 0) return FTH_OK; /* no room for a state, and no need */
+    if (out->extent[1] == 0) return FTH_OK; /* an empty row has no state and needs none */
     const stretch s = {.attr = *(const serial_attr *)call->node->attr,
                        .from = (const float *)in->data +
                                (out->origin[0] - in->origin[0]) * in->stride[0],

@@ -1,14 +1,16 @@
-/* staged.h - a chain of the reference's random numbers, made ahead by a block of threads.
+/* staged.h - the reference's serial stream of random numbers, generated ahead by a block of
+ * threads.
  *
- * How many numbers a pixel takes depends on them, so one thread has to walk through the pixels. But
- * which numbers come does not depend on the pixels: seeds are powers of 16807 and every thread
- * makes its own; only the shuffle, one look into a table of 32 for each number, is a chain of its
- * own. So numbers are made AHEAD at a time: seeds by all threads, the shuffle by one, and floats of
- * them by all again. The walker finds them in shared memory, and where they end in the middle of a
- * pixel it draws the next ones itself. What was made and not used is taken back at the end.
+ * How many numbers a pixel takes depends on their values, so one thread has to process the pixels
+ * in order. But the stream itself does not depend on the pixels: seeds are powers of 16807 and
+ * every thread computes its own; only the shuffle, one lookup in a table of 32 per number, is
+ * serial. So AHEAD numbers are generated at a time: seeds by all threads, the shuffle by one, and
+ * floats of them by all again. The serial thread reads them from shared memory, and where they end
+ * in the middle of a pixel it draws the next ones itself. Unused numbers are rolled back at the
+ * end.
  *
  * Included in the namespace of a .cu file, in place of ../random.c. start, fill and settle are
- * called by all threads of the block, the others by the walker.
+ * called by all threads of the block, the others by the serial thread.
  */
 #ifndef BRAGG_OPS_STAGED_H
 #define BRAGG_OPS_STAGED_H
@@ -18,14 +20,14 @@
 enum { STAGED_THREADS = 256, AHEAD = 1024, TABLE_ENTRIES = 32 };
 
 struct staged {
-    br_ran1 r;     /* first: deviates have its address and draw from here */
+    br_ran1 r;     /* first member: deviates get its address and draw from here */
     int64_t *seed; /* of the stream */
-    int32_t n, at; /* made, and used of them */
-    int32_t even;  /* seed and table are as after the first fill: numbers can be made ahead */
-    int64_t y, before, table[TABLE_ENTRIES]; /* the generator before they were made */
+    int32_t n, at; /* generated, and used of them */
+    int32_t even;  /* the generator is in its usual range: numbers can be generated ahead */
+    int64_t y, before, table[TABLE_ENTRIES]; /* the generator before they were generated */
     uint32_t power[AHEAD], next[AHEAD];      /* 16807^(i+1), and the seeds of the stream */
     union {
-        int32_t raw[AHEAD]; /* numbers of the table, and what becomes of them */
+        int32_t raw[AHEAD]; /* numbers of the table, and the floats made from them */
         float u[AHEAD];
     };
 };
@@ -35,7 +37,7 @@ static BR_BOTH float staged_draw(br_ran1 *r, int64_t *seed);
 #include "../../random/random.c"
 #undef BR_DRAW
 
-/* Seldom: once in AHEAD numbers. */
+/* Rare: once in AHEAD numbers. */
 static BR_APART BR_BOTH float draw_one(br_ran1 *r, int64_t *seed)
 {
     return br_uniform(r, seed);
@@ -47,8 +49,8 @@ static BR_BOTH float staged_draw(br_ran1 *r, int64_t *seed)
     return s->at < s->n && seed == s->seed ? s->u[s->at++] : draw_one(r, seed);
 }
 
-/* br_poisson, where `g` is what a small mean needs and `at` is s.at held in a register: most pixels
- * of an image have a small mean and take one number or two. */
+/* br_poisson, where `g` is exp(-mean) of a small mean and `at` is s.at held in a register: most
+ * pixels have a small mean and take one or two numbers. */
 static __device__ float staged_poisson(staged &s, float mean, float g, int &at)
 {
     if (!(mean < 12)) {
@@ -93,7 +95,7 @@ static __device__ void staged_start(staged &s, int64_t *seed)
     __syncthreads();
 }
 
-/* The first fill takes any seed; whoever looks before that draws one by one. */
+/* The first fill takes any seed; draws before it go one by one. */
 static __device__ bool is_even(const staged &s)
 {
     bool even = *s.seed > 0 && *s.seed < M && s.r.y > 0 && s.r.y < M;
@@ -101,10 +103,10 @@ static __device__ bool is_even(const staged &s)
     return even;
 }
 
-/* The chain: `count` numbers of the table go to `to` (NULL: nowhere). */
+/* The serial part: `count` numbers of the table go to `to` (NULL: discarded). */
 static __device__ void shuffle(staged &s, int count, int32_t *to)
 {
-    uint32_t y = (uint32_t)s.r.y; /* short ways: each step waits for the one before */
+    uint32_t y = (uint32_t)s.r.y; /* latency bound: each step waits for the one before */
     for (int i = 0; i < count; i++) {
         int64_t *const place = &s.r.table[y / (uint32_t)DIVIDE];
         y = (uint32_t)*place;
@@ -114,7 +116,7 @@ static __device__ void shuffle(staged &s, int count, int32_t *to)
     s.r.y = y;
 }
 
-/* More numbers, when all are used; none while they cannot be made ahead. */
+/* Generates more numbers when all are used; none while they cannot be generated ahead. */
 static __device__ void staged_fill(staged &s)
 {
     const int t = (int)threadIdx.x;

@@ -1,8 +1,8 @@
-/* diffuse.c - operations of scattering without a lattice: forwards and back.
+/* diffuse.c - operations of scattering without a lattice: forward and inverse.
  *
  * Every subpixel of every layer sees every source: amplitude, polarisation, solid angle and capture
- * are all its own. Backwards a pixel has one amplitude, that which gives its photons with the mean
- * of those factors.
+ * are computed for each. Inverted, a pixel has one amplitude: the one that gives its photons with
+ * the mean of those factors.
  */
 #include "diffuse.h"
 #include "diffuse_pixel.h"

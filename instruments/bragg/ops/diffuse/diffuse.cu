@@ -1,4 +1,5 @@
-/* diffuse.cu - scattering without a lattice on a device, forwards and back: a thread per pixel. */
+/* diffuse.cu - scattering without a lattice on a device, forward and inverse: a thread per
+ * pixel. */
 #include "../render/device.h"
 
 namespace
@@ -19,7 +20,7 @@ struct picture {
     int64_t stol_rows;
     double molecules;
     bool amplitude;
-    const double *from; /* backwards: photons */
+    const double *from; /* inverse: photons */
     int64_t from_stride[2];
     float *F;
     int64_t stride[2];

@@ -4,7 +4,7 @@
 
 #include "../../geometry/scene.h"
 
-/* What the two operations read beside the image. Axes as of render.h, and "stol_row
+/* Inputs of the two operations beside the image. Axes as of render.h, and "stol_row
  * stol_column". */
 typedef struct br_diffuse {
     fth_val param;  /* f64 [param] */

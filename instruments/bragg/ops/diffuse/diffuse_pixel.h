@@ -1,7 +1,7 @@
-/* diffuse_pixel.h - what one pixel sees of scattering without a lattice.
+/* diffuse_pixel.h - scattering without a lattice into one pixel.
  *
  * Every subpixel of every layer sees every source: amplitude, polarisation, solid angle and capture
- * are all its own. Included by the loops of the CPU and by those of a device.
+ * are computed for each. Included by the loops of the CPU and by those of a device.
  */
 #ifndef BRAGG_OPS_DIFFUSE_PIXEL_H
 #define BRAGG_OPS_DIFFUSE_PIXEL_H

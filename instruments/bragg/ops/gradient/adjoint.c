@@ -9,7 +9,7 @@ static BR_BOTH void rows(matrix m, int number, const br_dual *v, int n)
         for (int p = 0; p < BR_SLOPES; p++) m[number + i][p] = v[i].d[p];
 }
 
-/* The cell also turns about the spindle as phi0 moves. */
+/* The cell also rotates about the spindle as phi0 changes. */
 static BR_BOTH void cell(matrix m, const br_scene *scene, const br_placed *f)
 {
     const double *u = scene->spindle;

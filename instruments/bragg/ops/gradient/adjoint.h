@@ -1,10 +1,10 @@
-/* adjoint.h - what a pixel depends on, and how that depends on the parameters.
+/* adjoint.h - the intermediate numbers a pixel depends on, and their derivatives by the parameters.
  *
  * Parameters reach a pixel only through the numbers of the placed scene that are listed here. A
- * pixel is differentiated by these; br_slopes says how they move with the 19 parameters, so the
- * rest is one small product per pixel however many samples it has. The spindle needs nothing of its
- * own: with x' = R(phi) x and u the axis, dx'/dphi = R (u x x), so phi moves the cell like a turn
- * about u.
+ * pixel is differentiated by these; br_slopes has their derivatives by the 19 parameters, so the
+ * rest is one small product per pixel however many samples it has. The spindle needs no number of
+ * its own: with x' = R(phi) x and u the axis, dx'/dphi = R (u x x), so phi acts on the cell as a
+ * rotation about u.
  */
 #ifndef BRAGG_OPS_ADJOINT_H
 #define BRAGG_OPS_ADJOINT_H
@@ -25,7 +25,7 @@ enum {
     BR_ADJOINTS = 31
 };
 
-/* d(number of the placed scene) / d(parameter), only what the scene uses and is not 0, by
+/* d(number of the placed scene) / d(parameter), only nonzero entries that the scene uses, by
  * parameters. */
 typedef struct br_slope {
     int number, param;

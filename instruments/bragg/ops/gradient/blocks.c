@@ -50,7 +50,7 @@ typedef struct batch {
 
 static void one_block(void *arg, int64_t i, int worker)
 {
-    (void)worker; /* the part belongs to the block: which worker makes it does not matter */
+    (void)worker; /* the partial sum belongs to the block, whichever worker computes it */
     const batch *w = arg;
     const fth_call *call = w->b->call;
     const fth_tile *bar = &call->in[br_bar_in(call->node)];

@@ -1,8 +1,8 @@
 /* blocks.h - gradients that sum over the rows of an image.
  *
  * Their last inputs are images: cotangents, weights. Rows are taken in blocks: a block is summed
- * from its first pixel to its last, blocks are added in their order, so how rows come and who sums
- * them does not show in the result.
+ * from its first pixel to its last, blocks are added in order, so the result does not depend on
+ * chunks or workers.
  */
 #ifndef BRAGG_OPS_BLOCKS_H
 #define BRAGG_OPS_BLOCKS_H
@@ -22,7 +22,7 @@ typedef struct br_bars { /* of a row: data[k][i * step[k]] belongs to its pixel 
     int64_t step[BR_BARS];
 } br_bars;
 
-/* A sum over a block, made by one worker in `part`. */
+/* A sum over a block, computed by one worker in `part`. */
 typedef struct br_blocks {
     const fth_call *call;
     double *part; /* `size` doubles for each worker of the call */

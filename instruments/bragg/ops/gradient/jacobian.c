@@ -1,7 +1,6 @@
-/* jacobian.c - the operation that gives derivatives of an image by all parameters.
+/* jacobian.c - the operation for derivatives of an image by all parameters.
  *
- * The same inputs as the render and the same rules of chunks: rows in any pieces, each pixel by
- * itself.
+ * Inputs and chunking are those of the render: any rows, each pixel independent.
  */
 #include "jacobian.h"
 

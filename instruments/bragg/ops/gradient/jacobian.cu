@@ -1,9 +1,9 @@
 /* jacobian.cu - derivatives of an image on a device, and sums over them.
  *
- * A thread makes the slopes of a pixel by the numbers of the placed scene with the loop of
- * jacobian_kernels.c, which here has one lane, and carries them on to the parameters. The normal
- * matrix and the gradient take rows in batches: slopes of a batch lie in the scratch, sums are made
- * of segments of a row and added row after row, so how rows come does not show.
+ * A thread computes the derivatives of a pixel by the numbers of the placed scene with the loop of
+ * jacobian_kernels.c, which here has one lane, and multiplies them on to the parameters. The normal
+ * matrix and the gradient take rows in batches: derivatives of a batch are in the scratch, segments
+ * of a row are summed and added row by row, so the result does not depend on chunks.
  */
 #include "../render/device.h"
 
@@ -41,10 +41,10 @@ enum { BATCH = 1 << 16 }; /* pixels, about */
 
 /* ---- pixels ---- */
 
-/* What is made of the pixels of a window: slopes to `to`, values to `image`. */
+/* Outputs for the pixels of a window: derivatives to `to`, values to `image`. */
 struct target {
     window w;
-    const double *weight; /* a pixel whose weight is 0 is passed over; NULL: none is */
+    const double *weight; /* a pixel whose weight is 0 is skipped; NULL: none is */
     int64_t weight_stride[2];
     double *to; /* NULL: not wanted */
     int64_t stride[2], param_stride, first_param, params;
@@ -61,7 +61,7 @@ __global__ void make_lab(const device_view *top, const double *rotations,
     lab->fluence = slopes->fluence;
 }
 
-/* `running`: factors multiply the running sum, and the plain loop does it. */
+/* `running`: factors multiply the running sum, so the plain loop is used. */
 template <bool running>
 __global__ void __launch_bounds__(THREADS)
     slopes_of_pixels(const br_lab *lab, const br_device_slopes *slopes, target t)
@@ -292,7 +292,7 @@ uint64_t sums_scratch(const fth_call *call, int sums)
     return lab_map_of(call, call->in[first_bar(call->node)].extent[0], sums).end;
 }
 
-/* Slopes of `rows` rows of the images from row y of the call on. */
+/* Derivatives of `rows` rows of the images from row y of the call on. */
 fth_status make_batch(const fth_call *call, const lab_map &m, int64_t y, int64_t rows,
                       bool weighted, batch *b)
 {

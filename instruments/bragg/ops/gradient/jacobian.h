@@ -13,14 +13,14 @@ typedef struct br_lab {
     double metric[6], fluence;
     br_slopes slopes;
 } br_lab;
-/* Bytes of scratch, and the lab in the scratch of a call; returns what is left of it. */
+/* Bytes of scratch, and the lab in the scratch of a call; returns the rest of the scratch. */
 uint64_t br_lab_bytes(const br_scene *scene);
 void *br_lab_make(const fth_call *call, br_lab **lab);
-/* What stands beside lab->view, in `work` of br_lab_numbers doubles. */
+/* Fills the rest of the lab beside lab->view, in `work` of br_lab_numbers doubles. */
 int64_t br_lab_numbers(const br_scene *scene);
 void br_lab_fill(br_lab *lab, const double *param, const double *mosaic_rotation, double *work);
 
-/* Pixels are made in blocks, so that what a block takes does not grow with the row. */
+/* Pixels are computed in blocks, so that scratch does not grow with the row. */
 enum { BR_BLOCK = 64 };
 
 /* Loops of one instruction set, over at most BR_BLOCK pixels of a row. */
@@ -31,11 +31,11 @@ enum {
     BR_NORMAL = (BR_PARAMS * (BR_PARAMS + 1) / 2 + BR_PARAMS) * BR_NORMAL_LANES
 };
 typedef struct br_jacobian_loops {
-    /* Values, and adjoint[number * step + pixel]: their slopes by each number of adjoint.h. What is
-     * not rendered is 0. */
+    /* Values, and adjoint[number * step + pixel]: their derivatives by each number of adjoint.h.
+     * Pixels that are not rendered are 0. */
     void (*pixels)(const br_lab *lab, br_row *row, double *adjoint, int64_t step);
-    /* slope[param * step + pixel], from these; step is BR_BLOCK, and what stands behind
-     * pixel n is read and made as well. */
+    /* slope[param * step + pixel], from these; step is BR_BLOCK, and elements after pixel n up to a
+     * full vector are read and written too. */
     void (*apply)(const br_slopes *s, const double *adjoint, int64_t step, int64_t n,
                   double *slope);
     /* Adds a block of weighted slopes to sum[BR_NORMAL]. */
@@ -43,12 +43,12 @@ typedef struct br_jacobian_loops {
 } br_jacobian_loops;
 extern const br_jacobian_loops br_jacobian_plain;
 FTH_ISA_DECLARE(const br_jacobian_loops, br_jacobian);
-/* Those of instruction set 1 (base), 3 or 4, as br_loops_at. */
+/* The loops of instruction set 1 (base), 3 or 4, as br_loops_at. */
 const br_jacobian_loops *br_jacobian_at(int level);
-/* The loops of this processor for the scene; the plain ones where no others serve it. */
+/* The loops of this processor for the scene; the plain ones where no others support it. */
 const br_jacobian_loops *br_jacobian_for(const br_lab *lab);
 
-/* Adds to adjoint[BR_ADJOINTS] what a cotangent of the place of a subpixel gives. */
+/* Adds the contribution of a cotangent of a subpixel's position to adjoint[BR_ADJOINTS]. */
 BR_BOTH BR_APART void br_push_place(const br_view *v, int64_t slow, int64_t fast,
                                     const int64_t sub[3], const double *bar, double *adjoint);
 

@@ -1,15 +1,16 @@
 /* jacobian_kernels.c - derivatives of a vector of pixels along fast, per instruction set.
  *
- * As jacobian_plain.c, with everything taken out of the loop over samples that does not depend on
- * them. A sample only gives slopes by h k l; its sums are those by the cell in the frame of the
- * crystal and by the scattering vector. A source carries the latter on to the direction, a subpixel
- * to the detector, and what multiplies the sum at its end is multiplied at the end.
+ * As jacobian_plain.c, with everything hoisted out of the loop over samples that does not depend on
+ * them. A sample only gives derivatives by h k l; they are summed for the cell in the frame of the
+ * crystal and for the scattering vector. A source propagates the latter to the direction, a
+ * subpixel to the detector, and factors of the whole sum are applied at the end.
  *
- * Where factors multiply the running sum, the plain loop does it.
+ * Where factors multiply the running sum, the plain loop is used.
  */
 #define FTH_VECTOR_REAL 64
 #if defined(__GNUC__) && !defined(__clang__) && !defined(BR_ON_DEVICE)
-#pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
+#pragma GCC optimize("no-tree-loop-distribute-patterns") /* a few zeros are set faster one by one  \
+                                                          */
 #endif
 #include "../render/pixel_lanes.h"
 #include "jacobian.h"
@@ -19,12 +20,12 @@
 /* The numbers of adjoint.h that describe the detector: pix0 fdet sdet odet close distance. */
 enum { SENSOR = BR_AD_DISTANCE - BR_AD_PIX0 + 1 };
 
-/* A factor with its slopes by these. */
+/* A factor with its derivatives by these. */
 typedef struct factor {
     vr v, d[SENSOR];
 } factor;
 
-/* Slopes of the samples of one source, before its factors. */
+/* Derivatives of the samples of one source, before its factors. */
 typedef struct slopes {
     vr sum, cell[9], metric[6], q[3];
 } slopes;
@@ -38,7 +39,7 @@ typedef struct lab {
     double sd, od;
     slopes now;
     factor polar, omega, capture, capture_sum;
-    vr layer_sum; /* of terms that the capture fraction of the layer multiplies */
+    vr layer_sum; /* of terms multiplied by the layer's capture fraction */
     vr sum, bar[3], cell[9], metric[6], lambda, sensor[SENSOR];
 } lab;
 
@@ -47,9 +48,9 @@ LANE vr zero(void)
     return v_set(0);
 }
 
-/* ---- from a place back to the detector ---- */
+/* ---- from a position back to the detector ---- */
 
-/* Curved sensors lane by lane, by the plain code. */
+/* Curved sensors: lane by lane, by the plain code. */
 static BR_BOTH BR_APART void push_bent(const lab *l, const vr *bar, vr *to)
 {
     double in[3][LANES], out[SENSOR][LANES];
@@ -148,7 +149,7 @@ static BR_BOTH BR_APART void polarisation(lab *l, const br_beam *beam)
     const br_scene *s = l->x.v->scene;
     const vm need = s->oversample_polar ? l->x.live : m_and(l->x.live, v_eq(l->polar.v, zero()));
     if (m_bits(need) == 0) return;
-    const vr c = dot_with(l->x.d, beam->to), rest = 1 - c * c; /* the beam comes the other way */
+    const vr c = dot_with(l->x.d, beam->to), rest = 1 - c * c; /* `to` points against the beam */
     vr twice = v_set(1), by_b = zero(), by_e = zero(), bar[3];
     if (s->kahn != 0) {
         const vr b = dot_with(l->x.d, beam->across), e = dot_with(l->x.d, beam->along);
@@ -171,7 +172,7 @@ static BR_BOTH BR_APART void polarisation(lab *l, const br_beam *beam)
 /* ---- lattice: value and slopes ---- */
 
 /* sin(pi N t) / sin(pi t) and the slope of each axis. Where both are near 0 the terms of the slope
- * cancel, and its series is taken. `every`: no axis has one cell only. */
+ * cancel, so its series is used. `every`: no axis has one cell only. */
 LANE void square(const lab *l, const vr *delta, bool every, vr *value, vr *d)
 {
     const double *cells = l->x.v->scene->cells, pi = 3.14159265358979323846;
@@ -204,7 +205,7 @@ LANE void square(const lab *l, const vr *delta, bool every, vr *value, vr *d)
     d[2] = f[0] * f[1] * slope[2];
 }
 
-/* Terms cancel near 0: the value is left to the plain formula, its slope to a series. */
+/* Terms cancel near 0: the value comes from the plain formula, its slope from a series. */
 static BR_BOTH BR_APART void sinc3(vr x, vr turns, vr *value, vr *slope_over_x)
 {
     const vr t = turns - v_rint(turns), z = t * t, xx = x * x;
@@ -331,7 +332,7 @@ static BR_BOTH void interpolated(const lab *l, const vr *hkl, const vr *hkl0, in
 
 /* ---- samples ---- */
 
-/* One row of turned cells: samples n, n + 1 .. of the pixels, in the lanes `live`. */
+/* One row of rotated cells: samples n, n + 1 .. of the pixels, in the lanes `live`. */
 LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape, lookup how,
                   bool every, slopes *sums)
 {
@@ -384,7 +385,8 @@ LANE void steps(lab *l, int64_t group, br_shape shape, lookup how, bool every)
     clear(a.cell, 9);
     clear(a.metric, 6);
     clear(a.q, 3);
-    /* the lane in which the chain begins has a cell of its own in the first step: it goes first */
+    /* the lane in which the chain begins has a cell of its own in the first step, and is computed
+     * first */
     for (int64_t at = begins ? -1 : 0; at < s->phis; at++) {
         const int64_t phi = at < 0 ? 0 : at, n = (group * s->phis + phi) * s->mosaics;
         vm lanes = l->x.live;
@@ -397,7 +399,8 @@ LANE void steps(lab *l, int64_t group, br_shape shape, lookup how, bool every)
     l->now = a;
 }
 
-/* A loop for each kind of sample; on a device, where code is dear, fewer. */
+/* A specialised loop for each kind of sample; fewer on a device, where code size costs
+ * occupancy. */
 #ifdef BR_ON_DEVICE
 static BR_BOTH BR_APART void all_steps(lab *l, int64_t group, lookup how)
 {
@@ -455,7 +458,7 @@ LANE void add_sensor(lab *l, vr k, const factor *f)
     for (int i = 0; i < SENSOR; i++) l->sensor[i] = v_fma(k, f->d[i], l->sensor[i]);
 }
 
-/* Whether each term is multiplied by the capture fraction, not the sum at its end. */
+/* Whether the capture fraction multiplies each term, not the sum. */
 static BR_BOTH bool captures_terms(const br_scene *s)
 {
     return s->oversample_thick || !br_has(s, BR_QUIRK_LAST_LAYER);
@@ -516,21 +519,21 @@ static BR_BOTH void layer(lab *l, int64_t t, lookup how)
 {
     const br_scene *s = l->x.v->scene;
     const int64_t o = s->oversample;
-    l->capture.v = v_set(s->thickness == 0 ? 1 : 0); /* and its slopes are 0, or will be made */
+    l->capture.v = v_set(s->thickness == 0 ? 1 : 0); /* derivatives are 0, or follow later */
     l->layer_sum = zero();
     for (int64_t at = 0; at < o * o; at++) {
         const int64_t sub[3] = {t, at / o, at % o};
         subpixel(l, sub, how);
     }
     if (captures_terms(s)) add_sensor(l, l->layer_sum, &l->capture);
-    if (s->water == 0) return; /* nobody asks */
+    if (s->water == 0) return; /* not needed */
     l->capture_sum.v += l->capture.v;
     for (int i = 0; i < SENSOR; i++) l->capture_sum.d[i] += l->capture.d[i];
 }
 
 /* ---- pixels ---- */
 
-/* k x y z with its slopes, which are added to the sensor; NULL is 1. */
+/* k x y z with its slopes, which are added to the sensor; NULL: 1. */
 static BR_BOTH BR_APART vr add_product(lab *l, vr k, const factor *x, const factor *y,
                                        const factor *z)
 {
@@ -553,7 +556,7 @@ LANE void store(double *to, int64_t n, vr a)
     }
 }
 
-/* What multiplies the sum at its end, and water that is added after it. */
+/* Factors of the sum, and water, which is added after them. */
 static BR_BOTH BR_APART void finish(lab *l, double *adjoint, int64_t step)
 {
     const br_view *v = l->x.v;
@@ -604,7 +607,7 @@ static BR_BOTH void pixels_of_row(const br_lab *b, br_row *row, double *adjoint,
 {
     const br_view *v = &b->view;
     const br_scene *s = v->scene;
-    const bool kept = !s->nopolar && s->dmin <= 0; /* the first source makes it, with its slopes */
+    const bool kept = !s->nopolar && s->dmin <= 0; /* computed with the first source */
     lab l;
     memset(&l, 0, sizeof l);
     l.x = prepared(v, row);

@@ -1,8 +1,8 @@
 /* jacobian_plain.c - derivatives of one pixel, the obvious loop over its samples.
  *
  * Every factor is a number with slopes by the numbers of the placed scene (adjoint.h). A factor
- * that depends on where the pixel is hands a cotangent of the direction to `push_direction`, which
- * carries it to the vectors of the detector.
+ * that depends on where the pixel is passes a cotangent of the direction to `push_direction`, which
+ * propagates it to the vectors of the detector.
  */
 #include "jacobian.h"
 
@@ -41,16 +41,16 @@ static BR_BOTH void plus(number *x, const number *y)
     for (int i = 0; i < BR_ADJOINTS; i++) x->d[i] += y->d[i];
 }
 
-/* ---- from a place in the laboratory back to the detector ---- */
+/* ---- from a position in the laboratory back to the detector ---- */
 
 /* Where a subpixel of a layer is. */
 typedef struct spot {
     double fd, sd, od;       /* on the sensor */
-    double flat[3], once[3]; /* before the sensor is curved, and between its two turns */
+    double flat[3], once[3]; /* before bending the sensor, and between its two rotations */
     double at[3], r, d[3];
 } spot;
 
-/* The two turns that make a place on a curved sensor of one on the beam. */
+/* The two rotations that take a point on the beam to a point of a curved sensor. */
 typedef struct bow {
     const double *axis[2];
     double angle[2];
@@ -120,7 +120,7 @@ static BR_BOTH void push_arc(const br_view *v, int side, const double *vector,
     out->d[BR_AD_DISTANCE] += offset_bar * dot(vector, b);
 }
 
-/* The curved sensor: the cotangent of the flat place, the rest goes to `out`. */
+/* The curved sensor: returns the cotangent of the flat position, adds the rest to `out`. */
 static BR_BOTH BR_APART void unbend(const br_view *v, const spot *p, const double *bar,
                                     double *flat, number *out)
 {
@@ -213,7 +213,7 @@ static BR_BOTH BR_APART void captured(const br_view *v, const spot *p, int64_t l
     push_direction(v, p, bar, out);
 }
 
-/* `source` is the direction to it: light comes the other way. */
+/* `source` is the direction to it, opposite to the beam. */
 static BR_BOTH BR_APART void polarisation(const br_view *v, const spot *p, const double *source,
                                           number *out)
 {
@@ -339,7 +339,7 @@ static BR_BOTH void finish(sloped *px)
     if (!s->oversample_polar) times(&px->sum, &px->polar);
     if (!s->oversample_omega) times(&px->sum, &px->omega);
     if (s->water == 0 || br_has(s, BR_QUIRK_WATER_SCALE)) return;
-    number water = {.v = px->v->water}; /* added once, after the Bragg part */
+    number water = {.v = px->v->water}; /* added once, after the Bragg scattering */
     water.d[BR_AD_FLUENCE] = px->v->water / px->lab->fluence;
     times(&water, &px->polar);
     times(&water, &px->omega);

@@ -1,4 +1,4 @@
-/* lab.c - a view made ready for derivatives. */
+/* lab.c - a view with what derivatives need. */
 #include "jacobian.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ uint64_t br_lab_bytes(const br_scene *s)
     return br_view_bytes(s) + (uint64_t)br_lab_numbers(s) * sizeof(double) + sizeof(br_lab);
 }
 
-/* Rotations of all domains at an angle of the spindle: its three columns are turned unit vectors.
+/* Rotations of all domains at an angle of the spindle: its three columns are rotated unit
+ * vectors.
  */
 static void rotations_make(const br_scene *s, double angle, const double *domain, double *out)
 {

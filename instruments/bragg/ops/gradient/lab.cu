@@ -1,6 +1,6 @@
 /* lab.cu - derivatives of the placed scene on a device: one thread for each parameter.
  *
- * A dual here carries one derivative, that by the thread's own parameter.
+ * A dual here carries one derivative, by the thread's own parameter.
  */
 #define BR_SLOPES 1
 #define BR_SEED(x, p) (x).d[0] = (int)(p) == (int)threadIdx.x ? 1 : 0

@@ -1,8 +1,8 @@
 /* normal.c - the sums of a least-squares step over an image, in one operation.
  *
- * With J the derivatives of pixels by parameters, w their weights and e what the model lacks: the
- * matrix sum w J J^T and the vector sum w e J. Derivatives of 64 pixels exist at a time; as values
- * of a graph they would take 152 bytes a pixel, and their product many rows of them.
+ * With J the derivatives of pixels by parameters, w their weights and e the residual (measured
+ * minus model): the matrix sum w J J^T and the vector sum w e J. Derivatives of 64 pixels exist at
+ * a time; as values of a graph they would take 152 bytes a pixel for whole rows.
  */
 #include "blocks.h"
 #include "jacobian.h"
@@ -58,7 +58,7 @@ static void start(void *user, double *to)
     memset(to, 0, sizeof(double) * BR_NORMAL);
 }
 
-/* Weights and errors of a block; false: no pixel counts. */
+/* Weights and errors of a block; false: all weights are 0. */
 static bool load(part *p, const br_bars *bars, int64_t x, int64_t n)
 {
     bool any = false;

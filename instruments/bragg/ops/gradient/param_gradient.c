@@ -1,7 +1,7 @@
 /* param_gradient.c - the gradient of a loss by all parameters, for cotangents of the image.
  *
- * The product of cotangents and derivatives without keeping the derivatives: pixels of a block are
- * summed by the numbers of the placed scene, and only the sum is carried on to the parameters.
+ * The product of cotangents and derivatives without storing the derivatives: a block of pixels is
+ * summed by the numbers of the placed scene, and only the sum is propagated to the parameters.
  */
 #include "blocks.h"
 #include "jacobian.h"

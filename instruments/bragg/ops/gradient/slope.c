@@ -3,9 +3,9 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* sin(N x) / sin(x) at x = pi h and its slope by h. Near a whole h the two terms of the slope
- * cancel; there it is taken from its series, which is 0 at the top. The sign of the pair is lost by
- * taking h - round(h), and vanishes in the square. */
+/* sin(N x) / sin(x) at x = pi h and its slope by h. Near an integer h the two terms of the slope
+ * cancel, so a series is used there. The sign of the pair is lost by taking h - round(h), and
+ * vanishes in the square. */
 static BR_BOTH double grating(double h, double n, double *slope)
 {
     const double delta = h - rint(h), x = pi * delta, u = n * x;
@@ -119,7 +119,7 @@ static BR_BOTH bool in_range(const br_scene *s, const double *hkl)
     return in;
 }
 
-/* A place of the table, counted from its first entry. */
+/* An entry of the table, counted from its first. */
 static BR_BOTH void put(const br_view *v, const int64_t *index, int i, br_stencil *out)
 {
     const br_scene *s = v->scene;

@@ -1,7 +1,7 @@
 /* slope.h - factors of a sample with their derivatives by the fractional indices h, k, l.
  *
  * Rounding to the nearest reflection and the edge of TOPHAT have derivative zero, as has F where it
- * is looked up; where F is interpolated the weights are polynomials.
+ * is looked up; an interpolated F has polynomial weights.
  */
 #ifndef BRAGG_OPS_SLOPE_H
 #define BRAGG_OPS_SLOPE_H
@@ -17,7 +17,7 @@ BR_BOTH BR_APART void br_lattice_at(const br_scene *scene, const double *metric,
                                     br_lattice_slope *out);
 BR_BOTH void br_metric(const br_placed *placed, double *metric);
 
-/* Structure factor and its slopes: interpolated where that is wanted and in range. */
+/* Structure factor and its slopes: interpolated where requested and in range. */
 typedef struct br_factor {
     double v, d[3];
 } br_factor;

@@ -1,6 +1,6 @@
 /* table_gradient.c - the gradient of a loss by every structure factor, for cotangents of the image.
  *
- * A block of rows is summed in a table of its own, pixel after pixel.
+ * A block of rows is summed in a table of its own, pixel by pixel.
  */
 #include "blocks.h"
 

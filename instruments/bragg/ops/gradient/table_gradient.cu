@@ -1,9 +1,9 @@
 /* table_gradient.cu - the gradient by every structure factor on a device.
  *
  * Pixels of a block of rows add to the same entries, in any order. So that the sums do not depend
- * on it they are whole numbers: a first sweep finds the largest term, a second one adds every term
- * in three digits of 28 bits below it: what is 2^-84 of the largest and less is lost. A term that
- * is no number makes its entry none.
+ * on the order they are integers: a first pass finds the largest term, a second one adds every term
+ * as three digits of 28 bits below it; anything below 2^-84 of the largest is lost. A NaN term
+ * makes its entry NaN.
  */
 #define BR_BOTH __attribute__((unused)) __device__
 #include "../render/device.h"
@@ -26,7 +26,7 @@ __device__ void give(void *sum, int64_t entry, double value);
 
 enum { THREADS = 64, ROWS = 32, DIGITS = 3, WORDS = DIGITS + 1 };
 
-/* Sums of a block: whole numbers by digit, and how many terms were no numbers. */
+/* Sums of a block: integers by digit, and the count of NaN terms. */
 struct sums {
     double *largest; /* of all terms, 0 or a finite number */
     unsigned long long *word;
@@ -38,7 +38,7 @@ __device__ void give(void *sum, int64_t entry, double value)
     const sums *s = (const sums *)sum;
     const double size = fabs(value);
     if (s->scale == 0) {
-        if (size <= DBL_MAX) /* numbers that are not negative are ordered as their bits are */
+        if (size <= DBL_MAX) /* non-negative numbers are ordered like their bits */
             atomicMax((unsigned long long *)s->largest,
                       (unsigned long long)__double_as_longlong(size));
         return;
@@ -56,7 +56,7 @@ __device__ void give(void *sum, int64_t entry, double value)
     }
 }
 
-/* The power of two above `largest`, turned over. */
+/* 1 over the power of two above `largest`. */
 __device__ inline double scale_of(double largest)
 {
     int e;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(THREADS) sweep(const device_view *top, rows r,
     const br_view *v = &top->view;
     const int64_t n = r.w.rows * r.w.cols;
     sums s = {r.largest, r.word, add && *r.largest > 0 ? scale_of(*r.largest) : 0};
-    if (add && s.scale == 0) s.scale = 1; /* nothing but zeros, or what is no number */
+    if (add && s.scale == 0) s.scale = 1; /* only zeros or NaN */
     for (int64_t i = THREAD_INDEX; i < n; i += THREAD_COUNT) {
         const int64_t y = i / r.w.cols, x = i % r.w.cols;
         const br_row row = {.slow = r.w.slow + y, .fast = r.w.fast + x, .n = 1};

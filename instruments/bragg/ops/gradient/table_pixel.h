@@ -1,9 +1,10 @@
-/* table_pixel.h - what one pixel gives to the gradient of the table, for the CPU and for devices.
+/* table_pixel.h - the contribution of one pixel to the gradient of the table, for the CPU and for
+ * devices.
  *
  * Each sample adds 2 F lattice^2 and its factors to the entries that its F came from. Where factors
- * multiply the running sum, a sample is multiplied by those of all later ones; samples are
- * therefore visited from the last to the first. Before it is included BR_TABLE_ADD(sum, entry,
- * value) says how an entry is added to.
+ * multiply the running sum, a sample is multiplied by those of all later samples; samples are
+ * therefore visited from last to first. Before it is included BR_TABLE_ADD(sum, entry, value) says
+ * how an entry is added to.
  */
 #include "slope.h"
 
@@ -13,8 +14,8 @@ typedef struct traced {
     int64_t i;      /* in the row */
     void *sum;      /* table of the block: for BR_TABLE_ADD */
     int64_t group;  /* index of (pixel, layer, subs, subf, source) */
-    double later;   /* product of what multiplies the sum after the sample in hand */
-    double capture; /* of the layer, where it is taken once for all subpixels */
+    double later;   /* product of the factors that multiply the sum after this sample */
+    double capture; /* of the layer, where all subpixels share it */
 } traced;
 
 /* A subpixel of a layer: direction and distance. */
@@ -47,7 +48,7 @@ static inline BR_BOTH double layer_capture(const traced *px, int64_t layer)
     return br_capture(px->v, layer, p.d);
 }
 
-/* Of the first source that dmin leaves. */
+/* Of the first source that dmin does not cut. */
 static inline BR_BOTH double first_polarisation(const traced *px)
 {
     const br_view *v = px->v;
@@ -62,7 +63,7 @@ static inline BR_BOTH double first_polarisation(const traced *px)
     return 0;
 }
 
-/* What the sum of the pixel is multiplied by at its end. */
+/* Factors of the pixel's whole sum. */
 static inline BR_BOTH double ending(const traced *px)
 {
     const br_view *v = px->v;

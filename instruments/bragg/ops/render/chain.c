@@ -1,8 +1,8 @@
 /* chain.c - where the chain of spindle angles begins (phi-carryover, model 10).
  *
- * The reference turns the cell only where the angle is not zero; else the cell of the step before
- * stands. Only the first sample of a run has none before it, and that is the first one that dmin
- * does not cut, in the first pixels that are rendered.
+ * The reference rotates the cell only where the angle is not zero; else the cell of the step before
+ * remains. Only the first sample of a run has no step before it: the first one that dmin does not
+ * cut, in the first rendered pixels.
  */
 #include "view.h"
 
@@ -42,7 +42,7 @@ static fth_status search(const br_view *v, const fth_source *mask, uint16_t *lin
     return FTH_OK;
 }
 
-/* The cell is not looked at, so there is one. */
+/* The cell is not used: one placeholder. */
 static br_scene one_cell(const br_scene *scene)
 {
     br_scene one = *scene;

@@ -1,11 +1,11 @@
 /* device.h - the plain C code of the instrument, compiled for a device.
  *
- * Included by the .cu files. Functions marked BR_BOTH are built here once more, for the device
- * too, from the very files that the CPU's are built from: what a view, a position or a lattice
- * factor is, is written once. A file that wants derivatives of the placed scene sets BR_SLOPES to
- * BR_PARAMS before; the others carry values only.
+ * Included by the .cu files. Functions marked BR_BOTH are compiled a second time, for the device,
+ * from the same files as for the CPU: a view, a position or a lattice factor is written once. A
+ * file that wants derivatives of the placed scene sets BR_SLOPES to BR_PARAMS before; the others
+ * carry values only.
  *
- * Everything is in a namespace of the including file; between files only bytes are passed.
+ * Everything is in a namespace of the including file; files exchange only plain bytes.
  */
 #ifndef BRAGG_OPS_DEVICE_H
 #define BRAGG_OPS_DEVICE_H
@@ -32,14 +32,14 @@ namespace
 {
 #include "op.h"
 
-/* What a call knows about its scene, at the start of its scratch. `view` points into the rest. */
+/* The scene of a call, at the start of its scratch. `view` points into the rest. */
 typedef struct device_view {
     br_scene scene;
     br_view view;
-    double abc[3][3]; /* before it is turned */
+    double abc[3][3]; /* before rotations */
 } device_view;
 
-/* Cells of the fast loops lie so that they are read sixteen bytes at a time. */
+/* Cells of the fast loops are aligned for reads of sixteen bytes. */
 enum { CELL_F64 = 10, CELL_F32 = 12 };
 
 /* Where things are in the scratch, in bytes. */
@@ -104,14 +104,15 @@ static inline unsigned blocks_for(int64_t n, int threads)
 } // namespace
 
 /* view.cu: puts a device_view and what it points to into call->scratch; `scene` is a br_scene, the
- * inputs are in the order of op.h; those that are not there are -1. */
+ * inputs are in the order of op.h; absent ones are -1. */
 typedef struct br_device_inputs {
     int param, table, source, mosaic_rotation, latch;
 } br_device_inputs;
 extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
                                       const br_device_inputs *in, bool rotations);
 
-/* lab.cu: how the numbers of adjoint.h move with the parameters, and what else derivatives need. */
+/* lab.cu: the derivatives of the numbers of adjoint.h by the parameters, and what else derivatives
+ * need. */
 typedef struct br_device_slopes {
     double slope[19][31]; /* by parameter and number */
     double metric[6], fluence;

@@ -1,4 +1,4 @@
-/* dispatch.c - which loops render a scene on this processor. */
+/* dispatch.c - chooses the loops that render a scene on this processor. */
 #include "view.h"
 
 const br_loops *br_loops_at(int level, br_precision precision)
@@ -6,8 +6,8 @@ const br_loops *br_loops_at(int level, br_precision precision)
     return precision == BR_F32 ? FTH_ISA_AT(br_loops_f32, level) : FTH_ISA_AT(br_loops_f64, level);
 }
 
-/* The loops of vectors count places in the table in 32 bits, and read it along l. Larger tables
- * (16 GiB) are left to the plain loop. */
+/* The vector loops index the table with 32 bits, and read it along l. Larger tables (16 GiB) use
+ * the plain loop. */
 bool br_table_fits(const br_view *v)
 {
     const br_scene *s = v->scene;

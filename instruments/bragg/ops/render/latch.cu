@@ -1,7 +1,7 @@
 /* latch.cu - the first sample of each row that cannot be interpolated, on a device.
  *
- * Pixels look for it side by side; the smallest index wins, whoever comes first. A pixel whose
- * samples all come after one that was found need not look.
+ * Pixels search in parallel; the smallest index wins. A pixel whose samples all come after the best
+ * so far is skipped.
  */
 #include "device.h"
 

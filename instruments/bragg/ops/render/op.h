@@ -1,4 +1,4 @@
-/* op.h - what the operations that render have in common: inputs, axes, attribute. */
+/* op.h - what the render operations share: inputs, axes, attribute. */
 #ifndef BRAGG_OPS_OP_H
 #define BRAGG_OPS_OP_H
 
@@ -21,7 +21,7 @@ fth_status br_op_check(const fth_node *node, fth_err *err);
 fth_desc br_op_image(const fth_node *node, fth_dtype dtype); /* [slow fast] */
 fth_desc br_op_rows(const fth_node *node, fth_dtype dtype);  /* [slow] */
 double br_op_samples(const fth_call *call);
-/* Fills v in the scratch of the call; returns what is left of it. */
+/* Fills v in the scratch of the call; returns the rest of the scratch. */
 double *br_op_view(const fth_call *call, br_view *v);
 void br_op_mask(const fth_call *call, br_row *row); /* for row->slow */
 /* row(arg, r, worker) for every row of the call, on its team. */

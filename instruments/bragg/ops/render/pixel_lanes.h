@@ -1,5 +1,5 @@
-/* pixel_lanes.h - a vector of pixels along fast on its way to a sample: where they are, what they
- * scatter, which reflections that is. For the loops of images and of derivatives.
+/* pixel_lanes.h - a vector of pixels along fast, up to a sample: positions, scattering vectors,
+ * reflections. For the loops of images and of derivatives.
  *
  * Everything up to h k l is computed with the operations of the plain loop, in its order.
  */
@@ -18,7 +18,7 @@ typedef enum lookup { NO_TABLE, NEAREST, TRICUBIC } lookup;
 #define CELLS(v) ((v)->cells)
 #endif
 
-/* A vector of pixels on its way through the loops. */
+/* State of a vector of pixels in the loops. */
 typedef struct pixels pixels;
 struct pixels {
     void (*loop)(pixels *x, int64_t source, int64_t n, int64_t group, vr factor);
@@ -28,10 +28,10 @@ struct pixels {
     vr at;     /* first subpixel of each lane along fast */
     lookup how;
     uint32_t rendered; /* bits of lanes */
-    vr d[3], q[3];     /* direction; scattering vector of the source in hand */
+    vr d[3], q[3];     /* direction; scattering vector of the current source */
     vr polar, omega, capture;
-    vm live;      /* lanes that the source in hand is not cut in */
-    va sum, part; /* of all samples; of those in hand, before factors */
+    vm live;      /* lanes in which dmin does not cut the current source */
+    va sum, part; /* of all samples; of the current ones, before factors */
     va omega_sum, capture_sum;
     uint32_t all_cubic;   /* lanes before the latch */
     int latch_lane;       /* lane of the latch; -1: none */
@@ -115,7 +115,7 @@ LANE void indices(const vr *q, const real *cell, vr *hkl)
     }
 }
 
-/* The nearest reflection; halves go down. */
+/* The nearest reflection; halves round down. */
 LANE void reflection(const vr *hkl, vr *hkl0)
 {
     for (int k = 0; k < 3; k++) hkl0[k] = v_ceil(hkl[k] - R(0.5));
@@ -133,7 +133,7 @@ LANE vm inside_table(const pixels *x, const vr *hkl)
     return in;
 }
 
-/* Places in the table of lanes `in`; of others the first. A float has too few digits for them. */
+/* Table indices of lanes `in`, 0 for others. A float has too few digits for them. */
 static inline BR_BOTH void entries(const pixels *x, vm in, const vr *whole, int64_t shift,
                                    int32_t *at)
 {
@@ -194,7 +194,7 @@ LANE uint32_t may_cubic(const pixels *x, int64_t n)
 
 /* ---- begin ---- */
 
-/* What is the same for all pixels. */
+/* Values common to all pixels. */
 static BR_BOTH pixels prepared(const br_view *v, br_row *row)
 {
     const br_scene *s = v->scene;
@@ -227,7 +227,7 @@ LANE uint32_t span(int64_t from, int64_t to)
     return from < to ? (uint32_t)(((1ull << to) - 1) & ~((1ull << from) - 1)) : 0;
 }
 
-/* Which of these pixels are rendered, and what is special in one of them. */
+/* Which of these pixels are rendered, and which lane has the latch or the chain. */
 static BR_BOTH void begin(pixels *x)
 {
     const br_view *v = x->v;

@@ -1,10 +1,10 @@
 /* render.c - the render as one operation of the engine.
  *
- * The axes slow and fast come from the scene alone, so an image can be made in pieces of rows of
- * any size: a call places the scene, turns the cell, and renders its rows one by one. A row is
- * never cut, because two outputs are sums over it. Nothing is carried from row to row: what depends
- * on the order of samples (the start of the spindle chain, the end of interpolation) is an index
- * into the whole run.
+ * The axes slow and fast come from the scene alone, so an image can be computed in chunks of any
+ * number of rows: a call places the scene, rotates the cell, and renders its rows one by one. A row
+ * is never cut, because two outputs are sums over it. Nothing is carried from row to row: what
+ * depends on the order of samples (the start of the spindle chain, the end of interpolation) is an
+ * index into the whole run.
  */
 #include "op.h"
 
@@ -115,7 +115,7 @@ void br_op_mask(const fth_call *call, br_row *row)
     row->mask_step = t->stride[1];
 }
 
-/* So many rows at a time that handing them out costs nothing beside them. */
+/* Enough rows at a time to make scheduling negligible. */
 enum { SAMPLES_AT_ONCE = 4096 };
 
 typedef struct batch {
@@ -213,7 +213,7 @@ static void render_row(void *arg, int64_t r, int worker)
     if (outside->data) ((int64_t *)outside->data)[r * outside->stride[0]] = row.outside;
 }
 
-/* Rows are handed out one by one: a region of interest may be all in one part of the image. */
+/* Rows are scheduled one by one: a region of interest may cover only part of the image. */
 static fth_status run(const fth_call *call)
 {
     render_job job = {.call = call};

@@ -1,13 +1,13 @@
 /* render.cu - the image on a device: a thread per pixel, its samples one after the other.
  *
  * A sample of a parallelepiped is three dot products, six sines of reduced arguments and one
- * quotient; the loop over domains holds nothing else. Whole numbers are split off by adding a large
- * number, whose low bits are then the index of the reflection; the quotient is made from the
- * hardware's first digits. Every other shape, and factors that multiply the running sum, go through
- * the plain loop as the CPU has it.
+ * quotient; the loop over domains has nothing else. Integers are split off by adding a large
+ * number, whose low bits are then the index of the reflection; the quotient starts from the
+ * hardware's approximate reciprocal. Every other shape, and factors that multiply the running sum,
+ * go through the plain loop as the CPU has it.
  *
- * Indices that choose an entry of the table are computed with the operations of the plain loop;
- * where nothing is looked up, products and sums are fused.
+ * Indices into the table are computed with the operations of the plain loop; where nothing is
+ * looked up, multiply-adds are fused.
  */
 #include "device.h"
 
@@ -24,7 +24,7 @@ namespace
 enum lookup { NO_TABLE, NEAREST, TRICUBIC };
 enum { THREADS = 128, SEGMENT = 32 };
 
-/* What is made. */
+/* Outputs. */
 struct frame {
     window w;
     void *image;
@@ -109,7 +109,7 @@ __device__ inline double fma_(double a, double b, double c)
 
 /* ---- a sample ---- */
 
-/* What samples of all pixels share. */
+/* Constants of all samples. */
 template <typename real> struct crystal {
     real n[3];
     const double *table;
@@ -160,14 +160,14 @@ __device__ inline void gratings(const real *n, const real *t, real *above, real 
 
 __device__ inline bool is_zero(double x)
 {
-    return ((uint64_t)__double_as_longlong(x) << 1) == 0; /* not in the pipe of doubles */
+    return ((uint64_t)__double_as_longlong(x) << 1) == 0; /* off the f64 pipeline */
 }
 __device__ inline bool is_zero(float x)
 {
     return x == 0;
 }
 
-/* Where an index is whole, the quotient of its axis is N: a speck takes its place. */
+/* Where an index is an integer the quotient is N: a tiny offset avoids 0/0. */
 template <typename real> __device__ inline real lattice_of(const real *n, const real *t)
 {
     real above, below;
@@ -181,7 +181,7 @@ template <typename real> __device__ inline real lattice_of(const real *n, const 
     return quotient(above, below);
 }
 
-/* A table without an entry there has its default. */
+/* Outside the table F is the default. */
 template <typename real> __device__ inline real entry_at(const crystal<real> &c, const int *index)
 {
     const int h = index[0] - c.lo[0], k = index[1] - c.lo[1], l = index[2] - c.lo[2];
@@ -410,7 +410,7 @@ __global__ void __launch_bounds__(THREADS, 4) square(const device_view *top, fra
     }
 }
 
-/* Everything else: the plain loop. */
+/* All other scenes: the plain loop. */
 __global__ void __launch_bounds__(THREADS) plain(const device_view *top, frame f)
 {
     const br_view *v = &top->view;
@@ -512,7 +512,7 @@ frame frame_of(const fth_call *call)
     return f;
 }
 
-/* The fast loops count places in the table, steps and domains in 32 bits. */
+/* The fast loops index the table, steps and domains with 32 bits. */
 bool is_small(const fth_call *call)
 {
     const br_scene *s = scene_of(call);

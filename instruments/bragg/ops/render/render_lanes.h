@@ -1,15 +1,15 @@
 /* render_lanes.h - the loops of a render for a vector of pixels along fast.
  *
  * Lanes are pixels; layers, subpixels, sources, spindle steps and domains are loops around them, so
- * that a turned cell is three broadcast rows and no lane waits for another. A row that does not end
- * with the vector is rendered past its end and cut. Included by one file per precision; compiled
- * once per instruction set.
+ * that a rotated cell is three broadcast rows and lanes do not diverge. A row that is not a
+ * multiple of the vector is rendered past its end and truncated. Included by one file per
+ * precision; compiled once per instruction set.
  *
  * Everything up to h k l is computed with the operations of the plain loop, in its order.
  */
 #include "pixel_lanes.h"
 
-/* What a loop is made for. */
+/* Compile-time variants of a loop. */
 typedef struct kind {
     br_shape shape;
     lookup how;
@@ -59,8 +59,8 @@ static void polarisation(pixels *x, const br_beam *beam)
 
 /* ---- the lattice ---- */
 
-/* Products over the axes of sin(pi N delta) and sin(pi delta). A number too small to matter keeps
- * their quotient at N where delta is 0. */
+/* Products over the axes of sin(pi N delta) and sin(pi delta). A negligible offset keeps their
+ * quotient at N where delta is 0. */
 LANE void gratings(const pixels *x, const vr *delta, bool every, vr *above, vr *below)
 {
     const double *n = x->v->scene->cells;
@@ -74,7 +74,7 @@ LANE void gratings(const pixels *x, const vr *delta, bool every, vr *above, vr *
     }
 }
 
-/* Terms cancel near 0, and which rounding errors are left is for the plain formula to say. */
+/* Terms cancel near 0: the plain formula is used, so that rounding errors agree with it. */
 static vr sinc3(vr x, vr turns)
 {
     const vr t = turns - v_rint(turns), z = t * t;
@@ -201,7 +201,7 @@ LANE void run_on(pixels *x, vr term, uint32_t live)
         if (live >> i & 1) x->sum[i] = now[i];
 }
 
-/* One row of turned cells: samples n, n + 1 .. of the pixel, in the lanes `live`. */
+/* One row of rotated cells: samples n, n + 1 .. of the pixel, in the lanes `live`. */
 LANE void domains(pixels *x, const vr *q, const real *cell, uint32_t live, int64_t n,
                   const kind *kd, vr factor)
 {
@@ -236,7 +236,7 @@ LANE void domains(pixels *x, const vr *q, const real *cell, uint32_t live, int64
 }
 
 /* All spindle steps of a source. The lane in which the chain begins has a cell of its own there: it
- * goes first, alone, and is left out of the first step. */
+ * is computed first, alone, and left out of the first step. */
 LANE void turns(pixels *x, const vr *q, int64_t group, const kind *kd, vr factor)
 {
     const br_scene *s = x->v->scene;
@@ -281,7 +281,7 @@ STEPS(square_cubic, BR_SQUARE, TRICUBIC, true)
 STEPS(some_none, BR_SQUARE, NO_TABLE, false)
 STEPS(some_nearest, BR_SQUARE, NEAREST, false)
 STEPS(some_cubic, BR_SQUARE, TRICUBIC, false)
-/* Shapes that few ask for look up what they find in the scene. */
+/* Rare shapes are not specialised: they read the scene in the loop. */
 STEPS(round_any, BR_ROUND, x->how, false)
 STEPS(gauss_any, BR_GAUSS, x->how, false)
 STEPS(tophat_any, BR_TOPHAT, x->how, false)
@@ -355,7 +355,7 @@ static void layer(pixels *x, int64_t t)
     x->capture_sum += v_wide(x->capture);
 }
 
-/* What is left to be multiplied, as in the plain loop. */
+/* Remaining factors, as in the plain loop. */
 static void finish(const pixels *x)
 {
     const br_view *v = x->v;

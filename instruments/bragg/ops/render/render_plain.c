@@ -1,4 +1,4 @@
-/* render_plain.c - the render as one reads it in model 9: pixel by pixel, sample by sample.
+/* render_plain.c - the render as in model 9: pixel by pixel, sample by sample.
  *
  * The sine of the lattice is taken of a reduced argument: the distance to the nearest reflection,
  * which is exact, so no large multiple of pi is rounded (model 16). Everything else is in the order
@@ -70,7 +70,7 @@ BR_BOTH double br_polarisation(const br_view *v, int64_t source, const double *d
     return 0.5 * (1.0 + c2 * c2 - kahn * cos(2 * psi) * (1.0 - c2 * c2));
 }
 
-/* sin(pi N h) / sin(pi h) up to its sign, which nobody asks for: h - h0 and N are whole apart. */
+/* sin(pi N h) / sin(pi h) up to its sign, which is not needed: h and h0 differ by an integer. */
 static BR_BOTH double grating(double delta, double n)
 {
     if (delta == 0) return n;

@@ -1,4 +1,4 @@
-/* view.c - from scene and parameters to what the loops read. */
+/* view.c - from scene and parameters to the view that the loops read. */
 #include "view.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static BR_BOTH int64_t cells_of(const br_scene *s)
     return (s->phis + 1) * s->mosaics * 9;
 }
 
-/* Turned cells, angles, beams, and the cells again as floats. */
+/* Rotated cells, angles, beams, and the cells again as floats. */
 BR_BOTH uint64_t br_view_bytes(const br_scene *s)
 {
     const uint64_t cells = (uint64_t)cells_of(s);

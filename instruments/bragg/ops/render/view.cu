@@ -1,7 +1,7 @@
 /* view.cu - the scene of a call, placed, in the scratch of a device.
  *
- * Parameters are in the device's memory, so it is the device that places: one thread does what
- * there is one of, then each cell and each beam has its own.
+ * Parameters are in the device's memory, so the device does the placement: one thread for the
+ * common part, then a thread for each cell and each beam.
  */
 #include "device.h"
 
@@ -33,7 +33,7 @@ __global__ void begin(br_scene scene, br_arrays a, const int64_t *latch, places 
     p.top->view = v;
 }
 
-/* The rotation that makes a turned cell: its columns are turned unit vectors. */
+/* The rotation of a cell: its columns are rotated unit vectors. */
 __device__ void rotation_of(const br_scene *s, double angle, const double *u, double *out)
 {
     for (int c = 0; c < 3; c++) {

@@ -1,13 +1,13 @@
-/* view.h - what the loops of a render read: the scene, placed, as plain numbers.
+/* view.h - the placed scene as plain numbers, read by the loops of a render.
  *
- * A call of an operation makes one from its inputs. The cell is turned beforehand for every step of
- * the spindle and every domain, so a sample costs three dot products. The table of turned cells is
- * the only thing that grows with the scene, and it has no axis of the image.
+ * A call of an operation builds one from its inputs. The cell is rotated in advance for every step
+ * of the spindle and every domain, so a sample costs three dot products. The table of rotated cells
+ * is the only part that grows with the scene, and it has no axis of the image.
  *
  * Loops over pixels come in two kinds with one signature: the plain one (render_plain.c), which is
- * the truth, and those of each instruction set (render_kernels.c). Both compute q and h k l with
- * the same operations in the same order, to the bit, so they decide alike wherever a sample is cut,
- * rounded to a reflection, or out of range.
+ * the definition, and those of each instruction set (render_lanes.h). Both compute q and h k l with
+ * the same operations in the same order, to the bit, so they agree on which samples are cut,
+ * rounded to which reflection, or out of range.
  */
 #ifndef BRAGG_OPS_VIEW_H
 #define BRAGG_OPS_VIEW_H
@@ -18,7 +18,7 @@
 typedef struct br_beam {
     double to[3], lambda; /* direction to it; wavelength */
     double inv_lambda;    /* 1 / wavelength */
-    double weight;        /* of its samples: 1 where all count alike */
+    double weight;        /* of its samples: 1 where weights are not used */
     double across[3];     /* unit(polar x incident) */
     double along[3];      /* unit(incident x across) */
 } br_beam;
@@ -50,18 +50,17 @@ typedef struct br_row {
     int64_t mask_step;
     double *value;   /* [n] */
     double *omega;   /* [n]: solid angles of the layers and subpixels of a pixel, added up */
-    int64_t outside; /* out: samples that were to be interpolated and were out of range */
+    int64_t outside; /* out: samples out of range of the interpolation */
 } br_row;
 typedef void br_row_fn(const br_view *v, br_row *row);
 /* Index of the first live sample out of range in the row; INT64_MAX: none. */
 typedef int64_t br_latch_fn(const br_view *v, const br_row *row);
 
-/* What stands when a pixel is done: what -printout tells. Numbers of samples that were skipped are
- * those of the one before. */
+/* Values at the end of a pixel, for -printout. A skipped sample keeps those of the one before. */
 typedef struct br_pixel {
     int64_t fast, slow;
     double pos[3], stol, hkl[3], hkl0[3], F_cell, F_latt, sum, polar, omega, capture, value;
-    double cell[9]; /* a b c, metres, turned */
+    double cell[9]; /* a b c, metres, rotated */
 } br_pixel;
 typedef struct br_watch {
     void (*pixel)(void *user, const br_pixel *p);
@@ -78,11 +77,11 @@ typedef struct br_arrays {
     int64_t latch;
 } br_arrays;
 BR_BOTH void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double *work);
-/* The same in parts, for those who make cells and beams side by side. The first part sets all but
- * cells, beams and their pointers, and gives the cell before it is turned and the angles [phi]. */
+/* The same in parts, for callers that compute cells and beams in parallel. The first part sets all
+ * but cells, beams and their pointers, and gives the cell before rotations and the angles [phi]. */
 BR_BOTH void br_view_begin(br_view *v, const br_scene *scene, const br_arrays *a, double abc[3][3],
                            double *angle);
-/* The cell at an angle of the spindle; of one domain; `mosaic_rotation` as in br_arrays. */
+/* The cell at a spindle angle; of one domain; `mosaic_rotation` as in br_arrays. */
 BR_BOTH void br_view_spindle(const br_scene *scene, double abc[3][3], double angle,
                              double spun[3][3]);
 BR_BOTH void br_view_mosaic(const br_scene *scene, double spun[3][3], const double *mosaic_rotation,
@@ -98,8 +97,8 @@ static inline BR_BOTH bool br_rendered(const br_view *v, const br_row *r, int64_
 {
     return br_inside(v->scene, r->slow, r->fast + i) && !(r->mask && !r->mask[i * r->mask_step]);
 }
-/* Whether a sample is skipped (model 9.8). A quotient of sines is never 0 in the reference:
- * multiples of pi are rounded. */
+/* Whether a sample is skipped (model 9.8). In the reference a quotient of sines is never exactly 0,
+ * because multiples of pi are rounded. */
 static inline BR_BOTH bool br_dead(const br_scene *s, double F_latt)
 {
     return F_latt == 0 && s->water == 0 && s->shape != BR_SQUARE;
@@ -119,9 +118,9 @@ BR_BOTH double br_lattice(const br_view *v, const double *delta);
 
 BR_BOTH void br_render_plain(const br_view *v, br_row *row);
 BR_BOTH int64_t br_latch_plain(const br_view *v, const br_row *row);
-/* No index can leave the table that is interpolated. */
+/* Whether no index can leave the interpolated table. */
 BR_BOTH bool br_always_inside(const br_view *v);
-/* The plain loop that tells `watch` about every pixel it renders. */
+/* The plain loop that calls `watch` for every rendered pixel. */
 BR_BOTH void br_render_watched(const br_view *v, br_row *row, br_watch *watch);
 
 /* The loops of one precision on one instruction set. */
@@ -132,12 +131,13 @@ typedef struct br_loops {
 FTH_ISA_DECLARE(const br_loops, br_loops_f32);
 FTH_ISA_DECLARE(const br_loops, br_loops_f64);
 
-/* Those of instruction set 1 (base), 3 or 4; NULL: this build or this processor has not got it. */
+/* Those of instruction set 1 (base), 3 or 4; NULL: not in this build or not supported by this
+ * processor. */
 const br_loops *br_loops_at(int level, br_precision precision);
 
-/* Whether loops of vectors can read the table. */
+/* Whether vector loops can read the table. */
 bool br_table_fits(const br_view *v);
-/* Loops of this processor for the scene; the plain one where no other serves it. */
+/* Loops of this processor for the scene; the plain one where no other supports it. */
 br_row_fn *br_render_loop(const br_view *v);
 br_latch_fn *br_latch_loop(const br_view *v);
 
