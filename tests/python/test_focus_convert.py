@@ -251,7 +251,7 @@ class Tiles(unittest.TestCase):
             words = ["convert", "--data-root", "d", *TOY, "--stacks", "--microscope", "Keyence"]
             said = program(*words, "-o", "p.zarr", "--ngff", "0.4", "--compressor", "none", "--levels", 1, cwd=d).stdout
             self.assertIn("p.zarr: 2 wells, t=2 c=1 z=2 y=24 x=40 u8", said)
-            self.assertIn("3 tiles of each are its fields", said)
+            self.assertIn("3 tiles of each become its fields", said)
             self.assertIn("1 pictures are missing", said)
             plate = json.loads(pathlib.Path(d, "p.zarr/.zattrs").read_text())["plate"]
             self.assertEqual((plate["field_count"], [w["path"] for w in plate["wells"]]), (3, ["A/1", "B/1"]))
@@ -282,7 +282,7 @@ class Mistakes(unittest.TestCase):
             for words, text, code in (([nd2, "-o", "a.zarr"], "3 positions have no such names", 2),
                                       ([nd2, "-o", "a.ome.tif"], "one file holds one well, and there are 3", 2),
                                       ([nd2, "-o", "a.png"], "expected OUT.zarr, OUT.ome.tif or FOLDER/", 2),
-                                      ([nd2, "-o", "old.zarr", "--wells", "P1"], "old.zarr is there already", 2),
+                                      ([nd2, "-o", "old.zarr", "--wells", "P1"], "old.zarr exists", 2),
                                       ([nd2, "-o", "notes.zarr/x.zarr", "--wells", "P1"], "no such folder", 3),
                                       ([nd2, "-o", "a.zarr", "--wells", "P1,P9,P8"], "nothing is called 'P8'", 2),
                                       ([nd2, "-o", "a.zarr", "--times", "5:"], "there are 2 time points", 2),
@@ -290,10 +290,10 @@ class Mistakes(unittest.TestCase):
                                       ([nd2, "-o", "a.zarr", "--ngff", "0.3"], "expected one of 0.4 0.5", 2),
                                       ([nd2, "-o", "a.zarr", "--compressor", "lz"], "none zstd blosc gzip", 2),
                                       ([nd2, "-o", "a.ome.tif", "--tile", 512], "--tile is of OUT.zarr", 2),
-                                      ([nd2], "nowhere to put it", 2), (["-o", "a.zarr"], "nothing to convert", 2),
-                                      ([nd2, "--exp", "e", "-o", "a.zarr"], "or both twice", 2),
-                                      ([nd2, "-o", "a.zarr", "--map", "xy"], "--map is of --stacks", 2),
-                                      ([nd2, "-o", "a.zarr", "--stacks"], "--stacks is of an experiment", 2),
+                                      ([nd2], "one input and one output", 2), (["-o", "a.zarr"], "one input and one output", 2),
+                                      ([nd2, "--exp", "e", "-o", "a.zarr"], "one input and one output", 2),
+                                      ([nd2, "-o", "a.zarr", "--map", "xy"], "--map needs --stacks", 2),
+                                      ([nd2, "-o", "a.zarr", "--stacks"], "--stacks needs an experiment", 2),
                                       (["none.nd2", "-o", "a.zarr"], "no such file or folder", 3),
                                       (["notes", "-o", "a.zarr"], "no images such as", 3),
                                       ([nd2, "-o", "a.zarr", "--um-per-px", "-1"], "expected a number of um", 2)):
@@ -309,7 +309,7 @@ class Mistakes(unittest.TestCase):
                 self.assertIn(text, done.stderr)
             pathlib.Path(d, "in/A01_t0003_ch00_stitch.jpg").unlink()
             save_tiff(pathlib.Path(d, "in/A01/A01_t0000_ch00_stitch.tif"), np.zeros((4, 5), np.uint8))
-            self.assertIn("are the same picture", program("convert", "in", "-o", "a.zarr", code=3, cwd=d).stderr)
+            self.assertIn("are the same image", program("convert", "in", "-o", "a.zarr", code=3, cwd=d).stderr)
             self.assertEqual(left_in(d), sorted(before + ["in"]))
 
     def test_replaced_only_when_asked(self):
@@ -317,7 +317,7 @@ class Mistakes(unittest.TestCase):
             words = ["convert", GOLDEN / "synth_T2P3Z5.nd2", "--wells", "P1"]
             for out in ("a.zarr", "a.ome.tif", "f/"):
                 program(*words, "-o", out, cwd=d)
-                self.assertIn("is there already", program(*words, "-o", out, cwd=d, code=2).stderr)
+                self.assertIn(" exists", program(*words, "-o", out, cwd=d, code=2).stderr)
                 program(*words, "-o", out, "--times", "1:", "--overwrite", cwd=d)
                 path = "f/P1.ome.tif" if out == "f/" else out
                 self.assertIn("axes      t=1 ", program("info", path, cwd=d).stdout)

@@ -259,14 +259,14 @@ class Forced(Case):
         self.run_all(*words, "--force")
         log = self.log()
         self.assertEqual(log.count("a_plane/fit  attempt"), 3)
-        self.assertNotIn("going on after", log)
+        self.assertNotIn("resuming after", log)
         self.assertEqual(log.count(" --force "), 4) # of fit, then of fit, analyze and figures
         self.assertEqual(self.read("a", "logs", "survey.log").count(" --force "), 1)
         self.run_all(*words, "--rerun", "fit", "--rerun", "figures")
         self.assertEqual(self.log().count(" --force "), 6)
         os.remove(self.out("a", ".fathom", "fit.plane.json")) # without it the checkpoint serves
         self.run_all(*words)
-        self.assertIn("going on after iteration 4 of 4", self.log())
+        self.assertIn("resuming after iteration 4 of 4", self.log())
 
     def test_every_stage_takes_it_by_hand(self):
         path = self.config(model="plane")

@@ -393,7 +393,7 @@ class Table(Case):
         self.write()
         self.refused("table.csv:3001: only 2999 rows were expected", cells=2999)
         for text, what in (("", "expected the heading x,y,depth"), ("x,y\n", "expected the heading x,y,depth"),
-                           ("x,y,depth\n", "it has no soundings")):
+                           ("x,y,depth\n", "no soundings")):
             (self.dir / "table.csv").write_text(text)
             self.refused(what)
         (self.dir / "table.csv").unlink()
@@ -420,7 +420,7 @@ class Kills(Case):
         self.run_stage("survey")
         self.run_stage("fit", FATHOM_KILL_AT="mid_run:45", expect=-signal.SIGKILL)
         r = self.run_stage("fit")
-        self.assertIn("going on after iteration 40 of 60", r.stdout)
+        self.assertIn("resuming after iteration 40 of 60", r.stdout)
         self.run_stage("analyze")
         self.run_stage("figures")
         self.same_bytes()
@@ -430,7 +430,7 @@ class Kills(Case):
         r = self.run_stage("fit", "--set", "fit.rate=0.2")
         self.assertIn("of another fit: fit.rate was 0.1", r.stdout)
         r = self.run_stage("fit", "--force")
-        self.assertNotIn("going on", r.stdout)
+        self.assertNotIn("resuming", r.stdout)
         self.same_bytes(only="waves/model.safetensors")
 
     def test_a_damaged_checkpoint_is_not_used(self):
@@ -440,7 +440,7 @@ class Kills(Case):
         data[-3] ^= 1
         model.write_bytes(data)
         r = self.run_stage("fit")
-        self.assertIn("starting over, the checkpoint is damaged", r.stdout)
+        self.assertIn("starting over: the checkpoint is damaged", r.stdout)
         self.same_bytes(only="waves/model.safetensors")
 
 

@@ -1,8 +1,8 @@
 /* bench.c - see bench.h.
  *
- * Stacks of noise lie in memory, so that no disk is measured. An iteration is one run of one plan
- * over the batch, timed by the clock of the host from its start until the image is there: on a GPU
- * that has the copies in it.
+ * Stacks of noise are in memory, so that no disk is measured. An iteration is one run of one plan
+ * over the batch, timed by the host's clock from its start until the image is in memory: on a GPU
+ * that includes the copies.
  */
 #include "bench.h"
 
@@ -221,21 +221,21 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, value_fn *
 }
 
 static const fth_flag flags[] = {
-    {.name = "z", .value = FTH_FLAG_COUNT, .doc = "planes of a stack; 17 by itself"},
-    {.name = "height", .value = FTH_FLAG_COUNT, .doc = "rows of a plane; 2189 by itself"},
-    {.name = "width", .value = FTH_FLAG_COUNT, .doc = "columns of a plane; 1152 by itself"},
-    {.name = "batch", .value = FTH_FLAG_COUNT, .doc = "stacks of one iteration; 4 by itself"},
-    {.name = "iters", .value = FTH_FLAG_COUNT, .doc = "iterations that are timed; 5 by itself"},
-    {.name = "warmup", .value = FTH_FLAG_COUNT, .doc = "iterations before them; 1 by itself"},
+    {.name = "z", .value = FTH_FLAG_COUNT, .doc = "planes of a stack; default: 17"},
+    {.name = "height", .value = FTH_FLAG_COUNT, .doc = "rows of a plane; default: 2189"},
+    {.name = "width", .value = FTH_FLAG_COUNT, .doc = "columns of a plane; default: 1152"},
+    {.name = "batch", .value = FTH_FLAG_COUNT, .doc = "stacks of one iteration; default: 4"},
+    {.name = "iters", .value = FTH_FLAG_COUNT, .doc = "iterations that are timed; default: 5"},
+    {.name = "warmup", .value = FTH_FLAG_COUNT, .doc = "iterations before them; default: 1"},
     {.name = "filter-size",
      .value = FTH_FLAG_WORD,
-     .doc = "side of the filter in px, odd; 3 by itself"},
+     .doc = "side of the filter in px, odd; default: 3"},
     {.name = "method",
      .value = FTH_FLAG_WORD,
-     .doc = "how planes are fused, as of 'stack'; log-smooth by itself"},
+     .doc = "how planes are fused, as in 'stack'; default: log-smooth"},
     {.name = "devices",
      .value = FTH_FLAG_WORD,
-     .doc = "devices to measure, cpu,cuda:0; the CPU and every GPU by itself"},
+     .doc = "devices to measure, cpu,cuda:0; default: the CPU and every GPU"},
     {0}};
 
 const fth_verb fo_verb_bench = {
@@ -247,7 +247,7 @@ const fth_verb fo_verb_bench = {
            "its start until all images are in memory; on a GPU the copies are part of it.\n"
            "\n"
            "No file is read or written. With --json the time of the kernels alone and the bytes "
-           "of the plan stand beside it.",
+           "of the plan are added.",
     .flag = flags,
     .heeds = "seed plan json quiet",
     .run = run};

@@ -24,7 +24,7 @@ typedef struct command {
     fo_target_options to;
     fo_series series;
     fth_run_report report;
-    bool quiet; /* nothing is told: it is only planned, to know how much memory would do */
+    bool quiet; /* print nothing: only planned, to find how much memory is enough */
 } command;
 
 static const char *get(const command *c, const char *flag)
@@ -90,7 +90,7 @@ static fth_status read_target(command *c, fth_err *err)
     static const char *const of_zarr[] = {"ngff", "compressor", "tile", "levels"};
     for (size_t i = 0; i < sizeof of_zarr / sizeof of_zarr[0]; i++)
         if (c->to.kind != FO_TO_ZARR && get(c, of_zarr[i]))
-            return FTH_FAIL(err, FTH_E_COMMAND, "--%s is of OUT.zarr; an OME-TIFF has none",
+            return FTH_FAIL(err, FTH_E_COMMAND, "--%s is for OUT.zarr, not for OME-TIFF",
                             of_zarr[i]);
     c->to.version = version == 0 ? 4 : 5;
     c->to.packing = packings[packing];
@@ -118,7 +118,7 @@ static fth_status read_selection(command *c, fth_err *err)
 
 static fth_status wrong_words(fth_err *err)
 {
-    FTH_FAIL(err, FTH_E_COMMAND, "nothing to convert, or nowhere to put it, or both twice");
+    FTH_FAIL(err, FTH_E_COMMAND, "one input and one output are needed");
     fth_err_hint(err, "write 'fathom focus convert IN -o OUT.zarr', or --data-root D --exp E in "
                       "place of IN");
     return FTH_E_COMMAND;
@@ -160,9 +160,9 @@ static fth_status find_input(command *c, int n_args, char *const *arg, fth_err *
     static const char *const of_stacks[] = {"microscope", "map", "ref-xy"};
     for (size_t i = 0; i < sizeof of_stacks / sizeof of_stacks[0]; i++)
         if (get(c, of_stacks[i]) && !get(c, "stacks"))
-            return FTH_FAIL(err, FTH_E_COMMAND, "--%s is of --stacks", of_stacks[i]);
+            return FTH_FAIL(err, FTH_E_COMMAND, "--%s needs --stacks", of_stacks[i]);
     if (get(c, "stacks") && !root)
-        return FTH_FAIL(err, FTH_E_COMMAND, "--stacks is of an experiment: --data-root and --exp");
+        return FTH_FAIL(err, FTH_E_COMMAND, "--stacks needs an experiment: --data-root and --exp");
     FTH_TRY(read_word(c, "layout", "legacy v2", &layout, err));
     if (n_args > 0) {
         snprintf(c->in, sizeof c->in, "%s", arg[0]);
@@ -181,7 +181,7 @@ static fth_status find_input(command *c, int n_args, char *const *arg, fth_err *
     return FTH_OK;
 }
 
-/* A folder that no format knows may be one of fused images. */
+/* A folder of no known format may hold fused images. */
 static fth_status open_input(command *c, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(c->ctx);
@@ -191,7 +191,7 @@ static fth_status open_input(command *c, fth_err *err)
     if (kind == FTH_PATH_ABSENT) {
         FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", c->in);
         if (c->want.table)
-            fth_err_hint(err, "'fathom focus run' makes the images of an experiment");
+            fth_err_hint(err, "'fathom focus run' creates the images of an experiment");
         return FTH_E_FILE_OPEN;
     }
     if (!known && !c->want.table) {
@@ -237,14 +237,14 @@ static fth_status check_output(const command *c, fth_err *err)
     for (int64_t w = 0; w < (c->to.kind == FO_TO_FOLDER ? c->series.wells : 1); w++) {
         FTH_TRY(fo_target_path(&c->series, &c->to, w, path, err));
         if (c->overwrite || !fth_path_exists(path)) continue;
-        FTH_FAIL(err, FTH_E_COMMAND, "%s is there already", path);
-        fth_err_hint(err, "--overwrite replaces it, when the new one is complete");
+        FTH_FAIL(err, FTH_E_COMMAND, "%s exists", path);
+        fth_err_hint(err, "--overwrite replaces it once the new one is complete");
         return FTH_E_COMMAND;
     }
     return FTH_OK;
 }
 
-/* What is there stays until the new one is complete. */
+/* Existing output stays until the new one is complete. */
 static fth_status check_room(command *c, fth_err *err)
 {
     fo_room room = {0};
@@ -289,8 +289,8 @@ static void tell_result(const command *c)
             " x=%" PRId64 " %s\n",
             c->to.path, s->wells / s->fields, s->wells == s->fields ? "" : "s", s->t, s->c, s->z,
             s->y, s->x, fth_dtype_name(s->dtype));
-    if (s->fields > 1) fprintf(out, "%" PRId64 " tiles of each are its fields\n", s->fields);
-    if (s->missing) fprintf(out, "%" PRId64 " pictures are missing and are black\n", s->missing);
+    if (s->fields > 1) fprintf(out, "%" PRId64 " tiles of each become its fields\n", s->fields);
+    if (s->missing) fprintf(out, "%" PRId64 " images are missing and are black\n", s->missing);
     fth_run_report_format(&c->report, text, sizeof text);
     fprintf(out, "%s", text);
     if (!c->a->json) return;
@@ -328,7 +328,7 @@ static fth_status copy(command *c, fth_context *ctx, const fth_sink *sink, fth_e
     return status;
 }
 
-/* There is nothing to compute: pixels never go to a card. */
+/* There is nothing to compute, so no device is used. */
 static fth_status copy_on_cpu(command *c, const fth_sink *sink, fth_err *err)
 {
     fth_context *own = NULL;
@@ -355,7 +355,7 @@ static fth_status work(command *c, int n_args, char *const *arg, fth_err *err)
     FTH_TRY(check_output(c, err));
     FTH_TRY(check_room(c, err));
     c->to.name = c->name;
-    /* Asked once, Ctrl+C is heeded from here on: no temporary folder stays behind. */
+    /* From here on Ctrl+C ends the command cleanly: no temporary folder is left behind. */
     FTH_TRY(fth_context_loop(c->ctx, "convert", 1, nothing, NULL, err));
     FTH_TRY(fo_target_create(&target, &c->series, &c->to, err));
     const fth_sink sink = fo_target_sink(target);
@@ -368,7 +368,7 @@ static fth_status work(command *c, int n_args, char *const *arg, fth_err *err)
     return FTH_OK;
 }
 
-/* What is asked again with more memory. */
+/* Tried again with more memory. */
 typedef struct words {
     const command *c;
     int n;
@@ -406,46 +406,47 @@ static const fth_flag flags[] = {
      .doc = "OUT.zarr, OUT.ome.tif, or with a slash a folder of OME-TIFF files, one for each well"},
     {.name = "data-root",
      .value = FTH_FLAG_DIR,
-     .doc = "tree of data with the images of an experiment, in place of IN"},
+     .doc = "root folder of the data with the images of an experiment, in place of IN"},
     {.name = "exp", .value = FTH_FLAG_WORD, .doc = "name of the experiment in it"},
     {.name = "layout",
      .value = FTH_FLAG_WORD,
-     .doc = "names of files and folders: legacy or v2; legacy by itself"},
+     .doc = "names of files and folders: legacy or v2; default: legacy"},
     {.name = "stacks", .doc = "the raw stacks of the experiment in place of its fused images"},
-    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "of --stacks: YX1 or Keyence"},
+    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "with --stacks: YX1 or Keyence"},
     {.name = "map",
      .value = FTH_FLAG_WORD,
-     .doc = "of --stacks: how positions become wells (auto xy sheet implicit); auto by itself"},
+     .doc = "with --stacks: how positions are mapped to wells (auto xy sheet implicit); default: "
+            "auto"},
     {.name = "ref-xy",
      .value = FTH_FLAG_PATH,
-     .doc = "of --stacks: table well,x_um,y_um of the stage"},
+     .doc = "with --stacks: table well,x_um,y_um of the stage"},
     {.name = "ngff",
      .value = FTH_FLAG_WORD,
-     .doc = "version of OME-NGFF: 0.4 or 0.5; 0.5 by itself"},
+     .doc = "version of OME-NGFF: 0.4 or 0.5; default: 0.5"},
     {.name = "compressor",
      .value = FTH_FLAG_WORD,
-     .doc = "how chunks of a Zarr are packed: none, zstd, blosc or gzip; zstd by itself"},
+     .doc = "compression of the chunks of a Zarr: none, zstd, blosc or gzip; default: zstd"},
     {.name = "tile",
      .value = FTH_FLAG_COUNT,
-     .doc = "side of a chunk in px, as 512; whole planes by itself"},
+     .doc = "side of a chunk in px, as 512; default: whole planes"},
     {.name = "levels",
      .value = FTH_FLAG_COUNT,
-     .doc = "sizes of each image, each half of the one before; 3 by itself"},
-    {.name = "wells", .value = FTH_FLAG_WORD, .doc = "wells that are converted: A01,B03"},
+     .doc = "levels of the image pyramid, each half the size of the one before; default: 3"},
+    {.name = "wells", .value = FTH_FLAG_WORD, .doc = "wells to convert: A01,B03"},
     {.name = "times",
      .value = FTH_FLAG_WORD,
-     .doc = "time points A:B or A:B:STEP that are converted, counted from 0, without B"},
+     .doc = "time points A:B or A:B:STEP to convert, counted from 0, B excluded"},
     {.name = "channels",
      .value = FTH_FLAG_WORD,
-     .doc = "channels that are converted, by name or number: BF,GFP"},
+     .doc = "channels to convert, by name or number: BF,GFP"},
     {.name = "um-per-px",
      .value = FTH_FLAG_WORD,
-     .doc = "size of a pixel in um, where the files do not say it or say it wrong"},
+     .doc = "pixel size in um, where the files lack it or are wrong"},
     {.name = "z-step",
      .value = FTH_FLAG_WORD,
-     .doc = "distance of planes in um, where the file does not say it or says it wrong"},
-    {.name = "overwrite", .doc = "replace what is there"},
-    {.name = "ignore-space", .doc = "go on although the disk has likely too little room"},
+     .doc = "distance of planes in um, where the file lacks it or is wrong"},
+    {.name = "overwrite", .doc = "replace existing output"},
+    {.name = "ignore-space", .doc = "continue although the disk is likely too full"},
     {0}};
 
 const fth_verb fo_verb_convert = {
@@ -454,15 +455,15 @@ const fth_verb fo_verb_convert = {
     .brief = "write fused images or raw stacks as OME-NGFF or OME-TIFF",
     .doc = "IN is a folder of fused images as 'run' writes them, or a file of stacks: ND2, TIFF, "
            "OME-TIFF, ImageJ, Zarr, OME-NGFF. With --data-root and --exp the images of that "
-           "experiment are taken, with the times and the size of a pixel from its table; with "
+           "experiment are converted, with times and pixel size from its table; with "
            "--stacks and --microscope its raw stacks, their positions mapped to wells; tiles of a "
            "Keyence are fields of their well, or files OUT/A01_p0000.ome.tif.\n"
            "\n"
            "Wells become one plate, OUT.zarr, with smaller copies of each image; or files "
-           "OUT/A01.ome.tif with the time of each picture. One well, or one position without a "
-           "name, may be one file OUT.ome.tif. Pictures that are missing are black.\n"
+           "OUT/A01.ome.tif with the time of each image. One well, or one position without a "
+           "name, may be one file OUT.ome.tif. Missing images are black.\n"
            "\n"
-           "Pixels stream through the memory that is allowed; the bytes do not depend on it. The "
+           "Pixels are streamed within the memory budget; the bytes do not depend on it. The "
            "output appears when it is complete, or not at all.",
     .max_args = 1,
     .flag = flags,

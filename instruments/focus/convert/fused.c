@@ -1,8 +1,8 @@
 /* fused.c - a folder of fused images as a series; see series.h.
  *
- * Every picture is opened when it is read, and its header before: sizes that differ are told
- * together, before anything is written. Readers of TIFF take memory when they are opened; that is
- * set apart before, and they read one at a time, so the plan stays exact.
+ * Every image is opened when it is read, and its header before: differing sizes are reported
+ * together, before anything is written. TIFF readers take memory when they are opened; it is
+ * reserved in advance, and they read one at a time, so the plan stays exact.
  */
 #include "../experiment/image_name.h"
 #include "../input/problems.h"
@@ -16,8 +16,8 @@ enum { MOST_CHANNELS = 64, CHANNEL_NAME = 64, DEEPEST = 2 };
 
 typedef struct fused {
     fth_mem *mem;
-    fth_mem *readers; /* what opened pictures take: none of it is in the ledger of `mem` */
-    void *reserved;   /* as much of `mem` */
+    fth_mem *readers; /* memory of open images, which is not in the ledger of `mem` */
+    void *reserved;   /* the same amount, reserved in `mem` */
     fth_texts *paths;
     const fo_series *series;
     int64_t *path_of; /* [well][t][c]: number of the path; -1: there is no picture */
@@ -75,7 +75,7 @@ static fth_status read(void *self, const int64_t *lo, const int64_t *n, void *ds
     return FTH_OK;
 }
 
-/* ---- which pictures there are ---- */
+/* ---- the list of images ---- */
 
 static bool wants(const char *name, const fo_series_options *opt)
 {
@@ -186,7 +186,7 @@ static fth_status list_pictures(fused *f, fo_series *s, fo_problems *problems, f
         int64_t *at = &f->path_of[place_of(f, s, fth_path_name(path))];
         if (*at >= 0)
             fo_problems_add(problems, true, "move one of them away",
-                            "%.200s and %.200s are the same picture", fth_texts_get(f->paths, *at),
+                            "%.200s and %.200s are the same image", fth_texts_get(f->paths, *at),
                             path);
         *at = i;
     }
@@ -195,9 +195,9 @@ static fth_status list_pictures(fused *f, fo_series *s, fo_problems *problems, f
     return FTH_OK;
 }
 
-/* ---- what they are like ---- */
+/* ---- their headers ---- */
 
-/* What the readers of all pictures are like together. */
+/* Common properties of all images. */
 typedef struct readers {
     uint32_t libraries;
     uint64_t most; /* bytes that one takes when it is opened */
@@ -209,7 +209,7 @@ static void compare(fo_series *s, const char *path, const char *first, const fth
 {
     const int64_t *size = info->size;
     if (size[FTH_IMAGES_T] * size[FTH_IMAGES_P] * size[FTH_IMAGES_Z] * size[FTH_IMAGES_C] != 1)
-        fo_problems_add(problems, true, NULL, "%.200s: expected one grey picture, found axes %s",
+        fo_problems_add(problems, true, NULL, "%.200s: expected one grey image, found axes %s",
                         path, info->axes);
     if (path == first) {
         s->y = size[FTH_IMAGES_Y];
@@ -251,7 +251,7 @@ static fth_status look_at(fused *f, fo_series *s, readers *all, fo_problems *pro
     return FTH_OK;
 }
 
-/* Memory of the readers is of its own, and as much is taken from ours. */
+/* Readers have a ledger of their own; the same amount is reserved in ours. */
 static fth_status open_readers(fused *f, fth_err *err)
 {
     fth_mem_options opt;
@@ -287,15 +287,14 @@ static fth_status open_all(fused *f, fo_series *s, const char *folder, const fo_
     FTH_TRY(walk(f, folder, 0, opt, err));
     if (fth_texts_count(f->paths) == 0)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
-                        "%s: no images such as A01_t0000_ch00_stitch.jpg are there and wanted; "
-                        "'fathom focus run' makes them",
+                        "%s: no images such as A01_t0000_ch00_stitch.jpg match; "
+                        "'fathom focus run' creates them",
                         folder);
     FTH_TRY(find_axes(f, s, folder, err));
     FTH_TRY(list_pictures(f, s, &problems, err));
     FTH_TRY(open_readers(f, err));
     const fth_status status = look_at(f, s, &all, &problems);
-    if (status != FTH_OK)
-        return FTH_FAIL(err, status, "%s: no memory to look at its images", folder);
+    if (status != FTH_OK) return FTH_FAIL(err, status, "%s: no memory to list its images", folder);
     FTH_TRY(fo_problems_end(&problems, err));
     if (all.most > 0)
         FTH_TRY(fth_mem_take(f->mem, FTH_MEM_ANY, all.most, "a picture", &f->reserved, err));

@@ -67,8 +67,7 @@ static const char *channel_name(const raw *r, int64_t c)
     return name ? name : "";
 }
 
-/* Those of n that a list names, in the order of the file; what it names and is not there is a
- * problem. */
+/* Those of n that a list names, in the order of the file; a name without a match is a problem. */
 static int64_t choose(const raw *r, const char *list, const char *flag, int64_t n,
                       const char *(*name)(const raw *r, int64_t i), int64_t *chosen,
                       fo_problems *problems)

@@ -1,8 +1,8 @@
-/* series.h - pictures of wells over time, whatever they come from: a file of a microscope, or a
- * folder of fused images.
+/* series.h - images of wells over time, from a file of a microscope or from a folder of fused
+ * images.
  *
- * All pixels are one source [plane y x]. Planes are ordered by well, t, z, c, so that what lies
- * together in a file is read together and a well is complete as early as possible.
+ * All pixels are one source [plane y x]. Planes are ordered by well, t, z, c, so that neighbours in
+ * a file are read together and a well is complete as early as possible.
  *
  * Ownership: fo_series_close ends everything, the source too. Threads: as fth_source.
  */
@@ -11,7 +11,7 @@
 
 #include "../settings/settings.h"
 
-/* What of it is wanted. Texts live as long as the series. */
+/* What is selected. Texts live as long as the series. */
 typedef struct fo_series_options {
     const char *wells;    /* "A01,B03", or positions by number; "": all */
     const char *channels; /* "BF,GFP", or channels by number; "": all */
@@ -51,7 +51,7 @@ fth_status fo_series_open_file(fo_series *s, fth_mem *mem, const char *path,
 fth_status fo_series_open_folder(fo_series *s, fth_mem *mem, const char *folder,
                                  const fo_series_options *opt, fth_err *err);
 /* The raw stacks of an experiment, whose positions are mapped to wells as for `run`.
- * `opt->positions` is not looked at. */
+ * `opt->positions` is ignored. */
 fth_status fo_series_open_stacks(fo_series *s, fth_mem *mem, const fth_config *cfg,
                                  const fo_series_options *opt, fth_err *err);
 /* tiles.c: the same of a Keyence. */
@@ -65,7 +65,7 @@ typedef struct fo_place {
 } fo_place;
 fo_place fo_series_place(const fo_series *s, int64_t plane);
 
-/* ---- for those who open one ---- */
+/* ---- for the files that open one ---- */
 
 /* The texts and the times, of the sizes that `s` has; all times are NaN. */
 fth_status fo_series_prepare(fo_series *s, fth_err *err);

@@ -1,7 +1,7 @@
 /* target.c - see target.h.
  *
- * A well is opened by its first plane and ended by its last, so that few are open at once. Which
- * thread brings a plane does not matter: each has its place in the file.
+ * A well is opened by its first plane and ended by its last, so that few are open at once. Any
+ * thread may write any plane: each has its place in the file.
  */
 #include "target.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* One well on its way. */
+/* A well that is being written. */
 typedef struct part {
     fth_sink sink;
     int64_t left; /* pixels that have not come */
@@ -102,8 +102,7 @@ static int64_t entries_of(const fo_series *s, const fo_target_options *opt)
     return planes * opt->levels * (2 * chunks + 3) + s->wells * (4 * opt->levels + 6) + 16;
 }
 
-/* Planes with the noise of a camera keep most of their bits when they are packed: 0.6 of them is
- * usual. */
+/* Planes with camera noise compress badly: 0.6 of the bytes is usual. */
 fo_amount fo_target_amount(const fo_series *s, const fo_target_options *opt)
 {
     enum {
@@ -218,7 +217,7 @@ static fth_status open_files(fo_target *t, fth_err *err)
     return fth_file_set_create(&t->files, t->mem, err);
 }
 
-/* What killed ones left of the same is removed; what this one makes is its own until it ends. */
+/* Removes what killed processes left of the same output; claims its own until the end. */
 static fth_status clean_up(fo_target *t, fth_err *err)
 {
     char path[FTH_PATH], folder[FTH_PATH];

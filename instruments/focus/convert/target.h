@@ -26,7 +26,7 @@ typedef struct fo_target_options {
     int64_t tile; /* 0: whole planes */
     int levels;
     const char *name; /* of the plate or image */
-    bool only_plan;   /* takes the memory that it would take, and is never written to */
+    bool only_plan;   /* for planning: takes its memory, and is never written to */
 } fo_target_options;
 
 /* By the ending of the name: .zarr, .ome.tif, .ome.tiff; a slash, or a folder that is there, and is

@@ -13,7 +13,7 @@ static bool add(fo_devices *out, const char *name, size_t n)
     return true;
 }
 
-/* None where there is no backend, no driver, no device: then the CPU is all there is. */
+/* None without a backend, driver or device: then only the CPU is used. */
 static void add_gpus(fo_devices *out)
 {
     fth_backend_found found;
@@ -58,7 +58,7 @@ static void nothing(void *arg, int64_t i, int worker)
     (void)arg, (void)i, (void)worker;
 }
 
-/* Whether the user wants to go on is known to the other context alone. */
+/* Cancellation is known only to the other context. */
 static bool ask(void *user, const fth_progress *progress)
 {
     (void)progress;

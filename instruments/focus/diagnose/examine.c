@@ -67,17 +67,17 @@ static void tell_input(const look *l, const fo_job *e)
          in->planes, in->rows, in->columns, fth_dtype_name(in->dtype), 1e-9 * raw_bytes(in));
     if (in->missing_frames > 0)
         tell(l, FTH_FOUND_WARNING, "frames",
-             "run.json will list them; planes that are missing never win",
+             "run.json will list them; missing planes are never selected",
              "%" PRId64 " of %" PRId64 " frames are missing", in->missing_frames, frames);
     else
-        tell(l, FTH_FOUND_GOOD, "frames", "", "all %" PRId64 " frames are there", frames);
+        tell(l, FTH_FOUND_GOOD, "frames", "", "all %" PRId64 " frames are present", frames);
 }
 
 static void tell_times(const look *l, const fo_job *e)
 {
     const fo_times_report *c = &e->clock;
     if (c->jumps > 0)
-        tell(l, FTH_FOUND_WARNING, "times", "--fix-time-jumps takes them out",
+        tell(l, FTH_FOUND_WARNING, "times", "--fix-time-jumps removes them",
              "the clock jumps at %" PRId64 " of %" PRId64 " time points, first before t=%" PRId64,
              c->jumps, e->n_times, c->first_jump);
     else if (c->imputed > 0)
@@ -103,7 +103,7 @@ static void tell_outputs(const look *l, const fo_work *w)
     const double each = packed ? jpeg : (double)fth_dtype_size(f->dtype),
                  bytes = each * (double)(fo_work_total(w) * w->e.in.rows * w->e.in.columns);
     tell(l, FTH_FOUND_GOOD, "outputs", "",
-         "%" PRId64 " images to make, %" PRId64 " are there; about %.3g GB of %s in %s",
+         "%" PRId64 " images to make, %" PRId64 " exist; about %.3g GB of %s in %s",
          fo_work_count(w, FO_WAITING), fo_work_count(w, FO_SKIPPED), 1e-9 * bytes, f->name,
          w->e.place.images);
 }
@@ -120,7 +120,7 @@ static void tell_time(const look *l, const fo_work *w)
     fo_outlook_format(&o, text, sizeof text);
     const bool storage = strcmp(o.bound, "storage") == 0;
     tell(l, storage ? FTH_FOUND_WARNING : FTH_FOUND_GOOD, "time",
-         storage ? "copy the raw file to a faster disk; a faster device changes nothing" : "", "%s",
+         storage ? "copy the raw file to a faster disk; a faster device would not help" : "", "%s",
          text);
 }
 

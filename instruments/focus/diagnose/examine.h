@@ -1,5 +1,5 @@
-/* examine.h - an experiment as `fathom doctor --data-root D --exp E` looks at it: is everything
- * there, how long would a run take, and what would bound it? Reads headers and a little of the raw
+/* examine.h - an experiment as `fathom doctor --data-root D --exp E` inspects it: is everything
+ * present, how long would a run take, and what limits it? Reads headers and a little of the raw
  * file, and writes nothing. */
 #ifndef FOCUS_DIAGNOSE_EXAMINE_H
 #define FOCUS_DIAGNOSE_EXAMINE_H

@@ -7,7 +7,7 @@
 
 const char *const fo_microscope_names[FO_MICROSCOPES] = {"YX1", "Keyence"};
 
-/* Paths relative to the root; the name of the experiment stands for %s. */
+/* Paths relative to the root; %s is the name of the experiment. */
 typedef struct place {
     size_t member; /* of fo_experiment */
     const char *format;
@@ -57,7 +57,7 @@ static bool find_microscope(fo_experiment *e, const char *name, fo_problems *pro
             return true;
         }
     fo_problems_add(problems, false, "give --microscope YX1 or --microscope Keyence",
-                    "microscope \"%s\" is not known; these are: YX1, Keyence", name);
+                    "unknown microscope \"%s\"; expected YX1 or Keyence", name);
     return false;
 }
 
@@ -70,7 +70,8 @@ static bool take_name(fo_experiment *e, const char *name, fo_problems *problems)
     }
     fo_problems_add(
         problems, false, NULL,
-        "\"%.100s\" is no name of an experiment: it is a folder's name, without slashes", name);
+        "\"%.100s\" cannot be the name of an experiment: expected a folder's name, without slashes",
+        name);
     return false;
 }
 

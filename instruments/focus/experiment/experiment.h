@@ -1,4 +1,4 @@
-/* experiment.h - the tree of an experiment: where its files are, and where its results go.
+/* experiment.h - the folders of an experiment: where its files are, and where its results go.
  *
  *   <root>/raw_image_data/<microscope>/<exp>/                 one .nd2, or the folders of a Keyence
  *   <root>/metadata/{well,plate}_metadata/<exp>_well_metadata.xlsx
@@ -35,13 +35,13 @@ typedef struct fo_experiment_options {
     const char *run_dir; /* NULL or "": as above */
 } fo_experiment_options;
 
-/* Find the inputs and name the outputs. What is missing, or there twice, goes to `problems`, with
- * all the candidates; `notes` gets what the user should know. */
+/* Find the inputs and name the outputs. Missing and ambiguous inputs go to `problems`, with all
+ * candidates; notices go to `notes`. */
 fth_status fo_experiment_find(fo_experiment *e, fth_mem *mem, const fo_experiment_options *opt,
                               fo_problems *problems, fth_texts *notes, fth_err *err);
 
-/* Only names the results, of an experiment that was run: `microscope` is not looked at.
- * FTH_E_COMMAND for a name that is none, FTH_E_FILE_OPEN for a root that is not there. */
+/* Only names the results, of an experiment that was run: `microscope` is ignored. FTH_E_COMMAND for
+ * an invalid name, FTH_E_FILE_OPEN for a missing root. */
 fth_status fo_experiment_results(fo_experiment *e, const fo_experiment_options *opt, fth_err *err);
 
 /* The image of a well, in its folder: "A01_t0012_ch00_stitch.jpg"; v2: "A01/BF/A01_BF_t0012.tif".

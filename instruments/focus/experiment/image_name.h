@@ -1,4 +1,4 @@
-/* image_name.h - what the name of a fused image says: well, time point, channel. */
+/* image_name.h - well, time point and channel from the name of a fused image. */
 #ifndef FOCUS_EXPERIMENT_IMAGE_NAME_H
 #define FOCUS_EXPERIMENT_IMAGE_NAME_H
 

@@ -12,7 +12,7 @@ typedef struct fo_last_images {
 } fo_last_images;
 
 /* Of names such as A01_t0012_ch00_stitch.jpg, or of the new layout A01/BF/A01_BF_t0012.tif; of
- * several channels the first. Other files are passed over. */
+ * several channels the first. Other files are ignored. */
 fth_status fo_last_images_find(fo_last_images *out, fth_mem *mem, const char *folder, fth_err *err);
 void fo_last_images_free(fo_last_images *images); /* an empty one is allowed */
 

@@ -22,7 +22,7 @@ static fth_status find_columns(const fth_csv *csv, int64_t column[COLUMNS], fth_
     return FTH_OK;
 }
 
-/* An empty field is no number, and allowed. */
+/* An empty field is allowed: NaN. */
 static fth_status number(const fth_csv *csv, int64_t row, int64_t column, double *out, fth_err *err)
 {
     const char *text = fth_csv_get(csv, row, column);

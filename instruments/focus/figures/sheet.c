@@ -1,7 +1,7 @@
 /* sheet.c - the contact sheet: the images of all wells, small, in the places of their wells.
  *
- * An image is read row by row and averaged to at most THUMB pixels; the page is one picture of
- * bytes, whatever the images weigh.
+ * An image is read row by row and averaged to at most THUMB pixels; the page is one 8-bit image,
+ * whatever the size of the images.
  */
 #include "plate_figures.h"
 

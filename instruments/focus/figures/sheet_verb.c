@@ -63,7 +63,7 @@ static fth_status answer(fth_answer *a, fth_mem *mem, const fo_experiment *e, co
     if (s == FTH_OK && last.wells == 0)
         s = FTH_FAIL(
             err, FTH_E_FILE_KEY,
-            "%s: no images such as A01_t0000_ch00_stitch.jpg; 'fathom focus run' makes them",
+            "%s: no images such as A01_t0000_ch00_stitch.jpg; 'fathom focus run' creates them",
             e->images);
     if (s == FTH_OK && fth_path_exists(metrics)) s = draw_quality(a, mem, metrics, path, err);
     if (s == FTH_OK) s = draw_sheet(a, mem, &last, e->name, path, err);
@@ -99,7 +99,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 }
 
 static const fth_flag flags[] = {
-    {.name = "data-root", .value = FTH_FLAG_DIR, .doc = "tree of data with the images"},
+    {.name = "data-root", .value = FTH_FLAG_DIR, .doc = "root folder of the data with the images"},
     {.name = "exp", .value = FTH_FLAG_WORD, .doc = "name of the experiment"},
     {.name = "output",
      .value = FTH_FLAG_FILE,
@@ -107,20 +107,21 @@ static const fth_flag flags[] = {
      .doc = "figure to write, .png, .svg or .pdf"},
     {.name = "layout",
      .value = FTH_FLAG_WORD,
-     .doc = "names of files and folders: legacy or v2; legacy by itself"},
+     .doc = "names of files and folders: legacy or v2; default: legacy"},
     {.name = "run-dir",
      .value = FTH_FLAG_DIR,
-     .doc = "folder of metrics.csv, where it is not the usual one"},
+     .doc = "folder of metrics.csv, if not the default one"},
     {0}};
 
-const fth_verb fo_verb_sheet = {.name = "sheet",
-                                .args = "",
-                                .brief = "draw the wells of an experiment on one page",
-                                .doc = "The last image of every well, in the places of the plate. "
-                                       "Where the run left metrics.csv, two figures "
-                                       "stand beside the page: STEM.sharpness.png, a heat map of "
-                                       "the plate, and STEM.focus.svg, the sharpest "
-                                       "plane and the sharpness over time.",
-                                .flag = flags,
-                                .heeds = "plan json quiet",
-                                .run = run};
+const fth_verb fo_verb_sheet = {
+    .name = "sheet",
+    .args = "",
+    .brief = "draw the wells of an experiment on one page",
+    .doc = "The last image of every well, arranged as on the plate. "
+           "Where the run left metrics.csv, two figures "
+           "are written beside the page: STEM.sharpness.png, a heat map of "
+           "the plate, and STEM.focus.svg, the sharpest "
+           "plane and the sharpness over time.",
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};

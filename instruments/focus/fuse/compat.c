@@ -1,8 +1,9 @@
-/* compat.c - the arithmetic of old plates, with its accidents, so that old and new can be mixed.
+/* compat.c - the arithmetic of MorphSeq, including its defects, so that old and new images can be
+ * mixed.
  *
- * YX1 meant to invert and multiplied by the largest value of the dtype in that dtype, which wraps:
- * the darkest value stays dark, and 16 bit stacks that use 8 bits are scrambled. Keyence kept
- * floats of 16 bits. Both are tables over the values that integers can have.
+ * YX1 was meant to invert, but multiplies by the largest value of the dtype in that dtype, which
+ * wraps: the darkest value stays dark, and 16-bit stacks that use 8 bits are scrambled. Keyence
+ * keeps half-precision floats. Both are lookup tables over all integer values.
  */
 #include "parts.h"
 

@@ -1,8 +1,8 @@
 /* cwt.c - fusion by complex wavelets (Forster, Van De Ville, Berent, Sage, Unser 2004), as a graph
  * of operations level by level.
  *
- * Planes stream through twice: once to find who has the largest coefficient, and after the vote to
- * take the coefficients; a third time to find the measured values nearest to the image.
+ * Planes are streamed twice: once to select the plane of the largest coefficient, and after the
+ * vote to gather coefficients; a third time to find the stack values nearest to the image.
  */
 #include "fuse.h"
 #include "levels.h"

@@ -1,4 +1,5 @@
-/* energy.c - log, log-smooth and depth: the plane of the largest energy, and what is made of it. */
+/* energy.c - log, log-smooth and depth: the plane of the largest energy, and the results derived
+ * from it. */
 #include "parts.h"
 
 /* Depths of a maximum between planes, without outliers. */

@@ -1,4 +1,4 @@
-/* fuse.h - one sharp image of each z-stack, as values of a graph: settings, and what comes of them.
+/* fuse.h - one sharp image of each z-stack, as values of a graph: settings and results.
  *
  *   fo_fusion how = fo_fusion_default();
  *   how.method = FO_DEPTH;
@@ -7,7 +7,7 @@
  *   const fo_fused f = fo_fuse(g, stacks, present, &how);
  *   fth_plan *p = fth_plan_make(g, ((fth_val[]){f.image, f.stats}), 2, &limits, err);
  *
- * Nothing is computed that the plan does not ask for. A value that a method has not got has id 0
+ * Only values that the plan asks for are computed. A value that a method lacks has id 0
  * (fth_val_ok is false): an index of `max`, a depth of `cwt`.
  */
 #ifndef FOCUS_FUSE_FUSE_H
@@ -18,7 +18,7 @@
 #include <fathom/op.h>
 #include <fathom/ops.h>
 
-/* Each list of names ends with NULL; the order is that of the enum. UNSET is what nobody chose. */
+/* Each list of names ends with NULL; the order is that of the enum. UNSET: not chosen. */
 typedef enum fo_method {
     FO_METHOD_UNSET = -1,
     FO_LOG,
@@ -75,7 +75,7 @@ extern const char *const fo_polarity_names[FO_POLARITIES + 1];
 
 enum { FO_MAX_K = 31, FO_MAX_PLANES = 65535 };
 
-/* All that decides about the result. */
+/* All settings that affect the result. */
 typedef struct fo_fusion {
     fo_method method;   /* unset: log-smooth; log with compat */
     fo_measure measure; /* of log-smooth and depth; unset: log */
@@ -99,17 +99,17 @@ typedef struct fo_fusion {
     double scale_lo, scale_hi;
     fo_polarity polarity;
     int significant_bits; /* of integers, for what counts as saturated; 0: all of the dtype */
-    /* The arithmetic of old plates: one range for all stacks of the graph, so the axis `stack` is
-     * one batch (yx1) or the tiles of one well (keyence). Missing planes are zeros there and take
-     * part, whatever `present` says. */
+    /* The arithmetic of MorphSeq: one range for all stacks of the graph, so the axis `stack` is one
+     * batch (yx1) or the tiles of one well (keyence). Missing planes are zeros there and take part,
+     * regardless of `present`. */
     fo_compat compat;
     bool want_depth, want_confidence; /* log, log-smooth: make these values too */
 } fo_fusion;
 
 /* Nothing chosen: every field as its comment says, alpha 0.7, corr 0.9. */
 fo_fusion fo_fusion_default(void);
-/* Fills in what nobody chose and refuses contradictions (compat fixes method, kernel, border and
- * scaling; a measure that the method does not use). Idempotent. */
+/* Fills in defaults and rejects contradictions (compat fixes method, kernel, border and scaling; a
+ * measure that the method does not use). Idempotent. */
 FTH_MUST_USE fth_status fo_fusion_settle(fo_fusion *how, fth_err *err);
 typedef struct fo_sizes {
     int64_t stack, z, y, x;
@@ -141,8 +141,8 @@ typedef enum fo_stat {
 } fo_stat;
 extern const char *const fo_stat_names[FO_STATS + 1];
 
-/* What comes of a graph of stacks. Depth is in planes of the file, counted from 0 like the index,
- * whatever planes were left out. */
+/* Results of a fusion. Depth is in planes of the file, counted from 0 like the index, regardless of
+ * rejected planes. */
 typedef struct fo_fused {
     fth_val image;      /* [stack y x] u16: scaled, with its polarity; scale none: as fused */
     fth_val image8;     /* [stack y x] u8: image >> 8 (compat: its own rule); none for scale none */
@@ -153,7 +153,7 @@ typedef struct fo_fused {
     fth_val corr_next;  /* [stack z] f64: with the next plane that exists; NaN where none does */
     fth_val kept;       /* [stack z] u8: exists, and was not rejected */
     fth_val stats;      /* [stack fo_stat] f64 */
-    fth_val lo, hi;     /* [stack] f64: what became 0 and 65535 */
+    fth_val lo, hi;     /* [stack] f64: values mapped to 0 and 65535 */
 } fo_fused;
 
 /* Build the fusion of `stacks` [stack z y x] (u8, u16, f32), of which the planes with `present`

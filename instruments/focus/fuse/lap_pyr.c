@@ -1,6 +1,6 @@
 /* lap_pyr.c - fusion by a Laplacian pyramid, as a graph of operations level by level.
  *
- * Planes stream through: of each only its pyramid is there, beside the details and energies so far.
+ * Planes are streamed: one pyramid is in memory, beside the best details and energies so far.
  */
 #include "fuse.h"
 #include "levels.h"

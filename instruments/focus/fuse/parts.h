@@ -22,15 +22,15 @@ typedef struct fo_found {
 } fo_found;
 fo_found fo_find_range(fth_graph *g, fth_val stacks, fth_val present, const fo_fusion *how);
 
-/* lo and hi of an image: what was found, or what somebody said. */
+/* lo and hi of an image: measured, or given. */
 void fo_choose_range(fth_graph *g, fth_dtype t, const fo_fusion *how, fo_found *f);
 /* image, image8, lo and hi of stacks of dtype t, from what was picked of them. */
 void fo_finish(fth_graph *g, fth_val picked, const fo_found *found, const fo_fusion *how,
                fth_dtype t, fo_fused *out);
 
-/* The stacks as old plates saw them: u8 or u16 (yx1), f32 (keyence). */
+/* The stacks as MorphSeq converts them: u8 or u16 (yx1), f32 (keyence). */
 fth_val fo_compat_stacks(fth_graph *g, fth_val stacks, const fo_found *range, const fo_fusion *how);
-/* Image and image8 of old plates, from what was picked of those. */
+/* Image and image8 of MorphSeq, from values picked from those. */
 void fo_compat_images(fth_graph *g, fth_val picked, const fo_fusion *how, fo_fused *out);
 
 /* log, log-smooth, depth. */

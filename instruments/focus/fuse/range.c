@@ -19,7 +19,7 @@ static int64_t count(fth_val v)
     return n;
 }
 
-/* Every how manyth value old plates looked at. */
+/* Sampling step of MorphSeq's percentiles. */
 enum { SAMPLE = 1000000 };
 
 fo_found fo_find_range(fth_graph *g, fth_val stacks, fth_val present, const fo_fusion *how)
@@ -48,7 +48,7 @@ fo_found fo_find_range(fth_graph *g, fth_val stacks, fth_val present, const fo_f
     }
     fo_found f = {fth_out(v, FO_RANGE_LO), fth_out(v, FO_RANGE_HI), fth_out(v, FO_RANGE_SATURATED),
                   fth_out(v, FO_RANGE_CONSTANT), fth_out(v, FO_RANGE_MAX)};
-    if (together) { /* each stack has the numbers of all */
+    if (together) { /* each stack gets the numbers of all */
         f.lo = fth_expand(f.lo, "stack");
         f.hi = fth_expand(f.hi, "stack");
         f.saturated = fth_expand(f.saturated, "stack");

@@ -1,4 +1,4 @@
-/* settings.c - names of the choices, what they default to, and which do not go together. */
+/* settings.c - names of the choices, their defaults, and contradictions. */
 #include "../ops/energy.h"
 #include "fuse.h"
 
@@ -43,29 +43,28 @@ static bool measures(fo_method m)
     return m == FO_LOG || m == FO_LOG_SMOOTH || m == FO_DEPTH;
 }
 
-/* Old plates: what is not theirs is refused, what is unset becomes theirs. */
+/* compat: contradicting settings are errors, unset ones get the values of MorphSeq. */
 static fth_status settle_compat(fo_fusion *how, fth_err *err)
 {
     const bool keyence = how->compat == FO_COMPAT_KEYENCE;
     const char *const name = keyence ? "morphseq (Keyence)" : "morphseq";
     if (how->compat == FO_COMPAT_NONE) return FTH_OK;
     if (how->method != FO_METHOD_UNSET && how->method != FO_LOG)
-        return REFUSE(err, "compat %s fuses by log, not by %s; leave out the method", name,
+        return REFUSE(err, "compat %s uses method log, not %s; leave out the method", name,
                       fo_method_names[how->method]);
     if (how->border != FO_BORDER_UNSET && how->border != FO_BORDER_ZERO)
-        return REFUSE(err, "compat %s has the border zero, not %s; leave out the border", name,
+        return REFUSE(err, "compat %s uses border zero, not %s; leave out the border", name,
                       fo_border_names[how->border]);
     if (!keyence && how->k != 0 && how->k != 3)
-        return REFUSE(err, "compat morphseq has a kernel of 3, not %d; leave out the filter size",
+        return REFUSE(err, "compat morphseq uses filter size 3, not %d; leave out the filter size",
                       how->k);
     if (how->scale != FO_SCALE_UNSET && how->scale != FO_SCALE_STACK)
-        return REFUSE(err,
-                      "compat %s scales by its own percentiles, not by %s; leave out the scale",
+        return REFUSE(err, "compat %s uses its own percentiles, not scale %s; leave out the scale",
                       name, fo_scale_names[how->scale]);
     if (how->low >= 0 || how->high >= 0) {
         const double low = keyence ? 0.1 : 0.01;
         if (how->low != low || how->high != 100 - low)
-            return REFUSE(err, "compat %s has the percentiles %g and %g; leave them out", name, low,
+            return REFUSE(err, "compat %s uses percentiles %g and %g; leave them out", name, low,
                           100 - low);
     }
     if (how->halo_guard || how->prefer != FO_PREFER_NONE)
@@ -109,25 +108,25 @@ fth_status fo_fusion_settle(fo_fusion *how, fth_err *err)
 static fth_status check_numbers(const fo_fusion *how, fth_err *err)
 {
     if (how->k < 1 || how->k % 2 == 0 || how->k > FO_MAX_K)
-        return REFUSE(err, "a filter of size %d: it is odd, and at most %d", how->k, FO_MAX_K);
+        return REFUSE(err, "filter size %d: expected an odd number, at most %d", how->k, FO_MAX_K);
     if (!(how->sigma >= 0 && how->sigma <= FO_MOST_SIGMA))
-        return REFUSE(err, "sigma %g is not in 0 to %g pixels", how->sigma, FO_MOST_SIGMA);
+        return REFUSE(err, "sigma %g: expected 0 to %g pixels", how->sigma, FO_MOST_SIGMA);
     if (how->levels < 1 || how->levels > 12)
-        return REFUSE(err, "%d levels: 1 to 12 are possible", how->levels);
+        return REFUSE(err, "%d levels: expected 1 to 12", how->levels);
     if (how->window < 1 || how->window % 2 == 0 || how->window > FO_MAX_K)
-        return REFUSE(err, "a window of %d: it is odd, and at most %d", how->window, FO_MAX_K);
+        return REFUSE(err, "window %d: expected an odd number, at most %d", how->window, FO_MAX_K);
     if (how->consistency > 2)
-        return REFUSE(err, "consistency %d: there are 0, 1 and 2", how->consistency);
+        return REFUSE(err, "consistency %d: expected 0, 1 or 2", how->consistency);
     if (!(how->alpha >= 0 && how->alpha <= 1))
-        return REFUSE(err, "alpha %g is not in 0 to 1", how->alpha);
+        return REFUSE(err, "alpha %g: expected 0 to 1", how->alpha);
     if (!(how->corr >= -1 && how->corr <= 1))
-        return REFUSE(err, "corr %g is not in -1 to 1", how->corr);
+        return REFUSE(err, "corr %g: expected -1 to 1", how->corr);
     if (!(how->low >= 0 && how->low < how->high && how->high <= 100))
-        return REFUSE(err, "percentiles %g and %g: 0 <= low < high <= 100 is wanted", how->low,
+        return REFUSE(err, "percentiles %g and %g: expected 0 <= low < high <= 100", how->low,
                       how->high);
     if (how->scale == FO_SCALE_FIXED &&
         !(isfinite(how->scale_lo) && isfinite(how->scale_hi) && how->scale_lo < how->scale_hi))
-        return REFUSE(err, "scale fixed from %g to %g: the first is less than the second",
+        return REFUSE(err, "scale fixed from %g to %g: the first must be less than the second",
                       how->scale_lo, how->scale_hi);
     return FTH_OK;
 }
@@ -137,13 +136,12 @@ fth_status fo_fusion_check(const fo_fusion *how, const fo_sizes *n, fth_dtype dt
     const int bits = dtype == FTH_U8 ? 8 : dtype == FTH_U16 ? 16 : 32;
     FTH_TRY(check_numbers(how, err));
     if (dtype != FTH_U8 && dtype != FTH_U16 && dtype != FTH_F32)
-        return REFUSE(err, "stacks of %s; u8, u16 and f32 can be fused", fth_dtype_name(dtype));
+        return REFUSE(err, "stacks of %s: expected u8, u16 or f32", fth_dtype_name(dtype));
     if (n->z < 1 || n->y < 1 || n->x < 1)
         return REFUSE(err, "a stack of %lld planes of %lld x %lld has no pixel", (long long)n->z,
                       (long long)n->y, (long long)n->x);
     if (n->z > FO_MAX_PLANES)
-        return REFUSE(err, "%lld planes; at most %d can be told apart", (long long)n->z,
-                      FO_MAX_PLANES);
+        return REFUSE(err, "%lld planes: expected at most %d", (long long)n->z, FO_MAX_PLANES);
     if (measures(how->method) && how->measure == FO_MEASURE_LOG && (how->k > n->y || how->k > n->x))
         return REFUSE(err, "a filter of size %d is larger than the image, %lld x %lld (y x)",
                       how->k, (long long)n->y, (long long)n->x);
@@ -151,7 +149,7 @@ fth_status fo_fusion_check(const fo_fusion *how, const fo_sizes *n, fth_dtype dt
         return REFUSE(err, "%d significant bits of %s", how->significant_bits,
                       fth_dtype_name(dtype));
     if (how->compat != FO_COMPAT_NONE && dtype == FTH_F32)
-        return REFUSE(err, "old plates have u8 or u16; compat cannot take f32");
+        return REFUSE(err, "compat is for u8 and u16, not for f32");
     return FTH_OK;
 }
 

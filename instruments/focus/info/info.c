@@ -251,21 +251,22 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 }
 
 static const fth_flag flags[] = {
-    {.name = "crc", .doc = "also read every frame and tell its CRC-32, of its bytes as c, y, x"},
+    {.name = "crc",
+     .doc = "also read every frame and print the CRC-32 of its bytes in the order c, y, x"},
     {0}};
 
 const fth_verb fo_verb_info = {
     .name = "info",
     .args = "FILE",
-    .brief = "what a file of images holds: axes, calibration, times, positions, damage",
+    .brief = "show what an image file holds: axes, calibration, times, positions, damage",
     .doc =
         "Reads the headers of an ND2, TIFF, Zarr or picture file, or of a .npy array. Frames that "
-        "are missing, and an index that had to be repaired, are told.\n"
+        "are missing, and an index that had to be repaired, are reported.\n"
         "\n"
         "With --json: format, sizes, dtype, um_per_px, z_step_um, channels, positions, frames and "
-        "frame_time_ms; frames are counted t, p, z, and what is not known is null.",
+        "frame_time_ms; frames are in the order t, p, z, and unknown values are null.",
     .min_args = 1,
     .max_args = 1,
     .flag = flags,
-    .heeds = "json", /* it only reads and shows: there is nothing to plan */
+    .heeds = "json", /* it only reads headers: there is nothing to plan */
     .run = run};

@@ -40,8 +40,8 @@ static void refuse(const fo_file *f, const char *wanted, fo_problems *problems)
         fo_problems_add(problems, false, NULL, "%.200s: no channel '%.60s'; the channels are %s",
                         f->path, wanted, names);
     else
-        fo_problems_add(problems, false, "choose one with --channel, or take --channels each",
-                        "%.200s: none of the channels is known as brightfield: %s", f->path, names);
+        fo_problems_add(problems, false, "choose one with --channel, or use --channels each",
+                        "%.200s: no channel is recognised as brightfield: %s", f->path, names);
 }
 
 void fo_channel_choose(fo_file *file, const fo_selection *selection, fo_problems *problems)

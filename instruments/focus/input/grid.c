@@ -1,7 +1,7 @@
 /* grid.c - an input of stacks whose planes are files of their own: see fo_input_open_grid.
  *
- * A plate has a hundred thousand of them. Each is opened once, for its head; what is kept of it is
- * its name, for all are of one size and dtype.
+ * A plate has a hundred thousand of them. Each is opened once, for its header; only its name is
+ * kept, because all have one size and dtype.
  */
 #include "input.h"
 
@@ -49,8 +49,9 @@ static fth_status look_at(fo_input *in, int64_t i, fo_problems *problems, fth_er
     return FTH_OK;
 }
 
-/* Of its name, its size and both ends: another picture has other noise in its first rows, and the
- * microscope writes the time behind the last. Its own time is not looked at: a copy is the same. */
+/* A hash of its name, size and both ends: another image has other noise in its first rows, and the
+ * microscope writes the time after the last. The modification time is ignored: a copy is the
+ * same. */
 static fth_status add_identity(fth_mem *mem, const char *path, uint64_t bytes, uint64_t *hash,
                                fth_err *err)
 {

@@ -1,4 +1,4 @@
-/* input.c - opens all files, finds everything that is wrong with them, and lists their stacks. */
+/* input.c - opens all files, collects all their problems, and lists their stacks. */
 #include "input.h"
 
 #include "channel.h"
@@ -82,7 +82,7 @@ static void check_channels(fo_input *in, fo_problems *problems)
     if (in->selection->channels != FO_CHANNELS_ALL || a->rgb) return;
     for (int64_t i = 1; i < in->n_files; i++)
         if (in->file[i].size[FO_C] != a->size[FO_C] || in->file[i].channel != a->channel)
-            fo_problems_add(problems, true, "fuse them one by one, or take --channels each",
+            fo_problems_add(problems, true, "fuse them one by one, or use --channels each",
                             "%.200s: expected %lld channels as in %.200s, found %lld",
                             in->file[i].path, (long long)a->size[FO_C], a->path,
                             (long long)in->file[i].size[FO_C]);
@@ -124,8 +124,8 @@ void fo_input_select_planes(fo_input *in, int64_t have, fo_problems *problems)
         end = s->planes.end < 0 ? have : s->planes.end;
         if (first >= have || end > have)
             fo_problems_add(problems, false, NULL,
-                            "--z-range: planes %lld to %lld are wanted, and there are %lld",
-                            (long long)first, (long long)end, (long long)have);
+                            "--z-range: planes %lld to %lld, but there are %lld", (long long)first,
+                            (long long)end, (long long)have);
     } else if (s->z_keep > 0) {
         const int64_t cut = have > s->z_keep ? (have - s->z_keep) / 2 : 0;
         first = cut;
@@ -193,8 +193,7 @@ static void check_times(const fo_input *in, fo_problems *problems)
     for (int64_t i = 0; i < in->n_files; i++) {
         const int64_t have = in->file[i].size[FO_T];
         if (r->first >= have || r->end > have)
-            fo_problems_add(problems, false, NULL,
-                            "--times: %lld to %lld are wanted, and %.200s has %lld",
+            fo_problems_add(problems, false, NULL, "--times: %lld to %lld, but %.200s has %lld",
                             (long long)r->first, (long long)(r->end < 0 ? have : r->end),
                             in->file[i].path, (long long)have);
     }
@@ -355,7 +354,7 @@ fth_status fo_input_open(fo_input *in, fth_mem *mem, const char *const *path, in
     *in = (fo_input){.mem = mem, .selection = selection};
     for (int a = 0; a < FO_AXES; a++) in->size[a] = 1;
     if (n_paths < 1) {
-        FTH_FAIL(err, FTH_E_COMMAND, "no file is given");
+        FTH_FAIL(err, FTH_E_COMMAND, "no input file is given");
         fth_err_hint(err, "write 'fathom focus stack IN... -o OUT'");
         return FTH_E_COMMAND;
     }

@@ -2,10 +2,10 @@
  *
  *   files -> fo_file (open, its axes known) -> fo_stack (file, b, t, p, c) -> source [stack z y x]
  *
- * Files of one plane each are one stack in natural order; files of several planes hold stacks. What
- * is wrong with any of them is found before a pixel is read, and told together. All stacks of an
- * input have one size in y and x and one dtype; one with fewer planes than the deepest ends in
- * planes that are not present.
+ * Files of one plane each are one stack in natural order; files of several planes hold stacks. All
+ * problems are found before a pixel is read, and reported together. All stacks of an input have one
+ * size in y and x and one dtype; a stack with fewer planes than the deepest is padded with planes
+ * that are not present.
  *
  * Ownership: fo_input_close ends everything, the source too. Threads: as fth_source.
  */
@@ -85,12 +85,12 @@ typedef struct fo_grid {
     int64_t n, planes;     /* stacks; planes of the deepest */
     int32_t *plane;        /* [n][planes]; becomes the input's */
 } fo_grid;
-/* All files, to know them again. */
+/* A fingerprint of all files. */
 typedef struct fo_grid_files {
     int64_t n, newest_ns;
     uint64_t bytes, hash; /* of names, sizes and times */
 } fo_grid_files;
-/* Looks at the head of every file. What is wrong goes to `problems`; the input is then closed. */
+/* Reads the header of every file. Errors go to `problems`; the input is then closed. */
 fth_status fo_input_open_grid(fo_input *in, fth_mem *mem, const fo_grid *grid,
                               const fo_selection *selection, fo_grid_files *files,
                               fo_problems *problems, fth_err *err);

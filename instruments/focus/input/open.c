@@ -95,7 +95,7 @@ fth_status fo_file_open(fo_file *f, fth_mem *mem, const char *path, const fo_sel
     *f = (fo_file){.path = path};
     fth_status s = FTH_OK;
     if (fth_path_kind_of(path) == FTH_PATH_ABSENT)
-        s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file", path);
+        s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: no such file", path);
     if (s == FTH_OK) s = open_source(f, mem, selection, err);
     if (s == FTH_OK) s = f->images ? describe_images(f) : describe_array(f, err);
     if (s == FTH_OK) s = check_pixels(f, err);

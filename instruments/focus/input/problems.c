@@ -54,7 +54,7 @@ fth_status fo_problems_end(const fo_problems *p, fth_err *err)
         FTH_FAIL(err, s, "%d problems:%s%s", p->n, p->text, more);
     if (p->hint[0])
         fth_err_hint(err, "%s", p->hint);
-    else if (p->data) /* what the code advises is for damaged files, and many are not */
-        fth_err_hint(err, "nothing was written; mend what is listed and start again");
+    else if (p->data) /* the generic hint is for damaged files, and most are not */
+        fth_err_hint(err, "nothing was written; fix the problems and start again");
     return s;
 }

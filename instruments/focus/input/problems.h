@@ -1,4 +1,4 @@
-/* problems.h - everything that is wrong with the inputs, told at once and before any work. */
+/* problems.h - all problems of the inputs, reported at once and before any work. */
 #ifndef FOCUS_INPUT_PROBLEMS_H
 #define FOCUS_INPUT_PROBLEMS_H
 
@@ -17,8 +17,8 @@ void fo_problems_add(fo_problems *p, bool data, const char *hint, const char *fm
     FTH_PRINTF(4, 5);
 /* The same of an error that a reader found. */
 void fo_problems_take(fo_problems *p, const fth_err *found);
-/* What a reader gave: a problem is taken, and the answer is FTH_OK; that there is no memory is no
- * problem of a file, and is given on. */
+/* The status of a reader: an error of the file is collected, and FTH_OK returned; out of memory is
+ * passed on. */
 FTH_MUST_USE fth_status fo_problems_or(fo_problems *p, fth_status s, const fth_err *found,
                                        fth_err *err);
 /* FTH_OK, or FTH_E_FILE_FORMAT or FTH_E_COMMAND with all of them. */

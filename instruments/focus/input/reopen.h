@@ -1,8 +1,9 @@
-/* reopen.h - files that are opened for every read: a plate of tiles has more than descriptors.
+/* reopen.h - files that are opened for every read: a plate of tiles has more files than there are
+ * descriptors.
  *
- * Readers take their buffers from a ledger of their own, so that the plan of a run is not disturbed
- * by files that come and go; what one of them takes is told to the plan for each thread that reads.
- * At most eight are open at once.
+ * Readers take their buffers from a ledger of their own, so that opening and closing files does not
+ * change the plan of a run; the plan counts the memory of one for each reading thread. At most
+ * eight are open at once.
  */
 #ifndef FOCUS_INPUT_REOPEN_H
 #define FOCUS_INPUT_REOPEN_H

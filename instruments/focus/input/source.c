@@ -126,7 +126,7 @@ static fth_status read_stack(fo_input *in, const fo_stack *s, int64_t z, int64_t
     return FTH_OK;
 }
 
-/* Values that are no numbers would win or lose every comparison. */
+/* NaN would win or lose every comparison. */
 static fth_status check_finite(const fo_input *in, const fo_stack *s, int64_t z, int64_t n,
                                const window *w, const float *v, fth_err *err)
 {

@@ -1,7 +1,7 @@
 /* header.c - see header.h.
  *
- * The same name stands several times in the text: the sizes of the settings, the picture in pixels
- * and the picture in nm are the first, second and third Width. So values are found by counting.
+ * The same name occurs several times in the text: the sizes of the settings, of the image in pixels
+ * and of the image in nm are the first, second and third Width. So values are found by counting.
  */
 #include "header.h"
 

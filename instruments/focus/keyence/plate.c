@@ -21,7 +21,7 @@ void fo_keyence_wells(fo_keyence_plate *plate, const fo_keyence_tree *tree)
     for (int w = 0; w < FO_WELLS; w++) plate->well[w] = -1;
     for (int64_t i = 0; i < tree->n; i++) {
         const fo_keyence_image *m = &tree->image[i];
-        if (m->series >= FO_WELLS) continue; /* then two are of one well, which is told */
+        if (m->series >= FO_WELLS) continue; /* then two are of one well, which is reported */
         plate->well[m->series] = m->well;
         plate->folder[m->series] = m->folder > 0 ? m->folder : m->series + 1;
         if (m->series >= plate->n_series) plate->n_series = m->series + 1;
@@ -61,7 +61,7 @@ static int list_channels(const fo_keyence_tree *tree, const fo_keyence_image *fi
     return n;
 }
 
-/* The number of the channel that is fused; it stays -1 when a problem was told. */
+/* The number of the channel that is fused; it stays -1 after a problem. */
 static fth_status choose_channel(fth_mem *mem, const fo_keyence_tree *tree, const char *wanted,
                                  int64_t *channel, fo_problems *problems, fth_err *err)
 {
@@ -74,7 +74,7 @@ static fth_status choose_channel(fth_mem *mem, const fo_keyence_tree *tree, cons
         const char *path = fth_texts_get(tree->paths, first[k]->path);
         const fth_status s = fo_keyence_header_read(&h, mem, path, err);
         if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return s;
-        if (s != FTH_OK) h.channel[0] = '\0'; /* that it has none is told with the others */
+        if (s != FTH_OK) h.channel[0] = '\0'; /* its absence is reported with the others */
         if (s != FTH_OK && err) fth_err_clear(err);
         if (is_wanted(wanted, first[k]->channel, h.channel)) *channel = first[k]->channel;
         const size_t used = strlen(list);
@@ -87,7 +87,7 @@ static fth_status choose_channel(fth_mem *mem, const fo_keyence_tree *tree, cons
                         wanted, list);
     else
         fo_problems_add(problems, false, "choose one with --channel",
-                        "none of the channels is known as brightfield: %s", list);
+                        "no channel is recognised as brightfield: %s", list);
     return FTH_OK;
 }
 
@@ -187,7 +187,7 @@ static fth_status read_texts(fo_keyence_plate *p, const fo_keyence_tree *tree,
         if (!p->header.width_px) p->header = h;
         if (h.width_px != p->header.width_px || h.width_um != p->header.width_um)
             fo_problems_add(problems, true, NULL,
-                            "%.300s: expected a picture of %" PRId64 " px and %g um across as in "
+                            "%.300s: expected an image of %" PRId64 " px and %g um across as in "
                             "the first image, found %" PRId64 " px and %g um",
                             path, p->header.width_px, p->header.width_um, h.width_px, h.width_um);
     }
@@ -210,7 +210,7 @@ fth_status fo_keyence_plate_make(fo_keyence_plate *plate, fth_mem *mem, const fo
         if (plate->tiles[s] > MOST_TILES || plate->planes > MOST_PLANES) {
             fo_problems_add(problems, true, NULL,
                             "numbers of tiles up to %" PRId64 " and of planes up to %" PRId64
-                            "; at most %d tiles of a well and %d planes are taken",
+                            "; expected at most %d tiles of a well and %d planes",
                             l.most[s], plate->planes, MOST_TILES, MOST_PLANES);
             return FTH_OK;
         }

@@ -32,8 +32,8 @@ typedef struct fo_keyence_plate {
 
 /* Which wells there are: before the choice is made. */
 void fo_keyence_wells(fo_keyence_plate *plate, const fo_keyence_tree *tree);
-/* List what is chosen, and read the text of the first image of each well and time. What is wrong
- * goes to `problems`. */
+/* Lists the selection, and reads the text of the first image of each well and time. Errors go to
+ * `problems`. */
 fth_status fo_keyence_plate_make(fo_keyence_plate *plate, fth_mem *mem, const fo_keyence_tree *tree,
                                  const fo_keyence_choice *choice, fo_problems *problems,
                                  fth_err *err);

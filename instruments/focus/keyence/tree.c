@@ -47,7 +47,7 @@ int64_t fo_keyence_channel(const char *name)
 
 /* ---- folders ---- */
 
-/* A walk: where it is, and what the folders above have said. */
+/* State of the walk: the path, and what the folders above determined. */
 typedef struct walk {
     fo_keyence_tree *tree;
     const char *well_folder; /* its name */
@@ -82,15 +82,14 @@ static fth_status add_image(walk *w, const char *folder, const char *name, fth_e
     image.channel = fo_keyence_channel(name);
     if (!tree->cytometer) image.tile = fo_keyence_tile(name, w->well_folder);
     if (image.plane < 1)
-        return FTH_FAIL(
-            err, FTH_E_FILE_FORMAT,
-            "%s: no number of the plane before the last \"_\"; expected ..._Z003_CH1.tif", path);
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: no plane number before the last \"_\"; expected ..._Z003_CH1.tif",
+                        path);
     if (image.tile < 0)
-        return FTH_FAIL(
-            err, FTH_E_FILE_FORMAT,
-            "%s: no number of the tile behind the name of the well folder \"%s\"; expected "
-            "..._XY01_00002_Z003_CH1.tif",
-            path, w->well_folder);
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: no tile number after the name of the well folder \"%s\"; expected "
+                        "..._XY01_00002_Z003_CH1.tif",
+                        path, w->well_folder);
     if (image.channel < 0) image.channel = 0;
     if (tree->n == tree->capacity) {
         const int64_t room = tree->capacity ? 2 * tree->capacity : 256;
@@ -153,7 +152,7 @@ static fth_status add_time(walk *w, const char *path, const char *name, int64_t 
     w->at.t = digits(name + 1, MOST_DIGITS);
     if (w->at.t < 0)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "%s: no number behind the T of a time folder; expected T0001", path);
+                        "%s: no number after the T of a time folder; expected T0001", path);
     return add_images(w, path, err);
 }
 
@@ -183,13 +182,11 @@ static fth_status find_well(walk *w, const char *folder, fth_err *err)
     const size_t n = marker ? strlen(marker) : 0;
     w->at.well = n > 3 ? fo_well_parse(marker + n - 3) : -1;
     if (!marker)
-        s = FTH_FAIL(
-            err, FTH_E_FILE_FORMAT,
-            "%s: no entry whose name begins with \"_\" says which well it is; expected _A01",
-            folder);
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s: no entry that begins with \"_\" names the well; expected _A01", folder);
     else if (w->at.well < 0)
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s/%s: the last three characters are no well; expected A01 to H12", folder,
+                     "%s/%s: the last three characters are not a well; expected A01 to H12", folder,
                      marker);
     fth_texts_free(names);
     return s;
@@ -240,7 +237,7 @@ static fth_status check_image(const fo_keyence_tree *tree, int64_t i, int64_t fi
     if (first < 0)
         first_of[now->well] = i;
     else if (tree->image[first].series != now->series && now[-1].series != now->series)
-        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s and %s are of two folders with one well",
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s and %s are folders of the same well",
                         fth_texts_get(tree->paths, tree->image[first].path), path);
     return FTH_OK;
 }

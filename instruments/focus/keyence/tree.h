@@ -29,7 +29,7 @@ typedef struct fo_keyence_tree {
 } fo_keyence_tree;
 
 /* FTH_E_FILE_KEY when there are no wells or no images; FTH_E_FILE_FORMAT names a file or folder
- * whose name says nothing, and two images of one place, or two folders of one well. With `problems`
+ * with an unusable name, and two images of one place, or two folders of one well. With `problems`
  * each of these goes there and the rest is read; NULL: the first is the error. */
 fth_status fo_keyence_tree_read(fo_keyence_tree *tree, fth_mem *mem, const char *folder,
                                 fo_problems *problems, fth_err *err);

@@ -49,7 +49,7 @@ fo_tiles fo_mosaic_grid(const fo_mosaic_how *how, int tiles)
     return t;
 }
 
-/* Pixels of so many tiles one behind the other that overlap as they should. */
+/* Pixels of n tiles in a line with the expected overlap. */
 static int64_t span(int64_t side, int tiles, double overlap)
 {
     return (int64_t)((double)side * (tiles - (tiles - 1) * overlap));
@@ -63,7 +63,7 @@ void fo_mosaic_canvas(const fo_mosaic_how *how, int tiles, int64_t *y, int64_t *
         return;
     }
     if (fo_canvas_size(tiles, how->vertical, how->x, y, x)) return;
-    /* others: as large as tiles that overlap as they should, and upright as those */
+    /* grids: as large as tiles with the expected overlap, in the same orientation */
     const int64_t along = how->vertical ? how->y : how->x, across = how->vertical ? how->x : how->y;
     *y = span(along, tiles, how->overlap);
     *x = across;
@@ -177,7 +177,7 @@ void fo_bench_destroy(fo_bench *b)
     fth_mem_release(b->files, b, NULL);
 }
 
-/* One is made with as much memory as it likes, and looked at. */
+/* One is created without a limit, and its memory measured. */
 fth_status fo_bench_bytes(const fo_mosaic_how *how, uint64_t *bytes, fth_err *err)
 {
     enum { SPARE = 1 << 20 }; /* blocks are rounded up; texts, open files */
@@ -250,8 +250,8 @@ fth_status fo_bench_load(fo_bench *b, int tile, const char *path, fth_err *err)
     if (count != n || source.size[axes - 1] != b->how.x || source.dtype != b->how.format.dtype)
         s = FTH_FAIL(
             err, FTH_E_FILE_SHAPE,
-            "%s: expected a tile of y=%lld x=%lld %s, found y=%lld x=%lld %s; remove it to "
-            "have it made again",
+            "%s: expected a tile of y=%lld x=%lld %s, found y=%lld x=%lld %s; remove it, and "
+            "it is created again",
             path, (long long)b->how.y, (long long)b->how.x, fth_dtype_name(b->how.format.dtype),
             (long long)source.size[axes - 2], (long long)source.size[axes - 1],
             fth_dtype_name(source.dtype));
@@ -286,7 +286,7 @@ fth_status fo_bench_align(fo_bench *b, fo_tile_place *place, fth_err *err)
     return fo_place_tiles(place, &tiles, b->edge, n, b->how.overlap, b->mem, err);
 }
 
-/* The nearest pixel; old plates cut the fraction off. */
+/* The nearest pixel; compat truncates. */
 static void settle_spots(fo_bench *b, const fo_tile_place *place)
 {
     for (int i = 0; i < b->tiles; i++) {
@@ -307,7 +307,7 @@ void fo_bench_match(fo_bench *b, const fo_tile_place *place)
         fo_tones_match(b->tone, &tiles, b->spot, b->work);
 }
 
-/* Rows of tiles are drawn as columns, so that pictures of both stand upright. */
+/* Rows of tiles are drawn as columns, so that images of both are upright. */
 static bool is_turned(const fo_bench *b)
 {
     return !b->how.vertical && b->how.rows == 0 && b->tiles > 1;

@@ -1,8 +1,8 @@
-/* bench.h - a workbench on which one mosaic after the other is put together: buffers for its tiles
- * and its canvas, an aligner, an encoder.
+/* bench.h - the work area of one mosaic at a time: buffers for its tiles and its canvas, an
+ * aligner, an encoder.
  *
- * Its memory is its own and is taken once, so that many may work side by side within a plan; the
- * aligner runs on the processor with one thread, so places do not depend on the device.
+ * Its memory is its own and is taken once, so that many can run in parallel within a plan; the
+ * aligner runs on the CPU with one thread, so positions do not depend on the device.
  */
 #ifndef FOCUS_MOSAICS_BENCH_H
 #define FOCUS_MOSAICS_BENCH_H
@@ -12,7 +12,7 @@
 #include "../stitch/align.h"
 #include "../stitch/mosaic.h"
 
-/* How mosaics of an experiment are made. */
+/* Settings of the mosaics of an experiment. */
 typedef struct fo_mosaic_how {
     int64_t y, x;      /* pixels of a tile */
     int most_tiles;    /* of a mosaic */
@@ -20,19 +20,19 @@ typedef struct fo_mosaic_how {
     int rows, columns; /* of a grid of tiles, row by row; 0: they lie in a line */
     double overlap;    /* expected share */
     fo_blend blend;
-    bool gamma; /* as MorphSeq: gamma, and fractions of places cut off */
+    bool gamma; /* as MorphSeq: gamma, and truncated positions */
     bool invert;
     fo_format format;
     double um_per_px;
     fo_scalebar scalebar;
 } fo_mosaic_how;
-/* How so many tiles lie; pixels are left out. */
+/* The grid of n tiles, without pixels. */
 fo_tiles fo_mosaic_grid(const fo_mosaic_how *how, int tiles);
 /* Pixels of the picture of so many tiles. */
 void fo_mosaic_canvas(const fo_mosaic_how *how, int tiles, int64_t *y, int64_t *x);
 
 typedef struct fo_bench fo_bench;
-/* What one takes. */
+/* Memory of one. */
 fth_status fo_bench_bytes(const fo_mosaic_how *how, uint64_t *bytes, fth_err *err);
 /* `bytes` as above; `mem` counts what is written to files. */
 fth_status fo_bench_create(fo_bench **out, const fo_mosaic_how *how, uint64_t bytes, fth_mem *mem,
@@ -49,7 +49,7 @@ float *fo_bench_tile(fo_bench *b, int tile);
 fth_status fo_bench_align(fo_bench *b, fo_tile_place *place, fth_err *err);
 /* Make neighbours equally bright. */
 void fo_bench_match(fo_bench *b, const fo_tile_place *place);
-/* Draw, cut to the canvas, and turn; without fo_bench_match as bright as they are. */
+/* Draws, crops to the canvas, and rotates; without fo_bench_match brightness is unchanged. */
 void fo_bench_draw(fo_bench *b, const fo_tile_place *place, double white);
 /* The picture as it was drawn, in u8; good until the next is drawn or loaded. */
 const uint8_t *fo_bench_bytes_of(fo_bench *b);

@@ -5,8 +5,8 @@
 #include <time.h>
 
 enum {
-    SAMPLES = 50, /* mosaics that say where tiles usually lie */
-    CHUNK = 128   /* mosaics between two savings of stitch.csv */
+    SAMPLES = 50, /* mosaics sampled for the median positions: enough for a stable median */
+    CHUNK = 128   /* mosaics between two saves of stitch.csv */
 };
 
 static double now(void)
@@ -16,7 +16,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- what is there ---- */
+/* ---- existing files ---- */
 
 static bool is_file(fth_status found, const char *path)
 {
@@ -113,7 +113,7 @@ fth_status fo_mosaics_plan(fo_mosaics *m, uint64_t *bytes, fth_err *err)
     const uint64_t left = s.used_bytes < s.budget_bytes ? s.budget_bytes - s.used_bytes : 0;
     if (m->bench_bytes > left) {
         FTH_FAIL(err, FTH_E_NO_FIT,
-                 "putting %d tiles of y=%lld x=%lld together takes %s beside %s that are held, and "
+                 "stitching %d tiles of y=%lld x=%lld needs %s in addition to %s in use, and "
                  "the budget is %s",
                  m->how.most_tiles, (long long)m->how.y, (long long)m->how.x,
                  fth_mem_format_size(m->bench_bytes, need, sizeof need),
@@ -137,12 +137,12 @@ typedef struct shop {
     fo_mosaics *m;
     const int64_t *chosen;
     fo_bench **bench;
-    void *reserved; /* their bytes stand in the ledger */
+    void *reserved; /* their bytes are in the ledger */
     int n_free;
-    bool sampling; /* places alone, before the usual ones are known */
+    bool sampling; /* positions only, before the median ones are known */
     pthread_mutex_t lock;
     pthread_cond_t returned;
-    fth_status status; /* of what ends it all: files that cannot be written */
+    fth_status status; /* of fatal errors: files that cannot be written */
     fth_err err;
 } shop;
 
@@ -174,7 +174,7 @@ static fth_status load_tiles(const fo_mosaics *m, fo_bench *b, int64_t i, fth_er
     return FTH_OK;
 }
 
-/* Tiles on the bench, and where they lie. */
+/* Loads the tiles, and finds their positions. */
 static fth_status lay_out(shop *s, fo_bench *b, int64_t i, fth_err *err)
 {
     fo_mosaics *m = s->m;
@@ -203,7 +203,7 @@ static fth_status draw(const fo_mosaics *m, fo_bench *b, int64_t i, fth_err *err
     return fo_bench_save(b, path, err);
 }
 
-/* The tiles of this one cannot be read: the others go on. */
+/* The tiles of this one cannot be read: the others continue. */
 static void set_apart(shop *s, int64_t i, const fth_err *found)
 {
     fo_mosaics *m = s->m;
@@ -302,7 +302,7 @@ static fth_status make_all(shop *s, int64_t *chosen, fth_err *err)
         const int64_t some = n - at < CHUNK ? n - at : CHUNK;
         if (m->stage && !fth_stage_report(m->stage, &(fth_stage_progress){
                                                         .done = at, .total = n, .what = "stitch"}))
-            return FTH_FAIL(err, FTH_E_CANCELLED, "%lld of %lld mosaics are made", (long long)at,
+            return FTH_FAIL(err, FTH_E_CANCELLED, "%lld of %lld mosaics are done", (long long)at,
                             (long long)n);
         FTH_TRY(work_on(s, chosen + at, some, err));
         FTH_TRY(fo_mosaics_save_places(m, err));
@@ -339,7 +339,7 @@ static void close_shop(shop *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* What is made again is taken away first: who resumes after a kill must not take it for new. */
+/* Outputs that are replaced are removed first: a run that resumes must not take them for new. */
 static fth_status clear_away(const fo_mosaics *m, fth_err *err)
 {
     char path[FTH_PATH];

@@ -1,13 +1,13 @@
 /* mosaics.h - the tiles of every well and time become one image: places, brightness, canvas.
  *
  *   fo_mosaics m = {.ctx = ctx, .how = how, .names = names, .n = n};
- *   FTH_TRY(fo_mosaics_open(&m, err));              what is there is looked at, memory is counted
+ *   FTH_TRY(fo_mosaics_open(&m, err));              lists existing files, counts memory
  *   s = fo_mosaics_run(&m, err);
  *   fo_mosaics_close(&m);
  *
- * Tiles are read from their files, whoever wrote them, so a run that goes on gives the same bytes.
- * First a sample of mosaics says where tiles usually lie (master_params.json); one whose overlaps
- * say nothing takes those places. Where every tile lies is in stitch.csv.
+ * Tiles are read from their files, so a resumed run gives the same bytes. First a sample of mosaics
+ * gives the median positions of tiles (master_params.json); a mosaic that cannot be aligned uses
+ * those. stitch.csv has the position of every tile.
  */
 #ifndef FOCUS_MOSAICS_MOSAICS_H
 #define FOCUS_MOSAICS_MOSAICS_H
@@ -39,8 +39,8 @@ typedef struct fo_mosaic_names {
 typedef struct fo_mosaic {
     int tiles;
     uint8_t state;   /* fo_state */
-    bool known;      /* its places are those of stitch.csv, or will be */
-    bool sampled;    /* its overlaps were looked at, and its places are what they say */
+    bool known;      /* its positions are those of stitch.csv, or will be */
+    bool sampled;    /* it was aligned, and its positions are the result */
     int64_t place;   /* of its first tile, in `place` */
     int64_t failure; /* number of a text; -1: none */
 } fo_mosaic;
@@ -77,12 +77,12 @@ fth_status fo_mosaics_room(const fo_mosaics *m, fo_room *room, fth_err *err);
 /* FTH_E_JOB_FAILED when some tiles could not be read; the others are there. */
 fth_status fo_mosaics_run(fo_mosaics *m, fth_err *err);
 
-/* places.c: what stitch.csv says about mosaics that are there; and writing it. */
+/* places.c: reads stitch.csv for existing mosaics; writes it. */
 fth_status fo_mosaics_load_places(fo_mosaics *m, fth_err *err);
 fth_status fo_mosaics_save_places(const fo_mosaics *m, fth_err *err);
-/* places.c: the places of a mosaic become the usual ones where its overlaps say nothing. */
+/* places.c: replaces positions that could not be aligned by the median ones. */
 void fo_mosaics_settle(const fo_mosaics *m, int64_t i);
-/* places.c: read the master, or make it of mosaics that were sampled. */
+/* places.c: reads the median positions, or computes them from the sampled mosaics. */
 bool fo_mosaics_has_master(const fo_mosaics *m);
 fth_status fo_mosaics_load_master(fo_mosaics *m, fth_err *err);
 fth_status fo_mosaics_make_master(fo_mosaics *m, fth_err *err);

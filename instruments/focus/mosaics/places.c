@@ -1,5 +1,5 @@
-/* places.c - where tiles lie: stitch.csv, and master_params.json for those that cannot be aligned;
- * see mosaics.h. */
+/* places.c - positions of tiles: stitch.csv, and master_params.json for those that cannot be
+ * aligned; see mosaics.h. */
 #include "../plate/well.h"
 #include "../stitch/master.h"
 #include "../stitch/place.h"
@@ -115,7 +115,7 @@ fth_status fo_mosaics_load_master(fo_mosaics *m, fth_err *err)
     return fo_master_load(m->usual, &grid, m->mem, m->master, err);
 }
 
-/* Mosaics whose overlaps said something about all tiles. */
+/* Mosaics with all tiles aligned. */
 static bool is_whole(const fo_mosaics *m, const fo_mosaic *s)
 {
     if (!s->sampled || s->tiles != m->how.most_tiles) return false;
@@ -169,7 +169,7 @@ fth_status fo_mosaics_make_master(fo_mosaics *m, fth_err *err)
     return s;
 }
 
-/* Whether overlaps have said where all tiles lie, and that makes sense. */
+/* Whether all tiles were aligned, plausibly. */
 static bool is_believed(const fo_mosaics *m, int64_t i)
 {
     const fo_mosaic *s = &m->mosaic[i];
@@ -187,6 +187,6 @@ void fo_mosaics_settle(const fo_mosaics *m, int64_t i)
     if (s->tiles == 1 || is_believed(m, i)) return;
     if (s->tiles != m->how.most_tiles) return;
     for (int k = 0; k < s->tiles; k++)
-        if (m->usual[k].source != FO_PLACE_MASTER) return; /* nobody knows better */
+        if (m->usual[k].source != FO_PLACE_MASTER) return; /* no better estimate */
     memcpy(place, m->usual, (size_t)s->tiles * sizeof *place);
 }

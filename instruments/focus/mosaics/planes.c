@@ -1,7 +1,7 @@
-/* planes.c - the planes of the tiles put together, as a z-stack of 8 bits; see mosaics.h.
+/* planes.c - the stitched planes of the tiles, as a z-stack of 8 bits; see mosaics.h.
  *
- * One plane is held at a time. It has the places and the canvas of the image, so that both lie upon
- * each other, and its own brightness.
+ * One plane is in memory at a time. It has the positions and the canvas of the image, so that both
+ * coincide, and its own brightness.
  */
 #include "mosaics.h"
 

@@ -1,8 +1,8 @@
 /* clash.c - see clash.h. */
 #include "clash.h"
 
-/* One output against all inputs. What differs in size or time is another file: that leaves few to
- * be compared by where their paths lead, however many files there are. */
+/* One output against all inputs. A different size or time means another file: that leaves few to
+ * compare by their resolved paths, however many files there are. */
 static fth_status check_one(const fo_input *in, const fth_path_info *inputs, const char *path,
                             fth_mem *mem, fth_err *err)
 {

@@ -85,7 +85,7 @@ fth_status fo_format_choose(const char *wanted, const char *output, const char *
     if (*wanted && !parse(wanted, out)) return refuse(wanted, err);
     if (*wanted && known && strcmp(named.ending, out->ending) != 0)
         return FTH_FAIL(err, FTH_E_COMMAND,
-                        "%.300s: the ending says %s, and --image-format says %s", output,
+                        "%.300s: the extension means %s, but --image-format is %s", output,
                         named.ending, out->name);
     if (*wanted) return FTH_OK;
     if (known) {
@@ -95,12 +95,11 @@ fth_status fo_format_choose(const char *wanted, const char *output, const char *
     if (file && foreign(output))
         return FTH_FAIL(
             err, FTH_E_COMMAND,
-            "%.300s: images are not written as %s; the ending is .png, .jpg, .tif or .npy, "
+            "%.300s: images are not written as %s; use the extension .png, .jpg, .tif or .npy, "
             "or give --image-format",
             output, foreign(output));
-    return parse(standard, out)
-               ? FTH_OK
-               : FTH_FAIL(err, FTH_E_INTERNAL, "no format is called '%s'", standard);
+    return parse(standard, out) ? FTH_OK
+                                : FTH_FAIL(err, FTH_E_INTERNAL, "unknown format '%s'", standard);
 }
 
 /* ---- names ---- */

@@ -25,8 +25,8 @@ typedef struct fo_format {
     int quality;        /* of jpg, else 0 */
 } fo_format;
 /* "jpg:90"; "" and an output without a known ending: `standard`. A folder has no ending.
- * FTH_E_COMMAND lists the formats; an ending that says something else is refused, because whoever
- * goes by it reads the file wrongly or not at all. */
+ * FTH_E_COMMAND lists the formats; a contradicting extension is an error, because programs that
+ * rely on it could not read the file. */
 fth_status fo_format_choose(const char *wanted, const char *output, const char *standard,
                             fo_format *out, fth_err *err);
 

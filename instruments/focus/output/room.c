@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { BLOCK = 4096 }; /* files end in a block that they do not fill */
+enum { BLOCK = 4096 }; /* the last block of a file is partly empty */
 
 /* ---- amounts ---- */
 
@@ -43,7 +43,7 @@ static fth_status find_disk(fo_room *r, const char *path, fo_room_disk **out, ft
     fth_path_disk_info info;
     FTH_TRY(fth_path_parent(folder, path, err));
     if (r->n == 0 || strcmp(folder, r->folder) != 0) {
-        if (fth_path_disk(folder, &info, NULL) != FTH_OK) /* not known: writing will say it */
+        if (fth_path_disk(folder, &info, NULL) != FTH_OK) /* unknown: the write reports it */
             info = (fth_path_disk_info){.free_bytes = UINT64_MAX};
         memcpy(r->folder, folder, sizeof folder);
         r->last = 0;
@@ -82,7 +82,7 @@ static fth_status add_note(const fo_room_disk *d, fth_texts *notes, fth_err *err
     char need[24], most[24], have[24], line[FTH_PATH + 200];
     if (!notes) return FTH_OK;
     const int n =
-        snprintf(line, sizeof line, "%s: likely %s will be written, at most %s, and %s are free",
+        snprintf(line, sizeof line, "%s: about %s will be written, at most %s, and %s are free",
                  d->path, fth_mem_format_size((uint64_t)(d->likely > 0 ? d->likely : 0), need, 24),
                  fth_mem_format_size((uint64_t)d->most, most, 24),
                  fth_mem_format_size(d->free_bytes, have, 24));
@@ -98,7 +98,7 @@ static fth_status check_disk(const fo_room_disk *d, bool anyway, fth_texts *note
              d->likely < d->most ? "about " : "",
              fth_mem_format_size((uint64_t)d->likely, need, sizeof need),
              fth_mem_format_size(d->free_bytes, have, sizeof have));
-    fth_err_hint(err, "free some space, or choose fewer; --ignore-space tries it all the same");
+    fth_err_hint(err, "free some space, or choose fewer; --ignore-space tries anyway");
     return FTH_E_FILE_WRITE;
 }
 

@@ -1,4 +1,4 @@
-/* room.h - whether what will be written fits on the disks that it goes to, before anything is.
+/* room.h - checks before writing that all outputs fit on their disks.
  *
  *   fo_room room = {0};
  *   FTH_TRY(fo_room_add(&room, path, fo_amount_of_picture(...), err));      for every file
@@ -29,10 +29,10 @@ typedef struct fo_room {
     int last;              /* disk of the last file, */
     char folder[FTH_PATH]; /* which lay here */
 } fo_room;
-/* A file that will be written; one that is there is replaced, and its bytes come back. */
+/* Adds a file that will be written; an existing one is replaced, and its bytes are freed. */
 fth_status fo_room_add(fo_room *r, const char *path, fo_amount amount, fth_err *err);
-/* FTH_E_FILE_WRITE with both numbers where it is likely not to fit; `anyway` makes a note of it,
- * as does a disk that holds what is likely and not the most that it may be. `notes` may be NULL. */
+/* FTH_E_FILE_WRITE with both numbers where it likely does not fit; with `anyway`, or where only the
+ * upper bound does not fit, it becomes a note. `notes` may be NULL. */
 fth_status fo_room_check(const fo_room *r, bool anyway, fth_texts *notes, fth_err *err);
 /* "1.2 GiB of 68 GiB free": the first disk. */
 void fo_room_format(const fo_room *r, char *text, size_t bytes);

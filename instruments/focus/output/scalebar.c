@@ -81,7 +81,7 @@ fth_status fo_scalebar_check(const fo_scalebar *bar, int64_t rows, int64_t colum
     if (!(bar->um > 0)) return FTH_OK;
     if (!(bar->um_per_px > 0)) {
         FTH_FAIL(err, FTH_E_COMMAND, "--scalebar: the size of a pixel is not known");
-        fth_err_hint(err, "say it with --um-per-px");
+        fth_err_hint(err, "give it with --um-per-px");
         return FTH_E_COMMAND;
     }
     const place p = find_place(bar, rows, columns);

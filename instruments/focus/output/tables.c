@@ -178,7 +178,7 @@ static void load_metrics(fo_results *r, const fo_input *in, const fo_labels *lab
     }
 }
 
-/* Stacks without rows here are not known after all. */
+/* Stacks without rows stay unknown. */
 static void load_planes(fo_results *r, const fo_input *in, const fo_labels *labels,
                         const fth_csv *c, uint8_t *found)
 {

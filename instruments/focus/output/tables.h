@@ -14,7 +14,7 @@ typedef enum fo_state {
     FO_EMPTY /* no frame of it exists, so there is no image */
 } fo_state;
 
-/* What a run found out about each stack. */
+/* Results of a run for each stack. */
 typedef struct fo_results {
     fth_mem *mem;
     int64_t n, planes;
@@ -23,7 +23,7 @@ typedef struct fo_results {
     double *corr_next;   /* [stack][z] */
     uint8_t *kept;       /* [stack][z] */
     uint8_t *state;      /* [stack]: fo_state */
-    uint8_t *known;      /* [stack]: its numbers are there */
+    uint8_t *known;      /* [stack]: its numbers are known */
     fth_texts *failures; /* a line for each stack that failed */
 } fo_results;
 fth_status fo_results_create(fo_results *r, fth_mem *mem, int64_t n, int64_t planes, fth_err *err);
@@ -40,7 +40,7 @@ typedef struct fo_labels {
 } fo_labels;
 /* Both tables together: rows of numbers with all their digits, or with half of them. */
 fo_amount fo_tables_amount(const fo_results *r);
-/* What tables that are there say about stacks in state FO_SKIPPED: those then need no measuring. */
+/* Reads the rows of stacks in state FO_SKIPPED from existing tables: those need no measuring. */
 fth_status fo_tables_load(fo_results *r, const fo_input *in, const fo_labels *labels,
                           const char *metrics, const char *planes, fth_err *err);
 /* Stacks whose numbers are known, in their order; no times, so equal runs give equal files. */

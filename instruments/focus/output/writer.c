@@ -7,7 +7,7 @@
 
 enum { MOST_BUFFERS = 64 };
 
-/* A picture that is put together. */
+/* An image that is being assembled. */
 typedef struct buffer {
     bool busy;
     fo_port port;
@@ -26,7 +26,7 @@ typedef struct outlet {
 struct fo_writer {
     fth_context *ctx;
     fth_mem *mem;     /* of the context: counts what is written */
-    fth_mem *workers; /* pixels and encoders: their bytes stand in the ledger as `reserved` */
+    fth_mem *workers; /* pixels and encoders: their bytes are in the ledger as `reserved` */
     void *reserved;
     fo_writer_options opt;
     pthread_mutex_t lock;
@@ -158,7 +158,7 @@ static fth_status take_buffer(fo_writer *w, fth_mem *from, fth_err *err)
     return FTH_OK;
 }
 
-/* The buffer of the picture, or a free one, under the lock; NULL: all hold other pictures. */
+/* The buffer of the image, or a free one, under the lock; NULL: all hold other images. */
 static buffer *find_buffer(fo_writer *w, fo_port port, int64_t stack)
 {
     buffer *empty = NULL;
@@ -170,8 +170,8 @@ static buffer *find_buffer(fo_writer *w, fo_port port, int64_t stack)
     return empty;
 }
 
-/* Waits while a picture is being encoded: its buffer comes back. Where all hold pictures that wait
- * for rows, as plans that cut several stacks into strips bring them, there is one more. */
+/* Waits while an image is being encoded, because its buffer becomes free. If all hold images that
+ * wait for rows, as with plans that cut several stacks into strips, one more is allocated. */
 static fth_status claim(fo_writer *w, fo_port port, int64_t stack, buffer **out, fth_err *err)
 {
     fth_status s = FTH_OK;
@@ -183,7 +183,7 @@ static fth_status claim(fo_writer *w, fo_port port, int64_t stack, buffer **out,
         else if (w->n_buffers < MOST_BUFFERS)
             s = take_buffer(w, w->mem, err);
         else
-            s = FTH_FAIL(err, FTH_E_INTERNAL, "%d pictures are begun and none is whole",
+            s = FTH_FAIL(err, FTH_E_INTERNAL, "%d images are open and none is complete",
                          MOST_BUFFERS);
     if (s == FTH_OK && !b->busy) {
         b->busy = true;
@@ -294,7 +294,7 @@ static fth_status write_rectangle(void *self, const int64_t *lo, const int64_t *
     return FTH_OK;
 }
 
-/* A run that ends early leaves pictures half put together: they are forgotten. */
+/* A run that ends early leaves incomplete images: they are dropped. */
 static void forget(void *self)
 {
     fo_writer *w = ((const outlet *)self)->writer;
@@ -350,7 +350,7 @@ static uint64_t encoder_bytes(const fo_writer_options *o)
     return most + 3 * page;
 }
 
-/* Pages that encoders will use are touched now: they count as held, not as growth of the run. */
+/* Touches the pages of encoders now, so that they do not count as growth of the run. */
 static fth_status warm_up(fo_writer *w, int n, uint64_t bytes, fth_err *err)
 {
     void *block[MOST_BUFFERS] = {0};
@@ -373,7 +373,7 @@ static fth_status make_buffers(fo_writer *w, fth_err *err)
     int n = fth_context_threads(w->ctx) + 1;
     if (n > MOST_BUFFERS / 2) n = MOST_BUFFERS / 2;
     while (n > 1 && (uint64_t)n * each > share) n--;
-    if (n < kinds) n = kinds; /* pictures of one stack are put together at the same time */
+    if (n < kinds) n = kinds; /* images of one stack are assembled at the same time */
     if (n > w->opt.n_stacks * kinds) n = (int)w->opt.n_stacks * kinds;
     FTH_TRY(
         fth_mem_take(w->mem, FTH_MEM_DIRECT, (uint64_t)n * each, "pictures", &w->reserved, err));

@@ -1,9 +1,8 @@
-/* writer.h - fused values arrive as rectangles of [stack y x] and leave as files of pictures.
+/* writer.h - a sink that turns rectangles of fused values [stack y x] into image files.
  *
- * Each output of the graph has a sink here. A picture is put together in a buffer, converted on the
- * way, and encoded and written by the thread that brings its last row: several threads, several
- * pictures at once. All memory for that is taken when the writer is made, so a plan made after it
- * counts it.
+ * Each output of the graph has a sink here. An image is assembled in a buffer, converted on the
+ * way, and encoded and written by the thread that delivers its last row: several threads, several
+ * images at once. All memory is taken when the writer is created, so a later plan counts it.
  *
  * Ownership: the sinks end with the writer. Threads: any number may write.
  */
@@ -30,7 +29,7 @@ typedef struct fo_writer_options {
     fth_dtype values; /* of the image as it arrives */
     /* The file of a stack. */
     fth_status (*path)(void *user, int64_t stack, fo_port port, char path[FTH_PATH], fth_err *err);
-    /* All files of a stack are there; may be NULL. From any thread, one at a time. */
+    /* Called when all files of a stack are written; may be NULL. From any thread, one at a time. */
     void (*done)(void *user, int64_t stack);
     void *user;
     fo_watch *watch; /* NULL: none */

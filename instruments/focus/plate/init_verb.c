@@ -29,11 +29,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
         return FTH_FAIL(err, FTH_E_COMMAND, "init-plate needs -o FILE: EXP_well_metadata.xlsx");
     const size_t n = strlen(path);
     if (n < 5 || strcasecmp(path + n - 5, ".xlsx") != 0)
-        return FTH_FAIL(err, FTH_E_COMMAND, "%s: a workbook is written, and its name ends in .xlsx",
-                        path);
+        return FTH_FAIL(err, FTH_E_COMMAND, "%s: the name of a workbook must end in .xlsx", path);
     if (fth_path_exists(path))
         return FTH_FAIL(err, FTH_E_COMMAND,
-                        "%s is there already; a workbook that was filled in is not replaced", path);
+                        "%s exists; a workbook that was filled in is not replaced", path);
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     return fth_answer_end(&a, answer(&a, fth_context_mem(ctx), path, err), err);
 }

@@ -49,8 +49,7 @@ static fth_status take_nearest(fo_map *map, const fo_map_input *in, const fo_sta
         double distance;
         const int well = nearest(reference, in->position[i], &distance);
         if (well < 0) {
-            FTH_TRY(
-                note(map, err, "series %" PRId64 ": the file has no place of the stage", i + 1));
+            FTH_TRY(note(map, err, "series %" PRId64 ": the file has no stage position", i + 1));
             map->rejected++;
             continue;
         }
@@ -59,7 +58,7 @@ static fth_status take_nearest(fo_map *map, const fo_map_input *in, const fo_sta
             char name[FO_WELL_NAME];
             FTH_TRY(note(map, err,
                          "series %" PRId64
-                         ": the nearest well, %s, is %.0f um away; at most %.0f are taken",
+                         ": the nearest well, %s, is %.0f um away; at most %.0f um are allowed",
                          i + 1, fo_well_name(well, name), distance, FARTHEST_UM));
             map->rejected++;
             continue;
@@ -88,8 +87,8 @@ static fth_status by_place(fo_map *map, const fo_map_input *in, fth_err *err)
     if (!fo_map_fit(fitted, known))
         return FTH_FAIL(
             err, FTH_E_FILE_KEY,
-            "positions cannot be mapped by their place: there is no table of wells, and the "
-            "workbook names fewer than three wells that are not in one line; give --ref-xy or "
+            "positions cannot be mapped by their coordinates: there is no table of wells, and the "
+            "workbook names fewer than three wells that are not collinear; give --ref-xy or "
             "--map sheet");
     map->fitted = true;
     return take_nearest(map, in, fitted, err);
@@ -112,10 +111,10 @@ static fth_status by_sheet(fo_map *map, const fo_map_input *in, fth_err *err)
         if (!(series >= 1 && series <= (double)in->n) || series != floor(series)) {
             map->out_of_range++;
             char text[FTH_NUMBER];
-            FTH_TRY(note(
-                map, err,
-                "series_number_map, well %s: %s is no series of this file, which has 1 to %" PRId64,
-                name, fth_number_format(text, sizeof text, series, 0), in->n));
+            FTH_TRY(note(map, err,
+                         "series_number_map, well %s: %s is not a series of this file, which has 1 "
+                         "to %" PRId64,
+                         name, fth_number_format(text, sizeof text, series, 0), in->n));
             continue;
         }
         int *slot = &map->well[(int64_t)series - 1];
@@ -123,7 +122,7 @@ static fth_status by_sheet(fo_map *map, const fo_map_input *in, fth_err *err)
             char other[FO_WELL_NAME];
             map->duplicates++;
             FTH_TRY(note(map, err,
-                         "series_number_map: series %" PRId64 " stands at %s and %s; %s is taken",
+                         "series_number_map: series %" PRId64 " is at %s and %s; %s is used",
                          (int64_t)series, fo_well_name(*slot, other), name, other));
             continue;
         }
@@ -136,9 +135,8 @@ static fth_status implicitly(fo_map *map, const fo_map_input *in, fth_err *err)
 {
     if (in->n > FO_WELLS)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
-                        "%" PRId64
-                        " positions cannot stand for the %d wells of a plate in their order",
-                        in->n, FO_WELLS);
+                        "%" PRId64 " positions cannot be the %d wells of a plate in order", in->n,
+                        FO_WELLS);
     for (int64_t i = 0; i < in->n; i++) map->well[i] = (int)i;
     return FTH_OK;
 }
@@ -152,8 +150,8 @@ static fo_map_method choose(const fo_map_input *in)
     return in->sheet || !in->allow_implicit ? FO_MAP_SHEET : FO_MAP_IMPLICIT;
 }
 
-/* Two positions of one well have the same names of images: the nearer one is taken, of equally near
- * ones the first. */
+/* Two positions of one well would have the same image names: the nearer one is used, of equally
+ * near ones the first. */
 static fth_status check_duplicates(fo_map *map, const fo_map_input *in, fth_err *err)
 {
     int64_t first[FO_WELLS];
@@ -177,7 +175,7 @@ static fth_status check_duplicates(fo_map *map, const fo_map_input *in, fth_err 
         const bool nearer = map->distance_um[i] < map->distance_um[*seen];
         FTH_TRY(note(map, err,
                      "series %" PRId64 " and %" PRId64
-                     " are both mapped to well %s; series %" PRId64 " is taken",
+                     " are both mapped to well %s; series %" PRId64 " is used",
                      *seen + 1, i + 1, name, (nearer ? i : *seen) + 1));
         map->well[nearer ? *seen : i] = -1;
         if (nearer) *seen = i;
@@ -199,8 +197,8 @@ static fth_status fill(fo_map *map, const fo_map_input *in, fth_err *err)
                         fo_map_method_name(map->method));
     if (!fo_map_agrees(map, in->position))
         FTH_TRY(note(map, err,
-                     "wells and places of the stage disagree: rows should go up with y, columns "
-                     "down with x"));
+                     "wells and stage positions disagree: rows should increase with y, columns "
+                     "decrease with x"));
     return FTH_OK;
 }
 

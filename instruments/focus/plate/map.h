@@ -1,8 +1,8 @@
 /* map.h - which well each position of the stage shows.
  *
- * By place: the nearest well of a table of wells and their places, or of a grid fitted to the wells
+ * By position: the nearest well of a table of well coordinates, or of a grid fitted to the wells
  * that the workbook names. By the workbook: its sheet of series numbers. Implicit: position i is
- * well i. What was decided is written beside the results.
+ * well i. The mapping is written beside the results.
  */
 #ifndef FOCUS_PLATE_MAP_H
 #define FOCUS_PLATE_MAP_H
@@ -15,7 +15,7 @@ typedef enum fo_map_method {
     FO_MAP_XY,
     FO_MAP_SHEET,
     FO_MAP_IMPLICIT,
-    FO_MAP_MARKER, /* the raw data say it themselves */
+    FO_MAP_MARKER, /* the raw data name the wells */
     FO_MAP_METHODS
 } fo_map_method;
 
@@ -41,7 +41,7 @@ typedef struct fo_map {
     int *well;           /* [n]; -1: none */
     double *distance_um; /* [n], by place only; NaN otherwise */
     int64_t mapped, rejected, out_of_range, duplicates;
-    fth_texts *notes; /* what the user should know, a line each */
+    fth_texts *notes; /* notices for the user, a line each */
 } fo_map;
 
 /* FTH_E_FILE_KEY when no position could be mapped or what the method needs is missing;

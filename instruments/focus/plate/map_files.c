@@ -29,17 +29,16 @@ static fth_status read_rows(fo_stage_place *place, const fth_csv *csv, fth_err *
         fo_stage_place p;
         if (w < 0)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s, row %" PRId64 ": \"%s\" is no well; expected A01 to H12",
+                            "%s, row %" PRId64 ": \"%s\" is not a well; expected A01 to H12",
                             csv->path, r + 1, well);
         if (!fth_real_parse(x, &p.x_um) || !fth_real_parse(y, &p.y_um) ||
             !isfinite(p.x_um + p.y_um))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s, row %" PRId64 ": \"%s\" and \"%s\" are no place in um", csv->path,
-                            r + 1, x, y);
+                            "%s, row %" PRId64 ": \"%s\" and \"%s\" are not coordinates in um",
+                            csv->path, r + 1, x, y);
         if (!isnan(place[w].x_um))
-            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s, row %" PRId64 ": well %s stands there twice", csv->path, r + 1,
-                            well);
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, row %" PRId64 ": well %s is listed twice",
+                            csv->path, r + 1, well);
         place[w] = p;
     }
     return FTH_OK;

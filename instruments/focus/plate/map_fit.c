@@ -49,8 +49,8 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Cut sorted places at the largest gaps into as many groups as there are lines: every group must be
- * one line, and lines must go up, or down, with the groups. */
+/* Cuts sorted coordinates at the largest gaps into as many groups as there are lines: every group
+ * must be one line, and lines must increase, or decrease, with the groups. */
 static bool lines_agree(mapped_place *p, int64_t n, int lines, bool up)
 {
     double gap[FO_WELLS];

@@ -151,7 +151,7 @@ fth_status fo_plate_add_sheet(fo_plate *plate, fo_layout layout, const char *nam
     if (plate->n_columns == FO_PLATE_COLUMNS || strlen(title) >= FO_COLUMN_NAME)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "sheet or column \"%.60s\": at most %d of them, with names of at most %d "
-                        "bytes, are taken",
+                        "bytes, are allowed",
                         title, FO_PLATE_COLUMNS, FO_COLUMN_NAME - 1);
     fo_plate_column *c = &plate->column[plate->n_columns];
     *c = (fo_plate_column){.is_number =
@@ -212,8 +212,7 @@ fth_status fo_plate_finish(fo_plate *plate, fo_layout layout, const char *path, 
     const fo_plate_column *age = fo_plate_find(plate, "start_age_hpf");
     if (!age)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
-                        "%s: no sheet or column start_age_hpf, which says which wells are used",
-                        path);
+                        "%s: no sheet or column start_age_hpf, which selects the wells", path);
     for (int w = 0; w < FO_WELLS; w++)
         plate->has_well[w] =
             layout == FO_LAYOUT_V2 ? isfinite(age->number[w]) != 0 : age->text[w] >= 0;
@@ -239,11 +238,11 @@ static fth_status wells_of(const fth_csv *csv, int64_t column, int *row_of_well,
         const int w = fo_well_parse(text);
         if (w < 0)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s, row %" PRId64 ": \"%s\" is no well; expected A01 to H12",
+                            "%s, row %" PRId64 ": \"%s\" is not a well; expected A01 to H12",
                             csv->path, r + 1, text);
         if (row_of_well[w] >= 0)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s, row %" PRId64 ": well %s stands in row %d too", csv->path, r + 1,
+                            "%s, row %" PRId64 ": well %s is also in row %d", csv->path, r + 1,
                             text, row_of_well[w] + 1);
         row_of_well[w] = (int)r;
     }

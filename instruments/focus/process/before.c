@@ -14,15 +14,15 @@ static bool is_one_of(const char *key, const char *const *keys)
     return *keys != NULL;
 }
 
-/* Whether the pixels of an image depend on which others are made with it. */
+/* Whether the pixels of an image depend on the other images of its batch. */
 static bool is_together(const fo_job *e)
 {
     return fo_job_is_tiled(e) || fth_config_choice(e->cfg, "focus.compat") == 1 ||
            strcmp(fth_config_text(e->cfg, "focus.scale"), "experiment") == 0;
 }
 
-/* Keys that say where things are, which images are wanted, or which well one shows: wells are
- * compared by themselves. With --overwrite-stitch, also those that change mosaics and not tiles. */
+/* Keys of paths, of the selection, and of the mapping to wells, which is compared separately. With
+ * --overwrite-stitch, also those that change mosaics and not tiles. */
 static bool is_no_setting(const void *user, const char *key)
 {
     static const char *const places[] = {"input.data_root", /* these three go together */
@@ -59,7 +59,7 @@ static fth_status parse_config(fth_config **out, fth_mem *mem, const char *name,
     return s;
 }
 
-/* As it would be recorded, less keys that do not count. */
+/* As it would be recorded, without the keys above. */
 static fth_status strip(fth_config **out, const fo_job *e, const char *name, const fth_config *cfg,
                         fth_err *err)
 {
@@ -110,8 +110,8 @@ static fth_status compare_settings(fo_before *b, const fo_job *e, const char *pa
     if (s == FTH_OK) s = strip(&is, e, "now", e->cfg, err);
     if (s == FTH_OK && fth_config_compare(is, was, NULL, text, sizeof text) > 0) {
         b->differs = true;
-        FTH_FAIL(&b->why, FTH_E_CONFIG,
-                 "the images that are there were made with other settings:\n%s", text);
+        FTH_FAIL(&b->why, FTH_E_CONFIG, "the existing images were made with other settings:\n%s",
+                 text);
     }
     fth_config_destroy(is, NULL);
     fth_config_destroy(was, NULL);
@@ -133,12 +133,12 @@ static fth_status compare_file(fo_before *b, const fo_job *e, const fth_json_val
     b->differs = true;
     if (info.bytes != bytes)
         FTH_FAIL(&b->why, FTH_E_CONFIG,
-                 "the images that are there were made of another file: %.300s had %" PRIu64
+                 "the existing images were made from another file: %.300s had %" PRIu64
                  " bytes, and has %" PRIu64,
                  e->place.raw, bytes, info.bytes);
     else
         FTH_FAIL(&b->why, FTH_E_CONFIG,
-                 "the images that are there were made of another file: %.300s has other bytes",
+                 "the existing images were made from another file: %.300s has other contents",
                  e->place.raw);
     return FTH_OK;
 }
@@ -149,8 +149,8 @@ static bool is_file(fth_status found, const char *path)
     return found == FTH_OK && fth_path_stat(path, &info, NULL) == FTH_OK && info.bytes > 0;
 }
 
-/* Tiles that are there, and stay, of files that are others now. Files of tiles that were never made
- * may change: that is how damaged ones are replaced. */
+/* Existing tiles whose raw files changed. Raw files of missing tiles may change: that is how
+ * damaged ones are replaced. */
 static void compare_tiles(fo_before *b, const fo_job *e, const fth_json_value *old)
 {
     enum { SHOWN = 5 };
@@ -168,8 +168,7 @@ static void compare_tiles(fo_before *b, const fo_job *e, const fth_json_value *o
     if (n == 0) return;
     b->differs = true;
     FTH_FAIL(&b->why, FTH_E_CONFIG,
-             "%" PRId64
-             " tiles that are there were made of other files than those below %.300s:%s%s",
+             "%" PRId64 " existing tiles were made from other files than those below %.300s:%s%s",
              n, e->place.raw, list, n > SHOWN ? "\n  ..." : "");
 }
 
@@ -192,10 +191,10 @@ static fth_status compare_wells(fo_before *b, fo_job *e, const fth_json_value *o
         const int64_t now = series_of(e, w);
         if (b->series[w] == 0 || now == 0 || now == b->series[w]) continue;
         b->has_moved[w] = b->any_moved = true;
-        const int n = snprintf(line, sizeof line,
-                               "%s was series %" PRId64 " and is series %" PRId64
-                               ": its images are made again",
-                               name, b->series[w], now);
+        const int n =
+            snprintf(line, sizeof line,
+                     "%s was series %" PRId64 " and is series %" PRId64 ": its images are replaced",
+                     name, b->series[w], now);
         FTH_TRY(fth_texts_add(e->notes, line, (size_t)n, err));
     }
     return FTH_OK;
@@ -219,7 +218,7 @@ static bool is_remains(const char *name)
     return n > 5 && name[0] == '.' && strcmp(name + n - 4, ".tmp") == 0;
 }
 
-/* Of runs that were killed while they wrote: the folder is claimed, so nobody writes them now. */
+/* Temporary files of killed runs: the folder is locked, so no other process writes them. */
 static fth_status remove_remains(const fo_job *e, const char *folder, fth_err *err)
 {
     fth_texts *names = NULL;
@@ -302,7 +301,7 @@ static fth_status compare(fo_before *b, fo_job *e, const char *path, const fth_j
     if (!b->differs && fth_json_get_bool(root, "mixed_settings", false)) {
         b->differs = true;
         FTH_FAIL(&b->why, FTH_E_CONFIG,
-                 "the images that are there were made with several settings, or of several files");
+                 "the existing images were made with several settings, or from several files");
     }
     FTH_TRY(compare_wells(b, e, fth_json_get(root, "wells"), err));
     if (!b->differs && fo_job_is_tiled(e)) compare_tiles(b, e, fth_json_get(root, FO_RECORD_TILES));
@@ -320,6 +319,6 @@ fth_status fo_before_read(fo_before *b, fo_job *e, fth_err *err)
     const fth_status s = compare(b, e, path, fth_json_root(doc), err);
     fth_json_destroy(doc);
     if (b->differs)
-        fth_err_hint(&b->why, "make them again with --overwrite, or keep them with --force-config");
+        fth_err_hint(&b->why, "replace them with --overwrite, or keep them with --force-config");
     return s;
 }

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* All that one call holds. */
+/* State of one call. */
 typedef struct command {
     fth_answer *a;
     const char *(*value)(void *user, const char *flag);
@@ -18,7 +18,7 @@ typedef struct command {
     fo_work w;
 } command;
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void tell_input(const command *c)
 {
@@ -49,7 +49,7 @@ static void tell_wells(const command *c)
             fth_path_name(e->place.plate));
 }
 
-/* Acquisitions that were ended early: of each well, how many of its stacks have frames. */
+/* Acquisitions that ended early: for each well, how many of its stacks have frames. */
 static void tell_coverage(const fo_work *w, FILE *out)
 {
     const fo_input *in = &w->e.in;
@@ -127,7 +127,7 @@ static fth_status show_plan(void *user, const fth_plan *plan, fth_err *err)
     format_share(needs.host_bytes, fth_context_mem(c->w.ctx), host, sizeof host);
     if (fth_context_device_mem(c->w.ctx))
         format_share(needs.device_bytes, fth_context_device_mem(c->w.ctx), device, sizeof device);
-    fprintf(c->a->notes, "memory  host %s, device %s, in %" PRId64 " pieces\n", host, device,
+    fprintf(c->a->notes, "memory  host %s, device %s, in %" PRId64 " chunks\n", host, device,
             info.chunks);
     return fth_answer_plan(c->a, "fuse", plan, err);
 }
@@ -178,7 +178,7 @@ static const char *source_of(void *user, const char *key)
     return c->value(c->user, question);
 }
 
-/* What is whole is put together, also where stacks failed. */
+/* Complete wells are stitched, even if other stacks failed. */
 static fth_status fuse_and_stitch(command *c, fth_err *err)
 {
     const fth_status s = fo_work_run(&c->w, err);
@@ -221,7 +221,7 @@ static fth_status work(command *c, fth_err *err)
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
     tell_failures(c, c->w.results.failures);
     tell_failures(c, c->w.mosaics.failures);
-    fprintf(c->a->notes, "%s: %" PRId64 " images made, %" PRId64 " were there, %" PRId64 " failed",
+    fprintf(c->a->notes, "%s: %" PRId64 " images made, %" PRId64 " existed, %" PRId64 " failed",
             c->w.e.place.images, fo_work_count(&c->w, FO_DONE), fo_work_count(&c->w, FO_SKIPPED),
             fo_work_count(&c->w, FO_FAILED));
     const int64_t empty = fo_work_count(&c->w, FO_EMPTY);
@@ -238,7 +238,7 @@ static fth_status show_nothing(void *user, const fth_plan *plan, fth_err *err)
     return FTH_OK;
 }
 
-/* The same with more memory, to know how much would do. */
+/* The same with more memory, to find how much is enough. */
 static fth_status try_it(void *user, fth_context *ctx, fth_err *err)
 {
     const command *c = user;
@@ -299,9 +299,9 @@ static fth_status plan(fth_context *ctx, int n_args, char *const *arg,
 static const fth_flag flags[] = {
     {.name = "data-root",
      .value = FTH_FLAG_DIR,
-     .doc = "tree of data, with raw_image_data and metadata"},
+     .doc = "root folder of the data, with raw_image_data and metadata"},
     {.name = "exp", .value = FTH_FLAG_WORD, .doc = "name of the experiment"},
-    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "which wrote it: YX1 or Keyence"},
+    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "microscope: YX1 or Keyence"},
 #include "../settings/flags.inc"
     {0}};
 
@@ -318,15 +318,15 @@ const fth_verb fo_verb_run = {
         "\n"
         "With --microscope Keyence the raw data are a folder for each well and a file for each "
         "plane "
-        "of each tile. Tiles are fused, aligned by what they share and put together; where they "
+        "of each tile. Tiles are fused, aligned by their overlap and stitched; where they "
         "lie "
-        "is in stitch.csv, and where they usually do in master_params.json beside the tiles.\n"
+        "is in stitch.csv, and their median places in master_params.json beside the tiles.\n"
         "\n"
-        "Started again it goes on where it was ended. Images that were made with other settings "
+        "Started again it resumes. Images that were made with other settings "
         "are "
-        "refused: --overwrite makes them again, --force-config keeps them.\n"
+        "an error: --overwrite replaces them, --force-config keeps them.\n"
         "\n"
-        "What is wrong is told at once, before a pixel is read and before anything is written.",
+        "All problems are reported at once, before a pixel is read and before anything is written.",
     .max_args = 0,
     .flag = flags,
     .heeds = "plan json quiet",
@@ -336,7 +336,7 @@ const fth_verb fo_verb_run = {
 const fth_verb fo_verb_plan = {
     .name = "plan",
     .args = "",
-    .brief = "show what 'run' would do and take, and write nothing",
+    .brief = "show what 'run' would do and need, and write nothing",
     .doc = "Takes the options of 'fathom focus run'. The exit code is 4 when it does not fit.",
     .max_args = 0,
     .flag = flags,

@@ -23,7 +23,7 @@ static fth_status find_places(fo_job *e, fo_problems *problems, fth_err *err)
     return fo_experiment_find(&e->place, e->mem, &opt, problems, e->notes, err);
 }
 
-/* Folders that will be written to can be. */
+/* Checks that output folders are writable. */
 static void check_writable(const fo_job *e, fo_problems *problems)
 {
     const char *const wanted[] = {e->place.images, e->place.metadata, e->place.run};
@@ -35,7 +35,7 @@ static void check_writable(const fo_job *e, fo_problems *problems)
                fth_path_parent(parent, path, NULL) == FTH_OK && strcmp(parent, path) != 0)
             snprintf(path, sizeof path, "%s", parent);
         if (!fth_path_is_writable(path))
-            fo_problems_add(problems, true, NULL, "%.300s may not be written to", path);
+            fo_problems_add(problems, true, NULL, "%.300s is not writable", path);
     }
 }
 
@@ -116,7 +116,7 @@ void fo_job_check_wells(const char *list, const int *of, int64_t n_of, fo_proble
         for (int64_t p = 0; p < n_of; p++) found = found || (well >= 0 && of[p] == well);
         if (!found)
             fo_problems_add(problems, false, NULL, "--wells: %s '%s'",
-                            well < 0 ? "no well is called" : "no position shows well", name);
+                            well < 0 ? "there is no well" : "no position shows well", name);
         at += n;
         at += *at == ',';
     }
@@ -134,7 +134,7 @@ static void choose_positions(fo_job *e, fo_problems *problems)
                                      used ? "," : "", (long long)p);
     e->selection.wells = e->positions;
     if (used == 0 && problems->n == 0)
-        fo_problems_add(problems, true, "look into mapping with --map and --ref-xy",
+        fo_problems_add(problems, true, "check the mapping with --map and --ref-xy",
                         "no position of %.300s shows a well", e->place.raw);
 }
 
@@ -201,7 +201,7 @@ static fth_status look_at_nd2(fo_job *e, fo_problems *problems, fth_err *err)
     return s;
 }
 
-/* Options that mean nothing to this microscope. */
+/* Options that do not apply to this microscope. */
 static void refuse_options(const fo_job *e, fo_problems *problems)
 {
     static const struct {
@@ -213,8 +213,8 @@ static void refuse_options(const fo_job *e, fo_problems *problems)
         {"focus.blend", "blend", true, "an ND2 file has no tiles that overlap"},
         {"focus.orientation", "orientation", true, "an ND2 file has no tiles that overlap"},
         {"focus.grid", "grid", true, "an ND2 file has no tiles that overlap"},
-        {"focus.map", "map", false, "folders of a Keyence say which well they are"},
-        {"focus.ref_xy", "ref-xy", false, "folders of a Keyence say which well they are"},
+        {"focus.map", "map", false, "folders of a Keyence name their wells"},
+        {"focus.ref_xy", "ref-xy", false, "folders of a Keyence name their wells"},
         {"focus.allow_duplicate_wells", "allow-duplicate-wells", false,
          "a Keyence has one folder for each well"},
         {"focus.fix_time_jumps", "fix-time-jumps", false, "images of a Keyence have the real time"},
@@ -229,7 +229,7 @@ static void refuse_options(const fo_job *e, fo_problems *problems)
                         "--channels: a Keyence is fused one channel at a time");
     if (strcmp(fth_config_text(e->cfg, "focus.scale"), "none") == 0)
         fo_problems_add(problems, false, NULL,
-                        "--scale none: images are put together from scaled tiles");
+                        "--scale none: images are stitched from scaled tiles");
 }
 
 static fth_status open_all(fo_job *e, fth_err *err)

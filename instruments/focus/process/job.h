@@ -1,6 +1,6 @@
 /* job.h - one experiment of a plate, ready to be fused: files found, checked, mapped to wells.
  *
- * Everything that can be wrong is looked at before a pixel is read, and told at once.
+ * All problems are found before a pixel is read, and reported at once.
  */
 #ifndef FOCUS_PROCESS_JOB_H
 #define FOCUS_PROCESS_JOB_H
@@ -31,7 +31,7 @@ typedef struct fo_job {
     fo_grid_files files;         /* of a Keyence: all images */
     fo_times_report clock;
     fth_texts *notes; /* what the user should know, a line each */
-    /* Who gave a key its value, "flag"; NULL: nobody. Set after it was opened, for the record;
+    /* Where a key's value came from, "flag"; NULL: default. Set after opening, for the record;
      * NULL: keys are those of a config. */
     const char *(*source)(void *user, const char *key);
     void *source_user;

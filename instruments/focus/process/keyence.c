@@ -12,8 +12,7 @@ static void check_times(const fo_keyence_tree *tree, const fo_range *r, fo_probl
         if (tree->image[i].t > last) last = tree->image[i].t;
     if (r->first > last || r->end > last + 1)
         fo_problems_add(problems, false, NULL,
-                        "--times: %" PRId64 " to %" PRId64
-                        " are wanted, and the last folder is T%04" PRId64,
+                        "--times: %" PRId64 " to %" PRId64 ", but the last folder is T%04" PRId64,
                         r->first, r->end < 0 ? last + 1 : r->end, last);
 }
 
@@ -46,7 +45,7 @@ static void take_size(fo_job *e, fo_problems *problems)
     if (e->selection.um_per_px <= 0) e->in.um_per_px = h->width_um / (double)h->width_px;
     if (h->width_px != e->in.columns || h->height_px != e->in.rows)
         fo_problems_add(problems, true, NULL,
-                        "%.300s: the text of the microscope says y=%" PRId64 " x=%" PRId64
+                        "%.300s: the microscope's metadata have y=%" PRId64 " x=%" PRId64
                         ", and the images have y=%" PRId64 " x=%" PRId64,
                         e->in.file[0].path, h->height_px, h->width_px, e->in.rows, e->in.columns);
 }
@@ -56,8 +55,8 @@ static fth_status open_stacks(fo_job *e, fo_keyence_tree *tree, fo_problems *pro
     fo_keyence_plate *p = &e->keyence;
     if (p->n == 0) {
         if (problems->n > 0) return FTH_OK; /* that is why */
-        fo_problems_add(problems, true, NULL,
-                        "%.300s: no image of the wells and times that are wanted", e->place.raw);
+        fo_problems_add(problems, true, NULL, "%.300s: no image of the selected wells and times",
+                        e->place.raw);
         return FTH_OK;
     }
     FTH_TRY(collect_times(e, err));
@@ -77,7 +76,7 @@ static void check_plate(const fo_job *e, fo_problems *problems)
     fo_metadata_row row[FO_WELLS];
     fo_metadata m = {.plate = &e->plate, .row = row};
     fth_err found = {0};
-    if (!e->plate.mem) return; /* there is none, which is told */
+    if (!e->plate.mem) return; /* there is none, which is reported */
     for (int64_t s = 0; s < p->n_series; s++)
         if (p->tiles[s] > 0) row[m.n++] = (fo_metadata_row){.well = p->well[s]};
     if (fo_metadata_check(&m, &found) != FTH_OK) fo_problems_take(problems, &found);
@@ -93,9 +92,10 @@ static void choose_orientation(fo_job *e, fo_problems *problems)
     for (int s = 0; s < FO_WELLS; s++) several = several || e->keyence.tiles[s] > 1;
     e->vertical = word == AUTO ? year < 2024 : word == VERTICAL;
     if (word == AUTO && year == 0 && several && e->grid_rows == 0)
-        fo_problems_add(problems, false, "give --orientation vertical or --orientation horizontal",
-                        "--orientation: the name \"%.100s\" has no year that says how tiles lie",
-                        e->place.name);
+        fo_problems_add(
+            problems, false, "give --orientation vertical or --orientation horizontal",
+            "--orientation: the name \"%.100s\" has no year to choose the arrangement of tiles by",
+            e->place.name);
 }
 
 int fo_job_tiles(const fo_job *e, int64_t series)
@@ -128,9 +128,10 @@ static void read_grid(fo_job *e, fo_problems *problems)
                             "--grid %s: folder %" PRId64 " has %d tiles, and the grid %" PRId64,
                             text, e->keyence.folder[s], e->keyence.tiles[s], r * c);
     if (fth_config_is_given(e->cfg, "focus.orientation"))
-        fo_problems_add(problems, false, NULL, "--orientation: --grid says how tiles lie");
+        fo_problems_add(problems, false, NULL,
+                        "--orientation: --grid gives the arrangement of tiles");
     if (fth_config_choice(e->cfg, "focus.compat") == 1)
-        fo_problems_add(problems, false, NULL, "--grid: MorphSeq has tiles in a line alone");
+        fo_problems_add(problems, false, NULL, "--grid: compat morphseq has tiles only in a line");
 }
 
 static fth_status list_tiles(fo_job *e, fo_keyence_tree *tree, fo_problems *problems, fth_err *err)

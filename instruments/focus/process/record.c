@@ -73,7 +73,7 @@ void fo_record_add_config(fth_json_writer *w, const char *key, const fth_config 
     fth_json_close(w);
 }
 
-/* Who said so: "flag", "environment NAME", "config", "default"; NULL: it has no value. */
+/* Origin of a value: "flag", "environment NAME", "config", "default"; NULL: it has no value. */
 static const char *source_of(const fo_job *e, const char *key)
 {
     const char *by = e->source ? e->source(e->source_user, key) : NULL;

@@ -1,4 +1,4 @@
-/* record.h - run.json: what made the images that are there, and what it took. */
+/* record.h - run.json: how the existing images were made, with time and memory. */
 #ifndef FOCUS_PROCESS_RECORD_H
 #define FOCUS_PROCESS_RECORD_H
 
@@ -9,10 +9,10 @@
 /* {"ff_A01_t0001/im_p0000": "5f3a...", ...}: files that tiles are made of. */
 #define FO_RECORD_TILES "tile_files_xxh64"
 
-/* Write it, as far as the work is. */
+/* Writes the record of the work so far. */
 fth_status fo_record_save(const fo_work *w, fth_err *err);
 
-/* {"input": {...}, "focus": {...}}: what decides about the images, less keys that are left out. */
+/* {"input": {...}, "focus": {...}}: the settings that affect the images, without excluded keys. */
 void fo_record_add_config(fth_json_writer *w, const char *key, const fth_config *cfg,
                           bool (*is_left_out)(const void *user, const char *key), const void *user);
 /* Of the first and the last MiB of a file. */

@@ -53,8 +53,8 @@ static void label_of(void *user, int64_t mosaic, int *well, int64_t *t, char *na
     fo_job_mosaic_name(&w->e, stack, name, bytes);
 }
 
-/* A plane as bytes, the upper ones of 16 bits. It is read into the end of the room for its reals,
- * and spread from the front: a value is written only where all before it were read. */
+/* A plane as bytes, the upper ones of 16 bits. It is read into the end of the buffer of reals, and
+ * widened from the front: a value is written only after all before it were read. */
 static fth_status read_plane(void *user, int64_t mosaic, int tile, int64_t z, float *to,
                              fth_err *err)
 {
@@ -163,7 +163,7 @@ void fo_work_close_mosaics(fo_work *w)
 
 /* ---- doing it ---- */
 
-/* What it took goes to what the fusion took: the larger memory, all the time. */
+/* Adds its time to that of the fusion, and takes the larger memory. */
 static void account(fo_work *w)
 {
     fth_run_report *r = &w->pipeline.report;

@@ -1,15 +1,15 @@
-/* whole.h - tables of all images that are there, where a run makes only some of them.
+/* whole.h - tables of all existing images, where a run makes only some of them.
  *
- * With --wells or --times a plate is made in parts. Rows of images that other parts made are those
- * of the tables that are there; numbers that are in no table are measured again, so that the tables
- * are the same bytes however the plate was cut.
+ * With --wells or --times a plate is made in parts. Rows of images from other parts come from
+ * existing tables; numbers in no table are measured again, so that the tables have the same bytes
+ * however the plate was divided.
  */
 #ifndef FOCUS_PROCESS_WHOLE_H
 #define FOCUS_PROCESS_WHOLE_H
 
 #include "work.h"
 
-/* What is on the disk, before anything is made; nothing where all was chosen. */
+/* Reads what is on the disk, before the run; does nothing where everything is selected. */
 fth_status fo_whole_open(fo_work *w, fth_err *err);
 void fo_whole_close(fo_work *w);
 /* Of what was chosen and is there, the numbers go to the results of the work. */

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Stacks between two savings of the tables: some seconds of work. */
+/* Stacks between two saves of the tables: a few seconds of work. */
 enum { BATCH = 512, SMALL = 64 };
 
 /* ---- names ---- */
@@ -50,7 +50,7 @@ static void log_name(void *user, int64_t stack, char *text, size_t bytes)
         snprintf(text + n, bytes - (size_t)n, " p%04d", (int)s->b);
 }
 
-/* ---- what is to do ---- */
+/* ---- the work list ---- */
 
 /* All files of a stack are there and are not empty. */
 static bool is_done(const fo_work *c, int64_t stack)
@@ -108,7 +108,7 @@ static fth_status save_tables(fo_work *c, fth_err *err)
     return fo_tables_save(&c->results, &c->e.in, &labels, metrics, planes, err);
 }
 
-/* After every batch, so that one who resumes need not measure again; of small ones after many. */
+/* Saved after every batch, so that a resumed run need not measure again; after many small ones. */
 static fth_status after_plan(void *user, fth_err *err)
 {
     fo_work *c = user;
@@ -152,7 +152,7 @@ static fo_writer_options writer_options(fo_work *c)
                                .user = c};
 }
 
-/* Who debugs wants to see some. */
+/* With --log debug some timelines are written. */
 static int64_t traces_of(const fo_work *c)
 {
     if (fth_config_has(c->cfg, "focus.trace_stacks"))
@@ -160,7 +160,7 @@ static int64_t traces_of(const fo_work *c)
     return fo_is_debug(c->ctx) ? 3 : 0;
 }
 
-/* Images that are there are those that this run would make, or stay on demand. */
+/* Existing images are those that this run would produce, or are kept on request. */
 static fth_status check_before(fo_work *c, fth_err *err)
 {
     fo_before *b = &c->before;
@@ -170,7 +170,7 @@ static fth_status check_before(fo_work *c, fth_err *err)
         return b->why.status;
     }
     if (!b->any_moved || !fth_config_bool(c->cfg, "focus.metadata_only")) return FTH_OK;
-    FTH_FAIL(err, FTH_E_CONFIG, "wells show other series than their images: %s",
+    FTH_FAIL(err, FTH_E_CONFIG, "wells have other series than their images: %s",
              fth_texts_get(c->e.notes, fth_texts_count(c->e.notes) - 1));
     fth_err_hint(err, "leave out --metadata-only");
     return FTH_E_CONFIG;
@@ -257,7 +257,7 @@ fth_status fo_work_mark(fo_work *c, fth_err *err)
     return fth_file_save(c->mem, path, text, strlen(text), err);
 }
 
-/* The record is of what made the images: nothing is to be told where nothing was made. */
+/* The record is about how images were made: it is not written if none was. */
 static fth_status save_record(const fo_work *c, fth_err *err)
 {
     const fo_results *r = &c->results;
@@ -281,7 +281,7 @@ fth_status fo_work_run(fo_work *c, fth_err *err)
     if (any) FTH_TRY(fth_path_remove(c->mem, marker, err));
     FTH_TRY(fo_before_sweep(&c->before, &c->e, err));
     FTH_TRY(load_tables(c, err));
-    /* Who resumes after a kill has to know what made the images. */
+    /* A run that resumes after a kill needs to know how images were made. */
     FTH_TRY(save_record(c, err));
     const fth_status s = fo_pipeline_run(&c->pipeline, err);
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;

@@ -1,7 +1,7 @@
-/* work.h - a plate is fused: what is to do, doing it, and the tables and the record of it.
+/* work.h - the fusion of a plate: the work list, the run, the tables and the record.
  *
  *   fo_work w = {.ctx = ctx, .cfg = cfg};
- *   FTH_TRY(fo_work_open(&w, err));            everything that can be wrong is looked at
+ *   FTH_TRY(fo_work_open(&w, err));            checks everything
  *   s = fo_work_run(&w, err);                  stacks
  *   s = fo_work_stitch(&w, err);               and, where these are tiles, images of them
  *   fo_work_close(&w);
@@ -54,9 +54,10 @@ fth_status fo_work_stitch(fo_work *w, fth_err *err);
 /* Images: all of them, and those in a state. */
 int64_t fo_work_total(const fo_work *w);
 int64_t fo_work_count(const fo_work *w, fo_state state);
-/* stitch.c and work.c: no other process writes the images; until it is closed. FTH_E_LOCKED. */
+/* stitch.c and work.c: locks the images against other processes until it is closed.
+ * FTH_E_LOCKED. */
 fth_status fo_work_claim(fo_work *w, fth_err *err);
-/* stitch.c and work.c: all images are there, so others may look at the folder. */
+/* stitch.c and work.c: all images are written: releases the lock. */
 fth_status fo_work_mark(fo_work *w, fth_err *err);
 
 #endif

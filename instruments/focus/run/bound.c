@@ -10,7 +10,7 @@ typedef struct share {
 
 enum { SHARES = 6 };
 
-/* How long each part went on. They overlap; the largest is what bounds the run. */
+/* Duration of each part. They overlap; the longest limits the run. */
 static void find_shares(const fo_pipeline *p, share out[SHARES])
 {
     const fth_run_report *r = &p->report;

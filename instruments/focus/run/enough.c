@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 32 }; /* twice as much each time: more than a machine has */
+enum { TRIES = 32 }; /* the budget doubles each time: enough for any machine */
 
-/* The budget that a refusal names; 0: none, as where a card has too little. */
+/* The budget that an error names; 0: none, as where the device has too little. */
 static uint64_t named_in(const char *hint)
 {
     static const char *const flags[] = {" --memory ", "mem.budget_bytes = "};
@@ -37,7 +37,7 @@ fth_status fo_enough(fth_context *ctx, fth_status s, fo_try_fn *try_it, void *us
             fth_err_hint(err, "would fit: --memory %" PRIu64, budget);
             return s;
         }
-        if (got != FTH_E_BUDGET && got != FTH_E_NO_FIT) return s; /* something else is wrong, too */
+        if (got != FTH_E_BUDGET && got != FTH_E_NO_FIT) return s; /* another error */
         const uint64_t named = got == FTH_E_NO_FIT ? named_in(found.hint) : 0;
         if (got == FTH_E_NO_FIT && named == 0) return s;
         budget = named > budget ? named : 2 * budget;

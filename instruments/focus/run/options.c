@@ -8,7 +8,7 @@ static fth_status require_gpu(const fth_context *ctx, fth_err *err)
     if (strcmp(fth_context_device(ctx), "cpu") != 0) return FTH_OK;
     FTH_FAIL(err, FTH_E_DEVICE, "--require-gpu: no GPU is used: %s",
              fth_context_device_reason(ctx));
-    fth_err_hint(err, "'fathom doctor' tells what stands in the way");
+    fth_err_hint(err, "'fathom doctor' shows why");
     return FTH_E_DEVICE;
 }
 

@@ -13,7 +13,8 @@ static double now(void)
 
 /* ---- storage ---- */
 
-/* Pieces from all over the file, for a tenth of a second. */
+/* Reads pieces across the file for a tenth of a second: long enough to measure, short enough not to
+ * notice. */
 static double measure_file(fth_mem *mem, const char *path)
 {
     enum { PIECE = 4 << 20, PIECES = 64 };
@@ -74,7 +75,7 @@ typedef struct speeds {
     bool on_device;
 } speeds;
 
-/* The second run counts: the first one finds caches and kernels cold. */
+/* The second run is measured: the first one meets cold caches and kernels. */
 static speeds run_twice(const fo_pipeline *p, const small *s, void *image)
 {
     const fo_input *in = p->in;

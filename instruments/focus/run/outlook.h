@@ -1,5 +1,5 @@
-/* outlook.h - how long a run will take and what will bound it, from what this machine does with a
- * little: some of the file is read, and a small made-up stack is fused and encoded. */
+/* outlook.h - predicts the time of a run and its bottleneck from a short measurement on this
+ * machine: part of the file is read, and a small synthetic stack is fused and encoded. */
 #ifndef FOCUS_RUN_OUTLOOK_H
 #define FOCUS_RUN_OUTLOOK_H
 

@@ -22,7 +22,7 @@ typedef struct rows {
 
 enum { TABLES = 4, MOST_OUTS = FO_PORTS + TABLES };
 
-/* One plan: its graph, and where everything comes from and goes to. */
+/* One plan: its graph, sources and sinks. */
 typedef struct batch {
     fo_pipeline *p;
     const int64_t *chosen;
@@ -35,7 +35,7 @@ typedef struct batch {
     fth_val out[MOST_OUTS];
     fth_sink sink[MOST_OUTS];
     int n_outs;
-    bool measure; /* tables alone: the images are there */
+    bool measure; /* tables only: the images exist */
 } batch;
 
 /* ---- small sources and sinks ---- */
@@ -159,7 +159,7 @@ static fth_status build(batch *b, fo_writer *writer, fth_err *err)
 {
     const fo_input *in = b->p->in;
     b->planes = in->planes;
-    if (b->p->by_place) { /* old plates counted planes that are zeros, and no more of them */
+    if (b->p->by_place) { /* MorphSeq counts planes of zeros */
         b->planes = 1;
         for (int64_t i = 0; i < b->n; i++)
             if (in->stack[b->chosen[i]].planes > b->planes)
@@ -196,7 +196,7 @@ static int64_t failed_stack(const batch *b)
     return failed;
 }
 
-/* The stack is what is streamed: pictures are then whole as early as possible. */
+/* The stack is the streaming axis: images are then complete as early as possible. */
 static fth_plan *plan_batch(batch *b, fth_err *err)
 {
     const fo_workers *workers = &b->p->workers;
@@ -207,7 +207,7 @@ static fth_plan *plan_batch(batch *b, fth_err *err)
     return fth_plan_make(b->g, b->out, b->n_outs, &limits, err);
 }
 
-/* Nothing exists of some stacks: there is no image of them. */
+/* Some stacks have no planes: they have no image. */
 static void skip_empty(fo_pipeline *p)
 {
     for (int64_t i = 0; i < p->results->n; i++)
@@ -227,14 +227,13 @@ fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err)
                             : (p->writer.format.dtype == FTH_U8 ? FTH_U8 : FTH_U16);
     if (none && !p->writer.format.values)
         return FTH_FAIL(err, FTH_E_COMMAND,
-                        "--scale none: values as they are go into npy, tif16 or tif32, not %s",
+                        "--scale none: raw values need npy, tif16 or tif32, not %s",
                         p->writer.format.name);
     if (none && p->writer.values == FTH_F32 && strcmp(p->writer.format.name, "tif16") == 0)
         return FTH_FAIL(err, FTH_E_COMMAND,
-                        "--scale none: the values are f32 and go into npy or tif32, not tif16");
+                        "--scale none: f32 values need npy or tif32, not tif16");
     if (none && p->writer.scalebar.um > 0)
-        return FTH_FAIL(err, FTH_E_COMMAND,
-                        "--scalebar: values as they are (--scale none) have no white");
+        return FTH_FAIL(err, FTH_E_COMMAND, "--scalebar: raw values (--scale none) have no white");
     return fo_scalebar_check(&p->writer.scalebar, in->rows, in->columns, err);
 }
 
@@ -299,7 +298,7 @@ static bool same_place(const fo_input *in, int64_t a, int64_t b)
     return in->stack[a].p == in->stack[b].p && in->stack[a].t == in->stack[b].t;
 }
 
-/* The next stacks that are to do; how many. */
+/* The next stacks to fuse; returns how many. */
 static int64_t choose(const fo_pipeline *p, bool measure, int64_t *chosen)
 {
     int64_t n = 0;
@@ -311,15 +310,15 @@ static int64_t choose(const fo_pipeline *p, bool measure, int64_t *chosen)
     return n;
 }
 
-/* The numbers of a plan that has run are there. */
+/* Marks the numbers of a finished plan as known. */
 static fth_status finish_batch(const batch *b, fth_err *err)
 {
     for (int64_t i = 0; i < b->n; i++) b->p->results->known[b->chosen[i]] = 1;
     return b->p->after ? b->p->after(b->p->user, err) : FTH_OK;
 }
 
-/* "A01 t0003: e.nd2, byte 73728: ...": which image there will not be, and why. What the engine says
- * before it, of which input and chunk, nobody can use. */
+/* "A01 t0003: e.nd2, byte 73728: ...": which image is missing, and why. The engine's text about
+ * input and chunk is dropped: it does not help the user. */
 static fth_status add_failure(const fo_pipeline *p, int64_t stack, const char *text, fth_err *err)
 {
     char line[FTH_ERR_TEXT], name[200] = "";
@@ -348,7 +347,7 @@ static fth_status run_all(fo_pipeline *p, fo_writer *writer, bool measure, int64
             *err = found;
             return s;
         }
-        r->state[failed] = FO_FAILED; /* the others go on without it */
+        r->state[failed] = FO_FAILED; /* the others continue without it */
         FTH_TRY(add_failure(p, failed, found.text, err));
     }
 }
@@ -420,14 +419,14 @@ static fth_status judge(const fo_pipeline *p, fth_err *err)
                         (long long)failed, (long long)r->n, fth_texts_get(r->failures, 0));
     if (p->plans == 0) return FTH_OK;
     if (fth_context_device_mem(p->ctx) && !(p->report.device_seconds > 0)) {
-        FTH_FAIL(err, FTH_E_DEVICE, "%s was to do the work and did none",
+        FTH_FAIL(err, FTH_E_DEVICE, "%s was to compute, but ran no kernels",
                  fth_context_device(p->ctx));
-        fth_err_hint(err, "run 'fathom doctor', and report this with what it shows");
+        fth_err_hint(err, "run 'fathom doctor', and report this with its output");
         return FTH_E_DEVICE;
     }
     if (!p->strict || p->report.kept) return FTH_OK;
     FTH_FAIL(err, FTH_E_JOB_FAILED, "--strict: the run took more memory than planned");
-    fth_err_hint(err, "the images are whole; the lines on memory above say what was too much");
+    fth_err_hint(err, "the images are complete; the memory lines above show what was too much");
     return FTH_E_JOB_FAILED;
 }
 

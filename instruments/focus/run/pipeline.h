@@ -2,8 +2,8 @@
  *
  *   fo_input -> source [stack z y x] -> fo_fuse -> sinks of a fo_writer, and tables
  *
- * A stack that cannot be read is set apart and told at the end, and the others go on. With compat,
- * stacks that are normalised together are a plan of their own.
+ * A stack that cannot be read is left out and reported at the end, and the others continue. With
+ * compat, stacks that are normalised together are a plan of their own.
  */
 #ifndef FOCUS_RUN_PIPELINE_H
 #define FOCUS_RUN_PIPELINE_H
@@ -18,13 +18,13 @@ typedef struct fo_pipeline {
     fo_input *in;
     fo_fusion how;            /* settled */
     fo_writer_options writer; /* sizes, names and wanted files */
-    /* Stacks in state FO_WAITING are fused. With `tables`, the numbers of those whose image is
-     * there and that are not known are found again, without an image. */
+    /* Stacks in state FO_WAITING are fused. With `tables`, unknown numbers of stacks whose image
+     * exists are measured again, without writing an image. */
     fo_results *results;
     int64_t group;               /* stacks of one plan; 0: all */
     bool by_place;               /* those of one position and time are a plan of their own */
     bool tables;                 /* also mean_log, corr_next and kept */
-    bool no_measuring;           /* leave numbers that are not known as they are */
+    bool no_measuring;           /* do not measure unknown numbers */
     const fth_stage_call *stage; /* NULL: a command */
     fo_workers workers;          /* most threads that read and that encode */
     int64_t traces;              /* stacks that get a timeline of their own, in `trace_dir` */
@@ -37,13 +37,13 @@ typedef struct fo_pipeline {
     /* What it took: */
     fth_run_report report; /* sums of the times, largest bytes */
     double encode_s, write_s;
-    double stitch_s; /* that putting tiles together took afterwards */
+    double stitch_s; /* of stitching afterwards */
     int64_t plans;
-    fo_tell *tell; /* while it runs; NULL: nobody wants to know */
+    fo_tell *tell; /* while it runs; NULL: not wanted */
 } fo_pipeline;
 
-/* Settings that depend on the data: checks `how`, and finds one scale for all stacks where it is
- * asked for. */
+/* Settings that depend on the data: checks `how`, and finds a common scale for all stacks where
+ * requested. */
 fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err);
 /* What a config says about how it is run: workers, strict, require_gpu. FTH_E_DEVICE: there is no
  * GPU, and one is required. */
@@ -54,7 +54,7 @@ fth_status fo_pipeline_room(const fo_pipeline *p, fo_room *room,
                                                char path[FTH_PATH], fth_err *err),
                             void *user, fth_err *err);
 fo_scalebar fo_scalebar_of(const fth_config *cfg, double um_per_px);
-/* The plan of all that is to do, shown by `show`; nothing is read or written. */
+/* The plan of all work, shown by `show`; nothing is read or written. */
 fth_status fo_pipeline_plan(fo_pipeline *p,
                             fth_status (*show)(void *user, const fth_plan *plan, fth_err *err),
                             void *user, fth_err *err);

@@ -39,7 +39,7 @@ static fth_status read_sample_mask(void *self, const int64_t *lo, const int64_t 
     return FTH_OK;
 }
 
-/* At most 16 stacks, evenly spaced: more do not change percentiles that people see. */
+/* At most 16 stacks, evenly spaced: percentiles of more would not differ visibly. */
 fth_status fo_sample_scale(fth_context *ctx, fo_input *in, fo_fusion *how, fth_err *err)
 {
     enum { MOST = 16 };

@@ -6,7 +6,7 @@
 #include "../input/input.h"
 
 /* Fills in scale_lo and scale_hi of `how`. Reads at most 16 stacks, evenly spaced over the input:
- * which, depends on the input alone, so those who resume find the same scale. */
+ * the choice depends on the input alone, so a resumed run finds the same scale. */
 fth_status fo_sample_scale(fth_context *ctx, fo_input *in, fo_fusion *how, fth_err *err);
 
 #endif

@@ -15,8 +15,8 @@ typedef struct fo_checks {
 } fo_checks;
 /* One check; `found` says what is wrong with it. */
 void fo_check(fo_checks *c, const char *name, bool ok, const char *found, ...) FTH_PRINTF(4, 5);
-/* The same of something that could not be done at all. FTH_E_CANCELLED is given back: the user
- * wants no more. */
+/* The same of something that could not be done at all. FTH_E_CANCELLED is returned: the user
+ * stopped it. */
 FTH_MUST_USE fth_status fo_check_failed(fo_checks *c, const char *name, const fth_err *why);
 
 /* What a fusion of the scene gives. */

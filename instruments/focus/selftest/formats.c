@@ -127,7 +127,7 @@ static fth_status read_back(fth_mem *mem, const char *path, int64_t planes, uint
     const int64_t zero[FTH_IMAGES_AXES] = {0};
     const int64_t want[FTH_IMAGES_AXES] = {1, 1, planes, 1, FO_SCENE_Y, FO_SCENE_X};
     if (source.dtype != FTH_U16 || memcmp(source.size, want, sizeof want) != 0)
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "another shape or dtype than was written");
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "shape or dtype differ from what was written");
     if (s == FTH_OK) s = source.read(source.self, zero, want, pixels, err);
     fth_source_close(&source);
     return s;
@@ -143,7 +143,7 @@ static fth_status check_one(fo_checks *c, fth_mem *mem, const format *f, const u
     if (s == FTH_OK) s = read_back(mem, path, f->planes, room, &err);
     if (s != FTH_OK) return fo_check_failed(c, f->name, &err);
     const size_t bytes = (size_t)f->planes * FO_SCENE_AREA * sizeof *pixels;
-    fo_check(c, f->name, memcmp(room, pixels, bytes) == 0, "what was read is not what was written");
+    fo_check(c, f->name, memcmp(room, pixels, bytes) == 0, "values differ from what was written");
     return FTH_OK;
 }
 

@@ -14,8 +14,8 @@ const fo_expected fo_expected_table[] = {
 #undef FO_EXPECTED
 
 enum { STACKS = 3 };
-enum { IMAGE, LO, HI, INDEX, DEPTH, OUTS }; /* what comes of a fusion */
-enum { STACK = OUTS, PRESENT, ARRAYS };     /* and what it is made of */
+enum { IMAGE, LO, HI, INDEX, DEPTH, OUTS }; /* outputs of a fusion */
+enum { STACK = OUTS, PRESENT, ARRAYS };     /* and its inputs */
 
 /* Stacks, and what comes of them. */
 typedef struct fusing {
@@ -225,7 +225,7 @@ static void check_memory(fo_checks *c, const fusing *f)
              "planned %.0f bytes, used %.0f (%.1f %% off), %s", planned, used, off,
              f->report.kept ? "within the limits" : "beyond the limits");
     if (f->report.on_device)
-        fo_check(c, "kernels ran", f->report.device_seconds > 0, "the device did nothing");
+        fo_check(c, "kernels ran", f->report.device_seconds > 0, "the device ran no kernel");
 }
 
 /* Three stacks at once, and one after the other: the same bits as one alone. */
@@ -247,8 +247,9 @@ static fth_status check_pieces(fo_checks *c, fusing *f, const fo_test_scene *sce
         for (int i = 0; i < STACKS; i++)
             same = same && memcmp(f->image + i * FO_SCENE_AREA, alone, sizeof alone) == 0;
         same = same && (pieces == 0 || f->chunks >= pieces);
-        fo_check(c, pieces ? "three stacks in pieces" : "three stacks at once", same,
-                 "not the bits of one alone, or not cut (%lld chunks)", (long long)f->chunks);
+        fo_check(c, pieces ? "three stacks in chunks" : "three stacks at once", same,
+                 "differs from one stack alone, or was not chunked (%lld chunks)",
+                 (long long)f->chunks);
     }
     return s == FTH_OK ? FTH_OK : fo_check_failed(c, "three stacks", &err);
 }

@@ -1,5 +1,5 @@
-/* scene.h - a small stack whose every bit is known: drawn with whole numbers alone, so that every
- * machine draws the same. tools/make_selftest draws it in NumPy.
+/* scene.h - a small stack whose every bit is known: drawn with integers alone, so that it is the
+ * same on every machine. tools/make_selftest draws it in NumPy.
  */
 #ifndef FOCUS_SELFTEST_SCENE_H
 #define FOCUS_SELFTEST_SCENE_H

@@ -83,21 +83,21 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 static const fth_flag flags[] = {
     {.name = "devices",
      .value = FTH_FLAG_WORD,
-     .doc = "devices to test, cpu,cuda:0; the CPU and every GPU by itself"},
+     .doc = "devices to test, cpu,cuda:0; default: the CPU and every GPU"},
     {.name = "output",
      .value = FTH_FLAG_DIR,
      .letter = 'o',
-     .doc = "folder in which files of every format are written and removed; the current one by "
-            "itself"},
+     .doc = "folder in which files of every format are written and removed; default: the "
+            "current one"},
     {0}};
 
 const fth_verb fo_verb_selftest = {
     .name = "selftest",
     .args = "",
-    .brief = "check that fusions and formats give what they should on this machine",
-    .doc = "A small scene that every machine draws alike is fused by every method on the CPU and "
+    .brief = "check that fusions and formats give known results on this machine",
+    .doc = "A small scene, the same on every machine, is fused by every method on the CPU and "
            "on every GPU, and compared to the bit with results that were compared with the public "
-           "programs; three stacks at once, and in pieces, must give the bits of one; memory must "
+           "programs; three stacks at once, and in chunks, must give the bits of one; memory must "
            "be as planned, to 5 %. The scene goes through every format that is written, and "
            "back.\n"
            "\n"

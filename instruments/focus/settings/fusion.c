@@ -13,7 +13,7 @@ static int word_of(const fth_config *cfg, const char *key, const char *const *na
     return unset;
 }
 
-/* A key whose default gives way to what the method or compat wants. */
+/* A key whose default depends on the method or compat. */
 static int given_of(const fth_config *cfg, const char *key, const char *const *names, int unset)
 {
     return fth_config_is_given(cfg, key) ? word_of(cfg, key, names, unset) : unset;
@@ -49,7 +49,7 @@ static fth_status read_filter(const fth_config *cfg, const fo_pixels *pixels, fo
 {
     const bool keyence =
         fth_config_has(cfg, "input.microscope") && fth_config_choice(cfg, "input.microscope") == 1;
-    if (keyence && pixels->um_per_px > 0) { /* 3 um, as far as filters go */
+    if (keyence && pixels->um_per_px > 0) { /* 3 um, within the limits of filter sizes */
         out->k = fo_k_of_um(3.0, pixels->um_per_px);
         if (out->k > FO_MAX_K) out->k = FO_MAX_K;
     }
@@ -58,7 +58,7 @@ static fth_status read_filter(const fth_config *cfg, const fo_pixels *pixels, fo
     if (!fth_config_has(cfg, "focus.filter_um")) return FTH_OK;
     if (!(pixels->um_per_px > 0)) {
         FTH_FAIL(err, FTH_E_COMMAND, "--filter-um: the size of a pixel is not known");
-        fth_err_hint(err, "say it with --um-per-px, or the size in pixels with --filter-size");
+        fth_err_hint(err, "give it with --um-per-px, or the size in pixels with --filter-size");
         return FTH_E_COMMAND;
     }
     out->k = fo_k_of_um(fth_config_real(cfg, "focus.filter_um"), pixels->um_per_px);

@@ -21,16 +21,16 @@
 
 static const fth_config_key keys[] = {
     FTH_INSTRUMENT_KEYS("1", "outputs/focus"),
-    FTH_KEY(SECTION, "input", "The images: files, or an experiment of a tree of data."),
+    FTH_KEY(SECTION, "input", "The images: files, or an experiment of a data folder."),
     FTH_KEY(PATH, "input.files", "files of stacks or planes", .list = true),
-    FTH_KEY(PATH, "input.data_root", "tree of data with raw_image_data and metadata"),
+    FTH_KEY(PATH, "input.data_root", "root folder of the data, with raw_image_data and metadata"),
     FTH_KEY(TEXT, "input.exp", "name of the experiment in it"),
-    FTH_KEY(CHOICE, "input.microscope", "which wrote the experiment", .choices = "YX1 Keyence"),
+    FTH_KEY(CHOICE, "input.microscope", "microscope of the experiment", .choices = "YX1 Keyence"),
     FTH_KEY(SECTION, "focus", "How stacks are fused, and what is written."),
 #include "options.def"
-    FTH_KEY(SECTION, "toy",
-            "A made-up plate that is written to input.data_root before it is read."),
-    FTH_KEY(INT, "toy.wells", "wells of it; without this key there is none", .range = "[1, 96]"),
+    FTH_KEY(SECTION, "toy", "A synthetic plate, written to input.data_root before it is read."),
+    FTH_KEY(INT, "toy.wells", "wells of it; without this key no plate is written",
+            .range = "[1, 96]"),
     FTH_KEY(INT, "toy.times", "time points", .value = "2", .range = "[1, 10000]"),
     FTH_KEY(INT, "toy.planes", "planes of a stack", .value = "5", .range = "[1, 200]"),
     FTH_KEY(INT, "toy.rows", "rows of a plane", .value = "64", .range = "[16, 8192]"),
@@ -50,7 +50,7 @@ static const fth_config_key keys[] = {
 #undef PATH_FREE
 #undef SWITCH
 
-/* What one row cannot say. */
+/* Checks across keys. */
 static void check(fth_config *cfg, void *user)
 {
     static const char *const tree_keys[] = {"input.data_root", "input.exp", "input.microscope"};
@@ -65,7 +65,7 @@ static void check(fth_config *cfg, void *user)
                                     "an experiment has data_root, exp and microscope");
     if (fth_config_has(cfg, "toy.wells") && !tree)
         fth_config_complain(cfg, "toy.wells", "set input.data_root, exp and microscope",
-                            "a made-up plate needs a place");
+                            "a synthetic plate needs input.data_root");
     if (tree && files)
         fth_config_complain(cfg, "input.files", "keep one of them",
                             "files and an experiment are both given");
@@ -78,7 +78,7 @@ static void check(fth_config *cfg, void *user)
                             (long long)fth_config_int(cfg, "focus.window"));
     if (fth_config_has(cfg, "focus.filter_size") && fth_config_has(cfg, "focus.filter_um"))
         fth_config_complain(cfg, "focus.filter_um focus.filter_size", "keep one of them",
-                            "the size of the filter is given twice");
+                            "filter_um and filter_size are alternatives: set only one");
     if (fth_config_real(cfg, "focus.low") >= fth_config_real(cfg, "focus.high"))
         fth_config_complain(cfg, "focus.low focus.high", NULL,
                             "black (%g %%) must lie below white (%g %%)",

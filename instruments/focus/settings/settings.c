@@ -36,7 +36,7 @@ fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
         const char *text = value(user, o->flag);
         if (text) s = set_one(cfg, o, text, err);
         if (!text && s == FTH_OK) {
-            s = FTH_FAIL(err, FTH_E_COMMAND, "--%s is not given", o->flag);
+            s = FTH_FAIL(err, FTH_E_COMMAND, "--%s is missing", o->flag);
             fth_err_hint(err, "write 'fathom focus run --data-root D --exp E --microscope YX1'");
         }
     }
@@ -52,7 +52,7 @@ fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
     return s;
 }
 
-/* ---- what is selected ---- */
+/* ---- selection ---- */
 
 static bool parse_part(const char **at, int64_t otherwise, int64_t *out)
 {
@@ -179,6 +179,6 @@ fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *
     if (out->is_raw && !parse_raw(raw, &out->raw))
         return wrong(err, "raw", "Z,Y,X,DTYPE[,OFFSET] with dtype u8, u16 or f32", raw);
     if (out->has_planes && out->z_keep)
-        return FTH_FAIL(err, FTH_E_COMMAND, "--z-keep and --z-range both choose planes: give one");
+        return FTH_FAIL(err, FTH_E_COMMAND, "--z-keep and --z-range both select planes: give one");
     return FTH_OK;
 }

@@ -1,7 +1,7 @@
-/* settings.h - what the user asked for: options of a command or keys of a config, checked.
+/* settings.h - checked settings, from options of a command or keys of a config.
  *
- * Both ways are one: a flag that was given becomes a value of a config, so it has the type, range
- * and default of its row in options.def, and all mistakes are found at once.
+ * Both are one: a given flag becomes a value of a config, so it has the type, range and default of
+ * its row in options.def, and all mistakes are found at once.
  */
 #ifndef FOCUS_SETTINGS_H
 #define FOCUS_SETTINGS_H
@@ -45,7 +45,7 @@ typedef struct fo_selection {
     fth_raw_layout raw; /* z y x */
     fth_images_options images;
 } fo_selection;
-/* FTH_E_CONFIG lists every key with a mistake that a table cannot say. */
+/* FTH_E_CONFIG lists every key with a mistake that the table cannot check. */
 fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *err);
 
 /* Most threads that read and that encode at once; 0: no limit of their own. */

@@ -1,4 +1,4 @@
-/* stack.c - see stack.h. Everything that can be wrong is looked at before the first pixel. */
+/* stack.c - see stack.h. Everything is checked before the first pixel is read. */
 #include "stack.h"
 
 #include "../input/paths.h"
@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* All that one call of the command holds. */
+/* State of one call of the command. */
 typedef struct command {
     fth_context *ctx;
     fth_mem *mem;
@@ -24,7 +24,7 @@ typedef struct command {
     fo_names names;
     fo_results results;
     fo_pipeline pipeline;
-    fth_texts *notes; /* what the user should know */
+    fth_texts *notes; /* notices for the user */
 } command;
 
 /* ---- names ---- */
@@ -55,8 +55,8 @@ static fth_status check_folder(const char *folder, bool must_exist, fth_err *err
     char path[FTH_PATH], parent[FTH_PATH];
     snprintf(path, sizeof path, "%s", folder);
     if (fth_path_kind_of(path) == FTH_PATH_ABSENT && must_exist) {
-        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: there is no such folder", path);
-        fth_err_hint(err, "make it first, or end OUT with a slash");
+        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: no such folder", path);
+        fth_err_hint(err, "create it first, or end OUT with a slash");
         return FTH_E_FILE_WRITE;
     }
     while (fth_path_kind_of(path) == FTH_PATH_ABSENT) {
@@ -67,7 +67,7 @@ static fth_status check_folder(const char *folder, bool must_exist, fth_err *err
     if (fth_path_kind_of(path) != FTH_PATH_FOLDER)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: expected a folder, found a file", path);
     if (!fth_path_is_writable(path))
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the folder may not be written to", path);
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the folder is not writable", path);
     return FTH_OK;
 }
 
@@ -77,7 +77,7 @@ static fth_status check_outputs(const command *c, const char *out, fth_err *err)
     const bool slash = out[strlen(out) - 1] == '/';
     if (c->names.folder && !slash && fo_format_is_ending(out) &&
         fth_path_kind_of(out) != FTH_PATH_FOLDER) {
-        FTH_FAIL(err, FTH_E_COMMAND, "%s: there are %lld images, and that is the name of one", out,
+        FTH_FAIL(err, FTH_E_COMMAND, "%s: %lld images cannot go into one file", out,
                  (long long)(c->in.n_stacks * (1 + c->in.others)));
         fth_err_hint(err, "name a folder, or choose one stack with --wells and --times");
         return FTH_E_COMMAND;
@@ -294,7 +294,7 @@ fth_status fo_stack_stage(const fth_stage_call *call, const char *const *path, i
 
 /* ---- the command ---- */
 
-/* What is asked again with more memory. */
+/* Tried again with more memory. */
 typedef struct words {
     const fth_config *cfg;
     int n;
@@ -324,8 +324,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 {
     const char *output = value(user, "output");
     if (n_args < 1 || !output) {
-        FTH_FAIL(err, FTH_E_COMMAND,
-                 n_args < 1 ? "no file to read is named" : "no output is named");
+        FTH_FAIL(err, FTH_E_COMMAND, n_args < 1 ? "no input file is given" : "no output is given");
         fth_err_hint(err, "write 'fathom focus stack IN... -o OUT'");
         return FTH_E_COMMAND;
     }
@@ -363,19 +362,19 @@ const fth_verb fo_verb_stack = {
     .doc =
         "Files of one plane each are one stack, in natural order (z2 before z10); files of several "
         "planes are stacks by themselves: ND2, TIFF, OME-TIFF, ImageJ, Zarr, OME-NGFF, .npy (z y x "
-        "or b z y x), or plain bytes with --raw. A pattern in quotes stands for the files that "
+        "or b z y x), or plain bytes with --raw. A quoted pattern selects the files that "
         "match "
         "it.\n"
         "\n"
         "One stack goes to the file OUT. Several, or OUT with a slash at its end, go to "
-        "OUT/STEM[_p000][_t0000][_c00][_b0000].EXT. Maps and tables stand beside the image, with "
+        "OUT/STEM[_p000][_t0000][_c00][_b0000].EXT. Maps and tables are beside the image, with "
         "its "
         "stem: .index.tif, .depth.tif, .confidence.tif, .metrics.csv, .planes.csv; in a folder the "
         "tables are metrics.csv and planes.csv.\n"
         "\n"
-        "What is wrong with any file or option is told at once, before a pixel is read. A stack "
+        "All problems of files and options are reported at once, before a pixel is read. A stack "
         "that "
-        "cannot be read later is left out and told at the end, with exit code 1.",
+        "cannot be read later is left out and reported at the end, with exit code 1.",
     .max_args = INT_MAX,
     .flag = flags,
     .heeds = "plan json quiet",

@@ -49,9 +49,9 @@ static fth_status files_of(const fth_config *cfg, const char **path, int *n, fth
 {
     const int64_t count = is_files(cfg) ? fth_config_count(cfg, "input.files") : 0;
     if (count == 0 && !fth_config_has(cfg, "input.data_root"))
-        return FTH_FAIL(err, FTH_E_CONFIG, "input: neither files nor an experiment is named");
+        return FTH_FAIL(err, FTH_E_CONFIG, "input: neither files nor an experiment is given");
     if (count > MOST_FILES)
-        return FTH_FAIL(err, FTH_E_CONFIG, "input.files: at most %d are taken; use a pattern",
+        return FTH_FAIL(err, FTH_E_CONFIG, "input.files: at most %d are allowed; use a pattern",
                         MOST_FILES);
     for (int64_t i = 0; i < count; i++) path[i] = fth_config_text_at(cfg, "input.files", i);
     *n = (int)count;
@@ -212,7 +212,7 @@ static fth_status fuse_plan(const fth_stage_call *call, fth_stage_plan *out, FIL
     if (is_toy(call->config)) FTH_TRY(find(call->config, &e, err));
     if (is_toy(call->config) && (!e.raw[0] || !fth_path_exists(e.raw))) return plan_toy(&to, err);
     fo_work w = work_of(call);
-    w.force_config = true; /* what differs is told when it runs */
+    w.force_config = true; /* differences are reported when it runs */
     FTH_TRY(fo_work_open(&w, err));
     snprintf(out->text, sizeof out->text, "stack=%" PRId64 " z=%" PRId64, w.e.in.n_stacks,
              w.e.in.planes);
@@ -282,7 +282,7 @@ static fth_status stitch_plan(const fth_stage_call *call, fth_stage_plan *out, F
     fo_experiment e = {0};
     fo_work w = work_of(call);
     (void)show;
-    w.force_config = true; /* what differs is told when it runs */
+    w.force_config = true; /* differences are reported when it runs */
     if (is_toy(cfg)) FTH_TRY(find(cfg, &e, err));
     const bool made_up = is_toy(cfg) && (!e.raw[0] || !fth_path_exists(e.raw));
     const fo_toy toy = made_up ? toy_of(cfg) : (fo_toy){0};
@@ -325,7 +325,7 @@ static fth_status figures_run(const fth_stage_call *call, fth_err *err)
 
 static const fth_stage_file index_leaves[] = {{INDEX, "what was found", false}, {0}};
 static const fth_stage_file fuse_leaves[] = {{IMAGES, "where the images are", false}, {0}};
-static const fth_stage_file stitch_leaves[] = {{FO_STITCHED, "what was put together", false}, {0}};
+static const fth_stage_file stitch_leaves[] = {{FO_STITCHED, "what was stitched", false}, {0}};
 static const fth_flag fuse_flags[] = {FTH_STAGE_FORCE, FTH_STAGE_REPLACE, {0}};
 
 const fth_stage fo_stages[FO_STAGES] = {
@@ -354,7 +354,7 @@ const fth_stage fo_stages[FO_STAGES] = {
      .run = fuse_run},
     {.name = "stitch",
      .doing = "stitching",
-     .brief = "put the tiles of each well together",
+     .brief = "stitch the tiles of each well",
      .keys = "input focus",
      .after = "fuse",
      .flag = fuse_flags,
@@ -387,7 +387,7 @@ bool fo_place(const fth_config *cfg, int i, char *path, size_t bytes)
 {
     fo_experiment e = {0};
     if (i > 1 || is_files(cfg) || !fth_config_has(cfg, "input.data_root")) return false;
-    if (find(cfg, &e, NULL) != FTH_OK) return false; /* the stage will say why */
+    if (find(cfg, &e, NULL) != FTH_OK) return false; /* the stage reports why */
     const int n = snprintf(path, bytes, "%s", i == 0 ? e.images : e.run);
     return n > 0 && (size_t)n < bytes;
 }

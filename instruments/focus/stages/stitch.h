@@ -1,4 +1,4 @@
-/* stitch.h - the stage that puts tiles together; nothing to do where there are none. */
+/* stitch.h - the stage that stitches tiles; it does nothing where there are none. */
 #ifndef FOCUS_STAGES_STITCH_H
 #define FOCUS_STAGES_STITCH_H
 
@@ -7,7 +7,7 @@
 
 #define FO_STITCHED "stitch.json"
 
-/* `toy`: of a made-up plate that is not there yet; NULL: it is there, or is none. */
+/* `toy`: of a synthetic plate that is not written yet; NULL: it exists, or there is none. */
 fth_status fo_stitch_plan(const fth_stage_call *call, fth_stage_plan *out, fo_work *w,
                           const fo_toy *toy, fth_err *err);
 /* `w` is not opened; NULL: there is no experiment. */

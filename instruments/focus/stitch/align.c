@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { PEAKS = 16, LEAST_STRIP = 16, STEPS = 8, TAPER = 4 };
-#define LEAST_AREA 0.25 /* of the expected overlap */
+#define LEAST_AREA 0.25 /* of the expected overlap: how far it may be off */
 #define MOST_CROSS 0.25 /* shift across, of the tile's size: more is a mistaken match */
 static const double pi = 3.14159265358979323846;
 
@@ -81,7 +81,8 @@ double fo_overlap_score(const float *first, const float *second, int64_t size_y,
     return va > 0 && vb > 0 ? (sab - sa * sb / n) / sqrt(va * vb) : 0;
 }
 
-/* The score of a shift, or -1 where tiles share too little or lie too far across. */
+/* The score of a shift, or -1 where the overlap is too small or the tiles are shifted too far
+ * across. */
 static double score_of(const fo_aligner *a, const float *first, const float *second, int64_t y,
                        int64_t x)
 {
@@ -197,7 +198,8 @@ uint64_t fo_aligner_bytes(const fo_aligner *a)
 
 /* ---- from peaks to an edge ---- */
 
-/* A window that is 1 but at its edges: what two strips share may lie in a few rows at their edge.
+/* A window that is 1 except at its edges: the overlap of two strips may be a few rows at their
+ * edge.
  */
 static double window(int64_t i, int64_t n)
 {

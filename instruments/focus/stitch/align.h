@@ -10,7 +10,7 @@
 
 #include "tiles.h"
 
-#define FO_ALIGN_SCORE 0.3 /* least correlation of an overlap that is believed */
+#define FO_ALIGN_SCORE 0.3 /* least correlation of an accepted overlap */
 
 typedef struct fo_aligner fo_aligner;
 /* `overlap` is the expected share of the tile's height, or width where neighbours lie side by side.

@@ -82,7 +82,7 @@ static fth_status check(const fth_json_value *meta, const fo_tiles *t, const cha
     return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                     "%s: places of %" PRId64 " x %" PRId64 " tiles of %" PRId64 " x %" PRId64
                     " pixels; expected %d x %d of %" PRId64 " x %" PRId64
-                    "; remove the file to have it made again",
+                    "; remove the file, and it is created again",
                     path, found[0], found[1], found[2], found[3], t->rows, t->columns, t->y, t->x);
 }
 
@@ -101,7 +101,7 @@ static fth_status read_places(fo_tile_place *master, const fth_json_value *coord
             master[i].source = FO_PLACE_NONE;
         else if (!(y >= 0 && y < 1e6 && x >= 0 && x < 1e6))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s: coords of tile %d are not two numbers from 0 on", path, i);
+                            "%s: coords of tile %d are not two non-negative numbers", path, i);
     }
     return FTH_OK;
 }

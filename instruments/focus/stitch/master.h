@@ -1,4 +1,4 @@
-/* master.h - where tiles usually lie in an experiment: the median over a sample of its mosaics.
+/* master.h - median positions of tiles in an experiment, over a sample of its mosaics.
  *
  * The file is that of stitch2d: {"metadata": {"shape": [rows, columns], "size": n, "tile_shape":
  * [y, x]}, "coords": {"0": [y, x], ...}, "filenames": {"0": ..., ...}}.
@@ -8,7 +8,7 @@
 
 #include "tiles.h"
 
-/* Medians of place[sample * n + tile]; tiles that a sample did not align count not. A tile that
+/* Medians of place[sample * n + tile]; tiles that a sample did not align are left out. A tile that
  * none aligned has source NONE. `work`: n_samples reals. */
 void fo_master_make(fo_tile_place *master, int n, const fo_tile_place *sample, int64_t n_samples,
                     double *work);

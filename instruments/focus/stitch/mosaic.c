@@ -14,7 +14,7 @@ void fo_mosaic_size(const fo_tiles *t, const fo_tile_place *place, int64_t *y, i
     }
 }
 
-/* Old plates cut what a gamma made of a value; a gain that is 1 but for rounding changes none. */
+/* compat truncates the result of a gamma; a gain of 1 up to rounding changes nothing. */
 static double toned(const fo_tone *tone, double v, double white, bool whole)
 {
     v = fmin(white, fmax(0, fo_tone_of(tone, v, white)));

@@ -203,7 +203,7 @@ fth_status fo_place_tiles(fo_tile_place *place, const fo_tiles *tiles, fo_edge *
     const uint64_t n = (uint64_t)fo_tiles_count(tiles);
     void *block = NULL;
     if (n > FO_MAX_TILES)
-        return FTH_FAIL(err, FTH_E_USAGE, "%d x %d tiles in one mosaic; at most %d are taken",
+        return FTH_FAIL(err, FTH_E_USAGE, "%d x %d tiles in one mosaic: expected at most %d",
                         tiles->rows, tiles->columns, FO_MAX_TILES);
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, n * (n + 2) * sizeof(double) + 3 * n * sizeof(int),
                          "places of tiles", &block, err));

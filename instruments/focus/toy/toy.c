@@ -126,32 +126,30 @@ static const fth_flag flags[] = {
     {.name = "output",
      .value = FTH_FLAG_DIR,
      .letter = 'o',
-     .doc = "tree of data to write into; toy by itself"},
-    {.name = "exp",
-     .value = FTH_FLAG_WORD,
-     .doc = "name of the experiment; 20250101_toy by itself"},
+     .doc = "root folder to write into; default: toy"},
+    {.name = "exp", .value = FTH_FLAG_WORD, .doc = "name of the experiment; default: 20250101_toy"},
     {.name = "microscope",
      .value = FTH_FLAG_WORD,
-     .doc = "whose files to write: YX1 or Keyence; YX1 by itself"},
-    {.name = "wells", .value = FTH_FLAG_COUNT, .doc = "wells, at most 96; 4 by itself"},
-    {.name = "times", .value = FTH_FLAG_COUNT, .doc = "time points; 2 by itself"},
-    {.name = "planes", .value = FTH_FLAG_COUNT, .doc = "planes of a stack; 5 by itself"},
+     .doc = "microscope whose files to write: YX1 or Keyence; default: YX1"},
+    {.name = "wells", .value = FTH_FLAG_COUNT, .doc = "wells, at most 96; default: 4"},
+    {.name = "times", .value = FTH_FLAG_COUNT, .doc = "time points; default: 2"},
+    {.name = "planes", .value = FTH_FLAG_COUNT, .doc = "planes of a stack; default: 5"},
     {.name = "size",
      .value = FTH_FLAG_WORD,
-     .doc = "rows and columns, YxX; 64x48 by itself, 96x128 of a Keyence"},
+     .doc = "rows and columns, YxX; default: 64x48, 96x128 of a Keyence"},
     {0}};
 
 const fth_verb fo_verb_toy = {
     .name = "toy",
     .args = "",
-    .brief = "make a made-up plate with known depth",
+    .brief = "write a synthetic plate with known depth",
     .doc =
-        "Writes a tree of data with one experiment: raw files as the microscope writes them, and "
+        "Writes a data folder with one experiment: raw files as the microscope writes them, and "
         "the plate's table. Every well holds a textured body whose surface is tilted, so that no "
         "plane shows all of it sharply. With --microscope Keyence each well has three tiles that "
         "overlap.\n"
         "\n"
-        "Frames of a plate of up to 32 MiB are packed; those of a larger one are plain, as "
+        "Frames of a plate of up to 32 MiB are compressed; those of a larger one are plain, as "
         "microscopes write them. The same options and seed give the same bytes.",
     .flag = flags,
     .heeds = "seed plan json quiet",

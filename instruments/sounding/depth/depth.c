@@ -15,8 +15,9 @@ static fth_status compute(const question *q, const so_model *m, double *depth, f
     double at[2] = {0, 0};
     for (int i = 0; i < 2; i++)
         if (!fth_real_parse(q->place[i], &at[i]) || !(at[i] >= 0 && at[i] <= m->size))
-            return FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'",
-                            m->size, q->place[i]);
+            return FTH_FAIL(err, FTH_E_COMMAND,
+                            "expected a coordinate from 0 to %g km, found '%.100s'", m->size,
+                            q->place[i]);
     fth_graph *g = fth_graph_create(q->ctx);
     const so_terms terms = so_model_terms(m, g, false);
     const fth_val u = fth_const(g, FTH_F32, 2 * at[0] / m->size - 1),
@@ -59,7 +60,7 @@ static fth_status ask_all(question *q, const char *folder, fth_err *err)
     }
     fth_texts_free(names);
     if (s != FTH_OK || asked > 0) return s;
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: no folder in it has a %s", folder, SO_MODEL);
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: no folder below it has a %s", folder, SO_MODEL);
 }
 
 FTH_VERB_FUNCTION(so_depth_run)

@@ -81,10 +81,10 @@ static fth_status start(fit *f, fth_err *err)
     const fth_status s = so_model_read(&f->model, f->mem, f->path, &f->ties, &why);
     if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return err ? (*err = why, s) : s;
     if (s == FTH_OK)
-        fth_stage_say(f->call, "going on after iteration %lld of %lld", (long long)f->model.step,
+        fth_stage_say(f->call, "resuming after iteration %lld of %lld", (long long)f->model.step,
                       (long long)f->model.iterations);
     else
-        fth_stage_say(f->call, "starting over, the checkpoint is %s: %s",
+        fth_stage_say(f->call, "starting over: the checkpoint is %s: %s",
                       s == FTH_E_STATE ? "of another fit" : "damaged", why.text);
     return s == FTH_OK ? s : so_model_create(&f->model, f->mem, f->call->config, err);
 }
@@ -103,7 +103,7 @@ static fth_status take_step(fit *f, fth_err *err)
     fth_stage_account(f->call, &report);
     ((double *)fth_tensor_data(m->tensor[SO_LOSS]))[m->step++] = (double)f->loss;
     if (isfinite(f->loss)) return FTH_OK;
-    FTH_FAIL(err, FTH_E_NUMERIC, "the loss is no number after iteration %lld", (long long)f->step);
+    FTH_FAIL(err, FTH_E_NUMERIC, "the loss is not finite after iteration %lld", (long long)f->step);
     fth_err_hint(err, "lower fit.rate, which is %g", rate);
     return FTH_E_NUMERIC;
 }
@@ -123,7 +123,7 @@ static fth_status take_steps(fit *f, fth_err *err)
         const fth_status s = fth_stage_step(f->call, &p, err);
         if (s != FTH_OK || m->step % every == 0)
             FTH_TRY(so_model_write(m, f->mem, f->path, &f->ties, err));
-        if (s != FTH_OK) return fth_err_hint(err, "start it again: it resumes there"), s;
+        if (s != FTH_OK) return fth_err_hint(err, "start it again: it resumes from there"), s;
     }
     return FTH_OK;
 }

@@ -31,7 +31,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 
 const fth_op so_misfit_op = {
     .name = "sounding_misfit",
-    .brief = "squares that grow no faster than a line beyond a limit",
+    .brief = "squares, linear beyond a limit (Huber's loss)",
     .infer = infer,
     .relation = fth_relation_same,
     .vjp = vjp,

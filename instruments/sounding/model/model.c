@@ -86,7 +86,7 @@ fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, const fth_
     m->iterations = fth_tensor_size(m->tensor[SO_LOSS], 0);
     if (m->step >= 0 && m->step <= m->iterations && m->size > 0) return FTH_OK;
     so_model_clear(m);
-    return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: its step or its size_km cannot be", path);
+    return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: its step or its size_km is invalid", path);
 }
 
 void so_model_clear(so_model *m)

@@ -20,8 +20,7 @@ static fth_status read_rows(fth_reader *r, const fth_sink *sink, int64_t *n,
     if (s == FTH_E_FILE_SHAPE)
         fth_err_hint(err, "raise survey.cells to at least the number of its rows");
     if (s != FTH_OK || *n > 0) return s;
-    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: it has no soundings, one or more are expected",
-                    r->path);
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: no soundings; at least one is needed", r->path);
 }
 
 fth_status so_table_read(fth_scratch **table, fth_source *rows, const fth_stage_call *call,

@@ -149,8 +149,8 @@ TEST(everything_that_is_missing_is_said_at_once)
     find(&b);
     EQ_I64(b.problems.n, 2);
     IS_TRUE(!b.problems.data);
-    HAS(b.problems.text, "microscope \"Nikon\" is not known; these are: YX1, Keyence");
-    HAS(b.problems.text, "\"../x\" is no name of an experiment");
+    HAS(b.problems.text, "unknown microscope \"Nikon\"; expected YX1 or Keyence");
+    HAS(b.problems.text, "\"../x\" cannot be the name of an experiment");
     b.opt = (fo_experiment_options){.root = "/no/such/root", .name = "x", .microscope = "YX1"};
     find(&b);
     HAS(b.problems.text, "/no/such/root: no such folder");

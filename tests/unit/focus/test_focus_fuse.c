@@ -518,12 +518,12 @@ TEST(settings_are_checked)
         how.field = value;                                                                         \
         refused(how, n, FTH_U16, part);                                                            \
     } while (0)
-    BAD(k, 4, "it is odd");
+    BAD(k, 4, "expected an odd number");
     BAD(k, 33, "at most 31");
     BAD(k, 21, "larger than the image, 20 x 20");
     BAD(sigma, 40, "sigma 40");
     BAD(sigma, (double)NAN, "sigma");
-    BAD(window, 2, "window of 2");
+    BAD(window, 2, "window 2");
     BAD(levels, 13, "13 levels");
     BAD(consistency, 3, "consistency 3");
     BAD(alpha, 1.5, "alpha 1.5");
@@ -540,17 +540,17 @@ TEST(settings_are_checked)
     refused(how, n, FTH_U16, "prefer far");
     refused(d, (fo_sizes){1, 70000, 20, 20}, FTH_U16, "at most 65535");
     refused(d, (fo_sizes){1, 0, 20, 20}, FTH_U16, "no pixel");
-    refused(d, n, FTH_I32, "u8, u16 and f32");
+    refused(d, n, FTH_I32, "u8, u16 or f32");
     how = d, how.compat = FO_COMPAT_YX1;
-    refused(how, n, FTH_F32, "u8 or u16");
+    refused(how, n, FTH_F32, "u8 and u16");
     how.method = FO_LOG_SMOOTH;
-    refused(how, n, FTH_U16, "fuses by log, not by log-smooth");
+    refused(how, n, FTH_U16, "uses method log, not log-smooth");
     how.method = FO_METHOD_UNSET, how.k = 5;
-    refused(how, n, FTH_U16, "kernel of 3");
+    refused(how, n, FTH_U16, "filter size 3");
     how.k = 0, how.border = FO_BORDER_REPLICATE;
     refused(how, n, FTH_U16, "border zero");
     how.border = FO_BORDER_UNSET, how.scale = FO_SCALE_DTYPE;
-    refused(how, n, FTH_U16, "scales by its own percentiles");
+    refused(how, n, FTH_U16, "uses its own percentiles");
     how.scale = FO_SCALE_UNSET, how.low = 1;
     refused(how, n, FTH_U16, "percentiles 0.01 and 99.99");
     how.low = -1, how.prefer = FO_PREFER_NEAR;

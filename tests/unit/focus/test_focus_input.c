@@ -226,7 +226,7 @@ TEST(planes_are_selected)
     fo_input_close(&in);
     s.planes = (fo_range){3, 18, 1};
     IS(open_all(&in, mem, &s, &err, 1, &path), FTH_E_COMMAND);
-    HAS(err.text, "--z-range: planes 3 to 18 are wanted, and there are 17");
+    HAS(err.text, "--z-range: planes 3 to 18, but there are 17");
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -248,7 +248,7 @@ TEST(all_problems_are_told_at_once)
     path[3] = "no*such?files";
     IS(open_all(&in, mem, &everything, &err, 4, path), FTH_E_FILE_FORMAT);
     HAS(err.text, "4 problems:");
-    HAS(err.text, "none.npy: there is no such file");
+    HAS(err.text, "none.npy: no such file");
     HAS(err.text, "notes.txt: ");
     HAS(err.text, "cut.npy");
     HAS(err.text, "no*such?files: no file matches");

@@ -173,14 +173,14 @@ TEST(it_goes_on_where_it_was_ended)
     shell("printf x > " IMAGES "/.B01_t0000_ch00_stitch.jpg.77-5f3a.tmp && printf x > " RUNS
           "/.run.json.77-5f3a.tmp"); /* what a kill leaves */
     OKE(RUN("", &err), &err);
-    HAS(said, "3 images made, 5 were there");
+    HAS(said, "3 images made, 5 existed");
     EQ_U64(hash_all(), whole);
     shell("rm -r " RUNS "/metrics.csv " RUNS "/planes.csv"); /* ended before they were written */
     OKE(RUN("", &err), &err);
-    HAS(said, "0 images made, 8 were there");
+    HAS(said, "0 images made, 8 existed");
     EQ_U64(hash_all(), whole);
     OKE(RUN("--overwrite", &err), &err);
-    HAS(said, "8 images made, 0 were there");
+    HAS(said, "8 images made, 0 existed");
     EQ_U64(hash_all(), whole);
 }
 
@@ -217,7 +217,7 @@ TEST(other_settings_are_refused_and_listed)
     EQ_U64(hash_all(), whole);
     err = (fth_err){0};
     OKE(RUN("--method=log --force-config", &err), &err);
-    HAS(said, "0 images made, 8 were there");
+    HAS(said, "0 images made, 8 existed");
     EQ_U64(hash_all(), whole);
     OKE(RUN("--method=log --overwrite", &err), &err);
     IS_TRUE(hash_all() != whole);
@@ -235,7 +235,7 @@ TEST(some_wells_and_times)
             !there(IMAGES "/B01_t0000_ch00_stitch.png"));
     IS(RUN("--wells=B01,H12,Q9", &err), FTH_E_COMMAND);
     HAS(err.text, "no position shows well 'H12'");
-    HAS(err.text, "no well is called 'Q9'");
+    HAS(err.text, "there is no well 'Q9'");
 }
 
 /* Wells and times are a choice, not a setting: a plate may be made in parts, in any order. */
@@ -257,7 +257,7 @@ TEST(parts_make_the_whole)
     HAS_NOT(text, "C01");
     free(text);
     OKE(RUN("", &err), &err);
-    HAS(said, "4 images made, 4 were there");
+    HAS(said, "4 images made, 4 existed");
     EQ_U64(hash_all(), whole);
     shell("rm " IMAGES "/.ff_complete " IMAGES "/C01_t0001_ch00_stitch.jpg");
     OKE(RUN("--wells=C01", &err), &err); /* with the last part, it is complete */
@@ -344,7 +344,7 @@ TEST(wells_that_moved_are_made_again)
             !there(IMAGES "/B01_t0001_ch00_stitch.index.tif") &&
             there(IMAGES "/C01_t0001_ch00_stitch.index.tif") && !there(IMAGES "/.ff_complete"));
     OKE(RUN("--index-map", &err), &err);
-    HAS(said, "4 images made, 4 were there");
+    HAS(said, "4 images made, 4 existed");
     const uint64_t second = hash_all();
     IS_TRUE(second != first);
     OKE(RUN("--index-map --overwrite", &err), &err);
@@ -363,16 +363,16 @@ TEST(another_raw_file_is_refused)
     const uint64_t whole = hash_all();
     shell("cp " RAW "/20250101_toy.nd2 copy && touch copy && cp copy " RAW "/20250101_toy.nd2");
     OKE(RUN("", &err), &err); /* a copy is the same file */
-    HAS(said, "0 images made, 8 were there");
+    HAS(said, "0 images made, 8 existed");
     shell("printf x >> " RAW "/20250101_toy.nd2");
     IS(RUN("", &err), FTH_E_CONFIG);
-    HAS(err.text, "made of another file");
+    HAS(err.text, "made from another file");
     HAS(err.hint, "--overwrite");
     shell("cp copy " RAW "/20250101_toy.nd2 && printf x | dd of=" RAW
           "/20250101_toy.nd2 bs=1 seek=100 conv=notrunc 2>/dev/null");
     err = (fth_err){0};
     IS(RUN("", &err), FTH_E_CONFIG);
-    HAS(err.text, "has other bytes");
+    HAS(err.text, "has other contents");
     EQ_U64(hash_all(), whole);
     shell("mv copy " RAW "/20250101_toy.nd2");
     err = (fth_err){0};
@@ -424,7 +424,7 @@ TEST(the_new_layout)
     IS_TRUE(there("experiment_metadata/20250101_toy/plate_metadata.csv") &&
             there("experiment_metadata/20250101_toy/series_number_map.csv"));
     OKE(RUN("", &err), &err); /* images of the old layout are others: each has its record */
-    HAS(said, "8 images made, 0 were there");
+    HAS(said, "8 images made, 0 existed");
     IS_TRUE(there(RUNS "/run.json") && there(RUNS "/v2/run.json"));
 }
 
@@ -533,8 +533,8 @@ TEST(an_acquisition_that_was_ended_early)
           "/20250101_toy.nd2");
     for (int i = 0; i < 2; i++) { /* the second time, too */
         OKE(RUN("", &err), &err);
-        HAS(said, i ? "0 images made, 6 were there, 0 failed, 2 without frames"
-                    : "6 images made, 0 were there, 0 failed, 2 without frames");
+        HAS(said, i ? "0 images made, 6 existed, 0 failed, 2 without frames"
+                    : "6 images made, 0 existed, 0 failed, 2 without frames");
         HAS(said, i ? "todo    0 images, 6 done" : "todo    6 images, 0 done");
         HAS(said, "note    D01: frames_available=1/2\n");
         HAS_NOT(said, "A01: frames");
@@ -544,7 +544,7 @@ TEST(an_acquisition_that_was_ended_early)
     free(text);
     shell("mv whole " RAW "/20250101_toy.nd2");
     IS(RUN("", &err), FTH_E_CONFIG); /* stacks that lacked planes would stay as they are */
-    HAS(err.text, "made of another file");
+    HAS(err.text, "made from another file");
 }
 
 TEST(a_plan_writes_nothing)

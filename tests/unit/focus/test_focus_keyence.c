@@ -209,22 +209,22 @@ TEST(trees_that_say_nothing_are_refused)
     } bad[] = {
         {{"readme.txt"}, FTH_E_FILE_KEY, "no well folder; expected folders XY* or W0*"},
         {{"XY01/_A01"}, FTH_E_FILE_KEY, "no images; expected files with CH"},
-        {{"XY01/e_XY01_00001_Z001_CH1.tif"}, FTH_E_FILE_FORMAT, "says which well it is"},
+        {{"XY01/e_XY01_00001_Z001_CH1.tif"}, FTH_E_FILE_FORMAT, "names the well"},
         {{"XY01/_Q77", "XY01/e_XY01_00001_Z001_CH1.tif"},
          FTH_E_FILE_FORMAT,
          "XY01/_Q77: the last three characters"},
-        {{"XY01/_A01", "XY01/e_XY01_00001_CH1.tif"}, FTH_E_FILE_FORMAT, "no number of the plane"},
-        {{"XY01/_A01", "XY01/e_Z001_CH1.tif"}, FTH_E_FILE_FORMAT, "no number of the tile"},
+        {{"XY01/_A01", "XY01/e_XY01_00001_CH1.tif"}, FTH_E_FILE_FORMAT, "no plane number"},
+        {{"XY01/_A01", "XY01/e_Z001_CH1.tif"}, FTH_E_FILE_FORMAT, "no tile number"},
         {{"XY01/_A01", "XY01/Tx/e_XY01_00001_Z001_CH1.tif"},
          FTH_E_FILE_FORMAT,
-         "no number behind the T"},
+         "no number after the T"},
         {{"XY01/_A01", "XY01/e_XY01_00001_Z001_CH1.tif", "XY01/f_XY01_00001_Z001_CH1.tif"},
          FTH_E_FILE_FORMAT,
          "have the same well, time, tile and plane"},
         {{"XY01/_A01", "XY01/e_XY01_00001_Z001_CH1.tif", "XY02/_A01",
           "XY02/e_XY02_00001_Z001_CH1.tif"},
          FTH_E_FILE_FORMAT,
-         "are of two folders with one well"},
+         "are folders of the same well"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char name[20];

@@ -251,28 +251,28 @@ TEST(it_goes_on_where_it_was_ended)
     tp_shell(&plate, "rm " IMAGES "/B01* " IMAGES "/.ff_complete && : > " IMAGES
                      "/A01_t0001_stitch.jpg && sed -i '/^B01/d' " RUNS "/stitch.csv");
     OKE(RUN("", &err), &err);
-    HAS(plate.said, "3 images made, 1 were there");
+    HAS(plate.said, "3 images made, 1 existed");
     EQ_U64(tp_hash(&plate), whole);
     /* ended while tiles were made */
     tp_shell(&plate,
              "rm -r " IMAGES " " TILES "/ff_B01_t0001 " TILES "/ff_A01_t0002/im_p0001.jpg " TILES
              "/master_params.json " RUNS "/stitch.csv " RUNS "/planes.csv");
     OKE(RUN("", &err), &err);
-    HAS(plate.said, "4 images made, 0 were there");
+    HAS(plate.said, "4 images made, 0 existed");
     EQ_U64(tp_hash(&plate), whole);
     /* ended before places were written */
     tp_shell(&plate, "rm " RUNS "/stitch.csv " TILES "/master_params.json");
     OKE(RUN("", &err), &err);
-    HAS(plate.said, "0 images made, 4 were there");
+    HAS(plate.said, "0 images made, 4 existed");
     EQ_U64(tp_hash(&plate), whole);
     tp_shell(&plate, "printf 'well,t,tile,y,x,score,source\\nA01,1,0,-5,x,,aligned\\n' > " RUNS
                      "/stitch.csv"); /* what makes no sense is found again */
     OKE(RUN("", &err), &err);
     EQ_U64(tp_hash(&plate), whole);
     OKE(RUN("", &err), &err);
-    HAS(plate.said, "0 images made, 4 were there");
+    HAS(plate.said, "0 images made, 4 existed");
     OKE(RUN("--overwrite", &err), &err);
-    HAS(plate.said, "4 images made, 0 were there");
+    HAS(plate.said, "4 images made, 0 existed");
     EQ_U64(tp_hash(&plate), whole);
 }
 
@@ -291,7 +291,7 @@ TEST(files_that_were_replaced_are_noticed)
     tp_shell(&plate, "cp -p %s kept.tif && cp %s %s && touch -r kept.tif %s", plane, other, plane,
              plane);
     IS(RUN(plan, &err), FTH_E_CONFIG);
-    HAS(err.text, "1 tiles that are there were made of other files");
+    HAS(err.text, "1 existing tiles were made from other files");
     HAS(err.text, "\n  ff_A01_t0001/im_p0001");
     HAS(err.hint, "--overwrite");
     OKE(RUN("--force-config", &err), &err);
@@ -317,11 +317,11 @@ TEST(wells_that_were_others_are_made_again)
                      "/XY02/_B01 " RAW "/XY02/_A01 && mv x " RAW "/XY01/_B01");
     OKE(RUN("", &err), &err);
     HAS(plate.said, "A01 was series 1 and is series 2");
-    HAS(plate.said, "4 images made, 0 were there");
+    HAS(plate.said, "4 images made, 0 existed");
     tp_shell(&plate, "cmp was/B01_t0002_stitch.jpg " IMAGES "/A01_t0002_stitch.jpg && cmp "
                      "was/A01_t0001_stitch.jpg " IMAGES "/B01_t0001_stitch.jpg");
     OKE(RUN("", &err), &err);
-    HAS(plate.said, "0 images made, 4 were there");
+    HAS(plate.said, "0 images made, 4 existed");
 }
 
 TEST(every_write_may_fail)
@@ -519,9 +519,9 @@ TEST(a_grid_that_does_not_fit_is_refused)
     }
     IS(RUN("--grid=1x2 --orientation=vertical", &err), FTH_E_COMMAND);
     HAS(err.text, "has 3 tiles, and the grid 2");
-    HAS(err.text, "--grid says how tiles lie");
+    HAS(err.text, "--grid gives the arrangement of tiles");
     IS(RUN("--grid=1x3 --compat=morphseq", &err), FTH_E_COMMAND);
-    HAS(err.text, "in a line alone");
+    HAS(err.text, "only in a line");
 }
 
 TEST(a_tile_that_one_time_lacks_is_a_hole)
@@ -740,12 +740,12 @@ TEST(all_problems_are_told_and_nothing_is_written)
     REFUSED("rm -r " RAW "/*", "", FTH_E_FILE_FORMAT,
             "no well folder; expected folders XY* or W0*");
     REFUSED("rm " RAW "/XY01/_A01 && rm " RAW "/XY02/T*/*", "", FTH_E_FILE_FORMAT,
-            "XY01: no entry whose name begins with \"_\"", "XY02: no images", "2 problems");
+            "XY01: no entry that begins with \"_\"", "XY02: no images", "2 problems");
     REFUSED("mv " RAW "/XY02/_B01 " RAW "/XY02/_A01", "", FTH_E_FILE_FORMAT,
-            "are of two folders with one well");
+            "are folders of the same well");
     REFUSED("cd " RAW "/XY01/T0001 && mv toy_XY01_00001_Z001_CH1.tif toy_XY01_00001_CH1.tif && "
             "head -c 500 toy_XY01_00002_Z001_CH1.tif > toy_XY01_00003_Z001_CH1.tif",
-            "", FTH_E_FILE_FORMAT, "no number of the plane", "toy_XY01_00003_Z001_CH1.tif");
+            "", FTH_E_FILE_FORMAT, "no plane number", "toy_XY01_00003_Z001_CH1.tif");
     /* a text that is gone, a file of another size and a well without a row, all at once */
     REFUSED("for f in " RAW "/XY01/T0001/*_00001_*; do sed -i 's/LensName/LensGone/g' $f; done && "
             "cp tests_nothing /dev/null 2>&1; cp \"$OLDPWD/tests/golden/focus/tiff/plain.tif\" " RAW
@@ -753,7 +753,7 @@ TEST(all_problems_are_told_and_nothing_is_written)
             "", FTH_E_FILE_FORMAT, "no objective", "toy_XY02_00003_Z004_CH1.tif: expected ", "B01");
     REFUSED("rm " TABLE, "", FTH_E_FILE_FORMAT, "no plate workbook");
     REFUSED("true", "--wells=H12,Q9 --times=0:9", FTH_E_COMMAND, "no position shows well 'H12'",
-            "no well is called 'Q9'", "--times: 0 to 9 are wanted");
+            "there is no well 'Q9'", "--times: 0 to 9, but");
     REFUSED("true", "--channel=4 --map=xy --channels=each --scale=none", FTH_E_COMMAND,
             "no channel '4'; the channels are 1 'Brightfield'",
             "--map: ", "--channels: ", "--scale none: ");
@@ -780,7 +780,7 @@ TEST(a_tile_that_cannot_be_read_is_told_and_the_others_are_made)
                      "/ff_A01_t0002/im_p0001.jpg");
     IS(RUN("", &err), FTH_E_JOB_FAILED);
     HAS(plate.said, "failed  A01_t0002: ");
-    HAS(plate.said, "3 images made, 0 were there, 1 failed");
+    HAS(plate.said, "3 images made, 0 existed, 1 failed");
     IS_TRUE(!tp_there(&plate, IMAGES "/.ff_complete") &&
             tp_there(&plate, IMAGES "/A01_t0001_stitch.jpg"));
 }

@@ -54,7 +54,7 @@ TEST(planes_from_behind_the_last_are_refused)
     fth_err err = {0};
     const fo_selection none = with_planes(4, -1), last = with_planes(3, -1);
     IS(fo_input_open(&in, mem, &path, 1, &none, &err), FTH_E_COMMAND);
-    HAS(err.text, "--z-range: planes 4 to 4 are wanted, and there are 4");
+    HAS(err.text, "--z-range: planes 4 to 4, but there are 4");
     OK(fo_input_open(&in, mem, &path, 1, &last, NULL));
     EQ_I64(in.planes, 1);
     EQ_F64(value_at(&in, 0, 0, 5), 41);

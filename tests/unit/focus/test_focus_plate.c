@@ -83,8 +83,8 @@ TEST(a_sheet_maps_series_to_wells)
     EQ_I64(b.map.duplicates, 1);
     EQ_I64(b.map.mapped, 92);
     EQ_I64(b.map.well[(int)series_of(24) - 1], 12);
-    HAS(fth_texts_get(b.map.notes, 0), "well A01: 97 is no series of this file");
-    HAS(fth_texts_get(b.map.notes, 1), "stands at B01 and C01; B01 is taken");
+    HAS(fth_texts_get(b.map.notes, 0), "well A01: 97 is not a series of this file");
+    HAS(fth_texts_get(b.map.notes, 1), "is at B01 and C01; B01 is used");
     end(&b);
 }
 
@@ -138,7 +138,7 @@ TEST(two_positions_of_one_well_are_refused)
     OKE(map(&b), &b.err);
     EQ_I64(b.map.well[6], -1);
     EQ_I64(b.map.well[7], 6 * FO_COLUMNS);
-    HAS(fth_texts_get(b.map.notes, 0), "both mapped to well G01; series 8 is taken");
+    HAS(fth_texts_get(b.map.notes, 0), "both mapped to well G01; series 8 is used");
     end(&b);
 }
 
@@ -188,7 +188,7 @@ TEST(wells_against_the_stage_are_noticed)
     for (int w = 0; w < FO_WELLS; w++) b.position[w].x_um *= -1;
     OKE(map(&b), &b.err);
     EQ_I64(fth_texts_count(b.map.notes), 1);
-    HAS(fth_texts_get(b.map.notes, 0), "columns down with x");
+    HAS(fth_texts_get(b.map.notes, 0), "columns decrease with x");
     for (int w = 0; w < FO_WELLS; w++) b.position[w].x_um *= -1;
     const fo_stage_place p = b.position[0];
     b.position[0] = b.position[1];
@@ -280,10 +280,10 @@ TEST(a_table_of_wells_is_read_by_its_columns)
         const char *text, *error;
     } bad[] = {{"well,x_um\nA01,1\n", "no column \"y_um\""},
                {"", "the table is empty"},
-               {"well,x_um,y_um\nA99,1,2\n", "row 2: \"A99\" is no well"},
-               {"well,x_um,y_um\nA01,1,2\nA01,3,4\n", "row 3: well A01 stands there twice"},
-               {"well,x_um,y_um\nA01,one,2\n", "\"one\" and \"2\" are no place"},
-               {"well,x_um,y_um\nA01,1,inf\n", "are no place"}};
+               {"well,x_um,y_um\nA99,1,2\n", "row 2: \"A99\" is not a well"},
+               {"well,x_um,y_um\nA01,1,2\nA01,3,4\n", "row 3: well A01 is listed twice"},
+               {"well,x_um,y_um\nA01,one,2\n", "\"one\" and \"2\" are not coordinates"},
+               {"well,x_um,y_um\nA01,1,inf\n", "are not coordinates"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         t_file_write(path, bad[i].text, strlen(bad[i].text));
         fth_err_clear(&b.err);

@@ -118,7 +118,7 @@ TEST(too_little_room_is_refused_unless_it_is_to_be_tried)
     EQ_I64(fth_texts_count(notes), 0);
     OK(fo_room_check(&r, true, notes, NULL));
     EQ_I64(fth_texts_count(notes), 1);
-    HAS(fth_texts_get(notes, 0), "likely 6.00 MiB will be written, at most 7.00 MiB, and 5.00 MiB");
+    HAS(fth_texts_get(notes, 0), "about 6.00 MiB will be written, at most 7.00 MiB, and 5.00 MiB");
     r = (fo_room){0};
     add(&r, t_temp_path("a"), 5 << 20, 7 << 20); /* it may fit */
     OK(fo_room_check(&r, false, notes, NULL));
@@ -277,7 +277,7 @@ TEST(too_little_memory_is_told_with_a_number_that_does)
     names_enough(&fo_verb_stack, file, words);
     snprintf(words, sizeof words, "--output=%s/c.zarr --wells=P001 --overwrite", plate.root);
     names_enough(&fo_verb_convert, file, words);
-    IS_TRUE(strstr(plate.said, "pictures are missing") == NULL);
+    IS_TRUE(strstr(plate.said, "images are missing") == NULL);
 }
 
 /* The estimate of a copy is an upper bound: no file of it is larger than was said. */

@@ -149,7 +149,7 @@ TEST(a_flag_of_another_command_is_not_read)
     fth_err err = {0};
     IS(fo_settings_from_flags(&cfg, mem, false, value_of, FLAGS("raw", "nonsense"), &err),
        FTH_E_COMMAND);
-    HAS(err.text, "--data-root is not given");
+    HAS(err.text, "--data-root is missing");
     err = (fth_err){0};
     OKE(fo_settings_from_flags(
             &cfg, mem, false, value_of,

@@ -108,8 +108,8 @@ TEST(tables_with_mistakes_are_refused)
         {"a,b\n1,2\n", FTH_E_FILE_KEY, "no column \"well\""},
         {"well,medium\nA01,E3\n", FTH_E_FILE_KEY,
          "no sheet or column genotype, start_age_hpf, temperature;"},
-        {"well,medium\nA00,E3\n", FTH_E_FILE_FORMAT, "row 2: \"A00\" is no well"},
-        {"well,medium\nA01,E3\na1,E3\n", FTH_E_FILE_FORMAT, "row 3: well a1 stands in row 2 too"},
+        {"well,medium\nA00,E3\n", FTH_E_FILE_FORMAT, "row 2: \"A00\" is not a well"},
+        {"well,medium\nA01,E3\na1,E3\n", FTH_E_FILE_FORMAT, "row 3: well a1 is also in row 2"},
         {"well,medium,medium\nA01,E3,E3\n", FTH_E_FILE_FORMAT, "called \"medium\""},
     };
     bench b = start();
