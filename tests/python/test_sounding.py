@@ -244,7 +244,7 @@ class Numbers(Case):
         facts = json.loads(ask("out", "--json"))
         for name, text in one.items():
             self.assertAlmostEqual(facts[name], float(text.split()[0]), delta=0.006)
-        self.assertIn("no folder in it has a model.safetensors", ask("out/waves", code=3))
+        self.assertIn("no folder below it has a model.safetensors", ask("out/waves", code=3))
 
     def check(self, basis, terms):
         (self.dir / "job.yaml").write_text(CONFIG.replace("waves", basis))
