@@ -87,7 +87,7 @@ class Fused(unittest.TestCase):
             pictures = self.make(dtype, skip=[("C11", 2, 1)])
             done = program("convert", self.dir / "in", "-o", self.dir / "p.zarr", "--ngff", "0.4", "--compressor", "none",
                            "--um-per-px", "1.5", "--overwrite", *(["--tile", tile] if tile else []))
-            self.assertIn("1 pictures are missing", done.stdout)
+            self.assertIn("1 images are missing", done.stdout)
             plate = json.loads((self.dir / "p.zarr/.zattrs").read_text())["plate"]
             self.assertEqual([w["path"] for w in plate["wells"]], ["A/1", "C/11"])
             for well, path in (("A01", "A/1/0"), ("C11", "C/11/0")):
@@ -252,7 +252,7 @@ class Tiles(unittest.TestCase):
             said = program(*words, "-o", "p.zarr", "--ngff", "0.4", "--compressor", "none", "--levels", 1, cwd=d).stdout
             self.assertIn("p.zarr: 2 wells, t=2 c=1 z=2 y=24 x=40 u8", said)
             self.assertIn("3 tiles of each become its fields", said)
-            self.assertIn("1 pictures are missing", said)
+            self.assertIn("1 images are missing", said)
             plate = json.loads(pathlib.Path(d, "p.zarr/.zattrs").read_text())["plate"]
             self.assertEqual((plate["field_count"], [w["path"] for w in plate["wells"]]), (3, ["A/1", "B/1"]))
             for well, folder in (("A/1", "XY01"), ("B/1", "XY02")):
@@ -289,7 +289,7 @@ class Mistakes(unittest.TestCase):
                                       ([nd2, "-o", "a.zarr", "--times", "2:1"], "expected A:B", 2),
                                       ([nd2, "-o", "a.zarr", "--ngff", "0.3"], "expected one of 0.4 0.5", 2),
                                       ([nd2, "-o", "a.zarr", "--compressor", "lz"], "none zstd blosc gzip", 2),
-                                      ([nd2, "-o", "a.ome.tif", "--tile", 512], "--tile is of OUT.zarr", 2),
+                                      ([nd2, "-o", "a.ome.tif", "--tile", 512], "--tile is for OUT.zarr", 2),
                                       ([nd2], "one input and one output", 2), (["-o", "a.zarr"], "one input and one output", 2),
                                       ([nd2, "--exp", "e", "-o", "a.zarr"], "one input and one output", 2),
                                       ([nd2, "-o", "a.zarr", "--map", "xy"], "--map needs --stacks", 2),
