@@ -159,6 +159,14 @@ static void hand_over(pt_solver *s, int64_t k, int64_t j)
         s->shares[i * columns + j + 1] += part * s->shares[i * columns + k + 1];
 }
 
+/* Eigenprobes keep their mean square of 1, so their shares take the factor. */
+void pt_opr_scale(pt_solver *s, double by)
+{
+    const int64_t q = s->opt.opr;
+    for (int64_t j = 0; j < s->data.patterns; j++)
+        for (int64_t k = 1; k <= q; k++) s->shares[j * (q + 1) + k] *= by;
+}
+
 fth_status pt_opr_refine(pt_solver *s, fth_err *err)
 {
     const int64_t q = s->opt.opr, m = s->data.patterns;

@@ -122,7 +122,10 @@ static void fix_power(pt_solver *s)
         const double v = pt_get(probe, s->real, i);
         power += v * v;
     }
-    if (power > 0) scale_all(s->probe, s->real, sqrt(s->opt.probe_power / power));
+    if (!(power > 0)) return;
+    const double by = sqrt(s->opt.probe_power / power);
+    scale_all(s->probe, s->real, by);
+    if (s->opt.opr) pt_opr_scale(s, by);
 }
 
 /* Corrected positions may drift together, and the object with them. */
@@ -161,7 +164,8 @@ static void move_plane(void *plane, fth_dtype real, int64_t rows, int64_t cols, 
         }
 }
 
-/* Moves the centre of the probe's light to the middle, by whole pixels, and the object with it. */
+/* Moves the centre of the probe's light to the middle, by whole pixels, and the eigenprobes and the
+ * object with it. */
 static fth_status centre_probe(pt_solver *s, fth_err *err)
 {
     const int64_t nn = s->n * s->n, cells = s->rows * s->cols;
@@ -183,6 +187,9 @@ static fth_status centre_probe(pt_solver *s, fth_err *err)
     const int64_t size = fth_dtype_size(s->real);
     for (int64_t k = 0; k < 2 * s->modes; k++)
         move_plane((char *)probe + k * nn * size, s->real, s->n, s->n, dy, dx, true, room);
+    for (int64_t k = 0; k < 2 * s->opt.opr; k++)
+        move_plane((char *)fth_tensor_data(s->eigen) + k * nn * size, s->real, s->n, s->n, dy, dx,
+                   true, room);
     for (int64_t k = 0; k < 2; k++)
         move_plane((char *)object + k * cells * size, s->real, s->rows, s->cols, dy, dx, false,
                    room);

@@ -1,10 +1,17 @@
 /* scale.c - the scale that the data leave open: the object's mean amplitude where light falls
- * becomes 1, and the probe takes the rest. Both stay where they are: on a device nothing is read
+ * becomes 1, and the probe takes the rest, with the shares of its eigenprobes: the exit wave of no
+ * pattern changes. Object and probe stay on a device; only with eigenprobes is the factor read
  * back.
  */
 #include "solver.h"
 
-enum { OUTPUTS = 2 };
+enum { OUTPUTS = 3 };
+
+/* Only shares, which are the host's, need the factor itself. */
+static int outputs_of(const pt_solver *s)
+{
+    return s->opt.opr ? OUTPUTS : OUTPUTS - 1;
+}
 
 /* v times a number of f64, rounded once. */
 static fth_val times(fth_val v, fth_val by, fth_dtype real)
@@ -34,16 +41,19 @@ static fth_status plan_scale(pt_solver *s, fth_err *err)
                   good = fth_and(fth_gt(mean, none), fth_isfinite(mean)),
                   by = fth_select(good, mean, one);
     const fth_val out[OUTPUTS] = {fth_assign(object, times(object, fth_recip(by), s->real)),
-                                  fth_assign(probe, times(probe, by, s->real))};
-    s->scale_plan = fth_plan_make(g, out, OUTPUTS, NULL, err);
+                                  fth_assign(probe, times(probe, by, s->real)), by};
+    s->scale_plan = fth_plan_make(g, out, outputs_of(s), NULL, err);
     return s->scale_plan ? FTH_OK : err->status;
 }
 
 fth_status pt_solver_share_scale(pt_solver *s, fth_err *err)
 {
-    const fth_sink none[OUTPUTS] = {{0}};
+    double by = 1;
+    const fth_sink sinks[OUTPUTS] = {{0}, {0}, fth_scalar_sink(FTH_F64, &by)};
     if (s->opt.algorithm != PT_SOLVE_LSQML) FTH_TRY(pt_solver_light(s, false, err));
-    return fth_stage_run(s->call, s->scale_plan, none, NULL, err);
+    FTH_TRY(fth_stage_run(s->call, s->scale_plan, sinks, NULL, err));
+    if (s->opt.opr) pt_opr_scale(s, by);
+    return FTH_OK;
 }
 
 fth_status pt_solver_plan_scale(pt_solver *s, fth_err *err)

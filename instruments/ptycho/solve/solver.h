@@ -180,6 +180,7 @@ fth_status pt_opr_create(pt_solver *s, fth_err *err); /* opr.c */
 void pt_opr_destroy(pt_solver *s);
 void pt_opr_start(pt_solver *s);
 fth_status pt_opr_refine(pt_solver *s, fth_err *err);
+void pt_opr_scale(pt_solver *s, double by);              /* the probe was multiplied by this */
 fth_status pt_solver_refine(pt_solver *s, fth_err *err); /* refine.c */
 
 /* Elements of a tensor of f32 or f64, whatever it is. */
