@@ -96,7 +96,7 @@ static fth_status refuse_names(const gs_masks *m, const gs_scene *s, const fth_t
     return FTH_E_FILE_OPEN;
 }
 
-/* The head of every mask can be read; all that cannot are listed. */
+/* The header of every mask can be read, and a PNG reaches its end; all that fail are listed. */
 static fth_status check_heads(const gs_masks *m, const gs_scene *s, fth_err *err)
 {
     names bad = {.text = ""};
@@ -107,7 +107,8 @@ static fth_status check_heads(const gs_masks *m, const gs_scene *s, fth_err *err
         fth_err local = {0};
         fth_images *images = NULL;
         if (!gs_masks_find(m, s, v, path)) continue;
-        const fth_status st = fth_images_open(&images, s->mem, path, NULL, &local);
+        fth_status st = fth_images_open(&images, s->mem, path, NULL, &local);
+        if (st == FTH_OK) st = gs_image_check_end(s->mem, path, &local);
         fth_images_close(images);
         if (st == FTH_OK) continue;
         if (why == FTH_OK) {

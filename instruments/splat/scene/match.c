@@ -101,6 +101,7 @@ static fth_status size_of(const gs_scene *s, int64_t i, int64_t *width, int64_t 
     char path[FTH_PATH];
     fth_images *images = NULL;
     FTH_TRY(gs_scene_image(s, i, path, err));
+    FTH_TRY(gs_image_check_end(s->mem, path, err));
     FTH_TRY(fth_images_open(&images, s->mem, path, NULL, err));
     const fth_images_info *info = fth_images_get_info(images);
     *width = info->size[FTH_IMAGES_X];

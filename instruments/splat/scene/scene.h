@@ -62,9 +62,11 @@ void gs_scene_close(gs_scene *s); /* a cleared one is allowed */
 /* Whether a path looks like a capture at all. */
 bool gs_scene_is(fth_mem *mem, const char *path);
 
-/* Compare every view with the head of its image file, and correct focal lengths and sizes by the
- * ratio. FTH_E_FILE_OPEN lists images that are missing. */
+/* Compare every view with the header of its image file, and correct focal lengths and sizes by the
+ * ratio. FTH_E_FILE_OPEN lists images that are missing; FTH_E_FILE_SHORT: a PNG was cut short. */
 fth_status gs_scene_match(gs_scene *s, fth_err *err);
+/* FTH_E_FILE_SHORT: a PNG ends before its last chunk. Files of other formats pass. */
+fth_status gs_image_check_end(fth_mem *mem, const char *path, fth_err *err);
 /* Views of 1/factor of the size, and then of at most max_width px on the longer side; lenses follow
  * the sizes. A max_width of 0 is no limit. */
 void gs_scene_resize(gs_scene *s, int64_t factor, int64_t max_width);

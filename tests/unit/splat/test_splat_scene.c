@@ -160,6 +160,36 @@ TEST(binary_files_cut_at_every_byte_are_refused_with_their_place)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Where a PNG was cut, without decoding it; what lies behind its last chunk does no harm. */
+TEST(a_png_cut_short_is_refused_before_it_is_decoded)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    char dir[FTH_PATH], path[FTH_PATH];
+    gs_scene s;
+    size_t n = 0;
+    snprintf(dir, sizeof dir, "%s", t_splat_capture(mem, "cut_png", true));
+    OK(gs_scene_open(&s, mem, dir, &plain, NULL));
+    OK(gs_scene_image(&s, 1, path, NULL));
+    unsigned char *data = t_file_read(path, &n), *longer = calloc(n + 40, 1);
+    memcpy(longer, data, n);
+    for (size_t cut = 33; cut <= n + 40; cut++) { /* behind the header, which is read anyway */
+        fth_err err = {0};
+        t_file_write(path, longer, cut);
+        const fth_status st = gs_scene_match(&s, &err);
+        if (cut >= n) {
+            OKE(st, &err);
+            continue;
+        }
+        IS(st, FTH_E_FILE_SHORT);
+        HAS(err.text, path);
+        HAS(err.text, ": expected chunks of a PNG up to IEND, found the end of the file at byte ");
+    }
+    free(longer);
+    free(data);
+    gs_scene_close(&s);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(texts_say_the_line_and_take_names_with_blanks)
 {
     static const struct row {
