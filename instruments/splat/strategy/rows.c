@@ -44,6 +44,28 @@ unsigned gs_rows_place(fth_context *context)
     return GS_ROWS_DEVICE;
 }
 
+/* A device whose budget has no room for the rows: how much they take, which an allocation of one
+ * array cannot know. A step takes more, by a plan that cannot be made without rows. */
+static fth_status refuse_device(const gs_rows *rows, uint64_t used, unsigned flags, fth_err *err)
+{
+    char need[24], has[24];
+    fth_mem_stats now;
+    fth_mem_get_stats(rows->mem, &now);
+    const uint64_t least =
+        used + gs_rows_bytes(rows->mem, rows->most, rows->degree, flags, rows->n);
+    FTH_FAIL(err, FTH_E_BUDGET,
+             "%" PRId64 " Gaussians of degree %d%s take %s (%" PRIu64
+             " bytes) on the device, and %s (%" PRIu64 " bytes) are allowed",
+             rows->n, rows->degree, flags & GS_ROWS_ADAM ? " with the moments of Adam" : "",
+             fth_mem_format_size(least, need, sizeof need), least,
+             fth_mem_format_size(now.budget_bytes, has, sizeof has), now.budget_bytes);
+    fth_err_hint(err,
+                 "give --device-memory more than %" PRIu64
+                 ": a step needs memory beside them; or start from fewer Gaussians",
+                 least);
+    return FTH_E_BUDGET;
+}
+
 fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_t most, int degree,
                           unsigned flags, fth_err *err)
 {
@@ -59,10 +81,13 @@ fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_
                       .most = most,
                       .degree = degree,
                       .flags = flags & ~(unsigned)GS_ROWS_DENSIFY};
+    fth_mem_stats now;
+    fth_mem_get_stats(mem, &now);
     fth_status s = FTH_OK;
     for (int p = 0; s == FTH_OK && p < parts_of(flags); p++)
         for (int a = 0; s == FTH_OK && a < GS_ATTRIBUTES; a++) s = make_tensor(rows, p, a, err);
     if (s == FTH_OK && flags & GS_ROWS_DENSIFY) s = make_densify(rows, err);
+    if (s == FTH_E_BUDGET && device) s = refuse_device(rows, now.used_bytes, flags, err);
     if (s != FTH_OK) gs_rows_free(rows);
     return s;
 }

@@ -182,6 +182,34 @@ TEST(numbers_that_are_not_finite_are_counted)
     }
 }
 
+/* Rows that a device has no room for: the least budget that is named is enough for them, and a page
+ * less is not. */
+TEST(a_device_without_room_names_what_rows_take)
+{
+    const unsigned flags = GS_ROWS_ADAM | GS_ROWS_DENSIFY | GS_ROWS_DEVICE;
+    uint64_t budget = 16 * MiB;
+    char text[2000];
+    for (int round = 0; round < 3; round++) {
+        fth_context *ctx = t_rows_device(budget, true);
+        gs_rows rows;
+        fth_err err = {0};
+        const fth_status s = gs_rows_create(&rows, ctx, 40000, 50000, 3, flags, &err);
+        if (round == 1) {
+            OKE(s, &err);
+            gs_rows_free(&rows);
+            budget -= 2 * MiB;
+        } else {
+            IS(s, FTH_E_BUDGET);
+            fth_err_format(&err, text, sizeof text);
+            HAS(text, "40000 Gaussians of degree 3 with the moments of Adam take ");
+            const char *least = strstr(text, "give --device-memory more than ");
+            IS_TRUE(least != NULL);
+            budget = strtoull(least + strlen("give --device-memory more than "), NULL, 10);
+        }
+        OK(fth_context_destroy(ctx, NULL));
+    }
+}
+
 static bool stop(void *user, const fth_progress *p)
 {
     (void)user, (void)p;
