@@ -75,7 +75,7 @@ __global__ void unwanted(const float *scaling, const float *rotation, const floa
     }
 }
 
-/* A warp has a block of rows. */
+/* A warp counts a block of rows. */
 __global__ void count_blocks(const uint32_t *word, int64_t *before, int64_t blocks)
 {
     const int lane = (int)(threadIdx.x % WORD);
@@ -86,16 +86,25 @@ __global__ void count_blocks(const uint32_t *word, int64_t *before, int64_t bloc
     }
 }
 
+__device__ inline int64_t marked_in(const uint32_t *word, int64_t b)
+{
+    int64_t n = 0;
+    for (int w = 0; w < WORDS; w++) n += __popc(word[b * WORDS + w]);
+    return n;
+}
+
 /* Counts of blocks become those of all before them. One block of 1024 threads, each with some that
- * follow each other. */
-__global__ void __launch_bounds__(1024) add_blocks(int64_t *before, int64_t blocks, int64_t *count)
+ * follow each other. Where only the total is wanted `before` is NULL, and the words are counted
+ * here. */
+__global__ void __launch_bounds__(1024)
+    add_blocks(const uint32_t *word, int64_t *before, int64_t blocks, int64_t *count)
 {
     __shared__ int64_t of_warp[WORD];
     const int lane = (int)(threadIdx.x % WORD), warp = (int)(threadIdx.x / WORD);
     const int64_t each = (blocks + 1023) / 1024, from = (int64_t)threadIdx.x * each,
                   end = from + each < blocks ? from + each : blocks;
     int64_t mine = 0;
-    for (int64_t b = from; b < end; b++) mine += before[b];
+    for (int64_t b = from; b < end; b++) mine += before ? before[b] : marked_in(word, b);
     int64_t sum = mine; /* of the lanes up to this one */
     for (int k = 1; k < WORD; k *= 2) {
         const int64_t other = __shfl_up_sync(0xffffffffu, sum, (unsigned)k);
@@ -105,12 +114,12 @@ __global__ void __launch_bounds__(1024) add_blocks(int64_t *before, int64_t bloc
     __syncthreads();
     sum -= mine;
     for (int w = 0; w < warp; w++) sum += of_warp[w];
-    for (int64_t b = from; b < end; b++) {
+    for (int64_t b = from; before && b < end; b++) {
         const int64_t here = before[b];
         before[b] = sum;
         sum += here;
     }
-    if (threadIdx.x == 1023 && count) *count = sum;
+    if (threadIdx.x == 1023 && count) *count = before ? sum : sum + mine;
 }
 
 /* ---- random numbers: those of fth_random_normal_at ---- */
@@ -403,11 +412,12 @@ fth_status run_unwanted(const fth_call *call)
 fth_status run_count(const fth_call *call)
 {
     const int64_t blocks = call->out[0].extent[0];
-    int64_t *before = (int64_t *)call->out[0].data;
-    if (blocks > 0)
-        FTH_LAUNCH(count_blocks, blocks_of(blocks), THREADS, fth_cuda_stream(call),
-                   (const uint32_t *)call->in[0].data, before, blocks);
-    FTH_LAUNCH(add_blocks, 1, 1024, fth_cuda_stream(call), before, blocks,
+    const uint32_t *word = (const uint32_t *)call->in[0].data;
+    int64_t *before = (int64_t *)call->out[0].data; /* NULL: only the total is wanted */
+    if (blocks > 0 && before)
+        FTH_LAUNCH(count_blocks, blocks_of(blocks), THREADS, fth_cuda_stream(call), word, before,
+                   blocks);
+    FTH_LAUNCH(add_blocks, 1, 1024, fth_cuda_stream(call), word, before, blocks,
                (int64_t *)call->out[1].data);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
