@@ -79,7 +79,7 @@ fth_status pt_block_axis(pt_block *b, const char *axis, int64_t size, const char
         FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: axis '%s' is %lld in %s but %lld in %s", b->name, axis,
                  (long long)b->axis[i].size, b->axis[i].shape, (long long)size, whose);
         fth_err_hint(err,
-                     "each item needs one of the other array: nothing is repeated or left out");
+                     "both arrays need the same number of items: nothing is broadcast or dropped");
         return FTH_E_FILE_SHAPE;
     }
     if (b->n_axes == PT_BLOCK_AXES) return no_room(b, err);

@@ -1,8 +1,8 @@
 /* block.h - one building block of the instrument on the arrays of a file.
  *
- * A block reads arrays of an NPZ by name, gives their axes names, builds a graph and puts values
- * into another NPZ. An axis that two arrays have in different sizes is refused with both shapes.
- * Arrays are read whole: blocks are for looking closely, not for scans.
+ * A block reads arrays of an NPZ by name, names their axes, builds a graph and writes values
+ * to another NPZ. An axis of different sizes in two arrays is refused with both shapes.
+ * Arrays are read whole: blocks are for debugging, not for scans.
  */
 #ifndef PTYCHO_BLOCKS_BLOCK_H
 #define PTYCHO_BLOCKS_BLOCK_H
@@ -16,11 +16,11 @@ typedef struct pt_array {
     char name[32];
     fth_dtype dtype;
     int n_axes;
-    int64_t size[FTH_MAX_AXES]; /* axes of one element may have been left out */
+    int64_t size[FTH_MAX_AXES]; /* after squeezing axes of one element */
 } pt_array;
 
 typedef struct pt_block {
-    const char *name; /* of the operation, for messages */
+    const char *name; /* name of the operation, for messages */
     fth_context *ctx;
     fth_mem *mem;
     const fth_config *cfg;
@@ -30,7 +30,7 @@ typedef struct pt_block {
     pt_array array[PT_BLOCK_ARRAYS];
     int n_arrays;
     struct {
-        char name[16], shape[160]; /* the axis, and the array that said its size */
+        char name[16], shape[160]; /* the axis, and the array that set its size */
         int64_t size;
     } axis[PT_BLOCK_AXES];
     int n_axes;
@@ -39,7 +39,7 @@ typedef struct pt_block {
         fth_val v;
     } out[PT_BLOCK_OUTS];
     int n_outs;
-    pt_model model; /* of blocks that have one */
+    pt_model model; /* of blocks that build a network */
 } pt_block;
 
 /* Read an array; FTH_E_FILE_KEY lists what the file has. It lives as long as the block. */
@@ -62,10 +62,10 @@ fth_dtype pt_block_real(const pt_block *b, const pt_array *a);
 fth_status pt_block_made(pt_block *b, const char *name, fth_dtype dtype, const char *axes,
                          int n_axes, const int64_t *size, const void *data, fth_val *out,
                          fth_err *err);
-/* Say that a value is written under this name. */
+/* Write a value under this name. */
 void pt_block_put(pt_block *b, const char *name, fth_val v);
 
-/* What blocks do, by name. */
+/* The table of blocks. */
 typedef struct pt_block_kind {
     const char *name, *reads, *writes;
     bool no_input; /* it reads no file */
@@ -73,7 +73,7 @@ typedef struct pt_block_kind {
 } pt_block_kind;
 extern const pt_block_kind pt_block_kinds[]; /* ends with a row that has no name */
 
-/* Declare prow and pcol: M of the file, or large enough for the positions read before. */
+/* Declare prow and pcol: M of the file, or large enough for the positions already read. */
 fth_status pt_block_region(pt_block *b, int64_t n, int64_t *side, fth_err *err);
 
 fth_status pt_block_cnn(pt_block *b, fth_err *err);

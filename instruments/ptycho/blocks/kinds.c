@@ -42,7 +42,7 @@ static fth_status read_int(pt_block *b, const char *name, int64_t *out, fth_err 
         *out = *(const int32_t *)p;
     else
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: '%s' is expected to be a whole number, i32 or "
+                        "%s: '%s': expected an integer scalar, i32 or "
                         "i64 without axes",
                         b->name, name);
     return FTH_OK;
@@ -152,7 +152,7 @@ static fth_status loss(pt_block *b, fth_err *err)
 
 /* ---- groups and canvases ---- */
 
-/* Numbers of f64, now: what is built of the rest depends on them. */
+/* f64 values, read now: the rest of the graph depends on them. */
 static fth_status find_list(pt_block *b, fth_val v, const char *name, fth_tensor **out,
                             fth_err *err)
 {
@@ -259,9 +259,9 @@ static fth_status stitch(pt_block *b, fth_err *err)
     return s;
 }
 
-/* ---- what is made up ---- */
+/* ---- synthetic probes and objects ---- */
 
-/* An image of n by n numbers that `fill` makes. */
+/* An n by n image that `fill` writes. */
 static fth_status put_made(pt_block *b, const char *name, int64_t n,
                            fth_status (*fill)(pt_block *b, int64_t n, double *out, fth_err *err),
                            fth_err *err)

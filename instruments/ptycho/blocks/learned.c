@@ -1,7 +1,7 @@
 /* learned.c - the blocks of the learned path: the network alone, and one step of training. */
 #include "block.h"
 
-/* Energy of a pattern, on average over all of them. */
+/* Mean energy of a pattern. */
 static double mean_energy(const pt_array *x)
 {
     const int64_t patterns = x->size[0] * x->size[1], pixels = x->size[2] * x->size[3];
@@ -24,7 +24,7 @@ static fth_status prepare(pt_block *b, pt_model_options *opt, fth_val *x, const 
     if (a->dtype != FTH_F32 && a->dtype != FTH_F64)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: 'X' is %s, expected f32 or f64", b->name,
                         fth_dtype_name(a->dtype));
-    /* gradients are small differences of large numbers: single only where it is asked for */
+    /* gradients are small differences of large numbers: single precision only on request */
     const fth_dtype real = fth_config_is_given(b->cfg, "precision") ? pt_block_real(b, a) : FTH_F64;
     FTH_TRY(pt_block_input(b, a, "group chan row col", real, x, err));
     if (a->size[2] != a->size[3])
@@ -102,7 +102,7 @@ fth_status pt_block_step(pt_block *b, fth_err *err)
     if (fth_config_choice(b->cfg, "normalisation") == 1)
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "step: normalisation dataset takes the scale of an object, and step reads "
-                        "none: leave it out");
+                        "none: leave normalisation out");
     FTH_TRY(prepare(b, &opt, &x, &a, err));
     FTH_TRY(pt_block_probe(b, opt.real, &probe, err));
     const pt_array *p = &b->array[b->n_arrays - 1];

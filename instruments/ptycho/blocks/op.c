@@ -20,13 +20,14 @@ static const pt_block_kind *kind_of(const char *name, fth_err *err)
         const size_t n = strlen(names);
         snprintf(names + n, sizeof names - n, "%s%s", n ? " " : "", k->name);
     }
-    FTH_FAIL(err, FTH_E_COMMAND, "'%.100s' is no building block: there are %s", name, names);
+    FTH_FAIL(err, FTH_E_COMMAND, "'%.100s' is not a building block; expected one of %s", name,
+             names);
     const int near = fth_word_nearest(names, name);
     if (near >= 0) fth_err_hint(err, "did you mean '%s'?", pt_block_kinds[near].name);
     return NULL;
 }
 
-/* What is written: names and shapes of the values. */
+/* Names and shapes of the values that are written. */
 static void items_of(const pt_block *b, fth_file_item *item)
 {
     for (int i = 0; i < b->n_outs; i++) {
@@ -148,15 +149,15 @@ const fth_verb pt_verb_op = {
     .brief = "apply one building block to the arrays of a file",
     .doc =
         "Reads arrays by name from an NPZ file, applies one operation of the instrument, and "
-        "writes the results to another: for tests, and for finding a mistake in data or in "
-        "another program. Axes have names, and an axis that two arrays have in different sizes "
-        "is refused with both.\n\n"
+        "writes the results to another: for tests, and to find mistakes in data or in other "
+        "programs. Axes have names; an axis of different sizes in two arrays is refused with both "
+        "shapes.\n\n"
         "translate (images, offsets_xy -> out), merge (patches, coords_relative, M, probe -> "
         "merged), extract (region, coords_relative, N -> patches), diffract (obj, probe -> "
         "amplitude), loss (amplitude, observed_amp -> mae, nll), group (xcoords, ycoords -> "
         "idx, off, rel), stitch (patches, off, coords_relative, probe -> canvas, canvas_origin), "
         "probe and object (nothing "
-        "-> probe, object: the default probe, an object, drawn on its own size), cnn (X -> amp, "
+        "-> probe, object: the default probe, an object, drawn at its own size), cnn (X -> amp, "
         "phase), "
         "step (X, coords_relative, probe -> loss, pred, grad_w, and grad.NAME of every "
         "parameter). cnn and step have weights by a formula: sin(0.37 k + 0.11 length of the "

@@ -8,16 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Another orientation fits better when its R is below this share of the present one's. */
+/* Another orientation fits better when its R is below this fraction of the current one. */
 static const double clearly = 0.85, tie = 0.98;
 
-enum { PIECE = 1 << 20 }; /* bytes of the object that are read at once */
+enum { PIECE = 1 << 20 }; /* bytes of the object per read */
 
 typedef struct verdict {
     pt_survey survey;
     pt_orientation tried[PT_ORIENTATIONS];
-    int64_t patterns; /* that were reconstructed; 0: none */
-    int best;         /* 0 is as the scan is read now */
+    int64_t patterns; /* patterns that were reconstructed; 0: none */
+    int best;         /* 0: as the scan is read now */
     bool better, sign_is_open;
 } verdict;
 
@@ -28,11 +28,11 @@ static void judge(verdict *v)
         if (t[k].r < (v->best ? 1 : tie) * t[v->best].r || (isnan(t[v->best].r) && !isnan(t[k].r)))
             v->best = k;
     v->better = v->best != 0 && (isnan(t[0].r) || t[v->best].r < clearly * t[0].r);
-    /* flipping both is the other sign */
+    /* flipping both axes negates the positions */
     v->sign_is_open = fabs(t[3].r - t[0].r) < 0.02 * fabs(t[0].r);
 }
 
-/* The keys that turn the file's own positions into those of an orientation. */
+/* The keys that give the positions of the file this orientation. */
 static void keys_of(const pt_scan_options *now, const pt_orientation *o, char *text, size_t bytes)
 {
     const bool fx = (now->swap_xy ? o->flip_y : o->flip_x) != now->flip_x,
@@ -56,7 +56,7 @@ static fth_status tell_orientation(pt_scan *scan, const pt_scan_options *opt, co
     if (v->better) {
         keys_of(opt, &v->tried[v->best], keys, sizeof keys);
         snprintf(text, sizeof text,
-                 "another orientation of the positions fits better: R %.4f with %s, %.4f as it is",
+                 "another orientation of the positions fits better: R %.4f with %s, %.4f now",
                  v->tried[v->best].r, keys, v->tried[0].r);
         FTH_TRY(note(scan, text, err));
         if (!opt->strict) return FTH_OK;
@@ -65,8 +65,8 @@ static fth_status tell_orientation(pt_scan *scan, const pt_scan_options *opt, co
     }
     if (v->sign_is_open)
         return note(scan,
-                    "the sign of the positions cannot be told from the patterns: the probe is its "
-                    "own mirror image, or not known well enough",
+                    "the patterns do not determine the sign of the positions: the probe is its own "
+                    "mirror image, or is not known well enough",
                     err);
     return FTH_OK;
 }
@@ -93,7 +93,7 @@ static void print(FILE *out, const pt_scan *scan, const verdict *v)
     }
     for (int64_t i = 0; i < fth_texts_count(scan->notes); i++)
         fprintf(out, "warning     %s\n", fth_texts_get(scan->notes, i));
-    if (fth_texts_count(scan->notes) == 0) fprintf(out, "nothing is wrong\n");
+    if (fth_texts_count(scan->notes) == 0) fprintf(out, "no problems found\n");
 }
 
 static void write(fth_json_writer *w, const pt_scan *scan, const verdict *v)
@@ -124,8 +124,7 @@ static void write(fth_json_writer *w, const pt_scan *scan, const verdict *v)
 
 /* ---- the verb ---- */
 
-/* To the end, where what is packed has its checksum: nothing else of a check looks at the object.
- */
+/* Read to the end, where compressed data have their checksum: nothing else reads the object. */
 static fth_status read_object(pt_scan *scan, fth_err *err)
 {
     const fth_source *o = &scan->object;
@@ -149,7 +148,7 @@ static fth_status look(pt_scan *scan, const fth_config *cfg, const pt_scan_optio
     FTH_TRY(pt_scan_survey(scan, NULL, NULL, &v->survey, err));
     FTH_TRY(read_object(scan, err));
     FTH_TRY(pt_probe_settle(scan, cfg, err));
-    /* patterns that do not overlap fit in every orientation, on a canvas that may be huge */
+    /* patterns without overlap fit in every orientation, on a canvas that may be huge */
     if (pt_scan_spacing(scan) > (double)scan->N) return FTH_OK;
     FTH_TRY(pt_orient(scan, v->tried, &v->patterns, err));
     if (v->patterns) judge(v);
@@ -185,12 +184,12 @@ static const fth_flag flags[] = {
 const fth_verb pt_verb_check = {
     .name = "check",
     .args = "SCAN",
-    .brief = "find what is wrong with a scan before it is reconstructed",
-    .doc = "Reads all of the patterns: NaN, negative numbers and data that are zero everywhere end "
-           "it with exit code 3, as do arrays that do not fit together. Then 48 patterns in the "
-           "middle of the scan are reconstructed with the positions in each of their 8 "
-           "orientations, and it says which keys (flip_x, flip_y, swap_xy) fit better than those "
-           "in use. Flipping both axes is the other sign.\n"
+    .brief = "find problems of a scan before it is reconstructed",
+    .doc = "Reads all patterns: NaN, negative values, data that are zero everywhere and arrays of "
+           "mismatched shapes end it with exit code 3. Then it reconstructs 48 patterns in the "
+           "middle of the scan with the positions in each of their 8 orientations, and names the "
+           "keys (flip_x, flip_y, swap_xy) that fit better than those in use. Flipping both axes "
+           "negates the positions.\n"
            "\n"
            "With --json: patterns, size, mean_counts, orientations with their R-factors, best, "
            "another_fits_better, warnings.",

@@ -1,4 +1,4 @@
-/* check.h - `fathom ptycho check SCAN`: everything that can be wrong with a scan, before it is run.
+/* check.h - `fathom ptycho check SCAN`: find problems of a scan before it is reconstructed.
  */
 #ifndef PTYCHO_CHECK_H
 #define PTYCHO_CHECK_H

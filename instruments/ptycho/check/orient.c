@@ -1,8 +1,8 @@
 /* orient.c - see orient.h.
  *
- * Frames and positions of different handedness disagree where patterns overlap, and no object
- * explains them. Whether the sign is right shows only where the probe is not its own mirror image:
- * positions of the other sign give the conjugate, mirrored object.
+ * Where the handedness of frames and positions differs, overlapping patterns contradict each other
+ * and no object fits them. The sign is determined only by a probe that is not its own mirror image:
+ * negated positions give the conjugate, mirrored object.
  */
 #include "orient.h"
 
@@ -44,7 +44,7 @@ static int by_index(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* Those nearest to the middle, in the order of the file. */
+/* The patterns nearest to the middle, in the order of the file. */
 static fth_status choose(work *w, fth_err *err)
 {
     const pt_scan *scan = w->scan;
@@ -90,7 +90,7 @@ static fth_status load_frames(work *w, fth_err *err)
     return FTH_OK;
 }
 
-/* Of each pattern, and counts of pixels that are left out become 0: they may be anything. */
+/* The mask of each pattern; counts of masked pixels become 0, since they may be anything. */
 static fth_status load_masks(work *w, fth_err *err)
 {
     const pt_scan *scan = w->scan;
@@ -112,9 +112,9 @@ static fth_status load_masks(work *w, fth_err *err)
     return FTH_OK;
 }
 
-/* ---- the probe on coarser pixels ---- */
+/* ---- the probe resampled to coarser pixels ---- */
 
-/* One axis: the lowest `n` of N frequencies of a line, and back on n samples. */
+/* Along one axis: the lowest `n` of N frequencies of a line, transformed back to n samples. */
 static void coarsen_line(const fth_c128 *in, int64_t step, int64_t N, fth_c128 *out,
                          int64_t out_step, int64_t n)
 {

@@ -12,7 +12,7 @@ typedef struct pt_orientation {
 } pt_orientation;
 
 /* A few patterns around the middle of the scan are reconstructed in each orientation, within their
- * central 64 pixels. Flipping both axes is the other sign of the positions. The scan has a probe.
+ * central 64 pixels. Flipping both axes negates the positions. The scan has a probe.
  * *patterns is how many were used; 0: too few overlap, and nothing was tried. */
 fth_status pt_orient(pt_scan *scan, pt_orientation out[PT_ORIENTATIONS], int64_t *patterns,
                      fth_err *err);

@@ -19,8 +19,8 @@ typedef struct work {
     const pt_comparison *c;
     fth_mem *mem;
     pt_found found[PT_MOST_COMPARED];
-    pt_image aligned[PT_MOST_COMPARED]; /* then cut to one size */
-    pt_image truth;                     /* that the first was compared with */
+    pt_image aligned[PT_MOST_COMPARED]; /* later cropped to one size */
+    pt_image truth;                     /* the truth that the first was compared with */
 } work;
 
 /* ---- names ---- */
@@ -55,7 +55,8 @@ fth_status pt_candidate_parse(pt_candidate *out, const char *word, fth_err *err)
         n = (size_t)(end - from);
     }
     if (!is_name(from, n))
-        return FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' gives no name: write NAME=FILE", word);
+        return FTH_FAIL(err, FTH_E_COMMAND, "no name can be derived from '%.200s': write NAME=FILE",
+                        word);
     memcpy(out->name, from, n);
     return FTH_OK;
 }
@@ -67,7 +68,8 @@ static fth_status check_names(const pt_comparison *c, fth_err *err)
             const char *other = j == i ? TRUTH_NAME : c->model[j].name;
             if (strcmp(c->model[i].name, other) == 0)
                 return FTH_FAIL(err, FTH_E_COMMAND,
-                                "two objects are called '%s': name them apart, NAME=FILE", other);
+                                "two objects are called '%s': give them different names, NAME=FILE",
+                                other);
         }
     return FTH_OK;
 }
@@ -118,7 +120,7 @@ static fth_status save_npz(fth_mem *mem, const char *path, const entry *e, int n
     return s;
 }
 
-/* Objects as they are in their files. */
+/* Objects as stored in their files. */
 static fth_status save_raw(const work *w, fth_err *err)
 {
     const pt_comparison *c = w->c;

@@ -8,7 +8,7 @@ extern const fth_verb pt_verb_compare;
 
 enum { PT_MOST_COMPARED = 7 }; /* and the truth */
 
-/* A model: its name, for tables and files, and where its reconstruction lies. */
+/* A model: its name in tables and files, and the path of its reconstruction. */
 typedef struct pt_candidate {
     char name[48];
     const char *path;
@@ -20,8 +20,8 @@ typedef struct pt_comparison {
     const char *truth, *folder;
     const pt_candidate *model;
     int n;
-    FILE *out;              /* a table for people; NULL: none */
-    fth_json_writer *facts; /* the same for programs; NULL: none */
+    FILE *out;              /* a human-readable table; NULL: none */
+    fth_json_writer *facts; /* the same as JSON; NULL: none */
 } pt_comparison;
 
 /* comparison_plot.png, comparison_metrics.csv, NAME_frc_curves.csv, frc.png, reconstructions.npz

@@ -68,12 +68,12 @@ const fth_verb pt_verb_compare = {
     .name = "compare",
     .args = "TRUTH NAME=RECON ...",
     .brief = "compare several reconstructions with one truth, side by side",
-    .doc = "Each RECON is a file as 'evaluate' takes it; without NAME= it is called by its folder "
-           "or its own name. All are registered to the truth and compared as 'evaluate' does.\n"
+    .doc = "Each RECON is a file as 'evaluate' takes it; without NAME= it is named after its "
+           "folder or file. All are registered to the truth and compared as 'evaluate' does.\n"
            "\n"
            "Files: comparison_plot.png (phases above, amplitudes below, the truth last, colours "
            "from its 10th to its 90th percentile), comparison_metrics.csv, NAME_frc_curves.csv, "
-           "frc.png, reconstructions.npz (as they are) and reconstructions_aligned.npz (as they "
+           "frc.png, reconstructions.npz (as stored) and reconstructions_aligned.npz (as they "
            "are compared).",
     .max_args = 1 + PT_MOST_COMPARED,
     .flag = flags,

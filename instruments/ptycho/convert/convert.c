@@ -76,7 +76,7 @@ static fth_status convert(const pt_call *call, fth_err *err)
     pt_scan_options opt;
     const int target = target_of(to);
     if (target < 0) {
-        FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format", to);
+        FTH_FAIL(err, FTH_E_COMMAND, "%s: the extension names no format", to);
         fth_err_hint(err, "scans are written as .npz, .h5 (product) and .cxi");
         return FTH_E_COMMAND;
     }
@@ -117,12 +117,12 @@ const fth_verb pt_verb_convert = {
     .args = "IN OUT",
     .brief = "write a scan in another format: .npz, .h5 (product) or .cxi",
     .doc = "IN is an NPZ of PtychoPINN, a CXI file, a .ptyd of ptypy, a product file of Ptychodus, "
-           "or any HDF5 file with the keys hdf5.*. Frames may be cut (--crop) and binned (--bin) "
-           "on the way.\n"
+           "or any HDF5 file with the keys hdf5.*. Frames can be cropped (--crop) and binned "
+           "(--bin) on the way.\n"
            "\n"
            "Product and CXI files have lengths in metres: where IN lacks them, give --energy_eV, "
-           "--distance_m and --detector_pixel_m. Positions are written as they are read, so flips "
-           "and signs are settled in OUT.",
+           "--distance_m and --detector_pixel_m. Positions are written after flips and signs are "
+           "applied, so OUT needs neither.",
     .max_args = 2,
     .flag = flags,
     .heeds = "plan json quiet",

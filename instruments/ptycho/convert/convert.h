@@ -6,7 +6,7 @@
 
 extern const fth_verb pt_verb_convert;
 
-/* Files whole or not at all. */
+/* Files appear whole or not at all. */
 fth_status pt_convert_npz(pt_scan *scan, const char *path, fth_err *err);
 fth_status pt_convert_product(pt_scan *scan, const char *path, fth_err *err);
 fth_status pt_convert_cxi(pt_scan *scan, const char *path, fth_err *err);

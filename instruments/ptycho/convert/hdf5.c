@@ -31,7 +31,7 @@ static fth_status put_attr(fth_h5_writer *w, const char *object, const char *nam
     return fth_h5_put_attr_f64(w, object, name, &v, 1, err);
 }
 
-/* c128 of memory as c64. */
+/* c128 in memory, written as c64. */
 static fth_status put_complex(fth_h5_writer *w, fth_mem *mem, const char *name, int n_axes,
                               const int64_t *size, const fth_c128 *from, fth_err *err)
 {
@@ -46,7 +46,7 @@ static fth_status put_complex(fth_h5_writer *w, fth_mem *mem, const char *name, 
     return s;
 }
 
-/* Frames of a source, a frame to a chunk so that any of them can be read alone. */
+/* Frames of a source, one per HDF5 chunk, so that each can be read alone. */
 static fth_status put_frames(fth_h5_writer *w, pt_scan *scan, const char *name,
                              const fth_source *from, fth_err *err)
 {
@@ -68,8 +68,8 @@ static fth_status need_pixel(const pt_scan *scan, const char *path, fth_err *err
     const pt_meta *m = &scan->meta;
     if (m->energy_eV > 0 && m->distance_m > 0 && m->pixel_m > 0) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_KEY,
-             "%s: a file of that format has lengths in metres, and %s does not say its%s%s%s", path,
-             scan->path, m->energy_eV > 0 ? "" : " energy", m->distance_m > 0 ? "" : " distance",
+             "%s: this format stores lengths in metres, and %s lacks its%s%s%s", path, scan->path,
+             m->energy_eV > 0 ? "" : " energy", m->distance_m > 0 ? "" : " distance",
              m->detector_pixel_m > 0 ? "" : " detector pixel");
     fth_err_hint(err, "give --energy_eV, --distance_m and --detector_pixel_m");
     return FTH_E_FILE_KEY;
@@ -156,7 +156,7 @@ static fth_status write_product(fth_h5_writer *w, pt_scan *scan, fth_err *err)
 #define INSTRUMENT ENTRY "/instrument_1"
 #define DETECTOR INSTRUMENT "/detector_1"
 
-/* The sample moves the other way than the probe. */
+/* The sample moves opposite to the probe. */
 static fth_status cxi_translation(fth_h5_writer *w, pt_scan *scan, fth_err *err)
 {
     static const char *const places[] = {ENTRY "/sample_1/geometry_1/translation",

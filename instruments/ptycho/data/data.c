@@ -11,8 +11,8 @@ bool pt_job_is_learned(const fth_config *cfg)
     return strcmp(fth_config_text(cfg, "method"), "learn") == 0;
 }
 
-/* What is simulated where no files are named: a scan, and for learning a second one if it has
- * patterns. */
+/* What is simulated when no files are named: a scan, and for learning a second one where
+ * n_test_images is above 0. */
 static bool is_simulated(const fth_config *cfg, bool test)
 {
     if (fth_config_has(cfg, "train_data_file")) return false;
@@ -62,7 +62,7 @@ fth_status pt_data_stage_plan(const fth_stage_call *call, fth_stage_plan *out, F
     return FTH_OK;
 }
 
-/* Open a scan and look at every pattern: what is wrong ends the job here. */
+/* Open a scan and check every pattern: invalid data end the job here. */
 static fth_status look_at(const fth_stage_call *call, const char *path, fth_err *err)
 {
     pt_scan scan;

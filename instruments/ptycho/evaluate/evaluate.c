@@ -19,7 +19,7 @@ pt_metrics_options pt_evaluate_options(const fth_config *cfg)
 
 /* ---- against a truth ---- */
 
-/* What both show of the sample, cut out of each. */
+/* The part of the sample that both show, cropped from each. */
 static fth_status cut_out(const pt_evaluation *e, const pt_recon *truth, const pt_recon *recon,
                           int64_t margin, pt_image *t, pt_image *r, fth_err *err)
 {
@@ -46,7 +46,7 @@ static fth_status compare(const pt_evaluation *e, const pt_recon *truth, const p
     return s;
 }
 
-/* Only where both halves were scanned: around it lies what neither has seen, and that agrees. */
+/* Only where both halves were scanned: unscanned borders are equal in both and would correlate. */
 static fth_status correlate_halves(const pt_evaluation *e, const pt_recon *second,
                                    const pt_recon *first, pt_found *out, fth_err *err)
 {
@@ -79,7 +79,7 @@ static fth_status explain(const pt_evaluation *e, const pt_recon *recon, pt_foun
     fth_status s = FTH_OK;
     if (!recon->probe)
         s = FTH_FAIL(err, FTH_E_FILE_KEY,
-                     "%s has no probe: patterns of %s cannot be predicted without one", recon->path,
+                     "%s has no probe, which predicting the patterns of %s needs", recon->path,
                      e->truth);
     if (recon->positions && recon->n_positions == scan.n) {
         x.x = fth_tensor_data(recon->positions);
@@ -89,7 +89,7 @@ static fth_status explain(const pt_evaluation *e, const pt_recon *recon, pt_foun
     if (s == FTH_OK) s = pt_scan_view(&scan, PT_COUNTS, FTH_F32, &x.counts, err);
     if (s == FTH_OK) s = pt_residual_compute(&out->residual, e->ctx, &x, err);
     out->has_residual = s == FTH_OK;
-    /* patterns that were divided by an intensity scale: a deviance is of photons */
+    /* undo the intensity scale of the patterns: the deviance is of photons */
     if (isfinite(scan.meta.intensity_scale))
         out->residual.deviance *= scan.meta.intensity_scale * scan.meta.intensity_scale;
     if (out->pixel_m == 0 && isfinite(scan.meta.pixel_m)) out->pixel_m = scan.meta.pixel_m;
@@ -109,7 +109,7 @@ static fth_status with_recon(const pt_evaluation *e, const pt_recon *recon, pt_f
     fth_status s = pt_recon_open(&truth, mem, e->truth, &missing);
     const bool has_truth = s == FTH_OK;
     out->pixel_m = recon->pixel_m > 0 ? recon->pixel_m : truth.pixel_m;
-    /* a scan without an object has its patterns to compare with */
+    /* without an object in the scan, compare with its patterns */
     if (!has_truth && (!patterns || (s != FTH_E_FILE_KEY && s != FTH_E_FILE_FORMAT))) {
         if (err) *err = missing;
         return s;

@@ -15,13 +15,13 @@ fth_status pt_evaluate_stage_files(const fth_stage_call *call, fth_file_list *li
 
 typedef struct pt_evaluation {
     fth_context *ctx;
-    const fth_config *config; /* section EVALUATE, and DATA for patterns */
+    const fth_config *config; /* keys of the section EVALUATE, and DATA for patterns */
     const char *recon, *truth;
     const char *folder; /* of the files */
     bool no_figures;
 } pt_evaluation;
 
-/* What was found; ends with pt_found_clear. */
+/* Results; free them with pt_found_clear. */
 typedef struct pt_found {
     pt_metrics metrics;
     pt_residual residual;
@@ -34,8 +34,8 @@ typedef struct pt_found {
 /* Metrics of files, without writing any. `aligned` and `compared` may be NULL. */
 fth_status pt_evaluate_files(const pt_evaluation *e, pt_found *out, pt_image *aligned,
                              pt_image *compared, fth_err *err);
-/* The same, and metrics.json, CSVs and figures in the folder, which is made as needed; nothing is
- * written when the comparison fails. */
+/* The same, and write metrics.json, CSVs and figures to the folder, which is created as needed;
+ * nothing is written when the comparison fails. */
 fth_status pt_evaluate(const pt_evaluation *e, pt_found *out, fth_err *err);
 pt_verdict pt_found_verdict(const pt_found *f);
 void pt_found_clear(pt_found *f); /* an empty one is allowed */

@@ -4,7 +4,7 @@
 
 const fth_stage_file pt_evaluate_leaves[] = {{PT_METRICS_JSON, "metrics", false}, {0}};
 
-/* The file to compare with: as the config says, or the scan that was reconstructed. */
+/* The file to compare with: truth_file, or the scan that was reconstructed. */
 static fth_status find_truth(const fth_stage_call *call, char path[FTH_PATH], fth_err *err)
 {
     if (!fth_config_has(call->config, "truth_file"))
@@ -47,7 +47,7 @@ fth_status pt_evaluate_stage_plan(const fth_stage_call *call, fth_stage_plan *ou
     return FTH_OK;
 }
 
-/* Files beside metrics.json depend on what there was to compare with. */
+/* Which files lie beside metrics.json depends on what was compared. */
 static fth_status tell_files(const fth_stage_call *call, const pt_found *f, fth_err *err)
 {
     static const struct {

@@ -2,7 +2,7 @@
 #include "../settings/verb.h"
 #include "evaluate.h"
 
-/* Where files go: --out, or beside the reconstruction. */
+/* Output folder: --out, or that of the reconstruction. */
 static fth_status find_folder(char folder[FTH_PATH], const char *recon, fth_flag_value_fn *value,
                               void *user, const fth_config *cfg, fth_err *err)
 {
@@ -15,7 +15,7 @@ static fth_status find_folder(char folder[FTH_PATH], const char *recon, fth_flag
     return fth_path_parent(folder, plain, err);
 }
 
-/* Under --plan: what is held is the objects and about 22 numbers of 8 bytes for each pixel. */
+/* For --plan: the objects, and about 22 values of 8 bytes per pixel. */
 static fth_status plan(fth_answer *a, fth_context *ctx, char *const *arg, fth_err *err)
 {
     pt_recon r = {0};
@@ -61,12 +61,13 @@ static fth_status work(const pt_call *call, fth_err *err)
 
 PT_RUN(2, "a reconstruction and a truth are", "fathom ptycho evaluate RECON TRUTH --out DIR", work)
 
-static const fth_flag flags[] = {
-    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results; that of RECON by itself"},
+static const fth_flag flags[] = {{.name = "out",
+                                  .value = FTH_FLAG_DIR,
+                                  .doc = "folder of the results; default: the folder of RECON"},
 #define DATA(...) __VA_ARGS__,
 #define EVALUATE(...) __VA_ARGS__,
 #include "../settings/flags.inc"
-    {0}};
+                                 {0}};
 
 const fth_verb pt_verb_evaluate = {
     .name = "evaluate",
@@ -76,10 +77,11 @@ const fth_verb pt_verb_evaluate = {
         "RECON is a reconstruction.npz, a product HDF5 file or a .npy; TRUTH the same, or a scan "
         "with objectGuess. FILE:NAME takes the array NAME of a file.\n"
         "\n"
-        "The truth is cut to the scanned part, the reconstruction registered to it to a fiftieth "
-        "of a pixel, phases are aligned and amplitudes scaled; then MAE, MSE, PSNR, SSIM, MS-SSIM "
-        "and the Fourier ring correlation, each for amplitude and phase. A number that does not "
-        "exist, such as SSIM with a constant truth, is NaN, and 'undefined' says why.\n"
+        "The truth is cropped to the scanned part, the reconstruction registered to it to a "
+        "fiftieth of a pixel, phases are aligned and amplitudes scaled; the metrics are MAE, MSE, "
+        "PSNR, SSIM, MS-SSIM "
+        "and the Fourier ring correlation, each for amplitude and phase. A metric that is "
+        "undefined, such as SSIM with a constant truth, is NaN, and 'undefined' says why.\n"
         "\n"
         "A scan without an object is compared by its patterns: R-factor, Fourier error and "
         "Poisson deviance; --residuals true does that beside a truth. With --halves true both "

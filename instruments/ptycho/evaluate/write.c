@@ -224,7 +224,7 @@ fth_status pt_verdicts_draw_frc(const pt_verdict *v, int n, fth_mem *mem, const 
     return pt_figure_finish(fig, path, bytes, err);
 }
 
-/* ---- for people ---- */
+/* ---- human-readable table ---- */
 
 static void print_metrics(const pt_verdict *v, FILE *out)
 {
@@ -241,7 +241,7 @@ static void print_metrics(const pt_verdict *v, FILE *out)
     fprintf(out, "complex_correlation %.5f\n", m->correlation);
     if (m->registered)
         fprintf(out, "shift        y %.2f, x %.2f px%s\n", m->shift.y, m->shift.x,
-                m->far ? ": more than a quarter of the image, look at it" : "");
+                m->far ? ": more than a quarter of the image, check it" : "");
     fprintf(out, "compared     %lld x %lld px\n", (long long)m->rows, (long long)m->cols);
 }
 

@@ -14,9 +14,9 @@
 #define PT_FRC_PNG "frc.png"
 #define PT_EVALUATION_PNG "evaluation.png"
 
-/* What is known of one reconstruction; what is NULL is left out. */
+/* Results of one reconstruction; NULL parts are left out. */
 typedef struct pt_verdict {
-    const char *name; /* of the model; NULL where there is one alone */
+    const char *name; /* name of the model; NULL when there is only one */
     const pt_metrics *metrics;
     const pt_residual *residual;
     const pt_halves *halves;
@@ -24,11 +24,11 @@ typedef struct pt_verdict {
     double pixel_m; /* 0: not known */
 } pt_verdict;
 
-/* The members of a JSON object: "mae": [amplitude, phase], ... NaN stands as Python writes it, and
- * "undefined" says why. */
+/* Members of a JSON object: "mae": [amplitude, phase], ... NaN is written as Python does, and
+ * "undefined" gives the reason. */
 void pt_verdict_json(const pt_verdict *v, fth_json_writer *w);
 fth_status pt_verdict_save_json(const pt_verdict *v, fth_mem *mem, const char *path, fth_err *err);
-/* metric,amplitude,phase; of several models metric,NAME_amplitude,NAME_phase,... */
+/* metric,amplitude,phase; for several models metric,NAME_amplitude,NAME_phase,... */
 fth_status pt_verdicts_save_csv(const pt_verdict *v, int n, fth_mem *mem, const char *path,
                                 fth_err *err);
 /* Correlation by ring, with the thresholds of half a bit and one bit. */
@@ -37,7 +37,7 @@ fth_status pt_verdict_save_curves(const pt_verdict *v, fth_mem *mem, const char 
 /* The curves of several models in one figure: amplitude left, phase right. */
 fth_status pt_verdicts_draw_frc(const pt_verdict *v, int n, fth_mem *mem, const char *path,
                                 uint64_t *bytes, fth_err *err);
-/* A table for people. */
+/* A human-readable table. */
 void pt_verdict_print(const pt_verdict *v, FILE *out);
 
 #endif

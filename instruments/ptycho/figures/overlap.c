@@ -1,7 +1,7 @@
-/* overlap.c - how many patterns light each place of the object, and where they were taken.
- *
- * The probe counts as a disc of its effective area, (sum I)^2 / sum I^2. A disc is a run of pixels
- * in each row it meets: its ends are marked, and one sum along the row fills them all.
+/* overlap.c - how many patterns illuminate each pixel of the object, and where they were taken. The
+ * probe counts as a disc of its effective area, (sum I)^2 / sum I^2. A disc covers one run of
+ * pixels in each row: the ends of the runs are marked, and one cumulative sum along the row counts
+ * them.
  */
 #include "pictures.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Radius of the disc that is as large as the probe. */
+/* Radius of the disc with the effective area of the probe. */
 static double probe_radius(const pt_pictures *p)
 {
     const int64_t n = p->side * p->side;
@@ -78,7 +78,7 @@ fth_status pt_draw_overlap(const pt_pictures *p, const char *path, uint64_t *byt
         grid.row_stride = p->cols + 1;
         grid.column_stride = 1;
         fth_panel_set(panel, &(fth_panel_options){.title = "overlap",
-                                                  .colour_bar = "patterns that light a place",
+                                                  .colour_bar = "illuminating patterns",
                                                   .scale_bar = bar,
                                                   .scale_label = bar > 0 ? label : NULL});
         fth_panel_image(panel, grid, NULL);

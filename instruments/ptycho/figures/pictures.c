@@ -60,7 +60,7 @@ double pt_scale_bar(int64_t cols, double pixel_m, char *label, size_t bytes)
         const char *name;
     } unit[] = {{1e-3, "mm"}, {1e-6, "um"}, {1e-9, "nm"}, {1e-12, "pm"}};
     if (!(pixel_m > 0) || cols < 1) return 0;
-    /* a little more, so that rounding does not turn 200 pm into 100 */
+    /* tolerance, so that rounding does not turn 200 pm into 100 */
     const double want = (double)cols * pixel_m / 5 * (1 + 1e-9), ten = pow(10, floor(log10(want)));
     const double length = want >= 5 * ten ? 5 * ten : want >= 2 * ten ? 2 * ten : ten;
     int u = 3;
@@ -85,7 +85,7 @@ fth_status pt_draw_object(const pt_pictures *p, bool phase, const char *path, ui
     char label[32];
     fth_figure *fig = NULL;
     fth_figure_options opt = {.dpi = 150};
-    /* the edge of a canvas is lit by few patterns, and its amplitudes can be anything */
+    /* few patterns illuminate the edge of a canvas, so its amplitudes can be anything */
     if (!phase || low == high) FTH_TRY(pt_view_limits(&view, p->mem, 0.5, 99.5, &low, &high, err));
     pt_panel_size(p->rows, p->cols, &opt.panel_width, &opt.panel_height);
     FTH_TRY(fth_figure_create(&fig, p->mem, &opt, err));

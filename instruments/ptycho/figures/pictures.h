@@ -1,10 +1,10 @@
-/* pictures.h - what there is to see of a reconstruction: amplitude, phase, probe, errors, overlap.
+/* pictures.h - figures of a reconstruction: amplitude, phase, probe, errors, overlap.
  *
  *   const pt_pictures p = {.mem = mem, .object = o, .object_dtype = FTH_C64, .rows = h, .cols = w,
  *                          .probe = modes, .probe_dtype = FTH_C64, .modes = 1, .side = 64};
  *   FTH_TRY(pt_figures_reconstruction(&p, folder, NULL, err));
  *
- * Nothing is copied. What is NULL is not drawn: only the files of what is there are written.
+ * Nothing is copied. NULL parts are not drawn, and their files are not written.
  */
 #ifndef PTYCHO_FIGURES_PICTURES_H
 #define PTYCHO_FIGURES_PICTURES_H
@@ -22,7 +22,7 @@ typedef struct pt_pictures {
     const void *object; /* c64 or c128 [orow ocol] */
     fth_dtype object_dtype;
     int64_t rows, cols;
-    double phase_low, phase_high; /* limits of colours; equal: percentiles of the image */
+    double phase_low, phase_high; /* colour limits; equal: percentiles of the image */
     const void *probe;            /* c64 or c128 [mode row col] */
     fth_dtype probe_dtype;
     int64_t modes, side;
@@ -32,18 +32,18 @@ typedef struct pt_pictures {
     const double *x, *y;       /* of each pattern, in pixels of the object */
     int64_t xy_stride;         /* elements from one position to the next; 0: 1 */
     int64_t n_patterns;        /* 0: no overlap is drawn */
-    double origin_x, origin_y; /* where pixel (0, 0) of the object lies, in the same */
+    double origin_x, origin_y; /* position of pixel (0, 0) of the object, in the same units */
     double pixel_m;            /* size of a pixel; 0: not known */
 } pt_pictures;
 /* Of a reconstruction, which outlives them. */
 struct pt_recon;
 pt_pictures pt_pictures_of(const struct pt_recon *r, fth_mem *mem);
 
-/* Draw into `folder`; with `bytes` nothing is drawn, and it says what the largest would hold. */
+/* Draw into `folder`; with `bytes` draw nothing, and return the memory of the largest figure. */
 fth_status pt_figures_reconstruction(const pt_pictures *p, const char *folder, uint64_t *bytes,
                                      fth_err *err);
 
-/* One of them into a file whose ending decides the format. */
+/* One of them into a file; the extension selects the format. */
 fth_status pt_draw_object(const pt_pictures *p, bool phase, const char *path, uint64_t *bytes,
                           fth_err *err);
 fth_status pt_draw_probe(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err);
@@ -51,7 +51,7 @@ fth_status pt_draw_errors(const pt_pictures *p, const char *path, uint64_t *byte
 /* Errors by epoch into a panel; `epochs` lives until the figure is saved. */
 void pt_add_errors(const pt_pictures *p, fth_source *epochs, fth_panel *panel);
 fth_status pt_draw_overlap(const pt_pictures *p, const char *path, uint64_t *bytes, fth_err *err);
-/* How many patterns light each pixel: rows of cols + 1 numbers, the last of each row is 0. */
+/* How many patterns illuminate each pixel: rows of cols + 1 values, the last of each row is 0. */
 void pt_overlap_fill(const pt_pictures *p, float *map);
 /* Patterns [n] of side x side, f32, f64 or complex, as log10(amplitude + 1) side by side. */
 fth_status pt_draw_patterns(fth_mem *mem, const void *patterns, fth_dtype dtype, int64_t side,
@@ -64,8 +64,8 @@ fth_status pt_draw_page(const pt_pictures *p, const char *title, const char *pat
 fth_status pt_figure_finish(fth_figure *fig, const char *path, uint64_t *bytes, fth_err *err);
 /* Width and height in inches of a panel that shows rows x cols with a colour bar beside it. */
 void pt_panel_size(int64_t rows, int64_t cols, double *width, double *height);
-/* A length of 1, 2 or 5 times a power of ten, in pixels, that is about a fifth of `cols`; its label
- * goes to `label`. 0 when the size of a pixel is not known. */
+/* Scale bar: a length of 1, 2 or 5 times a power of ten, in pixels, about a fifth of `cols`, with
+ * its label. 0 when the pixel size is unknown. */
 double pt_scale_bar(int64_t cols, double pixel_m, char *label, size_t bytes);
 
 #endif

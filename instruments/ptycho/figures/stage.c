@@ -6,7 +6,7 @@
 
 const fth_stage_file pt_figures_leaves[] = {{PT_PAGE_PNG, "reconstruction", true}, {0}};
 
-/* A canvas that holds any scan of a job is not known before it runs: this much is planned for. */
+/* The size of the canvas is unknown before the job runs: plan for this much. */
 enum { PLANNED_SIDE = 1024 };
 
 fth_status pt_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,

@@ -1,4 +1,4 @@
-/* view.h - a complex or real array in memory as a source of real numbers, made as they are read.
+/* view.h - a complex or real array in memory as a source of real values, computed as they are read.
  *
  *   pt_view view = {.data = object, .dtype = FTH_C64, .rows = h, .cols = w, .part = PT_VIEW_PHASE};
  *   const fth_source source = pt_view_source(&view);    lives as long as the view
@@ -23,7 +23,7 @@ typedef struct pt_view {
 } pt_view;
 
 fth_source pt_view_source(pt_view *view); /* f32 */
-/* Percentiles of the finite values, for limits of colours; both NaN when there are none. */
+/* Percentiles of the finite values, for colour limits; both NaN when there are none. */
 fth_status pt_view_limits(pt_view *view, fth_mem *mem, double low_percent, double high_percent,
                           double *low, double *high, fth_err *err);
 

@@ -1,8 +1,8 @@
 /* group.c - see group.h.
  *
- * Neighbours of all seeds are found first, on the workers; the draws follow one after the other.
- * Oversampling draws among all combinations of neighbours: they are counted, not listed, and each
- * one that is drawn is made from its rank.
+ * The workers find the neighbours of all seeds first; the random draws follow serially.
+ * Oversampling draws among all combinations of neighbours: they are counted, not listed, and a
+ * drawn one is computed from its rank.
  */
 #include "group.h"
 
@@ -51,7 +51,7 @@ static void find_one(void *arg, int64_t i, int worker)
     int32_t *near = w->near + worker * (w->k + 1);
     const double at[2] = {w->x[w->seed[i]], w->y[w->seed[i]]};
     fth_places_nearest(&w->places, at, all, near, w->d2 + worker * (w->k + 1));
-    /* the nearest is the pattern itself; it stays where there are no others to take */
+    /* the nearest is the pattern itself, which is kept only when there are too few others */
     memcpy(w->list + i * w->listed, near + (w->n > w->k), sizeof *near * (size_t)w->listed);
 }
 
@@ -134,7 +134,7 @@ static fth_status standard(work *w, const pt_group_options *o, fth_err *err)
 
 /* ---- more groups than patterns ---- */
 
-/* n over k, at most 2^62. */
+/* Binomial coefficient n over k, at most 2^62. */
 static int64_t choose(int64_t n, int64_t k)
 {
     const double limit = 4e18;
@@ -149,7 +149,7 @@ static int64_t choose(int64_t n, int64_t k)
     return exact;
 }
 
-/* Combination number `rank`, in the order of dictionaries, of k out of n. */
+/* Combination number `rank`, in lexicographic order, of k out of n. */
 static void combination(int64_t rank, int64_t n, int64_t k, int64_t *out)
 {
     int64_t next = 0;
@@ -193,7 +193,7 @@ static fth_status oversampled(work *w, const pt_group_options *o, fth_err *err)
     return FTH_OK;
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 pt_group_options pt_group_settings(const fth_config *cfg)
 {

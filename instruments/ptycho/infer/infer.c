@@ -1,7 +1,7 @@
 /* infer.c - one pass over the groups of a scan: network, merge, trim, stitch.
  *
- * The planner streams groups through the network into the canvas; how many at a time follows from
- * the memory allowed and changes no bit of the result.
+ * The planner streams groups through the network into the canvas; how many at a time depends on the
+ * memory budget and changes no bit of the result.
  */
 #include "infer.h"
 
@@ -51,8 +51,8 @@ static fth_status check_grid(const work *w, int64_t grid, fth_err *err)
     const fth_config *cfg = w->job->cfg;
     const int64_t asked = fth_config_int(cfg, "gridsize");
     if (!fth_config_is_given(cfg, "gridsize") || asked == grid) return FTH_OK;
-    FTH_FAIL(err, FTH_E_COMMAND, "gridsize %lld is asked for, but %s was trained with %lld",
-             (long long)asked, w->job->model, (long long)grid);
+    FTH_FAIL(err, FTH_E_COMMAND, "gridsize is %lld, but %s was trained with %lld", (long long)asked,
+             w->job->model, (long long)grid);
     fth_err_hint(err, "leave gridsize out, or train a model with it");
     return FTH_E_COMMAND;
 }
@@ -62,7 +62,7 @@ static bool takes_all(const work *w)
     return fth_config_choice(w->job->cfg, "stitch.patches") == 1;
 }
 
-/* A region lies at the middle of its group, a patch at the position of its pattern. */
+/* A region is placed at the mean position of its group, a patch at that of its pattern. */
 static fth_status make_canvas(work *w, int64_t n, fth_err *err)
 {
     const pt_groups *g = &w->data.groups;
@@ -105,7 +105,7 @@ static fth_status open_scan(work *w, bool look, fth_err *err)
         w->trained.factor = (float)pt_model_factor(o, w->data.mean_energy);
     w->trained.model.opt.region = pt_dataset_region(&w->data, w->job->cfg, &clipped);
     if (clipped > 0)
-        say(w, "%lld of %lld groups reach beyond their region and are cut: set merge_size auto",
+        say(w, "%lld of %lld groups reach beyond their region and are clipped: set merge_size auto",
             (long long)clipped, (long long)w->data.groups.n);
     return make_canvas(w, o->net.n, err);
 }
@@ -172,7 +172,7 @@ static fth_status run_plan(work *w, const fth_sink *sink, fth_err *err)
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(p[i])) {
             FTH_FAIL(err, FTH_E_NUMERIC,
-                     "%s gives an object that is no number at pixel (%lld, "
+                     "%s gives an object that is not finite at pixel (%lld, "
                      "%lld)",
                      w->job->model, (long long)(i / 2 / w->canvas.cols),
                      (long long)(i / 2 % w->canvas.cols));
@@ -184,7 +184,7 @@ static fth_status run_plan(work *w, const fth_sink *sink, fth_err *err)
     return FTH_OK;
 }
 
-/* Positions of the patterns that were used, as pairs; the probe as one complex array. */
+/* Positions of the patterns in use, as pairs; the probe as one complex array. */
 static fth_status write_result(work *w, fth_err *err)
 {
     const pt_model *m = &w->trained.model;
@@ -197,7 +197,7 @@ static fth_status write_result(work *w, fth_err *err)
         s = fth_mem_take(w->mem, FTH_MEM_ANY, sizeof *probe * (uint64_t)pixels, "probe",
                          (void **)&probe, err);
     if (s == FTH_OK) {
-        /* so that object and probe explain the patterns as they are in the file */
+        /* so that object and probe reproduce the patterns as stored in the file */
         const double by = exp(pt_model_at(m->log_scale, 0)) / m->s / (double)w->trained.factor;
         for (int64_t i = 0; i < pixels; i++) {
             const double times = by * pt_model_disc(m, i);
@@ -266,7 +266,7 @@ fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, ft
     w->mem = mem;
     fth_status s = prepare(w, !foresee, &sink, err);
     if (s == FTH_OK && foresee) s = foresee(user, w->plan, 1, err);
-    /* Model and scan were read: bad ones leave nothing behind. A stage has its folder. */
+    /* Create the folder only now, after model and scan were read. A stage has its folder. */
     if (s == FTH_OK && !foresee && !job->call) s = fth_folder_claim(&claim, mem, job->folder, err);
     if (s == FTH_OK && !foresee) s = run_plan(w, &sink, err);
     if (s == FTH_OK && !foresee) {

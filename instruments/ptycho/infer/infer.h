@@ -9,11 +9,11 @@ typedef struct pt_inference {
     const fth_stage_call *call; /* NULL: a verb */
     const fth_config *cfg;
     const char *model, *scan, *folder;
-    FILE *notes; /* for people; NULL where there is a call */
+    FILE *notes; /* log lines; NULL with a call */
 } pt_inference;
 
-/* Leaves reconstruction.npz and its pictures in the folder. With `foresee` the plan is only
- * shown, and nothing is written. */
+/* Writes reconstruction.npz and figures to the folder. With `foresee` only show the plan, and write
+ * nothing. */
 fth_status pt_infer(const pt_inference *job, pt_foresee *foresee, void *user, fth_err *err);
 
 extern const fth_verb pt_verb_infer;

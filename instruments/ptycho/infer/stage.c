@@ -1,4 +1,4 @@
-/* stage.c - the stage that infers: of jobs that are learned; of others it has nothing to do. */
+/* stage.c - the stage infer of learned jobs; for solved jobs it does nothing. */
 #include "../data/data.h"
 #include "../result/result.h"
 #include "../train/checkpoint.h"
@@ -47,7 +47,7 @@ fth_status pt_infer_stage_plan(const fth_stage_call *call, fth_stage_plan *out, 
     if (!pt_job_is_learned(call->config)) return FTH_OK;
     FTH_TRY(find_files(call, model, scan, err));
     if (!fth_path_exists(model) || !fth_path_exists(scan)) {
-        /* the network of a few groups at a time: more is taken where there is more */
+        /* the network with a few groups at a time; a run uses more memory where it has more */
         const uint64_t n = (uint64_t)fth_config_int(call->config, "N"),
                        f = (uint64_t)fth_config_int(call->config, "n_filters_scale");
         (void)fth_stage_plan_hold(call, out, (48u << 20) + 8 * 64 * f * n * n * 4,

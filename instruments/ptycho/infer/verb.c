@@ -43,10 +43,10 @@ static const fth_flag flags[] = {
 const fth_verb pt_verb_infer = {
     .name = "infer",
     .args = "MODEL SCAN",
-    .brief = "make the object of a scan with a trained network",
-    .doc = "Groups the patterns of a scan as the model was trained, makes an object patch of every "
-           "group and puts the middle of all of them on one canvas. Leaves reconstruction.npz, "
-           "pictures, errors.csv and run.json.",
+    .brief = "reconstruct the object of a scan with a trained network",
+    .doc = "Groups the patterns of a scan as in the training, predicts an object patch for every "
+           "group and stitches their centres into one canvas. Writes reconstruction.npz, figures, "
+           "errors.csv and run.json.",
     .max_args = 2,
     .flag = flags,
     .heeds = "seed plan json quiet",

@@ -7,22 +7,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOOKED_AT = 64, BATCH = 32 }; /* patterns that the dose is taken from; at a time */
+enum { LOOKED_AT = 64, BATCH = 32 }; /* patterns that the dose is estimated from; per read */
 
 typedef struct summary {
     pt_extent extent;
-    double mean_power; /* of the patterns that were looked at */
+    double mean_power; /* of the patterns that were read */
     int64_t looked;
     double step;    /* median distance to the nearest neighbour, px */
     double overlap; /* share of a disc of the probe's width that its nearest neighbour covers */
     double width; /* of the probe: diameter of the disc with its second moment, px; NAN: no probe */
 } summary;
 
-/* ---- what is found ---- */
+/* ---- measurements ---- */
 
 static double median(double *v, int64_t n)
 {
-    for (int64_t gap = n / 2; gap > 0; gap /= 2) /* Shell's sort: n is a few hundred */
+    for (int64_t gap = n / 2; gap > 0; gap /= 2) /* Shell sort: n is a few hundred */
         for (int64_t i = gap; i < n; i++)
             for (int64_t j = i; j >= gap && v[j - gap] > v[j]; j -= gap) {
                 const double t = v[j];
@@ -123,7 +123,7 @@ static uint64_t solve_bytes(const pt_scan *scan, const pt_extent *e)
     return (uint64_t)(rows * cols * 20 + 2 * modes * n * 8 + BATCH * n * (4 + 8 * (2 * modes + 4)));
 }
 
-/* ---- for people ---- */
+/* ---- human-readable ---- */
 
 static void print_size(FILE *out, const pt_scan *scan)
 {
@@ -136,7 +136,7 @@ static void print_size(FILE *out, const pt_scan *scan)
             fth_dtype_name(scan->patterns.dtype), fth_mem_format_size(all, bytes, sizeof bytes));
     fprintf(out, "kind        %s%s\n", pt_kind_names[scan->kind],
             scan->kind_is_declared ? ", as declared"
-                                   : ", by the dtype; --data.kind says otherwise");
+                                   : ", from the dtype; --data.kind overrides it");
 }
 
 static void print_metres(FILE *out, const char *name, double v, const char *unit)
@@ -180,7 +180,7 @@ static void print_all(FILE *out, const pt_scan *scan, const summary *s)
         fprintf(out, "warning     %s\n", fth_texts_get(scan->notes, i));
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void write_all(fth_json_writer *w, const pt_scan *scan, const summary *s)
 {
@@ -258,13 +258,13 @@ static const fth_flag flags[] = {
 const fth_verb pt_verb_info = {
     .name = "info",
     .args = "SCAN",
-    .brief = "what a scan holds: patterns, positions, probe, dose, pixel size",
+    .brief = "show the contents of a scan: patterns, positions, probe, dose, pixel size",
     .doc = "Reads the headers of an NPZ, CXI, ptyd or HDF5 file, its positions and probe, and at "
            "most 64 patterns spread over the scan.\n"
            "\n"
            "With --json: patterns, size, kind, dtype, x, y, step, overlap, modes, object, "
-           "mean_counts, energies and sizes, warnings; what is not known is null.",
+           "mean_counts, energies and sizes, warnings; unknown values are null.",
     .max_args = 1,
     .flag = flags,
-    .heeds = "json", /* it only reads and shows: there is nothing to plan */
+    .heeds = "json", /* nothing to plan: it only reads and prints */
     .run = run};

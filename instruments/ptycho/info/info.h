@@ -1,4 +1,4 @@
-/* info.h - `fathom ptycho info SCAN`: what a file holds. */
+/* info.h - `fathom ptycho info SCAN`: show the contents of a file. */
 #ifndef PTYCHO_INFO_H
 #define PTYCHO_INFO_H
 
