@@ -181,7 +181,7 @@ class Scans(unittest.TestCase):
             self.assertIn("no whole numbers", run("check", path, "--data.kind", "counts"))
         square = arrays(M=16)
         got = info(self.save(**square))
-        self.assertIn("first is taken as the scan", got["warnings"][0])
+        self.assertIn("using the first as the scan", got["warnings"][0])
 
     def test_probes_are_brought_to_size(self):
         N = 16
@@ -215,7 +215,7 @@ class Scans(unittest.TestCase):
         self.assertIn("interp:16", run("info", self.save(probeGuess=whole), code=3))
         np.testing.assert_allclose(resized(whole, "crop:16"), whole[4:20, 4:20].astype("c8"))
         for steps in ("pad:8", "crop:14", "pad:17", "blur:3", "pad", "interp:x", "smooth:-1"):
-            self.assertIn("is no step", run("info", self.save(probeGuess=small), "--probe_resize", steps, code=2))
+            self.assertIn("is not a step", run("info", self.save(probeGuess=small), "--probe_resize", steps, code=2))
 
     def test_positions_are_turned_as_asked(self):
         d = arrays()
@@ -612,7 +612,7 @@ class Scans(unittest.TestCase):
         want = np.zeros((30, 48, 48))
         want[:, 4:44, 5:42] = frames
         np.testing.assert_array_equal(np.load(out)["diff3d"], want)
-        self.assertIn("binning is for counts", run("info", path, *where, *cut, "--data.kind", "amplitude", code=3))
+        self.assertIn("amplitudes cannot be binned; expected counts", run("info", path, *where, *cut, "--data.kind", "amplitude", code=3))
 
     # ---- simulate and check ----
 

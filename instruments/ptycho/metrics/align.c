@@ -1,4 +1,4 @@
-/* align.c - phases and amplitudes of two images on one footing. See parts.h. */
+/* align.c - aligns phases and scales amplitudes of two images. See parts.h. */
 #include "parts.h"
 
 #include <math.h>

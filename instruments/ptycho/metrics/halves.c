@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+/* Steps per pixel of the registration; its rounds, since ramp and shift affect each other; pixels
+ * of the tapered edge; least side with a few rings to correlate. */
 enum { UPSAMPLE = 100, ROUNDS = 2, TAPER = 20, LEAST_SIDE = 8 };
 static const double pi = 3.14159265358979323846;
 

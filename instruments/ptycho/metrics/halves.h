@@ -1,8 +1,9 @@
 /* halves.h - the resolution of real data: ring correlation of two reconstructions, each of one half
  * of the patterns.
  *
- * The second is laid on the first: its ramp of phase is removed, it is registered to a hundredth of
- * a pixel, its phase matched; twice. Edges are tapered, then the complex images are correlated.
+ * The second is registered to the first: its phase ramp is removed, it is shifted to a hundredth of
+ * a pixel, its phase is matched; all twice. Edges are tapered, then the complex images are
+ * correlated.
  */
 #ifndef PTYCHO_METRICS_HALVES_H
 #define PTYCHO_METRICS_HALVES_H

@@ -6,6 +6,8 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
+/* Pixels cut from each side where the shift wraps around; trim and steps per pixel where the
+ * options have 0 (metrics.h). COMPAT_PEAK is that of PtychoPINN. */
 enum { REGISTRATION_CUT = 2, DEFAULT_TRIM = 2, DEFAULT_UPSAMPLE = 50 };
 #define COMPAT_PEAK 255.0
 #define COMPAT_EPS 2.2e-16
@@ -168,7 +170,7 @@ static fth_status compare(comparison *c, const pt_image *truth, const pt_image *
     return compare_part(c, PT_PART_PHASE, err);
 }
 
-/* ---- from two images to a pair of one size that lie on each other ---- */
+/* ---- registration and cropping to one size ---- */
 
 static int64_t least(int64_t a, int64_t b)
 {

@@ -2,7 +2,7 @@
  *
  * Two complex images are cut to their common size, the second is registered to the first, edges are
  * trimmed, phases are aligned, amplitudes scaled to one mean; then every number of metrics.def.
- * A number that does not exist for these images is NaN, and `why` says the reason.
+ * A metric that is undefined for these images is NaN, and `why` gives the reason.
  */
 #ifndef PTYCHO_METRICS_METRICS_H
 #define PTYCHO_METRICS_METRICS_H
@@ -34,7 +34,7 @@ typedef struct pt_metrics_options {
 typedef struct pt_metrics {
     fth_mem *mem;
     double value[PT_METRICS][PT_PARTS];
-    const char *why[PT_METRICS][PT_PARTS]; /* NULL: the value is a number */
+    const char *why[PT_METRICS][PT_PARTS]; /* NULL: the value is defined */
     double correlation;                    /* of complex numbers; NaN: one is constant */
     double *frc[PT_PARTS];                 /* by ring */
     double *ring_size;                     /* how many frequencies a ring has */
@@ -42,7 +42,7 @@ typedef struct pt_metrics {
     int64_t rows, cols;                    /* that were compared */
     pt_shift shift;
     bool registered;
-    bool far; /* the shift is more than a quarter of the image: look at it */
+    bool far; /* the shift is more than a quarter of the image: suspicious */
 } pt_metrics;
 
 fth_status pt_metrics_compute(pt_metrics *out, fth_context *ctx, const pt_image *truth,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
+/* Size of a batch: it bounds memory; sums do not depend on it. */
 enum { BATCH_BYTES = 8 << 20, MOST_BATCH = 64 };
 
 typedef struct sums {

@@ -1,4 +1,4 @@
-/* residual.h - how well object and probe explain the measured patterns: no truth is needed.
+/* residual.h - how well object and probe reproduce the measured patterns, without a truth.
  *
  * Patterns are predicted in batches through the forward model: patches at whole pixels, probe modes
  * shifted by the fraction, orthonormal transform, intensities of modes added.

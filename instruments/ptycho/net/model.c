@@ -74,7 +74,7 @@ fth_status pt_model_mask(pt_model *m, fth_mem *mem, const uint8_t *mask, fth_err
     if (!mask) return FTH_OK;
     for (int64_t i = 0; i < n * n; i++) count += mask[i] != 0;
     if (count == 0) {
-        FTH_FAIL(err, FTH_E_FILE_FORMAT, "the mask leaves no pixel of the patterns to learn from");
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "the mask leaves no pixel of the patterns to train on");
         fth_err_hint(err, "is mask.convention right?");
         return FTH_E_FILE_FORMAT;
     }
@@ -201,7 +201,7 @@ static fth_val weighted(double weight, fth_val loss, fth_val sum)
     return fth_val_ok(sum) ? fth_add(sum, term) : term;
 }
 
-/* Sum over groups of squared differences of neighbours. */
+/* Sum over groups of squared differences of neighbouring pixels. */
 static fth_val variation(fth_val patch)
 {
     fth_graph *g = patch.graph;

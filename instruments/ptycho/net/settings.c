@@ -52,7 +52,7 @@ fth_status pt_model_settings(const fth_config *cfg, int64_t n, int64_t chan, int
         return refuse(err, "realspace_mae_weight is multiplied by realspace_weight, which is 0",
                       "set realspace_weight above 0");
     if (out->mae_weight <= 0 && out->nll_weight <= 0 && out->realspace_mae_weight <= 0)
-        return refuse(err, "mae_weight and nll_weight are both 0: nothing would be learned",
+        return refuse(err, "mae_weight and nll_weight are both 0: there is nothing to train on",
                       "set one of them above 0");
     if (!out->object_big && chan > 1)
         return refuse(err, "object_big false is for gridsize 1: patches of a group are merged",

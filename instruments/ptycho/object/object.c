@@ -151,5 +151,5 @@ fth_status pt_object_make(fth_context *ctx, pt_object_kind kind, int64_t n, int6
     if (kind == PT_OBJECT_POINTS) return pt_points(ctx, &r, n, out, err);
     if (kind == PT_OBJECT_DIAGONALS) return pt_diagonals(ctx, &r, n, out, err);
     if (kind == PT_OBJECT_GRF) return pt_field(ctx, &r, n, out, err);
-    return FTH_FAIL(err, FTH_E_COMMAND, "an object of that kind comes from a file");
+    return FTH_FAIL(err, FTH_E_COMMAND, "an object of that kind is read from a file");
 }

@@ -1,4 +1,4 @@
-/* object.h - objects that are made up for simulations, as real images. */
+/* object.h - synthetic objects for simulations, as real images. */
 #ifndef PTYCHO_OBJECT_H
 #define PTYCHO_OBJECT_H
 

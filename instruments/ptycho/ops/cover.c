@@ -1,4 +1,4 @@
-/* cover.c - how much light every pixel of the object gets, as an operation. */
+/* cover.c - the illumination of every pixel of the object, as an operation. */
 #include "shapes.h"
 #include "sweep.h"
 
@@ -44,7 +44,7 @@ static fth_status run(const fth_call *call)
 
 const fth_op pt_cover_op = {
     .name = "ptycho_cover",
-    .brief = "light that every pixel of the object gets from all patterns together",
+    .brief = "illumination of every pixel of the object, summed over all patterns",
     .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT | FTH_OP_MAY_FAIL,
     .infer = infer,
     .flops = flops,

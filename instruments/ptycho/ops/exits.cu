@@ -103,7 +103,7 @@ template <typename T> __global__ void compare(const work<T> w)
         for (int k = 0; k < SUMS; k++) w.part[(j * w.tiles + tile) * SUMS + k] = sum[k];
 }
 
-/* Sums of the tiles: told of the model, or the decision of the Fourier step. */
+/* Sums over the tiles: statistics of the model, or the decision of the Fourier step. */
 template <typename T> __global__ void conclude(const work<T> w, bool decide)
 {
     const int64_t count = (int64_t)*w.count;
@@ -236,7 +236,7 @@ template <typename T> fth_status run_as(const fth_call *call)
     if (w.told) {
         FTH_CUDA_TRY(
             cudaMemsetAsync(w.told, 0, (size_t)(w.room * PT_TOLD) * sizeof(double), stream),
-            "clearing what is told", call->err);
+            "clearing the statistics of patterns", call->err);
         queue_transform<T, false>(w, f, stream, load_lit<T>{{w}});
         FTH_LAUNCH(compare<T>, tiles, THREADS, stream, w);
         FTH_LAUNCH(conclude<T>, some, THREADS, stream, w, false);

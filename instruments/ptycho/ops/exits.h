@@ -1,9 +1,9 @@
 /* exits.h - exit waves of all patterns, for DM and RAAR: two operations of the engine.
  *
  * ptycho_exits makes the Fourier step of a piece of the scan: exit waves in, exit waves out.
- * ptycho_overlap adds what a piece says of the object or of the probe to sums that earlier pieces
- * left, pattern by pattern, so that the pieces may have any length. Fields are two planes, as in
- * sweep.h, and visits have its columns.
+ * ptycho_overlap adds the contribution of a piece to the sums for the object or the probe that
+ * earlier pieces left, pattern by pattern, so that pieces may have any length. Fields are two
+ * planes, as in sweep.h, and visits have its columns.
  */
 #ifndef PT_OPS_EXITS_H
 #define PT_OPS_EXITS_H
@@ -13,12 +13,13 @@
 typedef struct pt_exits {
     int32_t counts, centred, masked, first; /* first: exit waves are made of object and probe */
     double a, b, c;                         /* psi += b y + a P O - (a + b) psi */
-    double bound;                           /* of the mean squared misfit; below 0: none */
+    double bound;                           /* bound of the mean squared misfit; below 0: none */
     double epsilon;
 } pt_exits;
 
 /* Inputs: object, probe, patterns, visits, count [] f64, exits [pattern mode part row col], mask.
- * Outputs: exits and what is told, as of a sweep; told of the model, not of the exit waves. */
+ * Outputs: exits and statistics of each pattern, as in a sweep; of the model, not of the exit
+ * waves. */
 enum {
     PT_EXITS_OBJECT,
     PT_EXITS_PROBE,

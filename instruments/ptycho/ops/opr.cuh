@@ -1,4 +1,4 @@
-/* opr.cuh - opr_lanes.h on a device: eigenprobes of a batch, and how much of each a pattern sees.
+/* opr.cuh - opr_lanes.h on a device: eigenprobes of a batch, and their shares in each pattern.
  *
  * Kernels of a pattern are a block, kernels of the batch's sums one block or a thread a pixel;
  * patterns are added in their order.

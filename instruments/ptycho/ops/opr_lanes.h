@@ -1,5 +1,5 @@
-/* opr_lanes.h - orthogonal probe relaxation in a batch of lsqml: eigenprobes, and how much of each
- * a pattern sees. Part of sweep_lanes.h. Whole pixels: fractions of positions are left out here.
+/* opr_lanes.h - orthogonal probe relaxation in a batch of lsqml: eigenprobes, and their shares in
+ * each pattern. Part of sweep_lanes.h. Whole pixels: fractions of positions are left out here.
  */
 
 /* What a pattern wants of the first mode: conj(O) chi. */
@@ -144,7 +144,7 @@ static void opr_follow(sweep *s, int64_t trend_tiles)
         s->one[i].share = (s->one[i].share + shares[i * columns]) / norm;
     fth_team_run(team, trend_tiles, opr_trend, s);
     const double long_ = rms(s->trend, all);
-    /* a part of the least squares' step, since patterns of other batches have shares of it too */
+    /* a damped least squares step, since patterns of other batches share the eigenprobe */
     const double part = 0.01 * (double)s->size;
     const real step = (real)(0.1 < part * long_ ? 0.1 / long_ : part);
     for (int64_t p = 0; long_ > 0 && p < all; p++) e[p] += step * s->trend[p];

@@ -585,7 +585,7 @@ template <typename T> fth_status run_as(const fth_call *call)
     }
     const int64_t room = node->out[2].size[0];
     FTH_CUDA_TRY(cudaMemsetAsync(w.told, 0, (size_t)(room * PT_TOLD) * sizeof(double), stream),
-                 "clearing what is told", call->err);
+                 "clearing the statistics of patterns", call->err);
     FTH_LAUNCH(fill_table<T>, 1, THREADS, stream, w.table, (int)w.n);
     const transform<T> f = transform_of<T>(w.n, w.table);
     if (walks(w)) {

@@ -15,7 +15,7 @@ typedef enum pt_rule { PT_EPIE, PT_RPIE, PT_PIE, PT_LSQML, PT_LOOK, PT_RULE_COUN
 
 /* Attributes: plain bytes without gaps. */
 typedef struct pt_sweep {
-    int32_t rule;      /* pt_rule; PT_LOOK only tells how the model compares with the data */
+    int32_t rule;      /* pt_rule; PT_LOOK only compares the model with the data */
     int32_t batch;     /* patterns */
     int32_t counts;    /* patterns are counts, not amplitudes */
     int32_t centred;   /* zero frequency at n/2, not at 0 */
@@ -23,9 +23,9 @@ typedef struct pt_sweep {
     int32_t ptypy;     /* epie: the probe's update sees the new object */
     int32_t shift;     /* fractions of positions move the probe */
     int32_t masked;    /* input PT_SWEEP_MASK is there */
-    int32_t positions; /* shifts of positions may be asked for */
+    int32_t positions; /* shifts of positions may be requested */
     int32_t opr;       /* eigenprobes of lsqml */
-    int32_t hold;      /* lsqml: the object stays, its wishes are added up in PT_SWEEP_CHANGE */
+    int32_t hold;      /* lsqml: leave the object, accumulate its directions in PT_SWEEP_CHANGE */
     int32_t spare;     /* 0 */
     double epsilon;    /* added to the model's amplitude */
     double object_alpha, probe_alpha;
@@ -58,20 +58,20 @@ enum {
     PT_VISITS
 };
 enum {
-    PT_SWITCH_COUNT,     /* patterns of this piece: the rest of the room is not looked at */
+    PT_SWITCH_COUNT,     /* patterns of this piece: the rest of the room is ignored */
     PT_SWITCH_PROBE,     /* the probe is updated     */
     PT_SWITCH_POSITIONS, /* shifts of positions told */
-    PT_SWITCH_SHARE,     /* lsqml: the share of its step that the probe takes */
+    PT_SWITCH_SHARE,     /* lsqml: fraction of its step that the probe takes */
     PT_SWITCHES
 };
-/* Outputs: object (with hold: the new sum of directions), probe, and what is told of each pattern
+/* Outputs: object (with hold: the new sum of directions), probe, and statistics of each pattern
  * [pattern told] f64; with opr the eigenprobes and the shares as well. */
 enum {
     PT_TOLD_MISFIT, /* sum of (model - measured)^2 of amplitudes */
     PT_TOLD_COUNTS, /* sum of measured intensities                */
     PT_TOLD_MODEL,  /* sum of the model's                          */
     PT_TOLD_ALPHA,
-    PT_TOLD_DROW, /* true position - current one, as far as the gradient tells */
+    PT_TOLD_DROW, /* true minus current position, by the gradient */
     PT_TOLD_DCOL,
     PT_TOLD_STEP, /* lsqml, at the first pattern of a batch: the object's step */
     PT_TOLD
@@ -101,7 +101,7 @@ typedef struct pt_sweep_work {
     void *scratch;
 } pt_sweep_work;
 
-/* The light that every pixel of the object gets: the sum of |P|^2 of the first mode over all
+/* The illumination of every pixel of the object: the sum of |P|^2 of the first mode over all
  * patches. Inputs: probe, visits [scan visit] f64; output [orow ocol]. */
 typedef struct pt_cover {
     int32_t rows, cols; /* of the canvas, to be sure which axes are meant */

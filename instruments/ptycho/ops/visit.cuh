@@ -352,7 +352,8 @@ template <typename T> bool visits_whole(const work<T> &w)
 {
     return is_whole<T>(w.n) && w.modes == 1 && !w.rule.poisson && !w.rule.opr;
 }
-/* Blocks of a launch of `visit`, each with a sum of its own: what fills 132 multiprocessors. */
+/* Blocks of a launch of `visit`, each with a sum of its own: enough to fill the 132 multiprocessors
+ * of an H100 or H200; a fixed number, so that results do not depend on the card. */
 template <typename T> int64_t most_blocks(const work<T> &w)
 {
 #ifdef FTH_EMULATED

@@ -1,4 +1,5 @@
-/* estimate.c - a probe from the patterns alone: the mean pattern's transform says how wide it is.
+/* estimate.c - a probe estimated from the patterns alone: the transform of the mean pattern gives
+ * its width.
  */
 #include "probe.h"
 

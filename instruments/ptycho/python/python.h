@@ -1,4 +1,4 @@
-/* python.h - verbs for programs that are not written in C: what bindings/python calls.
+/* python.h - verbs for other languages: what bindings/python calls.
  *
  * A verb works on files; the binding puts arrays into a folder of its own and takes them out again.
  */

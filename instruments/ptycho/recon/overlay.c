@@ -1,4 +1,4 @@
-/* overlay.c - which parts of two objects show the same of the sample. See recon.h. */
+/* overlay.c - the part of the sample that two objects share. See recon.h. */
 #include "recon.h"
 
 #include <math.h>
@@ -56,8 +56,8 @@ static fth_status by_origins(const pt_recon *first, const pt_recon *second, int6
     }
     if (y.high - y.low < 1 || x.high - x.low < 1)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "the objects do not overlap: %s begins at x %.1f, y %.1f and has %lld x "
-                        "%lld pixels, %s at x %.1f, y %.1f with %lld x %lld",
+                        "the objects do not overlap: %s starts at x %.1f, y %.1f with %lld x %lld "
+                        "pixels, %s at x %.1f, y %.1f with %lld x %lld",
                         first->path, first->origin_x, first->origin_y, (long long)a->rows,
                         (long long)a->cols, second->path, second->origin_x, second->origin_y,
                         (long long)b->rows, (long long)b->cols);

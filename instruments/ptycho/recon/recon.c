@@ -103,7 +103,7 @@ static fth_status read_numbers(const pt_recon *r, arrays *a, const char *name, i
     fth_status status = FTH_OK;
     if (s.n_axes != n_axes || (s.dtype != FTH_F64 && s.dtype != FTH_F32)) {
         fth_source_close(&s);
-        return FTH_OK; /* of another program: what it means is not ours to guess */
+        return FTH_OK; /* of another program: its meaning is unknown */
     }
     status = fth_source_load(&s, r->mem, name, &t, err);
     if (status == FTH_OK && s.dtype == FTH_F32) {

@@ -1,4 +1,4 @@
-/* recon.h - a reconstruction, or an object to compare with, read from whatever file holds it.
+/* recon.h - a reconstruction, or an object to compare with, read from a file of any format.
  *
  * Read are: reconstruction.npz of ours and of the wrappers of Tike and pty-chi, the objectGuess of
  * an NPZ scan, a product HDF5 file, a .npy of one image. FILE:NAME takes the array NAME of a file.

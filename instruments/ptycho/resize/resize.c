@@ -117,7 +117,7 @@ static fth_status interp(const image *m, fth_err *err)
     return FTH_OK;
 }
 
-/* Phases of a line as they go on: steps beyond half a turn are taken back. */
+/* Unwrap the phases of a line: steps beyond half a turn are undone. */
 static void unwrap(double *v, int64_t step, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
@@ -208,7 +208,7 @@ static fth_status parse(const char *text, size_t length, int64_t n, const struct
         break;
     }
     FTH_FAIL(err, FTH_E_COMMAND,
-             "'%s' is no step for a probe of %lld x %lld; expected smooth:SIGMA, pad:N, crop:N, "
+             "'%s' is not a step for a probe of %lld x %lld; expected smooth:SIGMA, pad:N, crop:N, "
              "interp:N "
              "or pad_extrapolate:N with an even N",
              word, (long long)n, (long long)n);

@@ -9,9 +9,9 @@
  *   pad:N                  centred among zeros
  *   crop:N                 the middle of it
  *   interp:N               cubic splines of both parts, edge to edge
- *   pad_extrapolate:N      the amplitude's edge goes on; the phase is a r^2 + b, fitted
+ *   pad_extrapolate:N      the amplitude extends its edge; the phase is a fitted a r^2 + b
  * The modes [modes n n] in `probe` are replaced by new ones of side *n, a block of the context's
- * memory; the old block is released. FTH_E_COMMAND names the step that is no step. */
+ * memory; the old block is released. FTH_E_COMMAND names the invalid step. */
 fth_status pt_probe_resize(fth_context *ctx, const char *steps, fth_c128 **probe, int64_t modes,
                            int64_t *n, fth_err *err);
 

@@ -113,7 +113,7 @@ fth_status pt_result_draw(fth_mem *mem, const fth_config *cfg, const char *folde
     if (s == FTH_OK) {
         pt_pictures p = pt_pictures_of(&r, mem);
         p.pixel_m = isfinite(pixel_m) ? pixel_m : 0;
-        if (p.n_errors < 2) p.errors = NULL; /* one point is no curve */
+        if (p.n_errors < 2) p.errors = NULL; /* one point makes no curve */
         s = pt_figures_reconstruction(&p, folder, NULL, err);
         pt_recon_close(&r);
     }

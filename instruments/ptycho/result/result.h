@@ -32,8 +32,9 @@ typedef struct pt_result {
 
 /* All files but pictures into the folder, which is there. */
 fth_status pt_result_write(const pt_result *r, const char *folder, fth_err *err);
-/* Pictures of what was written, unless the config has none: once nothing else is held, so that what
- * could be solved can be drawn, and pictures that fail cost no result. pixel_m NAN or 0: not known.
+/* Pictures of what was written, unless the config has none: after everything else is freed, so that
+ * what could be solved can be drawn, and a failing figure costs no result. pixel_m NAN or 0: not
+ * known.
  */
 fth_status pt_result_draw(fth_mem *mem, const fth_config *cfg, const char *folder, double pixel_m,
                           fth_err *err);

@@ -1,4 +1,4 @@
-/* axes.c - a source whose axes are others than [scan row col], as one of these; and its copy. */
+/* axes.c - a source with other axes than [scan row col], reordered to these; and its copy. */
 #include "copy.h"
 #include "parts.h"
 
@@ -98,7 +98,7 @@ fth_status pt_axes_view(pt_scan *scan, const fth_source *base, const int axis[3]
 
 fth_status pt_copy_frames(pt_scan *scan, const fth_source *from, const fth_sink *to, fth_err *err)
 {
-    enum { MOST = 64 << 20 };
+    enum { MOST = 64 << 20 }; /* bytes per copy, to bound memory */
     const int64_t frame = from->size[1] * from->size[2] * fth_dtype_size(from->dtype);
     fth_mem_stats stats;
     fth_mem_get_stats(scan->mem, &stats);
@@ -121,7 +121,8 @@ fth_status pt_copy_frames(pt_scan *scan, const fth_source *from, const fth_sink 
     return s;
 }
 
-/* That of the context; else beside the scan, or here. The file has no name, and nothing stays. */
+/* The scratch folder of the context, else that of the scan, else the current one. The file is
+ * unnamed, so nothing is left behind. */
 static fth_status find_folder(const pt_scan *scan, char folder[FTH_PATH], fth_err *err)
 {
     const char *given = fth_context_scratch_dir(scan->ctx);
@@ -134,8 +135,8 @@ static fth_status find_folder(const pt_scan *scan, char folder[FTH_PATH], fth_er
     snprintf(folder, FTH_PATH, ".");
     if (fth_path_is_writable(folder)) return FTH_OK;
     FTH_FAIL(err, FTH_E_SCRATCH,
-             "%s: patterns have to be unpacked to be read in any order, and neither its folder nor "
-             "this one may be written to",
+             "%s: compressed patterns must be unpacked for random access, and neither its folder "
+             "nor the current one is writable",
              scan->path);
     fth_err_hint(err, "name a folder with --scratch");
     return FTH_E_SCRATCH;

@@ -30,7 +30,7 @@ fth_status pt_read_cxi(pt_draft *d, fth_h5 *h5, fth_err *err)
                  ENTRY "/data_1/translation " ENTRY "/sample_1/geometry_1/translation " DETECTOR
                        "/translation " ENTRY "/sample_1/geometry/translation",
                  "translations", translation, sizeof translation, err));
-    d->own_sign = -1; /* the sample moves, the probe stays */
+    d->own_sign = -1; /* the sample moves, not the probe */
     FTH_TRY(pt_h5_unit(d, h5, translation, &d->unit_m, err));
     if (d->unit_m < 0) d->unit_m = 1;
     FTH_TRY(pt_h5_column(d, h5, translation, 0, &scan->x, &n, err));

@@ -1,5 +1,4 @@
-/* fill.c - arrays of a file become parts of a scan, and are refused with both sizes where they
- * cannot be.
+/* fill.c - arrays of a file become parts of a scan; mismatches are refused with both sizes.
  */
 #include "../resize/resize.h"
 #include "parts.h"
@@ -32,8 +31,8 @@ static fth_status find_axes(pt_draft *d, const fth_source *b, const char *name, 
     }
     if (first && last && b->size[1] == b->size[2])
         FTH_TRY(pt_scan_warn(d->scan, err,
-                             "'%s' is %s: both its first and its last axis have the length of "
-                             "the positions; the first is taken as the scan",
+                             "'%s' is %s: both its first and its last axis match the number of "
+                             "positions; using the first as the scan",
                              name, shape));
     axis[0] = first ? 0 : 2;
     axis[1] = first ? 1 : 0;
@@ -68,7 +67,7 @@ fth_status pt_set_patterns(pt_draft *d, fth_source *base, const char *name, int6
     return pt_set_patterns_of(d, &s, name, count, err);
 }
 
-/* The largest number of a detector's type stands for a pixel that is dead or saturated; sums of
+/* The largest value of a detector's dtype marks a dead or saturated pixel; sums of
  * several pixels reach it by themselves, unless it has 32 bits (u32 is read as i64). */
 static double saturation_of(fth_dtype dtype, int64_t bin)
 {
@@ -102,7 +101,7 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
     d->cols = s.size[2];
     if (pt_frames_are_cut(d)) {
         FTH_TRY(pt_frames_view(d, &s, &s, err));
-        d->slow = true; /* cutting every time again would cost more than a copy */
+        d->slow = true; /* cropping on every read would cost more than one copy */
     }
     FTH_TRY(check_frames(d, &s, name, err));
     snprintf(scan->array, sizeof scan->array, "%s", name);

@@ -9,7 +9,7 @@ static fth_status need(const pt_draft *d, fth_h5 *h5, const char *key, const cha
 {
     char have[300];
     if (place[0] && fth_h5_kind_of(h5, place) == FTH_H5_DATASET) return FTH_OK;
-    if (!place[0]) return FTH_FAIL(err, FTH_E_COMMAND, "hdf5.data is given, and --%s is not", key);
+    if (!place[0]) return FTH_FAIL(err, FTH_E_COMMAND, "hdf5.data is set, but --%s is not", key);
     FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no dataset '%s' (%s); at the root there is %s",
              d->scan->path, place, key, pt_h5_children(h5, "/", have, sizeof have));
     return FTH_E_FILE_KEY;
@@ -56,9 +56,9 @@ static fth_status find_unit(pt_draft *d, fth_h5 *h5, fth_err *err)
     if (o->x[0]) FTH_TRY(pt_h5_unit(d, h5, o->y, &y, err));
     d->unit_m = x >= 0 ? x : known ? 1 : 0;
     if (x == y) return FTH_OK;
-    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' and '%s' are in different units", d->scan->path,
-             o->x, o->y);
-    fth_err_hint(err, "say which with --positions.unit, or correct their attribute 'units'");
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: '%s' and '%s' have different units", d->scan->path, o->x,
+             o->y);
+    fth_err_hint(err, "give --positions.unit, or correct their attribute 'units'");
     return FTH_E_FILE_FORMAT;
 }
 

@@ -34,7 +34,7 @@ static fth_status read_any(pt_draft *d, fth_h5 *h5, fth_err *err)
              "%s: an HDF5 file of no known layout (product, CXI, ptyd, Velociprobe); at its root "
              "there is %s",
              d->scan->path, pt_h5_children(h5, "/", have, sizeof have));
-    fth_err_hint(err, "say where things are: --hdf5.data PATH --hdf5.x PATH --hdf5.y PATH");
+    fth_err_hint(err, "name the datasets: --hdf5.data PATH --hdf5.x PATH --hdf5.y PATH");
     return FTH_E_FILE_KEY;
 }
 
@@ -113,7 +113,7 @@ static double factor_of(const char *unit, pt_quantity what, double v)
 {
     double factor = 1;
     if (find_unit(unit, what, &factor)) return factor;
-    /* no unit: CXI means Joule, and no beam has more than one */
+    /* without a unit CXI means joule; no beam energy in joule exceeds 1, none in eV is below it */
     if (what == PT_ENERGY && v <= 1) return 1 / 1.602176634e-19;
     return 1;
 }
@@ -136,9 +136,7 @@ fth_status pt_h5_unit(pt_draft *d, fth_h5 *h5, const char *place, double *out, f
     *out = -1;
     read_unit(h5, place, unit, sizeof unit);
     if (!unit[0] || find_unit(unit, PT_LENGTH, out)) return FTH_OK;
-    return pt_scan_warn(d->scan, err,
-                        "'%s' is in '%s', which is no unit of length that is known here", place,
-                        unit);
+    return pt_scan_warn(d->scan, err, "'%s' has the unknown unit of length '%s'", place, unit);
 }
 
 fth_status pt_h5_number(pt_draft *d, fth_h5 *h5, const char *places, pt_quantity what, double *out,
@@ -243,7 +241,7 @@ fth_status pt_h5_object(pt_draft *d, fth_h5 *h5, const char *place, fth_err *err
                         place, pt_shape_text(&kept, shape, sizeof shape),
                         fth_dtype_name(kept.dtype));
     if (kept.n_axes == 3 && kept.size[0] != 1)
-        return pt_scan_warn(d->scan, err, "'%s' has %lld slices, and is not used", place,
+        return pt_scan_warn(d->scan, err, "'%s' has %lld slices and is ignored", place,
                             (long long)kept.size[0]);
     scan->object = kept;
     if (kept.n_axes == 2) return FTH_OK;

@@ -92,7 +92,7 @@ static fth_status set_each(pt_draft *d, const fth_source *base, const char *name
                            bool cut, fth_err *err)
 {
     fth_source s = *base;
-    if (cut) { /* bad pixels are counted */
+    if (cut) { /* binning counts bad pixels */
         FTH_TRY(pt_flags_view(d->scan, &s, name, opposite(rule), FTH_U8, &s, err));
         FTH_TRY(pt_frames_view(d, &s, &s, err));
         rule = PT_MASK_BAD;

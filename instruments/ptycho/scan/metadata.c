@@ -1,4 +1,4 @@
-/* metadata.c - numbers out of the JSON text that PtychoPINN keeps as _metadata. */
+/* metadata.c - values from the JSON text that PtychoPINN stores as _metadata. */
 #include "parts.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ fth_status pt_read_metadata(pt_draft *d, fth_texts *texts, fth_err *err)
     pt_scan *scan = d->scan;
     const double unknown = (double)NAN;
     fth_json *doc = parse_first(scan, texts);
-    if (!doc) return pt_scan_warn(d->scan, err, "'_metadata' holds no JSON text, and is not used");
+    if (!doc) return pt_scan_warn(d->scan, err, "'_metadata' is not JSON text and is ignored");
     const fth_json_value *physics = fth_json_get(fth_json_root(doc), "physics_parameters"),
                          *more = fth_json_get(fth_json_root(doc), "additional_parameters");
     scan->meta.nphotons = fth_json_get_real(physics, "nphotons", unknown);
@@ -34,11 +34,10 @@ fth_status pt_read_metadata(pt_draft *d, fth_texts *texts, fth_err *err)
     const pt_scan_options *o = d->opt;
     fth_status s = FTH_OK;
     if (N > 0 && N != scan->N)
-        s = pt_scan_warn(d->scan, err,
-                         "'_metadata' says N = %lld, and the patterns are %lld x %lld",
+        s = pt_scan_warn(d->scan, err, "'_metadata' has N = %lld, but the patterns are %lld x %lld",
                          (long long)N, (long long)scan->N, (long long)scan->N);
     if (s == FTH_OK && o->want_N > 0 && o->want_N != scan->N)
-        s = pt_scan_warn(d->scan, err, "N is %lld in the config, and the patterns are %lld x %lld",
+        s = pt_scan_warn(d->scan, err, "N is %lld in the config, but the patterns are %lld x %lld",
                          (long long)o->want_N, (long long)scan->N, (long long)scan->N);
     if (s == FTH_OK && !isnan(o->want_nphotons) && !isnan(scan->meta.nphotons) &&
         fabs(o->want_nphotons - scan->meta.nphotons) > 1e-6 * scan->meta.nphotons)

@@ -87,9 +87,9 @@ static fth_status read_units(pt_draft *d, fth_npz *npz, fth_err *err)
     if (!version && !domain) return FTH_OK;
     if (!version || !domain) {
         FTH_FAIL(err, FTH_E_FILE_KEY,
-                 "%s: the units are declared by half: there is '%s' and no '%s'", scan->path,
+                 "%s: the units are only half declared: found '%s' without '%s'", scan->path,
                  names[version ? 0 : 1], names[version ? 1 : 0]);
-        fth_err_hint(err, "write both or none of them");
+        fth_err_hint(err, "write both or neither");
         return FTH_E_FILE_KEY;
     }
     FTH_TRY(one_text(npz, names[0], a, sizeof a, err));
@@ -139,15 +139,15 @@ static fth_status look_at_truth(pt_draft *d, fth_npz *npz, fth_err *err)
     fth_source s;
     if (!has(npz, "Y")) return FTH_OK;
     if (fth_npz_source(npz, "Y", &s, NULL) != FTH_OK)
-        return pt_scan_warn(d->scan, err, "'Y' cannot be read, and is not used");
+        return pt_scan_warn(d->scan, err, "'Y' cannot be read and is ignored");
     const int64_t n = s.n_axes > 0 ? s.size[0] : 0;
     fth_source_close(&s);
     if (n == d->scan->n) return FTH_OK;
-    return pt_scan_warn(d->scan, err, "'Y' has %lld patches for %lld patterns, and is not used",
+    return pt_scan_warn(d->scan, err, "'Y' has %lld patches for %lld patterns and is ignored",
                         (long long)n, (long long)d->scan->n);
 }
 
-/* An array whose name is nearly one that would be read. */
+/* An array with a misspelt name. */
 static fth_status look_for_slips(pt_draft *d, fth_npz *npz, fth_err *err)
 {
     static const char known[] = "xcoords ycoords xcoords_start ycoords_start diff3d diffraction "
@@ -160,8 +160,8 @@ static fth_status look_for_slips(pt_draft *d, fth_npz *npz, fth_err *err)
         for (int k = 0; k < near; k++) at = strchr(at, ' ') + 1;
         const size_t n = strcspn(at, " ");
         if (strlen(name) == n && strncmp(name, at, n) == 0) continue;
-        FTH_TRY(pt_scan_warn(d->scan, err, "'%.60s' is not read: is it meant as '%.*s'?", name,
-                             (int)n, at));
+        FTH_TRY(pt_scan_warn(d->scan, err, "'%.60s' is ignored: did you mean '%.*s'?", name, (int)n,
+                             at));
     }
     return FTH_OK;
 }
@@ -171,7 +171,7 @@ static fth_status read_texts(pt_draft *d, fth_npz *npz, fth_err *err)
     fth_texts *texts = NULL;
     if (!has(npz, "_metadata")) return FTH_OK;
     if (fth_npz_strings(npz, "_metadata", &texts, NULL) != FTH_OK)
-        return pt_scan_warn(d->scan, err, "'_metadata' cannot be read as text, and is not used");
+        return pt_scan_warn(d->scan, err, "'_metadata' cannot be read as text and is ignored");
     const fth_status s = pt_read_metadata(d, texts, err);
     fth_texts_free(texts);
     return s;

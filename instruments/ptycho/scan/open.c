@@ -13,8 +13,8 @@ static fth_status read_file(pt_draft *d, fth_err *err)
     FTH_TRY(fth_file_open(&f, scan->mem, scan->path, err));
     fth_status s = FTH_OK;
     if (fth_file_bytes(f) < sizeof head)
-        s = FTH_FAIL(err, FTH_E_FILE_SHORT, "%s has %llu bytes, which is no scan", scan->path,
-                     (unsigned long long)fth_file_bytes(f));
+        s = FTH_FAIL(err, FTH_E_FILE_SHORT, "%s: expected a scan, found a file of %llu bytes",
+                     scan->path, (unsigned long long)fth_file_bytes(f));
     else
         s = fth_file_read(f, 0, sizeof head, head, "the beginning", err);
     fth_file_close(f);
@@ -26,7 +26,7 @@ static fth_status read_file(pt_draft *d, fth_err *err)
     return FTH_E_FILE_FORMAT;
 }
 
-/* ---- what formats have in common ---- */
+/* ---- common to all formats ---- */
 
 static void settle_kind(pt_draft *d)
 {
@@ -100,24 +100,24 @@ static fth_status finish(pt_draft *d, fth_err *err)
     pt_scan *scan = d->scan;
     settle_kind(d);
     if (d->opt->bin > 1 && scan->kind == PT_AMPLITUDE) {
-        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: amplitudes cannot be added up; binning is for counts",
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: amplitudes cannot be binned; expected counts",
                  scan->path);
-        fth_err_hint(err, "leave --bin out, or say --data.kind counts");
+        fth_err_hint(err, "leave out --bin, or give --data.kind counts");
         return FTH_E_FILE_FORMAT;
     }
     settle_physics(d);
     scan->sign = d->opt->sign ? d->opt->sign : d->own_sign;
     FTH_TRY(to_pixels(d, err));
     if (cut_factor(d) != 1 && d->unit_m == 0)
-        FTH_TRY(pt_scan_warn(d->scan, err,
-                             "positions are in pixels, which are %g times as large after the "
-                             "frames were cut: they were scaled",
-                             1 / cut_factor(d)));
+        FTH_TRY(pt_scan_warn(
+            d->scan, err,
+            "positions in pixels were rescaled: cropping the frames makes pixels %g times as large",
+            1 / cut_factor(d)));
     if (cut_factor(d) != 1 && scan->object.n_axes) {
         scan->object = (fth_source){0};
         FTH_TRY(pt_scan_warn(d->scan, err,
-                             "the object of the file has other pixels than the frames that "
-                             "were cut, and is not used"));
+                             "the object of the file is ignored: its pixels differ from those of "
+                             "the cropped frames"));
     }
     FTH_TRY(pt_take_subset(d, err));
     if (d->opt->random && d->slow) FTH_TRY(pt_unpack(scan, &scan->patterns, &scan->patterns, err));
@@ -136,7 +136,7 @@ fth_status pt_scan_open(pt_scan *out, fth_context *ctx, const char *path,
                      .meta = {unknown, unknown, unknown, unknown, unknown, unknown, 0, false}};
     pt_draft d = {.scan = out, .opt = opt, .centre_x = unknown, .centre_y = unknown, .own_sign = 1};
     if (strlen(path) >= sizeof out->path)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of a scan has %zu characters",
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of the scan is too long: %zu characters",
                         strlen(path));
     snprintf(out->path, sizeof out->path, "%s", path);
     fth_status s = fth_texts_create(&out->notes, out->mem, err);

@@ -8,7 +8,7 @@ const char *const pt_kind_names[] = {"amplitude", "counts", NULL};
 const char *const pt_format_names[] = {"npz",         "product", "cxi", "ptyd",
                                        "velociprobe", "hdf5",    NULL};
 
-/* ---- what ends with the scan ---- */
+/* ---- resources that close with the scan ---- */
 
 typedef struct part {
     struct part *next;
@@ -82,7 +82,7 @@ fth_status pt_scan_warn(pt_scan *scan, fth_err *err, const char *fmt, ...)
     va_end(args);
     if (scan->strict) {
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %s", scan->path, text);
-        fth_err_hint(err, "without --strict true this is a warning");
+        fth_err_hint(err, "this is only a warning without --strict true");
         return FTH_E_FILE_FORMAT;
     }
     return fth_texts_add(scan->notes, text, strlen(text), err);

@@ -1,5 +1,5 @@
-/* parts.h - what the files of this room share: what a scan holds until it is closed, numbers of
- * any dtype, warnings.
+/* parts.h - shared by the files of this room: resources of an open scan, values of any dtype,
+ * warnings.
  */
 #ifndef PTYCHO_SCAN_PARTS_H
 #define PTYCHO_SCAN_PARTS_H
@@ -10,11 +10,11 @@
 typedef struct pt_draft {
     pt_scan *scan;
     const pt_scan_options *opt;
-    bool slow;                 /* rows of `patterns` are dear in any order but that of the file */
+    bool slow;                 /* random access to `patterns` is slow */
     bool integral;             /* patterns are whole numbers */
     int64_t rows, cols;        /* of the frames of the file, before they are cut */
     double unit_m;             /* of the positions; 0: they are pixels */
-    double centre_x, centre_y; /* of the beam, as the file says; NAN: it does not */
+    double centre_x, centre_y; /* centre of the beam from the file; NAN: unknown */
     int own_sign;              /* of positions in this format */
     pt_mask_rule own_rule;
 } pt_draft;

@@ -51,7 +51,7 @@ fth_status pt_read_product(pt_draft *d, fth_h5 *h5, fth_err *err)
     double width = (double)NAN;
     if (fth_h5_kind_of(h5, "/raw_data/diffraction") != FTH_H5_DATASET) {
         FTH_FAIL(err, FTH_E_FILE_KEY,
-                 "%s: a product file without patterns: there is no '/raw_data/diffraction'",
+                 "%s: a product file without patterns: expected '/raw_data/diffraction'",
                  scan->path);
         fth_err_hint(err, "a reconstruction alone can be read by 'fathom ptycho evaluate'");
         return FTH_E_FILE_KEY;

@@ -70,8 +70,7 @@ typedef enum pt_units {
 
 /* Keys of the section DATA. Texts live as long as the config. */
 typedef struct pt_scan_options {
-    bool random;      /* rows will be asked for in any order: what cannot do that is unpacked to
-                         scratch once */
+    bool random;      /* random access: compressed patterns are unpacked to scratch once */
     bool strict;      /* warnings are errors */
     int kind;         /* pt_kind; -1: as the file says */
     pt_subset subset; /* patterns with odd or even numbers alone */
@@ -109,7 +108,7 @@ typedef struct pt_scan {
     char array[64];            /* name of the patterns in the file */
     int64_t n, N;              /* patterns, and the side of one */
     fth_source patterns;       /* [scan row col]: u8 u16 i32 i64 f32 f64 */
-    double saturated;          /* counts that a detector says no more than; NAN: not known */
+    double saturated;          /* count at which a pixel saturates; NAN: unknown */
     double *x, *y;             /* [scan] pixels */
     double *start_x, *start_y; /* [scan] nominal; the same blocks as x, y where there are none */
     int64_t *index;            /* [scan] number of the scan that a pattern is of; NULL: one scan */
@@ -120,10 +119,10 @@ typedef struct pt_scan {
     fth_source masks;          /* [scan row col] of bool, likewise; n_axes 0: none */
     pt_meta meta;
     fth_texts *notes; /* warnings, a sentence each */
-    void *parts;      /* files and views that the sources stand on */
+    void *parts;      /* open files and views behind the sources */
 } pt_scan;
 
-/* FTH_E_FILE_*: what is wrong, with array, index or both sizes. On failure the scan is closed. */
+/* FTH_E_FILE_* names the array, index or both sizes. On failure the scan is closed. */
 fth_status pt_scan_open(pt_scan *out, fth_context *ctx, const char *path,
                         const pt_scan_options *opt, fth_err *err);
 void pt_scan_close(pt_scan *scan); /* one that did not open, and a cleared one, are allowed */
@@ -134,8 +133,8 @@ void pt_scan_close(pt_scan *scan); /* one that did not open, and a cleared one, 
 fth_status pt_scan_view(pt_scan *scan, pt_kind kind, fth_dtype dtype, fth_source *out,
                         fth_err *err);
 
-/* What was chosen where files leave a choice, in a line for people: amplitude or counts, and the
- * sign of the positions. Returns `text`. */
+/* One line about choices that the file leaves open: amplitude or counts, and the sign of the
+ * positions. Returns `text`. */
 const char *pt_scan_choices(const pt_scan *scan, char *text, size_t size);
 
 /* Memory that ends with the scan, zero at first. */

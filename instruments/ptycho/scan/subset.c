@@ -1,4 +1,4 @@
-/* subset.c - every second pattern of a scan: two halves of the data, to reconstruct apart.
+/* subset.c - every second pattern of a scan: two halves of the data, to reconstruct separately.
  *
  * Pattern i of the half is pattern 2 i + first of the file; nothing is copied.
  */
@@ -30,7 +30,7 @@ static fth_status read_rows(void *self, const int64_t *index, int64_t n, void *d
         const int64_t at[3] = {2 * index[k] + h->first, 0, 0},
                       one[3] = {1, h->base.size[1], h->base.size[2]};
         if (index[k] < 0 || index[k] >= count)
-            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "pattern %lld of %lld was asked for",
+            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "pattern %lld of %lld was requested",
                             (long long)index[k], (long long)count);
         FTH_TRY(h->base.read(h->base.self, at, one, (char *)dst + k * h->bytes, err));
     }

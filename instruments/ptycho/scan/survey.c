@@ -1,4 +1,4 @@
-/* survey.c - one pass over all patterns: what cannot be used is found before anything runs.
+/* survey.c - one pass over all patterns: finds invalid data before anything runs.
  *
  * Workers look at the patterns of a piece; what they find is put together in the order of the
  * patterns, so it is the same for any number of them.
@@ -154,34 +154,34 @@ static fth_status walk(pass *p, fth_progress_fn *progress, void *user, fth_err *
         for (int64_t i = 0; i < n[0]; i++) add(p, p->at + i);
         if (progress &&
             !progress(user, &(fth_progress){.fraction = (double)(p->at + n[0]) / (double)scan->n}))
-            return FTH_FAIL(err, FTH_E_CANCELLED, "the look at the patterns was cancelled");
+            return FTH_FAIL(err, FTH_E_CANCELLED, "checking the patterns was cancelled");
     }
     return FTH_OK;
 }
 
-/* ---- what can be read, and is most likely not meant ---- */
+/* ---- warnings: readable, but probably not intended ---- */
 
-/* Light in the corners, where the middle of something is expected to be bright. */
-static const double CORNERS = 4;
+/* Intensity in the corners where the middle is expected to be bright: a missing fftshift. */
+static const double CORNERS = 4; /* times the middle; a flat pattern has 1 */
 
 static fth_status doubt_patterns(const pass *p, fth_err *err)
 {
-    enum { BRIGHT = 1000 };
+    enum { BRIGHT = 1000 }; /* times the mean of the others: a hot pixel, not the sample */
     pt_scan *scan = p->scan;
     const double rest = (p->sum - p->found.max_power) / (double)(scan->n > 1 ? scan->n - 1 : 1);
     if (scan->kind == PT_AMPLITUDE && !scan->kind_is_declared &&
         fth_dtype_is_real(scan->patterns.dtype) && p->found.fractional == 0 &&
         p->found.max_value > 1)
         FTH_TRY(pt_scan_warn(scan, err,
-                             "every amplitude of '%s' is a whole number, up to %.0f: if they are "
-                             "counts, say --data.kind counts",
+                             "every amplitude of '%s' is an integer, up to %.0f: if they are "
+                             "counts, give --data.kind counts",
                              scan->array, p->found.max_value));
     if (p->corners > CORNERS * p->middle)
-        FTH_TRY(pt_scan_warn(scan, err,
-                             "%.0f %% of the light is in the corners of the patterns and %.0f %% "
-                             "in the middle, where it is expected: shift them by half their side "
-                             "(numpy.fft.fftshift)",
-                             100 * p->corners / p->sum, 100 * p->middle / p->sum));
+        FTH_TRY(pt_scan_warn(
+            scan, err,
+            "%.0f %% of the intensity is in the corners of the patterns and %.0f %% in the middle, "
+            "where it is expected: shift them by half their side (numpy.fft.fftshift)",
+            100 * p->corners / p->sum, 100 * p->middle / p->sum));
     if (rest > 0 && p->found.max_power > BRIGHT * rest)
         FTH_TRY(pt_scan_warn(scan, err,
                              "pattern %lld has %.3g times the light of the others: a pixel that is "
@@ -235,8 +235,8 @@ static fth_status doubt_positions(pt_scan *scan, fth_err *err)
     if (apart > (double)scan->N)
         return pt_scan_warn(scan, err,
                             "positions are about %.3g pixels apart and patterns %lld wide: they "
-                            "do not overlap, and nothing ties the pieces of the picture together; "
-                            "are positions in another unit? --coord_scale turns them into "
+                            "do not overlap, so nothing connects the patches; are positions in "
+                            "another unit? --coord_scale turns them into "
                             "pixels",
                             apart, (long long)scan->N);
     return FTH_OK;
@@ -264,7 +264,7 @@ static fth_status conclude(pass *p, fth_err *err)
     if (p->found.saturated > 0) {
         const int64_t N = scan->N;
         FTH_TRY(pt_scan_warn(scan, err,
-                             "%lld pixels have %.0f, the most that their type holds: dead or "
+                             "%lld pixels have %.0f, the maximum of their dtype: dead or "
                              "saturated? The first is [%lld %lld %lld]; mask them",
                              (long long)p->found.saturated, scan->saturated,
                              (long long)(p->full / N / N), (long long)(p->full / N % N),
@@ -272,7 +272,7 @@ static fth_status conclude(pass *p, fth_err *err)
     }
     if (scan->kind == PT_COUNTS && p->found.fractional > 0)
         FTH_TRY(pt_scan_warn(scan, err,
-                             "%lld counts are no whole numbers: are these amplitudes, or scaled?",
+                             "%lld counts are not integers: are these amplitudes, or scaled?",
                              (long long)p->found.fractional));
     FTH_TRY(doubt_patterns(p, err));
     FTH_TRY(doubt_probe(scan, err));

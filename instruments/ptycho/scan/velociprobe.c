@@ -74,7 +74,7 @@ static fth_status read_positions(pt_draft *d, int64_t count, fth_err *err)
     void *x = NULL, *y = NULL;
     if (!d->opt->position_file[0]) {
         FTH_FAIL(err, FTH_E_FILE_KEY, "%s: an Eiger file has no positions", scan->path);
-        fth_err_hint(err, "name their table with --positions.file FILE.csv");
+        fth_err_hint(err, "give their table with --positions.file FILE.csv");
         return FTH_E_FILE_KEY;
     }
     FTH_TRY(pt_scan_hold(scan, (uint64_t)count * sizeof(double), "x", &x, err));
@@ -103,7 +103,7 @@ static fth_status open_parts(pt_draft *d, fth_h5 *h5, const fth_texts *names, ft
         if (strncmp(name, "data_", 5) != 0) continue;
         snprintf(place, sizeof place, "/entry/data/%.100s", name);
         if (fth_h5_kind_of(h5, place) != FTH_H5_DATASET) {
-            FTH_TRY(pt_scan_warn(d->scan, err, "'%s' leads nowhere, and is left out", place));
+            FTH_TRY(pt_scan_warn(d->scan, err, "'%s' is a broken link and is ignored", place));
             continue;
         }
         FTH_TRY(fth_h5_source(h5, place, &part[*n], err));

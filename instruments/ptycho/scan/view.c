@@ -64,7 +64,7 @@ static fth_status view_read_rows(void *self, const int64_t *index, int64_t n, vo
     for (int64_t k = 0; k < n; k++) {
         const int64_t at[3] = {index[k], 0, 0}, one[3] = {1, rows, cols};
         if (index[k] < 0 || index[k] >= w->base.size[0])
-            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "pattern %lld of %lld was asked for",
+            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "pattern %lld of %lld was requested",
                             (long long)index[k], (long long)w->base.size[0]);
         FTH_TRY(w->base.read(w->base.self, at, one, w->room, err));
         convert(w, w->room, rows * cols, (char *)dst + k * rows * cols * out_item(w));

@@ -28,14 +28,14 @@ static const fth_config_key keys[] = {
     FTH_INSTRUMENT_KEYS("0", "outputs/ptycho"),
     FTH_KEY(TEXT, "model", "folder of the results in output_dir", .value = "ptycho"),
 #include "keys.def"
-    FTH_KEY(SECTION, "data", "What patterns are."),
-    FTH_KEY(SECTION, "positions", "How positions are read."),
-    FTH_KEY(SECTION, "mask", "Pixels that are not used."),
-    FTH_KEY(SECTION, "hdf5", "Where things lie in an HDF5 file of no known layout."),
+    FTH_KEY(SECTION, "data", "Kind of the patterns."),
+    FTH_KEY(SECTION, "positions", "Reading of positions."),
+    FTH_KEY(SECTION, "mask", "Masked pixels."),
+    FTH_KEY(SECTION, "hdf5", "Datasets of an HDF5 file of unknown layout."),
 };
 #include "no_rows.inc"
 
-/* What one row cannot say. */
+/* Checks that a row of the table cannot express. */
 static void check(fth_config *cfg, void *user)
 {
     static const char *const even[] = {"N", "crop"};

@@ -1,4 +1,4 @@
-/* settings.h - what the user asked for: keys of a config or flags of a verb, checked.
+/* settings.h - settings of the user: keys of a config or flags of a verb, checked.
  *
  * Both ways are one: a flag that was given becomes a value of a config, so it has the type, range
  * and default of its row in keys.def, and all mistakes are found at once.

@@ -38,7 +38,7 @@ void pt_say(const fth_stage_call *call, FILE *notes, const char *fmt, ...)
         fprintf(notes, "%s\n", text);
 }
 
-/* "batch 24, raster_period 4 5": what does not fit is left out with two dots. */
+/* "batch 24, raster_period 4 5", truncated with two dots. */
 void pt_say_keys(const fth_stage_call *call, FILE *notes, const fth_config *cfg, const char *names)
 {
     char text[400] = "";

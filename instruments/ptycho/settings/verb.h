@@ -38,7 +38,7 @@ fth_status pt_verb_run(const pt_frame *frame, fth_context *ctx, int n_args, char
         return pt_verb_run(&frame, ctx, n_args, arg, value, user, out, err);                       \
     }
 
-/* A line for people: to the log of a stage, or to the notes of a verb; with neither, nowhere. */
+/* A log line: to the log of a stage, or to the notes of a verb; dropped without either. */
 void pt_say(const fth_stage_call *call, FILE *notes, const char *fmt, ...) FTH_PRINTF(3, 4);
 /* Likewise which of the keys `names` (pt_keys_solve, ...) were given, and their values. */
 void pt_say_keys(const fth_stage_call *call, FILE *notes, const fth_config *cfg, const char *names);

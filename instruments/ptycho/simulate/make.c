@@ -184,8 +184,8 @@ static fth_status make_object(pt_simulation *m, fth_context *ctx, const fth_conf
 
 /* ---- probe and positions ---- */
 
-/* A beam out of focus: light at the distance r from the middle goes to the pixel `curvature` r of
- * the pattern, so that the pattern shows what was lit, with fringes. */
+/* A defocused beam: light at the distance r from the middle reaches pixel `curvature` r of the
+ * pattern, which is a shadow image with fringes. */
 static void curve(pt_simulation *m, double curvature)
 {
     const double n = (double)m->N;

@@ -1,7 +1,7 @@
 /* patterns.c - from exit waves to counted photons, as one graph that streams.
  *
- * Exit waves are made where the graph reads them, so a scan of any length takes no more memory than
- * a chunk. Counts are drawn by (seed, place): the same for every budget and thread count.
+ * Exit waves are computed as the graph reads them, so a scan of any length takes the memory of one
+ * chunk. Counts are drawn by (seed, place): the same for every budget and thread count.
  */
 #include "simulate.h"
 

@@ -1,4 +1,4 @@
-/* predict.c - what a simulation would take, from its config and the headers of its files. */
+/* predict.c - the memory of a simulation, from its config and the headers of its files. */
 #include "simulate.h"
 
 #include "../object/object.h"
@@ -93,7 +93,7 @@ fth_status pt_simulation_predict(const fth_stage_call *call, bool test, fth_stag
     FTH_TRY(pt_simulation_sizes(&m, call->context, call->config, test, err));
     (void)fth_stage_plan_hold(call, out, pt_simulation_bytes(&m, call->config),
                               1u << FTH_LIB_FATHOM);
-    /* what is held while the patterns are made: a block that nobody touches */
+    /* memory held while patterns are made: a block that is reserved but not used */
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, pt_simulation_held(&m), "object and probe", &held, err));
     fth_plan *plan = pt_simulation_plan(call->context, &m, &g, &local);
     fth_status s = fth_stage_plan_add(call, out, plan, 1, show, &local);

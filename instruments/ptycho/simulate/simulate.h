@@ -1,4 +1,4 @@
-/* simulate.h - a scan that is computed: object, probe, positions, noise. */
+/* simulate.h - a simulated scan: object, probe, positions, noise. */
 #ifndef PTYCHO_SIMULATE_H
 #define PTYCHO_SIMULATE_H
 

@@ -107,16 +107,15 @@ static const fth_flag flags[] = {
 #define DATA(...) __VA_ARGS__,
 #define SIMULATE(...) __VA_ARGS__,
 #include "../settings/flags.inc"
-    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of scan.npz where OUT is not named"},
-    {0}};
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of scan.npz when OUT is not given"}, {0}};
 
 const fth_verb pt_verb_simulate = {
     .name = "simulate",
     .args = "[OUT.npz]",
-    .brief = "make up a scan: an object, a probe, positions and counted photons",
-    .doc = "Writes an NPZ file of PtychoPINN's contract with the object as objectGuess. Positions "
-           "and objects are drawn as PtychoPINN does it, the noise by (seed, pattern, pixel): the "
-           "same for every budget and number of threads.\n"
+    .brief = "simulate a scan: object, probe, positions and counted photons",
+    .doc = "Writes an NPZ file in the layout of PtychoPINN, with the object as objectGuess. "
+           "Positions and objects are drawn as in PtychoPINN, the noise is a function of (seed, "
+           "pattern, pixel): the same for every budget and number of threads.\n"
            "\n"
            "With --units compat patterns are the square roots of counts divided by the intensity "
            "scale, as PtychoPINN keeps them; with --units counts they are undivided.",

@@ -1,4 +1,4 @@
-/* checkpoint.c - the state between two epochs as a file, and back.
+/* checkpoint.c - the state between two epochs, saved and loaded.
  *
  * Everything that the next epoch reads is in it, so a solver that goes on from it makes the bits of
  * one that was never interrupted. Orders are drawn from (seed, epoch) and need no state.
@@ -18,7 +18,7 @@ typedef struct array {
     void *data; /* NULL: exit waves */
 } array;
 
-/* What there is to keep; returns how many. */
+/* The arrays of the state; returns how many. */
 static int list_arrays(pt_solver *s, array *a)
 {
     const int64_t m = s->data.patterns;
@@ -176,7 +176,7 @@ fth_status pt_solver_load(pt_solver *s, const char *path, uint64_t print, bool *
         const char *what = fth_safetensors_meta(f, "format"),
                    *have = fth_safetensors_meta(f, "print");
         if (!what || strcmp(what, format) != 0 || !have || strcmp(have, want) != 0) {
-            snprintf(why, bytes, "it is of other data or settings");
+            snprintf(why, bytes, "it belongs to other data or settings");
         } else {
             st = fth_safetensors_verify(f, NULL, &damage);
             if (st == FTH_OK) st = read_arrays(s, f, &damage);

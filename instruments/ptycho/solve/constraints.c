@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 20 };            /* of total variation in an epoch */
-static const double step = 0.25; /* of its dual field */
+enum { ROUNDS = 20 }; /* of total variation in an epoch */
+static const double step =
+    0.25; /* of its dual field: the largest known to converge in 2D in practice (Chambolle 2004) */
 
 static bool bounds(const pt_solve_options *o)
 {
@@ -117,7 +118,7 @@ static fth_c128 *bin(fth_c128 *spectrum, int64_t rows, int64_t cols, int64_t y, 
     return &spectrum[(y % rows + rows) % rows * cols + (x % cols + cols) % cols];
 }
 
-/* Brings what stands out at a bin down to the mean modulus around it. */
+/* Lower a peak at a bin to the mean modulus around it. */
 static void lower_peak(fth_c128 *spectrum, int64_t rows, int64_t cols, int64_t y, int64_t x)
 {
     double sum = 0;
@@ -149,7 +150,8 @@ static void lower_peaks(const pt_solver *s, fth_c128 *spectrum)
         for (int64_t j = -most_x; j <= most_x; j++) {
             const double y = i ? (double)(i * s->rows) / period[1] : 0,
                          x = j ? (double)(j * s->cols) / period[0] : 0;
-            if (fabs(y) <= AROUND && fabs(x) <= AROUND) continue; /* the mean, and what is near */
+            if (fabs(y) <= AROUND && fabs(x) <= AROUND)
+                continue; /* skip the mean and its neighbourhood */
             lower_peak(spectrum, s->rows, s->cols, llrint(y), llrint(x));
         }
 }
@@ -167,7 +169,7 @@ static fth_status remove_peaks(pt_solver *s, fth_err *err)
 
 static double between(double v, double low, double high)
 {
-    return v < low ? low : v > high ? high : v; /* a bound that is no number bounds nothing */
+    return v < low ? low : v > high ? high : v; /* a NaN bound is no bound */
 }
 
 static void bound(const pt_solve_options *o, fth_c128 *v)

@@ -1,7 +1,7 @@
-/* constraints.h - what is known of object and probe beforehand, imposed after each epoch.
+/* constraints.h - prior knowledge about object and probe, imposed after each epoch.
  *
  * Constraints act on the host on copies in double precision, pixel by pixel or in rows, so threads
- * change no bit. Their memory is taken when the solver is made: what does not fit is refused then.
+ * change no bit. Their memory is allocated with the solver: what does not fit is refused then.
  */
 #ifndef PT_SOLVE_CONSTRAINTS_H
 #define PT_SOLVE_CONSTRAINTS_H

@@ -20,8 +20,8 @@ static fth_status widen(fth_mem *mem, const fth_c64 *from, int64_t n, const char
     return FTH_OK;
 }
 
-/* Patches of the network do not reach every corner of its canvas: zeros mean that nothing is known.
- * Returns the mean amplitude of what is. */
+/* Patches of the network do not cover every corner of its canvas: zeros there are unknown values.
+ * Returns the mean amplitude of the known ones. */
 static double fill_gaps(fth_c128 *v, int64_t n)
 {
     double sum = 0;
@@ -41,16 +41,17 @@ static fth_status check(const pt_recon *r, const pt_solve_data *data, fth_err *e
 {
     fth_status s = FTH_OK;
     if (!r->has_origin)
-        s = FTH_FAIL(err, FTH_E_FILE_KEY,
-                     "start_from: %s does not say where its object lies: it has no canvas_origin",
-                     r->path);
+        s = FTH_FAIL(
+            err, FTH_E_FILE_KEY,
+            "start_from: %s has no canvas_origin, so the position of its object is unknown",
+            r->path);
     else if (r->probe && r->side != data->n)
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
                      "start_from: the probe of %s has %lld x %lld pixels, the patterns have %lld x "
                      "%lld",
                      r->path, (long long)r->side, (long long)r->side, (long long)data->n,
                      (long long)data->n);
-    if (s != FTH_OK) fth_err_hint(err, "give reconstruction.npz of 'solve' or 'infer'");
+    if (s != FTH_OK) fth_err_hint(err, "give a reconstruction.npz of 'solve' or 'infer'");
     return s;
 }
 

@@ -1,7 +1,7 @@
-/* earlier.h - a reconstruction of before, of a solver or of the network, as the start of another.
+/* earlier.h - an earlier reconstruction, of a solver or of the network, as the start of another.
  *
- * Its object is laid on the canvas by its origin; where it shows nothing, the mean amplitude stands
- * in. Object and probe keep their scale: together they are as bright as they were.
+ * Its object is placed on the canvas by its origin; unknown pixels take the mean amplitude. Object
+ * and probe keep their scale: together they are as bright as they were.
  */
 #ifndef PT_SOLVE_EARLIER_H
 #define PT_SOLVE_EARLIER_H

@@ -1,4 +1,4 @@
-/* job.c - a scan solved: opened, checked, gone through epoch by epoch with checkpoints, written. */
+/* job.c - solve a scan: open, check, run epochs with checkpoints, write results. */
 #include "job.h"
 
 #include "../probe/probe.h"
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_GROWTH = 10 }; /* of R over its best, before a warning */
-enum { SAVE_EVERY = 5 };   /* epochs from one checkpoint to the next, at least */
+enum { MOST_GROWTH = 10 }; /* ratio of the final R to the best one that gives a warning */
+enum { SAVE_EVERY = 5 };   /* least epochs between checkpoints */
 enum {
     SAVE_SHARE = 20
-}; /* and this many times what the last one took: fast epochs are not held up */
+}; /* and least time between them, in durations of the last one: saving takes at most 5 % */
 
 typedef struct work {
     const pt_solving *job;
@@ -147,14 +147,14 @@ static fth_status find_data(work *w, fth_err *err)
     FTH_TRY(find_scratch(w, err));
     if (earlier || w->opt.object_init != PT_OBJECT_FILE) return FTH_OK;
     FTH_TRY(pt_scan_load_object(s, &w->object, err));
-    if (!w->object) return FTH_OK; /* the solver says it */
+    if (!w->object) return FTH_OK; /* the solver reports it */
     w->data.object = fth_tensor_view(w->object);
     w->data.object_rows = fth_tensor_size(w->object, 0);
     w->data.object_cols = fth_tensor_size(w->object, 1);
     return FTH_OK;
 }
 
-/* ---- what a checkpoint must agree with ---- */
+/* ---- fingerprint of a checkpoint ---- */
 
 static void print_in(uint64_t *h, const void *data, uint64_t bytes)
 {
@@ -162,7 +162,7 @@ static void print_in(uint64_t *h, const void *data, uint64_t bytes)
     for (uint64_t i = 0; i < bytes; i++) *h = (*h ^ p[i]) * 1099511628211u;
 }
 
-/* Of data and of all settings but the number of epochs, which may be raised. */
+/* Data and all settings except the number of epochs, which may be raised. */
 static uint64_t print_of(const work *w)
 {
     uint64_t h = 14695981039346656037u;
@@ -231,11 +231,11 @@ static double now(void)
 static fth_status run_epochs(work *w, const char *checkpoint, fth_err *err)
 {
     pt_solver *s = w->solver;
-    double saved = 0, took = 0; /* when the last checkpoint was done, and in how many seconds */
+    double saved = 0, took = 0; /* end of the last checkpoint, and its duration in seconds */
     while (s->epoch < w->opt.iterations) {
         const fth_status st = pt_solver_step(s, err);
         if (st == FTH_E_CANCELLED)
-            fth_err_hint(err, "the same command goes on from the last checkpoint");
+            fth_err_hint(err, "the same command resumes from the last checkpoint");
         if (st != FTH_OK) return st;
         const bool go_on = report(w), last = s->epoch == w->opt.iterations;
         const double start = now();
@@ -248,7 +248,7 @@ static fth_status run_epochs(work *w, const char *checkpoint, fth_err *err)
         if (!go_on && !last) {
             FTH_FAIL(err, FTH_E_CANCELLED, "stopped after epoch %lld of %lld", (long long)s->epoch,
                      (long long)w->opt.iterations);
-            fth_err_hint(err, "the same command goes on from there");
+            fth_err_hint(err, "the same command resumes from there");
             return FTH_E_CANCELLED;
         }
     }
@@ -310,12 +310,12 @@ static fth_status write_results(work *w, fth_err *err)
     return st;
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
 /* What is held when the results are written: complex numbers, and a picture. */
 static uint64_t writing_bytes(const pt_solver *s)
 {
-    enum { PICTURE = 12 << 20 };
+    enum { PICTURE = 12 << 20 }; /* bytes of a figure in the making */
     const int64_t numbers =
         s->rows * s->cols + (s->modes + s->opt.opr) * s->n * s->n + 2 * s->data.patterns;
     return (uint64_t)numbers * sizeof(fth_c64) + PICTURE;
@@ -375,8 +375,8 @@ static void warn_of_growth(const work *w)
         if (r[i] < r[best]) best = i;
     if (last > MOST_GROWTH * r[best])
         say(w,
-            "warning: R grew from %.5f in epoch %lld to %.5g: the result is not to be trusted; "
-            "stop there (--iterations %lld), take smaller steps or another algorithm",
+            "warning: R grew from %.5f in epoch %lld to %.5g: the result is unreliable; stop there "
+            "(--iterations %lld), take smaller steps or use another algorithm",
             r[best], (long long)best + 1, last, (long long)best + 1);
 }
 
@@ -392,8 +392,7 @@ static fth_status solve(work *w, fth_err *err)
     FTH_TRY(pt_solver_create(&w->solver, job->ctx, job->call, &w->opt, &w->data, err));
     if (only_look) return foresee(w, err);
     w->print = print_of(w);
-    /* Whatever is wrong with the scan was found: nothing is written before. A stage has its folder.
-     */
+    /* Create the folder only now, after the scan was checked. A stage has its folder. */
     FTH_TRY(fth_folder_make_all(w->mem, job->folder, err));
     if (!job->call) FTH_TRY(fth_folder_claim(&w->claim, w->mem, job->folder, err));
     FTH_TRY(start(w, checkpoint, err));

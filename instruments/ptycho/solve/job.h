@@ -1,4 +1,4 @@
-/* job.h - a scan solved: from a file to the files of its reconstruction, as a verb and a stage. */
+/* job.h - solve a scan, from its file to the files of the reconstruction; as a verb and a stage. */
 #ifndef PT_SOLVE_JOB_H
 #define PT_SOLVE_JOB_H
 
@@ -10,7 +10,7 @@ typedef struct pt_solving {
     const fth_config *cfg;
     const char *scan, *folder;
     bool resume;
-    FILE *notes;             /* for people; NULL where there is a call */
+    FILE *notes;             /* log lines; NULL with a call */
     fth_answer *show;        /* only show the plan there; NULL: solve */
     fth_stage_plan *foresee; /* only predict what it takes; NULL: solve */
     FILE *print;             /* of the prediction; NULL: none */
@@ -26,10 +26,10 @@ extern const fth_flag pt_solve_flags[]; /* of the stage */
 FTH_STAGE_FUNCTIONS(pt_solve_stage);
 fth_status pt_solve_stage_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
 
-/* Checkpoints: `print` stands for data and settings, and one of another is not read. */
+/* Checkpoints: `print` is the fingerprint of data and settings; one with another is not read. */
 #define PT_SOLVE_CHECKPOINT "checkpoint.safetensors"
 fth_status pt_solver_save(pt_solver *s, const char *path, uint64_t print, fth_err *err);
-/* *found: the state was read, and the solver goes on with it. */
+/* *found: the state was loaded. */
 fth_status pt_solver_load(pt_solver *s, const char *path, uint64_t print, bool *found, char *why,
                           size_t bytes, fth_err *err);
 /* Exit waves as source and sink of all patterns; the source has 0 axes where there are none. */

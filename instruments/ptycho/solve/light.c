@@ -1,6 +1,7 @@
-/* light.c - how much light every pixel of the object gets, and the weight that lsqml makes of it.
+/* light.c - the illumination of every pixel of the object, and the weight that lsqml derives from
+ * it.
  *
- * The light is averaged with that of the epochs before; the weight is 1 / sqrt(L^2 + (0.1 max)^2).
+ * It is averaged with that of earlier epochs; the weight is 1 / sqrt(L^2 + (0.1 max)^2).
  */
 #include "solver.h"
 

@@ -65,7 +65,7 @@ void pt_momentum_begin(pt_solver *s)
 
 /* ---- agreement ---- */
 
-/* How much less changes agree from epoch to epoch; below 0 when one of them disagrees. */
+/* Decay of the agreement of changes from epoch to epoch; below 0 when one of them disagrees. */
 static double friction_of(const pt_solver *s, int k, const void *change, double length)
 {
     const pt_momentum *m = s->momentum;
@@ -87,7 +87,7 @@ static double friction_of(const pt_solver *s, int k, const void *change, double 
 
 /* ---- the step ---- */
 
-/* Where there is little light the object's momentum counts little. */
+/* Weight the object's momentum by the illumination. */
 static double weight_at(const void *light, fth_dtype real, int64_t i, double most)
 {
     const double l = pt_get(light, real, i);

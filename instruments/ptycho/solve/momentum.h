@@ -1,8 +1,8 @@
-/* momentum.h - epochs that keep going the way of the ones before: momentum of lsqml.
+/* momentum.h - momentum of lsqml over epochs.
  *
- * What an epoch changed of object and probe is compared with what the epochs before changed. While
- * they agree, a part of the accumulated change is added once more; the less they agree, the more
- * friction there is. Where they do not, or the error grows, the momentum is halved.
+ * The change of object and probe in an epoch is correlated with the changes of the epochs before.
+ * While they agree, a fraction of the accumulated change is added again; the less they agree, the
+ * more friction there is. When they disagree, or the error grows, the momentum is halved.
  */
 #ifndef PT_SOLVE_MOMENTUM_H
 #define PT_SOLVE_MOMENTUM_H

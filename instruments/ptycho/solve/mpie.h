@@ -1,4 +1,4 @@
-/* mpie.h - momentum of mPIE: every few updates, object and probe go on the way that they went.
+/* mpie.h - momentum of mPIE, added to object and probe every few updates.
  *
  *   v <- eta v + (O - O_saved);  O <- O + eta v;  O_saved <- O
  *
@@ -22,7 +22,8 @@ void pt_mpie_begin(pt_solver *s); /* before the first epoch: at rest */
 /* Updates, of which this epoch has done `done`, until momentum is added. */
 int64_t pt_mpie_left(const pt_solver *s, int64_t done);
 fth_status pt_mpie_add(pt_solver *s, fth_err *err);
-/* Call before and after anything else that changes object or probe: that is no motion. */
+/* Call before and after anything else that changes object or probe, which must not count as motion.
+ */
 fth_status pt_mpie_turn(pt_solver *s, fth_err *err);
 
 #endif

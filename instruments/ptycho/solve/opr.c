@@ -33,7 +33,7 @@ void pt_opr_destroy(pt_solver *s)
 
 /* ---- eigenprobes ---- */
 
-/* Without its part along another field; returns the mean square of what is left. */
+/* Subtract the projection on another field; returns the mean square of the rest. */
 static double remove_part(const pt_solver *s, void *e, const void *f)
 {
     const int64_t nn = s->n * s->n;
@@ -94,7 +94,7 @@ static int compare_reals(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Shares beyond 1.5 times their 95th percentile are cut there. */
+/* Clip shares at 1.5 times their 95th percentile. */
 static void clip_shares(pt_solver *s, int64_t column, double *room)
 {
     const int64_t m = s->data.patterns, columns = s->opt.opr + 1;

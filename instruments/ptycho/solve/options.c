@@ -18,8 +18,8 @@ static fth_status read_bound(const fth_config *cfg, double *out, fth_err *err)
                     "power_bound: expected a number from 0 on, 'auto' or 'none', found '%s'", text);
 }
 
-/* Steps of object and probe, where nothing is said. What a mask hides is free to grow where the
- * light is dim: with 0.05 rpie ends far off there. */
+/* Default steps of object and probe. Behind a mask nothing bounds the update where the illumination
+ * is dim: with 0.05 rpie diverges there. */
 static const double *steps_of(pt_algorithm algorithm, bool masked)
 {
     static const double steps[PT_SOLVERS][2] = {
@@ -91,19 +91,19 @@ fth_status pt_solve_options_read(const fth_config *cfg, const pt_solve_data *dat
     if (fth_config_has(cfg, "start_from")) {
         if (fth_config_is_given(cfg, "object_init"))
             return FTH_FAIL(err, FTH_E_COMMAND,
-                            "start_from has the first object already: leave object_init out");
+                            "start_from sets the initial object: leave object_init out");
         out->object_init = PT_OBJECT_FILE;
         if (!fth_config_is_given(cfg, "probe_power")) out->probe_power_file = true;
     }
     if (waves && out->position_start >= 0) {
-        FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s keeps positions as they are",
+        FTH_FAIL(err, FTH_E_COMMAND, "position_start: %s does not correct positions",
                  pt_algorithm_names[algorithm]);
         fth_err_hint(err, "correct positions with lsqml or one of the pie algorithms");
         return FTH_E_COMMAND;
     }
     if (out->opr > 0 && !lsqml) {
         FTH_FAIL(err, FTH_E_COMMAND, "opr: %s has no eigenprobes", pt_algorithm_names[algorithm]);
-        fth_err_hint(err, "relax the probe with lsqml");
+        fth_err_hint(err, "use algorithm lsqml");
         return FTH_E_COMMAND;
     }
     if (rpie && (out->object_alpha > 1 || out->probe_alpha > 1))

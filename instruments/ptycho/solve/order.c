@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-/* ---- where neighbours are ---- */
+/* ---- spatial order ---- */
 
 typedef struct place {
-    uint64_t curve; /* along a Z-shaped curve through the scan */
+    uint64_t curve; /* Morton index of the position */
     int64_t j;
 } place;
 
@@ -47,7 +47,7 @@ static fth_status sort_places(const pt_solver *s, int64_t *sorted, fth_err *err)
 
 /* ---- shuffling ---- */
 
-/* Of n things, number i of this epoch draws one of the i + 1 that are left. */
+/* Fisher-Yates: item i of this epoch swaps with one of the first i + 1. */
 static int64_t draw(const pt_solver *s, int64_t n, int64_t i)
 {
     const uint64_t at = (uint64_t)s->epoch * (uint64_t)n + (uint64_t)i;

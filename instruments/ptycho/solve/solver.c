@@ -44,7 +44,7 @@ static fth_status take_memory(pt_solver *s, fth_err *err)
     return FTH_OK;
 }
 
-/* A canvas that cannot fit is refused by its size: often it is the unit of the positions. */
+/* Refuse a canvas that cannot fit by its size: often the unit of the positions is wrong. */
 static fth_status check_canvas(const pt_solver *s, fth_err *err)
 {
     fth_mem_stats m;
@@ -54,7 +54,7 @@ static fth_status check_canvas(const pt_solver *s, fth_err *err)
                    bytes = (uint64_t)(4 * s->rows * s->cols * fth_dtype_size(s->real));
     if (bytes <= left) return FTH_OK;
     FTH_FAIL(err, FTH_E_NO_FIT,
-             "the object of %lld x %lld pixels and its weights take %s, and %s are left",
+             "the object of %lld x %lld pixels and its weights need %s, and %s are left",
              (long long)s->rows, (long long)s->cols,
              fth_mem_format_size(bytes, wants, sizeof wants),
              fth_mem_format_size(left, has, sizeof has));
@@ -82,7 +82,8 @@ static fth_status make_tensors(pt_solver *s, fth_err *err)
     return FTH_OK;
 }
 
-/* The power of the first probe: of the data, or what makes the first model as bright as they. */
+/* Power of the initial probe: that of the data, or what gives the first model the power of the
+ * data. */
 static fth_status scale_probe(pt_solver *s, fth_err *err)
 {
     const int64_t n = (int64_t)fth_tensor_bytes(s->probe) / fth_dtype_size(s->real);
@@ -208,10 +209,10 @@ fth_status pt_solver_step(pt_solver *s, fth_err *err)
     if (s->momentum) pt_momentum_begin(s);
     FTH_TRY(keeps_waves(s) ? pt_waves_epoch(s, err) : pt_sweeps_epoch(s, err));
     if (!isfinite(s->history[s->epoch])) {
-        FTH_FAIL(err, FTH_E_NUMERIC, "the error is no number after epoch %lld",
+        FTH_FAIL(err, FTH_E_NUMERIC, "the error is not finite after epoch %lld",
                  (long long)s->epoch + 1);
-        fth_err_hint(err, "smaller steps (object_alpha, probe_alpha), or another algorithm; what "
-                          "the last checkpoint has is good");
+        fth_err_hint(err, "use smaller steps (object_alpha, probe_alpha) or another algorithm; the "
+                          "last checkpoint is good");
         return FTH_E_NUMERIC;
     }
     if (s->momentum) pt_momentum_end(s);

@@ -40,13 +40,13 @@ fth_status pt_solver_canvas(pt_solver *s, fth_err *err)
     range_of(s->y, s->data.patterns, &y0, &y1);
     if (!(fabs(x0) < 1e12 && fabs(y0) < 1e12)) {
         FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                 "positions begin at x %g, y %g: so far from 0 that fractions of a pixel are lost",
+                 "positions start at x %g, y %g: too far from 0 to resolve fractions of a pixel",
                  x0, y0);
         fth_err_hint(err, "subtract an origin; is their unit or scale right?");
         return FTH_E_FILE_FORMAT;
     }
     if (!(x1 - x0 < 1e6 && y1 - y0 < 1e6)) {
-        FTH_FAIL(err, FTH_E_NO_FIT, "positions span %g x %g pixels: no canvas has that size",
+        FTH_FAIL(err, FTH_E_NO_FIT, "positions span %g x %g pixels: too large for a canvas",
                  x1 - x0, y1 - y0);
         fth_err_hint(err, "positions are in pixels of the object; is their unit or scale right?");
         return FTH_E_NO_FIT;
@@ -83,7 +83,7 @@ void pt_solver_corner(const pt_solver *s, int64_t j, double *visit)
 static void blur_lines(double *v, int64_t lines, int64_t line_step, int64_t n, int64_t step,
                        double *line)
 {
-    enum { REACH = 12 };
+    enum { REACH = 12 }; /* 4 sigma, as SciPy cuts a Gaussian */
     double weight[REACH + 1], sum = 0;
     for (int k = 0; k <= REACH; k++) {
         weight[k] = exp(-0.5 * k * k / 9.0);
@@ -247,7 +247,7 @@ static fth_status start_probe(pt_solver *s, fth_err *err)
     FTH_TRY(fth_mem_release(s->mem, block, err));
     if (power > 0 && isfinite(power)) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                    power == 0 ? "the probe is zero everywhere" : "the probe is no number");
+                    power == 0 ? "the probe is zero everywhere" : "the probe is not finite");
 }
 
 fth_status pt_solver_start_fields(pt_solver *s, fth_err *err)

@@ -1,4 +1,4 @@
-/* support.c - constraints of the probe: where it may have light, here and on the detector.
+/* support.c - support constraints of the probe, in real space and on the detector.
  *
  * A disc with a soft edge (probe_mask), what stands out of the blurred probe (probe_threshold), and
  * a disc about the zero frequency of its transform (probe_aperture).

@@ -13,9 +13,12 @@
 #include <string.h>
 
 enum { OUTPUTS = 5 };
-static const uint64_t MOST_BYTES = 32u << 20; /* of patterns in one piece: more is no faster */
-enum { MOST_QUEUED = 512 };                   /* batches of one run of a device */
-enum { MOST_READERS = 8 };                    /* threads that gather a piece for a device */
+static const uint64_t MOST_BYTES =
+    32u << 20;              /* bytes of patterns in one piece: larger pieces are not faster */
+enum { MOST_QUEUED = 512 }; /* batches of one run of a device */
+enum {
+    MOST_READERS = 8
+}; /* threads that gather a piece for a device: one takes longer than the card */
 
 /* ---- plans ---- */
 
@@ -292,7 +295,7 @@ static double median(double *v, int64_t n)
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
-/* How far positions of a batch may go: outliers among their steps say nothing. */
+/* Limit of the position steps of a batch, from their median: outliers are unreliable. */
 static double step_limit(const pt_solver *s, const double *told, int64_t size, int column,
                          double *room)
 {
@@ -394,7 +397,7 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
     for (int64_t i = 0; i < s->piece; i++) s->order[all + i] = s->order[all - 1];
     s->switches[PT_SWITCH_PROBE] = s->epoch >= s->opt.probe_start;
     s->switches[PT_SWITCH_POSITIONS] = move;
-    /* beside an object that moves once an epoch the probe shall not move once a batch */
+    /* with one object update per epoch, limit the probe's updates per batch */
     s->switches[PT_SWITCH_SHARE] =
         s->change ? 1 / (double)((all + s->opt.batch - 1) / s->opt.batch) : 1;
     FTH_TRY(ask(s, 0, err));
@@ -420,8 +423,8 @@ static fth_status run_pieces(pt_solver *s, fth_plan *plan, totals *t, double *ro
     return FTH_OK;
 }
 
-/* The one step of an epoch whose batches left the object alone: along the sum of their directions,
- * as far as the most careful of them would go. */
+/* One object step per epoch (batching compact): along the sum of the directions of the batches, by
+ * the smallest of their steps. */
 static void take_step(pt_solver *s, double step)
 {
     const void *change = fth_tensor_view(s->change);
@@ -454,7 +457,7 @@ fth_status pt_solver_measure(pt_solver *s, fth_err *err)
     FTH_TRY(run_pieces(s, s->look, &t, NULL, err));
     if (!(t.counts > 0) || !isfinite(t.counts))
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        t.counts == 0 ? "all patterns are zero" : "patterns are no numbers");
+                        t.counts == 0 ? "all patterns are zero" : "patterns are not finite");
     s->counts_mean = t.counts / (double)s->data.patterns;
     s->counts_max = t.most;
     s->model_mean = t.model / (double)s->data.patterns;

@@ -21,7 +21,7 @@ static fth_status work(const pt_call *call, fth_err *err)
     const char *scan =
         call->n_args > 0 ? call->arg[0] : pt_text_of(call->cfg, "train_data_file", NULL);
     if (!scan) {
-        FTH_FAIL(err, FTH_E_COMMAND, "the scan to solve is missing");
+        FTH_FAIL(err, FTH_E_COMMAND, "expected a scan to solve, found none");
         fth_err_hint(err, "write 'fathom ptycho solve SCAN --out DIR'");
         return FTH_E_COMMAND;
     }
@@ -41,22 +41,22 @@ static const fth_flag flags[] = {
 #define SOLVE(...) __VA_ARGS__,
 #include "../settings/flags.inc"
     {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results, which are replaced"},
-    {.name = "force", .doc = "start over where a checkpoint could be resumed from"},
+    {.name = "force", .doc = "start over instead of resuming from a checkpoint"},
     {0}};
 
 const fth_verb pt_verb_solve = {
     .name = "solve",
     .args = "SCAN",
-    .brief = "reconstruct object and probe of a scan, iteratively",
-    .doc = "Goes through the patterns of a scan epoch by epoch with PIE, ePIE, rPIE, mPIE, "
-           "DM, RAAR or LSQ-ML. Leaves reconstruction.npz (object, probe modes, positions, "
+    .brief = "reconstruct object and probe of a scan iteratively",
+    .doc = "Reconstructs a scan, epoch by epoch, with PIE, ePIE, rPIE, mPIE, DM, RAAR or LSQ-ML. "
+           "Writes reconstruction.npz (object, probe modes, positions, "
            "canvas_origin, R of "
-           "each epoch), errors.csv, pictures and run.json in the folder.\n"
+           "each epoch), errors.csv, figures and run.json to the folder.\n"
            "\n"
            "Patterns are read piece by piece, so a scan may be larger than --memory; the results "
            "have the same bytes at any budget and number of threads. A checkpoint is written every "
-           "few epochs, and the same command goes on from it, to the bytes of a run that was not "
-           "interrupted.",
+           "few epochs; the same command resumes from it and ends with the bytes of an "
+           "uninterrupted run.",
     .max_args = 1,
     .flag = flags,
     .heeds = "seed plan json quiet",
@@ -87,7 +87,7 @@ fth_status pt_solve_stage_plan(const fth_stage_call *call, fth_stage_plan *out, 
 {
     char scan[FTH_PATH];
     if (pt_job_is_learned(call->config)) {
-        snprintf(out->text, sizeof out->text, "nothing: the job is learned");
+        snprintf(out->text, sizeof out->text, "nothing to do: the job is learned");
         return FTH_OK;
     }
     FTH_TRY(pt_job_scan(call, false, scan, err));

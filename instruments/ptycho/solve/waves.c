@@ -11,7 +11,8 @@
 
 enum { PLAN_LOOK, PLAN_FIRST, PLAN_STEP, PLAN_OBJECT, PLAN_PROBE, PLANS };
 static const uint64_t MOST_BYTES = 16u << 20; /* of exit waves in one piece */
-static const double ENOUGH = 0.05;            /* change of the probe that ends the overlap's loop */
+static const double ENOUGH =
+    0.05; /* relative change of the probe that ends the overlap's loop, as in ptypy */
 
 struct pt_waves {
     fth_tensor *here;   /* [scan mode part row col], or */
@@ -25,7 +26,7 @@ struct pt_waves {
     fth_plan *plan[PLANS];
 };
 
-/* ---- where exit waves go ---- */
+/* ---- storage of exit waves ---- */
 
 static fth_status write_rows(void *self, const int64_t *lo, const int64_t *n, const void *src,
                              fth_err *err)
@@ -73,8 +74,8 @@ static fth_status make_store(pt_solver *s, fth_err *err)
     if (!dir) {
         FTH_FAIL(err, FTH_E_NO_FIT, "exit waves of all patterns take %s, which do not fit",
                  fth_mem_format_size(bytes, text, sizeof text));
-        fth_err_hint(err, "give --scratch a folder with that much room, raise --memory, or use an "
-                          "algorithm that keeps none: lsqml, rpie");
+        fth_err_hint(err, "give --scratch a folder with that much space, raise --memory, or use an "
+                          "algorithm without exit waves: lsqml, rpie");
         return FTH_E_NO_FIT;
     }
     FTH_TRY(fth_scratch_create(&w->there, s->mem, dir, "exit waves", s->real, 5, size, err));
@@ -325,7 +326,7 @@ fth_status pt_waves_measure(pt_solver *s, fth_err *err)
     FTH_TRY(run_pass(s, PLAN_LOOK, &t, err));
     if (!(t.counts > 0) || !isfinite(t.counts))
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        t.counts == 0 ? "all patterns are zero" : "patterns are no numbers");
+                        t.counts == 0 ? "all patterns are zero" : "patterns are not finite");
     s->counts_mean = t.counts / (double)s->data.patterns;
     s->counts_max = t.most;
     s->model_mean = t.model / (double)s->data.patterns;

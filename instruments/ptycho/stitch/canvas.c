@@ -43,7 +43,7 @@ fth_status pt_canvas_make(pt_canvas *c, fth_mem *mem, const double *place, int64
     if (!(most[0] < 1e6 && most[1] < 1e6)) {
         pt_canvas_clear(c);
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "positions lie %g pixels from their middle: no canvas is that large", far);
+                        "positions lie %g pixels from their middle: too large for a canvas", far);
     }
     int64_t side[2]; /* x, y */
     for (int d = 0; d < 2; d++) {

@@ -38,7 +38,7 @@ void pt_dose_name(const double *dose, int n, int i, char *name, size_t bytes);
 /* The figure, summary.csv and training_history.json of arms that have run; an arm without results
  * is a panel that says "No Data" and a row without numbers. */
 fth_status pt_study_write(const pt_study *s, fth_context *ctx, fth_err *err);
-/* A table for people. */
+/* A human-readable table. */
 fth_status pt_study_print(const pt_study *s, fth_mem *mem, FILE *out, fth_err *err);
 
 /* Names in DIR */

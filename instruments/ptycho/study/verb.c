@@ -28,7 +28,7 @@ typedef struct request {
     char dir[FTH_PATH];
 } request;
 
-/* Settings of the study where the user gives no others. */
+/* Defaults of the study, unless the user sets them. */
 static const char *const standard[][2] = {{"N", "64"},
                                           {"gridsize", "2"},
                                           {"neighbor_count", "7"},
@@ -344,7 +344,7 @@ static void nothing(void *arg, int64_t i, int worker)
     (void)arg, (void)i, (void)worker;
 }
 
-/* Whether the user wants it to end: what loops of the context are told. */
+/* Cancellation, for loops of the context. */
 static int stop(void *user)
 {
     const request *r = user;
@@ -358,7 +358,8 @@ static fth_status run_arms(request *r, const char *const *path, fth_err *err)
 {
     char program[FTH_PATH];
     const ssize_t used = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (used < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "the program cannot find its own file");
+    if (used < 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "cannot find the executable of this process");
     program[used] = '\0';
     fth_mem_stats stats;
     fth_mem_get_stats(r->mem, &stats);
@@ -512,7 +513,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 }
 
 static const fth_flag flags[] = {
-    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the study; tmp/dose_study by itself"},
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the study; default tmp/dose_study"},
     {.name = "output-dir", .value = FTH_FLAG_DIR, .doc = "the same"},
     {.name = "verbose", .letter = 'v', .doc = "also show the config of each arm"},
     {.name = "n-train", .value = FTH_FLAG_COUNT, .doc = "the same as --n_train"},

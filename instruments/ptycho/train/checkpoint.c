@@ -25,7 +25,7 @@ static const struct row {
     const char *key;
     size_t at;
     enum { INT, BOOL, ENUM, REAL } type;
-    bool later; /* models from before it was thought of have none: 0 */
+    bool later; /* older models lack it: 0 */
 } rows[] = {
 #define ROW(key, member, type)                                                                     \
     {                                                                                              \
@@ -142,8 +142,8 @@ fth_status pt_checkpoint_options(fth_safetensors *file, const char *path, pt_mod
         out->region < out->net.n || out->region > 65536 || out->neighbours < 0 ||
         out->neighbours > 100000)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "%s: N %lld, chan %lld, n_filters_scale %lld, "
-                        "modes %lld, region %lld and neighbor_count %lld are no model",
+                        "%s: N %lld, chan %lld, n_filters_scale %lld, modes %lld, region %lld and "
+                        "neighbor_count %lld describe no valid model",
                         path, (long long)out->net.n, (long long)out->net.chan,
                         (long long)out->net.filters, (long long)out->modes, (long long)out->region,
                         (long long)out->neighbours);

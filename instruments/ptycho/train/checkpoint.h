@@ -1,7 +1,7 @@
-/* checkpoint.h - a model in a file: what it is, its numbers, and where its training stands.
+/* checkpoint.h - a model in a file: its options, parameters and the state of its training.
  *
- * model.safetensors holds everything that inference needs and everything that training goes on
- * from. No time, path or budget is in it: equal runs give equal bytes.
+ * model.safetensors holds everything that inference and resumed training need. No time, path or
+ * budget is in it: equal runs give equal bytes.
  */
 #ifndef PTYCHO_TRAIN_CHECKPOINT_H
 #define PTYCHO_TRAIN_CHECKPOINT_H
@@ -11,7 +11,7 @@
 #define PT_MODEL_FILE "model.safetensors"
 #define PT_HISTORY_FILE "training_history.json"
 
-/* Where a training stands after some epochs. */
+/* State of a training after some epochs. */
 typedef struct pt_standing {
     int64_t epoch;        /* that are done */
     bool finished;        /* nothing is left to do */

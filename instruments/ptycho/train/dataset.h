@@ -15,7 +15,7 @@ typedef struct pt_dataset {
     pt_groups groups;     /* numbers are those of the scan */
     uint8_t *mask;        /* [row col], 1 where all patterns are good; NULL: everywhere */
     double mean_energy;   /* of a pattern, over all groups */
-    uint64_t print;       /* of energies, positions and groups: other data, another number */
+    uint64_t print;       /* hash of energies, positions and groups, to recognise the data */
 } pt_dataset;
 
 /* How many groups, where the key has no value: 512 to train with, all to infer with. */

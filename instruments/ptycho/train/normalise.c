@@ -42,7 +42,7 @@ static fth_status mean_energy(const pt_model *m, fth_context *ctx, const pt_data
     *out = 1 / (scale * scale);
     if (scale > 0 && isfinite(*out)) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                    "%s: objectGuess is dark or no number where the probe is", d->scan.path);
+                    "%s: objectGuess is zero or not finite where the probe is", d->scan.path);
 }
 
 fth_status pt_normalise_by_object(pt_model *m, fth_context *ctx, pt_dataset *d, fth_err *err)

@@ -1,4 +1,4 @@
-/* stage.c - the stage that trains: of jobs that are learned; of others it has nothing to do. */
+/* stage.c - the stage train of learned jobs; for solved jobs it does nothing. */
 #include "../data/data.h"
 #include "../settings/settings.h"
 #include "checkpoint.h"
@@ -27,8 +27,8 @@ typedef struct showing {
     FILE *show;
 } showing;
 
-/* Code that oneDNN makes for the convolutions of a plan stays until the process ends: some 10 to 14
- * MiB for full batches, the last one and validation each. */
+/* oneDNN keeps the code it generates for the convolutions of a plan until the process ends: 10 to
+ * 14 MiB each for full batches, the last one and validation. */
 static const uint64_t MADE_CODE = 3 * (12 << 20);
 
 static fth_status add_plan(void *user, const fth_plan *plan, double runs, fth_err *err)

@@ -1,6 +1,6 @@
 /* stepper.c - see stepper.h.
  *
- * A step whose loss or gradients are not numbers changes nothing: the updates are guarded inside
+ * A step with a non-finite loss or gradient changes nothing: the updates are guarded inside
  * the graph, so the parameters are those of the last good step when the error is reported.
  */
 #include "stepper.h"
@@ -113,8 +113,8 @@ static void clip(const pt_descent *d, int n, const fth_val *param, fth_val *grad
     for (int i = 0; i < n; i++) grad[i] = fth_mul(grad[i], share);
 }
 
-/* Whether the loss and every gradient are numbers: a sum with one that is not is none either. Sums
- * are added in pairs, so that none waits for all before it. */
+/* Whether the loss and every gradient are finite: a sum is not finite if a term is not. Sums are
+ * added in pairs, so that none waits for all before it. */
 static fth_val is_good(fth_val loss, int n, const fth_val *grad)
 {
     fth_val sum[PT_MODEL_MOST + 1];

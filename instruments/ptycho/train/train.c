@@ -59,7 +59,9 @@ static void split(work *w)
     w->check = groups - w->train;
     w->check_from = w->train;
     if (groups >= 20) return;
-    say(w, "%lld groups are too few to set some apart: the training groups validate too",
+    say(w,
+        "%lld groups are too few for a validation set: the training groups are used for validation "
+        "too",
         (long long)groups);
     w->train = w->check = groups;
     w->check_from = 0;
@@ -78,12 +80,12 @@ static fth_status settle(work *w, pt_model_options *opt, fth_err *err)
     FTH_TRY(pt_model_settings(cfg, scan->N, w->data.groups.chan, scan->modes, opt, err));
     if (!fth_config_is_given(cfg, "nphotons") && scan->meta.nphotons > 0) {
         opt->nphotons = scan->meta.nphotons;
-        say(w, "nphotons is %g, as '_metadata' says", opt->nphotons);
+        say(w, "nphotons is %g, from '_metadata'", opt->nphotons);
     }
     opt->region = pt_dataset_region(&w->data, cfg, &clipped);
     if (clipped > 0)
         say(w,
-            "%lld of %lld groups reach beyond a region of %lld pixels and are cut: set "
+            "%lld of %lld groups reach beyond a region of %lld pixels and are clipped: set "
             "merge_size auto",
             (long long)clipped, (long long)w->data.groups.n, (long long)opt->region);
     w->batch = fth_config_int(cfg, "batch_size");
@@ -326,7 +328,7 @@ static fth_status not_a_number(work *w, const piece *p, fth_err *err)
         n += (size_t)snprintf(groups + n, sizeof groups - n, "%s%lld", i ? ", " : "",
                               (long long)w->order[p->from + i]);
     FTH_FAIL(err, FTH_E_NUMERIC,
-             "epoch %lld, step %lld: the loss (%g) or a gradient is no number, in the batch of "
+             "epoch %lld, step %lld: the loss (%g) or a gradient is not finite, in the batch of "
              "groups %s%s",
              (long long)(w->at.epoch + 1), (long long)w->trained.step,
              (double)w->stepper[p->stepper].loss, groups, p->groups > 8 ? ".." : "");
@@ -424,7 +426,7 @@ static fth_status save(work *w, fth_err *err)
     return pt_checkpoint_write(w->model, w->mem, &w->trained, &w->at, &w->history, &w->facts, err);
 }
 
-/* What a verb was told, beside what it made; a job has its config. */
+/* run.json of a verb: its settings beside the results; a job has its config. */
 static fth_status write_run(const work *w, fth_err *err)
 {
     char path[FTH_PATH];
@@ -445,7 +447,7 @@ static fth_status write_run(const work *w, fth_err *err)
 static fth_status all_epochs(work *w, fth_err *err)
 {
     if (w->at.finished) {
-        say(w, "the training is finished: nothing to do");
+        say(w, "the training is already finished");
         return pt_history_write(w->curves, w->mem, &w->history, w->at.epoch, err);
     }
     while (!w->at.finished) {
@@ -513,7 +515,7 @@ static fth_status run_all(work *w, void *user, fth_err *err)
 {
     fth_claim *claim = NULL;
     (void)user;
-    /* The scan was checked: bad input leaves nothing behind. A stage has its folder. */
+    /* Create the folder only now, after the scan was checked. A stage has its folder. */
     if (!w->job->call) FTH_TRY(fth_folder_claim(&claim, w->mem, w->job->folder, err));
     fth_status s = start(w, err);
     if (s == FTH_OK) s = prepare(w, true, err);
@@ -528,7 +530,7 @@ fth_status pt_train(const pt_training *job, fth_err *err)
     return with_work(job, true, run_all, NULL, err);
 }
 
-/* ---- what it would take ---- */
+/* ---- memory prediction ---- */
 
 typedef struct foreseen {
     pt_foresee *use;

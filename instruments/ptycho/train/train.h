@@ -11,10 +11,10 @@ typedef struct pt_training {
     const fth_config *cfg;
     const char *scan, *folder;
     bool resume; /* from a checkpoint that is there */
-    FILE *notes; /* for people; NULL where there is a call */
+    FILE *notes; /* log lines; NULL with a call */
 } pt_training;
 
-enum { PT_TRAIN_ALGORITHM = 1 }; /* one more when equal settings give other results */
+enum { PT_TRAIN_ALGORITHM = 1 }; /* increment when equal settings give other results */
 
 fth_status pt_train(const pt_training *job, fth_err *err);
 /* What a plan would take: it runs so often. */

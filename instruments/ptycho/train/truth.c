@@ -74,7 +74,7 @@ fth_status pt_truth_open(pt_truth *t, pt_dataset *d, const pt_model *m, fth_err 
     fth_status s = energy_of(t, d, m, &energy, err);
     if (s == FTH_OK && !(isfinite(energy) && energy > 0))
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s: objectGuess is dark or no number where the probe is", d->scan.path);
+                     "%s: objectGuess is zero or not finite where the probe is", d->scan.path);
     if (s != FTH_OK)
         pt_truth_close(t);
     else

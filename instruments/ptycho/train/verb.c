@@ -32,7 +32,7 @@ static fth_status work(const pt_call *call, fth_err *err)
     const char *scan =
         call->n_args > 0 ? call->arg[0] : pt_text_of(call->cfg, "train_data_file", NULL);
     if (!scan) {
-        FTH_FAIL(err, FTH_E_COMMAND, "the scan to train with is missing");
+        FTH_FAIL(err, FTH_E_COMMAND, "expected a scan to train on, found none");
         fth_err_hint(err, "write 'fathom ptycho train SCAN --out DIR'");
         return FTH_E_COMMAND;
     }
@@ -52,19 +52,18 @@ static const fth_flag flags[] = {
 #define LEARN(...) __VA_ARGS__,
 #include "../settings/flags.inc"
     {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the results, which are replaced"},
-    {.name = "force", .doc = "start over where a checkpoint could be resumed from"},
+    {.name = "force", .doc = "start over instead of resuming from a checkpoint"},
     {0}};
 
 const fth_verb pt_verb_train = {
     .name = "train",
     .args = "SCAN",
     .brief = "train the network on a scan",
-    .doc = "Groups the patterns of a scan, and trains the network that makes object patches of "
-           "them: patches are merged by their positions, lit, diffracted and compared with the "
-           "measurement, so no true object is needed. Leaves model.safetensors, "
-           "training_history.json and run.json. A checkpoint is written every few epochs, and the "
-           "same command "
-           "goes on from it, to the bytes of a training that was not interrupted.",
+    .doc = "Groups the patterns of a scan and trains the network that predicts object patches from "
+           "them: patches are merged by position, illuminated, diffracted and compared with the "
+           "measurement, so no true object is needed. Writes model.safetensors, "
+           "training_history.json and run.json. A checkpoint is written every few epochs; the same "
+           "command resumes from it and ends with the bytes of an uninterrupted training.",
     .max_args = 1,
     .flag = flags,
     .heeds = "seed plan json quiet",

@@ -40,7 +40,7 @@ static fth_status draw(const viewing *v, const pt_pictures *p, fth_err *err)
         FTH_TRY(pt_figures_reconstruction(p, v->folder, &bytes, err));
         fth_mem_stats stats;
         fth_mem_get_stats(v->mem, &stats);
-        fth_answer_memory(v->a, bytes + stats.used_bytes, "one picture at a time");
+        fth_answer_memory(v->a, bytes + stats.used_bytes, "one figure at a time");
         return FTH_OK;
     }
     FTH_TRY(fth_folder_make_all(v->mem, v->folder, err));
@@ -170,14 +170,14 @@ static fth_status work(const pt_call *call, fth_err *err)
                  .folder = fth_config_text(call->cfg, "output_dir"),
                  .a = call->answer};
     FTH_TRY(pt_has_patterns(v.mem, v.path) ? view_scan(&v, err) : view_recon(&v, err));
-    if (!v.a->plan) fprintf(v.a->notes, "pictures are in %s\n", v.folder);
+    if (!v.a->plan) fprintf(v.a->notes, "figures are in %s\n", v.folder);
     return FTH_OK;
 }
 
 PT_RUN(1, "one file is", "fathom ptycho view FILE --out DIR", work)
 
 static const fth_flag flags[] = {
-    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the pictures (output_dir)"},
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the figures (output_dir)"},
 #define DATA(...) __VA_ARGS__,
 #define EVALUATE(...) __VA_ARGS__,
 #include "../settings/flags.inc"
@@ -186,11 +186,11 @@ static const fth_flag flags[] = {
 const fth_verb pt_verb_view = {
     .name = "view",
     .args = "FILE",
-    .brief = "pictures of a scan or of a reconstruction",
-    .doc = "Of a reconstruction: reconstructed_amplitude.png, reconstructed_phase.png, probe.png, "
+    .brief = "draw a scan or a reconstruction",
+    .doc = "For a reconstruction: reconstructed_amplitude.png, reconstructed_phase.png, probe.png, "
            "errors.png and overlap.png, as far as the file holds them.\n"
            "\n"
-           "Of a scan: patterns.png (four of them, or those of --show_patterns 0,10,20), "
+           "For a scan: patterns.png (four of them, or those of --show_patterns 0,10,20), "
            "probe.png, overlap.png, and the object if there is one.",
     .max_args = 1,
     .flag = flags,

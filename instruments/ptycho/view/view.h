@@ -1,4 +1,4 @@
-/* view.h - `fathom ptycho view`: pictures of a scan or of a reconstruction. */
+/* view.h - `fathom ptycho view`: figures of a scan or of a reconstruction. */
 #ifndef PTYCHO_VIEW_VIEW_H
 #define PTYCHO_VIEW_VIEW_H
 

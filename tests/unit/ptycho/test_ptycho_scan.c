@@ -189,7 +189,7 @@ TEST(frames_are_cut_about_the_centre_and_binned)
     pt_scan_close(&scan);
     const file amplitude = {.dtype = FTH_F32};
     IS(open_scan(ctx, &amplitude, binned, false, &scan, &err), FTH_E_FILE_FORMAT);
-    HAS(err.text, "binning is for counts");
+    HAS(err.text, "amplitudes cannot be binned; expected counts");
     OK(fth_context_destroy(ctx, NULL));
 }
 
