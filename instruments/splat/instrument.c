@@ -9,7 +9,7 @@ static const fth_verb *const verbs[] = {
 
 static const fth_stage stages[] = {
     FTH_STAGE(gs_data_stage, "data", .doing = "preparing",
-              .brief = "make up the capture of a config that names none",
+              .brief = "make a synthetic capture for a config without one",
               .keys = "seed toy data_path", .after = "", .shared = true, .algorithm = 1,
               .files = gs_data_stage_files),
     FTH_STAGE(gs_train_stage, "train", .doing = "training",
@@ -32,7 +32,7 @@ const fth_instrument fth_instrument_splat = {
     .name = "splat",
     .brief = "3D Gaussian splatting: models trained on captures, their images and gradients",
     .schema = &gs_schema,
-    .gpu = true, /* every operation of a step has a kernel */
+    .gpu = true, /* every operation of a step has a device kernel */
     .stage = stages,
     .n_stages = sizeof stages / sizeof stages[0],
     .variant = variants,

@@ -2949,7 +2949,7 @@ MUTANTS = [
     ("device_forgets_warps_of_a_view", "instruments/splat/pose/back.cuh",
      "v < GS_POSE_BLOCK / 32; v++)", "v < 1; v++)", "emulated/splat_pose"),
     ("poses_start_over_when_resumed", "instruments/splat/train/start.c",
-     "FTH_TRY(gs_state_load_parts(&w->state, w->mem, !w->job->resume, checkpoint, err));", "", "python/splat_pose bytes"),
+     "FTH_TRY(gs_state_load_parts(&w->state, w->mem, !w->named, checkpoint, err));", "", "python/splat_pose bytes"),
     ("multipliers_stay", "instruments/splat/sparsity/sparsity.c",
      "w->u[i] += w->o[i] - w->z[i];", "w->u[i] += 0;", "unit/test_splat_sparsity"),
     ("last_digit_is_not_counted", "instruments/splat/sparsity/kth.c",

@@ -389,7 +389,7 @@ class Mistakes(unittest.TestCase):
 
     def test_points_of_transforms(self):
         self.write_transforms("none")
-        train, warning = ["train", "-d", "none", "-i", 1], "there is no point cloud"
+        train, warning = ["train", "-d", "none", "-i", 1], "no point cloud: using"
         self.assertIn(warning, self.said("info", "none"))
         self.assertIn(warning, self.said(*train, "-o", "none_a"))
         self.assertNotIn(warning, self.said(*train, "-o", "none_b", "--random", "--init-num-pts", 50))

@@ -31,7 +31,7 @@ static inline GS_BOTH int first_of(const axis *a, int piece)
     return p;
 }
 
-/* How far a pixel is from the first cells of its piece to the second, 0 to 1. */
+/* Interpolation weight of a pixel between the first and second cells of its piece, 0 to 1. */
 static inline GS_BOTH real within(const axis *a, int piece, int p)
 {
     const real at = (real)p * a->by - (real)piece;
@@ -53,7 +53,7 @@ static inline GS_BOTH int strips_of(const axis *rows)
 typedef struct pixel {
     real v[4], up; /* up: from level `low` to `high` */
     int low, high;
-    bool open[3]; /* it was not clamped */
+    bool open[3]; /* false: it was clamped */
 } pixel;
 
 static inline GS_BOTH void pixel_of(const real rgb[3], int luma, pixel *p)

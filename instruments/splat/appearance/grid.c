@@ -23,7 +23,7 @@ static fth_status check_slice(const fth_node *node, fth_err *err)
                         fth_in_format(node, GS_SLICE_GRID, two, sizeof two));
     if (image->n_axes != 3 || image->size[2] != 3 || image->size[0] > INT32_MAX / 4 ||
         image->size[1] > INT32_MAX / 4)
-        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: %s is no image whose last axis is of 3",
+        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: %s is not an image with a last axis of 3",
                         name, fth_in_format(node, GS_SLICE_IMAGE, one, sizeof one));
     bool cells = grid->n_axes == 4 && grid->size[0] == GS_AFFINE;
     for (int d = 1; cells && d < 4; d++) cells = grid->size[d] >= 2 && grid->size[d] <= 4096;
@@ -48,7 +48,8 @@ static fth_status infer_back(fth_node *node, fth_err *err)
     FTH_TRY(check_slice(node, err));
     if (bar->dtype != image->dtype || bar->n_axes != 3 ||
         memcmp(bar->axis, image->axis, 3 * sizeof *bar->axis) != 0)
-        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: the cotangent is not like the image",
+        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
+                        "%s: the shape of the cotangent differs from that of the image",
                         node->op->name);
     node->n_out = 2;
     node->out[GS_SLICE_IMAGE_BAR] = *image;
@@ -134,7 +135,7 @@ static fth_status infer_slope(fth_node *node, fth_err *err)
                         node->op->name, fth_in_format(node, GS_SLOPE_GRIDS, one, sizeof one),
                         fth_in_format(node, GS_SLOPE_BAR, two, sizeof two));
     if (at->dtype != FTH_I64 || at->n_axes != 0)
-        return FTH_FAIL(err, FTH_E_DTYPE, "%s: %s is no number of a grid: expected i64 []",
+        return FTH_FAIL(err, FTH_E_DTYPE, "%s: %s is not the index of a grid: expected i64 []",
                         node->op->name, fth_in_format(node, GS_SLOPE_AT, one, sizeof one));
     node->n_out = GS_SLOPE_OUTPUTS;
     node->out[GS_SLOPE_LOSS] = (fth_desc){.dtype = FTH_F64};

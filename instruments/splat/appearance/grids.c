@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RISE = 1000 }; /* steps over which the rate rises */
+enum { RISE = 1000 }; /* warm-up steps of the learning rate, see grids.h */
 
 const char *const gs_grid_names[GS_GRID_PARTS] = {"bilateral_grid", "first.bilateral_grid",
                                                   "second.bilateral_grid", "steps.bilateral_grid"};

@@ -1,4 +1,4 @@
-/* idle.h - keys that were given and change nothing, for want of another one. */
+/* idle.h - keys that were set but have no effect, because another key is missing. */
 #ifndef SPLAT_CONFIG_IDLE_H
 #define SPLAT_CONFIG_IDLE_H
 
@@ -7,7 +7,7 @@
 /* `why`, with the names of keys or, with `flags`, of flags: "--pose-lr has no effect without
  * --pose-opt direct or mlp". */
 typedef void gs_idle_fn(void *user, const char *key, const char *why);
-/* Every key of a checked config whose value is not its default, and that has no effect. */
+/* Report every key of a checked config that differs from its default and has no effect. */
 fth_status gs_settings_idle(const fth_config *cfg, fth_mem *mem, bool flags, gs_idle_fn *tell,
                             void *user, fth_err *err);
 

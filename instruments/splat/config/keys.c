@@ -9,9 +9,9 @@
 #define REAL(key, flag, letter, standard, limits, text)                                            \
     FTH_KEY(REAL, key, text, .value = standard, .range = limits),
 #define COUNT_BY(key, flag, letter, adc, mcmc, limits, text)                                       \
-    FTH_KEY(INT, key, text "; ADC " adc ", MCMC " mcmc " by itself", .range = limits),
+    FTH_KEY(INT, key, text "; default: ADC " adc ", MCMC " mcmc, .range = limits),
 #define REAL_BY(key, flag, letter, adc, mcmc, limits, text)                                        \
-    FTH_KEY(REAL, key, text "; ADC " adc ", MCMC " mcmc " by itself", .range = limits),
+    FTH_KEY(REAL, key, text "; default: ADC " adc ", MCMC " mcmc, .range = limits),
 #define COUNTS(key, flag, letter, standard, text)                                                  \
     FTH_KEY(INT, key, text, .value = standard, .range = "[0, 1e9]", .list = true),
 #define SWITCH(key, flag, letter, standard, text) FTH_KEY(BOOL, key, text, .value = standard),
@@ -25,25 +25,27 @@ static const fth_config_key keys[] = {
     FTH_INSTRUMENT_KEYS("0", "outputs/splat"),
     FTH_KEY(CHOICE, "strategy",
             "how Gaussians are added and removed: default is adaptive density control (ADC); a "
-            "config without it stands for both",
+            "config without this key stands for one job of each",
             .choices = "default mcmc"),
 #include "keys.def"
-    FTH_KEY(SECTION, "toy", "A made-up capture, for jobs that name none."),
+    FTH_KEY(SECTION, "toy", "A synthetic capture, for jobs without data_path."),
     FTH_KEY(INT, "toy.gaussians", "Gaussians of the model", .value = "2000", .range = "[1, 1e8]"),
-    FTH_KEY(INT, "toy.views", "views around it", .value = "24", .range = "[1, 9999]"),
-    FTH_KEY(INT, "toy.width", "of an image", .value = "160", .range = "[1, 16384]", .unit = "px"),
-    FTH_KEY(INT, "toy.height", "of an image", .value = "120", .range = "[1, 16384]", .unit = "px"),
+    FTH_KEY(INT, "toy.views", "views around the model", .value = "24", .range = "[1, 9999]"),
+    FTH_KEY(INT, "toy.width", "width of an image", .value = "160", .range = "[1, 16384]",
+            .unit = "px"),
+    FTH_KEY(INT, "toy.height", "height of an image", .value = "120", .range = "[1, 16384]",
+            .unit = "px"),
 };
 #include "none.inc"
 
-/* ---- what one row cannot say ---- */
+/* ---- checks across keys ---- */
 
 static bool is_word(const fth_config *cfg, const char *key, const char *word)
 {
     return strcmp(fth_config_text(cfg, key), word) == 0;
 }
 
-/* Poses of views that are set apart would stay as they were. */
+/* Poses of test views would not be trained. */
 static void check_poses(fth_config *cfg)
 {
     if (!is_word(cfg, "pose_optimization", "none") && fth_config_bool(cfg, "enable_eval"))
@@ -58,7 +60,7 @@ static void check(fth_config *cfg, void *user)
     (void)user;
     if (is_word(cfg, "render_mode", "D") || is_word(cfg, "render_mode", "ED"))
         fth_config_complain(cfg, "render_mode", "'fathom splat render' writes depth alone",
-                            "images are trained on: expected RGB, RGB_D or RGB_ED");
+                            "training needs images: expected RGB, RGB_D or RGB_ED");
     check_poses(cfg);
     for (int64_t i = 0; i < fth_config_count(cfg, "export"); i++)
         if (gs_export_of(fth_config_text_at(cfg, "export", i)) == GS_EXPORTS)
@@ -67,7 +69,7 @@ static void check(fth_config *cfg, void *user)
                                 fth_config_text_at(cfg, "export", i));
     if (fth_config_is_given(cfg, "instrument") && fth_config_is_given(cfg, "output_path"))
         fth_config_complain(cfg, "output_path", "write output_dir",
-                            "results of a job lie in output_dir");
+                            "results of a job go to output_dir");
     if (fth_config_has(cfg, "bg") && !gs_colour_parse(fth_config_text(cfg, "bg"), colour))
         fth_config_complain(cfg, "bg", NULL, "expected r,g,b from 0 to 1, found '%s'",
                             fth_config_text(cfg, "bg"));

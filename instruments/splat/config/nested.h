@@ -1,7 +1,7 @@
 /* nested.h - training_config.json as a config: values of its sections, of Fathom or LichtFeld.
  *
- * What does not belong to a section becomes blanks, so that a place in a message is one of the
- * file.
+ * What does not belong to a section is overwritten with blanks, so that lines and columns in
+ * messages are those of the file.
  */
 #ifndef SPLAT_CONFIG_NESTED_H
 #define SPLAT_CONFIG_NESTED_H

@@ -31,7 +31,7 @@ int gs_export_of(const char *word)
 
 static gs_strategy strategy_of(const fth_config *cfg)
 {
-    /* by itself MCMC, as in LichtFeld */
+    /* default MCMC, as in LichtFeld */
     return fth_config_has(cfg, "strategy") ? (gs_strategy)fth_config_choice(cfg, "strategy")
                                            : GS_MCMC;
 }
@@ -145,7 +145,7 @@ static fth_status read_schedule(const fth_config *cfg, gs_settings *s, fth_err *
     return read_steps(cfg, "eval_steps", by, s->evaluate, &s->evaluations, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all values ---- */
 
 fth_status gs_settings_of(const fth_config *cfg, gs_settings *s, fth_err *err)
 {

@@ -20,7 +20,7 @@ extern const char gs_keys_train[]; /* "seed data_path ...": what a training depe
 
 typedef enum gs_strategy { GS_ADC, GS_MCMC, GS_STRATEGIES } gs_strategy; /* choices of the key */
 
-/* Formats that a training writes beside PLY: those of models, and a page. */
+/* Formats that a training writes beside PLY: those of models, and an HTML page. */
 enum { GS_EXPORT_PAGE = GS_FORMAT_CHECKPOINT, GS_EXPORTS };
 int gs_export_of(const char *word); /* GS_EXPORTS: it is none */
 
@@ -84,7 +84,7 @@ fth_status gs_last_model(const fth_config *cfg, const char *folder, char path[FT
 fth_status gs_last_cameras(const fth_config *cfg, const char *folder, char path[FTH_PATH],
                            fth_err *err);
 
-typedef fth_flag_value_fn gs_value_fn; /* how a verb asks for its flags */
+typedef fth_flag_value_fn gs_value_fn; /* how a verb looks up its flags */
 /* A checked config: the file of --config, then --set, then flags that were given; --seed is the key
  * `seed`. FTH_E_COMMAND lists every mistake. Destroy it with fth_config_destroy(cfg, NULL). */
 fth_status gs_settings_read(fth_config **out, fth_mem *mem, fth_flag_value_fn *value, void *user,

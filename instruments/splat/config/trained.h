@@ -1,5 +1,5 @@
-/* trained.h - flags that a command takes from the settings of a training, where it is given its
- * folder and not the flags.
+/* trained.h - flags that a command takes from the settings of a training when it is given the
+ * folder of that training and not the flags.
  */
 #ifndef SPLAT_CONFIG_TRAINED_H
 #define SPLAT_CONFIG_TRAINED_H
@@ -8,7 +8,7 @@
 
 enum { GS_TRAINED_FLAGS = 24, GS_TRAINED_TEXT = 512 };
 
-/* Asked in the place of the command's own flags: gs_trained_value with this as `user`. */
+/* Looked up in place of the command's own flags: gs_trained_value with this as `user`. */
 typedef struct gs_trained {
     fth_flag_value_fn *value; /* of the command */
     void *user;

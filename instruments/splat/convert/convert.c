@@ -55,7 +55,7 @@ static fth_status read_flags(edits *e, fth_mem *mem,
     return FTH_OK;
 }
 
-/* Where its means lie, for one who cut beside them. */
+/* Bounding box of the means, for the message about an empty box. */
 static fth_status nothing_left(const edits *e, const char *in, const gs_model *m, fth_err *err)
 {
     float low[3], high[3];
@@ -128,7 +128,7 @@ static fth_status convert(fth_mem *mem, const char *given, const char *to, edits
     fth_answer_file(a, FTH_FILE_OUTPUT, to, -1, "%s", page ? "html" : gs_format_names[format]);
     if (a->plan) {
         fth_answer_memory(a, bytes_of(&info, page ? GS_FORMAT_SPLAT : format),
-                          "all Gaussians, their order, and what packing takes");
+                          "all Gaussians, their order, and the work of packing");
         return FTH_OK;
     }
     FTH_TRY(gs_model_load_finite(&m, mem, in, info.format, err));
@@ -151,7 +151,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     fth_answer a;
     edits e;
     if (n_args != 2) {
-        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "two files were expected");
+        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "expected two files");
         fth_err_hint(err, "fathom splat convert IN OUT");
         return s;
     }
@@ -169,26 +169,27 @@ static const fth_flag flags[] = {
      .doc = "keep Gaussians whose mean lies in the box x0,y0,z0,x1,y1,z1"},
     {.name = "transform",
      .value = FTH_FLAG_FILE,
-     .doc = "turn, scale and move the model by the matrix of a JSON file"},
+     .doc = "rotate, scale and shift the model by the matrix in a JSON file"},
     {0}};
 
 const fth_verb gs_verb_convert = {
     .name = "convert",
     .args = "IN OUT",
     .brief = "write a model in another format: .ply, .splat, .spz, .sog or a page, .html",
-    .doc = "IN is known by what is in it, OUT by its ending; of the folder of a training IN is the "
-           "newest model, and a checkpoint is read too. A PLY goes through unchanged, byte "
-           "for byte, where its rotations are units. .splat keeps no colours that change with the "
-           "direction, and is sorted, largest first; .spz is written as version 3, with as many "
-           "fractional bits of positions as fit, at most 12. .sog is a zip of pictures, sorted by "
-           "place; OUT/meta.json is the same as a folder. Its scales and colours are 256 values "
-           "each, its spherical harmonics a palette of at most 65536 rows. .html is one "
-           "page with a viewer in it, for a browser with WebGL2 and without a network; its rows "
-           "are those of .splat.\n"
-           "\n"
-           "First the box is cut out, then the model is moved. The matrix is 4 x 4, a list of rows "
-           "or the member \"matrix\" of an object, and may turn, scale evenly and shift; spherical "
-           "harmonics turn with it.",
+    .doc =
+        "The format of IN is detected from its contents, that of OUT from its extension; for the "
+        "folder of a training IN is the newest model, and a checkpoint is read too. A PLY with "
+        "unit rotations passes through unchanged, byte for byte. .splat has no view-dependent "
+        "colours, and is sorted, largest first; .spz is written as version 3, with as many "
+        "fractional bits of positions as fit, at most 12. .sog is a zip of images, sorted by "
+        "position; OUT/meta.json is the same as a folder. Its scales and colours are 256 values "
+        "each, its spherical harmonics a palette of at most 65536 rows. .html is one "
+        "page with a viewer in it, for a browser with WebGL2 and without a network; its rows "
+        "are those of .splat.\n"
+        "\n"
+        "The box is cropped before the model is moved. The matrix is 4 x 4, a list of rows "
+        "or the member \"matrix\" of an object, and may rotate, scale uniformly and shift; "
+        "spherical harmonics rotate with it.",
     .max_args = 2,
     .flag = flags,
     .heeds = "plan json quiet",

@@ -122,6 +122,6 @@ fth_status gs_data_stage_run(const fth_stage_call *call, fth_err *err)
     const gs_toy toy = toy_of(call->config);
     FTH_TRY(gs_data_path(call, folder, err));
     FTH_TRY(gs_toy_write(call->context, &toy, folder, err));
-    fth_stage_say(call, "%s: a made-up capture of %lld views", folder, (long long)toy.views);
+    fth_stage_say(call, "%s: a synthetic capture of %lld views", folder, (long long)toy.views);
     return FTH_OK;
 }

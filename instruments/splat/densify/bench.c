@@ -1,4 +1,4 @@
-/* bench.c - `fathom splat bench-densify`: rows are made up and refined in place.
+/* bench.c - `fathom splat bench-densify`: synthetic rows are refined in place.
  *
  * The bound of a refinement of any rows is 1.01 N' S + 64 MiB, N' the rows before or after,
  * whichever are more, and S the bytes of a row: pages of new rows and bits, no second copy of
@@ -38,7 +38,7 @@ typedef struct trial {
     bool watched; /* the driver is asked in between, which takes time */
 } trial;
 
-/* ---- made-up rows ---- */
+/* ---- synthetic rows ---- */
 
 typedef struct filling {
     gs_rows_memory m;
@@ -320,21 +320,21 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
 static const fth_flag flags[] = {
     {.name = "n",
      .value = FTH_FLAG_WORD,
-     .doc = "rows at the start, at most 1000000000; 1000000 by itself"},
+     .doc = "initial rows, at most 1000000000; default 1000000"},
     {.name = "mode",
      .value = FTH_FLAG_WORD,
-     .doc = "split-all (by itself), split-10, dup-all or prune-half"},
-    {.name = "adam", .value = FTH_FLAG_WORD, .doc = "with moments of Adam: 1 (by itself) or 0"},
+     .doc = "split-all (default), split-10, dup-all or prune-half"},
+    {.name = "adam", .value = FTH_FLAG_WORD, .doc = "with moments of Adam: 1 (default) or 0"},
     {0}};
 
 const fth_verb gs_verb_bench_densify = {
     .name = "bench-densify",
     .args = "",
-    .brief = "refine made-up rows, and tell the memory and time it takes",
+    .brief = "refine synthetic rows, and report the memory and time it takes",
     .doc = "Rows of degree 3 are refined once: all are split or duplicated, each tenth is split, "
-           "or half are pruned; on a GPU where there is one. Tells what was planned, the most that "
-           "the ledger held and that the process, or the card, took beyond what it had, and the "
-           "bound: 1.01 times the rows, before or after, whichever are more, and 64 MiB.",
+           "or half are pruned; on a GPU where there is one. Reports the plan, the peak of the "
+           "ledger, the peak of the process or the card above its start, and the bound: 1.01 times "
+           "the rows, before or after, whichever are more, and 64 MiB.",
     .flag = flags,
     .heeds = "plan json quiet",
     .run = run};

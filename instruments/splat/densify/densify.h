@@ -1,5 +1,5 @@
 /* densify.h - `fathom splat densify` and `fathom splat bench-densify`: one refinement of a model,
- * and of made-up rows with the bytes and seconds that it took. */
+ * and of synthetic rows with its memory and time. */
 #ifndef SPLAT_DENSIFY_DENSIFY_H
 #define SPLAT_DENSIFY_DENSIFY_H
 

@@ -33,7 +33,7 @@ static fth_status read_strategy(request *q, getter *value, void *user, fth_err *
     const char *const adc_only[2] = {q->stats ? "stats" : NULL, q->noise ? "noise" : NULL};
     for (int i = 0; q->mcmc && i < 2; i++)
         if (adc_only[i])
-            return FTH_FAIL(err, FTH_E_COMMAND, "--%s: MCMC has no use for it", adc_only[i]);
+            return FTH_FAIL(err, FTH_E_COMMAND, "--%s has no effect with MCMC", adc_only[i]);
     return FTH_OK;
 }
 
@@ -62,7 +62,7 @@ static fth_status read_request(request *q, fth_mem *mem, int n_args, char *const
                    .noise = value(user, "noise"),
                    .to = value(user, "output-path")};
     if (n_args != 1 || !q->to) {
-        FTH_FAIL(err, FTH_E_COMMAND, "a model and -o with a file were expected");
+        FTH_FAIL(err, FTH_E_COMMAND, "expected a model, and -o with a file");
         fth_err_hint(err, "fathom splat densify MODEL --iteration N --scene-scale S --stats F.npy "
                           "-o OUT.ply");
         return FTH_E_COMMAND;
@@ -248,7 +248,7 @@ static fth_status densify(fth_context *ctx, request *q, fth_answer *a, fth_err *
     if (a->plan) {
         const uint64_t rows = (q->rules.adc.canonical ? 3 : 2) * (uint64_t)info.n;
         fth_answer_memory(a, rows * gs_row_bytes(info.degree) + (64 << 20),
-                          "all Gaussians, were each to become two");
+                          "all Gaussians, if each became two");
         return FTH_OK;
     }
     if (info.n > q->rules.adc.max_cap)
@@ -274,17 +274,18 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
 static const fth_flag flags[] = {
     {.name = "iteration",
      .value = FTH_FLAG_COUNT,
-     .doc = "iteration that it stands for, always needed"},
+     .doc = "iteration of the training that it stands for; required"},
     {.name = "scene-scale",
      .value = FTH_FLAG_WORD,
-     .doc = "length that limits of sizes are multiples of, as info tells it; ADC needs it"},
+     .doc = "scale of the scene, as info prints it: limits of sizes are multiples of it; required "
+            "for ADC"},
     {.name = "strategy", .value = FTH_FLAG_WORD, .doc = "default (ADC) or mcmc"},
     {.name = "stats",
      .value = FTH_FLAG_FILE,
      .doc = "how often each Gaussian was visible and its sum of gradients, .npy of 2 x g"},
     {.name = "noise",
      .value = FTH_FLAG_FILE,
-     .doc = "normals in the place of random ones, .npy of 2 x split x 3"},
+     .doc = "normals instead of random ones, .npy of 2 x split x 3"},
     {.name = "canonical-order",
      .doc = "rows that stay, then all first children, then all second ones"},
     {.name = "set",
@@ -294,20 +295,21 @@ static const fth_flag flags[] = {
     {.name = "output-path",
      .letter = 'o',
      .value = FTH_FLAG_FILE,
-     .doc = "the new model, always needed"},
+     .doc = "file of the new model; required"},
     {0}};
 
 const fth_verb gs_verb_densify = {
     .name = "densify",
     .args = "MODEL",
     .brief = "one refinement of a model, by ADC or MCMC",
-    .doc = "What training does every refine_every iterations, once. ADC duplicates and splits "
-           "Gaussians with large gradients, by --stats, and removes those that are transparent or "
-           "far too large; without --stats it only removes. MCMC moves dead Gaussians to live "
-           "ones and adds five per cent.\n"
-           "\n"
-           "Prints how many were duplicated, split, pruned, dead and added, and how many there "
-           "are then. Random numbers follow --seed and --iteration.",
+    .doc =
+        "One step of what training does every refine_every iterations. ADC duplicates and splits "
+        "Gaussians with large gradients, by --stats, and removes those that are transparent or "
+        "far too large; without --stats it only removes. MCMC moves dead Gaussians to live "
+        "ones and adds five per cent.\n"
+        "\n"
+        "Prints how many were duplicated, split, pruned, dead and added, and the new total. Random "
+        "numbers follow --seed and --iteration.",
     .max_args = 1,
     .flag = flags,
     .heeds = "seed plan json quiet",

@@ -1,7 +1,7 @@
-/* eval.h - how near images of a model are to those of a capture: PSNR and SSIM of test views.
+/* eval.h - PSNR and SSIM of a model on the test views of a capture.
  *
  * Files in a folder: metrics.csv has a row for each evaluation, metrics_views.csv one for each view
- * of the last, metrics_report.txt the best and the last for people, and eval_step_<iteration>/ the
+ * of the last, metrics_report.txt the best and the last in words, and eval_step_<iteration>/ the
  * target and the image of each view side by side, in depth/ its depth as colours.
  */
 #ifndef SPLAT_EVAL_EVAL_H
@@ -45,7 +45,7 @@ typedef struct gs_scores {
 
 /* FTH_E_USAGE: there is no view. */
 fth_status gs_evaluate(const gs_evaluation *job, gs_scores *scores, fth_err *err);
-/* Rows of metrics.csv after an iteration are forgotten: they are made again. */
+/* Drop rows of metrics.csv after an iteration: they will be computed again. */
 fth_status gs_metrics_begin(fth_mem *mem, const char *folder, int64_t iteration, fth_err *err);
 
 /* Whether there is a row of an iteration. */

@@ -84,9 +84,9 @@ static fth_status read_target(bench *b, int64_t v, bool *masked, fth_err *err)
     for (int64_t i = 0; i < pixels; i++) kept += b->mask[i] > 0;
     *masked = kept < pixels;
     if (kept > 0) return FTH_OK;
-    FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected pixels to compare, found all of them left out",
+    FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected pixels to compare, found all of them masked",
              has ? mask : path);
-    fth_err_hint(err, "give that image a mask with a part above half, or leave the view out");
+    fth_err_hint(err, "give that image a mask with pixels of half or more, or remove the view");
     return FTH_E_FILE_SHAPE;
 }
 
@@ -141,7 +141,8 @@ fth_status gs_evaluate(const gs_evaluation *job, gs_scores *scores, fth_err *err
     bench b = {.job = job};
     fth_mem *mem = fth_context_mem(job->ctx);
     char path[FTH_PATH];
-    if (job->views < 1) return FTH_FAIL(err, FTH_E_USAGE, "there is no view to evaluate");
+    if (job->views < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "expected a view to evaluate, found none");
     FTH_TRY(fth_path_join(path, job->folder, GS_VIEWS_FILE, err));
     fth_lines_begin(&b.lines, mem);
     fth_lines_add(&b.lines, "iteration,view,name,psnr,ssim\n");

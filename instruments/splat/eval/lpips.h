@@ -1,5 +1,4 @@
-/* lpips.h - how far two images are from each other to a network that knows photographs: LPIPS of
- * VGG16, with weights of the user.
+/* lpips.h - LPIPS of two images with VGG16, with weights supplied by the user.
  *
  * The file is the state of the package lpips as safetensors: net.slice<1..5>.<n>.weight and .bias
  * of 13 convolutions, and lin<0..4>.model.1.weight. How many channels there are is what the file

@@ -187,9 +187,8 @@ static fth_status add_row(const gs_evaluation *job, const gs_scores *s, fth_err 
     fth_lines_add(&l, ",");
     fth_lines_real(&l, s->seconds);
     fth_lines_add(&l, ",%" PRId64 "\n", job->model->n);
-    fth_status st = l.status == FTH_OK
-                        ? FTH_OK
-                        : FTH_FAIL(err, l.status, "there is no memory for a row of %s", path);
+    fth_status st =
+        l.status == FTH_OK ? FTH_OK : FTH_FAIL(err, l.status, "no memory for a row of %s", path);
     if (st == FTH_OK) st = fth_file_append(mem, path, l.data, (uint64_t)l.used, err);
     fth_lines_free(&l);
     return st;

@@ -25,7 +25,7 @@ typedef struct order {
     int64_t resize_factor, max_width; /* max_width 0: as they are */
     gs_resample resample;
     gs_alpha alpha;
-    const char *masks; /* folder; NULL: as it is named by itself */
+    const char *masks; /* folder; NULL: the default */
     const char *lpips; /* file of its weights; NULL: none */
     gs_scene_options scene;
     FILE *notes;
@@ -236,7 +236,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
 {
     fth_answer a;
     if (n_args != 1) {
-        FTH_FAIL(err, FTH_E_COMMAND, "one model was expected");
+        FTH_FAIL(err, FTH_E_COMMAND, "expected one model");
         fth_err_hint(err, "fathom splat eval MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
@@ -258,56 +258,59 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, gs_value_f
 static const fth_flag flags[] = {
     {.name = "data-path", .letter = 'd', .value = FTH_FLAG_PATH, .doc = "capture to compare with"},
     {.name = "output-path", .letter = 'o', .value = FTH_FLAG_DIR, .doc = "folder of the results"},
-    {.name = "views", .value = FTH_FLAG_WORD, .doc = "test, train or all; test by itself"},
+    {.name = "views", .value = FTH_FLAG_WORD, .doc = "test, train or all; default test"},
     {.name = "test-every",
      .value = FTH_FLAG_COUNT,
-     .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
+     .doc = "every n-th view, starting with the first, is a test view; default 8"},
     {.name = "cameras",
      .value = FTH_FLAG_PATH,
      .doc = "cameras_<iteration>.json of a training: poses as it refined them"},
     {.name = "split-by",
      .value = FTH_FLAG_WORD,
-     .doc = "index or name: views in the order of the capture, or of their images' names"},
+     .doc = "index or name: order of the views, that of the capture or of the image names"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
     {.name = "resize_factor",
      .letter = 'r',
      .value = FTH_FLAG_WORD,
-     .doc = "images are made so many times smaller: auto (1), 1, 2, 4 or 8"},
-    {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
-    {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
-    {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
-    {.name = "gut", .doc = "cameras with distortion, as they are (3DGUT)"},
+     .doc = "factor by which images are downsampled: auto (1), 1, 2, 4 or 8"},
+    {.name = "bg", .value = FTH_FLAG_WORD, .doc = "background colour, r,g,b from 0 to 1"},
+    {.name = "raster",
+     .value = FTH_FLAG_WORD,
+     .doc = "fast or classic: largest alpha 0.999 or 0.99"},
+    {.name = "antialiasing",
+     .letter = 'a',
+     .doc = "scale opacities by the area on the image without the pixel blur"},
+    {.name = "gut", .doc = "render distorted cameras along their rays (3DGUT)"},
     {.name = "masks",
      .value = FTH_FLAG_WORD,
-     .doc = "folder of masks, beside that of the images or absolute, whose pixels below half are "
-            "left out; "
-            "masks by itself where it is there, none: no masks"},
+     .doc = "folder of masks, beside that of the images or absolute; pixels below half are "
+            "excluded; default: masks, if it exists; none: no masks"},
     {.name = "lpips-weights",
      .value = FTH_FLAG_FILE,
      .doc = "also LPIPS, with the weights of this file: the state of lpips.LPIPS(net='vgg') as "
             "safetensors"},
     {.name = "alpha",
      .value = FTH_FLAG_WORD,
-     .doc = "alpha of images: ignore, mask, or background, which shines through; ignore by itself"},
+     .doc = "alpha of images: ignore (default), mask, or background: blended over it"},
     {.name = "no-images", .doc = "do not write images beside their targets"},
-    {.name = "save-depth", .doc = "also write the depth of each view, as colours"},
+    {.name = "save-depth", .doc = "also write the depth of each view, colour-coded"},
     {.name = "legacy-ssim", .doc = "SSIM with the window of LichtFeld"},
-    {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
-    {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
+    {.name = "ignore-distortion", .doc = "treat distorted cameras as pinholes"},
+    {.name = "legacy-yturn",
+     .doc = "rotate the poses of transforms.json about y, as LichtFeld does"},
     {0}};
 
 const fth_verb gs_verb_eval = {
     .name = "eval",
     .args = "MODEL",
     .brief = "PSNR and SSIM of a model on test views of a capture",
-    .doc =
-        "Renders the views, clamps the images to 0..1 and compares them with those of the "
-        "capture. MODEL is a file of any format, a checkpoint, or the folder of a training, "
-        "which stands for its newest model and for the flags that it was trained with, where "
-        "they are not given; a line tells them. Adds a row to OUT/metrics.csv; metrics_views.csv "
-        "has each view, "
-        "metrics_report.txt the best and the last, and eval_step_<iteration> the target and "
-        "the image of each view side by side.",
+    .doc = "Renders the views, clamps the images to 0..1 and compares them with those of the "
+           "capture. MODEL is a file of any format, a checkpoint, or the folder of a training, "
+           "which stands for its newest model and for the flags of its training that are not given "
+           "here; a line lists them. Adds a row to OUT/metrics.csv; metrics_views.csv "
+           "has each view, "
+           "metrics_report.txt the best and the last, and eval_step_<iteration> the target and "
+           "the image of each view side by side.",
     .max_args = 1,
     .flag = flags,
     .heeds = "plan json quiet",

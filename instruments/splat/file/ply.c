@@ -85,7 +85,7 @@ static fth_status skip_element(gs_ply *p, const gs_ply_element *e, const char *w
     return FTH_E_FILE_FEATURE;
 }
 
-/* The rest of the file can hold the rows; of ASCII a number has a digit and what parts it. */
+/* Whether the rest of the file can hold the rows; a number in ASCII has a digit and a separator. */
 static fth_status check_room(const gs_ply *p, const gs_ply_element *e, fth_err *err)
 {
     const gs_bytes *b = &p->bytes;
@@ -139,7 +139,7 @@ const char *gs_ply_where(const gs_ply *p, char text[GS_PLY_WHERE])
 
 /* ---- rows ---- */
 
-/* `word` is what stands behind `n` numbers; "": nothing. */
+/* `word` follows `n` numbers; "": the line ends there. */
 static fth_status bad_row(const gs_ply *p, int n, const char *word, fth_err *err)
 {
     const gs_bytes *b = &p->bytes;

@@ -1,8 +1,8 @@
 /* ply.h - PLY files of points: the header, and rows of its elements as numbers.
  *
  * Binary of either order of bytes, and ASCII. An element has properties of one number each in any
- * order; elements with lists are passed over where they lie behind the ones that are wanted, and
- * in ASCII anywhere. A file is opened at its element "vertex".
+ * order; elements with lists are skipped when they follow the ones that are read, and in ASCII
+ * anywhere. A file is opened at its element "vertex".
  */
 #ifndef SPLAT_FILE_PLY_H
 #define SPLAT_FILE_PLY_H
@@ -32,7 +32,7 @@ typedef struct gs_ply_element {
     int64_t rows;
     int first, columns; /* of all columns */
     uint32_t stride;    /* bytes of a row as it is kept */
-    bool lists;         /* rows have no certain length */
+    bool lists;         /* rows have no fixed length */
 } gs_ply_element;
 typedef enum gs_ply_coding {
     GS_PLY_LITTLE,

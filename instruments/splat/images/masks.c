@@ -47,7 +47,7 @@ static fth_status check_named(const gs_scene *s, fth_err *err)
         FTH_TRY(gs_scene_path(s, mask, path, err));
         if (fth_path_kind_of(path) == FTH_PATH_FILE) continue;
         FTH_FAIL(err, FTH_E_FILE_OPEN,
-                 "%s: expected the mask of '%s', which mask_path names, found no file", path,
+                 "%s: expected the mask of '%s' named by mask_path, found no file", path,
                  fth_texts_get(s->name, v));
         fth_err_hint(err, "mask_path of a frame starts at the folder of the json file; --masks "
                           "none uses no masks");
@@ -56,7 +56,7 @@ static fth_status check_named(const gs_scene *s, fth_err *err)
     return FTH_OK;
 }
 
-/* ---- what is wrong with them ---- */
+/* ---- refusals ---- */
 
 enum { LISTED = 10 };
 
@@ -79,7 +79,7 @@ static const char *rest_of(const names *list)
     return list->count > LISTED ? ", ..." : "";
 }
 
-/* A folder of which no file is named like an image. */
+/* A folder where no file is named after an image. */
 static fth_status refuse_names(const gs_masks *m, const gs_scene *s, const fth_texts *files,
                                fth_err *err)
 {
@@ -88,7 +88,7 @@ static fth_status refuse_names(const gs_masks *m, const gs_scene *s, const fth_t
     for (int64_t i = 0; i < fth_texts_count(files); i++) add_name(&found, fth_texts_get(files, i));
     FTH_FAIL(
         err, FTH_E_FILE_OPEN,
-        "%s: expected masks named like the images, as %.*s or %.200s with one of %s behind it, "
+        "%s: expected masks named after the images, as %.*s or %.200s with one of %s behind it, "
         "for one of %" PRId64 " views, found %s%s",
         m->folder, dot ? (int)(dot - first) : (int)strlen(first), first, first, gs_mask_endings,
         s->views, found.count ? found.text : "no file", rest_of(&found));
@@ -119,10 +119,9 @@ static fth_status check_heads(const gs_masks *m, const gs_scene *s, fth_err *err
     }
     if (why == FTH_OK) return FTH_OK;
     FTH_FAIL(err, why,
-             "expected masks that can be read, %" PRId64 " of %" PRId64
-             " cannot: %s%s; the first: %.500s",
+             "expected readable masks, %" PRId64 " of %" PRId64 " are not: %s%s; the first: %.500s",
              bad.count, m->views, bad.text, rest_of(&bad), first.text);
-    fth_err_hint(err, "write them again as images, or use no masks with --masks none");
+    fth_err_hint(err, "save them again as images, or use no masks with --masks none");
     return why;
 }
 
@@ -140,7 +139,7 @@ fth_status gs_masks_check(const gs_masks *m, const gs_scene *s, const int64_t *v
     if (empty.count == 0) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_SHAPE,
              "expected masks that keep pixels, found %" PRId64 " of %" PRId64
-             " views left out whole: %s%s",
+             " views fully masked: %s%s",
              empty.count, views, empty.text, rest_of(&empty));
     fth_err_hint(err, "pixels of half and above are kept: are the masks inverted? --masks none "
                       "uses no masks");

@@ -1,4 +1,4 @@
-/* masks.h - the masks of a capture: images beside its own, whose pixels below half are left out. */
+/* masks.h - the masks of a capture: images beside its own, whose pixels below half are excluded. */
 #ifndef SPLAT_IMAGES_MASKS_H
 #define SPLAT_IMAGES_MASKS_H
 

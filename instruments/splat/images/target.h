@@ -1,8 +1,8 @@
-/* target.h - photographs as what a view is compared with: sizes, channels, alpha and masks.
+/* target.h - photographs as targets of views: sizes, channels, alpha and masks.
  *
- * A target keeps the numbers of its file (u8, u16, f32), so that a cache of many is small; an image
- * that is resized is rounded to them. gs_target_rgb makes floats from 0 to 1 of it; masks and alpha
- * stay bytes.
+ * A target keeps the dtype of its file (u8, u16, f32), so that a cache of many is small; a resized
+ * image is rounded to it. gs_target_rgb converts it to floats from 0 to 1; masks and alpha stay
+ * bytes.
  *
  * Ownership: gs_target_free gives back what a target holds.
  * Threads:   any number at once.
@@ -21,8 +21,8 @@ extern const char *const gs_resample_names[GS_RESAMPLES]; /* "box" "bilinear" */
 /* What is done with the alpha of an image. */
 typedef enum gs_alpha {
     GS_ALPHA_IGNORE,     /* nothing */
-    GS_ALPHA_MASK,       /* pixels with less than half are left out of the loss */
-    GS_ALPHA_BACKGROUND, /* the background shines through, and alpha is learned too */
+    GS_ALPHA_MASK,       /* pixels below half are excluded from the loss */
+    GS_ALPHA_BACKGROUND, /* blended over the background, and alpha is learned too */
     GS_ALPHAS
 } gs_alpha;
 extern const char *const gs_alpha_names[GS_ALPHAS]; /* "ignore" "mask" "background" */

@@ -80,7 +80,7 @@ static fth_status describe_scene(fth_mem *mem, const char *path, const gs_scene_
     return st;
 }
 
-/* Packed formats cannot hold other numbers; memory may not have room for all rows. */
+/* Packed formats hold only finite values; the rows may not fit in memory. */
 static fth_status tell_flaws(fth_mem *mem, const char *path, const gs_model_info *info,
                              fth_answer *a, fth_err *err)
 {
@@ -90,7 +90,7 @@ static fth_status tell_flaws(fth_mem *mem, const char *path, const gs_model_info
     if (info->format != GS_FORMAT_PLY) return FTH_OK;
     const fth_status s = gs_model_load(&m, mem, path, info->format, &local);
     if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
-        fprintf(a->notes, "rows were not looked at: memory has no room for them\n");
+        fprintf(a->notes, "values were not checked: the rows do not fit in memory\n");
         return FTH_OK;
     }
     if (s != FTH_OK && err) *err = local;
@@ -148,7 +148,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     gs_profile profile = GS_CLASSIC;
     fth_answer a;
     if (n_args != 1) {
-        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "one capture or model was expected");
+        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "expected one capture or model");
         fth_err_hint(err, "fathom splat info PATH");
         return s;
     }
@@ -168,25 +168,25 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 static const fth_flag flags[] = {
     {.name = "profile",
      .value = FTH_FLAG_WORD,
-     .doc = "classic or lichtfeld: how the scale is counted"},
+     .doc = "classic or lichtfeld: definition of the scale"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
-    {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
+    {.name = "legacy-yturn",
+     .doc = "rotate the poses of transforms.json about y, as LichtFeld does"},
     {0}};
 
 const fth_verb gs_verb_info = {
     .name = "info",
     .args = "PATH",
-    .brief = "what a capture or a model holds",
-    .doc =
-        "PATH is a folder of COLMAP (binary or text) or with transforms.json, or a model: PLY, "
-        ".splat, .spz, .sog or a checkpoint, known by what is in it; of the folder of a training "
-        "its newest model. Of a capture all image files are looked at, "
-        "their heads alone; those that are missing are listed.\n"
-        "\n"
-        "With --json: views, points, scene_scale, scene_centre, width and height (of the first "
-        "view), or gaussians and sh_degree. The scale is 1.1 times the largest distance of a "
-        "camera from their mean; with --profile lichtfeld the median distance of the points "
-        "from the centre.",
+    .brief = "show the contents of a capture or a model",
+    .doc = "PATH is a folder of COLMAP (binary or text) or with transforms.json, or a model: PLY, "
+           ".splat, .spz, .sog or a checkpoint, detected from its contents; for the folder of a "
+           "training its newest model. For a capture the headers of all images are read, and "
+           "missing images are listed.\n"
+           "\n"
+           "With --json: views, points, scene_scale, scene_centre, width and height (of the first "
+           "view), or gaussians and sh_degree. The scale is 1.1 times the largest distance of a "
+           "camera from their mean; with --profile lichtfeld the median distance of the points "
+           "from the centre.",
     .max_args = 1,
     .flag = flags,
     .heeds = "json quiet",

@@ -1,4 +1,4 @@
-/* info.h - `fathom splat info`: what a capture or a model holds. */
+/* info.h - `fathom splat info`: show the contents of a capture or a model. */
 #ifndef SPLAT_INFO_INFO_H
 #define SPLAT_INFO_INFO_H
 

@@ -9,7 +9,7 @@
 enum {
     STREAM_INIT = 0,
     DRAWS = 8
-}; /* numbers of a random point: 3 of its place, 3 of its colour */
+}; /* random numbers per point: 3 for its position, 3 for its colour */
 
 /* The length that a Gaussian starts with. */
 static double size_of(const gs_init *how, const double *square, int count, int64_t n)
@@ -19,7 +19,8 @@ static double size_of(const gs_init *how, const double *square, int count, int64
     for (int k = 0; k < count; k++) sum += classic ? square[k] : sqrt(square[k]);
     if (n > 1 && count > 0) d = classic ? sqrt(sum / count) : sum / count;
     if (d < 1e-7) d = 1e-7;
-    /* LichtFeld takes a root of the length, so sizes there depend on the unit of the scene */
+    /* LichtFeld takes the square root of the length, so its sizes depend on the unit of the scene
+     */
     return (classic ? d : sqrt(d)) * how->scaling;
 }
 

@@ -8,7 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAF = 12, BLOCK = 256, DEEP = 64 };
+enum {
+    LEAF = 12,
+    BLOCK = 256,
+    DEEP = 64
+}; /* points of a leaf; per task; depth: halved each time */
 
 typedef struct tree {
     const float (*from)[3];

@@ -1,4 +1,4 @@
-/* loss.h - how far an image is from its target: (1 - lambda) L1 + lambda (1 - SSIM), as an
+/* loss.h - the distance of an image from its target: (1 - lambda) L1 + lambda (1 - SSIM), as an
  * operation with its gradient.
  *
  * SSIM has a window of 11 x 11 px (sigma 1.5) with zeros outside the image, and is averaged over

@@ -1,5 +1,5 @@
-/* checkpoint.c - models that are arrays of a safetensors file, as a training leaves them beside all
- * else that it goes on from. They are read alone: a model by itself is a PLY. */
+/* checkpoint.c - the model in the checkpoint of a training: arrays of a safetensors file beside the
+ * rest of its state. Only read: a model is written as a PLY. */
 #include "formats.h"
 
 #include <fathom/io.h>

@@ -13,7 +13,7 @@ typedef struct record {
 } record;
 enum { RECORD = 32 };
 
-/* It has no mark of its own: the name says it. */
+/* The format has no magic bytes: the extension identifies it. */
 static bool is(const uint8_t *head, uint64_t n, uint64_t size, const char *path)
 {
     (void)head, (void)n, (void)size;
@@ -82,7 +82,7 @@ static int larger_first(const void *a, const void *b)
 {
     const rank *x = a, *y = b;
     if (x->size != y->size) return x->size > y->size ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row; /* no order of qsort's own */
+    return x->row < y->row ? -1 : x->row > y->row; /* ties by row: qsort is not stable */
 }
 
 static uint8_t to_byte(double v)

@@ -79,10 +79,10 @@ static fth_status from_matrix(gs_similarity *t, double m[3][4], const char *path
         }
     if (worst <= 1e-4) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_FORMAT,
-             "%s: expected a rotation times one size, and a shift, found a matrix that mirrors, "
-             "shears or has two sizes (by %.3g)",
+             "%s: expected a rotation times one scale, and a shift, found a matrix that mirrors, "
+             "shears or scales unevenly (by %.3g)",
              path, worst);
-    fth_err_hint(err, "Gaussians can be turned, scaled evenly and moved");
+    fth_err_hint(err, "Gaussians can be rotated, scaled uniformly and shifted");
     return FTH_E_FILE_FORMAT;
 }
 

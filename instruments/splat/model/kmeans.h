@@ -1,4 +1,4 @@
-/* kmeans.h - few values or rows that stand for many: k-means on a line and in many dimensions.
+/* kmeans.h - vector quantisation: k-means of scalars and of rows.
  *
  * The same numbers give the same result: random starts come from the engine's stream 7, sums are in
  * the order of the rows.
@@ -8,7 +8,7 @@
 
 #include <fathom/memory.h>
 
-enum { GS_CODES = 256, GS_KMEANS_ROUNDS = 10 }; /* rounds: by itself */
+enum { GS_CODES = 256, GS_KMEANS_ROUNDS = 10 }; /* rounds: the default of sog_iterations */
 
 /* `codes` in ascending order, and the nearest of them for each value. Values are finite. Starts
  * from even steps between the least and the largest; a code that no value has goes to where the

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+/* Of random numbers; codes compared at once; rows that groups are found from, which bounds the
+ * time. */
 enum { STREAM = 7, SIDE = 16, SAMPLE = 1 << 16 };
 
 /* Rows by number: those of a group. */

@@ -111,7 +111,7 @@ fth_status gs_model_look(fth_mem *mem, const char *path, gs_model_info *info, ft
              "%s, byte 0: expected a model (.ply, .splat, .spz, .sog or the .safetensors of a "
              "training), found other bytes",
              path);
-    fth_err_hint(err, "models are known by their first bytes, whatever they are called");
+    fth_err_hint(err, "models are identified by their first bytes, not by their names");
     return FTH_E_FILE_FORMAT;
 }
 
@@ -207,7 +207,7 @@ fth_status gs_model_load_finite(gs_model *m, fth_mem *mem, const char *path, gs_
              "%s: row %" PRId64 ", %s: expected a finite number, found %g, as %" PRId64
              " of the file %s",
              path, f.row, f.column, f.value, f.count, f.count == 1 ? "is" : "are");
-    fth_err_hint(err, "leave those rows out");
+    fth_err_hint(err, "remove those rows");
     gs_model_free(m);
     return FTH_E_FILE_FORMAT;
 }
@@ -223,7 +223,7 @@ fth_status gs_format_of_path(const char *path, gs_format *format, fth_err *err)
         *format = GS_FORMAT_SOG;
         return FTH_OK;
     }
-    FTH_FAIL(err, FTH_E_COMMAND, "%s: the ending says no format of models", path);
+    FTH_FAIL(err, FTH_E_COMMAND, "%s: the extension names no format of models", path);
     fth_err_hint(err, "models are written as .ply, .splat, .spz, .sog and meta.json; "
                       "'fathom splat convert' makes an .html of one too");
     return FTH_E_COMMAND;

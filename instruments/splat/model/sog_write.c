@@ -311,7 +311,8 @@ static fth_status write_meta(writer *w, fth_err *err)
 static fth_status check(const gs_model *m, const char *path, fth_err *err)
 {
     if (m->n == 0)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: SOG holds at least one Gaussian", path);
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                        "%s: expected at least one Gaussian, which SOG needs, found none", path);
     for (int a = 0; a < GS_ATTRIBUTES; a++)
         for (int64_t i = 0; i < m->n * gs_columns((gs_attribute)a, m->degree); i++)
             if (!isfinite(m->at[a][i]))

@@ -1,4 +1,4 @@
-/* back.h - cotangents of Gaussians on an image, back to the camera that saw them.
+/* back.h - cotangents of splats back to the camera.
  *
  * A camera acts through its pose, on places and on shapes, and through its centre, from which
  * colours are seen; so those two parts of "view" have a cotangent here, and the rest is 0. Along

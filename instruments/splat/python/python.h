@@ -1,4 +1,4 @@
-/* python.h - models for programs that are not written in C: what bindings/python calls.
+/* python.h - models for other languages: what bindings/python calls.
  *
  *   load a file, or create from six arrays; size, array; render, save; destroy
  */

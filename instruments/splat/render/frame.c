@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 1024 };
+enum { FIRST_ROOM = 1024 }; /* of a row of tiles; the first run finds what is needed */
 
 static fth_status make(const gs_frame *f, fth_tensor **out, const char *label, int n,
                        const int64_t *size, fth_err *err)

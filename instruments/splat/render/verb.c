@@ -71,14 +71,15 @@ static fth_status check_video(const order *o, fth_err *err)
 {
     const size_t n = strlen(o->video);
     if (n < 5 || strcasecmp(o->video + n - 4, ".avi") != 0) {
-        FTH_FAIL(err, FTH_E_COMMAND, "--video: expected a name that ends with .avi, found '%s'",
+        FTH_FAIL(err, FTH_E_COMMAND, "--video: expected a name with the extension .avi, found '%s'",
                  o->video);
         fth_err_hint(err,
                      "it is Motion-JPEG in an AVI; 'ffmpeg -i x.avi x.mp4' makes others of it");
         return FTH_E_COMMAND;
     }
     if (o->image) return FTH_OK;
-    FTH_FAIL(err, FTH_E_COMMAND, "--video shows images, which --render-mode D and ED leave out");
+    FTH_FAIL(err, FTH_E_COMMAND,
+             "--video needs images, which --render-mode D and ED do not render");
     fth_err_hint(err, "give --render-mode RGB_D or RGB_ED");
     return FTH_E_COMMAND;
 }
@@ -90,8 +91,8 @@ static fth_status read_target_flags(order *o, getter *value, void *user, fth_err
     int word = 0;
     for (int i = 0; i < 3; i++)
         if (value(user, flags[i]) && !o->gradients)
-            return FTH_FAIL(err, FTH_E_COMMAND, "--%s is about targets, which only --gradients has",
-                            flags[i]);
+            return FTH_FAIL(err, FTH_E_COMMAND,
+                            "--%s applies to targets, which only --gradients has", flags[i]);
     FTH_TRY(parse_word("image-alpha", value(user, "image-alpha"), gs_alpha_names, GS_ALPHAS, &word,
                        err));
     o->cover = (gs_alpha)word;
@@ -481,7 +482,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
     fth_answer a;
     order o = {.ctx = ctx, .mem = fth_context_mem(ctx), .a = &a};
     if (n_args != 1) {
-        FTH_FAIL(err, FTH_E_COMMAND, "one model was expected");
+        FTH_FAIL(err, FTH_E_COMMAND, "expected one model");
         fth_err_hint(err, "fathom splat render MODEL -d DATA -o OUT");
         return FTH_E_COMMAND;
     }
@@ -508,12 +509,12 @@ static const fth_flag flags[] = {
     {.name = "views", .value = FTH_FLAG_WORD, .doc = "all, test or train"},
     {.name = "test-every",
      .value = FTH_FLAG_COUNT,
-     .doc = "every so many views, from the first on, one is a test view; 8 by itself"},
+     .doc = "every n-th view, starting with the first, is a test view; default 8"},
     {.name = "split-by",
      .value = FTH_FLAG_WORD,
-     .doc = "index or name: views in the order of the capture, or of their images' names"},
+     .doc = "index or name: order of the views, that of the capture or of the image names"},
     {.name = "images", .value = FTH_FLAG_WORD, .doc = "folder of the images in a COLMAP capture"},
-    {.name = "bg", .value = FTH_FLAG_WORD, .doc = "colour behind everything, r,g,b from 0 to 1"},
+    {.name = "bg", .value = FTH_FLAG_WORD, .doc = "background colour, r,g,b from 0 to 1"},
     {.name = "format", .value = FTH_FLAG_WORD, .doc = "npy (f32, as computed), png or jpg"},
     {.name = "depth", .doc = "also write depth, NAME_depth.npy: the sum of weight times depth"},
     {.name = "render-mode",
@@ -524,30 +525,33 @@ static const fth_flag flags[] = {
      .doc = "also write the views as a video, Motion-JPEG in an .avi"},
     {.name = "orbit",
      .value = FTH_FLAG_COUNT,
-     .doc = "in the place of the views so many on a circle around what the cameras look at"},
-    {.name = "fps",
-     .value = FTH_FLAG_COUNT,
-     .doc = "pictures of the video in a second; 30 by itself"},
+     .doc = "instead of the views, so many cameras on a circle around what the cameras look at"},
+    {.name = "fps", .value = FTH_FLAG_COUNT, .doc = "frames per second of the video; default 30"},
     {.name = "alpha", .doc = "also write alpha, NAME_alpha.npy"},
     {.name = "gradients",
      .doc = "also write gradients of the loss against the images, NAME_gradients.safetensors"},
     {.name = "masks",
      .value = FTH_FLAG_WORD,
-     .doc = "with --gradients: folder of masks, beside that of the images or absolute, whose "
-            "pixels below half are left out; masks by itself where it is there, none: no masks"},
+     .doc = "with --gradients: folder of masks, beside that of the images or absolute; pixels "
+            "below half are excluded; default: masks, if it exists; none: no masks"},
     {.name = "image-alpha",
      .value = FTH_FLAG_WORD,
-     .doc = "with --gradients, alpha of the images: ignore, mask, or background, which shines "
-            "through; ignore by itself"},
+     .doc = "with --gradients, alpha of the images: ignore (default), mask, or background: blended "
+            "over it"},
     {.name = "lambda-alpha",
      .value = FTH_FLAG_WORD,
-     .doc = "share of the mean difference of alpha in the loss, with --image-alpha background; 0.1 "
-            "by itself"},
-    {.name = "raster", .value = FTH_FLAG_WORD, .doc = "fast or classic: alpha up to 0.999 or 0.99"},
-    {.name = "antialiasing", .letter = 'a', .doc = "opacities follow the size on the image"},
-    {.name = "gut", .doc = "cameras with distortion, as they are (3DGUT)"},
-    {.name = "ignore-distortion", .doc = "take distorted cameras for pinholes"},
-    {.name = "legacy-yturn", .doc = "turn poses of transforms.json about y, as LichtFeld does"},
+     .doc = "weight of the mean difference of alpha in the loss, with --image-alpha background; "
+            "default 0.1"},
+    {.name = "raster",
+     .value = FTH_FLAG_WORD,
+     .doc = "fast or classic: largest alpha 0.999 or 0.99"},
+    {.name = "antialiasing",
+     .letter = 'a',
+     .doc = "scale opacities by the area on the image without the pixel blur"},
+    {.name = "gut", .doc = "render distorted cameras along their rays (3DGUT)"},
+    {.name = "ignore-distortion", .doc = "treat distorted cameras as pinholes"},
+    {.name = "legacy-yturn",
+     .doc = "rotate the poses of transforms.json about y, as LichtFeld does"},
     {0}};
 
 const fth_verb gs_verb_render = {
@@ -556,17 +560,15 @@ const fth_verb gs_verb_render = {
     .brief = "images of a model, from the views of a capture or of a file",
     .doc =
         "MODEL is a file of any format, a checkpoint, or the folder of a training, which stands "
-        "for its newest model and for the flags that it was trained with, where they are not "
-        "given; "
-        "a line tells them. Writes OUT/NAME.npy for each view, NAME being that of its image "
+        "for its newest model and for the flags of its training that are not given here; a line "
+        "lists them. Writes OUT/NAME.npy for each view, NAME being that of its image "
         "without the ending: "
         "f32 [i j c], the background in it, not clamped. As png or jpg it is clamped and "
         "rounded to 8 bits. --depth adds NAME_depth.npy, the sum of weight times depth; with "
         "--render-mode ED or RGB_ED it is divided by alpha.\n"
         "\n"
         "--video writes the views one after the other as Motion-JPEG, or those of an --orbit; "
-        "without -o it is all that is written. Its frames are the images, clamped; depth is not "
-        "part of it.\n"
+        "without -o nothing else is written. Its frames are the clamped images, without depth.\n"
         "\n"
         "With --gradients the images of the capture are the targets: NAME_gradients.safetensors "
         "has the gradients of the loss of training, 0.8 L1 + 0.2 (1 - SSIM) over pixels that masks "

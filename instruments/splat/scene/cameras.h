@@ -1,5 +1,5 @@
-/* cameras.h - cameras of a capture in a file of their own, after their poses were refined: written
- * as transforms.json, and taken in the place of those that a capture came with. */
+/* cameras.h - refined cameras of a capture in a file of their own: written as transforms.json, and
+ * read in place of the cameras of the capture. */
 #ifndef SPLAT_SCENE_CAMERAS_H
 #define SPLAT_SCENE_CAMERAS_H
 

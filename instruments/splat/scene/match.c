@@ -1,4 +1,4 @@
-/* match.c - views beside the heads of their image files: what is missing, what has another size. */
+/* match.c - views matched with the headers of their image files: missing images, other sizes. */
 #include "parts.h"
 
 #include <fathom/images.h>
@@ -22,7 +22,7 @@ fth_status gs_scene_image(const gs_scene *s, int64_t view, char path[FTH_PATH], 
     return gs_scene_path(s, fth_texts_get(s->name, view), path, err);
 }
 
-/* All images that are not there, the first ten by name. */
+/* All missing images, the first ten by name. */
 static fth_status find_missing(const gs_scene *s, fth_err *err)
 {
     char path[FTH_PATH], list[900] = "";
@@ -76,7 +76,7 @@ void gs_scene_resize(gs_scene *s, int64_t factor, int64_t max_width)
     }
 }
 
-/* A correction that some views share, to be told once. */
+/* A correction that several views share, reported once. */
 typedef struct kind {
     int64_t from[2], to[2], views;
 } kind;

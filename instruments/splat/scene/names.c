@@ -1,4 +1,4 @@
-/* names.c - names of views: their order, and those whose images, or results, would be one file. */
+/* names.c - names of views: their order, and collisions between images or results. */
 #include "parts.h"
 
 #include <inttypes.h>
@@ -95,7 +95,7 @@ fth_status gs_scene_check_names(const gs_scene *s, bool stems, fth_err *err)
                       " and %" PRId64 " of %" PRId64,
                       s->images, stems ? "name without its ending" : "image", b->name, a->view,
                       b->view, s->views);
-        fth_err_hint(err, stems ? "rename one of the images: their results would be one file"
+        fth_err_hint(err, stems ? "rename one of the images: their results would have one name"
                                 : "leave one of the views out; images of one name lie in folders "
                                   "of their own");
     }

@@ -68,7 +68,7 @@ fth_status gs_scene_note(gs_scene *s, fth_err *err, const char *fmt, ...)
     return fth_texts_add(s->notes, text, strlen(text), err);
 }
 
-/* ---- where it lies ---- */
+/* ---- finding the files ---- */
 
 static const char *const colmap_folders[] = {"sparse/0", "sparse", ""};
 static const char *const colmap_files[] = {"cameras", "images", "points3D"};
@@ -150,10 +150,11 @@ static fth_status open_colmap(gs_scene *s, const char *base, const char *folder,
     return FTH_OK;
 }
 
-/* What was read can be used at all. */
+/* Whether the capture can be used. */
 static fth_status check(gs_scene *s, const char *path, const gs_scene_options *opt, fth_err *err)
 {
-    if (s->views == 0) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no image", path);
+    if (s->views == 0)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: expected images, found none", path);
     FTH_TRY(gs_scene_check_names(s, false, err));
     if (s->distorted == 0 || (opt->allow_distortion && !opt->ignore_distortion)) return FTH_OK;
     if (opt->ignore_distortion) {
@@ -178,7 +179,7 @@ static fth_status nothing_there(const char *path, fth_err *err)
              "%s: expected a capture, found neither transforms_train.json nor transforms.json nor "
              "cameras, images and points3D (.bin or .txt) in sparse/0, sparse or the folder itself",
              path);
-    fth_err_hint(err, "give the folder that COLMAP or nerfstudio wrote");
+    fth_err_hint(err, "give the folder written by COLMAP or nerfstudio");
     return FTH_E_FILE_OPEN;
 }
 

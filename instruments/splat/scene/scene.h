@@ -1,4 +1,4 @@
-/* scene.h - a capture: views with their cameras and poses, and the points they were found with.
+/* scene.h - a capture: views with their cameras and poses, and the sparse point cloud.
  *
  * Read from COLMAP, binary or text, or from transforms.json. Poses are world to camera with the
  * axes of OpenCV: x right, y down, z forward. Opening reads numbers alone; gs_scene_match looks at
@@ -41,7 +41,7 @@ typedef struct gs_scene {
     uint8_t (*colour)[3];
     int64_t points;
     double centre[3];  /* mean of the cameras; the origin of transforms.json */
-    fth_texts *notes;  /* what was changed on the way, for people */
+    fth_texts *notes;  /* notices about corrections */
     int64_t distorted; /* views whose lens bends straight lines */
 } gs_scene;
 
@@ -49,13 +49,13 @@ typedef struct gs_scene_options {
     const char *images;     /* name of the folder of images; NULL: "images" */
     bool ignore_distortion; /* coefficients are dropped */
     bool legacy_yturn;      /* transforms.json: the half turn about y of LichtFeld */
-    bool allow_distortion;  /* it is only looked at: distorted views are no mistake */
+    bool allow_distortion;  /* for info: distorted views are allowed */
     bool by_name;           /* views in the order of their names */
-    bool no_points;         /* where there are none, none are made up */
+    bool no_points;         /* without points, do not make random ones */
     uint64_t seed;          /* of random points, where there are none */
 } gs_scene_options;
 
-/* A folder or a .json file. FTH_E_FILE_OPEN says where was looked. */
+/* A folder or a .json file. FTH_E_FILE_OPEN lists the places that were searched. */
 fth_status gs_scene_open(gs_scene *s, fth_mem *mem, const char *path, const gs_scene_options *opt,
                          fth_err *err);
 void gs_scene_close(gs_scene *s); /* a cleared one is allowed */

@@ -15,7 +15,7 @@
 
 enum { MOST_BYTES = 512 << 20, RANDOM_POINTS = 10000, STREAM_INIT = 0 };
 
-/* ---- comments, which JSON does not have and people write ---- */
+/* ---- comments, which JSON does not allow but people write ---- */
 
 static void blank_comments(char *text)
 {
@@ -82,7 +82,7 @@ static fth_status bad(const frames *f, const char *key, const char *expected, do
                     f->path, f->i, key, expected, text);
 }
 
-/* A key that is there and is not read would be a camera other than the one meant. */
+/* Silently skipping a key of the wrong type would give another camera than intended. */
 static fth_status check_types(const frames *f, fth_err *err)
 {
     static const char *const numbers[] = {"w",  "h",  "fl_x", "fl_y", "camera_angle_x",
@@ -316,7 +316,7 @@ static fth_status make_up_points(gs_scene *s, uint64_t seed, fth_err *err)
             s->point[i][k] = (float)(2 * u - 1);
             s->colour[i][k] = (uint8_t)(c * 256 < 255 ? c * 256 : 255);
         }
-    return gs_scene_note(s, err, "there is no point cloud: %d random points in [-1, 1]^3 are used",
+    return gs_scene_note(s, err, "no point cloud: using %d random points in [-1, 1]^3",
                          RANDOM_POINTS);
 }
 

@@ -1,4 +1,4 @@
-/* activate.h - what stored numbers of a Gaussian mean, in double. */
+/* activate.h - activations of the stored parameters of a Gaussian, in double. */
 #ifndef SPLAT_STRATEGY_ACTIVATE_H
 #define SPLAT_STRATEGY_ACTIVATE_H
 
@@ -9,7 +9,7 @@
 #define GS_BOTH
 #endif
 
-#define GS_LEAST_NORM 1e-8 /* |q|^2 of a rotation that is none */
+#define GS_LEAST_NORM 1e-8 /* |q|^2 below which a quaternion is no rotation */
 
 static inline GS_BOTH double gs_sigmoid(double x)
 {

@@ -1,8 +1,8 @@
 /* adc.c - see adc.h.
  *
- * Everything that can fail comes first: marks of all rows that may be, room for the new ones. What
- * follows changes rows in place and always ends. Thresholds are compared before activation, as
- * logits and logarithms, so no rounding of exp decides.
+ * Everything that can fail comes first: marks of all rows, room for the new ones. What follows
+ * changes rows in place and always completes. Thresholds are compared before activation, as logits
+ * and logarithms, so no rounding of exp decides.
  */
 #include "parts.h"
 
@@ -323,8 +323,7 @@ fth_status gs_adc_refine(gs_rows *rows, const gs_adc_rules *rules, int64_t itera
     *counts = (gs_adc_counts){.n = rows->n};
     set_limits(&r);
     if (is_device(&r) && (rules->canonical || rules->noise))
-        return FTH_FAIL(err, FTH_E_USAGE,
-                        "given noise and canonical order are for rows of the host");
+        return FTH_FAIL(err, FTH_E_USAGE, "given noise and canonical order need rows on the host");
     if (!is_device(&r)) FTH_TRY(gs_rows_open(rows, &r.m, err));
     fth_status s = gs_marks_create(&r.dup, mem, r.n, "rows to duplicate", err);
     if (s == FTH_OK) s = gs_marks_create(&r.split, mem, r.n, "rows to split", err);
@@ -337,7 +336,7 @@ fth_status gs_adc_refine(gs_rows *rows, const gs_adc_rules *rules, int64_t itera
     return s;
 }
 
-/* ---- opacities begin anew ---- */
+/* ---- reset of opacities ---- */
 
 typedef struct reset {
     float *opacity, *first, *second, most;

@@ -16,7 +16,7 @@ typedef struct gs_adc_rules {
     int64_t seed;
     bool revised_opacity;
     bool canonical; /* rows that stay, then first children, then second ones; takes more memory */
-    bool last;      /* no refinement follows: statistics go as soon as they were read */
+    bool last;      /* the last refinement: free statistics as soon as they were read */
     /* Normals in the place of random ones: [2 noise_rows 3], row j for the j-th split; NULL: none.
      */
     const double *noise;
@@ -27,7 +27,7 @@ gs_adc_rules gs_adc_default(void);
 
 typedef struct gs_adc_counts {
     int64_t dup, split, pruned, n;
-    int64_t wanted; /* dup and split before the cap: the rest had to stay as it was */
+    int64_t wanted; /* dup and split before the cap, which may leave some unchanged */
     int64_t cap;    /* rows there could be, where memory lowered it; else 0. The log says so too */
 } gs_adc_counts;
 

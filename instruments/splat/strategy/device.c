@@ -20,7 +20,7 @@
 
 enum { STEPS = GS_PARTS * GS_ATTRIBUTES };
 
-/* ---- marks between here and there ---- */
+/* ---- marks between host and device ---- */
 
 static int64_t blocks_of(int64_t n)
 {
@@ -65,7 +65,7 @@ static void free_there(there *t)
 {
     fth_tensor *both[] = {t->word, t->before};
     for (int i = 0; i < 2; i++) {
-        if (t->lent && both[i]) { /* fewer: it cannot fail */
+        if (t->lent && both[i]) { /* shrinking cannot fail */
             const fth_status s = fth_tensor_set_rows(both[i], 0, NULL);
             (void)s;
         }
@@ -507,7 +507,7 @@ fth_status gs_device_move(gs_rows *rows, const gs_device_draws *how, const gs_ma
     return s;
 }
 
-/* ---- opacities begin anew ---- */
+/* ---- reset of opacities ---- */
 
 fth_status gs_device_reset(gs_rows *rows, float most, fth_err *err)
 {
@@ -536,7 +536,7 @@ fth_status gs_device_clear_densify(gs_rows *rows, fth_err *err)
     return s;
 }
 
-/* ---- numbers that are not finite ---- */
+/* ---- non-finite values ---- */
 
 fth_status gs_device_count_bad(gs_rows *rows, int64_t count[GS_ATTRIBUTES], fth_err *err)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { STREAM_RELOCATE = 4, STREAM_ADD = 5 };
-static const float growth = 1.05f;
+static const float growth = 1.05f; /* of the paper: 5 % more rows each time */
 
 gs_mcmc_rules gs_mcmc_default(void)
 {

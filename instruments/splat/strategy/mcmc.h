@@ -1,4 +1,5 @@
-/* mcmc.h - strategy "mcmc": dead rows move to live ones, rows are added, means are shaken.
+/* mcmc.h - strategy "mcmc": dead rows are relocated to live ones, rows are added, noise is added to
+ * the means.
  *
  * A row that is drawn r - 1 times makes a family of r rows that look as it did alone: each has the
  * opacity 1 - (1 - o)^(1/r) and a scale to match. Draws take row i with the probability of its

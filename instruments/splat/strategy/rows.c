@@ -71,10 +71,7 @@ fth_status gs_rows_create(gs_rows *rows, fth_context *context, int64_t n, int64_
 {
     const bool device = flags & GS_ROWS_DEVICE;
     fth_mem *mem = device ? fth_context_device_mem(context) : fth_context_mem(context);
-    if (!mem)
-        return FTH_FAIL(err, FTH_E_USAGE,
-                        "rows of Gaussians were to lie on a device, and this "
-                        "context has none");
+    if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "rows on a device need a context with one");
     *rows = (gs_rows){.context = context,
                       .mem = mem,
                       .n = n,
@@ -125,7 +122,7 @@ static fth_status memory_of(fth_tensor *t, float **at, fth_err *err)
 fth_status gs_rows_open(const gs_rows *rows, gs_rows_memory *m, fth_err *err)
 {
     if (rows->flags & GS_ROWS_DEVICE)
-        return FTH_FAIL(err, FTH_E_USAGE, "rows on a device alone have no memory here");
+        return FTH_FAIL(err, FTH_E_USAGE, "rows on a device have no memory on the host");
     for (int p = 0; p < GS_PARTS; p++)
         for (int a = 0; a < GS_ATTRIBUTES; a++)
             FTH_TRY(memory_of(rows->tensor[p][a], &m->at[p][a], err));
@@ -177,7 +174,7 @@ fth_status gs_rows_get(const gs_rows *rows, int64_t from, int64_t n, const gs_mo
     return FTH_OK;
 }
 
-/* ---- numbers that are not finite ---- */
+/* ---- non-finite values ---- */
 
 typedef struct search {
     const float *at;
@@ -343,7 +340,7 @@ void gs_rows_end_densify(gs_rows *rows)
     rows->flags &= ~(unsigned)GS_ROWS_DENSIFY;
 }
 
-/* ---- what they take ---- */
+/* ---- memory ---- */
 
 uint64_t gs_rows_bytes(const fth_mem *mem, int64_t most, int degree, unsigned flags, int64_t n)
 {
@@ -394,7 +391,7 @@ int64_t gs_rows_afford(const gs_rows *rows, int64_t wanted, uint64_t held,
 
 /* ---- work over rows ---- */
 
-enum { CHUNKS = 512 };
+enum { CHUNKS = 512 }; /* many per worker, so that all end at about the same time */
 
 typedef struct loop {
     int64_t n, rows; /* rows of a chunk */

@@ -1,4 +1,4 @@
-/* rows.h - all arrays over g that belong together, in one object, so that none gets out of step.
+/* rows.h - all arrays over Gaussians in one object, so that their lengths stay equal.
  *
  * A parameter, and with Adam its two moments, for each attribute; with statistics, how often a row
  * was visible and the sum of its gradients on the screen. They lie in ranges that grow where they
@@ -80,7 +80,7 @@ fth_status gs_rows_begin_densify(gs_rows *rows, fth_err *err);
 /* Forget statistics and their memory, after the last refinement. */
 void gs_rows_end_densify(gs_rows *rows);
 
-/* ---- what they take ---- */
+/* ---- memory ---- */
 
 /* What the ledger counts for n rows reserved for `most`. */
 uint64_t gs_rows_bytes(const fth_mem *mem, int64_t most, int degree, unsigned flags, int64_t n);
@@ -95,8 +95,8 @@ int64_t gs_rows_afford(const gs_rows *rows, int64_t wanted, uint64_t held,
 
 /* ---- work over rows ---- */
 
-/* fn(arg, from, to) over all of [0, n) in whole blocks on the workers. It always ends: rows that
- * are changed in place cannot be left half done, so a loop that was cancelled is finished here. */
+/* fn(arg, from, to) over all of [0, n) in whole blocks on the workers. It always completes: rows
+ * changed in place cannot be left half done, so a cancelled loop is finished here. */
 void gs_rows_loop(fth_context *context, const char *name, int64_t n,
                   void (*fn)(void *arg, int64_t from, int64_t to), void *arg);
 

@@ -1,4 +1,4 @@
-/* make.c - the made-up model, and its cameras and points as files of COLMAP. */
+/* make.c - the synthetic model, and its cameras and points as files of COLMAP. */
 #include "toy.h"
 
 #include <fathom/ops.h>
@@ -140,7 +140,7 @@ static void put_images(const gs_toy *toy, buffer *b)
     }
 }
 
-/* A little beside the Gaussian, as points of a reconstruction are. */
+/* A small offset from the Gaussian, as points of a reconstruction have. */
 static void put_points(const gs_model *m, const gs_toy *toy, buffer *b)
 {
     ADD(b, uint64_t, (uint64_t)((m->n + 1) / 2));

@@ -1,4 +1,4 @@
-/* toy.h - `fathom splat toy`: a made-up capture with the model that its images show. */
+/* toy.h - `fathom splat toy`: a synthetic capture with the model that its images show. */
 #ifndef SPLAT_TOY_TOY_H
 #define SPLAT_TOY_TOY_H
 
@@ -18,7 +18,7 @@ fth_status gs_toy_model(gs_model *m, fth_mem *mem, const gs_toy *toy, fth_err *e
 fth_status gs_toy_colmap(const gs_model *m, const char *folder, const gs_toy *toy, fth_err *err);
 /* All of it in a folder: the files of COLMAP, images and truth.ply. */
 fth_status gs_toy_write(fth_context *ctx, const gs_toy *toy, const char *dir, fth_err *err);
-/* About what that takes. */
+/* An estimate of its memory. */
 uint64_t gs_toy_bytes(const gs_toy *toy);
 
 #endif

@@ -123,19 +123,19 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, getter *va
 
 static const fth_flag flags[] = {
     {.name = "output-path", .letter = 'o', .value = FTH_FLAG_DIR, .doc = "folder of the capture"},
-    {.name = "gaussians", .value = FTH_FLAG_COUNT, .doc = "Gaussians of the model, 2000 by itself"},
-    {.name = "views", .value = FTH_FLAG_COUNT, .doc = "views around it, 24 by itself"},
-    {.name = "size", .value = FTH_FLAG_WORD, .doc = "width and height in px, 160x120 by itself"},
+    {.name = "gaussians", .value = FTH_FLAG_COUNT, .doc = "Gaussians of the model; default 2000"},
+    {.name = "views", .value = FTH_FLAG_COUNT, .doc = "views around the model; default 24"},
+    {.name = "size", .value = FTH_FLAG_WORD, .doc = "width and height in px; default 160x120"},
     {0}};
 
 const fth_verb gs_verb_toy = {
     .name = "toy",
     .args = "",
-    .brief = "make up a capture and the model that it shows",
+    .brief = "make a synthetic capture and its model",
     .doc =
         "A ball above a chequered floor, of Gaussians: DIR/images, DIR/sparse/0 with the cameras "
         "and a point for every second Gaussian, as COLMAP writes them, and DIR/truth.ply, the "
-        "model of which the images are. The same flags and seed give the same bytes.",
+        "model that the images show. The same flags and seed give the same bytes.",
     .flag = flags,
     .heeds = "seed plan json quiet",
     .run = run};

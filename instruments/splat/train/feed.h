@@ -1,8 +1,8 @@
-/* feed.h - target images in the order of the views: one is decoded while the one before is used.
+/* feed.h - target images in the order of the views: the next is decoded while one is used.
  *
  * The order is a function of (seed, epoch), so what is delivered depends on nothing else. Decoded
- * images are kept as their files have them as far as there is room; those that were not used for
- * longest go first.
+ * images are cached in the dtype of their files as far as there is room; the least recently used
+ * are dropped first.
  */
 #ifndef SPLAT_TRAIN_FEED_H
 #define SPLAT_TRAIN_FEED_H

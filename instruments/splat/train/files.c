@@ -50,7 +50,7 @@ fth_status gs_work_open_losses(gs_work *w, fth_err *err)
     fth_lines_begin(&w->lines, w->mem);
     FTH_TRY(fth_file_open_update(&w->losses, w->mem, path, err));
     const bool few = fth_file_bytes(w->losses) < (uint64_t)w->state.losses;
-    if (few && w->job->resume) { /* a checkpoint that is named is enough by itself */
+    if (few && w->job->resume) { /* --resume works without the loss.csv of the checkpoint */
         gs_say(w, "warning: %s lacks rows up to iteration %" PRId64 " and begins anew", path,
                w->state.iteration);
         w->state.losses = 0;
@@ -72,7 +72,7 @@ fth_status gs_work_write_losses(gs_work *w, fth_err *err)
     fth_lines *l = &w->lines;
     FTH_TRY(l->status == FTH_OK
                 ? FTH_OK
-                : FTH_FAIL(err, l->status, "there is no memory for a line of " GS_LOSS_FILE));
+                : FTH_FAIL(err, l->status, "no memory for a line of " GS_LOSS_FILE));
     w->written_s = gs_now();
     if (l->used == 0) return FTH_OK;
     FTH_TRY(fth_file_write(w->losses, (uint64_t)w->state.losses, (uint64_t)l->used, l->data, "rows",
@@ -159,7 +159,8 @@ static fth_status check_finite(gs_work *w, fth_err *err)
              "%" PRId64 " of %" PRId64,
              w->state.iteration, bad.count, gs_attribute_names[bad.attribute], bad.row,
              w->state.rows.n);
-    fth_err_hint(err, "the checkpoint, if there is one, has the last good state; lower the rates");
+    fth_err_hint(
+        err, "the checkpoint, if there is one, has the last good state; lower the learning rates");
     return FTH_E_NUMERIC;
 }
 
@@ -181,7 +182,7 @@ static fth_status save_cameras(const gs_work *w, fth_err *err)
     return s;
 }
 
-/* Models in other formats: SOG lies where LichtFeld puts it. */
+/* Models in other formats: SOG goes where LichtFeld puts it. */
 static const struct {
     const char *folder, *after;
 } exports[GS_EXPORTS] = {[GS_FORMAT_PLY] = {"", ".ply"},
@@ -330,7 +331,7 @@ static fth_status remove_numbered(const gs_work *w, const char *folder, fth_err 
 
 fth_status gs_work_remove_results(const gs_work *w, fth_err *err)
 {
-    /* the checkpoint first: what is killed from here on starts over as well */
+    /* the checkpoint first: if this is killed, the next run starts over as well */
     static const char *const names[] = {GS_CHECKPOINT_FILE, GS_METRICS_FILE, GS_VIEWS_FILE,
                                         GS_REPORT_FILE};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -340,7 +341,7 @@ fth_status gs_work_remove_results(const gs_work *w, fth_err *err)
     return gs_work_remove_timelapse(w, err);
 }
 
-/* ---- after a training that was killed ---- */
+/* ---- temporary files of killed trainings ---- */
 
 static bool is_one_of(const char *name, const char *const *list)
 {

@@ -9,7 +9,7 @@
 
 static const char setting[] = "config."; /* before the names of settings */
 
-/* Parts of a capture: their keys in the file, and how people call them. */
+/* Parts of a capture: their keys in the file, and their names in messages. */
 static const struct {
     const char *key, *name;
 } parts[GS_PRINTS] = {
@@ -22,7 +22,7 @@ static const struct {
 };
 static const char all_key[] = "data", views_key[] = "data.views", points_key[] = "data.n_points";
 
-/* Keys that change how long it takes, what is written and where data lie, but no number. */
+/* Keys that affect duration, outputs and paths, but no result. */
 static bool is_idle(const char *key)
 {
     static const char *const idle[] = {"data_path",
@@ -133,8 +133,8 @@ static void compare_capture(const fth_safetensors *file, const gs_origin *from, 
         if (then && strcmp(then, text) != 0)
             add(out->capture, sizeof out->capture, "it has %s", parts[k].name);
     }
-    if (!out->capture[0]) /* a file of before parts were told apart */
-        add(out->capture, sizeof out->capture, "cameras, names, points or files are others");
+    if (!out->capture[0]) /* a checkpoint without hashes of the parts */
+        add(out->capture, sizeof out->capture, "cameras, names, points or files differ");
 }
 
 fth_status gs_origin_compare(const fth_safetensors *file, const gs_origin *from, fth_mem *mem,

@@ -1,6 +1,6 @@
 /* origin.h - what a checkpoint was made with: settings and capture, and how they differ from ours.
  *
- * Differences are told to people by name, with both values: never as hashes.
+ * Differences are reported by name, with both values, never as hashes.
  */
 #ifndef SPLAT_TRAIN_ORIGIN_H
 #define SPLAT_TRAIN_ORIGIN_H

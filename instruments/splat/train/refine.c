@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const double noise_lr = 5e5;
+static const double noise_lr = 5e5; /* of the paper of MCMC (Kheradmand et al. 2024) */
 
 bool gs_work_is_due(const gs_settings *s, int64_t iteration)
 {
@@ -50,7 +50,9 @@ static int64_t cap_of(gs_work *w)
     if (fit >= (double)asked) return asked;
     const int64_t cap = fit > (double)rows->n ? (int64_t)fit : rows->n;
     if (!w->told_cap)
-        gs_say(w, "memory has room for %" PRId64 " Gaussians: max_cap is that instead of %" PRId64,
+        gs_say(w,
+               "memory has room for %" PRId64
+               " Gaussians: max_cap is lowered to that from %" PRId64,
                cap, asked);
     w->told_cap = true;
     return cap;
@@ -106,7 +108,7 @@ static fth_status refine_mcmc(gs_work *w, int64_t iteration, bool replaced[GS_AT
 {
     const gs_settings *s = &w->set;
     gs_rows *rows = &w->state.rows;
-    if (!gs_work_is_due(s, iteration)) return FTH_OK; /* noise was part of the step */
+    if (!gs_work_is_due(s, iteration)) return FTH_OK; /* the step added the noise */
     gs_mcmc_rules rules = gs_mcmc_default();
     int64_t dead = 0, added = 0, cap = 0;
     rules.min_opacity = s->min_opacity;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What other settings cannot change: where it stands, and how many coefficients rows have. */
+/* What --resume cannot change: the iteration, and the coefficients per row. */
 static fth_status check_resume(const gs_work *w, fth_err *err)
 {
     const gs_state *s = &w->state;
@@ -40,7 +40,7 @@ static bool has_tensor(const fth_safetensors *file, const char *name)
     return false;
 }
 
-/* Not to be dropped without a word: unless the user says so, their key is asked for. */
+/* Do not drop them silently: ask for their key unless the user set it. */
 static fth_status check_part(const gs_work *w, const fth_safetensors *file, int k, fth_err *err)
 {
     const fth_config *cfg = w->job->cfg;
@@ -54,7 +54,7 @@ static fth_status check_part(const gs_work *w, const fth_safetensors *file, int 
     FTH_FAIL(err, FTH_E_COMMAND, "--resume %s: it has %s, which these settings do not train",
              w->job->resume, parts[k].what);
     const int n = then && then[0] == '"' ? (int)strcspn(then + 1, "\"") : 0;
-    fth_err_hint(err, "give %s%s%.*s to go on with them, or --set %s=%s to go on without",
+    fth_err_hint(err, "give %s%s%.*s to continue with them, or --set %s=%s to continue without",
                  parts[k].flag, n ? " " : "", n, n ? then + 1 : "", parts[k].key,
                  k == 0 ? "none" : "false");
     return FTH_E_COMMAND;
@@ -81,7 +81,7 @@ static fth_status resume_file(gs_work *w, const char *from, fth_err *err)
                           w->job->resume, &other, err));
     FTH_TRY(check_resume(w, err));
     FTH_TRY(check_parts(w, err));
-    if (other.settings[0]) gs_say(w, "going on with other settings: %s", other.settings);
+    if (other.settings[0]) gs_say(w, "continuing with other settings: %s", other.settings);
     if (other.capture[0])
         gs_say(w, "warning: this is not the capture of %s: %s", w->job->resume, other.capture);
     if (from[0]) {
@@ -104,7 +104,7 @@ static fth_status refuse(const char *path, fth_status s, const fth_err *why, fth
         return s;
     }
     FTH_FAIL(err, FTH_E_COMMAND, "%s is the checkpoint of another training: %s", path, why->text);
-    fth_err_hint(err, "--fresh starts over; --resume %s goes on with these settings", path);
+    fth_err_hint(err, "--fresh starts over; --resume %s continues with these settings", path);
     return FTH_E_COMMAND;
 }
 
@@ -135,7 +135,7 @@ static fth_status resume_own(gs_work *w, const char *path, bool *resumed, fth_er
     return FTH_OK;
 }
 
-/* Where this very command was interrupted, its own checkpoint is further than the one it names. */
+/* If this same command was interrupted, its own checkpoint is ahead of the one it names. */
 static fth_status resume_named(gs_work *w, const char *own, fth_err *err)
 {
     bool same = false;
@@ -149,7 +149,7 @@ static fth_status resume_named(gs_work *w, const char *own, fth_err *err)
     if (!gs_state_is_from(w->mem, own, from)) return resume_file(w, from, err);
     const fth_status s = load_own(w, own, &why);
     if (s == FTH_OK) {
-        gs_say(w, "%s went on from %s already", own, w->job->resume);
+        gs_say(w, "%s already continues %s", own, w->job->resume);
         return FTH_OK;
     }
     if (is_memory(s)) {

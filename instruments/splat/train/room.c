@@ -1,15 +1,15 @@
-/* room.c - what a training takes of the memory, before it starts; see work.h.
+/* room.c - the memory that a training needs, before it starts; see work.h.
  *
  * One sum for --plan and for a run: rows at the start, what is trained beside them, two images,
- * what decoding the next takes, and the plan of a step for the largest view. A run that passes it
- * goes on to its end: cached images and more Gaussians only take what is left.
+ * what decoding the next takes, and the plan of a step for the largest view. A run that fits runs
+ * to its end: cached images and more Gaussians only use what is left.
  */
 #include "work.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { MARGIN = 64 << 10 }; /* lines of tables, and what blocks are rounded by */
+enum { MARGIN = 64 << 10 }; /* bytes for lines of tables and the rounding of blocks */
 
 /* `room` bytes for decoded images. */
 gs_feed_options gs_work_feed(const gs_work *w, uint64_t room)
@@ -111,7 +111,7 @@ static sight sight_of(const gs_guess *g)
 /* ---- one step ---- */
 
 typedef struct audience {
-    gs_show_fn *show; /* NULL: nobody wants to see it */
+    gs_show_fn *show; /* NULL: not shown */
     void *user;
 } audience;
 
@@ -197,7 +197,7 @@ fth_status gs_work_settle(gs_work *w, fth_err *err)
     return settle(w, &s, &(audience){0}, err);
 }
 
-/* ---- the start, with rows that nobody fills ---- */
+/* ---- the start, with empty rows ---- */
 
 typedef struct start {
     int64_t n;
@@ -292,7 +292,7 @@ static fth_status try_budget(const gs_work *w, const start *from, const sight *s
     return FTH_OK;
 }
 
-/* To the page. 0: not found. */
+/* By bisection, to the page. 0: not found. */
 static uint64_t least_budget(const gs_work *w, const start *from, const sight *s, uint64_t held)
 {
     const uint64_t page = 4096, most = (uint64_t)1 << 46;
@@ -312,7 +312,7 @@ static uint64_t least_budget(const gs_work *w, const start *from, const sight *s
     return enough * page;
 }
 
-/* `why`: what the engine said. On a device its own words have to do. */
+/* `why`: the message of the engine, which is passed on for a device. */
 static fth_status refuse(const gs_work *w, const start *from, const sight *s, fth_status st,
                          const fth_err *why, fth_err *err)
 {
@@ -328,16 +328,14 @@ static fth_status refuse(const gs_work *w, const start *from, const sight *s, ft
     if (now.peak_bytes > least) least = now.peak_bytes; /* of reading the capture */
     FTH_FAIL(err, FTH_E_NO_FIT,
              "training from %" PRId64 " Gaussians on images of %" PRId64 " x %" PRId64
-             " px needs %s (%" PRIu64 " bytes), and %s (%" PRIu64 " bytes) are allowed",
+             " px needs %s (%" PRIu64 " bytes); --memory allows %s (%" PRIu64 " bytes)",
              from->n, s->width, s->height, fth_mem_format_size(least, need, sizeof need), least,
              fth_mem_format_size(now.budget_bytes, has, sizeof has), now.budget_bytes);
-    fth_err_hint(err,
-                 "would fit: --memory %" PRIu64 "; smaller images (-r 2) or fewer points need less",
-                 least);
+    fth_err_hint(err, "use --memory %" PRIu64 ", smaller images (-r 2) or fewer points", least);
     return FTH_E_NO_FIT;
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
 /* The step with as many rows as there may be, or fewer where memory has no room for them: a
  * training is held to that too. */

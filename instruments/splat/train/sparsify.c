@@ -23,7 +23,7 @@ fth_status gs_work_begin_sparsity(gs_work *w, fth_err *err)
     return FTH_OK;
 }
 
-/* The end: what is sparse by now goes. */
+/* The end: prune the sparse rows. */
 static fth_status prune(gs_work *w, fth_err *err)
 {
     gs_step_forget(&w->step);

@@ -30,7 +30,7 @@ void gs_say(const gs_work *w, const char *fmt, ...)
     const size_t n = strlen(text);
     text[n] = '\n'; /* there is room: vsnprintf left one byte more */
     if (fth_file_append(w->mem, w->job->log, text, n + 1, NULL) != FTH_OK)
-        return; /* it could be opened at the start; a lost line ends no training */
+        return; /* it could be opened at the start; a lost line does not end the training */
 }
 
 double gs_now(void)
@@ -70,8 +70,8 @@ static fth_status hash_start(const gs_work *w, uint64_t *hash, fth_err *err)
     return fth_file_hash(w->mem, meta, hash, err);
 }
 
-/* Cameras, points, names and sizes of the images, and the model that it starts from: all of them,
- * and each by itself, so that differences can be told. */
+/* Hash cameras, points, names and sizes of the images, and the initial model: together, and each
+ * alone, so that differences can be named. */
 static fth_status find_print(gs_work *w, fth_err *err)
 {
     const gs_scene *s = &w->scene;
@@ -161,18 +161,18 @@ static fth_status say_what_is_idle(gs_work *w, fth_err *err)
     FTH_TRY(gs_settings_idle(w->job->cfg, w->mem, flags, say_idle, w, err));
     if (s->eval && flags && (s->evaluations == 0 || s->evaluate[0] > s->iterations))
         gs_say(w,
-               "warning: no test view is evaluated, as eval_steps has none up to iteration %" PRId64
-               ": give --eval-steps %" PRId64,
+               "warning: no test view will be evaluated: eval_steps has no step up to iteration "
+               "%" PRId64 ": give --eval-steps %" PRId64,
                s->iterations, s->iterations);
     bool has = s->alpha == GS_ALPHA_IGNORE;
     if (!has) FTH_TRY(find_alpha(w, &has, err));
     if (!has)
-        gs_say(w, "warning: %salpha %s has no effect, as no image has alpha", flags ? "--" : "",
+        gs_say(w, "warning: %salpha %s has no effect: no image has alpha", flags ? "--" : "",
                gs_alpha_names[s->alpha]);
     return FTH_OK;
 }
 
-/* Weights that cannot be used are told of before anything is trained. */
+/* Report unusable LPIPS weights before anything is trained. */
 static fth_status check_lpips(const gs_work *w, fth_err *err)
 {
     gs_lpips *l = NULL;
@@ -217,7 +217,8 @@ int64_t gs_work_cap(const gs_work *w, int64_t n, unsigned flags, int degree)
 {
     fth_mem_stats now;
     int64_t most = w->set.most;
-    if (most == 0) { /* a step needs about as much again, on a device a quarter of it */
+    if (most ==
+        0) { /* the rest is for a step: about as much as the rows, on a device a third of them */
         const bool device = flags & GS_ROWS_DEVICE;
         fth_mem *mem = device ? fth_context_device_mem(w->job->ctx) : w->mem;
         fth_mem_get_stats(mem, &now);
@@ -244,13 +245,13 @@ static fth_status start_from_model(gs_work *w, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected Gaussians to start from, found none",
                         w->set.init_ply);
     if (fth_config_is_given(w->job->cfg, "sh_degree") && w->set.degree != info.degree)
-        gs_say(w, "warning: sh_degree is %d, but %s is of degree %d, which stays", w->set.degree,
+        gs_say(w, "warning: sh_degree %d has no effect: %s has degree %d", w->set.degree,
                w->set.init_ply, info.degree);
     FTH_TRY(gs_model_load(&m, w->mem, w->set.init_ply, info.format, err));
     const unsigned flags = gs_work_flags(w);
     const fth_status s = gs_rows_load(&w->state.rows, w->job->ctx, &m,
                                       gs_work_cap(w, m.n, flags, m.degree), flags, err);
-    w->state.degree = m.degree; /* all that the file has is used from the start */
+    w->state.degree = m.degree; /* all degrees of the file are used from the start */
     gs_model_free(&m);
     FTH_TRY(s);
     gs_bad bad;
@@ -259,7 +260,7 @@ static fth_status start_from_model(gs_work *w, fth_err *err)
     FTH_FAIL(err, FTH_E_FILE_FORMAT,
              "%s: row %" PRId64 ": expected finite numbers, found %" PRId64 " of %s that are not",
              w->set.init_ply, bad.row, bad.count, gs_attribute_names[bad.attribute]);
-    fth_err_hint(err, "leave those rows out");
+    fth_err_hint(err, "remove those rows");
     return FTH_E_FILE_FORMAT;
 }
 
@@ -295,7 +296,7 @@ static fth_status start_from_points(gs_work *w, fth_err *err)
     gs_scene *s = &w->scene;
     if (w->set.random || s->points == 0) {
         if (!w->set.random)
-            gs_say(w, "warning: the capture has no points, so %" PRId64 " random ones are taken",
+            gs_say(w, "warning: the capture has no points: using %" PRId64 " random ones",
                    w->set.random_points);
         FTH_TRY(gs_init_random(s, w->set.profile, w->set.random_points, w->set.extent, w->set.seed,
                                &w->state.scale, err));
@@ -313,7 +314,8 @@ static fth_status start_anew(gs_work *w, fth_err *err)
     else
         FTH_TRY(start_from_points(w, err));
     if (w->set.most == 0)
-        gs_say(w, "max_cap auto: memory is for up to %" PRId64 " Gaussians", w->state.rows.most);
+        gs_say(w, "max_cap auto: memory has room for up to %" PRId64 " Gaussians",
+               w->state.rows.most);
     w->state.rate = w->set.rate[GS_MEANS] * w->state.scale;
     return FTH_OK;
 }

@@ -1,4 +1,4 @@
-/* state.h - where a training stands, and its checkpoint: all that the next iteration depends on.
+/* state.h - the state of a training and its checkpoint: all that the next iteration depends on.
  *
  * checkpoints/model.safetensors holds it by name, with every setting that it was made with. No
  * time, path or budget is in it: equal runs give equal bytes.

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 1024 };
+enum { FIRST_ROOM = 1024 }; /* of a row of tiles; the first run finds what is needed */
 
 /* ---- memory ---- */
 

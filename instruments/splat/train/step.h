@@ -1,8 +1,8 @@
 /* step.h - one iteration on the engine: the loss of a view, its gradients and the update.
  *
- * One plan; gradients of the rows are never written. Plans are kept for images of a size and made
- * anew when the number of rows changed, or when the lists of tiles need more room; what is computed
- * does not depend on that.
+ * One plan; gradients of the rows are never written. Plans are cached per image size and rebuilt
+ * when the number of rows changes, or when the lists of tiles need more room; results do not depend
+ * on that.
  */
 #ifndef SPLAT_TRAIN_STEP_H
 #define SPLAT_TRAIN_STEP_H
@@ -80,7 +80,7 @@ typedef struct gs_step {
 fth_status gs_step_create(gs_step *s, fth_context *ctx, const gs_rows *rows,
                           const gs_step_rules *rules, fth_err *err);
 void gs_step_free(gs_step *s); /* a cleared one is allowed */
-/* Forget the plans: rows were added or removed, or statistics come or go. */
+/* Drop the plans: rows were added or removed, or statistics were turned on or off. */
 void gs_step_forget(gs_step *s);
 
 /* A view with what it is compared with: `target`, [i j c] of its size. With alpha, what is behind

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { STREAM_GROUND = 6 };
-static const double lines_apart_s = 5; /* between lines for people */
+static const double lines_apart_s = 5; /* seconds between progress lines */
 
 /* ---- the background ---- */
 
@@ -40,7 +40,7 @@ static void find_ground(const gs_work *w, int64_t iteration, double ground[3])
 
 /* ---- one iteration ---- */
 
-/* Where they are not finite no parameter moved; statistics, which are of no use now, begin anew. */
+/* When they are not finite, no parameter moved; statistics, now useless, are reset. */
 static fth_status check_numbers(gs_work *w, int64_t iteration, fth_err *err)
 {
     const gs_step *s = &w->step;
@@ -57,13 +57,13 @@ static fth_status check_numbers(gs_work *w, int64_t iteration, fth_err *err)
     if (st == FTH_OK) return FTH_OK;
     fth_err_hint(err,
                  "the checkpoint has the state after iteration %" PRId64
-                 "; lower the rates, or look at that image",
+                 "; lower the learning rates, or check that image",
                  w->state.iteration);
     if (w->state.rows.densify) (void)gs_rows_begin_densify(&w->state.rows, NULL);
     return st;
 }
 
-/* After an epoch in which nothing was seen there is nothing left to train. */
+/* After an epoch without a visible Gaussian there is nothing left to train. */
 static fth_status check_alive(gs_work *w, fth_err *err)
 {
     w->state.unseen = w->step.seen > 0 ? 0 : w->state.unseen + 1;
@@ -72,7 +72,7 @@ static fth_status check_alive(gs_work *w, fth_err *err)
              "iteration %" PRId64 ": the model collapsed: none of %" PRId64
              " Gaussians was seen in %" PRId64 " views",
              w->state.iteration, w->state.rows.n, w->state.unseen);
-    fth_err_hint(err, "lower the rates or opacity_reg, or look at the poses of the cameras");
+    fth_err_hint(err, "lower the learning rates or opacity_reg, or check the poses of the cameras");
     return FTH_E_NUMERIC;
 }
 
@@ -145,7 +145,7 @@ static fth_status step(gs_work *w, int64_t iteration, const gs_step_view *view, 
     return w->state.rows.densify ? gs_rows_begin_densify(&w->state.rows, err) : FTH_OK;
 }
 
-/* In the first epoch: a view that is left out whole teaches nothing. */
+/* In the first epoch: warn of views that are fully masked. */
 static void look_at_mask(gs_work *w, int64_t view, const uint8_t *mask)
 {
     const gs_view *v = &w->scene.view[view];
@@ -153,7 +153,7 @@ static void look_at_mask(gs_work *w, int64_t view, const uint8_t *mask)
     char path[FTH_PATH];
     if (!mask || w->looked++ >= w->trains || memchr(mask, 255, pixels)) return;
     const bool file = gs_masks_find(&w->masks, &w->scene, view, path);
-    gs_say(w, "warning: nothing of view '%s' is trained on: %s leaves no pixel",
+    gs_say(w, "warning: view '%s' is not trained on: %s leaves no pixel",
            fth_texts_get(w->scene.name, view), file ? path : "its alpha");
 }
 
@@ -265,11 +265,11 @@ static fth_status check_time(const gs_work *w, fth_err *err)
 {
     if (w->set.minutes == 0 || gs_now() - w->begun_s < 60 * w->set.minutes) return FTH_OK;
     return FTH_FAIL(err, FTH_E_CANCELLED,
-                    "max_minutes: %g are over after iteration %" PRId64 " of %" PRId64,
+                    "max_minutes: stopped after %g minutes, at iteration %" PRId64 " of %" PRId64,
                     w->set.minutes, w->state.iteration, w->set.iterations);
 }
 
-/* A state that is no half of an iteration is saved, whatever ended it. */
+/* Save the state, whatever ended the loop, unless it is half an iteration. */
 static fth_status end_early(gs_work *w, fth_status why, bool half, fth_err *err)
 {
     fth_err local = {0};
@@ -279,7 +279,8 @@ static fth_status end_early(gs_work *w, fth_status why, bool half, fth_err *err)
     return why;
 }
 
-/* What is left after some iterations. Again where it was interrupted there: the same bytes. */
+/* Outputs that are due after this iteration; written again, with the same bytes, after an
+ * interruption. */
 static fth_status leave(gs_work *w, fth_err *err)
 {
     const gs_settings *set = &w->set;
@@ -297,7 +298,7 @@ static fth_status leave(gs_work *w, fth_err *err)
     return gs_work_save_model(w, err);
 }
 
-/* The engine says how far it was with one step. */
+/* The message of the engine is about one step. */
 static void tell_cancelled(const gs_work *w, fth_err *err)
 {
     if (err) *err = (fth_err){0};
@@ -372,7 +373,7 @@ static fth_status run(gs_work *w, fth_err *err)
     FTH_TRY(take_iterations(w, err));
     if (w->job->call) fth_stage_point(w->job->call, "before_outputs");
     FTH_TRY(gs_work_save_state(w, err));
-    return gs_work_save_model(w, err); /* the last act: it says that all is done */
+    return gs_work_save_model(w, err); /* last: the final model marks a finished training */
 }
 
 fth_status gs_train(const gs_training *job, fth_err *err)

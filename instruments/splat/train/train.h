@@ -7,9 +7,9 @@
 #define GS_LOSS_FILE "loss.csv"
 #define GS_MEMORY_FILE "memory.csv"
 
-enum { GS_TRAIN_ALGORITHM = 2 }; /* one more when equal settings give other results */
+enum { GS_TRAIN_ALGORITHM = 2 }; /* increment when equal settings give other results */
 
-/* What is said: all, warnings, nothing. */
+/* Log level: all, warnings, nothing. */
 typedef enum gs_level { GS_SAY_ALL, GS_SAY_WARNINGS, GS_SAY_NOTHING } gs_level;
 
 /* One training. */
@@ -19,9 +19,9 @@ typedef struct gs_training {
     const fth_config *cfg;
     const char *data, *folder;
     bool fresh;         /* start over where a checkpoint could be resumed from */
-    bool start_over;    /* from a checkpoint of another training: start over, do not complain */
-    const char *resume; /* a checkpoint to go on from, with other settings too; NULL: none */
-    FILE *notes;        /* for people; NULL where there is a call */
+    bool start_over;    /* start over, without an error, from a checkpoint of another training */
+    const char *resume; /* a checkpoint to continue, with other settings too; NULL: none */
+    FILE *notes;        /* log lines; NULL with a call */
     gs_level level;     /* of what is said there and in `log` */
     const char *log;    /* file that gets these lines too; NULL: none */
 } gs_training;

@@ -56,7 +56,7 @@ static fth_status read_level(const char *text, gs_level *level, fth_err *err)
                     text);
 }
 
-/* A folder stands for its checkpoint; a model by itself is something to start from. */
+/* A folder stands for its checkpoint; a model alone belongs to --init-ply. */
 static fth_status find_resume(gs_training *job, char path[FTH_PATH], fth_err *err)
 {
     gs_model_info info;
@@ -87,7 +87,7 @@ static fth_status check_flags(const gs_training *job, fth_err *err)
         return FTH_E_COMMAND;
     }
     if (job->fresh && job->resume) {
-        FTH_FAIL(err, FTH_E_COMMAND, "--fresh starts over and --resume goes on: expected one");
+        FTH_FAIL(err, FTH_E_COMMAND, "--fresh and --resume exclude each other");
         fth_err_hint(err, "leave one of them out");
         return FTH_E_COMMAND;
     }
@@ -132,19 +132,17 @@ static const fth_flag flags[] = {
      .doc = "one key as in a config, grad_threshold=0.0004"},
     {.name = "strategy",
      .value = FTH_FLAG_KEY,
-     .doc = "how Gaussians are added and removed: default (ADC) or mcmc, mcmc by itself"},
+     .doc = "how Gaussians are added and removed: default (ADC) or mcmc; without this flag mcmc"},
     {.name = "fresh", .doc = "start over where a checkpoint could be resumed from"},
     {.name = "resume",
      .value = FTH_FLAG_PATH,
-     .doc = "go on from this checkpoint, or that of this folder, with other settings too"},
+     .doc = "continue this checkpoint, or that of this folder, with other settings too"},
     {.name = "log-level",
      .value = FTH_FLAG_WORD,
-     .doc = "what it tells: trace, debug or info (all), warn, or error, critical or off (nothing)"},
-    {.name = "log-file",
-     .value = FTH_FLAG_FILE,
-     .doc = "file that these lines are added to as well"},
-    {.name = "deterministic", .doc = "accepted: results are always the same"},
-    {.name = "headless", .doc = "accepted: there is no window"},
+     .doc = "log level: trace, debug or info (all lines), warn, or error, critical or off (none)"},
+    {.name = "log-file", .value = FTH_FLAG_FILE, .doc = "file that log lines are also appended to"},
+    {.name = "deterministic", .doc = "accepted without effect: results are always reproducible"},
+    {.name = "headless", .doc = "accepted without effect: there is no window"},
 #include "../config/flags.inc"
     {0}};
 
@@ -152,17 +150,17 @@ const fth_verb gs_verb_train = {
     .name = "train",
     .args = "",
     .brief = "train Gaussians on a capture",
-    .doc = "Starts from the points of the capture, or of a model, and trains on one view after "
-           "another. Leaves splat_<iteration>.ply, loss.csv with a row for each iteration, "
+    .doc = "Starts from the points of the capture, or from a model, and trains on one view per "
+           "iteration. Writes splat_<iteration>.ply, loss.csv with a row for each iteration, "
            "training_config.json, memory.csv, metrics.csv where test views are evaluated, and "
            "checkpoints/model.safetensors.\n"
            "\n"
            "The same command resumes after any interruption, and ends with the bytes of a training "
-           "that was not interrupted; --fresh starts over. --resume FILE goes on from a checkpoint "
-           "with other settings, also beyond its end: the rate of the means is that of the file "
-           "and decays anew.\n"
+           "that was not interrupted; --fresh starts over. --resume FILE continues a checkpoint "
+           "with other settings, also beyond its end: the learning rate of the means starts from "
+           "that of the file and decays again.\n"
            "\n"
-           "-i 0 writes the start as splat_0.ply.",
+           "-i 0 writes the initial model as splat_0.ply.",
     .flag = flags,
     .heeds = "seed plan json quiet",
     .run = run,

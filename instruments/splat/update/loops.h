@@ -54,7 +54,7 @@ static const gs_attribute gs_update_attribute[GS_UPDATE_PARTS] = {
     GS_MEANS, GS_SH_0, GS_SCALING, GS_ROTATION, GS_OPACITY, GS_SH_N};
 static const int gs_update_width[GS_IN_PARTS] = {3, 3, 3, 4, 1};
 
-/* Of Adam. */
+/* Adam, as in the reference implementation of 3D Gaussian splatting. */
 #define GS_BETA1 0.9
 #define GS_BETA2 0.999
 #define GS_EPSILON 1e-15

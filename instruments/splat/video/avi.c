@@ -97,7 +97,7 @@ static void make_head(const gs_avi *v, uint8_t head[HEAD])
 static fth_status write_bytes(gs_avi *v, const void *data, size_t bytes, fth_err *err)
 {
     if (fwrite(data, 1, bytes, fth_file_stream_file(v->stream)) == bytes) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %zu bytes could not be written", v->path, bytes);
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: writing %zu bytes failed", v->path, bytes);
 }
 
 void gs_avi_abandon(gs_avi *v)
@@ -208,7 +208,7 @@ static fth_status finish(gs_avi *v, fth_err *err)
     }
     make_head(v, head);
     if (fseek(fth_file_stream_file(v->stream), 0, SEEK_SET) != 0)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: its head cannot be reached", v->path);
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: cannot seek to its header", v->path);
     return write_bytes(v, head, HEAD, err);
 }
 

@@ -18,7 +18,7 @@ typedef struct page {
 static fth_status put(page *p, const char *text, size_t n, fth_err *err)
 {
     if (fwrite(text, 1, n, p->file) == n) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the page could not be written", p->path);
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: writing the page failed", p->path);
 }
 
 /* Three bytes, of which n are there, as four letters. */
