@@ -23,7 +23,7 @@ enum { CLI_SET = 256 }; /* flags of one command line */
 typedef struct cli_command {
     const char *name;
     const char *args;       /* "[COMMAND]"; "" for none */
-    int min_args, max_args; /* fewer or more are refused */
+    int min_args, max_args; /* allowed number of words */
     const char *brief;      /* one line */
     const char *doc;        /* paragraphs, an empty line between them */
     const char *example;    /* lines of shell */
@@ -91,7 +91,7 @@ struct cli_call {
 /* The program may have been called by the name of a link of an instrument, whose exit code counts
  * from then on: before anything can fail. */
 void cli_take_link(cli_call *call, const char *program);
-/* Fill `call` from a command line. FTH_E_COMMAND names the word and the nearest known one. */
+/* Fill `call` from a command line. FTH_E_COMMAND names the word and the closest known one. */
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err);
 /* Whether a text names a device as --device does. */
 bool cli_is_device(const char *text);
@@ -100,7 +100,7 @@ const char *cli_get(const cli_call *call, const char *flag);
 /* The same for a flag that may be given often: value number i, NULL beyond the last. */
 const char *cli_get_at(const cli_call *call, const char *flag, int i);
 
-/* screen.c: on a terminal, texts of others without what steers it. */
+/* screen.c: untrusted text on a terminal, without control characters. */
 typedef struct cli_plain_state {
     unsigned before; /* the last byte */
     int left;        /* bytes that the character still has */
@@ -134,7 +134,7 @@ void cli_entry(const cli_call *call, fth_context *ctx);
 /* Whether log lines for developers are wanted: --log, else FATHOM_DEBUG, for focus also
  * MSEQ_YX1_DEBUG. */
 bool cli_is_debug(const cli_call *call);
-/* Whether the value of a variable means yes: 1, true, yes, on, in any case of letters. */
+/* Whether the value of a variable means yes: 1, true, yes or on, case-insensitive. */
 bool cli_is_yes(const char *text);
 
 /* monitor.c: --monitor, for commands that compute; the files go into `folder`, which is made. The
@@ -167,7 +167,7 @@ void cli_json_begin(fth_json_writer *w, FILE *out);
 /* Libraries that the program stands on, and what is found of them in this process. */
 typedef struct cli_library {
     const char *name;
-    const char *symbol; /* asked for its version */
+    const char *symbol; /* symbol that returns its version */
     enum {
         CLI_RETURNS_TEXT,
         CLI_IS_TEXT,

@@ -13,27 +13,29 @@
 const fth_flag cli_globals[] = {
     {.name = "memory",
      .value = FTH_FLAG_SIZE,
-     .doc = "most memory to use: 8G, 512MiB, or a share of what is free, 50%"},
-    {.name = "device-memory", .value = FTH_FLAG_SIZE, .doc = "most memory to use on the device"},
+     .doc = "memory budget: 8G, 512MiB, or a percentage of what is free, 50%"},
+    {.name = "device-memory", .value = FTH_FLAG_SIZE, .doc = "memory budget on the device"},
     {.name = "device",
      .value = FTH_FLAG_DEVICE,
-     .doc = "where to compute: auto, cpu, cuda or cuda:N; asking never falls back"},
-    {.name = "plain-products", .doc = "on a GPU: products of f32 without its matrix units"},
+     .doc = "where to compute: auto, cpu, cuda or cuda:N; only auto falls back"},
+    {.name = "plain-products", .doc = "on a GPU: f32 products without tensor cores"},
     {.name = "threads",
      .value = FTH_FLAG_COUNT,
-     .doc = "workers; 0, the default, is one per core that may be used"},
+     .doc = "worker threads; 0, the default, is one per usable core"},
     {.name = "seed", .value = FTH_FLAG_COUNT, .doc = "seed of all random numbers"},
-    {.name = "plan", .doc = "show what would be done, and what it takes, and stop"},
+    {.name = "plan", .doc = "show the plan and its memory, and stop"},
     {.name = "json", .doc = "write JSON, for programs and bug reports"},
     {.name = "trace",
      .value = FTH_FLAG_FILE,
-     .doc = "write a timeline for Chrome or Perfetto; packed when it ends in .gz"},
+     .doc = "write a timeline for Chrome or Perfetto; compressed if it ends in .gz"},
     {.name = "trace-kernels",
-     .doc = "with --trace: also each kernel and copy of a GPU, as its profiler (CUPTI) sees them"},
+     .doc = "with --trace: also each kernel and copy of a GPU, from its profiler (CUPTI)"},
     {.name = "monitor",
      .value = FTH_FLAG_PERIOD,
-     .doc = "watch cards and process every N seconds: gpu_monitor.log, host_monitor.csv"},
-    {.name = "scratch", .value = FTH_FLAG_DIR, .doc = "folder for files that stand in for memory"},
+     .doc = "sample GPUs and process every N seconds: gpu_monitor.log, host_monitor.csv"},
+    {.name = "scratch",
+     .value = FTH_FLAG_DIR,
+     .doc = "folder for temporary files that replace memory"},
     {.name = "log",
      .value = FTH_FLAG_LEVEL,
      .doc = "write log lines up to this level to standard error"},
@@ -48,7 +50,7 @@ const fth_flag cli_plan_flags[] = {
      .letter = 'c',
      .doc = "config of one job or of many, or a folder"},
     {.name = "set", .value = FTH_FLAG_SET, .many = true, .doc = "change one key of the config"},
-    {.name = "lenient", .doc = "unknown keys of the config are notices"},
+    {.name = "lenient", .doc = "report unknown keys of the config as notices, not errors"},
     {0}};
 
 static const fth_flag run_flags[] = {
@@ -59,31 +61,30 @@ static const fth_flag run_flags[] = {
      .doc = "config, or folder with configs"},
     {.name = "config-name",
      .value = FTH_FLAG_WORD,
-     .doc = "name of the configs to look for in folders; general.yaml by itself"},
+     .doc = "name of the configs to look for in folders; default general.yaml"},
     {.name = "set",
      .value = FTH_FLAG_SET,
      .many = true,
      .doc = "change one key of every config, as in training.max_iter=100"},
     {.name = "skip-general", .doc = "in folders, take every config that is not general"},
-    {.name = "lenient", .doc = "unknown keys of configs are notices"},
+    {.name = "lenient", .doc = "report unknown keys of configs as notices, not errors"},
     {.name = "jobs",
      .value = FTH_FLAG_COUNT,
      .letter = 'j',
-     .doc = "most tasks at a time; as many as threads by itself"},
+     .doc = "maximum concurrent tasks; default: as many as threads"},
     {.name = "jobs-per-device",
      .value = FTH_FLAG_COUNT,
-     .doc = "most tasks on one GPU; as many as fit by itself"},
+     .doc = "maximum concurrent tasks on one GPU; default: as many as fit"},
     {.name = "gpu-only", .doc = "tasks that can use a GPU wait for one"},
     {.name = "failed", .doc = "only jobs that failed or were interrupted, from run_status.json"},
-    {.name = "force",
-     .doc = "compute everything again, whatever is cached, and replace results of other configs"},
+    {.name = "force", .doc = "ignore cached results, and replace results of other configs"},
     {.name = "rerun",
      .value = FTH_FLAG_WORD,
      .many = true,
-     .doc = "compute this stage again, whatever is cached"},
-    {.name = "verify", .doc = "read inputs whole, whatever their size and time of change"},
+     .doc = "ignore cached results of this stage"},
+    {.name = "verify", .doc = "hash inputs whole, whatever their size and modification time"},
     {.name = "dry-run", .doc = "show jobs, paths, order, predicted memory and time; write nothing"},
-    {.name = "no-live", .doc = "one line for each change instead of a table"},
+    {.name = "no-live", .doc = "print one line per change instead of a table"},
     {.name = "status", .value = FTH_FLAG_FILE, .doc = "where to write run_status.json"},
     {0}};
 
@@ -92,15 +93,15 @@ const cli_command cli_commands[] = {
         .name = "cancel",
         .args = "JOB",
         .max_args = 1,
-        .brief = "end one job that runs, and let the others go on",
-        .doc = "Asks the runner of the job's directory to end its running stage; what can be saved "
-               "is saved, and the stages after it are skipped. The name may be the end of one, as "
-               "long as it fits only one job; 'JOB/STAGE' names a stage.",
+        .brief = "stop one running job, and let the others continue",
+        .doc = "Asks the runner of the job's directory to stop its running stage, which saves a "
+               "resumable state; later stages are skipped. The name may be the end of a job's name "
+               "if no other job matches; 'JOB/STAGE' names a stage.",
         .example = "fathom cancel liver_svgp\nfathom cancel liver_svgp/train --dir outputs",
         .globals = "quiet",
         .own = (const fth_flag[]){{.name = "dir",
                                    .value = FTH_FLAG_DIR,
-                                   .doc = "folder with the results; the current one by itself"},
+                                   .doc = "folder with the results; default: the current one"},
                                   {0}},
         .run = cli_run_cancel,
     },
@@ -108,15 +109,15 @@ const cli_command cli_commands[] = {
         .name = "config check",
         .args = "PATH...",
         .max_args = INT_MAX,
-        .brief = "say everything that is wrong with configs, or what they stand for",
+        .brief = "report all mistakes in configs, or the jobs they stand for",
         .doc =
-            "Reads configs as 'fathom run' would, and says every mistake of every file at once, "
-            "each with its line and column. A folder is searched for general.yaml, or for every "
+            "Reads configs as 'fathom run' would, and reports every mistake of every file at once, "
+            "with its line and column. A folder is searched for general.yaml, or for every "
             "config when it has none. Configs without mistakes are also compared with each other: "
             "two jobs that would write to one place are refused."
             "\n\n"
-            "When all is well, a line for each file says the instrument, the models and the "
-            "output directory. Nothing is written. The exit code is 2 when there are mistakes.",
+            "Without mistakes, one line per file names the instrument, the models and the output "
+            "directory. Nothing is written. The exit code is 2 when there are mistakes.",
         .example = "fathom config check configs/liver/general.yaml\n"
                    "fathom config check configs/ --set training.max_iter=100\n"
                    "fathom config check configs/liver/svgp.yaml --json",
@@ -125,12 +126,12 @@ const cli_command cli_commands[] = {
             (const fth_flag[]){
                 {.name = "config-name",
                  .value = FTH_FLAG_WORD,
-                 .doc = "name of the configs that folders are searched for; general.yaml"},
+                 .doc = "name of the configs to look for in folders; default general.yaml"},
                 {.name = "set",
                  .value = FTH_FLAG_SET,
                  .many = true,
                  .doc = "change one key of every config, as in training.max_iter=100"},
-                {.name = "lenient", .doc = "unknown keys of configs are notices"},
+                {.name = "lenient", .doc = "report unknown keys of configs as notices, not errors"},
                 {0}},
         .run = cli_run_config_check,
     },
@@ -149,10 +150,10 @@ const cli_command cli_commands[] = {
         .name = "clean",
         .args = "[DIR]",
         .max_args = 1,
-        .brief = "remove what interrupted runs left in a folder",
-        .doc = "Removes temporary files of processes that are gone, locks of crashed runners and "
-               "requests without a reader, in DIR and below. With --all also everything that "
-               "runs made there: results, figures, logs and the ledger, but never inputs or files "
+        .brief = "remove leftovers of interrupted runs from a folder",
+        .doc = "Removes temporary files of dead processes, locks of crashed runners and unread "
+               "requests, in DIR and below. With --all also everything that runs wrote there: "
+               "results, figures, logs and the ledger, but never inputs or files "
                "that Fathom did not make. The files are listed first, and on a terminal you are "
                "asked."
                "\n\n"
@@ -161,7 +162,7 @@ const cli_command cli_commands[] = {
         .globals = "quiet",
         .own =
             (const fth_flag[]){{.name = "all", .doc = "also remove results, logs and the ledger"},
-                               {.name = "dry-run", .doc = "only list what would go"},
+                               {.name = "dry-run", .doc = "only list what would be removed"},
                                {.name = "yes", .doc = "do not ask"},
                                {0}},
         .run = cli_run_clean,
@@ -169,12 +170,12 @@ const cli_command cli_commands[] = {
     {
         .name = "doctor",
         .args = "",
-        .brief = "look at this machine: what Fathom can use, and what stands in its way",
+        .brief = "inspect this machine: what Fathom can use, and what prevents it",
         .doc =
             "Shows the devices and which one is used and why, memory and its limits, the scratch "
             "folder, measured bandwidths, the libraries found, and a self-test: small "
-            "computations with the fast kernels, compared with the plain reference loops. Every "
-            "fault is one sentence with one thing to do about it. Takes about a second."
+            "computations with the fast kernels, compared with the plain reference loops. Each "
+            "problem is one sentence with one remedy. Takes about a second."
             "\n\n"
             "With --path, also where the data lie: the file system, free space, how fast a file is "
             "read (of a folder, its largest) with and without O_DIRECT, and how long opening "
@@ -195,17 +196,18 @@ const cli_command cli_commands[] = {
         .globals = "memory device threads json monitor scratch log",
         .own =
             (const fth_flag[]){
-                {.name = "ops", .doc = "also show which operation takes which dtype on the device"},
+                {.name = "ops",
+                 .doc = "also show which operations support which dtypes on the device"},
                 {.name = "path",
                  .value = FTH_FLAG_PATH,
-                 .doc = "also measure how fast files are read there"},
+                 .doc = "also measure the read speed there"},
                 {.name = "data-root",
                  .value = FTH_FLAG_DIR,
-                 .doc = "also look at an experiment of this tree of data"},
+                 .doc = "also check an experiment in this data tree"},
                 {.name = "exp", .value = FTH_FLAG_WORD, .doc = "its name"},
                 {.name = "microscope",
                  .value = FTH_FLAG_WORD,
-                 .doc = "which wrote it: YX1 or Keyence; found out by itself"},
+                 .doc = "microscope: YX1 or Keyence; default: detected"},
                 {.name = "bundle",
                  .value = FTH_FLAG_FILE,
                  .doc = "also write a tar file for a bug report; it holds no secrets"},
@@ -227,7 +229,7 @@ const cli_command cli_commands[] = {
         .name = "logs",
         .args = "JOB",
         .max_args = 1,
-        .brief = "show what a job wrote",
+        .brief = "show the log of a job",
         .doc =
             "Shows the log of the stage that runs, or ran last: JOB is a name as 'fathom status' "
             "shows it, its end if no other job has the same, or JOB/STAGE. Only the part of the "
@@ -237,25 +239,23 @@ const cli_command cli_commands[] = {
         .globals = "",
         .own =
             (const fth_flag[]){
-                {.name = "follow",
-                 .letter = 'f',
-                 .doc = "keep showing new output until the stage ends"},
+                {.name = "follow", .letter = 'f', .doc = "follow the log until the stage ends"},
                 {.name = "dir",
                  .value = FTH_FLAG_DIR,
                  .doc = "where to look for the job; default: the current folder and below"},
-                {.name = "stage", .value = FTH_FLAG_WORD, .doc = "of this stage"},
+                {.name = "stage", .value = FTH_FLAG_WORD, .doc = "stage whose log is shown"},
                 {.name = "all", .doc = "the whole file, with the parts of earlier runs"},
                 {.name = "lines",
                  .value = FTH_FLAG_COUNT,
-                 .doc = "only that many lines at the end"},
+                 .doc = "show only the last lines, so many"},
                 {0}},
         .run = cli_run_logs,
     },
     {
         .name = "plan",
         .args = "",
-        .brief = "show what every stage of a config would take, and run none",
-        .doc = "Plans all stages of the jobs of a config within the memory allowed, from metadata "
+        .brief = "show the memory of every stage of a config, without running any",
+        .doc = "Plans all stages of the jobs of a config within the memory budget, from metadata "
                "alone, and writes nothing. The exit code is 4 when one does not fit.",
         .example = "fathom plan -c configs/liver/svgp.yaml --memory 8G",
         .globals = "memory device threads seed json scratch log",
@@ -266,12 +266,12 @@ const cli_command cli_commands[] = {
         .name = "run",
         .args = "STAGE...|all",
         .max_args = 16,
-        .brief = "run the stages of all jobs that some configs stand for",
+        .brief = "run the stages of all jobs of some configs",
         .doc = "Finds the configs, expands general ones into one job for each model, and refuses "
                "two jobs that would write to one place before anything is made. Each stage runs as "
                "a process of its own with a log in the folder logs of its output directory; as "
-               "many run at a time as their predicted memory allows. What is done and unchanged is "
-               "cached; what changed runs again and says why."
+               "many run at a time as their predicted memory allows. Finished, unchanged stages "
+               "are cached; changed ones run again and say why."
                "\n\n"
                "Ctrl-Z pauses the stages too. "
                "Ctrl-C ends the running stages cleanly and saves the state, exit code 6; a second "
@@ -328,19 +328,19 @@ const cli_command cli_commands[] = {
             "with exit code 0.",
         .example = "fathom serve outputs\nfathom serve outputs --bind 0.0.0.0 --port 9000",
         .globals = "quiet",
-        .own =
-            (const fth_flag[]){{.name = "port",
-                                .value = FTH_FLAG_COUNT,
-                                .doc = "port to listen on, by default 8700; 0 is any free one"},
-                               {.name = "bind",
-                                .value = FTH_FLAG_WORD,
-                                .doc = "address of this machine to listen on, by default "
-                                       "127.0.0.1"},
-                               {.name = "token",
-                                .value = FTH_FLAG_WORD,
-                                .doc = "what others must know, 8 or more letters and digits"},
-                               {.name = "no-token", .doc = "every user of this machine may look"},
-                               {0}},
+        .own = (const fth_flag[]){{.name = "port",
+                                   .value = FTH_FLAG_COUNT,
+                                   .doc = "port to listen on; default 8700; 0: any free one"},
+                                  {.name = "bind",
+                                   .value = FTH_FLAG_WORD,
+                                   .doc = "address of this machine to listen on, by default "
+                                          "127.0.0.1"},
+                                  {.name = "token",
+                                   .value = FTH_FLAG_WORD,
+                                   .doc = "access token, 8 or more letters and digits"},
+                                  {.name = "no-token",
+                                   .doc = "allow every user of this machine to read"},
+                                  {0}},
         .run = cli_run_serve,
     },
     {

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double lines_apart_s = 2.0;
+static const double lines_apart_s = 2.0; /* of lines in a file or pipe, so that logs stay short */
 
 static double now(void)
 {
@@ -123,7 +123,7 @@ void cli_bar_show(cli_bar *bar, const char *json)
 
 void cli_bar_share(cli_bar *bar, const fth_progress *p)
 {
-    static const double apart_s = 0.1;
+    static const double apart_s = 0.1; /* seconds between redraws */
     char text[128], clock[32];
     if (!bar->terminal || now() - bar->shown_at < apart_s) return;
     int n = snprintf(text, sizeof text, "%.40s", p->what ? p->what : "");

@@ -150,7 +150,7 @@ fth_status cli_run_help(const cli_call *call, fth_err *err)
         cli_help_all(call->out);
         return FTH_OK;
     }
-    /* The parser knows how to refuse a name that is no command. */
+    /* The parser refuses unknown names. */
     cli_call other = {.out = call->out};
     char help[] = "--help";
     char *argv[] = {NULL, call->arg[0], call->n_args > 1 ? call->arg[1] : help, help};

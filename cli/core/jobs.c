@@ -32,7 +32,7 @@ fth_status cli_find_jobs(const cli_call *call, fth_mem *mem, const char *stages,
         return FTH_E_COMMAND;
     }
     if (!getcwd(cwd, sizeof cwd))
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory cannot be found");
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory cannot be determined");
     while (n < CLI_SET && (set[n] = cli_get_at(call, "set", n))) n++;
     if (seed) {
         snprintf(seed_set, sizeof seed_set, "seed=%s", seed);

@@ -1,4 +1,4 @@
-/* limits.c - limits of the shell (ulimit) that would make the program hang or vanish.
+/* limits.c - limits of the shell (ulimit) that would make the program hang or be killed.
  *
  * OpenBLAS starts a thread per core when it is loaded; each reserves 128 MiB of addresses and
  * retries forever when that fails, so the program would never end. A limit that is too small for
@@ -32,12 +32,13 @@ fth_status cli_check_limits(fth_err *err)
     const uint64_t need = base_bytes + (uint64_t)blas_threads() * thread_bytes;
     if (most.rlim_cur >= need) return FTH_OK;
     char is[32], wanted[32], one[32];
-    FTH_FAIL(err, FTH_E_NOMEM, "this shell allows %s of addresses (ulimit -v), and %s are needed",
+    FTH_FAIL(err, FTH_E_NOMEM,
+             "this shell limits the address space to %s (ulimit -v), and %s are needed",
              fth_mem_format_size(most.rlim_cur, is, sizeof is),
              fth_mem_format_size(need, wanted, sizeof wanted));
     fth_err_hint(err,
-                 "'ulimit -v unlimited' lifts it; with OPENBLAS_NUM_THREADS=1 %s are needed; "
-                 "--memory limits what is really used",
+                 "'ulimit -v unlimited' lifts it; with OPENBLAS_NUM_THREADS=1 %s are enough; "
+                 "--memory limits the memory in use",
                  fth_mem_format_size(base_bytes + thread_bytes, one, sizeof one));
     return FTH_E_NOMEM;
 }

@@ -156,7 +156,7 @@ static fth_status no_command(const char *group, const char *name, fth_err *err)
     if (!group)
         FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a command of fathom", name);
     else if (!name)
-        FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' wants a verb: %s", group, list);
+        FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' needs a verb: %s", group, list);
     else
         FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a verb of 'fathom %s'", name, group);
     if (name && nearest(list, name, near, sizeof near))
@@ -184,7 +184,7 @@ static fth_status no_flag(const cli_command *command, const char *name, fth_err 
     else if (command)
         fth_err_hint(err, "'fathom help %s' lists the flags", command->name);
     else
-        fth_err_hint(err, "put it behind the command; 'fathom help' lists the commands");
+        fth_err_hint(err, "put it after the command; 'fathom help' lists the commands");
     return FTH_E_COMMAND;
 }
 
@@ -266,7 +266,7 @@ static fth_status expand_path(const char **path, const char *what, fth_err *err)
     if (!value || !*value) {
         FTH_FAIL(err, FTH_E_COMMAND, "%s '%.200s' begins with %s", what, *path,
                  start == FTH_PATH_VARIABLE ? "a variable that is not set"
-                                            : "the home of somebody else");
+                                            : "the home folder of another user");
         fth_err_hint(err, "write the whole path; ./%.60s is a file of that name", *path);
         return FTH_E_COMMAND;
     }
@@ -304,7 +304,7 @@ static fth_status take_value(cli_call *call, const fth_flag *flag, const char *v
                              const char *next, bool *took, fth_err *err)
 {
     if (flag->value == FTH_FLAG_NONE && value) {
-        FTH_FAIL(err, FTH_E_COMMAND, "--%s takes no value, and got '%.200s'", flag->name, value);
+        FTH_FAIL(err, FTH_E_COMMAND, "--%s takes no value, found '%.200s'", flag->name, value);
         fth_err_hint(err, "write --%s alone", flag->name);
         return FTH_E_COMMAND;
     }
@@ -365,7 +365,7 @@ static fth_status take_letter(cli_call *call, const char *word, const char *next
             return take_value(call, flag, word[2] ? word + 2 + (word[2] == '=') : NULL, next, took,
                               err);
     FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a flag", word);
-    fth_err_hint(err, "most flags are written out, with two dashes; 'fathom help' lists them");
+    fth_err_hint(err, "most flags have two dashes and a whole word; 'fathom help' lists them");
     return FTH_E_COMMAND;
 }
 

@@ -1,4 +1,4 @@
-/* plan.c - what the jobs of a config would take; the files of a general config; further verbs. */
+/* plan.c - the memory of the jobs of a config; the files of a general config; further verbs. */
 #include "stage.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct planner {
     fth_status worst; /* of those that do not fit */
 } planner;
 
-/* A stage that does not fit is a row of the answer, not the end of it. */
+/* A stage that does not fit is a row of the answer and does not end it. */
 static fth_status plan_stage(planner *p, const fth_job *job, const fth_stage *stage, fth_err *err)
 {
     fth_stage_options opt = {.job = job, .stage = stage, .engine = p->engine};

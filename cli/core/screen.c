@@ -16,7 +16,7 @@ size_t cli_plain(cli_plain_state *s, const char *in, size_t n, char *out)
         const unsigned char c = (unsigned char)in[i];
         const unsigned before = s->before;
         s->before = c;
-        if (before == '\r' && c != '\n') out[to++] = '\n'; /* else it would write over the line */
+        if (before == '\r' && c != '\n') out[to++] = '\n'; /* else it would overwrite the line */
         if (c == '\r') continue;
         const bool more = (c & 0xc0) == 0x80;
         if (more && s->left > 0) {

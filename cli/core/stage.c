@@ -16,7 +16,7 @@
 
 enum { PROGRESS_FD = 3 };
 
-static volatile sig_atomic_t asked_to_end; /* handlers reach nothing else */
+static volatile sig_atomic_t asked_to_end; /* signal handlers can reach nothing else */
 
 static void on_signal(int number)
 {
@@ -134,13 +134,13 @@ static void start_teller(teller *t, const cli_call *call)
 
 /* ---- one job ---- */
 
-/* A general config stands for several jobs; what they share can still be run. */
+/* A general config stands for several jobs; shared stages can still be run. */
 static fth_status pick_job(const cli_call *call, const fth_jobs *jobs, const fth_job **out,
                            fth_err *err)
 {
     const int64_t n = fth_jobs_count(jobs);
     *out = fth_jobs_get(jobs, 0);
-    if (!*out) return FTH_FAIL(err, FTH_E_NO_JOB, "there is no job in the config");
+    if (!*out) return FTH_FAIL(err, FTH_E_NO_JOB, "the config contains no job");
     if (n == 1) return FTH_OK;
     bool one_place = call->command->of_stage->shared;
     for (int64_t i = 1; i < n && one_place; i++)

@@ -15,11 +15,11 @@ static fth_status check_folder(const char *path, fth_err *err)
     FTH_TRY(fth_path_parent(folder, path, err));
     if (access(folder, W_OK) == 0) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %.300s cannot be written: %s", path, strerror(errno));
-    fth_err_hint(err, "choose a folder that is there and may be written");
+    fth_err_hint(err, "choose an existing folder that is writable");
     return FTH_E_FILE_OPEN;
 }
 
-/* What is read cannot be written over as well. */
+/* The timeline must not overwrite the config. */
 static fth_status check_configs(const cli_call *call, const char *path, fth_err *err)
 {
     struct stat trace, config;
@@ -41,8 +41,8 @@ fth_status cli_trace_begin(cli_call *call, fth_err *err)
     const char *path = cli_get(call, "trace");
     fth_mem_options opt;
     if (!path && cli_get(call, "trace-kernels")) {
-        FTH_FAIL(err, FTH_E_USAGE, "--trace-kernels without --trace: there is no timeline");
-        fth_err_hint(err, "say where it goes: --trace FILE");
+        FTH_FAIL(err, FTH_E_USAGE, "--trace-kernels needs --trace");
+        fth_err_hint(err, "give --trace FILE");
         return FTH_E_USAGE;
     }
     if (!path) return FTH_OK;
@@ -83,7 +83,7 @@ fth_status cli_trace_end(cli_call *call, fth_status s, fth_err *err)
     if (s != FTH_OK)
         fth_trace_add_instant(call->trace, track, fth_status_get_info(s)->brief,
                               fth_trace_now(call->trace));
-    /* The first cause counts: a trace that fails as well does not hide it. */
+    /* Report the first error: a trace that fails as well does not hide it. */
     const fth_status written =
         fth_trace_write(call->trace, cli_get(call, "trace"), s == FTH_OK ? err : NULL);
     fth_trace_destroy(call->trace);
@@ -103,9 +103,9 @@ static void write_log(void *user, fth_log_level level, const char *line)
 static fth_status read_device_memory(const char *text, fth_options *opt, fth_err *err)
 {
     if (strchr(text, '%')) {
-        FTH_FAIL(err, FTH_E_USAGE, "--device-memory %s: a share of a device is not known yet",
+        FTH_FAIL(err, FTH_E_USAGE, "--device-memory %s: a percentage is not supported for a device",
                  text);
-        fth_err_hint(err, "write a size, 512M or 1.5G; without one it is 90 %% of what is free");
+        fth_err_hint(err, "give a size, 512M or 1.5G; the default is 90 %% of what is free");
         return FTH_E_USAGE;
     }
     return fth_mem_parse_size(text, 0, &opt->device_memory_bytes, err);
@@ -148,7 +148,8 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     opt->cache_dir = kernel_cache();
     opt->trace = call->trace;
     opt->trace_kernels = cli_get(call, "trace-kernels") != NULL;
-    if (opt->trace_kernels && !opt->log.write && !cli_get(call, "quiet")) /* if it cannot be had */
+    if (opt->trace_kernels && !opt->log.write &&
+        !cli_get(call, "quiet")) /* if it cannot be opened */
         opt->log = (fth_log){.write = write_log, .user = stderr, .level = FTH_LOG_WARN};
     return FTH_OK;
 }

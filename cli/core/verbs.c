@@ -20,12 +20,12 @@ enum { VERBS = 128, TEXT = 192 * VERBS };
          .value = FTH_FLAG_SET,                                                                    \
          .many = true,                                                                             \
          .doc = "change one key of the config, as in training.max_iter=100"},                      \
-        {.name = "lenient", .doc = "unknown keys of the config are notices"},                      \
+        {.name = "lenient", .doc = "report unknown keys of the config as notices, not errors"},    \
         {.name = "verify", .doc = "hash inputs over 1 GiB whole, not only their ends"},            \
     {                                                                                              \
         .name = "attempt", .value = FTH_FLAG_WORD,                                                 \
-        .doc =                                                                                     \
-            "given by the runner: progress goes to file descriptor 3, and it dies with its parent" \
+        .doc = "set by the runner: progress goes to file descriptor 3, and the process ends with " \
+               "its parent"                                                                        \
     }
 /* Every stage has --force; those that keep partial results list it themselves. */
 static const fth_flag stage_flags[] = {STAGE_FLAGS, FTH_STAGE_FORCE, {0}};
@@ -33,7 +33,7 @@ static const fth_flag keeping_flags[] = {STAGE_FLAGS, {0}};
 
 static const fth_flag generate_flags[] = {
     {.name = "config", .value = FTH_FLAG_FILE, .letter = 'c', .doc = "general config"},
-    {.name = "force", .doc = "also write over files that were edited"},
+    {.name = "force", .doc = "also overwrite files that were edited"},
     {0}};
 
 static struct {
@@ -52,7 +52,7 @@ static const char *name_of(const char *instrument, const char *verb)
     return name;
 }
 
-/* What the context sees to, and what the verb says it heeds itself. */
+/* Flags that the context handles, and those that the verb handles itself. */
 static const char *verb_globals(const fth_verb *verb)
 {
     char *text = built.text + built.used;
@@ -170,9 +170,9 @@ static void add_stage(const fth_instrument *in, const fth_stage *stage, const ch
     const fth_verb *verb = verb_named(in, stage->name);
     cli_command c = {.args = "",
                      .brief = stage->brief,
-                     .doc = "Runs this stage of the job of one config in this process. Its "
-                            "inputs, and the results of the stages before it, have to be "
-                            "there; 'fathom run' sees to that.",
+                     .doc =
+                         "Runs this stage of the job of one config in this process. Its inputs, "
+                         "and the results of earlier stages, must exist; 'fathom run' makes them.",
                      .example = "",
                      .globals = globals,
                      .own = stage->keeps ? keeping_flags : stage_flags,
@@ -214,9 +214,9 @@ static void add_instrument(const fth_instrument *in)
         add(in, "plan",
             &(cli_command){
                 .args = "",
-                .brief = "show what every stage would take, and write nothing",
-                .doc = "Plans all stages of the jobs of a config within the memory allowed, "
-                       "from metadata alone. The exit code is 4 when one does not fit.",
+                .brief = "show the memory of every stage, and write nothing",
+                .doc = "Plans all stages of the jobs of a config within the memory budget, from "
+                       "metadata alone. The exit code is 4 when one does not fit.",
                 .example = "",
                 .globals =
                     "memory device-memory device plain-products threads seed json scratch log",

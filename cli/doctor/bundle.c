@@ -120,8 +120,7 @@ fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char
 {
     const fth_path_kind kind = fth_path_kind_of(path);
     if (kind != FTH_PATH_ABSENT && kind != FTH_PATH_FILE) /* a rename would take its place */
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "bundle %s: something is there that is no file",
-                        path);
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "bundle %s: exists and is not a regular file", path);
     fth_mem *mem = NULL;
     fth_file_stream *tar = NULL;
     FTH_TRY(fth_mem_create(&mem, NULL, err));
@@ -132,7 +131,7 @@ fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char
         fth_file_stream_abandon(tar);
     } else if (s == FTH_OK)
         s = fth_file_stream_commit(tar, err);
-    if (s == FTH_E_FILE_WRITE) fth_err_hint(err, "choose a folder with space that may be written");
+    if (s == FTH_E_FILE_WRITE) fth_err_hint(err, "choose a writable folder with free space");
     const fth_status end = fth_mem_destroy(mem, NULL);
     return s != FTH_OK ? s : end;
 }

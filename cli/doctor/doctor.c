@@ -340,7 +340,7 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     if (tested != FTH_OK) return tested;
     if (!r->storage.path || r->storage.there) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_OPEN, "%.200s: %s", r->storage.path, r->storage.why);
-    fth_err_hint(err, "check the path, and that you may read it");
+    fth_err_hint(err, "check the path and its permissions");
     return FTH_E_FILE_OPEN;
 }
 

@@ -88,7 +88,8 @@ static const char *init_remedy(int status)
     static const init_error known[] = {
         {34, "take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH"},
         {802, "start the fabric manager: systemctl start nvidia-fabricmanager"},
-        {803, "restart the machine: the driver was updated while its old half still runs"},
+        {803,
+         "restart the machine: the driver was updated, but the old kernel module is still loaded"},
         {804, "take the libraries of cuda-compat out of LD_LIBRARY_PATH, or update the driver"},
         {999, "load the module for memory as root: modprobe nvidia_uvm; else restart the machine"},
     };
@@ -132,10 +133,9 @@ static void judge_no_card(doctor_report *r)
     for (int i = 0; i < r->gpus.n; i++) {
         if (!without_instance(&r->gpus.gpu[i])) continue;
         doctor_add(r, "cuda",
-                   "make an instance (nvidia-smi mig -cgi 0 -C), or end the cutting (nvidia-smi "
+                   "create an instance (nvidia-smi mig -cgi 0 -C), or disable MIG (nvidia-smi "
                    "-mig 0)",
-                   "The card %s is to be used in instances (MIG), and has none.",
-                   r->gpus.gpu[i].name);
+                   "GPU %s is in MIG mode and has no instances.", r->gpus.gpu[i].name);
         return;
     }
     doctor_add(r, "cuda",
@@ -219,7 +219,7 @@ static void judge_card(doctor_report *r, int i, const char *about)
                    i, name, capability / 10, capability % 10, needed / 10, needed % 10);
     if (r->api.card[i].mode == FTH_GPU_PROHIBITED)
         doctor_add(r, about, "lift the mode as root: nvidia-smi -c DEFAULT",
-                   "GPU %d (%s) is closed to computations (mode 'prohibited').", i, name);
+                   "GPU %d (%s) does not allow computations (mode 'prohibited').", i, name);
     else if (is_exclusive(r->api.card[i].mode) && n_others(r, g) <= 0)
         doctor_add(r, "gpu", "nothing to do for one job; for several: nvidia-smi -c DEFAULT",
                    "GPU %d (%s) takes one process at a time (exclusive mode).", i, name);
@@ -239,11 +239,11 @@ static void judge_cards(doctor_report *r)
     const int asked = r->asked && strncmp(r->asked, "cuda:", 5) == 0 ? atoi(r->asked + 5) : 0;
     if (asked >= r->api.n)
         doctor_add(r, "cuda", "ask for one of them, or for 'cuda'",
-                   "cuda:%d was asked for, and %d card%s can be seen, counted from 0.", asked,
+                   "cuda:%d was requested, and %d card%s can be seen, counted from 0.", asked,
                    r->api.n, r->api.n == 1 ? "" : "s");
     if (r->gpus.n == 0)
         doctor_add(r, "gpu", "install the driver's library libnvidia-ml.so.1 of the same version",
-                   "Load and free memory of the cards are not known: %s.", r->gpus.why);
+                   "Load and free memory of the cards are unknown: %s.", r->gpus.why);
 }
 
 void doctor_judge_cuda(doctor_report *r, const char *refusal)

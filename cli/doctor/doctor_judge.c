@@ -28,10 +28,11 @@ static void judge_cpu(doctor_report *r)
         doctor_add(r, "cores", "nothing to do; a machine with more cores is faster",
                    "The machine has one core, so there is one worker.");
     if (r->cores_quota > 0 && r->cores_quota < r->cores_usable - 0.01)
-        doctor_add(
-            r, "cores", "run with as many --threads as the cgroup gives cores, or raise its limit",
-            "The cgroup gives the time of %.3g cores while %d may be used: workers wait in turn.",
-            r->cores_quota, r->cores_usable);
+        doctor_add(r, "cores",
+                   "run with as many --threads as the cgroup allows cores, or raise its limit",
+                   "The cgroup allows the time of %.3g cores while %d may be used: workers will be "
+                   "throttled.",
+                   r->cores_quota, r->cores_usable);
 }
 
 static void judge_memory(doctor_report *r)
@@ -82,8 +83,8 @@ static void judge_disk(doctor_report *r)
 {
     char a[32];
     if (!r->scratch_known)
-        doctor_add(r, "scratch", "make it, or choose another folder with --scratch",
-                   "The scratch folder %s is not there.", r->scratch);
+        doctor_add(r, "scratch", "create it, or choose another folder with --scratch",
+                   "The scratch folder %s does not exist.", r->scratch);
     else if (r->scratch_free < 1024 * mib)
         doctor_add(r, "scratch", "free some space, or choose another folder with --scratch",
                    "The scratch folder %s has only %s left.", r->scratch,

@@ -98,7 +98,7 @@ bool doctor_look_storage(void *user, const char *path, doctor_storage *out)
     }
     if (S_ISDIR(st.st_mode)) {
         if (!look_folder(path, out->file, sizeof out->file, &out->open_s))
-            snprintf(out->why, sizeof out->why, "no file that can be read is in it");
+            snprintf(out->why, sizeof out->why, "it contains no readable file");
     } else if (S_ISREG(st.st_mode)) {
         snprintf(out->file, sizeof out->file, "%s", path);
         out->open_s = open_seconds(path, &size);
@@ -122,7 +122,7 @@ void doctor_judge_storage(doctor_report *r)
     char a[32];
     if (!s->path) return;
     if (!s->there) {
-        doctor_add(r, "storage", "check the path, and that you may read it", "%.200s: %s.", s->path,
+        doctor_add(r, "storage", "check the path and its permissions", "%.200s: %s.", s->path,
                    s->why);
         r->fault[r->n_faults - 1].stops = true;
         return;
@@ -132,7 +132,7 @@ void doctor_judge_storage(doctor_report *r)
                    "%.200s is on a network file system (%s).", s->path, s->system);
     const double best = s->read_rate > s->direct_rate ? s->read_rate : s->direct_rate;
     if (best > 0 && best < 100e6)
-        doctor_add(r, "storage", "copy the data to a faster disk; runs will wait for this one",
+        doctor_add(r, "storage", "copy the data to a faster disk: runs will wait for this one",
                    "Reading at %.200s is slow: %.3g MB/s.", s->path, best / 1e6);
     if (s->open_s > 5e-3)
         doctor_add(r, "storage", "keep data in few large files rather than in many small ones",

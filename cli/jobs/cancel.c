@@ -19,7 +19,7 @@ fth_status cli_run_cancel(const cli_call *call, fth_err *err)
         const fth_task *task = fth_view_find(view, call->arg[0], err);
         s = task ? fth_task_cancel(mem, task, err) : FTH_E_NO_JOB;
         if (s == FTH_OK && !cli_get(call, "quiet"))
-            fprintf(call->out, "asked the runner to end %s/%s\n", task->job, task->stage);
+            fprintf(call->out, "asked the runner to stop %s/%s\n", task->job, task->stage);
     }
     fth_view_destroy(view);
     fth_mem_destroy(mem, NULL);

@@ -1,4 +1,4 @@
-/* clean.c - `fathom clean`: lists what would go, asks, and removes it. */
+/* clean.c - `fathom clean`: lists what would be removed, asks, and removes it. */
 #include "ledgers.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static fth_status may_remove(const cli_call *call, const list *l, bool *go, fth_
         *go = agrees(call->out);
         return FTH_OK;
     }
-    if (!cli_get(call, "all")) return FTH_OK; /* nothing that anybody could miss */
+    if (!cli_get(call, "all")) return FTH_OK; /* no results among them */
     FTH_FAIL(err, FTH_E_COMMAND,
              "--all would remove %lld files with results, and there is no terminal to confirm on",
              (long long)l->files);

@@ -1,4 +1,4 @@
-/* ledgers.h - the commands that read ledgers: status, logs, clean; and how they wait. */
+/* ledgers.h - the commands that read ledgers: status, logs, clean; and waiting. */
 #ifndef FATHOM_CLI_LEDGERS_H
 #define FATHOM_CLI_LEDGERS_H
 
@@ -13,8 +13,8 @@ fth_status cli_small_mem(fth_mem **out, fth_err *err);
 /* From now on SIGINT and SIGTERM only make cli_end_asked true. */
 void cli_catch_end(void);
 bool cli_end_asked(void);
-/* Wait, at most until the end is asked for. */
+/* Wait, at most until the command is interrupted. */
 void cli_nap(double seconds);
-double cli_seconds(void); /* of a clock that only goes forward */
+double cli_seconds(void); /* of a monotonic clock */
 
 #endif

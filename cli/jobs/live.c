@@ -1,4 +1,4 @@
-/* live.c - what a person sees while jobs run: a table that stays in its place on a terminal, one
+/* live.c - the display while jobs run: a table that stays in its place on a terminal, one
  * line for every change otherwise, one JSON object at the end for programs. */
 #include "runs.h"
 

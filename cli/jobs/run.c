@@ -27,7 +27,7 @@ static void on_pause(int number)
     asked_to_pause = 1;
 }
 
-/* What the caller had ignored stays so: that is how nohup works. */
+/* Signals that the caller ignores stay ignored: nohup relies on it. */
 static void catch_signals(void)
 {
     static const struct {
@@ -146,7 +146,7 @@ static fth_status check_given(const char *path, fth_err *err)
         why = strerror(errno);
     if (!why) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s cannot be written: %s", path, why);
-    fth_err_hint(err, "name a file in a folder that is there and may be written");
+    fth_err_hint(err, "name a file in an existing folder that is writable");
     return FTH_E_FILE_WRITE;
 }
 
@@ -247,9 +247,7 @@ static const char *pick(const failed *f, const char *path)
             return gone && job->general_path ? job->general_path : path;
     if (gone)
         fth_log_line(&log, FTH_LOG_WARN,
-                     "%s: its job failed, and the config is not there any more; "
-                     "it is left out",
-                     path);
+                     "%s: the config of this failed job no longer exists; skipped", path);
     return NULL;
 }
 

@@ -94,7 +94,7 @@ fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *s
             return FTH_FAIL(err, FTH_E_COMMAND, "too many names of stages");
     }
     if (!getcwd(j->cwd, sizeof j->cwd))
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory has no name any more");
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory no longer exists");
     fth_mem_options opt;
     fth_mem_options_default(&opt);
     FTH_TRY(fth_mem_create(&j->mem, &opt, err));

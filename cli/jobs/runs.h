@@ -1,4 +1,4 @@
-/* runs.h - what the commands over many jobs share: finding them, and the machine they run on. */
+/* runs.h - shared by commands over many jobs: finding them, and the machine they run on. */
 #ifndef FATHOM_CLI_RUNS_H
 #define FATHOM_CLI_RUNS_H
 

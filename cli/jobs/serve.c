@@ -33,6 +33,8 @@ typedef struct server {
     fth_err err;        /* why there is no view */
 } server;
 
+/* Connections in all and from one address, so that one cannot take them all; seconds without a
+ * byte. */
 enum { CONNECTIONS = 128, PER_ADDRESS = 32, SILENT_S = 30 };
 
 /* ---- answers ---- */
@@ -164,7 +166,7 @@ static enum MHD_Result send_file(server *s, struct MHD_Connection *c, bool log)
                   log ? "text/plain; charset=utf-8" : serve_type(path), n);
 }
 
-/* ---- who asks ---- */
+/* ---- access control ---- */
 
 static bool has_token(const server *s, struct MHD_Connection *c)
 {
@@ -194,7 +196,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *
     server *s = user;
     (void)version, (void)upload, (void)upload_bytes;
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return say(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only shows\n");
+        return say(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "this server is read-only\n");
     if (!*request) { /* only its head has been read */
         *request = s;
         return MHD_YES;
@@ -300,7 +302,7 @@ static fth_status make_token(char token[33], fth_err *err)
 {
     unsigned char bytes[16];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return FTH_FAIL(err, FTH_E_STATE, "the system gives no random bytes for a token");
+        return FTH_FAIL(err, FTH_E_STATE, "the system returned no random bytes for a token");
     for (int i = 0; i < 16; i++) snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     return FTH_OK;
 }

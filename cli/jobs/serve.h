@@ -14,10 +14,10 @@
 
 /* ---- serve_rules.c ---- */
 
-/* Whether two texts are equal, in a time that does not tell where they differ. */
+/* Whether two texts are equal, in constant time. */
 bool serve_same(const char *given, const char *secret);
-/* Whether the Host of a request is a name of this machine for itself (localhost, 127.x.y.z, ::1): a
- * page of somebody else whose name was made to lead here is refused. */
+/* Whether the Host of a request is a name of this machine for itself (localhost, 127.x.y.z, ::1):
+ * protects against DNS rebinding. */
 bool serve_host_is_local(const char *host);
 /* "bytes=10-19", "bytes=10-", "bytes=-5" of a file. 0: all of it (no range, several, or none that
  * makes sense), 206: `from` and `n` are set, 416: there is no such part. */

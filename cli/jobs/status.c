@@ -69,7 +69,7 @@ static fth_status show_once(const cli_call *call, const fth_view *view, fth_err 
     int height = 0;
     if (cli_get(call, "json")) return fth_view_print_json(view, call->out, err);
     if (view->n_tasks == 0) {
-        FTH_FAIL(err, FTH_E_NO_JOB, "there are no jobs in %s and below", view->root);
+        FTH_FAIL(err, FTH_E_NO_JOB, "no jobs in %s and below", view->root);
         fth_err_hint(err, "give the output_dir of a run, or a folder above it");
         return FTH_E_NO_JOB;
     }
@@ -159,7 +159,7 @@ fth_status cli_run_status(const cli_call *call, fth_err *err)
     watcher w = {.call = call, .dir = folder(call)};
     fth_view *view = NULL;
     if (cli_get(call, "watch") && cli_get(call, "json"))
-        return FTH_FAIL(err, FTH_E_COMMAND, "--watch and --json do not go together");
+        return FTH_FAIL(err, FTH_E_COMMAND, "--watch and --json exclude each other");
     FTH_TRY(cli_small_mem(&w.mem, err));
     fth_status s = FTH_OK;
     if (cli_get(call, "watch")) {

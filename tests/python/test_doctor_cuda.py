@@ -105,7 +105,7 @@ class Faults(unittest.TestCase):
                    about="gpu")
 
     def test_instances(self):
-        self.fault("to be used in instances (MIG), and has none", "nvidia-smi mig",
+        self.fault("is in MIG mode and has no instances", "nvidia-smi mig",
                    "init=100 mig=1")
         _, page, _ = doctor("mig=1 instances=2")
         self.assertFalse(any("MIG" in f["text"] for f in page["faults"]))

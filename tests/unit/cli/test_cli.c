@@ -55,7 +55,7 @@ TEST(budgets_reach_the_engine)
     EQ_U64(opt.device_memory_bytes, UINT64_C(3) << 29);
     OKE(parse(&call, "bragg plan -c a.yaml --device-memory 50%", &err), &err);
     IS(cli_context_options(&call, 0, &opt, &err), FTH_E_USAGE);
-    HAS(err.text, "a share of a device is not known yet");
+    HAS(err.text, "a percentage is not supported for a device");
     HAS(err.hint, "1.5G");
 }
 
@@ -179,7 +179,7 @@ TEST(mistakes_are_named_with_the_nearest_name)
         {"doctor --zzzzzzz", "does not take --zzzzzzz", "'fathom help doctor' lists"},
         {"version --seed 3", "'fathom version' does not take --seed", "'fathom help version'"},
         {"--seed 3 version", "'fathom version' does not take --seed", "'fathom help version'"},
-        {"--ops doctor", "--ops is not a flag that can stand before", "behind the command"},
+        {"--ops doctor", "--ops is not a flag that can stand before", "after the command"},
         {"--josn doctor", "--josn is not a flag that can stand before", "did you mean --json?"},
         {"doctor --threads", "--threads has no value", "--threads=N"},
         {"doctor --threads two", "takes a whole number", "--threads=N"},
