@@ -92,7 +92,7 @@ class Faults(unittest.TestCase):
         page = self.fault("GPU 0 (Fake Card) has compute capability 7.5", "newer card",
                           "capability=75")
         self.assertEqual(page["cuda"]["cards"][0]["capability"], 7.5)
-        self.fault("GPU 0 (Fake Card) is closed to computations", "-c DEFAULT", "mode=2")
+        self.fault("GPU 0 (Fake Card) does not allow computations", "-c DEFAULT", "mode=2")
         self.fault("takes one process at a time", "-c DEFAULT", "mode=3", about="gpu")
         self.fault("exclusive mode) and held by 1 other process: pid 1000000 with 1.00 GiB",
                    "wait for it", "mode=3 processes=1")
@@ -186,7 +186,7 @@ class Faults(unittest.TestCase):
     def test_a_card_beyond_the_last(self):
         code, page, _ = doctor("cards=2", "--device=cuda:2")
         self.assertEqual(code, 5)
-        self.assertTrue(any("cuda:2 was asked for, and 2 cards" in f["text"]
+        self.assertTrue(any("cuda:2 was requested, and 2 cards" in f["text"]
                             for f in page["faults"]))
 
     def test_for_people(self):

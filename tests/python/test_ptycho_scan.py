@@ -162,7 +162,7 @@ class Scans(unittest.TestCase):
         self.assertIn("nphotons", info(path, "--nphotons", "1e5")["warnings"][0])
         self.assertIn("nphotons is 100000", run("info", path, "--nphotons", "1e5", "--strict", "true", code=3))
         got = info(self.save(Mask=np.ones((16, 16), bool), notes=np.zeros(3)))
-        self.assertEqual(got["warnings"], ["'Mask' is not read: is it meant as 'mask'?"])
+        self.assertEqual(got["warnings"], ["'Mask' is ignored: did you mean 'mask'?"])
         diff = d["diff3d"].copy()
         diff[4] = 0
         path = self.save(diff3d=diff)
@@ -269,7 +269,7 @@ class Scans(unittest.TestCase):
         got = info(path, "--crop", "12", "--probe_guess", "default", "--data.kind", "counts")
         np.testing.assert_allclose(got["x"], [0.75 * d["xcoords"].min(), 0.75 * d["xcoords"].max()])
         self.assertEqual(got["object"], [])
-        self.assertRegex(" ".join(got["warnings"]), "1.33.* times as large.*has other pixels")
+        self.assertRegex(" ".join(got["warnings"]), "1.33.* times as large.*its pixels differ")
         got = info(path, "--bin", "2", "--probe_guess", "default", "--data.kind", "counts")
         np.testing.assert_allclose(got["x"], [d["xcoords"].min(), d["xcoords"].max()])
         self.assertEqual((got["object"], got["warnings"]), ([60, 62], []))
@@ -699,7 +699,7 @@ class Scans(unittest.TestCase):
         hot = ok["diff3d"].copy()
         hot[7, 3, 4] = 1e4
         counts = np.round(20 * ok["diff3d"]).astype("f4")
-        cases = [({}, None), ({"diff3d": counts}, "every amplitude of 'diff3d' is a whole number.*--data.kind counts"),
+        cases = [({}, None), ({"diff3d": counts}, "every amplitude of 'diff3d' is an integer.*--data.kind counts"),
                  ({"diff3d": shifted(ok["diff3d"])}, "in the corners of the patterns"),
                  ({"probeGuess": shifted(ok["probeGuess"])}, "the probe's light is in the corners"),
                  ({"diff3d": hot}, "pattern 7 has .* times the light of the others"),

@@ -79,7 +79,7 @@ class Training(Case):
         at = self.FLAGS.index("--nphotons")
         flags = [*self.FLAGS[:at], *self.FLAGS[at + 2:], "--nepochs", 1]
         del flags[flags.index("--nepochs"):flags.index("--nepochs") + 2]
-        self.assertIn("nphotons is 100000, as '_metadata' says",
+        self.assertIn("nphotons is 100000, from '_metadata'",
                       self.fathom("train", self.scan, "--out", self.dir / "file", *flags))
         self.assertEqual(self.bytes_of("given"), self.bytes_of("file"))
         run = json.loads(self.bytes_of("file", "run.json"))
@@ -302,7 +302,7 @@ class Training(Case):
 
     def test_what_is_no_number_ends_with_the_last_good_model(self):
         said = self.train("a", "--learning_rate", 10, "--optimizer", "sgd", "--nepochs", 40, code=7)
-        self.assertIn("no number", said)
+        self.assertIn("is not finite", said)
         self.fathom("infer", self.dir / "a" / "model.safetensors", self.scan, "--out", self.dir / "i")
 
     def test_refusals(self):

@@ -466,7 +466,7 @@ class Failures(Case):
         mended = ["--failed", "--set", "drill.stage=none"]
         out, err = self.run_all(*words, "-c", a, *mended)
         self.assertIn("1 completed", out)
-        self.assertIn(f"{b}: its job failed, and the config is not there any more", err)
+        self.assertIn(f"{b}: the config of this failed job no longer exists", err)
         self.assertFalse(os.path.exists(self.out("c", ".fathom", "survey.json")))
         out, _ = self.run_all(*words, "-c", self.configs, *mended)
         self.assertIn("1 completed", out)

@@ -154,12 +154,12 @@ class Look(unittest.TestCase):
             self.assertNotEqual(a, b)
         done = call("splat", "render", "toy/truth.ply", "-d", "clean", "-o", "wrong", "--masks", "masks", cwd=self.dir)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("--masks is about targets, which only --gradients has", done.stderr)
+        self.assertIn("--masks applies to targets, which only --gradients has", done.stderr)
 
     def mistakes(self):
         (self.dir / "clean/empty").mkdir()
         for name, text in (("nowhere", "clean/nowhere: expected a folder of masks for 8 views"),
-                           ("empty", "clean/empty: expected masks named like the images, as view_0000 or view_0000.png")):
+                           ("empty", "clean/empty: expected masks named after the images, as view_0000 or view_0000.png")):
             done = self.train("clean", "wrong", "--masks", name, code=3)
             self.assertIn(text, done.stderr)
         done = self.train("clean", "wrong", "--masks", "/nowhere/masks", code=3)

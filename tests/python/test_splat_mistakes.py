@@ -164,7 +164,7 @@ class Mistakes(unittest.TestCase):
             done = self.refused(2, *again, says=says)
             self.assertNotRegex(done.stderr, "[0-9a-f]{12}")  # no hashes
         told = self.said("train", "-d", "other", "-o", "elsewhere", "-i", 22, "--resume", f"short/{CHECKPOINT}", "--seed", 3)
-        self.assertIn("going on with other settings: seed was 0, is 3; iterations was 20, is 22", told)
+        self.assertIn("continuing with other settings: seed was 0, is 3; iterations was 20, is 22", told)
         self.assertIn(f"warning: this is not the capture of short/{CHECKPOINT}: it has 3 views, had 4", told)
 
     def test_parts_that_a_resumed_training_would_drop(self):
@@ -430,7 +430,7 @@ class Mistakes(unittest.TestCase):
         black, white = ((self.dir / name).read_bytes() for name in ("black.png", "white.png"))
         (masks / "mask_0.png").write_bytes(white)
         for words in (train, ["eval", "toy/truth.ply", "-d", "masked", "-o", "x"]):
-            self.refused(3, *words, says=["masked/masks: expected masks named like the images", "view_0000 or view_0000.png",
+            self.refused(3, *words, says=["masked/masks: expected masks named after the images", "view_0000 or view_0000.png",
                                           "found mask_0.png", "--masks none"])
         (masks / "mask_0.png").unlink()
         for name in images:
@@ -440,16 +440,16 @@ class Mistakes(unittest.TestCase):
         self.refused(3, *train, says=["2 of 4 cannot: view_0001.png, view_0002.png", "the first: masked/masks/view_0001.png"])
         for name in images:
             (masks / name).write_bytes(black)
-        self.refused(3, *train, says=["4 of 4 views left out whole: masked/masks/view_0000.png, masked/masks/view_0001.png",
+        self.refused(3, *train, says=["4 of 4 views fully masked: masked/masks/view_0000.png, masked/masks/view_0001.png",
                                       "inverted?"])
         self.no_results("x")
         (masks / images[3]).write_bytes(white)
         train[4] = "covered"
         told = self.said(*train).splitlines()
         for v in range(4):
-            line = f"warning: nothing of view '{images[v]}' is trained on: masked/masks/{images[v]} leaves no pixel"
+            line = f"warning: view '{images[v]}' is not trained on: masked/masks/{images[v]} leaves no pixel"
             self.assertEqual(told.count(line), v < 3)
-        self.refused(3, *train, "--fresh", "--eval", "--test-every", 2, says="2 of 2 views left out whole")
+        self.refused(3, *train, "--fresh", "--eval", "--test-every", 2, says="2 of 2 views fully masked")
 
     def test_sizes_of_captures(self):
         def turn(root):

@@ -496,7 +496,7 @@ TEST(no_card_is_seen)
     cuda_fault(&m, "there is no card 'none'", "nvidia-smi -L");
     m.visible = "0";
     m.gpus.gpu[1].mig = 1;
-    cuda_fault(&m, "A Card is to be used in instances (MIG), and has none", "nvidia-smi mig");
+    cuda_fault(&m, "A Card is in MIG mode and has no instances", "nvidia-smi mig");
     m.gpus.gpu[1].mig_instances = 1;
     cuda_fault(&m, "no card can be reached", "--gpus");
 }
@@ -581,7 +581,7 @@ TEST(faults_of_the_backend)
     fth_err err = {0};
     IS(examine(&m, "--device=cuda:2", &err), FTH_E_DEVICE);
     EQ_I64(report.n_faults, 2);
-    HAS(report.fault[0].text, "cuda:2 was asked for, and 2 cards can be seen");
+    HAS(report.fault[0].text, "cuda:2 was requested, and 2 cards can be seen");
 }
 
 TEST(a_self_test_that_differs_is_our_bug)

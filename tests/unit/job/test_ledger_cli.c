@@ -188,7 +188,7 @@ TEST(logs_show_the_last_run)
     EQ_STR(text, "new 1\nnew 2\nnew 3\n");
     says("fathom logs", 2, "name of a job");
     says("fathom logs a_svpg", 2, "a_svgp");
-    says("fathom logs svgp/figures", 2, "has written no log: it is pending");
+    says("fathom logs svgp/figures", 2, "has no log: it is pending");
     says("fathom logs a_svgp --lines x", 2, "x");
     says("fathom logs a_pnmf --all", 3, "cannot be opened");
     says(": > out/a/logs/svgp.log && fathom logs a_svgp", 3, "it was truncated");
