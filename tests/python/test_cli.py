@@ -176,7 +176,7 @@ class Doctor(unittest.TestCase):
     def test_a_scratch_folder_that_is_not_there(self):
         code, out, _ = run("doctor", "--scratch", "/no/such/folder")
         self.assertEqual(code, 0)
-        self.assertIn("The scratch folder /no/such/folder is not there.", out)
+        self.assertIn("The scratch folder /no/such/folder does not exist.", out)
 
     def test_a_path(self):
         with tempfile.TemporaryDirectory() as folder:

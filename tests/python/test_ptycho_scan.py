@@ -178,7 +178,7 @@ class Scans(unittest.TestCase):
             self.assertNotIn("pixels have", run("check", self.save(diff3d=diff, mask=mask)))
         for dtype in ("f4", "f8"):
             path = self.save(diff3d=(np.round(d["diff3d"]) + 0.3).astype(dtype))
-            self.assertIn("no whole numbers", run("check", path, "--data.kind", "counts"))
+            self.assertIn("not integers", run("check", path, "--data.kind", "counts"))
         square = arrays(M=16)
         got = info(self.save(**square))
         self.assertIn("using the first as the scan", got["warnings"][0])

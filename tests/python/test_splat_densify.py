@@ -109,7 +109,7 @@ class Densify(unittest.TestCase):
                 (2, "--set: expected a key of the strategies and a value, found 'rate=1'", ["--set", "rate=1"]),
                 (2, "--set prune_opacity: expected 0 to 0.5, found '2'", ["--set", "prune_opacity=2"]),
                 (2, "--strategy: expected default or mcmc, found 'adc'", ["--strategy", "adc"]),
-                (2, "--stats: MCMC has no use for it", ["--strategy", "mcmc", "--stats", "stats.npy"])):
+                (2, "--stats has no effect with MCMC", ["--strategy", "mcmc", "--stats", "stats.npy"])):
             done = self.refine(*words)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(part, done.stderr)

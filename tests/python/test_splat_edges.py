@@ -230,7 +230,7 @@ class Edges(unittest.TestCase):
                 done[len(plan)] = words
                 refused = call(*words, "1M", cwd=self.dir)
                 self.assertEqual(refused.returncode, 4, refused.stderr)
-                named.add(int(re.search(r"would fit: --memory (\d+)", refused.stderr)[1]))
+                named.add(int(re.search(r"use --memory (\d+)", refused.stderr)[1]))
             self.assertEqual(len(named), 1, more)
             least = named.pop()
             for words in done.values():

@@ -288,13 +288,13 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(warned("--grad-threshold", 1e-3, "--sog-iterations", 1, "--lambda-alpha", 1, "--alpha", "mask"), [
             "--lambda-alpha has no effect without --alpha background", "--sog-iterations has no effect without --sog",
             "--grad-threshold has no effect without --strategy default",
-            "--alpha mask has no effect, as no image has alpha"])
+            "--alpha mask has no effect: no image has alpha"])
         self.assertEqual(warned("--export", "sog", "--sog-iterations", 1, "--pose-lr", 1e-5, "--stop-refine", 15000), [])
         self.assertEqual(warned("--init-ply", "toy/truth.ply", "--init-num-pts", 5, "--sh-degree", 3), [
-            "--init-num-pts has no effect with --init-ply", "sh_degree is 3, but toy/truth.ply is of degree 1, which stays"])
+            "--init-num-pts has no effect with --init-ply", "sh_degree 3 has no effect: toy/truth.ply has degree 1"])
         self.assertEqual(warned("-c", "idle/training_config.json"), ["--init-num-pts has no effect with --init-ply"])
         self.assertEqual(warned("--eval", "--test-every", 2), [
-            "no test view is evaluated, as eval_steps has none up to iteration 2: give --eval-steps 2"])
+            "no test view will be evaluated: eval_steps has no step up to iteration 2: give --eval-steps 2"])
         self.assertEqual(warned("--eval", "--test-every", 2, "--eval-steps", 2), [])
 
     def test_configs(self):
@@ -538,7 +538,7 @@ class Mistakes(unittest.TestCase):
     def test_flags_of_verbs(self):
         for words, text in ((["eval", "-o", "x", "-r", 3], "expected auto, 1, 2, 4 or 8, found '3'"),
                             (["render", "-o", "x", "--bg", "2,0,0"], "--bg: expected r,g,b from 0 to 1"),
-                            (["render", "--video", "x.mp4"], "ends with .avi, found 'x.mp4'"),
+                            (["render", "--video", "x.mp4"], "the extension .avi, found 'x.mp4'"),
                             (["render", "--video", "x.avi", "--render-mode", "D"], "RGB_D")):
             self.refused(2, words[0], "toy/truth.ply", "-d", "toy", *words[1:], says=text)
         told = self.said("render", "toy/truth.ply", "-d", "toy", "-o", "idle_flags", "--fps", 9, "--test-every", 2)

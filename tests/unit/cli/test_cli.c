@@ -160,7 +160,7 @@ TEST(paths_may_begin_at_home)
     OKE(parse(&call, "report ${HOME/out", &err), &err); /* begins no variable */
     EQ_STR(call.arg[0], "${HOME/out");
     IS(parse(&call, "report ~bob/out", &err), FTH_E_COMMAND);
-    HAS(err.text, "home of somebody else");
+    HAS(err.text, "home folder of another user");
     IS(parse(&call, "report --output $NOWHERE/x", &err), FTH_E_COMMAND);
     HAS(err.text, "--output '$NOWHERE/x' begins with a variable that is not set");
     HAS(err.hint, "./$NOWHERE/x");

@@ -327,7 +327,7 @@ TEST(faults_of_the_scratch_folder)
     machine m = healthy;
     m.folder = false;
     m.tmpdir = "/far/away";
-    one_fault(&m, "scratch", "The scratch folder /far/away is not there", "--scratch");
+    one_fault(&m, "scratch", "The scratch folder /far/away does not exist", "--scratch");
     m = healthy;
     m.space = 10 << 20;
     one_fault(&m, "scratch", "/tmp has only 10.00 MiB left", "free some space");
@@ -531,7 +531,7 @@ TEST(faults_of_each_card)
                 "newer card");
     m = healthy;
     m.api.card[0].mode = FTH_GPU_PROHIBITED;
-    card_notice(&m, "GPU 0 (A Card) is closed to computations", "nvidia-smi -c DEFAULT");
+    card_notice(&m, "GPU 0 (A Card) does not allow computations", "nvidia-smi -c DEFAULT");
     m = healthy;
     m.api.card[0].mode = FTH_GPU_ONE_PROCESS;
     card_notice(&m, "GPU 0 (A Card) takes one process at a time", "nvidia-smi -c DEFAULT");
@@ -540,7 +540,7 @@ TEST(faults_of_each_card)
     card_notice(&m, "GPU 0 (A Card) has only 600.00 MiB of its 80.00 GiB free", "another card");
     m = healthy;
     m.gpus = (fth_gpus){.why = "libnvidia-ml.so.1 cannot be opened"};
-    card_notice(&m, "are not known: libnvidia-ml.so.1 cannot be opened", "libnvidia-ml.so.1");
+    card_notice(&m, "are unknown: libnvidia-ml.so.1 cannot be opened", "libnvidia-ml.so.1");
 }
 
 TEST(cards_that_others_use)

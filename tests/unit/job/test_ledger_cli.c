@@ -72,7 +72,7 @@ TEST(status_shows_a_table_or_json)
     says("fathom status", 0, "a_svgp");
     says("fathom status out/a", 0, "failed");
     says("fathom status --json | python3 -m json.tool", 0, "\"train.pnmf\"");
-    says("fathom status --watch --json", 2, "do not go together");
+    says("fathom status --watch --json", 2, "exclude each other");
     says("mkdir empty && fathom status empty", 2, "no jobs in");
     says("fathom status empty --json | python3 -m json.tool", 0, "[]");
     says("fathom status nowhere", 3, "nowhere");
