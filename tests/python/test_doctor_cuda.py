@@ -111,7 +111,7 @@ class Faults(unittest.TestCase):
         self.assertFalse(any("MIG" in f["text"] for f in page["faults"]))
 
     def test_no_management_library(self):
-        self.fault("not known: the NVIDIA driver does not answer: Driver/library version mismatch",
+        self.fault("unknown: the NVIDIA driver does not answer: Driver/library version mismatch",
                    "libnvidia-ml.so.1", "nvml=18", about="gpu")
 
     def test_the_backend_is_missing(self):

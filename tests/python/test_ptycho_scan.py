@@ -235,8 +235,8 @@ class Scans(unittest.TestCase):
         self.assertEqual((info(path)["kind"], info(path)["kind_is_declared"]), ("counts", True))
         self.assertIn("data.kind is amplitude", run("info", path, "--data.kind", "amplitude", code=3))
         self.assertEqual(info(self.save(**text("legacy_v1", "normalized_amplitude")))["kind"], "amplitude")
-        self.assertIn("by half", run("info", self.save(**text("legacy_v1", None)), code=3))
-        self.assertIn("by half", run("info", self.save(**text(None, "count_intensity")), code=3))
+        self.assertIn("only half declared", run("info", self.save(**text("legacy_v1", None)), code=3))
+        self.assertIn("only half declared", run("info", self.save(**text(None, "count_intensity")), code=3))
         self.assertIn("'v9'", run("info", self.save(**text("v9", "count_intensity")), code=3))
 
     def test_masks_are_cut_and_binned_with_the_frames(self):

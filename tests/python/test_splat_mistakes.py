@@ -437,7 +437,7 @@ class Mistakes(unittest.TestCase):
             (masks / name).write_bytes(white)
         for v, name in enumerate(images[1:3]):  # heads are looked at before anything else
             (masks / name).write_bytes([b"no image", white[:20]][v])
-        self.refused(3, *train, says=["2 of 4 cannot: view_0001.png, view_0002.png", "the first: masked/masks/view_0001.png"])
+        self.refused(3, *train, says=["2 of 4 are not: view_0001.png, view_0002.png", "the first: masked/masks/view_0001.png"])
         for name in images:
             (masks / name).write_bytes(black)
         self.refused(3, *train, says=["4 of 4 views fully masked: masked/masks/view_0000.png, masked/masks/view_0001.png",
