@@ -1,5 +1,5 @@
-# test_abi.py - the structs and numbers of fathom.py against the headers, by a C compiler.
-# seconds: 5
+# test_abi.py - the structs and numbers of fathom.py against the headers, by a C compiler; each header alone.
+# seconds: 10
 #
 # One C program is made from what fathom.py declares: it prints the size of every struct, the
 # offset of every field and the value of every enumerator. Nothing is written down twice.
@@ -77,6 +77,48 @@ def ask_compiler():
                         exe], check=True)
         text = subprocess.run([exe], check=True, capture_output=True, text=True).stdout
     return {line.split()[0]: [int(n) for n in line.split()[1:]] for line in text.splitlines()}
+
+
+def compile_alone(compiler, standard, headers, *flags):
+    """The messages of a strict compiler about files that include one header each, and nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources = [os.path.join(folder, h + (".c" if standard == "c11" else ".cpp")) for h in headers]
+        for source, header in zip(sources, headers):
+            with open(source, "w") as f:
+                f.write(f"#include <fathom/{header}>\n")
+        done = subprocess.run([compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                               "-I", os.path.join(ROOT, "include"), *flags, *sources], capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+class Headers(unittest.TestCase):
+    """Each public header compiles by itself, as C11 and as C++17, without a warning."""
+    # Kernels of the CUDA backend are C++; vectors are an extension of C, and in C++ single numbers (level 0).
+    CUDA = {"cuda.h", "cuda_sort.h"}
+    VECTORS = {"vector.h", "vector_wide.h"}
+
+    def setUp(self):
+        self.headers = {h for h in os.listdir(os.path.join(ROOT, "include/fathom")) if h.endswith(".h")}
+        self.assertGreaterEqual(self.headers, self.CUDA | self.VECTORS)
+
+    def compiler(self, variable, name):
+        found = os.environ.get(variable) or shutil.which(name)
+        return found or self.skipTest(f"no {name}")
+
+    def test_c11(self):
+        cc = self.compiler("CC", "cc")
+        self.assertEqual(compile_alone(cc, "c11", sorted(self.headers - self.CUDA)), "")
+
+    def test_cxx17(self):
+        cxx = self.compiler("CXX", "c++")
+        self.assertEqual(compile_alone(cxx, "c++17", sorted(self.headers - self.CUDA - self.VECTORS)), "")
+        self.assertEqual(compile_alone(cxx, "c++17", ["vector.h"], "-DFTH_ISA_LEVEL=0"), "")
+        emulated = ("-Wno-unknown-pragmas", "-isystem", os.path.join(ROOT, "tests/emulate"))
+        self.assertEqual(compile_alone(cxx, "c++17", sorted(self.CUDA), *emulated), "")
+
+    def test_mistakes_are_found(self):
+        cc = self.compiler("CC", "cc")
+        self.assertIn("cuda.h", compile_alone(cc, "c11", ["cuda.h"], "-isystem", os.path.join(ROOT, "tests/emulate")))
 
 
 class Abi(unittest.TestCase):
