@@ -1,11 +1,11 @@
 /* fathom/base.h - status codes, error objects, call sites and logging.
  *
  * Every fallible function returns an fth_status and takes an fth_err as its
- * last argument, which the caller owns and may pass as NULL. The error is a
- * fixed-size struct: reporting that memory ran out needs no memory. The first
- * cause is kept; callers on the way up add context lines, never replace it.
+ * last argument; the caller owns it and may pass NULL. The error is a
+ * fixed-size struct: reporting that memory ran out needs no memory. It keeps
+ * the first cause; callers further up add context lines and never replace it.
  *
- * Threads: everything here may be called from any thread on distinct objects.
+ * Threads: any thread, as long as two threads do not share one fth_err.
  * Failure: nothing here aborts, exits or prints.
  */
 #ifndef FATHOM_BASE_H
@@ -42,7 +42,7 @@ FTH_BEGIN_DECLS
 #define FTH_VERSION_PATCH 0
 #define FTH_VERSION_TEXT "0.1.0"
 
-/* The version of the library that is running, e.g. "0.1.0". */
+/* The version of the running library, e.g. "0.1.0"; it may differ from FTH_VERSION_TEXT. */
 FTH_API const char *fth_version(void);
 
 typedef enum fth_status {
@@ -53,17 +53,17 @@ typedef enum fth_status {
     FTH_STATUS_COUNT
 } fth_status;
 
-/* Facts of one status, from errors.def. Unknown numbers give the row of INTERNAL. */
+/* What errors.def says about one status. An unknown number gives the row of INTERNAL. */
 typedef struct fth_status_info {
     const char *name;  /* "AXIS_SIZE" */
     const char *code;  /* "FTH-AXIS-002" */
     const char *brief; /* one line, the general case */
     const char *hint;  /* one line, what to do next */
-    int exit_code;     /* of the program when this is the cause */
+    int exit_code;     /* exit code of the program when this status is the cause */
 } fth_status_info;
 FTH_API const fth_status_info *fth_status_get_info(fth_status status);
 
-/* A place in somebody's source: the program's when builders record it. */
+/* A line of source code. Builders record the line of the program that called them. */
 typedef struct fth_site {
     const char *file;
     const char *func;
@@ -79,40 +79,40 @@ enum { FTH_ERR_TEXT = 1400, FTH_ERR_HINT = 400, FTH_ERR_FRAMES = 6, FTH_ERR_NOTE
 
 typedef struct fth_err_frame {
     fth_site site;
-    char note[FTH_ERR_NOTE]; /* what was being done there; may be empty */
+    char note[FTH_ERR_NOTE]; /* what the library was doing there; may be empty */
 } fth_err_frame;
 
 typedef struct fth_err {
     fth_status status;
-    int n_frames;            /* innermost first; outer ones beyond the limit are dropped */
-    fth_site origin;         /* line of the user's program, where one is known */
-    int64_t need;            /* FTH_E_CAPACITY: the length that there must be room for; else 0 */
-    char text[FTH_ERR_TEXT]; /* what was wanted and what was found */
+    int n_frames;            /* innermost first; frames beyond FTH_ERR_FRAMES are dropped */
+    fth_site origin;         /* line of the user's program; file is NULL if unknown */
+    int64_t need;            /* FTH_E_CAPACITY: the capacity required; else 0 */
+    char text[FTH_ERR_TEXT]; /* what was expected and what was found */
     char hint[FTH_ERR_HINT]; /* one thing to do next */
-    fth_err_frame frame[FTH_ERR_FRAMES]; /* where the library was */
+    fth_err_frame frame[FTH_ERR_FRAMES]; /* call stack inside the library */
 } fth_err;
 
-/* Make `err` hold no error. NULL is allowed. */
+/* Reset `err` to "no error". NULL is allowed. */
 FTH_API void fth_err_clear(fth_err *err);
 
-/* Write the error as the program shows it, several lines, always terminated.
- * Returns the length it would need, like snprintf. */
+/* Format the error as the program prints it, on several lines, always terminated.
+ * Returns the length required, like snprintf. */
 FTH_API size_t fth_err_format(const fth_err *err, char *text, size_t bytes);
 
-/* Record a failure: the text if `err` is still empty, a frame either way.
+/* Record a failure: set the text if `err` is still empty, and always add a frame.
  * Returns `status`, so that a caller can write `return FTH_FAIL(...)`. */
 FTH_API fth_status fth_err_set(fth_err *err, fth_site where, fth_status status, const char *fmt,
                                ...) FTH_PRINTF(4, 5);
-/* Add a context line to an error that is already there. Returns its status. */
+/* Add a frame with a context line to an existing error. Returns `status`. */
 FTH_API fth_status fth_err_note(fth_err *err, fth_site where, fth_status status, const char *fmt,
                                 ...) FTH_PRINTF(4, 5);
-/* Say what to do next; replaces the general hint of the status. */
+/* Set what to do next, in place of the status' general hint. */
 FTH_API void fth_err_hint(fth_err *err, const char *fmt, ...) FTH_PRINTF(2, 3);
-/* Name the line of the user's program that the error is about. */
+/* Set the line of the user's program that caused the error, unless one is set already. */
 FTH_API void fth_err_origin(fth_err *err, fth_site origin);
 
-/* FTH_E_CAPACITY: a length that only the data know is more than was planned for. The caller plans
- * again with room for err->need, and some more. */
+/* FTH_E_CAPACITY: a length that depends on the data exceeds the planned capacity. The caller plans
+ * again with a capacity of err->need plus a margin. */
 FTH_API fth_status fth_err_capacity(fth_err *err, fth_site where, int64_t need, const char *fmt,
                                     ...) FTH_PRINTF(4, 5);
 
@@ -129,11 +129,11 @@ FTH_API fth_status fth_err_capacity(fth_err *err, fth_site where, int64_t need, 
             return fth_err_note((err), FTH_HERE, fth_try_status_, __VA_ARGS__);                    \
     } while (0)
 
-/* xxh64, the one hash of files and results. */
+/* XXH64: the one hash used for files and results. */
 FTH_API uint64_t fth_hash_bytes(const void *data, size_t bytes, uint64_t seed);
 
 /* Log levels: ERROR the result is lost; WARN the user should know; INFO one
- * line per thing the user asked for; DEBUG for us. */
+ * line per action the user requested; DEBUG for developers of Fathom. */
 typedef enum fth_log_level {
     FTH_LOG_ERROR,
     FTH_LOG_WARN,
@@ -141,9 +141,10 @@ typedef enum fth_log_level {
     FTH_LOG_DEBUG
 } fth_log_level;
 typedef struct fth_log {
-    void (*write)(void *user, fth_log_level level, const char *line); /* NULL: silent */
+    /* Called from any thread with one line, without its line break. NULL: silent. */
+    void (*write)(void *user, fth_log_level level, const char *line);
     void *user;
-    fth_log_level level; /* lines above this level are not made */
+    fth_log_level level; /* more verbose lines are not formatted */
 } fth_log;
 FTH_API void fth_log_line(const fth_log *log, fth_log_level level, const char *fmt, ...)
     FTH_PRINTF(3, 4);

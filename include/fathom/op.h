@@ -1,13 +1,15 @@
-/* fathom/op.h - what an operation is. The engine's own and yours use this struct.
+/* fathom/op.h - the interface of an operation, for those of the engine and for your own.
  *
- * An operation says no in infer, and then cannot be wrong about shapes later.
- * It has no state of its own: what must survive from one piece of an axis to
+ * An operation rejects wrong shapes in infer, so its kernels need no checks.
+ * It has no state of its own: what must survive from one chunk of an axis to
  * the next lives in call->state, whose size the operation declares. Kernels
  * never allocate, never print, and see only tiles.
  *
  * A kernel must honour strides and origins of every tile, give the same bits
  * however the axes are cut (on the grid it declares), and write each element of
- * its output tiles. Adding an operation: docs/engine.md.
+ * its output tiles. How to add an operation: docs/engine.md.
+ *
+ * Threads: kernels of different chunks run at once on different threads.
  */
 #ifndef FATHOM_OP_H
 #define FATHOM_OP_H
@@ -31,9 +33,9 @@ typedef struct fth_desc {
     fth_dtype dtype;
     int n_axes;
     fth_axis_id axis[FTH_MAX_AXES]; /* layout order, innermost last */
-    int64_t size[FTH_MAX_AXES];     /* of the whole axis, whatever a tile covers */
+    int64_t size[FTH_MAX_AXES];     /* of the whole axis, even where a tile covers a part */
     fth_triangle triangle;
-    int row, col; /* positions of the axes the mark is about */
+    int row, col; /* positions of the axes of the triangular mark */
 } fth_desc;
 
 /* One operation in a graph, as its functions see it. The arrays have n_in and n_out elements;
@@ -45,90 +47,92 @@ struct fth_node {
     int n_in, n_out;
     fth_val *in_val, *out_val;
     fth_desc *in, *out;
-    const void *attr; /* copied from the builder; plain bytes, hashed into the plan's identity */
+    const void *attr; /* copied from the builder: plain bytes, part of the plan's hash */
     uint64_t attr_bytes;
 };
 
-/* How a piece of an input axis relates to pieces of the output. */
+/* How a chunk of an input axis relates to chunks of the output. */
 typedef enum fth_along {
     FTH_SAME,       /* output index = input index                                       */
-    FTH_ACCUMULATE, /* the axis is summed away; pieces arrive in order                   */
-    FTH_CARRY,      /* SAME, but pieces must come in order and call->state is carried    */
+    FTH_ACCUMULATE, /* the axis is reduced; chunks arrive in order                       */
+    FTH_CARRY,      /* SAME, but chunks come in order and carry call->state              */
     FTH_HALO,       /* output [a,b) needs input [a*mul/div - lo, b*mul/div + hi), clipped */
-    FTH_SPREAD,     /* rows to entries: an entry of the output needs the row that owns it  */
-    FTH_COLLECT,    /* entries to rows: a row of the output needs the entries it owns      */
+    FTH_SPREAD,     /* rows to entries: an output entry needs the row that owns it       */
+    FTH_COLLECT,    /* entries to rows: an output row needs the entries it owns          */
     FTH_WHOLE       /* every output element may need all of this axis                    */
 } fth_along;
 typedef struct fth_relation {
     fth_along along;
-    int out_dim;      /* position in out[0] of the axis that follows; -1 for ACCUMULATE and WHOLE */
+    int out_dim;      /* position in out[0] of the related axis; -1 for ACCUMULATE and WHOLE */
     int64_t mul, div; /* HALO only */
     int64_t lo, hi;   /* HALO only; may be negative (slices, concatenation) */
     const int64_t *row_ptr; /* SPREAD and COLLECT: row r owns [row_ptr[r], row_ptr[r+1]) */
     int64_t rows;
 } fth_relation;
 
-/* One invocation of a kernel on one piece of work. While planning, the same struct is passed
- * to scratch() and flops() with extents and origins filled in and every data pointer NULL. */
+/* One invocation of a kernel. During planning, scratch() and flops() get the same struct with
+ * extents and origins filled in and every data pointer NULL. */
 struct fth_call {
     const fth_node *node;
     fth_tile in[FTH_MAX_IN];
-    fth_tile out[FTH_MAX_OUT]; /* outputs nobody wants have data NULL and extents filled in */
-    fth_tile state; /* extents as out[0], the carried axis 1; strides count state(node) bytes */
-    void *scratch;  /* scratch(call) bytes, 64-byte aligned, contents undefined */
-    bool first;     /* this is the first piece of the accumulated or carried axis; it may be empty
-                       (the axis begins in a later one), and the state must be set all the same */
-    bool last;      /* this is the last piece */
-    int threads;    /* size of the team; 1 when team is NULL */
-    fth_team *team; /* workers, for operations with FTH_OP_TEAM; one of none for others or NULL */
+    fth_tile out[FTH_MAX_OUT]; /* unused outputs have data NULL, and extents filled in */
+    fth_tile
+        state; /* extents as out[0], the carried axis 1; strides in units of state(node) bytes */
+    void *scratch; /* scratch(call) bytes, 64-byte aligned, contents undefined */
+    bool first;    /* the first chunk of the accumulated or carried axis: initialise the state, even
+                      if the chunk is empty */
+    bool last;     /* the last chunk */
+    int threads;   /* size of the team; 1 if team is NULL */
+    fth_team *team; /* workers, for operations with FTH_OP_TEAM; else a team of one, or NULL */
     fth_err *err;
     /* On a device other than the CPU (fathom/backend.h); NULL otherwise. */
     fth_device *device;
-    void *stream;     /* work is queued here */
-    fth_fault *fault; /* complaints of FTH_OP_MAY_FAIL go there, in the device's memory */
+    void *stream;     /* queue work here */
+    fth_fault *fault; /* in device memory: where kernels with FTH_OP_MAY_FAIL report an error */
 };
 
 enum {
-    FTH_OP_CHEAP = 1u << 0,      /* recomputing costs less than keeping */
-    FTH_OP_FREE_AXES = 1u << 1,  /* output axes no input has may be made in pieces (random) */
-    FTH_OP_TEAM = 1u << 2,       /* the kernel spreads its own work over call->team */
+    FTH_OP_CHEAP = 1u << 0,      /* recomputing costs less than storing */
+    FTH_OP_FREE_AXES = 1u << 1,  /* output axes that no input has may be chunked (random) */
+    FTH_OP_TEAM = 1u << 2,       /* the kernel distributes its work over call->team */
     FTH_OP_MAY_FAIL = 1u << 3,   /* the kernel can return an error (not positive definite) */
     FTH_OP_ALIAS = 1u << 4,      /* out[0] is in[0] under other axis names: no bytes, no kernel */
-    FTH_OP_NO_SPLIT = 1u << 5,   /* never call with a piece of an output axis per worker */
-    FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may take the block of in[0]; << k for in[k], k < 12 */
+    FTH_OP_NO_SPLIT = 1u << 5,   /* do not divide output axes among workers */
+    FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may reuse the block of in[0]; << k for in[k], k < 12 */
 };
 
 struct fth_op {
     const char *name;
     const char *brief; /* one line for the generated documentation */
     uint32_t flags;
-    /* Fill node->n_out and node->out[]; refuse with both shapes and a hint. */
+    /* Fill node->n_out and node->out[]; reject with a message that has both shapes, and a hint. */
     fth_status (*infer)(fth_node *node, fth_err *err);
-    /* Axis `dim` of input `in`. NULL: WHOLE everywhere. */
+    /* The relation of axis `dim` of input `in` to the output. NULL: WHOLE everywhere. */
     void (*relation)(const fth_node *node, int in, int dim, fth_relation *out);
-    /* Pieces along this axis must start at multiples of the grid: `dim` of out[0], or with in >= 0
-     * the accumulated axis `dim` of that input. A power of two, a function of sizes only. NULL: 1.
+    /* Chunks along this axis must start at multiples of the grid: `dim` of out[0], or with in >= 0
+     * the accumulated axis `dim` of that input. A power of two that depends on sizes only. NULL: 1.
      */
     int64_t (*grid)(const fth_node *node, int in, int dim);
-    /* Bytes carried per element of out[0] (carried axis counted once). NULL: 0. */
+    /* Bytes of state per element of out[0], where the carried axis has one element. NULL: 0. */
     uint64_t (*state)(const fth_node *node);
-    /* Workspace of the reference kernel for one call, from its extents alone. NULL: 0. */
+    /* Workspace bytes of the reference kernel for one call, from its extents alone. NULL: 0. */
     uint64_t (*scratch)(const fth_call *call);
     double (*flops)(const fth_call *call); /* NULL: one per output element */
-    /* Append nodes: cotangents of the outputs (poison where nobody needs one) to cotangents of the
-     * inputs (leave untouched where the input has none). NULL: asking for it is an error. */
+    /* Append the nodes that compute the cotangents of the inputs (leave those without one
+     * untouched) from the cotangents of the outputs (poison where there is none). NULL: no gradient
+     * exists, and a request for one is an error. */
     fth_status (*vjp)(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err);
-    /* The input whose new value output `out` is; -1: of none. Both have the same dtype and axes,
-     * and a call reads what it needs of a row (an index of axes that are cut) of that input before
-     * it writes the row, and no other call needs it: so the output may lie where the input does,
-     * and a parameter that is assigned it needs no second block. NULL: no output is. */
+    /* The input that output `out` updates; -1: none. Both have the same dtype and axes, a call
+     * reads a row of that input (an index of the chunked axes) before it writes the row, and no
+     * other call reads it: so the output may overwrite the input, and a parameter assigned this
+     * output needs no second block. NULL: no output updates an input. */
     int (*update_of)(const fth_node *node, int out);
-    /* The obvious loop: the truth that every fast variant is tested against. */
+    /* The reference: the simplest loop, which every fast kernel is tested against. */
     fth_status (*run)(const fth_call *call);
 };
 
-/* Add an operation to the graph: infers, checks, appends. The builders of fathom/ops.h are
- * thin wrappers around this; your own operations use it directly. Returns output 0. */
+/* Add an operation to the graph: calls infer, checks, appends. The builders of fathom/ops.h wrap
+ * this; your own operations call it directly. Returns output 0, or poison. */
 FTH_API fth_val fth_node_add_(fth_graph *g, fth_site site, const fth_op *op, int n_in,
                               const fth_val *in, const void *attr, uint64_t attr_bytes);
 #define fth_custom(g, op, n_in, in, attr, attr_bytes)                                              \
@@ -137,12 +141,12 @@ FTH_API fth_val fth_node_add_(fth_graph *g, fth_site site, const fth_op *op, int
 FTH_API fth_val fth_poison_(fth_graph *g, fth_site site, fth_status status, const char *fmt, ...)
     FTH_PRINTF(4, 5);
 
-/* The relation of operations that work element by element: a piece of the output needs the same
- * piece of each input, whose axes out[0] has in any order. */
+/* The relation of elementwise operations: a chunk of the output needs the same chunk of each input,
+ * whose axes out[0] contains in any order. */
 FTH_API void fth_relation_same(const fth_node *node, int in, int dim, fth_relation *out);
 
-/* The infer of operations of one input and one output that has its axes: an input of another dtype,
- * or of another number of axes, is refused.
+/* An infer for operations whose one output has the dtype and axes of their one input: rejects an
+ * input of another dtype or number of axes.
  *
  *   static fth_status infer(fth_node *node, fth_err *err)
  *   {
@@ -154,46 +158,47 @@ FTH_API FTH_MUST_USE fth_status fth_infer_like(fth_node *node, fth_dtype dtype, 
 /* Helpers for infer and builders. */
 FTH_API int fth_desc_find(const fth_desc *d, fth_axis_id axis); /* position, -1: absent */
 FTH_API int64_t fth_desc_count(const fth_desc *d);              /* elements */
-FTH_API void fth_desc_drop(fth_desc *d, int dim); /* remove an axis (and a mark on it) */
+FTH_API void fth_desc_drop(fth_desc *d, int dim); /* remove an axis, and a mark that uses it */
 FTH_API fth_axis_id fth_axis_find(const fth_graph *g, const char *name); /* -1: not declared */
 FTH_API const char *fth_axis_name(const fth_graph *g, fth_axis_id axis);
-/* "cell factor" to ids; fails on unknown names, repeats and more than FTH_MAX_AXES. */
+/* Parse "cell factor" into ids; fails on unknown names, repeats and more than FTH_MAX_AXES. */
 FTH_API FTH_MUST_USE fth_status fth_axes_parse(const fth_graph *g, const char *axes, int *n,
                                                fth_axis_id *id, fth_err *err);
-/* "W f32 [induce=3000 cell=73655] (made at svgp.c:12)" for messages. */
+/* Format an input as "W f32 [induce=3000 cell=73655] (made at svgp.c:12)", for messages. */
 FTH_API const char *fth_in_format(const fth_node *node, int in, char *text, size_t bytes);
 
-/* Workers beside those of a context, the caller of fth_team_run being one of them: for a thread
- * that prepares data while the context computes. FTH_E_THREAD: the system has no more threads. */
+/* Workers in addition to those of a context, for a thread that prepares data while the context
+ * computes; the caller of fth_team_run is one of them. FTH_E_THREAD: the system refused a thread.
+ */
 FTH_API FTH_MUST_USE fth_status fth_team_create(fth_team **out, fth_mem *mem, int threads,
                                                 fth_err *err);
 FTH_API void fth_team_destroy(fth_team *team); /* NULL is allowed */
-/* Run fn(arg, i, worker) for i in [0, n) on the team and wait; worker < threads. Which worker takes
- * which i is not fixed, so results must not depend on it. team NULL: a plain loop, worker 0.
- * When the run is cancelled the rest of the indices is left out: what was to be computed is never
- * used, but the kernel must not take it for indices or sizes before it returns. */
+/* Run fn(arg, i, worker) for i in [0, n) on the team and wait; worker < threads. The assignment of
+ * indices to workers is not fixed, so results must not depend on it. team NULL: a plain loop,
+ * worker 0. When the run is cancelled the remaining indices are skipped: the results are never
+ * used, but the kernel must not use them as indices or sizes before it returns. */
 FTH_API void fth_team_run(fth_team *team, int64_t n, void (*fn)(void *arg, int64_t i, int worker),
                           void *arg);
-/* For long loops of a kernel without a team's help: true when the run is cancelled, and then return
- * FTH_OK; what the outputs hold is never used. May be asked thousands of times a second, by the
+/* For long loops of a kernel outside fth_team_run: true when the run is cancelled; then return
+ * FTH_OK, and the outputs are never used. Cheap enough for thousands of calls a second, from the
  * thread that called the kernel. team NULL: false. */
 FTH_API bool fth_team_cancelled(fth_team *team);
 
 /* A backend's kernel for one operation: replaces op->run and op->scratch on its device. */
 typedef struct fth_kernel {
     const char *op;                            /* name of the operation */
-    bool (*supports)(const fth_node *node);    /* NULL: everything infer lets through */
+    bool (*supports)(const fth_node *node);    /* NULL: every node that infer accepts */
     uint64_t (*scratch)(const fth_call *call); /* NULL: 0 */
     fth_status (*run)(const fth_call *call);
     uint32_t flags; /* FTH_OP_TEAM, FTH_OP_NO_SPLIT, added to those of the operation */
-    /* Libraries whose own memory a call may grow: a mask of 1u << FTH_LIB_...; *more (0 before) is
-     * what each worker's call may take beyond their rows of libraries.def. NULL: none. */
+    /* Libraries that allocate memory during a call: a mask of 1u << FTH_LIB_...; *more (0 on entry)
+     * is what each worker's call may need beyond their rows of libraries.def. NULL: none. */
     uint32_t (*libraries)(const fth_node *node, uint64_t *more);
-    /* Devices: called before a plan runs for the first time, and again when it runs often, outside
-     * of what is measured, to load or compile what the kernel needs; for several nodes at once, by
-     * workers of the context; `runs` that plan had before. NULL: nothing. */
+    /* Devices: load or compile what the kernel needs. Called before a plan's first run, and again
+     * when it runs often, outside the measured time; workers of the context call it for several
+     * nodes at once. `runs`: how often the plan ran before. NULL: nothing to do. */
     fth_status (*prepare)(const fth_node *node, fth_device *device, int64_t runs, fth_err *err);
-    /* Devices: the error behind what a call left in call->fault (never FTH_OK). */
+    /* Devices: turn what a call left in call->fault into an error (never FTH_OK). */
     fth_status (*explain)(const fth_node *node, const fth_fault *fault, fth_err *err);
 } fth_kernel;
 

@@ -1,8 +1,10 @@
-/* fathom/ops.h - the builders: what programs are written with.
+/* fathom/ops.h - the builders of graphs: every operation, as a function.
  *
- * Each returns a value of the same graph as its operands, or poison. Operands
+ * Each returns a value in the graph of its operands, or poison. Operands
  * combine only if the axes of one contain those of the other; the result has
- * the axes, in the order, of the larger. Dtypes never change silently.
+ * the axes of the larger one, in its order. Dtypes never change implicitly.
+ *
+ * Threads: one thread at a time per graph. Failure: poison, with the error recorded in the graph.
  */
 #ifndef FATHOM_OPS_H
 #define FATHOM_OPS_H
@@ -26,16 +28,16 @@ FTH_API fth_val fth_map_(fth_site site, fth_ew op, fth_val a, fth_val b, fth_val
 #define fth_sub(a, b) fth_map2(FTH_EW_SUB, a, b)
 #define fth_mul(a, b) fth_map2(FTH_EW_MUL, a, b)
 #define fth_div(a, b) fth_map2(FTH_EW_DIV, a, b)   /* real and complex */
-#define fth_idiv(a, b) fth_map2(FTH_EW_IDIV, a, b) /* integers, rounds to zero; x/0 is 0 */
+#define fth_idiv(a, b) fth_map2(FTH_EW_IDIV, a, b) /* integers, rounds toward zero; x/0 is 0 */
 #define fth_mod(a, b)                                                                              \
     fth_map2(FTH_EW_MOD, a, b) /* x - y*idiv(x,y), or fmod for reals; mod 0 is 0 for integers */
 #define fth_fma(a, b, c) fth_map3(FTH_EW_FMA, a, b, c) /* a*b+c with one rounding for reals */
-#define fth_min(a, b) fth_map2(FTH_EW_MIN, a, b)       /* NaN wins */
+#define fth_min(a, b) fth_map2(FTH_EW_MIN, a, b)       /* NaN if either operand is */
 #define fth_max(a, b) fth_map2(FTH_EW_MAX, a, b)
 #define fth_pow(a, b) fth_map2(FTH_EW_POW, a, b)
 #define fth_atan2(y, x) fth_map2(FTH_EW_ATAN2, y, x)
 #define fth_neg(a) fth_map1(FTH_EW_NEG, a)
-#define fth_abs(a) fth_map1(FTH_EW_ABS, a) /* complex gives its real dtype */
+#define fth_abs(a) fth_map1(FTH_EW_ABS, a) /* of a complex value: its real dtype */
 #define fth_sqr(a) fth_map1(FTH_EW_SQR, a)
 #define fth_sqrt(a) fth_map1(FTH_EW_SQRT, a)
 #define fth_rsqrt(a) fth_map1(FTH_EW_RSQRT, a)
@@ -71,29 +73,30 @@ FTH_API fth_val fth_map_(fth_site site, fth_ew op, fth_val a, fth_val b, fth_val
 #define fth_xor(a, b) fth_map2(FTH_EW_XOR, a, b)
 #define fth_not(a) fth_map1(FTH_EW_NOT, a)
 #define fth_select(cond, a, b) fth_map3(FTH_EW_SELECT, cond, a, b)
-#define fth_conj(a) fth_map1(FTH_EW_CONJ, a) /* reals: themselves */
+#define fth_conj(a) fth_map1(FTH_EW_CONJ, a) /* the identity on reals */
 #define fth_real(a) fth_map1(FTH_EW_REAL, a)
 #define fth_imag(a) fth_map1(FTH_EW_IMAG, a)
 #define fth_arg(a) fth_map1(FTH_EW_ARG, a)
 #define fth_abs2(a) fth_map1(FTH_EW_ABS2, a) /* |a|^2, real */
 #define fth_complex(re, im) fth_map2(FTH_EW_COMPLEX, re, im)
 
-/* The only way to change dtype. Real to integer truncates; out of range or NaN is an error of the
- * run (CAST_RANGE). Anything to bool is "not zero". Complex to real is refused: write real(). */
+/* The only way to change a dtype. Real to integer truncates; NaN or a value out of range fails the
+ * run (FTH_E_CAST_RANGE). A cast to bool gives x != 0. Complex to real is refused: use fth_real. */
 FTH_API fth_val fth_cast_(fth_site site, fth_val v, fth_dtype to);
 #define fth_cast(v, to) fth_cast_(FTH_HERE, (v), (to))
 
 /* ---- axes --------------------------------------------------------------------------------- */
 FTH_API fth_val fth_expand_(fth_site site, fth_val v,
-                            const char *axes); /* grow by these axes, outermost first */
+                            const char *axes); /* broadcast along new axes, outermost first */
 FTH_API fth_val fth_rename_(fth_site site, fth_val v, const char *from,
-                            const char *to); /* same sizes; "a b" -> "c d" */
+                            const char *to); /* axes of equal sizes: "a b" -> "c d" */
 FTH_API fth_val fth_layout_(fth_site site, fth_val v,
-                            const char *axes); /* same axes, this order in memory */
+                            const char *axes); /* the same axes, in this memory order */
 FTH_API fth_val fth_merge_(fth_site site, fth_val v, const char *axes,
                            const char *into); /* "group chan" -> "patch" */
 FTH_API fth_val fth_split_(fth_site site, fth_val v, const char *axis,
-                           const char *into); /* undoes a merge; into may be NULL */
+                           const char *into); /* undoes a merge; NULL: the axes merged before */
+/* Declare v triangular over (row, col): entries on the other side must be zero. */
 FTH_API fth_val fth_mark_(fth_site site, fth_val v, fth_triangle t, const char *row,
                           const char *col);
 #define fth_expand(v, axes) fth_expand_(FTH_HERE, (v), (axes))
@@ -110,7 +113,7 @@ FTH_API fth_val fth_index_(fth_graph *g, fth_site site, const char *axis);
 typedef enum fth_red {
     FTH_RED_SUM,  /* bool and integers give i64; f16, bf16, f32 accumulate in f64 */
     FTH_RED_PROD, /* likewise */
-    FTH_RED_MIN,  /* NaN wins; an empty axis is refused */
+    FTH_RED_MIN,  /* NaN if any element is; an empty axis is refused */
     FTH_RED_MAX,
     FTH_RED_ANY, /* bool */
     FTH_RED_ALL,
@@ -119,13 +122,14 @@ typedef enum fth_red {
 } fth_red;
 FTH_API fth_val fth_reduce_(fth_site site, fth_red red, fth_val v, const char *axes);
 FTH_API fth_val fth_count_(fth_site site, fth_val v,
-                           const char *axes); /* elements that are not zero: i64 */
+                           const char *axes); /* number of nonzero elements, i64 */
 FTH_API fth_val fth_mean_(fth_site site, fth_val v, const char *axes); /* reals and complex */
 FTH_API fth_val fth_variance_(fth_site site, fth_val v,
-                              const char *axes); /* divided by n, not n-1 */
+                              const char *axes); /* divides by n, not n-1 */
 FTH_API fth_val fth_arg_(fth_site site, bool largest, fth_val v,
-                         const char *axis); /* i64 index; first wins; NaN wins */
-/* Counts of v in `bins` equal bins of [lo, hi); outside is not counted. i64 [.. bin_axis]. */
+                         const char *axis); /* i64 index of the first extremum, or first NaN */
+/* Counts of v in equal bins of [lo, hi), one per element of bin_axis: i64 [.. bin_axis]. Values
+ * outside are not counted. */
 FTH_API fth_val fth_histogram_(fth_site site, fth_val v, const char *axis, const char *bin_axis,
                                double lo, double hi);
 #define fth_sum(v, axes) fth_reduce_(FTH_HERE, FTH_RED_SUM, (v), (axes))
@@ -150,18 +154,18 @@ FTH_API fth_val fth_scan_(fth_site site, fth_red red, fth_val v, const char *axi
     fth_scan_(FTH_HERE, (red), (v), (axis), (exclusive), (reverse))
 
 /* ---- products and solvers -------------------------------------------------------------------- */
-/* Sum of a*b over `summed`. Axes both have and that are not summed are batches. The result has b's
- * axes with the first summed one replaced by a's own axes: "a acts on b". */
+/* Sum of a*b over the axes `summed`. Shared axes that are not summed are batch axes. The result has
+ * b's axes with the first summed one replaced by a's own axes: "a acts on b". */
 FTH_API fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed);
 #define fth_dot(a, b, summed) fth_dot_(FTH_HERE, (a), (b), (summed))
-/* The same where only one triangle over axes row and col of the product is wanted: the other side
- * is zero, takes no work, and the product has that mark. */
+/* The same, but only one triangle of the product over (row, col) is computed: the other side is
+ * zero, costs nothing, and the product carries the triangular mark. */
 FTH_API fth_val fth_dot_triangle_(fth_site site, fth_val a, fth_val b, const char *summed,
                                   fth_triangle t, const char *row, const char *col);
 #define fth_dot_triangle(a, b, summed, t, row, col)                                                \
     fth_dot_triangle_(FTH_HERE, (a), (b), (summed), (t), (row), (col))
-/* Lower Cholesky factor over (row, col), batched over the rest; marked FTH_LOWER. Upper part of the
- * input is not read. */
+/* Lower Cholesky factor over (row, col), batched over the other axes; marked FTH_LOWER. The upper
+ * triangle of the input is not read. FTH_E_NUMERIC at run time if it is not positive definite. */
 FTH_API fth_val fth_cholesky_(fth_site site, fth_val a, const char *row, const char *col);
 /* Solve A x = b for A over (row, col) with a triangular mark, where b has axis `row`; or,
  * transposed, A^H x = b where b has axis `col`. The solution has b's axes with that one replaced by
@@ -171,32 +175,32 @@ FTH_API fth_val fth_solve_(fth_site site, fth_val a, fth_val b, const char *row,
 #define fth_cholesky(a, row, col) fth_cholesky_(FTH_HERE, (a), (row), (col))
 #define fth_solve(a, b, row, col) fth_solve_(FTH_HERE, (a), (b), (row), (col), false)
 #define fth_solve_t(a, b, row, col) fth_solve_(FTH_HERE, (a), (b), (row), (col), true)
-/* Small symmetric or Hermitian eigenproblems (n <= 64), batched; only the lower triangle is read.
- * Values ascending [.. row]; vectors fth_out(v,1) [.. row col]: number `row`, components along
- * `col`, of length 1 and with the largest component positive. */
+/* Eigenvalues and eigenvectors of small symmetric or Hermitian matrices (n <= 64), batched; only
+ * the lower triangle is read. Eigenvalues ascend along `row`; fth_out(v,1) [.. row col] holds the
+ * eigenvectors: vector `row`, components along `col`, of norm 1, largest component positive. */
 FTH_API fth_val fth_eigh_(fth_site site, fth_val a, const char *row, const char *col);
 #define fth_eigh(a, row, col) fth_eigh_(FTH_HERE, (a), (row), (col))
-/* Inverse of small general matrices (n <= 64), batched; the log |determinant| is fth_out(v,1). */
+/* Inverse of small general matrices (n <= 64), batched; fth_out(v,1) is log |determinant|. */
 FTH_API fth_val fth_inverse_(fth_site site, fth_val a, const char *row, const char *col);
 #define fth_inverse(a, row, col) fth_inverse_(FTH_HERE, (a), (row), (col))
 
 /* ---- moving data ------------------------------------------------------------------------------
  */
 /* v with `axis` replaced by the axes of `index` (i32 or i64): out[..i..] = v[..index[i]..]. Shared
- * axes are batches. */
+ * axes are batch axes. An index out of range fails the run (FTH_E_INDEX_RANGE). */
 FTH_API fth_val fth_gather_(fth_site site, fth_val v, const char *axis, fth_val index);
 /* Sum rows of v into an axis: out[..index[i]..] += v[..i..], in the order of i. `from` names the
- * axis of the index, or several of them, first outermost. */
+ * axis or axes of the index, outermost first. */
 FTH_API fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth_val index,
                                  const char *into);
-/* Rows of v where mask [axis] is true, in order, into axis `into`, whose size must be the count
- * (checked by the run). */
+/* Rows of v where mask [axis] is true, in order, into axis `into`, whose size must equal their
+ * count (checked by the run). */
 FTH_API fth_val fth_compact_(fth_site site, fth_val v, const char *axis, fth_val mask,
                              const char *into);
-/* Entries take the value of their row: `entries` is an axis of fth_axis_ragged whose rows v has;
- * it stands in their place. */
+/* Copy each row's value to its entries: `entries` is an axis of fth_axis_ragged and replaces its
+ * axis of rows in v. */
 FTH_API fth_val fth_spread_(fth_site site, fth_val v, const char *entries);
-/* Rows get the sum of their entries, added in order: the axis `entries` of v becomes its rows. */
+/* Sum the entries of each row, in order: the rows replace the axis `entries` of v. */
 FTH_API fth_val fth_collect_(fth_site site, fth_val v, const char *entries);
 FTH_API fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis,
                             const char *into);
@@ -204,12 +208,13 @@ FTH_API fth_val fth_slice_(fth_site site, fth_val v, const char *axis, int64_t f
                            const char *into); /* size of `into` elements */
 FTH_API fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before,
                          const char *into, double value);
-/* out[.. x t] = v[x + t - lo], zero (or the edge value) outside; axis `tap` has lo+hi+1 elements.
- */
+/* out[.. x t] = v[x + t - lo]; outside of v it is zero, or with `clamp` the edge value. Axis `tap`
+ * has lo+hi+1 elements. */
 FTH_API fth_val fth_window_(fth_site site, fth_val v, const char *axis, int64_t lo, const char *tap,
                             bool clamp);
 FTH_API fth_val fth_flip_(fth_site site, fth_val v, const char *axis);
-/* Stable ascending (or descending) sort along an axis; NaN last. fth_out(v,1): i64 order. */
+/* Stable ascending (or descending) sort along an axis; NaN last. fth_out(v,1): the permutation,
+ * i64. */
 FTH_API fth_val fth_sort_(fth_site site, fth_val v, const char *axis, bool descending);
 /* The k largest (or smallest) along an axis, in order, into axis `into` of size k. fth_out(v,1):
  * i64 positions. */
@@ -238,8 +243,8 @@ typedef enum fth_fft_kind {
     FTH_FFT_REAL,
     FTH_FFT_REAL_INVERSE
 } fth_fft_kind;
-/* Complex 1-D or 2-D transform over "x" or "y x"; the axes are replaced by `into` (sizes must
- * match; REAL halves the last to n/2+1). Inverses divide by the number of points. */
+/* 1-D or 2-D discrete Fourier transform over "x" or "y x"; `into` replaces the axes (sizes must
+ * match; REAL reduces the last to n/2+1). Inverses divide by the number of points. */
 FTH_API fth_val fth_fft_(fth_site site, fth_fft_kind kind, fth_val v, const char *axes,
                          const char *into);
 #define fth_fft(v, axes, into) fth_fft_(FTH_HERE, FTH_FFT_FORWARD, (v), (axes), (into))
@@ -249,21 +254,22 @@ FTH_API fth_val fth_fft_(fth_site site, fth_fft_kind kind, fth_val v, const char
 
 typedef struct fth_conv {
     const char *y, *x;         /* image axes of the input */
-    const char *out_y, *out_x; /* and of the output; may be the same names when sizes are equal */
+    const char *out_y, *out_x; /* image axes of the output; the same names if sizes are equal */
     const char *chan;          /* channel axis of the input and the weights */
     const char *ky, *kx;       /* kernel axes of the weights */
-    int64_t stride, dilation;  /* both directions */
-    int64_t pad_y, pad_x;      /* zeros before; as many as needed after */
+    int64_t stride, dilation;  /* in both directions */
+    int64_t pad_y, pad_x;      /* zeros before the first row and column; as needed after the last */
 } fth_conv;
 /* out[b o y x] = sum_{c ky kx} v[b c y*stride+ky*dilation-pad_y ..] w[o c ky kx]; the batch axis is
  * v's remaining one. */
 FTH_API fth_val fth_conv2d_(fth_site site, fth_val v, fth_val w, const fth_conv *conv);
 #define fth_conv2d(v, w, conv) fth_conv2d_(FTH_HERE, (v), (w), (conv))
-/* Non-overlapping blocks of the axis: mean, max. `into` has size/factor elements. */
+/* Reduce non-overlapping blocks of `factor` elements: sum, mean or max. `into` has size/factor
+ * elements. */
 FTH_API fth_val fth_pool_(fth_site site, fth_red red, bool mean, fth_val v, const char *axis,
                           int64_t factor, const char *into);
 FTH_API fth_val fth_upsample_(fth_site site, fth_val v, const char *axis, int64_t factor,
-                              const char *into); /* repeats */
+                              const char *into); /* repeats each element `factor` times */
 #define fth_pool_mean(v, axis, factor, into)                                                       \
     fth_pool_(FTH_HERE, FTH_RED_SUM, true, (v), (axis), (factor), (into))
 #define fth_pool_sum(v, axis, factor, into)                                                        \
@@ -272,21 +278,23 @@ FTH_API fth_val fth_upsample_(fth_site site, fth_val v, const char *axis, int64_
     fth_pool_(FTH_HERE, FTH_RED_MAX, false, (v), (axis), (factor), (into))
 #define fth_upsample(v, axis, factor, into) fth_upsample_(FTH_HERE, (v), (axis), (factor), (into))
 
-/* ---- random numbers: a function of (seed, stream, iteration, global index in declared axis order)
- * -- */
+/* ---- random numbers ----------------------------------------------------------------------------
+ */
+/* Counter-based: each number is a function of seed, stream, iteration and its global index in the
+ * declared order of axes, and of nothing else. */
 typedef enum fth_random_kind {
     FTH_RANDOM_BITS,
     FTH_RANDOM_UNIFORM,
     FTH_RANDOM_NORMAL
 } fth_random_kind;
-/* `seed` and `iteration` are 0-axis i64 values (constants or inputs). BITS gives i64, the others
- * f32 or f64. */
+/* `seed` and `iteration` are scalar i64 values (constants or inputs). BITS gives i64, UNIFORM (in
+ * [0, 1)) and NORMAL (mean 0, variance 1) give f32 or f64. */
 FTH_API fth_val fth_random_(fth_site site, fth_random_kind kind, fth_dtype dtype, const char *axes,
                             fth_val seed, fth_val iteration, int64_t stream);
-/* One Poisson draw per element of `rate` (f32 or f64), as i64. */
+/* One Poisson sample per element of `rate` (f32 or f64), as i64. */
 FTH_API fth_val fth_poisson_(fth_site site, fth_val rate, fth_val seed, fth_val iteration,
                              int64_t stream);
-/* Single numbers for the host: element `index` of what fth_random_ gives in f64. */
+/* Single numbers on the host: element `index` of what fth_random_ gives in f64. */
 FTH_API uint64_t fth_random_bits_at(int64_t seed, int64_t iteration, int64_t stream, int64_t index);
 FTH_API double fth_random_uniform_at(int64_t seed, int64_t iteration, int64_t stream,
                                      int64_t index);
