@@ -1,7 +1,9 @@
 /* fathom/cuda.h - for kernels of the CUDA backend: the record, tiles as kernel arguments, errors.
  *
- * Included by .cu files alone (of the engine, of instruments, of plugins). A kernel never
- * allocates, never waits, uses no float atomics, and gives the same bits however its axes are cut.
+ * C++, for .cu files only (of the engine, of instruments, of plugins). A kernel never allocates,
+ * never waits, uses no floating-point atomics, and gives the same bits however its axes are cut.
+ *
+ * Threads: host functions may be called from any thread whose current device is the call's.
  */
 #ifndef FATHOM_CUDA_H
 #define FATHOM_CUDA_H
@@ -10,7 +12,7 @@
 
 #include <cuda_runtime.h>
 
-/* Defines a record that the backend finds by itself. */
+/* Define a kernel record; the linker collects them, and the backend finds it without a list. */
 #define FTH_CUDA_KERNEL(name)                                                                      \
     extern "C" const fth_kernel fth__cuda_##name;                                                  \
     __attribute__((section("fth_kernels"),                                                         \
@@ -18,8 +20,8 @@
         &fth__cuda_##name;                                                                         \
     extern "C" const fth_kernel fth__cuda_##name
 
-/* An error of the CUDA runtime as ours: out of memory and a lost device are told apart. The runtime
- * forgets it, or the next launch would be said to have failed. */
+/* Convert an error of the CUDA runtime: FTH_E_NOMEM for out of memory, else FTH_E_DEVICE. Clears
+ * the runtime's sticky error, which the next launch would report again. */
 static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_site site,
                                        fth_err *err)
 {
@@ -33,14 +35,14 @@ static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_s
         const cudaError_t fth_code_ = (call);                                                      \
         if (fth_code_ != cudaSuccess) return fth_cuda_fail(fth_code_, (what), FTH_HERE, (err));    \
     } while (0)
-/* Queue a kernel; a template with commas goes in parentheses. Written as a macro so that the
- * kernels can also be compiled for the CPU and tried there, thread by thread. */
+/* Queue a kernel; put a template with commas in parentheses. A macro, so that kernels can also be
+ * compiled for the CPU and tested there, thread by thread. */
 #ifndef FTH_LAUNCH
 #define FTH_LAUNCH(kernel, blocks, threads, stream, ...)                                           \
     kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
 #endif
-/* The same for a kernel with so many bytes of shared memory beside what it declares itself, which
- * it gets by FTH_SHARED(type, name). */
+/* The same with `bytes` of dynamic shared memory, which the kernel names by FTH_SHARED(type, name).
+ */
 #ifndef FTH_LAUNCH_SHARED
 #define FTH_LAUNCH_SHARED(kernel, blocks, threads, bytes, stream, ...)                             \
     do {                                                                                           \
@@ -52,7 +54,7 @@ static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_s
     extern __shared__ __align__(16) unsigned char fth_shared_[];                                   \
     type *const name = (type *)fth_shared_
 #endif
-/* How many bytes that may be, on the device in use. */
+/* The limit of these bytes on the current device. */
 static inline int fth_cuda_most_shared(void)
 {
     int device = 0, bytes = 0;
@@ -62,11 +64,11 @@ static inline int fth_cuda_most_shared(void)
         return 48 << 10;
     return bytes;
 }
-/* After a launch: was it queued? */
+/* After a launch: return the error if it could not be queued. */
 #define FTH_CUDA_LAUNCHED(call)                                                                    \
     FTH_CUDA_TRY(cudaGetLastError(), (call)->node->op->name, (call)->err)
 
-/* A tile as kernels take it: by value, no host pointers inside. */
+/* A tile as a kernel argument, by value, without host pointers. */
 typedef struct fth_cuda_tile {
     void *data;
     int32_t n_axes, element; /* bytes per element */
@@ -99,7 +101,8 @@ static inline cudaStream_t fth_cuda_stream(const fth_call *call)
     return (cudaStream_t)call->stream;
 }
 
-/* Blocks for a loop over n elements with a stride of the whole grid. */
+/* Blocks for a grid-stride loop over n elements: at most 16 for each of the 132 multiprocessors of
+ * an H200, several times what is resident, so that blocks of unequal speed even out. */
 static inline unsigned fth_cuda_blocks(int64_t n, int threads)
 {
     const int64_t most = 132 * 16, want = (n + threads - 1) / threads;
@@ -107,7 +110,8 @@ static inline unsigned fth_cuda_blocks(int64_t n, int threads)
 }
 
 #ifdef __CUDACC__
-/* Leave a complaint about the element with this linear index in the whole value. */
+/* Report an error at the element with this linear index in the whole value; the lowest index wins.
+ */
 static __device__ inline void fth_cuda_complain(fth_fault *fault, uint64_t where, int64_t value,
                                                 uint32_t code)
 {
@@ -126,9 +130,9 @@ static __device__ inline void fth_cuda_complain(fth_fault *fault, uint64_t where
         done = true;
     }
 }
-/* Say that what was planned for has no room for `need` elements; any thread may, of any call in a
- * run, and the largest need is the one that counts. The kernel goes on and keeps within its room:
- * what it gives is never used, and no parameter is changed. */
+/* Report that the planned capacity is less than `need` elements. Any thread of any call in a run
+ * may call it, and the largest need wins. The kernel continues within its capacity: its results are
+ * never used, and no parameter changes. */
 static __device__ inline void fth_cuda_need(fth_fault *fault, int64_t need)
 {
     fth_cuda_complain(fault, (uint64_t)(INT64_MAX - need), need, FTH_FAULT_NEED);

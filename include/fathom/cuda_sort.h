@@ -1,12 +1,12 @@
 /* fathom/cuda_sort.h - for kernels of the CUDA backend: a stable radix sort and an exclusive scan.
  *
- * Both are queued on a stream, work inside memory of the caller, and may take how many elements
- * there are from the device's memory: planned for n, they handle the first min(*count, n), and
- * nobody waits. What comes out depends on the elements alone: no order is left to chance.
+ * Both are queued on a stream, work in memory of the caller, and may read the number of elements
+ * from device memory: planned for n, they process the first min(*count, n) without a wait of the
+ * host. The results depend on the elements alone.
  *
- * Sort: eight bits a pass, lowest first. Each tile counts its digits; counts become places, digit
- * by digit and tile by tile; each tile then puts its keys there. Inside a tile a warp owns
- * neighbouring keys and ranks equal digits by their lane, so equal keys never change places.
+ * Sort: eight bits per pass, lowest first. Each tile counts its digits; a scan over digits and
+ * tiles turns the counts into positions; each tile then scatters its keys. Inside a tile a warp
+ * owns neighbouring keys and ranks equal digits by lane, so the sort is stable.
  */
 #ifndef FATHOM_CUDA_SORT_H
 #define FATHOM_CUDA_SORT_H

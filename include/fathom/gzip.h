@@ -1,9 +1,9 @@
-/* fathom/gzip.h - gzip files in pieces: one buffer, however long the file or what is packed in it.
+/* fathom/gzip.h - read and write gzip files as streams, with one buffer of fixed size.
  *
  *   fth_gzip *z;
  *   FTH_TRY(fth_gzip_open(&z, mem, path, err));
- *   s = fth_gzip_read(z, head, 16, "its header", err);     from front to end, piece by piece
- *   if (s == FTH_OK) s = fth_gzip_finish(z, err);          nothing is left, the checksum is right
+ *   s = fth_gzip_read(z, head, 16, "its header", err);     sequentially
+ *   if (s == FTH_OK) s = fth_gzip_finish(z, err);          at the end: verify the checksum
  *   fth_gzip_close(z);
  *
  * Equal bytes give equal files: no time and no name go into the header.
@@ -23,12 +23,12 @@ typedef struct fth_gzip fth_gzip;
 FTH_API FTH_MUST_USE fth_status fth_gzip_open(fth_gzip **out, fth_mem *mem, const char *path,
                                               fth_err *err);
 FTH_API void fth_gzip_close(fth_gzip *z); /* NULL is allowed */
-/* The next `bytes` of what is packed; FTH_E_FILE_SHORT names `what` when there are fewer. */
+/* Read the next `bytes` of uncompressed data; FTH_E_FILE_SHORT names `what` if there are fewer. */
 FTH_API FTH_MUST_USE fth_status fth_gzip_read(fth_gzip *z, void *dst, uint64_t bytes,
                                               const char *what, fth_err *err);
-/* FTH_E_FILE_FORMAT when anything is left, packed or behind the stream. */
+/* FTH_E_FILE_FORMAT if any data is left, in the stream or after it. */
 FTH_API FTH_MUST_USE fth_status fth_gzip_finish(fth_gzip *z, fth_err *err);
-/* The most bytes that the file can hold unpacked: deflate packs no tighter than 1 to 1032. */
+/* Upper bound of the uncompressed size: deflate's ratio is at most 1032. */
 FTH_API uint64_t fth_gzip_most(const fth_gzip *z);
 
 typedef struct fth_gzip_writer fth_gzip_writer;

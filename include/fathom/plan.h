@@ -31,7 +31,7 @@ typedef struct fth_limits {
     bool no_spill;         /* never use the scratch directory */
     bool no_fuse;          /* one step per operation, reference kernels: for tests and debugging */
     int io_threads;        /* threads for reading, decoding, copying, encoding and writing, where
-                              sources and sinks are concurrent; 0: the context's number of workers */
+                              sources and sinks are concurrent; 0: as the context's workers */
     /* Cut the first streaming axis into at least this many chunks even if everything fits, so that
      * reading, computing and writing overlap. 0: as few as fit; FTH_PIECES_AUTO: as many as pay
      * off. The results do not change. */

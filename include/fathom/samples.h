@@ -1,7 +1,7 @@
-/* fathom/samples.h - every builder by name, and a small program that uses it.
+/* fathom/samples.h - every builder by name, with a small graph that uses it.
  *
- * For whoever must treat all operations alike: a table of what a device can do, a test that runs
- * each of them, a page of documentation. The rows are those of elementwise.def, then those of
+ * For code that handles all operations uniformly: a table of what a device supports, a test that
+ * runs each of them, a page of documentation. The rows are those of elementwise.def, then those of
  * ops.def that have a sample.
  *
  *     fth_graph *g = fth_graph_create(ctx);
@@ -11,9 +11,9 @@
  *         if (!fth_val_ok(fth_sample_build(g, i, x)))
  *             printf("%s does not take f32\n", fth_sample_at(i)->name);
  *
- * Ownership: everything returned lives as long as the library.
- * Threads: as for the graph.
- * Failure: what an operation does not take is poison, with its error in the graph.
+ * Ownership: returned rows are constants.
+ * Threads:   one thread at a time per graph.
+ * Failure:   an unsupported operand gives poison, with the error recorded in the graph.
  */
 #ifndef FATHOM_SAMPLES_H
 #define FATHOM_SAMPLES_H
@@ -30,12 +30,12 @@ typedef struct fth_sample {
     const char *text; /* the sample in C; NULL: elementwise */
 } fth_sample;
 
-/* Row i; NULL: there are no more. */
+/* Row i; NULL past the last. */
 FTH_API const fth_sample *fth_sample_at(int i);
-/* Declares what samples need: i, j and k of n elements, which is even and from 4 to
- * FTH_SAMPLES_MOST, and axes of sizes that follow from it. */
+/* Declare the axes that samples need: i, j and k of n elements (even, 4 to FTH_SAMPLES_MOST), and
+ * axes whose sizes follow from n. */
 FTH_API bool fth_samples_axes(fth_graph *g, int64_t n);
-/* Row i built on x, whose axes include i and j. */
+/* Build row i on x, whose axes include i and j. */
 FTH_API fth_val fth_sample_build(fth_graph *g, int i, fth_val x);
 
 FTH_END_DECLS

@@ -1,4 +1,4 @@
-/* fathom/zip.h - zip files: members by name, whole.
+/* fathom/zip.h - read and write whole members of zip files by name.
  *
  *   fth_zip *z;
  *   FTH_TRY(fth_zip_open(&z, mem, path, err));
@@ -23,17 +23,18 @@ typedef struct fth_zip fth_zip;
 FTH_API FTH_MUST_USE fth_status fth_zip_open(fth_zip **out, fth_mem *mem, const char *path,
                                              fth_err *err);
 FTH_API void fth_zip_close(fth_zip *z); /* NULL is allowed */
-/* Whether there is such a member. */
+/* Whether the archive has a member of this name. */
 FTH_API bool fth_zip_has(const fth_zip *z, const char *name);
-/* All bytes of a member and a zero behind them. FTH_E_FILE_OPEN: there is none of that name;
- * FTH_E_FILE_FEATURE: it has more than `most` bytes. */
+/* Load a whole member, followed by a zero byte; release *data with fth_mem_release.
+ * FTH_E_FILE_OPEN: no such member; FTH_E_FILE_FEATURE: it has more than `most` bytes. */
 FTH_API FTH_MUST_USE fth_status fth_zip_load(fth_zip *z, const char *name, uint64_t most,
                                              void **data, uint64_t *bytes, fth_err *err);
 
 typedef struct fth_zip_writer fth_zip_writer;
 FTH_API FTH_MUST_USE fth_status fth_zip_create(fth_zip_writer **out, fth_mem *mem, const char *path,
                                                fth_err *err);
-/* `packed`: deflated; otherwise stored as it is. Below 4 GiB each and 2 GiB before the last. */
+/* Add a member, deflated if `packed`, else stored. Each member is below 4 GiB, and all but the last
+ * together below 2 GiB. */
 FTH_API FTH_MUST_USE fth_status fth_zip_add(fth_zip_writer *w, const char *name, const void *data,
                                             uint64_t bytes, bool packed, fth_err *err);
 /* Ends the writer either way. */

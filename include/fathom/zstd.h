@@ -1,12 +1,12 @@
-/* fathom/zstd.h - bytes packed by zstd, whole.
+/* fathom/zstd.h - decompress a whole zstd frame.
  *
  *   FTH_TRY(fth_zstd_unpack(mem, "a.spz, positions", packed, n, to, bytes, err));
  *
- * Memory beside the two blocks is that of one decoder and known; nothing in the packed bytes makes
- * it more.
+ * Apart from the two blocks it needs the fixed memory of one decoder, whatever the compressed bytes
+ * say.
  *
- * Threads:   any number at once.
- * Failure:   FTH_E_FILE_FORMAT: damaged, or not of `bytes` bytes.
+ * Threads:   any thread.
+ * Failure:   FTH_E_FILE_FORMAT: damaged, or not exactly `bytes` bytes.
  */
 #ifndef FATHOM_ZSTD_H
 #define FATHOM_ZSTD_H
@@ -15,7 +15,7 @@
 
 FTH_BEGIN_DECLS
 
-/* Exactly `bytes` at `to`; `label` names them in messages. */
+/* Decompress n bytes into exactly `bytes` at `to`; `label` names the data in messages. */
 FTH_API FTH_MUST_USE fth_status fth_zstd_unpack(fth_mem *mem, const char *label, const void *packed,
                                                 uint64_t n, void *to, uint64_t bytes, fth_err *err);
 
