@@ -4,6 +4,7 @@
  * (ky, kx, channel). The weights are packed as the product reads them first: sums by rows, in whole
  * tiles with zeros behind the end. The rest is conv2d.cuh; conv2d_units.h where units are faster.
  */
+#include "base/assert.h"
 #include "cuda/conv2d/conv2d_units.h"
 
 static constexpr int64_t MOST_PIXELS = 1 << 30; /* of one launch */
@@ -72,6 +73,7 @@ template <typename T> static fth_status pack_weights(const fth_call *call, const
 {
     if (j->k == 0) return FTH_OK; /* sums over nothing read no weights */
     weights p = {};
+    FTH_ASSERT(j->m_room >= j->m && j->k_room >= j->k && j->m_room * j->k_room <= INT32_MAX);
     p.from = j->w.data, p.to = (char *)call->scratch;
     p.m_step = j->w.s[j->back ? 1 : 0], p.chan_step = j->w.s[j->back ? 0 : 1];
     p.ky_step = j->w.s[2], p.kx_step = j->w.s[3];
@@ -123,6 +125,7 @@ static fth_status run_images(const fth_call *call, const job *j, int64_t b0, int
     p.out = to.data;
     p.m = (int32_t)j->m, p.k = (int32_t)j->k;
     p.n = (int32_t)(images * to.n[2] * to.n[3]);
+    FTH_ASSERT(images * to.n[2] * to.n[3] <= MOST_PIXELS);
     p.wide = is_wide(&to);
     if (sizeof(T) == 4 && j->rows == 64)
         queue<T, fth__conv_most_m<T>>(call, p);
@@ -136,6 +139,7 @@ template <typename T> static fth_status run_as(const fth_call *call, const job *
 {
     const int64_t most = MOST_PIXELS / (j->to.n[2] * j->to.n[3]);
     FTH_TRY(pack_weights<T>(call, j));
+    FTH_ASSERT(most > 0); /* supports() refuses larger images */
     for (int64_t b = 0; b < j->to.n[0]; b += most) {
         const int64_t left = j->to.n[0] - b;
         FTH_TRY(run_images<T>(call, j, b, left < most ? left : most));

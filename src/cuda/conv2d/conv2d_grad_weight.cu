@@ -7,6 +7,7 @@
  * superblocks in order, as on the CPU. Units are made side by side, as many as fill the card, and
  * added by a second kernel; how many at once changes no sum.
  */
+#include "base/assert.h"
 #include "cuda/conv2d/conv2d_units.h"
 
 extern "C" {
@@ -90,6 +91,7 @@ static void make_job(const fth_call *call, job *j)
     j->m = j->w.n[0], j->n = j->w.n[1] * j->w.n[2] * j->w.n[3];
     int64_t tiles = tiles_for(j->m, j->n, j->rows);
     if (j->by_parts) tiles = 3 * fth__conv_weight_tiles(j->m, j->w.n[1], j->parts.taps);
+    FTH_ASSERT(j->units >= 1 && j->per_block >= 1 && j->block >= 1);
     j->at_once = least(j->units, tiles > 0 ? (ENOUGH + tiles - 1) / tiles : 1);
 }
 
@@ -209,6 +211,7 @@ template <typename T> static fth__conv_tiles tiles_of(const fth_call *call, cons
 template <typename T> static sums sums_of(const fth_call *call, const job *j)
 {
     sums p = {};
+    FTH_ASSERT(j->at_once >= 1 && j->at_once <= j->units);
     p.units = (const char *)call->scratch;
     p.running = (char *)call->scratch + j->at_once * j->m * j->n * (int64_t)sizeof(T);
     p.out = j->w.data, p.part = j->kept.data;

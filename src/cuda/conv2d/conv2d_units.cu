@@ -6,6 +6,7 @@
  */
 #include "cuda/conv2d/conv2d_units.h"
 
+#include "base/assert.h"
 #include "cuda/product/split.cuh"
 
 extern "C" {
@@ -236,6 +237,7 @@ bool fth__conv_weight_plan(const fth_node *node, fth__conv_weight_job *j)
                   tiles = fth__conv_weight_tiles(m, channels, taps) * blocks,
                   stretches = frames * j->per_frame, want = units_for(tiles, stretches);
     if (frames * j->v.frame.d >= MOST_PLACES || images * j->v.strips.d >= MOST_PLACES) return false;
+    FTH_ASSERT(want >= 1 && j->stretch % CHUNK == 0);
     j->block_frames = (int32_t)frames;
     j->length = (int32_t)((stretches + want - 1) / want);
     j->per_block = (int32_t)((stretches + j->length - 1) / j->length);
@@ -323,6 +325,7 @@ static __global__ void join_parts(const joining __grid_constant__ p)
 static void queue_joining(const fth_call *call, const float *from, const fth__conv_view *to,
                           int64_t parts)
 {
+    FTH_ASSERT(parts > 1 && count_of(to) <= INT32_MAX);
     joining p = {};
     p.from = from, p.to = (float *)to->data;
     for (int d = 0; d < 4; d++) p.step[d] = to->s[d];
@@ -382,6 +385,7 @@ fth_status fth__conv_units_run(const fth_call *call, const fth__conv_view *from,
     const int64_t frame = j.from.frame.d, strips = j.from.strips.d,
                   most = MOST_PLACES / (frame * strips);
     const fth_context *ctx = call->node->graph ? call->node->graph->ctx : NULL;
+    FTH_ASSERT(most > 0 && p.m == to->n[1]);
     for (int64_t b = 0; b < to->n[0]; b += most) {
         const int64_t images = least(most, to->n[0] - b);
         j.from.data = (const float *)from->data + b * from->s[0];

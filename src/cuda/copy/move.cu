@@ -1,6 +1,7 @@
 /* move.cu - the copies behind every operation that only moves data. */
 #include "cuda/copy/move.cuh"
 
+#include "base/assert.h"
 #include "cuda/copy/shift.cuh"
 #include "cuda/copy/turn.cuh"
 
@@ -120,6 +121,7 @@ static int64_t choose_unit(fth__space<K> *s, int64_t size, const void *a, const 
         if (s->step[last][k] != size) return size;
     int64_t unit = unit_of(*s, a, b, last);
     while (s->extent[last] * size % unit != 0) unit /= 2;
+    FTH_ASSERT(unit >= 1 && unit <= 16 && s->extent[last] * size % unit == 0);
     s->extent[last] = s->extent[last] * size / unit;
     for (int k = 0; k < K; k++) s->step[last][k] = unit;
     return unit;
@@ -134,6 +136,7 @@ void fth__cuda_move(const fth_call *call, const fth__move *m)
     }
     s.join();
     if (s.count() == 1) s.step[0][0] = s.step[0][1] = m->size;
+    FTH_ASSERT(m->size >= 1 && m->size <= 16 && (m->size & (m->size - 1)) == 0);
     if (fth__cuda_turn(call, s, m->size, m->dst, m->src)) return;
     if (fth__cuda_shift(call, s, m->size, m->dst, m->src)) return;
     switch (choose_unit(&s, m->size, m->dst, m->src)) {
@@ -161,6 +164,7 @@ void fth__cuda_fill(const fth_call *call, const fth__move *m, const void *elemen
     }
     s.join();
     if (s.count() == 1) s.step[0][0] = m->size;
+    FTH_ASSERT(m->size >= 1 && m->size <= 16 && (m->size & (m->size - 1)) == 0);
     repeat(pattern, element, m->size);
     switch (choose_unit(&s, m->size, m->dst, m->dst)) {
     case 1: queue_fill<uint8_t>(call, s, m->dst, pattern); break;

@@ -9,6 +9,9 @@
  */
 #include "cuda/copy/turn.cuh"
 
+#include "base/assert.h"
+
+/* LONG_RUN: bytes of a run, two sectors of memory, from which a plain copy is as good. */
 enum { LANES = 32, ROWS = FTH__SPACE_THREADS / LANES, LONG_RUN = 64 };
 
 template <int BYTES> struct bits_of;
@@ -320,6 +323,7 @@ static void choose_lengths(const fth__space<2> &s, const choice *c, int64_t most
     n[third] = least(b->extent[third], most / (n[from] * n[to]));
     if (n[from] == b->extent[from]) n[to] = least(b->extent[to], most / (n[from] * n[third]));
     if (n[to] == b->extent[to]) n[from] = least(b->extent[from], most / (n[to] * n[third]));
+    FTH_ASSERT(n[0] >= 1 && n[1] >= 1 && n[2] >= 1 && n[0] * n[1] * n[2] <= most);
     for (int i = 0; i < 3; i++) b->length[i] = (uint32_t)n[i];
 }
 

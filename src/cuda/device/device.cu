@@ -1,6 +1,7 @@
 /* device.cu - opening a GPU; its lanes, copies, marks and recordings. */
 #include "cuda/device/device.h"
 
+#include "base/assert.h"
 #include "base/lanes.h"
 #include "cuda/device/cupti.h"
 #include "cuda/device/library.h"
@@ -61,6 +62,8 @@ static fth_status make_lanes(fth_device *d, fth_err *err)
 fth_status fth__cuda_part(const fth_call *call, fth_call *beside)
 {
     const fth_device *d = call->device;
+    FTH_ASSERT(d &&
+               fth_cuda_stream(call) != d->beside); /* a call that parted does not part again */
     *beside = *call;
     beside->stream = d->beside;
     FTH_CUDA_TRY(cudaEventRecord(d->parted, fth_cuda_stream(call)), "an event", call->err);
@@ -241,6 +244,7 @@ static void unpin(fth_device *, void *block)
 static fth_status copy(fth_device *d, fth_lane lane, void *to, const void *from, uint64_t bytes,
                        fth_err *err)
 {
+    FTH_ASSERT(lane >= 0 && lane < FTH_LANE_COUNT);
     FTH_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, d->lane[lane]), "a copy", err);
     return FTH_OK;
 }
@@ -248,6 +252,7 @@ static fth_status copy(fth_device *d, fth_lane lane, void *to, const void *from,
 static fth_status fill(fth_device *d, fth_lane lane, void *to, int byte, uint64_t bytes,
                        fth_err *err)
 {
+    FTH_ASSERT(lane >= 0 && lane < FTH_LANE_COUNT);
     FTH_CUDA_TRY(cudaMemsetAsync(to, byte, bytes, d->lane[lane]), "filling memory", err);
     return FTH_OK;
 }
@@ -268,12 +273,14 @@ static void mark_destroy(fth_device *, fth_mark *mark)
 
 static fth_status mark_set(fth_device *d, fth_lane lane, fth_mark *mark, fth_err *err)
 {
+    FTH_ASSERT(mark && lane >= 0 && lane < FTH_LANE_COUNT);
     FTH_CUDA_TRY(cudaEventRecord((cudaEvent_t)mark, d->lane[lane]), "an event", err);
     return FTH_OK;
 }
 
 static fth_status lane_wait(fth_device *d, fth_lane lane, fth_mark *mark, fth_err *err)
 {
+    FTH_ASSERT(mark && lane >= 0 && lane < FTH_LANE_COUNT);
     FTH_CUDA_TRY(cudaStreamWaitEvent(d->lane[lane], (cudaEvent_t)mark, 0), "waiting", err);
     return FTH_OK;
 }
@@ -303,6 +310,7 @@ static fth_status host_wait(fth_device *, fth_mark *mark, fth_err *err)
 
 static fth_status drain(fth_device *d, fth_lane lane, fth_err *err)
 {
+    FTH_ASSERT(lane >= 0 && lane < FTH_LANE_COUNT);
     FTH_CUDA_TRY(cudaStreamSynchronize(d->lane[lane]), "work on the device", err);
     return FTH_OK;
 }
@@ -316,6 +324,7 @@ static double seconds(fth_device *, fth_mark *from, fth_mark *to)
 
 static void *stream(fth_device *d, fth_lane lane)
 {
+    FTH_ASSERT(lane >= 0 && lane < FTH_LANE_COUNT);
     return d->lane[lane];
 }
 
@@ -345,6 +354,7 @@ static void stop_recording(fth_device *d)
 static fth_status record(fth_device *d, fth_err *err)
 {
     const cudaStream_t lane = d->lane[FTH_LANE_COMPUTE];
+    FTH_ASSERT(!d->recording); /* recordings do not nest */
     d->recording = new (std::nothrow) fth_recording();
     if (!d->recording) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a recording");
     cudaError_t code = cudaEventCreateWithFlags(&d->recording->begun, cudaEventBlockingSync);
@@ -359,6 +369,7 @@ static fth_status record(fth_device *d, fth_err *err)
 static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
 {
     cudaGraph_t graph = NULL;
+    FTH_ASSERT(d->recording); /* record() succeeded before */
     fth_recording *const r = d->recording;
     *out = NULL;
     d->recording = NULL;
@@ -374,6 +385,7 @@ static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
 
 static fth_status replay(fth_device *d, fth_recording *r, fth_mark **begun, fth_err *err)
 {
+    FTH_ASSERT(r->exec && r->begun);
     *begun = (fth_mark *)r->begun;
     FTH_CUDA_TRY(cudaGraphLaunch(r->exec, d->lane[FTH_LANE_COMPUTE]), "a recording", err);
     return FTH_OK;

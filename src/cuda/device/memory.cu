@@ -14,6 +14,7 @@
  * Taking memory away waits until the lanes are done with it: pages that are gone while a kernel
  * uses them are a fault of the whole context.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 
 #include <cuda.h>
@@ -122,6 +123,7 @@ static void forget_pieces(memory *m, CUdeviceptr from, CUdeviceptr end)
 /* In pieces of so many bytes; single pages are not written down. */
 static bool back_all(memory *m, CUdeviceptr from, uint64_t bytes, uint64_t most)
 {
+    FTH_ASSERT(from % m->page == 0 && bytes % m->page == 0 && most % m->page == 0);
     const bool many = most > m->page;
     (void)cudaSetDevice(m->device->index);
     uint64_t done = 0;
@@ -173,6 +175,7 @@ static bool copy_front(const memory *m, const piece *p, CUmemGenericAllocationHa
  * as it was. */
 static bool shorten(const memory *m, piece *p, uint64_t bytes)
 {
+    FTH_ASSERT(bytes > 0 && bytes < p->bytes && bytes % m->page == 0);
     CUmemGenericAllocationHandle now = 0, old = 0;
     if (m->api.create(&now, bytes, &m->property, 0) != CUDA_SUCCESS) return false;
     bool ok = copy_front(m, p, now, bytes) && m->api.retain(&old, (void *)p->at) == CUDA_SUCCESS;
@@ -192,6 +195,7 @@ static bool shorten(const memory *m, piece *p, uint64_t bytes)
 static bool decommit(void *self, char *base, uint64_t bytes)
 {
     memory *m = (memory *)self;
+    FTH_ASSERT((CUdeviceptr)base % m->page == 0 && bytes % m->page == 0);
     const CUdeviceptr end = (CUdeviceptr)base + bytes;
     CUdeviceptr from = (CUdeviceptr)base;
     (void)cudaSetDevice(m->device->index);

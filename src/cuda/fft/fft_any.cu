@@ -5,6 +5,7 @@
  * in two copies, from stage to stage. Longer ones do the same in scratch, one kernel for each
  * stage, some lines at a time.
  */
+#include "base/assert.h"
 #include "cuda/fft/fft.cuh"
 
 enum { THREADS = 256, STAGES = 32, SMALL = 8 /* largest radix that is written out */ };
@@ -267,6 +268,8 @@ template <typename T> static void run_long(const fth__fft_pass *p, void *scratch
     for (int64_t first = 0; first < p->line.count; first += most) {
         const int64_t lines = p->line.count - first < most ? p->line.count - first : most;
         const unsigned blocks = fth_cuda_blocks(n * lines, THREADS);
+        FTH_ASSERT((uint64_t)(n * (2 * most + 1)) * sizeof(V) <=
+                   fth__fft_any_bytes(n, p->wide, most));
         FTH_LAUNCH(bring<T>, blocks, THREADS, s, *p, first, lines, x);
         const V *const done = run_stages<T>(roots, n, lines, x, x + n * most, s);
         FTH_LAUNCH(take<T>, blocks, THREADS, s, *p, first, lines, done);

@@ -10,6 +10,7 @@
  * lower numbers, so whoever has them runs already, and nothing can stand still. Which block takes
  * which lines is left to chance; what is computed is not.
  */
+#include "base/assert.h"
 #include "cuda/fft/fft.cuh"
 
 enum { WHOLE = 64, LEAST = 16, MOST = 512, LINES = 8 /* of a block at once */ };
@@ -232,6 +233,7 @@ fth_status fth__fft_images_run(const fth__fft_images *p, void *scratch, cudaStre
                                fth_err *err)
 {
     const uint64_t bytes = fth__fft_images_bytes(p->n, p->image.count);
+    FTH_ASSERT(fth__fft_images_fit(p->n, p->n) && (bytes == 0 || scratch));
     if (p->image.count == 0) return FTH_OK;
     if (bytes > 0)
         FTH_CUDA_TRY(cudaMemsetAsync(scratch, 0, bytes, stream), "counts of a transform", err);

@@ -4,6 +4,7 @@
  * and else so many that what is read together is whole sectors. Between global memory and shared
  * memory numbers pass through registers alone, once in each direction.
  */
+#include "base/assert.h"
 #include "cuda/fft/fft.cuh"
 
 enum { LEAST = 8, MOST = 4096, SECTORS = 64 /* bytes that are read together, at least */ };
@@ -58,6 +59,7 @@ template <typename T, int N> static void launch(const fth__fft_pass *p, cudaStre
     const size_t bytes = (size_t)(N + lines * fth__fft_padded(N)) * sizeof(fth__cx<T>);
     const unsigned blocks = fth_cuda_blocks(p->line.count, lines);
     const unsigned threads = (unsigned)(lines * (N / 8));
+    FTH_ASSERT(lines >= 1 && threads <= (unsigned)most_threads<T> && bytes <= 227 << 10);
     if (p->in == FTH__FFT_COMPLEX)
         FTH_LAUNCH_SHARED((transform<T, N, true>), blocks, threads, bytes, stream, *p, lines);
     else
@@ -87,6 +89,7 @@ bool fth__fft_lines_fit(int64_t n)
 
 void fth__fft_lines(const fth__fft_pass *p, cudaStream_t stream)
 {
+    FTH_ASSERT(fth__fft_lines_fit(p->n));
     if (p->line.count == 0) return;
     if (p->wide)
         choose<double>(p, stream);

@@ -6,12 +6,13 @@
  */
 #include "cuda/matrix/block.cuh"
 
+#include "base/assert.h"
 #include "cuda/copy/async.cuh"
 
 static constexpr int BLOCK = FTH__BLOCK, SUB = FTH__BLOCK_SUB, SUBS = BLOCK / SUB;
-static constexpr int THREADS = 128;
-/* Right-hand sides that a block of threads has: few, until there are enough for every
- * multiprocessor. */
+static constexpr int THREADS = 128; /* one per row of the block */
+/* Right-hand sides per block of threads: few, until there are enough for all 132 multiprocessors of
+ * an H200; then twice as many share one read of the prepared block. */
 static constexpr int FEW = 16, MANY = 32;
 static constexpr int64_t ENOUGH = 132 * FEW;
 
@@ -252,6 +253,7 @@ fth_status fth__block_solve(const fth_call *call, const fth__triangle *t, const 
 {
     if (t->m == 0) return FTH_OK;
     const bool few = t->m <= ENOUGH, wide = t->dtype == FTH_F64;
+    FTH_ASSERT(t->n > 0 && t->n <= BLOCK && (wide || t->dtype == FTH_F32));
     if (few && wide)
         launch_solve<double, FEW>(call, t, block);
     else if (few)

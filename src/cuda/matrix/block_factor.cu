@@ -7,9 +7,12 @@
  * one chain of operations in the order of the columns. Code is short and runs in loops: a warp
  * that goes once through long code waits for most of it to come.
  */
+#include "base/assert.h"
 #include "cuda/matrix/block.cuh"
 
 static constexpr int BLOCK = FTH__BLOCK, SUB = FTH__BLOCK_SUB, EIGHT = 8, LANES = 32;
+/* A thread for each row makes the panel, in panels of EIGHT columns that its registers hold; eight
+ * helper warps meanwhile subtract the panel before it from the rest. */
 static constexpr int HELPERS = 256, THREADS = BLOCK + HELPERS, WARPS = THREADS / LANES;
 
 /* What lies in shared memory. */
@@ -336,6 +339,7 @@ template <typename T> static void launch_factor(const fth_call *call, const fth_
 
 fth_status fth__block_factorize(const fth_call *call, const fth__block_factor *f)
 {
+    FTH_ASSERT(f->n > 0 && f->n <= BLOCK && (f->row == 1 || f->col == 1));
     if (f->dtype == FTH_F32)
         launch_factor<float>(call, f);
     else

@@ -6,6 +6,7 @@
  */
 #include "cuda/matrix/triangle.h"
 
+#include "base/assert.h"
 #include "cuda/product/blas.h"
 #include "cuda/matrix/block.h"
 #include "cuda/matrix/warp.cuh"
@@ -272,6 +273,7 @@ static int64_t half_of(const fth__triangle *t)
 static fth__triangle part_of(const fth__triangle *t, int64_t lo, int64_t n)
 {
     const int64_t size = fth_dtype_size(t->dtype);
+    FTH_ASSERT(lo >= 0 && n > 0 && lo + n <= t->n);
     fth__triangle o = *t;
     o.a += lo * (t->a_i + t->a_k) * size;
     o.b += lo * t->b_i * size;

@@ -4,6 +4,7 @@
  * cut into as many pieces as fill the device; the pieces' best meet in a second launch. Along an
  * innermost axis a warp has a piece, elsewhere a thread.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/lines.cuh"
 
@@ -155,6 +156,9 @@ template <int T> static void run_as(const fth_call *call)
     a.largest = ((const fth__axis_attr *)call->node->attr)->flag != 0;
     a.first = call->first;
     a.last = call->last;
+    FTH_ASSERT(a.pieces >= 1 && a.piece * a.pieces >= a.l.n);
+    FTH_ASSERT(a.pieces == 1 ||
+               (uint64_t)(a.pieces * a.l.line.count) * sizeof(best<wide>) <= scratch(call));
     const int64_t threads = a.l.line.count * a.pieces * a.lanes;
     const cudaStream_t stream = fth_cuda_stream(call);
     FTH_LAUNCH((search<T, wide>), (unsigned)((threads + THREADS - 1) / THREADS), THREADS, stream,

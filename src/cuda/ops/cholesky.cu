@@ -7,6 +7,7 @@
  * the same chain of operations either way, so batches and blocks do not show in the bits. Real ones
  * of more than 512 rows are large.cu's, complex ones cuSOLVER's where it is there.
  */
+#include "base/assert.h"
 #include "cuda/matrix/large.h"
 #include "cuda/matrix/matrices.h"
 #include "cuda/matrix/solver.h"
@@ -353,6 +354,7 @@ static fth_status factor_halves(const fth_call *call, const work *w, int64_t lo,
 {
     if (n <= SMALL) return factor_leaf(call, w, lo, n);
     const int64_t half = (n / 2 + SMALL - 1) / SMALL * SMALL;
+    FTH_ASSERT(half > 0 && half < n && half % SMALL == 0);
     FTH_TRY(factor_halves(call, w, lo, half));
     FTH_TRY(solve_below(call, w, lo, half, n));
     FTH_TRY(subtract_square(call, w, lo, half, n));
@@ -428,6 +430,7 @@ static fth_status factor_one(const fth_call *call, work *w, bool packed)
 {
     const fth_desc *d = &call->node->out[0];
     char *room = (char *)call->scratch + large_bytes(d);
+    FTH_ASSERT(large_bytes(d) > 0 && call->scratch);
     work at = *w;
     if (packed) at.p.out = room, at.p.o_row = w->p.n, at.p.o_col = 1;
     FTH__EACH_FIELD(w->dtype, launch_copy, call, at.p)

@@ -4,6 +4,7 @@
  * tile lists its own rows and copies them. The list lies in shared memory, so the workspace is one
  * number per tile.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/walk.cuh"
 
@@ -199,6 +200,7 @@ static fth_status run(const fth_call *call)
     FTH_CUDA_LAUNCHED(call);
     if (tiles == 0 || fth_cuda_count(&node->out[0], &call->out[0]) == 0) return FTH_OK;
     const int unit = plan(call, dim, &a);
+    FTH_ASSERT(a.units > 0 && tiles <= INT32_MAX);
     const int64_t chunks = (a.units + CHUNK - 1) / CHUNK;
     const dim3 blocks((unsigned)tiles, (unsigned)(chunks < MOST_LAYERS ? chunks : MOST_LAYERS),
                       (unsigned)(a.others.count < MOST_LAYERS ? a.others.count : MOST_LAYERS));

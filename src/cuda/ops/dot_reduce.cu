@@ -7,6 +7,7 @@
  * By parts on the matrix units, an operand is packed for the slabs that share it at once, where
  * that takes little enough room, and slab by slab elsewhere.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/product/product.h"
 #include "cuda/product/split.h"
@@ -132,6 +133,8 @@ static fth_status product_by_parts(const fth_call *call, const fth__dot_shape *s
         p->room = room(call, s);
         return fth__cuda_split_run(call, s, p);
     }
+    FTH_ASSERT(FTH__SPLIT_HEAD + bytes.a + bytes.b <= room(call, s));
+    FTH_ASSERT(m0 % FTH__SPLIT_LINES == 0 && n0 % FTH__SPLIT_LINES == 0);
     all.a.given = j.a.given = (int *)scratch;
     all.a.packed = (char *)scratch + FTH__SPLIT_HEAD, all.b.packed = all.a.packed + bytes.a;
     all.a.pitch = all.b.pitch = j.a.pitch = j.b.pitch = chunks;

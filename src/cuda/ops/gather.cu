@@ -4,6 +4,7 @@
  * 32 neighbouring threads moves a row in the widest units its alignment allows, and has four rows
  * on their way at a time.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/walk.cuh"
 
@@ -122,6 +123,7 @@ static int plan(const fth_call *call, args *a)
     a->axis_step = w.axis;
     a->limit = node->in[0].size[s.dim];
     a->wide = node->in[1].dtype == FTH_I64;
+    FTH_ASSERT(bytes % unit == 0);
     a->units = bytes / unit;
     a->segments = (a->units + SEGMENT - 1) / SEGMENT;
     a->items = a->rows.count * a->segments;

@@ -2,6 +2,7 @@
  *
  * A thread moves the widest word that divides a row, so neighbours read and write side by side.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 
 enum { THREADS = 256 };
@@ -21,6 +22,7 @@ template <typename word>
 static void queue(cudaStream_t stream, void *to, const void *from, const int64_t *index, int64_t n,
                   uint64_t bytes)
 {
+    FTH_ASSERT(bytes % sizeof(word) == 0 && bytes / sizeof(word) <= UINT32_MAX);
     const uint32_t wide = (uint32_t)(bytes / sizeof(word));
     FTH_LAUNCH(gather<word>, fth_cuda_blocks(n * wide, THREADS), THREADS, stream, (word *)to,
                (const word *)from, index, n, wide);
@@ -29,6 +31,7 @@ static void queue(cudaStream_t stream, void *to, const void *from, const int64_t
 fth_status fth__cuda_gather_rows(fth_device *d, fth_lane lane, void *to, const void *from,
                                  const int64_t *index, int64_t n, uint64_t bytes, fth_err *err)
 {
+    FTH_ASSERT(lane >= 0 && lane < FTH_LANE_COUNT && n >= 0);
     const uintptr_t all = (uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes;
     if (n == 0 || bytes == 0) return FTH_OK;
     if (all % sizeof(uint4) == 0)

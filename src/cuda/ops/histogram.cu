@@ -4,6 +4,7 @@
  * and counts it in shared memory where the bins fit there and the piece is long; otherwise every
  * element adds one where it belongs.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/lines.cuh"
 
@@ -98,6 +99,7 @@ static fth_status run(const fth_call *call)
     a.pieces = (a.l.n + PIECE - 1) / PIECE;
     a.shared = a.bins <= SHARED_BINS && a.bins * 4 <= a.l.n && a.l.near &&
                a.l.line.count * a.pieces <= INT32_MAX;
+    FTH_ASSERT(attr->lo < attr->hi); /* infer refuses others */
     if (a.bins == 0 || a.l.line.count == 0) return FTH_OK;
     if (call->first)
         FTH_LAUNCH(clear, fth_cuda_blocks(a.l.line.count * a.bins, THREADS), THREADS, stream, a);

@@ -5,6 +5,7 @@
  * lanes, each in order, joined by halving; so it depends on the block alone, never on how the axis
  * was cut.
  */
+#include "base/assert.h"
 #include "cuda/program/fused.h"
 #include "cuda/program/number.h"
 
@@ -158,6 +159,7 @@ __global__ void __launch_bounds__(THREADS) totals(const work __grid_constant__ w
 
 template <int D> void queue(const fth_call *call, const work *w, bool warps)
 {
+    FTH_ASSERT(w->outputs > 0 && w->block > 0 && w->segments * w->block >= w->n);
     const int64_t most = MOST_Y;
     const unsigned y = (unsigned)(!w->partial ? 1 : w->segments < most ? w->segments : most);
     if (warps)
@@ -221,6 +223,8 @@ fth_status fth__cuda_logsumexp(const fth_call *call)
     w.first = call->first;
     w.last = call->last;
     if (has_partials(w.block, w.segments, w.outputs)) w.partial = (pair *)call->scratch;
+    FTH_ASSERT(!w.partial || (uint64_t)(w.segments * w.outputs) * sizeof(pair) <=
+                                 fth__cuda_logsumexp_scratch(call));
     const bool warps = dim == node->in[0].n_axes - 1 && w.block >= LONG_BLOCK;
     if (t == FTH_F16) queue<FTH__D_F16>(call, &w, warps);
     if (t == FTH_BF16) queue<FTH__D_BF16>(call, &w, warps);

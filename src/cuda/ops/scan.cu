@@ -5,6 +5,7 @@
  * is put together line by line, and the blocks run again with it. Neighbours along an innermost
  * axis go through squares in shared memory, so that memory is read and written in whole lines.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/lines.cuh"
 
@@ -248,6 +249,7 @@ template <typename W> static __global__ void put_before_long(const args<W> a)
 template <typename W> static void launch(const args<W> &a, cudaStream_t stream)
 {
     const int64_t items = a.l.line.count * a.chunks;
+    FTH_ASSERT(a.chunks >= 1 && a.chunk * a.chunks >= a.l.n);
     if (a.l.near)
         FTH_LAUNCH(near_lines<W>, (unsigned)((items + THREADS - 1) / THREADS), THREADS, stream, a);
     else
@@ -274,6 +276,7 @@ template <typename W> static void run_as(const fth_call *call, W none)
     a.reverse = attr->reverse != 0;
     a.first = call->first || a.reverse;
     a.keep = !call->last && !a.reverse;
+    FTH_ASSERT(a.chunks == 1 || (uint64_t)(a.l.line.count * a.chunks) * sizeof(W) <= scratch(call));
     if (a.l.line.count == 0) return;
     if (a.chunks > 1) {
         a.fold = true;

@@ -6,6 +6,7 @@
  * Otherwise the rows of each batch are sorted by target, stably, some at a time; the thread at the
  * head of a target's run adds the run.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/lines.cuh"
 #include "cuda/sort/radix.cuh"
@@ -259,6 +260,7 @@ static bool supports(const fth_node *node)
 
 static void digit(digits *d, int64_t extent, int64_t origin, int64_t size, bool counts)
 {
+    FTH_ASSERT(d->n < FTH_MAX_AXES);
     d->extent[d->n] = extent;
     d->origin[d->n] = origin;
     d->size[d->n] = size;
@@ -317,10 +319,12 @@ template <typename W> static void by_sort(const fth_call *call, args a, counts c
     int bits = 1;
     while (bits < 32 && a.limit >> bits) bits++;
     round_of(c, &batches, &rows);
+    FTH_ASSERT(a.limit < UINT32_MAX && a.limit >> bits == 0); /* keys hold every index */
     for (a.batch_lo = 0; a.batch_lo < c.batches; a.batch_lo += batches)
         for (a.row_lo = 0; a.row_lo < c.rows; a.row_lo += rows) {
             a.batches = c.batches - a.batch_lo < batches ? c.batches - a.batch_lo : batches;
             a.n = c.rows - a.row_lo < rows ? c.rows - a.row_lo : rows;
+            FTH_ASSERT(fth__radix_bytes(false, a.batches, a.n) <= scratch(call));
             const fth__radix r = fth__radix_in(call->scratch, false, a.batches, a.n);
             a.key = (uint32_t *)r.key[0];
             FTH_LAUNCH(make_keys, fth_cuda_blocks(a.batches * a.n, THREADS), THREADS, stream, a);

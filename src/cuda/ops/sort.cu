@@ -3,6 +3,7 @@
  * Short lines are put in order in shared memory, a block each. Long ones become keys for the radix
  * sort, some lines at a time; the values are then taken in the order found, with their own bits.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/sort/order.cuh"
 #include "cuda/sort/radix.cuh"
@@ -88,6 +89,7 @@ static void long_lines(const fth_call *call, const fth__ordering &o, int dim)
     const int64_t round = lines_at_once(call, dim);
     for (int64_t lo = 0; lo < o.line.count; lo += round) {
         const int64_t lines = o.line.count - lo < round ? o.line.count - lo : round;
+        FTH_ASSERT(fth__radix_bytes(wide(call->node), lines, o.n) <= scratch(call));
         const fth__radix r = fth__radix_in(call->scratch, wide(call->node), lines, o.n);
         const unsigned blocks = fth_cuda_blocks(lines * o.n, THREADS);
         if (r.wide)

@@ -4,6 +4,7 @@
  * the next round, until one tile is left. Where k is too large for that the line is sorted. Keys
  * with their places are all different, so it does not matter how a line is cut.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/sort/order.cuh"
 #include "cuda/sort/radix.cuh"
@@ -153,6 +154,8 @@ static void by_rounds(const fth_call *call, const fth__ordering &o, int dim)
             const int64_t tiles = tiles_of(from.m);
             list to = {NULL, NULL, 0};
             if (tiles > 1) to = list_at(room[turn], lines, tiles * o.k);
+            FTH_ASSERT(tiles == 1 || tiles * o.k < from.m); /* each round leaves fewer candidates */
+            FTH_ASSERT(tiles == 1 || list_bytes(lines, tiles * o.k) <= scratch(call));
             launch(call, o, lo, lines, from, to, tiles);
             if (tiles == 1) break;
             from = to;
@@ -165,6 +168,7 @@ static void by_sort(const fth_call *call, const fth__ordering &o)
     const cudaStream_t stream = fth_cuda_stream(call);
     const fth__radix r = fth__radix_in(call->scratch, wide(call->node), 1, o.n);
     const unsigned blocks = fth_cuda_blocks(o.n, THREADS);
+    FTH_ASSERT(fth__radix_bytes(r.wide, 1, o.n) <= scratch(call));
     for (int64_t line = 0; line < o.line.count; line++) {
         if (r.wide)
             FTH_LAUNCH(make_keys<uint64_t>, blocks, THREADS, stream, o, line, (uint64_t *)r.key[0]);

@@ -6,6 +6,7 @@
  * and only short sums are left to the chain. Lines are taken in rounds, so the workspace stays
  * small.
  */
+#include "base/assert.h"
 #include "cuda/device/device.h"
 #include "cuda/walk/lines.cuh"
 
@@ -225,6 +226,7 @@ static fth_status run(const fth_call *call)
     for (a.line_lo = 0; a.line_lo < a.l.line.count; a.line_lo += round) {
         const int64_t left = a.l.line.count - a.line_lo;
         a.line_n = left < round ? left : round;
+        FTH_ASSERT((uint64_t)(a.line_n * a.blocks) * sizeof(moments) <= scratch(call));
         switch (node->in[0].dtype) {
             FTH__CASE_REAL(run_as, a, stream)
         default: break;

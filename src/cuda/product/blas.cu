@@ -5,6 +5,7 @@
  * take the faster one that wants 16 bytes when a piece lies so. Those of f16 and bf16 are not
  * equal: a kind of them says whether all of its pieces lie so, and has one algorithm.
  */
+#include "base/assert.h"
 #include "cuda/product/blas.h"
 #include "cuda/device/library.h"
 
@@ -325,6 +326,7 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
     if (!lookup(device, kind, &one))
         return FTH_FAIL(err, FTH_E_DEVICE, "cuBLASLt has no algorithm for this product: %s",
                         fth__cuda_blas_name(device));
+    FTH_ASSERT(g->m > 0 && g->n > 0 && g->k > 0 && g->batch > 0);
     const blas *b = static_cast<const blas *>(device->slot[FTH__CUDA_BLAS].thing);
     const bool wide = is_wide(kind->dtype);
     const int sign = g->minus ? 2 : 1;

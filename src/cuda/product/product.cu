@@ -7,6 +7,7 @@
  */
 #include "cuda/product/product.h"
 
+#include "base/assert.h"
 #include "cuda/product/blas.h"
 #include "cuda/device/device.h"
 
@@ -443,6 +444,7 @@ enum how { TILES, ROWS, COLUMNS };
 template <typename T, typename A, int N>
 static void queue_thin(const fth__cuda_product &p, how way, cudaStream_t stream)
 {
+    FTH_ASSERT(p.n <= N && p.k <= INT32_MAX); /* the kernels count k by 32 bits */
     const int64_t rows = p.m * p.batch;
     if (way == COLUMNS) {
         FTH_LAUNCH((thin_columns<T, A, N>), fth_cuda_blocks(rows, 32), WARPS * 32, stream, p);
@@ -582,6 +584,7 @@ static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
                            const fth__dot_shape *s, const fth__cuda_product &p)
 {
     const int64_t size = fth_dtype_size(s->dtype);
+    FTH_ASSERT(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0);
     fth__cuda_gemm g = gemm_of(s, p);
     int64_t at[FTH_MAX_AXES] = {};
     for (int64_t i = 0; i < p.sums.count; i++) {
@@ -654,6 +657,7 @@ static fth_status run_block(const fth_call *call, const fth__cuda_kind *kind,
     const int64_t in = fth_dtype_size(s->dtype), out = fth_dtype_size(p.out);
     const rooms r = rooms_of(p.m, p.n, p.k);
     fth__cuda_product q = p;
+    FTH_ASSERT(p.scratch && p.m <= COPIED && p.n <= COPIED);
     q.batch = 1;
     q.a = p.scratch, q.b = p.scratch + r.a, q.c = p.scratch + r.a + r.b;
     q.am = s->a == FTH__DOT_ROWS ? even(p.k) : 1, q.ak = s->a == FTH__DOT_ROWS ? 1 : even(p.m);
@@ -674,6 +678,7 @@ static fth_status run_copied(const fth_call *call, const fth__cuda_kind *kind,
         for (int64_t i = 0; i < p.m; i += COPIED)
             for (int64_t j = 0; j < p.n; j += COPIED) {
                 fth__cuda_product q = p;
+                FTH_ASSERT(p.aligned);
                 q.m = p.m - i < COPIED ? p.m - i : COPIED;
                 q.n = p.n - j < COPIED ? p.n - j : COPIED;
                 q.a += (z * p.step_a + i * p.am) * in;
@@ -693,6 +698,7 @@ struct span {
 
 static span block_at(int64_t i, bool cut, int64_t size)
 {
+    FTH_ASSERT(i >= 0 && i < size);
     if (!cut) return {0, size};
     const int64_t lo = i / BLOCK * BLOCK;
     return {lo, lo + BLOCK < size ? lo + BLOCK : size};
@@ -756,6 +762,7 @@ fth__cuda_sums fth__cuda_sums_of(const fth_call *call, const fth__dot_shape *s)
 {
     fth__cuda_sums o = {};
     o.n = s->n_sum;
+    FTH_ASSERT(s->n_sum >= 0 && s->n_sum <= FTH_MAX_AXES);
     o.count = 1;
     for (int i = 0; i < s->n_sum; i++) {
         o.extent[i] = call->in[0].extent[s->sum[i].a];

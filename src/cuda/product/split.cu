@@ -8,6 +8,7 @@
  */
 #include "cuda/product/split.cuh"
 
+#include "base/assert.h"
 #include "cuda/device/device.h"
 
 extern "C" {
@@ -99,6 +100,7 @@ fth_status fth__cuda_split_pack(const fth_call *call, const fth__split_side *sid
                        (int32_t)blocks_of(lines, LINES)};
     const int64_t blocks = (int64_t)p.chunks * p.blocks * batch;
     if (blocks == 0) return FTH_OK;
+    FTH_ASSERT(blocks <= INT32_MAX);
     FTH_LAUNCH(pack, (unsigned)blocks, LINES, fth_cuda_stream(call), p);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
@@ -195,6 +197,7 @@ static cut whole_of(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, in
 static void shrink(cut *c, uint64_t room)
 {
     while (bytes_of(*c) > room) {
+        FTH_ASSERT(c->m > 0 && c->n > 0 && c->k > 0);
         const int64_t less = (c->batch + 1) / 2,
                       tiles = less * blocks_of(c->m, LINES) * blocks_of(c->n, LINES);
         const bool full = c->batch > 1 && tiles >= ENOUGH_TILES;
@@ -232,6 +235,8 @@ static fth__dot_side turned(fth__dot_side side)
 fth__split_job fth__cuda_split_job(const fth__dot_shape *s, const fth__cuda_product *p)
 {
     fth__split_job j = {};
+    FTH_ASSERT(p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX &&
+               p->batch <= INT32_MAX);
     j.a.from = (const float *)p->a, j.b.from = (const float *)p->b, j.c = (float *)p->c;
     j.a.line = p->am, j.a.deep = p->ak, j.a.step = p->step_a;
     j.b.line = p->bn, j.b.deep = p->bk, j.b.step = p->step_b;
@@ -300,6 +305,9 @@ fth_status fth__cuda_split_run(const fth_call *call, const fth__dot_shape *s,
     cut c = whole_of(s, p->m, p->n, length, p->batch);
     c.shared_a = p->step_a == 0, c.shared_b = p->step_b == 0;
     shrink(&c, p->room - FTH__SPLIT_HEAD);
+    FTH_ASSERT(FTH__SPLIT_HEAD + bytes_of(c) <= p->room);
+    FTH_ASSERT(c.k % FTH__SPLIT_K == 0 ||
+               c.k >= length); /* chains end where they do without cuts */
     fth__split_job j = fth__cuda_split_job(s, p);
     const fth__split_job first = j;
     for (int64_t k = 0; k < length || k == 0; k += c.k) {

@@ -8,6 +8,7 @@
  */
 #include "cuda/program/fused.h"
 
+#include "base/assert.h"
 #include "cuda/program/jit.h"
 #include "cuda/program/worth.h"
 
@@ -79,6 +80,7 @@ void collapse(walk *w, const fth__program *p, const int64_t *extent,
         bool one = last >= 0;
         for (int j = 0; j < w->n_ops && one; j++)
             one = !w->data[j] || w->stride[j][last] == stride[j][k] * extent[k];
+        FTH_ASSERT(one || w->n_axes < FTH_MAX_AXES);
         const int to = one ? last : w->n_axes++;
         w->extent[to] = one ? w->extent[to] * extent[k] : extent[k];
         for (int j = 0; j < w->n_ops; j++) w->stride[j][to] = stride[j][k];
@@ -94,6 +96,7 @@ void walk_init(walk *w, const fth_call *call, const fth__ew_program *e)
     const fth_node *node = call->node;
     int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
     int64_t stride[FTH__EW_OPERANDS][FTH_MAX_AXES] = {};
+    FTH_ASSERT(p->n_in + p->n_out + has_tail(e) <= FTH__EW_OPERANDS);
     memset(w, 0, sizeof *w);
     fth__fused_extent(p, call, extent, origin);
     for (int i = 0; i < p->n_in; i++)
@@ -126,6 +129,7 @@ int64_t items_of(const walk *w)
 void set_magic(uint32_t d, uint32_t *magic, uint32_t *shift)
 {
     uint32_t s = 0;
+    FTH_ASSERT(d >= 1 && d <= (uint32_t)1 << 31);
     while (s < 32 && ((uint64_t)1 << s) < d) s++;
     *shift = s;
     *magic = (uint32_t)(((((uint64_t)1 << s) - d) << 32) / d + 1);
@@ -135,6 +139,8 @@ void set_magic(uint32_t d, uint32_t *magic, uint32_t *shift)
 void fill_args(fth__ew_args *a, const walk *w, const fth__ew_program *e, int vec)
 {
     const int last = w->n_axes - 1;
+    FTH_ASSERT(items_of(w) > 0 && items_of(w) <= MOST_ITEMS); /* they have numbers of 32 bits */
+    FTH_ASSERT(vec >= 1 && w->extent[last] % vec == 0 && e->p.n_const <= FTH__EW_CONSTS);
     memset(a, 0, sizeof *a);
     a->n_axes = w->n_axes;
     a->count = (uint32_t)items_of(w);
@@ -232,6 +238,7 @@ unsigned blocks_for(int64_t n, int64_t each)
 walk part_of(const walk *w, int64_t from, int64_t n)
 {
     walk o = *w;
+    FTH_ASSERT(from >= 0 && n > 0 && from + n <= w->extent[0]);
     o.extent[0] = n;
     for (int j = 0; j < w->n_ops; j++)
         if (o.data[j]) o.data[j] += from * w->stride[j][0] * w->bytes[j];
@@ -379,6 +386,7 @@ tail_plan plan_tail(const fth__ew_program *e, int64_t n, int64_t outputs)
         plan_rows(&t, e, n, outputs);
         return t;
     }
+    FTH_ASSERT(t.block > 0 && t.segments * t.block >= n);
     const bool busy = outputs >= (e->order.block >= 64 ? MANY : SOME);
     t.partial = t.segments > 1 && !busy && !e->shape.brief;
     return t;
@@ -388,6 +396,7 @@ void fill_tail(fth__ew_args *a, const walk *w, const fth__ew_program *e, const t
                const fth_call *call)
 {
     fth__ew_tail *o = &a->tail;
+    FTH_ASSERT(!t->partial || call->scratch);
     o->red = (uint8_t)e->p.tail_red;
     o->to = (uint8_t)call->node->out[0].dtype;
     o->first = call->first;
@@ -427,6 +436,7 @@ fth_status run_columns(const job *b, const walk *w, const tail_plan *t)
     fill_tail(&a, w, b->e, t, b->call);
     const int64_t items = outputs / (use ? vec : 1), most = MOST_ITEMS / items;
     const int64_t across = !t->partial ? 1 : t->segments < most ? t->segments : most;
+    FTH_ASSERT(items > 0 && across >= 1 && items * across <= MOST_ITEMS);
     a.chunks = (uint32_t)across;
     set_magic((uint32_t)items, &a.row_magic, &a.row_shift);
     return launch(b, code, &a, blocks_for(items * across, THREADS),
@@ -506,6 +516,8 @@ unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, cons
     a->tasks = (uint32_t)(t->chunks > 1 ? rows * t->chunks : blocks_for(rows, a->rows));
     a->loops = a->tasks < MANY_TASKS ? 1 : blocks_for(a->tasks, SMS * WAVES * e->shape.blocks);
     if (n > 0 && n < MOST_ITEMS) set_magic((uint32_t)n, &a->row_magic, &a->row_shift);
+    FTH_ASSERT(t->chunks > 1 || (int64_t)a->tasks * a->rows >= rows);
+    FTH_ASSERT((int64_t)a->loops * blocks_for(a->tasks, a->loops) >= a->tasks);
     a->part_at = (uint32_t)((values * a->rows + 15) / 16 * 16);
     return a->part_at + (unsigned)(brief ? 0 : (1 + THREADS / 32) * t->wide);
 }
@@ -523,6 +535,7 @@ unsigned lay_lanes(fth__ew_args *a, const walk *w, const fth__ew_program *e, con
     if (!t->partial) a->rows = rows_of_task(rows, n, t, READ, parts, PARTS);
     a->tasks = (uint32_t)(t->partial ? rows * t->chunks : blocks_for(rows, a->rows));
     a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
+    FTH_ASSERT(t->partial || (int64_t)a->tasks * a->rows >= rows);
     set_magic(a->units > 0 ? a->units : 1, &a->row_magic, &a->row_shift);
     return t->partial ? 0 : (unsigned)(parts * a->rows);
 }
@@ -592,6 +605,7 @@ fth_status run_rows(const job *b, const walk *w, tail_plan *t)
     a.segs = t->segs;
     const bool staged = b->e->shape.brief || b->e->shape.free;
     const unsigned shared = staged ? lay_rows(&a, w, b->e, t, use) : lay_lanes(&a, w, b->e, t, use);
+    FTH_ASSERT(b->e->shape.brief || (int64_t)a.segs * a.chunks >= t->segments);
     a.group = a.group_to = (uint32_t)t->segments;
     a.group_chunks = t->chunks;
     const int64_t per = b->e->order.super / t->block;
@@ -630,6 +644,7 @@ fth_status run_walk(const job *b, const walk *w)
                 for (int j = 0; j < flat.n_ops; j++) flat.stride[j][k] = flat.stride[j][k + 1];
             }
         }
+        FTH_ASSERT(flat.extent[0] > 1);
         int64_t half = flat.extent[0] / 2;
         if (half > 64) half -= half % 64; /* vectors stay aligned */
         const walk one = part_of(&flat, 0, half),

@@ -7,6 +7,7 @@
  */
 #define FTH__MATH static __device__ __noinline__ __attribute__((unused))
 #define FTH__CELL_FN static __device__ __noinline__
+#include "base/assert.h"
 #include "cuda/program/fused.h"
 #include "cuda/program/join.h"
 #include "ops/cell_types.h"
@@ -383,6 +384,9 @@ void queue_tail(const fth_call *call, const both *b, fth_dtype from)
 fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
                              const fth__ew_args *args)
 {
+    FTH_ASSERT(e->p.n_in + e->p.n_const + e->p.n_instr <= REGISTERS);
+    FTH_ASSERT(e->p.n_in + e->p.n_out + (e->p.tail_dim >= 0) <= FTH__EW_OPERANDS);
+    FTH_ASSERT(e->p.n_const <= FTH__EW_CONSTS && e->p.n_reg <= REGISTERS);
     both b;
     b.a = *args;
     b.c.n_in = e->p.n_in;

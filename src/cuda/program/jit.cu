@@ -8,6 +8,7 @@
  */
 #include "cuda/program/jit.h"
 
+#include "base/assert.h"
 #include "cuda/program/nvrtc.h"
 #include "cuda/program/worth.h"
 
@@ -134,6 +135,7 @@ fth_status load(const fth_device *device, const char *code, made *out, fth_err *
 /* The lock is held. */
 void adopt(jit *j, loaded *m, const made *of)
 {
+    FTH_ASSERT(!m->library && of->library && of->kernel);
     m->library = of->library;
     m->code.kernel = of->kernel;
     delete[] m->source;
@@ -269,6 +271,7 @@ fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__pro
         pthread_mutex_unlock(&device->lock);
         s = compile(j, device, &o, m, &made, err);
         pthread_mutex_lock(&device->lock);
+        FTH_ASSERT(m->busy && !m->library); /* the entry is this thread's alone */
         m->busy = false;
         if (s == FTH_OK) adopt(j, m, &made);
     }
@@ -290,6 +293,7 @@ bool fth__jit_has(fth_device *device, const fth__program *p, const fth__ew_shape
 fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, dim3 blocks,
                            unsigned threads, unsigned shared, const fth__ew_args *args)
 {
+    FTH_ASSERT(code->kernel && blocks.x > 0 && blocks.y > 0 && blocks.y <= 65535);
     void *list[] = {const_cast<fth__ew_args *>(args)};
     FTH_CUDA_TRY(cudaLaunchKernel((const void *)code->kernel, blocks, dim3(threads), list, shared,
                                   fth_cuda_stream(call)),

@@ -5,6 +5,7 @@
  * all threads join those. Then superblocks are joined in order, with
  * what earlier pieces of the axis left.
  */
+#include "base/assert.h"
 #include "cuda/program/fused.h"
 #include "cuda/program/join.h"
 
@@ -135,6 +136,7 @@ __global__ void __launch_bounds__(THREADS) join_supers(const finish __grid_const
 
 template <class W, int RED> fth_status queue(const fth_call *call, const finish *f)
 {
+    FTH_ASSERT(f->count > 0 && f->groups >= 1 && f->groups <= 65535); /* of the grid's y */
     const unsigned x = (f->count + SIDE - 1) / SIDE;
     FTH_LAUNCH((join_blocks<W, RED>), dim3(x, (unsigned)f->groups), THREADS, fth_cuda_stream(call),
                *f);
@@ -204,6 +206,8 @@ fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *a, int n_in,
         f.groups = (f.skip + a->tail.segments + f.per - 1) / f.per;
         f.super = a->tail.partial + a->tail.segments * (int64_t)a->count * wide;
     }
+    FTH_ASSERT(f.t.partial && f.per > 0);
+    FTH_ASSERT(!f.t.has_super || (f.t.super % f.t.block == 0 && f.groups <= f.t.n / f.t.super + 2));
     if (fth_dtype_is_real(from)) return queue_real(call, &f);
     if (!fth_dtype_is_complex(from)) return queue_int(call, &f);
     return a->tail.red == FTH__JOIN_SUM ? queue<fth_c128, FTH__JOIN_SUM>(call, &f)

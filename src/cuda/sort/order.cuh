@@ -6,6 +6,7 @@
 #ifndef FTH_CUDA_ORDER_CUH
 #define FTH_CUDA_ORDER_CUH
 
+#include "base/assert.h"
 #include "cuda/walk/lines.cuh"
 
 #ifdef __CUDACC__
@@ -73,6 +74,7 @@ enum { FTH__SHORT = 2048, FTH__SHORTEST = 128 };
 static inline unsigned fth__short_size(int64_t n)
 {
     unsigned size = 32;
+    FTH_ASSERT(n >= 0 && n <= FTH__SHORT);
     while ((int64_t)size < n) size *= 2;
     return size;
 }
@@ -98,6 +100,7 @@ static inline void fth__ordering_init(fth__ordering *o, const fth_call *call, in
     const fth_desc *d = &call->node->in[0];
     const fth_tile *in = &call->in[0], *out = &call->out[0], *order = &call->out[1];
     *o = {};
+    FTH_ASSERT(dim >= 0 && dim < d->n_axes);
     o->size = (int)fth_dtype_size(d->dtype);
     o->dtype = (int)d->dtype;
     o->descending = descending;
@@ -107,6 +110,7 @@ static inline void fth__ordering_init(fth__ordering *o, const fth_call *call, in
     o->order = (char *)order->data;
     o->n = in->extent[dim];
     o->k = out->extent[dim];
+    FTH_ASSERT(o->k <= o->n && o->size <= 8);
     o->step = in->stride[dim] * o->size;
     o->out_step = out->stride[dim] * o->size;
     o->order_step = order->stride[dim] * (int64_t)sizeof(int64_t);

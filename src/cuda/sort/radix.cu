@@ -2,6 +2,7 @@
  * with the width of the keys chosen at run time. */
 #include "cuda/sort/radix.cuh"
 
+#include "base/assert.h"
 #include <fathom/cuda_sort.h>
 
 template <typename K> static fth__radix arrays(void *scratch, int64_t lines, int64_t n)
@@ -33,10 +34,12 @@ uint64_t fth__radix_bytes(bool wide, int64_t lines, int64_t n)
 
 fth__radix fth__radix_in(void *scratch, bool wide, int64_t lines, int64_t n)
 {
+    FTH_ASSERT(scratch && lines > 0 && n > 0 && n <= UINT32_MAX);
     return wide ? arrays<uint64_t>(scratch, lines, n) : arrays<uint32_t>(scratch, lines, n);
 }
 
 int fth__radix_sort(const fth__radix *r, int bits, cudaStream_t stream)
 {
+    FTH_ASSERT(bits >= 1 && bits <= (r->wide ? 64 : 32));
     return r->wide ? sort<uint64_t>(r, bits, stream) : sort<uint32_t>(r, bits, stream);
 }

@@ -7,6 +7,7 @@
 #ifndef FTH_CUDA_LINES_CUH
 #define FTH_CUDA_LINES_CUH
 
+#include "base/assert.h"
 #include "cuda/walk/walk.cuh"
 #include "cuda/walk/wide.cuh"
 
@@ -29,6 +30,7 @@ static inline void fth__dev_lines_init(fth__dev_lines *l, const fth_call *call, 
     const fth_tile *in = &call->in[0], *out = &call->out[0], *state = &call->state;
     const int64_t in_size = fth_dtype_size(d->dtype), out_size = fth_dtype_size(node->out[0].dtype);
     const int64_t state_size = node->op->state ? (int64_t)node->op->state(node) : 0;
+    FTH_ASSERT(dim >= 0 && dim < d->n_axes);
     *l = {};
     l->line = fth__walk_none();
     l->in = (const char *)in->data;
@@ -57,6 +59,7 @@ static inline void fth__dev_lines_init(fth__dev_lines *l, const fth_call *call, 
  * are there. */
 static inline int64_t fth__dev_pieces(int64_t lines, int64_t n, int64_t items, int64_t least)
 {
+    FTH_ASSERT(lines >= 0 && n >= 0 && items > 0 && least > 0);
     const int64_t want = lines > 0 ? items / lines : 1, most = n / least;
     const int64_t k = want < most ? want : most;
     return k < 1 ? 1 : k;

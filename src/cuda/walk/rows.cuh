@@ -7,6 +7,7 @@
 #ifndef FTH_CUDA_ROWS_CUH
 #define FTH_CUDA_ROWS_CUH
 
+#include "base/assert.h"
 #include "cuda/device/device.h"
 
 extern "C" {
@@ -21,6 +22,7 @@ static inline uint64_t fth__cuda_rows_bytes(int64_t rows)
 /* row_ptr[first] to row_ptr[first + rows] into the scratch. */
 static inline fth_status fth__cuda_rows_bring(const fth_call *call, int64_t first, int64_t rows)
 {
+    FTH_ASSERT(call->scratch && first >= 0 && rows >= 0);
     const int64_t *row_ptr = fth__entries_of(call->node)->row_ptr;
     FTH_CUDA_TRY(cudaMemcpyAsync(call->scratch, row_ptr + first, fth__cuda_rows_bytes(rows),
                                  cudaMemcpyHostToDevice, fth_cuda_stream(call)),

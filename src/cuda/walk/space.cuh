@@ -9,6 +9,7 @@
 #ifndef FTH_CUDA_SPACE_CUH
 #define FTH_CUDA_SPACE_CUH
 
+#include "base/assert.h"
 #include "cuda/device/device.h"
 
 /* n / d for n < 2^31 as a product: mul holds the bits of 2^(32 + shift) / d below the leading one.
@@ -21,6 +22,7 @@ static inline fth__div fth__div_make(int64_t d)
 {
     uint32_t shift = 0;
     while (((int64_t)1 << shift) < d) shift++;
+    FTH_ASSERT(d >= 1 && d <= (int64_t)1 << 31); /* the multiplication is exact up to there */
     const uint64_t top = (((uint64_t)1 << shift) - (uint64_t)d) << 32;
     return fth__div{(uint32_t)d, (uint32_t)(top / (uint64_t)d + 1), shift};
 }
@@ -71,6 +73,7 @@ template <int K> struct fth__space {
     template <class... S> void add(int64_t e, S... steps)
     {
         static_assert(sizeof...(S) == K, "one step for each array");
+        FTH_ASSERT(n < FTH__SPACE_AXES && e >= 0);
         const int64_t s[K] = {(int64_t)steps...};
         extent[n] = e;
         for (int k = 0; k < K; k++) step[n][k] = s[k];
@@ -85,6 +88,7 @@ template <int K> struct fth__space {
     /* Where place z lies in each array, for work that the host queues place by place. */
     void locate(int64_t z, int64_t *at) const
     {
+        FTH_ASSERT(z >= 0 && z < count());
         for (int k = 0; k < K; k++) at[k] = base[k];
         for (int i = n - 1; i >= 0; z /= extent[i--])
             for (int k = 0; k < K; k++) at[k] += z % extent[i] * step[i][k];
@@ -117,6 +121,7 @@ template <int K> struct fth__space {
     }
     fth__places<K> places() const
     {
+        FTH_ASSERT(n >= 1 && count() > 0 && count() <= FTH__SPACE_MOST);
         fth__places<K> w = {};
         w.n = n;
         w.count = (uint32_t)count();
@@ -142,6 +147,7 @@ template <int K, class F> static void fth__space_pieces(const fth__space<K> &s, 
     fth__space<K> a = s, b = s;
     a.extent[d] /= 2;
     b.extent[d] -= a.extent[d];
+    FTH_ASSERT(a.extent[d] > 0 && b.extent[d] > 0 && a.count() + b.count() == count);
     for (int k = 0; k < K; k++) b.base[k] += a.extent[d] * s.step[d][k];
     fth__space_pieces(a, launch);
     fth__space_pieces(b, launch);
@@ -156,6 +162,7 @@ template <int K, class F> static void fth__space_each(fth__space<K> s, F launch)
 /* Blocks of FTH__SPACE_THREADS for a space in which each thread takes about `each` places. */
 static inline unsigned fth__place_blocks(uint32_t count, int each)
 {
+    FTH_ASSERT(each > 0 && count > 0 && count <= FTH__SPACE_MOST);
     const uint32_t per = FTH__SPACE_THREADS * (uint32_t)each;
     return (unsigned)((count + per - 1) / per);
 }

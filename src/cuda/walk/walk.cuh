@@ -6,6 +6,8 @@
 #ifndef FTH_CUDA_WALK_CUH
 #define FTH_CUDA_WALK_CUH
 
+#include "base/assert.h"
+
 #include <fathom/cuda.h>
 
 enum { FTH__WALK_AXES = 2 * FTH_MAX_AXES, FTH__WALK_ARRAYS = 3 };
@@ -31,6 +33,7 @@ static inline void fth__walk_add(fth__walk *w, int64_t extent, int64_t s0, int64
     bool joins = w->n > 0;
     for (int k = 0; joins && k < FTH__WALK_ARRAYS; k++)
         joins = w->step[w->n - 1][k] == extent * s[k];
+    FTH_ASSERT(joins || w->n < FTH__WALK_AXES);
     const int at = joins ? w->n - 1 : w->n++;
     w->extent[at] = joins ? w->extent[at] * extent : extent;
     for (int k = 0; k < FTH__WALK_ARRAYS; k++) w->step[at][k] = s[k];
@@ -39,6 +42,7 @@ static inline void fth__walk_add(fth__walk *w, int64_t extent, int64_t s0, int64
 /* Take the innermost axis out of the walk: the caller walks it. */
 static inline int64_t fth__walk_pop(fth__walk *w)
 {
+    FTH_ASSERT(w->n > 0);
     const int64_t extent = w->extent[--w->n];
     w->count = 1;
     for (int i = 0; i < w->n; i++) w->count *= w->extent[i];
@@ -83,6 +87,7 @@ static inline fth__divisor fth__divisor_of(uint32_t d)
 {
     fth__divisor o = {};
     o.d = d;
+    FTH_ASSERT(d >= 1 && d <= (uint32_t)1 << 31);
     while (((uint64_t)1 << o.s) < d) o.s++;
     o.m = (uint32_t)((((((uint64_t)1 << o.s) - d) << 32) / d) + 1);
     return o;
