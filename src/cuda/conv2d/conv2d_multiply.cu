@@ -15,7 +15,9 @@
 
 static constexpr int CHUNK = FTH__SPLIT_CHUNK, EACH = FTH__UNITS_EACH, PARTS = FTH__SPLIT_PARTS,
                      EIGHTS = CHUNK / 8;
-static constexpr int GROUPS = 2, THREADS = (GROUPS + 2) * FTH__UNITS_GROUP, READERS = 7; /* warps */
+/* Warps: two groups of four multiply, seven read, one fetches weights. Three that read took longer
+ * for a stretch than the matrix units did. */
+static constexpr int GROUPS = 2, THREADS = (GROUPS + 2) * FTH__UNITS_GROUP, READERS = 7;
 static constexpr int HALF = CHUNK / 2, TOGETHER = 16; /* places that a warp reads at a time */
 static constexpr int MOST_STAGES = 8, STRETCHES = 2, MARKS = 8; /* a reader, the last is zero */
 #ifdef FTH_EMULATED

@@ -147,7 +147,8 @@ static bool pays(int64_t m, int64_t channels, int64_t taps)
 #ifdef FTH_EMULATED
     return m >= 2 && channels >= 2 && taps > 0;
 #else
-    /* short sums are more exact by fma, because the units cut off what they add */
+    /* Short sums are more exact by fma, because the units truncate what they add: 7.7e-8 against
+     * 6.7e-8 for images of 8 x 8 (H200). */
     constexpr int64_t LEAST_TERMS = 128;
     return channels * taps >= LEAST_TERMS &&
            up(m, 64) * up(channels, CHUNK) <= 4 * up(m, 32) * channels;
@@ -156,7 +157,7 @@ static bool pays(int64_t m, int64_t channels, int64_t taps)
 
 bool fth__conv_units_takes(const fth_node *node, bool back)
 {
-    constexpr int64_t MOST_CHUNKS = 1024; /* longer sums are made in chains, by the plain kernel */
+    constexpr int64_t MOST_CHUNKS = 1024; /* longer sums go in chains, by the plain kernel */
     const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
     if (node->in[0].dtype != FTH_F32 || a->stride != 1 || !is_wanted(node)) return false;
     const int64_t image = fth__conv_size(node, a->chan), result = fth__conv_size(node, a->out_chan),
@@ -202,6 +203,8 @@ static bool weight_pays(int64_t m, int64_t channels, int64_t taps, int64_t terms
 #ifdef FTH_EMULATED
     return m >= 2 && channels >= 2 && terms > 0 && wide > 0;
 #else
+    /* Measured on an H200 with positive numbers: sums of fewer terms, and rows wider than this, had
+     * a larger error than the plain kernel's (1.29e-7 against 1.09e-7 for rows of 300). */
     constexpr int64_t LEAST_SUM = 3500, WIDEST = 128;
     return terms >= LEAST_SUM && wide <= WIDEST && !fth__conv_weight_is_small(m, channels, taps);
 #endif
@@ -266,7 +269,9 @@ void fth__conv_weight_bind(const fth_call *call, const fth__conv_view *r, const 
  * leaves most of a large card idle. */
 static int64_t parts_for(const fth_node *node, bool back)
 {
-    constexpr int64_t PROCESSORS = 132, MOST = 4; /* of any card */
+    /* Fixed for every card, because they decide on bits. Four parts: the sums pass through memory
+     * once for each. */
+    constexpr int64_t PROCESSORS = 132, MOST = 4;
     const fth__conv_attr *a = (const fth__conv_attr *)node->attr;
     const along x = along_of(node, back, false), y = along_of(node, back, true);
     const int64_t image = fth__conv_size(node, a->chan), result = fth__conv_size(node, a->out_chan),

@@ -21,7 +21,7 @@ void fth__cuda_fill(const fth_call *call, const fth__move *m, const void *elemen
 /* out[0] of a call as parts one after the other along one of its axes. Where a part has a source
  * its step says how far apart its elements are; where it has none, `element` is put. Steps are in
  * bytes. */
-enum { FTH__CUDA_PARTS = 12 };
+enum { FTH__CUDA_PARTS = 12 }; /* parts per launch: their table is an argument of the kernel */
 typedef struct fth__cuda_parts {
     int dim, n;
     int64_t end[FTH__CUDA_PARTS];                /* where each ends in the tile, in order */

@@ -6,7 +6,11 @@
  */
 #include "cuda/copy/shift.cuh"
 
-enum { VECTOR = 16, LONG_RUN = 512, EACH = 4 };
+enum {
+    VECTOR = 16,    /* bytes of the widest load */
+    LONG_RUN = 512, /* bytes of a run: 32 vectors, one per lane of a warp */
+    EACH = 4,       /* vectors in flight per thread */
+};
 
 typedef struct shifts {
     int64_t head, vectors; /* of a run: bytes before the first vector, vectors */

@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(FTH__SPACE_THREADS)
 
 /* ---- bricks ---------------------------------------------------------------------------- */
 
-enum { BRICK = 4096 }; /* elements, and at most 16 KiB */
+enum { BRICK = 4096 }; /* elements, and at most 16 KiB: several bricks on a multiprocessor */
 
 typedef struct brick {
     fth__places<5> blocks;      /* destination, source, first place along each axis of the brick */

@@ -11,7 +11,8 @@
 enum { THREADS = 256, STAGES = 32, SMALL = 8 /* largest radix that is written out */ };
 /* Shared memory of a block: three blocks fit a multiprocessor, or else one does. */
 static constexpr int64_t FEW_BYTES = 72 << 10, MOST_BYTES = 200 << 10;
-static constexpr int64_t ROUND = 1 << 22; /* numbers that pass through scratch at once */
+/* Numbers that pass through scratch at once, one line at least: two copies of 64 MiB in c128. */
+static constexpr int64_t ROUND = 1 << 22;
 
 struct radices {
     int count, radix[STAGES];

@@ -8,7 +8,9 @@
 #include "cuda/fft/fft.cuh"
 
 enum { THREADS = 256 };
-static constexpr int64_t ROUND = 1 << 22; /* numbers that are convolved at once */
+/* Numbers that are convolved at once: enough to fill a card, 64 MiB for each of two copies. */
+static constexpr int64_t ROUND = 1 << 22;
+/* A prime factor p costs fft_any.cu p additions per element: lengths with a larger one go here. */
 static constexpr int64_t LARGE_PRIME = 127;
 
 typedef double2 V;

@@ -8,10 +8,10 @@
 #include "cuda/matrix/block.h"
 #include "cuda/matrix/field.cuh"
 
-/* Rows of the blocks on its diagonal that are inverted. */
+/* Rows of the blocks on its diagonal that are inverted: a warp, with a row per lane. */
 static constexpr int FTH__BLOCK_SUB = 32;
 
-/* From column to column in shared memory. */
+/* From column to column in shared memory: 16 bytes more than the column, against bank conflicts. */
 template <typename T> constexpr int FTH__BLOCK_PITCH = FTH__BLOCK + fth__field<T>::wide;
 
 /* Elements that lie at multiples of 16 bytes, to registers and from them. */

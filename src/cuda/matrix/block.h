@@ -9,6 +9,8 @@
 
 #include "cuda/matrix/triangle.h"
 
+/* A block in f64 and 32 right-hand sides fill 162 of the 227 KiB of a multiprocessor's shared
+ * memory that a block of threads can have. */
 enum { FTH__BLOCK = 128 };
 
 /* Bytes of the prepared blocks of a triangle of n rows. */

@@ -15,6 +15,8 @@
 #include <new>
 #include <stdio.h>
 
+/* Sizes whose workspace is remembered (others are asked for again), and bytes of cuSOLVER's
+ * workspace on the host. */
 enum { SIZES = 256, HOST = 64 << 10 };
 
 /* The functions that are used, by the types of the header. */

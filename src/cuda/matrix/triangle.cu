@@ -16,7 +16,7 @@ extern "C" {
 }
 
 static constexpr int LEAF = FTH__SMALL_MATRIX, THREADS = 64;
-static constexpr int64_t MANY = 32; /* right-hand sides from which threads have one each */
+static constexpr int64_t MANY = 32; /* right-hand sides that fill a warp with one per thread */
 
 typedef struct args {
     fth__triangle t;

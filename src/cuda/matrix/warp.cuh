@@ -9,7 +9,7 @@
 #include "cuda/copy/async.cuh"
 #include "cuda/matrix/field.cuh"
 
-static constexpr int FTH__MOST_WARPS = 4;
+static constexpr int FTH__MOST_WARPS = 4; /* a block ends with its slowest warp */
 /* Blocks that a multiprocessor has at once, for kernels of matrices of 32 H rows: more find no room
  * for theirs where matrices are large, so threads may have the registers of so few. */
 template <typename T, int H>

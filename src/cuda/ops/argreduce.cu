@@ -12,8 +12,12 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-enum { THREADS = 256, AHEAD = 4 };
-static constexpr int64_t FILL = 132 * 1024; /* threads that keep the device busy */
+enum {
+    THREADS = 256,
+    AHEAD = 4, /* loads in flight per lane: one at a time left the memory idle (H200) */
+};
+/* Threads that occupy the device: half of the 2048 that each of 132 multiprocessors holds. */
+static constexpr int64_t FILL = 132 * 1024;
 
 template <typename W> struct best {
     W value;

@@ -48,7 +48,7 @@ static __device__ __forceinline__ void put_int(fth_dtype t, char *p, int64_t v)
     }
 }
 
-enum { EACH = 4 };
+enum { EACH = 4 }; /* loads in flight per thread: with one, 48 % of the speed of a copy (H200) */
 
 /* Places in the operand and in the result, in bytes, and in the whole value. Each thread takes
  * several, and reads all of them before it writes the first. */

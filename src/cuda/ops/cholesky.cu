@@ -15,8 +15,8 @@
 #include "cuda/matrix/warp.cuh"
 
 static constexpr int SMALL = FTH__SMALL_MATRIX, THREADS = 256;
-static constexpr int64_t HALVES = 512; /* rows up to which they are as fast */
-static constexpr uint64_t INFO = 64;   /* bytes of scratch for what cuSOLVER tells */
+static constexpr int64_t HALVES = 512; /* rows up to which recursive halving is as fast */
+static constexpr uint64_t INFO = 64;   /* bytes for cuSOLVER's info; keeps what follows aligned */
 
 /* Matrices of one size: from `in`, or from the place of the result itself. */
 typedef struct args {

@@ -13,7 +13,14 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-enum { THREADS = 256, EACH = 8, TILE = THREADS * EACH, AHEAD = 4 };
+enum {
+    THREADS = 256,
+    EACH = 8, /* rows per thread: their mask bytes are one load of 8 */
+    TILE = THREADS * EACH,
+    AHEAD = 4, /* rows in flight per thread */
+};
+/* Units of a row per block of threads, so that TILE * CHUNK < 2^31 is counted by 32 bits; and the
+ * limit of CUDA for the y and z of a grid. */
 static constexpr int64_t CHUNK = 1 << 14, MOST_LAYERS = 65535;
 
 static int64_t tiles_of(const fth_call *call)

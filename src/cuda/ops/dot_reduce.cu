@@ -19,12 +19,12 @@ extern "C" {
 
 #include <string.h>
 
-static constexpr int64_t SLAB = 26 << 20; /* elements */
+static constexpr int64_t SLAB = 26 << 20; /* elements: bounds the scratch at 104 MiB of f32 */
 static constexpr int64_t ALONG = 8192;    /* of the reduced axis, unless its tile is longer */
 /* Of the other: 66 tiles of 128, which with any number of them along the reduced axis fill the
  * turns of 132 processors. */
 static constexpr int64_t ACROSS = 66 * 128;
-static constexpr int64_t TILE_K = 4096; /* k that one product takes */
+static constexpr int64_t TILE_K = 4096; /* k of one product: four tiles of 1024, as dot of halves */
 
 /* The record of the fused operation, as the backend would find it. */
 extern "C" {

@@ -15,7 +15,10 @@ extern "C" {
 #include "ops/ops.h"
 }
 
+/* ROWS: rows in flight per group of lanes, with two units each; with one unit, 5 M rows of 236
+ * bytes ran at 1.2 TB/s (H200). */
 enum { THREADS = 256, ROWS = 4 };
+/* Units of a row per item of work: long rows are shared by several groups of lanes. */
 static constexpr int64_t SEGMENT = 4096;
 
 typedef struct args {

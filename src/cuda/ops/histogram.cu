@@ -12,7 +12,10 @@ extern "C" {
 #include "ops/ops.h"
 }
 
+/* Bins that fit in 16 KiB of shared memory, which leaves room for many resident blocks. */
 enum { THREADS = 256, SHARED_BINS = 4096 };
+/* Elements per block of threads: four times SHARED_BINS, so that clearing and adding the bins is a
+ * small part of its work. */
 static constexpr int64_t PIECE = 1 << 14;
 
 typedef struct args {

@@ -16,7 +16,13 @@ extern "C" {
 namespace
 {
 
-enum { THREADS = 256, WARP = 32, LONG_BLOCK = 64, MANY = 1 << 16, MOST_Y = 32768 };
+enum {
+    THREADS = 256,
+    WARP = 32,
+    LONG_BLOCK = 64, /* two elements per lane: shorter blocks are one thread's */
+    MANY = 1 << 16,  /* outputs that occupy the card by themselves */
+    MOST_Y = 32768,  /* within CUDA's limit of 65535 for the y of a grid */
+};
 
 struct pair {
     double m, s;

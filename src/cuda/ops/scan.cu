@@ -15,7 +15,14 @@ extern "C" {
 #include "ops/scalar.h"
 }
 
-enum { WARPS = 2, THREADS = WARPS * 32, FAR_THREADS = 128, LONG = 64, LONG_THREADS = 128 };
+enum {
+    WARPS = 2, /* each has a square of 32 by 32 in shared memory, 16 KiB for complex numbers */
+    THREADS = WARPS * 32,
+    FAR_THREADS = 128,
+    LONG = 64, /* blocks of a line that are fetched at once, while one warp adds in order */
+    LONG_THREADS = 128, /* that warp, and three that fetch */
+};
+/* Lines that occupy the card with a thread each, so that none is cut. */
 static constexpr int64_t MANY_LINES = 1 << 14;
 
 template <typename W> struct args {

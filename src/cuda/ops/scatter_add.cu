@@ -17,10 +17,12 @@ extern "C" {
 #include "ops/scatter.h"
 }
 
+/* AHEAD: rows of a run loaded before the first is added, in order; one at a time, 10 M rows into
+ * 1000 took 12.4 ms (H200). */
 enum { THREADS = 128, AHEAD = 8 };
-static constexpr int64_t MANY = 1 << 14;  /* results that fill the device */
-static constexpr int64_t FEW = 64;        /* rows not worth a sort */
-static constexpr int64_t ROUND = 1 << 21; /* rows sorted at once */
+static constexpr int64_t MANY = 1 << 14; /* results that occupy the device with a thread each */
+static constexpr int64_t FEW = 64;       /* rows that one thread adds faster than they are sorted */
+static constexpr int64_t ROUND = 1 << 21; /* rows sorted at once: some 33 MiB of scratch */
 
 /* Coordinates behind a number, for complaints: the digits of a walk's step. */
 typedef struct digits {

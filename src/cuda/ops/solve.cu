@@ -10,7 +10,7 @@ extern "C" {
 #include "ops/solve.h"
 }
 
-/* From this size on products of single matrices are worth a call of cuBLASLt each. */
+/* From this many rows on, a call of cuBLASLt per matrix pays; as HALVES in cholesky.cu. */
 static constexpr int64_t LARGE = 512;
 
 /* Everything that does not depend on tiles but for their steps. */

@@ -13,7 +13,8 @@ extern "C" {
 }
 
 enum { THREADS = 256 };
-static constexpr int64_t ROUND = 1 << 22; /* elements in a round, one line at least */
+/* Elements of a round, one line at least: enough to fill the card, and a bound of the scratch. */
+static constexpr int64_t ROUND = 1 << 22;
 
 template <int CAP> static __global__ void short_lines(const fth__ordering o, unsigned size)
 {

@@ -14,6 +14,8 @@ extern "C" {
 }
 
 enum { THREADS = 256 };
+/* A round leaves about a quarter of the candidates, or fewer; for a larger k lines are sorted.
+ * ROUND: candidates at once, one line at least, which bounds the scratch. */
 static constexpr int64_t MOST_K = FTH__SHORT / 4, ROUND = 1 << 20;
 
 typedef struct list { /* of each line: m candidates */

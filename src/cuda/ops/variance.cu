@@ -14,9 +14,13 @@ extern "C" {
 #include "ops/reduce.h"
 }
 
-enum { THREADS = 256, WARPS = 2, LONG = 64 };
+enum {
+    THREADS = 256, /* of join_long: one warp joins in order, seven prepare its next steps */
+    WARPS = 2,     /* with a square of 32 by 32 each in shared memory */
+    LONG = 64,     /* steps that are prepared at once */
+};
 static constexpr int64_t SIDE = 32;       /* of a square: lanes of a warp */
-static constexpr int64_t ROUND = 1 << 20; /* blocks in a round, one line at least */
+static constexpr int64_t ROUND = 1 << 20; /* blocks at once, one line at least: 16 MiB of scratch */
 
 typedef struct moments {
     double mean, m2;

@@ -18,7 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 512, GUESSES = 8, MORE_GUESSES = 32, ENOUGH_TILES = 128 };
+enum {
+    KINDS = 512,        /* products whose algorithm is remembered; others are chosen each time */
+    GUESSES = 8,        /* algorithms asked of the heuristic, which ranks them by its estimate */
+    MORE_GUESSES = 32,  /* aligned ones: several are refused for pieces (takes_pieces) */
+    ENOUGH_TILES = 128, /* tiles that fill the 132 multiprocessors of an H200 */
+};
 /* Bytes of workspace that checks of the tensor units' algorithms name for whole sizes, also of
  * those that were found for none and run with none. */
 enum { NAMED_ONLY = 4 };

@@ -15,7 +15,9 @@
 namespace
 {
 
-enum { AT_ONCE = 1024 }; /* elements in the shared memory of a block of threads */
+/* Elements in the shared memory of a block of threads: as long as the longest block of a reduction,
+ * and with their lanes 32 KiB of complex numbers. */
+enum { AT_ONCE = 1024 };
 enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS };
 
 struct code {

@@ -14,7 +14,12 @@
 namespace
 {
 
-enum { THREADS = 256, TILE = 2048, SIDE = 32, AT_ONCE = 16 };
+enum {
+    THREADS = 256,
+    TILE = 2048,  /* partials in shared memory: 32 KiB of complex ones */
+    SIDE = 32,    /* outputs of a block of threads: the lanes of a warp */
+    AT_ONCE = 16, /* loads in flight per thread before the first is joined */
+};
 
 struct finish {
     fth__ew_tail t;

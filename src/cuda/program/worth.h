@@ -22,9 +22,9 @@ static const int64_t FTH__WORTH_COMPILING = 5000000000;
  * millisecond. Larger ones always are before the second. */
 enum { FTH__WORTH_NOTHING = 4 << 20 };
 enum {
-    FTH__WORTH_ALONE = 20000, /* work that the card does while one thread does one step of it */
-    FTH__WORTH_ROW = 64,      /* elements of a sum that one thread takes, most */
-    FTH__WORTH_KEPT = 64,     /* runs of a program that is kept, for one of those that are seen */
+    FTH__WORTH_ALONE = 20000, /* steps of all threads while one thread makes one: about 1 us */
+    FTH__WORTH_ROW = 64,      /* most elements of a sum that one thread takes: a block of them */
+    FTH__WORTH_KEPT = 64,     /* runs to expect of a cached program for each one seen */
 };
 
 /* What one element takes. */

@@ -68,6 +68,8 @@ template <int CAP> static __device__ void fth__short_sort(fth__short<CAP> &s, un
 }
 #endif
 
+/* Elements of a line that one block sorts in shared memory: 24 KiB of keys and places, and for the
+ * shortest lines 1.5 KiB, so that many blocks are resident. */
 enum { FTH__SHORT = 2048, FTH__SHORTEST = 128 };
 
 /* The power of two that a line of n <= FTH__SHORT elements fills, and threads for it. */

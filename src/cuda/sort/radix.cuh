@@ -1,7 +1,13 @@
 /* radix.cuh - a stable sort of keys, line by line, that gives where each came from (radix.cu).
  *
- * Keys are unsigned numbers of 32 or 64 bits, lines of n of them lie one behind the other. What
- * comes out depends on the keys alone: no order is left to chance.
+ * Keys are unsigned numbers of 32 or 64 bits, lines of n of them lie one behind the other. The
+ * result depends on the keys alone.
+ *
+ * CUB is used neither here nor for scans and reductions, for three reasons. The planner needs the
+ * bytes of workspace from extents alone, also where there is no card to ask, while CUB asks the
+ * device. Sums of reals have the order of the CPU's reference, block by block, so that results have
+ * the same bits on every device and for every cut of an axis; CUB fixes no such order. And the same
+ * files are compiled by a C++ compiler and tested thread by thread without a card (tests/emulate).
  */
 #ifndef FTH_CUDA_RADIX_CUH
 #define FTH_CUDA_RADIX_CUH
