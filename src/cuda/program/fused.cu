@@ -45,6 +45,12 @@ enum {
     BUSY_TASKS = 528,     /* that leave no multiprocessor idle */
 };
 
+/* A tail has one output, and a state beside it. */
+static_assert((int)FTH__EW_OPERANDS >= (int)FTH_PROGRAM_INPUTS + (int)FTH_PROGRAM_OUTS &&
+                  (int)FTH__EW_CONSTS >= (int)FTH_PROGRAM_CONSTS &&
+                  (int)FTH__EW_AXES >= (int)FTH_MAX_AXES,
+              "the arguments of a kernel hold every program");
+
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
 struct walk {
     int n_axes, n_ops;

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-enum { FTH__EW_AXES = 8, FTH__EW_OPERANDS = 20, FTH__EW_CONSTS = 24 };
+/* Operands: the inputs and outputs of the largest program (graph/program.h). */
+enum { FTH__EW_AXES = 8, FTH__EW_OPERANDS = 24, FTH__EW_CONSTS = 24 };
 /* What the kernels and those who launch them have to agree on. */
 enum {
     FTH__EW_THREADS = 256,

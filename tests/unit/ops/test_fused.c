@@ -264,6 +264,22 @@ TEST(long_programs)
         random_program(9000 + seed, 12, FTH_PROGRAM_INSTRS);
 }
 
+/* As many operands as a program can have, each of a kind. */
+TEST(most_inputs_and_outputs)
+{
+    t_cuts(2);
+    maker m = {.r = t_random_make(16)};
+    make_space(&m, 2, (int64_t[]){5, 12});
+    for (int i = 0; i < FTH_PROGRAM_INPUTS; i++) add_input(&m, FTH_F32, i % 3 == 2 ? "b" : "ab");
+    int sum = 0;
+    for (int i = 1; i < FTH_PROGRAM_INPUTS; i++) {
+        sum = add_instr(&m, FTH_EW_ADD, FTH_F32, FTH_F32, sum, i, -1);
+        if (i >= FTH_PROGRAM_INPUTS - FTH_PROGRAM_OUTS) m.p.out_reg[m.p.n_out++] = (int16_t)sum;
+    }
+    EQ_I64(m.p.n_out, FTH_PROGRAM_OUTS);
+    check_program(&m, true);
+}
+
 /* The sum of operands with these axes of the space: by rows and by columns, repeated and not. */
 static void try_sum(int n_axes, const int64_t *size, const char *const axes[3])
 {
