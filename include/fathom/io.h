@@ -1,11 +1,11 @@
 /* fathom/io.h - files as sources and sinks of rectangles.
  *
  * Opening reads the header and checks every length in it against the size of
- * the file; elements are read when a rectangle is asked for. Every error about
- * a file names the file and the byte or member. What each format accepts and
- * refuses is in docs/formats.md.
+ * the file; elements are read when a rectangle is requested. Every error names
+ * the file and the byte or member. What each format accepts and refuses is in
+ * docs/formats.md.
  *
- * A file is written under a temporary name beside its place, synced and then
+ * A file is written under a temporary name in the same directory, synced and then
  * renamed: it appears whole or not at all, and an older file of that name
  * stays until then.
  *
@@ -24,22 +24,22 @@
 FTH_BEGIN_DECLS
 
 /* Free a source or sink made by this header and clear it. A sink that was not
- * committed is abandoned. Cleared and NULL ones are allowed; those of memory
- * (array.h) are not: they have nothing to close. */
+ * committed is abandoned. Cleared and NULL ones are allowed; sources and sinks
+ * in memory (array.h) are not: they have nothing to close. */
 FTH_API void fth_source_close(fth_source *source);
 FTH_API void fth_sink_close(fth_sink *sink);
 
 /* Read a whole source, of any kind, into a new tensor. */
 FTH_API FTH_MUST_USE fth_status fth_source_load(const fth_source *source, fth_mem *mem,
                                                 const char *label, fth_tensor **out, fth_err *err);
-/* Write a tensor of the sink's shape and dtype, and commit. Rows of one that is on a device alone
- * come in pieces of 4 MiB. */
+/* Write a tensor of the sink's shape and dtype, and commit. A tensor that lives on a device only is
+ * copied in pieces of 4 MiB. */
 FTH_API FTH_MUST_USE fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err);
-/* The same for an array in memory that is no tensor: dense, of the sink's shape and dtype. */
+/* The same for a dense array in memory, of the sink's shape and dtype. */
 FTH_API FTH_MUST_USE fth_status fth_sink_put(const fth_sink *sink, const void *data, fth_err *err);
-/* Copy everything through a buffer of at most 256 KiB, less where the budget is tight, and commit.
- * Shapes and dtypes are equal. `progress` (may be NULL) is asked after each piece; false:
- * FTH_E_CANCELLED. On failure the sink is not committed; fth_sink_close abandons it.
+/* Copy everything through a buffer of at most 256 KiB, less if the budget is tight, and commit.
+ * Shapes and dtypes must be equal. `progress` (may be NULL) is called after each piece; if it
+ * returns false: FTH_E_CANCELLED. On failure the sink is not committed; fth_sink_close abandons it.
  *
  *   FTH_TRY(fth_source_copy(&npy, &dataset, mem, NULL, NULL, err)); */
 FTH_API FTH_MUST_USE fth_status fth_source_copy(const fth_source *from, const fth_sink *to,
@@ -48,29 +48,29 @@ FTH_API FTH_MUST_USE fth_status fth_source_copy(const fth_source *from, const ft
 
 /* ---- stand-ins: a shape without data, for plans that are made before their files exist ---- */
 
-/* Reading or writing one is FTH_E_INTERNAL: a plan was run that was made only to be looked at. */
+/* Reading or writing one fails with FTH_E_INTERNAL: the plan was made for prediction only. */
 FTH_API fth_source fth_source_planned(fth_dtype dtype, int n_axes, const int64_t *size);
 FTH_API fth_sink fth_sink_planned(fth_dtype dtype, int n_axes, const int64_t *size);
-/* Reads as zeros; what is written is dropped. */
+/* Reads as zeros; discards what is written. */
 FTH_API fth_source fth_source_zeros(fth_dtype dtype, int n_axes, const int64_t *size);
 FTH_API fth_sink fth_sink_discard(fth_dtype dtype, int n_axes, const int64_t *size);
 
 /* ---- NPY: one array ---- */
 
-/* Either byte order, C and Fortran order (the source is row-major all the same). */
+/* Either byte order, C and Fortran order (the source is row-major in any case). */
 FTH_API FTH_MUST_USE fth_status fth_npy_open(fth_source *out, fth_mem *mem, const char *path,
                                              fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path,
                                                fth_dtype dtype, int n_axes, const int64_t *size,
                                                fth_err *err);
-/* A dense array in memory as a file, whole or not at all; a file as a new tensor. */
+/* Save a dense array in memory atomically; load a file as a new tensor. */
 FTH_API FTH_MUST_USE fth_status fth_npy_save(fth_mem *mem, const char *path, fth_dtype dtype,
                                              int n_axes, const int64_t *size, const void *data,
                                              fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_npy_load(fth_mem *mem, const char *path, const char *label,
                                              fth_tensor **out, fth_err *err);
 
-/* ---- raw binary: elements in row-major order, somewhere in a file ---- */
+/* ---- raw binary: elements in row-major order at an offset of a file ---- */
 
 typedef struct fth_raw_layout {
     fth_dtype dtype;
@@ -81,7 +81,7 @@ typedef struct fth_raw_layout {
 } fth_raw_layout;
 FTH_API FTH_MUST_USE fth_status fth_raw_open(fth_source *out, fth_mem *mem, const char *path,
                                              const fth_raw_layout *layout, fth_err *err);
-/* `header` gives the layout->offset bytes before the elements; NULL: zeros. */
+/* `header` holds the layout->offset bytes before the elements; NULL: zeros. */
 FTH_API FTH_MUST_USE fth_status fth_raw_create(fth_sink *out, fth_mem *mem, const char *path,
                                                const fth_raw_layout *layout, const void *header,
                                                fth_err *err);
@@ -99,12 +99,12 @@ typedef struct fth_file_item {
     const char *axes; /* names, "cell factor"; safetensors keeps them; NULL: none */
 } fth_file_item;
 
-/* A text by its name. */
+/* A named string. */
 typedef struct fth_file_meta {
     const char *key, *value;
 } fth_file_meta;
 
-/* NPZ: a zip of NPY members, stored or deflated; a name is taken with or without ".npy". */
+/* NPZ: a zip of NPY members, stored or deflated; names are accepted with or without ".npy". */
 typedef struct fth_npz fth_npz;
 FTH_API FTH_MUST_USE fth_status fth_npz_open(fth_npz **out, fth_mem *mem, const char *path,
                                              fth_err *err);
@@ -112,17 +112,16 @@ FTH_API void fth_npz_close(fth_npz *npz);
 FTH_API int64_t fth_npz_count(const fth_npz *npz);
 /* The i-th name, without ".npy"; NULL past the end. */
 FTH_API const char *fth_npz_name(const fth_npz *npz, int64_t i);
-/* A stored member is read in place; a deflated one from its front, so rectangles
- * in ascending order are cheap and going back inflates again. The checksum is
- * verified once a member has been read from front to end. */
+/* A stored member is read in place; a deflated one sequentially, so rectangles
+ * in ascending order are cheap and going back inflates from the start. The checksum
+ * is verified once a member has been read completely. */
 FTH_API FTH_MUST_USE fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out,
                                                fth_err *err);
-/* Whether rows of the member can be read in any order at no cost: stored, and in C order. Others
- * are best copied to an fth_scratch first. False also when there is no such member. */
+/* Whether rows of the member can be read in any order without extra cost: stored, and in C order.
+ * Copy others to an fth_scratch first. False also if there is no such member. */
 FTH_API bool fth_npz_is_in_place(fth_npz *npz, const char *name);
-/* A member of strings ('|S', '<U'), as UTF-8: one, or a list of them. Of Python objects ('|O') the
- * texts that begin with '{', which is how JSON is kept in them: the pickle is searched, never run.
- * At most 64 MiB. */
+/* A member of strings ('|S', '<U'), as UTF-8: one, or a list of them. Of Python objects ('|O') only
+ * strings that begin with '{' (JSON): the pickle is searched, never executed. At most 64 MiB. */
 FTH_API FTH_MUST_USE fth_status fth_npz_strings(fth_npz *npz, const char *name, fth_texts **out,
                                                 fth_err *err);
 
@@ -130,17 +129,17 @@ typedef struct fth_npz_writer fth_npz_writer;
 FTH_API FTH_MUST_USE fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
                                                const fth_file_item *items, int64_t n_items,
                                                fth_err *err);
-/* The same with further members, behind the arrays, that are one string each ('<U'): they are
- * written here, and have no sink. */
+/* The same with further members after the arrays, one string each ('<U'); they are written at once
+ * and have no sink. */
 FTH_API FTH_MUST_USE fth_status fth_npz_create_with_texts(
     fth_npz_writer **out, fth_mem *mem, const char *path, const fth_file_item *items,
     int64_t n_items, const fth_file_meta *texts, int64_t n_texts, fth_err *err);
-/* Valid until the writer ends. Its commit says that the array is complete; its abandon, that the
- * file never will be. */
+/* Valid until the writer ends. Committing it marks the array complete; abandoning it makes the
+ * writer's commit fail. */
 FTH_API FTH_MUST_USE fth_status fth_npz_sink(fth_npz_writer *w, const char *name, fth_sink *out,
                                              fth_err *err);
-/* Finish the file; refused unless every element of every member was written. Ends the writer either
- * way. */
+/* Finish the file; fails unless every element of every member was written. Ends the writer in any
+ * case. */
 FTH_API FTH_MUST_USE fth_status fth_npz_commit(fth_npz_writer *w, fth_err *err);
 FTH_API void fth_npz_abandon(fth_npz_writer *w); /* NULL is allowed */
 
@@ -155,7 +154,7 @@ FTH_API const char *fth_safetensors_name(const fth_safetensors *f, int64_t i);
 FTH_API int64_t fth_safetensors_meta_count(const fth_safetensors *f);
 /* The i-th entry of the metadata; its value is returned, its key goes to *key. */
 FTH_API const char *fth_safetensors_meta_at(const fth_safetensors *f, int64_t i, const char **key);
-/* The value of a key; NULL when it is not there. */
+/* The value of a key; NULL if there is none. */
 FTH_API const char *fth_safetensors_meta(const fth_safetensors *f, const char *key);
 /* F64 with the axes "... ri" and a last size of 2 comes back as c128. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_source(fth_safetensors *f, const char *name,
@@ -199,7 +198,7 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_save(fth_mem *mem, const char *p
 /* One of them as a new tensor. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_load(fth_safetensors *f, const char *name,
                                                      fth_mem *mem, fth_tensor **out, fth_err *err);
-/* Fill a tensor that is there, also one on a device alone; FTH_E_FILE_SHAPE when the file's has
+/* Read into an existing tensor, which may live on a device only; FTH_E_FILE_SHAPE if the file's has
  * another dtype or shape. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_fill(fth_safetensors *f, const char *name,
                                                      fth_tensor *to, fth_err *err);
@@ -207,7 +206,7 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_fill(fth_safetensors *f, const c
 /* ---- a list of strings ---- */
 
 FTH_API FTH_MUST_USE fth_status fth_texts_create(fth_texts **out, fth_mem *mem, fth_err *err);
-/* Copies n bytes, which need no end. FTH_E_BUDGET when the list would pass the memory budget. */
+/* Append a copy of n bytes, which need not be terminated. FTH_E_BUDGET: over the memory budget. */
 FTH_API FTH_MUST_USE fth_status fth_texts_add(fth_texts *t, const char *chars, uint64_t n,
                                               fth_err *err);
 FTH_API int64_t fth_texts_count(const fth_texts *t);
@@ -221,32 +220,32 @@ typedef enum fth_h5_kind { FTH_H5_NONE, FTH_H5_GROUP, FTH_H5_DATASET, FTH_H5_OTH
 FTH_API FTH_MUST_USE fth_status fth_h5_open(fth_h5 **out, fth_mem *mem, const char *path,
                                             fth_err *err);
 FTH_API void fth_h5_close(fth_h5 *h5);
-/* What stands at a place like "/obs/index"; NONE also for a broken link. */
+/* The kind of the object at a path like "/obs/index"; NONE also for a broken link. */
 FTH_API fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object);
-/* Names of the children of a group, in the order of their bytes. */
+/* Names of the children of a group, sorted bytewise. */
 FTH_API FTH_MUST_USE fth_status fth_h5_list(fth_h5 *h5, const char *group, fth_texts **out,
                                             fth_err *err);
-/* A dataset of numbers. Integers without a dtype of ours are widened: i8 i16 to i32, u32 u64 to
- * i64 (a u64 that does not fit is an error); h5py's bool and complex are known. One chunk of the
- * file, three when it is packed, is billed to `mem` while the source is open. */
+/* A dataset of numbers. Integer types without an fth_dtype are widened: i8 i16 to i32, u32 u64 to
+ * i64 (a u64 that does not fit is an error); h5py's bool and complex are supported. While the
+ * source is open it holds one chunk of the file, three if it is compressed, from `mem`. */
 FTH_API FTH_MUST_USE fth_status fth_h5_source(fth_h5 *h5, const char *dataset, fth_source *out,
                                               fth_err *err);
 /* A dataset of strings: one string, or a list of them. */
 FTH_API FTH_MUST_USE fth_status fth_h5_strings(fth_h5 *h5, const char *dataset, fth_texts **out,
                                                fth_err *err);
-/* Names of the fields of a dataset of records (a compound type); an empty list when it is none. */
+/* Names of the fields of a dataset of a compound type; an empty list for other datasets. */
 FTH_API FTH_MUST_USE fth_status fth_h5_fields(fth_h5 *h5, const char *dataset, fth_texts **out,
                                               fth_err *err);
-/* One field of such a dataset, as above; a field that is a list gives a second axis. With NULL the
- * dataset itself. */
+/* One field of such a dataset, as above; an array field gives a second axis. NULL: the dataset
+ * itself. */
 FTH_API FTH_MUST_USE fth_status fth_h5_field_source(fth_h5 *h5, const char *dataset,
                                                     const char *field, fth_source *out,
                                                     fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_field_strings(fth_h5 *h5, const char *dataset,
                                                      const char *field, fth_texts **out,
                                                      fth_err *err);
-/* Attributes of a group or dataset: FTH_E_FILE_KEY when there is none of that name. Up to `max`
- * numbers go to `v`; *n is how many there are. */
+/* Attributes of a group or dataset: FTH_E_FILE_KEY if there is none of that name. Up to `max`
+ * numbers are stored in `v`; *n is the number of elements of the attribute. */
 FTH_API bool fth_h5_attr_exists(fth_h5 *h5, const char *object, const char *name);
 FTH_API FTH_MUST_USE fth_status fth_h5_attr_text(fth_h5 *h5, const char *object, const char *name,
                                                  fth_texts **out, fth_err *err);
@@ -254,41 +253,40 @@ FTH_API FTH_MUST_USE fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, 
                                                 int64_t *v, int64_t max, int64_t *n, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name,
                                                 double *v, int64_t max, int64_t *n, fth_err *err);
-/* Where the object is that an attribute refers to: "/obs/__categories/x". */
+/* The path of the object that an attribute refers to: "/obs/__categories/x". */
 FTH_API FTH_MUST_USE fth_status fth_h5_attr_reference(fth_h5 *h5, const char *object,
                                                       const char *name, char *place, size_t bytes,
                                                       fth_err *err);
 
 typedef struct fth_h5_writer fth_h5_writer;
 typedef struct fth_h5_dataset {
-    const char *name; /* "/a/b": groups are made on the way */
+    const char *name; /* "/a/b": missing groups are created */
     fth_dtype dtype;
     int n_axes;
     int64_t size[FTH_MAX_AXES];
-    int64_t chunk[FTH_MAX_AXES]; /* cut to size; all zero: contiguous, or 1 MiB when compressed */
+    int64_t chunk[FTH_MAX_AXES]; /* clipped to size; all 0: contiguous, or 1 MiB if compressed */
     int gzip;                    /* 0: not compressed; 1 to 9 */
 } fth_h5_dataset;
 FTH_API FTH_MUST_USE fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path,
                                               fth_err *err);
-/* A copy of the file `source`, byte for byte, that more is put into. Both may be one path: the old
- * file stays until the commit. */
+/* Start from a byte-for-byte copy of the file `source`. Both paths may be equal: the old file stays
+ * until the commit. */
 FTH_API FTH_MUST_USE fth_status fth_h5_edit(fth_h5_writer **out, fth_mem *mem, const char *source,
                                             const char *path, fth_err *err);
-/* Take an object away, with all below it; nothing there is no mistake. Its room in the file is not
- * given back. */
+/* Remove an object and everything below it; a missing object is not an error. Its space in the file
+ * is not reclaimed. */
 FTH_API FTH_MUST_USE fth_status fth_h5_remove(fth_h5_writer *w, const char *object, fth_err *err);
-/* A group, where there is none yet; those above it too. */
+/* Create a group and its parents if they do not exist. */
 FTH_API FTH_MUST_USE fth_status fth_h5_put_group(fth_h5_writer *w, const char *group, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *dataset,
                                             fth_sink *out, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_put_strings(fth_h5_writer *w, const char *dataset,
                                                    const char *const *text, int64_t n,
                                                    fth_err *err);
-/* One string, not a list of one. */
+/* One string, as a scalar. */
 FTH_API FTH_MUST_USE fth_status fth_h5_put_text(fth_h5_writer *w, const char *dataset,
                                                 const char *text, fth_err *err);
-/* Attributes of what is there; one of that name is replaced. A single number is written as one, not
- * as a list. */
+/* Set attributes of an existing object, replacing one of that name. n = 1 writes a scalar. */
 FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object,
                                                      const char *name, const char *text,
                                                      fth_err *err);
@@ -308,15 +306,15 @@ FTH_API void fth_h5_abandon(fth_h5_writer *w);
 
 /* ---- compressed sparse rows ---- */
 
-/* A matrix [row col] kept as (data, indices, indptr). The row pointers are read and checked when
- * it is opened, so the number of entries in any rows is known before they are read. */
+/* A matrix [row col] stored as (data, indices, indptr). Opening reads and checks the row pointers,
+ * so the number of entries of any rows is known before they are read. */
 typedef struct fth_csr fth_csr;
-/* A group of an HDF5 file, as h5ad writes it; a file of scipy.sparse.save_npz. */
+/* From a group of an HDF5 file, as in h5ad; from a file of scipy.sparse.save_npz. */
 FTH_API FTH_MUST_USE fth_status fth_csr_open_h5(fth_csr **out, fth_h5 *h5, const char *group,
                                                 fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_csr_open_npz(fth_csr **out, fth_npz *npz, fth_err *err);
-/* Three arrays of any file. Sparse columns are the rows of the transposed matrix. `label` stands in
- * errors. The sources pass over, also on failure. */
+/* From three arrays of any file. A CSC matrix is the CSR matrix of its transpose. `label` appears
+ * in errors. Takes ownership of the sources, also on failure. */
 typedef struct fth_csr_parts {
     fth_source data, indices, indptr;
     int64_t rows, cols;
@@ -327,24 +325,24 @@ FTH_API void fth_csr_close(fth_csr *csr); /* NULL is allowed */
 FTH_API int64_t fth_csr_rows(const fth_csr *csr);
 FTH_API int64_t fth_csr_cols(const fth_csr *csr);
 FTH_API fth_dtype fth_csr_dtype(const fth_csr *csr);
-/* Entries in rows [first, end); ends outside the matrix are moved to its edge. */
+/* Entries in rows [first, end), clipped to the matrix. */
 FTH_API int64_t fth_csr_entries(const fth_csr *csr, int64_t first, int64_t end);
-/* Rows [first, first+n) as they are in the file: row_ptr[n+1] starting at 0, col and val with
- * fth_csr_entries elements. Columns are checked; duplicates stay. */
+/* Read rows [first, first+n) as they are in the file: row_ptr[n+1] starting at 0, col and val with
+ * fth_csr_entries elements. Columns are checked; duplicates are kept. */
 FTH_API FTH_MUST_USE fth_status fth_csr_read(fth_csr *csr, int64_t first, int64_t n,
                                              int64_t *row_ptr, int32_t *col, void *val,
                                              fth_err *err);
-/* Rows index[0..n), in that order. `room` is how many entries col and val can take; *row_ptr is
- * filled first, so row_ptr[n] says what is needed when FTH_E_USAGE says it is too little. */
+/* Read rows index[0..n), in that order. `room` is the capacity of col and val, in entries; row_ptr
+ * is filled first, so row_ptr[n] is the capacity required if FTH_E_USAGE reports too little. */
 FTH_API FTH_MUST_USE fth_status fth_csr_read_rows(fth_csr *csr, const int64_t *index, int64_t n,
                                                   int64_t room, int64_t *row_ptr, int32_t *col,
                                                   void *val, fth_err *err);
-/* The entries of all rows, one after the other, for an axis of fth_axis_ragged with these row
- * pointers (rows + 1 of them): counts stay sparse in a graph. Valid until the csr is closed. */
+/* The entries of all rows in order, for an axis of fth_axis_ragged with these row pointers
+ * (rows + 1 of them): the matrix stays sparse in a graph. Valid until the csr is closed. */
 FTH_API const int64_t *fth_csr_row_ptr(const fth_csr *csr);
 FTH_API fth_source fth_csr_columns(fth_csr *csr); /* i32 */
 FTH_API fth_source fth_csr_values(fth_csr *csr);
-/* The same matrix, dense; entries of one place are added. Valid until the csr is closed. */
+/* The same matrix, dense; duplicate entries are added. Valid until the csr is closed. */
 FTH_API fth_source fth_csr_source(fth_csr *csr);
 
 /* A file as scipy.sparse.save_npz writes it, but with stored members, so that rows are read in
@@ -353,48 +351,48 @@ typedef struct fth_csr_writer fth_csr_writer;
 FTH_API FTH_MUST_USE fth_status fth_csr_create_npz(fth_csr_writer **out, fth_mem *mem,
                                                    const char *path, int64_t rows, int64_t cols,
                                                    int64_t entries, fth_dtype dtype, fth_err *err);
-/* n rows: row_ptr[0..n] of any start, their columns and values. */
+/* Append n rows: row_ptr[0..n], with any first value, their columns and values. */
 FTH_API FTH_MUST_USE fth_status fth_csr_append(fth_csr_writer *w, int64_t n, const int64_t *row_ptr,
                                                const int32_t *col, const void *val, fth_err *err);
-/* Finish the file; refused unless every row and entry is there. Ends the writer either way. */
+/* Finish the file; fails unless every row and entry was appended. Ends the writer in any case. */
 FTH_API FTH_MUST_USE fth_status fth_csr_commit(fth_csr_writer *w, fth_err *err);
 FTH_API void fth_csr_abandon(fth_csr_writer *w); /* NULL is allowed */
 
-/* ---- mini-batches, read one step ahead ---- */
+/* ---- mini-batches, prefetched ---- */
 
-/* Chosen rows of a source, read by a thread of its own while the batch before is in use:
+/* Selected rows of a source, read by a background thread while the previous batch is in use:
  *
- *   ask(first);  take(&batch);              make the input and the plan with this batch
+ *   ask(first);  take(&batch);              create the input and the plan with this batch
  *   ask(next);   run;   take(&batch);       fth_input_set, and so on
  *
- * Each batch is memory of this object: a plan uses it in place. There are two buffers, so one batch
- * can be asked for ahead, and a batch stays until the next one is taken.
+ * The object owns the memory of each batch; a plan uses it in place. There are two buffers, so one
+ * batch can be prefetched, and a batch stays valid until the next one is taken.
  *
- * Threads: one thread at a time. The readers alone use `base` between an ask and its take. */
+ * Threads: one thread at a time. Between an ask and its take nobody else may use `base`. */
 typedef struct fth_batches fth_batches;
-/* What the buffers take from the budget, before they are made; UINT64_MAX: more than there is. A
- * plan counts the batch it uses in place; the rest of this is held beside it. */
+/* Bytes of the buffers, before they are allocated; UINT64_MAX: overflow. A plan counts the batch
+ * that it uses in place; the rest is additional. */
 FTH_API uint64_t fth_batches_bytes(const fth_mem *mem, const fth_source *base, int64_t rows);
-/* Batches of up to `rows` rows. `base` is copied; what it stands on outlives this. */
+/* Batches of up to `rows` rows. `base` is copied; what it refers to must outlive this object. */
 FTH_API FTH_MUST_USE fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
                                                     const fth_source *base, int64_t rows,
                                                     fth_err *err);
-/* Read each batch by up to so many threads instead of one, where `base` is memory or concurrent:
- * for runs of a device, beside which the host has nothing else to do. Not while one is asked for.
- */
+/* Read each batch with up to `threads` threads if `base` is in memory or concurrent: for device
+ * runs, which leave the host idle. Not while a batch is being read. */
 FTH_API FTH_MUST_USE fth_status fth_batches_share(fth_batches *b, int threads, fth_err *err);
-/* Waits for a read in hand and drops it; sources that were taken end here. NULL is allowed. */
+/* Wait for a read in progress and discard it; sources that were taken become invalid. NULL is
+ * allowed. */
 FTH_API void fth_batches_destroy(fth_batches *b);
-/* Start reading rows index[0..n) of `base`, in that order. The indices are copied, and checked
- * here. FTH_E_USAGE while another batch is asked for and not taken. */
+/* Start reading rows index[0..n) of `base`, in that order. The indices are checked and copied.
+ * FTH_E_USAGE: the previous batch was not taken yet. */
 FTH_API FTH_MUST_USE fth_status fth_batches_ask_(fth_batches *b, fth_site site,
                                                  const int64_t *index, int64_t n, fth_err *err);
-/* Wait for the batch asked for. What went wrong while reading is reported here, with the line that
- * asked; then the batch taken before is still good, and rows can be asked for again. */
+/* Wait for the batch. An error of the background read is reported here, with the line of its ask;
+ * the previous batch then stays valid, and another ask is allowed. */
 FTH_API FTH_MUST_USE fth_status fth_batches_take(fth_batches *b, fth_source *out, fth_err *err);
-/* The buffer of the batch taken last, borrowed, with room for `rows` rows; NULL: none was. On a
- * device make it a parameter, and give the next one with fth_param_set: it is sent from memory that
- * is pinned, while the batch after it is read. */
+/* The buffer of the batch taken last, borrowed, with capacity for `rows` rows; NULL: none was
+ * taken. On a device make it a parameter and pass the next one to fth_param_set: it is copied from
+ * pinned memory while the following batch is read. */
 FTH_API fth_tensor *fth_batches_tensor(const fth_batches *b);
 #define fth_batches_create(out, mem, base, rows, err)                                              \
     fth_batches_create_((out), (mem), FTH_HERE, (base), (rows), (err))
