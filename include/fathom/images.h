@@ -10,9 +10,9 @@
  *   FTH_TRY(fth_images_source(images, &source, err));        six axes: t p z c y x
  *
  * Ownership: texts live as long as the images. The source lives on after the images are closed.
- * Threads:   after opening, any number of threads may ask; the source may be read by several
- * threads at once (fth_source.concurrent). Failure:   file, byte or chunk, what was expected, what
- * was found, what to do; nothing is left.
+ * Threads:   after opening, any number of threads may query the images; the source is concurrent.
+ * Failure:   the error names file, byte or chunk, what was expected and what was found; *out is
+ * NULL.
  */
 #ifndef FATHOM_IMAGES_H
 #define FATHOM_IMAGES_H

@@ -81,14 +81,13 @@ FTH_API FTH_MUST_USE fth_status fth_file_list_add(fth_file_list *list, fth_file_
                                                   const char *path, const char *title,
                                                   fth_err *err);
 
-/* A path that a command was given, and what it is called there: "-floatfile". */
+/* A path argument of a command, and its name there: "-floatfile". */
 typedef struct fth_path_use {
     fth_file_kind kind;
     const char *name, *path; /* NULL or "": it was not given */
 } fth_path_use;
-/* FTH_E_FILE_WRITE when an output is the file of another output or of an input, by where the paths
- * lead; hard links count as one file. Devices such as /dev/null may be named often. Files need
- * not be there. */
+/* FTH_E_FILE_WRITE if an output resolves to the same file as another output or an input; hard links
+ * count as one file. Devices such as /dev/null may be repeated. Files need not exist. */
 FTH_API FTH_MUST_USE fth_status fth_paths_check(const fth_path_use *use, int n, fth_mem *mem,
                                                 fth_err *err);
 
@@ -98,18 +97,17 @@ FTH_API FTH_MUST_USE fth_status fth_file_hash(fth_mem *mem, const char *path, ui
 
 /* ---- one process at a time in a folder ---- */
 
-/* Two processes that write to one folder would spoil each other's results. A claim is a small file,
- * FOLDER/.fathom/lock, that says which process has the folder; a runner's lock on its output_dir is
- * the same file. It gives a sign of life from a thread of its own, so that others, on other
- * machines too, can tell a holder that died: his claim is taken over.
+/* Keeps two processes from writing to one folder. A claim is a small file, FOLDER/.fathom/lock,
+ * that names the process; a runner's lock on its output_dir is the same file. A background thread
+ * renews it, so that others, also on other machines, detect a dead holder and take over its claim.
  *
  *   fth_claim *claim = NULL;
  *   FTH_TRY(fth_folder_claim(&claim, mem, folder, err));
  *   ... write ...
  *   fth_folder_release(claim); */
 typedef struct fth_claim fth_claim;
-/* Makes the folder as needed. FTH_E_LOCKED says who has it, where and since when. What this process
- * or the runner that started it has already is no one else's. */
+/* Creates the folder if needed. FTH_E_LOCKED says which process holds it, on which machine and
+ * since when. A claim of this process, or of the runner that started it, does not conflict. */
 FTH_API FTH_MUST_USE fth_status fth_folder_claim(fth_claim **out, fth_mem *mem, const char *folder,
                                                  fth_err *err);
 FTH_API void fth_folder_release(fth_claim *claim); /* NULL is allowed */
@@ -174,44 +172,43 @@ typedef struct fth_stage_progress {
     } number[FTH_STAGE_NUMBERS];
 } fth_stage_progress;
 
-/* Say how far it is; cheap enough for every step, shown at most ten times a second. False: the
- * user wants it to end. Save what can be gone on with, and return FTH_E_CANCELLED. */
+/* Report progress; cheap enough for every step, shown at most ten times a second. False: the user
+ * cancelled. Save a resumable state, and return FTH_E_CANCELLED. */
 FTH_API bool fth_stage_report(const fth_stage_call *call, const fth_stage_progress *progress);
 /* An fth_progress_fn whose user is the call: for fth_run_options. */
 FTH_API bool fth_stage_run_progress(void *call, const fth_progress *progress);
-/* Whether the user wants it to end. */
+/* Whether the user cancelled the stage. */
 FTH_API bool fth_stage_is_cancelled(const fth_stage_call *call);
-/* After each fth_run: its memory and time go into the record of the stage. */
+/* Call it after each fth_run: adds its memory and time to the record of the stage. */
 FTH_API void fth_stage_account(const fth_stage_call *call, const fth_run_report *report);
-/* fth_run with the progress of the stage, accounted for. `report` may be NULL. Call NULL: a plain
+/* fth_run with the stage's progress and accounting. `report` may be NULL. Call NULL: a plain
  * fth_run. */
 FTH_API FTH_MUST_USE fth_status fth_stage_run(const fth_stage_call *call, fth_plan *plan,
                                               const fth_sink *sinks, fth_run_report *report,
                                               fth_err *err);
-/* Plan the outputs of a graph, run it into the sinks as above, and forget the plan: for what a
+/* Plan the outputs of a graph, run it into the sinks as above, and destroy the plan: for what a
  * stage computes once. */
 FTH_API FTH_MUST_USE fth_status fth_stage_compute_(const fth_stage_call *call, fth_site site,
                                                    fth_graph *g, const fth_val *outs, int n_outs,
                                                    const fth_sink *sinks, fth_err *err);
 #define fth_stage_compute(call, g, outs, n_outs, sinks, err)                                       \
     fth_stage_compute_((call), FTH_HERE, (g), (outs), (n_outs), (sinks), (err))
-/* fth_context_loop on the workers of the stage that ends, as FTH_E_CANCELLED, when the user wants
- * the stage to end. */
+/* fth_context_loop on the workers of the stage; FTH_E_CANCELLED when the user cancels it. */
 FTH_API FTH_MUST_USE fth_status fth_stage_loop(const fth_stage_call *call, const char *name,
                                                int64_t n,
                                                void (*fn)(void *arg, int64_t i, int worker),
                                                void *arg, fth_err *err);
-/* Seconds that so many runs of a plan may take on the context's workers, for plans that have to say
- * something before anything was measured: a worker is taken to do 2 Gflop/s and to move 4 GB/s. */
+/* A rough estimate of the seconds that `runs` runs of a plan take on the context's workers, before
+ * anything was measured: it assumes 2 Gflop/s and 4 GB/s per worker. */
 FTH_API double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double runs);
-/* After a file was written whole that `files` could not name yet. */
+/* Record a finished file that `files` could not name in advance. */
 FTH_API FTH_MUST_USE fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind,
                                                 const char *path, const char *title, fth_err *err);
-/* Fail on purpose here, if the config says so (FTH_DRILL_KEYS); else nothing. */
+/* Inject the failure that the config asks for at this point (FTH_DRILL_KEYS), if any. */
 FTH_API FTH_MUST_USE fth_status fth_stage_drill(const fth_stage_call *call, fth_err *err);
-/* Tests: name a point of the stage where it may be killed; does nothing else. */
+/* For tests: a named point where the stage may be killed; does nothing otherwise. */
 FTH_API void fth_stage_point(const fth_stage_call *call, const char *name);
-/* One line for the person who reads the log. */
+/* Write one line to the log of the stage. */
 FTH_API void fth_stage_say(const fth_stage_call *call, const char *fmt, ...) FTH_PRINTF(2, 3);
 
 /* ---- stages ---- */
@@ -269,8 +266,8 @@ struct fth_stage_call {
         .doc = "make results again that were made otherwise; 'fathom run' gives this where its "   \
                "config made them"                                                                  \
     }
-/* Whether to resume from partial results that are there: not under --force, not from those of
- * another algorithm, and never in a stage that does not say what it keeps. */
+/* Whether to resume from existing partial results: not under --force, not from those of another
+ * algorithm, and never in a stage without `keeps`. */
 FTH_API bool fth_stage_may_resume(const fth_stage_call *call);
 /* Whether a flag of the stage was given. */
 FTH_API bool fth_stage_flag(const fth_stage_call *call, const char *name);
@@ -495,10 +492,9 @@ struct fth_instrument {
     fth_status (*examine)(const fth_examination *about, fth_err *err);
 };
 
-/* Whether an instrument can be registered: its stages have names of their own, come after stages
- * that there are, and those that keep partial results have --force; its verbs say which flags they
- * heed. FTH_E_USAGE. Everything that
- * takes instruments asks this first. */
+/* Check an instrument: its stages have unique names and follow existing stages, those that keep
+ * partial results have --force, and its verbs say which flags they heed; else FTH_E_USAGE. Every
+ * function that takes instruments checks this first. */
 FTH_API FTH_MUST_USE fth_status fth_instrument_check(const fth_instrument *instrument,
                                                      fth_err *err);
 

@@ -1,4 +1,4 @@
-/* fathom/job.h - many jobs: found, checked against each other, run, recorded, shown.
+/* fathom/job.h - find the jobs of configs, check them against each other, run them, report them.
  *
  * A job is (canonical output directory, model); its stages are the tasks that run. Configs are
  * expanded into jobs and refused when two of them would write to one place, before anything is
@@ -214,7 +214,7 @@ typedef struct fth_runner_options {
     uint64_t log_bytes;                 /* most of one section of a log; 0: 256 MiB */
     /* After every change of a state (`task` >= 0) and four times a second (-1); may be NULL. */
     void (*show)(void *user, const fth_view *view, int64_t task);
-    /* Asked all the time; 1: end now, saving what can be saved; 2: kill. May be NULL. */
+    /* Polled continuously; 1: stop after saving a resumable state; 2: kill. May be NULL. */
     int (*stop)(void *user);
     /* Asked ten times a second, by a thread of the runner's: whether to pause. Then the stages are
      * stopped, `rest` is called, and they go on when it returns. Both may be NULL. */

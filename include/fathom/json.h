@@ -1,10 +1,10 @@
-/* fathom/json.h - JSON: a writer that cannot make a bad text, and a reader for what others wrote.
+/* fathom/json.h - a JSON writer that always produces valid text, and a reader for untrusted input.
  *
- * The writer sets commas and escapes; what fails while writing (no memory, no room) is remembered
- * and reported once, at the end. The reader bounds the text, its depth and its values before it
- * is parsed, so no input can take more than about 100 bytes for each byte it has. Whatever is
- * missing or of another type reads as the default the caller gives. NaN and Infinity, which JSON
- * does not have and Python writes, read as null.
+ * The writer inserts commas and escapes; the first failure (memory, capacity) is remembered and
+ * reported once, at the end. The reader limits size, depth and number of values before parsing, so
+ * that no input needs more than about 100 bytes of memory per byte. Missing values, and values of
+ * another type, read as the caller's default. NaN and Infinity, which Python writes although JSON
+ * lacks them, read as null.
  *
  *   fth_json_writer w;                          fth_json *doc = NULL;
  *   fth_json_begin(&w, mem, true);              FTH_TRY(fth_json_load(&doc, mem, path, err));
@@ -82,8 +82,8 @@ FTH_API void fth_json_scaled(fth_json_writer *w, const char *key, int64_t value,
 FTH_API void fth_json_seconds(fth_json_writer *w, const char *key, double value);
 FTH_API void fth_json_bool(fth_json_writer *w, const char *key, bool value);
 FTH_API void fth_json_null(fth_json_writer *w, const char *key);
-/* What happened: FTH_E_NOMEM, FTH_E_FILE_WRITE of a file, FTH_E_INTERNAL when brackets do not
- * match or the buffer was too small. The text is w->data, w->used bytes. */
+/* The result: FTH_E_NOMEM, FTH_E_FILE_WRITE for a file, FTH_E_INTERNAL if brackets do not match or
+ * the buffer was too small. The text is w->data, of w->used bytes. */
 FTH_API FTH_MUST_USE fth_status fth_json_end(fth_json_writer *w, fth_err *err);
 /* FTH_E_FILE_WRITE when anything put into the file before, JSON or not, could not be written. */
 FTH_API FTH_MUST_USE fth_status fth_stream_end(FILE *file, const char *what, fth_err *err);

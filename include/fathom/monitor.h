@@ -1,13 +1,13 @@
-/* fathom/monitor.h - what the machine does meanwhile: graphics cards, and this process.
+/* fathom/monitor.h - sample the load of GPUs and of this process in the background.
  *
- * Cards are asked through the driver's management library (NVML), which is opened when it is
- * needed and may be missing, as may any of its functions: what is not told stays unknown. The
- * monitor samples them and the process from a thread of its own, and leaves gpu_monitor.log (the
- * table of `nvidia-smi dmon`) and host_monitor.csv in a folder.
+ * GPUs are queried through the driver's management library (NVML), which is loaded on demand and
+ * may be missing, as may any of its functions: values it does not report stay unknown. A background
+ * thread samples them and the process, and writes gpu_monitor.log (the table of `nvidia-smi dmon`)
+ * and host_monitor.csv into a folder.
  *
  * Ownership: a monitor is ended by fth_monitor_stop.
  * Threads:   every function may be called from any thread; one monitor from one thread.
- * Failure:   a machine without cards is no failure; `why` says what is missing.
+ * Failure:   a machine without GPUs is not an error; `why` says what is missing.
  */
 #ifndef FATHOM_MONITOR_H
 #define FATHOM_MONITOR_H
@@ -28,7 +28,7 @@ typedef enum fth_gpu_mode {
     FTH_GPU_MODE_UNKNOWN = -1
 } fth_gpu_mode;
 
-/* A card as the driver tells it; fields it does not tell are 0, "" or -1 as noted. */
+/* A GPU as the driver reports it; unknown fields are 0, "" or -1 as noted. */
 typedef struct fth_gpu {
     char name[96], uuid[96];
     char bus_id[32]; /* "00000000:0A:00.0": the order is that of the bus, not CUDA's */
@@ -87,8 +87,8 @@ typedef struct fth_monitor_summary {
         uint64_t peak_bytes;
     } gpu[FTH_GPUS];
 } fth_monitor_summary;
-/* End it and give all back, whatever happens. FTH_E_FILE_WRITE: rows are missing. `out` may be
- * NULL, as may `monitor`. */
+/* Stop and free the monitor in any case. FTH_E_FILE_WRITE: rows are missing. `out` and `monitor`
+ * may be NULL. */
 FTH_API fth_status fth_monitor_stop(fth_monitor *monitor, fth_monitor_summary *out, fth_err *err);
 /* The line for the end of a run, like snprintf: "gpu 0 busy 37 % (at most 100 %), 12.00 GiB; ...".
  */

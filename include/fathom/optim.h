@@ -1,8 +1,10 @@
-/* fathom/optim.h - optimisers as graphs: their steps are planned and run like everything else.
+/* fathom/optim.h - optimisers as graphs: their steps are planned and run like any other graph.
  *
  * The builders append nodes that read a parameter, its gradient and its moments, and return the
- * assigns to add to the outputs of a plan. Learning rate and step are 0-axis inputs, so one plan
+ * assigns to add to the outputs of a plan. Learning rate and step are scalar inputs, so one plan
  * serves every step.
+ *
+ * Threads: one thread at a time per graph. Failure: poison, with the error recorded in the graph.
  */
 #ifndef FATHOM_OPTIM_H
 #define FATHOM_OPTIM_H

@@ -1,7 +1,7 @@
-/* fathom/reader.h - a text file within bounds: lines, fields, words, numbers, tables of CSV.
+/* fathom/reader.h - read text files in bounded memory: lines, fields, words, numbers, CSV tables.
  *
- * A file of any length takes one buffer; nothing in it can make a reader take more. Lines end
- * with LF or CR LF, the last one also without; numbers look the same in every locale.
+ * A file of any length needs one buffer of fixed size. Lines end with LF or CR LF, the last one
+ * optionally; numbers are independent of the locale.
  *
  *   fth_reader r;
  *   fth_text_line line;

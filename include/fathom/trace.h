@@ -42,7 +42,7 @@ typedef struct fth_trace_launch {
     uint32_t stream;
 } fth_trace_launch;
 
-/* Something that took time. Fields left zero are not shown. */
+/* An interval of time. Fields left zero are not shown. */
 typedef struct fth_trace_span {
     const char *name;     /* "dot W Lu" */
     const char *category; /* "step", "read", "write", "copy"; 15 characters */
@@ -54,7 +54,7 @@ typedef struct fth_trace_span {
     double flops;                   /* done; shown also as GFLOP/s */
     double peak_bytes_per_s;        /* measured limit of the device: gives "% of bandwidth" */
     fth_site site;                  /* line of the operation */
-    const fth_trace_launch *launch; /* NULL: nothing to tell */
+    const fth_trace_launch *launch; /* of a kernel; NULL: none */
 } fth_trace_span;
 FTH_API void fth_trace_add_span(fth_trace *trace, const fth_trace_span *span);
 
@@ -63,7 +63,7 @@ FTH_API void fth_trace_add_memory(fth_trace *trace, const char *device, int64_t 
                                   uint64_t planned_bytes, uint64_t actual_bytes);
 /* Any other number over time. */
 FTH_API void fth_trace_add_counter(fth_trace *trace, const char *name, int64_t at_ns, double value);
-/* A moment worth a mark. */
+/* A single moment. */
 FTH_API void fth_trace_add_instant(fth_trace *trace, int track, const char *name, int64_t at_ns);
 
 typedef struct fth_trace_stats {
@@ -77,7 +77,7 @@ FTH_API void fth_trace_get_stats(const fth_trace *trace, fth_trace_stats *out);
  * is written, synchronised and renamed. An older file stays until then. A name
  * that ends in ".gz" gives a packed file, which Perfetto opens as it is. */
 FTH_API FTH_MUST_USE fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err);
-/* Of it only what happened, at least in part, from `start_ns` to `end_ns` (fth_trace_now). */
+/* The same for events that overlap [start_ns, end_ns] (in the time of fth_trace_now). */
 FTH_API FTH_MUST_USE fth_status fth_trace_write_part(fth_trace *trace, const char *path,
                                                      int64_t start_ns, int64_t end_ns,
                                                      fth_err *err);
