@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The runtime's words for both are about versions. */
+/* The runtime describes both failures, no driver and an old one, in terms of versions. */
 static void explain_driver(fth_err *err)
 {
     int driver = 0;
@@ -92,10 +92,10 @@ static bool has_context(int index)
     return state && state(index, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* Makes the context, and says what it took on the card. The driver tells what is free only to those
- * who have a context, so the count before it comes from NVML: all that was taken in between is
- * ours unless another process starts or ends just then. Where a context is there already, NVML's
- * count for this process is taken; where there is no NVML it is not known, and 0. */
+/* Create the context and measure its memory. The driver reports free memory only within a context,
+ * so the figure before comes from NVML: the difference is ours unless another process starts or
+ * ends meanwhile. If the process has a context already, NVML's figure for the process is used;
+ * without NVML the size is unknown, and 0. */
 static fth_status make_context(fth_device *d, fth_err *err)
 {
     fth__cuda_counter counter;
@@ -341,7 +341,7 @@ static void forget(fth_device *, fth_recording *r)
     delete r;
 }
 
-/* Nothing is recorded any more, and what was is gone. */
+/* Stop capturing, and discard what was captured. */
 static void stop_recording(fth_device *d)
 {
     cudaGraph_t graph = NULL;

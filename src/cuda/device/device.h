@@ -38,13 +38,13 @@ struct fth_device {
 };
 
 /* ---- device.cu ---- */
-/* The device that was opened last; NULL: none is open. While a plan is made for a device there is
- * one, and what depends on the machine alone can be asked for. */
+/* The device that was opened last; NULL: none is open. While a plan for a device is made there is
+ * one, so that properties of the machine can be queried. */
 fth_device *fth__cuda_newest(void);
 
-/* A call that queues beside `call`, from here on at the same time, and with less right to the
- * card's multiprocessors. What it queues may touch nothing that `call` touches until they meet,
- * which is once at least after the last parting, before the kernel returns. */
+/* Fork: make a call that queues concurrently with `call`, on a stream of lower priority. Until
+ * fth__cuda_meet joins them, the two must not touch the same memory; join at least once after the
+ * last fork, before the kernel returns. */
 fth_status fth__cuda_part(const fth_call *call, fth_call *beside);
 fth_status fth__cuda_meet(const fth_call *call);
 
@@ -53,7 +53,7 @@ void fth__cuda_get_memory(fth_device *device, fth_mem_system *out);
 /* gather_rows.cu */
 fth_status fth__cuda_gather_rows(fth_device *device, fth_lane lane, void *to, const void *from,
                                  const int64_t *index, int64_t n, uint64_t bytes, fth_err *err);
-/* Opens and closes what memory.cu keeps; the device is current. */
+/* Create and destroy memory.cu's state; the device is current. */
 fth_status fth__cuda_memory_open(fth_device *device, fth_err *err);
 void fth__cuda_memory_close(fth_device *device);
 

@@ -32,7 +32,7 @@ typedef struct driver {
     decltype(&cuMemGetAllocationGranularity) granularity;
 } driver;
 
-/* Pages that came together and can only go together. */
+/* Pages of one allocation handle, which are mapped and unmapped together. */
 typedef struct piece {
     CUdeviceptr at;
     uint64_t bytes;
@@ -87,7 +87,7 @@ static bool allow(const memory *m, CUdeviceptr at, uint64_t bytes)
     return m->api.set_access(at, bytes, &access, 1) == CUDA_SUCCESS;
 }
 
-/* Memory behind addresses. The mapping alone keeps it: there is no handle to hold. */
+/* Commit memory at addresses. The mapping keeps it alive, so the handle is released at once. */
 static bool back(const memory *m, CUdeviceptr at, uint64_t bytes)
 {
     CUmemGenericAllocationHandle handle = 0;
@@ -108,7 +108,7 @@ static bool back_piece(memory *m, CUdeviceptr at, uint64_t bytes)
     return true;
 }
 
-/* Those within the addresses are gone. */
+/* Drop the records of pieces within [from, end). */
 static void forget_pieces(memory *m, CUdeviceptr from, CUdeviceptr end)
 {
     for (piece **p = &m->pieces; *p;) {
@@ -122,7 +122,7 @@ static void forget_pieces(memory *m, CUdeviceptr from, CUdeviceptr end)
     }
 }
 
-/* In pieces of so many bytes; single pages are not written down. */
+/* Commit in pieces of at most `most` bytes; single pages have no record. */
 static bool back_all(memory *m, CUdeviceptr from, uint64_t bytes, uint64_t most)
 {
     FTH_ASSERT(from % m->page == 0 && bytes % m->page == 0 && most % m->page == 0);
@@ -157,7 +157,7 @@ static void wait_for_lanes(const memory *m)
     for (int i = 0; i < FTH_LANE_COUNT; i++) (void)cudaStreamSynchronize(m->device->lane[i]);
 }
 
-/* The first bytes of a piece, in memory behind other addresses for the time of the copy. */
+/* Copy the first bytes of a piece into another handle, mapped temporarily elsewhere. */
 static bool copy_front(const memory *m, const piece *p, CUmemGenericAllocationHandle to,
                        uint64_t bytes)
 {
@@ -173,8 +173,8 @@ static bool copy_front(const memory *m, const piece *p, CUmemGenericAllocationHa
     return ok;
 }
 
-/* What is to stay of a piece is copied to a shorter one, which then takes its place; or all stays
- * as it was. */
+/* Replace a piece by a shorter copy of its front, at the same address; on failure it stays as it
+ * was. */
 static bool shorten(const memory *m, piece *p, uint64_t bytes)
 {
     FTH_ASSERT(bytes > 0 && bytes < p->bytes && bytes % m->page == 0);

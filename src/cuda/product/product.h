@@ -1,10 +1,9 @@
-/* cuda/product/product.h - one product of matrices (or a row of them), shared by dot and
- * dot_reduce.
+/* cuda/product/product.h - one matrix product, or a batch of them, shared by dot and dot_reduce.
  *
- * Matrices that lie as BLAS can take them go to cuBLASLt; everything else (vectors, small ones,
- * axes that lie elsewhere) to a loop of our own that takes any strides. Which one it is depends on
- * the operation alone, never on a tile. What marks leave out is skipped block by block; blocks are
- * fixed places of the whole axes.
+ * Matrices in a layout that BLAS supports go to cuBLASLt; everything else (vectors, small matrices,
+ * other layouts) to a kernel of our own that takes any strides. The choice depends on the operation
+ * alone, never on a tile. Parts outside triangular marks are skipped block by block; blocks start
+ * at fixed positions of the whole axes.
  *
  * f16 and bf16 are three times as fast by algorithms that want everything at multiples of 16 bytes,
  * and these give other bits. They are taken where the operation's sizes allow it; then pieces of

@@ -1,4 +1,4 @@
-/* fused.h - running a program on the device: what fused, map, cast, expand and reduce share. */
+/* fused.h - run a fused program on the device: shared by fused, map, cast, expand and reduce. */
 #ifndef FTH_CUDA_FUSED_H
 #define FTH_CUDA_FUSED_H
 

@@ -1,7 +1,7 @@
-/* walk.cuh - several arrays walked over at once, by threads: the place of the k-th step in each.
+/* walk.cuh - iterate over several arrays at once: the offset of the k-th element in each.
  *
- * Axes are added outermost first; neighbours that lie without a gap in every array become one, so
- * most walks need no division at all. Only for .cu files.
+ * Axes are added outermost first; adjacent axes that are contiguous in every array are merged, so
+ * most walks need no division. Only for .cu files.
  */
 #ifndef FTH_CUDA_WALK_CUH
 #define FTH_CUDA_WALK_CUH
@@ -39,7 +39,7 @@ static inline void fth__walk_add(fth__walk *w, int64_t extent, int64_t s0, int64
     for (int k = 0; k < FTH__WALK_ARRAYS; k++) w->step[at][k] = s[k];
 }
 
-/* Take the innermost axis out of the walk: the caller walks it. */
+/* Remove the innermost axis, which the caller iterates over itself; returns its extent. */
 static inline int64_t fth__walk_pop(fth__walk *w)
 {
     FTH_ASSERT(w->n > 0);
