@@ -32,7 +32,11 @@ docs: all
 	tools/gen_python
 	build/tools/gen_cli_docs docs
 
+# Pictures of docs/, by the commands of docs/pictures.md.
+pictures: all
+	tools/make_pictures
+
 clean:
 	rm -rf build dist
 
-.PHONY: all whole install dist check format docs clean
+.PHONY: all whole install dist check format docs pictures clean

@@ -189,8 +189,7 @@ class Demo(Folder):
         general = self.folder / "general.yaml"
         general.write_text((DEMO / "general.yaml").read_text())
         out = self.folder / "out"
-        self.fathom("run", "all", "-c", str(general), "--set", f"output_dir={out}", "--set", "figures.dpi=75", "--no-live",
-                    *(["--set", "figures=all"] if os.environ.get("FATHOM_DOCS") else []))
+        self.fathom("run", "all", "-c", str(general), "--set", f"output_dir={out}", "--set", "figures.dpi=75", "--no-live")
         for model in MODELS:
             with self.subTest(model=model):
                 folder = out / model
@@ -209,9 +208,6 @@ class Demo(Folder):
                 self.assertTrue((folder / "results.h5ad").exists())
         self.check_places(out)
         self.check_again(general, out)
-        if os.environ.get("FATHOM_DOCS"):  # the pictures of docs/spatial.md
-            for figure in ("factors_spatial", "groupwise_factors", "top_genes"):
-                shutil.copy(out / "mggp_svgp" / "figures" / f"{figure}.png", pathlib.Path(os.environ["FATHOM_DOCS"]) / f"{figure}.png")
 
 
 if __name__ == "__main__":
