@@ -3,7 +3,7 @@
  *
  * The cases are the rows of ops.def: a function make_NAME here, or else the sample of the row. Each
  * prints its row of the table: ok, "none" where the device has no kernel, "-" where the operation
- * is not defined. FATHOM_TEST_DEVICE names the backend (testing/op_device.h).
+ * is not defined. FATHOM_TEST_DEVICE names the backend (testing/engine/op_device.h).
  *
  * seconds: 60
  * labels: gpu

@@ -159,7 +159,7 @@ TEST(what_cannot_fit_is_refused_at_once_and_nothing_is_read)
     IS(err.status, FTH_E_NO_FIT);
     fth_err_format(&err, text, sizeof text);
     HAS(text, "Lu f32 [factor:1 induce=1000 induce2=1000]");
-    HAS(text, "testing/analysis.c:");
+    HAS(text, "testing/spatial/analysis.c:");
     HAS(text, "would fit: memory_bytes = ");
     EQ_I64(a.reads, 0);
     a_free(&a);

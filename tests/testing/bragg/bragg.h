@@ -1,4 +1,5 @@
-/* testing/bragg.h - scenes for tests of the instrument bragg, set up by hand, and their images.
+/* testing/bragg/bragg.h - scenes for tests of the instrument bragg, set up by hand, and their
+ * images.
  *
  * A case is a scene with its arrays, without flags and files: what the tests of the render and of
  * its derivatives start from.

@@ -1,4 +1,4 @@
-/* testing/bragg_experiment.h - an experiment made of a scene that was set up by hand. */
+/* testing/bragg/bragg_experiment.h - an experiment made of a scene that was set up by hand. */
 #ifndef FATHOM_TESTING_BRAGG_EXPERIMENT_H
 #define FATHOM_TESTING_BRAGG_EXPERIMENT_H
 

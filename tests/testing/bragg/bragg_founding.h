@@ -1,4 +1,5 @@
-/* testing/bragg_founding.h - what must hold for the founding image, however much of it is rendered.
+/* testing/bragg/bragg_founding.h - what must hold for the founding image, however much of it is
+ * rendered.
  */
 #ifndef FATHOM_TESTING_BRAGG_FOUNDING_H
 #define FATHOM_TESTING_BRAGG_FOUNDING_H

@@ -1,4 +1,5 @@
-/* testing/bragg_golden.h - the golden cases of the bragg instrument, and SHA-256 to compare with.
+/* testing/bragg/bragg_golden.h - the golden cases of the bragg instrument, and SHA-256 to compare
+ * with.
  *
  * manifest.json holds for every case its arguments and the hash of each of its files, also of those
  * that are not kept.

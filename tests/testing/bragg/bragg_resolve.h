@@ -1,4 +1,5 @@
-/* testing/bragg_resolve.h - a command line of nanoBragg, parsed and resolved where its files are.
+/* testing/bragg/bragg_resolve.h - a command line of nanoBragg, parsed and resolved where its files
+ * are.
  */
 #ifndef FATHOM_TESTING_BRAGG_RESOLVE_H
 #define FATHOM_TESTING_BRAGG_RESOLVE_H

@@ -1,5 +1,5 @@
-/* testing/bragg_run.h - the command of the bragg instrument, run inside the test in a folder of its
- * own.
+/* testing/bragg/bragg_run.h - the command of the bragg instrument, run inside the test in a folder
+ * of its own.
  */
 #ifndef FATHOM_TESTING_BRAGG_RUN_H
 #define FATHOM_TESTING_BRAGG_RUN_H

@@ -1,5 +1,5 @@
-/* testing/bragg_scene.h - scenes of the bragg instrument made by hand: each convention with the
- * numbers of the golden cases. */
+/* testing/bragg/bragg_scene.h - scenes of the bragg instrument made by hand: each convention with
+ * the numbers of the golden cases. */
 #ifndef FATHOM_TESTING_BRAGG_SCENE_H
 #define FATHOM_TESTING_BRAGG_SCENE_H
 

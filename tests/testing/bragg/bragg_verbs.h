@@ -1,4 +1,4 @@
-/* testing/bragg_verbs.h - verbs of the instrument bragg, called as the program calls them. */
+/* testing/bragg/bragg_verbs.h - verbs of the instrument bragg, called as the program calls them. */
 #ifndef FATHOM_TESTING_BRAGG_VERBS_H
 #define FATHOM_TESTING_BRAGG_VERBS_H
 

@@ -1,4 +1,5 @@
-/* testing/bragg_written.h - the render of bragg a second time, written in operations of the engine.
+/* testing/bragg/bragg_written.h - the render of bragg a second time, written in operations of the
+ * engine.
  *
  * It follows the description of the instrument from the 19 parameters to the image and shares no
  * code with the operations under test. Every sample is an element of a value with the axes slow

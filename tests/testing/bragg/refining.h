@@ -1,4 +1,5 @@
-/* testing/refining.h - an image with known truth and a start that is off, refined and judged. */
+/* testing/bragg/refining.h - an image with known truth and a start that is off, refined and judged.
+ */
 #ifndef FATHOM_TESTING_REFINING_H
 #define FATHOM_TESTING_REFINING_H
 

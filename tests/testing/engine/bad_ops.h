@@ -1,4 +1,4 @@
-/* testing/bad_ops.h - operations of which each does one thing that ends in an error. */
+/* testing/engine/bad_ops.h - operations of which each does one thing that ends in an error. */
 #ifndef FATHOM_TESTING_BAD_OPS_H
 #define FATHOM_TESTING_BAD_OPS_H
 

@@ -1,4 +1,4 @@
-/* testing/engine_program.h - whole programs in which one request or one write fails.
+/* testing/engine/engine_program.h - whole programs in which one request or one write fails.
  *
  * `train` builds a graph with gradients, plans it under a tight budget, runs it twice with an
  * optimiser and writes rows to an NPY file. `spill` sorts under a budget so small that values wait

@@ -1,4 +1,4 @@
-/* testing/gradient_cases.h - one small program per operation, for the test of gradients.
+/* testing/engine/gradient_cases.h - one small program per operation, for the test of gradients.
  *
  * Inputs are f64 or c128 memory that the test moves a little; what must not be moved is fixed.
  */

@@ -1,4 +1,4 @@
-/* testing/host_device.h - a device made of the host: memory apart, lanes that are threads.
+/* testing/engine/host_device.h - a device made of the host: memory apart, lanes that are threads.
  *
  * It behaves as a GPU does as far as a run can tell: what is queued happens later, lanes run beside
  * each other, only marks order them, kernels cannot return errors. Its kernels are the reference

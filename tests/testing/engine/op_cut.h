@@ -1,11 +1,11 @@
-/* testing/op_cut.h - run one operation by hand, whole or in pieces.
+/* testing/engine/op_cut.h - run one operation by hand, whole or in pieces.
  *
  * A bench holds a memory, a context and a graph. oc_run computes the outputs of a node from dense
  * arrays with the reference loop or with a kernel; oc_run_cut does the same through tiles cut at
  * random places of the declared grids, as slices of larger arrays full of other numbers, with
  * pieces of the accumulated axis in order. Both must give the same bits. When oc_run is asked for
- * the reference and there is a device (testing/op_device.h), its kernel has to agree, whole and
- * cut.
+ * the reference and there is a device (testing/engine/op_device.h), its kernel has to agree, whole
+ * and cut.
  */
 #ifndef FATHOM_TESTING_OP_CUT_H
 #define FATHOM_TESTING_OP_CUT_H

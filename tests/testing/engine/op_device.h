@@ -1,4 +1,4 @@
-/* testing/op_device.h - one call of a kernel on a device, from and to memory of the host.
+/* testing/engine/op_device.h - one call of a kernel on a device, from and to memory of the host.
  *
  * FATHOM_TEST_DEVICE names the library of a backend (lib/libfathom_cuda.so); without it there is no
  * device and nothing here does anything. Everything a call may touch is copied to blocks of its own

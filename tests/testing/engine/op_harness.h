@@ -1,11 +1,11 @@
-/* testing/op_harness.h - operations on their own, without planner or runner.
+/* testing/engine/op_harness.h - operations on their own, without planner or runner.
  *
  * A case makes a graph, gives inputs, builds with the public builders and asks for a value.
  * t_eval computes it with the reference kernels, node by node, whole; and at every node checks
  * what kernels promise: the same bits when axes are cut on their grid, when tiles are slices of
  * larger boxes and when nobody wants some output; nothing written outside a tile; and the fast
  * variant near the reference. A promise that is broken fails the case. Where FATHOM_TEST_DEVICE
- * names a backend (testing/op_device.h), its kernels have to keep the same promises.
+ * names a backend (testing/engine/op_device.h), its kernels have to keep the same promises.
  */
 #ifndef FATHOM_TESTING_OP_HARNESS_H
 #define FATHOM_TESTING_OP_HARNESS_H

@@ -1,4 +1,4 @@
-/* testing/random_check.h - what every program must keep, whatever it computes.
+/* testing/engine/random_check.h - what every program must keep, whatever it computes.
  *
  * The ledger equals the plan to the byte; pages stay inside it; the plan is near its lower bound;
  * the smallest budget that a refusal names fits and one byte less does not; outputs have the same

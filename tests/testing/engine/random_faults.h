@@ -1,4 +1,4 @@
-/* testing/random_faults.h - random programs that run out of memory at every point.
+/* testing/engine/random_faults.h - random programs that run out of memory at every point.
  *
  * Each program is planned and run under a tight budget with the first, second, third... request
  * failing. The status must say so, no block may stay behind, and the next attempt must not notice.

@@ -1,4 +1,5 @@
-/* testing/random_graph.h - random programs from a seed, and the promises every program must keep.
+/* testing/engine/random_graph.h - random programs from a seed, and the promises every program must
+ * keep.
  *
  * The same seed gives the same graph, data and outputs on every machine. A graph is made of every
  * builder of fathom/ops.h, over one long axis and several short ones. Values know whether two

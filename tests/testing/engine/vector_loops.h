@@ -1,5 +1,6 @@
-/* testing/vector_loops.h - the operations of fathom/vector.h and fathom/vector_wide.h, one vector
- * at a time, for every instruction set: what vector_f32_kernels.c and vector_f64_kernels.c export.
+/* testing/engine/vector_loops.h - the operations of fathom/vector.h and fathom/vector_wide.h, one
+ * vector at a time, for every instruction set: what vector_f32_kernels.c and vector_f64_kernels.c
+ * export.
  */
 #ifndef FATHOM_TESTING_VECTOR_LOOPS_H
 #define FATHOM_TESTING_VECTOR_LOOPS_H

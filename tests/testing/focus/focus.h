@@ -1,4 +1,5 @@
-/* testing/focus.h - stacks through fo_fuse and out again, and arrays of tests/golden/focus. */
+/* testing/focus/focus.h - stacks through fo_fuse and out again, and arrays of tests/golden/focus.
+ */
 #ifndef FATHOM_TESTING_FOCUS_H
 #define FATHOM_TESTING_FOCUS_H
 

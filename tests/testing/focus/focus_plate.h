@@ -1,4 +1,5 @@
-/* testing/focus_plate.h - commands of focus on a made-up tree of data, as the program calls them.
+/* testing/focus/focus_plate.h - commands of focus on a made-up tree of data, as the program calls
+ * them.
  */
 #ifndef FATHOM_TESTING_FOCUS_PLATE_H
 #define FATHOM_TESTING_FOCUS_PLATE_H

@@ -1,4 +1,4 @@
-/* testing/focus_stack.h - stacks of planes through a method of fusion, in any budget. */
+/* testing/focus/focus_stack.h - stacks of planes through a method of fusion, in any budget. */
 #ifndef FATHOM_TESTING_FOCUS_STACK_H
 #define FATHOM_TESTING_FOCUS_STACK_H
 

@@ -1,4 +1,4 @@
-/* testing/files.h - small helpers of the tests that read and write files. */
+/* testing/io/files.h - small helpers of the tests that read and write files. */
 #ifndef FATHOM_TESTING_FILES_H
 #define FATHOM_TESTING_FILES_H
 

@@ -1,4 +1,4 @@
-/* testing/fuzz.h - what a fuzz target defines.
+/* testing/io/fuzz.h - what a fuzz target defines.
  *
  * The name is the fuzzer's. The target reads `size` bytes at `data` as its
  * format would, frees everything and returns 0; a crash or a leak is a finding.

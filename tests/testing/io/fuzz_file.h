@@ -1,4 +1,5 @@
-/* testing/fuzz_file.h - a fuzz input as a file without a disk, and a small memory for its reader.
+/* testing/io/fuzz_file.h - a fuzz input as a file without a disk, and a small memory for its
+ * reader.
  */
 #ifndef FATHOM_TESTING_FUZZ_FILE_H
 #define FATHOM_TESTING_FUZZ_FILE_H

@@ -1,4 +1,4 @@
-/* testing/fuzz_folder.h - a fuzz input as a named file of an output directory's .fathom folder.
+/* testing/io/fuzz_folder.h - a fuzz input as a named file of an output directory's .fathom folder.
  *
  * Readers that take a directory cannot be given a file without a disk: the folder is made once, in
  * memory where there is such a file system, and removed when the program ends.

@@ -1,4 +1,4 @@
-/* testing/fuzz_images.h - a fuzz input as an image file: asked for everything, and read. */
+/* testing/io/fuzz_images.h - a fuzz input as an image file: asked for everything, and read. */
 #ifndef FATHOM_TESTING_FUZZ_IMAGES_H
 #define FATHOM_TESTING_FUZZ_IMAGES_H
 

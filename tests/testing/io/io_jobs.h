@@ -1,4 +1,4 @@
-/* testing/io_jobs.h - one small job per file format and direction, for tests that make it fail.
+/* testing/io/io_jobs.h - one small job per file format and direction, for tests that make it fail.
  *
  * A writer puts two rectangles or two arrays in place of the file `path`; a reader opens it (or the
  * golden file of its format), reads all and closes. Whatever fails, everything is given back.

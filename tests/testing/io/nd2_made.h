@@ -1,4 +1,4 @@
-/* testing/nd2_made.h - ND2 files whose every pixel is known, for tests. */
+/* testing/io/nd2_made.h - ND2 files whose every pixel is known, for tests. */
 #ifndef FATHOM_TESTING_ND2_MADE_H
 #define FATHOM_TESTING_ND2_MADE_H
 

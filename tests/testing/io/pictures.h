@@ -1,4 +1,4 @@
-/* testing/pictures.h - looking at figures that were written: PNG pixels, whole files. */
+/* testing/io/pictures.h - looking at figures that were written: PNG pixels, whole files. */
 #ifndef FATHOM_TESTING_PICTURES_H
 #define FATHOM_TESTING_PICTURES_H
 

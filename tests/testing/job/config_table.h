@@ -1,4 +1,4 @@
-/* testing/config_table.h - a table like that of an instrument, for the tests of configs.
+/* testing/job/config_table.h - a table like that of an instrument, for the tests of configs.
  *
  * It has every type, a list, aliases, a key inside two sections, and a check across keys.
  */

@@ -1,4 +1,5 @@
-/* testing/jobs.h - an instrument with a shared stage and three variants, and folders of configs.
+/* testing/job/jobs.h - an instrument with a shared stage and three variants, and folders of
+ * configs.
  *
  * `echo` does nothing; it is there to be expanded, compared and named.
  */

@@ -1,4 +1,4 @@
-/* testing/ledger_bench.h - small views for the tests of ledgers and what is made of them. */
+/* testing/job/ledger_bench.h - small views for the tests of ledgers and what is made of them. */
 #ifndef FATHOM_TESTING_LEDGER_BENCH_H
 #define FATHOM_TESTING_LEDGER_BENCH_H
 

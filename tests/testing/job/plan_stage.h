@@ -1,5 +1,5 @@
-/* testing/plan_stage.h - a graph of 20000 rows with an input that is made as it is read, and values
- * planned and run under a budget. */
+/* testing/job/plan_stage.h - a graph of 20000 rows with an input that is made as it is read, and
+ * values planned and run under a budget. */
 #ifndef FATHOM_TESTING_PLAN_STAGE_H
 #define FATHOM_TESTING_PLAN_STAGE_H
 

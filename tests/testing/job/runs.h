@@ -1,5 +1,5 @@
-/* testing/runs.h - jobs of the practice instrument in the folder of this process, and a runner for
- * them with any program in place of ours. */
+/* testing/job/runs.h - jobs of the practice instrument in the folder of this process, and a runner
+ * for them with any program in place of ours. */
 #ifndef FATHOM_TESTING_RUNS_H
 #define FATHOM_TESTING_RUNS_H
 

@@ -1,4 +1,4 @@
-/* testing/sample.h - a folder with the results of many jobs, and the view of it.
+/* testing/job/sample.h - a folder with the results of many jobs, and the view of it.
  *
  * Made from a seed: figures and logs are real files, numbers are plausible, some jobs failed.
  */

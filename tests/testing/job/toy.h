@@ -1,5 +1,5 @@
-/* testing/toy.h - an instrument of two stages for the tests of records and stages: `make` writes
- * n numbers into numbers.npy, `use` adds them up into MODEL/sum.npy.
+/* testing/job/toy.h - an instrument of two stages for the tests of records and stages: `make`
+ * writes n numbers into numbers.npy, `use` adds them up into MODEL/sum.npy.
  *
  * toy_job builds the job by hand, without the code that finds jobs in configs.
  */

@@ -1,4 +1,4 @@
-/* testing/view.h - views made by hand. */
+/* testing/job/view.h - views made by hand. */
 #ifndef FATHOM_TESTING_VIEW_H
 #define FATHOM_TESTING_VIEW_H
 

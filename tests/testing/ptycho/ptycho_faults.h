@@ -1,4 +1,5 @@
-/* testing/ptycho_faults.h - verbs of ptycho that run out of memory or of disk at many points. */
+/* testing/ptycho/ptycho_faults.h - verbs of ptycho that run out of memory or of disk at many
+ * points. */
 #ifndef FATHOM_TESTING_PTYCHO_FAULTS_H
 #define FATHOM_TESTING_PTYCHO_FAULTS_H
 

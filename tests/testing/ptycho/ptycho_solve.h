@@ -1,4 +1,4 @@
-/* testing/ptycho_solve.h - golden cases of the solvers, and runs of them. */
+/* testing/ptycho/ptycho_solve.h - golden cases of the solvers, and runs of them. */
 #ifndef FATHOM_TESTING_PTYCHO_SOLVE_H
 #define FATHOM_TESTING_PTYCHO_SOLVE_H
 

@@ -1,4 +1,5 @@
-/* testing/analysis.h - the analyses that once asked for 9.88 and 8.23 GiB, as graphs of any size.
+/* testing/spatial/analysis.h - the analyses that once asked for 9.88 and 8.23 GiB, as graphs of any
+ * size.
  *
  * Numbers come from functions of their position, so sizes cost nothing until something is read;
  * the sources count their reads.

@@ -1,4 +1,4 @@
-/* testing/spatial_arrays.h - arrays of tests/golden/spatial, as f64 or as they are. */
+/* testing/spatial/spatial_arrays.h - arrays of tests/golden/spatial, as f64 or as they are. */
 #ifndef TESTING_SPATIAL_ARRAYS_H
 #define TESTING_SPATIAL_ARRAYS_H
 

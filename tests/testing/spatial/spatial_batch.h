@@ -1,5 +1,6 @@
-/* testing/spatial_batch.h - batches of counts made by hand, and the likelihood of one of them by
- * the obvious loops in double: what the operations of instruments/spatial are compared with.
+/* testing/spatial/spatial_batch.h - batches of counts made by hand, and the likelihood of one of
+ * them by the obvious loops in double: what the operations of instruments/spatial are compared
+ * with.
  */
 #ifndef FATHOM_TESTING_SPATIAL_BATCH_H
 #define FATHOM_TESTING_SPATIAL_BATCH_H

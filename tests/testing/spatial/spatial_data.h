@@ -1,4 +1,4 @@
-/* testing/spatial_data.h - the golden cells of spatial as a preprocessed folder.
+/* testing/spatial/spatial_data.h - the golden cells of spatial as a preprocessed folder.
  *
  * 300 cells, 24 genes (named gene0...), 4 groups (named type0...), as in
  * tests/golden/spatial/data.npz.

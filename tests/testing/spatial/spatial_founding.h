@@ -1,5 +1,5 @@
-/* testing/spatial_founding.h - the analysis of the founding report that asked for 9.88 GiB, at its
- * own size or smaller: predictions of an inducing-point model at many cells. */
+/* testing/spatial/spatial_founding.h - the analysis of the founding report that asked for 9.88 GiB,
+ * at its own size or smaller: predictions of an inducing-point model at many cells. */
 #ifndef FATHOM_TESTING_SPATIAL_FOUNDING_H
 #define FATHOM_TESTING_SPATIAL_FOUNDING_H
 

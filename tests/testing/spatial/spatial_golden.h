@@ -1,4 +1,4 @@
-/* testing/spatial_golden.h - arrays of the golden set, and models made of them. */
+/* testing/spatial/spatial_golden.h - arrays of the golden set, and models made of them. */
 #ifndef FATHOM_TESTING_SPATIAL_GOLDEN_H
 #define FATHOM_TESTING_SPATIAL_GOLDEN_H
 

@@ -1,5 +1,5 @@
-/* testing/spatial_made.h - data and models of any size, made up: a jittered grid of cells, counts
- * without a pattern, parameters at random.
+/* testing/spatial/spatial_made.h - data and models of any size, made up: a jittered grid of cells,
+ * counts without a pattern, parameters at random.
  */
 #ifndef FATHOM_TESTING_SPATIAL_MADE_H
 #define FATHOM_TESTING_SPATIAL_MADE_H

@@ -1,4 +1,5 @@
-/* testing/spatial_preprocess.h - run the stage `preprocess` of spatial, and see what came of it. */
+/* testing/spatial/spatial_preprocess.h - run the stage `preprocess` of spatial, and see what came
+ * of it. */
 #ifndef TESTING_SPATIAL_PREPROCESS_H
 #define TESTING_SPATIAL_PREPROCESS_H
 

@@ -1,4 +1,4 @@
-/* testing/spatial_priors.h - golden models with their data, steps and predictions of them.
+/* testing/spatial/spatial_priors.h - golden models with their data, steps and predictions of them.
  *
  * The slopes of the likelihood come from a plain loop over the equations, so that a prior is tested
  * by itself.

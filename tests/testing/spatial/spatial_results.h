@@ -1,4 +1,5 @@
-/* testing/spatial_results.h - files as the stages before the figures leave them, small and smooth.
+/* testing/spatial/spatial_results.h - files as the stages before the figures leave them, small and
+ * smooth.
  *
  * Made from a seed: `cells` on a jittered grid, groups in turn, counts of a Poisson kind, factors
  * that are hills. Written with the library, read by whoever is tested.

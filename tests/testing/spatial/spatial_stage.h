@@ -1,4 +1,4 @@
-/* testing/spatial_stage.h - the stage analyze of a golden model, in a folder of its own. */
+/* testing/spatial/spatial_stage.h - the stage analyze of a golden model, in a folder of its own. */
 #ifndef FATHOM_TESTING_SPATIAL_STAGE_H
 #define FATHOM_TESTING_SPATIAL_STAGE_H
 

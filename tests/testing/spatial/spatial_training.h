@@ -1,4 +1,5 @@
-/* testing/spatial_training.h - the stage train on the golden cells, without the stages before it.
+/* testing/spatial/spatial_training.h - the stage train on the golden cells, without the stages
+ * before it.
  *
  * The instrument here has two stages: one that only puts the golden folder into place, and train.
  */

@@ -1,5 +1,6 @@
-/* testing/densify.h - densification of Gaussians: rows whose gradient is high are replaced by two
- * samples, the others stay. 236 bytes a row: means, two colour blocks, opacity, scale, rotation. */
+/* testing/splat/densify.h - densification of Gaussians: rows whose gradient is high are replaced by
+ * two samples, the others stay. 236 bytes a row: means, two colour blocks, opacity, scale,
+ * rotation. */
 #ifndef FATHOM_TESTING_DENSIFY_H
 #define FATHOM_TESTING_DENSIFY_H
 

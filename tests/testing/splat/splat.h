@@ -1,4 +1,5 @@
-/* testing/splat.h - small helpers of the tests of splat: golden arrays, a folder of a capture. */
+/* testing/splat/splat.h - small helpers of the tests of splat: golden arrays, a folder of a
+ * capture. */
 #ifndef FATHOM_TESTING_SPLAT_H
 #define FATHOM_TESTING_SPLAT_H
 

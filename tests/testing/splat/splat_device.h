@@ -1,4 +1,5 @@
-/* testing/splat_device.h - a device for rows of splat: made of threads, or FATHOM_TEST_DEVICE's. */
+/* testing/splat/splat_device.h - a device for rows of splat: made of threads, or
+ * FATHOM_TEST_DEVICE's. */
 #ifndef FATHOM_TESTING_SPLAT_DEVICE_H
 #define FATHOM_TESTING_SPLAT_DEVICE_H
 

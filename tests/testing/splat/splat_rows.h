@@ -1,4 +1,4 @@
-/* testing/splat_rows.h - made-up rows of splat for tests of its strategies. */
+/* testing/splat/splat_rows.h - made-up rows of splat for tests of its strategies. */
 #ifndef FATHOM_TESTING_SPLAT_ROWS_H
 #define FATHOM_TESTING_SPLAT_ROWS_H
 

@@ -2,7 +2,7 @@
  * every pattern alike, its eigenprobes included.
  * seconds: 5
  */
-#include "testing/ptycho_solve.h"
+#include "testing/ptycho/ptycho_solve.h"
 
 #include <math.h>
 #include <stdlib.h>
