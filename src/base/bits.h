@@ -7,25 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static inline int fth__popcount_u64(uint64_t v)
-{
-    return __builtin_popcountll(v);
-}
-/* Position of the lowest bit set; 64 for zero. */
-static inline int fth__lowest_bit_u64(uint64_t v)
-{
-    return v ? __builtin_ctzll(v) : 64;
-}
 static inline bool fth__is_pow2_u64(uint64_t v)
 {
     return v != 0 && (v & (v - 1)) == 0;
-}
-/* The smallest power of two not below v; 1 for 0; 0 when it needs 65 bits. */
-static inline uint64_t fth__next_pow2_u64(uint64_t v)
-{
-    if (v <= 1) return 1;
-    const int shift = 64 - __builtin_clzll(v - 1);
-    return shift == 64 ? 0 : (uint64_t)1 << shift;
 }
 /* `unit` is a power of two. */
 static inline bool fth__is_aligned(const void *p, uint64_t unit)

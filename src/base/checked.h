@@ -36,24 +36,6 @@ FTH__DEFINE_CHECKED(u64, uint64_t)
 #undef FTH__DEFINE_CHECKED
 
 /* Narrowing: false when the value does not fit. */
-static inline bool fth__i64_to_int(int64_t v, int *out)
-{
-    if (v < INT32_MIN || v > INT32_MAX) return false;
-    *out = (int)v;
-    return true;
-}
-static inline bool fth__i64_to_i32(int64_t v, int32_t *out)
-{
-    if (v < INT32_MIN || v > INT32_MAX) return false;
-    *out = (int32_t)v;
-    return true;
-}
-static inline bool fth__i64_to_u64(int64_t v, uint64_t *out)
-{
-    if (v < 0) return false;
-    *out = (uint64_t)v;
-    return true;
-}
 static inline bool fth__u64_to_i64(uint64_t v, int64_t *out)
 {
     if (v > (uint64_t)INT64_MAX) return false;

@@ -426,8 +426,3 @@ void fth_panel_reference_(fth_panel *p, fth_site at, fth_axis_side side, double 
     if (o.alpha == 0) l->opt.line.alpha = 1;
     l->colour = o.colour ? o.colour : fth_rgb(90, 90, 90);
 }
-
-int64_t fth__layer_count(const fth__plot_layer *l)
-{
-    return l->kind == FTH__LAYER_IMAGE ? l->grid.rows * l->grid.columns : l->y.n;
-}

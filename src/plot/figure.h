@@ -151,7 +151,6 @@ static inline fth_colour fth__group_colour(const fth_points *o, int64_t i)
     FTH_ASSERT(i >= 0 && i < o->n_groups);
     return o->group_colours ? o->group_colours[i] : fth_colour_category(i, o->n_groups);
 }
-int64_t fth__layer_count(const fth__plot_layer *l); /* elements */
 
 /* ---- steps ---- */
 

@@ -91,8 +91,6 @@ fth_status br_passes_print_json(const br_passes *p, FILE *file);
 int br_passes_count(const br_passes *p);
 const char *br_passes_name(int i);
 const fth_plan *br_passes_plan(const br_passes *p, int i); /* NULL: this pass is not needed */
-/* Bytes at the peak of the largest pass. */
-uint64_t br_passes_bytes(const br_passes *p);
 /* Index of the first sample that the reference does not interpolate; INT64_MAX: there is none, or
  * it is not needed. Runs the latch pass. */
 fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *latch, fth_err *err);

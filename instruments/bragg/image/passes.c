@@ -329,19 +329,6 @@ const fth_plan *br_passes_plan(const br_passes *p, int i)
     return i >= 0 && i < PASSES ? p->pass[i].plan : NULL;
 }
 
-uint64_t br_passes_bytes(const br_passes *p)
-{
-    uint64_t most = 0;
-    for (int i = 0; i < PASSES; i++) {
-        fth_plan_info info;
-        if (!p->pass[i].plan) continue;
-        fth_plan_get_info(p->pass[i].plan, &info);
-        if (info.peak_bytes + info.foreign_bytes > most)
-            most = info.peak_bytes + info.foreign_bytes;
-    }
-    return most;
-}
-
 fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *latch, fth_err *err)
 {
     pass *t = &p->pass[LATCH];
