@@ -24,6 +24,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import warnings
 import weakref
 from collections import namedtuple
 
@@ -2598,3 +2599,610 @@ class _Splat:
 
 
 splat = _Splat()
+
+
+# ---- spatial transcriptomics: the instrument spatial --------------------------------------------
+
+_TEXT_FN, _STOP_FN = C.CFUNCTYPE(None, P, S), C.CFUNCTYPE(B, P)
+
+
+class _SpatialCall(C.Structure):
+    _fields_ = [("config", S), ("stage", S), ("device", S), ("memory_bytes", U), ("device_memory_bytes", U),
+                ("threads", C.c_int32), ("progress", _TEXT_FN), ("stop", _STOP_FN), ("say", _TEXT_FN),
+                ("mistake", _TEXT_FN), ("user", P)]
+
+
+_SPATIAL = {
+    "fth_spatial_stage": (I, [C.POINTER(_SpatialCall), _PE]),
+    "fth_spatial_project": (I, [P, S, S, S, _PE]),
+    "fth_spatial_key": (S, [I, C.POINTER(B)]),
+    "fth_spatial_model": (S, [S, I]),
+}
+_PIECE = 4 << 20  # bytes of counts that are looked at, or converted, at a time
+
+
+def _pieces(array):
+    step = max(1, _PIECE // max(1, array.dtype.itemsize))
+    return ((lo, array[lo:lo + step]) for lo in range(0, len(array), step))
+
+
+def _save_npz(path, members):
+    """An .npz file of (name, dtype, shape, pieces), where no array need be in memory as a whole."""
+    import zipfile
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as z:
+        for name, dtype, shape, pieces in members:
+            with z.open(name + ".npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array_header_1_0(f, {"descr": np.dtype(dtype).str, "fortran_order": False,
+                                                         "shape": tuple(int(n) for n in shape)})
+                for piece in pieces:
+                    f.write(np.ascontiguousarray(piece, dtype).data)
+
+
+class _Counts:
+    """Counts of cells by genes as they lie in memory, checked and written in pieces of a few MiB. `copied`: bytes
+    that had to be copied."""
+
+    HINT = "the model is one of counts: fit before normalize_total and log1p, or name the layer of the counts with layer="
+    _READ = {"b1": "?", "i1": "i4", "i2": "i4", "u4": "i8", "u8": "i8", "f2": "f4"}  # what the program reads it as
+
+    def __init__(self, x, where):
+        self.where, self.copied, self.dense, form = where, 0, None, getattr(x, "format", None)
+        if isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray):
+            if x.ndim != 2:
+                _refuse(f"{where}: expected counts [cell, gene], found the shape {x.shape}", "USAGE")
+            self.dense, self.dtype = np.asarray(x), x.dtype  # not np.matrix, whose rows have two axes
+        elif hasattr(x, "indptr") and hasattr(x, "indices") and form in ("csr", "csc"):
+            if form == "csc":  # cells are read one after the other
+                x = x.tocsr()
+                self.copied = x.data.nbytes + x.indices.nbytes + x.indptr.nbytes
+            self.data, self.indices, self.indptr, self.dtype = x.data, x.indices, x.indptr, x.data.dtype
+        else:
+            _refuse(f"{where}: expected a SciPy CSR or CSC matrix or a NumPy array, found {type(x).__module__}."
+                    f"{type(x).__name__}", "USAGE", "convert it: scipy.sparse.csr_matrix(...); a file that is too large "
+                    "for memory is opened with anndata.read_h5ad(path, backed='r')")
+        self.shape = tuple(int(n) for n in x.shape)
+        if self.dtype.kind not in "biuf" or self.dtype.itemsize > 8:
+            _refuse(f"{where}: expected counts as integers or floats, found {self.dtype}", "USAGE")
+
+    def _blocks(self):
+        """(first cell, block of them) of a dense matrix."""
+        step = max(1, _PIECE // max(1, self.shape[1] * self.dtype.itemsize))
+        return ((lo, self.dense[lo:lo + step]) for lo in range(0, self.shape[0], step))
+
+    def check(self, cells, genes):
+        """Refuse what is not a count, and say where it is."""
+        if self.dtype.kind in "bu":
+            return
+        if self.dense is not None:
+            parts = ((lo * self.shape[1], block.reshape(-1)) for lo, block in self._blocks())
+        else:
+            parts = _pieces(self.data)
+        for at, part in parts:
+            bad = part < 0
+            if self.dtype.kind == "f":
+                bad |= part != np.floor(part)  # NaN too
+                bad |= np.isinf(part)
+            if not bad.any():
+                continue
+            k = int(bad.argmax())
+            v, k = part[k], at + k
+            if self.dense is not None:
+                row, col = divmod(k, self.shape[1])
+            else:
+                row, col = int(np.searchsorted(self.indptr, k, "right")) - 1, int(self.indices[k])
+            what = "a negative number" if v < 0 else "not finite" if not np.isfinite(v) else "not a whole number"
+            _refuse(f"{self.where}: expected counts, whole numbers from 0, found {v} (cell {row}, '{cells[row]}', gene "
+                    f"{col}, '{genes[col]}'), which is {what}", "USAGE", self.HINT)
+
+    def save(self, path):
+        """Y.npz, in CSR form; the bytes of the file."""
+        data = self._READ.get(self.dtype.str[1:], self.dtype.newbyteorder("=").str[1:])
+        if self.dense is None:
+            indptr, entries = np.asarray(self.indptr), len(self.data)
+            indices, index = (part for _, part in _pieces(self.indices)), np.dtype(self.indices.dtype.str[1:])
+            values = (part for _, part in _pieces(self.data))
+        else:
+            indptr = np.concatenate([[0], *(np.count_nonzero(b, 1) for _, b in self._blocks())]).cumsum()
+            entries, index = int(indptr[-1]), np.dtype("i4")
+            indices = (np.nonzero(b)[1] for _, b in self._blocks())
+            values = (b[np.nonzero(b)] for _, b in self._blocks())
+        indptr = indptr.astype(np.int64, copy=False)
+        _save_npz(path, [("indices", index, (entries,), indices), ("indptr", "i8", indptr.shape, [indptr]),
+                         ("format", "S3", (), [np.bytes_(b"csr")]), ("shape", "i8", (2,), [np.array(self.shape)]),
+                         ("data", data, (entries,), values)])
+        return os.path.getsize(path)
+
+
+def _labels(column, where):
+    """(code of each cell, -1 where there is none; names) of a column of obs, numbered as in an h5ad file."""
+    if hasattr(column, "cat"):
+        return np.asarray(column.cat.codes, np.int64), [str(c) for c in column.cat.categories]
+    values = np.asarray(column)
+    if values.ndim != 1:
+        _refuse(f"{where}: expected a label for each cell, found the shape {values.shape}", "USAGE")
+    if values.dtype.kind in "biu":
+        there, texts = np.ones(len(values), bool), values
+    elif values.dtype.kind == "f":
+        there, texts = ~np.isnan(values), values
+    else:
+        there = np.array([v is not None and v == v for v in values.tolist()], bool)
+        texts = np.array([str(v) if ok else "" for v, ok in zip(values.tolist(), there)], dtype=str)
+    names, codes = np.unique(texts[there], return_inverse=True)
+    out = np.full(len(values), -1, np.int64)
+    out[there] = codes
+    return out, [str(n) for n in names.tolist()]
+
+
+def _h5ad_value(v):
+    """A value of JSON as anndata writes it: lists become arrays, what is None is left out."""
+    if isinstance(v, dict):
+        return {str(k).replace("/", "_"): _h5ad_value(x) for k, x in v.items() if x is not None}
+    if isinstance(v, list):
+        if all(isinstance(x, (int, float)) or x is None for x in v):
+            return np.array([np.nan if x is None else x for x in v])
+        return np.array([x if isinstance(x, str) else _json.dumps(x) for x in v], dtype=object)
+    return v
+
+
+def _setting(text):
+    """A number where the text is one."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+SpatialProgress = namedtuple("SpatialProgress", "stage done total remaining_s what numbers")
+
+
+class SpatialFit:
+    """A fitted model, and the folder of its results.
+
+    factors     float32 [cell, factor]: exp of the mean of each factor; the most spatial factor is the first
+    scales      float32 [cell, factor]: standard deviation of the log-factor
+    loadings    float32 [gene, factor]
+    elbo        float64 [step]: the objective while training
+    moran       float64 [factor]: Moran's I
+    rows        int64 [cell]: which row of the object, or of the file, each cell is; others were dropped
+    held_out    bool [cell]: cells that training did not see; None: there are none
+    metrics     dict: reconstruction error, deviance, Moran's I with p-values, held-out deviance
+    settings    dict: what the model was made with
+    model_path  model.safetensors, which all commands of `fathom spatial` read
+    output_dir  the folder of all that, temporary unless fit was given one
+    log         lines that the stages wrote
+    """
+
+    def __init__(self, spatial, folder, log=()):
+        self._spatial, self.output_dir, self.name = spatial, os.path.dirname(folder), os.path.basename(folder)
+        self.model_path, self.log = os.path.join(folder, "model.safetensors"), list(log)
+
+        def array(name):
+            path = os.path.join(folder, name)
+            return np.load(path) if os.path.exists(path) else None
+        self.factors, self.scales, self.loadings = (array(n) for n in ("factors.npy", "scales.npy", "loadings.npy"))
+        self.held_out, self.elbo = array("held_out.npy"), array("elbo_history.npy")
+        if self.factors is None or self.loadings is None:
+            _refuse(f"{folder}: expected the results of an analysis, found no factors.npy", "FILE_OPEN",
+                    "run `fathom spatial analyze` first")
+        with open(os.path.join(folder, "metrics.json"), encoding="utf-8") as f:
+            self.metrics = _json.load(f)
+        self.moran = np.array(self.metrics["moran_i"]["values"], float)
+        self.rows = array(os.path.join("..", "preprocessed", "rows.npy"))
+        if self.rows is None:
+            self.rows = np.arange(len(self.factors))
+        with open(self.model_path, "rb") as f:
+            meta = _json.loads(f.read(int.from_bytes(f.read(8), "little")))["__metadata__"]
+        self._frame = [float(meta[k]) if k in meta else default
+                       for k, default in (("offset_x", 0.0), ("offset_y", 0.0), ("scale", 1.0))]
+        self.group_names = _json.loads(meta.get("group_names", "[]"))
+        self.settings = {k: _setting(v) for k, v in meta.items()
+                         if "/" not in k and not k.startswith(("axes.", "xxh64.", "run."))}
+
+    def __repr__(self):
+        return (f"SpatialFit({self.name}: {len(self.factors)} cells, {len(self.loadings)} genes, "
+                f"{self.factors.shape[1]} factors)")
+
+    def predict(self, xy, groups=None, scales=False, memory=None, threads=0, device=None):
+        """Factors at other places, float32 [place, factor]; with scales=True, a tuple of them and their scales.
+
+        xy      positions [place, 2], in the unit of the object's
+        groups  of models with groups: the name of the group of each place, or one name for all
+        """
+        xy = np.asarray(xy, float)
+        if xy.ndim != 2 or xy.shape[1] != 2 or not np.isfinite(xy).all():
+            _refuse(f"predict: expected finite positions [place, 2], found the shape {xy.shape}", "USAGE")
+        if not self.settings.get("spatial"):
+            _refuse(f"predict: {self.name} does not use positions, and has no factors where there are no counts", "USAGE",
+                    "`fathom spatial project` fits the counts of other cells")
+        names, codes = ["All"], np.zeros(len(xy), np.int64)
+        if self.settings.get("groups"):
+            names = self.group_names
+            given = [groups] * len(xy) if isinstance(groups, str) else [] if groups is None else [str(g) for g in groups]
+            unknown = [g for g in given if g not in names]
+            if len(given) != len(xy) or unknown:
+                _refuse(f"predict: expected a group for each of {len(xy)} places, found "
+                        + (f"'{unknown[0]}'" if unknown else f"{len(given)}"), "USAGE",
+                        f"groups of the model are {', '.join(names)}")
+            codes = np.array([names.index(g) for g in given], np.int64)
+        if len(xy) == 0:
+            empty = np.zeros((0, self.factors.shape[1]), np.float32)
+            return (empty, empty.copy()) if scales else empty
+        (x0, y0, scale), n = self._frame, len(xy)
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(os.path.join(folder, "X.npy"), ((xy - [x0, y0]) * scale).astype(np.float32))
+            np.save(os.path.join(folder, "C.npy"), codes)
+            pointers = np.minimum(np.arange(n + 1), 1)  # no count plays a part, but a folder without any is refused
+            np.savez(os.path.join(folder, "Y.npz"), data=np.ones(1, np.float32), indices=np.zeros(1, np.int32),
+                     indptr=pointers, shape=np.array([n, 1]), format=b"csr")
+            with open(os.path.join(folder, "metadata.json"), "w", encoding="utf-8") as f:
+                _json.dump({"n_spots": n, "n_genes": 1, "n_groups": len(names), "gene_names": ["none"],
+                            "spot_names": None, "group_names": names, "offset": [x0, y0], "scale": scale}, f)
+            out, err = os.path.join(folder, "out"), Err()
+            context = Context(memory=memory, threads=threads, device=device)
+            with _signals:
+                status = self._spatial._call("fth_spatial_project")(
+                    context._p, os.fsencode(self.model_path), os.fsencode(folder), os.fsencode(out), C.byref(err))
+            _check(status, err)
+            found = [np.load(os.path.join(out, name)) for name in ("factors.npy", "scales.npy")]
+        return tuple(found) if scales else found[0]
+
+    def figures(self, memory=None, threads=0, **keys):
+        """Draw the figures of `fathom spatial figures`; the paths of the files. Keys are those of the section
+        figures: which="all", dpi=300, formats=["svg"]."""
+        config = os.path.join(self.output_dir, self.name + ".yaml")
+        if not os.path.exists(config):
+            _refuse(f"figures: expected {config}, which fit writes, found none", "FILE_OPEN",
+                    "draw them with `fathom spatial figures -c CONFIG`")
+        self._spatial._write_config(config, {**self._spatial._read_config(config),
+                                             **self._spatial._settings(keys, "figures.")})
+        self._spatial._stages(config, ["figures"], memory, None, threads, None, self.log)
+        folder = os.path.join(self.output_dir, self.name, "figures")
+        return sorted(os.path.join(folder, f) for f in os.listdir(folder))
+
+    def save(self, folder):
+        """Copy the results to `folder`, which fathom.spatial.read and the program open; `folder` itself."""
+        folder = os.path.abspath(folder)
+        if os.path.exists(folder) and os.path.samefile(folder, self.output_dir):
+            return folder  # it is there already
+        shutil.copytree(self.output_dir, folder, dirs_exist_ok=True,
+                        ignore=lambda where, names: [n for n in names if n in ("source", "lock")])
+        config = os.path.join(folder, self.name + ".yaml")
+        if os.path.exists(config):
+            self._spatial._write_config(config, {**self._spatial._read_config(config), "output_dir": folder})
+        return folder
+
+
+class _Spatial:
+    """Factor models of spatial transcriptomics:
+
+        result = fathom.spatial.fit(adata, "mggp_svgp", n_components=10, groups="cell_type")
+        adata.obsm["fathom_factors"], adata.varm["fathom_loadings"], adata.uns["fathom"]
+        result.predict(xy), result.save("results"), fathom.spatial.read("results")
+
+    docs/spatial-tutorial.md goes through it; docs/spatial.md has the models and the program."""
+
+    def __init__(self):
+        self._functions, self._names = {}, None
+
+    def _call(self, name):
+        if name not in self._functions:
+            bragg.fth_bragg_param  # opens the library of the instruments
+            function = getattr(bragg._library, name)
+            function.restype, function.argtypes = _SPATIAL[name]
+            self._functions[name] = function
+        return self._functions[name]
+
+    # ---- configs
+
+    def _keys(self):
+        """{keyword: (key, whether it is a path)}: the last word of a key, and the whole with underscores."""
+        if self._names is None:
+            keys, path = [], B()
+            while True:
+                name = self._call("fth_spatial_key")(len(keys), C.byref(path))
+                if name is None:
+                    break
+                keys.append((_text(name), path.value))
+            last = [key.rsplit(".", 1)[-1] for key, _ in keys]
+            self._names = {word: k for word, k in zip(last, keys) if last.count(word) == 1}
+            self._names.update((key.replace(".", "_"), (key, is_path)) for key, is_path in keys)
+        return self._names
+
+    # What the object, the model or another argument says.
+    _OWN = {"name", "dataset", "seed", "training.device", "training.memory_budget"} \
+        | {f"model.{k}" for k in ("spatial", "groups", "local", "prior", "n_components")} \
+        | {f"preprocessing.{k}" for k in ("path", "h5ad_path", "labels_path", "positions_path", "coord_key",
+                                          "coord_columns", "counts", "feature_types", "group_column", "region_column",
+                                          "cell_type_column", "sample_id")}
+
+    def _settings(self, keywords, section=""):
+        """{key: value} of keywords; what is None is not given."""
+        known, found = {w: k for w, k in self._keys().items() if k[0].startswith(section)}, {}
+        for word, value in keywords.items():
+            if word not in known:
+                import difflib
+                near = difflib.get_close_matches(word, known, 1)
+                _refuse(f"spatial has no key '{word}'", "USAGE", (f"did you mean '{near[0]}'? " if near else "")
+                        + "`fathom config docs spatial` lists all keys")
+            key, is_path = known[word]
+            if key in self._OWN:
+                _refuse(f"'{word}' is not a key of fit: the object, the model or another argument says it", "USAGE")
+            if isinstance(value, (np.generic, np.ndarray)):
+                value = value.tolist()
+            if value is not None:
+                found[key] = os.path.abspath(value) if is_path else list(value) if isinstance(value, tuple) else value
+        return found
+
+    @staticmethod
+    def _read_config(path):
+        with open(path, encoding="utf-8") as f:
+            lines = [line.rstrip("\n").split(": ", 1) for line in f if not line.startswith("#")]
+        return {key: _json.loads(value) for key, value in lines}
+
+    @staticmethod
+    def _write_config(path, settings):
+        """One key a line, its value as JSON, which is YAML too."""
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("# written by fathom.spatial\n")
+            for key, value in settings.items():
+                f.write(f"{key}: {_json.dumps(value, ensure_ascii=False)}\n")
+        return path
+
+    def _base(self, model, n_components, seed):
+        """What `fathom spatial info` proposes and `fathom spatial generate` makes of it."""
+        settings = {"instrument": "spatial", "name": "adata", "seed": _int(seed, "seed", lo=0)}
+        made = {}
+        while (text := self._call("fth_spatial_model")(str(model).encode(), len(made))) is not None:
+            key, value = _text(text).split("=", 1)
+            made[key] = _setting(value)
+        if not made:
+            _refuse(f"spatial has no model {model!r}", "USAGE", "models are pnmf, svgp, mggp_svgp, lcgp and mggp_lcgp")
+        settings.update(made)
+        settings.update({"model.n_components": _int(n_components, "n_components", lo=1), "model.init": "nmf",
+                         "model.loadings_mode": "multiplicative", "analyze.export": False})
+        if made["model.spatial"]:
+            settings["model.lengthscale"] = 8.0
+        return settings
+
+    # ---- the object
+
+    @staticmethod
+    def _lookup(adata, table, key, argument):
+        held = getattr(adata, table, None)
+        try:
+            return held[key]
+        except (KeyError, TypeError, AttributeError):
+            has = ", ".join(f"'{k}'" for k in (held.keys() if hasattr(held, "keys") else ())) or "nothing"
+            _refuse(f"adata.{table}: expected '{key}', found {has}", "USAGE", f"name it with {argument}=")
+
+    def _write_source(self, config, adata, folder, spatial_key, layer, groups, log):
+        """The object as arrays in `folder`, and the keys that read them."""
+        os.makedirs(folder, exist_ok=True)
+        where = "adata.X" if layer is None else f"adata.layers['{layer}']"
+        counts = _Counts(adata.X if layer is None else self._lookup(adata, "layers", layer, "layer"), where)
+        n, d = counts.shape
+        genes = [str(g) for g in adata.var_names]
+        cells = [str(c) for c in getattr(adata, "obs_names", range(n))]
+        if len(genes) != d or len(cells) != n:
+            _refuse(f"{where}: expected {len(cells)} cells and {len(genes)} genes, as the object has, found {n} and {d}",
+                    "USAGE")
+        xy = np.asarray(self._lookup(adata, "obsm", spatial_key, "spatial_key"))
+        axes = config.pop("preprocessing.coord_axes", None)
+        if axes is not None and xy.ndim == 2:
+            xy = xy[:, list(axes)]
+        if xy.ndim != 2 or xy.shape != (n, 2) or xy.dtype.kind not in "iuf":
+            _refuse(f"adata.obsm['{spatial_key}']: expected positions of {n} cells on 2 axes, found {xy.dtype} "
+                    f"{list(xy.shape)}", "USAGE", "coord_axes=[0, 1] says which of more columns are x and y")
+        if not np.isfinite(xy).all():
+            row = int(np.flatnonzero(~np.isfinite(xy).all(1))[0])
+            _refuse(f"adata.obsm['{spatial_key}']: expected finite positions, found {xy[row].tolist()} (cell {row}, "
+                    f"'{cells[row]}')", "USAGE", "take such cells out: adata = adata[...].copy()")
+        counts.check(cells, genes)
+        meta = {"gene_names": genes, "spot_names": cells, "group_names": ["All"]}
+        if groups is not None:
+            codes, meta["group_names"] = _labels(self._lookup(adata, "obs", groups, "groups"), f"adata.obs['{groups}']")
+            if len(codes) != n:
+                _refuse(f"adata.obs['{groups}']: expected a label for each of {n} cells, found {len(codes)}", "USAGE")
+            np.save(os.path.join(folder, "C.npy"), codes)
+        elif os.path.exists(os.path.join(folder, "C.npy")):
+            os.remove(os.path.join(folder, "C.npy"))
+        np.save(os.path.join(folder, "X.npy"), xy.astype(np.float64 if xy.dtype.itemsize > 4 else np.float32))
+        written = counts.save(os.path.join(folder, "Y.npz"))
+        with open(os.path.join(folder, "metadata.json"), "w", encoding="utf-8") as f:
+            _json.dump({"n_spots": n, "n_genes": d, "n_groups": len(meta["group_names"]), **meta}, f, ensure_ascii=False)
+        log.append(f"counts: {written} bytes written to {folder}, {counts.copied} bytes copied in memory")
+        config.update({"dataset": "arrays", "preprocessing.path": folder})
+
+    @staticmethod
+    def _name_file(config, adata, spatial_key, layer, groups):
+        """The keys that read the file of a backed object."""
+        if getattr(adata, "is_view", False):
+            _refuse("expected a backed object as it was opened, found a view of it: the file has all cells", "USAGE",
+                    "load the part: adata = adata.to_memory(), or write it to a file of its own")
+        config.update({"dataset": "anndata", "preprocessing.path": os.path.abspath(adata.filename),
+                       "preprocessing.coord_key": spatial_key, "preprocessing.counts": layer or "X"})
+        if groups is not None:
+            config["preprocessing.group_column"] = groups
+
+    def _check_file(self, config, adata, spatial_key, groups):
+        """Refuse to mix a backed object that was changed in memory with what its file has, and counts that are not
+        whole numbers."""
+        folder = os.path.join(config["output_dir"], "preprocessed")
+        rows, xy, codes = (np.load(os.path.join(folder, name)) for name in ("rows.npy", "X.npy", "C.npy"))
+        with open(os.path.join(folder, "metadata.json"), encoding="utf-8") as f:
+            meta = _json.load(f)
+        held = np.asarray(self._lookup(adata, "obsm", spatial_key, "spatial_key"), float)
+        axes = config.get("preprocessing.coord_axes", [0, 1])
+        same = held.ndim == 2 and len(held) == int(adata.shape[0]) > rows.max()
+        if same:
+            far = np.abs((held[rows][:, axes] - meta["offset"]) * meta["scale"] - xy).max()
+            same = far <= 1e-3 * max(1.0, float(np.abs(xy).max()))
+        if same and groups is not None:
+            mine, names = _labels(self._lookup(adata, "obs", groups, "groups"), f"adata.obs['{groups}']")
+            same = [meta["group_names"][c] for c in codes] == [names[c] if c >= 0 else None for c in mine[rows]]
+        if not same:
+            _refuse(f"{adata.filename}: expected the positions and groups of the object, found others: the object was "
+                    "changed after it was opened", "USAGE", "write it to a file, and open that; or adata.to_memory()")
+        import zipfile
+        with zipfile.ZipFile(os.path.join(folder, "Y.npz")) as z, z.open("data.npy") as f:
+            np.lib.format.read_magic(f)
+            np.lib.format.read_array_header_1_0(f)
+            while piece := f.read(_PIECE):
+                values = np.frombuffer(piece, "<f4")
+                bad = values != np.floor(values)
+                if bad.any():
+                    _refuse(f"{adata.filename}: expected counts, whole numbers from 0, found {values[bad.argmax()]}",
+                            "USAGE", _Counts.HINT)
+
+    # ---- stages
+
+    def _stages(self, config, stages, memory, device, threads, progress, log):
+        failed, mistakes, notices = [], [], []
+
+        def tell(_user, line):
+            try:
+                p = _json.loads(line)
+                if progress is None or "event" in p or failed:
+                    return
+                numbers = {k: v for k, v in p.items() if isinstance(v, float) and k not in ("t", "eta_s")}
+                if progress(SpatialProgress(p["stage"], p["iter"], p["total"], p["eta_s"], p.get("what", ""),
+                                            numbers)) is False:
+                    failed.append(None)
+            except BaseException as e:
+                failed.append(e)
+
+        def say(_user, line):
+            line = _text(line)
+            log.append(line)
+            if line.startswith(("note", "removed", "rebuilding")):  # "note: ...", "notice: ..."
+                notices.append(line)
+        call = _SpatialCall(os.fsencode(config), None, None if device in (None, "auto") else str(device).encode(),
+                            _bytes(memory), 0, _int(threads, "threads", 32, 0), _TEXT_FN(tell),
+                            _STOP_FN(lambda _user: bool(failed) or _signals.interrupted), _TEXT_FN(say),
+                            _TEXT_FN(lambda _user, line: mistakes.append(_text(line))))
+        for stage in stages:
+            call.stage, err = stage.encode(), Err()
+            with _signals:
+                status = self._call("fth_spatial_stage")(C.byref(call), C.byref(err))
+            while notices:
+                warnings.warn(notices.pop(0), stacklevel=3)
+            if failed and failed[0] is not None:
+                raise failed[0]
+            if status != 0 and mistakes:
+                _refuse(_text(err.text) + "".join(f"\n  {m}" for m in mistakes), "CONFIG")
+            _check(status, err)
+
+    def fit(self, adata, model: str = "svgp", n_components: int = 10, *, spatial_key: str = "spatial",
+            layer: "str | None" = None, groups: "str | None" = None, seed: int = 0,
+            memory: "str | int | None" = None, device: str = "auto", threads: int = 0, progress=None,
+            key_added: str = "fathom", **keys) -> SpatialFit:
+        """Fit a factor model to the counts of an AnnData object, and write the results into it.
+
+        adata         the object, or anything with its X, layers, obs, obsm, var_names, varm and uns. One that is
+                      backed is read by the library from its file; nothing of it is loaded here
+        model         "pnmf", "svgp", "mggp_svgp", "lcgp" or "mggp_lcgp"
+        n_components  factors
+        spatial_key   positions in obsm
+        layer         where the counts are; None: X. They are whole numbers from 0
+        groups        column of obs with the cell types, which the models mggp_* need
+        memory        most memory to use, "8G"; device "cpu" or "cuda"; threads, 0: one per core
+        progress      called with a SpatialProgress a few times a second; returning False stops the fit
+        key_added     how the names of results start
+        **keys        every key of `fathom config docs spatial` by its last word: lengthscale=16, max_iter=2000,
+                      num_inducing=500, batch_size=7000, holdout_fraction=0.05, output_dir="outputs/tissue"
+
+        Keys that are not given have the defaults of that page, but for lengthscale=8 and loadings_mode=
+        "multiplicative", which `fathom spatial info` proposes, and init="nmf", as `generate` writes. It adds
+
+            obsm["fathom_factors"], obsm["fathom_scales"]    of every cell; NaN where it was dropped
+            varm["fathom_loadings"]
+            obs["fathom_kept"], obs["fathom_held_out"]       the second one with holdout_fraction
+            uns["fathom"]                                    model, settings, elbo, moran, metrics, version
+
+        and returns a SpatialFit. With key_added="fathom_svgp" the arrays have the names of `fathom spatial export`.
+        Results are those of the program with the config output_dir/MODEL.yaml, bit for bit.
+
+        Counts are not copied in memory, but for CSC matrices, which become CSR; they are written to output_dir
+        twice, as they are and preprocessed. Ctrl+C saves a resumable state: the same call with the output_dir
+        that the warning names goes on from there. Without an output_dir, files go when the SpatialFit does."""
+        config = self._base(model, n_components, seed)
+        if config.get("model.groups") and groups is None:
+            _refuse(f"{model} needs groups", "USAGE", "name the column of obs that has the cell types with groups=")
+        config.update(self._settings(keys))
+        name, backed = config.get("model.model_name_override", model), bool(getattr(adata, "isbacked", False))
+        folder, temporary = config.get("output_dir"), False
+        if folder is None:
+            folder, temporary = tempfile.mkdtemp(prefix="fathom-"), True
+        folder, log, done = os.path.abspath(folder), [], False
+        config["output_dir"] = folder
+        path = os.path.join(folder, name + ".yaml")
+        try:
+            os.makedirs(folder, exist_ok=True)
+            if backed:
+                self._name_file(config, adata, spatial_key, layer, groups)
+            else:
+                self._write_source(config, adata, os.path.join(folder, "source"), spatial_key, layer, groups, log)
+            self._write_config(path, config)
+            for stage in ("preprocess", "train", "analyze"):
+                self._stages(path, [stage], memory, device, threads, progress, log)
+                if stage == "preprocess" and backed:
+                    self._check_file(config, adata, spatial_key, groups)
+            result = SpatialFit(self, os.path.join(folder, name), log)
+            self._put(adata, result, key_added)
+            done = True
+        except BaseException as e:
+            stopped = not isinstance(e, Exception) or getattr(e, "status", "") == "CANCELLED"
+            if stopped and os.path.exists(os.path.join(folder, "preprocessed")):
+                warnings.warn(f"stopped; the same call with output_dir={folder!r} resumes", stacklevel=2)
+                temporary = False
+            raise
+        finally:
+            if temporary and not done:
+                shutil.rmtree(folder, True)
+        if temporary:
+            shutil.rmtree(os.path.join(folder, "source"), True)
+            weakref.finalize(result, shutil.rmtree, folder, True)
+        return result
+
+    @staticmethod
+    def _put(adata, r, key):
+        n = int(adata.shape[0])
+        kept = np.zeros(n, bool)
+        kept[r.rows] = True
+
+        def of_all(values, fill):
+            if len(values) == n and (r.rows == np.arange(n)).all():
+                return values
+            out = np.full((n, *values.shape[1:]), fill, values.dtype)
+            out[r.rows] = values
+            return out
+        adata.obsm[f"{key}_factors"] = of_all(r.factors, np.nan)
+        if r.scales is not None:
+            adata.obsm[f"{key}_scales"] = of_all(r.scales, np.nan)
+        adata.varm[f"{key}_loadings"] = r.loadings
+        adata.obs[f"{key}_kept"] = kept
+        if r.held_out is not None:
+            adata.obs[f"{key}_held_out"] = of_all(r.held_out, False)
+        adata.uns[key] = {"model": r.name, "settings": dict(r.settings), "elbo": r.elbo, "moran": r.moran,
+                          "metrics": _h5ad_value(r.metrics), "version": version()}
+
+    def read(self, path) -> SpatialFit:
+        """The results in the output directory of a fit, of `fathom run` or of SpatialFit.save, or in the folder of
+        one model in it."""
+        path = os.path.abspath(path)
+        if not os.path.exists(os.path.join(path, "model.safetensors")):
+            found = sorted(d for d in (os.listdir(path) if os.path.isdir(path) else [])
+                           if os.path.exists(os.path.join(path, d, "model.safetensors")))
+            if len(found) != 1:
+                _refuse(f"{path}: expected the results of one model, found "
+                        + (", ".join(found) or "no model.safetensors"), "FILE_OPEN",
+                        "name the folder of the model" if found else None)
+            path = os.path.join(path, found[0])
+        return SpatialFit(self, path)
+
+
+spatial = _Spatial()
