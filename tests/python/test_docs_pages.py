@@ -1,11 +1,12 @@
 # test_docs_pages.py - every command, config and program of README.md and docs/*.md works.
-# seconds: 45
+# seconds: 60
 #
 # Each page has a folder with what a reader of it would have (the configs of the repository, some
 # small data); its blocks run there from top to bottom:
 #   sh              each command ends with exit code 0, unless ENDS says otherwise
 #   no language     the same where it starts with a command; after `$ command` stands what it prints
-#   python          runs; <!-- python in FOLDER --> there, <!-- python with MODULE --> needs a module
+#   python          runs; <!-- python in FOLDER --> there, <!-- python with MODULE --> needs a module;
+#                   of a tutorial, in one session with those before
 #   yaml            passes `fathom config check`
 #   json            can be parsed
 # <!-- printed by the last command --> is compared with what the command before it printed, numbers
@@ -114,7 +115,7 @@ class Words(unittest.TestCase):
         self.assertEqual(seen, {"marked", "compared", "sh", "yaml", "json", "python", "session", "printed", "equations"})
 
     def test_every_page_is_run(self):
-        tried = {page for cls in (Readme, Bragg, Spatial, Cli, Others) for page in cls.pages}
+        tried = {page for cls in (Readme, Bragg, Spatial, Tutorial, Cli, Others) for page in cls.pages}
         self.assertEqual(tried, set(PAGES))
 
     def test_links_lead_somewhere(self):
@@ -329,6 +330,41 @@ class Spatial(Page, unittest.TestCase):
         cls.made("fathom spatial toy --side 14 --genes 24 --factors 3 -o toy --h5ad tissue.h5ad")
 
 
+# Blocks of one Python session, each as JSON; one line for each tells what became of it.
+SESSION = """
+import json, sys, traceback
+names, answers = {}, sys.stdout
+sys.stdout = sys.stderr
+for line in sys.stdin:
+    try:
+        exec(json.loads(line), names)
+        print(json.dumps(""), file=answers, flush=True)
+    except BaseException:
+        print(json.dumps(traceback.format_exc()), file=answers, flush=True)
+"""
+
+
+class Tutorial(Page, unittest.TestCase):
+    """Blocks of Python follow one another in one session, where small_anndata.py stands for anndata."""
+    pages = ["docs/spatial-tutorial.md"]
+
+    @classmethod
+    def prepare(cls):
+        shutil.copy(os.path.join(ROOT, "tests/python/small_anndata.py"), os.path.join(cls.dir, "anndata.py"))
+        cls.session = None
+
+    def python(self, comment, code):
+        if self.call([sys.executable, "-c", "import h5py"]).returncode:
+            self.skipTest("there is no h5py")
+        if self.session is None:
+            type(self).session = subprocess.Popen([sys.executable, "-c", SESSION], cwd=self.dir, env=self.env, text=True,
+                                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.addClassCleanup(self.session.communicate)
+        self.session.stdin.write(json.dumps(code) + "\n")
+        self.session.stdin.flush()
+        self.assertEqual(json.loads(self.session.stdout.readline()), "", code)
+
+
 class Cli(Page, unittest.TestCase):
     """Jobs of one dataset, liver, with one model that was run."""
     pages = ["docs/cli.md"]
@@ -357,7 +393,7 @@ class Cli(Page, unittest.TestCase):
 
 class Others(Page, unittest.TestCase):
     """Pages that say how things are, with few commands."""
-    pages = [p for p in PAGES if p not in Readme.pages + Bragg.pages + Spatial.pages + Cli.pages]
+    pages = [p for p in PAGES if p not in Readme.pages + Bragg.pages + Spatial.pages + Tutorial.pages + Cli.pages]
 
     @classmethod
     def prepare(cls):
