@@ -42,6 +42,8 @@ typedef enum sp_loadings {
     SP_LOADINGS_SOFTPLUS,
     SP_LOADINGS_EXP
 } sp_loadings;
+typedef enum sp_count_law { SP_POISSON, SP_NB } sp_count_law;
+typedef enum sp_size_rule { SP_SIZE_NONE, SP_SIZE_TOTAL } sp_size_rule;
 typedef enum sp_kernel {
 #define SP_KERNEL(id, name, root, power) SP_##id,
 #include "kernels.def"
@@ -180,6 +182,8 @@ enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_FRAME_ITERS "video_frame_iters.npy"
 #define SP_FACTORS "factors.npy"
 #define SP_SCALES "scales.npy"
+#define SP_SIZE_FACTORS "size_factors.npy" /* f32 [cell]; only where the model has sizes */
+#define SP_DISPERSION "dispersion.csv"     /* theta of each gene; only where likelihood is nb */
 #define SP_HELD_OUT                                                                                \
     "held_out.npy" /* bool [cell]: training did not see it; only where some were                   \
                     */

@@ -41,9 +41,9 @@ static uint64_t most_of_libraries(const sp_pass *const *pass, size_t n)
 
 static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_err *err)
 {
-    const sp_pass *pass[] = {&a->predict,        &a->predict_held, &a->groupwise,
-                             &a->groupwise_held, &a->lu,           &a->sums_pass,
-                             &a->mean_pass,      &a->fit,          &a->ratio};
+    const sp_pass *pass[] = {&a->predict, &a->predict_held, &a->groupwise,      &a->groupwise_held,
+                             &a->lu,      &a->sums_pass,    &a->mean_pass,      &a->fit,
+                             &a->ratio,   &a->score_pass,   &a->score_mean_pass};
     const uint64_t libraries = most_of_libraries(pass, sizeof pass / sizeof *pass);
     fth_stage_plan t = {0};
     for (size_t i = 0; i < sizeof pass / sizeof *pass; i++) {

@@ -33,6 +33,12 @@ typedef struct sp_both {
 /* A source over all cells; the struct outlives it. Without `held`, that of `seen`. */
 fth_source sp_both_source(sp_both *b, int64_t rows);
 
+/* What a likelihood says of some cells; NaN where it was not asked. */
+typedef struct sp_scored {
+    double like, per_count;               /* sum of logarithms; divided by the sum of the counts */
+    double deviance, mean, mean_per_gene; /* of the negative binomial */
+} sp_scored;
+
 typedef struct sp_analysis {
     const fth_stage_call *call;
     fth_context *ctx;
@@ -52,6 +58,8 @@ typedef struct sp_analysis {
     fth_tensor *held_xy, *held_group; /* of those held out */
     fth_tensor *held_nbr;
     fth_tensor *W;               /* f32 [gene factor] */
+    fth_tensor *theta;           /* f64 [gene]; NULL: counts are Poisson */
+    fth_tensor *size;            /* f32 [all cells]; NULL: all have size 1 */
     fth_tensor *F, *S;           /* f32 [cell factor]: exp(f) and s of the training cells */
     fth_tensor *held_F, *held_S; /* of those held out */
     fth_tensor *bin;             /* i32 [all cells]: the group, or `groups` for those held out */
@@ -61,12 +69,15 @@ typedef struct sp_analysis {
 
     sp_pass predict, predict_held, sums_pass, mean_pass, fit, ratio, groupwise, groupwise_held, lu;
     sp_sums sums, mean_sums;
+    sp_pass score_pass, score_mean_pass; /* likelihoods, with exp(f) and with exp(f + s^2/2) */
+    sp_score score, score_mean;
     fth_tensor *A, *B, *a, *b; /* of `fit` and `ratio` */
     int64_t *cells_of;         /* [bin] */
 
     sp_moran moran;
     sp_group_result group_result; /* factors in the order of the model, as everything above */
     sp_fit seen_fit, seen_mean, held_fit, held_mean;
+    sp_scored seen_score, seen_score_mean, held_score_mean;
     double seconds[SP_PARTS];
     uint64_t planned_bytes, peak_bytes; /* planned; largest measured over all parts */
     bool broken;                        /* a run took more than its plan */

@@ -68,6 +68,7 @@ static void describe_input(sp_analysis *a)
     a->in.F = sp_both_source(&a->both_F, a->rows);
     a->in.bin = fth_tensor_source(a->bin);
     a->in.bins = a->groups + (a->held > 0);
+    if (a->size) a->in.size = fth_tensor_source(a->size);
     a->in_mean = a->in;
     a->in_mean.spread = sp_both_source(&a->both_S, a->rows);
 }
@@ -77,12 +78,22 @@ static bool is_poisson(const sp_analysis *a)
     return fth_config_choice(a->call->config, "analyze.group_loadings") == 1;
 }
 
+static fth_status make_score(sp_score *s, const sp_analysis *a, fth_err *err)
+{
+    s->theta = a->theta;
+    FTH_TRY(fth_tensor_create(&s->like, a->mem, "likelihood", FTH_F64, 1, &a->in.bins, err));
+    if (!a->theta) return FTH_OK;
+    return fth_tensor_create(&s->deviance, a->mem, "deviance", FTH_F64, 1, &a->in.bins, err);
+}
+
 /* Tensors are created before the passes are planned: a pass may use what they leave. */
 fth_status sp_analysis_make_sums(sp_analysis *a, fth_err *err)
 {
     describe_input(a);
     FTH_TRY(sp_sums_create(&a->sums, a->mem, &a->in, true, err));
     if (a->held > 0) FTH_TRY(sp_sums_create(&a->mean_sums, a->mem, &a->in_mean, false, err));
+    if (a->theta) FTH_TRY(make_score(&a->score, a, err));
+    if (a->held > 0) FTH_TRY(make_score(&a->score_mean, a, err));
     if (!sp_analysis_has_groups(a)) return FTH_OK;
     const int64_t slots = a->in.bins * a->genes, size[2] = {slots, a->factors};
     FTH_TRY(sp_group_reserve(&a->group_result, a->mem, a->groups, a->genes, a->factors,
@@ -102,6 +113,11 @@ fth_status sp_analysis_plan_fit(sp_analysis *a, fth_err *err)
     FTH_TRY(sp_sums_plan(&a->sums_pass, a->ctx, &a->in, a->W, &a->sums, NULL, err));
     if (a->held > 0)
         FTH_TRY(sp_sums_plan(&a->mean_pass, a->ctx, &a->in_mean, a->W, &a->mean_sums, NULL, err));
+    if (a->theta)
+        FTH_TRY(sp_score_plan(&a->score_pass, a->ctx, &a->in, a->W, &a->score, NULL, err));
+    if (a->held > 0)
+        FTH_TRY(sp_score_plan(&a->score_mean_pass, a->ctx, &a->in_mean, a->W, &a->score_mean, NULL,
+                              err));
     if (!sp_analysis_has_groups(a)) return FTH_OK;
     if (is_poisson(a)) /* B receives the results of the passes */
         return sp_fit_plan(&a->ratio, a->ctx, &a->in, a->A, NULL, a->a, NULL, a->B, NULL, err);
@@ -148,12 +164,47 @@ static fth_status measure(sp_analysis *a, const sp_sums *s, const sp_sums_input 
     return status;
 }
 
+static double of_bins(fth_tensor *t, int64_t first, int64_t end)
+{
+    double sum = 0;
+    for (int64_t b = first; t && b < end; b++) sum += ((const double *)fth_tensor_data(t))[b];
+    return t ? sum : (double)NAN;
+}
+
+static sp_scored scored(const sp_analysis *a, const sp_score *s, int64_t first, int64_t end,
+                        int64_t cells)
+{
+    sp_scored out = {.like = of_bins(s->like, first, end),
+                     .deviance = of_bins(s->deviance, first, end)};
+    out.per_count = out.like / of_bins(a->sums.kind[SP_SUM_Y], first, end);
+    out.mean_per_gene = out.deviance / (double)a->genes;
+    out.mean = out.mean_per_gene / (double)cells;
+    return out;
+}
+
+/* Likelihoods of the counts: of a model with dispersions, and of held-out cells. */
+static fth_status evaluate(sp_analysis *a, fth_err *err)
+{
+    if (a->theta) {
+        FTH_TRY(sp_analysis_run_pass(a, &a->score_pass, err));
+        sp_analysis_end_pass(a, &a->score_pass);
+        a->seen_score = scored(a, &a->score, 0, a->groups, a->cells);
+    }
+    if (a->held == 0) return FTH_OK;
+    FTH_TRY(sp_analysis_run_pass(a, &a->score_mean_pass, err));
+    sp_analysis_end_pass(a, &a->score_mean_pass);
+    a->seen_score_mean = scored(a, &a->score_mean, 0, a->groups, a->cells);
+    a->held_score_mean = scored(a, &a->score_mean, a->groups, a->in.bins, a->held);
+    return FTH_OK;
+}
+
 fth_status sp_analysis_fit(sp_analysis *a, fth_err *err)
 {
     if (a->held > 0 && !a->model.set.spatial) guess_held(a);
     FTH_TRY(sp_analysis_run_pass(a, &a->sums_pass, err));
     sp_analysis_end_pass(a, &a->sums_pass);
     FTH_TRY(measure(a, &a->sums, &a->in, &a->seen_fit, &a->held_fit, err));
+    FTH_TRY(evaluate(a, err));
     if (a->held == 0) return FTH_OK;
     FTH_TRY(sp_analysis_run_pass(a, &a->mean_pass, err));
     sp_analysis_end_pass(a, &a->mean_pass);

@@ -1,6 +1,7 @@
 /* analyze_open.c - the data and the model of an analysis, and every tensor it will fill. */
 #include "analyze.h"
 
+#include "../data/totals.h"
 #include "../neighbours/neighbours.h"
 #include "../prior/loadings.h"
 
@@ -271,6 +272,27 @@ static fth_status make_loadings(sp_analysis *a, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status make_dispersions(sp_analysis *a, fth_err *err)
+{
+    fth_tensor *raw = a->model.param[SP_P_THETA];
+    if (!raw) return FTH_OK;
+    FTH_TRY(make(&a->theta, a, "theta", FTH_F64, 1, a->genes, 0, err));
+    for (int64_t i = 0; !a->planning && i < a->genes; i++)
+        ((double *)fth_tensor_data(a->theta))[i] =
+            exp(a->model.real == FTH_F64 ? ((const double *)fth_tensor_data(raw))[i]
+                                         : (double)((const float *)fth_tensor_data(raw))[i]);
+    return FTH_OK;
+}
+
+/* Of all cells by their own totals, also of those that training did not see. */
+static fth_status make_sizes(sp_analysis *a, fth_err *err)
+{
+    const sp_settings *set = &a->model.set;
+    if (set->size_factors != SP_SIZE_TOTAL) return FTH_OK;
+    FTH_TRY(make(&a->size, a, "sizes of cells", FTH_F32, 1, a->rows, 0, err));
+    return a->planning ? FTH_OK : sp_row_sizes(a->size, &a->data, set->size_median, err);
+}
+
 static void fill_bins(sp_analysis *a)
 {
     int32_t *bin = fth_tensor_data(a->bin);
@@ -298,6 +320,8 @@ static fth_status make_results(sp_analysis *a, fth_err *err)
     a->cells_of = memset(counts, 0, (size_t)bytes);
     for (int64_t l = 0; l < L; l++) ((int64_t *)fth_tensor_data(a->order))[l] = l;
     fill_bins(a);
+    FTH_TRY(make_sizes(a, err));
+    FTH_TRY(make_dispersions(a, err));
     return make_loadings(a, err);
 }
 
@@ -324,16 +348,37 @@ fth_status sp_analysis_open(sp_analysis *a, const fth_stage_call *call, const sp
 
 void sp_analysis_close(sp_analysis *a)
 {
-    sp_pass *pass[] = {&a->predict, &a->predict_held, &a->sums_pass,      &a->mean_pass, &a->fit,
-                       &a->ratio,   &a->groupwise,    &a->groupwise_held, &a->lu};
+    sp_pass *pass[] = {&a->predict, &a->predict_held, &a->sums_pass,      &a->mean_pass,
+                       &a->fit,     &a->ratio,        &a->groupwise,      &a->groupwise_held,
+                       &a->lu,      &a->score_pass,   &a->score_mean_pass};
     for (size_t i = 0; i < sizeof pass / sizeof *pass; i++) sp_pass_clear(pass[i]);
     sp_sums_clear(&a->sums);
     sp_sums_clear(&a->mean_sums);
     sp_moran_clear(&a->moran);
     sp_group_clear(&a->group_result);
-    fth_tensor *all[] = {a->xy,    a->group, a->nbr, a->held_xy, a->held_group, a->held_nbr,
-                         a->W,     a->F,     a->S,   a->held_F,  a->held_S,     a->bin,
-                         a->order, a->A,     a->B,   a->a,       a->b};
+    fth_tensor *all[] = {a->xy,
+                         a->group,
+                         a->nbr,
+                         a->held_xy,
+                         a->held_group,
+                         a->held_nbr,
+                         a->W,
+                         a->F,
+                         a->S,
+                         a->held_F,
+                         a->held_S,
+                         a->bin,
+                         a->order,
+                         a->A,
+                         a->B,
+                         a->a,
+                         a->b,
+                         a->theta,
+                         a->size,
+                         a->score.like,
+                         a->score.deviance,
+                         a->score_mean.like,
+                         a->score_mean.deviance};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) fth_tensor_release(all[i]);
     if (a->mem) {
         fth_mem_release(a->mem, a->row_ptr_made, NULL);

@@ -143,6 +143,35 @@ static fth_status write_held_out(const sp_analysis *a, fth_err *err)
                : s;
 }
 
+/* Factors are those of a cell of size 1: rates of a cell are its size times factors and loadings.
+ */
+static fth_status write_sizes(const sp_analysis *a, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(path_of(path, a, SP_SIZE_FACTORS, err));
+    if (!a->size) return fth_path_remove(a->mem, path, err); /* from an earlier analysis */
+    FTH_TRY(write_tensor(a, SP_SIZE_FACTORS, a->size, err));
+    return fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "sizes of cells", err);
+}
+
+static fth_status write_dispersions(const sp_analysis *a, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(path_of(path, a, SP_DISPERSION, err));
+    if (!a->theta) return fth_path_remove(a->mem, path, err);
+    fth_lines t;
+    fth_lines_begin(&t, a->mem);
+    fth_lines_add(&t, "gene,theta\n");
+    for (int64_t d = 0; d < a->genes; d++) {
+        fth_lines_field(&t, fth_texts_get(a->data.gene_names, d));
+        fth_lines_add(&t, ",");
+        fth_lines_real(&t, ((const double *)fth_tensor_data(a->theta))[d]);
+        fth_lines_add(&t, "\n");
+    }
+    FTH_TRY(fth_lines_save(&t, path, err));
+    return fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "dispersions of genes", err);
+}
+
 /* Of all cells: those held out are predicted. */
 fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err)
 {
@@ -151,6 +180,8 @@ fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err)
     FTH_TRY(write_columns(a, SP_FACTORS, &F, err));
     FTH_TRY(write_columns(a, SP_SCALES, &S, err));
     FTH_TRY(write_held_out(a, err));
+    FTH_TRY(write_sizes(a, err));
+    FTH_TRY(write_dispersions(a, err));
     FTH_TRY(write_places(a, err));
     return write_loadings(a, err);
 }

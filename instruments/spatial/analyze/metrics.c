@@ -82,6 +82,16 @@ static void put_groups(fth_json_writer *w, const sp_analysis *a)
     fth_json_close(w);
 }
 
+static void put_nb(fth_json_writer *w, const sp_analysis *a)
+{
+    if (!a->theta) return;
+    fth_json_open(w, "nb_deviance", '{');
+    fth_json_real(w, "total", a->seen_score.deviance);
+    fth_json_real(w, "mean", a->seen_score.mean);
+    fth_json_real(w, "mean_per_gene", a->seen_score.mean_per_gene);
+    fth_json_close(w);
+}
+
 /* ---- held-out cells ---- */
 
 static void put_pair(fth_json_writer *w, const char *key, double held, double seen)
@@ -102,6 +112,9 @@ static void put_holdout(fth_json_writer *w, const sp_analysis *a)
     fth_json_real(w, "training_mean", a->seen_mean.mean);
     put_pair(w, "exp_f_plus_half_s2", a->held_mean.mean, a->seen_mean.mean);
     put_pair(w, "exp_f", a->held_fit.mean, a->seen_fit.mean);
+    put_pair(w, "log_likelihood_per_count", a->held_score_mean.per_count,
+             a->seen_score_mean.per_count);
+    if (a->theta) put_pair(w, "nb_deviance", a->held_score_mean.mean, a->seen_score_mean.mean);
     fth_json_open(w, "nsf", '{');
     put_pair(w, "exp_f_plus_half_s2", a->held_mean.nsf, a->seen_mean.nsf);
     put_pair(w, "exp_f", a->held_fit.nsf, a->seen_fit.nsf);
@@ -142,6 +155,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     fth_json_open(&w, NULL, '{');
     fth_json_real(&w, "reconstruction_error", a->seen_fit.error);
     put_deviance(&w, "poisson_deviance", &a->seen_fit);
+    put_nb(&w, a);
     if (wants_nsf(a)) fth_json_real(&w, "nsf_deviance", a->seen_fit.nsf);
     put_moran(&w, &a->moran);
     put_stability(&w, a);

@@ -2,6 +2,7 @@
  *
  * Given W, cells are independent: they are fitted in blocks, one after the other.
  */
+#include "../data/totals.h"
 #include "../train/step.h"
 #include "project.h"
 
@@ -34,6 +35,17 @@ static double loading(const sp_model *m, int64_t i)
 static const int64_t *order_of(const block *b)
 {
     return fth_tensor_data(b->p->order);
+}
+
+/* The size of cell n of the block (model 17.1). */
+static double size_of(const block *b, int64_t n)
+{
+    const sp_settings *s = &b->p->model->set;
+    const int64_t *ptr = fth_tensor_data(b->counts.row_ptr);
+    const float *y = fth_tensor_data(b->counts.value);
+    double total = 0;
+    for (int64_t e = ptr[n]; e < ptr[n + 1]; e++) total += (double)y[e];
+    return s->size_factors == SP_SIZE_TOTAL ? sp_size_of(total, s->size_median) : 1;
 }
 
 /* ---- least squares ---- */
@@ -76,7 +88,8 @@ static fth_status fit_squares(block *b, fth_err *err)
             }
             memcpy(f, next, (size_t)L * sizeof *f);
         }
-        for (int64_t l = 0; l < L; l++) b->rows[n * L + l] = (float)f[order_of(b)[l]];
+        const double size = size_of(b, n);
+        for (int64_t l = 0; l < L; l++) b->rows[n * L + l] = (float)(f[order_of(b)[l]] / size);
     }
     (void)fth_mem_release(b->p->model->mem, room, NULL);
     return write_rows(b, &b->p->factors, err);
@@ -108,7 +121,7 @@ static void start_cells(const block *b, sp_model *m)
     for (int64_t n = 0; n < b->n; n++) {
         double total = 0;
         for (int64_t e = ptr[n]; e < ptr[n + 1]; e++) total += (double)y[e];
-        const double mean = log(total / (sum + least) + least);
+        const double mean = log(total / size_of(b, n) / (sum + least) + least);
         for (int64_t l = 0; l < L; l++) {
             set_value(m->param[SP_P_MEAN], l * b->n + n, mean);
             set_value(m->param[SP_P_RAW], l * b->n + n, start_raw);
@@ -149,8 +162,18 @@ static fth_status keep_block(block *b, sp_model *m, fth_err *err)
     return FTH_OK;
 }
 
+/* NULL where all cells have size 1. */
+static fth_status make_sizes(const block *b, sp_model *m, fth_tensor **out, fth_err *err)
+{
+    if (m->set.size_factors != SP_SIZE_TOTAL) return FTH_OK;
+    FTH_TRY(fth_tensor_create(out, m->mem, "sizes of cells", m->real, 1, &b->n, err));
+    for (int64_t n = 0; n < b->n; n++) set_value(*out, n, log(size_of(b, n)));
+    return FTH_OK;
+}
+
 static fth_status fit_block(block *b, fth_err *err)
 {
+    fth_tensor *sizes = NULL;
     const sp_model *of = b->p->model;
     sp_settings set = of->set;
     sp_model m;
@@ -162,16 +185,25 @@ static fth_status fit_block(block *b, fth_err *err)
     FTH_TRY(sp_model_create(&m, of->mem, &set, of->real, true, err));
     for (int64_t i = 0; i < set.genes * set.n_components; i++)
         set_value(m.param[SP_P_W], i, b->W[i]);
+    if (m.param[SP_P_THETA])
+        memcpy(fth_tensor_data(m.param[SP_P_THETA]), fth_tensor_data(of->param[SP_P_THETA]),
+               (size_t)fth_tensor_bytes(m.param[SP_P_THETA]));
     start_cells(b, &m);
-    const sp_step_options opt = {
-        .ctx = b->p->ctx, .model = &m, .data = b->p->data, .counts = b->counts, .fixed_W = true};
-    fth_status s = sp_step_open(&st, &opt, err);
+    fth_status s = make_sizes(b, &m, &sizes, err);
+    const sp_step_options opt = {.ctx = b->p->ctx,
+                                 .model = &m,
+                                 .data = b->p->data,
+                                 .counts = b->counts,
+                                 .fixed_W = true,
+                                 .log_size = sizes};
+    if (s == FTH_OK) s = sp_step_open(&st, &opt, err);
     if (s == FTH_OK && b->p->answer)
         s = fth_answer_plan(b->p->answer, "a block of cells", st.plan, err);
     else if (s == FTH_OK)
         s = take_steps(b, &st, err);
     if (s == FTH_OK && !b->p->answer) s = keep_block(b, &m, err);
     sp_step_close(&st);
+    fth_tensor_release(sizes);
     sp_model_clear(&m);
     return s;
 }

@@ -138,6 +138,8 @@ fth_status sp_sweep_collect(sp_sweep *s, fth_mem *mem, const char *dir, fth_err 
         run->held_plain = fth_json_get_real(fth_json_get(held, "exp_f"), "mean", none);
         run->held_nsf = fth_json_get_real(
             fth_json_get(fth_json_get(held, "nsf"), "exp_f_plus_half_s2"), "mean", none);
+        run->held_like =
+            fth_json_get_real(fth_json_get(held, "log_likelihood_per_count"), "mean", none);
         run->elbo = fth_json_get_real(fth_json_root(training), "elbo", none);
         fth_stage_result last;
         run->seconds = fth_stage_last(mem, dir, "train", run->model, &last) ? last.seconds : none;

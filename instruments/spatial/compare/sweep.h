@@ -18,6 +18,7 @@ typedef struct sp_sweep_run {
     double held, seen;       /* mean deviance, with exp(f + s^2/2) */
     double held_plain;       /* of held-out cells, with exp(f) */
     double held_nsf;
+    double held_like;     /* log-likelihood of held-out cells, per count */
     double elbo, seconds; /* of training */
 } sp_sweep_run;
 

@@ -14,12 +14,14 @@ static const char *short_name(const char *key)
 void sp_sweep_print(const sp_sweep *s, FILE *out)
 {
     for (int k = 0; k < s->n_keys; k++) fprintf(out, "%-14s ", short_name(s->key[k].key));
-    fprintf(out, "%12s %12s %12s %14s %9s\n", "held-out", "training", "nsf", "elbo", "seconds");
+    fprintf(out, "%12s %12s %12s %12s %14s %9s\n", "held-out", "training", "nsf", "ln L/count",
+            "elbo", "seconds");
     for (int r = 0; r < s->n; r++) {
         const sp_sweep_run *run = &s->run[r];
         for (int k = 0; k < s->n_keys; k++) fprintf(out, "%-14s ", sp_sweep_value(s, r, k));
-        fprintf(out, "%12.6g %12.6g %12.6g %14.7g %9.1f%s\n", run->held, run->seen, run->held_nsf,
-                run->elbo, run->seconds, r == s->best ? "  best" : "");
+        fprintf(out, "%12.6g %12.6g %12.6g %12.6g %14.7g %9.1f%s\n", run->held, run->seen,
+                run->held_nsf, run->held_like, run->elbo, run->seconds,
+                r == s->best ? "  best" : "");
     }
     if (s->best >= 0) fprintf(out, "best: %s\n", s->run[s->best].model);
 }
@@ -38,6 +40,7 @@ static void put_run(fth_json_writer *w, const sp_sweep *s, int r)
     fth_json_real(w, "training_mean", run->seen);
     fth_json_real(w, "holdout_mean_exp_f", run->held_plain);
     fth_json_real(w, "holdout_nsf", run->held_nsf);
+    fth_json_real(w, "holdout_log_likelihood_per_count", run->held_like);
     fth_json_real(w, "elbo", run->elbo);
     fth_json_close(w);
 }
@@ -77,10 +80,12 @@ static fth_status write_csv(const sp_sweep *s, fth_mem *mem, const char *dir, ft
     fth_lines_begin(&t, mem);
     fth_lines_add(&t, "model,");
     for (int k = 0; k < s->n_keys; k++) fth_lines_add(&t, "%s,", s->key[k].key);
-    fth_lines_add(&t, "holdout_mean,training_mean,holdout_mean_exp_f,holdout_nsf,elbo\n");
+    fth_lines_add(&t, "holdout_mean,training_mean,holdout_mean_exp_f,holdout_nsf,holdout_log_"
+                      "likelihood_per_count,elbo\n");
     for (int r = 0; r < s->n; r++) {
         const sp_sweep_run *run = &s->run[r];
-        const double v[] = {run->held, run->seen, run->held_plain, run->held_nsf, run->elbo};
+        const double v[] = {run->held,     run->seen,      run->held_plain,
+                            run->held_nsf, run->held_like, run->elbo};
         fth_lines_field(&t, run->model);
         for (int k = 0; k < s->n_keys; k++) {
             fth_lines_add(&t, ",");

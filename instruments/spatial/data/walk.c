@@ -1,5 +1,6 @@
 /* walk.c - see walk.h. */
 #include "walk.h"
+#include "totals.h"
 
 #include <string.h>
 
@@ -61,6 +62,17 @@ void sp_walk_close(sp_walk *w)
     *w = (sp_walk){0};
 }
 
+static void divide_rows(sp_walk *w, int64_t n)
+{
+    for (int64_t i = 0; i < n && w->median > 0; i++) {
+        double total = 0;
+        for (int64_t k = w->ptr[i]; k < w->ptr[i + 1]; k++) total += (double)w->val[k];
+        const double size = sp_size_of(total, w->median);
+        for (int64_t k = w->ptr[i]; k < w->ptr[i + 1]; k++)
+            w->val[k] = (float)((double)w->val[k] / size);
+    }
+}
+
 /* Rows from `cell` on into the arrays; returns how many. */
 static fth_status read_piece(sp_walk *w, int64_t cell, int64_t *n, fth_err *err)
 {
@@ -71,7 +83,10 @@ static fth_status read_piece(sp_walk *w, int64_t cell, int64_t *n, fth_err *err)
         if (entries > w->entries) break;
         w->row[*n] = row;
     }
-    return fth_csr_read_rows(w->data->counts, w->row, *n, w->entries, w->ptr, w->col, w->val, err);
+    FTH_TRY(
+        fth_csr_read_rows(w->data->counts, w->row, *n, w->entries, w->ptr, w->col, w->val, err));
+    divide_rows(w, *n);
+    return FTH_OK;
 }
 
 fth_status sp_walk_each(sp_walk *w, void (*fn)(void *user, const sp_walk_row *row), void *user,
@@ -93,6 +108,7 @@ fth_status sp_walk_get(sp_walk *w, int64_t cell, double *to, fth_err *err)
     const int64_t row = row_of(w, cell);
     memset(to, 0, (size_t)w->data->size.genes * sizeof *to);
     FTH_TRY(fth_csr_read_rows(w->data->counts, &row, 1, w->entries, w->ptr, w->col, w->val, err));
+    divide_rows(w, 1);
     for (int64_t i = 0; i < w->ptr[1]; i++) to[w->col[i]] += (double)w->val[i];
     return FTH_OK;
 }

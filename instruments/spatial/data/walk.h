@@ -14,6 +14,7 @@ typedef struct sp_walk {
     int64_t *ptr, *row;
     int32_t *col;
     float *val;
+    double median; /* above 0: counts are divided by the size of their cell (totals.h) */
 } sp_walk;
 typedef struct sp_walk_row {
     int64_t cell, n;

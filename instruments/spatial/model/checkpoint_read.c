@@ -42,6 +42,15 @@ static fth_status check_seal(const fth_safetensors *f, fth_err *err)
                     text, then ? then : "nothing");
 }
 
+/* Files of earlier versions do not have these: the value 0 is what those versions did. */
+static bool is_later(int i)
+{
+    static const char *const later[] = {"likelihood", "size_factors", "size_median"};
+    for (size_t k = 0; k < sizeof later / sizeof later[0]; k++)
+        if (strcmp(sp_setting_name(i), later[k]) == 0) return true;
+    return false;
+}
+
 static fth_status read_settings(sp_model *m, const fth_safetensors *f, fth_err *err)
 {
     for (int i = 0; i < sp_settings_count(); i++) {
@@ -49,7 +58,7 @@ static fth_status read_settings(sp_model *m, const fth_safetensors *f, fth_err *
         char key[48];
         snprintf(key, sizeof key, "%s%s", needed ? "" : SP_TRAIN_PREFIX, sp_setting_name(i));
         const char *value = fth_safetensors_meta(f, key);
-        if (!value && !needed) continue;
+        if (!value && (!needed || is_later(i))) continue;
         if (!value) return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is missing", key);
         if (!sp_setting_set(&m->set, i, value))
             return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is \"%.40s\", an invalid value",
@@ -77,6 +86,10 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
         if (row[i].value < row[i].least || row[i].value > INT32_MAX)
             return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is %" PRId64 ", an invalid value",
                             row[i].name, row[i].value);
+    if (s->size_factors == SP_SIZE_TOTAL && !(s->size_median > 0 && isfinite(s->size_median)))
+        return FTH_FAIL(err, FTH_E_FILE_KEY,
+                        "the setting size_median is %g; sizes of cells need one above 0",
+                        s->size_median);
     if (s->local && s->M != s->cells)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "a local model has as many inducing points as cells, but M is %" PRId64

@@ -24,6 +24,7 @@ const char *sp_param_axes(const sp_settings *s, sp_param p)
     const bool inducing = s->spatial && !s->local;
     switch (p) {
     case SP_P_W: return params[p].axes;
+    case SP_P_THETA: return s->likelihood == SP_NB ? params[p].axes : NULL;
     case SP_P_MEAN:
     case SP_P_RAW: return s->spatial ? NULL : params[p].axes;
     case SP_P_MU: return !s->spatial ? NULL : s->local ? "factor cell" : params[p].axes;

@@ -47,6 +47,14 @@ static void prepare(sp_likelihood *l)
         l->linear_s = fth_mul(l->s, l->linear);
     }
     fth_label(l->linear, "mhat");
+    if (!l->theta.graph) return;
+    l->over = (sp_dispersion){.theta = l->theta,
+                              .W = l->W,
+                              .mean = l->mode == SP_LOWER_BOUND ? l->linear : l->phi,
+                              .row_ptr = l->row_ptr,
+                              .gene = l->gene,
+                              .value = l->value};
+    sp_dispersion_make(&l->over);
 }
 
 static sp_poisson_in operands(const sp_likelihood *l)
@@ -71,6 +79,22 @@ static fth_val linear_sum(const sp_likelihood *l)
     return fth_sum(fth_mul(fth_sum(fth_cast(l->linear, FTH_F64), "cellb"), c), "factor");
 }
 
+/* ell, df, ds of negative binomial counts, from those of y ln(rate). The modes expanded and simple
+ * are the same: no term has an expectation in closed form. */
+static void add_dispersion(const sp_likelihood *l, fth_val by_cell, fth_val *ell, fth_val *df,
+                           fth_val *ds)
+{
+    const fth_val back = sp_dispersion_back(&l->over);
+    *ell = fth_label(fth_add(fth_sum(by_cell, "cellb"), sp_dispersion_ell(&l->over)), "ell");
+    if (l->mode == SP_LOWER_BOUND) {
+        *df = fth_sub(fth_out(by_cell, 1), back);
+        *ds = fth_neg(fth_mul(l->s, back));
+    } else {
+        *df = fth_sub(fth_out(by_cell, 1), fth_mean(back, "draw"));
+        *ds = fth_sub(fth_out(by_cell, 2), fth_mean(fth_mul(l->eps, back), "draw"));
+    }
+}
+
 fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,
                                fth_err *err)
 {
@@ -79,6 +103,10 @@ fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_
     const bool drawn = l->mode != SP_LOWER_BOUND;
     const fth_val by_cell =
         sp_poisson_cells_(FTH_HERE, &in, drawn ? l->eps : (fth_val){l->f.graph, 0});
+    if (l->theta.graph) {
+        add_dispersion(l, by_cell, ell, df, ds);
+        return fth_graph_check(l->f.graph, err);
+    }
     const fth_val c = fth_sum(l->W, "geneb");
     *ell = fth_label(fth_sub(fth_sum(by_cell, "cellb"), linear_sum(l)), "ell");
     *df = fth_sub(fth_out(by_cell, 1), fth_mul(l->linear, c));
@@ -87,9 +115,10 @@ fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_
     return fth_graph_check(l->f.graph, err);
 }
 
-/* The linear term of the slope of W, summed over cells: f64 [factor]. */
+/* What the slope of W subtracts, summed over cells: f64 [factor], or [geneb factor]. */
 static fth_val linear_by_factor(const sp_likelihood *l)
 {
+    if (l->theta.graph) return sp_dispersion_by_gene(&l->over);
     return fth_sum(fth_cast(l->linear, FTH_F64), "cellb");
 }
 
@@ -100,6 +129,12 @@ fth_val sp_likelihood_slope_W(sp_likelihood *l)
     const fth_val sum = sp_poisson_genes_(FTH_HERE, &in, false);
     const fth_val mean = fth_mul(sum, fth_const(l->f.graph, FTH_F64, 1.0 / draws(l)));
     return fth_cast(fth_sub(mean, linear_by_factor(l)), fth_val_dtype(l->W));
+}
+
+fth_val sp_likelihood_slope_theta(sp_likelihood *l)
+{
+    prepare(l);
+    return fth_cast(sp_dispersion_slope(&l->over), fth_val_dtype(l->W));
 }
 
 fth_val sp_likelihood_update_W(sp_likelihood *l)

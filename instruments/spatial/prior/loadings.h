@@ -22,6 +22,10 @@
 
 /* W of every gene from the parameter: real [gene factor]. Also for readers of a model. */
 fth_val sp_loadings_of(sp_loadings mode, fth_val param);
+/* Rows of the batch out of a value with the axis gene, which becomes geneb; and back into their
+ * places, zeros elsewhere. */
+fth_val sp_loadings_select(fth_val v, fth_val idy);
+fth_val sp_loadings_places(fth_val rows, fth_val idy);
 /* W of the batch: real [geneb factor]. */
 fth_val sp_loadings_rows(sp_loadings mode, fth_val param, fth_val idy);
 /* From the slope of the loss in W of the batch [geneb factor], its gradient in the parameter [gene

@@ -83,6 +83,15 @@ static const fth_config_key keys[] = {
             .choices = "expanded simple lower-bound", .value = "expanded"),
     FTH_KEY(CHOICE, "model.loadings_mode", "how loadings stay non-negative",
             .choices = "projected multiplicative softplus exp", .value = "projected"),
+    FTH_KEY(CHOICE, "model.likelihood",
+            "distribution of a count given its rate: poisson, or nb, the negative binomial with a "
+            "dispersion of each gene that is trained",
+            .choices = "poisson nb", .value = "poisson"),
+    FTH_KEY(
+        CHOICE, "model.size_factors",
+        "sizes that multiply the rates of a cell: none, or total, its counts over the median of "
+        "the training cells",
+        .choices = "none total", .value = "none"),
     FTH_KEY(CHOICE, "model.training_mode", "how variational parameters move", .choices = "standard",
             .value = "standard"),
     FTH_KEY(INT, "model.E", "Monte Carlo draws of a step", .value = "3", .range = "[1, 1000]"),

@@ -317,6 +317,7 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     begin b = {0};
     sp_walk walk;
     FTH_TRY(sp_walk_open(&walk, data, err));
+    if (m->set.size_factors == SP_SIZE_TOTAL) walk.median = m->set.size_median;
     fth_status s = from_counts(&b, m, &walk, err);
     sp_walk_close(&walk);
     if (s == FTH_OK) s = fill_factors(m, ctx, data, &b, err);
@@ -325,6 +326,7 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     if (s == FTH_OK && m->set.spatial) s = fill_prior(m, ctx, err);
     if (s != FTH_OK) return s;
     if (m->param[SP_P_RAW]) fill_raw(m);
+    if (m->param[SP_P_THETA]) FTH_TRY(sp_init_dispersion(m, data, err));
     clear_moments(m);
     return FTH_OK;
 }

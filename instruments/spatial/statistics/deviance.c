@@ -99,7 +99,7 @@ static bool is_clear(const double *F, const double *least, int64_t factors)
 }
 
 typedef struct piece {
-    float *F, *s;
+    float *F, *s, *size;
     int32_t *bin;
     double *row, *least; /* [factor] */
 } piece;
@@ -110,11 +110,13 @@ static fth_status floor_piece(double *more, const piece *p, const sp_sums_input 
     const int64_t L = in->factors, lo[2] = {at, 0}, size[2] = {n, L};
     FTH_TRY(in->F.read(in->F.self, lo, size, p->F, err));
     if (in->spread.kind) FTH_TRY(in->spread.read(in->spread.self, lo, size, p->s, err));
+    if (in->size.kind) FTH_TRY(in->size.read(in->size.self, lo, size, p->size, err));
     FTH_TRY(in->bin.read(in->bin.self, lo, size, p->bin, err));
     for (int64_t i = 0; i < n; i++) {
         for (int64_t l = 0; l < L; l++) {
             const double s = in->spread.kind ? (double)p->s[i * L + l] : 0;
-            p->row[l] = (double)p->F[i * L + l] * exp(s * s * 0.5);
+            const double v = in->size.kind ? (double)p->size[i] : 1;
+            p->row[l] = (double)p->F[i * L + l] * exp(s * s * 0.5) * v;
         }
         if (!is_clear(p->row, p->least, L)) more[p->bin[i]] += add_of_cell(p->row, W, in->genes, L);
     }
@@ -126,13 +128,14 @@ fth_status sp_floor_rates(double *more, fth_mem *mem, const sp_sums_input *in, c
 {
     const int64_t L = in->factors;
     void *block = NULL;
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(PIECE * (2 * L + 1) * 4 + 2 * L * 8),
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(PIECE * (2 * L + 2) * 4 + 2 * L * 8),
                          "rates below the floor", &block, err));
     piece p = {.row = block};
     p.least = p.row + L;
     p.F = (float *)(void *)(p.least + L);
     p.s = p.F + PIECE * L;
-    p.bin = (int32_t *)(void *)(p.s + PIECE * L);
+    p.size = p.s + PIECE * L;
+    p.bin = (int32_t *)(void *)(p.size + PIECE);
     for (int64_t b = 0; b < in->bins; b++) more[b] = 0;
     for (int64_t l = 0; l < L; l++) {
         p.least[l] = (double)INFINITY;

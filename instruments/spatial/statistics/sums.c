@@ -59,6 +59,8 @@ static values begin(fth_context *ctx, const sp_sums_input *in)
         const fth_val s = fth_cast(fth_input(g, "s", FTH_F32, "cell factor", in->spread), FTH_F64);
         v.F = fth_mul(v.F, fth_exp(fth_mul(fth_sqr(s), number(g, 0.5))));
     }
+    if (in->size.kind)
+        v.F = fth_mul(v.F, fth_cast(fth_input(g, "size", FTH_F32, "cell", in->size), FTH_F64));
     v.at = fth_spread(v.F, "entry");
     v.bin = fth_input(g, "bin", FTH_I32, "cell", in->bin);
     v.gene = fth_input(g, "gene", FTH_I32, "entry", in->gene);
@@ -191,6 +193,62 @@ fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in
     *pass = (sp_pass){.g = v.g};
     const fth_val w = fth_input(v.g, "W", FTH_F32, "gene factor", fth_tensor_source(W));
     build_sums(pass, to, &v, w, outs);
+    return make_plan(pass, outs, limits, err);
+}
+
+/* ---- likelihoods ---- */
+
+/* Of all genes of a cell, f64 [cell]: their rates, or theta ln(1 + rate / theta). */
+static fth_val of_cells(const values *v, fth_val W, fth_val theta)
+{
+    if (!theta.graph) return fth_sum(fth_mul(v->F, fth_sum(W, "gene")), "factor");
+    const fth_val mu = fth_dot(W, v->F, "factor");
+    return fth_sum(fth_mul(theta, fth_log1p(fth_div(mu, theta))), "gene");
+}
+
+/* ln(Gamma(y + theta) / Gamma(theta)) - y ln theta - y ln(1 + mu / theta), f64 [entry]. */
+static fth_val over_poisson(const values *v, fth_val mu, fth_val theta, fth_val at)
+{
+    const fth_val base = fth_gather(fth_lgamma(theta), "gene", v->gene);
+    const fth_val more = fth_sub(fth_lgamma(fth_add(v->y, at)), base);
+    return fth_sub(more, fth_mul(v->y, fth_log(fth_add(at, mu))));
+}
+
+/* y ln(y / mu) - y ln((y + theta) / (mu + theta)) - theta ln(1 + y / theta), where y > 0. */
+static fth_val deviance_of(const values *v, fth_val mu, fth_val at)
+{
+    const fth_val zero = number(v->g, 0);
+    const fth_val ratio = fth_div(fth_mul(v->y, fth_add(mu, at)), fth_mul(mu, fth_add(v->y, at)));
+    const fth_val d =
+        fth_sub(fth_mul(v->y, fth_log(ratio)), fth_mul(at, fth_log1p(fth_div(v->y, at))));
+    return fth_select(fth_gt(v->y, zero), d, fth_mul(v->y, zero));
+}
+
+static void build_score(sp_pass *p, const sp_score *to, const values *v, fth_val W, fth_val *out)
+{
+    fth_graph *g = v->g;
+    const fth_val mu = fth_max(rate(v, W, "gene", v->gene), number(g, 1e-10));
+    const fth_val theta = to->theta
+                              ? fth_input(g, "theta", FTH_F64, "gene", fth_tensor_source(to->theta))
+                              : (fth_val){0};
+    const fth_val dense = fth_scatter_add(of_cells(v, W, theta), "cell", v->bin, "bin");
+    fth_val like = fth_sub(fth_mul(v->y, fth_log(mu)), fth_lgamma(fth_add(v->y, number(g, 1))));
+    const fth_val at = theta.graph ? fth_gather(theta, "gene", v->gene) : theta;
+    if (theta.graph) like = fth_add(like, over_poisson(v, mu, theta, at));
+    add(p, out, fth_sub(by_bin(v, like), dense), to->like);
+    if (!to->deviance) return;
+    add(p, out, fth_mul(fth_add(by_bin(v, deviance_of(v, mu, at)), dense), number(g, 2)),
+        to->deviance);
+}
+
+fth_status sp_score_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
+                         const sp_score *to, const fth_limits *limits, fth_err *err)
+{
+    fth_val outs[2];
+    const values v = begin(ctx, in);
+    *pass = (sp_pass){.g = v.g};
+    const fth_val w = fth_input(v.g, "W", FTH_F32, "gene factor", fth_tensor_source(W));
+    build_score(pass, to, &v, fth_cast(w, FTH_F64), outs);
     return make_plan(pass, outs, limits, err);
 }
 

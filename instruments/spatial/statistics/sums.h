@@ -16,6 +16,7 @@ typedef struct sp_sums_input {
     fth_source F;      /* f32 [cell factor] */
     fth_source spread; /* f32 [cell factor]: F is multiplied by exp(spread^2 / 2); kind NULL: not
                           at all */
+    fth_source size;   /* f32 [cell]: F is multiplied by it; kind NULL: not at all */
     fth_source bin;    /* i32 [cell] */
     fth_source gene, value; /* i32 and f32 [entry]: as fth_csr_columns, fth_csr_values */
     const int64_t *row_ptr; /* cells + 1 */
@@ -61,6 +62,15 @@ fth_status sp_sums_create(sp_sums *out, fth_mem *mem, const sp_sums_input *in, b
 fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
                         const sp_sums *to, const fth_limits *limits, fth_err *err);
 void sp_sums_clear(sp_sums *s);
+
+/* What a likelihood says of the counts of every bin (model 17.5), f64 [bin]: `like` the sum of its
+ * logarithms, `deviance` (NULL: not wanted) twice what a rate of each count itself would add.
+ * theta, f64 [gene], are dispersions of the negative binomial; NULL: Poisson counts. */
+typedef struct sp_score {
+    fth_tensor *theta, *like, *deviance;
+} sp_score;
+fth_status sp_score_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
+                         const sp_score *to, const fth_limits *limits, fth_err *err);
 
 /* Sums of y ln max(rate, 1e-8) of every bin, for two sets of loadings A and B, f64 [slot factor];
  * into a and b, f64 [bin]. With B NULL: for A alone, and QF [slot factor] = sum of y / rate * F. */

@@ -82,6 +82,12 @@ static fth_status get_options(const options *o, sp_toy *t)
     FTH_TRY(get_real(o, "alpha", 1e6, &t->alpha));
     FTH_TRY(get_real(o, "jitter", 1, &t->jitter));
     FTH_TRY(get_real(o, "density", 0.999, &t->density));
+    FTH_TRY(get_real(o, "dispersion", 1e6, &t->dispersion));
+    FTH_TRY(get_real(o, "depth", 1e4, &t->depth));
+    if (o->value(o->user, "depth") && t->depth < 1)
+        return FTH_FAIL(o->err, FTH_E_COMMAND,
+                        "--depth: the largest size over the smallest is at least 1, not %g",
+                        t->depth);
     return get_sampler(o, t);
 }
 
@@ -156,6 +162,12 @@ static const fth_flag flags[] = {
     {.name = "density",
      .value = FTH_FLAG_WORD,
      .doc = "scale the rates so that about this share of counts is above zero"},
+    {.name = "dispersion",
+     .value = FTH_FLAG_WORD,
+     .doc = "counts are negative binomial with variance rate + rate^2 / dispersion"},
+    {.name = "depth",
+     .value = FTH_FLAG_WORD,
+     .doc = "sizes of cells differ up to this ratio, and multiply their rates"},
     {.name = "sampler",
      .value = FTH_FLAG_WORD,
      .doc = "exact (the default up to 20000 cells), or near: each cell given those around it"},
@@ -166,11 +178,13 @@ const fth_verb sp_verb_toy = {
     .name = "toy",
     .args = "",
     .brief = "make synthetic cells with known factors",
-    .doc = "Cells lie on a lattice in sectors of cell types, half of them mixed. Log-factors are "
-           "drawn from the prior of the multi-group models, loadings are uniform, counts Poisson. "
-           "The folder is read by 'dataset: toy'; the truth lies beside it in ground_truth_*.npy.\n"
-           "\n"
-           "The same options and seed give the same numbers, with any number of workers.",
+    .doc =
+        "Cells lie on a lattice in sectors of cell types, half of them mixed. Log-factors are "
+        "drawn from the prior of the multi-group models, loadings are uniform, counts Poisson or "
+        "negative binomial. "
+        "The folder is read by 'dataset: toy'; the truth lies beside it in ground_truth_*.npy.\n"
+        "\n"
+        "The same options and seed give the same numbers, with any number of workers.",
     .flag = flags,
     .heeds = "seed plan json quiet",
     .run = run};

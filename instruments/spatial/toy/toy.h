@@ -15,6 +15,8 @@ typedef struct sp_toy {
     int64_t seed;
     double lengthscale, alpha, jitter;
     double density;     /* share of counts above zero; 0: rates are not scaled */
+    double dispersion;  /* theta of the negative binomial; 0: counts are Poisson */
+    double depth;       /* the largest cell has so many times the rates of the smallest; 0: 1 */
     bool exact;         /* by the Cholesky factor of the whole covariance; else sequentially */
     fth_answer *answer; /* if set, receives the plans, and nothing is drawn */
     /* Results: */
@@ -36,7 +38,8 @@ enum {
     SP_TOY_LOADING,
     SP_TOY_SAMPLE, /* rates that the scale is found from */
     SP_TOY_COUNT,
-    SP_TOY_LARGE /* counts of very large rates */
+    SP_TOY_LARGE, /* counts of very large rates */
+    SP_TOY_SIZE   /* of cells */
 };
 
 sp_cov sp_toy_cov(const sp_toy *t);
@@ -51,6 +54,8 @@ fth_status sp_toy_draw_near(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_err *err);
 fth_status sp_toy_write_group_exact(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
 fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
+/* Size of a cell, which multiplies its rates: log-uniform, 1 in the middle. */
+double sp_toy_size(const sp_toy *t, int64_t cell);
 /* loading and scale; then the counts, into a file of sparse rows; sets entries. */
 fth_status sp_toy_load(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);

@@ -1,5 +1,5 @@
-/* toy_counts.c - counts of synthetic cells: Poisson counts in sparse rows, written as they are
- * drawn.
+/* toy_counts.c - counts of synthetic cells, Poisson or negative binomial, in sparse rows, written
+ * as they are drawn.
  *
  * A count follows from (seed, cell, gene) alone. The file has to know its number of entries before
  * the first is written, so all counts are drawn twice: once to count the entries, once to write
@@ -30,13 +30,20 @@ typedef struct rows {
     int64_t *count; /* [n] */
 } rows;
 
+double sp_toy_size(const sp_toy *t, int64_t cell)
+{
+    if (!(t->depth > 0)) return 1;
+    return pow(t->depth, fth_random_uniform_at(t->seed, 0, SP_TOY_SIZE, cell) - 0.5);
+}
+
 static void rates_of(const sp_toy *t, const float *across, int64_t cell, float *rate)
 {
+    const double scale = t->scale * sp_toy_size(t, cell);
     memset(rate, 0, sizeof *rate * (size_t)t->genes);
     for (int64_t l = 0; l < t->factors; l++) {
         const float *w = across + l * t->genes;
         const double f = exp((double)t->factor[cell * t->factors + l]);
-        const float e = (float)(f * t->scale);
+        const float e = (float)(f * scale);
         for (int64_t d = 0; d < t->genes; d++) rate[d] += e * w[d];
     }
 }
@@ -44,14 +51,31 @@ static void rates_of(const sp_toy *t, const float *across, int64_t cell, float *
 static double large_count(const sp_toy *t, double rate, int64_t index)
 {
     const double z = fth_random_normal_at(t->seed, 0, SP_TOY_LARGE, index);
-    const double v = floor(rate + sqrt(rate) * z + 0.5);
+    const double more = t->dispersion > 0 ? rate * rate / t->dispersion : 0;
+    const double v = floor(rate + sqrt(rate + more) * z + 0.5);
     return v > 0 ? v : 0;
+}
+
+/* The same of the negative binomial with mean `rate`. */
+static double dispersed_count(const sp_toy *t, double rate, double u, int64_t index)
+{
+    const double theta = t->dispersion, nothing = theta * log1p(rate / theta),
+                 ratio = rate / (rate + theta);
+    if (nothing > LARGE_RATE) return large_count(t, rate, index);
+    double p = exp(-nothing), sum = p, k = 0;
+    while (u > sum && p > 0) {
+        p *= ratio * (k + theta) / (k + 1);
+        k++;
+        sum += p;
+    }
+    return k;
 }
 
 /* Inversion: the count at quantile u. */
 static double count_of(const sp_toy *t, double rate, double u, int64_t index)
 {
     if (u <= 1 - rate) return 0; /* e^-rate is not below that */
+    if (t->dispersion > 0) return dispersed_count(t, rate, u, index);
     if (rate > LARGE_RATE) return large_count(t, rate, index);
     double p = exp(-rate), sum = p, k = 0;
     while (u > sum && p > 0) {

@@ -99,6 +99,8 @@ static void put_options(fth_json_writer *w, const sp_toy *t)
     fth_json_real(w, "alpha", t->alpha);
     fth_json_real(w, "jitter", t->jitter);
     fth_json_real(w, "scale", t->scale);
+    if (t->dispersion > 0) fth_json_real(w, "dispersion", t->dispersion);
+    if (t->depth > 0) fth_json_real(w, "depth", t->depth);
     fth_json_int(w, "seed", t->seed);
     fth_json_text(w, "sampler", t->exact ? "exact" : "near");
     fth_json_close(w);
@@ -125,6 +127,24 @@ static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
     return fth_json_save(&w, path, err);
 }
 
+/* Sizes of the cells and dispersions of the genes, where they have any. */
+static fth_status write_sizes(const sp_toy *t, const char *dir, fth_err *err)
+{
+    float *v = NULL;
+    const int64_t most = t->cells > t->genes ? t->cells : t->genes;
+    FTH_TRY(
+        fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *v * (uint64_t)most, "sizes", (void **)&v, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; i < t->cells; i++) v[i] = (float)sp_toy_size(t, i);
+    if (t->depth > 0)
+        s = write_array(t, dir, "ground_truth_sizes.npy", FTH_F32, 1, &t->cells, v, err);
+    for (int64_t i = 0; i < t->genes; i++) v[i] = (float)t->dispersion;
+    if (s == FTH_OK && t->dispersion > 0)
+        s = write_array(t, dir, "ground_truth_dispersions.npy", FTH_F32, 1, &t->genes, v, err);
+    fth_mem_release(t->mem, v, NULL);
+    return s;
+}
+
 static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
 {
     const int64_t factors[2] = {t->cells, t->factors}, loadings[2] = {t->genes, t->factors};
@@ -137,7 +157,7 @@ static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
         FTH_TRY(fth_path_join(path, dir, name, err));
         FTH_TRY(sp_toy_write_group(t, g, path, err));
     }
-    return FTH_OK;
+    return t->depth > 0 || t->dispersion > 0 ? write_sizes(t, dir, err) : FTH_OK;
 }
 
 /* The folder that was written, as one file. */
@@ -235,6 +255,11 @@ static fth_status tell_files(const sp_toy *t, fth_answer *a, const char *dir, co
         snprintf(name, sizeof name, "ground_truth_factors_group_%lld.npy", (long long)g);
         FTH_TRY(sp_answer_array(a, out, dir, name, FTH_F32, 2, factors, err));
     }
+    if (t->depth > 0)
+        FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_sizes.npy", FTH_F32, 1, &t->cells, err));
+    if (t->dispersion > 0)
+        FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_dispersions.npy", FTH_F32, 1, &t->genes,
+                                err));
     FTH_TRY(sp_answer_named(a, out, dir, SP_METADATA, "names and options", err));
     FTH_TRY(sp_answer_named(a, out, dir, SP_Y, "sparse counts", err));
     if (h5ad) fth_answer_file(a, out, h5ad, -1, "all of it as one file");

@@ -169,6 +169,7 @@ fth_status sp_replay_start(sp_replay *r, sp_model *m, fth_err *err)
         const char *name;
         fth_tensor *to;
     } row[] = {{"W_init", m->param[SP_P_W]},
+               {"init_theta_raw", m->param[SP_P_THETA]},
                {"init_mu", m->param[SP_P_MEAN]},
                {"init_mu", m->param[SP_P_MU]},
                {"init_sd_raw", m->param[SP_P_RAW]},

@@ -105,9 +105,10 @@ static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val num
                   second = moment(st, p, true);
     fth_val next[3];
     fth_optim_step(&opt, param, grad, first, second, number[0], number[1], number[2], next);
+    if (p == SP_P_THETA) next[0] = sp_theta_settle(next[0]);
     if (p == SP_P_W) next[0] = sp_loadings_settle((sp_loadings)m->set.loadings_mode, next[0]);
     /* adam: lazy. Moments of elements without gradient decay as always, but do not move them. */
-    if (m->set.adam == SP_ADAM_LAZY && m->set.local && p != SP_P_W)
+    if (m->set.adam == SP_ADAM_LAZY && m->set.local && p != SP_P_W && p != SP_P_THETA)
         next[0] = fth_select(fth_ne(grad, fth_const(st->net.g, st->net.real, 0.0)), next[0], param);
     put(st, fth_assign(param, next[0]), (fth_sink){0});
     keep(st, first, next[1], m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
@@ -237,6 +238,11 @@ static fth_status build(sp_step *st, fth_err *err)
     FTH_TRY(sp_likelihood_inputs(l, net, &st->opt.counts, err));
     const fth_val idy = st->idy ? sp_net_batch(net, "idy", "geneb", st->idy) : (fth_val){net->g, 0};
     FTH_TRY(st->prior.ops->marginals(&st->prior, net, &l->f, &l->s, err));
+    if (st->opt.log_size) /* the likelihood sees v exp(f): slopes in f are the same */
+        l->f = fth_add(l->f, fth_gather(sp_net_constant(net, "log_size", "cell", st->opt.log_size),
+                                        "cell", net->idx));
+    if (set->likelihood == SP_NB)
+        l->theta = sp_theta_of(sp_loadings_select(net->param[SP_P_THETA], idy));
     l->mode = (sp_mode)set->mode;
     l->W = sp_loadings_rows(mode, net->param[SP_P_W], idy);
     l->eps = noise(st);
@@ -249,13 +255,17 @@ static fth_status build(sp_step *st, fth_err *err)
     if (moves_W)
         grad[SP_P_W] = sp_loadings_gradient(mode, net->param[SP_P_W], idy,
                                             weighted(st, sp_likelihood_slope_W(l), -a));
+    const bool moves_theta = set->likelihood == SP_NB && !st->opt.fixed_W;
+    if (moves_theta)
+        grad[SP_P_THETA] = sp_loadings_places(weighted(st, sp_likelihood_slope_theta(l), -a), idy);
     const fth_val number[4] = {
         scalar(st, "rate", FTH_F64, &st->rate), scalar(st, "beta1", FTH_F64, &st->beta1),
         scalar(st, "step", FTH_I64, &st->steps),
         set->optimizer == SP_NADAM ? scalar(st, "product", FTH_F64, &st->product)
                                    : (fth_val){net->g, 0}};
     for (int p = 0; p < SP_PARAMS; p++)
-        if (st->opt.model->param[p] && (p != SP_P_W || moves_W)) move(st, p, grad[p], ok, number);
+        if (st->opt.model->param[p] && (p != SP_P_W || moves_W) && (p != SP_P_THETA || moves_theta))
+            move(st, p, grad[p], ok, number);
     if (!set->trainable_W && !st->opt.fixed_W) update_loadings(st, idy, ok);
     return fth_graph_check(net->g, err);
 }
@@ -350,7 +360,8 @@ static bool is_finite(fth_tensor *t)
 /* The first tensor of the step, in the order of its computation, that is not finite. */
 static const char *find_culprit(const sp_step *st)
 {
-    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_MU, SP_P_LU, SP_P_LAM, SP_P_W};
+    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_MU,   SP_P_LU,
+                                         SP_P_LAM,  SP_P_W,   SP_P_THETA};
     for (int i = 0; i < SP_PARAMS; i++) {
         fth_tensor *t = st->opt.model->param[order[i]];
         if (t && !is_finite(t)) return sp_param_name((sp_param)order[i]);

@@ -31,10 +31,11 @@ typedef struct sp_step_options {
     const sp_data *data;        /* NULL when planning */
     const fth_stage_call *call; /* NULL in tests */
     bool planning;
-    bool fixed_W;       /* loadings stay as they are */
-    sp_counts counts;   /* a batch, for its sizes; taken again before the first run */
-    fth_tensor *eps;    /* f32 [draw factor cellb]: noise from outside; NULL: it is drawn */
-    fth_tensor *eps_to; /* the same: gets the noise of every step; NULL: not wanted */
+    bool fixed_W;         /* loadings and dispersions stay as they are */
+    sp_counts counts;     /* a batch, for its sizes; taken again before the first run */
+    fth_tensor *log_size; /* real [cell]: ln of the sizes of cells; NULL: all have size 1 */
+    fth_tensor *eps;      /* f32 [draw factor cellb]: noise from outside; NULL: it is drawn */
+    fth_tensor *eps_to;   /* the same: gets the noise of every step; NULL: not wanted */
     const fth_sink *first_to, *second_to; /* [SP_PARAMS], where moments are in files; else NULL */
     sp_hold hold;                         /* on a device */
     int64_t log_every; /* runs between two readings; 0, 1: sp_step_run reads; more: on a device */

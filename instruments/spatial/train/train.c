@@ -1,5 +1,6 @@
 /* train.c - the stage train: from a preprocessed folder to a model. */
 #include "train.h"
+#include "../data/totals.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,6 +64,8 @@ static fth_status find_settings(sp_train *t, double extent, sp_notes *notes, fth
     t->wants_video = wants_video(t->call);
     t->plateau = fth_plateau_default(t->set.learning_rate);
     if (replay) FTH_TRY(sp_replay_open(&t->replay, t->mem, replay, &t->set, err));
+    if (t->set.size_factors == SP_SIZE_TOTAL && !t->planning)
+        FTH_TRY(sp_size_median(&t->set.size_median, &t->data, err));
     return sp_restarts_open(t, err);
 }
 

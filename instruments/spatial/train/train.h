@@ -40,9 +40,10 @@ typedef struct sp_train {
     sp_hold hold;      /* on a device */
     int64_t log_every; /* iterations between two readings of the objective */
     sp_reader *reader;
-    sp_counts counts[2]; /* [0]: the batch in use; when planning both are placeholders */
-    void *reserved[2];   /* when planning: memory reserved for the reader and the data */
-    fth_tensor *eps;     /* replayed noise */
+    sp_counts counts[2];  /* [0]: the batch in use; when planning both are placeholders */
+    void *reserved[2];    /* when planning: memory reserved for the reader and the data */
+    fth_tensor *log_size; /* of the training cells, f32 [cell]; NULL: all have size 1 */
+    fth_tensor *eps;      /* replayed noise */
     sp_step step;
     sp_replay replay;
     sp_record record;

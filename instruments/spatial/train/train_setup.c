@@ -3,6 +3,7 @@
  * Both use the same calls, and tensors of a plan are never touched: so a plan costs no memory and
  * predicts that of a run.
  */
+#include "../data/totals.h"
 #include "../neighbours/neighbours.h"
 #include "../start/init.h"
 #include "train.h"
@@ -101,8 +102,18 @@ static fth_status open_noise(sp_train *t, fth_err *err)
     return fth_tensor_create(&t->eps, t->mem, "noise", FTH_F32, 3, size, err);
 }
 
+/* Before the reader: a walk over the counts is in the plan of the start. */
+static fth_status open_sizes(sp_train *t, fth_err *err)
+{
+    if (t->set.size_factors != SP_SIZE_TOTAL) return FTH_OK;
+    FTH_TRY(
+        fth_tensor_create(&t->log_size, t->mem, "sizes of cells", FTH_F32, 1, &t->set.cells, err));
+    return t->planning ? FTH_OK : sp_log_sizes(t->log_size, &t->data, t->set.size_median, err);
+}
+
 fth_status sp_train_open_step(sp_train *t, fth_err *err)
 {
+    FTH_TRY(open_sizes(t, err));
     FTH_TRY(make_lists(t, err));
     FTH_TRY(open_counts(t, err));
     FTH_TRY(open_noise(t, err));
@@ -112,6 +123,7 @@ fth_status sp_train_open_step(sp_train *t, fth_err *err)
                                  .call = t->call,
                                  .planning = t->planning,
                                  .counts = t->counts[0],
+                                 .log_size = t->log_size,
                                  .eps = t->eps,
                                  .eps_to = t->record.eps,
                                  .first_to = t->on_scratch ? t->moments.first_to : NULL,
@@ -137,12 +149,13 @@ void sp_train_close_step(sp_train *t)
         }
     sp_reader_destroy(t->reader);
     fth_tensor_release(t->eps);
+    fth_tensor_release(t->log_size);
     void *const block[] = {t->cell,       t->gene,        t->ahead.cell,
                            t->ahead.gene, t->reserved[0], t->reserved[1]};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
         if (block[i]) (void)fth_mem_release(t->mem, block[i], NULL);
     t->reader = NULL;
-    t->eps = NULL;
+    t->eps = t->log_size = NULL;
     t->cell = t->gene = NULL;
     t->ahead = (sp_lists){0};
     t->reserved[0] = t->reserved[1] = NULL;
