@@ -37,6 +37,7 @@ fth_source sp_both_source(sp_both *b, int64_t rows);
 typedef struct sp_scored {
     double like, per_count;               /* sum of logarithms; divided by the sum of the counts */
     double deviance, mean, mean_per_gene; /* of the negative binomial */
+    double above; /* mean deviance from Poisson counts: comparable to that of Poisson models */
 } sp_scored;
 
 typedef struct sp_analysis {

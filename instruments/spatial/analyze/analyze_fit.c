@@ -83,6 +83,7 @@ static fth_status make_score(sp_score *s, const sp_analysis *a, fth_err *err)
     s->theta = a->theta;
     FTH_TRY(fth_tensor_create(&s->like, a->mem, "likelihood", FTH_F64, 1, &a->in.bins, err));
     if (!a->theta) return FTH_OK;
+    FTH_TRY(fth_tensor_create(&s->above, a->mem, "deviance", FTH_F64, 1, &a->in.bins, err));
     return fth_tensor_create(&s->deviance, a->mem, "deviance", FTH_F64, 1, &a->in.bins, err);
 }
 
@@ -179,6 +180,7 @@ static sp_scored scored(const sp_analysis *a, const sp_score *s, int64_t first, 
     out.per_count = out.like / of_bins(a->sums.kind[SP_SUM_Y], first, end);
     out.mean_per_gene = out.deviance / (double)a->genes;
     out.mean = out.mean_per_gene / (double)cells;
+    out.above = of_bins(s->above, first, end) / ((double)a->genes * (double)cells);
     return out;
 }
 

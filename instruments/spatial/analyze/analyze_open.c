@@ -378,7 +378,9 @@ void sp_analysis_close(sp_analysis *a)
                          a->score.like,
                          a->score.deviance,
                          a->score_mean.like,
-                         a->score_mean.deviance};
+                         a->score_mean.deviance,
+                         a->score.above,
+                         a->score_mean.above};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) fth_tensor_release(all[i]);
     if (a->mem) {
         fth_mem_release(a->mem, a->row_ptr_made, NULL);

@@ -102,14 +102,16 @@ static void put_pair(fth_json_writer *w, const char *key, double held, double se
     fth_json_close(w);
 }
 
-/* `mean` is the number to choose models by: with the expectation of the rate as its estimate. */
+/* `mean` is the number to choose models by: with the expectation of the rate as its estimate. It is
+ * twice the logarithm of what Poisson counts of their own rates would have, over what the model
+ * gives them; so it is the Poisson deviance of a Poisson model, and comparable where it is not. */
 static void put_holdout(fth_json_writer *w, const sp_analysis *a)
 {
     fth_json_open(w, "holdout", '{');
     fth_json_int(w, "n_cells", a->held);
     fth_json_int(w, "n_training_cells", a->cells);
-    fth_json_real(w, "mean", a->held_mean.mean);
-    fth_json_real(w, "training_mean", a->seen_mean.mean);
+    fth_json_real(w, "mean", a->theta ? a->held_score_mean.above : a->held_mean.mean);
+    fth_json_real(w, "training_mean", a->theta ? a->seen_score_mean.above : a->seen_mean.mean);
     put_pair(w, "exp_f_plus_half_s2", a->held_mean.mean, a->seen_mean.mean);
     put_pair(w, "exp_f", a->held_fit.mean, a->seen_fit.mean);
     put_pair(w, "log_likelihood_per_count", a->held_score_mean.per_count,

@@ -224,6 +224,15 @@ static fth_val deviance_of(const values *v, fth_val mu, fth_val at)
     return fth_select(fth_gt(v->y, zero), d, fth_mul(v->y, zero));
 }
 
+/* ln of the Poisson density of y where its rate is y. */
+static fth_val best_poisson(const values *v)
+{
+    const fth_val zero = number(v->g, 0);
+    const fth_val most = fth_sub(fth_sub(fth_mul(v->y, fth_log(v->y)), v->y),
+                                 fth_lgamma(fth_add(v->y, number(v->g, 1))));
+    return fth_select(fth_gt(v->y, zero), most, fth_mul(v->y, zero));
+}
+
 static void build_score(sp_pass *p, const sp_score *to, const values *v, fth_val W, fth_val *out)
 {
     fth_graph *g = v->g;
@@ -235,8 +244,10 @@ static void build_score(sp_pass *p, const sp_score *to, const values *v, fth_val
     fth_val like = fth_sub(fth_mul(v->y, fth_log(mu)), fth_lgamma(fth_add(v->y, number(g, 1))));
     const fth_val at = theta.graph ? fth_gather(theta, "gene", v->gene) : theta;
     if (theta.graph) like = fth_add(like, over_poisson(v, mu, theta, at));
-    add(p, out, fth_sub(by_bin(v, like), dense), to->like);
+    const fth_val sum = fth_sub(by_bin(v, like), dense);
+    add(p, out, sum, to->like);
     if (!to->deviance) return;
+    add(p, out, fth_mul(fth_sub(by_bin(v, best_poisson(v)), sum), number(g, 2)), to->above);
     add(p, out, fth_mul(fth_add(by_bin(v, deviance_of(v, mu, at)), dense), number(g, 2)),
         to->deviance);
 }
@@ -244,7 +255,7 @@ static void build_score(sp_pass *p, const sp_score *to, const values *v, fth_val
 fth_status sp_score_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
                          const sp_score *to, const fth_limits *limits, fth_err *err)
 {
-    fth_val outs[2];
+    fth_val outs[3];
     const values v = begin(ctx, in);
     *pass = (sp_pass){.g = v.g};
     const fth_val w = fth_input(v.g, "W", FTH_F32, "gene factor", fth_tensor_source(W));

@@ -64,10 +64,11 @@ fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in
 void sp_sums_clear(sp_sums *s);
 
 /* What a likelihood says of the counts of every bin (model 17.5), f64 [bin]: `like` the sum of its
- * logarithms, `deviance` (NULL: not wanted) twice what a rate of each count itself would add.
+ * logarithms, `deviance` twice what a rate of each count itself would add, `above`
+ * twice what Poisson counts of such rates would; NULL: not wanted.
  * theta, f64 [gene], are dispersions of the negative binomial; NULL: Poisson counts. */
 typedef struct sp_score {
-    fth_tensor *theta, *like, *deviance;
+    fth_tensor *theta, *like, *deviance, *above;
 } sp_score;
 fth_status sp_score_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
                          const sp_score *to, const fth_limits *limits, fth_err *err);
