@@ -185,6 +185,20 @@ static fth_status read_display(sp_drawing *d, fth_err *err)
     return sp_spacing(d, d->xy, d->cells, &d->spacing, err);
 }
 
+/* There only where the model has sizes of cells. */
+static fth_status open_sizes(sp_drawing *d, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SP_SIZE_FACTORS, err));
+    if (!fth_path_exists(path)) return FTH_OK;
+    FTH_TRY(sp_draw_open(d, SP_SIZE_FACTORS, &d->size_file, err));
+    const fth_source *f = &d->size_file;
+    if (f->n_axes == 1 && f->dtype == FTH_F32 && f->size[0] == d->cells) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                    SP_SIZE_FACTORS ": f32 [cell=%lld] was expected; run analyze again",
+                    (long long)d->cells);
+}
+
 static fth_status open_drawing(sp_drawing *d, fth_err *err)
 {
     read_model(d);
@@ -196,6 +210,7 @@ static fth_status open_drawing(sp_drawing *d, fth_err *err)
     if (d->factors < 1)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, SP_FACTORS ": there are no factors in it");
     FTH_TRY(take_names(d, err));
+    FTH_TRY(open_sizes(d, err));
     FTH_TRY(read_display(d, err));
     FTH_TRY(read_loadings(d, err));
     return read_moran(d, err);
@@ -239,6 +254,7 @@ static void close_drawing(sp_drawing *d)
     sp_draw_give(d, d->group_names, 0);
     if (d->planning) return;
     fth_source_close(&d->factor_file);
+    fth_source_close(&d->size_file);
     sp_data_close(&d->data);
 }
 

@@ -51,6 +51,7 @@ typedef struct sp_drawing {
     double *moran;             /* [factor]; NaN where it is not known */
     float *loadings;           /* [gene][factor] */
     fth_source factor_file;    /* factors.npy, f32 [cell factor] */
+    fth_source size_file;      /* size_factors.npy, f32 [cell]; no kind: all have size 1 */
     uint64_t room;             /* bytes of rows that are in memory at once; 0: 64 MiB */
     uint64_t held, most;       /* planning: bytes now, and the most with a figure */
     int64_t done, total;       /* files */

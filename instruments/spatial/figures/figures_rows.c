@@ -295,8 +295,18 @@ void sp_gene_rows_open(sp_gene_rows *g, sp_drawing *d, const int64_t *gene, int6
 
 /* ---- what the model says ---- */
 
-/* Pieces of the file of factors, as f64 [cell][factor]. */
+/* Pieces of the file of factors, as f64 [cell][factor], times the sizes of the cells. */
 typedef void factors_fn(void *user, int64_t first, int64_t n, const double *factor);
+static fth_status scale_piece(const sp_drawing *d, int64_t first, int64_t n, float *size,
+                              double *factor, fth_err *err)
+{
+    const fth_source *file = &d->size_file;
+    if (!file->kind) return FTH_OK;
+    FTH_TRY(file->read(file->self, &first, &n, size, err));
+    for (int64_t i = 0; i < n * d->factors; i++) factor[i] *= (double)size[i / d->factors];
+    return FTH_OK;
+}
+
 static fth_status walk_factors(const sp_drawing *d, factors_fn *each, void *user, fth_err *err)
 {
     const fth_source *file = &d->factor_file;
@@ -311,6 +321,7 @@ static fth_status walk_factors(const sp_drawing *d, factors_fn *each, void *user
         s = file->read(file->self, (int64_t[]){at, 0}, (int64_t[]){n, L}, block, err);
         for (int64_t i = 0; i < n * L; i++)
             wide[i] = file->dtype == FTH_F64 ? ((double *)block)[i] : (double)((float *)block)[i];
+        if (s == FTH_OK) s = scale_piece(d, at, n, block, wide, err); /* the rows were copied */
         if (s == FTH_OK) each(user, at, n, wide);
     }
     (void)fth_mem_release(d->mem, block, NULL);
