@@ -37,7 +37,7 @@ static const int64_t *order_of(const block *b)
     return fth_tensor_data(b->p->order);
 }
 
-/* The size of cell n of the block (model 17.1). */
+/* The size of cell n of the block (model 8.4). */
 static double size_of(const block *b, int64_t n)
 {
     const sp_settings *s = &b->p->model->set;

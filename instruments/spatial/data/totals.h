@@ -1,4 +1,4 @@
-/* totals.h - sizes of cells: their counts over the median of the training cells (model 17.1). */
+/* totals.h - sizes of cells: their counts over the median of the training cells (model 8.4). */
 #ifndef SPATIAL_TOTALS_H
 #define SPATIAL_TOTALS_H
 

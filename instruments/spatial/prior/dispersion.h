@@ -5,7 +5,7 @@
  *   y ln rho - (y + theta) ln(1 + rho / theta) + ln(Gamma(y + theta) / Gamma(theta)) - y ln theta
  *
  * without ln y!. The first term is that of the Poisson likelihood; the second, in place of its
- * -rho, needs every gene of every cell (model 17.3). No value has both as whole axes: the matrix of
+ * -rho, needs every gene of every cell (model 8.5). No value has both as whole axes: the matrix of
  * rates and everything made from it is chunked along cells.
  */
 #ifndef SPATIAL_DISPERSION_H

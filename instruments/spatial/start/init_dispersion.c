@@ -1,4 +1,4 @@
-/* init_dispersion.c - where dispersions start: the moments of each gene (model 17.4).
+/* init_dispersion.c - where dispersions start: the moments of each gene (model 13.7).
  *
  * With sizes v and the mean m = sum y / sum v, the squares of y - v m sum to m sum v + m^2 sum v^2
  * / theta. Factors explain part of these squares, so the start is too dispersed rather than too

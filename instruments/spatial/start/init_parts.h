@@ -30,7 +30,7 @@ fth_status sp_init_kmeans(const sp_init_parts *p, fth_err *err);
 /* The factorisation of least Kullback-Leibler divergence: that of the model without its prior. */
 fth_status sp_init_nmf(const sp_init_parts *p, fth_err *err);
 
-/* theta of each gene by moments, into the parameter (model 17.4). */
+/* theta of each gene by moments, into the parameter (model 13.7). */
 fth_status sp_init_dispersion(sp_model *m, const sp_data *data, fth_err *err);
 
 /* ---- what nmf becomes (init_means.c) ---- */

@@ -63,7 +63,7 @@ fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in
                         const sp_sums *to, const fth_limits *limits, fth_err *err);
 void sp_sums_clear(sp_sums *s);
 
-/* What a likelihood says of the counts of every bin (model 17.5), f64 [bin]: `like` the sum of its
+/* What a likelihood says of the counts of every bin (model 14.10), f64 [bin]: `like` the sum of its
  * logarithms, `deviance` twice what a rate of each count itself would add, `above`
  * twice what Poisson counts of such rates would; NULL: not wanted.
  * theta, f64 [gene], are dispersions of the negative binomial; NULL: Poisson counts. */
