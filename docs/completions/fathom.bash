@@ -923,6 +923,12 @@ _fathom() {
     --density)
         return
         ;;
+    --dispersion)
+        return
+        ;;
+    --depth)
+        return
+        ;;
     --sampler)
         return
         ;;
@@ -1282,7 +1288,7 @@ _fathom() {
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
     'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
-    'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial project'*) words="--model --data --output --least-squares --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
