@@ -178,6 +178,30 @@ class Bytes(Tissue):
                     self.assertEqual(self.digest(model), first)
 
 
+class Dispersed(Tissue):
+    """Negative binomial counts and sizes of cells."""
+
+    SETS = ("--set", "model.likelihood=nb", "--set", "model.size_factors=total")
+
+    def test_they_are_those_of_the_cpu(self):
+        for model in ("pnmf", "svgp"):
+            with self.subTest(model=model):
+                self.stage("cpu", "train", model, *self.SETS)
+                self.stage("card", "train", model, *self.SETS)
+                first = self.digest(model)
+                ours, theirs = (tensors(self.path(where, model, "model.safetensors")) for where in ("card", "cpu"))
+                for name in ("W", "theta_raw"):
+                    self.assertLess(apart(theirs[name], ours[name]), 1e-4, name)
+                self.assertLess(apart(theirs["elbo_history"], ours["elbo_history"]), 1e-4)
+                for words in (("--threads", "1"), ("--device-memory", "4M")):
+                    self.stage("card", "train", model, *self.SETS, *words)
+                    self.assertEqual(self.digest(model), first)
+                self.stage("cpu", "analyze", model, *self.SETS)
+                self.stage("card", "analyze", model, *self.SETS)
+                a, b = (json.loads(self.path(where, model, "metrics.json").read_text()) for where in ("cpu", "card"))
+                self.assertLess(abs(a["nb_deviance"]["mean"] / b["nb_deviance"]["mean"] - 1), 1e-4)
+
+
 class Refusals(Tissue):
     def test_too_little_memory_is_told_before_anything_runs(self):
         said = self.stage("card", "train", "svgp", "--device-memory", "10K", code=4)

@@ -283,6 +283,20 @@ class Same(Folder):
         for k in bytes_of[0]:
             self.assertEqual(bytes_of[0][k], bytes_of[1][k], k)
 
+    def test_killed_and_resumed_ends_with_the_same_bytes(self):
+        toy = self.toy(cells=100, genes=12, dispersion=2)
+        more = {"model": ", likelihood: nb, size_factors: total", "training": ", batch_size: 60, checkpoint_interval: 5", "steps": 12}
+        at = self.trained(toy, "nb", stages=("preprocess", "train"), **more)
+        model = at / "model.safetensors"
+        first = model.read_bytes()
+        model.unlink()
+        path, _ = self.config(toy, "nb", **more)
+        words = [PROGRAM, "spatial", "train", "-c", path]
+        killed = subprocess.run(words, capture_output=True, env={**os.environ, "FATHOM_KILL_AT": "iteration:8"})
+        self.assertEqual(killed.returncode, -9)
+        self.fathom(*words[1:])
+        self.assertEqual(model.read_bytes(), first)
+
     def test_every_model_and_kind_of_loadings(self):
         toy = self.toy(cells=120, genes=15, groups=2, dispersion=2)
         for i, (more, spatial) in enumerate(
