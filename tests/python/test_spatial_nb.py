@@ -1,5 +1,5 @@
 """Negative binomial counts and sizes of cells: the program against NumPy, and against what made the counts.
-seconds: 60"""
+seconds: 90"""
 import csv
 import json
 import os
@@ -247,11 +247,11 @@ class Sizes(Folder):
         gain = []
         for seed in (1, 2, 3):
             with self.subTest(seed=seed):
-                toy = self.toy(f"depth{seed}", cells=400, genes=60, factors=6, seed=seed, depth=10, density=0.8)
+                toy = self.toy(f"depth{seed}", cells=400, genes=100, factors=10, seed=seed, depth=10, density=0.8)
                 truth = np.exp(np.load(toy / "ground_truth_factors.npy").astype(float))
                 found = {}
                 for rule in ("none", "total"):
-                    at = self.trained(toy, rule, model=f", size_factors: {rule}, scale_kl_NM: false", factors=6, steps=300)
+                    at = self.trained(toy, rule, model=f", size_factors: {rule}, scale_kl_NM: false", factors=10, steps=300)
                     found[rule] = correlation(np.load(at / "factors.npy").astype(float), truth)
                 self.assertGreater(found["total"], found["none"])
                 gain.append(found["total"] - found["none"])
