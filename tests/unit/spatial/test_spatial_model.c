@@ -280,6 +280,40 @@ TEST(each_fault_has_a_message_of_its_own)
     }
 }
 
+/* Files of versions that had neither likelihoods nor sizes are read as what they are. */
+TEST(settings_of_later_versions_may_be_missing)
+{
+    static const char *const name[][2] = {{"\"likelihood\":", "\"likelihoox\":"},
+                                          {"\"size_factors\":", "\"size_factorx\":"},
+                                          {"\"size_median\":", "\"size_mediax\":"}};
+    bench b;
+    sp_model m;
+    set_up(&b, SP_MGGP_LCGP, FTH_F32);
+    for (size_t i = 0; i < 3; i++) edit(&b, name[i][0], name[i][1], true);
+    OKE(read_again(&b, &m), &b.err);
+    EQ_I64(m.set.likelihood, SP_POISSON);
+    EQ_I64(m.set.size_factors, SP_SIZE_NONE);
+    IS_TRUE(!m.param[SP_P_THETA]);
+    sp_model_clear(&m);
+    tear_down(&b);
+}
+
+TEST(sizes_need_their_median)
+{
+    bench b;
+    sp_model m;
+    set_up(&b, SP_MGGP_LCGP, FTH_F32);
+    b.m.set.size_factors = SP_SIZE_TOTAL;
+    rewrite(&b);
+    refused(&b, "the setting size_median is 0; sizes of cells need one above 0");
+    b.m.set.size_median = 12.5;
+    rewrite(&b);
+    OKE(read_again(&b, &m), &b.err);
+    EQ_F64(m.set.size_median, 12.5);
+    sp_model_clear(&m);
+    tear_down(&b);
+}
+
 TEST(values_outside_their_lists_are_refused)
 {
     bench b;
