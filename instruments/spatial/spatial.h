@@ -222,6 +222,7 @@ SP_VERB(info)
 SP_VERB(multianalyze)
 SP_VERB(project)
 SP_VERB(export)
+SP_VERB(genes)
 SP_VERB(sweep)
 SP_VERB(recovery)
 #undef SP_VERB

@@ -46,6 +46,15 @@ static uint64_t once(const network *w, uint64_t x)
     return left << w->half | right;
 }
 
+/* Walked until it is below n. */
+static int64_t image(const network *w, int64_t i, int64_t n)
+{
+    uint64_t x = (uint64_t)i;
+    do x = once(w, x);
+    while (x >= (uint64_t)n);
+    return (int64_t)x;
+}
+
 static void sink(int64_t *v, int64_t at, int64_t n)
 {
     const int64_t x = v[at];
@@ -78,11 +87,12 @@ void sp_permute_first(int64_t *out, int64_t count, int64_t n, int64_t seed, int6
         return;
     }
     const network w = network_make(n, seed, stream, iteration);
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t x = (uint64_t)i;
-        do x = once(&w, x);
-        while (x >= (uint64_t)n);
-        out[i] = (int64_t)x;
-    }
+    for (int64_t i = 0; i < count; i++) out[i] = image(&w, i, n);
     sort(out, count);
+}
+
+void sp_permute_all(int32_t *out, int64_t n, int64_t seed, int64_t stream, int64_t iteration)
+{
+    const network w = network_make(n, seed, stream, iteration);
+    for (int64_t i = 0; i < n; i++) out[i] = (int32_t)image(&w, i, n);
 }

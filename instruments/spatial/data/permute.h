@@ -9,5 +9,7 @@
  * when count is n or more. */
 void sp_permute_first(int64_t *out, int64_t count, int64_t n, int64_t seed, int64_t stream,
                       int64_t iteration);
+/* The whole permutation: out[i] is the image of i. */
+void sp_permute_all(int32_t *out, int64_t n, int64_t seed, int64_t stream, int64_t iteration);
 
 #endif

@@ -27,21 +27,14 @@ uint64_t sp_moran_bytes(int64_t cells, int threads)
 
 /* ---- neighbours ---- */
 
-typedef struct graph {
-    int64_t n, k;    /* cells, neighbours of each */
-    int32_t *list;   /* [n][K] */
-    int32_t *arrows; /* [n]: how many have it as a neighbour */
-    double s1, s2;   /* of the variance */
-} graph;
-
-static void set_moments(graph *g, int64_t mutual, double s2)
+static void set_moments(sp_moran_edges *g, int64_t mutual, double s2)
 {
     const double k = (double)g->k;
     g->s1 = (double)g->n / k + (double)mutual / (k * k);
     g->s2 = s2;
 }
 
-static void find_moments(graph *g)
+static void find_moments(sp_moran_edges *g)
 {
     const double k = (double)g->k;
     int64_t mutual = 0;
@@ -61,7 +54,7 @@ static void find_moments(graph *g)
 }
 
 typedef struct search {
-    const graph *g;
+    const sp_moran_edges *g;
     const sp_grid *grid;
     const float *xy;
     char *room; /* room_bytes() of each worker */
@@ -76,7 +69,8 @@ static void search_piece(void *arg, int64_t piece, int worker)
                         of->room + (uint64_t)worker * room_bytes());
 }
 
-static fth_status find_neighbours(const graph *g, fth_context *ctx, const float *xy, fth_err *err)
+static fth_status find_neighbours(const sp_moran_edges *g, fth_context *ctx, const float *xy,
+                                  fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
     sp_grid *grid = NULL;
@@ -93,6 +87,30 @@ static fth_status find_neighbours(const graph *g, fth_context *ctx, const float 
     return s;
 }
 
+fth_status sp_moran_edges_find(sp_moran_edges *out, fth_context *ctx, const float *xy,
+                               int64_t cells, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    *out = (sp_moran_edges){.n = cells, .k = cells - 1 < K ? cells - 1 : K, .mem = mem};
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)cells * (K + 1) * sizeof(int32_t),
+                         "neighbours", &out->block, err));
+    out->list = out->block;
+    out->arrows = out->list + cells * K;
+    const fth_status s = find_neighbours(out, ctx, xy, err);
+    if (s == FTH_OK)
+        find_moments(out);
+    else
+        sp_moran_edges_clear(out);
+    return s;
+}
+
+void sp_moran_edges_clear(sp_moran_edges *g)
+{
+    if (g->mem) fth_mem_release(g->mem, g->block, NULL);
+    g->block = NULL; /* its numbers stay, for scores */
+    g->list = g->arrows = NULL;
+}
+
 /* ---- the statistic ---- */
 
 static void find_means(double *mean, bool *constant, const float *x, int64_t n, int64_t factors)
@@ -106,7 +124,7 @@ static void find_means(double *mean, bool *constant, const float *x, int64_t n, 
     for (int64_t l = 0; l < factors; l++) mean[l] /= (double)n;
 }
 
-static void find_statistic(const sp_moran *m, const graph *g, const float *x, double *mean,
+static void find_statistic(const sp_moran *m, const sp_moran_edges *g, const float *x, double *mean,
                            double *square, bool *constant)
 {
     const int64_t L = m->factors;
@@ -128,27 +146,19 @@ static void find_statistic(const sp_moran *m, const graph *g, const float *x, do
 
 /* ---- all of it ---- */
 
-static fth_status count_here(const sp_moran *m, graph *g, fth_context *ctx, const float *xy,
-                             const float *x, double *mean, double *square, bool *constant,
-                             fth_err *err)
+static fth_status count_here(const sp_moran *m, sp_moran_edges *g, fth_context *ctx,
+                             const float *xy, const float *x, double *mean, double *square,
+                             bool *constant, fth_err *err)
 {
-    fth_mem *mem = fth_context_mem(ctx);
-    void *block = NULL;
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)g->n * (K + 1) * sizeof(int32_t), "neighbours",
-                         &block, err));
-    g->list = block;
-    g->arrows = g->list + g->n * K;
-    const fth_status s = find_neighbours(g, ctx, xy, err);
-    if (s == FTH_OK) {
-        find_moments(g);
-        find_statistic(m, g, x, mean, square, constant);
-    }
-    fth_mem_release(mem, block, NULL);
-    return s;
+    FTH_TRY(sp_moran_edges_find(g, ctx, xy, g->n, err));
+    find_statistic(m, g, x, mean, square, constant);
+    sp_moran_edges_clear(g);
+    return FTH_OK;
 }
 
-static fth_status count_there(const sp_moran *m, graph *g, fth_context *ctx, const float *xy,
-                              const float *x, double *square, float *range, fth_err *err)
+static fth_status count_there(const sp_moran *m, sp_moran_edges *g, fth_context *ctx,
+                              const float *xy, const float *x, double *square, float *range,
+                              fth_err *err)
 {
     sp_grid *grid = NULL;
     const int64_t L = m->factors;
@@ -164,13 +174,22 @@ static fth_status count_there(const sp_moran *m, graph *g, fth_context *ctx, con
 }
 
 /* S0 is n: the weights of a row sum to 1 (model 14.2b). */
-static void find_chances(const sp_moran *m, const graph *g)
+double sp_moran_score(const sp_moran_edges *g, double I)
 {
     const double n = (double)g->n, expected = -1 / (n - 1);
     const double variance =
         (n * n * g->s1 - n * g->s2 + 3 * n * n) / ((n * n - 1) * n * n) - expected * expected;
-    for (int64_t l = 0; l < m->factors; l++)
-        m->p[l] = 0.5 * erfc((m->I[l] - expected) / sqrt(variance) / sqrt(2.0));
+    return (I - expected) / sqrt(variance);
+}
+
+double sp_moran_chance(double score)
+{
+    return 0.5 * erfc(score / sqrt(2.0));
+}
+
+static void find_chances(const sp_moran *m, const sp_moran_edges *g)
+{
+    for (int64_t l = 0; l < m->factors; l++) m->p[l] = sp_moran_chance(sp_moran_score(g, m->I[l]));
 }
 
 static fth_status take_room(sp_moran *m, fth_mem *mem, int64_t factors, double **mean,
@@ -197,7 +216,7 @@ fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const 
     double *mean, *square;
     bool *constant;
     FTH_TRY(take_room(out, mem, factors, &mean, &square, &constant, err));
-    graph g = {.n = cells, .k = cells - 1 < K ? cells - 1 : K};
+    sp_moran_edges g = {.n = cells, .k = cells - 1 < K ? cells - 1 : K};
     fth_err why = {0};
     fth_status s = FTH_E_NO_FIT;
     if (fth_context_device_mem(ctx) && g.k > 0 && factors > 0) /* `mean` as two floats each */

@@ -23,4 +23,21 @@ fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const 
                         int64_t cells, int64_t factors, fth_err *err);
 void sp_moran_clear(sp_moran *m); /* an empty one is allowed */
 
+/* ---- the graph, for other numbers of the cells ---- */
+
+typedef struct sp_moran_edges {
+    int64_t n, k;    /* cells, neighbours of each */
+    int32_t *list;   /* [n][SP_MORAN_NEIGHBOURS], of which k count */
+    int32_t *arrows; /* [n]: how many have it as a neighbour */
+    double s1, s2;   /* of the variance (model 14.2c) */
+    void *block;
+    fth_mem *mem;
+} sp_moran_edges;
+fth_status sp_moran_edges_find(sp_moran_edges *out, fth_context *ctx, const float *xy,
+                               int64_t cells, fth_err *err);
+void sp_moran_edges_clear(sp_moran_edges *g); /* an empty one is allowed */
+/* Standard score and one-sided p of a statistic under normality; NaN: of NaN. */
+double sp_moran_score(const sp_moran_edges *g, double I);
+double sp_moran_chance(double score);
+
 #endif

@@ -1,0 +1,221 @@
+/* genes_verb.c - `fathom spatial genes`: genes.csv, one line for each gene.
+ *
+ * Moran's I and the deviance are of the cells that the model was trained on, as moran_i.csv and
+ * metrics.json are.
+ */
+#include "../answer.h"
+#include "../results/results.h"
+#include "../statistics/order.h"
+#include "genes.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct request {
+    fth_context *ctx;
+    sp_results results;
+    sp_gene_moran_options moran;
+    char path[FTH_PATH];
+} request;
+
+/* ---- the command ---- */
+
+static fth_status read_count(const char *text, const char *flag, int64_t most, int64_t *out,
+                             fth_err *err)
+{
+    const fth_text_field f = {.text = text ? text : "0", .n = text ? strlen(text) : 1};
+    if (fth_text_int(&f, out) && *out >= 0 && *out <= most) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "--%s %.40s: a whole number from 0 to %" PRId64 " is expected",
+             flag, text, most);
+    return FTH_E_COMMAND;
+}
+
+static fth_status read_normalise(const char *text, sp_normalise *out, fth_err *err)
+{
+    *out = text && strcmp(text, "raw") == 0 ? SP_NORMALISE_RAW : SP_NORMALISE_LOG1P;
+    if (!text || *out == SP_NORMALISE_RAW || strcmp(text, "log1p") == 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--normalise %.40s: log1p or raw is expected", text);
+}
+
+/* Only cells that were trained on, from now on. */
+static fth_status leave_held_out(sp_results *r, fth_err *err)
+{
+    if (r->n_held_out == 0) return FTH_OK;
+    const uint8_t *held = fth_tensor_data(r->held_out);
+    void *block = NULL;
+    int64_t n = 0;
+    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_ANY, (uint64_t)r->data.rows * 8, "cells", &block, err));
+    int64_t *row = block;
+    for (int64_t i = 0; i < r->data.rows; i++)
+        if (!held[i]) row[n++] = i;
+    const fth_status s = sp_data_choose(&r->data, row, n, err);
+    fth_mem_release(r->mem, block, NULL);
+    return s;
+}
+
+/* ---- the file ---- */
+
+static void put_real(fth_lines *t, double v)
+{
+    fth_lines_add(t, ",");
+    if (!isnan(v)) fth_lines_real(t, v); /* nothing: there is no number */
+}
+
+static fth_status write_table(const request *q, const sp_gene_moran *m, const sp_gene_fit *f,
+                              fth_err *err)
+{
+    fth_lines t;
+    fth_lines_begin(&t, q->results.mem);
+    fth_lines_add(&t, "gene,mean,fraction,moran_i,z,p,q,p_permutation,q_permutation,deviance,"
+                      "null_deviance,share,top_factor,top_factor_share\n");
+    for (int64_t d = 0; d < m->genes; d++) {
+        const double real[] = {m->mean[d],     m->fraction[d], m->I[d],      m->score[d],
+                               m->p[d],        m->q[d],        m->p_perm[d], m->q_perm[d],
+                               f->deviance[d], f->null[d],     f->share[d]};
+        fth_lines_field(&t, fth_texts_get(q->results.data.gene_names, d));
+        for (size_t i = 0; i < sizeof real / sizeof *real; i++) put_real(&t, real[i]);
+        fth_lines_add(&t, ",%" PRId64, f->top[d] + 1);
+        put_real(&t, f->top_share[d]);
+        fth_lines_add(&t, "\n");
+    }
+    const fth_status s = fth_lines_save(&t, q->path, err);
+    fth_lines_free(&t);
+    return s;
+}
+
+static void tell(const request *q, const sp_gene_moran *m, const sp_gene_fit *f, fth_answer *a)
+{
+    int64_t found = 0;
+    double explained = 0, all = 0;
+    for (int64_t d = 0; d < m->genes; d++) {
+        found += m->q[d] < 0.05;
+        explained += f->null[d] - f->deviance[d];
+        all += f->null[d];
+    }
+    const double share = all > 0 ? explained / all : (double)NAN;
+    fprintf(a->notes,
+            "%" PRId64 " of %" PRId64 " genes vary in space (q < 0.05); %s explains %.1f %% of the "
+            "deviance\n%s\n",
+            found, m->genes, q->results.name, 100 * share, q->path);
+    if (!a->json) return;
+    fth_json_writer *w = fth_answer_facts(a);
+    fth_json_text(w, "file", q->path);
+    fth_json_text(w, "model", q->results.name);
+    fth_json_text(w, "normalise", q->moran.normalise == SP_NORMALISE_RAW ? "raw" : "log1p");
+    fth_json_int(w, "cells", q->results.data.size.cells);
+    fth_json_int(w, "genes", m->genes);
+    fth_json_int(w, "permutations", q->moran.permutations);
+    fth_json_int(w, "spatially_variable", found);
+    fth_json_int(w, "passes", m->passes);
+    fth_json_real(w, "share", share);
+}
+
+static fth_status tell_files(const request *q, fth_answer *a, fth_err *err)
+{
+    const sp_results *r = &q->results;
+    FTH_TRY(sp_answer_data(a, &r->data, err));
+    FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_FACTORS, NULL, err));
+    FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_LOADINGS, NULL, err));
+    if (r->held_out) FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_HELD_OUT, NULL, err));
+    fth_answer_file(a, FTH_FILE_OUTPUT, q->path, -1, "%" PRId64 " genes", r->data.size.genes);
+    return FTH_OK;
+}
+
+/* What opened data hold, and the larger of both parts. */
+static void tell_memory(const request *q, fth_answer *a)
+{
+    fth_mem_stats now;
+    const sp_sizes *size = &q->results.data.size;
+    const int threads = fth_context_threads(q->ctx);
+    fth_mem_get_stats(q->results.mem, &now);
+    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0,
+                   all = sp_gene_moran_bytes(size, threads, false),
+                   least = sp_gene_moran_bytes(size, threads, true);
+    fth_answer_memory(a,
+                      now.used_bytes + (all <= left    ? all
+                                        : left > least ? left
+                                                       : least),
+                      all <= left ? "at most: neighbours, and all counts by gene"
+                                  : "at most: neighbours, and the counts of some genes at a time");
+}
+
+static fth_status work(request *q, fth_answer *a, fth_err *err)
+{
+    sp_results *r = &q->results;
+    sp_gene_moran m = {0};
+    sp_gene_fit f = {0};
+    FTH_TRY(tell_files(q, a, err));
+    fth_status s = sp_gene_fit_run(&f, q->ctx, &r->data, r->factors, r->W, r->held_out,
+                                   a->plan ? a : NULL, err);
+    if (s == FTH_OK) s = leave_held_out(r, err);
+    if (s == FTH_OK && a->plan) tell_memory(q, a);
+    if (s == FTH_OK && !a->plan) s = sp_gene_moran_run(&m, q->ctx, &r->data, &q->moran, err);
+    if (s == FTH_OK && !a->plan) s = write_table(q, &m, &f, err);
+    if (s == FTH_OK && !a->plan) tell(q, &m, &f, a);
+    sp_gene_moran_clear(&m);
+    sp_gene_fit_clear(&f);
+    return s;
+}
+
+static fth_status prepare(request *q, const char *(*value)(void *user, const char *flag),
+                          void *user, fth_err *err)
+{
+    const char *to = value(user, "output");
+    if (!to) FTH_TRY(sp_results_path(&q->results, SP_GENES_CSV, q->path, err));
+    if (to && snprintf(q->path, sizeof q->path, "%s", to) >= (int)sizeof q->path)
+        return FTH_FAIL(err, FTH_E_COMMAND, "-o: the path is too long");
+    q->moran.seed = fth_config_int(q->results.config, "seed");
+    const fth_path_use use[] = {{FTH_FILE_INPUT, "-c", value(user, "config")},
+                                {FTH_FILE_OUTPUT, "-o", q->path}};
+    return fth_paths_check(use, 2, q->results.mem, err);
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    (void)n_args, (void)arg;
+    request q = {.ctx = ctx};
+    fth_answer a;
+    FTH_TRY(read_normalise(value(user, "normalise"), &q.moran.normalise, err));
+    FTH_TRY(read_count(value(user, "permutations"), "permutations", 1000000, &q.moran.permutations,
+                       err));
+    FTH_TRY(sp_results_open(&q.results, ctx, "genes", value(user, "config"), out, err));
+    fth_status s = prepare(&q, value, user, err);
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s == FTH_OK) s = fth_answer_end(&a, work(&q, &a, err), err);
+    const fth_status end = sp_results_close(&q.results, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? end : s;
+}
+
+static const fth_flag flags[] = {
+    {.name = "config", .value = FTH_FLAG_FILE, .letter = 'c', .doc = "config of one model"},
+    {.name = "output",
+     .value = FTH_FLAG_FILE,
+     .letter = 'o',
+     .doc = "the table to write; the default is genes.csv in the folder of the model"},
+    {.name = "normalise",
+     .value = FTH_FLAG_WORD,
+     .doc = "of counts before Moran's I: log1p, after scaling every cell to the median depth "
+            "(default), or raw"},
+    {.name = "permutations",
+     .value = FTH_FLAG_COUNT,
+     .doc = "shuffle the cells so many times for p_permutation; the default is 0"},
+    {0}};
+
+const fth_verb sp_verb_genes = {
+    .name = "genes",
+    .args = "",
+    .brief = "find spatially variable genes, and how much of each the model explains",
+    .doc = "Writes genes.csv: for each gene its mean count, the fraction of cells that have it, "
+           "Moran's I on the graph of six nearest neighbours with z, p (one-sided, under "
+           "normality) and q (Benjamini and Hochberg), the Poisson deviance of the model and of a "
+           "constant rate, the share of the latter that the model explains, and the factor that "
+           "gives most of its expected counts. Cells that were held out from training do not "
+           "count.\n\n"
+           "The counts stay sparse: as many genes as --memory has room for are processed at a "
+           "time. The table is the same for every budget and number of threads.",
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};

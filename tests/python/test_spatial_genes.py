@@ -1,0 +1,249 @@
+"""`fathom spatial genes` against NumPy: Moran's I, deviance, permutations, budgets, mistakes.
+
+seconds: 20"""
+import csv
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+CONFIG = """\
+instrument: spatial
+name: genes
+seed: 7
+dataset: arrays
+output_dir: {dir}/out
+preprocessing: {{path: {dir}/toy}}
+model: {{spatial: true, prior: SVGP, n_components: 3, num_inducing: 40, lengthscale: 20.0}}
+training: {{max_iter: 60, batch_size: 300, learning_rate: 0.05, device: cpu, holdout_fraction: 0.1}}
+"""
+
+
+def neighbours(xy, k=6):
+    """Indices of the k nearest other cells."""
+    d = ((xy[:, None, :].astype(np.float64) - xy[None].astype(np.float64)) ** 2).sum(2)
+    np.fill_diagonal(d, np.inf)
+    return np.argsort(d, axis=1, kind="stable")[:, :min(k, len(xy) - 1)]
+
+
+def moran(x, near):
+    """I, z and one-sided p of every column of x, by the definition (model 14.2)."""
+    n, k = near.shape
+    w = np.zeros((n, n))
+    w[np.arange(n)[:, None], near] = 1 / k
+    z = x - x.mean(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        i = n / w.sum() * (z * (w @ z)).sum(0) / (z * z).sum(0)
+    s0, s1 = w.sum(), 0.5 * ((w + w.T) ** 2).sum()
+    s2 = ((w.sum(0) + w.sum(1)) ** 2).sum()
+    e = -1 / (n - 1)
+    v = (n * n * s1 - n * s2 + 3 * s0 * s0) / ((n * n - 1) * s0 * s0) - e * e
+    score = (i - e) / math.sqrt(v)
+    return i, score, np.array([math.erfc(s / math.sqrt(2)) / 2 if s == s else np.nan for s in score])
+
+
+def benjamini_hochberg(p):
+    """q-values; NaN stays NaN and does not count."""
+    q, ok = np.full(len(p), np.nan), np.flatnonzero(~np.isnan(p))
+    order = ok[np.argsort(p[ok], kind="stable")]
+    raised = p[order] * len(ok) / np.arange(1, len(ok) + 1)
+    q[order] = np.minimum.accumulate(raised[::-1])[::-1].clip(max=1)
+    return q
+
+
+def log1p_of_depth(y):
+    """As scanpy: every cell scaled to the median depth of cells that have counts, then log1p."""
+    depth = y.sum(1)
+    with np.errstate(divide="ignore"):
+        scale = np.where(depth > 0, np.median(depth[depth > 0]) / depth, 0)
+    return np.log1p(y * scale[:, None])
+
+
+def table(path):
+    with open(path, newline="") as f:
+        rows = list(csv.DictReader(f))
+    out = {"gene": [r["gene"] for r in rows]}
+    for name in rows[0]:
+        if name != "gene":
+            out[name] = np.array([float(r[name]) if r[name] else np.nan for r in rows])
+    return out
+
+
+class Genes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="fathom-genes-"))
+        cls.fathom("spatial", "toy", "--output", cls.dir / "toy", "--cells", "900", "--genes", "40",
+                   "--factors", "3", "--lengthscale", "20")
+        # a gene that no cell has, one that all have alike, entries of one place, stored zeros
+        data = cls.dir / "toy"
+        with np.load(data / "Y.npz") as f:
+            y = np.zeros(f["shape"], np.float32)
+            rows = np.repeat(np.arange(len(y)), np.diff(f["indptr"]))
+            np.add.at(y, (rows, f["indices"]), f["data"])
+        y[:, 5] = 0
+        y[:, 6] = 2
+        cls.write_counts(data / "Y.npz", y)
+        cls.config = cls.dir / "config.yaml"
+        cls.config.write_text(CONFIG.format(dir=cls.dir))
+        for stage in ("preprocess", "train", "analyze"):
+            cls.fathom("spatial", stage, "-c", cls.config)
+        cls.results = cls.dir / "out" / "svgp"
+        cls.data = cls.dir / "out" / "preprocessed"
+        with np.load(cls.data / "Y.npz") as f:
+            cls.y = np.zeros(f["shape"])
+            np.add.at(cls.y, (np.repeat(np.arange(len(cls.y)), np.diff(f["indptr"])), f["indices"]),
+                      f["data"])
+        cls.seen = ~np.load(cls.results / "held_out.npy")
+        cls.xy = np.load(cls.data / "X.npy")
+        cls.fathom("spatial", "genes", "-c", cls.config)
+        cls.bytes = (cls.results / "genes.csv").read_bytes()
+        cls.got = table(cls.results / "genes.csv")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir)
+
+    @staticmethod
+    def write_counts(path, y):
+        """Sparse rows with every count of two or more as two entries, and some stored zeros."""
+        data, indices, indptr = [], [], [0]
+        for i, row in enumerate(y):
+            for g, v in enumerate(row):
+                parts = [1, v - 1] if v >= 2 else [v] if v or (i + g) % 50 == 0 else []
+                data += parts
+                indices += [g] * len(parts)
+            indptr.append(len(data))
+        np.savez(path, data=np.array(data, np.float32), indices=np.array(indices, np.int32),
+                 indptr=np.array(indptr, np.int64), shape=np.array(y.shape),
+                 format=np.array(b"csr"))
+
+    @classmethod
+    def fathom(cls, *args, fails=None):
+        got = subprocess.run([PROGRAM, *map(str, args)], capture_output=True, text=True,
+                             env=dict(os.environ, NO_COLOR="1"))
+        if (got.returncode == 0) != (fails is None):
+            raise AssertionError(f"{args}: {got.returncode}\n{got.stdout}\n{got.stderr}")
+        return got.stdout + got.stderr if fails is None else (got.returncode, got.stderr)
+
+    def close(self, name, want, rtol=1e-9, atol=1e-12, got=None):
+        np.testing.assert_allclose((got or self.got)[name], want, rtol=rtol, atol=atol,
+                                   err_msg=name)
+
+    def test_moran_is_that_of_the_definition(self):
+        self.assertTrue(0 < self.seen.sum() < len(self.seen))
+        y = self.y[self.seen]
+        near = neighbours(self.xy[self.seen])
+        i, score, p = moran(log1p_of_depth(y), near)
+        empty = (y == 0).all(0)
+        i[empty] = score[empty] = p[empty] = np.nan
+        self.close("moran_i", i, rtol=1e-9, atol=1e-10)
+        self.close("z", score, rtol=1e-9, atol=1e-8)
+        self.close("p", p, rtol=1e-6)
+        self.close("q", benjamini_hochberg(self.got["p"]))
+        self.close("mean", y.mean(0))
+        self.close("fraction", (y > 0).mean(0))
+        self.assertTrue(np.isnan(self.got["p_permutation"]).all())
+
+    def test_raw_counts(self):
+        path = self.dir / "raw.csv"
+        self.fathom("spatial", "genes", "-c", self.config, "--normalise", "raw", "-o", path)
+        y = self.y[self.seen]
+        i, score, p = moran(y, neighbours(self.xy[self.seen]))
+        i[y.min(0) == y.max(0)] = np.nan
+        self.assertEqual(np.isnan(i).sum(), 2)
+        got = table(path)
+        self.close("moran_i", i, atol=1e-12, got=got)
+
+    def test_deviance_adds_up_to_that_of_the_model(self):
+        y, f = self.y[self.seen], np.load(self.results / "factors.npy")[self.seen].astype(float)
+        w = np.load(self.results / "loadings.npy").astype(float)
+        mu, rate = np.maximum(f @ w.T, 1e-10), y.mean(0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviance = 2 * (np.where(y > 0, y * np.log(y / mu), 0) - y + mu).sum(0)
+            null = 2 * np.where(y > 0, y * np.log(y / rate), 0).sum(0)
+        self.close("deviance", deviance, rtol=1e-9, atol=1e-6)
+        self.close("null_deviance", np.maximum(null, 0), rtol=1e-9, atol=1e-9)
+        some = np.flatnonzero(null > 1e-6)
+        np.testing.assert_allclose(self.got["share"][some], 1 - deviance[some] / null[some],
+                                   rtol=1e-6)
+        metrics = json.loads((self.results / "metrics.json").read_text())
+        np.testing.assert_allclose(self.got["deviance"].sum(),
+                                   metrics["poisson_deviance"]["total"], rtol=1e-9)
+        part = f.sum(0) * w
+        self.assertEqual(list(self.got["top_factor"]), list(part.argmax(1) + 1))
+        some = part.sum(1) > 0
+        np.testing.assert_allclose(self.got["top_factor_share"][some],
+                                   part[some].max(1) / part[some].sum(1), rtol=1e-12)
+
+    def test_permutations(self):
+        path = self.dir / "shuffled.csv"
+        self.fathom("spatial", "genes", "-c", self.config, "--permutations", "99", "-o", path)
+        got = table(path)
+        p = got["p_permutation"]
+        ok = ~np.isnan(p)
+        self.assertTrue((np.isnan(p) == np.isnan(got["moran_i"])).all())
+        np.testing.assert_allclose(p[ok] * 100, np.round(p[ok] * 100), atol=1e-9)
+        self.close("q_permutation", benjamini_hochberg(p), got=got)
+        # both tests of one hypothesis: far from a disagreement that 99 draws could not explain
+        self.assertLess(np.abs(p[ok] - got["p"][ok]).max(), 0.25)
+        self.assertTrue((p[ok & (got["p"] < 1e-6)] == 0.01).all())
+        self.close("moran_i", self.got["moran_i"], rtol=0, atol=0, got=got)
+
+    def test_same_bytes_for_every_budget_and_number_of_threads(self):
+        data, config = self.dir / "wide", self.dir / "wide.yaml"
+        self.fathom("spatial", "toy", "--output", data, "--cells", "4000", "--genes", "400",
+                    "--factors", "3", "--density", "0.5")
+        config.write_text(CONFIG.format(dir=self.dir).replace("/out", "/wide_out")
+                          .replace("/toy", "/wide").replace("max_iter: 60", "max_iter: 2"))
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", config)
+        first, passes = None, {}
+        for name, flags in {"all": [], "one": ["--threads", "1"], "small": ["--memory", "7M"],
+                            "tiny": ["--memory", "6M", "--threads", "2"]}.items():
+            path = self.dir / f"{name}.csv"
+            facts = json.loads(self.fathom("spatial", "genes", "-c", config, "-o", path, "--json",
+                                           "--permutations", "2", *flags))
+            first = first or path.read_bytes()
+            self.assertEqual(path.read_bytes(), first, name)
+            passes[name] = facts["passes"]
+        self.assertEqual(passes["all"], 2)
+        self.assertGreater(passes["tiny"], 2)
+
+    def test_plan_names_files_and_memory(self):
+        text = self.fathom("spatial", "genes", "-c", self.config, "--plan")
+        for word in ("genes.csv", "factors.npy", "memory"):
+            self.assertIn(word, text)
+
+    def test_mistakes(self):
+        for args, code, words in (
+                (["--normalise", "sqrt"], 2, ["log1p or raw"]),
+                (["--permutations", "x"], 2, ["whole number"])):
+            got, text = self.fathom("spatial", "genes", "-c", self.config, *args, fails=True)
+            self.assertEqual(got, code, text)
+            for word in words:
+                self.assertIn(word, text)
+        other = self.dir / "other.yaml"
+        other.write_text(CONFIG.format(dir=self.dir).replace("/out", "/nowhere"))
+        _, text = self.fathom("spatial", "genes", "-c", other, fails=True)
+        self.assertIn("nowhere", text)
+        broken = self.dir / "broken"
+        shutil.copytree(self.dir / "out", broken)
+        other.write_text(CONFIG.format(dir=self.dir).replace("/out", "/broken"))
+        np.save(broken / "svgp" / "factors.npy", np.zeros((3, 3), np.float32))
+        _, text = self.fathom("spatial", "genes", "-c", other, fails=True)
+        self.assertIn("[cell=900, factor] was expected", text)
+        (broken / "svgp" / "factors.npy").unlink()
+        _, text = self.fathom("spatial", "genes", "-c", other, fails=True)
+        self.assertIn("fathom run all", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
