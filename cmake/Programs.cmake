@@ -24,7 +24,15 @@ if(cli)
         COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/viewer.c -DPREFIX=gs_ "-DFILES=${viewer}"
                 -P ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
         DEPENDS ${viewer} cmake/Embed.cmake VERBATIM)
-    add_library(fathom_instruments OBJECT ${instruments} ${PROJECT_BINARY_DIR}/viewer.c)
+    # The page of spatial, likewise.
+    set(spatial_page ${PROJECT_SOURCE_DIR}/instruments/spatial/page/page.html
+                     ${PROJECT_SOURCE_DIR}/instruments/spatial/page/page.js)
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/spatial_page.c
+        COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/spatial_page.c -DPREFIX=sp_
+                "-DFILES=${spatial_page}" -P ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+        DEPENDS ${spatial_page} cmake/Embed.cmake VERBATIM)
+    add_library(fathom_instruments OBJECT ${instruments} ${PROJECT_BINARY_DIR}/viewer.c
+                                          ${PROJECT_BINARY_DIR}/spatial_page.c)
     target_link_libraries(fathom_instruments PRIVATE fathom_flags)
     set(instrument_objects $<TARGET_OBJECTS:fathom_instruments>)
     fth_add_kernels(instrument_objects fathom_instrument_kernels ${kernels})

@@ -52,9 +52,9 @@ static const fth_stage stages[] = {
      .run = sp_figures_run},
 };
 
-static const fth_verb *const verbs[] = {&sp_verb_info,  &sp_verb_toy,     &sp_verb_export,
-                                        &sp_verb_genes, &sp_verb_project, &sp_verb_multianalyze,
-                                        &sp_verb_sweep, &sp_verb_recovery};
+static const fth_verb *const verbs[] = {&sp_verb_info,         &sp_verb_toy,   &sp_verb_export,
+                                        &sp_verb_genes,        &sp_verb_page,  &sp_verb_project,
+                                        &sp_verb_multianalyze, &sp_verb_sweep, &sp_verb_recovery};
 
 const fth_instrument fth_instrument_spatial = {
     .name = "spatial",

@@ -193,6 +193,7 @@ enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_LU "Lu.npy"
 #define SP_MORAN "moran_i.csv"
 #define SP_ENRICHMENT "gene_enrichment.json"
+#define SP_GENES_CSV "genes.csv" /* of the verb genes */
 #define SP_METRICS "metrics.json"
 #define SP_PCA "pca_gene_order.npy"
 #define SP_PCA_GROUP "pca_gene_order_by_celltype.npy"
@@ -223,6 +224,7 @@ SP_VERB(multianalyze)
 SP_VERB(project)
 SP_VERB(export)
 SP_VERB(genes)
+SP_VERB(page)
 SP_VERB(sweep)
 SP_VERB(recovery)
 #undef SP_VERB

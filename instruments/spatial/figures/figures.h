@@ -199,6 +199,9 @@ fth_status sp_rows_colours(const sp_rows *r, int64_t row, fth_colour_map map, do
                            double high, fth_colours *out, fth_err *err);
 /* The largest of 1, 2, 5, 10, 20, ... that is not above v. */
 double sp_round_down(double v);
+/* How much of the unit *name one unit of the folder's positions is. */
+#define SP_MICRONS "\xc2\xb5m"
+double sp_scale_each(const fth_config *cfg, const struct sp_shown *shown, const char **name);
 /* A round length, about a third of the tissue. */
 void sp_scale_choose(sp_drawing *d, const struct sp_shown *shown);
 

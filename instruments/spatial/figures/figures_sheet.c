@@ -128,27 +128,28 @@ static double microns_of(const char *unit)
     return strcmp(unit, "mm") == 0 ? 1000 : strcmp(unit, "nm") == 0 ? 0.001 : 0;
 }
 
-void sp_scale_choose(sp_drawing *d, const sp_shown *shown)
+double sp_scale_each(const fth_config *cfg, const sp_shown *shown, const char **name)
 {
-    const fth_config *cfg = d->call->config;
     const char *unit =
         fth_config_has(cfg, "figures.unit") ? fth_config_text(cfg, "figures.unit") : shown->unit;
     double microns = unit == shown->unit && shown->microns > 0 ? shown->microns : microns_of(unit);
     if (fth_config_has(cfg, "figures.microns")) microns = fth_config_real(cfg, "figures.microns");
     const bool known = shown->length > 0;
-    const double each = (known ? shown->length : 1) * (known && microns > 0 ? microns : 1);
-    const double wide = (d->high[0] - d->low[0]) * each;
+    *name = !known ? "rescaled" : microns > 0 ? SP_MICRONS : unit[0] ? unit : "units";
+    return (known ? shown->length : 1) * (known && microns > 0 ? microns : 1);
+}
+
+void sp_scale_choose(sp_drawing *d, const sp_shown *shown)
+{
+    const char *unit = NULL;
+    const double each = sp_scale_each(d->call->config, shown, &unit),
+                 wide = (d->high[0] - d->low[0]) * each;
     if (!(wide > 0) || !isfinite(wide)) return;
     const double v = sp_round_down(0.35 * wide);
     d->scale_bar = v / each;
-    if (!known)
-        snprintf(d->scale_label, sizeof d->scale_label, "%g rescaled", v);
-    else if (microns > 0)
-        snprintf(d->scale_label, sizeof d->scale_label, v >= 1000 ? "%g mm" : "%g \xc2\xb5m",
-                 v >= 1000 ? v / 1000 : v);
+    if (strcmp(unit, SP_MICRONS) == 0 && v >= 1000)
+        snprintf(d->scale_label, sizeof d->scale_label, "%g mm", v / 1000);
     else
         snprintf(d->scale_label, sizeof d->scale_label, "%g %.20s", v,
-                 unit[0]  ? unit
-                 : v == 1 ? "unit"
-                          : "units");
+                 v == 1 && strcmp(unit, "units") == 0 ? "unit" : unit);
 }

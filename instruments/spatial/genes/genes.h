@@ -6,8 +6,6 @@
 #include "../data/data.h"
 #include "../statistics/moran.h"
 
-#define SP_GENES_CSV "genes.csv"
-
 /* Streams of random numbers, behind those of spatial.h and toy.h. */
 enum { SP_STREAM_SHUFFLED = 100 };
 
