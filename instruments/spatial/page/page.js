@@ -66,12 +66,13 @@ const ramps = {
 const LEVELS = 64;
 function ramp() {
   const stops = ramps[document.documentElement.classList.contains("dark") ? "dark" : "light"]
-    .map((s) => [1, 3, 5].map((k) => parseInt(s.slice(k, k + 2), 16)));
+    .map((s) => rgb(s));
   return Array.from({length: LEVELS}, (_, i) => {
     const at = i / (LEVELS - 1) * (stops.length - 1), k = Math.min(Math.floor(at), stops.length - 2), t = at - k;
     return "rgb(" + stops[k].map((a, j) => Math.round(a + t * (stops[k + 1][j] - a))).join(",") + ")";
   });
 }
+const rgb = (text) => text[0] === "#" ? [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)) : text.slice(4, -1).split(",").map(Number);
 
 // ---- the map ----
 
@@ -102,22 +103,44 @@ function sortIntoLayers(kind, i) {
   for (let c = 0; c < cells; c++) by[Math.min(LEVELS - 1, Math.max(0, Math.floor(v[c] / high * LEVELS)))].cells.push(c);
   return by;
 }
+const colourOf = (layer, colours) => layer.level !== undefined ? colours[layer.level] : layer.colour || colours[0];
 function paint(canvas, what, t, ratio) {
-  const g = canvas.getContext("2d"), colours = ramp();
+  const size = Math.min(Math.max(0.82 * spacing * t.s, 1 / ratio), 24);
+  (size > 4 ? paintDiscs : paintSquares)(canvas, what, t, ratio, size);
+}
+function paintDiscs(canvas, what, t, ratio, size) {
+  const g = canvas.getContext("2d"), colours = ramp(), half = size / 2;
   g.setTransform(1, 0, 0, 1, 0, 0);
   g.clearRect(0, 0, canvas.width, canvas.height);
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const size = Math.min(Math.max(0.82 * spacing * t.s, 1 / ratio), 24), half = size / 2, round = size > 4;
   for (const layer of what) {
-    g.fillStyle = layer.level !== undefined ? colours[layer.level] : layer.colour || colours[0];
-    if (round) g.beginPath();
+    g.fillStyle = colourOf(layer, colours);
+    g.beginPath();
     for (const c of layer.cells) {
       const x = t.x0 + places[2 * c] * t.s, y = t.y0 + places[2 * c + 1] * t.s;
       if (x < -half || y < -half || x > t.w + half || y > t.h + half) continue;
-      if (round) { g.moveTo(x + half, y); g.arc(x, y, half, 0, 7); } else g.fillRect(x - half, y - half, size, size);
+      g.moveTo(x + half, y);
+      g.arc(x, y, half, 0, 7);
     }
-    if (round) g.fill();
+    g.fill();
   }
+}
+// Small dots are written as pixels: a hundred thousand in a few milliseconds.
+function paintSquares(canvas, what, t, ratio, size) {
+  const g = canvas.getContext("2d"), colours = ramp(), w = canvas.width, h = canvas.height;
+  if (w === 0 || h === 0) return;
+  const image = g.createImageData(w, h), pixels = new Uint32Array(image.data.buffer);
+  const n = Math.max(1, Math.round(size * ratio)), back = Math.floor(n / 2);
+  for (const layer of what) {
+    const [r, green, b] = rgb(colourOf(layer, colours)), code = (255 << 24 | b << 16 | green << 8 | r) >>> 0;
+    for (const c of layer.cells) {
+      const x = Math.round((t.x0 + places[2 * c] * t.s) * ratio) - back, y = Math.round((t.y0 + places[2 * c + 1] * t.s) * ratio) - back;
+      const right = Math.min(x + n, w), bottom = Math.min(y + n, h);
+      for (let j = Math.max(y, 0); j < bottom; j++)
+        for (let i = Math.max(x, 0); i < right; i++) pixels[j * w + i] = code;
+    }
+  }
+  g.putImageData(image, 0, 0);
 }
 function draw() {
   scheduled = false;
