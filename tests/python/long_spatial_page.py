@@ -24,9 +24,6 @@ PIXEL = """(() => { const [x, y] = %s, t = transform(), r = window.devicePixelRa
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not chromium.PROGRAM:
-            print("SKIP: no chromium")
-            sys.exit(77)
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="fathom-page-"))
         cls.config = make(cls.dir)
         analyze(cls.config)
@@ -150,4 +147,7 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not chromium.PROGRAM:
+        print("SKIP: chromium is not installed (tools/packages-long.txt)")
+        sys.exit(77)
     unittest.main()

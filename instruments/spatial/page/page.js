@@ -43,7 +43,7 @@ function shown(kind, i) {
   return {v, high, beyond: sorted[cells - 1] > high};
 }
 function format(x) {
-  if (x === null || x === undefined || Number.isNaN(x)) return "–";
+  if (x === null || x === undefined || Number.isNaN(x)) return "\u2013";
   const a = Math.abs(x);
   return a === 0 ? "0" : a >= 1000 ? Math.round(x).toLocaleString("en") : a >= 0.001 ? String(+x.toPrecision(3)) : x.toExponential(1);
 }
