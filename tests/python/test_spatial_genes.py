@@ -222,6 +222,64 @@ class Genes(unittest.TestCase):
         for word in ("genes.csv", "factors.npy", "memory"):
             self.assertIn(word, text)
 
+    def score(self, text, *flags, fails=None):
+        path, out = self.dir / "sets.gmt", self.dir / "scores.csv"
+        path.write_bytes(text)
+        got = self.fathom("spatial", "genes", "-c", self.config, "--gene-sets", path, "--scores",
+                          out, "-o", self.dir / "again.csv", *flags, fails=fails)
+        if fails is not None:
+            return got
+        with open(out, newline="") as f:
+            return got, list(csv.DictReader(f))
+
+    def test_scores_of_gene_sets(self):
+        names = self.got["gene"]
+        sets = {"odd": names[1::2], "few": [names[3], names[8]], "strange": ["X", "Y", "X"],
+                'with, "comma"': names[10:14] + ["X"]}
+        text = "".join(f"{n}\tabout it\t" + "\t".join(g) + "\r\n" for n, g in sets.items())
+        text = text.replace('with, "comma"', '"with, ""comma"""') + "\n"
+        said, rows = self.score(text.encode(), "--top", "9")
+        self.assertIn("1 of them have no gene of the data: strange", said)
+        w = np.load(self.results / "loadings.npy").astype(float)
+        w = np.maximum(w, 1e-10) + 0.1 * w.mean()
+        share = w / w.sum(1, keepdims=True)
+        z = (share - share.mean(0)) / share.std(0)
+        n, top, want_p = len(names), 9, []
+        self.assertEqual(len(rows), 3 * len(sets))
+        for row, (factor, name) in zip(rows, [(k, s) for k in range(3) for s in sets]):
+            known = [names.index(g) for g in sets[name] if g in names]
+            order = list(np.argsort(-share[:, factor], kind="stable")[:top])
+            hits = [d for d in order if d in known]
+            self.assertEqual((int(row["factor"]), row["set"]), (factor + 1, name))
+            self.assertEqual((int(row["known"]), int(row["hits"])), (len(known), len(hits)))
+            self.assertEqual(int(row["genes"]), len(sets[name]))
+            self.assertEqual([g for g in row["hit_genes"].split(";") if g],
+                             [names[d] for d in hits])
+            if not known:
+                self.assertEqual((row["score"], row["p"], row["q"]), ("", "", ""))
+                want_p.append(np.nan)
+                continue
+            self.assertAlmostEqual(float(row["score"]), z[known, factor].mean(), 6)
+            want_p.append(sum(math.comb(len(known), k) * math.comb(n - len(known), top - k)
+                              for k in range(len(hits), min(len(known), top) + 1)
+                              if top - k <= n - len(known)) / math.comb(n, top))
+            self.assertAlmostEqual(float(row["p"]) / want_p[-1], 1, 9)
+        q = benjamini_hochberg(np.array([float(r["p"]) if r["p"] else np.nan for r in rows]))
+        np.testing.assert_allclose([float(r["q"]) if r["q"] else np.nan for r in rows], q)
+
+    def test_mistakes_of_gene_sets(self):
+        for text, words in ((b"", "there is no set of genes"), (b"\n\n", "there is no set of genes"),
+                            (b"a\tb\tc\n\nd\te\n", "sets.gmt:3: a set has no genes"),
+                            (b"a\tb\tc\nalone\n", "sets.gmt:2: a set has no genes"),
+                            (b"\tb\tc\n", "sets.gmt:1: a set has no name"),
+                            (b"a\tb\tc\na\tb\td\n", "sets.gmt:2: a set of that name"),
+                            (b"a\tb\tc\0d\n", "sets.gmt:1"),
+                            (b"a\tb" + b"\tgene" * 300000, "sets.gmt:1")):
+            code, said = self.score(text, fails=True)
+            self.assertIn(words, said)
+        _, said = self.score(b"a\tb\tc\n", "--top", "0", fails=True)
+        self.assertIn("from 1 to", said)
+
     def test_mistakes(self):
         for args, code, words in (
                 (["--normalise", "sqrt"], 2, ["log1p or raw"]),

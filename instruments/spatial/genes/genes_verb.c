@@ -6,28 +6,37 @@
 #include "../answer.h"
 #include "../results/results.h"
 #include "../statistics/order.h"
+#include "gene_sets.h"
 #include "genes.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+enum { TOP = 50 }; /* genes of a factor that sets are compared with */
+
 typedef struct request {
     fth_context *ctx;
     sp_results results;
     sp_gene_moran_options moran;
     char path[FTH_PATH];
+    const char *sets_path; /* NULL: no sets */
+    sp_gene_sets sets;
+    int64_t top;
+    char scores[FTH_PATH];
 } request;
 
 /* ---- the command ---- */
 
-static fth_status read_count(const char *text, const char *flag, int64_t most, int64_t *out,
-                             fth_err *err)
+/* *out stays as it is where the flag was not given. */
+static fth_status read_count(const char *text, const char *flag, int64_t least, int64_t most,
+                             int64_t *out, fth_err *err)
 {
-    const fth_text_field f = {.text = text ? text : "0", .n = text ? strlen(text) : 1};
-    if (fth_text_int(&f, out) && *out >= 0 && *out <= most) return FTH_OK;
-    FTH_FAIL(err, FTH_E_COMMAND, "--%s %.40s: a whole number from 0 to %" PRId64 " is expected",
-             flag, text, most);
+    const fth_text_field f = {.text = text, .n = text ? strlen(text) : 0};
+    if (!text || (fth_text_int(&f, out) && *out >= least && *out <= most)) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND,
+             "--%s %.40s: a whole number from %" PRId64 " to %" PRId64 " is expected", flag, text,
+             least, most);
     return FTH_E_COMMAND;
 }
 
@@ -109,6 +118,24 @@ static void tell(const request *q, const sp_gene_moran *m, const sp_gene_fit *f,
     fth_json_int(w, "spatially_variable", found);
     fth_json_int(w, "passes", m->passes);
     fth_json_real(w, "share", share);
+    if (!q->sets_path) return;
+    fth_json_text(w, "scores", q->scores);
+    fth_json_int(w, "sets", q->sets.n);
+    fth_json_int(w, "unknown_sets", q->sets.unknown);
+}
+
+static void tell_sets(const request *q, fth_answer *a)
+{
+    int64_t named = 0;
+    fprintf(a->notes, "%" PRId64 " sets of genes: %s\n", q->sets.n, q->scores);
+    if (q->sets.unknown == 0) return;
+    fprintf(a->notes, "%" PRId64 " of them have no gene of the data:", q->sets.unknown);
+    for (int64_t i = 0; i < q->sets.n && named < 5; i++)
+        if (q->sets.begin[i + 1] == q->sets.begin[i]) {
+            fprintf(a->notes, " %.60s", fth_texts_get(q->sets.names, i));
+            named++;
+        }
+    fprintf(a->notes, "%s\n", named < q->sets.unknown ? " ..." : "");
 }
 
 static fth_status tell_files(const request *q, fth_answer *a, fth_err *err)
@@ -118,7 +145,12 @@ static fth_status tell_files(const request *q, fth_answer *a, fth_err *err)
     FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_FACTORS, NULL, err));
     FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_LOADINGS, NULL, err));
     if (r->held_out) FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_HELD_OUT, NULL, err));
+    if (q->sets_path)
+        fth_answer_file(a, FTH_FILE_INPUT, q->sets_path, -1, "%" PRId64 " sets", q->sets.n);
     fth_answer_file(a, FTH_FILE_OUTPUT, q->path, -1, "%" PRId64 " genes", r->data.size.genes);
+    if (q->sets_path)
+        fth_answer_file(a, FTH_FILE_OUTPUT, q->scores, -1,
+                        "%" PRId64 " sets in %" PRId64 " factors", q->sets.n, r->n_factors);
     return FTH_OK;
 }
 
@@ -152,7 +184,11 @@ static fth_status work(request *q, fth_answer *a, fth_err *err)
     if (s == FTH_OK && a->plan) tell_memory(q, a);
     if (s == FTH_OK && !a->plan) s = sp_gene_moran_run(&m, q->ctx, &r->data, &q->moran, err);
     if (s == FTH_OK && !a->plan) s = write_table(q, &m, &f, err);
+    if (s == FTH_OK && !a->plan && q->sets_path)
+        s = sp_gene_sets_score(&q->sets, fth_tensor_data(r->W), r->data.gene_names,
+                               r->data.size.genes, r->n_factors, q->top, q->scores, err);
     if (s == FTH_OK && !a->plan) tell(q, &m, &f, a);
+    if (s == FTH_OK && !a->plan && q->sets_path) tell_sets(q, a);
     sp_gene_moran_clear(&m);
     sp_gene_fit_clear(&f);
     return s;
@@ -166,9 +202,19 @@ static fth_status prepare(request *q, const char *(*value)(void *user, const cha
     if (to && snprintf(q->path, sizeof q->path, "%s", to) >= (int)sizeof q->path)
         return FTH_FAIL(err, FTH_E_COMMAND, "-o: the path is too long");
     q->moran.seed = fth_config_int(q->results.config, "seed");
+    q->sets_path = value(user, "gene-sets");
+    to = value(user, "scores");
+    if (!to) FTH_TRY(sp_results_path(&q->results, SP_GENE_SETS_CSV, q->scores, err));
+    if (to && snprintf(q->scores, sizeof q->scores, "%s", to) >= (int)sizeof q->scores)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--scores: the path is too long");
     const fth_path_use use[] = {{FTH_FILE_INPUT, "-c", value(user, "config")},
-                                {FTH_FILE_OUTPUT, "-o", q->path}};
-    return fth_paths_check(use, 2, q->results.mem, err);
+                                {FTH_FILE_OUTPUT, "-o", q->path},
+                                {FTH_FILE_INPUT, "--gene-sets", q->sets_path},
+                                {FTH_FILE_OUTPUT, "--scores", q->sets_path ? q->scores : NULL}};
+    FTH_TRY(fth_paths_check(use, 4, q->results.mem, err));
+    if (!q->sets_path) return FTH_OK;
+    return sp_gene_sets_read(&q->sets, q->results.mem, q->sets_path, q->results.data.gene_names,
+                             err);
 }
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
@@ -176,15 +222,17 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       fth_err *err)
 {
     (void)n_args, (void)arg;
-    request q = {.ctx = ctx};
+    request q = {.ctx = ctx, .top = TOP};
     fth_answer a;
     FTH_TRY(read_normalise(value(user, "normalise"), &q.moran.normalise, err));
-    FTH_TRY(read_count(value(user, "permutations"), "permutations", 1000000, &q.moran.permutations,
-                       err));
+    FTH_TRY(read_count(value(user, "permutations"), "permutations", 0, 1000000,
+                       &q.moran.permutations, err));
+    FTH_TRY(read_count(value(user, "top"), "top", 1, 1000000, &q.top, err));
     FTH_TRY(sp_results_open(&q.results, ctx, "genes", value(user, "config"), out, err));
     fth_status s = prepare(&q, value, user, err);
     if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK) s = fth_answer_end(&a, work(&q, &a, err), err);
+    sp_gene_sets_free(&q.sets);
     const fth_status end = sp_results_close(&q.results, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? end : s;
 }
@@ -202,20 +250,34 @@ static const fth_flag flags[] = {
     {.name = "permutations",
      .value = FTH_FLAG_COUNT,
      .doc = "shuffle the cells so many times for p_permutation; the default is 0"},
+    {.name = "gene-sets",
+     .value = FTH_FLAG_FILE,
+     .doc = "GMT file: score its sets of genes in each factor"},
+    {.name = "top",
+     .value = FTH_FLAG_COUNT,
+     .doc = "genes of each factor that sets are compared with; the default is 50"},
+    {.name = "scores",
+     .value = FTH_FLAG_FILE,
+     .doc = "the scores of sets; the default is gene_set_scores.csv in the folder of the model"},
     {0}};
 
 const fth_verb sp_verb_genes = {
     .name = "genes",
     .args = "",
     .brief = "find spatially variable genes, and how much of each the model explains",
-    .doc = "Writes genes.csv: for each gene its mean count, the fraction of cells that have it, "
-           "Moran's I on the graph of six nearest neighbours with z, p (one-sided, under "
-           "normality) and q (Benjamini and Hochberg), the Poisson deviance of the model and of a "
-           "constant rate, the share of the latter that the model explains, and the factor that "
-           "gives most of its expected counts. Cells that were held out from training do not "
-           "count.\n\n"
-           "The counts stay sparse: as many genes as --memory has room for are processed at a "
-           "time. The table is the same for every budget and number of threads.",
+    .doc =
+        "Writes genes.csv: for each gene its mean count, the fraction of cells that have it, "
+        "Moran's I on the graph of six nearest neighbours with z, p (one-sided, under "
+        "normality) and q (Benjamini and Hochberg), the Poisson deviance of the model and of a "
+        "constant rate, the share of the latter that the model explains, and the factor that "
+        "gives most of its expected counts. Cells that were held out from training do not "
+        "count.\n\n"
+        "With --gene-sets it also writes gene_set_scores.csv, a line for each factor and set: the "
+        "genes of the set that the data have, their mean standardised share (which part of a "
+        "gene's loadings the factor has), how many are among the top genes of the factor, the "
+        "chance of as many (hypergeometric) and q.\n\n"
+        "The counts stay sparse: as many genes as --memory has room for are processed at a "
+        "time. The table is the same for every budget and number of threads.",
     .flag = flags,
     .heeds = "plan json quiet",
     .run = run};
