@@ -936,6 +936,20 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --permutations)
+        return
+        ;;
+    --gene-sets)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --top)
+        return
+        ;;
+    --scores)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --model | -m)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -1290,6 +1304,8 @@ _fathom() {
     'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial genes'*) words="--config --output --normalise --permutations --gene-sets --top --scores --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial page'*) words="--config --output --genes --top --cells --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial project'*) words="--model --data --output --least-squares --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -1311,7 +1327,7 @@ _fathom() {
     'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert selftest" ;;
     'ptycho '*) words="data solve train infer evaluate figures plan generate info check convert simulate compare view study op" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
-    'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
+    'spatial '*) words="preprocess train analyze figures plan generate info toy export genes page project multianalyze sweep recovery" ;;
     'splat '*) words="data train eval figures plan generate info convert render toy densify bench-densify" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
