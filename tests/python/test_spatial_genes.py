@@ -152,6 +152,22 @@ class Genes(unittest.TestCase):
         self.close("fraction", (y > 0).mean(0))
         self.assertTrue(np.isnan(self.got["p_permutation"]).all())
 
+    def test_entries_of_one_place_add_and_cells_may_be_empty(self):
+        other, config = self.dir / "odd", self.dir / "odd.yaml"
+        shutil.copytree(self.dir / "out", other)
+        config.write_text(CONFIG.format(dir=self.dir).replace("/out", "/odd"))
+        y = self.y.copy()
+        y[:, 7] = np.random.default_rng(2).integers(0, 9000, len(y)) / 8  # every depth is another
+        y[40:50] = 0
+        self.write_counts(other / "preprocessed" / "Y.npz", y)
+        self.fathom("spatial", "genes", "-c", config)
+        got, y = table(other / "svgp" / "genes.csv"), y[self.seen]
+        i, _, _ = moran(log1p_of_depth(y), neighbours(self.xy[self.seen]))
+        i[(y == 0).all(0)] = np.nan
+        self.close("moran_i", i, rtol=1e-9, atol=1e-10, got=got)
+        self.close("mean", y.mean(0), got=got)
+        self.close("fraction", (y > 0).mean(0), got=got)
+
     def test_raw_counts(self):
         path = self.dir / "raw.csv"
         self.fathom("spatial", "genes", "-c", self.config, "--normalise", "raw", "-o", path)

@@ -74,7 +74,7 @@ static fth_status run_pass(pass *p, fth_answer *answer, fth_err *err)
     if (!err) err = &own; /* fth_plan_make reports failures through it */
     for (int i = 0; i < OUTPUTS; i++) sink[i] = fth_tensor_sink(p->sum[i]);
     FTH_TRY(fth_graph_check(p->g, err));
-    fth_plan *plan = fth_plan_make(p->g, p->out, OUTPUTS, &(fth_limits){.sinks = sink}, err);
+    fth_plan *plan = sp_plan_small(p->g, p->out, OUTPUTS, &(fth_limits){.sinks = sink}, err);
     const fth_status s = !plan    ? err->status
                          : answer ? fth_answer_plan(answer, "deviance", plan, err)
                                   : fth_run(plan, sink, NULL, NULL, err);

@@ -98,16 +98,16 @@ fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err)
 }
 
 /* Small chunks keep entries and their factors in cache. */
-static fth_plan *plan_small(const sp_pass *p, const fth_val *out, fth_limits *l, fth_err *err)
+fth_plan *sp_plan_small(fth_graph *g, const fth_val *out, int n, fth_limits *l, fth_err *err)
 {
     enum { ENOUGH = 128 << 20 };
-    fth_plan *plan = fth_plan_make(p->g, out, p->n_sinks, l, err);
+    fth_plan *plan = fth_plan_make(g, out, n, l, err);
     fth_plan_info info;
     if (!plan || l->memory_bytes > 0) return plan;
     fth_plan_get_info(plan, &info);
     if (info.peak_bytes <= ENOUGH) return plan;
     l->memory_bytes = info.foreign_bytes + ENOUGH;
-    fth_plan *small = fth_plan_make(p->g, out, p->n_sinks, l, NULL);
+    fth_plan *small = fth_plan_make(g, out, n, l, NULL);
     fth_plan_destroy(small ? plan : NULL);
     return small ? small : plan;
 }
@@ -116,7 +116,7 @@ static fth_status make_plan(sp_pass *p, const fth_val *out, const fth_limits *li
 {
     fth_limits l = limits ? *limits : (fth_limits){0};
     l.sinks = p->sink;
-    p->plan = plan_small(p, out, &l, err);
+    p->plan = sp_plan_small(p->g, out, p->n_sinks, &l, err);
     if (p->plan) return FTH_OK;
     const fth_status s = err && err->status != FTH_OK ? err->status : fth_graph_check(p->g, NULL);
     sp_pass_clear(p);

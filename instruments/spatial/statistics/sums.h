@@ -52,6 +52,8 @@ typedef struct sp_pass {
     fth_run_report report; /* of the last run */
 } sp_pass;
 void sp_pass_clear(sp_pass *p); /* an empty one is allowed */
+/* The plan of such a pass, of a graph's own; NULL: `err` says why. */
+fth_plan *sp_plan_small(fth_graph *g, const fth_val *out, int n, fth_limits *l, fth_err *err);
 /* Runs it and counts it; `call` may be NULL. */
 fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err);
 
