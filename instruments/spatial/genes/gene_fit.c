@@ -1,4 +1,4 @@
-/* gene_fit.c - deviance of every gene, of the model and of a constant rate (model 14.10).
+/* gene_fit.c - deviance of every gene, of the model and of a constant rate (model 14.11).
  *
  * One pass over the stored counts, as a graph in chunks of cells: sums of y, y ln y and y ln(y/mu)
  * of each gene. The sum of all rates of a gene factorises into sums over cells. Cells that were

@@ -1,4 +1,4 @@
-/* gene_moran.c - Moran's I of every gene on the graph of moran.c (model 14.10).
+/* gene_moran.c - Moran's I of every gene on the graph of moran.c (model 14.11).
  *
  * With weights that sum to 1 in every row the statistic needs, of a gene's numbers x, only sums
  * over cells that have counts of it: (sum_i x_i sum_j x_j - mean sum_j arrows_j x_j) / k over sum

@@ -1,4 +1,4 @@
-/* gene_sets.c - scores of sets of genes in each factor (model 14.11).
+/* gene_sets.c - scores of sets of genes in each factor (model 14.12).
  *
  * A gene belongs to a factor by its share: which part of its loadings the factor has, as in
  * enrichment.h. The score of a set is the mean of its genes' standardised shares; p is the chance

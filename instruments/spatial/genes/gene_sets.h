@@ -1,4 +1,4 @@
-/* gene_sets.h - sets of genes of a GMT file, and their scores in each factor (model 14.11).
+/* gene_sets.h - sets of genes of a GMT file, and their scores in each factor (model 14.12).
  *
  * A line of a GMT file is a set: its name, a description, and the names of its genes, parted by
  * tabs.

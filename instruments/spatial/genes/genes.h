@@ -1,5 +1,5 @@
 /* genes.h - numbers of every gene: spatial variation, and how much of it the model explains
- * (model 14.10), and scores of sets of genes (model 14.11). */
+ * (model 14.11), and scores of sets of genes (model 14.12). */
 #ifndef SPATIAL_GENES_H
 #define SPATIAL_GENES_H
 
