@@ -10,6 +10,9 @@
  *   geneb  Db  genes of the batch       group            G  cell types
  *   factor L   latent factors           draw             E  Monte Carlo draws
  *   entry      stored counts            dim              2  coordinates
+ *
+ * A hybrid has T factors more, without positions: `factor` are all L + T, `sfactor` the L spatial
+ * ones, which come first, and `tfactor` the T others.
  */
 #ifndef SPATIAL_H
 #define SPATIAL_H
@@ -84,6 +87,15 @@ typedef struct sp_settings {
     bool trainable_W; /* W is moved by the optimiser: every loadings_mode but multiplicative */
     int64_t restart;  /* index of the restart: other random numbers, the same held-out cells */
 } sp_settings;
+/* All factors: L of the model's own prior, and the T of a hybrid without positions (model 3.3). */
+static inline int64_t sp_factors(const sp_settings *s)
+{
+    return s->n_components + s->nonspatial_components;
+}
+static inline bool sp_is_hybrid(const sp_settings *s)
+{
+    return s->nonspatial_components > 0;
+}
 /* The seed of the random numbers of training (model 1.3a). */
 static inline int64_t sp_draw_seed(const sp_settings *s)
 {
@@ -120,6 +132,7 @@ int64_t sp_spectral_rank(double lengthscale, double extent, int64_t cells);
 /* Weights of the objective: loss = b KL - a ELL (model 3.2). */
 double sp_weight_ell(const sp_settings *s);
 double sp_weight_kl(const sp_settings *s);
+double sp_weight_kl_cells(const sp_settings *s); /* of factors without positions: pnmf, hybrids */
 
 /* One setting as text, and back: for checkpoints, training.json and messages. */
 typedef enum sp_family { SP_FAMILY_MODEL, SP_FAMILY_TRAIN } sp_family;
@@ -128,6 +141,8 @@ const char *sp_setting_name(int i);
 const char *sp_setting_key(int i);
 sp_family sp_setting_family(int i);
 bool sp_setting_is_text(int i); /* a word: in quotes in JSON */
+/* Newer than the format of model files: not written where it is 0, and 0 where a file lacks it. */
+bool sp_setting_is_newer(int i);
 const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes);
 /* false: not a value of that setting. */
 bool sp_setting_set(sp_settings *s, int i, const char *text);
@@ -195,6 +210,8 @@ enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_ENRICHMENT "gene_enrichment.json"
 #define SP_GENES_CSV "genes.csv" /* of the verb genes */
 #define SP_METRICS "metrics.json"
+#define SP_IMPORTANCE "gene_importance.csv" /* of hybrids, as the next */
+#define SP_SHARES "gene_shares.npy"
 #define SP_PCA "pca_gene_order.npy"
 #define SP_PCA_GROUP "pca_gene_order_by_celltype.npy"
 #define SP_GROUPWISE "groupwise_factors"

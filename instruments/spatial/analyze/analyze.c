@@ -101,6 +101,7 @@ static fth_status find_order(sp_analysis *a, fth_err *err)
 {
     FTH_TRY(sp_moran_run(&a->moran, a->ctx, fth_tensor_data(a->xy), fth_tensor_data(a->F), a->cells,
                          a->factors, err));
+    if (sp_is_hybrid(&a->model.set)) sp_moran_split(&a->moran, a->model.set.n_components);
     memcpy(fth_tensor_data(a->order), a->moran.order, (size_t)a->factors * sizeof(int64_t));
     return FTH_OK;
 }
@@ -110,6 +111,7 @@ static fth_status write_arrays(sp_analysis *a, fth_err *err)
     fth_stage_point(a->call, "before_outputs");
     FTH_TRY(sp_analysis_write_arrays(a, err));
     FTH_TRY(sp_analysis_lu(a, err));
+    FTH_TRY(sp_analysis_write_importance(a, err));
     return sp_analysis_write_genes(a, err);
 }
 

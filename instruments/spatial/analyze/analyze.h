@@ -113,6 +113,8 @@ fth_status sp_analysis_group_loadings(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_write_genes(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_write_metrics(sp_analysis *a, fth_err *err);
+/* importance.c: what spatial factors explain of each gene; removes the files of other models. */
+fth_status sp_analysis_write_importance(sp_analysis *a, fth_err *err);
 
 /* The plan of the stage for data of these sizes. */
 fth_status sp_analyze_plan_for(const fth_stage_call *call, const sp_sizes *sizes,

@@ -144,7 +144,7 @@ static fth_status open_files(sp_analysis *a, fth_err *err)
     a->rows = a->cells = a->data.rows;
     a->genes = a->data.size.genes;
     a->groups = a->data.size.groups;
-    a->factors = a->model.set.n_components;
+    a->factors = sp_factors(&a->model.set);
     a->other = a->model.data_hash != a->data.hash;
     a->row_ptr = fth_csr_row_ptr(a->data.counts);
     if (a->other && a->model.set.spatial)
@@ -187,7 +187,7 @@ static fth_status open_sizes(sp_analysis *a, const sp_sizes *sizes, fth_err *err
     a->rows = sizes->cells;
     a->genes = set.genes;
     a->groups = sizes->groups;
-    a->factors = set.n_components;
+    a->factors = sp_factors(&set);
     a->cells = (int64_t)nearbyint((1 - set.holdout_fraction) * (double)a->rows);
     a->held = a->rows - a->cells;
     set.cells = a->cells;

@@ -54,10 +54,11 @@ static fth_status plan_in_batches(sp_pass *p, const fth_val *out, int64_t cells,
 
 /* ---- factors ---- */
 
-static sp_query query_of(sp_net *net, fth_tensor *xy, fth_tensor *group, fth_tensor *nbr)
+static sp_query query_of(const sp_analysis *a, sp_net *net, fth_tensor *xy, fth_tensor *group,
+                         fth_tensor *nbr)
 {
     const sp_settings *set = &net->model->set;
-    sp_query q = {0};
+    sp_query q = {.trained = xy == a->xy && !a->other};
     if (set->spatial) q.xy = fth_input(net->g, "xy", FTH_F32, "cell dim", fth_tensor_source(xy));
     if (set->groups)
         q.group = fth_input(net->g, "group of cell", FTH_I32, "cell", fth_tensor_source(group));
@@ -73,7 +74,7 @@ static fth_status plan_factors(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth_t
     const int64_t cells = fth_tensor_size(F, 0);
     FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, cells, err));
     *p = (sp_pass){.g = net.g, .n_sinks = 2, .sink = {fth_tensor_sink(F), fth_tensor_sink(S)}};
-    const sp_query q = query_of(&net, xy, group, nbr);
+    const sp_query q = query_of(a, &net, xy, group, nbr);
     fth_val f, s;
     FTH_TRY(sp_predict(&net, &q, &f, &s, err));
     if (!a->model.set.spatial) s = fth_max(s, fth_const(net.g, net.real, 1e-8));
@@ -92,6 +93,17 @@ static fth_val permuted(const sp_analysis *a, fth_val v)
                       fth_input(g, "order", FTH_I64, "place", fth_tensor_source(a->order)));
 }
 
+/* The same of what only the spatial factors of a hybrid have: they come first. */
+static fth_val permuted_spatial(const sp_analysis *a, fth_val v)
+{
+    fth_graph *g = v.graph;
+    if (!sp_is_hybrid(&a->model.set)) return permuted(a, v);
+    fth_axis_like(g, "places", "factor");
+    fth_axis_like(g, "place", "sfactor");
+    const fth_val all = fth_input(g, "order", FTH_I64, "places", fth_tensor_source(a->order));
+    return fth_gather(v, "sfactor", fth_slice(all, "places", 0, "place"));
+}
+
 static fth_status plan_groupwise(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth_tensor *group,
                                  fth_tensor *nbr, fth_err *err)
 {
@@ -99,7 +111,7 @@ static fth_status plan_groupwise(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth
     const int64_t cells = fth_tensor_size(xy, 0);
     FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, cells, err));
     *p = (sp_pass){.g = net.g, .n_sinks = 1};
-    const sp_query q = query_of(&net, xy, group, nbr);
+    const sp_query q = query_of(a, &net, xy, group, nbr);
     fth_val f;
     FTH_TRY(sp_predict_groups(&net, &q, &f, err));
     const fth_val out = fth_layout(permuted(a, fth_cast(fth_exp(f), FTH_F32)), "group cell place");
@@ -116,7 +128,10 @@ static fth_val lu_of(sp_net *net)
     fth_val lu = sp_svgp_lu(net, NULL);
     if (set->diagonal_only) {
         const fth_val on = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce2"), net->real);
-        lu = fth_mul(fth_layout(fth_expand(lu, "induce2"), "factor induce induce2"), on);
+        lu = fth_mul(fth_layout(fth_expand(lu, "induce2"), sp_is_hybrid(set)
+                                                               ? "sfactor induce induce2"
+                                                               : "factor induce induce2"),
+                     on);
     }
     if (set->parametrization != SP_WHITENED) return lu;
     fth_axis_like(g, "induce3", "induce");
@@ -133,7 +148,7 @@ static fth_status plan_lu(sp_analysis *a, fth_err *err)
     FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, a->cells, err));
     a->lu = (sp_pass){.g = net.g, .n_sinks = 1};
     const fth_val v = local ? net.param[SP_P_LAM] : lu_of(&net);
-    const fth_val out = fth_layout(fth_cast(permuted(a, v), FTH_F32),
+    const fth_val out = fth_layout(fth_cast(permuted_spatial(a, v), FTH_F32),
                                    local ? "place induce rank" : "place induce induce2");
     a->lu.plan = make_plan(&a->lu, &out, 0, err);
     if (a->lu.plan) return FTH_OK;
@@ -269,7 +284,7 @@ fth_status sp_analysis_lu(sp_analysis *a, fth_err *err)
     char path[FTH_PATH];
     const sp_settings *set = &a->model.set;
     const int64_t M = fth_tensor_size(a->model.Z, 0);
-    const int64_t size[3] = {a->factors, M, set->local ? set->R : M};
+    const int64_t size[3] = {set->n_components, M, set->local ? set->R : M};
     FTH_TRY(fth_path_join(path, a->call->model_dir, SP_LU, err));
     FTH_TRY(fth_npy_create(&a->lu.sink[0], a->mem, path, FTH_F32, 3, size, err));
     const fth_status s = sp_analysis_run_pass(a, &a->lu, err);

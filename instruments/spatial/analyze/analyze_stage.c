@@ -14,16 +14,24 @@ const fth_flag sp_analyze_flags[] = {
 
 fth_status sp_analyze_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
+    enum { FIRST_OF_HYBRIDS = 7 };
     static const struct {
         const char *name, *title;
         bool spatial;
-    } file[] = {{SP_FACTORS, "factors", false},   {SP_SCALES, "deviations of factors", false},
-                {SP_LOADINGS, "loadings", false}, {SP_MORAN, "Moran's I", false},
-                {SP_METRICS, "metrics", false},   {SP_Z, "inducing points", true},
-                {SP_LU, "posterior factor", true}};
+    } file[] = {{SP_FACTORS, "factors", false},
+                {SP_SCALES, "deviations of factors", false},
+                {SP_LOADINGS, "loadings", false},
+                {SP_MORAN, "Moran's I", false},
+                {SP_METRICS, "metrics", false},
+                {SP_Z, "inducing points", true},
+                {SP_LU, "posterior factor", true},
+                {SP_IMPORTANCE, "what spatial factors explain of each gene", true},
+                {SP_SHARES, "shares of the factors in each gene", true}};
+    const bool hybrid = fth_config_int(call->config, "model.nonspatial_components") > 0;
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         char path[FTH_PATH];
         if (file[i].spatial && !fth_config_bool(call->config, "model.spatial")) continue;
+        if (i >= FIRST_OF_HYBRIDS && !hybrid) continue;
         FTH_TRY(fth_path_join(path, call->model_dir, file[i].name, err));
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, file[i].title, err));
     }
@@ -38,7 +46,9 @@ fth_status sp_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     FTH_TRY(sp_analyze_plan_for(call, &sizes, out, show, err));
     if (!fth_config_bool(call->config, "analyze.export")) return FTH_OK;
     const uint64_t after = /* everything else is released before */
-        sp_export_bytes(&sizes, fth_config_int(call->config, "model.n_components"),
+        sp_export_bytes(&sizes,
+                        fth_config_int(call->config, "model.n_components") +
+                            fth_config_int(call->config, "model.nonspatial_components"),
                         fth_context_threads(call->context));
     if (after > out->host_bytes) out->host_bytes = after;
     return FTH_OK;

@@ -140,6 +140,15 @@ static void put_own(fth_json_writer *w, const sp_analysis *a)
     fth_json_close(w);
 }
 
+/* Spatial factors come first. */
+static void put_hybrid(fth_json_writer *w, const sp_analysis *a)
+{
+    const sp_settings *s = &a->model.set;
+    if (!sp_is_hybrid(s)) return;
+    fth_json_int(w, "n_spatial_factors", s->n_components);
+    fth_json_int(w, "n_nonspatial_factors", s->nonspatial_components);
+}
+
 static bool wants_nsf(const sp_analysis *a)
 {
     const char *asked = fth_stage_flag_value(a->call, "deviance");
@@ -162,6 +171,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     put_moran(&w, &a->moran);
     put_stability(&w, a);
     fth_json_int(&w, "n_factors", a->factors);
+    put_hybrid(&w, a);
     fth_json_int(&w, "n_spots", a->rows);
     if (sp_analysis_has_groups(a)) put_groups(&w, a);
     if (a->held > 0) put_holdout(&w, a);
@@ -176,10 +186,12 @@ static fth_status write_csv(const sp_analysis *a, fth_err *err)
     FTH_TRY(fth_path_join(path, a->call->model_dir, SP_MORAN, err));
     fth_lines t;
     fth_lines_begin(&t, a->mem);
-    fth_lines_add(&t, "factor_idx,moran_i\n");
+    const bool hybrid = sp_is_hybrid(&a->model.set);
+    fth_lines_add(&t, "factor_idx,moran_i%s\n", hybrid ? ",spatial" : "");
     for (int64_t l = 0; l < a->factors; l++) {
         fth_lines_add(&t, "%lld,", (long long)l);
         fth_lines_real(&t, a->moran.I[a->moran.order[l]]);
+        if (hybrid) fth_lines_add(&t, ",%s", l < a->model.set.n_components ? "true" : "false");
         fth_lines_add(&t, "\n");
     }
     return fth_lines_save(&t, path, err);

@@ -89,7 +89,7 @@ fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_ask
                               fth_tensor *order, const fth_sink sink[2], fth_err *err)
 {
     sp_net net;
-    sp_query q = {0};
+    sp_query q = {.trained = at->trained};
     FTH_TRY(sp_net_create(&net, ctx, m, false, fth_tensor_size(at->xy, 0), err));
     if (m->set.spatial)
         q.xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(at->xy));
@@ -126,7 +126,7 @@ static fth_status project(sp_project *p, bool least_squares, fth_err *err)
 static fth_status write_to(sp_project *p, const char *dir, bool least_squares, fth_err *err)
 {
     char path[FTH_PATH];
-    const int64_t size[2] = {p->data->size.cells, p->model->set.n_components};
+    const int64_t size[2] = {p->data->size.cells, sp_factors(&p->model->set)};
     FTH_TRY(fth_folder_make(p->model->mem, dir, err));
     FTH_TRY(fth_path_join(path, dir, SP_FACTORS, err));
     fth_status s = fth_npy_create(&p->factors, p->model->mem, path, FTH_F32, 2, size, err);
@@ -174,7 +174,7 @@ static fth_status check_genes(const sp_model *m, const sp_data *d, fth_err *err)
 static fth_status tell_files(fth_answer *a, const sp_project *p, const char *model, const char *to,
                              bool least_squares, fth_err *err)
 {
-    const int64_t size[2] = {p->data->size.cells, p->model->set.n_components};
+    const int64_t size[2] = {p->data->size.cells, sp_factors(&p->model->set)};
     const fth_file_kind out = FTH_FILE_OUTPUT;
     fth_answer_file(a, FTH_FILE_INPUT, model, -1, "%s", sp_kinds[p->model->set.kind].name);
     FTH_TRY(sp_answer_data(a, p->data, err));
@@ -185,7 +185,7 @@ static fth_status tell_files(fth_answer *a, const sp_project *p, const char *mod
 /* Plans do not need the real order of the factors. */
 static fth_status no_order(fth_tensor **out, const sp_model *m, fth_err *err)
 {
-    const int64_t n = m->set.n_components;
+    const int64_t n = sp_factors(&m->set);
     FTH_TRY(fth_tensor_create(out, m->mem, "order", FTH_I64, 1, &n, err));
     for (int64_t i = 0; i < n; i++) ((int64_t *)fth_tensor_data(*out))[i] = i;
     return FTH_OK;
@@ -210,11 +210,18 @@ static fth_status answer(fth_answer *a, sp_project *p, const char *model, const 
         fth_json_text(w, "folder", to);
         fth_json_text(w, "model", sp_kinds[p->model->set.kind].name);
         fth_json_int(w, "cells", p->data->size.cells);
-        fth_json_int(w, "factors", p->model->set.n_components);
+        fth_json_int(w, "factors", sp_factors(&p->model->set));
+        if (sp_is_hybrid(&p->model->set))
+            fth_json_int(w, "nonspatial_factors", p->model->set.nonspatial_components);
     }
     if (!a->plan)
         fprintf(a->notes, "%" PRId64 " cells, %" PRId64 " factors: %s\n", p->data->size.cells,
-                p->model->set.n_components, to);
+                sp_factors(&p->model->set), to);
+    if (sp_is_hybrid(&p->model->set))
+        fprintf(a->notes,
+                "note: positions say nothing of the last %" PRId64 " factors: at new cells they "
+                "have their prior, exp(f) = 1 and s = 1\n",
+                p->model->set.nonspatial_components);
     return FTH_OK;
 }
 
@@ -273,7 +280,9 @@ const fth_verb sp_verb_project = {
     .args = "",
     .brief = "factors of new cells by a trained model",
     .doc = "Models with positions predict at those of the new cells, and of their groups, by name. "
-           "pnmf is fitted to the counts of the new cells with its loadings fixed. Positions "
+           "pnmf is fitted to the counts of the new cells with its loadings fixed. Factors of a "
+           "hybrid "
+           "without positions have their prior at new cells: exp(f) = 1, s = 1. Positions "
            "are brought to the scale of the training cells first: a part of the same tissue, "
            "preprocessed by itself, keeps its place.\n\n"
            "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell, "

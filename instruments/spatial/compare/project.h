@@ -24,6 +24,7 @@ fth_status sp_project_order(fth_tensor **out, fth_context *ctx, sp_model *m, con
  */
 typedef struct sp_places_asked {
     fth_tensor *xy, *group, *nbr;
+    bool trained;       /* they are the training cells, in their order */
     fth_answer *answer; /* as of the project */
 } sp_places_asked;
 /* exp(f) and, where there is a second sink, s; in the order given (NULL: that of the model). */

@@ -44,7 +44,7 @@ static fth_status from_analysis(const sp_model *m, const char *model, int64_t *o
     const fth_json_value *v = fth_json_root(doc);
     if (fth_json_get_hash(fth_json_get(v, "fathom"), "model", 0) == m->identity)
         *found = take_list(fth_json_get(fth_json_get(v, "moran_i"), "sorted_indices"), order,
-                           m->set.n_components);
+                           sp_factors(&m->set));
     fth_json_destroy(doc);
     return FTH_OK;
 }
@@ -52,16 +52,18 @@ static fth_status from_analysis(const sp_model *m, const char *model, int64_t *o
 static fth_status work_out(fth_context *ctx, sp_model *m, const sp_data *data, int64_t *order,
                            fth_err *err)
 {
-    const int64_t L = m->set.n_components, size[2] = {data->size.cells, L};
+    const int64_t L = sp_factors(&m->set), size[2] = {data->size.cells, L};
     fth_tensor *F = NULL;
     sp_moran moran = {0};
     FTH_TRY(fth_tensor_create(&F, m->mem, "factors", FTH_F32, 2, size, err));
-    const sp_places_asked at = {.xy = data->xy, .group = data->group, .nbr = m->nbr_inf};
+    const sp_places_asked at = {
+        .xy = data->xy, .group = data->group, .nbr = m->nbr_inf, .trained = true};
     const fth_sink sink[2] = {fth_tensor_sink(F)};
     fth_status s = sp_project_predict(ctx, m, &at, NULL, sink, err);
     if (s == FTH_OK)
         s = sp_moran_run(&moran, ctx, fth_tensor_data(data->xy), fth_tensor_data(F), size[0], L,
                          err);
+    if (s == FTH_OK && sp_is_hybrid(&m->set)) sp_moran_split(&moran, m->set.n_components);
     if (s == FTH_OK) memcpy(order, moran.order, (size_t)L * sizeof *order);
     sp_moran_clear(&moran);
     fth_tensor_release(F);
@@ -90,7 +92,7 @@ static fth_status from_training(fth_context *ctx, sp_model *m, const char *model
 fth_status sp_project_order(fth_tensor **out, fth_context *ctx, sp_model *m, const char *model,
                             fth_err *err)
 {
-    const int64_t L = m->set.n_components;
+    const int64_t L = sp_factors(&m->set);
     bool found = false;
     FTH_TRY(fth_tensor_create(out, m->mem, "order", FTH_I64, 1, &L, err));
     int64_t *order = fth_tensor_data(*out);

@@ -4,6 +4,8 @@
  *
  *   obsm/fathom_MODEL_factors, _scales  a row for each cell of the file; NaN: it was dropped
  *   varm/fathom_MODEL_loadings          a row for each gene; raw/varm where raw has the genes
+ *   varm/fathom_MODEL_shares, and       of hybrids: shares of the factors in each gene, and those
+ *   var/fathom_MODEL_importance         of its spatial ones together
  *   obs/fathom_kept                     which cells were kept
  *   obs/fathom_MODEL_held_out           which of them training did not see, where there are such
  *   uns/fathom/MODEL                    settings, moran, metrics
@@ -14,6 +16,7 @@
  */
 #include "export.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +31,8 @@ typedef struct job {
     fth_h5_writer *w;
     char column[SP_KIND_COUNT + 2][COLUMN]; /* of obs that are new */
     int n_columns;
+    char var_column[SP_KIND_COUNT + 2][COLUMN]; /* of var */
+    int n_var_columns;
 } job;
 
 static fth_status exists_in(const char *dir, const char *name, char path[FTH_PATH], bool *there,
@@ -88,6 +93,85 @@ static fth_status put_genes(job *j, const char *model, const char *dir, fth_err 
     FTH_TRY(place_of(j, "/raw/varm", model, "loadings", place, err));
     return sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.raw_gene, j->places.raw_genes,
                             err);
+}
+
+/* Sums of the first `spatial` columns of shares.npy, a number for each gene of the file. */
+static fth_status sum_shares(const job *j, const fth_source *file, int64_t spatial, float *to,
+                             float *room, fth_err *err)
+{
+    for (int64_t g = 0; g < j->places.genes; g++) {
+        const int64_t from = j->places.gene ? j->places.gene[g] : g;
+        double sum = from < 0 ? (double)NAN : 0;
+        if (from >= file->size[0])
+            return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                            SP_SHARES ": it has %lld rows; %lld were expected",
+                            (long long)file->size[0], (long long)from + 1);
+        if (from >= 0)
+            FTH_TRY(file->read(file->self, (int64_t[]){from, 0}, (int64_t[]){1, file->size[1]},
+                               room, err));
+        for (int64_t l = 0; from >= 0 && l < spatial; l++) sum += (double)room[l];
+        to[g] = (float)sum;
+    }
+    return FTH_OK;
+}
+
+static fth_status put_sums(job *j, const char *place, const fth_source *file, int64_t spatial,
+                           fth_err *err)
+{
+    void *block = NULL;
+    const int64_t n = j->places.genes;
+    if (file->n_axes != 2 || file->dtype != FTH_F32 || spatial > file->size[1])
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        SP_SHARES ": f32 [gene, factor] was expected, with "
+                                  "at least %lld factors",
+                        (long long)spatial);
+    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)(n + file->size[1] + 1) * sizeof(float),
+                         "importance", &block, err));
+    float *to = block;
+    fth_status s = sum_shares(j, file, spatial, to, to + n, err);
+    if (s == FTH_OK) s = sp_h5ad_put_array(j->w, place, FTH_F32, 1, &n, to, err);
+    (void)fth_mem_release(j->mem, block, NULL);
+    return s;
+}
+
+/* How many factors are spatial, as analyze recorded it; -1: it is not a hybrid. */
+static fth_status count_spatial(const job *j, const char *dir, int64_t *out, fth_err *err)
+{
+    char path[FTH_PATH];
+    bool there = false;
+    fth_json *doc = NULL;
+    *out = -1;
+    FTH_TRY(exists_in(dir, SP_METRICS, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(fth_json_load(&doc, j->mem, path, err));
+    *out = fth_json_get_int(fth_json_root(doc), "n_spatial_factors", -1);
+    fth_json_destroy(doc);
+    return FTH_OK;
+}
+
+static fth_status put_importance(job *j, const char *model, const char *dir, fth_err *err)
+{
+    char path[FTH_PATH], place[FTH_PATH], name[COLUMN];
+    bool there = false;
+    int64_t spatial = -1;
+    fth_source file;
+    FTH_TRY(exists_in(dir, SP_SHARES, path, &there, err));
+    if (there) FTH_TRY(count_spatial(j, dir, &spatial, err));
+    if (spatial < 0) return FTH_OK;
+    FTH_TRY(place_of(j, "/varm", model, "shares", place, err));
+    FTH_TRY(sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.gene, j->places.genes, err));
+    snprintf(name, sizeof name, "fathom_%.64s_importance", model);
+    if (is_records(j, "/var"))
+        snprintf(place, sizeof place, "/uns/fathom/%.200s/importance", model);
+    else
+        snprintf(place, sizeof place, "/var/%s", name);
+    FTH_TRY(fth_h5_remove(j->w, place, err));
+    FTH_TRY(fth_npy_open(&file, j->mem, path, err));
+    fth_status s = put_sums(j, place, &file, spatial, err);
+    fth_source_close(&file);
+    if (s == FTH_OK && !is_records(j, "/var"))
+        snprintf(j->var_column[j->n_var_columns++], sizeof j->var_column[0], "%s", name);
+    return s;
 }
 
 /* ---- what the model is ---- */
@@ -182,6 +266,7 @@ static fth_status put_model(job *j, const char *model, fth_err *err)
     FTH_TRY(put_cells(j, model, dir, SP_FACTORS, "factors", err));
     FTH_TRY(put_cells(j, model, dir, SP_SCALES, "scales", err));
     FTH_TRY(put_genes(j, model, dir, err));
+    FTH_TRY(put_importance(j, model, dir, err));
     FTH_TRY(put_settings(j, at, dir, err));
     FTH_TRY(put_moran(j, at, dir, err));
     return put_metrics(j, at, dir, err);
@@ -190,26 +275,27 @@ static fth_status put_model(job *j, const char *model, fth_err *err)
 /* ---- obs ---- */
 
 /* The list of columns, and those that were added. */
-static fth_status add_columns(job *j, fth_err *err)
+static fth_status add_columns(job *j, const char *frame, char (*column)[COLUMN], int n_columns,
+                              fth_err *err)
 {
     fth_texts *old = NULL;
     void *block = NULL;
     int64_t n = 0;
-    if (j->h5 && !fth_h5_attr_exists(j->h5, "/obs", "column-order")) return FTH_OK; /* all are */
-    if (j->h5 && fth_h5_attr_text(j->h5, "/obs", "column-order", &old, NULL) == FTH_OK)
+    if (j->h5 && !fth_h5_attr_exists(j->h5, frame, "column-order")) return FTH_OK; /* all are */
+    if (j->h5 && fth_h5_attr_text(j->h5, frame, "column-order", &old, NULL) == FTH_OK)
         n = fth_texts_count(old); /* an empty list may have a numeric type */
-    const int64_t most = n + 1 + j->n_columns;
+    const int64_t most = n + 1 + n_columns;
     fth_status s =
         fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)most * sizeof(char *), "columns", &block, err);
     const char **text = block;
     for (int64_t i = 0; s == FTH_OK && i < n; i++) text[i] = fth_texts_get(old, i);
-    if (s == FTH_OK && !j->h5) text[n++] = "group"; /* of a new file */
-    for (int i = 0; s == FTH_OK && i < j->n_columns; i++) {
+    if (s == FTH_OK && !j->h5 && strcmp(frame, "/obs") == 0) text[n++] = "group"; /* a new file */
+    for (int i = 0; s == FTH_OK && i < n_columns; i++) {
         bool there = false;
-        for (int64_t k = 0; k < n; k++) there = there || strcmp(text[k], j->column[i]) == 0;
-        if (!there) text[n++] = j->column[i];
+        for (int64_t k = 0; k < n; k++) there = there || strcmp(text[k], column[i]) == 0;
+        if (!there) text[n++] = column[i];
     }
-    if (s == FTH_OK) s = fth_h5_put_attr_texts(j->w, "/obs", "column-order", text, n, err);
+    if (s == FTH_OK) s = fth_h5_put_attr_texts(j->w, frame, "column-order", text, n, err);
     (void)fth_mem_release(j->mem, block, NULL);
     fth_texts_free(old);
     return s;
@@ -270,7 +356,7 @@ static fth_status mark_cells(job *j, fth_err *err)
 {
     FTH_TRY(put_column(j, "fathom_kept", "/uns/fathom/kept", NULL, err));
     for (int i = 0; i < j->e->n_models; i++) FTH_TRY(put_held_out(j, j->e->model[i], err));
-    return is_records(j, "/obs") ? FTH_OK : add_columns(j, err);
+    return is_records(j, "/obs") ? FTH_OK : add_columns(j, "/obs", j->column, j->n_columns, err);
 }
 
 /* ---- the file ---- */
@@ -345,6 +431,7 @@ static fth_status leave_out(job *j, const sp_data *training, fth_err *err)
 static fth_status fill(job *j, fth_err *err)
 {
     for (int i = 0; i < j->e->n_models; i++) FTH_TRY(put_model(j, j->e->model[i], err));
+    if (j->n_var_columns > 0) FTH_TRY(add_columns(j, "/var", j->var_column, j->n_var_columns, err));
     return mark_cells(j, err);
 }
 

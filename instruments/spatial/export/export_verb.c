@@ -122,7 +122,8 @@ static fth_status answer(const sp_export *e, fth_answer *a, fth_err *err)
     if (!a->plan) FTH_TRY(export_all(e, err));
     FTH_TRY(sp_data_open(&d, fth_context_mem(e->context), e->preprocessed, err));
     const fth_status s = tell_files(e, &d, a, err);
-    const int64_t factors = fth_config_int(e->config, "model.n_components");
+    const int64_t factors = fth_config_int(e->config, "model.n_components") +
+                            fth_config_int(e->config, "model.nonspatial_components");
     if (s == FTH_OK && a->plan)
         fth_answer_memory(a, sp_export_bytes(&d.size, factors, fth_context_threads(e->context)),
                           "estimated: names of cells and genes, and a piece of the file");

@@ -35,6 +35,7 @@ static bool applies(const sp_drawing *d, const sp_figure_info *f)
     case SP_ALWAYS: return true;
     case SP_SPATIAL: return d->spatial;
     case SP_INDUCED: return d->spatial && !d->local;
+    case SP_HYBRID: return d->nonspatial > 0;
     case SP_MULTI: return d->multi;
     case SP_GROUPS: return d->groups > 1;
     case SP_HEATMAP:
@@ -49,6 +50,7 @@ static void read_model(sp_drawing *d)
 {
     const fth_config *cfg = d->call->config;
     d->spatial = fth_config_bool(cfg, "model.spatial");
+    d->nonspatial = d->spatial ? fth_config_int(cfg, "model.nonspatial_components") : 0;
     d->multi = d->spatial && fth_config_bool(cfg, "model.groups");
     d->local = d->spatial && fth_config_bool(cfg, "model.local");
 }
@@ -90,7 +92,9 @@ static fth_status take_names(sp_drawing *d, fth_err *err)
     return FTH_OK;
 }
 
-/* factor_idx,moran_i: a line for each factor. */
+/* factor_idx,moran_i: a line for each factor; of hybrids with a third column, whether it is
+ * spatial.
+ */
 static fth_status read_moran(sp_drawing *d, fth_err *err)
 {
     char path[FTH_PATH];
@@ -102,14 +106,17 @@ static fth_status read_moran(sp_drawing *d, fth_err *err)
     fth_status s = fth_reader_open(&file, d->mem, path, NULL, err);
     if (s == FTH_E_FILE_OPEN) fth_err_hint(err, "run analyze first");
     fth_text_line line = {0};
+    d->nonspatial = 0; /* as analyze found the model, whatever the config says */
     while (s == FTH_OK && (s = fth_reader_next(&file, &line, err)) == FTH_OK && line.text) {
-        fth_text_field factor, value;
+        fth_text_field factor, value, spatial;
         int64_t l = 0;
         double v = 0;
         if (!fth_text_column_next(&line, ',', &factor) || !fth_text_int(&factor, &l) || l < 0 ||
             l >= d->factors || !fth_text_column_next(&line, ',', &value))
             continue;
         if (fth_text_real(&value, &v)) d->moran[l] = v;
+        if (fth_text_column_next(&line, ',', &spatial))
+            d->nonspatial += spatial.n == 5 && memcmp(spatial.text, "false", 5) == 0;
     }
     fth_reader_close(&file);
     return s;
@@ -228,7 +235,7 @@ static fth_status plan_drawing(sp_drawing *d, fth_err *err)
     d->cells = size.cells;
     d->genes = size.genes;
     d->groups = size.groups;
-    d->factors = set.n_components;
+    d->factors = sp_factors(&set);
     d->points = d->local ? size.cells : set.M;
     d->lu_columns = d->local ? set.R : set.M;
     d->iterations = set.max_iter;

@@ -18,6 +18,7 @@ typedef enum sp_figure_when {
     SP_ALWAYS,
     SP_SPATIAL, /* models with a spatial prior */
     SP_INDUCED, /* of them, those with inducing points of their own */
+    SP_HYBRID,  /* models with factors without positions beside spatial ones */
     SP_MULTI,   /* models with groups */
     SP_GROUPS,  /* data with more than one group, any model */
     SP_HEATMAP, /* likewise, unless --no-heatmap */
@@ -36,6 +37,7 @@ typedef struct sp_drawing {
     bool spatial, multi, local; /* of the model */
     sp_data data;               /* empty when planning */
     int64_t cells, genes, factors, groups;
+    int64_t nonspatial;                     /* of the factors: the last ones, of hybrids */
     int64_t points, lu_columns, iterations; /* planning: rows and columns of Lu; of training */
     double ratio;                           /* width by height of panels of cells */
     double spacing;                         /* typical distance of neighbouring cells */
@@ -156,7 +158,7 @@ void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_
 void sp_draw_ground(const sp_drawing *d, fth_panel *p, const fth_panel_options *opt);
 /* Square points of a dot in a scene of so many. */
 double sp_draw_area(int64_t points, double inches);
-/* "Factor 3" and, where it is known, a line "I = 0.123". */
+/* "Factor 3" and, where it is known, a line "I = 0.123"; "Factor 3, non-spatial" of hybrids. */
 const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64]);
 /* The texts "Factor 1", ...: to be released with *bytes. */
 fth_status sp_draw_factors(sp_drawing *d, const char ***out, uint64_t *bytes, fth_err *err);

@@ -51,12 +51,19 @@ fth_status sp_draw_open_cells(sp_drawing *d, const char *name, fth_source *out, 
 
 /* ---- texts ---- */
 
+static const char *kind_of(const sp_drawing *d, int64_t factor)
+{
+    return factor >= d->factors - d->nonspatial ? ", non-spatial" : "";
+}
+
 const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64])
 {
+    const char *kind = kind_of(d, factor);
     if (moran && d->moran && isfinite(d->moran[factor]))
-        snprintf(text, 64, "Factor %lld\nI = %.3f", (long long)factor + 1, d->moran[factor]);
+        snprintf(text, 64, "Factor %lld%s\nI = %.3f", (long long)factor + 1, kind,
+                 d->moran[factor]);
     else
-        snprintf(text, 64, "Factor %lld", (long long)factor + 1);
+        snprintf(text, 64, "Factor %lld%s", (long long)factor + 1, kind);
     return text;
 }
 
@@ -78,12 +85,12 @@ const char *sp_draw_short(const char *text, int most, char *out, size_t bytes)
 
 fth_status sp_draw_factors(sp_drawing *d, const char ***out, uint64_t *bytes, fth_err *err)
 {
-    enum { TEXT = 32 };
+    enum { TEXT = 48 };
     *bytes = (uint64_t)d->factors * (sizeof(char *) + TEXT);
     FTH_TRY(sp_draw_take(d, *bytes, out, err));
     char *text = (char *)(*out + d->factors);
     for (int64_t l = 0; l < d->factors; l++, text += TEXT) {
-        snprintf(text, TEXT, "Factor %lld", (long long)l + 1);
+        snprintf(text, TEXT, "Factor %lld%s", (long long)l + 1, kind_of(d, l));
         (*out)[l] = text;
     }
     return FTH_OK;

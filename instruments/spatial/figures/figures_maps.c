@@ -164,15 +164,15 @@ static fth_status lu_page(sp_drawing *d, lengths *l, const places *z, fth_err *e
 {
     fth_figure *fig = NULL;
     double spacing = 0;
-    const sp_sheet sheet = sp_sheet_of(d, d->factors, 1, 2, true);
+    const sp_sheet sheet = sp_sheet_of(d, (d->factors - d->nonspatial), 1, 2, true);
     FTH_TRY(sp_spacing(d, z->xy, z->n, &spacing, err));
-    FTH_TRY(sp_sheet_figure(d, &sheet, d->factors, "Row norms of the variational covariance", &fig,
-                            err));
+    FTH_TRY(sp_sheet_figure(d, &sheet, (d->factors - d->nonspatial),
+                            "Row norms of the variational covariance", &fig, err));
     fth_column x = fth_column_of(FTH_F32, z->xy, z->n),
                y = fth_column_of(FTH_F32, z->xy ? z->xy + 1 : NULL, z->n);
     x.stride = y.stride = 2;
     fth_status s = FTH_OK;
-    for (int64_t i = 0; s == FTH_OK && i < d->factors; i++) {
+    for (int64_t i = 0; s == FTH_OK && i < (d->factors - d->nonspatial); i++) {
         char text[64];
         fth_panel *p = fth_figure_panel(fig, i);
         fth_colours colours;
@@ -197,18 +197,20 @@ static fth_status lu_page(sp_drawing *d, lengths *l, const places *z, fth_err *e
 
 fth_status sp_figure_lu_scales(sp_drawing *d, fth_err *err)
 {
-    lengths l = {.file = {.n_axes = 3, .size = {d->factors, d->points, d->lu_columns}}};
+    lengths l = {
+        .file = {.n_axes = 3, .size = {(d->factors - d->nonspatial), d->points, d->lu_columns}}};
     places z = {0};
     if (!d->planning) FTH_TRY(sp_draw_open(d, SP_LU, &l.file, err));
     fth_status s = FTH_OK;
-    if (l.file.size[0] != d->factors || l.file.n_axes < 2 || l.file.n_axes > 3 ||
+    if (l.file.size[0] != (d->factors - d->nonspatial) || l.file.n_axes < 2 || l.file.n_axes > 3 ||
         (!d->planning && l.file.dtype != FTH_F32) || (d->local && l.file.size[1] != d->cells))
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
                      "%s: f32 [%lld, points, ...] with the points of this model was expected",
-                     SP_LU, (long long)d->factors);
+                     SP_LU, (long long)(d->factors - d->nonspatial));
     if (s == FTH_OK) s = open_places(d, l.file.size[1], &z, err);
     if (s == FTH_OK) {
-        sp_rows_open(&l.rows, d, d->factors, z.n, 1, lu_bytes(&l), make_lengths, &l);
+        sp_rows_open(&l.rows, d, (d->factors - d->nonspatial), z.n, 1, lu_bytes(&l), make_lengths,
+                     &l);
         s = lu_page(d, &l, &z, err);
         sp_rows_close(&l.rows);
         close_places(d, &z);

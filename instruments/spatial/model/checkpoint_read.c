@@ -45,7 +45,8 @@ static fth_status check_seal(const fth_safetensors *f, fth_err *err)
 /* Files of earlier versions do not have these: the value 0 is what those versions did. */
 static bool is_later(int i)
 {
-    static const char *const later[] = {"likelihood", "size_factors", "size_median"};
+    static const char *const later[] = {"likelihood", "size_factors", "size_median",
+                                        "nonspatial_components"};
     for (size_t k = 0; k < sizeof later / sizeof later[0]; k++)
         if (strcmp(sp_setting_name(i), later[k]) == 0) return true;
     return false;
@@ -78,10 +79,11 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
     const struct {
         const char *name;
         int64_t value, least;
-    } row[] = {{"cells", s->cells, 1},       {"genes", s->genes, 1},
-               {"n_groups", s->n_groups, 1}, {"n_components", s->n_components, 1},
-               {"M", s->M, induces ? 1 : 0}, {"K", s->K, s->local ? 1 : 0},
-               {"R", s->R, s->local ? 1 : 0}};
+    } row[] = {
+        {"cells", s->cells, 1},        {"genes", s->genes, 1},
+        {"n_groups", s->n_groups, 1},  {"n_components", s->n_components, 1},
+        {"M", s->M, induces ? 1 : 0},  {"K", s->K, s->local ? 1 : 0},
+        {"R", s->R, s->local ? 1 : 0}, {"nonspatial_components", s->nonspatial_components, 0}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].value < row[i].least || row[i].value > INT32_MAX)
             return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is %" PRId64 ", an invalid value",
@@ -90,6 +92,11 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
                         "the setting size_median is %g; sizes of cells need one above 0",
                         s->size_median);
+    if (sp_is_hybrid(s) && !s->spatial)
+        return FTH_FAIL(err, FTH_E_FILE_KEY,
+                        "the setting nonspatial_components is %" PRId64
+                        ", but pnmf has no spatial factors beside them",
+                        s->nonspatial_components);
     if (s->local && s->M != s->cells)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "a local model has as many inducing points as cells, but M is %" PRId64

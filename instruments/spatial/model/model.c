@@ -19,9 +19,26 @@ const char *sp_param_name(sp_param p)
     return params[p].name;
 }
 
+/* Of hybrids: factors of each prior have an axis of their own. */
+static const char *hybrid_axes(const sp_settings *s, sp_param p)
+{
+    switch (p) {
+    case SP_P_W: return params[p].axes;
+    case SP_P_MEAN:
+    case SP_P_RAW: return "tfactor cell";
+    case SP_P_MU: return s->local ? "sfactor cell" : "sfactor induce";
+    case SP_P_LU:
+        return s->local ? NULL : s->diagonal_only ? "sfactor induce" : "sfactor induce induce2";
+    case SP_P_LAM: return s->local ? "sfactor cell rank" : NULL;
+    case SP_PARAMS: break;
+    }
+    return NULL;
+}
+
 const char *sp_param_axes(const sp_settings *s, sp_param p)
 {
     const bool inducing = s->spatial && !s->local;
+    if (sp_is_hybrid(s)) return hybrid_axes(s, p);
     switch (p) {
     case SP_P_W: return params[p].axes;
     case SP_P_THETA: return s->likelihood == SP_NB ? params[p].axes : NULL;
@@ -42,7 +59,9 @@ int64_t sp_axis_length(const sp_settings *s, const char *axis)
         int64_t length;
     } known[] = {{"cell", s->cells},
                  {"gene", s->genes},
-                 {"factor", s->n_components},
+                 {"factor", sp_factors(s)},
+                 {"sfactor", s->n_components},
+                 {"tfactor", s->nonspatial_components},
                  {"induce", s->M},
                  {"induce2", s->M},
                  {"nbr", s->K},

@@ -143,7 +143,8 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
     const sp_local_touched t = {.ptr = sp_net_batch(net, "touch_ptr", "cell1", now->ptr),
                                 .items = sp_net_batch(net, "touch", "touch", now->items)};
     const fth_val terms = sp_local_terms(&self->batch);
-    *kl = fth_sum(fth_out(terms, SP_TERM_KL), "factor cellb");
+    *kl = fth_sum(fth_out(terms, SP_TERM_KL),
+                  sp_is_hybrid(&p->model->set) ? "sfactor cellb" : "factor cellb");
     grad[SP_P_LAM] = fth_label(sp_local_scatter(&self->batch, terms, &t, gf, gs, b), "dLam");
     grad[SP_P_MU] = fth_label(fth_out(grad[SP_P_LAM], 1), "dmu");
     return fth_graph_check(net->g, err);

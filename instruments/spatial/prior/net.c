@@ -2,19 +2,28 @@
 #include "prior.h"
 
 /* Training cells of a local model are the axis `cell` in a step; in a prediction `cell` is the axis
- * of the query positions, and the training cells are the axis `induce`. */
+ * of the query positions, and the training cells are the axis `induce`. Those of the factors
+ * without positions of a hybrid are then the axis `trained`. */
 static const char *axes_of(const sp_settings *s, sp_param p, bool training)
 {
-    if (s->local && !training && p == SP_P_MU) return "factor induce";
-    if (s->local && !training && p == SP_P_LAM) return "factor induce rank";
+    const bool hybrid = sp_is_hybrid(s);
+    if (training) return sp_param_axes(s, p);
+    if (s->local && p == SP_P_MU) return hybrid ? "sfactor induce" : "factor induce";
+    if (s->local && p == SP_P_LAM) return hybrid ? "sfactor induce rank" : "factor induce rank";
+    if (hybrid && (p == SP_P_MEAN || p == SP_P_RAW)) return "tfactor trained";
     return sp_param_axes(s, p);
 }
 
 /* Lengths are taken from tensors where one exists. */
-static void declare_axes(fth_graph *g, const sp_model *m, int64_t cells)
+static void declare_axes(fth_graph *g, const sp_model *m, bool training, int64_t cells)
 {
     const sp_settings *s = &m->set;
-    fth_axis(g, "factor", s->n_components);
+    fth_axis(g, "factor", sp_factors(s));
+    if (sp_is_hybrid(s)) {
+        fth_axis(g, "sfactor", s->n_components);
+        fth_axis(g, "tfactor", s->nonspatial_components);
+        if (!training) fth_axis(g, "trained", fth_tensor_size(m->param[SP_P_MEAN], 1));
+    }
     fth_axis(g, "cell", cells);
     fth_axis(g, "gene", s->genes);
     fth_axis(g, "dim", 2);
@@ -74,11 +83,15 @@ fth_status sp_net_next(const sp_net *net, const char *name, fth_tensor *t, fth_e
 fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
                          fth_err *err)
 {
-    *net = (sp_net){
-        .ctx = ctx, .real = m->real, .model = m, .on_device = fth_context_device_mem(ctx) != NULL};
+    *net = (sp_net){.ctx = ctx,
+                    .real = m->real,
+                    .model = m,
+                    .sfactor = sp_is_hybrid(&m->set) ? "sfactor" : "factor",
+                    .tfactor = sp_is_hybrid(&m->set) ? "tfactor" : "factor",
+                    .on_device = fth_context_device_mem(ctx) != NULL};
     net->g = fth_graph_create(ctx);
     if (!net->g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of a model");
-    declare_axes(net->g, m, cells);
+    declare_axes(net->g, m, training, cells);
     add_values(net, training);
     const fth_status s = fth_graph_check(net->g, err);
     if (s != FTH_OK) sp_net_destroy(net);

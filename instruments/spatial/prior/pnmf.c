@@ -34,13 +34,13 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
 }
 
 /* (s^2 + f^2 - 1)/2 - ln s, summed in f64 (model 5a). */
-static fth_val divergence(const pnmf *b)
+static fth_val divergence(const sp_net *net, const pnmf *b)
 {
     fth_graph *g = b->f.graph;
     const fth_val f = fth_cast(b->f, FTH_F64), s = fth_cast(b->s, FTH_F64);
     const fth_val squares = fth_sub(fth_add(fth_sqr(s), fth_sqr(f)), fth_const(g, FTH_F64, 1.0));
     const fth_val each = fth_sub(fth_mul(squares, fth_const(g, FTH_F64, 0.5)), fth_log(s));
-    return fth_sum(each, "factor cellb");
+    return fth_sum(each, sp_is_hybrid(&net->model->set) ? "tfactor cellb" : "factor cellb");
 }
 
 static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
@@ -51,7 +51,7 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
     const fth_val df = fth_add(gf, fth_mul(weight, self->f));
     const fth_val ds = fth_add(gs, fth_mul(weight, fth_sub(self->s, fth_recip(self->s))));
     const fth_val draw = fth_mul(ds, fth_sigmoid(self->raw));
-    *kl = divergence(self);
+    *kl = divergence(net, self);
     grad[SP_P_MEAN] = fth_scatter_add(df, "cellb", net->idx, "cell");
     grad[SP_P_RAW] = fth_scatter_add(draw, "cellb", net->idx, "cell");
     return fth_graph_check(net->g, err);

@@ -20,13 +20,19 @@ const sp_prior_ops *sp_prior_of(sp_kind kind)
     return families[kind].prior;
 }
 
+const sp_prior_ops *sp_prior_for(const sp_settings *s)
+{
+    return sp_is_hybrid(s) ? &sp_prior_hybrid : sp_prior_of(s->kind);
+}
+
 /* Errors of graph construction are reported here, with their line, not when the caller plans. */
 fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
 {
     const sp_kind kind = net->model->set.kind;
     if (!families[kind].predict)
         return FTH_FAIL(err, FTH_E_USAGE, "no prediction for models of kind %d", (int)kind);
-    return families[kind].predict(net, q, f, s, err);
+    FTH_TRY(families[kind].predict(net, q, f, s, err));
+    return sp_is_hybrid(&net->model->set) ? sp_predict_hybrid(net, q, f, s, err) : FTH_OK;
 }
 
 fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
@@ -35,5 +41,6 @@ fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err
     if (!families[kind].groups)
         return FTH_FAIL(err, FTH_E_USAGE,
                         "as if of one group: asked of a model without groups (kind %d)", (int)kind);
-    return families[kind].groups(net, q, f, err);
+    FTH_TRY(families[kind].groups(net, q, f, err));
+    return sp_is_hybrid(&net->model->set) ? sp_hybrid_groups(net, q, f, err) : FTH_OK;
 }

@@ -1,4 +1,5 @@
-/* prior.h - the interface of the three families of priors: pnmf, svgp, lcgp.
+/* prior.h - the interface of the three families of priors: pnmf, svgp, lcgp; and of a hybrid, which
+ * owns one of the latter two beside pnmf.
  *
  * A step of training is one graph: the prior gives mean f and deviation s of every factor at every
  * cell of the batch; the likelihood (likelihood.h) gives the slopes of the objective in f and s;
@@ -24,6 +25,8 @@ typedef struct sp_net {
     fth_val Z;            /* f32 [induce dim] */
     fth_val groupsZ;      /* i32 [induce] */
     fth_val idx;          /* i64 [cellb]: the batch, places in the training cells; of steps */
+    const char *sfactor;  /* axis of the factors of a spatial prior: "factor" unless a hybrid */
+    const char *tfactor;  /* and of those without positions */
     bool on_device;       /* of a device with its own memory */
     bool streams;         /* on a device: constants are read from the host in each run */
 } sp_net;
@@ -72,10 +75,13 @@ struct sp_prior {
     bool resident;          /* constants are resident on the device */
     uint64_t scratch_bytes; /* set by open: bytes in the scratch file instead of memory */
     fth_plan_needs once;    /* set by open: needs of the process while it computes */
+    fth_val kl_cells; /* set by gradients: KL of the factors of a hybrid without positions, f64,
+                         with the weight sp_weight_kl_cells; empty: there are none */
     void *self;
 };
-extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local;
-const sp_prior_ops *sp_prior_of(sp_kind kind);
+extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local, sp_prior_hybrid;
+const sp_prior_ops *sp_prior_of(sp_kind kind); /* of its spatial factors, where it has any */
+const sp_prior_ops *sp_prior_for(const sp_settings *s);
 
 /* ---- predictions ---- */
 
@@ -84,16 +90,23 @@ typedef struct sp_query {
     fth_val xy;    /* f32 [cell dim]; poison for pnmf, whose cells are its own */
     fth_val group; /* i32 [cell]; poison when the model has no groups */
     fth_val nbr;   /* i32 [cell nbr]: training cells to condition on; local models */
+    bool trained;  /* the places are the training cells, in their order: factors without positions
+                      of a hybrid are known there, and have their prior elsewhere */
 } sp_query;
 /* f and s [factor cell]; the graph can be chunked along cell, with the same bits. */
 fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+/* From f and s of the spatial factors, [sfactor cell], those of all factors of a hybrid. */
+fth_status sp_predict_hybrid(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
 /* The mean alone, as if every cell were of group g: f [group factor cell] for all groups. What does
  * not depend on the group is done once (model 6.6, 7.6). */
 fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
 fth_status sp_predict_groups_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
 fth_status sp_predict_groups_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+/* From those of the spatial factors, [group sfactor cell], all of a hybrid: the others do not
+ * depend on groups. */
+fth_status sp_hybrid_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
 
 #endif

@@ -335,9 +335,9 @@ static fth_val f64_sqr(fth_val v)
 
 /* Of [factor induce]: over factors first, so that a pass over factors accumulates, and the long sum
  * over induce is made once. */
-static fth_val total(fth_val v)
+static fth_val total(const sp_net *net, fth_val v)
 {
-    return fth_sum(fth_sum(v, "factor"), "induce");
+    return fth_sum(fth_sum(v, net->sfactor), "induce");
 }
 
 /* Slope in the diagonal d of Lu: d (sum over cells of 2 gv A^2 + b kappa) - b / d, where kappa is
@@ -350,7 +350,7 @@ static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, do
     const fth_val kappa = v->diagonal ? sp_net_constant(net, "kappa", "induce", v->diagonal)
                                       : fth_const(net->g, net->real, 1.0);
     const fth_val sum = fth_dot(g2v, fth_sqr(v->a), "cellb"); /* [factor induce] */
-    *square = total(fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64));
+    *square = total(net, fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64));
     const fth_val slope = fth_mul(v->Lu, fth_add(sum, fth_mul(weight, kappa)));
     return fth_sub(slope, fth_div(weight, v->Lu));
 }
@@ -362,23 +362,24 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     const svgp *v = p->self;
     fth_graph *g = net->g;
     const fth_val scaled =
-        fth_mul(fth_expand(fth_rename(v->a, "induce", "induce2"), "factor"), g2v);
+        fth_mul(fth_expand(fth_rename(v->a, "induce", "induce2"), net->sfactor), g2v);
     const fth_val half = fth_dot_triangle(v->a, scaled, "cellb", FTH_LOWER, "induce", "induce2");
-    const fth_val other =
-        fth_layout(fth_rename(half, "induce induce2", "induce2 induce"), "factor induce induce2");
+    const fth_val other = fth_layout(fth_rename(half, "induce induce2", "induce2 induce"),
+                                     sp_is_hybrid(&p->model->set) ? "sfactor induce induce2"
+                                                                  : "factor induce induce2");
     const fth_val middle = fth_select(v->at.below, half, fth_select(v->at.on, half, other));
     const fth_val Lu3 = fth_rename(v->Lu, "induce induce2", "induce2 induce3");
     const fth_val weight = fth_const(g, net->real, b);
     fth_val slope;
     if (v->Kinv) {
         const fth_val Linv = fth_mark(v->Linv_in, FTH_LOWER, "induce", "induce2");
-        *square = total(fth_sum(f64_sqr(fth_dot(Linv, Lu3, "induce2")), "induce3"));
-        const fth_val prior = fth_mul(weight, fth_expand(v->Kinv_in, "factor"));
+        *square = total(net, fth_sum(f64_sqr(fth_dot(Linv, Lu3, "induce2")), "induce3"));
+        const fth_val prior = fth_mul(weight, fth_expand(v->Kinv_in, net->sfactor));
         slope = fth_dot_triangle(fth_add(middle, prior), Lu3, "induce2", FTH_LOWER, "induce",
                                  "induce3");
         return fth_rename(slope, "induce3", "induce2");
     }
-    *square = total(fth_sum(f64_sqr(v->Lu), "induce2"));
+    *square = total(net, fth_sum(f64_sqr(v->Lu), "induce2"));
     slope = fth_dot_triangle(middle, Lu3, "induce2", FTH_LOWER, "induce", "induce3");
     slope = fth_rename(slope, "induce3", "induce2");
     return fth_add(slope, fth_mul(weight, v->Lu));
@@ -406,7 +407,7 @@ static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b,
     const fth_val turn = softplus ? fth_sigmoid(raw) : Lu;
     const fth_val diagonal = set->diagonal_only ? raw : raw_diagonal(net);
     const fth_val ln = softplus ? fth_log(fth_softplus(diagonal)) : diagonal;
-    *logs = total(fth_cast(ln, FTH_F64));
+    *logs = total(net, fth_cast(ln, FTH_F64));
     if (set->diagonal_only) return fth_mul(slope, turn);
     const fth_val there = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
     return fth_select(v->at.on, there, fth_select(v->at.below, slope, zero));
@@ -418,11 +419,11 @@ static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b,
     const fth_val mu = net->param[SP_P_MU], weight = fth_const(net->g, net->real, b);
     const fth_val data = fth_dot(gf, v->a, "cellb"); /* [factor induce] */
     if (!v->Kinv) {
-        *square = total(f64_sqr(mu));
+        *square = total(net, f64_sqr(mu));
         return fth_add(data, fth_mul(weight, mu));
     }
     const fth_val mu2 = fth_rename(mu, "induce", "induce2");
-    *square = total(f64_sqr(fth_dot(v->Linv_in, mu2, "induce2")));
+    *square = total(net, f64_sqr(fth_dot(v->Linv_in, mu2, "induce2")));
     return fth_add(data, fth_mul(weight, fth_dot(v->Kinv_in, mu2, "induce2")));
 }
 

@@ -48,7 +48,8 @@ static fth_val by_table(sp_net *net, const sp_query *q, const sp_cov *cov, fth_v
 {
     const fth_val k =
         sp_cov_block_groups(net->g, cov, FTH_F64, q->xy, "cell", net->Z, net->groupsZ, "induce");
-    return fth_layout(fth_dot(k, alpha, "induce"), "group factor cell");
+    return fth_layout(fth_dot(k, alpha, "induce"),
+                      sp_is_hybrid(&net->model->set) ? "group sfactor cell" : "group factor cell");
 }
 
 fth_status sp_predict_groups_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)

@@ -70,6 +70,11 @@ static const fth_config_key keys[] = {
 
     FTH_KEY(SECTION, "model", "The factor model and its prior."),
     FTH_KEY(INT, "model.n_components", "factors", .value = "10", .range = "[1, 4096]"),
+    FTH_KEY(
+        INT, "model.nonspatial_components",
+        "further factors without positions, which share the loadings: a hybrid model that tells "
+        "spatial genes from others",
+        .value = "0", .range = "[0, 4096]", .applies = SPATIAL),
     FTH_KEY(BOOL, "model.spatial",
             "factors are smooth in space; a config without this key stands for all five models",
             .value = "false"),

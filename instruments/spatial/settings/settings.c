@@ -49,6 +49,11 @@ bool sp_setting_is_text(int i)
     return rows[i].type == FIELD_CHOICE;
 }
 
+bool sp_setting_is_newer(int i)
+{
+    return rows[i].at == offsetof(sp_settings, nonspatial_components);
+}
+
 static void *field_of(sp_settings *s, int i)
 {
     return (char *)s + rows[i].at;
@@ -157,6 +162,13 @@ static int64_t read_rank(const sp_settings *s, const fth_config *cfg, double ext
     return extent > 0 ? sp_spectral_rank(s->lengthscale, extent, s->cells) : s->K;
 }
 
+/* A model without positions has no other factors than n_components. */
+static void clamp_nonspatial(sp_settings *s, sp_notes *notes)
+{
+    clamp(&s->nonspatial_components, 0, "nonspatial_components",
+          "pnmf has no spatial factors: n_components are all", false, notes);
+}
+
 /* Lengths follow the data (model 10.1). */
 static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, double extent,
                       sp_notes *notes)
@@ -177,10 +189,11 @@ static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, 
     } else {
         s->K = s->R = 0;
     }
-    if (notes && s->n_components > s->genes && !z->bound && notes->n < 8)
+    if (!kind->spatial) clamp_nonspatial(s, notes);
+    if (notes && sp_factors(s) > s->genes && !z->bound && notes->n < 8)
         snprintf(notes->text[notes->n++], sizeof notes->text[0],
-                 "note: n_components %" PRId64 " is more than the %" PRId64 " genes",
-                 s->n_components, s->genes);
+                 "note: n_components %" PRId64 " is more than the %" PRId64 " genes", sp_factors(s),
+                 s->genes);
     if (s->mode == SP_LOWER_BOUND) s->E = 1;
 }
 
@@ -230,5 +243,10 @@ double sp_weight_ell(const sp_settings *s)
 double sp_weight_kl(const sp_settings *s)
 {
     if (s->spatial && !s->local) return s->scale_kl_NM ? (double)s->cells / (double)s->M : 1.0;
+    return sp_weight_kl_cells(s);
+}
+
+double sp_weight_kl_cells(const sp_settings *s)
+{
     return (double)s->cells / (double)s->batch_size;
 }

@@ -96,18 +96,18 @@ static sp_init kind_of(const sp_settings *s)
     const int64_t least = s->cells < s->genes ? s->cells : s->genes;
     if ((sp_init)s->init == SP_INIT_NMF && s->restart % 2 == 1) return SP_INIT_RANDOM;
     if ((sp_init)s->init != SP_INIT_AUTO) return (sp_init)s->init;
-    return s->n_components <= least ? SP_INIT_NNDSVD : SP_INIT_RANDOM;
+    return sp_factors(s) <= least ? SP_INIT_NNDSVD : SP_INIT_RANDOM;
 }
 
 static fth_status check_kind(const sp_settings *s, sp_init kind, fth_err *err)
 {
     const bool svd = kind == SP_INIT_NNDSVD || kind == SP_INIT_NNDSVDA || kind == SP_INIT_NNDSVDAR;
     const int64_t most = svd && s->genes < s->cells ? s->genes : s->cells;
-    if (kind == SP_INIT_RANDOM || kind == SP_INIT_NMF || s->n_components <= most) return FTH_OK;
+    if (kind == SP_INIT_RANDOM || kind == SP_INIT_NMF || sp_factors(s) <= most) return FTH_OK;
     const fth_status status = FTH_FAIL(err, FTH_E_CONFIG,
                                        "model.init: %" PRId64 " factors from %" PRId64
                                        " cells and %" PRId64 " genes; there can be %" PRId64,
-                                       s->n_components, s->cells, s->genes, most);
+                                       sp_factors(s), s->cells, s->genes, most);
     fth_err_hint(err, "set model.init to random, or model.n_components to less");
     return status;
 }
@@ -123,14 +123,14 @@ static fth_status from_counts(begin *b, sp_model *m, sp_walk *walk, fth_err *err
         return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s/%s: the mean of the counts is %g",
                         walk->data->dir, SP_Y, b->mean);
     if (kind == SP_INIT_RANDOM) return FTH_OK;
-    const int64_t f[2] = {s->cells, s->n_components}, w[2] = {s->genes, s->n_components};
+    const int64_t f[2] = {s->cells, sp_factors(s)}, w[2] = {s->genes, sp_factors(s)};
     FTH_TRY(fth_tensor_create(&b->F, m->mem, "first factors", FTH_F64, 2, f, err));
     FTH_TRY(fth_tensor_create(&b->W, m->mem, "first loadings", FTH_F64, 2, w, err));
     b->parts = (sp_init_parts){.mem = m->mem,
                                .walk = walk,
                                .cells = s->cells,
                                .genes = s->genes,
-                               .factors = s->n_components,
+                               .factors = sp_factors(s),
                                .seed = sp_draw_seed(s),
                                .mean = b->mean,
                                .F = fth_tensor_data(b->F),
@@ -148,7 +148,7 @@ static fth_val first_of(filling *f, const begin *b, fth_tensor *made, const char
     if (made) f->held += fth_tensor_bytes(made);
     if (made)
         return fth_input(f->g, made == b->F ? "F0" : "W0", FTH_F64, axes, fth_tensor_source(made));
-    const double size = sqrt(b->mean / (double)f->m->set.n_components);
+    const double size = sqrt(b->mean / (double)sp_factors(&f->m->set));
     return fth_mul(fth_abs(normal(f, FTH_F64, axes, stream)), num(f, size));
 }
 
@@ -181,11 +181,21 @@ static fth_val smooth(filling *f, fth_val log_F1)
     fth_axis(f->g, "nbr", fth_tensor_size(f->m->nbr_kl, 1));
     const fth_val list =
         fth_input(f->g, "nbr_kl", FTH_I32, "cell nbr", fth_tensor_source(f->m->nbr_kl));
-    const fth_val from = fth_rename(fth_layout(log_F1, "factor cell"), "cell", "other");
+    const fth_val own =
+                      sp_is_hybrid(&f->m->set) ? fth_slice(log_F1, "factor", 0, "sfactor") : log_F1,
+                  rows = fth_layout(own, sp_is_hybrid(&f->m->set) ? "sfactor cell" : "factor cell"),
+                  from = fth_rename(rows, "cell", "other");
     const fth_val mu = fth_mean(fth_gather(from, "other", list), "nbr");
     const fth_val sd = fth_sqrt(fth_variance(mu, "cell"));
     const fth_val by = fth_select(fth_lt(sd, num(f, 1e-6)), num(f, 1.0), sd);
     return fth_div(fth_sub(mu, fth_mean(mu, "cell")), by);
+}
+
+/* Of the factors without positions, from logarithms [cell factor] of all. */
+static fth_val means_of(const sp_settings *s, fth_val logs)
+{
+    if (!sp_is_hybrid(s)) return fth_layout(logs, "factor cell");
+    return fth_layout(fth_slice(logs, "factor", s->n_components, "tfactor"), "tfactor cell");
 }
 
 static bool is_smooth(const sp_settings *s)
@@ -197,7 +207,7 @@ static bool is_smooth(const sp_settings *s)
  * memory. */
 static uint64_t factors_room(const sp_settings *s)
 {
-    return room + (is_smooth(s) ? 16 * (uint64_t)(s->cells * s->n_components) : 0);
+    return room + (is_smooth(s) ? 16 * (uint64_t)(s->cells * sp_factors(s)) : 0);
 }
 
 static fth_status fill_factors(sp_model *m, fth_context *ctx, const sp_data *data, const begin *b,
@@ -212,15 +222,18 @@ static fth_status fill_factors(sp_model *m, fth_context *ctx, const sp_data *dat
     FTH_TRY(filling_open(&f, ctx, m, err));
     fth_axis(f.g, "cell", s->cells);
     fth_axis(f.g, "gene", s->genes);
-    fth_axis(f.g, "factor", s->n_components);
+    fth_axis(f.g, "factor", sp_factors(s));
+    if (sp_is_hybrid(s)) {
+        fth_axis(f.g, "sfactor", s->n_components);
+        fth_axis(f.g, "tfactor", s->nonspatial_components);
+    }
     const fth_val F0 = first_of(&f, b, b->F, "cell factor", SP_STREAM_F);
     const fth_val W0 = first_of(&f, b, b->W, "gene factor", SP_STREAM_W);
     const fth_val log_F1 = standard_log(&f, F0), F1 = fth_exp(log_F1);
     const fth_val grown =
         fth_div(fth_mean(F1, "cell factor"), fth_add(fth_mean(F0, "cell factor"), num(&f, 1e-12)));
     put(&f, SP_P_W, raw_of(&f, fth_div(W0, grown)));
-    if (m->param[SP_P_MEAN])
-        put(&f, SP_P_MEAN, fth_layout(fth_log(fth_add(F1, num(&f, 1e-8))), "factor cell"));
+    if (m->param[SP_P_MEAN]) put(&f, SP_P_MEAN, means_of(s, fth_log(fth_add(F1, num(&f, 1e-8)))));
     if (is_smooth(s)) put(&f, SP_P_MU, smooth(&f, log_F1));
     return filling_run(&f, fth_graph_check(f.g, err), factors_room(s), err);
 }
@@ -274,11 +287,11 @@ static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
     return filling_run(&f, fth_graph_check(f.g, err), room, err);
 }
 
-/* pnmf: every deviation starts at softplus(-2.2), about 0.105. */
+/* Without positions: every deviation starts at softplus(-2.2), about 0.105. */
 static void fill_raw(const sp_model *m)
 {
     fth_tensor *t = m->param[SP_P_RAW];
-    const int64_t n = m->set.n_components * m->set.cells;
+    const int64_t n = fth_tensor_size(t, 0) * fth_tensor_size(t, 1);
     for (int64_t i = 0; i < n; i++)
         if (m->real == FTH_F32)
             ((float *)fth_tensor_data(t))[i] = -2.2f;
@@ -299,13 +312,14 @@ static void clear_moments(sp_model *m)
 uint64_t sp_init_bytes(const sp_settings *s, const sp_sizes *size)
 {
     const sp_init kind = kind_of(s);
-    const int64_t L = s->n_components;
+    const int64_t L = sp_factors(s);
     const uint64_t made = 8 * (uint64_t)(L * (s->cells + s->genes)) + 8192;
     uint64_t most = sp_walk_bytes(size);
     if (kind == SP_INIT_RANDOM) return most > factors_room(s) ? most : factors_room(s);
     most += kind == SP_INIT_KMEANS ? sp_init_kmeans_bytes(s->cells, s->genes, L)
             : kind == SP_INIT_NMF  ? sp_init_nmf_bytes(s->cells, s->genes, L)
                                    : sp_init_nndsvd_bytes(s->cells, s->genes, L);
+    if (sp_is_hybrid(s) && sp_init_split_bytes(s) > most) most = sp_init_split_bytes(s);
     if (kind == SP_INIT_NMF && sp_init_means_bytes(s) > most) most = sp_init_means_bytes(s);
     return made + (most > factors_room(s) ? most : factors_room(s));
 }
@@ -320,6 +334,8 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     if (m->set.size_factors == SP_SIZE_TOTAL) walk.median = m->set.size_median;
     fth_status s = from_counts(&b, m, &walk, err);
     sp_walk_close(&walk);
+    if (s == FTH_OK && sp_is_hybrid(&m->set) && b.F)
+        s = sp_init_split(&b.parts, ctx, data, m->set.n_components, err);
     if (s == FTH_OK) s = fill_factors(m, ctx, data, &b, err);
     fth_tensor_release(b.F);
     fth_tensor_release(b.W);

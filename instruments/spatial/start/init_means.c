@@ -53,10 +53,12 @@ static void put(fth_tensor *t, int64_t i, double v)
         ((float *)fth_tensor_data(t))[i] = (float)v;
 }
 
-static void put_cells(fth_tensor *t, const sp_init_parts *p)
+/* As many factors as t has, from number `first` on. */
+static void put_cells(fth_tensor *t, const sp_init_parts *p, int64_t first)
 {
+    const int64_t L = fth_tensor_size(t, 0);
     for (int64_t i = 0; i < p->cells; i++)
-        for (int64_t l = 0; l < p->factors; l++) put(t, l * p->cells + i, p->F[i * p->factors + l]);
+        for (int64_t l = 0; l < L; l++) put(t, l * p->cells + i, p->F[i * p->factors + first + l]);
 }
 
 /* Mean over the listed cells; those of another group than `group` (NULL: any) only count where
@@ -96,7 +98,7 @@ static fth_status put_points(const sp_model *m, fth_context *ctx, const sp_data 
     const fth_status s = sp_neighbours_of(list, ctx, m->mem, fth_tensor_data(data->xy), p->cells,
                                           fth_tensor_data(m->Z), M, k, err);
     for (int64_t j = 0; s == FTH_OK && j < M; j++)
-        for (int64_t l = 0; l < p->factors; l++)
+        for (int64_t l = 0; l < m->set.n_components; l++)
             put(m->param[SP_P_MU], l * M + j,
                 mean_of(p, list + j * k, k, l, group, groupZ ? groupZ[j] : 0));
     (void)fth_mem_release(m->mem, block, NULL);
@@ -109,7 +111,7 @@ static void put_smooth(const sp_model *m, const sp_init_parts *p)
     const int64_t K = fth_tensor_size(m->nbr_kl, 1);
     const int32_t *list = fth_tensor_data(m->nbr_kl);
     for (int64_t i = 0; i < p->cells; i++)
-        for (int64_t l = 0; l < p->factors; l++)
+        for (int64_t l = 0; l < m->set.n_components; l++)
             put(m->param[SP_P_MU], l * p->cells + i, mean_of(p, list + i * K, K, l, NULL, 0));
 }
 
@@ -131,8 +133,9 @@ static fth_status whiten(sp_model *m, fth_context *ctx, fth_err *err)
     if (s == FTH_OK) {
         const fth_val Lc = sp_svgp_factor(net.g, m, net.Z, net.groupsZ);
         const fth_val whole = fth_cast(net.param[SP_P_MU], FTH_F64);
-        const fth_val out = fth_layout(fth_cast(fth_solve(Lc, whole, "induce", "induce2"), m->real),
-                                       "factor induce2");
+        const fth_val out =
+            fth_layout(fth_cast(fth_solve(Lc, whole, "induce", "induce2"), m->real),
+                       sp_is_hybrid(&m->set) ? "sfactor induce2" : "factor induce2");
         const fth_sink sink = fth_tensor_sink(made);
         const fth_limits limits = {
             .memory_bytes = whitening_room(size[1]) + 2 * fth_tensor_bytes(mu), .sinks = &sink};
@@ -168,15 +171,14 @@ fth_status sp_init_means(sp_model *m, fth_context *ctx, const sp_data *data, con
     const sp_loadings mode = (sp_loadings)m->set.loadings_mode;
     for (int64_t i = 0; i < p->genes * p->factors; i++)
         put(m->param[SP_P_W], i, sp_loadings_raw(mode, p->W[i]));
-    if (!m->set.spatial) {
-        put_cells(m->param[SP_P_MEAN], p);
-        return FTH_OK;
-    }
+    if (m->param[SP_P_MEAN])
+        put_cells(m->param[SP_P_MEAN], p, m->set.spatial ? m->set.n_components : 0);
+    if (!m->set.spatial) return FTH_OK;
     if (m->set.local) {
         if ((sp_init_mu)m->set.init_mu == SP_MU_SMOOTH)
             put_smooth(m, p);
         else
-            put_cells(m->param[SP_P_MU], p);
+            put_cells(m->param[SP_P_MU], p, 0);
         return FTH_OK;
     }
     FTH_TRY(put_points(m, ctx, data, p, err));

@@ -236,6 +236,18 @@ fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const 
     return s;
 }
 
+/* Insertion: every spatial factor moves before the others that stand ahead of it. */
+void sp_moran_split(sp_moran *m, int64_t spatial)
+{
+    int64_t done = 0;
+    for (int64_t i = 0; i < m->factors; i++) {
+        const int64_t l = m->order[i];
+        if (l >= spatial) continue;
+        memmove(m->order + done + 1, m->order + done, (size_t)(i - done) * sizeof *m->order);
+        m->order[done++] = l;
+    }
+}
+
 void sp_moran_clear(sp_moran *m)
 {
     if (m->mem) fth_mem_release(m->mem, m->block, NULL);

@@ -21,6 +21,9 @@ uint64_t sp_moran_bytes(int64_t cells, int threads);
  * (all of them where there are fewer), each with the weight 1/6. */
 fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const float *x,
                         int64_t cells, int64_t factors, fth_err *err);
+/* Hybrids: the first `spatial` factors of the model before the others in `order`, each in the order
+ * they have. */
+void sp_moran_split(sp_moran *m, int64_t spatial);
 void sp_moran_clear(sp_moran *m); /* an empty one is allowed */
 
 /* ---- the graph, for other numbers of the cells ---- */

@@ -55,6 +55,7 @@ static fth_status get_sizes(const options *o, sp_toy *t)
     }
     FTH_TRY(get_int(o, "genes", 1, 100000, &t->genes));
     FTH_TRY(get_int(o, "factors", 1, 1000, &t->factors));
+    FTH_TRY(get_int(o, "nonspatial", 0, 1000, &t->others));
     FTH_TRY(get_int(o, "groups", 1, 1000, &t->groups));
     FTH_TRY(get_int(o, "missing-groups", 0, 1000, &t->missing));
     if (t->missing > t->cells / 8)
@@ -102,6 +103,7 @@ static fth_status answer(fth_answer *a, sp_toy *t, const char *dir, const char *
         fth_json_int(w, "cells", t->cells);
         fth_json_int(w, "genes", t->genes);
         fth_json_int(w, "factors", t->factors);
+        if (t->others > 0) fth_json_int(w, "nonspatial_factors", t->others);
         fth_json_int(w, "groups", t->groups);
         fth_json_int(w, "seed", t->seed);
         fth_json_text(w, "sampler", t->exact ? "exact" : "near");
@@ -146,6 +148,9 @@ static const fth_flag flags[] = {
     {.name = "side", .value = FTH_FLAG_COUNT, .doc = "instead of --cells: cells of a side"},
     {.name = "genes", .value = FTH_FLAG_COUNT, .doc = "genes (default: 200)"},
     {.name = "factors", .value = FTH_FLAG_COUNT, .doc = "factors (default: 10)"},
+    {.name = "nonspatial",
+     .value = FTH_FLAG_COUNT,
+     .doc = "further factors without positions, with genes of their own (default: 0)"},
     {.name = "groups", .value = FTH_FLAG_COUNT, .doc = "cell types (default: 3)"},
     {.name = "missing-groups",
      .value = FTH_FLAG_COUNT,

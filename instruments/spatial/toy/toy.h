@@ -10,6 +10,7 @@ typedef struct sp_toy {
     fth_mem *mem;
     int64_t cells, side; /* places are those of a lattice of `side` columns, row by row */
     int64_t genes, factors;
+    int64_t others;  /* further factors, without positions: standard normal at each cell */
     int64_t groups;  /* all of them */
     int64_t missing; /* of those: groups of a few scattered cells */
     int64_t seed;
@@ -24,7 +25,8 @@ typedef struct sp_toy {
     int32_t *group;        /* [cells], by descending size */
     int64_t *size_of;      /* [groups] */
     float *factor;         /* [cells][factors]: log-factors */
-    float *loading;        /* [genes][factors] */
+    float *other;          /* [cells][others]: likewise */
+    float *loading;        /* [genes][factors + others] */
     fth_tensor *projected; /* exact: inverse covariance times factors, f64 [cell2 factor] */
     double scale;          /* of all rates */
     int64_t entries;       /* counts above zero */
@@ -39,7 +41,8 @@ enum {
     SP_TOY_SAMPLE, /* rates that the scale is found from */
     SP_TOY_COUNT,
     SP_TOY_LARGE, /* counts of very large rates */
-    SP_TOY_SIZE   /* of cells */
+    SP_TOY_SIZE,  /* of cells */
+    SP_TOY_OTHER  /* factors without positions */
 };
 
 sp_cov sp_toy_cov(const sp_toy *t);
@@ -56,7 +59,11 @@ fth_status sp_toy_write_group_exact(const sp_toy *t, int64_t g, const fth_sink *
 fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
 /* Size of a cell, which multiplies its rates: log-uniform, 1 in the middle. */
 double sp_toy_size(const sp_toy *t, int64_t cell);
-/* loading and scale; then the counts, into a file of sparse rows; sets entries. */
+/* other: an index is a cell and a factor, so more of them change none. */
+void sp_toy_draw_others(sp_toy *t);
+/* loading and scale; where there are factors without positions, a gene has loadings of one kind
+ * only: gene d of the spatial one where d modulo all factors is below their number. Then the
+ * counts, into a file of sparse rows; sets entries. */
 fth_status sp_toy_load(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);
 /* Upper bounds of the memory of the sequential sampler and of the counts. */

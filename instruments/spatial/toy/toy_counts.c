@@ -36,13 +36,20 @@ double sp_toy_size(const sp_toy *t, int64_t cell)
     return pow(t->depth, fth_random_uniform_at(t->seed, 0, SP_TOY_SIZE, cell) - 0.5);
 }
 
+/* Factors without positions behind the others. */
+static double log_factor(const sp_toy *t, int64_t cell, int64_t l)
+{
+    return l < t->factors ? (double)t->factor[cell * t->factors + l]
+                          : (double)t->other[cell * t->others + l - t->factors];
+}
+
 static void rates_of(const sp_toy *t, const float *across, int64_t cell, float *rate)
 {
     const double scale = t->scale * sp_toy_size(t, cell);
     memset(rate, 0, sizeof *rate * (size_t)t->genes);
-    for (int64_t l = 0; l < t->factors; l++) {
+    for (int64_t l = 0; l < t->factors + t->others; l++) {
         const float *w = across + l * t->genes;
-        const double f = exp((double)t->factor[cell * t->factors + l]);
+        const double f = exp(log_factor(t, cell, l));
         const float e = (float)(f * scale);
         for (int64_t d = 0; d < t->genes; d++) rate[d] += e * w[d];
     }
@@ -185,7 +192,7 @@ uint64_t sp_toy_counts_bytes(const sp_toy *t)
     const uint64_t D = (uint64_t)t->genes, block = (uint64_t)block_of(t);
     const uint64_t workers = (uint64_t)fth_context_threads(t->ctx);
     return (block + 1) * sizeof(int64_t) +
-           D * (8 * block + sizeof(float) * (workers + (uint64_t)t->factors));
+           D * (8 * block + sizeof(float) * (workers + (uint64_t)(t->factors + t->others)));
 }
 
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err)
@@ -202,9 +209,9 @@ fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err)
     r.value = (float *)(void *)(r.gene + block * t->genes);
     r.rate = r.value + block * t->genes;
     float *across = r.rate + workers * D;
-    for (int64_t l = 0; l < t->factors; l++)
-        for (int64_t d = 0; d < t->genes; d++)
-            across[l * t->genes + d] = t->loading[d * t->factors + l];
+    const int64_t L = t->factors + t->others;
+    for (int64_t l = 0; l < L; l++)
+        for (int64_t d = 0; d < t->genes; d++) across[l * t->genes + d] = t->loading[d * L + l];
     r.across = across;
     const fth_status s = write_rows(t, &r, block, path, err);
     fth_mem_release(t->mem, memory, NULL);
@@ -215,10 +222,10 @@ fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err)
 
 static double rate_at(const sp_toy *t, int64_t cell, int64_t gene)
 {
+    const int64_t L = t->factors + t->others;
     double sum = 0;
-    for (int64_t l = 0; l < t->factors; l++)
-        sum += (double)t->loading[gene * t->factors + l] *
-               exp((double)t->factor[cell * t->factors + l]);
+    for (int64_t l = 0; l < L; l++)
+        sum += (double)t->loading[gene * L + l] * exp(log_factor(t, cell, l));
     return sum;
 }
 
@@ -249,8 +256,11 @@ static void find_scale(sp_toy *t, double *rate)
 
 fth_status sp_toy_load(sp_toy *t, fth_err *err)
 {
-    for (int64_t i = 0; i < t->genes * t->factors; i++)
-        t->loading[i] = (float)fth_random_uniform_at(t->seed, 0, SP_TOY_LOADING, i);
+    const int64_t L = t->factors + t->others;
+    for (int64_t i = 0; i < t->genes * L; i++) {
+        const bool own = (i / L % L < t->factors) == (i % L < t->factors);
+        t->loading[i] = own ? (float)fth_random_uniform_at(t->seed, 0, SP_TOY_LOADING, i) : 0.0f;
+    }
     t->scale = 0.1;
     if (!(t->density > 0)) return FTH_OK;
     double *rate = NULL;

@@ -40,6 +40,13 @@ fth_status sp_toy_draw(sp_toy *t, fth_err *err)
     return FTH_OK;
 }
 
+void sp_toy_draw_others(sp_toy *t)
+{
+    for (int64_t i = 0; i < t->cells * t->others; i++)
+        t->other[i] =
+            (float)fth_random_normal_at(t->seed, i % t->others, SP_TOY_OTHER, i / t->others);
+}
+
 fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_err *err)
 {
     fth_sink sink = {0};
@@ -94,6 +101,7 @@ static void put_options(fth_json_writer *w, const sp_toy *t)
     fth_json_open(w, "toy", '{');
     fth_json_int(w, "side", t->side);
     fth_json_int(w, "factors", t->factors);
+    if (t->others > 0) fth_json_int(w, "nonspatial_factors", t->others);
     fth_json_int(w, "missing_groups", t->missing);
     fth_json_real(w, "lengthscale", t->lengthscale);
     fth_json_real(w, "alpha", t->alpha);
@@ -145,10 +153,28 @@ static fth_status write_sizes(const sp_toy *t, const char *dir, fth_err *err)
     return s;
 }
 
+/* Those without positions behind the others. */
+static fth_status write_factors(const sp_toy *t, const char *dir, fth_err *err)
+{
+    const int64_t L = t->factors, T = t->others, size[2] = {t->cells, L + T};
+    const char *name = "ground_truth_factors.npy";
+    float *all = NULL;
+    if (T == 0) return write_array(t, dir, name, FTH_F32, 2, size, t->factor, err);
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *all * (uint64_t)(t->cells * (L + T)),
+                         "all factors", (void **)&all, err));
+    for (int64_t i = 0; i < t->cells; i++) {
+        memcpy(all + i * (L + T), t->factor + i * L, sizeof *all * (size_t)L);
+        memcpy(all + i * (L + T) + L, t->other + i * T, sizeof *all * (size_t)T);
+    }
+    const fth_status s = write_array(t, dir, name, FTH_F32, 2, size, all, err);
+    fth_mem_release(t->mem, all, NULL);
+    return s;
+}
+
 static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
 {
-    const int64_t factors[2] = {t->cells, t->factors}, loadings[2] = {t->genes, t->factors};
-    FTH_TRY(write_array(t, dir, "ground_truth_factors.npy", FTH_F32, 2, factors, t->factor, err));
+    const int64_t loadings[2] = {t->genes, t->factors + t->others};
+    FTH_TRY(write_factors(t, dir, err));
     FTH_TRY(
         write_array(t, dir, "ground_truth_loadings.npy", FTH_F32, 2, loadings, t->loading, err));
     for (int64_t g = 0; g < t->groups; g++) {
@@ -198,6 +224,7 @@ static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_er
     FTH_TRY(fth_path_remove(t->mem, path, err));
     FTH_TRY(sp_toy_place(t, err));
     FTH_TRY(sp_toy_draw(t, err));
+    sp_toy_draw_others(t);
     FTH_TRY(sp_toy_load(t, err));
     FTH_TRY(write_array(t, dir, SP_X, FTH_F32, 2, (int64_t[]){t->cells, 2}, t->xy, err));
     FTH_TRY(write_codes(t, dir, err));
@@ -209,7 +236,7 @@ static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_er
 
 static uint64_t held_bytes(const sp_toy *t)
 {
-    const uint64_t N = (uint64_t)t->cells, L = (uint64_t)t->factors;
+    const uint64_t N = (uint64_t)t->cells, L = (uint64_t)(t->factors + t->others);
     return sizeof(int64_t) * (uint64_t)t->groups +
            sizeof(float) * (2 * N + N * L + L * (uint64_t)t->genes) + sizeof(int32_t) * N;
 }
@@ -221,8 +248,9 @@ static fth_status take(sp_toy *t, void **memory, fth_err *err)
     t->size_of = *memory;
     t->xy = (float *)(void *)(t->size_of + G);
     t->factor = t->xy + 2 * N;
-    t->loading = t->factor + N * L;
-    t->group = (int32_t *)(void *)(t->loading + L * (uint64_t)t->genes);
+    t->other = t->factor + N * L;
+    t->loading = t->other + N * (uint64_t)t->others;
+    t->group = (int32_t *)(void *)(t->loading + (L + (uint64_t)t->others) * (uint64_t)t->genes);
     return FTH_OK;
 }
 
@@ -243,12 +271,13 @@ fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *er
 static fth_status tell_files(const sp_toy *t, fth_answer *a, const char *dir, const char *h5ad,
                              fth_err *err)
 {
-    const int64_t xy[2] = {t->cells, 2}, factors[2] = {t->cells, t->factors},
-                  loadings[2] = {t->genes, t->factors};
+    const int64_t all = t->factors + t->others, xy[2] = {t->cells, 2},
+                  factors[2] = {t->cells, t->factors}, truth[2] = {t->cells, all},
+                  loadings[2] = {t->genes, all};
     const fth_file_kind out = FTH_FILE_OUTPUT;
     FTH_TRY(sp_answer_array(a, out, dir, SP_X, FTH_F32, 2, xy, err));
     FTH_TRY(sp_answer_array(a, out, dir, SP_C, FTH_I64, 1, &t->cells, err));
-    FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_factors.npy", FTH_F32, 2, factors, err));
+    FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_factors.npy", FTH_F32, 2, truth, err));
     FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_loadings.npy", FTH_F32, 2, loadings, err));
     for (int64_t g = 0; g < t->groups; g++) {
         char name[64];
@@ -271,7 +300,11 @@ fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5
     void *memory = NULL;
     FTH_TRY(tell_files(t, a, dir, h5ad, err));
     if (!a->plan) return FTH_OK;
-    const uint64_t counts = sp_toy_counts_bytes(t), near = t->exact ? 0 : sp_toy_near_bytes(t);
+    const uint64_t truth = t->others > 0
+                               ? sizeof(float) * (uint64_t)(t->cells * (t->factors + t->others))
+                               : 0,
+                   most = sp_toy_counts_bytes(t), counts = most > truth ? most : truth,
+                   near = t->exact ? 0 : sp_toy_near_bytes(t);
     FTH_TRY(take(t, &memory, err));
     t->answer = a;
     const fth_status s = t->exact ? sp_toy_draw_exact(t, err) : FTH_OK;

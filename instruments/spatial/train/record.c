@@ -27,7 +27,7 @@ static fth_status open_all(sp_record *r, const sp_model *m, const char *dir, fth
 {
     FTH_TRY(copy_start(r, "W_init", m->param[SP_P_W], err));
     FTH_TRY(copy_start(r, "init_theta_raw", m->param[SP_P_THETA], err));
-    FTH_TRY(copy_start(r, "init_mu", m->param[SP_P_MEAN], err));
+    FTH_TRY(copy_start(r, m->set.spatial ? "init_mean" : "init_mu", m->param[SP_P_MEAN], err));
     FTH_TRY(copy_start(r, "init_mu", m->param[SP_P_MU], err));
     FTH_TRY(copy_start(r, "init_sd_raw", m->param[SP_P_RAW], err));
     FTH_TRY(copy_start(r, "init_Lu_raw", m->param[SP_P_LU], err));
@@ -40,7 +40,7 @@ static fth_status open_all(sp_record *r, const sp_model *m, const char *dir, fth
     FTH_TRY(copy_start(r, "nb_for_kl", m->nbr_kl, err));
     for (int i = 0; i < SPOOLS; i++)
         FTH_TRY(fth_file_open_scratch(&r->spool[i], r->mem, dir, "record", err));
-    const int64_t size[3] = {m->set.E, m->set.n_components, r->cells};
+    const int64_t size[3] = {m->set.E, sp_factors(&m->set), r->cells};
     if (m->set.mode == SP_LOWER_BOUND) return FTH_OK;
     return fth_tensor_create(&r->eps, r->mem, "noise", FTH_F32, 3, size, err);
 }
@@ -90,7 +90,7 @@ fth_status sp_record_add(sp_record *r, const int64_t *cell, const int64_t *gene,
     return FTH_OK;
 }
 
-static int list_items(const sp_record *r, fth_file_item item[SPOOLS + 8])
+static int list_items(const sp_record *r, fth_file_item item[SPOOLS + 10])
 {
     int n = 0;
     item[n++] =
@@ -132,7 +132,7 @@ static fth_status copy_spool(const sp_record *r, int which, const fth_file_item 
 fth_status sp_record_save(sp_record *r, fth_err *err)
 {
     if (!r->path[0]) return FTH_OK;
-    fth_file_item item[SPOOLS + 8];
+    fth_file_item item[SPOOLS + 10];
     const int n = list_items(r, item);
     fth_npz_writer *w = NULL;
     FTH_TRY(fth_npz_create(&w, r->mem, r->path, item, n, err));

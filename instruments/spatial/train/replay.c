@@ -65,7 +65,7 @@ static fth_status take_lengths(sp_replay *r, sp_settings *set, fth_err *err)
         FTH_TRY(take_length(r, "nb_for_kl", 1, &set->K, err));
         FTH_TRY(take_length(r, "init_Lu", 2, &set->R, err));
     }
-    const int64_t want[4] = {set->max_iter, set->E, set->n_components, set->batch_size};
+    const int64_t want[4] = {set->max_iter, set->E, sp_factors(set), set->batch_size};
     for (int a = 0; r->eps.read && a < 4; a++)
         if (a == 0 ? r->eps.size[a] < want[a] : r->eps.size[a] != want[a])
             return FTH_FAIL(err, FTH_E_FILE_SHAPE,
@@ -170,7 +170,7 @@ fth_status sp_replay_start(sp_replay *r, sp_model *m, fth_err *err)
         fth_tensor *to;
     } row[] = {{"W_init", m->param[SP_P_W]},
                {"init_theta_raw", m->param[SP_P_THETA]},
-               {"init_mu", m->param[SP_P_MEAN]},
+               {m->set.spatial ? "init_mean" : "init_mu", m->param[SP_P_MEAN]},
                {"init_mu", m->param[SP_P_MU]},
                {"init_sd_raw", m->param[SP_P_RAW]},
                {"init_Lu_raw", m->param[SP_P_LU]},

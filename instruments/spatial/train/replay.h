@@ -34,10 +34,10 @@ fth_status sp_replay_noise(sp_replay *r, int64_t i, fth_tensor *eps, fth_err *er
 
 typedef struct sp_record {
     fth_mem *mem;
-    char path[FTH_PATH];  /* "": nothing is recorded */
-    fth_file *spool[3];   /* idx, idy, eps of the iterations so far */
-    fth_tensor *start[8]; /* copies of what the run starts from */
-    const char *name[8];
+    char path[FTH_PATH];   /* "": nothing is recorded */
+    fth_file *spool[3];    /* idx, idy, eps of the iterations so far */
+    fth_tensor *start[10]; /* copies of what the run starts from */
+    const char *name[10];
     int n_start;
     fth_tensor *eps; /* f32 [draw factor cellb]: the step puts its noise here */
     int64_t cells, genes, n;

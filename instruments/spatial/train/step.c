@@ -141,15 +141,27 @@ static fth_val all_finite(fth_val v)
     return fth_all(fth_all(fth_isfinite(v), "factor"), "cellb");
 }
 
+static bool is_hybrid(const sp_step *st)
+{
+    return sp_is_hybrid(&st->opt.model->set);
+}
+
+static fth_val finite_terms(const sp_step *st, fth_val ell, fth_val kl)
+{
+    const fth_val both = fth_and(fth_isfinite(ell), fth_isfinite(kl));
+    return is_hybrid(st) ? fth_and(both, fth_isfinite(st->prior.kl_cells)) : both;
+}
+
 /* Outputs for the host. Returns the condition under which the step takes effect. */
 static fth_val put_numbers(sp_step *st, fth_val ell, fth_val kl)
 {
     const fth_val f = all_finite(st->like.f), s = all_finite(st->like.s);
     put(st, ell, fth_scalar_sink(FTH_F64, &st->ell));
     put(st, kl, fth_scalar_sink(FTH_F64, &st->kl));
+    if (is_hybrid(st)) put(st, st->prior.kl_cells, fth_scalar_sink(FTH_F64, &st->kl_cells));
     put(st, f, fth_scalar_sink(FTH_BOOL, &st->f_finite));
     put(st, s, fth_scalar_sink(FTH_BOOL, &st->s_finite));
-    return fth_and(fth_isfinite(ell), fth_isfinite(kl));
+    return finite_terms(st, ell, kl);
 }
 
 /* ---- the same on a device ---- */
@@ -161,6 +173,8 @@ static fth_status make_course(sp_step *st, fth_err *err)
     const int64_t n = st->opt.log_every;
     FTH_TRY(fth_tensor_create(&c->ell, mem, "objective", FTH_F64, 1, &n, err));
     FTH_TRY(fth_tensor_create(&c->kl, mem, "objective", FTH_F64, 1, &n, err));
+    if (is_hybrid(st))
+        FTH_TRY(fth_tensor_create(&c->kl_cells, mem, "objective", FTH_F64, 1, &n, err));
     FTH_TRY(fth_tensor_create(&c->f_finite, mem, "objective", FTH_BOOL, 0, NULL, err));
     FTH_TRY(fth_tensor_create(&c->s_finite, mem, "objective", FTH_BOOL, 0, NULL, err));
     FTH_TRY(fth_tensor_create(&c->goes_on, mem, "objective", FTH_BOOL, 0, NULL, err));
@@ -169,6 +183,7 @@ static fth_status make_course(sp_step *st, fth_err *err)
     if (st->opt.planning) return FTH_OK;
     memset(fth_tensor_data(c->ell), 0, (size_t)fth_tensor_bytes(c->ell));
     memset(fth_tensor_data(c->kl), 0, (size_t)fth_tensor_bytes(c->kl));
+    if (c->kl_cells) memset(fth_tensor_data(c->kl_cells), 0, (size_t)fth_tensor_bytes(c->kl_cells));
     *(bool *)fth_tensor_data(c->f_finite) = *(bool *)fth_tensor_data(c->s_finite) = true;
     *(bool *)fth_tensor_data(c->goes_on) = true;
     *(double *)fth_tensor_data(c->previous) = st->opt.previous;
@@ -188,7 +203,10 @@ static fth_val objective(sp_step *st, fth_val ell, fth_val kl)
     const sp_settings *set = &st->opt.model->set;
     const fth_val counts = scalar(st, "constant", FTH_F64, &st->constant),
                   fit = fth_mul(fth_const(g, FTH_F64, sp_weight_ell(set)), fth_sub(ell, counts));
-    return fth_sub(fit, fth_mul(fth_const(g, FTH_F64, sp_weight_kl(set)), kl));
+    const fth_val all = fth_sub(fit, fth_mul(fth_const(g, FTH_F64, sp_weight_kl(set)), kl));
+    if (!is_hybrid(st)) return all;
+    const fth_val weight = fth_const(g, FTH_F64, sp_weight_kl_cells(set));
+    return fth_sub(all, fth_mul(weight, st->prior.kl_cells));
 }
 
 static fth_val leave_numbers(sp_step *st, fth_val ell, fth_val kl)
@@ -201,10 +219,11 @@ static fth_val leave_numbers(sp_step *st, fth_val ell, fth_val kl)
                   now = fth_and(here, goes_on);
     leave(st, now, ell, fth_param(g, "log of ell", "log", c->ell));
     leave(st, now, kl, fth_param(g, "log of kl", "log", c->kl));
+    if (is_hybrid(st))
+        leave(st, now, st->prior.kl_cells, fth_param(g, "log of kl of cells", "log", c->kl_cells));
     leave(st, goes_on, all_finite(st->like.f), fth_param(g, "f finite", "", c->f_finite));
     leave(st, goes_on, all_finite(st->like.s), fth_param(g, "s finite", "", c->s_finite));
-    const fth_val finite = fth_and(fth_isfinite(ell), fth_isfinite(kl)),
-                  ok = fth_and(finite, goes_on), elbo = objective(st, ell, kl);
+    const fth_val ok = fth_and(finite_terms(st, ell, kl), goes_on), elbo = objective(st, ell, kl);
     leave(st, ok, elbo, previous);
     if (st->opt.log_every <= 1) { /* the host decides */
         put(st, fth_assign(goes_on, ok), (fth_sink){0});
@@ -219,7 +238,8 @@ static fth_val leave_numbers(sp_step *st, fth_val ell, fth_val kl)
 static void drop_course(sp_step *st)
 {
     const sp_course *c = &st->course;
-    fth_tensor *const held[] = {c->ell, c->kl, c->f_finite, c->s_finite, c->goes_on, c->previous};
+    fth_tensor *const held[] = {c->ell,      c->kl,      c->kl_cells, c->f_finite,
+                                c->s_finite, c->goes_on, c->previous};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
     for (int i = 0; i < st->n_numbers; i++) fth_tensor_release(st->number[i].t);
 }
@@ -275,7 +295,7 @@ static fth_status build(sp_step *st, fth_err *err)
 static fth_status open_parts(sp_step *st, fth_err *err)
 {
     const sp_step_options *o = &st->opt;
-    st->prior = (sp_prior){.ops = sp_prior_of(o->model->set.kind),
+    st->prior = (sp_prior){.ops = sp_prior_for(&o->model->set),
                            .ctx = o->ctx,
                            .model = o->model,
                            .data = o->data,
@@ -386,6 +406,7 @@ static void read_course(sp_step *st, int64_t k)
     if (!st->net.on_device) return;
     st->ell = ((const double *)fth_tensor_view(c->ell))[k];
     st->kl = ((const double *)fth_tensor_view(c->kl))[k];
+    if (c->kl_cells) st->kl_cells = ((const double *)fth_tensor_view(c->kl_cells))[k];
     st->f_finite = *(const bool *)fth_tensor_view(c->f_finite);
     st->s_finite = *(const bool *)fth_tensor_view(c->s_finite);
 }
@@ -394,9 +415,9 @@ static fth_status sync_course(sp_step *st, fth_err *err)
 {
     const sp_course *c = &st->course;
     if (!st->net.on_device) return FTH_OK;
-    fth_tensor *const left[] = {c->ell, c->kl, c->f_finite, c->s_finite};
+    fth_tensor *const left[] = {c->ell, c->kl, c->f_finite, c->s_finite, c->kl_cells};
     for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
-        FTH_TRY(fth_tensor_sync(left[i], err));
+        if (left[i]) FTH_TRY(fth_tensor_sync(left[i], err));
     return FTH_OK;
 }
 
@@ -409,6 +430,11 @@ fth_status sp_step_look(sp_step *st, int64_t k, fth_err *err)
     const bool inducing = m->set.spatial && !m->set.local;
     st->elbo = ell - sp_weight_kl(&m->set) * st->kl;
     st->bound = ell - (inducing ? 1.0 : sp_weight_kl(&m->set)) * st->kl;
+    if (is_hybrid(st)) {
+        const double cells = sp_weight_kl_cells(&m->set) * st->kl_cells;
+        st->elbo -= cells;
+        st->bound -= cells;
+    }
     if (isfinite(st->elbo)) {
         m->optimizer_steps++;
         return FTH_OK;

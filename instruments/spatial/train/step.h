@@ -52,6 +52,7 @@ typedef struct sp_number {
 /* Results that stay on a device. */
 typedef struct sp_course {
     fth_tensor *ell, *kl;            /* f64 [log] */
+    fth_tensor *kl_cells;            /* f64 [log], of hybrids; else NULL */
     fth_tensor *f_finite, *s_finite; /* bool, of the last effective run */
     fth_tensor *goes_on, *previous;  /* bool; f64: objective of the last run */
     struct {
@@ -79,9 +80,10 @@ typedef struct sp_step {
     int64_t slot;    /* index in the list for the run's objective */
     int64_t waiting; /* runs since the list was read */
     /* what a run gives */
-    double ell, kl; /* ell without the constant */
+    double ell, kl;  /* ell without the constant */
+    double kl_cells; /* of the factors of a hybrid without positions (model 3.3) */
     bool f_finite, s_finite;
-    double elbo;  /* a ELL - b KL: what is maximised */
+    double elbo;  /* a ELL - b KL, for hybrids with both divergences: what is maximised */
     double bound; /* the textbook bound: b is 1 for models with inducing points */
     fth_run_report report;
 } sp_step;

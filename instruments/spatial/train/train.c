@@ -106,7 +106,7 @@ fth_status sp_train_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *
                                                    ", constants and moments streamed"};
     snprintf(out->text, sizeof out->text,
              "cell%s%" PRId64 ", gene%s%" PRId64 ", factor=%" PRId64 "%s%s", sign, t.size.cells,
-             sign, t.size.genes, t.set.n_components, t.on_scratch ? ", moments in files" : "",
+             sign, t.size.genes, sp_factors(&t.set), t.on_scratch ? ", moments in files" : "",
              held[t.hold]);
     out->seconds *= (double)(t.restarts.n > 1 ? t.restarts.n : 1);
     sp_restarts_close(&t);

@@ -55,7 +55,8 @@ static void put_section(fth_json_writer *w, const char *name, const char *sectio
     const size_t n = strlen(section);
     fth_json_open(w, name, '{');
     for (int i = 0; i < sp_settings_count(); i++)
-        if (strncmp(sp_setting_key(i), section, n) == 0)
+        if (strncmp(sp_setting_key(i), section, n) == 0 &&
+            !(sp_setting_is_newer(i) && !sp_is_hybrid(s)))
             put_setting(w, sp_setting_key(i) + n, s, i);
     if (strcmp(section, "model.") == 0 && s->local) fth_json_int(w, "rank", s->R);
     fth_json_close(w);

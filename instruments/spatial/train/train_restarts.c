@@ -31,7 +31,7 @@ fth_status sp_restarts_open(sp_train *t, fth_err *err)
             t->call,
             "training.restarts is ignored: a run that resumes, replays or records is a single run");
     if (r->n == 1) return FTH_OK;
-    const int64_t size[3] = {r->n, t->set.genes, t->set.n_components};
+    const int64_t size[3] = {r->n, t->set.genes, sp_factors(&t->set)};
     return fth_tensor_create(&r->W, t->mem, "loadings of restarts", FTH_F32, 3, size, err);
 }
 
@@ -43,7 +43,7 @@ void sp_restarts_close(sp_train *t)
 
 static float *loadings(const sp_train *t, int64_t i)
 {
-    return (float *)fth_tensor_data(t->restarts.W) + i * t->set.genes * t->set.n_components;
+    return (float *)fth_tensor_data(t->restarts.W) + i * t->set.genes * sp_factors(&t->set);
 }
 
 static void remove_file(const sp_train *t, const char *name)
@@ -73,7 +73,7 @@ static fth_status write_done(const sp_train *t, fth_err *err)
                                 .dtype = FTH_F32,
                                 .axes = "restart gene factor",
                                 .n_axes = 3,
-                                .size = {r->done, t->set.genes, t->set.n_components}};
+                                .size = {r->done, t->set.genes, sp_factors(&t->set)}};
     for (int64_t i = 0; i < r->done; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%a ", r->elbo[i]);
     const fth_file_meta meta = {"elbo", text};
@@ -94,7 +94,7 @@ static fth_status take_done(sp_train *t, fth_safetensors *f, int64_t n, fth_err 
     fth_source src;
     int64_t checked = 0;
     const char *at = fth_safetensors_meta(f, "elbo");
-    const int64_t zero[3] = {0, 0, 0}, size[3] = {n, t->set.genes, t->set.n_components};
+    const int64_t zero[3] = {0, 0, 0}, size[3] = {n, t->set.genes, sp_factors(&t->set)};
     FTH_TRY(fth_safetensors_verify(f, &checked, err));
     FTH_TRY(fth_safetensors_source(f, "W", &src, err));
     fth_status s = FTH_OK;
@@ -155,7 +155,7 @@ static void keep_loadings(const sp_train *t, float *to)
 {
     const sp_loadings mode = (sp_loadings)t->set.loadings_mode;
     const float *W = fth_tensor_data(t->m.param[SP_P_W]);
-    for (int64_t i = 0; i < t->set.genes * t->set.n_components; i++) {
+    for (int64_t i = 0; i < t->set.genes * sp_factors(&t->set); i++) {
         const double raw = (double)W[i];
         to[i] = (float)(mode == SP_LOADINGS_EXP        ? exp(raw)
                         : mode == SP_LOADINGS_SOFTPLUS ? (raw > 30 ? raw : log1p(exp(raw)))
@@ -210,7 +210,7 @@ static fth_status compare(sp_train *t, int64_t other, double *cost, int64_t *col
                           fth_err *err)
 {
     sp_restarts *r = &t->restarts;
-    const int64_t L = t->set.n_components;
+    const int64_t L = sp_factors(&t->set);
     const float *mine = loadings(t, r->best), *theirs = loadings(t, other);
     for (int64_t i = 0; i < L * L; i++)
         cost[i] = -correlation(mine + i / L, theirs + i % L, t->set.genes, L);
@@ -228,7 +228,7 @@ static fth_status compare(sp_train *t, int64_t other, double *cost, int64_t *col
 static fth_status measure(sp_train *t, fth_err *err)
 {
     sp_restarts *r = &t->restarts;
-    const int64_t L = t->set.n_components;
+    const int64_t L = sp_factors(&t->set);
     void *block = NULL;
     fth_tensor_release(t->m.stability);
     t->m.stability = NULL;
@@ -255,9 +255,9 @@ fth_status sp_restarts_end(sp_train *t, fth_err *err)
     FTH_TRY(sp_train_read_again(t, path, err));
     FTH_TRY(measure(t, err));
     double mean = 0, least = 1;
-    for (int64_t l = 0; l < t->set.n_components; l++) {
+    for (int64_t l = 0; l < sp_factors(&t->set); l++) {
         const double v = (double)((const float *)fth_tensor_data(t->m.stability))[l];
-        mean += v / (double)t->set.n_components;
+        mean += v / (double)sp_factors(&t->set);
         least = fmin(least, v);
     }
     fth_stage_say(t->call,

@@ -98,7 +98,7 @@ static fth_status open_counts(sp_train *t, fth_err *err)
 static fth_status open_noise(sp_train *t, fth_err *err)
 {
     if (!t->replay.eps.read) return FTH_OK;
-    const int64_t size[3] = {t->set.E, t->set.n_components, t->set.batch_size};
+    const int64_t size[3] = {t->set.E, sp_factors(&t->set), t->set.batch_size};
     return fth_tensor_create(&t->eps, t->mem, "noise", FTH_F32, 3, size, err);
 }
 

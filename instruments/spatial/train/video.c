@@ -12,14 +12,14 @@
 
 static uint64_t frame_bytes(const sp_video *v)
 {
-    return 4 * (uint64_t)(v->model->set.cells * v->model->set.n_components);
+    return 4 * (uint64_t)(v->model->set.cells * sp_factors(&v->model->set));
 }
 
 static fth_status write_frame(void *self, const int64_t *lo, const int64_t *n, const void *src,
                               fth_err *err)
 {
     const sp_video *v = self;
-    const int64_t L = v->model->set.n_components;
+    const int64_t L = sp_factors(&v->model->set);
     const char *from = src;
     for (int64_t i = 0; i < n[0]; i++, from += 4 * n[1]) {
         const uint64_t at =
@@ -35,7 +35,7 @@ static fth_sink frame_sink(sp_video *v)
                       .self = v,
                       .dtype = FTH_F32,
                       .n_axes = 2,
-                      .size = {v->model->set.cells, v->model->set.n_components},
+                      .size = {v->model->set.cells, sp_factors(&v->model->set)},
                       .write = write_frame};
 }
 
@@ -65,7 +65,7 @@ static fth_status build(sp_video *v, fth_context *ctx, const sp_data *data, fth_
 {
     sp_model *m = v->model;
     const sp_settings *s = &m->set;
-    sp_query q = {0};
+    sp_query q = {.trained = true};
     fth_val f, unused;
     FTH_TRY(sp_net_create(&v->net, ctx, m, false, s->cells, err));
     if (s->spatial) q.xy = place(v, "xy", FTH_F32, "cell dim", data ? data->xy : NULL, s->cells, 2);
@@ -134,7 +134,7 @@ static void open_before(before *b, const sp_video *v, int64_t first)
         fth_npy_open(&b->frames, mem, path, NULL) != FTH_OK)
         return;
     const bool fits = b->frames.dtype == FTH_F32 && b->frames.n_axes == 3 &&
-                      b->frames.size[1] == s->cells && b->frames.size[2] == s->n_components;
+                      b->frames.size[1] == s->cells && b->frames.size[2] == sp_factors(s);
     if (fits && fth_path_join(path, v->call->model_dir, SP_FRAME_ITERS, NULL) == FTH_OK &&
         fth_npy_open(&iters, mem, path, NULL) == FTH_OK && iters.dtype == FTH_I64 &&
         iters.n_axes == 1 && iters.size[0] == b->frames.size[0] &&
@@ -148,7 +148,7 @@ static void open_before(before *b, const sp_video *v, int64_t first)
 static fth_status copy_frames(sp_video *v, const before *b, const fth_sink *to, fth_err *err)
 {
     const sp_settings *s = &v->model->set;
-    const int64_t L = s->n_components, rows = (1 << 18) / L + 1;
+    const int64_t L = sp_factors(s), rows = (1 << 18) / L + 1;
     void *room = NULL;
     fth_mem *mem = v->model->mem;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(4 * rows * L), "frames", &room, err));
@@ -173,7 +173,7 @@ static fth_status save_frames(sp_video *v, const before *b, fth_err *err)
 {
     char path[FTH_PATH];
     fth_sink sink = {0};
-    const int64_t size[3] = {b->n + v->n, v->model->set.cells, v->model->set.n_components};
+    const int64_t size[3] = {b->n + v->n, v->model->set.cells, sp_factors(&v->model->set)};
     FTH_TRY(fth_path_join(path, v->call->model_dir, SP_FRAMES, err));
     FTH_TRY(fth_npy_create(&sink, v->model->mem, path, FTH_F32, 3, size, err));
     fth_status s = copy_frames(v, b, &sink, err);
