@@ -87,7 +87,7 @@ typedef struct sp_settings {
     bool trainable_W; /* W is moved by the optimiser: every loadings_mode but multiplicative */
     int64_t restart;  /* index of the restart: other random numbers, the same held-out cells */
 } sp_settings;
-/* All factors: L of the model's own prior, and the T of a hybrid without positions (model 3.3). */
+/* All factors: L of the model's own prior, and the T of a hybrid without positions (model 18.1). */
 static inline int64_t sp_factors(const sp_settings *s)
 {
     return s->n_components + s->nonspatial_components;

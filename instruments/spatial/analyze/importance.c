@@ -1,4 +1,4 @@
-/* importance.c - what the spatial factors of a hybrid explain of each gene (model 14.10).
+/* importance.c - what the spatial factors of a hybrid explain of each gene (model 18.5).
  *
  *   gene_importance.csv  gene,importance,top_factor   factors from 1, as in top_genes.csv
  *   gene_shares.npy      f32 [gene factor]            share of each factor in a gene's mean rate

@@ -1,5 +1,5 @@
 /* figures_importance.c - what the spatial factors of a hybrid explain of each gene: ranked, and how
- * many genes have which importance (model 14.10). */
+ * many genes have which importance (model 18.5). */
 #include "figures.h"
 
 #include "../statistics/order.h"

@@ -1,5 +1,5 @@
 /* hybrid.c - the prior of hybrid models: a spatial prior and, for further factors, that of pnmf
- * (model 3.3).
+ * (model 18.1).
  *
  * It owns both. Spatial factors come first: f and s of a batch are those of the two joined along
  * the factors, and slopes are taken apart again. The two divergences have weights of their own, so

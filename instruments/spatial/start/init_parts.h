@@ -36,7 +36,7 @@ fth_status sp_init_dispersion(sp_model *m, const sp_data *data, fth_err *err);
 /* ---- hybrids (init_split.c) ---- */
 
 /* Which factors are spatial: reorders columns of F and W so that the `spatial` ones with the
- * largest Moran's I come first, in that order (model 13.7). */
+ * largest Moran's I come first, in that order (model 18.3). */
 fth_status sp_init_split(const sp_init_parts *p, fth_context *ctx, const sp_data *data,
                          int64_t spatial, fth_err *err);
 uint64_t sp_init_split_bytes(const sp_settings *s); /* beside F and W */

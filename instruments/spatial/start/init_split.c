@@ -1,4 +1,4 @@
-/* init_split.c - which of the first factors of a hybrid are its spatial ones (model 13.7).
+/* init_split.c - which of the first factors of a hybrid are its spatial ones (model 18.3).
  *
  * A factorisation of the counts knows no positions. Those of its factors with the largest Moran's I
  * become the spatial ones, which stand first, the others those without positions.

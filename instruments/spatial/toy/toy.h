@@ -62,7 +62,7 @@ double sp_toy_size(const sp_toy *t, int64_t cell);
 /* other: an index is a cell and a factor, so more of them change none. */
 void sp_toy_draw_others(sp_toy *t);
 /* loading and scale; where there are factors without positions, a gene has loadings of one kind
- * only: gene d of the spatial one where d modulo all factors is below their number. Then the
+ * only, that of factor d modulo all of them, of which gene d has 2 more. Then the
  * counts, into a file of sparse rows; sets entries. */
 fth_status sp_toy_load(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);

@@ -258,8 +258,10 @@ fth_status sp_toy_load(sp_toy *t, fth_err *err)
 {
     const int64_t L = t->factors + t->others;
     for (int64_t i = 0; i < t->genes * L; i++) {
-        const bool own = (i / L % L < t->factors) == (i % L < t->factors);
-        t->loading[i] = own ? (float)fth_random_uniform_at(t->seed, 0, SP_TOY_LOADING, i) : 0.0f;
+        const int64_t main = i / L % L, l = i % L; /* of the gene, where there are two kinds */
+        const bool own = (main < t->factors) == (l < t->factors);
+        const double w = fth_random_uniform_at(t->seed, 0, SP_TOY_LOADING, i);
+        t->loading[i] = (float)(t->others == 0 ? w : own ? w + (l == main ? 2 : 0) : 0);
     }
     t->scale = 0.1;
     if (!(t->density > 0)) return FTH_OK;

@@ -81,7 +81,7 @@ typedef struct sp_step {
     int64_t waiting; /* runs since the list was read */
     /* what a run gives */
     double ell, kl;  /* ell without the constant */
-    double kl_cells; /* of the factors of a hybrid without positions (model 3.3) */
+    double kl_cells; /* of the factors of a hybrid without positions (model 18.1) */
     bool f_finite, s_finite;
     double elbo;  /* a ELL - b KL, for hybrids with both divergences: what is maximised */
     double bound; /* the textbook bound: b is 1 for models with inducing points */
