@@ -527,6 +527,18 @@ MUTANTS = [
      "all.row = NULL;", "", "unit/test_spatial_sizes"),
     ("moments_without_sizes", "instruments/spatial/start/init_dispersion.c",
      "s->vy[r->gene[i]] += v * y;", "s->vy[r->gene[i]] += y;", "unit/test_spatial_sizes"),
+    # ---- spatial: hybrid models ----
+    ("slopes_of_cells_taken_from_the_front", "instruments/spatial/prior/hybrid.c",
+     'fth_slice(slope, "factor", p->model->set.n_components, "tfactor")', 'fth_slice(slope, "factor", p->model->set.n_components - 1, "tfactor")',
+     "unit/test_spatial_hybrid"),
+    ("divergence_of_cells_weighted_as_the_spatial_one", "instruments/spatial/prior/hybrid.c",
+     "sp_weight_kl_cells(&p->model->set), &p->kl_cells", "b, &p->kl_cells", "unit/test_spatial_hybrid"),
+    ("unseen_cells_without_spread", "instruments/spatial/prior/hybrid.c",
+     "*s = fth_expand(fth_const(g, net->real, 1.0)", "*s = fth_expand(fth_const(g, net->real, 0.0)", "unit/test_spatial_hybrid"),
+    ("factors_of_both_kinds_mixed", "instruments/spatial/statistics/moran.c",
+     "if (l >= spatial) continue;", "if (l > spatial) continue;", "unit/test_spatial_hybrid"),
+    ("newer_settings_in_every_file", "instruments/spatial/model/checkpoint.c",
+     'if (sp_setting_is_newer(i) && strcmp(text, "0") == 0) continue;', "", "unit/test_spatial_hybrid"),
     # ---- spatial: likelihood, batches, loadings, start values ----
     ("slope_below_the_floor", "instruments/spatial/ops/poisson/poisson_lanes.h",
      " & ~(*rho < floor_rate));", ");", "property/test_spatial_likelihood"),

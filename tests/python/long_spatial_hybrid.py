@@ -1,6 +1,6 @@
 """Hybrid models find which genes are spatial: synthetic tissues with spatial factors and factors without positions,
 and one of the public simulations of the NSF paper, which has spatial factors alone. Importance of genes, factors
-found, and held-out deviance against purely spatial models.
+found, and held-out deviance against purely spatial models. The numbers are in docs/spatial.md.
 seconds: 300"""
 import itertools
 import json
