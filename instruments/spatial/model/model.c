@@ -24,6 +24,7 @@ static const char *hybrid_axes(const sp_settings *s, sp_param p)
 {
     switch (p) {
     case SP_P_W: return params[p].axes;
+    case SP_P_THETA: return s->likelihood == SP_NB ? params[p].axes : NULL;
     case SP_P_MEAN:
     case SP_P_RAW: return "tfactor cell";
     case SP_P_MU: return s->local ? "sfactor cell" : "sfactor induce";
