@@ -32,6 +32,7 @@ typedef struct fth_reader_options {
     uint64_t max_bytes; /* a longer file is refused; 0: any                                      */
     bool keep_bom;      /* the mark before UTF-8 is part of the first line; else it is left out  */
     bool allow_nul;     /* a zero byte ends the text of its line; else it is an error            */
+    bool unpack;        /* a file that begins as gzip does is unpacked on the way                */
 } fth_reader_options;
 
 typedef struct fth_reader {
@@ -45,6 +46,7 @@ typedef struct fth_reader {
     uint64_t got;  /* bytes read from the file                                        */
     int64_t line;  /* number of the line of the next byte, from 1                     */
     bool skipping; /* words: inside a comment                                         */
+    void *unzip;   /* of a packed file; else NULL                                     */
 } fth_reader;
 
 /* Any file that can be read, a pipe as well; `options` NULL: all 0. */

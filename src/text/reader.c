@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/str.h"
+#include "text/unzip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +24,18 @@ fth_status fth_reader_open(fth_reader *r, fth_mem *mem, const char *path,
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (r->fd < 0)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s cannot be opened: %s", path, strerror(errno));
-    return FTH_OK;
+    if (!r->options.unpack || !fth__unzip_is_packed(r->fd)) return FTH_OK;
+    const fth_status s = fth__unzip_open(&r->unzip, mem, r->fd, path, err);
+    if (s != FTH_OK) fth_reader_close(r);
+    return s;
 }
 
 void fth_reader_close(fth_reader *r)
 {
     if (r->fd >= 0) close(r->fd);
     if (r->mem) (void)fth_mem_release(r->mem, r->buffer, NULL);
+    fth__unzip_close(r->unzip);
+    r->unzip = NULL;
     r->fd = -1;
     r->buffer = NULL;
 }
@@ -39,6 +45,7 @@ fth_status fth_reader_rewind(fth_reader *r, fth_err *err)
     if (lseek(r->fd, 0, SEEK_SET) != 0)
         return FTH_FAIL(err, FTH_E_FILE_READ, "%s is read twice, and cannot be: %s", r->path,
                         strerror(errno));
+    if (r->unzip) fth__unzip_restart(r->unzip);
     r->at = r->n = 0;
     r->got = 0;
     r->end = r->skipping = false;
@@ -49,12 +56,15 @@ fth_status fth_reader_rewind(fth_reader *r, fth_err *err)
 /* Up to `bytes` more; 0 at the end of the file. */
 static fth_status read_some(fth_reader *r, char *to, size_t bytes, size_t *n, fth_err *err)
 {
-    ssize_t got;
-    do got = read(r->fd, to, bytes);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = 0;
+    if (r->unzip)
+        FTH_TRY(fth__unzip_read(r->unzip, to, bytes, n, err));
+    else
+        do got = read(r->fd, to, bytes);
+        while (got < 0 && errno == EINTR);
     if (got < 0)
         return FTH_FAIL(err, FTH_E_FILE_READ, "%s cannot be read: %s", r->path, strerror(errno));
-    *n = (size_t)got;
+    if (!r->unzip) *n = (size_t)got;
     r->got += *n;
     if (r->options.max_bytes == 0 || r->got <= r->options.max_bytes) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: expected at most %" PRIu64 " bytes, found more",
@@ -90,7 +100,8 @@ fth_status fth_reader_fill(fth_reader *r, size_t want, fth_err *err)
 static uint64_t size_left(const fth_reader *r)
 {
     struct stat st;
-    if (fstat(r->fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < r->got) return 0;
+    if (r->unzip || fstat(r->fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < r->got)
+        return 0;
     return (uint64_t)st.st_size - r->got;
 }
 

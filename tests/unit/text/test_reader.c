@@ -613,4 +613,67 @@ TEST(no_memory_is_an_error_at_every_step)
     }
 }
 
+/* ---- packed files ---- */
+
+/* Two members, "one\n" "two\nthr" and "ee\n", as gzip of Python packs them. */
+static const unsigned char packed[] = {
+    0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0xcf, 0x4b, 0xe5,
+    0x2a, 0x29, 0xcf, 0xe7, 0x2a, 0xc9, 0x28, 0x02, 0x00, 0x78, 0xc7, 0xb9, 0xda, 0x0b,
+    0x00, 0x00, 0x00, 0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x4b,
+    0x4d, 0xe5, 0x02, 0x00, 0x25, 0xa6, 0x02, 0x49, 0x03, 0x00, 0x00, 0x00};
+
+TEST(packed_lines_are_read_where_they_are_asked_for)
+{
+    const fth_reader_options unpack = {.unpack = true};
+    EQ_STR(lines(put(packed, sizeof packed), &unpack), "<one><two><three>");
+    EQ_STR(lines(PUT("a\nb\n"), &unpack), "<a><b>"); /* not packed */
+    EQ_STR(lines(PUT(""), &unpack), "");
+    bench b = start(put(packed, sizeof packed), &unpack);
+    fth_text_line line;
+    for (int pass = 0; pass < 3; pass++) {
+        OK(fth_reader_next(&b.r, &line, &b.err));
+        EQ_STR(line.text, "one");
+        OK(fth_reader_rewind(&b.r, &b.err));
+    }
+    char *rest = NULL;
+    int64_t n = 0;
+    OK(fth_reader_rest(&b.r, "rest", &rest, &n, &b.err));
+    EQ_STR(rest, "one\ntwo\nthree\n");
+    OK(fth_mem_release(b.mem, rest, NULL));
+    end(&b);
+}
+
+TEST(packed_files_that_are_cut_or_damaged_are_refused)
+{
+    const fth_reader_options unpack = {.unpack = true};
+    unsigned char copy[sizeof packed];
+    for (size_t cut = 2; cut < sizeof packed; cut++) {
+        bench b = start(put(packed, cut), &unpack);
+        fth_text_line line;
+        fth_status s = FTH_OK;
+        do s = fth_reader_next(&b.r, &line, &b.err);
+        while (s == FTH_OK && line.text);
+        if (cut == 31)
+            OK(s); /* a whole member */
+        else {
+            EQ_I64(s, FTH_E_FILE_SHORT);
+            HAS(b.err.text, "before its packed stream does");
+        }
+        end(&b);
+    }
+    memcpy(copy, packed, sizeof packed);
+    copy[31 - 6] ^= 1; /* of the checksum */
+    bench b = start(put(copy, sizeof copy), &unpack);
+    fth_text_line line;
+    IS(fth_reader_next(&b.r, &line, &b.err), FTH_E_FILE_FORMAT);
+    HAS(b.err.text, "the packed bytes are damaged");
+    end(&b);
+    fth_mem *mem = t_mem(1 << 20);
+    fth_reader r;
+    fth__mem_inject(mem, 1, 0);
+    IS(fth_reader_open(&r, mem, put(packed, sizeof packed), &unpack, NULL), FTH_E_NOMEM);
+    fth_reader_close(&r);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST_MAIN()
