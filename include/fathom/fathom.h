@@ -22,6 +22,7 @@
 #include <fathom/op.h>
 #include <fathom/ops.h>
 #include <fathom/optim.h>
+#include <fathom/parquet.h>
 #include <fathom/pictures.h>
 #include <fathom/plan.h>
 #include <fathom/plot.h>
