@@ -28,6 +28,16 @@ static const char tenx[] = "name: faults\n"
                            "preprocessing:\n"
                            "  path: tests/golden/h5ad/tenx/filtered_feature_bc_matrix.h5\n";
 
+static const char visium_hd[] = "name: faults\n"
+                                "dataset: visium_hd\n"
+                                "preprocessing:\n"
+                                "  path: tests/golden/tenx/visium_hd\n";
+
+static const char xenium[] = "name: faults\n"
+                             "dataset: xenium\n"
+                             "preprocessing:\n"
+                             "  path: tests/golden/tenx/xenium\n";
+
 static void fail_all(const char *config, int64_t requests)
 {
     const t_stage_faults of = {.instrument = &fth_instrument_spatial,
@@ -56,6 +66,16 @@ TEST(records_and_quality_control)
 TEST(a_10x_file)
 {
     fail_all(tenx, 40);
+}
+
+TEST(a_folder_with_parquet)
+{
+    fail_all(visium_hd, 40);
+}
+
+TEST(a_folder_with_counts_as_text)
+{
+    fail_all(xenium, 40);
 }
 
 TEST(the_record_goes_first)

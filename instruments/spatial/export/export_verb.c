@@ -7,9 +7,9 @@
 /* The preprocessed file; NULL: not an h5ad file. */
 static const char *source_of(const fth_config *cfg)
 {
-    static const char *const others[] = {"toy", "arrays", "tenx"};
+    static const char *const others[] = {"toy", "arrays", "tenx", "visium", "visium_hd", "xenium"};
     const char *dataset = fth_config_text(cfg, "dataset");
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(dataset, others[i]) == 0) return NULL;
     if (fth_config_has(cfg, "preprocessing.h5ad_path"))
         return fth_config_text(cfg, "preprocessing.h5ad_path");

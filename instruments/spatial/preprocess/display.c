@@ -90,6 +90,9 @@ static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
 {
     fth_texts *libraries = NULL;
     if (s->loader->flags & SP_LOAD_TENX) snprintf(d->unit, sizeof d->unit, "px");
+    if (s->files.kind) d->microns = sp_tenx_microns(s->mem, &s->files);
+    if (s->files.kind && !(s->loader->flags & SP_LOAD_TISSUE)) /* Xenium */
+        snprintf(d->unit, sizeof d->unit, "um");
     if (!s->h5ad.h5 || s->loader->flags & SP_LOAD_TENX ||
         fth_h5_kind_of(s->h5ad.h5, "/uns/spatial") != FTH_H5_GROUP)
         return FTH_OK;

@@ -15,7 +15,7 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum { INPUTS = 6, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
+enum { INPUTS = 8, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
 typedef struct inputs {
     char path[INPUTS][FTH_PATH];
     int n;
@@ -33,6 +33,25 @@ static fth_status add_input(inputs *in, const char *dir, const char *name, bool 
     return FTH_OK;
 }
 
+/* Of an output folder of 10x. */
+static fth_status list_folder(inputs *in, const fth_config *cfg, const sp_loader *l,
+                              const char *dir, fth_err *err)
+{
+    static const char *const texts[] = {"matrix.mtx", "features.tsv", "genes.tsv", "barcodes.tsv"};
+    char path[FTH_PATH];
+    sp_tenx_files f;
+    const bool table = fth_config_has(cfg, "preprocessing.positions_path");
+    const char *own = table ? fth_config_text(cfg, "preprocessing.positions_path") : "";
+    if (sp_tenx_files_find(&f, l->name, dir, own, NULL) != FTH_OK) /* opening it says why */
+        return fth_path_kind_of(dir) == FTH_PATH_FOLDER ? FTH_OK
+                                                        : add_input(in, NULL, dir, false, err);
+    if (!f.text) FTH_TRY(add_input(in, NULL, f.counts, false, err));
+    for (size_t i = 0; f.text && i < sizeof texts / sizeof texts[0]; i++)
+        if (sp_mtx_file(f.counts, texts[i], path)) FTH_TRY(add_input(in, NULL, path, false, err));
+    if (!table) FTH_TRY(add_input(in, NULL, f.places, false, err));
+    return f.scale[0] ? add_input(in, NULL, f.scale, false, err) : FTH_OK;
+}
+
 /* Everything that is read: the file or the arrays of a folder, and tables beside. */
 static fth_status list_inputs(inputs *in, const fth_config *cfg, fth_err *err)
 {
@@ -46,6 +65,8 @@ static fth_status list_inputs(inputs *in, const fth_config *cfg, fth_err *err)
         FTH_TRY(add_input(in, file, SP_X, false, err));
         FTH_TRY(add_input(in, file, SP_C, true, err));
         FTH_TRY(add_input(in, file, SP_METADATA, true, err));
+    } else if (file[0] && l && l->flags & SP_LOAD_FOLDER) {
+        FTH_TRY(list_folder(in, cfg, l, file, err));
     } else if (file[0])
         FTH_TRY(add_input(in, NULL, file, false, err));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -96,12 +117,16 @@ static uint64_t fixed_bytes(const sp_source *s)
     if (fth_config_has(s->cfg, "preprocessing.labels_path"))
         tables += 5 * file_bytes(fth_config_text(s->cfg, "preprocessing.labels_path")) + n * 9;
     if (s->loader->flags & SP_LOAD_TENX) tables += n * 512;
+    /* a page and a dictionary of four columns, of a table of Parquet; else a buffer */
+    if (s->loader->flags & SP_LOAD_FOLDER) tables += 8 * file_bytes(s->files.places) + (4 << 20);
     if (s->loader->flags & SP_LOAD_ARRAYS) {
         char path[FTH_PATH];
         if (fth_path_join(path, s->path, SP_METADATA, NULL) == FTH_OK) tables += file_bytes(path);
     }
     if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
-    const uint64_t csc = s->counts.layout == SP_LAYOUT_COLUMNS ? n * 8 + (4 << 18) : 0;
+    const bool counted =
+        s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
+    const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
            csc + tables + sp_count_walk_bytes(s);
 }

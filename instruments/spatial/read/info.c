@@ -258,7 +258,9 @@ fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_
     if (n > 0) return FTH_OK;
     const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN,
                                   "%s: there is no dataset, model or result in this folder", dir);
-    fth_err_hint(err, "give an .h5ad or .safetensors file, a folder with X.npy, or an output_dir");
+    fth_err_hint(err,
+                 "give an .h5ad or .safetensors file, a folder with X.npy, an output folder of "
+                 "10x, or an output_dir");
     return s;
 }
 
@@ -271,12 +273,16 @@ static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_er
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", path);
     const bool folder = kind == FTH_PATH_FOLDER, data = folder && has(path, SP_X),
                model = ends_with(path, ".safetensors");
+    sp_tenx_files files = {0};
+    const bool tenx = folder && !data && sp_tenx_files_guess(&files, path);
     fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s",
                     data     ? "a preprocessed dataset"
+                    : tenx   ? sp_tenx_files_title(files.kind)
                     : folder ? "a folder of results"
                     : model  ? "a model"
                              : "counts");
     const sp_told t = {.out = a->out, .w = a->json ? fth_answer_facts(a) : NULL};
+    if (tenx) return sp_info_folder(mem, &files, path, &t, err);
     if (folder)
         return data ? sp_info_preprocessed(mem, path, &t, err)
                     : sp_info_results(mem, path, &t, err);
@@ -296,12 +302,15 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 const fth_verb sp_verb_info = {
     .name = "info",
     .args = "PATH",
-    .brief = "what an h5ad or 10x file, a dataset, a model or a folder of results holds",
-    .doc = "Of an h5ad file: shape and layout of the counts, layers, obsm, columns of obs with "
-           "their categories, and a config that would read it; the same of a 10x .h5 file. Of a "
-           "preprocessed folder: cells, "
-           "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
-           "trained, analyzed and drawn.",
+    .brief = "what an h5ad or 10x file, an output folder of 10x, a dataset, a model or a folder of "
+             "results holds",
+    .doc =
+        "Of an h5ad file: shape and layout of the counts, layers, obsm, columns of obs with "
+        "their categories, and a config that would read it; the same of a 10x .h5 file and of an "
+        "output folder of Space Ranger (Visium, Visium HD) or of the Xenium Analyzer. Of a "
+        "preprocessed folder: cells, "
+        "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
+        "trained, analyzed and drawn.",
     .min_args = 1,
     .max_args = 1,
     .heeds = "json", /* it only reads: there is nothing to plan */

@@ -45,7 +45,8 @@ static int judge(sp_matrix *m, fth_err *err)
     sp_block b;
     int good = 3;
     const int64_t want = m->rows < ROWS ? m->rows : ROWS;
-    if (m->layout == SP_LAYOUT_COLUMNS || want == 0) return 3; /* a row would need a full pass */
+    if (m->layout == SP_LAYOUT_COLUMNS || m->layout == SP_LAYOUT_TEXT || want == 0)
+        return 3; /* a row would need a full pass */
     if (sp_block_create(&b, m, want, ROOM, err) != FTH_OK) return 0;
     const int64_t fit = sp_matrix_fit(m, 0, ROOM), n = fit < want ? fit : want;
     if (sp_matrix_read(m, 0, n, &b, err) != FTH_OK) good = 0;

@@ -15,6 +15,8 @@ static const sp_loader loaders[] = {
 #define ORDER SP_LOAD_ORDER
 #define TENX SP_LOAD_TENX
 #define ARRAYS SP_LOAD_ARRAYS
+#define FOLDER SP_LOAD_FOLDER
+#define TISSUE SP_LOAD_TISSUE
 #define SP_LOADER(name, file, coords, counts, column, columns, flags)                              \
     {name, file, coords, counts, column, columns, flags},
 #include "loaders.def"
@@ -26,6 +28,8 @@ static const sp_loader loaders[] = {
 #undef ORDER
 #undef TENX
 #undef ARRAYS
+#undef FOLDER
+#undef TISSUE
 };
 
 const sp_loader *sp_loader_of(const fth_config *cfg)
@@ -38,9 +42,10 @@ const sp_loader *sp_loader_of(const fth_config *cfg)
 
 const char *sp_loader_reads(const sp_loader *loader)
 {
-    return loader->flags & SP_LOAD_ARRAYS ? "folder with X.npy and Y.npz"
-           : loader->flags & SP_LOAD_TENX ? ".h5 file"
-                                          : ".h5ad file";
+    return loader->flags & SP_LOAD_ARRAYS   ? "folder with X.npy and Y.npz"
+           : loader->flags & SP_LOAD_FOLDER ? "output folder"
+           : loader->flags & SP_LOAD_TENX   ? ".h5 file"
+                                            : ".h5ad file";
 }
 
 /* A text of `preprocessing` that was given; NULL when it was not. */
@@ -117,6 +122,7 @@ void sp_source_close(sp_source *s)
         (void)fth_mem_release(s->mem, s->xy, NULL);
         (void)fth_mem_release(s->mem, s->row, NULL);
         (void)fth_mem_release(s->mem, s->left_out, NULL);
+        (void)fth_mem_release(s->mem, s->outside, NULL);
     }
     *s = (sp_source){0};
 }
@@ -352,6 +358,9 @@ static fth_status unknown_sample(const sp_source *s, const char *id, const sp_la
 static fth_status keep_sample(sp_source *s, const char *id, fth_err *err)
 {
     sp_labels l;
+    if (!s->h5ad.h5)
+        return FTH_FAIL(err, FTH_E_CONFIG, "preprocessing.sample_id needs an h5ad file, %s is none",
+                        s->path);
     FTH_TRY(sp_anndata_labels(&s->h5ad, "/obs", "sample_id", s->counts.rows, &l, err));
     int64_t want = 0, n = 0;
     while (want < fth_texts_count(l.names) && strcmp(fth_texts_get(l.names, want), id) != 0) want++;
@@ -379,9 +388,31 @@ static fth_status drop_unlabelled(sp_source *s, fth_err *err)
                : FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no cell has a label in its column", s->path);
 }
 
+/* Spots that are not under tissue, unless they are asked for. */
+static fth_status drop_outside(sp_source *s, fth_err *err)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (!s->outside[s->row[i]]) s->row[n++] = s->row[i];
+    const int64_t out = s->n - n;
+    s->n = n;
+    if (out > 0 && s->call)
+        fth_stage_say(s->call,
+                      "note: left out %" PRId64 " spots that are not under tissue; "
+                      "preprocessing.in_tissue: false takes them",
+                      out);
+    if (n > 0) return FTH_OK;
+    const fth_status status =
+        FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: none of the %" PRId64 " spots of %s is under tissue",
+                 s->files.places, out, s->files.counts);
+    fth_err_hint(err, "write preprocessing.in_tissue: false to take them all");
+    return status;
+}
+
 static fth_status choose_cells(sp_source *s, fth_err *err)
 {
     const char *id = given(s, "sample_id");
+    if (s->outside) FTH_TRY(drop_outside(s, err));
     if (id) FTH_TRY(keep_sample(s, id, err));
     if (s->loader->flags & SP_LOAD_DROP) FTH_TRY(drop_unlabelled(s, err));
     if (!fth_config_has(s->cfg, "preprocessing.subsample")) return FTH_OK;

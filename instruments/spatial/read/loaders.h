@@ -7,6 +7,7 @@
 #define SPATIAL_LOADERS_H
 
 #include "anndata.h"
+#include "tenx.h"
 
 enum {
     SP_LOAD_NONE = 0,
@@ -15,7 +16,9 @@ enum {
     SP_LOAD_DROP = 4,
     SP_LOAD_ORDER = 8,
     SP_LOAD_TENX = 16,
-    SP_LOAD_ARRAYS = 32
+    SP_LOAD_ARRAYS = 32,
+    SP_LOAD_FOLDER = 64,
+    SP_LOAD_TISSUE = 128
 };
 typedef struct sp_loader {
     const char *name, *file, *coords, *counts, *column, *columns;
@@ -38,6 +41,7 @@ typedef struct sp_source {
     char column[256];     /* of obs, with the cell types; "": they are from elsewhere */
     const char *var;      /* frame of the genes */
     sp_anndata h5ad;      /* empty for folders */
+    sp_tenx_files files;  /* of 10x */
     sp_matrix counts;
     /* by sp_source_load: */
     float *xy;                /* [cells of the file][2], as they are there */
@@ -45,6 +49,7 @@ typedef struct sp_source {
     sp_labels group;          /* of cells of the file; no names: there are no groups */
     fth_texts *genes, *cells; /* cells: NULL when there are no names */
     bool *left_out;           /* genes that are not taken; NULL: none */
+    bool *outside;            /* cells that are not under tissue; NULL: none */
     int64_t *row, n;          /* cells that are loaded */
     int64_t dropped;          /* without a label, where the loader drops these */
     int64_t renamed;          /* duplicate gene names that were changed */

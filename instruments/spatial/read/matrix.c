@@ -168,6 +168,7 @@ fth_status sp_matrix_open_tenx(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const cha
 void sp_matrix_close(sp_matrix *m)
 {
     fth_csr_close(m->csr);
+    sp_mtx_close(m);
     fth_source_close(&m->dense);
     if (m->mem) (void)fth_mem_release(m->mem, m->row_ptr, NULL);
     *m = (sp_matrix){0};
@@ -191,11 +192,13 @@ static fth_status count_rows(const sp_matrix *m, int64_t *ptr, int32_t *piece, f
 
 fth_status sp_matrix_prepare(sp_matrix *m, fth_err *err)
 {
-    if (m->layout != SP_LAYOUT_COLUMNS || m->row_ptr) return FTH_OK;
+    const bool text = m->layout == SP_LAYOUT_TEXT;
+    if ((m->layout != SP_LAYOUT_COLUMNS && !text) || m->row_ptr) return FTH_OK;
     void *ptr = NULL, *piece = NULL;
     FTH_TRY(
         fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)(m->rows + 1) * 8, "row pointers", &ptr, err));
     m->row_ptr = ptr;
+    if (text) return sp_mtx_count(m, err);
     fth_status s = fth_mem_take(m->mem, FTH_MEM_ANY, PIECE * 4, "rows of entries", &piece, err);
     if (s == FTH_OK) s = count_rows(m, ptr, piece, err);
     (void)fth_mem_release(m->mem, piece, NULL);
@@ -227,7 +230,7 @@ int64_t sp_matrix_fit(const sp_matrix *m, int64_t first, int64_t room)
 /* Rows of a dense piece, or columns and their entries read at once. */
 static int64_t part_entries(const sp_matrix *m)
 {
-    if (m->layout == SP_LAYOUT_ROWS) return 0;
+    if (m->layout == SP_LAYOUT_ROWS || m->layout == SP_LAYOUT_TEXT) return 0;
     if (m->layout == SP_LAYOUT_DENSE)
         return larger(1, DENSE_BYTES / fth_dtype_size(m->dtype) / larger(1, m->cols)) * m->cols;
     int64_t most = PIECE;
@@ -422,6 +425,10 @@ fth_status sp_matrix_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, f
     case SP_LAYOUT_ROWS: return read_rows(m, first, n, b, err);
     case SP_LAYOUT_COLUMNS: return read_columns(m, first, n, b, err);
     case SP_LAYOUT_DENSE: return read_dense(m, first, n, b, err);
+    case SP_LAYOUT_TEXT:
+        FTH_TRY(sp_mtx_read(m, first, n, b, err));
+        tidy(b, n);
+        return FTH_OK;
     }
     return FTH_FAIL(err, FTH_E_INTERNAL, "%s: no such layout", m->label);
 }

@@ -2,7 +2,8 @@
  *
  * Sparse rows are read as they are. Sparse columns are transposed: a block of rows is filled by one
  * pass over all columns, so blocks should be as large as the budget allows. Dense rows are read
- * through a piece of fixed size. In every case a row comes out with its columns ascending, entries
+ * through a piece of fixed size. Text is read from its front, in a pass of its own for each walk
+ * over the rows. In every case a row comes out with its columns ascending, entries
  * of one place added up and zeros left out.
  */
 #ifndef SPATIAL_MATRIX_H
@@ -13,7 +14,14 @@
 /* Element i of an array of real numbers, integers or truth values. */
 double sp_number_at(fth_dtype t, const void *raw, int64_t i);
 
-typedef enum sp_layout { SP_LAYOUT_ROWS, SP_LAYOUT_COLUMNS, SP_LAYOUT_DENSE } sp_layout;
+typedef enum sp_layout {
+    SP_LAYOUT_ROWS,
+    SP_LAYOUT_COLUMNS,
+    SP_LAYOUT_DENSE,
+    SP_LAYOUT_TEXT /* rows, from the front only */
+} sp_layout;
+
+typedef struct sp_mtx sp_mtx; /* mtx.c */
 
 typedef struct sp_matrix {
     fth_mem *mem;
@@ -24,7 +32,8 @@ typedef struct sp_matrix {
     fth_dtype dtype;
     fth_csr *csr;     /* of rows, or of columns: then its rows are our columns */
     fth_source dense; /* [rows cols] */
-    int64_t *row_ptr; /* of columns, once counted; else NULL */
+    sp_mtx *mtx;      /* of text */
+    int64_t *row_ptr; /* of columns and text, once counted; else NULL */
 } sp_matrix;
 
 /* The matrix at `object` of an HDF5 file: a dataset, or a group with data, indices and indptr. */
@@ -63,5 +72,13 @@ fth_status sp_block_create(sp_block *b, const sp_matrix *m, int64_t rows, int64_
 void sp_block_free(sp_block *b); /* an empty one is allowed */
 /* Rows [first, first + n). */
 fth_status sp_matrix_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
+
+/* ---- counts as text, in a file of its own ---- */
+
+void sp_mtx_close(sp_matrix *m); /* an empty one is allowed */
+/* Row pointers of all rows. */
+fth_status sp_mtx_count(sp_matrix *m, fth_err *err);
+/* Rows as they are in the file. */
+fth_status sp_mtx_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
 
 #endif

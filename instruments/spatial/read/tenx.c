@@ -1,4 +1,4 @@
-/* tenx.c - a 10x .h5 file and the table of its spots.
+/* tenx.c - counts of 10x, as an .h5 file or as text, and the table of their spots.
  *
  * Counts are sparse columns of [feature spot], which are rows of spots as we want them; features of
  * other types than genes (antibodies, guides) are left out unless they are asked for. Positions are
@@ -36,16 +36,28 @@ static fth_status find_matrix(sp_source *s, fth_err *err)
     FTH_TRY(sp_tenx_find(s->h5ad.h5, s->obsm, &found, err));
     if (found) return FTH_OK;
     const fth_status status =
-        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no /matrix as in 10x files", s->path);
+        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no /matrix as in 10x files", s->files.counts);
     fth_err_hint(err, "for an h5ad file write dataset: anndata");
     return status;
 }
 
+/* The table of positions of the config; "": none is given. */
+static const char *given_table(const sp_source *s)
+{
+    static const char key[] = "preprocessing.positions_path";
+    return fth_config_has(s->cfg, key) ? fth_config_text(s->cfg, key) : "";
+}
+
 fth_status sp_tenx_open(sp_source *s, fth_err *err)
 {
-    FTH_TRY(sp_anndata_open(&s->h5ad, s->mem, s->path, err));
+    sp_tenx_files *f = &s->files;
+    snprintf(f->counts, sizeof f->counts, "%s", s->path);
+    if (s->loader->flags & SP_LOAD_FOLDER)
+        FTH_TRY(sp_tenx_files_find(f, s->loader->name, s->path, given_table(s), err));
+    if (f->text) return sp_matrix_open_mtx(&s->counts, s->mem, f->counts, err);
+    FTH_TRY(sp_anndata_open(&s->h5ad, s->mem, f->counts, err));
     FTH_TRY(find_matrix(s, err));
-    return sp_matrix_open_tenx(&s->counts, s->mem, s->h5ad.h5, s->path, s->obsm, err);
+    return sp_matrix_open_tenx(&s->counts, s->mem, s->h5ad.h5, f->counts, s->obsm, err);
 }
 
 static fth_status read_names(sp_source *s, const char *one, const char *other, int64_t n,
@@ -165,10 +177,30 @@ static fth_status leave_out(sp_source *s, const fth_texts *types, fth_err *err)
     return prefix_left_out(s, types, err);
 }
 
+/* A list beside counts that are text: features.tsv, before version 3 genes.tsv, barcodes.tsv. */
+static fth_status read_list(sp_source *s, const char *one, const char *other, int column,
+                            bool optional, fth_texts **out, fth_err *err)
+{
+    char path[FTH_PATH];
+    const bool is_cells = strcmp(one, "barcodes.tsv") == 0;
+    const int64_t n = is_cells ? s->counts.rows : s->counts.cols;
+    if (!sp_mtx_file(s->files.counts, one, path) &&
+        !(other && sp_mtx_file(s->files.counts, other, path)))
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no %s.gz in this folder",
+                        s->files.counts, one);
+    FTH_TRY(sp_mtx_names(s->mem, path, column, optional, out, err));
+    if (!*out || fth_texts_count(*out) == n) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %" PRId64 " names where the matrix has %" PRId64,
+                    path, fth_texts_count(*out), n);
+}
+
 static fth_status choose_features(sp_source *s, fth_err *err)
 {
     fth_texts *types = NULL;
-    FTH_TRY(sp_tenx_types(s->h5ad.h5, s->obsm, &types, err));
+    if (s->files.text)
+        FTH_TRY(read_list(s, "features.tsv", "genes.tsv", 2, true, &types, err));
+    else
+        FTH_TRY(sp_tenx_types(s->h5ad.h5, s->obsm, &types, err));
     const fth_status status = types ? leave_out(s, types, err) : FTH_OK;
     fth_texts_free(types);
     return status;
@@ -264,16 +296,131 @@ static fth_status read_table(sp_source *s, const char *path, fth_err *err)
     return status;
 }
 
+/* ---- a table of the vendor's folder, joined by name ---- */
+
+typedef struct join {
+    sp_source *s;
+    spot *list; /* cells by barcode */
+    bool *found;
+    int64_t matched;
+    char other[80]; /* a name of the table that is of no cell */
+} join;
+
+/* The order of strcmp for a name that is not terminated. */
+static int compare(const sp_place *p, const char *barcode)
+{
+    const size_t n = strlen(barcode), least = p->bytes < n ? p->bytes : n;
+    const int order = memcmp(p->name, barcode, least);
+    return order ? order : (p->bytes > n) - (p->bytes < n);
+}
+
+static fth_status join_row(void *user, const sp_place *p, int64_t row, fth_err *err)
+{
+    join *j = user;
+    sp_source *s = j->s;
+    int64_t low = 0, high = s->counts.rows - 1;
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+        if (compare(p, j->list[mid].barcode) > 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (compare(p, j->list[low].barcode) != 0) {
+        if (!j->other[0])
+            snprintf(j->other, sizeof j->other, "%.*s", p->bytes < 79 ? (int)p->bytes : 79,
+                     p->name);
+        return FTH_OK; /* of another part of the slide */
+    }
+    const int64_t i = j->list[low].row;
+    if (j->found[i])
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: row %" PRId64 " repeats '%s'", s->files.places,
+                        row, j->list[low].barcode);
+    j->found[i] = true;
+    j->matched++;
+    s->xy[2 * i] = (float)p->x;
+    s->xy[2 * i + 1] = (float)p->y;
+    if (s->outside) s->outside[i] = !p->inside;
+    return FTH_OK;
+}
+
+static fth_status not_joined(const join *j, fth_err *err)
+{
+    const sp_source *s = j->s;
+    int64_t i = 0;
+    while (j->found[i]) i++;
+    if (j->matched > 0)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s has no row for %" PRId64 " of the %" PRId64
+                        " barcodes of %s, '%s' for one",
+                        s->files.places, s->counts.rows - j->matched, s->counts.rows,
+                        s->files.counts, fth_texts_get(s->cells, i));
+    const fth_status status = FTH_FAIL(
+        err, FTH_E_FILE_FORMAT, "%s: none of its names is a barcode of %s: '%s' here, '%s' there",
+        s->files.places, s->files.counts, j->other, fth_texts_get(s->cells, 0));
+    fth_err_hint(err, "both have to be of the same sample and the same bin size");
+    return status;
+}
+
+static fth_status join_table(join *j, fth_err *err)
+{
+    sp_source *s = j->s;
+    const int64_t n = s->counts.rows;
+    for (int64_t i = 0; i < n; i++) j->list[i] = (spot){fth_texts_get(s->cells, i), i};
+    memset(j->found, 0, (size_t)n);
+    qsort(j->list, (size_t)n, sizeof *j->list, by_barcode);
+    for (int64_t i = 1; i < n; i++)
+        if (by_barcode(&j->list[i - 1], &j->list[i]) == 0)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the barcode '%s' is there twice",
+                            s->files.counts, j->list[i].barcode);
+    FTH_TRY(sp_places_read(s->mem, s->files.places, s->loader->name, join_row, j, err));
+    return j->matched == n ? FTH_OK : not_joined(j, err);
+}
+
+static fth_status load_places(sp_source *s, fth_err *err)
+{
+    const uint64_t n = (uint64_t)s->counts.rows;
+    void *list = NULL, *found = NULL, *outside = NULL;
+    const bool tissue =
+        s->loader->flags & SP_LOAD_TISSUE && fth_config_bool(s->cfg, "preprocessing.in_tissue");
+    snprintf(s->where, sizeof s->where, "%.200s", s->files.places);
+    fth_status status =
+        fth_mem_take(s->mem, FTH_MEM_ANY, n * sizeof(spot), "spots by barcode", &list, err);
+    if (status == FTH_OK)
+        status = fth_mem_take(s->mem, FTH_MEM_ANY, n, "spots with a position", &found, err);
+    if (status == FTH_OK && tissue)
+        status = fth_mem_take(s->mem, FTH_MEM_ANY, n, "spots outside", &outside, err);
+    s->outside = outside;
+    join j = {.s = s, .list = list, .found = found};
+    if (status == FTH_OK) status = join_table(&j, err);
+    (void)fth_mem_release(s->mem, found, NULL);
+    (void)fth_mem_release(s->mem, list, NULL);
+    return status;
+}
+
+/* ---- everything but the counts ---- */
+
+static fth_status load_names(sp_source *s, fth_err *err)
+{
+    if (s->files.text) {
+        FTH_TRY(read_list(s, "features.tsv", "genes.tsv", 1, false, &s->genes, err));
+        FTH_TRY(choose_features(s, err));
+        return read_list(s, "barcodes.tsv", NULL, 0, false, &s->cells, err);
+    }
+    FTH_TRY(read_names(s, "features/name", "gene_names", s->counts.cols, &s->genes, err));
+    FTH_TRY(choose_features(s, err));
+    return read_names(s, "barcodes", NULL, s->counts.rows, &s->cells, err);
+}
+
 fth_status sp_tenx_load(sp_source *s, fth_err *err)
 {
     char path[FTH_PATH];
     void *block = NULL;
-    FTH_TRY(read_names(s, "features/name", "gene_names", s->counts.cols, &s->genes, err));
-    FTH_TRY(choose_features(s, err));
-    FTH_TRY(read_names(s, "barcodes", NULL, s->counts.rows, &s->cells, err));
-    FTH_TRY(find_table(s, path, err));
+    const bool folder = s->loader->flags & SP_LOAD_FOLDER;
+    FTH_TRY(load_names(s, err));
+    if (!folder) FTH_TRY(find_table(s, path, err));
     FTH_TRY(
         fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 8, "positions", &block, err));
     s->xy = block;
-    return read_table(s, path, err);
+    return folder ? load_places(s, err) : read_table(s, path, err);
 }

@@ -18,17 +18,24 @@ static const fth_config_key keys[] = {
     FTH_KEY(CHOICE, "dataset",
             "format of the data: a preset of keys in the file; anndata is the general one",
             .choices =
-                "slideseq tenxvisium sdmbench liver merfish osmfish colon anndata tenx toy arrays",
+                "slideseq tenxvisium sdmbench liver merfish osmfish colon anndata tenx visium "
+                "visium_hd xenium toy arrays",
             .value = "slideseq"),
     FTH_INSTRUMENT_DIR_KEY("outputs"),
 
     FTH_KEY(SECTION, "preprocessing", "From a file to positions, counts and groups."),
-    FTH_KEY(PATH, "preprocessing.path", "the h5ad file, 10x .h5 file, or folder of arrays"),
+    FTH_KEY(PATH, "preprocessing.path",
+            "the h5ad file, 10x .h5 file, output folder of Space Ranger or Xenium, or folder of "
+            "arrays"),
     FTH_KEY(PATH, "preprocessing.h5ad_path", "the h5ad file, where the dataset is colon"),
     FTH_KEY(PATH, "preprocessing.labels_path",
             "CSV with columns of labels, rows as the cells; the first column is ignored"),
-    FTH_KEY(PATH, "preprocessing.positions_path",
-            "tissue_positions(_list).csv of a 10x .h5 file; not given: beside it, or in spatial/"),
+    FTH_KEY(
+        PATH, "preprocessing.positions_path",
+        "tissue_positions(_list).csv of a 10x .h5 file; not given: beside it, or in spatial/; of a "
+        "folder of 10x also .parquet or packed"),
+    FTH_KEY(BOOL, "preprocessing.in_tissue", "only spots under tissue, in visium and visium_hd",
+            .value = "true"),
     FTH_KEY(TEXT, "preprocessing.coord_key",
             "positions: key in obsm; not given: as the dataset says"),
     FTH_KEY(TEXT, "preprocessing.coord_columns",
