@@ -175,7 +175,8 @@ fth_status sp_mtx_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_
 {
     sp_mtx *x = m->mtx;
     int64_t at = 0;
-    if (x->row > first || x->seen > m->row_ptr[first] + 1) FTH_TRY(restart(m, err));
+    const int64_t held = x->row < m->rows ? x->seen - 1 : m->entries; /* entries before it */
+    if (held > m->row_ptr[first]) FTH_TRY(restart(m, err));
     while (x->row < first) FTH_TRY(next_entry(m, err));
     b->ptr[0] = 0;
     for (int64_t r = 0; r < n; r++) {

@@ -365,6 +365,18 @@ TEST(snappy_blocks)
     }
 }
 
+TEST(snappy_copies_from_afar)
+{
+    /* 300 literal bytes; then 4 bytes from 300 back, in 11 bits of distance */
+    unsigned char in[2 + 3 + 300 + 2] = {0xb0, 2, 61 << 2, 299 & 255, 299 >> 8}, out[304];
+    for (int i = 0; i < 300; i++) in[5 + i] = (unsigned char)(i * 7 + i / 256);
+    in[305] = (unsigned char)(1 | (300 >> 8) << 5);
+    in[306] = 300 & 255;
+    IS_TRUE(fth__snappy_block(in, sizeof in, out, sizeof out));
+    SAME_BYTES(out, in + 5, 300);
+    SAME_BYTES(out + 300, in + 5, 4);
+}
+
 TEST(runs_and_differences_end_with_their_bytes)
 {
     uint32_t v[40];
@@ -374,7 +386,8 @@ TEST(runs_and_differences_end_with_their_bytes)
     fth__parquet_runs r = {.at = bytes, .end = bytes + sizeof bytes, .width = 3};
     IS_TRUE(fth__parquet_runs_take(&r, 2, v));
     EQ_U64(v[1], 5);
-    IS_TRUE(fth__parquet_runs_take(&r, 9, v));
+    IS_TRUE(fth__parquet_runs_take(&r, 4, v)); /* into the packed ones */
+    IS_TRUE(fth__parquet_runs_take(&r, 5, v + 4));
     EQ_U64(v[0], 5);
     for (uint32_t k = 0; k < 8; k++) EQ_U64(v[1 + k], k);
     IS_TRUE(!fth__parquet_runs_take(&r, 1, v));
