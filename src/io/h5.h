@@ -59,11 +59,44 @@ hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
 /* Access with a cache of one chunk, billed with what packing it needs. */
 fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access,
                               const char *path, fth_err *err);
-/* Sets `packed` and bills its rooms where the only filter is LZ4, or Bitshuffle with it. */
+/* Sets `packed` and bills its rooms where the only filter, or the only one after HDF5's shuffle, is
+ * one of those below. */
 fth_status fth__h5_packed_open(fth__h5_dataset *d, hid_t create, hid_t type, fth_err *err);
 void fth__h5_packed_close(fth__h5_dataset *d);
+uint32_t fth__h5_packed_libraries(const fth__h5_dataset *d);
 fth_status fth__h5_packed_read(fth__h5_dataset *d, const int64_t *lo, const int64_t *n, void *dst,
                                fth_err *err);
+
+/* ---- filters that libhdf5 lacks: hdf5_filters.c ---- */
+
+enum {
+    FTH__H5_BLOSC = 32001,
+    FTH__H5_LZ4 = 32004,
+    FTH__H5_BITSHUFFLE = 32008,
+    FTH__H5_ZSTD = 32015
+};
+bool fth__h5_filter_is_ours(H5Z_filter_t id, size_t n, const unsigned *values);
+/* Bytes that unpacking a chunk needs to work in, aligned to 64. */
+uint64_t fth__h5_filter_room(H5Z_filter_t id, uint64_t bytes);
+uint32_t fth__h5_filter_libraries(H5Z_filter_t id);
+typedef struct fth__h5_unpacking {
+    fth_mem *mem;
+    H5Z_filter_t filter;
+    uint64_t item; /* Bitshuffle: bytes of an element */
+    const unsigned char *in;
+    uint64_t n_in;
+    unsigned char *out;
+    uint64_t want;       /* bytes that must come out */
+    unsigned char *room; /* Bitshuffle: as many */
+    void *work;
+    uint64_t work_bytes;
+} fth__h5_unpacking;
+bool fth__h5_filter_unpack(const fth__h5_unpacking *u); /* false: it is damaged */
+void fth__h5_register_filters(void);                    /* with libhdf5, once per process */
+/* That packed chunks which libhdf5 reads, of elements of `item` bytes, have the size of a chunk. */
+fth_status fth__h5_check_packed(hid_t dataset, hid_t create, uint64_t item, fth_mem *mem,
+                                const char *path, const char *object, fth_err *err);
+
 /* The member `field` of a compound type, to be closed; -1 and an error when there is none. */
 hid_t fth__h5_member(hid_t type, const char *field, const char *path, const char *object,
                      fth_err *err);

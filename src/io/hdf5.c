@@ -265,6 +265,7 @@ static fth_status open_file(fth_h5 *h5, const char *path, fth_err *err)
     h5->bytes = probe->bytes;
     fth_file_close(probe);
     register_lzf();
+    fth__h5_register_filters();
     const hid_t fapl = fth__h5_access();
     h5->file = H5Fopen(path, H5F_ACC_RDONLY, fapl);
     const fth_status s =
@@ -657,6 +658,8 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char 
     if (s == FTH_OK && !d->packed)
         s = fth__h5_check_lzf(d->id, create, H5Tget_size(type), d->mem, path, name, err);
     if (s == FTH_OK && !d->packed)
+        s = fth__h5_check_packed(d->id, create, H5Tget_size(type), d->mem, path, name, err);
+    if (s == FTH_OK && !d->packed)
         s = fth__h5_bill_chunk(d, create, H5Tget_size(type), &access, path, err);
     if (s == FTH_OK) { /* the size of the cache counts only while opening */
         H5Dclose(d->id);
@@ -706,7 +709,7 @@ fth_status fth_h5_field_source(fth_h5 *h5, const char *name, const char *field, 
                         .n_axes = d->n_axes,
                         .read = source_read,
                         .read_rows = d->n_axes > 0 ? source_read_rows : NULL,
-                        .libraries = 1u << FTH_LIB_HDF5,
+                        .libraries = 1u << FTH_LIB_HDF5 | fth__h5_packed_libraries(d),
                         .billed_bytes = d->bill_bytes};
     memcpy(out->size, d->size, sizeof out->size);
     return FTH_OK;

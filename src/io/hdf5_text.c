@@ -181,6 +181,9 @@ static fth_status check_string_filters(const strings *s, fth_err *err)
     if (status == FTH_OK)
         status = fth__h5_check_lzf(s->id, create, stored_item(s), s->h5->mem, s->h5->path,
                                    s->object, err);
+    if (status == FTH_OK)
+        status = fth__h5_check_packed(s->id, create, stored_item(s), s->h5->mem, s->h5->path,
+                                      s->object, err);
     H5Pclose(create);
     return status;
 }

@@ -38,6 +38,13 @@ static const char xenium[] = "name: faults\n"
                              "preprocessing:\n"
                              "  path: tests/golden/tenx/xenium\n";
 
+static const char packed[] = "name: faults\n"
+                             "dataset: anndata\n"
+                             "preprocessing:\n"
+                             "  path: tests/golden/h5ad/zstd.h5ad\n"
+                             "  group_column: type\n"
+                             "  min_group_size: 1\n";
+
 static void fail_all(const char *config, int64_t requests)
 {
     const t_stage_faults of = {.instrument = &fth_instrument_spatial,
@@ -76,6 +83,11 @@ TEST(a_folder_with_parquet)
 TEST(a_folder_with_counts_as_text)
 {
     fail_all(xenium, 40);
+}
+
+TEST(a_file_of_zstandard)
+{
+    fail_all(packed, 40);
 }
 
 TEST(the_record_goes_first)

@@ -308,7 +308,7 @@ TEST(other_integers_are_widened_and_byte_orders_turned)
     OK(fth_mem_destroy(mem, NULL));
 }
 
-/* A stand-in for Blosc while the file is written; gone when it is read. */
+/* A stand-in for ZFP while the file is written; gone when it is read. */
 static size_t as_it_is(unsigned flags, size_t n, const unsigned values[], size_t bytes,
                        size_t *room, void **buf)
 {
@@ -320,27 +320,27 @@ TEST(a_missing_filter_is_named)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *path = t_temp_path("filter.h5");
-    const H5Z_class2_t blosc = {.version = H5Z_CLASS_T_VERS,
-                                .id = 32001,
-                                .encoder_present = 1,
-                                .decoder_present = 1,
-                                .name = "some filter",
-                                .filter = as_it_is};
-    H5Zregister(&blosc);
+    const H5Z_class2_t zfp = {.version = H5Z_CLASS_T_VERS,
+                              .id = 32013,
+                              .encoder_present = 1,
+                              .decoder_present = 1,
+                              .name = "some filter",
+                              .filter = as_it_is};
+    H5Zregister(&zfp);
     const hid_t f = foreign(path), create = H5Pcreate(H5P_DATASET_CREATE);
     const hsize_t chunk = 3;
     const float v[3] = {1, 2, 3};
     H5Pset_chunk(create, 1, &chunk);
-    H5Pset_filter(create, 32001, 0, 0, NULL);
+    H5Pset_filter(create, 32013, 0, 0, NULL);
     put(f, "packed", H5T_NATIVE_FLOAT, H5T_NATIVE_FLOAT, 3, v, create);
     H5Pclose(create);
     H5Fclose(f);
-    H5Zunregister(32001);
+    H5Zunregister(32013);
     fth_h5 *h5 = open_file(mem, path);
     fth_source s;
     fth_err err = {0};
     IS(fth_h5_source(h5, "packed", &s, &err), FTH_E_FILE_FEATURE);
-    HAS(err.text, "Blosc (32001)");
+    HAS(err.text, "ZFP (32013)");
     HAS(err.text, "filter.h5, packed");
     HAS(err.hint, "h5repack");
     fth_h5_close(h5);

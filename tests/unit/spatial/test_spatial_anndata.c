@@ -279,6 +279,37 @@ TEST(names_are_made_unique_as_anndata_does)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* As anndata packs a file with Zstandard: strings, codes, truth values and counts. */
+TEST(a_file_of_zstandard)
+{
+    fth_mem *mem = t_mem(1 << 26);
+    const sp_anndata a = open_file(mem, FILES "zstd.h5ad");
+    static const char *const objects[] = {"/X", "/layers/dense"};
+    for (int i = 0; i < 2; i++) {
+        sp_matrix m;
+        fth_err err = {0};
+        OKE(sp_matrix_open(&m, mem, a.h5, a.path, objects[i], &err), &err);
+        check_rows(&m, count_of, 5);
+        sp_matrix_close(&m);
+    }
+    sp_labels l;
+    fth_err err = {0};
+    OKE(sp_anndata_labels(&a, "/obs", "type", CELLS, &l, &err), &err);
+    EQ_I64(fth_texts_count(l.names), 4);
+    for (int64_t i = 0; i < CELLS; i++) EQ_I64(l.code[i], i == 5 ? -1 : i % 3);
+    sp_labels_free(&l);
+    OKE(sp_anndata_labels(&a, "/obs", "good", CELLS, &l, &err), &err);
+    for (int64_t i = 0; i < CELLS; i++) EQ_I64(l.code[i], i % 3 == 0);
+    sp_labels_free(&l);
+    fth_texts *names = NULL;
+    OKE(sp_anndata_names(&a, "/obs", CELLS, &names, &err), &err);
+    EQ_STR(fth_texts_get(names, 11), "cell11");
+    fth_texts_free(names);
+    sp_anndata copy = a;
+    sp_anndata_close(&copy);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- the golden sample, and the public files ---- */
 
 static fth_tensor *golden_y;
