@@ -27,6 +27,18 @@ FTH_BEGIN_DECLS
 
 /* ---- reading ---- */
 
+typedef enum fth_zarr_kind { FTH_ZARR_NONE, FTH_ZARR_ARRAY, FTH_ZARR_GROUP } fth_zarr_kind;
+/* What a folder is. */
+FTH_API fth_zarr_kind fth_zarr_kind_of(fth_mem *mem, const char *path);
+/* Attributes of an array or group, in *out, which the caller destroys; both NULL: it has none. */
+FTH_API FTH_MUST_USE fth_status fth_zarr_attributes_of(fth_json **out,
+                                                       const fth_json_value **attributes,
+                                                       fth_mem *mem, const char *path,
+                                                       fth_err *err);
+/* All strings of an array with at most one axis. FTH_E_FILE_SHAPE: it holds something else. */
+FTH_API FTH_MUST_USE fth_status fth_zarr_strings(fth_texts **out, fth_mem *mem, const char *path,
+                                                 fth_err *err);
+
 typedef struct fth_zarr_info {
     int format; /* 2 or 3 */
     fth_dtype dtype;

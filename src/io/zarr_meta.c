@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct scan {
@@ -31,6 +32,7 @@ static const struct {
     {"", "bfloat16", FTH_BF16},   {"f4", "float32", FTH_F32},     {"f8", "float64", FTH_F64},
     {"c8", "complex64", FTH_C64}, {"c16", "complex128", FTH_C128}};
 enum { NAMES = sizeof names / sizeof names[0] };
+enum { LONGEST_TEXT = 1 << 16 };   /* characters of strings of a fixed length */
 #define LONGEST (INT64_C(1) << 56) /* so that a corner and an extent can be added */
 _Static_assert((int)FTH_DTYPE_COUNT == (int)NAMES, "every dtype has a row above");
 
@@ -39,6 +41,23 @@ const char *fth__zarr_dtype_name(fth_dtype dtype, int format)
     for (int k = 0; k < NAMES; k++)
         if (names[k].dtype == dtype) return format == 2 ? names[k].v2 : names[k].v3;
     return "";
+}
+
+static const struct {
+    const char *v2, *v3;
+    fth_dtype dtype; /* of the same size */
+    fth__zarr_wide wide;
+} wides[] = {{"i1", "int8", FTH_U8, FTH__ZARR_I8},
+             {"i2", "int16", FTH_U16, FTH__ZARR_I16},
+             {"u4", "uint32", FTH_I32, FTH__ZARR_U32},
+             {"u8", "uint64", FTH_I64, FTH__ZARR_U64}};
+enum { WIDES = sizeof wides / sizeof wides[0] };
+
+fth_dtype fth__zarr_read_dtype(const fth__zarr_meta *m)
+{
+    return m->wide == FTH__ZARR_SAME                             ? m->dtype
+           : m->wide == FTH__ZARR_I8 || m->wide == FTH__ZARR_I16 ? FTH_I32
+                                                                 : FTH_I64;
 }
 
 /* ---- numbers ---- */
@@ -119,8 +138,9 @@ static bool take_real(const fth_json_value *v, fth_dtype dtype, uint8_t *to)
     return true;
 }
 
-static bool take_fill(const fth_json_value *v, fth_dtype dtype, uint8_t *to)
+static bool take_fill(const fth_json_value *v, const fth__zarr_meta *m, uint8_t *to)
 {
+    const fth_dtype dtype = m->dtype;
     const fth_dtype part = fth_dtype_real_of(dtype);
     const size_t item = (size_t)fth_dtype_size(dtype);
     FTH_ASSERT(item <= FTH__ZARR_FILL);
@@ -138,7 +158,11 @@ static bool take_fill(const fth_json_value *v, fth_dtype dtype, uint8_t *to)
         return true;
     }
     const int64_t value = fth_json_get_int(v, NULL, 0);
-    if (fth_json_get_text(v, NULL, NULL)) return false;
+    if (fth_json_get_text(v, NULL, NULL)) return m->text;
+    if (m->wide != FTH__ZARR_SAME || m->text) {
+        memcpy(to, &value, item);
+        return true;
+    }
     if (dtype == FTH_U8    ? value < 0 || value > UINT8_MAX
         : dtype == FTH_U16 ? value < 0 || value > UINT16_MAX
                            : dtype == FTH_I32 && (value < INT32_MIN || value > INT32_MAX))
@@ -170,6 +194,22 @@ static fth_status add_codec(const scan *s, const char *name)
 
 /* ---- version 2 ---- */
 
+/* "|O" with the filter vlen-utf8, or "<U12". */
+static bool take_text2(const scan *s, const char *text, const fth_json_value *filters)
+{
+    fth__zarr_meta *m = s->m;
+    m->dtype = FTH_U8;
+    if (text && strcmp(text, "|O") == 0 && fth_json_count(filters) == 1 &&
+        strcmp(fth_json_get_text(fth_json_at(filters, 0), "id", ""), "vlen-utf8") == 0)
+        return m->text = true;
+    if (!text || (strncmp(text, "<U", 2) != 0 && strncmp(text, ">U", 2) != 0)) return false;
+    const long n = strtol(text + 2, NULL, 10);
+    if (n < 1 || n > LONGEST_TEXT) return false;
+    m->characters = (int)n;
+    m->swap = text[0] == '>';
+    return m->text = true;
+}
+
 static fth_status take_dtype2(const scan *s, const char *text)
 {
     if (!text || !text[0] || !strchr("<>|", text[0]))
@@ -181,9 +221,16 @@ static fth_status take_dtype2(const scan *s, const char *text)
             s->m->swap = text[0] == '>' && fth_dtype_size(names[k].dtype) > 1;
             return FTH_OK;
         }
+    for (int k = 0; k < WIDES; k++)
+        if (strcmp(text + 1, wides[k].v2) == 0) {
+            s->m->dtype = wides[k].dtype;
+            s->m->wide = wides[k].wide;
+            s->m->swap = text[0] == '>' && fth_dtype_size(wides[k].dtype) > 1;
+            return FTH_OK;
+        }
     return BAD(s, FTH_E_FILE_FEATURE,
                "%s: the elements are '%s', which is not read; "
-               "b1 u1 u2 i4 i8 f2 f4 f8 c8 c16 are",
+               "b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 c8 c16 are",
                s->label, text);
 }
 
@@ -212,18 +259,19 @@ static fth_status take_v2(const scan *s, const fth_json_value *doc)
     FTH_TRY(take_sizes(s, fth_json_get(doc, "shape"), "shape", 0, m->size, &m->n_axes));
     FTH_TRY(take_chunk(s, fth_json_get(doc, "chunks"), "chunks", m->chunk));
     memcpy(m->file, m->chunk, sizeof m->file);
-    FTH_TRY(take_dtype2(s, fth_json_get_text(doc, "dtype", NULL)));
+    const fth_json_value *filters = fth_json_get(doc, "filters");
+    const char *dtype = fth_json_get_text(doc, "dtype", NULL);
+    if (!take_text2(s, dtype, filters)) FTH_TRY(take_dtype2(s, dtype));
     FTH_TRY(take_order2(s, fth_json_get_text(doc, "order", "C")));
     FTH_TRY(take_separator(s, fth_json_get_text(doc, "dimension_separator", ".")));
-    const fth_json_value *filters = fth_json_get(doc, "filters");
-    if (fth_json_count(filters) > 0)
+    if (fth_json_count(filters) > (m->text && !m->characters))
         return BAD(s, FTH_E_FILE_FEATURE,
                    "%s: elements pass through the filter '%s', which is not read", s->label,
                    fth_json_get_text(fth_json_at(filters, 0), "id", "(without a name)"));
     const fth_json_value *packer = fth_json_get(doc, "compressor");
     if (fth_json_is_object(packer))
         FTH_TRY(add_codec(s, fth_json_get_text(packer, "id", "(without a name)")));
-    if (!take_fill(fth_json_get(doc, "fill_value"), m->dtype, m->fill))
+    if (!take_fill(fth_json_get(doc, "fill_value"), m, m->fill))
         return BAD(s, FTH_E_FILE_FORMAT, "%s: 'fill_value' is no %s", s->label,
                    fth_dtype_name(m->dtype));
     return FTH_OK;
@@ -244,7 +292,7 @@ static fth_status take_endian(const scan *s, const fth_json_value *config)
     if (!big && strcmp(endian, "little") != 0)
         return BAD(s, FTH_E_FILE_FORMAT, "%s: 'endian' is '%s', should be little or big", s->label,
                    endian);
-    s->m->swap = big && fth_dtype_size(s->m->dtype) > 1;
+    s->m->swap = big && (fth_dtype_size(s->m->dtype) > 1 || s->m->characters);
     return FTH_OK;
 }
 
@@ -344,6 +392,8 @@ static fth_status take_codecs(const scan *s, const fth_json_value *list, bool in
         } else if ((strcmp(name, "bytes") == 0 || strcmp(name, "endian") == 0) && !is_bytes) {
             FTH_TRY(take_endian(s, config));
             is_bytes = true;
+        } else if (strcmp(name, "vlen-utf8") == 0 && s->m->text && !s->m->characters && !is_bytes) {
+            is_bytes = true;
         } else if (!is_bytes) {
             return BAD(s, FTH_E_FILE_FEATURE,
                        "%s: elements pass through the codec '%s', which is not read", s->label,
@@ -375,8 +425,26 @@ static fth_status take_dtype3(const scan *s, const fth_json_value *type)
             s->m->dtype = names[k].dtype;
             return FTH_OK;
         }
+    for (int k = 0; k < WIDES; k++)
+        if (strcmp(text, wides[k].v3) == 0) {
+            s->m->dtype = wides[k].dtype;
+            s->m->wide = wides[k].wide;
+            return FTH_OK;
+        }
+    s->m->dtype = FTH_U8;
+    if (strcmp(text, "string") == 0 || strcmp(text, "variable_length_utf8") == 0) {
+        s->m->text = true;
+        return FTH_OK;
+    }
+    const int64_t bytes = fth_json_get_int(fth_json_get(type, "configuration"), "length_bytes", 0);
+    if (strcmp(text, "fixed_length_utf32") == 0 && bytes > 0 && bytes <= 4 * LONGEST_TEXT) {
+        s->m->text = true;
+        s->m->characters = (int)(bytes / 4);
+        return FTH_OK;
+    }
     return BAD(s, FTH_E_FILE_FEATURE,
-               "%s: the elements are '%s', which is not read; bool uint8 uint16 int32 int64 "
+               "%s: the elements are '%s', which is not read; bool int8 uint8 int16 uint16 int32 "
+               "uint32 int64 uint64 "
                "float16 bfloat16 float32 float64 complex64 complex128 are",
                s->label, text);
 }
@@ -402,7 +470,7 @@ static fth_status take_v3(const scan *s, const fth_json_value *doc)
         return BAD(s, FTH_E_FILE_FEATURE, "%s: storage transformers are not known", s->label);
     for (int a = 0; a < m->n_axes; a++) m->order[a] = a;
     FTH_TRY(take_codecs(s, fth_json_get(doc, "codecs"), false));
-    if (!take_fill(fth_json_get(doc, "fill_value"), m->dtype, m->fill))
+    if (!take_fill(fth_json_get(doc, "fill_value"), m, m->fill))
         return BAD(s, FTH_E_FILE_FORMAT, "%s: 'fill_value' is no %s", s->label,
                    fth_dtype_name(m->dtype));
     const fth_json_value *axes = fth_json_get(doc, "dimension_names");

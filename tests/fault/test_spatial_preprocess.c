@@ -45,6 +45,15 @@ static const char packed[] = "name: faults\n"
                              "  group_column: type\n"
                              "  min_group_size: 1\n";
 
+static const char zarr[] = "name: faults\n"
+                           "dataset: spatialdata\n"
+                           "preprocessing:\n"
+                           "  path: tests/golden/h5ad/store.zarr\n"
+                           "  table: counts\n"
+                           "  region: left\n"
+                           "  group_column: type\n"
+                           "  min_group_size: 1\n";
+
 static void fail_all(const char *config, int64_t requests)
 {
     const t_stage_faults of = {.instrument = &fth_instrument_spatial,
@@ -88,6 +97,11 @@ TEST(a_folder_with_counts_as_text)
 TEST(a_file_of_zstandard)
 {
     fail_all(packed, 40);
+}
+
+TEST(a_store_of_spatialdata)
+{
+    fail_all(zarr, 40);
 }
 
 TEST(the_record_goes_first)

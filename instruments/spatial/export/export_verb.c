@@ -13,8 +13,10 @@ static const char *source_of(const fth_config *cfg)
         if (strcmp(dataset, others[i]) == 0) return NULL;
     if (fth_config_has(cfg, "preprocessing.h5ad_path"))
         return fth_config_text(cfg, "preprocessing.h5ad_path");
-    return fth_config_has(cfg, "preprocessing.path") ? fth_config_text(cfg, "preprocessing.path")
-                                                     : NULL;
+    const char *path = fth_config_has(cfg, "preprocessing.path")
+                           ? fth_config_text(cfg, "preprocessing.path")
+                           : NULL;
+    return path && fth_path_kind_of(path) != FTH_PATH_FOLDER ? path : NULL; /* Zarr */
 }
 
 /* The lists of genes of every model, then the file. */

@@ -39,9 +39,9 @@ static fth_status find_colours(sp_display *d, const sp_source *s, fth_err *err)
     fth_texts *t = NULL;
     fth_colour colour;
     snprintf(object, sizeof object, "/uns/%s_colors", s->column);
-    if (!s->column[0] || !s->group.names || fth_h5_kind_of(s->h5ad.h5, object) != FTH_H5_DATASET)
+    if (!s->column[0] || !s->group.names || sp_store_kind(&s->h5ad.store, object) != FTH_H5_DATASET)
         return FTH_OK;
-    const fth_status status = fth_h5_strings(s->h5ad.h5, object, &t, &failed);
+    const fth_status status = sp_store_strings(&s->h5ad.store, object, NULL, &t, &failed);
     if (status == FTH_E_NOMEM || status == FTH_E_BUDGET) {
         if (err) *err = failed;
         return status;
@@ -74,8 +74,8 @@ static double scalar(const sp_source *s, const char *group, const char *name)
     double v = 0;
     const int64_t zero[2] = {0, 0}, one[2] = {1, 1};
     snprintf(object, sizeof object, "%s/%s", group, name);
-    if (fth_h5_kind_of(s->h5ad.h5, object) != FTH_H5_DATASET ||
-        fth_h5_source(s->h5ad.h5, object, &number, NULL) != FTH_OK)
+    if (sp_store_kind(&s->h5ad.store, object) != FTH_H5_DATASET ||
+        sp_store_source(&s->h5ad.store, object, NULL, &number, NULL) != FTH_OK)
         return 0;
     if (number.n_axes <= 1 && (number.n_axes == 0 || number.size[0] == 1) &&
         !fth_dtype_is_complex(number.dtype) && fth_dtype_size(number.dtype) <= 8 &&
@@ -93,15 +93,15 @@ static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
     if (s->files.kind) d->microns = sp_tenx_microns(s->mem, &s->files);
     if (s->files.kind && !(s->loader->flags & SP_LOAD_TISSUE)) /* Xenium */
         snprintf(d->unit, sizeof d->unit, "um");
-    if (!s->h5ad.h5 || s->loader->flags & SP_LOAD_TENX ||
-        fth_h5_kind_of(s->h5ad.h5, "/uns/spatial") != FTH_H5_GROUP)
+    if (!sp_store_is_open(&s->h5ad.store) || s->loader->flags & SP_LOAD_TENX ||
+        sp_store_kind(&s->h5ad.store, "/uns/spatial") != FTH_H5_GROUP)
         return FTH_OK;
-    FTH_TRY(fth_h5_list(s->h5ad.h5, "/uns/spatial", &libraries, err));
+    FTH_TRY(sp_store_list(&s->h5ad.store, "/uns/spatial", &libraries, err));
     for (int64_t i = 0; i < fth_texts_count(libraries) && !d->unit[0]; i++) {
         char group[256];
         snprintf(group, sizeof group, "/uns/spatial/%.200s/scalefactors",
                  fth_texts_get(libraries, i));
-        if (fth_h5_kind_of(s->h5ad.h5, group) != FTH_H5_GROUP) continue;
+        if (sp_store_kind(&s->h5ad.store, group) != FTH_H5_GROUP) continue;
         snprintf(d->unit, sizeof d->unit, "px");
         d->microns = scalar(s, group, "microns_per_pixel");
     }
@@ -112,7 +112,7 @@ static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
 fth_status sp_display_find(sp_display *d, const sp_source *s, fth_err *err)
 {
     *d = (sp_display){0};
-    fth_status status = s->h5ad.h5 ? find_colours(d, s, err) : FTH_OK;
+    fth_status status = sp_store_is_open(&s->h5ad.store) ? find_colours(d, s, err) : FTH_OK;
     if (status == FTH_OK) status = find_unit(d, s, err);
     if (status != FTH_OK) sp_display_free(d);
     return status;

@@ -18,6 +18,7 @@ const fth_flag sp_preprocess_flags[] = {
 enum { INPUTS = 8, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
 typedef struct inputs {
     char path[INPUTS][FTH_PATH];
+    char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
     int n;
 } inputs;
 
@@ -52,14 +53,26 @@ static fth_status list_folder(inputs *in, const fth_config *cfg, const sp_loader
     return f.scale[0] ? add_input(in, NULL, f.scale, false, err) : FTH_OK;
 }
 
+/* The file of a Zarr group that was written last; the hash is of all files. */
+static fth_status add_store(inputs *in, fth_mem *mem, const fth_config *cfg, const char *path,
+                            fth_err *err)
+{
+    const char *const key = "preprocessing.table";
+    FTH_TRY(sp_store_find(mem, path, fth_config_has(cfg, key) ? fth_config_text(cfg, key) : NULL,
+                          in->store, err));
+    FTH_TRY(add_input(in, in->store, "zarr.json", true, err));
+    return in->n > 0 ? FTH_OK : add_input(in, in->store, ".zattrs", false, err);
+}
+
 /* Everything that is read: the file or the arrays of a folder, and tables beside. */
-static fth_status list_inputs(inputs *in, const fth_config *cfg, fth_err *err)
+static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     static const char *const tables[] = {"preprocessing.labels_path",
                                          "preprocessing.positions_path"};
     const sp_loader *l = sp_loader_of(cfg);
     const char *file = sp_source_path(cfg);
     in->n = 0;
+    in->store[0] = '\0';
     if (file[0] && l && l->flags & SP_LOAD_ARRAYS) {
         FTH_TRY(add_input(in, file, SP_Y, false, err));
         FTH_TRY(add_input(in, file, SP_X, false, err));
@@ -67,6 +80,8 @@ static fth_status list_inputs(inputs *in, const fth_config *cfg, fth_err *err)
         FTH_TRY(add_input(in, file, SP_METADATA, true, err));
     } else if (file[0] && l && l->flags & SP_LOAD_FOLDER) {
         FTH_TRY(list_folder(in, cfg, l, file, err));
+    } else if (file[0] && fth_path_kind_of(file) == FTH_PATH_FOLDER) {
+        FTH_TRY(add_store(in, mem, cfg, file, err));
     } else if (file[0])
         FTH_TRY(add_input(in, NULL, file, false, err));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -82,7 +97,7 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
                                           SP_PREPROCESSED "/" SP_ROWS};
     char path[FTH_PATH];
     inputs in;
-    FTH_TRY(list_inputs(&in, call->config, err));
+    FTH_TRY(list_inputs(&in, fth_context_mem(call->context), call->config, err));
     for (int i = 0; i < in.n; i++)
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
@@ -159,7 +174,8 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     }
     const uint64_t opened = after.used_bytes - before.used_bytes;
     *out = (fth_stage_plan){.bound = true};
-    (void)fth_stage_plan_hold(call, out, fixed + block, 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5);
+    (void)fth_stage_plan_hold(call, out, fixed + block,
+                              1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5 | s.counts.libraries);
     out->seconds = 1 + 3e-8 * (double)s.counts.entries * 3 + 2e-6 * (double)s.counts.rows;
     snprintf(out->text, sizeof out->text,
              "cell<=%" PRId64 ", gene<=%" PRId64 ", %" PRId64 " entries", s.counts.rows,
@@ -352,8 +368,9 @@ static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *me
 {
     inputs in;
     uint64_t hash[INPUTS] = {0};
-    FTH_TRY(list_inputs(&in, cfg, err));
-    for (int i = 0; i < in.n; i++) {
+    FTH_TRY(list_inputs(&in, mem, cfg, err));
+    if (in.store[0]) FTH_TRY(sp_store_hash(mem, in.store, &hash[0], &p->bytes, err));
+    for (int i = in.store[0] != '\0'; i < in.n; i++) {
         FTH_TRY(fth_file_hash(mem, in.path[i], &hash[i], err));
         p->bytes += (int64_t)file_bytes(in.path[i]);
     }

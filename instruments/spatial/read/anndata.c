@@ -9,10 +9,23 @@
 
 fth_status sp_anndata_open(sp_anndata *a, fth_mem *mem, const char *path, fth_err *err)
 {
+    return sp_anndata_open_table(a, mem, path, NULL, err);
+}
+
+fth_status sp_anndata_open_table(sp_anndata *a, fth_mem *mem, const char *path, const char *table,
+                                 fth_err *err)
+{
     *a = (sp_anndata){.mem = mem};
     if (snprintf(a->path, sizeof a->path, "%s", path) >= (int)sizeof a->path)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", path);
+    a->store.mem = mem;
+    if (fth_path_kind_of(path) == FTH_PATH_FOLDER) {
+        const fth_status found = sp_store_find(mem, path, table, a->store.folder, err);
+        if (found != FTH_OK) sp_anndata_close(a);
+        return found;
+    }
     const fth_status s = fth_h5_open(&a->h5, mem, path, err);
+    a->store.h5 = a->h5;
     if (s == FTH_E_FILE_FORMAT)
         fth_err_hint(err, "the file is damaged, truncated, or not an h5ad file: copy it again and "
                           "compare its size with the original");
@@ -30,10 +43,10 @@ void sp_anndata_close(sp_anndata *a)
 static const char *list_keys(const sp_anndata *a, const char *object, char *text, size_t bytes)
 {
     fth_texts *t = NULL;
-    const fth_h5_kind kind = fth_h5_kind_of(a->h5, object);
+    const fth_h5_kind kind = sp_store_kind(&a->store, object);
     fth_status s = FTH_E_FILE_KEY;
-    if (kind == FTH_H5_GROUP) s = fth_h5_list(a->h5, object, &t, NULL);
-    if (kind == FTH_H5_DATASET) s = fth_h5_fields(a->h5, object, &t, NULL);
+    if (kind == FTH_H5_GROUP) s = sp_store_list(&a->store, object, &t, NULL);
+    if (kind == FTH_H5_DATASET) s = sp_store_fields(&a->store, object, &t, NULL);
     size_t used = 0;
     text[0] = '\0';
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(t); i++) {
@@ -65,13 +78,13 @@ fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[
     const bool raw = strcmp(what, "raw") == 0;
     const char *place = raw ? "/raw/X" : "/X";
     *var = raw ? "/raw/var" : "/var";
-    if (raw && fth_h5_kind_of(a->h5, "/raw.X") != FTH_H5_NONE) { /* before version 0.7 */
+    if (raw && sp_store_kind(&a->store, "/raw.X") != FTH_H5_NONE) { /* before version 0.7 */
         place = "/raw.X";
         *var = "/raw.var";
     }
     if (raw || strcmp(what, "X") == 0) {
         snprintf(object, FTH_PATH, "%s", place);
-        if (fth_h5_kind_of(a->h5, object) != FTH_H5_NONE) return FTH_OK;
+        if (sp_store_kind(&a->store, object) != FTH_H5_NONE) return FTH_OK;
         const fth_status s =
             FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there are no counts at %s", a->path, object);
         fth_err_hint(err,
@@ -81,7 +94,7 @@ fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[
         return s;
     }
     FTH_TRY(join(object, "/layers", what, err));
-    if (fth_h5_kind_of(a->h5, object) != FTH_H5_NONE) return FTH_OK;
+    if (sp_store_kind(&a->store, object) != FTH_H5_NONE) return FTH_OK;
     const fth_status s = FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no layer '%s'", a->path, what);
     fth_err_hint(err, "preprocessing.counts is X, raw, or one of these layers: %s",
                  list_keys(a, "/layers", keys, sizeof keys));
@@ -96,12 +109,12 @@ fth_status sp_anndata_has(const sp_anndata *a, const char *frame, const char *co
     char object[FTH_PATH];
     fth_texts *t = NULL;
     *found = false;
-    if (fth_h5_kind_of(a->h5, frame) != FTH_H5_DATASET) {
+    if (sp_store_kind(&a->store, frame) != FTH_H5_DATASET) {
         *found = column[0] && join(object, frame, column, NULL) == FTH_OK &&
-                 fth_h5_kind_of(a->h5, object) != FTH_H5_NONE;
+                 sp_store_kind(&a->store, object) != FTH_H5_NONE;
         return FTH_OK;
     }
-    FTH_TRY(fth_h5_fields(a->h5, frame, &t, err));
+    FTH_TRY(sp_store_fields(&a->store, frame, &t, err));
     for (int64_t i = 0; i < fth_texts_count(t); i++)
         *found = *found || strcmp(fth_texts_get(t, i), column) == 0;
     fth_texts_free(t);
@@ -121,7 +134,8 @@ fth_status sp_anndata_column(const sp_anndata *a, const char *frame, const char 
         fth_err_hint(err, "columns of %s: %s", frame, list_keys(a, frame, keys, sizeof keys));
         return s;
     }
-    if (fth_h5_kind_of(a->h5, frame) == FTH_H5_GROUP) return join(out->object, frame, column, err);
+    if (sp_store_kind(&a->store, frame) == FTH_H5_GROUP)
+        return join(out->object, frame, column, err);
     snprintf(out->object, sizeof out->object, "%s", frame);
     snprintf(out->field, sizeof out->field, "%s", column);
     return FTH_OK;
@@ -138,15 +152,15 @@ static fth_status wrong_length(const sp_anndata *a, const sp_column *c, int64_t 
 /* Name of the index column: an attribute says it, or it has one of two names. */
 static fth_status find_index(const sp_anndata *a, const char *frame, sp_column *out, fth_err *err)
 {
-    if (fth_h5_kind_of(a->h5, frame) == FTH_H5_NONE)
+    if (sp_store_kind(&a->store, frame) == FTH_H5_NONE)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no %s", a->path, frame);
-    if (!fth_h5_attr_exists(a->h5, frame, "_index")) {
+    if (!sp_store_attr_exists(&a->store, frame, "_index")) {
         bool plain = false;
         FTH_TRY(sp_anndata_has(a, frame, "index", &plain, err));
         return sp_anndata_column(a, frame, plain ? "index" : "_index", out, err);
     }
     fth_texts *t = NULL;
-    FTH_TRY(fth_h5_attr_text(a->h5, frame, "_index", &t, err));
+    FTH_TRY(sp_store_attr_text(&a->store, frame, "_index", &t, err));
     const char *name = fth_texts_count(t) > 0 ? fth_texts_get(t, 0) : "";
     const fth_status s = sp_anndata_column(a, frame, name, out, err);
     fth_texts_free(t);
@@ -193,9 +207,9 @@ void sp_number_text(fth_dtype dtype, double v, char text[SP_NUMBER])
 static fth_status into_values(const sp_anndata *a, const sp_column *c, sp_column *out, fth_err *err)
 {
     *out = *c;
-    if (c->field[0] || fth_h5_kind_of(a->h5, c->object) != FTH_H5_GROUP) return FTH_OK;
+    if (c->field[0] || sp_store_kind(&a->store, c->object) != FTH_H5_GROUP) return FTH_OK;
     FTH_TRY(join(out->object, c->object, "values", err));
-    if (fth_h5_kind_of(a->h5, out->object) == FTH_H5_DATASET) return FTH_OK;
+    if (sp_store_kind(&a->store, out->object) == FTH_H5_DATASET) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: this is not a column of numbers or texts",
                     a->path, c->object);
 }
@@ -208,7 +222,7 @@ fth_status sp_column_numbers(const sp_anndata *a, const sp_column *column, int64
     sp_column c;
     fth_source s = {0};
     FTH_TRY(into_values(a, column, &c, err));
-    FTH_TRY(fth_h5_field_source(a->h5, c.object, sp_column_field(&c), &s, err));
+    FTH_TRY(sp_store_source(&a->store, c.object, sp_column_field(&c), &s, err));
     *dtype = s.dtype;
     fth_status status = FTH_OK;
     if (s.n_axes != 1 || fth_dtype_is_complex(s.dtype) || fth_dtype_size(s.dtype) > 8)
@@ -229,7 +243,7 @@ fth_status sp_column_numbers(const sp_anndata *a, const sp_column *column, int64
 static fth_status number_texts(const sp_anndata *a, const sp_column *c, fth_texts *t, fth_err *err)
 {
     fth_source s = {0};
-    FTH_TRY(fth_h5_field_source(a->h5, c->object, sp_column_field(c), &s, err));
+    FTH_TRY(sp_store_source(&a->store, c->object, sp_column_field(c), &s, err));
     const int64_t n = s.n_axes == 1 ? s.size[0] : 0;
     fth_dtype dtype = s.dtype;
     fth_source_close(&s);
@@ -253,7 +267,7 @@ fth_status sp_column_texts(const sp_anndata *a, const sp_column *column, fth_tex
     sp_column c;
     fth_err why = {0};
     FTH_TRY(into_values(a, column, &c, err));
-    fth_status s = fth_h5_field_strings(a->h5, c.object, sp_column_field(&c), out, &why);
+    fth_status s = sp_store_strings(&a->store, c.object, sp_column_field(&c), out, &why);
     if (s != FTH_E_FILE_SHAPE) { /* it holds something else */
         if (s != FTH_OK && err) *err = why;
         return s;
@@ -287,7 +301,7 @@ static fth_status odd_places(const sp_anndata *a, const char *key, const char *o
 {
     char part[FTH_PATH];
     const bool sparse = join(part, object, "indptr", NULL) == FTH_OK &&
-                        fth_h5_kind_of(a->h5, part) == FTH_H5_DATASET;
+                        sp_store_kind(&a->store, part) == FTH_H5_DATASET;
     if (!sparse) return no_places(a, key, err);
     const fth_status s =
         FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: sparse positions are not read", a->path, object);
@@ -328,7 +342,7 @@ static fth_status read_places(const sp_anndata *a, const sp_column *c, int64_t n
     char raw[BYTES];
     fth_source s = {0};
     int64_t axis[2] = {0, 1};
-    FTH_TRY(fth_h5_field_source(a->h5, c->object, sp_column_field(c), &s, err));
+    FTH_TRY(sp_store_source(&a->store, c->object, sp_column_field(c), &s, err));
     fth_status status = FTH_OK;
     if (s.n_axes != 2 || s.size[1] < 2 || fth_dtype_is_complex(s.dtype))
         status = FTH_FAIL(err, FTH_E_FILE_SHAPE,
@@ -399,12 +413,12 @@ fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, co
     FTH_TRY(sp_anndata_has(a, "/obsm", key, &found, err));
     if (!found) return no_places(a, key, err);
     FTH_TRY(sp_anndata_column(a, "/obsm", key, &c, err));
-    if (c.field[0] || fth_h5_kind_of(a->h5, c.object) == FTH_H5_DATASET)
+    if (c.field[0] || sp_store_kind(&a->store, c.object) == FTH_H5_DATASET)
         return read_places(a, &c, n, axes, xy, err);
-    if (!fth_h5_attr_exists(a->h5, c.object, "column-order"))
+    if (!sp_store_attr_exists(&a->store, c.object, "column-order"))
         return odd_places(a, key, c.object, err);
     fth_texts *order = NULL;
-    FTH_TRY(fth_h5_attr_text(a->h5, c.object, "column-order", &order, err));
+    FTH_TRY(sp_store_attr_text(&a->store, c.object, "column-order", &order, err));
     fth_status s =
         fth_texts_count(order) >= 2
             ? choose_axes(a, c.object, fth_texts_count(order), axes, axis, err)

@@ -1,4 +1,4 @@
-/* anndata.h - h5ad files of all versions: frames, columns, positions, where counts are.
+/* anndata.h - AnnData, in h5ad files of all versions or Zarr: frames, columns, positions, counts.
  *
  * A frame (obs, var, a frame in obsm) is a group with a dataset for each column or, before version
  * 0.7, one dataset of records. Everything here takes either.
@@ -10,11 +10,16 @@
 
 typedef struct sp_anndata {
     fth_mem *mem;
-    fth_h5 *h5;
+    fth_h5 *h5; /* NULL: a folder of Zarr */
+    sp_store store;
     char path[FTH_PATH];
 } sp_anndata;
 
+/* An h5ad file, a folder that write_zarr of anndata made, or a SpatialData store. */
 fth_status sp_anndata_open(sp_anndata *a, fth_mem *mem, const char *path, fth_err *err);
+/* The same; `table` names one of a SpatialData store. */
+fth_status sp_anndata_open_table(sp_anndata *a, fth_mem *mem, const char *path, const char *table,
+                                 fth_err *err);
 void sp_anndata_close(sp_anndata *a); /* an empty one is allowed */
 
 /* Where counts are: `what` is "X", "raw" or the name of a layer. `var` is the frame of its genes.

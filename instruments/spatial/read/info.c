@@ -3,6 +3,8 @@
 
 #include "../data/data.h"
 
+#include <fathom/zarr.h>
+
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -271,7 +273,8 @@ static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_er
     const fth_path_kind kind = fth_path_kind_of(path);
     if (kind == FTH_PATH_ABSENT)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", path);
-    const bool folder = kind == FTH_PATH_FOLDER, data = folder && has(path, SP_X),
+    const bool store = fth_zarr_kind_of(mem, path) == FTH_ZARR_GROUP,
+               folder = kind == FTH_PATH_FOLDER && !store, data = folder && has(path, SP_X),
                model = ends_with(path, ".safetensors");
     sp_tenx_files files = {0};
     const bool tenx = folder && !data && sp_tenx_files_guess(&files, path);
@@ -302,10 +305,12 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 const fth_verb sp_verb_info = {
     .name = "info",
     .args = "PATH",
-    .brief = "what an h5ad or 10x file, an output folder of 10x, a dataset, a model or a folder of "
-             "results holds",
+    .brief =
+        "what an h5ad or 10x file, a .zarr folder, an output folder of 10x, a dataset, a model or "
+        "a folder of results holds",
     .doc =
-        "Of an h5ad file: shape and layout of the counts, layers, obsm, columns of obs with "
+        "Of an h5ad file, or of an AnnData or SpatialData .zarr folder: shape and layout of the "
+        "counts, layers, obsm, columns of obs with "
         "their categories, and a config that would read it; the same of a 10x .h5 file and of an "
         "output folder of Space Ranger (Visium, Visium HD) or of the Xenium Analyzer. Of a "
         "preprocessed folder: cells, "

@@ -13,6 +13,8 @@ typedef struct guess {
     char coords[128], counts[128], groups[128];
     int coords_rank, counts_rank, groups_rank; /* the larger the better */
     int64_t cells, coords_width;
+    const char *dataset;
+    char table[128]; /* "": it need not be named */
 } guess;
 
 static void better(char *best, int *best_rank, const char *name, int rank)
@@ -81,8 +83,8 @@ static fth_status print_matrix(const sp_anndata *a, const char *object, const ch
     static const char *const layout[] = {"sparse rows", "sparse columns", "dense"};
     sp_matrix m;
     fth_err why = {0};
-    if (fth_h5_kind_of(a->h5, object) == FTH_H5_NONE) return FTH_OK;
-    FTH_TRY(sp_matrix_open(&m, a->mem, a->h5, a->path, object, err));
+    if (sp_store_kind(&a->store, object) == FTH_H5_NONE) return FTH_OK;
+    FTH_TRY(sp_matrix_open_store(&m, &a->store, a->path, object, err));
     const int good = judge(&m, &why);
     fprintf(t->out, "  %-16s %lld x %lld, %s of %s", object, (long long)m.rows, (long long)m.cols,
             layout[m.layout], fth_dtype_name(m.dtype));
@@ -106,8 +108,8 @@ static fth_status print_counts(const sp_anndata *a, guess *g, const sp_told *t, 
     fprintf(t->out, "counts\n");
     FTH_TRY(print_matrix(a, "/X", "X", 2, g, t, err));
     FTH_TRY(print_matrix(a, "/raw/X", "raw", 3, g, t, err));
-    if (fth_h5_kind_of(a->h5, "/layers") != FTH_H5_GROUP) return FTH_OK;
-    FTH_TRY(fth_h5_list(a->h5, "/layers", &layers, err));
+    if (sp_store_kind(&a->store, "/layers") != FTH_H5_GROUP) return FTH_OK;
+    FTH_TRY(sp_store_list(&a->store, "/layers", &layers, err));
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(layers); i++) {
         char object[FTH_PATH];
@@ -126,7 +128,7 @@ static fth_status print_counts(const sp_anndata *a, guess *g, const sp_told *t, 
 static int64_t frame_width(const sp_anndata *a, const char *object)
 {
     fth_texts *order = NULL;
-    if (fth_h5_attr_text(a->h5, object, "column-order", &order, NULL) != FTH_OK) return 2;
+    if (sp_store_attr_text(&a->store, object, "column-order", &order, NULL) != FTH_OK) return 2;
     const int64_t n = fth_texts_count(order);
     fth_texts_free(order);
     return n;
@@ -135,22 +137,22 @@ static int64_t frame_width(const sp_anndata *a, const char *object)
 static fth_status print_obsm(const sp_anndata *a, guess *g, const sp_told *t, fth_err *err)
 {
     fth_texts *keys = NULL;
-    const fth_h5_kind kind = fth_h5_kind_of(a->h5, "/obsm");
+    const fth_h5_kind kind = sp_store_kind(&a->store, "/obsm");
     if (kind == FTH_H5_NONE) return FTH_OK;
-    FTH_TRY(kind == FTH_H5_GROUP ? fth_h5_list(a->h5, "/obsm", &keys, err)
-                                 : fth_h5_fields(a->h5, "/obsm", &keys, err));
+    FTH_TRY(kind == FTH_H5_GROUP ? sp_store_list(&a->store, "/obsm", &keys, err)
+                                 : sp_store_fields(&a->store, "/obsm", &keys, err));
     fprintf(t->out, "obsm\n");
     for (int64_t i = 0; i < fth_texts_count(keys); i++) {
         const char *key = fth_texts_get(keys, i);
         char object[FTH_PATH];
         fth_source s;
         snprintf(object, sizeof object, "/obsm/%s", key);
-        const bool frame = kind == FTH_H5_GROUP && fth_h5_kind_of(a->h5, object) == FTH_H5_GROUP;
+        const bool frame = kind == FTH_H5_GROUP && sp_store_kind(&a->store, object) == FTH_H5_GROUP;
         int64_t width = frame ? frame_width(a, object) : 0;
         if (!frame) {
             const fth_status read = kind == FTH_H5_GROUP
-                                        ? fth_h5_source(a->h5, object, &s, NULL)
-                                        : fth_h5_field_source(a->h5, "/obsm", key, &s, NULL);
+                                        ? sp_store_source(&a->store, object, NULL, &s, NULL)
+                                        : sp_store_source(&a->store, "/obsm", key, &s, NULL);
             if (read == FTH_OK) {
                 width = s.n_axes == 2 ? s.size[1] : 0;
                 fth_source_close(&s);
@@ -181,12 +183,12 @@ static fth_status print_obsm(const sp_anndata *a, guess *g, const sp_told *t, ft
 /* Names of columns: the list that a frame keeps, or what is in it. */
 static fth_status list_columns(const sp_anndata *a, fth_texts **out, fth_err *err)
 {
-    if (fth_h5_kind_of(a->h5, "/obs") != FTH_H5_GROUP)
-        return fth_h5_fields(a->h5, "/obs", out, err);
-    if (fth_h5_attr_exists(a->h5, "/obs", "column-order") &&
-        fth_h5_attr_text(a->h5, "/obs", "column-order", out, NULL) == FTH_OK)
+    if (sp_store_kind(&a->store, "/obs") != FTH_H5_GROUP)
+        return sp_store_fields(&a->store, "/obs", out, err);
+    if (sp_store_attr_exists(&a->store, "/obs", "column-order") &&
+        sp_store_attr_text(&a->store, "/obs", "column-order", out, NULL) == FTH_OK)
         return FTH_OK;
-    return fth_h5_list(a->h5, "/obs", out, err);
+    return sp_store_list(&a->store, "/obs", out, err);
 }
 
 static void print_categories(const sp_labels *l, const sp_told *t)
@@ -221,13 +223,13 @@ static void print_column(const sp_anndata *a, const char *name, guess *g, const 
     fth_source s;
     fth_dtype dtype = FTH_DTYPE_COUNT;
     if (sp_anndata_column(a, "/obs", name, &c, NULL) != FTH_OK) return;
-    if (fth_h5_kind_of(a->h5, c.object) == FTH_H5_DATASET &&
-        fth_h5_field_source(a->h5, c.object, sp_column_field(&c), &s, NULL) == FTH_OK) {
+    if (sp_store_kind(&a->store, c.object) == FTH_H5_DATASET &&
+        sp_store_source(&a->store, c.object, sp_column_field(&c), &s, NULL) == FTH_OK) {
         dtype = s.dtype;
         fth_source_close(&s);
     }
     const bool coded =
-        dtype != FTH_DTYPE_COUNT && fth_h5_attr_exists(a->h5, c.object, "categories");
+        dtype != FTH_DTYPE_COUNT && sp_store_attr_exists(&a->store, c.object, "categories");
     /* whole numbers in records may be the codes of categories that are kept elsewhere */
     const bool number = dtype != FTH_DTYPE_COUNT && !coded;
     if (number && (c.field[0] == '\0' || fth_dtype_is_real(dtype))) {
@@ -274,6 +276,7 @@ static void put_config(const char *path, const guess *g, fth_json_writer *w)
 {
     fth_json_open(w, "preprocessing", '{');
     fth_json_text(w, "path", path);
+    if (g->table[0]) fth_json_text(w, "table", g->table);
     if (g->coords_rank) fth_json_text(w, "coord_key", g->coords);
     if (g->counts_rank) fth_json_text(w, "counts", g->counts);
     if (g->groups_rank) fth_json_text(w, "group_column", g->groups);
@@ -293,15 +296,16 @@ static void print_config(const char *path, const guess *g, const sp_told *t)
     fprintf(t->out,
             "a config that reads it\n"
             "  name: my_data\n"
-            "  dataset: anndata\n"
+            "  dataset: %s\n"
             "  output_dir: outputs/my_data\n"
             "  preprocessing:\n"
             "    path: %s\n"
+            "%s%s%s"
             "    coord_key: %s\n"
             "%s"
             "    counts: %s\n",
-            path, g->coords, g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "",
-            g->counts);
+            g->dataset, path, g->table[0] ? "    table: " : "", g->table, g->table[0] ? "\n" : "",
+            g->coords, g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "", g->counts);
     if (g->groups_rank) fprintf(t->out, "    group_column: %s\n", g->groups);
     fprintf(t->out,
             "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
@@ -316,9 +320,9 @@ static fth_status print_names(const sp_anndata *a, const char *group, const char
     fth_texts *names = NULL;
     int used = 0;
     snprintf(object, sizeof object, "%s/%s", group, one);
-    if (other && fth_h5_kind_of(a->h5, object) == FTH_H5_NONE)
+    if (other && sp_store_kind(&a->store, object) == FTH_H5_NONE)
         snprintf(object, sizeof object, "%s/%s", group, other);
-    FTH_TRY(fth_h5_strings(a->h5, object, &names, err));
+    FTH_TRY(sp_store_strings(&a->store, object, NULL, &names, err));
     fprintf(t->out, "  %-16s %lld: ", title, (long long)fth_texts_count(names));
     for (int64_t i = 0; i < fth_texts_count(names) && i < CATEGORIES && used < WIDE; i++)
         used += fprintf(t->out, "%s%s", i ? ", " : "", fth_texts_get(names, i));
@@ -386,21 +390,80 @@ static fth_status print_tenx(const sp_anndata *a, const char *group, const sp_to
     return FTH_OK;
 }
 
+/* ---- a store ---- */
+
+static void print_key(const sp_anndata *a, const char *object, const char *name, const sp_told *t)
+{
+    fth_texts *texts = NULL;
+    if (sp_store_kind(&a->store, object) != FTH_H5_DATASET ||
+        sp_store_strings(&a->store, object, NULL, &texts, NULL) != FTH_OK)
+        return;
+    fprintf(t->out, "  %-16s ", name);
+    if (t->w) fth_json_open(t->w, name, '[');
+    for (int64_t i = 0; i < fth_texts_count(texts); i++) {
+        fprintf(t->out, "%s%s", i ? ", " : "", fth_texts_get(texts, i));
+        if (t->w) fth_json_text(t->w, NULL, fth_texts_get(texts, i));
+    }
+    if (t->w) fth_json_close(t->w);
+    fprintf(t->out, "\n");
+    fth_texts_free(texts);
+}
+
+/* What the file is; of SpatialData its tables and what the one that is described annotates. */
+static void print_kind(const sp_anndata *a, const char *path, const fth_texts *tables, guess *g,
+                       const sp_told *t)
+{
+    g->dataset = tables ? "spatialdata" : "anndata";
+    if (!tables) {
+        fprintf(t->out, "%s: an %s\n", path, a->h5 ? "h5ad file" : "AnnData store of Zarr");
+        return;
+    }
+    fprintf(t->out, "%s: a SpatialData store\ntables\n", path);
+    if (t->w) fth_json_open(t->w, "tables", '[');
+    for (int64_t i = 0; i < fth_texts_count(tables); i++) {
+        fprintf(t->out, "  %s%s\n", fth_texts_get(tables, i), i == 0 ? ", described here" : "");
+        if (t->w) fth_json_text(t->w, NULL, fth_texts_get(tables, i));
+    }
+    if (t->w) fth_json_close(t->w);
+    if (fth_texts_count(tables) > 1)
+        snprintf(g->table, sizeof g->table, "%s", fth_texts_get(tables, 0));
+    fprintf(t->out, "what it annotates\n");
+    print_key(a, SP_REGIONS, "region", t);
+    print_key(a, SP_REGION_KEY, "region_key", t);
+    print_key(a, SP_INSTANCE_KEY, "instance_key", t);
+}
+
+/* The first table of several. */
+static fth_status open_any(sp_anndata *a, fth_mem *mem, const char *path, fth_texts **tables,
+                           fth_err *err)
+{
+    *tables = NULL;
+    if (fth_path_kind_of(path) == FTH_PATH_FOLDER) FTH_TRY(sp_store_tables(mem, path, tables, err));
+    const fth_status s = sp_anndata_open_table(
+        a, mem, path, *tables && fth_texts_count(*tables) > 0 ? fth_texts_get(*tables, 0) : NULL,
+        err);
+    if (s != FTH_OK) fth_texts_free(*tables);
+    return s;
+}
+
 fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_err *err)
 {
     sp_anndata a;
     guess g = {.cells = 0};
-    FTH_TRY(sp_anndata_open(&a, mem, path, err));
+    fth_texts *tables = NULL;
+    FTH_TRY(open_any(&a, mem, path, &tables, err));
     char group[256];
     bool tenx = false;
     fth_status s = FTH_OK;
-    if (fth_h5_kind_of(a.h5, "/obs") == FTH_H5_NONE) s = sp_tenx_find(a.h5, group, &tenx, err);
+    if (a.h5 && fth_h5_kind_of(a.h5, "/obs") == FTH_H5_NONE)
+        s = sp_tenx_find(a.h5, group, &tenx, err);
     if (tenx || s != FTH_OK) {
         if (tenx) s = print_tenx(&a, group, t, err);
         sp_anndata_close(&a);
         return s;
     }
-    fprintf(t->out, "%s: an h5ad file\n", path);
+    print_kind(&a, path, tables, &g, t);
+    fth_texts_free(tables);
     static const struct {
         const char *key;
         fth_status (*print)(const sp_anndata *a, guess *g, const sp_told *t, fth_err *err);

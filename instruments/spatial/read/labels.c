@@ -172,7 +172,7 @@ static fth_status child(const sp_column *c, const char *name, sp_column *out, ft
 
 static bool is_there(const sp_anndata *a, const sp_column *c)
 {
-    return fth_h5_kind_of(a->h5, c->object) != FTH_H5_NONE;
+    return sp_store_kind(&a->store, c->object) != FTH_H5_NONE;
 }
 
 /* Where older versions keep the names of a column of codes: 0.7 refers to them, versions before
@@ -182,8 +182,9 @@ static fth_status find_old_names(const sp_anndata *a, const sp_column *c, const 
 {
     names->field[0] = '\0';
     *found = true;
-    if (!c->field[0] && fth_h5_attr_exists(a->h5, c->object, "categories"))
-        return fth_h5_attr_reference(a->h5, c->object, "categories", names->object, FTH_PATH, err);
+    if (!c->field[0] && sp_store_attr_exists(&a->store, c->object, "categories"))
+        return sp_store_attr_reference(&a->store, c->object, "categories", names->object, FTH_PATH,
+                                       err);
     snprintf(names->object, sizeof names->object, "/uns/%.200s_categories", column);
     *found = c->field[0] && is_there(a, names);
     return FTH_OK;
@@ -195,7 +196,7 @@ static fth_status read_mask(const sp_anndata *a, const sp_column *mask, int64_t 
     fth_source s = {0};
     void *block = NULL;
     const int64_t zero = 0;
-    FTH_TRY(fth_h5_source(a->h5, mask->object, &s, err));
+    FTH_TRY(sp_store_source(&a->store, mask->object, NULL, &s, err));
     fth_status status = FTH_OK;
     if (s.n_axes != 1 || s.size[0] != n || s.dtype != FTH_BOOL)
         status = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: a mask has a boolean for each row",

@@ -14,6 +14,7 @@ static const sp_loader loaders[] = {
 #define DROP SP_LOAD_DROP
 #define ORDER SP_LOAD_ORDER
 #define TENX SP_LOAD_TENX
+#define ZARR SP_LOAD_ZARR
 #define ARRAYS SP_LOAD_ARRAYS
 #define FOLDER SP_LOAD_FOLDER
 #define TISSUE SP_LOAD_TISSUE
@@ -27,6 +28,7 @@ static const sp_loader loaders[] = {
 #undef DROP
 #undef ORDER
 #undef TENX
+#undef ZARR
 #undef ARRAYS
 #undef FOLDER
 #undef TISSUE
@@ -45,6 +47,7 @@ const char *sp_loader_reads(const sp_loader *loader)
     return loader->flags & SP_LOAD_ARRAYS   ? "folder with X.npy and Y.npz"
            : loader->flags & SP_LOAD_FOLDER ? "output folder"
            : loader->flags & SP_LOAD_TENX   ? ".h5 file"
+           : loader->flags & SP_LOAD_ZARR   ? ".zarr folder"
                                             : ".h5ad file";
 }
 
@@ -88,10 +91,10 @@ static fth_status open_h5ad(sp_source *s, fth_err *err)
 {
     char object[FTH_PATH];
     const char *var = NULL, *what = given(s, "counts");
-    FTH_TRY(sp_anndata_open(&s->h5ad, s->mem, s->path, err));
+    FTH_TRY(sp_anndata_open_table(&s->h5ad, s->mem, s->path, given(s, "table"), err));
     FTH_TRY(sp_anndata_counts(&s->h5ad, what ? what : s->loader->counts, object, &var, err));
     s->var = var;
-    return sp_matrix_open(&s->counts, s->mem, s->h5ad.h5, s->path, object, err);
+    return sp_matrix_open_store(&s->counts, &s->h5ad.store, s->path, object, err);
 }
 
 fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
@@ -329,7 +332,7 @@ fth_status sp_source_labels(sp_source *s, fth_err *err)
 {
     const char *path = given(s, "labels_path");
     if (path) return read_csv_labels(s, path, err);
-    if (!s->h5ad.h5 || s->loader->flags & SP_LOAD_TENX) return FTH_OK;
+    if (!sp_store_is_open(&s->h5ad.store) || s->loader->flags & SP_LOAD_TENX) return FTH_OK;
     char column[256];
     FTH_TRY(find_column(s, column, obs_has, &s->h5ad, s->path, err));
     snprintf(s->column, sizeof s->column, "%s", column);
@@ -341,8 +344,8 @@ fth_status sp_source_labels(sp_source *s, fth_err *err)
 
 /* ---- which cells ---- */
 
-static fth_status unknown_sample(const sp_source *s, const char *id, const sp_labels *l,
-                                 fth_err *err)
+static fth_status unknown_sample(const sp_source *s, const char *column, const char *key,
+                                 const char *id, const sp_labels *l, fth_err *err)
 {
     char known[300] = "";
     size_t used = 0;
@@ -350,23 +353,24 @@ static fth_status unknown_sample(const sp_source *s, const char *id, const sp_la
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  fth_texts_get(l->names, i));
     const fth_status status =
-        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no cell has the sample_id '%s'", s->path, id);
-    fth_err_hint(err, "preprocessing.sample_id is one of: %s", known);
+        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no cell has the %s '%s'", s->path, column, id);
+    fth_err_hint(err, "preprocessing.%s is one of: %s", key, known);
     return status;
 }
 
-static fth_status keep_sample(sp_source *s, const char *id, fth_err *err)
+static fth_status keep_sample(sp_source *s, const char *column, const char *key, const char *id,
+                              fth_err *err)
 {
     sp_labels l;
-    if (!s->h5ad.h5)
+    if (!sp_store_is_open(&s->h5ad.store))
         return FTH_FAIL(err, FTH_E_CONFIG, "preprocessing.sample_id needs an h5ad file, %s is none",
                         s->path);
-    FTH_TRY(sp_anndata_labels(&s->h5ad, "/obs", "sample_id", s->counts.rows, &l, err));
+    FTH_TRY(sp_anndata_labels(&s->h5ad, "/obs", column, s->counts.rows, &l, err));
     int64_t want = 0, n = 0;
     while (want < fth_texts_count(l.names) && strcmp(fth_texts_get(l.names, want), id) != 0) want++;
     for (int64_t i = 0; i < s->n; i++)
         if (l.code[s->row[i]] == want) s->row[n++] = s->row[i];
-    const fth_status status = n > 0 ? FTH_OK : unknown_sample(s, id, &l, err);
+    const fth_status status = n > 0 ? FTH_OK : unknown_sample(s, column, key, id, &l, err);
     s->n = n;
     sp_labels_free(&l);
     return status;
@@ -409,11 +413,26 @@ static fth_status drop_outside(sp_source *s, fth_err *err)
     return status;
 }
 
+/* The column of regions is named in uns. */
+static fth_status keep_region(sp_source *s, const char *id, fth_err *err)
+{
+    fth_texts *column = NULL;
+    if (!sp_store_is_open(&s->h5ad.store) || s->loader->flags & SP_LOAD_TENX)
+        return FTH_FAIL(err, FTH_E_CONFIG, "%s: preprocessing.region is of SpatialData tables",
+                        s->path);
+    FTH_TRY(sp_store_strings(&s->h5ad.store, SP_REGION_KEY, NULL, &column, err));
+    const char *name = fth_texts_count(column) > 0 ? fth_texts_get(column, 0) : "";
+    const fth_status status = keep_sample(s, name, "region", id, err);
+    fth_texts_free(column);
+    return status;
+}
+
 static fth_status choose_cells(sp_source *s, fth_err *err)
 {
-    const char *id = given(s, "sample_id");
+    const char *id = given(s, "sample_id"), *region = given(s, "region");
     if (s->outside) FTH_TRY(drop_outside(s, err));
-    if (id) FTH_TRY(keep_sample(s, id, err));
+    if (id) FTH_TRY(keep_sample(s, "sample_id", "sample_id", id, err));
+    if (region) FTH_TRY(keep_region(s, region, err));
     if (s->loader->flags & SP_LOAD_DROP) FTH_TRY(drop_unlabelled(s, err));
     if (!fth_config_has(s->cfg, "preprocessing.subsample")) return FTH_OK;
     const int64_t step = fth_config_int(s->cfg, "preprocessing.subsample");

@@ -18,7 +18,8 @@ enum {
     SP_LOAD_TENX = 16,
     SP_LOAD_ARRAYS = 32,
     SP_LOAD_FOLDER = 64,
-    SP_LOAD_TISSUE = 128
+    SP_LOAD_TISSUE = 128,
+    SP_LOAD_ZARR = 256
 };
 typedef struct sp_loader {
     const char *name, *file, *coords, *counts, *column, *columns;

@@ -16,13 +16,13 @@ static int64_t larger(int64_t a, int64_t b)
 /* ---- opening ---- */
 
 /* "csr" or "csc": the word of an attribute whose name and form changed with the versions. */
-static fth_status read_format(const sp_matrix *m, fth_h5 *h5, const char *object, bool *columns,
-                              int64_t shape[2], fth_err *err)
+static fth_status read_format(const sp_matrix *m, const sp_store *store, const char *object,
+                              bool *columns, int64_t shape[2], fth_err *err)
 {
-    const bool old = !fth_h5_attr_exists(h5, object, "encoding-type") &&
-                     fth_h5_attr_exists(h5, object, "h5sparse_format");
+    const bool old = !sp_store_attr_exists(store, object, "encoding-type") &&
+                     sp_store_attr_exists(store, object, "h5sparse_format");
     fth_texts *t = NULL;
-    FTH_TRY(fth_h5_attr_text(h5, object, old ? "h5sparse_format" : "encoding-type", &t, err));
+    FTH_TRY(sp_store_attr_text(store, object, old ? "h5sparse_format" : "encoding-type", &t, err));
     const char *word = fth_texts_count(t) > 0 ? fth_texts_get(t, 0) : "";
     fth_status s = FTH_OK;
     *columns = strncmp(word, "csc", 3) == 0;
@@ -34,30 +34,31 @@ static fth_status read_format(const sp_matrix *m, fth_h5 *h5, const char *object
     fth_texts_free(t);
     int64_t n = 0;
     if (s == FTH_OK)
-        s = fth_h5_attr_i64(h5, object, old ? "h5sparse_shape" : "shape", shape, 2, &n, err);
+        s = sp_store_attr_i64(store, object, old ? "h5sparse_shape" : "shape", shape, 2, &n, err);
     if (s == FTH_OK && n != 2)
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: a matrix has 2 sizes, this has %" PRId64,
                      m->label, n);
     return s;
 }
 
-static fth_status open_part(fth_h5 *h5, const char *group, const char *part, fth_source *out,
-                            fth_err *err)
+static fth_status open_part(const sp_store *store, const char *group, const char *part,
+                            fth_source *out, fth_err *err)
 {
     char name[FTH_PATH];
     if (snprintf(name, sizeof name, "%s/%s", group, part) >= (int)sizeof name)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "the name %.60s... is too long", group);
-    return fth_h5_source(h5, name, out, err);
+    return sp_store_source(store, name, NULL, out, err);
 }
 
 /* data, indices and indptr of a group, as rows [rows cols]. */
-static fth_status open_parts(sp_matrix *m, fth_h5 *h5, const char *group, int64_t rows,
+static fth_status open_parts(sp_matrix *m, const sp_store *store, const char *group, int64_t rows,
                              int64_t cols, fth_err *err)
 {
     fth_csr_parts parts = {.rows = rows, .cols = cols};
-    fth_status s = open_part(h5, group, "data", &parts.data, err);
-    if (s == FTH_OK) s = open_part(h5, group, "indices", &parts.indices, err);
-    if (s == FTH_OK) s = open_part(h5, group, "indptr", &parts.indptr, err);
+    fth_status s = open_part(store, group, "data", &parts.data, err);
+    if (s == FTH_OK) s = open_part(store, group, "indices", &parts.indices, err);
+    if (s == FTH_OK) s = open_part(store, group, "indptr", &parts.indptr, err);
+    m->libraries = parts.data.libraries | parts.indices.libraries;
     if (s == FTH_OK) return fth_csr_open_parts(&m->csr, m->mem, m->label, &parts, err);
     fth_source_close(&parts.data);
     fth_source_close(&parts.indices);
@@ -78,11 +79,12 @@ static fth_status finish_sparse(sp_matrix *m, fth_status s, fth_err *err)
     return s;
 }
 
-static fth_status open_dense(sp_matrix *m, fth_h5 *h5, const char *object, fth_err *err)
+static fth_status open_dense(sp_matrix *m, const sp_store *store, const char *object, fth_err *err)
 {
     m->layout = SP_LAYOUT_DENSE;
-    FTH_TRY(fth_h5_source(h5, object, &m->dense, err));
+    FTH_TRY(sp_store_source(store, object, NULL, &m->dense, err));
     m->dtype = m->dense.dtype;
+    m->libraries = m->dense.libraries;
     m->rows = m->dense.size[0];
     m->cols = m->dense.size[1];
     if (m->dtype == FTH_F16 || m->dtype == FTH_BF16) {
@@ -111,19 +113,26 @@ static void start(sp_matrix *m, fth_mem *mem, const char *path, const char *obje
 fth_status sp_matrix_open(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const char *path,
                           const char *object, fth_err *err)
 {
-    start(m, mem, path, object);
-    if (fth_h5_kind_of(h5, object) != FTH_H5_GROUP) {
-        const fth_status s = open_dense(m, h5, object, err);
+    const sp_store store = {.mem = mem, .h5 = h5};
+    return sp_matrix_open_store(m, &store, path, object, err);
+}
+
+fth_status sp_matrix_open_store(sp_matrix *m, const sp_store *store, const char *path,
+                                const char *object, fth_err *err)
+{
+    start(m, store->mem, path, object);
+    if (sp_store_kind(store, object) != FTH_H5_GROUP) {
+        const fth_status s = open_dense(m, store, object, err);
         if (s != FTH_OK) sp_matrix_close(m);
         return s;
     }
     int64_t shape[2] = {0, 0};
     bool columns = false;
-    fth_status s = read_format(m, h5, object, &columns, shape, err);
+    fth_status s = read_format(m, store, object, &columns, shape, err);
     m->layout = columns ? SP_LAYOUT_COLUMNS : SP_LAYOUT_ROWS;
     m->rows = shape[0];
     m->cols = shape[1];
-    if (s == FTH_OK) s = open_parts(m, h5, object, shape[columns], shape[!columns], err);
+    if (s == FTH_OK) s = open_parts(m, store, object, shape[columns], shape[!columns], err);
     return finish_sparse(m, s, err);
 }
 
@@ -144,10 +153,11 @@ fth_status sp_matrix_open_npz(sp_matrix *m, fth_mem *mem, const char *path, fth_
 fth_status sp_matrix_open_tenx(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const char *path,
                                const char *group, fth_err *err)
 {
+    const sp_store store = {.mem = mem, .h5 = h5};
     start(m, mem, path, group);
     fth_source s = {0};
     fth_tensor *t = NULL;
-    fth_status status = open_part(h5, group, "shape", &s, err);
+    fth_status status = open_part(&store, group, "shape", &s, err);
     if (status == FTH_OK && (s.n_axes != 1 || s.size[0] != 2 || !fth_dtype_is_int(s.dtype)))
         status =
             FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: its shape should be two whole numbers", m->label);
@@ -158,7 +168,7 @@ fth_status sp_matrix_open_tenx(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const cha
         const bool is_wide = s.dtype == FTH_I64;
         m->cols = is_wide ? wide[0] : narrow[0];
         m->rows = is_wide ? wide[1] : narrow[1];
-        status = open_parts(m, h5, group, m->rows, m->cols, err);
+        status = open_parts(m, &store, group, m->rows, m->cols, err);
     }
     fth_tensor_release(t);
     fth_source_close(&s);

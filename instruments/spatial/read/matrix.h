@@ -9,7 +9,7 @@
 #ifndef SPATIAL_MATRIX_H
 #define SPATIAL_MATRIX_H
 
-#include "../spatial.h"
+#include "store.h"
 
 /* Element i of an array of real numbers, integers or truth values. */
 double sp_number_at(fth_dtype t, const void *raw, int64_t i);
@@ -30,15 +30,18 @@ typedef struct sp_matrix {
     int64_t rows, cols;
     int64_t entries; /* stored; a bound where it is dense */
     fth_dtype dtype;
-    fth_csr *csr;     /* of rows, or of columns: then its rows are our columns */
-    fth_source dense; /* [rows cols] */
-    sp_mtx *mtx;      /* of text */
-    int64_t *row_ptr; /* of columns and text, once counted; else NULL */
+    uint32_t libraries; /* that unpack it, beside HDF5 */
+    fth_csr *csr;       /* of rows, or of columns: then its rows are our columns */
+    fth_source dense;   /* [rows cols] */
+    sp_mtx *mtx;        /* of text */
+    int64_t *row_ptr;   /* of columns and text, once counted; else NULL */
 } sp_matrix;
 
 /* The matrix at `object` of an HDF5 file: a dataset, or a group with data, indices and indptr. */
 fth_status sp_matrix_open(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const char *path,
                           const char *object, fth_err *err);
+fth_status sp_matrix_open_store(sp_matrix *m, const sp_store *store, const char *path,
+                                const char *object, fth_err *err);
 /* Sparse rows of Y.npz. */
 fth_status sp_matrix_open_npz(sp_matrix *m, fth_mem *mem, const char *path, fth_err *err);
 /* The matrix of a 10x file: sparse columns of [gene cell], which are rows of cells. */

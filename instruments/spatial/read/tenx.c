@@ -33,6 +33,9 @@ fth_status sp_tenx_find(fth_h5 *h5, char group[256], bool *found, fth_err *err)
 static fth_status find_matrix(sp_source *s, fth_err *err)
 {
     bool found = false;
+    if (!s->h5ad.h5)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: it is a folder, and a 10x .h5 file was expected", s->path);
     FTH_TRY(sp_tenx_find(s->h5ad.h5, s->obsm, &found, err));
     if (found) return FTH_OK;
     const fth_status status =

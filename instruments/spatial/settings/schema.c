@@ -18,14 +18,15 @@ static const fth_config_key keys[] = {
     FTH_KEY(CHOICE, "dataset",
             "format of the data: a preset of keys in the file; anndata is the general one",
             .choices =
-                "slideseq tenxvisium sdmbench liver merfish osmfish colon anndata tenx visium "
-                "visium_hd xenium toy arrays",
+                "slideseq tenxvisium sdmbench liver merfish osmfish colon anndata spatialdata tenx "
+                "visium visium_hd xenium toy arrays",
             .value = "slideseq"),
     FTH_INSTRUMENT_DIR_KEY("outputs"),
 
     FTH_KEY(SECTION, "preprocessing", "From a file to positions, counts and groups."),
     FTH_KEY(PATH, "preprocessing.path",
-            "the h5ad file, 10x .h5 file, output folder of Space Ranger or Xenium, or folder of "
+            "the h5ad file, .zarr folder, 10x .h5 file, output folder of Space Ranger or Xenium, "
+            "or folder of "
             "arrays"),
     FTH_KEY(PATH, "preprocessing.h5ad_path", "the h5ad file, where the dataset is colon"),
     FTH_KEY(PATH, "preprocessing.labels_path",
@@ -36,6 +37,10 @@ static const fth_config_key keys[] = {
         "folder of 10x also .parquet or packed"),
     FTH_KEY(BOOL, "preprocessing.in_tissue", "only spots under tissue, in visium and visium_hd",
             .value = "true"),
+    FTH_KEY(TEXT, "preprocessing.table",
+            "table of a SpatialData store; needed where it has several"),
+    FTH_KEY(TEXT, "preprocessing.region",
+            "keep only cells of this region of a SpatialData table, by its region_key"),
     FTH_KEY(TEXT, "preprocessing.coord_key",
             "positions: key in obsm; not given: as the dataset says"),
     FTH_KEY(TEXT, "preprocessing.coord_columns",

@@ -242,14 +242,14 @@ TEST(what_is_not_known_is_refused_by_name)
         fth_status status;
         const char *says;
     } list[] = {
-        {".zarray", V2("<u4", "0", ""), FTH_E_FILE_FEATURE, "'<u4', which is not read"},
+        {".zarray", V2("<m8", "0", ""), FTH_E_FILE_FEATURE, "'<m8', which is not read"},
         {".zarray", V2("<u2", "-1", ""), FTH_E_FILE_FORMAT, "'fill_value' is no u16"},
         {".zarray", V2("<u2", "0", ",\"dimension_separator\":\"-\""), FTH_E_FILE_FORMAT, "'-'"},
         {".zarray", "{\"zarr_format\":4}", FTH_E_FILE_FORMAT, "'zarr_format' is 4"},
         {".zarray", "[]", FTH_E_FILE_FORMAT, "'zarr_format' is 0"},
         {".zarray", "{", FTH_E_FILE_FORMAT, ".zarray"},
         {"zarr.json", V2("<u2", "0", ""), FTH_E_FILE_FORMAT, "that of another version"},
-        {"zarr.json", V3("uint32", BYTES, ""), FTH_E_FILE_FEATURE, "'uint32', which is not read"},
+        {"zarr.json", V3("r16", BYTES, ""), FTH_E_FILE_FEATURE, "'r16', which is not read"},
         {"zarr.json", V3("uint16", BYTES ",{\"name\":\"lzma\"}", ""), FTH_E_FILE_FEATURE,
          "packed by 'lzma'"},
         {"zarr.json", V3("uint16", "{\"name\":\"delta\"}," BYTES, ""), FTH_E_FILE_FEATURE,
