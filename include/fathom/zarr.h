@@ -29,7 +29,7 @@ FTH_BEGIN_DECLS
 
 typedef enum fth_zarr_kind { FTH_ZARR_NONE, FTH_ZARR_ARRAY, FTH_ZARR_GROUP } fth_zarr_kind;
 /* What a folder is. */
-FTH_API fth_zarr_kind fth_zarr_kind_of(fth_mem *mem, const char *path);
+FTH_API fth_zarr_kind fth_zarr_kind_of(const char *path);
 /* Attributes of an array or group, in *out, which the caller destroys; both NULL: it has none. */
 FTH_API FTH_MUST_USE fth_status fth_zarr_attributes_of(fth_json **out,
                                                        const fth_json_value **attributes,

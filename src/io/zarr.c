@@ -8,7 +8,9 @@
 #include "io/dense.h"
 #include "mem/heap.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PACKING = 64 }; /* bytes: the names of all codecs of an array */
 
@@ -119,21 +121,67 @@ fth_status fth__zarr_load(fth__zarr_meta *m, fth_mem *mem, const char *folder, f
 
 /* ---- groups ---- */
 
-fth_zarr_kind fth_zarr_kind_of(fth_mem *mem, const char *path)
+/* A text of JSON, byte by byte: the value of the key "node_type" of its outermost object. */
+typedef struct node_scan {
+    int depth;
+    bool in_text, escaped, is_value; /* is_value: of the key */
+    char text[16];                   /* the last one, as far as it fits */
+    size_t n;
+    fth_zarr_kind kind;
+} node_scan;
+
+static void end_text(node_scan *s)
 {
-    fth_json *doc = NULL;
+    if (s->is_value && s->depth == 1)
+        s->kind = s->n == 5 && memcmp(s->text, "array", 5) == 0   ? FTH_ZARR_ARRAY
+                  : s->n == 5 && memcmp(s->text, "group", 5) == 0 ? FTH_ZARR_GROUP
+                                                                  : s->kind;
+    s->in_text = s->is_value = false;
+}
+
+static void scan_byte(node_scan *s, char c)
+{
+    if (s->in_text) {
+        if (c == '"' && !s->escaped) {
+            end_text(s);
+            return;
+        }
+        s->escaped = c == '\\' && !s->escaped;
+        if (s->n < sizeof s->text) s->text[s->n] = c;
+        s->n++;
+    } else if (c == '"') {
+        s->in_text = true;
+        s->n = 0;
+    } else if (c == ':') {
+        s->is_value = s->depth == 1 && s->n == 9 && memcmp(s->text, "node_type", 9) == 0;
+    } else if (c == '{' || c == '[') {
+        s->depth++;
+    } else if (c == '}' || c == ']') {
+        s->depth--;
+    }
+}
+
+/* Takes no memory, so that a kind is never wrong for the lack of it. */
+static fth_zarr_kind scan_node(const char *folder)
+{
+    char path[FTH_PATH], buffer[4096];
+    node_scan s = {.kind = FTH_ZARR_NONE};
+    if (fth_path_join(path, folder, "zarr.json", NULL) != FTH_OK) return FTH_ZARR_NONE;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return FTH_ZARR_NONE;
+    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
+        for (ssize_t i = 0; i < n; i++) scan_byte(&s, buffer[i]);
+    close(fd);
+    return s.kind;
+}
+
+fth_zarr_kind fth_zarr_kind_of(const char *path)
+{
     const fth__zarr_node node = fth__zarr_node_of(path);
-    if (node != FTH__ZARR_V3)
-        return node == FTH__ZARR_V2_ARRAY   ? FTH_ZARR_ARRAY
-               : node == FTH__ZARR_V2_GROUP ? FTH_ZARR_GROUP
-                                            : FTH_ZARR_NONE;
-    if (fth__zarr_doc(&doc, mem, path, "zarr.json", NULL) != FTH_OK) return FTH_ZARR_NONE;
-    const char *type = fth_json_get_text(fth_json_root(doc), "node_type", "");
-    const fth_zarr_kind kind = strcmp(type, "array") == 0   ? FTH_ZARR_ARRAY
-                               : strcmp(type, "group") == 0 ? FTH_ZARR_GROUP
-                                                            : FTH_ZARR_NONE;
-    fth_json_destroy(doc);
-    return kind;
+    return node == FTH__ZARR_V3         ? scan_node(path)
+           : node == FTH__ZARR_V2_ARRAY ? FTH_ZARR_ARRAY
+           : node == FTH__ZARR_V2_GROUP ? FTH_ZARR_GROUP
+                                        : FTH_ZARR_NONE;
 }
 
 fth_status fth_zarr_attributes_of(fth_json **out, const fth_json_value **attributes, fth_mem *mem,
@@ -252,7 +300,8 @@ static bool widen(fth__zarr_wide wide, int64_t n, const char *from, char *to)
     return true;
 }
 
-static fth_status read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
 {
     opened *o = self;
     const fth__zarr_meta *m = &o->meta;
@@ -269,8 +318,8 @@ static fth_status read(void *self, const int64_t *lo, const int64_t *n, void *ds
 static fth_status read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
 {
     const opened *o = self;
-    return fth__rows_by_read("zarr", read, self, fth__zarr_read_dtype(&o->meta), o->meta.n_axes,
-                             o->meta.size, index, n, dst, err);
+    return fth__rows_by_read("zarr", read_rect, self, fth__zarr_read_dtype(&o->meta),
+                             o->meta.n_axes, o->meta.size, index, n, dst, err);
 }
 
 static void close_source(void *self)
@@ -301,7 +350,7 @@ fth_status fth_zarr_source(fth_zarr *z, fth_source *out, fth_err *err)
                         .self = o,
                         .dtype = fth__zarr_read_dtype(m),
                         .n_axes = m->n_axes,
-                        .read = read,
+                        .read = read_rect,
                         .read_rows = m->n_axes > 0 ? read_rows : NULL,
                         .libraries = fth__codecs_libraries(&m->codecs),
                         .billed_bytes = o->rooms.bytes,

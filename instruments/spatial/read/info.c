@@ -273,7 +273,7 @@ static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_er
     const fth_path_kind kind = fth_path_kind_of(path);
     if (kind == FTH_PATH_ABSENT)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", path);
-    const bool store = fth_zarr_kind_of(mem, path) == FTH_ZARR_GROUP,
+    const bool store = fth_zarr_kind_of(path) == FTH_ZARR_GROUP,
                folder = kind == FTH_PATH_FOLDER && !store, data = folder && has(path, SP_X),
                model = ends_with(path, ".safetensors");
     sp_tenx_files files = {0};

@@ -23,9 +23,9 @@ static fth_status place(const sp_store *s, const char *object, char path[FTH_PAT
     return FTH_OK;
 }
 
-static fth_h5_kind kind_of(fth_mem *mem, const char *path)
+static fth_h5_kind kind_of(const char *path)
 {
-    switch (fth_zarr_kind_of(mem, path)) {
+    switch (fth_zarr_kind_of(path)) {
     case FTH_ZARR_ARRAY: return FTH_H5_DATASET;
     case FTH_ZARR_GROUP: return FTH_H5_GROUP;
     case FTH_ZARR_NONE: break;
@@ -42,7 +42,7 @@ static fth_status list_nodes(fth_mem *mem, const char *folder, fth_texts **out, 
     fth_status status = fth_texts_create(&nodes, mem, err);
     for (int64_t i = 0; status == FTH_OK && i < fth_texts_count(all); i++) {
         const char *name = fth_texts_get(all, i);
-        if (fth_path_join(path, folder, name, NULL) == FTH_OK && kind_of(mem, path) != FTH_H5_NONE)
+        if (fth_path_join(path, folder, name, NULL) == FTH_OK && kind_of(path) != FTH_H5_NONE)
             status = fth_texts_add(nodes, name, strlen(name), err);
     }
     fth_texts_free(all);
@@ -90,7 +90,7 @@ fth_h5_kind sp_store_kind(const sp_store *s, const char *object)
 {
     char path[FTH_PATH];
     if (s->h5) return fth_h5_kind_of(s->h5, object);
-    return place(s, object, path, NULL) == FTH_OK ? kind_of(s->mem, path) : FTH_H5_NONE;
+    return place(s, object, path, NULL) == FTH_OK ? kind_of(path) : FTH_H5_NONE;
 }
 
 fth_status sp_store_list(const sp_store *s, const char *group, fth_texts **out, fth_err *err)
@@ -139,7 +139,9 @@ bool sp_store_attr_exists(const sp_store *s, const char *object, const char *nam
     fth_json *doc = NULL;
     const fth_json_value *value = NULL;
     if (s->h5) return fth_h5_attr_exists(s->h5, object, name);
-    const bool found = find_attr(s, object, name, &doc, &value, NULL) == FTH_OK && value;
+    /* what cannot be read may be there: reading it says why */
+    const fth_status status = find_attr(s, object, name, &doc, &value, NULL);
+    const bool found = status == FTH_OK ? value != NULL : status != FTH_E_FILE_KEY;
     fth_json_destroy(doc);
     return found;
 }
@@ -204,9 +206,9 @@ fth_status sp_store_attr_reference(const sp_store *s, const char *object, const 
 
 /* ---- tables ---- */
 
-static bool is_group(fth_mem *mem, const char *folder, const char *name, char path[FTH_PATH])
+static bool is_group(const char *folder, const char *name, char path[FTH_PATH])
 {
-    return fth_path_join(path, folder, name, NULL) == FTH_OK && kind_of(mem, path) == FTH_H5_GROUP;
+    return fth_path_join(path, folder, name, NULL) == FTH_OK && kind_of(path) == FTH_H5_GROUP;
 }
 
 fth_status sp_store_tables(fth_mem *mem, const char *path, fth_texts **out, fth_err *err)
@@ -214,8 +216,8 @@ fth_status sp_store_tables(fth_mem *mem, const char *path, fth_texts **out, fth_
     char folder[FTH_PATH];
     *out = NULL;
     /* a single table of versions before 0.1 lies under table/ */
-    if (is_group(mem, path, "obs", folder) ||
-        (!is_group(mem, path, "tables", folder) && !is_group(mem, path, "table", folder)))
+    if (is_group(path, "obs", folder) ||
+        (!is_group(path, "tables", folder) && !is_group(path, "table", folder)))
         return FTH_OK;
     return list_nodes(mem, folder, out, err);
 }
@@ -248,13 +250,12 @@ fth_status sp_store_find(fth_mem *mem, const char *path, const char *table, char
         const int64_t n = fth_texts_count(tables);
         while (table && k < n && strcmp(fth_texts_get(tables, k), table) != 0) k++;
         if (k == n || (!table && n != 1)) s = which_table(path, tables, table, err);
-        if (s == FTH_OK && !is_group(mem, path, "tables", parent))
-            (void)is_group(mem, path, "table", parent);
+        if (s == FTH_OK && !is_group(path, "tables", parent)) (void)is_group(path, "table", parent);
         if (s == FTH_OK) s = fth_path_join(folder, parent, fth_texts_get(tables, k), err);
     } else if (snprintf(folder, FTH_PATH, "%s", path) >= FTH_PATH)
         s = FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", path);
     fth_texts_free(tables);
-    if (s == FTH_OK && !is_group(mem, folder, "obs", obs)) {
+    if (s == FTH_OK && !is_group(folder, "obs", obs)) {
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no AnnData: the folder has no Zarr group 'obs'",
                      folder);
         fth_err_hint(err, "give the folder that write_zarr of anndata made, or a SpatialData store "
