@@ -49,6 +49,9 @@ def packed(path):
         texts = np.array([f"s{i}" for i in range(20)], object)
         # hdf5plugin 7.1.0 crashes when Blosc packs strings
         f.create_dataset("zstd/strings", data=texts, dtype=h5py.string_dtype(), chunks=(8,), track_times=False, **zstd)
+        # the frame of a chunk of 640 bytes states its size in another way than a smaller one
+        f.create_dataset("zstd/names", data=np.array([f"s{i}" for i in range(40)], object), dtype=h5py.string_dtype(), chunks=(40,),
+                         track_times=False, **zstd)
         # a chunk of which only some were written; one stored without its filter
         holes = f.create_dataset("zstd/holes", shape=(12,), dtype="<i4", chunks=(4,), fillvalue=-7, track_times=False, **zstd)
         holes[4:8] = values((12,), "i4")[4:8]
