@@ -21,7 +21,8 @@ static const fth_stage stages[] = {
      .keys = "seed model training.max_iter training.learning_rate training.optimizer "
              "training.scheduler training.adam training.tol training.batch_size "
              "training.y_batch_size training.video training.video_interval "
-             "training.holdout_fraction training.holdout training.restarts",
+             "training.holdout_fraction training.holdout training.restarts "
+             "training.first_restart",
      .after = "preprocess",
      .figure = "elbo",
      .flag = sp_train_flags,
@@ -54,7 +55,8 @@ static const fth_stage stages[] = {
 
 static const fth_verb *const verbs[] = {&sp_verb_info,         &sp_verb_toy,   &sp_verb_export,
                                         &sp_verb_genes,        &sp_verb_page,  &sp_verb_project,
-                                        &sp_verb_multianalyze, &sp_verb_sweep, &sp_verb_recovery};
+                                        &sp_verb_multianalyze, &sp_verb_sweep, &sp_verb_consensus,
+                                        &sp_verb_recovery};
 
 const fth_instrument fth_instrument_spatial = {
     .name = "spatial",

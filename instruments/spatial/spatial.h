@@ -96,10 +96,15 @@ static inline bool sp_is_hybrid(const sp_settings *s)
 {
     return s->nonspatial_components > 0;
 }
+/* The number of a restart in its series, from 0 (model 10.7). */
+static inline int64_t sp_restart_number(const sp_settings *s)
+{
+    return s->first_restart + s->restart;
+}
 /* The seed of the random numbers of training (model 1.3a). */
 static inline int64_t sp_draw_seed(const sp_settings *s)
 {
-    return s->seed ^ (int64_t)((uint64_t)s->restart * UINT64_C(0x9e3779b97f4a7c15) >> 1);
+    return s->seed ^ (int64_t)((uint64_t)sp_restart_number(s) * UINT64_C(0x9e3779b97f4a7c15) >> 1);
 }
 
 /* How positions were rescaled: x = (x of the source - offset) scale. Unknown for folders of other
@@ -174,7 +179,8 @@ enum {
     SP_STREAM_NEIGHBOURS,
     SP_STREAM_TRANSFORM,
     SP_STREAM_HOLDOUT,
-    SP_STREAM_TOY /* and the following ones (toy.h) */
+    SP_STREAM_TOY, /* and the following ones (toy.h) */
+    SP_STREAM_CONSENSUS = 64
 };
 
 /* ---- files ---- */
@@ -243,6 +249,7 @@ SP_VERB(export)
 SP_VERB(genes)
 SP_VERB(page)
 SP_VERB(sweep)
+SP_VERB(consensus)
 SP_VERB(recovery)
 #undef SP_VERB
 

@@ -109,6 +109,9 @@ static const fth_config_key keys[] = {
         "sizes that multiply the rates of a cell: none, or total, its counts over the median of "
         "the training cells",
         .choices = "none total", .value = "none"),
+    FTH_KEY(PATH, "model.loadings_file",
+            "loadings from a .npy file [genes, n_components] that stay as they are: only factors "
+            "are fitted, from the best Poisson fit to the counts, whatever init says"),
     FTH_KEY(CHOICE, "model.training_mode", "how variational parameters move", .choices = "standard",
             .value = "standard"),
     FTH_KEY(INT, "model.E", "Monte Carlo draws of a step", .value = "3", .range = "[1, 1000]"),
@@ -188,6 +191,10 @@ static const fth_config_key keys[] = {
             "report how well the others found the same factors; with init: nmf every second one "
             "starts from random",
             .value = "1", .range = "[1, 100]"),
+    FTH_KEY(INT, "training.first_restart",
+            "number of the first restart: training with 7 has the random numbers of the eighth "
+            "restart of a series; `consensus` gives each of its trainings another",
+            .value = "0", .range = "[0, 1e6]"),
     FTH_KEY(REAL, "training.learning_rate", "learning rate; the highest of a cycle",
             .value = "0.01", .range = "(0, inf)"),
     FTH_KEY(CHOICE, "training.optimizer", "optimiser", .choices = "Adam AdamW NAdam SGD RMSprop",

@@ -226,6 +226,7 @@ fth_status sp_settings_from(sp_settings *out, const fth_config *cfg, const sp_si
     out->cells = sizes->cells;
     out->genes = sizes->genes;
     out->n_groups = sizes->groups;
+    out->fixed_W = fth_config_has(cfg, "model.loadings_file");
     sp_settings_derive(out);
     FTH_TRY(check_sizes(out, sizes, err));
     clamp_all(out, cfg, sizes, extent, notes);

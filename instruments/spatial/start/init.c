@@ -9,7 +9,7 @@
 #include "init.h"
 
 #include "../prior/loadings.h"
-#include "init_parts.h"
+#include "given.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -94,7 +94,8 @@ static void add_counts(void *user, const sp_walk_row *r)
 static sp_init kind_of(const sp_settings *s)
 {
     const int64_t least = s->cells < s->genes ? s->cells : s->genes;
-    if ((sp_init)s->init == SP_INIT_NMF && s->restart % 2 == 1) return SP_INIT_RANDOM;
+    if (s->fixed_W) return SP_INIT_NMF;
+    if ((sp_init)s->init == SP_INIT_NMF && sp_restart_number(s) % 2 == 1) return SP_INIT_RANDOM;
     if ((sp_init)s->init != SP_INIT_AUTO) return (sp_init)s->init;
     return sp_factors(s) <= least ? SP_INIT_NNDSVD : SP_INIT_RANDOM;
 }
@@ -136,7 +137,8 @@ static fth_status from_counts(begin *b, sp_model *m, sp_walk *walk, fth_err *err
                                .F = fth_tensor_data(b->F),
                                .W = fth_tensor_data(b->W),
                                .kind = kind,
-                               .drawn = s->restart > 0};
+                               .drawn = sp_restart_number(s) > 0};
+    if (s->fixed_W) return sp_init_given(&b->parts, m, err);
     if (kind == SP_INIT_NMF) return sp_init_nmf(&b->parts, err);
     return kind == SP_INIT_KMEANS ? sp_init_kmeans(&b->parts, err) : sp_init_nndsvd(&b->parts, err);
 }
@@ -215,7 +217,7 @@ static fth_status fill_factors(sp_model *m, fth_context *ctx, const sp_data *dat
 {
     const sp_settings *s = &m->set;
     if (kind_of(s) == SP_INIT_NMF) {
-        sp_init_center(&b->parts);
+        if (!s->fixed_W) sp_init_center(&b->parts);
         return sp_init_means(m, ctx, data, &b->parts, err);
     }
     filling f;

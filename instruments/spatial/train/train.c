@@ -38,7 +38,8 @@ fth_status sp_train_files(const fth_stage_call *call, fth_file_list *list, fth_e
 {
     const char *replay = fth_stage_flag_value(call, "replay"),
                *record = fth_stage_flag_value(call, "record");
-    static const char *const key[] = {"model.inducing_file", "model.group_distance"};
+    static const char *const key[] = {"model.inducing_file", "model.group_distance",
+                                      "model.loadings_file"};
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
         FTH_TRY(add_output(call, list, outputs[i], err));
     if (wants_video(call)) {

@@ -122,6 +122,7 @@ fth_status sp_train_open_step(sp_train *t, fth_err *err)
                                  .data = t->planning ? NULL : &t->data,
                                  .call = t->call,
                                  .planning = t->planning,
+                                 .fixed_W = t->set.fixed_W,
                                  .counts = t->counts[0],
                                  .log_size = t->log_size,
                                  .eps = t->eps,

@@ -6,6 +6,7 @@
  */
 #include "../inducing/inducing.h"
 #include "../neighbours/neighbours.h"
+#include "../start/given.h"
 #include "../start/init.h"
 #include "train.h"
 
@@ -23,7 +24,8 @@ enum { EXTRA = 8, TEXT = 160, DIFFERENCES = 900 };
 static fth_status hash_inputs(const sp_train *t, char text[TEXT], fth_err *err)
 {
     const fth_config *cfg = t->call->config;
-    static const char *const key[] = {"model.inducing_file", "model.group_distance"};
+    static const char *const key[] = {"model.inducing_file", "model.group_distance",
+                                      "model.loadings_file"};
     uint64_t sum = 0, hash = 0;
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++) {
         if (!fth_config_has(cfg, key[i])) continue;
@@ -214,6 +216,9 @@ static fth_status start_fresh(sp_train *t, fth_err *err)
     FTH_TRY(make_history(t, 0, err));
     FTH_TRY(place_all(t, err));
     FTH_TRY(sp_replay_start(&t->replay, &t->m, err)); /* start values depend on points and lists */
+    if (t->set.fixed_W)
+        FTH_TRY(
+            sp_loadings_read(&t->m, fth_config_text(t->call->config, "model.loadings_file"), err));
     FTH_TRY(sp_init_params(&t->m, t->ctx, &t->data, err));
     return sp_replay_start(&t->replay, &t->m, err); /* replace our start values */
 }
