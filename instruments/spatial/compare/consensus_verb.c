@@ -255,7 +255,7 @@ static fth_status make_rows(sp_consensus_call *c, fth_err *err)
 static fth_status make_all(sp_consensus_call *c, fth_err *err)
 {
     fth_answer *a = c->runs.answer;
-    FTH_TRY(fth_folder_make(c->runs.mem, c->runs.dir, err));
+    FTH_TRY(fth_folder_make_all(c->runs.mem, c->runs.dir, err));
     FTH_TRY(train_restarts(c, err));
     FTH_TRY(make_rows(c, err));
     c->suggested = c->over ? sp_choice_suggest(c) : -1;
