@@ -342,7 +342,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                         .stages = "preprocess train analyze",
                         .devices = true};
     c->density = 0.5;
-    c->tolerance = 0.1;
+    c->tolerance = 0.05;
     fth_status s = read_counts(c, value, user, err);
     if (s == FTH_OK) s = read_real(&c->density, "density", 0, 2, value, user, err);
     if (s == FTH_OK) s = read_real(&c->tolerance, "tolerance", 0, 2, value, user, err);
@@ -370,7 +370,7 @@ static const fth_flag flags[] = {
     {.name = "tolerance",
      .value = FTH_FLAG_WORD,
      .doc = "how far below the best stability a suggested number of factors may be "
-            "(default: 0.1)"},
+            "(default: 0.05)"},
     {.name = "jobs",
      .value = FTH_FLAG_COUNT,
      .doc = "most trainings at a time (default: one for each thread)"},
