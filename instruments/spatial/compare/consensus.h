@@ -51,6 +51,8 @@ typedef struct sp_consensus_call {
     sp_sweep sweep;
 } sp_consensus_call;
 
+/* Memory of clustering and of the files, beside the trainings. */
+uint64_t sp_consensus_most(int64_t restarts, int64_t factors, int64_t genes);
 void sp_consensus_restart_name(char name[SP_NAME * 3], const sp_consensus_row *row, int64_t r);
 /* Finds the restarts of a row that were trained to the end, and their deviances. Those that were
  * not are named in the notes. FTH_E_JOB_FAILED when fewer than two are left. */

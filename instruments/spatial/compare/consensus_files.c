@@ -8,6 +8,12 @@
 
 enum { CELLS = 4096 }; /* of factor maps that are compared at a time */
 
+/* Sums, results and an order of factors, then CELLS rows of two maps. */
+static uint64_t map_bytes(int64_t L)
+{
+    return 8 * (uint64_t)(7 * L) + 8 * (uint64_t)(CELLS * L);
+}
+
 void sp_consensus_restart_name(char name[SP_NAME * 3], const sp_consensus_row *row, int64_t r)
 {
     snprintf(name, SP_NAME * 3, "%s_restart-%02" PRId64, row->base, r);
@@ -19,6 +25,14 @@ static fth_status path_in(char path[FTH_PATH], const sp_consensus_call *call, co
     char dir[FTH_PATH];
     FTH_TRY(fth_path_join(dir, call->runs.dir, model, err));
     return fth_path_join(path, dir, name, err);
+}
+
+uint64_t sp_consensus_most(int64_t restarts, int64_t factors, int64_t genes)
+{
+    const uint64_t n = (uint64_t)(restarts * factors), picture = 8u << 20,
+                   restart = 4 * (uint64_t)(genes * factors), maps = map_bytes(factors),
+                   drawn = 8 * n + 4 * n * n + picture, beside = restart > maps ? restart : maps;
+    return sp_consensus_bytes(restarts, factors, genes) + (beside > drawn ? beside : drawn);
 }
 
 /* ---- which restarts there are ---- */
@@ -39,7 +53,7 @@ static bool is_done(const fth_view *view, const char *model, const char **why)
     for (int i = 0; i < 2; i++) {
         const fth_task *t = find_task(view, stage[i], model);
         if (t && t->state == FTH_STATE_COMPLETED) continue;
-        if (t) *why = t->error[0] ? t->error : t->reason[0] ? t->reason : fth_state_name(t->state);
+        if (t) *why = t->reason[0] ? t->reason : fth_state_name(t->state);
         return false;
     }
     return true;
@@ -405,7 +419,7 @@ fth_status sp_consensus_write(const sp_consensus *c, sp_consensus_call *call, sp
                               fth_err *err)
 {
     const int64_t L = c->factors;
-    const uint64_t small = 8 * (uint64_t)(7 * L), bytes = small + 8 * (uint64_t)(CELLS * L);
+    const uint64_t small = 8 * (uint64_t)(7 * L), bytes = map_bytes(L);
     void *block = NULL;
     FTH_TRY(fth_mem_take(call->runs.mem, FTH_MEM_ANY, bytes, "factor maps", &block, err));
     memset(block, 0, small);

@@ -67,7 +67,7 @@ static fth_status fill_rows(sp_consensus_call *c, const fth_config *cfg, const c
                      "model.n_components is %s: a consensus tells factors apart, so it needs a "
                      "number from 2",
                      c->over ? row->value : "1");
-        fth_err_hint(err, "fathom spatial consensus -c %s --set model.n_components=2",
+        fth_err_hint(err, "write model.n_components: 2 or more in %s, or give --over",
                      c->runs.config);
         return s;
     }
@@ -124,7 +124,7 @@ static fth_status plan_clusters(sp_consensus_call *c, const sp_consensus_row *ro
     sp_sizes size;
     char text[24];
     FTH_TRY(sp_runs_sizes(&c->runs, &c->keys, &size, err));
-    const uint64_t bytes = sp_consensus_bytes(c->restarts, row->factors, size.genes);
+    const uint64_t bytes = sp_consensus_most(c->restarts, row->factors, size.genes);
     fth_answer *a = c->runs.answer;
     if (bytes > c->runs.most) c->runs.most = bytes;
     if (!a->json) {

@@ -30,6 +30,11 @@ static ss_bench *open_given(const char *name, sp_kind kind, const char *mode)
 {
     char text[PATH_MAX + 200];
     ss_bench *b = ss_open(name, kind, NULL);
+    OK(fth_config_destroy(b->cfg, NULL)); /* keys are set before the check */
+    OK(fth_config_create(&b->cfg, b->mem, NULL));
+    b->job.config = b->cfg;
+    ss_config(text, sizeof text, kind, NULL);
+    OKE(fth_config_parse(b->cfg, "c.yaml", text, strlen(text), &b->err), &b->err);
     snprintf(text, sizeof text, "model.loadings_file=%s", path);
     OKE(fth_config_set(b->cfg, text, &b->err), &b->err);
     snprintf(text, sizeof text, "model.loadings_mode=%s", mode);
