@@ -416,6 +416,7 @@ class EveryCommand(unittest.TestCase):
                ("spatial", "multianalyze"): ["-c", d + "/svgp.yaml", "svgp", "pnmf", "-o", "both"],
                ("spatial", "recovery"): [d + "/out/svgp", "--truth", truth],
                ("spatial", "sweep"): ["-c", d + "/pnmf.yaml", "--over", "model.n_components=1,2", "-o", "grid"],
+               ("spatial", "consensus"): ["-c", d + "/pnmf.yaml", "--restarts=2", "--density=2", "-o", "many"],
                ("focus", "toy"): ["--wells=2", "--times=1", "--planes=3"], ("focus", "info"): [nd2],
                ("focus", "sheet"): ["--data-root", d + "/seen", "--exp=20250101_toy", "-o", "sheet.png"],
                ("focus", "init-plate"): ["-o", "plate.xlsx"],
