@@ -1,5 +1,5 @@
 /* given.h - loadings from a file that training does not move, and factors that fit them
- * (model 13.7). */
+ * (model 13.8). */
 #ifndef SPATIAL_GIVEN_H
 #define SPATIAL_GIVEN_H
 
