@@ -911,6 +911,9 @@ _fathom() {
     --factors)
         return
         ;;
+    --nonspatial)
+        return
+        ;;
     --groups)
         return
         ;;
@@ -968,6 +971,12 @@ _fathom() {
         return
         ;;
     --over)
+        return
+        ;;
+    --restarts)
+        return
+        ;;
+    --tolerance)
         return
         ;;
     --truth)
@@ -1302,13 +1311,14 @@ _fathom() {
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
     'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
-    'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial toy'*) words="--output --cells --side --genes --factors --nonspatial --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial genes'*) words="--config --output --normalise --permutations --gene-sets --top --scores --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial page'*) words="--config --output --genes --top --cells --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial project'*) words="--model --data --output --least-squares --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial consensus'*) words="--config --restarts --over --density --tolerance --jobs --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'splat data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat train'*) words="--config --set --lenient --verify --attempt --force --strategy --fresh --resume --log-level --log-file --deterministic --headless --data-path --output-path --images --test-every --split-by --ignore-distortion --legacy-yturn --resize_factor --max-width --resample --masks --alpha --profile --raster --view-order --iter --steps-scaler --sh-degree --sh-degree-interval --means-lr --shs-lr --opacity-lr --scaling-lr --rotation-lr --lambda-dssim --opacity-reg --scale-reg --lambda-alpha --bg --bg-modulation --random --init-num-pts --init-extent --init-ply --init-opacity --init-scaling --refine-every --start-refine --stop-refine --max-cap --min-opacity --relocate-zero-dead --grad-threshold --prune-opacity --grow-scale3d --prune-scale3d --grow-scale2d --prune-scale2d --reset-every --pause-refine-after-reset --revised-opacity --save-steps --skip-intermediate --checkpoint-every --max-minutes --eval-steps --eval --save-eval-images --lpips-weights --legacy-ssim --num-workers --gut --antialiasing --render-mode --pose-opt --pose-lr --bilateral-grid --bilateral-grid-X --bilateral-grid-Y --bilateral-grid-W --bilateral-grid-lr --tv-loss-weight --enable-sparsity --sparsify-steps --init-rho --prune-ratio --export --sog --sog-iterations --save-depth --timelapse-images --timelapse-every --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -1327,7 +1337,7 @@ _fathom() {
     'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert selftest" ;;
     'ptycho '*) words="data solve train infer evaluate figures plan generate info check convert simulate compare view study op" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
-    'spatial '*) words="preprocess train analyze figures plan generate info toy export genes page project multianalyze sweep recovery" ;;
+    'spatial '*) words="preprocess train analyze figures plan generate info toy export genes page project multianalyze sweep consensus recovery" ;;
     'splat '*) words="data train eval figures plan generate info convert render toy densify bench-densify" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
