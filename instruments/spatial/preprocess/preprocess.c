@@ -90,6 +90,17 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, f
     return FTH_OK;
 }
 
+/* Files are listed without a context too, when somebody only looks at a job. */
+static fth_status list_call_inputs(inputs *in, const fth_stage_call *call, fth_err *err)
+{
+    if (call->context) return list_inputs(in, fth_context_mem(call->context), call->config, err);
+    fth_mem *mem = NULL;
+    FTH_TRY(fth_mem_create(&mem, NULL, err));
+    const fth_status s = list_inputs(in, mem, call->config, err);
+    (void)fth_mem_destroy(mem, NULL);
+    return s;
+}
+
 fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
     static const char *const outputs[] = {SP_PREPROCESSED "/" SP_X, SP_PREPROCESSED "/" SP_Y,
@@ -97,7 +108,7 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
                                           SP_PREPROCESSED "/" SP_ROWS};
     char path[FTH_PATH];
     inputs in;
-    FTH_TRY(list_inputs(&in, fth_context_mem(call->context), call->config, err));
+    FTH_TRY(list_call_inputs(&in, call, err));
     for (int i = 0; i < in.n; i++)
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
