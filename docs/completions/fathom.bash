@@ -896,6 +896,10 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --import)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --deviance)
         return
         ;;
@@ -1305,7 +1309,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'spatial preprocess'*) words="--config --set --lenient --verify --attempt --force --replace --keep --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'spatial train'*) words="--config --set --lenient --verify --attempt --force --resume --resume-optimizer --video --probabilistic --replay --record --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial train'*) words="--config --set --lenient --verify --attempt --force --resume --resume-optimizer --video --probabilistic --replay --record --import --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial analyze'*) words="--config --set --lenient --verify --attempt --force --probabilistic --strict-json --allow-other-data --strict --deviance --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial figures'*) words="--config --set --lenient --verify --attempt --force --no-heatmap --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;

@@ -16,6 +16,9 @@ const fth_flag sp_train_flags[] = {
      .value = FTH_FLAG_FILE,
      .doc = "take batches, noise and starting values from this .npz file"},
     {.name = "record", .value = FTH_FLAG_FILE, .doc = "write them to this .npz file"},
+    {.name = "import",
+     .value = FTH_FLAG_FILE,
+     .doc = "take the model from this model.pth of the public project, instead of training one"},
     {0}};
 
 static const char *const outputs[] = {SP_CHECKPOINT, SP_TRAINING, SP_ELBO_CSV, SP_ELBO_NPY,
@@ -37,7 +40,8 @@ static fth_status add_output(const fth_stage_call *call, fth_file_list *list, co
 fth_status sp_train_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
     const char *replay = fth_stage_flag_value(call, "replay"),
-               *record = fth_stage_flag_value(call, "record");
+               *record = fth_stage_flag_value(call, "record"),
+               *import = fth_stage_flag_value(call, "import");
     static const char *const key[] = {"model.inducing_file", "model.group_distance",
                                       "model.loadings_file"};
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
@@ -51,6 +55,7 @@ fth_status sp_train_files(const fth_stage_call *call, fth_file_list *list, fth_e
             FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, fth_config_text(call->config, key[i]),
                                       key[i], err));
     if (replay) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, replay, "replay", err));
+    if (import) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, import, "import", err));
     if (record) FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, record, "record", err));
     return FTH_OK;
 }
@@ -67,6 +72,7 @@ static fth_status find_settings(sp_train *t, double extent, sp_notes *notes, fth
     if (replay) FTH_TRY(sp_replay_open(&t->replay, t->mem, replay, &t->set, err));
     if (t->set.size_factors == SP_SIZE_TOTAL && !t->planning)
         FTH_TRY(sp_size_median(&t->set.size_median, &t->data, err));
+    FTH_TRY(sp_train_import_settings(t, notes, err));
     return sp_restarts_open(t, err);
 }
 
@@ -150,6 +156,7 @@ static fth_status train(sp_train *t, fth_err *err)
     FTH_TRY(open_data(t, err));
     FTH_TRY(find_settings(t, t->data.extent, &notes, err));
     for (int i = 0; i < notes.n; i++) fth_stage_say(t->call, "%s", notes.text[i]);
+    if (fth_stage_flag_value(t->call, "import")) return sp_train_import(t, err);
     FTH_TRY(sp_train_plan_step(t, &t->plan, NULL, err));
     fth_mem_mark(t->mem);
     FTH_TRY(sp_train_start(t, err));

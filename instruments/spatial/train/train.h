@@ -80,6 +80,15 @@ fth_status sp_train_save_as(sp_train *t, const char *path, bool finished, fth_er
 /* Replaces the model by a saved one. */
 fth_status sp_train_read_again(sp_train *t, const char *path, fth_err *err);
 
+/* ---- train_import.c: a model of the public project ---- */
+
+/* Sizes and numbers of the kernel as that model has them; nothing without the flag --import. */
+fth_status sp_train_import_settings(sp_train *t, sp_notes *notes, fth_err *err);
+/* The whole stage with --import: the files of a training that made no steps. */
+fth_status sp_train_import(sp_train *t, fth_err *err);
+/* Cells as inducing points with their neighbours, for local models; distances between groups. */
+fth_status sp_train_place(sp_train *t, fth_err *err);
+
 /* ---- train_restarts.c ---- */
 
 /* Allocates what is kept of each restart, also when planning. */

@@ -174,7 +174,7 @@ static fth_status place_cells(sp_train *t, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status place_all(sp_train *t, fth_err *err)
+fth_status sp_train_place(sp_train *t, fth_err *err)
 {
     const fth_config *cfg = t->call->config;
     const sp_settings *s = &t->set;
@@ -182,8 +182,15 @@ static fth_status place_all(sp_train *t, fth_err *err)
         FTH_TRY(sp_group_distance_read(&t->m.distance, t->mem,
                                        fth_config_text(cfg, "model.group_distance"), s->n_groups,
                                        err));
-    if (s->local) return place_cells(t, err);
-    if (!s->spatial ||
+    return s->local ? place_cells(t, err) : FTH_OK;
+}
+
+static fth_status place_all(sp_train *t, fth_err *err)
+{
+    const fth_config *cfg = t->call->config;
+    const sp_settings *s = &t->set;
+    FTH_TRY(sp_train_place(t, err));
+    if (!s->spatial || s->local ||
         (sp_replay_has(&t->replay, "Z") && (!s->groups || sp_replay_has(&t->replay, "gZ"))))
         return FTH_OK;
     return sp_inducing_place(&t->m, t->ctx, &t->data, cfg, NULL, err);
