@@ -42,11 +42,11 @@ static void check_points(sg_world *w, double tol)
     fth_tensor *batch = w->idx, *all = sg_tensor(w->mem, "all", FTH_I64, 1, (int64_t[]){SG_CELLS});
     for (int64_t i = 0; i < SG_CELLS; i++) ((int64_t *)fth_tensor_data(all))[i] = i;
     fth_err err = {0};
-    sp_net net;
+    sp_model_graph net;
     sp_prior prior = {.ops = sp_prior_of(w->model.set.kind), .ctx = w->ctx, .model = &w->model};
     w->model.set.batch_size = SG_CELLS;
     OKE(prior.ops->open(&prior, &err), &err);
-    OKE(sp_net_create(&net, w->ctx, &w->model, true, SG_CELLS, &err), &err);
+    OKE(sp_model_graph_create(&net, w->ctx, &w->model, true, SG_CELLS, &err), &err);
     fth_axis(net.g, "cellb", SG_CELLS);
     net.idx = fth_input(net.g, "idx", FTH_I64, "cellb", fth_tensor_source(all));
     fth_val f, s;
@@ -58,7 +58,7 @@ static void check_points(sg_world *w, double tol)
     near_golden(w, "kl_per_point", out, tol);
     fth_tensor_release(out);
     fth_tensor_release(all);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
     prior.ops->close(&prior);
     w->model.set.batch_size = SG_BATCH;
     w->idx = batch;

@@ -122,12 +122,12 @@ TEST(groups_of_a_model_without_them_are_refused)
 {
     fth_context *ctx = sg_context(1, 0, NULL);
     sg_world w = sg_open(SP_SVGP, "svgp", FTH_F32, ctx);
-    sp_net net;
+    sp_model_graph net;
     fth_err err = {0};
     fth_val f;
-    OKE(sp_net_create(&net, ctx, &w.model, false, SG_CELLS, &err), &err);
+    OKE(sp_model_graph_create(&net, ctx, &w.model, false, SG_CELLS, &err), &err);
     IS(sp_predict_groups(&net, &(sp_query){0}, &f, &err), FTH_E_USAGE);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
     sg_close(&w);
     OK(fth_context_destroy(ctx, NULL));
 }

@@ -81,7 +81,7 @@ static int64_t engine(const made *m, const sb_how *how, result *out)
     if (m->mode != SP_LOWER_BOUND)
         l.eps = fth_input(g, "eps", how->real, "draw factor cellb", fth_tensor_source(in[3]));
     l.theta = fth_input(g, "theta", how->real, "geneb", fth_tensor_source(in[4]));
-    OKE(sp_likelihood_inputs(&l, &(sp_net){.g = g}, &counts, &err), &err);
+    OKE(sp_likelihood_inputs(&l, &(sp_model_graph){.g = g}, &counts, &err), &err);
     fth_val outs[6];
     OKE(sp_likelihood_cells(&l, &outs[0], &outs[1], &outs[2], &err), &err);
     outs[3] = sp_likelihood_slope_W(&l);

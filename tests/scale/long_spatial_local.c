@@ -27,9 +27,9 @@ static void fill(sp_model *m)
 static void run(fth_context *ctx, sp_model *m, fth_tensor *to[2])
 {
     fth_err err = {0};
-    sp_net net;
+    sp_model_graph net;
     fth_val out[2];
-    OKE(sp_net_create(&net, ctx, m, false, CELLS, &err), &err);
+    OKE(sp_model_graph_create(&net, ctx, m, false, CELLS, &err), &err);
     const sp_query q = {
         .xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(m->Z)),
         .nbr = fth_input(net.g, "nbr", FTH_I32, "cell nbr", fth_tensor_source(m->nbr_inf))};
@@ -50,7 +50,7 @@ static void run(fth_context *ctx, sp_model *m, fth_tensor *to[2])
     IS_TRUE(report.kept || T_SANITIZED);
     LE_F64(held.peak_bytes + report.allowance_bytes, (uint64_t)1 << 30);
     fth_plan_destroy(p);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
 }
 
 TEST(full_size_in_one_gib)

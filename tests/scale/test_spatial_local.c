@@ -136,10 +136,10 @@ TEST(the_founding_prediction_in_1_gib)
     fth_context *ctx = context(GIB);
     const sp_settings set = settings(73655, 12, 7000);
     sp_model m;
-    sp_net net;
+    sp_model_graph net;
     fth_val out[2];
     OKE(sp_model_create(&m, fth_context_mem(ctx), &set, FTH_F32, false, &err), &err);
-    OKE(sp_net_create(&net, ctx, &m, false, set.cells, &err), &err);
+    OKE(sp_model_graph_create(&net, ctx, &m, false, set.cells, &err), &err);
     const sp_query q = {
         .xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(m.Z)),
         .nbr = fth_input(net.g, "nbr", FTH_I32, "cell nbr", fth_tensor_source(m.nbr_inf))};
@@ -154,7 +154,7 @@ TEST(the_founding_prediction_in_1_gib)
            held.used_bytes, info.peak_bytes, info.chunks);
     LE_F64(held.used_bytes + info.peak_bytes + info.allowance_bytes, GIB);
     fth_plan_destroy(p);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
     sp_model_clear(&m);
     OK(fth_context_destroy(ctx, NULL));
 }

@@ -70,7 +70,7 @@ static fth_plan_info plan_step(uint64_t budget, uint64_t *scratch)
     sf_open(&c, sf_context(budget, "/tmp"), 41786, 1000, 10, 0);
     sp_prior p = {.ops = sp_prior_of(SP_SVGP), .ctx = c.ctx, .model = &c.model, .planning = true};
     OKE(p.ops->open(&p, &err), &err);
-    OKE(sp_net_create(&c.net, c.ctx, &c.model, true, c.cells, &err), &err);
+    OKE(sp_model_graph_create(&c.net, c.ctx, &c.model, true, c.cells, &err), &err);
     fth_axis(c.net.g, "cellb", 7000);
     fth_tensor *idx = NULL;
     OKE(fth_tensor_create(&idx, fth_context_mem(c.ctx), "idx", FTH_I64, 1, ((int64_t[]){7000}),
@@ -86,7 +86,7 @@ static fth_plan_info plan_step(uint64_t budget, uint64_t *scratch)
     fth_plan_get_info(plan, &info);
     *scratch = p.scratch_bytes;
     fth_plan_destroy(plan);
-    sp_net_destroy(&c.net);
+    sp_model_graph_destroy(&c.net);
     p.ops->close(&p);
     fth_tensor_release(idx);
     sf_close(&c);

@@ -54,8 +54,8 @@ static fth_status plan_in_batches(sp_pass *p, const fth_val *out, int64_t cells,
 
 /* ---- factors ---- */
 
-static sp_query query_of(const sp_analysis *a, sp_net *net, fth_tensor *xy, fth_tensor *group,
-                         fth_tensor *nbr)
+static sp_query query_of(const sp_analysis *a, sp_model_graph *net, fth_tensor *xy,
+                         fth_tensor *group, fth_tensor *nbr)
 {
     const sp_settings *set = &net->model->set;
     sp_query q = {.trained = xy == a->xy && !a->other};
@@ -70,9 +70,9 @@ static sp_query query_of(const sp_analysis *a, sp_net *net, fth_tensor *xy, fth_
 static fth_status plan_factors(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth_tensor *group,
                                fth_tensor *nbr, fth_tensor *F, fth_tensor *S, fth_err *err)
 {
-    sp_net net;
+    sp_model_graph net;
     const int64_t cells = fth_tensor_size(F, 0);
-    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, cells, err));
+    FTH_TRY(sp_model_graph_create(&net, a->ctx, &a->model, false, cells, err));
     *p = (sp_pass){.g = net.g, .n_sinks = 2, .sink = {fth_tensor_sink(F), fth_tensor_sink(S)}};
     const sp_query q = query_of(a, &net, xy, group, nbr);
     fth_val f, s;
@@ -107,9 +107,9 @@ static fth_val permuted_spatial(const sp_analysis *a, fth_val v)
 static fth_status plan_groupwise(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth_tensor *group,
                                  fth_tensor *nbr, fth_err *err)
 {
-    sp_net net;
+    sp_model_graph net;
     const int64_t cells = fth_tensor_size(xy, 0);
-    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, cells, err));
+    FTH_TRY(sp_model_graph_create(&net, a->ctx, &a->model, false, cells, err));
     *p = (sp_pass){.g = net.g, .n_sinks = 1};
     const sp_query q = query_of(a, &net, xy, group, nbr);
     fth_val f;
@@ -121,7 +121,7 @@ static fth_status plan_groupwise(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth
 
 /* The lower factor of the posterior over u in its own coordinates, whichever parametrization was
  * trained. */
-static fth_val lu_of(sp_net *net)
+static fth_val lu_of(sp_model_graph *net)
 {
     const sp_settings *set = &net->model->set;
     fth_graph *g = net->g;
@@ -143,9 +143,9 @@ static fth_val lu_of(sp_net *net)
 
 static fth_status plan_lu(sp_analysis *a, fth_err *err)
 {
-    sp_net net;
+    sp_model_graph net;
     const bool local = a->model.set.local;
-    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, a->cells, err));
+    FTH_TRY(sp_model_graph_create(&net, a->ctx, &a->model, false, a->cells, err));
     a->lu = (sp_pass){.g = net.g, .n_sinks = 1};
     const fth_val v = local ? net.param[SP_P_LAM] : lu_of(&net);
     const fth_val out = fth_layout(fth_cast(permuted_spatial(a, v), FTH_F32),

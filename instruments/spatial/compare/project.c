@@ -60,8 +60,8 @@ static fth_val ordered(fth_val v, const fth_val *by)
               : fth_layout(v, "cell factor");
 }
 
-static fth_status run_net(sp_net *net, const sp_query *q, fth_tensor *order, const fth_sink *sink,
-                          fth_answer *answer, fth_err *err)
+static fth_status run_net(sp_model_graph *net, const sp_query *q, fth_tensor *order,
+                          const fth_sink *sink, fth_answer *answer, fth_err *err)
 {
     fth_val f, s, by, out[2];
     const int n = answer || sink[1].write ? 2 : 1;
@@ -88,9 +88,9 @@ static fth_status run_net(sp_net *net, const sp_query *q, fth_tensor *order, con
 fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_asked *at,
                               fth_tensor *order, const fth_sink sink[2], fth_err *err)
 {
-    sp_net net;
+    sp_model_graph net;
     sp_query q = {.trained = at->trained};
-    FTH_TRY(sp_net_create(&net, ctx, m, false, fth_tensor_size(at->xy, 0), err));
+    FTH_TRY(sp_model_graph_create(&net, ctx, m, false, fth_tensor_size(at->xy, 0), err));
     if (m->set.spatial)
         q.xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(at->xy));
     if (m->set.groups)
@@ -98,7 +98,7 @@ fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_ask
     if (m->set.local)
         q.nbr = fth_input(net.g, "nbr of cell", FTH_I32, "cell nbr", fth_tensor_source(at->nbr));
     const fth_status s = run_net(&net, &q, order, sink, at->answer, err);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
     return s;
 }
 

@@ -6,7 +6,7 @@
  */
 #include "grid.h"
 
-#include "found.h"
+#include "topk_heap.h"
 
 #include <math.h>
 
@@ -130,7 +130,7 @@ size_t sp_grid_room(int64_t k)
 
 /* Squares [from, to] of a row; their places lie one after the other. */
 static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const double q[2],
-                 int32_t except, sp_found *f)
+                 int32_t except, sp_topk *f)
 {
     if (from < 0) from = 0;
     if (to >= g->squares.nx) to = g->squares.nx - 1;
@@ -140,14 +140,14 @@ static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const 
         const double dx = (double)g->at[i][0] - q[0], dy = (double)g->at[i][1] - q[1];
         const double d2 = dx * dx + dy * dy;
         if (f->n == f->k && d2 > f->v[0].d2) continue;
-        if (g->id[i] != except) sp_found_offer(f, d2, g->id[i]);
+        if (g->id[i] != except) sp_topk_offer(f, d2, g->id[i]);
     }
 }
 
 void sp_grid_nearest(const sp_grid *g, const float xy[2], int64_t k, int64_t except, int32_t *out,
                      double *d2, void *room)
 {
-    sp_found f = {.v = room, .k = k};
+    sp_topk f = {.v = room, .k = k};
     const double q[2] = {(double)xy[0], (double)xy[1]};
     const int64_t cx = sp_grid_index(q[0], g->squares.x0, g->squares.inv, g->squares.nx);
     const int64_t cy = sp_grid_index(q[1], g->squares.y0, g->squares.inv, g->squares.ny);
@@ -169,5 +169,5 @@ void sp_grid_nearest(const sp_grid *g, const float xy[2], int64_t k, int64_t exc
         const double least = x < y ? x : y;
         if (isinf(least) || (f.n == k && least * least > f.v[0].d2)) break;
     }
-    sp_found_take(&f, out, d2);
+    sp_topk_take(&f, out, d2);
 }

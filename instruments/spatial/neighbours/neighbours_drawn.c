@@ -7,7 +7,7 @@
  * of the K nearest give that bound at once.
  */
 #include "neighbours_drawn.h"
-#include "../grid/found.h"
+#include "../grid/topk_heap.h"
 
 #include <math.h>
 
@@ -43,7 +43,7 @@ void sp_draw_neighbours(const sp_neighbour_draws *d, int64_t i, int64_t k, const
                         int32_t *out, void *room)
 {
     row r = {.d = d, .i = i};
-    sp_found f = {.v = room, .k = k};
+    sp_topk f = {.v = room, .k = k};
     double least = HUGE_VAL;
     for (int64_t j = 0; j < k; j++) {
         const double one = key(&r, nearest[j], uniform(&r, nearest[j]));
@@ -55,8 +55,8 @@ void sp_draw_neighbours(const sp_neighbour_draws *d, int64_t i, int64_t k, const
         if (j == i || u < r.below) continue;
         const double one = key(&r, j, u);
         if (one < least || (f.n == k && -one >= f.v[0].d2)) continue;
-        sp_found_offer(&f, -one, (int32_t)j);
+        sp_topk_offer(&f, -one, (int32_t)j);
         if (f.n == k) raise_bound(&r, -f.v[0].d2);
     }
-    sp_found_take(&f, out, NULL);
+    sp_topk_take(&f, out, NULL);
 }

@@ -45,7 +45,7 @@ static fth_val join(fth_val space, fth_val cells)
                       ((const char *const[]){"sfactor", "tfactor"}), "factor");
 }
 
-static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err)
 {
     hybrid *h = p->self;
     fth_val f_space, s_space, f_cells, s_cells;
@@ -66,8 +66,8 @@ static fth_val of_cells(const sp_prior *p, fth_val slope)
     return fth_slice(slope, "factor", p->model->set.n_components, "tfactor");
 }
 
-static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
-                            fth_val grad[SP_PARAMS], fth_err *err)
+static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_val gs, double b,
+                            fth_val *kl, fth_val grad[SP_PARAMS], fth_err *err)
 {
     hybrid *h = p->self;
     FTH_TRY(h->space.ops->gradients(&h->space, net, of_space(gf), of_space(gs), b, kl, grad, err));
@@ -81,7 +81,7 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
     return h->space.ops->ask(&h->space, cell, n, err); /* the other reads nothing ahead */
 }
 
-static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+static fth_status take(sp_prior *p, sp_model_graph *net, fth_err *err)
 {
     hybrid *h = p->self;
     return h->space.ops->take(&h->space, net, err);
@@ -99,7 +99,7 @@ const sp_prior_ops sp_prior_hybrid = {.name = "hybrid",
 
 /* f and s of the factors without positions, [tfactor cell]: those of the training cells, and the
  * standard normal prior at any other cell. */
-static void without_positions(const sp_net *net, const sp_query *q, fth_val *f, fth_val *s)
+static void without_positions(const sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s)
 {
     fth_graph *g = net->g;
     if (q->trained) {
@@ -112,7 +112,8 @@ static void without_positions(const sp_net *net, const sp_query *q, fth_val *f, 
     *s = fth_expand(fth_const(g, net->real, 1.0), "tfactor cell");
 }
 
-fth_status sp_predict_hybrid(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+fth_status sp_predict_hybrid(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                             fth_err *err)
 {
     fth_val f_cells, s_cells;
     without_positions(net, q, &f_cells, &s_cells);
@@ -121,7 +122,7 @@ fth_status sp_predict_hybrid(sp_net *net, const sp_query *q, fth_val *f, fth_val
     return fth_graph_check(net->g, err);
 }
 
-fth_status sp_hybrid_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+fth_status sp_hybrid_groups(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err)
 {
     fth_val f_cells, s_cells;
     without_positions(net, q, &f_cells, &s_cells);

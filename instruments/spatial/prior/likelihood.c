@@ -9,22 +9,22 @@ static const double floor_rate = 1e-8;
 
 static const char *const input_name[] = {"counts.row_ptr", "counts.gene", "counts.value"};
 
-fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_net *net, const sp_counts *counts,
-                                fth_err *err)
+fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_model_graph *net,
+                                const sp_counts *counts, fth_err *err)
 {
     fth_axis(net->g, "cellb1", fth_tensor_size(counts->row_ptr, 0));
     fth_axis(net->g, "entry", fth_tensor_size(counts->gene, 0));
-    l->row_ptr = sp_net_batch(net, input_name[0], "cellb1", counts->row_ptr);
-    l->gene = sp_net_batch(net, input_name[1], "entry", counts->gene);
-    l->value = sp_net_batch(net, input_name[2], "entry", counts->value);
+    l->row_ptr = sp_model_graph_batch(net, input_name[0], "cellb1", counts->row_ptr);
+    l->gene = sp_model_graph_batch(net, input_name[1], "entry", counts->gene);
+    l->value = sp_model_graph_batch(net, input_name[2], "entry", counts->value);
     return fth_graph_check(net->g, err);
 }
 
-fth_status sp_likelihood_set(const sp_net *net, const sp_counts *counts, fth_err *err)
+fth_status sp_likelihood_set(const sp_model_graph *net, const sp_counts *counts, fth_err *err)
 {
-    FTH_TRY(sp_net_next(net, input_name[0], counts->row_ptr, err));
-    FTH_TRY(sp_net_next(net, input_name[1], counts->gene, err));
-    return sp_net_next(net, input_name[2], counts->value, err);
+    FTH_TRY(sp_model_graph_next(net, input_name[0], counts->row_ptr, err));
+    FTH_TRY(sp_model_graph_next(net, input_name[1], counts->gene, err));
+    return sp_model_graph_next(net, input_name[2], counts->value, err);
 }
 
 static fth_val number(const sp_likelihood *l, double x)

@@ -30,10 +30,10 @@ typedef struct sp_likelihood {
 } sp_likelihood;
 /* row_ptr, gene and value as inputs of a graph, from a batch in memory; declares cellb1 and entry.
  */
-fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_net *net, const sp_counts *counts,
-                                fth_err *err);
+fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_model_graph *net,
+                                const sp_counts *counts, fth_err *err);
 /* The next batch, in the same graph. */
-fth_status sp_likelihood_set(const sp_net *net, const sp_counts *counts, fth_err *err);
+fth_status sp_likelihood_set(const sp_model_graph *net, const sp_counts *counts, fth_err *err);
 
 /* ell: f64 without axes, without the constant; df, ds: its slopes, real [factor cellb]. */
 fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,

@@ -115,12 +115,12 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
 
 /* ---- a step ---- */
 
-static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err)
 {
     local *self = p->self;
-    const fth_val a = sp_net_constant(net, "weights", "cell nbr", self->a),
-                  cp = sp_net_constant(net, "cp", "cell", self->cp),
-                  nbr = sp_net_constant(net, "nbr_kl", "cell nbr", p->model->nbr_kl);
+    const fth_val a = sp_model_graph_constant(net, "weights", "cell nbr", self->a),
+                  cp = sp_model_graph_constant(net, "cp", "cell", self->cp),
+                  nbr = sp_model_graph_constant(net, "nbr_kl", "cell nbr", p->model->nbr_kl);
     self->batch = (sp_local_batch){.idx = net->idx,
                                    .nbr = fth_gather(nbr, "cell", net->idx),
                                    .a = fth_gather(a, "cell", net->idx),
@@ -133,15 +133,15 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
     return fth_graph_check(net->g, err);
 }
 
-static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
-                            fth_val grad[SP_PARAMS], fth_err *err)
+static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_val gs, double b,
+                            fth_val *kl, fth_val grad[SP_PARAMS], fth_err *err)
 {
     local *self = p->self;
     const lists *now = &self->slot[0];
     fth_axis(net->g, "cell1", fth_tensor_size(now->ptr, 0));
     fth_axis(net->g, "touch", fth_tensor_size(now->items, 0));
-    const sp_local_touched t = {.ptr = sp_net_batch(net, "touch_ptr", "cell1", now->ptr),
-                                .items = sp_net_batch(net, "touch", "touch", now->items)};
+    const sp_local_touched t = {.ptr = sp_model_graph_batch(net, "touch_ptr", "cell1", now->ptr),
+                                .items = sp_model_graph_batch(net, "touch", "touch", now->items)};
     const fth_val terms = sp_local_terms(&self->batch);
     *kl = fth_sum(fth_out(terms, SP_TERM_KL),
                   sp_is_hybrid(&p->model->set) ? "sfactor cellb" : "factor cellb");
@@ -168,14 +168,14 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+static fth_status take(sp_prior *p, sp_model_graph *net, fth_err *err)
 {
     local *self = p->self;
     if (self->asked == 0) return FTH_FAIL(err, FTH_E_STATE, "no batch was requested");
     FTH_TRY(sp_lister_take(self->lister, err));
     const lists *now = &self->slot[self->next];
-    FTH_TRY(sp_net_next(net, "touch_ptr", now->ptr, err));
-    FTH_TRY(sp_net_next(net, "touch", now->items, err));
+    FTH_TRY(sp_model_graph_next(net, "touch_ptr", now->ptr, err));
+    FTH_TRY(sp_model_graph_next(net, "touch", now->items, err));
     self->next = 1 - self->next;
     self->asked = 0;
     return FTH_OK;
@@ -196,7 +196,7 @@ const sp_prior_ops sp_prior_local = {.name = "lcgp",
 
 /* ---- predictions ---- */
 
-static sp_local_places places(sp_net *net, const sp_query *q)
+static sp_local_places places(sp_model_graph *net, const sp_query *q)
 {
     const sp_model *m = net->model;
     sp_local_places w = {
@@ -207,7 +207,8 @@ static sp_local_places places(sp_net *net, const sp_query *q)
     return w;
 }
 
-fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+fth_status sp_predict_local(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                            fth_err *err)
 {
     const sp_local_cov cov = sp_local_cov_of(net->model);
     const sp_local_places w = places(net, q);
@@ -218,7 +219,7 @@ fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val 
     return fth_graph_check(net->g, err);
 }
 
-fth_status sp_predict_mean_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+fth_status sp_predict_mean_local(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err)
 {
     const sp_local_cov cov = sp_local_cov_of(net->model);
     const sp_local_places w = places(net, q);
@@ -227,7 +228,7 @@ fth_status sp_predict_mean_local(sp_net *net, const sp_query *q, fth_val *f, fth
     return fth_graph_check(net->g, err);
 }
 
-fth_status sp_predict_groups_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+fth_status sp_predict_groups_local(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err)
 {
     const sp_local_cov cov = sp_local_cov_of(net->model);
     const sp_local_places w = places(net, q);

@@ -24,7 +24,7 @@ static void close_prior(sp_prior *p)
     p->self = NULL;
 }
 
-static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err)
 {
     pnmf *self = p->self;
     self->raw = fth_gather(net->param[SP_P_RAW], "cell", net->idx);
@@ -34,7 +34,7 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
 }
 
 /* (s^2 + f^2 - 1)/2 - ln s, summed in f64 (model 5a). */
-static fth_val divergence(const sp_net *net, const pnmf *b)
+static fth_val divergence(const sp_model_graph *net, const pnmf *b)
 {
     fth_graph *g = b->f.graph;
     const fth_val f = fth_cast(b->f, FTH_F64), s = fth_cast(b->s, FTH_F64);
@@ -43,8 +43,8 @@ static fth_val divergence(const sp_net *net, const pnmf *b)
     return fth_sum(each, sp_is_hybrid(&net->model->set) ? "tfactor cellb" : "factor cellb");
 }
 
-static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
-                            fth_val grad[SP_PARAMS], fth_err *err)
+static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_val gs, double b,
+                            fth_val *kl, fth_val grad[SP_PARAMS], fth_err *err)
 {
     const pnmf *self = p->self;
     const fth_val weight = fth_const(net->g, net->real, b);
@@ -64,7 +64,7 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+static fth_status take(sp_prior *p, sp_model_graph *net, fth_err *err)
 {
     (void)p, (void)net, (void)err;
     return FTH_OK;
@@ -78,7 +78,8 @@ const sp_prior_ops sp_prior_pnmf = {.name = "pnmf",
                                     .take = take,
                                     .close = close_prior};
 
-fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+fth_status sp_predict_pnmf(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                           fth_err *err)
 {
     (void)q;
     *f = net->param[SP_P_MEAN];

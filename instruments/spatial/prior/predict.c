@@ -3,8 +3,9 @@
 
 typedef struct family {
     const sp_prior_ops *prior;
-    fth_status (*predict)(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
-    fth_status (*groups)(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+    fth_status (*predict)(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                          fth_err *err);
+    fth_status (*groups)(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err);
 } family;
 
 static const family families[SP_KIND_COUNT] = {
@@ -26,7 +27,7 @@ const sp_prior_ops *sp_prior_for(const sp_settings *s)
 }
 
 /* Errors of graph construction are reported here, with their line, not when the caller plans. */
-fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+fth_status sp_predict(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
 {
     const sp_kind kind = net->model->set.kind;
     if (!families[kind].predict)
@@ -35,7 +36,7 @@ fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, ft
     return sp_is_hybrid(&net->model->set) ? sp_predict_hybrid(net, q, f, s, err) : FTH_OK;
 }
 
-fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+fth_status sp_predict_groups(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err)
 {
     const sp_kind kind = net->model->set.kind;
     if (!families[kind].groups)

@@ -13,9 +13,9 @@
 #include "../model/model.h"
 
 /* A graph under construction, and the parameters in it. Axes factor, cell, gene, dim and what the
- * model needs (induce, induce2, nbr, nbr2, rank, group) are declared by sp_net_create; cellb and
- * geneb by the step. */
-typedef struct sp_net {
+ * model needs (induce, induce2, nbr, nbr2, rank, group) are declared by sp_model_graph_create;
+ * cellb and geneb by the step. */
+typedef struct sp_model_graph {
     fth_context *ctx;
     fth_graph *g;
     fth_dtype real;
@@ -29,19 +29,22 @@ typedef struct sp_net {
     const char *tfactor;  /* and of those without positions */
     bool on_device;       /* of a device with its own memory */
     bool streams;         /* on a device: constants are read from the host in each run */
-} sp_net;
+} sp_model_graph;
 /* `cells`: length of the axis cell; the training cells in a step, the query positions in a
  * prediction (the axis of the training cells of a local model is then "induce"). */
-fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
-                         fth_err *err);
-void sp_net_destroy(sp_net *net);
+fth_status sp_model_graph_create(sp_model_graph *net, fth_context *ctx, sp_model *m, bool training,
+                                 int64_t cells, fth_err *err);
+void sp_model_graph_destroy(sp_model_graph *net);
 /* A tensor that is constant during training: resident on a device, unless the graph streams. */
-fth_val sp_net_constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t);
+fth_val sp_model_graph_constant(const sp_model_graph *net, const char *name, const char *axes,
+                                fth_tensor *t);
 /* One that changes every step: on a device a parameter, uploaded before a run without
  * synchronising. */
-fth_val sp_net_batch(const sp_net *net, const char *name, const char *axes, fth_tensor *t);
+fth_val sp_model_graph_batch(const sp_model_graph *net, const char *name, const char *axes,
+                             fth_tensor *t);
 /* Its value for the next run. */
-fth_status sp_net_next(const sp_net *net, const char *name, fth_tensor *t, fth_err *err);
+fth_status sp_model_graph_next(const sp_model_graph *net, const char *name, fth_tensor *t,
+                               fth_err *err);
 
 /* ---- training ---- */
 
@@ -53,16 +56,16 @@ typedef struct sp_prior_ops {
      * When `planning`, memory is reserved and nothing is computed. */
     fth_status (*open)(sp_prior *p, fth_err *err);
     /* f and s [factor cellb] of the batch, in net->real. */
-    fth_status (*marginals)(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err);
+    fth_status (*marginals)(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err);
     /* From the slopes of the loss in f and s: its gradient in every parameter of the prior (those
      * of KL, weighted with b, included), and KL itself, f64 without axes. Called once, after
      * `marginals`, in the same graph. */
-    fth_status (*gradients)(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
-                            fth_val grad[SP_PARAMS], fth_err *err);
+    fth_status (*gradients)(sp_prior *p, sp_model_graph *net, fth_val gf, fth_val gs, double b,
+                            fth_val *kl, fth_val grad[SP_PARAMS], fth_err *err);
     /* Before each run: announces the batch after the one in use; may read ahead. */
     fth_status (*ask)(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err);
     /* Sets the inputs of the graph to the batch announced last. */
-    fth_status (*take)(sp_prior *p, sp_net *net, fth_err *err);
+    fth_status (*take)(sp_prior *p, sp_model_graph *net, fth_err *err);
     void (*close)(sp_prior *p);
 } sp_prior_ops;
 struct sp_prior {
@@ -94,19 +97,24 @@ typedef struct sp_query {
                       of a hybrid are known there, and have their prior elsewhere */
 } sp_query;
 /* f and s [factor cell]; the graph can be chunked along cell, with the same bits. */
-fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
-fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
-fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
-fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+fth_status sp_predict(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+fth_status sp_predict_pnmf(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                           fth_err *err);
+fth_status sp_predict_svgp(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                           fth_err *err);
+fth_status sp_predict_local(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                            fth_err *err);
 /* From f and s of the spatial factors, [sfactor cell], those of all factors of a hybrid. */
-fth_status sp_predict_hybrid(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+fth_status sp_predict_hybrid(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                             fth_err *err);
 /* The mean alone, as if every cell were of group g: f [group factor cell] for all groups. What does
  * not depend on the group is done once (model 6.6, 7.6). */
-fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
-fth_status sp_predict_groups_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
-fth_status sp_predict_groups_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+fth_status sp_predict_groups(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err);
+fth_status sp_predict_groups_svgp(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err);
+fth_status sp_predict_groups_local(sp_model_graph *net, const sp_query *q, fth_val *f,
+                                   fth_err *err);
 /* From those of the spatial factors, [group sfactor cell], all of a hybrid: the others do not
  * depend on groups. */
-fth_status sp_hybrid_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+fth_status sp_hybrid_groups(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err);
 
 #endif

@@ -261,22 +261,24 @@ static fth_status first_rows(sp_prior *p, svgp *v, fth_source *out, fth_err *err
 }
 
 /* A [cellb induce] and c [cellb] from the positions of the batch. */
-static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
+static void project_batch(const sp_prior *p, svgp *v, sp_model_graph *net, fth_val *c)
 {
-    const fth_val Linv = fth_mark(sp_net_constant(net, "f64 Linv", "induce2 induce", v->inverse),
-                                  FTH_LOWER, "induce2", "induce");
+    const fth_val Linv =
+        fth_mark(sp_model_graph_constant(net, "f64 Linv", "induce2 induce", v->inverse), FTH_LOWER,
+                 "induce2", "induce");
     fth_tensor *at = p->planning ? v->reserved[0] : p->data->xy;
     fth_tensor *of = p->planning ? v->reserved[1] : p->data->group;
-    const fth_val xy = fth_gather(sp_net_constant(net, "xy", "cell dim", at), "cell", net->idx);
+    const fth_val xy =
+        fth_gather(sp_model_graph_constant(net, "xy", "cell dim", at), "cell", net->idx);
     fth_val gx = {0};
     if (p->model->set.groups)
-        gx = fth_gather(sp_net_constant(net, "group", "cell", of), "cell", net->idx);
+        gx = fth_gather(sp_model_graph_constant(net, "group", "cell", of), "cell", net->idx);
     sp_svgp_project(net->g, p->model, Linv, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
 }
 
 /* Rows of a batch are uploaded to a device buffer before each run without synchronising; if they do
  * not fit, a run reads them in pieces. */
-static bool is_sent(const sp_net *net)
+static bool is_sent(const sp_model_graph *net)
 {
     return net->on_device && !net->streams;
 }
@@ -287,10 +289,10 @@ static fth_tensor *rows_tensor(const sp_prior *p, const svgp *v)
 }
 
 /* Rows of A that a step reads, [cellb induce]. */
-static fth_status rows_of_batch(sp_prior *p, svgp *v, const sp_net *net, fth_err *err)
+static fth_status rows_of_batch(sp_prior *p, svgp *v, const sp_model_graph *net, fth_err *err)
 {
     if (is_gathered(p, v)) {
-        const fth_val all = sp_net_constant(net, "A", "cell induce", v->A);
+        const fth_val all = sp_model_graph_constant(net, "A", "cell induce", v->A);
         v->a = fth_label(fth_gather(all, "cell", net->idx), "A of the batch");
         return FTH_OK;
     }
@@ -301,14 +303,14 @@ static fth_status rows_of_batch(sp_prior *p, svgp *v, const sp_net *net, fth_err
     return FTH_OK;
 }
 
-static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err)
 {
     svgp *v = p->self;
     fth_val c;
     fth_axis_like(net->g, "induce3", "induce");
     if (v->cached) {
         FTH_TRY(rows_of_batch(p, v, net, err));
-        c = fth_gather(sp_net_constant(net, "c", "cell", v->c), "cell", net->idx);
+        c = fth_gather(sp_model_graph_constant(net, "c", "cell", v->c), "cell", net->idx);
     } else
         project_batch(p, v, net, &c);
     if (!p->model->set.diagonal_only) v->at = sp_svgp_lower(net->g);
@@ -335,19 +337,19 @@ static fth_val f64_sqr(fth_val v)
 
 /* Of [factor induce]: over factors first, so that a pass over factors accumulates, and the long sum
  * over induce is made once. */
-static fth_val total(const sp_net *net, fth_val v)
+static fth_val total(const sp_model_graph *net, fth_val v)
 {
     return fth_sum(fth_sum(v, net->sfactor), "induce");
 }
 
 /* Slope in the diagonal d of Lu: d (sum over cells of 2 gv A^2 + b kappa) - b / d, where kappa is
  * the diagonal of Kzz^-1. KL has kappa d^2. */
-static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, double b,
+static fth_val slope_of_diagonal(const sp_prior *p, sp_model_graph *net, fth_val g2v, double b,
                                  fth_val *square)
 {
     const svgp *v = p->self;
     const fth_val weight = fth_const(net->g, net->real, b);
-    const fth_val kappa = v->diagonal ? sp_net_constant(net, "kappa", "induce", v->diagonal)
+    const fth_val kappa = v->diagonal ? sp_model_graph_constant(net, "kappa", "induce", v->diagonal)
                                       : fth_const(net->g, net->real, 1.0);
     const fth_val sum = fth_dot(g2v, fth_sqr(v->a), "cellb"); /* [factor induce] */
     *square = total(net, fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64));
@@ -356,7 +358,7 @@ static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, do
 }
 
 /* Slope in Lu, without -b/Lu on the diagonal: one product with Lu. */
-static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, double b,
+static fth_val slope_of_lower(const sp_prior *p, sp_model_graph *net, fth_val g2v, double b,
                               fth_val *square)
 {
     const svgp *v = p->self;
@@ -386,7 +388,7 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
 }
 
 /* The diagonal of the raw parameter, [factor induce], without reading the rest. */
-static fth_val raw_diagonal(const sp_net *net)
+static fth_val raw_diagonal(const sp_model_graph *net)
 {
     fth_graph *g = net->g;
     const int64_t n = points(net->model);
@@ -396,7 +398,8 @@ static fth_val raw_diagonal(const sp_net *net)
 }
 
 /* From slopes in Lu to slopes in its raw parameter; sum of ln Lu_kk. */
-static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b, fth_val *logs)
+static fth_val slope_of_raw(sp_model_graph *net, const svgp *v, fth_val slope, double b,
+                            fth_val *logs)
 {
     fth_graph *g = net->g;
     const sp_settings *set = &net->model->set;
@@ -413,7 +416,8 @@ static fth_val slope_of_raw(sp_net *net, const svgp *v, fth_val slope, double b,
     return fth_select(v->at.on, there, fth_select(v->at.below, slope, zero));
 }
 
-static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b, fth_val *square)
+static fth_val slope_of_mu(const sp_prior *p, sp_model_graph *net, fth_val gf, double b,
+                           fth_val *square)
 {
     const svgp *v = p->self;
     const fth_val mu = net->param[SP_P_MU], weight = fth_const(net->g, net->real, b);
@@ -427,16 +431,16 @@ static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b,
     return fth_add(data, fth_mul(weight, fth_dot(v->Kinv_in, mu2, "induce2")));
 }
 
-static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
-                            fth_val grad[SP_PARAMS], fth_err *err)
+static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_val gs, double b,
+                            fth_val *kl, fth_val grad[SP_PARAMS], fth_err *err)
 {
     svgp *v = p->self;
     const sp_model *m = p->model;
     const fth_val g2v = twice_gv(v, gs);
     fth_val spread, mean, logs;
     if (v->Kinv) {
-        v->Kinv_in = sp_net_constant(net, "Kinv", "induce induce2", v->Kinv);
-        v->Linv_in = sp_net_constant(net, "Linv", "induce induce2", v->Linv);
+        v->Kinv_in = sp_model_graph_constant(net, "Kinv", "induce induce2", v->Kinv);
+        v->Linv_in = sp_model_graph_constant(net, "Linv", "induce induce2", v->Linv);
     }
     fth_val slope = m->set.diagonal_only ? slope_of_diagonal(p, net, g2v, b, &spread)
                                          : slope_of_lower(p, net, g2v, b, &spread);
@@ -457,7 +461,7 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
     return v->batch ? fth_batches_ask(v->batch, cell, n, err) : FTH_OK;
 }
 
-static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+static fth_status take(sp_prior *p, sp_model_graph *net, fth_err *err)
 {
     svgp *v = p->self;
     fth_source rows = {0};

@@ -28,12 +28,12 @@ fth_val sp_svgp_inverse(fth_val Lc);
 void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, fth_val groupsZ,
                      fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c);
 /* exp or softplus of the raw parameter: on the diagonal, the factor. */
-fth_val sp_svgp_positive(const sp_net *net);
+fth_val sp_svgp_positive(const sp_model_graph *net);
 /* The lower factor of the posterior from its raw parameter, [factor induce induce2], marked; or its
  * diagonal [factor induce], which does not need `at`. NULL: it is computed here. */
-fth_val sp_svgp_lu(const sp_net *net, const sp_lower *at);
+fth_val sp_svgp_lu(const sp_model_graph *net, const sp_lower *at);
 /* f and, before it is clamped, s^2: [factor cells]. */
-void sp_svgp_marginals(const sp_net *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
+void sp_svgp_marginals(const sp_model_graph *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
                        fth_val *variance);
 /* sqrt(clamp(variance, 0, 100)). */
 fth_val sp_svgp_deviation(fth_val variance);

@@ -9,7 +9,8 @@
  */
 #include "svgp.h"
 
-fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+fth_status sp_predict_svgp(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
+                           fth_err *err)
 {
     fth_val A, c, variance;
     const fth_val Linv = sp_svgp_inverse(sp_svgp_factor(net->g, net->model, net->Z, net->groupsZ));
@@ -21,7 +22,7 @@ fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *
 }
 
 /* Kzz^-1 mu, f64 [factor induce]. */
-static fth_val weights(sp_net *net)
+static fth_val weights(sp_model_graph *net)
 {
     const fth_val Lc = sp_svgp_factor(net->g, net->model, net->Z, net->groupsZ);
     fth_val mu = fth_cast(net->param[SP_P_MU], FTH_F64);
@@ -31,7 +32,7 @@ static fth_val weights(sp_net *net)
 }
 
 /* All groups equally far apart. */
-static fth_val equidistant(sp_net *net, const sp_query *q, const sp_cov *cov, fth_val alpha)
+static fth_val equidistant(sp_model_graph *net, const sp_query *q, const sp_cov *cov, fth_val alpha)
 {
     fth_graph *g = net->g;
     const fth_val same = sp_cov_block_nu(g, cov, FTH_F64, q->xy, "cell", net->Z, 1.0);
@@ -44,7 +45,7 @@ static fth_val equidistant(sp_net *net, const sp_query *q, const sp_cov *cov, ft
 }
 
 /* Groups at given distances: a kernel block for each, streamed. */
-static fth_val by_table(sp_net *net, const sp_query *q, const sp_cov *cov, fth_val alpha)
+static fth_val by_table(sp_model_graph *net, const sp_query *q, const sp_cov *cov, fth_val alpha)
 {
     const fth_val k =
         sp_cov_block_groups(net->g, cov, FTH_F64, q->xy, "cell", net->Z, net->groupsZ, "induce");
@@ -52,7 +53,7 @@ static fth_val by_table(sp_net *net, const sp_query *q, const sp_cov *cov, fth_v
                       sp_is_hybrid(&net->model->set) ? "group sfactor cell" : "group factor cell");
 }
 
-fth_status sp_predict_groups_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+fth_status sp_predict_groups_svgp(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err)
 {
     const sp_cov cov = sp_cov_of(net->model);
     const fth_val alpha = weights(net);

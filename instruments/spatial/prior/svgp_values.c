@@ -57,13 +57,13 @@ void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, f
     *A = fth_label(fth_cast(near, m->real), "A");
 }
 
-fth_val sp_svgp_positive(const sp_net *net)
+fth_val sp_svgp_positive(const sp_model_graph *net)
 {
     const fth_val raw = net->param[SP_P_LU];
     return net->model->set.cholesky_mode == SP_CHOLESKY_EXP ? fth_exp(raw) : fth_softplus(raw);
 }
 
-fth_val sp_svgp_lu(const sp_net *net, const sp_lower *at)
+fth_val sp_svgp_lu(const sp_model_graph *net, const sp_lower *at)
 {
     const fth_val positive = sp_svgp_positive(net);
     if (net->model->set.diagonal_only) return fth_label(positive, "Lu");
@@ -74,7 +74,7 @@ fth_val sp_svgp_lu(const sp_net *net, const sp_lower *at)
     return fth_label(fth_mark(lower, FTH_LOWER, "induce", "induce2"), "Lu");
 }
 
-void sp_svgp_marginals(const sp_net *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
+void sp_svgp_marginals(const sp_model_graph *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
                        fth_val *variance)
 {
     fth_val spread;

@@ -125,11 +125,11 @@ static uint64_t whitening_room(int64_t M)
 /* mu becomes Lc^-1 mu. */
 static fth_status whiten(sp_model *m, fth_context *ctx, fth_err *err)
 {
-    sp_net net;
+    sp_model_graph net;
     fth_tensor *mu = m->param[SP_P_MU], *made = NULL;
     const int64_t size[2] = {fth_tensor_size(mu, 0), fth_tensor_size(mu, 1)};
     FTH_TRY(fth_tensor_create(&made, m->mem, "whitened means", m->real, 2, size, err));
-    fth_status s = sp_net_create(&net, ctx, m, false, m->set.cells, err);
+    fth_status s = sp_model_graph_create(&net, ctx, m, false, m->set.cells, err);
     if (s == FTH_OK) {
         const fth_val Lc = sp_svgp_factor(net.g, m, net.Z, net.groupsZ);
         const fth_val whole = fth_cast(net.param[SP_P_MU], FTH_F64);
@@ -142,7 +142,7 @@ static fth_status whiten(sp_model *m, fth_context *ctx, fth_err *err)
         fth_plan *plan = fth_plan_make(net.g, &out, 1, &limits, err);
         s = plan ? fth_run(plan, &sink, NULL, NULL, err) : err->status;
         fth_plan_destroy(plan);
-        sp_net_destroy(&net);
+        sp_model_graph_destroy(&net);
     }
     if (s == FTH_OK) {
         m->param[SP_P_MU] = made;

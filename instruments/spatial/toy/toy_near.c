@@ -8,7 +8,7 @@
  * those: they are spread over the workers. What is neglected is the correlation of interpolation
  * errors within a step.
  */
-#include "../grid/found.h"
+#include "../grid/topk_heap.h"
 #include "../neighbours/neighbours.h"
 #include "toy.h"
 
@@ -98,13 +98,13 @@ static int64_t choose(const field *f, bench *b, const float *at, int32_t g)
     const sp_toy *t = f->t;
     const int64_t n = f->n_drawn < NEAR ? f->n_drawn : NEAR;
     sp_grid_nearest(f->grid, at, n, -1, b->near, NULL, b->room);
-    sp_found best = {.v = b->room, .k = n < GIVEN ? n : GIVEN};
+    sp_topk best = {.v = b->room, .k = n < GIVEN ? n : GIVEN};
     for (int64_t i = 0; i < n; i++) {
         const int32_t c = f->drawn[b->near[i]];
-        sp_found_offer(&best, -covariance(&f->cov, at, g, t->xy + 2 * c, t->group[c]), c);
+        sp_topk_offer(&best, -covariance(&f->cov, at, g, t->xy + 2 * c, t->group[c]), c);
     }
     const int64_t given = best.n;
-    sp_found_take(&best, b->given, NULL);
+    sp_topk_take(&best, b->given, NULL);
     return given;
 }
 

@@ -18,7 +18,7 @@ static fth_status make_indices(sp_step *st, fth_err *err)
     fth_axis(st->net.g, "geneb", s->y_batch_size);
     FTH_TRY(
         fth_tensor_create(&st->idx, mem, "cells of the batch", FTH_I64, 1, &s->batch_size, err));
-    st->net.idx = sp_net_batch(&st->net, "idx", "cellb", st->idx);
+    st->net.idx = sp_model_graph_batch(&st->net, "idx", "cellb", st->idx);
     if (s->y_batch_size == s->genes) return FTH_OK;
     return fth_tensor_create(&st->idy, mem, "genes of the batch", FTH_I64, 1, &s->y_batch_size,
                              err);
@@ -48,7 +48,7 @@ static fth_val noise(sp_step *st)
         return fth_normal(st->net.real, "draw factor cellb",
                           fth_const_i64(g, FTH_I64, sp_draw_seed(s)),
                           scalar(st, "iteration", FTH_I64, &st->iteration), SP_STREAM_NOISE);
-    const fth_val eps = sp_net_batch(&st->net, "eps", "draw factor cellb", st->opt.eps);
+    const fth_val eps = sp_model_graph_batch(&st->net, "eps", "draw factor cellb", st->opt.eps);
     return st->net.real == FTH_F32 ? eps : fth_cast(eps, st->net.real);
 }
 
@@ -248,7 +248,7 @@ static void drop_course(sp_step *st)
 
 static fth_status build(sp_step *st, fth_err *err)
 {
-    sp_net *net = &st->net;
+    sp_model_graph *net = &st->net;
     const sp_settings *set = &st->opt.model->set;
     const sp_loadings mode = (sp_loadings)set->loadings_mode;
     const double a = sp_weight_ell(set), b = sp_weight_kl(set);
@@ -256,11 +256,13 @@ static fth_status build(sp_step *st, fth_err *err)
     fth_val ell, df, ds, kl, grad[SP_PARAMS] = {{0}};
     FTH_TRY(make_indices(st, err));
     FTH_TRY(sp_likelihood_inputs(l, net, &st->opt.counts, err));
-    const fth_val idy = st->idy ? sp_net_batch(net, "idy", "geneb", st->idy) : (fth_val){net->g, 0};
+    const fth_val idy =
+        st->idy ? sp_model_graph_batch(net, "idy", "geneb", st->idy) : (fth_val){net->g, 0};
     FTH_TRY(st->prior.ops->marginals(&st->prior, net, &l->f, &l->s, err));
     if (st->opt.log_size) /* the likelihood sees v exp(f): slopes in f are the same */
-        l->f = fth_add(l->f, fth_gather(sp_net_constant(net, "log_size", "cell", st->opt.log_size),
-                                        "cell", net->idx));
+        l->f = fth_add(
+            l->f, fth_gather(sp_model_graph_constant(net, "log_size", "cell", st->opt.log_size),
+                             "cell", net->idx));
     if (set->likelihood == SP_NB)
         l->theta = sp_theta_of(sp_loadings_select(net->param[SP_P_THETA], idy));
     l->mode = (sp_mode)set->mode;
@@ -303,7 +305,7 @@ static fth_status open_parts(sp_step *st, fth_err *err)
                            .planning = o->planning,
                            .resident = fth_context_device_mem(o->ctx) && o->hold == SP_HOLD_ALL};
     FTH_TRY(st->prior.ops->open(&st->prior, err));
-    FTH_TRY(sp_net_create(&st->net, o->ctx, o->model, true, o->model->set.cells, err));
+    FTH_TRY(sp_model_graph_create(&st->net, o->ctx, o->model, true, o->model->set.cells, err));
     st->net.streams = o->hold > SP_HOLD_CONSTANTS;
     if (st->net.on_device) FTH_TRY(make_course(st, err));
     FTH_TRY(build(st, err));
@@ -324,7 +326,7 @@ fth_status sp_step_open(sp_step *st, const sp_step_options *opt, fth_err *err)
 void sp_step_close(sp_step *st)
 {
     fth_plan_destroy(st->plan);
-    if (st->net.g) sp_net_destroy(&st->net);
+    if (st->net.g) sp_model_graph_destroy(&st->net);
     if (st->prior.self) st->prior.ops->close(&st->prior);
     drop_course(st);
     fth_tensor_release(st->idx);

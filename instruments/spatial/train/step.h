@@ -61,7 +61,7 @@ typedef struct sp_course {
 } sp_course;
 typedef struct sp_step {
     sp_step_options opt;
-    sp_net net;
+    sp_model_graph net;
     sp_prior prior;
     sp_likelihood like;
     fth_tensor *idx, *idy; /* i64: the batch */

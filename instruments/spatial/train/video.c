@@ -67,7 +67,7 @@ static fth_status build(sp_video *v, fth_context *ctx, const sp_data *data, fth_
     const sp_settings *s = &m->set;
     sp_query q = {.trained = true};
     fth_val f, unused;
-    FTH_TRY(sp_net_create(&v->net, ctx, m, false, s->cells, err));
+    FTH_TRY(sp_model_graph_create(&v->net, ctx, m, false, s->cells, err));
     if (s->spatial) q.xy = place(v, "xy", FTH_F32, "cell dim", data ? data->xy : NULL, s->cells, 2);
     if (s->groups)
         q.group = place(v, "group", FTH_I32, "cell", data ? data->group : NULL, s->cells, 0);
@@ -95,7 +95,7 @@ void sp_video_close(sp_video *v)
 {
     if (!v->model) return;
     fth_plan_destroy(v->plan);
-    if (v->net.g) sp_net_destroy(&v->net);
+    if (v->net.g) sp_model_graph_destroy(&v->net);
     fth_file_close(v->file);
     *v = (sp_video){0};
 }

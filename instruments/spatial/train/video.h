@@ -11,7 +11,7 @@
 typedef struct sp_video {
     sp_model *model; /* NULL: no frames are wanted */
     const fth_stage_call *call;
-    sp_net net;
+    sp_model_graph net;
     fth_plan *plan;
     fth_file *file;
     int64_t n; /* frames of this cycle, in the file */

@@ -193,7 +193,7 @@ static inline int64_t sb_engine(const sb_batch *b, const sb_how *how, sb_values 
     l.W = fth_input(g, "W", how->real, "geneb factor", fth_tensor_source(in[2]));
     if (b->mode != SP_LOWER_BOUND)
         l.eps = fth_input(g, "eps", how->real, "draw factor cellb", fth_tensor_source(in[3]));
-    OKE(sp_likelihood_inputs(&l, &(sp_net){.g = g}, &counts, &err), &err);
+    OKE(sp_likelihood_inputs(&l, &(sp_model_graph){.g = g}, &counts, &err), &err);
     fth_val outs[5];
     OKE(sp_likelihood_cells(&l, &outs[0], &outs[1], &outs[2], &err), &err);
     outs[3] = sp_likelihood_slope_W(&l);

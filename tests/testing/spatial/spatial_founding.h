@@ -10,7 +10,7 @@
 typedef struct sf_case {
     fth_context *ctx;
     sp_model model;
-    sp_net net;
+    sp_model_graph net;
     int64_t cells;
     fth_val out[2]; /* f and s, or f as if of each group */
     int n_out;
@@ -82,7 +82,7 @@ static inline void sf_open(sf_case *c, fth_context *ctx, int64_t cells, int64_t 
 static inline void sf_predict(sf_case *c, bool as_groups)
 {
     fth_err err = {0};
-    OKE(sp_net_create(&c->net, c->ctx, &c->model, false, c->cells, &err), &err);
+    OKE(sp_model_graph_create(&c->net, c->ctx, &c->model, false, c->cells, &err), &err);
     const fth_source xy = {
         .kind = "made", .dtype = FTH_F32, .n_axes = 2, .size = {c->cells, 2}, .read = sf_read_xy};
     const fth_source group = {.kind = "made",
@@ -102,7 +102,7 @@ static inline void sf_predict(sf_case *c, bool as_groups)
 
 static inline void sf_close(sf_case *c)
 {
-    if (c->net.g) sp_net_destroy(&c->net);
+    if (c->net.g) sp_model_graph_destroy(&c->net);
     sp_model_clear(&c->model);
     OK(fth_context_destroy(c->ctx, NULL));
 }

@@ -184,7 +184,7 @@ static inline double sg_slopes(sg_world *w, fth_tensor *f, fth_tensor *s, fth_te
 /* A step of the prior: its graph with gf and gs as inputs. */
 typedef struct sg_step {
     sp_prior prior;
-    sp_net net;
+    sp_model_graph net;
     fth_val f, s, kl, grad[SP_PARAMS];
     fth_tensor *gf, *gs;
 } sg_step;
@@ -198,7 +198,7 @@ static inline void sg_step_open(sg_step *t, sg_world *w, double b)
                              .model = &w->model,
                              .data = &w->data}};
     OKE(t->prior.ops->open(&t->prior, &err), &err);
-    OKE(sp_net_create(&t->net, w->ctx, &w->model, true, w->model.set.cells, &err), &err);
+    OKE(sp_model_graph_create(&t->net, w->ctx, &w->model, true, w->model.set.cells, &err), &err);
     fth_axis(t->net.g, "cellb", SG_BATCH);
     t->net.idx = fth_input(t->net.g, "idx", FTH_I64, "cellb", fth_tensor_source(w->idx));
     OKE(t->prior.ops->marginals(&t->prior, &t->net, &t->f, &t->s, &err), &err);
@@ -215,14 +215,14 @@ static inline void sg_step_open(sg_step *t, sg_world *w, double b)
 
 static inline void sg_step_close(sg_step *t)
 {
-    sp_net_destroy(&t->net);
+    sp_model_graph_destroy(&t->net);
     t->prior.ops->close(&t->prior);
     fth_tensor_release(t->gf);
     fth_tensor_release(t->gs);
 }
 
 /* Places as a model is asked for them: with groups or neighbours if it has such. */
-static inline sp_query sg_query(const sg_world *w, const sp_net *net, fth_tensor *xy,
+static inline sp_query sg_query(const sg_world *w, const sp_model_graph *net, fth_tensor *xy,
                                 fth_tensor *group, fth_tensor *nbr)
 {
     sp_query q = {0};
@@ -238,14 +238,14 @@ static inline sp_query sg_query(const sg_world *w, const sp_net *net, fth_tensor
 static inline void sg_predict_given(sg_world *w, fth_tensor *xy, fth_tensor *group, fth_tensor *nbr,
                                     uint64_t memory, fth_tensor *out[2])
 {
-    sp_net net;
+    sp_model_graph net;
     fth_err err = {0};
     fth_val v[2];
-    OKE(sp_net_create(&net, w->ctx, &w->model, false, fth_tensor_size(xy, 0), &err), &err);
+    OKE(sp_model_graph_create(&net, w->ctx, &w->model, false, fth_tensor_size(xy, 0), &err), &err);
     const sp_query q = sg_query(w, &net, xy, group, nbr);
     OKE(sp_predict(&net, &q, &v[0], &v[1], &err), &err);
     sg_run(w->mem, net.g, v, 2, memory, out);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
 }
 
 static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, uint64_t memory,
@@ -255,18 +255,18 @@ static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, ui
 }
 
 /* A prediction of means alone, at the cells. */
-typedef fth_status sg_means_fn(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+typedef fth_status sg_means_fn(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err);
 static inline fth_tensor *sg_means(sg_world *w, sg_means_fn *predict)
 {
-    sp_net net;
+    sp_model_graph net;
     fth_err err = {0};
     fth_val f;
     fth_tensor *out;
-    OKE(sp_net_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
+    OKE(sp_model_graph_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
     const sp_query q = sg_query(w, &net, w->data.xy, w->data.group, w->model.nbr_inf);
     OKE(predict(&net, &q, &f, &err), &err);
     sg_run(w->mem, net.g, &f, 1, 0, &out);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
     return out;
 }
 

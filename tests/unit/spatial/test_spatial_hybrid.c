@@ -51,7 +51,7 @@ static void close_hybrid(sg_world *w)
 
 typedef struct step {
     sp_prior prior;
-    sp_net net;
+    sp_model_graph net;
     fth_val f, s, kl, grad[SP_PARAMS];
     fth_tensor *gf, *gs;
 } step;
@@ -66,7 +66,7 @@ static void step_open(step *t, sg_world *w, double b)
                           .model = &w->model,
                           .data = &w->data}};
     OKE(t->prior.ops->open(&t->prior, &err), &err);
-    OKE(sp_net_create(&t->net, w->ctx, &w->model, true, SG_CELLS, &err), &err);
+    OKE(sp_model_graph_create(&t->net, w->ctx, &w->model, true, SG_CELLS, &err), &err);
     fth_axis(t->net.g, "cellb", SG_BATCH);
     t->net.idx = fth_input(t->net.g, "idx", FTH_I64, "cellb", fth_tensor_source(w->idx));
     OKE(t->prior.ops->marginals(&t->prior, &t->net, &t->f, &t->s, &err), &err);
@@ -87,7 +87,7 @@ static void step_open(step *t, sg_world *w, double b)
 
 static void step_close(step *t)
 {
-    sp_net_destroy(&t->net);
+    sp_model_graph_destroy(&t->net);
     t->prior.ops->close(&t->prior);
     fth_tensor_release(t->gf);
     fth_tensor_release(t->gs);
@@ -204,16 +204,16 @@ TEST(factors_of_a_step_are_joined)
 
 static void predict(sg_world *w, bool trained, fth_tensor *out[3])
 {
-    sp_net net;
+    sp_model_graph net;
     fth_err err = {0};
     fth_val v[3] = {{0}};
-    OKE(sp_net_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
+    OKE(sp_model_graph_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
     sp_query q = sg_query(w, &net, w->data.xy, w->data.group, w->model.nbr_inf);
     q.trained = trained;
     OKE(sp_predict(&net, &q, &v[0], &v[1], &err), &err);
     if (w->model.set.groups) OKE(sp_predict_groups(&net, &q, &v[2], &err), &err);
     sg_run(w->mem, net.g, v, w->model.set.groups ? 3 : 2, 0, out);
-    sp_net_destroy(&net);
+    sp_model_graph_destroy(&net);
 }
 
 TEST(other_cells_have_the_prior_of_factors_without_positions)

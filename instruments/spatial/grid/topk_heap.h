@@ -1,8 +1,8 @@
-/* found.h - a top-k heap: the k smallest of a sequence, ties by lower number, with the worst on
+/* topk_heap.h - a top-k heap: the k smallest of a sequence, ties by lower number, with the worst on
  * top.
  */
-#ifndef SPATIAL_FOUND_H
-#define SPATIAL_FOUND_H
+#ifndef SPATIAL_TOPK_HEAP_H
+#define SPATIAL_TOPK_HEAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,10 +11,10 @@ typedef struct sp_near {
     double d2; /* squared distance, or any key to be minimised */
     int32_t id;
 } sp_near;
-typedef struct sp_found {
+typedef struct sp_topk {
     sp_near *v; /* room for k */
     int64_t n, k;
-} sp_found;
+} sp_topk;
 
 static inline bool sp_near_before(double d2, int32_t id, const sp_near *b)
 {
@@ -22,7 +22,7 @@ static inline bool sp_near_before(double d2, int32_t id, const sp_near *b)
 }
 
 /* Replace the top by x. */
-static inline void sp_found_sink(sp_near *v, int64_t n, sp_near x)
+static inline void sp_topk_sink(sp_near *v, int64_t n, sp_near x)
 {
     int64_t at = 0;
     for (int64_t child = 1; child < n; child = 2 * at + 1) {
@@ -34,7 +34,7 @@ static inline void sp_found_sink(sp_near *v, int64_t n, sp_near x)
     v[at] = x;
 }
 
-static inline void sp_found_rise(sp_near *v, int64_t at, sp_near x)
+static inline void sp_topk_rise(sp_near *v, int64_t at, sp_near x)
 {
     while (at > 0) {
         const int64_t up = (at - 1) / 2;
@@ -45,23 +45,23 @@ static inline void sp_found_rise(sp_near *v, int64_t at, sp_near x)
     v[at] = x;
 }
 
-static inline void sp_found_offer(sp_found *f, double d2, int32_t id)
+static inline void sp_topk_offer(sp_topk *f, double d2, int32_t id)
 {
     const sp_near x = {.d2 = d2, .id = id};
     if (f->n < f->k)
-        sp_found_rise(f->v, f->n++, x);
+        sp_topk_rise(f->v, f->n++, x);
     else if (sp_near_before(d2, id, &f->v[0]))
-        sp_found_sink(f->v, f->n, x);
+        sp_topk_sink(f->v, f->n, x);
 }
 
 /* Empties the heap into out, the smallest first. d2 may be NULL. */
-static inline void sp_found_take(sp_found *f, int32_t *out, double *d2)
+static inline void sp_topk_take(sp_topk *f, int32_t *out, double *d2)
 {
     while (f->n > 0) {
         const sp_near worst = f->v[0], last = f->v[--f->n];
         out[f->n] = worst.id;
         if (d2) d2[f->n] = worst.d2;
-        if (f->n > 0) sp_found_sink(f->v, f->n, last);
+        if (f->n > 0) sp_topk_sink(f->v, f->n, last);
     }
 }
 

@@ -1,4 +1,4 @@
-/* net.c - the graph of a step or of a prediction: its axes, and the parameters in it. */
+/* model_graph.c - the graph of a step or of a prediction: its axes, and the parameters in it. */
 #include "prior.h"
 
 /* Training cells of a local model are the axis `cell` in a step; in a prediction `cell` is the axis
@@ -41,7 +41,7 @@ static void declare_axes(fth_graph *g, const sp_model *m, bool training, int64_t
     }
 }
 
-static void add_values(sp_net *net, bool training)
+static void add_values(sp_model_graph *net, bool training)
 {
     sp_model *m = net->model;
     const bool local_step = m->set.local && training;
@@ -60,46 +60,49 @@ static void add_values(sp_net *net, bool training)
                                  fth_tensor_source(m->groupsZ));
 }
 
-fth_val sp_net_constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t)
+fth_val sp_model_graph_constant(const sp_model_graph *net, const char *name, const char *axes,
+                                fth_tensor *t)
 {
     return net->on_device && !net->streams
                ? fth_param(net->g, name, axes, t)
                : fth_input(net->g, name, fth_tensor_dtype(t), axes, fth_tensor_source(t));
 }
 
-fth_val sp_net_batch(const sp_net *net, const char *name, const char *axes, fth_tensor *t)
+fth_val sp_model_graph_batch(const sp_model_graph *net, const char *name, const char *axes,
+                             fth_tensor *t)
 {
     return net->on_device
                ? fth_param(net->g, name, axes, t)
                : fth_input(net->g, name, fth_tensor_dtype(t), axes, fth_tensor_source(t));
 }
 
-fth_status sp_net_next(const sp_net *net, const char *name, fth_tensor *t, fth_err *err)
+fth_status sp_model_graph_next(const sp_model_graph *net, const char *name, fth_tensor *t,
+                               fth_err *err)
 {
     return net->on_device ? fth_param_set(net->g, name, t, err)
                           : fth_input_set(net->g, name, fth_tensor_source(t), err);
 }
 
-fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
-                         fth_err *err)
+fth_status sp_model_graph_create(sp_model_graph *net, fth_context *ctx, sp_model *m, bool training,
+                                 int64_t cells, fth_err *err)
 {
-    *net = (sp_net){.ctx = ctx,
-                    .real = m->real,
-                    .model = m,
-                    .sfactor = sp_is_hybrid(&m->set) ? "sfactor" : "factor",
-                    .tfactor = sp_is_hybrid(&m->set) ? "tfactor" : "factor",
-                    .on_device = fth_context_device_mem(ctx) != NULL};
+    *net = (sp_model_graph){.ctx = ctx,
+                            .real = m->real,
+                            .model = m,
+                            .sfactor = sp_is_hybrid(&m->set) ? "sfactor" : "factor",
+                            .tfactor = sp_is_hybrid(&m->set) ? "tfactor" : "factor",
+                            .on_device = fth_context_device_mem(ctx) != NULL};
     net->g = fth_graph_create(ctx);
     if (!net->g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of a model");
     declare_axes(net->g, m, training, cells);
     add_values(net, training);
     const fth_status s = fth_graph_check(net->g, err);
-    if (s != FTH_OK) sp_net_destroy(net);
+    if (s != FTH_OK) sp_model_graph_destroy(net);
     return s;
 }
 
-void sp_net_destroy(sp_net *net)
+void sp_model_graph_destroy(sp_model_graph *net)
 {
     fth_graph_destroy(net->g);
-    *net = (sp_net){0};
+    *net = (sp_model_graph){0};
 }
