@@ -121,16 +121,14 @@ void fth__h5_packed_close(fth__h5_dataset *d)
 
 static fth_status damaged(const fth__h5_dataset *d, const hsize_t *at, fth_err *err)
 {
-    char corner[24 * FTH_MAX_AXES] = "";
-    for (int a = 1, used = 0; a < d->n_axes; a++)
-        used += snprintf(corner + used, sizeof corner - (size_t)used, "%s%" PRIu64,
-                         a > 1 ? " " : " and [", (uint64_t)at[a]);
-    const fth_status s = FTH_FAIL(
-        err, FTH_E_FILE_FORMAT,
-        "%s, %s: the chunk that begins at row %" PRIu64 "%s%s is damaged: it does not unpack to "
-        "its %" PRIu64 " bytes",
-        d->h5->path, d->name, (uint64_t)at[0], d->n_axes > 1 ? corner : "",
-        d->n_axes > 1 ? "]" : "", d->packed->bytes);
+    char corner[24 * FTH_MAX_AXES + 8] = "";
+    for (int a = 0, used = 0; d->n_axes > 1 && a < d->n_axes; a++)
+        used += snprintf(corner + used, sizeof corner - (size_t)used, "%s%" PRIu64 "%s",
+                         a > 0 ? " " : " (at [", (uint64_t)at[a], a + 1 < d->n_axes ? "" : "])");
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                  "%s, %s: the chunk that begins at row %" PRIu64
+                                  " is damaged%s: it does not unpack to its %" PRIu64 " bytes",
+                                  d->h5->path, d->name, (uint64_t)at[0], corner, d->packed->bytes);
     fth_err_hint(err, "copy the file again, or write it again from its source");
     return s;
 }

@@ -224,7 +224,7 @@ class Doctor(unittest.TestCase):
             os.mkfifo(pipe)
             code, _, err = run("doctor", "--bundle", pipe)
             self.assertEqual(code, 3)
-            self.assertIn("no file", err)
+            self.assertIn("not a regular file", err)
             self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
             self.assertEqual(os.listdir(folder), ["pipe"])
 
@@ -412,6 +412,8 @@ class EveryCommand(unittest.TestCase):
                ("bragg", "nonbragg"): ["-stol", d + "/water.stol", *cell[-8:]],
                ("spatial", "toy"): ["--cells=50", "--genes=5", "--factors=2"],
                ("spatial", "info"): [d + "/out"], ("spatial", "export"): ["-c", d + "/svgp.yaml", "-o", "x.h5ad"],
+               ("spatial", "genes"): ["-c", d + "/svgp.yaml", "-o", "genes.csv"],
+               ("spatial", "page"): ["-c", d + "/svgp.yaml", "-o", "page.html"],
                ("spatial", "project"): ["-m", d + "/out/svgp/model.safetensors", "--data", d + "/out", "-o", "new"],
                ("spatial", "multianalyze"): ["-c", d + "/svgp.yaml", "svgp", "pnmf", "-o", "both"],
                ("spatial", "recovery"): [d + "/out/svgp", "--truth", truth],

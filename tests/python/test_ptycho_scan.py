@@ -570,7 +570,7 @@ class Scans(unittest.TestCase):
         whole = path.read_bytes()
         at = whole.index(struct.pack(">QI", 7 * 5 * 16 * 2, 64 * 2)) + 12
         path.write_bytes(whole[:at] + b"\xff\xff" + whole[at + 2:])
-        self.assertRegex(run("check", path, *where, code=3), "g/d: the chunk that begins at row 0 is damaged")
+        self.assertRegex(run("check", path, *where, code=3), r"g/d: the chunk that begins at row 0 is damaged \(at \[0 0 0\]\)")
         with h5py.File(path, "w") as f:  # chunks that were never written are zero
             put_packed(f, "g/d", d["diff3d"], (7, 16, 16), True, until=14)
             f["x"], f["y"] = d["xcoords"], d["ycoords"]

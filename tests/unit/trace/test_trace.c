@@ -590,7 +590,7 @@ TEST(places_that_cannot_be_written)
     IS_TRUE(mkfifo(pipe, 0600) == 0);
     fth_err_clear(&err);
     IS(fth_trace_write(t, pipe, &err), FTH_E_FILE_WRITE);
-    HAS(err.text, "no file");
+    HAS(err.text, "not a regular file");
     IS_TRUE(stat(pipe, &st) == 0 && S_ISFIFO(st.st_mode));
     fth_trace_destroy(t);
     OK(fth_mem_destroy(mem, NULL));
