@@ -21,7 +21,7 @@ typedef struct task {
     sp_model m;
     sp_data data;
     sp_prior prior;
-    sp_net net;
+    sp_model_graph net;
     sp_counts counts;
     fth_tensor *idx, *idy, *f, *s;
     fth_plan *plan;
@@ -118,7 +118,7 @@ static void open_task(task *t, int threads, bool moments)
 static bool close_task(task *t)
 {
     fth_plan_destroy(t->plan);
-    if (t->net.g) sp_net_destroy(&t->net);
+    if (t->net.g) sp_model_graph_destroy(&t->net);
     if (t->prior.self) t->prior.ops->close(&t->prior);
     fth_tensor *const held[] = {t->data.xy,        t->idx,         t->idy,         t->f, t->s,
                                 t->counts.row_ptr, t->counts.gene, t->counts.value};
@@ -187,8 +187,8 @@ static void add_adam(task *t, sp_param p, fth_val grad, const fth_val now[3])
 
 static fth_status build_step(task *t, fth_err *err)
 {
-    sp_net *net = &t->net;
-    FTH_TRY(sp_net_create(net, t->ctx, &t->m, true, CELLS, err));
+    sp_model_graph *net = &t->net;
+    FTH_TRY(sp_model_graph_create(net, t->ctx, &t->m, true, CELLS, err));
     fth_axis(net->g, "cellb", BATCH);
     fth_axis(net->g, "geneb", GENEB);
     fth_axis(net->g, "draw", t->m.set.E);
@@ -315,7 +315,8 @@ static void analyze(bench *b, int threads)
     t.m.set.max_iter = 0;
     t.f = tensor(&t, "f", FTH_F32, 2, (int64_t[]){FACTORS, CELLS});
     t.s = tensor(&t, "s", FTH_F32, 2, (int64_t[]){FACTORS, CELLS});
-    if (t.status == FTH_OK) keep(&t, sp_net_create(&t.net, t.ctx, &t.m, false, CELLS, &t.err));
+    if (t.status == FTH_OK)
+        keep(&t, sp_model_graph_create(&t.net, t.ctx, &t.m, false, CELLS, &t.err));
     if (t.status == FTH_OK) {
         const sp_query q = {
             .xy = fth_input(t.net.g, "query", FTH_F32, "cell dim", fth_tensor_source(t.data.xy))};

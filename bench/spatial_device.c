@@ -28,7 +28,7 @@ typedef struct card {
     sp_counts counts[2];
     sp_step st;
     int64_t cell[2][BATCH], gene[GENEB], iteration;
-    sp_net net;
+    sp_model_graph net;
     fth_tensor *f, *s;
     fth_sink sink[2];
     fth_plan *plan;
@@ -202,7 +202,7 @@ static fth_status open_analyze(card *c, const bench *b, const sp_settings *set)
     const int64_t size[2] = {set->n_components, set->cells};
     FTH_TRY(fth_tensor_create(&c->f, mem, "f", FTH_F32, 2, size, &c->err));
     FTH_TRY(fth_tensor_create(&c->s, mem, "s", FTH_F32, 2, size, &c->err));
-    FTH_TRY(sp_net_create(&c->net, c->ctx, &c->m, false, set->cells, &c->err));
+    FTH_TRY(sp_model_graph_create(&c->net, c->ctx, &c->m, false, set->cells, &c->err));
     const sp_query q = {
         .xy = fth_input(c->net.g, "query", FTH_F32, "cell dim", fth_tensor_source(c->data.xy))};
     fth_val out[2];
@@ -241,7 +241,7 @@ static void close_card(bench *b, card *c, const char *name)
 {
     if (c->torch) peer_python_stop(c->torch);
     fth_plan_destroy(c->plan);
-    if (c->net.g) sp_net_destroy(&c->net);
+    if (c->net.g) sp_model_graph_destroy(&c->net);
     sp_step_close(&c->st);
     fth_tensor *const held[] = {c->data.xy,
                                 c->f,

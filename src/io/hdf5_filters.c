@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { WITH_LZ4 = 2, LZ4_HEAD = 8, BLOSC_HEAD = 16, ZSTD_HEAD = 18 };
-enum { MOST = UINT32_MAX }; /* bytes of a chunk */
+static const uint64_t MOST = UINT32_MAX; /* bytes of a chunk */
 
 bool fth__h5_filter_is_ours(H5Z_filter_t id, size_t n, const unsigned *values)
 {

@@ -126,7 +126,8 @@ static double statistic(const job *j, int64_t g, const int32_t *place, double *x
     const sp_moran_edges *e = &j->edges;
     const int32_t *cell = j->cell + j->begin[g];
     const double n = (double)e->n;
-    double sum = 0, square = 0, lag = 0, arrows = 0, least = INFINITY, most = -INFINITY;
+    double sum = 0, square = 0, lag = 0, arrows = 0, least = (double)INFINITY,
+           most = -(double)INFINITY;
     for (int64_t i = 0; i < j->n[g]; i++) {
         const int64_t at = place ? place[cell[i]] : cell[i];
         const int32_t *to = e->list + at * K;

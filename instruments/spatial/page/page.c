@@ -251,8 +251,8 @@ static fth_status read_counts(sp_page *p, fth_err *err)
 static void find_box(sp_page *p)
 {
     const float *xy = fth_tensor_data(p->results->data.xy);
-    double high[2] = {-INFINITY, -INFINITY};
-    p->low[0] = p->low[1] = INFINITY;
+    double high[2] = {-(double)INFINITY, -(double)INFINITY};
+    p->low[0] = p->low[1] = (double)INFINITY;
     for (int64_t i = 0; i < 2 * p->cells; i++) {
         p->low[i % 2] = fmin(p->low[i % 2], (double)xy[i]);
         high[i % 2] = fmax(high[i % 2], (double)xy[i]);

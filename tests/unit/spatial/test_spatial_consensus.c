@@ -229,7 +229,7 @@ TEST(the_rule_is_as_its_words)
     static const double apart[][3] = {{0.95, 1.50, 0.01}, {0.90, 1.20, 0.01}, {0.30, 1.10, 0.01}};
     c = choice(3, apart);
     EQ_I64(sp_choice_suggest(c), 1);
-    for (int i = 0; i < 3; i++) c->row[i].held_mean = NAN; /* no cells were held out */
+    for (int i = 0; i < 3; i++) c->row[i].held_mean = (double)NAN; /* no cells were held out */
     EQ_I64(sp_choice_suggest(c), -1);
     free(c);
 }

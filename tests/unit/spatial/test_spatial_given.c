@@ -136,7 +136,7 @@ TEST(bad_files_are_named)
     refused("wide", FTH_E_FILE_SHAPE, text);
     write_loadings("W.npy", GENES - 1, L, 1);
     refused("short", FTH_E_FILE_SHAPE, "were expected");
-    spoil(NAN, false);
+    spoil((double)NAN, false);
     refused("nan", FTH_E_FILE_FORMAT, "the loading of gene 2 in factor 1 is nan");
     spoil(-1, false);
     refused("negative", FTH_E_FILE_FORMAT, "in factor 1 is -1; finite numbers from 0");
