@@ -30,7 +30,7 @@ static void *make_f64(fth_fft_kind kind, int n, void *from, void *to)
 fth_status fth__fftw_make(fth__fftw_plan *plan, fth_fft_kind kind, fth_dtype real, int64_t n,
                           void *from, void *to, fth_err *err)
 {
-    FTH_ASSERT(n > 0 && n <= INT32_MAX && (real == FTH_F32 || real == FTH_F64));
+    FTH_ASSERT(n <= INT32_MAX && (real == FTH_F32 || real == FTH_F64));
     *plan = (fth__fftw_plan){.wide = real == FTH_F64, .kind = kind};
     pthread_mutex_lock(&planner);
     plan->handle = plan->wide ? make_f64(kind, (int)n, from, to) : make_f32(kind, (int)n, from, to);

@@ -117,7 +117,7 @@ fth_status fth__record_write(const fth__job_record *r, const char *output_dir, c
                              fth_err *err)
 {
     char path[PATH_MAX];
-    FTH_ASSERT(r->config && r->version[0] && (r->set || r->n_sets == 0)); /* complete */
+    FTH_ASSERT(r->set || r->n_sets == 0);
     if (!fth__record_path(path, sizeof path, output_dir, task_id))
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", output_dir);
     fth_json_writer w;
