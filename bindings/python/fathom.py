@@ -2187,7 +2187,22 @@ class Focused:
         return f"Focused(image={self.image.dtype}{list(self.image.shape)})"
 
 
-class _Focus:
+class _Exported:
+    """Functions of an instrument, by a table {name: (result, arguments)}, opened when they are first called."""
+
+    def __init__(self, types):
+        self._types, self._functions = types, {}
+
+    def _call(self, name):
+        if name not in self._functions:
+            bragg.fth_bragg_param  # opens the library of the instruments
+            function = getattr(bragg._library, name)
+            function.restype, function.argtypes = self._types[name]
+            self._functions[name] = function
+        return self._functions[name]
+
+
+class _Focus(_Exported):
     """Fuse z-stacks into images that are sharp everywhere:
 
         sharp = fathom.focus(stack, method="log-smooth")
@@ -2199,15 +2214,7 @@ class _Focus:
     in Context."""
 
     def __init__(self):
-        self._functions = {}
-
-    def _call(self, name):
-        if name not in self._functions:
-            bragg.fth_bragg_param  # opens the library of the instruments
-            function = getattr(bragg._library, name)
-            function.restype, function.argtypes = _FOCUS[name]
-            self._functions[name] = function
-        return self._functions[name]
+        super().__init__(_FOCUS)
 
     def _open(self, stack, context, options):
         err, out, array, paths = Err(), P(), None, []
@@ -2483,7 +2490,7 @@ class SplatModel:
         return self._splat.render(self, camera, **options)
 
 
-class _Splat:
+class _Splat(_Exported):
     """3D Gaussian splatting:
 
         model = fathom.splat.load("model.ply")            # or .splat, .spz, .sog, or a checkpoint
@@ -2492,15 +2499,7 @@ class _Splat:
     A model is a path, what `load` gave, or a dict of arrays with the names of SplatModel."""
 
     def __init__(self):
-        self._functions = {}
-
-    def _call(self, name):
-        if name not in self._functions:
-            bragg.fth_bragg_param  # opens the library of the instruments
-            function = getattr(bragg._library, name)
-            function.restype, function.argtypes = _SPLAT[name]
-            self._functions[name] = function
-        return self._functions[name]
+        super().__init__(_SPLAT)
 
     def checkpoint(self, path):
         """All arrays of a checkpoint, or of that in the folder of a training, by their names, and its metadata as
@@ -2876,7 +2875,7 @@ class SpatialFit:
         return folder
 
 
-class _Spatial:
+class _Spatial(_Exported):
     """Factor models of spatial transcriptomics:
 
         result = fathom.spatial.fit(adata, "mggp_svgp", n_components=10, groups="cell_type")
@@ -2886,15 +2885,8 @@ class _Spatial:
     docs/spatial-tutorial.md goes through it; docs/spatial.md has the models and the program."""
 
     def __init__(self):
-        self._functions, self._names = {}, None
-
-    def _call(self, name):
-        if name not in self._functions:
-            bragg.fth_bragg_param  # opens the library of the instruments
-            function = getattr(bragg._library, name)
-            function.restype, function.argtypes = _SPATIAL[name]
-            self._functions[name] = function
-        return self._functions[name]
+        super().__init__(_SPATIAL)
+        self._names = None
 
     # ---- configs
 
