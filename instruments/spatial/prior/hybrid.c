@@ -97,19 +97,33 @@ const sp_prior_ops sp_prior_hybrid = {.name = "hybrid",
 
 /* ---- predictions ---- */
 
-/* f and s of the factors without positions, [tfactor cell]: those of the training cells, and the
- * standard normal prior at any other cell. */
-static void without_positions(const sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s)
+/* What a cell that training did not see is expected to have: f and s [tfactor] whose exp(f) and
+ * exp(f + s^2/2) are the means over the training cells (model 18.4). */
+static void means_of_training(const sp_model_graph *net, fth_val *f, fth_val *s)
 {
     fth_graph *g = net->g;
+    const fth_val at = fth_cast(net->param[SP_P_MEAN], FTH_F64),
+                  spread = fth_softplus(fth_cast(net->param[SP_P_RAW], FTH_F64)),
+                  half = fth_mul(fth_const(g, FTH_F64, 0.5), fth_sqr(spread));
+    const fth_val plain = fth_log(fth_mean(fth_exp(at), "trained")),
+                  expected = fth_log(fth_mean(fth_exp(fth_add(at, half)), "trained"));
+    const fth_val variance = fth_mul(fth_const(g, FTH_F64, 2.0), fth_sub(expected, plain));
+    *f = fth_cast(plain, net->real);
+    *s = fth_cast(fth_sqrt(fth_max(variance, fth_const(g, FTH_F64, 0.0))), net->real);
+}
+
+/* f and s of the factors without positions, [tfactor cell]. */
+static void without_positions(const sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s)
+{
     if (q->trained) {
         const fth_val raw = fth_rename(net->param[SP_P_RAW], "trained", "cell");
         *f = fth_rename(net->param[SP_P_MEAN], "trained", "cell");
-        *s = fth_max(fth_softplus(raw), fth_const(g, net->real, 1e-8));
+        *s = fth_max(fth_softplus(raw), fth_const(net->g, net->real, 1e-8));
         return;
     }
-    *f = fth_expand(fth_const(g, net->real, 0.0), "tfactor cell");
-    *s = fth_expand(fth_const(g, net->real, 1.0), "tfactor cell");
+    means_of_training(net, f, s);
+    *f = fth_layout(fth_expand(*f, "cell"), "tfactor cell");
+    *s = fth_layout(fth_expand(*s, "cell"), "tfactor cell");
 }
 
 fth_status sp_predict_hybrid(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,

@@ -94,7 +94,7 @@ typedef struct sp_query {
     fth_val group; /* i32 [cell]; poison when the model has no groups */
     fth_val nbr;   /* i32 [cell nbr]: training cells to condition on; local models */
     bool trained;  /* the places are the training cells, in their order: factors without positions
-                      of a hybrid are known there, and have their prior elsewhere */
+                      of a hybrid are known there, and have their mean elsewhere */
 } sp_query;
 /* f and s [factor cell]; the graph can be chunked along cell, with the same bits. */
 fth_status sp_predict(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
