@@ -80,7 +80,7 @@ typedef enum sp_holdout { SP_HOLDOUT_RANDOM, SP_HOLDOUT_LAST } sp_holdout;
 #define SP_FIELD_REAL double
 #define SP_FIELD_BOOL bool
 typedef struct sp_settings {
-#define SP_SETTING(field, type, key, family) SP_FIELD_##type field;
+#define SP_SETTING(field, type, key, family, older) SP_FIELD_##type field;
 #include "settings.def"
 #undef SP_SETTING
     sp_kind kind;
@@ -146,8 +146,10 @@ const char *sp_setting_name(int i);
 const char *sp_setting_key(int i);
 sp_family sp_setting_family(int i);
 bool sp_setting_is_text(int i); /* a word: in quotes in JSON */
-/* Newer than the format of model files: not written where it is 0, and 0 where a file lacks it. */
-bool sp_setting_is_newer(int i);
+/* The value that a file without this setting means; NULL: every file has it. */
+const char *sp_setting_older(int i);
+/* It has that value: files leave it out. */
+bool sp_setting_is_implied(const sp_settings *s, int i);
 const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes);
 /* false: not a value of that setting. */
 bool sp_setting_set(sp_settings *s, int i, const char *text);

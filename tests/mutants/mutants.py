@@ -540,7 +540,9 @@ MUTANTS = [
     ("factors_of_both_kinds_mixed", "instruments/spatial/statistics/moran.c",
      "if (l >= spatial) continue;", "if (l > spatial) continue;", "unit/test_spatial_hybrid"),
     ("newer_settings_in_every_file", "instruments/spatial/model/checkpoint.c",
-     'if (sp_setting_is_newer(i) && strcmp(text, "0") == 0) continue;', "", "unit/test_spatial_hybrid"),
+     "if (sp_setting_is_implied(&m->set, i)) continue;", "", "unit/test_spatial_hybrid"),
+    ("checkpoints_of_earlier_versions_start_over", "instruments/spatial/train/train_start.c",
+     "if (!was) was = sp_setting_older(i);", "", "unit/test_spatial_train"),
     # ---- spatial: likelihood, batches, loadings, start values ----
     ("slope_below_the_floor", "instruments/spatial/ops/poisson/poisson_lanes.h",
      " & ~(*rho < floor_rate));", ");", "property/test_spatial_likelihood"),

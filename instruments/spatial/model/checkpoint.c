@@ -53,10 +53,9 @@ static void add_model(facts *f, const sp_model *m, bool moments)
     add(f, "", "model", sp_kinds[m->set.kind].name);
     add(f, "", "version", fth_version());
     for (int i = 0; i < sp_settings_count(); i++) {
-        sp_setting_get(&m->set, i, text, sizeof text);
-        if (sp_setting_is_newer(i) && strcmp(text, "0") == 0) continue;
+        if (sp_setting_is_implied(&m->set, i)) continue;
         add(f, sp_setting_family(i) == SP_FAMILY_MODEL ? "" : SP_TRAIN_PREFIX, sp_setting_name(i),
-            text);
+            sp_setting_get(&m->set, i, text, sizeof text));
     }
     add(f, "", "group_distance", m->distance ? "matrix" : SP_EQUIDISTANT);
     add(f, "", "packed", "false");

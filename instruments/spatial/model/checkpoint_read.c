@@ -42,16 +42,6 @@ static fth_status check_seal(const fth_safetensors *f, fth_err *err)
                     text, then ? then : "nothing");
 }
 
-/* Files of earlier versions do not have these: the value 0 is what those versions did. */
-static bool is_later(int i)
-{
-    static const char *const later[] = {"likelihood", "size_factors", "size_median",
-                                        "nonspatial_components"};
-    for (size_t k = 0; k < sizeof later / sizeof later[0]; k++)
-        if (strcmp(sp_setting_name(i), later[k]) == 0) return true;
-    return false;
-}
-
 static fth_status read_settings(sp_model *m, const fth_safetensors *f, fth_err *err)
 {
     for (int i = 0; i < sp_settings_count(); i++) {
@@ -59,7 +49,8 @@ static fth_status read_settings(sp_model *m, const fth_safetensors *f, fth_err *
         char key[48];
         snprintf(key, sizeof key, "%s%s", needed ? "" : SP_TRAIN_PREFIX, sp_setting_name(i));
         const char *value = fth_safetensors_meta(f, key);
-        if (!value && (!needed || is_later(i))) continue;
+        if (!value) value = sp_setting_older(i);
+        if (!value && !needed) continue;
         if (!value) return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is missing", key);
         if (!sp_setting_set(&m->set, i, value))
             return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is \"%.40s\", an invalid value",

@@ -12,13 +12,13 @@
 typedef enum field_type { FIELD_INT, FIELD_REAL, FIELD_BOOL, FIELD_CHOICE } field_type;
 
 static const struct {
-    const char *name, *key;
+    const char *name, *key, *older;
     field_type type;
     sp_family family;
     size_t at;
 } rows[] = {
-#define SP_SETTING(field, type, key, family)                                                       \
-    {#field, key, FIELD_##type, SP_FAMILY_##family, offsetof(sp_settings, field)},
+#define SP_SETTING(field, type, key, family, older)                                                \
+    {#field, key, older, FIELD_##type, SP_FAMILY_##family, offsetof(sp_settings, field)},
 #include "../settings.def"
 #undef SP_SETTING
 };
@@ -49,9 +49,9 @@ bool sp_setting_is_text(int i)
     return rows[i].type == FIELD_CHOICE;
 }
 
-bool sp_setting_is_newer(int i)
+const char *sp_setting_older(int i)
 {
-    return rows[i].at == offsetof(sp_settings, nonspatial_components);
+    return rows[i].older;
 }
 
 static void *field_of(sp_settings *s, int i)
@@ -111,6 +111,12 @@ const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes
         break;
     }
     return text;
+}
+
+bool sp_setting_is_implied(const sp_settings *s, int i)
+{
+    char text[64];
+    return rows[i].older && strcmp(sp_setting_get(s, i, text, sizeof text), rows[i].older) == 0;
 }
 
 bool sp_setting_set(sp_settings *s, int i, const char *text)

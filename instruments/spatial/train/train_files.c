@@ -48,15 +48,14 @@ static void put_setting(fth_json_writer *w, const char *key, const sp_settings *
         fth_json_real(w, key, fth_strtod(text, NULL));
 }
 
-/* Settings of one section of the config, as they were used. */
+/* Settings of one section of the config, as they were used; newer ones where an option is set. */
 static void put_section(fth_json_writer *w, const char *name, const char *section,
                         const sp_settings *s)
 {
     const size_t n = strlen(section);
     fth_json_open(w, name, '{');
     for (int i = 0; i < sp_settings_count(); i++)
-        if (strncmp(sp_setting_key(i), section, n) == 0 &&
-            !(sp_setting_is_newer(i) && !sp_is_hybrid(s)))
+        if (strncmp(sp_setting_key(i), section, n) == 0 && !sp_setting_is_implied(s, i))
             put_setting(w, sp_setting_key(i) + n, s, i);
     if (strcmp(section, "model.") == 0 && s->local) fth_json_int(w, "rank", s->R);
     fth_json_close(w);

@@ -95,7 +95,7 @@ static void compare_settings(const sp_train *t, const fth_safetensors *f, found 
         snprintf(meta, sizeof meta, "%s%s", model ? "" : "train.", name);
         const char *was = fth_safetensors_meta(f, meta),
                    *is = sp_setting_get(&t->set, i, text, sizeof text);
-        if (!was && sp_setting_is_newer(i)) was = "0";
+        if (!was) was = sp_setting_older(i);
         if (was && strcmp(was, is) == 0) continue;
         add_line(out->differs, key[0] ? key : name, was, is);
         if (model) add_line(out->model_differs, key[0] ? key : name, was, is);

@@ -159,6 +159,57 @@ TEST(a_cancelled_run_goes_on_to_the_same_bytes)
     stopped_and_gone_on(SP_MGGP_LCGP, "  optimizer: RMSprop\n", NULL);
 }
 
+/* Writes the unfinished checkpoint again, with every newer setting that it leaves out. */
+static void name_newer_settings(ss_bench *b)
+{
+    char path[PATH_MAX + 64];
+    fth_file_meta meta[64];
+    static char name[64][64];
+    int64_t n = 0, newer = 0;
+    sp_model m;
+    fth_safetensors *f = NULL;
+    fth_err err = {0};
+    snprintf(path, sizeof path, "%s/%s/" SP_CHECKPOINT, b->dir, b->job.model);
+    OKE(sp_model_read(&m, b->mem, path, NULL, true, true, &err), &err);
+    OKE(fth_safetensors_open(&f, b->mem, path, &err), &err);
+    for (int64_t i = 0; i < fth_safetensors_meta_count(f); i++) {
+        const char *key = NULL, *value = fth_safetensors_meta_at(f, i, &key);
+        if (strncmp(key, "run.", 4) == 0) meta[n++] = (fth_file_meta){key, value};
+    }
+    for (int i = 0; i < sp_settings_count(); i++) {
+        if (!sp_setting_older(i)) continue;
+        snprintf(name[n], sizeof name[n], "%s%s",
+                 sp_setting_family(i) == SP_FAMILY_MODEL ? "" : "train.", sp_setting_name(i));
+        IS_TRUE(fth_safetensors_meta(f, name[n]) == NULL);
+        meta[n] = (fth_file_meta){name[n], sp_setting_older(i)};
+        n++, newer++;
+    }
+    LE_F64(6, newer);
+    OKE(sp_model_write(&m, path, true, meta, n, &err), &err);
+    fth_safetensors_close(f);
+    sp_model_clear(&m);
+}
+
+/* A checkpoint of an earlier version lacks newer settings, one of another version may have them at
+ * the value that means the same: both are resumed. */
+TEST(checkpoints_of_earlier_versions_go_on)
+{
+    ss_bench *a = ss_open("whole", SP_PNMF, NULL), *b = ss_open("parts", SP_PNMF, NULL);
+    OKE(ss_train(a), &a->err);
+    b->stop_after = 5;
+    IS(ss_train(b), FTH_E_CANCELLED);
+    b->stop_after = 2; /* the checkpoint as it is has none of them */
+    IS(ss_train(b), FTH_E_CANCELLED);
+    HAS(b->said, "continuing after iteration 5 of 12");
+    name_newer_settings(b);
+    b->stop_after = 0;
+    OKE(ss_train(b), &b->err);
+    HAS(b->said, "continuing after iteration 7 of 12");
+    same_history(a, b);
+    ss_close(a);
+    ss_close(b);
+}
+
 TEST(a_killed_run_goes_on_to_the_same_bytes)
 {
     static const struct {
