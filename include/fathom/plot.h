@@ -231,6 +231,10 @@ typedef struct fth_image {
     const char *const *column_names;
     bool numbers; /* write each number into its cell */
     int decimals;
+    /* Red, green and blue of each pixel, side by side as u8 in memory, are drawn as they are: a
+     * photograph. Strides of the grid that are 0 are then 3 and 3 * columns. */
+    bool rgb;
+    double alpha; /* of a photograph; 0: 1 */
 } fth_image;
 
 typedef struct fth_histogram {

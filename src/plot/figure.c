@@ -337,10 +337,28 @@ void fth_panel_bars_(fth_panel *p, fth_site at, fth_column heights, const fth_ba
     a->n_names = o.names ? heights.n : 0;
 }
 
+/* A photograph is u8 in memory, without what only numbers have. */
+static bool good_photograph(fth_panel *p, fth_site at, const fth_grid *g, const fth_image *o)
+{
+    if (g->dtype == FTH_U8 && !g->source && o->alpha >= 0 && o->alpha <= 1 && !o->peaks &&
+        !o->numbers)
+        return true;
+    MISTAKE(p, at, FTH_E_USAGE,
+            "an image of red, green and blue is u8 in memory with 0 <= alpha <= 1, without peaks "
+            "and numbers");
+    return false;
+}
+
 void fth_panel_image_(fth_panel *p, fth_site at, fth_grid grid, const fth_image *opt)
 {
-    const fth_image o = opt ? *opt : (fth_image){0};
+    fth_image o = opt ? *opt : (fth_image){0};
     if (!open_to(p)) return;
+    if (o.rgb) {
+        if (!good_photograph(p, at, &grid, &o)) return;
+        if (grid.column_stride == 0) grid.column_stride = 3;
+        if (grid.row_stride == 0) grid.row_stride = 3 * grid.columns;
+        if (o.alpha == 0) o.alpha = 1;
+    }
     if (fth__grid_check(&grid, &p->fig->err) != FTH_OK) {
         fth_err_origin(&p->fig->err, at);
         return;

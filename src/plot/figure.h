@@ -143,7 +143,7 @@ struct fth_figure {
 /* Is the layer coloured by numbers? */
 static inline bool fth__layer_has_values(const fth__plot_layer *l)
 {
-    return l->kind == FTH__LAYER_IMAGE ||
+    return (l->kind == FTH__LAYER_IMAGE && !l->opt.image.rgb) ||
            (l->kind == FTH__LAYER_POINTS && !fth__column_is_empty(&l->opt.points.values));
 }
 static inline fth_colour fth__group_colour(const fth_points *o, int64_t i)

@@ -97,6 +97,36 @@ static fth_status gather(const picture *q, fth__work *w, span rows, int64_t *ski
     return FTH_OK;
 }
 
+/* A byte of a premultiplied pixel with `v` over it. */
+static uint32_t over(uint32_t px, int shift, double v, double alpha)
+{
+    const double under = (double)(px >> shift & 255);
+    const uint32_t byte = (uint32_t)(alpha * v + (1 - alpha) * under + 0.5);
+    return (px & ~((uint32_t)255 << shift)) | byte << shift;
+}
+
+/* One row of pixels, a colour after the other. */
+static fth_status lay_photograph(picture *q, fth__work *w, span rows, uint32_t *row, fth_err *err)
+{
+    const double alpha = q->l->opt.image.alpha;
+    fth__plot_layer channel = *q->l;
+    const fth__plot_layer *all = q->l;
+    int64_t skipped = 0;
+    fth_status s = FTH_OK;
+    q->l = &channel;
+    for (int c = 0; s == FTH_OK && c < 3; c++) {
+        channel.grid.data = (const uint8_t *)all->grid.data + c;
+        s = gather(q, w, rows, &skipped, err);
+        for (int64_t i = 0; s == FTH_OK && i < q->x1 - q->x0; i++) {
+            if (w->hits[i] == 0) continue; /* beside the image */
+            row[i] = over(row[i], 16 - 8 * c, w->sum[i], alpha);
+            if (c == 2) row[i] = over(row[i], 24, 255, alpha);
+        }
+    }
+    q->l = all;
+    return s;
+}
+
 fth_status fth__raster_image(const fth_panel *p, const fth__plot_layer *l, double scale,
                              const fth__raster *r, fth__work *w, int64_t *skipped, fth_err *err)
 {
@@ -104,7 +134,8 @@ fth_status fth__raster_image(const fth_panel *p, const fth__plot_layer *l, doubl
     q.x0 = fth__max_i64(q.box.x, r->x), q.x1 = fth__min_i64(q.box.x + q.box.w, r->x + r->w);
     q.y0 = fth__max_i64(q.box.y, r->y), q.y1 = fth__min_i64(q.box.y + q.box.h, r->y + r->h);
     if (q.x1 <= q.x0 || q.y1 <= q.y0) return FTH_OK;
-    for (int i = 0; i < 256; i++) w->table[i] = fth_colour_map_get(l->opt.image.colours.map, i);
+    if (!l->opt.image.rgb)
+        for (int i = 0; i < 256; i++) w->table[i] = fth_colour_map_get(l->opt.image.colours.map, i);
     map_columns(&q, w);
     span last = {-1, -1};
     const double n = (double)q.box.h;
@@ -113,12 +144,16 @@ fth_status fth__raster_image(const fth_panel *p, const fth__plot_layer *l, doubl
         const span rows = span_of(&p->axis[1], l->opt.image.top, l->opt.image.bottom, l->grid.rows,
                                   t / n, (t - 1) / n);
         if (rows.from >= rows.to) continue;
+        uint32_t *row = r->px + (j - r->y) * r->stride + (q.x0 - r->x);
+        if (l->opt.image.rgb) {
+            FTH_TRY(lay_photograph(&q, w, rows, row, err));
+            continue;
+        }
         if (rows.from != last.from || rows.to != last.to) {
             FTH_TRY(gather(&q, w, rows, skipped, err));
             fth__colour_index(l, w->sum, q.x1 - q.x0);
             last = rows;
         }
-        uint32_t *row = r->px + (j - r->y) * r->stride + (q.x0 - r->x);
         for (int64_t i = 0; i < q.x1 - q.x0; i++) {
             FTH_ASSERT(w->sum[i] < 256);
             if (w->sum[i] >= 0) row[i] = w->table[(int)w->sum[i]];

@@ -60,6 +60,9 @@ fth_status sp_figures_files(const fth_stage_call *call, fth_file_list *list, fth
     sp_drawing d = {.call = call};
     char in[FTH_PATH], path[FTH_PATH];
     read_model(&d);
+    if (fth_config_has(call->config, "figures.image_file"))
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT,
+                                  fth_config_text(call->config, "figures.image_file"), NULL, err));
     for (int i = 0; i < sp_figure_count; i++) {
         const sp_figure_info *f = &sp_figure_list[i];
         if (f->when > SP_MULTI || !applies(&d, f)) continue; /* the others depend on the data */
@@ -189,6 +192,7 @@ static fth_status read_display(sp_drawing *d, fth_err *err)
     for (int64_t g = 0; !shown.coloured && g < d->groups; g++)
         d->group_colours[g] = fth_colour_category(g, d->groups);
     sp_scale_choose(d, &shown);
+    FTH_TRY(sp_backdrop_open(d, err));
     return sp_spacing(d, d->xy, d->cells, &d->spacing, err);
 }
 
@@ -246,6 +250,7 @@ static fth_status plan_drawing(sp_drawing *d, fth_err *err)
     snprintf(d->scale_label, sizeof d->scale_label, "a scale bar");
     d->factor_file = (fth_source){
         .kind = "planned", .dtype = FTH_F32, .n_axes = 2, .size = {d->cells, d->factors}};
+    FTH_TRY(sp_backdrop_plan(d, err));
     FTH_TRY(take_names(d, err));
     FTH_TRY(read_loadings(d, err));
     return read_moran(d, err);
@@ -259,6 +264,7 @@ static void close_drawing(sp_drawing *d)
     sp_draw_give(d, d->group_files, 0);
     sp_draw_give(d, d->gene_names, 0);
     sp_draw_give(d, d->group_names, 0);
+    sp_backdrop_close(d);
     if (d->planning) return;
     fth_source_close(&d->factor_file);
     fth_source_close(&d->size_file);

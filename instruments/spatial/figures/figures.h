@@ -10,6 +10,7 @@
 #define SPATIAL_FIGURES_H
 
 #include "../data/data.h"
+#include "../image/image.h"
 
 #include <fathom/plot.h>
 
@@ -30,6 +31,18 @@ typedef enum sp_figure_set { SP_MAIN, SP_MORE } sp_figure_set;
 
 struct sp_shown;
 
+/* The tissue under the cells, also at a half, a quarter and an eighth of its pixels: a panel is
+ * drawn from the fewest that it has use for. */
+enum { SP_BACKDROPS = 4 };
+typedef struct sp_backdrop {
+    sp_image of;                   /* no pixels: cells are drawn on white */
+    uint8_t *rgb[SP_BACKDROPS];    /* the first is that of the image */
+    int64_t size[SP_BACKDROPS][2]; /* columns, rows */
+    void *block;                   /* of all but the first */
+    uint64_t bytes;                /* planned */
+    double alpha, dots;            /* opacity of the image, and of cells over it */
+} sp_backdrop;
+
 typedef struct sp_drawing {
     const fth_stage_call *call;
     fth_mem *mem;
@@ -43,6 +56,7 @@ typedef struct sp_drawing {
     double spacing;                         /* typical distance of neighbouring cells */
     double scale_bar;                       /* its length, as positions are */
     char scale_label[40];
+    sp_backdrop backdrop;
     const float *xy;           /* [cell][2]; NULL when planning */
     const int32_t *group;      /* [cell] */
     double low[2], high[2];    /* positions, with a margin */
@@ -151,6 +165,7 @@ typedef struct sp_map {
     fth_colours colours;
     const char *colour_bar; /* its label; NULL: no bar */
     bool scale_bar;         /* under the panel: one on a sheet is enough */
+    bool no_image;          /* on white, also where there is an image */
 } sp_map;
 /* Cells in their places, y down. */
 void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_map *m);
@@ -196,6 +211,8 @@ fth_status sp_sheet_figure(sp_drawing *d, const sp_sheet *s, int64_t panels, con
 /* Typical distance of neighbours, and the area in square points at which dots nearly touch. */
 fth_status sp_spacing(sp_drawing *d, const float *xy, int64_t n, double *out, fth_err *err);
 double sp_sheet_dot(const sp_drawing *d, const sp_sheet *s, double spacing);
+/* The area of a cell: over an image that of a spot, where its diameter is known. */
+double sp_sheet_cell(const sp_drawing *d, const sp_sheet *s);
 /* Colours of a row between two of its percentiles; 0 instead of the lower one where that is 0. */
 fth_status sp_rows_colours(const sp_rows *r, int64_t row, fth_colour_map map, double low,
                            double high, fth_colours *out, fth_err *err);
@@ -206,6 +223,19 @@ double sp_round_down(double v);
 double sp_scale_each(const fth_config *cfg, const struct sp_shown *shown, const char **name);
 /* A round length, about a third of the tissue. */
 void sp_scale_choose(sp_drawing *d, const struct sp_shown *shown);
+
+/* ---- the tissue (figures_backdrop.c) ---- */
+
+/* As the config says; a notice tells when most cells lie beside it. */
+fth_status sp_backdrop_open(sp_drawing *d, fth_err *err);
+fth_status sp_backdrop_plan(sp_drawing *d, fth_err *err);
+void sp_backdrop_close(sp_drawing *d);
+static inline bool sp_backdrop_is(const sp_drawing *d)
+{
+    return d->backdrop.of.rgb || d->backdrop.bytes > 0;
+}
+/* Under what a panel gets next; does nothing where there is none. */
+void sp_backdrop_draw(const sp_drawing *d, fth_panel *p, const sp_sheet *s);
 
 /* ---- the objective (figures_elbo.c) ---- */
 

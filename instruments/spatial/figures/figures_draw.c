@@ -142,15 +142,22 @@ void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_
     fth_column x = fth_column_of(FTH_F32, d->xy, d->cells);
     fth_column y = fth_column_of(FTH_F32, d->xy ? d->xy + 1 : NULL, d->cells);
     x.stride = y.stride = 2;
+    const bool image = sp_backdrop_is(d) && !m->no_image;
+    fth_colours colours = m->colours;
+    /* stained tissue is pale to purple, as our own map is */
+    if (image && colours.map == FTH_MAP_EMBER) colours.map = FTH_MAP_VIRIDIS;
     sp_draw_ground(d, p,
                    &(fth_panel_options){.title = m->title,
                                         .colour_bar = m->colour_bar,
                                         .scale_bar = m->scale_bar ? d->scale_bar : 0,
                                         .scale_label = d->scale_label});
-    fth_panel_points(p, x, y,
-                     &(fth_points){.area = sp_sheet_dot(d, s, d->spacing),
-                                   .values = m->values,
-                                   .colours = m->colours});
+    if (image) sp_backdrop_draw(d, p, s);
+    fth_panel_points(
+        p, x, y,
+        &(fth_points){.area = image ? sp_sheet_cell(d, s) : sp_sheet_dot(d, s, d->spacing),
+                      .alpha = image ? d->backdrop.dots : 1,
+                      .values = m->values,
+                      .colours = colours});
 }
 
 /* ---- files ---- */

@@ -130,6 +130,7 @@ typedef struct places {
     const float *xy;
     int64_t n;
     fth_tensor *tensor;
+    bool cells; /* not inducing points */
 } places;
 
 static fth_status open_places(sp_drawing *d, int64_t n, places *p, fth_err *err)
@@ -244,6 +245,11 @@ static fth_status groups_page(sp_drawing *d, const places *z, fth_column groups,
                    &(fth_panel_options){
                        .title = title, .scale_bar = d->scale_bar, .scale_label = d->scale_label});
     fth_points o = {.area = sp_sheet_dot(d, &sheet, spacing), .colour = fth_rgb(31, 119, 180)};
+    if (z->cells) {
+        o.area = sp_sheet_cell(d, &sheet);
+        o.alpha = d->backdrop.dots;
+        sp_backdrop_draw(d, p, &sheet);
+    }
     if (groups.n > 0) {
         o.groups = groups;
         o.n_groups = d->groups;
@@ -257,7 +263,7 @@ static fth_status groups_page(sp_drawing *d, const places *z, fth_column groups,
 fth_status sp_figure_points(sp_drawing *d, fth_err *err)
 {
     char text[64];
-    const places cells = {.xy = d->xy, .n = d->cells};
+    const places cells = {.xy = d->xy, .n = d->cells, .cells = true};
     const fth_column groups = fth_column_of(FTH_I32, d->group, d->cells);
     if (d->groups > 1)
         snprintf(text, sizeof text, "%lld cells of %lld groups", (long long)d->cells,

@@ -82,13 +82,25 @@ fth_status sp_spacing(sp_drawing *d, const float *xy, int64_t n, double *out, ft
     return FTH_OK;
 }
 
+static double points_per_unit(const sp_drawing *d, const sp_sheet *s)
+{
+    return 72 * fmin(s->box[0] / (d->high[0] - d->low[0]), s->box[1] / (d->high[1] - d->low[1]));
+}
+
 double sp_sheet_dot(const sp_drawing *d, const sp_sheet *s, double spacing)
 {
     const double most = 9;
     if (d->planning) return most * most;
-    const double per =
-        72 * fmin(s->box[0] / (d->high[0] - d->low[0]), s->box[1] / (d->high[1] - d->low[1]));
-    const double across = fmin(fmax(1.15 * spacing * per, 0.7), most);
+    const double across = fmin(fmax(1.15 * spacing * points_per_unit(d, s), 0.7), most);
+    return across * across;
+}
+
+double sp_sheet_cell(const sp_drawing *d, const sp_sheet *s)
+{
+    const double most = 50, spot = d->backdrop.of.spot; /* no marker is larger */
+    if (d->planning) return sp_backdrop_is(d) ? most * most : sp_sheet_dot(d, s, 0);
+    if (!(spot > 0) || !sp_backdrop_is(d)) return sp_sheet_dot(d, s, d->spacing);
+    const double across = fmin(fmax(spot * points_per_unit(d, s), 0.1), most);
     return across * across;
 }
 

@@ -34,7 +34,8 @@ static fth_status describe(film *f, const sp_rows *rows, fth_figure **out, fth_e
     for (int64_t i = 0; i < d->factors; i++) {
         char text[64];
         sp_draw_map(d, fth_figure_panel(*out, i), &sheet,
-                    &(sp_map){.title = sp_draw_factor(d, i, false, text),
+                    &(sp_map){.no_image = true,
+                              .title = sp_draw_factor(d, i, false, text),
                               .values = sp_rows_get(rows, f->order[i]),
                               .colours = f->colours[f->order[i]],
                               .colour_bar = "",

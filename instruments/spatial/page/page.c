@@ -96,7 +96,7 @@ uint64_t sp_page_bytes(const sp_results *r, const sp_page_options *opt)
     const int64_t n = smaller(opt->cells, r->data.rows), L = r->n_factors;
     return (uint64_t)(n * (2 * L + most_genes(r, opt)) + n * 24 + L * (16 + opt->top * 8) +
                       r->data.rows * 8) +
-           sp_walk_bytes(&r->data.size) + (256 << 10);
+           sp_walk_bytes(&r->data.size) + sp_page_image_bytes(r) + (256 << 10);
 }
 
 static fth_status take(sp_page *p, int i, uint64_t bytes, const char *label, fth_err *err)
@@ -138,6 +138,8 @@ fth_status sp_page_open(sp_page *p, sp_results *r, const sp_page_options *opt, f
 void sp_page_close(sp_page *p)
 {
     for (int i = 0; p->mem && i < 4; i++) fth_mem_release(p->mem, p->block[i], NULL);
+    if (p->jpeg) fth_mem_release(p->mem, p->jpeg, NULL);
+    sp_image_free(&p->image, p->mem);
     *p = (sp_page){0};
 }
 
@@ -332,6 +334,7 @@ fth_status sp_page_fill(sp_page *p, fth_err *err)
     p->each = sp_scale_each(p->results->config, &shown, &unit);
     snprintf(p->unit, sizeof p->unit, "%s", unit);
     find_box(p);
+    FTH_TRY(sp_page_image_fill(p, err));
     FTH_TRY(read_moran(p, err));
     FTH_TRY(read_gene_table(p, err));
     FTH_TRY(read_factors(p, err));

@@ -8,12 +8,15 @@
  *   factors    u16, one for each  code / 65535 * most
  *   genes      u8, one for each   the count itself where all are whole and below 256 ("count"),
  *                                 else expm1(code / 255 * log1p(most)) ("log1p")
+ *   image      a JPEG, where there is a tissue image
  */
 #ifndef SPATIAL_PAGE_H
 #define SPATIAL_PAGE_H
 
+#include "../image/image.h"
 #include "../results/results.h"
 
+#include <fathom/pictures.h>
 #include <fathom/plot.h>
 
 enum { SP_STREAM_SHOWN = 102, SP_PAGE_CELLS = 100000, SP_PAGE_TOP = 8, SP_PAGE_MOST_GENES = 1000 };
@@ -41,6 +44,9 @@ typedef struct sp_page {
     double low[2], step; /* of positions */
     double each;         /* of `unit` in one unit of positions */
     char unit[24];
+    sp_image image; /* no pixels: none */
+    void *jpeg;     /* the same as a file */
+    uint64_t jpeg_bytes;
     void *block[4];
 } sp_page;
 
@@ -57,5 +63,12 @@ uint64_t sp_page_bytes(const sp_results *r, const sp_page_options *opt);
 /* Reads the results into the arrays, then writes the file, whole or not at all. */
 fth_status sp_page_fill(sp_page *p, fth_err *err);
 fth_status sp_page_save(const sp_page *p, const char *path, fth_err *err);
+
+/* ---- the tissue image (page_image.c) ---- */
+
+/* As the config says, and as a file of at most 3 MiB; none where there is none. */
+fth_status sp_page_image_fill(sp_page *p, fth_err *err);
+uint64_t sp_page_image_bytes(const sp_results *r);
+void sp_page_image_put(fth_json_writer *w, const sp_page *p);
 
 #endif

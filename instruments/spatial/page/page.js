@@ -89,6 +89,35 @@ function transform() {
   const w = map.clientWidth, h = map.clientHeight, s = Math.max(fit(w, h), 1e-6) * view.zoom;
   return {w, h, s, x0: w / 2 - (boxW / 2 + view.x) * s, y0: h / 2 - (boxH / 2 + view.y) * s};
 }
+// The image has a canvas of its own under that of the cells.
+const tissue = {image: null, shown: false, cells: 1};
+function drawGround(t, ratio) {
+  const ground = $("ground");
+  ground.hidden = !tissue.shown;
+  map.style.opacity = tissue.shown ? tissue.cells : 1;
+  if (!tissue.shown) return;
+  ground.width = map.width; ground.height = map.height;
+  const g = ground.getContext("2d"), at = about.image;
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.drawImage(tissue.image, t.x0 + at.left * t.s, t.y0 + at.top * t.s, (at.right - at.left) * t.s, (at.bottom - at.top) * t.s);
+}
+function showTissue(shown) {
+  tissue.shown = shown && tissue.image !== null;
+  $("tissue-shown").checked = tissue.shown;
+  redraw();
+}
+function loadTissue() {
+  const image = new Image();
+  image.onload = () => {
+    tissue.image = image;
+    $("tissue").hidden = $("image-key").hidden = false;
+    showTissue(true);
+    document.documentElement.dataset.image = "yes";
+  };
+  tissue.cells = about.image.dots;
+  $("tissue-cells").value = Math.round(100 * tissue.cells);
+  image.src = "data:image/jpeg;base64," + $("array-image").textContent;
+}
 // Cells by colour, low ones first so that high ones lie on top.
 function sortIntoLayers(kind, i) {
   if (kind === "group") {
@@ -105,7 +134,8 @@ function sortIntoLayers(kind, i) {
 }
 const colourOf = (layer, colours) => layer.level !== undefined ? colours[layer.level] : layer.colour || colours[0];
 function paint(canvas, what, t, ratio) {
-  const size = Math.min(Math.max(0.82 * spacing * t.s, 1 / ratio), 24);
+  const spot = canvas === map && tissue.shown ? about.image.spot : 0; // as large as in the tissue
+  const size = spot ? Math.max(spot * t.s, 1 / ratio) : Math.min(Math.max(0.82 * spacing * t.s, 1 / ratio), 24);
   (size > 4 ? paintDiscs : paintSquares)(canvas, what, t, ratio, size);
 }
 function paintDiscs(canvas, what, t, ratio, size) {
@@ -148,6 +178,7 @@ function draw() {
   if (map.width !== Math.round(t.w * ratio) || map.height !== Math.round(t.h * ratio)) {
     map.width = Math.round(t.w * ratio); map.height = Math.round(t.h * ratio);
   }
+  drawGround(t, ratio);
   paint(map, layers, t, ratio);
   drawScale(t);
   document.documentElement.dataset.ready = "yes";
@@ -407,8 +438,10 @@ for (const list of ["factors", "groups", "genes"])
     next.click();
   });
 document.addEventListener("keydown", (e) => {
-  if (e.key === "/" && document.activeElement !== $("search")) { e.preventDefault(); $("search").focus(); }
-  if (e.key === "Escape" && document.activeElement === $("search")) { $("search").value = ""; search(); }
+  const typing = document.activeElement === $("search");
+  if (e.key === "i" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) showTissue(!tissue.shown);
+  if (e.key === "/" && !typing) { e.preventDefault(); $("search").focus(); }
+  if (e.key === "Escape" && typing) { $("search").value = ""; search(); }
 });
 $("search").addEventListener("input", search);
 $("search").addEventListener("keydown", (e) => {
@@ -418,9 +451,12 @@ $("search").addEventListener("keydown", (e) => {
 $("in").onclick = () => zoomBy(1.4, map.clientWidth / 2, map.clientHeight / 2);
 $("out").onclick = () => zoomBy(1 / 1.4, map.clientWidth / 2, map.clientHeight / 2);
 $("all").onclick = showAll;
+$("tissue-shown").onchange = () => showTissue($("tissue-shown").checked);
+$("tissue-cells").oninput = () => { tissue.cells = $("tissue-cells").value / 100; redraw(); };
 $("theme").onclick = () => setTheme(!document.documentElement.classList.contains("dark"));
 window.addEventListener("hashchange", fromAddress);
 new ResizeObserver(redraw).observe($("stage"));
 setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
 fromAddress();
+if (about.image) loadTissue();
 paintThumbnails();

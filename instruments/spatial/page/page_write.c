@@ -73,6 +73,11 @@ static void put_arrays(const sp_page *p, FILE *file)
     t = begin_array(file, "groups", -1);
     for (int64_t i = 0; i < p->cells; i++) put_u16(&t, (unsigned)group[i]);
     end_array(&t);
+    if (p->jpeg) {
+        t = begin_array(file, "image", -1);
+        for (uint64_t i = 0; i < p->jpeg_bytes; i++) put_byte(&t, ((const uint8_t *)p->jpeg)[i]);
+        end_array(&t);
+    }
     for (int64_t l = 0; l < p->results->n_factors; l++) {
         t = begin_array(file, "factor", l);
         for (int64_t i = 0; i < p->cells; i++) put_u16(&t, p->factor[l * p->cells + i]);
@@ -241,6 +246,7 @@ static fth_status put_description(const sp_page *p, FILE *file, const char *path
     fth_json_int(&w, "of", p->rows);
     fth_json_int(&w, "all_genes", p->results->data.size.genes);
     put_positions(&w, p);
+    sp_page_image_put(&w, p);
     put_groups(&w, p);
     put_factors(&w, p);
     put_genes(&w, p);

@@ -65,26 +65,6 @@ static fth_status find_colours(sp_display *d, const sp_source *s, fth_err *err)
     return FTH_OK;
 }
 
-/* A number of its own in an HDF5 file; 0 when there is none. */
-static double scalar(const sp_source *s, const char *group, const char *name)
-{
-    char object[320];
-    fth_source number = {0};
-    char raw[16];
-    double v = 0;
-    const int64_t zero[2] = {0, 0}, one[2] = {1, 1};
-    snprintf(object, sizeof object, "%s/%s", group, name);
-    if (sp_store_kind(&s->h5ad.store, object) != FTH_H5_DATASET ||
-        sp_store_source(&s->h5ad.store, object, NULL, &number, NULL) != FTH_OK)
-        return 0;
-    if (number.n_axes <= 1 && (number.n_axes == 0 || number.size[0] == 1) &&
-        !fth_dtype_is_complex(number.dtype) && fth_dtype_size(number.dtype) <= 8 &&
-        number.read(number.self, zero, one, raw, NULL) == FTH_OK)
-        v = sp_number_at(number.dtype, raw, 0);
-    fth_source_close(&number);
-    return isfinite(v) && v > 0 ? v : 0;
-}
-
 /* uns['spatial'][library]['scalefactors']: positions are pixels of the full picture. */
 static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
 {
@@ -103,7 +83,7 @@ static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
                  fth_texts_get(libraries, i));
         if (sp_store_kind(&s->h5ad.store, group) != FTH_H5_GROUP) continue;
         snprintf(d->unit, sizeof d->unit, "px");
-        d->microns = scalar(s, group, "microns_per_pixel");
+        d->microns = sp_store_number(&s->h5ad.store, group, "microns_per_pixel");
     }
     fth_texts_free(libraries);
     return FTH_OK;

@@ -39,6 +39,17 @@ static fth_status write_groups(const sp_prepared *p, const char *path, fth_err *
     return s;
 }
 
+/* image.png, where the source has a picture; only its place stays. */
+static fth_status write_image(const sp_prepared *p, const char *dir, sp_image *image, fth_err *err)
+{
+    FTH_TRY(sp_tissue_make(image, &p->tissue, &p->source, &p->cells, err));
+    if (!image->rgb) return FTH_OK;
+    const fth_status s = sp_image_save(image, p->source.mem, dir, err);
+    (void)fth_mem_release(p->source.mem, image->rgb, NULL);
+    image->rgb = NULL;
+    return s;
+}
+
 /* ---- metadata ---- */
 
 /* One key of the config as JSON. */
@@ -130,7 +141,8 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
 }
 
 static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
-                               const sp_display *display, FILE *f, const char *path, fth_err *err)
+                               const sp_display *display, const sp_image *image, FILE *f,
+                               const char *path, fth_err *err)
 {
     fth_json_writer w;
     fth_json_begin_file(&w, f, path, true);
@@ -140,6 +152,7 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
     fth_json_int(&w, "n_groups", p->groups);
     put_names(&w, p);
     sp_display_put(&w, display, p);
+    if (image->width > 0) sp_image_put(&w, image, p->tissue.name);
     fth_json_text(&w, "dataset", p->source.loader->name);
     put_section(&w, "preprocessing", cfg, false);
     fth_json_open(&w, "offset", '[');
@@ -152,14 +165,14 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
 }
 
 /* There may be many names: they are written one by one. */
-static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const char *path,
-                                 fth_err *err)
+static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const sp_image *image,
+                                 const char *path, fth_err *err)
 {
     sp_display display;
     FTH_TRY(sp_display_find(&display, &p->source, err));
     fth_file_stream *f = NULL;
     fth_status s = fth_file_stream_create(&f, p->source.mem, path, err);
-    if (s == FTH_OK) s = put_metadata(p, cfg, &display, fth_file_stream_file(f), path, err);
+    if (s == FTH_OK) s = put_metadata(p, cfg, &display, image, fth_file_stream_file(f), path, err);
     sp_display_free(&display);
     if (s == FTH_OK) return fth_file_stream_commit(f, err);
     fth_file_stream_abandon(f);
@@ -179,8 +192,10 @@ static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char 
     FTH_TRY(write_rows(p, path, err));
     FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     FTH_TRY(sp_count_walk_write(&p->walk, &p->cells, p->entries, path, err));
+    sp_image image = {0};
+    FTH_TRY(write_image(p, dir, &image, err));
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
-    return write_metadata(p, cfg, path, err);
+    return write_metadata(p, cfg, &image, path, err);
 }
 
 fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const char *dir,

@@ -15,7 +15,7 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum { INPUTS = 8, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
+enum { INPUTS = 10, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
 typedef struct inputs {
     char path[INPUTS][FTH_PATH];
     char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
@@ -35,7 +35,7 @@ static fth_status add_input(inputs *in, const char *dir, const char *name, bool 
 }
 
 /* Of an output folder of 10x. */
-static fth_status list_folder(inputs *in, const fth_config *cfg, const sp_loader *l,
+static fth_status list_folder(inputs *in, fth_mem *mem, const fth_config *cfg, const sp_loader *l,
                               const char *dir, fth_err *err)
 {
     static const char *const texts[] = {"matrix.mtx", "features.tsv", "genes.tsv", "barcodes.tsv"};
@@ -50,6 +50,9 @@ static fth_status list_folder(inputs *in, const fth_config *cfg, const sp_loader
     for (size_t i = 0; f.text && i < sizeof texts / sizeof texts[0]; i++)
         if (sp_mtx_file(f.counts, texts[i], path)) FTH_TRY(add_input(in, NULL, path, false, err));
     if (!table) FTH_TRY(add_input(in, NULL, f.places, false, err));
+    sp_tenx_image image;
+    sp_tenx_image_find(&image, mem, &f, dir);
+    if (image.path[0]) FTH_TRY(add_input(in, NULL, image.path, false, err));
     return f.scale[0] ? add_input(in, NULL, f.scale, false, err) : FTH_OK;
 }
 
@@ -79,7 +82,7 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, f
         FTH_TRY(add_input(in, file, SP_C, true, err));
         FTH_TRY(add_input(in, file, SP_METADATA, true, err));
     } else if (file[0] && l && l->flags & SP_LOAD_FOLDER) {
-        FTH_TRY(list_folder(in, cfg, l, file, err));
+        FTH_TRY(list_folder(in, mem, cfg, l, file, err));
     } else if (file[0] && fth_path_kind_of(file) == FTH_PATH_FOLDER) {
         FTH_TRY(add_store(in, mem, cfg, file, err));
     } else if (file[0])
@@ -136,7 +139,7 @@ static uint64_t file_bytes(const char *path)
 }
 
 /* Everything but the counts and what they are read through. */
-static uint64_t fixed_bytes(const sp_source *s)
+static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
 {
     const uint64_t n = (uint64_t)s->counts.rows, d = (uint64_t)s->counts.cols;
     uint64_t tables = 0;
@@ -154,14 +157,14 @@ static uint64_t fixed_bytes(const sp_source *s)
         s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
     const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_count_walk_bytes(s);
+           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue);
 }
 
-static uint64_t free_bytes(const sp_source *s)
+static uint64_t free_bytes(const sp_source *s, const sp_tissue *tissue)
 {
     fth_mem_stats stats;
     fth_mem_get_stats(s->mem, &stats);
-    const uint64_t held = stats.used_bytes + fixed_bytes(s);
+    const uint64_t held = stats.used_bytes + fixed_bytes(s, tissue);
     return stats.budget_bytes > held ? (stats.budget_bytes - held) / 2 : 0;
 }
 
@@ -171,12 +174,18 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     fth_mem *mem = fth_context_mem(call->context);
     fth_mem_stats before, after;
     sp_source s;
+    sp_tissue tissue;
     int64_t rows, room;
     char bytes[3][24];
     fth_mem_get_stats(mem, &before);
     FTH_TRY(sp_source_open(&s, mem, call->config, NULL, err));
+    const fth_status found = sp_tissue_find(&tissue, &s, err);
+    if (found != FTH_OK) {
+        sp_source_close(&s);
+        return found;
+    }
     fth_mem_get_stats(mem, &after);
-    const uint64_t spare = free_bytes(&s), fixed = fixed_bytes(&s);
+    const uint64_t spare = free_bytes(&s, &tissue), fixed = fixed_bytes(&s, &tissue);
     sp_count_walk_block(&s, spare, &rows, &room);
     uint64_t block = sp_block_bytes(&s.counts, rows, room);
     if (s.loader->flags & SP_LOAD_ORDER) {
@@ -196,6 +205,7 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
                 fth_mem_format_size(opened, bytes[0], sizeof bytes[0]),
                 fth_mem_format_size(fixed, bytes[1], sizeof bytes[1]),
                 fth_mem_format_size(block, bytes[2], sizeof bytes[2]));
+    sp_tissue_close(&tissue);
     sp_source_close(&s);
     return FTH_OK;
 }
@@ -211,6 +221,7 @@ static void prepared_free(sp_prepared *p)
         (void)fth_mem_release(mem, p->cells.code, NULL);
         (void)fth_mem_release(mem, p->group_map, NULL);
     }
+    sp_tissue_close(&p->tissue);
     sp_source_close(&p->source);
     *p = (sp_prepared){0};
 }
@@ -345,7 +356,8 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
     sp_source *s = &p->source;
     char label[2 * FTH_PATH];
     FTH_TRY(sp_source_open(s, fth_context_mem(call->context), cfg, call, err));
-    const uint64_t spare = free_bytes(s);
+    FTH_TRY(sp_tissue_find(&p->tissue, s, err));
+    const uint64_t spare = free_bytes(s, &p->tissue);
     FTH_TRY(sp_source_load(s, err));
     p->dropped[SP_DROP_REGION] = s->dropped;
     FTH_TRY(take_cells(p, err));

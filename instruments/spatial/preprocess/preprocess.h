@@ -3,6 +3,7 @@
 #define SPATIAL_PREPROCESS_H
 
 #include "counts.h"
+#include "tissue.h"
 
 /* A source after all filters, ready to be written. */
 typedef struct sp_prepared {
@@ -13,6 +14,7 @@ typedef struct sp_prepared {
     int32_t *group_map; /* new number of each group of the source; NULL: there are none */
     int64_t dropped[SP_DROP_KINDS];
     sp_frame frame;
+    sp_tissue tissue;
     uint64_t rows_hash; /* of what rows.npy holds */
     uint64_t hash;      /* of the source file; 0 for folders */
     int64_t bytes;

@@ -1,9 +1,12 @@
 /* store.c - see store.h. */
 #include "store.h"
 
+#include "matrix.h"
+
 #include <fathom/zarr.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- folders of Zarr ---- */
@@ -311,4 +314,22 @@ fth_status sp_store_hash(fth_mem *mem, const char *folder, uint64_t *hash, int64
     *hash = h.hash;
     *bytes = h.bytes;
     return FTH_OK;
+}
+
+double sp_store_number(const sp_store *s, const char *group, const char *name)
+{
+    char object[FTH_PATH], raw[16];
+    fth_source number = {0};
+    double v = 0;
+    const int64_t zero[2] = {0, 0}, one[2] = {1, 1};
+    const int n = snprintf(object, sizeof object, "%s/%s", group, name);
+    if (n >= FTH_PATH || sp_store_kind(s, object) != FTH_H5_DATASET ||
+        sp_store_source(s, object, NULL, &number, NULL) != FTH_OK)
+        return 0;
+    if (number.n_axes <= 1 && (number.n_axes == 0 || number.size[0] == 1) &&
+        !fth_dtype_is_complex(number.dtype) && fth_dtype_size(number.dtype) <= 8 &&
+        number.read(number.self, zero, one, raw, NULL) == FTH_OK)
+        v = sp_number_at(number.dtype, raw, 0);
+    fth_source_close(&number);
+    return isfinite(v) && v > 0 ? v : 0;
 }

@@ -28,6 +28,14 @@ const char *sp_tenx_files_title(const char *kind);
 /* Micrometres of a pixel, from scalefactors_json.json; 0: it does not say. */
 double sp_tenx_microns(fth_mem *mem, const sp_tenx_files *f);
 
+/* The picture of the tissue, and its numbers in scalefactors_json.json. */
+typedef struct sp_tenx_image {
+    char path[FTH_PATH]; /* "": there is none */
+    double scale;        /* its pixels in one unit of positions; 0: not said */
+    double spot;         /* diameter of a spot in positions; 0: not said */
+} sp_tenx_image;
+void sp_tenx_image_find(sp_tenx_image *out, fth_mem *mem, const sp_tenx_files *f, const char *dir);
+
 /* ---- counts as text ---- */
 
 /* `name` or `name`.gz in a folder; false: neither is there. */

@@ -41,6 +41,9 @@ static const fth_config_key keys[] = {
             "table of a SpatialData store; needed where it has several"),
     FTH_KEY(TEXT, "preprocessing.region",
             "keep only cells of this region of a SpatialData table, by its region_key"),
+    FTH_KEY(TEXT, "preprocessing.image_library",
+            "which library of uns['spatial'] has the tissue image; needed where several have one",
+            .aliases = "figures.image_library"),
     FTH_KEY(TEXT, "preprocessing.coord_key",
             "positions: key in obsm; not given: as the dataset says"),
     FTH_KEY(TEXT, "preprocessing.coord_columns",
@@ -263,6 +266,22 @@ static const fth_config_key keys[] = {
     FTH_KEY(REAL, "figures.microns",
             "micrometres in one unit of the file's positions; the scale bar is then in um or mm",
             .range = "(0, inf)"),
+    FTH_KEY(CHOICE, "figures.image",
+            "draw the tissue image under maps of cells: auto where there is one; true makes a "
+            "missing one an error",
+            .choices = "auto true false", .value = "auto"),
+    FTH_KEY(PATH, "figures.image_file",
+            "an image of your own, PNG, JPEG, TIFF or WebP, in place of the source's"),
+    FTH_KEY(REAL, "figures.image_scale",
+            "pixels of image_file in one unit of the source's positions; not given: 1",
+            .range = "(0, inf)"),
+    FTH_KEY(REAL, "figures.image_offset",
+            "position [x, y], as the source has them, of the upper left corner of image_file; not "
+            "given: [0, 0]",
+            .list = true),
+    FTH_KEY(REAL, "figures.image_alpha", "opacity of the image", .value = "1.0", .range = "(0, 1]"),
+    FTH_KEY(REAL, "figures.dot_alpha", "opacity of cells over an image", .value = "0.8",
+            .range = "(0, 1]"),
     FTH_KEY(BOOL, "figures.heatmaps",
             "draw the heat maps of genes and cell types, with which: all; as --no-heatmap when "
             "false",
@@ -328,6 +347,21 @@ static void check_source(fth_config *cfg)
                         loader->name, loader->file);
 }
 
+/* Where a picture lies is said of one that the config names. */
+static void check_image(fth_config *cfg)
+{
+    static const char *const of[] = {"figures.image_scale", "figures.image_offset"};
+    const bool file = fth_config_has(cfg, "figures.image_file");
+    for (int i = 0; i < 2; i++)
+        if (!file && fth_config_has(cfg, of[i]))
+            fth_config_complain(cfg, of[i], "name the image with figures.image_file",
+                                "the source says where its own image lies");
+    const int64_t n = fth_config_count(cfg, of[1]);
+    if (fth_config_has(cfg, of[1]) && n != 2)
+        fth_config_complain(cfg, of[1], "write [x, y]", "a corner has two numbers, not %lld",
+                            (long long)n);
+}
+
 static void check(fth_config *cfg, void *user)
 {
     (void)user;
@@ -357,6 +391,7 @@ static void check(fth_config *cfg, void *user)
     check_rank(cfg);
     check_device(cfg);
     check_source(cfg);
+    check_image(cfg);
 }
 
 const fth_schema sp_schema = {

@@ -1,0 +1,81 @@
+/* page_image.c - the tissue image of a page, as a JPEG of a limited size. */
+#include "page.h"
+
+enum { MOST = 3 << 20 }; /* bytes of the JPEG: pages are sent by mail */
+
+static fth_picture picture_of(const sp_image *i)
+{
+    return (fth_picture){FTH_U8, i->height, i->width, 3, i->rgb, 0};
+}
+
+static fth_picture_format jpeg(int quality)
+{
+    return (fth_picture_format){.kind = FTH_PICTURE_JPG, .quality = quality};
+}
+
+uint64_t sp_page_image_bytes(const sp_results *r)
+{
+    const uint64_t open = sp_image_open_bytes(r->mem, r->config, r->data.dir);
+    const uint8_t any = 0;
+    const fth_picture largest = {FTH_U8, SP_IMAGE_SIDE, SP_IMAGE_SIDE, 3, &any, 0};
+    const fth_picture_format format = jpeg(90);
+    if (open == 0) return 0;
+    return open + fth_picture_bound(&largest, &format) + fth_picture_work_bytes(&largest, &format);
+}
+
+/* Means of 2 by 2 pixels, in place; an odd last row or column is left out, and its edge moves. */
+static void halve(sp_image *i)
+{
+    const int64_t w = i->width / 2, h = i->height / 2;
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++)
+            for (int k = 0; k < 3; k++) {
+                const uint8_t *at = i->rgb + (2 * y * i->width + 2 * x) * 3 + k;
+                const uint8_t *under = at + i->width * 3;
+                i->rgb[(y * w + x) * 3 + k] =
+                    (uint8_t)((at[0] + at[3] + under[0] + under[3] + 2) / 4);
+            }
+    i->high[0] = i->low[0] + (i->high[0] - i->low[0]) * (double)(2 * w) / (double)i->width;
+    i->high[1] = i->low[1] + (i->high[1] - i->low[1]) * (double)(2 * h) / (double)i->height;
+    i->width = w;
+    i->height = h;
+}
+
+static fth_status encode(sp_page *p, int quality, fth_err *err)
+{
+    const fth_picture picture = picture_of(&p->image);
+    const fth_picture_format format = jpeg(quality);
+    return fth_picture_encode(p->mem, &picture, &format, &p->jpeg, &p->jpeg_bytes, err);
+}
+
+fth_status sp_page_image_fill(sp_page *p, fth_err *err)
+{
+    static const int quality[] = {90, 80, 65};
+    const sp_results *r = p->results;
+    FTH_TRY(sp_image_open(&p->image, p->mem, r->config, r->data.dir, &r->data.frame, err));
+    if (!p->image.rgb) return FTH_OK;
+    for (;;) {
+        for (int i = 0; i < 3; i++) {
+            if (p->jpeg) (void)fth_mem_release(p->mem, p->jpeg, NULL);
+            p->jpeg = NULL;
+            FTH_TRY(encode(p, quality[i], err));
+            if (p->jpeg_bytes <= MOST) return FTH_OK;
+        }
+        halve(&p->image);
+    }
+}
+
+/* Corners in steps of positions, so that both have one place. */
+void sp_page_image_put(fth_json_writer *w, const sp_page *p)
+{
+    const sp_image *i = &p->image;
+    if (!p->jpeg) return;
+    fth_json_open(w, "image", '{');
+    fth_json_real(w, "left", (i->low[0] - p->low[0]) / p->step);
+    fth_json_real(w, "top", (i->low[1] - p->low[1]) / p->step);
+    fth_json_real(w, "right", (i->high[0] - p->low[0]) / p->step);
+    fth_json_real(w, "bottom", (i->high[1] - p->low[1]) / p->step);
+    fth_json_real(w, "spot", i->spot / p->step); /* 0: not known */
+    fth_json_real(w, "dots", fth_config_real(p->results->config, "figures.dot_alpha"));
+    fth_json_close(w);
+}

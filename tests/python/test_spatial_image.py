@@ -1,0 +1,371 @@
+"""The tissue image of a source: what preprocess copies of it, where figures draw it, what pages hold, and what cannot be used.
+
+Coloured blocks stand in an image where single spots lie; figures with the image alone and with the spots alone have to agree.
+seconds: 40"""
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import h5py
+import numpy as np
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(pathlib.Path("tests/golden/tenx").resolve()))
+import make as tenx  # noqa: E402
+import small_png  # noqa: E402
+from test_spatial_page import Scripts  # noqa: E402
+
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+SCALE, SPOT = 0.125, 120.0
+MARKED = {3: (0, 160, 255), 150: (255, 0, 200), 290: (0, 140, 0)}  # spots with a colour, and an image block, of their own
+SHAPE = (500, 420)  # rows and columns of the image
+CONFIG = """\
+instrument: spatial
+name: image
+seed: 3
+dataset: {dataset}
+output_dir: {dir}/out
+preprocessing: {{path: {path}, {more}}}
+model: {{spatial: false, n_components: 2}}
+training: {{max_iter: 5, device: cpu}}
+figures: {{{figures}}}
+"""
+
+
+def places():
+    """Spots on a grid that has no symmetry, in pixels of the full image."""
+    x, y = np.meshgrid(np.arange(18) * 170.0 + 200, np.arange(17) * 190.0 + 300)
+    at = np.stack([x.ravel(), y.ravel()], 1)
+    return at[(at[:, 0] + at[:, 1] < 5900)]
+
+
+def image():
+    """White with a block as large as a spot around each marked one."""
+    out = np.full(SHAPE + (3,), 255, np.uint8)
+    for cell, colour in MARKED.items():
+        x, y = places()[cell] * SCALE
+        half = SPOT * SCALE / 2
+        out[round(y - half):round(y + half), round(x - half):round(x + half)] = colour
+    return out
+
+
+def shrink(pixels, side=2048):
+    """Means over areas, by matrices of weights."""
+    def weights(n, m):
+        edges = np.arange(m + 1) * n / m
+        cells = np.arange(n)
+        part = np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells)
+        return np.maximum(part, 0) * m / n
+    h, w = pixels.shape[:2]
+    if max(h, w) <= side:
+        return pixels.astype(float)
+    new = [-(-n * side // max(h, w)) for n in (h, w)]
+    out = np.tensordot(weights(h, new[0]), pixels.astype(float), (1, 0))
+    return np.tensordot(weights(w, new[1]), out, (1, 1)).swapaxes(0, 1)
+
+
+class Image(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="fathom-image-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.config = self.dir / "c.yaml"
+        self.h5ad = self.dir / "t.h5ad"
+
+    def fathom(self, *words, code=0):
+        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1"))
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def configure(self, path=None, more="group_column: kind, min_group_size: 1", figures="", dataset="anndata"):
+        self.config.write_text(CONFIG.format(dir=self.dir, path=path or self.h5ad, more=more, figures=figures, dataset=dataset))
+
+    def preprocess(self, *flags, code=0):
+        return self.fathom("spatial", "preprocess", "-c", self.config, *flags, code=code)
+
+    def metadata(self):
+        return json.loads((self.dir / "out/preprocessed/metadata.json").read_text())
+
+    def make(self, libraries=None, at=None):
+        """An AnnData whose marked spots are groups of their own; libraries: {name: {size: (pixels, scale)}}."""
+        at = places() if at is None else at
+        n, rng = len(at), np.random.default_rng(1)
+        with h5py.File(self.h5ad, "w") as f:
+            f["X"] = rng.poisson(2, (n, 8)).astype("f4")
+            for frame, key, names in (("obs", "cell", [f"c{i}" for i in range(n)]), ("var", "gene", [f"g{i}" for i in range(8)])):
+                g = f.create_group(frame)
+                g.attrs["_index"] = key
+                g[key] = np.array(names, "S")
+            kinds = np.full(n, 0, "i1")
+            for k, cell in enumerate(MARKED):
+                kinds[cell] = k + 1
+            g = f.create_group("obs/kind")
+            g.attrs["encoding-type"] = "categorical"
+            g["codes"], g["categories"] = kinds, np.array(["all", "a", "b", "c"], "S")
+            f["obsm/spatial"] = at
+            f["uns/kind_colors"] = np.array(["#ffffff"] + ["#%02x%02x%02x" % c for c in MARKED.values()], "S")
+            for name, sizes in ({"V1": {"hires": (image(), SCALE)}} if libraries is None else libraries).items():
+                for size, (pixels, scale) in sizes.items():
+                    f[f"uns/spatial/{name}/images/{size}"] = pixels
+                    if scale:
+                        f[f"uns/spatial/{name}/scalefactors/tissue_{size}_scalef"] = scale
+                f[f"uns/spatial/{name}/scalefactors/spot_diameter_fullres"] = SPOT
+
+    # ---- what preprocess copies ----
+
+    def test_every_kind_of_pixels_is_copied(self):
+        want = image()
+        alpha = np.concatenate([want, np.full(SHAPE + (1,), 255, np.uint8)], 2)
+        alpha[:40, :50, 3] = 0
+        on_white = want.copy()
+        on_white[:40, :50] = 255
+        grey = want.astype(float).mean(2)
+        for name, pixels, expected in (("u8", want, want), ("f32", (want / 255).astype("f4"), want), ("f64", want / 255, want),
+                                       ("f32 to 255", want.astype("f4"), want), ("u16", want.astype("u2") * 257, want),
+                                       ("i64", want.astype("i8"), want), ("alpha", alpha, on_white),
+                                       ("f32 alpha", (alpha / 255).astype("f4"), on_white),
+                                       ("grey", grey / 255, np.repeat(np.round(grey).astype(np.uint8)[..., None], 3, 2))):
+            with self.subTest(name):
+                self.make({"V1": {"hires": (pixels, SCALE)}})
+                self.configure()
+                said = self.preprocess("--force")
+                self.assertIn("tissue image uns/spatial/V1/images/hires: 420 x 500 pixels", said)
+                got = small_png.read(self.dir / "out/preprocessed/image.png")
+                np.testing.assert_array_equal(got, expected)
+                place = self.metadata()["image"]
+                self.assertEqual(place["low"], [0, 0])
+                np.testing.assert_allclose(place["high"], [420 / SCALE, 500 / SCALE])
+                self.assertEqual(place["spot_diameter"], SPOT)
+
+    def test_a_large_image_is_reduced_by_areas_in_any_budget(self):
+        rng = np.random.default_rng(5)
+        pixels = rng.integers(0, 256, (2500, 3001, 3), np.uint8)
+        self.make({"V1": {"hires": (pixels, 0.9)}})
+        self.configure()
+        files = []
+        for flags in ((), ("--memory", "96M", "--threads", "1"), ("--memory", "1G", "--threads", "3")):
+            self.preprocess("--force", *flags)
+            files.append((self.dir / "out/preprocessed/image.png").read_bytes())
+        self.assertEqual(files[0], files[1])
+        self.assertEqual(files[0], files[2])
+        got, want = small_png.read(self.dir / "out/preprocessed/image.png"), shrink(pixels)
+        self.assertEqual(got.shape, (1707, 2048, 3))
+        self.assertLess(np.abs(got - want).max(), 0.5001)
+        np.testing.assert_allclose(self.metadata()["image"]["high"], [3001 / 0.9, 2500 / 0.9])
+
+    def test_a_source_without_an_image_has_none(self):
+        self.make({})
+        self.configure()
+        said = self.preprocess()
+        self.assertNotIn("image", said)
+        self.assertNotIn("image", self.metadata())
+        self.assertEqual(sorted(p.name for p in (self.dir / "out/preprocessed").iterdir()),
+                         ["C.npy", "X.npy", "Y.npz", "metadata.json", "rows.npy"])
+
+    def test_libraries_are_named(self):
+        two = {"A": {"hires": (image(), SCALE)}, "B": {"lowres": (image()[::2, ::2], SCALE / 2)}, "none": {}}
+        self.make(two)
+        self.configure()
+        said = self.preprocess()
+        self.assertIn("note: there is no tissue image", said)
+        self.assertIn("2 libraries of uns['spatial'] have images", said)
+        self.assertIn("preprocessing.image_library: one of A, B", said)
+        self.assertNotIn("image", self.metadata())
+        self.configure(figures="image: true")
+        self.assertIn("one of A, B", self.preprocess("--force", code=3))
+        for key in ("more", "figures"):
+            more = "group_column: kind, min_group_size: 1"
+            self.configure(**{"more": more + ", image_library: B"} if key == "more" else {"figures": "image_library: B"})
+            self.preprocess("--force")
+            self.assertEqual(self.metadata()["image"]["from"], "uns/spatial/B/images/lowres")
+            np.testing.assert_allclose(self.metadata()["image"]["high"], [420 / SCALE, 500 / SCALE])
+        self.configure(more="group_column: kind, min_group_size: 1, image_library: C")
+        said = self.preprocess("--force", code=3)
+        self.assertIn("the library 'C' of uns['spatial'] has no image", said)
+        self.configure(more="group_column: kind, min_group_size: 1, image_library: A")
+        self.assertIn("image_library: \"B\" in the folder, \"A\" now", self.preprocess(code=2))
+
+    def test_images_that_cannot_be_used(self):
+        bad = {"no scale": ((image(), 0), "tissue_hires_scalef"), "two channels": ((image()[..., :2], SCALE), "of 2 channels"),
+               "an empty one": ((image()[:0], SCALE), "0 x 420 pixels"),
+               "too bright": ((image().astype("f4") * 100, SCALE), "found 25500")}
+        for name, (pixels, word) in bad.items():
+            with self.subTest(name):
+                self.make({"V1": {"hires": pixels}})
+                self.configure()
+                said = self.preprocess("--force")
+                self.assertIn("note: there is no tissue image", said)
+                self.assertIn(word, said)
+                self.assertNotIn("image", self.metadata())
+                self.configure(figures="image: true")
+                self.assertIn(word, self.preprocess("--force", code=3))
+
+    def test_an_image_of_other_positions(self):
+        self.make(at=places() * 30)
+        self.configure()
+        said = self.preprocess()
+        self.assertIn("cells lie on the tissue image", said)
+        self.assertIn("does it belong to these positions?", said)
+
+    # ---- Space Ranger ----
+
+    def test_folders_of_space_ranger(self):
+        data = self.dir / "data"
+        for kind in ("visium", "visium_hd"):
+            for size, shape in (("lowres", (20, 60)), ("hires", (40, 120))):
+                if size == "lowres":
+                    shutil.rmtree(data, ignore_errors=True)
+                    tenx.folder(data, kind)
+                pixels = np.random.default_rng(2).integers(0, 256, shape + (3,), np.uint8)
+                small_png.write(data / f"spatial/tissue_{size}_image.png", pixels)
+                path = data / "spatial/scalefactors_json.json"
+                scales = json.loads(path.read_text()) if path.exists() else {}
+                path.write_text(json.dumps(dict(scales, tissue_lowres_scalef=0.5, tissue_hires_scalef=1.0, spot_diameter_fullres=8.5)))
+                self.configure(data, "min_group_size: 1", dataset=kind)
+                said = self.preprocess(*(["--force"] if kind == "visium_hd" or size == "hires" else []))
+                self.assertIn(f"tissue image tissue_{size}_image.png", said)
+                np.testing.assert_array_equal(small_png.read(self.dir / "out/preprocessed/image.png"), pixels)
+                self.assertEqual(self.metadata()["image"]["high"], [120, 40])
+                self.assertEqual(self.metadata()["image"]["spot_diameter"], 8.5)
+            self.preprocess()  # kept
+            small_png.write(data / "spatial/tissue_hires_image.png", pixels[::-1])
+            self.assertIn("source", self.preprocess(code=2))  # and of other bytes it is made again
+        whole = (data / "spatial/tissue_hires_image.png").read_bytes()
+        for n in (0, 20, 60, len(whole) - 40):
+            (data / "spatial/tissue_hires_image.png").write_bytes(whole[:n])
+            said = self.preprocess("--force")
+            self.assertIn("note: there is no tissue image", said)
+            self.assertIn("tissue_hires_image.png", said)
+            self.assertFalse((self.dir / "out/preprocessed/image.png").exists())
+
+    # ---- figures ----
+
+    def draw(self, figures):
+        self.configure(figures=figures + ", dpi: 200")
+        self.fathom("spatial", "figures", "-c", self.config)
+        return small_png.read(self.dir / "out/pnmf/figures/points.png").astype(int)
+
+    def blob(self, picture, colour, tint=30):
+        """Centre and extent of the pixels nearest to a colour, in the panel alone."""
+        near = np.abs(picture - np.array(colour)).max(2) < tint
+        near[:, int(0.8 * near.shape[1]):] = False  # the legend
+        y, x = np.nonzero(near)
+        self.assertGreater(len(x), 20, colour)
+        return np.array([x.mean(), y.mean()]), np.array([np.ptp(x) + 1, np.ptp(y) + 1])
+
+    def test_spots_lie_on_their_pixels(self):
+        self.make()
+        self.configure()
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config)
+        spots = self.draw("image: false")
+        alone = self.draw("dot_alpha: 0.01")
+        both = self.draw("image_alpha: 0.02, dot_alpha: 1")
+        centres = []
+        for colour in MARKED.values():
+            at_spot, _ = self.blob(spots, colour)
+            at_block, block = self.blob(alone, colour)
+            at_real, real = self.blob(both, colour)
+            self.assertLess(np.abs(at_spot - at_block).max(), 1.5, colour)
+            self.assertLess(np.abs(at_spot - at_real).max(), 1, colour)
+            self.assertLess(np.abs(block - real).max(), 3.5, colour)  # spots have their diameter
+            centres.append(at_spot)
+        cells = list(MARKED)
+        down = places()[cells[2]] - places()[cells[0]]
+        self.assertTrue((np.sign(centres[2] - centres[0]) == np.sign(down)).all())  # y grows downwards
+        # half of an image is half of its colour
+        tint = self.draw("dot_alpha: 0.01, image_alpha: 0.5")
+        x, y = self.blob(alone, MARKED[150])[0].round().astype(int)
+        np.testing.assert_allclose(tint[y, x], (np.array(MARKED[150]) + 255) / 2, atol=6)
+
+    def test_a_file_of_your_own(self):
+        self.make({})
+        self.configure()
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config)
+        spots = self.draw("image: auto")
+        pixels = np.full((530, 450, 3), 255, np.uint8)
+        pixels[30:, 30:] = image()  # its corner is at (-240, -240)
+        path = self.dir / "mine.png"
+        small_png.write(path, pixels)
+        alone = self.draw(f"image_file: {path}, image_scale: {SCALE}, image_offset: [-240, -240], dot_alpha: 0.01")
+        for colour in MARKED.values():
+            self.assertLess(np.abs(self.blob(spots, colour)[0] - self.blob(alone, colour)[0]).max(), 1.5, colour)
+        self.configure(figures=f"image_file: {path}, image_scale: 10")
+        self.assertIn("image_scale and image_offset say where it lies", self.fathom("spatial", "figures", "-c", self.config))
+        self.configure(figures=f"image_file: {self.dir / 'none.png'}")
+        self.assertIn("none.png", self.fathom("spatial", "figures", "-c", self.config, code=3))
+        said = self.fathom("spatial", "page", "-c", self.config, "-o", self.dir / "no.html", code=3)
+        self.assertIn("figures.image: false draws without", said)
+        self.configure(figures="image: true")
+        self.assertIn("there is no image.png here", self.fathom("spatial", "figures", "-c", self.config, code=3))
+        self.configure(figures="image_scale: 2")
+        self.assertIn("figures.image_file", self.fathom("spatial", "figures", "-c", self.config, code=2))
+        self.configure(figures=f"image_file: {path}, image_offset: [1]")
+        self.assertIn("two numbers, not 1", self.fathom("spatial", "figures", "-c", self.config, code=2))
+        path.write_bytes(path.read_bytes()[:400])
+        self.configure(figures=f"image_file: {path}")
+        self.assertIn("mine.png", self.fathom("spatial", "figures", "-c", self.config, code=3))
+
+    def test_figures_are_the_same_in_any_budget_and_format(self):
+        self.make()
+        self.configure(figures="formats: [png, svg, pdf]")
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config)
+        made = []
+        for flags in (("--memory", "64M", "--threads", "1"), ("--memory", "1G", "--threads", "2")):
+            self.fathom("spatial", "figures", "-c", self.config, "--force", *flags)
+            made.append({p.name: p.read_bytes() for p in (self.dir / "out/pnmf/figures").iterdir()})
+        self.assertEqual(made[0], made[1])
+        self.assertIn(b"<image", made[0]["factors_spatial.svg"])
+        self.assertIn(b"/Image", made[0]["factors_spatial.pdf"])
+
+    # ---- pages ----
+
+    def test_pages(self):
+        self.make()
+        self.configure()
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config)
+        page = self.dir / "page.html"
+        self.fathom("spatial", "page", "-c", self.config, "-o", page)
+        scripts = Scripts(page.read_text())
+        about = json.loads(scripts.text["description"])
+        jpeg = base64.b64decode(scripts.text["array-image"], validate=True)
+        self.assertEqual(jpeg[:3] + jpeg[-2:], b"\xff\xd8\xff\xff\xd9")
+        place, codes = about["image"], np.frombuffer(base64.b64decode(scripts.text["array-positions"]), "<u2").reshape(-1, 2)
+        per = np.array([place["right"] - place["left"], place["bottom"] - place["top"]]) / (np.array(SHAPE[::-1]) / SCALE)
+        np.testing.assert_allclose(per[0], per[1], rtol=1e-6)
+        np.testing.assert_allclose(codes, places() * per + [place["left"], place["top"]], atol=0.6)
+        np.testing.assert_allclose(place["spot"], SPOT * per[0], rtol=1e-6)
+        again = self.dir / "again.html"
+        self.fathom("spatial", "page", "-c", self.config, "-o", again, "--memory", "64M", "--threads", "1")
+        self.assertEqual(page.read_bytes(), again.read_bytes())
+        self.configure(figures="image: false")
+        self.fathom("spatial", "page", "-c", self.config, "-o", again)
+        scripts = Scripts(again.read_text())
+        self.assertNotIn("image", json.loads(scripts.text["description"]))
+        self.assertNotIn("array-image", scripts.text)
+
+    def test_a_page_has_a_limit(self):
+        self.make({"V1": {"hires": (np.random.default_rng(3).integers(0, 256, (2000, 1901, 3), np.uint8), SCALE * 4)}})
+        self.configure()
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config)
+        page = self.dir / "page.html"
+        self.fathom("spatial", "page", "-c", self.config, "-o", page)
+        scripts = Scripts(page.read_text())
+        self.assertLessEqual(len(base64.b64decode(scripts.text["array-image"])), 3 << 20)
+        place = json.loads(scripts.text["description"])["image"]
+        side = np.array([place["right"] - place["left"], place["bottom"] - place["top"]])
+        np.testing.assert_allclose(side[0] / side[1], 1901 / 2000, rtol=2e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
