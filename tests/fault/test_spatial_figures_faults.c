@@ -6,6 +6,8 @@
 #include "instruments/spatial/figures/figures.h"
 #include "testing/spatial/spatial_results.h"
 
+#include <fathom/pictures.h>
+
 #include <unistd.h>
 
 static const char *const multi = "spatial: true, groups: true, prior: SVGP";
@@ -93,6 +95,22 @@ TEST(requests_for_memory_fail_one_after_the_other)
 {
     const t_results r = tiny("memory");
     fail_each(&r, 0, 8, 25);
+}
+
+/* The same with an image under the cells, read and reduced. */
+TEST(requests_for_an_image_fail_one_after_the_other)
+{
+    static char path[FTH_PATH], figures[FTH_PATH + 64];
+    static uint8_t px[40][30][3];
+    fth_mem *mem = t_mem(1 << 24);
+    snprintf(path, sizeof path, "%s", t_temp_path("tissue.png"));
+    OK(fth_picture_save(mem, path, &(fth_picture){FTH_U8, 40, 30, 3, px, 0},
+                        &(fth_picture_format){.kind = FTH_PICTURE_PNG}, NULL));
+    OK(fth_mem_destroy(mem, NULL));
+    snprintf(figures, sizeof figures, "image_file: '%s'", path);
+    t_results r = tiny("image");
+    r.figures = figures;
+    fail_each(&r, 0, 12, 25);
 }
 
 TEST(writes_fail_one_after_the_other)

@@ -8,6 +8,8 @@
 
 #include "mem/inject.h"
 
+#include <fathom/pictures.h>
+
 #include <dirent.h>
 
 typedef struct words {
@@ -41,17 +43,21 @@ static void fail_each(const fth_verb *verb, const char *name, bool writes, int64
     fth_mem *mem = fth_context_mem(j.ctx);
     fth_err err = {0};
     words w;
-    char text[1000];
+    char text[2000];
     OKE(sp_analyze_run(t_job_call(&j, NULL), &err), &err);
     snprintf(w.config, sizeof w.config, "%s/config.yaml", j.dir);
     snprintf(w.sets, sizeof w.sets, "%s/sets.gmt", j.dir);
-    snprintf(w.out, sizeof w.out, "%s/out.txt", j.dir);
     snprintf(w.scores, sizeof w.scores, "%s/scores.csv", j.dir);
     snprintf(text, sizeof text,
              "instrument: spatial\nname: golden\nseed: 42\ndataset: arrays\noutput_dir: %s\n"
              "preprocessing: {path: nowhere}\nmodel: {n_components: 3, spatial: true, groups: "
-             "true, prior: SVGP}\n",
-             j.dir);
+             "true, prior: SVGP}\nfigures: {image_file: '%s/tissue.png'}\n",
+             j.dir, j.dir);
+    snprintf(w.out, sizeof w.out, "%s/tissue.png", j.dir); /* drawn by page alone */
+    static const uint8_t px[20][30][3];
+    OK(fth_picture_save(mem, w.out, &(fth_picture){FTH_U8, 20, 30, 3, px, 0},
+                        &(fth_picture_format){.kind = FTH_PICTURE_PNG}, NULL));
+    snprintf(w.out, sizeof w.out, "%s/out.txt", j.dir);
     t_file_write(w.config, text, strlen(text));
     t_file_write(w.sets, "one\t\ta\tb\ntwo\t\tc\n", 16);
     FILE *out = tmpfile();

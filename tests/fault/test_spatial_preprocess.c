@@ -4,6 +4,8 @@
 #include "testing/job/stage_faults.h"
 #include "testing/spatial/spatial_data.h"
 
+#include <fathom/pictures.h>
+
 extern const fth_instrument fth_instrument_spatial;
 
 /* Sparse columns, a frame whose index gives the order, duplicate names. */
@@ -87,6 +89,29 @@ TEST(a_10x_file)
 TEST(a_folder_with_parquet)
 {
     fail_all(visium_hd, 40);
+}
+
+/* A tissue image that is reduced, from PNG in bands. */
+TEST(a_folder_with_an_image)
+{
+    static char config[FTH_PATH + 200], command[2 * FTH_PATH + 100], path[FTH_PATH];
+    static const char scale[] = "{\"tissue_hires_scalef\": 10, \"spot_diameter_fullres\": 3}";
+    fth_mem *mem = t_mem(1 << 26);
+    uint8_t *px = calloc(2100 * 40, 3);
+    snprintf(command, sizeof command,
+             "cp -r tests/golden/tenx/visium '%s/folder' && chmod -R u+w '%s/folder'", t_temp_dir(),
+             t_temp_dir());
+    if (system(command) != 0) FAIL("cannot copy a folder");
+    snprintf(path, sizeof path, "%s/folder/spatial/tissue_hires_image.png", t_temp_dir());
+    OK(fth_picture_save(mem, path, &(fth_picture){FTH_U8, 40, 2100, 3, px, 0},
+                        &(fth_picture_format){.kind = FTH_PICTURE_PNG}, NULL));
+    snprintf(path, sizeof path, "%s/folder/spatial/scalefactors_json.json", t_temp_dir());
+    t_file_write(path, scale, sizeof scale - 1);
+    free(px);
+    OK(fth_mem_destroy(mem, NULL));
+    snprintf(config, sizeof config,
+             "name: faults\ndataset: visium\npreprocessing:\n  path: '%s/folder'\n", t_temp_dir());
+    fail_all(config, 40);
 }
 
 TEST(a_folder_with_counts_as_text)

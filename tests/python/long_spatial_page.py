@@ -13,12 +13,16 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chromium  # noqa: E402
+import small_png  # noqa: E402
 from test_spatial_page import analyze, make, run  # noqa: E402
 
 FRAME = "new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(f))))"
 PIXEL = """(() => { const [x, y] = %s, t = transform(), r = window.devicePixelRatio || 1;
     return [...map.getContext('2d').getImageData(Math.round((t.x0 + x * t.s) * r),
         Math.round((t.y0 + y * t.s) * r), 1, 1).data]; })()"""
+
+
+GROUND = PIXEL.replace("map.getContext", "document.getElementById('ground').getContext")
 
 
 class Page(unittest.TestCase):
@@ -128,6 +132,59 @@ class Page(unittest.TestCase):
         dark.eval("document.getElementById('theme').click()")
         self.assertNotEqual(dark.eval("getComputedStyle(document.body).backgroundColor"), before)
         phone = self.open(width=360, height=740)
+        self.assertLessEqual(phone.eval("document.documentElement.scrollWidth"), 360)
+
+    def test_the_tissue_image(self):
+        folder = self.dir / "tissue"
+        folder.mkdir()
+        config = make(folder)
+        at = np.load(folder / "toy" / "X.npy")
+        side, low = np.ptp(at, 0).max(), at.min(0)
+        pixels = np.full((300, 300, 3), 255, np.uint8)
+        marked = {17: (0, 160, 0), 400: (255, 0, 200)}  # blocks of the image around two cells
+        for cell, colour in marked.items():
+            x, y = np.round((at[cell] - low) / side * 280).astype(int) + 10
+            pixels[max(y - 8, 0):y + 8, max(x - 8, 0):x + 8] = colour
+        small_png.write(folder / "tissue.png", pixels)
+        corner = low - 10 * side / 280
+        with config.open("a") as f:
+            f.write(f"figures: {{image_file: {folder}/tissue.png, image_scale: {280 / side}, "
+                    f"image_offset: [{corner[0]}, {corner[1]}], dot_alpha: 0.4}}\n")
+        analyze(config)
+        path = folder / "page.html"
+        run("spatial", "page", "-c", config, "-o", path)
+        page = self.open(path, width=1400, height=900)
+        page.wait("document.documentElement.dataset.image === 'yes'", 30)
+        page.eval(FRAME)
+        for zoom in (1, 3):
+            for cell, colour in marked.items():
+                page.eval(f"view.zoom = {zoom}; view.x = places[2 * {cell}] - boxW / 2; view.y = places[2 * {cell} + 1] - boxH / 2; redraw()")
+                page.eval(FRAME)
+                got = page.eval(GROUND % f"[places[2 * {cell}], places[2 * {cell} + 1]]")
+                self.assertLess(np.abs(np.array(got[:3]) - colour).max(), 12, (zoom, cell, got))
+        self.assertEqual(page.eval("getComputedStyle(map).opacity"), "0.4")
+        # the keyboard: the slider, the check box, and a key of its own
+        page.eval("document.getElementById('tissue-cells').focus()")
+        self.press(page, "ArrowRight")
+        self.press(page, "ArrowRight")
+        page.eval(FRAME)
+        self.assertEqual(page.eval("getComputedStyle(map).opacity"), "0.42")
+        page.eval("document.getElementById('tissue-shown').focus()")
+        self.press(page, " ", " ")
+        page.eval(FRAME)
+        self.assertTrue(page.eval("document.getElementById('ground').hidden"))
+        self.assertEqual(page.eval("getComputedStyle(map).opacity"), "1")
+        page.eval("map.focus()")
+        self.press(page, "i", "i")
+        page.eval(FRAME)
+        self.assertFalse(page.eval("document.getElementById('ground').hidden"))
+        self.assertTrue(page.eval("document.getElementById('tissue-shown').checked"))
+        page.eval("document.getElementById('search').focus()")
+        self.press(page, "i", "i")
+        self.assertFalse(page.eval("document.getElementById('ground').hidden"))
+        plain = self.open(width=1400, height=900)
+        self.assertTrue(plain.eval("document.getElementById('tissue').hidden"))
+        phone = self.open(path, width=360, height=740)
         self.assertLessEqual(phone.eval("document.documentElement.scrollWidth"), 360)
 
     def test_a_hundred_thousand_cells(self):

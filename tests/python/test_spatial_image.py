@@ -172,6 +172,9 @@ class Image(unittest.TestCase):
         two = {"A": {"hires": (image(), SCALE)}, "B": {"lowres": (image()[::2, ::2], SCALE / 2)}, "none": {}}
         self.make(two)
         self.configure()
+        said = self.fathom("spatial", "info", self.h5ad)
+        self.assertIn("  A hires, 420 x 500 pixels\n  B lowres, 210 x 250 pixels\n  preprocessing.image_library", said)
+        self.assertEqual([i["library"] for i in json.loads(self.fathom("spatial", "info", self.h5ad, "--json"))["images"]], ["A", "B"])
         said = self.preprocess()
         self.assertIn("note: there is no tissue image", said)
         self.assertIn("2 libraries of uns['spatial'] have images", said)
@@ -230,6 +233,7 @@ class Image(unittest.TestCase):
                 self.configure(data, "min_group_size: 1", dataset=kind)
                 said = self.preprocess(*(["--force"] if kind == "visium_hd" or size == "hires" else []))
                 self.assertIn(f"tissue image tissue_{size}_image.png", said)
+                self.assertIn(f"tissue image\n  {data}/spatial/tissue_{size}_image.png", self.fathom("spatial", "info", data))
                 np.testing.assert_array_equal(small_png.read(self.dir / "out/preprocessed/image.png"), pixels)
                 self.assertEqual(self.metadata()["image"]["high"], [120, 40])
                 self.assertEqual(self.metadata()["image"]["spot_diameter"], 8.5)

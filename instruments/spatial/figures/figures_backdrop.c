@@ -14,19 +14,19 @@ static void choose_alphas(sp_backdrop *b, const fth_config *cfg)
 /* ---- planning ---- */
 
 /* Before there is a folder: of what the source has. */
-static uint64_t source_bytes(const fth_stage_call *call)
+static fth_status source_bytes(const fth_stage_call *call, uint64_t *bytes, fth_err *err)
 {
     sp_source s;
     sp_tissue t = {0};
-    uint64_t bytes = 0;
     const int never = 2;
-    if (fth_config_choice(call->config, "figures.image") == never ||
-        sp_source_open(&s, fth_context_mem(call->context), call->config, NULL, NULL) != FTH_OK)
-        return 0;
-    if (sp_tissue_find(&t, &s, NULL) == FTH_OK) bytes = sp_tissue_bytes(&t);
+    *bytes = 0;
+    if (fth_config_choice(call->config, "figures.image") == never) return FTH_OK;
+    FTH_TRY(sp_source_open(&s, fth_context_mem(call->context), call->config, NULL, err));
+    const fth_status status = sp_tissue_find(&t, &s, err);
+    if (status == FTH_OK) *bytes = sp_tissue_bytes(&t);
     sp_tissue_close(&t);
     sp_source_close(&s);
-    return bytes;
+    return status;
 }
 
 fth_status sp_backdrop_plan(sp_drawing *d, fth_err *err)
@@ -35,9 +35,10 @@ fth_status sp_backdrop_plan(sp_drawing *d, fth_err *err)
     sp_backdrop *b = &d->backdrop;
     const fth_config *cfg = d->call->config;
     FTH_TRY(fth_path_join(dir, d->call->output_dir, SP_PREPROCESSED, err));
-    b->bytes = sp_folder_exists(dir) || fth_config_has(cfg, "figures.image_file")
-                   ? sp_image_open_bytes(d->mem, cfg, dir)
-                   : source_bytes(d->call);
+    if (sp_folder_exists(dir) || fth_config_has(cfg, "figures.image_file"))
+        FTH_TRY(sp_image_open_bytes(d->mem, cfg, dir, &b->bytes, err));
+    else
+        FTH_TRY(source_bytes(d->call, &b->bytes, err));
     if (b->bytes == 0) return FTH_OK;
     b->bytes += b->bytes / 3; /* its reductions */
     d->held += b->bytes;

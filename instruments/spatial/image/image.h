@@ -51,8 +51,9 @@ void sp_image_put(fth_json_writer *w, const sp_image *image, const char *from);
  * and the spot are in positions of the folder. */
 fth_status sp_image_open(sp_image *out, fth_mem *mem, const fth_config *cfg, const char *dir,
                          const sp_frame *frame, fth_err *err);
-/* The most bytes that opening takes and that stay, from what is known now; 0: no picture. */
-uint64_t sp_image_open_bytes(fth_mem *mem, const fth_config *cfg, const char *dir);
+/* The most bytes that opening takes; 0: no picture. */
+fth_status sp_image_open_bytes(fth_mem *mem, const fth_config *cfg, const char *dir,
+                               uint64_t *bytes, fth_err *err);
 /* How many of n positions lie on it. */
 int64_t sp_image_covers(const sp_image *image, const float *xy, int64_t n);
 

@@ -153,15 +153,16 @@ fth_status sp_image_open(sp_image *out, fth_mem *mem, const fth_config *cfg, con
     return FTH_OK;
 }
 
-uint64_t sp_image_open_bytes(fth_mem *mem, const fth_config *cfg, const char *dir)
+fth_status sp_image_open_bytes(fth_mem *mem, const fth_config *cfg, const char *dir,
+                               uint64_t *bytes, fth_err *err)
 {
     sp_pixels p;
     sp_image place;
-    /* opening it says what is wrong */
-    if (find_pixels(&p, &place, mem, cfg, dir, NULL) != FTH_OK || !p.source.kind) return 0;
-    const uint64_t bytes = sp_image_make_bytes(&p);
+    *bytes = 0;
+    FTH_TRY(find_pixels(&p, &place, mem, cfg, dir, err));
+    if (p.source.kind) *bytes = sp_image_make_bytes(&p);
     sp_pixels_close(&p);
-    return bytes;
+    return FTH_OK;
 }
 
 int64_t sp_image_covers(const sp_image *image, const float *xy, int64_t n)

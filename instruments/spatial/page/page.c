@@ -96,7 +96,7 @@ uint64_t sp_page_bytes(const sp_results *r, const sp_page_options *opt)
     const int64_t n = smaller(opt->cells, r->data.rows), L = r->n_factors;
     return (uint64_t)(n * (2 * L + most_genes(r, opt)) + n * 24 + L * (16 + opt->top * 8) +
                       r->data.rows * 8) +
-           sp_walk_bytes(&r->data.size) + sp_page_image_bytes(r) + (256 << 10);
+           sp_walk_bytes(&r->data.size) + (256 << 10);
 }
 
 static fth_status take(sp_page *p, int i, uint64_t bytes, const char *label, fth_err *err)

@@ -58,7 +58,7 @@ typedef struct sp_page_options {
 /* Keeps only the shown cells in the data of the results. */
 fth_status sp_page_open(sp_page *p, sp_results *r, const sp_page_options *opt, fth_err *err);
 void sp_page_close(sp_page *p); /* an empty one is allowed */
-/* Bytes of its arrays, for plans: at most. */
+/* Bytes of its arrays without the image, for plans: at most. */
 uint64_t sp_page_bytes(const sp_results *r, const sp_page_options *opt);
 /* Reads the results into the arrays, then writes the file, whole or not at all. */
 fth_status sp_page_fill(sp_page *p, fth_err *err);
@@ -68,7 +68,7 @@ fth_status sp_page_save(const sp_page *p, const char *path, fth_err *err);
 
 /* As the config says, and as a file of at most 3 MiB; none where there is none. */
 fth_status sp_page_image_fill(sp_page *p, fth_err *err);
-uint64_t sp_page_image_bytes(const sp_results *r);
+fth_status sp_page_image_bytes(const sp_results *r, uint64_t *bytes, fth_err *err);
 void sp_page_image_put(fth_json_writer *w, const sp_page *p);
 
 #endif

@@ -13,14 +13,15 @@ static fth_picture_format jpeg(int quality)
     return (fth_picture_format){.kind = FTH_PICTURE_JPG, .quality = quality};
 }
 
-uint64_t sp_page_image_bytes(const sp_results *r)
+fth_status sp_page_image_bytes(const sp_results *r, uint64_t *bytes, fth_err *err)
 {
-    const uint64_t open = sp_image_open_bytes(r->mem, r->config, r->data.dir);
     const uint8_t any = 0;
     const fth_picture largest = {FTH_U8, SP_IMAGE_SIDE, SP_IMAGE_SIDE, 3, &any, 0};
     const fth_picture_format format = jpeg(90);
-    if (open == 0) return 0;
-    return open + fth_picture_bound(&largest, &format) + fth_picture_work_bytes(&largest, &format);
+    FTH_TRY(sp_image_open_bytes(r->mem, r->config, r->data.dir, bytes, err));
+    if (*bytes > 0)
+        *bytes += fth_picture_bound(&largest, &format) + fth_picture_work_bytes(&largest, &format);
+    return FTH_OK;
 }
 
 /* Means of 2 by 2 pixels, in place; an odd last row or column is left out, and its edge moves. */

@@ -46,8 +46,10 @@ static fth_status work(sp_results *r, const sp_page_options *opt, const char *pa
     fth_mem_stats now;
     FTH_TRY(tell_files(r, path, a, err));
     if (a->plan) {
+        uint64_t image = 0;
+        FTH_TRY(sp_page_image_bytes(r, &image, err));
         fth_mem_get_stats(r->mem, &now);
-        fth_answer_memory(a, now.used_bytes + sp_page_bytes(r, opt),
+        fth_answer_memory(a, now.used_bytes + sp_page_bytes(r, opt) + image,
                           "at most: a code for each shown cell, factor and gene");
         return FTH_OK;
     }

@@ -77,16 +77,17 @@ static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
         sp_store_kind(&s->h5ad.store, "/uns/spatial") != FTH_H5_GROUP)
         return FTH_OK;
     FTH_TRY(sp_store_list(&s->h5ad.store, "/uns/spatial", &libraries, err));
-    for (int64_t i = 0; i < fth_texts_count(libraries) && !d->unit[0]; i++) {
+    fth_status status = FTH_OK;
+    for (int64_t i = 0; status == FTH_OK && i < fth_texts_count(libraries) && !d->unit[0]; i++) {
         char group[256];
         snprintf(group, sizeof group, "/uns/spatial/%.200s/scalefactors",
                  fth_texts_get(libraries, i));
         if (sp_store_kind(&s->h5ad.store, group) != FTH_H5_GROUP) continue;
         snprintf(d->unit, sizeof d->unit, "px");
-        d->microns = sp_store_number(&s->h5ad.store, group, "microns_per_pixel");
+        status = sp_store_number(&s->h5ad.store, group, "microns_per_pixel", &d->microns, err);
     }
     fth_texts_free(libraries);
-    return FTH_OK;
+    return status;
 }
 
 fth_status sp_display_find(sp_display *d, const sp_source *s, fth_err *err)

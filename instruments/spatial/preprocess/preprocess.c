@@ -51,7 +51,7 @@ static fth_status list_folder(inputs *in, fth_mem *mem, const fth_config *cfg, c
         if (sp_mtx_file(f.counts, texts[i], path)) FTH_TRY(add_input(in, NULL, path, false, err));
     if (!table) FTH_TRY(add_input(in, NULL, f.places, false, err));
     sp_tenx_image image;
-    sp_tenx_image_find(&image, mem, &f, dir);
+    FTH_TRY(sp_tenx_image_find(&image, mem, &f, dir, err));
     if (image.path[0]) FTH_TRY(add_input(in, NULL, image.path, false, err));
     return f.scale[0] ? add_input(in, NULL, f.scale, false, err) : FTH_OK;
 }

@@ -42,7 +42,7 @@ static fth_status check_scale(const sp_tissue *t, const char *key, fth_err *err)
 static fth_status of_folder(sp_tissue *t, const sp_source *s, fth_err *err)
 {
     sp_tenx_image image;
-    sp_tenx_image_find(&image, s->mem, &s->files, s->path);
+    FTH_TRY(sp_tenx_image_find(&image, s->mem, &s->files, s->path, err));
     if (!image.path[0])
         return is_asked(s->cfg)
                    ? FTH_FAIL(err, FTH_E_FILE_OPEN,
@@ -123,8 +123,8 @@ static fth_status of_library(sp_tissue *t, const sp_source *s, const char *libra
     snprintf(t->name, sizeof t->name, "%.299s", object + 1);
     snprintf(group, sizeof group, "/uns/spatial/%s/scalefactors", library);
     snprintf(key, sizeof key, "tissue_%s_scalef", sizes[size]);
-    t->scale = sp_store_number(&s->h5ad.store, group, key);
-    t->spot = sp_store_number(&s->h5ad.store, group, "spot_diameter_fullres");
+    FTH_TRY(sp_store_number(&s->h5ad.store, group, key, &t->scale, err));
+    FTH_TRY(sp_store_number(&s->h5ad.store, group, "spot_diameter_fullres", &t->spot, err));
     FTH_TRY(check_scale(t, key, err));
     FTH_TRY(sp_store_source(&s->h5ad.store, object, NULL, &pixels, err));
     snprintf(from, sizeof from, "%s, %s", s->path, t->name);

@@ -71,6 +71,8 @@ static fth_status describe(const sp_tenx_files *f, const sp_matrix *m, const cha
     const bool xenium = strcmp(f->kind, "xenium") == 0;
     FTH_TRY(sp_places_read(mem, f->places, f->kind, count_row, &n, err));
     const double microns = sp_tenx_microns(mem, f);
+    sp_tenx_image image;
+    FTH_TRY(sp_tenx_image_find(&image, mem, f, dir, err));
     fprintf(t->out, "%s: %s\n", dir, sp_tenx_files_title(f->kind));
     fprintf(t->out, "counts\n  %s\n", f->counts);
     fprintf(t->out, "  %-16s %" PRId64 "\n", xenium ? "cells" : "spots", m->rows);
@@ -79,7 +81,9 @@ static fth_status describe(const sp_tenx_files *f, const sp_matrix *m, const cha
     fprintf(t->out, "positions\n  %s\n  %-16s %" PRId64 "\n", f->places, "rows", n.rows);
     if (!xenium) fprintf(t->out, "  %-16s %" PRId64 "\n", "under tissue", n.inside);
     if (microns > 0) fprintf(t->out, "  %-16s %.6g\n", "um per pixel", microns);
+    if (image.path[0]) fprintf(t->out, "tissue image\n  %s\n", image.path);
     if (t->w) {
+        if (image.path[0]) fth_json_text(t->w, "image", image.path);
         fth_json_open(t->w, "counts", '{');
         fth_json_text(t->w, "file", f->counts);
         fth_json_int(t->w, "cells", m->rows);

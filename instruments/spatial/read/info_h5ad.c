@@ -4,6 +4,7 @@
 #include "loaders.h"
 
 #include <math.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum { COLUMNS = 200, CATEGORIES = 8, WIDE = 120 };
@@ -446,6 +447,55 @@ static fth_status open_any(sp_anndata *a, fth_mem *mem, const char *path, fth_te
     return s;
 }
 
+/* ---- images ---- */
+
+static void print_image(const sp_anndata *a, const char *library, const char *size, int64_t *n,
+                        const sp_told *t)
+{
+    char object[FTH_PATH];
+    fth_source s = {0};
+    const int used = snprintf(object, sizeof object, "/uns/spatial/%s/images/%s", library, size);
+    if (used >= FTH_PATH || sp_store_kind(&a->store, object) != FTH_H5_DATASET ||
+        sp_store_source(&a->store, object, NULL, &s, NULL) != FTH_OK)
+        return;
+    if (s.n_axes >= 2) {
+        if ((*n)++ == 0) fprintf(t->out, "images of uns['spatial']\n");
+        fprintf(t->out, "  %s %s, %" PRId64 " x %" PRId64 " pixels\n", library, size, s.size[1],
+                s.size[0]);
+        if (t->w) {
+            if (*n == 1) fth_json_open(t->w, "images", '[');
+            fth_json_open(t->w, NULL, '{');
+            fth_json_text(t->w, "library", library);
+            fth_json_text(t->w, "size", size);
+            fth_json_int(t->w, "width", s.size[1]);
+            fth_json_int(t->w, "height", s.size[0]);
+            fth_json_close(t->w);
+        }
+    }
+    fth_source_close(&s);
+}
+
+/* Nothing where there are none. */
+static fth_status print_images(const sp_anndata *a, const sp_told *t, fth_err *err)
+{
+    fth_texts *libraries = NULL;
+    int64_t n = 0, last = -1, several = 0;
+    if (sp_store_kind(&a->store, "/uns/spatial") != FTH_H5_GROUP) return FTH_OK;
+    FTH_TRY(sp_store_list(&a->store, "/uns/spatial", &libraries, err));
+    for (int64_t i = 0; i < fth_texts_count(libraries); i++) {
+        const int64_t before = n;
+        print_image(a, fth_texts_get(libraries, i), "hires", &n, t);
+        print_image(a, fth_texts_get(libraries, i), "lowres", &n, t);
+        if (n == before) continue;
+        several += last >= 0;
+        last = i;
+    }
+    if (several) fprintf(t->out, "  preprocessing.image_library names the one to draw\n");
+    if (n > 0 && t->w) fth_json_close(t->w);
+    fth_texts_free(libraries);
+    return FTH_OK;
+}
+
 fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_err *err)
 {
     sp_anndata a;
@@ -473,6 +523,7 @@ fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_er
         s = part[i].print(&a, &g, t, err);
         if (t->w) fth_json_close(t->w);
     }
+    if (s == FTH_OK) s = print_images(&a, t, err);
     if (s == FTH_OK) print_config(path, &g, t);
     sp_anndata_close(&a);
     return s;

@@ -316,20 +316,31 @@ fth_status sp_store_hash(fth_mem *mem, const char *folder, uint64_t *hash, int64
     return FTH_OK;
 }
 
-double sp_store_number(const sp_store *s, const char *group, const char *name)
+/* A failure that is none of the file's. */
+static bool lacks_memory(fth_status s)
+{
+    return s == FTH_E_NOMEM || s == FTH_E_BUDGET;
+}
+
+fth_status sp_store_number(const sp_store *s, const char *group, const char *name, double *out,
+                           fth_err *err)
 {
     char object[FTH_PATH], raw[16];
     fth_source number = {0};
-    double v = 0;
+    fth_err failed = {0};
     const int64_t zero[2] = {0, 0}, one[2] = {1, 1};
     const int n = snprintf(object, sizeof object, "%s/%s", group, name);
-    if (n >= FTH_PATH || sp_store_kind(s, object) != FTH_H5_DATASET ||
-        sp_store_source(s, object, NULL, &number, NULL) != FTH_OK)
-        return 0;
-    if (number.n_axes <= 1 && (number.n_axes == 0 || number.size[0] == 1) &&
-        !fth_dtype_is_complex(number.dtype) && fth_dtype_size(number.dtype) <= 8 &&
-        number.read(number.self, zero, one, raw, NULL) == FTH_OK)
-        v = sp_number_at(number.dtype, raw, 0);
-    fth_source_close(&number);
-    return isfinite(v) && v > 0 ? v : 0;
+    *out = 0;
+    if (n >= FTH_PATH || sp_store_kind(s, object) != FTH_H5_DATASET) return FTH_OK;
+    fth_status status = sp_store_source(s, object, NULL, &number, &failed);
+    if (status == FTH_OK && number.n_axes <= 1 && (number.n_axes == 0 || number.size[0] == 1) &&
+        !fth_dtype_is_complex(number.dtype) && fth_dtype_size(number.dtype) <= 8) {
+        status = number.read(number.self, zero, one, raw, &failed);
+        const double v = status == FTH_OK ? sp_number_at(number.dtype, raw, 0) : 0;
+        if (isfinite(v) && v > 0) *out = v;
+    }
+    if (number.kind) fth_source_close(&number);
+    if (!lacks_memory(status)) return FTH_OK;
+    if (err) *err = failed;
+    return status;
 }

@@ -40,8 +40,9 @@ fth_status sp_store_attr_i64(const sp_store *s, const char *object, const char *
 fth_status sp_store_attr_reference(const sp_store *s, const char *object, const char *name,
                                    char *place, size_t bytes, fth_err *err);
 
-/* The positive number that a dataset of a group is; 0: it is none. */
-double sp_store_number(const sp_store *s, const char *group, const char *name);
+/* The positive number that a dataset of a group is; 0: it is none. Fails for want of memory. */
+fth_status sp_store_number(const sp_store *s, const char *group, const char *name, double *out,
+                           fth_err *err);
 
 /* The folder of an AnnData in a folder of Zarr: the folder itself, or a table of SpatialData, which
  * `table` names where there are several; NULL: it is not named. */

@@ -34,7 +34,9 @@ typedef struct sp_tenx_image {
     double scale;        /* its pixels in one unit of positions; 0: not said */
     double spot;         /* diameter of a spot in positions; 0: not said */
 } sp_tenx_image;
-void sp_tenx_image_find(sp_tenx_image *out, fth_mem *mem, const sp_tenx_files *f, const char *dir);
+/* A scale that cannot be read is not said; fails for want of memory. */
+fth_status sp_tenx_image_find(sp_tenx_image *out, fth_mem *mem, const sp_tenx_files *f,
+                              const char *dir, fth_err *err);
 
 /* ---- counts as text ---- */
 

@@ -152,20 +152,29 @@ double sp_tenx_microns(fth_mem *mem, const sp_tenx_files *f)
     return v > 0 && v < 1e6 ? v : 0;
 }
 
-void sp_tenx_image_find(sp_tenx_image *out, fth_mem *mem, const sp_tenx_files *f, const char *dir)
+fth_status sp_tenx_image_find(sp_tenx_image *out, fth_mem *mem, const sp_tenx_files *f,
+                              const char *dir, fth_err *err)
 {
     static const struct {
         const char *file, *scale;
     } size[] = {{"spatial/tissue_hires_image.png", "tissue_hires_scalef"},
                 {"spatial/tissue_lowres_image.png", "tissue_lowres_scalef"}};
     fth_json *doc = NULL;
+    fth_err failed = {0};
     *out = (sp_tenx_image){0};
-    if (!f->kind || strcmp(f->kind, "xenium") == 0) return;
+    if (!f->kind || strcmp(f->kind, "xenium") == 0) return FTH_OK;
     int i = 0;
     while (i < 2 && !file_in(out->path, dir, size[i].file, "")) i++;
     if (i == 2) out->path[0] = '\0';
-    if (i == 2 || !f->scale[0] || fth_json_load(&doc, mem, f->scale, NULL) != FTH_OK) return;
+    if (i == 2 || !f->scale[0]) return FTH_OK;
+    const fth_status s = fth_json_load(&doc, mem, f->scale, &failed);
+    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
+        if (err) *err = failed;
+        return s;
+    }
+    if (s != FTH_OK) return FTH_OK;
     out->scale = fth_json_get_real(fth_json_root(doc), size[i].scale, 0);
     out->spot = fth_json_get_real(fth_json_root(doc), "spot_diameter_fullres", 0);
     fth_json_destroy(doc);
+    return FTH_OK;
 }

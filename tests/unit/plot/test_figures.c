@@ -93,6 +93,77 @@ TEST(a_large_image_is_reduced_by_peak_or_mean)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Colours as they are, one above the other, over white and over what is there. */
+TEST(a_photograph_keeps_its_colours)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    static const uint8_t px[2][3][3] = {{{255, 0, 0}, {0, 255, 0}, {0, 0, 255}},
+                                        {{10, 20, 30}, {200, 100, 50}, {255, 255, 255}}};
+    for (int half = 0; half < 2; half++) {
+        fth_figure *fig = one_panel(mem, true);
+        fth_panel *p = fth_figure_panel(fig, 0);
+        fth_panel_image(p, fth_grid_of(FTH_U8, px, 2, 3),
+                        &(fth_image){.rgb = true, .alpha = half ? 0.5 : 0});
+        fth_panel_set(
+            p, &(fth_panel_options){.bare = true, .aspect = FTH_ASPECT_FREE, .colour_bar = ""});
+        const t_picture pic = shot(fig);
+        for (int r = 0; r < 2; r++)
+            for (int c = 0; c < 3; c++) {
+                uint8_t want[3];
+                for (int k = 0; k < 3; k++)
+                    want[k] = half ? (uint8_t)((px[r][c][k] + 255 + 1) / 2) : px[r][c][k];
+                for (int k = 0; k < 3; k++)
+                    EQ_U64(
+                        at(&pic, fig, 0, (c + 0.02 + 0.48 * k) / 3, 1 - (r + 0.02 + 0.48 * k) / 2),
+                        fth_rgb(want[0], want[1], want[2]));
+            }
+        free(pic.px);
+        fth_figure_destroy(fig);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Many pixels to one are their mean; beside its edges nothing is drawn; in a vector file it is one
+ * picture that lets through what is under it. */
+TEST(a_photograph_has_its_place)
+{
+    enum { N = 1200 };
+    fth_mem *mem = t_mem(1 << 26);
+    uint8_t *px = malloc(N * N * 3);
+    for (int64_t i = 0; i < N * N; i++)
+        for (int k = 0; k < 3; k++)
+            px[3 * i + k] = (i / N + i % N) % 2 ? (uint8_t)(60 * (k + 1)) : 0;
+    fth_figure *fig = one_panel(mem, true);
+    fth_panel *p = fth_figure_panel(fig, 0);
+    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.low = 0, .high = 10});
+    fth_panel_axis(p, FTH_AXIS_Y, &(fth_axis_options){.low = 0, .high = 10});
+    fth_panel_image(p, fth_grid_of(FTH_U8, px, N, N),
+                    &(fth_image){.rgb = true, .left = 2, .right = 6, .top = 9, .bottom = 4});
+    const t_picture pic = shot(fig);
+    const fth_colour in = at(&pic, fig, 0, 0.4, 0.6);
+    for (int k = 0; k < 3; k++) {
+        const int got = (int)(in >> (16 - 8 * k) & 255);
+        IS_TRUE(abs(got - 30 * (k + 1)) <= 4);
+    }
+    EQ_U64(at(&pic, fig, 0, 0.19, 0.6), fth_rgb(255, 255, 255));
+    EQ_U64(at(&pic, fig, 0, 0.61, 0.6), fth_rgb(255, 255, 255));
+    EQ_U64(at(&pic, fig, 0, 0.4, 0.91), fth_rgb(255, 255, 255));
+    EQ_U64(at(&pic, fig, 0, 0.4, 0.39), fth_rgb(255, 255, 255));
+    const char *path = t_temp_path("photograph.svg");
+    uint64_t planned = 0;
+    fth_mem_stats before, after;
+    OK(fth_figure_plan(fig, path, &planned, NULL));
+    fth_mem_mark(mem);
+    fth_mem_get_stats(mem, &before);
+    OK(fth_figure_save(fig, path, NULL));
+    fth_mem_get_stats(mem, &after);
+    EQ_U64(after.peak_bytes - before.used_bytes, planned);
+    free(pic.px);
+    free(px);
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- points ---- */
 
 static fth_figure *dots(fth_mem *mem, const double *x, const double *y, int64_t n, fth_points o)

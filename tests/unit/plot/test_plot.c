@@ -404,6 +404,10 @@ static void mistake(fth_mem *mem, int which, fth_status wanted)
     if (which == 12) fth_panel_reference(p, (fth_axis_side)7, 0, NULL);
     if (which == 13) fth_panel_line(p, c, c, &(fth_line){.width = -1});
     if (which == 14) fth_panel_line(p, (fth_column){0}, (fth_column){.n = -1}, NULL);
+    const fth_grid colours = fth_grid_of(FTH_U8, v, 1, 1);
+    if (which == 15) fth_panel_image(p, colours, &(fth_image){.rgb = true, .alpha = 2});
+    if (which == 16) fth_panel_image(p, colours, &(fth_image){.rgb = true, .peaks = true});
+    if (which == 17) fth_panel_image(p, fth_grid_of(FTH_F64, v, 1, 1), &(fth_image){.rgb = true});
     fth_err err = {0};
     IS(fth_figure_save(fig, t_temp_path("x.png"), &err), wanted);
     EQ_I64(t_file_count(), 0);
@@ -413,7 +417,7 @@ static void mistake(fth_mem *mem, int which, fth_status wanted)
 TEST(every_mistake_is_refused)
 {
     fth_mem *mem = t_mem(1 << 24);
-    for (int i = 0; i <= 14; i++) mistake(mem, i, i == 6 || i == 9 ? FTH_E_DTYPE_OP : FTH_E_USAGE);
+    for (int i = 0; i <= 17; i++) mistake(mem, i, i == 6 || i == 9 ? FTH_E_DTYPE_OP : FTH_E_USAGE);
     fth_figure *fig = NULL;
     IS(fth_figure_create(&fig, mem, &(fth_figure_options){.dpi = -1}, NULL), FTH_E_USAGE);
     IS(fth_figure_create(&fig, mem, &(fth_figure_options){.width = 900, .dpi = 600}, NULL),

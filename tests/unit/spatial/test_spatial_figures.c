@@ -8,6 +8,8 @@
 
 #include "job/stage/files.h"
 
+#include <fathom/pictures.h>
+
 #include <dirent.h>
 #include <unistd.h>
 
@@ -649,6 +651,25 @@ TEST_REPEAT(memory_is_as_planned)
     check_memory(&r, "spatial: true, prior: SVGP");
     r.figures = "formats: [pdf, svg, png]";
     check_memory(&r, "spatial: true, prior: SVGP");
+}
+
+/* With an image under the cells, in every format. */
+TEST_REPEAT(memory_of_an_image_is_as_planned)
+{
+    static char path[FTH_PATH], figures[FTH_PATH + 64];
+    t_results r = small;
+    fth_mem *mem = t_mem(1 << 26);
+    uint8_t *px = calloc(2100 * 1500, 3);
+    snprintf(path, sizeof path, "%s", t_temp_path("tissue.png"));
+    OK(fth_picture_save(mem, path, &(fth_picture){FTH_U8, 1500, 2100, 3, px, 0},
+                        &(fth_picture_format){.kind = FTH_PICTURE_PNG}, NULL));
+    free(px);
+    OK(fth_mem_destroy(mem, NULL));
+    snprintf(figures, sizeof figures, "formats: [pdf, svg, png], image_file: '%s'", path);
+    r.figures = figures;
+    r.frames = 0;
+    r = made(r, "image");
+    check_memory(&r, multi);
 }
 
 /* ---- what is missing ---- */
