@@ -3,8 +3,8 @@
 #include "info.h"
 #include "loaders.h"
 
-#include <math.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { COLUMNS = 200, CATEGORIES = 8, WIDE = 120 };
