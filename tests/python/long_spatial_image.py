@@ -15,8 +15,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import packages  # noqa: E402
-import small_png  # noqa: E402
 from long_spatial_squidpy import PACKAGES, VENV  # noqa: E402
+from test_pictures import tool as pictures  # noqa: E402
 from test_spatial_page import PROGRAM  # noqa: E402
 
 PEER = """
@@ -68,7 +68,7 @@ class Image(unittest.TestCase):
                 out = folder / f"{source}.out/preprocessed"
                 files.append((out / "image.png").read_bytes())
                 meta = json.loads((out / "metadata.json").read_text())
-                place, pixels = meta["image"], small_png.read(out / "image.png").astype(float)
+                place, pixels = meta["image"], pictures.read_png(out / "image.png").astype(float)
                 self.assertLess(np.abs(pixels / 255 - theirs["image"][..., :3]).max(), 0.5001 / 255)
                 raw = np.load(out / "X.npy") / meta["scale"] + meta["offset"]
                 size = np.array(pixels.shape[1::-1])

@@ -13,7 +13,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chromium  # noqa: E402
-import small_png  # noqa: E402
+from test_pictures import tool as pictures  # noqa: E402
 from test_spatial_page import analyze, make, run  # noqa: E402
 
 FRAME = "new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(f))))"
@@ -145,7 +145,7 @@ class Page(unittest.TestCase):
         for cell, colour in marked.items():
             x, y = np.round((at[cell] - low) / side * 280).astype(int) + 10
             pixels[max(y - 8, 0):y + 8, max(x - 8, 0):x + 8] = colour
-        small_png.write(folder / "tissue.png", pixels)
+        pictures.write_png(folder / "tissue.png", pixels)
         corner = low - 10 * side / 280
         with config.open("a") as f:
             f.write(f"figures: {{image_file: {folder}/tissue.png, image_scale: {280 / side}, "

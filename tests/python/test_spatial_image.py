@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, str(pathlib.Path("tests/golden/tenx").resolve()))
 import make as tenx  # noqa: E402
-import small_png  # noqa: E402
+from test_pictures import tool as pictures  # noqa: E402
 from test_spatial_page import Scripts  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
@@ -57,18 +57,13 @@ def image():
 
 
 def shrink(pixels, side=2048):
-    """Means over areas, by matrices of weights."""
-    def weights(n, m):
-        edges = np.arange(m + 1) * n / m
-        cells = np.arange(n)
-        part = np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells)
-        return np.maximum(part, 0) * m / n
+    """Means over areas, by matrices of shares."""
     h, w = pixels.shape[:2]
     if max(h, w) <= side:
         return pixels.astype(float)
     new = [-(-n * side // max(h, w)) for n in (h, w)]
-    out = np.tensordot(weights(h, new[0]), pixels.astype(float), (1, 0))
-    return np.tensordot(weights(w, new[1]), out, (1, 1)).swapaxes(0, 1)
+    out = np.tensordot(pictures.shares(h, new[0]), pixels.astype(float), (1, 0))
+    return np.tensordot(pictures.shares(w, new[1]), out, (1, 1)).swapaxes(0, 1)
 
 
 class Image(unittest.TestCase):
@@ -136,7 +131,7 @@ class Image(unittest.TestCase):
                 self.configure()
                 said = self.preprocess("--force")
                 self.assertIn("tissue image uns/spatial/V1/images/hires: 420 x 500 pixels", said)
-                got = small_png.read(self.dir / "out/preprocessed/image.png")
+                got = pictures.read_png(self.dir / "out/preprocessed/image.png")
                 np.testing.assert_array_equal(got, expected)
                 place = self.metadata()["image"]
                 self.assertEqual(place["low"], [0, 0])
@@ -154,7 +149,7 @@ class Image(unittest.TestCase):
             files.append((self.dir / "out/preprocessed/image.png").read_bytes())
         self.assertEqual(files[0], files[1])
         self.assertEqual(files[0], files[2])
-        got, want = small_png.read(self.dir / "out/preprocessed/image.png"), shrink(pixels)
+        got, want = pictures.read_png(self.dir / "out/preprocessed/image.png"), shrink(pixels)
         self.assertEqual(got.shape, (1707, 2048, 3))
         self.assertLess(np.abs(got - want).max(), 0.5001)
         np.testing.assert_allclose(self.metadata()["image"]["high"], [3001 / 0.9, 2500 / 0.9])
@@ -226,7 +221,7 @@ class Image(unittest.TestCase):
                     shutil.rmtree(data, ignore_errors=True)
                     tenx.folder(data, kind)
                 pixels = np.random.default_rng(2).integers(0, 256, shape + (3,), np.uint8)
-                small_png.write(data / f"spatial/tissue_{size}_image.png", pixels)
+                pictures.write_png(data / f"spatial/tissue_{size}_image.png", pixels)
                 path = data / "spatial/scalefactors_json.json"
                 scales = json.loads(path.read_text()) if path.exists() else {}
                 path.write_text(json.dumps(dict(scales, tissue_lowres_scalef=0.5, tissue_hires_scalef=1.0, spot_diameter_fullres=8.5)))
@@ -234,11 +229,11 @@ class Image(unittest.TestCase):
                 said = self.preprocess(*(["--force"] if kind == "visium_hd" or size == "hires" else []))
                 self.assertIn(f"tissue image tissue_{size}_image.png", said)
                 self.assertIn(f"tissue image\n  {data}/spatial/tissue_{size}_image.png", self.fathom("spatial", "info", data))
-                np.testing.assert_array_equal(small_png.read(self.dir / "out/preprocessed/image.png"), pixels)
+                np.testing.assert_array_equal(pictures.read_png(self.dir / "out/preprocessed/image.png"), pixels)
                 self.assertEqual(self.metadata()["image"]["high"], [120, 40])
                 self.assertEqual(self.metadata()["image"]["spot_diameter"], 8.5)
             self.preprocess()  # kept
-            small_png.write(data / "spatial/tissue_hires_image.png", pixels[::-1])
+            pictures.write_png(data / "spatial/tissue_hires_image.png", pixels[::-1])
             self.assertIn("source", self.preprocess(code=2))  # and of other bytes it is made again
         whole = (data / "spatial/tissue_hires_image.png").read_bytes()
         for n in (0, 20, 60, len(whole) - 40):
@@ -253,7 +248,7 @@ class Image(unittest.TestCase):
     def draw(self, figures):
         self.configure(figures=figures + ", dpi: 200")
         self.fathom("spatial", "figures", "-c", self.config)
-        return small_png.read(self.dir / "out/pnmf/figures/points.png").astype(int)
+        return pictures.read_png(self.dir / "out/pnmf/figures/points.png").astype(int)
 
     def blob(self, picture, colour, tint=30):
         """Centre and extent of the pixels nearest to a colour, in the panel alone."""
@@ -297,7 +292,7 @@ class Image(unittest.TestCase):
         pixels = np.full((530, 450, 3), 255, np.uint8)
         pixels[30:, 30:] = image()  # its corner is at (-240, -240)
         path = self.dir / "mine.png"
-        small_png.write(path, pixels)
+        pictures.write_png(path, pixels)
         alone = self.draw(f"image_file: {path}, image_scale: {SCALE}, image_offset: [-240, -240], dot_alpha: 0.01")
         for colour in MARKED.values():
             self.assertLess(np.abs(self.blob(spots, colour)[0] - self.blob(alone, colour)[0]).max(), 1.5, colour)
