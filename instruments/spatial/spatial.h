@@ -45,6 +45,7 @@ typedef enum sp_loadings {
     SP_LOADINGS_SOFTPLUS,
     SP_LOADINGS_EXP
 } sp_loadings;
+typedef enum sp_training { SP_STANDARD, SP_NATURAL } sp_training;
 typedef enum sp_count_law { SP_POISSON, SP_NB } sp_count_law;
 typedef enum sp_size_rule { SP_SIZE_NONE, SP_SIZE_TOTAL } sp_size_rule;
 typedef enum sp_kernel {
@@ -67,6 +68,7 @@ typedef enum sp_init {
     SP_INIT_NMF
 } sp_init;
 typedef enum sp_init_mu { SP_MU_RANDOM, SP_MU_SMOOTH } sp_init_mu;
+typedef enum sp_init_Lam { SP_LAM_FIXED, SP_LAM_RANK } sp_init_Lam;
 typedef enum sp_optimizer { SP_ADAM, SP_ADAMW, SP_NADAM, SP_SGD, SP_RMSPROP } sp_optimizer;
 typedef enum sp_scheduler { SP_ONE_CYCLE, SP_PLATEAU, SP_NO_SCHEDULE } sp_scheduler;
 typedef enum sp_adam { SP_ADAM_DENSE, SP_ADAM_LAZY } sp_adam;
@@ -95,6 +97,11 @@ static inline int64_t sp_factors(const sp_settings *s)
 static inline bool sp_is_hybrid(const sp_settings *s)
 {
     return s->nonspatial_components > 0;
+}
+/* pnmf that moves by natural gradients (model 20). */
+static inline bool sp_is_natural(const sp_settings *s)
+{
+    return s->training_mode == SP_NATURAL && !s->spatial;
 }
 /* The number of a restart in its series, from 0 (model 10.7). */
 static inline int64_t sp_restart_number(const sp_settings *s)

@@ -560,6 +560,17 @@ MUTANTS = [
      "if (sp_setting_is_implied(&m->set, i)) continue;", "", "unit/test_spatial_hybrid"),
     ("checkpoints_of_earlier_versions_start_over", "instruments/spatial/train/train_start.c",
      "if (!was) was = sp_setting_older(i);", "", "unit/test_spatial_train"),
+    ("rank_without_its_cap", "instruments/spatial/settings/settings.c",
+     'if (fth_config_has(cfg, "model.rank_cap"))', 'if (false)', "unit/test_spatial_settings"),
+    ("spread_of_lam_is_always_fixed", "instruments/spatial/start/init.c",
+     "return (sp_init_Lam)s->init_Lam == SP_LAM_RANK ? 1.0 / sqrt((double)s->R) : 0.1;", "return s ? 0.1 : 0.0;", "unit/test_spatial_init"),
+    # ---- spatial: natural gradients ----
+    ("natural_steps_leave_their_bounds", "instruments/spatial/prior/natural.c",
+     "beyond = fth_gt(whole, most);", "beyond = fth_gt(whole, num(whole, 1e30));", "unit/test_spatial_natural"),
+    ("natural_slope_without_the_mean", "instruments/spatial/prior/natural.c",
+     "out[0] = fth_sub(df, fth_mul(fth_mul(f, num(f, 2.0)), out[1]));", "out[0] = fth_sub(df, fth_mul(f, out[1]));", "unit/test_spatial_natural"),
+    ("natural_steps_of_a_failed_iteration", "instruments/spatial/prior/natural.c",
+     "next[i] = fth_select(go, to[i], theta[i]);", "next[i] = fth_select(go, to[i], to[i]);", "unit/test_spatial_natural"),
     # ---- spatial: likelihood, batches, loadings, start values ----
     ("slope_below_the_floor", "instruments/spatial/ops/poisson/poisson_lanes.h",
      " & ~(*rho < floor_rate));", ");", "property/test_spatial_likelihood"),

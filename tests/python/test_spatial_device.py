@@ -178,6 +178,25 @@ class Bytes(Tissue):
                     self.assertEqual(self.digest(model), first)
 
 
+class Natural(Tissue):
+    """Natural gradients of pnmf."""
+
+    SETS = ("--set", "model.training_mode=natural", "--set", "training.learning_rate=0.5")
+
+    def test_they_are_those_of_the_cpu(self):
+        self.stage("cpu", "train", "pnmf", *self.SETS)
+        self.stage("card", "train", "pnmf", *self.SETS)
+        first = self.digest("pnmf")
+        ours, theirs = (tensors(self.path(where, "pnmf", "model.safetensors")) for where in ("card", "cpu"))
+        for name in ("W", "theta1", "theta2"):
+            self.assertLess(apart(theirs[name], ours[name]), 1e-4, name)
+        self.assertLess(apart(theirs["elbo_history"], ours["elbo_history"]), 1e-4)
+        for words in (("--threads", "1"), ("--device-memory", "4M"), ("--set", "training.log_every=7")):
+            with self.subTest(words=words):
+                self.stage("card", "train", "pnmf", *self.SETS, *words)
+                self.assertEqual(self.digest("pnmf"), first)
+
+
 class Dispersed(Tissue):
     """Negative binomial counts and sizes of cells."""
 

@@ -182,6 +182,7 @@ static fth_status fit_block(block *b, fth_err *err)
     set.y_batch_size = set.genes;
     set.loadings_mode = SP_MULTIPLICATIVE; /* the parameter is W itself, not trained */
     set.optimizer = SP_ADAM;
+    set.training_mode = SP_STANDARD; /* the optimum does not depend on how its model was trained */
     FTH_TRY(sp_model_create(&m, of->mem, &set, of->real, true, err));
     for (int64_t i = 0; i < set.genes * set.n_components; i++)
         set_value(m.param[SP_P_W], i, b->W[i]);

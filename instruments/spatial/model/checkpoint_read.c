@@ -88,6 +88,10 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
                         "the setting nonspatial_components is %" PRId64
                         ", but pnmf has no spatial factors beside them",
                         s->nonspatial_components);
+    if (s->training_mode == SP_NATURAL && s->spatial)
+        return FTH_FAIL(
+            err, FTH_E_FILE_KEY,
+            "the setting training_mode is natural, but only pnmf has natural gradients");
     if (s->local && s->M != s->cells)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "a local model has as many inducing points as cells, but M is %" PRId64

@@ -31,6 +31,8 @@ static const char *hybrid_axes(const sp_settings *s, sp_param p)
     case SP_P_LU:
         return s->local ? NULL : s->diagonal_only ? "sfactor induce" : "sfactor induce induce2";
     case SP_P_LAM: return s->local ? "sfactor cell rank" : NULL;
+    case SP_P_NATURAL1:
+    case SP_P_NATURAL2:
     case SP_PARAMS: break;
     }
     return NULL;
@@ -44,13 +46,21 @@ const char *sp_param_axes(const sp_settings *s, sp_param p)
     case SP_P_W: return params[p].axes;
     case SP_P_THETA: return s->likelihood == SP_NB ? params[p].axes : NULL;
     case SP_P_MEAN:
-    case SP_P_RAW: return s->spatial ? NULL : params[p].axes;
+    case SP_P_RAW: return s->spatial || sp_is_natural(s) ? NULL : params[p].axes;
+    case SP_P_NATURAL1:
+    case SP_P_NATURAL2: return sp_is_natural(s) ? params[p].axes : NULL;
     case SP_P_MU: return !s->spatial ? NULL : s->local ? "factor cell" : params[p].axes;
     case SP_P_LU: return !inducing ? NULL : s->diagonal_only ? "factor induce" : params[p].axes;
     case SP_P_LAM: return s->local ? params[p].axes : NULL;
     case SP_PARAMS: break;
     }
     return NULL;
+}
+
+bool sp_param_is_optimized(const sp_settings *s, sp_param p)
+{
+    if (p == SP_P_NATURAL1 || p == SP_P_NATURAL2) return false;
+    return p != SP_P_W || s->trainable_W;
 }
 
 int64_t sp_axis_length(const sp_settings *s, const char *axis)
@@ -98,7 +108,7 @@ void sp_model_slots(sp_model *m, sp_slot slot[SP_SLOTS])
     int n = 0;
     for (int use = 0; use < 3; use++)
         for (int p = 0; p < SP_PARAMS; p++, n++) {
-            const bool moves = use == 0 || p != SP_P_W || m->set.trainable_W;
+            const bool moves = use == 0 || sp_param_is_optimized(&m->set, (sp_param)p);
             slot[n] = (sp_slot){.axes = moves ? sp_param_axes(&m->set, (sp_param)p) : NULL,
                                 .dtype = m->real,
                                 .use = (sp_slot_use)(SP_SLOT_PARAM + use),

@@ -16,6 +16,13 @@ typedef struct sp_param_info {
 /* Axes as this model has them: "factor cell" for mu of a local model, and so on. NULL: none. */
 const char *sp_param_axes(const sp_settings *s, sp_param p);
 const char *sp_param_name(sp_param p);
+/* The optimiser moves it, with moments where it has any; others move by themselves. */
+bool sp_param_is_optimized(const sp_settings *s, sp_param p);
+/* The parameter of factors without positions that holds their means when they start. */
+static inline sp_param sp_means_param(const sp_settings *s)
+{
+    return sp_is_natural(s) ? SP_P_NATURAL1 : SP_P_MEAN;
+}
 
 typedef struct sp_model {
     fth_mem *mem;

@@ -1,8 +1,10 @@
 /* pnmf.c - the prior without positions: factors of cells are independent and standard normal.
  *
  * Mean and raw are parameters of each factor and cell, s = softplus(raw); a batch gathers its
- * columns, and its gradients are scattered into zeros.
+ * columns, and its gradients are scattered into zeros. With natural gradients the parameters are
+ * theta1 and theta2, and the gradients slopes in expectations (natural.h).
  */
+#include "natural.h"
 #include "prior.h"
 
 typedef struct pnmf {
@@ -27,6 +29,13 @@ static void close_prior(sp_prior *p)
 static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err)
 {
     pnmf *self = p->self;
+    if (sp_is_natural(&p->model->set)) {
+        sp_natural_moments(fth_gather(net->param[SP_P_NATURAL1], "cell", net->idx),
+                           fth_gather(net->param[SP_P_NATURAL2], "cell", net->idx), &self->f,
+                           &self->s);
+        *f = self->f, *s = self->s;
+        return fth_graph_check(net->g, err);
+    }
     self->raw = fth_gather(net->param[SP_P_RAW], "cell", net->idx);
     self->f = *f = fth_gather(net->param[SP_P_MEAN], "cell", net->idx);
     self->s = *s = fth_softplus(self->raw);
@@ -50,8 +59,15 @@ static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_va
     const fth_val weight = fth_const(net->g, net->real, b);
     const fth_val df = fth_add(gf, fth_mul(weight, self->f));
     const fth_val ds = fth_add(gs, fth_mul(weight, fth_sub(self->s, fth_recip(self->s))));
-    const fth_val draw = fth_mul(ds, fth_sigmoid(self->raw));
     *kl = divergence(net, self);
+    if (sp_is_natural(&p->model->set)) {
+        fth_val slope[2];
+        sp_natural_slopes(self->f, self->s, df, ds, slope);
+        grad[SP_P_NATURAL1] = fth_scatter_add(slope[0], "cellb", net->idx, "cell");
+        grad[SP_P_NATURAL2] = fth_scatter_add(slope[1], "cellb", net->idx, "cell");
+        return fth_graph_check(net->g, err);
+    }
+    const fth_val draw = fth_mul(ds, fth_sigmoid(self->raw));
     grad[SP_P_MEAN] = fth_scatter_add(df, "cellb", net->idx, "cell");
     grad[SP_P_RAW] = fth_scatter_add(draw, "cellb", net->idx, "cell");
     return fth_graph_check(net->g, err);
@@ -82,6 +98,10 @@ fth_status sp_predict_pnmf(sp_model_graph *net, const sp_query *q, fth_val *f, f
                            fth_err *err)
 {
     (void)q;
+    if (sp_is_natural(&net->model->set)) {
+        sp_natural_moments(net->param[SP_P_NATURAL1], net->param[SP_P_NATURAL2], f, s);
+        return fth_graph_check(net->g, err);
+    }
     *f = net->param[SP_P_MEAN];
     *s = fth_softplus(net->param[SP_P_RAW]);
     return fth_graph_check(net->g, err);

@@ -115,8 +115,10 @@ static const fth_config_key keys[] = {
     FTH_KEY(PATH, "model.loadings_file",
             "loadings from a .npy file [genes, n_components] that stay as they are: only factors "
             "are fitted, from the best Poisson fit to the counts, whatever init says"),
-    FTH_KEY(CHOICE, "model.training_mode", "how variational parameters move", .choices = "standard",
-            .value = "standard"),
+    FTH_KEY(CHOICE, "model.training_mode",
+            "how variational parameters move: by the optimiser, or, of pnmf alone, along natural "
+            "gradients at a tenth of the learning rate",
+            .choices = "standard natural", .value = "standard"),
     FTH_KEY(INT, "model.E", "Monte Carlo draws of a step", .value = "3", .range = "[1, 1000]"),
     FTH_KEY(CHOICE, "model.init",
             "where loadings and factors start; auto is nndsvd where it can be, else random; nmf, "
@@ -126,6 +128,11 @@ static const fth_config_key keys[] = {
             "where the means of local models start; smooth: means over neighbours. With init: nmf "
             "they are those of its factors",
             .choices = "random smooth", .value = "random", .applies = LOCAL),
+    FTH_KEY(
+        CHOICE, "model.init_Lam",
+        "where the covariance's factor of local models starts: 0.1 normal, or rank: normal over "
+        "the root of the rank, variances of about 1, as the public project has it",
+        .choices = "fixed rank", .value = "fixed", .applies = LOCAL),
     FTH_KEY(BOOL, "model.scale_ll_D", "scale the likelihood of a batch of genes to all genes",
             .value = "true"),
     FTH_KEY(BOOL, "model.scale_kl_NM",
@@ -159,6 +166,9 @@ static const fth_config_key keys[] = {
             .range = "[1, 1000]", .applies = LOCAL),
     FTH_KEY(TEXT, "model.rank", "columns of the covariance's factor: K, a number, or spectral",
             .value = "K", .applies = LOCAL),
+    FTH_KEY(INT, "model.rank_cap",
+            "largest rank, whatever rank says; the public project has 250; not given: no limit",
+            .range = "[1, 100000]", .applies = LOCAL),
     FTH_KEY(CHOICE, "model.neighbors",
             "the nearest, or sampled with probability proportional to the covariance",
             .choices = "knn probabilistic", .value = "knn", .applies = LOCAL),
@@ -325,6 +335,17 @@ static void check_rank(fth_config *cfg)
                             rank);
 }
 
+/* Natural gradients are those of independent normal factors. */
+static void check_natural(fth_config *cfg)
+{
+    if (!is(cfg, "model.spatial") || fth_config_choice(cfg, "model.training_mode") != SP_NATURAL)
+        return;
+    fth_config_complain(cfg, "model.training_mode model.spatial",
+                        "set model.training_mode: standard, or model.spatial: false for pnmf",
+                        "natural gradients are those of pnmf: spatial priors, and hybrids with "
+                        "them, are trained with standard");
+}
+
 static void check_device(fth_config *cfg)
 {
     const char *device = fth_config_text(cfg, "training.device");
@@ -389,6 +410,7 @@ static void check(fth_config *cfg, void *user)
                             "positions have two different axes");
     check_prior(cfg);
     check_rank(cfg);
+    check_natural(cfg);
     check_device(cfg);
     check_source(cfg);
     check_image(cfg);
@@ -420,7 +442,10 @@ bool sp_expand(const fth_config *cfg, int64_t i, fth_variant_made *out)
     out->variant = sp_variants[i];
     int n = 0;
     while (out->variant.set[n]) n++;
-    if (!fth_config_peek(cfg, "model.init")) out->variant.set[n] = "model.init=nmf";
+    const char *mode = fth_config_peek(cfg, "model.training_mode");
+    if (!fth_config_peek(cfg, "model.init")) out->variant.set[n++] = "model.init=nmf";
+    if (i > 0 && mode && strcmp(mode, "natural") == 0) /* spatial models have none */
+        out->variant.set[n] = "model.training_mode=standard";
     return true;
 }
 

@@ -175,6 +175,17 @@ static void clamp_nonspatial(sp_settings *s, sp_notes *notes)
           "pnmf has no spatial factors: n_components are all", false, notes);
 }
 
+/* Steps beyond 1 go past the optimum of the prior's part (model 20.3). */
+static void note_natural(const sp_settings *s, const sp_sizes *z, sp_notes *notes)
+{
+    const double step = 0.1 * s->learning_rate * ((double)s->cells / (double)s->batch_size);
+    if (!notes || !sp_is_natural(s) || z->bound || step <= 1.0 || notes->n >= 8) return;
+    snprintf(notes->text[notes->n++], sizeof notes->text[0],
+             "note: natural steps of 0.1 learning_rate cells/batch_size = %.3g are above 1: lower "
+             "learning_rate, or take larger batches",
+             step);
+}
+
 /* Lengths follow the data (model 10.1). */
 static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, double extent,
                       sp_notes *notes)
@@ -191,6 +202,9 @@ static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, 
     if (kind->local) {
         clamp(&s->K, s->cells - 1, "K", "cells other than the cell itself", z->bound, notes);
         s->R = read_rank(s, cfg, extent);
+        if (fth_config_has(cfg, "model.rank_cap"))
+            clamp(&s->R, fth_config_int(cfg, "model.rank_cap"), "rank", "model.rank_cap", z->bound,
+                  notes);
         clamp(&s->R, s->cells, "rank", "cells", z->bound, notes);
     } else {
         s->K = s->R = 0;
@@ -201,6 +215,7 @@ static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, 
                  "note: n_components %" PRId64 " is more than the %" PRId64 " genes", sp_factors(s),
                  s->genes);
     if (s->mode == SP_LOWER_BOUND) s->E = 1;
+    note_natural(s, z, notes);
 }
 
 static fth_status check_sizes(const sp_settings *s, const sp_sizes *z, fth_err *err)

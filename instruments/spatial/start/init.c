@@ -9,6 +9,7 @@
 #include "init.h"
 
 #include "../prior/loadings.h"
+#include "../prior/natural.h"
 #include "given.h"
 
 #include <inttypes.h>
@@ -235,7 +236,8 @@ static fth_status fill_factors(sp_model *m, fth_context *ctx, const sp_data *dat
     const fth_val grown =
         fth_div(fth_mean(F1, "cell factor"), fth_add(fth_mean(F0, "cell factor"), num(&f, 1e-12)));
     put(&f, SP_P_W, raw_of(&f, fth_div(W0, grown)));
-    if (m->param[SP_P_MEAN]) put(&f, SP_P_MEAN, means_of(s, fth_log(fth_add(F1, num(&f, 1e-8)))));
+    const sp_param means = sp_means_param(s);
+    if (m->param[means]) put(&f, means, means_of(s, fth_log(fth_add(F1, num(&f, 1e-8)))));
     if (is_smooth(s)) put(&f, SP_P_MU, smooth(&f, log_F1));
     return filling_run(&f, fth_graph_check(f.g, err), factors_room(s), err);
 }
@@ -264,6 +266,12 @@ static fth_val lower(const filling *f)
     return fth_select(fth_eq(row, col), diagonal(f, axes), below);
 }
 
+/* Of the elements of Lam (model 13.6). */
+static double spread_of(const sp_settings *s)
+{
+    return (sp_init_Lam)s->init_Lam == SP_LAM_RANK ? 1.0 / sqrt((double)s->R) : 0.1;
+}
+
 static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
 {
     const sp_settings *s = &m->set;
@@ -279,7 +287,7 @@ static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
         fth_axis(f.g, "rank", fth_tensor_size(m->param[SP_P_LAM], 2));
         put(&f, SP_P_LAM,
             fth_mul(normal(&f, m->real, "factor cell rank", SP_STREAM_LU),
-                    fth_const(f.g, m->real, 0.1)));
+                    fth_const(f.g, m->real, spread_of(s))));
     } else if (s->diagonal_only) {
         put(&f, SP_P_LU, diagonal(&f, "factor induce"));
     } else {
@@ -299,6 +307,23 @@ static void fill_raw(const sp_model *m)
             ((float *)fth_tensor_data(t))[i] = -2.2f;
         else
             ((double *)fth_tensor_data(t))[i] = -2.2;
+}
+
+/* theta1, which holds the means so far, and theta2 (model 20.4). */
+static void fill_natural(const sp_model *m)
+{
+    fth_tensor *t1 = m->param[SP_P_NATURAL1], *t2 = m->param[SP_P_NATURAL2];
+    const int64_t n = fth_tensor_size(t1, 0) * fth_tensor_size(t1, 1);
+    for (int64_t i = 0; i < n; i++)
+        if (m->real == FTH_F32) {
+            float *mean = (float *)fth_tensor_data(t1) + i;
+            *mean = (float)sp_natural_start1((double)*mean);
+            ((float *)fth_tensor_data(t2))[i] = (float)sp_natural_start2();
+        } else {
+            double *mean = (double *)fth_tensor_data(t1) + i;
+            *mean = sp_natural_start1(*mean);
+            ((double *)fth_tensor_data(t2))[i] = sp_natural_start2();
+        }
 }
 
 static void clear_moments(sp_model *m)
@@ -344,6 +369,7 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     if (s == FTH_OK && m->set.spatial) s = fill_prior(m, ctx, err);
     if (s != FTH_OK) return s;
     if (m->param[SP_P_RAW]) fill_raw(m);
+    if (m->param[SP_P_NATURAL1]) fill_natural(m);
     if (m->param[SP_P_THETA]) FTH_TRY(sp_init_dispersion(m, data, err));
     clear_moments(m);
     return FTH_OK;

@@ -171,8 +171,8 @@ fth_status sp_init_means(sp_model *m, fth_context *ctx, const sp_data *data, con
     const sp_loadings mode = (sp_loadings)m->set.loadings_mode;
     for (int64_t i = 0; !m->set.fixed_W && i < p->genes * p->factors; i++)
         put(m->param[SP_P_W], i, sp_loadings_raw(mode, p->W[i]));
-    if (m->param[SP_P_MEAN])
-        put_cells(m->param[SP_P_MEAN], p, m->set.spatial ? m->set.n_components : 0);
+    fth_tensor *means = m->param[sp_means_param(&m->set)];
+    if (means) put_cells(means, p, m->set.spatial ? m->set.n_components : 0);
     if (!m->set.spatial) return FTH_OK;
     if (m->set.local) {
         if ((sp_init_mu)m->set.init_mu == SP_MU_SMOOTH)

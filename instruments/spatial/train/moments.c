@@ -32,7 +32,7 @@ static fth_status add(sp_moments *s, int which, int p, const char *dir, fth_err 
 
 static bool moves(const sp_model *m, int p)
 {
-    return m->param[p] && (p != SP_P_W || m->set.trainable_W);
+    return m->param[p] && sp_param_is_optimized(&m->set, (sp_param)p);
 }
 
 fth_status sp_moments_open(sp_moments *s, sp_model *m, const char *dir, bool planning, fth_err *err)

@@ -30,6 +30,8 @@ static fth_status open_all(sp_record *r, const sp_model *m, const char *dir, fth
     FTH_TRY(copy_start(r, m->set.spatial ? "init_mean" : "init_mu", m->param[SP_P_MEAN], err));
     FTH_TRY(copy_start(r, "init_mu", m->param[SP_P_MU], err));
     FTH_TRY(copy_start(r, "init_sd_raw", m->param[SP_P_RAW], err));
+    FTH_TRY(copy_start(r, "init_theta1", m->param[SP_P_NATURAL1], err));
+    FTH_TRY(copy_start(r, "init_theta2", m->param[SP_P_NATURAL2], err));
     FTH_TRY(copy_start(r, "init_Lu_raw", m->param[SP_P_LU], err));
     FTH_TRY(copy_start(r, "init_Lu", m->param[SP_P_LAM], err));
     if (!m->set.local) {

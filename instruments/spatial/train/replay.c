@@ -173,6 +173,8 @@ fth_status sp_replay_start(sp_replay *r, sp_model *m, fth_err *err)
                {m->set.spatial ? "init_mean" : "init_mu", m->param[SP_P_MEAN]},
                {"init_mu", m->param[SP_P_MU]},
                {"init_sd_raw", m->param[SP_P_RAW]},
+               {"init_theta1", m->param[SP_P_NATURAL1]},
+               {"init_theta2", m->param[SP_P_NATURAL2]},
                {"init_Lu_raw", m->param[SP_P_LU]},
                {"init_Lu", m->param[SP_P_LAM]},
                {"Z", m->Z},

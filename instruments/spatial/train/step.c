@@ -3,6 +3,7 @@
 #include "step.h"
 
 #include "../prior/loadings.h"
+#include "../prior/natural.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -113,6 +114,16 @@ static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val num
     put(st, fth_assign(param, next[0]), (fth_sink){0});
     keep(st, first, next[1], m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
     keep(st, second, next[2], m->second[p], st->opt.second_to ? &st->opt.second_to[p] : NULL);
+}
+
+/* Natural parameters have no moments (model 20.2). */
+static void move_natural(sp_step *st, const fth_val grad[SP_PARAMS], fth_val ok, fth_val rate)
+{
+    const fth_val theta[2] = {st->net.param[SP_P_NATURAL1], st->net.param[SP_P_NATURAL2]},
+                  slope[2] = {grad[SP_P_NATURAL1], grad[SP_P_NATURAL2]};
+    fth_val next[2];
+    sp_natural_step(theta, slope, rate, ok, next);
+    for (int i = 0; i < 2; i++) put(st, fth_assign(theta[i], next[i]), (fth_sink){0});
 }
 
 static fth_val weighted(sp_step *st, fth_val slope, double weight)
@@ -285,8 +296,10 @@ static fth_status build(sp_step *st, fth_err *err)
         scalar(st, "step", FTH_I64, &st->steps),
         set->optimizer == SP_NADAM ? scalar(st, "product", FTH_F64, &st->product)
                                    : (fth_val){net->g, 0}};
+    if (sp_is_natural(set)) move_natural(st, grad, ok, number[0]);
     for (int p = 0; p < SP_PARAMS; p++)
-        if (st->opt.model->param[p] && (p != SP_P_W || moves_W) && (p != SP_P_THETA || moves_theta))
+        if (st->opt.model->param[p] && sp_param_is_optimized(set, (sp_param)p) &&
+            (p != SP_P_W || moves_W) && (p != SP_P_THETA || moves_theta))
             move(st, p, grad[p], ok, number);
     if (!set->trainable_W && !st->opt.fixed_W) update_loadings(st, idy, ok);
     return fth_graph_check(net->g, err);
@@ -382,8 +395,8 @@ static bool is_finite(fth_tensor *t)
 /* The first tensor of the step, in the order of its computation, that is not finite. */
 static const char *find_culprit(const sp_step *st)
 {
-    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_MU,   SP_P_LU,
-                                         SP_P_LAM,  SP_P_W,   SP_P_THETA};
+    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_NATURAL1, SP_P_NATURAL2, SP_P_MU,
+                                         SP_P_LU,   SP_P_LAM, SP_P_W,        SP_P_THETA};
     for (int i = 0; i < SP_PARAMS; i++) {
         fth_tensor *t = st->opt.model->param[order[i]];
         if (t && !is_finite(t)) return sp_param_name((sp_param)order[i]);

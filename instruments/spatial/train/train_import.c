@@ -20,6 +20,13 @@ fth_status sp_train_import_settings(sp_train *t, sp_notes *notes, fth_err *err)
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "--import takes no steps: it cannot be combined with --replay, --record or "
                         "--resume");
+    if (sp_is_natural(&t->set)) {
+        FTH_FAIL(err, FTH_E_CONFIG,
+                 "--import takes means and deviations, which model.training_mode: natural does not "
+                 "have");
+        fth_err_hint(err, "set model.training_mode: standard");
+        return FTH_E_CONFIG;
+    }
     FTH_TRY(sp_pth_open(&f, t->mem, file_of(t), err));
     const fth_status s = sp_pth_settings(&f, &t->set, notes, err);
     sp_pth_close(&f);

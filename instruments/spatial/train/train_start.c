@@ -250,7 +250,7 @@ static fth_status complete_moments(sp_train *t, fth_err *err)
         const int p = i % SP_PARAMS;
         fth_tensor **at = i < SP_PARAMS ? &t->m.first[p] : &t->m.second[p], *like = t->m.param[p];
         const bool wanted =
-            like && (p != SP_P_W || t->set.trainable_W) && (carries >> (i / SP_PARAMS) & 1);
+            like && sp_param_is_optimized(&t->set, (sp_param)p) && (carries >> (i / SP_PARAMS) & 1);
         if (!wanted) fth_tensor_release(*at), *at = NULL;
         if (!wanted || *at) continue;
         int64_t size[FTH_MAX_AXES];

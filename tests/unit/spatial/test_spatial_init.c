@@ -305,16 +305,20 @@ static void fill_neighbours(bench *b)
 
 TEST(every_cell_an_inducing_point)
 {
-    sp_settings s = settings(SP_LCGP);
-    bench b;
-    bench_open(&b, &s, FTH_F64, 2, 0);
-    fill_neighbours(&b);
-    init(&b);
-    for (int i = 0; i < L * CELLS; i++)
-        NEAR(sg_at(b.m.param[SP_P_MU], i), normal(SP_STREAM_MU, i), 1e-14);
-    for (int i = 0; i < L * CELLS * R; i++)
-        NEAR(sg_at(b.m.param[SP_P_LAM], i), 0.1 * normal(SP_STREAM_LU, i), 1e-14);
-    bench_close(&b);
+    for (int k = 0; k < 2; k++) { /* variances of Lam are R/100, or 1 at any rank */
+        sp_settings s = settings(SP_LCGP);
+        s.init_Lam = k ? SP_LAM_RANK : SP_LAM_FIXED;
+        bench b;
+        bench_open(&b, &s, FTH_F64, 2, 0);
+        fill_neighbours(&b);
+        init(&b);
+        for (int i = 0; i < L * CELLS; i++)
+            NEAR(sg_at(b.m.param[SP_P_MU], i), normal(SP_STREAM_MU, i), 1e-14);
+        for (int i = 0; i < L * CELLS * R; i++)
+            NEAR(sg_at(b.m.param[SP_P_LAM], i),
+                 (k ? 1 / sqrt((double)R) : 0.1) * normal(SP_STREAM_LU, i), 1e-14);
+        bench_close(&b);
+    }
 }
 
 TEST(smooth_means)

@@ -73,6 +73,47 @@ TEST(lengths_follow_the_data)
     OK(fth_mem_destroy(mem, &err));
 }
 
+/* A cap of the rank holds for every kind of rank, and is told where it cuts. */
+TEST(the_rank_has_a_cap)
+{
+    static const struct {
+        const char *rank;
+        double extent;
+        int64_t want;
+        const char *note;
+    } row[] = {
+        {"rank: spectral", 200, 324, NULL},
+        {"rank: spectral, rank_cap: 250", 200, 250, "note: rank 324 -> 250 (model.rank_cap)"},
+        {"rank: spectral, rank_cap: 324", 200, 324, NULL},
+        {"rank: spectral, rank_cap: 250", 0, 50, NULL}, /* not known yet: K */
+        {"rank: K, rank_cap: 20", 200, 20, "note: rank 50 -> 20 (model.rank_cap)"},
+        {"rank: 300, rank_cap: 250", 200, 250, "note: rank 300 -> 250 (model.rank_cap)"},
+        {"rank: 9, rank_cap: 250", 200, 9, NULL},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        fth_mem *mem = memory();
+        fth_err err = {0};
+        char text[200];
+        snprintf(text, sizeof text,
+                 "name: a\nmodel: {spatial: true, local: true, K: 50, lengthscale: 8, %s}\n",
+                 row[i].rank);
+        fth_config *cfg = config_with_data(mem, text);
+        OKE(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err), &err);
+        sp_settings s;
+        sp_notes notes;
+        const sp_sizes z = {.cells = 4000, .genes = 33, .groups = 3};
+        OKE(sp_settings_from(&s, cfg, &z, row[i].extent, &notes, &err), &err);
+        EQ_I64(s.R, row[i].want);
+        EQ_I64(notes.n, row[i].note != NULL);
+        if (row[i].note) EQ_STR(notes.text[0], row[i].note);
+        const sp_sizes few = {.cells = 100, .genes = 33, .groups = 3}; /* cells cut it further */
+        OKE(sp_settings_from(&s, cfg, &few, row[i].extent, &notes, &err), &err);
+        EQ_I64(s.R, row[i].want < 100 ? row[i].want : 100);
+        OK(fth_config_destroy(cfg, &err));
+        OK(fth_mem_destroy(mem, &err));
+    }
+}
+
 /* Every setting reads back as it was written, at values of its own. */
 TEST(text_and_back)
 {
@@ -114,6 +155,9 @@ TEST(contradictions_are_refused)
     refused("name: a\nmodel: {spatial: false, groups: true}\n", "spatial is false");
     refused("name: a\nmodel: {spatial: true, prior: LCGP}\n", "make it SVGP");
     refused("name: a\nmodel: {spatial: true, rank: many}\n", "neither K nor spectral");
+    refused("name: a\nmodel: {spatial: true, local: true, rank_cap: 0}\n", "rank_cap");
+    refused("name: a\nmodel: {spatial: true, local: true, init_Lam: small}\n", "init_Lam");
+    refused("name: a\nmodel: {spatial: true, training_mode: natural}\n", "those of pnmf");
     refused("name: a\nmodel: {spatial: true, train_lengthscale: true}\n", "not trained");
     refused("name: a\nmodel: {spatial: true, lenghtscale: 8}\n", "lengthscale");
     refused("name: a\nmodel: {spatial: true}\ntraining: {device: tpu}\n", "not a device");
