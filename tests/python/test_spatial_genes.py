@@ -255,7 +255,7 @@ class Genes(unittest.TestCase):
         text = "".join(f"{n}\tabout it\t" + "\t".join(g) + "\r\n" for n, g in sets.items())
         text = text.replace('with, "comma"', '"with, ""comma"""') + "\n"
         said, rows = self.score(text.encode(), "--top", "9")
-        self.assertIn("1 of them have no gene of the data: strange", said)
+        self.assertIn("1 of them has no gene of the data: strange", said)
         w = np.load(self.results / "loadings.npy").astype(float)
         w = np.maximum(w, 1e-10) + 0.1 * w.mean()
         share = w / w.sum(1, keepdims=True)

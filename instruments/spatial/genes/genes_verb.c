@@ -129,7 +129,8 @@ static void tell_sets(const request *q, fth_answer *a)
     int64_t named = 0;
     fprintf(a->notes, "%" PRId64 " sets of genes: %s\n", q->sets.n, q->scores);
     if (q->sets.unknown == 0) return;
-    fprintf(a->notes, "%" PRId64 " of them have no gene of the data:", q->sets.unknown);
+    fprintf(a->notes, "%" PRId64 " of them %s no gene of the data:", q->sets.unknown,
+            q->sets.unknown == 1 ? "has" : "have");
     for (int64_t i = 0; i < q->sets.n && named < 5; i++)
         if (q->sets.begin[i + 1] == q->sets.begin[i]) {
             fprintf(a->notes, " %.60s", fth_texts_get(q->sets.names, i));

@@ -50,6 +50,7 @@ static void print_config(const sp_tenx_files *f, const char *dir, const sp_told 
 {
     fprintf(t->out,
             "a config that reads it\n"
+            "  instrument: spatial\n"
             "  name: my_data\n"
             "  dataset: %s\n"
             "  output_dir: outputs/my_data\n"

@@ -296,6 +296,7 @@ static void print_config(const char *path, const guess *g, const sp_told *t)
     }
     fprintf(t->out,
             "a config that reads it\n"
+            "  instrument: spatial\n"
             "  name: my_data\n"
             "  dataset: %s\n"
             "  output_dir: outputs/my_data\n"
@@ -378,6 +379,7 @@ static fth_status print_tenx(const sp_anndata *a, const char *group, const sp_to
             found ? table : "no tissue_positions.csv beside it or in spatial/");
     fprintf(t->out,
             "a config that reads it\n"
+            "  instrument: spatial\n"
             "  name: my_data\n"
             "  dataset: tenx\n"
             "  output_dir: outputs/my_data\n"
