@@ -2971,6 +2971,33 @@ class _Spatial(_Exported):
             has = ", ".join(f"'{k}'" for k in (held.keys() if hasattr(held, "keys") else ())) or "nothing"
             _refuse(f"adata.{table}: expected '{key}', found {has}", "USAGE", f"name it with {argument}=")
 
+    @staticmethod
+    def _image(adata, wanted):
+        """Pixels of the tissue image in uns['spatial'], as scanpy and squidpy keep it, and its place; None: there is none."""
+        held = getattr(adata, "uns", None) or {}
+        held = held["spatial"] if "spatial" in held else {}
+        found = {}
+        for name in held if hasattr(held, "keys") else ():
+            library = held[name]
+            images = library.get("images") if hasattr(library, "get") else None
+            size = next((s for s in ("hires", "lowres") if images and s in images), None)
+            scales = library.get("scalefactors") or {} if size else {}
+            if f"tissue_{size}_scalef" in scales:
+                found[str(name)] = images[size], float(scales[f"tissue_{size}_scalef"]), scales.get("spot_diameter_fullres")
+        if wanted is not None and wanted not in found:
+            _refuse(f"adata.uns['spatial']: expected an image of the library '{wanted}', found one of "
+                    f"{', '.join(map(repr, found)) or 'none'}", "USAGE", "name it with image_library=")
+        if wanted is None and len(found) != 1:
+            return None
+        pixels, scale, spot = found[wanted] if wanted is not None else next(iter(found.values()))
+        pixels = np.asarray(pixels)
+        if pixels.ndim not in (2, 3) or not scale > 0:
+            return None
+        place = {"file": "image.npy", "low": [0, 0], "high": [pixels.shape[1] / scale, pixels.shape[0] / scale]}
+        if spot is not None:
+            place["spot_diameter"] = float(spot)
+        return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels, place
+
     def _write_source(self, config, adata, folder, spatial_key, layer, groups, log):
         """The object as arrays in `folder`, and the keys that read them."""
         os.makedirs(folder, exist_ok=True)
@@ -3003,6 +3030,12 @@ class _Spatial(_Exported):
         elif os.path.exists(os.path.join(folder, "C.npy")):
             os.remove(os.path.join(folder, "C.npy"))
         np.save(os.path.join(folder, "X.npy"), xy.astype(np.float64 if xy.dtype.itemsize > 4 else np.float32))
+        image = self._image(adata, config.pop("preprocessing.image_library", None))
+        if image is not None:
+            np.save(os.path.join(folder, "image.npy"), image[0])
+            meta["image"] = image[1]
+        elif os.path.exists(os.path.join(folder, "image.npy")):
+            os.remove(os.path.join(folder, "image.npy"))
         written = counts.save(os.path.join(folder, "Y.npz"))
         with open(os.path.join(folder, "metadata.json"), "w", encoding="utf-8") as f:
             _json.dump({"n_spots": n, "n_genes": d, "n_groups": len(meta["group_names"]), **meta}, f, ensure_ascii=False)

@@ -16,6 +16,7 @@ from unittest import mock
 import numpy as np
 
 from small_anndata import AnnData, Categorical, Sparse, read_h5ad, sparse
+from test_pictures import tool as pictures
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 import fathom  # noqa: E402
@@ -200,6 +201,31 @@ class Fit(unittest.TestCase):
         np.testing.assert_array_equal(adata.obsm["m_factors"][5:], r.factors)
         self.assertEqual(adata.obs["m_kept"].tolist(), [False] * 5 + [True] * 55)
         self.assertEqual((r.group_names, adata.uns["m"]["model"]), (["a", "b"], "mggp_svgp"))
+
+    def test_the_tissue_image_goes_with_the_object(self):
+        adata = made_up()
+        pixels = np.random.default_rng(1).integers(0, 256, (40, 50, 3), np.uint8)
+        library = {"images": {"hires": pixels}, "scalefactors": {"tissue_hires_scalef": 1.5, "spot_diameter_fullres": 2.0}}
+        adata.uns["spatial"] = {"V1": library, "other": {"metadata": {}}}
+        result = fathom.spatial.fit(adata, "pnmf", 2, output_dir=self.dir / "with_image", max_iter=2, device="cpu")
+        folder = pathlib.Path(result.output_dir) / "preprocessed"
+        np.testing.assert_array_equal(pictures.read_png(folder / "image.png"), pixels)
+        place = json.loads((folder / "metadata.json").read_text())["image"]
+        self.assertEqual((place["low"], place["spot_diameter"]), ([0, 0], 2))
+        np.testing.assert_allclose(place["high"], [50 / 1.5, 40 / 1.5])
+        drawn = next(f for f in result.figures(dpi=60) if f.endswith("points.png"))
+        colours = len(np.unique(pictures.read_png(drawn).reshape(-1, 3), axis=0))
+        drawn = next(f for f in result.figures(dpi=60, image=False) if f.endswith("points.png"))
+        self.assertGreater(colours, 3 * len(np.unique(pictures.read_png(drawn).reshape(-1, 3), axis=0)))
+        # two libraries: one is named, or none is taken
+        adata.uns["spatial"]["V2"] = {"images": {"lowres": pixels[::2] / 255}, "scalefactors": {"tissue_lowres_scalef": 0.75}}
+        for wanted, shape in ((None, None), ("V2", (20, 50, 3))):
+            more = {} if wanted is None else {"image_library": wanted}
+            result = fathom.spatial.fit(adata, "pnmf", 2, output_dir=self.dir / f"image_{wanted}", max_iter=2, device="cpu", **more)
+            path = pathlib.Path(result.output_dir) / "preprocessed/image.png"
+            self.assertEqual(path.exists() and pictures.read_png(path).shape, shape or False)
+        with self.assertRaisesRegex(fathom.Error, "library 'V3', found one of 'V1', 'V2'"):
+            fathom.spatial.fit(adata, "pnmf", 2, max_iter=2, device="cpu", image_library="V3")
 
     def test_mistakes(self):
         def change(**what):

@@ -1,7 +1,7 @@
 """The tissue image of a source: what preprocess copies of it, where figures draw it, what pages hold, and what cannot be used.
 
 Coloured blocks stand in an image where single spots lie; figures with the image alone and with the spots alone have to agree.
-seconds: 40"""
+seconds: 45"""
 import base64
 import json
 import os
@@ -210,6 +210,24 @@ class Image(unittest.TestCase):
         said = self.preprocess()
         self.assertIn("cells lie on the tissue image", said)
         self.assertIn("does it belong to these positions?", said)
+
+    def test_folders_of_arrays(self):
+        self.make()
+        self.configure()
+        self.preprocess()
+        first, meta = self.dir / "first", self.metadata()
+        shutil.move(self.dir / "out/preprocessed", first)
+        self.configure(first, "min_group_size: 1", dataset="arrays")
+        self.assertIn("tissue image image.png: 420 x 500", self.preprocess())  # positions were rescaled: most lie on it
+        self.assertEqual((self.dir / "out/preprocessed/image.png").read_bytes(), (first / "image.png").read_bytes())
+        self.assertEqual({**self.metadata()["image"], "from": 0}, {**meta["image"], "from": 0})
+        np.save(first / "image.npy", image()[::2])
+        for bad in ({"file": "../image.png"}, {"low": [0]}, {"high": [0, 0]}, {"high": ["a", 1]}):
+            (first / "metadata.json").write_text(json.dumps({**meta, "image": {**meta["image"], **bad}}))
+            self.assertIn("expected the corners 'low' and 'high'", self.preprocess("--force"))
+            self.assertNotIn("image", self.metadata())
+        (first / "metadata.json").write_text(json.dumps({**meta, "image": {**meta["image"], "file": "image.npy"}}))
+        self.assertIn("tissue image image.npy: 420 x 250", self.preprocess("--force"))
 
     # ---- Space Ranger ----
 

@@ -10,7 +10,8 @@
 #include "../spatial.h"
 
 enum { SP_IMAGE_SIDE = 2048 };
-#define SP_IMAGE "image.png" /* in a preprocessed folder */
+#define SP_IMAGE "image.png"     /* in a preprocessed folder */
+#define SP_IMAGE_NPY "image.npy" /* in a folder of arrays, in its place */
 
 typedef struct sp_image {
     uint8_t *rgb; /* [height][width][3]; NULL: there is none */
@@ -43,7 +44,11 @@ fth_status sp_image_make(sp_image *out, fth_mem *mem, const sp_pixels *p, fth_er
 
 /* ---- in a preprocessed folder (image_folder.c) ---- */
 
-/* image.png of the folder `dir`, and the member "image" of its metadata. */
+/* What the member "image" of metadata.json says: corners, the spot, and which file; *found is false
+ * where there is none. */
+fth_status sp_image_place(sp_image *out, fth_mem *mem, const char *dir, char file[32], bool *found,
+                          fth_err *err);
+/* image.png of the folder `dir`, and the member. */
 fth_status sp_image_save(const sp_image *image, fth_mem *mem, const char *dir, fth_err *err);
 void sp_image_put(fth_json_writer *w, const sp_image *image, const char *from);
 

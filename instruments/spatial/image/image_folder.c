@@ -5,6 +5,7 @@
 #include <fathom/pictures.h>
 
 #include <math.h>
+#include <string.h>
 
 enum { AUTO, ALWAYS, NEVER }; /* choices of figures.image */
 
@@ -46,13 +47,19 @@ static bool read_pair(const fth_json_value *v, const char *key, double out[2])
     return fth_json_count(list) == 2 && isfinite(out[0]) && isfinite(out[1]);
 }
 
-/* Corners and spot; false: the folder has no picture. */
-static fth_status read_place(sp_image *out, fth_mem *mem, const char *dir, bool *found,
-                             fth_err *err)
+/* Only files of the folder itself. */
+static bool is_file(const char *name)
+{
+    return strcmp(name, SP_IMAGE) == 0 || strcmp(name, SP_IMAGE_NPY) == 0;
+}
+
+fth_status sp_image_place(sp_image *out, fth_mem *mem, const char *dir, char file[32], bool *found,
+                          fth_err *err)
 {
     char path[FTH_PATH];
     fth_json *doc = NULL;
     *found = false;
+    *out = (sp_image){0};
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     if (!fth_path_exists(path)) return FTH_OK;
     FTH_TRY(sp_metadata_member(&doc, mem, path, "image", err));
@@ -60,12 +67,15 @@ static fth_status read_place(sp_image *out, fth_mem *mem, const char *dir, bool 
     const fth_json_value *v = fth_json_root(doc);
     fth_status s = FTH_OK;
     *found = true;
-    if (!read_pair(v, "low", out->low) || !read_pair(v, "high", out->high) ||
+    const char *name = fth_json_get_text(v, "file", SP_IMAGE);
+    if (!is_file(name) || !read_pair(v, "low", out->low) || !read_pair(v, "high", out->high) ||
         out->high[0] <= out->low[0] || out->high[1] <= out->low[1])
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s: image: expected the corners 'low' and 'high' of " SP_IMAGE
-                     ", two numbers each",
+                     "%s: image: expected the corners 'low' and 'high', two numbers each, and the "
+                     "'file' " SP_IMAGE " or " SP_IMAGE_NPY,
                      path);
+    else
+        snprintf(file, 32, "%s", name);
     const double spot = fth_json_get_real(v, "spot_diameter", 0);
     out->spot = isfinite(spot) && spot > 0 ? spot : 0;
     fth_json_destroy(doc);
@@ -92,7 +102,7 @@ static void place_file(sp_image *out, const fth_config *cfg, const sp_pixels *p)
 static fth_status find_pixels(sp_pixels *p, sp_image *place, fth_mem *mem, const fth_config *cfg,
                               const char *dir, fth_err *err)
 {
-    char path[FTH_PATH];
+    char path[FTH_PATH], file[32] = SP_IMAGE;
     const int wanted = fth_config_choice(cfg, "figures.image");
     bool found = false;
     *p = (sp_pixels){0};
@@ -108,8 +118,8 @@ static fth_status find_pixels(sp_pixels *p, sp_image *place, fth_mem *mem, const
                               "figures.image: false draws without");
         return s;
     }
-    FTH_TRY(read_place(place, mem, dir, &found, err));
-    FTH_TRY(fth_path_join(path, dir, SP_IMAGE, err));
+    FTH_TRY(sp_image_place(place, mem, dir, file, &found, err));
+    FTH_TRY(fth_path_join(path, dir, file, err));
     if (found) {
         const fth_status s = sp_pixels_open(p, mem, path, err);
         if (s != FTH_OK)

@@ -81,6 +81,8 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, f
         FTH_TRY(add_input(in, file, SP_X, false, err));
         FTH_TRY(add_input(in, file, SP_C, true, err));
         FTH_TRY(add_input(in, file, SP_METADATA, true, err));
+        FTH_TRY(add_input(in, file, SP_IMAGE, true, err));
+        FTH_TRY(add_input(in, file, SP_IMAGE_NPY, true, err));
     } else if (file[0] && l && l->flags & SP_LOAD_FOLDER) {
         FTH_TRY(list_folder(in, mem, cfg, l, file, err));
     } else if (file[0] && fth_path_kind_of(file) == FTH_PATH_FOLDER) {

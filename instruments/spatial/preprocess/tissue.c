@@ -30,11 +30,19 @@ static fth_status leave_out(sp_tissue *t, const sp_source *s, fth_status status,
     return FTH_OK;
 }
 
-static fth_status check_scale(const sp_tissue *t, const char *key, fth_err *err)
+static fth_status check_scale(const sp_tissue *t, double scale, const char *key, fth_err *err)
 {
-    if (isfinite(t->scale) && t->scale > 0) return FTH_OK;
+    if (isfinite(scale) && scale > 0) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: its scale factor '%s' is missing or not a number",
                     t->name, key);
+}
+
+/* From position 0 on, with so many pixels in a unit. */
+static void place(sp_tissue *t, double scale, double spot)
+{
+    t->place.high[0] = (double)t->pixels.width / scale;
+    t->place.high[1] = (double)t->pixels.height / scale;
+    t->place.spot = isfinite(spot) && spot > 0 ? spot : 0;
 }
 
 /* ---- Space Ranger ---- */
@@ -50,11 +58,12 @@ static fth_status of_folder(sp_tissue *t, const sp_source *s, fth_err *err)
                               s->path)
                    : FTH_OK;
     snprintf(t->name, sizeof t->name, "%s", fth_path_name(image.path));
-    t->scale = image.scale;
-    t->spot = image.spot;
     const bool hires = strstr(t->name, "hires");
-    FTH_TRY(check_scale(t, hires ? "tissue_hires_scalef" : "tissue_lowres_scalef", err));
-    return sp_pixels_open(&t->pixels, s->mem, image.path, err);
+    FTH_TRY(
+        check_scale(t, image.scale, hires ? "tissue_hires_scalef" : "tissue_lowres_scalef", err));
+    FTH_TRY(sp_pixels_open(&t->pixels, s->mem, image.path, err));
+    place(t, image.scale, image.spot);
+    return FTH_OK;
 }
 
 /* ---- AnnData ---- */
@@ -119,16 +128,19 @@ static fth_status of_library(sp_tissue *t, const sp_source *s, const char *libra
 {
     char object[FTH_PATH], group[FTH_PATH], key[32], from[2 * FTH_PATH];
     fth_source pixels = {0};
+    double scale = 0, spot = 0;
     const int size = size_of(&s->h5ad.store, library, object);
     snprintf(t->name, sizeof t->name, "%.299s", object + 1);
     snprintf(group, sizeof group, "/uns/spatial/%s/scalefactors", library);
     snprintf(key, sizeof key, "tissue_%s_scalef", sizes[size]);
-    FTH_TRY(sp_store_number(&s->h5ad.store, group, key, &t->scale, err));
-    FTH_TRY(sp_store_number(&s->h5ad.store, group, "spot_diameter_fullres", &t->spot, err));
-    FTH_TRY(check_scale(t, key, err));
+    FTH_TRY(sp_store_number(&s->h5ad.store, group, key, &scale, err));
+    FTH_TRY(sp_store_number(&s->h5ad.store, group, "spot_diameter_fullres", &spot, err));
+    FTH_TRY(check_scale(t, scale, key, err));
     FTH_TRY(sp_store_source(&s->h5ad.store, object, NULL, &pixels, err));
     snprintf(from, sizeof from, "%s, %s", s->path, t->name);
-    return sp_pixels_take(&t->pixels, &pixels, false, from, err);
+    FTH_TRY(sp_pixels_take(&t->pixels, &pixels, false, from, err));
+    place(t, scale, spot);
+    return FTH_OK;
 }
 
 static fth_status of_anndata(sp_tissue *t, const sp_source *s, fth_err *err)
@@ -142,6 +154,27 @@ static fth_status of_anndata(sp_tissue *t, const sp_source *s, fth_err *err)
     return status == FTH_OK && library[0] ? of_library(t, s, library, err) : status;
 }
 
+/* ---- folders of arrays ---- */
+
+/* As preprocess leaves it, or image.npy. */
+static fth_status of_arrays(sp_tissue *t, const sp_source *s, fth_err *err)
+{
+    char path[FTH_PATH], file[32] = "";
+    fth_source pixels = {0};
+    bool found = false;
+    FTH_TRY(sp_image_place(&t->place, s->mem, s->path, file, &found, err));
+    if (!found)
+        return is_asked(s->cfg)
+                   ? FTH_FAIL(err, FTH_E_FILE_KEY,
+                              "%s: " SP_METADATA " of this folder names no image", s->path)
+                   : FTH_OK;
+    snprintf(t->name, sizeof t->name, "%s", file);
+    FTH_TRY(fth_path_join(path, s->path, file, err));
+    if (strcmp(file, SP_IMAGE) == 0) return sp_pixels_open(&t->pixels, s->mem, path, err);
+    FTH_TRY(fth_npy_open(&pixels, s->mem, path, err));
+    return sp_pixels_take(&t->pixels, &pixels, false, path, err);
+}
+
 /* ---- all ---- */
 
 fth_status sp_tissue_find(sp_tissue *t, const sp_source *s, fth_err *err)
@@ -153,6 +186,8 @@ fth_status sp_tissue_find(sp_tissue *t, const sp_source *s, fth_err *err)
         status = of_folder(t, s, &failed);
     else if (sp_store_is_open(&s->h5ad.store) && !(s->loader->flags & SP_LOAD_TENX))
         status = of_anndata(t, s, &failed);
+    else if (s->loader->flags & SP_LOAD_ARRAYS)
+        status = of_arrays(t, s, &failed);
     else if (is_asked(s->cfg))
         status =
             FTH_FAIL(&failed, FTH_E_CONFIG, "%s: a source of the dataset '%s' has no tissue image",
@@ -175,8 +210,14 @@ uint64_t sp_tissue_bytes(const sp_tissue *t)
 static int64_t count_inside(const sp_image *image, const sp_source *s, const sp_cells *cells)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < cells->n; i++)
-        n += sp_image_covers(image, s->xy + 2 * cells->row[i], 1);
+    for (int64_t i = 0; i < cells->n; i++) {
+        float xy[2];
+        for (int a = 0; a < 2; a++) { /* of arrays that were rescaled before: as they were */
+            const float v = s->xy[2 * cells->row[i] + a];
+            xy[a] = s->frame.known ? (float)((double)v / s->frame.scale + s->frame.offset[a]) : v;
+        }
+        n += sp_image_covers(image, xy, 1);
+    }
     return n;
 }
 
@@ -191,15 +232,15 @@ fth_status sp_tissue_make(sp_image *out, const sp_tissue *t, const sp_source *s,
         sp_tissue none = {0};
         return leave_out(&none, s, status, &failed, err);
     }
-    out->high[0] = (double)t->pixels.width / t->scale;
-    out->high[1] = (double)t->pixels.height / t->scale;
-    out->spot = isfinite(t->spot) && t->spot > 0 ? t->spot : 0;
+    for (int a = 0; a < 2; a++) out->low[a] = t->place.low[a], out->high[a] = t->place.high[a];
+    out->spot = t->place.spot;
     const int64_t inside = count_inside(out, s, cells);
     if (s->call && 2 * inside < cells->n)
         fth_stage_say(s->call,
                       "note: %lld of %lld cells lie on the tissue image %s, which is %g by %g of "
                       "their unit: does it belong to these positions?",
-                      (long long)inside, (long long)cells->n, t->name, out->high[0], out->high[1]);
+                      (long long)inside, (long long)cells->n, t->name, out->high[0] - out->low[0],
+                      out->high[1] - out->low[1]);
     else if (s->call)
         fth_stage_say(s->call, "tissue image %s: %lld x %lld pixels of %lld x %lld", t->name,
                       (long long)out->width, (long long)out->height, (long long)t->pixels.width,

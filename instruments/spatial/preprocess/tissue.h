@@ -9,12 +9,11 @@
 typedef struct sp_tissue {
     sp_pixels pixels;
     char name[300]; /* "uns/spatial/V1/images/hires": where it was found; "": there is none */
-    double scale;   /* its pixels in one unit of positions */
-    double spot;    /* diameter of a spot in positions; 0: not known */
+    sp_image place; /* its corners and the spot, in positions of the source */
 } sp_tissue;
 
-/* Of an output folder of Space Ranger, or uns['spatial'] of an AnnData. One that cannot be used is
- * left out with a notice, or an error where the config asks for it. */
+/* Of an output folder of Space Ranger, uns['spatial'] of an AnnData, or a folder of arrays. One
+ * that cannot be used is left out with a notice, or an error where the config asks for it. */
 fth_status sp_tissue_find(sp_tissue *t, const sp_source *s, fth_err *err);
 void sp_tissue_close(sp_tissue *t); /* an empty one is allowed */
 /* Bytes that making and saving it take. */
