@@ -199,8 +199,9 @@ enum {
 #define SP_Y "Y.npz"
 #define SP_C "C.npy"
 #define SP_METADATA "metadata.json"
-#define SP_ROWS "rows.npy"                /* i64 [cell]: which row of the source each cell is */
-#define SP_CHECKPOINT "model.safetensors" /* in the folder of the model */
+#define SP_ROWS "rows.npy" /* i64 [cell]: which row of the source each cell is */
+#define SP_GENE_SELECTION "gene_selection.csv"        /* variable genes, where they were chosen */
+#define SP_CHECKPOINT "model.safetensors"             /* in the folder of the model */
 #define SP_CHECKPOINT_BEFORE "model.prev.safetensors" /* backup while training */
 #define SP_TRAINING "training.json"
 #define SP_ELBO_CSV "elbo_history.csv"

@@ -56,6 +56,16 @@ static const char zarr[] = "name: faults\n"
                            "  group_column: type\n"
                            "  min_group_size: 1\n";
 
+/* Rules of their own, genes by name, the variable ones of them. */
+static const char variable[] = "name: faults\n"
+                               "dataset: anndata\n"
+                               "preprocessing:\n"
+                               "  path: tests/golden/h5ad/csc.h5ad\n"
+                               "  genes: [g0, g0-1, g5, mt-g1]\n"
+                               "  min_genes: 1\n"
+                               "  min_cells: 1\n"
+                               "  highly_variable: 2\n";
+
 static void fail_all(const char *config, int64_t requests)
 {
     const t_stage_faults of = {.instrument = &fth_instrument_spatial,
@@ -79,6 +89,11 @@ TEST(sparse_columns_in_another_order)
 TEST(records_and_quality_control)
 {
     fail_all(records, 50);
+}
+
+TEST(variable_genes)
+{
+    fail_all(variable, 50);
 }
 
 TEST(a_10x_file)

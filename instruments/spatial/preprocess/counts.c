@@ -21,9 +21,9 @@ static int64_t least(int64_t a, int64_t b)
 
 uint64_t sp_count_walk_bytes(const sp_source *s)
 {
-    const uint64_t pages = 8 * 4096; /* each is rounded up */
+    const uint64_t pages = 9 * 4096; /* each is rounded up */
     const uint64_t rows = (uint64_t)s->counts.rows, cols = (uint64_t)s->counts.cols;
-    return rows * (1 + 1 + 1 + 4) + cols * (8 + 4) + pages;
+    return rows * (1 + 1 + 1 + 4) + cols * (8 + 4 + 1) + pages;
 }
 
 /* Sparse columns are read once per block: a block takes all the memory there is. */
@@ -71,6 +71,8 @@ static fth_status take_all(sp_count_walk *w, fth_err *err)
     w->gene_cells = block;
     FTH_TRY(take(w, d * 4, "genes", &block, err));
     w->gene_map = block;
+    FTH_TRY(take(w, d, "genes dropped", &block, err));
+    w->gene_why = block;
     return FTH_OK;
 }
 
@@ -83,9 +85,9 @@ fth_status sp_count_walk_start(sp_count_walk *w, sp_source *s, const sp_cells *c
     if (status == FTH_OK) {
         int64_t rows, room;
         for (int64_t i = 0; i < c->n; i++) w->wanted[c->row[i]] = true;
-        w->genes = 0;
-        for (int64_t g = 0; g < s->counts.cols; g++)
-            w->gene_map[g] = s->left_out && s->left_out[g] ? -1 : (int32_t)w->genes++;
+        for (int64_t g = 0; s->left_out && g < s->counts.cols; g++)
+            if (s->left_out[g]) sp_count_walk_drop(w, g, SP_GENE_FEATURE);
+        sp_count_walk_renumber(w);
         sp_count_walk_block(s, free_bytes, &rows, &room);
         status = sp_block_create(&w->block, &s->counts, rows, room, err);
     }
@@ -97,7 +99,8 @@ void sp_count_walk_end(sp_count_walk *w)
 {
     sp_block_free(&w->block);
     if (w->s) {
-        void *all[] = {w->wanted, w->bad, w->low, w->entries, w->gene_cells, w->gene_map};
+        void *all[] = {w->wanted,     w->bad,      w->low,     w->entries,
+                       w->gene_cells, w->gene_map, w->gene_why};
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
             (void)fth_mem_release(w->s->mem, all[i], NULL);
     }
@@ -106,11 +109,8 @@ void sp_count_walk_end(sp_count_walk *w)
 
 /* ---- walking ---- */
 
-/* Rows [first, first + n) of the source are in the block. */
-typedef fth_status block_fn(sp_count_walk *w, void *user, int64_t first, int64_t n, fth_err *err);
-
-static fth_status each_block(sp_count_walk *w, const char *what, block_fn *fn, void *user,
-                             fth_err *err)
+fth_status sp_count_walk_each(sp_count_walk *w, const char *what, sp_count_fn *fn, void *user,
+                              fth_err *err)
 {
     sp_matrix *m = &w->s->counts;
     for (int64_t first = 0; first < m->rows;) {
@@ -152,16 +152,17 @@ static void first_fraction(const sp_count_walk *w, int64_t row, int32_t gene, fl
 }
 
 typedef struct look {
-    int64_t min_counts; /* below 0: cells are not judged */
-    const bool *mt;     /* by gene */
+    const sp_rules *rules;
+    const bool *mt; /* by gene; NULL: cells are not judged */
 } look;
 
-/* Strict: a share of exactly 20 % is too much; without counts the share is NaN and the cell fails.
- */
-static uint8_t judge(const look *l, double total, double mt)
+/* Strict: a share of exactly max_mt is too much; without counts the share is NaN and the cell
+ * fails. */
+static uint8_t judge(const sp_rules *r, double total, double mt, int64_t genes)
 {
-    if (!(100 * mt / total < 20)) return 1 + SP_DROP_MT;
-    return total >= (double)l->min_counts ? 0 : 1 + SP_DROP_COUNTS;
+    if (r->max_mt >= 0 && !(100 * mt / total < r->max_mt)) return 1 + SP_DROP_MT;
+    if (!(total >= (double)r->min_counts)) return 1 + SP_DROP_COUNTS;
+    return genes < r->min_genes ? 1 + SP_DROP_GENES : 0;
 }
 
 static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
@@ -172,6 +173,7 @@ static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n
         const int64_t row = first + r;
         if (!w->wanted[row]) continue;
         double total = 0, mt = 0;
+        int64_t genes = 0;
         for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++) {
             const float v = b->val[i];
             if (w->gene_map[b->col[i]] < 0) continue;
@@ -180,48 +182,84 @@ static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n
             if (v != truncf(v) && !isnan(v) && w->fractions++ == 0)
                 first_fraction(w, row, b->col[i], v);
             total += (double)v;
+            genes += v > 0;
             if (l->mt && l->mt[b->col[i]]) mt += (double)v;
         }
         w->entries[row] = (int32_t)(b->ptr[r + 1] - b->ptr[r]);
-        if (!l->mt) continue;
-        w->low[row] = judge(l, total, mt);
-        for (int64_t i = b->ptr[r]; i < b->ptr[r + 1] && !w->low[row]; i++)
+        if (l->mt) w->low[row] = judge(l->rules, total, mt, genes);
+        if (!l->rules->genes || w->low[row]) continue;
+        for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++)
             w->gene_cells[b->col[i]] += b->val[i] > 0;
     }
     return FTH_OK;
 }
 
-fth_status sp_count_walk_look(sp_count_walk *w, int64_t min_counts, fth_err *err)
+fth_status sp_count_walk_look(sp_count_walk *w, const sp_rules *rules, fth_err *err)
 {
     void *mt = NULL;
-    look l = {.min_counts = min_counts};
-    if (min_counts >= 0) {
+    look l = {.rules = rules};
+    if (rules->cells) {
         FTH_TRY(take(w, (uint64_t)w->s->counts.cols, "mitochondrial genes", &mt, err));
         for (int64_t g = 0; g < w->s->counts.cols; g++)
             ((bool *)mt)[g] = sp_is_mitochondrial(fth_texts_get(w->s->genes, g));
         l.mt = mt;
     }
-    const fth_status s = each_block(w, "looking at counts", look_at, &l, err);
+    const fth_status s = sp_count_walk_each(w, "looking at counts", look_at, &l, err);
     (void)fth_mem_release(w->s->mem, mt, NULL);
     return s;
 }
 
-fth_status sp_count_walk_choose_genes(sp_count_walk *w, int64_t min_cells, bool filter_mt,
-                                      fth_err *err)
+/* ---- genes ---- */
+
+void sp_count_walk_drop(sp_count_walk *w, int64_t gene, sp_gene_drop why)
+{
+    if (w->gene_why[gene] != SP_GENE_STAYS) return;
+    w->gene_why[gene] = (uint8_t)why;
+    w->removed[why]++;
+}
+
+void sp_count_walk_renumber(sp_count_walk *w)
 {
     w->genes = 0;
-    for (int64_t g = 0; g < w->s->counts.cols; g++) {
-        const bool stay = w->gene_map[g] >= 0 && w->gene_cells[g] >= min_cells &&
-                          !(filter_mt && sp_is_mitochondrial(fth_texts_get(w->s->genes, g)));
-        w->gene_map[g] = stay ? (int32_t)w->genes++ : -1;
-    }
-    if (w->genes > 0) return FTH_OK;
+    for (int64_t g = 0; g < w->s->counts.cols; g++)
+        w->gene_map[g] = w->gene_why[g] == SP_GENE_STAYS ? (int32_t)w->genes++ : -1;
+}
+
+static fth_status no_genes(const sp_count_walk *w, const sp_rules *r, fth_err *err)
+{
     const fth_status s =
         FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                 "%s: none of the %" PRId64 " genes is there in %" PRId64 " cells that pass",
-                 w->s->counts.label, w->s->counts.cols, min_cells);
+                 "%s: none of the %" PRId64 " genes is there in %" PRId64 " cells that pass%s",
+                 w->s->counts.label, w->s->counts.cols, r->min_cells,
+                 r->listed ? " and among those that are listed" : "");
     fth_err_hint(err, "lower preprocessing.min_cells or preprocessing.min_counts");
     return s;
+}
+
+fth_status sp_count_walk_choose_genes(sp_count_walk *w, const sp_rules *r, fth_err *err)
+{
+    const int64_t d = w->s->counts.cols;
+    void *listed = NULL;
+    if (r->listed) {
+        FTH_TRY(take(w, (uint64_t)d, "genes listed", &listed, err));
+        const fth_status s =
+            sp_rules_listed(w->s->cfg, w->s->mem, w->s->genes, w->s->counts.label, listed, err);
+        if (s != FTH_OK) {
+            (void)fth_mem_release(w->s->mem, listed, NULL);
+            return s;
+        }
+    }
+    for (int64_t g = 0; g < d; g++) {
+        if (w->gene_cells[g] < r->min_cells)
+            sp_count_walk_drop(w, g, SP_GENE_CELLS);
+        else if (r->filter_mt && sp_is_mitochondrial(fth_texts_get(w->s->genes, g)))
+            sp_count_walk_drop(w, g, SP_GENE_MT);
+        else if (listed && !((bool *)listed)[g])
+            sp_count_walk_drop(w, g, SP_GENE_LIST);
+    }
+    (void)fth_mem_release(w->s->mem, listed, NULL);
+    sp_count_walk_renumber(w);
+    return w->genes > 0 ? FTH_OK : no_genes(w, r, err);
 }
 
 /* ---- sizes ---- */
@@ -241,7 +279,7 @@ static fth_status size_of(sp_count_walk *w, void *user, int64_t first, int64_t n
 fth_status sp_count_walk_size(sp_count_walk *w, const sp_cells *c, int64_t *total, fth_err *err)
 {
     if (w->genes < w->s->counts.cols)
-        FTH_TRY(each_block(w, "counting entries", size_of, NULL, err));
+        FTH_TRY(sp_count_walk_each(w, "counting entries", size_of, NULL, err));
     *total = 0;
     for (int64_t i = 0; i < c->n; i++) *total += w->entries[c->row[i]];
     return FTH_OK;
@@ -324,7 +362,7 @@ static fth_status write_collected(sp_count_walk *w, const sp_cells *c, collect *
             if (end > room && o->n > 0) break;
             o->ptr[o->n + 1] = end;
         }
-        FTH_TRY(each_block(w, "writing counts", collect_rows, o, err));
+        FTH_TRY(sp_count_walk_each(w, "writing counts", collect_rows, o, err));
         FTH_TRY(fth_csr_append(npz, o->n, o->ptr, o->col, o->val, err));
     }
     return FTH_OK;
@@ -364,8 +402,9 @@ fth_status sp_count_walk_write(sp_count_walk *w, const sp_cells *c, int64_t tota
     for (int64_t i = 1; i < c->n; i++) ascending = ascending && c->row[i - 1] < c->row[i];
     in_order o = {.c = c};
     FTH_TRY(fth_csr_create_npz(&o.npz, w->s->mem, path, c->n, w->genes, total, FTH_F32, err));
-    const fth_status s = ascending ? each_block(w, "writing counts", write_ascending, &o, err)
-                                   : write_any_order(w, c, total, o.npz, err);
+    const fth_status s = ascending
+                             ? sp_count_walk_each(w, "writing counts", write_ascending, &o, err)
+                             : write_any_order(w, c, total, o.npz, err);
     if (s == FTH_OK) return fth_csr_commit(o.npz, err);
     fth_csr_abandon(o.npz);
     return s;

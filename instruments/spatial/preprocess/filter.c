@@ -7,10 +7,10 @@
 #include <strings.h>
 
 const char *const sp_drop_names[SP_DROP_KINDS] = {
-    [SP_DROP_REGION] = "missing_region", [SP_DROP_MT] = "mitochondrial",
-    [SP_DROP_COUNTS] = "min_counts",     [SP_DROP_POSITION] = "missing_position",
-    [SP_DROP_COUNT] = "missing_count",   [SP_DROP_LABEL] = "missing_group",
-    [SP_DROP_GROUP] = "small_group"};
+    [SP_DROP_REGION] = "missing_region",     [SP_DROP_MT] = "mitochondrial",
+    [SP_DROP_COUNTS] = "min_counts",         [SP_DROP_GENES] = "min_genes",
+    [SP_DROP_POSITION] = "missing_position", [SP_DROP_COUNT] = "missing_count",
+    [SP_DROP_LABEL] = "missing_group",       [SP_DROP_GROUP] = "small_group"};
 
 bool sp_is_mitochondrial(const char *gene)
 {

@@ -23,6 +23,7 @@ typedef enum sp_drop {
     SP_DROP_REGION,   /* no label, where one is required */
     SP_DROP_MT,       /* too large a share of mitochondrial counts, or no counts at all */
     SP_DROP_COUNTS,   /* too few counts */
+    SP_DROP_GENES,    /* too few genes */
     SP_DROP_POSITION, /* no position */
     SP_DROP_COUNT,    /* a count is missing */
     SP_DROP_LABEL,    /* no group */

@@ -131,9 +131,17 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
     fth_json_hash(w, "source_xxh64", p->hash);
     fth_json_hash(w, "rows_xxh64", p->rows_hash);
     fth_json_open(w, "removed_cells", '{');
-    for (int k = 0; k < SP_DROP_KINDS; k++) fth_json_int(w, sp_drop_names[k], p->dropped[k]);
+    for (int k = 0; k < SP_DROP_KINDS; k++)
+        if (k != SP_DROP_GENES || p->rules.min_genes > 0)
+            fth_json_int(w, sp_drop_names[k], p->dropped[k]);
     fth_json_close(w);
     fth_json_int(w, "removed_genes", p->source.counts.cols - p->walk.genes);
+    if (p->rules.more) {
+        fth_json_open(w, "removed_genes_by", '{');
+        for (int k = 1; k < SP_GENE_DROPS; k++)
+            fth_json_int(w, sp_gene_drop_names[k], p->walk.removed[k]);
+        fth_json_close(w);
+    }
     fth_json_int(w, "renamed_genes", p->source.renamed);
     fth_json_text(w, "dataset", p->source.loader->name);
     put_section(w, "preprocessing", cfg, true);
@@ -192,6 +200,10 @@ static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char 
     FTH_TRY(write_rows(p, path, err));
     FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     FTH_TRY(sp_count_walk_write(&p->walk, &p->cells, p->entries, path, err));
+    if (p->variable.mem) {
+        FTH_TRY(fth_path_join(path, dir, SP_GENE_SELECTION, err));
+        FTH_TRY(sp_variable_write(&p->variable, &p->walk, path, err));
+    }
     sp_image image = {0};
     FTH_TRY(write_image(p, dir, &image, err));
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
@@ -297,6 +309,9 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         snprintf(is, sizeof is, "%d", SP_PREPROCESS_ALGORITHM);
         if (strcmp(was, is) != 0) add_diff(&d, "algorithm", was, is);
         compare_keys(&d, cfg, fth_json_get(old, "preprocessing"));
+        const sp_rules rules = sp_rules_of(cfg, sp_loader_of(cfg));
+        if (rules.more && !fth_json_get(old, "removed_genes_by"))
+            add_diff(&d, "quality control", "only that of the dataset", "that of the keys");
         compare_source(&d, now, old);
         /* and how positions were rescaled */
         *maker = fth_json_get(old, "rows_xxh64") ? SP_MADE_HERE : SP_MADE_EARLIER;

@@ -15,7 +15,7 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum { INPUTS = 10, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
+enum { INPUTS = 14, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
 typedef struct inputs {
     char path[INPUTS][FTH_PATH];
     char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
@@ -70,8 +70,8 @@ static fth_status add_store(inputs *in, fth_mem *mem, const fth_config *cfg, con
 /* Everything that is read: the file or the arrays of a folder, and tables beside. */
 static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
-    static const char *const tables[] = {"preprocessing.labels_path",
-                                         "preprocessing.positions_path"};
+    static const char *const tables[] = {
+        "preprocessing.labels_path", "preprocessing.positions_path", "preprocessing.genes_file"};
     const sp_loader *l = sp_loader_of(cfg);
     const char *file = sp_source_path(cfg);
     in->n = 0;
@@ -122,7 +122,10 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
         if (i == ROWS && fth_stage_flag(call, "keep") && !fth_path_exists(path)) continue;
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
     }
-    return FTH_OK;
+    if (!fth_config_has(call->config, "preprocessing.highly_variable")) return FTH_OK;
+    FTH_TRY(fth_path_join(path, call->output_dir, SP_PREPROCESSED "/" SP_GENE_SELECTION, err));
+    if (fth_stage_flag(call, "keep") && !fth_path_exists(path)) return FTH_OK;
+    return fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err);
 }
 
 /* ---- what it takes ---- */
@@ -138,6 +141,14 @@ static uint64_t file_bytes(const char *path)
 {
     fth_path_info info;
     return fth_path_stat(path, &info, NULL) == FTH_OK ? info.bytes : 0;
+}
+
+/* Of rules that are not always there: genes by name, and sums of genes. */
+static uint64_t rules_bytes(const sp_source *s)
+{
+    const sp_rules rules = sp_rules_of(s->cfg, s->loader);
+    const uint64_t listed = rules.listed ? (uint64_t)s->counts.cols * 17 + FTH_READER_ROOM : 0;
+    return listed + sp_variable_bytes(&rules, s->counts.cols);
 }
 
 /* Everything but the counts and what they are read through. */
@@ -159,7 +170,7 @@ static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
         s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
     const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue);
+           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue) + rules_bytes(s);
 }
 
 static uint64_t free_bytes(const sp_source *s, const sp_tissue *tissue)
@@ -198,7 +209,8 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     *out = (fth_stage_plan){.bound = true};
     (void)fth_stage_plan_hold(call, out, fixed + block,
                               1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5 | s.counts.libraries);
-    out->seconds = 1 + 3e-8 * (double)s.counts.entries * 3 + 2e-6 * (double)s.counts.rows;
+    const int passes = fth_config_has(call->config, "preprocessing.highly_variable") ? 5 : 3;
+    out->seconds = 1 + 3e-8 * (double)s.counts.entries * passes + 2e-6 * (double)s.counts.rows;
     snprintf(out->text, sizeof out->text,
              "cell<=%" PRId64 ", gene<=%" PRId64 ", %" PRId64 " entries", s.counts.rows,
              s.counts.cols, s.counts.entries);
@@ -218,6 +230,7 @@ static void prepared_free(sp_prepared *p)
 {
     fth_mem *mem = p->source.mem;
     sp_count_walk_end(&p->walk);
+    sp_variable_free(&p->variable);
     if (mem) {
         (void)fth_mem_release(mem, p->cells.xy, NULL);
         (void)fth_mem_release(mem, p->cells.code, NULL);
@@ -248,10 +261,26 @@ static fth_status take_cells(sp_prepared *p, fth_err *err)
     return FTH_OK;
 }
 
-/* Cells that quality control passed, and the genes that are left (model 2.2). */
+static fth_status none_passes(const sp_prepared *p, fth_err *err)
+{
+    const sp_rules *r = &p->rules;
+    char share[80] = "";
+    if (r->max_mt >= 0)
+        snprintf(share, sizeof share, " of which less than %g %% are mitochondrial", r->max_mt);
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no cell has %" PRId64 " counts%s%s",
+                                  p->source.counts.label, r->min_counts, share,
+                                  r->min_genes > 0 ? ", and enough genes" : "");
+    fth_err_hint(err,
+                 "lower preprocessing.min_counts%s%s, or name the raw counts with "
+                 "preprocessing.counts",
+                 r->min_genes > 0 ? " or min_genes" : "",
+                 r->max_mt >= 0 ? ", raise max_mt_percent" : "");
+    return s;
+}
+
+/* Cells that quality control passed (model 2.2). */
 static fth_status control_quality(sp_prepared *p, fth_err *err)
 {
-    const fth_config *cfg = p->source.cfg;
     sp_cells *c = &p->cells;
     int64_t n = 0;
     for (int64_t i = 0; i < c->n; i++) {
@@ -266,18 +295,7 @@ static fth_status control_quality(sp_prepared *p, fth_err *err)
         n++;
     }
     c->n = n;
-    if (n == 0) {
-        const fth_status s =
-            FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s: no cell has %" PRId64 " counts of which less than 20 %% are "
-                     "mitochondrial",
-                     p->source.counts.label, fth_config_int(cfg, "preprocessing.min_counts"));
-        fth_err_hint(err, "lower preprocessing.min_counts, or name the raw counts with "
-                          "preprocessing.counts");
-        return s;
-    }
-    return sp_count_walk_choose_genes(&p->walk, fth_config_int(cfg, "preprocessing.min_cells"),
-                                      fth_config_bool(cfg, "preprocessing.filter_mt"), err);
+    return n > 0 ? FTH_OK : none_passes(p, err);
 }
 
 static fth_status no_cells(const sp_prepared *p, fth_err *err)
@@ -332,15 +350,15 @@ static fth_status no_counts(const sp_prepared *p, fth_err *err)
 static void report(const sp_prepared *p, const fth_stage_call *call)
 {
     static const char *const why[SP_DROP_KINDS] = {
-        [SP_DROP_REGION] = "without a region",
-        [SP_DROP_MT] = "with 20 % mitochondrial counts or more",
-        [SP_DROP_COUNTS] = "with too few counts",
-        [SP_DROP_POSITION] = "without a position",
-        [SP_DROP_COUNT] = "with a missing count",
-        [SP_DROP_LABEL] = "without a group",
+        [SP_DROP_REGION] = "without a region",    [SP_DROP_COUNTS] = "with too few counts",
+        [SP_DROP_GENES] = "with too few genes",   [SP_DROP_POSITION] = "without a position",
+        [SP_DROP_COUNT] = "with a missing count", [SP_DROP_LABEL] = "without a group",
         [SP_DROP_GROUP] = "of small groups"};
     for (int k = 0; k < SP_DROP_KINDS; k++)
-        if (p->dropped[k] > 0)
+        if (k == SP_DROP_MT && p->dropped[k] > 0)
+            fth_stage_say(call, "removed %" PRId64 " cells with %g %% mitochondrial counts or more",
+                          p->dropped[k], p->rules.max_mt);
+        else if (p->dropped[k] > 0)
             fth_stage_say(call, "removed %" PRId64 " cells %s", p->dropped[k], why[k]);
     const int64_t genes = p->source.counts.cols - p->walk.genes;
     if (genes > 0) fth_stage_say(call, "removed %" PRId64 " genes", genes);
@@ -364,10 +382,10 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
     p->dropped[SP_DROP_REGION] = s->dropped;
     FTH_TRY(take_cells(p, err));
     FTH_TRY(sp_count_walk_start(&p->walk, s, &p->cells, spare, call, err));
-    const bool qc = s->loader->flags & SP_LOAD_QC;
-    FTH_TRY(sp_count_walk_look(&p->walk, qc ? fth_config_int(cfg, "preprocessing.min_counts") : -1,
-                               err));
-    if (qc) FTH_TRY(control_quality(p, err));
+    p->rules = sp_rules_of(cfg, s->loader);
+    FTH_TRY(sp_count_walk_look(&p->walk, &p->rules, err));
+    if (p->rules.cells) FTH_TRY(control_quality(p, err));
+    if (p->rules.genes) FTH_TRY(sp_count_walk_choose_genes(&p->walk, &p->rules, err));
     snprintf(label, sizeof label, "%s, %s", s->path, s->where);
     p->frame = (sp_frame){.known = true, .scale = 1};
     if (fth_config_bool(cfg, "preprocessing.rescale"))
@@ -380,6 +398,8 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
         p->frame.scale *= s->frame.scale;
     }
     FTH_TRY(filter(p, err));
+    if (p->rules.variable > 0)
+        FTH_TRY(sp_variable_choose(&p->variable, &p->walk, &p->cells, &p->rules, err));
     FTH_TRY(sp_count_walk_size(&p->walk, &p->cells, &p->entries, err));
     report(p, call);
     return p->entries > 0 ? FTH_OK : no_counts(p, err);

@@ -2,14 +2,16 @@
 #ifndef SPATIAL_PREPROCESS_H
 #define SPATIAL_PREPROCESS_H
 
-#include "counts.h"
 #include "tissue.h"
+#include "variable.h"
 
 /* A source after all filters, ready to be written. */
 typedef struct sp_prepared {
     sp_source source;
     sp_cells cells;
     sp_count_walk walk;
+    sp_rules rules;
+    sp_variable variable; /* empty unless genes were chosen by it */
     int64_t groups, entries;
     int32_t *group_map; /* new number of each group of the source; NULL: there are none */
     int64_t dropped[SP_DROP_KINDS];

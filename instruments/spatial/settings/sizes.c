@@ -42,6 +42,9 @@ static fth_status of_source(sp_sizes *out, const fth_stage_call *call, fth_err *
             if (n > out->most_entries) out->most_entries = n;
         }
     }
+    const sp_rules rules = sp_rules_of(call->config, s.loader);
+    if (rules.variable > 0 && rules.variable < out->genes) out->genes = rules.variable;
+    if (out->most_entries > out->genes) out->most_entries = out->genes;
     if (fth_config_has(call->config, "preprocessing.subsample")) {
         const int64_t step = fth_config_int(call->config, "preprocessing.subsample");
         out->cells = (m->rows + step - 1) / step;

@@ -275,12 +275,106 @@ TEST(quality_control_by_hand)
     d = opened(mem);
     EQ_I64(d.size.genes, 2); /* a and c; MT-b is in two of the three cells */
     sp_data_close(&d);
+    /* the same rules by their keys, and one that the preset does not have: 4 has two genes */
+    snprintf(config, sizeof config,
+             "dataset: anndata\npreprocessing:\n  path: %s\n  counts: raw\n  min_counts: 100\n"
+             "  max_mt_percent: 20\n  min_cells: 2\n  filter_mt: true\n",
+             path);
+    run("qc_keys", config);
+    d = opened(mem);
+    EQ_I64(d.size.cells, 3);
+    EQ_I64(d.size.genes, 3);
+    EQ_I64(d.size.entries, 8);
+    sp_data_close(&d);
+    snprintf(config, sizeof config,
+             "dataset: anndata\npreprocessing:\n  path: %s\n  counts: raw\n  min_genes: 3\n", path);
+    run("qc_least", config);
+    d = opened(mem);
+    EQ_I64(d.size.cells, 4); /* all but 2 and 3 */
+    EQ_I64(d.size.genes, 4);
+    sp_data_close(&d);
+    HAS(lines, "removed 2 cells with too few genes");
     snprintf(config, sizeof config,
              "dataset: slideseq\npreprocessing:\n  path: %s\n  min_cells: 4\n", path);
     refused("qc_genes", config, FTH_E_FILE_FORMAT, "qc.h5ad", "none of the 4 genes", "min_cells");
     snprintf(config, sizeof config,
              "dataset: slideseq\npreprocessing:\n  path: %s\n  min_counts: 900\n", path);
     refused("qc_cells", config, FTH_E_FILE_FORMAT, "qc.h5ad", "no cell has 900", "min_counts");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Forty genes of 100 cells: g0 is constant, g20 differs between halves, g30 has one huge
+ * count, which is cut. */
+TEST(variable_genes_by_hand)
+{
+    enum { N = 100, D = 40 };
+    static float counts[N][D];
+    float xy[N][2];
+    char names[2][N][8];
+    const char *cells[N], *genes[D];
+    uint32_t state = 7;
+    for (int i = 0; i < N; i++) {
+        xy[i][0] = (float)i, xy[i][1] = (float)(i * i);
+        snprintf(names[0][i], 8, "c%d", i);
+        cells[i] = names[0][i];
+        for (int g = 0; g < D; g++) {
+            snprintf(names[1][g], 8, "g%d", g);
+            genes[g] = names[1][g];
+            state = state * 1664525u + 1013904223u;
+            counts[i][g] = (float)((state >> 24) % (unsigned)(2 + g % 13));
+            if (g == 0) counts[i][g] = 3;
+            if (g == 20) counts[i][g] = i < N / 2 ? 0 : 10;
+            if (g == 30) counts[i][g] = i == 5 ? 400 : (float)(i % 2);
+        }
+    }
+    fth_mem *mem = t_mem(1 << 26);
+    const char *path = t_temp_path("variable.h5ad");
+    fth_h5_writer *w = NULL;
+    fth_sink s;
+    const fth_h5_dataset x = {.name = "/X", .dtype = FTH_F32, .n_axes = 2, .size = {N, D}},
+                         at = {.name = "/obsm/spatial",
+                               .dtype = FTH_F32,
+                               .n_axes = 2,
+                               .size = {N, 2}};
+    const int64_t zero[2] = {0, 0};
+    OK(fth_h5_create(&w, mem, path, NULL));
+    OK(fth_h5_sink(w, &x, &s, NULL));
+    OK(s.write(s.self, zero, x.size, counts, NULL));
+    OK(s.commit(s.self, NULL));
+    OK(fth_h5_sink(w, &at, &s, NULL));
+    OK(s.write(s.self, zero, at.size, xy, NULL));
+    OK(s.commit(s.self, NULL));
+    OK(fth_h5_put_strings(w, "/obs/_index", cells, N, NULL));
+    OK(fth_h5_put_strings(w, "/var/_index", genes, D, NULL));
+    OK(fth_h5_commit(w, NULL));
+    static const char *const flavors[] = {"seurat_v3", "seurat", "deviance"};
+    for (int k = 0; k < 3; k++) {
+        char config[6000], table[5000];
+        size_t n;
+        snprintf(config, sizeof config,
+                 "dataset: anndata\npreprocessing:\n  path: %s\n  highly_variable: 2\n"
+                 "  highly_variable_flavor: %s\n",
+                 path, flavors[k]);
+        run(flavors[k], config);
+        sp_data d = opened(mem);
+        EQ_I64(d.size.genes, 2);
+        EQ_STR(name_of(d.gene_names, 0), "g20");
+        EQ_STR(name_of(d.gene_names, 1), "g30");
+        sp_data_close(&d);
+        snprintf(table, sizeof table, "%s/" SP_GENE_SELECTION, dir);
+        char *text = (char *)t_file_read(table, &n);
+        text = realloc(text, n + 1);
+        text[n] = '\0';
+        HAS(text, k == 0 ? "variance_norm" : k == 1 ? "dispersion_norm" : "deviance");
+        HAS(text, k == 1 ? "\ng0," : "\ng0,3,0,");
+        /* cut to ten deviations, the one cell adds 100 / 99 to it, and not hundreds */
+        const char *row = strstr(text, "\ng30,");
+        double mean, variance, score;
+        EQ_I64(sscanf(row, "\ng30,%lf,%lf,%lf,", &mean, &variance, &score), 3);
+        if (k == 0) IS_TRUE(score < 10);
+        if (k == 0) NEAR(mean, 4.49, 1e-9);
+        free(text);
+    }
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -488,7 +582,7 @@ TEST(cells_in_any_order_with_little_room)
         for (int64_t i = 0; i < 12; i++) s.row[i] = 11 - i;
         const sp_cells c = {.n = 10, .row = s.row, .xy = s.xy};
         OKE(sp_count_walk_start(&w, &s, &c, k % 2 ? 0 : 1 << 20, NULL, &err), &err);
-        OKE(sp_count_walk_look(&w, -1, &err), &err);
+        OKE(sp_count_walk_look(&w, &(sp_rules){.max_mt = -1}, &err), &err);
         OKE(sp_count_walk_size(&w, &c, &total, &err), &err);
         const char *path = t_temp_path("walk.npz");
         OKE(sp_count_walk_write(&w, &c, total, path, &err), &err);
