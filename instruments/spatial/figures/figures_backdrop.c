@@ -48,20 +48,6 @@ fth_status sp_backdrop_plan(sp_drawing *d, fth_err *err)
 
 /* ---- opening ---- */
 
-/* Means of 2 by 2 pixels; those of the last row and column of an odd size are of fewer. */
-static void halve(const uint8_t *from, const int64_t n[2], uint8_t *to, const int64_t m[2])
-{
-    for (int64_t y = 0; y < m[1]; y++)
-        for (int64_t x = 0; x < m[0]; x++)
-            for (int k = 0; k < 3; k++) {
-                unsigned sum = 0, hits = 0;
-                for (int64_t v = 2 * y; v < 2 * y + 2 && v < n[1]; v++)
-                    for (int64_t u = 2 * x; u < 2 * x + 2 && u < n[0]; u++, hits++)
-                        sum += from[3 * (v * n[0] + u) + k];
-                to[3 * (y * m[0] + x) + k] = (uint8_t)((sum + hits / 2) / hits);
-            }
-}
-
 static fth_status reduce(sp_drawing *d, fth_err *err)
 {
     sp_backdrop *b = &d->backdrop;
@@ -78,7 +64,7 @@ static fth_status reduce(sp_drawing *d, fth_err *err)
     for (int k = 1; k < SP_BACKDROPS; k++) {
         b->rgb[k] = at;
         at += b->size[k][0] * b->size[k][1] * 3;
-        halve(b->rgb[k - 1], b->size[k - 1], b->rgb[k], b->size[k]);
+        sp_image_halve(b->rgb[k - 1], b->size[k - 1], b->rgb[k], b->size[k]);
     }
     return FTH_OK;
 }

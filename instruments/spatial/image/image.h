@@ -62,4 +62,8 @@ fth_status sp_image_open_bytes(fth_mem *mem, const fth_config *cfg, const char *
 /* How many of n positions lie on it. */
 int64_t sp_image_covers(const sp_image *image, const float *xy, int64_t n);
 
+/* Means of 2 by 2 pixels, from n to m columns and rows, with m at most (n + 1)/2: those of an odd
+ * last row or column are of fewer. In place where both are the same. */
+void sp_image_halve(const uint8_t *from, const int64_t n[2], uint8_t *to, const int64_t m[2]);
+
 #endif

@@ -288,3 +288,16 @@ fth_status sp_image_make(sp_image *out, fth_mem *mem, const sp_pixels *p, fth_er
         (void)fth_mem_release(mem, rgb, NULL);
     return s;
 }
+
+void sp_image_halve(const uint8_t *from, const int64_t n[2], uint8_t *to, const int64_t m[2])
+{
+    for (int64_t y = 0; y < m[1]; y++)
+        for (int64_t x = 0; x < m[0]; x++)
+            for (int k = 0; k < 3; k++) {
+                unsigned sum = 0, hits = 0;
+                for (int64_t v = 2 * y; v < 2 * y + 2 && v < n[1]; v++)
+                    for (int64_t u = 2 * x; u < 2 * x + 2 && u < n[0]; u++, hits++)
+                        sum += from[3 * (v * n[0] + u) + k];
+                to[3 * (y * m[0] + x) + k] = (uint8_t)((sum + hits / 2) / hits);
+            }
+}

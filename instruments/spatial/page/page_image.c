@@ -24,22 +24,15 @@ fth_status sp_page_image_bytes(const sp_results *r, uint64_t *bytes, fth_err *er
     return FTH_OK;
 }
 
-/* Means of 2 by 2 pixels, in place; an odd last row or column is left out, and its edge moves. */
+/* In place; an odd last row or column is left out, and its edge moves. */
 static void halve(sp_image *i)
 {
-    const int64_t w = i->width / 2, h = i->height / 2;
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++)
-            for (int k = 0; k < 3; k++) {
-                const uint8_t *at = i->rgb + (2 * y * i->width + 2 * x) * 3 + k;
-                const uint8_t *under = at + i->width * 3;
-                i->rgb[(y * w + x) * 3 + k] =
-                    (uint8_t)((at[0] + at[3] + under[0] + under[3] + 2) / 4);
-            }
-    i->high[0] = i->low[0] + (i->high[0] - i->low[0]) * (double)(2 * w) / (double)i->width;
-    i->high[1] = i->low[1] + (i->high[1] - i->low[1]) * (double)(2 * h) / (double)i->height;
-    i->width = w;
-    i->height = h;
+    const int64_t n[2] = {i->width, i->height}, m[2] = {n[0] / 2, n[1] / 2};
+    sp_image_halve(i->rgb, n, i->rgb, m);
+    for (int a = 0; a < 2; a++)
+        i->high[a] = i->low[a] + (i->high[a] - i->low[a]) * (double)(2 * m[a]) / (double)n[a];
+    i->width = m[0];
+    i->height = m[1];
 }
 
 static fth_status encode(sp_page *p, int quality, fth_err *err)
