@@ -229,6 +229,19 @@ class Image(unittest.TestCase):
         (first / "metadata.json").write_text(json.dumps({**meta, "image": {**meta["image"], "file": "image.npy"}}))
         self.assertIn("tissue image image.npy: 420 x 250", self.preprocess("--force"))
 
+    def test_a_made_up_one(self):
+        for folder in ("one", "two"):
+            said = self.fathom("spatial", "toy", "-o", self.dir / folder, "--side", 20, "--genes", 6, "--factors", 2, "--image")
+        plain = self.fathom("spatial", "toy", "-o", self.dir / "plain", "--side", 20, "--genes", 6, "--factors", 2)
+        self.assertEqual(said.split(":")[1], plain.split(":")[1])
+        for name in ("image.png", "Y.npz", "metadata.json"):
+            self.assertEqual((self.dir / "one" / name).read_bytes(), (self.dir / "two" / name).read_bytes())
+        self.assertEqual((self.dir / "one/Y.npz").read_bytes(), (self.dir / "plain/Y.npz").read_bytes())
+        self.assertFalse((self.dir / "plain/image.png").exists())
+        self.assertNotIn("image", json.loads((self.dir / "plain/metadata.json").read_text()))
+        self.configure(self.dir / "one", "min_group_size: 1", dataset="toy")
+        self.assertIn("tissue image image.png: 1000 x 1000", self.preprocess())
+
     # ---- Space Ranger ----
 
     def test_folders_of_space_ranger(self):
@@ -296,6 +309,8 @@ class Image(unittest.TestCase):
         cells = list(MARKED)
         down = places()[cells[2]] - places()[cells[0]]
         self.assertTrue((np.sign(centres[2] - centres[0]) == np.sign(down)).all())  # y grows downwards
+        large = self.draw("image_alpha: 0.02, dot_alpha: 1, dot_scale: 1.3")
+        self.assertLess(np.abs(self.blob(large, MARKED[150])[1] - 1.3 * self.blob(both, MARKED[150])[1]).max(), 2)
         # half of an image is half of its colour
         tint = self.draw("dot_alpha: 0.01, image_alpha: 0.5")
         x, y = self.blob(alone, MARKED[150])[0].round().astype(int)

@@ -99,8 +99,11 @@ double sp_sheet_cell(const sp_drawing *d, const sp_sheet *s)
 {
     const double most = 50, spot = d->backdrop.of.spot; /* no marker is larger */
     if (d->planning) return sp_backdrop_is(d) ? most * most : sp_sheet_dot(d, s, 0);
-    if (!(spot > 0) || !sp_backdrop_is(d)) return sp_sheet_dot(d, s, d->spacing);
-    const double across = fmin(fmax(spot * points_per_unit(d, s), 0.1), most);
+    if (!sp_backdrop_is(d)) return sp_sheet_dot(d, s, d->spacing);
+    const double times = fth_config_real(d->call->config, "figures.dot_scale"),
+                 own = spot > 0 ? fmax(spot * points_per_unit(d, s), 0.1)
+                                : sqrt(sp_sheet_dot(d, s, d->spacing)),
+                 across = fmin(times * own, most);
     return across * across;
 }
 

@@ -69,7 +69,9 @@ void sp_page_image_put(fth_json_writer *w, const sp_page *p)
     fth_json_real(w, "top", (i->low[1] - p->low[1]) / p->step);
     fth_json_real(w, "right", (i->high[0] - p->low[0]) / p->step);
     fth_json_real(w, "bottom", (i->high[1] - p->low[1]) / p->step);
-    fth_json_real(w, "spot", i->spot / p->step); /* 0: not known */
-    fth_json_real(w, "dots", fth_config_real(p->results->config, "figures.dot_alpha"));
+    const fth_config *cfg = p->results->config;
+    /* 0: not known */
+    fth_json_real(w, "spot", fth_config_real(cfg, "figures.dot_scale") * i->spot / p->step);
+    fth_json_real(w, "dots", fth_config_real(cfg, "figures.dot_alpha"));
     fth_json_close(w);
 }

@@ -89,6 +89,7 @@ static fth_status get_options(const options *o, sp_toy *t)
         return FTH_FAIL(o->err, FTH_E_COMMAND,
                         "--depth: the largest size over the smallest is at least 1, not %g",
                         t->depth);
+    t->image = o->value(o->user, "image");
     return get_sampler(o, t);
 }
 
@@ -176,6 +177,7 @@ static const fth_flag flags[] = {
     {.name = "sampler",
      .value = FTH_FLAG_WORD,
      .doc = "exact (the default up to 20000 cells), or near: each cell given those around it"},
+    {.name = "image", .doc = "also a picture of the tissue, image.png, which figures draw"},
     {.name = "h5ad", .value = FTH_FLAG_FILE, .doc = "also write it all as one h5ad file"},
     {0}};
 

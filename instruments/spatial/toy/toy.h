@@ -3,6 +3,7 @@
 #define SPATIAL_TOY_H
 
 #include "../answer.h"
+#include "../image/image.h"
 #include "../model/kernel.h"
 
 typedef struct sp_toy {
@@ -18,6 +19,7 @@ typedef struct sp_toy {
     double density;     /* share of counts above zero; 0: rates are not scaled */
     double dispersion;  /* theta of the negative binomial; 0: counts are Poisson */
     double depth;       /* the largest cell has so many times the rates of the smallest; 0: 1 */
+    bool image;         /* a picture of the tissue, too */
     bool exact;         /* by the Cholesky factor of the whole covariance; else sequentially */
     fth_answer *answer; /* if set, receives the plans, and nothing is drawn */
     /* Results: */
@@ -42,7 +44,8 @@ enum {
     SP_TOY_COUNT,
     SP_TOY_LARGE, /* counts of very large rates */
     SP_TOY_SIZE,  /* of cells */
-    SP_TOY_OTHER  /* factors without positions */
+    SP_TOY_OTHER, /* factors without positions */
+    SP_TOY_NUCLEI /* of the picture */
 };
 
 sp_cov sp_toy_cov(const sp_toy *t);
@@ -66,6 +69,9 @@ void sp_toy_draw_others(sp_toy *t);
  * counts, into a file of sparse rows; sets entries. */
 fth_status sp_toy_load(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);
+/* image.png, and where it lies. */
+fth_status sp_toy_write_image(const sp_toy *t, const char *dir, fth_err *err);
+void sp_toy_image_place(const sp_toy *t, sp_image *out);
 /* Upper bounds of the memory of the sequential sampler and of the counts. */
 uint64_t sp_toy_near_bytes(const sp_toy *t);
 uint64_t sp_toy_counts_bytes(const sp_toy *t);

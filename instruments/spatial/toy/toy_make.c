@@ -131,6 +131,11 @@ static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
     fth_json_open(&w, "preprocessing", '{');
     fth_json_close(&w);
     put_options(&w, t);
+    if (t->image) {
+        sp_image image;
+        sp_toy_image_place(t, &image);
+        sp_image_put(&w, &image, "toy");
+    }
     fth_json_close(&w);
     return fth_json_save(&w, path, err);
 }
@@ -229,6 +234,7 @@ static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_er
     FTH_TRY(write_array(t, dir, SP_X, FTH_F32, 2, (int64_t[]){t->cells, 2}, t->xy, err));
     FTH_TRY(write_codes(t, dir, err));
     FTH_TRY(write_truth(t, dir, err));
+    if (t->image) FTH_TRY(sp_toy_write_image(t, dir, err));
     FTH_TRY(write_metadata(t, dir, err));
     FTH_TRY(sp_toy_write_counts(t, path, err));
     return h5ad ? write_h5ad(t, dir, h5ad, err) : FTH_OK;
@@ -289,6 +295,7 @@ static fth_status tell_files(const sp_toy *t, fth_answer *a, const char *dir, co
     if (t->dispersion > 0)
         FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_dispersions.npy", FTH_F32, 1, &t->genes,
                                 err));
+    if (t->image) FTH_TRY(sp_answer_named(a, out, dir, SP_IMAGE, "the tissue", err));
     FTH_TRY(sp_answer_named(a, out, dir, SP_METADATA, "names and options", err));
     FTH_TRY(sp_answer_named(a, out, dir, SP_Y, "sparse counts", err));
     if (h5ad) fth_answer_file(a, out, h5ad, -1, "all of it as one file");
@@ -304,7 +311,7 @@ fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5
                                ? sizeof(float) * (uint64_t)(t->cells * (t->factors + t->others))
                                : 0,
                    most = sp_toy_counts_bytes(t), counts = most > truth ? most : truth,
-                   near = t->exact ? 0 : sp_toy_near_bytes(t);
+                   near = t->exact ? 0 : sp_toy_near_bytes(t), image = t->image ? 8 << 20 : 0;
     FTH_TRY(take(t, &memory, err));
     t->answer = a;
     const fth_status s = t->exact ? sp_toy_draw_exact(t, err) : FTH_OK;
@@ -313,7 +320,7 @@ fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5
     t->projected = NULL;
     fth_mem_release(t->mem, memory, NULL);
     if (s == FTH_OK)
-        fth_answer_memory(a, held_bytes(t) + (counts > near ? counts : near),
+        fth_answer_memory(a, held_bytes(t) + (counts > near ? counts : near) + image,
                           t->exact ? "planned for the factors, and all cells beside it"
                                    : "estimated: all cells, and those being drawn");
     return s;
