@@ -129,7 +129,7 @@ class Tenx(unittest.TestCase):
                     self.assertIn("under tissue     10\n", said)
                 config = self.folder / "info.yaml"
                 lines = said.split("a config that reads it\n")[1].splitlines()
-                config.write_text("instrument: spatial\n" + "\n".join(line[2:] for line in lines) + "\n")
+                config.write_text("\n".join(line[2:] for line in lines) + "\n")
                 out = self.folder / "again"
                 shutil.rmtree(out, ignore_errors=True)
                 self.fathom("spatial", "preprocess", "-c", str(config), "--set", f"output_dir={out}", "--set",
