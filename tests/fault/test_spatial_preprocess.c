@@ -40,6 +40,20 @@ static const char xenium[] = "name: faults\n"
                              "preprocessing:\n"
                              "  path: tests/golden/tenx/xenium\n";
 
+static const char merscope[] = "name: faults\n"
+                               "dataset: merscope\n"
+                               "preprocessing:\n"
+                               "  path: tests/golden/vendor/merscope\n"
+                               "  group_column: type\n"
+                               "  min_group_size: 1\n";
+
+static const char cosmx[] = "name: faults\n"
+                            "dataset: cosmx\n"
+                            "preprocessing:\n"
+                            "  path: tests/golden/vendor/cosmx\n"
+                            "  group_column: type\n"
+                            "  min_group_size: 1\n";
+
 static const char packed[] = "name: faults\n"
                              "dataset: anndata\n"
                              "preprocessing:\n"
@@ -134,6 +148,16 @@ TEST(a_folder_with_counts_as_text)
     fail_all(xenium, 40);
 }
 
+TEST(a_table_of_counts)
+{
+    fail_all(merscope, 40);
+}
+
+TEST(a_packed_table_of_counts)
+{
+    fail_all(cosmx, 40);
+}
+
 TEST(a_file_of_zstandard)
 {
     fail_all(packed, 40);
@@ -142,6 +166,22 @@ TEST(a_file_of_zstandard)
 TEST(a_store_of_spatialdata)
 {
     fail_all(zarr, 40);
+}
+
+/* Positions are in the shapes alone. */
+TEST(shapes_of_a_store)
+{
+    char command[17000], config[6000], from[4096];
+    snprintf(from, sizeof from, "%s/shapes.zarr", t_temp_dir());
+    snprintf(command, sizeof command,
+             "cp -r tests/golden/h5ad/store.zarr '%s' && rm -r '%s'/tables/counts/obsm/spatial && "
+             "cp -r tests/golden/vendor/shapes '%s'",
+             from, from, from);
+    if (system(command) != 0) FAIL("cannot copy");
+    snprintf(config, sizeof config,
+             "name: faults\ndataset: spatialdata\npreprocessing:\n  path: %s\n  table: counts\n",
+             from);
+    fail_all(config, 40);
 }
 
 TEST(the_record_goes_first)

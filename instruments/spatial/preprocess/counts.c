@@ -173,10 +173,11 @@ static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n
         const int64_t row = first + r;
         if (!w->wanted[row]) continue;
         double total = 0, mt = 0;
-        int64_t genes = 0;
+        int64_t genes = 0, stored = 0;
         for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++) {
             const float v = b->val[i];
             if (w->gene_map[b->col[i]] < 0) continue;
+            stored++;
             if (isnan(v)) w->bad[row] = true;
             if (v < 0 || isinf(v)) return bad_count(w, row, b->col[i], v, err);
             if (v != truncf(v) && !isnan(v) && w->fractions++ == 0)
@@ -185,7 +186,7 @@ static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n
             genes += v > 0;
             if (l->mt && l->mt[b->col[i]]) mt += (double)v;
         }
-        w->entries[row] = (int32_t)(b->ptr[r + 1] - b->ptr[r]);
+        w->entries[row] = (int32_t)stored;
         if (l->mt) w->low[row] = judge(l->rules, total, mt, genes);
         if (!l->rules->genes || w->low[row]) continue;
         for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++)
@@ -204,6 +205,7 @@ fth_status sp_count_walk_look(sp_count_walk *w, const sp_rules *rules, fth_err *
             ((bool *)mt)[g] = sp_is_mitochondrial(fth_texts_get(w->s->genes, g));
         l.mt = mt;
     }
+    w->looked = w->genes;
     const fth_status s = sp_count_walk_each(w, "looking at counts", look_at, &l, err);
     (void)fth_mem_release(w->s->mem, mt, NULL);
     return s;
@@ -278,7 +280,7 @@ static fth_status size_of(sp_count_walk *w, void *user, int64_t first, int64_t n
 
 fth_status sp_count_walk_size(sp_count_walk *w, const sp_cells *c, int64_t *total, fth_err *err)
 {
-    if (w->genes < w->s->counts.cols)
+    if (w->genes < w->looked)
         FTH_TRY(sp_count_walk_each(w, "counting entries", size_of, NULL, err));
     *total = 0;
     for (int64_t i = 0; i < c->n; i++) *total += w->entries[c->row[i]];

@@ -24,6 +24,7 @@ typedef struct sp_count_walk {
     uint8_t *gene_why;   /* sp_gene_drop of each */
     int64_t removed[SP_GENE_DROPS];
     int64_t genes;     /* that stay */
+    int64_t looked;    /* genes that `entries` are of */
     int64_t fractions; /* counts that are not whole numbers */
 } sp_count_walk;
 

@@ -65,14 +65,22 @@ static fth_status find_colours(sp_display *d, const sp_source *s, fth_err *err)
     return FTH_OK;
 }
 
+/* Micrometres of a pixel, as the vendor has it for instruments from 2022 on; before it was 0.18. */
+#define COSMX_PIXEL 0.12028
+
 /* uns['spatial'][library]['scalefactors']: positions are pixels of the full picture. */
 static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
 {
     fth_texts *libraries = NULL;
     if (s->loader->flags & SP_LOAD_TENX) snprintf(d->unit, sizeof d->unit, "px");
     if (s->files.kind) d->microns = sp_tenx_microns(s->mem, &s->files);
-    if (s->files.kind && !(s->loader->flags & SP_LOAD_TISSUE)) /* Xenium */
+    if (s->files.kind && !(s->loader->flags & SP_LOAD_TISSUE)) /* Xenium, MERSCOPE */
         snprintf(d->unit, sizeof d->unit, "um");
+    if (strcmp(s->loader->name, "cosmx") == 0) {
+        static const char key[] = "preprocessing.pixel_microns";
+        snprintf(d->unit, sizeof d->unit, "px");
+        d->microns = fth_config_has(s->cfg, key) ? fth_config_real(s->cfg, key) : COSMX_PIXEL;
+    }
     if (!sp_store_is_open(&s->h5ad.store) || s->loader->flags & SP_LOAD_TENX ||
         sp_store_kind(&s->h5ad.store, "/uns/spatial") != FTH_H5_GROUP)
         return FTH_OK;

@@ -2,6 +2,8 @@
 #include "preprocess.h"
 
 #include "../data/data.h"
+#include "../read/shapes.h"
+#include "../read/vendor.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +17,11 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum { INPUTS = 14, ROWS = 4 /* rows.npy: its place in the list of outputs */ };
+enum {
+    INPUTS = 24,
+    TABLES = 3 /* named by keys */,
+    ROWS = 4 /* rows.npy: its place in the list of outputs */
+};
 typedef struct inputs {
     char path[INPUTS][FTH_PATH];
     char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
@@ -34,7 +40,7 @@ static fth_status add_input(inputs *in, const char *dir, const char *name, bool 
     return FTH_OK;
 }
 
-/* Of an output folder of 10x. */
+/* Of an output folder. */
 static fth_status list_folder(inputs *in, fth_mem *mem, const fth_config *cfg, const sp_loader *l,
                               const char *dir, fth_err *err)
 {
@@ -43,9 +49,15 @@ static fth_status list_folder(inputs *in, fth_mem *mem, const fth_config *cfg, c
     sp_tenx_files f;
     const bool table = fth_config_has(cfg, "preprocessing.positions_path");
     const char *own = table ? fth_config_text(cfg, "preprocessing.positions_path") : "";
-    if (sp_tenx_files_find(&f, l->name, dir, own, NULL) != FTH_OK) /* opening it says why */
+    const fth_status found = l->flags & SP_LOAD_TABLE
+                                 ? sp_vendor_files_find(&f, mem, l->name, dir, own, err)
+                                 : sp_tenx_files_find(&f, l->name, dir, own, err);
+    if (found != FTH_OK && found != FTH_E_FILE_OPEN) return found;
+    if (found != FTH_OK) { /* opening it says why */
+        if (err) fth_err_clear(err);
         return fth_path_kind_of(dir) == FTH_PATH_FOLDER ? FTH_OK
                                                         : add_input(in, NULL, dir, false, err);
+    }
     if (!f.text) FTH_TRY(add_input(in, NULL, f.counts, false, err));
     for (size_t i = 0; f.text && i < sizeof texts / sizeof texts[0]; i++)
         if (sp_mtx_file(f.counts, texts[i], path)) FTH_TRY(add_input(in, NULL, path, false, err));
@@ -65,6 +77,25 @@ static fth_status add_store(inputs *in, fth_mem *mem, const fth_config *cfg, con
                           in->store, err));
     FTH_TRY(add_input(in, in->store, "zarr.json", true, err));
     return in->n > 0 ? FTH_OK : add_input(in, in->store, ".zattrs", false, err);
+}
+
+/* Shapes of a store whose table has no positions. */
+static fth_status add_shapes(inputs *in, fth_mem *mem, fth_err *err)
+{
+    char path[FTH_PATH], root[FTH_PATH], name[FTH_PATH];
+    fth_texts *names = NULL;
+    if (fth_path_join(path, in->store, "obsm/spatial", NULL) != FTH_OK || fth_path_exists(path) ||
+        !sp_shapes_root(in->store, root) || fth_path_join(path, root, "shapes", NULL) != FTH_OK ||
+        fth_path_kind_of(path) != FTH_PATH_FOLDER)
+        return FTH_OK;
+    FTH_TRY(fth_folder_list(&names, mem, path, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names) && in->n < INPUTS - TABLES; i++) {
+        snprintf(name, sizeof name, "%.200s/shapes.parquet", fth_texts_get(names, i));
+        s = add_input(in, path, name, true, err);
+    }
+    fth_texts_free(names);
+    return s;
 }
 
 /* Everything that is read: the file or the arrays of a folder, and tables beside. */
@@ -87,6 +118,7 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, f
         FTH_TRY(list_folder(in, mem, cfg, l, file, err));
     } else if (file[0] && fth_path_kind_of(file) == FTH_PATH_FOLDER) {
         FTH_TRY(add_store(in, mem, cfg, file, err));
+        if (l && l->flags & SP_LOAD_ZARR) FTH_TRY(add_shapes(in, mem, err));
     } else if (file[0])
         FTH_TRY(add_input(in, NULL, file, false, err));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -160,7 +192,14 @@ static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
         tables += 5 * file_bytes(fth_config_text(s->cfg, "preprocessing.labels_path")) + n * 9;
     if (s->loader->flags & SP_LOAD_TENX) tables += n * 512;
     /* a page and a dictionary of four columns, of a table of Parquet; else a buffer */
-    if (s->loader->flags & SP_LOAD_FOLDER) tables += 8 * file_bytes(s->files.places) + (4 << 20);
+    const char *end = strrchr(s->files.places, '.');
+    const bool packed =
+        !(s->loader->flags & SP_LOAD_TABLE) || (end && strcmp(end, ".parquet") == 0);
+    if (s->loader->flags & SP_LOAD_FOLDER)
+        tables += (packed ? 8 * file_bytes(s->files.places) : 0) + (4 << 20);
+    /* ids, and pages of shapes */
+    if (sp_source_needs_shapes(s)) tables += n * (24 + BYTES_PER_NAME + 4) + (16 << 20);
+    if (s->loader->flags & SP_LOAD_TABLE) tables += n * (16 + 1 + 1 + 8 + 4);
     if (s->loader->flags & SP_LOAD_ARRAYS) {
         char path[FTH_PATH];
         if (fth_path_join(path, s->path, SP_METADATA, NULL) == FTH_OK) tables += file_bytes(path);

@@ -2,6 +2,7 @@
 #include "info.h"
 
 #include "../data/data.h"
+#include "vendor.h"
 
 #include <fathom/zarr.h>
 
@@ -262,7 +263,7 @@ fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_
                                   "%s: there is no dataset, model or result in this folder", dir);
     fth_err_hint(err,
                  "give an .h5ad or .safetensors file, a folder with X.npy, an output folder of "
-                 "10x, or an output_dir");
+                 "10x, MERSCOPE or CosMx, or an output_dir");
     return s;
 }
 
@@ -277,9 +278,12 @@ static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_er
                folder = kind == FTH_PATH_FOLDER && !store, data = folder && has(path, SP_X),
                model = ends_with(path, ".safetensors");
     sp_tenx_files files = {0};
-    const bool tenx = folder && !data && sp_tenx_files_guess(&files, path);
+    const bool vendor = folder && !data && !sp_tenx_files_guess(&files, path) &&
+                        sp_vendor_files_guess(&files, mem, path);
+    const bool tenx = folder && !data && files.kind;
     fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s",
                     data     ? "a preprocessed dataset"
+                    : vendor ? sp_vendor_title(files.kind)
                     : tenx   ? sp_tenx_files_title(files.kind)
                     : folder ? "a folder of results"
                     : model  ? "a model"
@@ -305,14 +309,15 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 const fth_verb sp_verb_info = {
     .name = "info",
     .args = "PATH",
-    .brief =
-        "what an h5ad or 10x file, a .zarr folder, an output folder of 10x, a dataset, a model or "
-        "a folder of results holds",
+    .brief = "what an h5ad or 10x file, a .zarr folder, an output folder of a vendor, a dataset, a "
+             "model or "
+             "a folder of results holds",
     .doc =
         "Of an h5ad file, or of an AnnData or SpatialData .zarr folder: shape and layout of the "
         "counts, layers, obsm, columns of obs with "
         "their categories, and a config that would read it; the same of a 10x .h5 file and of an "
-        "output folder of Space Ranger (Visium, Visium HD) or of the Xenium Analyzer. Of a "
+        "output folder of Space Ranger (Visium, Visium HD), the Xenium Analyzer, MERSCOPE or "
+        "CosMx. Of a "
         "preprocessed folder: cells, "
         "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
         "trained, analyzed and drawn.",

@@ -1,6 +1,8 @@
 /* loaders.c - the presets of `dataset`, and everything of an h5ad file that is not counts. */
 #include "loaders.h"
 
+#include "shapes.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ static const sp_loader loaders[] = {
 #define ARRAYS SP_LOAD_ARRAYS
 #define FOLDER SP_LOAD_FOLDER
 #define TISSUE SP_LOAD_TISSUE
+#define TABLE SP_LOAD_TABLE
 #define SP_LOADER(name, file, coords, counts, column, columns, flags)                              \
     {name, file, coords, counts, column, columns, flags},
 #include "loaders.def"
@@ -32,6 +35,7 @@ static const sp_loader loaders[] = {
 #undef ARRAYS
 #undef FOLDER
 #undef TISSUE
+#undef TABLE
 };
 
 const sp_loader *sp_loader_of(const fth_config *cfg)
@@ -103,9 +107,10 @@ fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
     *s = (sp_source){.mem = mem, .cfg = cfg, .call = call};
     fth_status status = find_file(s, err);
     if (status == FTH_OK)
-        status = s->loader->flags & SP_LOAD_ARRAYS ? sp_arrays_open(s, err)
-                 : s->loader->flags & SP_LOAD_TENX ? sp_tenx_open(s, err)
-                                                   : open_h5ad(s, err);
+        status = s->loader->flags & SP_LOAD_ARRAYS  ? sp_arrays_open(s, err)
+                 : s->loader->flags & SP_LOAD_TENX  ? sp_tenx_open(s, err)
+                 : s->loader->flags & SP_LOAD_TABLE ? sp_vendor_open(s, err)
+                                                    : open_h5ad(s, err);
     if (status == FTH_OK && (s->counts.rows < 1 || s->counts.cols < 1))
         status =
             FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: there are %" PRId64 " cells and %" PRId64 " genes",
@@ -179,7 +184,15 @@ static fth_status read_places(sp_source *s, bool *is_frame, fth_err *err)
     if (fth_config_has(s->cfg, "preprocessing.coord_columns"))
         return read_columns(s, fth_config_text_at(s->cfg, "preprocessing.coord_columns", 0),
                             fth_config_text_at(s->cfg, "preprocessing.coord_columns", 1), err);
+    if (!key && sp_source_needs_shapes(s)) return sp_shapes_places(s, err);
     return key ? read_obsm(s, key, is_frame, err) : read_preset(s, is_frame, err);
+}
+
+bool sp_source_needs_shapes(const sp_source *s)
+{
+    return s->loader->flags & SP_LOAD_ZARR && sp_store_is_open(&s->h5ad.store) && !s->h5ad.h5 &&
+           sp_store_kind(&s->h5ad.store, "/obsm/spatial") == FTH_H5_NONE &&
+           !given(s, "coord_key") && !fth_config_has(s->cfg, "preprocessing.coord_columns");
 }
 
 typedef struct keyed {
@@ -459,6 +472,8 @@ fth_status sp_source_load(sp_source *s, fth_err *err)
         FTH_TRY(sp_arrays_load(s, err));
     else if (s->loader->flags & SP_LOAD_TENX)
         FTH_TRY(sp_tenx_load(s, err));
+    else if (s->loader->flags & SP_LOAD_TABLE)
+        FTH_TRY(sp_vendor_load(s, err));
     else
         FTH_TRY(load_h5ad(s, err));
     if (!s->row) FTH_TRY(make_order(s, false, err));
@@ -474,7 +489,9 @@ fth_status sp_source_load(sp_source *s, fth_err *err)
 fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err)
 {
     if (s->loader->flags & SP_LOAD_ARRAYS) FTH_TRY(sp_arrays_load(s, err));
-    FTH_TRY(make_order(s, false, err)); /* the order does not affect the count */
+    if (s->loader->flags & SP_LOAD_TABLE && given(s, "group_column"))
+        FTH_TRY(sp_vendor_load(s, err));
+    if (!s->row) FTH_TRY(make_order(s, false, err)); /* the order does not affect the count */
     FTH_TRY(sp_source_labels(s, err));
     *groups = s->group.names ? fth_texts_count(s->group.names) : 1;
     return FTH_OK;

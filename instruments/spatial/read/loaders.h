@@ -19,7 +19,8 @@ enum {
     SP_LOAD_ARRAYS = 32,
     SP_LOAD_FOLDER = 64,
     SP_LOAD_TISSUE = 128,
-    SP_LOAD_ZARR = 256
+    SP_LOAD_ZARR = 256,
+    SP_LOAD_TABLE = 512
 };
 typedef struct sp_loader {
     const char *name, *file, *coords, *counts, *column, *columns;
@@ -66,6 +67,8 @@ fth_status sp_source_labels(sp_source *s, fth_err *err);
 /* How many groups there are before any filter, in place of sp_source_load: for plans. */
 fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err);
 void sp_source_close(sp_source *s); /* an empty one is allowed */
+/* A SpatialData table without positions: those of the shapes are taken. */
+bool sp_source_needs_shapes(const sp_source *s);
 
 /* ---- parts, in files of their own ---- */
 
@@ -80,6 +83,14 @@ void sp_tenx_tally(const fth_texts *types, const bool *only, char *text, size_t 
 /* The table of positions beside the file, in its folder or in spatial/; false: there is none. */
 bool sp_tenx_table(const char *file, char path[FTH_PATH]);
 fth_status sp_tenx_load(sp_source *s, fth_err *err);
+/* Leave out features whose type preprocessing.feature_types does not name. */
+fth_status sp_features_choose(sp_source *s, const fth_texts *types, fth_err *err);
+/* Positions of the cells, and their groups, from the table of a folder. `placed` [cells] gets which
+ * of them have a row; NULL: every one has to. */
+fth_status sp_places_join(sp_source *s, bool *placed, fth_err *err);
+/* A folder of MERSCOPE or CosMx. */
+fth_status sp_vendor_open(sp_source *s, fth_err *err);
+fth_status sp_vendor_load(sp_source *s, fth_err *err);
 fth_status sp_arrays_open(sp_source *s, fth_err *err);
 fth_status sp_arrays_load(sp_source *s, fth_err *err);
 

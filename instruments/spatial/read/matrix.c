@@ -179,6 +179,7 @@ void sp_matrix_close(sp_matrix *m)
 {
     fth_csr_close(m->csr);
     sp_mtx_close(m);
+    sp_table_close(m);
     fth_source_close(&m->dense);
     if (m->mem) (void)fth_mem_release(m->mem, m->row_ptr, NULL);
     *m = (sp_matrix){0};
@@ -218,7 +219,8 @@ fth_status sp_matrix_prepare(sp_matrix *m, fth_err *err)
 int64_t sp_matrix_entries(const sp_matrix *m, int64_t first, int64_t end)
 {
     if (m->layout == SP_LAYOUT_ROWS) return fth_csr_entries(m->csr, first, end);
-    if (m->layout == SP_LAYOUT_DENSE) return (end - first) * m->cols;
+    if (m->layout == SP_LAYOUT_DENSE || m->layout == SP_LAYOUT_TABLE)
+        return (end - first) * m->cols;
     return m->row_ptr[end] - m->row_ptr[first];
 }
 
@@ -240,7 +242,8 @@ int64_t sp_matrix_fit(const sp_matrix *m, int64_t first, int64_t room)
 /* Rows of a dense piece, or columns and their entries read at once. */
 static int64_t part_entries(const sp_matrix *m)
 {
-    if (m->layout == SP_LAYOUT_ROWS || m->layout == SP_LAYOUT_TEXT) return 0;
+    if (m->layout == SP_LAYOUT_ROWS || m->layout == SP_LAYOUT_TEXT || m->layout == SP_LAYOUT_TABLE)
+        return 0;
     if (m->layout == SP_LAYOUT_DENSE)
         return larger(1, DENSE_BYTES / fth_dtype_size(m->dtype) / larger(1, m->cols)) * m->cols;
     int64_t most = PIECE;
@@ -435,6 +438,7 @@ fth_status sp_matrix_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, f
     case SP_LAYOUT_ROWS: return read_rows(m, first, n, b, err);
     case SP_LAYOUT_COLUMNS: return read_columns(m, first, n, b, err);
     case SP_LAYOUT_DENSE: return read_dense(m, first, n, b, err);
+    case SP_LAYOUT_TABLE: return sp_table_read(m, first, n, b, err);
     case SP_LAYOUT_TEXT:
         FTH_TRY(sp_mtx_read(m, first, n, b, err));
         tidy(b, n);

@@ -18,10 +18,12 @@ typedef enum sp_layout {
     SP_LAYOUT_ROWS,
     SP_LAYOUT_COLUMNS,
     SP_LAYOUT_DENSE,
-    SP_LAYOUT_TEXT /* rows, from the front only */
+    SP_LAYOUT_TEXT, /* entries by row, from the front only */
+    SP_LAYOUT_TABLE /* all columns of each row, from the front only */
 } sp_layout;
 
-typedef struct sp_mtx sp_mtx; /* mtx.c */
+typedef struct sp_mtx sp_mtx;     /* mtx.c */
+typedef struct sp_table sp_table; /* table.c */
 
 typedef struct sp_matrix {
     fth_mem *mem;
@@ -34,6 +36,7 @@ typedef struct sp_matrix {
     fth_csr *csr;       /* of rows, or of columns: then its rows are our columns */
     fth_source dense;   /* [rows cols] */
     sp_mtx *mtx;        /* of text */
+    sp_table *table;    /* of a table */
     int64_t *row_ptr;   /* of columns and text, once counted; else NULL */
 } sp_matrix;
 
@@ -83,5 +86,12 @@ void sp_mtx_close(sp_matrix *m); /* an empty one is allowed */
 fth_status sp_mtx_count(sp_matrix *m, fth_err *err);
 /* Rows as they are in the file. */
 fth_status sp_mtx_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
+
+/* A table of text, gzip or not: a line for each cell, a column for each gene, and columns that name
+ * the cell: fov and cell_ID of `cosmx`, else the first. */
+fth_status sp_matrix_open_table(sp_matrix *m, fth_mem *mem, const char *path, bool cosmx,
+                                fth_err *err);
+void sp_table_close(sp_matrix *m); /* an empty one is allowed */
+fth_status sp_table_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
 
 #endif

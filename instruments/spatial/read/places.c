@@ -7,19 +7,32 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME, X, Y, INSIDE, COLUMNS };
+enum { NAME, X, Y, INSIDE, FOV, LABEL, COLUMNS };
 
 typedef struct wanted {
     const char *kind;
     const char *column[COLUMNS]; /* NULL: not there */
     int place[COLUMNS];          /* without a header; -1: there is always one */
+    bool first;                  /* the first column has the names where none is called so */
 } wanted;
 
-static const wanted visium = {"visium",
-                              {"barcode", "pxl_col_in_fullres", "pxl_row_in_fullres", "in_tissue"},
-                              {0, 5, 4, 1}}; /* tissue_positions_list.csv */
-static const wanted xenium = {
-    "xenium", {"cell_id", "x_centroid", "y_centroid", NULL}, {-1, -1, -1, -1}};
+static const wanted kinds[] = {
+    {"visium",
+     {"barcode", "pxl_col_in_fullres", "pxl_row_in_fullres", "in_tissue", NULL, NULL},
+     {0, 5, 4, 1, -1, -1}, /* tissue_positions_list.csv */
+     false},
+    {"xenium",
+     {"cell_id", "x_centroid", "y_centroid", NULL, NULL, NULL},
+     {-1, -1, -1, -1, -1, -1},
+     false},
+    {"merscope",
+     {"EntityID", "center_x", "center_y", NULL, NULL, NULL},
+     {-1, -1, -1, -1, -1, -1},
+     true},
+    {"cosmx",
+     {"cell_ID", "CenterX_global_px", "CenterY_global_px", NULL, "fov", NULL},
+     {-1, -1, -1, -1, -1, -1},
+     false}};
 
 typedef struct walk {
     fth_mem *mem;
@@ -28,6 +41,20 @@ typedef struct walk {
     sp_place_fn *fn;
     void *user;
 } walk;
+
+static bool is_text(int column)
+{
+    return column == NAME || column == FOV || column == LABEL;
+}
+
+/* "17_2": cell 17 of field of view 2. */
+enum { WHOLE = 200 };
+static void join_names(sp_place *p, const char *fov, size_t bytes, char whole[WHOLE])
+{
+    p->bytes = (size_t)snprintf(whole, WHOLE, "%.*s_%.*s", p->bytes < 90 ? (int)p->bytes : 90,
+                                p->name, bytes < 90 ? (int)bytes : 90, fov);
+    p->name = whole;
+}
 
 static fth_status no_column(const walk *w, const char *name, const char *first, fth_err *err)
 {
@@ -66,16 +93,15 @@ static double number_of(const cursor *c)
 }
 
 /* Names of cells were numbers once. */
-static void name_of(const cursor *c, sp_place *p, char text[32])
+static const char *name_of(const cursor *c, size_t *bytes, char text[32])
 {
     const fth_parquet_block *b = &c->block;
     if (b->text) {
-        p->name = b->text[c->at].chars;
-        p->bytes = (size_t)b->text[c->at].bytes;
-        return;
+        *bytes = (size_t)b->text[c->at].bytes;
+        return b->text[c->at].chars;
     }
-    p->bytes = (size_t)snprintf(text, 32, "%" PRId64, b->i64 ? b->i64[c->at] : b->i32[c->at]);
-    p->name = text;
+    *bytes = (size_t)snprintf(text, 32, "%" PRId64, b->i64 ? b->i64[c->at] : b->i32[c->at]);
+    return text;
 }
 
 static fth_status open_cursors(const walk *w, fth_parquet *file, cursor c[COLUMNS], fth_err *err)
@@ -83,16 +109,17 @@ static fth_status open_cursors(const walk *w, fth_parquet *file, cursor c[COLUMN
     for (int k = 0; k < COLUMNS; k++) {
         const char *name = w->want->column[k];
         if (!name) continue;
-        const int64_t at = fth_parquet_find(file, name);
+        int64_t at = fth_parquet_find(file, name);
+        if (at < 0 && k == NAME && w->want->first) at = 0;
         const char *first = fth_parquet_name(file, 0);
         if (at < 0) return no_column(w, name, first ? first : "", err);
         FTH_TRY(fth_parquet_column_open(&c[k].column, file, at, err));
         const fth_parquet_type type = fth_parquet_type_of(file, at);
         const bool text = type == FTH_PARQUET_TEXT,
                    whole = type == FTH_PARQUET_I32 || type == FTH_PARQUET_I64;
-        if (k == NAME ? text || whole : !text) continue;
+        if (is_text(k) ? text || whole : !text) continue;
         return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: column '%s' should hold %s, it holds %s",
-                        w->path, name, k == NAME ? "names" : "numbers", text ? "texts" : "others");
+                        w->path, name, is_text(k) ? "names" : "numbers", text ? "texts" : "others");
     }
     return FTH_OK;
 }
@@ -115,16 +142,23 @@ static fth_status next_row(cursor c[COLUMNS], bool *more, fth_err *err)
 
 static fth_status walk_columns(const walk *w, cursor c[COLUMNS], fth_err *err)
 {
-    char text[32];
+    char text[3][32], whole[WHOLE];
     bool more = true;
     for (int64_t row = 1;; row++) {
-        sp_place p = {.inside = true};
+        sp_place p = {.inside = true, .label = ""};
+        size_t bytes = 0;
         FTH_TRY(next_row(c, &more, err));
         if (!more) return FTH_OK;
         if (is_null(&c[NAME]))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: row %" PRId64 " has no name", w->path,
                             row);
-        name_of(&c[NAME], &p, text);
+        p.name = name_of(&c[NAME], &p.bytes, text[0]);
+        if (c[FOV].column) {
+            const char *fov = name_of(&c[FOV], &bytes, text[1]);
+            join_names(&p, fov, bytes, whole);
+        }
+        if (c[LABEL].column && !is_null(&c[LABEL]))
+            p.label = name_of(&c[LABEL], &p.label_bytes, text[2]);
         p.x = number_of(&c[X]);
         p.y = number_of(&c[Y]);
         if (c[INSIDE].column) p.inside = !is_null(&c[INSIDE]) && number_of(&c[INSIDE]) != 0;
@@ -164,6 +198,7 @@ static fth_status find_columns(const walk *w, fth_text_line line, int place[COLU
         for (int k = 0; k < COLUMNS; k++)
             if (field_is(&f, want->column[k])) place[k] = i;
     }
+    if (place[NAME] < 0 && want->first) place[NAME] = 0;
     *header = place[NAME] >= 0 || want->place[NAME] < 0;
     for (int k = 0; k < COLUMNS; k++) {
         if (!*header) place[k] = want->place[k];
@@ -175,7 +210,8 @@ static fth_status find_columns(const walk *w, fth_text_line line, int place[COLU
 static fth_status take_line(const walk *w, const fth_reader *r, fth_text_line *line,
                             const int place[COLUMNS], int64_t row, fth_err *err)
 {
-    sp_place p = {.inside = true};
+    sp_place p = {.inside = true, .label = ""};
+    char whole[WHOLE];
     fth_text_field f = {0}, field[COLUMNS] = {{0}};
     double number[COLUMNS] = {0};
     const int64_t line_number = line->number;
@@ -188,7 +224,7 @@ static fth_status take_line(const walk *w, const fth_reader *r, fth_text_line *l
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s:%" PRId64 ": expected at least %d columns, found fewer", w->path,
                             line_number, place[k] + 1);
-        if (k == NAME) continue;
+        if (is_text(k)) continue;
         if (field[k].n == 0)
             number[k] = (double)NAN; /* missing */
         else if (!fth_text_real(&field[k], &number[k]))
@@ -196,6 +232,11 @@ static fth_status take_line(const walk *w, const fth_reader *r, fth_text_line *l
     }
     p.name = field[NAME].text;
     p.bytes = field[NAME].n;
+    if (place[FOV] >= 0) join_names(&p, field[FOV].text, field[FOV].n, whole);
+    if (place[LABEL] >= 0) {
+        p.label = field[LABEL].text;
+        p.label_bytes = field[LABEL].n;
+    }
     p.x = number[X];
     p.y = number[Y];
     if (place[INSIDE] >= 0) p.inside = number[INSIDE] == number[INSIDE] && number[INSIDE] != 0;
@@ -207,7 +248,7 @@ static fth_status walk_lines(const walk *w, fth_reader *r, fth_err *err)
     fth_text_line line;
     int place[COLUMNS];
     bool header = false;
-    char copy[4096];
+    char copy[16384];
     FTH_TRY(fth_reader_next(r, &line, err));
     if (!line.text || line.n >= sizeof copy)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: expected a table of positions, found %s",
@@ -235,15 +276,15 @@ static fth_status walk_csv(const walk *w, fth_err *err)
     return s;
 }
 
-fth_status sp_places_read(fth_mem *mem, const char *path, const char *kind, sp_place_fn *fn,
+fth_status sp_places_read(fth_mem *mem, const char *path, const sp_places_how *how, sp_place_fn *fn,
                           void *user, fth_err *err)
 {
     static const char ending[] = ".parquet";
     const size_t n = strlen(path), m = sizeof ending - 1;
-    const walk w = {.mem = mem,
-                    .path = path,
-                    .want = strcmp(kind, "xenium") == 0 ? &xenium : &visium,
-                    .fn = fn,
-                    .user = user};
+    wanted want = kinds[0];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].kind, how->kind) == 0) want = kinds[i];
+    want.column[LABEL] = how->label;
+    const walk w = {.mem = mem, .path = path, .want = &want, .fn = fn, .user = user};
     return n > m && strcmp(path + n - m, ending) == 0 ? walk_parquet(&w, err) : walk_csv(&w, err);
 }

@@ -155,7 +155,7 @@ static fth_status prefix_left_out(sp_source *s, const fth_texts *types, fth_err 
     return FTH_OK;
 }
 
-static fth_status leave_out(sp_source *s, const fth_texts *types, fth_err *err)
+fth_status sp_features_choose(sp_source *s, const fth_texts *types, fth_err *err)
 {
     const int64_t n = s->counts.cols;
     int64_t out = 0;
@@ -204,7 +204,7 @@ static fth_status choose_features(sp_source *s, fth_err *err)
         FTH_TRY(read_list(s, "features.tsv", "genes.tsv", 2, true, &types, err));
     else
         FTH_TRY(sp_tenx_types(s->h5ad.h5, s->obsm, &types, err));
-    const fth_status status = types ? leave_out(s, types, err) : FTH_OK;
+    const fth_status status = types ? sp_features_choose(s, types, err) : FTH_OK;
     fth_texts_free(types);
     return status;
 }
@@ -306,8 +306,55 @@ typedef struct join {
     spot *list; /* cells by barcode */
     bool *found;
     int64_t matched;
-    char other[80]; /* a name of the table that is of no cell */
+    bool some;          /* not every cell has to have a row */
+    const char *column; /* of labels; NULL: none is wanted */
+    fth_texts *labels;  /* different ones, in the order they came in */
+    char other[80];     /* a name of the table that is of no cell */
 } join;
+
+/* ---- labels of a table ---- */
+
+/* The number of a label, which is new or not: there are few. */
+static fth_status label_of(join *j, const sp_place *p, int32_t *code, fth_err *err)
+{
+    enum { MOST = 4096 };
+    const int64_t n = fth_texts_count(j->labels);
+    for (int64_t k = 0; k < n; k++) {
+        const char *text = fth_texts_get(j->labels, k);
+        if (strncmp(text, p->label, p->label_bytes) == 0 && text[p->label_bytes] == '\0') {
+            *code = (int32_t)k;
+            return FTH_OK;
+        }
+    }
+    if (n == MOST) {
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: column '%s' has more than %d different values",
+                     j->s->files.places, j->column, (int)MOST);
+        fth_err_hint(err, "preprocessing.group_column names a column of cell types");
+        return s;
+    }
+    *code = (int32_t)n;
+    return fth_texts_add(j->labels, p->label, p->label_bytes, err);
+}
+
+/* In the order that labels have elsewhere, without those that are missing. */
+static fth_status sort_labels(join *j, fth_err *err)
+{
+    sp_source *s = j->s;
+    const int64_t n = fth_texts_count(j->labels);
+    bool missing[4096];
+    for (int64_t k = 0; k < n; k++) missing[k] = sp_name_is_missing(fth_texts_get(j->labels, k));
+    sp_labels l;
+    FTH_TRY(sp_labels_of(&l, s->mem, j->labels, missing, true, err));
+    for (int64_t i = 0; i < s->counts.rows; i++)
+        if (s->group.code[i] >= 0) s->group.code[i] = l.code[s->group.code[i]];
+    s->group.names = l.names;
+    l.names = NULL;
+    sp_labels_free(&l);
+    return FTH_OK;
+}
+
+/* ---- rows of the table ---- */
 
 /* The order of strcmp for a name that is not terminated. */
 static int compare(const sp_place *p, const char *barcode)
@@ -344,7 +391,7 @@ static fth_status join_row(void *user, const sp_place *p, int64_t row, fth_err *
     s->xy[2 * i] = (float)p->x;
     s->xy[2 * i + 1] = (float)p->y;
     if (s->outside) s->outside[i] = !p->inside;
-    return FTH_OK;
+    return j->labels ? label_of(j, p, &s->group.code[i], err) : FTH_OK;
 }
 
 static fth_status not_joined(const join *j, fth_err *err)
@@ -376,27 +423,47 @@ static fth_status join_table(join *j, fth_err *err)
         if (by_barcode(&j->list[i - 1], &j->list[i]) == 0)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the barcode '%s' is there twice",
                             s->files.counts, j->list[i].barcode);
-    FTH_TRY(sp_places_read(s->mem, s->files.places, s->loader->name, join_row, j, err));
-    return j->matched == n ? FTH_OK : not_joined(j, err);
+    const sp_places_how how = {.kind = s->loader->name, .label = j->column};
+    FTH_TRY(sp_places_read(s->mem, s->files.places, &how, join_row, j, err));
+    if (j->matched < n && !(j->some && j->matched > 0)) return not_joined(j, err);
+    return j->labels ? sort_labels(j, err) : FTH_OK;
 }
 
-static fth_status load_places(sp_source *s, fth_err *err)
+/* Room for the labels of the column that is asked for. */
+static fth_status want_labels(join *j, fth_err *err)
+{
+    sp_source *s = j->s;
+    void *code = NULL;
+    j->column = fth_config_text_or(s->cfg, "preprocessing.group_column", NULL);
+    if (!j->column || fth_config_has(s->cfg, "preprocessing.labels_path")) {
+        j->column = NULL;
+        return FTH_OK;
+    }
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 4, "labels", &code, err));
+    memset(code, 0xff, (size_t)s->counts.rows * 4); /* -1: missing */
+    s->group = (sp_labels){.mem = s->mem, .n = s->counts.rows, .code = code};
+    return fth_texts_create(&j->labels, s->mem, err);
+}
+
+fth_status sp_places_join(sp_source *s, bool *placed, fth_err *err)
 {
     const uint64_t n = (uint64_t)s->counts.rows;
-    void *list = NULL, *found = NULL, *outside = NULL;
+    void *list = NULL, *found = placed, *outside = NULL;
     const bool tissue =
         s->loader->flags & SP_LOAD_TISSUE && fth_config_bool(s->cfg, "preprocessing.in_tissue");
     snprintf(s->where, sizeof s->where, "%.200s", s->files.places);
     fth_status status =
         fth_mem_take(s->mem, FTH_MEM_ANY, n * sizeof(spot), "spots by barcode", &list, err);
-    if (status == FTH_OK)
+    if (status == FTH_OK && !placed)
         status = fth_mem_take(s->mem, FTH_MEM_ANY, n, "spots with a position", &found, err);
     if (status == FTH_OK && tissue)
         status = fth_mem_take(s->mem, FTH_MEM_ANY, n, "spots outside", &outside, err);
     s->outside = outside;
-    join j = {.s = s, .list = list, .found = found};
+    join j = {.s = s, .list = list, .found = found, .some = placed != NULL};
+    if (status == FTH_OK && s->loader->flags & SP_LOAD_TABLE) status = want_labels(&j, err);
     if (status == FTH_OK) status = join_table(&j, err);
-    (void)fth_mem_release(s->mem, found, NULL);
+    fth_texts_free(j.labels);
+    if (!placed) (void)fth_mem_release(s->mem, found, NULL);
     (void)fth_mem_release(s->mem, list, NULL);
     return status;
 }
@@ -425,5 +492,5 @@ fth_status sp_tenx_load(sp_source *s, fth_err *err)
     FTH_TRY(
         fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 8, "positions", &block, err));
     s->xy = block;
-    return folder ? load_places(s, err) : read_table(s, path, err);
+    return folder ? sp_places_join(s, NULL, err) : read_table(s, path, err);
 }

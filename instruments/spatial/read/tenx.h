@@ -56,13 +56,19 @@ typedef struct sp_place {
     const char *name; /* not terminated */
     size_t bytes;
     double x, y;
-    bool inside; /* under tissue; true where the table does not say */
+    bool inside;       /* under tissue; true where the table does not say */
+    const char *label; /* not terminated; of the column that was asked for */
+    size_t label_bytes;
 } sp_place;
+typedef struct sp_places_how {
+    const char *kind;  /* dataset, which says how columns are called */
+    const char *label; /* column of labels; NULL: none */
+} sp_places_how;
 typedef fth_status sp_place_fn(void *user, const sp_place *p, int64_t row, fth_err *err);
 
-/* Every row of a table of the dataset `kind`, in order. Parquet by its name's end, else CSV, which
- * may be packed by gzip. */
-fth_status sp_places_read(fth_mem *mem, const char *path, const char *kind, sp_place_fn *fn,
+/* Every row of a table, in order. Parquet by its name's end, else CSV, which may be packed by gzip.
+ */
+fth_status sp_places_read(fth_mem *mem, const char *path, const sp_places_how *how, sp_place_fn *fn,
                           void *user, fth_err *err);
 
 #endif

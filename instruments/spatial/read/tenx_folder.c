@@ -162,7 +162,7 @@ fth_status sp_tenx_image_find(sp_tenx_image *out, fth_mem *mem, const sp_tenx_fi
     fth_json *doc = NULL;
     fth_err failed = {0};
     *out = (sp_tenx_image){0};
-    if (!f->kind || strcmp(f->kind, "xenium") == 0) return FTH_OK;
+    if (!f->kind || strncmp(f->kind, "visium", 6) != 0) return FTH_OK;
     int i = 0;
     while (i < 2 && !file_in(out->path, dir, size[i].file, "")) i++;
     if (i == 2) out->path[0] = '\0';

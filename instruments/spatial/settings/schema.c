@@ -19,22 +19,21 @@ static const fth_config_key keys[] = {
             "format of the data: a preset of keys in the file; anndata is the general one",
             .choices =
                 "slideseq tenxvisium sdmbench liver merfish osmfish colon anndata spatialdata tenx "
-                "visium visium_hd xenium toy arrays",
+                "visium visium_hd xenium merscope cosmx toy arrays",
             .value = "slideseq"),
     FTH_INSTRUMENT_DIR_KEY("outputs"),
 
     FTH_KEY(SECTION, "preprocessing", "From a file to positions, counts and groups."),
     FTH_KEY(PATH, "preprocessing.path",
-            "the h5ad file, .zarr folder, 10x .h5 file, output folder of Space Ranger or Xenium, "
-            "or folder of "
-            "arrays"),
+            "the h5ad file, .zarr folder, 10x .h5 file, output folder of Space Ranger, Xenium, "
+            "MERSCOPE or CosMx, or folder of arrays"),
     FTH_KEY(PATH, "preprocessing.h5ad_path", "the h5ad file, where the dataset is colon"),
     FTH_KEY(PATH, "preprocessing.labels_path",
             "CSV with columns of labels, rows as the cells; the first column is ignored"),
-    FTH_KEY(
-        PATH, "preprocessing.positions_path",
-        "tissue_positions(_list).csv of a 10x .h5 file; not given: beside it, or in spatial/; of a "
-        "folder of 10x also .parquet or packed"),
+    FTH_KEY(PATH, "preprocessing.positions_path",
+            "tissue_positions(_list).csv of a 10x .h5 file; not given: beside it, or in spatial/; "
+            "of an "
+            "output folder its table of cells, also .parquet or packed"),
     FTH_KEY(BOOL, "preprocessing.in_tissue", "only spots under tissue, in visium and visium_hd",
             .value = "true"),
     FTH_KEY(TEXT, "preprocessing.table",
@@ -53,9 +52,14 @@ static const fth_config_key keys[] = {
             .list = true, .range = "[0, 4095]"),
     FTH_KEY(TEXT, "preprocessing.counts",
             "counts: X, raw, or the name of a layer; not given: as the dataset says"),
-    FTH_KEY(TEXT, "preprocessing.feature_types",
-            "features of a 10x .h5 file that are taken, by their type; [all] takes every one",
-            .list = true, .value = "[Gene Expression]"),
+    FTH_KEY(
+        TEXT, "preprocessing.feature_types",
+        "features of 10x, MERSCOPE and CosMx that are taken, by their type; [all] takes every one",
+        .list = true, .value = "[Gene Expression]"),
+    FTH_KEY(REAL, "preprocessing.pixel_microns",
+            "micrometres of a pixel in cosmx, for scale bars; not given: 0.12028; of instruments "
+            "before 2022 0.18",
+            .range = "(0, inf)"),
     FTH_KEY(TEXT, "preprocessing.group_column",
             "cell types: column of obs or of the labels; not given: as the dataset says"),
     FTH_KEY(TEXT, "preprocessing.region_column",

@@ -73,16 +73,16 @@ def thrift(fields):
 
 
 def parquet(path, columns, rows_of_group=5):
-    """Columns by name: lists of int (INT64), float (DOUBLE) or str (BYTE_ARRAY)."""
+    """Columns by name: lists of int (INT64), float (DOUBLE), str or bytes (BYTE_ARRAY)."""
     n = len(next(iter(columns.values())))
-    kind = {k: {int: 2, float: 5, str: 6}[type(v[0])] for k, v in columns.items()}
+    kind = {k: {int: 2, float: 5, str: 6, bytes: 6}[type(v[0])] for k, v in columns.items()}
     data, groups = b"PAR1", []
     for first in range(0, n, rows_of_group):
         chunks, rows = [], min(rows_of_group, n - first)
         for name, values in columns.items():
-            part = values[first:first + rows]
+            part = [v.encode() if isinstance(v, str) else v for v in values[first:first + rows]]
             plain = b"".join(struct.pack("<q", v) if kind[name] == 2 else struct.pack("<d", v) if kind[name] == 5 else
-                             struct.pack("<i", len(v.encode())) + v.encode() for v in part)
+                             struct.pack("<i", len(v)) + v for v in part)
             head = thrift([(1, 0), (2, len(plain)), (3, len(plain)), (5, (thrift([(1, rows), (2, 0), (3, 3), (4, 3)]),))])
             meta = thrift([(1, kind[name]), (2, [0]), (3, [name]), (4, 0), (5, ("i64", rows)),
                            (6, ("i64", len(head + plain))), (7, ("i64", len(head + plain))), (9, ("i64", len(data)))])

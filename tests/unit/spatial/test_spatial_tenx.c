@@ -172,7 +172,8 @@ TEST(tables_of_positions)
     fth_mem *mem = t_mem(1 << 20);
     for (int i = 0; i < 3; i++) {
         seen s = {0};
-        OK(sp_places_read(mem, table[i].path, table[i].kind, see, &s, NULL));
+        OK(sp_places_read(mem, table[i].path, &(sp_places_how){.kind = table[i].kind}, see, &s,
+                          NULL));
         EQ_I64(s.n, N + 1);
         EQ_I64(s.inside, table[i].inside);
         EQ_F64(s.x, 0.5);
@@ -182,7 +183,8 @@ TEST(tables_of_positions)
     for (int64_t n = 1;; n++) {
         seen s = {0};
         fth__mem_inject(mem, n, 0);
-        const fth_status status = sp_places_read(mem, table[0].path, table[0].kind, see, &s, NULL);
+        const fth_status status = sp_places_read(
+            mem, table[0].path, &(sp_places_how){.kind = table[0].kind}, see, &s, NULL);
         fth__mem_inject(mem, 0, 0);
         if (status == FTH_OK) break;
         ONE_OF(status, FTH_E_NOMEM, FTH_E_BUDGET);
@@ -200,17 +202,19 @@ TEST(types_of_columns)
     const char *path = t_temp_path("cells.csv");
     static const char text[] = "\"x_centroid\",cell_id,y_centroid\n1.5,\"7\",2\n\n2.5,8,nan\n";
     t_file_write(path, text, sizeof text - 1);
-    OK(sp_places_read(mem, path, "xenium", see, &s, NULL));
+    OK(sp_places_read(mem, path, &(sp_places_how){.kind = "xenium"}, see, &s, NULL));
     EQ_I64(s.n, 2);
     EQ_STR(s.name, "8");
     EQ_F64(s.x, 2.5);
     IS_TRUE(s.y != s.y);
     t_file_write(path, text, 39); /* two columns */
-    IS(sp_places_read(mem, path, "xenium", see, &(seen){0}, &err), FTH_E_FILE_FORMAT);
+    IS(sp_places_read(mem, path, &(sp_places_how){.kind = "xenium"}, see, &(seen){0}, &err),
+       FTH_E_FILE_FORMAT);
     HAS(err.text, ":2: expected at least 3 columns, found fewer");
     err = (fth_err){0};
     t_file_write(path, "", 0);
-    IS(sp_places_read(mem, path, "xenium", see, &(seen){0}, &err), FTH_E_FILE_FORMAT);
+    IS(sp_places_read(mem, path, &(sp_places_how){.kind = "xenium"}, see, &(seen){0}, &err),
+       FTH_E_FILE_FORMAT);
     HAS(err.text, "found an empty file");
     OK(fth_mem_destroy(mem, NULL));
 }

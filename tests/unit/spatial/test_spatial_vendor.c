@@ -1,0 +1,171 @@
+/* test_spatial_vendor.c - folders of MERSCOPE and CosMx: which they are, counts as a table read in
+ * any order of blocks, names and controls. tests/python/test_spatial_vendor.py runs the stage on
+ * them. seconds: 2 */
+#include "instruments/spatial/read/vendor.h"
+#include "testing/spatial/spatial_preprocess.h"
+
+#define FOLDER "tests/golden/vendor/"
+
+enum { N = 12, D = 6, FOVS = 3 };
+
+/* tests/golden/vendor/make.py */
+static float count_of(int64_t i, int64_t g)
+{
+    return (float)((i * (g + 1) + i) % 4 * (i % 5 == 1 ? 12 : 1));
+}
+
+/* Which cell a row of the counts has; -1: it is outside of cells. */
+static int64_t cell_of(bool cosmx, int64_t row)
+{
+    if (!cosmx) return row;
+    const int64_t fov = row / (1 + N / FOVS), k = row % (1 + N / FOVS);
+    return k == 0 ? -1 : (k - 1) * FOVS + fov;
+}
+
+TEST(folders_are_known_by_their_files)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    sp_tenx_files f;
+    static const char *const kinds[] = {"merscope", "cosmx"};
+    for (int i = 0; i < 2; i++) {
+        char dir_of[100];
+        snprintf(dir_of, sizeof dir_of, FOLDER "%s", kinds[i]);
+        IS_TRUE(sp_vendor_files_guess(&f, mem, dir_of));
+        EQ_STR(f.kind, kinds[i]);
+        IS_TRUE(fth_path_exists(f.counts) && fth_path_exists(f.places));
+        OK(sp_vendor_files_find(&f, mem, kinds[i], dir_of, "other.csv", NULL));
+        EQ_STR(f.places, "other.csv");
+        IS_TRUE(sp_vendor_is(kinds[i]));
+        HAS(sp_vendor_title(kinds[i]), "an output folder of ");
+    }
+    IS_TRUE(!sp_vendor_is("xenium"));
+    IS_TRUE(!sp_vendor_files_guess(&f, mem, "tests/golden/tenx/xenium"));
+    IS_TRUE(!sp_vendor_files_guess(&f, mem, "tests/golden/nothing"));
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+static void check_block(sp_matrix *m, sp_block *b, bool cosmx, int64_t first, int64_t n)
+{
+    OK(sp_matrix_read(m, first, n, b, NULL));
+    for (int64_t r = 0; r < n; r++) {
+        int64_t at = b->ptr[r];
+        const int64_t i = cell_of(cosmx, first + r);
+        for (int64_t g = 0; g < D; g++) {
+            const float v = i < 0 ? 9 : count_of(i, g);
+            if (v == 0) continue;
+            EQ_I64(b->col[at], g);
+            EQ_F64(b->val[at++], v);
+        }
+        EQ_I64(at, b->ptr[r + 1]);
+    }
+}
+
+TEST(blocks_in_any_order)
+{
+    for (int k = 0; k < 2; k++) {
+        fth_mem *mem = t_mem(1 << 24);
+        sp_matrix m;
+        sp_block b;
+        const char *path =
+            k ? FOLDER "cosmx/Slide1_exprMat_file.csv.gz" : FOLDER "merscope/cell_by_gene.csv";
+        OK(sp_matrix_open_table(&m, mem, path, k == 1, NULL));
+        EQ_I64(m.rows, k ? N + FOVS : N);
+        EQ_I64(m.cols, D);
+        OK(sp_matrix_prepare(&m, NULL));
+        EQ_I64(sp_matrix_entries(&m, 2, 5), 3 * D);
+        EQ_I64(sp_matrix_fit(&m, 0, 4 * D + 1), 4);
+        OK(sp_block_create(&b, &m, m.rows, m.rows * D, NULL));
+        check_block(&m, &b, k == 1, 0, m.rows);
+        check_block(&m, &b, k == 1, 0, 3); /* again, from its front */
+        check_block(&m, &b, k == 1, 3, 2); /* goes on */
+        check_block(&m, &b, k == 1, 9, 3); /* skips */
+        check_block(&m, &b, k == 1, 4, 1);
+        sp_block_free(&b);
+        sp_matrix_close(&m);
+        OK(fth_mem_destroy(mem, NULL));
+    }
+}
+
+TEST(names_and_types)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    sp_matrix m;
+    fth_texts *genes = NULL, *cells = NULL, *types = NULL;
+    bool background[N + FOVS];
+    OK(sp_matrix_open_table(&m, mem, FOLDER "cosmx/Slide1_exprMat_file.csv.gz", true, NULL));
+    OK(sp_table_genes(&m, &genes, NULL));
+    EQ_I64(fth_texts_count(genes), D);
+    EQ_STR(fth_texts_get(genes, 0), "Gene0");
+    EQ_STR(fth_texts_get(genes, 4), "NegPrb3");
+    OK(sp_vendor_types(mem, "cosmx", genes, &types, NULL));
+    EQ_STR(fth_texts_get(types, 3), "Gene Expression");
+    EQ_STR(fth_texts_get(types, 4), "Negative");
+    EQ_STR(fth_texts_get(types, 5), "SystemControl");
+    fth_texts_free(types);
+    OK(sp_table_cells(&m, &cells, background, NULL));
+    for (int64_t i = 0; i < N + FOVS; i++) IS(background[i], cell_of(true, i) < 0);
+    EQ_STR(fth_texts_get(cells, 0), "0_1");
+    EQ_STR(fth_texts_get(cells, 2), "2_1");
+    EQ_STR(fth_texts_get(cells, 6), "1_2");
+    fth_texts_free(cells);
+    fth_texts_free(genes);
+    sp_matrix_close(&m);
+    OK(sp_matrix_open_table(&m, mem, FOLDER "merscope/cell_by_gene.csv", false, NULL));
+    OK(sp_table_genes(&m, &genes, NULL));
+    OK(sp_vendor_types(mem, "merscope", genes, &types, NULL));
+    EQ_STR(fth_texts_get(types, 0), "Gene Expression");
+    EQ_STR(fth_texts_get(types, 5), "Blank");
+    OK(sp_table_cells(&m, &cells, background, NULL));
+    EQ_STR(fth_texts_get(cells, 11), "100000000000000077");
+    fth_texts_free(types);
+    fth_texts_free(cells);
+    fth_texts_free(genes);
+    sp_matrix_close(&m);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(folders_are_preprocessed)
+{
+    fth_mem *mem = t_mem(1 << 26);
+    for (int k = 0; k < 2; k++) {
+        char config[300];
+        snprintf(config, sizeof config,
+                 "dataset: %s\npreprocessing:\n  path: " FOLDER "%s\n  rescale: false\n"
+                 "  group_column: type\n  min_group_size: 1\n",
+                 k ? "cosmx" : "merscope", k ? "cosmx" : "merscope");
+        run(k ? "from_cosmx" : "from_merscope", config);
+        sp_data d = opened(mem);
+        EQ_I64(d.size.cells, 9); /* every fourth has no type */
+        EQ_I64(d.size.genes, 4);
+        EQ_I64(d.size.groups, 2);
+        EQ_STR(fth_texts_get(d.group_names, 0), "Glia");
+        const float *xy = fth_tensor_data(d.xy);
+        EQ_F64(xy[2], k ? 30.5 : 10.5); /* cell 3 of the first field of view, cell 1 */
+        EQ_F64(xy[3], k ? 21 : 7);
+        sp_data_close(&d);
+        HAS(lines, k ? "left out 3 rows of counts outside of cells" : "left out 2 Blank");
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A file that shrinks between two passes is an error, not a crash. */
+TEST(a_table_that_changes_is_refused)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("changing.csv");
+    static const char full[] = "cell,a,b\n1,2,3\n2,0,1\n", cut[] = "cell,a,b\n1,2,3\n";
+    sp_matrix m;
+    sp_block b;
+    fth_err err = {0};
+    t_file_write(path, full, sizeof full - 1);
+    OK(sp_matrix_open_table(&m, mem, path, false, NULL));
+    OK(sp_block_create(&b, &m, 2, 4, NULL));
+    t_file_write(path, cut, sizeof cut - 1);
+    IS(sp_matrix_read(&m, 0, 2, &b, &err), FTH_E_FILE_READ);
+    HAS(err.text, "changed while it was read");
+    sp_block_free(&b);
+    sp_matrix_close(&m);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST_MAIN()
