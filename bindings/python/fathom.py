@@ -2798,6 +2798,7 @@ class SpatialFit:
         self._frame = [float(meta[k]) if k in meta else default
                        for k, default in (("offset_x", 0.0), ("offset_y", 0.0), ("scale", 1.0))]
         self.group_names = _json.loads(meta.get("group_names", "[]"))
+        self.section_names = _json.loads(meta.get("section_names", "[]"))
         self.settings = {k: _setting(v) for k, v in meta.items()
                          if "/" not in k and not k.startswith(("axes.", "xxh64.", "run."))}
 
@@ -2805,11 +2806,12 @@ class SpatialFit:
         return (f"SpatialFit({self.name}: {len(self.factors)} cells, {len(self.loadings)} genes, "
                 f"{self.factors.shape[1]} factors)")
 
-    def predict(self, xy, groups=None, scales=False, memory=None, threads=0, device=None):
+    def predict(self, xy, groups=None, scales=False, memory=None, threads=0, device=None, section=None):
         """Factors at other places, float32 [place, factor]; with scales=True, a tuple of them and their scales.
 
         xy      positions [place, 2], in the unit of the object's
         groups  of models with groups: the name of the group of each place, or one name for all
+        section of models of several sections: the name of the section of the places
         """
         xy = np.asarray(xy, float)
         if xy.ndim != 2 or xy.shape[1] != 2 or not np.isfinite(xy).all():
@@ -2830,16 +2832,26 @@ class SpatialFit:
         if len(xy) == 0:
             empty = np.zeros((0, self.factors.shape[1]), np.float32)
             return (empty, empty.copy()) if scales else empty
-        (x0, y0, scale), n = self._frame, len(xy)
+        if self.section_names and section not in self.section_names:
+            _refuse(f"predict: expected the section of the places, found {section!r}", "USAGE",
+                    f"sections of the model are {', '.join(self.section_names)}")
+        (x0, y0, scale), n, more = self._frame, len(xy), {}
+        if self.section_names:  # positions of the source: the library moves them to the section
+            x0, y0, scale = 0.0, 0.0, 1.0
+            box, far = [*xy.min(0).tolist(), *xy.max(0).tolist()], 10 * float(np.abs(xy).max()) + 1
+            more = {"section_names": [section],
+                    "sections": {"cells": [n], "offsets": [[0.0, 0.0]], "boxes": [box], "gap": far}}
         with tempfile.TemporaryDirectory() as folder:
             np.save(os.path.join(folder, "X.npy"), ((xy - [x0, y0]) * scale).astype(np.float32))
             np.save(os.path.join(folder, "C.npy"), codes)
+            if more:
+                np.save(os.path.join(folder, "S.npy"), np.zeros(n, np.int64))
             pointers = np.minimum(np.arange(n + 1), 1)  # no count plays a part, but a folder without any is refused
             np.savez(os.path.join(folder, "Y.npz"), data=np.ones(1, np.float32), indices=np.zeros(1, np.int32),
                      indptr=pointers, shape=np.array([n, 1]), format=b"csr")
             with open(os.path.join(folder, "metadata.json"), "w", encoding="utf-8") as f:
                 _json.dump({"n_spots": n, "n_genes": 1, "n_groups": len(names), "gene_names": ["none"],
-                            "spot_names": None, "group_names": names, "offset": [x0, y0], "scale": scale}, f)
+                            "spot_names": None, "group_names": names, "offset": [x0, y0], "scale": scale, **more}, f)
             out, err = os.path.join(folder, "out"), Err()
             context = Context(memory=memory, threads=threads, device=device)
             with _signals:
@@ -2909,7 +2921,7 @@ class _Spatial(_Exported):
         | {f"model.{k}" for k in ("spatial", "groups", "local", "prior", "n_components")} \
         | {f"preprocessing.{k}" for k in ("path", "h5ad_path", "labels_path", "positions_path", "coord_key",
                                           "coord_columns", "counts", "feature_types", "group_column", "region_column",
-                                          "cell_type_column", "sample_id")}
+                                          "cell_type_column", "section_column", "sample_id")}
 
     def _settings(self, keywords, section=""):
         """{key: value} of keywords; what is None is not given."""
@@ -2998,7 +3010,19 @@ class _Spatial(_Exported):
             place["spot_diameter"] = float(spot)
         return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels, place
 
-    def _write_source(self, config, adata, folder, spatial_key, layer, groups, log):
+    def _write_codes(self, adata, column, argument, n, path):
+        """Labels of a column of obs as codes in a file; their names, None where no column is given."""
+        if column is None:
+            if os.path.exists(path):
+                os.remove(path)
+            return None
+        codes, names = _labels(self._lookup(adata, "obs", column, argument), f"adata.obs['{column}']")
+        if len(codes) != n:
+            _refuse(f"adata.obs['{column}']: expected a label for each of {n} cells, found {len(codes)}", "USAGE")
+        np.save(path, codes)
+        return names
+
+    def _write_source(self, config, adata, folder, spatial_key, layer, groups, section, log):
         """The object as arrays in `folder`, and the keys that read them."""
         os.makedirs(folder, exist_ok=True)
         where = "adata.X" if layer is None else f"adata.layers['{layer}']"
@@ -3021,14 +3045,11 @@ class _Spatial(_Exported):
             _refuse(f"adata.obsm['{spatial_key}']: expected finite positions, found {xy[row].tolist()} (cell {row}, "
                     f"'{cells[row]}')", "USAGE", "take such cells out: adata = adata[...].copy()")
         counts.check(cells, genes)
-        meta = {"gene_names": genes, "spot_names": cells, "group_names": ["All"]}
-        if groups is not None:
-            codes, meta["group_names"] = _labels(self._lookup(adata, "obs", groups, "groups"), f"adata.obs['{groups}']")
-            if len(codes) != n:
-                _refuse(f"adata.obs['{groups}']: expected a label for each of {n} cells, found {len(codes)}", "USAGE")
-            np.save(os.path.join(folder, "C.npy"), codes)
-        elif os.path.exists(os.path.join(folder, "C.npy")):
-            os.remove(os.path.join(folder, "C.npy"))
+        meta = {"gene_names": genes, "spot_names": cells,
+                "group_names": self._write_codes(adata, groups, "groups", n, os.path.join(folder, "C.npy")) or ["All"]}
+        sections = self._write_codes(adata, section, "section", n, os.path.join(folder, "S.npy"))
+        if sections is not None:
+            meta["section_names"] = sections
         np.save(os.path.join(folder, "X.npy"), xy.astype(np.float64 if xy.dtype.itemsize > 4 else np.float32))
         image = self._image(adata, config.pop("preprocessing.image_library", None))
         if image is not None:
@@ -3043,7 +3064,7 @@ class _Spatial(_Exported):
         config.update({"dataset": "arrays", "preprocessing.path": folder})
 
     @staticmethod
-    def _name_file(config, adata, spatial_key, layer, groups):
+    def _name_file(config, adata, spatial_key, layer, groups, section):
         """The keys that read the file of a backed object."""
         if getattr(adata, "is_view", False):
             _refuse("expected a backed object as it was opened, found a view of it: the file has all cells", "USAGE",
@@ -3052,6 +3073,8 @@ class _Spatial(_Exported):
                        "preprocessing.coord_key": spatial_key, "preprocessing.counts": layer or "X"})
         if groups is not None:
             config["preprocessing.group_column"] = groups
+        if section is not None:
+            config["preprocessing.section_column"] = section
 
     def _check_file(self, config, adata, spatial_key, groups):
         """Refuse to mix a backed object that was changed in memory with what its file has, and counts that are not
@@ -3064,7 +3087,9 @@ class _Spatial(_Exported):
         axes = config.get("preprocessing.coord_axes", [0, 1])
         same = held.ndim == 2 and len(held) == int(adata.shape[0]) > rows.max()
         if same:
-            far = np.abs((held[rows][:, axes] - meta["offset"]) * meta["scale"] - xy).max()
+            offset = np.array(meta["sections"]["offsets"])[np.load(os.path.join(folder, "S.npy"))] if "sections" in meta \
+                else meta["offset"]
+            far = np.abs((held[rows][:, axes] - offset) * meta["scale"] - xy).max()
             same = far <= 1e-3 * max(1.0, float(np.abs(xy).max()))
         if same and groups is not None:
             mine, names = _labels(self._lookup(adata, "obs", groups, "groups"), f"adata.obs['{groups}']")
@@ -3122,7 +3147,7 @@ class _Spatial(_Exported):
             _check(status, err)
 
     def fit(self, adata, model: str = "svgp", n_components: int = 10, *, spatial_key: str = "spatial",
-            layer: "str | None" = None, groups: "str | None" = None, seed: int = 0,
+            layer: "str | None" = None, groups: "str | None" = None, section: "str | None" = None, seed: int = 0,
             memory: "str | int | None" = None, device: str = "auto", threads: int = 0, progress=None,
             key_added: str = "fathom", **keys) -> SpatialFit:
         """Fit a factor model to the counts of an AnnData object, and write the results into it.
@@ -3134,6 +3159,8 @@ class _Spatial(_Exported):
         spatial_key   positions in obsm
         layer         where the counts are; None: X. They are whole numbers from 0
         groups        column of obs with the cell types, which the models mggp_* need
+        section       column of obs with the tissue sections, which share loadings and have maps of their own;
+                      sections=["A", "B"] chooses some
         memory        most memory to use, "8G"; device "cpu" or "cuda"; threads, 0: one per core
         progress      called with a SpatialProgress a few times a second; returning False stops the fit
         key_added     how the names of results start
@@ -3168,9 +3195,9 @@ class _Spatial(_Exported):
         try:
             os.makedirs(folder, exist_ok=True)
             if backed:
-                self._name_file(config, adata, spatial_key, layer, groups)
+                self._name_file(config, adata, spatial_key, layer, groups, section)
             else:
-                self._write_source(config, adata, os.path.join(folder, "source"), spatial_key, layer, groups, log)
+                self._write_source(config, adata, os.path.join(folder, "source"), spatial_key, layer, groups, section, log)
             self._write_config(path, config)
             for stage in ("preprocess", "train", "analyze"):
                 self._stages(path, [stage], memory, device, threads, progress, log)

@@ -909,6 +909,9 @@ _fathom() {
     --side)
         return
         ;;
+    --sections)
+        return
+        ;;
     --genes)
         return
         ;;
@@ -1315,7 +1318,7 @@ _fathom() {
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
     'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
-    'spatial toy'*) words="--output --cells --side --genes --factors --nonspatial --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --image --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial toy'*) words="--output --cells --side --sections --genes --factors --nonspatial --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial genes'*) words="--config --output --normalise --permutations --gene-sets --top --scores --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial page'*) words="--config --output --genes --top --cells --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;

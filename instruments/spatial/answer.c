@@ -48,6 +48,8 @@ fth_status sp_answer_data(fth_answer *a, const sp_data *d, fth_err *err)
     FTH_TRY(
         sp_answer_array(a, FTH_FILE_INPUT, d->dir, SP_X, FTH_F32, 2, (int64_t[]){d->rows, 2}, err));
     FTH_TRY(sp_answer_array(a, FTH_FILE_INPUT, d->dir, SP_C, FTH_I64, 1, &d->rows, err));
+    if (d->sections.n > 0)
+        FTH_TRY(sp_answer_array(a, FTH_FILE_INPUT, d->dir, SP_S, FTH_I64, 1, &d->rows, err));
     FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, d->dir, SP_Y, counts, err));
     return sp_answer_named(a, FTH_FILE_INPUT, d->dir, SP_METADATA, "names", err);
 }

@@ -10,6 +10,7 @@
  *   geneb  Db  genes of the batch       group            G  cell types
  *   factor L   latent factors           draw             E  Monte Carlo draws
  *   entry      stored counts            dim              2  coordinates
+ *   section    tissue sections, where the data have several (model 21)
  *
  * A hybrid has T factors more, without positions: `factor` are all L + T, `sfactor` the L spatial
  * ones, which come first, and `tfactor` the T others.
@@ -126,7 +127,11 @@ typedef struct sp_sizes {
     int64_t cells, genes, groups;
     int64_t entries;      /* stored counts, of all cells; a bound when `bound` */
     int64_t most_entries; /* stored counts of the fullest row; a bound when `bound` */
-    bool bound;           /* the data do not exist yet: these are upper bounds */
+    /* Of data that name their sections (model 21); 0: they do not. */
+    int64_t sections;
+    int64_t least_section; /* cells of the smallest; 0: not known */
+    double section_gap;    /* cells of two sections are at least so far apart */
+    bool bound;            /* the data do not exist yet: these are upper bounds */
 } sp_sizes;
 
 /* From a checked config and the data; lengths are clamped to the data (model 10.1), and `note`,
@@ -145,6 +150,9 @@ int64_t sp_spectral_rank(double lengthscale, double extent, int64_t cells);
 double sp_weight_ell(const sp_settings *s);
 double sp_weight_kl(const sp_settings *s);
 double sp_weight_kl_cells(const sp_settings *s); /* of factors without positions: pnmf, hybrids */
+
+/* Cells that a section needs: six neighbours (model 14.2), the cell itself, and one more. */
+enum { SP_SECTION_LEAST = 8 };
 
 /* One setting as text, and back: for checkpoints, training.json and messages. */
 typedef enum sp_family { SP_FAMILY_MODEL, SP_FAMILY_TRAIN } sp_family;
@@ -198,6 +206,7 @@ enum {
 #define SP_X "X.npy"
 #define SP_Y "Y.npz"
 #define SP_C "C.npy"
+#define SP_S "S.npy" /* i64 [cell]: sections; only where the data name them */
 #define SP_METADATA "metadata.json"
 #define SP_ROWS "rows.npy" /* i64 [cell]: which row of the source each cell is */
 #define SP_GENE_SELECTION "gene_selection.csv"        /* variable genes, where they were chosen */
@@ -224,6 +233,8 @@ enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_LU "Lu.npy"
 #define SP_MORAN "moran_i.csv"
 #define SP_ENRICHMENT "gene_enrichment.json"
+#define SP_SECTIONS_CSV "sections.csv" /* of data with sections, as the next */
+#define SP_SECTION_COMPARISON "section_comparison.csv"
 #define SP_GENES_CSV "genes.csv" /* of the verb genes */
 #define SP_METRICS "metrics.json"
 #define SP_IMPORTANCE "gene_importance.csv" /* of hybrids, as the next */

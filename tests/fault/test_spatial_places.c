@@ -131,6 +131,48 @@ static fth_status toy_near(fth_context *ctx, fth_err *err)
     return synthetic(ctx, false, err);
 }
 
+/* Two sections, then their points: codes of sections and types beside each other. */
+static fth_status sections(fth_context *ctx, fth_err *err)
+{
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s", t_temp_path("sections"));
+    sp_toy t = {.ctx = ctx,
+                .mem = fth_context_mem(ctx),
+                .cells = 32,
+                .side = 4,
+                .sections = 2,
+                .genes = 5,
+                .factors = 2,
+                .groups = 2,
+                .seed = 1,
+                .lengthscale = 50,
+                .alpha = 1,
+                .jitter = 1e-4,
+                .exact = true};
+    sp_data d = {0};
+    sp_model m = {.mem = t.mem, .set = {.seed = 42, .M = 8, .groups = true}};
+    m.set.inducing_allocation = SP_DERIVED;
+    FTH_TRY(sp_toy_make(&t, dir, NULL, err));
+    FTH_TRY(sp_data_open(&d, t.mem, dir, err));
+    const int64_t rows[2] = {8, 2};
+    fth_status s = fth_tensor_create(&m.Z, t.mem, "Z", FTH_F32, 2, rows, err);
+    if (s == FTH_OK) s = fth_tensor_create(&m.groupsZ, t.mem, "gZ", FTH_I32, 1, rows, err);
+    if (s == FTH_OK) s = sp_inducing_place(&m, ctx, &d, NULL, NULL, err);
+    if (s == FTH_OK) s = sp_data_hold_out(&d, 0.2, SP_HOLDOUT_RANDOM, 1, err);
+    if (s == FTH_OK) s = sp_model_tie(&m, &d, err);
+    fth_tensor_release(m.Z);
+    fth_tensor_release(m.groupsZ);
+    fth_texts_free(m.group_names);
+    sp_sections_clear(&m.sections);
+    sp_data_close(&d);
+    return s;
+}
+
+TEST(sections_without_memory)
+{
+    fail_all(sections, 40, 30);
+}
+
 TEST(neighbours_without_memory)
 {
     fail_all(neighbours, 40, 10);

@@ -41,9 +41,19 @@ static uint64_t most_of_libraries(const sp_pass *const *pass, size_t n)
 
 static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_err *err)
 {
-    const sp_pass *pass[] = {&a->predict, &a->predict_held, &a->groupwise,      &a->groupwise_held,
-                             &a->lu,      &a->sums_pass,    &a->mean_pass,      &a->fit,
-                             &a->ratio,   &a->score_pass,   &a->score_mean_pass};
+    const sp_pass *pass[] = {&a->predict,
+                             &a->predict_held,
+                             &a->groupwise,
+                             &a->groupwise_held,
+                             &a->lu,
+                             &a->sums_pass,
+                             &a->mean_pass,
+                             &a->fit,
+                             &a->ratio,
+                             &a->score_pass,
+                             &a->score_mean_pass,
+                             &a->of_sections.pass,
+                             &a->of_sections.mean_pass};
     const uint64_t libraries = most_of_libraries(pass, sizeof pass / sizeof *pass);
     fth_stage_plan t = {0};
     for (size_t i = 0; i < sizeof pass / sizeof *pass; i++) {
@@ -54,8 +64,9 @@ static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_er
     }
     t.beside_bytes = OUTSIDE + libraries;
     /* Moran's I is not a graph: its neighbour lists are held while no pass runs. */
-    (void)fth_stage_plan_hold(a->call, &t, sp_moran_bytes(a->cells, fth_context_threads(a->ctx)),
-                              0);
+    (void)fth_stage_plan_hold(
+        a->call, &t,
+        sp_moran_bytes(a->cells, fth_context_threads(a->ctx)) + sp_analysis_sections_bytes(a), 0);
     fth_mem_stats stats;
     fth_mem_get_stats(a->mem, &stats);
     const uint64_t bytes = t.host_bytes;
@@ -112,7 +123,14 @@ static fth_status write_arrays(sp_analysis *a, fth_err *err)
     FTH_TRY(sp_analysis_write_arrays(a, err));
     FTH_TRY(sp_analysis_lu(a, err));
     FTH_TRY(sp_analysis_write_importance(a, err));
+    FTH_TRY(sp_analysis_sections_write(a, err));
     return sp_analysis_write_genes(a, err);
+}
+
+static fth_status fit_all(sp_analysis *a, fth_err *err)
+{
+    FTH_TRY(sp_analysis_fit(a, err));
+    return sp_analysis_sections_find(a, err);
 }
 
 static fth_status run_part(sp_analysis *a, sp_part part, fth_err *err)
@@ -121,7 +139,7 @@ static fth_status run_part(sp_analysis *a, sp_part part, fth_err *err)
     case SP_PART_OPEN: return add_up(a, NULL, NULL, err);
     case SP_PART_PREDICT: return sp_analysis_predict(a, err);
     case SP_PART_MORAN: return find_order(a, err);
-    case SP_PART_FIT: return sp_analysis_fit(a, err);
+    case SP_PART_FIT: return fit_all(a, err);
     case SP_PART_GROUPS: return sp_analysis_group_loadings(a, err);
     case SP_PART_GROUPWISE: return sp_analysis_groupwise(a, err);
     case SP_PART_WRITE: return write_arrays(a, err);

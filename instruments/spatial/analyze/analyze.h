@@ -40,6 +40,22 @@ typedef struct sp_scored {
     double above; /* mean deviance from Poisson counts: comparable to that of Poisson models */
 } sp_scored;
 
+/* Numbers of sections, factors in the order of the model (section_numbers.c). */
+typedef struct sp_section_numbers {
+    int64_t count;   /* 0: the data name none */
+    fth_tensor *bin; /* i32 [all cells]: the section; + count: of a cell that was held out */
+    sp_sums_input in, in_mean;
+    sp_sums sums, mean_sums;
+    sp_pass pass, mean_pass;
+    /* of training cells */
+    double *mean, *square;         /* [section][group][factor]: sums of exp(f) and of its square */
+    double *cells;                 /* [section][group] */
+    double *moran;                 /* [section][factor] */
+    double *fit, *held_fit, *held; /* [section]: mean deviances; cells that were held out */
+    double *loading;               /* [factor]: sums over genes */
+    void *block;
+} sp_section_numbers;
+
 typedef struct sp_analysis {
     const fth_stage_call *call;
     fth_context *ctx;
@@ -57,6 +73,7 @@ typedef struct sp_analysis {
     fth_tensor *xy, *group;           /* of the training cells */
     fth_tensor *nbr;                  /* i32 [cell nbr] they are conditioned on; local models */
     fth_tensor *held_xy, *held_group; /* of those held out */
+    fth_tensor *held_section;         /* NULL: the data name none */
     fth_tensor *held_nbr;
     fth_tensor *W;               /* f32 [gene factor] */
     fth_tensor *theta;           /* f64 [gene]; NULL: counts are Poisson */
@@ -75,6 +92,7 @@ typedef struct sp_analysis {
     fth_tensor *A, *B, *a, *b; /* of `fit` and `ratio` */
     int64_t *cells_of;         /* [bin] */
 
+    sp_section_numbers of_sections;
     sp_moran moran;
     sp_group_result group_result; /* factors in the order of the model, as everything above */
     sp_fit seen_fit, seen_mean, held_fit, held_mean;
@@ -115,6 +133,17 @@ fth_status sp_analysis_write_genes(sp_analysis *a, fth_err *err);
 fth_status sp_analysis_write_metrics(sp_analysis *a, fth_err *err);
 /* importance.c: what spatial factors explain of each gene; removes the files of other models. */
 fth_status sp_analysis_write_importance(sp_analysis *a, fth_err *err);
+
+/* section_numbers.c; nothing where the data name no sections, but old files are removed. */
+fth_status sp_analysis_sections_make(sp_analysis *a,
+                                     fth_err *err); /* after the sums of all cells */
+fth_status sp_analysis_sections_plan(sp_analysis *a, fth_err *err);
+fth_status sp_analysis_sections_find(sp_analysis *a, fth_err *err);
+fth_status sp_analysis_sections_write(sp_analysis *a, fth_err *err);
+void sp_analysis_sections_tell(fth_json_writer *w,
+                               const sp_analysis *a);      /* as a member of metrics.json */
+uint64_t sp_analysis_sections_bytes(const sp_analysis *a); /* beside Moran's I of one of them */
+void sp_analysis_sections_end(sp_analysis *a);
 
 /* The plan of the stage for data of these sizes. */
 fth_status sp_analyze_plan_for(const fth_stage_call *call, const sp_sizes *sizes,

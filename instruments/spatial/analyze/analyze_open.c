@@ -83,7 +83,8 @@ static fth_status compare_settings(const sp_analysis *a, fth_err *err)
 static fth_status hold_out(sp_analysis *a, fth_err *err)
 {
     const sp_settings *set = &a->model.set;
-    fth_tensor *xy = fth_tensor_retain(a->data.xy), *group = fth_tensor_retain(a->data.group);
+    fth_tensor *xy = fth_tensor_retain(a->data.xy), *group = fth_tensor_retain(a->data.group),
+               *section = fth_tensor_retain(a->data.section);
     fth_status s =
         sp_data_hold_out(&a->data, set->holdout_fraction, (sp_holdout)set->holdout, set->seed, err);
     a->cells = a->data.size.cells;
@@ -92,15 +93,21 @@ static fth_status hold_out(sp_analysis *a, fth_err *err)
         s = make(&a->held_xy, a, "held-out positions", FTH_F32, 2, a->held, 2, err);
         if (s == FTH_OK)
             s = make(&a->held_group, a, "held-out groups", FTH_I32, 1, a->held, 0, err);
+        if (s == FTH_OK && section)
+            s = make(&a->held_section, a, "held-out sections", FTH_I32, 1, a->held, 0, err);
     }
     for (int64_t i = 0; s == FTH_OK && i < a->held; i++) {
         memcpy((float *)fth_tensor_data(a->held_xy) + 2 * i,
                (const float *)fth_tensor_data(xy) + 2 * a->data.absent[i], 2 * sizeof(float));
         ((int32_t *)fth_tensor_data(a->held_group))[i] =
             ((const int32_t *)fth_tensor_data(group))[a->data.absent[i]];
+        if (section)
+            ((int32_t *)fth_tensor_data(a->held_section))[i] =
+                ((const int32_t *)fth_tensor_data(section))[a->data.absent[i]];
     }
     fth_tensor_release(xy);
     fth_tensor_release(group);
+    fth_tensor_release(section);
     return s;
 }
 
@@ -144,11 +151,15 @@ static fth_status open_files(sp_analysis *a, fth_err *err)
     a->rows = a->cells = a->data.rows;
     a->genes = a->data.size.genes;
     a->groups = a->data.size.groups;
+    a->of_sections.count = a->data.sections.n;
     a->factors = sp_factors(&a->model.set);
     a->other = a->model.data_hash != a->data.hash;
     a->row_ptr = fth_csr_row_ptr(a->data.counts);
-    if (a->other && a->model.set.spatial)
-        FTH_TRY(sp_data_rescale(&a->data, &a->model.frame, path, err));
+    if (a->other && a->model.set.spatial) {
+        const sp_rescaling to = {&a->model.frame, &a->model.sections, a->model.set.lengthscale,
+                                 path};
+        FTH_TRY(sp_data_rescale(&a->data, &to, NULL, err));
+    }
     if (!a->other && a->model.set.holdout_fraction > 0) FTH_TRY(hold_out(a, err));
     FTH_TRY(check_use(a, err));
     a->xy = fth_tensor_retain(a->data.xy);
@@ -187,6 +198,7 @@ static fth_status open_sizes(sp_analysis *a, const sp_sizes *sizes, fth_err *err
     a->rows = sizes->cells;
     a->genes = set.genes;
     a->groups = sizes->groups;
+    a->of_sections.count = sizes->sections;
     a->factors = sp_factors(&set);
     a->cells = (int64_t)nearbyint((1 - set.holdout_fraction) * (double)a->rows);
     a->held = a->rows - a->cells;
@@ -198,15 +210,32 @@ static fth_status open_sizes(sp_analysis *a, const sp_sizes *sizes, fth_err *err
     if (a->held > 0) {
         FTH_TRY(make(&a->held_xy, a, "held-out positions", FTH_F32, 2, a->held, 2, err));
         FTH_TRY(make(&a->held_group, a, "held-out groups", FTH_I32, 1, a->held, 0, err));
+        if (sizes->sections > 0)
+            FTH_TRY(make(&a->held_section, a, "held-out sections", FTH_I32, 1, a->held, 0, err));
     }
     return make_row_ptr(a, sizes->entries, err);
 }
 
 /* ---- neighbours ---- */
 
+/* Training cells of the smallest section: neighbours are of the same one. */
+static int64_t least_section(const sp_analysis *a)
+{
+    const sp_model *m = &a->model;
+    int64_t least = m->set.cells;
+    const float *Z = fth_tensor_data(m->Z);
+    for (int64_t s = 0; s < m->sections.n; s++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < m->set.cells; i++)
+            n += sp_sections_holds(&m->sections, s, Z + 2 * i);
+        if (n < least) least = n;
+    }
+    return least;
+}
+
 static int64_t neighbours_wanted(const sp_analysis *a)
 {
-    const int64_t most = a->model.set.cells;
+    const int64_t most = least_section(a);
     int64_t k = fth_tensor_size(a->model.nbr_inf, 1);
     if (fth_config_has(a->call->config, "model.posterior_K")) {
         const int64_t asked = fth_config_int(a->call->config, "model.posterior_K");
@@ -340,8 +369,10 @@ fth_status sp_analysis_open(sp_analysis *a, const fth_stage_call *call, const sp
     if (s == FTH_OK && a->model.set.local) s = find_neighbours(a, err);
     if (s == FTH_OK) s = make_results(a, err);
     if (s == FTH_OK) s = sp_analysis_make_sums(a, err);
+    if (s == FTH_OK) s = sp_analysis_sections_make(a, err);
     if (s == FTH_OK) s = sp_analysis_plan_predict(a, err);
     if (s == FTH_OK) s = sp_analysis_plan_fit(a, err);
+    if (s == FTH_OK) s = sp_analysis_sections_plan(a, err);
     if (s != FTH_OK) sp_analysis_close(a);
     return s;
 }
@@ -352,6 +383,7 @@ void sp_analysis_close(sp_analysis *a)
                        &a->fit,     &a->ratio,        &a->groupwise,      &a->groupwise_held,
                        &a->lu,      &a->score_pass,   &a->score_mean_pass};
     for (size_t i = 0; i < sizeof pass / sizeof *pass; i++) sp_pass_clear(pass[i]);
+    sp_analysis_sections_end(a);
     sp_sums_clear(&a->sums);
     sp_sums_clear(&a->mean_sums);
     sp_moran_clear(&a->moran);
@@ -361,6 +393,7 @@ void sp_analysis_close(sp_analysis *a)
                          a->nbr,
                          a->held_xy,
                          a->held_group,
+                         a->held_section,
                          a->held_nbr,
                          a->W,
                          a->F,

@@ -175,6 +175,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     fth_json_int(&w, "n_spots", a->rows);
     if (sp_analysis_has_groups(a)) put_groups(&w, a);
     if (a->held > 0) put_holdout(&w, a);
+    sp_analysis_sections_tell(&w, a);
     put_own(&w, a);
     fth_json_close(&w);
     return fth_json_save(&w, path, err);

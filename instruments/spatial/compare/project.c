@@ -217,6 +217,11 @@ static fth_status answer(fth_answer *a, sp_project *p, const char *model, const 
     if (!a->plan)
         fprintf(a->notes, "%" PRId64 " cells, %" PRId64 " factors: %s\n", p->data->size.cells,
                 sp_factors(&p->model->set), to);
+    if (p->unknown > 0)
+        fprintf(a->notes,
+                "note: %" PRId64 " cells are of no section of the model, or far outside of theirs: "
+                "they have the prior, exp(f) = 1 and s = %g\n",
+                p->unknown, p->model->set.sigma);
     if (sp_is_hybrid(&p->model->set))
         fprintf(a->notes,
                 "note: positions say nothing of the last %" PRId64 " factors: at new cells they "
@@ -249,9 +254,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
         s = FTH_FAIL(err, FTH_E_COMMAND, "--least-squares is for pnmf; %s predicts at positions",
                      sp_kinds[m.set.kind].name);
     if (s == FTH_OK) s = check_genes(&m, &d, err);
-    if (s == FTH_OK && m.set.spatial && m.data_hash != d.hash)
-        s = sp_data_rescale(&d, &m.frame, model, err);
     sp_project p = {.ctx = ctx, .model = &m, .data = &d};
+    const sp_rescaling rescaling = {&m.frame, &m.sections, m.set.lengthscale, model};
+    if (s == FTH_OK && m.set.spatial && m.data_hash != d.hash)
+        s = sp_data_rescale(&d, &rescaling, &p.unknown, err);
     fth_answer a;
     if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK)

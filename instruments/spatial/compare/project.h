@@ -11,6 +11,7 @@ typedef struct sp_project {
     const sp_data *data;
     fth_tensor *order;        /* i64 [factor]: of the model, most spatial first, as in analyze */
     fth_sink factors, scales; /* f32 [cell factor], factors in that order */
+    int64_t unknown;          /* cells of no section of the model, or far outside of theirs */
     uint64_t held_bytes;      /* measured for least squares, which have no plan; else 0 */
     fth_answer *answer;       /* if set, receives the plan, and nothing runs */
 } sp_project;

@@ -72,66 +72,118 @@ static fth_status open_places(sp_data *d, fth_err *err)
     return status;
 }
 
+/* Groups or sections: codes of the cells. */
+typedef struct codes {
+    const char *file, *one, *all;
+    int64_t n;
+    fth_tensor **to;
+} codes;
+
 /* The hash is of i64, as the file has them. */
-static fth_status take_codes(sp_data *d, const char *path, const int64_t *code, fth_err *err)
+static fth_status take_codes(sp_data *d, const codes *c, const char *path, const int64_t *code,
+                             fth_err *err)
 {
-    int32_t *group = fth_tensor_data(d->group);
+    int32_t *to = fth_tensor_data(*c->to);
     for (int64_t i = 0; i < d->rows; i++) {
-        if (code[i] < 0 || code[i] >= d->size.groups)
+        if (code[i] < 0 || code[i] >= c->n)
             return hint(err, FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                                      "%s: cell %" PRId64 " has the group %" PRId64
-                                      "; groups are 0 to %" PRId64 " by %s",
-                                      path, i, code[i], d->size.groups - 1, SP_METADATA));
-        group[i] = (int32_t)code[i];
+                                      "%s: cell %" PRId64 " has the %s %" PRId64
+                                      "; %s are 0 to %" PRId64 " by %s",
+                                      path, i, c->one, code[i], c->all, c->n - 1, SP_METADATA));
+        to[i] = (int32_t)code[i];
     }
     d->hash = fth_hash_bytes(code, (size_t)d->rows * 8, d->hash);
     return FTH_OK;
 }
 
-static fth_status open_groups(sp_data *d, fth_err *err)
+static fth_status open_codes(sp_data *d, const codes *c, fth_err *err)
 {
     char path[FTH_PATH];
     fth_source s = {0};
-    FTH_TRY(fth_path_join(path, d->dir, SP_C, err));
+    FTH_TRY(fth_path_join(path, d->dir, c->file, err));
     FTH_TRY(fth_npy_open(&s, d->mem, path, err));
     fth_status status = FTH_OK;
     fth_tensor *code = NULL;
     if (s.n_axes != 1 || s.dtype != FTH_I64)
         status = hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                                    "%s: groups are i64 [cell]; this is %s with %d axes", path,
+                                    "%s: %s are i64 [cell]; this is %s with %d axes", path, c->all,
                                     fth_dtype_name(s.dtype), s.n_axes));
     else if (s.size[0] != d->rows)
         status =
             hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %" PRId64 " cells, but %s has %" PRId64,
                                path, s.size[0], SP_X, d->rows));
     if (status == FTH_OK)
-        status = fth_tensor_create(&d->group, d->mem, "groups", FTH_I32, 1, s.size, err);
-    if (status == FTH_OK) status = fth_source_load(&s, d->mem, "group codes", &code, err);
-    if (status == FTH_OK) status = take_codes(d, path, fth_tensor_data(code), err);
+        status = fth_tensor_create(c->to, d->mem, c->all, FTH_I32, 1, s.size, err);
+    if (status == FTH_OK) status = fth_source_load(&s, d->mem, "codes", &code, err);
+    if (status == FTH_OK) status = take_codes(d, c, path, fth_tensor_data(code), err);
     fth_tensor_release(code);
     fth_source_close(&s);
     return status;
 }
 
+/* Cells of one section are nearer to each other than the gap, and to others they are not: what the
+ * kernel and nearest neighbours rely on. */
+static fth_status check_sections(const sp_data *d, fth_err *err)
+{
+    const float *xy = fth_tensor_data(d->xy);
+    const int32_t *section = fth_tensor_data(d->section);
+    for (int64_t i = 0; i < d->rows; i++)
+        if (!sp_sections_holds(&d->sections, section[i], xy + 2 * i))
+            return hint(err, FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                      "%s/%s: cell %" PRId64 " lies outside of its section '%s'",
+                                      d->dir, SP_X, i, sp_sections_name(&d->sections, section[i])));
+    return FTH_OK;
+}
+
+static fth_status open_groups(sp_data *d, fth_err *err)
+{
+    const codes group = {SP_C, "group", "groups", d->size.groups, &d->group},
+                section = {SP_S, "section", "sections", d->sections.n, &d->section};
+    FTH_TRY(open_codes(d, &group, err));
+    if (d->sections.n == 0) return FTH_OK;
+    FTH_TRY(open_codes(d, &section, err));
+    return check_sections(d, err);
+}
+
 /* ---- counts ---- */
 
-/* Recompute what depends on the chosen cells. */
-static void measure(sp_data *d)
+/* Extents of the cells of one section, or of all: the larger; how many there are. */
+static double extent_of(const sp_data *d, int64_t section, int64_t *cells)
 {
-    const int64_t *ptr = fth_csr_row_ptr(d->counts);
     const float *xy = fth_tensor_data(d->xy);
-    float low[2] = {xy[0], xy[1]}, high[2] = {xy[0], xy[1]};
-    d->size.entries = d->size.most_entries = 0;
+    const int32_t *of = d->section ? fth_tensor_data(d->section) : NULL;
+    float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    *cells = 0;
     for (int64_t i = 0; i < d->size.cells; i++) {
-        const int64_t r = d->row ? d->row[i] : i, n = ptr[r + 1] - ptr[r];
-        d->size.entries += n;
-        if (n > d->size.most_entries) d->size.most_entries = n;
+        if (of && of[i] != section) continue;
+        ++*cells;
         for (int a = 0; a < 2; a++) {
             low[a] = fminf(low[a], xy[2 * i + a]);
             high[a] = fmaxf(high[a], xy[2 * i + a]);
         }
     }
-    d->extent = fmax((double)high[0] - (double)low[0], (double)high[1] - (double)low[1]);
+    return fmax((double)high[0] - (double)low[0], (double)high[1] - (double)low[1]);
+}
+
+/* Recompute what depends on the chosen cells. */
+static void measure(sp_data *d)
+{
+    const int64_t *ptr = fth_csr_row_ptr(d->counts);
+    d->size.entries = d->size.most_entries = 0;
+    for (int64_t i = 0; i < d->size.cells; i++) {
+        const int64_t r = d->row ? d->row[i] : i, n = ptr[r + 1] - ptr[r];
+        d->size.entries += n;
+        if (n > d->size.most_entries) d->size.most_entries = n;
+    }
+    d->extent = 0;
+    d->size.sections = d->sections.n;
+    d->size.section_gap = d->sections.gap;
+    d->size.least_section = d->section ? d->size.cells : 0;
+    for (int64_t s = 0; s < (d->section ? d->sections.n : 1); s++) {
+        int64_t cells = 0;
+        d->extent = fmax(d->extent, extent_of(d, s, &cells));
+        if (d->section && cells < d->size.least_section) d->size.least_section = cells;
+    }
 }
 
 static fth_status open_counts(sp_data *d, fth_err *err)
@@ -171,6 +223,14 @@ static fth_status open_names(sp_data *d, fth_err *err)
     d->size.genes = m.genes;
     d->size.groups = m.groups;
     d->frame = m.frame;
+    d->sections = m.sections;
+    if (m.sections.n > 0 && !(m.sections.gap > 0)) {
+        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no '%s' that says where its sections lie", path,
+                 SP_SECTIONS);
+        fth_err_hint(err, "run `fathom spatial preprocess` on this folder with dataset: arrays, "
+                          "which arranges them");
+        return FTH_E_FILE_KEY;
+    }
     for (int64_t i = 0; i < m.genes; i++) {
         const char *name = fth_texts_get(d->gene_names, i);
         d->genes_hash = fth_hash_bytes(name, strlen(name) + 1, d->genes_hash);
@@ -204,6 +264,8 @@ void sp_data_close(sp_data *d)
 {
     fth_tensor_release(d->xy);
     fth_tensor_release(d->group);
+    fth_tensor_release(d->section);
+    sp_sections_clear(&d->sections);
     fth_csr_close(d->counts);
     fth_npz_close(d->npz);
     fth_texts_free(d->gene_names);
@@ -254,31 +316,40 @@ static fth_status make_lists(sp_data *d, const int64_t *row, int64_t n, fth_err 
     return FTH_OK;
 }
 
+static void choose_codes(fth_tensor *to, fth_tensor *from, const int64_t *row, int64_t n)
+{
+    const int32_t *code = fth_tensor_data(from);
+    int32_t *chosen = fth_tensor_data(to);
+    for (int64_t i = 0; i < n; i++) chosen[i] = code[row[i]];
+}
+
 fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *err)
 {
     FTH_TRY(check_choice(d, row, n, err));
-    fth_tensor *xy = NULL, *group = NULL;
+    fth_tensor *xy = NULL, *group = NULL, *section = NULL;
     const int64_t size[2] = {n, 2};
     fth_status s = fth_tensor_create(&xy, d->mem, "positions", FTH_F32, 2, size, err);
     if (s == FTH_OK) s = fth_tensor_create(&group, d->mem, "groups", FTH_I32, 1, &n, err);
+    if (s == FTH_OK && d->section)
+        s = fth_tensor_create(&section, d->mem, "sections", FTH_I32, 1, &n, err);
     if (s == FTH_OK) s = make_lists(d, row, n, err);
     if (s != FTH_OK) {
         fth_tensor_release(xy);
         fth_tensor_release(group);
+        fth_tensor_release(section);
         return s;
     }
     const float *from = fth_tensor_data(d->xy);
-    const int32_t *code = fth_tensor_data(d->group);
     float *to = fth_tensor_data(xy);
-    int32_t *to_code = fth_tensor_data(group);
-    for (int64_t i = 0; i < n; i++) {
-        memcpy(to + 2 * i, from + 2 * row[i], 2 * sizeof *to);
-        to_code[i] = code[row[i]];
-    }
+    for (int64_t i = 0; i < n; i++) memcpy(to + 2 * i, from + 2 * row[i], 2 * sizeof *to);
+    choose_codes(group, d->group, row, n);
+    if (section) choose_codes(section, d->section, row, n);
     fth_tensor_release(d->xy);
     fth_tensor_release(d->group);
+    fth_tensor_release(d->section);
     d->xy = xy;
     d->group = group;
+    d->section = section;
     d->size.cells = n;
     measure(d);
     return FTH_OK;
@@ -336,18 +407,58 @@ static fth_status not_rescaled(const sp_data *d, const sp_frame *training, const
     return FTH_E_FILE_KEY;
 }
 
-fth_status sp_data_rescale(sp_data *d, const sp_frame *training, const char *model, fth_err *err)
+void sp_data_source_place(const sp_data *d, int64_t cell, float to[2])
 {
-    if (d->frame.known != training->known) return not_rescaled(d, training, model, err);
+    const float *xy = (const float *)fth_tensor_data(d->xy) + 2 * cell;
+    const double *offset =
+        d->section ? d->sections.of[((const int32_t *)fth_tensor_data(d->section))[cell]].offset
+                   : d->frame.offset;
+    for (int a = 0; a < 2; a++)
+        to[a] = d->frame.known ? (float)((double)xy[a] / d->frame.scale + offset[a]) : xy[a];
+}
+
+/* Sections are a matter of names: without them the places of cells are not known. */
+static fth_status not_of_sections(const sp_data *d, const char *model, bool has, fth_err *err)
+{
+    const fth_status s =
+        has ? FTH_FAIL(err, FTH_E_FILE_KEY,
+                       "%s is of one tissue, but the cells of %s are of %" PRId64 " sections",
+                       model, d->dir, d->sections.n)
+            : FTH_FAIL(err, FTH_E_FILE_KEY,
+                       "%s is of sections, but %s does not say of which section its cells are",
+                       model, d->dir);
+    fth_err_hint(err, has ? "preprocess them without preprocessing.section_column"
+                          : "preprocess them with preprocessing.section_column, by which cells "
+                            "get the section of that name");
+    return s;
+}
+
+fth_status sp_data_rescale(sp_data *d, const sp_rescaling *t, int64_t *unknown, fth_err *err)
+{
+    const sp_frame *training = t->frame;
+    if (unknown) *unknown = 0;
+    if (d->frame.known != training->known) return not_rescaled(d, training, t->model, err);
+    if ((d->sections.n > 0) != (t->of->n > 0))
+        return not_of_sections(d, t->model, d->sections.n > 0, err);
     const bool same = d->frame.scale == training->scale &&
                       d->frame.offset[0] == training->offset[0] &&
                       d->frame.offset[1] == training->offset[1];
-    if (!training->known || same) return FTH_OK;
-    float *xy = fth_tensor_data(d->xy);
-    for (int64_t i = 0; i < 2 * d->size.cells; i++) {
-        const int a = (int)(i % 2);
-        const double raw = (double)xy[i] / d->frame.scale + d->frame.offset[a];
-        xy[i] = (float)((raw - training->offset[a]) * training->scale);
+    if (d->sections.n == 0 && (!training->known || same)) return FTH_OK;
+    float *xy = fth_tensor_data(d->xy), nowhere[2] = {0, 0};
+    const int32_t *section = d->section ? fth_tensor_data(d->section) : NULL;
+    if (section) sp_sections_nowhere(t->of, t->lengthscale, nowhere);
+    for (int64_t i = 0; i < d->size.cells; i++) {
+        const int64_t to =
+            section ? sp_sections_find(t->of, sp_sections_name(&d->sections, section[i])) : -1;
+        const double *had = section ? d->sections.of[section[i]].offset : d->frame.offset,
+                     *gets = to >= 0 ? t->of->of[to].offset : training->offset;
+        for (int a = 0; a < 2; a++) {
+            const double raw = (double)xy[2 * i + a] / d->frame.scale + had[a];
+            xy[2 * i + a] = (float)((raw - gets[a]) * training->scale);
+        }
+        if (!section || (to >= 0 && sp_sections_holds(t->of, to, xy + 2 * i))) continue;
+        memcpy(xy + 2 * i, nowhere, sizeof nowhere);
+        if (unknown) ++*unknown;
     }
     d->frame = *training;
     measure(d);

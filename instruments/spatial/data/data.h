@@ -2,24 +2,26 @@
 #ifndef SPATIAL_DATA_H
 #define SPATIAL_DATA_H
 
-#include "../spatial.h"
+#include "sections.h"
 
 /* Cells are those of the folder, or some of them (sp_data_choose): then cell i of everything here
  * is row[i] of the folder, ascending. */
 typedef struct sp_data {
     fth_mem *mem;
     sp_sizes size;
-    fth_tensor *xy;    /* f32 [cell dim] */
-    fth_tensor *group; /* i32 [cell] */
+    fth_tensor *xy;      /* f32 [cell dim] */
+    fth_tensor *group;   /* i32 [cell] */
+    fth_tensor *section; /* i32 [cell]; NULL: the data name none */
+    sp_sections sections;
     fth_npz *npz;
     fth_csr *counts; /* of all rows of the folder, f32; only row pointers are in memory */
     fth_texts *gene_names, *cell_names, *group_names; /* cell_names: NULL when there are none */
     int64_t rows;                                     /* of the folder */
     int64_t *row;                                     /* NULL: all of them, in order */
     int64_t *absent; /* with `row`: those that were not chosen, ascending; rows - cells of them */
-    uint64_t hash;   /* of the payloads of X.npy and C.npy: ties a model to its data */
+    uint64_t hash;   /* of the payloads of X.npy, C.npy, S.npy: ties a model to its data */
     uint64_t genes_hash; /* of the gene names */
-    double extent;       /* larger of the two extents of the positions */
+    double extent;       /* larger of the two extents of the positions, of any one section */
     sp_frame frame;      /* how they were rescaled */
     char dir[FTH_PATH];
 } sp_data;
@@ -34,8 +36,19 @@ fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *er
 fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed,
                             fth_err *err);
 /* Map positions to the scale of the training cells, for a model that is used on other cells. An
- * error if one of the two maps is unknown; no change if both are. */
-fth_status sp_data_rescale(sp_data *d, const sp_frame *training, const char *model, fth_err *err);
+ * error if one of the two maps is unknown; no change if both are. Cells go to the section of their
+ * name in `of`; those of a section that is not there, or too far outside of it, are put nowhere,
+ * and *unknown, which may be NULL, counts them. */
+typedef struct sp_rescaling {
+    const sp_frame *frame;
+    const sp_sections *of;
+    double lengthscale;
+    const char *model; /* path, for errors */
+} sp_rescaling;
+fth_status sp_data_rescale(sp_data *d, const sp_rescaling *training, int64_t *unknown,
+                           fth_err *err);
+/* The position of a cell as its source has it; as it is here where the map is unknown. */
+void sp_data_source_place(const sp_data *d, int64_t cell, float to[2]);
 /* The sizes alone, for plans: of the folder when it is there, else bounds from the source file's
  * header or from the config. */
 fth_status sp_data_sizes(sp_sizes *out, const fth_stage_call *call, fth_err *err);

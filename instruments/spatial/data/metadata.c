@@ -267,8 +267,9 @@ static bool take_number(span *s, double *out)
     return ok;
 }
 
-/* How positions were rescaled; folders of other programs need not say it. */
-static fth_status take_frame(const document *d, sp_frame *out, fth_err *err)
+/* How positions were rescaled; folders of other programs need not say it. Of sections there is the
+ * scale alone: each has an offset of its own. */
+static fth_status take_frame(const document *d, bool sections, sp_frame *out, fth_err *err)
 {
     span offset, scale;
     sp_frame f = {.known = true};
@@ -276,10 +277,11 @@ static fth_status take_frame(const document *d, sp_frame *out, fth_err *err)
     FTH_TRY(find_member(d, "offset", &offset, err));
     FTH_TRY(find_member(d, "scale", &scale, err));
     if (!offset.at && !scale.at) return FTH_OK;
-    const bool ok = offset.at && scale.at && take_char(&offset, '[') &&
-                    take_number(&offset, &f.offset[0]) && take_char(&offset, ',') &&
-                    take_number(&offset, &f.offset[1]) && take_char(&offset, ']') &&
-                    take_number(&scale, &f.scale) && f.scale > 0;
+    const bool placed =
+        sections ||
+        (offset.at && take_char(&offset, '[') && take_number(&offset, &f.offset[0]) &&
+         take_char(&offset, ',') && take_number(&offset, &f.offset[1]) && take_char(&offset, ']'));
+    const bool ok = placed && scale.at && take_number(&scale, &f.scale) && f.scale > 0;
     if (!ok)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s: 'offset' should be two numbers and 'scale' one above 0", d->path);
@@ -287,12 +289,36 @@ static fth_status take_frame(const document *d, sp_frame *out, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status parse_span(const document *d, span s, fth_json **out, fth_err *err)
+{
+    return fth_json_parse(out, d->mem, d->path, s.at, (size_t)(s.end - s.at), err);
+}
+
+/* Each section has an offset of its own (model 21.1); the scale is one. */
+static fth_status take_sections(sp_metadata *m, const document *d, fth_err *err)
+{
+    span list, rest;
+    fth_json *names = NULL, *places = NULL;
+    FTH_TRY(find_member(d, SP_SECTION_NAMES, &list, err));
+    FTH_TRY(find_member(d, SP_SECTIONS, &rest, err));
+    if (!list.at) return FTH_OK;
+    fth_status s = parse_span(d, list, &names, err);
+    if (s == FTH_OK && rest.at) s = parse_span(d, rest, &places, err);
+    if (s == FTH_OK)
+        s = sp_sections_parse(&m->sections, d->mem, fth_json_root(names),
+                              rest.at ? fth_json_root(places) : NULL, d->path, err);
+    fth_json_destroy(names);
+    fth_json_destroy(places);
+    return s;
+}
+
 /* Locate all values first: lists are unpacked in place, after which the text is no longer JSON. */
 static fth_status take_all(sp_metadata *m, const document *d, fth_err *err)
 {
     span genes, cells, groups;
     FTH_TRY(take_counts(m, d, err));
-    FTH_TRY(take_frame(d, &m->frame, err));
+    FTH_TRY(take_sections(m, d, err));
+    FTH_TRY(take_frame(d, m->sections.gap > 0, &m->frame, err));
     FTH_TRY(find_member(d, "gene_names", &genes, err));
     FTH_TRY(find_member(d, "spot_names", &cells, err));
     FTH_TRY(find_member(d, "group_names", &groups, err));
@@ -309,6 +335,7 @@ void sp_metadata_clear(sp_metadata *m)
     fth_texts_free(m->gene_names);
     fth_texts_free(m->cell_names);
     fth_texts_free(m->group_names);
+    sp_sections_clear(&m->sections);
     *m = (sp_metadata){0};
 }
 
@@ -329,6 +356,7 @@ fth_status sp_metadata_counts(sp_metadata *m, fth_mem *mem, const char *path, ft
     document d = {.mem = mem, .path = path};
     fth_status s = read_text(&d, err);
     if (s == FTH_OK) s = take_counts(m, &d, err);
+    if (s == FTH_OK) s = take_sections(m, &d, err);
     (void)fth_mem_release(mem, d.text, NULL);
     return s;
 }

@@ -8,6 +8,7 @@
  *   var/fathom_MODEL_importance         of its spatial ones together
  *   obs/fathom_kept                     which cells were kept
  *   obs/fathom_MODEL_held_out           which of them training did not see, where there are such
+ *   obs/fathom_section                  of which section each is, where the data name them
  *   uns/fathom/MODEL                    settings, moran, metrics
  *
  * Before version 0.7, data frames and obsm were single compound datasets, which take no further
@@ -27,9 +28,10 @@ typedef struct job {
     fth_mem *mem;
     sp_data data;
     sp_places places;
-    fth_h5 *h5; /* the source; NULL: there is none */
+    const int64_t *trained; /* cells of the folder that have results; NULL: all */
+    fth_h5 *h5;             /* the source; NULL: there is none */
     fth_h5_writer *w;
-    char column[SP_KIND_COUNT + 2][COLUMN]; /* of obs that are new */
+    char column[SP_KIND_COUNT + 3][COLUMN]; /* of obs that are new */
     int n_columns;
     char var_column[SP_KIND_COUNT + 2][COLUMN]; /* of var */
     int n_var_columns;
@@ -284,12 +286,15 @@ static fth_status add_columns(job *j, const char *frame, char (*column)[COLUMN],
     if (j->h5 && !fth_h5_attr_exists(j->h5, frame, "column-order")) return FTH_OK; /* all are */
     if (j->h5 && fth_h5_attr_text(j->h5, frame, "column-order", &old, NULL) == FTH_OK)
         n = fth_texts_count(old); /* an empty list may have a numeric type */
-    const int64_t most = n + 1 + n_columns;
+    const int64_t most = n + 2 + n_columns;
     fth_status s =
         fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)most * sizeof(char *), "columns", &block, err);
     const char **text = block;
     for (int64_t i = 0; s == FTH_OK && i < n; i++) text[i] = fth_texts_get(old, i);
-    if (s == FTH_OK && !j->h5 && strcmp(frame, "/obs") == 0) text[n++] = "group"; /* a new file */
+    if (s == FTH_OK && !j->h5 && strcmp(frame, "/obs") == 0) { /* a new file */
+        text[n++] = "group";
+        if (j->data.section) text[n++] = "section";
+    }
     for (int i = 0; s == FTH_OK && i < n_columns; i++) {
         bool there = false;
         for (int64_t k = 0; k < n; k++) there = there || strcmp(text[k], column[i]) == 0;
@@ -352,9 +357,33 @@ static fth_status put_held_out(job *j, const char *model, fth_err *err)
     return s;
 }
 
+/* Missing for cells that were dropped. */
+static fth_status put_sections(job *j, fth_err *err)
+{
+    const bool records = is_records(j, "/obs");
+    const char *place = records ? "/uns/fathom/section" : "/obs/fathom_section";
+    const int64_t n = j->places.rows;
+    void *block = NULL;
+    if (!j->data.section) return FTH_OK;
+    const int32_t *section = fth_tensor_data(j->data.section);
+    FTH_TRY(fth_h5_remove(j->w, place, err));
+    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)(n + 1) * 4, "sections", &block, err));
+    int32_t *code = block;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t cell = j->places.cell ? j->places.cell[i] : i;
+        code[i] = cell < 0 ? -1 : section[j->trained ? j->trained[cell] : cell];
+    }
+    const fth_status s =
+        sp_h5ad_put_categories(j->w, j->mem, place, code, n, j->data.sections.names, err);
+    (void)fth_mem_release(j->mem, block, NULL);
+    if (!records) snprintf(j->column[j->n_columns++], sizeof j->column[0], "fathom_section");
+    return s;
+}
+
 static fth_status mark_cells(job *j, fth_err *err)
 {
     FTH_TRY(put_column(j, "fathom_kept", "/uns/fathom/kept", NULL, err));
+    FTH_TRY(put_sections(j, err));
     for (int i = 0; i < j->e->n_models; i++) FTH_TRY(put_held_out(j, j->e->model[i], err));
     return is_records(j, "/obs") ? FTH_OK : add_columns(j, "/obs", j->column, j->n_columns, err);
 }
@@ -410,6 +439,7 @@ static fth_status leave_out(job *j, const sp_data *training, fth_err *err)
 {
     void *block = NULL;
     if (!training->row) return FTH_OK;
+    j->trained = training->row;
     if (!j->places.cell) { /* a new file: its rows are those of the folder */
         FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)j->data.rows * sizeof(int64_t),
                              "places", &block, err));

@@ -70,7 +70,12 @@ fth_status sp_h5ad_put_array(fth_h5_writer *w, const char *place, fth_dtype dtyp
 fth_status sp_h5ad_put_rows(fth_h5_writer *w, fth_mem *mem, const char *place, const char *file,
                             const int64_t *at, int64_t rows, fth_err *err);
 
-/* A folder as counts, frames, groups and positions (export_new.c); all cells of it. */
+/* A categorical column; a code of -1 is missing. */
+fth_status sp_h5ad_put_categories(fth_h5_writer *w, fth_mem *mem, const char *place,
+                                  const int32_t *code, int64_t n, const fth_texts *names,
+                                  fth_err *err);
+
+/* A folder as counts, frames, groups, sections and positions (export_new.c); all cells of it. */
 fth_status sp_h5ad_put_data(fth_h5_writer *w, fth_mem *mem, const sp_data *data, fth_err *err);
 
 #endif

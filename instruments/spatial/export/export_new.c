@@ -95,30 +95,52 @@ static fth_status put_cell_names(fth_h5_writer *w, fth_mem *mem, const sp_data *
     return s;
 }
 
-static fth_status put_groups(fth_h5_writer *w, fth_mem *mem, const sp_data *data, fth_err *err)
+fth_status sp_h5ad_put_categories(fth_h5_writer *w, fth_mem *mem, const char *place,
+                                  const int32_t *code, int64_t n, const fth_texts *names,
+                                  fth_err *err)
 {
-    FTH_TRY(fth_h5_put_group(w, "/obs/group", err));
-    FTH_TRY(fth_h5_put_attr_text(w, "/obs/group", "encoding-type", "categorical", err));
-    FTH_TRY(fth_h5_put_attr_text(w, "/obs/group", "encoding-version", "0.2.0", err));
-    FTH_TRY(fth_h5_put_attr_bool(w, "/obs/group", "ordered", false, err));
-    FTH_TRY(sp_h5ad_put_array(w, "/obs/group/codes", FTH_I32, 1, &data->rows,
-                              fth_tensor_data(data->group), err));
-    return sp_h5ad_put_texts(w, mem, "/obs/group/categories", data->group_names, err);
+    char path[FTH_PATH];
+    FTH_TRY(fth_h5_put_group(w, place, err));
+    FTH_TRY(fth_h5_put_attr_text(w, place, "encoding-type", "categorical", err));
+    FTH_TRY(fth_h5_put_attr_text(w, place, "encoding-version", "0.2.0", err));
+    FTH_TRY(fth_h5_put_attr_bool(w, place, "ordered", false, err));
+    snprintf(path, sizeof path, "%s/codes", place);
+    FTH_TRY(sp_h5ad_put_array(w, path, FTH_I32, 1, &n, code, err));
+    snprintf(path, sizeof path, "%s/categories", place);
+    return sp_h5ad_put_texts(w, mem, path, names, err);
+}
+
+/* Those of sections as their sources have them, others as the folder has them. */
+static fth_status put_places(fth_h5_writer *w, fth_mem *mem, const sp_data *data, fth_err *err)
+{
+    const int64_t size[2] = {data->rows, 2};
+    const char *const place = "/obsm/spatial";
+    void *block = NULL;
+    if (!data->section)
+        return sp_h5ad_put_array(w, place, FTH_F32, 2, size, fth_tensor_data(data->xy), err);
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)data->rows * 8, "positions", &block, err));
+    for (int64_t i = 0; i < data->rows; i++) sp_data_source_place(data, i, (float *)block + 2 * i);
+    const fth_status s = sp_h5ad_put_array(w, place, FTH_F32, 2, size, block, err);
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
 }
 
 fth_status sp_h5ad_put_data(fth_h5_writer *w, fth_mem *mem, const sp_data *data, fth_err *err)
 {
-    static const char *const columns[] = {"group", "fathom_kept"};
+    static const char *const columns[] = {"group", "fathom_kept", "section"};
     static const char *const dicts[] = {"/obsm", "/varm", "/uns", "/layers", "/obsp", "/varp"};
     FTH_TRY(fth_h5_put_attr_text(w, "/", "encoding-type", "anndata", err));
     FTH_TRY(fth_h5_put_attr_text(w, "/", "encoding-version", "0.1.0", err));
     FTH_TRY(put_counts(w, mem, data, err));
-    FTH_TRY(put_frame(w, "/obs", columns, 2, err));
+    FTH_TRY(put_frame(w, "/obs", columns, data->section ? 3 : 2, err));
     FTH_TRY(put_cell_names(w, mem, data, err));
-    FTH_TRY(put_groups(w, mem, data, err));
+    FTH_TRY(sp_h5ad_put_categories(w, mem, "/obs/group", fth_tensor_data(data->group), data->rows,
+                                   data->group_names, err));
+    if (data->section)
+        FTH_TRY(sp_h5ad_put_categories(w, mem, "/obs/section", fth_tensor_data(data->section),
+                                       data->rows, data->sections.names, err));
     FTH_TRY(put_frame(w, "/var", NULL, 0, err));
     FTH_TRY(sp_h5ad_put_texts(w, mem, "/var/_index", data->gene_names, err));
     for (int i = 0; i < 6; i++) FTH_TRY(sp_h5ad_put_dict(w, dicts[i], err));
-    return sp_h5ad_put_array(w, "/obsm/spatial", FTH_F32, 2, (int64_t[]){data->rows, 2},
-                             fth_tensor_data(data->xy), err);
+    return put_places(w, mem, data, err);
 }

@@ -154,6 +154,7 @@ static void find_box(sp_drawing *d)
             low = fmin(low, (double)d->xy[2 * i + k]);
             high = fmax(high, (double)d->xy[2 * i + k]);
         }
+        if (k == 1) low -= d->above;
         const double margin = high > low ? 0.02 * (high - low) : 1;
         d->low[k] = low - margin;
         d->high[k] = high + margin;
@@ -180,6 +181,7 @@ static fth_status open_cells(sp_drawing *d, fth_err *err)
     d->groups = d->data.size.groups;
     d->xy = fth_tensor_data(d->data.xy);
     d->group = fth_tensor_data(d->data.group);
+    FTH_TRY(sp_draw_pack(d, err));
     find_box(d);
     return FTH_OK;
 }
@@ -268,6 +270,7 @@ static void close_drawing(sp_drawing *d)
     if (d->planning) return;
     fth_source_close(&d->factor_file);
     fth_source_close(&d->size_file);
+    sp_sections_clear(&d->packed);
     sp_data_close(&d->data);
 }
 
@@ -296,7 +299,7 @@ static fth_status plan_all(sp_drawing *d, fth_err *err)
 static uint64_t base_bytes(const sp_sizes *s)
 {
     const uint64_t cells = (uint64_t)s->cells, names = (uint64_t)(s->genes + s->groups);
-    return cells * (8 + 4 + 8) + names * 64 + (2 << 20);
+    return cells * (8 + 4 + 8 + (s->sections > 0 ? 4u : 0u)) + names * 64 + (2 << 20);
 }
 
 fth_status sp_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,

@@ -60,6 +60,8 @@ typedef struct sp_drawing {
     const float *xy;           /* [cell][2]; NULL when planning */
     const int32_t *group;      /* [cell] */
     double low[2], high[2];    /* positions, with a margin */
+    sp_sections packed;        /* sections as they are drawn; none: the data name none */
+    double above;              /* room for the name of a section */
     const char **group_names;  /* [group] */
     fth_colour *group_colours; /* [group] */
     const char **gene_names;   /* [gene] */
@@ -236,6 +238,15 @@ static inline bool sp_backdrop_is(const sp_drawing *d)
 }
 /* Under what a panel gets next; does nothing where there is none. */
 void sp_backdrop_draw(const sp_drawing *d, fth_panel *p, const sp_sheet *s);
+
+/* ---- sections (figures_sections.c) ---- */
+
+/* Move the cells of the drawing so that sections are side by side; others by the same shifts: cells
+ * of other data of the same sections, and points in the plane of the data. */
+fth_status sp_draw_pack(sp_drawing *d, fth_err *err);
+void sp_draw_pack_cells(const sp_drawing *d, const sp_data *data);
+void sp_draw_pack_points(const sp_drawing *d, float *xy, int64_t n);
+void sp_draw_section_names(const sp_drawing *d, fth_panel *p);
 
 /* ---- the objective (figures_elbo.c) ---- */
 

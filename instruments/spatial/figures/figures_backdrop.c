@@ -73,6 +73,7 @@ fth_status sp_backdrop_open(sp_drawing *d, fth_err *err)
 {
     sp_backdrop *b = &d->backdrop;
     const fth_config *cfg = d->call->config;
+    if (d->data.sections.n > 0) return FTH_OK; /* an image is of one section */
     FTH_TRY(sp_image_open(&b->of, d->mem, cfg, d->data.dir, &d->data.frame, err));
     if (!b->of.rgb) return FTH_OK;
     choose_alphas(b, cfg);

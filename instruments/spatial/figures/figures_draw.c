@@ -135,6 +135,7 @@ void sp_draw_ground(const sp_drawing *d, fth_panel *p, const fth_panel_options *
         p, FTH_AXIS_Y,
         &(fth_axis_options){
             .low = d->low[1], .high = d->high[1], .direction = FTH_GROW_DOWN, .no_ticks = true});
+    sp_draw_section_names(d, p);
 }
 
 void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_map *m)

@@ -150,8 +150,9 @@ static fth_status open_places(sp_drawing *d, int64_t n, places *p, fth_err *err)
     if (s == FTH_OK) s = fth_source_load(&file, d->mem, "Z", &p->tensor, err);
     fth_source_close(&file);
     if (s != FTH_OK) return s;
-    p->xy = fth_tensor_data(p->tensor);
     p->n = fth_tensor_size(p->tensor, 0);
+    sp_draw_pack_points(d, fth_tensor_data(p->tensor), p->n);
+    p->xy = fth_tensor_data(p->tensor);
     return FTH_OK;
 }
 

@@ -126,6 +126,7 @@ static fth_status leave_out(film *f, fth_err *err)
     FTH_TRY(sp_data_hold_out(&f->training, fraction,
                              (sp_holdout)fth_config_choice(cfg, "training.holdout"),
                              fth_config_int(cfg, "seed"), err));
+    sp_draw_pack_cells(d, &f->training);
     d->cells = f->training.size.cells;
     d->xy = fth_tensor_data(f->training.xy);
     return FTH_OK;

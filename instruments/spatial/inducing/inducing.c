@@ -4,7 +4,8 @@
  * many as its share; or centres over all cells that take the group of the cells around them
  * (`derived`), where groups without a centre get points from groups with too many. In every case
  * there are exactly as many points as the tensor has rows, and every group with cells has one; this
- * is checked at the end.
+ * is checked at the end. Where the data have sections, "group" is here the pair of a section and a
+ * group, numbered section * groups + group, or the section alone (model 21.3).
  */
 #include "inducing.h"
 
@@ -19,21 +20,33 @@ typedef struct placing {
     fth_context *ctx;
     fth_mem *mem;
     const sp_model *m;
-    const float *xy;      /* of the cells */
-    const int32_t *group; /* of the cells; NULL: there are none */
+    const float *xy;             /* of the cells */
+    const int32_t *group;        /* of the cells; NULL: there are none */
+    const int32_t *section;      /* of the cells; NULL: there are none */
+    const sp_sections *sections; /* NULL likewise */
+    int64_t types;               /* groups in a section: `groups` = sections * types */
     int64_t cells, groups, M;
     float *z;
-    int32_t *of;    /* groups of the points; NULL: there are none */
-    int64_t *n, *t; /* cells and points of each group */
-    float *some;    /* room for the cells of one group */
+    int32_t *of;      /* groups of the points; NULL: there are none */
+    int64_t *n, *t;   /* cells and points of each group */
+    int64_t *sn, *st; /* of each section */
+    float *some;      /* room for the cells of one group */
     bool compat, allow_empty, donors;
     fth_texts *names;
 } placing;
 
-static const char *name_of(const placing *p, int64_t g)
+enum { LABEL = 200 };
+/* "neuron", "neuron of section A" or "all of section A". */
+static const char *name_of(const placing *p, int64_t g, char text[LABEL])
 {
-    const char *name = p->names ? fth_texts_get(p->names, g) : NULL;
-    return name ? name : "?";
+    const char *name = p->names ? fth_texts_get(p->names, g % p->types) : NULL;
+    snprintf(text, LABEL, "%.80s%s%.80s",
+             p->types == 1 && p->section ? "all"
+             : name                      ? name
+                                         : "?",
+             p->section ? " of section " : "",
+             p->section ? sp_sections_name(p->sections, g / p->types) : "");
+    return text;
 }
 
 static fth_status centres(const placing *p, const float *xy, int64_t n, int64_t k, float *z,
@@ -45,11 +58,12 @@ static fth_status centres(const placing *p, const float *xy, int64_t n, int64_t 
 
 /* ---- points within a group ---- */
 
-static void gather(placing *p, int64_t g)
+/* Cells that have the code g. */
+static void gather(placing *p, const int32_t *code, int64_t g)
 {
     int64_t at = 0;
     for (int64_t i = 0; i < p->cells; i++) {
-        if (p->group[i] != g) continue;
+        if (code[i] != g) continue;
         memcpy(p->some + 2 * at, p->xy + 2 * i, 2 * sizeof(float));
         at++;
     }
@@ -74,14 +88,25 @@ static fth_status add_points(placing *p, int64_t g, int64_t k, bool one_is_a_cel
                              fth_err *err)
 {
     float *z = p->z + 2 * *placed;
-    gather(p, g);
+    char name[LABEL];
+    gather(p, p->group, g);
     if (k == 1 && one_is_a_cell)
         middle(p->some, p->n[g], z);
     else
         FTH_TRY_CTX(centres(p, p->some, p->n[g], k, z, err), err,
-                    "%lld inducing points of group '%s'", (long long)k, name_of(p, g));
+                    "%lld inducing points of group '%s'", (long long)k, name_of(p, g, name));
     for (int64_t i = 0; i < k; i++) p->of[*placed + i] = (int32_t)g;
     *placed += k;
+    return FTH_OK;
+}
+
+static fth_status allocate_missing(const placing *p, int64_t *t, fth_err *err)
+{
+    if (!p->section) return sp_allocate_missing(t, p->n, p->groups, p->M, p->allow_empty, err);
+    FTH_TRY_CTX(sp_allocate_missing(t, p->n, p->groups, p->M, p->allow_empty, err), err,
+                "cell types of each section have points of their own: group here is section * %lld "
+                "+ cell type",
+                (long long)p->types);
     return FTH_OK;
 }
 
@@ -93,7 +118,7 @@ static fth_status place_shares(placing *p, bool equal, fth_err *err)
     for (int64_t g = 0; g < p->groups; g++) without += p->n[g] > 0 && p->t[g] == 0;
     if (without) { /* more groups than points: the same rule, and the same error, as below */
         memset(p->t, 0, sizeof *p->t * (size_t)p->groups);
-        FTH_TRY(sp_allocate_missing(p->t, p->n, p->groups, p->M, p->allow_empty, err));
+        FTH_TRY(allocate_missing(p, p->t, err));
     }
     for (int64_t g = 0; g < p->groups; g++)
         if (p->t[g] > 0) FTH_TRY(add_points(p, g, p->t[g], false, &placed, err));
@@ -107,6 +132,7 @@ static int32_t vote(const placing *p, const int32_t *cell, const double *d2, int
 {
     int32_t best = -1;
     double most = -1;
+    while (p->section && p->section[cell[n - 1]] != p->section[cell[0]]) n--; /* farther ones */
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) {
@@ -131,13 +157,20 @@ static fth_status label(placing *p, fth_err *err)
     int32_t cell[VOTERS];
     double d2[VOTERS];
     memset(p->t, 0, sizeof *p->t * (size_t)p->groups);
-    for (int64_t i = 0; i < p->M; i++) {
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < p->M; i++) {
         sp_grid_nearest(grid, p->z + 2 * i, voters, -1, cell, d2, room);
+        if (p->section && !sp_sections_holds(p->sections, p->section[cell[0]], p->z + 2 * i)) {
+            s = FTH_FAIL(err, FTH_E_CONFIG, "inducing point %lld at (%g, %g) lies in no section",
+                         (long long)i, (double)p->z[2 * i], (double)p->z[2 * i + 1]);
+            fth_err_hint(err, "points of model.inducing_file are positions as " SP_X " has them");
+            break;
+        }
         p->of[i] = vote(p, cell, d2, voters);
         p->t[p->of[i]]++;
     }
     sp_grid_destroy(grid);
-    return FTH_OK;
+    return s;
 }
 
 static double between(const placing *p, int64_t i, int64_t j)
@@ -224,7 +257,7 @@ static fth_status fill_missing(placing *p, int64_t *t, close_pair *pair, fth_err
     if (p->donors && present <= p->M)
         give_by_donors(p, t);
     else
-        FTH_TRY(sp_allocate_missing(t, p->n, p->groups, p->M, p->allow_empty, err));
+        FTH_TRY(allocate_missing(p, t, err));
     for (int64_t g = 0; g < p->groups; g++) {
         int64_t have = 0;
         for (int64_t i = 0; i < p->M; i++) have += p->of[i] == g;
@@ -237,9 +270,28 @@ static fth_status fill_missing(placing *p, int64_t *t, close_pair *pair, fth_err
     return FTH_OK;
 }
 
+/* Centres of all cells; of each section, by its share. */
+static fth_status place_centres(placing *p, fth_err *err)
+{
+    if (!p->section) return centres(p, p->xy, p->cells, p->M, p->z, err);
+    int64_t placed = 0;
+    for (int64_t i = 0; i < p->cells; i++) p->sn[p->section[i]]++;
+    sp_allocate_shares(p->st, p->sn, p->sections->n, p->M, false, false);
+    sp_allocate_raise(p->st, p->sn, p->sections->n);
+    for (int64_t s = 0; s < p->sections->n; s++) {
+        if (p->st[s] == 0) continue;
+        gather(p, p->section, s);
+        FTH_TRY_CTX(centres(p, p->some, p->sn[s], p->st[s], p->z + 2 * placed, err), err,
+                    "%lld inducing points of section '%s'", (long long)p->st[s],
+                    sp_sections_name(p->sections, s));
+        placed += p->st[s];
+    }
+    return FTH_OK;
+}
+
 static fth_status place_derived(placing *p, fth_err *err)
 {
-    FTH_TRY(centres(p, p->xy, p->cells, p->M, p->z, err));
+    FTH_TRY(place_centres(p, err));
     FTH_TRY(label(p, err));
     void *work = NULL;
     const uint64_t counts = (sizeof(int64_t) * (uint64_t)p->groups + 63) / 64 * 64;
@@ -303,9 +355,10 @@ static fth_status check(const placing *p, const char *file, fth_err *err)
     for (int64_t g = 0; g < p->groups; g++) {
         total += p->t[g];
         if (p->n[g] == 0 || p->t[g] > 0 || p->allow_empty) continue;
+        char name[LABEL];
         const fth_status s =
             FTH_FAIL(err, file ? FTH_E_CONFIG : FTH_E_INTERNAL,
-                     "group '%s' has %lld cells and no inducing point%s%s", name_of(p, g),
+                     "group '%s' has %lld cells and no inducing point%s%s", name_of(p, g, name),
                      (long long)p->n[g], file ? " among those of " : "", file ? file : "");
         if (file) fth_err_hint(err, "add a point near its cells, or set model.allow_empty_groups");
         return s;
@@ -321,25 +374,53 @@ static fth_status place_groups(placing *p, const char *file, fth_err *err)
     for (int64_t i = 0; i < p->cells; i++) p->n[p->group[i]]++;
     if (file)
         FTH_TRY(place_from_file(p, file, err));
-    else if (p->m->set.inducing_allocation == SP_DERIVED)
+    else if (p->m->set.inducing_allocation == SP_DERIVED && p->m->set.groups)
         FTH_TRY(place_derived(p, err));
     else
-        FTH_TRY(place_shares(p, p->m->set.inducing_allocation == SP_EQUAL, err));
+        FTH_TRY(
+            place_shares(p, p->m->set.inducing_allocation == SP_EQUAL && p->m->set.groups, err));
     return check(p, file, err);
 }
 
 static fth_status with_groups(placing *p, const char *file, int64_t *per_group, fth_err *err)
 {
     const uint64_t counts = sizeof(int64_t) * (uint64_t)p->groups;
+    const uint64_t sections = sizeof(int64_t) * (uint64_t)(p->section ? p->sections->n : 0);
     void *work = NULL;
-    FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, 2 * counts + 2 * sizeof(float) * (uint64_t)p->cells,
+    FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY,
+                         2 * (counts + sections) + 2 * sizeof(float) * (uint64_t)p->cells,
                          "cells of a group", &work, err));
     p->n = work;
     p->t = p->n + p->groups;
-    p->some = (float *)(void *)(p->t + p->groups);
-    memset(work, 0, 2 * counts);
+    p->sn = p->t + p->groups;
+    p->st = p->sn + (p->section ? p->sections->n : 0);
+    p->some = (float *)(void *)((char *)work + 2 * (counts + sections));
+    memset(work, 0, 2 * (counts + sections));
     const fth_status s = place_groups(p, file, err);
-    if (s == FTH_OK && per_group) memcpy(per_group, p->t, counts);
+    for (int64_t g = 0; s == FTH_OK && per_group && g < p->groups; g++) {
+        if (g < p->types) per_group[g] = 0;
+        per_group[g % p->types] += p->t[g];
+    }
+    fth_mem_release(p->mem, work, NULL);
+    return s;
+}
+
+/* Sections and groups as one code; groups of the points afterwards. */
+static fth_status with_sections(placing *p, const char *file, int64_t *per_group, fth_err *err)
+{
+    void *work = NULL;
+    int32_t *to = p->of;
+    p->types = to ? p->groups : 1;
+    p->groups = p->sections->n * p->types;
+    FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, sizeof(int32_t) * (uint64_t)(p->cells + p->M),
+                         "sections and groups", &work, err));
+    int32_t *code = work;
+    for (int64_t i = 0; i < p->cells; i++)
+        code[i] = p->section[i] * (int32_t)p->types + (to ? p->group[i] : 0);
+    p->group = code;
+    p->of = code + p->cells;
+    const fth_status s = with_groups(p, file, to ? per_group : NULL, err);
+    for (int64_t i = 0; s == FTH_OK && to && i < p->M; i++) to[i] = p->of[i] % (int32_t)p->types;
     fth_mem_release(p->mem, work, NULL);
     return s;
 }
@@ -364,6 +445,9 @@ fth_status sp_inducing_place(sp_model *m, fth_context *ctx, const sp_data *data,
                  .m = m,
                  .xy = fth_tensor_data(data->xy),
                  .group = fth_tensor_data(data->group),
+                 .section = data->section ? fth_tensor_data(data->section) : NULL,
+                 .sections = data->section ? &data->sections : NULL,
+                 .types = data->size.groups,
                  .cells = data->size.cells,
                  .groups = data->size.groups,
                  .M = fth_tensor_size(m->Z, 0),
@@ -378,7 +462,8 @@ fth_status sp_inducing_place(sp_model *m, fth_context *ctx, const sp_data *data,
         p.allow_empty = fth_config_bool(cfg, "model.allow_empty_groups");
         p.donors = fth_config_choice(cfg, "model.missing_group_rule") == 1;
     }
-    if (p.of) return with_groups(&p, file, per_group, err);
     if (per_group) memset(per_group, 0, sizeof *per_group * (size_t)p.groups);
+    if (p.section) return with_sections(&p, file, per_group, err);
+    if (p.of) return with_groups(&p, file, per_group, err);
     return file ? place_from_file(&p, file, err) : centres(&p, p.xy, p.cells, p.M, p.z, err);
 }

@@ -72,6 +72,18 @@ static void add_model(facts *f, const sp_model *m, bool moments)
     add_real(f, "elbo", m->elbo);
 }
 
+/* Sections: their names, and where they lie. */
+static fth_status list_sections(const sp_model *m, fth_json_writer *names, fth_json_writer *rest,
+                                fth_err *err)
+{
+    fth_json_begin(names, m->mem, false);
+    fth_json_begin(rest, m->mem, false);
+    sp_sections_put_names(names, NULL, &m->sections);
+    sp_sections_put(rest, NULL, &m->sections);
+    FTH_TRY(fth_json_end(names, err));
+    return fth_json_end(rest, err);
+}
+
 static fth_status list_names(const sp_model *m, fth_json_writer *w, fth_err *err)
 {
     fth_json_begin(w, m->mem, false);
@@ -154,13 +166,21 @@ fth_status sp_model_write(const sp_model *m, const char *path, bool moments,
     choose(&list, m, slot, moments);
     add_model(&f, m, moments);
     for (int64_t i = 0; i < n_extra; i++) add(&f, "", extra[i].key, extra[i].value);
-    fth_json_writer names;
+    fth_json_writer names, section_names, sections;
     fth_status s = list_names(m, &names, err);
+    const fth_status t = list_sections(m, &section_names, &sections, err);
+    if (s == FTH_OK) s = t;
     if (s == FTH_OK) {
         if (f.n < FACTS) f.meta[f.n++] = (fth_file_meta){"group_names", names.data};
+        if (m->sections.n > 0 && f.n + 1 < FACTS) {
+            f.meta[f.n++] = (fth_file_meta){SP_SECTION_NAMES, section_names.data};
+            f.meta[f.n++] = (fth_file_meta){SP_SECTIONS, sections.data};
+        }
         s = seal(&f, err);
     }
     if (s == FTH_OK) s = write_file(m, path, &f, &list, err);
     fth_json_free(&names);
+    fth_json_free(&section_names);
+    fth_json_free(&sections);
     return s == FTH_OK ? FTH_OK : fth_err_note(err, FTH_HERE, s, "writing the model %s", path);
 }

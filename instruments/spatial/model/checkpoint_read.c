@@ -71,10 +71,11 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
         const char *name;
         int64_t value, least;
     } row[] = {
-        {"cells", s->cells, 1},        {"genes", s->genes, 1},
-        {"n_groups", s->n_groups, 1},  {"n_components", s->n_components, 1},
-        {"M", s->M, induces ? 1 : 0},  {"K", s->K, s->local ? 1 : 0},
-        {"R", s->R, s->local ? 1 : 0}, {"nonspatial_components", s->nonspatial_components, 0}};
+        {"cells", s->cells, 1},          {"genes", s->genes, 1},
+        {"n_groups", s->n_groups, 1},    {"n_components", s->n_components, 1},
+        {"M", s->M, induces ? 1 : 0},    {"K", s->K, s->local ? 1 : 0},
+        {"R", s->R, s->local ? 1 : 0},   {"nonspatial_components", s->nonspatial_components, 0},
+        {"n_sections", s->n_sections, 0}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].value < row[i].least || row[i].value > INT32_MAX)
             return FTH_FAIL(err, FTH_E_FILE_KEY, "the setting %s is %" PRId64 ", an invalid value",
@@ -83,6 +84,11 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
                         "the setting size_median is %g; sizes of cells need one above 0",
                         s->size_median);
+    if (s->n_sections > 0 ? !(s->section_gap > 0 && isfinite(s->section_gap)) : s->section_gap != 0)
+        return FTH_FAIL(err, FTH_E_FILE_KEY,
+                        "the setting section_gap is %g with n_sections %" PRId64
+                        "; sections have a gap above 0, and only they",
+                        s->section_gap, s->n_sections);
     if (sp_is_hybrid(s) && !s->spatial)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
                         "the setting nonspatial_components is %" PRId64
@@ -179,6 +185,30 @@ static fth_status read_names(sp_model *m, const fth_safetensors *f, fth_err *err
     const fth_status s = take_names(m, fth_json_root(doc), err);
     fth_json_destroy(doc);
     return s;
+}
+
+static fth_status read_sections(sp_model *m, const fth_safetensors *f, fth_err *err)
+{
+    const char *names = fth_safetensors_meta(f, SP_SECTION_NAMES),
+               *rest = fth_safetensors_meta(f, SP_SECTIONS);
+    if (m->set.n_sections == 0) return FTH_OK;
+    if (!names || !rest)
+        return FTH_FAIL(err, FTH_E_FILE_KEY, "%s is missing in the metadata",
+                        names ? SP_SECTIONS : SP_SECTION_NAMES);
+    fth_json *list = NULL, *doc = NULL;
+    fth_status s = fth_json_parse(&list, m->mem, SP_SECTION_NAMES, names, strlen(names), err);
+    if (s == FTH_OK) s = fth_json_parse(&doc, m->mem, SP_SECTIONS, rest, strlen(rest), err);
+    if (s == FTH_OK)
+        s = sp_sections_parse(&m->sections, m->mem, fth_json_root(list), fth_json_root(doc),
+                              "metadata", err);
+    fth_json_destroy(list);
+    fth_json_destroy(doc);
+    FTH_TRY(s);
+    if (m->sections.n == m->set.n_sections && m->sections.gap == m->set.section_gap) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                    "%" PRId64 " sections %g apart are described, but the settings say %" PRId64
+                    " and %g",
+                    m->sections.n, m->sections.gap, m->set.n_sections, m->set.section_gap);
 }
 
 /* ---- tensors ---- */
@@ -305,6 +335,21 @@ static fth_status check_list(fth_tensor *t, const char *name, int64_t cells, boo
     return FTH_OK;
 }
 
+/* Every inducing point is in a section. */
+static fth_status check_points(const sp_model *m, fth_err *err)
+{
+    const float *z = m->Z && m->sections.n > 0 ? fth_tensor_data(m->Z) : NULL;
+    for (int64_t i = 0; z && i < fth_tensor_size(m->Z, 0); i++) {
+        int64_t s = 0;
+        while (s < m->sections.n && !sp_sections_holds(&m->sections, s, z + 2 * i)) s++;
+        if (s == m->sections.n)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "Z has the point %" PRId64 " at (%g, %g), where no section is", i,
+                            (double)z[2 * i], (double)z[2 * i + 1]);
+    }
+    return FTH_OK;
+}
+
 static fth_status check_values(const sp_model *m, fth_err *err)
 {
     if (m->groupsZ) {
@@ -315,6 +360,7 @@ static fth_status check_values(const sp_model *m, fth_err *err)
                             ((const int32_t *)fth_tensor_data(m->groupsZ))[bad], bad,
                             m->set.n_groups);
     }
+    FTH_TRY(check_points(m, err));
     if (m->nbr_kl) FTH_TRY(check_list(m->nbr_kl, "nbr_kl", m->set.cells, true, err));
     if (m->nbr_inf) FTH_TRY(check_list(m->nbr_inf, "nbr_inf", m->set.cells, false, err));
     return FTH_OK;
@@ -368,6 +414,7 @@ static fth_status read_file(sp_model *m, fth_safetensors *f, const sp_data *data
     FTH_TRY(check_lengths(&m->set, err));
     FTH_TRY(read_facts(m, f, err));
     FTH_TRY(read_names(m, f, err));
+    FTH_TRY(read_sections(m, f, err));
     if (data) FTH_TRY(check_data(m, data, err));
     FTH_TRY(read_dtype(m, f, err));
     int64_t checked = 0;

@@ -28,6 +28,7 @@ sp_cov sp_cov_of(const sp_model *m)
                     .alpha = m->set.group_diff_param,
                     .distance = m->distance ? fth_tensor_data(m->distance) : NULL,
                     .table = m->distance,
+                    .gap = m->set.section_gap,
                     .n_groups = m->set.n_groups};
 }
 
@@ -54,6 +55,7 @@ double sp_cov_at(const sp_cov *c, const float a[2], int64_t g, const float b[2],
 {
     const sp_kernel_info *info = &sp_kernels[c->kernel];
     const double x = (double)b[0] - (double)a[0], y = (double)b[1] - (double)a[1];
+    if (c->gap > 0.0 && x * x + y * y >= c->gap * c->gap) return 0.0;
     const double r = sqrt(x * x + y * y + (c->kernel == SP_RBF ? 0.0 : FLOOR));
     const double nu = sp_cov_nu(c, g, h);
     const double v = info->root / fabs(c->lengthscale) * r * sqrt(nu);
@@ -71,23 +73,32 @@ static fth_val shape_val(fth_graph *g, sp_kernel k, fth_dtype real, fth_val v)
     return fth_mul(sum, fth_exp(fth_neg(v)));
 }
 
-/* root r / lengthscale [rows cols], before groups. */
-static fth_val scaled(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
-                      fth_val b)
+/* Pairs of places, [rows cols]. */
+typedef struct pairs {
+    fth_val v;      /* root r / lengthscale, before groups */
+    fth_val beyond; /* bool: they are of different sections; only where there is a gap */
+} pairs;
+
+static pairs scaled(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
+                    fth_val b)
 {
     const fth_val d = fth_sub(fth_expand(fth_cast(b, real), rows), fth_cast(a, real));
     fth_val r2 = fth_sum(fth_sqr(d), "dim");
+    pairs p = {.v = r2};
+    if (c->gap > 0.0) p.beyond = fth_ge(r2, fth_const(g, real, c->gap * c->gap));
     if (c->kernel != SP_RBF) r2 = fth_add(r2, fth_const(g, real, FLOOR));
     const double scale = sp_kernels[c->kernel].root / fabs(c->lengthscale);
-    return fth_mul(fth_sqrt(r2), fth_const(g, real, scale));
+    p.v = fth_mul(fth_sqrt(r2), fth_const(g, real, scale));
+    return p;
 }
 
-/* The covariance at scaled distances v; `near` is sqrt(nu) and `value` nu^power. */
-static fth_val finish(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val v, fth_val near,
+/* The covariance of such pairs; `near` is sqrt(nu) and `value` nu^power. */
+static fth_val finish(fth_graph *g, const sp_cov *c, fth_dtype real, pairs p, fth_val near,
                       fth_val value)
 {
-    const fth_val shape = shape_val(g, c->kernel, real, fth_mul(v, near));
-    return fth_mul(fth_mul(shape, fth_const(g, real, c->sigma * c->sigma)), value);
+    const fth_val shape = shape_val(g, c->kernel, real, fth_mul(p.v, near));
+    const fth_val k = fth_mul(fth_mul(shape, fth_const(g, real, c->sigma * c->sigma)), value);
+    return c->gap > 0.0 ? fth_select(p.beyond, fth_const(g, real, 0.0), k) : k;
 }
 
 /* sqrt(nu) and nu^power of every pair of groups, real [group group2]; `name` of the input. */
@@ -115,7 +126,7 @@ fth_val sp_cov_block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, f
                      const char *rows, fth_val b, fth_val gb, const char *cols)
 {
     if (!c->groups) return sp_cov_block_nu(g, c, real, a, rows, b, 1.0);
-    const fth_val v = scaled(g, c, real, a, rows, b);
+    const pairs v = scaled(g, c, real, a, rows, b);
     fth_val near, value;
     if (!c->table) {
         pick(g, c, real, fth_eq(fth_expand(gb, rows), ga), &near, &value);
@@ -132,7 +143,7 @@ fth_val sp_cov_block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, f
 fth_val sp_cov_block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
                         fth_val b, double nu)
 {
-    const fth_val v = scaled(g, c, real, a, rows, b);
+    const pairs v = scaled(g, c, real, a, rows, b);
     const fth_val near = fth_const(g, real, sqrt(nu));
     return finish(g, c, real, v, near, fth_const(g, real, pow(nu, sp_kernels[c->kernel].power)));
 }
@@ -140,7 +151,7 @@ fth_val sp_cov_block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a
 fth_val sp_cov_block_groups(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a,
                             const char *rows, fth_val b, fth_val gb, const char *cols)
 {
-    const fth_val v = scaled(g, c, real, a, rows, b);
+    pairs v = scaled(g, c, real, a, rows, b);
     char name[80];
     fth_val near, value;
     snprintf(name, sizeof name, "group_distance.all.%s.%s", rows, cols);
@@ -152,5 +163,7 @@ fth_val sp_cov_block_groups(fth_graph *g, const sp_cov *c, fth_dtype real, fth_v
         const fth_val group = fth_cast(fth_index(g, "group"), FTH_I32);
         pick(g, c, real, fth_eq(fth_expand(gb, "group"), group), &near, &value);
     }
-    return finish(g, c, real, fth_expand(v, "group"), near, value);
+    v.v = fth_expand(v.v, "group");
+    if (c->gap > 0.0) v.beyond = fth_expand(v.beyond, "group");
+    return finish(g, c, real, v, near, value);
 }

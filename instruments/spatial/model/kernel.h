@@ -18,6 +18,7 @@ typedef struct sp_cov {
     double alpha;           /* group_diff_param */
     const double *distance; /* squared distances [G][G]; NULL: 1.000002 between any two */
     fth_tensor *table;      /* the tensor of `distance`, for graphs */
+    double gap; /* places so far apart are of different sections: 0 between them; 0: one section */
     int64_t n_groups;
 } sp_cov;
 sp_cov sp_cov_of(const sp_model *m);

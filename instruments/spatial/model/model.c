@@ -192,24 +192,29 @@ void sp_model_clear(sp_model *m)
     sp_model_slots(m, slot);
     for (int i = 0; i < SP_SLOTS; i++) fth_tensor_release(*slot[i].at);
     fth_texts_free(m->group_names);
+    sp_sections_clear(&m->sections);
     *m = (sp_model){0};
 }
 
 fth_status sp_model_tie(sp_model *m, const sp_data *data, fth_err *err)
 {
     fth_texts *names = NULL;
-    FTH_TRY(fth_texts_create(&names, m->mem, err));
-    fth_status s = FTH_OK;
+    sp_sections sections;
+    FTH_TRY(sp_sections_copy(&sections, m->mem, &data->sections, err));
+    fth_status s = fth_texts_create(&names, m->mem, err);
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(data->group_names); i++) {
         const char *name = fth_texts_get(data->group_names, i);
         s = fth_texts_add(names, name, strlen(name), err);
     }
     if (s != FTH_OK) {
         fth_texts_free(names);
+        sp_sections_clear(&sections);
         return s;
     }
     fth_texts_free(m->group_names);
+    sp_sections_clear(&m->sections);
     m->group_names = names;
+    m->sections = sections;
     m->data_hash = data->hash;
     m->genes_hash = data->genes_hash;
     m->frame = data->frame;

@@ -40,6 +40,7 @@ typedef struct sp_model {
     fth_tensor
         *stability; /* f32 [factor]: correlation with other restarts; NULL: there were none */
     fth_texts *group_names;
+    sp_sections sections; /* of the training cells; none: their data name none */
     /* Moments that are in scratch files while training; checkpoints are written from here. */
     fth_source first_at[SP_PARAMS], second_at[SP_PARAMS];
     fth_tensor *history;     /* f64 [iteration]: the objective; capacity may exceed `iterations` */

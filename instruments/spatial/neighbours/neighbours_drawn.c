@@ -32,6 +32,14 @@ static double key(const row *r, int64_t j, double u)
     return log(w > TINY ? w : TINY) - log(-log(u + TINY) + TINY);
 }
 
+/* Cells of other sections are no neighbours. */
+static bool is_beyond(const sp_neighbour_draws *d, int64_t i, int64_t j)
+{
+    const double x = (double)d->xy[2 * j] - (double)d->xy[2 * i],
+                 y = (double)d->xy[2 * j + 1] - (double)d->xy[2 * i + 1];
+    return d->cov.gap > 0 && x * x + y * y >= d->cov.gap * d->cov.gap;
+}
+
 /* The uniform number below which no key reaches `least`, even with the largest weight. */
 static void raise_bound(row *r, double least)
 {
@@ -52,7 +60,7 @@ void sp_draw_neighbours(const sp_neighbour_draws *d, int64_t i, int64_t k, const
     raise_bound(&r, least);
     for (int64_t j = 0; j < d->cells; j++) {
         const double u = uniform(&r, j);
-        if (j == i || u < r.below) continue;
+        if (j == i || u < r.below || is_beyond(d, i, j)) continue;
         const double one = key(&r, j, u);
         if (one < least || (f.n == k && -one >= f.v[0].d2)) continue;
         sp_topk_offer(&f, -one, (int32_t)j);

@@ -140,6 +140,7 @@ void sp_page_close(sp_page *p)
     for (int i = 0; p->mem && i < 4; i++) fth_mem_release(p->mem, p->block[i], NULL);
     if (p->jpeg) fth_mem_release(p->mem, p->jpeg, NULL);
     sp_image_free(&p->image, p->mem);
+    sp_sections_clear(&p->packed);
     *p = (sp_page){0};
 }
 
@@ -250,6 +251,20 @@ static fth_status read_counts(sp_page *p, fth_err *err)
 
 /* ---- the rest ---- */
 
+/* Sections side by side. */
+static fth_status pack(sp_page *p, fth_err *err)
+{
+    const sp_data *d = &p->results->data;
+    float *xy = fth_tensor_data(d->xy);
+    const int32_t *section = d->section ? fth_tensor_data(d->section) : NULL;
+    if (!section) return FTH_OK;
+    FTH_TRY(sp_sections_copy(&p->packed, p->mem, &d->sections, err));
+    (void)sp_sections_pack(&p->packed, &d->sections);
+    for (int64_t i = 0; i < d->size.cells; i++)
+        sp_sections_shift(&p->packed, &d->sections, section[i], xy + 2 * i);
+    return FTH_OK;
+}
+
 static void find_box(sp_page *p)
 {
     const float *xy = fth_tensor_data(p->results->data.xy);
@@ -333,6 +348,7 @@ fth_status sp_page_fill(sp_page *p, fth_err *err)
     const char *unit = NULL;
     p->each = sp_scale_each(p->results->config, &shown, &unit);
     snprintf(p->unit, sizeof p->unit, "%s", unit);
+    FTH_TRY(pack(p, err));
     find_box(p);
     FTH_TRY(sp_page_image_fill(p, err));
     FTH_TRY(read_moran(p, err));

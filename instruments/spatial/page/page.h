@@ -42,6 +42,7 @@ typedef struct sp_page {
     uint8_t *count;      /* [gene][cell] */
     fth_colour *colour;  /* [group] */
     double low[2], step; /* of positions */
+    sp_sections packed;  /* sections as they are shown; none: the data name none */
     double each;         /* of `unit` in one unit of positions */
     char unit[24];
     sp_image image; /* no pixels: none */

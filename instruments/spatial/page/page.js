@@ -237,8 +237,22 @@ function element(name, props, ...children) {
   return e;
 }
 const dot = (g) => { const e = element("span", {className: "dot"}); e.style.background = about.groups[g].colour; return e; };
+// Sections have space between them: a cell is of the one whose box it is nearest to.
+function sectionOf(c) {
+  const out = (s, a) => Math.max(s.box[a] - places[2 * c + a], places[2 * c + a] - s.box[2 + a], 0);
+  return about.sections && about.sections.reduce((best, s) => Math.hypot(out(s, 0), out(s, 1)) < Math.hypot(out(best, 0), out(best, 1)) ? s : best);
+}
+function showSection(s) {
+  const w = map.clientWidth, h = map.clientHeight, wide = Math.max(s.box[2] - s.box[0], 1), high = Math.max(s.box[3] - s.box[1], 1);
+  view.zoom = Math.min(Math.max(Math.min((w - 48) / wide, (h - 96) / high) / Math.max(fit(w, h), 1e-6), 0.5), 200);
+  view.x = (s.box[0] + s.box[2]) / 2 - boxW / 2;
+  view.y = (s.box[1] + s.box[3]) / 2 - boxH / 2;
+  redraw();
+}
 // Where a cell is, as the source has it where that is known.
 function place(c) {
+  const s = sectionOf(c);
+  if (s) return [0, 1].map((a) => s.source[a] + (places[2 * c + a] - s.box[a]) * s.step);
   const p = about.positions, known = p.source_step !== undefined, step = known ? p.source_step : p.step;
   return [(known ? p.source_x : p.x) + places[2 * c] * step, (known ? p.source_y : p.y) + places[2 * c + 1] * step];
 }
@@ -247,6 +261,7 @@ function point(px, py) {
   tip.style.display = c < 0 ? "none" : "block";
   if (c < 0) return;
   tip.replaceChildren();
+  if (about.sections) tip.append(element("div", {textContent: sectionOf(c).name}));
   if (many) tip.append(element("div", {}, dot(groupOf[c]), about.groups[groupOf[c]].name));
   if (chosen.kind !== "group") {
     const label = chosen.kind === "factor" ? factorName(chosen.i) : about.genes[chosen.i].name;
@@ -396,6 +411,10 @@ for (let l = 0; l < about.factors.length; l++) {
   addButton($("factors"), "factor", l, canvas, element("span", {textContent: String(l + 1)}), element("small", {textContent: moran === null ? "" : "I " + moran.toFixed(2)}))
     .setAttribute("aria-label", factorName(l));
 }
+if (about.sections) {
+  $("sections").append(element("button", {type: "button", textContent: "all", onclick: showAll}),
+    ...about.sections.map((s) => element("button", {type: "button", textContent: s.name, onclick: () => showSection(s)})));
+} else $("section-part").remove();
 if (many) {
   addButton($("groups"), "group", -1, "all");
   about.groups.forEach((g, k) => addButton($("groups"), "group", k, dot(k), g.name));

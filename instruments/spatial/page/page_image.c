@@ -46,6 +46,7 @@ fth_status sp_page_image_fill(sp_page *p, fth_err *err)
 {
     static const int quality[] = {90, 80, 65};
     const sp_results *r = p->results;
+    if (r->data.sections.n > 0) return FTH_OK; /* an image is of one section */
     FTH_TRY(sp_image_open(&p->image, p->mem, r->config, r->data.dir, &r->data.frame, err));
     if (!p->image.rgb) return FTH_OK;
     for (;;) {

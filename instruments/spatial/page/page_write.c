@@ -100,11 +100,35 @@ static void put_positions(fth_json_writer *w, const sp_page *p)
     fth_json_real(w, "step", p->step);
     fth_json_real(w, "each", p->each);
     fth_json_text(w, "unit", p->unit);
-    if (p->results->data.frame.known) { /* as the source has them */
+    if (p->results->data.frame.known && p->packed.n == 0) { /* as the source has them */
         const sp_frame *f = &p->results->data.frame;
         fth_json_real(w, "source_x", p->low[0] / f->scale + f->offset[0]);
         fth_json_real(w, "source_y", p->low[1] / f->scale + f->offset[1]);
         fth_json_real(w, "source_step", p->step / f->scale);
+    }
+    fth_json_close(w);
+}
+
+/* Boxes in the units of positions, and where the source has the first corner. */
+static void put_sections(fth_json_writer *w, const sp_page *p)
+{
+    const sp_data *d = &p->results->data;
+    if (p->packed.n == 0) return;
+    fth_json_open(w, "sections", '[');
+    for (int64_t i = 0; i < p->packed.n; i++) {
+        const sp_section *s = &p->packed.of[i], *from = &d->sections.of[i];
+        fth_json_open(w, NULL, '{');
+        fth_json_text(w, "name", sp_sections_name(&p->packed, i));
+        fth_json_open(w, "box", '[');
+        for (int a = 0; a < 2; a++) fth_json_real(w, NULL, (s->low[a] - p->low[a]) / p->step);
+        for (int a = 0; a < 2; a++) fth_json_real(w, NULL, (s->high[a] - p->low[a]) / p->step);
+        fth_json_close(w);
+        fth_json_open(w, "source", '[');
+        for (int a = 0; a < 2; a++)
+            fth_json_real(w, NULL, from->low[a] / d->frame.scale + from->offset[a]);
+        fth_json_close(w);
+        fth_json_real(w, "step", p->step / d->frame.scale);
+        fth_json_close(w);
     }
     fth_json_close(w);
 }
@@ -248,6 +272,7 @@ static fth_status put_description(const sp_page *p, FILE *file, const char *path
     put_positions(&w, p);
     sp_page_image_put(&w, p);
     put_groups(&w, p);
+    put_sections(&w, p);
     put_factors(&w, p);
     put_genes(&w, p);
     const fth_status s = put_enriched(&w, p, err);

@@ -30,18 +30,14 @@ uint64_t sp_count_walk_bytes(const sp_source *s)
 void sp_count_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room)
 {
     const sp_matrix *m = &s->counts;
-    int64_t largest = m->cols;
-    if (m->layout == SP_LAYOUT_ROWS) {
-        largest = 1;
-        for (int64_t r = 0; r < m->rows; r++)
-            largest = most(largest, sp_matrix_entries(m, r, r + 1));
-    }
+    const int64_t largest = most(1, sp_matrix_fullest(m));
     *rows = least(m->rows, ROWS);
     *room = most(ROOM, largest);
-    if (m->layout == SP_LAYOUT_COLUMNS) {
+    const bool joined = m->layout == SP_LAYOUT_JOINED && sp_joined_has_columns(m);
+    if (m->layout == SP_LAYOUT_COLUMNS || joined) {
         *rows = m->rows;
-        const uint64_t beside = sp_block_bytes(m, *rows, 0);
-        const uint64_t left = free_bytes > beside ? (free_bytes - beside) / 8 : 0;
+        const uint64_t beside = sp_block_bytes(m, *rows, 0), entry = joined ? 16 : 8;
+        const uint64_t left = free_bytes > beside ? (free_bytes - beside) / entry : 0;
         *room = most(largest, left < (uint64_t)m->entries ? (int64_t)left : m->entries);
     }
     *room = most(largest, least(*room, m->entries));

@@ -101,6 +101,7 @@ static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
 fth_status sp_display_find(sp_display *d, const sp_source *s, fth_err *err)
 {
     *d = (sp_display){0};
+    if (s->n_parts > 0) return find_unit(d, &s->part[0], err); /* groups are those of all files */
     fth_status status = sp_store_is_open(&s->h5ad.store) ? find_colours(d, s, err) : FTH_OK;
     if (status == FTH_OK) status = find_unit(d, s, err);
     if (status != FTH_OK) sp_display_free(d);
@@ -116,6 +117,7 @@ void sp_display_free(sp_display *d)
 /* How long a unit of the folder is in the file: positions may have been rescaled. */
 static double unit_length(const sp_prepared *p)
 {
+    if (p->sections.n > 0) return 1 / p->frame.scale; /* sections have one scale */
     double low[2] = {(double)INFINITY, (double)INFINITY},
            high[2] = {-(double)INFINITY, -(double)INFINITY};
     for (int64_t i = 0; i < p->cells.n; i++) {

@@ -10,7 +10,8 @@ const char *const sp_drop_names[SP_DROP_KINDS] = {
     [SP_DROP_REGION] = "missing_region",     [SP_DROP_MT] = "mitochondrial",
     [SP_DROP_COUNTS] = "min_counts",         [SP_DROP_GENES] = "min_genes",
     [SP_DROP_POSITION] = "missing_position", [SP_DROP_COUNT] = "missing_count",
-    [SP_DROP_LABEL] = "missing_group",       [SP_DROP_GROUP] = "small_group"};
+    [SP_DROP_LABEL] = "missing_group",       [SP_DROP_GROUP] = "small_group",
+    [SP_DROP_SECTION] = "missing_section"};
 
 bool sp_is_mitochondrial(const char *gene)
 {
@@ -69,12 +70,13 @@ fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, sp_
 
 /* ---- cells ---- */
 
-static void keep(sp_cells *c, int64_t from, int64_t to)
+void sp_cells_move(sp_cells *c, int64_t from, int64_t to)
 {
     c->row[to] = c->row[from];
     c->xy[2 * to] = c->xy[2 * from];
     c->xy[2 * to + 1] = c->xy[2 * from + 1];
     if (c->code) c->code[to] = c->code[from];
+    if (c->section) c->section[to] = c->section[from];
 }
 
 void sp_filter_missing(sp_cells *c, const bool *bad, const fth_texts *names,
@@ -90,7 +92,7 @@ void sp_filter_missing(sp_cells *c, const bool *bad, const fth_texts *names,
                  (c->code[i] < 0 || sp_name_is_missing(fth_texts_get(names, c->code[i]))))
             dropped[SP_DROP_LABEL]++;
         else
-            keep(c, i, n++);
+            sp_cells_move(c, i, n++);
     }
     c->n = n;
 }
@@ -112,7 +114,7 @@ int64_t sp_filter_small(sp_cells *c, int64_t groups, int64_t threshold, int32_t 
     for (int64_t i = 0; i < c->n; i++) {
         if (map[c->code[i]] < 0) continue;
         c->code[i] = map[c->code[i]];
-        keep(c, i, n++);
+        sp_cells_move(c, i, n++);
     }
     dropped[SP_DROP_GROUP] += c->n - n;
     c->n = n;

@@ -13,9 +13,10 @@ fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, sp_
 /* The remaining cells, in order; groups are optional. All arrays shrink together. */
 typedef struct sp_cells {
     int64_t n;
-    int64_t *row;  /* of the source */
-    float *xy;     /* [n][2] */
-    int32_t *code; /* NULL: no groups */
+    int64_t *row;     /* of the source */
+    float *xy;        /* [n][2] */
+    int32_t *code;    /* NULL: no groups */
+    int32_t *section; /* NULL: none are named */
 } sp_cells;
 
 /* Why cells were dropped, in the order of the filters. */
@@ -28,6 +29,7 @@ typedef enum sp_drop {
     SP_DROP_COUNT,    /* a count is missing */
     SP_DROP_LABEL,    /* no group */
     SP_DROP_GROUP,    /* of a small group */
+    SP_DROP_SECTION,  /* no section, where cells have one; before all others */
     SP_DROP_KINDS
 } sp_drop;
 extern const char *const sp_drop_names[SP_DROP_KINDS];
@@ -44,5 +46,8 @@ int64_t sp_filter_small(sp_cells *c, int64_t groups, int64_t threshold, int32_t 
 int64_t sp_group_threshold(double fraction, int64_t n);
 
 bool sp_is_mitochondrial(const char *gene);
+
+/* Move cell `from` to the place `to` of all arrays. */
+void sp_cells_move(sp_cells *c, int64_t from, int64_t to);
 
 #endif

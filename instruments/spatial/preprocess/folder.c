@@ -21,7 +21,9 @@ static fth_status write_rows(sp_prepared *p, const char *path, fth_err *err)
     return fth_npy_save(p->source.mem, path, FTH_I64, 1, &p->cells.n, p->cells.row, err);
 }
 
-static fth_status write_groups(const sp_prepared *p, const char *path, fth_err *err)
+/* Codes as i64; NULL: all are 0. */
+static fth_status write_codes(const sp_prepared *p, const int32_t *code, const char *path,
+                              fth_err *err)
 {
     enum { PIECE = 4096 };
     int64_t piece[PIECE] = {0};
@@ -30,7 +32,7 @@ static fth_status write_groups(const sp_prepared *p, const char *path, fth_err *
     fth_status s = FTH_OK;
     for (int64_t at = 0; s == FTH_OK && at < p->cells.n;) {
         const int64_t left = p->cells.n - at, n = left < PIECE ? left : PIECE;
-        for (int64_t i = 0; p->cells.code && i < n; i++) piece[i] = p->cells.code[at + i];
+        for (int64_t i = 0; code && i < n; i++) piece[i] = code[at + i];
         s = sink.write(sink.self, &at, &n, piece, err);
         at += n;
     }
@@ -120,6 +122,7 @@ static void put_names(fth_json_writer *w, const sp_prepared *p)
     for (int64_t g = 0; p->group_map && g < fth_texts_count(s->group.names); g++)
         if (p->group_map[g] >= 0) fth_json_text(w, NULL, fth_texts_get(s->group.names, g));
     fth_json_close(w);
+    if (p->sections.n > 0) sp_sections_put_names(w, SP_SECTION_NAMES, &p->sections);
 }
 
 static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_config *cfg)
@@ -132,7 +135,8 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
     fth_json_hash(w, "rows_xxh64", p->rows_hash);
     fth_json_open(w, "removed_cells", '{');
     for (int k = 0; k < SP_DROP_KINDS; k++)
-        if (k != SP_DROP_GENES || p->rules.min_genes > 0)
+        if ((k != SP_DROP_GENES || p->rules.min_genes > 0) &&
+            (k != SP_DROP_SECTION || p->sections.n > 0))
             fth_json_int(w, sp_drop_names[k], p->dropped[k]);
     fth_json_close(w);
     fth_json_int(w, "removed_genes", p->source.counts.cols - p->walk.genes);
@@ -163,9 +167,13 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
     if (image->width > 0) sp_image_put(&w, image, p->tissue.name);
     fth_json_text(&w, "dataset", p->source.loader->name);
     put_section(&w, "preprocessing", cfg, false);
-    fth_json_open(&w, "offset", '[');
-    for (int a = 0; a < 2; a++) fth_json_real(&w, NULL, p->frame.offset[a]);
-    fth_json_close(&w);
+    if (p->sections.n > 0)
+        sp_sections_put(&w, SP_SECTIONS, &p->sections); /* with an offset of each */
+    else {
+        fth_json_open(&w, "offset", '[');
+        for (int a = 0; a < 2; a++) fth_json_real(&w, NULL, p->frame.offset[a]);
+        fth_json_close(&w);
+    }
     fth_json_real(&w, "scale", p->frame.scale);
     put_origin(&w, p, cfg);
     fth_json_close(&w);
@@ -195,7 +203,11 @@ static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char 
     FTH_TRY(fth_path_join(path, dir, SP_X, err));
     FTH_TRY(write_places(p, path, err));
     FTH_TRY(fth_path_join(path, dir, SP_C, err));
-    FTH_TRY(write_groups(p, path, err));
+    FTH_TRY(write_codes(p, p->cells.code, path, err));
+    if (p->sections.n > 0) {
+        FTH_TRY(fth_path_join(path, dir, SP_S, err));
+        FTH_TRY(write_codes(p, p->cells.section, path, err));
+    }
     FTH_TRY(fth_path_join(path, dir, SP_ROWS, err));
     FTH_TRY(write_rows(p, path, err));
     FTH_TRY(fth_path_join(path, dir, SP_Y, err));

@@ -22,11 +22,23 @@ enum {
     TABLES = 3 /* named by keys */,
     ROWS = 4 /* rows.npy: its place in the list of outputs */
 };
-typedef struct inputs {
+typedef struct inputs { /* of one file or folder of the config */
     char path[INPUTS][FTH_PATH];
     char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
     int n;
 } inputs;
+
+/* Files and folders of the config. */
+static int64_t count_sources(const fth_config *cfg)
+{
+    return sp_source_is_several(cfg) ? fth_config_count(cfg, "preprocessing.paths") : 1;
+}
+
+static const char *source_at(const fth_config *cfg, int64_t i)
+{
+    return sp_source_is_several(cfg) ? fth_config_text_at(cfg, "preprocessing.paths", i)
+                                     : sp_source_path(cfg);
+}
 
 static fth_status add_input(inputs *in, const char *dir, const char *name, bool optional,
                             fth_err *err)
@@ -99,12 +111,12 @@ static fth_status add_shapes(inputs *in, fth_mem *mem, fth_err *err)
 }
 
 /* Everything that is read: the file or the arrays of a folder, and tables beside. */
-static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, fth_err *err)
+static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, const char *file,
+                              fth_err *err)
 {
     static const char *const tables[] = {
         "preprocessing.labels_path", "preprocessing.positions_path", "preprocessing.genes_file"};
     const sp_loader *l = sp_loader_of(cfg);
-    const char *file = sp_source_path(cfg);
     in->n = 0;
     in->store[0] = '\0';
     if (file[0] && l && l->flags & SP_LOAD_ARRAYS) {
@@ -114,6 +126,7 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, f
         FTH_TRY(add_input(in, file, SP_METADATA, true, err));
         FTH_TRY(add_input(in, file, SP_IMAGE, true, err));
         FTH_TRY(add_input(in, file, SP_IMAGE_NPY, true, err));
+        FTH_TRY(add_input(in, file, SP_S, true, err));
     } else if (file[0] && l && l->flags & SP_LOAD_FOLDER) {
         FTH_TRY(list_folder(in, mem, cfg, l, file, err));
     } else if (file[0] && fth_path_kind_of(file) == FTH_PATH_FOLDER) {
@@ -128,14 +141,28 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, f
 }
 
 /* Files are listed without a context too, when somebody only looks at a job. */
-static fth_status list_call_inputs(inputs *in, const fth_stage_call *call, fth_err *err)
+static fth_status list_call_inputs(fth_file_list *list, const fth_stage_call *call, fth_err *err)
 {
-    if (call->context) return list_inputs(in, fth_context_mem(call->context), call->config, err);
-    fth_mem *mem = NULL;
-    FTH_TRY(fth_mem_create(&mem, NULL, err));
-    const fth_status s = list_inputs(in, mem, call->config, err);
-    (void)fth_mem_destroy(mem, NULL);
+    fth_mem *own = NULL;
+    inputs in;
+    if (!call->context) FTH_TRY(fth_mem_create(&own, NULL, err));
+    fth_mem *mem = own ? own : fth_context_mem(call->context);
+    fth_status s = FTH_OK;
+    for (int64_t k = 0; s == FTH_OK && k < count_sources(call->config); k++) {
+        s = list_inputs(&in, mem, call->config, source_at(call->config, k), err);
+        for (int i = 0; s == FTH_OK && i < in.n; i++)
+            s = fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err);
+    }
+    if (own) (void)fth_mem_destroy(own, NULL);
     return s;
+}
+
+static fth_status add_output(fth_file_list *list, const fth_stage_call *call, const char *name,
+                             fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->output_dir, name, err));
+    return fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err);
 }
 
 fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
@@ -144,16 +171,16 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
                                           SP_PREPROCESSED "/" SP_C, SP_PREPROCESSED "/" SP_METADATA,
                                           SP_PREPROCESSED "/" SP_ROWS};
     char path[FTH_PATH];
-    inputs in;
-    FTH_TRY(list_call_inputs(&in, call, err));
-    for (int i = 0; i < in.n; i++)
-        FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
+    FTH_TRY(list_call_inputs(list, call, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         FTH_TRY(fth_path_join(path, call->output_dir, outputs[i], err));
         /* a folder that is kept may be from another program */
         if (i == ROWS && fth_stage_flag(call, "keep") && !fth_path_exists(path)) continue;
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
     }
+    if (fth_config_has(call->config, "preprocessing.section_column") ||
+        sp_source_is_several(call->config))
+        FTH_TRY(add_output(list, call, SP_PREPROCESSED "/" SP_S, err));
     if (!fth_config_has(call->config, "preprocessing.highly_variable")) return FTH_OK;
     FTH_TRY(fth_path_join(path, call->output_dir, SP_PREPROCESSED "/" SP_GENE_SELECTION, err));
     if (fth_stage_flag(call, "keep") && !fth_path_exists(path)) return FTH_OK;
@@ -164,6 +191,7 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
 
 enum {
     BYTES_PER_CELL = 8 + 8 + 8 + 4 + 4, /* positions twice, the row, the group twice */
+    BYTES_OF_SECTIONS = 4 + 4,          /* the section twice, where there are any */
     BYTES_TO_SORT = 4 + 8 + 24,         /* and of a column while it is made of categories */
     BYTES_PER_NAME = 64,
     CHUNKS = 8 << 20 /* of the small datasets of the source, one at a time */
@@ -186,6 +214,8 @@ static uint64_t rules_bytes(const sp_source *s)
 /* Everything but the counts and what they are read through. */
 static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
 {
+    uint64_t parts = 0;
+    for (int64_t i = 0; i < s->n_parts; i++) parts += fixed_bytes(&s->part[i], &(sp_tissue){0});
     const uint64_t n = (uint64_t)s->counts.rows, d = (uint64_t)s->counts.cols;
     uint64_t tables = 0;
     if (fth_config_has(s->cfg, "preprocessing.labels_path"))
@@ -205,11 +235,14 @@ static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
         if (fth_path_join(path, s->path, SP_METADATA, NULL) == FTH_OK) tables += file_bytes(path);
     }
     if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
+    if (sp_source_has_sections(s) || s->loader->flags & SP_LOAD_ARRAYS)
+        tables += n * BYTES_OF_SECTIONS;
     const bool counted =
         s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
     const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue) + rules_bytes(s);
+           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue) + rules_bytes(s) +
+           parts;
 }
 
 static uint64_t free_bytes(const sp_source *s, const sp_tissue *tissue)
@@ -273,9 +306,11 @@ static void prepared_free(sp_prepared *p)
     if (mem) {
         (void)fth_mem_release(mem, p->cells.xy, NULL);
         (void)fth_mem_release(mem, p->cells.code, NULL);
+        (void)fth_mem_release(mem, p->cells.section, NULL);
         (void)fth_mem_release(mem, p->group_map, NULL);
     }
     sp_tissue_close(&p->tissue);
+    sp_sections_clear(&p->sections);
     sp_source_close(&p->source);
     *p = (sp_prepared){0};
 }
@@ -293,9 +328,15 @@ static fth_status take_cells(sp_prepared *p, fth_err *err)
         FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)c->n * 4, "groups", &block, err));
         c->code = block;
     }
+    if (s->section.names) {
+        FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)c->n * 4, "sections", &block, err));
+        c->section = block;
+        FTH_TRY(sp_sections_create(&p->sections, s->mem, s->section.names, err));
+    }
     for (int64_t i = 0; i < c->n; i++) {
         memcpy(c->xy + 2 * i, s->xy + 2 * c->row[i], 2 * sizeof *c->xy);
         if (c->code) c->code[i] = s->group.code[c->row[i]];
+        if (c->section) c->section[i] = s->section.code[c->row[i]];
     }
     return FTH_OK;
 }
@@ -328,10 +369,7 @@ static fth_status control_quality(sp_prepared *p, fth_err *err)
             p->dropped[low - 1]++;
             continue;
         }
-        c->row[n] = c->row[i];
-        memmove(c->xy + 2 * n, c->xy + 2 * i, 2 * sizeof *c->xy);
-        if (c->code) c->code[n] = c->code[i];
-        n++;
+        sp_cells_move(c, i, n++);
     }
     c->n = n;
     return n > 0 ? FTH_OK : none_passes(p, err);
@@ -392,7 +430,7 @@ static void report(const sp_prepared *p, const fth_stage_call *call)
         [SP_DROP_REGION] = "without a region",    [SP_DROP_COUNTS] = "with too few counts",
         [SP_DROP_GENES] = "with too few genes",   [SP_DROP_POSITION] = "without a position",
         [SP_DROP_COUNT] = "with a missing count", [SP_DROP_LABEL] = "without a group",
-        [SP_DROP_GROUP] = "of small groups"};
+        [SP_DROP_GROUP] = "of small groups",      [SP_DROP_SECTION] = "without a section"};
     for (int k = 0; k < SP_DROP_KINDS; k++)
         if (k == SP_DROP_MT && p->dropped[k] > 0)
             fth_stage_say(call, "removed %" PRId64 " cells with %g %% mitochondrial counts or more",
@@ -407,36 +445,79 @@ static void report(const sp_prepared *p, const fth_stage_call *call)
                   "%" PRId64 " cells, %" PRId64 " genes, %" PRId64 " groups, %" PRId64
                   " counts above 0",
                   p->cells.n, p->walk.genes, p->groups, p->entries);
+    for (int64_t i = 0; i < p->sections.n; i++)
+        fth_stage_say(call, "section %s: %" PRId64 " cells", sp_sections_name(&p->sections, i),
+                      p->sections.of[i].cells);
 }
+
+/* ---- positions ---- */
+
+/* Cells of every section that are left. */
+static fth_status count_sections(sp_prepared *p, fth_err *err)
+{
+    sp_sections *s = &p->sections;
+    for (int64_t i = 0; i < s->n; i++) s->of[i].cells = 0;
+    for (int64_t i = 0; s->n > 0 && i < p->cells.n; i++) s->of[p->cells.section[i]].cells++;
+    for (int64_t i = 0; i < s->n; i++) {
+        if (s->of[i].cells >= SP_SECTION_LEAST) continue;
+        const fth_status status =
+            FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s: %" PRId64 " cells of section '%s' are left after the filters; at least "
+                     "%d are needed",
+                     p->source.path, s->of[i].cells, sp_sections_name(s, i), SP_SECTION_LEAST);
+        fth_err_hint(err, "leave it out: preprocessing.sections lists those that are taken; or "
+                          "relax the filters (min_counts, min_group_size)");
+        return status;
+    }
+    return FTH_OK;
+}
+
+/* To the scale of the models (model 2.3); sections to one plane (model 21.1). */
+static fth_status rescale(sp_prepared *p, const fth_config *cfg, fth_err *err)
+{
+    const sp_source *s = &p->source;
+    const bool wanted = fth_config_bool(cfg, "preprocessing.rescale");
+    const double by = fth_config_real(cfg, "preprocessing.spatial_scale");
+    char label[2 * FTH_PATH];
+    snprintf(label, sizeof label, "%s, %s", s->path, s->where);
+    p->frame = (sp_frame){.known = true, .scale = 1};
+    if (p->sections.n > 0)
+        FTH_TRY(sp_sections_arrange(&p->sections, p->cells.xy, p->cells.section, p->cells.n,
+                                    wanted ? 4 * by : 0, label, &p->frame.scale, err));
+    else if (wanted)
+        FTH_TRY(sp_rescale(p->cells.xy, p->cells.n, by, label, &p->frame, err));
+    if (!s->frame.known) return FTH_OK;
+    for (int a = 0; a < 2; a++) { /* compose both maps */
+        p->frame.offset[a] = s->frame.offset[a] + p->frame.offset[a] / s->frame.scale;
+        for (int64_t i = 0; i < p->sections.n; i++)
+            p->sections.of[i].offset[a] =
+                s->frame.offset[a] + p->sections.of[i].offset[a] / s->frame.scale;
+    }
+    p->frame.scale *= s->frame.scale;
+    return FTH_OK;
+}
+
+/* ---- all of it ---- */
 
 static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *err)
 {
     const fth_config *cfg = call->config;
     sp_source *s = &p->source;
-    char label[2 * FTH_PATH];
     FTH_TRY(sp_source_open(s, fth_context_mem(call->context), cfg, call, err));
     FTH_TRY(sp_tissue_find(&p->tissue, s, err));
     const uint64_t spare = free_bytes(s, &p->tissue);
     FTH_TRY(sp_source_load(s, err));
     p->dropped[SP_DROP_REGION] = s->dropped;
+    p->dropped[SP_DROP_SECTION] = s->sectionless;
     FTH_TRY(take_cells(p, err));
     FTH_TRY(sp_count_walk_start(&p->walk, s, &p->cells, spare, call, err));
     p->rules = sp_rules_of(cfg, s->loader);
     FTH_TRY(sp_count_walk_look(&p->walk, &p->rules, err));
     if (p->rules.cells) FTH_TRY(control_quality(p, err));
     if (p->rules.genes) FTH_TRY(sp_count_walk_choose_genes(&p->walk, &p->rules, err));
-    snprintf(label, sizeof label, "%s, %s", s->path, s->where);
-    p->frame = (sp_frame){.known = true, .scale = 1};
-    if (fth_config_bool(cfg, "preprocessing.rescale"))
-        FTH_TRY(sp_rescale(p->cells.xy, p->cells.n,
-                           fth_config_real(cfg, "preprocessing.spatial_scale"), label, &p->frame,
-                           err));
-    if (s->frame.known) { /* compose both maps */
-        for (int a = 0; a < 2; a++)
-            p->frame.offset[a] = s->frame.offset[a] + p->frame.offset[a] / s->frame.scale;
-        p->frame.scale *= s->frame.scale;
-    }
+    FTH_TRY(rescale(p, cfg, err));
     FTH_TRY(filter(p, err));
+    FTH_TRY(count_sections(p, err));
     if (p->rules.variable > 0)
         FTH_TRY(sp_variable_choose(&p->variable, &p->walk, &p->cells, &p->rules, err));
     FTH_TRY(sp_count_walk_size(&p->walk, &p->cells, &p->entries, err));
@@ -448,17 +529,32 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
 
 /* The plain hash of a single file, so that other programs can compute it; of several, a hash of
  * their hashes. */
-static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *mem, fth_err *err)
+static fth_status hash_one(sp_prepared *p, const fth_config *cfg, const char *file, fth_mem *mem,
+                           uint64_t *out, fth_err *err)
 {
     inputs in;
     uint64_t hash[INPUTS] = {0};
-    FTH_TRY(list_inputs(&in, mem, cfg, err));
-    if (in.store[0]) FTH_TRY(sp_store_hash(mem, in.store, &hash[0], &p->bytes, err));
+    int64_t bytes = 0;
+    FTH_TRY(list_inputs(&in, mem, cfg, file, err));
+    if (in.store[0]) FTH_TRY(sp_store_hash(mem, in.store, &hash[0], &bytes, err));
+    p->bytes += bytes;
     for (int i = in.store[0] != '\0'; i < in.n; i++) {
         FTH_TRY(fth_file_hash(mem, in.path[i], &hash[i], err));
         p->bytes += (int64_t)file_bytes(in.path[i]);
     }
-    p->hash = in.n == 1 ? hash[0] : fth_hash_bytes(hash, (size_t)in.n * sizeof hash[0], 0);
+    *out = in.n == 1 ? hash[0] : fth_hash_bytes(hash, (size_t)in.n * sizeof hash[0], 0);
+    return FTH_OK;
+}
+
+static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *mem, fth_err *err)
+{
+    const int64_t n = count_sources(cfg);
+    FTH_TRY(hash_one(p, cfg, source_at(cfg, 0), mem, &p->hash, err));
+    for (int64_t i = 1; i < n; i++) {
+        uint64_t both[2] = {p->hash, 0};
+        FTH_TRY(hash_one(p, cfg, source_at(cfg, i), mem, &both[1], err));
+        p->hash = fth_hash_bytes(both, sizeof both, 0);
+    }
     return FTH_OK;
 }
 

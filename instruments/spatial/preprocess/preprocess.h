@@ -2,6 +2,7 @@
 #ifndef SPATIAL_PREPROCESS_H
 #define SPATIAL_PREPROCESS_H
 
+#include "../data/sections.h"
 #include "tissue.h"
 #include "variable.h"
 
@@ -17,8 +18,9 @@ typedef struct sp_prepared {
     int64_t dropped[SP_DROP_KINDS];
     sp_frame frame;
     sp_tissue tissue;
-    uint64_t rows_hash; /* of what rows.npy holds */
-    uint64_t hash;      /* of the source file; 0 for folders */
+    sp_sections sections; /* none: the config names none */
+    uint64_t rows_hash;   /* of what rows.npy holds */
+    uint64_t hash;        /* of the source file; 0 for folders */
     int64_t bytes;
 } sp_prepared;
 

@@ -182,7 +182,12 @@ fth_status sp_tissue_find(sp_tissue *t, const sp_source *s, fth_err *err)
     fth_err failed = {0};
     fth_status status = FTH_OK;
     *t = (sp_tissue){0};
-    if (s->files.kind)
+    if (sp_source_has_sections(s)) { /* a picture is of one section, at positions of its own */
+        if (is_asked(s->cfg))
+            status = FTH_FAIL(&failed, FTH_E_CONFIG,
+                              "%s: tissue images are of one section, and these data have several",
+                              s->path);
+    } else if (s->files.kind)
         status = of_folder(t, s, &failed);
     else if (sp_store_is_open(&s->h5ad.store) && !(s->loader->flags & SP_LOAD_TENX))
         status = of_anndata(t, s, &failed);

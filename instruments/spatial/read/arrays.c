@@ -1,4 +1,5 @@
-/* arrays.c - a folder of arrays as a source: X.npy, Y.npz, and optionally C.npy and metadata.json.
+/* arrays.c - a folder of arrays as a source: X.npy, Y.npz, and optionally C.npy, S.npy and
+ * metadata.json.
  */
 #include "loaders.h"
 
@@ -77,7 +78,7 @@ static fth_status make_names(const sp_source *s, const char *stem, int64_t n, ft
 }
 
 /* Names of the folder, or generated ones. */
-static fth_status load_names(sp_source *s, fth_err *err)
+static fth_status load_names(sp_source *s, sp_sections *sections, fth_err *err)
 {
     char path[FTH_PATH];
     sp_metadata m;
@@ -88,6 +89,7 @@ static fth_status load_names(sp_source *s, fth_err *err)
     s->cells = m.cell_names;
     s->group.names = m.group_names;
     s->frame = m.frame;
+    *sections = m.sections;
     if (m.genes == s->counts.cols && m.cells == s->counts.rows) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                     "%s: it names %" PRId64 " cells and %" PRId64 " genes, %s has %" PRId64
@@ -95,29 +97,47 @@ static fth_status load_names(sp_source *s, fth_err *err)
                     path, m.cells, m.genes, SP_Y, s->counts.rows, s->counts.cols);
 }
 
-static fth_status load_groups(sp_source *s, fth_err *err)
+/* Codes of a file; without it there are no names either. */
+static fth_status load_codes(const sp_source *s, sp_labels *l, const char *file, const char *what,
+                             fth_err *err)
 {
     char path[FTH_PATH];
     void *block = NULL;
-    FTH_TRY(fth_path_join(path, s->path, SP_C, err));
+    FTH_TRY(fth_path_join(path, s->path, file, err));
     if (!fth_path_exists(path)) {
-        fth_texts_free(s->group.names);
-        s->group.names = NULL;
+        fth_texts_free(l->names);
+        l->names = NULL;
         return FTH_OK;
     }
     FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 4, "labels", &block, err));
-    s->group.mem = s->mem;
-    s->group.code = block;
-    s->group.n = s->counts.rows;
+    l->mem = s->mem;
+    l->code = block;
+    l->n = s->counts.rows;
     FTH_TRY(read_npy(s, path, 1, take_code, block, err));
     int32_t most = -1;
     for (int64_t i = 0; i < s->counts.rows; i++)
-        if (s->group.code[i] > most) most = s->group.code[i];
-    if (!s->group.names) return make_names(s, "", (int64_t)most + 1, &s->group.names, err);
-    if (most < fth_texts_count(s->group.names)) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                    "%s: there is a cell of group %d, but %s names %" PRId64, path, most,
-                    SP_METADATA, fth_texts_count(s->group.names));
+        if (l->code[i] > most) most = l->code[i];
+    if (!l->names) return make_names(s, "", (int64_t)most + 1, &l->names, err);
+    if (most < fth_texts_count(l->names)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: there is a cell of %s %d, but %s names %" PRId64,
+                    path, what, most, SP_METADATA, fth_texts_count(l->names));
+}
+
+/* Sections that were arranged in a plane get back the positions of their sources: they are arranged
+ * anew, with those that are taken. */
+static fth_status load_sections(sp_source *s, sp_sections *was, fth_err *err)
+{
+    s->section.names = was->names;
+    was->names = NULL;
+    FTH_TRY(load_codes(s, &s->section, SP_S, "section", err));
+    if (!s->section.names || was->gap <= 0 || !s->frame.known) return FTH_OK;
+    for (int64_t i = 0; i < 2 * s->counts.rows; i++) {
+        const int32_t code = s->section.code[i / 2];
+        if (code >= 0)
+            s->xy[i] = (float)((double)s->xy[i] / s->frame.scale + was->of[code].offset[i % 2]);
+    }
+    s->frame = (sp_frame){0};
+    return FTH_OK;
 }
 
 fth_status sp_arrays_load(sp_source *s, fth_err *err)
@@ -130,6 +150,10 @@ fth_status sp_arrays_load(sp_source *s, fth_err *err)
         fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 8, "positions", &block, err));
     s->xy = block;
     FTH_TRY(read_npy(s, path, 2, take_place, s->xy, err));
-    FTH_TRY(load_names(s, err));
-    return load_groups(s, err);
+    sp_sections sections = {0};
+    fth_status status = load_names(s, &sections, err);
+    if (status == FTH_OK) status = load_codes(s, &s->group, SP_C, "group", err);
+    if (status == FTH_OK) status = load_sections(s, &sections, err);
+    sp_sections_clear(&sections);
+    return status;
 }

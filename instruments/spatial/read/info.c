@@ -46,6 +46,8 @@ static void print_groups(const sp_data *d, const sp_told *t)
         fprintf(t->out, "  and %lld more\n", (long long)(d->size.groups - SHOWN));
 }
 
+enum { SHOWN_SECTIONS = 30 };
+
 fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err)
 {
     sp_data d;
@@ -61,6 +63,10 @@ fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, const sp_told *t,
             fth_mem_format_size((uint64_t)d.size.entries * 8, bytes, sizeof bytes),
             (long long)d.size.most_entries);
     fprintf(t->out, "extent   %.6g\n", d.extent);
+    if (d.sections.n > 0) fprintf(t->out, "sections %lld\n", (long long)d.sections.n);
+    for (int64_t i = 0; i < d.sections.n && i < SHOWN_SECTIONS; i++)
+        fprintf(t->out, "  %10lld  %s\n", (long long)d.sections.of[i].cells,
+                sp_sections_name(&d.sections, i));
     fprintf(t->out, "groups   %lld\n", (long long)d.size.groups);
     if (t->w) {
         fth_json_open(t->w, "dataset", '{');
@@ -71,6 +77,7 @@ fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, const sp_told *t,
         fth_json_int(t->w, "most_counts_of_a_cell", d.size.most_entries);
         fth_json_bool(t->w, "cell_names", d.cell_names != NULL);
         fth_json_real(t->w, "extent", d.extent);
+        if (d.sections.n > 0) sp_sections_put_names(t->w, "sections", &d.sections);
         fth_json_open(t->w, "groups", '[');
     }
     print_groups(&d, t);

@@ -11,8 +11,8 @@ enum { COLUMNS = 200, CATEGORIES = 8, WIDE = 120 };
 
 /* What a config would be made of. */
 typedef struct guess {
-    char coords[128], counts[128], groups[128];
-    int coords_rank, counts_rank, groups_rank; /* the larger the better */
+    char coords[128], counts[128], groups[128], sections[128];
+    int coords_rank, counts_rank, groups_rank, sections_rank; /* the larger the better */
     int64_t cells, coords_width;
     const char *dataset;
     char table[128]; /* "": it need not be named */
@@ -217,6 +217,23 @@ static void put_column(fth_json_writer *w, const char *name, const char *type, c
     fth_json_close(w);
 }
 
+/* Columns that tell tissue sections apart, by their names; 0: it is none. */
+static int section_rank(const char *name)
+{
+    return rank_of("fov batch replicate library_id slice_id slice sample_id sample section_id "
+                   "section",
+                   name);
+}
+
+/* A few sections with many cells each. */
+static void see_sections(const char *name, int64_t n, guess *g)
+{
+    enum { MOST = 50, CELLS = 20 };
+    const int named = section_rank(name);
+    if (named && n >= 2 && n <= MOST && g->cells / n >= CELLS)
+        better(g->sections, &g->sections_rank, name, named);
+}
+
 static void print_column(const sp_anndata *a, const char *name, guess *g, const sp_told *t)
 {
     sp_column c;
@@ -236,6 +253,11 @@ static void print_column(const sp_anndata *a, const char *name, guess *g, const 
     if (number && (c.field[0] == '\0' || fth_dtype_is_real(dtype))) {
         fprintf(t->out, "  %-28s %s\n", name, fth_dtype_name(dtype));
         if (t->w) put_column(t->w, name, fth_dtype_name(dtype), NULL);
+        if (!fth_dtype_is_real(dtype) && section_rank(name) &&
+            sp_anndata_labels(a, "/obs", name, g->cells, &l, NULL) == FTH_OK) {
+            see_sections(name, fth_texts_count(l.names), g);
+            sp_labels_free(&l);
+        }
         return;
     }
     if (sp_anndata_labels(a, "/obs", name, g->cells, &l, NULL) != FTH_OK) {
@@ -250,7 +272,8 @@ static void print_column(const sp_anndata *a, const char *name, guess *g, const 
     fprintf(t->out, "  %-28s %lld categories: ", name, (long long)n);
     print_categories(&l, t);
     if (t->w) put_column(t->w, name, "text", &l);
-    if (n >= 2 && n <= 200 && n <= g->cells / 2)
+    see_sections(name, n, g);
+    if (n >= 2 && n <= 200 && n <= g->cells / 2 && !section_rank(name))
         better(g->groups, &g->groups_rank, name, 1 + 2 * named);
     sp_labels_free(&l);
 }
@@ -281,6 +304,7 @@ static void put_config(const char *path, const guess *g, fth_json_writer *w)
     if (g->coords_rank) fth_json_text(w, "coord_key", g->coords);
     if (g->counts_rank) fth_json_text(w, "counts", g->counts);
     if (g->groups_rank) fth_json_text(w, "group_column", g->groups);
+    if (g->sections_rank) fth_json_text(w, "section_column", g->sections);
     fth_json_close(w);
 }
 
@@ -309,6 +333,9 @@ static void print_config(const char *path, const guess *g, const sp_told *t)
             g->dataset, path, g->table[0] ? "    table: " : "", g->table, g->table[0] ? "\n" : "",
             g->coords, g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "", g->counts);
     if (g->groups_rank) fprintf(t->out, "    group_column: %s\n", g->groups);
+    if (g->sections_rank)
+        fprintf(t->out, "    section_column: %s # sections with positions of their own\n",
+                g->sections);
     fprintf(t->out,
             "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
 }

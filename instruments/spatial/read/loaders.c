@@ -75,14 +75,16 @@ const char *sp_source_path(const fth_config *cfg)
     const sp_source s = {.cfg = cfg, .loader = sp_loader_of(cfg)};
     const char *path = s.loader ? given(&s, s.loader->file) : NULL;
     if (!path) path = given(&s, "path");
+    if (!path && sp_source_is_several(cfg))
+        path = fth_config_text_at(cfg, "preprocessing.paths", 0);
     return path ? path : "";
 }
 
-static fth_status find_file(sp_source *s, fth_err *err)
+static fth_status find_file(sp_source *s, const char *path, fth_err *err)
 {
     s->loader = sp_loader_of(s->cfg);
     if (!s->loader) return FTH_FAIL(err, FTH_E_INTERNAL, "a dataset without a row in loaders.def");
-    s->path = sp_source_path(s->cfg);
+    s->path = path;
     if (s->path[0]) return FTH_OK;
     const fth_status status =
         FTH_FAIL(err, FTH_E_CONFIG, "the dataset '%s' needs the key preprocessing.%s",
@@ -104,8 +106,19 @@ static fth_status open_h5ad(sp_source *s, fth_err *err)
 fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
                           const fth_stage_call *call, fth_err *err)
 {
+    if (!sp_source_is_several(cfg))
+        return sp_source_open_at(s, mem, cfg, call, sp_source_path(cfg), err);
+    *s = (sp_source){.mem = mem, .cfg = cfg, .call = call, .loader = sp_loader_of(cfg)};
+    const fth_status status = sp_several_open(s, err);
+    if (status != FTH_OK) sp_source_close(s);
+    return status;
+}
+
+fth_status sp_source_open_at(sp_source *s, fth_mem *mem, const fth_config *cfg,
+                             const fth_stage_call *call, const char *path, fth_err *err)
+{
     *s = (sp_source){.mem = mem, .cfg = cfg, .call = call};
-    fth_status status = find_file(s, err);
+    fth_status status = find_file(s, path, err);
     if (status == FTH_OK)
         status = s->loader->flags & SP_LOAD_ARRAYS  ? sp_arrays_open(s, err)
                  : s->loader->flags & SP_LOAD_TENX  ? sp_tenx_open(s, err)
@@ -122,8 +135,10 @@ fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
 void sp_source_close(sp_source *s)
 {
     sp_matrix_close(&s->counts);
+    sp_several_close(s);
     sp_anndata_close(&s->h5ad);
     sp_labels_free(&s->group);
+    sp_labels_free(&s->section);
     fth_texts_free(s->genes);
     fth_texts_free(s->cells);
     if (s->mem) {
@@ -288,7 +303,8 @@ static fth_status csv_has(const void *in, const char *name, bool *found, fth_err
 }
 
 /* Rows of the table are the cells in the order they are loaded in. */
-static fth_status spread_labels(sp_source *s, const fth_csv *c, int64_t column, fth_err *err)
+static fth_status spread_labels(const sp_source *s, const fth_csv *c, int64_t column, sp_labels *to,
+                                fth_err *err)
 {
     fth_texts *texts = NULL;
     void *missing = NULL;
@@ -315,9 +331,17 @@ static fth_status spread_labels(sp_source *s, const fth_csv *c, int64_t column, 
     for (int64_t i = 0; i < n; i++) ((int32_t *)code)[s->row[i]] = l.code[i];
     (void)fth_mem_release(s->mem, l.code, NULL);
     l.code = code;
-    sp_labels_free(&s->group);
-    s->group = l;
+    sp_labels_free(to);
+    *to = l;
     return FTH_OK;
+}
+
+static fth_status check_rows(const sp_source *s, const fth_csv *c, const char *path, fth_err *err)
+{
+    if (c->rows - 1 == s->n) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                    "%s: it has %" PRId64 " rows of labels, %s has %" PRId64 " cells", path,
+                    c->rows - 1, s->path, s->n);
 }
 
 static fth_status read_csv_labels(sp_source *s, const char *path, fth_err *err)
@@ -332,11 +356,25 @@ static fth_status read_csv_labels(sp_source *s, const char *path, fth_err *err)
         fth_err_hint(err, "its columns start with '%s'; name one with preprocessing.%s",
                      c.width > 1 ? fth_csv_get(&c, 0, 1) : "", s->loader->column);
     }
-    if (status == FTH_OK && k > 0 && c.rows - 1 != s->n)
-        status = FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                          "%s: it has %" PRId64 " rows of labels, %s has %" PRId64 " cells", path,
-                          c.rows - 1, s->path, s->n);
-    if (status == FTH_OK && k > 0) status = spread_labels(s, &c, k, err);
+    if (status == FTH_OK && k > 0) status = check_rows(s, &c, path, err);
+    if (status == FTH_OK && k > 0) status = spread_labels(s, &c, k, &s->group, err);
+    fth_csv_free(&c);
+    return status;
+}
+
+fth_status sp_source_table_column(sp_source *s, const char *column, sp_labels *out, bool *found,
+                                  fth_err *err)
+{
+    const char *path = given(s, "labels_path");
+    fth_csv c;
+    *found = false;
+    if (!path) return FTH_OK;
+    FTH_TRY(fth_csv_read(&c, s->mem, path, err));
+    const int64_t k = csv_column(&c, column);
+    fth_status status = FTH_OK;
+    *found = k > 0;
+    if (*found) status = check_rows(s, &c, path, err);
+    if (*found && status == FTH_OK) status = spread_labels(s, &c, k, out, err);
     fth_csv_free(&c);
     return status;
 }
@@ -447,6 +485,7 @@ static fth_status choose_cells(sp_source *s, fth_err *err)
     if (id) FTH_TRY(keep_sample(s, "sample_id", "sample_id", id, err));
     if (region) FTH_TRY(keep_region(s, region, err));
     if (s->loader->flags & SP_LOAD_DROP) FTH_TRY(drop_unlabelled(s, err));
+    FTH_TRY(sp_source_choose_sections(s, err));
     if (!fth_config_has(s->cfg, "preprocessing.subsample")) return FTH_OK;
     const int64_t step = fth_config_int(s->cfg, "preprocessing.subsample");
     int64_t n = 0;
@@ -468,6 +507,7 @@ static fth_status load_h5ad(sp_source *s, fth_err *err)
 
 fth_status sp_source_load(sp_source *s, fth_err *err)
 {
+    if (s->n_parts > 0) return sp_several_load(s, err);
     if (s->loader->flags & SP_LOAD_ARRAYS)
         FTH_TRY(sp_arrays_load(s, err));
     else if (s->loader->flags & SP_LOAD_TENX)
@@ -478,6 +518,7 @@ fth_status sp_source_load(sp_source *s, fth_err *err)
         FTH_TRY(load_h5ad(s, err));
     if (!s->row) FTH_TRY(make_order(s, false, err));
     FTH_TRY(sp_source_labels(s, err));
+    FTH_TRY(sp_source_sections(s, err));
     FTH_TRY(sp_names_unique(&s->genes, s->mem, &s->renamed, err));
     if (s->renamed > 0 && s->call)
         fth_stage_say(s->call,
@@ -488,6 +529,7 @@ fth_status sp_source_load(sp_source *s, fth_err *err)
 
 fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err)
 {
+    if (s->n_parts > 0) return sp_several_groups(s, groups, err);
     if (s->loader->flags & SP_LOAD_ARRAYS) FTH_TRY(sp_arrays_load(s, err));
     if (s->loader->flags & SP_LOAD_TABLE && given(s, "group_column"))
         FTH_TRY(sp_vendor_load(s, err));

@@ -49,21 +49,32 @@ typedef struct sp_source {
     float *xy;                /* [cells of the file][2], as they are there */
     sp_frame frame;           /* of a folder of arrays that were rescaled before */
     sp_labels group;          /* of cells of the file; no names: there are no groups */
+    sp_labels section;        /* likewise, of those that are taken; no names: there are none */
     fth_texts *genes, *cells; /* cells: NULL when there are no names */
     bool *left_out;           /* genes that are not taken; NULL: none */
     bool *outside;            /* cells that are not under tissue; NULL: none */
     int64_t *row, n;          /* cells that are loaded */
     int64_t dropped;          /* without a label, where the loader drops these */
+    int64_t sectionless;      /* cells without a section, where the data name them */
     int64_t renamed;          /* duplicate gene names that were changed */
+    /* of preprocessing.paths (several.c): */
+    struct sp_source *part;
+    int64_t n_parts;
+    int32_t **columns; /* [part][gene of it]: gene of the first; NULL: the first itself */
 } sp_source;
 
 /* The file of the config, and the header of its counts. */
 fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
                           const fth_stage_call *call, fth_err *err);
+/* The same of another path, as one of several. */
+fth_status sp_source_open_at(sp_source *s, fth_mem *mem, const fth_config *cfg,
+                             const fth_stage_call *call, const char *path, fth_err *err);
 /* Everything but the counts. */
 fth_status sp_source_load(sp_source *s, fth_err *err);
 /* The column of cell types alone, in the order of `row` where labels are a table. */
 fth_status sp_source_labels(sp_source *s, fth_err *err);
+/* Whether the cells have sections: by the config, or by the folder once it is loaded. */
+bool sp_source_has_sections(const sp_source *s);
 /* How many groups there are before any filter, in place of sp_source_load: for plans. */
 fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err);
 void sp_source_close(sp_source *s); /* an empty one is allowed */
@@ -72,6 +83,20 @@ bool sp_source_needs_shapes(const sp_source *s);
 
 /* ---- parts, in files of their own ---- */
 
+/* several.c: files of preprocessing.paths. */
+bool sp_source_is_several(const fth_config *cfg);
+fth_status sp_several_open(sp_source *s, fth_err *err);
+fth_status sp_several_load(sp_source *s, fth_err *err);
+fth_status sp_several_groups(sp_source *s, int64_t *groups, fth_err *err);
+void sp_several_close(sp_source *s); /* an empty one is allowed */
+
+/* A column of the table of labels, in the order of the file; *found false: there is no table, or
+ * it does not have the column. */
+fth_status sp_source_table_column(sp_source *s, const char *column, sp_labels *out, bool *found,
+                                  fth_err *err);
+/* section_labels.c: the section of each cell; then those that are taken, and the others leave. */
+fth_status sp_source_sections(sp_source *s, fth_err *err);
+fth_status sp_source_choose_sections(sp_source *s, fth_err *err);
 /* Positions and names of a 10x file; of a folder of arrays. */
 fth_status sp_tenx_open(sp_source *s, fth_err *err);
 /* The group of a 10x file's counts: "/matrix", or the one group of a file of version 2. */

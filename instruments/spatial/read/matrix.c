@@ -180,6 +180,7 @@ void sp_matrix_close(sp_matrix *m)
     fth_csr_close(m->csr);
     sp_mtx_close(m);
     sp_table_close(m);
+    sp_joined_close(m);
     fth_source_close(&m->dense);
     if (m->mem) (void)fth_mem_release(m->mem, m->row_ptr, NULL);
     *m = (sp_matrix){0};
@@ -204,6 +205,7 @@ static fth_status count_rows(const sp_matrix *m, int64_t *ptr, int32_t *piece, f
 fth_status sp_matrix_prepare(sp_matrix *m, fth_err *err)
 {
     const bool text = m->layout == SP_LAYOUT_TEXT;
+    if (m->layout == SP_LAYOUT_JOINED) return sp_joined_prepare(m, err);
     if ((m->layout != SP_LAYOUT_COLUMNS && !text) || m->row_ptr) return FTH_OK;
     void *ptr = NULL, *piece = NULL;
     FTH_TRY(
@@ -221,11 +223,22 @@ int64_t sp_matrix_entries(const sp_matrix *m, int64_t first, int64_t end)
     if (m->layout == SP_LAYOUT_ROWS) return fth_csr_entries(m->csr, first, end);
     if (m->layout == SP_LAYOUT_DENSE || m->layout == SP_LAYOUT_TABLE)
         return (end - first) * m->cols;
+    if (m->layout == SP_LAYOUT_JOINED) return sp_joined_entries(m, first, end);
     return m->row_ptr[end] - m->row_ptr[first];
+}
+
+int64_t sp_matrix_fullest(const sp_matrix *m)
+{
+    if (m->layout == SP_LAYOUT_JOINED) return sp_joined_fullest(m);
+    if (m->layout != SP_LAYOUT_ROWS) return m->cols;
+    int64_t most = 0;
+    for (int64_t r = 0; r < m->rows; r++) most = larger(most, sp_matrix_entries(m, r, r + 1));
+    return most;
 }
 
 int64_t sp_matrix_fit(const sp_matrix *m, int64_t first, int64_t room)
 {
+    if (m->layout == SP_LAYOUT_JOINED) return sp_joined_fit(m, first, room);
     int64_t low = 1, high = m->rows - first; /* low rows always go */
     while (low < high) {
         const int64_t mid = low + (high - low + 1) / 2;
@@ -242,7 +255,8 @@ int64_t sp_matrix_fit(const sp_matrix *m, int64_t first, int64_t room)
 /* Rows of a dense piece, or columns and their entries read at once. */
 static int64_t part_entries(const sp_matrix *m)
 {
-    if (m->layout == SP_LAYOUT_ROWS || m->layout == SP_LAYOUT_TEXT || m->layout == SP_LAYOUT_TABLE)
+    if (m->layout == SP_LAYOUT_ROWS || m->layout == SP_LAYOUT_TEXT ||
+        m->layout == SP_LAYOUT_TABLE || m->layout == SP_LAYOUT_JOINED)
         return 0;
     if (m->layout == SP_LAYOUT_DENSE)
         return larger(1, DENSE_BYTES / fth_dtype_size(m->dtype) / larger(1, m->cols)) * m->cols;
@@ -261,7 +275,8 @@ static int64_t raw_entries(const sp_matrix *m, int64_t room)
 uint64_t sp_block_bytes(const sp_matrix *m, int64_t rows, int64_t room)
 {
     const int64_t columns = m->layout == SP_LAYOUT_COLUMNS;
-    return (uint64_t)(rows + 1) * 8 + (uint64_t)room * 8 +
+    const uint64_t inner = m->layout == SP_LAYOUT_JOINED ? sp_joined_block_bytes(m, rows, room) : 0;
+    return inner + (uint64_t)(rows + 1) * 8 + (uint64_t)room * 8 +
            (uint64_t)(raw_entries(m, room) * fth_dtype_size(m->dtype)) +
            (uint64_t)columns * ((uint64_t)part_entries(m) * 4 + (uint64_t)(m->cols + 1) * 8) +
            6 * 4096; /* each is rounded up */
@@ -297,7 +312,8 @@ fth_status sp_block_create(sp_block *b, const sp_matrix *m, int64_t rows, int64_
 void sp_block_free(sp_block *b)
 {
     if (!b->mem) return;
-    void *all[] = {b->ptr, b->col, b->val, b->raw, b->part_ptr, b->part_col};
+    if (b->inner) sp_block_free(b->inner);
+    void *all[] = {b->ptr, b->col, b->val, b->raw, b->part_ptr, b->part_col, b->inner};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         (void)fth_mem_release(b->mem, all[i], NULL);
     *b = (sp_block){0};
@@ -441,6 +457,10 @@ fth_status sp_matrix_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, f
     case SP_LAYOUT_TABLE: return sp_table_read(m, first, n, b, err);
     case SP_LAYOUT_TEXT:
         FTH_TRY(sp_mtx_read(m, first, n, b, err));
+        tidy(b, n);
+        return FTH_OK;
+    case SP_LAYOUT_JOINED:
+        FTH_TRY(sp_joined_read(m, first, n, b, err));
         tidy(b, n);
         return FTH_OK;
     }

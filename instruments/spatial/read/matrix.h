@@ -19,11 +19,13 @@ typedef enum sp_layout {
     SP_LAYOUT_COLUMNS,
     SP_LAYOUT_DENSE,
     SP_LAYOUT_TEXT, /* entries by row, from the front only */
-    SP_LAYOUT_TABLE /* all columns of each row, from the front only */
+    SP_LAYOUT_TABLE, /* all columns of each row, from the front only */
+    SP_LAYOUT_JOINED /* several matrices, one after the other */
 } sp_layout;
 
 typedef struct sp_mtx sp_mtx;     /* mtx.c */
 typedef struct sp_table sp_table; /* table.c */
+typedef struct sp_joined sp_joined; /* joined.c */
 
 typedef struct sp_matrix {
     fth_mem *mem;
@@ -38,6 +40,7 @@ typedef struct sp_matrix {
     sp_mtx *mtx;        /* of text */
     sp_table *table;    /* of a table */
     int64_t *row_ptr;   /* of columns and text, once counted; else NULL */
+    sp_joined *joined;
 } sp_matrix;
 
 /* The matrix at `object` of an HDF5 file: a dataset, or a group with data, indices and indptr. */
@@ -56,6 +59,8 @@ void sp_matrix_close(sp_matrix *m); /* an empty one is allowed */
 fth_status sp_matrix_prepare(sp_matrix *m, fth_err *err);
 /* Entries of rows [first, end), at most. */
 int64_t sp_matrix_entries(const sp_matrix *m, int64_t first, int64_t end);
+/* A bound of the entries of one row, known before sp_matrix_prepare. */
+int64_t sp_matrix_fullest(const sp_matrix *m);
 /* How many rows from `first` on, at least one, have at most `room` entries together. */
 int64_t sp_matrix_fit(const sp_matrix *m, int64_t first, int64_t room);
 
@@ -70,6 +75,8 @@ typedef struct sp_block {
     int64_t *part_ptr; /* of columns or dense pieces; NULL where not needed */
     int32_t *part_col;
     int64_t part;
+    struct sp_block *inner; /* of the file that is read, of several; NULL: none yet */
+    int64_t part_of;        /* which one it is */
 } sp_block;
 /* What a block of so many entries takes from the budget. `rows` is how many it can have. */
 uint64_t sp_block_bytes(const sp_matrix *m, int64_t rows, int64_t room);
@@ -78,6 +85,24 @@ fth_status sp_block_create(sp_block *b, const sp_matrix *m, int64_t rows, int64_
 void sp_block_free(sp_block *b); /* an empty one is allowed */
 /* Rows [first, first + n). */
 fth_status sp_matrix_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
+
+/* ---- several matrices, in a file of their own ---- */
+
+/* These n matrices, which outlive it. Columns are those of the first; of another part
+ * sp_joined_columns says which of them each of its own is, -1: none. */
+fth_status sp_joined_open(sp_matrix *m, fth_mem *mem, sp_matrix *const *of, int64_t n,
+                          fth_err *err);
+void sp_joined_columns(sp_matrix *m, int64_t i, const int32_t *column);
+void sp_joined_close(sp_matrix *m); /* an empty one is allowed */
+fth_status sp_joined_prepare(sp_matrix *m, fth_err *err);
+int64_t sp_joined_entries(const sp_matrix *m, int64_t first, int64_t end);
+int64_t sp_joined_fit(const sp_matrix *m, int64_t first, int64_t room);
+int64_t sp_joined_fullest(const sp_matrix *m);
+/* Whether one of them is of sparse columns, which are read once per block. */
+bool sp_joined_has_columns(const sp_matrix *m);
+uint64_t sp_joined_block_bytes(const sp_matrix *m, int64_t rows, int64_t room);
+/* Rows of one file. */
+fth_status sp_joined_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
 
 /* ---- counts as text, in a file of its own ---- */
 

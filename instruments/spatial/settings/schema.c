@@ -27,6 +27,11 @@ static const fth_config_key keys[] = {
     FTH_KEY(PATH, "preprocessing.path",
             "the h5ad file, .zarr folder, 10x .h5 file, output folder of Space Ranger, Xenium, "
             "MERSCOPE or CosMx, or folder of arrays"),
+    FTH_KEY(
+        PATH, "preprocessing.paths",
+        "several such files or folders in place of path, a tissue section each; genes are those "
+        "that all have",
+        .list = true),
     FTH_KEY(PATH, "preprocessing.h5ad_path", "the h5ad file, where the dataset is colon"),
     FTH_KEY(PATH, "preprocessing.labels_path",
             "CSV with columns of labels, rows as the cells; the first column is ignored"),
@@ -66,6 +71,13 @@ static const fth_config_key keys[] = {
             "cell types of the dataset sdmbench; not given: Region"),
     FTH_KEY(TEXT, "preprocessing.cell_type_column",
             "cell types of the dataset liver; not given: Cell_Type, or Cell_Type_final"),
+    FTH_KEY(TEXT, "preprocessing.section_column",
+            "tissue sections: column of obs or of the labels; each is centred by itself, all share "
+            "loadings, and factors of two sections are independent"),
+    FTH_KEY(TEXT, "preprocessing.sections",
+            "sections that are taken, in this order; not given: all that section_column names; "
+            "with paths, the name of each file; not given: the names of the files",
+            .list = true),
     FTH_KEY(TEXT, "preprocessing.sample_id", "keep only cells whose obs sample_id is this"),
     FTH_KEY(INT, "preprocessing.subsample", "keep every n-th cell, starting with the first",
             .range = "[1, inf)"),
@@ -380,6 +392,52 @@ static void check_device(fth_config *cfg)
                             "device is '%s', which is not a device", device);
 }
 
+static void check_paths(fth_config *cfg)
+{
+    static const char *const others[] = {"path", "h5ad_path", "labels_path", "positions_path",
+                                         "section_column"};
+    const char *const key = "preprocessing.paths", *const names = "preprocessing.sections";
+    if (!sp_source_is_several(cfg)) return;
+    if (fth_config_count(cfg, key) < 2)
+        fth_config_complain(cfg, key, "write preprocessing.path for one file",
+                            "several files are expected, not %lld",
+                            (long long)fth_config_count(cfg, key));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char other[SP_NAME], both[2 * SP_NAME];
+        snprintf(other, sizeof other, "preprocessing.%s", others[i]);
+        snprintf(both, sizeof both, "%s %s", key, other);
+        if (fth_config_has(cfg, other))
+            fth_config_complain(
+                cfg, both, "leave one of them out",
+                "every file of paths is a section of its own, and %s is of one file", others[i]);
+    }
+    if (fth_config_has(cfg, names) && fth_config_count(cfg, names) != fth_config_count(cfg, key))
+        fth_config_complain(cfg, "preprocessing.sections preprocessing.paths",
+                            "give each file a name, in their order", "%lld files have %lld names",
+                            (long long)fth_config_count(cfg, key),
+                            (long long)fth_config_count(cfg, names));
+}
+
+/* Sections are of a column, or of the folder where there are no columns. */
+static void check_sections(fth_config *cfg)
+{
+    const char *const key = "preprocessing.sections";
+    const sp_loader *loader = sp_loader_of(cfg);
+    check_paths(cfg);
+    if (!fth_config_has(cfg, key)) return;
+    if (!fth_config_has(cfg, "preprocessing.section_column") && loader &&
+        !(loader->flags & SP_LOAD_ARRAYS) && !sp_source_is_several(cfg))
+        fth_config_complain(cfg, "preprocessing.sections preprocessing.section_column",
+                            "name the column with preprocessing.section_column",
+                            "sections are listed, but no column says of which one a cell is");
+    for (int64_t i = 0; i < fth_config_count(cfg, key); i++)
+        for (int64_t j = 0; j < i; j++)
+            if (strcmp(fth_config_text_at(cfg, key, i), fth_config_text_at(cfg, key, j)) == 0)
+                fth_config_complain(cfg, key, "list every section once",
+                                    "the section '%s' is listed twice",
+                                    fth_config_text_at(cfg, key, i));
+}
+
 /* Every dataset needs a path; loaders.def names its key. */
 static void check_source(fth_config *cfg)
 {
@@ -438,6 +496,7 @@ static void check(fth_config *cfg, void *user)
     check_device(cfg);
     check_source(cfg);
     check_image(cfg);
+    check_sections(cfg);
 }
 
 const fth_schema sp_schema = {

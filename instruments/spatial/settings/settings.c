@@ -201,6 +201,9 @@ static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, 
         s->M = kind->local ? s->cells : 0;
     if (kind->local) {
         clamp(&s->K, s->cells - 1, "K", "cells other than the cell itself", z->bound, notes);
+        if (z->least_section > 0)
+            clamp(&s->K, z->least_section - 1, "K",
+                  "cells of the smallest section other than the cell itself", z->bound, notes);
         s->R = read_rank(s, cfg, extent);
         if (fth_config_has(cfg, "model.rank_cap"))
             clamp(&s->R, fth_config_int(cfg, "model.rank_cap"), "rank", "model.rank_cap", z->bound,
@@ -232,6 +235,18 @@ static fth_status check_sizes(const sp_settings *s, const sp_sizes *z, fth_err *
                       s->n_groups);
         fth_err_hint(err, "set preprocessing.group_column, lower preprocessing.min_group_size, or "
                           "choose a model without groups");
+    } else if (z->sections > 0 && z->least_section < SP_SECTION_LEAST && !z->bound) {
+        st = FTH_FAIL(err, FTH_E_CONFIG,
+                      "the smallest section has %" PRId64 " training cells; at least %d are needed",
+                      z->least_section, SP_SECTION_LEAST);
+        fth_err_hint(err, "leave it out with preprocessing.sections, or lower "
+                          "training.holdout_fraction");
+    } else if (s->spatial && !s->local && s->M < z->sections) {
+        st = FTH_FAIL(err, FTH_E_CONFIG,
+                      "model.num_inducing is %" PRId64 ", but the data have %" PRId64
+                      " sections, each with points of its own",
+                      s->M, z->sections);
+        fth_err_hint(err, "set model.num_inducing to at least %" PRId64, z->sections);
     } else if (s->local && s->cells < 2)
         st = FTH_FAIL(err, FTH_E_CONFIG,
                       "a local model needs at least 2 cells, and the data have %" PRId64, s->cells);
@@ -247,6 +262,8 @@ fth_status sp_settings_from(sp_settings *out, const fth_config *cfg, const sp_si
     out->cells = sizes->cells;
     out->genes = sizes->genes;
     out->n_groups = sizes->groups;
+    out->n_sections = sizes->sections;
+    out->section_gap = sizes->section_gap;
     out->fixed_W = fth_config_has(cfg, "model.loadings_file");
     sp_settings_derive(out);
     FTH_TRY(check_sizes(out, sizes, err));

@@ -12,14 +12,17 @@ static fth_status of_folder(sp_sizes *out, fth_mem *mem, const char *dir, fth_er
     sp_matrix counts;
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_counts(&m, mem, path, err));
+    *out = (sp_sizes){.groups = m.groups, .sections = m.sections.n, .section_gap = m.sections.gap};
+    for (int64_t i = 0; i < m.sections.n; i++)
+        if (i == 0 || m.sections.of[i].cells < out->least_section)
+            out->least_section = m.sections.of[i].cells;
+    sp_sections_clear(&m.sections);
     FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     FTH_TRY(sp_matrix_open_npz(&counts, mem, path, err));
-    *out = (sp_sizes){
-        .cells = counts.rows, .genes = counts.cols, .groups = m.groups, .entries = counts.entries};
-    for (int64_t r = 0; r < counts.rows; r++) {
-        const int64_t n = sp_matrix_entries(&counts, r, r + 1);
-        if (n > out->most_entries) out->most_entries = n;
-    }
+    out->cells = counts.rows;
+    out->genes = counts.cols;
+    out->entries = counts.entries;
+    out->most_entries = sp_matrix_fullest(&counts);
     sp_matrix_close(&counts);
     return FTH_OK;
 }
@@ -33,15 +36,8 @@ static fth_status of_source(sp_sizes *out, const fth_stage_call *call, fth_err *
     *out = (sp_sizes){.cells = m->rows,
                       .genes = m->cols,
                       .entries = m->entries,
-                      .most_entries = m->cols,
+                      .most_entries = sp_matrix_fullest(m),
                       .bound = true};
-    if (m->layout == SP_LAYOUT_ROWS) {
-        out->most_entries = 0;
-        for (int64_t r = 0; r < m->rows; r++) {
-            const int64_t n = sp_matrix_entries(m, r, r + 1);
-            if (n > out->most_entries) out->most_entries = n;
-        }
-    }
     const sp_rules rules = sp_rules_of(call->config, s.loader);
     if (rules.variable > 0 && rules.variable < out->genes) out->genes = rules.variable;
     if (out->most_entries > out->genes) out->most_entries = out->genes;
@@ -50,6 +46,8 @@ static fth_status of_source(sp_sizes *out, const fth_stage_call *call, fth_err *
         out->cells = (m->rows + step - 1) / step;
     }
     const fth_status status = sp_source_groups(&s, &out->groups, err);
+    /* which there are is not known yet: as many as a model would need more memory for, one */
+    if (sp_source_has_sections(&s)) out->sections = 1, out->section_gap = 1;
     sp_source_close(&s);
     return status;
 }

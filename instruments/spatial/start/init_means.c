@@ -61,13 +61,15 @@ static void put_cells(fth_tensor *t, const sp_init_parts *p, int64_t first)
         for (int64_t l = 0; l < L; l++) put(t, l * p->cells + i, p->F[i * p->factors + first + l]);
 }
 
-/* Mean over the listed cells; those of another group than `group` (NULL: any) only count where
- * there is no cell of that group among them. */
+/* Mean over the listed cells, the nearest first, that are of its section (NULL: all); those of
+ * another group than `group` (NULL: any) only count where there is no cell of that group among
+ * them. */
 static double mean_of(const sp_init_parts *p, const int32_t *cell, int64_t k, int64_t l,
-                      const int32_t *group_of, int32_t group)
+                      const int32_t *section, const int32_t *group_of, int32_t group)
 {
     double own = 0, all = 0;
     int64_t n = 0;
+    while (section && section[cell[k - 1]] != section[cell[0]]) k--; /* others are farther */
     for (int64_t i = 0; i < k; i++) {
         const double f = p->F[cell[i] * p->factors + l];
         all += f;
@@ -89,7 +91,8 @@ static fth_status put_points(const sp_model *m, fth_context *ctx, const sp_data 
                              const sp_init_parts *p, fth_err *err)
 {
     const int64_t M = fth_tensor_size(m->Z, 0), k = cells_of_point(p->cells, M);
-    const int32_t *group = m->groupsZ ? fth_tensor_data(data->group) : NULL,
+    const int32_t *section = data->section ? fth_tensor_data(data->section) : NULL,
+                  *group = m->groupsZ ? fth_tensor_data(data->group) : NULL,
                   *groupZ = m->groupsZ ? fth_tensor_data(m->groupsZ) : NULL;
     void *block = NULL;
     FTH_TRY(fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)(M * k) * sizeof(int32_t),
@@ -100,7 +103,7 @@ static fth_status put_points(const sp_model *m, fth_context *ctx, const sp_data 
     for (int64_t j = 0; s == FTH_OK && j < M; j++)
         for (int64_t l = 0; l < m->set.n_components; l++)
             put(m->param[SP_P_MU], l * M + j,
-                mean_of(p, list + j * k, k, l, group, groupZ ? groupZ[j] : 0));
+                mean_of(p, list + j * k, k, l, section, group, groupZ ? groupZ[j] : 0));
     (void)fth_mem_release(m->mem, block, NULL);
     return s;
 }
@@ -112,7 +115,7 @@ static void put_smooth(const sp_model *m, const sp_init_parts *p)
     const int32_t *list = fth_tensor_data(m->nbr_kl);
     for (int64_t i = 0; i < p->cells; i++)
         for (int64_t l = 0; l < m->set.n_components; l++)
-            put(m->param[SP_P_MU], l * p->cells + i, mean_of(p, list + i * K, K, l, NULL, 0));
+            put(m->param[SP_P_MU], l * p->cells + i, mean_of(p, list + i * K, K, l, NULL, NULL, 0));
 }
 
 /* ---- whitened ---- */

@@ -53,6 +53,17 @@ static fth_status get_sizes(const options *o, sp_toy *t)
         FTH_TRY(get_int(o, "cells", 4, MOST_CELLS, &t->cells));
         t->side = (int64_t)ceil(sqrt((double)t->cells));
     }
+    FTH_TRY(get_int(o, "sections", 0, 1000, &t->sections));
+    if (t->sections > 0 && t->cells < SP_SECTION_LEAST)
+        return FTH_FAIL(o->err, FTH_E_COMMAND,
+                        "--sections: a section has at least %d cells, not "
+                        "%" PRId64,
+                        SP_SECTION_LEAST, t->cells);
+    if (t->sections > 1) t->cells *= t->sections;
+    if (t->cells > MOST_CELLS)
+        return FTH_FAIL(o->err, FTH_E_COMMAND,
+                        "--sections: %" PRId64 " cells in all are more than %d", t->cells,
+                        MOST_CELLS);
     FTH_TRY(get_int(o, "genes", 1, 100000, &t->genes));
     FTH_TRY(get_int(o, "factors", 1, 1000, &t->factors));
     FTH_TRY(get_int(o, "nonspatial", 0, 1000, &t->others));
@@ -73,6 +84,14 @@ static fth_status get_sampler(const options *o, sp_toy *t)
     if (text && !t->exact && strcmp(text, "near") != 0)
         return FTH_FAIL(o->err, FTH_E_COMMAND, "--sampler: exact or near is expected, not '%.60s'",
                         text);
+    if (!t->exact && t->sections > 0) {
+        FTH_FAIL(o->err, FTH_E_COMMAND,
+                 "--sections: sections are drawn exactly, which is for %d cells in all, not "
+                 "%" PRId64,
+                 MOST_EXACT, t->cells);
+        fth_err_hint(o->err, "make fewer cells, or allow the memory with --sampler exact");
+        return FTH_E_COMMAND;
+    }
     return FTH_OK;
 }
 
@@ -106,6 +125,7 @@ static fth_status answer(fth_answer *a, sp_toy *t, const char *dir, const char *
         fth_json_int(w, "factors", t->factors);
         if (t->others > 0) fth_json_int(w, "nonspatial_factors", t->others);
         fth_json_int(w, "groups", t->groups);
+        if (t->sections > 0) fth_json_int(w, "sections", t->sections);
         fth_json_int(w, "seed", t->seed);
         fth_json_text(w, "sampler", t->exact ? "exact" : "near");
         if (!a->plan) fth_json_int(w, "counts_above_zero", t->entries);
@@ -147,6 +167,9 @@ static const fth_flag flags[] = {
      .doc = "folder to write (default: toy)"},
     {.name = "cells", .value = FTH_FLAG_COUNT, .doc = "cells, up to 2000000 (default: 10000)"},
     {.name = "side", .value = FTH_FLAG_COUNT, .doc = "instead of --cells: cells of a side"},
+    {.name = "sections",
+     .value = FTH_FLAG_COUNT,
+     .doc = "tissue sections of so many cells each, with maps of their own and shared loadings"},
     {.name = "genes", .value = FTH_FLAG_COUNT, .doc = "genes (default: 200)"},
     {.name = "factors", .value = FTH_FLAG_COUNT, .doc = "factors (default: 10)"},
     {.name = "nonspatial",

@@ -10,6 +10,7 @@ typedef struct sp_toy {
     fth_context *ctx;
     fth_mem *mem;
     int64_t cells, side; /* places are those of a lattice of `side` columns, row by row */
+    int64_t sections;    /* such lattices, one after the other, of as many cells; 0: one, unnamed */
     int64_t genes, factors;
     int64_t others;  /* further factors, without positions: standard normal at each cell */
     int64_t groups;  /* all of them */
@@ -25,6 +26,7 @@ typedef struct sp_toy {
     /* Results: */
     float *xy;             /* [cells][2] */
     int32_t *group;        /* [cells], by descending size */
+    sp_sections plane;     /* where the sections lie */
     int64_t *size_of;      /* [groups] */
     float *factor;         /* [cells][factors]: log-factors */
     float *other;          /* [cells][others]: likewise */
@@ -49,8 +51,10 @@ enum {
 };
 
 sp_cov sp_toy_cov(const sp_toy *t);
+/* The section of a cell. */
+int64_t sp_toy_section(const sp_toy *t, int64_t cell);
 
-/* xy, group and size_of. */
+/* xy, group, size_of and plane. */
 fth_status sp_toy_place(sp_toy *t, fth_err *err);
 /* factor, each with a positive sum; `projected` where exact. */
 fth_status sp_toy_draw(sp_toy *t, fth_err *err);

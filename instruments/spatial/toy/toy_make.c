@@ -14,6 +14,7 @@ sp_cov sp_toy_cov(const sp_toy *t)
                     .lengthscale = t->lengthscale,
                     .groups = true,
                     .alpha = t->alpha,
+                    .gap = t->plane.gap,
                     .n_groups = t->groups};
 }
 
@@ -79,7 +80,10 @@ static fth_status write_codes(const sp_toy *t, const char *dir, fth_err *err)
     FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *wide * (uint64_t)t->cells, "codes",
                          (void **)&wide, err));
     for (int64_t i = 0; i < t->cells; i++) wide[i] = t->group[i];
-    const fth_status s = write_array(t, dir, SP_C, FTH_I64, 1, &t->cells, wide, err);
+    fth_status s = write_array(t, dir, SP_C, FTH_I64, 1, &t->cells, wide, err);
+    for (int64_t i = 0; i < t->cells; i++) wide[i] = sp_toy_section(t, i);
+    if (s == FTH_OK && t->sections > 0)
+        s = write_array(t, dir, SP_S, FTH_I64, 1, &t->cells, wide, err);
     fth_mem_release(t->mem, wide, NULL);
     return s;
 }
@@ -127,6 +131,11 @@ static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
     put_names(&w, "gene_names", "gene", t->genes);
     fth_json_null(&w, "spot_names");
     put_names(&w, "group_names", "group", t->groups);
+    if (t->sections > 0) {
+        sp_sections_put_names(&w, SP_SECTION_NAMES, &t->plane);
+        sp_sections_put(&w, SP_SECTIONS, &t->plane);
+        fth_json_real(&w, "scale", 1);
+    }
     fth_json_text(&w, "dataset", "toy");
     fth_json_open(&w, "preprocessing", '{');
     fth_json_close(&w);
@@ -221,12 +230,21 @@ static fth_status write_h5ad(const sp_toy *t, const char *dir, const char *path,
 
 /* ---- all of it ---- */
 
+/* Of an earlier run with sections. */
+static fth_status forget_sections(const sp_toy *t, const char *dir, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, SP_S, err));
+    return t->sections > 0 ? FTH_OK : fth_path_remove(t->mem, path, err);
+}
+
 static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
 {
     char path[FTH_PATH];
     FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     /* Stages consider a folder with counts complete: remove those of an earlier run first. */
     FTH_TRY(fth_path_remove(t->mem, path, err));
+    FTH_TRY(forget_sections(t, dir, err));
     FTH_TRY(sp_toy_place(t, err));
     FTH_TRY(sp_toy_draw(t, err));
     sp_toy_draw_others(t);
@@ -266,6 +284,7 @@ fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *er
     FTH_TRY(fth_folder_make(t->mem, dir, err));
     FTH_TRY(take(t, &memory, err));
     const fth_status s = write_all(t, dir, h5ad, err);
+    sp_sections_clear(&t->plane);
     fth_tensor_release(t->projected);
     t->projected = NULL;
     fth_mem_release(t->mem, memory, NULL);
@@ -283,6 +302,7 @@ static fth_status tell_files(const sp_toy *t, fth_answer *a, const char *dir, co
     const fth_file_kind out = FTH_FILE_OUTPUT;
     FTH_TRY(sp_answer_array(a, out, dir, SP_X, FTH_F32, 2, xy, err));
     FTH_TRY(sp_answer_array(a, out, dir, SP_C, FTH_I64, 1, &t->cells, err));
+    if (t->sections > 0) FTH_TRY(sp_answer_array(a, out, dir, SP_S, FTH_I64, 1, &t->cells, err));
     FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_factors.npy", FTH_F32, 2, truth, err));
     FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_loadings.npy", FTH_F32, 2, loadings, err));
     for (int64_t g = 0; g < t->groups; g++) {

@@ -8,18 +8,53 @@
 #include "../data/permute.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SCATTERED = 10 }; /* cells of a missing group: the default of min_group_size */
 static const double half = 100, pi = 3.14159265358979323846;
 
+int64_t sp_toy_section(const sp_toy *t, int64_t cell)
+{
+    return t->sections > 1 ? cell / (t->cells / t->sections) : 0;
+}
+
 static void lattice(sp_toy *t)
 {
     const double step = t->side > 1 ? 2 * half / (double)(t->side - 1) : 0;
+    const int64_t each = t->sections > 1 ? t->cells / t->sections : t->cells;
     for (int64_t i = 0; i < t->cells; i++) {
-        t->xy[2 * i] = (float)(-half + step * (double)(i % t->side));
-        t->xy[2 * i + 1] = (float)(-half + step * (double)(i / t->side));
+        t->xy[2 * i] = (float)(-half + step * (double)(i % each % t->side));
+        t->xy[2 * i + 1] = (float)(-half + step * (double)(i % each / t->side));
     }
+}
+
+/* Sections into one plane, where they keep their scale (model 21.1). */
+static fth_status arrange(sp_toy *t, fth_err *err)
+{
+    fth_texts *names = NULL;
+    int32_t *section = NULL;
+    double scale = 1;
+    if (t->sections == 0) return FTH_OK;
+    FTH_TRY(fth_texts_create(&names, t->mem, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < t->sections; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "section_%lld", (long long)i);
+        s = fth_texts_add(names, name, strlen(name), err);
+    }
+    if (s == FTH_OK) s = sp_sections_create(&t->plane, t->mem, names, err);
+    if (s == FTH_OK)
+        s = fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *section * (uint64_t)t->cells, "sections",
+                         (void **)&section, err);
+    for (int64_t i = 0; s == FTH_OK && i < t->cells; i++)
+        section[i] = (int32_t)sp_toy_section(t, i);
+    if (s == FTH_OK)
+        s = sp_sections_arrange(&t->plane, t->xy, section, t->cells, 0, "toy", &scale, err);
+    for (int64_t i = 0; s == FTH_OK && i < t->cells; i++) t->plane.of[section[i]].cells++;
+    fth_mem_release(t->mem, section, NULL);
+    fth_texts_free(names);
+    return s;
 }
 
 static int64_t below(const sp_toy *t, int64_t stream, int64_t index, int64_t n)
@@ -87,5 +122,5 @@ fth_status sp_toy_place(sp_toy *t, fth_err *err)
     scatter(t, common, chosen);
     renumber(t, chosen);
     fth_mem_release(t->mem, chosen, NULL);
-    return FTH_OK;
+    return arrange(t, err);
 }

@@ -50,11 +50,12 @@ static fth_status plan_reader(sp_train *t, fth_err *err)
                         &t->reserved[0], err);
 }
 
-/* Positions, groups, row pointers, and lists of what is held out. */
+/* Positions, groups, sections, row pointers, and lists of what is held out. */
 static fth_status plan_data(sp_train *t, fth_err *err)
 {
     if (t->data.mem) return FTH_OK;
-    const uint64_t bytes = (8 + 4 + 8 + 16) * (uint64_t)t->size.cells;
+    const uint64_t section = t->size.sections > 0 ? 4 : 0,
+                   bytes = (8 + 4 + section + 8 + 16) * (uint64_t)t->size.cells;
     return fth_mem_take(t->mem, FTH_MEM_ANY, bytes, "data", &t->reserved[1], err);
 }
 

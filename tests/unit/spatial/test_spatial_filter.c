@@ -82,7 +82,7 @@ TEST(golden_filters)
     put(names, "C");
     put(names, "D");
     put(names, "nan");
-    sp_cells cells = {40, row, fth_tensor_data(x), code};
+    sp_cells cells = {40, row, fth_tensor_data(x), code, NULL};
     sp_filter_missing(&cells, bad, names, dropped);
     EQ_I64(cells.n, fth_tensor_size(nan_c, 0));
     SAME_BYTES(cells.xy, fth_tensor_data(nan_x), cells.n * 8);
@@ -115,7 +115,7 @@ TEST(thresholds)
     int64_t row[3] = {0, 1, 2}, dropped[SP_DROP_KINDS] = {0};
     float xy[6] = {0};
     int32_t code[3] = {0, 0, 2}, map[4];
-    sp_cells cells = {3, row, xy, code};
+    sp_cells cells = {3, row, xy, code, NULL};
     EQ_I64(sp_filter_small(&cells, 4, 1, map, dropped), 4); /* groups without cells stay, too */
     EQ_I64(cells.n, 3);
     EQ_I64(sp_filter_small(&cells, 4, 2, map, dropped), 1);
