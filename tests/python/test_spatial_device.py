@@ -39,6 +39,7 @@ def is_card():
 
 class Tissue(unittest.TestCase):
     """A small tissue, and the program with the backend beside its library."""
+    made = ()  # further options of the toy
 
     @classmethod
     def setUpClass(cls):
@@ -53,7 +54,7 @@ class Tissue(unittest.TestCase):
         cache = {"XDG_CACHE_HOME": str(cls.folder / "cache")} if is_card() else {"XDG_CACHE_HOME": "", "HOME": ""}
         cls.environment = {**os.environ, "LD_LIBRARY_PATH": str(home), **cache}
         toy = ("spatial", "toy", "--cells", "200", "--genes", "40", "--factors", "3", "--groups", "3",
-               "--lengthscale", "20", "--seed", "5", "-o", str(cls.folder / "toy"))
+               "--lengthscale", "20", "--seed", "5", *cls.made, "-o", str(cls.folder / "toy"))
         if is_card():
             said = cls.fathom(*toy, "--device", "cuda", "--plan", code=None)
             if "FTH-DEV-001" in said:
@@ -102,7 +103,7 @@ def apart(a, b):
     return float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-30))
 
 
-class Models(Tissue):
+class Agreement(Tissue):
     # Covariances of neighbours are close to singular, and Adam divides small slopes by their size: of the local
     # models means and loadings are compared. Golden cases compare all of them (golden/test_spatial_train.c).
     def agree(self, model):
@@ -129,12 +130,23 @@ class Models(Tissue):
             self.assertLess(apart(factors, np.load(projected / "factors.npy")), 1e-5)
 
 
-def add(model):
-    setattr(Models, f"test_{model}_is_that_of_the_cpu", lambda self: self.agree(model))
+class Models(Agreement):
+    pass
+
+
+class Sections(Agreement):
+    """Covariances end at the gap between sections."""
+    made = ("--sections", "2")
+
+
+def add(to, model):
+    setattr(to, f"test_{model}_is_that_of_the_cpu", lambda self: self.agree(model))
 
 
 for each in MODELS:
-    add(each)
+    add(Models, each)
+for each in ("svgp", "mggp_svgp", "lcgp"):
+    add(Sections, each)
 
 
 class Bytes(Tissue):

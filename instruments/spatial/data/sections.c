@@ -74,7 +74,8 @@ static fth_status find_boxes(sp_sections *s, const float *xy, const int32_t *sec
                              const char *label, fth_err *err)
 {
     for (int64_t i = 0; i < s->n; i++)
-        s->of[i] = (sp_section){.low = {INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY}};
+        s->of[i] = (sp_section){.low = {(double)INFINITY, (double)INFINITY},
+                                .high = {-(double)INFINITY, -(double)INFINITY}};
     for (int64_t i = 0; i < n; i++) {
         sp_section *t = &s->of[section[i]];
         if (!is_place(xy + 2 * i)) continue;
