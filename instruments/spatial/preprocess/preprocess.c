@@ -241,8 +241,7 @@ static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
         s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
     const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue) + rules_bytes(s) +
-           parts;
+           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue) + rules_bytes(s) + parts;
 }
 
 static uint64_t free_bytes(const sp_source *s, const sp_tissue *tissue)

@@ -18,13 +18,13 @@ typedef enum sp_layout {
     SP_LAYOUT_ROWS,
     SP_LAYOUT_COLUMNS,
     SP_LAYOUT_DENSE,
-    SP_LAYOUT_TEXT, /* entries by row, from the front only */
+    SP_LAYOUT_TEXT,  /* entries by row, from the front only */
     SP_LAYOUT_TABLE, /* all columns of each row, from the front only */
     SP_LAYOUT_JOINED /* several matrices, one after the other */
 } sp_layout;
 
-typedef struct sp_mtx sp_mtx;     /* mtx.c */
-typedef struct sp_table sp_table; /* table.c */
+typedef struct sp_mtx sp_mtx;       /* mtx.c */
+typedef struct sp_table sp_table;   /* table.c */
 typedef struct sp_joined sp_joined; /* joined.c */
 
 typedef struct sp_matrix {
