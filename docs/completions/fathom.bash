@@ -960,6 +960,13 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --enrichment-permutations)
+        return
+        ;;
+    --enrichment)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --model | -m)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -1320,7 +1327,7 @@ _fathom() {
     'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'spatial toy'*) words="--output --cells --side --sections --genes --factors --nonspatial --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'spatial genes'*) words="--config --output --normalise --permutations --gene-sets --top --scores --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial genes'*) words="--config --output --normalise --permutations --gene-sets --top --scores --enrichment-permutations --enrichment --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial page'*) words="--config --output --genes --top --cells --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial project'*) words="--model --data --output --least-squares --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;

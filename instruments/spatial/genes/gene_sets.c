@@ -2,9 +2,13 @@
  *
  * A gene belongs to a factor by its share: which part of its loadings the factor has, as in
  * enrichment.h. The score of a set is the mean of its genes' standardised shares; p is the chance
- * of as many of them among the top genes of the factor.
+ * of as many of them among the top genes of the factor, p_permutation that of a score as large of
+ * as many genes drawn at random.
  */
 #include "gene_sets.h"
+#include "genes.h"
+
+#include "../data/permute.h"
 
 #include "../statistics/enrichment.h"
 #include "../statistics/order.h"
@@ -40,15 +44,24 @@ typedef struct scores {
     int64_t *rank;         /* [factor][gene]: from 0 */
     double *score, *p, *q; /* [factor][set] */
     int64_t *hits, *room;
+    int64_t permutations, seed;
+    double *p_perm, *q_perm; /* [factor][set] */
+    double *sums;            /* [gene + 1]: of shares of the first so many drawn genes */
+    int32_t *drawn;          /* [gene] */
     void *block;
 } scores;
 
-static fth_status open_scores(scores *c, const sp_gene_sets *s, int64_t genes, int64_t factors,
-                              int64_t top, fth_err *err)
+static fth_status open_scores(scores *c, const sp_gene_sets *s, const sp_gene_sets_options *opt,
+                              fth_err *err)
 {
-    const int64_t D = genes, L = factors, pairs = L * s->n;
-    *c = (scores){.sets = s, .genes = D, .factors = L, .top = top < D ? top : D};
-    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)(2 * D * L + 2 * D + 5 * pairs) * 8,
+    const int64_t D = opt->genes, L = opt->factors, pairs = L * s->n;
+    *c = (scores){.sets = s,
+                  .genes = D,
+                  .factors = L,
+                  .top = opt->top < D ? opt->top : D,
+                  .permutations = opt->permutations,
+                  .seed = opt->seed};
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)(2 * D * L + 4 * D + 1 + 7 * pairs) * 8,
                          "scores of gene sets", &c->block, err));
     c->share = c->block;
     c->value = c->share + D * L;
@@ -59,6 +72,10 @@ static fth_status open_scores(scores *c, const sp_gene_sets *s, int64_t genes, i
     c->rank = c->order + D;
     c->hits = c->rank + D * L;
     c->room = c->hits + pairs;
+    c->p_perm = (double *)(void *)(c->room + pairs);
+    c->q_perm = c->p_perm + pairs;
+    c->sums = c->q_perm + pairs;
+    c->drawn = (int32_t *)(void *)(c->sums + D + 1);
     return FTH_OK;
 }
 
@@ -99,6 +116,32 @@ static void score_all(scores *c)
     sp_benjamini_hochberg(c->q, c->p, c->factors * s->n, c->room);
 }
 
+/* A permutation of the genes gives a random set of every size, its first genes: sets of equal size
+ * share what they are compared with. Scores that differ by rounding alone count as equal. */
+static void permute(scores *c)
+{
+    const sp_gene_sets *s = c->sets;
+    const int64_t pairs = c->factors * s->n;
+    for (int64_t at = 0; at < pairs; at++) c->p_perm[at] = 1;
+    for (int64_t b = 0; b < c->permutations; b++) {
+        sp_permute_all(c->drawn, c->genes, c->seed, SP_STREAM_SHUFFLED_GENES, b);
+        for (int64_t l = 0; l < c->factors; l++) {
+            c->sums[0] = 0;
+            for (int64_t k = 0; k < c->genes; k++)
+                c->sums[k + 1] = c->sums[k] + c->share[c->drawn[k] * c->factors + l];
+            for (int64_t i = 0; i < s->n; i++) {
+                const int64_t known = s->begin[i + 1] - s->begin[i];
+                const double score = known > 0 ? c->sums[known] / (double)known : 0;
+                c->p_perm[l * s->n + i] += score >= c->score[l * s->n + i] - 1e-9;
+            }
+        }
+    }
+    for (int64_t at = 0; at < pairs; at++)
+        c->p_perm[at] =
+            isnan(c->score[at]) ? (double)NAN : c->p_perm[at] / (1 + (double)c->permutations);
+    sp_benjamini_hochberg(c->q_perm, c->p_perm, pairs, c->room);
+}
+
 static void put_real(fth_lines *t, double v)
 {
     fth_lines_add(t, ",");
@@ -134,7 +177,8 @@ static fth_status write_scores(const scores *c, const fth_texts *names, const ch
     const sp_gene_sets *s = c->sets;
     fth_lines t;
     fth_lines_begin(&t, s->mem);
-    fth_lines_add(&t, "factor,set,genes,known,score,hits,p,q,hit_genes\n");
+    fth_lines_add(&t, "factor,set,genes,known,score,hits,p,q,%shit_genes\n",
+                  c->permutations > 0 ? "p_permutation,q_permutation," : "");
     for (int64_t l = 0; l < c->factors; l++)
         for (int64_t i = 0; i < s->n; i++) {
             const int64_t at = l * s->n + i;
@@ -145,6 +189,10 @@ static fth_status write_scores(const scores *c, const fth_texts *names, const ch
             fth_lines_add(&t, ",%" PRId64, c->hits[at]);
             put_real(&t, c->p[at]);
             put_real(&t, c->q[at]);
+            if (c->permutations > 0) {
+                put_real(&t, c->p_perm[at]);
+                put_real(&t, c->q_perm[at]);
+            }
             put_hits(&t, c, l, i, names);
             fth_lines_add(&t, "\n");
         }
@@ -153,15 +201,15 @@ static fth_status write_scores(const scores *c, const fth_texts *names, const ch
     return st;
 }
 
-fth_status sp_gene_sets_score(const sp_gene_sets *s, const float *W, const fth_texts *gene_names,
-                              int64_t genes, int64_t factors, int64_t top, const char *path,
-                              fth_err *err)
+fth_status sp_gene_sets_score(const sp_gene_sets *s, const sp_gene_sets_options *opt,
+                              const char *path, fth_err *err)
 {
     scores c;
-    FTH_TRY(open_scores(&c, s, genes, factors, top, err));
-    standardise(&c, W);
+    FTH_TRY(open_scores(&c, s, opt, err));
+    standardise(&c, opt->W);
     score_all(&c);
-    const fth_status st = write_scores(&c, gene_names, path, err);
+    if (c.permutations > 0) permute(&c);
+    const fth_status st = write_scores(&c, opt->gene_names, path, err);
     fth_mem_release(s->mem, c.block, NULL);
     return st;
 }

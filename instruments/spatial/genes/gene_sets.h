@@ -28,10 +28,16 @@ fth_status sp_gene_sets_read(sp_gene_sets *out, fth_mem *mem, const char *path,
                              const fth_texts *gene_names, fth_err *err);
 void sp_gene_sets_free(sp_gene_sets *s); /* an empty one is allowed */
 
-/* Writes gene_set_scores.csv. W is f32 [gene][factor]; `top` genes of each factor are its list. */
-fth_status sp_gene_sets_score(const sp_gene_sets *s, const float *W, const fth_texts *gene_names,
-                              int64_t genes, int64_t factors, int64_t top, const char *path,
-                              fth_err *err);
+typedef struct sp_gene_sets_options {
+    const float *W; /* [gene][factor] */
+    const fth_texts *gene_names;
+    int64_t genes, factors;
+    int64_t top;                /* genes of each factor that are its list */
+    int64_t permutations, seed; /* of genes; 0: none */
+} sp_gene_sets_options;
+/* Writes gene_set_scores.csv. */
+fth_status sp_gene_sets_score(const sp_gene_sets *s, const sp_gene_sets_options *opt,
+                              const char *path, fth_err *err);
 /* The chance of so many hits or more among `top` of `genes`, of which `known` are in the set. */
 double sp_hypergeometric(int64_t hits, int64_t known, int64_t top, int64_t genes);
 

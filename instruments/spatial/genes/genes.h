@@ -7,7 +7,7 @@
 #include "../statistics/moran.h"
 
 /* Streams of random numbers, behind those of spatial.h and toy.h. */
-enum { SP_STREAM_SHUFFLED = 100 };
+enum { SP_STREAM_SHUFFLED = 100, SP_STREAM_SHUFFLED_GENES, SP_STREAM_SHUFFLED_GROUPS };
 
 /* ---- Moran's I of every gene (gene_moran.c) ---- */
 

@@ -6,6 +6,7 @@
 #include "../answer.h"
 #include "../results/results.h"
 #include "../statistics/order.h"
+#include "gene_groups.h"
 #include "gene_sets.h"
 #include "genes.h"
 
@@ -24,6 +25,9 @@ typedef struct request {
     sp_gene_sets sets;
     int64_t top;
     char scores[FTH_PATH];
+    int64_t labelings; /* permutations of the groups of cells; 0: no p of enrichment */
+    fth_source sizes;  /* f32 [cell]: of cells; empty: all have size 1 */
+    char groups[FTH_PATH];
 } request;
 
 /* ---- the command ---- */
@@ -118,6 +122,7 @@ static void tell(const request *q, const sp_gene_moran *m, const sp_gene_fit *f,
     fth_json_int(w, "spatially_variable", found);
     fth_json_int(w, "passes", m->passes);
     fth_json_real(w, "share", share);
+    if (q->labelings > 0) fth_json_text(w, "enrichment", q->groups);
     if (!q->sets_path) return;
     fth_json_text(w, "scores", q->scores);
     fth_json_int(w, "sets", q->sets.n);
@@ -152,7 +157,23 @@ static fth_status tell_files(const request *q, fth_answer *a, fth_err *err)
     if (q->sets_path)
         fth_answer_file(a, FTH_FILE_OUTPUT, q->scores, -1,
                         "%" PRId64 " sets in %" PRId64 " factors", q->sets.n, r->n_factors);
+    if (q->sizes.read)
+        FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_SIZE_FACTORS, NULL, err));
+    if (q->labelings > 0)
+        fth_answer_file(a, FTH_FILE_OUTPUT, q->groups, -1,
+                        "%" PRId64 " genes in %" PRId64 " groups and %" PRId64 " factors",
+                        r->data.size.genes, r->data.size.groups, r->n_factors);
     return FTH_OK;
+}
+
+/* The larger of Moran's I and the labelings, which come one after the other. */
+static uint64_t most_bytes(const request *q, uint64_t moran, bool least)
+{
+    const uint64_t groups =
+        q->labelings > 0
+            ? sp_gene_groups_bytes(&q->results.data.size, q->results.n_factors, q->labelings, least)
+            : 0;
+    return groups > moran ? groups : moran;
 }
 
 /* What opened data hold, and the larger of both parts. */
@@ -163,14 +184,37 @@ static void tell_memory(const request *q, fth_answer *a)
     const int threads = fth_context_threads(q->ctx);
     fth_mem_get_stats(q->results.mem, &now);
     const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0,
-                   all = sp_gene_moran_bytes(size, threads, false),
-                   least = sp_gene_moran_bytes(size, threads, true);
+                   all = most_bytes(q, sp_gene_moran_bytes(size, threads, false), false),
+                   least = most_bytes(q, sp_gene_moran_bytes(size, threads, true), true);
     fth_answer_memory(a,
                       now.used_bytes + (all <= left    ? all
                                         : left > least ? left
                                                        : least),
                       all <= left ? "at most: neighbours, and all counts by gene"
                                   : "at most: neighbours, and the counts of some genes at a time");
+}
+
+static fth_status test_groups(request *q, fth_answer *a, fth_err *err)
+{
+    const sp_results *r = &q->results;
+    sp_gene_groups g = {0};
+    const sp_gene_groups_options opt = {.permutations = q->labelings,
+                                        .seed = q->moran.seed,
+                                        .F = r->factors,
+                                        .size = q->sizes,
+                                        .W = fth_tensor_data(r->W),
+                                        .factors = r->n_factors};
+    FTH_TRY(sp_gene_groups_run(&g, q->ctx, &r->data, &opt, err));
+    int64_t found = 0;
+    for (int64_t i = 0; i < g.groups * g.genes * g.factors; i++) found += g.q[i] < 0.05;
+    fprintf(a->notes,
+            "%" PRId64
+            " genes are enriched or depleted in a factor and group (q < 0.05), by %" PRId64
+            " permutations in %" PRId64 " passes\n%s\n",
+            found, q->labelings, g.passes, q->groups);
+    const fth_status s = sp_gene_groups_write(&g, &r->data, q->groups, err);
+    sp_gene_groups_clear(&g);
+    return s;
 }
 
 static fth_status work(request *q, fth_answer *a, fth_err *err)
@@ -185,14 +229,45 @@ static fth_status work(request *q, fth_answer *a, fth_err *err)
     if (s == FTH_OK && a->plan) tell_memory(q, a);
     if (s == FTH_OK && !a->plan) s = sp_gene_moran_run(&m, q->ctx, &r->data, &q->moran, err);
     if (s == FTH_OK && !a->plan) s = write_table(q, &m, &f, err);
-    if (s == FTH_OK && !a->plan && q->sets_path)
-        s = sp_gene_sets_score(&q->sets, fth_tensor_data(r->W), r->data.gene_names,
-                               r->data.size.genes, r->n_factors, q->top, q->scores, err);
+    if (s == FTH_OK && !a->plan && q->sets_path) {
+        const sp_gene_sets_options opt = {.W = fth_tensor_data(r->W),
+                                          .gene_names = r->data.gene_names,
+                                          .genes = r->data.size.genes,
+                                          .factors = r->n_factors,
+                                          .top = q->top,
+                                          .permutations = q->moran.permutations,
+                                          .seed = q->moran.seed};
+        s = sp_gene_sets_score(&q->sets, &opt, q->scores, err);
+    }
+    if (s == FTH_OK && !a->plan && q->labelings > 0) s = test_groups(q, a, err);
     if (s == FTH_OK && !a->plan) tell(q, &m, &f, a);
     if (s == FTH_OK && !a->plan && q->sets_path) tell_sets(q, a);
     sp_gene_moran_clear(&m);
     sp_gene_fit_clear(&f);
     return s;
+}
+
+/* Where p-values of groups go, and the sizes of cells. */
+static fth_status prepare_groups(request *q, const char *to, fth_err *err)
+{
+    char path[FTH_PATH];
+    const sp_results *r = &q->results;
+    if (q->labelings == 0) return FTH_OK;
+    if (r->data.size.groups < 2) {
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "--enrichment-permutations: groups of cells are permuted, and the data have one");
+        fth_err_hint(err, "set preprocessing.group_column");
+        return FTH_E_COMMAND;
+    }
+    if (!to) FTH_TRY(sp_results_path(r, SP_ENRICHMENT_P, q->groups, err));
+    if (to && snprintf(q->groups, sizeof q->groups, "%s", to) >= (int)sizeof q->groups)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--enrichment: the path is too long");
+    FTH_TRY(sp_results_path(r, SP_SIZE_FACTORS, path, err));
+    if (!fth_path_exists(path)) return FTH_OK;
+    FTH_TRY(fth_npy_open(&q->sizes, r->mem, path, err));
+    if (q->sizes.dtype == FTH_F32 && q->sizes.n_axes == 1 && q->sizes.size[0] == r->data.rows)
+        return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: f32 [%" PRId64 "] is expected", path, r->data.rows);
 }
 
 static fth_status prepare(request *q, const char *(*value)(void *user, const char *flag),
@@ -211,8 +286,10 @@ static fth_status prepare(request *q, const char *(*value)(void *user, const cha
     const fth_path_use use[] = {{FTH_FILE_INPUT, "-c", value(user, "config")},
                                 {FTH_FILE_OUTPUT, "-o", q->path},
                                 {FTH_FILE_INPUT, "--gene-sets", q->sets_path},
-                                {FTH_FILE_OUTPUT, "--scores", q->sets_path ? q->scores : NULL}};
-    FTH_TRY(fth_paths_check(use, 4, q->results.mem, err));
+                                {FTH_FILE_OUTPUT, "--scores", q->sets_path ? q->scores : NULL},
+                                {FTH_FILE_OUTPUT, "--enrichment", q->labelings ? q->groups : NULL}};
+    FTH_TRY(prepare_groups(q, value(user, "enrichment"), err));
+    FTH_TRY(fth_paths_check(use, 5, q->results.mem, err));
     if (!q->sets_path) return FTH_OK;
     return sp_gene_sets_read(&q->sets, q->results.mem, q->sets_path, q->results.data.gene_names,
                              err);
@@ -229,11 +306,14 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     FTH_TRY(read_count(value(user, "permutations"), "permutations", 0, 1000000,
                        &q.moran.permutations, err));
     FTH_TRY(read_count(value(user, "top"), "top", 1, 1000000, &q.top, err));
+    FTH_TRY(read_count(value(user, "enrichment-permutations"), "enrichment-permutations", 0,
+                       1000000, &q.labelings, err));
     FTH_TRY(sp_results_open(&q.results, ctx, "genes", value(user, "config"), out, err));
     fth_status s = prepare(&q, value, user, err);
     if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK) s = fth_answer_end(&a, work(&q, &a, err), err);
     sp_gene_sets_free(&q.sets);
+    fth_source_close(&q.sizes);
     const fth_status end = sp_results_close(&q.results, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? end : s;
 }
@@ -250,7 +330,9 @@ static const fth_flag flags[] = {
             "(default), or raw"},
     {.name = "permutations",
      .value = FTH_FLAG_COUNT,
-     .doc = "shuffle the cells so many times for p_permutation; the default is 0"},
+     .doc =
+         "shuffle the cells so many times for p_permutation, and with --gene-sets the genes; the "
+         "default is 0"},
     {.name = "gene-sets",
      .value = FTH_FLAG_FILE,
      .doc = "GMT file: score its sets of genes in each factor"},
@@ -260,6 +342,13 @@ static const fth_flag flags[] = {
     {.name = "scores",
      .value = FTH_FLAG_FILE,
      .doc = "the scores of sets; the default is gene_set_scores.csv in the folder of the model"},
+    {.name = "enrichment-permutations",
+     .value = FTH_FLAG_COUNT,
+     .doc = "permute the groups of the cells so many times for p-values of every gene in every "
+            "factor and group; the default is 0"},
+    {.name = "enrichment",
+     .value = FTH_FLAG_FILE,
+     .doc = "these p-values; the default is enrichment_p.csv in the folder of the model"},
     {0}};
 
 const fth_verb sp_verb_genes = {
@@ -277,6 +366,10 @@ const fth_verb sp_verb_genes = {
         "genes of the set that the data have, their mean standardised share (which part of a "
         "gene's loadings the factor has), how many are among the top genes of the factor, the "
         "chance of as many (hypergeometric) and q.\n\n"
+        "With --enrichment-permutations it also writes enrichment_p.csv, a line for each factor, "
+        "group and gene: the log2 ratio of the gene's share in the group to that in all cells "
+        "after one step from the loadings, its studentised score, and p and q of that among those "
+        "of permuted groups.\n\n"
         "The counts stay sparse: as many genes as --memory has room for are processed at a "
         "time. The table is the same for every budget and number of threads.",
     .flag = flags,
