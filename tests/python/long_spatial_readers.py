@@ -37,7 +37,10 @@ elif kind == "cosmx":
     a = a[:, ~a.var_names.str.startswith(("NegPrb", "SystemControl"))]
     xy, labels = a.obsm["spatial_fov"], a.obs["type"]
 elif kind == "visium":
-    a = squidpy.read.visium(folder, counts_file="filtered_feature_bc_matrix.h5", load_images=False)
+    from PIL import Image  # without images it reads no positions
+    for size in ("hires", "lowres"):
+        Image.new("RGB", (4, 4)).save(f"{folder}/spatial/tissue_{size}_image.png")
+    a = squidpy.read.visium(folder, counts_file="filtered_feature_bc_matrix.h5")
     a = a[a.obs["in_tissue"] == 1]
     xy, labels = a.obsm["spatial"], None
 else:

@@ -109,20 +109,21 @@ def several(polygons):
 def outline(i):
     """Four ways to draw a cell whose centroid is (10 i, 3 (i % 4))."""
     x, y = 10.0 * i, 3.0 * (i % 4)
-    return [polygon([box(x - 2, y - 1, 4, 2)]), polygon([box(x - 2, y - 2, 4, 4)[::-1], box(x - 1, y - 1, 2, 2)], ">"),
+    return [polygon([box(x - 2, y - 1, 4, 2)]), polygon([box(x - 1.75, y - 2, 4, 4)[::-1], box(x, y - 1, 2, 2)], ">"),
             several([polygon([box(x - 4, y - 1, 2, 2)]), polygon([box(x + 2, y - 1, 2, 2)])]),
             polygon([[(x - 1, y), (x + 1, y), (x - 1, y)]])][i % 4]
 
 
 def shapes(path):
-    """Cells 0 to 5 are circles of the region left, in another order; the others outlines of right, beside one of no cell."""
+    """Cells 0 to 5 are circles of the region left, in another order; the others outlines of right, beside one of no cell and
+    one whose id a cell of the other region has."""
     for name in ("left", "right"):
         (path / name).mkdir(parents=True, exist_ok=True)
     at = [3, 0, 5, 1, 4, 2]
     parquet(path / "left/shapes.parquet", {"geometry": [point(10.0 * i, 3.0 * (i % 4), "><"[i % 2], i == 5) for i in at],
                                            "radius": [2.5] * 6, "__index_level_0__": at})
     at = [11, 9, 7, 77, 10, 8, 6]
-    parquet(path / "right/shapes.parquet", {"geometry": [outline(i) for i in at], "cell_id": [str(i) for i in at]})
+    parquet(path / "right/shapes.parquet", {"geometry": [outline(i) for i in at] + [outline(78)], "cell_id": [str(i) for i in at] + ["2"]})
 
 
 if __name__ == "__main__":
