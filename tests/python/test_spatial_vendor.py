@@ -126,7 +126,7 @@ class Vendor(unittest.TestCase):
             self.assertIn(f"rows             {vendor.N + 1}\n", said)
             config = self.folder / "info.yaml"
             lines = said.split("a config that reads it\n")[1].splitlines()
-            config.write_text("instrument: spatial\n" + "\n".join(line[2:] for line in lines) + "\n")
+            config.write_text("\n".join(line[2:] for line in lines) + "\n")
             self.fathom("spatial", "preprocess", "-c", str(config), "--set", f"output_dir={self.folder / kind}")
             self.assertIn(f'"dataset": "{kind}"', json.dumps(json.loads(self.fathom("spatial", "info", str(self.data), "--json"))))
 

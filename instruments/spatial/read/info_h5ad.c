@@ -16,6 +16,7 @@ typedef struct guess {
     int64_t cells, coords_width;
     const char *dataset;
     char table[128]; /* "": it need not be named */
+    bool shapes;     /* of a store, which have positions where obsm has none */
 } guess;
 
 static void better(char *best, int *best_rank, const char *name, int rank)
@@ -311,7 +312,7 @@ static void put_config(const char *path, const guess *g, fth_json_writer *w)
 static void print_config(const char *path, const guess *g, const sp_told *t)
 {
     if (t->w) put_config(path, g, t->w);
-    if (!g->counts_rank || !g->coords_rank) {
+    if (!g->counts_rank || (!g->coords_rank && !g->shapes)) {
         fprintf(t->out, "no config is suggested: %s\n",
                 g->counts_rank ? "obsm has no positions; name two columns of obs in "
                                  "preprocessing.coord_columns"
@@ -327,11 +328,13 @@ static void print_config(const char *path, const guess *g, const sp_told *t)
             "  preprocessing:\n"
             "    path: %s\n"
             "%s%s%s"
-            "    coord_key: %s\n"
+            "%s%s%s"
             "%s"
             "    counts: %s\n",
             g->dataset, path, g->table[0] ? "    table: " : "", g->table, g->table[0] ? "\n" : "",
-            g->coords, g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "", g->counts);
+            g->coords_rank ? "    coord_key: " : "", g->coords_rank ? g->coords : "",
+            g->coords_rank ? "\n" : "    # positions are the centroids of shapes\n",
+            g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "", g->counts);
     if (g->groups_rank) fprintf(t->out, "    group_column: %s\n", g->groups);
     if (g->sections_rank)
         fprintf(t->out, "    section_column: %s # sections with positions of their own\n",
@@ -457,6 +460,8 @@ static void print_kind(const sp_anndata *a, const char *path, const fth_texts *t
     if (t->w) fth_json_close(t->w);
     if (fth_texts_count(tables) > 1)
         snprintf(g->table, sizeof g->table, "%s", fth_texts_get(tables, 0));
+    char shapes[FTH_PATH];
+    g->shapes = fth_path_join(shapes, path, "shapes", NULL) == FTH_OK && fth_path_exists(shapes);
     fprintf(t->out, "what it annotates\n");
     print_key(a, SP_REGIONS, "region", t);
     print_key(a, SP_REGION_KEY, "region_key", t);

@@ -1,5 +1,6 @@
 /* test_spatial_shapes.c - centroids of shapes in WKB, and a SpatialData store whose positions are
  * in its shapes alone. seconds: 2 */
+#include "instruments/spatial/read/info.h"
 #include "instruments/spatial/read/shapes.h"
 #include "testing/spatial/spatial_preprocess.h"
 
@@ -97,6 +98,15 @@ TEST(positions_of_shapes)
         sp_data_close(&d);
         HAS(lines, "positions of 12 cells from the centroids of shapes");
     }
+    /* info says where positions are */
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    OK(sp_info_h5ad(mem, store, &(sp_told){.out = out}, NULL));
+    fclose(out);
+    HAS(text, "dataset: spatialdata");
+    HAS(text, "    table: counts\n    # positions are the centroids of shapes\n");
+    free(text);
     /* other shapes make another folder */
     fth_err err = {0};
     snprintf(path, sizeof path, "cp '%s/shapes/left/shapes.parquet' '%s/shapes/right'", store,
