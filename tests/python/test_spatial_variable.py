@@ -269,6 +269,16 @@ class Variable(unittest.TestCase):
         done = subprocess.run([PROGRAM, "spatial", "preprocess", "-c", str(self.folder / "c.yaml")], capture_output=True, text=True)
         self.assertIn("source: other bytes", done.stderr)
 
+    def test_a_long_list_that_differs_at_its_end_makes_another_folder(self):
+        names = [f"Gene{g}" for g in range(100, 300)]
+        self.preprocess(f"genes: [{', '.join(names)}]")
+        config = self.folder / "c.yaml"
+        for text, same in ((config.read_text(), True), (config.read_text().replace("Gene299", "Gene300"), False)):
+            config.write_text(text)
+            done = subprocess.run([PROGRAM, "spatial", "preprocess", "-c", str(config)], capture_output=True, text=True)
+            self.assertEqual(done.returncode == 0, same, done.stderr)
+            self.assertEqual("preprocessing.genes: " in done.stderr, not same)
+
     # ---- variable genes ----
 
     def check(self, out, flavor, keep, stay, most):

@@ -255,40 +255,53 @@ static void add_diff(diff *d, const char *key, const char *old, const char *now)
     if (d->used >= d->bytes) d->used = d->bytes - 1;
 }
 
-/* One value as JSON, for comparing. */
-static void value_text(char text[512], const fth_config *cfg, const fth_config_key *key)
+/* One value as JSON, for comparing; false: it is too long. */
+enum { VALUE = 1 << 18 };
+static bool value_text(char *text, const fth_config *cfg, const fth_config_key *key)
 {
     fth_json_writer w;
-    fth_json_begin_fixed(&w, text, 512);
+    fth_json_begin_fixed(&w, text, VALUE);
     put_key(&w, cfg, key, NULL);
-    if (fth_json_end(&w, NULL) != FTH_OK) snprintf(text, 512, "(long)");
+    return fth_json_end(&w, NULL) == FTH_OK;
 }
 
-static void json_text(char text[512], const fth_json_value *v)
+static bool json_text(char *text, const fth_json_value *v)
 {
     fth_json_writer w;
-    fth_json_begin_fixed(&w, text, 512);
+    fth_json_begin_fixed(&w, text, VALUE);
     fth_json_copy(&w, NULL, v);
-    if (fth_json_end(&w, NULL) != FTH_OK) snprintf(text, 512, "(long)");
+    return fth_json_end(&w, NULL) == FTH_OK;
 }
 
-static void compare_keys(diff *d, const fth_config *cfg, const fth_json_value *old)
+static void compare_key(diff *d, const fth_config *cfg, const fth_config_key *key,
+                        const fth_json_value *v, char *was, char *is)
 {
+    static const char none[] = "not given";
+    memcpy(was, none, sizeof none);
+    memcpy(is, none, sizeof none);
+    const bool has = fth_config_has(cfg, key->name);
+    bool fits = !v || json_text(was, v);
+    if (has) fits = value_text(is, cfg, key) && fits;
+    /* a key that did not exist when the folder was written had its default */
+    const bool same =
+        !v && has ? !fth_config_is_given(cfg, key->name) : fits && strcmp(was, is) == 0;
+    if (!same) add_diff(d, key->name, was, is);
+}
+
+/* Lists of genes are long. */
+static fth_status compare_keys(diff *d, const fth_config *cfg, const fth_json_value *old,
+                               fth_mem *mem, fth_err *err)
+{
+    void *text = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, 2 * VALUE, "values of keys", &text, err));
     for (int64_t i = 0; i < sp_schema.n_keys; i++) {
         const fth_config_key *key = &sp_schema.key[i];
         const size_t n = sizeof section - 1;
-        if (key->type == FTH_CONFIG_SECTION || key->type == FTH_CONFIG_PATH ||
-            strncmp(key->name, section, n) != 0)
-            continue;
-        char was[512] = "not given", is[512] = "not given";
-        const fth_json_value *v = fth_json_get(old, key->name + n);
-        const bool has = fth_config_has(cfg, key->name);
-        if (v) json_text(was, v);
-        if (has) value_text(is, cfg, key);
-        /* a key that did not exist when the folder was written had its default */
-        const bool same = !v && has ? !fth_config_is_given(cfg, key->name) : strcmp(was, is) == 0;
-        if (!same) add_diff(d, key->name, was, is);
+        if (key->type != FTH_CONFIG_SECTION && key->type != FTH_CONFIG_PATH &&
+            strncmp(key->name, section, n) == 0)
+            compare_key(d, cfg, key, fth_json_get(old, key->name + n), text, (char *)text + VALUE);
     }
+    return fth_mem_release(mem, text, err);
 }
 
 static void compare_source(diff *d, const sp_prepared *now, const fth_json_value *old)
@@ -309,6 +322,7 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
     *maker = SP_MADE_ELSEWHERE;
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, now->source.mem, path, "fathom", err));
+    fth_status s = FTH_OK;
     const fth_json_value *old = fth_json_root(doc);
     if (!old)
         snprintf(text, bytes, "it was not written by this program");
@@ -320,7 +334,7 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         snprintf(was, sizeof was, "%lld", (long long)fth_json_get_int(old, "algorithm", 0));
         snprintf(is, sizeof is, "%d", SP_PREPROCESS_ALGORITHM);
         if (strcmp(was, is) != 0) add_diff(&d, "algorithm", was, is);
-        compare_keys(&d, cfg, fth_json_get(old, "preprocessing"));
+        s = compare_keys(&d, cfg, fth_json_get(old, "preprocessing"), now->source.mem, err);
         const sp_rules rules = sp_rules_of(cfg, sp_loader_of(cfg));
         if (rules.more && !fth_json_get(old, "removed_genes_by"))
             add_diff(&d, "quality control", "only that of the dataset", "that of the keys");
@@ -329,7 +343,7 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         *maker = fth_json_get(old, "rows_xxh64") ? SP_MADE_HERE : SP_MADE_EARLIER;
     }
     fth_json_destroy(doc);
-    return FTH_OK;
+    return s;
 }
 
 bool sp_folder_exists(const char *dir)
