@@ -49,6 +49,9 @@ fth__cuda_sums fth__cuda_sums_of(const fth_call *call, const fth__dot_shape *s);
 /* Queue it. k = 0 makes zeros, unless it is added. */
 fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,
                                  const fth__cuda_product *p);
+/* The same by our own kernels, for parts that BLAS does not take: no marks. */
+fth_status fth__cuda_product_own(const fth_call *call, const fth__dot_shape *s,
+                                 const fth__cuda_product *p);
 /* Choose algorithms now; the rest as it will be. */
 void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
                                bool c_cols, bool c_matrix, int64_t batches, bool aligned);
