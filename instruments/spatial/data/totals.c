@@ -47,11 +47,21 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static uint64_t totals_bytes(int64_t cells)
+{
+    return 8 * (uint64_t)cells;
+}
+
+uint64_t sp_size_median_bytes(const sp_sizes *size)
+{
+    return totals_bytes(size->cells) + sp_walk_bytes(size);
+}
+
 fth_status sp_size_median(double *out, const sp_data *data, fth_err *err)
 {
     void *block = NULL;
     *out = 1;
-    FTH_TRY(fth_mem_take(data->mem, FTH_MEM_ANY, 8 * (uint64_t)data->size.cells, "totals of cells",
+    FTH_TRY(fth_mem_take(data->mem, FTH_MEM_ANY, totals_bytes(data->size.cells), "totals of cells",
                          &block, err));
     totals t = {.above = block};
     const fth_status s = walk(data, add_total, &t, err);

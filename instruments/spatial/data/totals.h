@@ -4,7 +4,9 @@
 
 #include "data.h"
 
-/* The median of the totals of the cells that have counts; 1 where none has. */
+/* The median of the totals of the cells that have counts; 1 where none has. The most it takes: a
+ * total of each cell, and the counts of some. */
+uint64_t sp_size_median_bytes(const sp_sizes *size);
 fth_status sp_size_median(double *out, const sp_data *data, fth_err *err);
 /* The size of a cell with this total; one without counts has that of a single count. */
 double sp_size_of(double total, double median);

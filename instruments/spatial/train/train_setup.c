@@ -166,15 +166,22 @@ void sp_train_close_step(sp_train *t)
 
 /* ---- what it takes ---- */
 
-/* Start values, and an index over the cells, are computed and released before the step. */
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Totals of cells, start values, and an index over the cells, are computed and released before the
+ * step. */
 static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *err)
 {
-    const uint64_t init = sp_init_bytes(&t->set, &t->size),
+    const bool sizes = t->set.size_factors == SP_SIZE_TOTAL;
+    const uint64_t init = most(sp_init_bytes(&t->set, &t->size),
+                               sizes ? sp_size_median_bytes(&t->size) : 0),
                    grid = t->set.spatial ? sp_grid_bytes(t->size.cells) : 0;
     fth_mem_stats now;
     fth_mem_get_stats(t->mem, &now);
-    if (fth_stage_plan_hold(t->call, out, init > grid ? init : grid, 0) <= now.budget_bytes)
-        return FTH_OK;
+    if (fth_stage_plan_hold(t->call, out, most(init, grid), 0) <= now.budget_bytes) return FTH_OK;
     char need[24], have[24];
     FTH_FAIL(err, FTH_E_NO_FIT, "start values and the model need %s; the budget is %s",
              fth_mem_format_size(out->host_bytes, need, sizeof need),

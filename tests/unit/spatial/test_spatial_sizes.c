@@ -51,6 +51,29 @@ TEST(the_median_is_that_of_cells_with_counts)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Totals are in the plan of a training: what it says is what they take at most. */
+TEST(the_median_takes_what_is_planned)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_err err = {0};
+    fth_mem_stats before, after;
+    sp_data d;
+    double median = 0;
+    OKE(sp_data_open(&d, mem, folder(), &err), &err);
+    fth_mem_mark(mem);
+    fth_mem_get_stats(mem, &before);
+    OKE(sp_size_median(&median, &d, &err), &err);
+    fth_mem_get_stats(mem, &after);
+    const uint64_t took = after.peak_bytes - before.used_bytes;
+    IS_TRUE(took <= sp_size_median_bytes(&d.size));
+    IS_TRUE(took + (64 << 10) > sp_size_median_bytes(&d.size)); /* which counts pages */
+    sp_data more = d;
+    more.size.cells += 1000;
+    EQ_U64(sp_size_median_bytes(&more.size) - sp_size_median_bytes(&d.size), 1000 * (8 + 16));
+    sp_data_close(&d);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* Chosen cells have logarithms in their own order; rows that were not chosen, of which one is
  * longer than those that were, have sizes too. */
 TEST(sizes_of_chosen_cells_and_of_all_rows)
