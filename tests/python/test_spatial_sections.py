@@ -494,6 +494,10 @@ class Sections(unittest.TestCase):
         np.testing.assert_allclose(fit.predict(xy[242:], section="section_2"), adata.obsm["fathom_factors"][242:], rtol=1e-3)
         with self.assertRaisesRegex(Exception, "sections of the model are section_0, section_2"):
             fit.predict(xy)
+        backed = read_h5ad(self.folder / "toy.h5ad", backed="r")  # read by the library from its file
+        backed.obs["section"] = adata.obs["section"]
+        other = fathom.spatial.fit(backed, "svgp", 2, section="section", sections=["section_0", "section_2"], **keys)
+        self.assertEqual(pathlib.Path(other.model_path).read_bytes(), (model / "model.safetensors").read_bytes())
 
     # ---- mistakes ----
 
@@ -516,6 +520,9 @@ class Sections(unittest.TestCase):
         table = f"{toy}, labels_path: {self.folder}/wrong.csv, section_column: "
         refuse("e6", ["section '0' has no extent on axis 0", "preprocessing.sections"], source=table + "line")
         refuse("e7", ["section 'a' has no extent on axis 1", "preprocessing.sections"], source=table + "few")
+        np.save(self.folder / "Z.npy", np.full((30, 2), 1e5, np.float32))
+        refuse("e11", ["inducing point 0 at (100000, 100000) lies in no section", "X.npy"], stage="train",
+               M=f"30\n  inducing_file: {self.folder}/Z.npy")
         refuse("e8", ["the smallest section has", "at least 8 are needed"], stage="train", held=0.9, source=toy + ", subsample: 5")
         _, _, model = self.make("e9")
         folder = self.folder / "unnamed"
