@@ -176,7 +176,7 @@ bool sp_sections_holds(const sp_sections *s, int64_t i, const float xy[2])
 
 /* In sides of the largest section: between two, and above each for its name. */
 #define BESIDE 0.1
-#define ABOVE 0.2
+#define ABOVE 0.24
 
 double sp_sections_pack(sp_sections *to, const sp_sections *from)
 {

@@ -37,7 +37,7 @@ void sp_draw_section_names(const sp_drawing *d, fth_panel *p)
     for (int64_t i = 0; i < d->packed.n; i++) {
         char text[40];
         const sp_section *s = &d->packed.of[i];
-        fth_panel_text(p, (s->low[0] + s->high[0]) / 2, s->low[1] - 0.2 * d->above,
+        fth_panel_text(p, (s->low[0] + s->high[0]) / 2, s->low[1] - 0.25 * d->above,
                        sp_draw_short(sp_sections_name(&d->packed, i), 14, text, sizeof text),
                        &(fth_note){.size = 6, .anchor = FTH_ANCHOR_ABOVE});
     }
