@@ -417,7 +417,8 @@ class Sections(unittest.TestCase):
             self.assertEqual(int(row["cells"]), (of & (S == s)).sum())
             np.testing.assert_allclose([float(row["mean"]), float(row["log2_ratio"])], [means[s], np.log2(means[s] / np.mean(means))], rtol=1e-4, atol=1e-6)
         said = self.fathom("figures", "-c", str(config), "--set", "figures=all")
-        self.assertTrue((model / "figures/factors_spatial.png").exists(), said)
+        for name in ("factors_spatial.png", "factors_by_section.png", "inducing_points.png"):
+            self.assertTrue((model / "figures" / name).exists(), said)
 
     def test_maps_as_of_one_group(self):
         """As if of another type, a cell stays in its section."""

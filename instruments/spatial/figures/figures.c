@@ -41,6 +41,7 @@ static bool applies(const sp_drawing *d, const sp_figure_info *f)
     case SP_HEATMAP:
         return d->groups > 1 && fth_config_bool(d->call->config, "figures.heatmaps") &&
                !fth_stage_flag(d->call, "no-heatmap");
+    case SP_SECTIONED: return d->sections > 1;
     case SP_VIDEO: return has_frames(d->call);
     }
     return false;
@@ -179,6 +180,7 @@ static fth_status open_cells(sp_drawing *d, fth_err *err)
     d->cells = d->data.size.cells;
     d->genes = d->data.size.genes;
     d->groups = d->data.size.groups;
+    d->sections = d->data.sections.n;
     d->xy = fth_tensor_data(d->data.xy);
     d->group = fth_tensor_data(d->data.group);
     FTH_TRY(sp_draw_pack(d, err));
@@ -241,6 +243,7 @@ static fth_status plan_drawing(sp_drawing *d, fth_err *err)
     d->cells = size.cells;
     d->genes = size.genes;
     d->groups = size.groups;
+    d->sections = size.sections;
     d->factors = sp_factors(&set);
     d->points = d->local ? size.cells : set.M;
     d->lu_columns = d->local ? set.R : set.M;

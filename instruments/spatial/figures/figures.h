@@ -17,13 +17,14 @@
 /* When a figure is drawn. */
 typedef enum sp_figure_when {
     SP_ALWAYS,
-    SP_SPATIAL, /* models with a spatial prior */
-    SP_INDUCED, /* of them, those with inducing points of their own */
-    SP_HYBRID,  /* models with factors without positions beside spatial ones */
-    SP_MULTI,   /* models with groups */
-    SP_GROUPS,  /* data with more than one group, any model */
-    SP_HEATMAP, /* likewise, unless --no-heatmap */
-    SP_VIDEO    /* training with --video */
+    SP_SPATIAL,   /* models with a spatial prior */
+    SP_INDUCED,   /* of them, those with inducing points of their own */
+    SP_HYBRID,    /* models with factors without positions beside spatial ones */
+    SP_MULTI,     /* models with groups */
+    SP_GROUPS,    /* data with more than one group, any model */
+    SP_HEATMAP,   /* likewise, unless --no-heatmap */
+    SP_SECTIONED, /* data with more than one section */
+    SP_VIDEO      /* training with --video */
 } sp_figure_when;
 
 /* Which figures are drawn by default. */
@@ -62,6 +63,7 @@ typedef struct sp_drawing {
     double low[2], high[2];    /* positions, with a margin */
     sp_sections packed;        /* sections as they are drawn; none: the data name none */
     double above;              /* room for the name of a section */
+    int64_t sections;          /* 0: the data name none */
     const char **group_names;  /* [group] */
     fth_colour *group_colours; /* [group] */
     const char **gene_names;   /* [gene] */

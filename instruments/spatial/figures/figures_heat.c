@@ -84,22 +84,23 @@ fth_status sp_figure_loadings(sp_drawing *d, fth_err *err)
 
 /* ---- mean factors of groups ---- */
 
-/* Sums over the cells of each group, [group][factor]. */
-static fth_status add_up(sp_drawing *d, double *sum, int64_t *cells, fth_err *err)
+/* Sums over the cells of each group or section, [code][factor]. */
+static fth_status add_up(sp_drawing *d, const int32_t *code, double *sum, int64_t *cells,
+                         fth_err *err)
 {
     enum { PIECE = 4096 };
     float piece[PIECE];
     sp_transposed t;
     sp_transposed_open(&t, d, &d->factor_file, 0);
     fth_status s = FTH_OK;
-    for (int64_t i = 0; !d->planning && i < d->cells; i++) cells[d->group[i]]++;
+    for (int64_t i = 0; !d->planning && i < d->cells; i++) cells[code[i]]++;
     for (int64_t l = 0; !d->planning && s == FTH_OK && l < d->factors; l++)
         for (int64_t at = 0; s == FTH_OK && at < d->cells; at += PIECE) {
             const int64_t n = d->cells - at < PIECE ? d->cells - at : PIECE;
             s = t.rows.source.read(t.rows.source.self, (int64_t[]){l, at}, (int64_t[]){1, n}, piece,
                                    err);
             for (int64_t i = 0; s == FTH_OK && i < n; i++)
-                sum[d->group[at + i] * d->factors + l] += (double)piece[i];
+                sum[code[at + i] * d->factors + l] += (double)piece[i];
         }
     sp_rows_close(&t.rows);
     return s;
@@ -126,9 +127,9 @@ static void order_groups(const float *v, int64_t groups, int64_t factors, int64_
     }
 }
 
-static void fill_means(const sp_drawing *d, double *sum, const int64_t *cells, float *v)
+static void fill_means(const sp_drawing *d, int64_t G, double *sum, const int64_t *cells, float *v)
 {
-    const int64_t G = d->groups, L = d->factors;
+    const int64_t L = d->factors;
     for (int64_t l = 0; l < L; l++) {
         double top = 0;
         for (int64_t g = 0; g < G; g++) {
@@ -149,8 +150,8 @@ fth_status sp_figure_by_group(sp_drawing *d, fth_err *err)
     int64_t *cells = (int64_t *)(sum + n), *order = cells + G;
     const char **names = (const char **)(order + G);
     float *v = (float *)(names + G), *sorted = v + n;
-    fth_status s = add_up(d, sum, cells, err);
-    fill_means(d, sum, cells, v);
+    fth_status s = add_up(d, d->group, sum, cells, err);
+    fill_means(d, G, sum, cells, v);
     order_groups(v, G, L, order);
     for (int64_t g = 0; g < G; g++) {
         names[g] = d->group_names[order[g]];
@@ -160,6 +161,30 @@ fth_status sp_figure_by_group(sp_drawing *d, fth_err *err)
         s = draw_table(d, sorted, G, names, "Mean factors of the groups",
                        "mean, of the factor's largest", "factors_by_group.png",
                        "mean factors of each group", err);
+    sp_draw_give(d, sum, bytes);
+    return s;
+}
+
+/* Sections in their order. */
+fth_status sp_figure_by_section(sp_drawing *d, fth_err *err)
+{
+    const int64_t S = d->sections, L = d->factors, n = S * L;
+    const uint64_t bytes = (uint64_t)n * (sizeof(double) + sizeof(float)) +
+                           (uint64_t)S * (sizeof(int64_t) + sizeof(char *));
+    double *sum = NULL;
+    FTH_TRY(sp_draw_take(d, bytes, &sum, err));
+    int64_t *cells = (int64_t *)(sum + n);
+    const char **names = (const char **)(cells + S);
+    float *v = (float *)(names + S);
+    const int32_t *section = d->planning ? NULL : fth_tensor_data(d->data.section);
+    fth_status s = add_up(d, section, sum, cells, err);
+    fill_means(d, S, sum, cells, v);
+    for (int64_t i = 0; i < S; i++)
+        names[i] = d->planning ? "a name of a section" : sp_sections_name(&d->data.sections, i);
+    if (s == FTH_OK)
+        s = draw_table(d, v, S, names, "Mean factors of the sections",
+                       "mean, of the factor's largest", "factors_by_section.png",
+                       "mean factors of each section", err);
     sp_draw_give(d, sum, bytes);
     return s;
 }
