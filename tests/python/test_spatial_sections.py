@@ -16,8 +16,11 @@ import numpy as np
 
 from small_anndata import read_h5ad
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 import fathom  # noqa: E402
+sys.path.insert(0, str(pathlib.Path("tests/golden/tenx").resolve()))
+import make  # noqa: E402
 
 try:
     import h5py
@@ -268,6 +271,26 @@ class Sections(unittest.TestCase):
         self.assertIn("made with the same settings", self.fathom("preprocess", "-c", str(config)))
         write_h5ad(self.folder / "part2.h5ad", counts[2] + 1, genes[2], xy[2], kind[2])
         self.assertIn("other bytes", self.fathom("preprocess", "-c", str(config), code=2))
+
+    def test_several_folders(self):
+        """Output folders of Space Ranger and Xenium, counts as HDF5 and as text: a section each."""
+        if h5py is None:
+            self.skipTest("needs h5py")
+        for kind, inside in (("visium", np.flatnonzero(make.INSIDE)), ("xenium", np.arange(make.N))):
+            paths = [self.folder / f"{kind}_{i}" for i in range(2)]
+            for i, path in enumerate(paths):
+                make.folder(path, kind, text=i == 1)
+            config, out, _ = self.make(kind, stages=(), dataset=kind, source="paths: [" + ", ".join(map(str, paths)) + "]")
+            config.write_text(config.read_text().replace("preprocessing: {", "preprocessing: {min_counts: 0, min_cells: 0, "))
+            self.fathom("preprocess", "-c", str(config))
+            meta = json.loads((out / "preprocessed/metadata.json").read_text())
+            self.assertEqual(meta["section_names"], [path.name for path in paths])
+            self.assertEqual(meta["sections"]["cells"], [len(inside)] * 2)
+            self.assertEqual(np.load(out / "preprocessed/rows.npy").tolist(), [*inside, *(np.asarray(inside) + make.N)])
+            z = np.load(out / "preprocessed/Y.npz")
+            half = z["indptr"][len(inside)]
+            np.testing.assert_array_equal(z["data"][:half], z["data"][half:])
+            np.testing.assert_array_equal(z["indices"][:half], z["indices"][half:])
 
     def test_mistakes_of_several_files(self):
         if h5py is None:
