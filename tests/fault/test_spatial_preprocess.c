@@ -80,6 +80,13 @@ static const char variable[] = "name: faults\n"
                                "  min_cells: 1\n"
                                "  highly_variable: 2\n";
 
+/* Two folders, a section each. */
+static const char several[] = "name: faults\n"
+                              "dataset: xenium\n"
+                              "preprocessing:\n"
+                              "  paths: [tests/golden/tenx/xenium, tests/golden/tenx/xenium]\n"
+                              "  sections: [a, b]\n";
+
 static void fail_all(const char *config, int64_t requests)
 {
     const t_stage_faults of = {.instrument = &fth_instrument_spatial,
@@ -108,6 +115,11 @@ TEST(records_and_quality_control)
 TEST(variable_genes)
 {
     fail_all(variable, 50);
+}
+
+TEST(several_folders)
+{
+    fail_all(several, 60);
 }
 
 TEST(a_10x_file)

@@ -445,3 +445,5 @@ TEST(a_damaged_description_is_refused)
     }
     drop(&b);
 }
+
+TEST_MAIN()
