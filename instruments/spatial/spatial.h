@@ -154,6 +154,11 @@ double sp_weight_kl_cells(const sp_settings *s); /* of factors without positions
 /* Cells that a section needs: six neighbours (model 14.2), the cell itself, and one more. */
 enum { SP_SECTION_LEAST = 8 };
 
+/* Lengthscales that are trained start at this logarithm, and stay there for so many steps of a
+ * cycle (model 19.3); 0 steps where they are not trained. */
+double sp_ell_start(const sp_settings *s);
+int64_t sp_ell_warmup(const sp_settings *s);
+
 /* One setting as text, and back: for checkpoints, training.json and messages. */
 typedef enum sp_family { SP_FAMILY_MODEL, SP_FAMILY_TRAIN } sp_family;
 int sp_settings_count(void);
@@ -224,6 +229,7 @@ enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_SCALES "scales.npy"
 #define SP_SIZE_FACTORS "size_factors.npy" /* f32 [cell]; only where the model has sizes */
 #define SP_DISPERSION "dispersion.csv"     /* theta of each gene; only where likelihood is nb */
+#define SP_LENGTHSCALES "lengthscales.csv" /* of each factor; only where they are trained */
 #define SP_HELD_OUT                                                                                \
     "held_out.npy" /* bool [cell]: training did not see it; only where some were                   \
                     */

@@ -233,6 +233,37 @@ class Dispersed(Tissue):
                 self.assertLess(abs(a["nb_deviance"]["mean"] / b["nb_deviance"]["mean"] - 1), 1e-4)
 
 
+class Lengthscales(Tissue):
+    """A lengthscale of each factor that is trained."""
+
+    def test_they_are_those_of_the_cpu(self):
+        for model, more in (("svgp", ("model.parametrization=whitened", "model.likelihood=nb")), ("mggp_svgp", ("model.nonspatial_components=1",))):
+            with self.subTest(model=model):
+                sets = [w for each in ("model.train_lengthscale=true", *more) for w in ("--set", each)]
+                self.stage("cpu", "train", model, *sets)
+                self.stage("card", "train", model, *sets)
+                first = self.digest(model)
+                ours, theirs = (tensors(self.path(where, model, "model.safetensors")) for where in ("card", "cpu"))
+                self.assertEqual(len(ours["log_ell"]), 3)
+                self.assertGreater(apart(np.full(3, np.log(20)), ours["log_ell"]), 1e-3)
+                for name in ("W", "log_ell", "mu", "Lu_raw"):
+                    self.assertLess(apart(theirs[name], ours[name]), 1e-4, name)
+                self.assertLess(apart(theirs["elbo_history"], ours["elbo_history"]), 1e-4)
+                for words in (("--threads", "1"), ("--device-memory", "4M"), ("--set", "training.log_every=1"), ("--set", "training.log_every=7")):
+                    self.stage("card", "train", model, *sets, *words)
+                    self.assertEqual(self.digest(model), first, words)
+                for point in ("iteration:2", "iteration:4", "after_checkpoint:1"):
+                    os.remove(self.path("card", model, "model.safetensors"))
+                    self.stage("card", "train", model, *sets, code=-9, FATHOM_KILL_AT=point)
+                    self.fathom("spatial", "train", "-c", str(self.folder / "card" / f"{model}.yaml"), "--memory", "1G", "--device", "cuda",
+                                "--device-memory", "256M", *sets)
+                    self.assertEqual(self.digest(model), first, point)
+                for where in ("cpu", "card"):
+                    self.stage(where, "analyze", model, *sets)
+                a, b = (np.load(self.path(where, model, "factors.npy")) for where in ("cpu", "card"))
+                self.assertLess(apart(a, b), 1e-4)
+
+
 class Refusals(Tissue):
     def test_too_little_memory_is_told_before_anything_runs(self):
         said = self.stage("card", "train", "svgp", "--device-memory", "10K", code=4)

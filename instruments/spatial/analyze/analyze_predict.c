@@ -135,8 +135,9 @@ static fth_val lu_of(sp_model_graph *net)
     }
     if (set->parametrization != SP_WHITENED) return lu;
     fth_axis_like(g, "induce3", "induce");
-    const fth_val Lc =
-        fth_rename(sp_svgp_factor(g, net->model, net->Z, net->groupsZ), "induce2", "induce3");
+    const sp_cov cov = sp_svgp_cov(net);
+    const fth_val Lc = fth_rename(sp_svgp_factor(g, net->model, &cov, net->Z, net->groupsZ, NULL),
+                                  "induce2", "induce3");
     const fth_val V = fth_rename(fth_cast(lu, FTH_F64), "induce", "induce3");
     return fth_cast(fth_dot(Lc, V, "induce3"), net->real);
 }

@@ -172,6 +172,23 @@ static fth_status write_dispersions(const sp_analysis *a, fth_err *err)
     return fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "dispersions of genes", err);
 }
 
+static fth_status write_lengthscales(const sp_analysis *a, fth_err *err)
+{
+    char path[FTH_PATH];
+    FTH_TRY(path_of(path, a, SP_LENGTHSCALES, err));
+    if (!a->model.param[SP_P_ELL]) return fth_path_remove(a->mem, path, err);
+    fth_lines t;
+    fth_lines_begin(&t, a->mem);
+    fth_lines_add(&t, "factor_idx,lengthscale\n");
+    for (int64_t l = 0; l < a->model.set.n_components; l++) { /* spatial factors come first */
+        fth_lines_add(&t, "%lld,", (long long)l);
+        fth_lines_real(&t, sp_model_lengthscale(&a->model, a->moran.order[l]));
+        fth_lines_add(&t, "\n");
+    }
+    FTH_TRY(fth_lines_save(&t, path, err));
+    return fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "lengthscales of factors", err);
+}
+
 /* Of all cells: those held out are predicted. */
 fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err)
 {
@@ -182,6 +199,7 @@ fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err)
     FTH_TRY(write_held_out(a, err));
     FTH_TRY(write_sizes(a, err));
     FTH_TRY(write_dispersions(a, err));
+    FTH_TRY(write_lengthscales(a, err));
     FTH_TRY(write_places(a, err));
     return write_loadings(a, err);
 }

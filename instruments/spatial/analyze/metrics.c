@@ -63,6 +63,16 @@ static void put_stability(fth_json_writer *w, const sp_analysis *a)
     fth_json_close(w);
 }
 
+/* Of spatial factors, which come first, in their order. */
+static void put_lengthscales(fth_json_writer *w, const sp_analysis *a)
+{
+    if (!a->model.param[SP_P_ELL]) return;
+    fth_json_open(w, "lengthscales", '[');
+    for (int64_t l = 0; l < a->model.set.n_components; l++)
+        fth_json_real(w, NULL, sp_model_lengthscale(&a->model, a->moran.order[l]));
+    fth_json_close(w);
+}
+
 static void put_groups(fth_json_writer *w, const sp_analysis *a)
 {
     fth_json_open(w, "group_loadings", '{');
@@ -170,6 +180,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     if (wants_nsf(a)) fth_json_real(&w, "nsf_deviance", a->seen_fit.nsf);
     put_moran(&w, &a->moran);
     put_stability(&w, a);
+    put_lengthscales(&w, a);
     fth_json_int(&w, "n_factors", a->factors);
     put_hybrid(&w, a);
     fth_json_int(&w, "n_spots", a->rows);

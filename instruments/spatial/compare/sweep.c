@@ -111,6 +111,13 @@ fth_status sp_sweep_expand(sp_sweep *s, const char *model, fth_err *err)
     return FTH_OK;
 }
 
+int sp_sweep_lengthscale(const sp_sweep *s)
+{
+    for (int k = 0; k < s->n_keys && s->best >= 0; k++)
+        if (strcmp(s->key[k].key, "model.lengthscale") == 0 && s->key[k].n > 1) return k;
+    return -1;
+}
+
 /* ---- what the runs gave ---- */
 
 static fth_json *load(fth_mem *mem, const char *dir, const char *model, const char *name)

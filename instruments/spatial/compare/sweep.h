@@ -38,6 +38,9 @@ fth_status sp_sweep_expand(sp_sweep *s, const char *model, fth_err *err);
 const char *sp_sweep_value(const sp_sweep *s, int r, int k);
 /* Numbers of all runs, from metrics.json and training.json of "DIR/model". */
 fth_status sp_sweep_collect(sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err);
+/* The number of the key model.lengthscale, where the best run tells a start for
+ * train_lengthscale; else -1. */
+int sp_sweep_lengthscale(const sp_sweep *s);
 /* The table for people, and sweep.json, sweep.csv, sweep.png in `dir`. */
 void sp_sweep_print(const sp_sweep *s, FILE *out);
 /* What sweep.json holds, inside an object. */

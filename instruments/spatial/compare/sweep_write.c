@@ -24,6 +24,13 @@ void sp_sweep_print(const sp_sweep *s, FILE *out)
                 r == s->best ? "  best" : "");
     }
     if (s->best >= 0) fprintf(out, "best: %s\n", s->run[s->best].model);
+    const int k = sp_sweep_lengthscale(s);
+    if (k >= 0)
+        fprintf(out,
+                "to train a lengthscale of each factor, start there (models with inducing "
+                "points):\n  model: {lengthscale: %s, train_lengthscale: true, parametrization: "
+                "whitened, scale_kl_NM: false}\n",
+                sp_sweep_value(s, s->best, k));
 }
 
 /* ---- files ---- */
@@ -48,6 +55,15 @@ static void put_run(fth_json_writer *w, const sp_sweep *s, int r)
 void sp_sweep_put(const sp_sweep *s, fth_json_writer *w)
 {
     fth_json_text(w, "best", s->best >= 0 ? s->run[s->best].model : NULL);
+    const int of = sp_sweep_lengthscale(s);
+    if (of >= 0) { /* keys of a config that trains lengthscales */
+        fth_json_open(w, "suggested_start", '{');
+        fth_json_text(w, "model.lengthscale", sp_sweep_value(s, s->best, of));
+        fth_json_text(w, "model.train_lengthscale", "true");
+        fth_json_text(w, "model.parametrization", "whitened");
+        fth_json_text(w, "model.scale_kl_NM", "false");
+        fth_json_close(w);
+    }
     fth_json_open(w, "over", '{');
     for (int k = 0; k < s->n_keys; k++) {
         fth_json_open(w, s->key[k].key, '[');

@@ -9,7 +9,7 @@
  *   obs/fathom_kept                     which cells were kept
  *   obs/fathom_MODEL_held_out           which of them training did not see, where there are such
  *   obs/fathom_section                  of which section each is, where the data name them
- *   uns/fathom/MODEL                    settings, moran, metrics
+ *   uns/fathom/MODEL                    settings, moran, lengthscales, metrics
  *
  * Before version 0.7, data frames and obsm were single compound datasets, which take no further
  * members; there the arrays go to uns/fathom/MODEL too, and the masks to uns/fathom/kept and
@@ -217,15 +217,16 @@ static fth_status put_settings(job *j, const char *at, const char *dir, fth_err 
     return s;
 }
 
-/* Numbers of the second column. */
-static fth_status put_moran(job *j, const char *at, const char *dir, fth_err *err)
+/* Numbers of the second column of a table. */
+static fth_status put_column_of(job *j, const char *at, const char *dir, const char *table,
+                                const char *name, fth_err *err)
 {
     enum { MOST = 4096 };
     char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     double value[MOST];
     int64_t n = 0;
-    FTH_TRY(exists_in(dir, SP_MORAN, path, &there, err));
+    FTH_TRY(exists_in(dir, table, path, &there, err));
     if (!there) return FTH_OK;
     fth_reader file;
     fth_text_line line = {0};
@@ -238,7 +239,7 @@ static fth_status put_moran(job *j, const char *at, const char *dir, fth_err *er
             n++;
     fth_reader_close(&file);
     FTH_TRY(s);
-    snprintf(place, sizeof place, "%.300s/moran", at);
+    snprintf(place, sizeof place, "%.300s/%s", at, name);
     return sp_h5ad_put_array(j->w, place, FTH_F64, 1, &n, value, err);
 }
 
@@ -270,7 +271,8 @@ static fth_status put_model(job *j, const char *model, fth_err *err)
     FTH_TRY(put_genes(j, model, dir, err));
     FTH_TRY(put_importance(j, model, dir, err));
     FTH_TRY(put_settings(j, at, dir, err));
-    FTH_TRY(put_moran(j, at, dir, err));
+    FTH_TRY(put_column_of(j, at, dir, SP_MORAN, "moran", err));
+    FTH_TRY(put_column_of(j, at, dir, SP_LENGTHSCALES, "lengthscales", err));
     return put_metrics(j, at, dir, err);
 }
 

@@ -194,6 +194,41 @@ static fth_status kernel_number(sp_pth *f, const char *name, const char *key, do
     return FTH_OK;
 }
 
+/* Whether the kernel has a lengthscale of each factor: a vector of as many elements. */
+static bool has_lengthscales(const sp_pth *f, const sp_settings *set)
+{
+    sp_pickle_tensor t;
+    return find(f, "kernel.lengthscale") && !set->local &&
+           sp_pickle_tensor_of(f->pickle, find(f, "kernel.lengthscale"), &t) && t.n_axes == 1 &&
+           t.size[0] == set->n_components && t.size[0] > 1;
+}
+
+/* The lengthscale of the settings is then their geometric mean. */
+static fth_status take_lengthscales(sp_pth *f, sp_settings *set, sp_notes *notes, fth_err *err)
+{
+    void *block = NULL;
+    const int64_t L = set->n_components;
+    if (!has_lengthscales(f, set))
+        return kernel_number(f, "kernel.lengthscale", "lengthscale", &set->lengthscale, notes, err);
+    FTH_TRY(fth_mem_take(f->mem, FTH_MEM_META, sizeof(double) * (uint64_t)L, "lengthscales", &block,
+                         err));
+    double *v = block, sum = 0;
+    fth_status s = copy(f, "kernel.lengthscale", 1, &L, put_number, v, err);
+    for (int64_t l = 0; s == FTH_OK && l < L; l++) {
+        sum += log(fabs(v[l]));
+        if (!(fabs(v[l]) > 0))
+            s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: lengthscale %" PRId64 " of the kernel is 0",
+                         f->path, l);
+    }
+    if (s == FTH_OK) {
+        note(notes, "train_lengthscale", set->train_lengthscale, 1);
+        set->train_lengthscale = true;
+        set->lengthscale = exp(sum / (double)L);
+    }
+    fth_mem_release(f->mem, block, NULL);
+    return s;
+}
+
 static fth_status check_kind(const sp_pth *f, const sp_settings *set, fth_err *err)
 {
     const bool mean = find(f, "mean"), local = find(f, "Lu"), induced = find(f, "Lu._raw"),
@@ -239,7 +274,7 @@ fth_status sp_pth_settings(sp_pth *f, sp_settings *set, sp_notes *notes, fth_err
         FTH_TRY(take_length(f, "Lu", 3, 2, "rank", &set->R, notes, err));
     else
         FTH_TRY(take_length(f, "Z", 2, 0, "num_inducing", &set->M, notes, err));
-    FTH_TRY(kernel_number(f, "kernel.lengthscale", "lengthscale", &set->lengthscale, notes, err));
+    FTH_TRY(take_lengthscales(f, set, notes, err));
     FTH_TRY(kernel_number(f, "kernel.sigma", "sigma", &set->sigma, notes, err));
     if (set->groups)
         FTH_TRY(kernel_number(f, "kernel.group_diff_param", "group_diff_param",
@@ -252,6 +287,11 @@ fth_status sp_pth_settings(sp_pth *f, sp_settings *set, sp_notes *notes, fth_err
 static void put_f32(void *to, int64_t i, double v)
 {
     ((float *)to)[i] = (float)v;
+}
+
+static void put_log(void *to, int64_t i, double v)
+{
+    ((float *)to)[i] = (float)log(fabs(v));
 }
 
 static void put_i32(void *to, int64_t i, double v)
@@ -289,6 +329,11 @@ fth_status sp_pth_fill(sp_pth *f, sp_model *m, fth_err *err)
     FTH_TRY(fill(f, "mean", m->param[SP_P_MEAN], put_f32, err));
     FTH_TRY(fill(f, "scale._raw", m->param[SP_P_RAW], put_f32, err));
     FTH_TRY(fill(f, "mu", m->param[SP_P_MU], put_f32, err));
+    if (has_lengthscales(f, s))
+        FTH_TRY(fill(f, "kernel.lengthscale", m->param[SP_P_ELL], put_log, err));
+    else if (m->param[SP_P_ELL])
+        for (int64_t i = 0; i < s->n_components; i++)
+            put_f32(fth_tensor_data(m->param[SP_P_ELL]), i, sp_ell_start(s));
     FTH_TRY(fill(f, "Lu._raw", m->param[SP_P_LU], put_f32, err));
     FTH_TRY(fill(f, "Lu", m->param[SP_P_LAM], put_f32, err));
     if (s->local || !s->spatial) return FTH_OK; /* their points are the cells */

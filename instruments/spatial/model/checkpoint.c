@@ -69,6 +69,7 @@ static void add_model(facts *f, const sp_model *m, bool moments)
     }
     add_number(f, "iterations", m->iterations);
     if (moments) add_number(f, "step", m->optimizer_steps);
+    if (moments && m->param[SP_P_ELL]) add_number(f, "step_of_lengthscales", m->ell_steps);
     add_real(f, "elbo", m->elbo);
 }
 

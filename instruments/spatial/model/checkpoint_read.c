@@ -89,6 +89,9 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
                         "the setting section_gap is %g with n_sections %" PRId64
                         "; sections have a gap above 0, and only they",
                         s->section_gap, s->n_sections);
+    if (s->train_lengthscale && !s->spatial)
+        return FTH_FAIL(err, FTH_E_FILE_KEY,
+                        "the setting train_lengthscale is true, but pnmf has no lengthscales");
     if (sp_is_hybrid(s) && !s->spatial)
         return FTH_FAIL(err, FTH_E_FILE_KEY,
                         "the setting nonspatial_components is %" PRId64
@@ -155,6 +158,7 @@ static fth_status read_facts(sp_model *m, const fth_safetensors *f, fth_err *err
                         missing ? missing : "iterations");
     m->elbo = fth_strtod(fth_safetensors_meta(f, "elbo"), NULL);
     get_int(f, "step", &m->optimizer_steps);
+    get_int(f, "step_of_lengthscales", &m->ell_steps);
     read_frame(m, f);
     read_identity(m, f);
     return FTH_OK;

@@ -17,7 +17,7 @@ const sp_kernel_info sp_kernels[SP_KERNEL_COUNT] = {
 #include "../kernels.def"
 #undef SP_KERNEL
 };
-_Static_assert(SP_KERNEL_COUNT == 3, "a new kernel: give it a case in shape_of and shape_val");
+_Static_assert(SP_KERNEL_COUNT == 3, "a new kernel: give it a case in shape_of, shape_val and slope_val");
 
 sp_cov sp_cov_of(const sp_model *m)
 {
@@ -73,9 +73,21 @@ static fth_val shape_val(fth_graph *g, sp_kernel k, fth_dtype real, fth_val v)
     return fth_mul(sum, fth_exp(fth_neg(v)));
 }
 
+/* -dS/dv v, with S the shape: its slope in ln lengthscale (model 19.2a). */
+static fth_val slope_val(fth_graph *g, sp_kernel k, fth_dtype real, fth_val v)
+{
+    const fth_val v2 = fth_sqr(v);
+    if (k == SP_RBF) return fth_mul(v2, fth_exp(fth_mul(fth_const(g, real, -0.5), v2)));
+    const fth_val decay = fth_mul(v2, fth_exp(fth_neg(v)));
+    if (k == SP_MATERN32) return decay;
+    const fth_val third = fth_const(g, real, 1.0 / 3.0);
+    return fth_mul(decay, fth_mul(fth_add(fth_const(g, real, 1.0), v), third));
+}
+
 /* Pairs of places, [rows cols]. */
 typedef struct pairs {
-    fth_val v;      /* root r / lengthscale, before groups */
+    fth_val v;      /* root r / lengthscale, before groups; [factor rows cols] where each factor has
+                       a lengthscale */
     fth_val beyond; /* bool: they are of different sections; only where there is a gap */
 } pairs;
 
@@ -87,18 +99,32 @@ static pairs scaled(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, co
     pairs p = {.v = r2};
     if (c->gap > 0.0) p.beyond = fth_ge(r2, fth_const(g, real, c->gap * c->gap));
     if (c->kernel != SP_RBF) r2 = fth_add(r2, fth_const(g, real, FLOOR));
+    if (c->log_ell.graph) {
+        const fth_val r = fth_mul(fth_sqrt(r2), fth_const(g, real, sp_kernels[c->kernel].root));
+        p.v = fth_mul(fth_expand(r, c->factor), fth_cast(fth_exp(fth_neg(c->log_ell)), real));
+        return p;
+    }
     const double scale = sp_kernels[c->kernel].root / fabs(c->lengthscale);
     p.v = fth_mul(fth_sqrt(r2), fth_const(g, real, scale));
     return p;
 }
 
-/* The covariance of such pairs; `near` is sqrt(nu) and `value` nu^power. */
-static fth_val finish(fth_graph *g, const sp_cov *c, fth_dtype real, pairs p, fth_val near,
-                      fth_val value)
+/* A function of such pairs, from its value at nu = 1 and sigma = 1: nothing between sections. */
+static fth_val weigh(fth_graph *g, const sp_cov *c, fth_dtype real, const pairs *p, fth_val shape,
+                     fth_val value)
 {
-    const fth_val shape = shape_val(g, c->kernel, real, fth_mul(p.v, near));
     const fth_val k = fth_mul(fth_mul(shape, fth_const(g, real, c->sigma * c->sigma)), value);
-    return c->gap > 0.0 ? fth_select(p.beyond, fth_const(g, real, 0.0), k) : k;
+    return c->gap > 0.0 ? fth_select(p->beyond, fth_const(g, real, 0.0), k) : k;
+}
+
+/* The covariance of such pairs; `near` is sqrt(nu) and `value` nu^power. `slope`, unless NULL, gets
+ * its slope in ln lengthscale. */
+static fth_val finish(fth_graph *g, const sp_cov *c, fth_dtype real, pairs p, fth_val near,
+                      fth_val value, fth_val *slope)
+{
+    const fth_val v = fth_mul(p.v, near);
+    if (slope) *slope = weigh(g, c, real, &p, slope_val(g, c->kernel, real, v), value);
+    return weigh(g, c, real, &p, shape_val(g, c->kernel, real, v), value);
 }
 
 /* sqrt(nu) and nu^power of every pair of groups, real [group group2]; `name` of the input. */
@@ -122,30 +148,50 @@ static void pick(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val same, ft
     *value = fth_select(same, one, fth_const(g, real, pow(nu, sp_kernels[c->kernel].power)));
 }
 
-fth_val sp_cov_block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
-                     const char *rows, fth_val b, fth_val gb, const char *cols)
+static fth_val block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
+                        fth_val b, double nu, fth_val *slope)
 {
-    if (!c->groups) return sp_cov_block_nu(g, c, real, a, rows, b, 1.0);
+    const pairs v = scaled(g, c, real, a, rows, b);
+    const fth_val near = fth_const(g, real, sqrt(nu));
+    return finish(g, c, real, v, near, fth_const(g, real, pow(nu, sp_kernels[c->kernel].power)),
+                  slope);
+}
+
+static fth_val block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
+                     const char *rows, fth_val b, fth_val gb, const char *cols, fth_val *slope)
+{
+    if (!c->groups) return block_nu(g, c, real, a, rows, b, 1.0, slope);
     const pairs v = scaled(g, c, real, a, rows, b);
     fth_val near, value;
     if (!c->table) {
         pick(g, c, real, fth_eq(fth_expand(gb, rows), ga), &near, &value);
-        return finish(g, c, real, v, near, value);
+        return finish(g, c, real, v, near, value, slope);
     }
     char name[80];
     snprintf(name, sizeof name, "group_distance.%s.%s", rows, cols);
     tables(g, c, real, name, &near, &value);
     near = fth_gather(fth_gather(near, "group2", gb), "group", ga);
     value = fth_gather(fth_gather(value, "group2", gb), "group", ga);
-    return finish(g, c, real, v, near, value);
+    return finish(g, c, real, v, near, value, slope);
+}
+
+fth_val sp_cov_block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
+                     const char *rows, fth_val b, fth_val gb, const char *cols)
+{
+    return block(g, c, real, a, ga, rows, b, gb, cols, NULL);
+}
+
+fth_val sp_cov_block_slope(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
+                           const char *rows, fth_val b, fth_val gb, const char *cols,
+                           fth_val *slope)
+{
+    return block(g, c, real, a, ga, rows, b, gb, cols, slope);
 }
 
 fth_val sp_cov_block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
                         fth_val b, double nu)
 {
-    const pairs v = scaled(g, c, real, a, rows, b);
-    const fth_val near = fth_const(g, real, sqrt(nu));
-    return finish(g, c, real, v, near, fth_const(g, real, pow(nu, sp_kernels[c->kernel].power)));
+    return block_nu(g, c, real, a, rows, b, nu, NULL);
 }
 
 fth_val sp_cov_block_groups(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a,
@@ -165,5 +211,5 @@ fth_val sp_cov_block_groups(fth_graph *g, const sp_cov *c, fth_dtype real, fth_v
     }
     v.v = fth_expand(v.v, "group");
     if (c->gap > 0.0) v.beyond = fth_expand(v.beyond, "group");
-    return finish(g, c, real, v, near, value);
+    return finish(g, c, real, v, near, value, NULL);
 }

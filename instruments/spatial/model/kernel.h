@@ -14,6 +14,9 @@ extern const sp_kernel_info sp_kernels[SP_KERNEL_COUNT];
 typedef struct sp_cov {
     sp_kernel kernel;
     double sigma, lengthscale;
+    fth_val log_ell;    /* f64 [factor], in a graph: ln of a lengthscale of each factor; empty:
+                           `lengthscale` is that of all */
+    const char *factor; /* the axis of log_ell: blocks get it as their first */
     bool groups;
     double alpha;           /* group_diff_param */
     const double *distance; /* squared distances [G][G]; NULL: 1.000002 between any two */
@@ -31,6 +34,10 @@ double sp_cov_at(const sp_cov *c, const float a[2], int64_t g, const float b[2],
  * i32 [cols] where there are groups, else poison. */
 fth_val sp_cov_block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
                      const char *rows, fth_val b, fth_val gb, const char *cols);
+/* The same, and its slope in ln lengthscale, with the same axes (model 19.2). */
+fth_val sp_cov_block_slope(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
+                           const char *rows, fth_val b, fth_val gb, const char *cols,
+                           fth_val *slope);
 /* Between points whose groups have this nu (1: the same group). */
 fth_val sp_cov_block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
                         fth_val b, double nu);

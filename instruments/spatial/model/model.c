@@ -4,6 +4,7 @@
  */
 #include "slots.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- what there is ---- */
@@ -27,6 +28,7 @@ static const char *hybrid_axes(const sp_settings *s, sp_param p)
     case SP_P_THETA: return s->likelihood == SP_NB ? params[p].axes : NULL;
     case SP_P_MEAN:
     case SP_P_RAW: return "tfactor cell";
+    case SP_P_ELL: return s->train_lengthscale ? "sfactor" : NULL;
     case SP_P_MU: return s->local ? "sfactor cell" : "sfactor induce";
     case SP_P_LU:
         return s->local ? NULL : s->diagonal_only ? "sfactor induce" : "sfactor induce induce2";
@@ -49,6 +51,7 @@ const char *sp_param_axes(const sp_settings *s, sp_param p)
     case SP_P_RAW: return s->spatial || sp_is_natural(s) ? NULL : params[p].axes;
     case SP_P_NATURAL1:
     case SP_P_NATURAL2: return sp_is_natural(s) ? params[p].axes : NULL;
+    case SP_P_ELL: return s->train_lengthscale ? params[p].axes : NULL;
     case SP_P_MU: return !s->spatial ? NULL : s->local ? "factor cell" : params[p].axes;
     case SP_P_LU: return !inducing ? NULL : s->diagonal_only ? "factor induce" : params[p].axes;
     case SP_P_LAM: return s->local ? params[p].axes : NULL;
@@ -61,6 +64,14 @@ bool sp_param_is_optimized(const sp_settings *s, sp_param p)
 {
     if (p == SP_P_NATURAL1 || p == SP_P_NATURAL2) return false;
     return p != SP_P_W || s->trainable_W;
+}
+
+double sp_model_lengthscale(const sp_model *m, int64_t factor)
+{
+    fth_tensor *t = m->param[SP_P_ELL];
+    if (!t) return m->set.lengthscale;
+    return exp(m->real == FTH_F64 ? ((const double *)fth_tensor_data(t))[factor]
+                                  : (double)((const float *)fth_tensor_data(t))[factor]);
 }
 
 int64_t sp_axis_length(const sp_settings *s, const char *axis)

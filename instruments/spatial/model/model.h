@@ -46,11 +46,15 @@ typedef struct sp_model {
     fth_tensor *history;     /* f64 [iteration]: the objective; capacity may exceed `iterations` */
     int64_t iterations;      /* done, over all runs */
     int64_t optimizer_steps; /* of the moments above */
+    int64_t ell_steps;       /* those among them in which lengthscales moved */
     double elbo;
     uint64_t data_hash, genes_hash;
     sp_frame frame;    /* of the positions of the training cells */
     uint64_t identity; /* of its file: settings and contents; 0: it was not read from one */
 } sp_model;
+
+/* The lengthscale of a spatial factor: its own where they are trained, else that of all. */
+double sp_model_lengthscale(const sp_model *m, int64_t factor);
 
 /* Length of an axis as the settings have it; -1: no such axis. */
 int64_t sp_axis_length(const sp_settings *s, const char *axis);

@@ -1,6 +1,8 @@
 /* predict.c - which prior a model has, and which prediction. */
 #include "prior.h"
 
+#include <math.h>
+
 typedef struct family {
     const sp_prior_ops *prior;
     fth_status (*predict)(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
@@ -15,6 +17,13 @@ static const family families[SP_KIND_COUNT] = {
     [SP_LCGP] = {&sp_prior_local, sp_predict_local, NULL},
     [SP_MGGP_LCGP] = {&sp_prior_local, sp_predict_local, sp_predict_groups_local},
 };
+
+fth_val sp_ell_settle(fth_val next, const sp_settings *s)
+{
+    const double middle = sp_ell_start(s), range = log(SP_ELL_RANGE);
+    return fth_min(fth_max(next, fth_const_like(next, middle - range)),
+                   fth_const_like(next, middle + range));
+}
 
 const sp_prior_ops *sp_prior_of(sp_kind kind)
 {

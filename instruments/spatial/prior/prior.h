@@ -76,6 +76,8 @@ struct sp_prior {
     const fth_stage_call *call; /* for progress and accounts; NULL in tests */
     bool planning;
     bool resident;          /* constants are resident on the device */
+    bool fixed_lengthscale; /* a model that trains lengthscales, while none has moved: all factors
+                               have the one of the settings (model 19.3) */
     uint64_t scratch_bytes; /* set by open: bytes in the scratch file instead of memory */
     fth_plan_needs once;    /* set by open: needs of the process while it computes */
     fth_val kl_cells; /* set by gradients: KL of the factors of a hybrid without positions, f64,
@@ -85,6 +87,10 @@ struct sp_prior {
 extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local, sp_prior_hybrid;
 const sp_prior_ops *sp_prior_of(sp_kind kind); /* of its spatial factors, where it has any */
 const sp_prior_ops *sp_prior_for(const sp_settings *s);
+
+/* ln lengthscales after the optimiser's step, within bounds around the start (model 19.3b). */
+fth_val sp_ell_settle(fth_val next, const sp_settings *s);
+#define SP_ELL_RANGE 100.0 /* they stay between start/100 and 100 start */
 
 /* ---- predictions ---- */
 

@@ -9,10 +9,14 @@
  * so A Lu, with an element for every factor, cell and inducing point, is never materialised:
  * forward it is squared and summed tile by tile, backward it does not occur. All products have a
  * triangular operand or result, of which only the triangle is computed.
+ *
+ * Where each factor has a lengthscale that moves (model 19), nothing is made once: Kzz, A and c get
+ * the axis of the factors, and a step makes those of its batch.
  */
 #include "svgp.h"
 
 typedef struct svgp {
+    bool each;               /* every factor has a lengthscale of its own, which moves */
     bool cached;             /* A is computed once; else in each step */
     fth_tensor *A;           /* real [cell induce]; NULL: on the file */
     fth_scratch *file;       /* the same, where there is no memory for it */
@@ -24,7 +28,10 @@ typedef struct svgp {
     fth_tensor *diagonal;    /* of Kinv, real [induce]; diagonal_only */
     double log_det;          /* sum of ln Lc_kk */
     /* of the step's graph */
-    fth_val a, Lu, variance, s, Kinv_in, Linv_in;
+    fth_val a, Lu, variance, s;
+    fth_val Kinv_in, Linv_in, kappa; /* of Kzz; empty: whitened */
+    fth_val log_dets;                /* `each`: sum over factors of log_det */
+    sp_tangent tangent;              /* `each` */
     sp_lower at;
 } svgp;
 
@@ -65,6 +72,7 @@ static fth_status place_constants(const sp_prior *p, svgp *v, fth_err *err)
 {
     sp_model *m = p->model;
     const int64_t size[2] = {points(m), points(m)};
+    if (v->each) return FTH_OK;
     if (!v->cached)
         FTH_TRY(fth_tensor_create(&v->inverse, m->mem, "f64 Lc^-1", FTH_F64, 2, size, err));
     if (is_whitened(m)) return FTH_OK;
@@ -115,7 +123,8 @@ static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file,
                              fth_err *err)
 {
     const sp_model *m = p->model;
-    fth_val gz = {0}, gx = {0}, A, c;
+    const sp_cov cov = sp_cov_of(m);
+    fth_val gz = {0}, gx = {0};
     fth_axis(g, "cell", m->set.cells);
     fth_axis(g, "induce", points(m));
     fth_axis_like(g, "induce2", "induce");
@@ -126,14 +135,14 @@ static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file,
         gz = fth_input(g, "groupsZ", FTH_I32, "induce", fth_tensor_source(m->groupsZ));
     }
     const fth_val Z = fth_input(g, "Z", FTH_F32, "induce dim", fth_tensor_source(m->Z));
-    const fth_val Lc = sp_svgp_factor(g, m, Z, gz), Linv = sp_svgp_inverse(Lc);
+    const fth_val Lc = sp_svgp_factor(g, m, &cov, Z, gz, NULL), Linv = sp_svgp_inverse(Lc);
     want_constants(g, m, v, Lc, Linv, w);
     if (v->cached) {
         const fth_val xy = fth_input(g, "xy", FTH_F32, "cell dim", places_of(p, false));
         if (m->set.groups) gx = fth_input(g, "group", FTH_I32, "cell", places_of(p, true));
-        sp_svgp_project(g, m, Linv, Z, gz, xy, gx, "cell", &A, &c);
-        want(w, A, v->A ? fth_tensor_sink(v->A) : *file);
-        want(w, c, fth_tensor_sink(v->c));
+        const sp_projection at = sp_svgp_project(g, m, &cov, Linv, Z, gz, xy, gx, "cell", false);
+        want(w, at.A, v->A ? fth_tensor_sink(v->A) : *file);
+        want(w, at.c, fth_tensor_sink(v->c));
     }
     return fth_graph_check(g, err);
 }
@@ -230,10 +239,11 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     void *self = NULL;
     FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(svgp), "svgp", &self, err));
     svgp *v = p->self = self;
-    *v = (svgp){.cached = pays(&p->model->set)};
+    const bool each = p->model->param[SP_P_ELL] && !p->fixed_lengthscale;
+    *v = (svgp){.each = each, .cached = !each && pays(&p->model->set)};
     fth_status s = place_constants(p, v, err);
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
-    if (s == FTH_OK) s = compute(p, v, err);
+    if (s == FTH_OK && !each) s = compute(p, v, err);
     if (s == FTH_OK && p->planning) s = reserve_inputs(p, v, err);
     if (s == FTH_OK && !p->planning && v->cached && !is_gathered(p, v)) s = make_batches(p, v, err);
     if (s != FTH_OK) close_prior(p);
@@ -261,11 +271,9 @@ static fth_status first_rows(sp_prior *p, svgp *v, fth_source *out, fth_err *err
 }
 
 /* A [cellb induce] and c [cellb] from the positions of the batch. */
-static void project_batch(const sp_prior *p, svgp *v, sp_model_graph *net, fth_val *c)
+static sp_projection project_batch(const sp_prior *p, const svgp *v, sp_model_graph *net,
+                                   const sp_cov *cov, fth_val Linv)
 {
-    const fth_val Linv =
-        fth_mark(sp_model_graph_constant(net, "f64 Linv", "induce2 induce", v->inverse), FTH_LOWER,
-                 "induce2", "induce");
     fth_tensor *at = p->planning ? v->reserved[0] : p->data->xy;
     fth_tensor *of = p->planning ? v->reserved[1] : p->data->group;
     const fth_val xy =
@@ -273,7 +281,53 @@ static void project_batch(const sp_prior *p, svgp *v, sp_model_graph *net, fth_v
     fth_val gx = {0};
     if (p->model->set.groups)
         gx = fth_gather(sp_model_graph_constant(net, "group", "cell", of), "cell", net->idx);
-    sp_svgp_project(net->g, p->model, Linv, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
+    return sp_svgp_project(net->g, p->model, cov, Linv, net->Z, net->groupsZ, xy, gx, "cellb",
+                           v->each);
+}
+
+static sp_projection project_shared(const sp_prior *p, const svgp *v, sp_model_graph *net)
+{
+    const sp_cov cov = sp_cov_of(p->model);
+    const fth_val Linv =
+        fth_mark(sp_model_graph_constant(net, "f64 Linv", "induce2 induce", v->inverse), FTH_LOWER,
+                 "induce2", "induce");
+    return project_batch(p, v, net, &cov, Linv);
+}
+
+/* sum over factors of ln Lc_kk, f64. */
+static fth_val log_dets(const sp_model_graph *net, fth_val Lc)
+{
+    fth_graph *g = net->g;
+    const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
+    const fth_val diagonal = fth_sum(fth_select(on, Lc, fth_const(g, FTH_F64, 0.0)), "induce2");
+    return fth_sum(fth_sum(fth_log(diagonal), net->sfactor), "induce");
+}
+
+/* Inverses of Kzz and Lc for KL, of each factor. */
+static void inverses(const sp_prior *p, svgp *v, const sp_model_graph *net, fth_val Lc,
+                     fth_val inverse)
+{
+    const fth_val Linv = fth_rename(inverse, "induce", "induce3");
+    v->log_dets = log_dets(net, Lc);
+    v->Linv_in = fth_rename(fth_cast(Linv, net->real), "induce2 induce3", "induce induce2");
+    if (p->model->set.diagonal_only)
+        v->kappa =
+            fth_rename(fth_cast(fth_sum(fth_sqr(Linv), "induce2"), net->real), "induce3", "induce");
+    v->Kinv_in = fth_rename(fth_cast(fth_solve_t(Lc, Linv, "induce", "induce2"), net->real),
+                            "induce3", "induce2");
+}
+
+/* Everything that has to do with Kzz, from the lengthscales of this step. */
+static sp_projection project_each(const sp_prior *p, svgp *v, sp_model_graph *net)
+{
+    const sp_cov cov = sp_svgp_cov(net);
+    fth_val dK;
+    const fth_val Lc = sp_svgp_factor(net->g, p->model, &cov, net->Z, net->groupsZ, &dK),
+                  Linv = sp_svgp_inverse(Lc);
+    const sp_projection at = project_batch(p, v, net, &cov, Linv);
+    if (!is_whitened(p->model)) inverses(p, v, net, Lc, Linv);
+    v->tangent = sp_svgp_tangent(net, Linv, dK, &at, v->Lu);
+    return at;
 }
 
 /* Rows of a batch are uploaded to a device buffer before each run without synchronising; if they do
@@ -311,10 +365,14 @@ static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_va
     if (v->cached) {
         FTH_TRY(rows_of_batch(p, v, net, err));
         c = fth_gather(sp_model_graph_constant(net, "c", "cell", v->c), "cell", net->idx);
-    } else
-        project_batch(p, v, net, &c);
+    }
     if (!p->model->set.diagonal_only) v->at = sp_svgp_lower(net->g);
     v->Lu = sp_svgp_lu(net, &v->at);
+    if (!v->cached) {
+        const sp_projection at = v->each ? project_each(p, v, net) : project_shared(p, v, net);
+        v->a = at.A;
+        c = at.c;
+    }
     sp_svgp_marginals(net, v->Lu, v->a, c, f, &v->variance);
     v->s = *s = sp_svgp_deviation(v->variance);
     return fth_graph_check(net->g, err);
@@ -349,12 +407,17 @@ static fth_val slope_of_diagonal(const sp_prior *p, sp_model_graph *net, fth_val
 {
     const svgp *v = p->self;
     const fth_val weight = fth_const(net->g, net->real, b);
-    const fth_val kappa = v->diagonal ? sp_model_graph_constant(net, "kappa", "induce", v->diagonal)
-                                      : fth_const(net->g, net->real, 1.0);
+    const fth_val kappa = v->kappa.graph ? v->kappa : fth_const(net->g, net->real, 1.0);
     const fth_val sum = fth_dot(g2v, fth_sqr(v->a), "cellb"); /* [factor induce] */
     *square = total(net, fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64));
     const fth_val slope = fth_mul(v->Lu, fth_add(sum, fth_mul(weight, kappa)));
     return fth_sub(slope, fth_div(weight, v->Lu));
+}
+
+/* Of each factor: what all share is expanded. */
+static fth_val of_each(const sp_model_graph *net, fth_val v)
+{
+    return fth_val_has(v, net->sfactor) ? v : fth_expand(v, net->sfactor);
 }
 
 /* Slope in Lu, without -b/Lu on the diagonal: one product with Lu. */
@@ -363,8 +426,7 @@ static fth_val slope_of_lower(const sp_prior *p, sp_model_graph *net, fth_val g2
 {
     const svgp *v = p->self;
     fth_graph *g = net->g;
-    const fth_val scaled =
-        fth_mul(fth_expand(fth_rename(v->a, "induce", "induce2"), net->sfactor), g2v);
+    const fth_val scaled = fth_mul(of_each(net, fth_rename(v->a, "induce", "induce2")), g2v);
     const fth_val half = fth_dot_triangle(v->a, scaled, "cellb", FTH_LOWER, "induce", "induce2");
     const fth_val other = fth_layout(fth_rename(half, "induce induce2", "induce2 induce"),
                                      sp_is_hybrid(&p->model->set) ? "sfactor induce induce2"
@@ -373,10 +435,10 @@ static fth_val slope_of_lower(const sp_prior *p, sp_model_graph *net, fth_val g2
     const fth_val Lu3 = fth_rename(v->Lu, "induce induce2", "induce2 induce3");
     const fth_val weight = fth_const(g, net->real, b);
     fth_val slope;
-    if (v->Kinv) {
+    if (v->Kinv_in.graph) {
         const fth_val Linv = fth_mark(v->Linv_in, FTH_LOWER, "induce", "induce2");
         *square = total(net, fth_sum(f64_sqr(fth_dot(Linv, Lu3, "induce2")), "induce3"));
-        const fth_val prior = fth_mul(weight, fth_expand(v->Kinv_in, net->sfactor));
+        const fth_val prior = fth_mul(weight, of_each(net, v->Kinv_in));
         slope = fth_dot_triangle(fth_add(middle, prior), Lu3, "induce2", FTH_LOWER, "induce",
                                  "induce3");
         return fth_rename(slope, "induce3", "induce2");
@@ -422,7 +484,7 @@ static fth_val slope_of_mu(const sp_prior *p, sp_model_graph *net, fth_val gf, d
     const svgp *v = p->self;
     const fth_val mu = net->param[SP_P_MU], weight = fth_const(net->g, net->real, b);
     const fth_val data = fth_dot(gf, v->a, "cellb"); /* [factor induce] */
-    if (!v->Kinv) {
+    if (is_whitened(p->model)) {
         *square = total(net, f64_sqr(mu));
         return fth_add(data, fth_mul(weight, mu));
     }
@@ -442,6 +504,7 @@ static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_va
         v->Kinv_in = sp_model_graph_constant(net, "Kinv", "induce induce2", v->Kinv);
         v->Linv_in = sp_model_graph_constant(net, "Linv", "induce induce2", v->Linv);
     }
+    if (v->diagonal) v->kappa = sp_model_graph_constant(net, "kappa", "induce", v->diagonal);
     fth_val slope = m->set.diagonal_only ? slope_of_diagonal(p, net, g2v, b, &spread)
                                          : slope_of_lower(p, net, g2v, b, &spread);
     grad[SP_P_LU] = fth_label(slope_of_raw(net, v, slope, b, &logs), "dLu_raw");
@@ -452,6 +515,9 @@ static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_va
     const fth_val half = fth_const(net->g, FTH_F64, 0.5);
     const fth_val sum = fth_add(fth_add(spread, mean), fth_const(net->g, FTH_F64, fixed));
     *kl = fth_label(fth_sub(fth_mul(half, sum), logs), "KL");
+    if (!v->each) return fth_graph_check(net->g, err);
+    if (!is_whitened(m)) *kl = fth_label(fth_add(*kl, v->log_dets), "KL");
+    grad[SP_P_ELL] = sp_svgp_slope_of_ell(net, &v->tangent, gf, g2v, b);
     return fth_graph_check(net->g, err);
 }
 

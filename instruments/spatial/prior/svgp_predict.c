@@ -12,19 +12,21 @@
 fth_status sp_predict_svgp(sp_model_graph *net, const sp_query *q, fth_val *f, fth_val *s,
                            fth_err *err)
 {
-    fth_val A, c, variance;
-    const fth_val Linv = sp_svgp_inverse(sp_svgp_factor(net->g, net->model, net->Z, net->groupsZ));
-    sp_svgp_project(net->g, net->model, Linv, net->Z, net->groupsZ, q->xy, q->group, "cell", &A,
-                    &c);
-    sp_svgp_marginals(net, sp_svgp_lu(net, NULL), A, c, f, &variance);
+    fth_val variance;
+    const sp_cov cov = sp_svgp_cov(net);
+    const fth_val Linv =
+        sp_svgp_inverse(sp_svgp_factor(net->g, net->model, &cov, net->Z, net->groupsZ, NULL));
+    const sp_projection p = sp_svgp_project(net->g, net->model, &cov, Linv, net->Z, net->groupsZ,
+                                            q->xy, q->group, "cell", false);
+    sp_svgp_marginals(net, sp_svgp_lu(net, NULL), p.A, p.c, f, &variance);
     *s = sp_svgp_deviation(variance);
     return fth_graph_check(net->g, err);
 }
 
 /* Kzz^-1 mu, f64 [factor induce]. */
-static fth_val weights(sp_model_graph *net)
+static fth_val weights(sp_model_graph *net, const sp_cov *cov)
 {
-    const fth_val Lc = sp_svgp_factor(net->g, net->model, net->Z, net->groupsZ);
+    const fth_val Lc = sp_svgp_factor(net->g, net->model, cov, net->Z, net->groupsZ, NULL);
     fth_val mu = fth_cast(net->param[SP_P_MU], FTH_F64);
     mu = net->model->set.parametrization == SP_WHITENED ? fth_rename(mu, "induce", "induce2")
                                                         : fth_solve(Lc, mu, "induce", "induce2");
@@ -55,8 +57,8 @@ static fth_val by_table(sp_model_graph *net, const sp_query *q, const sp_cov *co
 
 fth_status sp_predict_groups_svgp(sp_model_graph *net, const sp_query *q, fth_val *f, fth_err *err)
 {
-    const sp_cov cov = sp_cov_of(net->model);
-    const fth_val alpha = weights(net);
+    const sp_cov cov = sp_svgp_cov(net);
+    const fth_val alpha = weights(net, &cov);
     const fth_val all =
         cov.table ? by_table(net, q, &cov, alpha) : equidistant(net, q, &cov, alpha);
     *f = fth_label(fth_cast(all, net->real), "f as group");

@@ -18,12 +18,23 @@ sp_lower sp_svgp_lower(fth_graph *g)
                       sp_compare_index(g, FTH_EW_EQ, "induce", "induce2")};
 }
 
-fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ)
+sp_cov sp_svgp_cov(const sp_model_graph *net)
 {
-    const sp_cov cov = sp_cov_of(m);
+    sp_cov cov = sp_cov_of(net->model);
+    if (!net->model->param[SP_P_ELL]) return cov;
+    cov.log_ell = fth_cast(net->param[SP_P_ELL], FTH_F64);
+    cov.factor = net->sfactor;
+    return cov;
+}
+
+fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, const sp_cov *cov, fth_val Z,
+                       fth_val groupsZ, fth_val *slope)
+{
     const fth_val Z2 = fth_rename(Z, "induce", "induce2");
-    const fth_val g2 = cov.groups ? fth_rename(groupsZ, "induce", "induce2") : groupsZ;
-    const fth_val k = sp_cov_block(g, &cov, FTH_F64, Z, groupsZ, "induce", Z2, g2, "induce2");
+    const fth_val g2 = cov->groups ? fth_rename(groupsZ, "induce", "induce2") : groupsZ;
+    const fth_val k =
+        slope ? sp_cov_block_slope(g, cov, FTH_F64, Z, groupsZ, "induce", Z2, g2, "induce2", slope)
+              : sp_cov_block(g, cov, FTH_F64, Z, groupsZ, "induce", Z2, g2, "induce2");
     const fth_val diagonal = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
     const fth_val jitter =
         fth_mul(fth_cast(diagonal, FTH_F64), fth_const(g, FTH_F64, m->set.jitter));
@@ -33,28 +44,34 @@ fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val group
 fth_val sp_svgp_inverse(fth_val Lc)
 {
     fth_graph *g = Lc.graph;
-    fth_axis_like(g, "induce3", "induce");
-    const fth_val one = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce3"), FTH_F64);
+    if (fth_axis_size(g, "induce3") < 0) fth_axis_like(g, "induce3", "induce");
+    fth_val one = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce3"), FTH_F64);
+    if (fth_val_axes(Lc) == 3) one = fth_expand(one, fth_val_axis(Lc, 0)); /* of each factor */
     const fth_val x = fth_rename(fth_solve(Lc, one, "induce", "induce2"), "induce3", "induce");
     return fth_label(fth_mark(x, FTH_LOWER, "induce2", "induce"), "Lc^-1");
 }
 
-void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, fth_val groupsZ,
-                     fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c)
+sp_projection sp_svgp_project(fth_graph *g, const sp_model *m, const sp_cov *cov, fth_val Linv,
+                              fth_val Z, fth_val groupsZ, fth_val xy, fth_val gx, const char *cells,
+                              bool slope)
 {
-    const sp_cov cov = sp_cov_of(m);
-    const fth_val k = sp_cov_block(g, &cov, FTH_F64, xy, gx, cells, Z, groupsZ, "induce");
+    sp_projection p = {0};
+    const fth_val k =
+        slope ? sp_cov_block_slope(g, cov, FTH_F64, xy, gx, cells, Z, groupsZ, "induce", &p.slope)
+              : sp_cov_block(g, cov, FTH_F64, xy, gx, cells, Z, groupsZ, "induce");
     const fth_val w = fth_label(fth_dot(Linv, fth_label(k, "Kxz"), "induce"), "w");
     const fth_val rest =
-        fth_sub(fth_const(g, FTH_F64, cov.sigma * cov.sigma), fth_sum(fth_sqr(w), "induce2"));
-    *c = fth_cast(fth_max(rest, fth_const(g, FTH_F64, 0.0)), m->real);
+        fth_sub(fth_const(g, FTH_F64, cov->sigma * cov->sigma), fth_sum(fth_sqr(w), "induce2"));
+    p.c = fth_cast(fth_max(rest, fth_const(g, FTH_F64, 0.0)), m->real);
     const bool whitened = m->set.parametrization == SP_WHITENED;
     const fth_val solved =
         whitened ? fth_rename(w, "induce2", "induce") : fth_dot(Linv, w, "induce2");
-    const fth_val least = fth_const(g, FTH_F64, SP_SVGP_LEAST * (whitened ? cov.sigma : 1.0));
+    const fth_val least = fth_const(g, FTH_F64, SP_SVGP_LEAST * (whitened ? cov->sigma : 1.0));
     const fth_val far = fth_lt(fth_abs(solved), least);
     const fth_val near = fth_select(far, fth_const(g, FTH_F64, 0.0), solved);
-    *A = fth_label(fth_cast(near, m->real), "A");
+    p.A = fth_label(fth_cast(near, m->real), "A");
+    p.exact = solved;
+    return p;
 }
 
 fth_val sp_svgp_positive(const sp_model_graph *net)

@@ -178,8 +178,9 @@ static const fth_config_key keys[] = {
             .range = "(0, inf)", .applies = SPATIAL),
     FTH_KEY(REAL, "model.sigma", "its standard deviation", .value = "1.0", .range = "(0, inf)",
             .applies = SPATIAL),
-    FTH_KEY(BOOL, "model.train_lengthscale", "must be false: the lengthscale is not trained",
-            .value = "false", .applies = SPATIAL),
+    FTH_KEY(BOOL, "model.train_lengthscale",
+            "train a lengthscale of each factor, from lengthscale on", .value = "false",
+            .applies = SPATIAL),
     FTH_KEY(REAL, "model.jitter", "added to the diagonal of covariances", .value = "1e-5",
             .range = "[0, inf)", .applies = SPATIAL),
     FTH_KEY(INT, "model.num_inducing", "inducing points", .value = "3000", .range = "[1, 1e6]",
@@ -243,6 +244,13 @@ static const fth_config_key keys[] = {
             .value = "0", .range = "[0, 1e6]"),
     FTH_KEY(REAL, "training.learning_rate", "learning rate; the highest of a cycle",
             .value = "0.01", .range = "(0, inf)"),
+    FTH_KEY(REAL, "training.lengthscale_rate",
+            "learning rate of lengthscales that are trained, as a multiple of learning_rate",
+            .value = "1.0", .range = "(0, 1000]", .applies = SPATIAL),
+    FTH_KEY(REAL, "training.lengthscale_warmup",
+            "share of the steps before lengthscales start to move: factors must have formed by "
+            "then",
+            .value = "0.3", .range = "[0, 1)", .applies = SPATIAL),
     FTH_KEY(CHOICE, "training.optimizer", "optimiser", .choices = "Adam AdamW NAdam SGD RMSprop",
             .value = "Adam"),
     FTH_KEY(CHOICE, "training.scheduler", "how the learning rate changes",
@@ -475,10 +483,10 @@ static void check(fth_config *cfg, void *user)
     if (!spatial && is(cfg, "model.groups"))
         fth_config_complain(cfg, "model.groups model.spatial", "set model.spatial: true",
                             "models with groups are spatial, but spatial is false");
-    if (is(cfg, "model.train_lengthscale"))
-        fth_config_complain(cfg, "model.train_lengthscale",
+    if (is(cfg, "model.train_lengthscale") && is(cfg, "model.local"))
+        fth_config_complain(cfg, "model.train_lengthscale model.local",
                             "set it to false, and compare lengthscales with 'fathom spatial sweep'",
-                            "the lengthscale is not trained");
+                            "local models do not train lengthscales yet");
     if (fth_config_has(cfg, "preprocessing.coord_columns") &&
         fth_config_count(cfg, "preprocessing.coord_columns") != 2)
         fth_config_complain(cfg, "preprocessing.coord_columns", "write [x_column, y_column]",

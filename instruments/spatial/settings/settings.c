@@ -217,6 +217,11 @@ static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, 
         snprintf(notes->text[notes->n++], sizeof notes->text[0],
                  "note: n_components %" PRId64 " is more than the %" PRId64 " genes", sp_factors(s),
                  s->genes);
+    if (notes && s->train_lengthscale && notes->n < 8 &&
+        (s->parametrization != SP_WHITENED || (s->scale_kl_NM && s->M < s->cells)))
+        snprintf(notes->text[notes->n++], sizeof notes->text[0],
+                 "note: lengthscales are estimated best with parametrization: whitened and "
+                 "scale_kl_NM: false");
     if (s->mode == SP_LOWER_BOUND) s->E = 1;
     note_natural(s, z, notes);
 }
@@ -266,9 +271,23 @@ fth_status sp_settings_from(sp_settings *out, const fth_config *cfg, const sp_si
     out->section_gap = sizes->section_gap;
     out->fixed_W = fth_config_has(cfg, "model.loadings_file");
     sp_settings_derive(out);
+    if (!out->spatial) out->train_lengthscale = false;
+    if (!out->train_lengthscale) out->lengthscale_rate = out->lengthscale_warmup = 0;
     FTH_TRY(check_sizes(out, sizes, err));
     clamp_all(out, cfg, sizes, extent, notes);
     return FTH_OK;
+}
+
+/* ---- trained lengthscales ---- */
+
+double sp_ell_start(const sp_settings *s)
+{
+    return log(fabs(s->lengthscale));
+}
+
+int64_t sp_ell_warmup(const sp_settings *s)
+{
+    return s->train_lengthscale ? (int64_t)floor(s->lengthscale_warmup * (double)s->max_iter) : 0;
 }
 
 /* ---- the objective ---- */

@@ -297,16 +297,15 @@ static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
     return filling_run(&f, fth_graph_check(f.g, err), room, err);
 }
 
-/* Without positions: every deviation starts at softplus(-2.2), about 0.105. */
-static void fill_raw(const sp_model *m)
+static void fill(fth_tensor *t, double value)
 {
-    fth_tensor *t = m->param[SP_P_RAW];
-    const int64_t n = fth_tensor_size(t, 0) * fth_tensor_size(t, 1);
+    const bool wide = fth_tensor_dtype(t) == FTH_F64;
+    const int64_t n = (int64_t)(fth_tensor_bytes(t) / (wide ? 8 : 4));
     for (int64_t i = 0; i < n; i++)
-        if (m->real == FTH_F32)
-            ((float *)fth_tensor_data(t))[i] = -2.2f;
+        if (wide)
+            ((double *)fth_tensor_data(t))[i] = value;
         else
-            ((double *)fth_tensor_data(t))[i] = -2.2;
+            ((float *)fth_tensor_data(t))[i] = (float)value;
 }
 
 /* theta1, which holds the means so far, and theta2 (model 20.4). */
@@ -333,7 +332,7 @@ static void clear_moments(sp_model *m)
         for (int k = 0; k < 2; k++)
             if (both[k]) memset(fth_tensor_data(both[k]), 0, (size_t)fth_tensor_bytes(both[k]));
     }
-    m->optimizer_steps = 0;
+    m->optimizer_steps = m->ell_steps = 0;
 }
 
 uint64_t sp_init_bytes(const sp_settings *s, const sp_sizes *size)
@@ -368,8 +367,10 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     fth_tensor_release(b.W);
     if (s == FTH_OK && m->set.spatial) s = fill_prior(m, ctx, err);
     if (s != FTH_OK) return s;
-    if (m->param[SP_P_RAW]) fill_raw(m);
+    /* without positions: every deviation starts at softplus(-2.2), about 0.105 */
+    if (m->param[SP_P_RAW]) fill(m->param[SP_P_RAW], -2.2);
     if (m->param[SP_P_NATURAL1]) fill_natural(m);
+    if (m->param[SP_P_ELL]) fill(m->param[SP_P_ELL], sp_ell_start(&m->set));
     if (m->param[SP_P_THETA]) FTH_TRY(sp_init_dispersion(m, data, err));
     clear_moments(m);
     return FTH_OK;

@@ -134,7 +134,8 @@ static fth_status whiten(sp_model *m, fth_context *ctx, fth_err *err)
     FTH_TRY(fth_tensor_create(&made, m->mem, "whitened means", m->real, 2, size, err));
     fth_status s = sp_model_graph_create(&net, ctx, m, false, m->set.cells, err);
     if (s == FTH_OK) {
-        const fth_val Lc = sp_svgp_factor(net.g, m, net.Z, net.groupsZ);
+        const sp_cov cov = sp_cov_of(m); /* the lengthscale of the settings is that of all */
+        const fth_val Lc = sp_svgp_factor(net.g, m, &cov, net.Z, net.groupsZ, NULL);
         const fth_val whole = fth_cast(net.param[SP_P_MU], FTH_F64);
         const fth_val out =
             fth_layout(fth_cast(fth_solve(Lc, whole, "induce", "induce2"), m->real),

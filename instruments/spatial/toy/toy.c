@@ -42,6 +42,29 @@ static fth_status get_real(const options *o, const char *flag, double high, doub
     return FTH_OK;
 }
 
+/* One lengthscale, or several with commas between them. */
+static fth_status get_lengths(const options *o, sp_toy *t)
+{
+    const char *text = o->value(o->user, "lengthscale");
+    t->n_lengths = 1;
+    t->length[0] = t->lengthscale;
+    for (int k = 0; text; k++) {
+        char one[64];
+        const size_t n = strcspn(text, ",");
+        snprintf(one, sizeof one, "%.*s", (int)(n < 60 ? n : 60), text);
+        if (k == SP_TOY_LENGTHS || k == t->factors || !fth_real_parse(one, &t->length[k]) ||
+            !(t->length[k] > 0) || t->length[k] > 1e6)
+            return FTH_FAIL(o->err, FTH_E_COMMAND,
+                            "--lengthscale: numbers above 0 and at most 1e6 are expected, with "
+                            "commas between them and no more than factors, not '%.60s'",
+                            o->value(o->user, "lengthscale"));
+        t->n_lengths = k + 1;
+        text = text[n] ? text + n + 1 : NULL;
+    }
+    t->lengthscale = t->length[0];
+    return FTH_OK;
+}
+
 static fth_status get_sizes(const options *o, sp_toy *t)
 {
     t->side = 100;
@@ -98,7 +121,7 @@ static fth_status get_sampler(const options *o, sp_toy *t)
 static fth_status get_options(const options *o, sp_toy *t)
 {
     FTH_TRY(get_sizes(o, t));
-    FTH_TRY(get_real(o, "lengthscale", 1e6, &t->lengthscale));
+    FTH_TRY(get_lengths(o, t));
     FTH_TRY(get_real(o, "alpha", 1e6, &t->alpha));
     FTH_TRY(get_real(o, "jitter", 1, &t->jitter));
     FTH_TRY(get_real(o, "density", 0.999, &t->density));
@@ -181,7 +204,8 @@ static const fth_flag flags[] = {
      .doc = "further cell types of a few scattered cells each"},
     {.name = "lengthscale",
      .value = FTH_FLAG_WORD,
-     .doc = "of the factors; the cells fill a square of 200 (default: 100)"},
+     .doc = "of the factors; the cells fill a square of 200 (default: 100); 25,80: of factors in "
+            "turn"},
     {.name = "alpha",
      .value = FTH_FLAG_WORD,
      .doc = "how different factors are between cell types (default: 0.1)"},

@@ -6,6 +6,7 @@
 #include "../image/image.h"
 #include "../model/kernel.h"
 
+enum { SP_TOY_LENGTHS = 64 };
 typedef struct sp_toy {
     fth_context *ctx;
     fth_mem *mem;
@@ -16,7 +17,9 @@ typedef struct sp_toy {
     int64_t groups;  /* all of them */
     int64_t missing; /* of those: groups of a few scattered cells */
     int64_t seed;
-    double lengthscale, alpha, jitter;
+    double lengthscale, alpha, jitter; /* lengthscale: of the factors that are being drawn */
+    double length[SP_TOY_LENGTHS];     /* factor l has length[l modulo n_lengths] */
+    int n_lengths;
     double density;     /* share of counts above zero; 0: rates are not scaled */
     double dispersion;  /* theta of the negative binomial; 0: counts are Poisson */
     double depth;       /* the largest cell has so many times the rates of the smallest; 0: 1 */
@@ -64,6 +67,10 @@ fth_status sp_toy_draw_near(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_err *err);
 fth_status sp_toy_write_group_exact(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
 fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
+/* The same with several lengthscales (toy_lengths.c); and what they hold meanwhile. */
+fth_status sp_toy_draw_lengths(sp_toy *t, fth_err *err);
+fth_status sp_toy_write_group_lengths(const sp_toy *t, int64_t g, const char *path, fth_err *err);
+uint64_t sp_toy_lengths_bytes(const sp_toy *t);
 /* Size of a cell, which multiplies its rates: log-uniform, 1 in the middle. */
 double sp_toy_size(const sp_toy *t, int64_t cell);
 /* other: an index is a cell and a factor, so more of them change none. */

@@ -36,7 +36,9 @@ static void flip(sp_toy *t)
 
 fth_status sp_toy_draw(sp_toy *t, fth_err *err)
 {
-    FTH_TRY(t->exact ? sp_toy_draw_exact(t, err) : sp_toy_draw_near(t, err));
+    FTH_TRY(t->n_lengths > 1 ? sp_toy_draw_lengths(t, err)
+            : t->exact       ? sp_toy_draw_exact(t, err)
+                             : sp_toy_draw_near(t, err));
     flip(t);
     return FTH_OK;
 }
@@ -52,6 +54,7 @@ fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_
 {
     fth_sink sink = {0};
     const int64_t size[2] = {t->cells, t->factors};
+    if (t->n_lengths > 1) return sp_toy_write_group_lengths(t, g, path, err);
     FTH_TRY(fth_npy_create(&sink, t->mem, path, FTH_F32, 2, size, err));
     fth_status s;
     if (t->exact) {
@@ -107,7 +110,12 @@ static void put_options(fth_json_writer *w, const sp_toy *t)
     fth_json_int(w, "factors", t->factors);
     if (t->others > 0) fth_json_int(w, "nonspatial_factors", t->others);
     fth_json_int(w, "missing_groups", t->missing);
-    fth_json_real(w, "lengthscale", t->lengthscale);
+    if (t->n_lengths > 1) {
+        fth_json_open(w, "lengthscale", '[');
+        for (int k = 0; k < t->n_lengths; k++) fth_json_real(w, NULL, t->length[k]);
+        fth_json_close(w);
+    } else
+        fth_json_real(w, "lengthscale", t->lengthscale);
     fth_json_real(w, "alpha", t->alpha);
     fth_json_real(w, "jitter", t->jitter);
     fth_json_real(w, "scale", t->scale);
@@ -185,6 +193,18 @@ static fth_status write_factors(const sp_toy *t, const char *dir, fth_err *err)
     return s;
 }
 
+static fth_status write_lengths(const sp_toy *t, const char *dir, fth_err *err)
+{
+    double *v = NULL;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *v * (uint64_t)t->factors, "lengthscales",
+                         (void **)&v, err));
+    for (int64_t l = 0; l < t->factors; l++) v[l] = t->length[l % t->n_lengths];
+    const fth_status s =
+        write_array(t, dir, "ground_truth_lengthscales.npy", FTH_F64, 1, &t->factors, v, err);
+    fth_mem_release(t->mem, v, NULL);
+    return s;
+}
+
 static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
 {
     const int64_t loadings[2] = {t->genes, t->factors + t->others};
@@ -197,6 +217,7 @@ static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
         FTH_TRY(fth_path_join(path, dir, name, err));
         FTH_TRY(sp_toy_write_group(t, g, path, err));
     }
+    if (t->n_lengths > 1) FTH_TRY(write_lengths(t, dir, err));
     return t->depth > 0 || t->dispersion > 0 ? write_sizes(t, dir, err) : FTH_OK;
 }
 
@@ -310,6 +331,9 @@ static fth_status tell_files(const sp_toy *t, fth_answer *a, const char *dir, co
         snprintf(name, sizeof name, "ground_truth_factors_group_%lld.npy", (long long)g);
         FTH_TRY(sp_answer_array(a, out, dir, name, FTH_F32, 2, factors, err));
     }
+    if (t->n_lengths > 1)
+        FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_lengthscales.npy", FTH_F64, 1,
+                                &t->factors, err));
     if (t->depth > 0)
         FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_sizes.npy", FTH_F32, 1, &t->cells, err));
     if (t->dispersion > 0)
@@ -340,7 +364,9 @@ fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5
     t->projected = NULL;
     fth_mem_release(t->mem, memory, NULL);
     if (s == FTH_OK)
-        fth_answer_memory(a, held_bytes(t) + (counts > near ? counts : near) + image,
+        fth_answer_memory(a,
+                          held_bytes(t) + sp_toy_lengths_bytes(t) +
+                              (counts > near ? counts : near) + image,
                           t->exact ? "planned for the factors, and all cells beside it"
                                    : "estimated: all cells, and those being drawn");
     return s;

@@ -27,6 +27,7 @@ static fth_status open_all(sp_record *r, const sp_model *m, const char *dir, fth
 {
     FTH_TRY(copy_start(r, "W_init", m->param[SP_P_W], err));
     FTH_TRY(copy_start(r, "init_theta_raw", m->param[SP_P_THETA], err));
+    FTH_TRY(copy_start(r, "init_log_ell", m->param[SP_P_ELL], err));
     FTH_TRY(copy_start(r, m->set.spatial ? "init_mean" : "init_mu", m->param[SP_P_MEAN], err));
     FTH_TRY(copy_start(r, "init_mu", m->param[SP_P_MU], err));
     FTH_TRY(copy_start(r, "init_sd_raw", m->param[SP_P_RAW], err));

@@ -170,6 +170,7 @@ fth_status sp_replay_start(sp_replay *r, sp_model *m, fth_err *err)
         fth_tensor *to;
     } row[] = {{"W_init", m->param[SP_P_W]},
                {"init_theta_raw", m->param[SP_P_THETA]},
+               {"init_log_ell", m->param[SP_P_ELL]},
                {m->set.spatial ? "init_mean" : "init_mu", m->param[SP_P_MEAN]},
                {"init_mu", m->param[SP_P_MU]},
                {"init_sd_raw", m->param[SP_P_RAW]},

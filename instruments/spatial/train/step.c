@@ -106,10 +106,12 @@ static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val num
                   second = moment(st, p, true);
     fth_val next[3];
     fth_optim_step(&opt, param, grad, first, second, number[0], number[1], number[2], next);
+    if (p == SP_P_ELL) next[0] = sp_ell_settle(next[0], &m->set);
     if (p == SP_P_THETA) next[0] = sp_theta_settle(next[0]);
     if (p == SP_P_W) next[0] = sp_loadings_settle((sp_loadings)m->set.loadings_mode, next[0]);
     /* adam: lazy. Moments of elements without gradient decay as always, but do not move them. */
-    if (m->set.adam == SP_ADAM_LAZY && m->set.local && p != SP_P_W && p != SP_P_THETA)
+    if (m->set.adam == SP_ADAM_LAZY && m->set.local && p != SP_P_W && p != SP_P_THETA &&
+        p != SP_P_ELL)
         next[0] = fth_select(fth_ne(grad, fth_const(st->net.g, st->net.real, 0.0)), next[0], param);
     put(st, fth_assign(param, next[0]), (fth_sink){0});
     keep(st, first, next[1], m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
@@ -124,6 +126,21 @@ static void move_natural(sp_step *st, const fth_val grad[SP_PARAMS], fth_val ok,
     fth_val next[2];
     sp_natural_step(theta, slope, rate, ok, next);
     for (int i = 0; i < 2; i++) put(st, fth_assign(theta[i], next[i]), (fth_sink){0});
+}
+
+static bool moves_ell(const sp_step *st)
+{
+    return st->opt.model->param[SP_P_ELL] && !st->opt.fixed_ell;
+}
+
+/* Lengthscales have a rate of their own, and count their own steps. */
+static void move_ell(sp_step *st, fth_val grad, fth_val ok, const fth_val number[4])
+{
+    const fth_val factor = fth_const(st->net.g, FTH_F64, st->opt.model->set.lengthscale_rate);
+    move(st, SP_P_ELL, grad, ok,
+         (const fth_val[4]){fth_mul(number[0], factor), number[1],
+                            scalar(st, "step of lengthscales", FTH_I64, &st->ell_steps),
+                            number[3]});
 }
 
 static fth_val weighted(sp_step *st, fth_val slope, double weight)
@@ -298,9 +315,10 @@ static fth_status build(sp_step *st, fth_err *err)
                                    : (fth_val){net->g, 0}};
     if (sp_is_natural(set)) move_natural(st, grad, ok, number[0]);
     for (int p = 0; p < SP_PARAMS; p++)
-        if (st->opt.model->param[p] && sp_param_is_optimized(set, (sp_param)p) &&
+        if (st->opt.model->param[p] && p != SP_P_ELL && sp_param_is_optimized(set, (sp_param)p) &&
             (p != SP_P_W || moves_W) && (p != SP_P_THETA || moves_theta))
             move(st, p, grad[p], ok, number);
+    if (moves_ell(st)) move_ell(st, grad[SP_P_ELL], ok, number);
     if (!set->trainable_W && !st->opt.fixed_W) update_loadings(st, idy, ok);
     return fth_graph_check(net->g, err);
 }
@@ -316,6 +334,7 @@ static fth_status open_parts(sp_step *st, fth_err *err)
                            .data = o->data,
                            .call = o->call,
                            .planning = o->planning,
+                           .fixed_lengthscale = o->fixed_ell,
                            .resident = fth_context_device_mem(o->ctx) && o->hold == SP_HOLD_ALL};
     FTH_TRY(st->prior.ops->open(&st->prior, err));
     FTH_TRY(sp_model_graph_create(&st->net, o->ctx, o->model, true, o->model->set.cells, err));
@@ -395,8 +414,8 @@ static bool is_finite(fth_tensor *t)
 /* The first tensor of the step, in the order of its computation, that is not finite. */
 static const char *find_culprit(const sp_step *st)
 {
-    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_NATURAL1, SP_P_NATURAL2, SP_P_MU,
-                                         SP_P_LU,   SP_P_LAM, SP_P_W,        SP_P_THETA};
+    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_NATURAL1, SP_P_NATURAL2, SP_P_ELL,
+                                         SP_P_MU,   SP_P_LU,  SP_P_LAM,      SP_P_W,        SP_P_THETA};
     for (int i = 0; i < SP_PARAMS; i++) {
         fth_tensor *t = st->opt.model->param[order[i]];
         if (t && !is_finite(t)) return sp_param_name((sp_param)order[i]);
@@ -452,6 +471,7 @@ fth_status sp_step_look(sp_step *st, int64_t k, fth_err *err)
     }
     if (isfinite(st->elbo)) {
         m->optimizer_steps++;
+        if (moves_ell(st)) m->ell_steps++;
         return FTH_OK;
     }
     FTH_FAIL(err, FTH_E_NUMERIC,
@@ -476,6 +496,7 @@ fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration
     st->iteration = iteration;
     st->slot = st->waiting;
     st->steps = m->optimizer_steps + st->waiting + 1;
+    st->ell_steps = m->ell_steps + st->waiting + 1;
     if (m->set.optimizer == SP_NADAM)
         st->product = fth_nadam_product(st->product, beta1, st->steps);
     FTH_TRY(queue(st, err));

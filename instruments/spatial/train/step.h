@@ -32,6 +32,7 @@ typedef struct sp_step_options {
     const fth_stage_call *call; /* NULL in tests */
     bool planning;
     bool fixed_W;         /* loadings and dispersions stay as they are */
+    bool fixed_ell;       /* so do lengthscales, which are all that of the settings */
     sp_counts counts;     /* a batch, for its sizes; taken again before the first run */
     fth_tensor *log_size; /* real [cell]: ln of the sizes of cells; NULL: all have size 1 */
     fth_tensor *eps;      /* f32 [draw factor cellb]: noise from outside; NULL: it is drawn */
@@ -42,7 +43,7 @@ typedef struct sp_step_options {
     double previous;   /* objective of the iteration before, where log_every is more; NaN: none */
 } sp_step_options;
 
-enum { SP_STEP_OUTPUTS = 9 + 3 * SP_PARAMS, SP_STEP_NUMBERS = 8, SP_LOG_MOST = 256 };
+enum { SP_STEP_OUTPUTS = 9 + 3 * SP_PARAMS, SP_STEP_NUMBERS = 9, SP_LOG_MOST = 256 };
 /* A scalar input of a run; on a device a parameter with a copy of it. */
 typedef struct sp_number {
     fth_tensor *t;
@@ -71,7 +72,7 @@ typedef struct sp_step {
     fth_plan *plan;
     /* read at every run */
     double rate, beta1, constant;
-    int64_t steps, iteration;
+    int64_t steps, ell_steps, iteration;
     bool all_asked, all_taken; /* the batch is all cells, and the prior has it already */
     double product; /* product of NAdam's momenta so far: to be set when a run continues */
     sp_number number[SP_STEP_NUMBERS];

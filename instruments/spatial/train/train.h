@@ -52,6 +52,7 @@ typedef struct sp_train {
     int64_t *cell, *gene; /* of the next batch; NULL: all */
     sp_lists ahead;       /* of the one after it, drawn by the reader's thread */
     int64_t first;        /* iterations before this cycle */
+    bool fixed_ell;       /* lengthscales are trained, and this is the time before (model 19.3) */
     fth_plateau plateau;
     double product;  /* NAdam's */
     double previous; /* objective of the iteration before; NaN: there is none */
@@ -68,6 +69,9 @@ void sp_train_close_step(sp_train *t);
 /* Memory of training, and whether the moments of the optimiser go to files: as configured, or if
  * nothing else fits. Nothing is read or computed. */
 fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_err *err);
+
+/* Whether step i of a cycle still leaves all lengthscales at that of the settings. */
+bool sp_train_is_warming(const sp_train *t, int64_t i);
 
 /* ---- train_start.c: a fresh model, a cycle that goes on, or one more ---- */
 

@@ -79,12 +79,27 @@ static void put_groups(fth_json_writer *w, const sp_model *m)
     fth_json_close(w);
 }
 
+/* Start and end, in the order of the model file. */
+static void put_lengthscales(fth_json_writer *w, const sp_model *m)
+{
+    if (!m->param[SP_P_ELL]) return;
+    fth_json_open(w, "lengthscales", '{');
+    fth_json_real(w, "start", m->set.lengthscale);
+    fth_json_int(w, "steps", m->ell_steps);
+    fth_json_open(w, "values", '[');
+    for (int64_t l = 0; l < m->set.n_components; l++)
+        fth_json_real(w, NULL, sp_model_lengthscale(m, l));
+    fth_json_close(w);
+    fth_json_close(w);
+}
+
 static void put_facts(fth_json_writer *w, const sp_train *t)
 {
     const sp_model *m = &t->m;
     fth_json_real(w, "elbo_bound", t->bound);
     fth_json_bool(w, "resumed", t->resumed);
     put_groups(w, m);
+    put_lengthscales(w, m);
     fth_json_int(w, "seed", m->set.seed);
     fth_json_text(w, "version", fth_version());
 }

@@ -113,7 +113,7 @@ static bool is_wanted(const sp_train *t, int64_t i)
 {
     const sp_settings *s = &t->set;
     return t->step.waiting >= t->log_every || i + 1 == s->max_iter ||
-           (i + 1) % s->checkpoint_interval == 0 ||
+           (t->fixed_ell && i + 1 == sp_ell_warmup(s)) || (i + 1) % s->checkpoint_interval == 0 ||
            (t->video.model && issued(t) % s->video_interval == 0) ||
            (fth_config_bool(t->call->config, "training.verbose") && (i + 1) % 100 == 0);
 }
@@ -150,6 +150,19 @@ static fth_status take_step(sp_train *t, int64_t i, double *rate, fth_err *err)
     FTH_TRY(sp_record_add(&t->record, cell, gene, err));
     if (t->step.waiting == 0) FTH_TRY(add_frame(t, err));
     return more ? take_over(t, err) : FTH_OK;
+}
+
+/* ---- lengthscales ---- */
+
+/* From here on lengthscales move: the steps that follow are another graph. All that is not of a
+ * step stays as it is, so a run that is interrupted here continues to the same bytes. */
+static fth_status start_ell(sp_train *t, fth_err *err)
+{
+    FTH_TRY(look(t, err));
+    if (t->converged) return FTH_OK;
+    sp_train_close_step(t);
+    (void)fth_mem_trim(t->mem);
+    return sp_train_open_step(t, err);
 }
 
 /* ---- all of them ---- */
@@ -189,7 +202,10 @@ fth_status sp_train_loop(sp_train *t, fth_err *err)
     const int64_t every = t->set.checkpoint_interval;
     for (int64_t i = t->m.iterations - t->first; i < t->set.max_iter && !t->converged; i++) {
         double rate;
-        const fth_status s = take_step(t, i, &rate, err);
+        fth_status s = FTH_OK;
+        if (t->fixed_ell && !sp_train_is_warming(t, i)) s = start_ell(t, err);
+        if (t->converged) break;
+        if (s == FTH_OK) s = take_step(t, i, &rate, err);
         if (s != FTH_OK) return failed(t, s);
         fth_stage_point(t->call, "iteration");
         const bool go_on = report(t, i + 1, rate), last = t->converged || i + 1 == t->set.max_iter;

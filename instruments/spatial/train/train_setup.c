@@ -112,8 +112,23 @@ static fth_status open_sizes(sp_train *t, fth_err *err)
     return t->planning ? FTH_OK : sp_log_sizes(t->log_size, &t->data, t->set.size_median, err);
 }
 
+/* Lengthscales that differ already move from the first step on: those of a cycle before. */
+static bool is_equal(const sp_model *m)
+{
+    const float *ell = fth_tensor_data(m->param[SP_P_ELL]), start = (float)sp_ell_start(&m->set);
+    for (int64_t i = 0; i < fth_tensor_size(m->param[SP_P_ELL], 0); i++)
+        if (ell[i] != start) return false;
+    return true;
+}
+
+bool sp_train_is_warming(const sp_train *t, int64_t i)
+{
+    return t->m.param[SP_P_ELL] && i < sp_ell_warmup(&t->set) && is_equal(&t->m);
+}
+
 fth_status sp_train_open_step(sp_train *t, fth_err *err)
 {
+    if (!t->planning) t->fixed_ell = sp_train_is_warming(t, t->m.iterations - t->first);
     FTH_TRY(open_sizes(t, err));
     FTH_TRY(make_lists(t, err));
     FTH_TRY(open_counts(t, err));
@@ -124,6 +139,7 @@ fth_status sp_train_open_step(sp_train *t, fth_err *err)
                                  .call = t->call,
                                  .planning = t->planning,
                                  .fixed_W = t->set.fixed_W,
+                                 .fixed_ell = t->fixed_ell,
                                  .counts = t->counts[0],
                                  .log_size = t->log_size,
                                  .eps = t->eps,
@@ -190,6 +206,20 @@ static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *er
     return FTH_E_NO_FIT;
 }
 
+/* Steps of one kind, and what their prior computes once. */
+static fth_status plan_phase(sp_train *p, int64_t steps, fth_stage_plan *out, FILE *show,
+                             uint64_t *scratch_bytes, fth_err *err)
+{
+    FTH_TRY(sp_train_open_step(p, err));
+    FTH_TRY(fth_stage_plan_add(p->call, out, p->step.plan, (double)steps, show, err));
+    const fth_plan_needs *once = &p->step.prior.once;
+    if (once->host_bytes > out->host_bytes) out->host_bytes = once->host_bytes;
+    if (once->device_bytes > out->device_bytes) out->device_bytes = once->device_bytes;
+    if (once->scratch_bytes > out->scratch_bytes) out->scratch_bytes = once->scratch_bytes;
+    if (p->step.prior.scratch_bytes > *scratch_bytes) *scratch_bytes = p->step.prior.scratch_bytes;
+    return FTH_OK;
+}
+
 /* Plans one placement of the moments and discards it. */
 static fth_status plan_once(sp_train *t, bool scratch, sp_hold hold, fth_stage_plan *out,
                             FILE *show, fth_err *err)
@@ -210,18 +240,20 @@ static fth_status plan_once(sp_train *t, bool scratch, sp_hold hold, fth_stage_p
         s = sp_moments_open(&p.moments, &p.m, fth_context_scratch_dir(t->ctx), true, err);
     if (s == FTH_OK) s = plan_data(&p, err);
     if (s == FTH_OK) s = plan_start(&p, out, err);
-    if (s == FTH_OK) s = sp_train_open_step(&p, err);
-    if (s == FTH_OK)
-        s = fth_stage_plan_add(t->call, out, p.step.plan, (double)t->set.max_iter, show, err);
+    const int64_t warmup = sp_ell_warmup(&t->set);
+    uint64_t scratch_bytes = 0;
+    if (s == FTH_OK && warmup > 0) { /* before lengthscales move, and then the rest */
+        p.fixed_ell = true;
+        s = plan_phase(&p, warmup, out, show, &scratch_bytes, err);
+        sp_train_close_step(&p);
+        p.fixed_ell = false;
+    }
+    if (s == FTH_OK) s = plan_phase(&p, t->set.max_iter - warmup, out, show, &scratch_bytes, err);
     if (s == FTH_OK && t->wants_video)
         s = sp_video_open(&p.video, t->ctx, t->call, &p.m, NULL, 0, err);
     if (s == FTH_OK && t->wants_video)
         s = fth_stage_plan_add(t->call, out, p.video.plan, 0, show, err);
-    const fth_plan_needs *once = &p.step.prior.once;
-    if (once->host_bytes > out->host_bytes) out->host_bytes = once->host_bytes;
-    if (once->device_bytes > out->device_bytes) out->device_bytes = once->device_bytes;
-    if (once->scratch_bytes > out->scratch_bytes) out->scratch_bytes = once->scratch_bytes;
-    out->scratch_bytes += p.moments.bytes + p.step.prior.scratch_bytes;
+    out->scratch_bytes += p.moments.bytes + scratch_bytes;
     sp_video_close(&p.video);
     sp_train_close_step(&p);
     sp_moments_close(&p.moments);

@@ -238,7 +238,7 @@ static void zero_moments(sp_train *t)
         fth_tensor *m = i < SP_PARAMS ? t->m.first[i] : t->m.second[i - SP_PARAMS];
         if (m) memset(fth_tensor_data(m), 0, (size_t)fth_tensor_bytes(m));
     }
-    t->m.optimizer_steps = 0;
+    t->m.optimizer_steps = t->m.ell_steps = 0;
 }
 
 /* Moments that the optimiser needs and the file lacks are created as zeros. */
