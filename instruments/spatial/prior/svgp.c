@@ -244,6 +244,7 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     fth_status s = place_constants(p, v, err);
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
     if (s == FTH_OK && !each) s = compute(p, v, err);
+    if (each && !p->planning) (void)fth_mem_trim(p->model->mem); /* what start values left */
     if (s == FTH_OK && p->planning) s = reserve_inputs(p, v, err);
     if (s == FTH_OK && !p->planning && v->cached && !is_gathered(p, v)) s = make_batches(p, v, err);
     if (s != FTH_OK) close_prior(p);

@@ -161,7 +161,6 @@ static fth_status start_ell(sp_train *t, fth_err *err)
     FTH_TRY(look(t, err));
     if (t->converged) return FTH_OK;
     sp_train_close_step(t);
-    (void)fth_mem_trim(t->mem);
     return sp_train_open_step(t, err);
 }
 
