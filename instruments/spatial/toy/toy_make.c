@@ -364,10 +364,9 @@ fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5
     t->projected = NULL;
     fth_mem_release(t->mem, memory, NULL);
     if (s == FTH_OK)
-        fth_answer_memory(a,
-                          held_bytes(t) + sp_toy_lengths_bytes(t) +
-                              (counts > near ? counts : near) + image,
-                          t->exact ? "planned for the factors, and all cells beside it"
-                                   : "estimated: all cells, and those being drawn");
+        fth_answer_memory(
+            a, held_bytes(t) + sp_toy_lengths_bytes(t) + (counts > near ? counts : near) + image,
+            t->exact ? "planned for the factors, and all cells beside it"
+                     : "estimated: all cells, and those being drawn");
     return s;
 }

@@ -414,8 +414,9 @@ static bool is_finite(fth_tensor *t)
 /* The first tensor of the step, in the order of its computation, that is not finite. */
 static const char *find_culprit(const sp_step *st)
 {
-    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_NATURAL1, SP_P_NATURAL2, SP_P_ELL,
-                                         SP_P_MU,   SP_P_LU,  SP_P_LAM,      SP_P_W,        SP_P_THETA};
+    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW,  SP_P_NATURAL1, SP_P_NATURAL2,
+                                         SP_P_ELL,  SP_P_MU,   SP_P_LU,       SP_P_LAM,
+                                         SP_P_W,    SP_P_THETA};
     for (int i = 0; i < SP_PARAMS; i++) {
         fth_tensor *t = st->opt.model->param[order[i]];
         if (t && !is_finite(t)) return sp_param_name((sp_param)order[i]);
