@@ -3,6 +3,7 @@ seconds: 30"""
 import collections
 import io
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -165,6 +166,29 @@ class Import(unittest.TestCase):
         self.round_trip(True, True, False)
         self.round_trip(True, True, True)
         self.fathom("train", "-c", str(self.folder / "theirs.yaml"), "--resume", code=2)  # other settings
+
+    def test_a_kernel_may_have_a_lengthscale_of_each_factor(self):
+        model = "spatial: true, n_components: 2, num_inducing: 20"
+        ours = self.config("ours", model + ", lengthscale: 25, train_lengthscale: true")
+        theirs = self.config("theirs", "spatial: true, num_inducing: 20")
+        self.fathom("preprocess", "-c", ours)
+        self.fathom("train", "-c", ours)
+        before = tensors(self.folder / "out/ours/model.safetensors")
+        public = as_public(before, True, False, False)
+        public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.exp(before["log_ell"].astype(float)).astype("<f4"))
+        save(self.folder / "model.pth", public)
+        self.assertIn("train_lengthscale is 1 in the file", self.fathom("train", "-c", theirs, "--import", str(self.folder / "model.pth")))
+        after = tensors(self.folder / "out/theirs/model.safetensors")
+        np.testing.assert_allclose(after["log_ell"], before["log_ell"], rtol=1e-6)
+        self.assertAlmostEqual(float(after[""]["lengthscale"]), math.exp(before["log_ell"].astype(float).mean()), places=4)
+        for name in ("ours", "theirs"):
+            self.fathom("analyze", "-c", str(self.folder / f"{name}.yaml"))
+        a, b = (np.load(self.folder / "out" / run / "factors.npy") for run in ("ours", "theirs"))
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+        public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.array([3.0, 0.0], "<f4"))
+        self.refused(public, "lengthscale 1 of the kernel is 0")
+        public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.array([3.0, 2.0, 1.0], "<f4"))
+        self.refused(public, "axis 0 of kernel.lengthscale has 3 elements; 1 are expected")
 
     def refused(self, value, about, root=None, model=""):
         config = self.config("x", "spatial: true, num_inducing: 20" + model)

@@ -17,7 +17,8 @@ const sp_kernel_info sp_kernels[SP_KERNEL_COUNT] = {
 #include "../kernels.def"
 #undef SP_KERNEL
 };
-_Static_assert(SP_KERNEL_COUNT == 3, "a new kernel: give it a case in shape_of, shape_val and slope_val");
+_Static_assert(SP_KERNEL_COUNT == 3,
+               "a new kernel: give it a case in shape_of, shape_val and slope_val");
 
 sp_cov sp_cov_of(const sp_model *m)
 {

@@ -19,9 +19,16 @@ static void set_at(fth_tensor *t, int64_t i, double v)
 
 typedef struct variant {
     sp_kind kind;
-    bool whitened, diagonal, softplus, hybrid;
+    bool whitened, diagonal, softplus, hybrid, sections;
     sp_kernel kernel;
 } variant;
+
+/* Every other place lies in a second section, far away. */
+static void move_apart(fth_tensor *xy)
+{
+    float *x = fth_tensor_data(xy);
+    for (int64_t i = 1; i < fth_tensor_size(xy, 0); i += 2) x[2 * i] += 1000.0f;
+}
 
 /* The golden model of a kind with a lengthscale of each factor. */
 static sg_world open_world(const variant *v, fth_dtype real)
@@ -34,6 +41,13 @@ static sg_world open_world(const variant *v, fth_dtype real)
     s->parametrization = v->whitened ? SP_WHITENED : SP_RAW;
     s->kernel = v->kernel;
     if (v->softplus) s->cholesky_mode = SP_CHOLESKY_SOFTPLUS;
+    if (v->sections) {
+        s->n_sections = 2;
+        s->section_gap = 500;
+        s->lengthscale = 200; /* beyond the gap it would still be felt */
+        move_apart(w.model.Z);
+        move_apart(w.data.xy);
+    }
     w.model.param[SP_P_ELL] = sg_tensor(w.mem, "log_ell", real, 1, &L);
     for (int64_t l = 0; l < L; l++)
         set_at(w.model.param[SP_P_ELL], l, log(s->lengthscale) + 0.4 * t_random_normal(&r));
@@ -195,6 +209,8 @@ TEST(slopes_in_lengthscales_are_those_of_differences)
         {.kind = SP_MGGP_SVGP, .whitened = true, .kernel = SP_MATERN52},
         {.kind = SP_SVGP, .whitened = true, .kernel = SP_RBF},
         {.kind = SP_MGGP_SVGP, .kernel = SP_RBF},
+        {.kind = SP_SVGP, .whitened = true, .sections = true},
+        {.kind = SP_MGGP_SVGP, .sections = true},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) central_differences(&all[i]);
     printf("largest relative difference %.2g\n", worst);
