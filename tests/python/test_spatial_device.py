@@ -52,7 +52,8 @@ class Tissue(unittest.TestCase):
         os.symlink(BACKEND, home / "libfathom_cuda.so")
         # kernels are compiled, and kept here, for a card alone: an emulated one interprets them
         cache = {"XDG_CACHE_HOME": str(cls.folder / "cache")} if is_card() else {"XDG_CACHE_HOME": "", "HOME": ""}
-        cls.environment = {**os.environ, "LD_LIBRARY_PATH": str(home), **cache}
+        beside = os.path.dirname(os.environ["FATHOM_LIBRARY"])  # of a bundle: the libraries that ours need
+        cls.environment = {**os.environ, "LD_LIBRARY_PATH": f"{home}:{beside}", **cache}
         toy = ("spatial", "toy", "--cells", "200", "--genes", "40", "--factors", "3", "--groups", "3",
                "--lengthscale", "20", "--seed", "5", *cls.made, "-o", str(cls.folder / "toy"))
         if is_card():
