@@ -199,6 +199,31 @@ class Genes(unittest.TestCase):
         np.testing.assert_allclose(self.got["top_factor_share"][some],
                                    part[some].max(1) / part[some].sum(1), rtol=1e-12)
 
+    def test_sizes_multiply_rates(self):
+        config = self.dir / "sizes.yaml"
+        config.write_text(CONFIG.format(dir=self.dir).replace("/out", "/sizes").replace(
+            "n_components: 3", "n_components: 3, size_factors: total"))
+        for stage in ("preprocess", "train", "analyze", "genes"):
+            self.fathom("spatial", stage, "-c", config)
+        results = self.dir / "sizes" / "svgp"
+        seen = ~np.load(results / "held_out.npy")
+        size = np.load(results / "size_factors.npy")[seen].astype(float)
+        self.assertGreater(size.std(), 0.05)
+        y, f = self.y[seen], size[:, None] * np.load(results / "factors.npy")[seen]
+        w = np.load(results / "loadings.npy").astype(float)
+        mu = np.maximum(f @ w.T, 1e-10)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviance = 2 * (np.where(y > 0, y * np.log(y / mu), 0) - y + mu).sum(0)
+        got = table(results / "genes.csv")
+        self.close("deviance", deviance, rtol=1e-9, atol=1e-6, got=got)
+        part = f.sum(0) * w
+        some = part.sum(1) > 0
+        np.testing.assert_allclose(got["top_factor_share"][some],
+                                   part[some].max(1) / part[some].sum(1), rtol=1e-12)
+        metrics = json.loads((results / "metrics.json").read_text())
+        np.testing.assert_allclose(got["deviance"].sum(), metrics["poisson_deviance"]["total"],
+                                   rtol=1e-9)
+
     def test_permutations(self):
         path = self.dir / "shuffled.csv"
         self.fathom("spatial", "genes", "-c", self.config, "--permutations", "99", "-o", path)

@@ -34,8 +34,10 @@ static void build(pass *p, fth_context *ctx, const sp_sums_input *in, fth_tensor
     fth_axis(g, "bin", BINS);
     fth_axis(g, "slot", BINS * in->genes);
     fth_axis_ragged(g, "entry", "cell", in->row_ptr);
-    const fth_val F = fth_cast(fth_input(g, "F", FTH_F32, "cell factor", in->F), FTH_F64),
-                  bin = fth_input(g, "bin", FTH_I32, "cell", in->bin),
+    fth_val F = fth_cast(fth_input(g, "F", FTH_F32, "cell factor", in->F), FTH_F64);
+    if (in->size.kind)
+        F = fth_mul(F, fth_cast(fth_input(g, "size", FTH_F32, "cell", in->size), FTH_F64));
+    const fth_val bin = fth_input(g, "bin", FTH_I32, "cell", in->bin),
                   gene = fth_input(g, "gene", FTH_I32, "entry", in->gene),
                   y = fth_cast(fth_input(g, "y", FTH_F32, "entry", in->value), FTH_F64),
                   w = fth_cast(fth_input(g, "W", FTH_F32, "gene factor", fth_tensor_source(W)),
@@ -103,7 +105,8 @@ static void conclude(sp_gene_fit *f, const pass *p, const sp_sums_input *in, con
 }
 
 fth_status sp_gene_fit_run(sp_gene_fit *out, fth_context *ctx, const sp_data *data, fth_source F,
-                           fth_tensor *W, fth_tensor *held_out, fth_answer *answer, fth_err *err)
+                           fth_source size, fth_tensor *W, fth_tensor *held_out, fth_answer *answer,
+                           fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
     const int64_t D = data->size.genes;
@@ -123,6 +126,7 @@ fth_status sp_gene_fit_run(sp_gene_fit *out, fth_context *ctx, const sp_data *da
         const int32_t *bin = fth_tensor_data(p.bin);
         for (int64_t i = 0; i < in.cells; i++) cells += bin[i] == 0;
         in.F = F;
+        in.size = size;
         in.bin = fth_tensor_source(p.bin);
         build(&p, ctx, &in, W);
         s = run_pass(&p, answer, err);

@@ -50,10 +50,12 @@ typedef struct sp_gene_fit {
     void *block;
     fth_mem *mem;
 } sp_gene_fit;
-/* F is f32 [cell factor] of all rows of the folder, W f32 [gene factor]; held_out bool [cell] marks
- * rows that do not count, NULL: none. With `answer` it is planned and nothing runs. */
+/* F is f32 [cell factor] of all rows of the folder, `size` f32 [cell] multiplies it (kind NULL: not
+ * at all), W f32 [gene factor]; held_out bool [cell] marks rows that do not count, NULL: none. With
+ * `answer` it is planned and nothing runs. */
 fth_status sp_gene_fit_run(sp_gene_fit *out, fth_context *ctx, const sp_data *data, fth_source F,
-                           fth_tensor *W, fth_tensor *held_out, fth_answer *answer, fth_err *err);
+                           fth_source size, fth_tensor *W, fth_tensor *held_out, fth_answer *answer,
+                           fth_err *err);
 void sp_gene_fit_clear(sp_gene_fit *f); /* an empty one is allowed */
 
 #endif

@@ -223,7 +223,7 @@ static fth_status work(request *q, fth_answer *a, fth_err *err)
     sp_gene_moran m = {0};
     sp_gene_fit f = {0};
     FTH_TRY(tell_files(q, a, err));
-    fth_status s = sp_gene_fit_run(&f, q->ctx, &r->data, r->factors, r->W, r->held_out,
+    fth_status s = sp_gene_fit_run(&f, q->ctx, &r->data, r->factors, q->sizes, r->W, r->held_out,
                                    a->plan ? a : NULL, err);
     if (s == FTH_OK) s = leave_held_out(r, err);
     if (s == FTH_OK && a->plan) tell_memory(q, a);
@@ -247,10 +247,22 @@ static fth_status work(request *q, fth_answer *a, fth_err *err)
     return s;
 }
 
-/* Where p-values of groups go, and the sizes of cells. */
-static fth_status prepare_groups(request *q, const char *to, fth_err *err)
+/* Sizes of cells, where the model has them. */
+static fth_status open_sizes(request *q, fth_err *err)
 {
     char path[FTH_PATH];
+    const sp_results *r = &q->results;
+    FTH_TRY(sp_results_path(r, SP_SIZE_FACTORS, path, err));
+    if (!fth_path_exists(path)) return FTH_OK;
+    FTH_TRY(fth_npy_open(&q->sizes, r->mem, path, err));
+    if (q->sizes.dtype == FTH_F32 && q->sizes.n_axes == 1 && q->sizes.size[0] == r->data.rows)
+        return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: f32 [%" PRId64 "] is expected", path, r->data.rows);
+}
+
+/* Where p-values of groups go. */
+static fth_status prepare_groups(request *q, const char *to, fth_err *err)
+{
     const sp_results *r = &q->results;
     if (q->labelings == 0) return FTH_OK;
     if (r->data.size.groups < 2) {
@@ -262,12 +274,7 @@ static fth_status prepare_groups(request *q, const char *to, fth_err *err)
     if (!to) FTH_TRY(sp_results_path(r, SP_ENRICHMENT_P, q->groups, err));
     if (to && snprintf(q->groups, sizeof q->groups, "%s", to) >= (int)sizeof q->groups)
         return FTH_FAIL(err, FTH_E_COMMAND, "--enrichment: the path is too long");
-    FTH_TRY(sp_results_path(r, SP_SIZE_FACTORS, path, err));
-    if (!fth_path_exists(path)) return FTH_OK;
-    FTH_TRY(fth_npy_open(&q->sizes, r->mem, path, err));
-    if (q->sizes.dtype == FTH_F32 && q->sizes.n_axes == 1 && q->sizes.size[0] == r->data.rows)
-        return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: f32 [%" PRId64 "] is expected", path, r->data.rows);
+    return FTH_OK;
 }
 
 static fth_status prepare(request *q, const char *(*value)(void *user, const char *flag),
@@ -288,6 +295,7 @@ static fth_status prepare(request *q, const char *(*value)(void *user, const cha
                                 {FTH_FILE_INPUT, "--gene-sets", q->sets_path},
                                 {FTH_FILE_OUTPUT, "--scores", q->sets_path ? q->scores : NULL},
                                 {FTH_FILE_OUTPUT, "--enrichment", q->labelings ? q->groups : NULL}};
+    FTH_TRY(open_sizes(q, err));
     FTH_TRY(prepare_groups(q, value(user, "enrichment"), err));
     FTH_TRY(fth_paths_check(use, 5, q->results.mem, err));
     if (!q->sets_path) return FTH_OK;
