@@ -313,6 +313,26 @@ class Sections(unittest.TestCase):
         refuse("f4", f"paths: [{at}/one.h5ad, {at}/other.h5ad], section_column: kind", "every file of paths is a section of its own")
         refuse("f5", f"paths: [{at}/one.h5ad]", "several files are expected, not 1")
         refuse("f6", f"paths: [{at}/one.h5ad, {at}/nowhere.h5ad]", "nowhere.h5ad")
+        # a file that cannot be a section, and what to do about it
+        for name, genes, xy in (("few", "abc", rng.uniform(0, 9, (5, 2))), ("lost", "abc", np.full((20, 2), np.nan)),
+                                ("less", "ab", rng.uniform(0, 9, (20, 2)))):
+            write_h5ad(self.folder / f"{name}.h5ad", rng.poisson(2, (len(xy), len(genes))).astype(np.float32), list(genes), xy, ["u"] * len(xy))
+        refuse("f7", f"paths: [{at}/one.h5ad, {at}/few.h5ad]", "few.h5ad: 5 cells of section 'few' are left", "leave it out: of preprocessing.paths")
+        refuse("f8", f"paths: [{at}/one.h5ad, {at}/lost.h5ad]", "section 'lost' has no cells with a finite position", "leave it out: of preprocessing.paths")
+        refuse("f9", f"paths: [{at}/one.h5ad, {at}/less.h5ad], genes: [a, c]", "1 of the 2 names", "'c' is left out: not all files")
+
+    def test_extents_that_differ_much(self):
+        """Positions in two units are told: one scale is for all sections."""
+        if h5py is None:
+            self.skipTest("needs h5py")
+        rng = np.random.default_rng(2)
+        for name, extent in (("um", 1900), ("px", 3000), ("mm", 1)):
+            write_h5ad(self.folder / f"{name}.h5ad", rng.poisson(2, (20, 3)).astype(np.float32), list("abc"), rng.uniform(0, extent, (20, 2)), ["u"] * 20)
+        for other, told in (("px", False), ("mm", True)):
+            config, _, _ = self.make(f"unit_{other}", stages=(), dataset="anndata", source=f"paths: [{self.folder}/um.h5ad, {self.folder}/{other}.h5ad]")
+            said = self.fathom("preprocess", "-c", str(config))
+            self.assertEqual("times as large as mm, and all have one scale" in said, told)
+            self.assertEqual("in the same unit?" in said, told)
 
     def test_one_tissue_keeps_its_bytes(self):
         """Without sections nothing of this is in any file."""

@@ -89,13 +89,14 @@ static fth_status find_boxes(sp_sections *s, const float *xy, const int32_t *sec
             if (s->of[i].high[a] > s->of[i].low[a]) continue;
             const fth_status status =
                 s->of[i].high[a] < s->of[i].low[a]
-                    ? FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: section '%s' has no cells", label,
+                    ? FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                               "%s: section '%s' has no cells with a finite position", label,
                                sp_sections_name(s, i))
                     : FTH_FAIL(err, FTH_E_FILE_FORMAT,
                                "%s: section '%s' has no extent on axis %d: all of its cells are at "
                                "%g",
                                label, sp_sections_name(s, i), a, s->of[i].low[a]);
-            fth_err_hint(err, "leave it out: preprocessing.sections lists those that are taken");
+            fth_err_hint(err, SP_LEAVE_SECTION_OUT);
             return status;
         }
     return FTH_OK;

@@ -32,6 +32,11 @@ void sp_sections_clear(sp_sections *s); /* an empty one is allowed */
 int64_t sp_sections_find(const sp_sections *s, const char *name);
 const char *sp_sections_name(const sp_sections *s, int64_t i);
 
+/* A remedy for one that cannot be used. */
+#define SP_LEAVE_SECTION_OUT                                                                       \
+    "leave it out: of preprocessing.paths where it is a file, else of preprocessing.sections, "    \
+    "which lists those that are taken"
+
 /* Positions of the source, f32 [cell][2], to those of the plane: centred, scaled and in tiles
  * (model 21.1). `extent` is what a typical extent becomes; 0: positions keep their scale. `section`
  * is i32 [cell]. Places that are not finite stay as they are. *scale receives the scale. A section

@@ -240,8 +240,8 @@ fth_status sp_count_walk_choose_genes(sp_count_walk *w, const sp_rules *r, fth_e
     void *listed = NULL;
     if (r->listed) {
         FTH_TRY(take(w, (uint64_t)d, "genes listed", &listed, err));
-        const fth_status s =
-            sp_rules_listed(w->s->cfg, w->s->mem, w->s->genes, w->s->counts.label, listed, err);
+        const fth_status s = sp_rules_listed(w->s->cfg, w->s->mem, w->s->genes, w->s->left_out,
+                                             w->s->counts.label, listed, err);
         if (s != FTH_OK) {
             (void)fth_mem_release(w->s->mem, listed, NULL);
             return s;

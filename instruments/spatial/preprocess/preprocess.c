@@ -22,6 +22,8 @@ enum {
     TABLES = 3 /* named by keys */,
     ROWS = 4 /* rows.npy: its place in the list of outputs */
 };
+#define UNLIKE_EXTENTS 20.0 /* sections whose extents differ by more are told */
+
 typedef struct inputs { /* of one file or folder of the config */
     char path[INPUTS][FTH_PATH];
     char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
@@ -423,6 +425,28 @@ static fth_status no_counts(const sp_prepared *p, fth_err *err)
     return s;
 }
 
+static double extent_of(const sp_section *s)
+{
+    return sqrt((s->high[0] - s->low[0]) * (s->high[1] - s->low[1]));
+}
+
+/* All sections have one scale: in different units, one of them is a dot, or far larger than any
+ * lengthscale. */
+static void report_extents(const sp_sections *s, const fth_stage_call *call)
+{
+    int64_t small = 0, large = 0;
+    for (int64_t i = 1; i < s->n; i++) {
+        if (extent_of(&s->of[i]) < extent_of(&s->of[small])) small = i;
+        if (extent_of(&s->of[i]) > extent_of(&s->of[large])) large = i;
+    }
+    if (s->n == 0 || extent_of(&s->of[large]) <= UNLIKE_EXTENTS * extent_of(&s->of[small])) return;
+    fth_stage_say(call,
+                  "note: section %s is %.0f times as large as %s, and all have one scale and one "
+                  "lengthscale: are their positions in the same unit?",
+                  sp_sections_name(s, large), extent_of(&s->of[large]) / extent_of(&s->of[small]),
+                  sp_sections_name(s, small));
+}
+
 static void report(const sp_prepared *p, const fth_stage_call *call)
 {
     static const char *const why[SP_DROP_KINDS] = {
@@ -447,6 +471,7 @@ static void report(const sp_prepared *p, const fth_stage_call *call)
     for (int64_t i = 0; i < p->sections.n; i++)
         fth_stage_say(call, "section %s: %" PRId64 " cells", sp_sections_name(&p->sections, i),
                       p->sections.of[i].cells);
+    report_extents(&p->sections, call);
 }
 
 /* ---- positions ---- */
@@ -463,9 +488,10 @@ static fth_status count_sections(sp_prepared *p, fth_err *err)
             FTH_FAIL(err, FTH_E_FILE_FORMAT,
                      "%s: %" PRId64 " cells of section '%s' are left after the filters; at least "
                      "%d are needed",
-                     p->source.path, s->of[i].cells, sp_sections_name(s, i), SP_SECTION_LEAST);
-        fth_err_hint(err, "leave it out: preprocessing.sections lists those that are taken; or "
-                          "relax the filters (min_counts, min_group_size)");
+                     p->source.n_parts > 0 ? p->source.part[i].path : p->source.path,
+                     s->of[i].cells, sp_sections_name(s, i), SP_SECTION_LEAST);
+        fth_err_hint(err,
+                     SP_LEAVE_SECTION_OUT "; or relax the filters (min_counts, min_group_size)");
         return status;
     }
     return FTH_OK;
@@ -478,7 +504,8 @@ static fth_status rescale(sp_prepared *p, const fth_config *cfg, fth_err *err)
     const bool wanted = fth_config_bool(cfg, "preprocessing.rescale");
     const double by = fth_config_real(cfg, "preprocessing.spatial_scale");
     char label[2 * FTH_PATH];
-    snprintf(label, sizeof label, "%s, %s", s->path, s->where);
+    snprintf(label, sizeof label, "%s, %s", s->n_parts > 0 ? "preprocessing.paths" : s->path,
+             s->where);
     p->frame = (sp_frame){.known = true, .scale = 1};
     if (p->sections.n > 0)
         FTH_TRY(sp_sections_arrange(&p->sections, p->cells.xy, p->cells.section, p->cells.n,

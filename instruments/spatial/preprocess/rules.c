@@ -41,9 +41,11 @@ sp_rules sp_rules_of(const fth_config *cfg, const sp_loader *loader)
 
 typedef struct listing {
     const fth_texts *genes;
+    const bool *left_out; /* [gene]: of those, which are not taken; NULL: none */
     const char *source;
     bool *wanted;
     int64_t names, unknown;
+    bool is_left_out;  /* the first that is unknown is there, but left out */
     char first[3][80]; /* of those that are unknown */
 } listing;
 
@@ -62,11 +64,14 @@ static void want(listing *l, const keyed *sorted, const char *name)
     const keyed key = {.name = name};
     const keyed *found =
         bsearch(&key, sorted, (size_t)fth_texts_count(l->genes), sizeof key, by_name);
+    const bool is_left_out = found && l->left_out && l->left_out[found->gene];
     l->names++;
-    if (found)
+    if (found && !is_left_out) {
         l->wanted[found->gene] = true;
-    else if (l->unknown++ < 3)
-        snprintf(l->first[l->unknown - 1], sizeof l->first[0], "%.79s", name);
+        return;
+    }
+    if (l->unknown == 0) l->is_left_out = is_left_out;
+    if (l->unknown++ < 3) snprintf(l->first[l->unknown - 1], sizeof l->first[0], "%.79s", name);
 }
 
 /* The known name that differs least; names with blanks are not compared. */
@@ -96,8 +101,13 @@ static fth_status unknown_genes(const listing *l, const char *key, fth_err *err)
         FTH_FAIL(err, FTH_E_FILE_KEY,
                  "%s: %" PRId64 " of the %" PRId64 " names in %s are no genes of it: %s", l->source,
                  l->unknown, l->names, key, names);
-    const char *near = nearest(l->genes, l->first[0]);
-    if (near)
+    const char *near = l->is_left_out ? NULL : nearest(l->genes, l->first[0]);
+    if (l->is_left_out)
+        fth_err_hint(err,
+                     "'%s' is left out: not all files of preprocessing.paths have it, or its type "
+                     "is none of preprocessing.feature_types",
+                     l->first[0]);
+    else if (near)
         fth_err_hint(err, "perhaps '%s' in place of '%s'", near, l->first[0]);
     else
         fth_err_hint(err, "its first gene is '%s'; take out what it does not have",
@@ -133,9 +143,9 @@ static fth_status read_file(listing *l, const keyed *sorted, fth_mem *mem, const
 }
 
 fth_status sp_rules_listed(const fth_config *cfg, fth_mem *mem, const fth_texts *genes,
-                           const char *source, bool *wanted, fth_err *err)
+                           const bool *left_out, const char *source, bool *wanted, fth_err *err)
 {
-    listing l = {.genes = genes, .source = source, .wanted = wanted};
+    listing l = {.genes = genes, .left_out = left_out, .source = source, .wanted = wanted};
     const int64_t n = fth_texts_count(genes), given = fth_config_count(cfg, KEY("genes"));
     const char *path = fth_config_text_or(cfg, KEY("genes_file"), NULL);
     void *block = NULL;

@@ -39,9 +39,9 @@ typedef struct sp_rules {
 
 sp_rules sp_rules_of(const fth_config *cfg, const sp_loader *loader);
 
-/* Mark the genes that the config lists in wanted[genes]. Every name has to be there; `source` is
- * where they are looked for. */
+/* Mark the genes that the config lists in wanted[genes]. Every name has to be there, and not among
+ * those that left_out[genes] marks (NULL: none); `source` is where they are looked for. */
 fth_status sp_rules_listed(const fth_config *cfg, fth_mem *mem, const fth_texts *genes,
-                           const char *source, bool *wanted, fth_err *err);
+                           const bool *left_out, const char *source, bool *wanted, fth_err *err);
 
 #endif
