@@ -246,6 +246,38 @@ class Hybrid(unittest.TestCase):
         held = np.load(model / "held_out.npy")
         np.testing.assert_allclose(new[:, L:], np.broadcast_to(own[~held][:, L:].mean(0), new[:, L:].shape), rtol=1e-5)
 
+    def test_given_loadings(self):
+        """A column for each factor of either kind, spatial ones first; none is moved or taken for another."""
+        W = np.random.default_rng(1).gamma(1, 1, (40, L + T))
+        for name, given in (("few", W[:, :L]), ("given", W)):
+            np.save(self.folder / f"{name}.npy", given)
+            config, _, model = self.make(name, stages=("preprocess",), steps=5)
+            config.write_text(config.read_text().replace("model:", f"model:\n  loadings_file: {self.folder}/{name}.npy", 1))
+            said = self.fathom("train", "-c", str(config), code=3 if name == "few" else 0)
+            if name == "few":
+                self.assertIn("loadings f32 or f64 [40 5] were expected, f64 [40 2] was found", said)
+        self.fathom("analyze", "-c", str(config))
+        order = json.loads((model / "metrics.json").read_text())["moran_i"]["sorted_indices"]
+        np.testing.assert_allclose(np.load(model / "loadings.npy"), W[:, order], rtol=1e-6)
+        self.assertEqual(sorted(order[:L]), list(range(L)))
+        # factors start from the fit of each cell to these loadings: each belongs to its column
+        config.write_text(config.read_text().replace("max_iter: 5", "max_iter: 1").replace("learning_rate: 0.05", "learning_rate: 1e-9"))
+        self.fathom("train", "-c", str(config))
+        self.fathom("analyze", "-c", str(config))
+        order = json.loads((model / "metrics.json").read_text())["moran_i"]["sorted_indices"]
+        F, Y, V = np.load(model / "factors.npy").astype(float), sparse(self.folder / "given/preprocessed/Y.npz"), W[:, order]
+        best = np.repeat(Y.sum(1, keepdims=True) / W.sum(), L + T, 1)
+        for _ in range(100):
+            best *= (Y / (best @ V.T)) @ V / V.sum(0)
+        for k in range(L, L + T):
+            self.assertGreater(np.corrcoef(np.log(F[:, k]), np.log(best[:, k] + 0.01 * best[:, k].mean()))[0, 1], 0.99)
+
+    def test_consensus_is_refused(self):
+        config, _, _ = self.make("agree", stages=())
+        said = self.fathom("consensus", "-c", str(config), "--restarts", "2", code=2)
+        self.assertIn("model.nonspatial_components is 3", said)
+        self.assertFalse((self.folder / "agree_consensus").exists())
+
     def test_pnmf_says_that_it_has_none(self):
         config, _, _ = self.make("pnmf", stages=("preprocess",), steps=3)
         config.write_text(config.read_text().replace("spatial: true", "spatial: false", 1))

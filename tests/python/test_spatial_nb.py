@@ -242,6 +242,16 @@ class Likelihood(Folder):
 
 
 class Sizes(Folder):
+    def test_given_loadings_leave_dispersions_to_be_trained(self):
+        toy = self.toy(cells=300, genes=20, dispersion=2)
+        free = self.trained(toy, "free", model=", likelihood: nb", steps=100)
+        np.save(self.folder / "given.npy", np.load(free / "loadings.npy"))
+        fixed = f", likelihood: nb, loadings_file: {self.folder}/given.npy"
+        start = self.trained(toy, "start", model=fixed, steps=1, rate=1e-9)
+        given = self.trained(toy, "given", model=fixed, steps=100)
+        theta = [np.loadtxt(at / "dispersion.csv", delimiter=",", skiprows=1, usecols=1) for at in (start, given)]
+        self.assertGreater(np.abs(np.log(theta[1] / theta[0])).max(), 0.1)
+
     def test_cells_of_different_depth(self):
         """Tenfold differences of depth are in the factors, unless the model has sizes."""
         gain = []

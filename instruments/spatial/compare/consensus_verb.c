@@ -86,6 +86,16 @@ static fth_status take_config(sp_consensus_call *c, fth_config *cfg, const char 
         fth_err_hint(err, "remove model.loadings_file");
         return s;
     }
+    if (fth_config_bool(cfg, "model.spatial") &&
+        fth_config_int(cfg, "model.nonspatial_components") > 0) {
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_CONFIG,
+                     "%s: model.nonspatial_components is %" PRId64
+                     ": spatial factors and others would fall into one cluster",
+                     c->runs.config, fth_config_int(cfg, "model.nonspatial_components"));
+        fth_err_hint(err, "set model.nonspatial_components to 0, or compare training.restarts");
+        return s;
+    }
     FTH_TRY(sp_model_name(cfg, model, sizeof model, err));
     FTH_TRY(sp_runs_folder(&c->runs, cfg, to, "_consensus", err));
     c->held_given = fth_config_is_given(cfg, "training.holdout_fraction");

@@ -196,6 +196,7 @@ static fth_status fit_block(block *b, fth_err *err)
                                  .data = b->p->data,
                                  .counts = b->counts,
                                  .fixed_W = true,
+                                 .fixed_theta = true,
                                  .log_size = sizes};
     if (s == FTH_OK) s = sp_step_open(&st, &opt, err);
     if (s == FTH_OK && b->p->answer)

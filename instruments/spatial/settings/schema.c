@@ -146,8 +146,9 @@ static const fth_config_key keys[] = {
         "the training cells",
         .choices = "none total", .value = "none"),
     FTH_KEY(PATH, "model.loadings_file",
-            "loadings from a .npy file [genes, n_components] that stay as they are: only factors "
-            "are fitted, from the best Poisson fit to the counts, whatever init says"),
+            "loadings from a .npy file [genes, n_components], of hybrids [genes, n_components + "
+            "nonspatial_components], that stay as they are: only factors are fitted, from the best "
+            "Poisson fit to the counts, whatever init says"),
     FTH_KEY(CHOICE, "model.training_mode",
             "how variational parameters move: by the optimiser, or, of pnmf alone, along natural "
             "gradients at a tenth of the learning rate",

@@ -22,7 +22,7 @@ static fth_status check_shape(const fth_source *src, const sp_settings *s, const
                               fth_err *err)
 {
     const bool real = src->dtype == FTH_F32 || src->dtype == FTH_F64;
-    if (real && src->n_axes == 2 && src->size[0] == s->genes && src->size[1] == s->n_components)
+    if (real && src->n_axes == 2 && src->size[0] == s->genes && src->size[1] == sp_factors(s))
         return FTH_OK;
     char found[96] = "";
     for (int a = 0; a < src->n_axes && a < 3; a++)
@@ -32,18 +32,19 @@ static fth_status check_shape(const fth_source *src, const sp_settings *s, const
         FTH_FAIL(err, FTH_E_FILE_SHAPE,
                  "%s: loadings f32 or f64 [%" PRId64 " %" PRId64 "] were expected, %s [%s] was "
                  "found",
-                 path, s->genes, s->n_components, fth_dtype_name(src->dtype), found);
+                 path, s->genes, sp_factors(s), fth_dtype_name(src->dtype), found);
     fth_err_hint(err,
                  "model.loadings_file has a row for each gene of %s/%s, in its order, and "
-                 "a column for each of model.n_components",
-                 SP_PREPROCESSED, SP_METADATA);
+                 "a column for each of model.n_components%s",
+                 SP_PREPROCESSED, SP_METADATA,
+                 sp_is_hybrid(s) ? ", then one for each of model.nonspatial_components" : "");
     return status;
 }
 
 static fth_status check_values(const double *W, const sp_settings *s, const char *path,
                                fth_err *err)
 {
-    const int64_t L = s->n_components;
+    const int64_t L = sp_factors(s);
     for (int64_t i = 0; i < s->genes * L; i++)
         if (!(isfinite(W[i]) && W[i] >= 0))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
@@ -64,7 +65,7 @@ static fth_status check_values(const double *W, const sp_settings *s, const char
 static fth_status load(double *W, fth_source *src, const sp_model *m, const char *path,
                        fth_err *err)
 {
-    const int64_t n = m->set.genes * m->set.n_components;
+    const int64_t n = m->set.genes * sp_factors(&m->set);
     fth_tensor *t = NULL;
     FTH_TRY(check_shape(src, &m->set, path, err));
     FTH_TRY(fth_source_load(src, m->mem, "loadings of the file", &t, err));
@@ -77,7 +78,7 @@ static fth_status load(double *W, fth_source *src, const sp_model *m, const char
 
 fth_status sp_loadings_read(sp_model *m, const char *path, fth_err *err)
 {
-    const int64_t n = m->set.genes * m->set.n_components;
+    const int64_t n = m->set.genes * sp_factors(&m->set);
     fth_source src = {0};
     void *block = NULL;
     FTH_TRY(fth_npy_open(&src, m->mem, path, err));

@@ -360,7 +360,7 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     if (m->set.size_factors == SP_SIZE_TOTAL) walk.median = m->set.size_median;
     fth_status s = from_counts(&b, m, &walk, err);
     sp_walk_close(&walk);
-    if (s == FTH_OK && sp_is_hybrid(&m->set) && b.F)
+    if (s == FTH_OK && sp_is_hybrid(&m->set) && !m->set.fixed_W && b.F)
         s = sp_init_split(&b.parts, ctx, data, m->set.n_components, err);
     if (s == FTH_OK) s = fill_factors(m, ctx, data, &b, err);
     fth_tensor_release(b.F);

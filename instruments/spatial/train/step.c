@@ -305,7 +305,7 @@ static fth_status build(sp_step *st, fth_err *err)
     if (moves_W)
         grad[SP_P_W] = sp_loadings_gradient(mode, net->param[SP_P_W], idy,
                                             weighted(st, sp_likelihood_slope_W(l), -a));
-    const bool moves_theta = set->likelihood == SP_NB && !st->opt.fixed_W;
+    const bool moves_theta = set->likelihood == SP_NB && !st->opt.fixed_theta;
     if (moves_theta)
         grad[SP_P_THETA] = sp_loadings_places(weighted(st, sp_likelihood_slope_theta(l), -a), idy);
     const fth_val number[4] = {

@@ -31,7 +31,8 @@ typedef struct sp_step_options {
     const sp_data *data;        /* NULL when planning */
     const fth_stage_call *call; /* NULL in tests */
     bool planning;
-    bool fixed_W;         /* loadings and dispersions stay as they are */
+    bool fixed_W;         /* loadings stay as they are */
+    bool fixed_theta;     /* and so do dispersions */
     bool fixed_ell;       /* so do lengthscales, which are all that of the settings */
     sp_counts counts;     /* a batch, for its sizes; taken again before the first run */
     fth_tensor *log_size; /* real [cell]: ln of the sizes of cells; NULL: all have size 1 */
