@@ -2758,12 +2758,28 @@ def _setting(text):
 SpatialProgress = namedtuple("SpatialProgress", "stage done total remaining_s what numbers")
 
 
+def _unique_names(names):
+    """As the library makes names of genes unique: repeats of x are the next free of x-1, x-2..."""
+    names = [str(g) for g in names]
+    taken, met, out = set(names), {}, []
+    for name in names:
+        k = met.get(name, -1) + 1
+        if k > 0:
+            while f"{name}-{k}" in taken:
+                k += 1
+            taken.add(f"{name}-{k}")
+        met[name] = k
+        out.append(f"{name}-{k}" if k > 0 else name)
+    return out
+
+
 class SpatialFit:
     """A fitted model, and the folder of its results.
 
     factors     float32 [cell, factor]: exp of the mean of each factor; the most spatial factor is the first
     scales      float32 [cell, factor]: standard deviation of the log-factor
-    loadings    float32 [gene, factor]
+    loadings    float32 [gene, factor], genes as gene_names
+    gene_names  of the genes that were kept; None: there are no data beside the model
     elbo        float64 [step]: the objective while training
     moran       float64 [factor]: Moran's I
     rows        int64 [cell]: which row of the object, or of the file, each cell is; others were dropped
@@ -2793,6 +2809,10 @@ class SpatialFit:
         self.rows = array(os.path.join("..", "preprocessed", "rows.npy"))
         if self.rows is None:
             self.rows = np.arange(len(self.factors))
+        data, self.gene_names = os.path.join(folder, "..", "preprocessed", "metadata.json"), None
+        if os.path.exists(data):
+            with open(data, encoding="utf-8") as f:
+                self.gene_names = [str(g) for g in _json.load(f)["gene_names"]]
         with open(self.model_path, "rb") as f:
             meta = _json.loads(f.read(int.from_bytes(f.read(8), "little")))["__metadata__"]
         self._frame = [float(meta[k]) if k in meta else default
@@ -3171,7 +3191,7 @@ class _Spatial(_Exported):
         "multiplicative", which `fathom spatial info` proposes, and init="nmf", as `generate` writes. It adds
 
             obsm["fathom_factors"], obsm["fathom_scales"]    of every cell; NaN where it was dropped
-            varm["fathom_loadings"]
+            varm["fathom_loadings"]                          of every gene; NaN where it was dropped
             obs["fathom_kept"], obs["fathom_held_out"]       the second one with holdout_fraction
             uns["fathom"]                                    model, settings, elbo, moran, metrics, version
 
@@ -3235,7 +3255,12 @@ class _Spatial(_Exported):
         adata.obsm[f"{key}_factors"] = of_all(r.factors, np.nan)
         if r.scales is not None:
             adata.obsm[f"{key}_scales"] = of_all(r.scales, np.nan)
-        adata.varm[f"{key}_loadings"] = r.loadings
+        loadings = r.loadings
+        if len(loadings) != int(adata.shape[1]):  # of the genes that were kept
+            place = {g: i for i, g in enumerate(_unique_names(adata.var_names))}
+            loadings = np.full((int(adata.shape[1]), loadings.shape[1]), np.nan, loadings.dtype)
+            loadings[[place[g] for g in r.gene_names]] = r.loadings
+        adata.varm[f"{key}_loadings"] = loadings
         adata.obs[f"{key}_kept"] = kept
         if r.held_out is not None:
             adata.obs[f"{key}_held_out"] = of_all(r.held_out, False)

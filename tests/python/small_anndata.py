@@ -45,12 +45,26 @@ class Categorical:
         return len(self.codes)
 
 
+class Aligned(dict):
+    """Arrays with a row for each cell or gene; anndata refuses others, too."""
+
+    def __init__(self, n, values):
+        self.n = n
+        super().__init__(values)
+
+    def __setitem__(self, key, value):
+        if len(value) != self.n:
+            raise ValueError(f"'{key}' has {len(value)} rows, not {self.n}")
+        super().__setitem__(key, value)
+
+
 class AnnData:
     isbacked, is_view, filename = False, False, None
 
     def __init__(self, X, obs=None, obsm=None, var_names=None, obs_names=None):
-        self.X, self.obs, self.obsm, self.layers, self.varm, self.uns = X, dict(obs or {}), dict(obsm or {}), {}, {}, {}
         self.shape = tuple(int(n) for n in X.shape)
+        self.X, self.obs, self.layers, self.uns = X, dict(obs or {}), {}, {}
+        self.obsm, self.varm = Aligned(self.shape[0], obsm or {}), Aligned(self.shape[1], {})
         self.n_obs, self.n_vars = self.shape
         self.var_names = np.array(var_names if var_names is not None else [f"g{i}" for i in range(self.n_vars)])
         self.obs_names = np.array(obs_names if obs_names is not None else [f"c{i}" for i in range(self.n_obs)])

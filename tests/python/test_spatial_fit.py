@@ -202,6 +202,17 @@ class Fit(unittest.TestCase):
         self.assertEqual(adata.obs["m_kept"].tolist(), [False] * 5 + [True] * 55)
         self.assertEqual((r.group_names, adata.uns["m"]["model"]), (["a", "b"], "mggp_svgp"))
 
+    def test_dropped_genes_are_nan(self):
+        adata = made_up(genes=6)
+        adata.var_names = np.array(["a", "b", "a", "a-1", "c", "a"])
+        fit = fathom.spatial.fit(adata, n_components=2, **SMALL, genes=["a-2", "c", "a-3"])
+        self.assertEqual(fit.gene_names, ["a-2", "c", "a-3"])
+        loadings = adata.varm["fathom_loadings"]
+        self.assertTrue(np.array_equal(loadings[[2, 4, 5]], fit.loadings))
+        self.assertTrue(np.isnan(loadings[[0, 1, 3]]).all())
+        fit = fathom.spatial.fit(adata, n_components=2, **SMALL, highly_variable=4)
+        self.assertEqual(np.isnan(adata.varm["fathom_loadings"]).all(1).sum(), 2)
+
     def test_the_tissue_image_goes_with_the_object(self):
         adata = made_up()
         pixels = np.random.default_rng(1).integers(0, 256, (40, 50, 3), np.uint8)
