@@ -161,6 +161,29 @@ class Changed(Folder):
         self.assertIn("it was not written by this program", self.run_them("preprocess", config=config, code=1))
 
 
+class Diverged(Folder):
+    def test_a_rate_that_is_too_high_is_told(self):
+        """Every number is finite, and the model is worse than where it started."""
+        self.fathom("spatial", "toy", "-o", str(self.folder / "toy"), "--cells", "200", "--genes", "30", "--factors", "2")
+        for rate in (10, 0.01):
+            config = self.folder / f"{rate}.yaml"
+            config.write_text(f"""instrument: spatial
+name: rate
+dataset: toy
+output_dir: {self.folder / str(rate)}
+preprocessing: {{path: {self.folder / "toy"}}}
+model: {{spatial: true, n_components: 3, num_inducing: 100, lengthscale: 30}}
+training: {{max_iter: 60, learning_rate: {rate}, scheduler: none, device: cpu}}
+""")
+            self.fathom("spatial", "preprocess", "-c", str(config))
+            said = self.fathom("spatial", "train", "-c", str(config))
+            facts = json.loads((self.folder / str(rate) / "svgp" / "training.json").read_text())
+            self.assertEqual("training diverged" in said, rate == 10, said)
+            self.assertEqual(facts.get("diverged_since"), 2 if rate == 10 else None)
+            if rate == 10:
+                self.assertIn("Lower training.learning_rate, which was 10, or set model.parametrization: whitened", said)
+
+
 class Demo(Folder):
     """All five models on the tissue of the demo: what they leave, and what it says."""
 

@@ -174,6 +174,7 @@ static fth_status train(sp_train *t, fth_err *err)
     FTH_TRY(sp_train_write(t, err));
     FTH_TRY(sp_train_save(t, true, err));
     sp_restarts_forget(t);
+    sp_train_warn_diverged(t);
     return FTH_OK;
 }
 

@@ -114,6 +114,15 @@ void sp_restarts_put(fth_json_writer *w, const sp_train *t);
 fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err);
 fth_status sp_train_loop(sp_train *t, fth_err *err);
 
+/* ---- diverged.c ---- */
+
+/* The objective at the end: the mean of the last tenth, since batches and draws make it noisy. */
+double sp_train_last_tenth(const sp_train *t);
+/* The iteration, from 1, since which the objective has been below that of the first one; 0: it
+ * ended above (model 10.6). */
+int64_t sp_train_diverged(const sp_train *t);
+void sp_train_warn_diverged(const sp_train *t);
+
 /* ---- train_files.c: everything beside the model ---- */
 
 fth_status sp_train_write(sp_train *t, fth_err *err);

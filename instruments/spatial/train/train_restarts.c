@@ -141,16 +141,6 @@ fth_status sp_restarts_load(sp_train *t, int64_t n, fth_err *err)
 
 /* ---- one more is done ---- */
 
-/* The objective is noisy where there are batches or draws: the mean of the last tenth. */
-static double last_tenth(const sp_train *t)
-{
-    const double *elbo = fth_tensor_data(t->m.history);
-    const int64_t all = t->m.iterations, tenth = (all + 9) / 10;
-    double sum = 0;
-    for (int64_t i = all - tenth; i < all; i++) sum += elbo[i] / (double)tenth;
-    return sum;
-}
-
 static void keep_loadings(const sp_train *t, float *to)
 {
     const sp_loadings mode = (sp_loadings)t->set.loadings_mode;
@@ -169,7 +159,7 @@ fth_status sp_restarts_add(sp_train *t, fth_err *err)
     const int64_t i = t->set.restart;
     char path[FTH_PATH];
     if (r->n == 1) return FTH_OK;
-    r->elbo[i] = last_tenth(t);
+    r->elbo[i] = sp_train_last_tenth(t);
     r->done = i + 1;
     keep_loadings(t, loadings(t, i));
     find_best(r);

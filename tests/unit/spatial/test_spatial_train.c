@@ -2,7 +2,7 @@
  *
  * seconds: 20
  */
-#include "instruments/spatial/model/model.h"
+#include "instruments/spatial/train/train.h"
 
 #include "testing/spatial/spatial_training.h"
 
@@ -483,6 +483,31 @@ TEST(a_loss_that_is_not_finite_is_named)
     for (int i = 0; i < 900; i++) IS_TRUE(isfinite(mean[i]));
     for (int i = 0; i < 72; i++) IS_TRUE(isfinite(W[i]));
     sp_model_clear(&m);
+    ss_close(b);
+}
+
+/* Since when, by a history of n objectives that are 10 below the first one from `from` on. */
+static int64_t diverged_since(ss_bench *b, int64_t n, int64_t from)
+{
+    sp_train t = {0};
+    OKE(fth_tensor_create(&t.m.history, b->mem, "history", FTH_F64, 1, &n, &b->err), &b->err);
+    double *elbo = fth_tensor_data(t.m.history);
+    for (int64_t i = 0; i < n; i++) elbo[i] = i >= from ? -110.0 : -100.0 + (double)(i % 3);
+    t.m.iterations = n;
+    const int64_t since = sp_train_diverged(&t);
+    fth_tensor_release(t.m.history);
+    return since;
+}
+
+TEST(a_training_that_ends_below_its_start_has_diverged)
+{
+    ss_bench *b = ss_open("diverged", SP_PNMF, NULL);
+    EQ_I64(diverged_since(b, 200, 200), 0);
+    EQ_I64(diverged_since(b, 200, 199), 0); /* one of the last twenty: the mean is above */
+    EQ_I64(diverged_since(b, 200, 120), 121);
+    EQ_I64(diverged_since(b, 200, 1), 2);
+    EQ_I64(diverged_since(b, 20, 10), 11);
+    EQ_I64(diverged_since(b, 19, 10), 0); /* too few to tell */
     ss_close(b);
 }
 
