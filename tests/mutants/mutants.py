@@ -544,6 +544,10 @@ MUTANTS = [
      "all.row = NULL;", "", "unit/test_spatial_sizes"),
     ("moments_without_sizes", "instruments/spatial/start/init_dispersion.c",
      "s->vy[r->gene[i]] += v * y;", "s->vy[r->gene[i]] += y;", "unit/test_spatial_sizes"),
+    ("divergence_told_by_few_steps", "instruments/spatial/train/diverged.c", "enum { LEAST = 20 }", "enum { LEAST = 10 }",
+     "unit/test_spatial_train ends_below"),
+    ("divergence_since_the_best", "instruments/spatial/train/diverged.c", "return last + 1;", "return last;",
+     "unit/test_spatial_train ends_below"),
     # ---- spatial: hybrid models ----
     ("slopes_of_cells_taken_from_the_front", "instruments/spatial/prior/hybrid.c",
      'fth_slice(slope, "factor", p->model->set.n_components, "tfactor")', 'fth_slice(slope, "factor", p->model->set.n_components - 1, "tfactor")',
