@@ -53,12 +53,15 @@ typedef struct stored {
     fth_val gene;     /* i32 [entry] */
 } stored;
 
-/* Entries beyond the last row are undefined. */
+/* Entries beyond the last row are undefined. They become counts of 0, which add 0 to any gene, and
+ * are dealt out to all of them: a device adds those of one gene one after the other, and there may
+ * be as many as counts (46 times the time of a step, on an H200). */
 static stored stored_of(const sp_dispersion *d)
 {
     fth_graph *g = d->W.graph;
-    const fth_val there = fth_lt(fth_index(g, "entry"), fth_rmax(d->row_ptr, "cellb1"));
-    stored s = {.gene = fth_select(there, d->gene, fth_const_i64(g, FTH_I32, 0))};
+    const fth_val at = fth_index(g, "entry"), there = fth_lt(at, fth_rmax(d->row_ptr, "cellb1"));
+    const fth_val any = fth_mod(at, fth_const_i64(g, FTH_I64, fth_val_size(d->W, 0)));
+    stored s = {.gene = fth_select(there, d->gene, fth_cast(any, FTH_I32))};
     s.y = wide(fth_select(there, d->value, fth_const(g, FTH_F32, 0.0)));
     s.theta = fth_gather(wide(d->theta), "geneb", s.gene);
     return s;
