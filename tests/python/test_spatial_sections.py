@@ -578,6 +578,18 @@ class Sections(unittest.TestCase):
         self.assertIn("does not say of which section its cells are", said.stderr)
         self.assertIn("preprocessing.section_column", said.stderr)
 
+    def test_a_section_without_held_out_cells(self):
+        """holdout: last takes those of the last section alone; the others have no such number, not NaN."""
+        config, _, model = self.make("last", stages=("preprocess",), held=0.2, steps=3)
+        config.write_text(config.read_text().replace("holdout_fraction: 0.2", "holdout_fraction: 0.2, holdout: last"))
+        for stage in ("train", "analyze"):
+            self.fathom(stage, "-c", str(config))
+        text = (model / "metrics.json").read_text()
+        self.assertNotIn("NaN", text)
+        found = json.loads(text)["sections"]
+        self.assertEqual([of["n_held_out"] for of in found], [0, 0, 73])
+        self.assertEqual(["holdout_deviance" in of for of in found], [False, False, True])
+
     def test_damaged_folders(self):
         """A cell outside of its section would be a neighbour of another one: refused."""
         config, out, _ = self.make("damaged", stages=("preprocess",))

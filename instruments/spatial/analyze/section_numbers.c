@@ -295,7 +295,7 @@ void sp_analysis_sections_tell(fth_json_writer *w, const sp_analysis *a)
         fth_json_real(w, "poisson_deviance", n->fit[s]);
         if (a->held > 0) {
             fth_json_int(w, "n_held_out", (int64_t)n->held[s]);
-            fth_json_real(w, "holdout_deviance", n->held_fit[s]);
+            if (n->held[s] > 0) fth_json_real(w, "holdout_deviance", n->held_fit[s]);
         }
         fth_json_open(w, "moran_i", '[');
         for (int64_t i = 0; i < a->factors; i++)
