@@ -93,6 +93,26 @@ class Vendor(unittest.TestCase):
                 names = json.loads((out / "metadata.json").read_text())["group_names"]
                 self.assertEqual(names, ["0", "1", "2"] if kind == "merscope" else ["1", "2", "3"])
 
+    def test_labels_are_in_the_order_of_the_cells(self):
+        """A table that names the cells in another order is refused: labels would go to other cells."""
+        n = 40
+        self.make("merscope", n=n)
+        names = vendor.cells("merscope", n)
+        part = {name: "xy"[i >= n // 2] for i, name in enumerate(names)}
+        keys = (f"labels_path: {self.folder}/labels.csv", "section_column: part", "group_column: part")
+        for first in (names, range(n), range(1, n + 1), ["a"] * n):
+            rows = [f"{a},{part[b]}" for a, b in zip(first, names)]
+            (self.folder / "labels.csv").write_text("\n".join(["cell,part", *rows]) + "\n")
+            _, out = self.preprocess("merscope", *keys)
+            self.assertEqual(np.load(out / "S.npy").tolist(), [int(i >= n // 2) for i in vendor.rows("merscope", n)])
+        rows = [f"{name},{part[name]}" for name in names[:3] + names[:2:-1]]
+        (self.folder / "labels.csv").write_text("\n".join(["cell,part", *rows]) + "\n")
+        said, _ = self.preprocess("merscope", *keys, code=3)
+        for word in ("labels.csv:5: expected the labels of cell '" + names[3], "found those of '" + names[-1], "sort the table"):
+            self.assertIn(word, said)
+        said, _ = self.preprocess("merscope", "section_column: fov", code=2)
+        self.assertIn("with rows in the order of the counts", said)
+
     def test_any_budget_and_number_of_threads_gives_the_same_bytes(self):
         n, features = 4000, 60
         for kind in KINDS:

@@ -336,9 +336,42 @@ static fth_status spread_labels(const sp_source *s, const fth_csv *c, int64_t co
     return FTH_OK;
 }
 
+/* Numbers of rows, from 0 or 1. */
+static bool is_numbered(const fth_csv *c)
+{
+    char text[24];
+    const int64_t from = strcmp(fth_csv_get(c, 1, 0), "1") == 0;
+    for (int64_t i = 1; i < c->rows; i++) {
+        snprintf(text, sizeof text, "%" PRId64, i - 1 + from);
+        if (strcmp(fth_csv_get(c, i, 0), text) != 0) return false;
+    }
+    return true;
+}
+
+/* A first column that names the cells in another order is no index: labels would go astray. */
+static fth_status check_order(const sp_source *s, const fth_csv *c, const char *path, fth_err *err)
+{
+    int64_t i = 0;
+    while (i < s->n && strcmp(fth_csv_get(c, i + 1, 0), fth_texts_get(s->cells, s->row[i])) == 0)
+        i++;
+    if (i == s->n || is_numbered(c)) return FTH_OK;
+    const char *name = fth_csv_get(c, i + 1, 0);
+    for (int64_t k = 0; k < s->n; k++) {
+        if (strcmp(name, fth_texts_get(s->cells, s->row[k])) != 0) continue;
+        const fth_status status = FTH_FAIL(
+            err, FTH_E_FILE_FORMAT,
+            "%s:%" PRId64 ": expected the labels of cell '%.80s' in the order of %s, found "
+            "those of '%.80s'",
+            path, i + 2, fth_texts_get(s->cells, s->row[i]), s->path, name);
+        fth_err_hint(err, "sort the table as the cells are: its rows are taken in their order");
+        return status;
+    }
+    return FTH_OK;
+}
+
 static fth_status check_rows(const sp_source *s, const fth_csv *c, const char *path, fth_err *err)
 {
-    if (c->rows - 1 == s->n) return FTH_OK;
+    if (c->rows - 1 == s->n) return s->cells && s->n > 0 ? check_order(s, c, path, err) : FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                     "%s: it has %" PRId64 " rows of labels, %s has %" PRId64 " cells", path,
                     c->rows - 1, s->path, s->n);

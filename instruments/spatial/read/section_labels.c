@@ -14,10 +14,15 @@ bool sp_source_has_sections(const sp_source *s)
 
 static fth_status no_column(const sp_source *s, const char *column, fth_err *err)
 {
-    const fth_status status =
-        FTH_FAIL(err, FTH_E_CONFIG, COLUMN " is '%s', but %s has no table of cells with columns",
-                 column, s->path);
-    fth_err_hint(err, "name a CSV file that has the column with preprocessing.labels_path");
+    const fth_status status = FTH_FAIL(
+        err, FTH_E_CONFIG,
+        COLUMN " is '%s', but sections are not read from %s: they are a column of obs or of "
+               "a table of labels",
+        column, s->path);
+    fth_err_hint(err,
+                 "name a CSV file that has the column, with rows in the order of the counts, with "
+                 "preprocessing.labels_path; or give a folder for each section with "
+                 "preprocessing.paths");
     return status;
 }
 
