@@ -202,7 +202,10 @@ class Image(unittest.TestCase):
                 self.assertIn(word, said)
                 self.assertNotIn("image", self.metadata())
                 self.configure(figures="image: true")
-                self.assertIn(word, self.preprocess("--force", code=3))
+                said = self.preprocess("--force", code=3)
+                self.assertIn(word, said)
+                self.assertNotIn("the message lists", said)
+                self.assertIn("figures.image: auto goes on without", said)
 
     def test_an_image_of_other_positions(self):
         self.make(at=places() * 30)

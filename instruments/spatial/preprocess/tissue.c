@@ -21,6 +21,8 @@ static fth_status leave_out(sp_tissue *t, const sp_source *s, fth_status status,
     sp_tissue_close(t);
     if (is_asked(s->cfg) || status == FTH_E_NOMEM || status == FTH_E_BUDGET) {
         if (err) *err = *failed;
+        if (is_asked(s->cfg) && !failed->hint[0])
+            fth_err_hint(err, "figures.image: auto goes on without a tissue image");
         return status;
     }
     if (s->call) {
