@@ -3074,7 +3074,7 @@ MUTANTS = [
      "python/spatial_fit test_a_backed"),
     ("places_in_the_unit_of_the_model", "bindings/python/fathom.py", "((xy - [x0, y0]) * scale)", "(xy * scale)",
      "python/spatial_fit test_other"),
-    ("covariances_across_sections", "instruments/spatial/model/kernel.c", "return c->gap > 0.0 ? fth_select(p.beyond,", "return c->gap < 0.0 ? fth_select(p.beyond,",
+    ("covariances_across_sections", "instruments/spatial/model/kernel.c", "return c->gap > 0.0 ? fth_select(p->beyond,", "return c->gap < 0.0 ? fth_select(p->beyond,",
      "unit/test_spatial_sections"),
     ("covariances_across_sections_on_the_host", "instruments/spatial/model/kernel.c", "if (c->gap > 0.0 && x * x + y * y >= c->gap * c->gap) return 0.0;", "",
      "unit/test_spatial_sections"),

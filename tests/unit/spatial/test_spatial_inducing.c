@@ -310,6 +310,42 @@ TEST(points_can_come_from_a_file)
     drop(&b);
 }
 
+/* The second section has two cells, so voters of a point there are cells of the first too: three
+ * of them at one place, which together weigh more than the nearest cell. */
+TEST(cells_of_other_sections_do_not_vote)
+{
+    enum { N = 8 };
+    static const float xy[2 * N] = {0, 0, 10, 10, 0, 10, 10, 0, 10, 0, 10, 0, 0, 10, 10, 0};
+    static const int32_t section[N] = {0, 0, 0, 0, 0, 0, 1, 1}, group[N] = {1, 1, 1, 1, 1, 1, 0, 1};
+    const char *path = t_temp_path("sections.npy");
+    char model[4400];
+    snprintf(model, sizeof model, ", groups: true, inducing_file: %s", path);
+    bench b = start(N, 2, 3, model);
+    fth_texts *names = NULL;
+    double scale;
+    memcpy(b.xy, xy, sizeof xy);
+    memcpy(b.group, group, sizeof group);
+    OK(fth_tensor_create(&b.data.section, b.m.mem, "S", FTH_I32, 1, (int64_t[]){N}, NULL));
+    memcpy(fth_tensor_data(b.data.section), section, sizeof section);
+    OK(fth_texts_create(&names, b.m.mem, NULL));
+    OK(fth_texts_add(names, "a", 1, NULL));
+    OK(fth_texts_add(names, "b", 1, NULL));
+    OK(sp_sections_create(&b.data.sections, b.m.mem, names, NULL));
+    fth_texts_free(names);
+    OKE(sp_sections_arrange(&b.data.sections, b.xy, section, N, 0, "here", &scale, &b.err), &b.err);
+    /* in the first section, left of the lower left corner of the second, at its other cell */
+    const sp_section *of = &b.data.sections.of[1];
+    const float p[6] = {b.xy[0],           b.xy[1],  (float)of->low[0] - 3,
+                        (float)of->low[1], b.xy[14], b.xy[15]};
+    write_points(&b, path, p, 3, 2);
+    OKE(place(&b), &b.err);
+    const int32_t want[3] = {1, 0, 1};
+    SAME_BYTES(groups_of(&b), want, sizeof want);
+    sp_sections_clear(&b.data.sections);
+    fth_tensor_release(b.data.section);
+    drop(&b);
+}
+
 /* ---- real cells ---- */
 
 static void *column(fth_h5 *h5, const char *name, fth_dtype dtype)

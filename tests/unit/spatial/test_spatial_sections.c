@@ -135,9 +135,13 @@ TEST(tiles_are_a_grid_around_zero)
 TEST(positions_keep_their_scale_where_they_are_to)
 {
     bench b = start();
-    b.xy[5] = NAN; /* dropped later: it stays what it is */
+    b.xy[4] = 1e6f;
+    b.xy[5] = NAN; /* dropped later: it stays what it is, and no box reaches for it */
     EQ_F64(arrange(&b, 0), 1);
     IS_TRUE(isnan(b.xy[5]));
+    EQ_F64(b.xy[4], 1e6f);
+    const sp_section *of = &b.data.sections.of[b.section[2]];
+    LE_F64(of->high[0] - of->low[0], 3 + b.section[2]);
     drop(&b);
 }
 
