@@ -260,6 +260,11 @@ class Sections(unittest.TestCase):
             self.assertEqual(one[key], other[key], key)
         for stage in ("train", "analyze", "figures"):
             self.fathom(stage, "-c", str(config))
+        ratios = {}
+        for row in table(model / "section_comparison.csv"):
+            ratios.setdefault((row["factor"], row["group"]), []).append(2 ** float(row["log2_ratio"]))
+        self.assertEqual([len(r) for r in ratios.values()], [3, 2, 2, 2] * 2)  # a section without cells of a type has no row,
+        np.testing.assert_allclose([np.mean(r) for r in ratios.values()], 1, rtol=1e-4)  # and no part in the mean
         self.fathom("export", "-c", str(config), "-o", str(self.folder / "files_to.h5ad"))
         with h5py.File(self.folder / "files_to.h5ad") as f:
             np.testing.assert_allclose(f["obsm/spatial"][:], np.concatenate(xy), rtol=1e-4, atol=1e-4)
@@ -291,6 +296,21 @@ class Sections(unittest.TestCase):
             half = z["indptr"][len(inside)]
             np.testing.assert_array_equal(z["data"][:half], z["data"][half:])
             np.testing.assert_array_equal(z["indices"][:half], z["indices"][half:])
+
+    def test_several_preprocessed(self):
+        """Folders that were rescaled before, each in its own way, come together at the scale of their sources."""
+        places, paths = [], []
+        for i, (scale, offset) in enumerate((((3, 2), (5, 40)), ((0.5, 4), (-70, 9)))):
+            folder = self.folder / f"scaled_{i}"
+            self.fathom("toy", "-o", str(folder), "--side", "9", "--genes", "12", "--factors", "2", "--groups", "2", "--seed", str(4 + i))
+            places.append((np.load(folder / "X.npy") * scale + offset).astype(np.float32))
+            np.save(folder / "X.npy", places[i])
+            _, out, _ = self.make(f"rescaled_{i}", stages=("preprocess",), source=f"path: {folder}")
+            self.assertGreater(np.abs(np.load(out / "preprocessed/X.npy") - places[i]).max(), 10)
+            paths.append(str(out / "preprocessed"))
+        _, out, _ = self.make("rescaled", stages=("preprocess",), source=f"paths: [{', '.join(paths)}], sections: [a, b]")
+        meta, X, S = json.loads((out / "preprocessed/metadata.json").read_text()), np.load(out / "preprocessed/X.npy"), np.load(out / "preprocessed/S.npy")
+        np.testing.assert_allclose(X / meta["scale"] + np.array(meta["sections"]["offsets"])[S], np.concatenate(places), atol=2e-3)
 
     def test_mistakes_of_several_files(self):
         if h5py is None:

@@ -43,6 +43,65 @@ TEST(centroids)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+static int64_t put(char *to, const void *bytes, int64_t n, bool big)
+{
+    for (int64_t i = 0; i < n; i++) to[i] = ((const char *)bytes)[big ? n - 1 - i : i];
+    return n;
+}
+
+/* Heights and measures of corners are passed over, as ISO and EWKB announce them. */
+TEST(corners_with_more_than_two_numbers)
+{
+    static const struct {
+        uint32_t type;
+        int extra;
+    } kind[] = {{3, 0},           {1003, 1},        {2003, 1},       {3003, 2},
+                {0x80000003u, 1}, {0x40000003u, 1}, {0xc0000003u, 2}};
+    static const double corner[5][2] = {{1, 4}, {3, 4}, {3, 8}, {1, 8}, {1, 4}}, far = 1e9;
+    const uint32_t rings = 1, corners = 5;
+    for (int k = 0; k < 14; k++) {
+        const bool big = k % 2;
+        char text[300] = {(char)!big};
+        int64_t n = 1;
+        n += put(text + n, &kind[k / 2].type, 4, big);
+        n += put(text + n, &rings, 4, big);
+        n += put(text + n, &corners, 4, big);
+        for (int i = 0; i < 5; i++) {
+            for (int a = 0; a < 2; a++) n += put(text + n, &corner[i][a], 8, big);
+            for (int a = 0; a < kind[k / 2].extra; a++) n += put(text + n, &far, 8, big);
+        }
+        double xy[2];
+        IS_TRUE(sp_wkb_centroid(text, n, xy));
+        NEAR(xy[0], 2, 1e-12);
+        NEAR(xy[1], 6, 1e-12);
+        IS_TRUE(!sp_wkb_centroid(text, n - 1, xy));
+    }
+}
+
+/* Two parts that are lines: the mean of the corners of both. */
+TEST(outlines_without_an_area)
+{
+    const uint32_t several = 6, parts = 2, polygon = 3, rings = 1, corners = 3;
+    char text[300] = {1};
+    int64_t n = 1;
+    n += put(text + n, &several, 4, false);
+    n += put(text + n, &parts, 4, false);
+    for (int part = 0; part < 2; part++) {
+        text[n++] = 1;
+        n += put(text + n, &polygon, 4, false);
+        n += put(text + n, &rings, 4, false);
+        n += put(text + n, &corners, 4, false);
+        for (int i = 0; i < 3; i++) {
+            const double at[2] = {10 * part + (i == 1 ? 2 : 0), 7};
+            for (int a = 0; a < 2; a++) n += put(text + n, &at[a], 8, false);
+        }
+    }
+    double xy[2];
+    IS_TRUE(sp_wkb_centroid(text, n, xy));
+    NEAR(xy[0], 6, 1e-12);
+    NEAR(xy[1], 7, 1e-12);
+}
+
 TEST(other_geometries_are_refused)
 {
     double xy[2];
