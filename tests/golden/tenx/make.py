@@ -72,8 +72,8 @@ def thrift(fields):
     return out + b"\0"
 
 
-def parquet(path, columns, rows_of_group=5):
-    """Columns by name: lists of int (INT64), float (DOUBLE), str or bytes (BYTE_ARRAY)."""
+def parquet(path, columns, rows_of_group=5, rows_of_page=None):
+    """Columns by name: lists of int (INT64), float (DOUBLE), str or bytes (BYTE_ARRAY). A column of rows_of_page has several pages in a group."""
     n = len(next(iter(columns.values())))
     kind = {k: {int: 2, float: 5, str: 6, bytes: 6}[type(v[0])] for k, v in columns.items()}
     data, groups = b"PAR1", []
@@ -81,13 +81,15 @@ def parquet(path, columns, rows_of_group=5):
         chunks, rows = [], min(rows_of_group, n - first)
         for name, values in columns.items():
             part = [v.encode() if isinstance(v, str) else v for v in values[first:first + rows]]
-            plain = b"".join(struct.pack("<q", v) if kind[name] == 2 else struct.pack("<d", v) if kind[name] == 5 else
-                             struct.pack("<i", len(v)) + v for v in part)
-            head = thrift([(1, 0), (2, len(plain)), (3, len(plain)), (5, (thrift([(1, rows), (2, 0), (3, 3), (4, 3)]),))])
+            each, pages = (rows_of_page or {}).get(name, rows), b""
+            for page in (part[k:k + each] for k in range(0, rows, each)):
+                plain = b"".join(struct.pack("<q", v) if kind[name] == 2 else struct.pack("<d", v) if kind[name] == 5 else
+                                 struct.pack("<i", len(v)) + v for v in page)
+                pages += thrift([(1, 0), (2, len(plain)), (3, len(plain)), (5, (thrift([(1, len(page)), (2, 0), (3, 3), (4, 3)]),))]) + plain
             meta = thrift([(1, kind[name]), (2, [0]), (3, [name]), (4, 0), (5, ("i64", rows)),
-                           (6, ("i64", len(head + plain))), (7, ("i64", len(head + plain))), (9, ("i64", len(data)))])
+                           (6, ("i64", len(pages))), (7, ("i64", len(pages))), (9, ("i64", len(data)))])
             chunks.append(thrift([(2, ("i64", len(data))), (3, (meta,))]))
-            data += head + plain
+            data += pages
         groups.append(thrift([(1, chunks), (2, ("i64", 0)), (3, ("i64", rows))]))
     schema = [thrift([(4, b"schema"), (5, len(columns))])]
     schema += [thrift([(1, kind[k]), (3, 0), (4, k.encode())]) for k in columns]

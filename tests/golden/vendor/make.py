@@ -123,7 +123,8 @@ def shapes(path):
     parquet(path / "left/shapes.parquet", {"geometry": [point(10.0 * i, 3.0 * (i % 4), "><"[i % 2], i == 5) for i in at],
                                            "radius": [2.5] * 6, "__index_level_0__": at})
     at = [11, 9, 7, 77, 10, 8, 6]
-    parquet(path / "right/shapes.parquet", {"geometry": [outline(i) for i in at] + [outline(78)], "cell_id": [str(i) for i in at] + ["2"]})
+    parquet(path / "right/shapes.parquet", {"geometry": [outline(i) for i in at] + [outline(78)], "cell_id": [str(i) for i in at] + ["2"]},
+            rows_of_page={"geometry": 2})
 
 
 if __name__ == "__main__":
