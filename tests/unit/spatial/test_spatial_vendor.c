@@ -124,6 +124,68 @@ TEST(names_and_types)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Names with commas, columns of cells that no count is in, empty lines. */
+TEST(columns_that_are_quoted_or_not_read)
+{
+    static const char *const text[] = {"any,\"a,b\",c\n7,1,12\n\n8,0,3\n",
+                                       "\"\",cell,fov,\"a,b\",cell_ID,cell_id,c\n"
+                                       "5,x,2,1,7,9,12\n6,y,2,0,8,9,3\n"};
+    for (int k = 0; k < 2; k++) {
+        fth_mem *mem = t_mem(1 << 24);
+        const char *path = t_temp_path("columns.csv");
+        sp_matrix m;
+        sp_block b;
+        fth_texts *genes = NULL, *cells = NULL;
+        bool background[2];
+        t_file_write(path, text[k], strlen(text[k]));
+        OK(sp_matrix_open_table(&m, mem, path, k == 1, NULL));
+        EQ_I64(m.rows, 2);
+        EQ_I64(m.cols, 2);
+        OK(sp_table_genes(&m, &genes, NULL));
+        EQ_STR(fth_texts_get(genes, 0), "a,b");
+        EQ_STR(fth_texts_get(genes, 1), "c");
+        OK(sp_table_cells(&m, &cells, background, NULL));
+        EQ_STR(fth_texts_get(cells, 1), k ? "8_2" : "8");
+        OK(sp_block_create(&b, &m, 2, 4, NULL));
+        OK(sp_matrix_read(&m, 0, 2, &b, NULL));
+        static const int32_t col[] = {0, 1, 1};
+        static const float val[] = {1, 12, 3};
+        EQ_I64(b.ptr[2], 3);
+        SAME_BYTES(b.col, col, sizeof col);
+        SAME_BYTES(b.val, val, sizeof val);
+        sp_block_free(&b);
+        fth_texts_free(cells);
+        fth_texts_free(genes);
+        sp_matrix_close(&m);
+        OK(fth_mem_destroy(mem, NULL));
+    }
+}
+
+TEST(controls_of_every_name)
+{
+    static const struct {
+        const char *kind, *name, *type;
+    } of[] = {{"cosmx", "Negative1", "Negative"},
+              {"cosmx", "NegPrb1", "Negative"},
+              {"cosmx", "SystemControl1", "SystemControl"},
+              {"cosmx", "FalseCode1", "SystemControl"},
+              {"cosmx", "Blank-1", "Gene Expression"},
+              {"merscope", "Blank-1", "Blank"},
+              {"merscope", "blank1", "Blank"},
+              {"merscope", "NegPrb1", "Gene Expression"}};
+    fth_mem *mem = t_mem(1 << 20);
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        fth_texts *names = NULL, *types = NULL;
+        OK(fth_texts_create(&names, mem, NULL));
+        OK(fth_texts_add(names, of[i].name, strlen(of[i].name), NULL));
+        OK(sp_vendor_types(mem, of[i].kind, names, &types, NULL));
+        EQ_STR(fth_texts_get(types, 0), of[i].type);
+        fth_texts_free(names);
+        fth_texts_free(types);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(folders_are_preprocessed)
 {
     fth_mem *mem = t_mem(1 << 26);
