@@ -121,9 +121,13 @@ class Image(unittest.TestCase):
         on_white = want.copy()
         on_white[:40, :50] = 255
         grey = want.astype(float).mean(2)
+        beyond, cut = (want / 255).astype("f4"), want.copy()
+        beyond[:5], beyond[5:9] = -0.3, np.nan
+        cut[:5], cut[5:9] = 0, 255
         for name, pixels, expected in (("u8", want, want), ("f32", (want / 255).astype("f4"), want), ("f64", want / 255, want),
                                        ("f32 to 255", want.astype("f4"), want), ("u16", want.astype("u2") * 257, want),
-                                       ("i64", want.astype("i8"), want), ("alpha", alpha, on_white),
+                                       ("i64", want.astype("i8"), want), ("dark i32", (want > 100).astype("i4"), want > 100),
+                                       ("beyond", beyond, cut), ("alpha", alpha, on_white),
                                        ("f32 alpha", (alpha / 255).astype("f4"), on_white),
                                        ("grey", grey / 255, np.repeat(np.round(grey).astype(np.uint8)[..., None], 3, 2))):
             with self.subTest(name):
@@ -325,11 +329,11 @@ class Image(unittest.TestCase):
         for stage in ("preprocess", "train", "analyze"):
             self.fathom("spatial", stage, "-c", self.config)
         spots = self.draw("image: auto")
-        pixels = np.full((530, 450, 3), 255, np.uint8)
-        pixels[30:, 30:] = image()  # its corner is at (-240, -240)
+        pixels = np.full((530, 480, 3), 255, np.uint8)
+        pixels[30:, 60:] = image()  # its corner is at (-480, -240)
         path = self.dir / "mine.png"
         pictures.write_png(path, pixels)
-        alone = self.draw(f"image_file: {path}, image_scale: {SCALE}, image_offset: [-240, -240], dot_alpha: 0.01")
+        alone = self.draw(f"image_file: {path}, image_scale: {SCALE}, image_offset: [-480, -240], dot_alpha: 0.01")
         for colour in MARKED.values():
             self.assertLess(np.abs(self.blob(spots, colour)[0] - self.blob(alone, colour)[0]).max(), 1.5, colour)
         self.configure(figures=f"image_file: {path}, image_scale: 10")
