@@ -44,6 +44,26 @@ TEST(folders_are_known_by_their_files)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* As archives of a Mac bring them along. */
+TEST(hidden_files_are_none_of_a_folder)
+{
+    static const char *const name[] = {"S1_exprMat_file.csv", "S1_metadata_file.csv",
+                                       "._S1_exprMat_file.csv", "._S1_metadata_file.csv"};
+    fth_mem *mem = t_mem(1 << 20);
+    char dir_of[FTH_PATH], path[FTH_PATH];
+    sp_tenx_files f;
+    snprintf(dir_of, sizeof dir_of, "%s", t_temp_path("hidden"));
+    OK(fth_folder_make(mem, dir_of, NULL));
+    for (int i = 0; i < 4; i++) {
+        OK(fth_path_join(path, dir_of, name[i], NULL));
+        t_file_write(path, "a,b\n", 4);
+    }
+    OK(sp_vendor_files_find(&f, mem, "cosmx", dir_of, "", NULL));
+    EQ_STR(fth_path_name(f.counts), name[0]);
+    EQ_STR(fth_path_name(f.places), name[1]);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 static void check_block(sp_matrix *m, sp_block *b, bool cosmx, int64_t first, int64_t n)
 {
     OK(sp_matrix_read(m, first, n, b, NULL));
