@@ -355,12 +355,16 @@ class Sections(unittest.TestCase):
             self.assertEqual("in the same unit?" in said, told)
 
     def test_one_tissue_keeps_its_bytes(self):
-        """Without sections nothing of this is in any file."""
+        """Without sections nothing of this is in any file, and tables of an earlier analysis go."""
         folder = self.folder / "plain"
         self.fathom("toy", "-o", str(folder), "--side", "9", "--genes", "12", "--factors", "2", "--groups", "2", "--seed", "4")
-        _, out, model = self.make("tissue", stages=("preprocess", "train", "analyze"), source=f"path: {folder}")
+        config, out, model = self.make("tissue", source=f"path: {folder}")
         self.assertFalse((out / "preprocessed/S.npy").exists())
-        self.assertFalse((model / "sections.csv").exists())
+        for name in ("sections.csv", "section_comparison.csv"):
+            (model / name).write_text("old\n")
+        self.fathom("analyze", "-c", str(config))
+        for name in ("sections.csv", "section_comparison.csv"):
+            self.assertFalse((model / name).exists(), name)
         for path in (out / "preprocessed/metadata.json", model / "model.safetensors", model / "metrics.json", model / "training.json"):
             self.assertNotIn(b"section", path.read_bytes(), path)
 
