@@ -98,6 +98,30 @@ TEST(slopes_are_those_in_the_expectations)
     close_bench(&b);
 }
 
+/* s ends at 1e-3, f does not (model 20.1). */
+TEST(moments_of_any_precision)
+{
+    bench b;
+    double out[2][N];
+    t_random r = t_random_make(4);
+    open_bench(&b);
+    for (int i = 0; i < N; i++) {
+        b.in[0][i] = 3 * t_random_normal(&r);
+        b.in[1][i] = -0.0050005 * pow(10, 10.0 * i / (N - 1));
+    }
+    fth_val v[2];
+    sp_natural_moments(input(&b, "theta1", b.in[0]), input(&b, "theta2", b.in[1]), &v[0], &v[1]);
+    run(&b, v, out);
+    for (int i = 0; i < N; i++) {
+        const double variance = -1 / (2 * b.in[1][i] + 1e-6);
+        NEAR(out[0][i], variance * b.in[0][i], 1e-12 * (1 + fabs(out[0][i])));
+        NEAR(out[1][i], sqrt(fmax(variance, 1e-6)), 1e-12 * (1 + out[1][i]));
+    }
+    NEAR(out[1][0], 10, 1e-9);
+    EQ_F64(out[1][N - 1], 1e-3);
+    close_bench(&b);
+}
+
 /* theta after a step at rate 1, with slopes of any sign and size; some variances are nearly the
  * largest. */
 static void step(bench *b, bool go, double out[2][N])
