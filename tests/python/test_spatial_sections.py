@@ -2,6 +2,7 @@
 comparisons of sections, several ways to name them, new cells, export, errors.
 seconds: 40"""
 import csv
+import gzip
 import json
 import math
 import os
@@ -221,16 +222,25 @@ class Sections(unittest.TestCase):
         self.assertEqual(meta["fathom"]["removed_cells"]["missing_section"], 2)
         self.assertEqual(meta["sections"]["cells"], [120, 120])
         np.testing.assert_array_equal(S, np.where(rows >= 242, 0, 1))
+
+        def leave_out(f):
+            f["obs/section/codes"][121:242] = 0
+        path = self.edit("unused", leave_out)  # a category without cells, as a part of an AnnData object has them
+        source = f"path: {path}, section_column: section"
+        _, out, _ = self.make("unused", stages=("preprocess",), dataset="anndata", source=source)
+        self.assertEqual(json.loads((out / "preprocessed/metadata.json").read_text())["section_names"], ["section_0", "section_2"])
+        config, _, _ = self.make("unused2", stages=(), dataset="anndata", source=source + ", sections: [section_0, section_1]")
+        self.assertIn("no cell is of the section 'section_1'", self.fathom("preprocess", "-c", str(config), code=3))
         _, out, _ = self.make("one", stages=("preprocess", "train"), source=f"path: {self.folder}/toy, sections: [section_1]")
         self.assertEqual(np.load(out / "preprocessed/X.npy").shape, (121, 2))
 
     def test_table_of_labels(self):
         """A column of a CSV file beside the data."""
-        lines = ["cell,slice"] + [f"c{i},{'ab'[i % 2]}" for i in range(363)]
+        lines = ["cell,slice"] + [f"c{i},{'ab'[i % 2] if i != 7 else 'nan'}" for i in range(363)]
         (self.folder / "labels.csv").write_text("\n".join(lines) + "\n")
         _, out, _ = self.make("labels", stages=("preprocess",),
                               source=f"path: {self.folder}/toy, labels_path: {self.folder}/labels.csv, section_column: slice")
-        np.testing.assert_array_equal(np.load(out / "preprocessed/S.npy"), np.arange(363) % 2)
+        np.testing.assert_array_equal(np.load(out / "preprocessed/S.npy"), np.delete(np.arange(363) % 2, 7))  # "nan" is none
 
     def test_several_files(self):
         """A file for each section gives what one file with a column gives: genes that all have, types by their names."""
@@ -296,6 +306,37 @@ class Sections(unittest.TestCase):
             half = z["indptr"][len(inside)]
             np.testing.assert_array_equal(z["data"][:half], z["data"][half:])
             np.testing.assert_array_equal(z["indices"][:half], z["indices"][half:])
+
+    def test_several_with_gaps(self):
+        """A cell without a type in one of the files is dropped, and so is a gene that is none in one of them."""
+        if h5py is None:
+            self.skipTest("needs h5py")
+        rng = np.random.default_rng(2)
+        paths = [self.folder / f"gaps{i}.h5ad" for i in range(2)]
+        for path in paths:
+            write_h5ad(path, rng.poisson(2, (20, 3)).astype(np.float32), list("abc"), rng.uniform(0, 9, (20, 2)), ["u", "v"] * 10)
+        with h5py.File(paths[1], "r+") as f:
+            del f["obs/kind"]
+            kind = f.create_group("obs/kind")
+            kind.attrs["encoding-type"] = "categorical"
+            kind["codes"] = np.where(np.arange(20) == 3, -1, np.arange(20) % 2).astype(np.int8)
+            kind.create_dataset("categories", data=[b"v", b"u"], dtype=h5py.string_dtype())
+        _, out, _ = self.make("gaps", stages=("preprocess",), dataset="anndata",
+                              source=f"paths: [{paths[0]}, {paths[1]}], group_column: kind, min_group_size: 1")
+        self.assertEqual(np.load(out / "preprocessed/rows.npy").tolist(), [i for i in range(40) if i != 23])
+        self.assertEqual(json.loads((out / "preprocessed/metadata.json").read_text())["group_names"], ["u", "v"])
+        np.testing.assert_array_equal(np.load(out / "preprocessed/C.npy"), np.delete(np.r_[np.arange(20) % 2, 1 - np.arange(20) % 2], 23))
+        paths = [self.folder / f"types{i}" for i in range(2)]
+        for path in paths:
+            make.folder(path, "visium", text=True)
+        file = next(paths[1].rglob("features.tsv.gz"))
+        lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+        lines[2] = lines[2].replace("Gene Expression", "Antibody Capture")
+        file.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
+        config, out, _ = self.make("types", stages=(), dataset="visium", source=f"paths: [{paths[0]}, {paths[1]}]")
+        config.write_text(config.read_text().replace("preprocessing: {", "preprocessing: {min_counts: 0, min_cells: 0, filter_mt: false, "))
+        self.fathom("preprocess", "-c", str(config))
+        self.assertNotIn(lines[2].split("\t")[1], json.loads((out / "preprocessed/metadata.json").read_text())["gene_names"])
 
     def test_several_preprocessed(self):
         """Folders that were rescaled before, each in its own way, come together at the scale of their sources."""

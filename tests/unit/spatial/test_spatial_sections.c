@@ -202,6 +202,10 @@ TEST(drawings_have_sections_side_by_side)
             IS_TRUE(to.of[j].low[0] >= to.of[k].high[0] || to.of[k].low[0] >= to.of[j].high[0] ||
                     to.of[j].low[1] - above >= to.of[k].high[1] ||
                     to.of[k].low[1] - above >= to.of[j].high[1]);
+    for (int k = 0; k < SECTIONS; k++) { /* three columns: they end alike, and share a middle */
+        NEAR(to.of[k].high[1], to.of[k / 3 * 3].high[1], 1e-9);
+        NEAR(to.of[k].low[0] + to.of[k].high[0], to.of[k % 3].low[0] + to.of[k % 3].high[0], 1e-9);
+    }
     for (int i = 0; i < CELLS; i++) {
         float at[2] = {b.xy[2 * i], b.xy[2 * i + 1]};
         sp_sections_shift(&to, &b.data.sections, b.section[i], at);
