@@ -226,6 +226,10 @@ class Sections(unittest.TestCase):
         def leave_out(f):
             f["obs/section/codes"][121:242] = 0
         path = self.edit("unused", leave_out)  # a category without cells, as a part of an AnnData object has them
+        names = np.repeat(["a", "nan", "b"], [9, 2, 9])  # the text that writers of missing names leave
+        write_h5ad(self.folder / "text.h5ad", np.ones((20, 3), np.float32), list("xyz"), np.random.default_rng(3).uniform(0, 9, (20, 2)), ["u"] * 20, names)
+        _, out, _ = self.make("text", stages=("preprocess",), dataset="anndata", source=f"path: {self.folder}/text.h5ad, section_column: sample")
+        self.assertEqual(np.load(out / "preprocessed/S.npy").tolist(), [0] * 9 + [1] * 9)
         source = f"path: {path}, section_column: section"
         _, out, _ = self.make("unused", stages=("preprocess",), dataset="anndata", source=source)
         self.assertEqual(json.loads((out / "preprocessed/metadata.json").read_text())["section_names"], ["section_0", "section_2"])
@@ -336,7 +340,8 @@ class Sections(unittest.TestCase):
         config, out, _ = self.make("types", stages=(), dataset="visium", source=f"paths: [{paths[0]}, {paths[1]}]")
         config.write_text(config.read_text().replace("preprocessing: {", "preprocessing: {min_counts: 0, min_cells: 0, filter_mt: false, "))
         self.fathom("preprocess", "-c", str(config))
-        self.assertNotIn(lines[2].split("\t")[1], json.loads((out / "preprocessed/metadata.json").read_text())["gene_names"])
+        genes = [line.split("\t")[1] for line in lines]
+        self.assertEqual(json.loads((out / "preprocessed/metadata.json").read_text())["gene_names"], genes[:2] + genes[3:])
 
     def test_several_preprocessed(self):
         """Folders that were rescaled before, each in its own way, come together at the scale of their sources."""
