@@ -84,6 +84,29 @@ TEST(new_pixels_are_means_over_areas)
     check_means(1, 9000, false);
 }
 
+/* Of an odd size the last pixels have two or one below them. */
+TEST(halves_are_rounded_means)
+{
+    static const uint8_t from[3 * 5 * 3] = {
+        0, 10, 20, 1,  11, 21, 9, 90,  200, /* rows of three pixels */
+        1, 12, 23, 1,  10, 20, 8, 91,  201, /* the mean of 0, 1, 1 and 1 is 1 */
+        4, 40, 50, 5,  41, 53, 7, 255, 0,   /* */
+        2, 42, 52, 1,  43, 51, 6, 255, 0,   /* */
+        3, 30, 60, 10, 31, 71, 5, 254, 255};
+    uint8_t to[2 * 3 * 3];
+    sp_image_halve(from, (const int64_t[]){3, 5}, to, (const int64_t[]){2, 3});
+    for (int y = 0; y < 3; y++)
+        for (int x = 0; x < 2; x++)
+            for (int k = 0; k < 3; k++) {
+                double sum = 0, hits = 0;
+                for (int v = 2 * y; v < 5 && v < 2 * y + 2; v++)
+                    for (int u = 2 * x; u < 3 && u < 2 * x + 2; u++, hits++)
+                        sum += from[(v * 3 + u) * 3 + k];
+                EQ_F64(to[(y * 2 + x) * 3 + k], floor(sum / hits + 0.5));
+            }
+    EQ_I64(to[0], 1);
+}
+
 TEST(shapes_and_dtypes_that_are_none_of_a_picture)
 {
     fth_mem *mem = t_mem(1 << 20);
