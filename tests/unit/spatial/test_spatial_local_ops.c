@@ -100,6 +100,68 @@ TEST(terms_and_their_gradient)
         }
 }
 
+/* The batch with weights of each factor: those of the other, times 1 + l/8. */
+static sp_local_batch of_each(const world *w, const shape *s, fth_dtype real, t_random *r)
+{
+    sp_local_batch b = w->b;
+    b.a = t_noise(w->g, "a of each", real, "factor cellb nbr", r);
+    b.cp = t_noise(w->g, "cp of each", real, "factor cellb", r);
+    for (int64_t i = 0; i < t_count(b.a); i++) {
+        const int64_t all = t_count(w->b.a);
+        t_put(real, t_data(b.a), i,
+              (1 + (double)(i / all) / 8) * t_get(real, t_data(w->b.a), i % all), 0);
+    }
+    for (int64_t i = 0; i < t_count(b.cp); i++)
+        t_put(real, t_data(b.cp), i,
+              (1 + (double)(i / s->batch) / 8) * t_get(real, t_data(w->b.cp), i % s->batch), 0);
+    return b;
+}
+
+/* The first factor of `each` is that of `one`; of the last of two it differs. */
+static void same_first(fth_val one, fth_val each, int factors)
+{
+    const int64_t n = t_count(one), first = n / factors;
+    double *x = malloc(sizeof *x * (size_t)n), *y = malloc(sizeof *y * (size_t)n), apart = 0;
+    EQ_I64(t_count(each), n);
+    t_eval_f64(one, x);
+    t_eval_f64(each, y);
+    for (int64_t i = 0; i < first; i++) EQ_F64(y[i], x[i]);
+    for (int64_t i = first; i < n; i++) apart = fmax(apart, fabs(x[i] - y[i]));
+    IS_TRUE(factors == 1 || apart > 1e-3);
+    free(x);
+    free(y);
+}
+
+TEST(weights_of_each_factor)
+{
+    t_random r = t_random_make(5);
+    t_cuts(3);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int wide = 0; wide < 2; wide++) {
+            const fth_dtype real = wide ? FTH_F64 : FTH_F32;
+            const shape *s = &shapes[i];
+            world w = make(s, real, &r);
+            const sp_local_batch b = of_each(&w, s, real, &r);
+            const fth_val one = sp_local_terms(&w.b), each = sp_local_terms(&b);
+            same_first(fth_out(one, SP_TERM_EP), fth_out(each, SP_TERM_EP), s->factors);
+            same_first(fth_out(one, SP_TERM_KL), fth_out(each, SP_TERM_KL), s->factors);
+            const fth_val slope = sp_local_scatter(&w.b, one, &w.touched, w.gf, w.gs, 1.3),
+                          slopes = sp_local_scatter(&b, each, &w.touched, w.gf, w.gs, 1.3);
+            same_first(slope, slopes, s->factors);
+            same_first(fth_out(slope, 1), fth_out(slopes, 1), s->factors);
+            const fth_val f = sp_local_predict(w.b.a, w.b.cp, w.b.nbr, w.b.mu, w.b.Lam, 0.05),
+                          fs = sp_local_predict(b.a, b.cp, b.nbr, b.mu, b.Lam, 0.05);
+            same_first(f, fs, s->factors);
+            same_first(fth_out(f, 1), fth_out(fs, 1), s->factors);
+            same_first(sp_local_means(w.b.a, w.b.nbr, w.b.mu), sp_local_means(b.a, b.nbr, b.mu),
+                       s->factors);
+            look(sp_local_means(t_noise(w.g, "all", real, "group factor cellb nbr", &r), b.nbr,
+                                b.mu));
+            look(sp_local_slopes(&b, each, t_noise(w.g, "da", real, "factor cellb nbr", &r)));
+            t_graph_free(w.g);
+        }
+}
+
 TEST(predictions)
 {
     t_random r = t_random_make(2);
@@ -144,6 +206,13 @@ TEST(weights)
             const fth_dtype real = how < 2 ? FTH_F64 : FTH_F32;
             look(sp_local_weights(&cov, &p, real, 1e-6));
             if (groups) look(sp_local_weights_groups(&cov, &p, real));
+            sp_local_places each = p;
+            each.log_ell = t_noise(w.g, "log_ell", FTH_F64, "factor", &r);
+            for (int l = 0; l < s->factors; l++)
+                t_put(FTH_F64, t_data(each.log_ell), l, log(3.0 + l), 0);
+            const fth_val weights = sp_local_weights(&cov, &each, real, 1e-6);
+            for (int o = 0; o < 3; o++) look(o ? fth_out(weights, o) : weights);
+            if (groups) look(sp_local_weights_groups(&cov, &each, real));
             t_graph_free(w.g);
         }
 }
@@ -179,6 +248,8 @@ TEST(lists_that_are_none)
     refused(sp_local_predict(w.b.a, w.b.cp, w.b.nbr, w.b.mu, w.b.Lam, 0.1),
             "a neighbour of cell 1 is 30");
     refused(sp_local_means(w.b.a, w.b.nbr, w.b.mu), "a neighbour of cell 1 is 30");
+    const sp_local_batch b = of_each(&w, &s, FTH_F32, &r);
+    refused(sp_local_slopes(&b, sp_local_terms(&b), b.a), "a neighbour of cell 1 is 30");
     nbr[6] = n;
     t_graph_free(w.g);
 }

@@ -16,6 +16,17 @@ typedef struct setup {
     sp_local_cell c;
 } setup;
 
+static void set_length(setup *s, int kernel, bool groups, double lengthscale)
+{
+    const sp_local_cov cov = {.sigma = 1.3,
+                              .lengthscale = lengthscale,
+                              .alpha = 0.7,
+                              .jitter = 1e-4,
+                              .kernel = kernel,
+                              .groups = groups ? GROUPS : 0};
+    sp_local_table_fill(&s->t, s->table, &cov, groups ? GROUPS : 1, NULL);
+}
+
 static void make(setup *s, t_random *r, int kernel, bool groups, int64_t k, int64_t asked)
 {
     static const int32_t each[GROUPS] = {0, 1, 2, 3};
@@ -25,13 +36,7 @@ static void make(setup *s, t_random *r, int kernel, bool groups, int64_t k, int6
     }
     for (int d = 0; d < 2; d++) s->xy[2 + d] = s->xy[d]; /* two cells at one place */
     for (int64_t i = 0; i < k; i++) s->nbr[i] = (int32_t)i;
-    const sp_local_cov cov = {.sigma = 1.3,
-                              .lengthscale = 8,
-                              .alpha = 0.7,
-                              .jitter = 1e-4,
-                              .kernel = kernel,
-                              .groups = groups ? GROUPS : 0};
-    sp_local_table_fill(&s->t, s->table, &cov, groups ? GROUPS : 1, NULL);
+    set_length(s, kernel, groups, 8);
     s->c = (sp_local_cell){.table = &s->t,
                            .k = k,
                            .asked = asked,
@@ -74,6 +79,55 @@ TEST(vectors_do_what_the_plain_loops_do)
                 }
     }
     IS_TRUE(levels >= 1);
+}
+
+static double most_of(const double *x, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* Slopes of the plain loop are those of central differences, those of vectors are the same. */
+static void compare_slopes(setup *s, int kernel, bool groups, double *room)
+{
+    static double a[MOST], da[MOST], at[2][MOST], vectors[2][MOST];
+    double var, var_at[2], other;
+    const int64_t k = s->c.k;
+    const double h = 1e-5;
+    IS_TRUE(sp_local_plain.tangent(&s->c, room, a, &var, da));
+    for (int side = 0; side < 2; side++) {
+        set_length(s, kernel, groups, 8 * exp(side ? h : -h));
+        IS_TRUE(sp_local_plain.weights(&s->c, room, at[side], &var_at[side]));
+    }
+    set_length(s, kernel, groups, 8);
+    const double most = most_of(da, k), size = most_of(a, k);
+    for (int64_t i = 0; i < k; i++)
+        NEAR(da[i], (at[1][i] - at[0][i]) / (2 * h), 1e-6 * (1 + most + size));
+    for (int level = 1; level <= 4; level++) {
+        if (!sp_local_loops_at(level)) continue;
+        IS_TRUE(sp_local_loops_at(level)->tangent(&s->c, room, vectors[0], &other, vectors[1]));
+        for (int64_t i = 0; i < k; i++) {
+            NEAR(vectors[0][i], a[i], 1e-9 * size);
+            NEAR(vectors[1][i], da[i], 1e-8 * (most + size));
+        }
+        NEAR(other, var, 1e-12);
+    }
+}
+
+TEST(slopes_are_those_of_differences)
+{
+    static const int64_t some[] = {1, 2, 7, 8, 9, 16, 17, 50, MOST};
+    static double room[2 * (MOST + 16) * (MOST + 16) + 8 * (MOST + 16)];
+    t_random r = t_random_make(8);
+    for (int kernel = 0; kernel < SP_KERNEL_COUNT; kernel++)
+        for (int i = 0; i < (int)(sizeof some / sizeof *some); i++)
+            for (int groups = 0; groups < 2; groups++) {
+                setup s;
+                make(&s, &r, kernel, groups, some[i], 1);
+                IS_TRUE(sp_local_tangent_room(s.c.k) <= (int64_t)(sizeof room / sizeof *room));
+                compare_slopes(&s, kernel, groups, room);
+            }
 }
 
 /* One neighbour: a = k(z, x) / (sigma^2 + jitter), written out. */
@@ -123,7 +177,7 @@ static void open(graph *x, t_random *r, bool groups, bool distances)
     x->p.nbr = t_noise(x->g, "nbr", FTH_I32, "cell nbr", r);
     x->p.group = t_noise(x->g, "group", FTH_I32, "cell", r);
     x->p.groupsZ = t_noise(x->g, "groupsZ", FTH_I32, "induce", r);
-    x->p.distance = (fth_val){0};
+    x->p.distance = x->p.log_ell = (fth_val){0};
     int32_t *nbr = t_data(x->p.nbr), *g = t_data(x->p.group), *gz = t_data(x->p.groupsZ);
     for (int i = 0; i < 13; i++) {
         g[i] = (int32_t)t_random_i64(r, 0, 2);
@@ -155,6 +209,41 @@ TEST(pieces_do_not_matter)
         t_eval_f64(w, a);
         t_eval_f64(fth_out(w, 1), c);
         for (int i = 0; i < 13; i++) IS_TRUE(c[i] >= 0.29999 && c[i] <= 1);
+        t_graph_free(x.g);
+    }
+}
+
+/* Each factor has the weights of a covariance with its lengthscale. */
+TEST(lengthscales_of_factors)
+{
+    static double all[2 * 13 * 5], one[13 * 5], every[3 * 2 * 13 * 5], each[3 * 13 * 5], v[26];
+    t_random r = t_random_make(9);
+    for (int far = 0; far < 2; far++) {
+        graph x;
+        open(&x, &r, true, far);
+        fth_axis(x.g, "factor", 2);
+        sp_local_places p = x.p;
+        p.log_ell = t_noise(x.g, "log_ell", FTH_F64, "factor", &r);
+        double *ell = t_data(p.log_ell);
+        ell[0] = log(0.7);
+        ell[1] = log(2.5);
+        const fth_val w = sp_local_weights(&x.cov, &p, FTH_F64, 0.3);
+        t_eval_f64(w, all);
+        t_eval_f64(fth_out(w, 1), v);
+        t_eval_f64(sp_local_weights_groups(&x.cov, &p, FTH_F64), every);
+        for (int l = 0; l < 2; l++) {
+            double var[13];
+            x.cov.lengthscale = exp(ell[l]);
+            const fth_val alone = sp_local_weights(&x.cov, &x.p, FTH_F64, 0.3);
+            t_eval_f64(alone, one);
+            t_eval_f64(fth_out(alone, 1), var);
+            t_eval_f64(sp_local_weights_groups(&x.cov, &x.p, FTH_F64), each);
+            for (int i = 0; i < 65; i++) NEAR(all[65 * l + i], one[i], 1e-12);
+            for (int i = 0; i < 13; i++) NEAR(v[13 * l + i], var[i], 1e-12);
+            for (int g = 0; g < 3; g++)
+                for (int i = 0; i < 65; i++)
+                    NEAR(every[(2 * g + l) * 65 + i], each[65 * g + i], 1e-12);
+        }
         t_graph_free(x.g);
     }
 }

@@ -345,6 +345,52 @@ __device__ inline void sp_second_half(const sp_tiled_matrix &m, const sp_shared 
     }
 }
 
+__device__ inline void sp_forward_diagonal(const double (&v)[SIDE][SIDE], int own,
+                                           const double *bys, double *x)
+{
+    double y[SIDE];
+#pragma unroll
+    for (int c = 0; c < SIDE; c++) y[c] = x[c];
+#pragma unroll
+    for (int c = 0; c < SIDE; c++) {
+        if (c >= own) continue;
+        y[c] *= bys[c];
+#pragma unroll
+        for (int d = c + 1; d < SIDE; d++) y[d] = fma(-v[d][c], y[c], y[d]);
+    }
+#pragma unroll
+    for (int c = 0; c < SIDE; c++)
+        if (c < own) x[c] = y[c];
+}
+
+/* x of L x = x, for a right-hand side that was not in the matrix. */
+template <typename TEAM = sp_block_team, int TILES>
+__device__ inline void sp_forward(const sp_tiled_matrix &m, const sp_shared &s,
+                                  const sp_tiles<TILES> &t)
+{
+    for (int p = 0; p < m.cols; p++) {
+        const int own = sp_own(m, p);
+        sp_each_tile<TILES>([&](int n) {
+            if (t.i[n] == p && t.j[n] == p)
+                sp_forward_diagonal(t.v[n], own, s.by + SIDE * p, s.x + SIDE * p);
+        });
+        TEAM::meet();
+        sp_each_tile<TILES>([&](int n) {
+            if (t.j[n] != p || t.i[n] == p || t.i[n] >= m.cols) return;
+            double *to = s.x + SIDE * t.i[n];
+#pragma unroll
+            for (int r = 0; r < SIDE; r++) {
+                double y = to[r];
+#pragma unroll
+                for (int c = 0; c < SIDE; c++)
+                    if (c < own) y = fma(-t.v[n][r][c], s.x[SIDE * p + c], y);
+                to[r] = y;
+            }
+        });
+        TEAM::meet();
+    }
+}
+
 /* ---- sums over a warp, in one order ---- */
 
 __device__ inline double sp_warp_sum(double v)
@@ -359,17 +405,17 @@ __device__ inline double sp_warp_sum(double v)
 /* Elements of a tile by their places in the whole value; NULL: not wanted. */
 template <typename T> struct sp_view {
     T *data;
-    int64_t step[3];
-    __device__ T *at(int64_t i, int64_t j = 0, int64_t k = 0) const
+    int64_t step[4];
+    __device__ T *at(int64_t i, int64_t j = 0, int64_t k = 0, int64_t l = 0) const
     {
-        return data + i * step[0] + j * step[1] + k * step[2];
+        return data + i * step[0] + j * step[1] + k * step[2] + l * step[3];
     }
 };
 template <typename T> sp_view<T> sp_view_of(const fth_desc *d, const fth_tile *t)
 {
     sp_view<T> v = {};
     int64_t origin = 0;
-    for (int i = 0; i < d->n_axes && i < 3; i++) {
+    for (int i = 0; i < d->n_axes && i < 4; i++) {
         v.step[i] = t->stride[i];
         origin += t->origin[i] * t->stride[i];
     }
@@ -379,6 +425,14 @@ template <typename T> sp_view<T> sp_view_of(const fth_desc *d, const fth_tile *t
 template <typename T> sp_view<const T> sp_view_in(const fth_call *call, int i)
 {
     return sp_view_of<const T>(&call->node->in[i], &call->in[i]);
+}
+/* With an axis at place `at` that was not there: every index along it is the same element. */
+template <typename T> sp_view<T> sp_view_shared(sp_view<T> v, int at, bool shared)
+{
+    if (!shared) return v;
+    for (int i = 3; i > at; i--) v.step[i] = v.step[i - 1];
+    v.step[at] = 0;
+    return v;
 }
 template <typename T> sp_view<T> sp_view_out(const fth_call *call, int i)
 {

@@ -22,13 +22,18 @@ typedef struct sp_local_places {
     fth_val Z;        /* f32 [induce dim] */
     fth_val groupsZ;  /* i32 [induce]; poison without groups */
     fth_val distance; /* f64 [group group2], squared; poison: all equally far */
+    fth_val log_ell;  /* f64 [factor]: ln of a lengthscale of each factor; poison: that of the
+                         covariance is that of all */
 } sp_local_places;
 
-/* a = (K + jitter)^-1 k [cell nbr], and fth_out(.., 1): sigma^2 - k.a [cell], in [lo, 100]. */
+/* a = (K + jitter)^-1 k [cell nbr], and fth_out(.., 1): sigma^2 - k.a [cell], in [lo, 100]. With
+ * lengthscales of factors [factor cell nbr] and [factor cell], and fth_out(.., 2) is the slope of a
+ * in ln lengthscale (model 19.6). */
 fth_val sp_local_weights_(fth_site site, const sp_local_cov *cov, const sp_local_places *p,
                           fth_dtype real, double lo);
 #define sp_local_weights(cov, p, real, lo) sp_local_weights_(FTH_HERE, (cov), (p), (real), (lo))
-/* The weights as if cells were of each group in turn: [group cell nbr]. `group` is not read. */
+/* The weights as if cells were of each group in turn: [group cell nbr], or [group factor cell nbr].
+ * `group` is not read. */
 fth_val sp_local_weights_groups_(fth_site site, const sp_local_cov *cov, const sp_local_places *p,
                                  fth_dtype real);
 #define sp_local_weights_groups(cov, p, real) sp_local_weights_groups_(FTH_HERE, (cov), (p), (real))
@@ -38,7 +43,8 @@ fth_val sp_local_weights_groups_(fth_site site, const sp_local_cov *cov, const s
 typedef struct sp_local_batch {
     fth_val idx;     /* i64 [cellb]: which cells */
     fth_val nbr;     /* i32 [cellb nbr]: their neighbours */
-    fth_val a, cp;   /* real [cellb nbr] and [cellb]: their weights */
+    fth_val a, cp;   /* real [cellb nbr] and [cellb]: their weights; or those of each factor,
+                        [factor cellb nbr] and [factor cellb] */
     fth_val mu, Lam; /* real [factor cell] and [factor cell rank] */
     double jitter;
 } sp_local_batch;
@@ -53,6 +59,10 @@ typedef struct sp_local_batch {
  */
 fth_val sp_local_terms_(fth_site site, const sp_local_batch *b);
 #define sp_local_terms(b) sp_local_terms_(FTH_HERE, (b))
+/* The slope of each KL_j in ln lengthscale, f64 [factor cellb], from that of the weights, which are
+ * of each factor; cp is held (model 19.6). */
+fth_val sp_local_slopes_(fth_site site, const sp_local_batch *b, fth_val terms, fth_val da);
+#define sp_local_slopes(b, terms, da) sp_local_slopes_(FTH_HERE, (b), (terms), (da))
 /* f and s of the batch: mu, and the root of the clamped sum of squares of Lam; [factor cellb]. */
 fth_val sp_local_marginals_(fth_site site, const sp_local_batch *b);
 #define sp_local_marginals(b) sp_local_marginals_(FTH_HERE, (b))
@@ -77,13 +87,14 @@ void sp_local_touch_lists(int32_t *ptr, int32_t *items, int64_t cells, const int
 
 /* ---- prediction ---- */
 
-/* f and, as output 1, s [factor cell] from weights a [cell nbr] and conditional variances c [cell].
- */
+/* f and, as output 1, s [factor cell] from weights a [cell nbr] and conditional variances c [cell],
+ * or those of each factor. */
 fth_val sp_local_predict_(fth_site site, fth_val a, fth_val c, fth_val nbr, fth_val mu, fth_val Lam,
                           double jitter);
 #define sp_local_predict(a, c, nbr, mu, Lam, jitter)                                               \
     sp_local_predict_(FTH_HERE, (a), (c), (nbr), (mu), (Lam), (jitter))
-/* The mean alone: [factor cell], or [group factor cell] for weights [group cell nbr]. */
+/* The mean alone: [factor cell], or [group factor cell] for weights of groups, [group cell nbr] or
+ * [group factor cell nbr]. */
 fth_val sp_local_means_(fth_site site, fth_val a, fth_val nbr, fth_val mu);
 #define sp_local_means(a, nbr, mu) sp_local_means_(FTH_HERE, (a), (nbr), (mu))
 
@@ -113,6 +124,7 @@ typedef struct sp_local_cell {
 } sp_local_cell;
 /* Doubles of scratch: for K neighbours and `asked` right-hand sides; R columns, 0 for weights. */
 int64_t sp_local_room(int64_t k, int64_t asked, int64_t r);
+int64_t sp_local_tangent_room(int64_t k); /* of `tangent` */
 
 /* One cell and one factor. Rows are f32 (`single`) or f64. */
 typedef struct sp_local_term {
@@ -145,6 +157,8 @@ typedef struct sp_local_touch {
 typedef struct sp_local_loops {
     /* a [asked][k], var [asked]; false: the matrix is not positive definite. */
     bool (*weights)(const sp_local_cell *c, double *room, double *a, double *var);
+    /* The same for one right-hand side, and da [k], the slope of a in ln lengthscale. */
+    bool (*tangent)(const sp_local_cell *c, double *room, double *a, double *var, double *da);
     void (*terms)(sp_local_term *t, double *room);
     void (*predict)(sp_local_term *t, double *room);
     void (*touch)(sp_local_touch *t, double *room);

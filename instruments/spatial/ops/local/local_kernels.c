@@ -177,7 +177,20 @@ LANE vr covariance(sp_kernel kernel, vr d2, vr scale, vr gain)
     return gain * with * fth_f64v_exp_of_negative(-v);
 }
 
-LANE void columns(const sp_local_cell *cell, sp_kernel kernel, double *c, int64_t p,
+/* Its slope in ln lengthscale (model 19.2a). */
+LANE vr slope_of(sp_kernel kernel, vr d2, vr scale, vr gain)
+{
+    if (kernel == SP_RBF) {
+        const vr v2 = d2 * scale * scale;
+        return gain * v2 * fth_f64v_exp_of_negative(-0.5 * v2);
+    }
+    const vr v = v_sqrt(d2 + 1e-12) * scale;
+    const vr with = kernel == SP_MATERN32 ? v * v : v * v * (1 + v) * (1 / 3.0);
+    return gain * with * fth_f64v_exp_of_negative(-v);
+}
+
+/* Columns of the matrix, and of its slope unless that is NULL. */
+LANE void columns(const sp_local_cell *cell, sp_kernel kernel, double *c, double *slope, int64_t p,
                   const double *x, const double *y, const int32_t *group)
 {
     const sp_local_table *t = cell->table;
@@ -195,16 +208,32 @@ LANE void columns(const sp_local_cell *cell, sp_kernel kernel, double *c, int64_
                 scale = v_load(some[0]);
                 gain = v_load(some[1]);
             }
-            v_store(c + j * p + i, covariance(kernel, v_fma(dx, dx, dy * dy), scale, gain));
+            const vr d2 = v_fma(dx, dx, dy * dy);
+            v_store(c + j * p + i, covariance(kernel, d2, scale, gain));
+            if (slope) v_store(slope + j * p + i, slope_of(kernel, d2, scale, gain));
         }
         c[j * p + j] = t->sigma2; /* exactly sigma^2, without the floor of distances */
+        if (slope) slope[j * p + j] = 0;
     }
 }
 
-static bool weights(const sp_local_cell *cell, double *room, double *a, double *var)
+/* The room of a cell: its matrix, and vectors of p places. */
+typedef struct rooms {
+    int64_t p;
+    double *c, *by, *x, *y, *h, *r;
+} rooms;
+
+static rooms rooms_in(double *room, const sp_local_cell *cell)
 {
-    const int64_t k = cell->k, p = padded(k + cell->asked);
-    double *c = room, *by = c + p * p, *x = by + p, *y = x + p, *h = y + p;
+    const int64_t p = padded(cell->k + cell->asked);
+    double *by = room + p * p; /* groups lie between h and r */
+    return (rooms){p, room, by, by + p, by + 2 * p, by + 3 * p, by + 5 * p};
+}
+
+LANE void fill(const sp_local_cell *cell, const rooms *s, double *slope)
+{
+    const int64_t k = cell->k, p = s->p;
+    double *c = s->c, *x = s->x, *y = s->y, *h = s->h;
     int32_t *group = cell->group ? (int32_t *)(void *)(h + p) : NULL;
     for (int64_t i = 0; i < p; i++) {
         const float *at = i < k ? cell->Z + cell->nbr[i] * cell->Z_step : cell->at;
@@ -217,11 +246,18 @@ static bool weights(const sp_local_cell *cell, double *room, double *a, double *
     }
     const sp_kernel kernel = cell->table->kernel;
     if (kernel == SP_MATERN32)
-        columns(cell, SP_MATERN32, c, p, x, y, group);
+        columns(cell, SP_MATERN32, c, slope, p, x, y, group);
     else if (kernel == SP_MATERN52)
-        columns(cell, SP_MATERN52, c, p, x, y, group);
+        columns(cell, SP_MATERN52, c, slope, p, x, y, group);
     else
-        columns(cell, SP_RBF, c, p, x, y, group);
+        columns(cell, SP_RBF, c, slope, p, x, y, group);
+}
+
+/* The factor, variances, and weights; those of the last right-hand side stay in h. */
+static bool solve(const sp_local_cell *cell, const rooms *s, double *a, double *var)
+{
+    const int64_t k = cell->k, p = s->p;
+    double *c = s->c, *by = s->by, *h = s->h;
     if (!factor(c, k, p, cell->table->jitter, NULL, 0, by)) return false;
     for (int64_t q = 0; q < cell->asked; q++) {
         double sum = 0;
@@ -230,6 +266,54 @@ static bool weights(const sp_local_cell *cell, double *room, double *a, double *
         back(c, k, p, k + q, by, h);
         memcpy(a + q * k, h, sizeof *a * (size_t)k);
     }
+    return true;
+}
+
+static bool weights(const sp_local_cell *cell, double *room, double *a, double *var)
+{
+    const rooms s = rooms_in(room, cell);
+    fill(cell, &s, NULL);
+    return solve(cell, &s, a, var);
+}
+
+/* r = dK a with a in h, from whole blocks of columns: what lies left of a block is what lies above
+ * it. */
+static void multiply_slope(const rooms *s, int64_t k, const double *slope)
+{
+    const int64_t p = s->p;
+    for (int64_t i = 0; i < p; i++) s->r[i] = 0;
+    for (int64_t j = 0; j < k; j++) {
+        const double *col = slope + j * p;
+        const int64_t from = j / LANES * LANES;
+        const vr by = v_set(s->h[j]);
+        vr sum = v_set(0);
+        for (int64_t i = from; i < p; i += LANES) {
+            const vr x = v_load(col + i);
+            v_store(s->r + i, v_fma(x, by, v_load(s->r + i)));
+            if (i > from) sum = v_fma(x, v_load(s->h + i), sum);
+        }
+        s->r[j] += v_total(sum);
+    }
+}
+
+/* As the plain loop has it; the second right-hand side takes the row of the first. */
+static bool tangent(const sp_local_cell *cell, double *room, double *a, double *var, double *da)
+{
+    const rooms s = rooms_in(room, cell);
+    const int64_t k = cell->k, p = s.p;
+    double *slope = room + sp_local_room(k, 1, 0);
+    fill(cell, &s, slope);
+    if (!solve(cell, &s, a, var)) return false;
+    multiply_slope(&s, k, slope);
+    for (int64_t i = 0; i < k; i++) s.r[i] = slope[i * p + k] - s.r[i];
+    for (int64_t j = 0; j < k; j++) {
+        const double *col = s.c + j * p, x = s.r[j] * s.by[j];
+        for (int64_t i = j / LANES * LANES; i < p; i += LANES)
+            v_store(s.r + i, v_fnma(v_load(col + i), v_set(x), v_load(s.r + i)));
+        s.c[j * p + k] = x;
+    }
+    back(s.c, k, p, k, s.by, s.h);
+    memcpy(da, s.h, sizeof *da * (size_t)k);
     return true;
 }
 
@@ -501,4 +585,4 @@ static void touch(sp_local_touch *t, double *room)
         touch_row(t, false);
 }
 
-const sp_local_loops FTH_ISA_NAME(sp_local) = {weights, terms, predict, touch, norm2};
+const sp_local_loops FTH_ISA_NAME(sp_local) = {weights, tangent, terms, predict, touch, norm2};

@@ -28,3 +28,29 @@ fth_status sp_local_real(const fth_node *node, fth_dtype real, fth_err *err)
     return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: expected f32 or f64, found %s", node->op->name,
                     fth_dtype_name(real));
 }
+
+fth_status sp_local_weights_of(const fth_node *node, int a, int c, int nbr, int mu, fth_err *err)
+{
+    const fth_dtype real = node->in[mu].dtype;
+    const int each = node->in[a].n_axes == 3;
+    FTH_TRY(sp_local_need(node, a, real, 2 + each, err));
+    FTH_TRY(sp_local_like(node, a, each, nbr, 0, err));
+    FTH_TRY(sp_local_like(node, a, 1 + each, nbr, 1, err));
+    if (each) FTH_TRY(sp_local_like(node, a, 0, mu, 0, err));
+    if (c < 0) return FTH_OK;
+    FTH_TRY(sp_local_need(node, c, real, 1 + each, err));
+    FTH_TRY(sp_local_like(node, c, each, nbr, 0, err));
+    return each ? sp_local_like(node, c, 0, mu, 0, err) : FTH_OK;
+}
+
+fth_status sp_local_check_neighbours(const fth_call *call, int nbr, int64_t cells)
+{
+    const fth_tile *t = &call->in[nbr];
+    for (int64_t i = t->origin[0]; i < t->origin[0] + t->extent[0]; i++)
+        for (int64_t k = 0; k < t->extent[1]; k++) {
+            const int32_t at = ((const int32_t *)t->data)[sp_at2(t, i, k)];
+            if (at < 0 || at >= cells)
+                return sp_local_outside(call->node, "a neighbour", i, at, cells, call->err);
+        }
+    return FTH_OK;
+}

@@ -12,6 +12,13 @@ int64_t sp_local_room(int64_t k, int64_t asked, int64_t r)
     return p * p + 6 * p + (p + 4) * ((r + 7) / 8 * 8);
 }
 
+/* The same, and the slopes of the matrix. */
+int64_t sp_local_tangent_room(int64_t k)
+{
+    const int64_t p = (k + 1 + 7) / 8 * 8;
+    return sp_local_room(k, 1, 0) + p * p;
+}
+
 void sp_local_table_fill(sp_local_table *t, double *room, const sp_local_cov *cov, int64_t groups,
                          const double *distance)
 {
@@ -49,6 +56,20 @@ static double covariance(const sp_local_table *t, const float *a, int32_t g, con
     if (t->kernel == SP_RBF) return pair[1] * exp(-0.5 * d2 * pair[0] * pair[0]);
     const double v = sqrt(d2 + 1e-12) * pair[0];
     return pair[1] * (t->kernel == SP_MATERN32 ? 1 + v : 1 + v + v * v / 3) * exp(-v);
+}
+
+/* Its slope in ln lengthscale (model 19.2a). */
+static double slope(const sp_local_table *t, const float *a, int32_t g, const float *b, int32_t h)
+{
+    const double *pair = t->scale_gain + SP_LOCAL_PAIR * (t->groups * g + h);
+    const double dx = (double)a[0] - (double)b[0], dy = (double)a[1] - (double)b[1],
+                 d2 = dx * dx + dy * dy;
+    if (t->kernel == SP_RBF) {
+        const double v2 = d2 * pair[0] * pair[0];
+        return pair[1] * v2 * exp(-0.5 * v2);
+    }
+    const double v = sqrt(d2 + 1e-12) * pair[0];
+    return pair[1] * v * v * (t->kernel == SP_MATERN32 ? 1 : (1 + v) / 3) * exp(-v);
 }
 
 /* Lower factor of m [n][n] in place. */
@@ -101,6 +122,23 @@ static bool weights(const sp_local_cell *c, double *room, double *a, double *var
         var[q] = t->sigma2;
         for (int64_t i = 0; i < k; i++) var[q] -= kx[i] * a[i];
     }
+    return true;
+}
+
+/* da = (K + jitter)^-1 (dk - dK a). */
+static bool tangent(const sp_local_cell *c, double *room, double *a, double *var, double *da)
+{
+    if (!weights(c, room, a, var)) return false;
+    for (int64_t i = 0; i < c->k; i++) {
+        const float *x = c->Z + c->nbr[i] * c->Z_step;
+        const int32_t g = c->group ? c->groupsZ[c->nbr[i]] : 0;
+        da[i] = slope(c->table, x, g, c->at, c->group ? c->group[0] : 0);
+        for (int64_t j = 0; j < c->k; j++)
+            if (i != j)
+                da[i] -= a[j] * slope(c->table, x, g, c->Z + c->nbr[j] * c->Z_step,
+                                      c->group ? c->groupsZ[c->nbr[j]] : 0);
+    }
+    solve(room, c->k, da);
     return true;
 }
 
@@ -217,4 +255,4 @@ static void touch(sp_local_touch *t, double *room)
     for (int64_t c = 0; t->slope && c < t->r; c++) put(t->slope, single, c, room[c]);
 }
 
-const sp_local_loops sp_local_plain = {weights, terms, predict, touch, norm2};
+const sp_local_loops sp_local_plain = {weights, tangent, terms, predict, touch, norm2};

@@ -5,21 +5,12 @@
 
 #include <math.h>
 
-/* Position of the cells in the weights: [cell nbr] or [group cell nbr]. */
-static int cells_of(const fth_node *node)
-{
-    return node->in[A].n_axes - 2;
-}
-
-static fth_status check(const fth_node *node, int n_axes, fth_err *err)
+static fth_status check(const fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[MU].dtype;
     FTH_TRY(sp_local_real(node, real, err));
-    FTH_TRY(sp_local_need(node, A, real, n_axes, err));
     FTH_TRY(sp_local_need(node, NBR, FTH_I32, 2, err));
-    FTH_TRY(sp_local_need(node, MU, real, 2, err));
-    FTH_TRY(sp_local_like(node, A, n_axes - 2, NBR, 0, err));
-    return sp_local_like(node, A, n_axes - 1, NBR, 1, err);
+    return sp_local_need(node, MU, real, 2, err);
 }
 
 static fth_desc shape(const fth_node *node)
@@ -32,15 +23,7 @@ static fth_desc shape(const fth_node *node)
 
 static fth_status check_indices(const fth_call *call)
 {
-    const fth_tile *nbr = &call->in[NBR];
-    const int64_t cells = call->node->in[MU].size[1];
-    for (int64_t i = nbr->origin[0]; i < nbr->origin[0] + nbr->extent[0]; i++)
-        for (int64_t k = 0; k < nbr->extent[1]; k++) {
-            const int32_t at = ((const int32_t *)nbr->data)[sp_at2(nbr, i, k)];
-            if (at < 0 || at >= cells)
-                return sp_local_outside(call->node, "a neighbour", i, at, cells, call->err);
-        }
-    return FTH_OK;
+    return sp_local_check_neighbours(call, NBR, call->node->in[MU].size[1]);
 }
 
 /* ---- mean and deviation ---- */
@@ -48,10 +31,9 @@ static fth_status check_indices(const fth_call *call)
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[MU].dtype;
-    FTH_TRY(check(node, 2, err));
-    FTH_TRY(sp_local_need(node, C, real, 1, err));
+    FTH_TRY(check(node, err));
+    FTH_TRY(sp_local_weights_of(node, A, C, NBR, MU, err));
     FTH_TRY(sp_local_need(node, LAM, real, 3, err));
-    FTH_TRY(sp_local_like(node, C, 0, NBR, 0, err));
     FTH_TRY(sp_local_like(node, LAM, 0, MU, 0, err));
     FTH_TRY(sp_local_like(node, LAM, 1, MU, 1, err));
     node->n_out = 2;
@@ -61,10 +43,10 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    (void)node;
+    const bool each = (in == A || in == C) && node->in[A].n_axes == 3;
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
-    if (dim == 0)
-        *out = (fth_relation){.along = FTH_SAME, .out_dim = in == MU || in == LAM ? 0 : 1};
+    if (each && dim < 2) *out = sp_same(dim);
+    if (!each && dim == 0) *out = sp_same(in == MU || in == LAM ? 0 : 1);
 }
 
 static double flops(const fth_call *call)
@@ -80,18 +62,19 @@ static fth_status run(const fth_call *call)
     const fth_tile *in = call->in, *f = &call->out[0], *s = &call->out[1];
     const fth_dtype real = node->in[MU].dtype;
     const sp_local_loops *loop = sp_local_best();
+    const bool each = node->in[A].n_axes == 3;
     for (int64_t l = f->origin[0]; l < f->origin[0] + f->extent[0]; l++)
         for (int64_t i = f->origin[1]; i < f->origin[1] + f->extent[1]; i++) {
             sp_local_term m = {.k = node->in[NBR].size[1],
                                .r = s->data ? node->in[LAM].size[2] : 0,
                                .jitter = ((const attr *)node->attr)->jitter,
-                               .cp = sp_get(in[C].data, real, sp_at1(&in[C], i)),
+                               .cp = sp_get(in[C].data, real, sp_at_factor(&in[C], each, l, i)),
                                .single = real == FTH_F32,
                                .nbr = (const int32_t *)in[NBR].data + sp_at1(&in[NBR], i),
                                .mu = sp_to(in[MU].data, real, sp_at2(&in[MU], l, 0)),
                                .lam = sp_to(in[LAM].data, real, sp_at3(&in[LAM], l, 0, 0)),
                                .lam_step = in[LAM].stride[1],
-                               .a = sp_to(in[A].data, real, sp_at1(&in[A], i))};
+                               .a = sp_to(in[A].data, real, sp_at_factor(&in[A], each, l, i))};
             loop->predict(&m, NULL);
             if (f->data) sp_put(f->data, real, sp_at2(f, l, i), m.f);
             if (s->data) sp_put(s->data, real, sp_at2(s, l, i), m.s);
@@ -121,11 +104,16 @@ fth_val sp_local_predict_(fth_site site, fth_val a, fth_val c, fth_val nbr, fth_
 
 static fth_status infer_means(fth_node *node, fth_err *err)
 {
-    const int n = node->in[A].n_axes == 3 ? 3 : 2;
-    FTH_TRY(check(node, n, err));
+    FTH_TRY(check(node, err));
+    const fth_desc *a = &node->in[A];
+    const int n = a->n_axes < 2 ? 2 : a->n_axes > 4 ? 4 : a->n_axes;
+    FTH_TRY(sp_local_need(node, A, node->in[MU].dtype, n, err));
+    FTH_TRY(sp_local_like(node, A, n - 2, NBR, 0, err));
+    FTH_TRY(sp_local_like(node, A, n - 1, NBR, 1, err));
+    if (n == 4) FTH_TRY(sp_local_like(node, A, 1, MU, 0, err));
     node->n_out = 1;
     node->out[0] = shape(node);
-    if (n == 2) return FTH_OK;
+    if (!sp_means_has_groups(node)) return FTH_OK;
     fth_desc *d = &node->out[0];
     d->n_axes = 3;
     for (int i = 2; i > 0; i--) {
@@ -139,12 +127,13 @@ static fth_status infer_means(fth_node *node, fth_err *err)
 
 static void relation_means(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    const int first = cells_of(node); /* place of the factors in the result */
+    const int first = sp_means_has_groups(node), /* place of the factors in the result */
+        cells = node->in[A].n_axes - 2;          /* and of the cells in the weights */
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
-    if (in == MU && dim == 0) *out = (fth_relation){.along = FTH_SAME, .out_dim = first};
-    if (in == NBR && dim == 0) *out = (fth_relation){.along = FTH_SAME, .out_dim = first + 1};
-    if (in == A && dim == first) *out = (fth_relation){.along = FTH_SAME, .out_dim = first + 1};
-    if (in == A && dim < first) *out = (fth_relation){.along = FTH_SAME, .out_dim = 0};
+    if (in == MU && dim == 0) *out = sp_same(first);
+    if (in == NBR && dim == 0) *out = sp_same(first + 1);
+    if (in == A && dim == cells) *out = sp_same(first + 1);
+    if (in == A && dim < cells) *out = sp_same(dim);
 }
 
 static uint64_t scratch_means(const fth_call *call)
@@ -159,18 +148,12 @@ static double flops_means(const fth_call *call)
     return n;
 }
 
-/* Weights and result of group g, where there are groups. */
-static fth_tile of_group(const fth_tile *t, bool groups, int64_t g, fth_dtype real)
+/* Element (g, l, i) of the weights, with the axes that they have. */
+static int64_t weights_at(const fth_node *node, const fth_tile *t, int64_t g, int64_t l, int64_t i)
 {
-    fth_tile one = *t;
-    if (!groups) return one;
-    one.data = sp_to(t->data, real, sp_at1(t, g));
-    for (int d = 0; d < 2; d++) {
-        one.extent[d] = t->extent[d + 1];
-        one.stride[d] = t->stride[d + 1];
-        one.origin[d] = t->origin[d + 1];
-    }
-    return one;
+    const bool groups = sp_means_has_groups(node), each = sp_means_has_factors(node);
+    if (groups && each) return sp_at3(t, g, l, i);
+    return groups ? sp_at2(t, g, i) : sp_at_factor(t, each, l, i);
 }
 
 static fth_status run_means(const fth_call *call)
@@ -179,7 +162,7 @@ static fth_status run_means(const fth_call *call)
     const fth_node *node = call->node;
     const fth_tile *in = call->in, *out = &call->out[0];
     const fth_dtype real = node->in[MU].dtype;
-    const bool groups = cells_of(node) > 0;
+    const bool groups = sp_means_has_groups(node);
     const int first = groups ? 1 : 0;
     const int64_t k = node->in[NBR].size[1], g0 = groups ? out->origin[0] : 0,
                   g1 = groups ? g0 + out->extent[0] : 1;
@@ -192,12 +175,10 @@ static fth_status run_means(const fth_call *call)
                 mu[j] = sp_get(in[MU].data, real, sp_at2(&in[MU], l, at));
             }
             for (int64_t g = g0; g < g1; g++) {
-                const fth_tile a = of_group(&in[A], groups, g, real),
-                               f = of_group(out, groups, g, real);
-                const int64_t at = sp_at1(&a, i);
+                const int64_t at = weights_at(node, &in[A], g, l, i);
                 double sum = 0;
-                for (int64_t j = 0; j < k; j++) sum += mu[j] * sp_get(a.data, real, at + j);
-                sp_put(f.data, real, sp_at2(&f, l, i), sum);
+                for (int64_t j = 0; j < k; j++) sum += mu[j] * sp_get(in[A].data, real, at + j);
+                sp_put(out->data, real, groups ? sp_at3(out, g, l, i) : sp_at2(out, l, i), sum);
             }
         }
     return FTH_OK;

@@ -49,7 +49,7 @@ template <typename T> __device__ double spread(const work<T> &w, int64_t l, int6
         double u[WIDE] = {};
 #pragma unroll 4
         for (int j = 0; j < w.k; j++) {
-            const double a = (double)*w.a.at(i, j);
+            const double a = (double)*w.a.at(l, i, j);
             const T *row = w.lam.at(l, *w.nbr.at(i, j));
 #pragma unroll
             for (int v = 0; v < WIDE; v++) {
@@ -72,13 +72,13 @@ template <typename T> __global__ void __launch_bounds__(THREADS) predict(const w
         if (!are_there(w, i)) continue;
         double f = 0, aa = 0;
         for (int j = lane; j < w.k; j += 32) {
-            const double a = (double)*w.a.at(i, j);
+            const double a = (double)*w.a.at(l, i, j);
             f += a * (double)*w.mu.at(l, *w.nbr.at(i, j));
             aa += a * a;
         }
         f = sp_warp_sum(f);
         aa = sp_warp_sum(aa);
-        const double s2 = w.s.data ? (double)*w.c.at(i) + spread(w, l, i) + w.jitter * aa : 0;
+        const double s2 = w.s.data ? (double)*w.c.at(l, i) + spread(w, l, i) + w.jitter * aa : 0;
         if (lane > 0) continue;
         if (w.f.data) *w.f.at(l, i) = (T)f;
         if (w.s.data) *w.s.at(l, i) = (T)sqrt(s2 < 0 ? 0 : s2 > 100 ? 100 : s2);
@@ -91,8 +91,9 @@ template <typename T> fth_status predict_as(const fth_call *call)
     const fth_tile *out = &call->out[0];
     work<T> w = {};
     w.nbr = sp_view_in<int32_t>(call, NBR);
-    w.a = sp_view_in<T>(call, A);
-    w.c = sp_view_in<T>(call, C);
+    const bool shared = node->in[A].n_axes == 2;
+    w.a = sp_view_shared(sp_view_in<T>(call, A), 0, shared);
+    w.c = sp_view_shared(sp_view_in<T>(call, C), 0, shared);
     w.mu = sp_view_in<T>(call, MU);
     w.lam = sp_view_in<T>(call, LAM);
     w.f = sp_view_out<T>(call, 0);
@@ -129,7 +130,7 @@ fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
 
 template <typename T> struct means_work {
     sp_view<const int32_t> nbr;
-    sp_view<const T> a, mu; /* a [group cell nbr] */
+    sp_view<const T> a, mu; /* a [group factor cell nbr] */
     sp_view<T> f;           /* [group factor cell] */
     int64_t first[3], n[3], count, all;
     int k;
@@ -150,32 +151,23 @@ template <typename T> __global__ void means(const means_work<T> w)
                 complain(w.fault, i, w.k, j, at);
                 break;
             }
-            sum += (double)*w.mu.at(l, at) * (double)*w.a.at(g, i, j);
+            sum += (double)*w.mu.at(l, at) * (double)*w.a.at(g, l, i, j);
         }
         *w.f.at(g, l, i) = (T)sum;
     }
-}
-
-/* With an axis of one group in front where there is none. */
-template <typename T> sp_view<T> with_groups(sp_view<T> v, bool groups)
-{
-    if (groups) return v;
-    v.step[2] = v.step[1];
-    v.step[1] = v.step[0];
-    v.step[0] = 0;
-    return v;
 }
 
 template <typename T> fth_status means_as(const fth_call *call)
 {
     const fth_node *node = call->node;
     const fth_tile *out = &call->out[0];
-    const bool groups = node->in[A].n_axes == 3;
+    const bool groups = sp_means_has_groups(node);
     means_work<T> w = {};
     w.nbr = sp_view_in<int32_t>(call, NBR);
-    w.a = with_groups(sp_view_in<T>(call, A), groups);
+    w.a = sp_view_shared(sp_view_in<T>(call, A), 0, !groups);
+    w.a = sp_view_shared(w.a, 1, !sp_means_has_factors(node));
     w.mu = sp_view_in<T>(call, MU);
-    w.f = with_groups(sp_view_out<T>(call, 0), groups);
+    w.f = sp_view_shared(sp_view_out<T>(call, 0), 0, !groups);
     w.count = w.n[0] = 1;
     for (int d = groups ? 0 : 1; d < 3; d++) {
         w.first[d] = out->origin[groups ? d : d - 1];

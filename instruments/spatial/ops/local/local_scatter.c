@@ -13,6 +13,12 @@
 
 enum { CELLS_PER_TASK = 512 };
 
+/* Weights are those of each factor. */
+static bool has_factors(const fth_node *node)
+{
+    return node->in[A].n_axes == 3;
+}
+
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth_dtype real = node->in[LAM].dtype;
@@ -21,7 +27,9 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(sp_local_need(node, ITEMS, FTH_I32, 1, err));
     FTH_TRY(sp_local_need(node, LAM, real, 3, err));
     for (int in = EQ; in <= H; in++) FTH_TRY(sp_local_need(node, in, real, 3, err));
-    for (int in = D; in <= GS; in++) FTH_TRY(sp_local_need(node, in, real, 2, err));
+    const int each = has_factors(node);
+    for (int in = D; in <= GS; in++)
+        FTH_TRY(sp_local_need(node, in, real, in == A ? 2 + each : 2, err));
     FTH_TRY(sp_local_need(node, LISTED, FTH_BOOL, 0, err));
     for (int in = EQ; in <= GS; in++) {
         if (in == A) continue;
@@ -30,8 +38,9 @@ static fth_status infer(fth_node *node, fth_err *err)
     }
     FTH_TRY(sp_local_like(node, EQ, 2, LAM, 2, err));
     FTH_TRY(sp_local_like(node, EP, 2, LAM, 2, err));
-    FTH_TRY(sp_local_like(node, A, 0, EQ, 1, err));
-    FTH_TRY(sp_local_like(node, A, 1, H, 2, err));
+    FTH_TRY(sp_local_like(node, A, each, EQ, 1, err));
+    FTH_TRY(sp_local_like(node, A, 1 + each, H, 2, err));
+    if (each) FTH_TRY(sp_local_like(node, A, 0, LAM, 0, err));
     const int64_t cells = node->in[LAM].size[1], n = node->in[EQ].size[1], k = node->in[H].size[2];
     if (node->in[PTR].size[0] != cells + 1 || node->in[ITEMS].size[0] < n * (k + 1) ||
         n > INT32_MAX / (k + 1))
@@ -49,14 +58,13 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    (void)node;
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
     if (in == PTR) /* a chunk of cells needs one more row pointer */
         *out = (fth_relation){.along = FTH_HALO, .out_dim = 1, .mul = 1, .div = 1, .hi = 1};
-    else if (dim == 0 && in != ITEMS && in != A)
-        *out = (fth_relation){.along = FTH_SAME, .out_dim = 0};
+    else if (dim == 0 && in != ITEMS && (in != A || has_factors(node)))
+        *out = sp_same(0);
     else if (in == LAM && dim == 1)
-        *out = (fth_relation){.along = FTH_SAME, .out_dim = 1};
+        *out = sp_same(1);
 }
 
 static int64_t room(const fth_node *node)
@@ -95,6 +103,7 @@ static sp_local_touch common(const fth_call *c, int64_t l)
     const fth_node *node = c->node;
     const fth_dtype real = node->in[LAM].dtype;
     const fth_tile *in = c->in;
+    const bool each = has_factors(node);
     return (sp_local_touch){.k = node->in[H].size[2],
                             .r = node->in[LAM].size[2],
                             .single = real == FTH_F32,
@@ -102,11 +111,11 @@ static sp_local_touch common(const fth_call *c, int64_t l)
                             .eq = sp_to(in[EQ].data, real, sp_at3(&in[EQ], l, 0, 0)),
                             .ep = sp_to(in[EP].data, real, sp_at3(&in[EP], l, 0, 0)),
                             .h = sp_to(in[H].data, real, sp_at3(&in[H], l, 0, 0)),
-                            .a = in[A].data,
+                            .a = sp_to(in[A].data, real, each ? sp_at1(&in[A], l) : 0),
                             .eq_step = in[EQ].stride[1],
                             .ep_step = in[EP].stride[1],
                             .h_step = in[H].stride[1],
-                            .a_step = in[A].stride[0],
+                            .a_step = in[A].stride[each],
                             .d = plane(c, D, l),
                             .gf = plane(c, GF, l),
                             .gs = plane(c, GS, l)};

@@ -42,7 +42,7 @@ template <typename T> __device__ item look_up(const work<T> &w, int64_t l, int64
     x.b = found / (w.k + 1);
     x.own = slot == w.k;
     x.h = x.own ? -1 : (double)*w.h.at(l, x.b, slot);
-    x.a = x.own ? -1 : (double)*w.a.at(x.b, slot);
+    x.a = x.own ? -1 : (double)*w.a.at(l, x.b, slot);
     x.d = (double)*w.d.at(l, x.b);
     if (!x.own) return x;
     x.gf = (double)*w.gf.at(l, x.b);
@@ -167,7 +167,7 @@ template <typename T> fth_status run_as(const fth_call *call)
     w.ep = sp_view_in<T>(call, EP);
     w.h = sp_view_in<T>(call, H);
     w.d = sp_view_in<T>(call, D);
-    w.a = sp_view_in<T>(call, A);
+    w.a = sp_view_shared(sp_view_in<T>(call, A), 0, node->in[A].n_axes == 2);
     w.gf = sp_view_in<T>(call, GF);
     w.gs = sp_view_in<T>(call, GS);
     w.lam = sp_view_in<T>(call, LAM);

@@ -38,15 +38,10 @@ static fth_desc shape(const fth_node *node, int in, int dim)
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const fth_dtype real = node->in[LAM].dtype;
     FTH_TRY(check_batch(node, err));
     FTH_TRY(sp_local_need(node, NBR, FTH_I32, 2, err));
-    FTH_TRY(sp_local_need(node, A, real, 2, err));
-    FTH_TRY(sp_local_need(node, CP, real, 1, err));
     FTH_TRY(sp_local_like(node, NBR, 0, IDX, 0, err));
-    FTH_TRY(sp_local_like(node, A, 0, IDX, 0, err));
-    FTH_TRY(sp_local_like(node, A, 1, NBR, 1, err));
-    FTH_TRY(sp_local_like(node, CP, 0, IDX, 0, err));
+    FTH_TRY(sp_local_weights_of(node, A, CP, NBR, MU, err));
     node->n_out = SP_TERM_KL + 1;
     node->out[SP_TERM_EQ] = node->out[SP_TERM_EP] = shape(node, LAM, 2);
     node->out[SP_TERM_H] = shape(node, NBR, 1);
@@ -55,12 +50,19 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
+/* Weights are those of each factor. */
+static bool has_factors(const fth_node *node)
+{
+    return node->n_in > A && node->in[A].n_axes == 3;
+}
+
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    (void)node;
+    const bool each = in >= A && has_factors(node);
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
-    if (dim > 0) return;
-    *out = (fth_relation){.along = FTH_SAME, .out_dim = in == MU || in == LAM ? 0 : 1};
+    if (each && dim < 2) *out = sp_same(dim);
+    if (each || dim > 0) return;
+    *out = sp_same(in == MU || in == LAM ? 0 : 1);
 }
 
 /* Indices of the call are places of the training cells. */
@@ -111,17 +113,18 @@ static void one_cell(const work *w, int64_t l, int64_t t, bool more, double *scr
     const fth_node *node = c->node;
     const fth_dtype real = node->in[LAM].dtype;
     const fth_tile *in = c->in, *out = c->out;
+    const bool each = has_factors(node);
     sp_local_term m = {.k = node->in[NBR].size[1],
                        .r = node->in[LAM].size[2],
                        .jitter = ((const attr *)node->attr)->jitter,
-                       .cp = sp_get(in[CP].data, real, sp_at1(&in[CP], t)),
+                       .cp = sp_get(in[CP].data, real, sp_at_factor(&in[CP], each, l, t)),
                        .single = real == FTH_F32,
                        .nbr = (const int32_t *)in[NBR].data + sp_at1(&in[NBR], t),
                        .cell = ((const int64_t *)in[IDX].data)[sp_at1(&in[IDX], t)],
                        .mu = sp_to(in[MU].data, real, sp_at2(&in[MU], l, 0)),
                        .lam = sp_to(in[LAM].data, real, sp_at3(&in[LAM], l, 0, 0)),
                        .lam_step = in[LAM].stride[1],
-                       .a = sp_to(in[A].data, real, sp_at1(&in[A], t))};
+                       .a = sp_to(in[A].data, real, sp_at_factor(&in[A], each, l, t))};
     if (more) m.ahead = m.nbr + in[NBR].stride[0];
     void **const to[] = {&m.eq, &m.ep, &m.h};
     for (int o = SP_TERM_EQ; o <= SP_TERM_H; o++)

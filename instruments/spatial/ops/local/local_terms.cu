@@ -104,7 +104,7 @@ __device__ bool bring_rows(const work<T> &w, const workspace &d, int64_t l, int6
             complain(w.fault, t, w.m.k, own ? 0 : i + 1, row);
             ok = false;
         } else if (!own) {
-            d.a[i] = (double)*w.a.at(t, i);
+            d.a[i] = (double)*w.a.at(l, t, i);
             d.mu[i] = (double)*w.mu.at(l, row);
         }
     }
@@ -231,7 +231,7 @@ __device__ void conclude(const work<T> &w, const workspace &d, int64_t l, int64_
     }
     const double mean = (double)*w.mu.at(l, d.row[w.m.k]) - sp_warp_sum(am),
                  cq = sp_warp_sum(qq) + w.jitter * sp_warp_sum(hh),
-                 trace = sp_warp_sum(pp) + w.jitter * sp_warp_sum(aa), cp = (double)*w.cp.at(t),
+                 trace = sp_warp_sum(pp) + w.jitter * sp_warp_sum(aa), cp = (double)*w.cp.at(l, t),
                  safe = cq < 1e-6  ? 1e-6
                         : cq > 100 ? 100
                                    : cq;
@@ -333,8 +333,8 @@ template <typename T> fth_status run_as(const fth_call *call)
     w.nbr = sp_view_in<int32_t>(call, NBR);
     w.mu = sp_view_in<T>(call, MU);
     w.lam = sp_view_in<T>(call, LAM);
-    w.a = sp_view_in<T>(call, A);
-    w.cp = sp_view_in<T>(call, CP);
+    w.a = sp_view_shared(sp_view_in<T>(call, A), 0, node->in[A].n_axes == 2);
+    w.cp = sp_view_shared(sp_view_in<T>(call, CP), 0, node->in[CP].n_axes == 1);
     w.eq = sp_view_out<T>(call, SP_TERM_EQ);
     w.ep = sp_view_out<T>(call, SP_TERM_EP);
     w.h = sp_view_out<T>(call, SP_TERM_H);

@@ -1,7 +1,9 @@
 /* local_weights.c - the operation that conditions cells on their neighbours, given the covariance
  * (model 7.2).
  *
- * The matrix of the neighbours is factored once per cell and reused for all groups.
+ * The matrix of the neighbours is factored once per cell and reused for all groups; where factors
+ * have lengthscales of their own, once per cell and factor, and slopes in them come with it (model
+ * 19.6).
  */
 #include "local_weights.h"
 #include "local_op.h"
@@ -17,6 +19,12 @@ sp_local_cov sp_local_cov_of(const sp_model *m)
                           .jitter = s->jitter,
                           .kernel = (int32_t)s->kernel,
                           .groups = s->groups ? (int32_t)s->n_groups : 0};
+}
+
+static void add_axis(fth_desc *d, fth_axis_id axis, int64_t size)
+{
+    d->axis[d->n_axes] = axis;
+    d->size[d->n_axes++] = size;
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
@@ -37,24 +45,21 @@ static fth_status infer(fth_node *node, fth_err *err)
         FTH_TRY(sp_local_like(node, a->group, 0, NBR, 0, err));
     }
     if (a->distance >= 0) FTH_TRY(sp_local_need(node, a->distance, FTH_F64, 2, err));
+    if (a->ell >= 0) FTH_TRY(sp_local_need(node, a->ell, FTH_F64, 1, err));
     if (node->in[Z].size[1] != 2 ||
         (a->distance >= 0 && (node->in[a->distance].size[0] != a->cov.groups ||
                               node->in[a->distance].size[1] != a->cov.groups)))
         return FTH_FAIL(err, FTH_E_AXIS_SIZE, "%s: expected 2 coordinates and %d groups",
                         node->op->name, (int)a->cov.groups);
     const fth_desc *n = &node->in[NBR];
-    fth_desc d = {.dtype = (fth_dtype)a->real,
-                  .n_axes = 2,
-                  .axis = {n->axis[0], n->axis[1]},
-                  .size = {n->size[0], n->size[1]}};
-    node->n_out = a->every ? 1 : 2;
-    node->out[0] = node->out[1] = d;
-    node->out[1].n_axes = 1;
-    if (!a->every) return FTH_OK;
-    node->out[0] = (fth_desc){.dtype = (fth_dtype)a->real,
-                              .n_axes = 3,
-                              .axis = {a->axis, n->axis[0], n->axis[1]},
-                              .size = {a->cov.groups, n->size[0], n->size[1]}};
+    fth_desc d = {.dtype = (fth_dtype)a->real};
+    if (a->every) add_axis(&d, a->axis, a->cov.groups);
+    if (a->ell >= 0) add_axis(&d, node->in[a->ell].axis[0], node->in[a->ell].size[0]);
+    add_axis(&d, n->axis[0], n->size[0]);
+    node->n_out = a->every ? 1 : a->ell >= 0 ? 3 : 2;
+    node->out[VARIANCE] = d;
+    add_axis(&d, n->axis[1], n->size[1]);
+    node->out[WEIGHTS] = node->out[SLOPE] = d;
     return FTH_OK;
 }
 
@@ -62,8 +67,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const attr *a = node->attr;
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
-    if (dim == 0 && (in == NBR || in == AT || in == a->group))
-        *out = (fth_relation){.along = FTH_SAME, .out_dim = a->every ? 1 : 0};
+    const int factors = a->every ? 1 : 0, cells = a->ell >= 0 ? factors + 1 : factors;
+    if (dim == 0 && (in == NBR || in == AT || in == a->group)) *out = sp_same(cells);
+    if (in == a->ell) *out = sp_same(factors);
 }
 
 static int64_t table_room(const attr *a)
@@ -75,16 +81,20 @@ static int64_t table_room(const attr *a)
 static uint64_t scratch(const fth_call *call)
 {
     const attr *a = call->node->attr;
-    const int64_t k = call->node->in[NBR].size[1], q = asked(a);
-    /* the table, compact distances, groups, results, the linear system */
+    const int64_t k = call->node->in[NBR].size[1], q = asked(a),
+                  system = has_slopes(a) ? k + sp_local_tangent_room(k) : sp_local_room(k, q, 0);
+    /* the table, compact distances, groups, results, the linear system with its slopes */
     return sizeof(double) *
-           (uint64_t)(table_room(a) * 3 / 2 + q + 8 + q * (k + 1) + sp_local_room(k, q, 0) + 8);
+           (uint64_t)(table_room(a) * 3 / 2 + q + 8 + q * (k + 1) + system + 8);
 }
 
 static double flops(const fth_call *call)
 {
     const double k = (double)call->node->in[NBR].size[1], q = (double)asked(call->node->attr);
-    return (double)call->in[NBR].extent[0] * (k * k * k / 3 + 20 * k * k + q * 2 * k * k);
+    const int ell = ((const attr *)call->node->attr)->ell;
+    const double factors = ell >= 0 ? 2 * (double)call->in[ell].extent[0] : 1; /* and slopes */
+    return (double)call->in[NBR].extent[0] * factors *
+           (k * k * k / 3 + 20 * k * k + q * 2 * k * k);
 }
 
 typedef struct work {
@@ -93,7 +103,8 @@ typedef struct work {
     const sp_local_loops *loop;
     sp_local_table table;
     int32_t *group;
-    double *weight, *var, *room;
+    double *pairs, *distance; /* the table, and what it is made from */
+    double *weight, *var, *slope, *room;
 } work;
 
 static double *aligned(double *p)
@@ -105,25 +116,36 @@ static void prepare(work *w, const fth_call *call)
 {
     const attr *a = call->node->attr;
     const int64_t g = a->cov.groups > 0 ? a->cov.groups : 1, q = asked(a);
-    double *at = call->scratch, *distance = NULL;
-    *w = (work){.call = call, .a = a, .loop = sp_local_best()};
-    double *table = at;
+    double *at = call->scratch;
+    *w = (work){.call = call, .a = a, .loop = sp_local_best(), .pairs = at};
     at += table_room(a);
     if (a->distance >= 0) {
         const fth_tile *t = &call->in[a->distance];
-        distance = at;
+        w->distance = at;
         for (int64_t i = 0; i < g; i++)
             for (int64_t j = 0; j < g; j++)
-                distance[i * g + j] = ((const double *)t->data)[sp_at2(t, i, j)];
+                w->distance[i * g + j] = ((const double *)t->data)[sp_at2(t, i, j)];
     }
     at += table_room(a) / 2;
-    sp_local_table_fill(&w->table, table, &a->cov, g, distance);
     w->group = (int32_t *)(void *)at;
     for (int64_t i = 0; i < q; i++) w->group[i] = (int32_t)i;
     at = aligned(at + q);
     w->weight = at;
     w->var = at + q * call->node->in[NBR].size[1];
-    w->room = aligned(w->var + q);
+    w->slope = w->var + q;
+    w->room = aligned(w->slope + (has_slopes(a) ? call->node->in[NBR].size[1] : 0));
+}
+
+/* The covariances of factor l. */
+static void make_table(work *w, int64_t l)
+{
+    const attr *a = w->a;
+    sp_local_cov cov = a->cov;
+    if (a->ell >= 0) {
+        const fth_tile *t = &w->call->in[a->ell];
+        cov.lengthscale = exp(((const double *)t->data)[sp_at1(t, l)]);
+    }
+    sp_local_table_fill(&w->table, w->pairs, &cov, cov.groups > 0 ? cov.groups : 1, w->distance);
 }
 
 static fth_status check(const work *w, const sp_local_cell *c, int64_t cell)
@@ -141,28 +163,42 @@ static fth_status check(const work *w, const sp_local_cell *c, int64_t cell)
     return FTH_OK;
 }
 
-static void store(const work *w, int64_t cell)
+static void put_row(const fth_tile *out, fth_dtype real, int64_t at, const double *row, int64_t k)
 {
-    const fth_tile *out = &w->call->out[0], *var = &w->call->out[1];
-    const int64_t k = w->call->node->in[NBR].size[1];
-    const fth_dtype real = (fth_dtype)w->a->real;
-    for (int64_t g = 0; w->a->every && g < asked(w->a); g++)
-        for (int64_t i = 0; i < k; i++)
-            sp_put(out->data, real, sp_at3(out, g, cell, i), w->weight[g * k + i]);
-    if (w->a->every) return;
-    for (int64_t i = 0; out->data && i < k; i++)
-        sp_put(out->data, real, sp_at2(out, cell, i), w->weight[i]);
-    if (var->data) sp_put(var->data, real, sp_at1(var, cell), fmin(fmax(w->var[0], w->a->lo), 100));
+    for (int64_t i = 0; out->data && i < k; i++) sp_put(out->data, real, at + i, row[i]);
 }
 
-static fth_status run(const fth_call *call)
+static void store(const work *w, int64_t l, int64_t cell)
 {
-    const attr *a = call->node->attr;
+    const fth_tile *out = w->call->out;
+    const int64_t k = w->call->node->in[NBR].size[1];
+    const bool each = w->a->ell >= 0;
+    const fth_dtype real = (fth_dtype)w->a->real;
+    for (int64_t g = 0; w->a->every && g < asked(w->a); g++)
+        put_row(out, real, each ? sp_at3(out, g, l, cell) : sp_at2(out, g, cell),
+                w->weight + g * k, k);
+    if (w->a->every) return;
+    const int64_t at = sp_at_factor(&out[WEIGHTS], each, l, cell),
+                  one = sp_at_factor(&out[VARIANCE], each, l, cell);
+    put_row(&out[WEIGHTS], real, at, w->weight, k);
+    if (out[VARIANCE].data) sp_put(out[VARIANCE].data, real, one, fmin(fmax(w->var[0], w->a->lo), 100));
+    if (each) put_row(&out[SLOPE], real, sp_at2(&out[SLOPE], l, cell), w->slope, k);
+}
+
+static bool solve(const work *w, const sp_local_cell *c)
+{
+    if (has_slopes(w->a) && w->call->out[SLOPE].data)
+        return w->loop->tangent(c, w->room, w->weight, w->var, w->slope);
+    return w->loop->weights(c, w->room, w->weight, w->var);
+}
+
+static fth_status run_cells(const work *w, int64_t l)
+{
+    const fth_call *call = w->call;
+    const attr *a = w->a;
     const fth_tile *nbr = &call->in[NBR], *at = &call->in[AT], *z = &call->in[Z];
-    work w;
-    prepare(&w, call);
     for (int64_t i = nbr->origin[0]; i < nbr->origin[0] + nbr->extent[0]; i++) {
-        sp_local_cell c = {.table = &w.table,
+        sp_local_cell c = {.table = &w->table,
                            .k = call->node->in[NBR].size[1],
                            .asked = asked(a),
                            .at = (const float *)at->data + sp_at1(at, i),
@@ -170,13 +206,26 @@ static fth_status run(const fth_call *call)
                            .Z = z->data,
                            .Z_step = z->stride[0]};
         if (a->cov.groups > 0) c.groupsZ = call->in[GROUPS_Z].data;
-        if (a->cov.groups > 0) c.group = w.group;
+        if (a->cov.groups > 0) c.group = w->group;
         if (a->group >= 0)
             c.group = (const int32_t *)call->in[a->group].data + sp_at1(&call->in[a->group], i);
-        FTH_TRY(check(&w, &c, i));
-        if (!w.loop->weights(&c, w.room, w.weight, w.var))
-            return not_definite(call->node, i, call->err);
-        store(&w, i);
+        FTH_TRY(check(w, &c, i));
+        if (!solve(w, &c)) return not_definite(call->node, i, call->err);
+        store(w, l, i);
+    }
+    return FTH_OK;
+}
+
+static fth_status run(const fth_call *call)
+{
+    const attr *a = call->node->attr;
+    const int64_t first = a->ell >= 0 ? call->in[a->ell].origin[0] : 0,
+                  end = a->ell >= 0 ? first + call->in[a->ell].extent[0] : 1;
+    work w;
+    prepare(&w, call);
+    for (int64_t l = first; l < end; l++) {
+        make_table(&w, l);
+        FTH_TRY(run_cells(&w, l));
     }
     return FTH_OK;
 }
@@ -196,7 +245,7 @@ static fth_val build(fth_site site, attr *a, const sp_local_places *p)
 {
     fth_val in[FTH_MAX_IN] = {[NBR] = p->nbr, [AT] = p->at, [Z] = p->Z};
     int n = GROUPS_Z;
-    a->group = a->distance = -1;
+    a->group = a->distance = a->ell = -1;
     if (a->cov.groups > 0) in[n++] = p->groupsZ;
     if (a->cov.groups > 0 && !a->every) {
         a->group = n;
@@ -205,6 +254,10 @@ static fth_val build(fth_site site, attr *a, const sp_local_places *p)
     if (a->cov.groups > 0 && p->distance.id != 0) {
         a->distance = n;
         in[n++] = p->distance;
+    }
+    if (p->log_ell.id != 0) {
+        a->ell = n;
+        in[n++] = p->log_ell;
     }
     return fth_node_add_(p->nbr.graph, site, &weights, n, in, a, sizeof *a);
 }

@@ -11,13 +11,22 @@ typedef struct attr {
     double lo;
     int32_t real, every;     /* every: one set of weights for each group */
     int32_t group, distance; /* inputs; -1: absent */
-    fth_axis_id axis, spare; /* of the groups, for `every` */
+    fth_axis_id axis;        /* of the groups, for `every` */
+    int32_t ell;             /* input: ln lengthscales of the factors; -1: one for all */
 } attr;
 
 static inline int64_t asked(const attr *a)
 {
     return a->every ? a->cov.groups : 1;
 }
+
+static inline bool has_slopes(const attr *a)
+{
+    return a->ell >= 0 && !a->every;
+}
+
+/* Results; those behind the first only where weights are not those of every group. */
+enum { WEIGHTS, VARIANCE, SLOPE };
 
 /* What is wrong with a cell, in the order it is looked for. */
 enum { WRONG_NEIGHBOUR, WRONG_GROUP_OF_NEIGHBOUR, WRONG_GROUP, NOT_DEFINITE };
