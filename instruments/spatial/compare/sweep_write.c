@@ -27,9 +27,8 @@ void sp_sweep_print(const sp_sweep *s, FILE *out)
     const int k = sp_sweep_lengthscale(s);
     if (k >= 0)
         fprintf(out,
-                "to train a lengthscale of each factor, start there (models with inducing "
-                "points):\n  model: {lengthscale: %s, train_lengthscale: true, parametrization: "
-                "whitened, scale_kl_NM: false}\n",
+                "to train a lengthscale of each factor, start there:\n  model: {lengthscale: %s, "
+                "train_lengthscale: true, parametrization: whitened, scale_kl_NM: false}\n",
                 sp_sweep_value(s, s->best, k));
 }
 

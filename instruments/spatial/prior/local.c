@@ -3,6 +3,9 @@
  * Weights of the neighbours depend on positions alone: they are computed once, 4 N (K + 1) bytes. A
  * step computes the terms of the batch's cells, then every training cell gathers its contributions;
  * the host lists them one batch ahead, double-buffered (lister.h).
+ *
+ * Where each factor has a lengthscale that moves (model 19), no weights are kept: a step makes
+ * those of its batch, for each factor, and their slopes.
  */
 #include "local.h"
 
@@ -13,12 +16,14 @@ typedef struct lists {
 } lists;
 
 typedef struct local {
-    fth_tensor *a, *cp; /* real [cell nbr] and [cell] */
+    bool each;          /* every factor has a lengthscale of its own, which moves */
+    fth_tensor *a, *cp; /* real [cell nbr] and [cell]; NULL: made in each step */
     lists slot[2];
     int next;          /* the slot that the next batch is written to; the other one is in use */
     int64_t asked;     /* cells of that batch; 0: none was requested */
     sp_lister *lister; /* made with the first batch */
     sp_local_batch batch;
+    fth_val da; /* `each`: slope of its weights in ln lengthscale */
 } local;
 
 static fth_status take_memory(sp_prior *p, local *self, fth_err *err)
@@ -30,9 +35,12 @@ static fth_status take_memory(sp_prior *p, local *self, fth_err *err)
         return FTH_FAIL(err, FTH_E_CONFIG,
                         "model.K %lld with batches of %lld cells: at most %d neighbours in a batch",
                         (long long)k, (long long)m->set.batch_size, INT32_MAX);
-    FTH_TRY(fth_tensor_create(&self->a, m->mem, "weights of neighbours", m->real, 2,
-                              ((int64_t[]){cells, k}), err));
-    FTH_TRY(fth_tensor_create(&self->cp, m->mem, "conditional variances", m->real, 1, &cells, err));
+    if (!self->each) {
+        FTH_TRY(fth_tensor_create(&self->a, m->mem, "weights of neighbours", m->real, 2,
+                                  ((int64_t[]){cells, k}), err));
+        FTH_TRY(
+            fth_tensor_create(&self->cp, m->mem, "conditional variances", m->real, 1, &cells, err));
+    }
     for (int i = 0; i < 2; i++) {
         FTH_TRY(fth_tensor_create(&self->slot[i].ptr, m->mem, "contributions to cells", FTH_I32, 1,
                                   ((int64_t[]){cells + 1}), err));
@@ -105,32 +113,66 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
 {
     void *self = NULL;
     FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(local), "lcgp", &self, err));
-    *(local *)self = (local){0};
+    const bool each = p->model->param[SP_P_ELL] && !p->fixed_lengthscale;
+    *(local *)self = (local){.each = each};
     p->self = self;
     fth_status s = take_memory(p, self, err);
-    if (s == FTH_OK) s = compute_weights(p, self, err);
+    if (s == FTH_OK && !each) s = compute_weights(p, self, err);
+    if (each && !p->planning) (void)fth_mem_trim(p->model->mem); /* what start values left */
     if (s != FTH_OK) close_prior(p);
     return s;
 }
 
 /* ---- a step ---- */
 
+/* Weights of the batch, with the lengthscales of this step. */
+static void weights_each(const sp_prior *p, local *self, sp_model_graph *net)
+{
+    const sp_model *m = p->model;
+    const sp_local_cov cov = sp_local_cov_of(m);
+    sp_local_places w = {.nbr = self->batch.nbr,
+                         .Z = sp_model_graph_constant(net, "places", "cell dim", m->Z),
+                         .log_ell = fth_cast(net->param[SP_P_ELL], FTH_F64)};
+    w.at = fth_gather(w.Z, "cell", net->idx);
+    if (m->set.groups) {
+        w.groupsZ = sp_model_graph_constant(net, "groups", "cell", m->groupsZ);
+        w.group = fth_gather(w.groupsZ, "cell", net->idx);
+    }
+    if (m->set.groups && m->distance)
+        w.distance = sp_model_graph_constant(net, "distance", "group group2", m->distance);
+    self->batch.a = fth_label(sp_local_weights(&cov, &w, net->real, 1e-6), "weights");
+    self->batch.cp = fth_label(fth_out(self->batch.a, 1), "cp");
+    self->da = fth_label(fth_out(self->batch.a, 2), "da");
+}
+
 static fth_status marginals(sp_prior *p, sp_model_graph *net, fth_val *f, fth_val *s, fth_err *err)
 {
     local *self = p->self;
-    const fth_val a = sp_model_graph_constant(net, "weights", "cell nbr", self->a),
-                  cp = sp_model_graph_constant(net, "cp", "cell", self->cp),
-                  nbr = sp_model_graph_constant(net, "nbr_kl", "cell nbr", p->model->nbr_kl);
+    const fth_val nbr = sp_model_graph_constant(net, "nbr_kl", "cell nbr", p->model->nbr_kl);
     self->batch = (sp_local_batch){.idx = net->idx,
                                    .nbr = fth_gather(nbr, "cell", net->idx),
-                                   .a = fth_gather(a, "cell", net->idx),
-                                   .cp = fth_gather(cp, "cell", net->idx),
                                    .mu = net->param[SP_P_MU],
                                    .Lam = net->param[SP_P_LAM],
                                    .jitter = p->model->set.jitter};
+    if (self->each)
+        weights_each(p, self, net);
+    else {
+        const fth_val a = sp_model_graph_constant(net, "weights", "cell nbr", self->a),
+                      cp = sp_model_graph_constant(net, "cp", "cell", self->cp);
+        self->batch.a = fth_gather(a, "cell", net->idx);
+        self->batch.cp = fth_gather(cp, "cell", net->idx);
+    }
     *f = sp_local_marginals(&self->batch);
     *s = fth_out(*f, 1);
     return fth_graph_check(net->g, err);
+}
+
+/* b dKL/d ln lengthscale with cp held, real [factor]: f and s do not depend on it (model 19.6). */
+static fth_val slope_of_ell(const local *self, const sp_model_graph *net, fth_val terms, double b)
+{
+    const fth_val each = sp_local_slopes(&self->batch, terms, self->da),
+                  sum = fth_mul(fth_const(net->g, FTH_F64, b), fth_sum(each, "cellb"));
+    return fth_label(fth_cast(sum, net->real), "dlog_ell");
 }
 
 static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_val gs, double b,
@@ -147,6 +189,7 @@ static fth_status gradients(sp_prior *p, sp_model_graph *net, fth_val gf, fth_va
                   sp_is_hybrid(&p->model->set) ? "sfactor cellb" : "factor cellb");
     grad[SP_P_LAM] = fth_label(sp_local_scatter(&self->batch, terms, &t, gf, gs, b), "dLam");
     grad[SP_P_MU] = fth_label(fth_out(grad[SP_P_LAM], 1), "dmu");
+    if (self->each) grad[SP_P_ELL] = slope_of_ell(self, net, terms, b);
     return fth_graph_check(net->g, err);
 }
 
@@ -204,6 +247,7 @@ static sp_local_places places(sp_model_graph *net, const sp_query *q)
     if (m->set.groups && m->distance)
         w.distance =
             fth_input(net->g, "distance", FTH_F64, "group group2", fth_tensor_source(m->distance));
+    if (m->param[SP_P_ELL]) w.log_ell = fth_cast(net->param[SP_P_ELL], FTH_F64);
     return w;
 }
 

@@ -484,10 +484,6 @@ static void check(fth_config *cfg, void *user)
     if (!spatial && is(cfg, "model.groups"))
         fth_config_complain(cfg, "model.groups model.spatial", "set model.spatial: true",
                             "models with groups are spatial, but spatial is false");
-    if (is(cfg, "model.train_lengthscale") && is(cfg, "model.local"))
-        fth_config_complain(cfg, "model.train_lengthscale model.local",
-                            "set it to false, and compare lengthscales with 'fathom spatial sweep'",
-                            "local models do not train lengthscales yet");
     if (fth_config_has(cfg, "preprocessing.coord_columns") &&
         fth_config_count(cfg, "preprocessing.coord_columns") != 2)
         fth_config_complain(cfg, "preprocessing.coord_columns", "write [x_column, y_column]",

@@ -217,11 +217,15 @@ static void clamp_all(sp_settings *s, const fth_config *cfg, const sp_sizes *z, 
         snprintf(notes->text[notes->n++], sizeof notes->text[0],
                  "note: n_components %" PRId64 " is more than the %" PRId64 " genes", sp_factors(s),
                  s->genes);
-    if (notes && s->train_lengthscale && notes->n < 8 &&
+    if (notes && s->train_lengthscale && !s->local && notes->n < 8 &&
         (s->parametrization != SP_WHITENED || (s->scale_kl_NM && s->M < s->cells)))
         snprintf(notes->text[notes->n++], sizeof notes->text[0],
                  "note: lengthscales are estimated best with parametrization: whitened and "
                  "scale_kl_NM: false");
+    if (notes && s->train_lengthscale && s->local && notes->n < 8)
+        snprintf(notes->text[notes->n++], sizeof notes->text[0],
+                 "note: local models find lengthscales of smooth factors too short; models with "
+                 "inducing points find them better");
     if (s->mode == SP_LOWER_BOUND) s->E = 1;
     note_natural(s, z, notes);
 }

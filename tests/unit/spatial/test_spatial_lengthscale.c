@@ -1,6 +1,6 @@
 /* test_spatial_lengthscale.c - lengthscales of each factor that are trained: slopes by central
  * differences, predictions, files, and the bits of training.
- * seconds: 6
+ * seconds: 9
  */
 #include "testing/spatial/spatial_priors.h"
 #include "testing/spatial/spatial_training.h"
@@ -161,6 +161,71 @@ static double loss_of(sg_world *w, double b, int64_t held, double at, fth_tensor
     return sum;
 }
 
+enum { MOST_NEAR = 64 };
+
+/* Weights of cell j's neighbours for this lengthscale; the conditional variance, clamped. */
+static double weights_at(const sg_world *w, int64_t j, double log_ell, double *a)
+{
+    double L[MOST_NEAR][MOST_NEAR], k[MOST_NEAR];
+    sp_cov cov = sp_cov_of(&w->model);
+    const int64_t K = fth_tensor_size(w->model.nbr_kl, 1);
+    const int32_t *n = (const int32_t *)fth_tensor_data(w->model.nbr_kl) + j * K,
+                  *g = w->model.groupsZ ? fth_tensor_data(w->model.groupsZ) : NULL;
+    const float *Z = fth_tensor_data(w->model.Z);
+    IS_TRUE(K <= MOST_NEAR);
+    cov.lengthscale = exp(log_ell);
+    double rest = cov.sigma * cov.sigma;
+    for (int64_t i = 0; i < K; i++) {
+        const float *x = Z + 2 * n[i];
+        const int32_t gx = g ? g[n[i]] : 0;
+        a[i] = k[i] = sp_cov_at(&cov, x, gx, Z + 2 * j, g ? g[j] : 0);
+        for (int64_t m = 0; m <= i; m++) {
+            double sum = sp_cov_at(&cov, x, gx, Z + 2 * n[m], g ? g[n[m]] : 0) +
+                         (i == m ? w->model.set.jitter : 0);
+            for (int64_t q = 0; q < m; q++) sum -= L[i][q] * L[m][q];
+            L[i][m] = i == m ? sqrt(sum) : sum / L[m][m];
+        }
+    }
+    for (int64_t i = 0; i < K; i++) {
+        for (int64_t m = 0; m < i; m++) a[i] -= L[i][m] * a[m];
+        a[i] /= L[i][i];
+    }
+    for (int64_t i = K - 1; i >= 0; i--) {
+        for (int64_t m = i + 1; m < K; m++) a[i] -= L[m][i] * a[m];
+        a[i] /= L[i][i];
+    }
+    for (int64_t i = 0; i < K; i++) rest -= k[i] * a[i];
+    return fmin(fmax(rest, 1e-6), 100);
+}
+
+/* What of KL depends on the lengthscale of factor l, with cp held at that of log_ell = `at`: the
+ * sum of (dj^2 + |ep|^2 + jitter |a|^2) / (2 cp). */
+static double local_loss(const sg_world *w, int64_t l, double at)
+{
+    const sp_model *m = &w->model;
+    fth_tensor *mu = m->param[SP_P_MU], *lam = m->param[SP_P_LAM];
+    const int64_t K = fth_tensor_size(m->nbr_kl, 1), R = fth_tensor_size(lam, 2);
+    double sum = 0, a[MOST_NEAR];
+    for (int64_t t = 0; t < SG_BATCH; t++) {
+        const int64_t j = (int64_t)sg_at(w->idx, t);
+        const int32_t *n = (const int32_t *)fth_tensor_data(m->nbr_kl) + j * K;
+        const double cp = weights_at(w, j, at, a);
+        (void)weights_at(w, j, sg_at(m->param[SP_P_ELL], l), a);
+        double d = sg_at(mu, l * SG_CELLS + j), squares = 0;
+        for (int64_t i = 0; i < K; i++) {
+            d -= a[i] * sg_at(mu, l * SG_CELLS + n[i]);
+            squares += m->set.jitter * a[i] * a[i];
+        }
+        for (int64_t r = 0; r < R; r++) {
+            double ep = sg_at(lam, (l * SG_CELLS + j) * R + r);
+            for (int64_t i = 0; i < K; i++) ep -= a[i] * sg_at(lam, (l * SG_CELLS + n[i]) * R + r);
+            squares += ep * ep;
+        }
+        sum += (d * d + squares) / (2 * cp);
+    }
+    return sum;
+}
+
 static double worst;
 
 static void central_differences(const variant *v)
@@ -175,7 +240,7 @@ static void central_differences(const variant *v)
         double y[4]; /* of fourth order */
         for (int k = 0; k < 4; k++) {
             set_at(ell, l, at + h * (double[]){-2, -1, 1, 2}[k]);
-            y[k] = loss_of(&w, b, l, at, NULL);
+            y[k] = w.model.set.local ? b * local_loss(&w, l, at) : loss_of(&w, b, l, at, NULL);
         }
         set_at(ell, l, at);
         const double found = (y[0] - 8 * y[1] + 8 * y[2] - y[3]) / (12 * h),
@@ -211,6 +276,13 @@ TEST(slopes_in_lengthscales_are_those_of_differences)
         {.kind = SP_MGGP_SVGP, .kernel = SP_RBF},
         {.kind = SP_SVGP, .whitened = true, .sections = true},
         {.kind = SP_MGGP_SVGP, .sections = true},
+        {.kind = SP_LCGP},
+        {.kind = SP_LCGP, .hybrid = true},
+        {.kind = SP_LCGP, .kernel = SP_MATERN52},
+        {.kind = SP_LCGP, .kernel = SP_RBF},
+        {.kind = SP_MGGP_LCGP},
+        {.kind = SP_MGGP_LCGP, .hybrid = true, .kernel = SP_MATERN52},
+        {.kind = SP_MGGP_LCGP, .kernel = SP_RBF},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) central_differences(&all[i]);
     printf("largest relative difference %.2g\n", worst);
@@ -238,7 +310,10 @@ TEST(predictions_have_the_lengthscale_of_their_factor)
     static const variant all[] = {{.kind = SP_SVGP},
                                   {.kind = SP_SVGP, .whitened = true, .hybrid = true},
                                   {.kind = SP_MGGP_SVGP},
-                                  {.kind = SP_MGGP_SVGP, .whitened = true, .diagonal = true}};
+                                  {.kind = SP_MGGP_SVGP, .whitened = true, .diagonal = true},
+                                  {.kind = SP_LCGP, .hybrid = true},
+                                  {.kind = SP_MGGP_LCGP},
+                                  {.kind = SP_MGGP_LCGP, .hybrid = true}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
         sg_world w = open_world(&all[k], FTH_F64);
         fth_tensor *own[3] = {0}, *ell = w.model.param[SP_P_ELL];
@@ -308,7 +383,9 @@ static const struct {
 } trained[] = {{SP_SVGP, "  parametrization: whitened\n"},
                {SP_SVGP, "  diagonal_only: true\n  likelihood: nb\n"},
                {SP_MGGP_SVGP, "  nonspatial_components: 2\n  init: nmf\n"},
-               {SP_MGGP_SVGP, "  parametrization: whitened\n  cholesky_mode: softplus\n"}};
+               {SP_MGGP_SVGP, "  parametrization: whitened\n  cholesky_mode: softplus\n"},
+               {SP_LCGP, "  likelihood: nb\n"},
+               {SP_MGGP_LCGP, "  nonspatial_components: 2\n"}};
 enum { TRAINED = sizeof trained / sizeof trained[0] };
 
 TEST(budget_and_threads_do_not_matter)
@@ -346,7 +423,9 @@ TEST(budget_and_threads_do_not_matter)
 TEST(a_cancelled_run_goes_on_to_the_same_bytes)
 {
     static const char *const video[] = {"video", NULL};
-    for (int k = 0; k < 2; k++) {
+    static const int some[] = {0, 1, TRAINED - 1};
+    for (int i = 0; i < 3; i++) {
+        const int k = some[i];
         char name[32];
         snprintf(name, sizeof name, "whole_%d", k);
         ss_bench *a =

@@ -158,8 +158,6 @@ TEST(contradictions_are_refused)
     refused("name: a\nmodel: {spatial: true, local: true, rank_cap: 0}\n", "rank_cap");
     refused("name: a\nmodel: {spatial: true, local: true, init_Lam: small}\n", "init_Lam");
     refused("name: a\nmodel: {spatial: true, training_mode: natural}\n", "those of pnmf");
-    refused("name: a\nmodel: {spatial: true, local: true, train_lengthscale: true}\n",
-            "local models do not train lengthscales yet");
     refused("name: a\nmodel: {spatial: true, lenghtscale: 8}\n", "lengthscale");
     refused("name: a\nmodel: {spatial: true}\ntraining: {device: tpu}\n", "not a device");
 }

@@ -49,9 +49,8 @@ static double one_cell(const fth_call *c, int64_t l, int64_t t)
     const fth_node *node = c->node;
     const fth_dtype real = node->in[LAM].dtype;
     const fth_tile *in = c->in;
-    const int64_t k = node->in[NBR].size[1], r = node->in[LAM].size[2],
-                  a_at = sp_at2(&in[A], l, t), da_at = sp_at2(&in[DA], l, t),
-                  ep_at = sp_at2(&in[EP], l, t);
+    const int64_t k = node->in[NBR].size[1], r = node->in[LAM].size[2], a_at = sp_at2(&in[A], l, t),
+                  da_at = sp_at2(&in[DA], l, t), ep_at = sp_at2(&in[EP], l, t);
     const int32_t *nbr = (const int32_t *)in[NBR].data + sp_at1(&in[NBR], t);
     const double cp = sp_get(in[CP].data, real, sp_at2(&in[CP], l, t)),
                  d = sp_get(in[D].data, real, sp_at2(&in[D], l, t)),

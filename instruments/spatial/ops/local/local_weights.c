@@ -84,8 +84,7 @@ static uint64_t scratch(const fth_call *call)
     const int64_t k = call->node->in[NBR].size[1], q = asked(a),
                   system = has_slopes(a) ? k + sp_local_tangent_room(k) : sp_local_room(k, q, 0);
     /* the table, compact distances, groups, results, the linear system with its slopes */
-    return sizeof(double) *
-           (uint64_t)(table_room(a) * 3 / 2 + q + 8 + q * (k + 1) + system + 8);
+    return sizeof(double) * (uint64_t)(table_room(a) * 3 / 2 + q + 8 + q * (k + 1) + system + 8);
 }
 
 static double flops(const fth_call *call)
@@ -93,8 +92,7 @@ static double flops(const fth_call *call)
     const double k = (double)call->node->in[NBR].size[1], q = (double)asked(call->node->attr);
     const int ell = ((const attr *)call->node->attr)->ell;
     const double factors = ell >= 0 ? 2 * (double)call->in[ell].extent[0] : 1; /* and slopes */
-    return (double)call->in[NBR].extent[0] * factors *
-           (k * k * k / 3 + 20 * k * k + q * 2 * k * k);
+    return (double)call->in[NBR].extent[0] * factors * (k * k * k / 3 + 20 * k * k + q * 2 * k * k);
 }
 
 typedef struct work {
@@ -175,13 +173,14 @@ static void store(const work *w, int64_t l, int64_t cell)
     const bool each = w->a->ell >= 0;
     const fth_dtype real = (fth_dtype)w->a->real;
     for (int64_t g = 0; w->a->every && g < asked(w->a); g++)
-        put_row(out, real, each ? sp_at3(out, g, l, cell) : sp_at2(out, g, cell),
-                w->weight + g * k, k);
+        put_row(out, real, each ? sp_at3(out, g, l, cell) : sp_at2(out, g, cell), w->weight + g * k,
+                k);
     if (w->a->every) return;
     const int64_t at = sp_at_factor(&out[WEIGHTS], each, l, cell),
                   one = sp_at_factor(&out[VARIANCE], each, l, cell);
     put_row(&out[WEIGHTS], real, at, w->weight, k);
-    if (out[VARIANCE].data) sp_put(out[VARIANCE].data, real, one, fmin(fmax(w->var[0], w->a->lo), 100));
+    if (out[VARIANCE].data)
+        sp_put(out[VARIANCE].data, real, one, fmin(fmax(w->var[0], w->a->lo), 100));
     if (each) put_row(&out[SLOPE], real, sp_at2(&out[SLOPE], l, cell), w->slope, k);
 }
 
