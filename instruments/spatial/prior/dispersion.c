@@ -55,7 +55,7 @@ typedef struct stored {
 
 /* Entries beyond the last row are undefined. They become counts of 0, which add 0 to any gene, and
  * are dealt out to all of them: a device adds those of one gene one after the other, and there may
- * be as many as counts (46 times the time of a step, on an H200). */
+ * be as many as counts: a step of 7000 cells and 500 genes took 154 ms instead of 6.3 (H200). */
 static stored stored_of(const sp_dispersion *d)
 {
     fth_graph *g = d->W.graph;

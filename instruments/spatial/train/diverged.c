@@ -35,9 +35,6 @@ void sp_train_warn_diverged(const sp_train *t)
     fth_stage_say(t->call,
                   "warning: training diverged: since iteration %" PRId64
                   " the objective is below %.6g, that of the first one; it ended at %.6g. Lower "
-                  "training.learning_rate, which was %g%s",
-                  since, elbo[0], sp_train_last_tenth(t), t->set.learning_rate,
-                  t->set.spatial && !t->set.local && t->set.parametrization == SP_RAW
-                      ? ", or set model.parametrization: whitened"
-                      : "");
+                  "training.learning_rate, which was %g",
+                  since, elbo[0], sp_train_last_tenth(t), t->set.learning_rate);
 }
