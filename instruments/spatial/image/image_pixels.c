@@ -3,6 +3,7 @@
  * Each new pixel is the mean over the rectangle that it covers, with the parts of old pixels at its
  * edges. Sums are taken in the order of rows and columns, whatever the bands are.
  */
+#include "../read/matrix.h"
 #include "image.h"
 
 #include <fathom/images.h>
@@ -118,21 +119,8 @@ static fth_status read_band(const sp_pixels *p, void *raw, int64_t first, int64_
 
 static double value_at(fth_dtype t, const void *raw, int64_t i)
 {
-    switch (t) {
-    case FTH_BOOL: return ((const uint8_t *)raw)[i] ? 255 : 0;
-    case FTH_U8: return ((const uint8_t *)raw)[i];
-    case FTH_U16: return ((const uint16_t *)raw)[i];
-    case FTH_I32: return ((const int32_t *)raw)[i];
-    case FTH_I64: return (double)((const int64_t *)raw)[i];
-    case FTH_F32: return (double)((const float *)raw)[i];
-    case FTH_F64: return ((const double *)raw)[i];
-    case FTH_F16:
-    case FTH_BF16:
-    case FTH_C64:
-    case FTH_C128:
-    case FTH_DTYPE_COUNT: break; /* refused when opened */
-    }
-    return 0;
+    const double v = sp_number_at(t, raw, i);
+    return t != FTH_BOOL ? v : v != 0 ? 255 : 0;
 }
 
 /* ---- brightness ---- */
