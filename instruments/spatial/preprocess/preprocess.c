@@ -45,6 +45,8 @@ static const char *source_at(const fth_config *cfg, int64_t i)
 static fth_status add_input(inputs *in, const char *dir, const char *name, bool optional,
                             fth_err *err)
 {
+    if (in->n == INPUTS)
+        return FTH_FAIL(err, FTH_E_INTERNAL, "the source has more than %d files", (int)INPUTS);
     char *path = in->path[in->n];
     if (dir)
         FTH_TRY(fth_path_join(path, dir, name, err));

@@ -117,7 +117,8 @@ static fth_status write_facts(const sp_train *t, fth_err *err)
     fth_json_int(&w, "max_iter", m->set.max_iter);
     fth_json_bool(&w, "converged", m->iterations - t->first < m->set.max_iter);
     fth_json_int(&w, "n_iterations", m->iterations);
-    if (sp_train_diverged(t) > 0) fth_json_int(&w, "diverged_since", sp_train_diverged(t));
+    const int64_t since = sp_train_diverged(t);
+    if (since > 0) fth_json_int(&w, "diverged_since", since);
     put_section(&w, "model_config", "model.", &m->set);
     put_section(&w, "training_config", "training.", &m->set);
     fth_json_open(&w, "data_info", '{');
