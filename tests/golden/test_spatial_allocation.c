@@ -37,7 +37,7 @@ TEST(counts_are_the_golden_ones)
         const int64_t groups = numbers(c, "counts", n);
         EQ_I64(numbers(c, "derived", d), groups);
         EQ_I64(sum(d, groups), M);
-        OK(sp_allocate_missing(d, n, groups, M, false, NULL));
+        OK(sp_allocate_missing(d, n, groups, M, false, NULL, NULL));
         numbers(c, "fathom", want);
         SAME_BYTES(d, want, 8 * groups);
         sp_allocate_shares(t, n, groups, M, false, false);
@@ -64,7 +64,7 @@ TEST(no_point_is_lost_where_groups_are_missing)
             d[0] += d[g];
             d[g] = 0;
         }
-        OK(sp_allocate_missing(d, n, G, T, false, NULL));
+        OK(sp_allocate_missing(d, n, G, T, false, NULL, NULL));
         EQ_I64(sum(d, G), T);
         for (int g = 0; g < G; g++) IS_TRUE(d[g] >= 1);
     }
@@ -120,17 +120,17 @@ static void check_missing(const problem *p)
     bool missing = false;
     for (int64_t g = 0; g < p->groups; g++) missing |= p->n[g] > 0 && p->d[g] == 0;
     if (missing && p->present > p->T) {
-        IS(sp_allocate_missing(d, p->n, p->groups, p->T, false, &err), FTH_E_CONFIG);
+        IS(sp_allocate_missing(d, p->n, p->groups, p->T, false, NULL, &err), FTH_E_CONFIG);
         HAS(err.text, "would have none");
         memcpy(d, p->d, sizeof d);
-        OK(sp_allocate_missing(d, p->n, p->groups, p->T, true, NULL));
+        OK(sp_allocate_missing(d, p->n, p->groups, p->T, true, NULL, NULL));
         EQ_I64(sum(d, p->groups), p->T);
         for (int64_t g = 0; g < p->groups; g++) /* nobody without is larger than one with */
             for (int64_t h = 0; h < p->groups; h++)
                 if (d[g] == 0 && d[h] > 0) IS_TRUE(p->n[g] <= p->n[h]);
         return;
     }
-    OKE(sp_allocate_missing(d, p->n, p->groups, p->T, false, &err), &err);
+    OKE(sp_allocate_missing(d, p->n, p->groups, p->T, false, NULL, &err), &err);
     EQ_I64(sum(d, p->groups), p->T);
     for (int64_t g = 0; g < p->groups; g++) {
         EQ_I64(d[g] >= 1, p->n[g] > 0);
@@ -185,10 +185,10 @@ TEST(needs_shrink_to_what_can_be_given)
 {
     const int64_t n[4] = {10, 10, 50, 430};
     int64_t d[4] = {25, 25, 0, 0};
-    OK(sp_allocate_missing(d, n, 4, 50, false, NULL));
+    OK(sp_allocate_missing(d, n, 4, 50, false, NULL, NULL));
     SAME_BYTES(d, ((int64_t[]){1, 1, 5, 43}), sizeof d);
     int64_t e[4] = {5, 5, 0, 0};
-    OK(sp_allocate_missing(e, n, 4, 10, false, NULL));
+    OK(sp_allocate_missing(e, n, 4, 10, false, NULL, NULL));
     SAME_BYTES(e, ((int64_t[]){1, 1, 1, 7}), sizeof e);
 }
 
@@ -197,7 +197,7 @@ TEST(halves_are_rounded_to_even)
 {
     const int64_t n[3] = {25, 35, 40};
     int64_t d[3] = {0, 0, 10};
-    OK(sp_allocate_missing(d, n, 3, 10, false, NULL));
+    OK(sp_allocate_missing(d, n, 3, 10, false, NULL, NULL));
     SAME_BYTES(d, ((int64_t[]){2, 4, 4}), sizeof d);
 }
 
@@ -206,12 +206,12 @@ TEST(too_few_points_are_an_error_that_names_the_groups)
     const int64_t n[5] = {9, 3, 8, 3, 7};
     int64_t d[5] = {2, 0, 1, 0, 0};
     fth_err err = {0};
-    IS(sp_allocate_missing(d, n, 5, 3, false, &err), FTH_E_CONFIG);
+    IS(sp_allocate_missing(d, n, 5, 3, false, NULL, &err), FTH_E_CONFIG);
     HAS(err.text, "3 inducing points for 5 groups: groups 1, 3 would have none");
     HAS(err.hint, "at least 5");
-    OK(sp_allocate_missing((int64_t[]){2, 0, 1, 0, 0}, n, 5, 3, true, NULL));
+    OK(sp_allocate_missing((int64_t[]){2, 0, 1, 0, 0}, n, 5, 3, true, NULL, NULL));
     int64_t e[5] = {2, 0, 1, 0, 0};
-    OK(sp_allocate_missing(e, n, 5, 3, true, NULL));
+    OK(sp_allocate_missing(e, n, 5, 3, true, NULL, NULL));
     SAME_BYTES(e, ((int64_t[]){1, 0, 1, 0, 1}), sizeof e);
 }
 

@@ -647,6 +647,17 @@ class Sections(unittest.TestCase):
         self.assertNotEqual(said.returncode, 0)
         self.assertIn("does not say of which section its cells are", said.stderr)
         self.assertIn("preprocessing.section_column", said.stderr)
+    def test_too_few_points_name_section_and_type(self):
+        for allocation in ("proportional", "derived"):
+            config, out, _ = self.make(f"points_{allocation}", stages=("preprocess",), groups="true", allocation=allocation, M=7)
+            C, S = np.load(out / "preprocessed/C.npy"), np.load(out / "preprocessed/S.npy")
+            types = json.loads((out / "preprocessed/metadata.json").read_text())["group_names"]
+            cells = np.bincount(3 * S + C, minlength=9)
+            least = sorted(sorted(range(9), key=lambda g: (-cells[g], g))[7:])  # the smallest go without
+            names = ", ".join(f"'{types[g % 3]} of section section_{g // 3}'" for g in least)
+            said = self.fathom("train", "-c", str(config), code=2)
+            self.assertIn(f"7 inducing points for 9 groups: groups {names} would have none", said)
+            self.assertIn("at least 9", said)
 
     def test_a_section_without_held_out_cells(self):
         """holdout: last takes those of the last section alone; the others have no such number, not NaN."""

@@ -110,22 +110,29 @@ static int64_t only_largest(int64_t *d, const int64_t *n, int64_t groups, int64_
 }
 
 static fth_status too_many_groups(int64_t *d, const int64_t *n, int64_t groups, int64_t T,
-                                  bool allow_empty, fth_err *err)
+                                  bool allow_empty, const sp_group_names *names, fth_err *err)
 {
-    enum { SOME = 12 };
+    enum { SOME = 5 };
     int64_t some[SOME], present = 0;
     for (int64_t g = 0; g < groups; g++) present += n[g] > 0;
     const int64_t dropped = only_largest(d, n, groups, T, some, SOME);
     if (allow_empty) return FTH_OK;
-    char list[24 * SOME] = "";
+    char list[(SP_GROUP_LABEL + 4) * SOME] = "", others[40] = "";
     size_t at = 0;
-    for (int64_t i = 0; i < dropped && i < SOME; i++)
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%lld", i ? ", " : "",
-                               (long long)some[i]);
+    for (int64_t i = 0; i < dropped && i < SOME; i++) {
+        char name[SP_GROUP_LABEL];
+        if (names)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s'%s'", i ? ", " : "",
+                                   names->name(names->user, some[i], name));
+        else
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s%lld", i ? ", " : "",
+                                   (long long)some[i]);
+    }
+    if (dropped > SOME)
+        snprintf(others, sizeof others, " and %lld others", (long long)(dropped - SOME));
     const fth_status s = FTH_FAIL(
         err, FTH_E_CONFIG, "%lld inducing points for %lld groups: group%s %s%s would have none",
-        (long long)T, (long long)present, dropped > 1 ? "s" : "", list,
-        dropped > SOME ? " and others" : "");
+        (long long)T, (long long)present, dropped > 1 ? "s" : "", list, others);
     fth_err_hint(err,
                  "set model.num_inducing to at least %lld, or model.allow_empty_groups to true",
                  (long long)present);
@@ -175,7 +182,7 @@ static void take_one(int64_t *d, const int64_t *n, int64_t groups, int64_t rest,
 }
 
 fth_status sp_allocate_missing(int64_t *d, const int64_t *n, int64_t groups, int64_t T,
-                               bool allow_empty, fth_err *err)
+                               bool allow_empty, const sp_group_names *names, fth_err *err)
 {
     int64_t N = 0, present = 0, missing = 0, cells = 0;
     for (int64_t g = 0; g < groups; g++) {
@@ -185,7 +192,7 @@ fth_status sp_allocate_missing(int64_t *d, const int64_t *n, int64_t groups, int
         missing += n[g] > 0 && d[g] == 0;
     }
     if (missing == 0) return FTH_OK;
-    if (present + missing > T) return too_many_groups(d, n, groups, T, allow_empty, err);
+    if (present + missing > T) return too_many_groups(d, n, groups, T, allow_empty, names, err);
     const int64_t taken = ask_for(d, n, groups, N, T, T - present);
     for (int64_t i = 0; i < taken; i++) take_one(d, n, groups, T - taken, cells);
     for (int64_t g = 0; g < groups; g++)

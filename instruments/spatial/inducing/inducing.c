@@ -35,12 +35,12 @@ typedef struct placing {
     fth_texts *names;
 } placing;
 
-enum { LABEL = 200 };
 /* "neuron", "neuron of section A" or "all of section A". */
-static const char *name_of(const placing *p, int64_t g, char text[LABEL])
+static const char *name_of(const void *user, int64_t g, char text[SP_GROUP_LABEL])
 {
+    const placing *p = user;
     const char *name = p->names ? fth_texts_get(p->names, g % p->types) : NULL;
-    snprintf(text, LABEL, "%.80s%s%.80s",
+    snprintf(text, SP_GROUP_LABEL, "%.80s%s%.80s",
              p->types == 1 && p->section ? "all"
              : name                      ? name
                                          : "?",
@@ -88,7 +88,7 @@ static fth_status add_points(placing *p, int64_t g, int64_t k, bool one_is_a_cel
                              fth_err *err)
 {
     float *z = p->z + 2 * *placed;
-    char name[LABEL];
+    char name[SP_GROUP_LABEL];
     gather(p, p->group, g);
     if (k == 1 && one_is_a_cell)
         middle(p->some, p->n[g], z);
@@ -102,11 +102,12 @@ static fth_status add_points(placing *p, int64_t g, int64_t k, bool one_is_a_cel
 
 static fth_status allocate_missing(const placing *p, int64_t *t, fth_err *err)
 {
-    if (!p->section) return sp_allocate_missing(t, p->n, p->groups, p->M, p->allow_empty, err);
-    FTH_TRY_CTX(sp_allocate_missing(t, p->n, p->groups, p->M, p->allow_empty, err), err,
-                "cell types of each section have points of their own: group here is section * %lld "
-                "+ cell type",
-                (long long)p->types);
+    const sp_group_names names = {name_of, p};
+    FTH_TRY_CTX(sp_allocate_missing(t, p->n, p->groups, p->M, p->allow_empty, &names, err), err,
+                "each %s has inducing points of its own",
+                !p->section     ? "group"
+                : p->types == 1 ? "section"
+                                : "cell type of each section");
     return FTH_OK;
 }
 
@@ -355,7 +356,7 @@ static fth_status check(const placing *p, const char *file, fth_err *err)
     for (int64_t g = 0; g < p->groups; g++) {
         total += p->t[g];
         if (p->n[g] == 0 || p->t[g] > 0 || p->allow_empty) continue;
-        char name[LABEL];
+        char name[SP_GROUP_LABEL];
         const fth_status s =
             FTH_FAIL(err, file ? FTH_E_CONFIG : FTH_E_INTERNAL,
                      "group '%s' has %lld cells and no inducing point%s%s", name_of(p, g, name),

@@ -26,10 +26,17 @@ void sp_allocate_shares(int64_t *t, const int64_t *n, int64_t groups, int64_t T,
                         bool compat);
 /* Every group with cells gets at least one, taken from the largest. */
 void sp_allocate_raise(int64_t *t, const int64_t *n, int64_t groups);
+/* Names of groups, for errors. */
+enum { SP_GROUP_LABEL = 200 };
+typedef struct sp_group_names {
+    const char *(*name)(const void *user, int64_t group, char text[SP_GROUP_LABEL]);
+    const void *user;
+} sp_group_names;
 /* The rule for groups that a vote left without points (model 11.4): d[G] in, the final counts out;
- * the sum stays T. FTH_E_CONFIG, with the groups, when T is too small and not `allow_empty`. */
+ * the sum stays T. FTH_E_CONFIG, with the groups, when T is too small and not `allow_empty`; names
+ * NULL: by their numbers. */
 fth_status sp_allocate_missing(int64_t *d, const int64_t *n, int64_t groups, int64_t T,
-                               bool allow_empty, fth_err *err);
+                               bool allow_empty, const sp_group_names *names, fth_err *err);
 
 /* Z and groupsZ of a model, from its data and settings; `file` (may be NULL) gives Z instead. The
  * number of points is exactly m->set.M, and every group has one. per_group (may be NULL): [G]. */
