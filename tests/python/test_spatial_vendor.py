@@ -150,6 +150,20 @@ class Vendor(unittest.TestCase):
             self.fathom("spatial", "preprocess", "-c", str(config), "--set", f"output_dir={self.folder / kind}")
             self.assertIn(f'"dataset": "{kind}"', json.dumps(json.loads(self.fathom("spatial", "info", str(self.data), "--json"))))
 
+    def test_info_of_several_in_one_folder_names_them(self):
+        for kind, counts in (("merscope", "cell_by_gene"), ("cosmx", "exprMat_file")):
+            self.make(kind, prefix="A_")
+            vendor.folder(self.data, kind, prefix="B_")
+            said = self.fathom("spatial", "info", str(self.data), code=3)
+            for part in (f"A_{counts}.csv, B_{counts}.csv", "into a folder of its own", "preprocessing.paths"):
+                self.assertIn(part, said)
+            for i in range(40):
+                (self.data / f"slide_number_{i}_{counts}.csv").write_text("x\n")
+            self.assertRegex(self.fathom("spatial", "info", str(self.data), code=3), rf"_{counts}.csv, \.\.\.\n")
+        shutil.rmtree(self.data)
+        self.data.mkdir()
+        self.assertIn("no dataset, model or result", self.fathom("spatial", "info", str(self.data), code=3))
+
     def test_the_whole_instrument_runs_on_them(self):
         self.make("cosmx", n=60, features=8)
         self.preprocess("cosmx", "group_column: type")
@@ -182,7 +196,7 @@ class Vendor(unittest.TestCase):
             shutil.copy(file, self.data / f"A_{counts}.csv")
             shutil.copy(file, self.data / f"B_{counts}.csv")
             file.unlink()
-            self.refused(kind, f"there are several files like {counts}.csv")
+            self.refused(kind, f"there are several files like {counts}.csv", f"A_{counts}.csv, B_{counts}.csv", "preprocessing.paths")
             shutil.rmtree(self.data)
             self.data.mkdir()
             self.refused(kind, f"there is no {counts}.csv in this folder")

@@ -285,8 +285,9 @@ static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_er
                folder = kind == FTH_PATH_FOLDER && !store, data = folder && has(path, SP_X),
                model = ends_with(path, ".safetensors");
     sp_tenx_files files = {0};
-    const bool vendor = folder && !data && !sp_tenx_files_guess(&files, path) &&
-                        sp_vendor_files_guess(&files, mem, path);
+    const bool others = folder && !data && !sp_tenx_files_guess(&files, path);
+    if (others) FTH_TRY(sp_vendor_files_guess(&files, mem, path, err));
+    const bool vendor = others && files.kind;
     const bool tenx = folder && !data && files.kind;
     fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s",
                     data     ? "a preprocessed dataset"

@@ -55,14 +55,25 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The one file whose name has `part` in it: NAME.csv itself first, then others; *several where more
- * than one is as good. */
+enum { LISTED = 300 };
+/* "A_exprMat_file.csv and B_exprMat_file.csv"; of many, the first ones. */
+static void add_listed(char listed[LISTED], const char *name)
+{
+    const size_t used = strlen(listed), n = strlen(name);
+    if (used + n + 12 < LISTED)
+        snprintf(listed + used, LISTED - used, "%s%s", used ? ", " : "", name);
+    else if (used + 5 < LISTED && strcmp(listed + used - 3, "...") != 0)
+        snprintf(listed + used, LISTED - used, ", ...");
+}
+
+/* The one file whose name has `part` in it: NAME.csv itself first, then others; `several` lists
+ * those that are as good, where it is not one. */
 static bool find_part(const fth_texts *names, const char *part, bool parquet, char name[256],
-                      bool *several)
+                      char several[LISTED])
 {
     static const char *const ends[] = {".csv", ".csv.gz", ".parquet"};
     char exact[64];
-    *several = false;
+    several[0] = '\0';
     for (int k = 0; k < 2 + parquet; k++) {
         snprintf(exact, sizeof exact, "%.40s%s", part, ends[k]);
         for (int64_t i = 0; i < fth_texts_count(names); i++)
@@ -71,25 +82,33 @@ static bool find_part(const fth_texts *names, const char *part, bool parquet, ch
                 return true;
             }
     }
-    bool found = false;
-    for (int k = 0; k < 2 + parquet && !found; k++)
+    int64_t found = 0;
+    for (int k = 0; k < 2 + parquet && found == 0; k++)
         for (int64_t i = 0; i < fth_texts_count(names); i++) {
             const char *text = fth_texts_get(names, i);
             if (text[0] == '.' || !strstr(text, part) || !ends_with(text, ends[k])) continue;
-            *several = *several || found;
-            found = true;
+            found++;
+            add_listed(several, text);
             snprintf(name, 256, "%.250s", text);
         }
-    return found && !*several;
+    return found == 1;
 }
 
-static fth_status not_found(const vendor *v, const char *dir, const char *part, bool several,
+static fth_status not_found(const vendor *v, const char *dir, const char *part, const char *several,
                             const char *key, fth_err *err)
 {
-    const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there %s%s.csv in this folder", dir,
-                                  several ? "are several files like " : "is no ", part);
-    if (several || !key[0])
-        fth_err_hint(err, "%s needs one region of %s", "preprocessing.path",
+    const fth_status s =
+        several[0]
+            ? FTH_FAIL(err, FTH_E_FILE_OPEN,
+                       "%s: there are several files like %s.csv in this folder: %s", dir, part,
+                       several)
+            : FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no %s.csv in this folder", dir, part);
+    if (several[0])
+        fth_err_hint(
+            err, "put the files of each into a folder of its own, and name one folder with "
+                 "preprocessing.path, or all of them, a section each, with preprocessing.paths");
+    else if (!key[0])
+        fth_err_hint(err, "preprocessing.path needs one region of %s",
                      v->title + strlen("an output folder of "));
     else
         fth_err_hint(err, "name the table of cells with %s", key);
@@ -100,33 +119,40 @@ fth_status sp_vendor_files_find(sp_tenx_files *f, fth_mem *mem, const char *kind
                                 const char *table, fth_err *err)
 {
     const vendor *v = vendor_of(kind);
-    char name[256];
-    bool several = false;
+    char name[256], several[LISTED];
     fth_texts *names = NULL;
     *f = (sp_tenx_files){.kind = v->name};
     if (fth_path_kind_of(dir) != FTH_PATH_FOLDER)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: expected %s, found %s", dir, v->title,
                         fth_path_exists(dir) ? "a file" : "nothing of that name");
     FTH_TRY(fth_folder_list(&names, mem, dir, err));
-    fth_status s = find_part(names, v->counts, false, name, &several)
+    fth_status s = find_part(names, v->counts, false, name, several)
                        ? fth_path_join(f->counts, dir, name, err)
                        : not_found(v, dir, v->counts, several, "", err);
     if (s == FTH_OK && table[0])
         snprintf(f->places, sizeof f->places, "%s", table);
     else if (s == FTH_OK)
-        s = find_part(names, v->cells, true, name, &several)
+        s = find_part(names, v->cells, true, name, several)
                 ? fth_path_join(f->places, dir, name, err)
                 : not_found(v, dir, v->cells, several, "preprocessing.positions_path", err);
     fth_texts_free(names);
     return s;
 }
 
-bool sp_vendor_files_guess(sp_tenx_files *f, fth_mem *mem, const char *dir)
+fth_status sp_vendor_files_guess(sp_tenx_files *f, fth_mem *mem, const char *dir, fth_err *err)
 {
+    fth_texts *names = NULL;
+    char name[256], several[LISTED];
     for (int i = 0; i < VENDORS; i++)
-        if (sp_vendor_files_find(f, mem, vendors[i].name, dir, "", NULL) == FTH_OK) return true;
+        if (sp_vendor_files_find(f, mem, vendors[i].name, dir, "", NULL) == FTH_OK) return FTH_OK;
     *f = (sp_tenx_files){0};
-    return false;
+    FTH_TRY(fth_folder_list(&names, mem, dir, err));
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < VENDORS; i++)
+        if (!find_part(names, vendors[i].counts, false, name, several) && several[0])
+            s = not_found(&vendors[i], dir, vendors[i].counts, several, "", err);
+    fth_texts_free(names);
+    return s;
 }
 
 /* ---- features ---- */

@@ -16,8 +16,9 @@ const char *sp_vendor_title(const char *kind);
 /* The files of a folder; `table` replaces that of the cells unless "". */
 fth_status sp_vendor_files_find(sp_tenx_files *f, fth_mem *mem, const char *kind, const char *dir,
                                 const char *table, fth_err *err);
-/* Whether a folder is of one of these datasets, and which. */
-bool sp_vendor_files_guess(sp_tenx_files *f, fth_mem *mem, const char *dir);
+/* Which of these datasets a folder is of; f->kind NULL: of none. Several of them in one folder are
+ * an error that names them. */
+fth_status sp_vendor_files_guess(sp_tenx_files *f, fth_mem *mem, const char *dir, fth_err *err);
 /* Types of features by their names, as 10x calls those that are genes. */
 fth_status sp_vendor_types(fth_mem *mem, const char *kind, const fth_texts *names, fth_texts **out,
                            fth_err *err);

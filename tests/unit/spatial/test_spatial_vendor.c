@@ -30,7 +30,7 @@ TEST(folders_are_known_by_their_files)
     for (int i = 0; i < 2; i++) {
         char dir_of[100];
         snprintf(dir_of, sizeof dir_of, FOLDER "%s", kinds[i]);
-        IS_TRUE(sp_vendor_files_guess(&f, mem, dir_of));
+        OK(sp_vendor_files_guess(&f, mem, dir_of, NULL));
         EQ_STR(f.kind, kinds[i]);
         IS_TRUE(fth_path_exists(f.counts) && fth_path_exists(f.places));
         OK(sp_vendor_files_find(&f, mem, kinds[i], dir_of, "other.csv", NULL));
@@ -39,8 +39,10 @@ TEST(folders_are_known_by_their_files)
         HAS(sp_vendor_title(kinds[i]), "an output folder of ");
     }
     IS_TRUE(!sp_vendor_is("xenium"));
-    IS_TRUE(!sp_vendor_files_guess(&f, mem, "tests/golden/tenx/xenium"));
-    IS_TRUE(!sp_vendor_files_guess(&f, mem, "tests/golden/nothing"));
+    OK(sp_vendor_files_guess(&f, mem, "tests/golden/tenx/xenium", NULL));
+    IS_TRUE(!f.kind);
+    IS(sp_vendor_files_guess(&f, mem, "tests/golden/nothing", NULL), FTH_E_FILE_OPEN);
+    IS_TRUE(!f.kind);
     OK(fth_mem_destroy(mem, NULL));
 }
 
