@@ -9,7 +9,8 @@ static fth_status use(void *user, const sp_place *p, int64_t row, fth_err *err)
     unsigned *sum = user;
     (void)err;
     for (size_t i = 0; i < p->bytes; i++) *sum += (unsigned char)p->name[i];
-    for (size_t i = 0; i < p->label_bytes; i++) *sum += (unsigned char)p->label[i];
+    for (int k = 0; k < SP_PLACE_LABELS; k++)
+        for (size_t i = 0; i < p->label[k].bytes; i++) *sum += (unsigned char)p->label[k].text[i];
     if (row < 1) abort();
     return FTH_OK;
 }
@@ -17,7 +18,7 @@ static fth_status use(void *user, const sp_place *p, int64_t row, fth_err *err)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const sp_places_how hows[] = {
-        {.kind = "visium"}, {.kind = "xenium"}, {"merscope", "type"}, {"cosmx", "type"}};
+        {.kind = "visium"}, {.kind = "xenium"}, {"merscope", {"type"}}, {"cosmx", {"type", "fov"}}};
     fuzz_file f = fuzz_file_open(data, size);
     unsigned sum = 0;
     for (int k = 0; k < 4; k++)

@@ -110,8 +110,29 @@ class Vendor(unittest.TestCase):
         said, _ = self.preprocess("merscope", *keys, code=3)
         for word in ("labels.csv:5: expected the labels of cell '" + names[3], "found those of '" + names[-1], "sort the table"):
             self.assertIn(word, said)
-        said, _ = self.preprocess("merscope", "section_column: fov", code=2)
-        self.assertIn("with rows in the order of the counts", said)
+
+    def test_sections_of_the_table_of_cells(self):
+        for kind in KINDS:
+            for ending in ("csv", "parquet") if kind == "merscope" else ("csv",):
+                self.make(kind, n=48, ending=ending)
+                at = vendor.rows(kind, 48)
+                fov = [i // 4 for i in at] if kind == "merscope" else [i % 3 + 1 for i in at]
+                if kind == "cosmx":
+                    _, out = self.preprocess(kind, "section_column: fov")
+                    meta, S = json.loads((out / "metadata.json").read_text()), np.load(out / "S.npy")
+                    self.assertEqual((meta["section_names"], S.tolist()), (["1", "2", "3"], [k - 1 for k in fov]))
+                    np.testing.assert_allclose(np.load(out / "X.npy") + np.array(meta["sections"]["offsets"])[S], vendor.positions(48)[at], atol=1e-2)
+                else:  # fields of view of 4 cells
+                    self.refused(kind, "4 cells of section '1' are left", keys=("section_column: fov", "sections: ['1', '0']"))
+                # both columns at once; a cell without a label has no section
+                _, out = self.preprocess(kind, "section_column: type", "group_column: fov", "min_group_size: 1")
+                typed = [k for k, i in enumerate(at) if vendor.TYPES[i % 4]]
+                meta = json.loads((out / "metadata.json").read_text())
+                self.assertEqual(meta["section_names"], ["Glia", "Neuron"])
+                self.assertEqual(np.load(out / "S.npy").tolist(), [meta["section_names"].index(vendor.TYPES[at[k] % 4]) for k in typed])
+                self.assertEqual([int(meta["group_names"][c]) for c in np.load(out / "C.npy")], [fov[k] for k in typed])
+                self.assertEqual(meta["fathom"]["removed_cells"]["missing_section"], 48 - len(typed))
+                self.refused(kind, "there is no column 'slice'", keys=("section_column: slice",))
 
     def test_any_budget_and_number_of_threads_gives_the_same_bytes(self):
         n, features = 4000, 60
@@ -255,7 +276,9 @@ class Vendor(unittest.TestCase):
 
     def test_a_column_of_numbers_is_no_group(self):
         self.make("merscope", n=5000)
-        self.refused("merscope", "column 'volume' has more than 4096 different values", keys=("group_column: volume",))
+        for key, what in (("group_column", "cell types"), ("section_column", "tissue sections")):
+            self.refused("merscope", "column 'volume' has more than 4096 different values", f"preprocessing.{key} names a column of {what}",
+                         keys=(f"{key}: volume",))
 
 
 if __name__ == "__main__":

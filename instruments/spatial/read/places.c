@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME, X, Y, INSIDE, FOV, LABEL, COLUMNS };
+enum { NAME, X, Y, INSIDE, FOV, LABEL, COLUMNS = LABEL + SP_PLACE_LABELS };
 
 typedef struct wanted {
     const char *kind;
@@ -19,19 +19,19 @@ typedef struct wanted {
 static const wanted kinds[] = {
     {"visium",
      {"barcode", "pxl_col_in_fullres", "pxl_row_in_fullres", "in_tissue", NULL, NULL},
-     {0, 5, 4, 1, -1, -1}, /* tissue_positions_list.csv */
+     {0, 5, 4, 1, -1, -1, -1}, /* tissue_positions_list.csv */
      false},
     {"xenium",
      {"cell_id", "x_centroid", "y_centroid", NULL, NULL, NULL},
-     {-1, -1, -1, -1, -1, -1},
+     {-1, -1, -1, -1, -1, -1, -1},
      false},
     {"merscope",
      {"EntityID", "center_x", "center_y", NULL, NULL, NULL},
-     {-1, -1, -1, -1, -1, -1},
+     {-1, -1, -1, -1, -1, -1, -1},
      true},
     {"cosmx",
      {"cell_ID", "CenterX_global_px", "CenterY_global_px", NULL, "fov", NULL},
-     {-1, -1, -1, -1, -1, -1},
+     {-1, -1, -1, -1, -1, -1, -1},
      false}};
 
 typedef struct walk {
@@ -44,7 +44,7 @@ typedef struct walk {
 
 static bool is_text(int column)
 {
-    return column == NAME || column == FOV || column == LABEL;
+    return column == NAME || column >= FOV;
 }
 
 /* "17_2": cell 17 of field of view 2. */
@@ -142,10 +142,10 @@ static fth_status next_row(cursor c[COLUMNS], bool *more, fth_err *err)
 
 static fth_status walk_columns(const walk *w, cursor c[COLUMNS], fth_err *err)
 {
-    char text[3][32], whole[WHOLE];
+    char text[2 + SP_PLACE_LABELS][32], whole[WHOLE];
     bool more = true;
     for (int64_t row = 1;; row++) {
-        sp_place p = {.inside = true, .label = ""};
+        sp_place p = {.inside = true};
         size_t bytes = 0;
         FTH_TRY(next_row(c, &more, err));
         if (!more) return FTH_OK;
@@ -157,8 +157,11 @@ static fth_status walk_columns(const walk *w, cursor c[COLUMNS], fth_err *err)
             const char *fov = name_of(&c[FOV], &bytes, text[1]);
             join_names(&p, fov, bytes, whole);
         }
-        if (c[LABEL].column && !is_null(&c[LABEL]))
-            p.label = name_of(&c[LABEL], &p.label_bytes, text[2]);
+        for (int k = 0; k < SP_PLACE_LABELS; k++) {
+            p.label[k].text = "";
+            if (c[LABEL + k].column && !is_null(&c[LABEL + k]))
+                p.label[k].text = name_of(&c[LABEL + k], &p.label[k].bytes, text[2 + k]);
+        }
         p.x = number_of(&c[X]);
         p.y = number_of(&c[Y]);
         if (c[INSIDE].column) p.inside = !is_null(&c[INSIDE]) && number_of(&c[INSIDE]) != 0;
@@ -210,7 +213,7 @@ static fth_status find_columns(const walk *w, fth_text_line line, int place[COLU
 static fth_status take_line(const walk *w, const fth_reader *r, fth_text_line *line,
                             const int place[COLUMNS], int64_t row, fth_err *err)
 {
-    sp_place p = {.inside = true, .label = ""};
+    sp_place p = {.inside = true};
     char whole[WHOLE];
     fth_text_field f = {0}, field[COLUMNS] = {{0}};
     double number[COLUMNS] = {0};
@@ -233,9 +236,10 @@ static fth_status take_line(const walk *w, const fth_reader *r, fth_text_line *l
     p.name = field[NAME].text;
     p.bytes = field[NAME].n;
     if (place[FOV] >= 0) join_names(&p, field[FOV].text, field[FOV].n, whole);
-    if (place[LABEL] >= 0) {
-        p.label = field[LABEL].text;
-        p.label_bytes = field[LABEL].n;
+    for (int k = 0; k < SP_PLACE_LABELS; k++) {
+        const bool has = place[LABEL + k] >= 0;
+        p.label[k].text = has ? field[LABEL + k].text : "";
+        p.label[k].bytes = has ? field[LABEL + k].n : 0;
     }
     p.x = number[X];
     p.y = number[Y];
@@ -284,7 +288,7 @@ fth_status sp_places_read(fth_mem *mem, const char *path, const sp_places_how *h
     wanted want = kinds[0];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].kind, how->kind) == 0) want = kinds[i];
-    want.column[LABEL] = how->label;
+    for (int k = 0; k < SP_PLACE_LABELS; k++) want.column[LABEL + k] = how->label[k];
     const walk w = {.mem = mem, .path = path, .want = &want, .fn = fn, .user = user};
     return n > m && strcmp(path + n - m, ending) == 0 ? walk_parquet(&w, err) : walk_csv(&w, err);
 }

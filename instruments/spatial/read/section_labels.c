@@ -16,8 +16,8 @@ static fth_status no_column(const sp_source *s, const char *column, fth_err *err
 {
     const fth_status status = FTH_FAIL(
         err, FTH_E_CONFIG,
-        COLUMN " is '%s', but sections are not read from %s: they are a column of obs or of "
-               "a table of labels",
+        COLUMN " is '%s', but sections are not read from %s: they are a column of obs, of a table "
+               "of labels, or of the table of cells of merscope and cosmx",
         column, s->path);
     fth_err_hint(err,
                  "name a CSV file that has the column, with rows in the order of the counts, with "
@@ -31,6 +31,8 @@ fth_status sp_source_sections(sp_source *s, fth_err *err)
     if (!fth_config_has(s->cfg, COLUMN)) return FTH_OK; /* a folder of arrays has its own */
     const char *column = fth_config_text(s->cfg, COLUMN);
     bool found = false;
+    if (s->loader->flags & SP_LOAD_TABLE && s->section.names)
+        return FTH_OK; /* its table of cells */
     sp_labels_free(&s->section);
     FTH_TRY(sp_source_table_column(s, column, &s->section, &found, err));
     if (found) return FTH_OK;

@@ -306,49 +306,53 @@ typedef struct join {
     spot *list; /* cells by barcode */
     bool *found;
     int64_t matched;
-    bool some;          /* not every cell has to have a row */
-    const char *column; /* of labels; NULL: none is wanted */
-    fth_texts *labels;  /* different ones, in the order they came in */
-    char other[80];     /* a name of the table that is of no cell */
+    bool some; /* not every cell has to have a row */
+    struct wanted_labels {
+        sp_labels *to;
+        const char *key, *column; /* NULL: none is wanted */
+        fth_texts *names;         /* different ones, in the order they came in */
+    } labels[SP_PLACE_LABELS];
+    char other[80]; /* a name of the table that is of no cell */
 } join;
 
 /* ---- labels of a table ---- */
 
 /* The number of a label, which is new or not: there are few. */
-static fth_status label_of(join *j, const sp_place *p, int32_t *code, fth_err *err)
+enum { MOST_LABELS = 4096 };
+static fth_status label_of(const join *j, const struct wanted_labels *w,
+                           const struct sp_place_label *label, int32_t *code, fth_err *err)
 {
-    enum { MOST = 4096 };
-    const int64_t n = fth_texts_count(j->labels);
+    const int64_t n = fth_texts_count(w->names);
     for (int64_t k = 0; k < n; k++) {
-        const char *text = fth_texts_get(j->labels, k);
-        if (strncmp(text, p->label, p->label_bytes) == 0 && text[p->label_bytes] == '\0') {
+        const char *text = fth_texts_get(w->names, k);
+        if (strncmp(text, label->text, label->bytes) == 0 && text[label->bytes] == '\0') {
             *code = (int32_t)k;
             return FTH_OK;
         }
     }
-    if (n == MOST) {
+    if (n == MOST_LABELS) {
         const fth_status s =
             FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: column '%s' has more than %d different values",
-                     j->s->files.places, j->column, (int)MOST);
-        fth_err_hint(err, "preprocessing.group_column names a column of cell types");
+                     j->s->files.places, w->column, (int)MOST_LABELS);
+        fth_err_hint(err, "%s names a column of %s", w->key,
+                     w->to == &j->s->group ? "cell types" : "tissue sections");
         return s;
     }
     *code = (int32_t)n;
-    return fth_texts_add(j->labels, p->label, p->label_bytes, err);
+    return fth_texts_add(w->names, label->text, label->bytes, err);
 }
 
 /* In the order that labels have elsewhere, without those that are missing. */
-static fth_status sort_labels(join *j, fth_err *err)
+static fth_status sort_labels(const struct wanted_labels *w, fth_err *err)
 {
-    sp_source *s = j->s;
-    const int64_t n = fth_texts_count(j->labels);
-    bool missing[4096];
-    for (int64_t k = 0; k < n; k++) missing[k] = sp_name_is_missing(fth_texts_get(j->labels, k));
+    const int64_t n = fth_texts_count(w->names);
+    bool missing[MOST_LABELS];
+    for (int64_t k = 0; k < n; k++) missing[k] = sp_name_is_missing(fth_texts_get(w->names, k));
     sp_labels l;
-    FTH_TRY(sp_labels_of(&l, s->mem, j->labels, missing, true, err));
-    for (int64_t i = 0; i < s->counts.rows; i++)
-        if (s->group.code[i] >= 0) s->group.code[i] = l.code[s->group.code[i]];
-    s->group.names = l.names;
+    FTH_TRY(sp_labels_of(&l, w->to->mem, w->names, missing, true, err));
+    for (int64_t i = 0; i < w->to->n; i++)
+        if (w->to->code[i] >= 0) w->to->code[i] = l.code[w->to->code[i]];
+    w->to->names = l.names;
     l.names = NULL;
     sp_labels_free(&l);
     return FTH_OK;
@@ -391,7 +395,11 @@ static fth_status join_row(void *user, const sp_place *p, int64_t row, fth_err *
     s->xy[2 * i] = (float)p->x;
     s->xy[2 * i + 1] = (float)p->y;
     if (s->outside) s->outside[i] = !p->inside;
-    return j->labels ? label_of(j, p, &s->group.code[i], err) : FTH_OK;
+    for (int k = 0; k < SP_PLACE_LABELS; k++) {
+        const struct wanted_labels *w = &j->labels[k];
+        if (w->column) FTH_TRY(label_of(j, w, &p->label[k], &w->to->code[i], err));
+    }
+    return FTH_OK;
 }
 
 static fth_status not_joined(const join *j, fth_err *err)
@@ -423,26 +431,37 @@ static fth_status join_table(join *j, fth_err *err)
         if (by_barcode(&j->list[i - 1], &j->list[i]) == 0)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the barcode '%s' is there twice",
                             s->files.counts, j->list[i].barcode);
-    const sp_places_how how = {.kind = s->loader->name, .label = j->column};
+    sp_places_how how = {.kind = s->loader->name};
+    for (int k = 0; k < SP_PLACE_LABELS; k++) how.label[k] = j->labels[k].column;
     FTH_TRY(sp_places_read(s->mem, s->files.places, &how, join_row, j, err));
     if (j->matched < n && !(j->some && j->matched > 0)) return not_joined(j, err);
-    return j->labels ? sort_labels(j, err) : FTH_OK;
+    for (int k = 0; k < SP_PLACE_LABELS; k++)
+        if (j->labels[k].column) FTH_TRY(sort_labels(&j->labels[k], err));
+    return FTH_OK;
 }
 
-/* Room for the labels of the column that is asked for. */
+/* Room for the labels of the columns that are asked for; a table of labels comes before this one,
+ * and is that of both. */
 static fth_status want_labels(join *j, fth_err *err)
 {
     sp_source *s = j->s;
-    void *code = NULL;
-    j->column = fth_config_text_or(s->cfg, "preprocessing.group_column", NULL);
-    if (!j->column || fth_config_has(s->cfg, "preprocessing.labels_path")) {
-        j->column = NULL;
-        return FTH_OK;
+    const struct wanted_labels all[SP_PLACE_LABELS] = {
+        [SP_PLACE_GROUP] = {.to = &s->group, .key = "preprocessing.group_column"},
+        [SP_PLACE_SECTION] = {.to = &s->section, .key = "preprocessing.section_column"}};
+    for (int k = 0; k < SP_PLACE_LABELS; k++) {
+        struct wanted_labels *w = &j->labels[k];
+        void *code = NULL;
+        *w = all[k];
+        if (!fth_config_has(s->cfg, w->key) || fth_config_has(s->cfg, "preprocessing.labels_path"))
+            continue;
+        FTH_TRY(
+            fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 4, "labels", &code, err));
+        memset(code, 0xff, (size_t)s->counts.rows * 4); /* -1: missing */
+        *w->to = (sp_labels){.mem = s->mem, .n = s->counts.rows, .code = code};
+        FTH_TRY(fth_texts_create(&w->names, s->mem, err));
+        w->column = fth_config_text(s->cfg, w->key);
     }
-    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 4, "labels", &code, err));
-    memset(code, 0xff, (size_t)s->counts.rows * 4); /* -1: missing */
-    s->group = (sp_labels){.mem = s->mem, .n = s->counts.rows, .code = code};
-    return fth_texts_create(&j->labels, s->mem, err);
+    return FTH_OK;
 }
 
 fth_status sp_places_join(sp_source *s, bool *placed, fth_err *err)
@@ -462,7 +481,7 @@ fth_status sp_places_join(sp_source *s, bool *placed, fth_err *err)
     join j = {.s = s, .list = list, .found = found, .some = placed != NULL};
     if (status == FTH_OK && s->loader->flags & SP_LOAD_TABLE) status = want_labels(&j, err);
     if (status == FTH_OK) status = join_table(&j, err);
-    fth_texts_free(j.labels);
+    for (int k = 0; k < SP_PLACE_LABELS; k++) fth_texts_free(j.labels[k].names);
     if (!placed) (void)fth_mem_release(s->mem, found, NULL);
     (void)fth_mem_release(s->mem, list, NULL);
     return status;

@@ -51,18 +51,23 @@ fth_status sp_mtx_names(fth_mem *mem, const char *path, int column, bool optiona
 
 /* ---- positions ---- */
 
+/* Columns of labels that a table may have. */
+enum { SP_PLACE_GROUP, SP_PLACE_SECTION, SP_PLACE_LABELS };
 /* A row of a table of positions. */
 typedef struct sp_place {
     const char *name; /* not terminated */
     size_t bytes;
     double x, y;
-    bool inside;       /* under tissue; true where the table does not say */
-    const char *label; /* not terminated; of the column that was asked for */
-    size_t label_bytes;
+    bool inside; /* under tissue; true where the table does not say */
+    /* of the columns that were asked for; not terminated */
+    struct sp_place_label {
+        const char *text;
+        size_t bytes;
+    } label[SP_PLACE_LABELS];
 } sp_place;
 typedef struct sp_places_how {
-    const char *kind;  /* dataset, which says how columns are called */
-    const char *label; /* column of labels; NULL: none */
+    const char *kind;                   /* dataset, which says how columns are called */
+    const char *label[SP_PLACE_LABELS]; /* columns of labels; NULL: none */
 } sp_places_how;
 typedef fth_status sp_place_fn(void *user, const sp_place *p, int64_t row, fth_err *err);
 

@@ -72,8 +72,9 @@ static const fth_config_key keys[] = {
     FTH_KEY(TEXT, "preprocessing.cell_type_column",
             "cell types of the dataset liver; not given: Cell_Type, or Cell_Type_final"),
     FTH_KEY(TEXT, "preprocessing.section_column",
-            "tissue sections: column of obs or of the labels; each is centred by itself, all share "
-            "loadings, and factors of two sections are independent"),
+            "tissue sections: column of obs, of the labels, or of the table of cells of merscope "
+            "and cosmx; each is centred by itself, all share loadings, and factors of two sections "
+            "are independent"),
     FTH_KEY(TEXT, "preprocessing.sections",
             "sections that are taken, in this order; not given: all that section_column names; "
             "with paths, the name of each file; not given: the names of the files",
