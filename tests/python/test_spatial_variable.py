@@ -208,8 +208,43 @@ class Variable(unittest.TestCase):
         self.assertNotIn("removed_genes_by", meta["fathom"])
         self.assertNotIn("min_genes", meta["fathom"]["removed_cells"])
         self.assertFalse((out / "gene_selection.csv").exists())
-        for key in ("min_genes", "max_mt_percent", "genes", "highly_variable", "highly_variable_flavor"):
+        for key in ("min_genes", "max_mt_percent", "genes", "highly_variable", "highly_variable_flavor", "min_counts", "min_cells", "filter_mt",
+                    "in_tissue", "feature_types"):
             self.assertNotIn(key, meta["fathom"]["preprocessing"])
+
+    def again(self, *keys):
+        """The same folder with other keys: what differs, or that it is the same."""
+        config = self.folder / "c.yaml"
+        head = config.read_text().split(".h5ad\n")[0] + ".h5ad\n"
+        config.write_text(head + "".join(f"  {k}\n" for k in keys))
+        done = subprocess.run([PROGRAM, "spatial", "preprocess", "-c", str(config)], capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    def test_metadata_lists_what_acted(self):
+        for keys, has, lacks in ((("min_counts: 150",), {"min_counts": 150, "min_group_size": 10, "spatial_scale": 50}, ("min_cells", "filter_mt")),
+                                 (("min_group_fraction: 0.1",), {"min_group_fraction": 0.1}, ("min_group_size", "min_counts")),
+                                 (("rescale: false",), {"rescale": False}, ("spatial_scale",))):
+            _, out = self.preprocess(*keys)
+            listed = self.result(out)[1]["fathom"]["preprocessing"]
+            self.assertEqual({k: listed[k] for k in has}, has)
+            self.assertFalse(set(lacks) & set(listed))
+        _, out = self.preprocess(dataset="tenxvisium")
+        listed = self.result(out)[1]["fathom"]["preprocessing"]
+        self.assertEqual([listed[k] for k in ("min_counts", "min_cells", "filter_mt")], [100, 10, True])
+
+    def test_a_default_that_is_given_makes_another_folder(self):
+        same = "made with the same settings"
+        self.preprocess("min_genes: 3", "min_counts: 100")
+        self.assertIn(same, self.again("min_genes: 3", "min_counts: 100"))
+        self.assertIn("preprocessing.min_counts: 100 in the folder, not given now", self.again("min_genes: 3"))
+        _, out = self.preprocess("min_genes: 3")
+        self.assertIn("preprocessing.min_counts: not given in the folder, 100 now", self.again("min_genes: 3", "min_counts: 100"))
+        # earlier versions wrote defaults that did not act
+        meta = json.loads((out / "metadata.json").read_text())
+        meta["fathom"]["preprocessing"].update(min_counts=100, min_cells=10, filter_mt=True, in_tissue=True, feature_types=["Gene Expression"])
+        (out / "metadata.json").write_text(json.dumps(meta))
+        self.assertIn(same, self.again("min_genes: 3"))
+        self.assertIn("preprocessing.min_counts: not given in the folder, 100 now", self.again("min_genes: 3", "min_counts: 100"))
 
     def test_presets_keep_their_rules(self):
         mt = np.array([n.startswith("mt-") for n in self.names])

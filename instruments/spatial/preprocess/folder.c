@@ -92,13 +92,17 @@ static const char *own_name(const fth_config *cfg, const fth_config_key *key)
     return fth_config_has(cfg, key->name) ? key->name + n : NULL;
 }
 
-static void put_section(fth_json_writer *w, const char *name, const fth_config *cfg, bool all)
+/* Keys that are given; or all that act, given or not. */
+static void put_section(fth_json_writer *w, const char *name, const fth_config *cfg, bool acting)
 {
+    const sp_loader *loader = sp_loader_of(cfg);
     fth_json_open(w, name, '{');
     for (int64_t i = 0; i < sp_schema.n_keys; i++) {
         const fth_config_key *key = &sp_schema.key[i];
         const char *own = own_name(cfg, key);
-        if (own && (all || fth_config_is_given(cfg, key->name))) put_key(w, cfg, key, own);
+        if (!own) continue;
+        const bool given = fth_config_is_given(cfg, key->name);
+        if (acting ? sp_rules_act(cfg, loader, key->name, given) : given) put_key(w, cfg, key, own);
     }
     fth_json_close(w);
 }
@@ -273,13 +277,19 @@ static bool json_text(char *text, const fth_json_value *v)
     return fth_json_end(&w, NULL) == FTH_OK;
 }
 
+/* `v` is the value in the folder, `given` that of the config it was made with. Earlier versions
+ * wrote values that did not act. */
 static void compare_key(diff *d, const fth_config *cfg, const fth_config_key *key,
-                        const fth_json_value *v, char *was, char *is)
+                        const fth_json_value *v, const fth_json_value *given, char *was, char *is)
 {
     static const char none[] = "not given";
+    const sp_loader *loader = sp_loader_of(cfg);
+    const bool acted = sp_rules_act(cfg, loader, key->name, given != NULL),
+               acts = sp_rules_act(cfg, loader, key->name, fth_config_is_given(cfg, key->name));
     memcpy(was, none, sizeof none);
     memcpy(is, none, sizeof none);
-    const bool has = fth_config_has(cfg, key->name);
+    if (!acted) v = NULL; /* a key that leaves it without effect is compared by itself */
+    const bool has = acts && fth_config_has(cfg, key->name);
     bool fits = !v || json_text(was, v);
     if (has) fits = value_text(is, cfg, key) && fits;
     /* a key that did not exist when the folder was written had its default */
@@ -290,7 +300,7 @@ static void compare_key(diff *d, const fth_config *cfg, const fth_config_key *ke
 
 /* Lists of genes are long. */
 static fth_status compare_keys(diff *d, const fth_config *cfg, const fth_json_value *old,
-                               fth_mem *mem, fth_err *err)
+                               const fth_json_value *given, fth_mem *mem, fth_err *err)
 {
     void *text = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, 2 * VALUE, "values of keys", &text, err));
@@ -299,7 +309,8 @@ static fth_status compare_keys(diff *d, const fth_config *cfg, const fth_json_va
         const size_t n = sizeof section - 1;
         if (key->type != FTH_CONFIG_SECTION && key->type != FTH_CONFIG_PATH &&
             strncmp(key->name, section, n) == 0)
-            compare_key(d, cfg, key, fth_json_get(old, key->name + n), text, (char *)text + VALUE);
+            compare_key(d, cfg, key, fth_json_get(old, key->name + n),
+                        fth_json_get(given, key->name + n), text, (char *)text + VALUE);
     }
     return fth_mem_release(mem, text, err);
 }
@@ -316,17 +327,18 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
                              char *text, size_t bytes, sp_folder_maker *maker, fth_err *err)
 {
     char path[FTH_PATH];
-    fth_json *doc = NULL;
+    fth_json *doc = NULL, *config = NULL;
     diff d = {text, bytes, 0};
     text[0] = '\0';
     *maker = SP_MADE_ELSEWHERE;
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, now->source.mem, path, "fathom", err));
-    fth_status s = FTH_OK;
     const fth_json_value *old = fth_json_root(doc);
+    fth_status s =
+        old ? sp_metadata_member(&config, now->source.mem, path, "preprocessing", err) : FTH_OK;
     if (!old)
         snprintf(text, bytes, "it was not written by this program");
-    else {
+    else if (s == FTH_OK) {
         const char *dataset = fth_json_get_text(old, "dataset", "");
         if (strcmp(dataset, fth_config_text(cfg, "dataset")) != 0)
             add_diff(&d, "dataset", dataset, fth_config_text(cfg, "dataset"));
@@ -334,7 +346,8 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         snprintf(was, sizeof was, "%lld", (long long)fth_json_get_int(old, "algorithm", 0));
         snprintf(is, sizeof is, "%d", SP_PREPROCESS_ALGORITHM);
         if (strcmp(was, is) != 0) add_diff(&d, "algorithm", was, is);
-        s = compare_keys(&d, cfg, fth_json_get(old, "preprocessing"), now->source.mem, err);
+        s = compare_keys(&d, cfg, fth_json_get(old, "preprocessing"), fth_json_root(config),
+                         now->source.mem, err);
         const sp_rules rules = sp_rules_of(cfg, sp_loader_of(cfg));
         if (rules.more && !fth_json_get(old, "removed_genes_by"))
             add_diff(&d, "quality control", "only that of the dataset", "that of the keys");
@@ -342,6 +355,7 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         /* and how positions were rescaled */
         *maker = fth_json_get(old, "rows_xxh64") ? SP_MADE_HERE : SP_MADE_EARLIER;
     }
+    fth_json_destroy(config);
     fth_json_destroy(doc);
     return s;
 }

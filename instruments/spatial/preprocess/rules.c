@@ -37,6 +37,27 @@ sp_rules sp_rules_of(const fth_config *cfg, const sp_loader *loader)
     return r;
 }
 
+/* ---- keys that act ---- */
+
+bool sp_rules_act(const fth_config *cfg, const sp_loader *l, const char *key, bool given)
+{
+    const bool preset = l->flags & SP_LOAD_QC;
+    const struct {
+        const char *name;
+        bool acts;
+    } rows[] = {{KEY("min_counts"), preset || given},
+                {KEY("min_cells"), preset || given},
+                {KEY("filter_mt"), preset || given},
+                {KEY("min_group_size"), !fth_config_has(cfg, KEY("min_group_fraction"))},
+                {KEY("spatial_scale"), fth_config_bool(cfg, KEY("rescale"))},
+                {KEY("in_tissue"), l->flags & SP_LOAD_TISSUE},
+                {KEY("feature_types"), l->flags & (SP_LOAD_TENX | SP_LOAD_TABLE)},
+                {KEY("highly_variable_flavor"), fth_config_has(cfg, KEY("highly_variable"))}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].name, key) == 0) return rows[i].acts;
+    return true;
+}
+
 /* ---- genes by name ---- */
 
 typedef struct listing {

@@ -39,6 +39,10 @@ typedef struct sp_rules {
 
 sp_rules sp_rules_of(const fth_config *cfg, const sp_loader *loader);
 
+/* Whether a key of `preprocessing` that has a value acts, if it is given or if it has its default:
+ * neither the dataset nor another key of this config leaves it without effect. */
+bool sp_rules_act(const fth_config *cfg, const sp_loader *loader, const char *key, bool given);
+
 /* Mark the genes that the config lists in wanted[genes]. Every name has to be there, and not among
  * those that left_out[genes] marks (NULL: none); `source` is where they are looked for. */
 fth_status sp_rules_listed(const fth_config *cfg, fth_mem *mem, const fth_texts *genes,
