@@ -387,6 +387,17 @@ class Sections(unittest.TestCase):
         refuse("f8", f"paths: [{at}/one.h5ad, {at}/lost.h5ad]", "section 'lost' has no cells with a finite position", "leave it out: of preprocessing.paths")
         refuse("f9", f"paths: [{at}/one.h5ad, {at}/less.h5ad], genes: [a, c]", "1 of the 2 names", "'c' is left out: not all files")
 
+    def test_a_section_without_counts_is_told(self):
+        if h5py is None:
+            self.skipTest("needs h5py")
+        rng = np.random.default_rng(2)
+        for name, rate in (("some", 2), ("zero", 0)):
+            write_h5ad(self.folder / f"rate_{name}.h5ad", rng.poisson(rate, (20, 3)).astype(np.float32), list("abc"), rng.uniform(0, 9, (20, 2)), ["u"] * 20)
+        config, _, _ = self.make("zero", stages=(), dataset="anndata", source=f"paths: [{self.folder}/rate_some.h5ad, {self.folder}/rate_zero.h5ad]")
+        said = self.fathom("preprocess", "-c", str(config))
+        self.assertIn("every count of section rate_zero is 0", said)
+        self.assertNotIn("every count of section rate_some", said)
+
     def test_extents_that_differ_much(self):
         """Positions in two units are told: one scale is for all sections."""
         if h5py is None:

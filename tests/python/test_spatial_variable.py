@@ -246,6 +246,16 @@ class Variable(unittest.TestCase):
         self.assertIn(same, self.again("min_genes: 3"))
         self.assertIn("preprocessing.min_counts: not given in the folder, 100 now", self.again("min_genes: 3", "min_counts: 100"))
 
+    def test_keys_without_effect_are_told(self):
+        flavor, share = "highly_variable_flavor has no effect without", "max_mt_percent has no effect but on cells without counts"
+        self.assertIn(flavor, self.preprocess("highly_variable_flavor: seurat")[0])
+        self.assertNotIn(flavor, self.preprocess("highly_variable_flavor: seurat", "highly_variable: 9")[0])
+        self.assertNotIn(share, self.preprocess("max_mt_percent: 50")[0])
+        y, names, xy, group = make()
+        write_h5ad(self.folder / "plain.h5ad", y, [n.replace("mt-", "MTX") for n in names], xy, group, "csr")
+        self.assertIn(share, self.preprocess("max_mt_percent: 50", path="plain.h5ad")[0])
+        self.assertNotIn(share, self.preprocess("min_counts: 3", path="plain.h5ad")[0])
+
     def test_presets_keep_their_rules(self):
         mt = np.array([n.startswith("mt-") for n in self.names])
         total = self.y.sum(1, dtype="f8")

@@ -14,6 +14,7 @@ typedef struct sp_section {
     double offset[2];       /* x = (x of the source - offset) scale */
     double low[2], high[2]; /* of its cells, in the plane */
     int64_t cells;          /* that were written; 0: not known */
+    int64_t entries;        /* counts above 0 of these, while preprocessing; else 0 */
 } sp_section;
 
 typedef struct sp_sections {

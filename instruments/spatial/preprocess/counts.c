@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_MT "preprocessing.max_mt_percent"
 enum { ROWS = 1 << 16, ROOM = 1 << 20 }; /* of a block, where its size is free */
 
 /* ---- start and end ---- */
@@ -197,8 +198,16 @@ fth_status sp_count_walk_look(sp_count_walk *w, const sp_rules *rules, fth_err *
     look l = {.rules = rules};
     if (rules->cells) {
         FTH_TRY(take(w, (uint64_t)w->s->counts.cols, "mitochondrial genes", &mt, err));
-        for (int64_t g = 0; g < w->s->counts.cols; g++)
+        int64_t found = 0;
+        for (int64_t g = 0; g < w->s->counts.cols; g++) {
             ((bool *)mt)[g] = sp_is_mitochondrial(fth_texts_get(w->s->genes, g));
+            found += ((bool *)mt)[g] && w->gene_map[g] >= 0;
+        }
+        if (found == 0 && w->call && fth_config_is_given(w->s->cfg, MAX_MT))
+            fth_stage_say(w->call,
+                          "note: " MAX_MT " has no effect but on cells without counts: no gene of "
+                          "%s starts with mt-, as '%s' does not",
+                          w->s->counts.label, fth_texts_get(w->s->genes, 0));
         l.mt = mt;
     }
     w->looked = w->genes;

@@ -449,6 +449,17 @@ static void report_extents(const sp_sections *s, const fth_stage_call *call)
                   sp_sections_name(s, small));
 }
 
+/* A section without counts has maps that say nothing but what the prior says. */
+static void report_empty(const sp_prepared *p, const fth_stage_call *call)
+{
+    for (int64_t i = 0; i < p->sections.n; i++)
+        if (p->sections.of[i].entries == 0)
+            fth_stage_say(call,
+                          "warning: every count of section %s is 0, so a model learns nothing of "
+                          "it; " SP_LEAVE_SECTION_OUT,
+                          sp_sections_name(&p->sections, i));
+}
+
 static void report(const sp_prepared *p, const fth_stage_call *call)
 {
     static const char *const why[SP_DROP_KINDS] = {
@@ -474,6 +485,10 @@ static void report(const sp_prepared *p, const fth_stage_call *call)
         fth_stage_say(call, "section %s: %" PRId64 " cells", sp_sections_name(&p->sections, i),
                       p->sections.of[i].cells);
     report_extents(&p->sections, call);
+    if (p->entries > 0) report_empty(p, call); /* all are 0: an error */
+    if (p->rules.idle_flavor)
+        fth_stage_say(call, "note: preprocessing.highly_variable_flavor has no effect without "
+                            "preprocessing.highly_variable, the number of genes to keep");
 }
 
 /* ---- positions ---- */
@@ -549,6 +564,8 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
     if (p->rules.variable > 0)
         FTH_TRY(sp_variable_choose(&p->variable, &p->walk, &p->cells, &p->rules, err));
     FTH_TRY(sp_count_walk_size(&p->walk, &p->cells, &p->entries, err));
+    for (int64_t i = 0; p->sections.n > 0 && i < p->cells.n; i++)
+        p->sections.of[p->cells.section[i]].entries += p->walk.entries[p->cells.row[i]];
     report(p, call);
     return p->entries > 0 ? FTH_OK : no_counts(p, err);
 }

@@ -31,6 +31,7 @@ sp_rules sp_rules_of(const fth_config *cfg, const sp_loader *loader)
         r.variable = fth_config_int(cfg, KEY("highly_variable"));
     if (fth_config_has(cfg, KEY("highly_variable_flavor")))
         r.flavor = (sp_flavor)fth_config_choice(cfg, KEY("highly_variable_flavor"));
+    r.idle_flavor = r.variable == 0 && fth_config_has(cfg, KEY("highly_variable_flavor"));
     r.cells = preset || counts || share || least;
     r.genes = preset || cells || mt || r.listed;
     r.more = share || least || r.listed || r.variable > 0 || (!preset && (counts || cells || mt));

@@ -35,6 +35,7 @@ typedef struct sp_rules {
     bool listed;        /* keep only the genes of preprocessing.genes or genes_file */
     int64_t variable;   /* keep so many; 0: all */
     sp_flavor flavor;
+    bool idle_flavor; /* one is given, but no number of genes */
 } sp_rules;
 
 sp_rules sp_rules_of(const fth_config *cfg, const sp_loader *loader);
