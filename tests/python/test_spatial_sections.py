@@ -279,12 +279,17 @@ class Sections(unittest.TestCase):
             ratios.setdefault((row["factor"], row["group"]), []).append(2 ** float(row["log2_ratio"]))
         self.assertEqual([len(r) for r in ratios.values()], [3, 2, 2, 2] * 2)  # a section without cells of a type has no row,
         np.testing.assert_allclose([np.mean(r) for r in ratios.values()], 1, rtol=1e-4)  # and no part in the mean
+        names = [f"cell{k}-part{i}" for i, n in enumerate(cells) for k in range(n)]  # as anndata.concat(index_unique="-") has them
+        self.assertEqual(one["spot_names"], names)
         self.fathom("export", "-c", str(config), "-o", str(self.folder / "files_to.h5ad"))
         with h5py.File(self.folder / "files_to.h5ad") as f:
+            self.assertEqual([name.decode() for name in f["obs/_index"][:]], names)
             np.testing.assert_allclose(f["obsm/spatial"][:], np.concatenate(xy), rtol=1e-4, atol=1e-4)
             self.assertEqual(f["obs/section/codes"][:].tolist(), np.repeat([0, 1, 2], cells).tolist())
         _, out, _ = self.make("called", stages=("preprocess",), dataset="anndata", source=f"paths: [{paths}], sections: [B, A, C], {more}")
-        self.assertEqual(json.loads((out / "preprocessed/metadata.json").read_text())["section_names"], ["B", "A", "C"])
+        meta = json.loads((out / "preprocessed/metadata.json").read_text())
+        self.assertEqual(meta["section_names"], ["B", "A", "C"])
+        self.assertEqual([meta["spot_names"][i] for i in (0, 30, 94)], ["cell0-B", "cell0-A", "cell39-C"])
         # made again only where a file changed
         config, _, _ = self.make("files", stages=(), dataset="anndata", source=f"paths: [{paths}], {more}", M=12, steps=5)
         self.assertIn("made with the same settings", self.fathom("preprocess", "-c", str(config)))
@@ -386,6 +391,50 @@ class Sections(unittest.TestCase):
         refuse("f7", f"paths: [{at}/one.h5ad, {at}/few.h5ad]", "few.h5ad: 5 cells of section 'few' are left", "leave it out: of preprocessing.paths")
         refuse("f8", f"paths: [{at}/one.h5ad, {at}/lost.h5ad]", "section 'lost' has no cells with a finite position", "leave it out: of preprocessing.paths")
         refuse("f9", f"paths: [{at}/one.h5ad, {at}/less.h5ad], genes: [a, c]", "1 of the 2 names", "'c' is left out: not all files")
+
+    def test_names_of_several_files_are_unique(self):
+        """Also where a file repeats its own, and where a name and a section together are another name and section."""
+        if h5py is None:
+            self.skipTest("needs h5py")
+        rng = np.random.default_rng(2)
+        own = (["c"] * 3 + ["c-1"] + [f"d{i}" for i in range(16)], ["c-x"] + [f"d{i}" for i in range(19)])
+        for i, names in enumerate(own):
+            write_h5ad(self.folder / f"u{i}.h5ad", rng.poisson(2, (20, 3)).astype(np.float32), list("abc"), rng.uniform(0, 9, (20, 2)), ["u"] * 20)
+            with h5py.File(self.folder / f"u{i}.h5ad", "r+") as f:
+                f["obs/_index"][...] = [n.encode() for n in names]
+        config, out, _ = self.make("unique", stages=(), dataset="anndata", source=f"paths: [{self.folder}/u0.h5ad, {self.folder}/u1.h5ad], sections: [x-y, y]")
+        self.assertIn("3 cells had the name of another", self.fathom("preprocess", "-c", str(config)))
+        names = json.loads((out / "preprocessed/metadata.json").read_text())["spot_names"]
+        self.assertEqual(names[:5], ["c-x-y", "c-x-y-1", "c-x-y-2", "c-1-x-y", "d0-x-y"])
+        self.assertEqual(names[20:22], ["c-x-y-3", "d0-y"])
+        self.assertEqual(len(set(names)), 40)
+
+    def test_unique_names_are_planned(self):
+        """Long names of sections, many cells: the process grows by no more than its plan."""
+        if h5py is None:
+            self.skipTest("needs h5py")
+        rng = np.random.default_rng(2)
+        n = 60000
+        for i in range(2):
+            write_h5ad(self.folder / f"many{i}.h5ad", rng.poisson(1, (n, 2)).astype(np.float32), list("ab"), rng.uniform(0, 9, (n, 2)), ["u"] * n, layout="csr")
+        names = [letter * 150 for letter in "pq"]
+        config, _, _ = self.make("many", stages=(), dataset="anndata",
+                                 source=f"paths: [{self.folder}/many0.h5ad, {self.folder}/many1.h5ad], sections: [{names[0]}, {names[1]}]")
+        said = self.fathom("preprocess", "-c", str(config))
+        grown, planned = (float(said.split(w)[0].split()[-2]) for w in (" grown", " planned"))
+        self.assertLess(grown, planned, said)
+
+    def test_every_file_counts_what_it_dropped(self):
+        if h5py is None:
+            self.skipTest("needs h5py")
+        rng = np.random.default_rng(2)
+        for i, gone in enumerate((3, 2)):
+            write_h5ad(self.folder / f"drop{i}.h5ad", rng.poisson(2, (20, 3)).astype(np.float32), list("abc"), rng.uniform(0, 9, (20, 2)),
+                       ["nan"] * gone + ["u"] * (20 - gone))
+        _, out, _ = self.make("dropped", stages=("preprocess",), dataset="sdmbench",
+                              source=f"paths: [{self.folder}/drop0.h5ad, {self.folder}/drop1.h5ad], region_column: kind")
+        meta = json.loads((out / "preprocessed/metadata.json").read_text())
+        self.assertEqual((meta["fathom"]["removed_cells"]["missing_region"], meta["sections"]["cells"]), (5, [17, 18]))
 
     def test_a_section_without_counts_is_told(self):
         if h5py is None:

@@ -241,6 +241,8 @@ static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
     if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
     if (sp_source_has_sections(s) || s->loader->flags & SP_LOAD_ARRAYS)
         tables += n * BYTES_OF_SECTIONS;
+    /* characters of the names: joined, unique and made; those of the files are gone by then */
+    if (s->n_parts > 0) tables += sp_several_name_bytes(s) + 2 * n * BYTES_PER_NAME;
     const bool counted =
         s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
     const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;

@@ -93,5 +93,8 @@ fth_status sp_anndata_places_of(const sp_anndata *a, const char *x, const char *
 
 /* Make names unique: the second "a" becomes "a-1", as anndata does; *changed of them. */
 fth_status sp_names_unique(fth_texts **names, fth_mem *mem, int64_t *changed, fth_err *err);
+/* What it takes for a moment, beside the characters of n names: the old ones, the new ones, and
+ * those that are made. */
+uint64_t sp_names_unique_bytes(int64_t n);
 
 #endif

@@ -341,13 +341,26 @@ static fth_status rename_doubles(const fth_texts *names, name_set *set, char *ma
     return FTH_OK;
 }
 
+/* Slots of the table: every name that is there or made has one, at most n of them. */
+static uint64_t slots_of(int64_t n)
+{
+    uint64_t slots = 16;
+    while (slots < 2 * (uint64_t)n) slots *= 2;
+    return slots;
+}
+
+uint64_t sp_names_unique_bytes(int64_t n)
+{
+    enum { SUFFIX = 24, STARTS = 2 * 8 }; /* of a list, which doubles as it grows */
+    return slots_of(n) * sizeof(entry) + (uint64_t)n * (SUFFIX + STARTS);
+}
+
 fth_status sp_names_unique(fth_texts **names, fth_mem *mem, int64_t *changed, fth_err *err)
 {
     const int64_t n = fth_texts_count(*names);
-    name_set set = {.size = 16};
+    name_set set = {.size = slots_of(n)};
     size_t room = 1;
     *changed = 0;
-    while (set.size < 4 * (uint64_t)n) set.size *= 2;
     for (int64_t i = 0; i < n; i++) room += strlen(fth_texts_get(*names, i)) + 24;
     void *table = NULL, *made = NULL;
     fth_texts *out = NULL;

@@ -22,6 +22,7 @@ enum {
     SP_LOAD_ZARR = 256,
     SP_LOAD_TABLE = 512
 };
+enum { SP_SOURCE_NAME = 2 * FTH_PATH }; /* of a cell with its section */
 typedef struct sp_loader {
     const char *name, *file, *coords, *counts, *column, *columns;
     unsigned flags;
@@ -88,6 +89,9 @@ bool sp_source_is_several(const fth_config *cfg);
 fth_status sp_several_open(sp_source *s, fth_err *err);
 fth_status sp_several_load(sp_source *s, fth_err *err);
 fth_status sp_several_groups(sp_source *s, int64_t *groups, fth_err *err);
+/* What unique names of cells take beyond those that the files have; 0 of one that is not several.
+ */
+uint64_t sp_several_name_bytes(const sp_source *s);
 void sp_several_close(sp_source *s); /* an empty one is allowed */
 
 /* A column of the table of labels, in the order of the file; *found false: there is no table, or

@@ -1,7 +1,9 @@
 /* several.c - several files as one source: a section each, with the genes that all of them have.
  *
  * Every file is a source of its own. Joined, their rows follow each other, and the columns are
- * those of the first file, of which the ones that another file lacks are left out.
+ * those of the first file, of which the ones that another file lacks are left out. Files of one
+ * vendor repeat the names of cells, so each has its section behind it: "AAAC-1-young". One file is
+ * allowed: it is one section.
  */
 #include "loaders.h"
 
@@ -144,20 +146,42 @@ static fth_status join_genes(sp_source *s, fth_err *err)
 
 /* ---- cells ---- */
 
-static fth_status add_names(fth_texts *to, const fth_texts *from, fth_err *err)
-{
-    for (int64_t i = 0; i < fth_texts_count(from); i++) {
-        const char *name = fth_texts_get(from, i);
-        FTH_TRY(fth_texts_add(to, name, strlen(name), err));
-    }
-    return FTH_OK;
-}
-
 static int64_t place_of(const fth_texts *names, const char *name)
 {
     for (int64_t i = 0; i < fth_texts_count(names); i++)
         if (strcmp(fth_texts_get(names, i), name) == 0) return i;
     return -1;
+}
+
+/* "NAME-SECTION" of every cell, as anndata.concat with index_unique="-" has it. Those of the files
+ * go as they are taken. What is the same even so, as a file that repeats its own names has it, gets
+ * a number. */
+static fth_status join_names(sp_source *s, fth_err *err)
+{
+    char name[SP_SOURCE_NAME];
+    int64_t changed = 0;
+    FTH_TRY(fth_texts_create(&s->cells, s->mem, err));
+    for (int64_t i = 0; i < s->n_parts; i++) {
+        fth_texts *of = s->part[i].cells;
+        const char *section = fth_texts_get(s->section.names, i);
+        for (int64_t k = 0; k < fth_texts_count(of); k++) {
+            const char *own = fth_texts_get(of, k);
+            const int n = snprintf(name, sizeof name, "%s-%s", own, section);
+            if (n < 0 || (size_t)n >= sizeof name)
+                return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                "%s: the name of cell %" PRId64 ", '%.60s...', is too long",
+                                s->part[i].path, k, own);
+            FTH_TRY(fth_texts_add(s->cells, name, (uint64_t)n, err));
+        }
+        fth_texts_free(of);
+        s->part[i].cells = NULL;
+    }
+    FTH_TRY(sp_names_unique(&s->cells, s->mem, &changed, err));
+    if (changed > 0 && s->call)
+        fth_stage_say(s->call,
+                      "note: %" PRId64 " cells had the name of another and got a numeric suffix",
+                      changed);
+    return FTH_OK;
 }
 
 /* Positions as the sources have them, names, and which rows are loaded. */
@@ -182,10 +206,7 @@ static fth_status join_cells(sp_source *s, fth_err *err)
         named_cells = named_cells && p->cells;
     }
     snprintf(s->where, sizeof s->where, "%s", s->part[0].where);
-    if (!named_cells) return FTH_OK;
-    FTH_TRY(fth_texts_create(&s->cells, s->mem, err));
-    for (int64_t i = 0; i < s->n_parts; i++) FTH_TRY(add_names(s->cells, s->part[i].cells, err));
-    return FTH_OK;
+    return named_cells ? join_names(s, err) : FTH_OK;
 }
 
 static fth_status labels_create(const sp_source *s, sp_labels *l, fth_err *err)
@@ -245,16 +266,21 @@ static void stem_of(const char *path, char stem[FTH_PATH])
     if (dot && dot != stem) *dot = '\0';
 }
 
+static void section_of(const sp_source *s, int64_t i, char name[FTH_PATH])
+{
+    if (fth_config_has(s->cfg, NAMES))
+        snprintf(name, FTH_PATH, "%s", fth_config_text_at(s->cfg, NAMES, i));
+    else
+        stem_of(s->part[i].path, name);
+}
+
 /* A file is a section. */
 static fth_status join_sections(sp_source *s, fth_err *err)
 {
     FTH_TRY(labels_create(s, &s->section, err));
     for (int64_t i = 0, first = 0; i < s->n_parts; first += s->part[i++].counts.rows) {
         char name[FTH_PATH];
-        if (fth_config_has(s->cfg, NAMES))
-            snprintf(name, sizeof name, "%s", fth_config_text_at(s->cfg, NAMES, i));
-        else
-            stem_of(s->part[i].path, name);
+        section_of(s, i, name);
         const int64_t same = place_of(s->section.names, name);
         if (same >= 0) {
             const fth_status status =
@@ -281,9 +307,22 @@ fth_status sp_several_load(sp_source *s, fth_err *err)
 {
     for (int64_t i = 0; i < s->n_parts; i++) FTH_TRY(sp_source_load(&s->part[i], err));
     FTH_TRY(join_genes(s, err));
+    FTH_TRY(join_sections(s, err)); /* names of cells have theirs */
     FTH_TRY(join_cells(s, err));
-    FTH_TRY(join_groups(s, err));
-    return join_sections(s, err);
+    return join_groups(s, err);
+}
+
+uint64_t sp_several_name_bytes(const sp_source *s)
+{
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < s->n_parts; i++) {
+        char section[FTH_PATH];
+        section_of(s, i, section);
+        /* in the joined list, in that of unique names, and once while these are made; lists double
+         * as they grow */
+        bytes += (uint64_t)s->part[i].counts.rows * 5 * (strlen(section) + 1);
+    }
+    return bytes + sp_names_unique_bytes(s->counts.rows);
 }
 
 fth_status sp_several_groups(sp_source *s, int64_t *groups, fth_err *err)
