@@ -80,11 +80,11 @@ static const char variable[] = "name: faults\n"
                                "  min_cells: 1\n"
                                "  highly_variable: 2\n";
 
-/* Two folders, a section each. */
+/* Two folders, a section each; the second is a copy, as the same one twice is refused. */
 static const char several[] = "name: faults\n"
                               "dataset: xenium\n"
                               "preprocessing:\n"
-                              "  paths: [tests/golden/tenx/xenium, tests/golden/tenx/xenium]\n"
+                              "  paths: [tests/golden/tenx/xenium, %s/other]\n"
                               "  sections: [a, b]\n";
 
 static void fail_all(const char *config, int64_t requests)
@@ -119,7 +119,11 @@ TEST(variable_genes)
 
 TEST(several_folders)
 {
-    fail_all(several, 60);
+    char command[4200], config[4600];
+    snprintf(command, sizeof command, "cp -r tests/golden/tenx/xenium '%s'/other", t_temp_dir());
+    if (system(command) != 0) FAIL("cannot copy a folder");
+    snprintf(config, sizeof config, several, t_temp_dir());
+    fail_all(config, 60);
 }
 
 TEST(a_10x_file)

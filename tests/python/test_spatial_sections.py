@@ -382,7 +382,10 @@ class Sections(unittest.TestCase):
         refuse("f2", f"paths: [{at}/one.h5ad, {at}/d/one.h5ad]", "would both be the section 'one'", "preprocessing.sections: [A, B]")
         refuse("f3", f"paths: [{at}/one.h5ad, {at}/other.h5ad], sections: [A]", "2 files have 1 names")
         refuse("f4", f"paths: [{at}/one.h5ad, {at}/other.h5ad], section_column: kind", "every file of paths is a section of its own")
-        refuse("f5", f"paths: [{at}/one.h5ad]", "several files are expected, not 1")
+        refuse("f5", "paths: []", "at least one file is expected")
+        (at / "link.h5ad").symlink_to(at / "one.h5ad")
+        for name, again in (("f10", f"{at}/one.h5ad"), ("f11", f"{at}/d/../one.h5ad"), ("f12", f"{at}/link.h5ad")):
+            refuse(name, f"paths: [{at}/one.h5ad, {at}/d/one.h5ad, {again}], sections: [A, B, C]", "is the same as", "list every file once")
         refuse("f6", f"paths: [{at}/one.h5ad, {at}/nowhere.h5ad]", "nowhere.h5ad")
         # a file that cannot be a section, and what to do about it
         for name, genes, xy in (("few", "abc", rng.uniform(0, 9, (5, 2))), ("lost", "abc", np.full((20, 2), np.nan)),
@@ -622,6 +625,23 @@ class Sections(unittest.TestCase):
             self.assertTrue((np.load(to / "factors.npy") == 1).all())
             np.testing.assert_allclose(np.load(to / "scales.npy"), 1, rtol=1e-5)
 
+    def test_project_one_file(self):
+        """One file in `paths` is one section: its cells go where the section of that name is."""
+        if h5py is None:
+            self.skipTest("needs h5py")
+        with h5py.File(self.folder / "toy.h5ad") as f:
+            xy, group = f["obsm/spatial"][121:242], ["u"] * 121
+        write_h5ad(self.folder / "alone.h5ad", np.ones((121, 3), np.float32), list("abc"), xy, group)
+        _, out, model = self.make("project_of", stages=("preprocess", "train", "analyze"))
+        _, new, _ = self.make("project_file", stages=("preprocess",), dataset="anndata", source=f"paths: [{self.folder}/alone.h5ad], sections: [section_1]")
+        meta = json.loads((new / "preprocessed/metadata.json").read_text())
+        self.assertEqual((meta["section_names"], meta["spot_names"][5]), (["section_1"], "cell5-section_1"))
+        to = self.folder / "project_file_to"
+        said = self.fathom("project", "-m", str(model / "model.safetensors"), "--data", str(new), "-o", str(to))
+        self.assertNotIn("of no section", said)
+        S = np.load(out / "preprocessed/S.npy")
+        np.testing.assert_allclose(np.load(to / "factors.npy"), np.load(model / "factors.npy")[S == 1], rtol=1e-3)
+
     def test_export_and_page(self):
         if h5py is None:
             self.skipTest("needs h5py")
@@ -707,6 +727,8 @@ class Sections(unittest.TestCase):
         self.assertNotEqual(said.returncode, 0)
         self.assertIn("does not say of which section its cells are", said.stderr)
         self.assertIn("preprocessing.section_column", said.stderr)
+        self.assertIn("preprocessing.paths: [FILE] and sections: [NAME]", said.stderr)
+
     def test_too_few_points_name_section_and_type(self):
         for allocation in ("proportional", "derived"):
             config, out, _ = self.make(f"points_{allocation}", stages=("preprocess",), groups="true", allocation=allocation, M=7)

@@ -428,8 +428,9 @@ static fth_status not_of_sections(const sp_data *d, const char *model, bool has,
                        "%s is of sections, but %s does not say of which section its cells are",
                        model, d->dir);
     fth_err_hint(err, has ? "preprocess them without preprocessing.section_column"
-                          : "preprocess them with preprocessing.section_column, by which cells "
-                            "get the section of that name");
+                          : "name the section: of a whole file with preprocessing.paths: [FILE] "
+                            "and sections: [NAME] in place of path, of its cells with "
+                            "preprocessing.section_column; then preprocess again");
     return s;
 }
 

@@ -34,8 +34,10 @@ fth_status sp_joined_open(sp_matrix *m, fth_mem *mem, sp_matrix *const *of, int6
         m->entries += of[i]->entries;
         m->libraries |= of[i]->libraries;
     }
-    snprintf(m->label, sizeof m->label, "%.*s and %lld more", FTH_PATH, of[0]->label,
-             (long long)(n - 1));
+    snprintf(m->label, sizeof m->label, "%.*s", FTH_PATH, of[0]->label);
+    if (n > 1)
+        snprintf(m->label, sizeof m->label, "%.*s and %lld more", FTH_PATH, of[0]->label,
+                 (long long)(n - 1));
     return FTH_OK;
 }
 

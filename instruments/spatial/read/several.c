@@ -8,6 +8,7 @@
 #include "loaders.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +22,38 @@ bool sp_source_is_several(const fth_config *cfg)
 
 /* ---- opening ---- */
 
+enum { MOST = 1000 };
+
+/* The same file twice would be two sections of the same cells; a symbolic link is the same file. */
+static fth_status check_paths(const fth_config *cfg, int64_t n, fth_err *err)
+{
+    uint64_t hash[MOST]; /* of 1000 paths, so that each is resolved once */
+    char real[PATH_MAX], other[PATH_MAX];
+    for (int64_t i = 0; i < n; i++) {
+        const char *path = fth_config_text_at(cfg, PATHS, i);
+        const bool found = realpath(path, real); /* if not, opening it says why */
+        hash[i] = found ? fth_hash_bytes(real, strlen(real), 0) : 0;
+        for (int64_t k = 0; k < i && found; k++) {
+            if (hash[k] != hash[i] || !realpath(fth_config_text_at(cfg, PATHS, k), other) ||
+                strcmp(other, real) != 0)
+                continue;
+            const fth_status status = FTH_FAIL(
+                err, FTH_E_CONFIG, PATHS ": %s is the same as %s, which is listed before it", path,
+                fth_config_text_at(cfg, PATHS, k));
+            fth_err_hint(err, "list every file once: each is a section of its own");
+            return status;
+        }
+    }
+    return FTH_OK;
+}
+
 fth_status sp_several_open(sp_source *s, fth_err *err)
 {
-    enum { MOST = 1000 };
     const int64_t n = fth_config_count(s->cfg, PATHS);
     sp_matrix *counts[MOST];
     void *block = NULL;
     if (n > MOST) return FTH_FAIL(err, FTH_E_CONFIG, PATHS ": at most %d files", MOST);
+    FTH_TRY(check_paths(s->cfg, n, err));
     FTH_TRY(
         fth_mem_take(s->mem, FTH_MEM_META, (uint64_t)n * sizeof *s->part, "files", &block, err));
     s->part = memset(block, 0, (size_t)n * sizeof *s->part);

@@ -29,8 +29,8 @@ static const fth_config_key keys[] = {
             "MERSCOPE or CosMx, or folder of arrays"),
     FTH_KEY(
         PATH, "preprocessing.paths",
-        "several such files or folders in place of path, a tissue section each; genes are those "
-        "that all have",
+        "such files or folders in place of path, a tissue section each; genes are those that all "
+        "have; one alone is one section",
         .list = true),
     FTH_KEY(PATH, "preprocessing.h5ad_path", "the h5ad file, where the dataset is colon"),
     FTH_KEY(PATH, "preprocessing.labels_path",
@@ -408,10 +408,9 @@ static void check_paths(fth_config *cfg)
                                          "section_column"};
     const char *const key = "preprocessing.paths", *const names = "preprocessing.sections";
     if (!sp_source_is_several(cfg)) return;
-    if (fth_config_count(cfg, key) < 2)
-        fth_config_complain(cfg, key, "write preprocessing.path for one file",
-                            "several files are expected, not %lld",
-                            (long long)fth_config_count(cfg, key));
+    if (fth_config_count(cfg, key) < 1)
+        fth_config_complain(cfg, key, "list the files, a section each: [A.h5ad, B.h5ad]",
+                            "at least one file is expected, not none");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char other[SP_NAME], both[2 * SP_NAME];
         snprintf(other, sizeof other, "preprocessing.%s", others[i]);
