@@ -282,7 +282,7 @@ class Variable(unittest.TestCase):
     # ---- lists of genes ----
 
     def test_genes_by_name(self):
-        (self.folder / "list.txt").write_text("# a panel\nGene40\n\nGene7,with more,columns\nGene30\tand tabs\n")
+        (self.folder / "list.txt").write_text("# a panel\nGene40\n\nGene7,with more,columns\nGene30\tand tabs, with commas\n")
         wanted = {"genes: [Gene9, Gene300, Gene1]": [1, 9, 300], f"genes_file: {self.folder}/list.txt": [7, 30, 40]}
         keys = list(wanted)
         for some in ([keys[0]], [keys[1]], keys):
