@@ -212,12 +212,40 @@ class TwoCommands(Case): # F4, one after the other
         plane = self.config("a", model="plane", **{"survey.cells": 65})
         self.assertEqual(t.fathom("sounding", "fit", "-c", plane)[0], 0)
         self.assertEqual(states(), {**want, "fit.plane": "completed"})
+        self.assertRegex(self.run_all_status()[1], r"a_plane +fit +\S+ +completed .*run by hand")
+        task, record = self.task("fit.plane"), json.loads(self.read("a", ".fathom", "fit.plane.json"))
+        for name in ("started", "ended", "seconds", "io_seconds", "compute_seconds"):
+            self.assertAlmostEqual(task[name], record[name], delta=1e-3, msg=name)
+        self.assertEqual((task["attempt"], task["cached"]), ("", False))
+        self.assertEqual(task["planned_bytes"], record["planned_bytes"])
+        self.assertEqual(task["input_hash"], record["input_hash"])
+        self.assertNotIn("run by hand", json.dumps(self.task("fit.bowl")))
         # and once more: what it stands on now is not what its record says
         words = ["-c", plane, "--set", "survey.cells=66", "--force"]
         self.assertEqual(t.fathom("sounding", "survey", *words)[0], 0)
         self.assertEqual(states()["fit.plane"], "stale")
         self.run_all("run", "all", "-c", bowl, "-c", plane)
         self.assertEqual(set(states().values()), {"completed"})
+
+    def task(self, name):
+        return next(task for task in json.loads(self.run_all_status("--json")[1])["tasks"] if task["id"] == name)
+
+    def test_a_stage_by_hand_is_in_the_status_of_runs_of_others(self):
+        """run_status.json has the tasks that a run leaves alone, with the times of 'fathom status'."""
+        plane = self.config("a", model="plane")
+        self.run_all("run", "survey", "fit", "-c", plane)
+        before = self.task("fit.plane")
+        self.assertEqual(t.fathom("sounding", "fit", "-c", plane, "--force")[0], 0)
+        self.assertGreater(self.task("fit.plane")["started"], before["ended"])
+        self.run_all("run", "survey", "-c", plane)
+        with open(self.out("a", "run_status.json")) as f:
+            fit = next(iter(json.load(f)["jobs"].values()))["stages"]["fit"]
+        self.assertEqual(fit["status"], "completed")
+        self.assertAlmostEqual(fit["elapsed"], self.task("fit.plane")["seconds"], delta=1e-3)
+        # a damaged record changes nothing
+        with open(self.out("a", ".fathom", "fit.plane.json"), "a") as f:
+            f.write("}")
+        self.assertEqual(self.task("fit.plane")["started"], before["started"])
 
     def run_all_status(self, *words):
         return t.fathom("status", self.out(), *words)

@@ -493,7 +493,7 @@ static fth_status conclude(fth__job_runner *r, fth__process *p, fth_err *err)
         return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the record of %s", task->id);
     if (record) {
         const double started = task->started;
-        fth_status s = fth__runner_take_record(r, i, record, err);
+        fth_status s = fth__record_to_view(record, r->view, i, err);
         task->started = started;
         fth__record_destroy(record);
         return s == FTH_OK ? fth__runner_change(r, i, FTH_STATE_COMPLETED, "", err) : s;

@@ -4,6 +4,7 @@
  * running, and those of other tasks are kept for run_status.json.
  */
 #include "job/run/runner.h"
+#include "job/view/renew.h"
 
 #include "base/assert.h"
 #include "base/str.h"
@@ -165,6 +166,7 @@ static fth_status recover(fth__job_runner *r, int64_t d, fth_err *err)
     }
     FTH_TRY(read_rest(r, d, first, file, &orphans, err));
     dir->rest_to = r->rest->n_tasks;
+    FTH_TRY(fth__view_renew(r->rest, dir->path, first, err));
     remove_requests(dir->path);
     if (orphans) fth__leftover_sweep(dir->path, 0);
     return FTH_OK;

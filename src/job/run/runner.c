@@ -6,6 +6,7 @@
 #include "job/run/runner.h"
 #include "base/assert.h"
 #include "job/find/jobs.h"
+#include "job/view/renew.h"
 #include "job/view/stale.h"
 
 #include "base/clock.h"
@@ -483,6 +484,7 @@ static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
     if (!may_be_stale(r, d)) return FTH_OK;
     fth_status s = fth__view_create(&view, r->mem, dir, err);
     if (s == FTH_OK) s = fth__ledger_read(view, dir, err);
+    if (s == FTH_OK) s = fth__view_renew(view, dir, 0, err);
     if (s == FTH_OK) s = fth__view_mark_stale(view, dir, 0, view->n_files, err);
     for (int64_t i = 0; s == FTH_OK && i < view->n_tasks; i++) {
         if (view->task[i].state != FTH_STATE_STALE) continue;

@@ -106,9 +106,6 @@ fth_status fth__runner_check_results(const fth__job_runner *r, fth_err *err);
 fth_status fth__runner_settle(fth__job_runner *r, fth_err *err);
 /* Predicted peaks of a ready task. FTH_E_NO_FIT: it never fits. */
 fth_status fth__runner_plan(fth__job_runner *r, int64_t task, fth_err *err);
-/* Fill in what a record says of a task that completed. */
-fth_status fth__runner_take_record(fth__job_runner *r, int64_t task, const fth__job_record *record,
-                                   fth_err *err);
 
 /* ---- process.c ---- */
 

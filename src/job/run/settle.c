@@ -13,42 +13,6 @@
 
 enum { REASON = 512 };
 
-/* ---- records ---- */
-
-static fth_status take_files(fth__job_runner *r, int64_t i, const fth__job_record *record,
-                             fth_err *err)
-{
-    fth__view_drop_files(r->view, i);
-    for (int64_t k = 0; k < record->n_files; k++)
-        FTH_TRY(fth__view_add_file(r->view, i, &record->file[k], err));
-    return FTH_OK;
-}
-
-fth_status fth__runner_take_record(fth__job_runner *r, int64_t i, const fth__job_record *record,
-                                   fth_err *err)
-{
-    fth_task *task = &r->view->task[i];
-    const fth_stage_result *from = &record->result;
-    task->started = record->started;
-    task->seconds = from->seconds;
-    task->planned_bytes = from->plan.host_bytes;
-    task->device_planned_bytes = from->plan.device_bytes;
-    task->planned_seconds = from->plan.seconds;
-    task->ledger_bytes = from->ledger_bytes;
-    task->peak_bytes = from->growth_bytes;
-    task->read_bytes = from->read_bytes;
-    task->written_bytes = from->written_bytes;
-    task->io_seconds = from->io_seconds;
-    task->compute_seconds = from->compute_seconds;
-    task->device_seconds = from->device_seconds;
-    task->config_hash = record->config_hash;
-    task->input_hash = record->input_hash;
-    FTH_TRY(fth__view_set(r->view, &task->device, from->device, err));
-    FTH_TRY(fth__view_set(r->view, &task->bound_by, from->bound_by, err));
-    FTH_TRY(fth__view_set(r->view, &task->attempt, record->attempt, err));
-    return take_files(r, i, record, err);
-}
-
 /* ---- decisions ---- */
 
 static fth_status decide(fth__job_runner *r, int64_t i, fth_state state, const char *reason,
@@ -127,7 +91,7 @@ static fth_status complete(fth__job_runner *r, int64_t i, const fth__job_record 
                            bool adopted, fth_err *err)
 {
     fth_task *task = &r->view->task[i];
-    FTH_TRY(fth__runner_take_record(r, i, record, err));
+    FTH_TRY(fth__record_to_view(record, r->view, i, err));
     task->cached = !adopted;
     FTH_TRY(decide(r, i, FTH_STATE_COMPLETED,
                    adopted ? "finished while its runner was gone" : "cached", err));

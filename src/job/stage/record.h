@@ -11,7 +11,7 @@
 #ifndef FTH_JOB_RECORD_H
 #define FTH_JOB_RECORD_H
 
-#include <fathom/job.h>
+#include "job/ledger/view.h"
 
 /* The record of an earlier stage as it was then: while it is the same file, so is its list of
  * outputs. */
@@ -72,6 +72,9 @@ bool fth__record_path(char *path, size_t bytes, const char *output_dir, const ch
 /* Put in place, whole or not at all; .fathom is there. */
 fth_status fth__record_write(const fth__job_record *record, const char *output_dir,
                              const char *task_id, fth_err *err);
+/* Fill in what the record says of a task that completed: times, sizes, files. */
+fth_status fth__record_to_view(const fth__job_record *record, fth_view *view, int64_t task,
+                               fth_err *err);
 /* Remove, before a stage starts over. No record is fine. */
 fth_status fth__record_remove(const char *output_dir, const char *task_id, fth_err *err);
 

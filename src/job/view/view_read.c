@@ -3,6 +3,7 @@
  * Folders with a ledger are found first, then read in the order of their names. A place that cannot
  * be read is noted and skipped.
  */
+#include "job/view/renew.h"
 #include "job/view/stale.h"
 #include "job/view/walk.h"
 
@@ -58,6 +59,7 @@ static fth_status read_all(fth__job_walk *w, fth_view *view, fth_err *err)
         }
         good++;
         FTH_TRY(settle(view, w->dir[i], at, err));
+        FTH_TRY(fth__view_renew(view, w->dir[i], at, err));
         FTH_TRY(fth__view_mark_stale(view, w->dir[i], file, view->n_files, err));
     }
     if (good == 0 && first.status != FTH_OK) {
