@@ -284,6 +284,18 @@ class Fit(unittest.TestCase):
         plain = fathom.spatial.fit(made_up(), "svgp", 2, **SMALL)
         np.testing.assert_array_equal(fathom.spatial.fit(three, "svgp", 2, coord_axes=[1, 2], **SMALL).factors, plain.factors)
 
+    def test_every_stage_ends_with_all_of_its_parts_done(self):
+        for model in ("pnmf", "svgp"):  # svgp runs a graph in its last part, which reports on its own
+            last, small = {}, {k: v for k, v in SMALL.items() if model == "svgp" or k != "num_inducing"}
+
+            def keep(p):
+                last[p.stage] = p
+            fathom.spatial.fit(made_up(), model, 2, progress=keep, **small)
+            self.assertEqual(list(last), ["preprocess", "train", "analyze"])
+            for p in last.values():
+                self.assertEqual(p.done, p.total, p)
+            self.assertEqual((last["analyze"].done, last["analyze"].what), (7, "write"))
+
     def test_an_interrupted_fit_resumes(self):
         keys = {**SMALL, "max_iter": 400}
         whole = fathom.spatial.fit(made_up(), "svgp", 2, **keys)

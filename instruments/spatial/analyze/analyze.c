@@ -203,5 +203,10 @@ fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
     sp_analysis_close(&a);
     (void)fth_mem_trim(fth_context_mem(call->context));
     if (s == FTH_OK && whole) s = sp_export_stage(call, err);
-    return s == FTH_OK ? name_exports(call, err) : s;
+    if (s == FTH_OK) s = name_exports(call, err);
+    if (s == FTH_OK) /* a stop that comes now changes nothing: all is written */
+        (void)fth_stage_report(call, &(fth_stage_progress){.done = SP_PARTS,
+                                                           .total = SP_PARTS,
+                                                           .what = sp_part_names[SP_PART_WRITE]});
+    return s;
 }
