@@ -168,27 +168,39 @@ class Import(unittest.TestCase):
         self.fathom("train", "-c", str(self.folder / "theirs.yaml"), "--resume", code=2)  # other settings
 
     def test_a_kernel_may_have_a_lengthscale_of_each_factor(self):
-        model = "spatial: true, n_components: 2, num_inducing: 20"
-        ours = self.config("ours", model + ", lengthscale: 25, train_lengthscale: true")
-        theirs = self.config("theirs", "spatial: true, num_inducing: 20")
-        self.fathom("preprocess", "-c", ours)
-        self.fathom("train", "-c", ours)
-        before = tensors(self.folder / "out/ours/model.safetensors")
-        public = as_public(before, True, False, False)
-        public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.exp(before["log_ell"].astype(float)).astype("<f4"))
-        save(self.folder / "model.pth", public)
-        self.assertIn("train_lengthscale is 1 in the file", self.fathom("train", "-c", theirs, "--import", str(self.folder / "model.pth")))
-        after = tensors(self.folder / "out/theirs/model.safetensors")
-        np.testing.assert_allclose(after["log_ell"], before["log_ell"], rtol=1e-6)
-        self.assertAlmostEqual(float(after[""]["lengthscale"]), math.exp(before["log_ell"].astype(float).mean()), places=4)
-        for name in ("ours", "theirs"):
-            self.fathom("analyze", "-c", str(self.folder / f"{name}.yaml"))
-        a, b = (np.load(self.folder / "out" / run / "factors.npy") for run in ("ours", "theirs"))
-        np.testing.assert_allclose(a, b, rtol=1e-5)
+        for local, name in ((False, "num_inducing: 20"), (True, "local: true, K: 5")):
+            with self.subTest(local=local):
+                public = self.import_lengthscales(local, "spatial: true, " + name)
+        public = self.import_lengthscales(False, "spatial: true, num_inducing: 20")
         public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.array([3.0, 0.0], "<f4"))
         self.refused(public, "lengthscale 1 of the kernel is 0")
         public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.array([3.0, 2.0, 1.0], "<f4"))
         self.refused(public, "axis 0 of kernel.lengthscale has 3 elements; 1 are expected")
+
+    def import_lengthscales(self, local, model):
+        ours = self.config("ours", model + ", n_components: 2, lengthscale: 25, train_lengthscale: true")
+        theirs = self.config("theirs", model)
+        self.fathom("preprocess", "-c", ours, "--force")
+        self.fathom("train", "-c", ours, "--force")
+        before = tensors(self.folder / "out/ours/model.safetensors")
+        public = as_public(before, True, local, False)
+        apart = (before["log_ell"].astype(float) + [0.0, 0.25]).astype("<f4")  # four steps keep them close
+        public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.exp(apart.astype(float)).astype("<f4"))
+        save(self.folder / "model.pth", public)
+        said = self.fathom("train", "-c", theirs, "--force", "--import", str(self.folder / "model.pth"))
+        self.assertIn("train_lengthscale is 1 in the file", said)
+        after = tensors(self.folder / "out/theirs/model.safetensors")
+        np.testing.assert_allclose(after["log_ell"], apart, rtol=1e-6)
+        self.assertAlmostEqual(float(after[""]["lengthscale"]), math.exp(apart.astype(float).mean()), places=3)
+        self.fathom("analyze", "-c", theirs)
+        public["prior_state_dict"]["kernel.lengthscale"] = Tensor(np.exp(before["log_ell"].astype(float)).astype("<f4"))
+        save(self.folder / "model.pth", public)
+        self.fathom("train", "-c", theirs, "--force", "--import", str(self.folder / "model.pth"))
+        for name in ("ours", "theirs"):
+            self.fathom("analyze", "-c", str(self.folder / f"{name}.yaml"), "--force")
+        a, b = (np.load(self.folder / "out" / run / "factors.npy") for run in ("ours", "theirs"))
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+        return public
 
     def refused(self, value, about, root=None, model=""):
         config = self.config("x", "spatial: true, num_inducing: 20" + model)

@@ -198,7 +198,7 @@ static fth_status kernel_number(sp_pth *f, const char *name, const char *key, do
 static bool has_lengthscales(const sp_pth *f, const sp_settings *set)
 {
     sp_pickle_tensor t;
-    return find(f, "kernel.lengthscale") && !set->local &&
+    return find(f, "kernel.lengthscale") &&
            sp_pickle_tensor_of(f->pickle, find(f, "kernel.lengthscale"), &t) && t.n_axes == 1 &&
            t.size[0] == set->n_components && t.size[0] > 1;
 }
