@@ -12,6 +12,7 @@
 #
 # The library is found by FATHOM_LIBRARY, beside this file, in the lib folder of the tree or
 # prefix this file lies in, or by the system. NumPy is the only package needed.
+import csv as _csv
 import ctypes as C
 import ctypes.util
 import json as _json
@@ -2784,6 +2785,8 @@ class SpatialFit:
     moran       float64 [factor]: Moran's I
     rows        int64 [cell]: which row of the object, or of the file, each cell is; others were dropped
     held_out    bool [cell]: cells that training did not see; None: there are none
+    size_factors float32 [cell]: sizes of cells; None: the model has none
+    dispersions  float64 [gene]: theta of the negative binomial; None: counts are Poisson
     metrics     dict: reconstruction error, deviance, Moran's I with p-values, held-out deviance
     settings    dict: what the model was made with
     model_path  model.safetensors, which all commands of `fathom spatial` read
@@ -2800,6 +2803,11 @@ class SpatialFit:
             return np.load(path) if os.path.exists(path) else None
         self.factors, self.scales, self.loadings = (array(n) for n in ("factors.npy", "scales.npy", "loadings.npy"))
         self.held_out, self.elbo = array("held_out.npy"), array("elbo_history.npy")
+        self.size_factors, self.dispersions = array("size_factors.npy"), None
+        dispersions = os.path.join(folder, "dispersion.csv")
+        if os.path.exists(dispersions):
+            with open(dispersions, encoding="utf-8", newline="") as f:
+                self.dispersions = np.array([float(row["theta"]) for row in _csv.DictReader(f)])
         if self.factors is None or self.loadings is None:
             _refuse(f"{folder}: expected the results of an analysis, found no factors.npy", "FILE_OPEN",
                     "run `fathom spatial analyze` first")
@@ -3172,7 +3180,7 @@ class _Spatial(_Exported):
             key_added: str = "fathom", **keys) -> SpatialFit:
         """Fit a factor model to the counts of an AnnData object, and write the results into it.
 
-        adata         the object, or anything with its X, layers, obs, obsm, var_names, varm and uns. One that is
+        adata         the object, or anything with its X, layers, obs, obsm, var, var_names, varm and uns. One that is
                       backed is read by the library from its file; nothing of it is loaded here
         model         "pnmf", "svgp", "mggp_svgp", "lcgp" or "mggp_lcgp"
         n_components  factors
@@ -3193,6 +3201,8 @@ class _Spatial(_Exported):
             obsm["fathom_factors"], obsm["fathom_scales"]    of every cell; NaN where it was dropped
             varm["fathom_loadings"]                          of every gene; NaN where it was dropped
             obs["fathom_kept"], obs["fathom_held_out"]       the second one with holdout_fraction
+            obs["fathom_size_factor"]                        with size_factors="total"; NaN where it was dropped
+            var["fathom_dispersion"]                         with likelihood="nb"; NaN where it was dropped
             uns["fathom"]                                    model, settings, elbo, moran, metrics, version
 
         and returns a SpatialFit. With key_added="fathom_svgp" the arrays have the names of `fathom spatial export`.
@@ -3255,12 +3265,19 @@ class _Spatial(_Exported):
         adata.obsm[f"{key}_factors"] = of_all(r.factors, np.nan)
         if r.scales is not None:
             adata.obsm[f"{key}_scales"] = of_all(r.scales, np.nan)
-        loadings = r.loadings
-        if len(loadings) != int(adata.shape[1]):  # of the genes that were kept
-            place = {g: i for i, g in enumerate(_unique_names(adata.var_names))}
-            loadings = np.full((int(adata.shape[1]), loadings.shape[1]), np.nan, loadings.dtype)
-            loadings[[place[g] for g in r.gene_names]] = r.loadings
-        adata.varm[f"{key}_loadings"] = loadings
+
+        def of_genes(values):
+            if len(values) == int(adata.shape[1]):
+                return values
+            place = {g: i for i, g in enumerate(_unique_names(adata.var_names))}  # some were dropped
+            out = np.full((int(adata.shape[1]), *values.shape[1:]), np.nan, values.dtype)
+            out[[place[g] for g in r.gene_names]] = values
+            return out
+        adata.varm[f"{key}_loadings"] = of_genes(r.loadings)
+        if r.dispersions is not None:
+            adata.var[f"{key}_dispersion"] = of_genes(r.dispersions)
+        if r.size_factors is not None:
+            adata.obs[f"{key}_size_factor"] = of_all(r.size_factors, np.nan)
         adata.obs[f"{key}_kept"] = kept
         if r.held_out is not None:
             adata.obs[f"{key}_held_out"] = of_all(r.held_out, False)

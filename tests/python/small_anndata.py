@@ -1,5 +1,5 @@
 """As much of the package anndata as tests of fathom.spatial need, where it is not installed: objects with X, layers, obs,
-obsm, var_names, varm and uns, read from h5ad files as `fathom spatial toy` writes them."""
+obsm, var, var_names, varm and uns, read from h5ad files as `fathom spatial toy` writes them."""
 import numpy as np
 
 
@@ -64,6 +64,7 @@ class AnnData:
     def __init__(self, X, obs=None, obsm=None, var_names=None, obs_names=None):
         self.shape = tuple(int(n) for n in X.shape)
         self.X, self.obs, self.layers, self.uns = X, dict(obs or {}), {}, {}
+        self.var = Aligned(self.shape[1], {})
         self.obsm, self.varm = Aligned(self.shape[0], obsm or {}), Aligned(self.shape[1], {})
         self.n_obs, self.n_vars = self.shape
         self.var_names = np.array(var_names if var_names is not None else [f"g{i}" for i in range(self.n_vars)])

@@ -284,6 +284,26 @@ class Fit(unittest.TestCase):
         plain = fathom.spatial.fit(made_up(), "svgp", 2, **SMALL)
         np.testing.assert_array_equal(fathom.spatial.fit(three, "svgp", 2, coord_axes=[1, 2], **SMALL).factors, plain.factors)
 
+    def test_sizes_and_dispersions_are_columns(self):
+        adata = made_up()
+        adata.X = sparse(adata.X.toarray() * np.arange(1, 61)[:, None] % 7 + (np.arange(60) != 5)[:, None])
+        r = fathom.spatial.fit(adata, "pnmf", 2, likelihood="nb", size_factors="total", genes=["g1", "g6", "g3", "g0"],
+                               max_iter=8, device="cpu", seed=3)
+        folder = pathlib.Path(r.model_path).parent
+        kept = adata.obs["fathom_kept"]
+        np.testing.assert_array_equal(adata.obs["fathom_size_factor"][kept], np.load(folder / "size_factors.npy"))
+        np.testing.assert_array_equal(np.isnan(adata.obs["fathom_size_factor"]), ~kept)
+        lines = dict(line.split(",") for line in (folder / "dispersion.csv").read_text().splitlines()[1:])
+        self.assertEqual(set(lines), {"g1", "g6", "g3", "g0"})
+        for name, theta in zip(adata.var_names, adata.var["fathom_dispersion"]):
+            self.assertEqual(theta, float(lines[name])) if name in lines else self.assertTrue(np.isnan(theta))
+        plain = made_up()
+        r = fathom.spatial.fit(plain, "pnmf", 2, max_iter=8, device="cpu", seed=3)
+        self.assertIsNone(r.size_factors)
+        self.assertIsNone(r.dispersions)
+        self.assertNotIn("fathom_size_factor", plain.obs)
+        self.assertEqual(plain.var, {})
+
     def test_every_stage_ends_with_all_of_its_parts_done(self):
         for model in ("pnmf", "svgp"):  # svgp runs a graph in its last part, which reports on its own
             last, small = {}, {k: v for k, v in SMALL.items() if model == "svgp" or k != "num_inducing"}

@@ -99,6 +99,30 @@ class Folder(unittest.TestCase):
         return at
 
 
+class Export(Folder):
+    """What rates need beside factors and loadings is in the h5ad file, as h5py reads it."""
+
+    def test_sizes_and_dispersions_are_in_the_file(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("there is no h5py")
+        toy = self.toy(cells=80, genes=12, dispersion=2, depth=4)
+        at = self.trained(toy, "nb", model=", likelihood: nb, size_factors: total", steps=5)
+        self.fathom("spatial", "export", "-c", self.folder / "toy_nb.yaml", "-o", self.folder / "nb.h5ad")
+        with h5py.File(self.folder / "nb.h5ad") as f, open(at / "dispersion.csv") as table:
+            np.testing.assert_array_equal(f["obs/fathom_nb_size_factor"][:], np.load(at / "size_factors.npy"))
+            theta = [float(row["theta"]) for row in csv.DictReader(table)]
+            np.testing.assert_array_equal(f["var/fathom_nb_dispersion"][:], theta)
+            self.assertEqual(len(theta), 12)
+            self.assertIn("fathom_nb_size_factor", f["obs"].attrs["column-order"])
+            self.assertIn("fathom_nb_dispersion", f["var"].attrs["column-order"])
+        self.trained(toy, "plain", steps=5)
+        self.fathom("spatial", "export", "-c", self.folder / "toy_plain.yaml", "-o", self.folder / "plain.h5ad")
+        with h5py.File(self.folder / "plain.h5ad") as f:
+            self.assertFalse([name for frame in ("obs", "var") for name in f[frame] if "size" in name or "dispersion" in name])
+
+
 class Reference(Folder):
     """One step of pnmf with noise that was recorded: objective, slopes and start of the dispersions."""
 

@@ -4,6 +4,8 @@
  *
  *   obsm/fathom_MODEL_factors, _scales  a row for each cell of the file; NaN: it was dropped
  *   varm/fathom_MODEL_loadings          a row for each gene; raw/varm where raw has the genes
+ *   obs/fathom_MODEL_size_factor        of each cell, where the model has sizes
+ *   var/fathom_MODEL_dispersion         theta of each gene, where the likelihood is nb
  *   varm/fathom_MODEL_shares, and       of hybrids: shares of the factors in each gene, and those
  *   var/fathom_MODEL_importance         of its spatial ones together
  *   obs/fathom_kept                     which cells were kept
@@ -21,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMN = 96 };
+enum { COLUMN = 96, MODELS = SP_KIND_COUNT + 1 };
 
 typedef struct job {
     const sp_export *e;
@@ -31,9 +33,9 @@ typedef struct job {
     const int64_t *trained; /* cells of the folder that have results; NULL: all */
     fth_h5 *h5;             /* the source; NULL: there is none */
     fth_h5_writer *w;
-    char column[SP_KIND_COUNT + 3][COLUMN]; /* of obs that are new */
+    char column[2 * MODELS + 2][COLUMN]; /* of obs that are new */
     int n_columns;
-    char var_column[SP_KIND_COUNT + 2][COLUMN]; /* of var */
+    char var_column[2 * MODELS][COLUMN]; /* of var */
     int n_var_columns;
 } job;
 
@@ -80,7 +82,7 @@ static fth_status put_cells(job *j, const char *model, const char *dir, const ch
     FTH_TRY(exists_in(dir, file, path, &there, err));
     if (!there) return FTH_OK;
     FTH_TRY(place_of(j, "/obsm", model, what, place, err));
-    return sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.cell, j->places.rows, err);
+    return sp_h5ad_put_rows(j->w, j->mem, place, 2, path, j->places.cell, j->places.rows, err);
 }
 
 static fth_status put_genes(job *j, const char *model, const char *dir, fth_err *err)
@@ -90,10 +92,10 @@ static fth_status put_genes(job *j, const char *model, const char *dir, fth_err 
     FTH_TRY(exists_in(dir, SP_LOADINGS, path, &there, err));
     if (!there) return FTH_OK;
     FTH_TRY(place_of(j, "/varm", model, "loadings", place, err));
-    FTH_TRY(sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.gene, j->places.genes, err));
+    FTH_TRY(sp_h5ad_put_rows(j->w, j->mem, place, 2, path, j->places.gene, j->places.genes, err));
     if (j->places.raw_genes == 0 || is_records(j, "/raw/varm")) return FTH_OK;
     FTH_TRY(place_of(j, "/raw/varm", model, "loadings", place, err));
-    return sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.raw_gene, j->places.raw_genes,
+    return sp_h5ad_put_rows(j->w, j->mem, place, 2, path, j->places.raw_gene, j->places.raw_genes,
                             err);
 }
 
@@ -151,9 +153,57 @@ static fth_status count_spatial(const job *j, const char *dir, int64_t *out, fth
     return FTH_OK;
 }
 
+/* "var/fathom_svgp_dispersion", a new column; "uns/fathom/svgp/dispersion" where var is a compound
+ * dataset. What an earlier export left there goes. */
+static fth_status column_of(job *j, const char *frame, const char *model, const char *what,
+                            char place[FTH_PATH], fth_err *err)
+{
+    const bool of_cells = strcmp(frame, "/obs") == 0;
+    if (is_records(j, frame)) {
+        snprintf(place, FTH_PATH, "/uns/fathom/%.200s/%s", model, what);
+    } else {
+        char *name = of_cells ? j->column[j->n_columns++] : j->var_column[j->n_var_columns++];
+        snprintf(name, COLUMN, "fathom_%.64s_%.20s", model, what);
+        snprintf(place, FTH_PATH, "%s/%s", frame, name);
+    }
+    return fth_h5_remove(j->w, place, err);
+}
+
+static fth_status put_sizes(job *j, const char *model, const char *dir, fth_err *err)
+{
+    char path[FTH_PATH], place[FTH_PATH];
+    bool there = false;
+    FTH_TRY(exists_in(dir, SP_SIZE_FACTORS, path, &there, err));
+    if (!there || j->trained) return FTH_OK; /* results of training cells alone are older */
+    FTH_TRY(column_of(j, "/obs", model, "size_factor", place, err));
+    return sp_h5ad_put_rows(j->w, j->mem, place, 1, path, j->places.cell, j->places.rows, err);
+}
+
+static fth_status put_dispersions(job *j, const char *model, const char *dir, fth_err *err)
+{
+    char path[FTH_PATH], place[FTH_PATH];
+    bool there = false;
+    void *block = NULL;
+    const int64_t n = j->places.genes, D = j->data.size.genes;
+    FTH_TRY(exists_in(dir, SP_DISPERSION, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(column_of(j, "/var", model, "dispersion", place, err));
+    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)(n + D + 1) * sizeof(double), "dispersions",
+                         &block, err));
+    double *theta = block, *to = theta + D;
+    fth_status s = sp_export_read_dispersions(theta, j->mem, path, j->data.gene_names, err);
+    for (int64_t g = 0; s == FTH_OK && g < n; g++) {
+        const int64_t from = j->places.gene ? j->places.gene[g] : g;
+        to[g] = from < 0 ? (double)NAN : theta[from];
+    }
+    if (s == FTH_OK) s = sp_h5ad_put_array(j->w, place, FTH_F64, 1, &n, to, err);
+    (void)fth_mem_release(j->mem, block, NULL);
+    return s;
+}
+
 static fth_status put_importance(job *j, const char *model, const char *dir, fth_err *err)
 {
-    char path[FTH_PATH], place[FTH_PATH], name[COLUMN];
+    char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     int64_t spatial = -1;
     fth_source file;
@@ -161,18 +211,11 @@ static fth_status put_importance(job *j, const char *model, const char *dir, fth
     if (there) FTH_TRY(count_spatial(j, dir, &spatial, err));
     if (spatial < 0) return FTH_OK;
     FTH_TRY(place_of(j, "/varm", model, "shares", place, err));
-    FTH_TRY(sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.gene, j->places.genes, err));
-    snprintf(name, sizeof name, "fathom_%.64s_importance", model);
-    if (is_records(j, "/var"))
-        snprintf(place, sizeof place, "/uns/fathom/%.200s/importance", model);
-    else
-        snprintf(place, sizeof place, "/var/%s", name);
-    FTH_TRY(fth_h5_remove(j->w, place, err));
+    FTH_TRY(sp_h5ad_put_rows(j->w, j->mem, place, 2, path, j->places.gene, j->places.genes, err));
+    FTH_TRY(column_of(j, "/var", model, "importance", place, err));
     FTH_TRY(fth_npy_open(&file, j->mem, path, err));
     fth_status s = put_sums(j, place, &file, spatial, err);
     fth_source_close(&file);
-    if (s == FTH_OK && !is_records(j, "/var"))
-        snprintf(j->var_column[j->n_var_columns++], sizeof j->var_column[0], "%s", name);
     return s;
 }
 
@@ -269,6 +312,8 @@ static fth_status put_model(job *j, const char *model, fth_err *err)
     FTH_TRY(put_cells(j, model, dir, SP_FACTORS, "factors", err));
     FTH_TRY(put_cells(j, model, dir, SP_SCALES, "scales", err));
     FTH_TRY(put_genes(j, model, dir, err));
+    FTH_TRY(put_sizes(j, model, dir, err));
+    FTH_TRY(put_dispersions(j, model, dir, err));
     FTH_TRY(put_importance(j, model, dir, err));
     FTH_TRY(put_settings(j, at, dir, err));
     FTH_TRY(put_column_of(j, at, dir, SP_MORAN, "moran", err));
@@ -325,20 +370,10 @@ static fth_status put_marks(job *j, const char *place, const uint8_t *mark, fth_
     return s;
 }
 
-static fth_status put_column(job *j, const char *name, const char *elsewhere, const uint8_t *mark,
-                             fth_err *err)
-{
-    char place[FTH_PATH];
-    if (is_records(j, "/obs")) return put_marks(j, elsewhere, mark, err);
-    snprintf(place, sizeof place, "/obs/%s", name);
-    snprintf(j->column[j->n_columns++], sizeof j->column[0], "%s", name);
-    return put_marks(j, place, mark, err);
-}
-
 /* Cells that a model was not trained on. */
 static fth_status put_held_out(job *j, const char *model, fth_err *err)
 {
-    char dir[FTH_PATH], path[FTH_PATH], name[COLUMN], elsewhere[FTH_PATH];
+    char dir[FTH_PATH], path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     fth_source file;
     fth_tensor *held = NULL;
@@ -352,9 +387,8 @@ static fth_status put_held_out(job *j, const char *model, fth_err *err)
                      (long long)j->data.rows);
     if (s == FTH_OK) s = fth_source_load(&file, j->mem, "held out", &held, err);
     fth_source_close(&file);
-    snprintf(name, sizeof name, "fathom_%.64s_held_out", model);
-    snprintf(elsewhere, sizeof elsewhere, "/uns/fathom/%.200s/held_out", model);
-    if (s == FTH_OK) s = put_column(j, name, elsewhere, fth_tensor_data(held), err);
+    if (s == FTH_OK) s = column_of(j, "/obs", model, "held_out", place, err);
+    if (s == FTH_OK) s = put_marks(j, place, fth_tensor_data(held), err);
     fth_tensor_release(held);
     return s;
 }
@@ -382,9 +416,16 @@ static fth_status put_sections(job *j, fth_err *err)
     return s;
 }
 
+static fth_status put_kept(job *j, fth_err *err)
+{
+    const bool records = is_records(j, "/obs");
+    if (!records) snprintf(j->column[j->n_columns++], sizeof j->column[0], "fathom_kept");
+    return put_marks(j, records ? "/uns/fathom/kept" : "/obs/fathom_kept", NULL, err);
+}
+
 static fth_status mark_cells(job *j, fth_err *err)
 {
-    FTH_TRY(put_column(j, "fathom_kept", "/uns/fathom/kept", NULL, err));
+    FTH_TRY(put_kept(j, err));
     FTH_TRY(put_sections(j, err));
     for (int i = 0; i < j->e->n_models; i++) FTH_TRY(put_held_out(j, j->e->model[i], err));
     return is_records(j, "/obs") ? FTH_OK : add_columns(j, "/obs", j->column, j->n_columns, err);
@@ -507,7 +548,7 @@ fth_status sp_export_write(const sp_export *e, fth_err *err)
 
 uint64_t sp_export_bytes(const sp_sizes *size, int64_t factors, int threads)
 {
-    const uint64_t a_cell = 240, a_gene = 240 + 16 * (uint64_t)(factors + 2), pieces = 14u << 20;
+    const uint64_t a_cell = 240, a_gene = 240 + 16 * (uint64_t)(factors + 3), pieces = 14u << 20;
     const uint32_t libraries = 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5;
     return a_cell * (uint64_t)size->cells + a_gene * (uint64_t)size->genes + pieces +
            fth_library_allowance(libraries, threads);

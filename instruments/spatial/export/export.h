@@ -66,9 +66,13 @@ fth_status sp_h5ad_array(fth_h5_writer *w, const char *place, fth_dtype dtype, i
 /* The whole of a small one. */
 fth_status sp_h5ad_put_array(fth_h5_writer *w, const char *place, fth_dtype dtype, int n_axes,
                              const int64_t *size, const void *data, fth_err *err);
-/* Rows of an f32 file, at row i those of place[i], NaN where that is -1; `place` NULL: as it is. */
-fth_status sp_h5ad_put_rows(fth_h5_writer *w, fth_mem *mem, const char *place, const char *file,
-                            const int64_t *at, int64_t rows, fth_err *err);
+/* Rows of an f32 file with one or two axes, at row i that of at[i], NaN where that is -1; `at`
+ * NULL: as it is. */
+fth_status sp_h5ad_put_rows(fth_h5_writer *w, fth_mem *mem, const char *place, int n_axes,
+                            const char *file, const int64_t *at, int64_t rows, fth_err *err);
+/* dispersion.csv, a line for each gene of the folder in its order: theta (export_dispersion.c). */
+fth_status sp_export_read_dispersions(double *theta, fth_mem *mem, const char *path,
+                                      const fth_texts *genes, fth_err *err);
 
 /* A categorical column; a code of -1 is missing. */
 fth_status sp_h5ad_put_categories(fth_h5_writer *w, fth_mem *mem, const char *place,

@@ -69,11 +69,16 @@ fth_status sp_h5ad_put_texts(fth_h5_writer *w, fth_mem *mem, const char *place,
 
 /* ---- rows of a file, in another order ---- */
 
+static int64_t columns_of(const fth_source *file)
+{
+    return file->n_axes == 2 ? file->size[1] : 1;
+}
+
 /* Rows [first, first + n) of the target; the source rows they need are read at once. */
 static fth_status gather(const fth_source *file, const int64_t *at, int64_t first, int64_t n,
                          int64_t *index, float *room, float *to, fth_err *err)
 {
-    const int64_t cols = file->size[1];
+    const int64_t cols = columns_of(file);
     int64_t have = 0;
     for (int64_t i = 0; i < n; i++)
         if (at[first + i] >= 0) index[have++] = at[first + i];
@@ -94,7 +99,7 @@ static fth_status gather(const fth_source *file, const int64_t *at, int64_t firs
 static fth_status write_rows(const fth_sink *sink, fth_mem *mem, const fth_source *file,
                              const int64_t *at, int64_t rows, fth_err *err)
 {
-    const int64_t cols = file->size[1], piece = cols < PIECE ? PIECE / (cols > 0 ? cols : 1) : 1;
+    const int64_t cols = columns_of(file), piece = cols < PIECE ? PIECE / (cols > 0 ? cols : 1) : 1;
     void *block = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY,
                          (uint64_t)piece * (sizeof(int64_t) + 2 * (uint64_t)cols * sizeof(float)),
@@ -113,15 +118,16 @@ static fth_status write_rows(const fth_sink *sink, fth_mem *mem, const fth_sourc
     return s;
 }
 
-fth_status sp_h5ad_put_rows(fth_h5_writer *w, fth_mem *mem, const char *place, const char *path,
-                            const int64_t *at, int64_t rows, fth_err *err)
+fth_status sp_h5ad_put_rows(fth_h5_writer *w, fth_mem *mem, const char *place, int n_axes,
+                            const char *path, const int64_t *at, int64_t rows, fth_err *err)
 {
     fth_source file;
     fth_sink sink;
     FTH_TRY(fth_npy_open(&file, mem, path, err));
     fth_status s = FTH_OK;
-    if (file.n_axes != 2 || file.dtype != FTH_F32)
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: f32 with two axes was expected", path);
+    if (file.n_axes != n_axes || file.dtype != FTH_F32)
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: f32 with %s was expected", path,
+                     n_axes == 2 ? "two axes" : "one axis");
     for (int64_t i = 0; s == FTH_OK && at && i < rows; i++)
         if (at[i] >= file.size[0])
             s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: it has %lld rows; at least %lld were expected",
@@ -130,7 +136,8 @@ fth_status sp_h5ad_put_rows(fth_h5_writer *w, fth_mem *mem, const char *place, c
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: it has %lld rows; %lld were expected", path,
                      (long long)file.size[0], (long long)rows);
     if (s == FTH_OK)
-        s = sp_h5ad_array(w, place, FTH_F32, 2, (int64_t[]){rows, file.size[1]}, &sink, err);
+        s = sp_h5ad_array(w, place, FTH_F32, n_axes, (int64_t[]){rows, columns_of(&file)}, &sink,
+                          err);
     if (s == FTH_OK) s = write_rows(&sink, mem, &file, at, rows, err);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
     fth_source_close(&file);

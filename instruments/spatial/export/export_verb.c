@@ -200,13 +200,16 @@ const fth_verb sp_verb_export = {
     .name = "export",
     .args = "",
     .brief = "put the results into a copy of the h5ad file",
-    .doc = "Copies the h5ad file of the config and adds, for each model that was analyzed: "
-           "obsm/fathom_MODEL_factors and _scales (a row for each cell of the file; NaN where "
-           "preprocessing dropped it), varm/fathom_MODEL_loadings, uns/fathom/MODEL with settings, "
-           "Moran's I and metrics; and obs/fathom_kept, true for cells that have results. Python's "
-           "anndata opens it. Data that were no h5ad file become a new one.\n\n"
-           "Beside it, top_genes.csv and enriched_genes.csv in each model's folder list the genes "
-           "of each factor, and those that groups have more or less of.",
+    .doc =
+        "Copies the h5ad file of the config and adds, for each model that was analyzed: "
+        "obsm/fathom_MODEL_factors and _scales (a row for each cell of the file; NaN where "
+        "preprocessing dropped it), varm/fathom_MODEL_loadings, uns/fathom/MODEL with settings, "
+        "Moran's I and metrics; obs/fathom_MODEL_size_factor where the model has sizes of cells, "
+        "var/fathom_MODEL_dispersion where its likelihood is nb; and obs/fathom_kept, true for "
+        "cells that have results. Python's anndata opens it. Data that were no h5ad file become a "
+        "new one.\n\n"
+        "Beside it, top_genes.csv and enriched_genes.csv in each model's folder list the genes "
+        "of each factor, and those that groups have more or less of.",
     .flag = flags,
     .heeds = "plan json quiet",
     .run = run};

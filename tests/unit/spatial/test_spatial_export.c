@@ -5,6 +5,7 @@
 #include "instruments/spatial/read/anndata.h"
 #include "testing/spatial/spatial_results.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define SAMPLE "tests/golden/spatial/sample_v0_8.h5ad"
@@ -319,6 +320,119 @@ TEST(public_files_of_all_versions)
     }
 }
 
+/* ---- sizes of cells, dispersions of genes ---- */
+
+static float size_of(int64_t cell)
+{
+    return 0.25f + (float)cell / 16;
+}
+
+/* Files of a model that has both; names of genes as CSV has them. */
+static void write_scales(const subset *s, const char *change)
+{
+    float size[KEPT];
+    char path[FTH_PATH];
+    fth_lines t;
+    fth_mem *mem = t_mem(1 << 24);
+    for (int64_t i = 0; i < s->kept; i++) size[i] = size_of(i);
+    t_results_npy(&s->r, mem, "svgp", SP_SIZE_FACTORS, FTH_F32, 1, &s->kept, size);
+    fth_lines_begin(&t, mem);
+    fth_lines_add(&t, "gene,theta\n");
+    for (int64_t d = 0; d < s->kept_genes - (strcmp(change, "shorter") == 0); d++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s", s->gene[d]);
+        if (d == 2 && strcmp(change, "renamed") == 0) name[0]++; /* of the same length */
+        fth_lines_field(&t, name);
+        fth_lines_add(&t, ",%s", d == 3 && strcmp(change, "negative") == 0 ? "-" : "");
+        fth_lines_real(&t, 0.5 + (double)d);
+        fth_lines_add(&t, "\n");
+    }
+    if (strcmp(change, "longer") == 0) fth_lines_add(&t, "more,1\n");
+    t_results_path(&s->r, path, "svgp", SP_DISPERSION);
+    OK(fth_lines_save(&t, path, NULL));
+    fth_lines_free(&t);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* `file`: its rows and genes are those of the source, else those of the folder. */
+static void check_scales(const subset *s, fth_h5 *h5, const char *size, const char *theta,
+                         bool file)
+{
+    fth_tensor *t = load(s->mem, h5, size);
+    EQ_I64(fth_tensor_axes(t), 1);
+    EQ_I64(fth_tensor_dtype(t), FTH_F32);
+    EQ_I64(fth_tensor_size(t, 0), file ? s->rows : s->kept);
+    for (int64_t i = 0; i < fth_tensor_size(t, 0); i++) {
+        const int64_t back = s->rows - 1 - i, cell = !file ? i : back % 3 == 0 ? back / 3 : -1;
+        EQ_F64(((float *)fth_tensor_data(t))[i], cell >= 0 && cell < s->kept ? size_of(cell) : NAN);
+    }
+    fth_tensor_release(t);
+    t = load(s->mem, h5, theta);
+    EQ_I64(fth_tensor_dtype(t), FTH_F64);
+    EQ_I64(fth_tensor_size(t, 0), file ? s->genes : s->kept_genes);
+    for (int64_t i = 0; i < fth_tensor_size(t, 0); i++) {
+        const int64_t d = file ? i - 2 : i;
+        EQ_F64(((double *)fth_tensor_data(t))[i],
+               d >= 0 && d < s->kept_genes ? 0.5 + (double)d : (double)NAN);
+    }
+    fth_tensor_release(t);
+}
+
+TEST(sizes_and_dispersions_are_columns)
+{
+    static const char *const source[] = {SAMPLE, "tests/golden/h5ad/old.h5ad", NULL};
+    for (int i = 0; i < 3; i++) {
+        subset s;
+        fth_h5 *h5 = NULL;
+        fth_err err = {0};
+        fth_texts *t = NULL;
+        open_subset(&s, source[i] ? source[i] : SAMPLE, (const char *[]){"a", "b", "c"}[i]);
+        write_scales(&s, "");
+        OKE(export(&s, source[i], &err), &err);
+        if (i == 0) OKE(export(&s, s.out, &err), &err); /* again: the columns are replaced */
+        OK(fth_h5_open(&h5, s.mem, s.out, NULL));
+        check_scales(
+            &s, h5, i == 1 ? "/uns/fathom/svgp/size_factor" : "/obs/fathom_svgp_size_factor",
+            i == 1 ? "/uns/fathom/svgp/dispersion" : "/var/fathom_svgp_dispersion", i != 2);
+        if (i == 0) {
+            check_columns(h5,
+                          (const char *const[]){"ClusterName", "center_x", "n",
+                                                "fathom_svgp_size_factor", "fathom_kept"},
+                          5);
+            OK(fth_h5_attr_text(h5, "/var", "column-order", &t, NULL));
+            EQ_STR(fth_texts_get(t, fth_texts_count(t) - 1), "fathom_svgp_dispersion");
+            fth_texts_free(t);
+        }
+        fth_h5_close(h5);
+        close_subset(&s);
+    }
+}
+
+TEST(dispersions_of_another_analysis_are_refused)
+{
+    static const struct {
+        const char *change, *about;
+        fth_status status;
+    } bad[] = {{"renamed", "line 4: gene ", FTH_E_FILE_FORMAT},
+               {"negative", "line 5: gene ", FTH_E_FILE_FORMAT},
+               {"shorter", "dispersions of 21 genes; 22 were", FTH_E_FILE_SHAPE},
+               {"longer", "dispersions of 23 genes; 22 were", FTH_E_FILE_SHAPE}};
+    subset s;
+    open_subset(&s, SAMPLE, "refused");
+    EQ_I64(s.kept_genes, 22);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fth_err err = {0};
+        write_scales(&s, bad[i].change);
+        IS(export(&s, SAMPLE, &err), bad[i].status);
+        HAS(err.text, SP_DISPERSION);
+        HAS(err.text, bad[i].about);
+        HAS(err.hint, "analyze again");
+        IS_TRUE(access(s.out, F_OK) != 0);
+        fth_err_clear(&err);
+    }
+    close_subset(&s);
+}
+
 /* ---- a new file ---- */
 
 TEST(cells_of_a_folder_become_a_file)
@@ -449,6 +563,7 @@ TEST(faults_leave_nothing_behind)
 {
     subset s;
     open_subset(&s, SAMPLE, "faults");
+    write_scales(&s, "");
     for (int kind = 0; kind < 2; kind++) {
         fth_status status = FTH_E_NOMEM;
         int64_t runs = 0;
