@@ -24,9 +24,16 @@ analyze: {{export: false}}
 """
 
 
-def write_counts(path, y):
+def write_counts(path, y, split=False):
+    """With `split` counts of two or more are two entries of one place."""
     i, j = np.nonzero(y)
-    np.savez(path, data=y[i, j].astype(np.float32), indices=j.astype(np.int32), indptr=np.searchsorted(i, np.arange(len(y) + 1)).astype(np.int64),
+    data = y[i, j]
+    if split:
+        more = data >= 2
+        order = np.argsort(np.concatenate([np.arange(len(i)), np.flatnonzero(more)]), kind="stable")
+        data = np.concatenate([np.where(more, 1, data), data[more] - 1])[order]
+        i, j = np.concatenate([i, i[more]])[order], np.concatenate([j, j[more]])[order]
+    np.savez(path, data=data.astype(np.float32), indices=j.astype(np.int32), indptr=np.searchsorted(i, np.arange(len(y) + 1)).astype(np.int64),
              shape=np.array(y.shape), format=np.array(b"csr"))
 
 
@@ -79,7 +86,7 @@ class Tissue(unittest.TestCase):
         self.assertEqual(got.returncode, code, got.stdout + got.stderr)
         return got.stdout + got.stderr
 
-    def made(self, seed, groups="random", planted=0, cells=600, genes=60, n_groups=3, training="", model="", truth=True):
+    def made(self, seed, groups="random", planted=0, cells=600, genes=60, n_groups=3, training="", model="", truth=True, few=()):
         """Counts of known factors and loadings, with groups of our own; the results hold the truth."""
         rng = np.random.default_rng(seed)
         toy = self.dir / "toy"
@@ -97,6 +104,8 @@ class Tissue(unittest.TestCase):
             group = rng.integers(0, n_groups, cells)
         else:  # where a factor is strong, so that groups have other factors and the same loadings
             group = np.argsort(np.argsort(F[:, 0] + 0.3 * F[:, 0].std() * rng.standard_normal(cells))) * n_groups // cells
+        for g, n in enumerate(few, n_groups - len(few)):  # the last groups have so many cells
+            group[np.flatnonzero(group == g)[n:]] = 0
         rate = 0.5 * F.astype(float) @ W.T
         more = W.astype(float).copy()
         more[:planted, 0] += 3 * W.mean()
@@ -145,6 +154,31 @@ class Numbers(Tissue):
         self.assertAlmostEqual(p.mean(), want.mean(), delta=0.02)
         np.testing.assert_allclose(p * 200, np.round(p * 200), atol=1e-9)
         np.testing.assert_allclose(got["q"].ravel(), benjamini_hochberg(p.ravel()), rtol=1e-12)
+
+    def test_entries_of_one_place_add(self):
+        self.made(4)
+        path = self.dir / "out" / "preprocessed" / "Y.npz"  # preprocess adds them up: as another program might write it
+        write_counts(path, self.y, split=True)
+        with np.load(path) as f:
+            first, second = f["indptr"][:-1], f["indptr"][:-1] + 1
+            self.assertGreater(np.sum(f["indices"][first] == f["indices"][second]), 10)  # the first of a row among them
+            self.assertGreater(len(f["data"]), np.count_nonzero(self.y))
+        got = self.measured(9)
+        np.testing.assert_allclose(got["score"], studentised(self.y, self.F, self.W, self.group), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(got["lfc"], log_ratios(self.y, self.F, self.W, self.group), rtol=1e-5, atol=1e-6)
+
+    def test_groups_with_fewer_cells_than_factors_have_no_ratios(self):
+        self.made(4, n_groups=4, few=(2, 3))
+        self.assertEqual(list(np.bincount(self.group)[2:]), [2, 3])
+        self.assertEqual(self.W.shape[1], 3)
+        got = self.measured(9)
+        none = np.array([self.y[self.group == g].sum(0) == 0 for g in range(4)])  # of genes without counts in the group
+        self.assertGreater(none[3].sum(), 0)
+        none[2] = True
+        for name in ("lfc", "score", "p", "q"):
+            np.testing.assert_array_equal(np.isnan(got[name]), np.repeat(none[:, :, None], 3, 2), name)
+        want = log_ratios(self.y, self.F, self.W, self.group)
+        np.testing.assert_allclose(got["lfc"][~none], want[~none], rtol=1e-5, atol=1e-6)
 
     def test_sizes_of_cells(self):
         self.made(4, model=", size_factors: total", truth=False)
