@@ -1,6 +1,6 @@
 """`fathom spatial genes` against NumPy: Moran's I, deviance, permutations, budgets, mistakes.
 
-seconds: 20"""
+seconds: 30"""
 import csv
 import json
 import math
@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -112,12 +113,12 @@ class Genes(unittest.TestCase):
         shutil.rmtree(cls.dir)
 
     @staticmethod
-    def write_counts(path, y):
+    def write_counts(path, y, split=True):
         """Sparse rows with every count of two or more as two entries, and some stored zeros."""
         data, indices, indptr = [], [], [0]
         for i, row in enumerate(y):
             for g, v in enumerate(row):
-                parts = [1, v - 1] if v >= 2 else [v] if v or (i + g) % 50 == 0 else []
+                parts = [1, v - 1] if v >= 2 and split else [v] if v or (i + g) % 50 == 0 else []
                 data += parts
                 indices += [g] * len(parts)
             indptr.append(len(data))
@@ -152,21 +153,75 @@ class Genes(unittest.TestCase):
         self.close("fraction", (y > 0).mean(0))
         self.assertTrue(np.isnan(self.got["p_permutation"]).all())
 
+    def edited(self, name, y, *flags, loadings=None, split=True, fails=None):
+        """The table of a copy of the results with other counts, as another program might write them."""
+        other, config = self.dir / name, self.dir / f"{name}.yaml"
+        if not other.exists():
+            shutil.copytree(self.dir / "out", other)
+        config.write_text(CONFIG.format(dir=self.dir).replace("/out", f"/{name}"))
+        self.write_counts(other / "preprocessed" / "Y.npz", y, split)
+        if loadings is not None:
+            np.save(other / "svgp" / "loadings.npy", loadings)
+        said = self.fathom("spatial", "genes", "-c", config, *flags, fails=fails)
+        return table(other / "svgp" / "genes.csv") if fails is None else said
+
     def test_entries_of_one_place_add_and_cells_may_be_empty(self):
-        other, config = self.dir / "odd", self.dir / "odd.yaml"
-        shutil.copytree(self.dir / "out", other)
-        config.write_text(CONFIG.format(dir=self.dir).replace("/out", "/odd"))
         y = self.y.copy()
         y[:, 7] = np.random.default_rng(2).integers(0, 9000, len(y)) / 8  # every depth is another
-        y[40:50] = 0
-        self.write_counts(other / "preprocessed" / "Y.npz", y)
-        self.fathom("spatial", "genes", "-c", config)
-        got, y = table(other / "svgp" / "genes.csv"), y[self.seen]
+        empty = np.flatnonzero(self.seen)[40:50]
+        y[empty] = 0
+        got, y = self.edited("odd", y), y[self.seen]
+        self.assertEqual(np.sum(y.sum(1) > 0) % 2, 0)  # the median lies between two depths
         i, _, _ = moran(log1p_of_depth(y), neighbours(self.xy[self.seen]))
         i[(y == 0).all(0)] = np.nan
         self.close("moran_i", i, rtol=1e-9, atol=1e-10, got=got)
         self.close("mean", y.mean(0), got=got)
         self.close("fraction", (y > 0).mean(0), got=got)
+
+    def test_stored_zeros_and_genes_without_loadings(self):
+        """Zeros have no logarithm; counts of a gene without loadings have the least rate."""
+        loadings = np.load(self.results / "loadings.npy")
+        loadings[12] = 0
+        got, y = self.edited("zeros", self.y, loadings=loadings, split=False), self.y[self.seen]
+        with np.load(self.dir / "zeros" / "preprocessed" / "Y.npz") as f:
+            self.assertGreater(np.sum(f["data"] == 0), 10)
+        mu = np.load(self.results / "factors.npy")[self.seen].astype(float) @ loadings.T.astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviance = 2 * (np.where(y > 0, y * np.log(y / np.maximum(mu, 1e-10)), 0) - y + mu).sum(0)
+        self.assertGreater(y[:, 12].sum(), 0)
+        self.close("deviance", deviance, rtol=1e-9, atol=1e-6, got=got)
+        self.assertTrue(np.isnan(got["top_factor_share"][12]))
+
+    def test_genes_that_all_cells_have_alike_vary_nowhere(self):
+        """Sums of many equal numbers are rounded: what differs by that alone is equal."""
+        y, alike = self.y.copy(), {5: 0, 6: 2, 8: 0.3, 9: 3, 10: 7, 11: 5, 12: 1}
+        for g, v in alike.items():
+            y[:, g] = np.float32(v)
+        got = self.edited("alike", y, "--normalise", "raw")
+        for g in range(len(got["gene"])):
+            for name in ("moran_i", "z", "p", "q", "share"):
+                self.assertEqual(np.isnan(got[name][g]), g in alike, (name, g))
+            self.assertEqual(got["null_deviance"][g] == 0, g in alike, g)
+
+    def test_permutations_that_are_equal_count(self):
+        """Of a gene that one cell has, I depends on how many cells have that one as a neighbour: there are many ties."""
+        y, near = self.y.copy(), neighbours(self.xy[self.seen])
+        arrows = np.bincount(near.ravel(), minlength=len(near))
+        cell = np.flatnonzero(arrows == np.bincount(arrows).argmax())[0]
+        y[:, 13] = 0
+        y[np.flatnonzero(self.seen)[cell], 13] = 4
+        p = self.edited("ties", y, "--permutations", "999")["p_permutation"][13]
+        want, without = np.mean(arrows <= arrows[cell]), np.mean(arrows < arrows[cell])
+        self.assertGreater(want - without, 0.2)
+        self.assertLess(abs(p - want), 0.08)  # 5 deviations
+
+    def test_counts_that_are_none_are_refused(self):
+        for value in (-1, np.inf, np.nan):
+            y = self.y.copy()
+            y[np.flatnonzero(self.seen)[3], 2] = value
+            _, said = self.edited("bad", y, fails=True)
+            self.assertRegex(said, r"cell 3, gene 2: a count is -?(1|inf|nan), not a finite number from 0 on")
+            self.assertIn("preprocess counts", said)
 
     def test_raw_counts(self):
         path = self.dir / "raw.csv"
@@ -188,6 +243,7 @@ class Genes(unittest.TestCase):
         self.close("deviance", deviance, rtol=1e-9, atol=1e-6)
         self.close("null_deviance", np.maximum(null, 0), rtol=1e-9, atol=1e-9)
         some = np.flatnonzero(null > 1e-6)
+        self.assertEqual(list(np.flatnonzero(np.isnan(self.got["share"]))), [5, 6])
         np.testing.assert_allclose(self.got["share"][some], 1 - deviance[some] / null[some],
                                    rtol=1e-6)
         metrics = json.loads((self.results / "metrics.json").read_text())
@@ -262,6 +318,46 @@ class Genes(unittest.TestCase):
         text = self.fathom("spatial", "genes", "-c", self.config, "--plan")
         for word in ("genes.csv", "factors.npy", "memory"):
             self.assertIn(word, text)
+
+    def grown(self, *args):
+        """What the program printed, and its largest resident size less that of one that does nothing."""
+        # a child counts what its parent had when it was forked: the parent is one without NumPy
+        launch = "import os, sys; p = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); r = os.wait4(p, 0); print(r[2].ru_maxrss, r[1], file=sys.stderr)"
+
+        def largest(*words):
+            got = subprocess.run([sys.executable, "-S", "-E", "-c", launch, PROGRAM, *map(str, words)], capture_output=True, text=True)
+            most, status = got.stderr.split()[-2:]
+            self.assertEqual(status, "0", got.stderr)
+            return got.stdout, int(most) << 10
+        text, most = largest(*args)
+        return text, most - largest("version")[1]
+
+    def test_the_process_stays_within_its_plan(self):
+        """Memory of one part is returned before the next takes its own, and the library counts."""
+        if json.loads(self.fathom("version", "--json"))["build"]["sanitizers"]:
+            self.skipTest("a sanitizer takes memory of its own")
+        rng, data, (n, d) = np.random.default_rng(5), self.dir / "large", (20000, 150)
+        data.mkdir()
+        indptr = np.arange(n + 1, dtype=np.int64) * (d // 2)
+        np.savez(data / "Y.npz", data=rng.integers(1, 5, indptr[-1]).astype(np.float32), shape=np.array((n, d)), indptr=indptr,
+                 indices=(rng.integers(0, 2, (n, d // 2)) + np.arange(0, d, 2)).ravel().astype(np.int32), format=np.array(b"csr"))
+        np.save(data / "X.npy", rng.uniform(0, 100, (n, 2)).astype(np.float32))
+        np.save(data / "C.npy", np.zeros(n, np.int64))
+        (data / "metadata.json").write_text(json.dumps({"n_spots": n, "n_genes": d, "n_groups": 1, "spot_names": None,
+                                                        "group_names": ["All"], "gene_names": [f"g{i}" for i in range(d)]}))
+        config = self.dir / "large.yaml"
+        config.write_text(f"instrument: spatial\nname: large\nseed: 1\ndataset: arrays\noutput_dir: {self.dir}/large_out\n"
+                          f"preprocessing: {{path: {data}}}\nmodel: {{spatial: false, n_components: 3}}\n"
+                          "training: {max_iter: 1, batch_size: 300, device: cpu}\nanalyze: {export: false}\n")
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", config)
+        for flags in ((), ("--memory", "24M")):
+            words = ("spatial", "genes", "-c", config, "--threads", "2", "--json", *flags)
+            planned = json.loads(self.grown(*words, "--plan")[0])["planned_bytes"]
+            growth = self.grown(*words)[1]
+            print(f"genes {' '.join(flags)}: {planned / 2**20:.1f} MiB planned, {growth / 2**20:.1f} grown")
+            self.assertLessEqual(growth, planned, flags)
+            self.assertGreater(growth, planned / 2, flags)
 
     def score(self, text, *flags, fails=None):
         path, out = self.dir / "sets.gmt", self.dir / "scores.csv"

@@ -84,6 +84,14 @@ static fth_status run_pass(pass *p, fth_answer *answer, fth_err *err)
     return s;
 }
 
+/* Sums of y ln y and of y ln(mean) over the cells. A gene that all cells have alike has none, and
+ * not what rounding leaves of the difference. */
+static double null_deviance(double own, double mean)
+{
+    const double more = own - mean;
+    return more > 1e-11 * (fabs(own) + fabs(mean)) ? 2 * more : 0;
+}
+
 static void conclude(sp_gene_fit *f, const pass *p, const sp_sums_input *in, const float *W,
                      double cells)
 {
@@ -99,9 +107,14 @@ static void conclude(sp_gene_fit *f, const pass *p, const sp_sums_input *in, con
         }
         f->top_share[d] = rates > 0 ? most / rates : (double)NAN;
         f->deviance[d] = 2 * (fit[d] - y[d] + rates);
-        f->null[d] = y[d] > 0 ? fmax(2 * (own[d] - y[d] * log(y[d] / cells)), 0) : 0;
+        f->null[d] = y[d] > 0 ? null_deviance(own[d], y[d] * log(y[d] / cells)) : 0;
         f->share[d] = f->null[d] > 0 ? 1 - f->deviance[d] / f->null[d] : (double)NAN;
     }
+}
+
+uint64_t sp_gene_fit_bytes(int64_t genes)
+{
+    return (uint64_t)genes * 5 * 8 + 8;
 }
 
 fth_status sp_gene_fit_run(sp_gene_fit *out, fth_context *ctx, const sp_data *data, fth_source F,
@@ -112,8 +125,7 @@ fth_status sp_gene_fit_run(sp_gene_fit *out, fth_context *ctx, const sp_data *da
     const int64_t D = data->size.genes;
     pass p = {0};
     *out = (sp_gene_fit){.genes = D, .mem = mem};
-    FTH_TRY(
-        fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)D * 5 * 8 + 8, "fit of genes", &out->block, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sp_gene_fit_bytes(D), "fit of genes", &out->block, err));
     out->deviance = memset(out->block, 0, (size_t)D * 5 * 8);
     out->null = out->deviance + D;
     out->share = out->null + D;

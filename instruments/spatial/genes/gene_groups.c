@@ -327,10 +327,7 @@ static fth_status take_work(job *j, void **block, float **all, int64_t **order, 
 /* As many labelings as three quarters of what is left have room for, one at least. */
 static fth_status take_labelings(job *j, void **block, fth_err *err)
 {
-    fth_mem_stats now;
-    fth_mem_get_stats(j->data->mem, &now);
-    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0,
-                   each = labeling_bytes(j->N, j->G, j->D, j->L);
+    const uint64_t left = sp_genes_left(j->ctx), each = labeling_bytes(j->N, j->G, j->D, j->L);
     const int64_t all = j->opt->permutations + 1, some = (int64_t)(left / 4 * 3 / each);
     j->out->together = all < some ? all : some > 1 ? some : 1;
     FTH_TRY(fth_mem_take(j->data->mem, FTH_MEM_ANY, (uint64_t)j->out->together * each, "labelings",

@@ -212,6 +212,15 @@ static void conclude(job *j)
 
 /* ---- memory ---- */
 
+uint64_t sp_genes_left(fth_context *ctx)
+{
+    fth_mem_stats now;
+    fth_mem_get_stats(fth_context_mem(ctx), &now);
+    const uint64_t held =
+        now.used_bytes + fth_library_allowance(1u << FTH_LIB_FATHOM, fth_context_threads(ctx));
+    return now.budget_bytes > held ? now.budget_bytes - held : 0;
+}
+
 static uint64_t fixed_bytes(int64_t cells, int64_t genes, int threads)
 {
     return (uint64_t)cells * (8 + 4 + 8 * (uint64_t)threads) + (uint64_t)genes * 4 * 8 + 64;
@@ -254,10 +263,8 @@ static fth_status take_fixed(job *j, void **block, fth_err *err)
 /* All counts if there is room for them, else three quarters of what there is. */
 static fth_status take_room(job *j, void **block, fth_err *err)
 {
-    fth_mem_stats now;
     int64_t all = 1;
-    fth_mem_get_stats(j->mem, &now);
-    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0;
+    const uint64_t left = sp_genes_left(j->ctx);
     for (int64_t g = 0; g < j->genes; g++) all += j->entries[g];
     const int64_t least = least_room(j), some = (int64_t)(left / 4 * 3 / ENTRY);
     j->room = all < some ? all : some > least ? some : least;
@@ -299,6 +306,7 @@ fth_status sp_gene_moran_run(sp_gene_moran *out, fth_context *ctx, const sp_data
     for (size_t i = 0; i < sizeof part / sizeof *part; i++, at += D) *part[i] = at;
     out->order = (int64_t *)(void *)at;
     fth_status s = sp_moran_edges_find(&j.edges, ctx, fth_tensor_data(data->xy), j.cells, err);
+    (void)fth_mem_trim(j.mem); /* the grid of the cells, which nothing here is as large as */
     if (s == FTH_OK) s = run_job(&j, err);
     sp_moran_edges_clear(&j.edges);
     if (s != FTH_OK) sp_gene_moran_clear(out);

@@ -51,6 +51,28 @@ typedef struct scores {
     void *block;
 } scores;
 
+static uint64_t scores_bytes(int64_t genes, int64_t factors, int64_t pairs)
+{
+    return (uint64_t)(2 * genes * factors + 4 * genes + 1 + 7 * pairs) * 8;
+}
+
+uint64_t sp_gene_sets_bytes(const sp_gene_sets *s, const sp_gene_sets_options *opt)
+{
+    enum { LINE = 256 }; /* of a line without its names */
+    uint64_t longest = 0, text = 0;
+    for (int64_t g = 0; g < opt->genes; g++) {
+        const uint64_t n = strlen(fth_texts_get(opt->gene_names, g)) + 1;
+        if (n > longest) longest = n;
+    }
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t known = s->begin[i + 1] - s->begin[i];
+        text += LINE + strlen(fth_texts_get(s->names, i)) +
+                longest * (uint64_t)(known < opt->top ? known : opt->top);
+    }
+    return scores_bytes(opt->genes, opt->factors, s->n * opt->factors) +
+           2 * text * (uint64_t)opt->factors; /* a text doubles as it grows */
+}
+
 static fth_status open_scores(scores *c, const sp_gene_sets *s, const sp_gene_sets_options *opt,
                               fth_err *err)
 {
@@ -61,8 +83,8 @@ static fth_status open_scores(scores *c, const sp_gene_sets *s, const sp_gene_se
                   .top = opt->top < D ? opt->top : D,
                   .permutations = opt->permutations,
                   .seed = opt->seed};
-    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)(2 * D * L + 4 * D + 1 + 7 * pairs) * 8,
-                         "scores of gene sets", &c->block, err));
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, scores_bytes(D, L, pairs), "scores of gene sets",
+                         &c->block, err));
     c->share = c->block;
     c->value = c->share + D * L;
     c->score = c->value + D;

@@ -35,6 +35,8 @@ typedef struct sp_gene_sets_options {
     int64_t top;                /* genes of each factor that are its list */
     int64_t permutations, seed; /* of genes; 0: none */
 } sp_gene_sets_options;
+/* Bytes of scoring, at most. */
+uint64_t sp_gene_sets_bytes(const sp_gene_sets *s, const sp_gene_sets_options *opt);
 /* Writes gene_set_scores.csv. */
 fth_status sp_gene_sets_score(const sp_gene_sets *s, const sp_gene_sets_options *opt,
                               const char *path, fth_err *err);

@@ -9,6 +9,11 @@
 /* Streams of random numbers, behind those of spatial.h and toy.h. */
 enum { SP_STREAM_SHUFFLED = 100, SP_STREAM_SHUFFLED_GENES, SP_STREAM_SHUFFLED_GROUPS };
 
+/* ---- memory ---- */
+
+/* What is left of the budget beside what is held and what the library itself takes. */
+uint64_t sp_genes_left(fth_context *ctx);
+
 /* ---- Moran's I of every gene (gene_moran.c) ---- */
 
 typedef enum sp_normalise {
@@ -56,6 +61,7 @@ typedef struct sp_gene_fit {
 fth_status sp_gene_fit_run(sp_gene_fit *out, fth_context *ctx, const sp_data *data, fth_source F,
                            fth_source size, fth_tensor *W, fth_tensor *held_out, fth_answer *answer,
                            fth_err *err);
-void sp_gene_fit_clear(sp_gene_fit *f); /* an empty one is allowed */
+uint64_t sp_gene_fit_bytes(int64_t genes); /* of the result, which is held */
+void sp_gene_fit_clear(sp_gene_fit *f);    /* an empty one is allowed */
 
 #endif

@@ -166,30 +166,54 @@ static fth_status tell_files(const request *q, fth_answer *a, fth_err *err)
     return FTH_OK;
 }
 
-/* The larger of Moran's I and the labelings, which come one after the other. */
-static uint64_t most_bytes(const request *q, uint64_t moran, bool least)
+static sp_gene_sets_options sets_options(const request *q)
 {
-    const uint64_t groups =
-        q->labelings > 0
-            ? sp_gene_groups_bytes(&q->results.data.size, q->results.n_factors, q->labelings, least)
-            : 0;
-    return groups > moran ? groups : moran;
+    const sp_results *r = &q->results;
+    return (sp_gene_sets_options){.W = fth_tensor_data(r->W),
+                                  .gene_names = r->data.gene_names,
+                                  .genes = r->data.size.genes,
+                                  .factors = r->n_factors,
+                                  .top = q->top,
+                                  .permutations = q->moran.permutations,
+                                  .seed = q->moran.seed};
 }
 
-/* What opened data hold, and the larger of both parts. */
+/* The largest of the parts that come one after the other: Moran's I, the table, scores of sets and
+ * the labelings; numbers of genes are held beside the last three. */
+static uint64_t most_bytes(const request *q, bool least)
+{
+    enum { LINE = 640, NUMBERS = 9 * 8 }; /* of a gene: text that grows, what Moran's I gives */
+    const sp_sizes *size = &q->results.data.size;
+    const uint64_t numbers = NUMBERS * (uint64_t)size->genes;
+    const sp_gene_sets_options sets = sets_options(q);
+    const uint64_t part[] = {
+        sp_gene_moran_bytes(size, fth_context_threads(q->ctx), least),
+        numbers + LINE * (uint64_t)size->genes,
+        q->sets_path ? numbers + sp_gene_sets_bytes(&q->sets, &sets) : 0,
+        q->labelings > 0
+            ? numbers + sp_gene_groups_bytes(size, q->results.n_factors, q->labelings, least)
+            : 0};
+    uint64_t most = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (part[i] > most) most = part[i];
+    return most;
+}
+
+/* What is held, the largest part beside it, and what the library itself takes. */
 static void tell_memory(const request *q, fth_answer *a)
 {
     fth_mem_stats now;
-    const sp_sizes *size = &q->results.data.size;
-    const int threads = fth_context_threads(q->ctx);
     fth_mem_get_stats(q->results.mem, &now);
-    const uint64_t left = now.budget_bytes > now.used_bytes ? now.budget_bytes - now.used_bytes : 0,
-                   all = most_bytes(q, sp_gene_moran_bytes(size, threads, false), false),
-                   least = most_bytes(q, sp_gene_moran_bytes(size, threads, true), true);
+    const uint64_t fit = sp_gene_fit_bytes(q->results.data.size.genes),
+                   library =
+                       fth_library_allowance(1u << FTH_LIB_FATHOM, fth_context_threads(q->ctx)),
+                   free = sp_genes_left(q->ctx), left = free > fit ? free - fit : 0,
+                   all = most_bytes(q, false), least = most_bytes(q, true);
     fth_answer_memory(a,
-                      now.used_bytes + (all <= left    ? all
-                                        : left > least ? left
-                                                       : least),
+                      now.used_bytes + fit + library +
+                          (all <= left    ? all
+                           : left > least ? left
+                                          : least),
                       all <= left ? "at most: neighbours, and all counts by gene"
                                   : "at most: neighbours, and the counts of some genes at a time");
 }
@@ -222,21 +246,18 @@ static fth_status work(request *q, fth_answer *a, fth_err *err)
     sp_results *r = &q->results;
     sp_gene_moran m = {0};
     sp_gene_fit f = {0};
+    (void)fth_mem_trim(r->mem); /* of reading sets; no part reuses the memory of the one before */
     FTH_TRY(tell_files(q, a, err));
     fth_status s = sp_gene_fit_run(&f, q->ctx, &r->data, r->factors, q->sizes, r->W, r->held_out,
                                    a->plan ? a : NULL, err);
     if (s == FTH_OK) s = leave_held_out(r, err);
+    (void)fth_mem_trim(r->mem);
     if (s == FTH_OK && a->plan) tell_memory(q, a);
     if (s == FTH_OK && !a->plan) s = sp_gene_moran_run(&m, q->ctx, &r->data, &q->moran, err);
+    (void)fth_mem_trim(r->mem);
     if (s == FTH_OK && !a->plan) s = write_table(q, &m, &f, err);
     if (s == FTH_OK && !a->plan && q->sets_path) {
-        const sp_gene_sets_options opt = {.W = fth_tensor_data(r->W),
-                                          .gene_names = r->data.gene_names,
-                                          .genes = r->data.size.genes,
-                                          .factors = r->n_factors,
-                                          .top = q->top,
-                                          .permutations = q->moran.permutations,
-                                          .seed = q->moran.seed};
+        const sp_gene_sets_options opt = sets_options(q);
         s = sp_gene_sets_score(&q->sets, &opt, q->scores, err);
     }
     if (s == FTH_OK && !a->plan && q->labelings > 0) s = test_groups(q, a, err);
