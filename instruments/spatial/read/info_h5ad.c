@@ -1,7 +1,9 @@
 /* info_h5ad.c - what is in an h5ad file, and which keys of a config would read it. */
 #include "anndata.h"
+#include "elements.h"
 #include "info.h"
 #include "loaders.h"
+#include "shapes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -530,6 +532,54 @@ static fth_status print_images(const sp_anndata *a, const sp_told *t, fth_err *e
     return FTH_OK;
 }
 
+static void print_element(fth_mem *mem, const char *root, const char *name, const sp_told *t)
+{
+    char systems[300] = "", channels[300] = "";
+    sp_element_image i;
+    fth_texts *in = NULL;
+    fth_err failed = {0};
+    const fth_status s = sp_element_image_find(&i, mem, root, name, 1, &failed);
+    if (s == FTH_OK && sp_element_systems(mem, i.folder, &in, NULL) == FTH_OK)
+        sp_element_names(in, systems, sizeof systems);
+    if (s == FTH_OK) sp_element_names(i.channels, channels, sizeof channels);
+    if (s != FTH_OK)
+        fprintf(t->out, "  %s: %s\n", name, failed.text);
+    else
+        fprintf(t->out, "  %s, %" PRId64 " x %" PRId64 " pixels%s%s, in %s\n", name, i.width,
+                i.height, channels[0] ? " of " : "", channels, systems);
+    if (t->w) {
+        fth_json_open(t->w, NULL, '{');
+        fth_json_text(t->w, "name", name);
+        if (s == FTH_OK) {
+            fth_json_int(t->w, "width", i.width);
+            fth_json_int(t->w, "height", i.height);
+            fth_json_text(t->w, "channels", channels);
+            fth_json_text(t->w, "coordinate_systems", systems);
+        } else
+            fth_json_text(t->w, "error", failed.text);
+        fth_json_close(t->w);
+    }
+    fth_texts_free(in);
+    sp_element_image_clear(&i);
+}
+
+/* Of a SpatialData store; nothing where there are none. */
+static fth_status print_elements(const sp_anndata *a, const sp_told *t, fth_err *err)
+{
+    char root[FTH_PATH];
+    fth_texts *names = NULL;
+    if (!a->store.folder[0] || !sp_shapes_root(a->store.folder, root)) return FTH_OK;
+    FTH_TRY(sp_element_images(a->store.mem, root, &names, err));
+    const int64_t n = names ? fth_texts_count(names) : 0;
+    if (n > 0) fprintf(t->out, "images of the store\n");
+    if (n > 0 && t->w) fth_json_open(t->w, "store_images", '[');
+    for (int64_t i = 0; i < n; i++) print_element(a->store.mem, root, fth_texts_get(names, i), t);
+    if (n > 1) fprintf(t->out, "  preprocessing.image names the one to draw\n");
+    if (n > 0 && t->w) fth_json_close(t->w);
+    fth_texts_free(names);
+    return FTH_OK;
+}
+
 fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_err *err)
 {
     sp_anndata a;
@@ -558,6 +608,7 @@ fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_er
         if (t->w) fth_json_close(t->w);
     }
     if (s == FTH_OK) s = print_images(&a, t, err);
+    if (s == FTH_OK) s = print_elements(&a, t, err);
     if (s == FTH_OK) print_config(path, &g, t);
     sp_anndata_close(&a);
     return s;
