@@ -1,7 +1,7 @@
 """The folders of MERSCOPE, CosMx, Visium and Xenium beside squidpy's and scanpy's readers, and SpatialData stores that the package spatialdata
-writes, in Zarr 2 and 3, with positions in the table or in shapes alone. The packages are fetched from the package index into a folder of the
+writes, in Zarr 2 and 3, with positions in the table or in shapes alone, and with images whose pixels under the cells are those of spatialdata. The packages are fetched from the package index into a folder of the
 build; without an index there is nothing to try. FATHOM_PROGRAM names the program.
-seconds: 400"""
+seconds: 600"""
 import json
 import os
 import pathlib
@@ -12,6 +12,7 @@ import unittest
 import h5py
 import numpy as np
 import packages
+from test_pictures import tool as pictures
 from test_spatial_vendor import vendor
 
 import make  # of tests/golden/tenx, which test_spatial_vendor puts into the path
@@ -84,6 +85,44 @@ for name, how in (("v2", SpatialDataContainerFormatV01()), ("v3", SpatialDataCon
     s.write(f"{sys.argv[1]}/{name}.zarr", sdata_formats=how)
 """
 
+# argv: the folder. Stores of a table and images; pixels under the cells as spatialdata finds them, by its own transformations.
+IMAGES = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import anndata, numpy as np, pandas as pd, spatialdata
+from spatialdata.models import Image2DModel, Labels2DModel, ShapesModel, TableModel
+from spatialdata.transformations import Affine, Identity, Scale, Sequence, Translation, get_transformation_between_coordinate_systems
+from spatialdata._io.format import SpatialDataContainerFormatV01, SpatialDataContainerFormatV02
+rng = np.random.default_rng(4)
+n, xy = 200, rng.uniform(20, 80, (200, 2))
+angle = 0.3
+turn = Affine(np.array([[np.cos(angle), -np.sin(angle), 12.0], [np.sin(angle), np.cos(angle), -40.0], [0, 0, 1]]), input_axes=("x", "y"), output_axes=("x", "y"))
+quarter = Affine(np.array([[0, -0.5, 100.0], [0.5, 0, -3.0], [0, 0, 1]]), input_axes=("x", "y"), output_axes=("x", "y"))
+places = {"plain": Identity(), "scaled": Scale([0.5, 0.25], axes=("x", "y")), "moved": Sequence([Scale([0.5, 0.5], axes=("x", "y")), Translation([-7.0, 4.0], axes=("x", "y"))]),
+          "turned": Sequence([Scale([0.5, 0.5], axes=("x", "y")), turn]), "quarter": quarter}
+y, x = np.mgrid[0:400, 0:360]
+def wave(h, w, k):
+    y, x = np.mgrid[0:h, 0:w]
+    return np.stack([127 + 120 * np.sin(x / w * 5 + k), 127 + 120 * np.cos(y / h * 4 - k), 127 + 120 * np.sin((x / w + y / h) * 3)]).astype(np.uint8)
+images = {name: Image2DModel.parse(wave(400, 360, k), dims=("c", "y", "x"), c_coords=["r", "g", "b"], transformations={"global": t})
+          for k, (name, t) in enumerate(places.items())}
+images["large"] = Image2DModel.parse(wave(3300, 5001, 9), dims=("c", "y", "x"), c_coords=["r", "g", "b"], scale_factors=[2, 2],
+                                     transformations={"global": Scale([0.04, 0.04], axes=("x", "y"))})
+a = anndata.AnnData(rng.poisson(1.0, (n, 5)).astype("f4"), obs=pd.DataFrame({"region": pd.Categorical(["circles"] * n), "id": np.arange(n)}, index=[f"r{i}" for i in range(n)]),
+                    obsm={"spatial": xy})
+table = TableModel.parse(a, region="circles", region_key="region", instance_key="id")
+shapes = ShapesModel.parse(xy, geometry=0, radius=1.0, index=np.arange(n), transformations={"global": Scale([1.2, 1.1], axes=("x", "y"))})
+out = {}
+for name, how in (("v2", SpatialDataContainerFormatV01()), ("v3", SpatialDataContainerFormatV02())):
+    s = spatialdata.SpatialData(images=images, shapes={"circles": shapes}, tables={"table": table})
+    s.write(f"{sys.argv[1]}/{name}.zarr", sdata_formats=how)
+    s = spatialdata.read_zarr(f"{sys.argv[1]}/{name}.zarr")
+    for image in images:
+        m = get_transformation_between_coordinate_systems(s, s["circles"], s[image]).to_affine_matrix(("x", "y"), ("x", "y"))
+        out[f"{name}_{image}"] = xy @ m[:2, :2].T + m[:2, 2]
+np.savez(sys.argv[1] + "/theirs.npz", **out, **{"pixels_" + k: wave(400, 360, i) for i, k in enumerate(places)}, pixels_large=wave(3300, 5001, 9))
+"""
+
 
 class Readers(unittest.TestCase):
     def setUp(self):
@@ -152,6 +191,26 @@ class Readers(unittest.TestCase):
                         self.assertEqual(meta["group_names"], ["a", "b"])
                         self.assertEqual(list(code[:3]), [0, 1, 0])
                         print(version, table, "largest difference", np.abs(xy - truth[table]).max())
+
+    def test_images_of_spatialdata(self):
+        """The colour under each cell, at the pixel where spatialdata has the cell; waves are long, so neighbours differ little."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([VENV / "bin/python", "-c", IMAGES, folder], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            theirs = np.load(f"{folder}/theirs.npz")
+            for version in ("v2", "v3"):
+                for image in ("plain", "scaled", "moved", "turned", "quarter", "large"):
+                    with self.subTest(version=version, image=image):
+                        _, xy, _, meta = self.preprocess(folder, "spatialdata", path=f"{folder}/{version}.zarr", image=image)
+                        place, ours = meta["image"], pictures.read_png(pathlib.Path(folder, "out/preprocessed/image.png")).astype(float)
+                        at = (xy - place["low"]) / (np.array(place["high"]) - place["low"]) * ours.shape[1::-1]
+                        there, want = theirs[f"{version}_{image}"], theirs["pixels_" + image].transpose(1, 2, 0).astype(float)
+                        inside = ((there >= 1) & (there < np.array(want.shape[1::-1]) - 1)).all(1)
+                        self.assertGreater(inside.sum(), 50)
+                        i, j = np.floor(at[inside]).astype(int), np.floor(there[inside]).astype(int)
+                        away = np.abs(ours[i[:, 1], i[:, 0]] - want[j[:, 1], j[:, 0]])
+                        self.assertLess(away.max(), 4, (version, image))
+                        print(version, image, ours.shape, inside.sum(), "cells, largest difference", away.max(), "mean", away.mean())
 
 
 if __name__ == "__main__":

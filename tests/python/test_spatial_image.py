@@ -215,8 +215,26 @@ class Image(unittest.TestCase):
         self.make(at=places() * 30)
         self.configure()
         said = self.preprocess()
-        self.assertIn("cells lie on the tissue image", said)
-        self.assertIn("does it belong to these positions?", said)
+        self.assertIn("0 of 298 cells lie on it: its scale factor 0.125 makes it 3360 by 4000, from 0, 0 on, and cells are 86700 by 91200, "
+                      "from 6000, 9000 on: does it belong to these positions?", said)
+
+    def test_a_scale_that_makes_the_image_too_large(self):
+        for times, small in ((1 / 100, True), (1 / 9, True), (1 / 3, False), (1, False)):
+            self.make({"V1": {"hires": (image(), SCALE * times)}})
+            self.configure()
+            said = self.preprocess("--force")
+            self.assertEqual("all cells lie in a small part of it: its scale factor %g makes it %g by %g, from 0, 0 on, and cells are 2890 by 3040, from"
+                             % (SCALE * times, 3360 / times, 4000 / times) in said, small, said)
+            self.assertEqual("note" in said, small)
+        self.make({})
+        self.configure()
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config, *(["--force"] if stage == "preprocess" else []))
+        pictures.write_png(self.dir / "mine.png", image())
+        self.configure(figures=f"image_file: {self.dir / 'mine.png'}, image_scale: {SCALE / 100}")
+        said = self.fathom("spatial", "figures", "-c", self.config)
+        self.assertIn("note: tissue image: all cells lie in a small part of it: its scale factor 0.00125 makes it 336000 by 400000", said)
+        self.assertIn("cells are 2890 by 3040", said)
 
     def test_folders_of_arrays(self):
         self.make()
@@ -376,21 +394,21 @@ class Image(unittest.TestCase):
         self.fathom("spatial", "page", "-c", self.config, "-o", page)
         scripts = Scripts(page.read_text())
         about = json.loads(scripts.text["description"])
-        jpeg = base64.b64decode(scripts.text["array-image"], validate=True)
+        jpeg = base64.b64decode(scripts.text["array-image0"], validate=True)
         self.assertEqual(jpeg[:3] + jpeg[-2:], b"\xff\xd8\xff\xff\xd9")
-        place, codes = about["image"], np.frombuffer(base64.b64decode(scripts.text["array-positions"]), "<u2").reshape(-1, 2)
+        (place,), codes = about["images"], np.frombuffer(base64.b64decode(scripts.text["array-positions"]), "<u2").reshape(-1, 2)
         per = np.array([place["right"] - place["left"], place["bottom"] - place["top"]]) / (np.array(SHAPE[::-1]) / SCALE)
         np.testing.assert_allclose(per[0], per[1], rtol=1e-6)
         np.testing.assert_allclose(codes, places() * per + [place["left"], place["top"]], atol=0.6)
-        np.testing.assert_allclose(place["spot"], SPOT * per[0], rtol=1e-6)
+        np.testing.assert_allclose(about["over_images"]["spot"], SPOT * per[0], rtol=1e-6)
         again = self.dir / "again.html"
         self.fathom("spatial", "page", "-c", self.config, "-o", again, "--memory", "64M", "--threads", "1")
         self.assertEqual(page.read_bytes(), again.read_bytes())
         self.configure(figures="image: false")
         self.fathom("spatial", "page", "-c", self.config, "-o", again)
         scripts = Scripts(again.read_text())
-        self.assertNotIn("image", json.loads(scripts.text["description"]))
-        self.assertNotIn("array-image", scripts.text)
+        self.assertNotIn("images", json.loads(scripts.text["description"]))
+        self.assertNotIn("array-image0", scripts.text)
 
     def test_a_page_has_a_limit(self):
         self.make({"V1": {"hires": (np.random.default_rng(3).integers(0, 256, (2000, 1901, 3), np.uint8), SCALE * 4)}})
@@ -400,8 +418,8 @@ class Image(unittest.TestCase):
         page = self.dir / "page.html"
         self.fathom("spatial", "page", "-c", self.config, "-o", page)
         scripts = Scripts(page.read_text())
-        self.assertLessEqual(len(base64.b64decode(scripts.text["array-image"])), 3 << 20)
-        place = json.loads(scripts.text["description"])["image"]
+        self.assertLessEqual(len(base64.b64decode(scripts.text["array-image0"])), 3 << 20)
+        place, = json.loads(scripts.text["description"])["images"]
         side = np.array([place["right"] - place["left"], place["bottom"] - place["top"]])
         np.testing.assert_allclose(side[0] / side[1], 1901 / 2000, rtol=2e-3)
 

@@ -32,16 +32,23 @@ typedef enum sp_figure_set { SP_MAIN, SP_MORE } sp_figure_set;
 
 struct sp_shown;
 
-/* The tissue under the cells, also at a half, a quarter and an eighth of its pixels: a panel is
- * drawn from the fewest that it has use for. */
+/* An image of the tissue, also at a half, a quarter and an eighth of its pixels: a panel is drawn
+ * from the fewest that it has use for. */
 enum { SP_BACKDROPS = 4 };
-typedef struct sp_backdrop {
-    sp_image of;                   /* no pixels: cells are drawn on white */
+typedef struct sp_tile {
+    sp_image of;
     uint8_t *rgb[SP_BACKDROPS];    /* the first is that of the image */
     int64_t size[SP_BACKDROPS][2]; /* columns, rows */
     void *block;                   /* of all but the first */
-    uint64_t bytes;                /* planned */
-    double alpha, dots;            /* opacity of the image, and of cells over it */
+} sp_tile;
+/* The tissue under the cells: one image, or one under each section that has one. */
+typedef struct sp_backdrop {
+    sp_tile *tile;
+    int64_t n;          /* 0: cells are drawn on white */
+    uint64_t bytes;     /* planned */
+    int64_t planned;    /* images */
+    double spot;        /* diameter of a spot; 0: not known */
+    double alpha, dots; /* opacity of the image, and of cells over it */
 } sp_backdrop;
 
 typedef struct sp_drawing {
@@ -236,7 +243,7 @@ fth_status sp_backdrop_plan(sp_drawing *d, fth_err *err);
 void sp_backdrop_close(sp_drawing *d);
 static inline bool sp_backdrop_is(const sp_drawing *d)
 {
-    return d->backdrop.of.rgb || d->backdrop.bytes > 0;
+    return d->backdrop.n > 0 || d->backdrop.bytes > 0;
 }
 /* Under what a panel gets next; does nothing where there is none. */
 void sp_backdrop_draw(const sp_drawing *d, fth_panel *p, const sp_sheet *s);

@@ -97,7 +97,7 @@ double sp_sheet_dot(const sp_drawing *d, const sp_sheet *s, double spacing)
 
 double sp_sheet_cell(const sp_drawing *d, const sp_sheet *s)
 {
-    const double most = 50, spot = d->backdrop.of.spot; /* no marker is larger */
+    const double most = 50, spot = d->backdrop.spot; /* no marker is larger */
     if (d->planning) return sp_backdrop_is(d) ? most * most : sp_sheet_dot(d, s, 0);
     if (!sp_backdrop_is(d)) return sp_sheet_dot(d, s, d->spacing);
     const double times = fth_config_real(d->call->config, "figures.dot_scale"),

@@ -138,8 +138,7 @@ fth_status sp_page_open(sp_page *p, sp_results *r, const sp_page_options *opt, f
 void sp_page_close(sp_page *p)
 {
     for (int i = 0; p->mem && i < 4; i++) fth_mem_release(p->mem, p->block[i], NULL);
-    if (p->jpeg) fth_mem_release(p->mem, p->jpeg, NULL);
-    sp_image_free(&p->image, p->mem);
+    sp_page_images_free(p);
     sp_sections_clear(&p->packed);
     *p = (sp_page){0};
 }
@@ -350,7 +349,7 @@ fth_status sp_page_fill(sp_page *p, fth_err *err)
     snprintf(p->unit, sizeof p->unit, "%s", unit);
     FTH_TRY(pack(p, err));
     find_box(p);
-    FTH_TRY(sp_page_image_fill(p, err));
+    FTH_TRY(sp_page_images_fill(p, err));
     FTH_TRY(read_moran(p, err));
     FTH_TRY(read_gene_table(p, err));
     FTH_TRY(read_factors(p, err));

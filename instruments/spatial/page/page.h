@@ -8,7 +8,7 @@
  *   factors    u16, one for each  code / 65535 * most
  *   genes      u8, one for each   the count itself where all are whole and below 256 ("count"),
  *                                 else expm1(code / 255 * log1p(most)) ("log1p")
- *   image      a JPEG, where there is a tissue image
+ *   image      a JPEG for each tissue image: one, or one of each section that has one
  */
 #ifndef SPATIAL_PAGE_H
 #define SPATIAL_PAGE_H
@@ -28,6 +28,12 @@ typedef struct sp_page_gene {
     double moran, q, share; /* of genes.csv; NaN: not known */
 } sp_page_gene;
 
+typedef struct sp_page_image {
+    sp_image at; /* without pixels */
+    void *jpeg;
+    uint64_t bytes;
+} sp_page_image;
+
 typedef struct sp_page {
     fth_mem *mem;
     sp_results *results; /* of the shown cells */
@@ -45,9 +51,8 @@ typedef struct sp_page {
     sp_sections packed;  /* sections as they are shown; none: the data name none */
     double each;         /* of `unit` in one unit of positions */
     char unit[24];
-    sp_image image; /* no pixels: none */
-    void *jpeg;     /* the same as a file */
-    uint64_t jpeg_bytes;
+    sp_page_image *image;
+    int64_t n_images;
     void *block[4];
 } sp_page;
 
@@ -65,11 +70,12 @@ uint64_t sp_page_bytes(const sp_results *r, const sp_page_options *opt);
 fth_status sp_page_fill(sp_page *p, fth_err *err);
 fth_status sp_page_save(const sp_page *p, const char *path, fth_err *err);
 
-/* ---- the tissue image (page_image.c) ---- */
+/* ---- tissue images (page_image.c) ---- */
 
-/* As the config says, and as a file of at most 3 MiB; none where there is none. */
-fth_status sp_page_image_fill(sp_page *p, fth_err *err);
-fth_status sp_page_image_bytes(const sp_results *r, uint64_t *bytes, fth_err *err);
-void sp_page_image_put(fth_json_writer *w, const sp_page *p);
+/* As the config says, and as files of at most 3 MiB together; none where there is none. */
+fth_status sp_page_images_fill(sp_page *p, fth_err *err);
+void sp_page_images_free(sp_page *p);
+fth_status sp_page_images_bytes(const sp_results *r, uint64_t *bytes, fth_err *err);
+void sp_page_images_put(fth_json_writer *w, const sp_page *p);
 
 #endif

@@ -89,34 +89,39 @@ function transform() {
   const w = map.clientWidth, h = map.clientHeight, s = Math.max(fit(w, h), 1e-6) * view.zoom;
   return {w, h, s, x0: w / 2 - (boxW / 2 + view.x) * s, y0: h / 2 - (boxH / 2 + view.y) * s};
 }
-// The image has a canvas of its own under that of the cells.
-const tissue = {image: null, shown: false, cells: 1};
+// Images have a canvas of their own under that of the cells: one, or one of each section that has one.
+const tissue = {images: [], shown: false, cells: 1};
 function drawGround(t, ratio) {
   const ground = $("ground");
   ground.hidden = !tissue.shown;
   map.style.opacity = tissue.shown ? tissue.cells : 1;
   if (!tissue.shown) return;
   ground.width = map.width; ground.height = map.height;
-  const g = ground.getContext("2d"), at = about.image;
+  const g = ground.getContext("2d");
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  g.drawImage(tissue.image, t.x0 + at.left * t.s, t.y0 + at.top * t.s, (at.right - at.left) * t.s, (at.bottom - at.top) * t.s);
+  about.images.forEach((at, k) => g.drawImage(tissue.images[k], t.x0 + at.left * t.s, t.y0 + at.top * t.s, (at.right - at.left) * t.s, (at.bottom - at.top) * t.s));
 }
 function showTissue(shown) {
-  tissue.shown = shown && tissue.image !== null;
+  tissue.shown = shown && tissue.images.length > 0;
   $("tissue-shown").checked = tissue.shown;
   redraw();
 }
 function loadTissue() {
-  const image = new Image();
-  image.onload = () => {
-    tissue.image = image;
-    $("tissue").hidden = $("image-key").hidden = false;
-    showTissue(true);
-    document.documentElement.dataset.image = "yes";
-  };
-  tissue.cells = about.image.dots;
+  let waiting = about.images.length;
+  const images = about.images.map((_, k) => {
+    const image = new Image();
+    image.onload = () => {
+      if (--waiting > 0) return;
+      tissue.images = images;
+      $("tissue").hidden = $("image-key").hidden = false;
+      showTissue(true);
+      document.documentElement.dataset.image = "yes";
+    };
+    image.src = "data:image/jpeg;base64," + $("array-image" + k).textContent;
+    return image;
+  });
+  tissue.cells = about.over_images.dots;
   $("tissue-cells").value = Math.round(100 * tissue.cells);
-  image.src = "data:image/jpeg;base64," + $("array-image").textContent;
 }
 // Cells by colour, low ones first so that high ones lie on top.
 function sortIntoLayers(kind, i) {
@@ -134,7 +139,7 @@ function sortIntoLayers(kind, i) {
 }
 const colourOf = (layer, colours) => layer.level !== undefined ? colours[layer.level] : layer.colour || colours[0];
 function paint(canvas, what, t, ratio) {
-  const spot = canvas === map && tissue.shown ? about.image.spot : 0; // as large as in the tissue
+  const spot = canvas === map && tissue.shown ? about.over_images.spot : 0; // as large as in the tissue
   const size = spot ? Math.max(spot * t.s, 1 / ratio) : Math.min(Math.max(0.82 * spacing * t.s, 1 / ratio), 24);
   (size > 4 ? paintDiscs : paintSquares)(canvas, what, t, ratio, size);
 }
@@ -477,5 +482,5 @@ window.addEventListener("hashchange", fromAddress);
 new ResizeObserver(redraw).observe($("stage"));
 setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
 fromAddress();
-if (about.image) loadTissue();
+if (about.images) loadTissue();
 paintThumbnails();

@@ -47,7 +47,7 @@ static fth_status work(sp_results *r, const sp_page_options *opt, const char *pa
     FTH_TRY(tell_files(r, path, a, err));
     if (a->plan) {
         uint64_t image = 0;
-        FTH_TRY(sp_page_image_bytes(r, &image, err));
+        FTH_TRY(sp_page_images_bytes(r, &image, err));
         fth_mem_get_stats(r->mem, &now);
         fth_answer_memory(a, now.used_bytes + sp_page_bytes(r, opt) + image,
                           "at most: a code for each shown cell, factor and gene");

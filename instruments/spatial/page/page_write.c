@@ -73,9 +73,10 @@ static void put_arrays(const sp_page *p, FILE *file)
     t = begin_array(file, "groups", -1);
     for (int64_t i = 0; i < p->cells; i++) put_u16(&t, (unsigned)group[i]);
     end_array(&t);
-    if (p->jpeg) {
-        t = begin_array(file, "image", -1);
-        for (uint64_t i = 0; i < p->jpeg_bytes; i++) put_byte(&t, ((const uint8_t *)p->jpeg)[i]);
+    for (int64_t k = 0; k < p->n_images; k++) {
+        const sp_page_image *image = &p->image[k];
+        t = begin_array(file, "image", k);
+        for (uint64_t i = 0; i < image->bytes; i++) put_byte(&t, ((const uint8_t *)image->jpeg)[i]);
         end_array(&t);
     }
     for (int64_t l = 0; l < p->results->n_factors; l++) {
@@ -270,7 +271,7 @@ static fth_status put_description(const sp_page *p, FILE *file, const char *path
     fth_json_int(&w, "of", p->rows);
     fth_json_int(&w, "all_genes", p->results->data.size.genes);
     put_positions(&w, p);
-    sp_page_image_put(&w, p);
+    sp_page_images_put(&w, p);
     put_groups(&w, p);
     put_sections(&w, p);
     put_factors(&w, p);

@@ -41,15 +41,69 @@ static fth_status write_codes(const sp_prepared *p, const int32_t *code, const c
     return s;
 }
 
-/* image.png, where the source has a picture; only its place stays. */
-static fth_status write_image(const sp_prepared *p, const char *dir, sp_image *image, fth_err *err)
+/* A picture that was written: only its place stays. */
+typedef struct sp_written {
+    sp_image image;
+    char file[32], from[300];
+} sp_written;
+_Static_assert(sizeof(sp_written) <= SP_WRITTEN_BYTES, "it is in the plan");
+typedef struct images {
+    sp_written *of;
+    int64_t n;
+} images;
+
+static fth_status write_image(const sp_prepared *p, const char *dir, int64_t i, sp_written *w,
+                              bool *done, fth_err *err)
 {
-    FTH_TRY(sp_tissue_make(image, &p->tissue, &p->source, &p->cells, err));
-    if (!image->rgb) return FTH_OK;
-    const fth_status s = sp_image_save(image, p->source.mem, dir, err);
-    (void)fth_mem_release(p->source.mem, image->rgb, NULL);
-    image->rgb = NULL;
+    sp_tissue t;
+    fth_mem *mem = p->source.mem;
+    *done = false;
+    FTH_TRY(sp_tissue_open(&t, &p->tissues, i, err));
+    fth_status s = sp_tissue_make(&w->image, &t, &p->tissues, &p->cells, err);
+    snprintf(w->from, sizeof w->from, "%s", t.name);
+    sp_tissue_close(&t);
+    if (s != FTH_OK || !w->image.rgb) return s;
+    if (p->sections.n > 0)
+        snprintf(w->file, sizeof w->file, "image_%" PRId64 ".png", w->image.section);
+    else
+        snprintf(w->file, sizeof w->file, SP_IMAGE);
+    s = sp_image_save(&w->image, mem, dir, w->file, err);
+    (void)fth_mem_release(mem, w->image.rgb, NULL);
+    w->image.rgb = NULL;
+    *done = s == FTH_OK;
     return s;
+}
+
+/* image.png, where the source has a picture, or one of each section that has one. */
+static fth_status write_images(const sp_prepared *p, const char *dir, images *out, fth_err *err)
+{
+    void *block = NULL;
+    *out = (images){0};
+    if (p->tissues.n == 0) return FTH_OK;
+    FTH_TRY(fth_mem_take(p->source.mem, FTH_MEM_META, (uint64_t)p->tissues.n * SP_WRITTEN_BYTES,
+                         "places of images", &block, err));
+    out->of = block;
+    for (int64_t i = 0; i < p->tissues.n; i++) {
+        bool done = false;
+        out->of[out->n] = (sp_written){0};
+        FTH_TRY(write_image(p, dir, i, &out->of[out->n], &done, err));
+        out->n += done;
+    }
+    return out->n > 0 ? FTH_OK : sp_tissues_none(&p->tissues, err);
+}
+
+static void put_images(fth_json_writer *w, const sp_prepared *p, const images *all)
+{
+    if (p->sections.n == 0 && all->n > 0)
+        sp_image_put(w, "image", &all->of->image, all->of->file, NULL, all->of->from);
+    if (p->sections.n == 0 || all->n == 0) return;
+    fth_json_open(w, "images", '[');
+    for (int64_t i = 0; i < all->n; i++) {
+        const sp_written *one = &all->of[i];
+        sp_image_put(w, NULL, &one->image, one->file,
+                     sp_sections_name(&p->sections, one->image.section), one->from);
+    }
+    fth_json_close(w);
 }
 
 /* ---- metadata ---- */
@@ -157,7 +211,7 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
 }
 
 static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
-                               const sp_display *display, const sp_image *image, FILE *f,
+                               const sp_display *display, const images *all, FILE *f,
                                const char *path, fth_err *err)
 {
     fth_json_writer w;
@@ -168,7 +222,7 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
     fth_json_int(&w, "n_groups", p->groups);
     put_names(&w, p);
     sp_display_put(&w, display, p);
-    if (image->width > 0) sp_image_put(&w, image, p->tissue.name);
+    put_images(&w, p, all);
     fth_json_text(&w, "dataset", p->source.loader->name);
     put_section(&w, "preprocessing", cfg, false);
     if (p->sections.n > 0)
@@ -185,14 +239,14 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
 }
 
 /* There may be many names: they are written one by one. */
-static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const sp_image *image,
+static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const images *all,
                                  const char *path, fth_err *err)
 {
     sp_display display;
     FTH_TRY(sp_display_find(&display, &p->source, err));
     fth_file_stream *f = NULL;
     fth_status s = fth_file_stream_create(&f, p->source.mem, path, err);
-    if (s == FTH_OK) s = put_metadata(p, cfg, &display, image, fth_file_stream_file(f), path, err);
+    if (s == FTH_OK) s = put_metadata(p, cfg, &display, all, fth_file_stream_file(f), path, err);
     sp_display_free(&display);
     if (s == FTH_OK) return fth_file_stream_commit(f, err);
     fth_file_stream_abandon(f);
@@ -220,10 +274,12 @@ static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char 
         FTH_TRY(fth_path_join(path, dir, SP_GENE_SELECTION, err));
         FTH_TRY(sp_variable_write(&p->variable, &p->walk, path, err));
     }
-    sp_image image = {0};
-    FTH_TRY(write_image(p, dir, &image, err));
+    images all;
     FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
-    return write_metadata(p, cfg, &image, path, err);
+    fth_status s = write_images(p, dir, &all, err);
+    if (s == FTH_OK) s = write_metadata(p, cfg, &all, path, err);
+    if (all.of) (void)fth_mem_release(p->source.mem, all.of, NULL);
+    return s;
 }
 
 fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const char *dir,

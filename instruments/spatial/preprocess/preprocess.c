@@ -4,6 +4,7 @@
 #include "../data/data.h"
 #include "../read/shapes.h"
 #include "../read/vendor.h"
+#include "tissue_store.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,18 +18,20 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum {
-    INPUTS = 24,
-    TABLES = 3 /* named by keys */,
-    ROWS = 4 /* rows.npy: its place in the list of outputs */
-};
+enum { ROWS = 4 /* rows.npy: its place in the list of outputs */ };
 #define UNLIKE_EXTENTS 20.0 /* sections whose extents differ by more are told */
 
 typedef struct inputs { /* of one file or folder of the config */
-    char path[INPUTS][FTH_PATH];
+    fth_texts *paths;
     char store[FTH_PATH]; /* folder of Zarr; "": the source is something else */
-    int n;
+    char level[FTH_PATH]; /* that of an image of its store; "": none is read */
 } inputs;
+
+static void inputs_clear(inputs *in)
+{
+    fth_texts_free(in->paths);
+    *in = (inputs){0};
+}
 
 /* Files and folders of the config. */
 static int64_t count_sources(const fth_config *cfg)
@@ -45,15 +48,13 @@ static const char *source_at(const fth_config *cfg, int64_t i)
 static fth_status add_input(inputs *in, const char *dir, const char *name, bool optional,
                             fth_err *err)
 {
-    if (in->n == INPUTS)
-        return FTH_FAIL(err, FTH_E_INTERNAL, "the source has more than %d files", (int)INPUTS);
-    char *path = in->path[in->n];
+    char path[FTH_PATH];
     if (dir)
         FTH_TRY(fth_path_join(path, dir, name, err));
     else if (snprintf(path, FTH_PATH, "%s", name) >= FTH_PATH)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", name);
-    if (!optional || fth_path_exists(path)) in->n++;
-    return FTH_OK;
+    return optional && !fth_path_exists(path) ? FTH_OK
+                                              : fth_texts_add(in->paths, path, strlen(path), err);
 }
 
 /* Of an output folder. */
@@ -92,7 +93,31 @@ static fth_status add_store(inputs *in, fth_mem *mem, const fth_config *cfg, con
     FTH_TRY(sp_store_find(mem, path, fth_config_has(cfg, key) ? fth_config_text(cfg, key) : NULL,
                           in->store, err));
     FTH_TRY(add_input(in, in->store, "zarr.json", true, err));
-    return in->n > 0 ? FTH_OK : add_input(in, in->store, ".zattrs", false, err);
+    return fth_texts_count(in->paths) > 0 ? FTH_OK
+                                          : add_input(in, in->store, ".zattrs", false, err);
+}
+
+/* The image of a store that is read, its description and the pixels of one level; what is wrong
+ * with it is said when it is opened. */
+static fth_status add_image(inputs *in, fth_mem *mem, const fth_config *cfg, fth_err *err)
+{
+    char root[FTH_PATH], name[256];
+    sp_element_image image;
+    fth_err failed = {0};
+    if (!sp_tissue_store_has(mem, in->store, root)) return FTH_OK;
+    fth_status s = sp_tissue_store_choose(mem, cfg, root, false, name, &failed);
+    if (s == FTH_OK && name[0])
+        s = sp_element_image_find(&image, mem, root, name, SP_IMAGE_SIDE, &failed);
+    if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) {
+        if (err) *err = failed;
+        return s;
+    }
+    if (s != FTH_OK || !name[0]) return FTH_OK;
+    memcpy(in->level, image.level, sizeof in->level);
+    s = add_input(in, image.folder, "zarr.json", true, err);
+    if (s == FTH_OK) s = add_input(in, image.folder, ".zattrs", true, err);
+    sp_element_image_clear(&image);
+    return s;
 }
 
 /* Shapes of a store whose table has no positions. */
@@ -106,9 +131,9 @@ static fth_status add_shapes(inputs *in, fth_mem *mem, fth_err *err)
         return FTH_OK;
     FTH_TRY(fth_folder_list(&names, mem, path, err));
     fth_status s = FTH_OK;
-    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names) && in->n < INPUTS - TABLES; i++) {
-        snprintf(name, sizeof name, "%.200s/shapes.parquet", fth_texts_get(names, i));
-        s = add_input(in, path, name, true, err);
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names); i++) {
+        s = fth_path_join(name, fth_texts_get(names, i), "shapes.parquet", err);
+        if (s == FTH_OK) s = add_input(in, path, name, true, err);
     }
     fth_texts_free(names);
     return s;
@@ -121,8 +146,8 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, c
     static const char *const tables[] = {
         "preprocessing.labels_path", "preprocessing.positions_path", "preprocessing.genes_file"};
     const sp_loader *l = sp_loader_of(cfg);
-    in->n = 0;
-    in->store[0] = '\0';
+    *in = (inputs){0};
+    FTH_TRY(fth_texts_create(&in->paths, mem, err));
     if (file[0] && l && l->flags & SP_LOAD_ARRAYS) {
         FTH_TRY(add_input(in, file, SP_Y, false, err));
         FTH_TRY(add_input(in, file, SP_X, false, err));
@@ -136,6 +161,7 @@ static fth_status list_inputs(inputs *in, fth_mem *mem, const fth_config *cfg, c
     } else if (file[0] && fth_path_kind_of(file) == FTH_PATH_FOLDER) {
         FTH_TRY(add_store(in, mem, cfg, file, err));
         if (l && l->flags & SP_LOAD_ZARR) FTH_TRY(add_shapes(in, mem, err));
+        FTH_TRY(add_image(in, mem, cfg, err));
     } else if (file[0])
         FTH_TRY(add_input(in, NULL, file, false, err));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -154,8 +180,9 @@ static fth_status list_call_inputs(fth_file_list *list, const fth_stage_call *ca
     fth_status s = FTH_OK;
     for (int64_t k = 0; s == FTH_OK && k < count_sources(call->config); k++) {
         s = list_inputs(&in, mem, call->config, source_at(call->config, k), err);
-        for (int i = 0; s == FTH_OK && i < in.n; i++)
-            s = fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err);
+        for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(in.paths); i++)
+            s = fth_file_list_add(list, FTH_FILE_INPUT, fth_texts_get(in.paths, i), NULL, err);
+        inputs_clear(&in);
     }
     if (own) (void)fth_mem_destroy(own, NULL);
     return s;
@@ -215,11 +242,18 @@ static uint64_t rules_bytes(const sp_source *s)
     return listed + sp_variable_bytes(&rules, s->counts.cols);
 }
 
+/* One is in memory at a time; then the place of each. */
+static uint64_t tissues_bytes(const sp_tissues *t)
+{
+    const uint64_t side = (uint64_t)t->side, most = side * side * 3;
+    return (t->held < most ? t->held : most) + t->beside + (uint64_t)t->n * SP_WRITTEN_BYTES;
+}
+
 /* Everything but the counts and what they are read through. */
-static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
+static uint64_t fixed_bytes(const sp_source *s, const sp_tissues *tissues)
 {
     uint64_t parts = 0;
-    for (int64_t i = 0; i < s->n_parts; i++) parts += fixed_bytes(&s->part[i], &(sp_tissue){0});
+    for (int64_t i = 0; i < s->n_parts; i++) parts += fixed_bytes(&s->part[i], &(sp_tissues){0});
     const uint64_t n = (uint64_t)s->counts.rows, d = (uint64_t)s->counts.cols;
     uint64_t tables = 0;
     if (fth_config_has(s->cfg, "preprocessing.labels_path"))
@@ -247,14 +281,14 @@ static uint64_t fixed_bytes(const sp_source *s, const sp_tissue *tissue)
         s->counts.layout == SP_LAYOUT_COLUMNS || s->counts.layout == SP_LAYOUT_TEXT;
     const uint64_t csc = counted ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_count_walk_bytes(s) + sp_tissue_bytes(tissue) + rules_bytes(s) + parts;
+           csc + tables + sp_count_walk_bytes(s) + tissues_bytes(tissues) + rules_bytes(s) + parts;
 }
 
-static uint64_t free_bytes(const sp_source *s, const sp_tissue *tissue)
+static uint64_t free_bytes(const sp_source *s, const sp_tissues *tissues)
 {
     fth_mem_stats stats;
     fth_mem_get_stats(s->mem, &stats);
-    const uint64_t held = stats.used_bytes + fixed_bytes(s, tissue);
+    const uint64_t held = stats.used_bytes + fixed_bytes(s, tissues);
     return stats.budget_bytes > held ? (stats.budget_bytes - held) / 2 : 0;
 }
 
@@ -264,18 +298,18 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     fth_mem *mem = fth_context_mem(call->context);
     fth_mem_stats before, after;
     sp_source s;
-    sp_tissue tissue;
+    sp_tissues tissues;
     int64_t rows, room;
     char bytes[3][24];
     fth_mem_get_stats(mem, &before);
     FTH_TRY(sp_source_open(&s, mem, call->config, NULL, err));
-    const fth_status found = sp_tissue_find(&tissue, &s, err);
+    const fth_status found = sp_tissues_find(&tissues, &s, err);
     if (found != FTH_OK) {
         sp_source_close(&s);
         return found;
     }
     fth_mem_get_stats(mem, &after);
-    const uint64_t spare = free_bytes(&s, &tissue), fixed = fixed_bytes(&s, &tissue);
+    const uint64_t spare = free_bytes(&s, &tissues), fixed = fixed_bytes(&s, &tissues);
     sp_count_walk_block(&s, spare, &rows, &room);
     uint64_t block = sp_block_bytes(&s.counts, rows, room);
     if (s.loader->flags & SP_LOAD_ORDER) {
@@ -285,7 +319,8 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     const uint64_t opened = after.used_bytes - before.used_bytes;
     *out = (fth_stage_plan){.bound = true};
     (void)fth_stage_plan_hold(call, out, fixed + block,
-                              1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5 | s.counts.libraries);
+                              1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5 | s.counts.libraries |
+                                  tissues.libraries);
     const int passes = fth_config_has(call->config, "preprocessing.highly_variable") ? 5 : 3;
     out->seconds = 1 + 3e-8 * (double)s.counts.entries * passes + 2e-6 * (double)s.counts.rows;
     snprintf(out->text, sizeof out->text,
@@ -296,7 +331,7 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
                 fth_mem_format_size(opened, bytes[0], sizeof bytes[0]),
                 fth_mem_format_size(fixed, bytes[1], sizeof bytes[1]),
                 fth_mem_format_size(block, bytes[2], sizeof bytes[2]));
-    sp_tissue_close(&tissue);
+    sp_tissues_close(&tissues);
     sp_source_close(&s);
     return FTH_OK;
 }
@@ -314,7 +349,7 @@ static void prepared_free(sp_prepared *p)
         (void)fth_mem_release(mem, p->cells.section, NULL);
         (void)fth_mem_release(mem, p->group_map, NULL);
     }
-    sp_tissue_close(&p->tissue);
+    sp_tissues_close(&p->tissues);
     sp_sections_clear(&p->sections);
     sp_source_close(&p->source);
     *p = (sp_prepared){0};
@@ -549,8 +584,8 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
     const fth_config *cfg = call->config;
     sp_source *s = &p->source;
     FTH_TRY(sp_source_open(s, fth_context_mem(call->context), cfg, call, err));
-    FTH_TRY(sp_tissue_find(&p->tissue, s, err));
-    const uint64_t spare = free_bytes(s, &p->tissue);
+    FTH_TRY(sp_tissues_find(&p->tissues, s, err));
+    const uint64_t spare = free_bytes(s, &p->tissues);
     FTH_TRY(sp_source_load(s, err));
     p->dropped[SP_DROP_REGION] = s->dropped;
     p->dropped[SP_DROP_SECTION] = s->sectionless;
@@ -576,21 +611,40 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
 
 /* The plain hash of a single file, so that other programs can compute it; of several, a hash of
  * their hashes. */
+static fth_status hash_files(sp_prepared *p, const inputs *in, fth_mem *mem, uint64_t *hash,
+                             fth_err *err)
+{
+    const int64_t n = fth_texts_count(in->paths);
+    int64_t bytes = 0, i = 0;
+    if (in->store[0]) FTH_TRY(sp_store_hash(mem, in->store, &hash[i++], &bytes, err));
+    p->bytes += bytes;
+    for (; i < n; i++) {
+        const char *path = fth_texts_get(in->paths, i);
+        FTH_TRY(fth_file_hash(mem, path, &hash[i], err));
+        p->bytes += (int64_t)file_bytes(path);
+    }
+    if (!in->level[0]) return FTH_OK;
+    FTH_TRY(sp_store_hash(mem, in->level, &hash[n], &bytes, err));
+    p->bytes += bytes;
+    return FTH_OK;
+}
+
 static fth_status hash_one(sp_prepared *p, const fth_config *cfg, const char *file, fth_mem *mem,
                            uint64_t *out, fth_err *err)
 {
     inputs in;
-    uint64_t hash[INPUTS] = {0};
-    int64_t bytes = 0;
-    FTH_TRY(list_inputs(&in, mem, cfg, file, err));
-    if (in.store[0]) FTH_TRY(sp_store_hash(mem, in.store, &hash[0], &bytes, err));
-    p->bytes += bytes;
-    for (int i = in.store[0] != '\0'; i < in.n; i++) {
-        FTH_TRY(fth_file_hash(mem, in.path[i], &hash[i], err));
-        p->bytes += (int64_t)file_bytes(in.path[i]);
-    }
-    *out = in.n == 1 ? hash[0] : fth_hash_bytes(hash, (size_t)in.n * sizeof hash[0], 0);
-    return FTH_OK;
+    void *block = NULL;
+    fth_status s = list_inputs(&in, mem, cfg, file, err);
+    const uint64_t n =
+        s == FTH_OK ? (uint64_t)fth_texts_count(in.paths) + (in.level[0] != '\0') : 0;
+    if (s == FTH_OK)
+        s = fth_mem_take(mem, FTH_MEM_META, (n + 1) * sizeof *out, "hashes of files", &block, err);
+    uint64_t *hash = block;
+    if (s == FTH_OK) s = hash_files(p, &in, mem, memset(hash, 0, (n + 1) * sizeof *hash), err);
+    if (s == FTH_OK) *out = n == 1 ? hash[0] : fth_hash_bytes(hash, n * sizeof *hash, 0);
+    if (block) (void)fth_mem_release(mem, block, NULL);
+    inputs_clear(&in);
+    return s;
 }
 
 static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *mem, fth_err *err)

@@ -6,6 +6,8 @@
 #include "tissue.h"
 #include "variable.h"
 
+enum { SP_WRITTEN_BYTES = 512 }; /* of what is kept of a picture that was written */
+
 /* A source after all filters, ready to be written. */
 typedef struct sp_prepared {
     sp_source source;
@@ -17,7 +19,7 @@ typedef struct sp_prepared {
     int32_t *group_map; /* new number of each group of the source; NULL: there are none */
     int64_t dropped[SP_DROP_KINDS];
     sp_frame frame;
-    sp_tissue tissue;
+    sp_tissues tissues;
     sp_sections sections; /* none: the config names none */
     uint64_t rows_hash;   /* of what rows.npy holds */
     uint64_t hash;        /* of the source file; 0 for folders */

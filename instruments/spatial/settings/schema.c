@@ -48,6 +48,15 @@ static const fth_config_key keys[] = {
     FTH_KEY(TEXT, "preprocessing.image_library",
             "which library of uns['spatial'] has the tissue image; needed where several have one",
             .aliases = "figures.image_library"),
+    FTH_KEY(TEXT, "preprocessing.image",
+            "image of a SpatialData store to draw under the cells; needed where it has several"),
+    FTH_KEY(TEXT, "preprocessing.image_channels",
+            "one to three channels of that image, by name or number from 0: grey, or red, green "
+            "and blue; needed where it is no photograph",
+            .list = true),
+    FTH_KEY(TEXT, "preprocessing.coordinate_system",
+            "coordinate system of the store in which cells and image meet; not given: global, or "
+            "the only one that both are in"),
     FTH_KEY(TEXT, "preprocessing.coord_key",
             "positions: key in obsm; not given: as the dataset says"),
     FTH_KEY(TEXT, "preprocessing.coord_columns",
@@ -468,6 +477,11 @@ static void check_image(fth_config *cfg)
         if (!file && fth_config_has(cfg, of[i]))
             fth_config_complain(cfg, of[i], "name the image with figures.image_file",
                                 "the source says where its own image lies");
+    const char *const channels = "preprocessing.image_channels";
+    const int64_t used = fth_config_count(cfg, channels);
+    if (fth_config_has(cfg, channels) && (used < 1 || used > 3))
+        fth_config_complain(cfg, channels, "write [DAPI] or [a, b, c]",
+                            "one to three channels can be drawn, not %lld", (long long)used);
     const int64_t n = fth_config_count(cfg, of[1]);
     if (fth_config_has(cfg, of[1]) && n != 2)
         fth_config_complain(cfg, of[1], "write [x, y]", "a corner has two numbers, not %lld",

@@ -77,7 +77,7 @@ fth_status sp_toy_write_image(const sp_toy *t, const char *dir, fth_err *err)
     i.rgb = block;
     stain(&i);
     add_nuclei(&i, t, i.spot / 0.55);
-    const fth_status s = sp_image_save(&i, t->mem, dir, err);
+    const fth_status s = sp_image_save(&i, t->mem, dir, SP_IMAGE, err);
     (void)fth_mem_release(t->mem, block, NULL);
     return s;
 }

@@ -151,7 +151,7 @@ static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
     if (t->image) {
         sp_image image;
         sp_toy_image_place(t, &image);
-        sp_image_put(&w, &image, "toy");
+        sp_image_put(&w, "image", &image, SP_IMAGE, NULL, "toy");
     }
     fth_json_close(&w);
     return fth_json_save(&w, path, err);

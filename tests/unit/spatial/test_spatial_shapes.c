@@ -166,8 +166,20 @@ TEST(positions_of_shapes)
     HAS(text, "dataset: spatialdata");
     HAS(text, "    table: counts\n    # positions are the centroids of shapes\n");
     free(text);
-    /* other shapes make another folder */
+    /* other shapes make another folder, however many there are */
     fth_err err = {0};
+    snprintf(path, sizeof path,
+             "for i in $(seq 10 49); do mkdir '%s'/shapes/more$i && echo $i > "
+             "'%s'/shapes/more$i/shapes.parquet; done",
+             store, store);
+    if (system(path) != 0) FAIL("cannot add shapes");
+    run("many", config);
+    run("many", config);
+    HAS(lines, "kept ");
+    snprintf(path, sizeof path, "echo x > '%s/shapes/more49/shapes.parquet'", store);
+    if (system(path) != 0) FAIL("cannot write");
+    IS(run_in("many", config, NULL, 1 << 28, NULL, &err), FTH_E_CONFIG);
+    HAS(err.text, "source: ");
     snprintf(path, sizeof path, "cp '%s/shapes/left/shapes.parquet' '%s/shapes/right'", store,
              store);
     if (system(path) != 0) FAIL("cannot copy");
