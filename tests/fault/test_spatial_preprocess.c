@@ -3,6 +3,7 @@
 #include "testing/io/files.h"
 #include "testing/job/stage_faults.h"
 #include "testing/spatial/spatial_data.h"
+#include "testing/spatial/spatial_store.h"
 
 #include <fathom/pictures.h>
 
@@ -156,6 +157,16 @@ TEST(a_folder_with_an_image)
     OK(fth_mem_destroy(mem, NULL));
     snprintf(config, sizeof config,
              "name: faults\ndataset: visium\npreprocessing:\n  path: '%s/folder'\n", t_temp_dir());
+    fail_all(config, 40);
+}
+
+TEST(a_store_with_an_image)
+{
+    static char config[FTH_PATH + 200], store[2000];
+    snprintf(store, sizeof store, "%.1900s/image.zarr", t_temp_dir());
+    t_image_store(store, 30, 50);
+    snprintf(config, sizeof config,
+             "name: faults\ndataset: spatialdata\npreprocessing:\n  path: '%s'\n", store);
     fail_all(config, 40);
 }
 

@@ -234,7 +234,15 @@ class Image(unittest.TestCase):
         self.configure(figures=f"image_file: {self.dir / 'mine.png'}, image_scale: {SCALE / 100}")
         said = self.fathom("spatial", "figures", "-c", self.config)
         self.assertIn("note: tissue image: all cells lie in a small part of it: its scale factor 0.00125 makes it 336000 by 400000", said)
-        self.assertIn("cells are 2890 by 3040", said)
+        self.assertIn("cells are 2890 by 3040, from 200, 300 on", said)
+
+    def test_figures_fit_in_what_they_plan(self):
+        self.make({"V1": {"hires": (np.random.default_rng(3).integers(0, 256, (2500, 2100, 3), np.uint8), SCALE * 5)}})
+        self.configure(figures="dpi: 60")
+        for stage in ("preprocess", "train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config)
+        said = self.fathom("spatial", "figures", "-c", self.config, "--memory", "16M", code=4)
+        self.fathom("spatial", "figures", "-c", self.config, "--memory", said.split("would fit: --memory ")[1].split()[0])
 
     def test_folders_of_arrays(self):
         self.make()

@@ -104,8 +104,13 @@ class Sections(unittest.TestCase):
             here, there = (one.Image.blob(self, p, COLOURS[k]) for p in (spots, alone))
             self.assertLess(np.abs(here[0] - there[0]).max(), 1.5, k)
         self.assertEqual((np.abs(alone - np.array(COLOURS[2])).max(2)[:, :int(0.8 * alone.shape[1])] < 30).sum(), 0)  # it stays plain
-        # the page: cells and corners in one plane
+        # the page: cells and corners in one plane, spots as large as the smaller ones
+        with h5py.File(self.h5ad, "r+") as f:
+            f["uns/spatial/S1/scalefactors/spot_diameter_fullres"][...] = 3 * SPOT
         self.configure(path)
+        self.preprocess("--force")
+        for stage in ("train", "analyze"):
+            self.fathom("spatial", stage, "-c", self.config, "--force")
         page = self.dir / "page.html"
         self.fathom("spatial", "page", "-c", self.config, "-o", page)
         scripts = Scripts(page.read_text())
@@ -150,10 +155,11 @@ class Sections(unittest.TestCase):
         self.assertEqual({**self.metadata()["images"][0], "from": 0}, {**place, "from": 0})
         np.testing.assert_array_equal(pictures.read_png(self.dir / "out/preprocessed/image_1.png"), picture(1))
         meta = json.loads((first / "metadata.json").read_text())
-        for key, value in (("file", "../x.png"), ("file", "image_x.png"), ("section", ""), ("low", [0])):
+        for key, value, word in (("file", "../x.png", "'file'"), ("file", "image_x.png", "'file'"), ("section", "", "'section'"),
+                                 ("section", 300 * "x", "less than 200 bytes"), ("low", [0], "'low'")):
             (first / "metadata.json").write_text(json.dumps({**meta, "images": [{**place, key: value}]}))
             self.configure(f"path: {first}", dataset="arrays", figures="image: true")
-            self.assertIn("image", self.preprocess("--force", code=3))
+            self.assertIn(word, self.preprocess("--force", code=3))
 
     def test_without_an_image(self):
         path = self.files(images=())
@@ -162,6 +168,11 @@ class Sections(unittest.TestCase):
         self.assertNotIn("images", self.metadata())
         self.configure(path, "image: true")
         self.assertIn("none of the 3 files of preprocessing.paths has a tissue image", self.preprocess("--force", code=3))
+        self.files(images=(1,))
+        self.configure(path, "image: true")
+        self.preprocess("--force")  # one is enough
+        self.assertEqual([i["file"] for i in self.metadata()["images"]], ["image_1.png"])
+        self.files(images=())
         self.write(self.h5ad, [0, 1], {"V": (picture(0), SCALE)})
         self.configure(f"path: {self.h5ad}, section_column: slice", "image: true")
         self.assertIn("no section has a tissue image", self.preprocess("--force", code=3))
@@ -175,6 +186,12 @@ class Sections(unittest.TestCase):
         page = self.dir / "page.html"
         self.fathom("spatial", "page", "-c", self.config, "-o", page)
         self.assertNotIn('"images"', page.read_text())
+
+    def test_an_image_of_all_sections_together(self):
+        self.fathom("spatial", "toy", "-o", self.dir / "toy", "--side", 8, "--genes", 6, "--factors", 2, "--sections", 2, "--image")
+        self.config.write_text(CONFIG.format(dir=self.dir, path=f"path: {self.dir / 'toy'}", more="min_group_size: 1", figures="", dataset="toy"))
+        self.assertNotIn("tissue image", self.preprocess())
+        self.assertNotIn("image", self.metadata())
 
     def test_one_that_cannot_be_used_and_one_beside_its_section(self):
         path = self.files()

@@ -256,6 +256,19 @@ class Store(unittest.TestCase):
                 if well:
                     self.check(XY)
 
+    def test_the_plan_holds(self):
+        """In the memory that the plan asks for, a large turned image is made."""
+        rng = np.random.default_rng(2)
+        self.image("he", [rng.integers(0, 256, (3, 2600, 2300), np.uint8)], [to("global", "affine", affine=[[1, 0, 0, 0], [0, 0.04, -0.1, 90], [0, 0.1, 0.04, -90]])], rows=999)
+        self.regions([to("global", "identity", "xy")])
+        memory = "16M"
+        for _ in range(3):  # rooms for chunks are a share of what is allowed
+            memory = self.preprocess("--force", "--memory", memory, code=4).split("would fit: --memory ")[1].split()[0]
+            if subprocess.run([PROGRAM, "spatial", "preprocess", "-c", self.dir / "c.json", "--memory", memory, "--plan"], capture_output=True).returncode == 0:
+                break
+        self.preprocess("--force", "--memory", memory)
+        self.assertEqual(max(pictures.read_png(self.out / "image.png").shape), 2048)
+
     # ---- what is refused ----
 
     def test_several_images(self):

@@ -104,7 +104,7 @@ static fth_status add_image(inputs *in, fth_mem *mem, const fth_config *cfg, fth
     char root[FTH_PATH], name[256];
     sp_element_image image;
     fth_err failed = {0};
-    if (!sp_tissue_store_has(mem, in->store, root)) return FTH_OK;
+    if (!sp_tissue_store_has(in->store, root)) return FTH_OK;
     fth_status s = sp_tissue_store_choose(mem, cfg, root, false, name, &failed);
     if (s == FTH_OK && name[0])
         s = sp_element_image_find(&image, mem, root, name, SP_IMAGE_SIDE, &failed);

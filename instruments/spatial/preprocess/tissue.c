@@ -167,7 +167,7 @@ static fth_status of_anndata(sp_tissue *t, const sp_source *s, fth_err *err)
     char library[200] = "", root[FTH_PATH];
     FTH_TRY(list_libraries(s, &all, err));
     if (fth_config_has(s->cfg, "preprocessing.image") ||
-        (!all && sp_tissue_store_has(s->mem, s->h5ad.store.folder, root))) {
+        (!all && sp_tissue_store_has(s->h5ad.store.folder, root))) {
         fth_texts_free(all);
         return sp_tissue_of_store(t, s, is_needed(s), err);
     }
@@ -249,12 +249,18 @@ static fth_status find_libraries(sp_tissues *t, fth_err *err)
             status = fth_texts_add(t->library, name, strlen(name), err);
     }
     fth_texts_free(all);
+    all = NULL;
     t->n = fth_texts_count(t->library);
-    if (t->n == 0 && s->call && sp_tissue_store_has(s->mem, s->h5ad.store.folder, object))
-        fth_stage_say(s->call,
-                      "note: images of %s are not drawn: it has several sections; a store of each "
-                      "section in preprocessing.paths has them drawn",
-                      object);
+    if (status == FTH_OK && t->n == 0 && s->call &&
+        sp_tissue_store_has(s->h5ad.store.folder, object)) {
+        status = sp_element_images(s->mem, object, &all, err);
+        if (status == FTH_OK && all && fth_texts_count(all) > 0)
+            fth_stage_say(s->call,
+                          "note: images of %s are not drawn: it has several sections; a store of "
+                          "each section in preprocessing.paths has them drawn",
+                          object);
+        fth_texts_free(all);
+    }
     return status;
 }
 

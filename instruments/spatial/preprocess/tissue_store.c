@@ -20,15 +20,12 @@
 
 /* ---- which picture ---- */
 
-bool sp_tissue_store_has(fth_mem *mem, const char *folder, char root[FTH_PATH])
+bool sp_tissue_store_has(const char *folder, char root[FTH_PATH])
 {
-    fth_texts *names = NULL;
-    if (!folder[0] || !sp_shapes_root(folder, root)) return false;
-    const bool has =
-        sp_element_images(mem, root, &names, NULL) != FTH_OK ||
-        (names && fth_texts_count(names) > 0); /* what fails says why when it is read */
-    fth_texts_free(names);
-    return has;
+    char images[FTH_PATH];
+    return folder[0] && sp_shapes_root(folder, root) &&
+           fth_path_join(images, root, "images", NULL) == FTH_OK &&
+           fth_zarr_kind_of(images) == FTH_ZARR_GROUP;
 }
 
 static int64_t find(const fth_texts *names, const char *name)

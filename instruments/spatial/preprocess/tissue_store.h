@@ -4,8 +4,8 @@
 
 #include "tissue.h"
 
-/* Whether the table `folder` is of a store with pictures, and where that is. */
-bool sp_tissue_store_has(fth_mem *mem, const char *folder, char root[FTH_PATH]);
+/* Whether the table `folder` is of a store that may have pictures, and where that is. */
+bool sp_tissue_store_has(const char *folder, char root[FTH_PATH]);
 /* The picture that preprocessing.image names, or the only one; name "": there is none, which is an
  * error where one is needed. Several without a name are an error. */
 fth_status sp_tissue_store_choose(fth_mem *mem, const fth_config *cfg, const char *root,
