@@ -2931,7 +2931,8 @@ class _Spatial(_Exported):
     # ---- configs
 
     def _keys(self):
-        """{keyword: (key, whether it is a path)}: the last word of a key, and the whole with underscores."""
+        """{keyword: (key, whether it is a path)}: the last word of a key, and the whole with underscores. Of keys with one last word
+        it is that which an argument may set."""
         if self._names is None:
             keys, path = [], B()
             while True:
@@ -2939,8 +2940,11 @@ class _Spatial(_Exported):
                 if name is None:
                     break
                 keys.append((_text(name), path.value))
-            last = [key.rsplit(".", 1)[-1] for key, _ in keys]
-            self._names = {word: k for word, k in zip(last, keys) if last.count(word) == 1}
+            last = {}
+            for key in sorted(keys, key=lambda k: k[0] in self._OWN):
+                last.setdefault(key[0].rsplit(".", 1)[-1], []).append(key)
+            self._names = {word: of[0] for word, of in last.items()
+                           if len(of) == 1 or of[0][0] not in self._OWN and of[1][0] in self._OWN}
             self._names.update((key.replace(".", "_"), (key, is_path)) for key, is_path in keys)
         return self._names
 
@@ -2949,7 +2953,8 @@ class _Spatial(_Exported):
         | {f"model.{k}" for k in ("spatial", "groups", "local", "prior", "n_components")} \
         | {f"preprocessing.{k}" for k in ("path", "h5ad_path", "labels_path", "positions_path", "coord_key",
                                           "coord_columns", "counts", "feature_types", "group_column", "region_column",
-                                          "cell_type_column", "section_column", "sample_id")}
+                                          "cell_type_column", "section_column", "sample_id", "image",
+                                          "image_channels", "coordinate_system")}
 
     def _settings(self, keywords, section=""):
         """{key: value} of keywords; what is None is not given."""
