@@ -76,6 +76,10 @@ static const fth_flag run_flags[] = {
      .value = FTH_FLAG_COUNT,
      .doc = "maximum concurrent tasks on one GPU; default: as many as fit"},
     {.name = "gpu-only", .doc = "tasks that can use a GPU wait for one"},
+    {.name = "only",
+     .value = FTH_FLAG_WORD,
+     .many = true,
+     .doc = "only jobs, or stages as JOB/STAGE, whose names fit this shell pattern"},
     {.name = "failed", .doc = "only jobs that failed or were interrupted, from run_status.json"},
     {.name = "force", .doc = "ignore cached results, and replace results of other configs"},
     {.name = "rerun",
@@ -83,7 +87,9 @@ static const fth_flag run_flags[] = {
      .many = true,
      .doc = "ignore cached results of this stage"},
     {.name = "verify", .doc = "hash inputs whole, whatever their size and modification time"},
-    {.name = "dry-run", .doc = "show jobs, paths, order, predicted memory and time; write nothing"},
+    {.name = "dry-run",
+     .letter = 'n',
+     .doc = "show jobs, paths, order, predicted memory and time; write nothing"},
     {.name = "no-live", .doc = "print one line per change instead of a table"},
     {.name = "status", .value = FTH_FLAG_FILE, .doc = "where to write run_status.json"},
     {0}};
@@ -161,10 +167,11 @@ const cli_command cli_commands[] = {
         .example = "fathom clean outputs --dry-run\nfathom clean outputs/liver --all --yes",
         .globals = "quiet",
         .own =
-            (const fth_flag[]){{.name = "all", .doc = "also remove results, logs and the ledger"},
-                               {.name = "dry-run", .doc = "only list what would be removed"},
-                               {.name = "yes", .doc = "do not ask"},
-                               {0}},
+            (const fth_flag[]){
+                {.name = "all", .doc = "also remove results, logs and the ledger"},
+                {.name = "dry-run", .letter = 'n', .doc = "only list what would be removed"},
+                {.name = "yes", .doc = "do not ask"},
+                {0}},
         .run = cli_run_clean,
     },
     {

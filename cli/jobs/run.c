@@ -243,8 +243,7 @@ static const char *pick(const failed *f, const char *path)
     const bool gone = access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
     const fth_job *job = NULL;
     for (int64_t i = 0; (job = fth_jobs_get(f->run->jobs.jobs, i)) != NULL; i++)
-        if (strcmp(job->config_path, path) == 0) /* what was generated can be made again */
-            return gone && job->general_path ? job->general_path : path;
+        if (strcmp(job->config_path, path) == 0) return path; /* one that is gone is made again */
     if (gone)
         fth_log_line(&log, FTH_LOG_WARN,
                      "%s: the config of this failed job no longer exists; skipped", path);
@@ -357,16 +356,25 @@ static fth_status run_found(run *r, fth_err *err)
     return s;
 }
 
+static fth_status select_jobs(run *r, fth_err *err)
+{
+    const char *pattern[CLI_JOBS_LIST];
+    int n = 0;
+    while (n < CLI_JOBS_LIST && (pattern[n] = cli_get_at(r->call, "only", n)) != NULL) n++;
+    return fth_jobs_select(r->jobs.jobs, pattern, n, err);
+}
+
 static fth_status run_jobs(run *r, fth_err *err)
 {
     failed f = {.run = r};
     FTH_TRY(find_status(r, err));
+    FTH_TRY(select_jobs(r, err));
     if (!cli_get(r->call, "failed")) return run_found(r, err);
     fth_status s = fth_jobs_failed(r->jobs.mem, r->status, add_failed, &f, err);
     if (s == FTH_OK && f.n == 0) {
         fprintf(r->call->out, "nothing to re-run\n");
     } else if (s == FTH_OK) {
-        s = cli_jobs_reopen(&r->jobs, r->call, (const char *const *)f.path, f.n, err);
+        s = fth_jobs_keep(r->jobs.jobs, (const char *const *)f.path, f.n, err);
         if (s == FTH_OK) s = run_found(r, err);
     }
     free_failed(&f);

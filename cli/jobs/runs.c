@@ -78,8 +78,7 @@ fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *s
                          fth_err *err)
 {
     *j = (cli_jobs){0};
-    j->n_paths = collect(call, "config", j->given);
-    j->path = j->given;
+    j->n_paths = collect(call, "config", j->path);
     j->n_sets = collect(call, "set", j->set);
     if (cli_get(call, "seed")) { /* a key like others: what is cached depends on it */
         snprintf(j->seed, sizeof j->seed, "seed=%s", cli_get(call, "seed"));
@@ -103,16 +102,6 @@ fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *s
         fth_err_hint(err, "give a file or a folder with -c");
         return FTH_E_COMMAND;
     }
-    return find(j, call, err);
-}
-
-fth_status cli_jobs_reopen(cli_jobs *j, const cli_call *call, const char *const *path, int n,
-                           fth_err *err)
-{
-    fth_jobs_destroy(j->jobs);
-    j->jobs = NULL;
-    j->path = path;
-    j->n_paths = n;
     return find(j, call, err);
 }
 

@@ -10,8 +10,7 @@ enum { CLI_JOBS_LIST = 256 };
 typedef struct cli_jobs {
     fth_mem *mem;
     fth_jobs *jobs;
-    const char *given[CLI_JOBS_LIST]; /* paths of -c */
-    const char *const *path;          /* those, or others in their place */
+    const char *path[CLI_JOBS_LIST]; /* of -c */
     const char *set[CLI_JOBS_LIST + 1];
     int n_paths, n_sets;
     char seed[40];
@@ -23,9 +22,6 @@ typedef struct cli_jobs {
  * case. Mistakes and notices of configs are written to standard error. */
 fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *stages, int n_stages,
                          fth_err *err);
-/* The same with other files in place of those of -c; the list lives as long as the jobs. */
-fth_status cli_jobs_reopen(cli_jobs *j, const cli_call *call, const char *const *path, int n,
-                           fth_err *err);
 void cli_jobs_close(cli_jobs *j);
 
 /* Where tasks may run. */

@@ -76,6 +76,9 @@ _fathom() {
     --jobs-per-device)
         return
         ;;
+    --only)
+        return
+        ;;
     --rerun)
         return
         ;;
@@ -163,9 +166,6 @@ _fathom() {
         ;;
     --figure)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        return
-        ;;
-    --only)
         return
         ;;
     --dpi)
@@ -1268,7 +1268,7 @@ _fathom() {
     'help '*) words="--trace --help $known" ;;
     'logs '*) words="--follow --dir --stage --all --lines --trace --help" ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
-    'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --failed --force --rerun --verify --dry-run --no-live --status --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --only --failed --force --rerun --verify --dry-run --no-live --status --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'report '*) words="--output --embed --trace --help" ;;
     'serve '*) words="--port --bind --token --no-token --trace --quiet --help" ;;
     'status '*) words="--watch --json --trace --quiet --help" ;;

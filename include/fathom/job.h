@@ -69,6 +69,14 @@ FTH_API int64_t fth_jobs_count(const fth_jobs *jobs);
 FTH_API const fth_job *fth_jobs_get(const fth_jobs *jobs, int64_t i); /* NULL beyond the last */
 /* Stages that were asked for, of one job, in order: name number i, NULL beyond the last. */
 FTH_API const fth_stage *fth_jobs_stage(const fth_jobs *jobs, const fth_job *job, int i);
+/* Keep what one of the shell patterns fits: a job by its name or that of its directory, or a stage
+ * as "job/stage". FTH_E_NO_JOB names the nearest jobs when a pattern fits nothing. Names stay those
+ * among all jobs. Once, before a run. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_select(fth_jobs *jobs, const char *const *pattern, int n,
+                                                fth_err *err);
+/* Keep the jobs whose config_path is one of these. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_keep(fth_jobs *jobs, const char *const *config_path,
+                                              int64_t n, fth_err *err);
 /* Write the files of variants beside their general configs. A file that was edited since it was
  * generated is kept and used as it is, unless `force`; one that would then be another job is an
  * error. `n` counts the files written; may be NULL. */

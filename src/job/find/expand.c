@@ -198,6 +198,7 @@ fth_status fth__jobs_add(fth_jobs *jobs, const fth__job_row *row, fth_err *err)
     FTH_ASSERT(row->config && row->job.instrument && row->job.model && row->job.output_dir &&
                row->job.config_path);
     fth__job_row *new = &jobs->row[jobs->n++];
+    jobs->n_rows = jobs->n;
     *new = *row;
     new->job.config = new->config;
     return FTH_OK;

@@ -110,7 +110,8 @@ const fth_stage *fth_jobs_stage(const fth_jobs *jobs, const fth_job *job, int i)
 {
     if (!jobs || !job || i < 0) return NULL;
     for (int k = 0; k < job->instrument->n_stages; k++)
-        if (is_asked(jobs, &job->instrument->stage[k]) && i-- == 0)
+        if (is_asked(jobs, &job->instrument->stage[k]) &&
+            fth__jobs_is_selected(jobs, job, &job->instrument->stage[k]) && i-- == 0)
             return &job->instrument->stage[k];
     return NULL;
 }
@@ -198,7 +199,7 @@ fth_status fth__jobs_find(fth_jobs **out, const fth_jobs_options *opt, uint64_t 
 void fth_jobs_destroy(fth_jobs *jobs)
 {
     if (!jobs) return;
-    for (int64_t i = 0; i < jobs->n; i++) (void)fth_config_destroy(jobs->row[i].config, NULL);
+    for (int64_t i = 0; i < jobs->n_rows; i++) (void)fth_config_destroy(jobs->row[i].config, NULL);
     for (int64_t i = 0; i < jobs->n_found; i++)
         (void)fth_config_destroy(jobs->found[i].config, NULL);
     fth__index_clear(&jobs->said);

@@ -28,6 +28,7 @@ typedef struct fth__job_row {
     const char *text;           /* of a variant: what the generated file holds */
     bool uses_existing; /* the file there was not generated, or edited: it was read instead */
     int64_t order;      /* of the file among those found */
+    bool left_out;      /* by select.c */
 } fth__job_row;
 
 struct fth_jobs {
@@ -37,7 +38,9 @@ struct fth_jobs {
     fth__found *found;
     int64_t n_found, cap_found;
     fth__job_row *row;
-    int64_t n, cap;
+    int64_t n, n_rows, cap;  /* n: that count; rows behind them were left out by select.c */
+    const char *const *only; /* patterns of fth_jobs_select */
+    int n_only;
     int64_t n_mistakes;
     fth__index variants;    /* canonical paths of generated files: numbers of their rows */
     fth__index said;        /* lines of mistakes: variants of one file share most */
@@ -76,6 +79,10 @@ fth_status fth__jobs_say(fth_jobs *jobs, const fth_config_mistake *m, fth_err *e
 /* The same for a whole sentence about a place. */
 fth_status fth__jobs_complain(fth_jobs *jobs, bool notice, fth_place at, const char *hint,
                               fth_err *err, const char *fmt, ...) FTH_PRINTF(6, 7);
+
+/* ---- select.c ---- */
+/* Whether one of the patterns, if there are any, takes a stage of a job. */
+bool fth__jobs_is_selected(const fth_jobs *jobs, const fth_job *job, const fth_stage *stage);
 
 /* ---- generate.c ---- */
 /* Add the row of one variant of a general config with this text: make the text of its file, and

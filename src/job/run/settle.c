@@ -80,7 +80,8 @@ static fth_status check_missing(fth__job_runner *r, int64_t i, bool *blocked, ft
     }
     *blocked = t.used > 0;
     if (!*blocked) return FTH_OK;
-    snprintf(reason, sizeof reason, "needs the results of '%s': request them too, as '%s %s'",
+    snprintf(reason, sizeof reason,
+             "needs the results of '%s': request them too, as '%s %s', and let --only take them",
              names, names, node->stage->name);
     return decide(r, i, FTH_STATE_BLOCKED, reason, err);
 }
