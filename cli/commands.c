@@ -361,7 +361,9 @@ const cli_command cli_commands[] = {
             "be used during a run."
             "\n\n"
             "With --watch the table is redrawn four times a second until no job runs; "
-            "where the output is no terminal, one line is written for every change.",
+            "where the output is no terminal, one line is written for every change. "
+            "While somebody runs jobs there, a line says how far the whole run is and about how "
+            "long it still takes.",
         .example = "fathom status\nfathom status outputs --watch\nfathom status --json | jq .tasks",
         .globals = "json quiet",
         .own = (const fth_flag[]){{.name = "watch", .doc = "refresh until no job runs"}, {0}},

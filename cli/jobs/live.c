@@ -56,6 +56,22 @@ static void draw(cli_live *live, const fth_view *view)
     live->height = height;
 }
 
+/* Where lines are written, one about the whole run follows the end of a task, or comes by itself
+ * while a long one runs: seldom enough that a file of them stays short. */
+static void say_whole(cli_live *live, const fth_view *view, int64_t task)
+{
+    static const double apart_s = 2, alone_s = 60;
+    char line[200];
+    const bool ended = task >= 0 && view->task[task].state != FTH_STATE_RUNNING &&
+                       view->task[task].state != FTH_STATE_PENDING && !view->task[task].cached;
+    const double since = view->now - (live->said_at > 0 ? live->said_at : view->started);
+    if (since < (ended ? apart_s : alone_s)) return;
+    if (fth_run_format(view, line, sizeof line) == 0) return;
+    fprintf(live->call->out, "%s\n", line);
+    fflush(live->call->out);
+    live->said_at = view->now;
+}
+
 void cli_live_show(cli_live *live, const fth_view *view, int64_t task)
 {
     if (live->table && task < 0) draw(live, view);
@@ -65,6 +81,7 @@ void cli_live_show(cli_live *live, const fth_view *view, int64_t task)
         fprintf(live->call->out, "%s\n", line);
         fflush(live->call->out);
     }
+    if (live->lines) say_whole(live, view, task);
     if (live->json && view->ended > 0) (void)!fth_view_print_json(view, live->call->out, NULL);
 }
 

@@ -49,6 +49,7 @@ typedef struct cli_live {
     const cli_call *call;
     bool table, lines, json; /* one of them, or none */
     int height;              /* lines of the table on the screen now */
+    double said_at;          /* when the last line about the whole run was written; 0: none */
     char *text;
     size_t bytes;
 } cli_live;

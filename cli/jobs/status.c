@@ -112,6 +112,7 @@ static fth_status tell(watcher *w, const fth_view *view, fth_err *err)
         w->told = more;
         w->n_told = view->n_tasks;
     }
+    bool told = false;
     for (int64_t i = 0; i < view->n_tasks; i++) {
         const fth_task *t = &view->task[i];
         char now[600], line[1000];
@@ -124,7 +125,10 @@ static fth_status tell(watcher *w, const fth_view *view, fth_err *err)
         if (!copy) return no_table(err);
         free(w->told[i]);
         w->told[i] = copy;
+        told = true;
     }
+    char line[200];
+    if (told && fth_run_format(view, line, sizeof line) > 0) fprintf(w->call->out, "%s\n", line);
     fflush(w->call->out);
     return FTH_OK;
 }

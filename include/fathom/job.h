@@ -182,6 +182,10 @@ typedef struct fth_table_options {
  * not fit is counted in the last line. */
 FTH_API size_t fth_table_format(const fth_view *view, const fth_table_options *opt, char *text,
                                 size_t bytes);
+/* One line about the whole run while somebody runs it: "42 % done, 5 of 12 tasks, 3:25 elapsed,
+ * about 4:40 left". Time left is from predicted and measured seconds, and is left out where nothing
+ * can be predicted yet. "" when nothing runs. The table has it as its second line. */
+FTH_API size_t fth_run_format(const fth_view *view, char *text, size_t bytes);
 /* One line about one task, for output that is no terminal. */
 FTH_API size_t fth_task_format(const fth_task *task, char *text, size_t bytes);
 /* All of a view as JSON: `status --json`, and the data of the page. */

@@ -75,6 +75,31 @@ class Only(Case):
         self.assertIn("1 completed in", out)
 
 
+class WholeRun(Case):
+    LINE = r"(?m)^\d+ % done, \d+ of 4 tasks, [\d.:]+s? elapsed(, about [\d.:]+s? left)?$"
+
+    def test_lines_have_it_now_and_then(self):
+        self.config("a", model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
+                                           "drill.seconds": 2.2})
+        run = t.start("run", "all", "-c", self.configs, "--skip-general", "--no-live")
+        t.wait_for(lambda: t.processes(self.root), 10, "a stage")
+        code, watched, err = t.fathom("status", self.out(), "--watch")
+        out = run.communicate(timeout=60)[0]
+        self.assertEqual((run.returncode, code), (0, 0), out + err)
+        self.assertRegex(out, self.LINE)
+        self.assertRegex(watched, self.LINE)
+        lines = [line for line in out.splitlines() if "% done" in line]
+        self.assertRegex(lines[0], "^[1-9][0-9]? % done, 1 of 4 tasks, 2.* elapsed")
+        self.assertLessEqual(len(lines), 2) # at least two seconds apart
+
+    def test_quiet_and_json_have_none(self):
+        self.config("a", model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
+                                           "drill.seconds": 2.2})
+        words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
+        self.assertEqual(t.fathom(*words, "--quiet")[1], "")
+        self.assertEqual(json.loads(t.fathom(*words, "--json", "--force")[1])["runner_pid"] > 0, True)
+
+
 class Dry(Case):
     def test_the_letter_writes_nothing(self):
         self.config("a", model="plane")

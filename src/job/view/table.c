@@ -345,6 +345,18 @@ static void put_summary(table *t, const fth_view *view)
     put_line(t, &line, s.state[FTH_STATE_FAILED] ? "1;31" : "1");
 }
 
+/* How far the run is; false: nothing runs. */
+static bool put_run(table *t, const fth_view *view)
+{
+    char room[200];
+    fth__text line;
+    fth__text_init(&line, room, sizeof room);
+    line.used = fth_run_format(view, room, sizeof room);
+    if (line.used == 0) return false;
+    put_line(t, &line, "0");
+    return true;
+}
+
 static void put_rest(table *t, const fth_view *view, const fth_task *const *row, int64_t shown)
 {
     char room[512];
@@ -362,9 +374,11 @@ size_t fth_table_format(const fth_view *view, const fth_table_options *opt, char
     table t = {.width = opt ? opt->width : 0, .colour = opt && opt->colour};
     const int height = opt ? opt->height : 0;
     int64_t n = view->n_tasks, shown = n;
-    if (height > 0 && n + 2 > height) shown = fth__max_i64(0, height - 3);
     fth__text_init(&t.out, text, bytes);
     put_summary(&t, view);
+    /* a terminal of four lines still has a task */
+    const int more = (height == 0 || height > 4) && put_run(&t, view) ? 1 : 0;
+    if (height > 0 && n + 2 + more > height) shown = fth__max_i64(0, height - 3 - more);
     if (n == 0 || height == 1) return t.out.wanted;
     /* Without memory for the order the counts alone are shown. */
     const fth_task **row = fth__heap_alloc(view->mem, (uint64_t)n * sizeof *row);
