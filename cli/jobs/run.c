@@ -53,6 +53,7 @@ typedef struct run {
     cli_live live;
     fth_runner_options opt;
     char program[PATH_MAX], command[2048], status[PATH_MAX], rerun[512];
+    const char *time_limit[CLI_JOBS_LIST];
     const char *kill_at; /* FATHOM_KILL_AT: tests end the runner at a named point */
     int64_t kill_after;  /* times that the point is still passed */
 } run;
@@ -215,6 +216,9 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->force = cli_get(call, "force");
     opt->rerun = r->rerun;
     opt->verify = cli_get(call, "verify");
+    opt->retries = cli_count(call, "retries");
+    opt->time_limit = r->time_limit;
+    opt->n_time_limits = cli_get_all(call, "time-limit", r->time_limit);
     opt->status_path = r->status;
     opt->show = show;
     opt->stop = stop;
@@ -330,6 +334,7 @@ static void print_summary(const run *r, const fth_runner_result *n)
     if (n->skipped) fprintf(out, ", %" PRId64 " skipped", n->skipped);
     if (n->blocked) fprintf(out, ", %" PRId64 " blocked", n->blocked);
     if (n->interrupted) fprintf(out, ", %" PRId64 " interrupted", n->interrupted);
+    if (n->retries) fprintf(out, ", %" PRId64 " retr%s", n->retries, n->retries == 1 ? "y" : "ies");
     fprintf(out, " in %.1f s; %s %s\n", n->seconds,
             n->status_lost ? "the status could not be written to" : "status in", r->status);
     if (n->dropped[0]) fprintf(out, "%s\n", n->dropped);
@@ -359,8 +364,7 @@ static fth_status run_found(run *r, fth_err *err)
 static fth_status select_jobs(run *r, fth_err *err)
 {
     const char *pattern[CLI_JOBS_LIST];
-    int n = 0;
-    while (n < CLI_JOBS_LIST && (pattern[n] = cli_get_at(r->call, "only", n)) != NULL) n++;
+    const int n = cli_get_all(r->call, "only", pattern);
     return fth_jobs_select(r->jobs.jobs, pattern, n, err);
 }
 

@@ -67,7 +67,7 @@ static fth_status find(cli_jobs *j, const cli_call *call, fth_err *err)
                          err);
 }
 
-static int collect(const cli_call *call, const char *flag, const char **list)
+int cli_get_all(const cli_call *call, const char *flag, const char *list[CLI_JOBS_LIST])
 {
     int n = 0;
     while (n < CLI_JOBS_LIST && (list[n] = cli_get_at(call, flag, n)) != NULL) n++;
@@ -78,8 +78,8 @@ fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *s
                          fth_err *err)
 {
     *j = (cli_jobs){0};
-    j->n_paths = collect(call, "config", j->path);
-    j->n_sets = collect(call, "set", j->set);
+    j->n_paths = cli_get_all(call, "config", j->path);
+    j->n_sets = cli_get_all(call, "set", j->set);
     if (cli_get(call, "seed")) { /* a key like others: what is cached depends on it */
         snprintf(j->seed, sizeof j->seed, "seed=%s", cli_get(call, "seed"));
         j->set[j->n_sets++] = j->seed;

@@ -35,6 +35,8 @@ typedef struct cli_slots {
 fth_status cli_slots_find(cli_slots *s, const cli_call *call, fth_err *err);
 /* --memory as bytes; 0: not given. */
 fth_status cli_memory(const cli_call *call, uint64_t *bytes, fth_err *err);
+/* All values of a flag that may be given often; their number. */
+int cli_get_all(const cli_call *call, const char *flag, const char *list[CLI_JOBS_LIST]);
 /* A log that writes to standard error, up to --log or, without it, to `level`. */
 fth_log cli_log(const cli_call *call, fth_log_level level);
 /* A number that the parser has checked; 0: not given. */

@@ -36,9 +36,14 @@ FTH_BEGIN_DECLS
         .doc = "seed of all random numbers"                                                        \
     }
 #define FTH_INSTRUMENT_DIR_KEY(dir_default)                                                        \
+    {.name = "output_dir",                                                                         \
+     .type = FTH_CONFIG_PATH,                                                                      \
+     .value = dir_default,                                                                         \
+     .doc = "folder of the results",                                                               \
+     .aliases = "output.dir"},                                                                     \
     {                                                                                              \
-        .name = "output_dir", .type = FTH_CONFIG_PATH, .value = dir_default,                       \
-        .doc = "folder of the results", .aliases = "output.dir"                                    \
+        .name = "time_limit", .type = FTH_CONFIG_TEXT, .list = true,                               \
+        .doc = "how long 'fathom run' lets a stage run: 30m, or [STAGE=2h, 30m]"                   \
     }
 
 /* Rows for drills, failures on purpose: for instruments that test the runner, or their own stages.

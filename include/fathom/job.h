@@ -221,9 +221,12 @@ typedef struct fth_runner_options {
     const char *rerun;                  /* names of stages that are not cached; NULL: none */
     bool verify;                        /* inputs are read whole, whatever their size and time */
     double ledger_wait_s;               /* for a ledger that cannot be written; 0: 10 */
-    const char *status_path;            /* run_status.json; NULL: in the output directory */
-    double grace_s;                     /* between SIGTERM and SIGKILL; 0: 10 */
-    uint64_t log_bytes;                 /* most of one section of a log; 0: 256 MiB */
+    const char *const *time_limit; /* "30m" of every stage, "train=2h" of one; of a config the */
+    int n_time_limits;             /* key time_limit says it where these do not */
+    int retries; /* of a task that failed in a way that can change: not for exit codes 2, 4 and 7 */
+    const char *status_path; /* run_status.json; NULL: in the output directory */
+    double grace_s;          /* between SIGTERM and SIGKILL; 0: 10 */
+    uint64_t log_bytes;      /* most of one section of a log; 0: 256 MiB */
     /* After every change of a state (`task` >= 0) and four times a second (-1); may be NULL. */
     void (*show)(void *user, const fth_view *view, int64_t task);
     /* Polled continuously; 1: stop after saving a resumable state; 2: kill. May be NULL. */
@@ -240,6 +243,7 @@ typedef struct fth_runner_options {
 
 typedef struct fth_runner_result {
     int64_t completed, cached, failed, skipped, blocked, interrupted;
+    int64_t retries; /* attempts after one that failed */
     double seconds;
     bool status_lost;   /* run_status.json could not be written in the end */
     char devices[400];  /* a line for each device that ran something: how long, and bound by what */

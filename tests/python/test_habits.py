@@ -2,6 +2,7 @@
 seconds: 40"""
 import json
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -98,6 +99,148 @@ class WholeRun(Case):
         words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
         self.assertEqual(t.fathom(*words, "--quiet")[1], "")
         self.assertEqual(json.loads(t.fathom(*words, "--json", "--force")[1])["runner_pid"] > 0, True)
+
+
+class TimeLimit(Case):
+    SLOW = {"model": "plane", "drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 30}
+
+    def test_a_stage_is_ended_and_named(self):
+        self.config("a", **self.SLOW)
+        self.config("b", model="plane")
+        start = time.monotonic()
+        out, err = self.run_all("run", "all", "-c", self.configs, "--skip-general", "--time-limit",
+                                "fit=1s", "--time-limit", "1h", code=6)
+        self.assertLess(time.monotonic() - start, 15)
+        self.assertRegex(out, "a_plane/fit: interrupted after [12].*: time limit of 1s reached")
+        self.assertIn("5 completed, 2 skipped, 1 interrupted", out)
+        self.assertIn("interrupted: a_plane/fit", err)
+        ledger = sqlite3.connect(self.out("a", ".fathom", "ledger.sqlite"))
+        rows = ledger.execute("SELECT state, reason FROM tasks WHERE id = 'fit.plane'").fetchall()
+        ledger.close()
+        self.assertEqual(rows, [("interrupted", "time limit of 1s reached")])
+        out, _ = self.run_all("run", "all", "-c", self.configs, "--skip-general", "--failed",
+                              "--set", "drill.stage=none")
+        self.assertIn("4 completed (1 cached)", out)
+
+    def test_one_that_does_not_listen_is_killed(self):
+        self.config("a", **{**self.SLOW, "drill.kind": "hang"})
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--skip-general",
+                              "--time-limit", "0.5s", code=6)
+        self.assertIn("time limit of 0.5s reached; it did not end by itself and was killed", out)
+
+    def test_it_resumes_from_its_checkpoint(self):
+        """The fit of the practice instrument saves its coefficients as it goes."""
+        self.config("a", model="plane", **{"fit.iterations": 1000000})
+        words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
+        out, _ = self.run_all(*words, "--time-limit", "fit=1s", code=6)
+        self.assertIn("time limit of 1s reached", out)
+        out, _ = self.run_all(*words, "--time-limit", "fit=1s", code=6)
+        log = self.read("a", "logs", "plane.log")
+        stopped = re.findall(r"was stopped after iteration (\d+) of", log)
+        self.assertEqual(re.findall(r"resuming after iteration (\d+) of", log), stopped[:1])
+        self.assertEqual(len(stopped), 2)
+
+    def test_configs_say_it_too_and_results_do_not_depend_on_it(self):
+        a = self.config("a", **self.SLOW, time_limit="[fit=1s, 1h]")
+        out, _ = self.run_all("run", "survey", "fit", "-c", a, code=6)
+        self.assertIn("time limit of 1s reached", out)
+        out, _ = self.run_all("run", "survey", "fit", "-c", a, "--time-limit", "fit=2s", code=6)
+        self.assertIn("time limit of 2s reached", out) # the command line comes first
+        a = self.config("a", **{**self.SLOW, "drill.stage": "none"}, time_limit="2h")
+        self.run_all("run", "survey", "fit", "-c", a)
+        a = self.config("a", **{**self.SLOW, "drill.stage": "none"}, time_limit="3h")
+        self.assertIn("2 completed (2 cached)", self.run_all("run", "survey", "fit", "-c", a)[0])
+
+    def test_mistakes(self):
+        a = self.config("a", model="plane")
+        for text, why in (("30", "a time with its unit"), ("train=", "a time with its unit"),
+                          ("1m1h", "a time with its unit"), ("0s", "a time with its unit"),
+                          ("=1h", "a time with its unit"), ("1h x", "a time with its unit"),
+                          ("ft=1h", "--time-limit: there is no stage 'ft'")):
+            _, err = self.run_all("run", "all", "-c", a, "--time-limit", text, code=2)
+            self.assertIn(why, err)
+        self.assertFalse(os.path.exists(self.out()))
+        a = self.config("a", model="plane", time_limit="[fit=1h, 12]")
+        _, err = self.run_all("run", "all", "-c", a, code=2)
+        self.assertRegex(err, r"plane.yaml:\d+:13: time_limit: expected a time with its unit.*'12'")
+        a = self.config("a", model="plane", time_limit="ft=1h")
+        _, err = self.run_all("run", "all", "-c", a, code=2)
+        self.assertIn("expected a stage of: survey fit analyze", err)
+
+
+class Retries(Case):
+    def kill_first(self, run):
+        """SIGKILL to the first process of a fit, once it runs."""
+        pids = []
+        def fits():
+            pids[:] = [int(pid) for _, pid, _, stage in t.starts(self.root) if stage == "fit"]
+            return pids
+        t.wait_for(fits, 20, "a fit")
+        os.kill(pids[0], signal.SIGKILL)
+        out, err = run.communicate(timeout=60)
+        return run.returncode, out, err
+
+    def changes(self, task):
+        ledger = sqlite3.connect(self.out("a", ".fathom", "ledger.sqlite"))
+        rows = ledger.execute("SELECT from_state, to_state, note FROM changes WHERE task = ? "
+                              "ORDER BY number", (task,)).fetchall()
+        reason, = ledger.execute("SELECT reason FROM tasks WHERE id = ?", (task,)).fetchone()
+        ledger.close()
+        return rows, reason
+
+    def test_one_that_was_killed_is_started_again(self):
+        self.config("a", model="plane", **{"drill.stage": "fit", "drill.kind": "slow",
+                                           "drill.seconds": 1})
+        run = t.start("run", "survey", "fit", "analyze", "-c", self.configs, "--skip-general",
+                      "--no-live", "--retries", "2")
+        code, out, err = self.kill_first(run)
+        self.assertEqual(code, 0, out + err)
+        why = "attempt 2 of 3, since attempt 1 failed: it was ended by SIGKILL"
+        self.assertIn(f"warning: a_plane/fit: {why}", err)
+        self.assertIn(f"a_plane/fit: pending after", out)
+        self.assertRegex(out, "3 completed, 1 retry in")
+        self.assertEqual(len(t.starts(self.root)), 4)
+        rows, reason = self.changes("fit.plane")
+        self.assertEqual([row[:2] for row in rows],
+                         [("pending", "running"), ("running", "pending"), ("pending", "running"),
+                          ("running", "completed")])
+        self.assertIn(why, rows[1][2])
+        self.assertIn(why, reason)
+        log = self.read("a", "logs", "plane.log")
+        self.assertIn(f"==== runs because: {why}", log)
+
+    def test_not_without_being_asked(self):
+        self.config("a", model="plane", **{"drill.stage": "fit", "drill.kind": "slow",
+                                           "drill.seconds": 1})
+        run = t.start("run", "survey", "fit", "-c", self.configs, "--skip-general", "--no-live")
+        code, out, err = self.kill_first(run)
+        self.assertEqual(code, 1, out + err)
+        self.assertNotIn("attempt", out)
+
+    def test_it_gives_up_and_what_waits_is_skipped_once(self):
+        self.config("a", model="plane", **{"drill.stage": "fit", "drill.kind": "error"})
+        out, err = self.run_all("run", "survey", "fit", "analyze", "-c", self.configs,
+                                "--skip-general", "--retries", "2", code=1)
+        self.assertEqual([line[3] for line in t.starts(self.root)], ["survey"] + 3 * ["fit"])
+        self.assertIn("1 completed, 1 failed, 1 skipped, 2 retries in", out)
+        self.assertRegex(out, r"(?m)^a_plane/fit: failed .*bad file \(attempt 3 of 3\)$")
+        self.assertEqual(self.states()["a_plane/analyze"], "skipped")
+
+    def test_what_comes_again_is_not_repeated(self):
+        """A computation without an answer, and a plan that does not fit."""
+        self.config("a", model="plane", **{"drill.stage": "survey", "drill.kind": "numeric"})
+        words = ["run", "survey", "-c", self.configs, "--skip-general", "--retries", "3"]
+        out, _ = self.run_all(*words, code=1)
+        self.assertIn("(not started again: exit code 7 would come again)", out)
+        self.assertEqual(len(t.starts(self.root)), 1)
+        self.run_all(*words, "--memory", "1M", code=1)
+        self.assertEqual(len(t.starts(self.root)), 1)
+
+    def test_a_time_limit_is_no_failure(self):
+        self.config("a", **TimeLimit.SLOW)
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--skip-general",
+                              "--retries", "3", "--time-limit", "fit=1s", code=6)
+        self.assertEqual([line[3] for line in t.starts(self.root)], ["survey", "fit"])
 
 
 class Dry(Case):

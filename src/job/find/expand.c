@@ -9,7 +9,7 @@
 #include "config/read.h"
 #include "config/schema.h"
 #include "io/file.h"
-#include "job/find/jobs.h"
+#include "job/find/limit.h"
 #include "job/find/path.h"
 #include "mem/heap.h"
 
@@ -116,7 +116,7 @@ fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument
     fth_config_mistake m;
     for (int64_t i = 0; fth_config_get_mistake(cfg, i, &m); i++)
         if (notices || !m.notice) FTH_TRY(fth__jobs_say(jobs, &m, err));
-    return FTH_OK;
+    return *good ? fth__limits_check_config(jobs, cfg, instrument, good, err) : FTH_OK;
 }
 
 /* ---- identity of one config ---- */

@@ -65,9 +65,8 @@ static void list_stages(const fth_jobs *jobs, char *text, size_t bytes)
         }
 }
 
-/* The first of `names` that is no stage; `flag` is where it was written, "" for the command. */
-static fth_status check_names(const fth_jobs *jobs, const char *names, const char *flag,
-                              fth_err *err)
+fth_status fth__jobs_check_names(const fth_jobs *jobs, const char *names, const char *flag,
+                                 fth_err *err)
 {
     char known[1000];
     size_t n = 0;
@@ -93,7 +92,7 @@ fth_status fth__jobs_check_rerun(const fth_jobs *jobs, const char *rerun, fth_er
     size_t n = 0;
     const char *word;
     if (!rerun) return FTH_OK;
-    FTH_TRY(check_names(jobs, rerun, "--rerun", err));
+    FTH_TRY(fth__jobs_check_names(jobs, rerun, "--rerun", err));
     for (int i = 0; (word = fth__word(rerun, i, &n)); i++) {
         char name[80];
         snprintf(name, sizeof name, "%.*s", (int)n, word);
@@ -157,7 +156,7 @@ static fth_status check_options(const fth_jobs_options *opt, fth_err *err)
 static fth_status find(fth_jobs *jobs, const fth_jobs_options *opt, fth_err *err)
 {
     FTH_TRY(keep_options(jobs, opt, err));
-    FTH_TRY(check_names(jobs, jobs->opt.stages, "", err));
+    FTH_TRY(fth__jobs_check_names(jobs, jobs->opt.stages, "", err));
     for (int i = 0; i < opt->n_paths; i++) FTH_TRY(fth__jobs_discover(jobs, opt->path[i], err));
     FTH_TRY(fth__jobs_expand(jobs, err));
     FTH_TRY(verdict(jobs, err));

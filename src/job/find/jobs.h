@@ -50,6 +50,10 @@ struct fth_jobs {
 /* fth_jobs_find whose texts come in blocks of that size; tests ask for each alone. */
 fth_status fth__jobs_find(fth_jobs **out, const fth_jobs_options *opt, uint64_t block,
                           fth_err *err);
+/* FTH_E_COMMAND for the first of `names` that is no stage; `flag` is where it was written, "" for
+ * the command. */
+fth_status fth__jobs_check_names(const fth_jobs *jobs, const char *names, const char *flag,
+                                 fth_err *err);
 /* FTH_E_COMMAND when one of the names between blanks is no stage, or none that was asked for. */
 fth_status fth__jobs_check_rerun(const fth_jobs *jobs, const char *rerun, fth_err *err);
 /* "no memory for ..." */

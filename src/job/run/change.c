@@ -19,12 +19,12 @@ static bool is_final(fth_state state)
     return state != FTH_STATE_PENDING && state != FTH_STATE_RUNNING;
 }
 
-/* A task runs at most once in a run, and what has ended does not change any more. */
+/* What has ended does not change any more; a task that failed may wait for another attempt. */
 __attribute__((unused)) static bool may_become(fth_state from, fth_state to)
 {
     if (from == FTH_STATE_PENDING) return to != FTH_STATE_PENDING && to != FTH_STATE_STALE;
-    return from == FTH_STATE_RUNNING &&
-           (to == FTH_STATE_COMPLETED || to == FTH_STATE_FAILED || to == FTH_STATE_INTERRUPTED);
+    return from == FTH_STATE_RUNNING && (to == FTH_STATE_COMPLETED || to == FTH_STATE_FAILED ||
+                                         to == FTH_STATE_INTERRUPTED || to == FTH_STATE_PENDING);
 }
 
 fth_status fth__runner_change(fth__job_runner *r, int64_t i, fth_state to, const char *note,

@@ -50,6 +50,7 @@ typedef struct fth__job_node {
     fth__phase phase;
     bool planned; /* `need` is filled in */
     fth__pack_task need;
+    int failures;            /* attempts of this run that failed and were followed by another */
     bool ours;               /* the existing results were made by this config */
     fth_state old_state;     /* in the ledger, when the run began */
     fth_state written_state; /* in the ledger now */

@@ -265,6 +265,7 @@ fth_status fth__runner_start(fth__job_runner *r, int64_t i, fth__reservation *he
         p->held = *held;
         open_log(r, p, held);
         p->started = fth__watch_clock(r->watch);
+        fth__process_limit(r, p);
         s = spawn(r, p, &w, held, &why);
         p->pid = task->pid = p->child.pid;
         r->process[r->n_processes++] = p;
@@ -357,6 +358,12 @@ void fth__process_show(fth__job_runner *r, fth__process *p)
     task->remaining_s = from->remaining_s;
     task->value = from->value;
     task->what = from->what; /* as long as it runs */
+    const int failures = r->graph.node[p->task].failures;
+    if (failures > 0) {
+        snprintf(p->what, sizeof p->what, "attempt %d of %d%s%s", failures + 1, r->opt->retries + 1,
+                 *from->what ? ": " : "", from->what);
+        task->what = p->what;
+    }
     if (from->planned_bytes) task->planned_bytes = from->planned_bytes;
     if (from->device_planned_bytes) task->device_planned_bytes = from->device_planned_bytes;
     uint64_t now = fth__process_bytes(p->pid);
@@ -505,6 +512,8 @@ static fth_status conclude(fth__job_runner *r, fth__process *p, fth_err *err)
     if (state == FTH_STATE_FAILED) {
         if (!task->signal) shorten_error(error, reason, sizeof reason);
         FTH_TRY(fth__view_set(r->view, &task->error, error, err));
+        if (fth__runner_may_retry(r, i)) return fth__runner_retry(r, i, reason, err);
+        fth__runner_count_attempts(r, i, reason, sizeof reason);
     }
     FTH_TRY(fth__view_set(r->view, &task->reason, reason, err));
     return fth__runner_change(r, i, state, reason, err);
@@ -525,7 +534,9 @@ fth_status fth__process_end(fth__job_runner *r, fth__process *p, fth_err *err)
     task->remaining_s = 0;
     close_log(r, p);
     task->what = "";
+    fth__job_node *node = &r->graph.node[p->task];
     const fth_status s = conclude(r, p, err);
     fth__process_drop(r, p);
+    if (task->state == FTH_STATE_PENDING) node->phase = FTH__PHASE_READY; /* started again */
     return s;
 }

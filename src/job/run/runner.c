@@ -5,7 +5,7 @@
  */
 #include "job/run/runner.h"
 #include "base/assert.h"
-#include "job/find/jobs.h"
+#include "job/find/limit.h"
 #include "job/view/renew.h"
 #include "job/view/stale.h"
 
@@ -77,6 +77,7 @@ static fth_status begin(fth__job_runner *r, const fth_jobs *jobs, const fth_runn
     *r = (fth__job_runner){.opt = opt, .mem = opt->mem};
     FTH_TRY(check_options(opt, err));
     FTH_TRY(fth__jobs_check_rerun(jobs, opt->rerun, err));
+    FTH_TRY(fth__limits_check(jobs, opt->time_limit, opt->n_time_limits, err));
     FTH_TRY(fth__who_am_i(&r->me, err));
     fth__pack_init(&r->pack, opt, cores());
     FTH_TRY(fth__view_create(&r->view, r->mem, "", err));
@@ -252,6 +253,7 @@ static void tick(fth__job_runner *r)
     r->view->now = fth__runner_now(r);
     for (int64_t k = 0; k < r->n_processes; k++) fth__process_show(r, r->process[k]);
     look_for_requests(r);
+    fth__runner_check_limits(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++)
         if (r->graph.dir[d].running > 0) fth__live_write(r->view, r->graph.dir[d].path);
     if (r->opt->show) r->opt->show(r->opt->user, r->view, -1);
@@ -534,6 +536,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
         count(r.view, &n);
         list_devices(r.view, n.devices, sizeof n.devices);
         n.status_lost = r.export_lost;
+        n.retries = r.retries;
         fth_err dropped = {0};
         const fth_status lost = fth__runner_list_dropped(&r, n.dropped, sizeof n.dropped, &dropped);
         if (s == FTH_OK && opt->show) opt->show(opt->user, r.view, -1);

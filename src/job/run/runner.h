@@ -5,6 +5,8 @@
  *   settle.c   the next state of a task: cached, blocked, skipped, ready
  *   process.c  tasks as processes: command line, log, progress, what the end of one means
  *   change.c   every state change: ledger first, then run_status.json, then observers
+ *   limit.c    tasks that run too long
+ *   retry.c    failed tasks that are started again
  *   recover.c  directories at the start of a run: locks, history, leftovers of crashed runners
  *   trouble.c  directories and ledgers that cannot be written: retry, give up, report
  *
@@ -33,8 +35,11 @@ typedef struct fth__process {
     double kill_at; /* the same; of a task that was asked to end; 0: it was not */
     bool killed, read_once;
     const char *why_ended; /* of a task that was asked to end */
+    double limit_s;        /* seconds that it may run; 0: any */
+    char over_time[80];    /* why_ended, when they are over */
     fth__progress progress;
     fth__progress_lines text, events; /* of its two pipes */
+    char what[160];                   /* of one that was started again: with its attempt */
     char bar[512];                    /* the last line of a bar, written when the text ends */
 } fth__process;
 
@@ -51,7 +56,7 @@ typedef struct fth__job_runner {
     fth__process **process;
     int64_t n_processes, cap_processes;
     int64_t open; /* tasks that are not done */
-    int64_t attempts;
+    int64_t attempts, retries;
     bool dry;                     /* nothing is written */
     bool exported, export_failed; /* failed: once, and reported */
     bool export_lost;             /* the last one failed */
@@ -125,6 +130,22 @@ void fth__process_ask(fth__job_runner *r, fth__process *p, const char *why);
 void fth__process_drop(fth__job_runner *r, fth__process *p);
 /* Progress and memory into the view. */
 void fth__process_show(fth__job_runner *r, fth__process *p);
+
+/* ---- limit.c ---- */
+
+/* How long a task that starts may run. */
+void fth__process_limit(const fth__job_runner *r, fth__process *p);
+/* Ask those to end that ran for longer. */
+void fth__runner_check_limits(fth__job_runner *r);
+
+/* ---- retry.c ---- */
+
+/* Whether a task that has just failed is started again. */
+bool fth__runner_may_retry(const fth__job_runner *r, int64_t task);
+/* Into the queue again; `why` it failed. Its process is still there. */
+fth_status fth__runner_retry(fth__job_runner *r, int64_t task, const char *why, fth_err *err);
+/* Behind the reason of one that is not: which attempt it was, or why there is no other. */
+void fth__runner_count_attempts(const fth__job_runner *r, int64_t task, char *reason, size_t bytes);
 
 /* ---- change.c ---- */
 

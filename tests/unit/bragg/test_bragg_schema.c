@@ -97,7 +97,8 @@ TEST(every_flag_with_a_key_is_set_by_it)
 
 /* Keys of jobs alone. */
 static const char own[] =
-    " instrument paths name seed output_dir model compat crystal.random detector.material "
+    " instrument paths name seed output_dir time_limit model compat crystal.random "
+    "detector.material "
     "output.cbf "
     "crystal.fdump scan.frames stills.count stills.seed stills.spread "
     "sampling.precision output.container output.counts output.dtype output.gzip ";
