@@ -97,6 +97,9 @@ static const fth_flag run_flags[] = {
     {.name = "dry-run",
      .letter = 'n',
      .doc = "show jobs, paths, order, predicted memory and time; write nothing"},
+    {.name = "notify",
+     .value = FTH_FLAG_WORD,
+     .doc = "run this shell command at the end, with FATHOM_STATUS, FATHOM_SUMMARY and others set"},
     {.name = "no-live", .doc = "print one line per change instead of a table"},
     {.name = "status", .value = FTH_FLAG_FILE, .doc = "where to write run_status.json"},
     {0}};

@@ -323,19 +323,33 @@ static fth_status dry_run(run *r, fth_err *err)
 
 /* ---- the command ---- */
 
-static void print_summary(const run *r, const fth_runner_result *n)
+/* "4 completed (1 cached), 1 failed in 3.1 s" */
+static void format_summary(const fth_runner_result *n, char *text, size_t bytes)
+{
+    const struct {
+        int64_t n;
+        const char *what;
+    } rows[] = {{n->failed, "failed"},
+                {n->skipped, "skipped"},
+                {n->blocked, "blocked"},
+                {n->interrupted, "interrupted"},
+                {n->retries, n->retries == 1 ? "retry" : "retries"}};
+    int used = snprintf(text, bytes, "%" PRId64 " completed", n->completed);
+    if (n->cached)
+        used += snprintf(text + used, bytes - (size_t)used, " (%" PRId64 " cached)", n->cached);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].n)
+            used += snprintf(text + used, bytes - (size_t)used, ", %" PRId64 " %s", rows[i].n,
+                             rows[i].what);
+    snprintf(text + used, bytes - (size_t)used, " in %.1f s", n->seconds);
+}
+
+static void print_summary(const run *r, const fth_runner_result *n, const char *summary)
 {
     if (cli_get(r->call, "quiet") || cli_get(r->call, "json")) return;
     FILE *out = r->call->out;
     if (n->devices[0]) fprintf(out, "%s\n", n->devices);
-    fprintf(out, "%" PRId64 " completed", n->completed);
-    if (n->cached) fprintf(out, " (%" PRId64 " cached)", n->cached);
-    if (n->failed) fprintf(out, ", %" PRId64 " failed", n->failed);
-    if (n->skipped) fprintf(out, ", %" PRId64 " skipped", n->skipped);
-    if (n->blocked) fprintf(out, ", %" PRId64 " blocked", n->blocked);
-    if (n->interrupted) fprintf(out, ", %" PRId64 " interrupted", n->interrupted);
-    if (n->retries) fprintf(out, ", %" PRId64 " retr%s", n->retries, n->retries == 1 ? "y" : "ies");
-    fprintf(out, " in %.1f s; %s %s\n", n->seconds,
+    fprintf(out, "%s; %s %s\n", summary,
             n->status_lost ? "the status could not be written to" : "status in", r->status);
     if (n->dropped[0]) fprintf(out, "%s\n", n->dropped);
 }
@@ -346,7 +360,7 @@ static fth_status run_found(run *r, fth_err *err)
     if (cli_get(r->call, "dry-run") || cli_get(r->call, "plan")) return dry_run(r, err);
     fth_runner_result n = {0};
     cli_monitor monitor;
-    char folder[sizeof r->status];
+    char folder[sizeof r->status], summary[300]; /* seven numbers */
     snprintf(folder, sizeof folder, "%s", r->status);
     char *slash = strrchr(folder, '/');
     if (slash) *slash = '\0';
@@ -355,9 +369,15 @@ static fth_status run_found(run *r, fth_err *err)
     fth_status s = fth_runner_run(r->jobs.jobs, &r->opt, &n, err);
     cli_live_close(&r->live);
     s = cli_monitor_end(&monitor, r->call, s, err);
-    if (n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0) print_summary(r, &n);
+    format_summary(&n, summary, sizeof summary);
+    const bool any = n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0;
+    if (any) print_summary(r, &n, summary);
     if (s == FTH_OK && n.status_lost && cli_get(r->call, "status"))
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s could not be written", r->status);
+        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s could not be written", r->status);
+    cli_notify(r->call, &(cli_ending){.status = s,
+                                      .result = &n,
+                                      .summary = any || s == FTH_OK ? summary : err->text,
+                                      .status_file = r->status});
     return s;
 }
 

@@ -42,6 +42,16 @@ fth_log cli_log(const cli_call *call, fth_log_level level);
 /* A number that the parser has checked; 0: not given. */
 int cli_count(const cli_call *call, const char *flag);
 
+/* How a run ended. */
+typedef struct cli_ending {
+    fth_status status;
+    const fth_runner_result *result;
+    const char *summary; /* one line */
+    const char *status_file;
+} cli_ending;
+/* Run the command of --notify, if it was given, and wait for it. */
+void cli_notify(const cli_call *call, const cli_ending *ending);
+
 fth_status cli_run_run(const cli_call *call, fth_err *err);
 fth_status cli_run_cancel(const cli_call *call, fth_err *err);
 

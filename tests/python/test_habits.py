@@ -243,6 +243,57 @@ class Retries(Case):
         self.assertEqual([line[3] for line in t.starts(self.root)], ["survey", "fit"])
 
 
+class Notify(Case):
+    SAY = ('printf "%s|%s|%s|%s|%s" "$FATHOM_STATUS" "$FATHOM_SUMMARY" "$FATHOM_COMPLETED" '
+           '"$FATHOM_FAILED" "$FATHOM_EXIT_CODE" > "$SAID"; echo heard')
+
+    def said(self, *words, code, **environment):
+        path = os.path.join(self.root, "said")
+        if os.path.exists(path):
+            os.remove(path)
+        out, err = self.run_all("run", *words, "-c", self.configs, "--skip-general", code=code,
+                                SAID=path, **environment)
+        if not os.path.exists(path):
+            return None, out, err
+        with open(path) as f:
+            return f.read().split("|"), out, err
+
+    def test_it_hears_how_the_run_ended(self):
+        self.config("a", model="plane", **{"drill.stage": "fit", "drill.kind": "error"})
+        got, out, err = self.said("survey", "fit", "analyze", "--notify", self.SAY, code=1)
+        self.assertRegex(got.pop(1), r"^1 completed, 1 failed, 1 skipped in \d+\.\d s$")
+        self.assertEqual(got, ["failed", "1", "1", "1"])
+        self.assertIn("heard", err) # what it writes does not mix with results
+        self.assertNotIn("heard", out)
+        got, _, _ = self.said("survey", "--notify", self.SAY, code=0, FATHOM_STATUS="mine")
+        self.assertEqual((got[0], got[2:]), ("completed", ["1", "0", "0"]))
+
+    def test_its_failure_is_a_warning(self):
+        self.config("a", model="plane")
+        _, _, err = self.said("survey", "--notify", "exit 3", code=0)
+        self.assertIn("warning: the command of --notify failed with exit code 3", err)
+        _, _, err = self.said("survey", "--notify", "kill -9 $$", code=0)
+        self.assertIn("warning: the command of --notify was ended by signal 9", err)
+
+    def test_an_interrupted_run_says_so_too(self):
+        self.config("a", **TimeLimit.SLOW)
+        path = os.path.join(self.root, "said")
+        run = t.start("run", "survey", "fit", "-c", self.configs, "--skip-general", "--no-live",
+                      "--notify", self.SAY, SAID=path)
+        t.wait_for(lambda: any(line[3] == "fit" for line in t.starts(self.root)), 20, "a fit")
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=30)
+        self.assertEqual(run.returncode, 6, err)
+        with open(path) as f:
+            self.assertRegex(f.read(), r"^interrupted\|.*1 interrupted in .*\|1\|0\|6$")
+
+    def test_nothing_ran_nothing_is_said(self):
+        self.config("a", model="plane")
+        for words in (["survey", "-n"], ["survey", "--plan"]):
+            self.assertIsNone(self.said(*words, "--notify", self.SAY, code=0)[0])
+        self.assertIsNone(self.said("survey", "--set", "nokey=1", "--notify", self.SAY, code=2)[0])
+
+
 class Dry(Case):
     def test_the_letter_writes_nothing(self):
         self.config("a", model="plane")
