@@ -80,9 +80,9 @@ FTH_API FTH_MUST_USE fth_status fth_config_create(fth_config **out, fth_mem *mem
  * mistake of the program, not of its user. Destroyed all the same. NULL is allowed. */
 FTH_API fth_status fth_config_destroy(fth_config *cfg, fth_err *err);
 
-/* Add a layer: a file of at most 1 MiB, `bytes` of text that errors call `name`, or one
- * "key=value" whose value is written as in a file. FTH_E_CONFIG_SYNTAX names the place; then
- * nothing was added. */
+/* Add a layer: a file of at most 1 MiB, with layers below it for those that its `base` names,
+ * `bytes` of text that errors call `name`, or one "key=value" whose value is written as in a file.
+ * FTH_E_CONFIG_SYNTAX names the place; then nothing was added. */
 FTH_API FTH_MUST_USE fth_status fth_config_read(fth_config *cfg, const char *path, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_config_parse(fth_config *cfg, const char *name,
                                                  const char *text, size_t bytes, fth_err *err);

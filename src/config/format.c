@@ -224,31 +224,49 @@ static bool is_one_line(const char *text)
     return true;
 }
 
-/* As it was written; inside a list the signs of lists need quotes. */
-static void put_node(out *o, const fth__config_node *n, bool inside)
+/* As it was written; inside a list the signs of lists need quotes. `folder` stands before a
+ * relative path. */
+static void put_node(out *o, const fth__config_node *n, const char *folder, bool inside)
 {
+    char joined[4096];
+    const char *text = n->text;
+    if (folder[0] && text[0] && !strchr("/~$", text[0])) {
+        snprintf(joined, sizeof joined, "%s%s", folder, text);
+        text = joined;
+    }
     if (fth__node_is_null(n))
         put(o, "~");
-    else if (n->quoted || !is_one_line(n->text) || (inside && strpbrk(n->text, ",[]{}:?")))
-        put_quoted(o, n->text);
+    else if (n->quoted || !is_one_line(text) || (inside && strpbrk(text, ",[]{}:?")))
+        put_quoted(o, text);
     else
-        put(o, n->text);
+        put(o, text);
+}
+
+/* The layout has all values in one file: paths that an inherited file of another folder gives are
+ * written from the folder of the one that inherits. */
+static const char *folder_before(const fth_config *cfg, int64_t k)
+{
+    const fth__config_layer *layer = cfg->value[k].layer;
+    const bool moves = cfg->schema->key[k].type == FTH_CONFIG_PATH && layer && layer->folder &&
+                       fth__config_starts_at_files(cfg);
+    return moves ? layer->folder : "";
 }
 
 static void put_entry(const layout *l, const char *name, int64_t k)
 {
     const fth__config_node *n = l->cfg->value[k].given;
+    const char *folder = folder_before(l->cfg, k);
     put(l->o, name);
     put(l->o, ": ");
     if (n->kind == FTH__NODE_LIST) {
         put(l->o, "[");
         for (const fth__config_node *c = n->first; c; c = c->next) {
             if (c != n->first) put(l->o, ", ");
-            put_node(l->o, c, true);
+            put_node(l->o, c, folder, true);
         }
         put(l->o, "]\n");
     } else {
-        put_node(l->o, n, false);
+        put_node(l->o, n, folder, false);
         put(l->o, "\n");
     }
 }

@@ -150,11 +150,16 @@ static bool resolve(const where *w, const char *text, bool from_config, const ch
     return true;
 }
 
-void fth__config_resolve_paths(fth_config *cfg)
+bool fth__config_starts_at_files(const fth_config *cfg)
 {
     const int64_t rule = fth__schema_find(cfg->schema, "paths");
-    const bool from_config = rule >= 0 && cfg->value[rule].n > 0 && cfg->value[rule].item->text &&
-                             strcmp(cfg->value[rule].item->text, "config") == 0;
+    return rule >= 0 && cfg->value[rule].n > 0 && cfg->value[rule].item->text &&
+           strcmp(cfg->value[rule].item->text, "config") == 0;
+}
+
+void fth__config_resolve_paths(fth_config *cfg)
+{
+    const bool from_config = fth__config_starts_at_files(cfg);
     for (int64_t k = 0; k < cfg->schema->n_keys; k++) {
         fth__config_value *v = &cfg->value[k];
         const where w = {cfg, &cfg->schema->key[k], v};

@@ -3,7 +3,6 @@
 #include "config/state.h"
 
 #include "base/assert.h"
-#include "io/file.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -43,8 +42,7 @@ static fth_status no_memory(fth_err *err, const char *name)
     return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", name);
 }
 
-/* Only what was read without an error becomes a layer. */
-static void append(fth_config *cfg, fth__config_layer *layer)
+void fth__config_append(fth_config *cfg, fth__config_layer *layer)
 {
     FTH_ASSERT(!cfg->schema && layer->name && layer->root);
     FTH_ASSERT((cfg->first_layer != NULL) == (cfg->n_layers > 0));
@@ -56,7 +54,7 @@ static void append(fth_config *cfg, fth__config_layer *layer)
     cfg->last_layer = layer;
 }
 
-static fth_status check_open(const fth_config *cfg, fth_err *err)
+fth_status fth__config_check_open(const fth_config *cfg, fth_err *err)
 {
     if (!cfg) return FTH_FAIL(err, FTH_E_USAGE, "no config was given");
     if (cfg->schema) return FTH_FAIL(err, FTH_E_USAGE, "the config is already checked");
@@ -66,7 +64,7 @@ static fth_status check_open(const fth_config *cfg, fth_err *err)
 fth_status fth_config_parse(fth_config *cfg, const char *name, const char *text, size_t bytes,
                             fth_err *err)
 {
-    FTH_TRY(check_open(cfg, err));
+    FTH_TRY(fth__config_check_open(cfg, err));
     if (!name || (!text && bytes > 0)) return FTH_FAIL(err, FTH_E_USAGE, "no text was given");
     fth__config_layer *layer = fth__store_take(&cfg->store, sizeof *layer);
     const char *kept = fth__store_text(&cfg->store, name, strlen(name));
@@ -74,33 +72,25 @@ fth_status fth_config_parse(fth_config *cfg, const char *name, const char *text,
     fth__config_node *root = NULL;
     FTH_TRY(fth__node_parse(&cfg->store, kept, text ? text : "", bytes, &root, err));
     *layer = (fth__config_layer){.name = kept, .root = root};
-    append(cfg, layer);
+    fth__config_append(cfg, layer);
     return FTH_OK;
 }
 
 fth_status fth_config_read(fth_config *cfg, const char *path, fth_err *err)
 {
-    FTH_TRY(check_open(cfg, err));
-    fth_file *file = NULL;
-    void *text = NULL;
-    FTH_TRY(fth_file_open(&file, cfg->mem, path, err));
-    fth_status s = FTH_OK;
-    if (file->bytes > FTH__CONFIG_BYTES)
-        s = FTH_FAIL(err, FTH_E_CONFIG_SYNTAX,
-                     "%s: it has %llu bytes, a config has at most %d; is it a data file?", path,
-                     (unsigned long long)file->bytes, (int)FTH__CONFIG_BYTES);
-    if (s == FTH_OK) s = fth__heap_take(cfg->mem, (int64_t)file->bytes + 1, 1, &text, err);
-    if (s == FTH_OK) s = fth_file_read(file, 0, file->bytes, text, "the config", err);
-    if (s == FTH_OK) s = fth_config_parse(cfg, path, text, (size_t)file->bytes, err);
+    FTH_TRY(fth__config_check_open(cfg, err));
+    char *text = NULL;
+    size_t bytes = 0;
+    FTH_TRY(fth__config_load(cfg->mem, path, &text, &bytes, err));
+    const fth_status s = fth__config_parse_file(cfg, path, path, text, bytes, err);
     fth__heap_free(cfg->mem, text);
-    fth_file_close(file);
     return s;
 }
 
 fth_status fth__config_set_as(fth_config *cfg, const char *name, const char *assignment,
                               fth_err *err)
 {
-    FTH_TRY(check_open(cfg, err));
+    FTH_TRY(fth__config_check_open(cfg, err));
     const char *equals = assignment ? strchr(assignment, '=') : NULL;
     if (!equals || equals == assignment)
         return FTH_FAIL(err, FTH_E_CONFIG_SYNTAX, "%s: expected key=value, found '%.60s'", name,
@@ -112,13 +102,13 @@ fth_status fth__config_set_as(fth_config *cfg, const char *name, const char *ass
     fth__config_node *value = NULL;
     FTH_TRY(fth__node_parse_value(&cfg->store, (fth_place){.file = kept}, equals + 1, &value, err));
     *layer = (fth__config_layer){.name = kept, .set = key, .root = value};
-    append(cfg, layer);
+    fth__config_append(cfg, layer);
     return FTH_OK;
 }
 
 fth_status fth_config_set(fth_config *cfg, const char *assignment, fth_err *err)
 {
-    FTH_TRY(check_open(cfg, err));
+    FTH_TRY(fth__config_check_open(cfg, err));
     char name[32];
     snprintf(name, sizeof name, "--set #%d", cfg->n_sets + 1);
     const char *given =

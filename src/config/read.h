@@ -16,4 +16,14 @@ const char *fth__config_set_at(const fth_config *cfg, int i);
 /* What it was checked with. */
 const fth_config_options *fth__config_options(const fth_config *cfg);
 
+/* A whole file of at most FTH__CONFIG_BYTES; the caller frees the text with fth__heap_free. */
+fth_status fth__config_load(fth_mem *mem, const char *path, char **text, size_t *bytes,
+                            fth_err *err);
+/* fth_config_parse for the text of a file at `path`, which messages call `name`: `base` in it names
+ * files that it inherits from, and those are layers below it. */
+fth_status fth__config_parse_file(fth_config *cfg, const char *name, const char *path,
+                                  const char *text, size_t bytes, fth_err *err);
+/* The path of an inherited file; NULL beyond the last. */
+const char *fth__config_base_at(const fth_config *cfg, int i);
+
 #endif

@@ -17,9 +17,16 @@ typedef struct fth__config_layer {
     const char *set;              /* the key that is set; NULL: root is a whole document */
     const char *given;            /* the user's own --set as it was written; NULL: none */
     const fth__config_node *root; /* a document, or the value that is set */
+    const char *folder;           /* of a file that others inherit from: seen from theirs, "../" */
     struct fth__config_layer *next;
     int number;
 } fth__config_layer;
+
+/* A file that was inherited from. */
+typedef struct fth__config_base {
+    const char *path;
+    struct fth__config_base *next;
+} fth__config_base;
 
 typedef struct fth__scalar {
     const char *text; /* TEXT, CHOICE, PATH: as written            */
@@ -60,6 +67,8 @@ struct fth_config {
     fth__store store;
     fth__config_layer *first_layer, *last_layer;
     int n_layers, n_sets;
+    fth__config_base *bases; /* the last one first */
+    int n_bases;
     int sets_from, sets_to;   /* of the layers "--set #N" those of the user: N in (from, to] */
     const fth_schema *schema; /* NULL until checked */
     fth_config_options opt;
@@ -82,6 +91,10 @@ void fth__config_sort(fth_config *cfg);
 fth_status fth__config_verdict(const fth_config *cfg, fth_err *err);
 
 /* ---- reading (read.c) ---- */
+/* FTH_E_USAGE when there is no config, or it was checked. */
+fth_status fth__config_check_open(const fth_config *cfg, fth_err *err);
+/* Only what was read without an error becomes a layer. */
+void fth__config_append(fth_config *cfg, fth__config_layer *layer);
 /* The entry of a document by its full name, through sections or dotted; NULL: none. */
 const fth__config_node *fth__node_find(const fth__config_node *root, const char *name);
 /* The last layer that is a document; NULL: none. */
@@ -92,6 +105,8 @@ const fth__config_layer *fth__config_document(const fth_config *cfg);
  * nothing changed. */
 bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__config_node *node,
                      const fth__config_layer *layer, fth__config_value *out);
+/* Whether relative paths of files start at the folders of these. */
+bool fth__config_starts_at_files(const fth_config *cfg);
 /* Fill in `path` of every path, by the row "paths". */
 void fth__config_resolve_paths(fth_config *cfg);
 

@@ -13,6 +13,8 @@ static const char good[] = "name: x\noutput_dir: ${DATA}/out\nmodel: {K: 5, kern
 static const char bad[] = "nmae: x\nname: 1\nname: 2\nseed: -1\nmodel: {kernel: rbf, local: true}\n"
                           "output_dir: ${NOWHERE}\nmaxiter: 3\ntraining: {save_steps: [1, x]}\n";
 
+static int64_t files = 1; /* that stand there */
+
 /* From layers to a file, or to the list of mistakes. */
 static fth_status whole_life(fth_mem *mem, const char *text, const char *path, fth_err *err)
 {
@@ -51,7 +53,7 @@ static int64_t fail_each(const char *text, fth_status end, bool writes)
             SAME_BYTES(now, text, bytes);
             free(now);
         }
-        EQ_I64(t_file_count(), 1);
+        EQ_I64(t_file_count(), files);
         OKE(fth_mem_destroy(mem, &err), &err);
         if (over) return n;
     }
@@ -61,6 +63,18 @@ TEST(a_good_config)
 {
     IS_TRUE(fail_each(good, FTH_OK, false) > 90);
     IS_TRUE(fail_each(good, FTH_OK, true) > 3);
+}
+
+TEST(a_config_that_inherits)
+{
+    static const char child[] = "base: [b.yaml, c.d.yaml]\nname: y\n", base[] = "seed: 3\n";
+    t_file_write(t_temp_path("b.yaml"), good, strlen(good));
+    t_file_write(t_temp_path("c.d.yaml"), base, strlen(base));
+    files = 3;
+    LE_F64(60, (double)fail_each(child, FTH_OK, false));
+    files = 1;
+    remove(t_temp_path("b.yaml"));
+    remove(t_temp_path("c.d.yaml"));
 }
 
 TEST(a_config_with_mistakes)

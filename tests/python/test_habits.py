@@ -243,6 +243,132 @@ class Retries(Case):
         self.assertEqual([line[3] for line in t.starts(self.root)], ["survey", "fit"])
 
 
+class Base(Case):
+    def write(self, name, text):
+        path = os.path.join(self.configs, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    def values(self, *records):
+        """{task: lines of the config in its record}"""
+        found = t.records(self.root)
+        return {task: found[key]["config"] for key in found for task in [key[1]]}
+
+    def setUp(self):
+        super().setUp()
+        self.common = self.write("common.yaml", f"""instrument: sounding
+seed: 3
+survey:
+  cells: 64
+fit: {{iterations: 4, rate: 0.1}}
+analyze.side: 8
+drill.start_log: {self.root}/starts.log
+""")
+        self.text = f"base: ../common.yaml\nname: a\noutput_dir: {self.out('a')}\n" \
+                    "model.basis: plane\nfit:\n  iterations: 5\n"
+
+    def test_maps_merge_and_the_config_wins(self):
+        a = self.write("a/plane.yaml", self.text)
+        self.run_all("run", "survey", "fit", "-c", a)
+        lines = self.values()["fit.plane"]
+        self.assertIn("fit.iterations: 5\n", lines)
+        self.assertIn("fit.rate: 0.1\n", lines)
+        self.assertIn("(2 cached)", self.run_all("run", "survey", "fit", "-c", a)[0])
+
+    def test_an_edit_of_the_base_is_an_edit(self):
+        a = self.write("a/plane.yaml", self.text)
+        self.run_all("run", "survey", "fit", "-c", a)
+        with open(self.common) as f:
+            text = f.read()
+        self.write("common.yaml", text.replace("rate: 0.1", "rate: 0.2"))
+        out, _ = self.run_all("run", "survey", "fit", "-c", a, "-n")
+        self.assertIn("a/survey: cached", out)
+        self.assertIn("a_plane/fit: would run (fit.rate was 0.1, is 0.2 (common.yaml:5:28))", out)
+        self.assertIn("2 completed (1 cached)", self.run_all("run", "survey", "fit", "-c", a)[0])
+        self.write("common.yaml", text.replace("rate: 0.1", "rate: 2e-1") + "# 0.2\n")
+        self.assertIn("(2 cached)", self.run_all("run", "survey", "fit", "-c", a)[0])
+
+    def test_a_list_of_them_and_bases_of_bases(self):
+        self.write("more/first.yaml", "base: ../common.yaml\nfit.iterations: 6\nsurvey.cells: 65\n")
+        self.write("more/second.yaml", "survey.cells: 66\n")
+        a = self.write("a/plane.yaml", self.text.replace(
+            "../common.yaml", "[../more/first.yaml, ../more/second.yaml]").replace("  iterations: 5", ""))
+        self.run_all("run", "survey", "fit", "-c", a)
+        values = self.values()
+        self.assertIn("fit.iterations: 6\n", values["fit.plane"])
+        self.assertIn("survey.cells: 66\n", values["survey"])
+
+    def test_general_configs_and_their_files(self):
+        a = self.write("a/general.yaml", self.text.replace("model.basis: plane\n", ""))
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs)
+        self.assertIn("4 completed", out)
+        with open(os.path.join(self.configs, "a", "bowl.yaml")) as f:
+            text = f.read()
+        self.assertIn("rate: 0.1", text)
+        self.assertNotIn("base:", text)
+        with open(self.common, "a") as f:
+            f.write("fit.outlier: 7\n")
+        self.run_all("run", "survey", "fit", "-c", a)
+        with open(os.path.join(self.configs, "a", "bowl.yaml")) as f:
+            self.assertIn("outlier: 7", f.read())
+
+    def test_paths_start_where_they_are_written(self):
+        """Of a base in another folder, also in files that are made of both."""
+        self.write("far/paths.yaml", f"base: {self.common}\npaths: config\noutput_dir: out\n")
+        a = self.write("a/general.yaml", "base: ../far/paths.yaml\nname: a\n")
+        self.run_all("run", "survey", "fit", "-c", a)
+        self.assertTrue(os.path.exists(os.path.join(self.configs, "far", "out", "plane")))
+        with open(os.path.join(self.configs, "a", "plane.yaml")) as f:
+            self.assertIn("output_dir: ../far/out\n", f.read())
+
+    def test_in_a_folder_parts_are_no_jobs(self):
+        os.rename(self.common, os.path.join(self.configs, "a_part.yaml"))
+        self.write("plane.yaml", self.text.replace("../common", "a_part"))
+        self.write("whole.yaml", self.text.replace("../common", "a_part").replace("/out/a", "/out/w"))
+        self.write("fast.yaml", f"base: whole.yaml\noutput_dir: {self.out('fast')}\n")
+        out, err = self.run_all("run", "survey", "-c", self.configs)
+        self.assertEqual(sorted(self.states()), ["a/survey", "fast/survey", "w/survey"])
+        self.assertEqual(err, "")
+        _, err = self.run_all("run", "survey", "-c", os.path.join(self.configs, "a_part.yaml"), code=2)
+        self.assertIn("required key 'name' is missing", err) # it was named
+
+    def test_mistakes_name_their_file(self):
+        a = self.write("a/plane.yaml", self.text)
+        self.write("common.yaml", "instrument: sounding\nfit:\n  rate: fast\n  rte: 1\n")
+        _, err = self.run_all("run", "all", "-c", a, code=2)
+        self.assertIn("/a/../common.yaml:3:9: fit.rate: expected a number", err)
+        self.assertIn("/a/../common.yaml:4:3: unknown key 'fit.rte'; did you mean 'fit.rate'?", err)
+        self.write("common.yaml", "fit: [\n")
+        _, err = self.run_all("run", "all", "-c", a, code=2)
+        self.assertIn("/a/../common.yaml:2:1", err)
+
+    def test_what_is_refused(self):
+        for base, why in (("nowhere.yaml", r"plane.yaml:1:7: base: .*/a/nowhere.yaml: there is no such file"),
+                          ("..", "base: .*: it is not a file"),
+                          ("", "expected the path of a config, found nothing"),
+                          ("{a: b}", "expected the path of a config, found a section"),
+                          ("[[a]]", "expected the path of a config, found a list in a list"),
+                          ("plane.yaml", "configs inherit from each other: .*/a/plane.yaml -> .*/a/plane.yaml"),
+                          ("b.yaml\nbase: c.yaml", "base: it is given twice, first in line 1")):
+            a = self.write("a/plane.yaml", self.text.replace("../common.yaml", base))
+            _, err = self.run_all("run", "all", "-c", a, code=2)
+            self.assertRegex(err, why)
+        self.write("b.yaml", "base: c.yaml\n")
+        self.write("c.yaml", "fit.rate: 1\nbase: a/../b.yaml\n")
+        a = self.write("a/plane.yaml", self.text.replace("common", "b"))
+        _, err = self.run_all("run", "all", "-c", a, code=2)
+        self.assertRegex(err, r"c.yaml:2:7: base: configs inherit from each other: "
+                              r"\S*/b.yaml -> \S*/c.yaml -> \S*/a/../b.yaml\s")
+        for i in range(20):
+            self.write(f"deep{i}.yaml", f"base: deep{i + 1}.yaml\n")
+        a = self.write("a/plane.yaml", self.text.replace("common", "deep0"))
+        _, err = self.run_all("run", "all", "-c", a, code=2)
+        self.assertIn("base: more than 16 configs inherit from each other", err)
+        self.assertFalse(os.path.exists(self.out()))
+
+
 class Notify(Case):
     SAY = ('printf "%s|%s|%s|%s|%s" "$FATHOM_STATUS" "$FATHOM_SUMMARY" "$FATHOM_COMPLETED" '
            '"$FATHOM_FAILED" "$FATHOM_EXIT_CODE" > "$SAID"; echo heard')

@@ -82,12 +82,12 @@ static fth_status say_damaged(fth_jobs *jobs, const char *shown, const fth_err *
 
 /* ---- one config ---- */
 
-fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *text, size_t bytes,
-                           fth_config **out, fth_err *err)
+fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *path, const char *text,
+                           size_t bytes, fth_config **out, fth_err *err)
 {
     fth_err why = {0};
     FTH_TRY(fth_config_create(out, jobs->mem, err));
-    fth_status s = fth_config_parse(*out, shown, text, bytes, &why);
+    fth_status s = fth__config_parse_file(*out, shown, path, text, bytes, &why);
     const bool damaged = s == FTH_E_CONFIG_SYNTAX;
     if (damaged)
         s = say_damaged(jobs, shown, &why, err);
@@ -374,7 +374,11 @@ static fth_status open_file(fth_jobs *jobs, fth__found *file, fth_err *err)
     size_t bytes = 0;
     FTH_TRY(read_text(jobs, file, &text, &bytes, err));
     fth_status s = FTH_OK;
-    if (text) s = fth__jobs_parse(jobs, file->shown, text, bytes, &file->config, err);
+    if (text) s = fth__jobs_parse(jobs, file->shown, file->path, text, bytes, &file->config, err);
+    if (s == FTH_OK && file->config && fth__jobs_is_base(jobs, file)) {
+        (void)fth_config_destroy(file->config, NULL);
+        file->config = NULL;
+    }
     if (s == FTH_OK && file->config)
         s = choose_instrument(jobs, file->config, &file->instrument, err);
     const fth_instrument *i = file->instrument;
@@ -436,6 +440,7 @@ static int by_order(const void *a, const void *b)
 fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err)
 {
     FTH_TRY(drop_repeated(jobs, err));
+    FTH_TRY(fth__jobs_find_bases(jobs, err));
     for (int64_t i = 0; i < jobs->n_found; i++) FTH_TRY(open_file(jobs, &jobs->found[i], err));
     for (int64_t i = 0; i < jobs->n_found; i++) FTH_TRY(take_file(jobs, &jobs->found[i], err));
     if (jobs->n > 1) qsort(jobs->row, (size_t)jobs->n, sizeof *jobs->row, by_order);

@@ -110,7 +110,7 @@ static const char *name_assignment(const general *g, const fth_config *cfg)
 /* The general config with what makes it this variant; not checked. */
 static fth_status add_layers(const general *g, fth_config *cfg, fth_err *err)
 {
-    FTH_TRY(fth_config_parse(cfg, g->file->shown, g->text, g->bytes, err));
+    FTH_TRY(fth__config_parse_file(cfg, g->file->shown, g->file->path, g->text, g->bytes, err));
     const char *name = name_assignment(g, cfg);
     if (name && !name[0]) return fth__jobs_no_memory(err);
     for (size_t i = 0; i < sizeof g->variant->set / sizeof g->variant->set[0]; i++)
@@ -174,7 +174,8 @@ static fth_status fill(fth_jobs *jobs, fth__job_row *row, const char *text, size
 {
     *good = false;
     FTH_ASSERT(!row->config && row->shown_file);
-    FTH_TRY(fth__jobs_parse(jobs, row->shown_file, text, bytes, &row->config, err));
+    FTH_TRY(fth__jobs_parse(jobs, row->shown_file, row->job.config_path, text, bytes, &row->config,
+                            err));
     if (!row->config) return FTH_OK;
     const bool notices = text != row->text;
     fth_status s = fth__jobs_check(jobs, row->config, row->job.instrument, notices, good, err);

@@ -184,10 +184,11 @@ fth_status fth__jobs_find(fth_jobs **out, const fth_jobs_options *opt, uint64_t 
     FTH_TRY(fth__heap_take(opt->mem, 1, sizeof(fth_jobs), &memory, err));
     fth_jobs *jobs = memory;
     jobs->texts.block = block;
-    jobs->mem = jobs->texts.mem = jobs->said.mem = jobs->variants.mem = opt->mem;
+    jobs->mem = jobs->texts.mem = jobs->said.mem = jobs->variants.mem = jobs->bases.mem = opt->mem;
     const fth_status s = find(jobs, opt, err);
     fth__index_clear(&jobs->said);
     fth__index_clear(&jobs->variants);
+    fth__index_clear(&jobs->bases);
     if (s != FTH_OK)
         fth_jobs_destroy(jobs);
     else
@@ -203,6 +204,7 @@ void fth_jobs_destroy(fth_jobs *jobs)
         (void)fth_config_destroy(jobs->found[i].config, NULL);
     fth__index_clear(&jobs->said);
     fth__index_clear(&jobs->variants);
+    fth__index_clear(&jobs->bases);
     fth__store_clear(&jobs->texts);
     fth__heap_free(jobs->mem, jobs->found);
     fth__heap_free(jobs->mem, jobs->row);

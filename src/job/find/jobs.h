@@ -43,6 +43,7 @@ struct fth_jobs {
     int n_only;
     int64_t n_mistakes;
     fth__index variants;    /* canonical paths of generated files: numbers of their rows */
+    fth__index bases;       /* canonical paths of files that others inherit from */
     fth__index said;        /* lines of mistakes: variants of one file share most */
     const char *first_line; /* of a mistake */
 };
@@ -67,10 +68,10 @@ fth_status fth__jobs_discover(fth_jobs *jobs, const char *path, fth_err *err);
 /* Read all files that were found and add a row for each job. Mistakes are reported and counted; the
  * status is for errors that end the search. */
 fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err);
-/* A config of `text` and the user's values, not checked. *out is NULL when the text is damaged,
- * which is reported and counted. */
-fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *text, size_t bytes,
-                           fth_config **out, fth_err *err);
+/* A config of the text of the file at `path` and the user's values, not checked. *out is NULL when
+ * the text is damaged, which is reported and counted. */
+fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *path, const char *text,
+                           size_t bytes, fth_config **out, fth_err *err);
 /* Reports and counts all its mistakes, and its notices if wanted; *good: it has no mistakes. */
 fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument *instrument,
                            bool notices, bool *good, fth_err *err);
@@ -83,6 +84,12 @@ fth_status fth__jobs_say(fth_jobs *jobs, const fth_config_mistake *m, fth_err *e
 /* The same for a whole sentence about a place. */
 fth_status fth__jobs_complain(fth_jobs *jobs, bool notice, fth_place at, const char *hint,
                               fth_err *err, const char *fmt, ...) FTH_PRINTF(6, 7);
+
+/* ---- bases.c ---- */
+/* Look which of the files found inherit from others. */
+fth_status fth__jobs_find_bases(fth_jobs *jobs, fth_err *err);
+/* Whether a file with its config is only a part of others. */
+bool fth__jobs_is_base(const fth_jobs *jobs, const fth__found *file);
 
 /* ---- select.c ---- */
 /* Whether one of the patterns, if there are any, takes a stage of a job. */
