@@ -58,6 +58,8 @@ static fth_status find(cli_jobs *j, const cli_call *call, fth_err *err)
                                              .config_name = cli_get(call, "config-name"),
                                              .set = j->set,
                                              .n_sets = j->n_sets,
+                                             .over = j->over,
+                                             .n_over = j->n_over,
                                              .stages = j->stages,
                                              .skip_general = cli_get(call, "skip-general"),
                                              .lenient = cli_get(call, "lenient"),
@@ -80,6 +82,7 @@ fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *s
     *j = (cli_jobs){0};
     j->n_paths = cli_get_all(call, "config", j->path);
     j->n_sets = cli_get_all(call, "set", j->set);
+    j->n_over = cli_get_all(call, "over", j->over);
     if (cli_get(call, "seed")) { /* a key like others: what is cached depends on it */
         snprintf(j->seed, sizeof j->seed, "seed=%s", cli_get(call, "seed"));
         j->set[j->n_sets++] = j->seed;

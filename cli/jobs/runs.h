@@ -12,7 +12,8 @@ typedef struct cli_jobs {
     fth_jobs *jobs;
     const char *path[CLI_JOBS_LIST]; /* of -c */
     const char *set[CLI_JOBS_LIST + 1];
-    int n_paths, n_sets;
+    const char *over[CLI_JOBS_LIST];
+    int n_paths, n_sets, n_over;
     char seed[40];
     char stages[512];
     char cwd[4096];

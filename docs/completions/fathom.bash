@@ -70,6 +70,9 @@ _fathom() {
     --seed)
         return
         ;;
+    --over)
+        return
+        ;;
     --jobs | -j)
         return
         ;;
@@ -993,9 +996,6 @@ _fathom() {
     --assignment)
         return
         ;;
-    --over)
-        return
-        ;;
     --restarts)
         return
         ;;
@@ -1277,7 +1277,7 @@ _fathom() {
     'help '*) words="--trace --help $known" ;;
     'logs '*) words="--follow --dir --stage --all --lines --trace --help" ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
-    'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --only --failed --force --rerun --time-limit --retries --verify --dry-run --notify --no-live --status --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'run '*) words="--config --config-name --set --over --skip-general --lenient --jobs --jobs-per-device --gpu-only --only --failed --force --rerun --time-limit --retries --verify --dry-run --notify --no-live --status --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'report '*) words="--output --embed --trace --help" ;;
     'serve '*) words="--port --bind --token --no-token --trace --quiet --help" ;;
     'status '*) words="--watch --json --trace --quiet --help" ;;

@@ -108,6 +108,15 @@ typedef struct fth_config_options {
 FTH_API FTH_MUST_USE fth_status fth_config_check(fth_config *cfg, const fth_schema *schema,
                                                  const fth_config_options *opt, fth_err *err);
 
+/* ---- several values of a key ---- */
+
+/* Value number i of "4,8,'a,b',[1, 2]": what stands between commas outside of quotes and brackets,
+ * written as in a file; NULL beyond the last. */
+FTH_API const char *fth_config_split(const char *values, int64_t i, size_t *length);
+/* "n_components-5" for model.n_components: fit for a folder. Like snprintf. */
+FTH_API size_t fth_config_tag(const char *key, const char *value, size_t length, char *text,
+                              size_t bytes);
+
 /* ---- flags of a command that are keys ---- */
 
 /* How a command asks for its flags (fth_verb): "" of a flag without a value, NULL: not given. */

@@ -35,6 +35,8 @@ typedef struct fth_jobs_options {
     const char *config_name; /* looked for in folders; NULL: "general.yaml" */
     const char *const *set;  /* "key=value", for every config */
     int n_sets;
+    const char *const *over; /* "key=a,b": every config once for each value, or combination */
+    int n_over;
     const char *stages; /* "all", or names between blanks */
     bool skip_general;  /* in folders, take every config that is not general */
     bool lenient;       /* unknown keys are notices */
@@ -64,6 +66,9 @@ typedef struct fth_job {
     const char *config_path;  /* canonical; of a variant the file that is generated */
     const char *general_path; /* the general config it is a variant of; NULL: none */
     const fth_config *config; /* checked */
+    const char *const
+        *set; /* "key=value" of `over`, output_dir among them, beside the given ones */
+    int n_sets;
 } fth_job;
 FTH_API int64_t fth_jobs_count(const fth_jobs *jobs);
 FTH_API const fth_job *fth_jobs_get(const fth_jobs *jobs, int64_t i); /* NULL beyond the last */

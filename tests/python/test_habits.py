@@ -369,6 +369,83 @@ drill.start_log: {self.root}/starts.log
         self.assertFalse(os.path.exists(self.out()))
 
 
+class Over(Case):
+    def lines(self, name, task):
+        return t.records(self.root)[self.out(name), task]["config"]
+
+    def test_one_job_for_each_value(self):
+        a = self.config("a", model="plane")
+        before = [path for path in self.tree() if "/configs" in path]
+        words = ["run", "survey", "fit", "-c", a, "--over", "fit.iterations=4,5,6"]
+        out, _ = self.run_all(*words)
+        self.assertIn("6 completed in", out)
+        for n in (4, 5, 6):
+            self.assertIn(f"fit.iterations: {n}\n", self.lines(f"a_iterations-{n}", "fit.plane"))
+        self.assertEqual(sorted(self.states()),
+                         sorted(f"a_iterations-{n}{stage}" for n in (4, 5, 6)
+                                for stage in ("/survey", "_plane/fit")))
+        self.assertFalse(os.path.exists(self.out("a")))
+        self.assertEqual([path for path in self.tree() if "/configs" in path], before)
+        self.assertIn("(6 cached)", self.run_all(*words)[0])
+        out, _ = self.run_all(*words, "--only", "*-5_plane", "-n")
+        self.assertIn("a_iterations-5_plane/fit: cached", out)
+        self.assertIn("2 tasks; nothing was written", out)
+        command = [line for line in self.read("a_iterations-5", "logs", "plane.log").splitlines()
+                   if line.startswith("==== command: ")][0]
+        self.assertIn("--set fit.iterations=5", command)
+        self.assertIn(self.out("a_iterations-5"), command)
+
+    def test_general_configs_and_combinations(self):
+        self.config("a")
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--over", "seed=1,2",
+                              "--over", "fit.rate=0.1,2e-1")
+        self.assertIn("16 completed in", out) # four directories with a survey and three models
+        self.assertIn("fit.rate: 0.2\n", self.lines("a_seed-2_rate-2e-1", "fit.waves"))
+        with open(os.path.join(self.configs, "a", "bowl.yaml")) as f:
+            self.assertNotIn("rate", f.read()) # as of --set, nothing is written to configs
+
+    def test_values_with_commas_and_blanks(self):
+        a = self.config("a", model="plane")
+        self.run_all("run", "survey", "-c", a, "--over", "name='x, y',\"z\", [w]", code=2)
+        out, _ = self.run_all("run", "survey", "-c", a, "--over", "name='x, y', \"z\"", "-n")
+        self.assertIn("_name-_x__y_, from", out)
+        self.assertIn("_name-_z_, from", out)
+        self.assertIn("2 jobs, 2 tasks", out)
+
+    def test_paths_of_the_config_and_folders_with_blanks(self):
+        folder = os.path.join(self.root, "out", "my 'own' \\ \"place\"")
+        a = self.config("a", model="plane", paths="config", output_dir="'../../out/b c'")
+        self.run_all("run", "survey", "-c", a, "--over", "seed=1,2", cwd="/")
+        self.assertTrue(os.path.exists(self.out("b c_seed-2", "soundings.safetensors")))
+        a = self.config("q", model="plane", output_dir=json.dumps(folder))
+        self.run_all("run", "survey", "-c", a, "--over", "seed=1,2")
+        self.assertTrue(os.path.exists(folder + "_seed-1/soundings.safetensors"))
+
+    def test_failed_ones_again(self):
+        a = self.config("a", model="plane")
+        words = ["run", "survey", "fit", "-c", a, "--over", "drill.kind=none,error"]
+        self.run_all(*words, "--set", "drill.stage=fit", code=1)
+        self.assertEqual(self.states()["a_kind-error_plane/fit"], "failed")
+        out, _ = self.run_all(*words, "--failed", "--set", "drill.stage=none")
+        self.assertEqual(set(self.states().values()), {"completed"})
+
+    def test_mistakes(self):
+        a = self.config("a", model="plane")
+        for over, why in ((["fit.iteration=1,2"], "unknown key 'fit.iteration'; did you mean 'fit.iterations'?"),
+                          (["fit.iterations=1,x"], "--over: fit.iterations: expected"),
+                          (["fit.iterations=1,,2"], "a value is empty"),
+                          (["fit.iterations="], "a value is empty"),
+                          (["fit.iterations=1,2,1"], "two values would have one output directory"),
+                          (["output_dir=a,b"], "this key cannot be varied"),
+                          (["seed=1,2", "--over", "seed=3"], "this key is varied twice"),
+                          (["seed=1,2", "--seed", "5"], "--set, or --seed, gives this key too"),
+                          (["seed=" + ",".join(map(str, range(300))), "--over", "fit.iterations=" +
+                            ",".join(map(str, range(1, 300)))], "more than 65536 combinations")):
+            _, err = self.run_all("run", "survey", "-c", a, "--over", *over, code=2)
+            self.assertIn(why, err)
+        self.assertFalse(os.path.exists(self.out()))
+
+
 class Notify(Case):
     SAY = ('printf "%s|%s|%s|%s|%s" "$FATHOM_STATUS" "$FATHOM_SUMMARY" "$FATHOM_COMPLETED" '
            '"$FATHOM_FAILED" "$FATHOM_EXIT_CODE" > "$SAID"; echo heard')

@@ -27,17 +27,15 @@ static bool full_name(char to[SP_SWEEP_WORD], const char *key)
 
 static fth_status add_values(sp_sweep_key *k, const char *text, fth_err *err)
 {
-    for (const char *at = text; *at; at += *at == ',') {
-        const size_t n = strcspn(at, ",");
+    size_t n = 0;
+    for (const char *at; (at = fth_config_split(text, k->n, &n)) != NULL;) {
         if (n == 0 || n >= SP_SWEEP_WORD || k->n == SP_SWEEP_VALUES)
             return FTH_FAIL(err, FTH_E_COMMAND,
                             "%s=%s: one to %d values between commas are expected", k->key, text,
                             (int)SP_SWEEP_VALUES);
         snprintf(k->value[k->n++], SP_SWEEP_WORD, "%.*s", (int)n, at);
-        at += n;
-        if (!*at) break;
     }
-    return k->n > 0 ? FTH_OK : FTH_FAIL(err, FTH_E_COMMAND, "%s= has no values", k->key);
+    return FTH_OK;
 }
 
 fth_status sp_sweep_add(sp_sweep *s, const char *text, fth_err *err)
@@ -80,15 +78,10 @@ const char *sp_sweep_value(const sp_sweep *s, int r, int k)
 static bool name_run(char *to, size_t bytes, const sp_sweep *s, int r, const char *model)
 {
     size_t used = (size_t)snprintf(to, bytes, "%s", model);
-    for (int k = 0; k < s->n_keys && used < bytes; k++) {
-        const char *dot = strrchr(s->key[k].key, '.');
-        used += (size_t)snprintf(to + used, bytes - used, "_%s-%s", dot ? dot + 1 : s->key[k].key,
-                                 sp_sweep_value(s, r, k));
-    }
-    for (char *c = to; *c; c++) {
-        const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                           (*c >= '0' && *c <= '9') || *c == '.' || *c == '-' || *c == '_';
-        if (!plain) *c = '_';
+    for (int k = 0; k < s->n_keys && used + 1 < bytes; k++) {
+        const char *value = sp_sweep_value(s, r, k);
+        to[used++] = '_';
+        used += fth_config_tag(s->key[k].key, value, strlen(value), to + used, bytes - used);
     }
     return used < bytes;
 }

@@ -10,6 +10,7 @@
 #include "config/schema.h"
 #include "io/file.h"
 #include "job/find/limit.h"
+#include "job/find/over.h"
 #include "job/find/path.h"
 #include "mem/heap.h"
 
@@ -95,10 +96,58 @@ fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *path, 
         s = FTH_FAIL(err, s, "%s", why.text);
     for (int i = 0; s == FTH_OK && !damaged && i < jobs->opt.n_sets; i++)
         s = fth_config_set(*out, jobs->opt.set[i], err);
+    if (s == FTH_OK && !damaged) s = fth__jobs_add_over(jobs, *out, err);
     if (s != FTH_OK || damaged) {
         (void)fth_config_destroy(*out, NULL);
         *out = NULL;
     }
+    return s;
+}
+
+static const fth_instrument *find_instrument(const fth_jobs *jobs, const char *name)
+{
+    for (int i = 0; i < jobs->opt.n_instruments; i++)
+        if (strcmp(jobs->opt.instrument[i]->name, name) == 0) return jobs->opt.instrument[i];
+    return NULL;
+}
+
+/* Where the config by itself would write: known when it was checked, which is done twice for that.
+ * NULL: it has mistakes, which are reported when it is checked for good. */
+static fth_status find_own_dir(fth_jobs *jobs, fth_config *cfg, const char **out, fth_err *err)
+{
+    const char *name = fth_config_peek(cfg, "instrument");
+    const fth_instrument *in = find_instrument(jobs, name ? name : "spatial");
+    const fth_config_options opt = {
+        .lenient = true, .lookup = jobs->opt.lookup, .cwd = jobs->opt.cwd, .user = jobs->opt.user};
+    *out = NULL;
+    if (!in || fth__schema_find(in->schema, "output_dir") < 0) return FTH_OK;
+    const fth_status s = fth_config_check(cfg, in->schema, &opt, NULL);
+    if (s == FTH_E_NOMEM) return fth__jobs_no_memory(err);
+    if (s != FTH_OK) return FTH_OK;
+    const char *dir = fth_config_text(cfg, "output_dir");
+    *out = fth__store_text(&jobs->texts, dir, strlen(dir));
+    return *out ? FTH_OK : fth__jobs_no_memory(err);
+}
+
+fth_status fth__jobs_parse_one(fth_jobs *jobs, const char *shown, const char *path,
+                               const char *text, size_t bytes, fth_config **out,
+                               const char *const **set, int *n_sets, fth_err *err)
+{
+    FTH_TRY(fth__jobs_parse(jobs, shown, path, text, bytes, out, err));
+    *set = NULL;
+    *n_sets = 0;
+    if (jobs->over.n == 0 || !*out) return FTH_OK;
+    fth_config *first = NULL;
+    const char *dir = NULL;
+    fth_status s = fth__jobs_parse(jobs, shown, path, text, bytes, &first, err);
+    if (s == FTH_OK && first) s = find_own_dir(jobs, first, &dir, err);
+    (void)fth_config_destroy(first, NULL);
+    if (s == FTH_OK && dir) s = fth__jobs_over_sets(jobs, dir, set, n_sets, err);
+    if (s == FTH_OK && *n_sets > 0)
+        s = fth__config_set_as(*out, "--over", (*set)[*n_sets - 1], err);
+    if (s == FTH_OK) return FTH_OK;
+    (void)fth_config_destroy(*out, NULL);
+    *out = NULL;
     return s;
 }
 
@@ -205,13 +254,6 @@ fth_status fth__jobs_add(fth_jobs *jobs, const fth__job_row *row, fth_err *err)
 }
 
 /* ---- the instrument of a config ---- */
-
-static const fth_instrument *find_instrument(const fth_jobs *jobs, const char *name)
-{
-    for (int i = 0; i < jobs->opt.n_instruments; i++)
-        if (strcmp(jobs->opt.instrument[i]->name, name) == 0) return jobs->opt.instrument[i];
-    return NULL;
-}
 
 static void list_instruments(const fth_jobs *jobs, char *text, size_t bytes)
 {
@@ -374,7 +416,10 @@ static fth_status open_file(fth_jobs *jobs, fth__found *file, fth_err *err)
     size_t bytes = 0;
     FTH_TRY(read_text(jobs, file, &text, &bytes, err));
     fth_status s = FTH_OK;
-    if (text) s = fth__jobs_parse(jobs, file->shown, file->path, text, bytes, &file->config, err);
+    jobs->over.now = file->combination;
+    if (text)
+        s = fth__jobs_parse_one(jobs, file->shown, file->path, text, bytes, &file->config,
+                                &file->set, &file->n_sets, err);
     if (s == FTH_OK && file->config && fth__jobs_is_base(jobs, file)) {
         (void)fth_config_destroy(file->config, NULL);
         file->config = NULL;
@@ -393,7 +438,10 @@ static fth_status take_file(fth_jobs *jobs, fth__found *file, fth_err *err)
 {
     if (!file->config || !file->instrument) return FTH_OK;
     if (fth__index_find(&jobs->variants, file->path) >= 0) return FTH_OK;
-    fth__job_row row = {.job = {.instrument = file->instrument, .config_path = file->path},
+    fth__job_row row = {.job = {.instrument = file->instrument,
+                                .config_path = file->path,
+                                .set = file->set,
+                                .n_sets = file->n_sets},
                         .config = file->config,
                         .shown = file->shown,
                         .order = fth__jobs_order(jobs, file, 0)};
@@ -441,6 +489,7 @@ fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err)
 {
     FTH_TRY(drop_repeated(jobs, err));
     FTH_TRY(fth__jobs_find_bases(jobs, err));
+    FTH_TRY(fth__jobs_repeat(jobs, err));
     for (int64_t i = 0; i < jobs->n_found; i++) FTH_TRY(open_file(jobs, &jobs->found[i], err));
     for (int64_t i = 0; i < jobs->n_found; i++) FTH_TRY(take_file(jobs, &jobs->found[i], err));
     if (jobs->n > 1) qsort(jobs->row, (size_t)jobs->n, sizeof *jobs->row, by_order);

@@ -12,7 +12,7 @@
 #include "config/read.h"
 #include "config/schema.h"
 #include "io/file.h"
-#include "job/find/jobs.h"
+#include "job/find/over.h"
 #include "job/find/path.h"
 #include "mem/heap.h"
 
@@ -127,6 +127,7 @@ static fth_status check_general(const general *g, bool *good, fth_err *err)
     fth_status s = add_layers(g, cfg, err);
     for (int i = 0; s == FTH_OK && i < g->jobs->opt.n_sets; i++)
         s = fth_config_set(cfg, g->jobs->opt.set[i], err);
+    if (s == FTH_OK) s = fth__jobs_add_over(g->jobs, cfg, err);
     if (s == FTH_OK) s = fth__jobs_check(g->jobs, cfg, g->file->instrument, true, good, err);
     const fth_status end = fth_config_destroy(cfg, err);
     return s != FTH_OK ? s : end;
@@ -174,8 +175,9 @@ static fth_status fill(fth_jobs *jobs, fth__job_row *row, const char *text, size
 {
     *good = false;
     FTH_ASSERT(!row->config && row->shown_file);
-    FTH_TRY(fth__jobs_parse(jobs, row->shown_file, row->job.config_path, text, bytes, &row->config,
-                            err));
+    FTH_TRY(fth__jobs_parse_one(jobs, row->shown_file, row->job.config_path, text, bytes,
+                                &row->config, &row->job.set, &row->job.n_sets, err));
+    ;
     if (!row->config) return FTH_OK;
     const bool notices = text != row->text;
     fth_status s = fth__jobs_check(jobs, row->config, row->job.instrument, notices, good, err);

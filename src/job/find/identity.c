@@ -118,7 +118,10 @@ static fth_status add_row(compare *c, int64_t i, fth_err *err)
     if (other != i)
         return collide(c, other, i, NULL, err, "would both write model '%s' in %s", job->model,
                        job->output_dir);
-    if (file != i)
+    /* jobs of --over are of one config */
+    const bool over =
+        c->jobs->over.n_jobs > 1 && strcmp(c->jobs->row[file].shown, c->jobs->row[i].shown) == 0;
+    if (file != i && !over)
         return collide(c, file, i, "put one of the general configs into another folder", err,
                        "would both generate %s", job->config_path);
     FTH_TRY(check_places(c, i, err));

@@ -1,5 +1,5 @@
 /* jobs.c - the list of jobs: create, query, destroy. */
-#include "job/find/jobs.h"
+#include "job/find/over.h"
 
 #include "base/str.h"
 #include "config/schema.h"
@@ -28,7 +28,7 @@ static fth_status keep_options(fth_jobs *jobs, const fth_jobs_options *opt, fth_
     fth_jobs_options *own = &jobs->opt;
     *own = *opt;
     own->path = NULL; /* only needed at once */
-    own->set = NULL;
+    own->set = own->over = NULL;
     if (!opt->lookup) own->lookup = no_variable;
     if (!opt->cwd && !getcwd(cwd, sizeof cwd))
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory: %s", strerror(errno));
@@ -42,6 +42,12 @@ static fth_status keep_options(fth_jobs *jobs, const fth_jobs_options *opt, fth_
     own->set = set;
     for (int i = 0; i < opt->n_sets; i++)
         if (!(set[i] = keep(jobs, opt->set[i]))) return fth__jobs_no_memory(err);
+    const char **over =
+        fth__store_take(&jobs->texts, ((uint64_t)opt->n_over + 1) * sizeof *own->over);
+    if (!over) return fth__jobs_no_memory(err);
+    own->over = over;
+    for (int i = 0; i < opt->n_over; i++)
+        if (!(over[i] = keep(jobs, opt->over[i]))) return fth__jobs_no_memory(err);
     return FTH_OK;
 }
 
@@ -157,6 +163,7 @@ static fth_status find(fth_jobs *jobs, const fth_jobs_options *opt, fth_err *err
 {
     FTH_TRY(keep_options(jobs, opt, err));
     FTH_TRY(fth__jobs_check_names(jobs, jobs->opt.stages, "", err));
+    FTH_TRY(fth__jobs_read_over(jobs, err));
     for (int i = 0; i < opt->n_paths; i++) FTH_TRY(fth__jobs_discover(jobs, opt->path[i], err));
     FTH_TRY(fth__jobs_expand(jobs, err));
     FTH_TRY(verdict(jobs, err));

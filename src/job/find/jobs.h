@@ -16,7 +16,10 @@ typedef struct fth__found {
     const char *shown, *path; /* path: canonical */
     bool searched;            /* found in a folder, not named itself */
     const fth_instrument *instrument;
-    fth_config *config; /* read, with the user's values; NULL: wrong, general, or now a row's */
+    fth_config *config;     /* read, with the user's values; NULL: wrong, general, or now a row's */
+    int64_t combination;    /* of --over */
+    const char *const *set; /* of job->set, with its number */
+    int n_sets;
 } fth__found;
 
 typedef struct fth__job_row {
@@ -31,10 +34,27 @@ typedef struct fth__job_row {
     bool left_out;      /* by select.c */
 } fth__job_row;
 
+/* A key of --over. */
+typedef struct fth__over_key {
+    const char *text; /* as it was given */
+    const char **set; /* "key=value" for each value */
+    const char **tag; /* "key-value", for the name of a folder */
+    int64_t n;
+} fth__over_key;
+
+enum { FTH__OVER_KEYS = 16 };
+typedef struct fth__over {
+    fth__over_key key[FTH__OVER_KEYS];
+    int n;
+    int64_t n_jobs; /* combinations; 1 without --over */
+    int64_t now;    /* the one that is being read */
+} fth__over;
+
 struct fth_jobs {
     fth_mem *mem;
     fth__store texts;
     fth_jobs_options opt; /* its texts are in `texts` */
+    fth__over over;
     fth__found *found;
     int64_t n_found, cap_found;
     fth__job_row *row;
@@ -72,6 +92,11 @@ fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err);
  * the text is damaged, which is reported and counted. */
 fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *path, const char *text,
                            size_t bytes, fth_config **out, fth_err *err);
+/* The same for the combination of --over that is being read: `set` is what makes it, with the
+ * output directory. */
+fth_status fth__jobs_parse_one(fth_jobs *jobs, const char *shown, const char *path,
+                               const char *text, size_t bytes, fth_config **out,
+                               const char *const **set, int *n_sets, fth_err *err);
 /* Reports and counts all its mistakes, and its notices if wanted; *good: it has no mistakes. */
 fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument *instrument,
                            bool notices, bool *good, fth_err *err);

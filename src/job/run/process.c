@@ -86,6 +86,8 @@ static void make_words(fth__job_runner *r, int64_t i, const fth__reservation *he
     add(w, mem, task->stage);
     add_pair(w, mem, "-c", task->config_path);
     for (int k = 0; k < opt->n_sets; k++) add_pair(w, mem, "--set", opt->set[k]);
+    const fth_job *job = r->graph.node[i].job;
+    for (int k = 0; k < job->n_sets; k++) add_pair(w, mem, "--set", job->set[k]);
     if (opt->lenient) add(w, mem, "--lenient");
     if (is_forced(r, r->graph.node[i].stage))
         add(w, mem, "--force");
