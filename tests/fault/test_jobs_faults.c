@@ -76,6 +76,46 @@ TEST(every_write)
     EQ_I64(fail_each(true), 3 * 4 + 1); /* create, write, sync and rename each file */
 }
 
+/* Several values, a base and patterns. */
+static fth_status vary_and_select(jt_bench *b)
+{
+    static const char *const over[] = {"seed=1,2", "training.max_iter=3,4"};
+    static const char *const only[] = {"x_seed*"};
+    b->path[0] = "c";
+    b->opt.over = over;
+    b->opt.n_over = 2;
+    b->block = 1;
+    fth_status s = jt_find(b);
+    if (s == FTH_OK) EQ_I64(fth_jobs_count(b->jobs), 4);
+    if (s == FTH_OK) s = fth_jobs_select(b->jobs, only, 1, &b->err);
+    const fth_job *job = s == FTH_OK ? fth_jobs_get(b->jobs, 3) : NULL;
+    if (job) EQ_I64(fth_config_int(job->config, "training.max_iter"), 4);
+    if (job) s = fth_jobs_keep(b->jobs, &job->config_path, 1, &b->err);
+    if (s == FTH_OK) EQ_I64(fth_jobs_count(b->jobs), 4);
+    return s;
+}
+
+TEST(every_request_of_variants)
+{
+    for (int64_t n = 1;; n++) {
+        jt_clean();
+        jt_put("c/part.yaml", "training: {max_iter: 9}\n");
+        jt_put("c/own.yaml", "base: part.yaml\ninstrument: spatial\nname: o\noutput_dir: x\n"
+                             "model: {spatial: true}\n");
+        jt_bench b = jt_start();
+        fth__mem_inject(b.mem, n, 0);
+        const fth_status s = vary_and_select(&b);
+        const bool over = fth__mem_alloc_count(b.mem) < n;
+        if (s != (over ? FTH_OK : FTH_E_NOMEM))
+            FAIL("request %lld gave %d: %s: %s", (long long)n, (int)s, b.err.text, b.log->text);
+        fth__mem_inject(b.mem, 0, 0);
+        jt_drop(&b);
+        if (!over) continue;
+        IS_TRUE(n > 100);
+        return;
+    }
+}
+
 /* Mistakes and collisions need memory as well. */
 TEST(refusals_without_memory)
 {
