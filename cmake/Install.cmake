@@ -38,6 +38,8 @@ if(FTH_PROGRAMS)
 endif()
 install(FILES docs/completions/fathom.bash RENAME fathom
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES docs/completions/fathom.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES docs/completions/_fathom
         DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 file(GLOB python CONFIGURE_DEPENDS bindings/python/*.py)

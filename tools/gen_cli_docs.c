@@ -1,11 +1,12 @@
 /* gen_cli_docs.c - write the pages of the program from its table of commands.
  *
- * gen_cli_docs FOLDER writes cli.md, bragg-flags.md, man/fathom.1, man/fathom-COMMAND.1,
- * completions/fathom.bash and completions/_fathom there. They are committed, so that they can be
+ * gen_cli_docs FOLDER writes cli.md, bragg-flags.md, man/fathom.1, man/fathom-COMMAND.1 and
+ * completions/ (gen_completions.c) there. They are committed, so that they can be
  * read and installed without running this; a test compares.
  */
 #include "../cli/cli.h"
 #include "../instruments/bragg/flags/flags.h"
+#include "gen_completions.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -192,7 +193,10 @@ static void markdown(FILE *f)
         "shows\n"
         "what is written here. A name that is not known is refused, with the nearest one that is.\n"
         "Results go to standard output, errors to standard error; colours only to a terminal, and\n"
-        "not when `NO_COLOR` is set.\n",
+        "not when `NO_COLOR` is set. Tab completes commands, flags, stages, instruments and the "
+        "names\n"
+        "of jobs below the current folder in bash, zsh and fish (`make install` puts this in "
+        "place).\n",
         f);
     const cli_command *c;
     for (int i = 0; (c = cli_command_at(i)); i++) {
@@ -207,200 +211,6 @@ static void markdown(FILE *f)
     for (int i = 0; i < cli_n_exits; i++)
         fprintf(f, "| %d | %s |\n", cli_exits[i].code, cli_exits[i].meaning);
     fputs("\nThe code of an error is in the table of [errors](errors.md).\n", f);
-}
-
-/* ---- completions ---- */
-
-/* Whether command i is the first that has this flag, or that starts with this word. */
-static bool is_first_flag(int i, int k)
-{
-    const fth_flag *wanted = cli_flag_at(cli_command_at(i), k), *other;
-    for (int a = 0; a < i; a++)
-        for (int b = 0; (other = cli_flag_at(cli_command_at(a), b)); b++)
-            if (strcmp(other->name, wanted->name) == 0) return false;
-    return true;
-}
-
-static bool is_first_word(int i)
-{
-    const char *name = cli_command_at(i)->name;
-    const size_t n = strcspn(name, " ");
-    for (int a = 0; a < i; a++) {
-        const char *other = cli_command_at(a)->name;
-        if (strcspn(other, " ") == n && strncmp(other, name, n) == 0) return false;
-    }
-    return true;
-}
-
-/* The first words of all commands, or the verbs of one group, between blanks. */
-static void words(FILE *f, const char *group)
-{
-    const cli_command *c;
-    const char *verb;
-    int n = 0;
-    for (int i = 0; (c = cli_command_at(i)); i++)
-        if (!group && is_first_word(i))
-            fprintf(f, "%s%.*s", n++ ? " " : "", (int)strcspn(c->name, " "), c->name);
-        else if (group && (verb = cli_verb_of(c, group)))
-            fprintf(f, "%s%s", n++ ? " " : "", verb);
-}
-
-/* Which values may stand behind a flag. */
-static void bash_values(FILE *f)
-{
-    fputs("    case $before in\n", f);
-    const cli_command *c;
-    const fth_flag *flag;
-    for (int i = 0; (c = cli_command_at(i)); i++)
-        for (int k = 0; (flag = cli_flag_at(c, k)); k++) {
-            if (!flag->value || !is_first_flag(i, k)) continue;
-            char list[128] = "";
-            if (cli_value_words(flag->value))
-                snprintf(list, sizeof list, "-W \"%s\"", cli_value_words(flag->value));
-            else if (flag->value == FTH_FLAG_DIR)
-                snprintf(list, sizeof list, "-d");
-            else if (flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_PATH)
-                snprintf(list, sizeof list, "-f");
-            fprintf(f, "    --%s", flag->name);
-            if (flag->letter) fprintf(f, " | -%c", flag->letter);
-            fputs(")\n", f);
-            if (list[0])
-                fprintf(f, "        mapfile -t COMPREPLY < <(compgen %s -- \"$word\")\n", list);
-            fputs("        return\n        ;;\n", f);
-        }
-    fputs("    esac\n", f);
-}
-
-/* The words behind one command; commands of two words stand before their group, and so before the
- * command that a group is by itself. */
-static void bash_command(FILE *f, int i)
-{
-    const cli_command *c = cli_command_at(i);
-    const fth_flag *flag;
-    if (c->direct) return;
-    fprintf(f, "    '%s%s'*) words=\"", c->name, strchr(c->name, ' ') ? "" : " ");
-    for (int k = 0; (flag = cli_flag_at(c, k)); k++) fprintf(f, "%s--%s", k ? " " : "", flag->name);
-    fprintf(f, "%s\" ;;\n", strcmp(c->args, "[COMMAND]") ? "" : " $known");
-}
-
-static void bash_groups(FILE *f)
-{
-    const cli_command *c;
-    for (int i = 0; (c = cli_command_at(i)); i++) {
-        char group[64];
-        snprintf(group, sizeof group, "%.*s", (int)strcspn(c->name, " "), c->name);
-        if (!cli_is_group(group) || !is_first_word(i)) continue;
-        fprintf(f, "    '%s '*) words=\"", group);
-        words(f, group);
-        const fth_flag *flag;
-        for (int k = 0; c->direct && (flag = cli_flag_at(c, k)); k++)
-            fprintf(f, " --%s", flag->name);
-        fputs("\" ;;\n", f);
-    }
-}
-
-static void bash(FILE *f)
-{
-    fputs("# Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.\n"
-          "_fathom() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local first='' second='' words='' known=\"",
-          f);
-    words(f, NULL);
-    fputs("\" i\n    COMPREPLY=()\n", f);
-    bash_values(f);
-    fputs("    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-          "        if [ -n \"$first\" ]; then\n"
-          "            case ${COMP_WORDS[i]} in -*) ;; *) second=${COMP_WORDS[i]}; break ;; esac\n"
-          "        fi\n"
-          "        case \" $known \" in *\" ${COMP_WORDS[i]} \"*) first=${COMP_WORDS[i]} ;; esac\n"
-          "    done\n    case \"$first $second\" in\n"
-          "    ' '*) words=\"$known --help --version\" ;;\n",
-          f);
-    for (int i = 0; cli_command_at(i); i++) bash_command(f, i);
-    bash_groups(f);
-    fputs("    esac\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
-          "complete -F _fathom fathom\n",
-          f);
-}
-
-/* Text inside '...[...]' of _arguments. */
-static void zsh_text(FILE *f, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", f);
-        else if (strchr("[]:\\", *text))
-            fprintf(f, "\\%c", *text);
-        else
-            fputc(*text, f);
-    }
-}
-
-static void zsh_flag(FILE *f, const fth_flag *flag)
-{
-    fprintf(f, " \\\n                '%s--%s%s[", flag->many ? "*" : "", flag->name,
-            flag->value ? "=" : "");
-    zsh_text(f, flag->doc);
-    fputc(']', f);
-    if (flag->value) fprintf(f, ":%s:", cli_value_name(flag->value));
-    if (cli_value_words(flag->value)) fprintf(f, "(%s)", cli_value_words(flag->value));
-    if (flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_PATH) fputs("_files", f);
-    if (flag->value == FTH_FLAG_DIR) fputs("_files -/", f);
-    fputc('\'', f);
-}
-
-/* One case per command, by its words; a group that has no verb yet offers them. */
-static void zsh_cases(FILE *f)
-{
-    const cli_command *c;
-    const fth_flag *flag;
-    for (int i = 0; (c = cli_command_at(i)); i++) {
-        if (c->direct) continue;
-        fprintf(f, "        '%s%s'*)\n            _arguments", c->name,
-                strchr(c->name, ' ') ? "" : " ");
-        for (int k = 0; (flag = cli_flag_at(c, k)); k++) zsh_flag(f, flag);
-        if (strcmp(c->args, "[COMMAND]") == 0) {
-            fputs(" \\\n                '1:command:(", f);
-            words(f, NULL);
-            fputs(")'", f);
-        }
-        fputs("\n            ;;\n", f);
-    }
-    for (int i = 0; (c = cli_command_at(i)); i++) {
-        char group[64];
-        snprintf(group, sizeof group, "%.*s", (int)strcspn(c->name, " "), c->name);
-        if (!cli_is_group(group) || !is_first_word(i)) continue;
-        fprintf(f, "        '%s '*)\n            _arguments '1:verb:(", group);
-        words(f, group);
-        fputs(")'", f);
-        for (int k = 0; c->direct && (flag = cli_flag_at(c, k)); k++) zsh_flag(f, flag);
-        if (c->direct) fputs(" \\\n                '*:file:_files'", f);
-        fputs("\n            ;;\n", f);
-    }
-}
-
-static void zsh(FILE *f)
-{
-    fputs("#compdef fathom\n# Made from cli/commands.c by make docs; do not edit.\n"
-          "_fathom() {\n    local -a commands\n    local state line\n    commands=(\n",
-          f);
-    const cli_command *c;
-    for (int i = 0; (c = cli_command_at(i)); i++) {
-        if (!is_first_word(i)) continue;
-        char first[64];
-        snprintf(first, sizeof first, "%.*s", (int)strcspn(c->name, " "), c->name);
-        fprintf(f, "        '%s:", first);
-        zsh_text(f, strchr(c->name, ' ') ? cli_group_brief(first) : c->brief);
-        fputs("'\n", f);
-    }
-    fputs("    )\n    _arguments -C '--help[show help and stop]' '--version[show the version]' \\\n"
-          "        '1:command:->command' '*::argument:->argument'\n    case $state in\n"
-          "    command) _describe command commands ;;\n    argument)\n"
-          "        case \"$line[1] $line[2]\" in\n",
-          f);
-    zsh_cases(f);
-    fputs("        esac\n        ;;\n    esac\n}\n_fathom \"$@\"\n", f);
 }
 
 /* ---- docs/bragg-flags.md ---- */
@@ -442,8 +252,9 @@ int main(int argc, char **argv)
     mkdir(path, 0777);
     return man_pages(argv[1]) && one(argv[1], "cli.md", markdown) &&
                    one(argv[1], "bragg-flags.md", bragg_flags) &&
-                   one(argv[1], "completions/fathom.bash", bash) &&
-                   one(argv[1], "completions/_fathom", zsh)
+                   one(argv[1], "completions/fathom.bash", gen_bash) &&
+                   one(argv[1], "completions/_fathom", gen_zsh) &&
+                   one(argv[1], "completions/fathom.fish", gen_fish)
                ? 0
                : 1;
 }

@@ -24,6 +24,8 @@ static const struct {
     [FTH_FLAG_WORD] = {"TEXT", NULL},
     [FTH_FLAG_SET] = {"KEY=VALUE", NULL},
     [FTH_FLAG_KEY] = {"VALUE", NULL},
+    [FTH_FLAG_STAGE] = {"STAGE", NULL},
+    [FTH_FLAG_JOB] = {"PATTERN", NULL},
 };
 
 const char *cli_value_name(fth_flag_value value)

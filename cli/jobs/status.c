@@ -63,11 +63,26 @@ static fth_status no_table(fth_err *err)
     return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the table");
 }
 
+/* Names of jobs, then of their stages, a line each: what 'fathom logs' takes. */
+static void list_names(const cli_call *call, const fth_view *view)
+{
+    for (int stages = 0; stages < 2; stages++)
+        for (int64_t i = 0; i < view->n_tasks; i++) {
+            const fth_task *t = &view->task[i];
+            bool known = false;
+            for (int64_t k = i; !stages && k-- > 0 && !known;) /* stages of a job stand together */
+                known = strcmp(view->task[k].job, t->job) == 0;
+            if (known || t->job[strcspn(t->job, "\n")]) continue;
+            fprintf(call->out, stages ? "%s/%s\n" : "%s\n", t->job, t->stage);
+        }
+}
+
 static fth_status show_once(const cli_call *call, const fth_view *view, fth_err *err)
 {
     fth_table_options opt = {.colour = call->colour};
     int height = 0;
     if (cli_get(call, "json")) return fth_view_print_json(view, call->out, err);
+    if (cli_get(call, "names")) return list_names(call, view), FTH_OK;
     if (view->n_tasks == 0) {
         FTH_FAIL(err, FTH_E_NO_JOB, "no jobs in %s and below", view->root);
         fth_err_hint(err, "give the output_dir of a run, or a folder above it");
@@ -162,8 +177,8 @@ fth_status cli_run_status(const cli_call *call, fth_err *err)
 {
     watcher w = {.call = call, .dir = folder(call)};
     fth_view *view = NULL;
-    if (cli_get(call, "watch") && cli_get(call, "json"))
-        return FTH_FAIL(err, FTH_E_COMMAND, "--watch and --json exclude each other");
+    if (!!cli_get(call, "watch") + !!cli_get(call, "json") + !!cli_get(call, "names") > 1)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--watch, --json and --names exclude each other");
     FTH_TRY(cli_small_mem(&w.mem, err));
     fth_status s = FTH_OK;
     if (cli_get(call, "watch")) {

@@ -1,15 +1,45 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
+_fathom_jobs() {
+    local name dir=. i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        [ "${COMP_WORDS[i]}" = --dir ] || continue
+        dir=${COMP_WORDS[i+1]}
+        [ "$dir" = '=' ] && dir=${COMP_WORDS[i+2]}
+    done
+    while IFS= read -r name; do
+        case $name in "$word"*) ;; *) continue ;; esac
+        [[ $name == */* && $word != */* ]] && continue # stages when there is a slash
+        printf -v name %q "$name"
+        COMPREPLY+=("$name")
+    done < <("${COMP_WORDS[0]}" status --names "$dir" 2>/dev/null)
+}
+_fathom_add() {
+    local more=()
+    case $1 in
+    jobs) _fathom_jobs ;;
+    stages) mapfile -t more < <(compgen -W "$stages" -- "$word") ;;
+    instruments) mapfile -t more < <(compgen -W "$instruments" -- "$word") ;;
+    commands) mapfile -t more < <(compgen -W "$known" -- "$word") ;;
+    folders) mapfile -t more < <(compgen -d -- "$word") ;;
+    files) mapfile -t more < <(compgen -f -- "$word") ;;
+    esac
+    case $1 in folders | files) compopt -o filenames 2>/dev/null ;; esac
+    COMPREPLY+=("${more[@]}")
+}
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg focus ptycho sounding spatial splat" i
+    local first='' second='' words='' kind='' i known="cancel config clean doctor help logs plan run report serve status version bragg focus ptycho sounding spatial splat"
+    local stages="render figures index fuse stitch data solve train infer evaluate survey fit analyze preprocess eval all" instruments="bragg focus ptycho sounding spatial splat"
     COMPREPLY=()
+    [ "$word" = '=' ] && word='' # --flag=value is three words here
+    [ "$before" = '=' ] && before=${COMP_WORDS[COMP_CWORD-2]}
     case $before in
     --dir)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        _fathom_add folders
         return
         ;;
     --trace)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --config-name)
@@ -19,11 +49,11 @@ _fathom() {
         return
         ;;
     --path)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --data-root)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        _fathom_add folders
         return
         ;;
     --exp)
@@ -33,7 +63,7 @@ _fathom() {
         return
         ;;
     --bundle)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --memory)
@@ -50,7 +80,7 @@ _fathom() {
         return
         ;;
     --scratch)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        _fathom_add folders
         return
         ;;
     --log)
@@ -64,7 +94,7 @@ _fathom() {
         return
         ;;
     --config | -c)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --seed)
@@ -80,9 +110,11 @@ _fathom() {
         return
         ;;
     --only)
+        _fathom_add jobs
         return
         ;;
     --rerun)
+        _fathom_add stages
         return
         ;;
     --time-limit)
@@ -95,11 +127,11 @@ _fathom() {
         return
         ;;
     --status)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --output | -o)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --port)
@@ -121,22 +153,22 @@ _fathom() {
         return
         ;;
     --fdump)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --checkpoint)
         return
         ;;
     --smv32)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --cbf)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --preview)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --preview-scale)
@@ -173,11 +205,11 @@ _fathom() {
         return
         ;;
     --out)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --figure)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --dpi)
@@ -307,7 +339,7 @@ _fathom() {
         return
         ;;
     --ref-xy)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --overlap)
@@ -323,7 +355,7 @@ _fathom() {
         return
         ;;
     --run-dir)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --planes)
@@ -363,11 +395,11 @@ _fathom() {
         return
         ;;
     --train_data_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --test_data_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --data.kind)
@@ -461,7 +493,7 @@ _fathom() {
         return
         ;;
     --positions.file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --positions.unit)
@@ -525,7 +557,7 @@ _fathom() {
         return
         ;;
     --start_from)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --probe_power)
@@ -559,7 +591,7 @@ _fathom() {
         return
         ;;
     --order)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --object_min)
@@ -764,11 +796,11 @@ _fathom() {
         return
         ;;
     --model_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --truth_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --skip_registration)
@@ -805,7 +837,7 @@ _fathom() {
         return
         ;;
     --object_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --object_scale)
@@ -815,7 +847,7 @@ _fathom() {
         return
         ;;
     --probe_file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --default_probe_scale)
@@ -855,7 +887,7 @@ _fathom() {
         return
         ;;
     --output-dir)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        _fathom_add folders
         return
         ;;
     --n-train)
@@ -901,15 +933,15 @@ _fathom() {
         return
         ;;
     --replay)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --record)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --import)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --deviance)
@@ -955,36 +987,36 @@ _fathom() {
         return
         ;;
     --h5ad)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --permutations)
         return
         ;;
     --gene-sets)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --top)
         return
         ;;
     --scores)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --enrichment-permutations)
         return
         ;;
     --enrichment)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --model | -m)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --data)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        _fathom_add folders
         return
         ;;
     --n-pairs)
@@ -1003,7 +1035,7 @@ _fathom() {
         return
         ;;
     --truth)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --key)
@@ -1016,15 +1048,15 @@ _fathom() {
         return
         ;;
     --log-file)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --data-path | -d)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --output-path | -o)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --images)
@@ -1106,7 +1138,7 @@ _fathom() {
         return
         ;;
     --init-ply)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --init-opacity)
@@ -1167,7 +1199,7 @@ _fathom() {
         return
         ;;
     --lpips-weights)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --num-workers)
@@ -1222,11 +1254,11 @@ _fathom() {
         return
         ;;
     --cameras)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --transform)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --orbit)
@@ -1248,7 +1280,7 @@ _fathom() {
         return
         ;;
     --stats)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        _fathom_add files
         return
         ;;
     --n)
@@ -1269,91 +1301,91 @@ _fathom() {
     done
     case "$first $second" in
     ' '*) words="$known --help --version" ;;
-    'cancel '*) words="--dir --trace --quiet --help" ;;
-    'config check'*) words="--config-name --set --lenient --json --trace --quiet --help" ;;
-    'config docs'*) words="--trace --help" ;;
-    'clean '*) words="--all --dry-run --yes --trace --quiet --help" ;;
+    'cancel '*) words="--dir --trace --quiet --help" kind=jobs ;;
+    'config check'*) words="--config-name --set --lenient --json --trace --quiet --help" kind=files ;;
+    'config docs'*) words="--trace --help" kind=instruments ;;
+    'clean '*) words="--all --dry-run --yes --trace --quiet --help" kind=folders ;;
     'doctor '*) words="--ops --path --data-root --exp --microscope --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
-    'help '*) words="--trace --help $known" ;;
-    'logs '*) words="--follow --dir --stage --all --lines --trace --help" ;;
+    'help '*) words="--trace --help" kind=commands ;;
+    'logs '*) words="--follow --dir --stage --all --lines --trace --help" kind=jobs ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
-    'run '*) words="--config --config-name --set --over --skip-general --lenient --jobs --jobs-per-device --gpu-only --only --failed --force --rerun --time-limit --retries --verify --dry-run --notify --no-live --status --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'report '*) words="--output --embed --trace --help" ;;
-    'serve '*) words="--port --bind --token --no-token --trace --quiet --help" ;;
-    'status '*) words="--watch --json --trace --quiet --help" ;;
+    'run '*) words="--config --config-name --set --over --skip-general --lenient --jobs --jobs-per-device --gpu-only --only --failed --force --rerun --time-limit --retries --verify --dry-run --notify --no-live --status --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=stages ;;
+    'report '*) words="--output --embed --trace --help" kind=folders ;;
+    'serve '*) words="--port --bind --token --no-token --trace --quiet --help" kind=folders ;;
+    'status '*) words="--watch --names --json --trace --quiet --help" kind=folders ;;
     'version '*) words="--verbose --json --trace --help" ;;
     'bragg render'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'bragg figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'bragg plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'bragg generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'bragg refine'*) words="--free --fix --tie --iterations --adc --gain --dataset --frame --no-lattice --out --figure --compat --quirk --fdump --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'bragg noisify'*) words="--compat --quirk --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'bragg nonbragg'*) words="--compat --quirk --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'bragg draw'*) words="--compat --quirk --out --only --dpi --format --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'bragg refine'*) words="--free --fix --tie --iterations --adc --gain --dataset --frame --no-lattice --out --figure --compat --quirk --fdump --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'bragg noisify'*) words="--compat --quirk --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'bragg nonbragg'*) words="--compat --quirk --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'bragg draw'*) words="--compat --quirk --out --only --dpi --format --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'focus index'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus fuse'*) words="--config --set --lenient --verify --attempt --force --replace --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus stitch'*) words="--config --set --lenient --verify --attempt --force --replace --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus stack'*) words="--output --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --raw --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus stack'*) words="--output --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --raw --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --trace-stacks --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --grid --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --trace-stacks --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --grid --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus info'*) words="--crc --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'focus info'*) words="--crc --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" kind=files ;;
     'focus sheet'*) words="--data-root --exp --output --layout --run-dir --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus init-plate'*) words="--output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus toy'*) words="--output --exp --microscope --wells --times --planes --size --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus bench'*) words="--z --height --width --batch --iters --warmup --filter-size --method --devices --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus convert'*) words="--output --data-root --exp --layout --stacks --microscope --map --ref-xy --ngff --compressor --tile --levels --wells --times --channels --um-per-px --z-step --overwrite --ignore-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus convert'*) words="--output --data-root --exp --layout --stacks --microscope --map --ref-xy --ngff --compressor --tile --levels --wells --times --channels --um-per-px --z-step --overwrite --ignore-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'focus selftest'*) words="--devices --output --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho solve'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho train'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho infer'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho evaluate'*) words="--config --set --lenient --verify --attempt --force --out --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho solve'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho train'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho infer'*) words="--config --set --lenient --verify --attempt --force --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho evaluate'*) words="--config --set --lenient --verify --attempt --force --out --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'ptycho figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'ptycho plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'ptycho generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'ptycho info'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
-    'ptycho check'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
-    'ptycho convert'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho simulate'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho compare'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho view'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho study'*) words="--out --output-dir --verbose --n-train --n-test --skip-training --grid-mode --nimgs-train --nimgs-test --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --doses --losses --algorithms --n_train --n_test --skip_training --grid_mode --nimgs_train --nimgs_test --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'ptycho op'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --interpolation --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'ptycho info'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" kind=files ;;
+    'ptycho check'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" kind=files ;;
+    'ptycho convert'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho simulate'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --out --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho compare'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho view'*) words="--out --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho study'*) words="--out --output-dir --verbose --n-train --n-test --skip-training --grid-mode --nimgs-train --nimgs-test --config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --algorithm --iterations --batch --object_alpha --probe_alpha --raar_beta --dm_alpha --noise_model --modes --probe_start --position_start --position_step --position_limit --subpixel --batching --object_init --start_from --probe_power --rescale_probe --orthogonalise --scale_every --overlap_iterations --object_inertia --probe_inertia --power_bound --variant --rng --order --object_min --object_max --phase_min --phase_max --object_smooth --object_tv --raster_period --probe_threshold --probe_aperture --keep_mean_position --fix_probe_power --momentum --momentum_every --object_momentum --probe_momentum --opr --centre_probe --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --truth_file --skip_registration --phase_align --registration_upsample --evaluate_margin --frc_sigma --residuals --halves --vmin --vmax --show_patterns --doses --losses --algorithms --n_train --n_test --skip_training --grid_mode --nimgs_train --nimgs_test --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'ptycho op'*) words="--config --set --method --train_data_file --test_data_file --data.kind --N --nphotons --gridsize --strict --positions.use --positions.sign --flip_x --flip_y --swap_xy --coord_scale --probe_guess --subset --probe_resize --mask.convention --energy_eV --distance_m --detector_pixel_m --particle --crop --centre_x --centre_y --bin --hdf5.data --hdf5.mask --hdf5.x --hdf5.y --hdf5.distance_m --hdf5.pixel_m --hdf5.energy_eV --hdf5.probe --positions.file --positions.unit --positions.step --probe_mask --probe_mask_sigma --probe_mask_diameter --pictures --precision --object --object_file --size --lines --object_scale --phase --probe_file --default_probe_scale --probe_curvature --n_images --n_test_images --scan --buffer --jitter --object_seed --test_object_seed --noise_seed --units --noise --n_groups --n_subsample --subsample_seed --neighbor_count --enable_oversampling --neighbor_pool_size --sequential_sampling --merge --merge_size --offset --max_position_jitter --stitch_crop --stitch.weight --stitch.canvas --stitch.patches --model_type --architecture --n_filters_scale --flavour --amp_activation --object_big --probe_big --pad_object --probe_scale --batch_size --nepochs --mae_weight --nll_weight --realspace_weight --tv_weight --realspace_mae_weight --gaussian_smoothing_sigma --probe_trainable --intensity_scale_trainable --optimizer --learning_rate --scheduler --plateau_factor --plateau_patience --plateau_min_lr --warmup_epochs --lr_min_ratio --early_stop_patience --gradient_clip_val --gradient_clip_algorithm --keep --deterministic --checkpoint_every --normalisation --normalise --model_file --interpolation --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'sounding survey'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'sounding depth'*) words="--fathoms --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'sounding depth'*) words="--fathoms --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" kind=files ;;
     'spatial preprocess'*) words="--config --set --lenient --verify --attempt --force --replace --keep --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial train'*) words="--config --set --lenient --verify --attempt --force --resume --resume-optimizer --video --probabilistic --replay --record --import --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial analyze'*) words="--config --set --lenient --verify --attempt --force --probabilistic --strict-json --allow-other-data --strict --deviance --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial figures'*) words="--config --set --lenient --verify --attempt --force --no-heatmap --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'spatial info'*) words="--memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --help" kind=files ;;
     'spatial toy'*) words="--output --cells --side --sections --genes --factors --nonspatial --groups --missing-groups --lengthscale --alpha --jitter --density --dispersion --depth --sampler --image --h5ad --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial genes'*) words="--config --output --normalise --permutations --gene-sets --top --scores --enrichment-permutations --enrichment --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial page'*) words="--config --output --genes --top --cells --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial project'*) words="--model --data --output --least-squares --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'spatial consensus'*) words="--config --restarts --over --density --tolerance --jobs --output --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" kind=folders ;;
     'splat data'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat train'*) words="--config --set --lenient --verify --attempt --force --strategy --fresh --resume --log-level --log-file --deterministic --headless --data-path --output-path --images --test-every --split-by --ignore-distortion --legacy-yturn --resize_factor --max-width --resample --masks --alpha --profile --raster --view-order --iter --steps-scaler --sh-degree --sh-degree-interval --means-lr --shs-lr --opacity-lr --scaling-lr --rotation-lr --lambda-dssim --opacity-reg --scale-reg --lambda-alpha --bg --bg-modulation --random --init-num-pts --init-extent --init-ply --init-opacity --init-scaling --refine-every --start-refine --stop-refine --max-cap --min-opacity --relocate-zero-dead --grad-threshold --prune-opacity --grow-scale3d --prune-scale3d --grow-scale2d --prune-scale2d --reset-every --pause-refine-after-reset --revised-opacity --save-steps --skip-intermediate --checkpoint-every --max-minutes --eval-steps --eval --save-eval-images --lpips-weights --legacy-ssim --num-workers --gut --antialiasing --render-mode --pose-opt --pose-lr --bilateral-grid --bilateral-grid-X --bilateral-grid-Y --bilateral-grid-W --bilateral-grid-lr --tv-loss-weight --enable-sparsity --sparsify-steps --init-rho --prune-ratio --export --sog --sog-iterations --save-depth --timelapse-images --timelapse-every --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat eval'*) words="--config --set --lenient --verify --attempt --force --data-path --output-path --views --test-every --cameras --split-by --images --resize_factor --bg --raster --antialiasing --gut --masks --lpips-weights --alpha --no-images --save-depth --legacy-ssim --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat eval'*) words="--config --set --lenient --verify --attempt --force --data-path --output-path --views --test-every --cameras --split-by --images --resize_factor --bg --raster --antialiasing --gut --masks --lpips-weights --alpha --no-images --save-depth --legacy-ssim --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'splat figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'splat plan'*) words="--config --set --lenient --memory --device-memory --device --plain-products --threads --seed --json --trace --scratch --log --help" ;;
     'splat generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat render'*) words="--data-path --cameras --output-path --views --test-every --split-by --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --masks --image-alpha --lambda-alpha --raster --antialiasing --gut --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat info'*) words="--profile --images --legacy-yturn --memory --device-memory --device --plain-products --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'splat convert'*) words="--sh-degree --crop --transform --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
+    'splat render'*) words="--data-path --cameras --output-path --views --test-every --split-by --images --bg --format --depth --render-mode --video --orbit --fps --alpha --gradients --masks --image-alpha --lambda-alpha --raster --antialiasing --gut --ignore-distortion --legacy-yturn --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'splat toy'*) words="--output-path --gaussians --views --size --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'splat densify'*) words="--iteration --scene-scale --strategy --stats --noise --canonical-order --set --output-path --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'splat densify'*) words="--iteration --scene-scale --strategy --stats --noise --canonical-order --set --output-path --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=files ;;
     'splat bench-densify'*) words="--n --mode --adam --memory --device-memory --device --plain-products --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
@@ -1364,5 +1396,6 @@ _fathom() {
     'splat '*) words="data train eval figures plan generate info convert render toy densify bench-densify" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+    case $word in -*) ;; *) _fathom_add "$kind" ;; esac
 }
 complete -F _fathom fathom

@@ -228,11 +228,13 @@ typedef enum fth_flag_value {
     FTH_FLAG_LEVEL,  /* error, warn, info, debug       */
     FTH_FLAG_FILE,
     FTH_FLAG_DIR,
-    FTH_FLAG_PATH, /* a file or a folder              */
-    FTH_FLAG_WORD, /* any text                        */
-    FTH_FLAG_SET,  /* key=value of a config           */
-    FTH_FLAG_KEY,  /* any text; the flag is a key of the config by its name: a synopsis has
-                      [--KEY VALUE] for all of them */
+    FTH_FLAG_PATH,  /* a file or a folder              */
+    FTH_FLAG_WORD,  /* any text                        */
+    FTH_FLAG_SET,   /* key=value of a config           */
+    FTH_FLAG_KEY,   /* any text; the flag is a key of the config by its name: a synopsis has
+                       [--KEY VALUE] for all of them */
+    FTH_FLAG_STAGE, /* the name of a stage              */
+    FTH_FLAG_JOB,   /* a name or pattern of jobs        */
     FTH_FLAG_VALUE_COUNT
 } fth_flag_value;
 typedef struct fth_flag {

@@ -2,9 +2,12 @@
 seconds: 40"""
 import json
 import os
+import pty
 import re
+import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 import unittest
@@ -495,6 +498,99 @@ class Notify(Case):
         for words in (["survey", "-n"], ["survey", "--plan"]):
             self.assertIsNone(self.said(*words, "--notify", self.SAY, code=0)[0])
         self.assertIsNone(self.said("survey", "--set", "nokey=1", "--notify", self.SAY, code=2)[0])
+
+
+COMPLETIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/completions")
+
+
+class Completion(Case):
+    """Each shell offers what it should when Tab is pressed."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("liver", "colon $(touch x)"):
+            self.config(name, model="plane")
+        self.run_all("run", "survey", "fit", "-c", self.configs, "--skip-general")
+        self.shell = {**os.environ, "PATH": os.path.dirname(t.PROGRAM) + ":" + os.environ["PATH"]}
+
+    def call(self, *words):
+        done = subprocess.run(words, capture_output=True, text=True, cwd=self.root, env=self.shell,
+                              timeout=30)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.splitlines()
+
+    def check(self, complete):
+        self.assertEqual(complete("run", "--rer"), ["--rerun"])
+        self.assertEqual(complete("run", "sur"), ["survey"])
+        self.assertEqual(complete("run", "--rerun", "sur"), ["survey"])
+        self.assertEqual(complete("config", "docs", "sou"), ["sounding"])
+        self.assertEqual(complete("config", "do"), ["docs"])
+        self.assertEqual(complete("sounding", "sur"), ["survey"])
+        self.assertEqual(complete("logs", "li"), ["liver", "liver_plane"])
+        self.assertEqual(complete("cancel", "liver_plane/"), ["liver_plane/fit"])
+        self.assertEqual(complete("run", "all", "--only", "liver_"), ["liver_plane"])
+        self.assertEqual(complete("help", "stat"), ["status"])
+        self.assertEqual(complete("status", "con"), ["configs/"])
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash")
+    def test_bash(self):
+        source = f"source '{COMPLETIONS}/fathom.bash'; "
+        self.assertEqual(self.call("bash", "-c", source + "complete -p fathom"),
+                         ["complete -F _fathom fathom"])
+        def complete(*words):
+            quoted = " ".join(f"'{word}'" for word in ("fathom", *words))
+            return [line + "/" * os.path.isdir(os.path.join(self.root, line)) for line in self.call(
+                "bash", "-c", f"{source} COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _fathom; "
+                'printf "%s\\n" "${COMPREPLY[@]}"')]
+        self.check(complete)
+        self.assertEqual(complete("run", "--only", "=", "liver_"), ["liver_plane"])
+        self.assertEqual(complete("cancel", "--dir", self.out("liver"), "l"), ["liver", "liver_plane"])
+        self.assertEqual(complete("logs", "col"), [r"colon\ \$\(touch\ x\)", r"colon\ \$\(touch\ x\)_plane"])
+        self.assertFalse(os.path.exists(os.path.join(self.root, "x"))) # names are never evaluated
+
+    @unittest.skipUnless(shutil.which("fish"), "no fish")
+    def test_fish(self):
+        def complete(*words):
+            lines = self.call("fish", "--no-config", "-c", f"source {COMPLETIONS}/fathom.fish; "
+                              f"complete -C 'fathom {' '.join(words)}'")
+            return [line.split("\t")[0] for line in lines]
+        self.check(complete)
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh")
+    def test_zsh(self):
+        """On a terminal: after Tab the line becomes the arguments of a command that prints it."""
+        with open(os.path.join(self.root, ".zshrc"), "w") as f:
+            f.write(f"bindkey -e; fpath=({COMPLETIONS} $fpath)\n"
+                    "autoload -Uz compinit && compinit -u -D\n")
+        keys = {**self.shell, "ZDOTDIR": self.root, "TERM": "xterm", "HOME": self.root}
+        said = os.path.join(self.root, "said")
+        for line, want in (("run --rer", "run --rerun"), ("run sur", "run survey"),
+                           ("config do", "config docs"), ("config docs sou", "config docs sounding"),
+                           ("logs li", "logs liver"), ("cancel liver_plane/", "cancel liver_plane/fit"),
+                           ("run --only liver_", "run --only liver_plane"), ("help stat", "help status")):
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.chdir(self.root)
+                os.execvpe("zsh", ["zsh", "-i"], keys)
+            os.write(fd, f"fathom {line}\t\x01print -r -- \x05 >said\nexit\n".encode())
+            try:
+                while os.read(fd, 4096):
+                    pass
+            except OSError: # its end
+                pass
+            os.waitpid(pid, 0)
+            os.close(fd)
+            with open(said) as f:
+                self.assertEqual(f.read().strip().rstrip("="), f"fathom {want}")
+
+    def test_names(self):
+        names = self.call("fathom", "status", "--names")
+        self.assertEqual([name for name in names if "li" in name and "/" not in name],
+                         ["liver", "liver_plane"])
+        self.assertIn("liver_plane/fit", names)
+        self.assertEqual(self.call("fathom", "status", "--names", self.configs), [])
+        code, _, err = t.fathom("status", "--names", "--watch")
+        self.assertEqual(code, 2, err)
 
 
 class Dry(Case):
