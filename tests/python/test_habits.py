@@ -1,5 +1,5 @@
 """Habits of people who run many jobs: a part of them, limits, retries, variants, a word at the end.
-seconds: 40"""
+seconds: 60"""
 import json
 import os
 import pty
