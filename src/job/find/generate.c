@@ -177,7 +177,6 @@ static fth_status fill(fth_jobs *jobs, fth__job_row *row, const char *text, size
     FTH_ASSERT(!row->config && row->shown_file);
     FTH_TRY(fth__jobs_parse_one(jobs, row->shown_file, row->job.config_path, text, bytes,
                                 &row->config, &row->job.set, &row->job.n_sets, err));
-    ;
     if (!row->config) return FTH_OK;
     const bool notices = text != row->text;
     fth_status s = fth__jobs_check(jobs, row->config, row->job.instrument, notices, good, err);
