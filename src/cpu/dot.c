@@ -447,6 +447,8 @@ static fth_status run(const fth_call *call)
     const int64_t size = fth_dtype_size(s.dtype);
     FTH_ASSERT(w.state_bytes == 0 || call->state.data);
     FTH_ASSERT(fth__tile_extent(a, s.k.a) == fth__tile_extent(b, s.k.b));
+    /* behind a part of a streamed axis: all of it is added up, and the last superblock only once */
+    if (fth__tile_extent(a, s.k.a) == 0 && fth__tile_origin(a, s.k.a) > 0) return FTH_OK;
     fth__loop l = {0};
     for (int i = 0; i < s.n_loop; i++)
         fth__loop_add(&l, out->extent[s.loop[i].out], fth__tile_stride(a, s.loop[i].a),
