@@ -101,6 +101,34 @@ enum {
     FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may reuse the block of in[0]; << k for in[k], k < 12 */
 };
 
+/* What a node that accumulates an axis has made of a part of it: the whole outputs and state,
+ * dense.
+ */
+typedef struct fth_partial {
+    const fth_node *node;
+    void *out[FTH_MAX_OUT]; /* NULL: nobody wants it */
+    void *state;            /* NULL: the node has none */
+} fth_partial;
+
+/* How partial results of an accumulated axis are put together when several ranks share the axis:
+ * to the bits of one rank that takes all of it in order. A partial is what calls left that began
+ * with `first` at a multiple of the grain and ended before the next, none of them `last`. */
+typedef struct fth_join {
+    /* Elements of accumulated axis `dim` of input `in` per partial: a multiple of the grid. 0:
+     * order cannot change the result, so parts of any length can be joined; -1: partials of this
+     * node cannot be. */
+    int64_t (*grain)(const fth_node *node, int in, int dim);
+    /* Where running values are between calls: in the state alone, or in the outputs alone; the
+     * other is not kept with a partial, and NULL there. NULL: in both. */
+    bool (*in_state)(const fth_node *node);
+    /* Before the first call of a part other than the first of the axis. NULL: `first` does it. */
+    void (*start)(const fth_partial *p);
+    /* Add `from`, the part that follows what `into` holds. */
+    void (*add)(const fth_partial *into, const fth_partial *from);
+    /* Make the outputs of what holds all parts: what `last` does. NULL: nothing. */
+    void (*finish)(const fth_partial *p);
+} fth_join;
+
 struct fth_op {
     const char *name;
     const char *brief; /* one line for the generated documentation */
@@ -127,6 +155,8 @@ struct fth_op {
      * other call reads it: so the output may overwrite the input, and a parameter assigned this
      * output needs no second block. NULL: no output updates an input. */
     int (*update_of)(const fth_node *node, int out);
+    /* Joins parts of an accumulated axis; NULL: every rank accumulates all of it. */
+    const fth_join *join;
     /* The reference: the simplest loop, which every fast kernel is tested against. */
     fth_status (*run)(const fth_call *call);
 };

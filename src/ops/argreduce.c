@@ -123,6 +123,34 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    (void)node, (void)in, (void)dim;
+    return 0;
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const fth_node *node = into->node;
+    const bool largest = ((const fth__axis_attr *)node->attr)->flag != 0;
+    const int64_t n = fth_desc_count(&node->out[0]);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t *where = (int64_t *)into->out[0] + i, later = ((const int64_t *)from->out[0])[i];
+        best b = {.where = *where}, x = {.where = later};
+        memcpy(&b.value, (const char *)into->state + i * 8, sizeof(double));
+        memcpy(&x.value, (const char *)from->state + i * 8, sizeof(double));
+        if (later < 0) continue;
+        if (fth_dtype_is_real(node->in[0].dtype))
+            search_f(&b, &x.value.f, 1, later, largest);
+        else
+            search_i(&b, &x.value.i, 1, later, largest);
+        *where = b.where;
+        memcpy((char *)into->state + i * 8, &b.value, sizeof(double));
+    }
+}
+
+static const fth_join join = {.grain = grain, .add = join_add};
+
 const fth_op fth__op_argreduce = {.name = "argreduce",
                                   .brief =
                                       "position of the largest or smallest element along an axis",
@@ -130,6 +158,7 @@ const fth_op fth__op_argreduce = {.name = "argreduce",
                                   .relation = relation,
                                   .state = state,
                                   .flops = fth__flops_in0,
+                                  .join = &join,
                                   .run = run};
 
 fth_val fth_arg_(fth_site site, bool largest, fth_val v, const char *axis)

@@ -5,6 +5,7 @@
  * in order.
  */
 #include "ops/conv2d.h"
+#include "ops/join.h"
 
 #include "base/assert.h"
 #include "base/checked.h"
@@ -253,6 +254,34 @@ static fth_status run_weight(const fth_call *call)
     return FTH_OK;
 }
 
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    const int64_t total = node->in[in].size[dim], block = fth__grid_reduce(total);
+    return fth__grid_superblock(total, block);
+}
+
+static void join_start(const fth_partial *p)
+{
+    const fth_desc *d = &p->node->out[0];
+    fth__join_clear(d->dtype, p->out[0], fth_dtype_size(d->dtype), fth_desc_count(d));
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const fth_desc *d = &into->node->out[0];
+    fth__join_add(d->dtype, into->out[0], from->out[0], fth_dtype_size(d->dtype),
+                  fth_desc_count(d));
+}
+
+static bool in_state(const fth_node *node)
+{
+    (void)node; /* which has the superblock at hand alone */
+    return false;
+}
+
+static const fth_join join = {
+    .grain = grain, .in_state = in_state, .start = join_start, .add = join_add};
+
 const fth_op fth__op_conv2d_grad_weight = {
     .name = "conv2d_grad_weight",
     .brief = "cotangent of the weights of a convolution",
@@ -262,5 +291,6 @@ const fth_op fth__op_conv2d_grad_weight = {
     .state = state_weight,
     .flops = flops,
     .vjp = vjp_weight,
+    .join = &join,
     .run = run_weight,
 };

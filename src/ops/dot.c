@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "graph/grid.h"
 #include "ops/build.h"
+#include "ops/join.h"
 #include "ops/loop.h"
 #include "ops/triangle.h"
 
@@ -318,6 +319,84 @@ static uint64_t state(const fth_node *node)
     return fth__dot_state(&s);
 }
 
+/* ---- parts of k by several ranks ---- */
+
+/* Superblocks of several tiles have sums of their own; tiles that BLAS adds up where the product
+ * lies have none. */
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    fth__dot_shape s;
+    (void)in, (void)dim;
+    shape_of(node, &s);
+    return fth__dot_many(&s) ? s.super_k : -1;
+}
+
+/* The running sum: the product, or in front of each element's state for halves. */
+typedef struct running_sum {
+    char *at;
+    int64_t step, n;
+    fth_dtype dtype;
+} running_sum;
+
+static running_sum running_of(const fth_partial *p)
+{
+    fth__dot_shape s;
+    shape_of(p->node, &s);
+    const bool half = s.acc != s.dtype;
+    return (running_sum){half ? p->state : p->out[0],
+                         half ? (int64_t)fth__dot_state(&s) : fth_dtype_size(s.dtype),
+                         fth_desc_count(&p->node->out[0]), s.acc};
+}
+
+static void join_start(const fth_partial *p)
+{
+    const running_sum a = running_of(p);
+    fth__join_clear(a.dtype, a.at, a.step, a.n);
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const running_sum a = running_of(into), b = running_of(from);
+    fth__join_add(a.dtype, a.at, b.at, a.step, a.n);
+}
+
+static void store_half(fth_dtype t, void *out, float v);
+
+/* Halves are rounded, and what the mark of the product says is zero becomes zero. */
+static void join_finish(const fth_partial *p)
+{
+    const running_sum a = running_of(p);
+    const fth_desc *d = &p->node->out[0];
+    const fth__dot_attr *attr = p->node->attr;
+    const int64_t size = fth_dtype_size(d->dtype);
+    char *out = p->out[0];
+    for (int64_t i = 0; d->dtype != a.dtype && i < a.n; i++) {
+        float v;
+        memcpy(&v, a.at + i * a.step, sizeof v);
+        store_half(d->dtype, out + i * size, v);
+    }
+    int64_t row = 1, col = 1; /* strides */
+    for (int k = d->row + 1; k < d->n_axes; k++) row *= d->size[k];
+    for (int k = d->col + 1; k < d->n_axes; k++) col *= d->size[k];
+    for (int64_t i = 0; attr->triangle != FTH_FULL && i < a.n; i++) {
+        const int64_t r = i / row % d->size[d->row], c = i / col % d->size[d->col];
+        if (d->triangle == FTH_LOWER ? c > r : c < r) memset(out + i * size, 0, (size_t)size);
+    }
+}
+
+static bool in_state(const fth_node *node)
+{
+    fth__dot_shape s;
+    shape_of(node, &s);
+    return s.acc != s.dtype;
+}
+
+static const fth_join join = {.grain = grain,
+                              .in_state = in_state,
+                              .start = join_start,
+                              .add = join_add,
+                              .finish = join_finish};
+
 double fth__dot_share(const fth__dot_shape *s)
 {
     const int marks =
@@ -543,6 +622,7 @@ const fth_op fth__op_dot = {
     .state = state,
     .flops = flops,
     .vjp = vjp,
+    .join = &join,
     .run = run,
 };
 

@@ -136,6 +136,48 @@ static uint64_t state(const fth_node *node)
     return fth__op_fused.state(&fused.node);
 }
 
+/* The sum at the tail is the fused operation's. */
+static fth_partial as_fused(const fth_partial *p, fth__program_node *fused)
+{
+    fth__dot_reduce_fused(p->node, fused);
+    fth_partial a = *p;
+    a.node = &fused->node;
+    return a;
+}
+
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    fth__program_node fused;
+    fth__dot_reduce_fused(node, &fused);
+    const int64_t blocks = fth__op_fused.join->grain(&fused.node, 0, 0);
+    /* a tile of the product may be longer than the blocks it is summed in */
+    return blocks > 0 && blocks % grid(node, in, dim) != 0 ? -1 : blocks;
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    fth__program_node a, b;
+    const fth_partial to = as_fused(into, &a), more = as_fused(from, &b);
+    fth__op_fused.join->add(&to, &more);
+}
+
+static void join_finish(const fth_partial *p)
+{
+    fth__program_node fused;
+    const fth_partial a = as_fused(p, &fused);
+    fth__op_fused.join->finish(&a);
+}
+
+static bool in_state(const fth_node *node)
+{
+    fth__program_node fused;
+    fth__dot_reduce_fused(node, &fused);
+    return fth__op_fused.join->in_state(&fused.node);
+}
+
+static const fth_join join = {
+    .grain = grain, .in_state = in_state, .add = join_add, .finish = join_finish};
+
 /* Extents of this call's piece of the space. */
 static void piece_of(const fth_call *call, const fth_desc *space, fth_tile *piece)
 {
@@ -384,6 +426,7 @@ const fth_op fth__op_dot_reduce = {
     .relation = relation,
     .grid = grid,
     .state = state,
+    .join = &join,
     .scratch = scratch,
     .flops = flops,
     .run = run,

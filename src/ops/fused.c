@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "graph/grid.h"
 #include "ops/build.h"
+#include "ops/join.h"
 #include "ops/vecmath.h"
 
 #include <math.h>
@@ -160,6 +161,50 @@ static uint64_t state(const fth_node *node)
     fth__tail_init(&tail, node->attr);
     return tail.state;
 }
+
+static fth__join_total total_of(const fth_node *node)
+{
+    fth__tail t;
+    fth__tail_init(&t, node->attr);
+    return (fth__join_total){.red = t.red,
+                             .to = t.to,
+                             .kind = t.kind,
+                             .in_out = t.total_in_out,
+                             .wide = t.wide,
+                             .state = t.state};
+}
+
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    fth__tail t;
+    (void)in, (void)dim;
+    fth__tail_init(&t, node->attr);
+    if (!t.exact && t.n <= FTH__TAIL_SHORT) return -1; /* never cut */
+    if (t.exact || t.red == FTH_RED_MIN || t.red == FTH_RED_MAX) return 0;
+    /* one more product by the first number can make a NaN of an infinite complex one */
+    if (t.red == FTH_RED_PROD && t.kind == FTH__KIND_COMPLEX) return -1;
+    return t.has_super ? t.super : t.block;
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const fth__join_total t = total_of(into->node);
+    fth__join_totals(&t, into, from);
+}
+
+static void join_finish(const fth_partial *p)
+{
+    const fth__join_total t = total_of(p->node);
+    fth__join_totals_finish(&t, p);
+}
+
+static bool in_state(const fth_node *node)
+{
+    return !total_of(node).in_out;
+}
+
+static const fth_join join = {
+    .grain = grain, .in_state = in_state, .add = join_add, .finish = join_finish};
 
 void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent,
                        int64_t *origin)
@@ -368,4 +413,5 @@ const fth_op fth__op_fused = {
     .grid = grid,
     .state = state,
     .flops = flops,
+    .join = &join,
     .run = run};

@@ -90,11 +90,27 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    (void)node, (void)in, (void)dim;
+    return 0;
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const int64_t n = fth_desc_count(&into->node->out[0]);
+    for (int64_t i = 0; i < n; i++)
+        ((int64_t *)into->out[0])[i] += ((const int64_t *)from->out[0])[i];
+}
+
+static const fth_join join = {.grain = grain, .add = join_add};
+
 const fth_op fth__op_histogram = {.name = "histogram",
                                   .brief = "counts in equal bins along an axis",
                                   .infer = infer,
                                   .relation = relation,
                                   .flops = fth__flops_in0,
+                                  .join = &join,
                                   .run = run};
 
 fth_val fth_histogram_(fth_site site, fth_val v, const char *axis, const char *bin_axis, double lo,

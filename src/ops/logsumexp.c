@@ -46,6 +46,33 @@ uint64_t fth__reduce_pair_state(const fth_node *node)
     return node->in[0].size[fth__reduce_dim(node)] <= FTH__REDUCE_SMALL ? 0 : sizeof(pair);
 }
 
+/* Blocks are joined one by one: joined to nothing, a block is itself. */
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    (void)in;
+    return fth__reduce_block(node->in[0].size[dim]);
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const int64_t n = fth_desc_count(&into->node->out[0]);
+    pair *a = into->state;
+    const pair *b = from->state;
+    for (int64_t i = 0; i < n; i++) a[i] = join(a[i], b[i]);
+}
+
+static void join_finish(const fth_partial *p)
+{
+    const fth_dtype t = p->node->out[0].dtype;
+    const int64_t n = fth_desc_count(&p->node->out[0]);
+    const pair *a = p->state;
+    for (int64_t i = 0; i < n; i++)
+        fth__store(t, (char *)p->out[0] + i * fth_dtype_size(t),
+                   (fth__wide){.f = a[i].m + log(a[i].s)});
+}
+
+const fth_join fth__logsumexp_join = {.grain = grain, .add = join_add, .finish = join_finish};
+
 fth_status fth__reduce_logsumexp(const fth_call *call)
 {
     const fth_node *node = call->node;

@@ -102,6 +102,45 @@ static fth_status run(const fth_call *call)
     return attr->red == FTH_RED_LOGSUMEXP ? fth__reduce_logsumexp(call) : fth__reduce_plain(call);
 }
 
+static bool is_logsumexp(const fth_node *node)
+{
+    return ((const fth__reduce_attr *)node->attr)->red == FTH_RED_LOGSUMEXP;
+}
+
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    return is_logsumexp(node) ? fth__logsumexp_join.grain(node, in, dim)
+                              : fth__reduce_plain_grain(node);
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    if (is_logsumexp(into->node)) {
+        fth__logsumexp_join.add(into, from);
+        return;
+    }
+    const fth__join_total t = fth__reduce_plain_total(into->node);
+    fth__join_totals(&t, into, from);
+}
+
+static void join_finish(const fth_partial *p)
+{
+    if (is_logsumexp(p->node)) {
+        fth__logsumexp_join.finish(p);
+        return;
+    }
+    const fth__join_total t = fth__reduce_plain_total(p->node);
+    fth__join_totals_finish(&t, p);
+}
+
+static bool in_state(const fth_node *node)
+{
+    return is_logsumexp(node) || !fth__reduce_plain_total(node).in_out;
+}
+
+static const fth_join join = {
+    .grain = grain, .in_state = in_state, .add = join_add, .finish = join_finish};
+
 /* The product of all others, without dividing: what comes before times what comes after. */
 static fth_val prod_bar(const fth_node *node, fth_val g)
 {
@@ -155,6 +194,7 @@ const fth_op fth__op_reduce = {.name = "reduce",
                                .state = state,
                                .flops = fth__flops_in0,
                                .vjp = vjp,
+                               .join = &join,
                                .run = run};
 
 /* ---- builders ---------------------------------------------------------------------------------

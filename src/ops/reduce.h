@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "graph/grid.h"
+#include "ops/join.h"
 #include "ops/lines.h"
 
 enum { FTH__REDUCE_SMALL = 16 }; /* not measured; part of the order of additions */
@@ -32,8 +33,11 @@ void fth__reduce_relation(const fth_node *node, int in, int dim, fth_relation *o
 
 fth_status fth__reduce_plain(const fth_call *call); /* every fth_red but logsumexp */
 uint64_t fth__reduce_plain_state(const fth_node *node);
-bool fth__reduce_exact(fth_red red, fth_dtype t); /* order cannot change the result */
+bool fth__reduce_exact(fth_red red, fth_dtype t);      /* order cannot change the result */
+int64_t fth__reduce_plain_grain(const fth_node *node); /* as fth_join has it */
+fth__join_total fth__reduce_plain_total(const fth_node *node);
 fth_status fth__reduce_logsumexp(const fth_call *call);
+extern const fth_join fth__logsumexp_join;
 uint64_t fth__reduce_pair_state(const fth_node *node); /* two f64, unless the axis is small */
 
 #endif

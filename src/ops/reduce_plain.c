@@ -195,6 +195,29 @@ uint64_t fth__reduce_plain_state(const fth_node *node)
     return (uint64_t)(w.wide * (!w.in_out + w.has_super));
 }
 
+int64_t fth__reduce_plain_grain(const fth_node *node)
+{
+    work w;
+    work_init(&w, node);
+    if (w.exact) return 0;
+    /* one more product by the first number can make a NaN of an infinite complex one */
+    const bool prod = ((const fth__reduce_attr *)node->attr)->red == FTH_RED_PROD;
+    if (prod && w.kind == FTH__KIND_COMPLEX) return -1;
+    return w.has_super ? w.super : w.block;
+}
+
+fth__join_total fth__reduce_plain_total(const fth_node *node)
+{
+    work w;
+    work_init(&w, node);
+    return (fth__join_total){.red = (fth_red)((const fth__reduce_attr *)node->attr)->red,
+                             .to = w.out,
+                             .kind = w.kind,
+                             .in_out = w.in_out,
+                             .wide = (uint64_t)w.wide,
+                             .state = fth__reduce_plain_state(node)};
+}
+
 /* Reals and integers are both eight bytes, so the member does not matter for moving them. */
 static inline void set(const work *w, part *p, int64_t l, fth__wide v)
 {

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
+#include "ops/join.h"
 #include "ops/loop.h"
 #include "ops/scalar.h"
 #include "ops/scatter.h"
@@ -256,6 +257,44 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     return FTH_OK;
 }
 
+/* Sums of integers have no order; those of others have the order of the axis. */
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    (void)in, (void)dim;
+    return fth__kind_of(node->out[0].dtype) == FTH__KIND_INT ? 0 : -1;
+}
+
+static fth__join_total total_of(const fth_node *node)
+{
+    const uint64_t carried = state(node);
+    return (fth__join_total){.red = FTH_RED_SUM,
+                             .to = node->out[0].dtype,
+                             .kind = FTH__KIND_INT,
+                             .in_out = carried == 0,
+                             .wide = sizeof(int64_t),
+                             .state = carried};
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const fth__join_total t = total_of(into->node);
+    fth__join_totals(&t, into, from);
+}
+
+static void join_finish(const fth_partial *p)
+{
+    const fth__join_total t = total_of(p->node);
+    fth__join_totals_finish(&t, p);
+}
+
+static bool in_state(const fth_node *node)
+{
+    return !total_of(node).in_out;
+}
+
+static const fth_join join = {
+    .grain = grain, .in_state = in_state, .add = join_add, .finish = join_finish};
+
 const fth_op fth__op_scatter_add = {.name = "scatter_add",
                                     .brief = "rows summed into an axis where an index array says",
                                     .flags = FTH_OP_MAY_FAIL,
@@ -264,6 +303,7 @@ const fth_op fth__op_scatter_add = {.name = "scatter_add",
                                     .state = state,
                                     .flops = fth__flops_in0,
                                     .vjp = vjp,
+                                    .join = &join,
                                     .run = run};
 
 fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth_val index,

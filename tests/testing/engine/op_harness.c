@@ -10,6 +10,7 @@
 #include "mem/heap.h"
 #include "ops/ops.h"
 #include "testing/engine/op_device.h"
+#include "testing/engine/op_join.h"
 #include "testing/full.h"
 
 #include <math.h>
@@ -542,6 +543,9 @@ static void check_cuttings(const job *base, const char *what)
             free(out[k]);
         }
     }
+    t_random r = t_random_make(0);
+    const t_join parts = {node, base->in, base->out, base->scratch, base->run};
+    if (!base->device) t_check_join(&parts, what, &r);
 }
 
 /* Element i has a NaN part there whose bits are others here. */

@@ -149,6 +149,21 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
+static int64_t grain(const fth_node *node, int in, int dim)
+{
+    (void)in, (void)dim;
+    return block_of(node);
+}
+
+static void join_add(const fth_partial *into, const fth_partial *from)
+{
+    const int64_t n = fth_desc_count(&into->node->out[0]);
+    for (int64_t i = 0; i < n; i++)
+        ((double *)into->out[0])[i] += ((const double *)from->out[0])[i];
+}
+
+static const fth_join join = {.grain = grain, .add = join_add};
+
 static const fth_op genes = {
     .name = "poisson_genes",
     .brief = "sums of stored counts over rates, by genes and factors",
@@ -158,6 +173,7 @@ static const fth_op genes = {
     .grid = grid,
     .scratch = scratch,
     .flops = sp_poisson_flops,
+    .join = &join,
     .run = run,
 };
 
