@@ -89,7 +89,7 @@ class Options(C.Structure):
                 ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
                 ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S),
                 ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P), ("front", I),
-                ("plain_products", C.c_bool)]
+                ("plain_products", C.c_bool), ("ranks", P), ("ranks_strict", C.c_bool)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))
@@ -118,7 +118,8 @@ class Limits(C.Structure):
     _c_name_ = "fth_limits"
     _fields_ = [("memory_bytes", U), ("device_bytes", U), ("scratch_bytes", U), ("threads", I),
                 ("stream", S), ("sinks", C.POINTER(SinkStruct)), ("no_recompute", B),
-                ("no_spill", B), ("no_fuse", B), ("io_threads", I), ("min_pieces", L), ("keep", B)]
+                ("no_spill", B), ("no_fuse", B), ("io_threads", I), ("min_pieces", L), ("keep", B),
+                ("ranks", I)]
 
 
 class PlanInfo(C.Structure):
@@ -126,7 +127,8 @@ class PlanInfo(C.Structure):
     _fields_ = [("peak_bytes", U), ("foreign_bytes", U), ("lower_bytes", U), ("scratch_bytes", U),
                 ("allowance_bytes", U), ("passes", L), ("chunks", L), ("steps", L), ("nested", L),
                 ("recomputed", L), ("spilled", L), ("flops", D), ("moved_bytes", U),
-                ("on_device", B)]
+                ("on_device", B), ("ranks", I), ("shared_passes", L), ("exchanged_bytes", U),
+                ("shared_fraction", D), ("seconds_alone", D), ("seconds_together", D)]
 
 
 class ProgressStruct(C.Structure):

@@ -26,6 +26,7 @@
 #include <fathom/pictures.h>
 #include <fathom/plan.h>
 #include <fathom/plot.h>
+#include <fathom/ranks.h>
 #include <fathom/reader.h>
 #include <fathom/stage.h>
 #include <fathom/tiff.h>

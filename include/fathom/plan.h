@@ -39,6 +39,9 @@ typedef struct fth_limits {
     /* On a device: keep a run's memory for the next run, until fth_plan_rest or the destruction of
      * the plan. For loops of short runs, whose set-up would take longer than their computation. */
     bool keep;
+    /* Plan for this many ranks (fathom/ranks.h); 0: the context's. Any number can be planned for
+     * and looked at; a run needs that many, or one on which every rank does everything. */
+    int ranks;
 } fth_limits;
 enum { FTH_PIECES_AUTO = -1 };
 
@@ -74,6 +77,14 @@ typedef struct fth_plan_info {
     double flops;
     uint64_t moved_bytes; /* by kernels                                          */
     bool on_device;       /* peak and foreign bytes are of a device's own memory */
+    /* With several ranks; peak_bytes are those of every rank. */
+    int ranks;
+    int64_t shared_passes;    /* that are divided among the ranks */
+    uint64_t exchanged_bytes; /* sent and received by a rank, the busiest one */
+    double shared_fraction;   /* of the work, 0..1 */
+    /* Of one rank, and of this many: work on one core by round figures, divided where it is shared,
+     * and messages at 1 GB/s and 20 microseconds each. Their ratio is the predicted speed-up. */
+    double seconds_alone, seconds_together;
 } fth_plan_info;
 FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
 /* Predicted memory of the process while the plan runs, from what it holds now. The kernel may back

@@ -34,6 +34,8 @@ struct fth_context {
     fth_trace *trace;
     struct fth__watch *watch; /* of kernels one by one; NULL: not asked for, or not to be had */
     fth_front front;
+    fth_ranks *ranks; /* the caller's; NULL: this process alone */
+    bool ranks_strict;
 };
 
 /* front.c: a limit on memory, as it is set: "memory_bytes = 123", "memory=123", "--memory 123". */

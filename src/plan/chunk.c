@@ -9,6 +9,10 @@
 #include "mem/heap.h"
 #include "plan/plan.h"
 
+/* Where ranks share a loop at any chunk: few enough to be long, and so many that a rank with one
+ * chunk more than another does a quarter more at most. */
+enum { PIECES_PER_RANK = 4 };
+
 /* A search along one loop, in blocks of its grid. */
 typedef struct bounds {
     int64_t lo, hi; /* lo fits; hi does not, or is beyond the end */
@@ -21,9 +25,14 @@ static int64_t blocks_of(const fth__sweep *l)
     return fth__max_i64(fth__ceil_div_i64(l->size, l->grid), 1);
 }
 
+/* At most so many; where ranks share the loop, as many as divide what partial sums are about. */
 static void set_blocks(fth__sweep *l, int64_t blocks)
 {
-    FTH_ASSERT(blocks >= 1 && l->grid >= 1);
+    FTH_ASSERT(blocks >= 1 && l->grid >= 1 && l->join % l->grid == 0);
+    if (l->join > 0) {
+        blocks = fth__min_i64(blocks, l->join / l->grid);
+        while (l->join % (blocks * l->grid) != 0) blocks--;
+    }
     fth__sweep_set_chunk(l, fth__min_i64(blocks * l->grid, l->size));
 }
 
@@ -75,6 +84,7 @@ static uint64_t read_in(const fth_plan *p, const fth__sweep *l)
 static int64_t most_blocks(const fth_plan *p, const fth__sweep *l)
 {
     int64_t pieces = l->depth == 0 ? p->limits.min_pieces : 0;
+    if (l->shared) pieces = fth__max_i64(pieces, (int64_t)PIECES_PER_RANK * p->ranks);
     if (pieces == FTH_PIECES_AUTO) {
         const uint64_t worth = (uint64_t)(p->device_memory ? 64 : 8) << 20;
         pieces = (int64_t)fth__min_u64(read_in(p, l) / worth, p->device_memory ? 16 : 32);

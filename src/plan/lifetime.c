@@ -44,6 +44,7 @@ static void touch_step(fth_plan *p, const fth__item *it, int64_t t, bool reads)
     for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++) touch(p, it->out[o], it->loop, t);
     touch(p, it->state, it->loop, t);
     touch(p, it->scratch, it->loop, t);
+    touch(p, it->partial, it->loop, t);
 }
 
 /* Outputs of a step that nobody reads and no sink takes get no bytes. */
@@ -153,7 +154,9 @@ void fth__plan_lifetimes(fth_plan *p)
         p->buf[i].root = (int)i;
     }
     for (int64_t t = 0; t < p->n_items; t++)
-        if (p->item[t].kind != FTH__BEGIN && p->item[t].kind != FTH__END)
+        if (p->item[t].kind == FTH__END) /* what ranks exchange */
+            touch(p, p->item[t].scratch, p->item[t].loop, t);
+        else if (p->item[t].kind != FTH__BEGIN)
             touch_step(p, &p->item[t], t, true);
     drop_unread(p);
     reuse_operands(p);

@@ -3,6 +3,8 @@
 
 #include "array/tensor.h"
 #include "base/assert.h"
+#include "base/checked.h"
+#include "dist/comm.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 
@@ -144,6 +146,18 @@ static void count_memory(fth_plan *p)
     p->budget = p->by_context ? p->room : limit;
 }
 
+/* The same plan on every rank: within the least that one of them has. A plan for another number of
+ * ranks is looked at, not run. */
+static fth_status agree_budget(fth_plan *p, fth_err *err)
+{
+    fth__comm *c = fth__comm_of(p->ctx->ranks);
+    if (fth_ranks_count(p->ctx->ranks) < 2 || p->ranks != c->size) return FTH_OK;
+    int64_t least = -(int64_t)fth__min_u64(p->budget, INT64_MAX);
+    FTH_TRY(fth__comm_agree(c, &least, err));
+    p->budget = (uint64_t)-least;
+    return FTH_OK;
+}
+
 /* What the plan reads must have something to read it with; a plan from bounds is never run. */
 static fth_status check_readable(const fth_plan *p, fth_err *err)
 {
@@ -172,6 +186,8 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
     FTH_TRY(fth_graph_check(p->graph, err));
     FTH_TRY(fth__threads_check(p->limits.threads, err));
     FTH_TRY(fth__threads_check(p->limits.io_threads, err));
+    if (p->limits.ranks < 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "a plan for %d ranks makes no sense", p->limits.ranks);
     if (p->limits.min_pieces < FTH_PIECES_AUTO)
         return FTH_FAIL(err, FTH_E_USAGE, "min_pieces is %lld; it is 0, FTH_PIECES_AUTO or a count",
                         (long long)p->limits.min_pieces);
@@ -182,6 +198,7 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
     FTH_TRY(fth__plan_collect(p, err));
     FTH_TRY(check_readable(p, err));
     count_memory(p);
+    FTH_TRY(agree_budget(p, err));
     return fth__plan_search(p, err);
 }
 
@@ -233,6 +250,8 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     p->device_memory = g->ctx->gpu != NULL;
     p->pool = p->device_memory ? g->ctx->gpu_mem : g->mem;
     if (p->device_memory) p->threads = 1; /* its kernels spread their own work */
+    p->ranks = p->limits.ranks > 0 ? p->limits.ranks : fth_ranks_count(g->ctx->ranks);
+    p->sharing = p->ranks > 1 && !p->device_memory;
     const fth_status s = make(p, outs, n_outs, err);
     log_plan(p, s, err);
     if (s == FTH_OK) return p;
@@ -258,6 +277,7 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
                            .recomputed = p->recomputed,
                            .spilled = p->spilled,
                            .scratch_bytes = fth__plan_scratch_bytes(p)};
+    fth__plan_share_info(p, out);
     for (int64_t i = 0; i < p->n_loops; i++) {
         out->passes += p->loop[i].depth == 0;
         out->nested += p->loop[i].depth > 0;

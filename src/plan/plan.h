@@ -56,6 +56,12 @@ typedef struct fth__sweep {
     fth__map *map;     /* per axis of the graph */
     int64_t n_map;
     bool ragged; /* some axis that follows has the entries of rows */
+    /* Several ranks (ranks.c); lengths in elements of the driver. */
+    bool shared;
+    int64_t join;      /* chunks divide it; 0: any do */
+    int64_t share;     /* a rank begins at its multiples; 0: at any chunk */
+    const char *alone; /* why it is not shared, */
+    int alone_unit;    /* by which unit; -1: none */
 } fth__sweep;
 
 typedef enum fth__buf_kind {
@@ -120,6 +126,9 @@ typedef struct fth__item {
     uint64_t piece_scratch; /* bytes per worker */
     bool team;              /* the kernel spreads its own work */
     bool refill;            /* brings back what was given up between uses */
+    bool joined;            /* several ranks: a sum over a pass that they share, */
+    int partial;            /* with a buffer of its partial results; -1: none */
+    int64_t grain;          /* each of so many elements of the driver; 0: one of all */
     double flops;           /* of all iterations */
     uint64_t moved;         /* bytes, all iterations */
 } fth__item;
@@ -152,6 +161,8 @@ struct fth_plan {
     fth_site site;
     int threads;
     int io_threads;       /* at most */
+    int ranks;            /* it is made for */
+    bool sharing;         /* they share passes where they can */
     uint64_t budget, key; /* key: identity of graph, sizes, limits and backend */
     int64_t graph_nodes;  /* when it was planned */
 
@@ -213,6 +224,8 @@ bool fth__plan_in_place(const fth_plan *p, const fth__input *in);
 /* ---- schedule.c: items, loops and buffers for given streaming axes (-1: none) ---- */
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);
 void fth__plan_unschedule(fth_plan *p);
+fth_status fth__plan_add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int owner, int *out,
+                             fth_err *err);
 /* ---- commit.c ------------------------------------------------------------------------------- */
 /* Find the units that update parameters; once, after fusion. */
 fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err);
@@ -267,6 +280,35 @@ int fth__sweep_add_axis(const fth_plan *p, const fth__sweep *l, fth_axis_id axis
                         int count);
 int fth__sweep_add_place(const fth__sweep *l, fth_axis_id axis, int64_t at, int64_t *list,
                          int count);
+
+/* ---- ranks.c: passes that several ranks share ---- */
+/* After the schedule is made: which they are, and buffers for what ranks exchange. */
+fth_status fth__plan_share(fth_plan *p, fth_err *err);
+void fth__plan_size_shares(fth_plan *p);
+/* Chunks between two places where a rank may begin, and how many of those parts there are. */
+int64_t fth__sweep_unit(const fth__sweep *l);
+int64_t fth__sweep_units(const fth__sweep *l);
+/* Chunks of a rank; rank 0 has at least as many as any other. Of a pass that is not shared: all. */
+fth__range fth__sweep_of_rank(const fth__sweep *l, int rank, int ranks);
+/* The outermost loop around an item; NULL: none. */
+const fth__sweep *fth__item_pass(const fth_plan *p, const fth__item *it);
+/* Output o of a step is there after the pass; the dimension of it that ranks share, -1: none. */
+bool fth__item_outlives(const fth_plan *p, const fth__item *it, int o);
+int fth__item_shared_dim(const fth_plan *p, const fth__item *it, int o);
+/* Bytes that a partial result has of output o, or with o = n_out of the state; not aligned. */
+uint64_t fth__node_partial(const fth_node *n, int o);
+/* Bytes of one partial result: its outputs, then its state, each aligned. */
+uint64_t fth__item_partial_bytes(const fth_plan *p, const fth__item *it);
+/* Part of the work of a pass (NULL: outside of passes) that the busiest rank does. */
+double fth__plan_part(const fth_plan *p, const fth__sweep *pass);
+typedef struct fth__exchange {
+    uint64_t bytes; /* sent and received by one rank */
+    double seconds;
+} fth__exchange;
+fth__exchange fth__sweep_exchange(const fth_plan *p, const fth__sweep *l);
+void fth__plan_share_info(const fth_plan *p, fth_plan_info *out);
+/* FTH_E_RANKS when the context wants every rank to have work and some have none. */
+fth_status fth__plan_check_strict(const fth_plan *p, fth_err *err);
 
 /* ---- size.c: bytes for given chunks; layout.c: offsets ---- */
 fth_status fth__plan_size(fth_plan *p, fth_err *err);

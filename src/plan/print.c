@@ -59,6 +59,31 @@ static void print_members(const fth_plan *p, const fth__unit *u, int indent, FIL
     if (at > 0) fputc('\n', f);
 }
 
+/* How ranks share a pass, or why they do not. */
+static void print_share(const fth_plan *p, const fth__sweep *l, FILE *f)
+{
+    char a[24];
+    if (p->ranks < 2 || l->depth > 0) return;
+    const fth__exchange x = fth__sweep_exchange(p, l);
+    const fth__range first = fth__sweep_of_rank(l, 0, p->ranks),
+                     last = fth__sweep_of_rank(l, p->ranks - 1, p->ranks);
+    if (l->shared) {
+        fprintf(f, "    shared: %lld chunks for the first rank, %lld for the last; exchanges %s\n",
+                (long long)(first.hi - first.lo), (long long)(last.hi - last.lo),
+                size_text(x.bytes, a));
+    } else if (!l->alone) {
+        fprintf(f, "    on every rank: %s\n",
+                p->device_memory ? "the device's memory is not shared"
+                                 : "what ranks would keep of it does not fit");
+    } else if (l->alone_unit < 0) {
+        fprintf(f, "    on every rank: %s\n", l->alone);
+    } else {
+        const fth_node *n = p->unit[l->alone_unit].node;
+        fprintf(f, "    on every rank: %s at %s:%d %s\n", n->op->name, n->site.file, n->site.line,
+                l->alone);
+    }
+}
+
 static void print_items(const fth_plan *p, FILE *f)
 {
     char name[FTH__NAME];
@@ -87,6 +112,7 @@ static void print_items(const fth_plan *p, FILE *f)
                     fth_axis_name(p->graph, l->axis),
                     p->graph->axis[l->axis]->bound ? "at most " : "", (long long)l->n_chunks,
                     (long long)l->chunk);
+            print_share(p, l, f);
             break;
         }
         case FTH__SPILL:
@@ -152,6 +178,13 @@ fth_status fth_plan_print(const fth_plan *p, FILE *f)
     fprintf(f, "%lld steps, %lld passes, %lld nested, %lld made again, %lld spilled, %.4g flop\n",
             (long long)info.steps, (long long)info.passes, (long long)info.nested,
             (long long)info.recomputed, (long long)info.spilled, info.flops);
+    if (p->ranks > 1)
+        fprintf(f,
+                "%d ranks share %lld of %lld passes, %.0f %% of the work; each exchanges %s; %.3g "
+                "times as fast as one\n",
+                p->ranks, (long long)info.shared_passes, (long long)info.passes,
+                100.0 * info.shared_fraction, size_text(info.exchanged_bytes, a),
+                info.seconds_together > 0.0 ? info.seconds_alone / info.seconds_together : 1.0);
     print_items(p, f);
     fprintf(f, "blocks over time\n");
     print_blocks(p, f);

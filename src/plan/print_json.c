@@ -39,6 +39,21 @@ static void put_allowance(fth_json_writer *w, const fth_plan *p)
     fth_json_close(w);
 }
 
+static void put_ranks(fth_json_writer *w, const fth_plan *p)
+{
+    fth_plan_info info;
+    if (p->ranks < 2) return;
+    fth_plan_get_info(p, &info);
+    fth_json_open(w, "ranks", '{');
+    fth_json_int(w, "count", p->ranks);
+    fth_json_int(w, "shared_passes", info.shared_passes);
+    fth_json_u64(w, "exchanged", info.exchanged_bytes);
+    fth_json_real(w, "shared_fraction", info.shared_fraction);
+    fth_json_real(w, "seconds_alone", info.seconds_alone);
+    fth_json_real(w, "seconds_together", info.seconds_together);
+    fth_json_close(w);
+}
+
 static void put_loop(fth_json_writer *w, const fth_plan *p, const fth__sweep *l)
 {
     fth_json_open(w, NULL, '{');
@@ -50,6 +65,11 @@ static void put_loop(fth_json_writer *w, const fth_plan *p, const fth__sweep *l)
     fth_json_int(w, "parent", l->parent);
     fth_json_int(w, "begin", l->begin);
     fth_json_int(w, "end", l->end);
+    if (p->ranks > 1) {
+        fth_json_bool(w, "shared", l->shared);
+        fth_json_u64(w, "exchanged", fth__sweep_exchange(p, l).bytes);
+        if (l->alone) fth_json_text(w, "alone", l->alone);
+    }
     fth_json_close(w);
 }
 
@@ -128,6 +148,7 @@ fth_status fth_plan_add_json(const fth_plan *p, fth_json_writer *w, const char *
     fth_json_u64(w, "lower", p->lower);
     fth_json_u64(w, "foreign", p->foreign);
     put_allowance(w, p);
+    put_ranks(w, p);
     fth_json_open(w, "loops", '[');
     for (int64_t i = 0; i < p->n_loops; i++) put_loop(w, p, &p->loop[i]);
     fth_json_close(w);

@@ -54,8 +54,8 @@ static const fth__input *graph_input(const fth_plan *p, uint32_t value)
 
 /* ---- buffers and items ---- */
 
-static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int owner, int *out,
-                          fth_err *err)
+fth_status fth__plan_add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int owner, int *out,
+                             fth_err *err)
 {
     FTH_ASSERT(value > 0 && value < p->graph->n_values && owner < p->n_loops);
     FTH_TRY(fth__grow(p->mem, &p->buf, &p->cap_bufs, p->n_bufs + 1, err));
@@ -86,6 +86,7 @@ static fth_status add_item(fth_plan *p, fth__item_kind kind, int loop, fth__item
                       .scratch = -1,
                       .acc = -1,
                       .acc_dim = -1,
+                      .partial = -1,
                       .split_dim = -1};
     for (int i = 0; i < FTH_MAX_IN; i++) it->in[i] = -1;
     for (int i = 0; i < FTH_MAX_OUT; i++) it->out[i] = -1;
@@ -135,7 +136,7 @@ static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
     int path[FTH__MAX_DEPTH], buf;
     const int depth = fth__sweep_path(p, loop, path);
     if (fth__plan_in_place(p, in)) {
-        FTH_TRY(add_buf(p, FTH__BUF_FOREIGN, value, -1, &buf, err));
+        FTH_TRY(fth__plan_add_buf(p, FTH__BUF_FOREIGN, value, -1, &buf, err));
         p->buf[buf].input = (int)(in - p->graph->input);
         m->bound[value] = buf;
         return FTH_OK;
@@ -143,7 +144,7 @@ static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
     int owner = -1;
     for (int i = 0; i < depth; i++)
         if (follows(&p->loop[path[i]], value_desc(p, value)) >= 0) owner = path[i];
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, owner, &buf, err));
+    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, value, owner, &buf, err));
     fth__buf *b = &p->buf[buf];
     b->input = (int)(in - p->graph->input);
     b->double_buffered = owner >= 0;
@@ -186,7 +187,8 @@ static fth_status find_buf(maker *m, uint32_t value, int loop, int *out, fth_err
         int buf;
         v = (uint32_t)m->above[base];
         FTH_ASSERT(m->bound[base] >= 0 && m->bound[v] < 0);
-        FTH_TRY(add_buf(p, FTH__BUF_VIEW, v, p->buf[m->bound[base]].owner_loop, &buf, err));
+        FTH_TRY(
+            fth__plan_add_buf(p, FTH__BUF_VIEW, v, p->buf[m->bound[base]].owner_loop, &buf, err));
         p->buf[buf].base = m->bound[base];
         p->buf[buf].unit = p->unit_of[v];
         m->bound[v] = buf;
@@ -233,7 +235,7 @@ static fth_status bind_output(maker *m, int unit, int o, int loop, int *out, fth
     const int output = m->out_of[value];
     if (output >= 0 && p->out_direct[output]) {
         if (m->bound[value] < 0) {
-            FTH_TRY(add_buf(p, FTH__BUF_DIRECT, value, -1, out, err));
+            FTH_TRY(fth__plan_add_buf(p, FTH__BUF_DIRECT, value, -1, out, err));
             p->buf[*out].output = output;
             m->written[output] = true;
         } else {
@@ -243,7 +245,7 @@ static fth_status bind_output(maker *m, int unit, int o, int loop, int *out, fth
         return FTH_OK;
     }
     const int owner = output_owner(m, unit, value, loop);
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, owner, out, err));
+    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, value, owner, out, err));
     fth__buf *b = &p->buf[*out];
     for (int i = 0; i < depth && owner >= 0 && i <= p->loop[owner].depth; i++) {
         const int sdim = m->seg[i].sdim[unit];
@@ -263,7 +265,7 @@ static fth_status bind_output(maker *m, int unit, int o, int loop, int *out, fth
 static fth_status add_scratch(fth_plan *p, int item, const fth_node *n, fth_err *err)
 {
     int buf;
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, p->item[item].loop, &buf, err));
+    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, p->item[item].loop, &buf, err));
     p->buf[buf].desc = (fth_desc){0};
     p->buf[buf].element = 0; /* bytes are set when the step's calls are known */
     p->buf[buf].role = "(workspace)";
@@ -280,7 +282,7 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     const int depth = fth__sweep_path(p, it->loop, path);
     FTH_ASSERT(it->acc < depth);
     const int owner = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, owner, &buf, err));
+    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, owner, &buf, err));
     it = &p->item[item];
     fth__buf *b = &p->buf[buf];
     b->element = (int64_t)element;
@@ -309,7 +311,7 @@ static fth_status copy_param(maker *m, int unit, fth_err *err)
     FTH_TRY(find_buf(m, value, -1, &buf, err));
     const int from = fth__buf_storage(p, buf), input = p->buf[from].input;
     if (p->buf[from].kind != FTH__BUF_FOREIGN || !m->assigned[input]) return FTH_OK;
-    FTH_TRY(add_buf(p, FTH__BUF_ARENA, p->buf[from].value, -1, &buf, err));
+    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, p->buf[from].value, -1, &buf, err));
     p->buf[buf].input = input;
     m->bound[value] = buf;
     fth__item *it;
@@ -708,6 +710,7 @@ fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH
     if (s == FTH_OK) s = emit_units(&m, units, (int)p->n_units, -1, err);
     if (s == FTH_OK) s = emit_rest(&m, err);
     if (s == FTH_OK) s = fth__plan_commit_in_place(p, err);
+    if (s == FTH_OK) s = fth__plan_share(p, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++) p->recomputed += m.made[i] > 1;
     fth__heap_free(p->mem, units);
     fth__heap_free(p->mem, m.bound);

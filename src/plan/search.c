@@ -58,7 +58,8 @@ static double cost_of(const fth_plan *p)
 {
     double cost = 0.0;
     for (int64_t i = 0; i < p->n_items; i++)
-        cost += fth__work_seconds(p->item[i].flops, (double)p->item[i].moved);
+        cost += fth__work_seconds(p->item[i].flops, (double)p->item[i].moved) *
+                fth__plan_part(p, fth__item_pass(p, &p->item[i]));
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
         if (b->input < 0 || b->kind != FTH__BUF_ARENA) continue;
@@ -71,7 +72,7 @@ static double cost_of(const fth_plan *p)
             if (!cut)
                 bytes *= (double)p->loop[path[d]].n_chunks; /* read again in every iteration */
         }
-        cost += bytes * file_byte_seconds;
+        cost += bytes * file_byte_seconds * fth__plan_part(p, depth > 0 ? &p->loop[path[0]] : NULL);
     }
     for (int64_t i = 0; p->limits.min_pieces != 0 && i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i]; /* what is read or written while nothing is computed */
@@ -80,8 +81,10 @@ static double cost_of(const fth_plan *p)
     }
     for (int64_t i = 0; i < p->n_loops; i++) {
         double iterations = (double)p->loop[i].n_chunks;
-        if (p->loop[i].parent >= 0) iterations *= (double)p->loop[p->loop[i].parent].n_chunks;
-        cost += iterations * iteration_seconds;
+        const fth__sweep *pass = p->loop[i].parent >= 0 ? &p->loop[p->loop[i].parent] : NULL;
+        if (pass) iterations *= (double)pass->n_chunks;
+        cost += iterations * iteration_seconds * fth__plan_part(p, pass ? pass : &p->loop[i]);
+        cost += fth__sweep_exchange(p, &p->loop[i]).seconds;
     }
     return cost;
 }
@@ -323,7 +326,10 @@ static fth_status check_scratch(const fth_plan *p, fth_err *err)
 static void remember(const search *s, const choice *c)
 {
     const fth_plan *p = s->p;
-    fth__decision d = {.joined = c->joined, .relieved = c->relieved, .n_loops = (int)p->n_loops};
+    fth__decision d = {.joined = c->joined,
+                       .relieved = c->relieved,
+                       .sharing = p->sharing,
+                       .n_loops = (int)p->n_loops};
     memcpy(d.axis, c->axis, sizeof d.axis);
     if (p->n_loops > FTH__CACHE_LOOPS) return;
     for (int64_t i = 0; i < p->n_loops; i++) d.chunk[i] = p->loop[i].chunk;
@@ -343,6 +349,8 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     *found = fth__plan_cache_get(p->ctx->plans, p->key, &d);
     if (!*found) return FTH_OK;
     choice c = {.joined = d.joined, .relieved = d.relieved};
+    const bool sharing = p->sharing;
+    p->sharing = d.sharing;
     memcpy(c.axis, d.axis, sizeof c.axis);
     FTH_TRY(fth__grow(p->mem, &s->chunk, &s->cap_chunk, d.n_loops, err));
     s->n_chunk = d.n_loops;
@@ -350,6 +358,7 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     for (int i = 0; i < d.n_kept; i++) p->keep[d.kept[i]] = true;
     FTH_TRY(rebuild(s, &c, found, err));
     for (int i = 0; !*found && i < d.n_kept; i++) p->keep[d.kept[i]] = false;
+    if (!*found) p->sharing = sharing;
     return FTH_OK;
 }
 
@@ -365,12 +374,30 @@ static fth_status try_depths(search *s, int depths, bool relieved, choice *best,
                                                : FTH_OK;
 }
 
+/* Ranks share passes, so a plan of passes may be faster even if everything fits at once. *whole: it
+ * is not, and the schedule of everything at once is at hand. */
+static fth_status try_shared(search *s, choice *best, bool forced, bool *whole, fth_err *err)
+{
+    choice plain = {.axis = {-1, -1}};
+    FTH_TRY(try_depths(s, 1, false, best, err));
+    if (forced || !best->found) return FTH_OK;
+    FTH_TRY(try_axes(s, &plain, err));
+    *whole = plain.found && plain.cost <= best->cost;
+    if (*whole) *best = plain;
+    return FTH_OK;
+}
+
 static fth_status search_anew(search *s, choice *best, fth_err *err)
 {
     fth_plan *p = s->p;
     const bool forced = p->limits.stream && p->limits.stream[0];
     const bool never = p->limits.stream && !p->limits.stream[0];
-    if (p->limits.min_pieces != 0 && !never) FTH_TRY(try_depths(s, 1, false, best, err));
+    bool whole = false;
+    if (p->sharing && !never && p->limits.min_pieces == 0)
+        FTH_TRY(try_shared(s, best, forced, &whole, err));
+    if (whole) return FTH_OK;
+    if (p->limits.min_pieces != 0 && !never && !best->found)
+        FTH_TRY(try_depths(s, 1, false, best, err));
     if (!forced && !best->found) {
         FTH_TRY(try_axes(s, best, err));
         if (best->found) return FTH_OK; /* the schedule at hand is the plan */
@@ -456,6 +483,18 @@ static fth_status find(search *s, fth_err *err)
     s->smallest = UINT64_MAX;
     choice best = {.axis = {-1, -1}};
     FTH_TRY(search_anew(s, &best, err));
+    if (!best.found && p->sharing) { /* what ranks exchange may be what is too much */
+        p->sharing = false;
+        *s = (search){.p = p,
+                      .room = s->room,
+                      .smallest = UINT64_MAX,
+                      .least = UINT64_MAX,
+                      .floor = {.axis = {-1, -1}},
+                      .chunk = s->chunk,
+                      .cap_chunk = s->cap_chunk};
+        best = (choice){.axis = {-1, -1}};
+        FTH_TRY(search_anew(s, &best, err));
+    }
     if (!best.found) {
         const uint64_t smallest = s->smallest;
         FTH_TRY(tighten(s, err));
@@ -473,6 +512,7 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     p->key = fth__plan_key(p);
     fth_status status = find(&s, err);
     if (status == FTH_OK && p->device_memory) status = fth__plan_spread(p, err);
+    if (status == FTH_OK) status = fth__plan_check_strict(p, err);
     FTH_ASSERT(status != FTH_OK || (p->peak <= s.room && p->peak + p->foreign <= p->budget));
     if (status == FTH_OK) fth__plan_assert_layout(p);
     fth__heap_free(p->mem, s.chunk);

@@ -471,6 +471,7 @@ fth_status fth__plan_size(fth_plan *p, fth_err *err)
     for (int64_t i = 0; i < p->n_bufs; i++) size_buf(p, &p->buf[i]);
     for (int64_t i = 0; i < p->n_items; i++)
         if (p->item[i].kind == FTH__STEP) size_step(p, &p->item[i]);
+    fth__plan_size_shares(p);
     fth__plan_lifetimes(p);
     return FTH_OK;
 }

@@ -5,6 +5,7 @@
 #include "cpu/amx.h"
 #include "cpu/backend.h"
 #include "cpu/blas.h"
+#include "dist/comm.h"
 #include "mem/heap.h"
 #include "mem/system.h"
 #include "plan/cache.h"
@@ -15,6 +16,7 @@
 #include "run/watch.h"
 #include "trace/record.h"
 
+#include <fathom/isa.h>
 #include <fathom/products.h>
 
 #include <dlfcn.h>
@@ -146,12 +148,25 @@ static void note_device(const fth_context *ctx)
         fth__trace_note(ctx->trace, "no device activity: run on cpu");
 }
 
+/* What the bits of results depend on beside the program and its data. */
+static fth_status check_ranks(const fth_context *ctx, fth_err *err)
+{
+    if (fth_ranks_count(ctx->ranks) < 2) return FTH_OK;
+    char same[192];
+    snprintf(same, sizeof same, "Fathom %s on %s, instruction set level %d, OpenBLAS for %s%s",
+             fth_version(), ctx->gpu ? "a GPU" : "the CPU", fth_isa_level(), fth__cpu_blas_name(),
+             fth__amx_there() ? ", AMX" : "");
+    return fth__comm_check_same(fth__comm_of(ctx->ranks), same, err);
+}
+
 static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
 {
     ctx->log = opt->log;
     ctx->front = opt->front;
     ctx->plain_products = opt->plain_products;
     ctx->trace = opt->trace;
+    ctx->ranks = opt->ranks;
+    ctx->ranks_strict = opt->ranks_strict;
     ctx->progress = opt->progress;
     ctx->progress_user = opt->progress_user;
     FTH_TRY(fth__threads_check(opt->threads, err));
@@ -169,6 +184,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
                  ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
                  fth__cpu_blas_name(), fth__amx_there() ? ", AMX" : "");
     note_device(ctx);
+    FTH_TRY(check_ranks(ctx, err));
     if (ctx->gpu && ctx->trace && opt->trace_kernels) fth__watch_begin(ctx);
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth_team_create(&ctx->team, ctx->mem, ctx->threads, err);
@@ -328,6 +344,11 @@ const char *fth_context_device_reason(const fth_context *ctx)
 int fth_context_threads(const fth_context *ctx)
 {
     return ctx->threads;
+}
+
+fth_ranks *fth_context_ranks(const fth_context *ctx)
+{
+    return ctx->ranks;
 }
 
 void fth_context_set_split_products(fth_context *ctx, bool on)

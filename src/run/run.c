@@ -16,6 +16,7 @@
 #include "run/keep.h"
 #include "run/lanes.h"
 #include "run/little.h"
+#include "run/ranks.h"
 #include "run/scratch.h"
 #include "run/stage.h"
 #include "run/tape.h"
@@ -142,21 +143,28 @@ static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink
     }
 }
 
-/* To the sink of this output and of those that are the same value. */
-static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int parity)
+void fth__run_write_region(const fth__runner *r, const fth__buf *b, fth__range *region)
 {
     const fth_plan *p = r->p;
-    fth__range region[FTH_MAX_AXES];
     for (int d = 0; d < b->desc.n_axes; d++) region[d] = (fth__range){0, b->desc.size[d]};
     for (int s = 0; s < b->n_span; s++) {
         const fth__sweep *l = &p->loop[b->span[s].loop];
         const int d = b->span[s].dim;
         region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->iteration[l->depth]);
     }
+}
+
+/* To the sink of this output and of those that are the same value. */
+int64_t fth__run_post_write(fth__runner *r, const fth__buf *b, int output, int parity)
+{
+    const fth_plan *p = r->p;
+    fth__range region[FTH_MAX_AXES];
+    fth__run_write_region(r, b, region);
     for (int d = 0; d < b->desc.n_axes; d++)
         if (region[d].lo >= region[d].hi) return 0;
     int64_t ticket = 0;
     for (int o = output; o >= 0; o = p->out_next[o]) {
+        if (fth__ranks_skips(r, &r->sinks[o])) continue;
         const int64_t t = post_rect(r, b, &r->sinks[o], region, parity);
         if (t > ticket) ticket = t;
     }
@@ -170,7 +178,7 @@ static int64_t post_writes(fth__runner *r, int loop)
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
         if (b->kind != FTH__BUF_ARENA || b->owner_loop != loop || b->output < 0) continue;
-        const int64_t t = post_write(r, b, b->output, (int)(r->begun[loop] & 1));
+        const int64_t t = fth__run_post_write(r, b, b->output, (int)(r->begun[loop] & 1));
         if (t > ticket) ticket = t;
     }
     return ticket;
@@ -275,37 +283,50 @@ static fth_status earliest(fth__runner *r, int64_t write, fth_status s)
     return before;
 }
 
-static fth_status run_iteration(fth__runner *r, int loop, int64_t k, tickets *t)
+/* Chunk k, of those that are run here. */
+static fth_status run_iteration(fth__runner *r, int loop, fth__range chunks, int64_t k, tickets *t)
 {
     fth_plan *p = r->p;
     const fth__sweep *l = &p->loop[loop];
     const int depth = l->depth;
     r->iteration[depth] = k;
     const int parity = (int)(r->begun[loop] & 1);
-    FTH_ASSERT(r->begun[loop] % l->n_chunks ==
-               k); /* read-ahead and this iteration agree on the copy */
-    if (k == 0) FTH_TRY(post_reads(r, loop, 0, parity, &t->read));
+    FTH_ASSERT(loop == r->pass || r->begun[loop] % l->n_chunks ==
+                                      k); /* read-ahead and this iteration agree on the copy */
+    if (k == chunks.lo) FTH_TRY(post_reads(r, loop, k, parity, &t->read));
     FTH_TRY(wait_io(r, t->read));
     FTH_TRY(wait_io(r, t->write[parity])); /* this copy of the outputs is free again */
-    if (k + 1 < l->n_chunks) FTH_TRY(post_reads(r, loop, k + 1, parity ^ 1, &t->read));
+    if (k + 1 < chunks.hi) FTH_TRY(post_reads(r, loop, k + 1, parity ^ 1, &t->read));
+    if (loop == r->pass) fth__ranks_before(r, k);
     const fth_status s = run_items(r, l->begin + 1, l->end);
     if (s != FTH_OK) return earliest(r, t->write[parity ^ 1], s);
     r->iteration[depth] = k;
-    t->write[parity] = post_writes(r, loop);
+    if (loop == r->pass) fth__ranks_after(r, k);
+    if (r->pass >= 0)
+        FTH_TRY(fth__ranks_write(r, loop, &t->write[parity]));
+    else
+        t->write[parity] = post_writes(r, loop);
     r->begun[loop]++;
-    if (depth == 0) FTH_TRY(report_progress(r, loop, k + 1));
+    r->step += loop == r->pass;
+    if (depth == 0) FTH_TRY(report_progress(r, loop, k + 1 - chunks.lo));
+    return FTH_OK;
+}
+
+static fth_status run_chunks(fth__runner *r, int loop, fth__range chunks)
+{
+    tickets t = {0};
+    for (int64_t k = chunks.lo; k < chunks.hi; k++) FTH_TRY(run_iteration(r, loop, chunks, k, &t));
+    FTH_TRY(wait_io(r, t.write[0])); /* the buffers go to others now */
+    FTH_TRY(wait_io(r, t.write[1]));
+    r->iteration[r->p->loop[loop].depth] = 0;
     return FTH_OK;
 }
 
 static fth_status run_loop(fth__runner *r, int loop)
 {
-    const int64_t n = r->p->loop[loop].n_chunks;
-    tickets t = {0};
-    for (int64_t k = 0; k < n; k++) FTH_TRY(run_iteration(r, loop, k, &t));
-    FTH_TRY(wait_io(r, t.write[0])); /* the buffers go to others now */
-    FTH_TRY(wait_io(r, t.write[1]));
-    r->iteration[r->p->loop[loop].depth] = 0;
-    return FTH_OK;
+    const fth__sweep *l = &r->p->loop[loop];
+    if (l->shared) return fth__ranks_pass(r, loop, run_chunks);
+    return run_chunks(r, loop, (fth__range){0, l->n_chunks});
 }
 
 /* A parameter that lives on the device is copied there. */
@@ -318,7 +339,7 @@ static fth_status copy_param(fth__runner *r, const fth__buf *b)
 static fth_status write_whole(fth__runner *r, const fth__buf *b, int output)
 {
     if (fth__little_sink(r, b, output)) return fth__little_write(r, b, output);
-    return wait_io(r, post_write(r, b, output, 0));
+    return wait_io(r, fth__run_post_write(r, b, output, 0));
 }
 
 static fth_status read_whole(fth__runner *r, const fth__buf *b)
@@ -551,7 +572,7 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
     for (int i = 0; i < p->n_outs; i++) {
         if (fth__plan_is_assign(p, i)) continue;
         const fth_sink *k = &r->sinks[i];
-        if (s != FTH_OK || !k->commit) continue;
+        if (s != FTH_OK || !k->commit || fth__ranks_skips(r, k)) continue;
         fth_err err = {0};
         fth__io_job job = {.sink = k, .graph = p->graph};
         const fth_val v = fth__val_at(p->graph, p->out_value[i]);
@@ -561,10 +582,20 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
         if (s != FTH_OK) s = fth__io_blame(&job, s, &err);
         if (s != FTH_OK) *r->err = err;
     }
-    for (int i = 0; s != FTH_OK && i < p->n_outs; i++)
-        if (!fth__plan_is_assign(p, i) && r->sinks[i].abandon)
-            r->sinks[i].abandon(r->sinks[i].self);
+    for (int i = 0; i < p->n_outs; i++) {
+        if (fth__plan_is_assign(p, i) || !r->sinks[i].abandon) continue;
+        if (s != FTH_OK || fth__ranks_skips(r, &r->sinks[i])) r->sinks[i].abandon(r->sinks[i].self);
+    }
     return s;
+}
+
+/* Other ranks go on when rank 0 has committed: then they can read its files. */
+static fth_status settle_sinks(fth__runner *r, fth_status s)
+{
+    bool any = false;
+    for (int i = 0; i < r->p->n_outs; i++)
+        any |= !fth__plan_is_assign(r->p, i) && r->sinks[i].commit;
+    return any ? fth__ranks_settle(r, s) : s;
 }
 
 /* Workspace is planned per worker, so the team has exactly the plan's size: the context's, or one
@@ -650,7 +681,8 @@ static fth_status run_all(fth__runner *r)
     FTH_TRY(fth__scratch_open(r));
     FTH_TRY(fth__keep_arena(r));
     FTH_TRY(fth__device_arena(r));
-    for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
+    for (int64_t i = 0; i < p->n_items; i++)
+        r->total += item_work(&p->item[i]) * fth__plan_part(p, fth__item_pass(p, &p->item[i]));
     FTH_TRY(run_items(r, 0, p->late));
     return fth__device_settle(r, false);
 }
@@ -681,14 +713,17 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_err own = {0};
     fth__runner r = {.p = p, .sinks = sinks, .scratch = -1, .err = err ? err : &own};
     r.arena = r.nothing;
-    r.reported_loop = -1;
+    r.reported_loop = r.pass = -1;
     if (opt) r.opt = *opt;
     if (!r.opt.progress) r.opt = (fth_run_options){p->ctx->progress, p->ctx->progress_user};
     FTH_TRY(check_bounds(p, err));
     FTH_TRY(check_sinks(p, sinks, err));
     FTH_TRY(check_sources(p, err));
     FTH_TRY(fth__run_check_places(p, sinks, err));
-    FTH_TRY(fth__device_prepare(p, err));
+    FTH_TRY(fth__ranks_begin(&r));
+    fth_status s = fth__device_prepare(p, err);
+    if (p->device_memory) s = fth__ranks_settle(&r, s); /* what is prepared may be missing on one */
+    if (s != FTH_OK) return s;
     p->runs++;
     fth_mem_stats stats;
     fth_mem_mark(p->pool);
@@ -698,9 +733,9 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     if (report) fth__report_begin(&r);
     r.t_start = r.asked = fth__clock_seconds();
     r.track = fth_trace_track(p->ctx->trace, "steps");
-    fth_status s = run_all(&r);
+    s = fth__ranks_settle(&r, run_all(&r));
     if (s != FTH_OK) fth__io_stop(r.io); /* what is left behind may still be writing */
-    s = finish_sinks(&r, s);
+    s = settle_sinks(&r, finish_sinks(&r, s));
     r.opt.progress = NULL; /* too late to cancel */
     if (s == FTH_OK) s = run_items(&r, p->late, p->n_items);
     if (s == FTH_OK) s = commit_params(&r);

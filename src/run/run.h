@@ -36,6 +36,13 @@ typedef struct fth__runner {
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
     bool growth_known;
     int track;
+    /* Several ranks (ranks.h). */
+    struct fth__comm *comm; /* NULL: this process alone */
+    bool settled;           /* all ranks know that the run has failed */
+    int pass;               /* loop of the pass that is shared; -1: none */
+    int64_t step;           /* chunks of it that this rank has done */
+    int turn;               /* of the two blocks that tiles of others pass through, */
+    int64_t passing[2];     /* and their last tickets */
     fth_err *err;
 } fth__runner;
 
@@ -54,6 +61,12 @@ void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job);
 
 /* Queue a job about memory of the arena. */
 int64_t fth__run_post(fth__runner *r, fth__io_job *job);
+
+/* Queue what the current iteration owns of an output's buffer for its sinks, but those that another
+ * rank writes; 0: nothing. */
+int64_t fth__run_post_write(fth__runner *r, const fth__buf *b, int output, int parity);
+/* That part of it. */
+void fth__run_write_region(const fth__runner *r, const fth__buf *b, fth__range *region);
 
 /* Output `out` of the plan is an assign: it has no sink. */
 bool fth__plan_is_assign(const fth_plan *p, int out);

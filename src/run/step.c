@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "run/device.h"
+#include "run/ranks.h"
 #include "run/run.h"
 
 #include <fathom/trace.h>
@@ -190,6 +191,10 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
         FTH_ASSERT(it->acc < depth);
         call.first = r->iteration[it->acc] == 0;
         call.last = r->iteration[it->acc] == p->loop[path[it->acc]].n_chunks - 1;
+        if (it->joined && r->pass >= 0) { /* finished when all parts are joined */
+            call.first = fth__ranks_first(r, it);
+            call.last = false;
+        }
     }
     fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
     fth__item_region(p, it, r->iteration, out);

@@ -579,6 +579,13 @@ rg_device rg_use_device(rg_device device)
     return before;
 }
 
+static fth_ranks *ranks_used;
+
+void rg_use_ranks(fth_ranks *ranks)
+{
+    ranks_used = ranks;
+}
+
 static fth_status build(rg **out, uint64_t seed, bool gradient, fth_err *err)
 {
     rg *g = *out = calloc(1, sizeof *g);
@@ -588,6 +595,7 @@ static fth_status build(rg **out, uint64_t seed, bool gradient, fth_err *err)
     opt.device = device_used.backend || device_used.path ? "cuda" : "cpu";
     opt.backend = device_used.backend;
     opt.backend_path = device_used.path;
+    opt.ranks = ranks_used;
     opt.mem.budget_bytes = opt.device_memory_bytes = (uint64_t)4 << 30;
     opt.scratch_dir = t_temp_dir();
     g->seed = seed;

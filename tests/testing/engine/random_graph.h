@@ -42,6 +42,8 @@ typedef struct rg_device {
     const char *path;
 } rg_device;
 rg_device rg_use_device(rg_device device); /* returns the one before */
+/* Graphs made from now on are run by these ranks; NULL: alone. */
+void rg_use_ranks(fth_ranks *ranks);
 /* Graphs made from now on have operations of the table for which this is true; NULL: all. The
  * caller's array, rg_op_count() long, is kept. */
 void rg_use_ops(const bool *may);

@@ -5,6 +5,7 @@
  * here does not link.
  */
 #include "testing/engine/bad_ops.h"
+#include "testing/engine/ranks.h"
 #include "testing/job/jobs.h"
 #include "testing/job/runs.h"
 
@@ -236,6 +237,23 @@ static fth_status provoke_CAPACITY(fth_err *err)
     const fth_status s = run_op(&bad_full, err);
     EQ_I64(err->need, BAD_FULL_NEED);
     return s;
+}
+static fth_status provoke_RANKS(fth_err *err)
+{
+    world w = make_world(32 << 20);
+    static float out[12];
+    const fth_val v = fth_add(w.x, w.x);
+    const fth_sink sink = {
+        .kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {4, 3}, .data = out};
+    fth_plan *p = fth_plan_make(w.g, &v, 1, &(fth_limits){.ranks = 3}, err);
+    const fth_status s = p ? fth_run(p, &sink, NULL, NULL, err) : err->status;
+    fth_plan_destroy(p);
+    drop_world(&w);
+    return s;
+}
+static fth_status provoke_MESSAGE(fth_err *err)
+{
+    return t_ranks_lost(err);
 }
 static fth_status provoke_ALIAS(fth_err *err)
 {

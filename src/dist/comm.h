@@ -1,0 +1,57 @@
+/* comm.h - messages between the processes of one run.
+ *
+ * A table of blocking calls that a backend fills: MPI, or socket pairs in tests. All calls come
+ * from the thread that runs plans, in the same order on all ranks. A rank that fails goes on to the
+ * next fth__comm_settle, where the others meet it: between two of them nobody leaves.
+ */
+#ifndef FTH_DIST_COMM_H
+#define FTH_DIST_COMM_H
+
+#include <fathom/ranks.h>
+
+typedef struct fth__comm fth__comm;
+typedef struct fth__comm_ops {
+    const char *name; /* "mpi", "pipes" (tests) */
+    fth_status (*send)(fth__comm *c, int to, const void *data, uint64_t bytes, fth_err *err);
+    fth_status (*receive)(fth__comm *c, int from, void *data, uint64_t bytes, fth_err *err);
+    fth_status (*broadcast)(fth__comm *c, int from, void *data, uint64_t bytes, fth_err *err);
+    fth_status (*agree)(fth__comm *c, int64_t *value, fth_err *err); /* largest over the ranks */
+    void (*abort)(fth__comm *c, int exit_code); /* ends all ranks; does not return under MPI */
+    void (*close)(fth__comm *c);
+} fth__comm_ops;
+
+/* Backends split messages above 1 GiB. */
+struct fth__comm {
+    const fth__comm_ops *ops;
+    int rank, size;
+    uint64_t sent_bytes, received_bytes;
+    double seconds; /* in calls, waiting for others included */
+    void *self;
+};
+
+/* The public handle is the same object. */
+static inline fth__comm *fth__comm_of(fth_ranks *ranks)
+{
+    return (fth__comm *)(void *)ranks;
+}
+static inline fth_ranks *fth__comm_ranks(fth__comm *c)
+{
+    return (fth_ranks *)(void *)c;
+}
+
+/* The calls of the table, counted and on the clock; of no bytes nothing is called. */
+fth_status fth__comm_send(fth__comm *c, int to, const void *data, uint64_t bytes, fth_err *err);
+fth_status fth__comm_receive(fth__comm *c, int from, void *data, uint64_t bytes, fth_err *err);
+fth_status fth__comm_broadcast(fth__comm *c, int from, void *data, uint64_t bytes, fth_err *err);
+fth_status fth__comm_agree(fth__comm *c, int64_t *value, fth_err *err);
+
+/* Meet: `s` is how it went here, with its words in `err`. FTH_OK when all say so. Else what the
+ * lowest rank that failed says: that rank keeps its words, the others get them as "rank 3: ...".
+ * NULL: returns s. */
+fth_status fth__comm_settle(fth__comm *c, fth_status s, fth_err *err);
+
+/* Every rank must compute the same bits: fails on all ranks when `same`, a text that says what they
+ * depend on, is another one somewhere. */
+fth_status fth__comm_check_same(fth__comm *c, const char *same, fth_err *err);
+
+#endif
