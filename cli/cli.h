@@ -86,6 +86,9 @@ struct cli_call {
     const cli_probes *probes; /* of doctor */
     fth_mem *trace_mem;
     fth_trace *trace; /* NULL: none was asked for */
+    fth_mem *ranks_mem;
+    fth_ranks *ranks; /* NULL: not started by mpirun */
+    FILE *errors;     /* of a rank that is silent else; NULL: standard error */
 };
 
 /* The program may have been called by the name of a link of an instrument, whose exit code counts
@@ -115,6 +118,12 @@ FILE *cli_screen(const cli_call *call);
 /* limits.c: FTH_E_NOMEM when the limits of the shell are too small to work, or even to end by
  * returning from main. */
 fth_status cli_check_limits(fth_err *err);
+
+/* ranks.c: where mpirun or srun started several processes, join the others: all commands that come
+ * here run together. The end waits for them; after a failure it says which rank failed, and ends
+ * all with `code`. Both do nothing in a process that was started alone. */
+fth_status cli_ranks_begin(cli_call *call, fth_err *err);
+void cli_ranks_end(cli_call *call, fth_status s, int code, const fth_err *err);
 
 /* trace.c: --trace, which every command takes. Begin before the command, end after it, also when
  * it failed: then the file is written and all is given back. Returns `s`, or what went wrong. */
@@ -173,11 +182,13 @@ typedef struct cli_library {
         CLI_IS_TEXT,
         CLI_RETURNS_NUMBER,
         CLI_FILLS_THREE,
-        CLI_RETURNS_STRUCT
+        CLI_RETURNS_STRUCT,
+        CLI_FILLS_TEXT
     } kind;
     const char *open; /* opened at run time, and may be missing; NULL: linked */
     const char *use;
     const char *package; /* of Debian */
+    bool optional;       /* nobody misses it who does not know it */
 } cli_library;
 extern const cli_library cli_libraries[];
 extern const int cli_n_libraries;

@@ -10,21 +10,27 @@
 
 const cli_library cli_libraries[] = {
     {"OpenBLAS", "openblas_get_config", CLI_RETURNS_TEXT, NULL, "products and solvers",
-     "libopenblas0-pthread"},
-    {"FFTW (f64)", "fftw_version", CLI_IS_TEXT, NULL, "Fourier transforms", "libfftw3-double3"},
-    {"FFTW (f32)", "fftwf_version", CLI_IS_TEXT, NULL, "Fourier transforms", "libfftw3-single3"},
+     "libopenblas0-pthread", false},
+    {"FFTW (f64)", "fftw_version", CLI_IS_TEXT, NULL, "Fourier transforms", "libfftw3-double3",
+     false},
+    {"FFTW (f32)", "fftwf_version", CLI_IS_TEXT, NULL, "Fourier transforms", "libfftw3-single3",
+     false},
     {"oneDNN", "dnnl_version", CLI_RETURNS_STRUCT, "libdnnl.so.2",
-     "fast convolutions; plain loops without it", "libdnnl2"},
-    {"HDF5", "H5get_libversion", CLI_FILLS_THREE, NULL, "HDF5 files", "libhdf5-103-1"},
+     "fast convolutions; plain loops without it", "libdnnl2", false},
+    {"HDF5", "H5get_libversion", CLI_FILLS_THREE, NULL, "HDF5 files", "libhdf5-103-1", false},
     {"zlib", "zlibVersion", CLI_RETURNS_TEXT, NULL, "packed NPZ files, timelines and images",
-     "zlib1g"},
+     "zlib1g", false},
     {"jansson", "jansson_version_str", CLI_RETURNS_TEXT, NULL,
-     "JSON files, and headers of safetensors files", "libjansson4"},
-    {"libyaml", "yaml_get_version_string", CLI_RETURNS_TEXT, NULL, "configs", "libyaml-0-2"},
-    {"xxHash", "XXH_versionNumber", CLI_RETURNS_NUMBER, NULL, "hashes", "libxxhash0"},
-    {"SQLite", "sqlite3_libversion", CLI_RETURNS_TEXT, NULL, "ledgers of jobs", "libsqlite3-0"},
-    {"cairo", "cairo_version_string", CLI_RETURNS_TEXT, NULL, "figures", "libcairo2"},
-    {"libmicrohttpd", "MHD_get_version", CLI_RETURNS_TEXT, NULL, "fathom serve", "libmicrohttpd12"},
+     "JSON files, and headers of safetensors files", "libjansson4", false},
+    {"libyaml", "yaml_get_version_string", CLI_RETURNS_TEXT, NULL, "configs", "libyaml-0-2", false},
+    {"xxHash", "XXH_versionNumber", CLI_RETURNS_NUMBER, NULL, "hashes", "libxxhash0", false},
+    {"SQLite", "sqlite3_libversion", CLI_RETURNS_TEXT, NULL, "ledgers of jobs", "libsqlite3-0",
+     false},
+    {"cairo", "cairo_version_string", CLI_RETURNS_TEXT, NULL, "figures", "libcairo2", false},
+    {"Open MPI", "MPI_Get_library_version", CLI_FILLS_TEXT, "libmpi.so.40",
+     "one stage on several nodes (mpirun)", "openmpi-bin", true},
+    {"libmicrohttpd", "MHD_get_version", CLI_RETURNS_TEXT, NULL, "fathom serve", "libmicrohttpd12",
+     false},
 };
 const int cli_n_libraries = sizeof cli_libraries / sizeof cli_libraries[0];
 
@@ -35,6 +41,7 @@ typedef union function {
     unsigned (*number)(void);
     int (*three)(unsigned *, unsigned *, unsigned *);
     const int *(*fields)(void); /* a struct that starts with three ints */
+    int (*fill)(char *text, int *length);
 } function;
 
 static void ask(const cli_library *library, void *symbol, char *version, size_t bytes)
@@ -50,6 +57,12 @@ static void ask(const cli_library *library, void *symbol, char *version, size_t 
         break;
     }
     case CLI_FILLS_THREE: f.three(&v[0], &v[1], &v[2]); break;
+    case CLI_FILLS_TEXT: {
+        char text[8192]; /* more than Open MPI's 256 and MPICH's 8192 less one */
+        int length = 0;
+        if (f.fill(text, &length) == 0) snprintf(version, bytes, "%.*s", length, text);
+        break;
+    }
     case CLI_RETURNS_STRUCT:
         for (int i = 0; i < 3; i++) v[i] = (unsigned)f.fields()[i];
         break;

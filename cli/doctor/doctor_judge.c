@@ -102,7 +102,7 @@ static void judge_disk(doctor_report *r)
 static void judge_libraries(doctor_report *r)
 {
     for (int i = 0; i < r->n_libraries; i++) {
-        if (r->library_found[i]) continue;
+        if (r->library_found[i] || cli_libraries[i].optional) continue;
         char remedy[200];
         snprintf(remedy, sizeof remedy, "install it; on Debian: apt-get install %s",
                  cli_libraries[i].package);

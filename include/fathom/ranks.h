@@ -22,9 +22,21 @@ typedef struct fth_ranks fth_ranks;
 
 FTH_API int fth_ranks_rank(const fth_ranks *ranks);  /* of this process; NULL: 0 */
 FTH_API int fth_ranks_count(const fth_ranks *ranks); /* NULL: 1 */
-/* The ranks that mpirun or srun started; *out is NULL when this process was started alone. */
+/* Ranks on this node, this one included: they share its memory. NULL: 1. */
+FTH_API int fth_ranks_local(const fth_ranks *ranks);
+/* Ranks on this node that may use the same cores, this one included. NULL: 1. */
+FTH_API int fth_ranks_core_share(const fth_ranks *ranks);
+/* The ranks that mpirun or srun started; *out is NULL when this process was started alone. Loads
+ * Open MPI, once per process, and may be called after mpirun only: FTH_E_RANKS when it is not there
+ * or cannot start. */
 FTH_API FTH_MUST_USE fth_status fth_ranks_open_mpi(fth_ranks **out, fth_mem *mem, fth_err *err);
-FTH_API void fth_ranks_close(fth_ranks *ranks); /* NULL is allowed */
+FTH_API void fth_ranks_close(fth_ranks *ranks); /* waits for the others; NULL is allowed */
+/* The largest value over the ranks, on all of them; and each has waited for the others. NULL: does
+ * nothing. */
+FTH_API FTH_MUST_USE fth_status fth_ranks_agree(fth_ranks *ranks, int64_t *value, fth_err *err);
+/* End the processes of all ranks with this exit code: for a rank that fails outside of a run, where
+ * the others would wait for it. Does not return under MPI. */
+FTH_API void fth_ranks_abort(fth_ranks *ranks, int exit_code);
 
 FTH_END_DECLS
 #endif /* FATHOM_RANKS_H */

@@ -16,6 +16,29 @@ int fth_ranks_count(const fth_ranks *ranks)
     return ranks ? ((const fth__comm *)(const void *)ranks)->size : 1;
 }
 
+int fth_ranks_local(const fth_ranks *ranks)
+{
+    const fth__comm *c = (const fth__comm *)(const void *)ranks;
+    return !c ? 1 : c->local > 0 ? c->local : c->size;
+}
+
+int fth_ranks_core_share(const fth_ranks *ranks)
+{
+    const fth__comm *c = (const fth__comm *)(const void *)ranks;
+    return c && c->core_share > 0 ? c->core_share : fth_ranks_local(ranks);
+}
+
+fth_status fth_ranks_agree(fth_ranks *ranks, int64_t *value, fth_err *err)
+{
+    return ranks ? fth__comm_agree(fth__comm_of(ranks), value, err) : FTH_OK;
+}
+
+void fth_ranks_abort(fth_ranks *ranks, int exit_code)
+{
+    fth__comm *c = fth__comm_of(ranks);
+    if (c && c->ops->abort) c->ops->abort(c, exit_code);
+}
+
 void fth_ranks_close(fth_ranks *ranks)
 {
     fth__comm *c = fth__comm_of(ranks);

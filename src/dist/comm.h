@@ -27,6 +27,8 @@ struct fth__comm {
     uint64_t sent_bytes, received_bytes;
     double seconds; /* in calls, waiting for others included */
     void *self;
+    int local;      /* ranks on this node, this one included; 0: all of them */
+    int core_share; /* of these, those that may use the same cores; 0: all of them */
 };
 
 /* The public handle is the same object. */
