@@ -67,6 +67,8 @@ FTH_API FTH_MUST_USE fth_status fth_path_rename(fth_mem *mem, const char *from, 
                                                 fth_err *err);
 /* Remove a file; a missing one is not an error. */
 FTH_API fth_status fth_path_remove(fth_mem *mem, const char *path, fth_err *err);
+/* The same to tidy up, at the end or after a failure, where a failure changes nothing. */
+FTH_API void fth_path_discard(fth_mem *mem, const char *path);
 
 /* ---- folders ---- */
 

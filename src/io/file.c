@@ -21,7 +21,7 @@
 static const uint64_t stream_from = (uint64_t)1 << 30;
 /* What is read, and dropped from the cache, at a time: one call costs nothing beside 8 MiB, and no
  * more than that stays cached. Not tuned. */
-enum { PIECE = 8 << 20 };
+enum { PIECE = 8 << 20, COPY = 1 << 20 };
 
 fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
                            uint64_t offset, const char *fmt, ...)
@@ -91,10 +91,44 @@ fth_status fth_file_open(fth_file **out, fth_mem *mem, const char *path, fth_err
     return finish_open(out, open_fd(*out, path, err));
 }
 
+/* A reader works on a nameless copy of what is there, beside it. */
+static fth_status open_copy(fth_file *f, fth_err *err)
+{
+    char folder[FTH_PATH];
+    void *block = NULL;
+    int from = -1;
+    uint64_t got = 0, done, at = 0;
+    FTH_TRY(fth_path_parent(folder, f->path, err));
+    int why = fth__disk_open_nameless(f->mem, folder[0] ? folder : ".", &f->fd);
+    if (why)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: no copy can be made beside it: %s", f->path,
+                        strerror(why));
+    why = fth__disk_open(NULL, f->path, O_RDONLY | O_NONBLOCK, &from);
+    if (why)
+        return why == ENOENT ? FTH_OK
+                             : FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", f->path, strerror(why));
+    fth_status s = fth__heap_take(f->mem, COPY, 1, &block, err);
+    do {
+        if (s == FTH_OK) why = fth__disk_read(from, at, COPY, block, &got);
+        if (s == FTH_OK && !why) why = fth__disk_write(f->mem, f->fd, at, got, block, &done);
+        at += got;
+    } while (s == FTH_OK && !why && got == COPY);
+    if (s == FTH_OK && why)
+        s = FTH_FAIL(err, FTH_E_FILE_READ, "%s: copying it: %s", f->path, strerror(why));
+    close(from);
+    fth__heap_free(f->mem, block);
+    f->bytes = at;
+    return s;
+}
+
 fth_status fth_file_open_update(fth_file **out, fth_mem *mem, const char *path, fth_err *err)
 {
     FTH_TRY(create(out, mem, path, true, err));
-    return finish_open(out, open_fd(*out, path, err));
+    fth_status s = fth__disk_meet(mem, err);
+    if (s != FTH_OK) return finish_open(out, s);
+    s = fth__disk_is_reader(mem) ? open_copy(*out, err) : open_fd(*out, path, err);
+    s = fth__disk_settle(mem, s, err); /* before the writer changes what is copied */
+    return finish_open(out, s);
 }
 
 fth_status fth_file_open_scratch(fth_file **out, fth_mem *mem, const char *dir, const char *what,

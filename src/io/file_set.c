@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,8 +45,8 @@ static char *hidden(fth_mem *mem, const char *path, const char *ending)
     const size_t bytes = strlen(path) + 64;
     char *text = fth__heap_alloc(mem, bytes);
     if (!text) return NULL;
-    const int used = snprintf(text, bytes, "%.*s.%s.%ld.%s", (int)(name - path), path, name,
-                              (long)getpid(), ending);
+    const int used = snprintf(text, bytes, "%.*s.%s.%" PRId64 ".%s", (int)(name - path), path, name,
+                              fth__disk_owner(mem), ending);
     FTH_ASSERT(used > 0 && (size_t)used < bytes);
     return text;
 }
@@ -123,6 +124,8 @@ fth_status fth_file_set_commit(fth_file_set *set, fth_err *err)
 {
     if (set->done) return FTH_FAIL(err, FTH_E_STATE, "a set of files was committed twice");
     set->done = true;
+    FTH_TRY(fth__disk_meet(set->mem, err));
+    if (fth__disk_is_reader(set->mem)) return fth__disk_settle(set->mem, FTH_OK, err);
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < set->n; i++) s = sync_one(set->mem, &set->file[i], err);
     for (int64_t i = 0; s == FTH_OK && i < set->n; i++)
@@ -134,7 +137,7 @@ fth_status fth_file_set_commit(fth_file_set *set, fth_err *err)
         const int why = fth__disk_sync_folder(set->file[i].path);
         if (why) s = failed(&set->file[i], "syncing its folder", why, err);
     }
-    return s;
+    return fth__disk_settle(set->mem, s, err);
 }
 
 void fth_file_set_destroy(fth_file_set *set)
@@ -142,7 +145,7 @@ void fth_file_set_destroy(fth_file_set *set)
     if (!set) return;
     for (int64_t i = 0; i < set->n; i++) {
         member *m = &set->file[i];
-        if (m->temp && !m->placed) (void)unlink(m->temp);
+        if (m->temp && !m->placed && !fth__disk_is_reader(set->mem)) (void)unlink(m->temp);
         fth__heap_free(set->mem, m->path);
         fth__heap_free(set->mem, m->temp);
         fth__heap_free(set->mem, m->old);

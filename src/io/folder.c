@@ -152,6 +152,7 @@ static fth_status remove_tree(fth_mem *mem, char path[FTH_PATH], int depth, fth_
 fth_status fth_folder_remove(fth_mem *mem, const char *path, fth_err *err)
 {
     char own[FTH_PATH];
+    if (fth__disk_is_reader(mem)) return FTH_OK;
     if (snprintf(own, sizeof own, "%s", path) >= (int)sizeof own)
         return cannot_remove(path, ENAMETOOLONG, err);
     return remove_tree(mem, own, DEPTH, err);
@@ -159,7 +160,7 @@ fth_status fth_folder_remove(fth_mem *mem, const char *path, fth_err *err)
 
 /* ---- replace ---- */
 
-fth_status fth_folder_replace(fth_mem *mem, const char *path, const char *made, fth_err *err)
+static fth_status replace(fth_mem *mem, const char *path, const char *made, fth_err *err)
 {
     char old[FTH_PATH];
     FTH_TRY(fth_path_beside(old, path, "old", err));
@@ -176,4 +177,11 @@ fth_status fth_folder_replace(fth_mem *mem, const char *path, const char *made, 
     (void)fth__disk_sync_folder(path);
     if (moved) (void)fth_folder_remove(NULL, old, NULL); /* the new one stands: no failure */
     return FTH_OK;
+}
+
+fth_status fth_folder_replace(fth_mem *mem, const char *path, const char *made, fth_err *err)
+{
+    FTH_TRY(fth__disk_meet(mem, err));
+    const fth_status s = fth__disk_is_reader(mem) ? FTH_OK : replace(mem, path, made, err);
+    return fth__disk_settle(mem, s, err);
 }

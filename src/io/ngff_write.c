@@ -1,6 +1,7 @@
 /* ngff_write.c - OME-NGFF images and plates as sinks; see fathom/zarr.h. */
 #include "io/dense.h"
 #include "io/ngff_out.h"
+#include "mem/disk.h"
 #include "mem/heap.h"
 
 #include <fathom/number.h>
@@ -285,7 +286,8 @@ void fth_ngff_plate_abandon(fth_ngff_plate *p)
 fth_status fth_ngff_plate_commit(fth_ngff_plate *p, fth_err *err)
 {
     fth_status s = FTH_OK;
-    for (int64_t i = 0; s == FTH_OK && i < p->n_wells * p->fields; i++)
+    const bool reader = fth__disk_is_reader(p->mem); /* runs write on rank 0 alone */
+    for (int64_t i = 0; s == FTH_OK && !reader && i < p->n_wells * p->fields; i++)
         if (!p->field[i].done || p->abandoned)
             s = FTH_FAIL(err, FTH_E_STATE,
                          "%s: field %" PRId64 " of well %s%02" PRId64 " was not completed",

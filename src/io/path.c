@@ -119,7 +119,7 @@ fth_status fth_path_disk(const char *path, fth_path_disk_info *out, fth_err *err
     return FTH_OK;
 }
 
-fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to, fth_err *err)
+static fth_status give_name(fth_mem *mem, const char *from, const char *to, fth_err *err)
 {
     int why = fth__disk_rename(mem, from, to);
     if (why)
@@ -128,6 +128,18 @@ fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to, fth_e
     why = fth__disk_sync_folder(to);
     if (!why) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: syncing its folder: %s", to, strerror(why));
+}
+
+fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to, fth_err *err)
+{
+    FTH_TRY(fth__disk_meet(mem, err));
+    const fth_status s = fth__disk_is_reader(mem) ? FTH_OK : give_name(mem, from, to, err);
+    return fth__disk_settle(mem, s, err);
+}
+
+void fth_path_discard(fth_mem *mem, const char *path)
+{
+    if (!fth__disk_is_reader(mem)) (void)fth__disk_unlink(NULL, path);
 }
 
 fth_status fth_path_remove(fth_mem *mem, const char *path, fth_err *err)

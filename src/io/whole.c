@@ -57,6 +57,7 @@ fth_status fth_file_append(fth_mem *mem, const char *path, const void *data, uin
                            fth_err *err)
 {
     int fd;
+    if (fth__disk_is_reader(mem)) return FTH_OK;
     int why = fth__disk_open(mem, path, O_WRONLY | O_CREAT | O_APPEND, &fd);
     if (!why) why = fth__disk_append(mem, fd, bytes, data);
     if (fd >= 0 && close(fd) != 0 && !why) why = errno;

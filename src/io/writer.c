@@ -139,8 +139,14 @@ static fth_status keep_previous(fth__writer *w, const char *previous, fth_err *e
 fth_status fth__writer_commit(fth__writer *w, const char *previous, fth_err *err)
 {
     if (!w->temp) return FTH_FAIL(err, FTH_E_STATE, "a file was committed after it had ended");
+    fth_mem *mem = w->mem;
+    fth_status s = fth__disk_meet(mem, err);
+    if (s != FTH_OK || fth__disk_is_reader(mem)) { /* the file of the writer counts */
+        fth__writer_abandon(w);
+        return s == FTH_OK ? fth__disk_settle(mem, s, err) : s;
+    }
     int why = fth__disk_sync(w->mem, w->fd);
-    fth_status s = why ? write_failed(w, "syncing it to disk", why, err) : FTH_OK;
+    if (why) s = write_failed(w, "syncing it to disk", why, err);
     if (s == FTH_OK && previous) s = keep_previous(w, previous, err);
     if (s == FTH_OK && (why = fth__disk_rename(w->mem, w->temp, w->path)) != 0)
         s = write_failed(w, "giving the finished file its name", why, err);
@@ -152,7 +158,7 @@ fth_status fth__writer_commit(fth__writer *w, const char *previous, fth_err *err
         if (why) s = write_failed(w, "syncing its folder", why, err);
     }
     fth__writer_abandon(w);
-    return s;
+    return fth__disk_settle(mem, s, err);
 }
 
 void fth__writer_abandon(fth__writer *w)

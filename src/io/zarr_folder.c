@@ -77,6 +77,12 @@ static fth_status sync_tree(fth_mem *mem, char path[FTH_PATH], fth_err *err)
 fth_status fth__zarr_folder_commit(fth__zarr_folder *f, fth_err *err)
 {
     FTH_ASSERT(f->mem && f->temp[0]); /* planned folders have no chunks to commit */
+    if (fth__disk_is_reader(f->mem)) {
+        fth_mem *mem = f->mem;
+        fth__zarr_folder_abandon(f);
+        FTH_TRY(fth__disk_meet(mem, err));
+        return fth__disk_settle(mem, FTH_OK, err); /* as fth_folder_replace does */
+    }
     fth_status s = sync_tree(f->mem, f->temp, err);
     if (s == FTH_OK) s = fth_folder_replace(f->mem, f->path, f->temp, err);
     if (s == FTH_OK) f->mem = NULL;

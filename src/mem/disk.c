@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "mem/inject.h"
+#include "mem/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,33 @@ enum { PIECE = 8 << 20 }; /* of one call: an interrupted one has not far to go a
 
 /* ENOSPC when this one is to fail, else what `call` (0 or -1) left in errno. */
 #define COUNTED(mem, call) (fth__mem_write_fails(mem) ? ENOSPC : (call) == 0 ? 0 : errno)
+
+/* ---- one writer ---- */
+
+void fth__disk_set_role(fth_mem *mem, const fth__disk_role *role)
+{
+    mem->role = *role;
+}
+
+bool fth__disk_is_reader(const fth_mem *mem)
+{
+    return mem && mem->role.reader;
+}
+
+int64_t fth__disk_owner(const fth_mem *mem)
+{
+    return mem && mem->role.owner > 0 ? mem->role.owner : (int64_t)getpid();
+}
+
+fth_status fth__disk_settle(fth_mem *mem, fth_status s, fth_err *err)
+{
+    return mem && mem->role.settle ? mem->role.settle(mem->role.user, s, err) : s;
+}
+
+fth_status fth__disk_meet(fth_mem *mem, fth_err *err)
+{
+    return fth__disk_settle(mem, FTH_OK, err);
+}
 
 /* ---- bytes ---- */
 
@@ -118,16 +146,19 @@ int fth__disk_open_nameless(fth_mem *mem, const char *dir, int *fd)
 
 int fth__disk_rename(fth_mem *mem, const char *from, const char *to)
 {
+    if (fth__disk_is_reader(mem)) return 0;
     return COUNTED(mem, rename(from, to));
 }
 
 int fth__disk_link(fth_mem *mem, const char *from, const char *to)
 {
+    if (fth__disk_is_reader(mem)) return 0;
     return COUNTED(mem, link(from, to));
 }
 
 int fth__disk_unlink(fth_mem *mem, const char *path)
 {
+    if (fth__disk_is_reader(mem)) return 0;
     return COUNTED(mem, unlink(path));
 }
 
@@ -138,6 +169,7 @@ int fth__disk_mkdir(fth_mem *mem, const char *path)
 
 int fth__disk_rmdir(fth_mem *mem, const char *path)
 {
+    if (fth__disk_is_reader(mem)) return 0;
     return COUNTED(mem, rmdir(path));
 }
 

@@ -9,6 +9,29 @@
 
 #include <fathom/memory.h>
 
+/* ---- one writer ---- */
+
+/* Of several ranks that see the same files one is the writer. The others are readers: for them
+ * calls that would give a file a name or take it away do nothing and succeed, and their temporary
+ * files are removed instead of renamed. Not concerned: temporary files of their own, and calls with
+ * NULL for `mem`, which are for those. */
+typedef struct fth__disk_role {
+    bool reader;
+    int64_t owner; /* process in the names of temporary files that all ranks know; 0: this one */
+    /* Wait for all ranks: `s` is how it went here, returned is how it went everywhere. NULL: this
+     * is the only rank. */
+    fth_status (*settle)(void *user, fth_status s, fth_err *err);
+    void *user;
+} fth__disk_role;
+void fth__disk_set_role(fth_mem *mem, const fth__disk_role *role);
+bool fth__disk_is_reader(const fth_mem *mem); /* NULL: false */
+int64_t fth__disk_owner(const fth_mem *mem);
+/* Files get their names between the two: what a rank looked at before is as it was, what it looks
+ * at later is new, and a failure of the writer is one of all ranks. Called at the same places on
+ * each; during a run they do nothing, the run settles itself. */
+fth_status fth__disk_meet(fth_mem *mem, fth_err *err);
+fth_status fth__disk_settle(fth_mem *mem, fth_status s, fth_err *err);
+
 /* ---- bytes ---- */
 
 /* All of them, however many calls it takes; each call counts. *done is how many were written. */

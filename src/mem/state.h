@@ -11,6 +11,7 @@
 #include <fathom/backend.h>
 
 #include "base/str.h"
+#include "mem/disk.h"
 #include "mem/object.h"
 #include "mem/system.h"
 
@@ -198,6 +199,7 @@ struct fth_mem {
     fth_site ended;
     void (*last)(void *user); /* called when they are gone; NULL: the memory ends */
     void *last_user;
+    fth__disk_role role; /* set once, before files are made */
 };
 
 /* Where a site is, for messages. */
