@@ -89,7 +89,8 @@ class Options(C.Structure):
                 ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
                 ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S),
                 ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P), ("front", I),
-                ("plain_products", C.c_bool), ("ranks", P), ("ranks_strict", C.c_bool)]
+                ("plain_products", C.c_bool), ("ranks", P), ("ranks_strict", C.c_bool),
+                ("plan_ranks", I)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))

@@ -59,10 +59,14 @@ typedef struct fth_options {
     void *progress_user;
     fth_front front;     /* how a refusal names the limit to raise */
     bool plain_products; /* f32 products on a device without matrix units: fathom/products.h */
-    fth_ranks *ranks;    /* that run the same program together; the caller's; NULL: one */
+    /* Ranks that run the same program together; the caller's; NULL: one. All of them create the
+     * context together: the budget and the number of workers become the smallest of any, and what
+     * is not given is a share of the node. Files are written by rank 0 alone. */
+    fth_ranks *ranks;
     /* FTH_E_RANKS when a plan has a pass with fewer pieces than ranks, or none that can be shared;
      * otherwise some ranks have nothing to do there, or all of them do the same. */
     bool ranks_strict;
+    int plan_ranks; /* plan for this many ranks, to be looked at; 0: for those there are */
 } fth_options;
 /* Fill `opt` with the defaults; call it before you change a field. Strings are copied by
  * fth_context_create. */
@@ -84,6 +88,8 @@ FTH_API const char *fth_context_device(const fth_context *ctx); /* the resolved 
 FTH_API const char *fth_context_device_reason(const fth_context *ctx);
 FTH_API int fth_context_threads(const fth_context *ctx);
 FTH_API fth_ranks *fth_context_ranks(const fth_context *ctx); /* NULL: this process alone */
+/* Wait until all ranks are here: what rank 0 wrote before can be read by all after. */
+FTH_API FTH_MUST_USE fth_status fth_context_meet(fth_context *ctx, fth_err *err);
 /* Run fn(arg, i, worker) for i in [0, n) on the workers of the context and wait: for host work that
  * is not a graph, such as searching and sorting. worker < fth_context_threads; the assignment of
  * indices to workers is not fixed, so results must not depend on it. `name` appears in timelines.

@@ -11,6 +11,8 @@
 #include <fathom/backend.h>
 #include <fathom/graph.h>
 
+#include <pthread.h>
+
 struct fth_context {
     fth__object object; /* where it was made and released; not one of its own memory's objects */
     fth_mem *mem;
@@ -36,7 +38,17 @@ struct fth_context {
     fth_front front;
     fth_ranks *ranks; /* the caller's; NULL: this process alone */
     bool ranks_strict;
+    int plan_ranks;   /* plan for this many; 0: those there are */
+    pthread_t thread; /* that made it, and may wait for other ranks */
+    int running;      /* runs going on: only they wait for other ranks then */
 };
+
+/* Whether this is the place for a call that all ranks make: there are some, this is the thread that
+ * made the context, and it is not inside a run or a loop, where each rank is at another place. */
+static inline bool fth__context_may_meet(const fth_context *ctx)
+{
+    return ctx->ranks && ctx->running == 0 && pthread_equal(ctx->thread, pthread_self());
+}
 
 /* front.c: a limit on memory, as it is set: "memory_bytes = 123", "memory=123", "--memory 123". */
 enum { FTH__LIMIT_TEXT = 64 };

@@ -250,7 +250,9 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     p->device_memory = g->ctx->gpu != NULL;
     p->pool = p->device_memory ? g->ctx->gpu_mem : g->mem;
     if (p->device_memory) p->threads = 1; /* its kernels spread their own work */
-    p->ranks = p->limits.ranks > 0 ? p->limits.ranks : fth_ranks_count(g->ctx->ranks);
+    p->ranks = p->limits.ranks > 0      ? p->limits.ranks
+               : g->ctx->plan_ranks > 0 ? g->ctx->plan_ranks
+                                        : fth_ranks_count(g->ctx->ranks);
     p->sharing = p->ranks > 1 && !p->device_memory;
     const fth_status s = make(p, outs, n_outs, err);
     log_plan(p, s, err);

@@ -6,6 +6,7 @@
 #include "cpu/backend.h"
 #include "cpu/blas.h"
 #include "dist/comm.h"
+#include "mem/disk.h"
 #include "mem/heap.h"
 #include "mem/system.h"
 #include "plan/cache.h"
@@ -24,6 +25,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void fth_options_default(fth_options *opt)
 {
@@ -159,6 +161,59 @@ static fth_status check_ranks(const fth_context *ctx, fth_err *err)
     return fth__comm_check_same(fth__comm_of(ctx->ranks), same, err);
 }
 
+/* ---- ranks ---- */
+
+fth_status fth_context_meet(fth_context *ctx, fth_err *err)
+{
+    int64_t here = 0;
+    return fth_ranks_agree(ctx->ranks, &here, err);
+}
+
+/* Files are also committed inside runs and by workers, where other ranks are not at this place. */
+static fth_status settle(void *user, fth_status s, fth_err *err)
+{
+    const fth_context *ctx = user;
+    return fth__context_may_meet(ctx) ? fth__comm_settle(fth__comm_of(ctx->ranks), s, err) : s;
+}
+
+static fth_status agree_least(fth_ranks *ranks, int64_t *value, fth_err *err)
+{
+    *value = -*value;
+    const fth_status s = fth_ranks_agree(ranks, value, err);
+    *value = -*value;
+    return s;
+}
+
+/* Plans depend on the budget and on the number of workers: both are the same on all ranks. */
+static fth_status agree_budget(fth_mem_options *mo, fth_ranks *ranks, fth_err *err)
+{
+    if (!ranks) return FTH_OK;
+    if (mo->budget_bytes == 0) /* as of one process, shared by those of this node */
+        mo->budget_bytes = fth_mem_free_now() / 10 * 9 / (uint64_t)fth_ranks_local(ranks);
+    int64_t bytes = mo->budget_bytes > INT64_MAX ? INT64_MAX : (int64_t)mo->budget_bytes;
+    FTH_TRY(agree_least(ranks, &bytes, err));
+    mo->budget_bytes = (uint64_t)bytes;
+    return FTH_OK;
+}
+
+static fth_status join_ranks(fth_context *ctx, const fth_options *opt, fth_err *err)
+{
+    ctx->thread = pthread_self();
+    if (!opt->ranks) return FTH_OK;
+    const int share = opt->threads > 0 ? 1 : fth_ranks_core_share(opt->ranks);
+    int64_t threads = ctx->threads / share > 0 ? ctx->threads / share : 1;
+    FTH_TRY(agree_least(opt->ranks, &threads, err));
+    ctx->threads = (int)threads;
+    /* Of rank 0, in the names of files that rank 0 writes and all read. */
+    int64_t owner = fth_ranks_rank(opt->ranks) == 0 ? (int64_t)getpid() : 0;
+    FTH_TRY(fth_ranks_agree(opt->ranks, &owner, err));
+    fth__disk_set_role(ctx->mem, &(fth__disk_role){.reader = fth_ranks_rank(opt->ranks) > 0,
+                                                   .owner = owner,
+                                                   .settle = settle,
+                                                   .user = ctx});
+    return FTH_OK;
+}
+
 static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
 {
     ctx->log = opt->log;
@@ -166,11 +221,13 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     ctx->plain_products = opt->plain_products;
     ctx->trace = opt->trace;
     ctx->ranks = opt->ranks;
+    ctx->plan_ranks = opt->plan_ranks;
     ctx->ranks_strict = opt->ranks_strict;
     ctx->progress = opt->progress;
     ctx->progress_user = opt->progress_user;
     FTH_TRY(fth__threads_check(opt->threads, err));
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
+    FTH_TRY(join_ranks(ctx, opt, err));
     /* A part of a path is another folder. */
     if (opt->scratch_dir && strlen(opt->scratch_dir) >= sizeof ctx->scratch_dir)
         return FTH_FAIL(err, FTH_E_SCRATCH,
@@ -255,6 +312,7 @@ fth_status fth_context_create_(fth_context **out, fth_site site, const fth_optio
     fth_mem *mem;
     fth_mem_options mo = opt->mem;
     if (!mo.log) mo.log = &opt->log;
+    FTH_TRY(agree_budget(&mo, opt->ranks, err));
     FTH_TRY(fth_mem_create(&mem, &mo, err));
     fth_context *ctx = fth__heap_alloc(mem, sizeof *ctx);
     fth_status s = ctx ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a context");

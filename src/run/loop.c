@@ -72,10 +72,13 @@ fth_status fth__loop_run(fth_context *ctx, const char *name, int64_t n,
                     .user = user,
                     .around = fth__team_around(ctx->team)};
     fth_team *team = NULL;
+    const bool together = fth__context_may_meet(ctx);
     FTH_TRY(fth__team_share(&team, ctx->mem, ctx->team, goes_on, &l, err));
     const int64_t t0 = fth_trace_now(ctx->trace);
     l.start = l.asked = fth__clock_seconds();
+    ctx->running += together;
     fth_team_run(team, n, run_one, &l);
+    ctx->running -= together;
     fth_team_destroy(team);
     if (ctx->trace)
         fth_trace_add_span(ctx->trace,
@@ -85,7 +88,9 @@ fth_status fth__loop_run(fth_context *ctx, const char *name, int64_t n,
                                              .start_ns = t0,
                                              .end_ns = fth_trace_now(ctx->trace)});
     if (l.progress && !l.around && !l.cancelled) (void)ask(&l, fth__clock_seconds());
-    if (!l.cancelled && atomic_load(&l.done) == n) return FTH_OK;
+    int64_t cancelled = l.cancelled || atomic_load(&l.done) < n;
+    if (together) FTH_TRY(fth_ranks_agree(ctx->ranks, &cancelled, err)); /* all stop, or none */
+    if (!cancelled) return FTH_OK;
     return FTH_FAIL(err, FTH_E_CANCELLED, "%s: the loop was cancelled at %.0f %%", name,
                     100.0 * (double)atomic_load(&l.done) / (double)n);
 }

@@ -725,6 +725,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     if (p->device_memory) s = fth__ranks_settle(&r, s); /* what is prepared may be missing on one */
     if (s != FTH_OK) return s;
     p->runs++;
+    p->ctx->running++;
     fth_mem_stats stats;
     fth_mem_mark(p->pool);
     fth_mem_get_stats(p->pool, &stats);
@@ -752,5 +753,6 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_team_destroy(r.own_team);
     fth__keep_leave(&r, s);
     fth__heap_free(p->mem, r.begun);
+    p->ctx->running--;
     return s;
 }
