@@ -129,6 +129,14 @@ typedef struct fth_stage_plan {
     /* What the stage takes beside each plan and beside the ledger: texts, open files. Set it
      * before plans are added. */
     uint64_t beside_bytes;
+    /* For several ranks (fathom/ranks.h), by the figures of fth_plan_info; host_bytes are of each.
+     */
+    int ranks;                /* 0 or 1: one */
+    uint64_t exchanged_bytes; /* by one rank */
+    double seconds_alone, seconds_together,
+        seconds_shared; /* the last: of alone, what is divided */
+    int64_t most_parts; /* that an axis can be divided into */
+    char axis[32];      /* that one */
 } fth_stage_plan;
 
 /* Add to the prediction of a stage. What happens one after another shares memory: the largest
@@ -491,6 +499,9 @@ struct fth_instrument {
     const char *device_key, *memory_key;
     /* Its operations have kernels for GPUs: where no device is asked for, a GPU may be taken. */
     bool gpu;
+    /* Its stages may run as several ranks (fathom/ranks.h): nothing they decide depends on the
+     * clock, the host or the process, so that all ranks take the same steps. */
+    bool ranks;
     /* Folder i outside output_dir that the job of a checked config writes results to; false beyond
      * the last. Two jobs that write to one folder collide. NULL: there are none. */
     bool (*place)(const fth_config *cfg, int i, char *path, size_t bytes);

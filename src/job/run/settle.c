@@ -190,7 +190,7 @@ static uint64_t allow(const fth__pack *pack, uint64_t predicted)
 static fth_status predict_host(fth__job_runner *r, int64_t i, const char *device, uint64_t *host,
                                fth_stage_plan *plan, fth_err *err)
 {
-    const uint64_t own = fth__job_memory(r->graph.node[i].job),
+    const uint64_t own = fth__job_memory(r->graph.node[i].job, 1),
                    most =
                        own && own < r->pack.slot[0].total_bytes ? own : r->pack.slot[0].total_bytes,
                    part = fth__pack_share(&r->pack, fth__runner_jobs(r)),

@@ -53,11 +53,11 @@ const char *fth__job_device(const fth_job *job, bool *any_gpu)
     return *any_gpu || strcmp(device, "auto") == 0 ? NULL : device;
 }
 
-uint64_t fth__job_memory(const fth_job *job)
+uint64_t fth__job_memory(const fth_job *job, int shares)
 {
     const char *key = job->instrument->memory_key;
     return key && fth_config_has(job->config, key)
-               ? fth_config_size(job->config, key, fth_mem_free_now())
+               ? fth_config_size(job->config, key, fth_mem_free_now() / (uint64_t)shares)
                : 0;
 }
 
@@ -69,7 +69,8 @@ static bool take_from_config(fth_options *engine, const fth_job *job)
     if (!engine->device) engine->device = fth__job_device(job, &any_gpu);
     if (!engine->device) engine->device = "auto";
     if (!job->instrument->gpu) engine->no_gpu = "this instrument has no kernels for GPUs yet";
-    if (engine->mem.budget_bytes == 0) engine->mem.budget_bytes = fth__job_memory(job);
+    if (engine->mem.budget_bytes == 0)
+        engine->mem.budget_bytes = fth__job_memory(job, fth_ranks_local(engine->ranks));
     return any_gpu;
 }
 
@@ -113,12 +114,18 @@ static fth_status end(fth__stage_link *link, fth_status s, fth_err *err)
 
 /* ---- before anything is touched ---- */
 
+/* Rank 0 has the directory, and writes all that is written there; the others follow it. */
+static bool is_writer(const fth__stage_link *link)
+{
+    return fth_ranks_rank(fth_context_ranks(link->call.context)) == 0;
+}
+
 /* Refuse when another runner is active here. */
 static fth_status check_lock(const fth__stage_link *link, fth_err *err)
 {
     fth__who who;
     const char *dir = link->opt->job->output_dir;
-    if (!fth__lock_read(dir, &who)) return FTH_OK;
+    if (!is_writer(link) || !fth__lock_read(dir, &who)) return FTH_OK;
     /* The kernel ends a stage with its runner, but not one whose runner was gone before it could
      * ask for that. */
     if (!fth__who_lives(&who))
@@ -312,13 +319,14 @@ static fth_status prepare(fth__stage_link *link, fth_err *err)
 {
     const char *dir = link->opt->job->output_dir;
     char path[PATH_MAX];
-    FTH_ASSERT(link->claim || link->call.attempt[0]); /* this process or its runner has the lock */
+    /* this process or its runner has the lock */
+    FTH_ASSERT(link->claim || link->call.attempt[0] || !is_writer(link));
     const int n = snprintf(path, sizeof path, "%s/.fathom", dir);
     if (n < 0 || (size_t)n >= sizeof path)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", dir);
     FTH_TRY(fth_folder_make_all(link->list.mem, path, err));
     FTH_TRY(fth_folder_make_all(link->list.mem, link->model_dir, err));
-    return fth__record_remove(dir, link->id, err);
+    return is_writer(link) ? fth__record_remove(dir, link->id, err) : FTH_OK;
 }
 
 static fth_status check_outputs(const fth__stage_link *link, fth_err *err)
@@ -425,11 +433,44 @@ static fth_status check_fit(const fth__stage_link *link, const fth_mem *mem, uin
     return FTH_E_NO_FIT;
 }
 
+/* --ranks-strict: ranks that would have nothing to do are a mistake. */
+static fth_status check_ranks(const fth__stage_link *link, fth_err *err)
+{
+    const fth_stage_plan *p = &link->result.plan;
+    const int ranks = link->opt->engine.plan_ranks > 0 ? link->opt->engine.plan_ranks
+                                                       : fth_ranks_count(link->opt->engine.ranks);
+    if (ranks < 2 || !link->opt->ranks_strict || p->most_parts >= ranks) return FTH_OK;
+    if (p->most_parts < 2)
+        FTH_FAIL(err, FTH_E_RANKS, "stage '%s' has nothing that %d ranks can share",
+                 link->opt->stage->name, ranks);
+    else
+        FTH_FAIL(err, FTH_E_RANKS,
+                 "stage '%s' can share axis '%s' among at most %lld ranks, and %d are asked for",
+                 link->opt->stage->name, p->axis, (long long)p->most_parts, ranks);
+    fth_err_hint(err,
+                 "start at most %lld, or leave --ranks-strict out: then all do what cannot be "
+                 "shared",
+                 (long long)(p->most_parts > 1 ? p->most_parts : 1));
+    return FTH_E_RANKS;
+}
+
+static void say_ranks(const fth__stage_link *link)
+{
+    char size[24];
+    const fth_stage_plan *p = &link->result.plan;
+    const int ranks = fth_ranks_count(link->opt->engine.ranks);
+    if (ranks < 2) return;
+    fth_stage_say(&link->call, "ranks   %d share %.0f %% of the work; each exchanges %s", ranks,
+                  p->seconds_alone > 0 ? 100 * p->seconds_shared / p->seconds_alone : 0.0,
+                  fth_mem_format_size(p->exchanged_bytes, size, sizeof size));
+}
+
 static fth_status make_plan(fth__stage_link *link, FILE *show, fth_err *err)
 {
     const fth_stage_plan *plan = &link->result.plan;
     fth_context *ctx = link->call.context;
     FTH_TRY(link->opt->stage->plan(&link->call, &link->result.plan, show, err));
+    FTH_TRY(check_ranks(link, err));
     FTH_TRY(check_fit(link, fth_context_mem(ctx), plan->host_bytes, false, err));
     const fth_mem *device = fth_context_device_mem(ctx);
     return device ? check_fit(link, device, plan->device_bytes, true, err) : FTH_OK;
@@ -440,7 +481,10 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
     const fth_stage *stage = link->opt->stage;
     FTH_TRY(make_plan(link, NULL, err));
     fth__stage_send_plan(link);
-    if (!link->call.attempt[0]) /* the runner that started it has the directory */
+    say_ranks(link);
+    FTH_TRY(fth_context_meet(link->call.context, err)); /* all have looked at the old record */
+    if (!link->call.attempt[0] &&
+        is_writer(link)) /* the runner that started it has the directory */
         FTH_TRY(fth_folder_claim(&link->claim, link->list.mem, link->opt->job->output_dir, err));
     FTH_TRY(prepare(link, err));
     fth__stage_point(link, "stage_planned");
@@ -448,12 +492,12 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
     FTH_TRY(stage->run(&link->call, err));
     FTH_TRY(check_outputs(link, err));
     fth__stage_point(link, "after_outputs");
-    for (int64_t i = 0; i < link->list.n; i++)
+    for (int64_t i = 0; is_writer(link) && i < link->list.n; i++)
         FTH_TRY(hash_file(link->list.mem, &link->list.file[i], link->opt->verify, err));
     fth__stage_send_last(link);
     fth__stage_measure(link);
     FTH_TRY(check_device(link, err));
-    return leave_record(link, err);
+    return leave_record(link, err); /* of rank 0: that of others never gets its name */
 }
 
 fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out, fth_err *err)

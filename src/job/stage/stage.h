@@ -49,7 +49,8 @@ void fth__stage_measure(fth__stage_link *link);
 void fth__stage_say_end(fth__stage_link *link);
 /* The device that the config of a job insists on; NULL: any. *any_gpu: it asks for some GPU. */
 const char *fth__job_device(const fth_job *job, bool *any_gpu);
-/* The budget that the config of a job gives; 0: none. */
-uint64_t fth__job_memory(const fth_job *job);
+/* The budget that the config of a job gives; 0: none. A percentage is of one of so many shares of
+ * what is free. */
+uint64_t fth__job_memory(const fth_job *job, int shares);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "graph/context.h"
 #include "job/ledger/view.h"
 #include "job/lock/lock.h"
 #include "job/stage/stage.h"
@@ -165,7 +166,13 @@ bool fth_stage_run_progress(void *call, const fth_progress *progress)
 bool fth_stage_is_cancelled(const fth_stage_call *call)
 {
     const fth__stage_link *link = link_of(call);
-    return link && link->opt->stop && link->opt->stop(link->opt->user);
+    if (!link || !link->opt->stop) return false;
+    int64_t asked = link->opt->stop(link->opt->user);
+    /* All ranks stop at the same place; those inside a run agree at its end. */
+    if (fth__context_may_meet(call->context) &&
+        fth_ranks_agree(fth_context_ranks(call->context), &asked, NULL) != FTH_OK)
+        return true;
+    return asked != 0;
 }
 
 static void take_most(uint64_t *most, uint64_t v)

@@ -4,6 +4,7 @@
  * Plans that run one after another share memory, so the largest counts; what a stage holds
  * throughout is in the memory ledger, or in beside_bytes.
  */
+#include "base/str.h"
 #include "mem/huge.h"
 #include "plan/plan.h"
 #include "run/loop.h"
@@ -17,6 +18,25 @@ static void take_most(uint64_t *most, uint64_t v)
     if (v > *most) *most = v;
 }
 
+/* What ranks share of a plan that runs so often. */
+static void add_ranks(fth_stage_plan *out, const fth_plan *plan, double runs)
+{
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    if (info.ranks < 2) return;
+    out->ranks = info.ranks;
+    out->exchanged_bytes += (uint64_t)((double)info.exchanged_bytes * runs);
+    out->seconds_alone += info.seconds_alone * runs;
+    out->seconds_together += info.seconds_together * runs;
+    out->seconds_shared += info.seconds_alone * info.shared_fraction * runs;
+    for (int64_t i = 0; i < plan->n_loops; i++) {
+        const fth__sweep *l = &plan->loop[i];
+        if (!l->shared || fth__sweep_units(l) <= out->most_parts) continue;
+        out->most_parts = fth__sweep_units(l);
+        fth__str_copy(out->axis, sizeof out->axis, plan->graph->axis[l->axis]->name);
+    }
+}
+
 fth_status fth_stage_plan_add(const fth_stage_call *call, fth_stage_plan *out, const fth_plan *plan,
                               double runs, FILE *show, fth_err *err)
 {
@@ -26,7 +46,12 @@ fth_status fth_stage_plan_add(const fth_stage_call *call, fth_stage_plan *out, c
     take_most(&out->host_bytes, needs.host_bytes);
     take_most(&out->device_bytes, needs.device_bytes);
     take_most(&out->scratch_bytes, needs.scratch_bytes);
-    out->seconds += fth_stage_guess(call, plan, runs);
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    const double share =
+        info.ranks > 1 && info.seconds_alone > 0 ? info.seconds_together / info.seconds_alone : 1;
+    out->seconds += share * fth_stage_guess(call, plan, runs);
+    add_ranks(out, plan, runs);
     if (!show || fth_plan_print(plan, show) == FTH_OK) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "the plan could not be written");
 }
