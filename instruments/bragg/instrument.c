@@ -132,4 +132,5 @@ const fth_instrument fth_instrument_bragg = {
     .expand = br_expand,
     .model = br_model_name,
     .gpu = true,
+    .ranks = true,
 };

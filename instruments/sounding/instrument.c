@@ -99,5 +99,6 @@ const fth_instrument fth_instrument_sounding = {
     .n_stages = sizeof stages / sizeof stages[0],
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
+    .ranks = true,
     .model_key = "model.basis", /* without it a config stands for all choices */
 };

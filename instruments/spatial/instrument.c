@@ -74,4 +74,5 @@ const fth_instrument fth_instrument_spatial = {
     .device_key = "training.device",
     .memory_key = "training.memory_budget",
     .gpu = true,
+    .ranks = true,
 };

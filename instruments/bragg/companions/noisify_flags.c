@@ -213,8 +213,10 @@ static fth_status set_seeds(br_noisify *n, const br_call *call, fth_err *err)
 {
     int64_t all;
     FTH_TRY(br_call_int(call, "seed", 0, &all, err));
+    int64_t clock = (int64_t)time(NULL);
+    FTH_TRY(fth_ranks_agree(fth_context_ranks(call->ctx), &clock, err)); /* one seed for all */
     const bool given = call->value(call->user, "seed") != NULL;
-    if (!n->seed_given) n->seed = given ? -all : n->serial ? -(int64_t)time(NULL) : -1;
+    if (!n->seed_given) n->seed = given ? -all : n->serial ? -clock : -1;
     if (!n->calib_given && given) n->calib_seed = -all;
     return FTH_OK;
 }

@@ -204,6 +204,7 @@ fth_status br_flags_of_call(br_flags *f, const fth_direct_call *call, fth_err *e
     if ((text = call->value(call->user, "compat")))
         FTH_TRY(one_of("compat", text, "spec", "c", &first, err));
     br_flags_default(f, first);
+    FTH_TRY(fth_ranks_agree(fth_context_ranks(call->context), &f->clock, err)); /* one seed */
     for (int i = 0; (text = call->value_at(call->user, "quirk", i)); i++)
         FTH_TRY(br_flags_quirk(f, text, err));
     if ((text = call->value(call->user, "precision"))) {

@@ -265,7 +265,7 @@ void br_checkpoint_close(br_checkpoint *c)
 
 void br_checkpoint_remove(br_checkpoint *c)
 {
-    fth_path_remove(NULL, c->path, NULL);
+    fth_path_discard(c->mem, c->path);
 }
 
 int64_t br_checkpoint_rows(const br_checkpoint *c)

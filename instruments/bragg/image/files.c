@@ -226,7 +226,7 @@ void br_files_close(br_files *f)
     fth_sink_close(&f->smv32);
     fth_sink_close(&f->unpacked);
     fth_sink_close(&f->cbf);
-    if (f->packed) fth_path_remove(NULL, f->raw, NULL);
+    if (f->packed) fth_path_discard(f->mem, f->raw);
     fth_file_set_destroy(f->set);
     fth_tensor_release(f->held);
     *f = (br_files){.mem = f->mem};

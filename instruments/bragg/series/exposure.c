@@ -208,7 +208,7 @@ static fth_status pack_cbf(const br_job *job, const br_experiment *e, int64_t i,
     fth_source_close(&pixels);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
     fth_sink_close(&sink);
-    fth_path_remove(NULL, raw, NULL);
+    fth_path_discard(mem_of(job), raw);
     return s;
 }
 

@@ -129,6 +129,7 @@ static fth_status remove_parts(const br_job *job, fth_err *err)
     char dir[FTH_PATH], path[FTH_PATH];
     fth_texts *name = NULL;
     bool others = false;
+    if (fth_ranks_rank(fth_context_ranks(job->call->context)) > 0) return FTH_OK;
     FTH_TRY(fth_path_join(dir, job->call->model_dir, BR_PARTS, err));
     if (fth_path_kind_of(dir) != FTH_PATH_FOLDER) return FTH_OK;
     FTH_TRY(fth_folder_list(&name, mem_of(job), dir, err));
@@ -137,7 +138,7 @@ static fth_status remove_parts(const br_job *job, fth_err *err)
         if (!is_part(file))
             others = true;
         else if (fth_path_join(path, dir, file, NULL) == FTH_OK)
-            fth_path_remove(NULL, path, NULL);
+            fth_path_discard(mem_of(job), path);
     }
     fth_texts_free(name);
     if (!others) fth_folder_remove(NULL, dir, NULL);

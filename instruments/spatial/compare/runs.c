@@ -125,6 +125,11 @@ static int find_slots(const sp_runs *r, fth_slot slot[2])
 static fth_status go(const sp_runs *r, const char *const *path, int64_t n, fth_err *err)
 {
     char program[FTH_PATH];
+    if (fth_context_ranks(r->ctx)) {
+        FTH_FAIL(err, FTH_E_RANKS, "this command starts processes of its own");
+        fth_err_hint(err, "leave mpirun out; --jobs says how many run at a time");
+        return FTH_E_RANKS;
+    }
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "the program cannot find its own file");
     program[length] = '\0';

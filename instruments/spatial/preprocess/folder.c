@@ -289,13 +289,15 @@ fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const cha
     fth_mem *mem = p->source.mem;
     FTH_TRY(fth_path_beside(made, dir, "tmp", err));
     FTH_TRY(fth_folder_remove(mem, made, err));
+    FTH_TRY(fth_context_meet(call->context, err)); /* other ranks write below it, too */
     FTH_TRY(fth_folder_make(mem, made, err));
     fth_status s = write_files(p, call->config, made, err);
     if (s == FTH_OK) {
         fth_stage_point(call, "before_outputs");
         s = fth_folder_replace(mem, dir, made, err);
     }
-    if (s != FTH_OK) fth_folder_remove(NULL, made, NULL);
+    if (s != FTH_OK && fth_ranks_rank(fth_context_ranks(call->context)) == 0)
+        fth_folder_remove(NULL, made, NULL);
     return s;
 }
 

@@ -182,7 +182,7 @@ fth_status sp_train_run(const fth_stage_call *call, fth_err *err)
 {
     sp_train t = begin(call);
     const fth_status s = train(&t, err);
-    if (s == FTH_OK && t.video.model) fth_path_remove(NULL, t.video.part, NULL);
+    if (s == FTH_OK && t.video.model) fth_path_discard(t.mem, t.video.part);
     sp_train_close_step(&t);
     sp_video_close(&t.video);
     sp_record_close(&t.record);

@@ -50,7 +50,7 @@ static void remove_file(const sp_train *t, const char *name)
 {
     char path[FTH_PATH];
     if (fth_path_join(path, t->call->model_dir, name, NULL) == FTH_OK)
-        fth_path_remove(NULL, path, NULL);
+        fth_path_discard(t->mem, path);
 }
 
 /* Removes backups and the files of finished restarts: an interrupted run ends with the same files
@@ -171,7 +171,7 @@ fth_status sp_restarts_add(sp_train *t, fth_err *err)
         remove_file(t, BEST_BEFORE);
         FTH_TRY(sp_video_save(&t->video, t->first, t->set.video_interval, err));
     }
-    if (t->video.model) fth_path_remove(NULL, t->video.part, NULL);
+    if (t->video.model) fth_path_discard(t->mem, t->video.part);
     sp_video_close(&t->video);
     return r->done < r->n ? write_done(t, err) : FTH_OK;
 }
