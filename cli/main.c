@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static int exit_code(const cli_call *call, const fth_err *err)
+{
+    return call->link ? call->link->code : fth_status_get_info(err->status)->exit_code;
+}
+
 static int fail(const cli_call *call, const fth_err *err)
 {
     char text[4096];
     fth_err_format(err, text, sizeof text);
     fputs(text, stderr);
-    return call->link ? call->link->code : fth_status_get_info(err->status)->exit_code;
+    return exit_code(call, err);
 }
 
 int main(int argc, char **argv)
@@ -36,11 +41,15 @@ int main(int argc, char **argv)
         cli_help_all(stdout);
     else if (cli_get(&call, "help"))
         cli_help_command(stdout, call.command);
-    else if ((s = cli_trace_begin(&call, &err)) == FTH_OK)
+    else if ((s = cli_ranks_begin(&call, &err)) == FTH_OK &&
+             (s = cli_trace_begin(&call, &err)) == FTH_OK)
         s = cli_trace_end(&call, call.command->run(&call, &err), &err);
     if ((fflush(call.out) != 0 || fflush(stdout) != 0 || ferror(stdout)) && s == FTH_OK) {
         s = FTH_FAIL(&err, FTH_E_FILE_WRITE, "standard output could not be written");
         fth_err_hint(&err, "check the disk or the program that reads it");
     }
-    return s == FTH_OK ? 0 : fail(&call, &err);
+    const bool alone = !call.ranks;
+    cli_ranks_end(&call, s, s == FTH_OK ? 0 : exit_code(&call, &err), &err);
+    if (s == FTH_OK) return 0;
+    return alone ? fail(&call, &err) : exit_code(&call, &err);
 }

@@ -9,7 +9,7 @@ fth_status cli_monitor_begin(cli_monitor *m, const cli_call *call, const char *f
     const char *seconds = cli_get(call, "monitor");
     fth_mem_options opt;
     *m = (cli_monitor){0};
-    if (!seconds) return FTH_OK;
+    if (!seconds || fth_ranks_rank(call->ranks) > 0) return FTH_OK;
     FTH_TRY(fth_folder_make_all(NULL, folder, err));
     fth_mem_options_default(&opt);
     FTH_TRY(fth_mem_create(&m->mem, &opt, err));

@@ -44,11 +44,16 @@ static fth_status plan_stage(planner *p, const fth_job *job, const fth_stage *st
         fth_json_u64(j, "device_planned_bytes", r.plan.device_bytes);
         fth_json_u64(j, "scratch_bytes", r.plan.scratch_bytes);
         fth_json_text(j, "plan", r.plan.text);
+        cli_ranks_json(j, &r.plan);
         fth_json_close(j);
     } else if (fits) {
-        fprintf(p->call->out, "%-32s %-12s %10s %10s  %s\n", name, stage->name,
+        char ranks[64] = "";
+        if (r.plan.ranks > 1 && r.plan.seconds_together > 0)
+            snprintf(ranks, sizeof ranks, "; %d ranks: %.1f times as fast", r.plan.ranks,
+                     r.plan.seconds_alone / r.plan.seconds_together);
+        fprintf(p->call->out, "%-32s %-12s %10s %10s  %s%s\n", name, stage->name,
                 fth_mem_format_size(r.plan.host_bytes, a, sizeof a),
-                fth_mem_format_size(r.plan.device_bytes, b, sizeof b), r.plan.text);
+                fth_mem_format_size(r.plan.device_bytes, b, sizeof b), r.plan.text, ranks);
     } else {
         fprintf(p->call->out, "%-32s %-12s %10s\n", name, stage->name, "does not fit");
     }

@@ -36,6 +36,13 @@ void cli_catch_signals(void)
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write */
 }
 
+void cli_catch_usr1(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
 bool cli_asked_to_end(void)
 {
     return asked_to_end != 0;
@@ -125,7 +132,9 @@ static void start_teller(teller *t, const cli_call *call)
     t->bar = (cli_bar){.out = stderr, .terminal = isatty(STDERR_FILENO)};
     t->bar.colour = t->bar.terminal && !(no_colour && *no_colour);
     t->bar.figure = call->command->of_stage->figure;
-    t->kill_at = getenv("FATHOM_KILL_AT");
+    const char *rank = getenv("FATHOM_KILL_RANK"); /* only this one */
+    if (!rank || (int)strtol(rank, NULL, 10) == fth_ranks_rank(call->ranks))
+        t->kill_at = getenv("FATHOM_KILL_AT");
     t->kill_name = t->kill_at ? strcspn(t->kill_at, ":") : 0;
     t->kill_after = t->kill_at && t->kill_at[t->kill_name]
                         ? strtol(t->kill_at + t->kill_name + 1, NULL, 10)
@@ -184,6 +193,19 @@ static fth_status find_flags(const cli_call *call, flag_list *list, fth_err *err
     return FTH_OK;
 }
 
+void cli_ranks_json(fth_json_writer *j, const fth_stage_plan *plan)
+{
+    if (plan->ranks < 2) return;
+    fth_json_open(j, "ranks", '{');
+    fth_json_int(j, "count", plan->ranks);
+    fth_json_u64(j, "exchanged_bytes", plan->exchanged_bytes);
+    fth_json_int(j, "most", plan->most_parts);
+    fth_json_real(j, "seconds_alone", plan->seconds_alone);
+    fth_json_real(j, "seconds_together", plan->seconds_together);
+    fth_json_real(j, "seconds_shared", plan->seconds_shared);
+    fth_json_close(j);
+}
+
 static fth_status print_json(const cli_call *call, const fth_job *job, const fth_stage_result *r,
                              bool planned, fth_err *err)
 {
@@ -200,6 +222,7 @@ static fth_status print_json(const cli_call *call, const fth_job *job, const fth
     fth_json_u64(&j, "device_planned_bytes", r->plan.device_bytes);
     fth_json_u64(&j, "scratch_bytes", r->plan.scratch_bytes);
     fth_json_real(&j, "planned_seconds", r->plan.seconds);
+    cli_ranks_json(&j, &r->plan);
     if (!planned) {
         fth_json_real(&j, "seconds", r->seconds);
         fth_json_u64(&j, "ledger_bytes", r->ledger_bytes);
@@ -222,6 +245,14 @@ static void print_plan(const cli_call *call, const fth_stage_plan *p)
     fprintf(call->out, "%s: %s of memory, %s on the device%s%s\n", call->command->of_stage->name,
             fth_mem_format_size(p->host_bytes, a, sizeof a),
             fth_mem_format_size(p->device_bytes, b, sizeof b), p->text[0] ? "; " : "", p->text);
+    if (p->ranks < 2) return;
+    fprintf(call->out,
+            "%d ranks: each takes that memory and exchanges %s; they share %.1f %% of the work, at "
+            "most %lld of them; predicted to be %.1f times as fast as one\n",
+            p->ranks, fth_mem_format_size(p->exchanged_bytes, a, sizeof a),
+            p->seconds_alone > 0 ? 100 * p->seconds_shared / p->seconds_alone : 0.0,
+            (long long)(p->most_parts > 1 ? p->most_parts : 1),
+            p->seconds_together > 0 ? p->seconds_alone / p->seconds_together : 1.0);
 }
 
 static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, teller *t, fth_err *err)
@@ -257,6 +288,7 @@ static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err
                              .flags = flags.given,
                              .attempt = cli_get(call, "attempt"),
                              .verify = cli_get(call, "verify") != NULL,
+                             .ranks_strict = cli_get(call, "ranks-strict") != NULL,
                              .progress = on_progress,
                              .stop = on_stop,
                              .say = on_say,

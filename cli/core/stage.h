@@ -15,6 +15,13 @@ fth_status cli_run_direct(const cli_call *call, fth_err *err);
 /* From here on the first SIGINT or SIGTERM only asks to end; a second SIGINT ends at once. */
 void cli_catch_signals(void);
 bool cli_asked_to_end(void);
+/* The same for SIGUSR1, from now on: mpirun passes it to all ranks, and kills them soon after
+ * others.
+ */
+void cli_catch_usr1(void);
+
+/* What a plan for several ranks says of them: a key of a document; nothing for one rank. */
+void cli_ranks_json(fth_json_writer *j, const fth_stage_plan *plan);
 
 /* The jobs of -c with the sets of --set and --seed; mistakes go to standard error. `stages` as in
  * fth_jobs_options. */

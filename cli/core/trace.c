@@ -1,6 +1,6 @@
 /* trace.c - the timeline of a command, and the options that every context of the program is made
  * with. */
-#include "../cli.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ fth_status cli_trace_begin(cli_call *call, fth_err *err)
         fth_err_hint(err, "give --trace FILE");
         return FTH_E_USAGE;
     }
-    if (!path) return FTH_OK;
+    if (!path || fth_ranks_rank(call->ranks) > 0) return FTH_OK;
     FTH_TRY(check_folder(path, err));
     FTH_TRY(check_configs(call, path, err));
     fth_mem_options_default(&opt);
@@ -123,12 +123,32 @@ static const char *kernel_cache(void)
     return n > 0 && (size_t)n < sizeof path ? path : NULL;
 }
 
+/* --ranks plans for ranks that are not there; those that are, mpirun counts. */
+static fth_status read_ranks(const cli_call *call, fth_options *opt, fth_err *err)
+{
+    const char *v = cli_get(call, "ranks");
+    if (!v) return FTH_OK;
+    opt->plan_ranks = (int)strtol(v, NULL, 10);
+    const bool planned = cli_get(call, "plan") || call->command->run == cli_run_plan;
+    if (planned && opt->plan_ranks > 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "--ranks %s: %s", v,
+             planned ? "at least one rank is needed" : "it goes with --plan");
+    fth_err_hint(err,
+                 planned ? "write --plan --ranks 8"
+                         : "to run, write mpirun -n %s fathom ..; to look, add --plan",
+                 v);
+    return FTH_E_COMMAND;
+}
+
 fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
                                fth_err *err)
 {
     const char *v;
     fth_options_default(opt);
     opt->front = FTH_FRONT_CLI;
+    opt->ranks = call->ranks;
+    FTH_TRY(read_ranks(call, opt, err));
+    free_bytes /= (uint64_t)fth_ranks_local(call->ranks); /* --memory 50% is of a rank's share */
     if ((v = cli_get(call, "memory")))
         FTH_TRY(fth_mem_parse_size(v, free_bytes, &opt->mem.budget_bytes, err));
     if ((v = cli_get(call, "device-memory"))) FTH_TRY(read_device_memory(v, opt, err));
@@ -143,6 +163,7 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     if (instrument && !instrument->gpu) opt->no_gpu = "this instrument has no kernels for GPUs yet";
     if (call->link && !call->link->gpu)
         opt->no_gpu = "under this name images have the bits of the CPU";
+    if (call->ranks) opt->no_gpu = "ranks share their work on CPUs";
     opt->plain_products = cli_get(call, "plain-products") != NULL;
     opt->scratch_dir = cli_get(call, "scratch");
     opt->cache_dir = kernel_cache();

@@ -193,11 +193,15 @@ static void add_stage(const fth_instrument *in, const fth_stage *stage, const ch
 
 static void add_instrument(const fth_instrument *in)
 {
-    static const char computes[] = "memory device-memory device plain-products threads seed plan "
-                                   "json monitor trace-kernels scratch log quiet";
-    static const char direct_globals[] =
-        "memory device-memory device plain-products threads seed plan json trace trace-kernels "
-        "scratch log quiet";
+#define COMPUTES                                                                                   \
+    "memory device-memory device plain-products threads seed plan json monitor trace-kernels "     \
+    "scratch log quiet"
+#define PLANS "memory device-memory device plain-products threads seed json scratch log"
+#define DIRECT                                                                                     \
+    "memory device-memory device plain-products threads seed plan json trace trace-kernels "       \
+    "scratch log quiet"
+    const char *computes = in->ranks ? COMPUTES " ranks ranks-strict" : COMPUTES,
+               *direct_globals = in->ranks ? DIRECT " ranks" : DIRECT;
     if (in->direct)
         add(in, "",
             &(cli_command){.args = in->direct->args,
@@ -218,8 +222,7 @@ static void add_instrument(const fth_instrument *in)
                 .doc = "Plans all stages of the jobs of a config within the memory budget, from "
                        "metadata alone. The exit code is 4 when one does not fit.",
                 .example = "",
-                .globals =
-                    "memory device-memory device plain-products threads seed json scratch log",
+                .globals = in->ranks ? PLANS " ranks" : PLANS,
                 .own = cli_plan_flags,
                 .run = cli_run_plan});
     if (in->n_variants || in->expand || in->model_key)
