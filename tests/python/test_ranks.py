@@ -1,0 +1,299 @@
+"""One stage on several ranks of Open MPI, on the cores there are: the bytes of one process.
+seconds: 150"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import jobs as t
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+TISSUE = os.path.join(ROOT, "configs/demo/spatial/tissue.h5ad")
+REFLECTIONS = os.path.join(ROOT, "configs/demo/bragg/small.hkl")
+MODELS = ("pnmf", "svgp", "lcgp", "mggp_svgp", "mggp_lcgp")
+MPIRUN = shutil.which("mpirun")
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+SPATIAL = """instrument: spatial
+name: tissue
+seed: 3
+dataset: anndata
+output_dir: {out}
+preprocessing: {{path: {tissue}, coord_key: spatial, group_column: group}}
+model: {{n_components: 4, mode: expanded, loadings_mode: multiplicative, E: 3, kernel: Matern32, lengthscale: 50.0, sigma: 1.0,
+  num_inducing: 200, cholesky_mode: exp, K: 12, group_diff_param: 0.1, inducing_allocation: derived}}
+training: {{max_iter: {steps}, learning_rate: 2e-2, optimizer: Adam, batch_size: 1200, checkpoint_interval: 5}}
+"""
+SERIES = """instrument: bragg
+name: stills
+output_dir: {out}
+crystal: {{hkl: {hkl}, cell: [28, 33, 38, 90, 95, 90], N: 8, shape: round, water: 0.01, mosaic: 0.5, domains: 20}}
+beam: {{lambda: 1.3, dispersion: 1, dispsteps: 5}}
+detector: {{convention: xds, distance: 110, pixel: 0.32, pixels: 300}}
+stills: {{count: 3, spread: 0.3}}
+sampling: {{oversample: 1}}
+output: {{counts: true, gzip: 3, cbf: true, noise: true}}
+"""
+IMAGE = ("-cell", "70", "70", "70", "90", "90", "90", "-N", "5", "-default_F", "100", "-lambda", "1", "-distance", "100",
+         "-detpixels", "400", "-seed", "7", "-mosaic_spread", "1", "-mosaic_domains", "4")
+
+
+def command(ranks):
+    return [MPIRUN, "--oversubscribe", "-n", str(ranks), t.PROGRAM] if ranks > 1 else [t.PROGRAM]
+
+
+def pids(root, rank):
+    """Processes of one rank below a folder."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                variables = f.read().split(b"\0")
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read()
+        except OSError:
+            continue
+        if f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables and root.encode() in words and words.startswith(t.PROGRAM.encode()):
+            found.append(int(pid))
+    return found
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        if not MPIRUN:
+            self.skipTest("there is no mpirun")
+        self.root = os.path.realpath(tempfile.mkdtemp(prefix="fathom-ranks-"))
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def call(self, ranks, *words, code=0, cwd=None, **environment):
+        done = subprocess.run([*command(ranks), *words], capture_output=True, text=True, timeout=120, cwd=cwd or self.root,
+                              env={**os.environ, **AS_ROOT, **environment})
+        self.assertEqual(done.returncode, code, f"{ranks} ranks of {words}: {done.stdout}{done.stderr}")
+        return done.stdout, done.stderr
+
+    def tree(self, path):
+        """Results below a folder: what was measured and where it was does not count."""
+        files = {}
+        for folder, _, names in os.walk(path):
+            for name in names:
+                file = os.path.join(folder, name)
+                if "/.fathom/" in file or name == "config.yaml":
+                    continue
+                with open(file, "rb") as f:
+                    files[os.path.relpath(file, path)] = f.read()
+        return files
+
+    def same(self, one, other, what):
+        a, b = self.tree(one), self.tree(other)
+        self.assertEqual(sorted(a), sorted(b), what)
+        for name in a:
+            if not name.endswith("metrics.json"): # seconds and bytes as measured
+                self.assertEqual(a[name], b[name], f"{what}: {name}")
+
+    def hidden(self):
+        return [os.path.join(folder, name) for folder, _, names in os.walk(self.root) for name in names
+                if name.startswith(".") or name.endswith((".tmp", ".part"))]
+
+
+class Spatial(Case):
+    def config(self, name, steps=12):
+        path = os.path.join(self.root, name)
+        os.makedirs(path)
+        general = os.path.join(path, "general.yaml")
+        with open(general, "w") as f:
+            f.write(SPATIAL.format(out=os.path.join(path, "out"), tissue=TISSUE, steps=steps))
+        self.call(1, "spatial", "generate", "-c", general, "--quiet")
+        return path
+
+    def stage(self, path, ranks, stage, model, *words, **options):
+        return self.call(ranks, "spatial", stage, "-c", os.path.join(path, f"{model}.yaml"), "--device", "cpu", *words, **options)
+
+    def test_every_model_has_the_bytes_of_one_process(self):
+        one = self.config("one")
+        self.stage(one, 1, "preprocess", "svgp")
+        for model in MODELS:
+            self.stage(one, 1, "train", model)
+            self.stage(one, 1, "analyze", model)
+        for ranks, memory in ((2, "64M"), (3, "1G"), (8, "64M")):
+            path = self.config(f"ranks{ranks}")
+            self.stage(path, ranks, "preprocess", "svgp", "--memory", memory)
+            for model in MODELS:
+                out, _ = self.stage(path, ranks, "train", model, "--memory", memory)
+                if model == "svgp": # there is something to share
+                    self.assertGreater(int(re.search(r"share (\d+) % of the work", out)[1]), 20, out)
+                self.stage(path, ranks, "analyze", model, "--memory", memory)
+            self.same(os.path.join(one, "out"), os.path.join(path, "out"), f"{ranks} ranks with {memory}")
+        self.assertEqual([f for f in self.hidden() if "/.fathom/" not in f], [])
+
+    def test_figures_are_drawn_once(self):
+        one, two = self.config("one"), self.config("two")
+        for path, ranks in ((one, 1), (two, 2)):
+            for stage in ("preprocess", "train", "analyze", "figures"):
+                out, _ = self.stage(path, ranks, stage, "svgp")
+                self.assertEqual(out.count("done in"), 1, out)
+        self.same(os.path.join(one, "out"), os.path.join(two, "out"), "figures")
+
+    def test_a_killed_rank_ends_the_run_and_loses_nothing(self):
+        one, two = self.config("one", 30), self.config("two", 30)
+        for path in (one, two):
+            self.stage(path, 1, "preprocess", "svgp")
+        self.stage(one, 1, "train", "svgp")
+        start = time.monotonic()
+        self.stage(two, 3, "train", "svgp", code=137, FATHOM_KILL_AT="after_checkpoint:2", FATHOM_KILL_RANK="1")
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual([p for r in range(3) for p in pids(self.root, r)], [])
+        out, _ = self.stage(two, 2, "train", "svgp") # on other ranks
+        self.assertIn("continuing after iteration 10 of 30", out)
+        self.same(os.path.join(one, "out"), os.path.join(two, "out"), "resumed")
+
+    def test_a_signal_to_one_rank_stops_all_of_them(self):
+        one, two = self.config("one", 400), self.config("two", 400)
+        for path in (one, two):
+            self.stage(path, 1, "preprocess", "pnmf")
+        self.stage(one, 1, "train", "pnmf")
+        process = subprocess.Popen([*command(3), "spatial", "train", "-c", os.path.join(two, "pnmf.yaml"), "--device", "cpu"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **AS_ROOT})
+        checkpoint = os.path.join(two, "out", "pnmf")
+        t.wait_for(lambda: os.path.isdir(checkpoint) and any(n.endswith(".safetensors") for n in os.listdir(checkpoint)), 60,
+                   "the first checkpoint")
+        os.kill(pids(two, 2)[0], signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 6, out + err)
+        self.assertEqual(err.count("FTH-USE-002"), 1, err)
+        self.assertIn("training was stopped after iteration", err)
+        self.stage(two, 2, "train", "pnmf")
+        self.same(os.path.join(one, "out"), os.path.join(two, "out"), "stopped and resumed")
+
+
+class Bragg(Case):
+    def image(self, name, ranks, *words, **options):
+        folder = os.path.join(self.root, name)
+        os.makedirs(folder, exist_ok=True)
+        return self.call(ranks, "bragg", *IMAGE, "-floatfile", "f.bin", "-intfile", "i.img", "-noisefile", "n.img", "-pgmfile",
+                         "p.pgm", "--cbf", "c.cbf", "--device", "cpu", *words, cwd=folder, **options)
+
+    def test_an_image_has_the_bytes_of_one_process(self):
+        first, _ = self.image("one", 1)
+        for ranks, memory in ((2, "12M"), (3, "1G"), (8, "12M")):
+            name = f"ranks{ranks}"
+            out, _ = self.image(name, ranks, "--memory", memory)
+            self.same(os.path.join(self.root, "one"), os.path.join(self.root, name), f"{ranks} ranks")
+            self.assertEqual(out.count("max_I"), first.count("max_I"))
+        self.assertEqual(self.hidden(), [])
+
+    def test_an_image_with_a_checkpoint(self):
+        self.image("one", 1)
+        self.image("two", 2, "--checkpoint", "16")
+        self.same(os.path.join(self.root, "one"), os.path.join(self.root, "two"), "with a checkpoint")
+
+    def test_seeds_from_the_clock_are_those_of_one_rank(self):
+        words = [w for w in IMAGE if w not in ("-seed", "7")]
+        for name in ("x", "y"):
+            os.makedirs(os.path.join(self.root, name))
+        out, _ = self.call(3, "bragg", *words, "--compat", "c", "-misset", "random", "-floatfile", "f.bin", cwd=os.path.join(self.root, "x"))
+        self.assertTrue(os.path.getsize(os.path.join(self.root, "x", "f.bin")) == 4 * 400 * 400, out)
+
+    def test_a_series_has_the_bytes_of_one_process(self):
+        for name, ranks, memory in (("one", 1, "1G"), ("two", 2, "48M"), ("three", 3, "1G"), ("eight", 8, "48M")):
+            path = os.path.join(self.root, f"{name}.yaml")
+            with open(path, "w") as f:
+                f.write(SERIES.format(out=os.path.join(self.root, name), hkl=REFLECTIONS))
+            self.call(ranks, "bragg", "render", "-c", path, "--device", "cpu", "--memory", memory)
+            self.same(os.path.join(self.root, "one"), os.path.join(self.root, name), f"{ranks} ranks")
+
+    def test_an_error_on_one_rank_ends_all_with_its_words(self):
+        for name in ("a", "b"):
+            os.makedirs(os.path.join(self.root, name))
+        shutil.copy(REFLECTIONS, os.path.join(self.root, "a", "own.hkl"))
+        words = [t.PROGRAM, "bragg", "-hkl", "own.hkl", "-cell", "28", "33", "38", "90", "95", "90", "-N", "5", "-lambda", "1",
+                 "-distance", "100", "-detpixels", "64", "-floatfile", os.path.join(self.root, "f.bin")]
+        done = subprocess.run([MPIRUN, "--oversubscribe", "-n", "2", "-wdir", os.path.join(self.root, "a"), *words, ":", "-n", "1",
+                               "-wdir", os.path.join(self.root, "b"), *words], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, **AS_ROOT})
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, r"rank 2 on \S+: error FTH-FILE-001")
+        self.assertIn("own.hkl", done.stderr)
+        self.assertNotIn("rank 0 on", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.root, "f.bin")))
+
+
+class Plans(Case):
+    IMAGE = ("bragg", *IMAGE, "-detpixels", "1024", "--device", "cpu", "--threads", "1")
+
+    def test_a_plan_for_ranks_needs_no_mpi(self):
+        out, err = self.call(1, *self.IMAGE, "--plan", "--ranks", "64", LD_DEBUG="libs")
+        self.assertNotIn("libmpi", err)
+        self.assertRegex(out, r"64 ranks share \d+ of \d+ passes")
+        self.assertFalse(os.listdir(self.root))
+
+    def test_a_stage_is_planned_for_ranks(self):
+        path = os.path.join(self.root, "stills.yaml")
+        with open(path, "w") as f:
+            f.write(SERIES.format(out=os.path.join(self.root, "out"), hkl=REFLECTIONS))
+        out, _ = self.call(1, "bragg", "render", "-c", path, "--plan", "--json", "--ranks", "8", "--device", "cpu")
+        ranks = json.loads(out)["ranks"]
+        self.assertEqual(ranks["count"], 8)
+        self.assertGreater(ranks["seconds_shared"], 0.5 * ranks["seconds_alone"])
+        self.assertGreater(ranks["exchanged_bytes"], 3 * 4 * 300 * 300) # images of three frames go to rank 0
+        self.assertLess(ranks["seconds_together"], ranks["seconds_alone"])
+        out, _ = self.call(1, "bragg", "render", "-c", path, "--plan", "--ranks", "8", "--device", "cpu")
+        self.assertIn("8 ranks: each takes that memory and exchanges", out)
+        out, _ = self.call(1, "plan", "-c", path, "--ranks", "8", "--device", "cpu")
+        self.assertRegex(out, r"render .*; 8 ranks: [1-8]\.\d times as fast")
+        out, _ = self.call(1, "bragg", "render", "-c", path, "--plan", "--json", "--device", "cpu")
+        self.assertNotIn("ranks", json.loads(out))
+
+    def test_more_ranks_than_parts_are_refused_where_asked_for(self):
+        path = os.path.join(self.root, "stills.yaml")
+        with open(path, "w") as f:
+            f.write(SERIES.format(out=os.path.join(self.root, "out"), hkl=REFLECTIONS))
+        words = ("bragg", "render", "-c", path, "--device", "cpu", "--ranks-strict")
+        _, err = self.call(1, *words, "--plan", "--ranks", "200", code=2)
+        self.assertRegex(err, r"can share axis '\w+' among at most \d+ ranks, and 200 are asked for")
+        self.assertFalse(os.path.exists(os.path.join(self.root, "out")))
+        self.call(2, *words)
+
+    def test_ranks_without_a_plan_are_a_mistake(self):
+        _, err = self.call(1, *self.IMAGE, "--ranks", "4", code=2)
+        self.assertIn("mpirun -n 4", err)
+        _, err = self.call(1, *self.IMAGE, "--plan", "--ranks", "0", code=2)
+        self.assertIn("at least one rank", err)
+
+
+class Program(Case):
+    def test_mistakes_are_told_once(self):
+        _, err = self.call(3, "spatial", "train", "-c", "missing.yaml", code=3)
+        self.assertEqual(err.count("FTH-FILE-001"), 1, err)
+        self.assertIn("rank 0 on", err)
+
+    def test_commands_of_one_process_refuse(self):
+        _, err = self.call(2, "status", code=2)
+        self.assertIn("mpirun is for one stage", err)
+        _, err = self.call(2, "focus", "stack", "x", code=2)
+        self.assertIn("the instrument focus does not divide its work among ranks", err)
+
+    def test_other_starters_are_named(self):
+        _, err = self.call(1, "bragg", *IMAGE, code=2, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0")
+        self.assertIn("srun started 4 tasks without MPI", err)
+        self.assertIn("--mpi=pmix", err)
+        _, err = self.call(1, "bragg", *IMAGE, code=2, PMI_SIZE="2", PMI_RANK="0")
+        self.assertIn("mpiexec of another MPI", err)
+
+    def test_mpi_is_loaded_under_mpirun_only(self):
+        words = ("bragg", *IMAGE, "-floatfile", "f.bin")
+        _, err = self.call(1, *words, LD_DEBUG="libs")
+        self.assertIn("libfathom", err)
+        self.assertNotIn("libmpi", err)
+        _, err = self.call(2, *words, LD_DEBUG="libs")
+        self.assertIn("libmpi", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
