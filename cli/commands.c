@@ -110,6 +110,17 @@ static const fth_flag run_flags[] = {
      .doc = "run this shell command at the end, with FATHOM_STATUS, FATHOM_SUMMARY and others set"},
     {.name = "no-live", .doc = "print one line per change instead of a table"},
     {.name = "status", .value = FTH_FLAG_FILE, .doc = "where to write run_status.json"},
+    {.name = "executor",
+     .value = FTH_FLAG_WORD,
+     .doc = "where tasks run: local, as processes of this machine, or slurm, as jobs of a cluster"},
+    {.name = "slurm",
+     .value = FTH_FLAG_SET,
+     .many = true,
+     .doc =
+         "with --executor slurm: partition, account, time, cpus, gpus, modules, prologue, probe, "
+         "or any option of sbatch"},
+    {.name = "detach",
+     .doc = "with --executor slurm: submit and return; the same command later follows the jobs"},
     {0}};
 
 const cli_command cli_commands[] = {
@@ -312,6 +323,19 @@ const cli_command cli_commands[] = {
         .run = cli_run_run,
     },
     {
+        .name = "task",
+        .args = "LIST NUMBER",
+        .max_args = 2,
+        .brief = "run one task of a job array, on a node of a cluster",
+        .doc = "Called by the batch scripts that 'fathom run --executor slurm' submits: runs task "
+               "NUMBER of the array that LIST describes, with the memory and the threads given "
+               "there, and leaves beside the list how it ended. A task whose results are there and "
+               "unchanged is not run again.",
+        .example = "fathom task outputs/liver/.fathom/slurm.d/TOKEN/array0000.json 3",
+        .globals = "device log quiet",
+        .run = cli_run_task,
+    },
+    {
         .name = "report",
         .args = "[DIR]",
         .max_args = 1,
@@ -435,7 +459,7 @@ const cli_exit cli_exits[] = {
     {2, "a mistake in the command line or in a config"},
     {3, "a bad data file"},
     {4, "it does not fit in the memory allowed"},
-    {5, "the device asked for cannot be used"},
+    {5, "the device or cluster asked for cannot be used"},
     {6, "interrupted; what was done is saved"},
     {7, "a computation has no answer"},
     {70, "a mistake of Fathom's own; please report it"},

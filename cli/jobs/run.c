@@ -54,6 +54,7 @@ typedef struct run {
     fth_runner_options opt;
     char program[PATH_MAX], command[2048], status[PATH_MAX], rerun[512];
     const char *time_limit[CLI_JOBS_LIST];
+    const char *slurm[CLI_SET + 1];
     const char *kill_at; /* FATHOM_KILL_AT: tests end the runner at a named point */
     int64_t kill_after;  /* times that the point is still passed */
 } run;
@@ -187,6 +188,22 @@ static fth_status read_rerun(run *r, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status read_executor(run *r, fth_err *err)
+{
+    fth_runner_options *opt = &r->opt;
+    opt->executor = cli_get(r->call, "executor");
+    opt->detach = cli_get(r->call, "detach") != NULL;
+    while (opt->n_slurm < CLI_SET &&
+           (r->slurm[opt->n_slurm] = cli_get_at(r->call, "slurm", opt->n_slurm)))
+        opt->n_slurm++;
+    opt->slurm = r->slurm;
+    if ((!opt->n_slurm && !opt->detach) || (opt->executor && strcmp(opt->executor, "slurm") == 0))
+        return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "--%s is for jobs of Slurm", opt->detach ? "detach" : "slurm");
+    fth_err_hint(err, "add --executor slurm");
+    return FTH_E_COMMAND;
+}
+
 static fth_status fill_options(run *r, fth_err *err)
 {
     const cli_call *call = r->call;
@@ -220,6 +237,7 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->time_limit = r->time_limit;
     opt->n_time_limits = cli_get_all(call, "time-limit", r->time_limit);
     opt->status_path = r->status;
+    FTH_TRY(read_executor(r, err));
     opt->show = show;
     opt->stop = stop;
     opt->pause = pause_asked;
@@ -304,9 +322,32 @@ static void print_task(FILE *out, const fth_task *task)
     if (task->error[0]) fprintf(out, "  %s\n", task->error);
 }
 
+/* Scripts of a dry run for Slurm: in the current folder, to be read and thrown away. */
+static fth_status name_scripts(run *r, char *path, size_t bytes, fth_err *err)
+{
+    const int n = snprintf(path, bytes, "%s/fathom-slurm", r->jobs.cwd);
+    if (n < 0 || (size_t)n >= bytes)
+        return FTH_FAIL(err, FTH_E_COMMAND, "the path of the current folder is too long");
+    r->opt.scripts_dir = path;
+    return FTH_OK;
+}
+
+static void print_arrays(FILE *out, const char *scripts)
+{
+    char path[PATH_MAX + 16], line[1024];
+    snprintf(path, sizeof path, "%s/arrays.txt", scripts);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) fputs(line, out);
+    if (f) fclose(f);
+    fprintf(out, "nothing was submitted; scripts and lists are in %s\n", scripts);
+}
+
 static fth_status dry_run(run *r, fth_err *err)
 {
     fth_view *view = NULL;
+    const bool slurm = r->opt.executor && strcmp(r->opt.executor, "slurm") == 0;
+    char scripts[PATH_MAX];
+    if (slurm) FTH_TRY(name_scripts(r, scripts, sizeof scripts, err));
     FTH_TRY(fth_runner_predict(r->jobs.jobs, &r->opt, &view, err));
     FILE *out = r->call->out;
     fth_status s = FTH_OK;
@@ -314,8 +355,11 @@ static fth_status dry_run(run *r, fth_err *err)
         s = fth_view_print_json(view, out, err);
     } else {
         for (int64_t i = 0; i < view->n_tasks; i++) print_task(out, &view->task[i]);
-        fprintf(out, "%" PRId64 " jobs, %" PRId64 " tasks; nothing was written\n",
-                fth_jobs_count(r->jobs.jobs), view->n_tasks);
+        if (slurm)
+            print_arrays(out, scripts);
+        else
+            fprintf(out, "%" PRId64 " jobs, %" PRId64 " tasks; nothing was written\n",
+                    fth_jobs_count(r->jobs.jobs), view->n_tasks);
     }
     fth_view_destroy(view);
     return s;
@@ -329,11 +373,9 @@ static void format_summary(const fth_runner_result *n, char *text, size_t bytes)
     const struct {
         int64_t n;
         const char *what;
-    } rows[] = {{n->failed, "failed"},
-                {n->skipped, "skipped"},
-                {n->blocked, "blocked"},
-                {n->interrupted, "interrupted"},
-                {n->retries, n->retries == 1 ? "retry" : "retries"}};
+    } rows[] = {{n->failed, "failed"},        {n->skipped, "skipped"},
+                {n->blocked, "blocked"},      {n->interrupted, "interrupted"},
+                {n->submitted, "with Slurm"}, {n->retries, n->retries == 1 ? "retry" : "retries"}};
     int used = snprintf(text, bytes, "%" PRId64 " completed", n->completed);
     if (n->cached)
         used += snprintf(text + used, bytes - (size_t)used, " (%" PRId64 " cached)", n->cached);
@@ -370,7 +412,8 @@ static fth_status run_found(run *r, fth_err *err)
     cli_live_close(&r->live);
     s = cli_monitor_end(&monitor, r->call, s, err);
     format_summary(&n, summary, sizeof summary);
-    const bool any = n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0;
+    const bool any =
+        n.completed + n.failed + n.skipped + n.blocked + n.interrupted + n.submitted > 0;
     if (any) print_summary(r, &n, summary);
     if (s == FTH_OK && n.status_lost && cli_get(r->call, "status"))
         s = FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s could not be written", r->status);

@@ -54,6 +54,7 @@ typedef struct cli_ending {
 void cli_notify(const cli_call *call, const cli_ending *ending);
 
 fth_status cli_run_run(const cli_call *call, fth_err *err);
+fth_status cli_run_task(const cli_call *call, fth_err *err);
 fth_status cli_run_cancel(const cli_call *call, fth_err *err);
 
 /* ---- what a person sees while jobs run ---- */

@@ -244,11 +244,18 @@ typedef struct fth_runner_options {
     void (*point)(void *user, const char *name);
     void *user;
     fth_log log;
+    const char *executor;     /* where tasks run: "local" or "slurm"; NULL: "local" */
+    const char *const *slurm; /* "KEY=VALUE" for Slurm (docs/cluster.md) */
+    int n_slurm;
+    bool detach; /* Slurm: submit and return; the next run of the same jobs follows them */
+    const char
+        *scripts_dir; /* Slurm: fth_runner_predict leaves scripts and lists there; NULL: not */
 } fth_runner_options;
 
 typedef struct fth_runner_result {
     int64_t completed, cached, failed, skipped, blocked, interrupted;
-    int64_t retries; /* attempts after one that failed */
+    int64_t retries;   /* attempts after one that failed */
+    int64_t submitted; /* left with Slurm (detach) */
     double seconds;
     bool status_lost;   /* run_status.json could not be written in the end */
     char devices[400];  /* a line for each device that ran something: how long, and bound by what */
@@ -266,6 +273,46 @@ FTH_API FTH_MUST_USE fth_status fth_runner_predict(const fth_jobs *jobs,
  * fails the tasks of that directory alone; where there is no other, that is the error. */
 FTH_API FTH_MUST_USE fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt,
                                                fth_runner_result *result, fth_err *err);
+/* One task of a list that the Slurm executor wrote, in this process on a node: `task` of
+ * `manifest`. Decides as the runner does whether it is cached or blocked, runs its stage as a child
+ * with log and progress, and leaves its end beside the list for the runner. Of `opt` memory,
+ * program, slots, environment, stop, point, user and log count; `find` gives instruments and
+ * lookup. The status is that of the task, FTH_E_JOB_FAILED or FTH_E_CANCELLED; `job` is Slurm's
+ * number of the job, `signal` answers with the last signal of Slurm: SIGUSR1 is the warning before
+ * the time limit. */
+typedef struct fth_work_options {
+    const char *manifest;
+    int64_t task;
+    const char *job, *node;
+    int (*signal)(void *user); /* 0: none; may be NULL */
+} fth_work_options;
+FTH_API FTH_MUST_USE fth_status fth_runner_work(const fth_work_options *work,
+                                                const fth_jobs_options *find,
+                                                const fth_runner_options *opt, fth_err *err);
+
+enum { FTH_SLURM_PARTITIONS = 32 };
+typedef struct fth_slurm_partition {
+    char name[64];
+    bool is_default, up;
+    int64_t max_minutes;   /* 0: no limit */
+    uint64_t memory_bytes; /* of its largest node */
+    int64_t cpus, gpus;    /* the same */
+    int64_t nodes;
+} fth_slurm_partition;
+typedef struct fth_slurm_info {
+    char version[32], cluster[64];
+    bool accounting;       /* sacct answers */
+    int64_t max_array;     /* MaxArraySize */
+    int64_t max_submit;    /* jobs of this user at a time; 0: no limit known */
+    int64_t min_job_age_s; /* how long squeue knows an ended job */
+    fth_slurm_partition partition[FTH_SLURM_PARTITIONS];
+    int n_partitions;
+} fth_slurm_info;
+/* What Slurm offers here. FTH_E_EXECUTOR: there is none, or its controller does not answer.
+ * `environment` as in fth_runner_options. */
+FTH_API FTH_MUST_USE fth_status fth_slurm_ask(fth_mem *mem, const char *const *environment,
+                                              fth_slurm_info *out, fth_err *err);
+
 /* Where run_status.json of these jobs is, when nothing else is said: in the deepest folder that
  * holds all their output directories. */
 FTH_API FTH_MUST_USE fth_status fth_jobs_status_path(const fth_jobs *jobs, char *path, size_t bytes,

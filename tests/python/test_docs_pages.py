@@ -34,6 +34,7 @@ INTERRUPT = "interrupt"  # goes on until Ctrl+C, and then ends with 0
 ENDS = {
     "fathom serve ": INTERRUPT,
     "fathom cancel ": 2,  # nothing runs in the folder
+    "fathom task ": 3,  # a runner makes its list
     "fathom doctor --device cuda": (0, 5),  # 5 without a card
 }
 

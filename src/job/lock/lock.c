@@ -311,3 +311,22 @@ fth_status fth__lock_clear(const char *output_dir, fth_err *err)
     guard_drop(&g);
     return s;
 }
+
+/* ---- jobs of a cluster ---- */
+
+bool fth__lock_has_cluster(const char *output_dir)
+{
+    char path[FTH_PATH];
+    return fth__fathom_path(path, output_dir, "slurm") && access(path, F_OK) == 0;
+}
+
+fth_status fth__lock_fail_cluster(const char *output_dir, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_LOCKED, "%s: jobs of Slurm that an earlier run submitted may run there",
+             output_dir);
+    fth_err_hint(err,
+                 "follow them with the same 'fathom run' and '--executor slurm'; if 'squeue' lists "
+                 "none of them, remove %s/.fathom/slurm",
+                 output_dir);
+    return FTH_E_LOCKED;
+}

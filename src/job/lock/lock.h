@@ -43,6 +43,15 @@ fth_status fth__lock_check(const char *output_dir, fth_err *err);
 /* Removes the lock of a dead holder; FTH_E_LOCKED when it is alive. */
 fth_status fth__lock_clear(const char *output_dir, fth_err *err);
 
+/* Whether jobs of a cluster were submitted for the directory and are not known to have ended: the
+ * file .fathom/slurm. They run without a lock, since nodes cannot see the process of the runner,
+ * and it may be gone. */
+bool fth__lock_has_cluster(const char *output_dir);
+/* FTH_E_LOCKED about such jobs. */
+fth_status fth__lock_fail_cluster(const char *output_dir, fth_err *err);
+/* Attempts of the workers on the nodes begin so. */
+#define FTH__CLUSTER_ATTEMPT "slurm."
+
 /* Wall clock, seconds since 1970. */
 double fth__wall_seconds(void);
 

@@ -311,7 +311,11 @@ fth_status fth_jobs_clean(fth_mem *mem, const char *dir, bool all, bool dry,
         .mem = mem, .all = all, .dry = dry, .each = each, .kept = kept, .user = user, .err = err};
     fth__job_walk *w = NULL;
     fth_status s = fth__walk_create(&w, mem, dir, "", err);
-    for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = fth__lock_check(w->dir[i], err);
+    for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) {
+        s = fth__lock_check(w->dir[i], err);
+        if (s == FTH_OK && fth__lock_has_cluster(w->dir[i]))
+            s = fth__lock_fail_cluster(w->dir[i], err);
+    }
     if (s == FTH_OK && !has_fathom(w->path)) clean_temps(&c, w->path, 0);
     for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = clean_next(&c, w->dir[i]);
     fth__walk_destroy(w);

@@ -16,10 +16,12 @@ enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
 typedef struct fth__dir {
     const char *path;
     bool locked;
-    bool added;   /* its ledger has a row of this run, */
-    bool begun;   /* one of each of its tasks, */
-    bool ended;   /* and the end of the run */
-    bool crashed; /* the last runner here left its lock behind */
+    bool added;     /* its ledger has a row of this run, */
+    bool begun;     /* one of each of its tasks, */
+    bool ended;     /* and the end of the run */
+    bool crashed;   /* the last runner here left its lock behind */
+    bool marked;    /* jobs of Slurm were submitted for it */
+    bool under_way; /* and some are not done */
     int64_t running;
     int64_t changed;         /* tasks whose change is not in the ledger yet */
     int64_t written_changes; /* changes of the view that the ledger has: the first so many */
@@ -35,6 +37,7 @@ typedef struct fth__dir {
 typedef enum fth__phase {
     FTH__PHASE_WAITS, /* for earlier tasks */
     FTH__PHASE_READY,
+    FTH__PHASE_QUEUED, /* an executor has it, and it does not run yet */
     FTH__PHASE_RUNS,
     FTH__PHASE_DONE
 } fth__phase;

@@ -215,7 +215,8 @@ static fth_status describe(fth__job_runner *r, int64_t i, const words *w,
     fth_task *task = &r->view->task[i];
     const fth_slot *slot = &r->opt->slot[held->slot];
     char attempt[64], command[COMMAND];
-    snprintf(attempt, sizeof attempt, "%.36s.%" PRId64, r->me.run, ++r->attempts);
+    snprintf(attempt, sizeof attempt, "%s%.36s.%" PRId64, r->alone ? FTH__CLUSTER_ATTEMPT : "",
+             r->me.run, ++r->attempts);
     const char *number = strchr(slot->device, ':');
     format_command(w, held->slot ? (number ? number + 1 : "0") : NULL, command, sizeof command);
     FTH_TRY(fth__view_set(r->view, &task->attempt, attempt, err));
@@ -509,7 +510,8 @@ static fth_status conclude(fth__job_runner *r, fth__process *p, fth_err *err)
     }
     char reason[400], error[FTH__LOG_LAST] = "";
     const fth_state state = judge(p, task, reason, sizeof reason);
-    fth__leftover_sweep(task->output_dir, p->pid);
+    /* a process of another node may have this pid */
+    if (!r->alone) fth__leftover_sweep(task->output_dir, p->pid);
     if (p->log) fth__log_error(p->log, error, sizeof error);
     if (state == FTH_STATE_FAILED) {
         if (!task->signal) shorten_error(error, reason, sizeof reason);

@@ -48,6 +48,9 @@ fth_status fth__runner_take(fth__job_runner *r, fth_err *err)
             return s;
         }
         dir->locked = s == FTH_OK;
+        dir->marked = s == FTH_OK && fth__lock_has_cluster(dir->path);
+        if (dir->marked && r->executor != &fth__executor_slurm)
+            return fth__lock_fail_cluster(dir->path, err);
         dir->crashed = crashed && dir->locked;
         if (s == FTH_OK)
             FTH_TRY(fth__watch_dir(r->watch, dir->path, err));
@@ -168,7 +171,8 @@ static fth_status recover(fth__job_runner *r, int64_t d, fth_err *err)
     dir->rest_to = r->rest->n_tasks;
     FTH_TRY(fth__view_renew(r->rest, dir->path, first, err));
     remove_requests(dir->path);
-    if (orphans) fth__leftover_sweep(dir->path, 0);
+    /* a temporary file of a process on another node looks like that of a dead one */
+    if (orphans && !dir->marked) fth__leftover_sweep(dir->path, 0);
     return FTH_OK;
 }
 

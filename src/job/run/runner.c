@@ -71,11 +71,24 @@ static fth_status check_options(const fth_runner_options *opt, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status begin(fth__job_runner *r, const fth_jobs *jobs, const fth_runner_options *opt,
-                        fth_err *err)
+static fth_status find_executor(const char *name, const fth__executor **out, fth_err *err)
 {
-    *r = (fth__job_runner){.opt = opt, .mem = opt->mem};
+    static const fth__executor *const all[] = {&fth__executor_local, &fth__executor_slurm};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        *out = all[k];
+        if (strcmp(name, all[k]->name) == 0) return FTH_OK;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "there is no executor '%.60s'", name);
+    fth_err_hint(err, "tasks run in 'local' processes or as jobs of 'slurm'");
+    return FTH_E_COMMAND;
+}
+
+fth_status fth__runner_begin(fth__job_runner *r, const fth_jobs *jobs,
+                             const fth_runner_options *opt, fth_err *err)
+{
+    *r = (fth__job_runner){.opt = opt, .mem = opt->mem, .executor = &fth__executor_local};
     FTH_TRY(check_options(opt, err));
+    if (opt->executor) FTH_TRY(find_executor(opt->executor, &r->executor, err));
     FTH_TRY(fth__jobs_check_rerun(jobs, opt->rerun, err));
     FTH_TRY(fth__limits_check(jobs, opt->time_limit, opt->n_time_limits, err));
     FTH_TRY(fth__who_am_i(&r->me, err));
@@ -104,9 +117,9 @@ static fth_status begin(fth__job_runner *r, const fth_jobs *jobs, const fth_runn
     return FTH_OK;
 }
 
-static void end(fth__job_runner *r)
+void fth__runner_clear(fth__job_runner *r)
 {
-    while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
+    if (r->executor) r->executor->end(r);
     FTH_ASSERT(r->pack.running == 0 && r->pack.threads_taken == 0 &&
                r->pack.slot[0].taken_bytes == 0); /* every reservation was given back */
     fth__watch_stop(r->watch);
@@ -128,6 +141,19 @@ static void end(fth__job_runner *r)
 
 /* ---- starting ---- */
 
+fth_status fth__runner_plan_or_fail(fth__job_runner *r, int64_t i, bool *planned, fth_err *err)
+{
+    fth_err why = {0};
+    *planned = fth__runner_plan(r, i, &why) == FTH_OK;
+    if (*planned) return FTH_OK;
+    char text[4096];
+    fth_err_format(&why, text, sizeof text);
+    FTH_TRY(fth__view_set(r->view, &r->view->task[i].error, text, err));
+    why.text[strcspn(why.text, "\n")] = '\0'; /* a reason is one line */
+    FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, why.text, err));
+    return fth__runner_change(r, i, FTH_STATE_FAILED, why.text, err);
+}
+
 /* Ready tasks in their order, at most so many that each can be planned at once. */
 static fth_status collect_ready(fth__job_runner *r, int64_t *n, fth_err *err)
 {
@@ -141,16 +167,9 @@ static fth_status collect_ready(fth__job_runner *r, int64_t *n, fth_err *err)
             fth__job_node *node = &r->graph.node[i];
             if (node->phase != FTH__PHASE_READY || node->number != k) continue;
             if (r->graph.dir[node->dir].trouble.status != FTH_OK) continue;
-            fth_err why = {0};
-            if (!node->planned && fth__runner_plan(r, i, &why) != FTH_OK) {
-                char text[4096];
-                fth_err_format(&why, text, sizeof text);
-                FTH_TRY(fth__view_set(r->view, &r->view->task[i].error, text, err));
-                why.text[strcspn(why.text, "\n")] = '\0'; /* a reason is one line */
-                FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, why.text, err));
-                FTH_TRY(fth__runner_change(r, i, FTH_STATE_FAILED, why.text, err));
-                continue;
-            }
+            bool planned = node->planned;
+            if (!planned) FTH_TRY(fth__runner_plan_or_fail(r, i, &planned, err));
+            if (!planned) continue;
             FTH_ASSERT(node->planned && node->need.number == i);
             r->ready[*n] = node->need;
             r->ready_task[(*n)++] = i;
@@ -167,8 +186,7 @@ static int64_t count_ready(const fth__job_runner *r)
     return n;
 }
 
-/* Whether a request to cancel the task was made; the request is removed. */
-static bool was_cancelled(const fth_task *task)
+bool fth__runner_was_cancelled(const fth_task *task)
 {
     char name[300], path[FTH_PATH];
     snprintf(name, sizeof name, "cancel.%s", task->id);
@@ -189,7 +207,7 @@ static fth_status start_ready(fth__job_runner *r, fth_err *err)
             if (j != k && fth__pack_before(&r->ready[j], &r->ready[k]))
                 r->graph.node[r->ready_task[j]].need.passed++;
         const int64_t i = r->ready_task[k];
-        if (was_cancelled(&r->view->task[i])) {
+        if (fth__runner_was_cancelled(&r->view->task[i])) {
             FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, "cancelled by request", err));
             FTH_TRY(fth__runner_change(r, i, FTH_STATE_INTERRUPTED, "cancelled by request", err));
             continue;
@@ -227,8 +245,9 @@ static void wait_for_pipes(fth__job_runner *r)
     for (int64_t k = 0; k < r->n_processes; k++) fth__process_read(r, r->process[k]);
 }
 
-static fth_status reap(fth__job_runner *r, fth_err *err)
+static fth_status poll_processes(fth__job_runner *r, fth_err *err)
 {
+    wait_for_pipes(r);
     for (int64_t k = 0; k < r->n_processes;) {
         fth__process *p = r->process[k];
         if (!fth__process_reap(r, p)) {
@@ -240,21 +259,21 @@ static fth_status reap(fth__job_runner *r, fth_err *err)
     return FTH_OK;
 }
 
-/* Requests to end one task. */
-static void look_for_requests(fth__job_runner *r)
+/* Progress, and requests to end one task. */
+static void tick_processes(fth__job_runner *r)
 {
+    for (int64_t k = 0; k < r->n_processes; k++) fth__process_show(r, r->process[k]);
     for (int64_t k = 0; k < r->n_processes; k++)
-        if (was_cancelled(&r->view->task[r->process[k]->task]))
+        if (fth__runner_was_cancelled(&r->view->task[r->process[k]->task]))
             fth__process_ask(r, r->process[k], "cancelled by request");
+    fth__runner_check_limits(r);
 }
 
 static void tick(fth__job_runner *r)
 {
     r->view->now = fth__runner_now(r);
-    for (int64_t k = 0; k < r->n_processes; k++) fth__process_show(r, r->process[k]);
-    look_for_requests(r);
-    fth__runner_check_limits(r);
-    for (int64_t d = 0; d < r->graph.n_dirs; d++)
+    r->executor->tick(r);
+    for (int64_t d = 0; !r->alone && d < r->graph.n_dirs; d++)
         if (r->graph.dir[d].running > 0) fth__live_write(r->view, r->graph.dir[d].path);
     if (r->opt->show) r->opt->show(r->opt->user, r->view, -1);
 }
@@ -273,10 +292,17 @@ static void kill_late(fth__job_runner *r, bool at_once)
     }
 }
 
+static fth_status ask_processes(fth__job_runner *r, const char *why, fth_err *err)
+{
+    (void)err;
+    for (int64_t k = 0; k < r->n_processes; k++) fth__process_ask(r, r->process[k], why);
+    return FTH_OK;
+}
+
 static fth_status stop_all(fth__job_runner *r, fth_err *err)
 {
-    const char *why = "the run was stopped";
-    for (int64_t k = 0; k < r->n_processes; k++) fth__process_ask(r, r->process[k], why);
+    const char *why = r->stop_why ? r->stop_why : "the run was stopped";
+    FTH_TRY(r->executor->ask(r, why, err));
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         const fth__phase phase = r->graph.node[i].phase;
         if (phase != FTH__PHASE_WAITS && phase != FTH__PHASE_READY) continue;
@@ -291,9 +317,38 @@ static fth_status look_for_stop(fth__job_runner *r, fth_err *err)
     const int stop = r->opt->stop ? r->opt->stop(r->opt->user) : 0;
     if (stop > 0 && r->stop == 0) FTH_TRY(stop_all(r, err));
     if (stop > r->stop) r->stop = stop;
-    kill_late(r, r->stop > 1);
+    r->executor->kill(r, r->stop > 1);
     return FTH_OK;
 }
+
+/* ---- processes of this machine ---- */
+
+static fth_status check_processes(fth__job_runner *r, fth_err *err)
+{
+    (void)r;
+    (void)err;
+    return FTH_OK;
+}
+
+static bool processes_run(const fth__job_runner *r)
+{
+    return r->n_processes > 0;
+}
+
+static void end_processes(fth__job_runner *r)
+{
+    while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
+}
+
+const fth__executor fth__executor_local = {.name = "local",
+                                           .check = check_processes,
+                                           .start = start_ready,
+                                           .is_busy = processes_run,
+                                           .poll = poll_processes,
+                                           .tick = tick_processes,
+                                           .ask = ask_processes,
+                                           .kill = kill_late,
+                                           .end = end_processes};
 
 /* ---- the loop ---- */
 
@@ -313,7 +368,7 @@ __attribute__((unused)) static bool counts_agree(const fth__job_runner *r)
            r->n_processes == r->pack.running;
 }
 
-static fth_status loop(fth__job_runner *r, fth_err *err)
+fth_status fth__runner_loop(fth__job_runner *r, fth_err *err)
 {
     double next = fth__clock_seconds(), last = 0;
     int64_t idle = 0;
@@ -325,8 +380,9 @@ static fth_status loop(fth__job_runner *r, fth_err *err)
         FTH_TRY(fth__runner_settle(r, err));
         FTH_ASSERT(counts_agree(r));
         FTH_TRY(fth__runner_flush(r, err));
-        if (r->stop == 0) FTH_TRY(start_ready(r, err));
-        if (r->n_processes == 0) {
+        if (r->stop == 0) FTH_TRY(r->executor->start(r, err));
+        if (r->opt->detach && r->executor->is_busy(r)) return fth__runner_flush(r, err);
+        if (!r->executor->is_busy(r)) {
             const bool waits = r->stop < 2 && fth__runner_waits(r);
             if (r->open == 0 && !waits) return fth__runner_flush(r, err);
             if (waits) {
@@ -342,8 +398,7 @@ static fth_status loop(fth__job_runner *r, fth_err *err)
             continue;
         }
         idle = 0;
-        wait_for_pipes(r);
-        FTH_TRY(reap(r, err));
+        FTH_TRY(r->executor->poll(r, err));
         if (fth__clock_seconds() < next) continue;
         tick(r);
         next = fth__clock_seconds() + 1.0 / TICKS;
@@ -364,7 +419,7 @@ static void count(const fth_view *view, fth_runner_result *result)
         case FTH_STATE_BLOCKED: result->blocked++; break;
         case FTH_STATE_INTERRUPTED: result->interrupted++; break;
         case FTH_STATE_PENDING:
-        case FTH_STATE_RUNNING:
+        case FTH_STATE_RUNNING: result->submitted++; break; /* none of this machine is left */
         case FTH_STATE_COUNT: break;
         }
     }
@@ -525,15 +580,17 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
 {
     fth__job_runner r;
     fth_runner_result n = {0};
-    fth_status s = begin(&r, jobs, opt, err);
+    fth_status s = fth__runner_begin(&r, jobs, opt, err);
+    if (s == FTH_OK) s = r.executor->check(&r, err);
     if (s == FTH_OK) s = fth__runner_check_results(&r, err);
     if (s == FTH_OK) s = fth__status_check(r.mem, r.status_path, err);
     if (s == FTH_OK) s = prepare(&r, jobs, err);
-    if (s == FTH_OK) s = loop(&r, err);
-    if (s == FTH_OK) s = close_ledgers(&r, err);
+    if (s == FTH_OK) s = fth__runner_loop(&r, err);
+    if (s == FTH_OK && r.open == 0) s = close_ledgers(&r, err);
     if (r.view) {
         r.view->now = fth__runner_now(&r);
         count(r.view, &n);
+        if (!r.slurm || s != FTH_OK) n.submitted = 0;
         list_devices(r.view, n.devices, sizeof n.devices);
         n.status_lost = r.export_lost;
         n.retries = r.retries;
@@ -548,7 +605,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
     }
     if (result) *result = n;
     if (r.view) fth__runner_point(&r, "before_release");
-    end(&r);
+    fth__runner_clear(&r);
     if (opt->point) opt->point(opt->user, "at_end");
     return s;
 }
@@ -584,15 +641,17 @@ fth_status fth_runner_predict(const fth_jobs *jobs, const fth_runner_options *op
 {
     fth__job_runner r;
     *out = NULL;
-    fth_status s = begin(&r, jobs, opt, err);
+    fth_status s = fth__runner_begin(&r, jobs, opt, err);
     r.dry = true;
     if (s == FTH_OK) s = fth__runner_check_results(&r, err);
+    if (s == FTH_OK && opt->scripts_dir && r.executor->predict)
+        s = r.executor->predict(&r, opt->scripts_dir, err);
     if (s == FTH_OK) s = predict_all(&r, err);
     if (s == FTH_OK) {
         *out = r.view;
         r.view->runner_pid = 0;
         r.view = NULL;
     }
-    end(&r);
+    fth__runner_clear(&r);
     return s;
 }

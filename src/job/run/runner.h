@@ -8,6 +8,7 @@
  *   limit.c    tasks that run too long
  *   retry.c    failed tasks that are started again
  *   recover.c  directories at the start of a run: locks, history, leftovers of crashed runners
+ *   executor.h where tasks run: here, or as jobs of Slurm (job/slurm)
  *   trouble.c  directories and ledgers that cannot be written: retry, give up, report
  *
  * The view is the truth of the run; the ledgers follow it by one transaction for each change, and
@@ -18,6 +19,7 @@
 
 #include "job/ledger/ledger.h"
 #include "job/lock/watch.h"
+#include "job/run/executor.h"
 #include "job/run/graph.h"
 #include "job/run/log.h"
 #include "job/run/progress.h"
@@ -60,8 +62,13 @@ typedef struct fth__job_runner {
     bool dry;                     /* nothing is written */
     bool exported, export_failed; /* failed: once, and reported */
     bool export_lost;             /* the last one failed */
+    bool alone; /* one task on a node: no directory is locked, progress is not published */
     int stop;
-    int64_t troubled; /* directories in trouble */
+    const char *stop_why; /* NULL: the run was stopped */
+    bool any_device;      /* GPUs are the executor's business */
+    const fth__executor *executor;
+    struct fth__slurm *slurm; /* of that executor */
+    int64_t troubled;         /* directories in trouble */
     char status_path[4096];
     fth__status_file *status;   /* made by the first export */
     fth__ledger_change *change; /* room for a transaction */
@@ -77,6 +84,18 @@ void fth__runner_point(const fth__job_runner *r, const char *name);
 double fth__runner_now(const fth__job_runner *r);
 /* Jobs that have something to do: how many may want memory and threads at a time. */
 int64_t fth__runner_jobs(const fth__job_runner *r);
+
+/* ---- runner.c ---- */
+
+fth_status fth__runner_begin(fth__job_runner *r, const fth_jobs *jobs,
+                             const fth_runner_options *opt, fth_err *err);
+fth_status fth__runner_loop(fth__job_runner *r, fth_err *err);
+/* Free it all; also after a begin that failed. */
+void fth__runner_clear(fth__job_runner *r);
+/* Plan a task; *planned false: it never fits, and has failed. */
+fth_status fth__runner_plan_or_fail(fth__job_runner *r, int64_t i, bool *planned, fth_err *err);
+/* Whether a request to cancel the task was made; the request is removed. */
+bool fth__runner_was_cancelled(const fth_task *task);
 
 /* ---- recover.c ---- */
 
@@ -109,6 +128,8 @@ fth_status fth__runner_check_results(const fth__job_runner *r, fth_err *err);
 
 /* Walk over all tasks once: those that can be decided are. */
 fth_status fth__runner_settle(fth__job_runner *r, fth_err *err);
+/* Whether a task before it is done and did not complete: `bad` is that one. */
+bool fth__runner_is_skipped(const fth__job_runner *r, int64_t i, int64_t *bad);
 /* Predicted peaks of a ready task. FTH_E_NO_FIT: it never fits. */
 fth_status fth__runner_plan(fth__job_runner *r, int64_t task, fth_err *err);
 

@@ -37,6 +37,13 @@ static int64_t look_before(const fth__job_runner *r, const fth__job_node *node, 
     return -1;
 }
 
+bool fth__runner_is_skipped(const fth__job_runner *r, int64_t i, int64_t *bad)
+{
+    bool wait;
+    *bad = look_before(r, &r->graph.node[i], &wait);
+    return *bad >= 0;
+}
+
 static fth_status skip(fth__job_runner *r, int64_t i, int64_t because, fth_err *err)
 {
     const fth_task *before = &r->view->task[because];
@@ -219,6 +226,8 @@ static fth_status check_device(const fth__job_runner *r, const fth_job *job, boo
 {
     bool any_gpu;
     const char *device = r->opt->device_given ? NULL : fth__job_device(job, &any_gpu);
+    *on_gpu = false;
+    if (r->any_device) return FTH_OK;
     *on_gpu = r->pack.n_slots > 1 && !(device && strcmp(device, "cpu") == 0);
     if (!device || strncmp(device, "cuda", 4) != 0 || *on_gpu) return FTH_OK;
     const fth_status s =

@@ -125,7 +125,13 @@ static fth_status check_lock(const fth__stage_link *link, fth_err *err)
 {
     fth__who who;
     const char *dir = link->opt->job->output_dir;
-    if (!is_writer(link) || !fth__lock_read(dir, &who)) return FTH_OK;
+    if (!is_writer(link)) return FTH_OK;
+    const bool cluster = fth__lock_has_cluster(dir);
+    if (strncmp(link->call.attempt, FTH__CLUSTER_ATTEMPT, strlen(FTH__CLUSTER_ATTEMPT)) == 0 &&
+        cluster)
+        return FTH_OK; /* its runner is on another machine, or gone */
+    if (cluster) return fth__lock_fail_cluster(dir, err);
+    if (!fth__lock_read(dir, &who)) return FTH_OK;
     /* The kernel ends a stage with its runner, but not one whose runner was gone before it could
      * ask for that. */
     if (!fth__who_lives(&who))

@@ -710,6 +710,16 @@ static fth_status provoke_NO_JOB(fth_err *err)
     return found ? FTH_OK : err->status;
 }
 
+static fth_status provoke_EXECUTOR(fth_err *err)
+{
+    fth_mem *mem = NULL;
+    fth_slurm_info info;
+    OK(fth_mem_create(&mem, NULL, NULL));
+    const fth_status s = fth_slurm_ask(mem, NULL, &info, err); /* no PATH, so no Slurm */
+    OK(fth_mem_destroy(mem, NULL));
+    return s;
+}
+
 static fth_status provoke_LEDGER(fth_err *err)
 {
     world w = make_world(1 << 20);

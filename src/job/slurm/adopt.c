@@ -1,0 +1,262 @@
+/* adopt.c - find the jobs of runners that were killed, logged out or detached, and go on with them.
+ *
+ * .fathom/slurm of a directory names the folder of its last runner. Its lists say which element is
+ * which task; its file `jobs`, or else the comments that squeue shows, say which job of Slurm has a
+ * list. A list that Slurm never got is forgotten: what it held is submitted again.
+ */
+#include "job/slurm/slurm.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "mem/heap.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* SBATCH_S: an sbatch of the runner before that still waits for its answer. */
+enum { SBATCH_S = 130, MARK = 8192, LISTS = 64 << 20 };
+
+fth_status fth__slurm_mark(const fth__slurm *s, const char *dir, fth_err *err)
+{
+    char path[FTH_PATH];
+    if (!fth__fathom_path(path, dir, "slurm"))
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", dir);
+    return fth_file_save(s->mem, path, s->folder[0].path, strlen(s->folder[0].path), err);
+}
+
+/* ---- folders ---- */
+
+static fth_status add_folder(fth__slurm *s, const char *path, int64_t *out, fth_err *err)
+{
+    for (*out = 0; *out < s->n_folders; ++*out)
+        if (strcmp(s->folder[*out].path, path) == 0) return FTH_OK;
+    FTH_TRY(fth__grow(s->mem, &s->folder, &s->cap_folders, s->n_folders + 1, err));
+    fth__slurm_folder *f = &s->folder[s->n_folders];
+    f->path = fth__store_text(&s->store, path, strlen(path));
+    if (!f->path) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a path");
+    fth__str_copy(f->token, sizeof f->token, fth_path_name(path));
+    f->mtime_ns = 0;
+    s->n_folders++;
+    return FTH_OK;
+}
+
+/* Whether a process of this machine has `text` among its words. */
+static bool any_process_has(const char *text)
+{
+    DIR *proc = opendir("/proc");
+    bool found = false;
+    for (const struct dirent *e; proc && !found && (e = readdir(proc)) != NULL;) {
+        char path[300], line[16384];
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || strtoll(e->d_name, NULL, 10) == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/cmdline", e->d_name);
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        const ssize_t n = fd >= 0 ? read(fd, line, sizeof line) : 0;
+        if (fd >= 0) close(fd);
+        found = n > 7 && memmem(line, (size_t)n, text, strlen(text)) != NULL &&
+                memmem(line, (size_t)n, "sbatch", 6) != NULL;
+    }
+    if (proc) closedir(proc);
+    return found;
+}
+
+/* A killed runner may leave an sbatch that has not got its answer: its job must not be missed. */
+static void wait_for_sbatch(const fth__slurm_folder *f)
+{
+    const double until = fth__clock_seconds() + SBATCH_S;
+    while (any_process_has(f->path) && fth__clock_seconds() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+}
+
+/* ---- lists ---- */
+
+/* The task of this run that a row of a list stands for, or -1. */
+static int64_t find_task(const fth__job_runner *r, const fth_json_value *row, int64_t *from)
+{
+    const char *id = fth_json_get_text(row, "id", ""),
+               *dir = fth_json_get_text(row, "output_dir", "");
+    const int64_t n = r->view->n_tasks;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t i = (*from + k) % n;
+        if (strcmp(r->view->task[i].id, id) != 0 || strcmp(r->view->task[i].output_dir, dir) != 0)
+            continue;
+        *from = i + 1;
+        return i;
+    }
+    return -1;
+}
+
+static fth_status read_list(fth__job_runner *r, fth__slurm *s, int64_t f, int64_t number,
+                            const char *name, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_json *doc = NULL;
+    FTH_TRY(fth_path_join(path, s->folder[f].path, name, err));
+    fth_status t = fth_json_load(&doc, s->mem, path, NULL);
+    if (t != FTH_OK) /* cut short: then nothing of it was submitted */
+        return t == FTH_E_NOMEM ? FTH_FAIL(err, t, "no memory for %s", path) : FTH_OK;
+    const fth_json_value *root = fth_json_root(doc), *tasks = fth_json_get(root, "tasks");
+    int64_t n_index = 0, job = 0, from = 0;
+    for (int64_t k = 0; k < fth_json_count(tasks); k++) {
+        const int64_t index = fth_json_get_int(fth_json_at(tasks, k), "index", -1);
+        if (index >= n_index && index < 10000000) n_index = index + 1;
+    }
+    t = fth__slurm_add_job(s, f, number, 0, n_index, &job, err);
+    for (int64_t k = 0; t == FTH_OK && k < fth_json_count(tasks); k++) {
+        const fth_json_value *row = fth_json_at(tasks, k);
+        const int64_t index = fth_json_get_int(row, "index", -1), i = find_task(r, row, &from);
+        /* -2: an element that is no task of this run */
+        if (index >= 0 && index < n_index) s->job[job].task[index] = i >= 0 ? i : -2;
+        if (i >= 0) s->task[i].memory = fth_json_get_u64(row, "memory", 0);
+    }
+    fth_json_destroy(doc);
+    return t;
+}
+
+static fth_status read_ids(fth__slurm *s, int64_t f, fth_err *err)
+{
+    char path[FTH_PATH], *text = NULL;
+    uint64_t bytes = 0;
+    FTH_TRY(fth_path_join(path, s->folder[f].path, "jobs", err));
+    if (!fth_path_exists(path)) return FTH_OK;
+    FTH_TRY(fth_file_load(s->mem, path, LISTS, &text, &bytes, err));
+    char *rest = text;
+    for (char *line; (line = fth__slurm_line(&rest)) != NULL;) {
+        char *end;
+        const int64_t number = strtoll(line, &end, 10), id = strtoll(end, NULL, 10);
+        for (int64_t k = 0; k < s->n_jobs; k++)
+            if (s->job[k].folder == f && s->job[k].number == number) s->job[k].id = id;
+    }
+    (void)fth_mem_release(s->mem, text, NULL);
+    return FTH_OK;
+}
+
+static fth_status read_folder(fth__job_runner *r, fth__slurm *s, int64_t f, fth_err *err)
+{
+    fth_status t = FTH_OK;
+    DIR *dir = opendir(s->folder[f].path);
+    for (const struct dirent *e; dir && t == FTH_OK && (e = readdir(dir)) != NULL;) {
+        char *end;
+        if (strncmp(e->d_name, "array", 5) != 0) continue;
+        const int64_t number = strtoll(e->d_name + 5, &end, 10);
+        if (strcmp(end, ".json") == 0) t = read_list(r, s, f, number, e->d_name, err);
+    }
+    if (dir) closedir(dir);
+    return t == FTH_OK ? read_ids(s, f, err) : t;
+}
+
+/* ---- what Slurm knows of them ---- */
+
+typedef struct seen {
+    fth__job_runner *r;
+    fth__slurm *s;
+    int64_t strange, strange_index; /* a live job that is no task of this run; 0: none */
+    fth_status status;
+} seen;
+
+static void on_line(void *user, int64_t id, int64_t index, fth__slurm_state state,
+                    const char *reason, const char *comment)
+{
+    seen *q = user;
+    fth__slurm *s = q->s;
+    const char *token = comment + 7, *colon = strrchr(token, ':');
+    (void)reason;
+    if (!colon) return;
+    const int64_t number = strtoll(colon + 1, NULL, 10);
+    for (int64_t k = 0; k < s->n_jobs; k++) {
+        fth__slurm_job *job = &s->job[k];
+        const fth__slurm_folder *f = &s->folder[job->folder];
+        if (job->number != number || strlen(f->token) != (size_t)(colon - token) ||
+            strncmp(f->token, token, (size_t)(colon - token)) != 0 || index >= job->n_index)
+            continue;
+        if (job->id == 0) job->id = id;
+        const int64_t i = job->id == id ? job->task[index] : -1;
+        const bool lives = state == FTH__SLURM_PENDING || state == FTH__SLURM_RUNNING;
+        if (lives && i == -2 && !q->strange) {
+            q->strange = id;
+            q->strange_index = index;
+        }
+        /* Of what completed, the record says whether it still holds. */
+        if (i >= 0 && state != FTH__SLURM_COMPLETED && s->task[i].job < 0 &&
+            q->r->graph.node[i].phase != FTH__PHASE_DONE) {
+            fth__slurm_tie(q->r, s, i, k, index);
+            s->task[i].state = state;
+        }
+        return;
+    }
+}
+
+/* Whether its worker said how it ended, and that it did not complete. */
+static bool ended_badly(fth__slurm *s, int64_t job, int64_t index)
+{
+    char path[FTH_PATH];
+    fth_json *doc = NULL;
+    if (fth__slurm_path(path, &s->folder[s->job[job].folder], "end", s->job[job].number, index,
+                        ".json", NULL) != FTH_OK ||
+        access(path, F_OK) != 0 || fth_json_load(&doc, s->mem, path, NULL) != FTH_OK)
+        return false;
+    const char *state = fth_json_get_text(fth_json_root(doc), "state", "");
+    const bool badly = strcmp(state, fth_state_name(FTH_STATE_COMPLETED)) != 0;
+    fth_json_destroy(doc);
+    return badly;
+}
+
+/* Elements that squeue has forgotten: how those with an end file failed is read as if they were
+ * listed; the others ended without a word, and are submitted again. */
+static void tie_ended(fth__job_runner *r, fth__slurm *s)
+{
+    for (int64_t k = 0; k < s->n_jobs; k++)
+        for (int64_t x = 0; x < s->job[k].n_index; x++) {
+            const int64_t i = s->job[k].task[x];
+            if (i < 0 || s->task[i].job >= 0 || r->graph.node[i].phase == FTH__PHASE_DONE) continue;
+            if (s->job[k].id == 0 || !ended_badly(s, k, x)) continue;
+            fth__slurm_tie(r, s, i, k, x);
+        }
+}
+
+fth_status fth__slurm_adopt(fth__job_runner *r, fth__slurm *s, fth_err *err)
+{
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        char path[FTH_PATH], *text = NULL;
+        uint64_t bytes = 0;
+        int64_t f;
+        const int64_t had = s->n_folders;
+        if (!r->graph.dir[d].locked || !fth__fathom_path(path, r->graph.dir[d].path, "slurm") ||
+            !fth_path_exists(path))
+            continue;
+        r->graph.dir[d].marked = true;
+        FTH_TRY(fth_file_load(s->mem, path, MARK, &text, &bytes, err));
+        fth_status t = add_folder(s, text, &f, err);
+        (void)fth_mem_release(s->mem, text, NULL);
+        if (t == FTH_OK && f == had) {
+            wait_for_sbatch(&s->folder[f]);
+            t = read_folder(r, s, f, err);
+        }
+        if (t != FTH_OK) return t;
+    }
+    if (s->n_jobs == 0) return FTH_OK;
+    seen q = {.r = r, .s = s};
+    FTH_TRY(fth__slurm_ask_queue(s, on_line, &q, err));
+    s->next_query = fth__clock_seconds() + 5;
+    if (q.strange) {
+        FTH_FAIL(
+            err, FTH_E_LOCKED,
+            "job %" PRId64 "_%" PRId64
+            " of Slurm, of an earlier run in these directories, is none of the tasks asked for",
+            q.strange, q.strange_index);
+        fth_err_hint(
+            err, "run the stages that were asked for then, or end it with 'scancel %" PRId64 "'",
+            q.strange);
+        return FTH_E_LOCKED;
+    }
+    tie_ended(r, s);
+    for (int64_t i = 0; i < r->view->n_tasks; i++) /* records may have come since they were read */
+        if (r->graph.node[i].phase == FTH__PHASE_READY) r->graph.node[i].phase = FTH__PHASE_WAITS;
+    return fth__runner_settle(r, err);
+}
