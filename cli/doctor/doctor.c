@@ -314,6 +314,7 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     start = cli_now(call);
     measure(probes, r);
     look_path(call, probes, r);
+    if (probes->slurm) probes->slurm(probes->user, &r->slurm);
     cli_phase(call, "measure", start);
     start = cli_now(call);
     r->cuda = can_use_cuda(probes, &refusal);

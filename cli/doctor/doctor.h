@@ -57,6 +57,13 @@ typedef struct doctor_storage {
     double read_rate, direct_rate, open_s; /* past the cache; to open and look at a file */
 } doctor_storage;
 
+/* What Slurm says of itself; `there`: its programs are on PATH. */
+typedef struct doctor_slurm {
+    bool there, answers;
+    char why[400]; /* it does not answer */
+    fth_slurm_info info;
+} doctor_slurm;
+
 /* A limit of the process, as `ulimit` shows it; DOCTOR_NO_LIMIT: none. */
 typedef enum doctor_limit { DOCTOR_FILES, DOCTOR_LOCKED, DOCTOR_ADDRESS } doctor_limit;
 #define DOCTOR_NO_LIMIT UINT64_MAX
@@ -86,6 +93,7 @@ struct cli_probes {
     bool (*gpus)(void *user, fth_gpus *out);
     /* The CUDA backend, and card `index` as it sees it. */
     void (*backend)(void *user, int index, doctor_backend *out);
+    void (*slurm)(void *user, doctor_slurm *out); /* NULL: not asked */
     bool (*find_library)(void *user, const cli_library *which, char *version, size_t bytes);
     fth_status (*context)(void *user, fth_context **out, const fth_options *opt, fth_err *err);
     /* Case i: its name, the largest difference and what is allowed; false beyond the last. */
@@ -126,6 +134,7 @@ typedef struct doctor_report {
     uint64_t scratch_free;
     double copy_rate, write_rate, read_rate;
     doctor_storage storage;
+    doctor_slurm slurm;
     char variable[DOCTOR_VARIABLES][160]; /* of doctor_variables; "" where not set */
     bool variable_set[DOCTOR_VARIABLES];
     int n_libraries;
@@ -176,6 +185,10 @@ bool doctor_look_storage(void *user, const char *path, doctor_storage *out);
 void doctor_judge_storage(doctor_report *r);
 void doctor_show_storage(FILE *out, const doctor_storage *s);
 void doctor_show_storage_json(fth_json_writer *j, const doctor_storage *s);
+/* doctor_slurm.c */
+void doctor_look_slurm(void *user, doctor_slurm *out);
+void doctor_show_slurm(FILE *out, const doctor_slurm *s);
+void doctor_show_slurm_json(fth_json_writer *j, const doctor_slurm *s);
 /* bundle.c: --bundle. Everything for a bug report, whole or not at all. */
 fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char *path,
                          fth_err *err);

@@ -151,6 +151,8 @@ void doctor_show(FILE *out, const doctor_report *r, bool colour)
     show_memory(out, r, colour);
     if (r->storage.there) title(out, "storage", colour);
     doctor_show_storage(out, &r->storage);
+    if (r->slurm.there) title(out, "cluster", colour);
+    doctor_show_slurm(out, &r->slurm);
     title(out, "libraries", colour);
     for (int i = 0; i < r->n_libraries; i++)
         fprintf(out, "  %-12s %.60s\n", cli_libraries[i].name,
@@ -294,6 +296,7 @@ void doctor_show_json(fth_json_writer *j, const doctor_report *r)
     json_system(j, r);
     json_machine(j, r);
     if (r->storage.path) doctor_show_storage_json(j, &r->storage);
+    if (r->slurm.there) doctor_show_slurm_json(j, &r->slurm);
     fth_json_open(j, "libraries", '[');
     for (int i = 0; i < r->n_libraries; i++) {
         fth_json_open(j, NULL, '{');

@@ -207,6 +207,7 @@ const cli_probes cli_machine = {
     .disk_rates = disk_rates,
     .file_system = file_system,
     .storage = doctor_look_storage,
+    .slurm = doctor_look_slurm,
     .limit = limit,
     .own_pid = own_pid,
     .system = system_names,
