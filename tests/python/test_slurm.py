@@ -1,0 +1,224 @@
+"""`fathom run --executor slurm` against a small Slurm of our own (fake_slurm.py); the real one is long_slurm.py.
+seconds: 60"""
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import fake_slurm
+import jobs
+from long_slurm import ledger, outputs
+
+
+class Slurm(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="fathom-slurm-")
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        folder = os.path.join(self.root, "cluster")
+        os.makedirs(folder)
+        self.cluster = fake_slurm.Cluster(folder)
+        self.addCleanup(self.cluster.stop)
+
+    def words(self, *more):
+        return ["run", "all", "-c", os.path.join(self.root, "configs"), "--executor", "slurm", "--no-live",
+                "--threads", "1", "--memory", "500M", *more]
+
+    def run_all(self, *more, **environment):
+        return jobs.fathom(*self.words(*more), cwd=self.root, **{**self.cluster.environment, **environment})
+
+    def fails(self, code, said, *more, **environment):
+        done, out, err = self.run_all(*more, **environment)
+        self.assertEqual(done, code, out + err)
+        self.assertIn(said, err)
+        return err
+
+    def config(self, **keys):
+        jobs.write_config(self.root, "one", model="plane", **keys)
+
+    def row(self, task):
+        return ledger(self.root)[0]["one", task]
+
+    # ---- what works ----
+
+    def test_results_are_those_of_local_processes(self):
+        for name, seed in (("one", 1), ("two", 2)):
+            jobs.write_config(self.root, name, seed=seed)
+        self.cluster.want(size=3)  # 0, 1, 2
+        code, out, err = self.run_all()
+        self.assertEqual(code, 0, out + err)
+        rows, completed = ledger(self.root)
+        self.assertEqual({state for state, _ in rows.values()}, {"completed"})
+        self.assertEqual((len(rows), set(completed.values())), (20, {1}))
+        began = [(job, stage) for _, _, job, stage in jobs.starts(self.root)]
+        self.assertEqual((len(began), len(set(began))), (20, 20))
+        waits = {d.partition(":")[0] for _, _, _, d in self.cluster.elements()}
+        self.assertEqual(waits, {"", "afterok", "aftercorr"})  # two directories, three models in each
+        gaps = self.cluster.calls("squeue")
+        self.assertTrue(all(b - a > 4.5 for a, b in zip(gaps, gaps[1:])), gaps)
+        self.assertFalse(os.path.exists(os.path.join(self.root, "out", "one", ".fathom", "slurm.d")))
+        mine = outputs(self.root)
+        shutil.rmtree(os.path.join(self.root, "out"))
+        code, out, err = jobs.fathom("run", "all", "-c", os.path.join(self.root, "configs"), "--no-live", "--threads", "2")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(mine, outputs(self.root))
+        code, out, err = self.run_all()
+        self.assertIn("20 cached", out + err)
+
+    def test_more_jobs_follow_when_the_site_takes_no_more(self):
+        for k in range(3):
+            jobs.write_config(self.root, f"d{k}", model="plane", seed=k)
+        self.cluster.want(submit=6)
+        p = jobs.start(*self.words(), cwd=self.root, **self.cluster.environment)
+        jobs.wait_for(lambda: len(self.cluster.calls("sbatch")) >= 4, 30, "the first refusal")
+        out, err = p.communicate(timeout=150)
+        self.assertEqual(p.returncode, 0, out + err)
+        self.assertEqual({state for state, _ in ledger(self.root)[0].values()}, {"completed"})
+
+    def test_values_of_over_and_retries_reach_the_nodes(self):
+        self.config(**{"drill.stage": "analyze", "drill.kind": "crash"})
+        code, out, err = self.run_all("--over", "fit.iterations=3,5", "--retries", "1")
+        self.assertEqual(code, 1, out + err)
+        began = [stage for _, _, _, stage in jobs.starts(self.root)]
+        self.assertEqual((began.count("fit"), began.count("analyze")), (2, 4))
+        failed = [reason for state, reason in ledger(self.root)[0].values() if state == "failed"]
+        self.assertEqual(len(failed), 2)
+        self.assertIn("attempt 2 of 2", failed[0])
+
+    def test_a_dry_run_writes_scripts_and_submits_nothing(self):
+        self.config()
+        code, out, err = self.run_all("--dry-run", "--slurm", "account=lab", "--slurm", "modules=gcc")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("array0001: 1 x sounding fit, 1 CPUs", out)
+        self.assertIn("aftercorr array0000", out)
+        self.assertFalse(os.path.exists(os.path.join(self.root, "out")))
+        with open(os.path.join(self.root, "fathom-slurm", "array0000.sh")) as f:
+            script = f.read()
+        for line in ("#SBATCH --account=lab\n", "module load gcc\n", "#SBATCH --array=0\n", "#SBATCH --mem="):
+            self.assertIn(line, script)
+        self.assertEqual(self.cluster.elements(), [])
+
+    # ---- how tasks end ----
+
+    def test_ends_are_named_as_slurm_names_them(self):
+        ends = {"TIMEOUT": "interrupted", "OUT_OF_MEMORY": "failed", "NODE_FAIL": "interrupted",
+                "PREEMPTED": "interrupted", "CANCELLED": "interrupted", "DEADLINE": "interrupted",
+                "BOOT_FAIL": "interrupted"}
+        for k in range(len(ends)):
+            jobs.write_config(self.root, f"d{k}", model="plane", seed=k)
+        self.cluster.want(states=" ".join(ends))
+        code, out, err = self.run_all()
+        self.assertEqual(code, 1, out + err)
+        rows = ledger(self.root)[0]
+        for k, (state, ours) in enumerate(ends.items()):
+            with self.subTest(state):
+                self.assertEqual(rows[f"d{k}", "survey"][0], ours)
+                self.assertIn(state, rows[f"d{k}", "survey"][1])
+                self.assertEqual(rows[f"d{k}", "fit.plane"][0], "skipped")
+
+    def test_a_failed_stage_says_why_and_is_run_again(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "error"})
+        code, out, err = self.run_all()
+        self.assertEqual(code, 1, out + err)
+        self.assertEqual((self.row("survey")[0], self.row("fit.plane")[0], self.row("analyze.plane")[0]),
+                         ("completed", "failed", "skipped"))
+        self.config()
+        code, out, err = self.run_all("--failed")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.row("analyze.plane")[0], "completed")
+
+    def test_a_signal_ends_the_jobs(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 60})
+        p = jobs.start(*self.words(), cwd=self.root, **self.cluster.environment)
+        jobs.wait_for(lambda: any(stage == "fit" for _, _, _, stage in jobs.starts(self.root)), 30, "the fit")
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 6, out + err)
+        self.assertEqual(self.row("fit.plane")[0], "interrupted")
+        self.assertNotIn("PENDING", [state for _, _, state, _ in self.cluster.elements()])
+
+    # ---- the runner goes ----
+
+    def test_a_killed_runner_finds_its_jobs_again(self):
+        for point in ("before_sbatch:2", "after_sbatch:1", "after_sbatch:3", "slurm_ended:1"):
+            with self.subTest(point):
+                for name in ("out", "starts.log"):
+                    path = os.path.join(self.root, name)
+                    shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
+                # slow, so that the job is still there when the next runner looks for it
+                self.config(**{"drill.stage": "survey", "drill.kind": "slow", "drill.seconds": 3})
+                code, out, err = self.run_all(FATHOM_KILL_AT=point)
+                self.assertEqual(code, -signal.SIGKILL, out + err)
+                code, out, err = self.run_all()
+                self.assertEqual(code, 0, out + err)
+                began = [(job, stage) for _, _, job, stage in jobs.starts(self.root)]
+                self.assertEqual((len(began), len(set(began))), (4, 4), began)
+                self.assertEqual({state for state, _ in ledger(self.root)[0].values()}, {"completed"})
+
+    def test_a_config_that_changed_meanwhile_is_run_again(self):
+        self.config()
+        code, out, err = self.run_all("--detach")
+        self.assertEqual(code, 0, out + err)
+        jobs.wait_for(lambda: {s for _, _, s, _ in self.cluster.elements()} == {"COMPLETED"}, 30, "the end")
+        self.config(**{"fit.iterations": 5})
+        code, out, err = self.run_all()
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual([stage for _, _, _, stage in jobs.starts(self.root)].count("fit"), 2)
+        self.assertEqual([stage for _, _, _, stage in jobs.starts(self.root)].count("survey"), 1)
+
+    def test_local_runs_and_stages_by_hand_stay_out(self):
+        self.config(**{"drill.stage": "survey", "drill.kind": "slow", "drill.seconds": 8})
+        code, out, err = self.run_all("--detach")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("4 with Slurm", out)
+        config = os.path.join(self.root, "configs", "one", "plane.yaml")
+        for words in (["run", "all", "-c", config], ["sounding", "survey", "-c", config],
+                      ["clean", os.path.join(self.root, "out"), "--yes"]):
+            code, out, err = jobs.fathom(*words)
+            self.assertEqual(code, 2, out + err)
+            self.assertIn("jobs of Slurm", err)
+        code, out, err = jobs.fathom("run", "survey", "-c", config, "--executor", "slurm", "--threads", "1",
+                                     "--memory", "500M", cwd=self.root, **self.cluster.environment)
+        self.assertEqual(code, 2, "the other stages are still queued: " + out + err)
+        code, out, err = self.run_all()
+        self.assertEqual(code, 0, out + err)
+
+    def test_a_second_job_of_one_task_does_nothing(self):
+        self.config()
+        code, out, err = self.run_all("--dry-run")
+        folder = os.path.join(self.root, "fathom-slurm")
+        for name in ("start", "live", "end"):
+            os.mkdir(os.path.join(folder, name))
+        with open(os.path.join(folder, "start", "0_0"), "w") as f:
+            f.write("77")
+        code, out, err = jobs.fathom("task", os.path.join(folder, "array0000.json"), "0", cwd=self.root, SLURM_JOB_ID="78")
+        self.assertEqual(code, 2, out + err)
+        self.assertIn("begun by job 77", err)
+        self.assertEqual(jobs.starts(self.root), [])
+
+    # ---- mistakes ----
+
+    def test_mistakes_are_found_before_anything_is_submitted(self):
+        self.config()
+        self.fails(5, "no sbatch on PATH", PATH="/nowhere")
+        self.fails(5, "no partition 'nope'", "--slurm", "partition=nope")
+        self.fails(5, "Invalid account", "--slurm", "account=nope", "--slurm", "probe=false")
+        self.fails(5, "beyond the 1440 minutes", "--slurm", "time=2-0")
+        self.fails(2, "Fathom sets this option", "--slurm", "mem=4G")
+        self.cluster.want(hide=os.path.join(self.root, "out"))
+        self.fails(5, "does not see")
+        self.cluster.want(down=1)
+        self.fails(5, "Unable to contact slurm controller")
+        self.assertEqual(self.cluster.elements(), [])
+        code, out, err = jobs.fathom("run", "all", "-c", os.path.join(self.root, "configs"), "--slurm", "account=lab")
+        self.assertEqual(code, 2)
+        self.assertIn("--executor slurm", err)
+        code, out, err = jobs.fathom("run", "all", "-c", os.path.join(self.root, "configs"), "--executor", "cloud")
+        self.assertEqual(code, 2)
+        self.assertIn("no executor 'cloud'", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
