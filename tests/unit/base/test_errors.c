@@ -594,6 +594,11 @@ static fth_status nowhere(void *self, const int64_t *lo, const int64_t *n, const
     (void)self, (void)lo, (void)n, (void)src, (void)err;
     return FTH_OK;
 }
+static fth_sink drop_all(fth_dtype dtype, int64_t rows, int64_t cols)
+{
+    return (fth_sink){
+        .kind = "nowhere", .dtype = dtype, .n_axes = 2, .size = {rows, cols}, .write = nowhere};
+}
 
 static fth_status provoke_LIBRARY(fth_err *err)
 {
@@ -610,11 +615,7 @@ static fth_status provoke_NUMERIC(fth_err *err)
     const fth_source s = {
         .kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {2, 2}, .data = minus};
     const fth_val v = fth_cholesky(fth_input(w.g, "m", FTH_F32, "a b", s), "a", "b");
-    return run_value(
-        &w, v,
-        (fth_sink){
-            .kind = "nowhere", .dtype = FTH_F32, .n_axes = 2, .size = {2, 2}, .write = nowhere},
-        err);
+    return run_value(&w, v, drop_all(FTH_F32, 2, 2), err);
 }
 static fth_status provoke_INDEX_RANGE(fth_err *err)
 {
@@ -624,21 +625,13 @@ static fth_status provoke_INDEX_RANGE(fth_err *err)
     const fth_source s = {
         .kind = "memory", .dtype = FTH_I64, .n_axes = 1, .size = {2}, .data = far};
     const fth_val v = fth_gather(w.x, "row", fth_input(w.g, "far", FTH_I64, "pick", s));
-    return run_value(
-        &w, v,
-        (fth_sink){
-            .kind = "nowhere", .dtype = FTH_F32, .n_axes = 2, .size = {2, 3}, .write = nowhere},
-        err);
+    return run_value(&w, v, drop_all(FTH_F32, 2, 3), err);
 }
 static fth_status provoke_CAST_RANGE(fth_err *err)
 {
     world w = make_world(32 << 20);
     const fth_val v = fth_cast(fth_add(w.x, fth_const(w.g, FTH_F32, 1e9)), FTH_U8);
-    return run_value(
-        &w, v,
-        (fth_sink){
-            .kind = "nowhere", .dtype = FTH_U8, .n_axes = 2, .size = {4, 3}, .write = nowhere},
-        err);
+    return run_value(&w, v, drop_all(FTH_U8, 4, 3), err);
 }
 
 /* What a config of one text gives when it has passed, or not, the reader. */
