@@ -169,7 +169,7 @@ bool fth_stage_is_cancelled(const fth_stage_call *call)
     if (!link || !link->opt->stop) return false;
     int64_t asked = link->opt->stop(link->opt->user);
     /* All ranks stop at the same place; those inside a run agree at its end. */
-    if (fth__context_may_meet(call->context) &&
+    if (call->context && fth__context_may_meet(call->context) &&
         fth_ranks_agree(fth_context_ranks(call->context), &asked, NULL) != FTH_OK)
         return true;
     return asked != 0;
