@@ -26,6 +26,8 @@ bool serve_host_is_local(const char *host)
     if (!host) return false;
     const size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
     if (n >= sizeof name || n > strlen(host) || (host[n] != '\0' && host[n] != ':')) return false;
+    const char *port = host + n + (host[n] == ':');
+    if (port[strspn(port, "0123456789")] != '\0') return false; /* "localhost:@elsewhere" */
     memcpy(name, host, n);
     name[n] = '\0';
     if (strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0) return true;

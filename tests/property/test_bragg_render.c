@@ -193,6 +193,68 @@ static void outputs_free(outputs *o)
     free(o->outside);
 }
 
+/* The first sample that dmin leaves, by looking at each; -1: none. */
+static int64_t first_left(const tb_case *c, const br_view *v)
+{
+    const br_scene *s = &c->s;
+    const int64_t O = s->oversample;
+    int64_t group = 0;
+    for (int64_t slow = 0; slow < s->slow; slow++) {
+        const br_row row = {.slow = slow,
+                            .n = s->fast,
+                            .mask = c->mask ? c->mask + slow * s->fast : NULL,
+                            .mask_step = 1};
+        for (int64_t i = 0; i < s->fast; i++)
+            for (int64_t at = 0; at < s->layers * O * O; at++) {
+                double pos[3], d[3], q[3], stol;
+                br_position(v, &row, i, (int64_t[]){at / (O * O), at / O % O, at % O}, pos);
+                br_unit(pos, d);
+                for (int64_t j = 0; j < s->sources; j++, group++)
+                    if (slow >= s->roi[2] && slow <= s->roi[3] && br_rendered(v, &row, i) &&
+                        br_scatter(v, j, d, q, &stol))
+                        return group * s->phis * s->mosaics;
+            }
+    }
+    return -1;
+}
+
+/* The same number is found without looking at each, wherever dmin begins to cut. */
+TEST(the_chain_begins_at_the_first_sample_that_dmin_leaves)
+{
+    t_random r = t_random_make(7);
+    int inside = 0, none = 0;
+    for (int i = 0; i < (t_slowed() ? 30 : 900); i++) {
+        tb_case c;
+        tall(&c, &r);
+        br_scene *s = &c.s;
+        s->oversample = t_random_i64(&r, 1, 12);
+        br_scene one = *s; /* cells do not matter */
+        one.phis = one.mosaics = 1;
+        one.mosaic_given = 0;
+        one.precision = BR_F64;
+        double *work = numbers((int64_t)br_view_bytes(&one) / 8 + 1);
+        br_view v;
+        br_view_make(&v, &one, &(br_arrays){.param = c.param, .source = c.source}, work);
+        v.scene = s;
+        double pos[3], d[3], q[3], stol;
+        const br_row row = {.slow = t_random_i64(&r, s->roi[2], s->roi[3]), .n = s->fast};
+        br_position(&v, &row, t_random_i64(&r, 0, s->fast - 1), (int64_t[]){0, 0, 0}, pos);
+        br_unit(pos, d);
+        (void)br_scatter(&v, 0, d, q, &stol);
+        s->dmin = 0.5 / stol * (0.98 + 0.04 * t_random_f64(&r));
+        s->quirks |= BR_QUIRK_PHI_CARRYOVER;
+        tb_ready(&c);
+        const int64_t want = first_left(&c, &v);
+        if (s->chain_start >= 0 || want < 0) EQ_I64(s->chain_start, want);
+        inside += s->chain_start > 0;
+        none += want < 0;
+        free(work);
+        tb_free(&c);
+    }
+    printf("%d begin inside, %d nowhere\n", inside, none);
+    IS_TRUE(t_slowed() || (inside > 40 && none > 5));
+}
+
 TEST(any_budget_and_number_of_threads_give_the_same_bytes)
 {
     t_random r = t_random_make(2);

@@ -55,8 +55,9 @@ static fth_status fill_rows(sp_consensus_call *c, const fth_config *cfg, const c
         *row = (sp_consensus_row){.factors = fth_config_int(cfg, "model.n_components")};
         row->held_mean = row->held_sd = row->held_error = row->consensus_held = (double)NAN;
         row->stability = row->silhouette = row->reproducibility = (double)NAN;
-        snprintf(row->base, sizeof row->base, "%s", c->over ? c->sweep.run[i].model : model);
-        snprintf(row->model, sizeof row->model, "%s_consensus", row->base);
+        const char *base = c->over ? c->sweep.run[i].model : model;
+        snprintf(row->base, sizeof row->base, "%s", base);
+        snprintf(row->model, sizeof row->model, "%s_consensus", base);
         if (c->over) {
             snprintf(row->value, sizeof row->value, "%s", sp_sweep_value(&c->sweep, i, 0));
             if (!fth_int_parse(row->value, &row->factors)) row->factors = 0;
