@@ -17,6 +17,7 @@ typedef struct fth__decision {
     int64_t chunk[FTH__CACHE_LOOPS]; /* per loop */
     bool joined;                     /* updates are cut with their gradients */
     bool relieved;                   /* blocks are given up between uses */
+    bool apart;                      /* sums that ranks cannot join wait for the end */
     bool sharing;                    /* ranks share passes */
     int n_kept;
     uint32_t kept[FTH__CACHE_KEPT];

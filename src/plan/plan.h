@@ -177,6 +177,7 @@ struct fth_plan {
     bool *keep;    /* per value: keep it whole rather than make it again in a later pass */
     bool *is_read; /* per value: some unit reads it */
     bool joined;   /* updates are cut into pieces with their gradients */
+    bool apart;    /* sums that ranks cannot join wait for the end of their pass */
 
     int64_t n_loops, cap_loops;
     fth__sweep *loop;
@@ -282,6 +283,8 @@ int fth__sweep_add_place(const fth__sweep *l, fth_axis_id axis, int64_t at, int6
                          int count);
 
 /* ---- ranks.c: passes that several ranks share ---- */
+/* Ranks can join parts of the sum of a unit along an axis, if that is one it accumulates. */
+bool fth__unit_may_join(const fth__unit *u, fth_axis_id axis);
 /* After the schedule is made: which they are, and buffers for what ranks exchange. */
 fth_status fth__plan_share(fth_plan *p, fth_err *err);
 void fth__plan_size_shares(fth_plan *p);

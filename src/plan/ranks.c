@@ -89,6 +89,16 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
+bool fth__unit_may_join(const fth__unit *u, fth_axis_id axis)
+{
+    const fth_node *n = u->node;
+    for (int k = 0; k < n->n_in; k++)
+        for (int d = 0; d < n->in[k].n_axes; d++)
+            if (u->rel[k][d].along == FTH_ACCUMULATE && n->in[k].axis[d] == axis)
+                return n->op->join && n->op->join->grain(n, k, d) >= 0;
+    return false;
+}
+
 /* The grain of a sum in elements of the driver; 0: parts of any length; -1: it has none. */
 static int64_t driver_grain(const fth__sweep *l, const fth__unit *u)
 {

@@ -41,6 +41,7 @@ typedef struct choice {
     bool found;
     bool joined;   /* updates are cut with their gradients */
     bool relieved; /* blocks may be given up between uses */
+    bool apart;    /* sums that ranks cannot join wait for the end of their pass */
 } choice;
 
 typedef struct search {
@@ -51,6 +52,7 @@ typedef struct search {
     choice floor;      /* and how */
     int64_t *chunk;    /* per loop, of the best choice */
     int64_t n_chunk, cap_chunk;
+    bool apart; /* of the choices being tried */
 } search;
 
 /* Seconds, roughly: only to choose between axes, never for memory. */
@@ -163,6 +165,7 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
     fth_plan *p = s->p;
     c->found = false;
     p->joined = c->joined;
+    p->apart = c->apart;
     fth_err local = {0};
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
     const int depths = loop_depths(p, c);
@@ -195,6 +198,7 @@ static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
     fth_plan *p = s->p;
     uint64_t bytes;
     p->joined = c->joined;
+    p->apart = c->apart;
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
     *fits = false;
     if (p->n_loops != s->n_chunk) return FTH_OK;
@@ -246,7 +250,8 @@ static fth_status try_all(search *s, int depths, bool joined, bool relieved, cho
         for (fth_axis_id b = 0; b < (depths == 2 ? n : 1); b++) {
             choice c = {.axis = {depths > 0 ? a : -1, depths == 2 ? b : -1},
                         .joined = joined,
-                        .relieved = relieved};
+                        .relieved = relieved,
+                        .apart = s->apart};
             if (depths == 2 && (a == b || !worth(p, b))) continue;
             FTH_TRY(try_axes(s, &c, err));
             if (c.found && (!best->found || c.cost < best->cost))
@@ -328,6 +333,7 @@ static void remember(const search *s, const choice *c)
     const fth_plan *p = s->p;
     fth__decision d = {.joined = c->joined,
                        .relieved = c->relieved,
+                       .apart = c->apart,
                        .sharing = p->sharing,
                        .n_loops = (int)p->n_loops};
     memcpy(d.axis, c->axis, sizeof d.axis);
@@ -348,7 +354,7 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     fth__decision d;
     *found = fth__plan_cache_get(p->ctx->plans, p->key, &d);
     if (!*found) return FTH_OK;
-    choice c = {.joined = d.joined, .relieved = d.relieved};
+    choice c = {.joined = d.joined, .relieved = d.relieved, .apart = d.apart};
     const bool sharing = p->sharing;
     p->sharing = d.sharing;
     memcpy(c.axis, d.axis, sizeof c.axis);
@@ -374,12 +380,26 @@ static fth_status try_depths(search *s, int depths, bool relieved, choice *best,
                                                : FTH_OK;
 }
 
+static bool has_unjoinable(const fth_plan *p)
+{
+    for (int64_t i = 0; i < p->n_units; i++)
+        for (int k = 0; k < p->unit[i].node->n_in; k++)
+            for (int d = 0; d < p->unit[i].node->in[k].n_axes; d++)
+                if (p->unit[i].rel[k][d].along == FTH_ACCUMULATE &&
+                    !fth__unit_may_join(&p->unit[i], p->unit[i].node->in[k].axis[d]))
+                    return true;
+    return false;
+}
+
 /* Ranks share passes, so a plan of passes may be faster even if everything fits at once. *whole: it
  * is not, and the schedule of everything at once is at hand. */
 static fth_status try_shared(search *s, choice *best, bool forced, bool *whole, fth_err *err)
 {
     choice plain = {.axis = {-1, -1}};
     FTH_TRY(try_depths(s, 1, false, best, err));
+    s->apart = has_unjoinable(s->p);
+    if (s->apart) FTH_TRY(try_depths(s, 1, false, best, err));
+    s->apart = false;
     if (forced || !best->found) return FTH_OK;
     FTH_TRY(try_axes(s, &plain, err));
     *whole = plain.found && plain.cost <= best->cost;

@@ -226,6 +226,12 @@ static bool uncuttable(const fth__unit *u, const fth__segment *s, int stream_dim
     return false;
 }
 
+/* A sum that ranks cannot join would have each of them do the whole pass. */
+static bool waits_apart(const state *st, const fth__unit *u, const votes *v)
+{
+    return st->p->apart && st->n_outer == 0 && v->acc && !fth__unit_may_join(u, v->summed);
+}
+
 static bool classify(state *st)
 {
     fth__segment *s = st->s;
@@ -233,7 +239,7 @@ static bool classify(state *st)
         const int ui = st->units[i];
         const fth__unit *u = &st->p->unit[ui];
         const votes v = ask(st, u);
-        const bool waits = u->update && !(st->p->joined && u->joins);
+        const bool waits = (u->update && !(st->p->joined && u->joins)) || waits_apart(st, u, &v);
         const bool follows = !waits && !v.conflict && (v.acc || v.stream_dim >= 0) &&
                              !uncuttable(u, s, v.acc ? -1 : v.stream_dim);
         s->role[ui] = !follows ? FTH__ROLE_WHOLE : v.acc ? FTH__ROLE_ACC : FTH__ROLE_STREAM;

@@ -363,6 +363,32 @@ TEST(what_cannot_be_shared_is_done_by_every_rank)
     t_ranks_free(found, 2, sizeof(result));
 }
 
+/* Much work per row, and then sums of reals in the order of the rows. */
+static int scattered(fth_graph *g, fth_val x, fth_val *out)
+{
+    fth_axis(g, "place", 7);
+    fth_val heavy = fth_sin(fth_cast(x, FTH_F64));
+    for (int i = 0; i < 80; i++) heavy = fth_sub(fth_const(g, FTH_F64, 0.9), fth_mul(heavy, heavy));
+    const fth_val of_row = fth_sum(heavy, "col"),
+                  first = fth_sum(fth_cast(fth_gt(x, fth_const(g, FTH_F32, 0)), FTH_I32), "col");
+    out[0] = fth_scatter_add(of_row, "row", fth_cast(first, FTH_I32), "place");
+    out[1] = fth_sum(of_row, "row");
+    return 2;
+}
+
+TEST(sums_that_cannot_be_joined_wait_for_the_end_of_a_shared_pass)
+{
+    same_in_all_ways(scattered, 60000, true);
+    job j = {.build = scattered, .n = 60000, .cancel_rank = -1};
+    char *found = t_ranks(2, one_rank, &j, sizeof(result));
+    IS_TRUE(of_rank(found, 1)->info.shared_fraction > 0.9);
+    EQ_U64(of_rank(found, 0)->read + of_rank(found, 1)->read, (uint64_t)j.n * 24);
+    t_ranks_free(found, 2, sizeof(result));
+    j.n = LONG; /* keeping what it sums does not fit: done by every rank, but done */
+    j.memory = 600 << 10;
+    same_everywhere(&j, 2);
+}
+
 /* ---- work, failures ---- */
 
 TEST(each_rank_reads_its_part)
