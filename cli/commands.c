@@ -27,7 +27,6 @@ const fth_flag cli_globals[] = {
     {.name = "ranks",
      .value = FTH_FLAG_COUNT,
      .doc = "with --plan: for this many ranks, as mpirun starts them"},
-    {.name = "ranks-strict", .doc = "an error where the work has fewer parts than there are ranks"},
     {.name = "json", .doc = "write JSON, for programs and bug reports"},
     {.name = "trace",
      .value = FTH_FLAG_FILE,

@@ -128,8 +128,9 @@ class PlanInfo(C.Structure):
     _fields_ = [("peak_bytes", U), ("foreign_bytes", U), ("lower_bytes", U), ("scratch_bytes", U),
                 ("allowance_bytes", U), ("passes", L), ("chunks", L), ("steps", L), ("nested", L),
                 ("recomputed", L), ("spilled", L), ("flops", D), ("moved_bytes", U),
-                ("on_device", B), ("ranks", I), ("shared_passes", L), ("exchanged_bytes", U),
-                ("shared_fraction", D), ("seconds_alone", D), ("seconds_together", D)]
+                ("on_device", B), ("ranks", I), ("shared_passes", L), ("most_parts", L),
+                ("exchanged_bytes", U), ("shared_fraction", D), ("seconds_alone", D),
+                ("seconds_together", D)]
 
 
 class ProgressStruct(C.Structure):

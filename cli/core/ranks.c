@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 /* Before a rank speaks of its failure: when rank 0 has the same one, a mistake in the config say,
- * it is faster and ends all, and the user reads it once. One that heard of the failure of another
- * rank leaves the words to that one, and ends all if that has not. */
-enum { WAIT_MS = 500, HEARD_MS = 5000 };
+ * it is faster and ends all, and the user reads it once; mpirun takes a second to
+ * kill it. One that heard of the failure of another rank leaves the words to that one, and ends all
+ * if that has not. */
+enum { WAIT_MS = 2000, HEARD_MS = 5000 };
 
 static int number(const char *variable)
 {
@@ -114,10 +115,11 @@ fth_status cli_ranks_begin(cli_call *call, fth_err *err)
 
 /* ---- end ---- */
 
+/* Whole, also after a signal: mpirun asks ranks to end before it kills them. */
 static void wait_ms(int ms)
 {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    nanosleep(&t, NULL);
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    while (nanosleep(&t, &t) != 0 && errno == EINTR) continue;
 }
 
 static void print_failure(const cli_call *call, const fth_err *err)

@@ -288,7 +288,6 @@ static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err
                              .flags = flags.given,
                              .attempt = cli_get(call, "attempt"),
                              .verify = cli_get(call, "verify") != NULL,
-                             .ranks_strict = cli_get(call, "ranks-strict") != NULL,
                              .progress = on_progress,
                              .stop = on_stop,
                              .say = on_say,

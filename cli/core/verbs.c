@@ -200,7 +200,7 @@ static void add_instrument(const fth_instrument *in)
 #define DIRECT                                                                                     \
     "memory device-memory device plain-products threads seed plan json trace trace-kernels "       \
     "scratch log quiet"
-    const char *computes = in->ranks ? COMPUTES " ranks ranks-strict" : COMPUTES,
+    const char *computes = in->ranks ? COMPUTES " ranks" : COMPUTES,
                *direct_globals = in->ranks ? DIRECT " ranks" : DIRECT;
     if (in->direct)
         add(in, "",

@@ -135,8 +135,7 @@ typedef struct fth_stage_plan {
     uint64_t exchanged_bytes; /* by one rank */
     double seconds_alone, seconds_together,
         seconds_shared; /* the last: of alone, what is divided */
-    int64_t most_parts; /* that an axis can be divided into */
-    char axis[32];      /* that one */
+    int64_t most_parts; /* ranks that the widest pass could be divided among */
 } fth_stage_plan;
 
 /* Add to the prediction of a stage. What happens one after another shares memory: the largest

@@ -347,7 +347,6 @@ typedef struct fth_stage_options {
     const char *const *flags; /* given on the command line, "resume" or "replay=FILE", then NULL */
     const char *attempt;      /* given by the runner; NULL: started by hand */
     bool verify;              /* inputs over 1 GiB are hashed whole, too */
-    bool ranks_strict;        /* FTH_E_RANKS where the work has fewer parts than there are ranks */
     /* Progress, at most ten times a second, as one line of JSON without its end; may be NULL. */
     void (*progress)(void *user, const char *json);
     bool (*stop)(void *user); /* may be NULL */

@@ -80,6 +80,7 @@ typedef struct fth_plan_info {
     /* With several ranks; peak_bytes are those of every rank. */
     int ranks;
     int64_t shared_passes;    /* that are divided among the ranks */
+    int64_t most_parts;       /* ranks that the widest of them could be divided among; 1: none is */
     uint64_t exchanged_bytes; /* sent and received by a rank, the busiest one */
     double shared_fraction;   /* of the work, 0..1 */
     /* Of one rank, and of this many: work on one core by round figures, divided where it is shared,

@@ -34,6 +34,10 @@ FTH_API void fth_ranks_close(fth_ranks *ranks); /* waits for the others; NULL is
 /* The largest value over the ranks, on all of them; and each has waited for the others. NULL: does
  * nothing. */
 FTH_API FTH_MUST_USE fth_status fth_ranks_agree(fth_ranks *ranks, int64_t *value, fth_err *err);
+/* FTH_E_RANKS where `what`, whose widest pass has so many parts, would leave some rank without any:
+ * to be asked after planning and before anything runs. */
+FTH_API FTH_MUST_USE fth_status fth_ranks_check_parts(const fth_ranks *ranks, const char *what,
+                                                      int64_t parts, fth_err *err);
 /* End the processes of all ranks with this exit code: for a rank that fails outside of a run, where
  * the others would wait for it. Does not return under MPI. */
 FTH_API void fth_ranks_abort(fth_ranks *ranks, int exit_code);

@@ -33,6 +33,27 @@ fth_status fth_ranks_agree(fth_ranks *ranks, int64_t *value, fth_err *err)
     return ranks ? fth__comm_agree(fth__comm_of(ranks), value, err) : FTH_OK;
 }
 
+fth_status fth_ranks_check_parts(const fth_ranks *ranks, const char *what, int64_t parts,
+                                 fth_err *err)
+{
+    const int count = fth_ranks_count(ranks);
+    if (count < 2 || parts >= count) return FTH_OK;
+    if (parts < 2) {
+        FTH_FAIL(err, FTH_E_RANKS, "%s has no work that %d ranks would share", what, count);
+        fth_err_hint(err, "start it without mpirun, or on fewer ranks where --plan --ranks R shows "
+                          "a gain");
+    } else {
+        FTH_FAIL(err, FTH_E_RANKS, "%s can be shared by at most %lld ranks, and there are %d", what,
+                 (long long)parts, count);
+        fth_err_hint(
+            err,
+            "start at most %lld: --plan --ranks R says what a number of ranks gains; longer "
+            "axes and larger batches have more parts",
+            (long long)parts);
+    }
+    return FTH_E_RANKS;
+}
+
 void fth_ranks_abort(fth_ranks *ranks, int exit_code)
 {
     fth__comm *c = fth__comm_of(ranks);

@@ -320,6 +320,7 @@ void fth__plan_share_info(const fth_plan *p, fth_plan_info *out)
 {
     double all = 0.0, shared = 0.0;
     out->ranks = p->ranks;
+    out->most_parts = 1;
     for (int64_t i = 0; i < p->n_items; i++) {
         const fth__item *it = &p->item[i];
         const double work = fth__work_seconds(it->flops, (double)it->moved);
@@ -331,6 +332,8 @@ void fth__plan_share_info(const fth_plan *p, fth_plan_info *out)
     for (int64_t i = 0; i < p->n_loops; i++) {
         const fth__exchange x = fth__sweep_exchange(p, &p->loop[i]);
         out->shared_passes += p->loop[i].shared;
+        if (p->loop[i].shared)
+            out->most_parts = fth__max_i64(out->most_parts, fth__sweep_units(&p->loop[i]));
         out->exchanged_bytes += x.bytes;
         out->seconds_together += x.seconds;
     }

@@ -33,6 +33,18 @@ model: {{n_components: 4, mode: expanded, loadings_mode: multiplicative, E: 3, k
   num_inducing: 200, cholesky_mode: exp, K: 12, group_diff_param: 0.1, inducing_allocation: derived}}
 training: {{max_iter: {steps}, learning_rate: 2e-2, optimizer: Adam, batch_size: 1200, checkpoint_interval: 5}}
 """
+# Large enough that eight ranks have work in every model.
+TOY = """instrument: spatial
+name: toy
+seed: 3
+dataset: toy
+output_dir: {out}
+preprocessing: {{path: {toy}, rescale: false}}
+model: {{n_components: 8, mode: expanded, loadings_mode: multiplicative, E: 3, kernel: Matern32, lengthscale: 50.0, sigma: 1.0,
+  num_inducing: 200, cholesky_mode: exp, K: 40, group_diff_param: 0.1, inducing_allocation: derived}}
+training: {{max_iter: 3, learning_rate: 2e-2, optimizer: Adam, batch_size: {cells}, checkpoint_interval: 2}}
+"""
+CELLS = {"pnmf": 16000, "svgp": 2600, "lcgp": 2600, "mggp_svgp": 2600, "mggp_lcgp": 2600}
 SERIES = """instrument: bragg
 name: stills
 output_dir: {out}
@@ -114,33 +126,62 @@ class Spatial(Case):
         self.call(1, "spatial", "generate", "-c", general, "--quiet")
         return path
 
+    def toy(self, cells):
+        path = os.path.join(self.root, f"toy{cells}")
+        self.call(1, "spatial", "toy", "-o", path, "--cells", str(cells), "--genes", "20", "--sampler", "near", "--device", "cpu")
+        return path
+
+    def shared(self, name, toy, cells):
+        """A folder with configs of all models, its data preprocessed."""
+        path = os.path.join(self.root, name)
+        os.makedirs(path)
+        general = os.path.join(path, "general.yaml")
+        with open(general, "w") as f:
+            f.write(TOY.format(out=os.path.join(path, "out"), toy=toy, cells=cells))
+        self.call(1, "spatial", "generate", "-c", general, "--quiet")
+        self.stage(path, 1, "preprocess", "svgp")
+        return path
+
     def stage(self, path, ranks, stage, model, *words, **options):
         return self.call(ranks, "spatial", stage, "-c", os.path.join(path, f"{model}.yaml"), "--device", "cpu", *words, **options)
 
     def test_every_model_has_the_bytes_of_one_process(self):
-        one = self.config("one")
-        self.stage(one, 1, "preprocess", "svgp")
-        for model in MODELS:
-            self.stage(one, 1, "train", model)
-            self.stage(one, 1, "analyze", model)
-        for ranks, memory in ((2, "64M"), (3, "1G"), (8, "64M")):
-            path = self.config(f"ranks{ranks}")
-            self.stage(path, ranks, "preprocess", "svgp", "--memory", memory)
-            for model in MODELS:
-                out, _ = self.stage(path, ranks, "train", model, "--memory", memory)
-                if model == "svgp": # there is something to share
-                    self.assertGreater(int(re.search(r"share (\d+) % of the work", out)[1]), 20, out)
-                self.stage(path, ranks, "analyze", model, "--memory", memory)
-            self.same(os.path.join(one, "out"), os.path.join(path, "out"), f"{ranks} ranks with {memory}")
+        for cells in sorted(set(CELLS.values())):
+            toy, models = self.toy(cells), [m for m in MODELS if CELLS[m] == cells]
+            one = self.shared(f"one{cells}", toy, cells)
+            for model in models:
+                self.stage(one, 1, "train", model)
+                self.stage(one, 1, "analyze", model)
+            for ranks, memory in ((2, "64M"), (3, "1G"), (8, "64M")):
+                path = self.shared(f"ranks{ranks}of{cells}", toy, cells)
+                for model in models:
+                    for stage in ("train", "analyze"):
+                        out, _ = self.stage(path, ranks, stage, model, "--memory", memory)
+                        share = re.search(r"ranks   (\d+) share (\d+) % of the work; each exchanges (\S+)", out)
+                        self.assertEqual(int(share[1]), ranks, out)
+                        self.assertGreater(int(share[2]), 5, f"{stage} of {model} on {ranks}: {out}")
+                self.same(os.path.join(one, "out"), os.path.join(path, "out"), f"{ranks} ranks with {memory}")
         self.assertEqual([f for f in self.hidden() if "/.fathom/" not in f], [])
 
-    def test_figures_are_drawn_once(self):
-        one, two = self.config("one"), self.config("two")
-        for path, ranks in ((one, 1), (two, 2)):
-            for stage in ("preprocess", "train", "analyze", "figures"):
-                out, _ = self.stage(path, ranks, stage, "svgp")
-                self.assertEqual(out.count("done in"), 1, out)
-        self.same(os.path.join(one, "out"), os.path.join(two, "out"), "figures")
+    def test_ranks_without_work_are_refused_before_anything_runs(self):
+        path = self.config("tissue")
+        for stage in ("preprocess", "train", "figures"):
+            if stage == "train":
+                self.stage(path, 1, "preprocess", "svgp")
+            before = self.tree(path)
+            _, err = self.stage(path, 2, stage, "pnmf", code=2)
+            self.assertIn(f"stage '{stage}' has no work that 2 ranks would share", err)
+            self.assertIn("start it without mpirun", err)
+            self.assertEqual(err.count("FTH-PLAN-008"), 1, err)
+            self.assertEqual(self.tree(path), before)
+            if stage == "train":
+                self.stage(path, 1, "train", "pnmf")
+                self.stage(path, 1, "analyze", "pnmf")
+        _, err = self.stage(path, 8, "train", "svgp", code=2)
+        self.assertIn("stage 'train' can be shared by at most 4 ranks, and there are 8", err)
+        self.assertIn("start at most 4", err)
+        self.assertFalse(os.path.exists(os.path.join(path, "out", "svgp", "model.safetensors")))
+        self.stage(path, 4, "train", "svgp")
 
     def test_a_killed_rank_ends_the_run_and_loses_nothing(self):
         one, two = self.config("one", 30), self.config("two", 30)
@@ -156,13 +197,13 @@ class Spatial(Case):
         self.same(os.path.join(one, "out"), os.path.join(two, "out"), "resumed")
 
     def test_a_signal_to_one_rank_stops_all_of_them(self):
-        one, two = self.config("one", 400), self.config("two", 400)
+        one, two = self.config("one", 200), self.config("two", 200)
         for path in (one, two):
-            self.stage(path, 1, "preprocess", "pnmf")
-        self.stage(one, 1, "train", "pnmf")
-        process = subprocess.Popen([*command(3), "spatial", "train", "-c", os.path.join(two, "pnmf.yaml"), "--device", "cpu"],
+            self.stage(path, 1, "preprocess", "svgp")
+        self.stage(one, 1, "train", "svgp")
+        process = subprocess.Popen([*command(3), "spatial", "train", "-c", os.path.join(two, "svgp.yaml"), "--device", "cpu"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **AS_ROOT})
-        checkpoint = os.path.join(two, "out", "pnmf")
+        checkpoint = os.path.join(two, "out", "svgp")
         t.wait_for(lambda: os.path.isdir(checkpoint) and any(n.endswith(".safetensors") for n in os.listdir(checkpoint)), 60,
                    "the first checkpoint")
         os.kill(pids(two, 2)[0], signal.SIGTERM)
@@ -170,7 +211,7 @@ class Spatial(Case):
         self.assertEqual(process.returncode, 6, out + err)
         self.assertEqual(err.count("FTH-USE-002"), 1, err)
         self.assertIn("training was stopped after iteration", err)
-        self.stage(two, 2, "train", "pnmf")
+        self.stage(two, 2, "train", "svgp")
         self.same(os.path.join(one, "out"), os.path.join(two, "out"), "stopped and resumed")
 
 
@@ -255,15 +296,18 @@ class Plans(Case):
         out, _ = self.call(1, "bragg", "render", "-c", path, "--plan", "--json", "--device", "cpu")
         self.assertNotIn("ranks", json.loads(out))
 
-    def test_more_ranks_than_parts_are_refused_where_asked_for(self):
+    def test_plans_are_shown_for_any_number_of_ranks(self):
         path = os.path.join(self.root, "stills.yaml")
         with open(path, "w") as f:
             f.write(SERIES.format(out=os.path.join(self.root, "out"), hkl=REFLECTIONS))
-        words = ("bragg", "render", "-c", path, "--device", "cpu", "--ranks-strict")
-        _, err = self.call(1, *words, "--plan", "--ranks", "200", code=2)
-        self.assertRegex(err, r"can share axis '\w+' among at most \d+ ranks, and 200 are asked for")
-        self.assertFalse(os.path.exists(os.path.join(self.root, "out")))
-        self.call(2, *words)
+        out, _ = self.call(1, "bragg", "render", "-c", path, "--device", "cpu", "--plan", "--ranks", "2000")
+        self.assertRegex(out, r"2000 ranks: .* at most \d+ of them")
+
+    def test_an_image_of_few_rows_refuses_many_ranks(self):
+        words = ("bragg", *IMAGE, "-detpixels", "4", "-floatfile", "f.bin", "--device", "cpu")
+        _, err = self.call(5, *words, code=2)
+        self.assertRegex(err, r"the image (can be shared by at most 4 ranks, and there are 5|has no work that 5 ranks would share)")
+        self.assertEqual(os.listdir(self.root), [])
 
     def test_ranks_without_a_plan_are_a_mistake(self):
         _, err = self.call(1, *self.IMAGE, "--ranks", "4", code=2)

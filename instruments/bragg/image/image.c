@@ -144,6 +144,8 @@ static fth_status make(work *w, fth_err *err)
         want.rows_each = w->job->checkpoint;
     }
     FTH_TRY(br_passes_create(&w->passes, w->job->context, w->e, want, err));
+    if (want.first_row == 0)
+        FTH_TRY(br_passes_check_ranks(w->passes, err)); /* else few may be left */
     if (w->job->ready) FTH_TRY(w->job->ready(w->job->ready_user, err));
     FTH_TRY(render(w, err));
     FTH_TRY(store(w, err));

@@ -90,6 +90,8 @@ fth_status br_passes_print(const br_passes *p, FILE *file);
 fth_status br_passes_print_json(const br_passes *p, FILE *file);
 int br_passes_count(const br_passes *p);
 const char *br_passes_name(int i);
+/* Every rank has a part of some pass. */
+fth_status br_passes_check_ranks(const br_passes *p, fth_err *err);
 const fth_plan *br_passes_plan(const br_passes *p, int i); /* NULL: this pass is not needed */
 /* Index of the first sample that the reference does not interpolate; INT64_MAX: there is none, or
  * it is not needed. Runs the latch pass. */

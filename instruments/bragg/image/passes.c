@@ -329,6 +329,18 @@ const fth_plan *br_passes_plan(const br_passes *p, int i)
     return i >= 0 && i < PASSES ? p->pass[i].plan : NULL;
 }
 
+fth_status br_passes_check_ranks(const br_passes *p, fth_err *err)
+{
+    int64_t parts = 1;
+    for (int i = 0; i < PASSES; i++) {
+        fth_plan_info info;
+        if (!p->pass[i].plan) continue;
+        fth_plan_get_info(p->pass[i].plan, &info);
+        if (info.most_parts > parts) parts = info.most_parts;
+    }
+    return fth_ranks_check_parts(fth_context_ranks(p->ctx), "the image", parts, err);
+}
+
 fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *latch, fth_err *err)
 {
     pass *t = &p->pass[LATCH];

@@ -439,25 +439,12 @@ static fth_status check_fit(const fth__stage_link *link, const fth_mem *mem, uin
     return FTH_E_NO_FIT;
 }
 
-/* --ranks-strict: ranks that would have nothing to do are a mistake. */
+/* Ranks that would have nothing to do are a mistake; a plan can be shown for any number. */
 static fth_status check_ranks(const fth__stage_link *link, fth_err *err)
 {
-    const fth_stage_plan *p = &link->result.plan;
-    const int ranks = link->opt->engine.plan_ranks > 0 ? link->opt->engine.plan_ranks
-                                                       : fth_ranks_count(link->opt->engine.ranks);
-    if (ranks < 2 || !link->opt->ranks_strict || p->most_parts >= ranks) return FTH_OK;
-    if (p->most_parts < 2)
-        FTH_FAIL(err, FTH_E_RANKS, "stage '%s' has nothing that %d ranks can share",
-                 link->opt->stage->name, ranks);
-    else
-        FTH_FAIL(err, FTH_E_RANKS,
-                 "stage '%s' can share axis '%s' among at most %lld ranks, and %d are asked for",
-                 link->opt->stage->name, p->axis, (long long)p->most_parts, ranks);
-    fth_err_hint(err,
-                 "start at most %lld, or leave --ranks-strict out: then all do what cannot be "
-                 "shared",
-                 (long long)(p->most_parts > 1 ? p->most_parts : 1));
-    return FTH_E_RANKS;
+    char what[64];
+    snprintf(what, sizeof what, "stage '%.40s'", link->opt->stage->name);
+    return fth_ranks_check_parts(link->opt->engine.ranks, what, link->result.plan.most_parts, err);
 }
 
 static void say_ranks(const fth__stage_link *link)
@@ -476,7 +463,6 @@ static fth_status make_plan(fth__stage_link *link, FILE *show, fth_err *err)
     const fth_stage_plan *plan = &link->result.plan;
     fth_context *ctx = link->call.context;
     FTH_TRY(link->opt->stage->plan(&link->call, &link->result.plan, show, err));
-    FTH_TRY(check_ranks(link, err));
     FTH_TRY(check_fit(link, fth_context_mem(ctx), plan->host_bytes, false, err));
     const fth_mem *device = fth_context_device_mem(ctx);
     return device ? check_fit(link, device, plan->device_bytes, true, err) : FTH_OK;
@@ -486,6 +472,7 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
 {
     const fth_stage *stage = link->opt->stage;
     FTH_TRY(make_plan(link, NULL, err));
+    FTH_TRY(check_ranks(link, err));
     fth__stage_send_plan(link);
     say_ranks(link);
     FTH_TRY(fth_context_meet(link->call.context, err)); /* all have looked at the old record */

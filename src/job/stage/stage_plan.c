@@ -29,12 +29,7 @@ static void add_ranks(fth_stage_plan *out, const fth_plan *plan, double runs)
     out->seconds_alone += info.seconds_alone * runs;
     out->seconds_together += info.seconds_together * runs;
     out->seconds_shared += info.seconds_alone * info.shared_fraction * runs;
-    for (int64_t i = 0; i < plan->n_loops; i++) {
-        const fth__sweep *l = &plan->loop[i];
-        if (!l->shared || fth__sweep_units(l) <= out->most_parts) continue;
-        out->most_parts = fth__sweep_units(l);
-        fth__str_copy(out->axis, sizeof out->axis, plan->graph->axis[l->axis]->name);
-    }
+    if (info.most_parts > out->most_parts) out->most_parts = info.most_parts;
 }
 
 fth_status fth_stage_plan_add(const fth_stage_call *call, fth_stage_plan *out, const fth_plan *plan,

@@ -25,6 +25,21 @@ TEST(one_rank_needs_nobody)
     OK(fth__comm_check_same(NULL, "anything", &err));
 }
 
+TEST(every_rank_needs_a_part)
+{
+    fth__comm c = {.size = 5};
+    fth_err err = {0};
+    OK(fth_ranks_check_parts(NULL, "it", 0, &err));
+    OKE(fth_ranks_check_parts(fth__comm_ranks(&c), "it", 5, &err), &err);
+    IS(fth_ranks_check_parts(fth__comm_ranks(&c), "it", 4, &err), FTH_E_RANKS);
+    HAS(err.text, "it can be shared by at most 4 ranks, and there are 5");
+    HAS(err.hint, "start at most 4");
+    err = (fth_err){0};
+    IS(fth_ranks_check_parts(fth__comm_ranks(&c), "it", 1, &err), FTH_E_RANKS);
+    HAS(err.text, "it has no work that 5 ranks would share");
+    HAS(err.hint, "without mpirun");
+}
+
 /* Around a ring, then from every rank to all: more bytes than a socket holds. */
 static void exchange(fth_ranks *ranks, void *user, void *found_)
 {

@@ -491,6 +491,7 @@ TEST(plans_for_any_number_of_ranks)
     EQ_I64(info.ranks, 64);
     IS_TRUE(info.shared_passes > 0);
     IS_TRUE(info.shared_fraction > 0.99);
+    EQ_I64(info.most_parts, 64);
     IS_TRUE(info.exchanged_bytes > 0);
     IS_TRUE(info.seconds_together < info.seconds_alone / 40.0);
     HAS(text, "64 ranks");
