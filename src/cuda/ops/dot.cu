@@ -193,7 +193,8 @@ static fth_status run_batch(const fth_call *call, const fth__dot_shape *s, const
     if (fth__cuda_split_takes(call->node, s)) {
         p.a = w->a, p.b = w->b, p.k = extent, p.k0 = origin, p.add = origin > 0;
         p.room = parts_scratch(call, s);
-        FTH_TRY(fth__cuda_split_run(call, s, &p));
+        /* of no elements: only the first call has something to set */
+        if (extent > 0 || call->first) FTH_TRY(fth__cuda_split_run(call, s, &p));
         return call->last ? finish(call, s, w, &p) : FTH_OK;
     }
     for (int64_t k0 = 0; k0 < extent || (k0 == 0 && call->first); k0 += s->cut_k) {
