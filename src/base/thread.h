@@ -12,7 +12,20 @@
 
 #include <pthread.h>
 
+/* The thread sanitizer keeps 0.8 MiB of its own at the top of every stack. Beside that a worker
+ * needs room for calls cut into halves: 15 KiB for each halving (run/cut.c). */
+#if defined(__SANITIZE_THREAD__)
+#define FTH__THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FTH__THREAD_SANITIZED 1
+#endif
+#endif
+#ifdef FTH__THREAD_SANITIZED
+enum { FTH__THREAD_STACK = 4 << 20 };
+#else
 enum { FTH__THREAD_STACK = 1 << 20 };
+#endif
 
 int fth__thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
 
