@@ -129,6 +129,55 @@ static fth_status write_files(fth__db *db, const fth_view *view, int64_t task, f
     return s;
 }
 
+/* ---- transactions ---- */
+
+static fth_status write_run(fth__db *db, const fth_view *run, const char *attempt, fth_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    FTH_TRY(fth__db_prepare(db,
+                            "INSERT INTO runs(token, started, ended, host, command, version, pid, "
+                            "budget_bytes) VALUES(?, ?, 0, ?, ?, ?, ?, ?)",
+                            &st, err));
+    bind_text(st, 1, attempt);
+    sqlite3_bind_double(st, 2, run->started);
+    bind_text(st, 3, run->host);
+    bind_text(st, 4, run->command);
+    bind_text(st, 5, run->version);
+    sqlite3_bind_int64(st, 6, run->runner_pid);
+    sqlite3_bind_int64(st, 7, (int64_t)run->budget_bytes);
+    const fth_status s = fth__db_run(db, st, err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+static fth_status write_end(fth__db *db, const fth_view *run, fth_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    FTH_TRY(fth__db_prepare(
+        db, "UPDATE runs SET ended=? WHERE number=(SELECT max(number) FROM runs)", &st, err));
+    sqlite3_bind_double(st, 1, run->ended);
+    const fth_status s = fth__db_run(db, st, err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+static fth_status write_changes(fth__db *db, const fth_view *view, const fth__ledger_batch *b,
+                                fth_err *err)
+{
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < b->n; i++) {
+        const fth__ledger_change *change = &b->change[i];
+        FTH_ASSERT(change->task >= 0 && change->task < view->n_tasks);
+        const fth_task *task = &view->task[change->task];
+        FTH_ASSERT(strcmp(task->output_dir, db->dir) == 0);
+        if (!change->passed) s = write_task(db, task, err);
+        if (s == FTH_OK && (change->passed || change->from != task->state))
+            s = write_history(db, task, change, err);
+        if (s == FTH_OK && change->files) s = write_files(db, view, change->task, err);
+    }
+    return s;
+}
+
 /* A full disk, when a test asks for one. */
 static fth_status commit(fth__db *db, fth_mem *mem, fth_err *err)
 {
@@ -137,69 +186,38 @@ static fth_status commit(fth__db *db, fth_mem *mem, fth_err *err)
     return fth__db_do(db, "COMMIT", err);
 }
 
+fth_status fth__ledger_save(const fth_view *view, const char *output_dir,
+                            const fth__ledger_batch *b, fth_err *err)
+{
+    fth__db db;
+    const bool new = b->attempt &&fth__db_is_absent(output_dir);
+    if (new)
+        FTH_TRY(fth__db_make(&db, output_dir, err));
+    else
+        FTH_TRY(fth__db_open(&db, output_dir, b->attempt ? FTH__DB_CREATE : FTH__DB_WRITE, err));
+    fth_status s = fth__db_do(&db, "BEGIN IMMEDIATE", err);
+    if (s == FTH_OK && b->attempt) s = write_run(&db, view, b->attempt, err);
+    if (s == FTH_OK) s = write_changes(&db, view, b, err);
+    if (s == FTH_OK && b->end) s = write_end(&db, view, err);
+    if (s == FTH_OK) s = commit(&db, view->mem, err);
+    if (s == FTH_OK && new) s = fth__db_store(&db, view->mem, err);
+    fth__db_close(&db, s == FTH_OK && b->end);
+    return s;
+}
+
 fth_status fth__ledger_begin(const fth_view *run, const char *output_dir, const char *attempt,
                              fth_err *err)
 {
-    fth__db db;
-    sqlite3_stmt *st = NULL;
-    FTH_TRY(fth__db_open(&db, output_dir, FTH__DB_CREATE, err));
-    fth_status s = fth__db_do(&db, "BEGIN IMMEDIATE", err);
-    if (s == FTH_OK)
-        s = fth__db_prepare(&db,
-                            "INSERT INTO runs(token, started, ended, host, command, version, pid, "
-                            "budget_bytes) VALUES(?, ?, 0, ?, ?, ?, ?, ?)",
-                            &st, err);
-    if (s == FTH_OK) {
-        bind_text(st, 1, attempt);
-        sqlite3_bind_double(st, 2, run->started);
-        bind_text(st, 3, run->host);
-        bind_text(st, 4, run->command);
-        bind_text(st, 5, run->version);
-        sqlite3_bind_int64(st, 6, run->runner_pid);
-        sqlite3_bind_int64(st, 7, (int64_t)run->budget_bytes);
-        s = fth__db_run(&db, st, err);
-    }
-    sqlite3_finalize(st);
-    if (s == FTH_OK) s = commit(&db, run->mem, err);
-    fth__db_close(&db, false);
-    return s;
+    return fth__ledger_save(run, output_dir, &(fth__ledger_batch){.attempt = attempt}, err);
 }
 
 fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
                              const fth__ledger_change *change, int64_t n, fth_err *err)
 {
-    fth__db db;
-    FTH_TRY(fth__db_open(&db, output_dir, FTH__DB_WRITE, err));
-    fth_status s = fth__db_do(&db, "BEGIN IMMEDIATE", err);
-    for (int64_t i = 0; s == FTH_OK && i < n; i++) {
-        FTH_ASSERT(change[i].task >= 0 && change[i].task < view->n_tasks);
-        const fth_task *task = &view->task[change[i].task];
-        FTH_ASSERT(strcmp(task->output_dir, output_dir) == 0);
-        if (!change[i].passed) s = write_task(&db, task, err);
-        if (s == FTH_OK && (change[i].passed || change[i].from != task->state))
-            s = write_history(&db, task, &change[i], err);
-        if (s == FTH_OK && change[i].files) s = write_files(&db, view, change[i].task, err);
-    }
-    if (s == FTH_OK) s = commit(&db, view->mem, err);
-    fth__db_close(&db, false);
-    return s;
+    return fth__ledger_save(view, output_dir, &(fth__ledger_batch){.change = change, .n = n}, err);
 }
 
 fth_status fth__ledger_end(const fth_view *run, const char *output_dir, fth_err *err)
 {
-    fth__db db;
-    sqlite3_stmt *st = NULL;
-    FTH_TRY(fth__db_open(&db, output_dir, FTH__DB_WRITE, err));
-    fth_status s = fth__db_do(&db, "BEGIN IMMEDIATE", err);
-    if (s == FTH_OK)
-        s = fth__db_prepare(
-            &db, "UPDATE runs SET ended=? WHERE number=(SELECT max(number) FROM runs)", &st, err);
-    if (s == FTH_OK) {
-        sqlite3_bind_double(st, 1, run->ended);
-        s = fth__db_run(&db, st, err);
-    }
-    sqlite3_finalize(st);
-    if (s == FTH_OK) s = commit(&db, run->mem, err);
-    fth__db_close(&db, s == FTH_OK);
-    return s;
+    return fth__ledger_save(run, output_dir, &(fth__ledger_batch){.end = true}, err);
 }

@@ -13,11 +13,6 @@
 
 #include <fathom/files.h>
 
-/* Append a run to the ledger of `output_dir`, making .fathom and the ledger as needed. */
-fth_status fth__ledger_begin(const fth_view *run, const char *output_dir, const char *attempt,
-                             fth_err *err);
-/* One transaction: the tasks' rows, a line in the history for each that changed its state, and the
- * files of those that completed. All tasks are of `output_dir`. */
 typedef struct fth__ledger_change {
     int64_t task;   /* in `view` */
     fth_state from; /* as it was; equal to the new state: only the row is written */
@@ -29,6 +24,20 @@ typedef struct fth__ledger_change {
     fth_state to;
     double at;
 } fth__ledger_change;
+/* One transaction: with `attempt` a new run, whose token it is, making .fathom and the ledger as
+ * needed; the tasks' rows, a line in the history for each that changed its state, and the files of
+ * those that completed; with `end` the end of the run. All tasks are of `output_dir`. */
+typedef struct fth__ledger_batch {
+    const char *attempt; /* NULL: the last run goes on */
+    const fth__ledger_change *change;
+    int64_t n;
+    bool end; /* at view->ended */
+} fth__ledger_batch;
+fth_status fth__ledger_save(const fth_view *view, const char *output_dir,
+                            const fth__ledger_batch *batch, fth_err *err);
+/* The same in parts. */
+fth_status fth__ledger_begin(const fth_view *run, const char *output_dir, const char *attempt,
+                             fth_err *err);
 fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
                              const fth__ledger_change *change, int64_t n, fth_err *err);
 fth_status fth__ledger_end(const fth_view *run, const char *output_dir, fth_err *err);

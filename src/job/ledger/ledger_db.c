@@ -214,17 +214,22 @@ static fth_status check_whole(fth__db *db, fth_err *err)
     return s;
 }
 
-static fth_status make_tables(fth__db *db, fth_err *err)
+static fth_status add_tables(fth__db *db, fth_err *err)
 {
     char sql[100];
+    snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%d;", (int)APPLICATION,
+             (int)FTH__LEDGER_FORMAT);
+    FTH_TRY(fth__db_do(db, tables, err));
+    return fth__db_do(db, sql, err);
+}
+
+static fth_status make_tables(fth__db *db, fth_err *err)
+{
     int64_t format = 0;
     FTH_TRY(check_format(db, &format, err));
     if (format > 0) return check_whole(db, err);
-    snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%d;", (int)APPLICATION,
-             (int)FTH__LEDGER_FORMAT);
     FTH_TRY(fth__db_do(db, "BEGIN IMMEDIATE", err));
-    FTH_TRY(fth__db_do(db, tables, err));
-    FTH_TRY(fth__db_do(db, sql, err));
+    FTH_TRY(add_tables(db, err));
     return fth__db_do(db, "COMMIT", err);
 }
 
@@ -371,14 +376,19 @@ fth_status fth__ledger_check_path(const char *output_dir, fth_err *err)
     return refuse_long(&db, err);
 }
 
+static fth_status find_path(fth__db *db, fth_err *err)
+{
+    if (!fth__fathom_path(db->path, db->dir, "ledger.sqlite"))
+        return FTH_FAIL(err, FTH_E_LEDGER, "the path of the ledger in %.80s... is too long",
+                        db->dir);
+    FTH_TRY(refuse_long(db, err));
+    return refuse_special(db, err);
+}
+
 fth_status fth__db_open(fth__db *db, const char *output_dir, fth__db_mode mode, fth_err *err)
 {
     *db = (fth__db){.dir = output_dir, .mode = mode};
-    if (!fth__fathom_path(db->path, output_dir, "ledger.sqlite"))
-        return FTH_FAIL(err, FTH_E_LEDGER, "the path of the ledger in %.80s... is too long",
-                        output_dir);
-    FTH_TRY(refuse_long(db, err));
-    FTH_TRY(refuse_special(db, err));
+    FTH_TRY(find_path(db, err));
     fth_status s = FTH_OK;
     if (mode == FTH__DB_READ) {
         if (access(db->path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return FTH_OK;
@@ -406,4 +416,42 @@ void fth__db_close(fth__db *db, bool tidy)
     if (tidy && db->db) sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     sqlite3_close(db->db); /* rolls back what was not committed; NULL is fine */
     db->db = NULL;
+}
+
+/* ---- a new ledger ---- */
+
+bool fth__db_is_absent(const char *output_dir)
+{
+    char path[FTH_PATH];
+    return fth__fathom_path(path, output_dir, "ledger.sqlite") && access(path, F_OK) != 0 &&
+           (errno == ENOENT || errno == ENOTDIR);
+}
+
+fth_status fth__db_make(fth__db *db, const char *output_dir, fth_err *err)
+{
+    *db = (fth__db){.dir = output_dir, .mode = FTH__DB_CREATE};
+    FTH_TRY(find_path(db, err));
+    FTH_TRY(fth__fathom_make(output_dir, err));
+    fth_status s = open_as(db, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK
+                       ? add_tables(db, err)
+                       : fth__db_fail(db, "made", err);
+    if (s != FTH_OK) fth__db_close(db, false);
+    return s;
+}
+
+fth_status fth__db_store(const fth__db *db, fth_mem *mem, fth_err *err)
+{
+    /* Format versions for writing and reading, in the header of every SQLite file: 1 for rollback
+     * journals, 2 for write-ahead logs. Set here, the first change needs no conversion. */
+    enum { VERSIONS = 18, WITH_LOG = 2 };
+    sqlite3_int64 n = 0;
+    unsigned char *bytes = sqlite3_serialize(db->db, "main", &n, 0);
+    if (!bytes) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the ledger %s", db->path);
+    FTH_ASSERT(n > VERSIONS + 2);
+    if (is_local(db->dir)) bytes[VERSIONS] = bytes[VERSIONS + 1] = WITH_LOG;
+    const fth_status s = fth_file_save(mem, db->path, bytes, (uint64_t)n, err);
+    sqlite3_free(bytes);
+    if (s == FTH_E_FILE_WRITE && err && !err->hint[0])
+        fth_err_hint(err, "check free space, and whether files may be made in the folder");
+    return s;
 }

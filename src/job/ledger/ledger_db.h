@@ -28,6 +28,11 @@ typedef struct fth__db {
 
 /* FTH__DB_READ: without a ledger db->db is NULL, and the status FTH_OK. */
 fth_status fth__db_open(fth__db *db, const char *output_dir, fth__db_mode mode, fth_err *err);
+/* A new ledger costs SQLite half a dozen syncs; one that is made in memory and stored as a file,
+ * one. Whether there is no ledger yet; make one in memory; the file, whole or not at all. */
+bool fth__db_is_absent(const char *output_dir);
+fth_status fth__db_make(fth__db *db, const char *output_dir, fth_err *err);
+fth_status fth__db_store(const fth__db *db, fth_mem *mem, fth_err *err);
 /* Whether what was read without locks may be a mixture of two states: read it again. */
 bool fth__db_has_moved(const fth__db *db);
 /* With `tidy`, the write-ahead log goes into the ledger and away. */

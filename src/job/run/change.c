@@ -123,11 +123,14 @@ static fth_status write_ledger(fth__job_runner *r, int64_t d, fth_err *err)
     FTH_TRY(collect(r, d, &n, err));
     FTH_ASSERT(n >= dir->changed && n > 0);
     fth__runner_point(r, "before_ledger");
-    if (!dir->added) FTH_TRY(fth__ledger_begin(r->view, dir->path, r->me.run, err));
-    dir->added = true;
-    FTH_TRY(fth__ledger_write(r->view, dir->path, r->change, n, err));
+    const fth__ledger_batch batch = {.attempt = dir->begun ? NULL : r->me.run,
+                                     .change = r->change,
+                                     .n = n,
+                                     .end = r->view->ended > 0};
+    FTH_TRY(fth__ledger_save(r->view, dir->path, &batch, err));
     fth__runner_point(r, "after_ledger");
     dir->begun = true;
+    dir->ended = batch.end;
     mark_written(r, d);
     return FTH_OK;
 }

@@ -16,8 +16,7 @@ enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
 typedef struct fth__dir {
     const char *path;
     bool locked;
-    bool added;     /* its ledger has a row of this run, */
-    bool begun;     /* one of each of its tasks, */
+    bool begun;     /* its ledger has a row of this run, one of each of its tasks, */
     bool ended;     /* and the end of the run */
     bool crashed;   /* the last runner here left its lock behind */
     bool marked;    /* jobs of Slurm were submitted for it */

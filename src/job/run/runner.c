@@ -379,6 +379,8 @@ fth_status fth__runner_loop(fth__job_runner *r, fth_err *err)
         if (r->troubled > 0) FTH_TRY(fth__runner_fail_lost(r, err));
         FTH_TRY(fth__runner_settle(r, err));
         FTH_ASSERT(counts_agree(r));
+        /* What changed last is written with the end of the run, in one transaction. */
+        if (r->open == 0 && r->view->ended <= 0) r->view->ended = fth__runner_now(r);
         FTH_TRY(fth__runner_flush(r, err));
         if (r->stop == 0) FTH_TRY(r->executor->start(r, err));
         if (r->opt->detach && r->executor->is_busy(r)) return fth__runner_flush(r, err);
@@ -523,17 +525,24 @@ static void set_stale(fth_task *task, int64_t n, const char *dir, const char *id
             task[i].state = FTH_STATE_STALE;
 }
 
+/* Where all completed or none did, nothing can be stale. */
 static bool may_be_stale(const fth__job_runner *r, int64_t d)
 {
     const fth__dir *dir = &r->graph.dir[d];
-    bool may = dir->rest_to > dir->rest_from;
-    for (int64_t i = 0; !may && i < r->view->n_tasks; i++)
-        may = r->graph.node[i].dir == d && r->view->task[i].state != FTH_STATE_COMPLETED;
-    return may && !dir->lost;
+    bool open = dir->rest_to > dir->rest_from, any = false;
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        if (r->graph.node[i].dir != d) continue;
+        const bool done = r->view->task[i].state == FTH_STATE_COMPLETED;
+        open = open || !done;
+        any = any || done;
+    }
+    for (int64_t i = dir->rest_from; i < dir->rest_to && !any; i++)
+        any = r->rest->task[i].state == FTH_STATE_COMPLETED;
+    return open && any && !dir->lost;
 }
 
 /* The final run_status.json agrees with 'fathom status', so staleness is found in the same way:
- * from the ledger. Where all stages were requested and are done, nothing can be stale. */
+ * from the ledger. */
 static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
 {
     const char *dir = r->graph.dir[d].path;
@@ -557,13 +566,13 @@ static fth_status mark_stale(fth__job_runner *r, int64_t d, fth_err *err)
 /* Retry pending changes once more; those that still fail are dropped, and named. */
 static fth_status close_ledgers(fth__job_runner *r, fth_err *err)
 {
-    FTH_ASSERT(r->n_processes == 0 && r->open == 0);
-    r->view->now = r->view->ended = fth__runner_now(r);
+    FTH_ASSERT(r->n_processes == 0 && r->open == 0 && r->view->ended > 0);
+    r->view->now = r->view->ended;
     for (int64_t d = 0; d < r->graph.n_dirs; d++) r->graph.dir[d].next_try = 0;
     FTH_TRY(fth__runner_flush(r, err));
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         fth__dir *dir = &r->graph.dir[d];
-        if (!dir->begun || dir->changed) continue;
+        if (!dir->begun || dir->changed || dir->ended) continue;
         fth_err why = {0};
         const fth_status s = end_ledger(r, dir, &why);
         dir->ended = s == FTH_OK;

@@ -193,6 +193,40 @@ static int64_t count_in(const char *dir)
     return n;
 }
 
+/* A run that is stopped writes thousands of them: one file each, with nothing beside it. */
+TEST(a_whole_run_is_one_new_file)
+{
+    fth_mem *mem = t_mem(1 << 22);
+    const char *dir = lb_dir("whole");
+    fth_view *view = lb_view(mem, dir);
+    const int64_t task = lb_task(view, dir, "a", "train", "m", FTH_STATE_INTERRUPTED);
+    const fth__ledger_change change = {.task = task, .from = FTH_STATE_PENDING, .note = "stopped"};
+    fth_err err = {0};
+    view->ended = 5;
+    OKE(fth__ledger_save(
+            view, dir, &(fth__ledger_batch){.attempt = "t", .change = &change, .n = 1, .end = true},
+            &err),
+        &err);
+    char path[FTH_PATH], versions[20] = "";
+    EQ_I64(count_in(dir), 1);
+    /* with the format of a write-ahead log: the next change converts nothing */
+    IS_TRUE(fth__fathom_path(path, dir, "ledger.sqlite"));
+    FILE *f = fopen(path, "rb");
+    EQ_I64(f ? (int64_t)fread(versions, 1, sizeof versions, f) : 0, sizeof versions);
+    if (f) fclose(f);
+    EQ_I64(versions[18], 2);
+    EQ_I64(versions[19], 2);
+    OKE(fth__ledger_save(view, dir, &(fth__ledger_batch){.attempt = "u", .change = &change, .n = 1},
+                         &err),
+        &err);
+    fth_view *back = read_back(mem, dir);
+    EQ_I64(back->n_tasks, 1);
+    EQ_I64(back->n_changes, 2);
+    EQ_I64(back->task[0].state, FTH_STATE_INTERRUPTED);
+    fth_view_destroy(back);
+    lb_end(view, mem);
+}
+
 TEST(reading_makes_no_files)
 {
     fth_mem *mem = t_mem(1 << 24);
