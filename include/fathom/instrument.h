@@ -41,10 +41,34 @@ FTH_BEGIN_DECLS
      .value = dir_default,                                                                         \
      .doc = "folder of the results",                                                               \
      .aliases = "output.dir"},                                                                     \
-    {                                                                                              \
-        .name = "time_limit", .type = FTH_CONFIG_TEXT, .list = true,                               \
-        .doc = "how long 'fathom run' lets a stage run: 30m, or [STAGE=2h, 30m]"                   \
-    }
+        {.name = "time_limit",                                                                     \
+         .type = FTH_CONFIG_TEXT,                                                                  \
+         .list = true,                                                                             \
+         .doc = "how long 'fathom run' lets a stage run: 30m, or [STAGE=2h, 30m]"},                \
+        FTH_SLURM_KEYS
+
+/* Keys of `slurm:` and of --slurm KEY=VALUE (docs/cluster.md). No stage depends on them. */
+#define FTH_SLURM_KEYS                                                                             \
+    FTH_KEY(SECTION, "slurm",                                                                      \
+            "What 'fathom run --executor slurm' asks of Slurm; --slurm KEY=VALUE wins. No stage "  \
+            "depends on these keys."),                                                             \
+        FTH_KEY(TEXT, "slurm.partition", "partition; by default the cluster's"),                   \
+        FTH_KEY(TEXT, "slurm.account", "account that is charged"),                                 \
+        FTH_KEY(TEXT, "slurm.qos", "quality of service"),                                          \
+        FTH_KEY(TEXT, "slurm.constraint", "features that a node must have"),                       \
+        FTH_KEY(TEXT, "slurm.reservation", "reservation to run in"),                               \
+        FTH_KEY(TEXT, "slurm.time",                                                                \
+                "time limit of every task: 90 minutes, 1:30:00, 2-00:00:00; by default from the "  \
+                "prediction"),                                                                     \
+        FTH_KEY(INT, "slurm.cpus", "processors of every task; by default --threads, or 4",         \
+                .range = "[1, 4096]"),                                                             \
+        FTH_KEY(TEXT, "slurm.gpus", "GPUs of every task that can use one: 1, or [STAGE=1, 0]",     \
+                .list = true),                                                                     \
+        FTH_KEY(TEXT, "slurm.modules", "modules to load before a task", .list = true),             \
+        FTH_KEY(TEXT, "slurm.prologue", "lines of shell before a task", .list = true),             \
+        FTH_KEY(BOOL, "slurm.probe", "test whether nodes see the files; by default yes"),          \
+        FTH_KEY(TEXT, "slurm.options",                                                             \
+                "other options of sbatch, without dashes: [exclusive, nice=100]", .list = true)
 
 /* Rows for drills, failures on purpose: for instruments that test the runner, or their own stages.
  * `stages`: "none", then the names of the stages. */

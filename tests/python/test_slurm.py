@@ -100,6 +100,57 @@ class Slurm(unittest.TestCase):
             self.assertIn(line, script)
         self.assertEqual(self.cluster.elements(), [])
 
+    def script(self, number):
+        with open(os.path.join(self.root, "fathom-slurm", f"array{number:04d}.sh")) as f:
+            return f.read()
+
+    def test_configs_say_what_they_ask_of_slurm(self):
+        base = os.path.join(self.root, "site.yaml")
+        with open(base, "w") as f:
+            f.write("slurm: {account: lab, time: '1:30:00', cpus: 2, modules: [gcc, hdf5]}\n")
+        for name, keys in (("a", {}), ("b", {}), ("c", {"slurm.time": 20, "slurm.options": "[exclusive, nice=7]"})):
+            jobs.write_config(self.root, name, model="plane", base=base, **keys)
+        code, out, err = self.run_all("--dry-run")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("array0000: 2 x sounding survey, 2 CPUs", out)  # a and b are one class, c another
+        self.assertIn("array0001: 1 x sounding survey, 2 CPUs", out)
+        first, other = self.script(0), self.script(1)
+        for script, minutes in ((first, 90), (other, 20)):
+            for line in ("#SBATCH --account=lab\n", f"#SBATCH --time={minutes}\n", "module load gcc\nmodule load hdf5\n"):
+                self.assertIn(line, script)
+        for line in ("#SBATCH --exclusive\n", "#SBATCH --nice=7\n"):
+            self.assertIn(line, other)
+            self.assertNotIn(line, first)
+        code, out, err = self.run_all("--dry-run", "--slurm", "time=30", "--slurm", "modules=clang", "--slurm", "cpus=1",
+                                      "--slurm", "nice=8")
+        self.assertEqual(code, 0, out + err)
+        for script in (self.script(0), self.script(1)):
+            for line in ("#SBATCH --time=30\n", "module load clang\n", "--cpus-per-task=1\n", "--nice=8\n"):
+                self.assertIn(line, script)
+            self.assertNotIn("gcc", script)
+            self.assertNotIn("--nice=7", script)
+
+    def test_slurm_in_a_config_is_checked_and_no_matter_to_local_runs(self):
+        words = ("run", "all", "-c", os.path.join(self.root, "configs"), "--no-live", "--threads", "2")
+        for keys, said in (({"slurm.partiton": "long"}, "unknown key 'slurm.partiton'; did you mean 'slurm.partition'?"),
+                           ({"slurm.time": "soon"}, "plane.yaml:10:13: slurm.time: expected a time"),
+                           ({"slurm.options": "[mem=4G]"}, "slurm.options: Fathom sets this option itself"),
+                           ({"slurm.gpus": "[train=1]"}, "slurm.gpus: there is no such stage"),
+                           ({"slurm": "long"}, "expected a section")):
+            self.config(**keys)
+            code, out, err = jobs.fathom(*words)
+            self.assertEqual(code, 2, out + err)
+            self.assertIn(said, out + err)
+        self.config()
+        code, out, err = jobs.fathom(*words)
+        self.assertEqual(code, 0, out + err)
+        self.config(**{"slurm.partition": "nope"})  # nothing depends on it: all is cached
+        code, out, err = jobs.fathom(*words)
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("4 cached", out)
+        self.config(**{"slurm.partition": "nope", "fit.iterations": 5})
+        self.fails(5, "no partition 'nope'")
+
     # ---- how tasks end ----
 
     def test_ends_are_named_as_slurm_names_them(self):
@@ -185,6 +236,11 @@ class Slurm(unittest.TestCase):
         code, out, err = self.run_all()
         self.assertEqual(code, 0, out + err)
 
+    def test_the_command_of_the_batch_scripts_is_in_no_list(self):
+        self.assertNotRegex(jobs.fathom("help")[1], r"(?m)^  task ")
+        self.assertIn("fathom task", jobs.fathom("help", "task")[1])
+        self.assertIn("list of tasks", jobs.fathom("task")[2])
+
     def test_a_second_job_of_one_task_does_nothing(self):
         self.config()
         code, out, err = self.run_all("--dry-run")
@@ -207,6 +263,7 @@ class Slurm(unittest.TestCase):
         self.fails(5, "Invalid account", "--slurm", "account=nope", "--slurm", "probe=false")
         self.fails(5, "beyond the 1440 minutes", "--slurm", "time=2-0")
         self.fails(2, "Fathom sets this option", "--slurm", "mem=4G")
+        self.assertIn("did you mean 'partition'?", self.fails(2, "there is no such key", "--slurm", "partiton=main"))
         self.cluster.want(hide=os.path.join(self.root, "out"))
         self.fails(5, "does not see")
         self.cluster.want(down=1)

@@ -38,7 +38,7 @@ static bool is_no_setting(const void *user, const char *key)
     static const char *const mosaics[] = {"focus.overlap", "focus.blend",    "focus.orientation",
                                           "focus.grid",    "focus.polarity", NULL};
     const fo_job *e = user;
-    if (is_one_of(key, places)) return true;
+    if (is_one_of(key, places) || strncmp(key, "slurm.", 6) == 0) return true;
     if (is_one_of(key, choice)) return !is_together(e);
     return is_one_of(key, mosaics) && fo_job_is_tiled(e) &&
            fth_config_bool(e->cfg, "focus.overwrite_stitch");

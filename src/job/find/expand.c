@@ -12,6 +12,7 @@
 #include "job/find/limit.h"
 #include "job/find/over.h"
 #include "job/find/path.h"
+#include "job/find/slurm.h"
 #include "mem/heap.h"
 
 #include <stdlib.h>
@@ -165,7 +166,9 @@ fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument
     fth_config_mistake m;
     for (int64_t i = 0; fth_config_get_mistake(cfg, i, &m); i++)
         if (notices || !m.notice) FTH_TRY(fth__jobs_say(jobs, &m, err));
-    return *good ? fth__limits_check_config(jobs, cfg, instrument, good, err) : FTH_OK;
+    if (!*good) return FTH_OK;
+    FTH_TRY(fth__limits_check_config(jobs, cfg, instrument, good, err));
+    return fth__slurm_check_config(jobs, cfg, instrument, good, err);
 }
 
 /* ---- identity of one config ---- */

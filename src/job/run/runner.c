@@ -629,7 +629,8 @@ static fth_status predict_all(fth__job_runner *r, fth_err *err)
         fth_task *task = &r->view->task[i];
         fth_err why = {0};
         if (node->phase == FTH__PHASE_DONE) continue;
-        const fth_status s = fth__runner_plan(r, i, &why);
+        /* an executor may have planned it, for nodes of its own */
+        const fth_status s = node->planned ? FTH_OK : fth__runner_plan(r, i, &why);
         if (s != FTH_OK) FTH_TRY(fth__view_set(r->view, &task->error, why.text, err));
         if (node->phase == FTH__PHASE_WAITS) {
             char reason[300];

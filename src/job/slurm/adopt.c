@@ -113,7 +113,9 @@ static fth_status read_list(fth__job_runner *r, fth__slurm *s, int64_t f, int64_
         const int64_t index = fth_json_get_int(row, "index", -1), i = find_task(r, row, &from);
         /* -2: an element that is no task of this run */
         if (index >= 0 && index < n_index) s->job[job].task[index] = i >= 0 ? i : -2;
-        if (i >= 0) s->task[i].memory = fth_json_get_u64(row, "memory", 0);
+        if (i < 0) continue;
+        s->task[i].memory = fth_json_get_u64(row, "memory", 0);
+        s->task[i].asked_mib = fth_json_get_u64(root, "memory_mib", 0);
     }
     fth_json_destroy(doc);
     return t;

@@ -135,31 +135,3 @@ int fth__slurm_fields(char *line, char **field, int most)
     for (int k = n; k < most; k++) field[k] = field[n - 1] + strlen(field[n - 1]);
     return n;
 }
-
-int64_t fth__slurm_minutes(const char *text)
-{
-    int64_t part[4], days = 0;
-    int n = 0;
-    char *end;
-    if (strcmp(text, "UNLIMITED") == 0 || strcmp(text, "infinite") == 0) return 0;
-    const char *dash = strchr(text, '-');
-    if (dash) {
-        days = strtoll(text, &end, 10);
-        if (end != dash || end == text || days < 0 || days > 100000) return -1;
-        text = dash + 1;
-    }
-    for (; n < 3; n++) {
-        part[n] = strtoll(text, &end, 10);
-        if (end == text || part[n] < 0 || part[n] > 100000000) return -1;
-        text = end + (*end == ':');
-        if (*end != ':') {
-            n++;
-            break;
-        }
-    }
-    if (*end) return -1;
-    if (dash) /* days-hours[:minutes[:seconds]] */
-        return days * 1440 + part[0] * 60 + (n > 1 ? part[1] : 0) + (n > 2 && part[2] > 0);
-    if (n == 3) return part[0] * 60 + part[1] + (part[2] > 0);
-    return part[0] + (n == 2 && part[1] > 0); /* minutes[:seconds] */
-}

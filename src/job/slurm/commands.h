@@ -37,7 +37,5 @@ void fth__slurm_reply_clear(fth__slurm_reply *reply);
 char *fth__slurm_line(char **text);
 /* Cut a line at each '|'; how many fields there are, at most `most`. */
 int fth__slurm_fields(char *line, char **field, int most);
-/* Minutes of "90", "90:00", "1:30:00", "2-00:00:00"; 0 of "UNLIMITED"; -1: it is none of these. */
-int64_t fth__slurm_minutes(const char *text);
 
 #endif

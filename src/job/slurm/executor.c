@@ -11,44 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* CPUS: of a task when nobody says; one node runs several, and most stages use four well. NAP_MS:
- * between looks at signals. REQUEST_S: requests of `fathom cancel`. IDS: jobs in one scancel. */
-enum { CPUS = 4, NAP_MS = 50, REQUEST_S = 2, CANCEL_S = 60, GRACE_S = 60, IDS = 20 };
+/* NAP_MS: between looks at signals. REQUEST_S: requests of `fathom cancel`. IDS: jobs in one
+ * scancel. */
+enum { NAP_MS = 50, REQUEST_S = 2, CANCEL_S = 60, GRACE_S = 60, IDS = 20 };
 
 /* ---- begin ---- */
-
-static fth_status read_settings(fth__job_runner *r, fth__slurm *s, fth_err *err)
-{
-    for (int k = 0; k < r->opt->n_slurm; k++)
-        FTH_TRY(fth__slurm_set(&s->settings, r->opt->slurm[k], err));
-    return FTH_OK;
-}
-
-/* Nodes of the partition take the place of this machine in the plans. */
-static fth_status size_nodes(fth__job_runner *r, fth__slurm *s, fth_err *err)
-{
-    const fth_slurm_partition *p = s->partition;
-    fth__pack *pack = &r->pack;
-    int cpus = s->settings.cpus ? s->settings.cpus : r->opt->threads;
-    if (cpus <= 0) cpus = p && p->cpus > 0 && p->cpus < CPUS ? (int)p->cpus : CPUS;
-    if (p && p->max_minutes && s->settings.minutes > p->max_minutes) {
-        FTH_FAIL(err, FTH_E_EXECUTOR,
-                 "time=%" PRId64 " minutes is beyond the %" PRId64 " minutes of partition %s",
-                 s->settings.minutes, p->max_minutes, p->name);
-        fth_err_hint(err, "ask for less, or name another partition");
-        return FTH_E_EXECUTOR;
-    }
-    pack->n_slots = 1;
-    pack->threads = cpus;
-    pack->jobs = p && p->cpus > cpus ? (int)(p->cpus / cpus) : 1;
-    if (r->opt->memory_bytes)
-        pack->slot[0].total_bytes = r->opt->memory_bytes;
-    else if (p && p->memory_bytes) /* a twentieth is left to the processes themselves */
-        pack->slot[0].total_bytes = p->memory_bytes - p->memory_bytes / 20;
-    r->view->budget_bytes = pack->slot[0].total_bytes;
-    r->any_device = s->settings.gpus > 0;
-    return FTH_OK;
-}
 
 static fth_status make(fth__job_runner *r, fth__slurm **out, fth_err *err)
 {
@@ -69,7 +36,7 @@ static fth_status make(fth__job_runner *r, fth__slurm **out, fth_err *err)
     if (!s->folder[0].path) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a path");
     fth__str_copy(s->folder[0].token, sizeof s->folder[0].token, r->me.run);
     s->n_folders = 1;
-    return read_settings(r, s, err);
+    return fth__slurm_read_sets(r, s, err);
 }
 
 static fth_status ask_site(fth__job_runner *r, fth__slurm *s, fth_err *err)
@@ -86,9 +53,9 @@ static fth_status ask_site(fth__job_runner *r, fth__slurm *s, fth_err *err)
             return t;
         }
     FTH_TRY(fth__slurm_ask_limits(&s->shell, &s->info, err));
-    s->partition = fth__slurm_find_partition(&s->info, s->settings.partition, err);
-    if (!s->partition) return FTH_E_EXECUTOR;
-    return size_nodes(r, s, err);
+    FTH_TRY(fth__slurm_find_nodes(s, err));
+    for (int64_t k = s->n_sets; k-- > 0;) FTH_TRY(fth__slurm_size_nodes(r, &s->set[k], err));
+    return FTH_OK;
 }
 
 static fth_status check(fth__job_runner *r, fth_err *err)
@@ -104,14 +71,13 @@ static fth_status predict(fth__job_runner *r, const char *dir, fth_err *err)
     fth_err no = {0};
     FTH_TRY(make(r, &s, err));
     if (fth__slurm_ask_limits(&s->shell, &s->info, &no) == FTH_OK) {
-        s->partition = fth__slurm_find_partition(&s->info, s->settings.partition, err);
-        if (!s->partition) return FTH_E_EXECUTOR;
+        FTH_TRY(fth__slurm_find_nodes(s, err));
     } else {
         fth_log_line(&r->opt->log, FTH_LOG_WARN,
                      "sizes are of this machine, since Slurm cannot be asked: %s", no.text);
         s->info = (fth_slurm_info){.max_array = 1001};
     }
-    FTH_TRY(size_nodes(r, s, err));
+    for (int64_t k = s->n_sets; k-- > 0;) FTH_TRY(fth__slurm_size_nodes(r, &s->set[k], err));
     return fth__slurm_write_scripts(r, s, dir, err);
 }
 
@@ -279,6 +245,7 @@ static void end(fth__job_runner *r)
     fth__heap_free(s->mem, s->job);
     fth__heap_free(s->mem, s->task);
     fth__heap_free(s->mem, s->class);
+    fth__heap_free(s->mem, s->set);
     fth__heap_free(s->mem, s->folder);
     fth__store_clear(&s->store);
     fth__heap_free(r->mem, s);

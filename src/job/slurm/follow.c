@@ -188,7 +188,7 @@ static fth_status fail(fth__job_runner *r, fth__slurm *s, int64_t i, fth_err *er
         snprintf(reason, sizeof reason,
                  "OUT_OF_MEMORY: it took more than the %" PRIu64
                  " MB that job %s was given (--mem); allow more with --memory",
-                 s->class[t->class].memory_mib, id);
+                 t->asked_mib, id);
     } else {
         snprintf(reason, sizeof reason, "%s: %s (job %s of Slurm)%s%.300s", states[t->state].name,
                  states[t->state].text, id, t->ended && task->reason[0] ? "; " : "",

@@ -2,6 +2,7 @@
 #include "job/slurm/limits.h"
 
 #include "base/str.h"
+#include "job/find/slurm.h"
 
 #include <pwd.h>
 #include <stdlib.h>

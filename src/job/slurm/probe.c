@@ -13,15 +13,16 @@
 
 enum { DISKS = 8, WAIT_S = 40 };
 
-static fth_status look(const fth__job_runner *r, fth__slurm *s, const char *command, fth_err *err)
+static fth_status look(const fth__job_runner *r, fth__slurm *s, const fth__slurm_settings *says,
+                       const char *command, fth_err *err)
 {
     const char *words[FTH__SLURM_WORDS + 1] = {
         "srun",     "--immediate=20",         "--quiet", "--ntasks=1", "--mem=64M",
         "--time=1", "--job-name=fathom-probe"};
-    char store[sizeof s->settings.options], *rest = store;
+    char store[sizeof says->options], *rest = store;
     int n = 7;
     fth__slurm_reply reply;
-    fth__str_copy(store, sizeof store, s->settings.options);
+    fth__str_copy(store, sizeof store, says->options);
     for (char *line; n < FTH__SLURM_WORDS - 4 && (line = fth__slurm_line(&rest)) != NULL;)
         if (strstr(line, "--partition=") || strstr(line, "--account=") || strstr(line, "--qos=") ||
             strstr(line, "--constraint=") || strstr(line, "--reservation="))
@@ -51,7 +52,8 @@ static fth_status look(const fth__job_runner *r, fth__slurm *s, const char *comm
     return t;
 }
 
-fth_status fth__slurm_probe(const fth__job_runner *r, fth__slurm *s, fth_err *err)
+fth_status fth__slurm_probe(const fth__job_runner *r, fth__slurm *s,
+                            const fth__slurm_settings *says, fth_err *err)
 {
     uint64_t disk[DISKS];
     int n = 0;
@@ -79,7 +81,7 @@ fth_status fth__slurm_probe(const fth__job_runner *r, fth__slurm *s, fth_err *er
         fth__shell_quote(&t, path);
     }
     fth__text_add(&t, "; echo ALL SEEN");
-    if (u == FTH_OK && !fth__text_is_cut(&t)) u = look(r, s, command, err);
+    if (u == FTH_OK && !fth__text_is_cut(&t)) u = look(r, s, says, command, err);
     for (int k = 0; k < n; k++)
         if (fth__fathom_path(path, made[k], name)) (void)fth_path_remove(s->mem, path, NULL);
     fth__heap_free(s->mem, command);

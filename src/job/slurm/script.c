@@ -47,6 +47,7 @@ fth_status fth__slurm_script(const fth__job_runner *r, const fth__slurm *s,
                              const fth__slurm_folder *folder, char **out, fth_err *err)
 {
     const fth__slurm_class *c = &s->class[array->kind];
+    const fth__slurm_settings *says = &s->set[c->set].says;
     char here[FTH_PATH], output[FTH_PATH], list[FTH_PATH];
     const size_t bytes = SCRIPT + 2 * strlen(indices) + 6 * FTH_PATH;
     FTH_TRY(fth__slurm_path(output, folder, "array", array->number, -1, ".out", err));
@@ -68,10 +69,10 @@ fth_status fth__slurm_script(const fth__job_runner *r, const fth__slurm *s,
     if (c->gpus) fth__text_add(&t, "#SBATCH --gres=gpu:%d\n", c->gpus);
     /* A minute before the limit the stage saves its state; a quarter of short limits. */
     fth__text_add(&t, "#SBATCH --signal=B:USR1@%d\n", c->minutes >= 4 ? 60 : (int)c->minutes * 15);
-    if (!strstr(s->settings.options, "requeue")) fth__text_add(&t, "#SBATCH --no-requeue\n");
-    fth__text_add(&t, "#SBATCH --kill-on-invalid-dep=yes\n%s", s->settings.options);
+    if (!strstr(says->options, "requeue")) fth__text_add(&t, "#SBATCH --no-requeue\n");
+    fth__text_add(&t, "#SBATCH --kill-on-invalid-dep=yes\n%s", says->options);
     add_waits(&t, array);
-    fth__text_add(&t, "%scd ", s->settings.prologue);
+    fth__text_add(&t, "%scd ", says->prologue);
     fth__shell_quote(&t, here);
     fth__text_add(&t, " || exit 1\nexec ");
     fth__shell_quote(&t, r->opt->program);

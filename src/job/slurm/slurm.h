@@ -1,6 +1,6 @@
 /* job/slurm/slurm.h - tasks as jobs of Slurm; what the files of this executor share.
  *
- *   settings.c  what the user says        limits.c   what the site allows
+ *   sets.c      what the user says        limits.c   what the site allows
  *   arrays.c    tasks into arrays (pure)  script.c   batch scripts and lists of tasks
  *   submit.c    resources, sbatch         follow.c   squeue, sacct, ends of tasks
  *   adopt.c     jobs of earlier runners   worker.c   one task, on its node
@@ -16,16 +16,24 @@
 #define FTH_JOB_SLURM_H
 
 #include "config/store.h"
+#include "job/find/slurm.h"
 #include "job/run/executor.h"
 #include "job/run/runner.h"
 #include "job/slurm/arrays.h"
 #include "job/slurm/limits.h"
-#include "job/slurm/settings.h"
 
 #include <fathom/json.h>
 
+/* What configs and the command line say of some tasks, and the nodes that it means. */
+typedef struct fth__slurm_set {
+    fth__slurm_settings says;
+    const fth_slurm_partition *partition; /* NULL: Slurm was not asked */
+    int cpus;                             /* of a task */
+} fth__slurm_set;
+
 /* Tasks of one class differ in nothing that Slurm is told. */
 typedef struct fth__slurm_class {
+    int64_t set;
     const char *instrument, *stage;
     uint64_t memory_mib; /* --mem */
     int64_t minutes;
@@ -52,14 +60,15 @@ typedef enum fth__slurm_state {
 
 /* A task of the run, beside its node and its row. */
 typedef struct fth__slurm_task {
-    int64_t class;
+    int64_t set, class;
     int64_t job, index; /* of `job` below; -1: not submitted */
     fth__slurm_state state;
     bool cancelled; /* at our request */
     bool ended;     /* its end file was read: `end_state` is what it says */
     fth_state end_state;
-    int gone;        /* times that squeue did not list it */
-    uint64_t memory; /* that the stage may take */
+    int gone;           /* times that squeue did not list it */
+    uint64_t memory;    /* that the stage may take */
+    uint64_t asked_mib; /* --mem of its job */
 } fth__slurm_task;
 
 /* A folder of a runner: ours, or of one that is gone. */
@@ -80,9 +89,9 @@ typedef struct fth__slurm_job {
 typedef struct fth__slurm {
     fth_mem *mem;
     fth__slurm_shell shell;
-    fth__slurm_settings settings;
     fth_slurm_info info;
-    const fth_slurm_partition *partition;
+    fth__slurm_set *set;
+    int64_t n_sets, cap_sets;
     fth__store store; /* of texts */
     fth__slurm_class *class;
     int64_t n_classes, cap_classes;
@@ -100,6 +109,17 @@ typedef struct fth__slurm {
     bool killed;
     int troubles; /* queries in a row that failed */
 } fth__slurm;
+
+/* ---- sets.c ---- */
+
+/* The settings of all tasks; tasks that are told the same share a set. */
+fth_status fth__slurm_read_sets(fth__job_runner *r, fth__slurm *s, fth_err *err);
+/* Their partitions, as Slurm knows them. */
+fth_status fth__slurm_find_nodes(fth__slurm *s, fth_err *err);
+/* Nodes of a set take the place of this machine in the plans. */
+fth_status fth__slurm_size_nodes(fth__job_runner *r, fth__slurm_set *set, fth_err *err);
+/* GPUs of a task. */
+int fth__slurm_count_gpus(const fth__job_runner *r, const fth__slurm *s, int64_t i);
 
 /* ---- script.c ---- */
 
@@ -158,6 +178,7 @@ fth_status fth__slurm_mark(const fth__slurm *s, const char *dir, fth_err *err);
 /* ---- probe.c ---- */
 
 /* FTH_E_EXECUTOR when a node does not see the output directories or the program. */
-fth_status fth__slurm_probe(const fth__job_runner *r, fth__slurm *s, fth_err *err);
+fth_status fth__slurm_probe(const fth__job_runner *r, fth__slurm *s,
+                            const fth__slurm_settings *says, fth_err *err);
 
 #endif

@@ -52,23 +52,26 @@ static fth_status find_class(const fth__job_runner *r, fth__slurm *s, int64_t i,
 {
     const fth_task *task = &r->view->task[i];
     const fth__job_node *node = &r->graph.node[i];
-    const fth_slurm_partition *p = s->partition;
+    const fth__slurm_set *set = &s->set[s->task[i].set];
+    const fth_slurm_partition *p = set->partition;
     s->task[i].memory = node->need.cpu_bytes;
     const fth__slurm_class c = {
+        .set = s->task[i].set,
         .instrument = task->instrument,
         .stage = task->stage,
         .memory_mib = round_memory((node->need.cpu_bytes >> 20) + 1 + PROCESS_MIB,
                                    p ? p->memory_bytes >> 20 : 0),
-        .minutes = s->settings.minutes
-                       ? s->settings.minutes
-                       : round_minutes(task->planned_seconds, p ? p->max_minutes : 0),
-        .cpus = r->pack.threads,
-        .gpus = s->settings.gpus};
+        .minutes = set->says.minutes ? set->says.minutes
+                                     : round_minutes(task->planned_seconds, p ? p->max_minutes : 0),
+        .cpus = set->cpus,
+        .gpus = fth__slurm_count_gpus(r, s, i)};
+    s->task[i].asked_mib = c.memory_mib;
     for (int64_t k = 0; k < s->n_classes; k++) {
         const fth__slurm_class *d = &s->class[k];
         s->task[i].class = k;
         if (strcmp(c.instrument, d->instrument) == 0 && strcmp(c.stage, d->stage) == 0 &&
-            c.memory_mib == d->memory_mib && c.minutes == d->minutes)
+            c.memory_mib == d->memory_mib && c.minutes == d->minutes && c.set == d->set &&
+            c.gpus == d->gpus)
             return FTH_OK;
     }
     FTH_TRY(fth__grow(s->mem, &s->class, &s->cap_classes, s->n_classes + 1, err));
@@ -89,6 +92,7 @@ fth_status fth__slurm_plan(fth__job_runner *r, fth__slurm *s, fth_err *err)
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         if (!is_open(r, s, i)) continue;
         bool planned = true;
+        FTH_TRY(fth__slurm_size_nodes(r, &s->set[s->task[i].set], err));
         if (!r->graph.node[i].planned) FTH_TRY(fth__runner_plan_or_fail(r, i, &planned, err));
         if (planned) FTH_TRY(find_class(r, s, i, err));
     }
@@ -342,7 +346,8 @@ fth_status fth__slurm_submit(fth__job_runner *r, fth__slurm *s, fth_err *err)
     if (t == FTH_OK && q.open > 0) {
         if (!s->made) {
             t = make_folder(s, &s->folder[0], err);
-            if (t == FTH_OK && !s->settings.no_probe) t = fth__slurm_probe(r, s, err);
+            for (int64_t k = 0; t == FTH_OK && k < s->n_sets; k++)
+                if (!s->set[k].says.no_probe) t = fth__slurm_probe(r, s, &s->set[k].says, err);
             s->made = t == FTH_OK;
         }
         s->full = false;

@@ -109,7 +109,7 @@ TEST(every_key_belongs_to_a_flag_or_to_jobs)
         const fth_config_key *k = &br_schema.key[i];
         char word[100];
         bool found = k->type == FTH_CONFIG_SECTION || strncmp(k->name, "figures.", 8) == 0 ||
-                     strncmp(k->name, "quirks.", 7) == 0;
+                     strncmp(k->name, "quirks.", 7) == 0 || strncmp(k->name, "slurm.", 6) == 0;
         for (int b = 0; b < BR_FLAG_COUNT && !found; b++) {
             const char *key = br_flag_get_info((br_flag_id)b)->key;
             const size_t n = strcspn(key, "=");

@@ -2,6 +2,7 @@
  * seconds: 2 */
 #include "job/slurm/slurm.h"
 #include "mem/inject.h"
+#include "testing/job/toy.h"
 #include "testing/test.h"
 
 #include <stdlib.h>
@@ -263,39 +264,104 @@ TEST(limits_of_the_site_are_read)
 
 /* ---- settings ---- */
 
+/* A job of the toy instrument with a config of one line. */
+typedef struct told {
+    fth_config *config;
+    fth_job job;
+} told;
+
+static void tell(told *t, fth_mem *mem, const char *text)
+{
+    OK(fth_config_create(&t->config, mem, NULL));
+    OK(fth_config_parse(t->config, "one.yaml", text, strlen(text), NULL));
+    OK(fth_config_check(t->config, &toy_schema, NULL, NULL));
+    t->job =
+        (fth_job){.config = t->config, .instrument = &toy_instrument, .config_path = "/one.yaml"};
+}
+
 TEST(settings_are_options_of_sbatch_or_our_own)
 {
-    fth__slurm_settings s = {0};
-    OK(fth__slurm_set(&s, "partition=long", NULL));
-    OK(fth__slurm_set(&s, "account=lab", NULL));
-    OK(fth__slurm_set(&s, "partition=short", NULL)); /* the last one wins */
-    OK(fth__slurm_set(&s, "exclusive=", NULL));
-    OK(fth__slurm_set(&s, "cpus=8", NULL));
-    OK(fth__slurm_set(&s, "gpus=2", NULL));
-    OK(fth__slurm_set(&s, "time=2:00:00", NULL));
-    OK(fth__slurm_set(&s, "modules=gcc/12 hdf5", NULL));
-    OK(fth__slurm_set(&s, "prologue=export A=1", NULL));
-    OK(fth__slurm_set(&s, "probe=false", NULL));
+    fth__slurm_settings s;
+    static const char *const pair[] = {
+        "partition=long",      "account=lab",  "partition=short", /* the last one wins */
+        "exclusive=",          "cpus=8",       "gpus=2",
+        "gpus=use=1",          "time=2:00:00", "modules=gcc/12 hdf5",
+        "prologue=export A=1", "probe=false"};
+    OK(fth__slurm_read(&s, NULL, pair, sizeof pair / sizeof *pair, NULL));
     EQ_STR(s.options, "#SBATCH --account=lab\n#SBATCH --partition=short\n#SBATCH --exclusive\n");
     EQ_STR(s.prologue, "module load gcc/12 hdf5\nexport A=1\n");
     EQ_STR(s.partition, "short");
     EQ_I64(s.minutes, 120);
     EQ_I64(s.cpus, 8);
-    EQ_I64(s.gpus, 2);
+    EQ_I64(fth__slurm_gpus(&s, "make"), 2);
+    EQ_I64(fth__slurm_gpus(&s, "use"), 1);
     IS_TRUE(s.no_probe);
+}
+
+TEST(the_command_line_wins_over_the_config)
+{
+    fth_mem *mem = t_mem(1 << 22);
+    fth__slurm_settings s;
+    told t;
+    tell(&t, mem,
+         "name: a\nslurm: {partition: long, cpus: 2, time: 1:30:00, gpus: [use=1, 0], "
+         "modules: [gcc, hdf5], probe: false, options: [exclusive, nice=100]}\n");
+    OK(fth__slurm_read(&s, &t.job, NULL, 0, NULL));
+    EQ_STR(s.partition, "long");
+    EQ_STR(s.options, "#SBATCH --partition=long\n#SBATCH --exclusive\n#SBATCH --nice=100\n");
+    EQ_STR(s.prologue, "module load gcc\nmodule load hdf5\n");
+    EQ_I64(s.minutes, 90);
+    EQ_I64(s.cpus, 2);
+    EQ_I64(fth__slurm_gpus(&s, "use"), 1);
+    EQ_I64(fth__slurm_gpus(&s, "make"), 0);
+    IS_TRUE(s.no_probe);
+    static const char *const pair[] = {"partition=short", "modules=clang", "nice=5", "gpus=3"};
+    fth__slurm_settings other;
+    OK(fth__slurm_read(&other, &t.job, pair, 4, NULL));
+    EQ_STR(other.options, "#SBATCH --exclusive\n#SBATCH --partition=short\n#SBATCH --nice=5\n");
+    EQ_STR(other.prologue, "module load clang\n");
+    EQ_I64(fth__slurm_gpus(&other, "use"), 3);
+    EQ_I64(other.minutes, 90);
+    IS_TRUE(fth__slurm_is_same(&s, &s));
+    IS_TRUE(!fth__slurm_is_same(&s, &other));
+    OK(fth_config_destroy(t.config, NULL));
+    OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST(settings_that_make_no_sense_are_refused)
 {
-    static const char *const bad[] = {"",        "=x",        "mem=4G",     "array=0-3",
-                                      "cpus=0",  "cpus=many", "time=soon",  "probe=perhaps",
-                                      "a b=c",   "comment=x", "time=0",     "account=a\nb",
-                                      "gpus=-1", "nodes=2",   "account=\"", "--account=lab"};
+    static const char *const bad[] = {"",        "=x",        "mem=4G",        "array=0-3",
+                                      "cpus=0",  "cpus=many", "time=soon",     "probe=perhaps",
+                                      "a b=c",   "comment=x", "time=0",        "account=a\nb",
+                                      "gpus=-1", "nodes=2",   "account=\"",    "--account=lab",
+                                      "gpus==1", "options=",  "options=mem=4G"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        fth__slurm_settings s = {0};
+        fth__slurm_settings s;
         fth_err err = {0};
-        if (fth__slurm_set(&s, bad[i], &err) == FTH_OK) FAIL("'%s' was taken", bad[i]);
+        if (fth__slurm_read(&s, NULL, &bad[i], 1, &err) == FTH_OK) FAIL("'%s' was taken", bad[i]);
         EQ_STR(s.options, "");
+    }
+}
+
+/* What is nearly a key is a slip; real options of sbatch are not. */
+TEST(the_nearest_key_is_named)
+{
+    static const char *const near[][2] = {
+        {"partiton=long", "'partition'"}, {"acount=lab", "'account'"}, {"cpu=4", "'cpus'"}};
+    static const char *const options[] = {
+        "gres=gpu:a100:1", "time-min=5",      "nice=1", "exclude=n1",  "nodelist=n1", "licenses=x",
+        "mail-user=me",    "requeue=",        "tmp=1G", "begin=now",   "export=ALL",  "prefer=x",
+        "mincpus=4",       "gpus-per-node=1", "hint=x", "profile=all", "contiguous=", "priority=1"};
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+        fth__slurm_settings s;
+        fth_err err = {0};
+        IS_TRUE(fth__slurm_read(&s, NULL, &near[i][0], 1, &err) == FTH_E_COMMAND);
+        if (!strstr(err.hint, near[i][1])) FAIL("%s: %s", near[i][0], err.hint);
+    }
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        fth__slurm_settings s;
+        fth_err err = {0};
+        OKE(fth__slurm_read(&s, NULL, &options[i], 1, &err), &err);
     }
 }
 
