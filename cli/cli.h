@@ -40,6 +40,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_commands[]; /* without those of the instruments */
 extern const int cli_n_commands;
+extern const cli_command cli_worker; /* internal: in no list, help or completion */
 /* All commands, those of the instruments last: number i, NULL beyond the last. */
 const cli_command *cli_command_at(int i);
 /* Commands of the instruments, made from their structs (verbs.c). */

@@ -43,7 +43,7 @@ const cli_command *cli_find(const char *name)
     const cli_command *c;
     for (int i = 0; (c = cli_command_at(i)); i++)
         if (strcmp(c->name, name) == 0) return c;
-    return NULL;
+    return strcmp(cli_worker.name, name) == 0 ? &cli_worker : NULL;
 }
 
 const char *cli_verb_of(const cli_command *command, const char *group)

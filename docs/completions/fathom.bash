@@ -28,7 +28,7 @@ _fathom_add() {
 }
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' kind='' i known="cancel config clean doctor help logs plan run task report serve status version bragg focus ptycho sounding spatial splat"
+    local first='' second='' words='' kind='' i known="cancel config clean doctor help logs plan run report serve status version bragg focus ptycho sounding spatial splat"
     local stages="render figures index fuse stitch data solve train infer evaluate survey fit analyze preprocess eval all" instruments="bragg focus ptycho sounding spatial splat"
     COMPREPLY=()
     [ "$word" = '=' ] && word='' # --flag=value is three words here
@@ -1319,7 +1319,6 @@ _fathom() {
     'logs '*) words="--follow --dir --stage --all --lines --trace --help" kind=jobs ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --ranks --json --trace --scratch --log --help" ;;
     'run '*) words="--config --config-name --set --over --skip-general --lenient --jobs --jobs-per-device --gpu-only --only --failed --force --rerun --time-limit --retries --verify --dry-run --notify --no-live --status --executor --slurm --detach --memory --device --plain-products --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" kind=stages ;;
-    'task '*) words="--device --trace --log --quiet --help" kind=files ;;
     'report '*) words="--output --embed --trace --help" kind=folders ;;
     'serve '*) words="--port --bind --token --no-token --trace --quiet --help" kind=folders ;;
     'status '*) words="--watch --names --json --trace --quiet --help" kind=folders ;;
