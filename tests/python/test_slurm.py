@@ -208,6 +208,31 @@ class Slurm(unittest.TestCase):
                 self.assertEqual((len(began), len(set(began))), (4, 4), began)
                 self.assertEqual({state for state, _ in ledger(self.root)[0].values()}, {"completed"})
 
+    def test_an_end_that_nobody_followed_is_said_once(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "error"})
+        self.assertEqual(self.run_all("--detach")[0], 0)
+        jobs.wait_for(lambda: not {s for _, _, s, _ in self.cluster.elements()} & {"PENDING", "RUNNING"}, 30, "the end")
+        self.config()  # repaired meanwhile
+        code, out, err = self.run_all()
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("1 failed", out)
+        self.assertEqual(len(jobs.starts(self.root)), 2, "what failed is said, and not run in the same breath")
+        self.assertEqual((self.row("fit.plane")[0], self.row("analyze.plane")[0]), ("failed", "skipped"))
+        code, out, err = self.run_all()
+        self.assertEqual(code, 0, out + err)
+
+    def test_an_end_in_the_ledger_is_not_said_again(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "error"})
+        code, out, err = self.run_all(FATHOM_KILL_AT="before_release")
+        self.assertEqual(code, -signal.SIGKILL, out + err)
+        self.assertEqual(self.row("fit.plane")[0], "failed")
+        self.config()
+        code, out, err = self.run_all()
+        self.assertEqual(code, 0, out + err)
+        self.assertNotIn("failed", out + err)
+        began = [stage for _, _, _, stage in jobs.starts(self.root)]
+        self.assertEqual((began.count("survey"), began.count("fit")), (1, 2))
+
     def test_a_config_that_changed_meanwhile_is_run_again(self):
         self.config()
         code, out, err = self.run_all("--detach")

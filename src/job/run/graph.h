@@ -55,6 +55,7 @@ typedef struct fth__job_node {
     int failures;            /* attempts of this run that failed and were followed by another */
     bool ours;               /* the existing results were made by this config */
     fth_state old_state;     /* in the ledger, when the run began */
+    double old_ended;        /* the same */
     fth_state written_state; /* in the ledger now */
     bool dirty;              /* the view is ahead of the ledger */
     char old_attempt[48];    /* of one that a crashed runner left running */

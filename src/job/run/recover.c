@@ -84,6 +84,7 @@ static void remember(fth__job_runner *r, int64_t i, const fth_task *old, bool ha
 {
     fth__job_node *node = &r->graph.node[i];
     node->old_state = node->written_state = old->state;
+    node->old_ended = old->ended;
     /* It completed once; an attempt that did not has removed the record, and no more. */
     node->ours = had_outputs && strcmp(old->config_path, r->view->task[i].config_path) == 0;
     if (old->state != FTH_STATE_RUNNING) return;

@@ -108,6 +108,9 @@ static fth_status read_list(fth__job_runner *r, fth__slurm *s, int64_t f, int64_
         if (index >= n_index && index < 10000000) n_index = index + 1;
     }
     t = fth__slurm_add_job(s, f, number, 0, n_index, &job, err);
+    fth_path_info info;
+    if (t == FTH_OK && fth_path_stat(path, &info, NULL) == FTH_OK)
+        s->job[job].made = 1e-9 * (double)info.mtime_ns;
     for (int64_t k = 0; t == FTH_OK && k < fth_json_count(tasks); k++) {
         const fth_json_value *row = fth_json_at(tasks, k);
         const int64_t index = fth_json_get_int(row, "index", -1), i = find_task(r, row, &from);
@@ -162,6 +165,24 @@ typedef struct seen {
     fth_status status;
 } seen;
 
+/* Whether a runner before this one wrote to the ledger how a job ended, which is then said once:
+ * the task is run again, as after any failure. */
+static bool was_reported(const fth__job_runner *r, const fth__slurm_job *job, int64_t i)
+{
+    const fth__job_node *node = &r->graph.node[i];
+    return (node->old_state == FTH_STATE_FAILED || node->old_state == FTH_STATE_INTERRUPTED) &&
+           node->old_ended > job->made;
+}
+
+/* A job that was dropped before it began, as behind one that failed, is as if never submitted. */
+static bool has_begun(const fth__slurm *s, const fth__slurm_job *job, int64_t index)
+{
+    char path[FTH_PATH];
+    return fth__slurm_path(path, &s->folder[job->folder], "start", job->number, index, "", NULL) ==
+               FTH_OK &&
+           access(path, F_OK) == 0;
+}
+
 static void on_line(void *user, int64_t id, int64_t index, fth__slurm_state state,
                     const char *reason, const char *comment)
 {
@@ -186,7 +207,9 @@ static void on_line(void *user, int64_t id, int64_t index, fth__slurm_state stat
         }
         /* Of what completed, the record says whether it still holds. */
         if (i >= 0 && state != FTH__SLURM_COMPLETED && s->task[i].job < 0 &&
-            q->r->graph.node[i].phase != FTH__PHASE_DONE) {
+            q->r->graph.node[i].phase != FTH__PHASE_DONE &&
+            (lives || (!was_reported(q->r, job, i) &&
+                       (state != FTH__SLURM_CANCELLED || has_begun(s, job, index))))) {
             fth__slurm_tie(q->r, s, i, k, index);
             s->task[i].state = state;
         }
@@ -217,8 +240,10 @@ static void tie_ended(fth__job_runner *r, fth__slurm *s)
         for (int64_t x = 0; x < s->job[k].n_index; x++) {
             const int64_t i = s->job[k].task[x];
             if (i < 0 || s->task[i].job >= 0 || r->graph.node[i].phase == FTH__PHASE_DONE) continue;
-            if (s->job[k].id == 0 || !ended_badly(s, k, x)) continue;
+            if (s->job[k].id == 0 || was_reported(r, &s->job[k], i) || !ended_badly(s, k, x))
+                continue;
             fth__slurm_tie(r, s, i, k, x);
+            s->task[i].state = FTH__SLURM_GONE;
         }
 }
 
@@ -258,6 +283,7 @@ fth_status fth__slurm_adopt(fth__job_runner *r, fth__slurm *s, fth_err *err)
         return FTH_E_LOCKED;
     }
     tie_ended(r, s);
+    FTH_TRY(fth__slurm_end_adopted(r, s, err));
     for (int64_t i = 0; i < r->view->n_tasks; i++) /* records may have come since they were read */
         if (r->graph.node[i].phase == FTH__PHASE_READY) r->graph.node[i].phase = FTH__PHASE_WAITS;
     return fth__runner_settle(r, err);

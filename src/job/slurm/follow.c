@@ -363,6 +363,23 @@ static fth_status judge(fth__job_runner *r, fth__slurm *s, const bool *listed, f
     return FTH_OK;
 }
 
+fth_status fth__slurm_end_adopted(fth__job_runner *r, fth__slurm *s, fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(s->mem, r->view->n_tasks + 1, sizeof(bool), &block, err));
+    query q = {.r = r, .s = s, .listed = block, .err = err};
+    for (int64_t i = 0; i < r->view->n_tasks; i++)
+        q.listed[i] = s->task[i].state != FTH__SLURM_GONE;
+    fth_status t = ask_accounts(&q, err);
+    for (int64_t i = 0; t == FTH_OK && i < r->view->n_tasks; i++) {
+        if (s->task[i].job < 0 || s->task[i].state < FTH__SLURM_COMPLETED) continue;
+        t = take_end(r, s, i, err);
+        if (t == FTH_OK) t = conclude(r, s, i, err);
+    }
+    fth__heap_free(s->mem, block);
+    return t;
+}
+
 static fth_status ask(fth__job_runner *r, fth__slurm *s, fth_err *err)
 {
     void *block = NULL;

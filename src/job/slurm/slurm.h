@@ -81,6 +81,7 @@ typedef struct fth__slurm_folder {
 typedef struct fth__slurm_job {
     int64_t folder, number; /* of the array in its folder */
     int64_t id;             /* Slurm's; 0: not known */
+    double made;            /* its list, of an earlier runner */
     int64_t n_index;        /* tasks by index, -1: none */
     int64_t *task;
     bool listed; /* the last squeue had one of its elements */
@@ -165,6 +166,8 @@ void fth__slurm_parse_queue(char *text, fth__slurm_line_fn *each, void *user);
 fth_status fth__slurm_ask_queue(fth__slurm *s, fth__slurm_line_fn *each, void *user, fth_err *err);
 /* End files, then squeue and sacct when it is their time. */
 fth_status fth__slurm_follow(fth__job_runner *r, fth__slurm *s, fth_err *err);
+/* Adopted tasks that have ended get their states, so that nothing is submitted behind them. */
+fth_status fth__slurm_end_adopted(fth__job_runner *r, fth__slurm *s, fth_err *err);
 void fth__slurm_show(fth__job_runner *r, fth__slurm *s);
 
 /* ---- adopt.c ---- */
