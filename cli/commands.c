@@ -129,7 +129,10 @@ const cli_command cli_commands[] = {
         .brief = "stop one running job, and let the others continue",
         .doc = "Asks the runner of the job's directory to stop its running stage, which saves a "
                "resumable state; later stages are skipped. The name may be the end of a job's name "
-               "if no other job matches; 'JOB/STAGE' names a stage.",
+               "if no other job matches; 'JOB/STAGE' names a stage."
+               "\n\n"
+               "A job of Slurm that no runner follows is cancelled with scancel; the command waits "
+               "until it has ended, and writes the ledger.",
         .example = "fathom cancel liver_svgp\nfathom cancel liver_svgp/train --dir outputs",
         .globals = "quiet",
         .own = (const fth_flag[]){{.name = "dir",

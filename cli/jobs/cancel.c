@@ -1,5 +1,7 @@
-/* cancel.c - `fathom cancel`: ask the runner of a directory to end one of its tasks. */
+/* cancel.c - `fathom cancel`: ask the runner of a directory to end one of its tasks, or Slurm. */
 #include "runs.h"
+
+extern char **environ;
 
 fth_status cli_run_cancel(const cli_call *call, fth_err *err)
 {
@@ -17,9 +19,15 @@ fth_status cli_run_cancel(const cli_call *call, fth_err *err)
     fth_status s = fth_view_read(&view, mem, dir, err);
     if (s == FTH_OK) {
         const fth_task *task = fth_view_find(view, call->arg[0], err);
-        s = task ? fth_task_cancel(mem, task, err) : FTH_E_NO_JOB;
+        bool slurm = false;
+        s = task ? fth_slurm_cancel(mem, (const char *const *)environ, task, &slurm, err)
+                 : FTH_E_NO_JOB;
+        if (s == FTH_OK && !slurm) s = fth_task_cancel(mem, task, err);
         if (s == FTH_OK && !cli_get(call, "quiet"))
-            fprintf(call->out, "asked the runner to stop %s/%s\n", task->job, task->stage);
+            fprintf(call->out,
+                    slurm ? "cancelled the job of Slurm of %s/%s\n"
+                          : "asked the runner to stop %s/%s\n",
+                    task->job, task->stage);
     }
     fth_view_destroy(view);
     fth_mem_destroy(mem, NULL);

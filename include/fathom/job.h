@@ -324,6 +324,12 @@ FTH_API FTH_MUST_USE fth_status fth_jobs_failed(fth_mem *mem, const char *path,
                                                                    const char *config_path,
                                                                    fth_err *err),
                                                 void *user, fth_err *err);
+/* End a task that is a job of Slurm and that no runner follows: scancel it, wait until it has
+ * ended, and write the ledger. *was_ours false: it is none, and nothing was done. `environment` as
+ * in fth_runner_options. FTH_E_NO_JOB when Slurm does not have it any more. */
+FTH_API FTH_MUST_USE fth_status fth_slurm_cancel(fth_mem *mem, const char *const *environment,
+                                                 const fth_task *task, bool *was_ours,
+                                                 fth_err *err);
 /* Ask the runner of a task's directory to end it. */
 FTH_API FTH_MUST_USE fth_status fth_task_cancel(fth_mem *mem, const fth_task *task, fth_err *err);
 /* What interrupted runs left in `dir` and below: temporary files, dead locks, requests; with

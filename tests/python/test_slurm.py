@@ -1,8 +1,9 @@
 """`fathom run --executor slurm` against a small Slurm of our own (fake_slurm.py); the real one is long_slurm.py.
-seconds: 60"""
+seconds: 120"""
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import unittest
@@ -213,8 +214,10 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.run_all("--detach")[0], 0)
         jobs.wait_for(lambda: not {s for _, _, s, _ in self.cluster.elements()} & {"PENDING", "RUNNING"}, 30, "the end")
         self.config()  # repaired meanwhile
+        submitted = len(self.cluster.calls("sbatch"))
         code, out, err = self.run_all()
         self.assertEqual(code, 1, out + err)
+        self.assertEqual(len(self.cluster.calls("sbatch")), submitted, "nothing is submitted behind it")
         self.assertIn("1 failed", out)
         self.assertEqual(len(jobs.starts(self.root)), 2, "what failed is said, and not run in the same breath")
         self.assertEqual((self.row("fit.plane")[0], self.row("analyze.plane")[0]), ("failed", "skipped"))
@@ -232,6 +235,64 @@ class Slurm(unittest.TestCase):
         self.assertNotIn("failed", out + err)
         began = [stage for _, _, _, stage in jobs.starts(self.root)]
         self.assertEqual((began.count("survey"), began.count("fit")), (1, 2))
+
+    def cancel(self, name):
+        return jobs.fathom("cancel", name, "--dir", os.path.join(self.root, "out"), **self.cluster.environment)
+
+    def mark(self):
+        return os.path.join(self.root, "out", "one", ".fathom", "slurm")
+
+    def test_jobs_that_nobody_follows_are_cancelled(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 60})
+        self.assertEqual(self.run_all("--detach")[0], 0)
+        self.assertIn("4 pending", jobs.fathom("status", os.path.join(self.root, "out"))[1])
+        jobs.wait_for(lambda: any(stage == "fit" for _, _, _, stage in jobs.starts(self.root)), 30, "the fit")
+        code, out, err = self.cancel("plane/fit")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("cancelled the job of Slurm", out)
+        self.assertEqual(self.row("fit.plane"), ("interrupted", "cancelled by request"))
+        self.assertEqual(self.row("analyze.plane"), ("skipped", "one_plane/fit was interrupted"))
+        self.assertFalse(set(s for _, _, s, _ in self.cluster.elements()) & {"PENDING", "RUNNING"})
+        self.assertFalse(os.path.exists(self.mark()), "the directory is free")
+        self.assertEqual(self.cancel("plane/fit")[0], 2, "there is nothing left to end")
+        self.config()
+        code, out, err = self.run_all()
+        self.assertEqual(code, 0, out + err)
+
+    def test_a_killed_runner_is_not_needed_to_cancel(self):
+        jobs.write_config(self.root, "one", model="plane", **{"drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 60})
+        p = jobs.start(*self.words(), cwd=self.root, **self.cluster.environment)
+        jobs.wait_for(lambda: self.row_or_none("fit.plane") == "running", 30, "the fit")
+        p.kill()
+        p.communicate()
+        self.assertIn("running", jobs.fathom("status", os.path.join(self.root, "out"))[1])
+        code, out, err = self.cancel("plane/fit")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.row("fit.plane")[0], "interrupted")
+        self.assertFalse(os.path.exists(self.mark()))
+
+    def row_or_none(self, task):
+        try:
+            return self.row(task)[0]
+        except (KeyError, sqlite3.Error):
+            return None
+
+    def test_clean_removes_folders_of_runs_that_ended(self):
+        for name in ("one", "two"):  # the folder of the run is in the first
+            jobs.write_config(self.root, name, model="plane", **{"drill.stage": "fit", "drill.kind": "error"})
+        self.assertEqual(self.run_all()[0], 1)
+        folder = os.path.join(self.root, "out", "one", ".fathom", "slurm.d")
+        run = os.path.join(folder, os.listdir(folder)[0])
+        other = os.path.join(self.root, "out", "two", ".fathom", "slurm")
+        with open(other, "w") as f:
+            f.write(run)  # as if jobs of the second were under way
+        code, out, err = jobs.fathom("clean", os.path.join(self.root, "out", "one"), "--all", "--yes")
+        self.assertEqual(code, 0, out + err)
+        self.assertTrue(os.path.exists(run))
+        os.remove(other)
+        code, out, err = jobs.fathom("clean", os.path.join(self.root, "out", "one"), "--all", "--yes")
+        self.assertEqual(code, 0, out + err)
+        self.assertFalse(os.path.exists(folder))
 
     def test_a_config_that_changed_meanwhile_is_run_again(self):
         self.config()

@@ -55,6 +55,18 @@ fth_status fth__runner_change(fth__job_runner *r, int64_t i, fth_state to, const
     return FTH_OK;
 }
 
+void fth__runner_show_rows(fth__job_runner *r)
+{
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        fth__job_node *node = &r->graph.node[i];
+        fth__dir *dir = &r->graph.dir[node->dir];
+        if (dir->begun || node->dirty) continue;
+        node->dirty = true;
+        dir->changed++;
+        r->exported = false;
+    }
+}
+
 /* ---- the ledgers ---- */
 
 static fth_status add_change(fth__job_runner *r, int64_t *n, const fth__ledger_change *change,

@@ -10,6 +10,8 @@
 #include "job/stage/files.h"
 #include "job/view/walk.h"
 
+#include <fathom/json.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -177,6 +179,80 @@ static void clean_fathom(cleaner *c, const char *dir)
     if (d) closedir(d);
 }
 
+/* ---- folders of jobs of Slurm ---- */
+
+/* Whether a directory that a list names still has jobs of this folder: then .fathom/slurm there
+ * names it. */
+static bool is_listed_dir_busy(const cleaner *c, const char *list, const char *folder)
+{
+    fth_json *doc = NULL;
+    bool busy = false;
+    if (fth_json_load(&doc, c->mem, list, NULL) != FTH_OK) return false;
+    const fth_json_value *tasks = fth_json_get(fth_json_root(doc), "tasks");
+    const char *last = "";
+    for (int64_t k = 0; k < fth_json_count(tasks) && !busy; k++) {
+        char path[FTH_PATH], *mark = NULL;
+        uint64_t bytes = 0;
+        const char *dir = fth_json_get_text(fth_json_at(tasks, k), "output_dir", "");
+        if (strcmp(dir, last) == 0 || !fth__fathom_path(path, dir, "slurm")) continue;
+        last = dir;
+        if (access(path, F_OK) != 0) continue;
+        busy = fth_file_load(c->mem, path, FTH_PATH, &mark, &bytes, NULL) != FTH_OK ||
+               strcmp(mark, folder) == 0;
+        if (mark) (void)fth_mem_release(c->mem, mark, NULL);
+    }
+    fth_json_destroy(doc);
+    return busy;
+}
+
+static bool is_folder_used(const cleaner *c, const char *folder)
+{
+    bool used = false;
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && !used && (e = readdir(d)) != NULL;) {
+        char path[FTH_PATH];
+        if (strncmp(e->d_name, "array", 5) != 0 || !is_record(e->d_name)) continue;
+        used = snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= FTH_PATH ||
+               is_listed_dir_busy(c, path, folder);
+    }
+    if (d) closedir(d);
+    return used;
+}
+
+static void remove_folder(cleaner *c, const char *path, int depth)
+{
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        char inside[FTH_PATH];
+        struct stat info;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        if (snprintf(inside, sizeof inside, "%s/%s", path, e->d_name) >= FTH_PATH) continue;
+        if (lstat(inside, &info) == 0 && S_ISDIR(info.st_mode) && depth > 0)
+            remove_folder(c, inside, depth - 1);
+        else
+            remove_file(c, inside);
+    }
+    if (d) closedir(d);
+    if (!c->dry) (void)rmdir(path);
+}
+
+/* .fathom/slurm.d/RUN of runs whose jobs have all ended; start, live and end are one folder down.
+ */
+static void clean_cluster(cleaner *c, const char *dir)
+{
+    char path[FTH_PATH], inside[FTH_PATH];
+    if (!fth__fathom_path(path, dir, "slurm.d")) return;
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.') continue;
+        if (snprintf(inside, sizeof inside, "%s/%s", path, e->d_name) < FTH_PATH &&
+            !is_folder_used(c, inside))
+            remove_folder(c, inside, 1);
+    }
+    if (d) closedir(d);
+    if (!c->dry) (void)rmdir(path);
+}
+
 /* ---- results ---- */
 
 /* Whether a file really lies in the directory, links and dots resolved. */
@@ -279,6 +355,7 @@ static fth_status clean_dir(cleaner *c, const char *dir, fth_err *err)
     if (s == FTH_OK) {
         clean_temps(c, dir, MAX_DEPTH);
         if (c->all) remove_results(c, view, dir);
+        if (c->all) clean_cluster(c, dir);
         clean_fathom(c, dir);
         fth__watch_stop(watch);
         watch = NULL;

@@ -383,7 +383,10 @@ fth_status fth__runner_loop(fth__job_runner *r, fth_err *err)
         if (r->open == 0 && r->view->ended <= 0) r->view->ended = fth__runner_now(r);
         FTH_TRY(fth__runner_flush(r, err));
         if (r->stop == 0) FTH_TRY(r->executor->start(r, err));
-        if (r->opt->detach && r->executor->is_busy(r)) return fth__runner_flush(r, err);
+        if (r->opt->detach && r->executor->is_busy(r)) {
+            fth__runner_show_rows(r);
+            return fth__runner_flush(r, err);
+        }
         if (!r->executor->is_busy(r)) {
             const bool waits = r->stop < 2 && fth__runner_waits(r);
             if (r->open == 0 && !waits) return fth__runner_flush(r, err);

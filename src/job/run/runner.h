@@ -173,6 +173,8 @@ void fth__runner_count_attempts(const fth__job_runner *r, int64_t task, char *re
 /* A new state, with a note for the history; fth__runner_flush writes it to the ledger. */
 fth_status fth__runner_change(fth__job_runner *r, int64_t task, fth_state to, const char *note,
                               fth_err *err);
+/* Rows of tasks that the ledgers do not have yet, although nothing changed: for those who ask. */
+void fth__runner_show_rows(fth__job_runner *r);
 /* Transactions, then the export. */
 fth_status fth__runner_flush(fth__job_runner *r, fth_err *err);
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* SBATCH_S: an sbatch of the runner before that still waits for its answer. */
-enum { SBATCH_S = 130, MARK = 8192, LISTS = 64 << 20 };
+enum { SBATCH_S = 130 };
 
 fth_status fth__slurm_mark(const fth__slurm *s, const char *dir, fth_err *err)
 {
@@ -32,17 +32,13 @@ fth_status fth__slurm_mark(const fth__slurm *s, const char *dir, fth_err *err)
 
 /* ---- folders ---- */
 
-static fth_status add_folder(fth__slurm *s, const char *path, int64_t *out, fth_err *err)
+static fth_status add_folder(fth__slurm *s, const fth__slurm_folder *folder, int64_t *out,
+                             fth_err *err)
 {
     for (*out = 0; *out < s->n_folders; ++*out)
-        if (strcmp(s->folder[*out].path, path) == 0) return FTH_OK;
+        if (strcmp(s->folder[*out].path, folder->path) == 0) return FTH_OK;
     FTH_TRY(fth__grow(s->mem, &s->folder, &s->cap_folders, s->n_folders + 1, err));
-    fth__slurm_folder *f = &s->folder[s->n_folders];
-    f->path = fth__store_text(&s->store, path, strlen(path));
-    if (!f->path) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a path");
-    fth__str_copy(f->token, sizeof f->token, fth_path_name(path));
-    f->mtime_ns = 0;
-    s->n_folders++;
+    s->folder[s->n_folders++] = *folder;
     return FTH_OK;
 }
 
@@ -92,22 +88,26 @@ static int64_t find_task(const fth__job_runner *r, const fth_json_value *row, in
     return -1;
 }
 
-static fth_status read_list(fth__job_runner *r, fth__slurm *s, int64_t f, int64_t number,
-                            const char *name, fth_err *err)
+/* A folder that is read. */
+typedef struct reading {
+    fth__job_runner *r;
+    fth__slurm *s;
+    int64_t folder;
+} reading;
+
+static fth_status read_list(void *user, int64_t number, const char *path,
+                            const fth_json_value *root, fth_err *err)
 {
-    char path[FTH_PATH];
-    fth_json *doc = NULL;
-    FTH_TRY(fth_path_join(path, s->folder[f].path, name, err));
-    fth_status t = fth_json_load(&doc, s->mem, path, NULL);
-    if (t != FTH_OK) /* cut short: then nothing of it was submitted */
-        return t == FTH_E_NOMEM ? FTH_FAIL(err, t, "no memory for %s", path) : FTH_OK;
-    const fth_json_value *root = fth_json_root(doc), *tasks = fth_json_get(root, "tasks");
+    const reading *q = user;
+    fth__job_runner *r = q->r;
+    fth__slurm *s = q->s;
+    const fth_json_value *tasks = fth_json_get(root, "tasks");
     int64_t n_index = 0, job = 0, from = 0;
     for (int64_t k = 0; k < fth_json_count(tasks); k++) {
         const int64_t index = fth_json_get_int(fth_json_at(tasks, k), "index", -1);
         if (index >= n_index && index < 10000000) n_index = index + 1;
     }
-    t = fth__slurm_add_job(s, f, number, 0, n_index, &job, err);
+    const fth_status t = fth__slurm_add_job(s, q->folder, number, 0, n_index, &job, err);
     fth_path_info info;
     if (t == FTH_OK && fth_path_stat(path, &info, NULL) == FTH_OK)
         s->job[job].made = 1e-9 * (double)info.mtime_ns;
@@ -120,40 +120,22 @@ static fth_status read_list(fth__job_runner *r, fth__slurm *s, int64_t f, int64_
         s->task[i].memory = fth_json_get_u64(row, "memory", 0);
         s->task[i].asked_mib = fth_json_get_u64(root, "memory_mib", 0);
     }
-    fth_json_destroy(doc);
     return t;
 }
 
-static fth_status read_ids(fth__slurm *s, int64_t f, fth_err *err)
+static void take_id(void *user, int64_t number, int64_t id)
 {
-    char path[FTH_PATH], *text = NULL;
-    uint64_t bytes = 0;
-    FTH_TRY(fth_path_join(path, s->folder[f].path, "jobs", err));
-    if (!fth_path_exists(path)) return FTH_OK;
-    FTH_TRY(fth_file_load(s->mem, path, LISTS, &text, &bytes, err));
-    char *rest = text;
-    for (char *line; (line = fth__slurm_line(&rest)) != NULL;) {
-        char *end;
-        const int64_t number = strtoll(line, &end, 10), id = strtoll(end, NULL, 10);
-        for (int64_t k = 0; k < s->n_jobs; k++)
-            if (s->job[k].folder == f && s->job[k].number == number) s->job[k].id = id;
-    }
-    (void)fth_mem_release(s->mem, text, NULL);
-    return FTH_OK;
+    const reading *q = user;
+    for (int64_t k = 0; k < q->s->n_jobs; k++)
+        if (q->s->job[k].folder == q->folder && q->s->job[k].number == number) q->s->job[k].id = id;
 }
 
 static fth_status read_folder(fth__job_runner *r, fth__slurm *s, int64_t f, fth_err *err)
 {
-    fth_status t = FTH_OK;
-    DIR *dir = opendir(s->folder[f].path);
-    for (const struct dirent *e; dir && t == FTH_OK && (e = readdir(dir)) != NULL;) {
-        char *end;
-        if (strncmp(e->d_name, "array", 5) != 0) continue;
-        const int64_t number = strtoll(e->d_name + 5, &end, 10);
-        if (strcmp(end, ".json") == 0) t = read_list(r, s, f, number, e->d_name, err);
-    }
-    if (dir) closedir(dir);
-    return t == FTH_OK ? read_ids(s, f, err) : t;
+    reading q = {.r = r, .s = s, .folder = f};
+    const fth__slurm_folder folder = s->folder[f];
+    FTH_TRY(fth__slurm_each_list(s, &folder, read_list, &q, err));
+    return fth__slurm_each_id(s, &folder, take_id, &q, err);
 }
 
 /* ---- what Slurm knows of them ---- */
@@ -250,22 +232,16 @@ static void tie_ended(fth__job_runner *r, fth__slurm *s)
 fth_status fth__slurm_adopt(fth__job_runner *r, fth__slurm *s, fth_err *err)
 {
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
-        char path[FTH_PATH], *text = NULL;
-        uint64_t bytes = 0;
+        fth__slurm_folder folder;
         int64_t f;
         const int64_t had = s->n_folders;
-        if (!r->graph.dir[d].locked || !fth__fathom_path(path, r->graph.dir[d].path, "slurm") ||
-            !fth_path_exists(path))
-            continue;
+        if (!r->graph.dir[d].locked || !fth__lock_has_cluster(r->graph.dir[d].path)) continue;
         r->graph.dir[d].marked = true;
-        FTH_TRY(fth_file_load(s->mem, path, MARK, &text, &bytes, err));
-        fth_status t = add_folder(s, text, &f, err);
-        (void)fth_mem_release(s->mem, text, NULL);
-        if (t == FTH_OK && f == had) {
-            wait_for_sbatch(&s->folder[f]);
-            t = read_folder(r, s, f, err);
-        }
-        if (t != FTH_OK) return t;
+        FTH_TRY(fth__slurm_read_mark(s, r->graph.dir[d].path, &folder, err));
+        FTH_TRY(add_folder(s, &folder, &f, err));
+        if (f < had) continue;
+        wait_for_sbatch(&s->folder[f]);
+        FTH_TRY(read_folder(r, s, f, err));
     }
     if (s->n_jobs == 0) return FTH_OK;
     seen q = {.r = r, .s = s};

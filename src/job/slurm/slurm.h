@@ -5,6 +5,7 @@
  *   submit.c    resources, sbatch         follow.c   squeue, sacct, ends of tasks
  *   adopt.c     jobs of earlier runners   worker.c   one task, on its node
  *   executor.c  the table of executor.h   probe.c    whether nodes see the files
+ *   cancel.c    jobs that nobody follows  folder.c   what a runner left
  *
  * A runner has a folder, .fathom/slurm.d/TOKEN of its first output directory, with a script and a
  * list of tasks for each array; workers leave start, live and end files there. Every output
@@ -169,6 +170,21 @@ fth_status fth__slurm_follow(fth__job_runner *r, fth__slurm *s, fth_err *err);
 /* Adopted tasks that have ended get their states, so that nothing is submitted behind them. */
 fth_status fth__slurm_end_adopted(fth__job_runner *r, fth__slurm *s, fth_err *err);
 void fth__slurm_show(fth__job_runner *r, fth__slurm *s);
+
+/* ---- folder.c ---- */
+
+/* The folder that .fathom/slurm of a directory names. */
+fth_status fth__slurm_read_mark(fth__slurm *s, const char *dir, fth__slurm_folder *out,
+                                fth_err *err);
+/* Each list of a folder that can be read: number of its array, path, and root. */
+typedef fth_status fth__slurm_list_fn(void *user, int64_t number, const char *path,
+                                      const fth_json_value *root, fth_err *err);
+fth_status fth__slurm_each_list(const fth__slurm *s, const fth__slurm_folder *folder,
+                                fth__slurm_list_fn *each, void *user, fth_err *err);
+/* Slurm's numbers of the arrays that are known to be submitted. */
+fth_status fth__slurm_each_id(const fth__slurm *s, const fth__slurm_folder *folder,
+                              void (*each)(void *user, int64_t number, int64_t id), void *user,
+                              fth_err *err);
 
 /* ---- adopt.c ---- */
 

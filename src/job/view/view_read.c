@@ -27,6 +27,11 @@ static fth_status settle(fth_view *view, const char *dir, int64_t first, fth_err
                 t->seconds = view->now - t->started;
             continue;
         }
+        if (fth__lock_has_cluster(dir)) {
+            FTH_TRY(fth__view_set(view, &t->reason,
+                                  "a job of Slurm; the same 'fathom run' follows it", err));
+            continue;
+        }
         t->state = FTH_STATE_INTERRUPTED;
         FTH_TRY(fth__view_set(view, &t->reason,
                               "the runner is gone without having ended the run: was it killed?",
