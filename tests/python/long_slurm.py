@@ -78,6 +78,17 @@ def run(cluster, root, *words, timeout=600, **environment):
                        timeout=timeout, **cluster.environment, **environment)
 
 
+def write_bragg(root, name, **keys):
+    """A small config of an instrument that has kernels for GPUs: one still, 64 x 64 pixels."""
+    folder = os.path.join(root, "configs", name)
+    os.makedirs(folder, exist_ok=True)
+    lines = {"instrument": "bragg", "name": name, "output_dir": os.path.join(root, "out", name), "model": "stills",
+             "crystal": "{default_F: 100, cell: [100, 100, 100, 90, 90, 90], N: 2}", "beam.lambda": 1,
+             "detector": "{distance: 100, pixel: 0.5, pixels: 64}", "stills.count": 1, **keys}
+    with open(os.path.join(folder, "stills.yaml"), "w") as f:
+        f.writelines(f"{key}: {value}\n" for key, value in lines.items())
+
+
 class Slurm(unittest.TestCase):
     accounting = False
 
@@ -149,6 +160,21 @@ class Ends(Slurm):
         except (KeyError, sqlite3.Error):
             return None
 
+    def test_a_job_that_nobody_follows_is_cancelled(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 100})
+        code, out, err = run(self.cluster, self.root, "all", "--detach")
+        self.assertEqual(code, 0, out + err)
+        jobs.wait_for(lambda: self.cluster.call("squeue", "-h", "-t", "R", "-n", "fathom-fit"), 60, "the fit")
+        code, out, err = jobs.fathom("cancel", "plane/fit", "--dir", os.path.join(self.root, "out"),
+                                     **self.cluster.environment)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.end(), ("interrupted", "cancelled by request"))
+        self.assertEqual(self.end("analyze.plane")[0], "skipped")
+        self.assertEqual(self.cluster.call("squeue", "-h", "-t", "PD,R").strip(), "")
+        self.config()
+        code, out, err = run(self.cluster, self.root, "all")
+        self.assertEqual(code, 0, out + err)
+
     def test_scancel_by_hand_is_named(self):
         self.config(**{"drill.stage": "fit", "drill.kind": "hang", "drill.seconds": 100})
         p = jobs.start("run", "all", "-c", os.path.join(self.root, "configs"), "--executor", "slurm",
@@ -185,10 +211,25 @@ class Ends(Slurm):
         self.assertEqual(code, 0, out + err)
         self.assertEqual(len(jobs.starts(self.root)), 4, "each stage began once")
 
+    def test_tasks_that_can_use_a_gpu_are_given_one(self):
+        self.config()  # of an instrument that cannot
+        write_bragg(self.root, "lit", **{"slurm.gpus": "[render=1, 0]"})
+        code, out, err = run(self.cluster, self.root, "all", "--slurm",
+                             f"prologue=echo \"$SLURM_JOB_NAME ${{CUDA_VISIBLE_DEVICES-none}}\" >>{self.root}/gpus.log")
+        self.assertEqual(code, 0, out + err)
+        with open(os.path.join(self.root, "gpus.log")) as f:
+            given = dict(line.rsplit(None, 1) for line in f)
+        self.assertIn(given.pop("fathom-render"), ("0", "1"))
+        self.assertEqual(set(given.values()), {"none"}, given)
+        asked = dict(line.split("|") for line in self.cluster.call(
+            "squeue", "-h", "-t", "all", "-o", "%j|%b").split("\n") if "|" in line)
+        self.assertEqual(asked["fathom-render"], "gres:gpu:1")
+        self.assertNotIn("gpu", asked["fathom-survey"])
+
     def test_mistakes_are_found_before_anything_is_submitted(self):
         self.config()
         for words, said in ((["partition=nope"], "no partition 'nope'"),
-                            (["constraint=nope"], "Slurm refuses"), (["gpus=9"], "Slurm refuses"),
+                            (["constraint=nope"], "Slurm refuses"), (["gres=gpu:9"], "Slurm refuses"),
                             (["partition=short", "time=60"], "beyond"), (["mem=5G"], "sets this option")):
             with self.subTest(words):
                 before = self.cluster.call("squeue", "-h", "-t", "all", "-o", "%i")
@@ -291,9 +332,13 @@ class Many(Slurm):
         self.assertLessEqual(submitted, 60)
         self.assertLessEqual(peak, 100)
         self.assertGreaterEqual(min(gaps), 4.5)
+        began = time.monotonic()
         p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=600)  # a ledger for each of the directories
+        _, err = p.communicate(timeout=300)
+        stopped = time.monotonic() - began
+        print(f"stopped in {stopped:.1f} s")
         self.assertEqual(p.returncode, 6, err)
+        self.assertLessEqual(stopped, 60)  # a ledger for each of the directories
         self.assertEqual(queued(), 0)
         self.cluster.call("scontrol", "update", "PartitionName=main", "State=UP")
 

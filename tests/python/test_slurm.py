@@ -1,6 +1,7 @@
 """`fathom run --executor slurm` against a small Slurm of our own (fake_slurm.py); the real one is long_slurm.py.
 seconds: 120"""
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fake_slurm
 import jobs
-from long_slurm import ledger, outputs
+from long_slurm import ledger, outputs, write_bragg
 
 
 class Slurm(unittest.TestCase):
@@ -130,6 +131,17 @@ class Slurm(unittest.TestCase):
                 self.assertIn(line, script)
             self.assertNotIn("gcc", script)
             self.assertNotIn("--nice=7", script)
+
+    def test_tasks_that_can_use_a_gpu_are_a_class_of_their_own(self):
+        self.config()  # an instrument without kernels for GPUs
+        write_bragg(self.root, "lit")
+        for word, render, figures in (("gpus=2", ", 2 GPUs", ", 2 GPUs"), ("gpus=render=1", ", 1 GPUs", "")):
+            code, out, err = self.run_all("--dry-run", "--slurm", word)
+            self.assertEqual(code, 0, out + err)
+            said = dict(re.findall(r"1 x (\w+ \w+), 1 CPUs, \d+ MB(, \d GPUs)?, \d+ min", out))
+            self.assertEqual((said["bragg render"], said["bragg figures"], said["sounding survey"]), (render, figures, ""))
+            number = int(re.search(r"array(\d+): 1 x bragg render", out)[1])
+            self.assertIn(f"#SBATCH --gres=gpu:{render.split()[1]}\n", self.script(number))
 
     def test_slurm_in_a_config_is_checked_and_no_matter_to_local_runs(self):
         words = ("run", "all", "-c", os.path.join(self.root, "configs"), "--no-live", "--threads", "2")
