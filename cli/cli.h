@@ -180,7 +180,6 @@ typedef struct cli_library {
     const char *symbol; /* symbol that returns its version */
     enum {
         CLI_RETURNS_TEXT,
-        CLI_IS_TEXT,
         CLI_RETURNS_NUMBER,
         CLI_FILLS_THREE,
         CLI_RETURNS_STRUCT,

@@ -33,8 +33,6 @@ function(fth_need_header header package)
 endfunction()
 
 fth_need(openblas libopenblas-dev) # CBLAS and the LAPACK routines
-fth_need(fftw3 libfftw3-dev)
-fth_need(fftw3f libfftw3-dev)
 fth_need(hdf5-serial libhdf5-dev)
 fth_need(zlib zlib1g-dev)
 fth_need(jansson libjansson-dev)

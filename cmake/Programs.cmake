@@ -63,7 +63,7 @@ if(bench)
     add_executable(fathom_bench ${bench} tests/testing/splat/densify.c)
     set_target_properties(fathom_bench PROPERTIES OUTPUT_NAME fathom-bench)
     target_link_libraries(fathom_bench PRIVATE fathom_instruments_static fathom_static fathom_flags
-                          fftw3f_threads)
+                          ${CMAKE_DL_LIBS})
     target_include_directories(fathom_bench PRIVATE ${PROJECT_SOURCE_DIR}
                                ${PROJECT_SOURCE_DIR}/tests)
     target_compile_options(fathom_bench PRIVATE ${FTH_HOT_OPTIONS})

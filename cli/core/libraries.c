@@ -11,10 +11,6 @@
 const cli_library cli_libraries[] = {
     {"OpenBLAS", "openblas_get_config", CLI_RETURNS_TEXT, NULL, "products and solvers",
      "libopenblas0-pthread", false},
-    {"FFTW (f64)", "fftw_version", CLI_IS_TEXT, NULL, "Fourier transforms", "libfftw3-double3",
-     false},
-    {"FFTW (f32)", "fftwf_version", CLI_IS_TEXT, NULL, "Fourier transforms", "libfftw3-single3",
-     false},
     {"oneDNN", "dnnl_version", CLI_RETURNS_STRUCT, "libdnnl.so.2",
      "fast convolutions; plain loops without it", "libdnnl2", false},
     {"HDF5", "H5get_libversion", CLI_FILLS_THREE, NULL, "HDF5 files", "libhdf5-103-1", false},
@@ -49,7 +45,6 @@ static void ask(const cli_library *library, void *symbol, char *version, size_t 
     const function f = {.address = symbol};
     unsigned v[3] = {0};
     switch (library->kind) {
-    case CLI_IS_TEXT: snprintf(version, bytes, "%s", (const char *)symbol); break;
     case CLI_RETURNS_TEXT: snprintf(version, bytes, "%s", f.text()); break;
     case CLI_RETURNS_NUMBER: {
         const unsigned n = f.number();

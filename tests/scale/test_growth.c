@@ -482,7 +482,7 @@ TEST(openblas)
     check("conv_f64", conv_f64, 64 * MiB);
 }
 
-TEST(fftw)
+TEST(transforms)
 {
     check("fft_lines", fft_lines, 64 * MiB);
     check("fft_long", fft_long, 384 * MiB);

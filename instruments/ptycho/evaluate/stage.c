@@ -39,8 +39,7 @@ fth_status pt_evaluate_stage_plan(const fth_stage_call *call, fth_stage_plan *ou
         out->bound = true;
     }
     const uint64_t bytes = (5u << 20) + pixels * 190;
-    (void)fth_stage_plan_hold(call, out, bytes,
-                              1u << FTH_LIB_FATHOM | 1u << FTH_LIB_FFTW | 1u << FTH_LIB_OPENBLAS);
+    (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_OPENBLAS);
     snprintf(out->text, sizeof out->text, "metrics of %llu pixels", (unsigned long long)pixels);
     if (show) fprintf(show, "%s\n", out->text);
     pt_recon_close(&r);

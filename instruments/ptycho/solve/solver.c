@@ -118,7 +118,8 @@ static fth_status set_up(pt_solver *s, fth_err *err)
     FTH_TRY(pt_constraints_create(s, err));
     if (s->opt.momentum > 0 && s->opt.algorithm == PT_SOLVE_LSQML)
         FTH_TRY(pt_momentum_create(s, err));
-    return FTH_OK;
+    /* as it will be when the power of the data is known: in the room that all others leave */
+    return keeps_waves(s) ? pt_waves_plan_step(s, err) : FTH_OK;
 }
 
 fth_status pt_solver_begin(pt_solver *s, fth_err *err)

@@ -172,6 +172,8 @@ bool pt_waves_are_here(const pt_solver *s);             /* in memory */
 fth_plan *pt_waves_plan(const pt_solver *s);            /* of the Fourier step */
 enum { PT_WAVES_PLANS = 5 };
 int pt_waves_plans(const pt_solver *s, fth_plan **out); /* all, PT_WAVES_PLANS at most */
+/* Plan the step again: with what is known and held by now. */
+fth_status pt_waves_plan_step(pt_solver *s, fth_err *err);
 fth_status pt_waves_first(pt_solver *s, fth_err *err);
 fth_status pt_waves_measure(pt_solver *s, fth_err *err);
 fth_status pt_waves_epoch(pt_solver *s, fth_err *err);

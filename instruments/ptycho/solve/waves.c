@@ -333,8 +333,7 @@ fth_status pt_waves_measure(pt_solver *s, fth_err *err)
     return FTH_OK;
 }
 
-/* The bound of the power is known now: the step is planned again with it. */
-static fth_status plan_step_again(pt_solver *s, fth_err *err)
+fth_status pt_waves_plan_step(pt_solver *s, fth_err *err)
 {
     pt_waves *w = s->waves;
     fth_source patterns = {0}, masks = {0}, waves = {0};
@@ -349,7 +348,7 @@ static fth_status plan_step_again(pt_solver *s, fth_err *err)
 
 fth_status pt_waves_first(pt_solver *s, fth_err *err)
 {
-    FTH_TRY(plan_step_again(s, err));
+    FTH_TRY(pt_waves_plan_step(s, err)); /* the bound of the power is known now */
     return run_pass(s, PLAN_FIRST, NULL, err);
 }
 
@@ -416,5 +415,5 @@ fth_status pt_waves_fill(pt_solver *s, const fth_source *from, fth_err *err)
     pt_waves *w = s->waves;
     const fth_sink sink = w->here ? fth_tensor_sink(w->here) : fth_scratch_sink(w->there);
     FTH_TRY(fth_source_copy(from, &sink, s->mem, NULL, NULL, err));
-    return plan_step_again(s, err);
+    return pt_waves_plan_step(s, err);
 }

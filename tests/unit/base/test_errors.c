@@ -10,7 +10,7 @@
 #include "testing/job/runs.h"
 
 #include "cli/cli.h"
-#include "cpu/fftw.h"
+#include "io/codecs.h"
 #include "job/ledger/ledger.h"
 
 #include <fathom/fathom.h>
@@ -602,8 +602,8 @@ static fth_sink drop_all(fth_dtype dtype, int64_t rows, int64_t cols)
 
 static fth_status provoke_LIBRARY(fth_err *err)
 {
-    fth__fftw_plan plan;
-    return fth__fftw_make(&plan, FTH_FFT_FORWARD, FTH_F64, 0, numbers, numbers, err);
+    fth__coding k = {.label = "a.zarr", .in = (uint8_t[8]){0}, .n_in = 8, .room_bytes = 8};
+    return fth__codec_zstd.unpack(&(fth__codec){0}, &k, err); /* without room to work in */
 }
 
 static fth_status provoke_NUMERIC(fth_err *err)

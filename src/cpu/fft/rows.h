@@ -1,0 +1,56 @@
+/* cpu/fft/rows.h - transforms of rows along one axis, of any number of points.
+ *
+ * Which way a row goes depends on its points and its type alone, so neither strides, addresses nor
+ * the number of rows can change a bit:
+ *   lanes   smooth, at most FTH__FFT_LANES points: as many rows at a time as there are lanes
+ *   steps   smooth, more points: n = a b as columns of a points, roots, rows of b points
+ *   chirp   a prime factor beyond FTH__FFT_RADIX: a convolution (Bluestein) by steps
+ * Real transforms of 2 n points are complex ones of n; odd ones are complex.
+ *
+ * Nothing is allocated: tables and buffers lie in memory of the caller.
+ */
+#ifndef FTH_CPU_FFT_ROWS_H
+#define FTH_CPU_FFT_ROWS_H
+
+#include "cpu/fft/plan.h"
+
+#include <fathom/ops.h>
+
+enum { FTH__FFT_LANES = 2048 };
+
+typedef struct fth__fft_steps {
+    int64_t n;
+    fth__fft_plan columns, rows; /* of a and b points */
+    const void *turns;           /* [b in blocks of lanes][a] vectors */
+    void *work, *buffer;         /* [a][b]; lanes */
+} fth__fft_steps;
+
+typedef struct fth__fft_transform {
+    const fth__fft_loops *loops;
+    fth_fft_kind kind;
+    int64_t points, complex; /* of the transform; of the complex one */
+    int64_t size;            /* bytes of a real number */
+    double scale;
+    enum { FTH__FFT_BY_LANES, FTH__FFT_BY_STEPS, FTH__FFT_BY_CHIRP } way;
+    fth__fft_plan plan;       /* lanes */
+    fth__fft_steps steps;     /* steps, chirp */
+    const void *chirp, *wave; /* chirp: [points]; [steps.n], transformed */
+    const void *roots;        /* of real points in pairs */
+    void *buffer;             /* lanes */
+    void *row[2];             /* steps, chirp: complex numbers */
+} fth__fft_transform;
+
+/* Bytes of memory, aligned to 64, for transforms of `points` numbers of `size` bytes. */
+uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size);
+/* What comes out is multiplied by `scale`; `loops` are those of the type, of any set. */
+void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t points, int64_t size,
+                             double scale, const fth__fft_loops *loops, void *memory);
+/* `rows` rows, steps in numbers of each side: complex ones, or real ones. In place is fine. */
+typedef struct fth__fft_span {
+    void *data;
+    int64_t row, step;
+} fth__fft_span;
+void fth__fft_transform_run(const fth__fft_transform *t, const fth__fft_span *from,
+                            const fth__fft_span *to, int64_t rows);
+
+#endif

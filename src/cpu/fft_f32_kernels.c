@@ -1,0 +1,9 @@
+/* fft_f32_kernels.c - the loops of cpu/fft/lanes.h in single precision. */
+#include "cpu/fft/lanes.h"
+
+#define FTH_VECTOR_REAL 32
+#include <fathom/vector.h>
+
+#include "cpu/fft/lanes_loops.h"
+
+const fth__fft_loops FTH_ISA_NAME(fth__fft_f32) = FFT_LOOPS;
