@@ -235,13 +235,15 @@ static int64_t least_room(const job *j)
     return most;
 }
 
+/* PAGES: of the code of parts that ran before, more or fewer from run to run, and of blocks' ends. */
 uint64_t sp_gene_moran_bytes(const sp_sizes *size, int threads, bool least)
 {
+    enum { PAGES = 384 << 10 };
     const uint64_t held = (uint64_t)(least ? size->cells : size->entries) * ENTRY;
     const uint64_t after = fixed_bytes(size->cells, size->genes, threads) + sp_walk_bytes(size) +
                            held + (uint64_t)size->cells * (K + 1) * 4;
     const uint64_t before = sp_moran_bytes(size->cells, threads);
-    return (after > before ? after : before) + (uint64_t)size->genes * 9 * 8 + (64 << 10);
+    return (after > before ? after : before) + (uint64_t)size->genes * 9 * 8 + PAGES;
 }
 
 static fth_status take_fixed(job *j, void **block, fth_err *err)
