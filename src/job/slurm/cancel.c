@@ -190,7 +190,7 @@ static fth_status write_rows(search *q, fth_err *err)
             if (strcmp(e->id, task->id) != 0) continue;
             /* one that completed, or failed by itself, is the next runner's to report */
             if (k == q->wanted ? e->state != FTH__SLURM_COMPLETED
-                               : e->state == FTH__SLURM_CANCELLED && !task->started)
+                               : e->state == FTH__SLURM_CANCELLED && task->started == 0)
                 t = end_row(q, view, i, &change[n++], err);
             break;
         }
