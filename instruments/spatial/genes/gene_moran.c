@@ -235,7 +235,8 @@ static int64_t least_room(const job *j)
     return most;
 }
 
-/* PAGES: of the code of parts that ran before, more or fewer from run to run, and of blocks' ends. */
+/* PAGES: of the code of parts that ran before, more or fewer from run to run, and of blocks' ends.
+ */
 uint64_t sp_gene_moran_bytes(const sp_sizes *size, int threads, bool least)
 {
     enum { PAGES = 384 << 10 };
