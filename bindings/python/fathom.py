@@ -196,6 +196,7 @@ _UNARY = ("neg", "abs", "sqr", "sqrt", "rsqrt", "recip", "exp", "expm1", "log", 
 # ---- end of what is made
 RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".split())}
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
+BORDER = {"zero": 0, "clamp": 1, "reflect": 2, "mirror": 3, "wrap": 4}
 FFT = {"forward": 0, "inverse": 1, "real": 2, "real_inverse": 3}
 RANDOM = {"bits": 0, "uniform": 1, "normal": 2}
 OPTIM = {"adam": 0, "adamw": 1, "nadam": 2, "sgd": 3, "rmsprop": 4}
@@ -1667,9 +1668,12 @@ _FUNCTIONS.update({
     "fth_collect_": (_V, [_O, _V, S]),
     "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]),
     "fth_slice_": (_V, [_O, _V, S, L, S]),
+    "fth_slice_step_": (_V, [_O, _V, S, L, L, S]),
     "fth_pad_": (_V, [_O, _V, S, L, S, D]),
-    "fth_window_": (_V, [_O, _V, S, L, S, B]),
+    "fth_window_": (_V, [_O, _V, S, L, S, I]),
+    "fth_correlate_": (_V, [_O, _V, S, _V, S, I]),
     "fth_flip_": (_V, [_O, _V, S]),
+    "fth_roll_": (_V, [_O, _V, S, L]),
     "fth_sort_": (_V, [_O, _V, S, B]),
     "fth_topk_": (_V, [_O, _V, S, S, B]),
     "fth_fft_": (_V, [_O, I, _V, S, S]),
@@ -1770,14 +1774,32 @@ def pad(v, axis, before, into, value=0.0):
 
 
 @_method
-def window(v, axis, lo, tap, clamp=False):
-    """out[.. x t] = v[x + t - lo]"""
-    return v.graph._build("fth_window_", v, axis.encode(), lo, tap.encode(), clamp)
+def slice_step(v, axis, start, step, into):
+    """Every `step`th element from `start` on."""
+    return v.graph._build("fth_slice_step_", v, axis.encode(), start, step, into.encode())
+
+
+@_method
+def window(v, axis, lo, tap, border="zero"):
+    """out[.. x t] = v[x + t - lo]; border: "zero", "clamp", "reflect", "mirror", "wrap"."""
+    return v.graph._build("fth_window_", v, axis.encode(), lo, tap.encode(), BORDER[border])
+
+
+@_method
+def correlate(v, axes, weights, taps, border="zero"):
+    """Sum over the taps of v[x + t - n/2] weights[t], for each axis with its taps."""
+    return v.graph._build("fth_correlate_", v, _axes(axes), weights, _axes(taps), BORDER[border])
 
 
 @_method
 def flip(v, axis):
     return v.graph._build("fth_flip_", v, axis.encode())
+
+
+@_method
+def roll(v, axis, by):
+    """out[i + by] = v[i], around the end."""
+    return v.graph._build("fth_roll_", v, axis.encode(), by)
 
 
 @_method

@@ -206,13 +206,30 @@ FTH_API fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *
                             const char *into);
 FTH_API fth_val fth_slice_(fth_site site, fth_val v, const char *axis, int64_t from,
                            const char *into); /* size of `into` elements */
+/* Every `step`th element from `from` on, as many as `into` has. */
+FTH_API fth_val fth_slice_step_(fth_site site, fth_val v, const char *axis, int64_t from,
+                                int64_t step, const char *into);
 FTH_API fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before,
                          const char *into, double value);
-/* out[.. x t] = v[x + t - lo]; outside of v it is zero, or with `clamp` the edge value. Axis `tap`
- * has lo+hi+1 elements. */
+/* What is read beyond the ends of an axis a b c: */
+typedef enum fth_border {
+    FTH_BORDER_ZERO,    /* 0 0 | a b c | 0 0 */
+    FTH_BORDER_CLAMP,   /* a a | a b c | c c */
+    FTH_BORDER_REFLECT, /* b a | a b c | c b */
+    FTH_BORDER_MIRROR,  /* c b | a b c | b a */
+    FTH_BORDER_WRAP     /* b c | a b c | a b, at most one axis far */
+} fth_border;
+/* out[.. x t] = v[x + t - lo], with the border beyond the ends of v. Axis `tap` has lo+hi+1
+ * elements. Takes no memory where only elementwise operations and reductions read it. */
 FTH_API fth_val fth_window_(fth_site site, fth_val v, const char *axis, int64_t lo, const char *tap,
-                            bool clamp);
+                            fth_border border);
+/* out[.. x ..] = sum over t of v[.. x + t - n/2 ..] weights[.. t ..], for each of `axes` with the
+ * axis of the weights in its place in `taps`, of n elements: "y x" with "ty tx". */
+FTH_API fth_val fth_correlate_(fth_site site, fth_val v, const char *axes, fth_val weights,
+                               const char *taps, fth_border border);
 FTH_API fth_val fth_flip_(fth_site site, fth_val v, const char *axis);
+/* out[i + by] = v[i], around the end: `by` may be negative. */
+FTH_API fth_val fth_roll_(fth_site site, fth_val v, const char *axis, int64_t by);
 /* Stable ascending (or descending) sort along an axis; NaN last. fth_out(v,1): the permutation,
  * i64. */
 FTH_API fth_val fth_sort_(fth_site site, fth_val v, const char *axis, bool descending);
@@ -230,8 +247,14 @@ FTH_API fth_val fth_topk_(fth_site site, fth_val v, const char *axis, const char
 #define fth_slice(v, axis, from, into) fth_slice_(FTH_HERE, (v), (axis), (from), (into))
 #define fth_pad(v, axis, before, into, value)                                                      \
     fth_pad_(FTH_HERE, (v), (axis), (before), (into), (value))
-#define fth_window(v, axis, lo, tap, clamp) fth_window_(FTH_HERE, (v), (axis), (lo), (tap), (clamp))
+#define fth_slice_step(v, axis, from, step, into)                                                  \
+    fth_slice_step_(FTH_HERE, (v), (axis), (from), (step), (into))
+#define fth_window(v, axis, lo, tap, border)                                                       \
+    fth_window_(FTH_HERE, (v), (axis), (lo), (tap), (border))
+#define fth_correlate(v, axes, weights, taps, border)                                              \
+    fth_correlate_(FTH_HERE, (v), (axes), (weights), (taps), (border))
 #define fth_flip(v, axis) fth_flip_(FTH_HERE, (v), (axis))
+#define fth_roll(v, axis, by) fth_roll_(FTH_HERE, (v), (axis), (by))
 #define fth_sort(v, axis, descending) fth_sort_(FTH_HERE, (v), (axis), (descending))
 #define fth_topk(v, axis, into, largest) fth_topk_(FTH_HERE, (v), (axis), (into), (largest))
 

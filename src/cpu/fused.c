@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
+#include "ops/view.h"
 
 #include <string.h>
 
@@ -22,8 +23,10 @@ enum {
 
 static bool joins(const fth__vm *vm, int outer, int inner)
 {
-    for (int a = 0; a < FTH__VM_ARRAYS; a++)
-        if (vm->stride[a][outer] != vm->stride[a][inner] * vm->extent[inner]) return false;
+    for (int u = 0; u < vm->n_used; u++) {
+        const int64_t *stride = vm->stride[vm->used[u]];
+        if (stride[outer] != stride[inner] * vm->extent[inner]) return false;
+    }
     return true;
 }
 
@@ -159,6 +162,39 @@ static bool use_team(const fth__vm *vm)
     return vm->tail.n > FTH__TAIL_SHORT && vm->extent[vm->tail_at] >= 4 * FTH__REDUCE_BLOCK;
 }
 
+static void find_used(fth__vm *vm)
+{
+    const int n_in = vm->p->n_in, n_out = vm->p->n_out;
+    for (int i = 0; i < n_in; i++) vm->used[vm->n_used++] = i;
+    for (int i = 0; i < n_out; i++) vm->used[vm->n_used++] = FTH_PROGRAM_INPUTS + i;
+    if (vm->tail.state) vm->used[vm->n_used++] = FTH__VM_STATE;
+    for (int i = 0; i < vm->n_looks; i++) vm->used[vm->n_used++] = FTH__VM_LOOKS + i;
+}
+
+static void move_last(int64_t *of, int dim, int last)
+{
+    const int64_t moved = of[dim];
+    for (int k = dim; k < last; k++) of[k] = of[k + 1];
+    of[last] = moved;
+}
+
+/* Windows are summed over their taps, which follow each other where the elements of an axis do:
+ * then the axis is walked inside the taps, and loops are as long as it is. Where elements are added
+ * one by one the order of the walk is free. */
+static void turn_tail(fth__vm *vm)
+{
+    const int last = vm->n_dims - 1;
+    if (vm->tail_at != last || vm->tail.lanes != 1) return;
+    int dim = -1;
+    for (int k = 0; k < last; k++)
+        for (int i = 0; i < vm->p->n_in; i++)
+            if (fth__is_viewed(vm->p, i) && vm->stride[i][k] == 1) dim = k;
+    if (dim < 0 || vm->extent[dim] < vm->extent[last]) return;
+    move_last(vm->extent, dim, last);
+    for (int u = 0; u < vm->n_used; u++) move_last(vm->stride[vm->used[u]], dim, last);
+    vm->tail_at = last - 1;
+}
+
 bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
 {
     const fth_node *node = call->node;
@@ -174,13 +210,16 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
     fth__fused_extent(p, call, vm->extent, origin);
     if (p->tail_dim >= 0) vm->tail_origin = origin[p->tail_dim];
     for (int i = 0; i < p->n_in; i++)
-        fth__fused_strides(p, &node->in[i], &call->in[i], vm->stride[i]);
+        vm->first[i] = fth__fused_in_strides(p, call, i, origin, vm->stride[i]);
     for (int i = 0; i < p->n_out; i++)
         if (call->out[i].data)
             fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_PROGRAM_INPUTS + i]);
     if (vm->tail.state)
         fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
-    const bool along = p->tail_dim >= 0 && p->tail_dim == p->n_axes - 1;
+    fth__looks_init(vm, origin);
+    find_used(vm);
+    turn_tail(vm);
+    const bool along = vm->tail_at >= 0 && vm->tail_at == vm->n_dims - 1;
     vm->team = use_team(vm);
     join_dims(vm);
     shape_block(vm, along);
@@ -225,13 +264,48 @@ char *fth__spare_slot(const fth__worker *w)
 static char *at_input(const fth__vm *vm, const fth__spot *spot, int i)
 {
     return (char *)vm->call->in[i].data +
-           spot->at[i] * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
+           (vm->first[i] + spot->at[i]) * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
 }
 
 static char *at_output(const fth__vm *vm, const fth__spot *spot, int o)
 {
     return (char *)vm->call->out[o].data +
            spot->at[FTH_PROGRAM_INPUTS + o] * fth_dtype_size(vm->call->node->out[o].dtype);
+}
+
+static char *slot_of(const fth__worker *w, int i)
+{
+    return w->slots + (uint64_t)w->vm->reg[i].slot * w->vm->slot_bytes;
+}
+
+static void widen(const fth__worker *w, fth_dtype t, int64_t n, void *to, const void *from)
+{
+    const void *src[3] = {from, NULL, NULL};
+    (*w->vm->vec->half)[t == FTH_BF16].widen(n, to, src);
+}
+
+/* Bring a block that a view reads beyond the ends of an axis: one element where the block is one,
+ * else all of it to the slot of the input. */
+static void bring_beyond(fth__worker *w, int i, const fth__spot *spot, int64_t rows, int64_t cols)
+{
+    const fth__vm *vm = w->vm;
+    const fth_dtype t = (fth_dtype)vm->p->reg_dtype[i];
+    const bool half = t == FTH_F16 || t == FTH_BF16;
+    const int place = vm->reg[i].place;
+    if (place == FTH__AT_CELL || place == FTH__AT_SCALAR) {
+        fth__cell memory;
+        fth__bring_view(vm, i, spot, 1, 1, (char *)&memory);
+        if (half)
+            fth__cell_load(t, &memory, &w->cell[i]);
+        else
+            w->cell[i] = memory;
+        w->at[i] = &w->cell[i];
+        return;
+    }
+    char *to = half ? fth__spare_slot(w) : slot_of(w, i);
+    fth__bring_view(vm, i, spot, rows, cols, to);
+    w->at[i] = slot_of(w, i);
+    if (half) widen(w, t, rows * cols, w->at[i], to);
 }
 
 /* Bring an operand that does not lie dense, or has 16 bits, into its slot. */
@@ -248,8 +322,7 @@ static void bring(fth__worker *w, int i, const char *from, int64_t rows, int64_t
     const bool dense = col == 1 && (rows == 1 || row == cols);
     char *half = fth__spare_slot(w);
     if (!dense) fth__copy_block(size, rows, cols, half, cols, 1, from, row, col);
-    const void *src[3] = {dense ? from : half, NULL, NULL};
-    (*vm->vec->half)[t == FTH_BF16].widen(rows * cols, w->at[i], src);
+    widen(w, t, rows * cols, w->at[i], dense ? from : half);
 }
 
 /* While this block is computed the next one is on its way: a share of its lines before each step.
@@ -279,6 +352,10 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
     FTH_ASSERT(rows >= 1 && cols >= 1 && n <= vm->block);
     for (int i = 0; i < vm->p->n_in; i++) {
         const fth__reg *r = &vm->reg[i];
+        if (r->slot >= 0 && fth__is_beyond(vm, i, spot, rows, cols)) {
+            bring_beyond(w, i, spot, rows, cols);
+            continue;
+        }
         char *from = at_input(vm, spot, i);
         if (r->place == FTH__AT_SCALAR || r->place == FTH__AT_INPUT)
             w->at[i] = from;
@@ -354,7 +431,8 @@ bool fth__spot_next(const fth__vm *vm, unsigned skip, int64_t *index, fth__spot 
         if (skip & 1u << k) continue;
         const bool wrap = ++index[k] == vm->extent[k];
         const int64_t by = wrap ? 1 - vm->extent[k] : 1;
-        for (int a = 0; a < FTH__VM_ARRAYS; a++) spot->at[a] += by * vm->stride[a][k];
+        for (int u = 0; u < vm->n_used; u++)
+            spot->at[vm->used[u]] += by * vm->stride[vm->used[u]][k];
         if (!wrap) return true;
         index[k] = 0;
     }
@@ -363,8 +441,10 @@ bool fth__spot_next(const fth__vm *vm, unsigned skip, int64_t *index, fth__spot 
 
 void fth__spot_move(const fth__vm *vm, const fth__spot *from, int dim, int64_t by, fth__spot *to)
 {
-    for (int a = 0; a < FTH__VM_ARRAYS; a++)
+    for (int u = 0; u < vm->n_used; u++) {
+        const int a = vm->used[u];
         to->at[a] = from->at[a] + (dim < 0 ? 0 : by * vm->stride[a][dim]);
+    }
 }
 
 static void run_map(const fth__vm *vm)
@@ -422,7 +502,7 @@ static bool only_copies(const fth__program *p)
 {
     for (int o = 0; o < p->n_out; o++)
         if (p->out_reg[o] >= p->n_in) return false;
-    return p->n_instr == 0;
+    return p->n_instr == 0 && p->n_views == 0;
 }
 
 fth_status fth__vm_run(const fth_call *call, const fth__program *p)

@@ -15,9 +15,19 @@
 enum {
     FTH__VM_REGS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + 2 * FTH_PROGRAM_INSTRS,
     FTH__VM_STEPS = 3 * FTH_PROGRAM_INSTRS,
-    FTH__VM_ARRAYS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS + 1, /* inputs, outputs, state */
-    FTH__VM_STATE = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS
+    FTH__VM_STATE = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS,
+    FTH__VM_LOOKS = FTH__VM_STATE + 1,
+    FTH__VM_ARRAYS = FTH__VM_LOOKS + FTH_PROGRAM_VIEWS /* inputs, outputs, state, looks */
 };
+
+/* An axis of an input that a view reads beyond its ends, or divides. Its raw index is moved along
+ * with the arrays, as if it were an offset: array FTH__VM_LOOKS + its number. */
+typedef struct fth__look {
+    const fth__view_axis *view;
+    int64_t size;           /* of the axis */
+    int64_t origin, stride; /* of the tile along it: an index, elements */
+    fth__cell fill;         /* the border's number as it lies in memory */
+} fth__look;
 
 typedef enum fth__fused_place {
     FTH__AT_NONE,
@@ -33,6 +43,7 @@ typedef struct fth__reg {
     uint8_t place;
     int16_t index; /* of the input, slot or output */
     int16_t last;  /* step that reads it last; FTH__VM_STEPS: the end of the block */
+    int16_t slot;  /* of an input that is looked after, for blocks at an end of an axis; -1 */
 } fth__reg;
 
 typedef struct fth__step {
@@ -63,6 +74,10 @@ typedef struct fth__vm {
     int64_t extent[FTH_MAX_AXES + 1];
     int64_t tail_origin;
     int64_t stride[FTH__VM_ARRAYS][FTH_MAX_AXES + 1];
+    int64_t first[FTH__VM_ARRAYS]; /* offset or raw index of the first place */
+    int n_used, used[FTH__VM_ARRAYS];
+    int n_looks;
+    fth__look look[FTH_PROGRAM_VIEWS];
     int row_dim, col_dim; /* of a block */
     int64_t rows, cols;   /* of a full one */
     int64_t block;        /* most elements */
@@ -97,6 +112,13 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p);
 uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p);
 void fth__vm_code(fth__vm *vm); /* registers, steps, slots */
 void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch);
+/* fused_view.c: the axes of inputs that have to be looked after; input i has such an axis; and so
+ * has this block of it, which is then brought to `to`, dense, in the input's dtype. */
+void fth__looks_init(fth__vm *vm, const int64_t *origin);
+bool fth__is_looked_after(const fth__vm *vm, int i);
+bool fth__is_beyond(const fth__vm *vm, int i, const fth__spot *spot, int64_t rows, int64_t cols);
+void fth__bring_view(const fth__vm *vm, int i, const fth__spot *spot, int64_t rows, int64_t cols,
+                     char *to);
 /* Compute one block at `spot`; every register is then in w->at. */
 void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);
 void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "ops/view.h"
 
 #include <string.h>
 
@@ -46,6 +47,14 @@ static bool is_uniform(const fth__vm *vm, int array)
            (vm->rows == 1 || row_stride(vm, array) == 0);
 }
 
+/* No view of the input divides an index: strides say where its elements are. */
+static bool has_strides(const fth__vm *vm, int i)
+{
+    for (int l = 0; l < vm->n_looks; l++)
+        if (vm->look[l].view->in == i && vm->look[l].view->div != 1) return false;
+    return true;
+}
+
 /* ---- registers ------------------------------------------------------------------------ */
 
 static void place_operands(fth__vm *vm)
@@ -54,8 +63,11 @@ static void place_operands(fth__vm *vm)
     for (int i = 0; i < p->n_in; i++) {
         const fth_dtype t = (fth_dtype)p->reg_dtype[i];
         fth__reg *r = &vm->reg[i];
-        *r = (fth__reg){.dtype = (uint8_t)fth__vec_dtype(t), .index = (int16_t)i, .last = -1};
-        if (is_uniform(vm, i))
+        *r = (fth__reg){
+            .dtype = (uint8_t)fth__vec_dtype(t), .index = (int16_t)i, .last = -1, .slot = -1};
+        if (!has_strides(vm, i))
+            r->place = FTH__AT_SLOT;
+        else if (is_uniform(vm, i))
             r->place = is_half(t) ? FTH__AT_CELL : FTH__AT_SCALAR;
         else
             r->place = is_dense(vm, i) && !is_half(t) ? FTH__AT_INPUT : FTH__AT_SLOT;
@@ -63,11 +75,11 @@ static void place_operands(fth__vm *vm)
     for (int i = 0; i < p->n_const; i++) {
         const fth_dtype t = (fth_dtype)p->reg_dtype[p->n_in + i];
         fth__cell_const(t, p->constant[i], p->constant_i64[i], &vm->constant[i]);
-        vm->reg[p->n_in + i] = (fth__reg){(uint8_t)fth__vec_dtype(t), FTH__AT_CELL, -1, -1};
+        vm->reg[p->n_in + i] = (fth__reg){(uint8_t)fth__vec_dtype(t), FTH__AT_CELL, -1, -1, -1};
     }
     for (int i = p->n_in + p->n_const; i < p->n_reg; i++)
-        vm->reg[i] =
-            (fth__reg){(uint8_t)fth__vec_dtype((fth_dtype)p->reg_dtype[i]), FTH__AT_NONE, -1, -1};
+        vm->reg[i] = (fth__reg){(uint8_t)fth__vec_dtype((fth_dtype)p->reg_dtype[i]), FTH__AT_NONE,
+                                -1, -1, -1};
     vm->n_regs = p->n_reg;
 }
 
@@ -78,7 +90,7 @@ static int16_t fill(fth__vm *vm, int16_t r)
 {
     FTH_ASSERT(vm->n_regs < FTH__VM_REGS && vm->n_steps < FTH__VM_STEPS);
     const int16_t block = (int16_t)vm->n_regs++;
-    vm->reg[block] = (fth__reg){vm->reg[r].dtype, FTH__AT_SLOT, -1, -1};
+    vm->reg[block] = (fth__reg){vm->reg[r].dtype, FTH__AT_SLOT, -1, -1, -1};
     vm->step[vm->n_steps++] = (fth__step){.op = OP_FILL, .dst = block, .src = {r, -1, -1}};
     return block;
 }
@@ -269,21 +281,33 @@ static void find_last(fth__vm *vm)
     for (int o = 0; o < vm->p->n_out; o++) vm->reg[vm->p->out_reg[o]].last = FTH__VM_STEPS;
 }
 
-static void take_slot(fth__vm *vm, bool *used, int r)
+static int16_t take_slot(fth__vm *vm, bool *used)
 {
     int i = 0;
     while (i < FTH__VM_REGS && used[i]) i++;
     FTH_ASSERT(i < FTH__VM_REGS);
     used[i] = true;
-    vm->reg[r].index = (int16_t)i;
     if (i + 1 > vm->n_slots) vm->n_slots = i + 1;
+    return (int16_t)i;
+}
+
+/* Inputs that are looked after keep theirs, wherever most of their blocks are. */
+static void place_input_slots(fth__vm *vm, bool *used)
+{
+    for (int i = 0; i < vm->p->n_in; i++) {
+        fth__reg *r = &vm->reg[i];
+        const bool looked_after = fth__is_looked_after(vm, i);
+        if (r->place != FTH__AT_SLOT && !looked_after) continue;
+        const int16_t slot = take_slot(vm, used);
+        if (r->place == FTH__AT_SLOT) r->index = slot;
+        if (looked_after) r->slot = slot;
+    }
 }
 
 static void place_slots(fth__vm *vm)
 {
     bool used[FTH__VM_REGS] = {false};
-    for (int i = 0; i < vm->p->n_in; i++)
-        if (vm->reg[i].place == FTH__AT_SLOT) take_slot(vm, used, i);
+    place_input_slots(vm, used);
     for (int i = 0; i < vm->n_steps; i++) {
         const fth__step *s = &vm->step[i];
         fth__reg *d = &vm->reg[s->dst];
@@ -295,7 +319,7 @@ static void place_slots(fth__vm *vm)
             later[k] = fth_dtype_size((fth_dtype)r->dtype) != fth_dtype_size((fth_dtype)d->dtype);
             if (!later[k]) used[r->index] = false;
         }
-        if (d->place == FTH__AT_SLOT) take_slot(vm, used, s->dst);
+        if (d->place == FTH__AT_SLOT) d->index = take_slot(vm, used);
         for (int k = 0; k < 3; k++)
             if (later[k]) used[vm->reg[s->src[k]].index] = false;
     }

@@ -4,6 +4,7 @@
  * of the reduced axis and columns of results. Both join in the order that ops/fused.h defines.
  */
 #include "cpu/fused_tail.h"
+#include "cpu/windows.h"
 
 #include "base/assert.h"
 #include "base/checked.h"
@@ -237,6 +238,7 @@ void fth__vm_tail(const fth__vm *vm)
         fth__team_tail(vm);
         return;
     }
+    if (fth__window_run(vm)) return;
     fth__worker w;
     fth__worker_init(&w, vm, vm->call->scratch);
     if (vm->col_dim == vm->tail_at)

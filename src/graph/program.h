@@ -1,8 +1,9 @@
 /* program.h - a fused group of elementwise operations as a list of instructions.
  *
  * The planner makes a program from a chain of map, cast and expand nodes, with at most one
- * reduction at the tail; the "fused" operation carries it as its attribute. Registers are
- * numbered inputs first, then constants, then temporaries. A program knows nothing of memory.
+ * reduction at the tail; the "fused" operation carries it as its attribute. Inputs may be read
+ * through views: windows, slices and the like. Registers are numbered inputs first, then constants,
+ * then temporaries. A program knows nothing of memory.
  */
 #ifndef FTH_GRAPH_PROGRAM_H
 #define FTH_GRAPH_PROGRAM_H
@@ -17,8 +18,22 @@ enum {
     FTH_PROGRAM_INPUTS = 16,
     FTH_PROGRAM_OUTS = 8,
     FTH_PROGRAM_CONSTS = 24,
-    FTH_PROGRAM_INSTRS = 48
+    FTH_PROGRAM_INSTRS = 48,
+    FTH_PROGRAM_VIEWS = 8
 };
+
+/* How a program reads axis `dim` of input `in` where that is not index by index along the axis of
+ * its name: floor((mul * i + tap_mul * t + add) / div), with i and t the indices of two axes of the
+ * space. What lies beyond the ends of the axis is up to the border (ops/border.h). */
+enum { FTH__BORDER_NONE = -1 };
+typedef struct fth__view_axis {
+    double fill; /* beyond the ends, with FTH_BORDER_ZERO */
+    int64_t mul, tap_mul, add, div;
+    int16_t in, dim;
+    int16_t along, tap; /* axes of the space; -1: none */
+    int16_t border;     /* fth_border; NONE: always inside */
+    int16_t zero[3];
+} fth__view_axis;
 
 typedef struct fth__instr {
     int16_t op;     /* fth_ew, or FTH__INSTR_CAST */
@@ -34,7 +49,7 @@ typedef struct fth__program {
     int32_t n_axes;
     fth_axis_id axis[FTH_MAX_AXES];
     int64_t size[FTH_MAX_AXES];
-    int32_t n_in, n_const, n_instr, n_reg, n_out;
+    int32_t n_in, n_const, n_instr, n_reg, n_out, n_views;
     uint8_t reg_dtype[FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS];
     fth_c128 constant[FTH_PROGRAM_CONSTS];    /* reals use re */
     int64_t constant_i64[FTH_PROGRAM_CONSTS]; /* bool and integers */
@@ -42,7 +57,8 @@ typedef struct fth__program {
     int16_t out_reg[FTH_PROGRAM_OUTS]; /* with a tail: out 0 is the reduction of out_reg[0] */
     /* Tail: reduce out_reg[0] over axis position `tail_dim` of the space; -1: none. */
     int32_t tail_dim;
-    int32_t tail_red; /* fth_red */
+    int32_t tail_red;                       /* fth_red */
+    fth__view_axis view[FTH_PROGRAM_VIEWS]; /* by input */
 } fth__program;
 
 /* A node with room for the operands of a program. The node points into the struct: it is cleared

@@ -1,10 +1,11 @@
 /* fold.c - sums along the diagonals of (axis, tap): the transpose of window.
  *
- * out[y] is the sum of g[x, t] over all x + t - lo = y. When the window repeated the edges, the
- * first and last element also take what stood outside. Sums are wide, over t and then x.
+ * out[y] is the sum of g[x, t] over all x + t - lo that the window read at y: with a border other
+ * than zero, indices beyond the ends as well. Sums are wide, over t and then x.
  */
 #include "base/assert.h"
 #include "base/checked.h"
+#include "ops/border.h"
 #include "ops/build.h"
 #include "ops/loop.h"
 #include "ops/scalar.h"
@@ -26,6 +27,12 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
+static void near(const fth__window_attr *attr, int64_t taps, int out_dim, fth_relation *out)
+{
+    const fth__halo halo = fth__border_halo(attr->border, taps - 1 - attr->lo, attr->lo);
+    fth__rel_halo(out, out_dim, 1, 1, halo.lo, halo.hi);
+}
+
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const fth__window_attr *attr = node->attr;
@@ -34,7 +41,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     if (axis == attr->tap)
         fth__rel_whole(out);
     else if (axis == attr->axis)
-        fth__rel_halo(out, o, 1, 1, fth__size_of(node->graph, attr->tap) - 1 - attr->lo, attr->lo);
+        near(attr, fth__size_of(node->graph, attr->tap), o, out);
     else
         fth__rel_same(out, o);
 }
@@ -46,11 +53,10 @@ static fth__wide sum(const fth__window_attr *attr, fth_dtype dtype, const char *
     const bool complex = fth_dtype_is_complex(dtype);
     fth__wide s = {.c = {0.0, 0.0}};
     for (int64_t t = 0; t < taps; t++) {
-        const int64_t x = y - t + attr->lo;
-        const int64_t first = attr->clamp && y == 0 ? 0 : fth__max_i64(x, 0);
-        const int64_t last = attr->clamp && y == n - 1 ? n - 1 : fth__min_i64(x, n - 1);
-        for (int64_t i = first; i <= last; i++) {
-            const fth__wide v = fth__load(dtype, g + i * x_step + t * t_step);
+        const int64_t shift = t - attr->lo, end = n + shift;
+        int64_t i = shift;
+        for (; (i = fth__border_read_at(attr->border, n, y, i, end)) < end; i++) {
+            const fth__wide v = fth__load(dtype, g + (i - shift) * x_step + t * t_step);
             if (complex)
                 s.c = (fth_c128){s.c.re + v.c.re, s.c.im + v.c.im};
             else
@@ -96,8 +102,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__window_attr *attr = node->attr;
     (void)err;
-    in_bar[0] = fth_window_(node->site, out_bar[0], fth_axis_name(node->graph, attr->axis),
-                            attr->lo, fth_axis_name(node->graph, attr->tap), attr->clamp != 0);
+    in_bar[0] =
+        fth_window_(node->site, out_bar[0], fth_axis_name(node->graph, attr->axis), attr->lo,
+                    fth_axis_name(node->graph, attr->tap), (fth_border)attr->border);
     return FTH_OK;
 }
 

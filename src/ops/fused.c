@@ -11,6 +11,7 @@
 #include "ops/build.h"
 #include "ops/join.h"
 #include "ops/vecmath.h"
+#include "ops/view.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     for (int i = 0; i < p->n_in; i++) {
         bool fits = node->in[i].dtype == (fth_dtype)p->reg_dtype[i];
         for (int k = 0; k < node->in[i].n_axes; k++)
-            fits &= fth_desc_find(&d, node->in[i].axis[k]) >= 0;
+            fits &= fth__view_find(p, i, k) || fth_desc_find(&d, node->in[i].axis[k]) >= 0;
         if (!fits)
             return FTH_FAIL(err, FTH_E_INTERNAL, "fused: operand %d is not what the program says",
                             i);
@@ -138,11 +139,17 @@ static int space_dim(const fth__program *p, fth_axis_id axis)
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const fth__program *p = node->attr;
-    const int at = space_dim(p, node->in[in].axis[dim]);
-    if (at == p->tail_dim)
+    const fth__view_axis *view = fth__view_find(p, in, dim);
+    const int at = view ? view->along : space_dim(p, node->in[in].axis[dim]);
+    const int out_dim = p->tail_dim >= 0 && at > p->tail_dim ? at - 1 : at;
+    FTH_ASSERT(!view || at < 0 ||
+               at != p->tail_dim); /* it would be summed over parts that overlap */
+    if (view)
+        fth__view_relation(p, view, out_dim, out);
+    else if (at == p->tail_dim)
         fth__rel_accumulate(out);
     else
-        fth__rel_same(out, p->tail_dim >= 0 && at > p->tail_dim ? at - 1 : at);
+        fth__rel_same(out, out_dim);
 }
 
 static int64_t grid(const fth_node *node, int in, int dim)
@@ -219,7 +226,7 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
         origin[k] = 0;
         for (int i = 0, cut = 0; i < p->n_in; i++) {
             const int dim = fth_desc_find(&call->node->in[i], p->axis[k]);
-            if (dim < 0) continue;
+            if (dim < 0 || fth__view_find(p, i, dim)) continue;
             FTH_ASSERT(!cut || (extent[k] == call->in[i].extent[dim] &&
                                 origin[k] == call->in[i].origin[dim]));
             cut = 1;
@@ -236,6 +243,30 @@ void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile
         const int dim = fth_desc_find(d, p->axis[k]);
         stride[k] = dim < 0 ? 0 : t->stride[dim];
     }
+}
+
+int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i,
+                              const int64_t *origin, int64_t *stride)
+{
+    const fth_desc *d = &call->node->in[i];
+    const fth_tile *t = &call->in[i];
+    int64_t first = 0;
+    if (!fth__is_viewed(p, i)) {
+        fth__fused_strides(p, d, t, stride);
+        return 0;
+    }
+    for (int k = 0; k < p->n_axes; k++) stride[k] = 0;
+    for (int dim = 0; dim < d->n_axes; dim++) {
+        const fth__view_axis *v = fth__view_find(p, i, dim);
+        if (!v) {
+            stride[space_dim(p, d->axis[dim])] += t->stride[dim];
+        } else if (v->div == 1) {
+            if (v->along >= 0) stride[v->along] += v->mul * t->stride[dim];
+            if (v->tap >= 0) stride[v->tap] += v->tap_mul * t->stride[dim];
+            first += (fth__view_raw(v, origin) - t->origin[dim]) * t->stride[dim];
+        }
+    }
+    return first;
 }
 
 static double flops(const fth_call *call)
@@ -269,15 +300,43 @@ static int64_t offset(const machine *m, const int64_t *stride)
     return at;
 }
 
+/* The element of a viewed input, which the border's number takes the place of beyond its ends. */
+static void load_viewed(machine *m, int i)
+{
+    const fth_desc *d = &m->call->node->in[i];
+    const fth_tile *tile = &m->call->in[i];
+    const fth_dtype t = d->dtype;
+    int64_t global[FTH_MAX_AXES], at = 0;
+    for (int k = 0; k < m->p->n_axes; k++) global[k] = m->origin[k] + m->index[k];
+    for (int dim = 0; dim < d->n_axes; dim++) {
+        const fth__view_axis *v = fth__view_find(m->p, i, dim);
+        const int64_t index = v ? fth__view_at(v, d->size[dim], fth__view_raw(v, global))
+                                : global[space_dim(m->p, d->axis[dim])];
+        if (index < 0) {
+            fth__cell memory = {0};
+            fth__store(t, &memory, fth__wide_of(t, v->fill));
+            fth__cell_load(t, &memory, &m->reg[i]);
+            return;
+        }
+        FTH_ASSERT(index >= tile->origin[dim] && index < tile->origin[dim] + tile->extent[dim]);
+        at += (index - tile->origin[dim]) * tile->stride[dim];
+    }
+    fth__cell_load(t, (const char *)tile->data + at * fth_dtype_size(t), &m->reg[i]);
+}
+
 /* Registers for the element the machine stands at. */
 static void evaluate(machine *m)
 {
     const fth__program *p = m->p;
     for (int i = 0; i < p->n_in; i++) {
         const fth_dtype t = (fth_dtype)p->reg_dtype[i];
-        fth__cell_load(
-            t, (const char *)m->call->in[i].data + offset(m, m->in_stride[i]) * fth_dtype_size(t),
-            &m->reg[i]);
+        if (fth__is_viewed(p, i))
+            load_viewed(m, i);
+        else
+            fth__cell_load(t,
+                           (const char *)m->call->in[i].data +
+                               offset(m, m->in_stride[i]) * fth_dtype_size(t),
+                           &m->reg[i]);
     }
     for (int i = 0; i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
@@ -372,7 +431,8 @@ static void machine_init(machine *m, const fth_call *call)
     fth__tail_init(&m->tail, p);
     fth__fused_extent(p, call, m->extent, m->origin);
     for (int i = 0; i < p->n_in; i++)
-        fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
+        if (!fth__is_viewed(p, i))
+            fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
     for (int i = 0; i < p->n_out; i++)
         fth__fused_strides(p, &node->out[i], &call->out[i], m->out_stride[i]);
     fth__fused_strides(p, &node->out[0], &call->state, m->state_stride);

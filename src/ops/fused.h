@@ -45,5 +45,10 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
 /* Distance in elements between neighbours along each axis of the space; 0 for an axis it lacks. */
 void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t,
                         int64_t *stride);
+/* The same for input i as far as it is read in even steps; returns how far from its first element
+ * the place is that the first of the space is read from, which may lie outside of it. Axes that a
+ * view divides are left out of both. */
+int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i,
+                              const int64_t *origin, int64_t *stride);
 
 #endif

@@ -37,6 +37,12 @@ void fth__move_follow(fth__move *m, const fth_call *call, int in, int in_dim, in
     m->src += (call->out[out].origin[out_dim] + shift - t->origin[in_dim]) * m->src_step[out_dim];
 }
 
+void fth__move_stretch(fth__move *m, const fth_call *call, int dim, int64_t step)
+{
+    m->src += call->out[0].origin[dim] * (step - 1) * m->src_step[dim];
+    m->src_step[dim] *= step;
+}
+
 void fth__move_clip(fth__move *m, int dim, int64_t *origin, int64_t lo, int64_t hi)
 {
     const int64_t a = fth__max_i64(lo, *origin), b = fth__min_i64(hi, *origin + m->extent[dim]);

@@ -25,6 +25,8 @@ void fth__move_init(fth__move *m, const fth_call *call, int in, int out);
  * of the destination takes the source's element of global index  origin + shift. */
 void fth__move_follow(fth__move *m, const fth_call *call, int in, int in_dim, int out, int out_dim,
                       int64_t shift);
+/* After fth__move_follow of in[0]: `step` elements of the source for one of the destination. */
+void fth__move_stretch(fth__move *m, const fth_call *call, int dim, int64_t step);
 /* Keep only [lo, hi) of the destination along `dim`, in global indices of the tile `out`. */
 void fth__move_clip(fth__move *m, int dim, int64_t *origin, int64_t lo, int64_t hi);
 void fth__move_run(const fth__move *m);

@@ -59,14 +59,20 @@ typedef struct fth__scatter_attr {
 
 /* Of what moves data: `into` takes the place of `axis`. */
 typedef struct fth__slice_attr {
-    int64_t from;
+    int64_t from, step;
     fth_axis_id axis, into;
 } fth__slice_attr;
 typedef struct fth__pad_attr {
-    int64_t before;
+    int64_t before, step; /* between elements of the value, in the result */
     double value;
     fth_axis_id axis, into;
 } fth__pad_attr;
+/* Elements [first, first + n) of a value of `size` that lie in [origin, origin + extent) of it
+ * padded. */
+typedef struct fth__part {
+    int64_t first, n;
+} fth__part;
+fth__part fth__pad_part(const fth__pad_attr *attr, int64_t origin, int64_t extent, int64_t size);
 enum { FTH__CONCAT_MOST = 12 }; /* a launch carries where each lies by value */
 typedef struct fth__concat_attr {
     fth_axis_id into;

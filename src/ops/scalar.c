@@ -88,6 +88,16 @@ void fth__store(fth_dtype t, void *p, fth__wide v)
     of[t].store(p, v);
 }
 
+fth__wide fth__wide_of(fth_dtype t, double number)
+{
+    switch (fth__kind_of(t)) {
+    case FTH__KIND_REAL: return (fth__wide){.f = number};
+    case FTH__KIND_COMPLEX: return (fth__wide){.c = {number, 0.0}};
+    case FTH__KIND_INT: break;
+    }
+    return (fth__wide){.i = (int64_t)number};
+}
+
 void fth__load_run(fth_dtype t, const void *p, int64_t step, int64_t n, void *wide)
 {
     FTH_ASSERT((unsigned)t < FTH_DTYPE_COUNT && n >= 0);

@@ -70,6 +70,7 @@ static inline fth__kind fth__kind_of(fth_dtype t)
 /* One element by its dtype. For places that are not in an inner loop. */
 fth__wide fth__load(fth_dtype t, const void *p);
 void fth__store(fth_dtype t, void *p, fth__wide v);
+fth__wide fth__wide_of(fth_dtype t, double number);
 /* What reduction `red` (fth_red) starts from where its results have dtype t: ops/identity.h. */
 fth__wide fth__identity(int red, fth_dtype t);
 

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "ops/border.h"
 #include "ops/build.h"
 #include "ops/move.h"
 
@@ -47,11 +48,13 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const fth__window_attr *attr = node->attr;
     (void)in;
-    if (dim == dim_of(node))
-        fth__rel_halo(out, dim, 1, 1, attr->lo,
-                      fth__size_of(node->graph, attr->tap) - 1 - attr->lo);
-    else
+    if (dim != dim_of(node)) {
         fth__rel_same(out, dim);
+        return;
+    }
+    const int64_t hi = fth__size_of(node->graph, attr->tap) - 1 - attr->lo;
+    const fth__halo halo = fth__border_halo(attr->border, attr->lo, hi);
+    fth__rel_halo(out, dim, 1, 1, halo.lo, halo.hi);
 }
 
 /* One tap of one x near an edge. */
@@ -64,11 +67,12 @@ static void edge(const fth_call *call, const fth__move *all, int dim, int64_t x,
     fth__move m = *all;
     m.extent[dim] = m.extent[tap] = 1;
     m.dst += (x - call->out[0].origin[dim]) * m.dst_step[dim] + t * m.dst_step[tap];
-    if (!attr->clamp && (from < 0 || from >= size)) {
+    const int64_t index = fth__border_index(attr->border, size, from);
+    if (index < 0) {
         fth__move_fill(&m, zero);
         return;
     }
-    const int64_t at = fth__max_i64(0, fth__min_i64(from, size - 1)) - call->in[0].origin[dim];
+    const int64_t at = index - call->in[0].origin[dim];
     FTH_ASSERT(at >= 0 && at < call->in[0].extent[dim]);
     m.src += at * m.src_step[dim];
     fth__move_run(&m);
@@ -113,10 +117,10 @@ const fth_op fth__op_window = {.name = "window",
                                .vjp = vjp,
                                .run = run};
 
-fth_val fth_window_(fth_site site, fth_val v, const char *axis, int64_t lo, const char *tap,
-                    bool clamp)
+fth_val fth__window(fth_site site, fth_val v, const char *axis, int64_t lo, const char *tap,
+                    fth_border border)
 {
-    fth__window_attr attr = {.lo = lo, .clamp = clamp};
+    fth__window_attr attr = {.lo = lo, .border = (int32_t)border};
     if (!fth__build_axis(v, site, "window", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "window", tap, &attr.tap)) return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_window, 1, &v, &attr, sizeof attr);

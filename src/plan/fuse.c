@@ -2,7 +2,9 @@
  *
  * A group grows backwards from its last operation: a producer joins when it covers the same axes
  * and everything that reads it is in the group already (or only waits for it at the end of the
- * run). What joins what depends on the graph alone, never on the budget: the bits must not either.
+ * run). Operands that are views (windows, slices) are looked through: the group reads what they are
+ * views of, and a view that nobody reads is not made. What joins what depends on the graph alone,
+ * never on the budget: the bits must not either.
  */
 #include "base/assert.h"
 #include "graph/program.h"
@@ -10,6 +12,8 @@
 #include "ops/dot_reduce.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/view.h"
+#include "plan/look.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -24,6 +28,8 @@ typedef struct fuser {
     int *reader;
     int *product;     /* per node, for a group's last node: the dot that joins it; -1 */
     int *head, *next; /* per node: the first of the group that ends there; the next of its group */
+    bool *is_view;    /* per node: a view that only programs and such views read */
+    bool *is_read;    /* per value of such a view: by a program that does not look through it */
 } fuser;
 
 typedef struct group {
@@ -31,6 +37,7 @@ typedef struct group {
     int n;
     int member[FTH_PROGRAM_INSTRS * 2]; /* ascending */
     fth_desc space;
+    bool plain; /* reads its operands themselves: the epilogue of a product */
 } group;
 
 static const fth_node *node_of(const fuser *f, uint32_t value)
@@ -164,6 +171,48 @@ static void grow(const fuser *f, group *gr)
     }
 }
 
+/* ---- operands that are views ---- */
+
+static int64_t elements(const fth_desc *d)
+{
+    return fth_desc_count(d);
+}
+
+/* Nobody needs the view itself, if programs look through it. */
+static bool may_look(const fuser *f, uint32_t v)
+{
+    return f->is_view[f->g->value[v].node];
+}
+
+/* What the group reads instead of operand v, and how: through as many views as can be put together,
+ * but not to a value of more than twice the elements, which would have to be kept for a small part
+ * of it. `room`: axes for which the program has room. Returns how many it takes. */
+static int look_from(const fuser *f, const group *gr, uint32_t v, int room, fth__look_path *path,
+                     fth__view_axis *axis)
+{
+    const fth_node *root = f->g->node[gr->root];
+    const int tail = is_tail(root)
+                         ? fth_desc_find(&gr->space, ((const fth__reduce_attr *)root->attr)->axis)
+                         : -1;
+    fth__look_path at;
+    int n_axes = 0;
+    *path = (fth__look_path){.value = v};
+    if (gr->plain || !may_look(f, v) || !fth__look_at(f->g, &gr->space, v, &at)) return 0;
+    const int64_t most = 2 * elements(fth__val_desc(fth__val_at(f->g, v)));
+    while (may_look(f, at.value) && fth__look_through(f->g, &at)) {
+        fth__view_axis found[FTH_MAX_AXES];
+        const int n = fth__look_axes(f->g, &gr->space, &at, found);
+        bool good = n <= room && elements(fth__val_desc(fth__val_at(f->g, at.value))) <= most;
+        for (int i = 0; i < n; i++) /* parts of a sum would overlap */
+            good = good && found[i].along != tail;
+        if (!good) continue;
+        *path = at;
+        n_axes = n;
+        memcpy(axis, found, (size_t)n * sizeof *found);
+    }
+    return n_axes;
+}
+
 /* ---- from a group to a program ---- */
 
 typedef struct coder {
@@ -172,6 +221,7 @@ typedef struct coder {
     fth__program *pr;
     fth_node *node;
     uint32_t leading;                    /* value that must be input 0; 0: none */
+    uint32_t read[FTH_PROGRAM_INPUTS];   /* per input: the operand it stands for */
     int16_t reg[FTH_PROGRAM_INSTRS * 2]; /* per member: register of its result */
 } coder;
 
@@ -180,6 +230,23 @@ static int16_t member_reg(const coder *c, int node)
     for (int i = 0; i < c->gr->n; i++)
         if (c->gr->member[i] == node) return c->reg[i];
     return -1;
+}
+
+static void add_input(coder *c, uint32_t v)
+{
+    fth__program *pr = c->pr;
+    fth_node *node = c->node;
+    fth__look_path path;
+    FTH_ASSERT(node->n_in == pr->n_in && pr->n_in < FTH_PROGRAM_INPUTS);
+    fth__view_axis *axis = &pr->view[pr->n_views];
+    const int in = node->n_in++,
+              n = look_from(c->f, c->gr, v, FTH_PROGRAM_VIEWS - pr->n_views, &path, axis);
+    for (int i = 0; i < n; i++) axis[i].in = (int16_t)in;
+    pr->n_views += n;
+    c->read[in] = v;
+    node->in_val[in] = fth__val_at(c->f->g, path.value);
+    node->in[in] = *fth__val_desc(node->in_val[in]);
+    pr->reg_dtype[pr->n_in++] = (uint8_t)node->in[in].dtype;
 }
 
 /* Registers of inputs and constants are numbered before temporaries, so they are found first. */
@@ -192,6 +259,7 @@ static void number_operands(coder *c)
         node->in[0] = *fth__val_desc(node->in_val[0]);
         pr->reg_dtype[0] = (uint8_t)node->in[0].dtype;
         pr->n_in = node->n_in = 1;
+        c->read[0] = c->leading;
     }
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < c->gr->n; i++) {
@@ -211,13 +279,8 @@ static void number_operands(coder *c)
                     continue;
                 }
                 bool known = false;
-                for (int j = 0; j < node->n_in; j++) known |= node->in_val[j].id == v;
-                if (known) continue;
-                FTH_ASSERT(node->n_in == pr->n_in && pr->n_in < FTH_PROGRAM_INPUTS);
-                node->in_val[node->n_in] = n->in_val[k];
-                node->in[node->n_in] = n->in[k];
-                pr->reg_dtype[pr->n_in++] = (uint8_t)n->in[k].dtype;
-                node->n_in++;
+                for (int j = 0; j < node->n_in; j++) known |= c->read[j] == v;
+                if (!known) add_input(c, v);
             }
         }
     pr->n_reg = pr->n_in + pr->n_const;
@@ -231,7 +294,7 @@ static int16_t operand_reg(const coder *c, const fth_node *n, int k, int *next_c
     if (made >= 0) return made;
     if (from->op == &fth__op_const) return (int16_t)(c->pr->n_in + (*next_const)++);
     for (int j = 0; j < c->node->n_in; j++)
-        if (c->node->in_val[j].id == v) return (int16_t)j;
+        if (c->read[j] == v) return (int16_t)j;
     return -1;
 }
 
@@ -358,11 +421,6 @@ static bool code_joined(const fuser *f, const group *gr, const fth_node *dot,
     return true;
 }
 
-static int64_t elements(const fth_desc *d)
-{
-    return fth_desc_count(d);
-}
-
 /* A dot that only this group reads, whose product covers the group's axes and is larger than what
  * it is made of: then it is worth never having it whole. */
 static int find_product(const fuser *f, const group *gr)
@@ -382,11 +440,13 @@ static int find_product(const fuser *f, const group *gr)
     return -1;
 }
 
-static bool try_join(const fuser *f, const group *gr, int dot)
+/* As the epilogue of a product the group reads no views. */
+static bool try_join(const fuser *f, group *gr, int dot)
 {
     fth__program_node node;
     fth__dot_reduce_attr attr;
-    return dot >= 0 && code_joined(f, gr, f->g->node[dot], &node, &attr);
+    gr->plain = dot >= 0 && code_joined(f, gr, f->g->node[dot], &node, &attr);
+    return gr->plain;
 }
 
 static fth_status add_joined(const fuser *f, const group *gr, int dot, fth_err *err)
@@ -406,6 +466,7 @@ static void make_group(const fuser *f, int root, group *gr)
 {
     const fth_node *n = f->g->node[root];
     gr->root = root;
+    gr->plain = false;
     gr->n = 1;
     gr->member[0] = root;
     gr->space = is_tail(n) ? n->in[0] : n->out[0];
@@ -420,20 +481,66 @@ static bool read_plainly(const fuser *f, uint32_t v)
     return plain;
 }
 
+/* Views on a device of its own are kernels: its programs know only strides. */
+static void find_views(fuser *f)
+{
+    const fth_graph *g = f->g;
+    for (int64_t k = g->n_nodes - 1; k >= 0 && !f->p->device_memory; k--) { /* readers first */
+        const fth_node *n = g->node[k];
+        if (!f->needed[k] || !fth__is_view(n) || f->is_out[n->out_val[0].id]) continue;
+        const uint32_t v = n->out_val[0].id;
+        bool only = true;
+        for (int64_t r = f->first[v]; only && r < f->first[v + 1]; r++) {
+            const fth_node *reader = g->node[f->reader[r]];
+            only = is_body(reader) || is_tail(reader) || f->is_view[f->reader[r]];
+        }
+        f->is_view[k] = only;
+    }
+}
+
+/* Views that the group does read: as in number_operands. */
+static void mark_read(fuser *f, const group *gr)
+{
+    fth__program_node node;
+    fth__program pr;
+    if (gr->plain) {
+        for (int i = 0; i < gr->n; i++) {
+            const fth_node *n = f->g->node[gr->member[i]];
+            for (int k = 0; k < n->n_in; k++) f->is_read[n->in_val[k].id] = true;
+        }
+        return;
+    }
+    code_group(f, gr, 0, &node, &pr);
+    for (int i = 0; i < node.node.n_in; i++) f->is_read[node.in_val[i].id] = true;
+}
+
+/* A view that is made reads its operand, which may be another one. */
+static void mark_operands(fuser *f)
+{
+    for (int64_t k = f->g->n_nodes - 1; k >= 0; k--) { /* readers first */
+        const fth_node *n = f->g->node[k];
+        if (f->is_view[k] && f->is_read[n->out_val[0].id]) f->is_read[n->in_val[0].id] = true;
+    }
+}
+
 static void find_groups(fuser *f)
 {
     const fth_graph *g = f->g;
     group gr;
+    find_views(f);
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
         const fth_node *n = g->node[k];
         if (!f->needed[k] || f->group[k] >= 0 || !(is_body(n) || is_tail(n))) continue;
         make_group(f, (int)k, &gr);
         for (int i = 0; i < gr.n; i++) f->group[gr.member[i]] = (int)k;
         const int dot = find_product(f, &gr);
-        if (!try_join(f, &gr, dot)) continue;
-        f->product[k] = dot;
-        f->group[dot] = (int)k;
+        if (try_join(f, &gr, dot)) {
+            f->product[k] = dot;
+            f->group[dot] = (int)k;
+        }
+        mark_read(f, &gr);
     }
+    mark_operands(f);
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* lists in ascending order */
         const int root = f->group[k];
         if (root < 0 || f->product[root] == k) continue;
@@ -449,11 +556,14 @@ static fth_status add_units(fuser *f, fth_err *err)
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const fth_node *n = g->node[k];
         if (!f->needed[k] || n->op == &fth__op_input || n->op == &fth__op_assign) continue;
+        if (f->is_view[k] && !f->is_read[n->out_val[0].id]) continue; /* looked through by all */
         if (n->op == &fth__op_const && !read_plainly(f, n->out_val[0].id)) continue;
         if (f->group[k] < 0) {
             FTH_TRY(fth__plan_add_unit(f->p, n, false, err));
         } else if (f->group[k] == k) {
-            group gr = {.root = (int)k, .space = is_tail(n) ? n->in[0] : n->out[0]};
+            group gr = {.root = (int)k,
+                        .space = is_tail(n) ? n->in[0] : n->out[0],
+                        .plain = f->product[k] >= 0};
             for (int j = f->head[k]; j >= 0; j = f->next[j]) gr.member[gr.n++] = j;
             FTH_TRY(f->product[k] >= 0 ? add_joined(f, &gr, f->product[k], err)
                                        : add_group(f, &gr, err));
@@ -474,6 +584,8 @@ static fth_status find_readers(fuser *f, fth_err *err)
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->product, (void **)&f->product, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->head, (void **)&f->head, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->next, (void **)&f->next, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->is_view, (void **)&f->is_view, err));
+    FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_read, (void **)&f->is_read, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_out, (void **)&f->is_out, err));
     FTH_TRY(fth__heap_take(mem, g->n_values + 2, sizeof *f->first, (void **)&f->first, err));
     for (int64_t k = 0; k < g->n_nodes; k++) {
@@ -499,6 +611,8 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
     fth__heap_free(p->mem, f.product);
     fth__heap_free(p->mem, f.head);
     fth__heap_free(p->mem, f.next);
+    fth__heap_free(p->mem, f.is_view);
+    fth__heap_free(p->mem, f.is_read);
     fth__heap_free(p->mem, f.is_out);
     fth__heap_free(p->mem, f.first);
     fth__heap_free(p->mem, f.reader);

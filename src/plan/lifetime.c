@@ -6,6 +6,7 @@
  * step.
  */
 #include "base/assert.h"
+#include "ops/view.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ static void drop_unread(fth_plan *p)
 /* Inside a fused program an operand may be overwritten once its last reader has run. */
 bool fth__program_allows(const fth__program *pr, int in, int out)
 {
-    if (pr->tail_dim >= 0) return false;
+    if (pr->tail_dim >= 0 || fth__is_viewed(pr, in)) return false; /* neighbours are still read */
     int written = -1;
     for (int i = 0; i < pr->n_instr; i++)
         if (pr->instr[i].dst == pr->out_reg[out]) written = i;

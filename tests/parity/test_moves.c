@@ -61,7 +61,7 @@ static fth_val rows(oc_bench *b, fth_dtype t)
 }
 static fth_val window(oc_bench *b, fth_dtype t)
 {
-    return fth_window(oc_in(b, "x", t, "a b"), "b", 3, "tap", true);
+    return fth_window(oc_in(b, "x", t, "a b"), "b", 3, "tap", FTH_BORDER_CLAMP);
 }
 static fth_val pool(oc_bench *b, fth_dtype t)
 {

@@ -4,13 +4,14 @@
 #include "cuda/walk/wide.cuh"
 
 extern "C" {
+#include "ops/border.h"
 #include "ops/window.h"
 }
 
 typedef struct diagonals {
     int64_t lo, taps, n; /* n: of the axis */
     int64_t x_step, t_step;
-    bool clamp;
+    int border;
 } diagonals;
 
 /* Places in the result, in the operand at x = t = 0, and along the axis. */
@@ -26,11 +27,10 @@ static __global__ void add(const fth__places<3> __grid_constant__ w,
         const int64_t y = first + at[2];
         typename elem::wide sum = {};
         for (int64_t t = 0; t < d.taps; t++) {
-            const int64_t x = y - t + d.lo;
-            const int64_t from = d.clamp && y == 0 ? 0 : x > 0 ? x : 0;
-            const int64_t to = d.clamp && y == d.n - 1 ? d.n - 1 : x < d.n - 1 ? x : d.n - 1;
-            for (int64_t k = from; k <= to; k++)
-                fth__wide_add(&sum, elem::get(g[at[1] + k * d.x_step + t * d.t_step]));
+            const int64_t shift = t - d.lo, end = d.n + shift;
+            int64_t k = shift;
+            for (; (k = fth__border_read_at(d.border, d.n, y, k, end)) < end; k++)
+                fth__wide_add(&sum, elem::get(g[at[1] + (k - shift) * d.x_step + t * d.t_step]));
         }
         out[at[0]] = elem::put(sum);
     }
@@ -45,7 +45,7 @@ template <int DTYPE> static void queue(const fth_call *call)
     const fth_tile *in = &call->in[0], *out = &call->out[0];
     const int dim = fth_desc_find(d, attr->axis), tap = fth_desc_find(d, attr->tap);
     const diagonals all = {attr->lo,        d->size[tap],    d->size[dim],
-                           in->stride[dim], in->stride[tap], attr->clamp != 0};
+                           in->stride[dim], in->stride[tap], attr->border};
     fth__space<3> s;
     s.base[1] = -in->origin[dim] * in->stride[dim];
     for (int i = 0; i < node->out[0].n_axes; i++) {

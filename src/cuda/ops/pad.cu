@@ -7,16 +7,28 @@ extern "C" {
 #include "ops/scalar.h"
 }
 
-/* The number in the dtype of the value. */
-static fth__wide number(fth_dtype t, double value)
+/* The number everywhere, and over it the elements of the value that belong to this tile. */
+static void run_spread(const fth_call *call, fth__cuda_parts *p)
 {
-    fth__wide w = {};
-    switch (fth__kind_of(t)) {
-    case FTH__KIND_REAL: w.f = value; break;
-    case FTH__KIND_COMPLEX: w.c = fth_c128{value, 0.0}; break;
-    case FTH__KIND_INT: w.i = (int64_t)value; break;
-    }
-    return w;
+    const fth__pad_attr *attr = (const fth__pad_attr *)call->node->attr;
+    const fth_tile *in = &call->in[0], *out = &call->out[0];
+    const int dim = p->dim;
+    p->n = 1;
+    p->end[0] = out->extent[dim];
+    fth__cuda_put_together(call, p);
+    const fth__part part =
+        fth__pad_part(attr, out->origin[dim], out->extent[dim], call->node->in[0].size[dim]);
+    if (part.n == 0) return;
+    fth__move m;
+    fth__move_init(&m, call, 0, 0);
+    for (int i = 0; i < m.n; i++)
+        if (i != dim) fth__move_follow(&m, call, 0, i, 0, i, 0);
+    m.src_step[dim] = in->stride[dim] * m.size;
+    m.src += (part.first - in->origin[dim]) * m.src_step[dim];
+    m.dst += (attr->before + part.first * attr->step - out->origin[dim]) * m.dst_step[dim];
+    m.dst_step[dim] *= attr->step;
+    m.extent[dim] = part.n;
+    fth__cuda_move(call, &m);
 }
 
 static fth_status run(const fth_call *call)
@@ -28,7 +40,12 @@ static fth_status run(const fth_call *call)
     fth__cuda_parts p = {};
     p.dim = fth_desc_find(&node->in[0], attr->axis);
     p.n = 3;
-    fth__store(t, p.element, number(t, attr->value));
+    fth__store(t, p.element, fth__wide_of(t, attr->value));
+    if (attr->step > 1) {
+        run_spread(call, &p);
+        FTH_CUDA_LAUNCHED(call);
+        return FTH_OK;
+    }
     const int64_t begin = attr->before - out->origin[p.dim], /* of the value, in the tile */
         end = begin + node->in[0].size[p.dim], extent = out->extent[p.dim];
     p.end[0] = fth__max_i64(0, fth__min_i64(begin, extent));

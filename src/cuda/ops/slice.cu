@@ -12,6 +12,7 @@ static fth_status run(const fth_call *call)
     fth__move m;
     fth__move_init(&m, call, 0, 0);
     for (int i = 0; i < m.n; i++) fth__move_follow(&m, call, 0, i, 0, i, i == dim ? attr->from : 0);
+    fth__move_stretch(&m, call, dim, attr->step);
     fth__cuda_move(call, &m);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;

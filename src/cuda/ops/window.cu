@@ -2,21 +2,20 @@
 #include "cuda/walk/space.cuh"
 
 extern "C" {
+#include "ops/border.h"
 #include "ops/window.h"
 }
 
 /* Places in the result, in the input without the axis, and along the axis: x + t. */
 template <class T>
 static __global__ void take(const fth__places<3> __grid_constant__ w, T *out, const T *in,
-                            int64_t first, int64_t size, int64_t origin, int64_t step, bool clamp)
+                            int64_t first, int64_t size, int64_t origin, int64_t step, int border)
 {
     for (FTH__EACH_PLACE(w, i)) {
         int64_t at[3];
         fth__place_at(w, i, at);
-        int64_t from = first + at[2];
-        const bool inside = from >= 0 && from < size;
-        from = from < 0 ? 0 : from >= size ? size - 1 : from;
-        out[at[0]] = inside || clamp ? in[at[1] + (from - origin) * step] : T{};
+        const int64_t from = fth__border_index(border, size, first + at[2]);
+        out[at[0]] = from >= 0 ? in[at[1] + (from - origin) * step] : T{};
     }
 }
 
@@ -38,7 +37,7 @@ template <class T> static void queue(const fth_call *call)
         FTH_LAUNCH((take<T>), fth__place_blocks(w.count, 4), FTH__SPACE_THREADS,
                    fth_cuda_stream(call), w, (T *)out->data + base[0],
                    (const T *)in->data + base[1], base[2], d->size[dim], in->origin[dim],
-                   in->stride[dim], attr->clamp != 0);
+                   in->stride[dim], attr->border);
     });
 }
 

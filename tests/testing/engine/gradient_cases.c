@@ -372,18 +372,18 @@ static fth_val c_pad(gc_bench *b)
 }
 static fth_val c_window(gc_bench *b)
 {
-    return fth_window(gc_real_in(b, "s a", -1, 1), "s", 2, "k", false);
+    return fth_window(gc_real_in(b, "s a", -1, 1), "s", 2, "k", FTH_BORDER_ZERO);
 }
 static fth_val c_window_clamped(gc_bench *b)
 {
-    return fth_window(gc_real_in(b, "a s", -1, 1), "a", 1, "m", true);
+    return fth_window(gc_real_in(b, "a s", -1, 1), "a", 1, "m", FTH_BORDER_CLAMP);
 }
 static fth_val c_fold(gc_bench *b)
 {
     const fth_val x = gc_real_in(b, "s", -1, 1);
-    const fth_val l = fth_sum(
-        fth_mul(fth_sqr(fth_window(fth_sqr(x), "s", 2, "k", false)), fth_const(b->g, FTH_F64, 0.5)),
-        "s k");
+    const fth_val l = fth_sum(fth_mul(fth_sqr(fth_window(fth_sqr(x), "s", 2, "k", FTH_BORDER_ZERO)),
+                                      fth_const(b->g, FTH_F64, 0.5)),
+                              "s k");
     fth_val gradient;
     OK(fth_grad(l, 1, &x, &gradient));
     return gradient;

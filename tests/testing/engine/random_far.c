@@ -89,8 +89,8 @@ static int window(rg *g, int x, const char *axis)
 {
     const char *tap = rg_axis(g, rg_int(g, 1, 3));
     if (!tap || !rg_may("window")) return x;
-    return added(g, rg_add(g, fth_window(rg_val(g, x), axis, 0, tap, true), true, g->value[x].bound,
-                           1, &x, "window %s", axis));
+    return added(g, rg_add(g, fth_window(rg_val(g, x), axis, 0, tap, FTH_BORDER_CLAMP), true,
+                           g->value[x].bound, 1, &x, "window %s", axis));
 }
 
 static int pad(rg *g, int x, const char **axis)

@@ -426,7 +426,7 @@ const char *rg_feature_name(int feature)
 {
     static const char *const names[] = {"empty axis", "axis of one", "first unused", "later unused",
                                         "dear waits", "gradient",    "assigned",     "swapped",
-                                        "cancelled",  "failed",      "far part"};
+                                        "cancelled",  "failed",      "far part",     "views"};
     return feature < RG_DTYPE ? names[feature] : fth_dtype_name((fth_dtype)(feature - RG_DTYPE));
 }
 
@@ -564,6 +564,7 @@ static void add_all(rg *g, bool gradient)
     if (!waits && rg_chance(g, 20)) rg_far(g);
     for (int64_t n = waits ? rg_int(g, 0, 2) : rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
     while (!computes(g)) add_op(g, draw_op(g));
+    if (rg_chance(g, 35)) rg_views(g);
     if (rg_chance(g, 25) && gradient) rg_gradient(g);
     rg_assign_params(g);
     choose_outputs(g);

@@ -31,6 +31,7 @@ typedef enum rg_feature {
     RG_CANCELLED,
     RG_FAILED, /* runs that ended before their time: parameters must be as before */
     RG_FAR,    /* part of an axis much longer than a chunk, away from its start */
+    RG_VIEWS,  /* views of views */
     RG_DTYPE,  /* and then one for every dtype */
     RG_FEATURES = RG_DTYPE + FTH_DTYPE_COUNT
 } rg_feature;
@@ -188,6 +189,7 @@ fth_val rg_leak_back(rg *g, fth_val v, const char *axis);
 
 /* ---- little programs (random_shapes.c, random_far.c) ---- */
 bool rg_far(rg *g);
+bool rg_views(rg *g);
 bool rg_two_passes(rg *g);
 bool rg_waits(rg *g);
 bool rg_gradient(rg *g);

@@ -76,9 +76,19 @@ CASE_BOTH(scan_exclusive_reverse, "a=2 b=5 c=2", "a b c", fth_scan(FTH_RED_SUM, 
 CASE_BOTH(slice, "a=2 b=5 c=2 p=2", "a b c", fth_slice(v, "b", 2, "p"))
 CASE_BOTH(pad, "a=2 b=5 c=2 p=9", "a b c", fth_pad(v, "b", 3, "p", 2.5))
 CASE_BOTH(flip, "a=2 b=5 c=2", "a b c", fth_flip(v, "b"))
-CASE_BOTH(window_zero, "a=2 b=5 t=4", "a b", fth_window(v, "b", 1, "t", false))
-CASE_BOTH(window_clamp, "a=2 b=5 t=4", "b a", fth_window(v, "b", 2, "t", true))
-CASE_BOTH(window_wider_than_the_axis, "a=2 b=2 t=7", "b a", fth_window(v, "b", 3, "t", true))
+CASE_BOTH(slice_step, "a=2 b=7 c=2 p=3", "a b c", fth_slice_step(v, "b", 1, 2, "p"))
+CASE_BOTH(roll, "a=2 b=5 c=2", "a b c", fth_roll(v, "b", 2))
+CASE_BOTH(window_zero, "a=2 b=5 t=4", "a b", fth_window(v, "b", 1, "t", FTH_BORDER_ZERO))
+CASE_BOTH(window_clamp, "a=2 b=5 t=4", "b a", fth_window(v, "b", 2, "t", FTH_BORDER_CLAMP))
+CASE_BOTH(window_reflect, "a=2 b=5 t=4", "b a", fth_window(v, "b", 2, "t", FTH_BORDER_REFLECT))
+CASE_BOTH(window_mirror, "a=2 b=5 t=4", "b a", fth_window(v, "b", 2, "t", FTH_BORDER_MIRROR))
+CASE_BOTH(window_wrap, "a=2 b=5 t=4", "b a", fth_window(v, "b", 2, "t", FTH_BORDER_WRAP))
+CASE_BOTH(window_wider_than_the_axis, "a=2 b=2 t=7", "b a",
+          fth_window(v, "b", 3, "t", FTH_BORDER_CLAMP))
+CASE_BOTH(window_mirrored_twice, "a=2 b=3 t=9", "b a",
+          fth_window(v, "b", 5, "t", FTH_BORDER_MIRROR))
+CASE_BOTH(window_reflected_twice, "a=2 b=2 t=9", "b a",
+          fth_window(v, "b", 3, "t", FTH_BORDER_REFLECT))
 CASE(pool_sum, "a=2 b=6 c=2 p=2", "a b c", fth_pool_sum(v, "b", 3, "p"))
 CASE_BOTH(pool_mean, "a=2 b=6 c=2 p=2", "a b c", fth_pool_mean(v, "b", 3, "p"))
 CASE(pool_max, "a=2 b=6 c=2 p=2", "a b c", fth_pool_max(v, "b", 3, "p"))
@@ -92,7 +102,7 @@ static fth_val build_fold(fth_val v)
     const fth__window_attr attr = {.lo = 1,
                                    .axis = fth_axis_find(v.graph, "b"),
                                    .tap = fth_axis_find(v.graph, "t"),
-                                   .clamp = 1};
+                                   .border = FTH_BORDER_CLAMP};
     return fth__fold(FTH_HERE, v, &attr);
 }
 TEST(fold)

@@ -254,21 +254,55 @@ TEST(concat_refusals)
     t_graph_free(g);
 }
 
-static void try_window(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool clamp)
+TEST(slice_at_equal_distances)
+{
+    for (int64_t step = 1; step <= 4; step++) {
+        fth_graph *g = t_graph("a=3 y=23 c=2 part=6");
+        t_random r = t_random_make(13);
+        const fth_val v = t_noise(g, "x", FTH_U16, "a y c", &r),
+                      w = fth_slice_step(v, "y", 2, step, "part");
+        double got[3 * 6 * 2];
+        t_eval_f64(w, got);
+        for (int64_t i = 0; i < 36; i++) {
+            const int64_t c = i % 2, k = i / 2 % 6, a = i / 12;
+            EQ_F64(got[i], t_get(FTH_U16, t_data(v), (a * 23 + 2 + k * step) * 2 + c));
+        }
+        t_graph_free(g);
+    }
+}
+
+/* Where index k of an axis of n is read: ends are walked to, one element at a time. -1: nowhere. */
+static int64_t read_at(fth_border border, int64_t n, int64_t k)
+{
+    const bool back = border == FTH_BORDER_REFLECT || border == FTH_BORDER_MIRROR;
+    const int64_t step = k < 0 ? -1 : 1;
+    int64_t at = 0, by = step;
+    if (border == FTH_BORDER_ZERO) return k < 0 || k >= n ? -1 : k;
+    for (int64_t i = 0; i != k; i += step) {
+        const bool ends = at + by < 0 || at + by >= n;
+        if (!ends)
+            at += by;
+        else if (border == FTH_BORDER_WRAP)
+            at = by < 0 ? n - 1 : 0;
+        else if (back)
+            by = -by, at += border == FTH_BORDER_MIRROR && n > 1 ? by : 0;
+    }
+    return at;
+}
+
+static void try_window(fth_dtype t, int64_t n, int64_t lo, int64_t taps, fth_border border)
 {
     char axes[64];
     snprintf(axes, sizeof axes, "a=3 y=%lld c=2 tap=%lld", (long long)n, (long long)taps);
     fth_graph *g = t_graph(axes);
     t_random r = t_random_make(3);
-    const fth_val v = t_noise(g, "x", t, "a y c", &r), w = fth_window(v, "y", lo, "tap", clamp);
+    const fth_val v = t_noise(g, "x", t, "a y c", &r), w = fth_window(v, "y", lo, "tap", border);
     double *got = malloc((size_t)t_count(w) * sizeof *got + 1);
     t_eval_f64(w, got);
     for (int64_t i = 0; i < t_count(w); i++) {
         const int64_t tap = i % taps, c = i / taps % 2, y = i / taps / 2 % n, a = i / taps / 2 / n;
-        int64_t k = y + tap - lo;
-        const bool outside = k < 0 || k >= n;
-        k = k < 0 ? 0 : k >= n ? n - 1 : k;
-        EQ_F64(got[i], outside && !clamp ? 0 : t_get(t, t_data(v), (a * n + k) * 2 + c));
+        const int64_t k = read_at(border, n, y + tap - lo);
+        EQ_F64(got[i], k < 0 ? 0 : t_get(t, t_data(v), (a * n + k) * 2 + c));
     }
     free(got);
     t_graph_free(g);
@@ -276,32 +310,43 @@ static void try_window(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool cl
 
 TEST(window_inside_and_at_the_edges)
 {
-    for (int clamp = 0; clamp < 2; clamp++) {
-        for (int k = 0; k < FTH_DTYPE_COUNT; k++) try_window((fth_dtype)k, 9, 1, 4, clamp);
-        try_window(FTH_F32, 9, 0, 3, clamp);
-        try_window(FTH_F32, 9, 2, 3, clamp);
-        try_window(FTH_F32, 9, 0, 1, clamp);
-        try_window(FTH_F32, 2, 3, 7, clamp);
-        try_window(FTH_F32, 1, 1, 3, clamp);
-        try_window(FTH_F32, 0, 1, 3, clamp);
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
+        for (int k = 0; k < FTH_DTYPE_COUNT; k++) try_window((fth_dtype)k, 9, 1, 4, b);
+        try_window(FTH_F32, 9, 0, 3, b);
+        try_window(FTH_F32, 9, 2, 3, b);
+        try_window(FTH_F32, 9, 0, 1, b);
+        try_window(FTH_F32, 0, 1, 3, b);
+        try_window(FTH_F32, 1, 1, 3, b);
+        if (b == FTH_BORDER_WRAP) continue;
+        try_window(FTH_F32, 2, 3, 7, b);
+        try_window(FTH_F32, 3, 11, 19, b);
+        try_window(FTH_F32, 1, 3, 7, b);
     }
     fth_graph *g = t_graph("y=4 tap=3");
-    IS_TRUE(!fth_val_ok(fth_window(t_input(g, "x", FTH_F32, "y", NULL), "y", 3, "tap", false)));
+    IS_TRUE(!fth_val_ok(
+        fth_window(t_input(g, "x", FTH_F32, "y", NULL), "y", 3, "tap", FTH_BORDER_ZERO)));
     REFUSED(g, FTH_E_GRAPH_ATTR, "3 taps");
+    t_graph_free(g);
+    g = t_graph("y=4 tap=11");
+    const fth_val v = t_input(g, "x", FTH_F32, "y", NULL);
+    IS_TRUE(!fth_val_ok(fth_window(v, "y", 5, "tap", FTH_BORDER_WRAP)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "wrap more than once around the 4 of axis 'y'");
     t_graph_free(g);
 }
 
 /* <window(x), g> = <x, fold(g)> for all x and g: each is the other's transpose. */
-static void try_fold(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool clamp)
+static void try_fold(fth_dtype t, int64_t n, int64_t lo, int64_t taps, fth_border border)
 {
     char axes[64];
     snprintf(axes, sizeof axes, "a=2 y=%lld tap=%lld", (long long)n, (long long)taps);
     fth_graph *g = t_graph(axes);
     t_random r = t_random_make(4);
-    const fth_val x = t_noise(g, "x", t, "y a", &r), w = fth_window(x, "y", lo, "tap", clamp);
+    const fth_val x = t_noise(g, "x", t, "y a", &r), w = fth_window(x, "y", lo, "tap", border);
     const fth_val b = t_noise(g, "b", t, "tap y a", &r);
-    const fth__window_attr attr = {
-        .lo = lo, .axis = fth_axis_find(g, "y"), .tap = fth_axis_find(g, "tap"), .clamp = clamp};
+    const fth__window_attr attr = {.lo = lo,
+                                   .axis = fth_axis_find(g, "y"),
+                                   .tap = fth_axis_find(g, "tap"),
+                                   .border = (int32_t)border};
     const fth_val f = fth__fold(FTH_HERE, b, &attr);
     double *spread = malloc((size_t)t_count(w) * 8 + 1),
            *folded = malloc((size_t)t_count(f) * 8 + 1);
@@ -323,13 +368,14 @@ static void try_fold(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool clam
 
 TEST(fold_is_the_transpose_of_window)
 {
-    for (int clamp = 0; clamp < 2; clamp++) {
-        for (int k = FTH_F16; k <= FTH_F64; k++) try_fold((fth_dtype)k, 9, 1, 4, clamp);
-        try_fold(FTH_F64, 9, 2, 3, clamp);
-        try_fold(FTH_F64, 9, 0, 1, clamp);
-        try_fold(FTH_F64, 2, 3, 7, clamp);
-        try_fold(FTH_F64, 1, 1, 3, clamp);
-        try_fold(FTH_F64, 0, 1, 3, clamp);
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_MIRROR; b++) {
+        for (int k = FTH_F16; k <= FTH_F64; k++) try_fold((fth_dtype)k, 9, 1, 4, b);
+        try_fold(FTH_F64, 9, 2, 3, b);
+        try_fold(FTH_F64, 9, 0, 1, b);
+        try_fold(FTH_F64, 2, 3, 7, b);
+        try_fold(FTH_F64, 3, 11, 19, b);
+        try_fold(FTH_F64, 1, 1, 3, b);
+        try_fold(FTH_F64, 0, 1, 3, b);
     }
 }
 
@@ -341,8 +387,10 @@ TEST(fold_of_complex_numbers)
         t_random r = t_random_make(11);
         const fth_dtype t = k % 2 ? FTH_C128 : FTH_C64;
         const fth_val b = t_noise(g, "b", t, "a tap b c y d", &r);
-        const fth__window_attr attr = {
-            .lo = 1, .axis = fth_axis_find(g, "y"), .tap = fth_axis_find(g, "tap"), .clamp = k / 2};
+        const fth__window_attr attr = {.lo = 1,
+                                       .axis = fth_axis_find(g, "y"),
+                                       .tap = fth_axis_find(g, "tap"),
+                                       .border = k / 2};
         double got[120];
         t_eval_f64(fth__fold(FTH_HERE, b, &attr), got);
         for (int64_t i = 0; i < 120; i++) {
@@ -351,7 +399,7 @@ TEST(fold_of_complex_numbers)
             for (int64_t tap = 0; tap < 3; tap++)
                 for (int64_t x = 0; x < 5; x++) {
                     int64_t to = x + tap - 1;
-                    if (attr.clamp) to = to < 0 ? 0 : to > 4 ? 4 : to;
+                    if (attr.border == FTH_BORDER_CLAMP) to = to < 0 ? 0 : to > 4 ? 4 : to;
                     if (to != y) continue;
                     sum += t_get(t, t_data(b), ((((a * 3 + tap) * 6 + bc) * 5 + x) * 2) + d);
                 }

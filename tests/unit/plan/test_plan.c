@@ -92,8 +92,9 @@ TEST(halos_widen_what_is_read_and_add_up)
     stage s;
     open_stage(&s, NULL);
     fth_axis(s.g, "tap", 5);
-    const fth_val blur = fth_mean(fth_window(waves(&s, "x"), "row", 2, "tap", true), "tap");
-    const fth_val v = fth_mean(fth_window(fth_sqr(blur), "row", 2, "tap", false), "tap");
+    const fth_val blur =
+        fth_mean(fth_window(waves(&s, "x"), "row", 2, "tap", FTH_BORDER_CLAMP), "tap");
+    const fth_val v = fth_mean(fth_window(fth_sqr(blur), "row", 2, "tap", FTH_BORDER_ZERO), "tap");
     fth_plan_info info;
     same_at(&s, v, (fth_limits){.memory_bytes = 500 << 10}, &info);
     IS_TRUE(info.chunks > 1);
@@ -233,7 +234,7 @@ TEST(running_sums_are_not_widened_by_the_inner_loop)
     fth_axis(s.g, "tap", 5);
     const fth_val one = fth_const_i64(s.g, FTH_I64, 1);
     const fth_val run = fth_cumsum(fth_uniform(FTH_F32, "line wide", one, one, 0), "line");
-    const fth_val v = fth_sum(fth_window(run, "wide", 2, "tap", false), "tap");
+    const fth_val v = fth_sum(fth_window(run, "wide", 2, "tap", FTH_BORDER_ZERO), "tap");
     fth_plan_info info;
     fth_limits limits = {.stream = "line"};
     limits.memory_bytes = floor_of(&s, v, limits);
@@ -253,7 +254,7 @@ TEST(halos_widen_sums_of_the_inner_loop)
     const fth_val one = fth_const_i64(s.g, FTH_I64, 1);
     const fth_val x = fth_uniform(FTH_F32, "line wide deep", one, one, 0);
     const fth_val v =
-        fth_sum(fth_window(fth_sum(fth_sqr(x), "deep"), "line", 2, "tap", false), "tap");
+        fth_sum(fth_window(fth_sum(fth_sqr(x), "deep"), "line", 2, "tap", FTH_BORDER_ZERO), "tap");
     fth_plan_info info;
     fth_limits limits = {.stream = "line"};
     limits.memory_bytes = floor_of(&s, v, limits);

@@ -141,7 +141,7 @@ TEST(a_gradient_is_made_beside_its_update)
 static fth_val by_others(const model *m)
 {
     fth_axis(m->x.graph, "tap", 3);
-    const fth_val near = fth_window(m->v[0], "row", 1, "tap", true);
+    const fth_val near = fth_window(m->v[0], "row", 1, "tap", FTH_BORDER_CLAMP);
     return fth_mul(m->x, fth_mean(near, "tap"));
 }
 

@@ -132,7 +132,7 @@ static fth_val joined(fth_graph *g, fth_val x)
 static fth_val windows(fth_graph *g, fth_val x)
 {
     fth_axis(g, "tap", 3);
-    const fth_val w = fth_window(x, "n", 1, "tap", false);
+    const fth_val w = fth_window(x, "n", 1, "tap", FTH_BORDER_ZERO);
     return fth_rmax(fth_layout(slice_at(g, w, 40001, 77), "k m tap"), "tap");
 }
 static fth_val compacted(fth_graph *g, fth_val x)
@@ -343,7 +343,8 @@ TEST(gradients_of_far_parts_stay_in_their_blocks)
         fth_axis(g, "m", row[k].m);
         fth_axis(g, "tap", 3);
         const fth_val x = fth_input(g, "x", FTH_F32, "k n", source_of(&d));
-        const fth_val w = fth_window(fth_slice(x, "n", row[k].from, "m"), "m", 0, "tap", true);
+        const fth_val w =
+            fth_window(fth_slice(x, "n", row[k].from, "m"), "m", 0, "tap", FTH_BORDER_CLAMP);
         fth_val grad;
         fth_err err = {0};
         OK(fth_grad(fth_mean(fth_sqr(w), "k m tap"), 1, &x, &grad));

@@ -1,0 +1,139 @@
+/* fused_window.c - programs that only reduce a window over its taps, weighted or not.
+ *
+ * What correlations, blurs, erosions and dilations are made of. The walk is the one across a tail
+ * (fused_tail.c), but all taps of a strip are taken in one loop; taps that lie beyond an end are
+ * brought, and so are the columns near the ends of an axis, which are strips of their own.
+ */
+#include "cpu/fused_tail.h"
+#include "cpu/windows.h"
+
+#include "base/checked.h"
+#include "ops/view.h"
+
+typedef struct windows {
+    const fth__vm *vm;
+    fth__worker worker;
+    fth__strip_fn *strip;
+    int v, w;       /* registers: what the window is of, the weights; w -1: none */
+    int64_t lo, hi; /* columns between them are inside for every tap */
+} windows;
+
+/* A register that is one number in a row: an input that is not looked after, or a constant. */
+static bool is_weight(const fth__vm *vm, int r)
+{
+    if (r >= vm->p->n_in) return r < vm->p->n_in + vm->p->n_const;
+    return vm->stride[r][vm->col_dim] == 0 && !fth__is_looked_after(vm, r);
+}
+
+static bool find_operands(windows *s)
+{
+    const fth__vm *vm = s->vm;
+    const fth__program *p = vm->p;
+    const fth_dtype t = vm->tail.from;
+    const fth__window_loops *loops = FTH_ISA_BEST(fth__window_loops);
+    s->v = p->out_reg[0];
+    s->w = -1;
+    if (p->n_instr == 0) {
+        s->strip = loops->plain[vm->tail.red][t];
+    } else {
+        const fth__instr *in = &p->instr[0];
+        if (p->n_instr != 1 || in->op != FTH_EW_MUL || vm->tail.red != FTH_RED_SUM) return false;
+        const bool second = is_weight(vm, in->src[1]);
+        s->v = in->src[second ? 0 : 1];
+        s->w = in->src[second ? 1 : 0];
+        s->strip = loops->scaled[t];
+        if (!is_weight(vm, s->w)) return false;
+    }
+    return s->strip && s->v < p->n_in && fth__is_looked_after(vm, s->v) &&
+           vm->stride[s->v][vm->col_dim] == 1 && vm->reg[s->v].slot >= 0;
+}
+
+/* Columns where an axis is left neither by the first tap nor by the last. */
+static void find_inside(windows *s)
+{
+    const fth__vm *vm = s->vm;
+    s->lo = 0;
+    s->hi = vm->extent[vm->col_dim];
+    for (int l = 0; l < vm->n_looks; l++) {
+        const int array = FTH__VM_LOOKS + l;
+        if (vm->look[l].view->in != s->v || vm->stride[array][vm->col_dim] != 1) continue;
+        const int64_t far = vm->stride[array][vm->row_dim] * (vm->extent[vm->row_dim] - 1);
+        const int64_t least = vm->first[array] + fth__min_i64(far, 0),
+                      most = vm->first[array] + fth__max_i64(far, 0);
+        s->lo = fth__max_i64(s->lo, -least);
+        s->hi = fth__min_i64(s->hi, vm->look[l].size - most);
+    }
+    s->hi = fth__max_i64(s->hi, 0);
+    s->lo = fth__min_i64(s->lo, s->hi);
+}
+
+static const void *weight_at(const windows *s, const fth__spot *spot)
+{
+    const fth__vm *vm = s->vm;
+    if (s->w >= vm->p->n_in) return &vm->constant[s->w - vm->p->n_in];
+    return (const char *)vm->call->in[s->w].data +
+           (vm->first[s->w] + spot->at[s->w]) * fth_dtype_size(vm->tail.from);
+}
+
+/* Taps [r, end) of columns [0, cols) from `column` on; the taps of a run lie all inside, or are one
+ * that does not. */
+static void add_run(windows *s, const fth__spot *column, int64_t r, int64_t end, int64_t cols,
+                    bool beyond, void *acc)
+{
+    const fth__vm *vm = s->vm;
+    const int64_t size = fth_dtype_size(vm->tail.from);
+    fth__spot spot;
+    fth__spot_move(vm, column, vm->row_dim, r, &spot);
+    const char *v = (const char *)vm->call->in[s->v].data;
+    if (beyond) {
+        char *slot = s->worker.slots + (uint64_t)vm->reg[s->v].slot * vm->slot_bytes;
+        fth__bring_view(vm, s->v, &spot, 1, cols, slot);
+        v = slot;
+    } else {
+        v += (vm->first[s->v] + spot.at[s->v]) * size;
+    }
+    const int64_t w_step = s->w < 0 || s->w >= vm->p->n_in ? 0 : vm->stride[s->w][vm->row_dim];
+    s->strip(end - r, cols, beyond ? 0 : vm->stride[s->v][vm->row_dim], v, w_step,
+             s->w < 0 ? NULL : weight_at(s, &spot), acc);
+}
+
+static void add_columns(windows *s, const fth__spot *outer, int64_t c, int64_t cols)
+{
+    const fth__vm *vm = s->vm;
+    const int64_t taps = vm->extent[vm->row_dim];
+    fth__spot column, spot;
+    fth__totals t;
+    fth__spot_move(vm, outer, vm->col_dim, c, &column);
+    fth__totals_open(&s->worker, &t, &column, vm->col_dim, cols);
+    for (int64_t r = 0; r < taps;) {
+        fth__spot_move(vm, &column, vm->row_dim, r, &spot);
+        const bool beyond = fth__is_beyond(vm, s->v, &spot, 1, cols);
+        int64_t end = r + 1;
+        for (; !beyond && end < taps; end++) {
+            fth__spot_move(vm, &column, vm->row_dim, end, &spot);
+            if (fth__is_beyond(vm, s->v, &spot, 1, cols)) break;
+        }
+        add_run(s, &column, r, end, cols, beyond, t.total);
+        r = end;
+    }
+    fth__totals_close(&s->worker, &t);
+}
+
+bool fth__window_run(const fth__vm *vm)
+{
+    windows s = {.vm = vm};
+    if (vm->tail_at != vm->row_dim || vm->tail_at < 0 || !fth__tail_plain(&vm->tail)) return false;
+    if (!find_operands(&s)) return false;
+    find_inside(&s);
+    fth__worker_init(&s.worker, vm, vm->call->scratch);
+    const unsigned skip = 1u << vm->col_dim | 1u << vm->row_dim;
+    const int64_t n_cols = vm->extent[vm->col_dim], end[3] = {s.lo, s.hi, n_cols};
+    int64_t index[FTH_MAX_AXES + 1] = {0};
+    fth__spot outer = {{0}};
+    do {
+        for (int64_t part = 0, c = 0; part < 3; part++)
+            for (; c < end[part]; c += fth__min_i64(vm->block, end[part] - c))
+                add_columns(&s, &outer, c, fth__min_i64(vm->block, end[part] - c));
+    } while (fth__spot_next(vm, skip, index, &outer) && !fth_team_cancelled(vm->call->team));
+    return true;
+}

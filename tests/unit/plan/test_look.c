@@ -1,0 +1,330 @@
+/* test_look.c - views that programs read through: what they cost, when they are made all the same.
+ * seconds: 5
+ *
+ * That the numbers are right is asked of random programs (property/random_graphs), which read views
+ * of views with every border; here, what filters come to, against plain loops.
+ */
+#include "testing/engine/op_harness.h"
+
+#include "plan/plan.h"
+
+#include <math.h>
+
+/* A graph that can be run, with these axes: "row=2 col=3". */
+static fth_graph *graph(const char *axes)
+{
+    fth_options opt;
+    fth_context *ctx;
+    fth_err err = {0};
+    char name[64];
+    long long size;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    fth_graph *g = fth_graph_create(ctx);
+    for (int n = 0; sscanf(axes, " %63[^= ]=%lld%n", name, &size, &n) == 2; axes += n)
+        IS_TRUE(fth_axis(g, name, size));
+    return g;
+}
+
+static void graph_free(fth_graph *g)
+{
+    fth_context *ctx = g->ctx;
+    for (int64_t i = 0; i < g->n_inputs; i++)
+        if (strcmp(g->input[i].source.kind, "noise") == 0) free(g->input[i].source.data);
+    fth_graph_destroy(g);
+    fth_err err = {0};
+    OKE(fth_context_destroy(ctx, &err), &err);
+}
+
+static fth_plan *planned(fth_val v, const fth_limits *limits)
+{
+    fth_err err = {0};
+    fth_plan *p = fth_plan_make(v.graph, &v, 1, limits, &err);
+    if (!p) OKE(err.status, &err);
+    return p;
+}
+
+enum { LEAST = 1 };
+
+/* A plan within about the least memory that one fits in. */
+static fth_plan *smallest(fth_val v, fth_limits *limits)
+{
+    for (limits->memory_bytes = 1 << 14;; limits->memory_bytes += limits->memory_bytes / 8) {
+        fth_err err = {0};
+        fth_plan *p = fth_plan_make(v.graph, &v, 1, limits, &err);
+        if (p || limits->memory_bytes > (uint64_t)1 << 30) return p;
+    }
+}
+
+/* Plan within so many bytes (0: no limit), run, and give what came out; to be freed. */
+static void *run(fth_val v, uint64_t bytes, const char *stream, fth_plan_info *info)
+{
+    fth_limits limits = {.threads = 1, .memory_bytes = bytes, .stream = stream};
+    fth_tensor *to;
+    fth_err err = {0};
+    int64_t size[FTH_MAX_AXES];
+    for (int i = 0; i < fth_val_axes(v); i++) size[i] = fth_val_size(v, i);
+    OKE(fth_tensor_create(&to, fth_context_mem(v.graph->ctx), "to", fth_val_dtype(v),
+                          fth_val_axes(v), size, &err),
+        &err);
+    const fth_sink sink = fth_tensor_sink(to);
+    limits.sinks = &sink;
+    fth_plan *p = bytes == LEAST ? smallest(v, &limits) : planned(v, &limits);
+    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+    void *out = malloc((size_t)fth_tensor_bytes(to));
+    memcpy(out, fth_tensor_data(to), (size_t)fth_tensor_bytes(to));
+    if (info) fth_plan_get_info(p, info);
+    fth_tensor_release(to);
+    fth_plan_destroy(p);
+    return out;
+}
+
+static void run_f64(fth_val v, double *out)
+{
+    void *data = run(v, 0, NULL, NULL);
+    for (int64_t i = 0; i < t_count(v); i++) out[i] = t_get(fth_val_dtype(v), data, i);
+    free(data);
+}
+
+static int units_of(const fth_plan *p, const char *op)
+{
+    int n = 0;
+    for (int64_t i = 0; i < p->n_units; i++) n += strcmp(p->unit[i].node->op->name, op) == 0;
+    return n;
+}
+
+static int made(fth_val v, const char *op)
+{
+    const fth_limits limits = {.threads = 1};
+    fth_plan *p = planned(v, &limits);
+    const int n = units_of(p, op);
+    fth_plan_destroy(p);
+    return n;
+}
+
+TEST(views_that_only_programs_read_are_not_made)
+{
+    fth_graph *g = graph("y=40 x=50 t=5 part=30 few=10 long=60 twice=100");
+    t_random r = t_random_make(3);
+    const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r);
+    const fth_val w = fth_window(v, "x", 2, "t", FTH_BORDER_MIRROR);
+    EQ_I64(made(fth_sum(w, "t"), "window"), 0);
+    EQ_I64(made(fth_add(fth_rmax(w, "t"), fth_rmin(w, "t")), "window"), 0);
+    EQ_I64(made(w, "window"), 1); /* an output */
+    EQ_I64(made(fth_neg(fth_pad(v, "x", 4, "long", 1.0)), "pad"), 0);
+    EQ_I64(made(fth_neg(fth_flip(v, "x")), "flip"), 0);
+    EQ_I64(made(fth_neg(fth_upsample(v, "x", 2, "twice")), "upsample"), 0);
+    EQ_I64(made(fth_neg(fth_slice(v, "x", 3, "part")), "slice"), 0);
+    /* a window of a window, and of a part */
+    const fth_val both = fth_window(fth_slice(v, "x", 3, "part"), "y", 2, "t", FTH_BORDER_ZERO);
+    EQ_I64(made(fth_sum(both, "t"), "window") + made(fth_sum(both, "t"), "slice"), 0);
+    graph_free(g);
+}
+
+TEST(views_that_something_else_needs_are_made)
+{
+    fth_graph *g = graph("y=40 x=50 t=5 few=10 o=3 long=60");
+    t_random r = t_random_make(4);
+    const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r), m = t_noise(g, "m", FTH_F32, "o t", &r);
+    const fth_val w = fth_window(v, "x", 2, "t", FTH_BORDER_ZERO);
+    /* a product reads it, and then the sum reads what is there */
+    const fth_val two = fth_add(fth_sum(fth_dot(m, w, "t"), "o"), fth_sum(fth_sqr(w), "t"));
+    EQ_I64(made(two, "window"), 1);
+    /* little of much: the rest would wait with it */
+    EQ_I64(made(fth_neg(fth_slice(v, "x", 3, "few")), "slice"), 1);
+    /* parts of a sum over the axis itself would overlap */
+    EQ_I64(made(fth_sum(fth_sqr(fth_window(v, "x", 2, "t", FTH_BORDER_ZERO)), "x"), "window"), 1);
+    /* a border of a value that has one already: the last view is read, the first is made */
+    const fth_val padded = fth_pad(w, "x", 4, "long", 0.0);
+    EQ_I64(made(fth_sum(padded, "t"), "pad"), 0);
+    EQ_I64(made(fth_sum(padded, "t"), "window"), 1);
+    graph_free(g);
+}
+
+/* With all memory, and with little along an axis (NULL: any), the bytes of the operations one by
+ * one. */
+static void same_along(fth_val v, const char *stream)
+{
+    const size_t bytes = (size_t)(t_count(v) * fth_dtype_size(fth_val_dtype(v)));
+    void *alone = malloc(bytes);
+    t_cuts(1);
+    t_eval(v, alone);
+    t_cuts(8);
+    void *whole = run(v, 0, NULL, NULL);
+    void *little = run(v, LEAST, stream, NULL);
+    SAME_BYTES(whole, alone, bytes);
+    SAME_BYTES(little, alone, bytes);
+    free(alone);
+    free(whole);
+    free(little);
+}
+
+static void same_as_alone(fth_val v)
+{
+    same_along(v, NULL);
+}
+
+TEST(borders_and_ends_of_views_of_views)
+{
+    fth_graph *g = graph("y=30 x=5000 t=5 u=4 one=1 part=4000 half=2500 twice=10000 wide=5010");
+    t_random r = t_random_make(9);
+    const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r);
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
+        const fth_val w = fth_window(v, "x", 4, "t", b);
+        /* the border is that of the part: behind its end, not behind that of the whole */
+        const fth_val part = fth_slice(v, "x", 0, "part"),
+                      of_part = fth_window(part, "part", 1, "u", b);
+        same_as_alone(fth_sum(of_part, "u"));
+        /* taps all on one side of their elements, of which the first have none inside */
+        same_as_alone(fth_neg(fth_slice(w, "t", 0, "one")));
+        same_as_alone(fth_rmax(fth_flip(w, "t"), "t"));
+        same_as_alone(fth_sum(fth_slice_step(w, "x", 1, 2, "half"), "t"));
+        same_as_alone(fth_sum(fth_window(fth_flip(v, "x"), "x", 1, "u", b), "u"));
+        same_as_alone(fth_neg(fth_window(fth_upsample(v, "x", 2, "twice"), "twice", 1, "u", b)));
+    }
+    /* rows are chunks: those at the ends have nothing but what stands beyond */
+    const fth_val tall = fth_window(fth_cumsum(v, "x"), "y", 4, "t", FTH_BORDER_CLAMP);
+    same_along(fth_neg(fth_slice(tall, "t", 0, "one")), "y");
+    /* not in the place of what is still read */
+    const fth_val back = fth_neg(fth_flip(fth_cumsum(v, "x"), "x"));
+    same_as_alone(fth_cumsum(back, "x"));
+    same_as_alone(fth_neg(fth_upsample(fth_slice_step(v, "x", 1, 2, "half"), "half", 2, "x")));
+    same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 1.0), "y", 0, "part", 1.0)));
+    same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 1.0), "y", 0, "part", 2.0)));
+    graph_free(g);
+}
+
+static fth_val blur(fth_graph *g, fth_val v, fth_border border)
+{
+    static const float tap[9] = {0.02f, 0.06f, 0.12f, 0.18f, 0.24f, 0.18f, 0.12f, 0.06f, 0.02f};
+    const fth_val w = t_input(g, "w", FTH_F32, "t", tap);
+    return fth_correlate(fth_correlate(v, "x", w, "t", border), "y", w, "t", border);
+}
+
+/* The working memory of a blur is one array; with less, it streams, to the same bits. */
+TEST(a_blur_takes_the_memory_of_its_arrays)
+{
+    enum { N = 1024 };
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
+        fth_graph *g = graph("y=1024 x=1024 t=9");
+        t_random r = t_random_make(5);
+        const fth_val v = blur(g, t_noise(g, "v", FTH_F32, "y x", &r), b);
+        const uint64_t array = (uint64_t)N * N * 4;
+        fth_plan_info info;
+        void *whole = run(v, 0, NULL, &info);
+        /* around the ends: the longer copy of each pass */
+        const double least = b == FTH_BORDER_WRAP ? 2.0 : 1.0;
+        LE_F64((double)info.peak_bytes, 1.3 * least * (double)array);
+        LE_F64(least * (double)array, (double)info.peak_bytes);
+        void *streamed = run(v, info.foreign_bytes + array / 4, NULL, &info);
+        LE_F64((double)info.peak_bytes, (double)array / 4);
+        SAME_BYTES(whole, streamed, array);
+        free(whole);
+        free(streamed);
+        graph_free(g);
+    }
+}
+
+/* ---- filters against loops ---- */
+
+static int64_t read_at(fth_border b, int64_t n, int64_t i)
+{
+    if (i >= 0 && i < n) return i;
+    switch (b) {
+    case FTH_BORDER_ZERO: break;
+    case FTH_BORDER_CLAMP: return i < 0 ? 0 : n - 1;
+    case FTH_BORDER_REFLECT: return i < 0 ? -1 - i : 2 * n - 1 - i;
+    case FTH_BORDER_MIRROR: return i < 0 ? -i : 2 * n - 2 - i;
+    case FTH_BORDER_WRAP: return i < 0 ? i + n : i - n;
+    }
+    return -1;
+}
+
+TEST(a_correlation_of_two_axes_is_the_plain_double_sum)
+{
+    enum { Y = 11, X = 140, TY = 3, TX = 6 };
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
+        fth_graph *g = graph("c=2 y=11 x=140 ty=3 tx=6");
+        t_random r = t_random_make(6);
+        const fth_val v = t_noise(g, "v", FTH_F64, "c y x", &r),
+                      w = t_noise(g, "w", FTH_F64, "ty tx", &r);
+        const fth_val out = fth_correlate(v, "y x", w, "ty tx", b);
+        const double *in = t_data(v), *weight = t_data(w);
+        double got[2 * Y * X];
+        run_f64(out, got);
+        for (int64_t i = 0; i < 2 * Y * X; i++) {
+            const int64_t c = i / (Y * X), y = i / X % Y, x = i % X;
+            double want = 0;
+            for (int64_t k = 0; k < TY * TX; k++) {
+                const int64_t iy = read_at(b, Y, y + k / TX - TY / 2),
+                              ix = read_at(b, X, x + k % TX - TX / 2);
+                if (iy >= 0 && ix >= 0) want += in[(c * Y + iy) * X + ix] * weight[k];
+            }
+            NEAR(got[i], want, 1e-13 * (1 + fabs(want)));
+        }
+        graph_free(g);
+    }
+}
+
+TEST(extrema_and_sums_of_windows_of_every_dtype)
+{
+    static const fth_red reds[] = {FTH_RED_SUM, FTH_RED_MIN, FTH_RED_MAX};
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++)
+        for (int j = 0; j < 3; j++) {
+            const fth_dtype t = (fth_dtype)k;
+            if (j > 0 && (fth_dtype_is_complex(t) || t == FTH_BOOL)) continue;
+            fth_graph *g = graph("y=6 x=90 t=5");
+            t_random r = t_random_make(7);
+            const fth_val v = t_noise(g, "v", t, "y x", &r);
+            double got[2 * 6 * 90];
+            run_f64(
+                fth_reduce_(FTH_HERE, reds[j], fth_window(v, "x", 1, "t", FTH_BORDER_REFLECT), "t"),
+                got);
+            for (int64_t i = 0; i < 6 * 90; i++) {
+                double want = 0, most = 0;
+                for (int64_t tap = 0; tap < 5; tap++) {
+                    const int64_t at =
+                        i / 90 * 90 + read_at(FTH_BORDER_REFLECT, 90, i % 90 + tap - 1);
+                    const double x = t_get(t, t_data(v), at);
+                    most = fmax(most, fabs(x));
+                    if (j == 0) want += x;
+                    if (j > 0) want = tap == 0 ? x : j == 1 ? fmin(want, x) : fmax(want, x);
+                }
+                const double unit = t == FTH_F16 || t == FTH_BF16 ? 0.01 : 1e-6;
+                NEAR(got[i], want, j > 0 ? 0 : fth_dtype_is_int(t) ? 0 : unit * (1 + 5 * most));
+            }
+            graph_free(g);
+        }
+}
+
+TEST(rolled_and_every_second_element)
+{
+    fth_graph *g = graph("a=3 x=7 half=3");
+    t_random r = t_random_make(8);
+    const fth_val v = t_noise(g, "v", FTH_I32, "a x", &r);
+    double got[21];
+    for (int64_t by = -15; by <= 15; by += 3) {
+        run_f64(fth_roll(v, "x", by), got);
+        for (int64_t i = 0; i < 21; i++)
+            EQ_F64(got[i / 7 * 7 + ((i + by) % 7 + 7) % 7], t_get(FTH_I32, t_data(v), i));
+    }
+    run_f64(fth_neg(fth_slice_step(v, "x", 1, 2, "half")), got);
+    for (int64_t i = 0; i < 9; i++)
+        EQ_F64(got[i], -t_get(FTH_I32, t_data(v), i / 3 * 7 + 1 + i % 3 * 2));
+    IS_TRUE(!fth_val_ok(fth_slice_step(v, "x", 3, 2, "half")));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "each 2 apart, are not all in 'x'");
+    graph_free(g);
+    g = graph("a=3 x=7 half=3");
+    const fth_val w = t_input(g, "w", FTH_I32, "a x", NULL);
+    IS_TRUE(!fth_val_ok(fth_slice_step(w, "x", 0, 0, "half")));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "a step of 0");
+    graph_free(g);
+    g = graph("a=3 x=7 t=2 u=2");
+    const fth_val u = t_input(g, "u", FTH_F32, "a x", NULL);
+    IS_TRUE(!fth_val_ok(fth_correlate(u, "a x", u, "t", FTH_BORDER_ZERO)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "axes 'a x' and taps 't' do not go in pairs");
+    graph_free(g);
+}
+
+TEST_MAIN()
