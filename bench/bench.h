@@ -122,6 +122,7 @@ void bench_device(bench *b);
 /* ---- cases and peers, one file each ---- */
 
 void bench_elementwise(bench *b);
+void bench_filter(bench *b);
 void bench_product(bench *b);
 void bench_cholesky(bench *b);
 void bench_fft(bench *b);

@@ -30,6 +30,7 @@ static int usage(const char *wrong)
 static void on_the_cpu(bench *b)
 {
     bench_elementwise(b);
+    bench_filter(b);
     bench_product(b);
     bench_cholesky(b);
     bench_fft(b);

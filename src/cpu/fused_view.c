@@ -17,7 +17,7 @@ void fth__looks_init(fth__vm *vm, const int64_t *origin)
     vm->n_looks = 0;
     for (int i = 0; i < p->n_views; i++) {
         const fth__view_axis *v = &p->view[i];
-        if (v->border == FTH__BORDER_NONE && v->div == 1) continue;
+        if (!fth__view_looks(v)) continue;
         const fth_tile *t = &vm->call->in[v->in];
         const fth_dtype dtype = (fth_dtype)p->reg_dtype[v->in];
         fth__look *look = &vm->look[vm->n_looks];

@@ -24,14 +24,13 @@ enum {
 
 /* How a program reads axis `dim` of input `in` where that is not index by index along the axis of
  * its name: floor((mul * i + tap_mul * t + add) / div), with i and t the indices of two axes of the
- * space. What lies beyond the ends of the axis is up to the border (ops/border.h). */
-enum { FTH__BORDER_NONE = -1 };
+ * space. What lies beyond the ends of the axis is up to the border. */
 typedef struct fth__view_axis {
     double fill; /* beyond the ends, with FTH_BORDER_ZERO */
     int64_t mul, tap_mul, add, div;
     int16_t in, dim;
     int16_t along, tap; /* axes of the space; -1: none */
-    int16_t border;     /* fth_border; NONE: always inside */
+    int16_t border;     /* ops/border.h */
     int16_t zero[3];
 } fth__view_axis;
 

@@ -6,6 +6,12 @@
 #include "ops/build.h"
 #include "ops/window.h"
 
+_Static_assert((int)FTH__BORDER_ZERO == (int)FTH_BORDER_ZERO &&
+                   (int)FTH__BORDER_CLAMP == (int)FTH_BORDER_CLAMP &&
+                   (int)FTH__BORDER_REFLECT == (int)FTH_BORDER_REFLECT &&
+                   (int)FTH__BORDER_MIRROR == (int)FTH_BORDER_MIRROR,
+               "borders have one number each");
+
 static fth__view_step of_window(const fth_node *node, int dim)
 {
     const fth__window_attr *attr = node->attr;
@@ -28,7 +34,7 @@ static fth__view_step of_pad(const fth_node *node, int dim)
     const fth__pad_attr *attr = node->attr;
     fth__view_step v = {dim, -1, 1, 0, 0, 1, FTH__BORDER_NONE, 0};
     if (node->in[0].axis[dim] == attr->axis)
-        v.add = -attr->before, v.border = FTH_BORDER_ZERO, v.fill = attr->value;
+        v.add = -attr->before, v.border = FTH__BORDER_ZERO, v.fill = attr->value;
     return v;
 }
 

@@ -16,7 +16,7 @@
 typedef struct fth__view_step {
     int along, tap; /* axes of the result; -1: none */
     int64_t mul, tap_mul, add, div;
-    int border; /* fth_border; FTH__BORDER_NONE: always inside */
+    int border; /* ops/border.h */
     double fill;
 } fth__view_step;
 
@@ -27,13 +27,17 @@ fth__view_step fth__view_of(const fth_node *node, int dim);
 /* Index that is read along the axis, of n elements; -1: the number of the border. */
 static inline FTH__BOTH int64_t fth__view_at(const fth__view_axis *v, int64_t n, int64_t raw)
 {
-    const int64_t i = v->div == 1 ? raw : raw / v->div - (raw % v->div < 0);
-    return fth__border_index(v->border, n, i);
+    return fth__border_divided(v->border, n, raw, v->div);
 }
 static inline int64_t fth__view_raw(const fth__view_axis *v, const int64_t *index)
 {
     return v->add + (v->along < 0 ? 0 : v->mul * index[v->along]) +
            (v->tap < 0 ? 0 : v->tap_mul * index[v->tap]);
+}
+/* Indices along the axis may lie beyond its ends, or be divided: strides alone do not say where. */
+static inline bool fth__view_looks(const fth__view_axis *v)
+{
+    return v->border != FTH__BORDER_NONE || v->div != 1;
 }
 /* How axis `dim` of operand `in` is read; NULL: index by index along the axis of its name. */
 const fth__view_axis *fth__view_find(const fth__program *p, int in, int dim);

@@ -481,11 +481,10 @@ static bool read_plainly(const fuser *f, uint32_t v)
     return plain;
 }
 
-/* Views on a device of its own are kernels: its programs know only strides. */
 static void find_views(fuser *f)
 {
     const fth_graph *g = f->g;
-    for (int64_t k = g->n_nodes - 1; k >= 0 && !f->p->device_memory; k--) { /* readers first */
+    for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* readers first */
         const fth_node *n = g->node[k];
         if (!f->needed[k] || !fth__is_view(n) || f->is_out[n->out_val[0].id]) continue;
         const uint32_t v = n->out_val[0].id;

@@ -21,6 +21,14 @@ typedef struct shape {
     int tail; /* -1: none */
 } shape;
 
+/* The first operand lacks the last axis, the taps of a window over another, through which it is
+ * read. */
+typedef struct window {
+    shape shape;
+    int axis;
+    fth_border border;
+} window;
+
 static const shape shapes[] = {
     {1, {5000003}, -1},     {2, {2048, 2304}, -1}, {2, {4099, 1031}, -1}, {2, {2048, 2304}, 1},
     {2, {2048, 2304}, 0},   {2, {100, 50001}, 1},  {1, {5000003}, 0},     {3, {1280, 5, 720}, 1},
@@ -34,7 +42,8 @@ typedef struct stage {
     fth_device *device;
     const fth_device_table *table;
     fth_mem_system memory;
-    fth_graph *g; /* of a context that keeps code */
+    fth_graph *g;         /* of a context that keeps code */
+    const window *window; /* NULL: operands are read as they lie */
     fth_err err;
 } stage;
 
@@ -73,8 +82,8 @@ enum { PLAIN = -1, MORE = 35, OFTEN = 1 << 30 };
 /* PLAIN: the first operand as it is. Else x * x + y, with y of the last axis alone, and a function
  * where there is one. The smallest of y and that, `more` times, makes it a program that nobody
  * compiled yet. */
-static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, fth_red red,
-                 int more)
+static void make(fth_node *node, fth__program *p, const shape *sh, const window *w, fth_dtype t,
+                 fth_red red, int more)
 {
     memset(p, 0, sizeof *p);
     p->n_axes = sh->n_axes;
@@ -90,7 +99,18 @@ static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, 
         p->axis[k] = node->in[0].axis[k] = k;
         p->size[k] = node->in[0].size[k] = sh->size[k];
     }
-    node->in[0].n_axes = sh->n_axes;
+    node->in[0].n_axes = sh->n_axes - (w != NULL);
+    if (w) {
+        p->n_views = 1;
+        p->view[0] = (fth__view_axis){.mul = 1,
+                                      .tap_mul = 1,
+                                      .add = -(sh->size[sh->n_axes - 1] / 2),
+                                      .div = 1,
+                                      .dim = (int16_t)w->axis,
+                                      .along = (int16_t)w->axis,
+                                      .tap = (int16_t)(sh->n_axes - 1),
+                                      .border = (int16_t)w->border};
+    }
     node->in[1].n_axes = 1;
     node->in[1].axis[0] = sh->n_axes - 1;
     node->in[1].size[0] = sh->size[sh->n_axes - 1];
@@ -161,7 +181,7 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     fth__program_node room;
     fth_node *node = fth__program_node_clear(&room);
     fth__program p;
-    make(node, &p, sh, t, red, more);
+    make(node, &p, sh, s->window, t, red, more);
     node->graph = s->g;
     const int64_t kept_before = t_file_count();
     const fth_kernel *kernel = t_device_find(node);
@@ -251,6 +271,25 @@ TEST(compiled_and_interpreted_are_the_same)
         fth_red red = (fth_red)(k % FTH_RED_LOGSUMEXP);
         if (k < SHAPES || fth__reduce_dtype(red, t) == FTH_DTYPE_COUNT) red = FTH_RED_SUM;
         compare(&s, sh, t, red, k, 200, false);
+    }
+    fth_graph_destroy(s.g);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+/* Windows along the axis that threads go along, and along another; summed over their taps, or not.
+ */
+TEST(windows_that_are_read_in_place)
+{
+    static const window windows[] = {{{3, {300, 2304, 5}, 2}, 1, FTH_BORDER_MIRROR},
+                                     {{3, {700, 1024, 5}, 2}, 0, FTH_BORDER_REFLECT},
+                                     {{2, {200001, 7}, -1}, 0, FTH_BORDER_ZERO},
+                                     {{3, {340, 1031, 4}, -1}, 0, FTH_BORDER_CLAMP}};
+    stage s = {.device = NULL};
+    fth_context *ctx = begin(&s);
+    const int n = t_full() ? (int)(sizeof windows / sizeof *windows) : 2;
+    for (int i = 0; i < n; i++) {
+        s.window = &windows[i];
+        compare(&s, &windows[i].shape, i % 2 ? FTH_U16 : FTH_F32, FTH_RED_SUM, i, 200, false);
     }
     fth_graph_destroy(s.g);
     OK(fth_context_destroy(ctx, NULL));

@@ -9,6 +9,7 @@
 #include "cuda/program/fused.h"
 
 #include "base/assert.h"
+#include "cuda/program/fused_walk.cuh"
 #include "cuda/program/jit.h"
 #include "cuda/program/worth.h"
 
@@ -46,88 +47,12 @@ enum {
 };
 
 /* A tail has one output, and a state beside it. */
-static_assert((int)FTH__EW_OPERANDS >= (int)FTH_PROGRAM_INPUTS + (int)FTH_PROGRAM_OUTS &&
+static_assert((int)FTH__EW_OPERANDS >=
+                      (int)FTH_PROGRAM_INPUTS + (int)FTH_PROGRAM_VIEWS + (int)FTH_PROGRAM_OUTS &&
+                  (int)FTH__EW_LOOKS == (int)FTH_PROGRAM_VIEWS &&
                   (int)FTH__EW_CONSTS >= (int)FTH_PROGRAM_CONSTS &&
                   (int)FTH__EW_AXES >= (int)FTH_MAX_AXES,
               "the arguments of a kernel hold every program");
-
-/* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
-struct walk {
-    int n_axes, n_ops;
-    int64_t extent[FTH_MAX_AXES];
-    int64_t stride[FTH__EW_OPERANDS][FTH_MAX_AXES]; /* elements */
-    int64_t along[FTH__EW_OPERANDS];
-    int64_t bytes[FTH__EW_OPERANDS]; /* of an element */
-    char *data[FTH__EW_OPERANDS];
-    int64_t n, lo; /* the tail's piece */
-};
-
-bool has_tail(const fth__ew_program *e)
-{
-    return e->p.tail_dim >= 0;
-}
-
-void set_operand(walk *w, int j, const fth__program *p, const fth_desc *d, const fth_tile *t,
-                 int64_t bytes, int64_t (*stride)[FTH_MAX_AXES])
-{
-    fth__fused_strides(p, d, t, stride[j]);
-    w->data[j] = (char *)t->data;
-    w->bytes[j] = bytes;
-    w->along[j] = p->tail_dim >= 0 && j < p->n_in ? stride[j][p->tail_dim] : 0;
-}
-
-/* Axes of the call, those of one element left out, neighbours that lie as one joined. */
-void collapse(walk *w, const fth__program *p, const int64_t *extent,
-              const int64_t (*stride)[FTH_MAX_AXES])
-{
-    for (int k = 0; k < p->n_axes; k++) {
-        if (k == p->tail_dim || extent[k] == 1) continue;
-        const int last = w->n_axes - 1;
-        bool one = last >= 0;
-        for (int j = 0; j < w->n_ops && one; j++)
-            one = !w->data[j] || w->stride[j][last] == stride[j][k] * extent[k];
-        FTH_ASSERT(one || w->n_axes < FTH_MAX_AXES);
-        const int to = one ? last : w->n_axes++;
-        w->extent[to] = one ? w->extent[to] * extent[k] : extent[k];
-        for (int j = 0; j < w->n_ops; j++) w->stride[j][to] = stride[j][k];
-    }
-    if (w->n_axes > 0) return;
-    w->n_axes = 1;
-    w->extent[0] = 1;
-}
-
-void walk_init(walk *w, const fth_call *call, const fth__ew_program *e)
-{
-    const fth__program *p = &e->p;
-    const fth_node *node = call->node;
-    int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
-    int64_t stride[FTH__EW_OPERANDS][FTH_MAX_AXES] = {};
-    FTH_ASSERT(p->n_in + p->n_out + has_tail(e) <= FTH__EW_OPERANDS);
-    memset(w, 0, sizeof *w);
-    fth__fused_extent(p, call, extent, origin);
-    for (int i = 0; i < p->n_in; i++)
-        set_operand(w, i, p, &node->in[i], &call->in[i], fth_dtype_size(node->in[i].dtype), stride);
-    for (int i = 0; i < p->n_out; i++)
-        set_operand(w, p->n_in + i, p, &node->out[i], &call->out[i],
-                    fth_dtype_size(node->out[i].dtype), stride);
-    w->n_ops = p->n_in + p->n_out;
-    if (has_tail(e)) {
-        if (e->order.state > 0)
-            set_operand(w, w->n_ops, p, &node->out[0], &call->state, (int64_t)e->order.state,
-                        stride);
-        w->n_ops++;
-        w->n = extent[p->tail_dim];
-        w->lo = origin[p->tail_dim];
-    }
-    collapse(w, p, extent, stride);
-}
-
-int64_t items_of(const walk *w)
-{
-    int64_t n = 1;
-    for (int k = 0; k < w->n_axes; k++) n *= w->extent[k];
-    return n;
-}
 
 /* ---- arguments ---- */
 
@@ -161,6 +86,7 @@ void fill_args(fth__ew_args *a, const walk *w, const fth__ew_program *e, int vec
         o->step = e->shape.rows ? w->along[j] : w->stride[j][last];
         o->along = w->along[j];
     }
+    memcpy(a->look, w->look, sizeof a->look);
     for (int i = 0; i < e->p.n_const; i++) {
         fth__cell c;
         fth__cell_const((fth_dtype)e->p.reg_dtype[e->p.n_in + i], e->p.constant[i],
@@ -196,7 +122,7 @@ bool lies_well(const walk *w, const fth__ew_program *e, bool crossing)
                                                                 rows && !crossing ? -1 : last)))
             return false;
     }
-    for (int j = e->p.n_in; j < e->p.n_in + e->p.n_out && !has_tail(e); j++)
+    for (int j = n_before(e); j < n_before(e) + e->p.n_out && !has_tail(e); j++)
         if (w->data[j] && (w->stride[j][last] != 1 || !is_aligned(w, j, vec, false, last)))
             return false;
     return true;
@@ -238,17 +164,6 @@ fth_status launch(const job *b, const fth__jit_code *code, const fth__ew_args *a
 unsigned blocks_for(int64_t n, int64_t each)
 {
     return (unsigned)((n + each - 1) / each);
-}
-
-/* The part of the walk from `from` on along its outermost axis. */
-walk part_of(const walk *w, int64_t from, int64_t n)
-{
-    walk o = *w;
-    FTH_ASSERT(from >= 0 && n > 0 && from + n <= w->extent[0]);
-    o.extent[0] = n;
-    for (int j = 0; j < w->n_ops; j++)
-        if (o.data[j]) o.data[j] += from * w->stride[j][0] * w->bytes[j];
-    return o;
 }
 
 /* The largest multiple of `vec` of [LEAST_SIDE, MOST_SIDE] that divides n; 0: there is none. */
@@ -464,7 +379,7 @@ bool takes_items(const walk *w, const fth__ew_program *e)
 {
     const int vec = e->shape.vec;
     if (w->n % vec == 0 && !e->shape.tiny) return lies_well(w, e, false);
-    return e->shape.brief && rows_follow(w, e->p.n_in) && items_of(w) % vec == 0 &&
+    return e->shape.brief && rows_follow(w, n_before(e)) && items_of(w) % vec == 0 &&
            lies_well(w, e, true);
 }
 
@@ -472,7 +387,7 @@ bool takes_items(const walk *w, const fth__ew_program *e)
 int64_t rows_over(const walk *w, const fth__ew_program *e)
 {
     const bool over = e->shape.brief && (e->shape.tiny || w->n % e->shape.vec != 0) &&
-                      rows_follow(w, e->p.n_in) && lies_well(w, e, true);
+                      rows_follow(w, n_before(e)) && lies_well(w, e, true);
     return over && items_of(w) > e->shape.vec ? items_of(w) % e->shape.vec : 0;
 }
 
@@ -515,7 +430,7 @@ unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, cons
         if (a->crossing && a->rows > (uint32_t)vec) a->rows -= a->rows % (uint32_t)vec;
         if (a->crossing && a->rows % (uint32_t)vec != 0) a->rows = (uint32_t)vec;
     }
-    a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
+    a->flat = a->rows == 1 || rows_follow(w, n_before(e));
     const int64_t longest = (int64_t)a->segs * a->seg_len, most = n < longest ? n : longest;
     a->rounds = blocks_for((int64_t)a->rows * most / vec, THREADS * unroll);
     if (a->rounds < 1) a->rounds = 1;
@@ -540,7 +455,7 @@ unsigned lay_lanes(fth__ew_args *a, const walk *w, const fth__ew_program *e, con
     const uint64_t parts = a->part_pitch * t->wide;
     if (!t->partial) a->rows = rows_of_task(rows, n, t, READ, parts, PARTS);
     a->tasks = (uint32_t)(t->partial ? rows * t->chunks : blocks_for(rows, a->rows));
-    a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
+    a->flat = a->rows == 1 || rows_follow(w, n_before(e));
     FTH_ASSERT(t->partial || (int64_t)a->tasks * a->rows >= rows);
     set_magic(a->units > 0 ? a->units : 1, &a->row_magic, &a->row_shift);
     return t->partial ? 0 : (unsigned)(parts * a->rows);
@@ -580,7 +495,7 @@ fth_status run_ahead(const job *b, const fth__jit_code *code, fth__ew_args *a, u
 /* Tiny rows: as many of a thread as an item has elements. */
 fth_status run_tiny(const job *b, const walk *w, const fth__jit_code *code, const tail_plan *t)
 {
-    const int out = b->e->p.n_in, vec = b->e->shape.vec;
+    const int out = n_before(b->e), vec = b->e->shape.vec;
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
     fill_tail(&a, w, b->e, t, b->call);
@@ -631,7 +546,7 @@ fth_status run_tail(const job *b, const walk *w)
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
     fill_tail(&a, w, b->e, &t, b->call);
-    return fth__ew_finish(b->call, &a, b->e->p.n_in,
+    return fth__ew_finish(b->call, &a, n_before(b->e),
                           (fth_dtype)b->e->p.reg_dtype[b->e->p.out_reg[0]]);
 }
 

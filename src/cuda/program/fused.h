@@ -32,8 +32,8 @@ fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_d
                            int64_t runs, fth_err *err);
 
 /* ---- tail.cu: partials in memory become totals ---- */
-/* args: count items, axes and steps; operand[n_in] is the output, the next one the state. */
-fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *args, int n_in, fth_dtype from);
+/* args: count items, axes and steps; operand[out] is the output, the next one the state. */
+fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *args, int out, fth_dtype from);
 /* Bytes of totals of superblocks that finishing takes beside the partials. */
 uint64_t fth__ew_finish_bytes(const fth__ew_order *order, int64_t n, int64_t items, uint64_t wide);
 

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Operands: the inputs and outputs of the largest program (graph/program.h). */
-enum { FTH__EW_AXES = 8, FTH__EW_OPERANDS = 24, FTH__EW_CONSTS = 24 };
+/* Operands: the inputs, looks and outputs of the largest program (graph/program.h). */
+enum { FTH__EW_AXES = 8, FTH__EW_OPERANDS = 32, FTH__EW_CONSTS = 24, FTH__EW_LOOKS = 8 };
 /* What the kernels and those who launch them have to agree on. */
 enum {
     FTH__EW_THREADS = 256,
@@ -34,6 +34,19 @@ typedef union fth__ew_const {
     uint16_t u16;
     uint8_t u8;
 } fth__ew_const;
+
+/* An axis of an input that is read beyond its ends, or at divided indices. Its raw index is moved
+ * along like the address of an operand: operand `inputs + l` of look l, whose data is the first
+ * one, FTH__EW_RAW more so that it is not NULL. */
+#define FTH__EW_RAW ((int64_t)1 << 40)
+typedef struct fth__ew_look {
+    int64_t size;   /* of the axis */
+    int64_t origin; /* index of the tile's first element, */
+    int64_t stride; /* and elements from one to the next */
+    int64_t div;
+    int32_t border, in;
+    fth__ew_const fill; /* as it lies in memory */
+} fth__ew_look;
 
 /* Where a running total lives and how blocks are gathered: ops/fused.h. */
 typedef struct fth__ew_tail {
@@ -78,7 +91,8 @@ typedef struct fth__ew_args {
     uint32_t part_pitch; /* of them, from one row to the next */
     uint32_t row_magic,
         row_shift; /* of the elements or units of a row, of the items of all columns */
-    fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, then outputs, then the state */
+    fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, looks, outputs, the state */
+    fth__ew_look look[FTH__EW_LOOKS];
     fth__ew_const constant[FTH__EW_CONSTS];
     fth__ew_tail tail;
 } fth__ew_args;

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "cuda/program/fused.h"
 #include "cuda/program/join.h"
+#include "ops/border.h"
 #include "ops/cell_types.h"
 
 namespace
@@ -21,7 +22,7 @@ enum { AT_ONCE = 1024 };
 enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS };
 
 struct code {
-    int32_t n_in, n_const, n_instr, n_out;
+    int32_t n_in, n_looks, n_const, n_instr, n_out;
     uint8_t dtype[REGISTERS];
     int16_t out_reg[FTH_PROGRAM_OUTS];
     fth__instr instr[FTH_PROGRAM_INSTRS];
@@ -31,7 +32,8 @@ struct both {
     fth__ew_args a;
     code c;
 };
-static_assert(sizeof(both) <= 4096, "arguments of a kernel");
+static_assert(sizeof(both) <= 8192,
+              "arguments of a kernel; since CUDA 12.1 there may be 32,764 bytes");
 
 struct place {
     int64_t off[FTH__EW_OPERANDS];
@@ -161,11 +163,28 @@ __device__ __noinline__ void cast(int from, int to, const fth__cell *x, fth__cel
     }
 }
 
+/* Input i, which looks may move, or put a number in the place of. */
+__device__ void load_input(const both &b, const place &p, int i, fth__cell *v)
+{
+    int64_t off = p.off[i];
+    const char *instead = NULL;
+    for (int l = 0; l < b.c.n_looks; l++) {
+        const fth__ew_look &look = b.a.look[l];
+        const int j = b.c.n_in + l;
+        if (look.in != i) continue;
+        const int64_t raw = (int64_t)b.a.operand[j].data - FTH__EW_RAW + p.off[j];
+        const int64_t at = fth__border_divided(look.border, look.size, raw, look.div);
+        if (at < 0) instead = (const char *)&look.fill;
+        off += (look.div == 1 ? at - raw : at - look.origin) * look.stride;
+    }
+    const int dtype = b.c.dtype[i];
+    load(dtype, instead ? instead : b.a.operand[i].data + off * bytes_of(dtype), v);
+}
+
 /* Registers for the element at p. */
 __device__ __noinline__ void evaluate(const both &b, const place &p, fth__cell *reg)
 {
-    for (int i = 0; i < b.c.n_in; i++)
-        load(b.c.dtype[i], b.a.operand[i].data + p.off[i] * bytes_of(b.c.dtype[i]), &reg[i]);
+    for (int i = 0; i < b.c.n_in; i++) load_input(b, p, i, &reg[i]);
     for (int i = 0; i < b.c.n_const; i++)
         memcpy(&reg[b.c.n_in + i], &b.a.constant[i], sizeof reg[0]);
     for (int i = 0; i < b.c.n_instr; i++) {
@@ -187,10 +206,10 @@ __global__ void __launch_bounds__(THREADS) interpret_map(const both __grid_const
     fth__cell reg[REGISTERS];
     place p;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < b.a.count; i += gridDim.x * THREADS) {
-        locate(b, b.c.n_in + b.c.n_out, i, p);
+        locate(b, b.c.n_in + b.c.n_looks + b.c.n_out, i, p);
         evaluate(b, p, reg);
         for (int k = 0; k < b.c.n_out; k++) {
-            const int j = b.c.n_in + k, r = b.c.out_reg[k];
+            const int j = b.c.n_in + b.c.n_looks + k, r = b.c.out_reg[k];
             if (!b.a.operand[j].data) continue;
             char *const to = b.a.operand[j].data + p.off[j] * bytes_of(b.c.dtype[r]);
             if (r >= b.c.n_in + b.c.n_const)
@@ -219,7 +238,8 @@ template <class W>
 __device__ void element(const both &b, const place &p, int64_t i, fth__cell *reg, W *v)
 {
     place at;
-    for (int j = 0; j < b.c.n_in; j++) at.off[j] = p.off[j] + i * b.a.operand[j].along;
+    for (int j = 0; j < b.c.n_in + b.c.n_looks; j++)
+        at.off[j] = p.off[j] + i * b.a.operand[j].along;
     evaluate(b, at, reg);
     widen(b.c.dtype[b.c.out_reg[0]], &reg[b.c.out_reg[0]], v);
 }
@@ -253,7 +273,7 @@ __global__ void __launch_bounds__(THREADS) interpret_tail(const both __grid_cons
     fth__cell reg[REGISTERS];
     place p;
     const fth__ew_tail &t = b.a.tail;
-    const int out = b.c.n_in, kept = out + 1;
+    const int out = b.c.n_in + b.c.n_looks, kept = out + 1;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < b.a.count; i += gridDim.x * THREADS) {
         locate(b, kept + 1, i, p);
         fth__total<W> total;
@@ -303,7 +323,7 @@ __global__ void __launch_bounds__(THREADS) interpret_few(const both __grid_const
     fth__cell reg[REGISTERS];
     place p;
     const fth__ew_tail &t = b.a.tail;
-    const int out = b.c.n_in, kept = out + 1;
+    const int out = b.c.n_in + b.c.n_looks, kept = out + 1;
     const int64_t each = blocks_at_once(t);
     const uint32_t i = blockIdx.x;
     locate(b, kept + 1, i, p);
@@ -387,11 +407,12 @@ fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
                              const fth__ew_args *args)
 {
     FTH_ASSERT(e->p.n_in + e->p.n_const + e->p.n_instr <= REGISTERS);
-    FTH_ASSERT(e->p.n_in + e->p.n_out + (e->p.tail_dim >= 0) <= FTH__EW_OPERANDS);
+    FTH_ASSERT(e->p.n_in + e->shape.looks + e->p.n_out + (e->p.tail_dim >= 0) <= FTH__EW_OPERANDS);
     FTH_ASSERT(e->p.n_const <= FTH__EW_CONSTS && e->p.n_reg <= REGISTERS);
     both b;
     b.a = *args;
     b.c.n_in = e->p.n_in;
+    b.c.n_looks = e->shape.looks;
     b.c.n_const = e->p.n_const;
     b.c.n_instr = e->p.n_instr;
     b.c.n_out = e->p.n_out;

@@ -8,12 +8,23 @@
 
 #include "cuda/program/fused_args.h"
 #include "cuda/program/number.h"
+#include "ops/border.h"
 
-/* Inputs, outputs, and with a tail what is kept between pieces. */
+/* Inputs and looks, outputs, and with a tail what is kept between pieces. */
 enum { N_OPS = N_IN + N_OUT + (HAS_TAIL ? 1 : 0) };
 struct place {
     int64_t off[N_OPS]; /* elements */
 };
+
+/* What a look adds to the offset of its input where the raw index is `raw`; false: nothing is read,
+ * the border's number takes the place of the element. */
+FTH__MATH bool fth__look_at(const fth__ew_look &look, int64_t raw, int64_t &off)
+{
+    const int64_t i = fth__border_divided(look.border, look.size, raw, look.div);
+    /* what is divided is in no stride */
+    off += (look.div == 1 ? i - raw : i - look.origin) * look.stride;
+    return i >= 0;
+}
 
 template <int BYTES> struct fth__word {
     typedef uint4 type;

@@ -1,10 +1,10 @@
 /* jit.cu - programs become machine code: in memory, in the folder of kept code, or by NVRTC.
  *
  * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
- * What is worth it (cuda/program/worth.h) is compiled while a plan is prepared, by several threads beside
- * each other: none of them holds the lock meanwhile. Others are interpreted, with the same bits,
- * until so much was done that compiling would have paid; never while a run is recorded. Code lies
- * in the context's memory while it is needed.
+ * What is worth it (cuda/program/worth.h) is compiled while a plan is prepared, by several threads
+ * beside each other: none of them holds the lock meanwhile. Others are interpreted, with the same
+ * bits, until so much was done that compiling would have paid; never while a run is recorded. Code
+ * lies in the context's memory while it is needed.
  */
 #include "cuda/program/jit.h"
 
@@ -59,6 +59,7 @@ uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
     uint64_t h = fth__hash_bytes(head, sizeof head, 0);
     h = fth__hash_bytes(tail, sizeof tail, h);
     h = fth__hash_bytes(shape->where, sizeof shape->where, h);
+    h = fth__hash_bytes(shape->look_in, (size_t)shape->looks, h);
     h = fth__hash_bytes(p->reg_dtype, sizeof p->reg_dtype, h);
     h = fth__hash_bytes(p->instr, sizeof p->instr, h);
     return fth__hash_bytes(p->out_reg, sizeof p->out_reg, h);

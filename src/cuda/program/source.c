@@ -9,6 +9,7 @@
 #include "cuda/program/fused_args.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 
 #include <string.h>
 
@@ -73,9 +74,25 @@ static bool is_long(const fth__program *p, fth_axis_id axis)
     return false;
 }
 
-static int where_lies(const fth__program *p, const fth_desc *d, int inner)
+/* The same of an input with views: rows that one chooses lie as rows do, but what moves through an
+ * axis of its own along the items is read element by element. */
+static int where_viewed(const fth__program *p, int i, const fth_desc *d, int inner)
+{
+    int last = -1, along = -1;
+    for (int k = 0; k < d->n_axes; k++) {
+        const fth__view_axis *v = fth__view_find(p, i, k);
+        if (v && inner >= 0 && (v->along == inner || v->tap == inner)) return FTH__EW_FAR;
+        if (v ? d->size[k] > 1 : is_long(p, d->axis[k])) last = k;
+        if (!v && inner >= 0 && d->axis[k] == p->axis[inner]) along = k;
+    }
+    if (along < 0) return FTH__EW_SPREAD;
+    return last == along ? FTH__EW_DENSE : FTH__EW_FAR;
+}
+
+static int where_lies(const fth__program *p, int i, const fth_desc *d, int inner)
 {
     int last = -1;
+    if (fth__is_viewed(p, i)) return where_viewed(p, i, d, inner);
     for (int k = 0; k < d->n_axes; k++)
         if (is_long(p, d->axis[k])) last = k;
     if (last < 0) return FTH__EW_HELD;
@@ -145,7 +162,7 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
     int64_t widest = 1;
     int streams = 0;
     for (int i = 0; i < p->n_in; i++) {
-        out->where[i] = (uint8_t)where_lies(p, &in[i], out->inner);
+        out->where[i] = (uint8_t)where_lies(p, i, &in[i], out->inner);
         if (out->where[i] != FTH__EW_DENSE && out->where[i] != FTH__EW_FAR) continue;
         const int64_t size = fth_dtype_size((fth_dtype)p->reg_dtype[i]);
         widest = size > widest ? size : widest;
@@ -155,6 +172,8 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
         const int64_t size = fth_dtype_size((fth_dtype)p->reg_dtype[p->out_reg[i]]);
         widest = size > widest ? size : widest;
     }
+    for (int i = 0; i < p->n_views; i++)
+        if (fth__view_looks(&p->view[i])) out->look_in[out->looks++] = (int8_t)p->view[i].in;
     out->vec = (int)(16 / widest);
     int heavy = 1;
     for (int i = 0; i < p->n_instr; i++) heavy += weight(&p->instr[i]);
@@ -241,6 +260,53 @@ static bool is_one(const fth__ew_shape *s, int i)
     return s->where[i] == FTH__EW_HELD || s->where[i] == FTH__EW_SPREAD;
 }
 
+static bool has_looks(const fth__ew_shape *s, int i)
+{
+    bool has = false;
+    for (int l = 0; l < s->looks; l++) has |= s->look_in[l] == i;
+    return has;
+}
+
+/* Neighbours `from` to `to` of an input with looks: all where the first one is, or each on its own.
+ */
+static void write_look(fth__text *t, const fth__program *p, const fth__ew_shape *s, int i, bool vec)
+{
+    const bool each = s->where[i] == FTH__EW_FAR, dense = s->where[i] == FTH__EW_DENSE;
+    const char *memory = row_of(p, i)->memory, *e = each ? "e" : "0";
+    int last = 0;
+    fth__text_add(t, "    %sfor (int e = 0; e < %s; e++) {\n        bool in = true;\n",
+                  each ? "\n#pragma unroll\n    " : "", each ? "VEC" : "1");
+    fth__text_add(t, "        int64_t off = p.off[%d] + at * a.operand[%d].along%s", i, i,
+                  each ? "" : ";\n");
+    if (each) fth__text_add(t, " + e * a.operand[%d].step;\n", i);
+    for (int l = 0; l < s->looks; l++) {
+        if (s->look_in[l] != i) continue;
+        const int j = p->n_in + l;
+        last = l;
+        fth__text_add(
+            t,
+            "        in &= fth__look_at(a.look[%d], (int64_t)a.operand[%d].data - "
+            "FTH__EW_RAW + p.off[%d] + at * a.operand[%d].along + %s * a.operand[%d].step, "
+            "off);\n",
+            l, j, j, j, e, j);
+    }
+    fth__text_add(t, "        const %s *from = (const %s *)a.operand[%d].data + off;\n", memory,
+                  memory, i);
+    if (!dense) {
+        fth__text_add(t,
+                      "        if (in) b.a%d[%s] = *from;\n        else memcpy(&b.a%d[%s], "
+                      "&a.look[%d].fill, sizeof b.a%d[0]);\n    }\n",
+                      i, e, i, e, last, i);
+        return;
+    }
+    fth__text_add(
+        t,
+        "        if (in) fth__read<%s, VEC>(b.a%d, from);\n        for (int k = 0; !in && k "
+        "< VEC; k++) memcpy(&b.a%d[k], &a.look[%d].fill, sizeof b.a%d[0]);\n    }\n",
+        memory, i, i, last, i);
+    (void)vec;
+}
+
 static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s, bool vec)
 {
     fth__text_add(t, "struct batch {\n");
@@ -259,6 +325,10 @@ static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape
                      "place &p, int64_t at, batch &b)\n{\n");
     for (int i = 0; i < p->n_in; i++) {
         if (s->where[i] == FTH__EW_HELD) continue;
+        if (has_looks(s, i)) {
+            write_look(t, p, s, i, vec);
+            continue;
+        }
         fth__text_add(t, "    const %s *i%d = (const %s *)a.operand[%d].data + p.off[%d] + at",
                       row_of(p, i)->memory, i, row_of(p, i)->memory, i, i);
         if (!vec || s->where[i] != FTH__EW_DENSE) fth__text_add(t, " * a.operand[%d].along", i);
@@ -384,8 +454,8 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
     const bool tail = p->tail_dim >= 0;
     fth__text t;
     fth__text_init(&t, text, bytes);
-    fth__text_add(&t, "#define N_IN %d\n#define N_OUT %d\n#define HAS_TAIL %d\n", p->n_in, p->n_out,
-                  tail);
+    fth__text_add(&t, "#define N_IN %d\n#define N_OUT %d\n#define HAS_TAIL %d\n",
+                  p->n_in + shape->looks, p->n_out, tail);
     fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n", vec ? shape->vec : 1,
                   vec ? shape->unroll : shape->unroll_any);
     if (tail) {

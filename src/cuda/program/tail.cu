@@ -188,7 +188,7 @@ uint64_t fth__ew_finish_bytes(const fth__ew_order *order, int64_t n, int64_t ite
     return (uint64_t)(groups_of(order, n) * items) * wide;
 }
 
-fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *a, int n_in, fth_dtype from)
+fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *a, int out, fth_dtype from)
 {
     finish f = {};
     f.t = a->tail;
@@ -199,8 +199,8 @@ fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *a, int n_in,
         f.magic[k] = a->magic[k];
         f.shift[k] = a->shift[k];
     }
-    f.out = a->operand[n_in];
-    f.kept = a->operand[n_in + 1];
+    f.out = a->operand[out];
+    f.kept = a->operand[out + 1];
     f.out_bytes = (int32_t)fth_dtype_size(call->node->out[0].dtype);
     f.per = a->tail.segments;
     f.groups = 1;

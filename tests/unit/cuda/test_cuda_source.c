@@ -9,6 +9,7 @@
 #include "cuda/program/source.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/view.h"
 
 enum { TEXT = 1 << 17 };
 
@@ -145,6 +146,36 @@ TEST(every_tail)
 
 /* Rows with blocks of every length, in one lane or eight, in superblocks, or joined in any order.
  */
+/* An input that is read through views: along the items, along rows of them, or for each alone; at
+ * even distances, beyond its ends, divided. */
+TEST(every_view)
+{
+    if (!have_compiler()) SKIP("%s", nvrtc.why);
+    static const fth_dtype types[] = {FTH_F32, FTH_U16, FTH_C128, FTH_F16};
+    for (int k = 0; k < 4 * 3 * 3 * 2; k++) {
+        const fth_dtype dtype[2] = {types[k % 4], types[k % 4]};
+        const int along = k / 4 % 3, kind = k / 12 % 3, tail = k / 36 - 1;
+        fth__program p;
+        fth_desc in[2];
+        start(&p, in, 2, dtype);
+        p.n_views = 1;
+        p.view[0] = (fth__view_axis){.mul = kind == 0 ? -1 : 1,
+                                     .add = kind == 0 ? 399 : -2,
+                                     .div = kind == 2 ? 3 : 1,
+                                     .in = 0,
+                                     .dim = along == 0 ? 1 : 0,
+                                     .along = along == 0 ? 1 : 0,
+                                     .tap = -1,
+                                     .border = kind == 1 ? FTH_BORDER_MIRROR : FTH__BORDER_NONE};
+        if (along == 2) in[0].n_axes = 1;
+        p.tail_dim = tail < 0 ? -1 : 0;
+        p.tail_red = FTH_RED_SUM;
+        add(&p, FTH_EW_ADD, dtype[0], dtype[0], 0, 1, -1);
+        compiles(&p, in, k % 2, 1);
+        compiles(&p, in, k % 2 == 0, 1);
+    }
+}
+
 TEST(every_way_along_rows)
 {
     static const fth_dtype types[] = {FTH_BOOL, FTH_I32, FTH_F16, FTH_F32, FTH_C64, FTH_C128};

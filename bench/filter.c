@@ -1,0 +1,87 @@
+/* filter.c - a blur of two passes, as it is written with windows: against SciPy, and in little
+ * memory.
+ *
+ * Nine taps along each axis of an image of 2048 x 2048 floats. The bytes are those of one array
+ * between the passes, whatever the border.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+
+enum { SIDE = 2048, TAPS = 9 };
+
+typedef struct filter {
+    bench_program p;
+    float *in, *out, *taps;
+    peer_python *scipy;
+} filter;
+
+static void run_ours(void *arg)
+{
+    bench_go(&((filter *)arg)->p);
+}
+
+static double run_scipy(void *arg)
+{
+    return peer_python_run(((filter *)arg)->scipy);
+}
+
+/* memory_bytes 0: no limit. */
+static void open_filter(filter *f, fth_border border, uint64_t memory_bytes)
+{
+    bench_open(&f->p, 1);
+    fth_graph *g = f->p.g;
+    fth_axis(g, "y", SIDE);
+    fth_axis(g, "x", SIDE);
+    fth_axis(g, "tap", TAPS);
+    const fth_val v = bench_input(&f->p, "v", FTH_F32, "y x", f->in),
+                  w = bench_input(&f->p, "w", FTH_F32, "tap", f->taps);
+    const fth_val lines = fth_correlate(v, "x", w, "tap", border);
+    bench_output(&f->p, fth_correlate(lines, "y", w, "tap", border), f->out);
+    bench_plan(&f->p, memory_bytes, true);
+}
+
+static void run_case(bench *b, filter *f, const char *name, fth_border border, const char *mode,
+                     uint64_t memory_bytes)
+{
+    if (!bench_wants(b, name)) return;
+    const char *why = NULL;
+    char side[16], taps[16];
+    snprintf(side, sizeof side, "%d", SIDE);
+    snprintf(taps, sizeof taps, "%d", TAPS);
+    const char *const args[] = {side, taps, mode, b->cpu_clock ? "cpu" : "wall", NULL};
+    open_filter(f, border, memory_bytes);
+    f->scipy = peer_python_start(b->peers, "peer_filter.py", args, &why);
+    const bench_pair pair = {.name = name,
+                             .shape = "2048^2 f32, 9 + 9 taps",
+                             .threads = 1,
+                             .amount = 1e-9 * 2 * TAPS * (double)SIDE * SIDE,
+                             .unit = "Gtap/s",
+                             .ours = run_ours,
+                             .peer = run_scipy,
+                             .peer_name = "SciPy correlate1d",
+                             .bar = 2.0,
+                             .arg = f,
+                             .planned = f->p.planned,
+                             .measured = f->p.measured};
+    if (f->p.status == FTH_OK && f->scipy) bench_pairs(b, &pair);
+    if (f->scipy)
+        peer_python_stop(f->scipy);
+    else
+        bench_note(b, "SKIP %s: %s", name, why);
+    bench_close(&f->p);
+}
+
+void bench_filter(bench *b)
+{
+    const uint64_t array = (uint64_t)SIDE * SIDE * sizeof(float);
+    if (!bench_wants(b, "filter_blur") && !bench_wants(b, "filter_blur_little")) return;
+    filter f = {.in = bench_array(array), .out = bench_array(array), .taps = bench_array(4096)};
+    bench_fill_f32(f.in, (int64_t)SIDE * SIDE, 1, 0.0f, 1.0f);
+    bench_fill_f32(f.taps, TAPS, 2, 0.0f, 0.2f);
+    run_case(b, &f, "filter_blur", FTH_BORDER_ZERO, "constant", 0);
+    run_case(b, &f, "filter_blur_little", FTH_BORDER_REFLECT, "reflect", 2 * array + (8u << 20));
+    free(f.in);
+    free(f.out);
+    free(f.taps);
+}
