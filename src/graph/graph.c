@@ -302,6 +302,16 @@ int fth_desc_find(const fth_desc *d, fth_axis_id axis)
     return -1;
 }
 
+bool fth__desc_same(const fth_desc *a, const fth_desc *b)
+{
+    const bool marked = a->triangle != FTH_FULL;
+    if (a->dtype != b->dtype || a->n_axes != b->n_axes || a->triangle != b->triangle) return false;
+    if (marked && (a->row != b->row || a->col != b->col)) return false;
+    for (int i = 0; i < a->n_axes; i++)
+        if (a->axis[i] != b->axis[i] || a->size[i] != b->size[i]) return false;
+    return true;
+}
+
 int64_t fth_desc_count(const fth_desc *d)
 {
     int64_t n = 1;

@@ -87,6 +87,8 @@ int fth__val_out(fth_val v);
 /* Shape of v; v must not be poison. */
 const fth_desc *fth__val_desc(fth_val v);
 fth_val fth__val_at(const fth_graph *g, uint32_t id);
+/* The same dtype, axes in the same order, sizes and triangular mark. */
+bool fth__desc_same(const fth_desc *a, const fth_desc *b);
 
 /* Merged axes remember their parts. Setting them twice must give the same parts. */
 bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis_id *parts,

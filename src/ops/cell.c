@@ -48,6 +48,27 @@ fth_dtype fth__ew_dtype(fth_ew op, fth_dtype t)
     return FTH_DTYPE_COUNT;
 }
 
+/* A computed NaN is always the same one (array/nan.h), so sums and products commute. */
+bool fth__ew_commutes(fth_ew op, fth_dtype t)
+{
+    if (fth_dtype_is_complex(t)) return op == FTH_EW_ADD || op == FTH_EW_EQ || op == FTH_EW_NE;
+    return op == FTH_EW_ADD || op == FTH_EW_MUL || op == FTH_EW_EQ || op == FTH_EW_NE ||
+           op == FTH_EW_AND || op == FTH_EW_OR || op == FTH_EW_XOR;
+}
+
+bool fth__ew_is_exact(fth_ew op)
+{
+    static const bool exact[FTH_EW_COUNT] = {
+        [FTH_EW_ADD] = true,   [FTH_EW_SUB] = true,  [FTH_EW_MUL] = true,   [FTH_EW_DIV] = true,
+        [FTH_EW_MIN] = true,   [FTH_EW_MAX] = true,  [FTH_EW_NEG] = true,   [FTH_EW_ABS] = true,
+        [FTH_EW_SQR] = true,   [FTH_EW_SQRT] = true, [FTH_EW_RECIP] = true, [FTH_EW_RELU] = true,
+        [FTH_EW_FLOOR] = true, [FTH_EW_CEIL] = true, [FTH_EW_ROUND] = true, [FTH_EW_SIGN] = true,
+        [FTH_EW_EQ] = true,    [FTH_EW_NE] = true,   [FTH_EW_LT] = true,    [FTH_EW_LE] = true,
+        [FTH_EW_GT] = true,    [FTH_EW_GE] = true,   [FTH_EW_AND] = true,   [FTH_EW_OR] = true,
+        [FTH_EW_XOR] = true,   [FTH_EW_NOT] = true,  [FTH_EW_SELECT] = true};
+    return exact[op];
+}
+
 /* ---- memory --------------------------------------------------------------------------- */
 
 void fth__cell_load(fth_dtype t, const void *p, fth__cell *out)
@@ -210,6 +231,15 @@ void fth__cell_const(fth_dtype t, fth_c128 value, int64_t integer, fth__cell *ou
     if (class == FTH__CLASS_REAL) (void)fth__cell_cast(FTH_F64, t, &f, &r);
     if (class == FTH__CLASS_COMPLEX) (void)fth__cell_cast(FTH_C128, t, &c, &r);
     *out = r;
+}
+
+bool fth__cell_number(fth_dtype t, const fth__cell *v, fth_c128 *value, int64_t *integer)
+{
+    const number n = widen(t, v);
+    const bool is_int = n.class == FTH__CLASS_INT;
+    *integer = is_int ? n.i : 0;
+    *value = n.class == FTH__CLASS_COMPLEX ? n.c : (fth_c128){is_int ? (double)n.i : n.f, 0.0};
+    return value->re - value->re == 0.0 && value->im - value->im == 0.0;
 }
 
 bool fth__cast_allowed(fth_dtype from, fth_dtype to)

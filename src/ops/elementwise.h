@@ -55,6 +55,11 @@ unsigned fth__dtype_class(fth_dtype t);
  * refused. */
 fth_dtype fth__ew_dtype(fth_ew op, fth_dtype t);
 
+/* Operands in the other order give the same bits. */
+bool fth__ew_commutes(fth_ew op, fth_dtype t);
+/* IEEE 754 (of reals) and C (of integers) say every bit of the result. */
+bool fth__ew_is_exact(fth_ew op);
+
 typedef union fth__cell {
     uint8_t b, u8;
     uint16_t u16;
@@ -69,6 +74,8 @@ void fth__cell_load(fth_dtype t, const void *p, fth__cell *out);
 void fth__cell_store(fth_dtype t, const fth__cell *v, void *p);
 /* A constant, of the table's two notations. */
 void fth__cell_const(fth_dtype t, fth_c128 value, int64_t integer, fth__cell *out);
+/* The two notations of a cell; false: it is not finite. */
+bool fth__cell_number(fth_dtype t, const fth__cell *v, fth_c128 *value, int64_t *integer);
 /* `t` as for fth__ew_dtype. Operands an operation does not have are not read. */
 void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *y,
                    const fth__cell *z, fth__cell *out);

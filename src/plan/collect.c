@@ -7,6 +7,8 @@
 #include "mem/heap.h"
 #include "plan/plan.h"
 
+#include <string.h>
+
 static const fth_kernel *find_kernel(const fth_plan *p, const fth_node *node)
 {
     if (!p->ctx->backend || !p->ctx->backend->find) return NULL;
@@ -89,10 +91,11 @@ double fth__unit_flops(const fth__unit *u, const fth_call *call)
 static void mark_needed(const fth_plan *p, bool *needed)
 {
     const fth_graph *g = p->graph;
+    memset(needed, 0, sizeof *needed * (size_t)g->n_nodes);
     for (int i = 0; i < p->n_outs; i++) needed[g->value[p->out_value[i]].node] = true;
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) {
         if (!needed[k]) continue;
-        const fth_node *n = g->node[k];
+        const fth_node *n = p->node[k];
         for (int i = 0; i < n->n_in; i++) needed[g->value[n->in_val[i].id].node] = true;
     }
 }
@@ -126,8 +129,11 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err)
     const fth_graph *g = p->graph;
     bool *needed = NULL;
     FTH_TRY(fth__heap_take(p->mem, g->n_nodes + 1, sizeof *needed, (void **)&needed, err));
-    mark_needed(p, needed);
-    fth_status s = check_assigns(p, needed, err);
+    fth_status s = fth__plan_take_nodes(p, err);
+    if (s == FTH_OK) mark_needed(p, needed);
+    if (s == FTH_OK) s = check_assigns(p, needed, err);
+    if (s == FTH_OK && !p->limits.no_fuse) s = fth__plan_find_equal(p, needed, err);
+    if (s == FTH_OK) mark_needed(p, needed);
     if (s == FTH_OK)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->unit_of, (void **)&p->unit_of, err);
     if (s == FTH_OK)

@@ -18,9 +18,16 @@
 
 #include <string.h>
 
+/* The graph as the plan makes it. */
+typedef struct nodes {
+    const fth_node *const *node;
+    const fth__value *value;
+    int64_t n_nodes, n_values;
+} nodes;
+
 typedef struct fuser {
     fth_plan *p;
-    const fth_graph *g;
+    const nodes *g;
     const bool *needed;
     int *group;     /* per node: index of the group's last node; -1: none yet */
     bool *is_out;   /* per value */
@@ -63,6 +70,17 @@ static bool same_axes(const fth_desc *a, const fth_desc *b)
     for (int i = 0; i < a->n_axes; i++)
         if (fth_desc_find(b, a->axis[i]) < 0) return false;
     return true;
+}
+
+bool fth__node_may_vanish(const fth_node *n)
+{
+    return is_body(n);
+}
+
+bool fth__node_may_take_in(const fth_node *n, int k)
+{
+    if (is_body(n)) return same_axes(&n->in[k], &n->out[0]);
+    return is_tail(n);
 }
 
 static bool same_order(const fth_desc *a, const fth_desc *b)
@@ -197,12 +215,13 @@ static int look_from(const fuser *f, const group *gr, uint32_t v, int room, fth_
     fth__look_path at;
     int n_axes = 0;
     *path = (fth__look_path){.value = v};
-    if (gr->plain || !may_look(f, v) || !fth__look_at(f->g, &gr->space, v, &at)) return 0;
-    const int64_t most = 2 * elements(fth__val_desc(fth__val_at(f->g, v)));
-    while (may_look(f, at.value) && fth__look_through(f->g, &at)) {
+    if (gr->plain || !may_look(f, v) || !fth__look_at(f->p, &gr->space, v, &at)) return 0;
+    const int64_t most = 2 * elements(fth__val_desc(fth__val_at(f->p->graph, v)));
+    while (may_look(f, at.value) && fth__look_through(f->p, &at)) {
         fth__view_axis found[FTH_MAX_AXES];
-        const int n = fth__look_axes(f->g, &gr->space, &at, found);
-        bool good = n <= room && elements(fth__val_desc(fth__val_at(f->g, at.value))) <= most;
+        const int n = fth__look_axes(f->p, &gr->space, &at, found);
+        bool good =
+            n <= room && elements(fth__val_desc(fth__val_at(f->p->graph, at.value))) <= most;
         for (int i = 0; i < n; i++) /* parts of a sum would overlap */
             good = good && found[i].along != tail;
         if (!good) continue;
@@ -244,7 +263,7 @@ static void add_input(coder *c, uint32_t v)
     for (int i = 0; i < n; i++) axis[i].in = (int16_t)in;
     pr->n_views += n;
     c->read[in] = v;
-    node->in_val[in] = fth__val_at(c->f->g, path.value);
+    node->in_val[in] = fth__val_at(c->f->p->graph, path.value);
     node->in[in] = *fth__val_desc(node->in_val[in]);
     pr->reg_dtype[pr->n_in++] = (uint8_t)node->in[in].dtype;
 }
@@ -255,7 +274,7 @@ static void number_operands(coder *c)
     fth__program *pr = c->pr;
     fth_node *node = c->node;
     if (c->leading) {
-        node->in_val[0] = fth__val_at(c->f->g, c->leading);
+        node->in_val[0] = fth__val_at(c->f->p->graph, c->leading);
         node->in[0] = *fth__val_desc(node->in_val[0]);
         pr->reg_dtype[0] = (uint8_t)node->in[0].dtype;
         pr->n_in = node->n_in = 1;
@@ -366,6 +385,7 @@ static void code_group(const fuser *f, const group *gr, uint32_t leading, fth__p
     number_operands(&c);
     write_code(&c);
     write_outputs(&c);
+    fth__program_shorten(pr);
     FTH_ASSERT(pr->n_reg == pr->n_in + pr->n_const + pr->n_instr);
 }
 
@@ -483,7 +503,7 @@ static bool read_plainly(const fuser *f, uint32_t v)
 
 static void find_views(fuser *f)
 {
-    const fth_graph *g = f->g;
+    const nodes *g = f->g;
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* readers first */
         const fth_node *n = g->node[k];
         if (!f->needed[k] || !fth__is_view(n) || f->is_out[n->out_val[0].id]) continue;
@@ -524,7 +544,7 @@ static void mark_operands(fuser *f)
 
 static void find_groups(fuser *f)
 {
-    const fth_graph *g = f->g;
+    const nodes *g = f->g;
     group gr;
     find_views(f);
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
@@ -550,7 +570,7 @@ static void find_groups(fuser *f)
 
 static fth_status add_units(fuser *f, fth_err *err)
 {
-    const fth_graph *g = f->g;
+    const nodes *g = f->g;
     if (!f->p->limits.no_fuse) find_groups(f);
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const fth_node *n = g->node[k];
@@ -576,7 +596,7 @@ static fth_status add_units(fuser *f, fth_err *err)
 
 static fth_status find_readers(fuser *f, fth_err *err)
 {
-    const fth_graph *g = f->g;
+    const nodes *g = f->g;
     fth_mem *mem = f->p->mem;
     int64_t total = 0;
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->group, (void **)&f->group, err));
@@ -603,7 +623,8 @@ static fth_status find_readers(fuser *f, fth_err *err)
 
 fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
 {
-    fuser f = {.p = p, .g = p->graph, .needed = needed};
+    const nodes g = {p->node, p->graph->value, p->graph->n_nodes, p->graph->n_values};
+    fuser f = {.p = p, .g = &g, .needed = needed};
     fth_status s = find_readers(&f, err);
     if (s == FTH_OK) s = add_units(&f, err);
     fth__heap_free(p->mem, f.group);

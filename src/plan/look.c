@@ -19,9 +19,9 @@ static bool is_plain(const fth__view_step *s)
     return s->mul == 1 && s->tap < 0 && s->add == 0 && s->div == 1 && s->border == FTH__BORDER_NONE;
 }
 
-bool fth__look_at(const fth_graph *g, const fth_desc *space, uint32_t v, fth__look_path *out)
+bool fth__look_at(const fth_plan *p, const fth_desc *space, uint32_t v, fth__look_path *out)
 {
-    const fth_desc *d = fth__val_desc(fth__val_at(g, v));
+    const fth_desc *d = fth__val_desc(fth__val_at(p->graph, v));
     *out = (fth__look_path){.value = v};
     for (int k = 0; k < d->n_axes; k++) {
         const int along = fth_desc_find(space, d->axis[k]);
@@ -73,10 +73,10 @@ static bool same_fill(const fth__view_axis *axis, int n)
     return true;
 }
 
-bool fth__look_through(const fth_graph *g, fth__look_path *path)
+bool fth__look_through(const fth_plan *p, fth__look_path *path)
 {
-    const uint32_t made_by = g->value[path->value].node;
-    const fth_node *node = g->node[made_by];
+    const uint32_t made_by = p->graph->value[path->value].node;
+    const fth_node *node = p->node[made_by];
     if (!fth__is_view(node) || path->n == FTH_PROGRAM_VIEWS) return false;
     fth__view_axis axis[FTH_MAX_AXES] = {{0}};
     for (int k = 0; k < node->in[0].n_axes; k++) {
@@ -92,10 +92,10 @@ bool fth__look_through(const fth_graph *g, fth__look_path *path)
     return true;
 }
 
-int fth__look_axes(const fth_graph *g, const fth_desc *space, const fth__look_path *path,
+int fth__look_axes(const fth_plan *p, const fth_desc *space, const fth__look_path *path,
                    fth__view_axis axis[FTH_MAX_AXES])
 {
-    const fth_desc *d = fth__val_desc(fth__val_at(g, path->value));
+    const fth_desc *d = fth__val_desc(fth__val_at(p->graph, path->value));
     int n = 0;
     for (int k = 0; k < d->n_axes; k++) {
         const fth__view_axis *a = &path->axis[k];

@@ -2,8 +2,7 @@
 #ifndef FTH_PLAN_LOOK_H
 #define FTH_PLAN_LOOK_H
 
-#include "graph/graph.h"
-#include "graph/program.h"
+#include "plan/plan.h"
 
 /* A value, and how a program that walks some space reads its axes; `in` is not set. */
 typedef struct fth__look_path {
@@ -14,12 +13,12 @@ typedef struct fth__look_path {
 } fth__look_path;
 
 /* Value v read index by index; false: an axis of it is not one of the space. */
-bool fth__look_at(const fth_graph *g, const fth_desc *space, uint32_t v, fth__look_path *out);
+bool fth__look_at(const fth_plan *p, const fth_desc *space, uint32_t v, fth__look_path *out);
 /* The operand of the view that made the value, read so that the program gets the same elements;
  * false: no view did, or two in a row that no single step of arithmetic stands for. */
-bool fth__look_through(const fth_graph *g, fth__look_path *path);
+bool fth__look_through(const fth_plan *p, fth__look_path *path);
 /* Axes that are read other than index by index along the axis of their name. */
-int fth__look_axes(const fth_graph *g, const fth_desc *space, const fth__look_path *path,
+int fth__look_axes(const fth_plan *p, const fth_desc *space, const fth__look_path *path,
                    fth__view_axis axis[FTH_MAX_AXES]);
 
 #endif

@@ -36,6 +36,7 @@ static void gone(fth__object *o)
     fth__heap_free(mem, p->buf);
     fth__heap_free(mem, p->item);
     fth__heap_free(mem, p->live);
+    fth__plan_drop_nodes(p);
     fth__heap_free(mem, p->out_value);
     fth__heap_free(mem, p->out_direct);
     fth__heap_free(mem, p->out_next);
@@ -87,7 +88,7 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
         p->out_direct[i] =
             !p->device_memory && sink && sink->data && computed && n_out->op != &fth__op_assign;
     }
-    return link_outputs(p, err);
+    return FTH_OK;
 }
 
 /* Count a block of the caller's; `known`: the part that the ledger counts already. */
@@ -196,6 +197,7 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
                         p->limits.stream);
     FTH_TRY(fth__plan_collect(p, err));
+    FTH_TRY(link_outputs(p, err));
     FTH_TRY(check_readable(p, err));
     count_memory(p);
     FTH_TRY(agree_budget(p, err));

@@ -171,6 +171,11 @@ struct fth_plan {
     int *out_direct; /* written straight into the sink's memory */
     int *out_next;   /* the next output that is the same value; -1 */
 
+    const fth_node **node;  /* per node of the graph: as the plan makes it (distinct.c) */
+    uint32_t *stands;       /* per value: the equal one that is made; mostly itself */
+    uint32_t *shown;        /* per value: whose label it has in prints, if it has none */
+    int64_t merged, folded; /* nodes left out for equal ones; computed while planning */
+
     int64_t n_units, cap_units;
     fth__unit *unit;
     int *unit_of;  /* per value: the unit that makes it; -1: an input or not needed */
@@ -210,10 +215,22 @@ static inline double fth__work_seconds(double flops, double bytes)
     return flops * 5e-11 + bytes * 1e-10;
 }
 
+/* ---- distinct.c: the nodes that are made ---- */
+/* All, as the graph has them; destroying the plan drops them. */
+fth_status fth__plan_take_nodes(fth_plan *p, fth_err *err);
+void fth__plan_drop_nodes(fth_plan *p);
+/* Leave out what is equal to something else, of the nodes that are needed; outputs follow. */
+fth_status fth__plan_find_equal(fth_plan *p, const bool *needed, fth_err *err);
+
 /* ---- collect.c, fuse.c: the units --------------------------------------------------------------
  */
 fth_status fth__plan_collect(fth_plan *p, fth_err *err);
 fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err);
+/* A program may make the result of n on the way; one that does n may so make operand k of it. */
+bool fth__node_may_vanish(const fth_node *n);
+bool fth__node_may_take_in(const fth_node *n, int k);
+/* shorten.c: equal instructions and constants of a program once. */
+void fth__program_shorten(fth__program *pr);
 /* Append a unit; takes ownership of a synthetic node even when it fails. */
 fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err);
 /* "mul", "sum": which map or reduction it is, or the operation's own name. */

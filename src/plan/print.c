@@ -25,7 +25,7 @@ static void print_shape(const fth_plan *p, const fth__buf *b, FILE *f)
 
 const char *fth__buf_label(const fth_plan *p, const fth__buf *b, char *text)
 {
-    return b->role ? b->role : fth__val_label(p->graph, b->value, text, FTH__NAME);
+    return b->role ? b->role : fth__val_label(p->graph, p->shown[b->value], text, FTH__NAME);
 }
 
 static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE *f)
@@ -46,7 +46,7 @@ static void print_members(const fth_plan *p, const fth__unit *u, int indent, FIL
     int at = 0;
     for (int i = 0; i < u->n_member; i++) {
         const fth_node *n = p->graph->node[u->member[i]];
-        const char *label = p->graph->value[n->out_val[0].id].label;
+        const char *label = p->graph->value[p->shown[n->out_val[0].id]].label;
         fth__text_init(&t, word, sizeof word);
         fth__text_add(&t, "%s%s%s", fth__node_does(n), label[0] ? " as " : "", label);
         const int length = (int)strlen(word);
@@ -178,6 +178,9 @@ fth_status fth_plan_print(const fth_plan *p, FILE *f)
     fprintf(f, "%lld steps, %lld passes, %lld nested, %lld made again, %lld spilled, %.4g flop\n",
             (long long)info.steps, (long long)info.passes, (long long)info.nested,
             (long long)info.recomputed, (long long)info.spilled, info.flops);
+    if (p->merged + p->folded > 0)
+        fprintf(f, "%lld values are equal to others and not made, %lld are constants\n",
+                (long long)p->merged, (long long)p->folded);
     if (p->ranks > 1)
         fprintf(f,
                 "%d ranks share %lld of %lld passes, %.0f %% of the work; each exchanges %s; %.3g "

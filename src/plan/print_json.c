@@ -108,7 +108,8 @@ static void put_members(fth_json_writer *w, const fth_plan *p, const fth__unit *
         const fth_node *n = p->graph->node[u->member[i]];
         fth_json_open(w, NULL, '{');
         fth_json_text(w, "op", fth__node_does(n));
-        fth_json_text(w, "label", fth__val_label(p->graph, n->out_val[0].id, label, sizeof label));
+        fth_json_text(w, "label",
+                      fth__val_label(p->graph, p->shown[n->out_val[0].id], label, sizeof label));
         put_line(w, &n->site);
         fth_json_close(w);
     }

@@ -64,6 +64,17 @@ MUTANTS = [
      "if (st->outer[d].map[axis].in) return true;", "if (axis < 0) return true;", "property/test_random_graphs"),
     ("last_chunk_not_stretched", "src/plan/region.c",
      "k == l->n_chunks - 1 ? size :", "k == l->n_chunks ? size :", "property/test_random_graphs"),
+    # ---- equal values ----
+    ("operands_of_equal_values_ignored", "src/plan/distinct.c",
+     "in[k] = f->equal[n->in_val[k].id];", "in[k] = 0 * f->equal[n->in_val[k].id];", "unit/test_distinct"),
+    ("equal_values_wait_at_the_peak", "src/plan/stand.c",
+     "if (s->live[k] + bytes > s->most) return false;", "if (bytes < 0) return false;", "unit/test_distinct"),
+    ("differences_commute", "src/ops/cell.c",
+     "return op == FTH_EW_ADD || op == FTH_EW_MUL ||", "return op == FTH_EW_ADD || op == FTH_EW_MUL || op == FTH_EW_SUB ||",
+     "unit/test_distinct"),
+    ("one_times_an_input_is_left_out", "src/plan/known.c", "return computed &&", "return (computed || v > 0) &&", "unit/test_distinct"),
+    ("equal_operands_under_another_register", "src/plan/shorten.c",
+     "if (in.src[k] >= 0) in.src[k] = s->reg[in.src[k]];", "(void)k;", "property/test_random_graphs"),
     # ---- several ranks ----
     ("partial_sums_across_superblocks", "src/run/ranks.c",
      "if (r->comm->rank == 0 || it->grain == 0) return k == lo;", "return k == lo;", "unit/test_shared"),

@@ -179,6 +179,10 @@ bool rg_poisson(rg *g);
 /* random_ragged.c */
 bool rg_spread(rg *g);
 bool rg_collect(rg *g);
+/* random_equal.c */
+bool rg_again(rg *g);
+bool rg_twice(rg *g);
+bool rg_unchanged(rg *g);
 /* Operations of the test's own (random_custom.c). */
 bool rg_custom_halo(rg *g);
 bool rg_custom_carry(rg *g);
