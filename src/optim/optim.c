@@ -2,15 +2,15 @@
  *
  * Numbers that depend on the step alone (bias corrections, the rate) are 0-axis f64 values, cast
  * once they are finished: in f32 1 - beta2^t loses half its digits for the first thousand steps.
- * What touches whole parameters is elementwise, so a plan does it in place when the results are
- * assigned.
+ * Each parameter has its own in the graph; a plan makes those that are equal once
+ * (plan/distinct.c). What touches whole parameters is elementwise, so a plan does it in place when
+ * the results are assigned.
  */
 #include "graph/graph.h"
 
 #include <fathom/optim.h>
 
 #include <math.h>
-#include <string.h>
 
 /* A step under construction: what the makers below read. */
 typedef struct making {
@@ -21,63 +21,28 @@ typedef struct making {
 } making;
 typedef void maker(const making *m, fth_val out[3]);
 
-static bool is_same(const fth_node *a, const fth_node *b)
-{
-    bool same = a->op == b->op && a->n_in == b->n_in && a->attr_bytes == b->attr_bytes &&
-                a->out[0].n_axes == 0 && a->out[0].dtype == b->out[0].dtype &&
-                (a->attr_bytes == 0 || memcmp(a->attr, b->attr, a->attr_bytes) == 0);
-    for (int i = 0; same && i < a->n_in; i++) same = a->in_val[i].id == b->in_val[i].id;
-    return same;
-}
-
-/* The first value that is made as v is, where v has no axes: numbers of a step are the same for all
- * parameters, and one by one they would be more steps of a plan than everything else. Nobody needs
- * v then. */
-static fth_val shared(fth_val v)
-{
-    if (!fth_val_ok(v) || fth_val_axes(v) != 0) return v;
-    const fth_node *made = fth__val_node(v);
-    for (int64_t i = 0; i < v.graph->n_nodes; i++)
-        if (is_same(v.graph->node[i], made)) return v.graph->node[i]->out_val[0];
-    return v;
-}
-
 static fth_val map1(const making *m, fth_ew op, fth_val a)
 {
-    return shared(fth_map_(m->site, op, a, (fth_val){0}, (fth_val){0}));
+    return fth_map_(m->site, op, a, (fth_val){0}, (fth_val){0});
 }
 
 static fth_val map2(const making *m, fth_ew op, fth_val a, fth_val b)
 {
-    return shared(fth_map_(m->site, op, a, b, (fth_val){0}));
+    return fth_map_(m->site, op, a, b, (fth_val){0});
 }
 
 static fth_val num(const making *m, fth_val like, double x)
 {
-    return shared(fth_const_(like.graph, m->site, fth_val_dtype(like), x, 0.0));
+    return fth_const_(like.graph, m->site, fth_val_dtype(like), x, 0.0);
 }
 
-/* The number of a constant; false: it is none. */
-static bool is_number(fth_val v, double *x)
-{
-    const fth_node *made = fth_val_ok(v) ? fth__val_node(v) : NULL;
-    if (!made || made->op != &fth__op_const) return false;
-    *x = ((const fth__const_attr *)made->attr)->value.re;
-    return true;
-}
-
-/* Constants stay constants: a fused program has room for few inputs. */
 static fth_val real(const making *m, fth_val scalar)
 {
-    double x;
-    if (is_number(scalar, &x)) return num(m, m->param, x);
-    return shared(fth_cast_(m->site, scalar, fth_val_dtype(m->param)));
+    return fth_cast_(m->site, scalar, fth_val_dtype(m->param));
 }
 
 static fth_val from_one(const making *m, fth_val x)
 {
-    double number;
-    if (is_number(x, &number)) return num(m, x, 1.0 - number);
     return map2(m, FTH_EW_SUB, num(m, x, 1.0), x);
 }
 
@@ -117,7 +82,7 @@ static fth_val minus(const making *m, fth_val from, fth_val x, fth_val scale)
 static fth_val keep(const making *m, fth_val next, fth_val old)
 {
     if (!fth_val_ok(m->opt->go)) return next;
-    return shared(fth_map_(m->site, FTH_EW_SELECT, m->opt->go, next, old));
+    return fth_map_(m->site, FTH_EW_SELECT, m->opt->go, next, old);
 }
 
 /* Adam (Kingma & Ba 2015); with decoupled decay (Loshchilov & Hutter 2019) where decay is not 0. */
@@ -265,7 +230,7 @@ fth_status fth_optim_(fth_site site, const fth_optim *opt, fth_val param, fth_va
                 .second = second,
                 .rate = rate,
                 .beta1 = beta1};
-    m.step = shared(fth_cast_(site, step, FTH_F64));
+    m.step = fth_cast_(site, step, FTH_F64);
     FTH_TRY(check(&m));
     if (fth_val_ok(opt->go)) { /* a gradient that may be NaN is not looked at */
         m.rate = keep(&m, rate, num(&m, rate, 0.0));
