@@ -1640,6 +1640,7 @@ def where(condition, a, b):
 
 _FUNCTIONS.update({
     "fth_map_": (_V, [_O, I, _V, _V, _V]),
+    "fth_clip_": (_V, [_O, _V, D, D]),
     "fth_cast_": (_V, [_O, _V, I]),
     "fth_expand_": (_V, [_O, _V, S]),
     "fth_rename_": (_V, [_O, _V, S, S]),
@@ -1647,6 +1648,7 @@ _FUNCTIONS.update({
     "fth_merge_": (_V, [_O, _V, S, S]),
     "fth_split_": (_V, [_O, _V, S, S]),
     "fth_mark_": (_V, [_O, _V, I, S, S]),
+    "fth_stop_gradient_": (_V, [_O, _V]),
     "fth_index_": (_V, [_G, _O, S]),
     "fth_reduce_": (_V, [_O, I, _V, S]),
     "fth_count_": (_V, [_O, _V, S]),
@@ -1667,6 +1669,7 @@ _FUNCTIONS.update({
     "fth_spread_": (_V, [_O, _V, S]),
     "fth_collect_": (_V, [_O, _V, S]),
     "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]),
+    "fth_stack_": (_V, [_O, I, _PV, S]),
     "fth_slice_": (_V, [_O, _V, S, L, S]),
     "fth_slice_step_": (_V, [_O, _V, S, L, L, S]),
     "fth_pad_": (_V, [_O, _V, S, L, S, D]),
@@ -1683,6 +1686,12 @@ _FUNCTIONS.update({
     "fth_random_": (_V, [_O, I, I, S, _V, _V, L]),
     "fth_poisson_": (_V, [_O, _V, _V, _V, L]),
 })
+
+
+@_method
+def clip(v, lo, hi):
+    """min(max(v, lo), hi); an infinite end is none."""
+    return v.graph._build("fth_clip_", v, lo, hi)
 
 
 @_method
@@ -1713,6 +1722,12 @@ def merge(v, axes, into):
 def mark(v, triangle, row, col):
     """Say that v is "lower" or "upper" triangular over (row, col)."""
     return v.graph._build("fth_mark_", v, TRIANGLE[triangle], row.encode(), col.encode())
+
+
+@_method
+def stop_gradient(v):
+    """The value itself; no gradient flows back through it."""
+    return v.graph._build("fth_stop_gradient_", v)
 
 
 @_method
@@ -1909,6 +1924,13 @@ def concat(values, axes, into):
     array = (Val * len(values))(*[v._as_parameter_ for v in values])
     texts = (S * len(values))(*[n.encode() for n in names])
     return values[0].graph._build("fth_concat_", len(values), array, texts, into.encode())
+
+
+def stack(values, axis):
+    """stack([a, b], "layer"): values of the same axes along a new one, the outermost."""
+    values = list(values)
+    array = (Val * len(values))(*[v._as_parameter_ for v in values])
+    return values[0].graph._build("fth_stack_", len(values), array, axis.encode())
 
 
 def slice_axis(v, axis, start, into):

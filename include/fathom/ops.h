@@ -79,6 +79,9 @@ FTH_API fth_val fth_map_(fth_site site, fth_ew op, fth_val a, fth_val b, fth_val
 #define fth_arg(a) fth_map1(FTH_EW_ARG, a)
 #define fth_abs2(a) fth_map1(FTH_EW_ABS2, a) /* |a|^2, real */
 #define fth_complex(re, im) fth_map2(FTH_EW_COMPLEX, re, im)
+/* min(max(v, lo), hi); an infinite end is none. NaN stays NaN. At an end the gradient flows on. */
+FTH_API fth_val fth_clip_(fth_site site, fth_val v, double lo, double hi);
+#define fth_clip(v, lo, hi) fth_clip_(FTH_HERE, (v), (lo), (hi))
 
 /* The only way to change a dtype. Real to integer truncates; NaN or a value out of range fails the
  * run (FTH_E_CAST_RANGE). A cast to bool gives x != 0. Complex to real is refused: use fth_real. */
@@ -105,6 +108,9 @@ FTH_API fth_val fth_mark_(fth_site site, fth_val v, fth_triangle t, const char *
 #define fth_merge(v, axes, into) fth_merge_(FTH_HERE, (v), (axes), (into))
 #define fth_split(v, axis, into) fth_split_(FTH_HERE, (v), (axis), (into))
 #define fth_mark(v, triangle, row, col) fth_mark_(FTH_HERE, (v), (triangle), (row), (col))
+/* v itself: what is computed from it counts as constant when gradients are taken. */
+FTH_API fth_val fth_stop_gradient_(fth_site site, fth_val v);
+#define fth_stop_gradient(v) fth_stop_gradient_(FTH_HERE, (v))
 /* Global index along `axis`, as i64 [axis]. */
 FTH_API fth_val fth_index_(fth_graph *g, fth_site site, const char *axis);
 #define fth_index(g, axis) fth_index_((g), FTH_HERE, (axis))
@@ -204,6 +210,8 @@ FTH_API fth_val fth_spread_(fth_site site, fth_val v, const char *entries);
 FTH_API fth_val fth_collect_(fth_site site, fth_val v, const char *entries);
 FTH_API fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis,
                             const char *into);
+/* n values of the same axes along a new one of n elements, the outermost. */
+FTH_API fth_val fth_stack_(fth_site site, int n, const fth_val *v, const char *axis);
 FTH_API fth_val fth_slice_(fth_site site, fth_val v, const char *axis, int64_t from,
                            const char *into); /* size of `into` elements */
 /* Every `step`th element from `from` on, as many as `into` has. */
@@ -244,6 +252,7 @@ FTH_API fth_val fth_topk_(fth_site site, fth_val v, const char *axis, const char
 #define fth_spread(v, entries) fth_spread_(FTH_HERE, (v), (entries))
 #define fth_collect(v, entries) fth_collect_(FTH_HERE, (v), (entries))
 #define fth_concat(n, v, axis, into) fth_concat_(FTH_HERE, (n), (v), (axis), (into))
+#define fth_stack(n, v, axis) fth_stack_(FTH_HERE, (n), (v), (axis))
 #define fth_slice(v, axis, from, into) fth_slice_(FTH_HERE, (v), (axis), (from), (into))
 #define fth_pad(v, axis, before, into, value)                                                      \
     fth_pad_(FTH_HERE, (v), (axis), (before), (into), (value))

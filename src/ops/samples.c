@@ -23,6 +23,11 @@ static fth_val twice(fth_val x)
     return fth_concat(2, ((fth_val[]){x, x}), ((const char *const[]){"i", "i"}), "double");
 }
 
+static fth_val thrice(fth_val x)
+{
+    return fth_stack(3, ((fth_val[]){x, x, x}), "tap");
+}
+
 static fth_val convolve(fth_val x)
 {
     const fth_val w = fth_rename(fth_slice(fth_slice(x, "i", 0, "tap"), "j", 0, "kx"), "tap", "ky");

@@ -82,6 +82,9 @@ class Elementwise(unittest.TestCase):
         self.check(fathom.isnan(x), np.isnan(a))
         self.check(fathom.isfinite(x / 0.0), np.zeros(50, bool))
         self.check(fathom.logical_not(x > 1.0), ~(a > 1))
+        self.check(x.clip(0.5, 2), np.clip(a, 0.5, 2))
+        self.check(x.clip(1, math.inf), np.maximum(a, 1))
+        self.check(x.stop_gradient(), a)
 
     def test_complex(self):
         a, b = RNG.normal(size=30), RNG.normal(size=30)
@@ -233,6 +236,14 @@ class Moving(unittest.TestCase):
         np.testing.assert_array_equal(both.pad("mn", 1, "wide", 7.0).numpy(),
                                       np.pad(np.concatenate([a, b]), ((1, 1), (0, 0)),
                                              constant_values=7))
+
+    def test_stack(self):
+        a, b = RNG.normal(size=(3, 2)), RNG.normal(size=(2, 3))
+        g, x, y = graph(a__m_c=a, b__c_m=b)
+        g.axis("layer", 3)
+        np.testing.assert_array_equal(fathom.stack([x, y, x], "layer").numpy(), np.stack([a, b.T, a]))
+        with self.assertRaisesRegex(fathom.Error, "2 values along 'layer', which has 3 elements"):
+            fathom.stack([x, y], "layer")
 
     def test_window(self):
         a = RNG.normal(size=6)

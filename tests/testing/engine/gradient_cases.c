@@ -352,6 +352,21 @@ static fth_val c_compact(gc_bench *b)
     const fth_val mask = fth_lt(fth_index(b->g, "s"), fth_const_i64(b->g, FTH_I64, 800));
     return fth_compact(gc_real_in(b, "s a", -1, 1), "s", mask, "kept");
 }
+static fth_val c_stack(gc_bench *b)
+{
+    const fth_val v[2] = {gc_real_in(b, "s a", -1, 1), gc_real_in(b, "a s", -1, 1)};
+    fth_axis(b->g, "layer", 3);
+    return fth_sqr(fth_stack(3, ((fth_val[]){v[0], v[1], fth_mul(v[0], v[0])}), "layer"));
+}
+static fth_val c_clip(gc_bench *b)
+{
+    return fth_sqr(fth_clip(gc_ranked_in(b, "s a"), -0.35, 0.25));
+}
+static fth_val c_stop_gradient(gc_bench *b)
+{
+    const fth_val n = fth_cast(gc_other_in(b, FTH_I64, "s", 5), FTH_F64);
+    return fth_mul(gc_real_in(b, "s a", -1, 1), fth_stop_gradient(n));
+}
 static fth_val c_concat(gc_bench *b)
 {
     const fth_val v[2] = {gc_real_in(b, "s a", -1, 1), gc_real_in(b, "s b", -1, 1)};
@@ -520,6 +535,9 @@ const gc_row gc_rows[] = {
     ROW(collect),
     ROW(compact),
     ROW(concat),
+    ROW(stack),
+    ROW(clip),
+    ROW(stop_gradient),
     ROW(concat_long),
     ROW(slice),
     ROW(pad),

@@ -5,6 +5,8 @@
  */
 #include "testing/engine/random_graph.h"
 
+#include <math.h>
+
 typedef struct row {
     int arity;
     const char *defined[4]; /* by class of dtype; "NO": not */
@@ -181,4 +183,15 @@ bool rg_elementwise(rg *g, fth_ew op)
     return rg_room(g, (double)rg_count(rg_val(g, x))) &&
            rg_add(g, fth_map1(op, rg_val(g, x)), true, bound_of(g, op, &x, 1), 1, &x, "%s",
                   rg_op_name((int)op));
+}
+
+bool rg_clip(rg *g)
+{
+    const int x = rg_want(g, RG_INT | RG_REAL, false);
+    if (x < 0 || !rg_room(g, 2.0 * (double)rg_count(rg_val(g, x)))) return false;
+    const bool whole = (rg_class(fth_val_dtype(rg_val(g, x))) & RG_INT) != 0;
+    const double lo = whole ? 1.0 : -0.5, hi = lo + (double)rg_int(g, 0, 2);
+    const int ends = (int)rg_int(g, 0, 2);
+    return rg_add(g, fth_clip(rg_val(g, x), ends == 0 ? -HUGE_VAL : lo, ends == 1 ? HUGE_VAL : hi),
+                  true, g->value[x].bound + 3.0, 1, &x, "clip %g %g", lo, hi);
 }

@@ -169,6 +169,7 @@ typedef struct rg_op {
 extern const rg_op rg_ops[];
 extern const int rg_n_ops;
 bool rg_elementwise(rg *g, fth_ew op);
+bool rg_clip(rg *g);
 /* Value x over this axis, and now and then over another too. */
 bool rg_reduce_over(rg *g, fth_red red, int x, const char *axis);
 /* random_draws.c */
@@ -179,6 +180,9 @@ bool rg_poisson(rg *g);
 /* random_ragged.c */
 bool rg_spread(rg *g);
 bool rg_collect(rg *g);
+/* random_parts.c */
+bool rg_concat(rg *g);
+bool rg_stack(rg *g);
 /* random_equal.c */
 bool rg_again(rg *g);
 bool rg_twice(rg *g);

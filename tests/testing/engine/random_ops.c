@@ -60,6 +60,14 @@ static bool op_expand(rg *g)
                   axis);
 }
 
+static bool op_stop_gradient(rg *g)
+{
+    const int x = rg_want(g, RG_ANY_REAL, false);
+    return x >= 0 && rg_room(g, elements(g, x)) &&
+           rg_add(g, fth_stop_gradient(rg_val(g, x)), true, g->value[x].bound, 1, &x,
+                  "stop_gradient");
+}
+
 static bool op_rename(rg *g)
 {
     const char *axis, *to;
@@ -494,31 +502,6 @@ static bool op_compact(rg *g)
                   g->value[x].bound, 2, from, "compact %s", axis);
 }
 
-/* A value along one axis followed by another one (or a part of itself) along another. */
-static bool op_concat(rg *g)
-{
-    const char *axis, *other, *into;
-    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
-    if (x < 0 || !rg_room(g, 3.0 * elements(g, x))) return false;
-    const fth_val v = rg_val(g, x);
-    const int64_t n = rg_size(g, axis), m = rg_int(g, 0, 9);
-    if (!(other = rg_axis(g, m)) || !(into = rg_axis(g, n + m))) return false;
-    char axes[160] = "";
-    for (int i = 0; i < fth_val_axes(v); i++) {
-        const char *name = fth_val_axis(v, i);
-        strcat(axes, strcmp(name, axis) == 0 ? other : name);
-        if (i + 1 < fth_val_axes(v)) strcat(axes, " ");
-    }
-    const int y = rg_input(g, fth_val_dtype(v), axes, RG_FILL_ANY);
-    if (y < 0) return false;
-    const bool first = rg_chance(g, 50);
-    const int from[2] = {first ? x : y, first ? y : x};
-    const fth_val parts[2] = {rg_val(g, from[0]), rg_val(g, from[1])};
-    const char *const names[2] = {first ? axis : other, first ? other : axis};
-    return rg_add(g, fth_concat(2, parts, names, into), true, g->value[x].bound + 3.0, 2, from,
-                  "concat %s %s", names[0], names[1]);
-}
-
 static bool op_slice(rg *g)
 {
     const char *axis, *into;
@@ -735,10 +718,12 @@ static bool op_conv2d(rg *g)
 
 const rg_op rg_ops[] = {
     {"cast", op_cast},
+    {"clip", rg_clip},
     {"spread", rg_spread},
     {"collect", rg_collect},
     {"expand", op_expand},
     {"rename", op_rename},
+    {"stop_gradient", op_stop_gradient},
     {"mirror", op_mirror},
     {"layout", op_layout},
     {"merge", op_merge},
@@ -767,7 +752,8 @@ const rg_op rg_ops[] = {
     {"gather", op_gather},
     {"scatter_add", op_scatter_add},
     {"compact", op_compact},
-    {"concat", op_concat},
+    {"concat", rg_concat},
+    {"stack", rg_stack},
     {"slice", op_slice},
     {"pad", op_pad},
     {"window", op_window},

@@ -538,4 +538,33 @@ TEST(every_instruction_set_gives_the_same_bits)
         }
 }
 
+/* Every dtype that has an order; one end may be missing; NaN stays. */
+TEST(clip)
+{
+    enum { N = 9 };
+    static const double x[N] = {-3, -1, -0.0, 0, 1, 2, 3, HUGE_VAL, (double)NAN};
+    fth_graph *g = t_graph("i=9");
+    double got[N];
+    const fth_val v = t_input(g, "x", FTH_F64, "i", x);
+    const double ends[4][2] = {{-1, 2}, {-HUGE_VAL, 2}, {-1, HUGE_VAL}, {1, 1}};
+    for (int k = 0; k < 4; k++) {
+        t_eval(fth_clip(v, ends[k][0], ends[k][1]), got);
+        for (int i = 0; i < N; i++)
+            EQ_F64(got[i], isnan(x[i]) ? (double)NAN : fmin(fmax(x[i], ends[k][0]), ends[k][1]));
+    }
+    IS_TRUE(fth_clip(v, -HUGE_VAL, HUGE_VAL).id == v.id);
+    static const int32_t whole[N] = {-5, -1, 0, 1, 2, 3, 4, 5, 6};
+    int32_t held[N];
+    t_eval(fth_clip(t_input(g, "n", FTH_I32, "i", whole), 0, 4), held);
+    for (int i = 0; i < N; i++) EQ_I64(held[i], whole[i] < 0 ? 0 : whole[i] > 4 ? 4 : whole[i]);
+    IS_TRUE(!fth_val_ok(fth_clip(v, 2, 1)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "cannot lie between 2 and 1");
+    fth_graph_clear_errors(g);
+    IS_TRUE(!fth_val_ok(fth_clip(v, (double)NAN, 1)));
+    fth_graph_clear_errors(g);
+    IS_TRUE(!fth_val_ok(fth_clip(t_input(g, "m", FTH_I32, "i", whole), 0.5, 4)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "0.5 is not a whole number");
+    t_graph_free(g);
+}
+
 TEST_MAIN()

@@ -9,6 +9,8 @@
 #include "ops/window.h"
 #include "testing/engine/op_harness.h"
 
+#include <math.h>
+
 static const double tolerance = 1e-7;
 
 /* sum of w * v^2 (complex: w * |v|^2) over every axis, w random. */
@@ -223,6 +225,37 @@ TEST(a_running_product_has_none)
     IS(fth_grad(fth_sum(fth_scan(FTH_RED_PROD, v, "n", false, false), "n"), 1, &v, &grad),
        FTH_E_GRAPH_GRADIENT);
     REFUSED(g, FTH_E_GRAPH_GRADIENT, "running prod");
+    t_graph_free(g);
+}
+
+static fth_val pair(fth_val a, fth_val b)
+{
+    return fth_stack(3, ((fth_val[]){a, b, a}), "layer");
+}
+CASE_BOTH(stack, "a=2 b=3 layer=3", "a b", pair(v, fth_mul(v, v)))
+/* Values near whole numbers, so that none is near an end. */
+static fth_val steps(fth_val v)
+{
+    const fth_val small = fth_mul(v, fth_const(v.graph, FTH_F64, 0.05));
+    return fth_add(small, fth_cast(fth_index(v.graph, "a"), FTH_F64));
+}
+CASE(clip, "a=20", "a", fth_clip(steps(v), 3.5, 12.5))
+
+/* x^2 through x alone: the other factor counts as constant, also where a gradient comes twice. */
+TEST(stop_gradient)
+{
+    enum { N = 6 };
+    fth_graph *g = t_graph("a=6");
+    t_random r = t_random_make(4);
+    const fth_val x = t_noise(g, "x", FTH_F64, "a", &r);
+    const fth_val still = fth_stop_gradient(fth_exp(x));
+    fth_val grad;
+    double got[N], at[N];
+    t_eval(still, at);
+    for (int i = 0; i < N; i++) NEAR(at[i], exp(((double *)t_data(x))[i]), 1e-15 * at[i]);
+    OK(fth_grad(fth_sum(fth_add(fth_mul(x, still), still), "a"), 1, &x, &grad));
+    t_eval(grad, got);
+    SAME_BYTES(got, at, sizeof got);
     t_graph_free(g);
 }
 

@@ -1,4 +1,4 @@
-/* test_ops_move.c - slice, pad, concat, flip, window, fold, upsample, pool.
+/* test_ops_move.c - slice, pad, concat, stack, flip, window, fold, upsample, pool.
  *
  * seconds: 6 labels: gpu
  */
@@ -228,6 +228,74 @@ TEST(concat_and_pad_of_long_parts)
                 (int64_t[]){-130, 400}, 2);
     t_cuts(8);
     free(got);
+    t_graph_free(g);
+}
+
+/* Of every dtype, as many as there can be, in any order of axes; of numbers; of one value. */
+TEST(stack_of_every_dtype_and_of_other_layouts)
+{
+    enum { MOST = 12 };
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        const int64_t size = fth_dtype_size(t);
+        fth_graph *g = t_graph("a=3 c=5 one=1 two=2 layer=12");
+        t_random r = t_random_make(3);
+        fth_val v[MOST];
+        for (int i = 0; i < MOST; i++) {
+            const char name[2] = {(char)('a' + i), 0};
+            v[i] = t_noise(g, name, t, i % 3 == 1 ? "c a" : "a c", &r);
+        }
+        const fth_val out = fth_stack(MOST, v, "layer");
+        MADE(out);
+        EQ_STR(fth_val_axis(out, 0), "layer");
+        char *got = malloc((size_t)(MOST * 15 * size));
+        t_eval(out, got);
+        for (int64_t i = 0; i < MOST; i++)
+            for (int64_t a = 0; a < 3; a++)
+                for (int64_t c = 0; c < 5; c++)
+                    SAME_BYTES(got + ((i * 3 + a) * 5 + c) * size,
+                               (char *)t_data(v[i]) + (i % 3 == 1 ? c * 3 + a : a * 5 + c) * size,
+                               size);
+        t_eval(fth_stack(1, v, "one"), got);
+        SAME_BYTES(got, t_data(v[0]), 15 * size);
+        const fth_val numbers[2] = {t_noise(g, "x", t, "", &r), t_noise(g, "y", t, "", &r)};
+        t_eval(fth_stack(2, numbers, "two"), got);
+        SAME_BYTES(got, t_data(numbers[0]), size);
+        SAME_BYTES(got + size, t_data(numbers[1]), size);
+        free(got);
+        t_graph_free(g);
+    }
+}
+
+TEST(stack_refusals)
+{
+    fth_graph *g = t_graph("a=3 b=2 layer=2 many=13");
+    fth_val v[13];
+    for (int i = 0; i < 13; i++) {
+        const char name[2] = {(char)('a' + i), 0};
+        v[i] = t_input(g, name, FTH_F32, i == 2 ? "b" : "a", NULL);
+    }
+    MADE(fth_stack(2, v, "layer"));
+    IS_TRUE(!fth_val_ok(fth_stack(2, v + 1, "layer")));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "have different axes");
+    t_graph_free(g);
+    g = t_graph("a=3 layer=2 many=13");
+    for (int i = 0; i < 13; i++) {
+        const char name[2] = {(char)('a' + i), 0};
+        v[i] = t_input(g, name, FTH_F32, "a", NULL);
+    }
+    IS_TRUE(!fth_val_ok(fth_stack(3, v, "layer")));
+    REFUSED(g, FTH_E_AXIS_SIZE, "3 values along 'layer', which has 2 elements");
+    fth_graph_clear_errors(g);
+    IS_TRUE(!fth_val_ok(fth_stack(13, v, "many")));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "13 values, at most 12");
+    fth_graph_clear_errors(g);
+    IS_TRUE(!fth_val_ok(fth_stack(3, v, "a")));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "has axis 'a' already");
+    fth_graph_clear_errors(g);
+    v[1] = t_input(g, "other", FTH_F64, "a", NULL);
+    IS_TRUE(!fth_val_ok(fth_stack(2, v, "layer")));
+    REFUSED(g, FTH_E_DTYPE, "different dtypes");
     t_graph_free(g);
 }
 
