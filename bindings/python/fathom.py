@@ -276,7 +276,7 @@ _FUNCTIONS = {
     "fth_const_i64_": (_V, [_G, _O, I, L]), "fth_const_like_": (_V, [_O, _V, D]), "fth_out_": (_V, [_O, _V, I]),
     "fth_label": (_V, [_V, S]), "fth_val_dtype": (I, [_V]), "fth_val_axes": (I, [_V]),
     "fth_val_axis": (S, [_V, I]), "fth_val_size": (L, [_V, I]),
-    "fth_val_format": (S, [_V, S, C.c_size_t]), "fth_grad_": (I, [_O, _V, I, _PV, _PV]),
+    "fth_val_format": (S, [_V, S, C.c_size_t]), "fth_graph_print": (I, [P, P]), "fth_grad_": (I, [_O, _V, I, _PV, _PV]),
     "fth_plan_make_": (P, [_G, _O, _PV, I, C.POINTER(Limits), _PE]),
     "fth_plan_destroy_": (I, [P, _O]), "fth_plan_get_info": (None, [P, C.POINTER(PlanInfo)]),
     "fth_plan_print": (I, [P, P]), "fth_plan_print_json": (I, [P, P]),
@@ -1250,6 +1250,18 @@ class Graph:
         if os.getpid() != self.context._pid:
             _refuse(f"the context belongs to process {self.context._pid}, and this is a child of it "
                     "by fork", "STATE", "create a context in the child")
+
+    @property
+    def text(self):
+        """Every value: its number and label, what makes it, dtype, axes and line."""
+        self._check_process()
+        status, out = _printed(lambda file: _lib.fth_graph_print(self._p, file))
+        if status:
+            raise Error("the graph could not be printed", "NOMEM")
+        return out
+
+    def __str__(self):
+        return self.text
 
     def clear_errors(self):
         """Not needed any more: a mistake is raised where it was made, and forgotten."""

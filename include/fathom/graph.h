@@ -197,6 +197,9 @@ FTH_API int64_t fth_val_size(fth_val v, int i);
 FTH_API bool fth_val_has(fth_val v, const char *axis);
 /* Format as "W f32 [induce=3000 cell=73655]" into `text`; returns `text`. */
 FTH_API const char *fth_val_format(fth_val v, char *text, size_t bytes);
+/* Print every value: its number and label, what makes it from what, dtype, axes, and the line; then
+ * the mistakes that were recorded. FTH_E_FILE_WRITE if the file cannot be written. */
+FTH_API fth_status fth_graph_print(const fth_graph *g, FILE *file);
 
 /* Gradients of the real scalar `loss` with respect to wrt[0..n): appends nodes and fills grad[0..n)
  * (poison on failure, which the graph records). Complex cotangents follow the conjugate Wirtinger

@@ -245,6 +245,12 @@ class Moving(unittest.TestCase):
         with self.assertRaisesRegex(fathom.Error, "2 values along 'layer', which has 3 elements"):
             fathom.stack([x, y], "layer")
 
+    def test_a_graph_in_words(self):
+        g, x = graph(x__i=RNG.normal(size=5))
+        (2.0 * x).sum("i")
+        self.assertRegex(g.text, r"   1  x = input  f64 \[i=5\]  .*test_values.py:\d+\n")
+        self.assertRegex(str(g), r"= mul\(.*\)  f64 \[i=5\]")
+
     def test_window(self):
         a = RNG.normal(size=6)
         g, x = graph(a__x=a)
