@@ -8,8 +8,13 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "cpu/extreme.h"
 
 #include <string.h>
+
+/* Rows of a loop over columns between checks for cancellation, and columns: lines of memory long
+ * enough to be fetched ahead. */
+enum { EXTREME_ROWS = 256, EXTREME_COLS = 1 << 14 };
 
 void fth__totals_clear(const fth__vm *vm, void *wide, int64_t n)
 {
@@ -230,6 +235,96 @@ static void across(fth__worker *w)
     } while (fth__spot_next(vm, skip, index, &outer));
 }
 
+/* ---- extremes of an operand --------------------------------------------------------------- */
+
+/* The operand whose largest or smallest elements are all that the program finds, dense along the
+ * columns: no block of it is brought anywhere. -1: there is none. */
+static int extreme_of(const fth__vm *vm)
+{
+    const fth__tail *tail = &vm->tail;
+    const int i = vm->p->out_reg[0];
+    if (vm->p->n_instr > 0 || i >= vm->p->n_in || vm->stride[i][vm->col_dim] != 1) return -1;
+    if (tail->red != FTH_RED_MIN && tail->red != FTH_RED_MAX) return -1;
+    if (vm->col_dim != vm->tail_at &&
+        (vm->extent[vm->row_dim] == 0 || vm->stride[FTH_PROGRAM_INPUTS][vm->col_dim] != 1))
+        return -1; /* an empty piece; results that do not lie side by side */
+    if (tail->exact && vm->col_dim == vm->tail_at && tail->n < FTH__TAIL_SHORT)
+        return -1; /* short rows of integers go side by side */
+    return FTH_ISA_BEST(fth__extreme_loops)->row[0][vm->p->reg_dtype[i]] ? i : -1;
+}
+
+static void extremes_along(fth__worker *w, const fth__spot *spot, int64_t rows, int i)
+{
+    const fth__vm *vm = w->vm;
+    const fth__tail *tail = &vm->tail;
+    const int64_t n = vm->extent[vm->col_dim], size = fth_dtype_size(tail->from),
+                  row = vm->row_dim < 0 ? 0 : vm->stride[i][vm->row_dim];
+    const char *v = (const char *)vm->call->in[i].data + spot->at[i] * size;
+    fth__extreme_fn *find =
+        FTH_ISA_BEST(fth__extreme_loops)->row[tail->red == FTH_RED_MAX][tail->from];
+    fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
+    fth__totals t;
+    fth__totals_open(w, &t, spot, vm->row_dim, rows);
+    for (int64_t r = 0; r < rows && n > 0; r++, v += row * size) {
+        double found;
+        if (find(n, v, &found)) {
+            join(1, t.total + r * (int64_t)sizeof found, &found);
+            continue;
+        }
+        for (int64_t c = 0; c < n; c += vm->cols) /* zeros: as the walk in blocks joins them */
+            if (fth__tail_plain(tail))
+                vm->vec->tail->column[tail->red][tail->from](fth__min_i64(vm->cols, n - c), 1, 1, n,
+                                                             v + c * size,
+                                                             t.total + r * (int64_t)sizeof found);
+            else
+                row_done(vm, &t, r, v + c * size, vm->tail_origin + c,
+                         fth__min_i64(vm->cols, n - c));
+    }
+    fth__totals_close(w, &t);
+}
+
+/* In the output itself: what is found is an element, and the output holds what earlier pieces left.
+ */
+static void extremes_across(const fth__vm *vm, const fth__spot *spot, int64_t cols, int i)
+{
+    const fth__tail *tail = &vm->tail;
+    const int64_t n = vm->extent[vm->row_dim], size = fth_dtype_size(tail->from),
+                  row = vm->stride[i][vm->row_dim];
+    const char *v = (const char *)vm->call->in[i].data + spot->at[i] * size;
+    char *out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
+    fth__extremes_fn *column =
+        FTH_ISA_BEST(fth__extreme_loops)->column[tail->red == FTH_RED_MAX][tail->from];
+    int64_t r = 0, blocks = 0;
+    if (vm->call->first) { /* nothing is there yet, and infer refuses an axis without elements */
+        memcpy(out, v, (size_t)(cols * size));
+        r = 1;
+    }
+    for (; r < n && !is_cancelled(vm, &blocks); r += EXTREME_ROWS)
+        column(fth__min_i64(EXTREME_ROWS, n - r), cols, row, v + r * row * size, out);
+    fth__vec_one_nan(vm->vec, tail->to, cols, out);
+}
+
+static void extremes(fth__worker *w, int i)
+{
+    const fth__vm *vm = w->vm;
+    const bool along = vm->col_dim == vm->tail_at;
+    const int dim = along ? vm->row_dim : vm->col_dim;
+    const int64_t all = dim < 0 ? 1 : vm->extent[dim], most = along ? vm->rows : EXTREME_COLS;
+    unsigned skip = 1u << vm->tail_at;
+    if (dim >= 0) skip |= 1u << dim;
+    int64_t index[FTH_MAX_AXES + 1] = {0}, blocks = 0;
+    fth__spot outer = {{0}}, spot;
+    do {
+        for (int64_t k = 0; k < all && !is_cancelled(vm, &blocks); k += most) {
+            fth__spot_move(vm, &outer, dim, k, &spot);
+            if (along)
+                extremes_along(w, &spot, fth__min_i64(most, all - k), i);
+            else
+                extremes_across(vm, &spot, fth__min_i64(most, all - k), i);
+        }
+    } while (fth__spot_next(vm, skip, index, &outer));
+}
+
 void fth__vm_tail(const fth__vm *vm)
 {
     FTH_ASSERT(vm->tail.exact || vm->extent[vm->tail_at] == 0 ||
@@ -241,7 +336,10 @@ void fth__vm_tail(const fth__vm *vm)
     if (fth__window_run(vm)) return;
     fth__worker w;
     fth__worker_init(&w, vm, vm->call->scratch);
-    if (vm->col_dim == vm->tail_at)
+    const int operand = extreme_of(vm);
+    if (operand >= 0)
+        extremes(&w, operand);
+    else if (vm->col_dim == vm->tail_at)
         along(&w);
     else
         across(&w);

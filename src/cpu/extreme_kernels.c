@@ -1,0 +1,308 @@
+/* extreme_kernels.c - the loops of extreme.h.
+ *
+ * Compiled once per instruction set. Elements are compared in their own width, not as wide numbers,
+ * so a vector holds as many as it can. Along neighbours the extreme of a piece is found first and
+ * its position by a second look at the one piece that has it.
+ */
+#include "cpu/extreme.h"
+#include "cpu/vec_loop.h"
+
+#include <fathom/vector.h>
+#include <math.h>
+
+enum {
+    PIECE = 1024, /* bytes compared with the extreme so far before a jump */
+    BRIEF = 32,   /* elements that one loop with positions is done with sooner */
+    COLS = 4096,  /* bytes of columns whose extremes are held together, in the first cache */
+    ROWS = 4      /* rows joined between a load and a store of the extremes */
+};
+
+#define MORE(x, m) ((x) > (m))
+#define LESS(x, m) ((x) < (m))
+#define IS_NAN(x) ((x) != (x))
+#define NEVER(x) false
+/* Of two at once, by one comparison. */
+#define ODD_TWO(ODD, x, y) ODD##_TWO(x, y)
+#define IS_NAN_TWO(x, y) __builtin_isunordered(x, y)
+#define NEVER_TWO(x, y) false
+
+/* The first NaN is better than every number. */
+#define REAL_BETTER(BEFORE, x, m) (BEFORE(x, m) | (IS_NAN(x) & ((m) == (m))))
+#define INT_BETTER(BEFORE, x, m) BEFORE(x, m)
+
+/* Position of the first extreme without a jump that depends on the data; false: there is a NaN.
+ * Keys are integers that compare like the elements, both zeros alike. */
+#define BRIEF_LOOP(fn, T, K, KEY, BEFORE, ODD)                                                     \
+    static inline bool brief_##fn(int64_t n, const T *v, int64_t *where)                           \
+    {                                                                                              \
+        K best = KEY(v[0]);                                                                        \
+        bool odd = ODD(v[0]);                                                                      \
+        int64_t at = 0;                                                                            \
+        for (int64_t i = 1; i < n; i++) {                                                          \
+            const K key = KEY(v[i]);                                                               \
+            const bool b = BEFORE(key, best);                                                      \
+            odd |= ODD(v[i]);                                                                      \
+            best = b ? key : best;                                                                 \
+            at = b ? i : at;                                                                       \
+        }                                                                                          \
+        *where = at;                                                                               \
+        return !odd;                                                                               \
+    }
+#define KEY_SELF(x) (x)
+static inline int32_t key_f32(float x)
+{
+    int32_t bits;
+    x += 0.0f; /* -0 becomes +0 */
+    memcpy(&bits, &x, sizeof bits);
+    return bits ^ ((bits >> 31) & INT32_MAX);
+}
+static inline int64_t key_f64(double x)
+{
+    int64_t bits;
+    x += 0.0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits ^ ((bits >> 63) & INT64_MAX);
+}
+
+#define INT_EXTREME(fn, T, BEFORE)                                                                 \
+    static inline T extreme_##fn(int64_t n, const T *v, bool *nan)                                 \
+    {                                                                                              \
+        T m = v[0];                                                                                \
+        for (int64_t i = 1; i < n; i++) m = BEFORE(v[i], m) ? v[i] : m;                            \
+        *nan = false;                                                                              \
+        return m;                                                                                  \
+    }
+/* Four vectors at a time hide the latency of the comparisons. */
+#define REAL_EXTREME(fn, T, BITS, pick, BEFORE)                                                    \
+    static inline T extreme_##fn(int64_t n, const T *v, bool *nan)                                 \
+    {                                                                                              \
+        enum { L = FTH_F##BITS##V_LANES };                                                         \
+        T m = v[0];                                                                                \
+        bool odd = false;                                                                          \
+        int64_t i = 0;                                                                             \
+        if (n >= 4 * L) {                                                                          \
+            fth_f##BITS##v a[4];                                                                   \
+            fth_m##BITS##v ok[4];                                                                  \
+            T part[L];                                                                             \
+            for (int k = 0; k < 4; k++) {                                                          \
+                a[k] = fth_f##BITS##v_load(v + k * L);                                             \
+                ok[k] = fth_f##BITS##v_eq(a[k], a[k]);                                             \
+            }                                                                                      \
+            for (i = 4 * L; i + 4 * L <= n; i += 4 * L)                                            \
+                for (int k = 0; k < 4; k++) {                                                      \
+                    const fth_f##BITS##v x = fth_f##BITS##v_load(v + i + k * L);                   \
+                    ok[k] = fth_m##BITS##v_both(ok[k], fth_f##BITS##v_eq(x, x));                   \
+                    a[k] = fth_f##BITS##v_##pick(x, a[k]);                                         \
+                }                                                                                  \
+            for (int k = 1; k < 4; k++) {                                                          \
+                ok[0] = fth_m##BITS##v_both(ok[0], ok[k]);                                         \
+                a[0] = fth_f##BITS##v_##pick(a[k], a[0]);                                          \
+            }                                                                                      \
+            odd = fth_m##BITS##v_bits(ok[0]) != fth_m##BITS##v_all();                              \
+            fth_f##BITS##v_store(part, a[0]);                                                      \
+            m = part[0];                                                                           \
+            for (int k = 1; k < L; k++) m = BEFORE(part[k], m) ? part[k] : m;                      \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            odd |= IS_NAN(v[i]);                                                                   \
+            m = BEFORE(v[i], m) ? v[i] : m;                                                        \
+        }                                                                                          \
+        *nan = odd;                                                                                \
+        return m;                                                                                  \
+    }
+
+/* Whether one of a piece comes before m or is NaN. */
+#define INT_ANY(fn, T, U, BEFORE)                                                                  \
+    static inline bool any_##fn(const T *v, T m)                                                   \
+    {                                                                                              \
+        U any = 0;                                                                                 \
+        for (int k = 0; k < PIECE / (int)sizeof(T); k++) any |= (U)BEFORE(v[k], m);                \
+        return any != 0;                                                                           \
+    }
+#define REAL_ANY(fn, T, BITS, UP_TO)                                                               \
+    static inline bool any_##fn(const T *v, T m)                                                   \
+    {                                                                                              \
+        enum { L = FTH_F##BITS##V_LANES };                                                         \
+        const fth_f##BITS##v than = fth_f##BITS##v_set(m);                                         \
+        fth_m##BITS##v ok[4];                                                                      \
+        for (int k = 0; k < 4; k++) ok[k] = UP_TO(BITS, fth_f##BITS##v_load(v + k * L), than);     \
+        for (int i = 4 * L; i < PIECE / (int)sizeof(T); i += 4 * L)                                \
+            for (int k = 0; k < 4; k++)                                                            \
+                ok[k] = fth_m##BITS##v_both(                                                       \
+                    ok[k], UP_TO(BITS, fth_f##BITS##v_load(v + i + k * L), than));                 \
+        ok[0] = fth_m##BITS##v_both(fth_m##BITS##v_both(ok[0], ok[1]),                             \
+                                    fth_m##BITS##v_both(ok[2], ok[3]));                            \
+        return fth_m##BITS##v_bits(ok[0]) != fth_m##BITS##v_all();                                 \
+    }
+#define AT_MOST(BITS, x, m) fth_f##BITS##v_le(x, m)
+#define AT_LEAST(BITS, x, m) fth_f##BITS##v_le(m, x)
+
+/* W: as wide as T, for truths and positions of a vector. */
+#define LOOPS(fn, T, U, W, BEFORE, BETTER, ODD, ZERO)                                              \
+    static bool row_##fn(int64_t n, const void *v, void *wide)                                     \
+    {                                                                                              \
+        bool nan;                                                                                  \
+        const T m = extreme_##fn(n, v, &nan);                                                      \
+        *(W *)wide = nan ? (W)NAN : (W)m;                                                          \
+        return nan || !ZERO(m);                                                                    \
+    }                                                                                              \
+    static int64_t where_##fn(int64_t n, const void *v_, void *wide)                               \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        T best = v[0];                                                                             \
+        int64_t at = 0;                                                                            \
+        bool nan = false;                                                                          \
+        if (n <= BRIEF && brief_##fn(n, v, &at)) {                                                 \
+            *(W *)wide = (W)v[at];                                                                 \
+            return at;                                                                             \
+        }                                                                                          \
+        const int64_t piece = PIECE / (int64_t)sizeof(T);                                          \
+        for (int64_t i = 0; i < n && !nan; i += piece) {                                           \
+            if (i > 0 && i + piece <= n && !any_##fn(v + i, best)) continue;                       \
+            const T m = extreme_##fn(i + piece < n ? piece : n - i, v + i, &nan);                  \
+            if (!nan && i > 0 && !BEFORE(m, best)) continue;                                       \
+            best = m;                                                                              \
+            at = i;                                                                                \
+        }                                                                                          \
+        while (at < n - 1 && !(nan ? ODD(v[at]) : v[at] == best)) at++;                            \
+        *(W *)wide = (W)v[at];                                                                     \
+        return at;                                                                                 \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void rows_##fn(                                   \
+        int64_t rows, int64_t lanes, int64_t row_step, const T *row, T *m, U *at)                  \
+    {                                                                                              \
+        for (int64_t k = 0; k < lanes; k++) {                                                      \
+            m[k] = row[k];                                                                         \
+            at[k] = 0;                                                                             \
+        }                                                                                          \
+        for (int64_t r = 1; r < rows; r++) {                                                       \
+            row += row_step;                                                                       \
+            FTH__EACH                                                                              \
+            for (int64_t k = 0; k < lanes; k++) {                                                  \
+                const T x = row[k];                                                                \
+                const bool b = BETTER(BEFORE, x, m[k]);                                            \
+                m[k] = b ? x : m[k];                                                               \
+                at[k] = b ? (U)r : at[k];                                                          \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void wheres_##fn(int64_t n, int64_t lanes, int64_t row_step, const void *v_,            \
+                            void *wide_, int64_t *where)                                           \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        W *wide = wide_;                                                                           \
+        const int64_t most = sizeof(U) == 1 ? 256 : 1 << 14; /* positions that U holds */          \
+        _Alignas(64) T m[FTH__WHERE_LANES];                                                        \
+        _Alignas(64) U at[FTH__WHERE_LANES];                                                       \
+        for (int64_t lo = 0; lo < n; lo += most) {                                                 \
+            const int64_t rows = lo + most < n ? most : n - lo;                                    \
+            if (sizeof(T) <= 2 && lanes == 16) /* a vector of its own length */                    \
+                rows_##fn(rows, 16, row_step, v + lo * row_step, m, at);                           \
+            else                                                                                   \
+                rows_##fn(rows, lanes, row_step, v + lo * row_step, m, at);                        \
+            for (int64_t k = 0; k < lanes; k++) {                                                  \
+                if (lo > 0 && !(BETTER(BEFORE, (W)m[k], wide[k]))) continue;                       \
+                wide[k] = (W)m[k];                                                                 \
+                where[k] = lo + (int64_t)at[k];                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    /* Rows one by one: those with a NaN. */                                                       \
+    static void slow_##fn(int64_t rows, int64_t cols, int64_t row_step, const T *v, T *m)          \
+    {                                                                                              \
+        for (int64_t r = 0; r < rows; r++, v += row_step) {                                        \
+            FTH__EACH                                                                              \
+            for (int64_t c = 0; c < cols; c++) m[c] = (BETTER(BEFORE, v[c], m[c])) ? v[c] : m[c];  \
+        }                                                                                          \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void cols_##fn(                                   \
+        int64_t rows, int64_t cols, int64_t row_step, const T *v, T *acc)                          \
+    {                                                                                              \
+        _Alignas(64) T m[COLS / sizeof(T)];                                                        \
+        U any = 0;                                                                                 \
+        for (int64_t c = 0; c < cols; c++) {                                                       \
+            m[c] = acc[c];                                                                         \
+            any |= (U)ODD(m[c]);                                                                   \
+        }                                                                                          \
+        int64_t r = 0;                                                                             \
+        for (; r + ROWS <= rows; r += ROWS) {                                                      \
+            const T *p = v + r * row_step, *q = p + row_step, *s = q + row_step,                   \
+                    *t = s + row_step;                                                             \
+            FTH__EACH                                                                              \
+            for (int64_t c = 0; c < cols; c++) {                                                   \
+                T a = m[c];                                                                        \
+                a = BEFORE(p[c], a) ? p[c] : a;                                                    \
+                a = BEFORE(q[c], a) ? q[c] : a;                                                    \
+                a = BEFORE(s[c], a) ? s[c] : a;                                                    \
+                a = BEFORE(t[c], a) ? t[c] : a;                                                    \
+                m[c] = a;                                                                          \
+                any |= (U)(ODD_TWO(ODD, p[c], q[c]) | ODD_TWO(ODD, s[c], t[c]));                   \
+            }                                                                                      \
+        }                                                                                          \
+        for (; r < rows; r++) {                                                                    \
+            const T *p = v + r * row_step;                                                         \
+            FTH__EACH                                                                              \
+            for (int64_t c = 0; c < cols; c++) {                                                   \
+                m[c] = BEFORE(p[c], m[c]) ? p[c] : m[c];                                           \
+                any |= (U)ODD(p[c]);                                                               \
+            }                                                                                      \
+        }                                                                                          \
+        if (any)                                                                                   \
+            slow_##fn(rows, cols, row_step, v, acc);                                               \
+        else                                                                                       \
+            memcpy(acc, m, (size_t)cols * sizeof *m);                                              \
+    }                                                                                              \
+    static void column_##fn(int64_t rows, int64_t cols, int64_t row_step, const void *v_,          \
+                            void *acc_)                                                            \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        T *acc = acc_;                                                                             \
+        const bool narrow = sizeof(T) <= 2 && cols == 16;                                          \
+        const int64_t most = COLS / (int64_t)sizeof(T);                                            \
+        if (narrow) cols_##fn(rows, 16, row_step, v, acc); /* a vector of its own length */        \
+        for (int64_t c = 0; c < cols && !narrow; c += most)                                        \
+            cols_##fn(rows, c + most < cols ? most : cols - c, row_step, v + c, acc + c);          \
+    }
+
+#define IS_ZERO(x) ((x) == 0)
+#define INTS(name, T, U)                                                                           \
+    INT_EXTREME(min_##name, T, LESS)                                                               \
+    INT_EXTREME(max_##name, T, MORE)                                                               \
+    BRIEF_LOOP(min_##name, T, T, KEY_SELF, LESS, NEVER)                                            \
+    BRIEF_LOOP(max_##name, T, T, KEY_SELF, MORE, NEVER)                                            \
+    INT_ANY(min_##name, T, U, LESS)                                                                \
+    INT_ANY(max_##name, T, U, MORE)                                                                \
+    LOOPS(min_##name, T, U, int64_t, LESS, INT_BETTER, NEVER, NEVER)                               \
+    LOOPS(max_##name, T, U, int64_t, MORE, INT_BETTER, NEVER, NEVER)
+#define REALS(name, T, U, BITS)                                                                    \
+    REAL_EXTREME(min_##name, T, BITS, min, LESS)                                                   \
+    REAL_EXTREME(max_##name, T, BITS, max, MORE)                                                   \
+    BRIEF_LOOP(min_##name, T, int##BITS##_t, key_##name, LESS, IS_NAN)                             \
+    BRIEF_LOOP(max_##name, T, int##BITS##_t, key_##name, MORE, IS_NAN)                             \
+    REAL_ANY(min_##name, T, BITS, AT_LEAST)                                                        \
+    REAL_ANY(max_##name, T, BITS, AT_MOST)                                                         \
+    LOOPS(min_##name, T, U, double, LESS, REAL_BETTER, IS_NAN, IS_ZERO)                            \
+    LOOPS(max_##name, T, U, double, MORE, REAL_BETTER, IS_NAN, IS_ZERO)
+INTS(u8, uint8_t, uint8_t)
+INTS(u16, uint16_t, uint16_t)
+INTS(i32, int32_t, uint32_t)
+INTS(i64, int64_t, uint64_t)
+REALS(f32, float, uint32_t, 32)
+REALS(f64, double, uint64_t, 64)
+
+#define TABLE(kind, pick)                                                                          \
+    {                                                                                              \
+        [FTH_BOOL] = kind##_##pick##_u8, [FTH_U8] = kind##_##pick##_u8,                            \
+        [FTH_U16] = kind##_##pick##_u16, [FTH_I32] = kind##_##pick##_i32,                          \
+        [FTH_I64] = kind##_##pick##_i64, [FTH_F32] = kind##_##pick##_f32,                          \
+        [FTH_F64] = kind##_##pick##_f64                                                            \
+    }
+#define BOTH_WAYS(kind)                                                                            \
+    {                                                                                              \
+        TABLE(kind, min), TABLE(kind, max)                                                         \
+    }
+const fth__extreme_loops FTH_ISA_NAME(fth__extreme_loops) = {.row = BOTH_WAYS(row),
+                                                             .column = BOTH_WAYS(column),
+                                                             .where = BOTH_WAYS(where),
+                                                             .wheres = BOTH_WAYS(wheres)};
+_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it rows above");
