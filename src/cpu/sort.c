@@ -1,10 +1,13 @@
-/* sort.c - radix sort along an axis: bytes of the key from the last to the first, stable.
+/* sort.c - sort along an axis: short lines in groups (sort.h), long ones by radix, stable.
  *
- * All digits are counted in one reading; a digit in which every element agrees is skipped, so
- * narrow ranges cost few passes. Keys of up to 32 bits travel with a 32-bit position, which halves
- * the memory moved. Short lines stay with the merge sort of the operation.
+ * Radix: bytes of the key from the last to the first. All digits are counted in one reading; a
+ * digit in which every element agrees is skipped, so narrow ranges cost few passes. Positions have
+ * 32 bits. Keys of 8 and 16 bits do not travel at all: their elements are at hand in the line, so
+ * the last pass, the only one of 8 bits, puts elements where they belong.
  */
 #include "ops/order.h"
+
+#include "cpu/sort.h"
 
 #include "base/assert.h"
 #include "base/checked.h"
@@ -15,14 +18,15 @@
 
 enum {
     DIGITS = 256,    /* of a byte: the counts of eight digits are 8 KiB */
-    SHORTEST = 192,  /* below, clearing and summing the counts outweighs the sort; not measured */
     BLOCK = 1 << 18, /* between checks for cancellation: about a millisecond */
 };
 
 typedef struct narrow {
-    uint32_t key, index;
+    uint32_t key[1], index;
 } narrow;
-typedef fth__keyed wide;
+typedef struct wide {
+    uint32_t key[2], index; /* the lower half first; 12 bytes, where a 64-bit key would pad to 16 */
+} wide;
 
 static int dim_of(const fth_node *node)
 {
@@ -32,41 +36,49 @@ static int dim_of(const fth_node *node)
 
 static bool supports(const fth_node *node)
 {
-    const int64_t n = node->in[0].size[dim_of(node)];
-    return n >= SHORTEST && n < UINT32_MAX;
-}
-
-static bool is_wide(fth_dtype t)
-{
-    return t == FTH_I64 || t == FTH_F64;
+    return node->in[0].size[dim_of(node)] < UINT32_MAX;
 }
 
 static uint64_t scratch(const fth_call *call)
 {
-    const uint64_t each = is_wide(call->node->in[0].dtype) ? sizeof(wide) : sizeof(narrow);
-    return 2 * each * (uint64_t)call->in[0].extent[dim_of(call->node)];
+    const int64_t n = call->in[0].extent[dim_of(call->node)],
+                  size = fth_dtype_size(call->node->in[0].dtype);
+    if (n <= FTH__SORT_MOST) return fth__sort_room(n);
+    return (uint64_t)n * (size == 8   ? 2 * sizeof(wide)
+                          : size == 4 ? 2 * sizeof(narrow)
+                          : size == 2 ? sizeof(uint32_t)
+                                      : 0);
 }
 
+/* Counts become the places of the first of each digit. */
+static void sum_up(uint32_t *count, int64_t n)
+{
+    uint32_t at = 0;
+    for (int k = 0; k < DIGITS; k++) {
+        const uint32_t here = count[k];
+        count[k] = at;
+        at += here;
+    }
+    FTH_ASSERT(at == (uint32_t)n);
+    (void)n;
+}
+
+#define DIGIT(e, d) (((e).key[(d) / 4] >> (8 * ((d) % 4))) & 255u)
 /* The result lies in a or b; NULL: the run is cancelled. */
 #define DEFINE_RADIX(name, type, bytes)                                                            \
     static const type *name(type *a, type *b, int64_t n, fth_team *team)                           \
     {                                                                                              \
         uint32_t count[bytes][DIGITS] = {{0}};                                                     \
         for (int64_t i = 0; i < n; i++)                                                            \
-            for (int d = 0; d < (bytes); d++) count[d][(a[i].key >> (8 * d)) & 255u]++;            \
+            for (int d = 0; d < (bytes); d++) count[d][DIGIT(a[i], d)]++;                          \
         for (int d = 0; d < (bytes); d++) {                                                        \
-            uint32_t *to = count[d], at = 0;                                                       \
-            if (to[(a[0].key >> (8 * d)) & 255u] == (uint32_t)n) continue;                         \
-            for (int k = 0; k < DIGITS; k++) {                                                     \
-                const uint32_t here = to[k];                                                       \
-                to[k] = at;                                                                        \
-                at += here;                                                                        \
-            }                                                                                      \
-            FTH_ASSERT(at == (uint32_t)n);                                                         \
+            uint32_t *to = count[d];                                                               \
+            if (to[DIGIT(a[0], d)] == (uint32_t)n) continue;                                       \
+            sum_up(to, n);                                                                         \
             for (int64_t lo = 0; lo < n; lo += BLOCK) {                                            \
                 if (fth_team_cancelled(team)) return NULL;                                         \
                 const int64_t hi = fth__min_i64(lo + BLOCK, n);                                    \
-                for (int64_t i = lo; i < hi; i++) b[to[(a[i].key >> (8 * d)) & 255u]++] = a[i];    \
+                for (int64_t i = lo; i < hi; i++) b[to[DIGIT(a[i], d)]++] = a[i];                  \
             }                                                                                      \
             type *other = a;                                                                       \
             a = b;                                                                                 \
@@ -94,9 +106,9 @@ static void keys_narrow(fth_dtype t, bool descending, const char *line, int64_t 
         fth__load_run(t, line + lo * step, step, m, &run);
         for (int64_t i = 0; i < m; i++) {
             const uint32_t whole = (uint32_t)run.i[i] ^ 0x80000000u;
-            a[lo + i].key = fth_dtype_is_real(t) ? order_f32((float)run.f[i], descending)
-                            : descending         ? ~whole
-                                                 : whole;
+            a[lo + i].key[0] = fth_dtype_is_real(t) ? order_f32((float)run.f[i], descending)
+                               : descending         ? ~whole
+                                                    : whole;
             a[lo + i].index = (uint32_t)(lo + i);
         }
     }
@@ -105,8 +117,10 @@ static void keys_narrow(fth_dtype t, bool descending, const char *line, int64_t 
 static void keys_wide(fth_dtype t, bool descending, const char *line, int64_t step, int64_t n,
                       wide *a)
 {
-    for (int64_t i = 0; i < n; i++)
-        a[i] = (wide){fth__order_key(t, line + i * step, descending), i};
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t key = fth__order_key(t, line + i * step, descending);
+        a[i] = (wide){{(uint32_t)key, (uint32_t)(key >> 32)}, (uint32_t)i};
+    }
 }
 
 /* Values and order of one line; either may be unwanted. */
@@ -128,22 +142,98 @@ typedef struct line_out {
 DEFINE_PUT(put_narrow, narrow)
 DEFINE_PUT(put_wide, wide)
 
+/* ---- keys of 8 and 16 bits ---- */
+
+static inline uint32_t key_8(fth_dtype t, const char *p, bool descending)
+{
+    const uint8_t x = *(const uint8_t *)p;
+    (void)t;
+    return descending ? 255u - x : x;
+}
+static inline uint32_t key_16(fth_dtype t, const char *p, bool descending)
+{
+    const uint16_t x = *(const uint16_t *)(const void *)p;
+    if (t == FTH_U16) return descending ? 65535u - x : x;
+    if ((x & 0x7fffu) > (t == FTH_F16 ? 0x7c00u : 0x7f80u)) return 65535u; /* NaN */
+    const uint32_t key = x == 0x8000u ? x : (x >> 15 ? 65535u - x : x | 0x8000u);
+    return descending ? 65535u - key : key;
+}
+
+/* Elements in the order of their last digit but one (`from`; NULL: as they lie) to their places by
+ * the last, which is found at `shift`. */
+#define DEFINE_PLACE(name, type, KEY)                                                              \
+    static void name(const line_out *o, const uint32_t *from, uint32_t *to, int shift,             \
+                     fth_dtype t, bool descending, const char *line, int64_t step, int64_t n,      \
+                     fth_team *team)                                                               \
+    {                                                                                              \
+        for (int64_t lo = 0; lo < n; lo += BLOCK) {                                                \
+            if (fth_team_cancelled(team)) return;                                                  \
+            const int64_t hi = fth__min_i64(lo + BLOCK, n);                                        \
+            for (int64_t k = lo; k < hi; k++) {                                                    \
+                const int64_t i = from ? from[k] : k;                                              \
+                const char *p = line + i * step;                                                   \
+                const int64_t at = to[(KEY(t, p, descending) >> shift) & 255u]++;                  \
+                if (o->value)                                                                      \
+                    *(type *)(void *)(o->value + at * o->value_step) =                             \
+                        *(const type *)(const void *)p;                                            \
+                if (o->order) *(int64_t *)(void *)(o->order + at * o->order_step) = i;             \
+            }                                                                                      \
+        }                                                                                          \
+    }
+DEFINE_PLACE(place_8, uint8_t, key_8)
+DEFINE_PLACE(place_16, uint16_t, key_16)
+
+static void sort_8(const line_out *o, fth_dtype t, bool descending, const char *line, int64_t step,
+                   int64_t n, fth_team *team)
+{
+    uint32_t count[DIGITS] = {0};
+    for (int64_t i = 0; i < n; i++) count[key_8(t, line + i * step, descending)]++;
+    sum_up(count, n);
+    place_8(o, NULL, count, 0, t, descending, line, step, n, team);
+}
+
+static void sort_16(const line_out *o, fth_dtype t, bool descending, const char *line, int64_t step,
+                    int64_t n, uint32_t *by_low, fth_team *team)
+{
+    uint32_t low[DIGITS] = {0}, high[DIGITS] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t key = key_16(t, line + i * step, descending);
+        low[key & 255u]++;
+        high[key >> 8]++;
+    }
+    sum_up(low, n);
+    sum_up(high, n);
+    for (int64_t i = 0; i < n; i++)
+        by_low[low[key_16(t, line + i * step, descending) & 255u]++] = (uint32_t)i;
+    place_16(o, by_low, high, 8, t, descending, line, step, n, team);
+}
+
 static void sort_line(const fth_call *call, const char *line, int64_t step, int64_t n,
                       const line_out *o)
 {
-    const fth__axis_attr *attr = call->node->attr;
     const fth_dtype t = call->node->in[0].dtype;
-    if (is_wide(t)) {
+    const bool descending = ((const fth__axis_attr *)call->node->attr)->flag != 0;
+    if (o->size == 1) {
+        sort_8(o, t, descending, line, step, n, call->team);
+    } else if (o->size == 2) {
+        sort_16(o, t, descending, line, step, n, call->scratch, call->team);
+    } else if (o->size == 8) {
         wide *a = call->scratch;
-        keys_wide(t, attr->flag != 0, line, step, n, a);
+        keys_wide(t, descending, line, step, n, a);
         const wide *sorted = radix_wide(a, a + n, n, call->team);
         if (sorted) put_wide(o, sorted, line, step, n);
     } else {
         narrow *a = call->scratch;
-        keys_narrow(t, attr->flag != 0, line, step, n, a);
+        keys_narrow(t, descending, line, step, n, a);
         const narrow *sorted = radix_narrow(a, a + n, n, call->team);
         if (sorted) put_narrow(o, sorted, line, step, n);
     }
+}
+
+static void sort_group(fth__sort_group *g)
+{
+    FTH_ISA_BEST(fth__sort_loops)->group(g);
+    g->lines = 0;
 }
 
 static fth_status run(const fth_call *call)
@@ -153,7 +243,8 @@ static fth_status run(const fth_call *call)
     const int dim = dim_of(node);
     const int64_t size = fth_dtype_size(node->in[0].dtype), word = sizeof(int64_t),
                   n = in->extent[dim];
-    FTH_ASSERT(n == node->in[0].size[dim] && n > 0); /* lines are there whole */
+    FTH_ASSERT(n == node->in[0].size[dim]); /* lines are there whole */
+    if (n == 0 || (!out->data && !order->data)) return FTH_OK;
     const char *base = in->data;
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++) {
@@ -162,14 +253,31 @@ static fth_status run(const fth_call *call)
         fth__loop_add(&l, out->extent[i], in->stride[i] * size, out->stride[i] * size,
                       order->stride[i] * word, 0);
     }
+    fth__sort_group g = {.n = n,
+                         .step = in->stride[dim] * size,
+                         .value_step = out->stride[dim] * size,
+                         .order_step = order->stride[dim] * word,
+                         .dtype = node->in[0].dtype,
+                         .descending = ((const fth__axis_attr *)node->attr)->flag != 0,
+                         .wants_value = out->data != NULL,
+                         .wants_order = order->data != NULL,
+                         .scratch = call->scratch};
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
         const line_out o = {.value = out->data ? (char *)out->data + l.at[1] : NULL,
                             .order = order->data ? (char *)order->data + l.at[2] : NULL,
-                            .value_step = out->stride[dim] * size,
-                            .order_step = order->stride[dim] * word,
+                            .value_step = g.value_step,
+                            .order_step = g.order_step,
                             .size = size};
-        sort_line(call, base + l.at[0], in->stride[dim] * size, n, &o);
+        if (n > FTH__SORT_MOST) {
+            sort_line(call, base + l.at[0], g.step, n, &o);
+            continue;
+        }
+        g.line[g.lines] = base + l.at[0];
+        g.value[g.lines] = o.value;
+        g.order[g.lines] = o.order;
+        if (++g.lines == FTH__SORT_LINES) sort_group(&g);
     }
+    if (g.lines > 0) sort_group(&g);
     return FTH_OK;
 }
 

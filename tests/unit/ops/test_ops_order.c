@@ -81,6 +81,42 @@ TEST(sort_and_topk_of_every_dtype)
         }
 }
 
+/* Lines side by side in vectors: every length of a network, more lines than a group has. */
+TEST(sort_of_many_short_lines)
+{
+    static const int64_t lengths[] = {1, 2, 3, 5, 8, 13, 31, 32, 33, 64, 100, 255, 256, 257};
+    t_cuts(2);
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
+        for (int d = 0; d < FTH_DTYPE_COUNT; d++) {
+            const fth_dtype t = (fth_dtype)d;
+            if (!ordered(t)) continue;
+            const int64_t n = lengths[k], lines = n < 40 ? 150 : 70, size = fth_dtype_size(t);
+            char axes[64];
+            snprintf(axes, sizeof axes, "a=%lld y=%lld", (long long)lines, (long long)n);
+            fth_graph *g = t_graph(axes);
+            t_random r = t_random_make(3 + (uint64_t)n);
+            const fth_val v = t_noise(g, "x", t, "a y", &r), s = fth_sort(v, "y", d % 2);
+            if (k % 2) fill_hard(t, t_data(v), lines * n, &r);
+            char *got = malloc((size_t)(lines * n * size));
+            int64_t *order = malloc((size_t)(lines * n) * sizeof *order);
+            t_eval(s, got);
+            t_eval(fth_out(s, 1), order);
+            for (int64_t i = 0; i < lines * n; i++) {
+                const int64_t from = i / n * n + order[i];
+                IS_TRUE(order[i] >= 0 && order[i] < n);
+                SAME_BYTES(got + i * size, (char *)t_data(v) + from * size, size);
+                if (i % n == 0) continue;
+                const double b = t_get(t, got, i - 1), e = t_get(t, got, i);
+                const bool tie = b == e || (isnan(b) && isnan(e));
+                IS_TRUE(tie ? order[i - 1] < order[i] : isnan(e) || (d % 2 ? b > e : b < e));
+            }
+            free(got);
+            free(order);
+            t_graph_free(g);
+        }
+    t_cuts(8);
+}
+
 TEST(sort_of_the_extreme_integers)
 {
     fth_graph *g = t_graph("n=5");

@@ -1,0 +1,36 @@
+/* sort.h - short lines put in order side by side: a vector has one element of each of several
+ * lines, and a network of comparisons, the same for all, sorts them at once.
+ */
+#ifndef FTH_CPU_SORT_H
+#define FTH_CPU_SORT_H
+
+#include <fathom/array.h>
+#include <fathom/isa.h>
+
+/* MOST: elements of a line. A comparison works on one vector, so a line costs the less the shorter
+ * it is; at 256 the network and the radix sort meet. LINES: of a group, a vector of bytes. */
+enum { FTH__SORT_MOST = 256, FTH__SORT_LINES = 64 };
+
+/* Lines of n elements and where they go; steps in bytes. Either output may be unwanted. */
+typedef struct fth__sort_group {
+    int64_t n, lines;
+    const char *line[FTH__SORT_LINES];
+    char *value[FTH__SORT_LINES], *order[FTH__SORT_LINES]; /* values; positions, i64 */
+    int64_t step, value_step, order_step;
+    fth_dtype dtype;
+    bool descending, wants_value, wants_order;
+    void *scratch; /* fth__sort_room(n) bytes */
+} fth__sort_group;
+
+/* 64 bytes of keys and 64 of places for each element. */
+static inline uint64_t fth__sort_room(int64_t n)
+{
+    return 128 * (uint64_t)n;
+}
+
+typedef struct fth__sort_loops {
+    void (*group)(const fth__sort_group *g);
+} fth__sort_loops;
+FTH_ISA_DECLARE(const fth__sort_loops, fth__sort_loops);
+
+#endif

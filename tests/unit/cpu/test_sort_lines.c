@@ -1,0 +1,83 @@
+/* test_sort_lines.c - groups of short lines: every instruction set leaves the same bytes, and they
+ * are in order. unit/ops_order has what the order is.
+ *
+ * seconds: 3
+ */
+#include "cpu/sort.h"
+#include "testing/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = FTH__SORT_MOST, LINES = FTH__SORT_LINES };
+
+static void run(const fth__sort_loops *loops, fth_dtype t, const char *x, int64_t n, int64_t lines,
+                bool descending, char *value, int64_t *order)
+{
+    const int64_t size = fth_dtype_size(t);
+    void *scratch = aligned_alloc(64, fth__sort_room(MOST));
+    fth__sort_group g = {.n = n,
+                         .lines = lines,
+                         .step = size,
+                         .value_step = size,
+                         .order_step = sizeof *order,
+                         .dtype = t,
+                         .descending = descending,
+                         .wants_value = value != NULL,
+                         .wants_order = order != NULL,
+                         .scratch = scratch};
+    for (int64_t l = 0; l < lines; l++) {
+        g.line[l] = x + l * n * size;
+        g.value[l] = value ? value + l * n * size : NULL;
+        g.order[l] = order ? (char *)(order + l * n) : NULL;
+    }
+    loops->group(&g);
+    free(scratch);
+}
+
+static void try_lines(fth_dtype t, int64_t n, int64_t lines, bool plain, t_random *r)
+{
+    const int64_t size = fth_dtype_size(t), count = n * lines;
+    char *x = malloc((size_t)(count * size)), *value = malloc((size_t)(count * size)),
+         *first = malloc((size_t)(count * size)), *alone = malloc((size_t)(count * size));
+    int64_t *order = malloc((size_t)count * sizeof *order),
+            *first_order = malloc((size_t)count * sizeof *order);
+    for (int64_t i = 0; i < count * size; i++) x[i] = (char)t_random_i64(r, 0, plain ? 60 : 255);
+    if (t == FTH_BOOL)
+        for (int64_t i = 0; i < count; i++) x[i] &= 1;
+    for (int down = 0; down < 2; down++)
+        for (int level = 1; level <= 4; level++) {
+            const fth__sort_loops *loops = FTH_ISA_AT(fth__sort_loops, level);
+            if (!loops) continue;
+            run(loops, t, x, n, lines, down, value, order);
+            run(loops, t, x, n, lines, down, alone, NULL);
+            SAME_BYTES(value, alone, count * size); /* with positions and without */
+            for (int64_t i = 0; i < count; i++)
+                SAME_BYTES(value + i * size, x + (i / n * n + order[i]) * size, size);
+            if (level > 1) {
+                SAME_BYTES(value, first, count * size);
+                SAME_BYTES(order, first_order, count * (int64_t)sizeof *order);
+            }
+            if (level > 1) continue;
+            memcpy(first, value, (size_t)(count * size));
+            memcpy(first_order, order, (size_t)count * sizeof *order);
+        }
+    free(x);
+    free(value);
+    free(first);
+    free(alone);
+    free(order);
+    free(first_order);
+}
+
+TEST(every_set_sorts_to_the_same_bytes)
+{
+    static const int64_t lengths[] = {1, 2, 7, 16, 33, 100, MOST};
+    t_random r = t_random_make(1);
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++)
+        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+            if (fth_dtype_is_complex((fth_dtype)t)) continue;
+            try_lines((fth_dtype)t, lengths[k], LINES, true, &r);
+            try_lines((fth_dtype)t, lengths[k], 11, false, &r); /* any bits: NaN of all kinds */
+        }
+}
