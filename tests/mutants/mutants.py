@@ -1100,7 +1100,7 @@ MUTANTS = [
      "if (found >= 0 && found < a.limit) return true;", "if (found < a.limit) return true;", "emulated/ops_index"),
     ("device_gather_short_rows_only", "src/cuda/ops/gather.cu",
      "if (h < n[j]) to[j][h] = y[j];", "(void)y;", "emulated/ops_index"),
-    ("device_scatter_last_target", "src/cuda/ops/scatter_add.cu",
+    ("device_scatter_last_target", "src/cuda/ops/scatter.cuh",
      "if (k >= 0 && k < a.limit) return k;", "if (k >= 0 && k < a.limit - 1) return k;", "emulated/ops_index"),
     ("device_compact_forgets_earlier_warps", "src/cuda/ops/compact.cu",
      "if (w == (int)threadIdx.x / 32) before += sum;", "(void)before;", "emulated/ops_index"),

@@ -6,16 +6,8 @@
  * Otherwise the rows of each batch are sorted by target, stably, some at a time; the thread at the
  * head of a target's run adds the run.
  */
-#include "base/assert.h"
-#include "cuda/device/device.h"
-#include "cuda/walk/lines.cuh"
+#include "cuda/ops/scatter.cuh"
 #include "cuda/sort/radix.cuh"
-
-extern "C" {
-#include "ops/indexing.h"
-#include "ops/ops.h"
-#include "ops/scatter.h"
-}
 
 /* AHEAD: rows of a run loaded before the first is added, in order; one at a time, 10 M rows into
  * 1000 took 12.4 ms (H200). */
@@ -24,61 +16,9 @@ static constexpr int64_t MANY = 1 << 14; /* results that occupy the device with 
 static constexpr int64_t FEW = 64;       /* rows that one thread adds faster than they are sorted */
 static constexpr int64_t ROUND = 1 << 21; /* rows sorted at once: some 33 MiB of scratch */
 
-/* Coordinates behind a number, for complaints: the digits of a walk's step. */
-typedef struct digits {
-    int n;
-    int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES], size[FTH_MAX_AXES];
-    bool counts[FTH_MAX_AXES]; /* the index has the axis */
-} digits;
-
-typedef struct args {
-    fth__walk rows;  /* of v and of the index; bytes */
-    fth__walk batch; /* axes the index has: of v, of the index, of the sums */
-    fth__walk rest;  /* axes it lacks: of v, and of the sums third */
-    fth__walk both;  /* batch and rest as they lie in v */
-    digits row_digits, batch_digits, both_digits;
-    const char *v, *index;
-    char *sum;
-    int64_t into_step, limit;
-    int dtype; /* of v */
-    bool wide; /* the index is i64 */
-    fth_fault *fault;
-    /* a round of the sort */
-    int64_t batch_lo, batches, row_lo, n;
-    uint32_t *key;
-    const uint32_t *from;
-} args;
-
-static __device__ uint64_t place_of(const digits &d, int64_t k, uint64_t *count)
-{
-    uint64_t where = 0;
-    *count = 1;
-    for (int i = d.n - 1; i >= 0; i--) {
-        const int64_t q = k / d.extent[i], r = k - q * d.extent[i];
-        k = q;
-        if (!d.counts[i]) continue;
-        where += (uint64_t)(d.origin[i] + r) * *count;
-        *count *= (uint64_t)d.size[i];
-    }
-    return where;
-}
-
-/* The target of a row; -1 and a complaint when it is outside. `other` counts steps of `d`. */
-static __device__ int64_t target_of(const args &a, int64_t at, int64_t row, const digits &d,
-                                    int64_t other)
-{
-    const char *p = a.index + at;
-    const int64_t k = a.wide ? *(const int64_t *)p : *(const int32_t *)p;
-    if (k >= 0 && k < a.limit) return k;
-    uint64_t inner, rows;
-    const uint64_t low = place_of(d, other, &inner);
-    fth_cuda_complain(a.fault, place_of(a.row_digits, row, &rows) * inner + low, k, 0);
-    return -1;
-}
-
 /* ---- whole numbers: every element by itself ---- */
 
-static __global__ void add_each(const args a)
+static __global__ void add_each(const fth__scatter_args a)
 {
     const int64_t n = a.rows.count * a.both.count;
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n;
@@ -86,7 +26,7 @@ static __global__ void add_each(const args a)
         const int64_t row = (int64_t)fth__walk_div((uint64_t)k, (uint64_t)a.both.count);
         const int64_t other = k - row * a.both.count;
         const fth__place r = fth__walk_at(a.rows, row), o = fth__walk_at(a.both, other);
-        const int64_t t = target_of(a, r.at[1] + o.at[1], row, a.both_digits, other);
+        const int64_t t = fth__scatter_target(a, r.at[1] + o.at[1], row, a.both_digits, other);
         int64_t x;
         if (t < 0) continue;
         fth__wide_load(a.dtype, a.v + r.at[0] + o.at[0], &x);
@@ -96,14 +36,14 @@ static __global__ void add_each(const args a)
 
 /* ---- many results: a thread has one ---- */
 
-template <typename W> static __global__ void add_lines(const args a)
+template <typename W> static __global__ void add_lines(const fth__scatter_args a)
 {
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < a.both.count;
          k += (int64_t)gridDim.x * THREADS) {
         const fth__place o = fth__walk_at(a.both, k);
         for (int64_t row = 0; row < a.rows.count; row++) {
             const fth__place r = fth__walk_at(a.rows, row);
-            const int64_t t = target_of(a, r.at[1] + o.at[1], row, a.both_digits, k);
+            const int64_t t = fth__scatter_target(a, r.at[1] + o.at[1], row, a.both_digits, k);
             W x;
             if (t < 0) continue;
             fth__wide_load(a.dtype, a.v + r.at[0] + o.at[0], &x);
@@ -114,7 +54,7 @@ template <typename W> static __global__ void add_lines(const args a)
 
 /* ---- few results: rows sorted by target ---- */
 
-static __global__ void make_keys(const args a)
+static __global__ void make_keys(const fth__scatter_args a)
 {
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < a.batches * a.n;
          k += (int64_t)gridDim.x * THREADS) {
@@ -122,12 +62,13 @@ static __global__ void make_keys(const args a)
         const int64_t row = a.row_lo + k - batch * a.n;
         const int64_t at =
             fth__walk_at(a.rows, row).at[1] + fth__walk_at(a.batch, a.batch_lo + batch).at[1];
-        const int64_t t = target_of(a, at, row, a.batch_digits, a.batch_lo + batch);
+        const int64_t t = fth__scatter_target(a, at, row, a.batch_digits, a.batch_lo + batch);
         a.key[k] = (uint32_t)(t < 0 ? a.limit : t);
     }
 }
 
-template <typename W> static __global__ void add_runs(const args a, const uint32_t *keys)
+template <typename W>
+static __global__ void add_runs(const fth__scatter_args a, const uint32_t *keys)
 {
     const int64_t n = a.batches * a.n * a.rest.count;
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n;
@@ -203,41 +144,18 @@ static uint64_t carried(const fth_node *node)
     return t == FTH_C64 ? sizeof(fth_c128) : sizeof(double);
 }
 
-/* Rows, batches and other results of a call, from its extents. */
-typedef struct counts {
-    int64_t rows, batches, rest;
-} counts;
-
-static counts counts_of(const fth_call *call)
-{
-    const fth_node *node = call->node;
-    counts c = {1, 1, 1};
-    fth__scatter s;
-    fth__scatter_get(node, &s);
-    for (int i = 0; i < node->in[0].n_axes; i++) {
-        const int o = s.v_to[i];
-        if (o < 0)
-            c.rows *= call->in[0].extent[i];
-        else if (fth_desc_find(&node->in[1], node->in[0].axis[i]) >= 0)
-            c.batches *= call->out[0].extent[o];
-        else
-            c.rest *= call->out[0].extent[o];
-    }
-    return c;
-}
-
 static bool whole(const fth_node *node)
 {
     return node->out[0].dtype == FTH_I64;
 }
 
-static bool sorts(const fth_node *node, counts c)
+static bool sorts(const fth_node *node, fth__scatter_counts c)
 {
     return !whole(node) && c.rows > FEW && c.batches * c.rest < MANY;
 }
 
 /* Batches at once (of all rows) and rows at once (of one batch). */
-static void round_of(counts c, int64_t *batches, int64_t *rows)
+static void round_of(fth__scatter_counts c, int64_t *batches, int64_t *rows)
 {
     const int64_t most = c.rows < ROUND ? ROUND / c.rows : 1;
     *rows = c.rows < ROUND ? c.rows : ROUND;
@@ -246,75 +164,15 @@ static void round_of(counts c, int64_t *batches, int64_t *rows)
 
 static uint64_t scratch(const fth_call *call)
 {
-    const counts c = counts_of(call);
+    const fth__scatter_counts c = fth__scatter_counts_of(call);
     int64_t batches, rows;
     if (!sorts(call->node, c) || c.batches == 0) return 0;
     round_of(c, &batches, &rows);
-    return fth__radix_bytes(false, batches, rows);
+    return fth__radix_bytes(4, batches, rows);
 }
 
-static bool supports(const fth_node *node)
-{
-    fth__scatter s;
-    fth__scatter_get(node, &s);
-    return node->out[0].size[s.at] < UINT32_MAX;
-}
-
-static void digit(digits *d, int64_t extent, int64_t origin, int64_t size, bool counts)
-{
-    FTH_ASSERT(d->n < FTH_MAX_AXES);
-    d->extent[d->n] = extent;
-    d->origin[d->n] = origin;
-    d->size[d->n] = size;
-    d->counts[d->n++] = counts;
-}
-
-static void add_axis(args *a, const fth_call *call, const fth__scatter *s, int dim,
-                     const fth_tile *sums, int64_t wide)
-{
-    const fth_node *node = call->node;
-    const fth_tile *v = &call->in[0], *index = &call->in[1], *out = &call->out[0];
-    const int k = fth_desc_find(&node->in[1], node->in[0].axis[dim]), o = s->v_to[dim];
-    const int64_t v_step = v->stride[dim] * fth_dtype_size(node->in[0].dtype);
-    const int64_t index_step = k < 0 ? 0 : index->stride[k] * fth_dtype_size(node->in[1].dtype);
-    const int64_t size = node->in[0].size[dim];
-    if (o < 0) {
-        fth__walk_add(&a->rows, v->extent[dim], v_step, index_step, 0);
-        digit(&a->row_digits, v->extent[dim], v->origin[dim], size, true);
-        return;
-    }
-    const int64_t n = out->extent[o], lo = out->origin[o], sum_step = sums->stride[o] * wide;
-    a->v += (lo - v->origin[dim]) * v_step;
-    if (k >= 0) a->index += (lo - index->origin[k]) * index_step;
-    fth__walk_add(k >= 0 ? &a->batch : &a->rest, n, v_step, index_step, sum_step);
-    fth__walk_add(&a->both, n, v_step, index_step, sum_step);
-    if (k >= 0) digit(&a->batch_digits, n, lo, size, true);
-    digit(&a->both_digits, n, lo, size, k >= 0);
-}
-
-static args args_of(const fth_call *call, const fth_tile *sums, int64_t wide)
-{
-    const fth_node *node = call->node;
-    args a = {};
-    fth__scatter s;
-    fth__scatter_get(node, &s);
-    a.rows = a.batch = a.rest = a.both = fth__walk_none();
-    a.v = (const char *)call->in[0].data;
-    a.index = (const char *)call->in[1].data;
-    a.sum = (char *)sums->data;
-    a.into_step = sums->stride[s.at] * wide;
-    a.limit = node->out[0].size[s.at];
-    a.dtype = (int)node->in[0].dtype;
-    a.wide = node->in[1].dtype == FTH_I64;
-    a.fault = call->fault;
-    for (int i = 0; i < ((const fth__scatter_attr *)node->attr)->n; i++)
-        add_axis(&a, call, &s, s.from[i], sums, wide);
-    for (int i = 0; i < node->in[0].n_axes; i++)
-        if (s.v_to[i] >= 0) add_axis(&a, call, &s, i, sums, wide);
-    return a;
-}
-
-template <typename W> static void by_sort(const fth_call *call, args a, counts c)
+template <typename W>
+static void by_sort(const fth_call *call, fth__scatter_args a, fth__scatter_counts c)
 {
     const cudaStream_t stream = fth_cuda_stream(call);
     int64_t batches, rows;
@@ -326,8 +184,8 @@ template <typename W> static void by_sort(const fth_call *call, args a, counts c
         for (a.row_lo = 0; a.row_lo < c.rows; a.row_lo += rows) {
             a.batches = c.batches - a.batch_lo < batches ? c.batches - a.batch_lo : batches;
             a.n = c.rows - a.row_lo < rows ? c.rows - a.row_lo : rows;
-            FTH_ASSERT(fth__radix_bytes(false, a.batches, a.n) <= scratch(call));
-            const fth__radix r = fth__radix_in(call->scratch, false, a.batches, a.n);
+            FTH_ASSERT(fth__radix_bytes(4, a.batches, a.n) <= scratch(call));
+            const fth__radix r = fth__radix_in(call->scratch, 4, a.batches, a.n);
             a.key = (uint32_t *)r.key[0];
             FTH_LAUNCH(make_keys, fth_cuda_blocks(a.batches * a.n, THREADS), THREADS, stream, a);
             const int at = fth__radix_sort(&r, bits, stream);
@@ -337,7 +195,8 @@ template <typename W> static void by_sort(const fth_call *call, args a, counts c
         }
 }
 
-template <typename W> static void add(const fth_call *call, const args &a, counts c)
+template <typename W>
+static void add(const fth_call *call, const fth__scatter_args &a, fth__scatter_counts c)
 {
     if (sorts(call->node, c))
         by_sort<W>(call, a, c);
@@ -366,8 +225,8 @@ static fth_status run(const fth_call *call)
     const uint64_t bytes = carried(node);
     const fth_tile *tile = bytes ? &call->state : &call->out[0];
     const int64_t wide = bytes ? (int64_t)bytes : fth_dtype_size(node->out[0].dtype);
-    const counts c = counts_of(call);
-    const args a = args_of(call, tile, wide);
+    const fth__scatter_counts c = fth__scatter_counts_of(call);
+    const fth__scatter_args a = fth__scatter_args_of(call, tile, wide);
     if (call->first) launch_sums(call, tile, wide, false);
     if (c.rows * c.batches * c.rest > 0) {
         if (whole(node))
@@ -384,26 +243,8 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
-{
-    const fth__scatter_attr *attr = (const fth__scatter_attr *)node->attr;
-    const fth_desc *v = &node->in[0], *index = &node->in[1];
-    int64_t place[FTH_MAX_AXES] = {}, left = (int64_t)fault->where;
-    fth__scatter s;
-    fth__scatter_get(node, &s);
-    for (int i = v->n_axes - 1; i >= 0; i--) { /* the innermost digits are the batches' */
-        const int k = fth_desc_find(index, v->axis[i]);
-        if (s.v_to[i] < 0 || k < 0) continue;
-        place[k] = left % v->size[i];
-        left /= v->size[i];
-    }
-    for (int i = attr->n - 1; i >= 0; i--) {
-        place[fth_desc_find(index, attr->from[i])] = left % v->size[s.from[i]];
-        left /= v->size[s.from[i]];
-    }
-    return fth__index_fail_at(node, 1, place, fault->value, attr->into, node->out[0].size[s.at],
-                              err);
-}
-
-FTH_CUDA_KERNEL(scatter_add) = {
-    .op = "scatter_add", .supports = supports, .scratch = scratch, .run = run, .explain = explain};
+FTH_CUDA_KERNEL(scatter_add) = {.op = "scatter_add",
+                                .supports = fth__scatter_supports,
+                                .scratch = scratch,
+                                .run = run,
+                                .explain = fth__scatter_explain};

@@ -71,9 +71,9 @@ static int64_t lines_at_once(const fth_call *call, int dim)
     return lines < most ? lines : most;
 }
 
-static bool wide(const fth_node *node)
+static int key_bytes(const fth_node *node)
 {
-    return fth_dtype_size(node->in[0].dtype) == 8;
+    return fth__radix_key(fth_dtype_size(node->in[0].dtype));
 }
 
 static uint64_t scratch(const fth_call *call)
@@ -81,7 +81,7 @@ static uint64_t scratch(const fth_call *call)
     const int dim = dim_of(call->node);
     const int64_t n = call->in[0].extent[dim];
     if (n <= FTH__SHORT) return 0;
-    return fth__radix_bytes(wide(call->node), lines_at_once(call, dim), n);
+    return fth__radix_bytes(key_bytes(call->node), lines_at_once(call, dim), n);
 }
 
 static void long_lines(const fth_call *call, const fth__ordering &o, int dim)
@@ -90,15 +90,18 @@ static void long_lines(const fth_call *call, const fth__ordering &o, int dim)
     const int64_t round = lines_at_once(call, dim);
     for (int64_t lo = 0; lo < o.line.count; lo += round) {
         const int64_t lines = o.line.count - lo < round ? o.line.count - lo : round;
-        FTH_ASSERT(fth__radix_bytes(wide(call->node), lines, o.n) <= scratch(call));
-        const fth__radix r = fth__radix_in(call->scratch, wide(call->node), lines, o.n);
+        FTH_ASSERT(fth__radix_bytes(key_bytes(call->node), lines, o.n) <= scratch(call));
+        const fth__radix r = fth__radix_in(call->scratch, key_bytes(call->node), lines, o.n);
         const unsigned blocks = fth_cuda_blocks(lines * o.n, THREADS);
-        if (r.wide)
+        if (r.key_bytes == 8)
             FTH_LAUNCH(make_keys<uint64_t>, blocks, THREADS, stream, o, lo, lines,
                        (uint64_t *)r.key[0]);
-        else
+        else if (r.key_bytes == 4)
             FTH_LAUNCH(make_keys<uint32_t>, blocks, THREADS, stream, o, lo, lines,
                        (uint32_t *)r.key[0]);
+        else
+            FTH_LAUNCH(make_keys<uint16_t>, blocks, THREADS, stream, o, lo, lines,
+                       (uint16_t *)r.key[0]);
         const int at = fth__radix_sort(&r, o.size * 8, stream);
         FTH_LAUNCH(take, blocks, THREADS, stream, o, lo, lines, (const uint32_t *)r.value[at]);
     }

@@ -89,9 +89,9 @@ static __global__ void take(const fth__ordering o, int64_t line, const uint32_t 
         fth__ordering_put(o, p, k, from[k]);
 }
 
-static bool wide(const fth_node *node)
+static int key_bytes(const fth_node *node)
 {
-    return fth_dtype_size(node->in[0].dtype) == 8;
+    return fth__radix_key(fth_dtype_size(node->in[0].dtype));
 }
 
 /* Candidates of a line after the first round. */
@@ -126,7 +126,7 @@ static uint64_t scratch(const fth_call *call)
     const int dim = dim_of(call->node);
     const int64_t n = call->in[0].extent[dim], k = call->out[0].extent[dim];
     if (n <= FTH__SHORT) return 0;
-    if (k > MOST_K) return fth__radix_bytes(wide(call->node), 1, n);
+    if (k > MOST_K) return fth__radix_bytes(key_bytes(call->node), 1, n);
     const int64_t m = candidates(n, k), lines = lines_at_once(call, dim, n, k);
     return (list_bytes(lines, m) + 63) / 64 * 64 + list_bytes(lines, candidates(m, k));
 }
@@ -168,14 +168,16 @@ static void by_rounds(const fth_call *call, const fth__ordering &o, int dim)
 static void by_sort(const fth_call *call, const fth__ordering &o)
 {
     const cudaStream_t stream = fth_cuda_stream(call);
-    const fth__radix r = fth__radix_in(call->scratch, wide(call->node), 1, o.n);
+    const fth__radix r = fth__radix_in(call->scratch, key_bytes(call->node), 1, o.n);
     const unsigned blocks = fth_cuda_blocks(o.n, THREADS);
-    FTH_ASSERT(fth__radix_bytes(r.wide, 1, o.n) <= scratch(call));
+    FTH_ASSERT(fth__radix_bytes(r.key_bytes, 1, o.n) <= scratch(call));
     for (int64_t line = 0; line < o.line.count; line++) {
-        if (r.wide)
+        if (r.key_bytes == 8)
             FTH_LAUNCH(make_keys<uint64_t>, blocks, THREADS, stream, o, line, (uint64_t *)r.key[0]);
-        else
+        else if (r.key_bytes == 4)
             FTH_LAUNCH(make_keys<uint32_t>, blocks, THREADS, stream, o, line, (uint32_t *)r.key[0]);
+        else
+            FTH_LAUNCH(make_keys<uint16_t>, blocks, THREADS, stream, o, line, (uint16_t *)r.key[0]);
         const int at = fth__radix_sort(&r, o.size * 8, stream);
         FTH_LAUNCH(take, fth_cuda_blocks(o.k, THREADS), THREADS, stream, o, line,
                    (const uint32_t *)r.value[at]);

@@ -1,6 +1,6 @@
 /* radix.cuh - a stable sort of keys, line by line, that gives where each came from (radix.cu).
  *
- * Keys are unsigned numbers of 32 or 64 bits, lines of n of them lie one behind the other. The
+ * Keys are unsigned numbers of 2, 4 or 8 bytes, lines of n of them lie one behind the other. The
  * result depends on the keys alone.
  *
  * CUB is used neither here nor for scans and reductions, for three reasons. The planner needs the
@@ -19,12 +19,17 @@ typedef struct fth__radix {
     uint32_t *value[2];
     void *scratch;
     int64_t lines, n; /* n < 2^32 */
-    bool wide;        /* 64 bits */
+    int key_bytes;    /* 2, 4 or 8 */
 } fth__radix;
 
+/* Bytes that keys of an element of so many bytes take. */
+static inline int fth__radix_key(int64_t size)
+{
+    return size <= 2 ? 2 : (int)size;
+}
 /* Bytes of workspace for so many lines, and the arrays inside it. */
-uint64_t fth__radix_bytes(bool wide, int64_t lines, int64_t n);
-fth__radix fth__radix_in(void *scratch, bool wide, int64_t lines, int64_t n);
+uint64_t fth__radix_bytes(int key_bytes, int64_t lines, int64_t n);
+fth__radix fth__radix_in(void *scratch, int key_bytes, int64_t lines, int64_t n);
 /* By the lowest `bits` bits. Afterwards key[k] is in order and value[k] says the position in its
  * line that each had; k is returned. */
 int fth__radix_sort(const fth__radix *r, int bits, cudaStream_t stream);
