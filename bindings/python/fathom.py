@@ -197,6 +197,7 @@ _UNARY = ("neg", "abs", "sqr", "sqrt", "rsqrt", "recip", "exp", "expm1", "log", 
 RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".split())}
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
 BORDER = {"zero": 0, "clamp": 1, "reflect": 2, "mirror": 3, "wrap": 4}
+SCATTER = {"set": 0, "min": 1, "max": 2}
 FFT = {"forward": 0, "inverse": 1, "real": 2, "real_inverse": 3}
 RANDOM = {"bits": 0, "uniform": 1, "normal": 2}
 OPTIM = {"adam": 0, "adamw": 1, "nadam": 2, "sgd": 3, "rmsprop": 4}
@@ -1677,9 +1678,11 @@ _FUNCTIONS.update({
     "fth_inverse_": (_V, [_O, _V, S, S]),
     "fth_gather_": (_V, [_O, _V, S, _V]),
     "fth_scatter_add_": (_V, [_O, _V, S, _V, S]),
+    "fth_scatter_": (_V, [_O, I, _V, S, _V, S, D]),
     "fth_compact_": (_V, [_O, _V, S, _V, S]),
     "fth_spread_": (_V, [_O, _V, S]),
     "fth_collect_": (_V, [_O, _V, S]),
+    "fth_collect_extreme_": (_V, [_O, B, _V, S]),
     "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]),
     "fth_stack_": (_V, [_O, I, _PV, S]),
     "fth_slice_": (_V, [_O, _V, S, L, S]),
@@ -1691,6 +1694,8 @@ _FUNCTIONS.update({
     "fth_roll_": (_V, [_O, _V, S, L]),
     "fth_sort_": (_V, [_O, _V, S, B]),
     "fth_topk_": (_V, [_O, _V, S, S, B]),
+    "fth_searchsorted_": (_V, [_O, _V, S, _V, B]),
+    "fth_quantile_": (_V, [_O, _V, S, D]),
     "fth_fft_": (_V, [_O, I, _V, S, S]),
     "fth_conv2d_": (_V, [_O, _V, _V, C.POINTER(Conv)]),
     "fth_pool_": (_V, [_O, I, B, _V, S, L, S]),
@@ -1830,6 +1835,18 @@ def roll(v, axis, by):
 
 
 @_method
+def searchsorted(sorted, axis, v, right=False):
+    """How many along the axis, which ascends, come before each element of v, i64."""
+    return sorted.graph._build("fth_searchsorted_", sorted, axis.encode(), v, right)
+
+
+@_method
+def quantile(v, axis, q):
+    """Between the sorted elements next to it, as numpy.quantile."""
+    return v.graph._build("fth_quantile_", v, axis.encode(), q)
+
+
+@_method
 def upsample(v, axis, factor, into):
     """Repeat each element `factor` times."""
     return v.graph._build("fth_upsample_", v, axis.encode(), factor, into.encode())
@@ -1965,6 +1982,33 @@ def topk(v, axis, into, largest=True):
     """(values in order, positions as i64); the size of `into` is k."""
     out = v.graph._build("fth_topk_", v, axis.encode(), into.encode(), largest)
     return out, out.out(1)
+
+
+@_method
+def collect_max(v, entries):
+    """(largest entry of each row, its position as i64): -inf and -1 for a row without entries."""
+    out = v.graph._build("fth_collect_extreme_", True, v, entries.encode())
+    return out, out.out(1)
+
+
+@_method
+def collect_min(v, entries):
+    """(smallest entry of each row, its position as i64): inf and -1 for a row without entries."""
+    out = v.graph._build("fth_collect_extreme_", False, v, entries.encode())
+    return out, out.out(1)
+
+
+@_method
+def scatter(v, axis, index, into, how="set", fill=0.0):
+    """out[..index[i]..] = v[..i..], the last i; or the "min" or "max" of them. Rows begin as fill,
+    which takes part in a minimum or maximum."""
+    return v.graph._build("fth_scatter_", SCATTER[how], v, axis.encode(), index, into.encode(), fill)
+
+
+@_method
+def median(v, axis):
+    """Between the two middle elements, as numpy.median."""
+    return v.graph._build("fth_quantile_", v, axis.encode(), 0.5)
 
 
 @_method

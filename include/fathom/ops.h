@@ -199,6 +199,13 @@ FTH_API fth_val fth_gather_(fth_site site, fth_val v, const char *axis, fth_val 
  * axis or axes of the index, outermost first. */
 FTH_API fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth_val index,
                                  const char *into);
+/* Put rows of v into an axis, each where the index says: the last in the order of i wins, or the
+ * smallest or largest stays (of two zeros -0 is the smaller; NaN beats every number). Every row
+ * begins as `fill`, brought to the nearest number of the dtype: rows that nobody writes keep it,
+ * and it takes part in a minimum or maximum; with -INFINITY a maximum is that of the rows alone. */
+typedef enum fth_scatter_how { FTH_SCATTER_SET, FTH_SCATTER_MIN, FTH_SCATTER_MAX } fth_scatter_how;
+FTH_API fth_val fth_scatter_(fth_site site, fth_scatter_how how, fth_val v, const char *from,
+                             fth_val index, const char *into, double fill);
 /* Rows of v where mask [axis] is true, in order, into axis `into`, whose size must equal their
  * count (checked by the run). */
 FTH_API fth_val fth_compact_(fth_site site, fth_val v, const char *axis, fth_val mask,
@@ -208,6 +215,10 @@ FTH_API fth_val fth_compact_(fth_site site, fth_val v, const char *axis, fth_val
 FTH_API fth_val fth_spread_(fth_site site, fth_val v, const char *entries);
 /* Sum the entries of each row, in order: the rows replace the axis `entries` of v. */
 FTH_API fth_val fth_collect_(fth_site site, fth_val v, const char *entries);
+/* The largest (or smallest) entry of each row: the first of equals, NaN if any entry is. Of a row
+ * without entries -infinity (infinity), or the first (last) number of an integer dtype.
+ * fth_out(v,1): its position along `entries`, i64; -1 where there is none. */
+FTH_API fth_val fth_collect_extreme_(fth_site site, bool largest, fth_val v, const char *entries);
 FTH_API fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis,
                             const char *into);
 /* n values of the same axes along a new one of n elements, the outermost. */
@@ -245,12 +256,26 @@ FTH_API fth_val fth_sort_(fth_site site, fth_val v, const char *axis, bool desce
  * i64 positions. */
 FTH_API fth_val fth_topk_(fth_site site, fth_val v, const char *axis, const char *into,
                           bool largest);
+/* How many elements along `axis` of `sorted`, which ascends there (NaN last, as sort leaves them),
+ * come before each element of v: are less, with `right` also those that are equal. i64, with the
+ * axes of v; other axes of `sorted` are batches. Both have one dtype. */
+FTH_API fth_val fth_searchsorted_(fth_site site, fth_val sorted, const char *axis, fth_val v,
+                                  bool right);
+/* Quantile q (0 to 1) along an axis, on the line between the two sorted elements next to place
+ * q (n - 1); NaN if any element is. Computed in f64: integers give f64, reals their dtype. */
+FTH_API fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double q);
 #define fth_gather(v, axis, index) fth_gather_(FTH_HERE, (v), (axis), (index))
 #define fth_scatter_add(v, from, index, into)                                                      \
     fth_scatter_add_(FTH_HERE, (v), (from), (index), (into))
+#define fth_scatter(how, v, from, index, into, fill)                                               \
+    fth_scatter_(FTH_HERE, (how), (v), (from), (index), (into), (fill))
 #define fth_compact(v, axis, mask, into) fth_compact_(FTH_HERE, (v), (axis), (mask), (into))
 #define fth_spread(v, entries) fth_spread_(FTH_HERE, (v), (entries))
 #define fth_collect(v, entries) fth_collect_(FTH_HERE, (v), (entries))
+#define fth_collect_max(v, entries) fth_collect_extreme_(FTH_HERE, true, (v), (entries))
+#define fth_collect_min(v, entries) fth_collect_extreme_(FTH_HERE, false, (v), (entries))
+#define fth_collect_argmax(v, entries) fth_out(fth_collect_max(v, entries), 1)
+#define fth_collect_argmin(v, entries) fth_out(fth_collect_min(v, entries), 1)
 #define fth_concat(n, v, axis, into) fth_concat_(FTH_HERE, (n), (v), (axis), (into))
 #define fth_stack(n, v, axis) fth_stack_(FTH_HERE, (n), (v), (axis))
 #define fth_slice(v, axis, from, into) fth_slice_(FTH_HERE, (v), (axis), (from), (into))
@@ -266,6 +291,10 @@ FTH_API fth_val fth_topk_(fth_site site, fth_val v, const char *axis, const char
 #define fth_roll(v, axis, by) fth_roll_(FTH_HERE, (v), (axis), (by))
 #define fth_sort(v, axis, descending) fth_sort_(FTH_HERE, (v), (axis), (descending))
 #define fth_topk(v, axis, into, largest) fth_topk_(FTH_HERE, (v), (axis), (into), (largest))
+#define fth_searchsorted(sorted, axis, v, right)                                                   \
+    fth_searchsorted_(FTH_HERE, (sorted), (axis), (v), (right))
+#define fth_quantile(v, axis, q) fth_quantile_(FTH_HERE, (v), (axis), (q))
+#define fth_median(v, axis) fth_quantile(v, axis, 0.5)
 
 /* ---- transforms and images ---------------------------------------------------------------------
  */

@@ -27,7 +27,7 @@ const char *fth__reduce_name(fth_red red); /* "sum" */
 
 typedef struct fth__axis_attr {
     fth_axis_id axis;
-    int32_t flag; /* sort: descending; argreduce: largest */
+    int32_t flag; /* sort: descending; argreduce, collect_extreme: largest; searchsorted: right */
 } fth__axis_attr;
 
 typedef struct fth__scan_attr {
@@ -56,6 +56,12 @@ typedef struct fth__scatter_attr {
     fth_axis_id into;
     fth_axis_id from[FTH_MAX_AXES];
 } fth__scatter_attr;
+
+typedef struct fth__scatter_put_attr {
+    fth__scatter_attr at;
+    double fill;
+    int32_t how, zero; /* fth_scatter_how */
+} fth__scatter_put_attr;
 
 /* Of what moves data: `into` takes the place of `axis`. */
 typedef struct fth__slice_attr {

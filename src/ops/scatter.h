@@ -1,8 +1,10 @@
-/* scatter.h - what a scatter_add is made of: for its loop and for kernels of devices. */
+/* scatter.h - what scatter_add and scatter are made of: for their loops and for kernels of devices.
+ */
 #ifndef FTH_OPS_SCATTER_H
 #define FTH_OPS_SCATTER_H
 
-#include <fathom/op.h>
+#include "ops/ops.h"
+#include "ops/scalar.h"
 
 typedef struct fth__scatter {
     int v_to[FTH_MAX_AXES];     /* position in the result of each axis of v; -1: scattered */
@@ -11,6 +13,23 @@ typedef struct fth__scatter {
     int at;                     /* position of `into` in the result */
 } fth__scatter;
 
+/* The attribute of both begins with fth__scatter_attr. */
 void fth__scatter_get(const fth_node *node, fth__scatter *s);
+/* Checks both operands; one output of this dtype. */
+fth_status fth__scatter_infer(fth_node *node, fth_dtype dtype, fth_err *err);
+void fth__scatter_relation(const fth_node *node, int in, int dim, fth_relation *out);
+/* Names to the attribute; false: poison, or a mistake was recorded. */
+bool fth__scatter_build(fth_val v, fth_site site, const char *what, const char *from, fth_val index,
+                        const char *into, fth__scatter_attr *attr);
+
+/* What fth_scatter fills rows with, as a number that the dtype has. */
+fth__wide fth__scatter_fill(fth_dtype t, double fill);
+
+/* n neighbours of v to their places; steps in bytes. */
+typedef void fth__scatter_fn(char *to, int64_t to_step, const char *v, int64_t v_step, int64_t n);
+/* Every row of v of this call, in order, to where it belongs in `to`, a tile with the axes of the
+ * output whose elements have `element` bytes. */
+fth_status fth__scatter_rows(const fth_call *call, const fth_tile *to, int64_t element,
+                             fth__scatter_fn *put);
 
 #endif

@@ -194,6 +194,16 @@ static fth_val make_scatter_add(bench *b)
 {
     return fth_scatter_add(long_x(b), "long", places(b, FTH_I64, "long", 37), "x");
 }
+static fth_val make_scatter(bench *b)
+{
+    const fth_scatter_how how =
+        fth_dtype_is_complex(b->t) ? FTH_SCATTER_SET : (fth_scatter_how)(b->layout % 3);
+    return fth_scatter(how, long_x(b), "long", places(b, FTH_I64, "long", 37), "x", 1.0);
+}
+static fth_val make_searchsorted(bench *b)
+{
+    return fth_searchsorted(fth_sort(long_x(b), "long", false), "long", long_x(b), b->layout % 2);
+}
 static fth_val make_compact(bench *b)
 {
     static uint8_t mask[37]; /* 16 of them */
@@ -212,6 +222,12 @@ static fth_val make_collect(bench *b)
     static const char *const axes[LAYOUTS] = {"p q entry", "entry p q", "p entry q", "entry"};
     if (!fth_axis_ragged(b->g, "entry", "owner", row_ptr)) return (fth_val){0};
     return fth_collect(noise(b, axes[b->layout]), "entry");
+}
+static fth_val make_collect_extreme(bench *b)
+{
+    static const char *const axes[LAYOUTS] = {"p q entry", "entry p q", "p entry q", "entry"};
+    if (!fth_axis_ragged(b->g, "entry", "owner", row_ptr)) return (fth_val){0};
+    return fth_collect_extreme_(FTH_HERE, b->layout % 2, noise(b, axes[b->layout]), "entry");
 }
 static fth_val make_concat(bench *b)
 {
@@ -425,9 +441,11 @@ static const struct {
     CASE(scan),
     CASE(gather),
     CASE(scatter_add),
+    CASE(scatter),
     CASE(compact),
     CASE(spread),
     CASE(collect),
+    CASE(collect_extreme),
     CASE(concat),
     CASE(slice),
     CASE(pad),
@@ -436,6 +454,7 @@ static const struct {
     CASE(flip),
     CASE(sort),
     CASE(topk),
+    CASE(searchsorted),
     CASE(pool),
     CASE(upsample),
     CASE(dot),

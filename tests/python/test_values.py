@@ -259,6 +259,42 @@ class Moving(unittest.TestCase):
         np.testing.assert_array_equal(x.window("x", 1, "tap").numpy(),
                                       np.stack([padded[i:i + 3] for i in range(6)]))
 
+    def test_search_and_quantile(self):
+        rng = np.random.default_rng(3)
+        a, b = np.sort(rng.normal(size=(4, 50)), 1), rng.normal(size=(4, 9))
+        g = fathom.Graph()
+        g.axes(r=4, n=50, k=9, into=6)
+        x = g.input("a", a, "r n")
+        for right in (False, True):
+            at = x.searchsorted("n", g.input(f"b{right}", b, "r k"), right).numpy()
+            want = [np.searchsorted(a[r], b[r], "right" if right else "left") for r in range(4)]
+            np.testing.assert_array_equal(at, want)
+        np.testing.assert_array_equal(x.quantile("n", 0.3).numpy(), np.quantile(a, 0.3, axis=1))
+        np.testing.assert_array_equal(x.median("n").numpy(), np.quantile(a, 0.5, axis=1))
+
+    def test_scatter_and_collect(self):
+        rng = np.random.default_rng(4)
+        a, at = rng.normal(size=(50, 3)), rng.integers(0, 5, 50)
+        row_ptr = np.array([0, 20, 20, 50])
+        g = fathom.Graph()
+        g.axes(row=3, into=6, c=3)
+        g.axis_ragged("n", "row", row_ptr)
+        x, index = g.input("a", a, "n c"), g.input("at", at, "n")
+        want = np.full((6, 3), 7.0)
+        want[at] = a
+        np.testing.assert_array_equal(x.scatter("n", index, "into", fill=7).numpy(), want)
+        for how, join in (("max", np.maximum), ("min", np.minimum)):
+            want = np.zeros((6, 3))
+            join.at(want, at, a)
+            np.testing.assert_array_equal(x.scatter("n", index, "into", how).numpy(), want)
+        largest, place = (v.numpy() for v in x.collect_max("n"))
+        smallest, _ = (v.numpy() for v in x.collect_min("n"))
+        np.testing.assert_array_equal(largest[2], a[20:].max(0))
+        np.testing.assert_array_equal(place[2], 20 + a[20:].argmax(0))
+        np.testing.assert_array_equal(largest[1], np.full(3, -np.inf))
+        np.testing.assert_array_equal(place[1], np.full(3, -1))
+        np.testing.assert_array_equal(smallest[0], a[:20].min(0))
+
     def test_sort_topk(self):
         a = RNG.normal(size=(4, 7))
         g, x = graph(a__r_c=a)

@@ -2,6 +2,8 @@
  */
 #include "testing/engine/gradient_cases.h"
 
+#include <math.h>
+
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 static int64_t shape_of(const gc_bench *b, const char *axes, fth_source *s)
@@ -347,6 +349,26 @@ static fth_val c_collect(gc_bench *b)
     ragged_axis(b);
     return fth_sqr(fth_collect(gc_complex_in(b, "entry a"), "entry"));
 }
+static fth_val c_collect_max(gc_bench *b)
+{
+    ragged_axis(b);
+    /* of rows without entries -infinity */
+    return fth_tanh(fth_collect_max(gc_ranked_in(b, "entry a"), "entry"));
+}
+static fth_val c_scatter_set(gc_bench *b)
+{
+    return fth_scatter(FTH_SCATTER_SET, gc_real_in(b, "s a", -1, 1), "s",
+                       gc_other_in(b, FTH_I64, "s", 7), "k", 0.5);
+}
+static fth_val c_scatter_max(gc_bench *b)
+{
+    return fth_scatter(FTH_SCATTER_MAX, gc_ranked_in(b, "s a"), "s",
+                       gc_other_in(b, FTH_I64, "s", 7), "k", -HUGE_VAL);
+}
+static fth_val c_quantile(gc_bench *b)
+{
+    return fth_quantile(gc_ranked_in(b, "s a"), "a", 0.4);
+}
 static fth_val c_compact(gc_bench *b)
 {
     const fth_val mask = fth_lt(fth_index(b->g, "s"), fth_const_i64(b->g, FTH_I64, 800));
@@ -533,6 +555,10 @@ const gc_row gc_rows[] = {
     ROW(scatter_add),
     ROW(spread),
     ROW(collect),
+    ROW(collect_max),
+    ROW(scatter_set),
+    ROW(scatter_max),
+    ROW(quantile),
     ROW(compact),
     ROW(concat),
     ROW(stack),

@@ -187,6 +187,11 @@ bool rg_stack(rg *g);
 bool rg_again(rg *g);
 bool rg_twice(rg *g);
 bool rg_unchanged(rg *g);
+bool rg_collect_extreme(rg *g);
+/* random_order.c */
+bool rg_searchsorted(rg *g);
+bool rg_quantile(rg *g);
+bool rg_scatter(rg *g);
 /* Operations of the test's own (random_custom.c). */
 bool rg_custom_halo(rg *g);
 bool rg_custom_carry(rg *g);

@@ -50,18 +50,25 @@ bool rg_spread(rg *g)
                   "spread %s to %s", rows, entries);
 }
 
-bool rg_collect(rg *g)
+/* The latest value that has entries without their rows; -1: none. */
+static int with_entries(const rg *g, const char **entries)
 {
     int x = -1;
-    const char *entries = NULL;
-    for (int i = g->n_values - 1; i >= 0 && x < 0; i--) { /* the latest that has entries */
+    for (int i = g->n_values - 1; i >= 0 && x < 0; i--) {
         const fth_val v = rg_val(g, i);
         if (g->value[i].hidden) continue;
         for (int d = 0; d < fth_val_axes(v); d++) {
             const fth__axis *a = g->g->axis[fth_axis_find(g->g, fth_val_axis(v, d))];
-            if (a->row_ptr && !fth_val_has(v, g->g->axis[a->rows]->name)) x = i, entries = a->name;
+            if (a->row_ptr && !fth_val_has(v, g->g->axis[a->rows]->name)) x = i, *entries = a->name;
         }
     }
+    return x;
+}
+
+bool rg_collect(rg *g)
+{
+    const char *entries = NULL;
+    int x = with_entries(g, &entries);
     if (x < 0) return rg_spread(g) && rg_collect(g);
     const fth_dtype t = fth_val_dtype(rg_val(g, x));
     if ((rg_class(t) & RG_FLOAT) && (x = rg_tame(g, x, t == FTH_F16 ? 0.5 : 20.0)) < 0)
@@ -70,4 +77,19 @@ bool rg_collect(rg *g)
     if (!rg_room(g, share(g, x, entries, rows))) return false;
     return rg_add(g, fth_collect(rg_val(g, x), entries), !(rg_class(t) & RG_FLOAT),
                   64.0 * g->value[x].bound, 1, &x, "collect %s", entries);
+}
+
+bool rg_collect_extreme(rg *g)
+{
+    const char *entries = NULL;
+    int x = with_entries(g, &entries);
+    if (x < 0) return rg_spread(g) && with_entries(g, &entries) >= 0 && rg_collect_extreme(g);
+    if (rg_class(fth_val_dtype(rg_val(g, x))) == RG_COMPLEX || !g->value[x].exact) return false;
+    const bool largest = rg_chance(g, 50);
+    const char *rows = g->g->axis[g->g->axis[fth_axis_find(g->g, entries)]->rows]->name;
+    if (!rg_room(g, 2.0 * share(g, x, entries, rows))) return false;
+    const fth_val v = fth_collect_extreme_(FTH_HERE, largest, rg_val(g, x), entries);
+    /* of rows without entries come the ends of the dtype: positions alone go on as operands */
+    return rg_add(g, fth_out(v, 1), true, 6000.0, 1, &x, "collect_arg%s %s",
+                  largest ? "max" : "min", entries);
 }

@@ -1,0 +1,57 @@
+/* quantile.c - quantiles along an axis, between the two sorted elements next to them.
+ *
+ * Built of a sort: what the axis is shorter than a line of it is all the memory that selecting
+ * would save, and the gradient is that of the sort.
+ */
+#include "ops/build.h"
+
+#include <math.h>
+
+/* Element `at` along an axis, as f64 without that axis. */
+static fth_val element(fth_site site, fth_val sorted, const char *axis, int64_t at)
+{
+    const fth_val index = fth_const_i64_(sorted.graph, site, FTH_I64, at);
+    const fth_val x = fth_gather_(site, sorted, axis, index);
+    return fth_val_dtype(x) == FTH_F64 ? x : fth_cast_(site, x, FTH_F64);
+}
+
+/* A part of the way from a to b, from the nearer end: exact at both, and never falling. */
+static fth_val between(fth_site site, fth_val a, fth_val b, double part)
+{
+    const bool low = part < 0.5;
+    const fth_val by = fth_const_(a.graph, site, FTH_F64, low ? part : 1.0 - part, 0.0);
+    const fth_val step = fth__map2(site, FTH_EW_MUL, fth__map2(site, FTH_EW_SUB, b, a), by);
+    const fth_val x =
+        low ? fth__map2(site, FTH_EW_ADD, a, step) : fth__map2(site, FTH_EW_SUB, b, step);
+    /* two equal infinities have no difference */
+    return fth_map_(site, FTH_EW_SELECT, fth__map2(site, FTH_EW_EQ, a, b), a, x);
+}
+
+fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double q)
+{
+    fth_axis_id id;
+    if (!fth__build_axis(v, site, "quantile", axis, &id)) return fth__poison(v);
+    const fth_dtype t = fth_val_dtype(v);
+    const int64_t n = fth_axis_size(v.graph, axis);
+    if (!(q >= 0.0 && q <= 1.0))
+        return fth_poison_(v.graph, site, FTH_E_GRAPH_ATTR, "quantile: %g is not between 0 and 1",
+                           q);
+    if (t == FTH_BOOL || fth_dtype_is_complex(t))
+        return fth_poison_(v.graph, site, FTH_E_DTYPE_OP,
+                           "quantile: the value is %s; it takes integers and reals",
+                           fth_dtype_name(t));
+    if (n == 0)
+        return fth_poison_(v.graph, site, FTH_E_AXIS_SIZE, "quantile: the empty axis '%s' has none",
+                           axis);
+    const double place = q * (double)(n - 1);
+    const int64_t lo = (int64_t)floor(place);
+    const fth_val sorted = fth_sort_(site, v, axis, false);
+    fth_val x = element(site, sorted, axis, lo);
+    if (place > (double)lo)
+        x = between(site, x, element(site, sorted, axis, lo + 1), place - (double)lo);
+    if (!fth_dtype_is_real(t)) return x;
+    const fth_val last = element(site, sorted, axis, n - 1); /* NaN if any element is */
+    x = fth_map_(site, FTH_EW_SELECT,
+                 fth_map_(site, FTH_EW_ISNAN, last, (fth_val){0}, (fth_val){0}), last, x);
+    return t == FTH_F64 ? x : fth_cast_(site, x, t);
+}
