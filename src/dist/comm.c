@@ -105,6 +105,33 @@ fth_status fth__comm_agree(fth__comm *c, int64_t *value, fth_err *err)
     return s;
 }
 
+fth_status fth__comm_send_begin(fth__comm *c, int to, const void *data, uint64_t bytes,
+                                void **request, fth_err *err)
+{
+    *request = NULL;
+    if (bytes == 0 || !c->ops->send_begin) return fth__comm_send(c, to, data, bytes, err);
+    const double t0 = fth__clock_seconds();
+    const fth_status s = c->ops->send_begin(c, to, data, bytes, request, err);
+    c->sent_bytes += bytes;
+    c->seconds += fth__clock_seconds() - t0;
+    return s;
+}
+
+fth_status fth__comm_send_end(fth__comm *c, void **request, fth_err *err)
+{
+    if (!*request) return FTH_OK;
+    const double t0 = fth__clock_seconds();
+    const fth_status s = c->ops->send_end(c, request, err);
+    *request = NULL;
+    c->seconds += fth__clock_seconds() - t0;
+    return s;
+}
+
+void fth__comm_push(fth__comm *c)
+{
+    if (c->ops->push) c->ops->push(c);
+}
+
 /* The largest value is of the lowest rank that failed. */
 static int64_t pack_status(const fth__comm *c, fth_status s)
 {
@@ -120,9 +147,34 @@ typedef struct words {
 fth_status fth__comm_settle(fth__comm *c, fth_status s, fth_err *err)
 {
     if (!c || c->size < 2) return s;
-    int64_t worst = pack_status(c, s);
     fth_err lost = {0};
-    const fth_status met = fth__comm_agree(c, &worst, &lost);
+    const fth_status begun = fth__comm_settle_begin(c, s, &lost);
+    if (begun == FTH_OK) return fth__comm_settle_end(c, s, err);
+    if (s == FTH_OK && err) *err = lost;
+    return s == FTH_OK ? begun : s;
+}
+
+fth_status fth__comm_settle_begin(fth__comm *c, fth_status s, fth_err *err)
+{
+    c->vote = pack_status(c, s);
+    return c->ops->agree_begin ? c->ops->agree_begin(c, c->vote, err) : FTH_OK;
+}
+
+static fth_status agree_end(fth__comm *c, int64_t *value, fth_err *err)
+{
+    *value = c->vote;
+    if (!c->ops->agree_begin) return fth__comm_agree(c, value, err);
+    const double t0 = fth__clock_seconds();
+    const fth_status s = c->ops->agree_end(c, value, err);
+    c->seconds += fth__clock_seconds() - t0;
+    return s;
+}
+
+fth_status fth__comm_settle_end(fth__comm *c, fth_status s, fth_err *err)
+{
+    int64_t worst;
+    fth_err lost = {0};
+    const fth_status met = agree_end(c, &worst, &lost);
     if (met != FTH_OK) { /* what went wrong here comes first */
         if (s == FTH_OK && err) *err = lost;
         return s == FTH_OK ? met : s;

@@ -11,12 +11,16 @@
 #include "mem/heap.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 /* What mpi.h of Open MPI says; there is no other source of these numbers. */
-enum { SUCCESS = 0, SERIALIZED = 2, SHARED = 0, TEXT = 256 };
+enum { SUCCESS = 0, SERIALIZED = 2, SHARED = 0, ANY = -1, TEXT = 256 };
 /* Counts are ints, and one call should end before who watches thinks that it hangs. */
 static const uint64_t most_bytes = (uint64_t)1 << 30;
 enum { TAG = 71 }; /* one for all: messages between two ranks keep their order */
@@ -38,6 +42,7 @@ static const char library_name[] = "libmpi.so.40";
     X(MPI_Ibcast, int (*)(void *, int, void *, int, void *, void **))                              \
     X(MPI_Iallreduce, int (*)(const void *, void *, int, void *, void *, void *, void **))         \
     X(MPI_Test, int (*)(void **, int *, void *))                                                   \
+    X(MPI_Iprobe, int (*)(int, int, void *, int *, void *))                                        \
     X(MPI_Error_string, int (*)(int, char *, int *))                                               \
     X(MPI_Abort, int (*)(void *, int))
 
@@ -59,6 +64,9 @@ typedef struct mpi {
 #define DECLARE(name) void *name;
     OBJECTS(DECLARE)
 #undef DECLARE
+    /* An agreement on its way. */
+    int64_t mine, most;
+    void *agreement;
 } mpi;
 
 static mpi *of(fth__comm *c)
@@ -99,20 +107,35 @@ static int piece(uint64_t left)
     return (int)(left < most_bytes ? left : most_bytes);
 }
 
-static fth_status send(fth__comm *c, int to, const void *data, uint64_t bytes, fth_err *err)
+/* All but the last piece; that one is on its way. */
+static fth_status send_begin(fth__comm *c, int to, const void *data, uint64_t bytes, void **request,
+                             fth_err *err)
 {
     const mpi *m = of(c);
     const char *from = data;
-    void *request = NULL;
     int code = SUCCESS;
     for (uint64_t left = bytes; code == SUCCESS && left > 0;) {
         const int n = piece(left);
-        code = m->MPI_Isend(from, n, m->ompi_mpi_byte, to, TAG, m->ompi_mpi_comm_world, &request);
-        code = wait_for(m, code, request);
+        code = m->MPI_Isend(from, n, m->ompi_mpi_byte, to, TAG, m->ompi_mpi_comm_world, request);
         from += n;
         left -= (uint64_t)n;
+        if (left > 0) code = wait_for(m, code, *request);
     }
     return code == SUCCESS ? FTH_OK : failed(m, FTH_E_MESSAGE, "sending", code, err);
+}
+
+static fth_status send_end(fth__comm *c, void **request, fth_err *err)
+{
+    const mpi *m = of(c);
+    const int code = wait_for(m, SUCCESS, *request);
+    return code == SUCCESS ? FTH_OK : failed(m, FTH_E_MESSAGE, "sending", code, err);
+}
+
+static fth_status send_all(fth__comm *c, int to, const void *data, uint64_t bytes, fth_err *err)
+{
+    void *request;
+    FTH_TRY(send_begin(c, to, data, bytes, &request, err));
+    return send_end(c, &request, err);
 }
 
 static fth_status receive(fth__comm *c, int from, void *data, uint64_t bytes, fth_err *err)
@@ -164,6 +187,31 @@ static fth_status agree(fth__comm *c, int64_t *value, fth_err *err)
     return code == SUCCESS ? FTH_OK : failed(m, FTH_E_MESSAGE, "agreeing", code, err);
 }
 
+static fth_status agree_begin(fth__comm *c, int64_t value, fth_err *err)
+{
+    mpi *m = of(c);
+    m->mine = value;
+    const int code = m->MPI_Iallreduce(&m->mine, &m->most, 1, m->ompi_mpi_int64_t,
+                                       m->ompi_mpi_op_max, m->ompi_mpi_comm_world, &m->agreement);
+    return code == SUCCESS ? FTH_OK : failed(m, FTH_E_MESSAGE, "agreeing", code, err);
+}
+
+static fth_status agree_end(fth__comm *c, int64_t *value, fth_err *err)
+{
+    const mpi *m = of(c);
+    const int code = wait_for(m, SUCCESS, m->agreement);
+    *value = m->most;
+    return code == SUCCESS ? FTH_OK : failed(m, FTH_E_MESSAGE, "agreeing", code, err);
+}
+
+/* Open MPI moves messages in its calls; which one does not matter. */
+static void push(fth__comm *c)
+{
+    const mpi *m = of(c);
+    int there;
+    (void)m->MPI_Iprobe(ANY, TAG, m->ompi_mpi_comm_world, &there, NULL);
+}
+
 static void end_all(fth__comm *c, int exit_code)
 {
     (void)of(c)->MPI_Abort(of(c)->ompi_mpi_comm_world, exit_code);
@@ -180,10 +228,15 @@ static void close_mpi(fth__comm *c)
 }
 
 static const fth__comm_ops ops = {.name = "mpi",
-                                  .send = send,
+                                  .send = send_all,
                                   .receive = receive,
                                   .broadcast = broadcast,
                                   .agree = agree,
+                                  .send_begin = send_begin,
+                                  .send_end = send_end,
+                                  .agree_begin = agree_begin,
+                                  .agree_end = agree_end,
+                                  .push = push,
                                   .abort = end_all,
                                   .close = close_mpi};
 
@@ -238,13 +291,33 @@ static int look_around(mpi *m)
     return code;
 }
 
+/* Sockets that came into being in MPI_Init_thread. mpirun and its ranks exchange words of a few
+ * bytes over them, and say several without waiting for an answer: then the network holds back the
+ * second for 40 ms, as long as the receiver may take to acknowledge the first. */
+enum { SOCKETS = 256 };
+
+static void note_files(bool there[SOCKETS])
+{
+    for (int fd = 0; fd < SOCKETS; fd++) there[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+static void send_words_at_once(const bool before[SOCKETS])
+{
+    const int yes = 1;
+    for (int fd = 0; fd < SOCKETS; fd++)
+        if (!before[fd]) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
 static fth_status start(mpi *m, fth_err *err)
 {
     int there = 0, level = 0;
+    bool before[SOCKETS];
     int code = m->MPI_Initialized(&there);
     if (code == SUCCESS && there)
         return FTH_FAIL(err, FTH_E_STATE, "MPI was started before in this process");
+    note_files(before);
     if (code == SUCCESS) code = m->MPI_Init_thread(NULL, NULL, SERIALIZED, &level);
+    send_words_at_once(before);
     if (code == SUCCESS)
         code = m->MPI_Comm_set_errhandler(m->ompi_mpi_comm_world, m->ompi_mpi_errors_return);
     if (code == SUCCESS) code = m->MPI_Comm_rank(m->ompi_mpi_comm_world, &m->comm.rank);

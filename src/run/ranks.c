@@ -3,13 +3,15 @@
  * After a pass sums go from rank to rank in the order of the axis: each adds its partial results,
  * one superblock after the other, as one rank alone would have, and the last one hands the result
  * to all. Of what is made piece by piece, every rank hands its part to all. Tiles of outputs go to
- * rank 0, or to all ranks where each has a sink of its own, while the pass is going on.
+ * rank 0, or to all ranks where each has a sink of its own, while the pass is going on: those of a
+ * step during the next one, so that a rank whose chunk was cheap does not wait for the others.
  */
 #include "run/ranks.h"
 
 #include "array/rect.h"
 #include "base/assert.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <string.h>
@@ -300,6 +302,7 @@ static fth_status next_room(fth__runner *r, char **room)
     const fth__buf *b = &p->buf[p->item[p->loop[r->pass].end].scratch];
     r->turn ^= 1;
     *room = r->arena + b->offset + (r->turn ? b->bytes / 2 : 0);
+    FTH_TRY(fth__comm_send_end(r->comm, &r->sending[r->turn], r->err));
     return r->io ? fth__io_wait(r->io, r->passing[r->turn], r->err) : FTH_OK;
 }
 
@@ -322,7 +325,8 @@ static void write_tile(fth__runner *r, const fth__buf *b, const fth__range *regi
 }
 
 /* Copy the part of a buffer that this iteration owns to dense memory. */
-static void pack(const fth__runner *r, const fth__buf *b, const fth__range *region, char *room)
+static void pack(const fth__runner *r, const fth__buf *b, int parity, const fth__range *region,
+                 char *room)
 {
     fth__range box[FTH_MAX_AXES], first[FTH_MAX_AXES];
     int64_t size[FTH_MAX_AXES], lo[FTH_MAX_AXES], n[FTH_MAX_AXES];
@@ -334,37 +338,120 @@ static void pack(const fth__runner *r, const fth__buf *b, const fth__range *regi
         first[d] = box[d];
     }
     fth_tile t;
-    fth__tile_of(r, b, first, fth__buf_parity(r, b), &t);
+    fth__tile_of(r, b, first, parity, &t);
     fth__rect_get(room, t.data, b->element, b->desc.n_axes, size, lo, n);
 }
 
-/* The tile of rank q in this step of the pass. Whatever fails here, messages go on: *s is the first
- * mistake, for the next meeting. */
-static fth_status pass_tile(fth__runner *r, const fth__buf *b, int q, fth_status *s)
+/* The tile of rank q, which is in the iteration that it made it in. Whatever fails here, messages
+ * go on: *s is the first mistake, for the next meeting. */
+static fth_status pass_tile(fth__runner *r, const fth__buf *b, int q, int parity, fth_status *s)
 {
     const bool mine = q == r->comm->rank, all = goes_to_all(r, b->output);
-    const int64_t now = r->iteration[0];
     fth__range region[FTH_MAX_AXES];
-    r->iteration[0] = share_of(r, q).lo + r->step;
     fth__run_write_region(r, b, region);
     uint64_t bytes = (uint64_t)b->element;
     for (int d = 0; d < b->desc.n_axes; d++)
         bytes *= (uint64_t)fth__max_i64(region[d].hi - region[d].lo, 0);
-    r->iteration[0] = now;
     const bool sends = mine && (all ? r->comm->size > 1 : q > 0);
     const bool receives = !mine && (all || r->comm->rank == 0);
     if (bytes == 0 || (!sends && !receives)) return FTH_OK;
     char *room;
     const fth_status free = next_room(r, &room);
+    if (free == FTH_E_MESSAGE) return free;
     if (*s == FTH_OK) *s = free;
-    if (sends) pack(r, b, region, room);
+    if (sends) pack(r, b, parity, region, room);
     if (all)
         FTH_TRY(fth__comm_broadcast(r->comm, q, room, bytes, r->err));
     else
-        FTH_TRY(sends ? fth__comm_send(r->comm, 0, room, bytes, r->err)
+        FTH_TRY(sends ? fth__comm_send_begin(r->comm, 0, room, bytes, &r->sending[r->turn], r->err)
                       : fth__comm_receive(r->comm, q, room, bytes, r->err));
     if (receives) write_tile(r, b, region, room);
     return FTH_OK;
+}
+
+/* A buffer's tiles of one step of the pass, of all ranks that have one. */
+static fth_status pass_tiles(fth__runner *r, const fth__buf *b, int64_t step, int parity,
+                             fth_status *s)
+{
+    const int64_t now = r->iteration[0];
+    fth_status sent = FTH_OK;
+    for (int q = 0; q < r->comm->size && sent == FTH_OK; q++) {
+        const fth__range c = share_of(r, q);
+        if (c.lo + step >= c.hi) continue;
+        r->iteration[0] = c.lo + step;
+        sent = pass_tile(r, b, q, parity, s);
+    }
+    r->iteration[0] = now;
+    return sent;
+}
+
+/* ---- tiles of the step before ---- */
+
+/* Tiles that stay where they are during the next iteration can be passed in it. Those of loops
+ * inside the pass cannot, and then none is late: messages come in one order. */
+static bool may_be_late(const fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        int outer = b->kind == FTH__BUF_ARENA && b->output >= 0 ? b->owner_loop : -1;
+        if (outer < 0) continue;
+        while (p->loop[outer].parent >= 0) outer = p->loop[outer].parent;
+        if (outer == r->pass && (b->owner_loop != r->pass || !b->double_buffered)) return false;
+    }
+    return true;
+}
+
+static fth_status pass_late(fth__runner *r)
+{
+    if (!r->late) return FTH_OK;
+    r->late = false;
+    const fth_status all = fth__comm_settle_end(r->comm, FTH_OK, r->err);
+    r->settled = all != FTH_OK;
+    fth_status s = all;
+    for (int64_t i = 0; i < r->p->n_bufs && all == FTH_OK; i++)
+        if (is_written(&r->p->buf[i], r->pass))
+            FTH_TRY(pass_tiles(r, &r->p->buf[i], r->late_step, r->late_parity, &s));
+    return s;
+}
+
+static fth_status write_late(fth__runner *r, bool busy, int64_t *ticket)
+{
+    const fth_plan *p = r->p;
+    const int parity = (int)(r->begun[r->pass] & 1);
+    FTH_TRY(pass_late(r));
+    for (int64_t i = 0; busy && i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (!is_written(b, r->pass)) continue;
+        *ticket = fth__max_i64(*ticket, fth__run_post_write(r, b, b->output, parity));
+    }
+    r->late = true;
+    r->late_step = r->step;
+    r->late_parity = parity;
+    return fth__comm_settle_begin(r->comm, FTH_OK, r->err);
+}
+
+void fth__ranks_push(fth__runner *r)
+{
+    const double often_s = 1e-3, now = fth__clock_seconds();
+    if (now - r->pushed < often_s) return;
+    r->pushed = now;
+    fth__comm_push(r->comm);
+}
+
+/* Whatever became of the pass, the arena may be given away after this. */
+static fth_status end_sends(fth__runner *r, fth_status s)
+{
+    for (int i = 0; i < 2; i++) {
+        fth_err lost = {0};
+        if (s == FTH_E_MESSAGE) r->sending[i] = NULL; /* it may never arrive */
+        const fth_status sent = fth__comm_send_end(r->comm, &r->sending[i], &lost);
+        if (s == FTH_OK && sent != FTH_OK) {
+            *r->err = lost;
+            s = sent;
+        }
+    }
+    return s;
 }
 
 fth_status fth__ranks_write(fth__runner *r, int loop, int64_t *ticket)
@@ -374,6 +461,7 @@ fth_status fth__ranks_write(fth__runner *r, int loop, int64_t *ticket)
     const bool busy = mine.lo + r->step < mine.hi;
     *ticket = 0;
     if (!has_writes(p, loop)) return FTH_OK;
+    if (may_be_late(r)) return write_late(r, busy, ticket);
     FTH_TRY(fth__ranks_settle(r, FTH_OK));
     fth_status s = FTH_OK;
     for (int64_t i = 0; i < p->n_bufs; i++) {
@@ -383,10 +471,7 @@ fth_status fth__ranks_write(fth__runner *r, int loop, int64_t *ticket)
             const int64_t t = fth__run_post_write(r, b, b->output, fth__buf_parity(r, b));
             if (t > *ticket) *ticket = t;
         }
-        for (int q = 0; q < r->comm->size; q++) {
-            const fth__range c = share_of(r, q);
-            if (c.lo + r->step < c.hi) FTH_TRY(pass_tile(r, b, q, &s));
-        }
+        FTH_TRY(pass_tiles(r, b, r->step, fth__buf_parity(r, b), &s));
     }
     return s;
 }
@@ -410,12 +495,29 @@ static fth_status stand_by(fth__runner *r)
     return fth__ranks_write(r, r->pass, &ticket);
 }
 
-static fth_status do_share(fth__runner *r, fth__ranks_run *run)
+static fth_status do_steps(fth__runner *r, fth__ranks_run *run)
 {
     const fth__range mine = share_of(r, r->comm->rank), most = share_of(r, 0);
     r->step = 0;
     FTH_TRY(run(r, r->pass, mine));
     for (r->step = mine.hi - mine.lo; r->step < most.hi - most.lo; r->step++) FTH_TRY(stand_by(r));
+    return FTH_OK;
+}
+
+/* A rank that fails still passes the tiles of the step before: the others wait for them. */
+static fth_status do_share(fth__runner *r, fth__ranks_run *run)
+{
+    fth_status s = do_steps(r, run);
+    if (s != FTH_E_MESSAGE && !r->settled) {
+        fth_err here = {0};
+        if (s != FTH_OK && r->err) here = *r->err;
+        const fth_status late = pass_late(r);
+        if (s == FTH_OK || r->settled || late == FTH_E_MESSAGE)
+            s = late;
+        else if (r->err)
+            *r->err = here;
+    }
+    FTH_TRY(end_sends(r, s));
     for (int i = 0; r->io && i < 2; i++) FTH_TRY(fth__io_wait(r->io, r->passing[i], r->err));
     return FTH_OK;
 }

@@ -28,5 +28,7 @@ void fth__ranks_after(fth__runner *r, int64_t k);
 /* The outputs of an iteration of `loop`, in the shared pass, to whoever writes them; *ticket: when
  * the tiles of this rank are free again. */
 fth_status fth__ranks_write(fth__runner *r, int loop, int64_t *ticket);
+/* In the middle of an iteration: let tiles of the one before move on. */
+void fth__ranks_push(fth__runner *r);
 
 #endif

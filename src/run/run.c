@@ -232,6 +232,7 @@ static bool call_progress(fth__runner *r)
 
 bool fth__run_goes_on(fth__runner *r)
 {
+    if (r->late) fth__ranks_push(r);
     if (r->cancelled || !r->opt.progress) return !r->cancelled;
     if (1e3 * (fth__clock_seconds() - r->asked) < ASK_MS) return true;
     return call_progress(r);

@@ -43,6 +43,11 @@ typedef struct fth__runner {
     int64_t step;           /* chunks of it that this rank has done */
     int turn;               /* of the two blocks that tiles of others pass through, */
     int64_t passing[2];     /* and their last tickets */
+    void *sending[2];       /* and what they still carry to rank 0 */
+    bool late;              /* tiles of a step are to be passed when all ranks have made theirs: */
+    int64_t late_step;      /* chunks done before it, */
+    int late_parity;        /* and the copy that its tiles are in */
+    double pushed;          /* when messages were given a chance to move */
     fth_err *err;
 } fth__runner;
 

@@ -58,15 +58,26 @@ static fth_status pipe_broadcast(fth__comm *c, int from, void *data, uint64_t by
     return FTH_OK;
 }
 
-static fth_status pipe_agree(fth__comm *c, int64_t *value, fth_err *err)
+static fth_status pipe_agree_begin(fth__comm *c, int64_t value, fth_err *err)
 {
-    if (c->rank > 0) FTH_TRY(pipe_send(c, 0, value, sizeof *value, err));
+    return c->rank > 0 ? pipe_send(c, 0, &value, sizeof value, err) : FTH_OK;
+}
+
+/* *value: what this rank began with. */
+static fth_status pipe_agree_end(fth__comm *c, int64_t *value, fth_err *err)
+{
     for (int r = 1; c->rank == 0 && r < c->size; r++) {
         int64_t other;
         FTH_TRY(pipe_receive(c, r, &other, sizeof other, err));
         if (other > *value) *value = other;
     }
     return pipe_broadcast(c, 0, value, sizeof *value, err);
+}
+
+static fth_status pipe_agree(fth__comm *c, int64_t *value, fth_err *err)
+{
+    FTH_TRY(pipe_agree_begin(c, *value, err));
+    return pipe_agree_end(c, value, err);
 }
 
 static void pipe_abort(fth__comm *c, int exit_code)
@@ -85,6 +96,8 @@ static const fth__comm_ops pipes = {.name = "pipes",
                                     .receive = pipe_receive,
                                     .broadcast = pipe_broadcast,
                                     .agree = pipe_agree,
+                                    .agree_begin = pipe_agree_begin,
+                                    .agree_end = pipe_agree_end,
                                     .abort = pipe_abort,
                                     .close = pipe_close};
 

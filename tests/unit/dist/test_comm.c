@@ -107,6 +107,37 @@ TEST(the_lowest_rank_that_failed_is_heard_by_all)
     t_ranks_free(block, 4, sizeof(found));
 }
 
+/* Three ranks have begun to settle and compute on; rank 2 fails in that and settles. */
+static void fail_while_others_compute(fth_ranks *ranks, void *user, void *found_)
+{
+    found *f = found_;
+    fth__comm *c = fth__comm_of(ranks);
+    fth_err err = {0};
+    (void)user;
+    f->number = fth__comm_settle_begin(c, FTH_OK, &err);
+    f->number += fth__comm_settle_end(c, FTH_OK, &err);
+    if (c->rank == 2) {
+        FTH_FAIL(&err, FTH_E_FILE_READ, "the disk of rank 2 is on fire");
+        f->status = fth__comm_settle(c, FTH_E_FILE_READ, &err);
+    } else {
+        f->number += fth__comm_settle_begin(c, FTH_OK, &err);
+        f->status = fth__comm_settle_end(c, FTH_OK, &err);
+    }
+    snprintf(f->text, sizeof f->text, "%.500s", err.text);
+}
+
+TEST(a_failure_is_heard_by_ranks_that_have_begun_to_settle)
+{
+    char *block = t_ranks(4, fail_while_others_compute, NULL, sizeof(found));
+    for (int r = 0; r < 4; r++) {
+        const found *f = (const found *)(void *)(block + (uint64_t)r * sizeof *f);
+        EQ_I64(f->number, FTH_OK);
+        IS(f->status, FTH_E_FILE_READ);
+        HAS(f->text, "the disk of rank 2 is on fire");
+    }
+    t_ranks_free(block, 4, sizeof(found));
+}
+
 TEST(a_cancelled_run_is_no_failure_of_a_rank)
 {
     fth_status s = FTH_E_CANCELLED;

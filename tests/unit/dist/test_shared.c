@@ -433,6 +433,22 @@ TEST(a_source_that_fails_on_one_rank_fails_on_all)
     }
 }
 
+/* In any step of any rank, while tiles of the step before are on their way. */
+TEST(a_failure_in_any_step_ends_all_ranks)
+{
+    for (int64_t row = 100; row < 20011; row += 1500) {
+        job j = {.build = maps,
+                 .n = 20011,
+                 .stream = "row",
+                 .memory = 1600 << 10,
+                 .to = row % 1000 ? COMMITTED : BY_CALL,
+                 .cancel_rank = -1,
+                 .fail_rank = -1,
+                 .fail_at = row};
+        fails_everywhere(&j, 3, FTH_E_FILE_READ, "is damaged");
+    }
+}
+
 TEST(a_rank_that_is_cancelled_cancels_all)
 {
     for (int who = 0; who < 3; who++)
