@@ -93,14 +93,32 @@ class Slurm(unittest.TestCase):
         self.config()
         code, out, err = self.run_all("--dry-run", "--slurm", "account=lab", "--slurm", "modules=gcc")
         self.assertEqual(code, 0, out + err)
-        self.assertIn("array0001: 1 x sounding fit, 1 CPUs", out)
+        self.assertIn("array0001: 1 x sounding fit, 1 CPU,", out)
         self.assertIn("aftercorr array0000", out)
         self.assertFalse(os.path.exists(os.path.join(self.root, "out")))
         with open(os.path.join(self.root, "fathom-slurm", "array0000.sh")) as f:
             script = f.read()
-        for line in ("#SBATCH --account=lab\n", "module load gcc\n", "#SBATCH --array=0\n", "#SBATCH --mem="):
+        for line in ("#SBATCH --account=lab\n", "#!/bin/bash\n", "module load gcc || exit 1\n", "#SBATCH --array=0\n", "#SBATCH --mem="):
             self.assertIn(line, script)
         self.assertEqual(self.cluster.elements(), [])
+
+    def test_a_dry_run_says_what_slurm_would_refuse(self):
+        self.config()
+        code, out, err = self.run_all("--dry-run", "--slurm", "account=nope")
+        self.assertEqual(code, 5, out + err)
+        self.assertIn("Slurm refuses stage survey", err)
+        self.assertEqual(self.cluster.elements(), [])
+
+    def test_a_script_that_fails_before_its_stage_is_explained(self):
+        self.config()
+        for setting, word in (("modules=nowhere/1", "module"), ("prologue=echo no disk; exit 3", "no disk")):
+            code, out, err = self.run_all("--slurm", setting)
+            self.assertEqual(code, 1, out + err)
+            said = re.search(r"failed before its stage began.*; its output: (\S+array0000\.out)", out + err)
+            self.assertTrue(said, out + err)
+            with open(said[1]) as f:
+                self.assertIn(word, f.read())
+            self.assertNotIn("Slurm: None", out)
 
     def script(self, number):
         with open(os.path.join(self.root, "fathom-slurm", f"array{number:04d}.sh")) as f:
@@ -118,7 +136,7 @@ class Slurm(unittest.TestCase):
         self.assertIn("array0001: 1 x sounding survey, 2 CPUs", out)
         first, other = self.script(0), self.script(1)
         for script, minutes in ((first, 90), (other, 20)):
-            for line in ("#SBATCH --account=lab\n", f"#SBATCH --time={minutes}\n", "module load gcc\nmodule load hdf5\n"):
+            for line in ("#SBATCH --account=lab\n", f"#SBATCH --time={minutes}\n", "module load gcc || exit 1\nmodule load hdf5 || exit 1\n"):
                 self.assertIn(line, script)
         for line in ("#SBATCH --exclusive\n", "#SBATCH --nice=7\n"):
             self.assertIn(line, other)
@@ -127,7 +145,7 @@ class Slurm(unittest.TestCase):
                                       "--slurm", "nice=8")
         self.assertEqual(code, 0, out + err)
         for script in (self.script(0), self.script(1)):
-            for line in ("#SBATCH --time=30\n", "module load clang\n", "--cpus-per-task=1\n", "--nice=8\n"):
+            for line in ("#SBATCH --time=30\n", "module load clang || exit 1\n", "--cpus-per-task=1\n", "--nice=8\n"):
                 self.assertIn(line, script)
             self.assertNotIn("gcc", script)
             self.assertNotIn("--nice=7", script)
@@ -135,10 +153,10 @@ class Slurm(unittest.TestCase):
     def test_tasks_that_can_use_a_gpu_are_a_class_of_their_own(self):
         self.config()  # an instrument without kernels for GPUs
         write_bragg(self.root, "lit")
-        for word, render, figures in (("gpus=2", ", 2 GPUs", ", 2 GPUs"), ("gpus=render=1", ", 1 GPUs", "")):
+        for word, render, figures in (("gpus=2", ", 2 GPUs", ", 2 GPUs"), ("gpus=render=1", ", 1 GPU", "")):
             code, out, err = self.run_all("--dry-run", "--slurm", word)
             self.assertEqual(code, 0, out + err)
-            said = dict(re.findall(r"1 x (\w+ \w+), 1 CPUs, \d+ MB(, \d GPUs)?, \d+ min", out))
+            said = dict(re.findall(r"1 x (\w+ \w+), 1 CPU, \d+ MB(, \d GPUs?)?, \d+ min", out))
             self.assertEqual((said["bragg render"], said["bragg figures"], said["sounding survey"]), (render, figures, ""))
             number = int(re.search(r"array(\d+): 1 x bragg render", out)[1])
             self.assertIn(f"#SBATCH --gres=gpu:{render.split()[1]}\n", self.script(number))

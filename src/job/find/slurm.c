@@ -170,9 +170,10 @@ static bool add_pair(fth__slurm_settings *s, const char *pair, reason *why)
 
 /* ---- one key ---- */
 
-static bool add_lines(fth__slurm_settings *s, const char *before, const char *value, reason *why)
+static bool add_lines(fth__slurm_settings *s, const char *before, const char *value,
+                      const char *after, reason *why)
 {
-    return add_text(s->prologue, sizeof s->prologue, before, value, "\n") ||
+    return add_text(s->prologue, sizeof s->prologue, before, value, after) ||
            refuse(why, "the prologue is too long", "put it into a file and source that");
 }
 
@@ -192,8 +193,10 @@ static bool apply(fth__slurm_settings *s, const char *key, const char *value, re
         return s->no_probe || strcmp(value, "true") == 0 ||
                refuse(why, "expected true or false", "write probe=false");
     }
-    if (strcmp(key, "modules") == 0) return add_lines(s, "module load ", value, why);
-    if (strcmp(key, "prologue") == 0) return add_lines(s, "", value, why);
+    /* Without its modules a task may fail late, or compute with another library. */
+    if (strcmp(key, "modules") == 0)
+        return add_lines(s, "module load ", value, " || exit 1\n", why);
+    if (strcmp(key, "prologue") == 0) return add_lines(s, "", value, "\n", why);
     if (strcmp(key, "options") == 0) return add_pair(s, value, why);
     if (strcmp(key, "partition") == 0) {
         if (strlen(value) >= sizeof s->partition)

@@ -168,12 +168,23 @@ static fth_status complete(fth__job_runner *r, fth__slurm *s, int64_t i, bool *d
     return u;
 }
 
+/* A script that fails before its stage has no log; its words are in the output of the array. */
+static void add_output(const fth__slurm *s, int64_t i, char *text, size_t bytes)
+{
+    const fth__slurm_job *job = &s->job[s->task[i].job];
+    char path[FTH_PATH];
+    if (fth__slurm_path(path, &s->folder[job->folder], "array", job->number, -1, ".out", NULL) ==
+            FTH_OK &&
+        strlen(path) + 16 < bytes)
+        snprintf(text, bytes, "; its output: %s", path);
+}
+
 /* Why it did not complete: what its worker says, what Slurm says, or both. */
 static fth_status fail(fth__job_runner *r, fth__slurm *s, int64_t i, fth_err *err)
 {
     fth__slurm_task *t = &s->task[i];
     fth_task *task = &r->view->task[i];
-    char id[64], reason[700];
+    char id[64], reason[700 + FTH_PATH];
     fth_state state = states[t->state].means;
     const bool by_slurm = t->state >= FTH__SLURM_CANCELLED && t->state < FTH__SLURM_GONE;
     name_job(s, i, id, sizeof id);
@@ -190,9 +201,12 @@ static fth_status fail(fth__job_runner *r, fth__slurm *s, int64_t i, fth_err *er
                  " MB that job %s was given (--mem); allow more with --memory",
                  t->asked_mib, id);
     } else {
-        snprintf(reason, sizeof reason, "%s: %s (job %s of Slurm)%s%.300s", states[t->state].name,
-                 states[t->state].text, id, t->ended && task->reason[0] ? "; " : "",
-                 t->ended ? task->reason : "");
+        const int n =
+            snprintf(reason, sizeof reason, "%s: %s (job %s of Slurm)%s%.300s",
+                     states[t->state].name, states[t->state].text, id,
+                     t->ended && task->reason[0] ? "; " : "", t->ended ? task->reason : "");
+        if (t->state == FTH__SLURM_FAILED && n > 0)
+            add_output(s, i, reason + n, sizeof reason - (size_t)n);
     }
     if (state != FTH_STATE_BLOCKED) FTH_TRY(begin_task(r, s, i, err));
     if (state == FTH_STATE_FAILED && !task->error[0])
@@ -298,8 +312,8 @@ static void on_line(void *user, int64_t id, int64_t index, fth__slurm_state stat
         s->task[i].state = state;
         if (state == FTH__SLURM_RUNNING) q->status = begin_task(q->r, s, i, q->err);
         if (state == FTH__SLURM_PENDING && reason[0]) {
-            char text[160];
-            snprintf(text, sizeof text, "Slurm: %.120s", reason);
+            char text[160] = ""; /* "None": it was not looked at yet, or is being started */
+            if (strcmp(reason, "None") != 0) snprintf(text, sizeof text, "Slurm: %.120s", reason);
             q->status = fth__view_set(q->r->view, &q->r->view->task[i].reason, text, q->err);
         }
         return;

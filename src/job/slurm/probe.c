@@ -41,8 +41,9 @@ static fth_status look(const fth__job_runner *r, fth__slurm *s, const fth__slurm
     } else if (t == FTH_OK && !(reply.text && strstr(reply.text, "ALL SEEN"))) {
         const size_t m = reply.text ? strcspn(reply.text, "\n") : 0;
         fth_log_line(&r->opt->log, FTH_LOG_WARN,
-                     "whether nodes see the files was not tested, since no node was free: %.*s",
-                     m < 200 ? (int)m : 200, reply.text ? reply.text : "");
+                     "whether nodes see the files was not tested: no node took the test within "
+                     "20 s%s%.*s",
+                     m ? ": " : "", m < 200 ? (int)m : 200, reply.text ? reply.text : "");
     } else if (t == FTH_E_NOMEM) {
         FTH_FAIL(err, t, "no memory for a test of the nodes");
     } else {

@@ -58,7 +58,9 @@ fth_status fth__slurm_script(const fth__job_runner *r, const fth__slurm *s,
     if (!*out) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a batch script");
     fth__text t;
     fth__text_init(&t, *out, bytes);
-    fth__text_add(&t, "#!/bin/sh\n#SBATCH --job-name=fathom-%s\n", c->stage);
+    /* 'module' is a function that the shell of the login node hands on to bash alone. */
+    fth__text_add(&t, "#!/bin/%s\n#SBATCH --job-name=fathom-%s\n",
+                  strstr(says->prologue, "module ") ? "bash" : "sh", c->stage);
     fth__text_add(&t, "#SBATCH --comment=fathom:%s:%" PRId64 "\n", folder->token, array->number);
     fth__text_add(&t, "#SBATCH --array=%s\n#SBATCH --output=", indices);
     add_pattern(&t, output);

@@ -162,26 +162,32 @@ static fth_status make_folder(const fth__slurm *s, const fth__slurm_folder *fold
     return FTH_OK;
 }
 
+static const char *s_of(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* What sbatch would refuse is found before anything is submitted. */
-static fth_status test(fth__slurm *s, const fth__slurm_array *a, fth_err *err)
+static fth_status test(fth__slurm *s, const fth__slurm_array *a, const fth__slurm_folder *folder,
+                       fth_err *err)
 {
     fth__slurm_class *c = &s->class[a->kind];
     char path[FTH_PATH];
     fth__slurm_reply reply;
     if (c->tested) return FTH_OK;
-    FTH_TRY(fth__slurm_path(path, &s->folder[0], "array", a->number, -1, ".sh", err));
+    FTH_TRY(fth__slurm_path(path, folder, "array", a->number, -1, ".sh", err));
     fth_status t = fth__slurm_call(&s->shell, &reply, SBATCH_S, false,
                                    (const char *[]){"sbatch", "--test-only", path, NULL}, err);
     if (t == FTH_OK && reply.exit_code != 0) {
         const size_t n = strcspn(reply.text, "\n");
         t = FTH_FAIL(err, FTH_E_EXECUTOR,
-                     "Slurm refuses stage %s with %" PRIu64 " MB, %d CPUs, %d GPUs and %" PRId64
+                     "Slurm refuses stage %s with %" PRIu64 " MB, %d CPU%s, %d GPU%s and %" PRId64
                      " minutes: %.*s",
-                     c->stage, c->memory_mib, c->cpus, c->gpus, c->minutes, n < 300 ? (int)n : 300,
-                     reply.text);
+                     c->stage, c->memory_mib, c->cpus, s_of(c->cpus), c->gpus, s_of(c->gpus),
+                     c->minutes, n < 300 ? (int)n : 300, reply.text);
         fth_err_hint(err,
-                     "nothing was submitted; change --slurm partition=, account=, qos=, time=, "
-                     "cpus=, or --memory. The script is %s",
+                     "nothing was submitted; change what --slurm or the config's 'slurm:' asks "
+                     "for, or --memory. The script is %s",
                      path);
     }
     fth__slurm_reply_clear(&reply);
@@ -353,7 +359,7 @@ fth_status fth__slurm_submit(fth__job_runner *r, fth__slurm *s, fth_err *err)
         s->full = false;
         if (t == FTH_OK) t = each_array(r, s, &q, &s->folder[0], false, err);
         for (int64_t k = 0; t == FTH_OK && k < q.arrays.n; k++)
-            t = test(s, &q.arrays.array[k], err);
+            t = test(s, &q.arrays.array[k], &s->folder[0], err);
         if (t == FTH_OK) t = each_array(r, s, &q, &s->folder[0], true, err);
         if (s->full) s->next_submit = fth__clock_seconds() + RETRY_S;
     }
@@ -374,9 +380,9 @@ static fth_status save_table(fth__job_runner *r, fth__slurm *s, const round_of *
     for (int64_t k = 0; k < q->arrays.n; k++) {
         const fth__slurm_array *a = &q->arrays.array[k];
         const fth__slurm_class *c = &s->class[a->kind];
-        fprintf(f, "array%04" PRId64 ": %" PRId64 " x %s %s, %d CPUs, %" PRIu64 " MB", a->number,
-                a->n, c->instrument, c->stage, c->cpus, c->memory_mib);
-        if (c->gpus) fprintf(f, ", %d GPUs", c->gpus);
+        fprintf(f, "array%04" PRId64 ": %" PRId64 " x %s %s, %d CPU%s, %" PRIu64 " MB", a->number,
+                a->n, c->instrument, c->stage, c->cpus, s_of(c->cpus), c->memory_mib);
+        if (c->gpus) fprintf(f, ", %d GPU%s", c->gpus, s_of(c->gpus));
         fprintf(f, ", %" PRId64 " min", c->minutes);
         for (int m = 0; m < a->n_on; m++) {
             fprintf(f, "%s array%04" PRId64,
@@ -406,6 +412,8 @@ fth_status fth__slurm_write_scripts(fth__job_runner *r, fth__slurm *s, const cha
         q = (round_of){0};
     if (t == FTH_OK) t = each_array(r, s, &q, &folder, false, err);
     if (t == FTH_OK) t = save_table(r, s, &q, dir, err);
+    for (int64_t k = 0; t == FTH_OK && k < q.arrays.n; k++)
+        t = test(s, &q.arrays.array[k], &folder, err);
     end_round(s, &q);
     return t;
 }

@@ -289,7 +289,7 @@ TEST(settings_are_options_of_sbatch_or_our_own)
         "prologue=export A=1", "probe=false"};
     OK(fth__slurm_read(&s, NULL, pair, sizeof pair / sizeof *pair, NULL));
     EQ_STR(s.options, "#SBATCH --account=lab\n#SBATCH --partition=short\n#SBATCH --exclusive\n");
-    EQ_STR(s.prologue, "module load gcc/12 hdf5\nexport A=1\n");
+    EQ_STR(s.prologue, "module load gcc/12 hdf5 || exit 1\nexport A=1\n");
     EQ_STR(s.partition, "short");
     EQ_I64(s.minutes, 120);
     EQ_I64(s.cpus, 8);
@@ -309,7 +309,7 @@ TEST(the_command_line_wins_over_the_config)
     OK(fth__slurm_read(&s, &t.job, NULL, 0, NULL));
     EQ_STR(s.partition, "long");
     EQ_STR(s.options, "#SBATCH --partition=long\n#SBATCH --exclusive\n#SBATCH --nice=100\n");
-    EQ_STR(s.prologue, "module load gcc\nmodule load hdf5\n");
+    EQ_STR(s.prologue, "module load gcc || exit 1\nmodule load hdf5 || exit 1\n");
     EQ_I64(s.minutes, 90);
     EQ_I64(s.cpus, 2);
     EQ_I64(fth__slurm_gpus(&s, "use"), 1);
