@@ -50,8 +50,9 @@ static fth_status find_first(follower *f, fth_err *err)
         take_task(f, view, t);
         if (!t->log_path[0] || (t->log_from == t->log_to && t->state != FTH_STATE_RUNNING &&
                                 !cli_get(f->call, "follow") && !cli_get(f->call, "all"))) {
-            s = FTH_FAIL(err, FTH_E_NO_JOB, "%s/%s has no log: it is %s", t->job, t->stage,
-                         fth_state_name(t->state));
+            s = FTH_FAIL(err, FTH_E_NO_JOB, "%s/%s has no log: it is %s%s%.300s%s", t->job,
+                         t->stage, fth_state_name(t->state), *t->reason ? " (" : "", t->reason,
+                         *t->reason ? ")" : "");
             fth_err_hint(err, "--all shows what earlier runs wrote into %s",
                          *t->log_path ? t->log_path : "the log");
         }

@@ -87,6 +87,9 @@ def scancel(db, words):
 def scontrol(db, words):
     if wish(db, "down"):
         sys.exit("slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)")
+    if wish(db, "munge"):
+        sys.exit("scontrol: error: If munged is up, restart with --num-threads=10\nscontrol: error: Munge encode failed\n"
+                 "slurm_load_ctl_conf error: Protocol authentication error")
     print(f"AccountingStorageType   = accounting_storage/none\nClusterName             = fake\n"
           f"MaxArraySize            = {wish(db, 'size', 1001)}\nMinJobAge               = 300 sec\n"
           f"SLURM_VERSION           = 22.05.8")

@@ -254,6 +254,17 @@ class Slurm(unittest.TestCase):
         code, out, err = self.run_all()
         self.assertEqual(code, 0, out + err)
 
+    def test_status_knows_what_ended_while_nobody_followed(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 4})
+        self.assertEqual(self.run_all("--detach")[0], 0)
+        jobs.wait_for(lambda: [e for e in self.cluster.elements() if e[2] == "COMPLETED"], 30, "the survey")
+        code, out, err = jobs.fathom("status", os.path.join(self.root, "out"))
+        self.assertRegex(out, r"one +survey +cpu +completed")
+        self.assertRegex(out, r"one_plane +analyze +pending .*with Slurm: squeue shows it, the same 'fathom run' follows it")
+        code, out, err = jobs.fathom("logs", "one_plane/analyze", cwd=self.root)
+        self.assertIn("it is pending (with Slurm", err)
+        self.assertEqual(self.run_all()[0], 0)
+
     def test_an_end_in_the_ledger_is_not_said_again(self):
         self.config(**{"drill.stage": "fit", "drill.kind": "error"})
         code, out, err = self.run_all(FATHOM_KILL_AT="before_release")
@@ -384,6 +395,8 @@ class Slurm(unittest.TestCase):
         self.fails(5, "does not see")
         self.cluster.want(down=1)
         self.fails(5, "Unable to contact slurm controller")
+        self.cluster.want(down="", munge=1)
+        self.assertIn("munge -n | unmunge", self.fails(5, "Protocol authentication error"))
         self.assertEqual(self.cluster.elements(), [])
         code, out, err = jobs.fathom("run", "all", "-c", os.path.join(self.root, "configs"), "--slurm", "account=lab")
         self.assertEqual(code, 2)

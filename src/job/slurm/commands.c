@@ -70,6 +70,23 @@ static fth_status wait_for(fth__slurm_reply *reply, fth__child *child, double se
     return s;
 }
 
+/* What failed is in the last line; the ones before it are about attempts. */
+static fth_status fail(const char *word, const fth__slurm_reply *reply, fth_err *err)
+{
+    size_t end = strlen(reply->text), from;
+    while (end > 0 && reply->text[end - 1] == '\n') end--;
+    for (from = end; from > 0 && reply->text[from - 1] != '\n';) from--;
+    FTH_FAIL(err, FTH_E_EXECUTOR, "%s failed (exit %d): %.*s", word, reply->exit_code,
+             end - from < 400 ? (int)(end - from) : 400, reply->text + from);
+    if (strstr(reply->text, "unge"))
+        fth_err_hint(err, "munge, which Slurm trusts, does not answer on this machine: 'munge -n | "
+                          "unmunge' tests it, and who runs the cluster can start munged");
+    else
+        fth_err_hint(err, "'fathom doctor' shows what Slurm offers here; 'scontrol ping' says "
+                          "whether its controller answers");
+    return FTH_E_EXECUTOR;
+}
+
 fth_status fth__slurm_call(fth__slurm_shell *shell, fth__slurm_reply *reply, double seconds,
                            bool must, const char *const *words, fth_err *err)
 {
@@ -97,12 +114,7 @@ fth_status fth__slurm_call(fth__slurm_shell *shell, fth__slurm_reply *reply, dou
         return FTH_E_EXECUTOR;
     }
     if (!must || reply->exit_code == 0) return FTH_OK;
-    const size_t n = strcspn(reply->text, "\n");
-    FTH_FAIL(err, FTH_E_EXECUTOR, "%s failed (exit %d): %.*s", words[0], reply->exit_code,
-             n < 400 ? (int)n : 400, reply->text);
-    fth_err_hint(err, "'fathom doctor' shows what Slurm offers here; 'scontrol ping' says whether "
-                      "its controller answers");
-    return FTH_E_EXECUTOR;
+    return fail(words[0], reply, err);
 }
 
 void fth__slurm_reply_clear(fth__slurm_reply *reply)

@@ -19,17 +19,19 @@ static fth_status settle(fth_view *view, const char *dir, int64_t first, fth_err
         if (view->runner_pid == 0) view->runner_pid = who.pid;
         fth__live_read(view, dir, first);
     }
+    const bool cluster = !lives && fth__lock_has_cluster(dir);
     for (int64_t i = first; i < view->n_tasks; i++) {
         fth_task *t = &view->task[i];
-        if (t->state != FTH_STATE_RUNNING) continue;
+        if (t->state != FTH_STATE_RUNNING && !(cluster && t->state == FTH_STATE_PENDING)) continue;
         if (lives) { /* by the clock of its runner, once it has published one */
             if (t->seconds <= 0 && t->started > 0 && view->now > t->started)
                 t->seconds = view->now - t->started;
             continue;
         }
-        if (fth__lock_has_cluster(dir)) {
+        if (cluster) {
             FTH_TRY(fth__view_set(view, &t->reason,
-                                  "a job of Slurm; the same 'fathom run' follows it", err));
+                                  "with Slurm: squeue shows it, the same 'fathom run' follows it",
+                                  err));
             continue;
         }
         t->state = FTH_STATE_INTERRUPTED;

@@ -319,7 +319,7 @@ TEST(the_command_line_wins_over_the_config)
     fth__slurm_settings other;
     OK(fth__slurm_read(&other, &t.job, pair, 4, NULL));
     EQ_STR(other.options, "#SBATCH --exclusive\n#SBATCH --partition=short\n#SBATCH --nice=5\n");
-    EQ_STR(other.prologue, "module load clang\n");
+    EQ_STR(other.prologue, "module load clang || exit 1\n");
     EQ_I64(fth__slurm_gpus(&other, "use"), 3);
     EQ_I64(other.minutes, 90);
     IS_TRUE(fth__slurm_is_same(&s, &s));
