@@ -286,7 +286,7 @@ class Slurm(unittest.TestCase):
     def test_jobs_that_nobody_follows_are_cancelled(self):
         self.config(**{"drill.stage": "fit", "drill.kind": "slow", "drill.seconds": 60})
         self.assertEqual(self.run_all("--detach")[0], 0)
-        self.assertIn("4 pending", jobs.fathom("status", os.path.join(self.root, "out"))[1])
+        self.assertRegex(jobs.fathom("status", os.path.join(self.root, "out"))[1], r"[34] pending")  # the survey may have completed
         jobs.wait_for(lambda: any(stage == "fit" for _, _, _, stage in jobs.starts(self.root)), 30, "the fit")
         code, out, err = self.cancel("plane/fit")
         self.assertEqual(code, 0, out + err)
