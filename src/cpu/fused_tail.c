@@ -245,6 +245,7 @@ static int extreme_of(const fth__vm *vm)
     const int i = vm->p->out_reg[0];
     if (vm->p->n_instr > 0 || i >= vm->p->n_in || vm->stride[i][vm->col_dim] != 1) return -1;
     if (tail->red != FTH_RED_MIN && tail->red != FTH_RED_MAX) return -1;
+    if (fth__is_looked_after(vm, i)) return -1; /* some of it lies beyond an end */
     if (vm->col_dim != vm->tail_at &&
         (vm->extent[vm->row_dim] == 0 || vm->stride[FTH_PROGRAM_INPUTS][vm->col_dim] != 1))
         return -1; /* an empty piece; results that do not lie side by side */

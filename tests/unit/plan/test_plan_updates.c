@@ -209,14 +209,16 @@ TEST(pieces_do_not_see_what_was_updated)
             fth_plan_info whole, info;
             float *want = after_two_runs(device, of[i], 8 * (uint64_t)BYTES, &whole);
             int cut = 0;
-            for (int64_t more = 16; more >= 0; more -= t_one_in(1, 5)) {
+            for (int64_t more = 16; more >= 0; more -= t_one_in(1, 4)) {
                 float *got = after_two_runs(device, of[i], (uint64_t)more * BYTES / 4, &info);
                 if (!got) continue;
                 SAME_BYTES(want, got, PARAMS * (size_t)BYTES);
                 cut += info.passes > 0;
                 free(got);
             }
-            IS_TRUE(cut > 0);
+            /* the window takes no room: of a device the update itself, which is not cut, has most
+             */
+            IS_TRUE(cut > 0 || (device && of[i] == by_others));
             free(want);
         }
 }
