@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cuda/program/fused_args.h"
 #include "ops/elementwise.h"
+#include "ops/fused.h"
 #include "ops/ops.h"
 #include "ops/view.h"
 
@@ -157,7 +158,11 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
         if (k != p->tail_dim) column = k;
     }
     memset(out, 0, sizeof *out);
-    out->rows = p->tail_dim >= 0 && (last == p->tail_dim || column < 0);
+    /* The taps of a window are neighbours where its elements are: threads side by side go along
+     * those, and each adds its taps, in the order that short tails have anyway. */
+    const bool taps =
+        p->n_views > 0 && last == p->tail_dim && column >= 0 && p->size[last] <= FTH__TAIL_SHORT;
+    out->rows = p->tail_dim >= 0 && ((last == p->tail_dim && !taps) || column < 0);
     out->inner = out->rows ? p->tail_dim : column;
     int64_t widest = 1;
     int streams = 0;
