@@ -226,6 +226,25 @@ class Ends(Slurm):
         self.assertEqual(asked["fathom-render"], "gres:gpu:1")
         self.assertNotIn("gpu", asked["fathom-survey"])
 
+    def test_ranks_that_srun_starts_write_the_bytes_of_one(self):
+        kinds = subprocess.run(["srun", "--mpi=list"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+                               env={**os.environ, **self.cluster.environment})
+        if "pmix" not in kinds.stdout:
+            self.skipTest("this srun has no PMIx")
+        words = ["bragg", "-cell", "70", "70", "70", "90", "90", "90", "-N", "5", "-default_F", "100", "-lambda", "1", "-distance", "100",
+                 "-pixel", "0.1", "-detpixels", "1024", "-nonoise", "-nopgm", "--device", "cpu", "--threads", "1"]
+        made = []
+        for ranks in (1, 2):
+            path = os.path.join(self.root, f"{ranks}.bin")
+            starter = ["srun", "--mpi=pmix", "-N", "1", "-n", str(ranks)] if ranks > 1 else []
+            done = subprocess.run([*starter, jobs.PROGRAM, *words, "-floatfile", path], capture_output=True, text=True, timeout=120,
+                                  cwd=self.root, env={**os.environ, **self.cluster.environment})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(path, "rb") as f:
+                made.append(f.read())
+            self.assertEqual(done.stdout.count("max_I = "), 1, done.stdout) # one rank speaks
+        self.assertEqual(made[0], made[1])
+
     def test_mistakes_are_found_before_anything_is_submitted(self):
         self.config()
         for words, said in ((["partition=nope"], "no partition 'nope'"),
