@@ -245,7 +245,7 @@ static fth_val make_pad(bench *b)
 }
 static fth_val make_window(bench *b)
 {
-    return fth_window(x(b), "x", 1, "tap", b->layout % 2);
+    return fth_window(x(b), "x", 1, "tap", b->layout % 2 ? FTH_BORDER_CLAMP : FTH_BORDER_ZERO);
 }
 /* What a window's gradient is made of. */
 static fth_val gradient(bench *b, fth_val v, fth_val wrt)
@@ -260,7 +260,8 @@ static fth_val gradient(bench *b, fth_val v, fth_val wrt)
 static fth_val make_fold(bench *b)
 {
     const fth_val v = x(b);
-    return gradient(b, fth_window(v, "x", 1, "tap", b->layout % 2), v);
+    return gradient(
+        b, fth_window(v, "x", 1, "tap", b->layout % 2 ? FTH_BORDER_CLAMP : FTH_BORDER_ZERO), v);
 }
 static fth_val make_flip(bench *b)
 {
