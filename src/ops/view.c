@@ -12,19 +12,30 @@ _Static_assert((int)FTH__BORDER_ZERO == (int)FTH_BORDER_ZERO &&
                    (int)FTH__BORDER_MIRROR == (int)FTH_BORDER_MIRROR,
                "borders have one number each");
 
+/* Index by index along the axis at the same place. */
+static fth__view_step straight(int dim)
+{
+    return (fth__view_step){
+        .along = dim, .tap = -1, .mul = 1, .div = 1, .border = FTH__BORDER_NONE};
+}
+
 static fth__view_step of_window(const fth_node *node, int dim)
 {
     const fth__window_attr *attr = node->attr;
     const fth_desc *d = &node->in[0];
-    if (d->axis[dim] != attr->axis)
-        return (fth__view_step){dim, -1, 1, 0, 0, 1, FTH__BORDER_NONE, 0};
-    return (fth__view_step){dim, d->n_axes, 1, 1, -attr->lo, 1, attr->border, 0};
+    fth__view_step v = straight(dim);
+    if (d->axis[dim] != attr->axis) return v;
+    v.tap = d->n_axes;
+    v.tap_mul = 1;
+    v.add = -attr->lo;
+    v.border = attr->border;
+    return v;
 }
 
 static fth__view_step of_slice(const fth_node *node, int dim)
 {
     const fth__slice_attr *attr = node->attr;
-    fth__view_step v = {dim, -1, 1, 0, 0, 1, FTH__BORDER_NONE, 0};
+    fth__view_step v = straight(dim);
     if (node->in[0].axis[dim] == attr->axis) v.mul = attr->step, v.add = attr->from;
     return v;
 }
@@ -32,7 +43,7 @@ static fth__view_step of_slice(const fth_node *node, int dim)
 static fth__view_step of_pad(const fth_node *node, int dim)
 {
     const fth__pad_attr *attr = node->attr;
-    fth__view_step v = {dim, -1, 1, 0, 0, 1, FTH__BORDER_NONE, 0};
+    fth__view_step v = straight(dim);
     if (node->in[0].axis[dim] == attr->axis)
         v.add = -attr->before, v.border = FTH__BORDER_ZERO, v.fill = attr->value;
     return v;
@@ -41,7 +52,7 @@ static fth__view_step of_pad(const fth_node *node, int dim)
 static fth__view_step of_flip(const fth_node *node, int dim)
 {
     const fth__axis_attr *attr = node->attr;
-    fth__view_step v = {dim, -1, 1, 0, 0, 1, FTH__BORDER_NONE, 0};
+    fth__view_step v = straight(dim);
     if (node->in[0].axis[dim] == attr->axis) v.mul = -1, v.add = node->in[0].size[dim] - 1;
     return v;
 }
@@ -49,7 +60,7 @@ static fth__view_step of_flip(const fth_node *node, int dim)
 static fth__view_step of_upsample(const fth_node *node, int dim)
 {
     const fth__upsample_attr *attr = node->attr;
-    fth__view_step v = {dim, -1, 1, 0, 0, 1, FTH__BORDER_NONE, 0};
+    fth__view_step v = straight(dim);
     if (node->in[0].axis[dim] == attr->axis) v.div = attr->factor;
     return v;
 }

@@ -37,6 +37,7 @@ typedef struct fuser {
     int *head, *next; /* per node: the first of the group that ends there; the next of its group */
     bool *is_view;    /* per node: a view that only programs and such views read */
     bool *is_read;    /* per value of such a view: by a program that does not look through it */
+    bool any_view;
 } fuser;
 
 typedef struct group {
@@ -514,6 +515,7 @@ static void find_views(fuser *f)
             only = is_body(reader) || is_tail(reader) || f->is_view[f->reader[r]];
         }
         f->is_view[k] = only;
+        f->any_view |= only;
     }
 }
 
@@ -522,6 +524,7 @@ static void mark_read(fuser *f, const group *gr)
 {
     fth__program_node node;
     fth__program pr;
+    if (!f->any_view) return;
     if (gr->plain) {
         for (int i = 0; i < gr->n; i++) {
             const fth_node *n = f->g->node[gr->member[i]];

@@ -274,7 +274,7 @@ static bool has_looks(const fth__ew_shape *s, int i)
 
 /* Neighbours `from` to `to` of an input with looks: all where the first one is, or each on its own.
  */
-static void write_look(fth__text *t, const fth__program *p, const fth__ew_shape *s, int i, bool vec)
+static void write_look(fth__text *t, const fth__program *p, const fth__ew_shape *s, int i)
 {
     const bool each = s->where[i] == FTH__EW_FAR, dense = s->where[i] == FTH__EW_DENSE;
     const char *memory = row_of(p, i)->memory, *e = each ? "e" : "0";
@@ -309,7 +309,6 @@ static void write_look(fth__text *t, const fth__program *p, const fth__ew_shape 
         "        if (in) fth__read<%s, VEC>(b.a%d, from);\n        for (int k = 0; !in && k "
         "< VEC; k++) memcpy(&b.a%d[k], &a.look[%d].fill, sizeof b.a%d[0]);\n    }\n",
         memory, i, i, last, i);
-    (void)vec;
 }
 
 static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s, bool vec)
@@ -331,7 +330,7 @@ static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape
     for (int i = 0; i < p->n_in; i++) {
         if (s->where[i] == FTH__EW_HELD) continue;
         if (has_looks(s, i)) {
-            write_look(t, p, s, i, vec);
+            write_look(t, p, s, i);
             continue;
         }
         fth__text_add(t, "    const %s *i%d = (const %s *)a.operand[%d].data + p.off[%d] + at",
