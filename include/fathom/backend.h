@@ -20,7 +20,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 9 };
+enum { FTH_BACKEND_ABI = 10 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */

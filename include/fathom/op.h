@@ -2,7 +2,7 @@
  *
  * An operation rejects wrong shapes in infer, so its kernels need no checks.
  * It has no state of its own: what must survive from one chunk of an axis to
- * the next lives in call->state, whose size the operation declares. Kernels
+ * the next lives in call->state[k], whose size the operation declares. Kernels
  * never allocate, never print, and see only tiles.
  *
  * A kernel must honour strides and origins of every tile, give the same bits
@@ -55,7 +55,7 @@ struct fth_node {
 typedef enum fth_along {
     FTH_SAME,       /* output index = input index                                       */
     FTH_ACCUMULATE, /* the axis is reduced; chunks arrive in order                       */
-    FTH_CARRY,      /* SAME, but chunks come in order and carry call->state              */
+    FTH_CARRY,      /* SAME, but chunks come in order and carry call->state[]            */
     FTH_HALO,       /* output [a,b) needs input [a*mul/div - lo, b*mul/div + hi), clipped */
     FTH_SPREAD,     /* rows to entries: an output entry needs the row that owns it       */
     FTH_COLLECT,    /* entries to rows: an output row needs the entries it owns          */
@@ -75,14 +75,14 @@ typedef struct fth_relation {
 struct fth_call {
     const fth_node *node;
     fth_tile in[FTH_MAX_IN];
-    fth_tile out[FTH_MAX_OUT]; /* unused outputs have data NULL, and extents filled in */
-    fth_tile
-        state; /* extents as out[0], the carried axis 1; strides in units of state(node) bytes */
-    void *scratch; /* scratch(call) bytes, 64-byte aligned, contents undefined */
-    bool first;    /* the first chunk of the accumulated or carried axis: initialise the state, even
-                      if the chunk is empty */
-    bool last;     /* the last chunk */
-    int threads;   /* size of the team; 1 if team is NULL */
+    fth_tile out[FTH_MAX_OUT];   /* unused outputs have data NULL, and extents filled in */
+    fth_tile state[FTH_MAX_OUT]; /* extents as out[k], the carried axis 1; strides in units of
+                                    state(node, k) bytes; data NULL where that is 0 */
+    void *scratch;               /* scratch(call) bytes, 64-byte aligned, contents undefined */
+    bool first;  /* the first chunk of the accumulated or carried axis: initialise the state, even
+                    if the chunk is empty */
+    bool last;   /* the last chunk */
+    int threads; /* size of the team; 1 if team is NULL */
     fth_team *team; /* workers, for operations with FTH_OP_TEAM; else a team of one, or NULL */
     fth_err *err;
     /* On a device other than the CPU (fathom/backend.h); NULL otherwise. */
@@ -101,13 +101,13 @@ enum {
     FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may reuse the block of in[0]; << k for in[k], k < 12 */
 };
 
-/* What a node that accumulates an axis has made of a part of it: the whole outputs and state,
- * dense.
+/* What a node that accumulates an axis has made of a part of it: the whole outputs and their
+ * states, dense.
  */
 typedef struct fth_partial {
     const fth_node *node;
-    void *out[FTH_MAX_OUT]; /* NULL: nobody wants it */
-    void *state;            /* NULL: the node has none */
+    void *out[FTH_MAX_OUT];   /* NULL: nobody wants it */
+    void *state[FTH_MAX_OUT]; /* NULL: the output has none */
 } fth_partial;
 
 /* How partial results of an accumulated axis are put together when several ranks share the axis:
@@ -118,9 +118,9 @@ typedef struct fth_join {
      * order cannot change the result, so parts of any length can be joined; -1: partials of this
      * node cannot be. */
     int64_t (*grain)(const fth_node *node, int in, int dim);
-    /* Where running values are between calls: in the state alone, or in the outputs alone; the
-     * other is not kept with a partial, and NULL there. NULL: in both. */
-    bool (*in_state)(const fth_node *node);
+    /* Where the running values of output `out` are between calls: in its state alone, or in the
+     * output alone; the other is not kept with a partial, and NULL there. NULL: in both. */
+    bool (*in_state)(const fth_node *node, int out);
     /* Before the first call of a part other than the first of the axis. NULL: `first` does it. */
     void (*start)(const fth_partial *p);
     /* Add `from`, the part that follows what `into` holds. */
@@ -141,8 +141,9 @@ struct fth_op {
      * the accumulated axis `dim` of that input. A power of two that depends on sizes only. NULL: 1.
      */
     int64_t (*grid)(const fth_node *node, int in, int dim);
-    /* Bytes of state per element of out[0], where the carried axis has one element. NULL: 0. */
-    uint64_t (*state)(const fth_node *node);
+    /* Bytes of state per element of out[out], where the carried axis has one element; it is there
+     * whether or not that output is wanted. NULL: 0 for all. */
+    uint64_t (*state)(const fth_node *node, int out);
     /* Workspace bytes of the reference kernel for one call, from its extents alone. NULL: 0. */
     uint64_t (*scratch)(const fth_call *call);
     double (*flops)(const fth_call *call); /* NULL: one per output element */

@@ -371,7 +371,7 @@ static void make_weight_job(const fth_call *call, weight_job *j)
     const fth__conv_attr *attr = node->attr;
     *j = (weight_job){.r = fth__conv_view_of(attr, FTH__CONV_RESULT, &node->in[0], &call->in[0])};
     j->w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
-    j->carried = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
+    j->carried = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state[0]);
     j->from = (fth__conv_source){
         .v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[1], &call->in[1]),
         .height = fth__conv_size(node, attr->y),

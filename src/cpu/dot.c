@@ -251,8 +251,8 @@ static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int6
     const int64_t cells = (int64_t)(w->state_bytes / (uint64_t)fth_dtype_size(s->acc));
     const int64_t om = fth__tile_stride(&call->out[0], s->m.out),
                   on = fth__tile_stride(&call->out[0], s->n.out);
-    const int64_t tm = cells * fth__tile_stride(&call->state, s->m.out);
-    const int64_t tn = cells * fth__tile_stride(&call->state, s->n.out);
+    const int64_t tm = cells * fth__tile_stride(&call->state[0], s->m.out);
+    const int64_t tn = cells * fth__tile_stride(&call->state[0], s->n.out);
     const int64_t pm = s->out == FTH__DOT_COLS ? 1 : at->n,
                   pn = s->out == FTH__DOT_COLS ? at->m : 1;
     const void *from = w->room_p;
@@ -401,8 +401,8 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
         for (int64_t n0 = 0; n0 < ne; n0 += s->tile_n) {
             const int64_t om = m0 * fth__tile_stride(&call->out[0], s->m.out);
             const int64_t on = n0 * fth__tile_stride(&call->out[0], s->n.out);
-            const int64_t tm = m0 * fth__tile_stride(&call->state, s->m.out);
-            const int64_t tn = n0 * fth__tile_stride(&call->state, s->n.out);
+            const int64_t tm = m0 * fth__tile_stride(&call->state[0], s->m.out);
+            const int64_t tn = n0 * fth__tile_stride(&call->state[0], s->n.out);
             const spot at = {
                 .a = a + m0 * fth__tile_stride(&call->in[0], s->m.a) * size,
                 .b = b + n0 * fth__tile_stride(&call->in[1], s->n.b) * size,
@@ -445,7 +445,7 @@ static fth_status run(const fth_call *call)
     };
     const fth_tile *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
     const int64_t size = fth_dtype_size(s.dtype);
-    FTH_ASSERT(w.state_bytes == 0 || call->state.data);
+    FTH_ASSERT(w.state_bytes == 0 || call->state[0].data);
     FTH_ASSERT(fth__tile_extent(a, s.k.a) == fth__tile_extent(b, s.k.b));
     /* behind a part of a streamed axis: all of it is added up, and the last superblock only once */
     if (fth__tile_extent(a, s.k.a) == 0 && fth__tile_origin(a, s.k.a) > 0) return FTH_OK;
@@ -453,11 +453,11 @@ static fth_status run(const fth_call *call)
     for (int i = 0; i < s.n_loop; i++)
         fth__loop_add(&l, out->extent[s.loop[i].out], fth__tile_stride(a, s.loop[i].a),
                       fth__tile_stride(b, s.loop[i].b), out->stride[s.loop[i].out],
-                      call->state.stride[s.loop[i].out]);
+                      call->state[0].stride[s.loop[i].out]);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
         run_matrix(&w, (const char *)a->data + l.at[0] * size,
                    (const char *)b->data + l.at[1] * size, (char *)out->data + l.at[2] * size,
-                   w.state_bytes ? (char *)call->state.data + l.at[3] * (int64_t)w.state_bytes
+                   w.state_bytes ? (char *)call->state[0].data + l.at[3] * (int64_t)w.state_bytes
                                  : NULL);
     return FTH_OK;
 }

@@ -215,7 +215,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
         if (call->out[i].data)
             fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_PROGRAM_INPUTS + i]);
     if (vm->tail.state)
-        fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
+        fth__fused_strides(p, &node->out[0], &call->state[0], vm->stride[FTH__VM_STATE]);
     fth__looks_init(vm, origin);
     find_used(vm);
     turn_tail(vm);

@@ -35,7 +35,7 @@ void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spo
     t->out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
     t->out_step = dim < 0 ? 0 : vm->stride[FTH_PROGRAM_INPUTS][dim];
     t->state_step = dim < 0 ? 0 : vm->stride[FTH__VM_STATE][dim] * kept;
-    if (kept) t->state = (char *)vm->call->state.data + spot->at[FTH__VM_STATE] * kept;
+    if (kept) t->state = (char *)vm->call->state[0].data + spot->at[FTH__VM_STATE] * kept;
     fth__totals_clear(vm, t->partial, n);
     fth__totals_clear(vm, t->super, n);
     fth__totals_clear(vm, t->total, n);

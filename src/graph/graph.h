@@ -112,4 +112,15 @@ fth_status fth__op_check_node(const fth_node *node, int n_in, fth_err *err);
 /* A stable name for a value: its label, or its operation and id. */
 const char *fth__val_label(const fth_graph *g, uint32_t id, char *text, size_t bytes);
 
+/* Bytes of state per element of output o. */
+static inline uint64_t fth__node_state(const fth_node *n, int o)
+{
+    return n->op->state ? n->op->state(n, o) : 0;
+}
+/* Dimension of output o that dimension `dim` of out[0] is; -1: none, or dim is -1. */
+static inline int fth__out_dim(const fth_node *n, int o, int dim)
+{
+    return dim < 0 ? -1 : o == 0 ? dim : fth_desc_find(&n->out[o], n->out[0].axis[dim]);
+}
+
 #endif

@@ -49,9 +49,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim < reduced ? dim : dim - 1);
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
-    (void)node;
+    (void)node, (void)out;
     return sizeof(double); /* or an i64, for integers */
 }
 
@@ -137,15 +137,15 @@ static void join_add(const fth_partial *into, const fth_partial *from)
     for (int64_t i = 0; i < n; i++) {
         int64_t *where = (int64_t *)into->out[0] + i, later = ((const int64_t *)from->out[0])[i];
         best b = {.where = *where}, x = {.where = later};
-        memcpy(&b.value, (const char *)into->state + i * 8, sizeof(double));
-        memcpy(&x.value, (const char *)from->state + i * 8, sizeof(double));
+        memcpy(&b.value, (const char *)into->state[0] + i * 8, sizeof(double));
+        memcpy(&x.value, (const char *)from->state[0] + i * 8, sizeof(double));
         if (later < 0) continue;
         if (fth_dtype_is_real(node->in[0].dtype))
             search_f(&b, &x.value.f, 1, later, largest);
         else
             search_i(&b, &x.value.i, 1, later, largest);
         *where = b.where;
-        memcpy((char *)into->state + i * 8, &b.value, sizeof(double));
+        memcpy((char *)into->state[0] + i * 8, &b.value, sizeof(double));
     }
 }
 

@@ -170,8 +170,9 @@ static int64_t grid_weight(const fth_node *node, int in, int dim)
 }
 
 /* Blocks are gathered in superblocks only for very long batches. */
-static uint64_t state_weight(const fth_node *node)
+static uint64_t state_weight(const fth_node *node, int out)
 {
+    (void)out;
     const int64_t n = fth__conv_size(node, ((const fth__conv_attr *)node->attr)->batch),
                   block = fth__grid_reduce(n);
     return fth__grid_superblock(n, block) > block ? (uint64_t)fth_dtype_size(node->out[0].dtype)
@@ -226,7 +227,7 @@ static fth_status run_weight(const fth_call *call)
     const fth__conv_view w =
         fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
     const fth__conv_view carried =
-        fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
+        fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state[0]);
     FTH_ASSERT(r.n[0] == v.n[0] && r.origin[0] == v.origin[0] &&
                (r.n[0] == 0 || r.origin[0] % block == 0));
     FTH_ASSERT(super <= block || carried.data);
@@ -273,9 +274,9 @@ static void join_add(const fth_partial *into, const fth_partial *from)
                   fth_desc_count(d));
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
-    (void)node; /* which has the superblock at hand alone */
+    (void)node, (void)out; /* which has the superblock at hand alone */
     return false;
 }
 

@@ -312,8 +312,9 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return dim == s.n.out ? s.tile_n : 1;
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
+    (void)out;
     fth__dot_shape s;
     shape_of(node, &s);
     return fth__dot_state(&s);
@@ -343,7 +344,7 @@ static running_sum running_of(const fth_partial *p)
     fth__dot_shape s;
     shape_of(p->node, &s);
     const bool half = s.acc != s.dtype;
-    return (running_sum){half ? p->state : p->out[0],
+    return (running_sum){half ? p->state[0] : p->out[0],
                          half ? (int64_t)fth__dot_state(&s) : fth_dtype_size(s.dtype),
                          fth_desc_count(&p->node->out[0]), s.acc};
 }
@@ -384,8 +385,9 @@ static void join_finish(const fth_partial *p)
     }
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
+    (void)out;
     fth__dot_shape s;
     shape_of(node, &s);
     return s.acc != s.dtype;
@@ -592,14 +594,14 @@ static fth_status run(const fth_call *call)
                fth__tile_origin(a, s.k.a) == fth__tile_origin(b, s.k.b));
     FTH_ASSERT(fth__tile_extent(a, s.k.a) == 0 ||
                fth__tile_origin(a, s.k.a) % s.tile_k == 0); /* pieces start on the grid */
-    FTH_ASSERT(state_size == 0 || call->state.data);
+    FTH_ASSERT(state_size == 0 || call->state[0].data);
     fth__loop l = {0};
     for (int i = 0; i < call->node->out[0].n_axes; i++) {
         const fth_axis_id axis = call->node->out[0].axis[i];
         fth__loop_add(&l, out->extent[i],
                       fth__tile_stride(a, fth_desc_find(&call->node->in[0], axis)),
                       fth__tile_stride(b, fth_desc_find(&call->node->in[1], axis)), out->stride[i],
-                      call->state.stride[i]);
+                      call->state[0].stride[i]);
     }
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         char *at = (char *)out->data + l.at[2] * size;
@@ -608,7 +610,7 @@ static fth_status run(const fth_call *call)
         else
             run_element(call, &s, (const char *)a->data + l.at[0] * size,
                         (const char *)b->data + l.at[1] * size, at,
-                        state_size ? (char *)call->state.data + l.at[3] * state_size : NULL);
+                        state_size ? (char *)call->state[0].data + l.at[3] * state_size : NULL);
     }
     return FTH_OK;
 }

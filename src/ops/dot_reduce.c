@@ -129,11 +129,11 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return fth__max_i64(tile, fth__op_fused.grid(&fused.node, 0, at));
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
     fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    return fth__op_fused.state(&fused.node);
+    return fth__op_fused.state(&fused.node, out);
 }
 
 /* The sum at the tail is the fused operation's. */
@@ -168,11 +168,11 @@ static void join_finish(const fth_partial *p)
     fth__op_fused.join->finish(&a);
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
     fth__program_node fused;
     fth__dot_reduce_fused(node, &fused);
-    return fth__op_fused.join->in_state(&fused.node);
+    return fth__op_fused.join->in_state(&fused.node, out);
 }
 
 static const fth_join join = {
@@ -266,7 +266,7 @@ static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *p
                              (uint64_t)fth_dtype_size(call->node->in[i].dtype), lo, n);
     const fth_desc *out = &call->node->out[0];
     sub->out[0] = cut(w, out, &call->out[0], (uint64_t)fth_dtype_size(out->dtype), lo, n);
-    sub->state = cut(w, out, &call->state, fth__op_fused.state(&w->fused.node), lo, n);
+    sub->state[0] = cut(w, out, &call->state[0], fth__op_fused.state(&w->fused.node, 0), lo, n);
     sub->first = call->first && lo[tail] == 0;
     sub->last = call->last && lo[tail] + n[tail] == w->piece.extent[tail];
 }

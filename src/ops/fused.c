@@ -162,11 +162,11 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return tail.n <= FTH__TAIL_SHORT ? FTH__TAIL_SHORT : tail.block;
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
     fth__tail tail;
     fth__tail_init(&tail, node->attr);
-    return tail.state;
+    return out == 0 ? tail.state : 0;
 }
 
 static fth__join_total total_of(const fth_node *node)
@@ -205,8 +205,9 @@ static void join_finish(const fth_partial *p)
     fth__join_totals_finish(&t, p);
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
+    (void)out;
     return !total_of(node).in_out;
 }
 
@@ -382,8 +383,8 @@ static void reduce_one(machine *m)
     const fth_call *call = m->call;
     m->index[t->dim] = 0;
     char *out = (char *)call->out[0].data + offset(m, m->out_stride[0]) * fth_dtype_size(t->to);
-    char *carried =
-        (char *)call->state.data + (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
+    char *carried = (char *)call->state[0].data +
+                    (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
     const uint64_t super_at = t->total_in_out ? 0 : t->wide;
     const fth__wide start = fth__identity((int)t->red, t->to);
     fth__wide total = start, super = start;
@@ -392,7 +393,7 @@ static void reduce_one(machine *m)
     if (!call->first && t->has_super) memcpy(&super, carried + super_at, t->wide);
     const int64_t n = m->extent[t->dim], origin = m->origin[t->dim];
     FTH_ASSERT(t->exact || n == 0 || origin % t->block == 0); /* pieces start on the grid */
-    FTH_ASSERT(t->state == 0 || call->state.data);
+    FTH_ASSERT(t->state == 0 || call->state[0].data);
     FTH_ASSERT((call->first && call->last) || t->total_in_out || t->state > 0);
     for (int64_t a = 0; a < n; a += t->block) {
         const int64_t end = fth__min_i64(a + t->block, n);
@@ -435,7 +436,7 @@ static void machine_init(machine *m, const fth_call *call)
             fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
     for (int i = 0; i < p->n_out; i++)
         fth__fused_strides(p, &node->out[i], &call->out[i], m->out_stride[i]);
-    fth__fused_strides(p, &node->out[0], &call->state, m->state_stride);
+    fth__fused_strides(p, &node->out[0], &call->state[0], m->state_stride);
     for (int i = 0; i < p->n_const; i++)
         fth__cell_const((fth_dtype)p->reg_dtype[p->n_in + i], p->constant[i], p->constant_i64[i],
                         &m->reg[p->n_in + i]);

@@ -10,21 +10,21 @@ static fth__wide load_total(const fth__join_total *t, const fth_partial *p, int6
 {
     fth__wide v = {0};
     if (t->in_out) return fth__load(t->to, (const char *)p->out[0] + i * fth_dtype_size(t->to));
-    memcpy(&v, (const char *)p->state + (uint64_t)i * t->state, (size_t)t->wide);
+    memcpy(&v, (const char *)p->state[0] + (uint64_t)i * t->state, (size_t)t->wide);
     return v;
 }
 
 void fth__join_totals(const fth__join_total *t, const fth_partial *into, const fth_partial *from)
 {
     const int64_t n = fth_desc_count(&into->node->out[0]);
-    FTH_ASSERT(t->in_out || (into->state && from->state));
+    FTH_ASSERT(t->in_out || (into->state[0] && from->state[0]));
     for (int64_t i = 0; i < n; i++) {
         const fth__wide v =
             fth__tail_join(t->red, t->kind, load_total(t, into, i), load_total(t, from, i));
         if (t->in_out)
             fth__store(t->to, (char *)into->out[0] + i * fth_dtype_size(t->to), v);
         else
-            memcpy((char *)into->state + (uint64_t)i * t->state, &v, (size_t)t->wide);
+            memcpy((char *)into->state[0] + (uint64_t)i * t->state, &v, (size_t)t->wide);
     }
 }
 

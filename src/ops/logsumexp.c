@@ -56,8 +56,8 @@ static int64_t grain(const fth_node *node, int in, int dim)
 static void join_add(const fth_partial *into, const fth_partial *from)
 {
     const int64_t n = fth_desc_count(&into->node->out[0]);
-    pair *a = into->state;
-    const pair *b = from->state;
+    pair *a = into->state[0];
+    const pair *b = from->state[0];
     for (int64_t i = 0; i < n; i++) a[i] = join(a[i], b[i]);
 }
 
@@ -65,7 +65,7 @@ static void join_finish(const fth_partial *p)
 {
     const fth_dtype t = p->node->out[0].dtype;
     const int64_t n = fth_desc_count(&p->node->out[0]);
-    const pair *a = p->state;
+    const pair *a = p->state[0];
     for (int64_t i = 0; i < n; i++)
         fth__store(t, (char *)p->out[0] + i * fth_dtype_size(t),
                    (fth__wide){.f = a[i].m + log(a[i].s)});

@@ -89,8 +89,9 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return exact && attr->red != FTH_RED_LOGSUMEXP ? 1 : fth__reduce_block(node->in[0].size[dim]);
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
+    (void)out;
     const fth__reduce_attr *attr = node->attr;
     return attr->red == FTH_RED_LOGSUMEXP ? fth__reduce_pair_state(node)
                                           : fth__reduce_plain_state(node);
@@ -133,8 +134,9 @@ static void join_finish(const fth_partial *p)
     fth__join_totals_finish(&t, p);
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
+    (void)out;
     return is_logsumexp(node) || !fth__reduce_plain_total(node).in_out;
 }
 

@@ -65,8 +65,9 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return fth__grid_reduce(node->in[0].size[dim]);
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
+    (void)out;
     const fth__scan_attr *attr = node->attr;
     if (attr->reverse) return 0;
     return fth_dtype_is_complex(node->in[0].dtype) ? sizeof(fth_c128) : sizeof(double);
@@ -166,7 +167,7 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     const fth__scan_attr *attr = node->attr;
     const fth_dtype from = node->in[0].dtype, to = node->out[0].dtype;
     const int64_t size = fth_dtype_size(from);
-    const size_t held = (size_t)state(node);
+    const size_t held = (size_t)state(node, 0);
     const char *in = fth__lines_in(l) + first * l->lane_step * size;
     char *out = fth__lines_out(l) + first * l->out_lane_step,
          *carry = fth__lines_state(l) + first * l->state_lane_step;

@@ -170,9 +170,9 @@ static int64_t grain(const fth_node *node, int in, int dim)
     return ((const fth__scatter_put_attr *)node->attr)->how == FTH_SCATTER_SET ? -1 : 0;
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
-    (void)node;
+    (void)node, (void)out;
     return false;
 }
 

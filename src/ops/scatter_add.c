@@ -20,8 +20,9 @@ static fth_status infer(fth_node *node, fth_err *err)
 }
 
 /* Bytes of a wide sum that does not fit the output; 0: the output is the sum. */
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
+    (void)out;
     const fth_dtype t = node->out[0].dtype;
     if (t == FTH_I64 || t == FTH_F64 || t == FTH_C128) return 0;
     return t == FTH_C64 ? sizeof(fth_c128) : sizeof(double);
@@ -85,8 +86,8 @@ static void each_sum(const fth_call *call, const fth_tile *sums, int64_t wide, b
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
-    const uint64_t carried = state(node);
-    const fth_tile *sums = carried ? &call->state : &call->out[0];
+    const uint64_t carried = state(node, 0);
+    const fth_tile *sums = carried ? &call->state[0] : &call->out[0];
     const int64_t wide = carried ? (int64_t)carried : fth_dtype_size(node->out[0].dtype);
     FTH_ASSERT(sums->data || !call->out[0].data);
     if (call->first) each_sum(call, sums, wide, false);
@@ -115,7 +116,7 @@ static int64_t grain(const fth_node *node, int in, int dim)
 
 static fth__join_total total_of(const fth_node *node)
 {
-    const uint64_t carried = state(node);
+    const uint64_t carried = state(node, 0);
     return (fth__join_total){.red = FTH_RED_SUM,
                              .to = node->out[0].dtype,
                              .kind = FTH__KIND_INT,
@@ -136,8 +137,9 @@ static void join_finish(const fth_partial *p)
     fth__join_totals_finish(&t, p);
 }
 
-static bool in_state(const fth_node *node)
+static bool in_state(const fth_node *node, int out)
 {
+    (void)out;
     return !total_of(node).in_out;
 }
 

@@ -30,8 +30,9 @@ static void assert_step(const fth_plan *p, const fth__item *it)
 {
     const fth_node *n = p->unit[it->unit].node;
     for (int k = 0; k < n->n_in; k++) FTH_ASSERT(it->in[k] >= 0 && it->in[k] < p->n_bufs);
-    for (int o = 0; o < n->n_out; o++) FTH_ASSERT(it->out[o] >= 0 && it->out[o] < p->n_bufs);
-    FTH_ASSERT(it->scratch >= 0 && it->scratch < p->n_bufs && it->state < p->n_bufs);
+    for (int o = 0; o < n->n_out; o++)
+        FTH_ASSERT(it->out[o] >= 0 && it->out[o] < p->n_bufs && it->state[o] < p->n_bufs);
+    FTH_ASSERT(it->scratch >= 0 && it->scratch < p->n_bufs);
 }
 
 /* An item of a loop lies between its ends, and in no other loop of that depth. */

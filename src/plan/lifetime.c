@@ -42,8 +42,10 @@ static void touch_step(fth_plan *p, const fth__item *it, int64_t t, bool reads)
 {
     for (int k = 0; reads && k < FTH_MAX_IN && it->in[k] >= 0; k++)
         touch(p, it->in[k], it->loop, t);
-    for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++) touch(p, it->out[o], it->loop, t);
-    touch(p, it->state, it->loop, t);
+    for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++) {
+        touch(p, it->out[o], it->loop, t);
+        touch(p, it->state[o], it->loop, t);
+    }
     touch(p, it->scratch, it->loop, t);
     touch(p, it->partial, it->loop, t);
 }

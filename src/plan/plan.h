@@ -115,7 +115,7 @@ typedef struct fth__item {
     int loop; /* innermost loop around it; for BEGIN and END the loop itself */
     int unit; /* STEP */
     int in[FTH_MAX_IN], out[FTH_MAX_OUT]; /* buffers, then -1; READ, WRITE use in[0] or out[0] */
-    int state, scratch;                   /* buffers; -1: none */
+    int state[FTH_MAX_OUT], scratch;      /* buffers; -1: none */
     int sdim[FTH__MAX_DEPTH]; /* per depth: dimension of out[0] that follows the loop; -1 */
     int acc;                  /* depth of the loop that this step accumulates or carries over; -1 */
     int acc_dim;              /* CARRY: dimension of out[0]; -1 for ACCUMULATE */
@@ -315,9 +315,9 @@ const fth__sweep *fth__item_pass(const fth_plan *p, const fth__item *it);
 /* Output o of a step is there after the pass; the dimension of it that ranks share, -1: none. */
 bool fth__item_outlives(const fth_plan *p, const fth__item *it, int o);
 int fth__item_shared_dim(const fth_plan *p, const fth__item *it, int o);
-/* Bytes that a partial result has of output o, or with o = n_out of the state; not aligned. */
+/* Bytes that a partial result has of output o, or with n_out + o of its state; not aligned. */
 uint64_t fth__node_partial(const fth_node *n, int o);
-/* Bytes of one partial result: its outputs, then its state, each aligned. */
+/* Bytes of one partial result: its outputs, then their states, each aligned. */
 uint64_t fth__item_partial_bytes(const fth_plan *p, const fth__item *it);
 /* Part of the work of a pass (NULL: outside of passes) that the busiest rank does. */
 double fth__plan_part(const fth_plan *p, const fth__sweep *pass);

@@ -125,7 +125,10 @@ static void put_item(fth_json_writer *w, const fth_plan *p, const fth__item *it)
     fth_json_int(w, "loop", it->loop);
     put_bufs(w, "in", it->in, FTH_MAX_IN);
     put_bufs(w, "out", it->out, FTH_MAX_OUT);
-    fth_json_int(w, "state", it->state);
+    fth_json_open(w, "state", '[');
+    for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++)
+        if (it->state[o] >= 0) fth_json_int(w, NULL, it->state[o]);
+    fth_json_close(w);
     fth_json_int(w, "scratch", it->scratch);
     if (it->kind == FTH__STEP) {
         const fth_node *n = p->unit[it->unit].node;

@@ -216,18 +216,20 @@ fth_status fth__plan_share(fth_plan *p, fth_err *err)
 uint64_t fth__node_partial(const fth_node *n, int o)
 {
     const fth_join *join = n->op->join;
-    const bool state = o == n->n_out;
-    FTH_ASSERT(join && o <= n->n_out);
-    if (join->in_state && join->in_state(n) != state) return 0;
-    if (state) return n->op->state ? (uint64_t)fth_desc_count(&n->out[0]) * n->op->state(n) : 0;
-    return (uint64_t)fth_desc_count(&n->out[o]) * (uint64_t)fth_dtype_size(n->out[o].dtype);
+    const bool state = o >= n->n_out;
+    FTH_ASSERT(join && o < 2 * n->n_out);
+    if (state) o -= n->n_out;
+    if (join->in_state && join->in_state(n, o) != state) return 0;
+    const uint64_t element =
+        state ? fth__node_state(n, o) : (uint64_t)fth_dtype_size(n->out[o].dtype);
+    return (uint64_t)fth_desc_count(&n->out[o]) * element;
 }
 
 uint64_t fth__item_partial_bytes(const fth_plan *p, const fth__item *it)
 {
     const fth_node *n = p->unit[it->unit].node;
     uint64_t bytes = 0;
-    for (int o = 0; o <= n->n_out; o++) bytes += round_up(fth__node_partial(n, o));
+    for (int o = 0; o < 2 * n->n_out; o++) bytes += round_up(fth__node_partial(n, o));
     return bytes;
 }
 

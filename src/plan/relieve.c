@@ -28,8 +28,16 @@ static bool uses(const fth_plan *p, const fth__item *it, int buf)
     for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++)
         if (fth__buf_storage(p, it->in[k]) == buf) return true;
     for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++)
-        if (fth__buf_storage(p, it->out[o]) == buf) return true;
-    return it->state == buf;
+        if (fth__buf_storage(p, it->out[o]) == buf || it->state[o] == buf) return true;
+    return false;
+}
+
+/* The step carries this buffer along; any, with buf -1. */
+static bool carries(const fth__item *it, int buf)
+{
+    for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++)
+        if (it->state[o] >= 0 && (buf < 0 || it->state[o] == buf)) return true;
+    return false;
 }
 
 /* First and last item of the outermost loop around item t, or t itself. The end is one moment:
@@ -64,7 +72,7 @@ static int64_t filler(const fth_plan *p, int buf)
 static bool cheap_again(const fth_plan *p, int64_t made, int64_t at, int64_t next,
                         const fth__buf *b)
 {
-    if (made < 0 || p->item[made].kind != FTH__STEP || p->item[made].state >= 0) return false;
+    if (made < 0 || p->item[made].kind != FTH__STEP || carries(&p->item[made], -1)) return false;
     const fth_node *n = p->unit[p->item[made].unit].node;
     if (n->n_out != 1 || !((n->op->flags & FTH_OP_CHEAP) || n->op == &fth__op_fused)) return false;
     uint64_t kept = 0;
@@ -101,7 +109,7 @@ static gap find_gap(const fth_plan *p, int buf, int64_t at)
     level_zero(p, at, &from, &to);
     for (int64_t t = 0; t < p->n_items; t++) {
         if (!uses(p, &p->item[t], buf)) continue;
-        if (p->item[t].state == buf) return g;
+        if (carries(&p->item[t], buf)) return g;
         level_zero(p, t, &a, &z);
         if (a <= to && z >= from) return g; /* needed at that very moment */
         if (z < from) g.last = z;
@@ -140,13 +148,12 @@ static fth__item plain_item(fth__item_kind kind)
     fth__item it = {.kind = kind,
                     .loop = -1,
                     .unit = -1,
-                    .state = -1,
                     .scratch = -1,
                     .acc = -1,
                     .acc_dim = -1,
                     .split_dim = -1};
     for (int i = 0; i < FTH_MAX_IN; i++) it.in[i] = -1;
-    for (int i = 0; i < FTH_MAX_OUT; i++) it.out[i] = -1;
+    for (int i = 0; i < FTH_MAX_OUT; i++) it.out[i] = it.state[i] = -1;
     for (int i = 0; i < FTH__MAX_DEPTH; i++) it.sdim[i] = -1;
     return it;
 }

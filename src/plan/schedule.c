@@ -82,14 +82,13 @@ static fth_status add_item(fth_plan *p, fth__item_kind kind, int loop, fth__item
     *it = (fth__item){.kind = kind,
                       .loop = loop,
                       .unit = -1,
-                      .state = -1,
                       .scratch = -1,
                       .acc = -1,
                       .acc_dim = -1,
                       .partial = -1,
                       .split_dim = -1};
     for (int i = 0; i < FTH_MAX_IN; i++) it->in[i] = -1;
-    for (int i = 0; i < FTH_MAX_OUT; i++) it->out[i] = -1;
+    for (int i = 0; i < FTH_MAX_OUT; i++) it->out[i] = it->state[i] = -1;
     for (int i = 0; i < FTH__MAX_DEPTH; i++) it->sdim[i] = -1;
     *out = it;
     return FTH_OK;
@@ -248,9 +247,7 @@ static fth_status bind_output(maker *m, int unit, int o, int loop, int *out, fth
     FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, value, owner, out, err));
     fth__buf *b = &p->buf[*out];
     for (int i = 0; i < depth && owner >= 0 && i <= p->loop[owner].depth; i++) {
-        const int sdim = m->seg[i].sdim[unit];
-        if (sdim < 0) continue;
-        const int dim = fth_desc_find(&b->desc, n->out[0].axis[sdim]);
+        const int dim = fth__out_dim(n, o, m->seg[i].sdim[unit]);
         if (dim >= 0) add_span(b, path[i], dim);
     }
     m->bound[value] = *out;
@@ -273,31 +270,40 @@ static fth_status add_scratch(fth_plan *p, int item, const fth_node *n, fth_err 
     return FTH_OK;
 }
 
-static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *err)
+/* Dimension of out[0] that a step carries along; -1. */
+static int carried_dim(const fth__unit *u)
+{
+    int dim = -1;
+    for (int k = 0; k < u->node->n_in; k++)
+        for (int d = 0; d < u->node->in[k].n_axes; d++)
+            if (u->rel[k][d].along == FTH_CARRY) dim = u->rel[k][d].out_dim;
+    return dim;
+}
+
+static fth_status add_state(fth_plan *p, int item, const fth_node *n, int o, fth_err *err)
 {
     fth__item *it = &p->item[item];
-    const uint64_t element = n->op->state ? n->op->state(n) : 0;
+    const uint64_t element = fth__node_state(n, o);
     if (element == 0) return FTH_OK;
     int buf, path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(p, it->loop, path);
     FTH_ASSERT(it->acc < depth);
     const int owner = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
-    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, owner, &buf, err));
+    FTH_TRY(fth__plan_add_buf(p, FTH__BUF_ARENA, n->out_val[o].id, owner, &buf, err));
     it = &p->item[item];
     fth__buf *b = &p->buf[buf];
     b->element = (int64_t)element;
     b->role = "(state)";
     /* the state has the shape of what the step makes where the state lives, even when that goes
      * into a block that holds the whole value */
-    for (int i = 0; owner >= 0 && i <= p->loop[owner].depth; i++)
-        if (it->sdim[i] >= 0) add_span(b, path[i], it->sdim[i]);
-    /* an axis carried along counts once */
-    for (int k = 0; k < n->n_in; k++)
-        for (int d = 0; d < n->in[k].n_axes; d++)
-            if (p->unit[it->unit].rel[k][d].along == FTH_CARRY)
-                it->acc_dim = p->unit[it->unit].rel[k][d].out_dim;
-    if (it->acc_dim >= 0) b->desc.size[it->acc_dim] = 1;
-    it->state = buf;
+    for (int i = 0; owner >= 0 && i <= p->loop[owner].depth; i++) {
+        const int dim = fth__out_dim(n, o, it->sdim[i]);
+        if (dim >= 0) add_span(b, path[i], dim);
+    }
+    it->acc_dim = carried_dim(&p->unit[it->unit]);
+    const int once = fth__out_dim(n, o, it->acc_dim); /* an axis carried along counts once */
+    if (once >= 0) b->desc.size[once] = 1;
+    it->state[o] = buf;
     return FTH_OK;
 }
 
@@ -356,7 +362,7 @@ static fth_status emit_step(maker *m, int unit, int loop, fth_err *err)
         FTH_TRY(bind_output(m, unit, o, loop, &buf, err));
         p->item[item].out[o] = buf;
     }
-    FTH_TRY(add_state(p, item, n, err));
+    for (int o = 0; o < n->n_out; o++) FTH_TRY(add_state(p, item, n, o, err));
     FTH_TRY(add_scratch(p, item, n, err));
     m->made[unit]++;
     for (int o = 0; o < n->n_out && loop < 0; o++) {

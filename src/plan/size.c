@@ -83,8 +83,10 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
         hi = fth__ceil_div_i64(hi, grid) * grid;
         it->halo_lo[l->depth] = fth__max_i64(it->halo_lo[l->depth], lo);
         it->halo_hi[l->depth] = fth__max_i64(it->halo_hi[l->depth], hi);
-        for (int o = 0; o < p->unit[it->unit].node->n_out; o++) widen_spans(p, it, it->out[o], l);
-        widen_spans(p, it, it->state, l);
+        for (int o = 0; o < p->unit[it->unit].node->n_out; o++) {
+            widen_spans(p, it, it->out[o], l);
+            widen_spans(p, it, it->state[o], l);
+        }
         return FTH_OK;
     }
     for (int s = 0; s < b->n_span; s++)
@@ -252,6 +254,8 @@ static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *it
             const fth__range r = same >= 0 ? out[same] : (fth__range){0, n->out[o].size[d]};
             call->out[o].origin[d] = r.lo;
             call->out[o].extent[d] = r.hi - r.lo;
+            call->state[o].extent[d] =
+                same >= 0 && same == it->acc_dim ? 1 : call->out[o].extent[d];
         }
     for (int k = 0; k < n->n_in; k++) {
         fth__item_need(p, it, iteration, out, k, in);
@@ -260,8 +264,6 @@ static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *it
             call->in[k].extent[d] = in[d].hi - in[d].lo;
         }
     }
-    for (int d = 0; d < n->out[0].n_axes; d++)
-        call->state.extent[d] = d == it->acc_dim ? 1 : call->out[0].extent[d];
 }
 
 static uint64_t count_moved(const fth_node *n)
@@ -318,8 +320,10 @@ static void widen_tile(fth_tile *t, const fth_tile *other)
 static void cover_call(fth_call *most, const fth_call *call)
 {
     for (int k = 0; k < call->node->n_in; k++) widen_tile(&most->in[k], &call->in[k]);
-    for (int o = 0; o < call->node->n_out; o++) widen_tile(&most->out[o], &call->out[o]);
-    widen_tile(&most->state, &call->state);
+    for (int o = 0; o < call->node->n_out; o++) {
+        widen_tile(&most->out[o], &call->out[o]);
+        widen_tile(&most->state[o], &call->state[o]);
+    }
 }
 
 enum { SHAPES = 4, SHAPE = (FTH_MAX_IN + 1) * FTH_MAX_AXES };

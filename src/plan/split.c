@@ -81,12 +81,11 @@ void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, 
             t->data = (char *)t->data + from * t->stride[d] * fth_dtype_size(n->out[o].dtype);
         t->origin[d] += from;
         t->extent[d] = piece;
-    }
-    if (n->op->state) {
-        fth_tile *t = &call->state;
-        if (t->data) t->data = (char *)t->data + from * t->stride[dim] * (int64_t)n->op->state(n);
-        t->origin[dim] += from;
-        t->extent[dim] = piece;
+        fth_tile *s = &call->state[o];
+        if (s->data)
+            s->data = (char *)s->data + from * s->stride[d] * (int64_t)fth__node_state(n, o);
+        s->origin[d] += from;
+        s->extent[d] = piece;
     }
 }
 

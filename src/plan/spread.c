@@ -85,10 +85,11 @@ static void find_uses(const spread *s, int64_t *writer)
         burst += it->kind != FTH__STEP || t == p->late;
         s->burst[t] = burst;
         for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++) use(s, writer, t, it->in[k], false);
-        for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++)
+        for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++) {
             use(s, writer, t, it->out[o], true);
+            use(s, writer, t, it->state[o], true);
+        }
         if (it->kind != FTH__STEP) continue;
-        use(s, writer, t, it->state, true);
         use(s, writer, t, it->scratch, true);
     }
 }

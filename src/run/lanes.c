@@ -16,7 +16,7 @@ enum {
     PATIENT = LANES - FTH__PATIENT_LANES,
     FEWEST = 4,  /* steps that are worth the marks between them; not measured, */
     MOST = 2048, /* and that are compared with each other: n^2 bits, 512 KiB then */
-    PARTS = FTH_MAX_IN + FTH_MAX_OUT + 2
+    PARTS = FTH_MAX_IN + 2 * FTH_MAX_OUT + 1
 };
 
 /* Bytes that a step touches. */
@@ -86,7 +86,8 @@ static int parts_of(const fth__runner *r, const fth__item *it, part *out)
         if (!part_of(r, it->in[k], false, &out[n++])) return -1;
     for (int o = 0; o < node->n_out; o++)
         if (!part_of(r, it->out[o], true, &out[n++])) return -1;
-    if (it->state >= 0 && !part_of(r, it->state, true, &out[n++])) return -1;
+    for (int o = 0; o < node->n_out; o++)
+        if (it->state[o] >= 0 && !part_of(r, it->state[o], true, &out[n++])) return -1;
     if (it->scratch >= 0 && !part_of(r, it->scratch, true, &out[n++])) return -1;
     return n;
 }

@@ -101,15 +101,21 @@ static fth_partial running(const fth__runner *r, const fth__item *it)
 {
     const fth_plan *p = r->p;
     fth_partial a = {.node = p->unit[it->unit].node};
-    for (int o = 0; o < a.node->n_out; o++) a.out[o] = whole_of(r, &p->buf[it->out[o]]);
-    if (it->state >= 0) a.state = r->arena + p->buf[it->state].offset;
+    for (int o = 0; o < a.node->n_out; o++) {
+        a.out[o] = whole_of(r, &p->buf[it->out[o]]);
+        if (it->state[o] >= 0) a.state[o] = r->arena + p->buf[it->state[o]].offset;
+    }
     return a;
 }
 
-/* Output o of a partial, or its state. */
+/* Output o of a partial, or with n_out + o its state. */
+static void **part_at(fth_partial *a, int o)
+{
+    return o < a->node->n_out ? &a->out[o] : &a->state[o - a->node->n_out];
+}
 static void *part_of(const fth_partial *a, int o)
 {
-    return o < a->node->n_out ? a->out[o] : a->state;
+    return o < a->node->n_out ? a->out[o] : a->state[o - a->node->n_out];
 }
 
 /* Where its partial number i is kept. */
@@ -121,9 +127,9 @@ static fth_partial kept(const fth__runner *r, const fth__item *it, int64_t i)
     FTH_ASSERT((uint64_t)(i + 1) * one <= p->buf[it->partial].bytes);
     fth_partial a = {.node = now.node};
     char *at = r->arena + p->buf[it->partial].offset + (uint64_t)i * one;
-    for (int o = 0; o <= a.node->n_out; o++) {
+    for (int o = 0; o < 2 * a.node->n_out; o++) {
         const uint64_t bytes = fth__node_partial(a.node, o);
-        if (bytes > 0 && part_of(&now, o)) *(o < a.node->n_out ? &a.out[o] : &a.state) = at;
+        if (bytes > 0 && part_of(&now, o)) *part_at(&a, o) = at;
         at += (bytes + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
     }
     return a;
@@ -132,7 +138,7 @@ static fth_partial kept(const fth__runner *r, const fth__item *it, int64_t i)
 static void keep(const fth__runner *r, const fth__item *it, int64_t i)
 {
     const fth_partial from = running(r, it), to = kept(r, it, i);
-    for (int o = 0; o <= to.node->n_out; o++)
+    for (int o = 0; o < 2 * to.node->n_out; o++)
         if (part_of(&to, o))
             memcpy(part_of(&to, o), part_of(&from, o), (size_t)fth__node_partial(to.node, o));
 }
@@ -165,7 +171,7 @@ void fth__ranks_after(fth__runner *r, int64_t k)
 /* What there is of a partial, by one of two calls of the table. */
 static fth_status each_part(fth__runner *r, const fth_partial *a, bool receive, int other)
 {
-    for (int o = 0; o <= a->node->n_out; o++) {
+    for (int o = 0; o < 2 * a->node->n_out; o++) {
         void *data = part_of(a, o);
         const uint64_t bytes = data ? fth__node_partial(a->node, o) : 0;
         FTH_TRY(receive ? fth__comm_receive(r->comm, other, data, bytes, r->err)

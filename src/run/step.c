@@ -135,12 +135,19 @@ static void fill_outputs(const fth__runner *r, const fth__item *it, const fth__r
 static void fill_state(const fth__runner *r, const fth__item *it, const fth__range *out,
                        fth_call *call)
 {
-    if (it->state < 0) return;
-    const fth__buf *b = &r->p->buf[it->state];
-    fth__range region[FTH_MAX_AXES];
-    for (int d = 0; d < b->desc.n_axes; d++)
-        region[d] = d == it->acc_dim ? (fth__range){0, 1} : out[d];
-    fth__tile_of(r, b, region, fth__buf_parity(r, b), &call->state);
+    const fth_node *n = r->p->unit[it->unit].node;
+    for (int o = 0; o < n->n_out; o++) {
+        if (it->state[o] < 0) continue;
+        const fth__buf *b = &r->p->buf[it->state[o]];
+        fth__range region[FTH_MAX_AXES];
+        for (int d = 0; d < n->out[o].n_axes; d++) {
+            const int same = fth_desc_find(&n->out[0], n->out[o].axis[d]);
+            region[d] = same < 0              ? (fth__range){0, n->out[o].size[d]}
+                        : same == it->acc_dim ? (fth__range){0, 1}
+                                              : out[same];
+        }
+        fth__tile_of(r, b, region, fth__buf_parity(r, b), &call->state[o]);
+    }
 }
 
 static fth_status trace_step(fth__runner *r, const fth__item *it, const fth_call *call, int64_t t0)

@@ -188,17 +188,17 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     IS_TRUE(kernel != NULL);
     fth_call call = {.node = node, .first = true, .last = true, .threads = 1, .err = &s->err};
     const uint64_t bytes = bytes_of(&node->out[0]),
-                   kept = node->op->state(node) * (uint64_t)fth_desc_count(&node->out[0]);
+                   kept = node->op->state(node, 0) * (uint64_t)fth_desc_count(&node->out[0]);
     for (int i = 0; i < node->n_in; i++) t_whole_tile(&node->in[i], &call.in[i]);
     t_whole_tile(&node->out[0], &call.out[0]);
-    t_whole_tile(&node->out[0], &call.state);
+    t_whole_tile(&node->out[0], &call.state[0]);
     const uint64_t scratch = kernel->scratch ? kernel->scratch(&call) : 0;
     for (int i = 0; i < node->n_in; i++) {
         call.in[i].data = block(s, bytes_of(&node->in[i]));
         fill_input(s, &node->in[i], call.in[i].data, (uint64_t)i + 1, most);
     }
     call.out[0].data = block(s, bytes);
-    call.state.data = block(s, kept);
+    call.state[0].data = block(s, kept);
     call.scratch = block(s, scratch);
     call.device = s->device;
     call.stream = s->table->stream(s->device, FTH_LANE_COMPUTE);
@@ -228,7 +228,7 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     free(last);
     for (int i = 0; i < node->n_in; i++) give_back(s, call.in[i].data, bytes_of(&node->in[i]));
     give_back(s, call.out[0].data, bytes);
-    give_back(s, call.state.data, kept);
+    give_back(s, call.state[0].data, kept);
     give_back(s, call.scratch, scratch);
 }
 

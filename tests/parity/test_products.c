@@ -191,11 +191,11 @@ static void time_product(const char *what, const shapes *s, fth_dtype t, double 
         free(host);
     }
     const uint64_t state =
-        (node->op->state ? node->op->state(node) : 0) * (uint64_t)fth_desc_count(&node->out[0]);
-    t_whole_tile(&node->out[0], &call.state);
-    call.state.data = state ? memory.map(memory.self, FTH_MEM_DIRECT, state) : NULL;
+        (node->op->state ? node->op->state(node, 0) : 0) * (uint64_t)fth_desc_count(&node->out[0]);
+    t_whole_tile(&node->out[0], &call.state[0]);
+    call.state[0].data = state ? memory.map(memory.self, FTH_MEM_DIRECT, state) : NULL;
     const double seconds = best_seconds(kernel, &call);
-    if (state) IS_TRUE(memory.unmap(memory.self, FTH_MEM_DIRECT, call.state.data, state));
+    if (state) IS_TRUE(memory.unmap(memory.self, FTH_MEM_DIRECT, call.state[0].data, state));
     printf("%-24s %8.3f ms  %6.2f TFLOP/s\n", what, seconds * 1e3, flops / seconds * 1e-12);
     for (int i = 0; i < 3; i++)
         IS_TRUE(

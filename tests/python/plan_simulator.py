@@ -75,11 +75,10 @@ class Simulation:
                 outside = tuple(turns[l] for l in self.path(self.loops[loop]["parent"]))
                 self.spans[loop, outside] = (begin, self.time)
             else:
-                for buffer in item["in"] + item["out"]:
+                for buffer in item["in"] + item["out"] + item["state"]:
                     self.use(buffer, turns)
-                for name in ("state", "scratch"):
-                    if item[name] >= 0:
-                        self.use(item[name], turns)
+                if item["scratch"] >= 0:
+                    self.use(item["scratch"], turns)
             i += 1
 
     # -- intervals ------------------------------------------------------------------------------

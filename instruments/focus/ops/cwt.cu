@@ -268,7 +268,7 @@ fth_status run_select(const fth_call *call)
     job j = job_of(call, "sbyx");
     j.kept = fo_walk_of(&node->in[1], &call->in[1], "sz");
     j.floor = fo_walk_of(&node->in[2], &call->in[2], "s");
-    j.state = fo_walk_sized(&node->out[0], &call->state, "sbyx", (int64_t)sizeof(float));
+    j.state = fo_walk_sized(&node->out[0], &call->state[0], "sbyx", (int64_t)sizeof(float));
     one_place_each(&j, j.out.n[FO_Y], j.out.n[FO_X]);
     if (j.count == 0) return FTH_OK;
     FO_LAUNCH_FOR(node->in[0].dtype, select, j.count, call, j);

@@ -37,9 +37,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
                           .out_dim = dim == 0 ? 0 : -1};
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
-    (void)node;
+    (void)node, (void)out;
     return sizeof(float);
 }
 
@@ -115,7 +115,7 @@ static fth_status run(const fth_call *call)
     const fth_desc *d = &call->node->out[0];
     const fo_walk floors = fo_walk_of(&call->node->in[2], &call->in[2], "s");
     place p = {.out = fo_walk_of(d, &call->out[0], "sbyx"),
-               .state = fo_walk_sized(d, &call->state, "sbyx", (int64_t)sizeof(float))};
+               .state = fo_walk_sized(d, &call->state[0], "sbyx", (int64_t)sizeof(float))};
     float *work = call->scratch;
     fo_cwt_lines_init(&p.lines, call, work);
     p.re = work + fo_cwt_lines_floats(a->cols);

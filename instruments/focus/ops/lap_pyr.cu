@@ -299,7 +299,7 @@ job job_of(const fth_call *call, const char *in, const char *out)
     if (node->n_in > 2) j.kept = fo_walk_of(&node->in[2], &call->in[2], "sz");
     j.out = fo_walk_of(&node->out[0], &call->out[0], out);
     if (node->n_in > 2)
-        j.state = fo_walk_sized(&node->out[0], &call->state, out, (int64_t)sizeof(float));
+        j.state = fo_walk_sized(&node->out[0], &call->state[0], out, (int64_t)sizeof(float));
     j.height = d->size[d->n_axes - 2];
     j.width = d->size[d->n_axes - 1];
     if (node->n_in > 2) j.window = ((const fo_lap_attr *)node->attr)->window;

@@ -53,9 +53,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     if (in == 1) out->lo = (r + 1) / 2 + 1, out->hi = (r + 1) / 2 + 2;
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
-    (void)node;
+    (void)node, (void)out;
     return sizeof(float);
 }
 
@@ -131,7 +131,8 @@ static fth_status run(const fth_call *call)
     const fo_lap_attr *a = node->attr;
     float *work = call->scratch;
     place p = {.out = fo_walk_of(&node->out[0], &call->out[0], "syx"),
-               .state = fo_walk_sized(&node->out[0], &call->state, "syx", (int64_t)sizeof(float)),
+               .state =
+                   fo_walk_sized(&node->out[0], &call->state[0], "syx", (int64_t)sizeof(float)),
                .kept = fo_walk_of(&node->in[2], &call->in[2], "sz"),
                .room = work + fo_lap_lines_floats(node->in[0].size[3], a->window),
                .base = is_base(node)};

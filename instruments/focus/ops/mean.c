@@ -28,9 +28,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     if (dim == 1) *out = (fth_relation){.along = FTH_ACCUMULATE, .out_dim = -1};
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
-    (void)node;
+    (void)node, (void)out;
     return sizeof(double);
 }
 
@@ -77,7 +77,7 @@ static fth_status run(const fth_call *call)
         .kept = fo_walk_of(&node->in[1], &call->in[1], "sz"),
         .n = fo_walk_of(&node->in[2], &call->in[2], "s"),
         .out = fo_walk_of(o, &call->out[0], parts ? "spyx" : "syx"),
-        .sum = fo_walk_sized(o, &call->state, parts ? "spyx" : "syx", (int64_t)sizeof(double)),
+        .sum = fo_walk_sized(o, &call->state[0], parts ? "spyx" : "syx", (int64_t)sizeof(double)),
         .first = call->first};
     for (int64_t s = p.out.lo[FO_S]; s < p.out.lo[FO_S] + p.out.n[FO_S]; s++)
         for (int64_t k = p.out.lo[FO_P]; k < p.out.lo[FO_P] + p.out.n[FO_P]; k++)

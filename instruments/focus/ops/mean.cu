@@ -44,8 +44,8 @@ fth_status run(const fth_call *call)
     j.kept = fo_walk_of(&node->in[1], &call->in[1], "sz");
     j.n = fo_walk_of(&node->in[2], &call->in[2], "s");
     j.out = fo_walk_of(&node->out[0], &call->out[0], parts ? "spyx" : "syx");
-    j.sum =
-        fo_walk_sized(&node->out[0], &call->state, parts ? "spyx" : "syx", (int64_t)sizeof(double));
+    j.sum = fo_walk_sized(&node->out[0], &call->state[0], parts ? "spyx" : "syx",
+                          (int64_t)sizeof(double));
     j.places = fo_places_of(j.out.n[FO_S], j.out.n[FO_P], j.out.n[FO_Y], j.out.n[FO_X]);
     j.count = fo_places_count(j.places);
     j.first = call->first;

@@ -32,10 +32,10 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     if (in != 1 && dim == 1) *out = (fth_relation){.along = FTH_ACCUMULATE, .out_dim = -1};
 }
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
     (void)node;
-    return sizeof(float);
+    return out == 0 ? sizeof(float) : 0;
 }
 
 static double flops(const fth_call *call)
@@ -115,7 +115,8 @@ static fth_status run(const fth_call *call)
                      .kept = fo_walk_of(&node->in[2], &call->in[2], "sz"),
                      .value = fo_walk_of(&node->out[0], &call->out[0], "syx"),
                      .plane = fo_walk_of(&node->out[1], &call->out[1], "syx"),
-                     .distance = fo_walk_sized(&node->out[0], &call->state, "syx", sizeof(float)),
+                     .distance =
+                         fo_walk_sized(&node->out[0], &call->state[0], "syx", sizeof(float)),
                      .row = t == FTH_U8    ? loops->u8
                             : t == FTH_U16 ? loops->u16
                                            : loops->f32,

@@ -51,7 +51,7 @@ fth_status run(const fth_call *call)
     j.kept = fo_walk_of(&node->in[2], &call->in[2], "sz");
     j.value = fo_walk_of(&node->out[0], &call->out[0], "syx");
     j.plane = fo_walk_of(&node->out[1], &call->out[1], "syx");
-    j.distance = fo_walk_sized(&node->out[0], &call->state, "syx", (int64_t)sizeof(float));
+    j.distance = fo_walk_sized(&node->out[0], &call->state[0], "syx", (int64_t)sizeof(float));
     j.places = fo_places_of(1, j.value.n[FO_S], j.value.n[FO_Y], j.value.n[FO_X]);
     j.count = fo_places_count(j.places);
     j.first = call->first;

@@ -40,8 +40,9 @@ static uint64_t row_bytes(const fth_node *node)
 {
     return fo_sums_row(node);
 }
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
+    (void)out;
     return fo_sums_state(node);
 }
 
@@ -106,9 +107,9 @@ static void row_sums(fo_rows *rows, int64_t y, float *e, const void *v, const vo
 /* The carried row of row i of stack s, both counted from the tile's first. */
 static char *carried(const fth_call *call, int64_t s, int64_t i)
 {
-    const fth_tile *t = &call->state;
+    const fth_tile *t = &call->state[0];
     return (char *)t->data +
-           (s * t->stride[FO_STACK] + i * t->stride[FO_Y]) * (int64_t)state(call->node);
+           (s * t->stride[FO_STACK] + i * t->stride[FO_Y]) * (int64_t)state(call->node, 0);
 }
 
 /* What the next piece begins with: plane z of this one, or nothing if there is none yet. */

@@ -127,9 +127,9 @@ fth_status sums_run(const fth_call *call)
     for (int i = 0; i < 3; i++) r.step[i] = out->stride[i];
     r.border = (fo_border)a->energy.border;
     const int64_t size = fth_dtype_size(t), state = (int64_t)fo_sums_state(node);
-    r.state = (char *)call->state.data;
-    r.state_step[0] = call->state.stride[FO_STACK] * state;
-    r.state_step[1] = call->state.stride[FO_Y] * state;
+    r.state = (char *)call->state[0].data;
+    r.state_step[0] = call->state[0].stride[FO_STACK] * state;
+    r.state_step[1] = call->state[0].stride[FO_Y] * state;
     r.flag = (int64_t)fo_sums_row(node);
     r.first = call->first;
     const int64_t all = r.stacks * r.planes * r.height, want = (all + FLOAT_ROWS - 1) / FLOAT_ROWS;

@@ -46,10 +46,10 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 
 enum { PLAIN_STATE = 1, ALL_STATE = 5 }; /* energies of a pixel */
 
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
     const fo_sharpest_attr *a = node->attr;
-    return sizeof(float) * (a->all ? ALL_STATE : PLAIN_STATE);
+    return out == 0 ? sizeof(float) * (a->all ? ALL_STATE : PLAIN_STATE) : 0;
 }
 
 /* ---- workspace: rows of floats for a strip, some lines, and what the rows of energy need ---- */
@@ -130,10 +130,10 @@ static void *out_row(const strip *s, int output, int64_t y)
 
 static float *state_row(const strip *s, int64_t y)
 {
-    const fth_tile *t = &s->call->state;
+    const fth_tile *t = &s->call->state[0];
     return (float *)(void *)((char *)t->data + (s->stack * t->stride[0] +
                                                 (y - s->call->out[0].origin[1]) * t->stride[1]) *
-                                                   (int64_t)state(s->call->node));
+                                                   (int64_t)state(s->call->node, 0));
 }
 
 /* What the state keeps of a row, in its order. */

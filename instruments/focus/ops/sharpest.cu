@@ -48,11 +48,11 @@ result result_of(const fth_call *call)
         r.energy[i] = (float *)out[FO_SHARPEST_ENERGY + i].data;
         for (int k = 0; k < 2; k++) r.energy_step[i][k] = out[FO_SHARPEST_ENERGY + i].stride[k];
     }
-    r.state = (float *)call->state.data;
+    r.state = (float *)call->state[0].data;
     for (int k = 0; k < 2; k++) {
         r.value_step[k] = out[FO_SHARPEST_VALUE].stride[k];
         r.index_step[k] = out[FO_SHARPEST_INDEX].stride[k];
-        r.state_step[k] = call->state.stride[k] * r.parts;
+        r.state_step[k] = call->state[0].stride[k] * r.parts;
         r.kept_step[k] = call->in[1].stride[k];
         if (call->node->n_in == 3) r.most_step[k] = call->in[2].stride[k];
     }

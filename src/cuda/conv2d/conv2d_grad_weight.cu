@@ -77,7 +77,7 @@ static void make_job(const fth_call *call, job *j)
     j->r = fth__conv_view_of(attr, FTH__CONV_RESULT, &node->in[0], &call->in[0]);
     j->v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[1], &call->in[1]);
     j->w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
-    j->kept = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
+    j->kept = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state[0]);
     j->total = fth__conv_size(node, attr->batch);
     j->block = fth__grid_reduce(j->total);
     j->super = fth__grid_superblock(j->total, j->block);

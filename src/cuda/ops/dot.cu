@@ -28,7 +28,7 @@ static around around_of(const fth_call *call, const fth__dot_shape *s)
         const int64_t extent = call->out[0].extent[at],
                       a = fth__tile_stride(&call->in[0], s->loop[i].a),
                       b = fth__tile_stride(&call->in[1], s->loop[i].b),
-                      out = call->out[0].stride[at], state = call->state.stride[at];
+                      out = call->out[0].stride[at], state = call->state[0].stride[at];
         const int last = o.n - 1;
         const bool joins = o.n > 0 && o.a[last] == a * extent && o.b[last] == b * extent &&
                            o.out[last] == out * extent && o.state[last] == state * extent;
@@ -132,7 +132,8 @@ typedef struct batch {
 
 static fth__cuda_product product_of(const fth_call *call, const fth__dot_shape *s, const batch *w)
 {
-    const fth_tile *a = &call->in[0], *b = &call->in[1], *out = &call->out[0], *st = &call->state;
+    const fth_tile *a = &call->in[0], *b = &call->in[1], *out = &call->out[0],
+                   *st = &call->state[0];
     const bool held = in_state(s);
     const int64_t cells = fth__dot_many(s) ? 2 : 1; /* of the state, per element */
     fth__cuda_product p = {};
@@ -223,7 +224,7 @@ static fth_status run(const fth_call *call)
         w.a = (const char *)call->in[0].data + l.at[0] * size;
         w.b = (const char *)call->in[1].data + l.at[1] * size;
         w.out = (char *)call->out[0].data + l.at[2] * size;
-        w.state = state ? (char *)call->state.data + l.at[3] * state : NULL;
+        w.state = state ? (char *)call->state[0].data + l.at[3] * state : NULL;
         w.count = inner < 0 ? 1 : o.extent[inner];
         if (inner >= 0) {
             w.step_a = o.a[inner], w.step_b = o.b[inner];

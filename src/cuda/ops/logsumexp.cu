@@ -193,7 +193,7 @@ void set_axes(work *w, const fth_call *call, int dim)
         w->extent[k] = call->out[0].extent[k];
         w->in[k] = call->in[0].stride[k < dim ? k : k + 1] * size;
         w->out[k] = call->out[0].stride[k] * size;
-        w->kept[k] = call->state.stride[k];
+        w->kept[k] = call->state[0].stride[k];
         w->outputs *= w->extent[k];
     }
 }
@@ -221,7 +221,7 @@ fth_status fth__cuda_logsumexp(const fth_call *call)
     w.dtype = t;
     w.from = (const char *)call->in[0].data;
     w.to = (char *)call->out[0].data;
-    w.state = (pair *)call->state.data;
+    w.state = (pair *)call->state[0].data;
     w.n = call->in[0].extent[dim];
     w.step = call->in[0].stride[dim] * fth_dtype_size(t);
     w.block = fth__reduce_block(node->in[0].size[dim]);

@@ -50,7 +50,7 @@ void set_order(fth__ew_order *o, const fth_node *node, fth_red red, int dim)
     o->whole = node->in[0].size[dim];
     o->block = fth__reduce_block(o->whole);
     o->super = fth__grid_superblock(o->whole, o->block);
-    o->state = node->op->state(node);
+    o->state = node->op->state(node, 0);
     o->lanes = 1;
     o->exact = exact && !fth_dtype_is_real(t) && !fth_dtype_is_complex(t);
     o->total_in_out = exact || t == FTH_F64 || t == FTH_C128;

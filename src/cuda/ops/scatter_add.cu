@@ -223,7 +223,7 @@ static fth_status run(const fth_call *call)
     const fth_node *node = call->node;
     const fth_dtype t = node->in[0].dtype;
     const uint64_t bytes = carried(node);
-    const fth_tile *tile = bytes ? &call->state : &call->out[0];
+    const fth_tile *tile = bytes ? &call->state[0] : &call->out[0];
     const int64_t wide = bytes ? (int64_t)bytes : fth_dtype_size(node->out[0].dtype);
     const fth__scatter_counts c = fth__scatter_counts_of(call);
     const fth__scatter_args a = fth__scatter_args_of(call, tile, wide);

@@ -118,7 +118,7 @@ void walk_init(walk *w, const fth_call *call, const fth__ew_program *e)
     w->n_ops = first_out + p->n_out;
     if (has_tail(e)) {
         if (e->order.state > 0)
-            set_operand(w, w->n_ops, p, &node->out[0], &call->state, (int64_t)e->order.state,
+            set_operand(w, w->n_ops, p, &node->out[0], &call->state[0], (int64_t)e->order.state,
                         stride);
         w->n_ops++;
         w->n = extent[p->tail_dim];

@@ -27,9 +27,9 @@ static inline void fth__dev_lines_init(fth__dev_lines *l, const fth_call *call, 
 {
     const fth_node *node = call->node;
     const fth_desc *d = &node->in[0];
-    const fth_tile *in = &call->in[0], *out = &call->out[0], *state = &call->state;
+    const fth_tile *in = &call->in[0], *out = &call->out[0], *state = &call->state[0];
     const int64_t in_size = fth_dtype_size(d->dtype), out_size = fth_dtype_size(node->out[0].dtype);
-    const int64_t state_size = node->op->state ? (int64_t)node->op->state(node) : 0;
+    const int64_t state_size = node->op->state ? (int64_t)node->op->state(node, 0) : 0;
     FTH_ASSERT(dim >= 0 && dim < d->n_axes);
     *l = {};
     l->line = fth__walk_none();

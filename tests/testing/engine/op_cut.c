@@ -186,7 +186,7 @@ fth_status oc_invoke(oc_case *c, fth_call *call, const oc_spans *lies)
     fth_call probe = *call; /* while planning there is no data */
     for (int i = 0; i < FTH_MAX_IN; i++) probe.in[i].data = NULL;
     for (int i = 0; i < FTH_MAX_OUT; i++) probe.out[i].data = NULL;
-    probe.state.data = NULL;
+    probe.state[0].data = NULL;
     const uint64_t bytes = scratch ? scratch(&probe) : 0;
     char *room = aligned_alloc(64, (bytes / 64 + 2) * 64);
     IS_TRUE(room != NULL);
@@ -226,10 +226,10 @@ static fth_status oc_rectangle(oc_case *c, const int64_t *lo, const int64_t *n, 
                                const int64_t *cut, int64_t pad)
 {
     const fth_node *node = c->node;
-    const uint64_t state = node->op->state ? node->op->state(node) : 0;
+    const uint64_t state = node->op->state ? node->op->state(node, 0) : 0;
     oc_buffer out[FTH_MAX_OUT], carried = oc_tile(&node->out[0], (int64_t)state, lo, n, 0, 0x33);
     fth_status s = FTH_OK;
-    fth_call call = {.node = node, .state = carried.tile};
+    fth_call call = {.node = node, .state = {carried.tile}};
     oc_spans lies = {.state = {carried.block, carried.bytes}};
     for (int i = 0; i < node->n_out; i++) {
         int64_t olo[FTH_MAX_AXES], on[FTH_MAX_AXES];

@@ -218,7 +218,7 @@ static uint64_t scratch_of(const fth_kernel *kernel, const fth_call *call)
     fth_call probe = *call;
     for (int i = 0; i < FTH_MAX_IN; i++) probe.in[i].data = NULL;
     for (int k = 0; k < FTH_MAX_OUT; k++) probe.out[k].data = NULL;
-    probe.state.data = NULL;
+    probe.state[0].data = NULL;
     probe.scratch = NULL;
     return kernel->scratch ? kernel->scratch(&probe) : 0;
 }
@@ -285,7 +285,7 @@ fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_
         outs[k] = to_device(out[k]);
         there.out[k].data = moved(&call->out[k], out[k], outs[k]);
     }
-    there.state.data = moved(&call->state, state, states);
+    there.state[0].data = moved(&call->state[0], state, states);
     drain(); /* memory of the host may be read until then */
     const fth_status s = queue(kernel, &there);
     for (int i = 0; i < node->n_in; i++) {

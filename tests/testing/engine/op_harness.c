@@ -409,7 +409,7 @@ static fth_status call_once(job *j, const box *out, held *outs, const held *stat
         call.out[k] = outs[k].tile;
         if (!j->want[k]) call.out[k].data = NULL;
     }
-    call.state = state->tile;
+    call.state[0] = state->tile;
     const fth_status s = j->device ? call_device(j, &call, ins, outs, state) : call_host(j, &call);
     for (int i = 0; i < node->n_in; i++) free(ins[i].own);
     return s;
@@ -419,7 +419,7 @@ static fth_status call_once(job *j, const box *out, held *outs, const held *stat
 static fth_status run_piece(job *j, box out)
 {
     const fth_node *node = j->node;
-    const uint64_t bytes = node->op->state ? node->op->state(node) : 0;
+    const uint64_t bytes = node->op->state ? node->op->state(node, 0) : 0;
     fth_desc carried = node->out[0];
     for (int i = 0; i < carried.n_axes; i++) carried.size[i] = i == j->carry ? 1 : out.n[i];
     held state, outs[FTH_MAX_OUT];

@@ -24,7 +24,7 @@ static void *room_for(uint64_t bytes)
 
 static uint64_t state_bytes(const fth_node *node)
 {
-    return node->op->state ? node->op->state(node) * (uint64_t)fth_desc_count(&node->out[0]) : 0;
+    return node->op->state ? node->op->state(node, 0) * (uint64_t)fth_desc_count(&node->out[0]) : 0;
 }
 
 static uint64_t out_bytes(const fth_node *node, int o)
@@ -62,7 +62,7 @@ static void call_part(const t_join *j, const summed *s, int64_t lo, int64_t hi, 
         }
     }
     for (int o = 0; o < node->n_out; o++) dense(&call.out[o], &node->out[o], to->out[o]);
-    dense(&call.state, &node->out[0], to->state);
+    dense(&call.state[0], &node->out[0], to->state[0]);
     const uint64_t bytes = j->scratch ? j->scratch(&call) : 0;
     call.scratch = room_for(bytes);
     OKE(j->run(&call), &err);
@@ -72,7 +72,7 @@ static void call_part(const t_join *j, const summed *s, int64_t lo, int64_t hi, 
 /* Elements [lo, hi), in one call or two. */
 static fth_partial run_part(const t_join *j, const summed *s, int64_t lo, int64_t hi, t_random *r)
 {
-    fth_partial p = {.node = j->node, .state = room_for(state_bytes(j->node))};
+    fth_partial p = {.node = j->node, .state = {room_for(state_bytes(j->node))}};
     for (int o = 0; o < j->node->n_out; o++) p.out[o] = room_for(out_bytes(j->node, o));
     if (lo > 0 && j->node->op->join->start) j->node->op->join->start(&p);
     const int64_t blocks = (hi - lo - 1) / s->grid;
@@ -85,7 +85,7 @@ static fth_partial run_part(const t_join *j, const summed *s, int64_t lo, int64_
 static void drop(fth_partial *p)
 {
     for (int o = 0; o < p->node->n_out; o++) free(p->out[o]);
-    free(p->state);
+    free(p->state[0]);
 }
 
 static void check_axis(const t_join *j, const summed *s, const char *what, t_random *r)
@@ -99,9 +99,9 @@ static void check_axis(const t_join *j, const summed *s, const char *what, t_ran
         fth_partial part = run_part(j, s, at, at + step < s->size ? at + step : s->size, r);
         const fth_partial whole = part;
         if (join->in_state) { /* what a rank does not keep, it cannot need */
-            const bool state = join->in_state(j->node);
+            const bool state = join->in_state(j->node, 0);
             for (int o = 0; state && o < j->node->n_out; o++) part.out[o] = NULL;
-            if (!state) part.state = NULL;
+            if (!state) part.state[0] = NULL;
         }
         join->add(&all, &part);
         part = whole;

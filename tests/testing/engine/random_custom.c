@@ -127,9 +127,9 @@ static void carry_relation(const fth_node *node, int in, int dim, fth_relation *
     *out = (fth_relation){.along = dim == along(node) ? FTH_CARRY : FTH_SAME, .out_dim = dim};
 }
 
-static uint64_t carry_state(const fth_node *node)
+static uint64_t carry_state(const fth_node *node, int out)
 {
-    (void)node;
+    (void)node, (void)out;
     return sizeof(double);
 }
 
@@ -137,8 +137,8 @@ static double *held(const fth_call *c, int axis, const int64_t *index)
 {
     int64_t at = 0;
     for (int d = 0; d < c->node->out[0].n_axes; d++)
-        if (d != axis) at += (index[d] - c->out[0].origin[d]) * c->state.stride[d];
-    return (double *)((char *)c->state.data + at * (int64_t)sizeof(double));
+        if (d != axis) at += (index[d] - c->out[0].origin[d]) * c->state[0].stride[d];
+    return (double *)((char *)c->state[0].data + at * (int64_t)sizeof(double));
 }
 
 static fth_status leak(const fth_call *c, bool back)
@@ -242,9 +242,9 @@ static fth_status sum_run(const fth_call *c)
         for (int d = 0; d < axes; d++) {
             from += i[d] * c->in[0].stride[d < a ? d : d + 1];
             to += i[d] * c->out[0].stride[d];
-            kept += i[d] * c->state.stride[d];
+            kept += i[d] * c->state[0].stride[d];
         }
-        double *held = (double *)((char *)c->state.data + kept * (int64_t)sizeof(double));
+        double *held = (double *)((char *)c->state[0].data + kept * (int64_t)sizeof(double));
         double sum = c->first ? 0.0 : *held;
         for (int64_t k = 0; k < c->in[0].extent[a]; k++)
             sum += t_get(n->in[0].dtype, c->in[0].data, from + k * c->in[0].stride[a]);

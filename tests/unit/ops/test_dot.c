@@ -340,7 +340,7 @@ TEST(relations_and_grids)
     EQ_I64(node->op->grid(node, -1, 1), 1024);
     EQ_I64(node->op->grid(node, -1, 2), 2048); /* innermost */
     EQ_I64(node->op->grid(node, 0, 0), 1024);
-    EQ_U64(node->op->state(node), 0);
+    EQ_U64(node->op->state(node, 0), 0);
     const struct {
         const char *a, *b, *out;
         fth_triangle mark;

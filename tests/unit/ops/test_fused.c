@@ -181,7 +181,7 @@ static void check_program(maker *m, bool cut)
     for (int i = 0; i < node->n_in; i++) dense_tile(&call.in[i], &node->in[i], t_data(m->in[i]));
     char *out[2][FTH_MAX_OUT];
     char *state = malloc((size_t)(fth_desc_count(&node->out[0]) * 64 + 64));
-    dense_tile(&call.state, &node->out[0], state);
+    dense_tile(&call.state[0], &node->out[0], state);
     const uint64_t bytes = fth__cpu_fused.scratch(&call);
     call.scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
     for (int way = 0; way < 2; way++) {
@@ -375,7 +375,7 @@ static void run_tail(const fth_node *node, const fth_val *in, fth_team *team, in
     const int64_t n = node->in[0].size[0];
     char state[64 * 32];
     dense_tile(&call.out[0], &node->out[0], out);
-    dense_tile(&call.state, &node->out[0], state);
+    dense_tile(&call.state[0], &node->out[0], state);
     for (int piece = 0; piece < 2; piece++) {
         dense_tile(&call.in[0], &node->in[0], t_data(in[0]));
         const int64_t from = piece ? cut : 0, to = piece ? n : cut;

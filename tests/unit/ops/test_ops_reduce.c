@@ -288,9 +288,9 @@ TEST(a_small_axis_needs_no_state)
     fth_graph *g = t_graph("cell=100000 dim=3");
     const fth_node *node =
         fth__val_node(fth_sum(t_input(g, "x", FTH_F32, "cell dim", NULL), "dim"));
-    EQ_U64(node->op->state(node), 0);
+    EQ_U64(node->op->state(node, 0), 0);
     node = fth__val_node(fth_sum(t_input(g, "y", FTH_F64, "cell dim", NULL), "cell"));
-    EQ_U64(node->op->state(node), 8);
+    EQ_U64(node->op->state(node, 0), 8);
     t_graph_free(g);
 }
 

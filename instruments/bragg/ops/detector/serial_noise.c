@@ -20,20 +20,20 @@ static void image_relation(const fth_node *node, int in, int dim, fth_relation *
 }
 
 /* Bytes per element of a row that together hold a stream. */
-static uint64_t row_state(const fth_node *node)
+static uint64_t row_state(const fth_node *node, int out)
 {
     const uint64_t n = (uint64_t)node->out[0].size[1];
-    return n ? (WORDS + n - 1) / n * 8 : 0;
+    return n && out == 0 ? (WORDS + n - 1) / n * 8 : 0;
 }
 
 static void load(const fth_call *call, stream *s)
 {
-    memcpy(s, call->state.data, sizeof *s);
+    memcpy(s, call->state[0].data, sizeof *s);
 }
 
 static void keep(const fth_call *call, const stream *s)
 {
-    memcpy(call->state.data, s, sizeof *s);
+    memcpy(call->state[0].data, s, sizeof *s);
 }
 
 /* ---- counting ---- */

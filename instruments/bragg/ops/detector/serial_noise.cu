@@ -163,7 +163,7 @@ fth_status count_run(const fth_call *call)
                         .t1 = out->stride[1],
                         .a0 = after->stride[0],
                         .a1 = after->stride[1],
-                        .state = (stream *)call->state.data,
+                        .state = (stream *)call->state[0].data,
                         .first = call->first,
                         .fault = call->fault};
     FTH_LAUNCH(count, 1, STAGED_THREADS, fth_cuda_stream(call), k);
@@ -250,7 +250,7 @@ fth_status read_run(const fth_call *call)
                        .t0 = out->stride[0],
                        .t1 = out->stride[1],
                        .after = call->first ? (const stream *)call->in[1].data : NULL,
-                       .state = (stream *)call->state.data};
+                       .state = (stream *)call->state[0].data};
     FTH_LAUNCH(read_out, 1, STAGED_THREADS, fth_cuda_stream(call), k);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;

@@ -34,8 +34,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 }
 
 /* State is requested per element of a row; the generator is one for all of them. */
-static uint64_t state(const fth_node *node)
+static uint64_t state(const fth_node *node, int out)
 {
+    (void)out;
     const int64_t row = node->out[0].size[FAST];
     const uint64_t n = row > 0 ? (uint64_t)row : 1;
     return (sizeof(br_ran1) + n - 1) / n;
@@ -52,7 +53,7 @@ static fth_status run(const fth_call *call)
     const fth_tile *in = &call->in[0], *out = &call->out[0];
     if (out->extent[FAST] == 0) return FTH_OK; /* an empty row has no state and needs none */
     br_ran1 r = attr->start;
-    if (!call->first) memcpy(&r, call->state.data, sizeof r);
+    if (!call->first) memcpy(&r, call->state[0].data, sizeof r);
     for (int64_t i = 0; i < out->extent[SLOW]; i++) {
         const int64_t slow = out->origin[SLOW] + i;
         const float *from = (const float *)in->data + (slow - in->origin[SLOW]) * in->stride[SLOW];
@@ -63,7 +64,7 @@ static fth_status run(const fth_call *call)
             to[fast] = inside ? br_poisson(&r, from[fast], &r.seed) : 0.0f;
         }
     }
-    memcpy(call->state.data, &r, sizeof r);
+    memcpy(call->state[0].data, &r, sizeof r);
     return FTH_OK;
 }
 

@@ -99,7 +99,7 @@ fth_status run(const fth_call *call)
                        .f1 = in->stride[1],
                        .t0 = out->stride[0],
                        .t1 = out->stride[1],
-                       .state = (br_ran1 *)call->state.data,
+                       .state = (br_ran1 *)call->state[0].data,
                        .first = call->first};
     FTH_LAUNCH(walk, 1, STAGED_THREADS, fth_cuda_stream(call), s);
     FTH_CUDA_LAUNCHED(call);
